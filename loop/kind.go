@@ -47,6 +47,9 @@ type Kind struct {
 	// Modelless means that a run may end without asking a model. Such a run starts
 	// without a key, which is missed only when a model would be asked.
 	Modelless bool
+	// NoQuestions means that the user is never asked to approve a change, so that the
+	// command has no flag --approve.
+	NoQuestions bool
 	// Agents allows command-line agents as the loop's models.
 	Agents bool
 

@@ -38,7 +38,9 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Wire, "wire", "", "for openai: responses or chat; by default responses at OpenAI's own endpoint, chat elsewhere")
 	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")
 	fs.StringVar(&f.Check, "check", "", "a shell command that must also exit with status 0")
-	fs.StringVar(&f.Approve, "approve", "", "how to approve changes that need approval: ask, all, or none, which declines them (default ask)")
+	if !k.NoQuestions {
+		fs.StringVar(&f.Approve, "approve", "", "how to approve changes that need approval: ask, all, or none, which declines them (default ask)")
+	}
 	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check and for what a model runs: auto, hidden, bwrap, landlock, firejail or none (default auto)")
 	registerNet(fs, &f.Net, "let commands behind walls reach the network")
 	fs.BoolVar(&f.trust, "trust", false, "run the directory's own programs, such as build.sh, without asking; does not accept its settings (see hone help trust)")

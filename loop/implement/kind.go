@@ -42,15 +42,16 @@ logs/ contains every query, response and build output.`,
 		Example: `  hone implement
   hone implement "add a --json flag to the list command" --check "make test"
   hone implement - --check "make test" < issue.md`,
-		Args:     loop.OneText,
-		Rounds:   Rounds,
-		Model:    "gemini/gemini-2.5-pro",
-		Keys:     Keys,
-		KeyFile:  KeyName,
-		Programs: programs,
-		New:      func() loop.Loop { return &invocation{} },
-		Preview:  loop.Preview{Short: "what implement would send first"},
-		Starters: starterFiles,
+		Args:        loop.OneText,
+		Rounds:      Rounds,
+		Model:       "gemini/gemini-2.5-pro",
+		Keys:        Keys,
+		KeyFile:     KeyName,
+		Programs:    programs,
+		NoQuestions: true,
+		New:         func() loop.Loop { return &invocation{} },
+		Preview:     loop.Preview{Short: "what implement would send first"},
+		Starters:    starterFiles,
 	}
 }
 
