@@ -154,6 +154,7 @@ func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
 		if a.Edited, q.Problem, err = r.reviewEdited(q.Path, a.Contents); err != nil {
 			return a, err
 		}
+		q.Refused = a.Contents
 		if q.Problem == "" {
 			a.Approved, a.Rest = false, false
 			_, err := r.Journal.Home().Put(a.Contents)

@@ -105,7 +105,7 @@ func TestEditedContentsThatCannotBeUsed(t *testing.T) {
 			r.Rules.Guard = guard
 		}}.end(t, dir)
 		wantEnd(t, end, hone.KindDone)
-		if len(h.asked) != 2 || !strings.Contains(h.asked[1].Problem, want) || string(h.asked[1].New) != "new" || h.asked[1].Edited {
+		if len(h.asked) != 2 || !strings.Contains(h.asked[1].Problem, want) || string(h.asked[1].New) != "new" || len(h.asked[1].Refused) == 0 || h.asked[1].Edited {
 			t.Errorf("%q: asked %+v", contents, h.asked)
 		}
 		if s := crashtest.ReadFile(dir, "asked"); s != "new" {

@@ -215,8 +215,10 @@ type Question struct {
 	// More is how many questions about the same change follow.
 	More int `json:"-"`
 	// Problem is why the contents of the last answer cannot be used, if the question
-	// is asked again because of that; otherwise it is empty.
+	// is asked again because of that; otherwise it is empty. Refused are these contents,
+	// so that the user can go on editing them.
 	Problem string `json:"-"`
+	Refused []byte `json:"-"`
 }
 
 // Answer is the record of an approval: what the user, or a flag, said. If it has

@@ -151,15 +151,20 @@ func (p *Prompter) edits(q hone.Question) bool {
 	return p.Edit != nil && !q.Delete && utf8.Valid(q.New) && !bytes.ContainsRune(q.New, 0)
 }
 
-// edit opens the editor. ok is false if the contents that it leaves are no change.
+// edit opens the editor with the new contents, or with what the user last made of
+// them. ok is false if the contents that it leaves are no change.
 func (p *Prompter) edit(q hone.Question) (edited []byte, ok bool) {
-	edited, err := p.Edit(q.Path, q.New)
+	content := q.New
+	if q.Refused != nil {
+		content = q.Refused
+	}
+	edited, err := p.Edit(q.Path, content)
 	switch {
 	case err != nil:
 		p.screen.Say("  not edited: %s", err.Error())
 	case len(edited) == 0:
 		p.screen.Say("  not edited: the editor left no text; n does not change the file")
-	case bytes.Equal(edited, q.New):
+	case bytes.Equal(edited, content), bytes.Equal(edited, q.New):
 		p.screen.Say("  not edited: the contents are the same as before")
 	default:
 		return edited, true
