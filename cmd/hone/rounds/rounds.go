@@ -86,7 +86,7 @@ type Fold struct {
 	// Own reports whether the loop itself writes a file for the user. Changes of such
 	// a file are left out. Nil means that there are no such files.
 	Own func(path string) bool
-	// Lines counts the lines that were added and removed.
+	// Lines counts the lines that were added and removed at each change.
 	Lines bool
 
 	round       Round
@@ -99,13 +99,13 @@ type Fold struct {
 
 // Of returns the rounds of a recorded run. The last one may be [Unfinished].
 func Of(events []history.Event, get history.Get, own func(string) bool) []Round {
-	f := Fold{Get: get, Own: own, Lines: true}
+	f := Fold{Get: get, Own: own}
 	var all []Round
 	add := func(r *Round) {
 		switch n := len(all); {
 		case r == nil:
 		case n > 0 && all[n-1].Number == r.Number: // resumed, or decided again
-			all[n-1] = f.joined(all[n-1], *r)
+			all[n-1] = joined(all[n-1], *r)
 		default:
 			all = append(all, *r)
 		}
@@ -114,17 +114,21 @@ func Of(events []history.Event, get history.Get, own func(string) bool) []Round 
 		add(f.Add(e))
 	}
 	add(f.cut())
+	for _, r := range all {
+		for path, c := range r.changes {
+			r.changes[path] = f.counted(c)
+		}
+	}
 	return all
 }
 
 // joined returns a round with what was added to it after it had ended.
-func (f *Fold) joined(r, later Round) Round {
+func joined(r, later Round) Round {
 	changes := map[string]Change{}
 	maps.Copy(changes, r.changes)
 	for path, c := range later.changes {
 		if earlier, ok := changes[path]; ok {
 			c.Before = earlier.Before
-			c = f.counted(c)
 		}
 		changes[path] = c
 	}
@@ -238,14 +242,15 @@ func (f *Fold) change(path, before, after string) {
 		c = Change{Path: path, Before: before}
 	}
 	c.After = after
-	f.round.changes[path] = f.counted(c)
+	if f.Lines {
+		c = f.counted(c)
+	}
+	f.round.changes[path] = c
 }
 
-// counted returns a change with the numbers of its lines, if they are wanted.
+// counted returns a change with the numbers of its lines.
 func (f *Fold) counted(c Change) Change {
-	if f.Lines {
-		c.Added, c.Removed = render.Stat(f.content(c.Before), f.content(c.After))
-	}
+	c.Added, c.Removed = render.Stat(f.content(c.Before), f.content(c.After))
 	return c
 }
 
