@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -98,7 +99,8 @@ type hinter interface{ Hint() string }
 // unknown type is a usage error before the command runs. After that it comes
 // from the environment, for example the disk.
 func (a *app) fail(c *cobra.Command, err error) int {
-	f, ok := explained(err)
+	at := dirFlag(c)
+	f, ok := explained(err, at)
 	if !ok {
 		f = &failure{kind: hone.KindUsage, why: err.Error(), hint: helpFor(c)}
 		if a.parsed {
@@ -108,9 +110,25 @@ func (a *app) fail(c *cobra.Command, err error) int {
 			f.hint = h.Hint()
 		}
 	}
+	if f.hint == listRuns {
+		f.hint += at
+	}
 	a.say("error", f.Error())
 	a.say("hint", f.hint)
 	return exitStatus(f.kind)
+}
+
+// listRuns is the hint of an error about a run that does not exist.
+const listRuns = "hone runs"
+
+// dirFlag returns the flag -C that later commands need after c; empty if they need none.
+func dirFlag(c *cobra.Command) string {
+	if dir := c.Flags().Lookup("dir"); dir != nil {
+		if at, err := filepath.Abs(dir.Value.String()); err == nil {
+			return elsewhere(at)
+		}
+	}
+	return ""
 }
 
 // helpFor returns the command line that prints the help of c.

@@ -392,7 +392,7 @@ func details(report prove.Report) []string {
 
 // stopped is a diagnosis of what would keep a run from starting.
 func stopped(what string, err error) diagnosis {
-	if f, ok := explained(err); ok {
+	if f, ok := explained(err, ""); ok {
 		return amiss(what, f.Error(), f.hint)
 	}
 	return amiss(what, err.Error(), "")

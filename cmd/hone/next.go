@@ -116,14 +116,14 @@ func failed(err error, hint string) error {
 }
 
 // explained returns err as a failure if err itself determines how the program
-// ends.
-func explained(err error) (f *failure, ok bool) {
+// ends. at is empty, or the flag -C for the commands in the hint.
+func explained(err error, at string) (f *failure, ok bool) {
 	var stop *hone.Stop
 	var usage *hone.UsageError
 	var foreign *git.ForeignError
 	switch {
 	case errors.As(err, &stop):
-		return &failure{kind: stop.Kind, why: stop.Error(), hint: nextLine(stop.Next, "last")}, true
+		return &failure{kind: stop.Kind, why: stop.Error(), hint: nextLine(stop.Next, "last"+at)}, true
 	case errors.As(err, &usage):
 		return &failure{kind: hone.KindUsage, why: usage.Why, hint: usage.Hint}, true
 	case errors.As(err, &foreign):

@@ -46,12 +46,12 @@ func TestExitStatus(t *testing.T) {
 func TestExplained(t *testing.T) {
 	cause := errors.New("cause")
 	for want, err := range map[string]error{
-		"blocked: why: cause (hone resume last)": &hone.Stop{Kind: hone.KindBlocked, Why: "why", Err: cause, Next: hone.Next{Verb: hone.Resume}},
-		"usage: why (hint)":                      usage("why", "hint"),
-		"failed: cause (hint)":                   failed(cause, "hint"),
-		"budget: why: cause ()":                  &failure{kind: hone.KindBudget, why: "why", err: cause},
+		"blocked: why: cause (hone resume last -C d)": &hone.Stop{Kind: hone.KindBlocked, Why: "why", Err: cause, Next: hone.Next{Verb: hone.Resume}},
+		"usage: why (hint)":                           usage("why", "hint"),
+		"failed: cause (hint)":                        failed(cause, "hint"),
+		"budget: why: cause ()":                       &failure{kind: hone.KindBudget, why: "why", err: cause},
 	} {
-		f, ok := explained(fmt.Errorf("wrapped: %w", err))
+		f, ok := explained(fmt.Errorf("wrapped: %w", err), " -C d")
 		if !ok {
 			t.Fatalf("%v says nothing", err)
 		}
@@ -59,7 +59,7 @@ func TestExplained(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if f, ok := explained(cause); ok {
+	if f, ok := explained(cause, ""); ok {
 		t.Errorf("%v says %+v", cause, f)
 	}
 }

@@ -109,7 +109,7 @@ func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journa
 func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, error) {
 	run, err := home.FindRun(ref)
 	if err != nil {
-		return nil, hone.Start{}, usage(err.Error(), "hone runs")
+		return nil, hone.Start{}, usage(err.Error(), listRuns)
 	}
 	j, err := home.OpenReplay(run)
 	if err != nil {
@@ -117,7 +117,7 @@ func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, err
 	}
 	start, err := runs.Started(j.Remaining())
 	if err != nil {
-		return nil, start, usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
+		return nil, start, usage(fmt.Sprintf("run %s: %v", run, err), listRuns)
 	}
 	return j, start, nil
 }
@@ -146,10 +146,11 @@ func scratchFolder(into string) (dir string, remove func() error, err error) {
 // another says that a replay came to something else than is on record.
 func another(err error, j *journal.Journal) error {
 	var missing *journal.MissingError
+	run := j.Run() + elsewhere(j.Home().Workspace())
 	if errors.As(err, &missing) {
-		return failed(fmt.Errorf("cannot read what the run recorded: %w", err), "restore .hone from a backup; hone show "+j.Run()+" shows what is left")
+		return failed(fmt.Errorf("cannot read what the run recorded: %w", err), "restore .hone from a backup; hone show "+run+" shows what is left")
 	}
-	if _, ok := explained(err); ok || errors.Is(err, context.Canceled) {
+	if _, ok := explained(err, ""); ok || errors.Is(err, context.Canceled) {
 		return err
 	}
 	at := "before its first event"
@@ -158,7 +159,7 @@ func another(err error, j *journal.Journal) error {
 		at = fmt.Sprintf("after event %d (%s)", last.Seq, last.Type)
 	}
 	return &failure{kind: kindDiffers, why: fmt.Sprintf("the replay does not match the journal, %s: %v", at, err),
-		hint: "another version of hone or of its loop recorded the run, or the journal was changed; hone show " + j.Run() + " --json shows it"}
+		hint: "another version of hone or of its loop recorded the run, or the journal was changed; hone show " + run + " --json shows it"}
 }
 
 // tellReplayed says what was the same, and what could not be compared. at is empty, or

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,7 +11,8 @@ import (
 
 // The hint about a replay that differs names the more frequent cause first.
 func TestReplayHint(t *testing.T) {
-	h, err := journal.OpenHome(t.TempDir())
+	dir := t.TempDir()
+	h, err := journal.OpenHome(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +27,7 @@ func TestReplayHint(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	version, changed := strings.Index(f.hint, "another version of hone"), strings.Index(f.hint, "the journal was changed")
-	if version < 0 || changed < version || !strings.Contains(f.hint, "hone show r1 --json") {
+	if version < 0 || changed < version || !strings.Contains(f.hint, "hone show r1 -C ") || !strings.Contains(f.hint, filepath.Base(dir)+" --json") {
 		t.Errorf("the hint is %q", f.hint)
 	}
 }

@@ -119,7 +119,7 @@ func openRun(dir, ref string) (*journal.Home, string, error) {
 	run, err := home.FindRun(ref)
 	if err != nil {
 		home.Close()
-		return nil, "", usage(err.Error(), "hone runs")
+		return nil, "", usage(err.Error(), listRuns)
 	}
 	return home, run, nil
 }
@@ -128,7 +128,7 @@ func openRun(dir, ref string) (*journal.Home, string, error) {
 func readRun(home *journal.Home, run string) (*history.Past, hone.Start, error) {
 	events, err := home.Read(run)
 	if err != nil {
-		return nil, hone.Start{}, failed(err, "hone runs")
+		return nil, hone.Start{}, failed(err, listRuns)
 	}
 	start, err := runs.Started(events)
 	return history.Read(events), start, err
