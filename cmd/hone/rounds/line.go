@@ -138,7 +138,7 @@ func gist(findings []check.Finding) string {
 }
 
 // tellingLine returns the first line of a text, or of the output in it, that says what is
-// wrong: one that names an error, or else one that begins with a position, as a failed
+// wrong: an error of pytest, or else one that names an error, or else one that begins with a position, as a failed
 // test of Go prints it, or else a heading. If there is none it returns the last line of
 // an output, or else the first line.
 func tellingLine(text string) string {
@@ -147,8 +147,8 @@ func tellingLine(text string) string {
 	if output < 0 || output == len(lines)-1 {
 		return strings.TrimSpace(lines[0])
 	}
-	lines = lines[output+1:]
-	for _, tells := range []func(string) bool{namesError, position.MatchString, headsFailure.MatchString} {
+	lines = withoutSource(lines[output+1:])
+	for _, tells := range []func(string) bool{pytestError.MatchString, namesError, position.MatchString, headsFailure.MatchString} {
 		if i := slices.IndexFunc(lines, tells); i >= 0 {
 			return strings.TrimSpace(lines[i])
 		}
@@ -156,7 +156,22 @@ func tellingLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
+// withoutSource returns lines without the source that a traceback of Python quotes, such
+// as a failed assertion: the error follows it.
+func withoutSource(lines []string) []string {
+	var rest []string
+	for i, line := range lines {
+		if i == 0 || !tracebackPlace.MatchString(lines[i-1]) {
+			rest = append(rest, line)
+		}
+	}
+	return rest
+}
+
 var (
+	pytestError    = lazyregexp.New(`^E {2,}\S`)
+	tracebackPlace = lazyregexp.New(`^\s*File ".*", line [0-9]+`)
+
 	position = lazyregexp.New(`^\s*[^\s:]+\.[A-Za-z]+:[0-9]+: `)
 	// headsFailure matches the lines of go test, pytest and cargo test that say only that
 	// something failed.

@@ -83,6 +83,20 @@ func TestOf(t *testing.T) {
 }
 
 // TestLinesFit: a line is never wider than the terminal, and a narrow one has two.
+// The verdict of a failed assertion of Python is the error, not the line of the source.
+func TestVerdictOfPython(t *testing.T) {
+	for want, output := range map[string]string{
+		"AssertionError: -1 != 3": "F\n======\nFAIL: test_add (test_calc.T)\n------\nTraceback (most recent call last):\n  File \"test_calc.py\", line 5, in test_add\n    self.assertEqual(add(1, 2), 3)\n    ~~~~^^^\nAssertionError: -1 != 3\n",
+		"E       assert -1 == 3":  "=== FAILURES ===\n___ test_add ___\n\n    def test_add():\n>       assert add(1, 2) == 3\nE       assert -1 == 3\nE        +  where -1 = add(1, 2)\n\ntest_calc.py:5: AssertionError\n",
+	} {
+		found := []check.Finding{{Source: "check", Text: "The check command failed: exit status 1.\n\n    pytest\n\nIts output:\n\n" + output}}
+		all := rounds.Of([]history.Event{inRound(1, 0, history.Checked{Findings: found}), notice(0, history.State{Round: 1, Findings: found, Checked: found})}, contents, nil)
+		if got := all[0].Verdict; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestLinesFit(t *testing.T) {
 	all := rounds.Of(interrupted(), contents, nil)
 	all[1].Verdict = strings.Repeat("長い ", 100)
