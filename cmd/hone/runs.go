@@ -102,7 +102,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 	if asJSON {
 		return printJSON(a.out, all)
 	}
-	return a.printRuns(all)
+	return a.printRuns(all, elsewhere(home.Workspace()))
 }
 
 func printJSON(out io.Writer, all []summary) error {
@@ -115,8 +115,9 @@ func printJSON(out io.Writer, all []summary) error {
 	return nil
 }
 
-// printRuns prints a line for each run, cut to the terminal's width.
-func (a *app) printRuns(all []summary) error {
+// printRuns prints a line for each run, cut to the terminal's width. at is empty, or the
+// flag -C for a command that it names.
+func (a *app) printRuns(all []summary, at string) error {
 	lines := [][]string{{"ID", "RESULT", "LOOP", "ROUNDS", "TOKENS", "AGE", "TASK"}}
 	foreign := false
 	for _, s := range all {
@@ -138,7 +139,7 @@ func (a *app) printRuns(all []summary) error {
 	if !foreign {
 		return nil
 	}
-	_, err := fmt.Fprintln(a.out, "\nYou did not record the foreign runs on this machine. To see what one would do: hone trust RUN")
+	_, err := fmt.Fprintln(a.out, "\nYou did not record the foreign runs on this machine. To see what one would do: hone trust RUN"+at)
 	return err
 }
 
