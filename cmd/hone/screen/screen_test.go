@@ -244,6 +244,17 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
+// Of many files that were changed outside a run the screen names a few.
+func TestManyFilesOutside(t *testing.T) {
+	var out bytes.Buffer
+	s := screen.New(&out, screen.Options{})
+	s.Show(history.Event{Payload: history.Outside{Paths: strings.Fields(strings.Repeat("a ", 1000))}})
+	s.Close()
+	if n := strings.Count(out.String(), "\n"); n != 13 || !strings.HasSuffix(out.String(), "\nhone: … and 988 more files: hone show -v\n") {
+		t.Errorf("%d lines:\n%s", n, out.String())
+	}
+}
+
 func TestRefusedContentsAreShown(t *testing.T) {
 	out := newBuffer()
 	s := screen.New(out, screen.Options{Get: func(object string) ([]byte, error) { return []byte("of " + object + "\n\x1b[2J\n"), nil }})
