@@ -18,6 +18,7 @@ type spool struct {
 	stored int64
 	memory bytes.Buffer
 	file   *os.File // nil while all is in memory
+	named  bool     // the system removes no open file
 	err    error
 }
 
@@ -45,6 +46,7 @@ func (s *spool) store(p []byte) {
 		if s.file, s.err = os.CreateTemp("", "hone-output-*"); s.err != nil {
 			return
 		}
+		s.named = os.Remove(s.file.Name()) != nil // a file without a name does not outlive the process
 		_, s.err = s.memory.WriteTo(s.file)
 	}
 	if s.err == nil {
@@ -66,5 +68,9 @@ func (s *spool) remove() error {
 	if s.file == nil {
 		return nil
 	}
-	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+	err := s.file.Close()
+	if s.named {
+		err = errors.Join(err, os.Remove(s.file.Name()))
+	}
+	return err
 }
