@@ -136,6 +136,7 @@ func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict
 			return Answer{By: history.NoUser}, nil
 		}
 		a, err := r.askUser(ctx, q)
+		r.stale = true // the user may have changed files meanwhile
 		if errors.Is(err, ErrPending) {
 			return a, &Stop{Kind: KindBlocked, Why: "the question about " + q.Path + " is not answered yet", Next: Next{Verb: Resume}}
 		}

@@ -164,6 +164,7 @@ func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Rep
 	got, err := step(ctx, r, effect(history.TypeAsk, role.Name, role.stepInput(keep), open, func(ctx context.Context) (history.Replied, error) {
 		return r.attempts(ctx, role, sent)
 	}))
+	r.stale = true // the user may have changed files meanwhile
 	if err != nil {
 		return model.Reply{}, err
 	}

@@ -169,16 +169,20 @@ func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 		return err
 	}
 	begin := func(manifest string) (any, error) { return t.callBegin(c, manifest) }
-	result, restored, err := once(ctx, t.r, command(t.r, w, begin, t.interrupted))
-	c.result = withRestored(result, restored)
+	result, after, err := once(ctx, t.r, command(t.r, w, begin, t.interrupted))
+	c.result = t.withNotes(result, after)
 	return err
 }
 
-// withRestored returns a call's result as the model reads it, with a note about the
-// protected files that the call changed.
-func withRestored(result tool.Result, restored []string) tool.Result {
-	if note := restoredNote(restored); note != "" {
+// withNotes returns a command's result as the model reads it, with notes about the
+// protected files that the command changed, and about those that the user changed
+// before.
+func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result {
+	if note := restoredNote(after.Restored); note != "" {
 		result.Text += "\n[" + note + "; change the code, not what checks it]"
+	}
+	if paths := t.role.visible(after.Outside); len(paths) > 0 {
+		result.Text += t.r.Rules.Guard.Redact("\n[while you were working, the user changed " + listed(paths) + "; keep these changes and build on them]")
 	}
 	return result
 }
@@ -227,8 +231,17 @@ func (t *talk) interrupted(_ context.Context, changed []string) (tool.Result, er
 
 // changesText says which of the changed files the role may see.
 func (role Role) changesText(changed []string) string {
+	visible := role.visible(changed)
+	if len(visible) == 0 {
+		return "No file has changed since it began."
+	}
+	return "Files that changed since it began: " + strings.Join(visible[:min(len(visible), 50)], ", ") + "."
+}
+
+// visible returns those of the paths that the role may see, as it names them.
+func (role Role) visible(paths []string) []string {
 	var visible []string
-	for _, path := range changed {
+	for _, path := range paths {
 		if role.Dir != "" {
 			inside, ok := strings.CutPrefix(path, role.Dir+"/")
 			if !ok {
@@ -238,10 +251,7 @@ func (role Role) changesText(changed []string) string {
 		}
 		visible = append(visible, path)
 	}
-	if len(visible) == 0 {
-		return "No file has changed since it began."
-	}
-	return "Files that changed since it began: " + strings.Join(visible[:min(len(visible), 50)], ", ") + "."
+	return visible
 }
 
 // maxConcurrent limits how many calls run at the same time.

@@ -155,7 +155,7 @@ func TestChangeAfterCheckFirst(t *testing.T) {
 	}
 	crashtest.WriteFile(dir, "b", "mine")
 	wantEnd(t, p.end(t, dir), hone.KindDone)
-	if l.checks != 3 || len(l.priors[0]) != 2 || l.priors[0][0] != "a is 0" || !strings.Contains(l.priors[0][1], "while the run was stopped") {
+	if l.checks != 3 || len(l.priors[0]) != 2 || l.priors[0][0] != "a is 0" || !strings.Contains(l.priors[0][1], "the user changed this file") {
 		t.Errorf("%d checks, given %q", l.checks, l.priors)
 	}
 	p.replays(t, dir)

@@ -45,16 +45,16 @@ func command[T any](r *Run, w stepWork[T], begin func(manifest string) (any, err
 }
 
 // once runs a command, takes a snapshot, and restores the protected files that
-// the command changed. It returns their paths.
-func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, restored []string, err error) {
+// the command changed. It also returns the record of the snapshot.
+func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Snapshot, err error) {
 	if v, err = step(ctx, r, w); err != nil {
-		return v, nil, err
+		return v, o, err
 	}
-	o, err := step(ctx, r, look(history.StepSnapshot, nil, r.snapshotAfter))
+	o, err = step(ctx, r, look(history.StepSnapshot, nil, r.snapshotAfter))
 	if err == nil && len(o.Restored) > 0 {
 		_, err = step(ctx, r, look(history.StepRestore, nil, r.undoProtected))
 	}
-	return v, o.Restored, err
+	return v, o, err
 }
 
 // snapshotAfter takes the snapshot after a command, and finds the protected
@@ -73,7 +73,7 @@ func (r *Run) snapshotAfter(ctx context.Context) (history.Snapshot, error) {
 		changed = append(changed, p.Path)
 	}
 	object, err := r.storeManifest()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Report: history.Report{Said: restoredNote(changed)}}, err
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Outside: r.Past().Untold(), Report: history.Report{Said: restoredNote(changed)}}, err
 }
 
 // undoProtected restores the protected files that a command changed.

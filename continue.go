@@ -138,7 +138,7 @@ func (t *talk) restoreResults(round, session int) error {
 		if err != nil {
 			return err
 		}
-		t.outputs = append(t.outputs, withRestored(got, t.r.restoredBy(*e.Step)).Text)
+		t.outputs = append(t.outputs, t.withNotes(got, t.r.snapshotAfterCall(*e.Step)).Text)
 		for path, digest := range got.Shown {
 			t.seen[path] = digest
 		}
@@ -146,16 +146,16 @@ func (t *talk) restoreResults(round, session int) error {
 	return nil
 }
 
-// restoredBy returns the protected files that a recorded call changed and that were
-// restored.
-func (r *Run) restoredBy(call journal.Identity) []string {
+// snapshotAfterCall returns the record of the snapshot that followed a recorded call;
+// zero if there is none.
+func (r *Run) snapshotAfterCall(call journal.Identity) history.Snapshot {
 	call.Name, call.Index = history.StepSnapshot, 0
 	_, record := r.Journal.Lookup(call)
 	if record == nil {
-		return nil
+		return history.Snapshot{}
 	}
 	snapshot, _ := history.Decode(*record).Payload.(history.Snapshot)
-	return snapshot.Restored
+	return snapshot
 }
 
 // isAffordable reports whether the talk leaves room in the context, and whether

@@ -2,6 +2,7 @@ package hone
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -249,6 +250,10 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 		return false, err
 	}
 	_, err = reversal.Restore(ctx, false)
+	var conflict *history.ConflictError
+	if errors.As(err, &conflict) {
+		return false, r.Notice(fmt.Sprintf("the files of round %d, which had fewer findings, were not restored: %s: %s", best.Round, conflict.Path, conflict.Why))
+	}
 	return err == nil, err
 }
 

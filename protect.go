@@ -20,7 +20,7 @@ import (
 // changes one, and restores one that a command changed.
 
 // protectedFiles returns the protected files as they must be: as the run found
-// them, or as an approved edit left them.
+// them, or as an approved edit or the user left them.
 func (r *Run) protectedFiles() (map[string]workspace.Entry, error) {
 	if len(r.Trust.Protect) == 0 {
 		return nil, nil
@@ -30,12 +30,40 @@ func (r *Run) protectedFiles() (map[string]workspace.Entry, error) {
 		return nil, err
 	}
 	files := maps.Clone(found)
-	for _, v := range r.Past().Edits() {
-		if was, ok := files[v.Path]; ok {
-			files[v.Path] = history.EntryAfter(was, v)
+	for _, e := range r.Past().Events() {
+		switch p := e.Payload.(type) {
+		case history.Applied:
+			for _, v := range p.Verdicts {
+				if was, ok := files[v.Path]; ok {
+					files[v.Path] = history.EntryAfter(was, v)
+				}
+			}
+		case history.Outside:
+			if err := r.addUsersChanges(files, p); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return files, nil
+}
+
+// addUsersChanges sets the protected files that the user changed: they must stay as the
+// user left them.
+func (r *Run) addUsersChanges(files map[string]workspace.Entry, o history.Outside) error {
+	var m workspace.Manifest
+	for _, path := range o.Paths {
+		if _, ok := files[path]; !ok {
+			continue
+		}
+		if m == nil {
+			var err error
+			if m, err = r.readManifest(o.Manifest); err != nil {
+				return err
+			}
+		}
+		files[path], _ = m.Entry(path)
+	}
+	return nil
 }
 
 // foundProtected returns the protected files as the run found them; nil before

@@ -170,7 +170,7 @@ func (p *played) pass(ctx context.Context) error {
 		p.r.Limits.Time = 0
 	case history.Applied:
 		return p.reapply(ctx, payload.Verdicts)
-	case history.Outside, history.Undone, history.Checked, history.Snapshot:
+	case history.Outside, history.Undone, history.Checked, history.Served, history.Snapshot:
 		p.commands = true
 	}
 	if e.Manifest() == "" {
@@ -238,7 +238,7 @@ func (p *played) matchTree(ctx context.Context, object string) error {
 		p.Trees++
 	}
 	maps.DeleteFunc(p.written, func(path string, _ bool) bool { _, listed := all.Entry(path); return listed })
-	p.commands, p.r.last, p.r.stale = false, all, false
+	p.commands, p.r.last, p.r.stale = p.r.Past().Serving(), all, false
 	return nil
 }
 
@@ -486,6 +486,9 @@ func (p *played) append(n journal.Entry) (journal.Event, error) {
 // manifest returns the tree of the next event that names one. The scratch tree
 // must match it.
 func (p *played) manifest(ctx context.Context) (object, tree string, err error) {
+	if err := p.catchUp(ctx); err != nil {
+		return "", "", err
+	}
 	for _, e := range p.r.Journal.Remaining() {
 		object := history.Decode(e).Manifest()
 		if p.isSkipped(e) || object == "" {

@@ -24,7 +24,7 @@ func (r *Run) resume(ctx context.Context) error {
 		if _, err := r.append(journal.Entry{Type: history.TypeResume, Payload: history.Resumed{Limits: r.Limits}}); err != nil {
 			return err
 		}
-		if err := r.recordOutside(ctx); err != nil {
+		if err := r.compareWithLast(ctx); err != nil {
 			return err
 		}
 		if err := r.askPending(ctx); err != nil {
@@ -35,10 +35,10 @@ func (r *Run) resume(ctx context.Context) error {
 	return nil
 }
 
-// recordOutside records how the tree differs from the one that the run left.
-// Such a change is never undone, because the user made it on purpose.
-func (r *Run) recordOutside(ctx context.Context) error {
-	object, written := r.Past().Expected()
+// compareWithLast takes a snapshot, which records how the tree differs from the one
+// that the last process left.
+func (r *Run) compareWithLast(ctx context.Context) error {
+	object, _ := r.Past().Expected()
 	if object == "" {
 		return nil
 	}
@@ -47,29 +47,7 @@ func (r *Run) recordOutside(ctx context.Context) error {
 		return err
 	}
 	r.last, r.stored = want.Manifest, want
-	var o history.Outside
-	if o.Manifest, _, err = r.world().manifest(ctx); err != nil {
-		return err
-	}
-	for _, d := range want.Manifest.Diff(r.last) {
-		if _, ok := written[d.Path]; !ok {
-			o.Paths = append(o.Paths, d.Path)
-		}
-	}
-	for path, image := range written {
-		if !r.matches(path, image) {
-			o.Paths = append(o.Paths, path)
-		}
-	}
-	if r.Own != nil {
-		o.Paths = slices.DeleteFunc(o.Paths, r.Own)
-	}
-	if len(o.Paths) == 0 {
-		return nil
-	}
-	slices.Sort(o.Paths)
-	_, err = r.append(journal.Entry{Type: history.TypeOutside, Payload: o})
-	return err
+	return r.snapshot(ctx)
 }
 
 // outsideFindings tells the model what was restored, and what was changed
@@ -85,7 +63,7 @@ func outsideFindings(o history.Opened) []check.Finding {
 	}
 	for _, p := range o.Outside {
 		findings = append(findings, check.Finding{Source: "outside", File: p, Advisory: true,
-			Text: "the user changed this file while the run was stopped; keep the change and build on it"})
+			Text: "the user changed this file; keep the change and build on it"})
 	}
 	return findings
 }

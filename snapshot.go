@@ -29,8 +29,8 @@ func (r *Run) storeManifest() (object string, err error) {
 	return r.stored.Name, err
 }
 
-// snapshot takes a manifest of the tree, and stores the contents of files that
-// are new in it.
+// snapshot takes a manifest of the tree, stores the contents of files that are new
+// in it, and records what the user changed since the last one.
 func (r *Run) snapshot(ctx context.Context) error {
 	known := r.last
 	if known == nil && r.Before != nil {
@@ -44,7 +44,7 @@ func (r *Run) snapshot(ctx context.Context) error {
 		return err
 	}
 	r.last, r.stale = m, false
-	return nil
+	return r.recordOutside()
 }
 
 // keepContents stores the files of a manifest that are not stored yet, so that

@@ -10,12 +10,13 @@ import (
 
 // Changes returns how a round changed the files, including by commands and
 // agents, sorted by path. It compares the tree when the round opened with the
-// newest one of the round, including the edits since. The result also has what
-// was changed outside the run in that time. It is nil if the round did not
-// open. get reads an object.
+// newest one of the round, including the edits since. Files that only the user
+// changed are left out. The result is nil if the round did not open. get reads an
+// object.
 func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
 	var first, last string
 	edits := map[string]workspace.Verdict{}
+	var events []Event
 	current := 0 // round of the event
 	for _, e := range p.Events() {
 		if e.Step != nil {
@@ -24,6 +25,7 @@ func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
 		if current != round {
 			continue
 		}
+		events = append(events, e)
 		manifest := e.Manifest()
 		switch v := e.Payload.(type) {
 		case Unreadable:
@@ -44,12 +46,16 @@ func (p *Past) Changes(round int, get Get) ([]workspace.Delta, error) {
 			clear(edits)
 		}
 	}
-	return manifestDeltas(first, last, edits, get)
+	deltas, err := manifestDeltas(first, last, edits, get)
+	if err != nil {
+		return nil, err
+	}
+	return withoutUsers(deltas, events, get)
 }
 
 // AllChanges returns how the files differ from those that the run found, as far as
-// events tell, sorted by path. The result also has what was changed outside the run in
-// that time. It is nil before the first round. get reads an object.
+// events tell, sorted by path. Files that only the user changed are left out. The
+// result is nil before the first round. get reads an object.
 func (p *Past) AllChanges(get Get) ([]workspace.Delta, error) {
 	opened, ok := p.Opened()
 	if !ok {
@@ -65,7 +71,66 @@ func (p *Past) AllChanges(get Get) ([]workspace.Delta, error) {
 			edits[v.Path] = v
 		}
 	}
-	return manifestDeltas(opened.Manifest, last, edits, get)
+	deltas, err := manifestDeltas(opened.Manifest, last, edits, get)
+	if err != nil {
+		return nil, err
+	}
+	return withoutUsers(deltas, p.Events(), get)
+}
+
+// withoutUsers returns the deltas without those of files that, according to the
+// events, only the user changed.
+func withoutUsers(deltas []workspace.Delta, events []Event, get Get) ([]workspace.Delta, error) {
+	users := map[string]bool{}
+	for _, e := range events {
+		if o, ok := e.Payload.(Outside); ok {
+			addAll(users, o.Paths)
+		}
+	}
+	if len(users) == 0 {
+		return deltas, nil
+	}
+	tree := workspace.Series{Get: get}
+	for _, e := range events {
+		if applied, ok := e.Payload.(Applied); ok {
+			for _, v := range applied.Verdicts {
+				delete(users, v.Path)
+			}
+		}
+		if err := removeOthers(users, &tree, e); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(deltas, func(d workspace.Delta) bool { return users[d.Path] }), nil
+}
+
+// removeOthers moves a tree to the manifest of an event, and removes from a set of
+// paths those that others than the user have changed since the manifest before.
+func removeOthers(users map[string]bool, tree *workspace.Series, e Event) error {
+	first, object := tree.Name() == "", e.Manifest()
+	if object == "" || object == tree.Name() {
+		return nil
+	}
+	deltas, err := tree.MoveTo(object)
+	if err != nil || first {
+		return err
+	}
+	outside := map[string]bool{}
+	if o, ok := e.Payload.(Outside); ok {
+		addAll(outside, o.Paths)
+	}
+	for _, d := range deltas {
+		if !outside[d.Path] {
+			delete(users, d.Path)
+		}
+	}
+	return nil
+}
+
+func addAll(set map[string]bool, paths []string) {
+	for _, p := range paths {
+		set[p] = true
+	}
 }
 
 // newestManifest returns the object of the last manifest that an event names.

@@ -86,6 +86,9 @@ type Snapshot struct {
 	Tree     string `json:"tree"`     // the manifest's digest
 	// Restored are the protected files that the command changed.
 	Restored []string `json:"put_back,omitempty"`
+	// Outside are the files that the user changed before the command, since the last
+	// command or since the round opened.
+	Outside []string `json:"outside,omitempty"`
 	Report
 }
 

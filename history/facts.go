@@ -188,11 +188,25 @@ func (p *Past) Outside() []string {
 	return p.outside
 }
 
+// Untold returns the files that were changed outside the run since its last round
+// opened or its last command ended. The result of the next command tells the model.
+func (p *Past) Untold() []string {
+	defer p.lock().Unlock()
+	return p.untold
+}
+
 // RestoredTo returns the round whose tree was restored since the last round
 // opened; nil if none was.
 func (p *Past) RestoredTo() *int {
 	defer p.lock().Unlock()
 	return p.restored
+}
+
+// Serving reports whether a server that a loop runs may have changed the tree since
+// the newest manifest.
+func (p *Past) Serving() bool {
+	defer p.lock().Unlock()
+	return p.served
 }
 
 // Expected returns the tree as the run left it: the object of the newest

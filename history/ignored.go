@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/journal"
 	"hone/workspace"
 )
 
@@ -15,27 +16,34 @@ import (
 // anyPath is the glob of a rule change that may have revealed any path.
 const anyPath = "**"
 
-// addRules adds the paths that a changed .gitignore may have revealed.
-func (t *tracker) addRules(d workspace.Delta) {
-	before, known := t.rules(d.Before)
-	after, kept := t.rules(d.After)
-	if !known || !kept {
-		t.revealed = append(t.revealed, anyPath)
-		return
+// Revealed returns globs of the paths that the changed .gitignore files among some
+// differences may have revealed.
+func Revealed(home *journal.Home, deltas []workspace.Delta) []string {
+	var globs []string
+	for _, d := range deltas {
+		if path.Base(d.Path) != ".gitignore" {
+			continue
+		}
+		before, known := rulesOf(home, d.Before)
+		after, kept := rulesOf(home, d.After)
+		if !known || !kept {
+			return []string{anyPath}
+		}
+		globs = append(globs, revealedPaths(path.Dir(d.Path), before, after)...)
 	}
-	t.revealed = append(t.revealed, revealedPaths(path.Dir(d.Path), before, after)...)
+	return globs
 }
 
-// rules returns the rules of a .gitignore; ok is false if its contents were not
+// rulesOf returns the rules of a .gitignore; ok is false if its contents were not
 // stored. A file that does not exist has no rules.
-func (t *tracker) rules(e workspace.Entry) (rules []string, ok bool) {
+func rulesOf(home *journal.Home, e workspace.Entry) (rules []string, ok bool) {
 	switch {
 	case e.Kind == "":
 		return nil, true
-	case e.Kind != workspace.Regular || !t.home.Has(e.Digest):
+	case e.Kind != workspace.Regular || !home.Has(e.Digest):
 		return nil, false
 	}
-	b, err := t.home.Get(e.Digest)
+	b, err := home.Get(e.Digest)
 	for line := range strings.Lines(string(b)) {
 		if line = strings.TrimRight(line, " \t\r\n"); line != "" && line[0] != '#' {
 			rules = append(rules, line)

@@ -42,12 +42,15 @@ type facts struct {
 	begins   map[journal.Identity]int // the last begin of each step
 	noticed  map[string]bool
 	outside  []string // since the last round opened
+	untold   []string // the same, since the last snapshot after a command
 	restored *int     // to which round, since the last one opened
 	opened   *Opened  // by the first round
 	checked  *Checked // before the first round
 
 	manifest string                     // newest; empty if a command started since
 	since    map[string]workspace.Image // files written by edits since the manifest
+	serving  bool                       // a loop's server is up
+	served   bool                       // a server was up since the manifest
 	edits    []workspace.Verdict
 	applying map[journal.Identity]int // started but not recorded
 	approvals
@@ -131,6 +134,7 @@ func (p *Past) fold(e Event) {
 		p.foldUndone(v)
 	case Outside:
 		p.outside = append(p.outside, v.Paths...)
+		p.untold = append(p.untold, v.Paths...)
 	case Reserve:
 		p.open[e.Seq] = v
 		p.ledger.reserve(v)
@@ -163,10 +167,12 @@ func (p *Past) foldStep(e Event) {
 		p.answers = true
 		p.models[v.Model] = true
 	case Opened:
-		p.outside, p.restored = nil, nil
+		p.outside, p.untold, p.restored = nil, nil, nil
 		if p.opened == nil {
 			p.opened = &v
 		}
+	case Snapshot:
+		p.untold = nil
 	case Checked:
 		if p.checked == nil && e.Step.Round == 0 {
 			p.checked = &v
@@ -215,11 +221,16 @@ func (p *Past) foldTree(e Event) {
 		for _, edit := range v.Verdicts {
 			p.since[edit.Path] = edit.After
 		}
-	case Opened, Snapshot, Checked, State, Undone:
+	case Opened, Snapshot, Checked, Outside, State, Undone:
 		if m := e.Manifest(); m != "" {
-			p.manifest = m
+			p.manifest, p.served = m, p.serving
 			clear(p.since)
 		}
+	case Resumed: // the servers of the process before have ended with it
+		p.serving, p.served = false, false
+	case Served:
+		p.serving = v.What != Down
+		p.served = true
 	case CheckBegun:
 		p.manifest = ""
 	case StepBegun:

@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"io/fs"
-	"path"
 	"slices"
 
 	"hone/journal"
@@ -80,9 +79,12 @@ func (t *tracker) advance(object string, outside []string) error {
 	if err != nil {
 		return err
 	}
+	theirs := map[string]bool{}
+	addAll(theirs, outside)
 	for _, d := range deltas {
-		t.addDelta(d, slices.Contains(outside, d.Path))
+		t.addDelta(d, theirs[d.Path])
 	}
+	t.revealed = append(t.revealed, Revealed(t.home, deltas)...)
 	for p, e := range t.written {
 		if _, listed := t.tree.Entry(p); !listed {
 			t.ignored[p] = e
@@ -98,9 +100,6 @@ func (t *tracker) addDelta(d workspace.Delta, outside bool) {
 	one.states = append(one.states, d.Before, d.After)
 	one.ours = one.ours || !outside
 	one.theirs = one.theirs || outside && t.reached
-	if path.Base(d.Path) == ".gitignore" {
-		t.addRules(d)
-	}
 }
 
 // apply adds edits.
@@ -108,10 +107,13 @@ func (t *tracker) apply(vs []workspace.Verdict) {
 	for _, v := range vs {
 		was := t.state(v.Path)
 		one := t.trace(v.Path, was)
-		if was.Kind == "" && v.Before.Exists() { // an ignored file, which no manifest has
+		switch {
+		case was.Kind == "" && v.Before.Exists(): // an ignored file, which no manifest has
 			was = EntryOf(v.Path, v.Before)
 			one.want = was
 			one.states = append(one.states, was)
+		case was.Digest != v.Before.Digest: // the user changed it since, and approved the edit
+			one.theirs = one.theirs || t.reached
 		}
 		one.ours, one.made = true, one.made || !v.Before.Exists()
 		t.written[v.Path] = EntryAfter(was, v)

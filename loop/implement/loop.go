@@ -89,11 +89,6 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err := l.logReply(ctx, r, got, said); err != nil {
 		return nil, err
 	}
-	users, err := p.seen.usersChanges(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	p.seen.add(users)
 	ch := change(said)
 	if len(problems) == 0 {
 		if ch, problems, err = r.Meant(ctx, ch); err != nil {

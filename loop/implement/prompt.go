@@ -24,6 +24,8 @@ const (
 	firstLead = "The above query was provided, and you provided the following data in your response"
 	laterLead = "You then provided the following data in your subsequent response"
 	buildLead = "When the file replacements were made, the build provided the following output:"
+	// changedLead is hone's own.
+	changedLead = "These files have changed since you saw or wrote them, because the build or the user changed them. They now contain:"
 )
 
 // prompt is what a round adds to the prompt of the round before. The additions of all
@@ -71,16 +73,16 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	if err != nil {
 		return prompt{}, err
 	}
-	seen, err := earlierSeen(r, past)
-	if err != nil {
-		return prompt{}, err
+	var seen seenFiles
+	for _, p := range past {
+		seen.add(p.Seen)
 	}
 	p, err := hone.Step(ctx, r, "compose", prior, func(ctx context.Context) (p prompt, err error) {
 		if len(past) == 0 {
 			return l.first(ctx, r)
 		}
 		p = later(len(past), said[len(said)-1], prior)
-		p.Seen, err = seen.since(ctx, r, written, prior)
+		err = l.addChanged(ctx, r, &p, seen, written)
 		return p, err
 	})
 	if err != nil {
@@ -95,6 +97,23 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		}
 	}
 	return p, explain(l.Coder.Fits(int64(len(l.Coder.System)+len(p.text()))), p)
+}
+
+// addChanged adds the contents of the files that have changed since the model saw or
+// wrote them.
+func (l Loop) addChanged(ctx context.Context, r *hone.Run, p *prompt, seen seenFiles, written []history.Applied) error {
+	files, later, err := seen.changed(ctx, r, written)
+	if err != nil {
+		return err
+	}
+	text, shown := showChanged(l.reader(r.Tree), files)
+	later.add(shown)
+	text = l.clean(text)
+	p.Seen, p.Added = later, p.Added+text
+	if p.Short != "" {
+		p.Short += text
+	}
+	return nil
 }
 
 // first returns the first round's prompt.

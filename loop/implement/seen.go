@@ -10,21 +10,17 @@ import (
 	"time"
 
 	"hone"
-	"hone/check"
 	"hone/history"
 	"hone/internal/render"
 	"hone/workspace"
 	"hone/workspace/treepath"
 )
 
-// seenFiles are the files whose contents a prompt shows (ruling C13). The commands and
-// edits of the run may change them further; the user's changes are never seen.
+// seenFiles are the files whose contents a prompt shows (ruling C13).
 type seenFiles struct {
 	// Digests are those of the contents, by path: in the first round all files of the
-	// rollup, later those that the run has changed since.
+	// rollup, later those that have changed since.
 	Digests map[string]string `json:"digests,omitempty"`
-	// Users are the files that the user changed after they were shown.
-	Users []string `json:"users,omitempty"`
 }
 
 // add adds what a later round has seen.
@@ -33,23 +29,7 @@ func (s *seenFiles) add(later seenFiles) {
 		s.Digests = map[string]string{}
 	}
 	maps.Copy(s.Digests, later.Digests)
-	s.Users = append(s.Users, later.Users...)
 }
-
-// earlierSeen returns what the model has seen in the rounds before.
-func earlierSeen(r *hone.Run, past []prompt) (seen seenFiles, err error) {
-	for _, p := range past {
-		seen.add(p.Seen)
-	}
-	changed, err := hone.Earlier[seenFiles](r, usersStep)
-	for _, c := range changed {
-		seen.add(c)
-	}
-	return seen, err
-}
-
-// usersStep is the name of the step of usersChanges.
-const usersStep = "changed by the user"
 
 // digest is a [hone.Seen].
 func (s seenFiles) digest(path string) (string, bool) {
@@ -57,11 +37,10 @@ func (s seenFiles) digest(path string) (string, bool) {
 	return digest, ok
 }
 
-// since returns what changed in the files that the model has seen, in the round after
-// the edits of written. What the model wrote is seen, and so is what the build changed
-// in it or in other files. Changes that the findings report as made by the user are
-// not.
-func (s seenFiles) since(ctx context.Context, r *hone.Run, written []history.Applied, prior []check.Finding) (later seenFiles, err error) {
+// changed returns the files that the model has seen or written, and that have other
+// contents now, because of the build or the user. A file that differed from the user's
+// rollup stays unseen. later is what the model has seen by writing it.
+func (s seenFiles) changed(ctx context.Context, r *hone.Run, written []history.Applied) (files workspace.Manifest, later seenFiles, err error) {
 	made := map[string]string{}
 	for _, e := range written {
 		for _, v := range e.Verdicts {
@@ -70,33 +49,46 @@ func (s seenFiles) since(ctx context.Context, r *hone.Run, written []history.App
 	}
 	known := maps.Clone(made)
 	maps.Copy(known, s.Digests)
-	for _, f := range prior {
-		if f.Source == "outside" {
-			later.Users = append(later.Users, f.File)
-		}
-	}
-	users := append(slices.Clone(s.Users), later.Users...)
 	now, err := manifestOf(ctx, r, slices.Collect(maps.Keys(known)))
 	later.Digests = map[string]string{}
 	for _, e := range now {
-		if s.Digests[e.Path] != e.Digest && (made[e.Path] == e.Digest || !slices.Contains(users, e.Path)) {
+		switch {
+		case e.Digest == s.Digests[e.Path]:
+		case e.Digest != "" && e.Digest == made[e.Path]:
 			later.Digests[e.Path] = e.Digest
+		case s.Digests[e.Path] != differs:
+			files = append(files, e)
 		}
 	}
-	return later, err
+	return files, later, err
 }
 
-// usersChanges returns the files that the user changed while the model was answering.
-func (s seenFiles) usersChanges(ctx context.Context, r *hone.Run) (seenFiles, error) {
-	return hone.Step(ctx, r, usersStep, nil, func(ctx context.Context) (changed seenFiles, err error) {
-		now, err := manifestOf(ctx, r, slices.Collect(maps.Keys(s.Digests)))
-		for _, e := range now {
-			if s.Digests[e.Path] != e.Digest && !slices.Contains(s.Users, e.Path) {
-				changed.Users = append(changed.Users, e.Path)
-			}
+// The largest file, and how much of all files, that a later prompt shows because they
+// have changed, in bytes.
+const (
+	maxChanged    = 64 << 10
+	maxAllChanged = 256 << 10
+)
+
+// showChanged returns the text with the contents of the files that have changed, and
+// what the model has seen by it. A file that is too long is named, and stays unseen.
+func showChanged(read render.Reader, changed workspace.Manifest) (text string, seen seenFiles) {
+	var shown workspace.Manifest
+	var omitted strings.Builder
+	left := int64(maxAllChanged)
+	for _, e := range changed {
+		if e.Size > min(maxChanged, left) {
+			fmt.Fprintf(&omitted, "%s\n%s%s (contents omitted: %d bytes)\n%s\n\n", rule, header, render.Path(read.Guard.Redact(e.Path)), e.Size, rule)
+			continue
 		}
-		return changed, err
-	})
+		left -= e.Size
+		shown = append(shown, e)
+	}
+	contents, digests := rollup(read, shown)
+	if len(contents)+omitted.Len() == 0 {
+		return "", seen
+	}
+	return "\n" + changedLead + "\n\n" + string(contents) + omitted.String(), seenFiles{digests}
 }
 
 // manifestOf reads the current state of files.
@@ -113,7 +105,7 @@ func manifestOf(ctx context.Context, r *hone.Run, paths []string) (workspace.Man
 // newer than the rollup counts as seen. The warnings are for the user.
 func seenInRollup(tree *workspace.Tree, text string, files workspace.Manifest) (seen seenFiles, warnings []string, err error) {
 	seen.Digests = map[string]string{}
-	known := false
+	known, stale := false, []string(nil)
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	for text != "" {
 		line, rest, _ := strings.Cut(text, "\n")
@@ -139,16 +131,16 @@ func seenInRollup(tree *workspace.Tree, text string, files workspace.Manifest) (
 	}
 	for path, digest := range seen.Digests {
 		if digest == differs {
-			seen.Users = append(seen.Users, path)
+			stale = append(stale, path)
 		}
 	}
-	if slices.Sort(seen.Users); len(seen.Users) > 0 {
+	if slices.Sort(stale); len(stale) > 0 {
 		remedy := "remove " + RollupName + ", so that hone makes one for each run"
 		if slices.ContainsFunc(files, func(e workspace.Entry) bool { return e.Path == "codeRollup.sh" }) {
 			remedy = "run bash codeRollup.sh, or " + remedy
 		}
 		warnings = append(warnings, fmt.Sprintf("%s is out of date: %s. The model gets the old contents, and may not overwrite these files; %s",
-			RollupName, several(seen.Users, "differs", "differ"), remedy))
+			RollupName, several(stale, "differs", "differ"), remedy))
 	}
 	return seen, warnings, nil
 }
@@ -169,6 +161,7 @@ func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, 
 	}
 	made := info.ModTime().Add(slack)
 	seen.Digests = map[string]string{}
+	var newer []string
 	for _, e := range files {
 		if e.Untracked || e.Digest == "" || Own(e.Path) {
 			continue
@@ -176,12 +169,12 @@ func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, 
 		seen.Digests[e.Path] = e.Digest
 		if info, err := root.Lstat(e.Path); err == nil && info.ModTime().After(made) {
 			seen.Digests[e.Path] = differs
-			seen.Users = append(seen.Users, e.Path)
+			newer = append(newer, e.Path)
 		}
 	}
 	warning := fmt.Sprintf("%s has no headers that hone knows (%sPATH, --- PATH ---), so every file that git tracks counts as shown to the model", RollupName, header)
-	if len(seen.Users) > 0 {
-		warning += fmt.Sprintf(", except those that are newer than it: %s newer", several(seen.Users, "is", "are"))
+	if len(newer) > 0 {
+		warning += fmt.Sprintf(", except those that are newer than it: %s newer", several(newer, "is", "are"))
 	}
 	return seen, []string{warning}, nil
 }

@@ -320,18 +320,50 @@ func (m userChanges) Generate(ctx context.Context, req model.Request) (model.Rep
 	return m.recorder.Generate(ctx, req)
 }
 
-// TestUsersChangeIsNotSeen: rulings C13 and G16. A build after it does not make it seen.
-func TestUsersChangeIsNotSeen(t *testing.T) {
+// TestUsersChange: rulings C13 and G16. What the user changes while the model answers
+// is not overwritten; the next prompt shows it.
+func TestUsersChange(t *testing.T) {
 	dir := t.TempDir()
-	files(t, dir, map[string]string{"a": "zero\n", "b": "bee\n", "build.sh": "#!/bin/sh\necho built >>b\ngrep -q done a\n"})
-	m := &recorder{replies: []string{"^^^b\nmine\n^^^end\n", "^^^a\none\n^^^end\n", "^^^b\nmine\n^^^end\n", "^^^a\ndone\n^^^end\n"}}
+	files(t, dir, map[string]string{"a": "zero\n", "b": "bee\n", "build.sh": "#!/bin/sh\ngrep -q done a\n"})
+	m := &recorder{replies: []string{"^^^b\nmine\n^^^end\n", "^^^a\none\n^^^end\n", "^^^b\nboth\n^^^end\n", "^^^a\ndone\n^^^end\n"}}
 	end := process{model: userChanges{m, filepath.Join(dir, "b")}, rounds: 8}.live(t, dir)
-	if tree := crashtest.Tree(t, dir); end.Kind != hone.KindDone || end.Rounds != 4 || tree["b"] != "by the user\nbuilt\nbuilt\n" {
+	if tree := crashtest.Tree(t, dir); end.Kind != hone.KindDone || end.Rounds != 4 || tree["b"] != "both\n" {
 		t.Errorf("%+v\n%q", end, tree["b"])
 	}
-	for _, round := range []int{2, 4} {
-		if got := added(t, m, round); !strings.Contains(got, "- ^^^b is refused: its contents have changed since they were shown to the model\n") {
+	second := added(t, m, 2)
+	for _, part := range []string{
+		"- ^^^b is refused: its contents have changed since they were shown to the model\n",
+		"b: the user changed this file; keep the change and build on it",
+		"because the build or the user changed them. They now contain:\n\n====\n--- File: b\n====\nby the user\n",
+	} {
+		if !strings.Contains(second, part) {
+			t.Errorf("the second prompt does not have %q:\n%s", part, second)
+		}
+	}
+	for round := 3; round <= 4; round++ {
+		if got := added(t, m, round); strings.Contains(got, "They now contain") {
 			t.Errorf("prompt %d: %s", round, got)
 		}
+	}
+}
+
+// TestChangedByBuild: ruling C13. What the build changed is shown, unless it is too
+// long: then it may not be overwritten.
+func TestChangedByBuild(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"a": "zero\n", "b": "bee\n", "long": "l\n", "build.sh": "#!/bin/sh\necho built >>b\nseq 1 20000 >long\ngrep -q done a\n"})
+	m := &recorder{replies: []string{"^^^a\none\n^^^end\n^^^b\nmine\n^^^end\n", "^^^long\nx\n^^^end\n", "^^^a\ndone\n^^^end\n^^^b\nagain\n^^^end\n"}}
+	end := process{model: m, rounds: 8}.live(t, dir)
+	if tree := crashtest.Tree(t, dir); end.Kind != hone.KindDone || end.Rounds != 3 || tree["b"] != "again\nbuilt\n" {
+		t.Errorf("%+v\n%q", end, tree["b"])
+	}
+	second := added(t, m, 2)
+	for _, part := range []string{"--- File: b\n====\nmine\nbuilt\n", "--- File: long (contents omitted: 108894 bytes)\n"} {
+		if !strings.Contains(second, part) {
+			t.Errorf("the second prompt does not have %q:\n%s", part, second)
+		}
+	}
+	if got := added(t, m, 3); !strings.Contains(got, "- ^^^long is refused: its contents have changed since they were shown to the model\n") {
+		t.Errorf("the third prompt: %s", got)
 	}
 }

@@ -1,0 +1,65 @@
+package hone
+
+import (
+	"slices"
+
+	"hone/history"
+	"hone/journal"
+	"hone/workspace"
+	"hone/workspace/treepath"
+)
+
+// What changed between two snapshots while no command of hone's ran belongs to the
+// user: an edit or nothing else explains it (ruling G16). A change while a command or
+// the check runs counts as its own, because nothing tells the two apart.
+
+// recordOutside records how the newest manifest differs from the tree that the run
+// left: the newest recorded manifest with the edits since. It records nothing if
+// that tree is not known, because a command or a server was running.
+func (r *Run) recordOutside() error {
+	object, written := r.Past().Expected()
+	if object == "" || r.Past().Serving() {
+		return nil
+	}
+	want := r.stored.Manifest
+	if r.stored.Name != object {
+		var err error
+		if want, err = r.readManifest(object); err != nil {
+			return err
+		}
+	}
+	paths := r.usersChanges(want.Diff(r.last), written)
+	if len(paths) == 0 {
+		return nil
+	}
+	object, err := r.storeManifest()
+	if err != nil {
+		return err
+	}
+	_, err = r.append(journal.Entry{Type: history.TypeOutside, Payload: history.Outside{Paths: paths, Manifest: object}})
+	return err
+}
+
+// usersChanges returns the paths of the differences that no edit of written explains,
+// and those of the edits whose files have other contents now; sorted. A file that a
+// changed .gitignore may have revealed is not new.
+func (r *Run) usersChanges(deltas []workspace.Delta, written map[string]workspace.Image) []string {
+	var paths []string
+	revealed := history.Revealed(r.Journal.Home(), deltas)
+	for _, d := range deltas {
+		_, edited := written[d.Path]
+		if !edited && (d.Op != workspace.Added || !treepath.Match(revealed, d.Path)) {
+			paths = append(paths, d.Path)
+		}
+	}
+	for path, image := range written {
+		if !r.matches(path, image) {
+			paths = append(paths, path)
+		}
+	}
+	if r.Own != nil {
+		paths = slices.DeleteFunc(paths, r.Own)
+	}
+	slices.Sort(paths)
+	return paths
+}
