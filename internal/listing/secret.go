@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"hone/internal/git"
 	"hone/workspace/secret"
@@ -140,29 +142,59 @@ func (s *secretSearch) abs(at string) string {
 }
 
 // judge reports whether a file is secret, and why. It judges a symbolic link only
-// by its name: the search finds the target where it lies.
+// by its name: the search finds the target where it lies. It does not read a file
+// again in which the guard has found nothing.
 func (s *secretSearch) judge(at string, e os.DirEntry) (why string, found bool) {
 	why, named := s.guard.WithheldName(at)
 	if isThirdParty(at) || !named && !e.Type().IsRegular() {
 		return why, named
 	}
-	content, ok := s.read(at)
+	begun := time.Now()
+	info, ok := s.readable(at)
 	if !ok {
 		return why, named
 	}
-	if s.guard.Sends(at) {
+	sent, state := s.guard.Sends(at), stateOf(at, info)
+	if !named && !sent && s.guard.IsClean(state) {
+		return "", false
+	}
+	content, err := readPrefix(s.abs(at), info.Size())
+	if err != nil || isBinary(content) {
+		if err == nil {
+			s.guard.MarkClean(state, begun)
+		}
+		return why, named
+	}
+	if sent {
 		s.sent = append(s.sent, content)
 	}
 	why, found = s.guard.Withheld(at, content)
-	found = found && why != secret.ValueReason || named
-	if found {
+	if found = found && why != secret.ValueReason || named; found {
 		s.found.Values = append(s.found.Values, s.guard.Values(at, content)...)
+	} else {
+		s.guard.MarkClean(state, begun)
 	}
 	return why, found
 }
 
-// read returns the contents of a file, unless it is not a text or too large.
-func (s *secretSearch) read(at string) (content []byte, ok bool) {
+// stateOf returns the state of a file from its info.
+func stateOf(at string, info fs.FileInfo) secret.FileState {
+	device, inode := inodeOf(info)
+	s := secret.FileState{Path: at, Device: device, Inode: inode, Size: info.Size(), Modified: info.ModTime().UnixNano()}
+	if changed := changeTime(info); !changed.IsZero() {
+		s.Changed = changed.UnixNano()
+	}
+	return s
+}
+
+// isBinary reports whether contents are not a text.
+func isBinary(content []byte) bool {
+	return bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0
+}
+
+// readable returns the info of a file whose contents must be judged: it is not
+// empty, not too large, and the budget suffices.
+func (s *secretSearch) readable(at string) (info fs.FileInfo, ok bool) {
 	info, err := os.Stat(s.abs(at))
 	switch {
 	case err != nil || !info.Mode().IsRegular() || info.Size() == 0 || info.Size() > maxSecretFile:
@@ -172,8 +204,7 @@ func (s *secretSearch) read(at string) (content []byte, ok bool) {
 		return nil, false
 	}
 	s.budget -= info.Size()
-	content, err = readPrefix(s.abs(at), info.Size())
-	return content, err == nil && bytes.IndexByte(content[:min(len(content), 8<<10)], 0) < 0
+	return info, true
 }
 
 // limitValues removes repeated values, those that are sent, and those beyond the
@@ -206,7 +237,7 @@ func isThirdParty(at string) bool {
 // readPrefix reads at most size bytes of a file, which may have grown or shrunk
 // since its size was read.
 func readPrefix(name string, size int64) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := openPlain(name)
 	if err != nil {
 		return nil, err
 	}

@@ -157,6 +157,64 @@ func TestFindSecretsLinks(t *testing.T) {
 	}
 }
 
+// A file is not read again if nothing was found in it, unless its state changed
+// or it changed so recently that another change might not show.
+func TestFindSecretsRemembers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the change time is unknown")
+	}
+	root := dirOf(t, map[string]string{"a": strings.Repeat("x", len(secretToken)), "b": "b", "bin": "\x00"})
+	crashtest.AwaitOldStamps()
+	crashtest.WriteFile(root, "recent", "recent")
+	guard := secret.NewGuard(nil)
+	if got, err := FindSecrets(t.Context(), root, guard); err != nil || len(got.Files) > 0 {
+		t.Fatal(got, err)
+	}
+	for name, want := range map[string]bool{"a": true, "b": true, "bin": true, "recent": false} {
+		info, err := os.Stat(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range []*secret.Guard{guard, guard.WithSecrets([]string{"some-password"})} {
+			if got := g.IsClean(stateOf(name, info)); got != want {
+				t.Errorf("%s is remembered: %v", name, got)
+			}
+		}
+		if secret.NewGuard(nil).IsClean(stateOf(name, info)) {
+			t.Errorf("another guard remembers %s", name)
+		}
+	}
+	a := filepath.Join(root, "a")
+	old, err := os.Stat(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crashtest.WriteFile(root, "a", secretToken)
+	crashtest.WriteFile(root, "recent", secretToken)
+	if err := os.Chtimes(a, old.ModTime(), old.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := FindSecrets(t.Context(), root, guard); err != nil || len(got.Files) != 2 {
+		t.Errorf("after the change: %v, %v", got.Files, err)
+	}
+}
+
+// BenchmarkFindSecretsAgain searches a tree in which the guard has found nothing.
+func BenchmarkFindSecretsAgain(b *testing.B) {
+	files := map[string]string{}
+	for i := range 2000 {
+		files[fmt.Sprintf("d%d/f%d.go", i%50, i)] = strings.Repeat("package main // nothing to see\n", 200)
+	}
+	root := dirOf(b, files)
+	crashtest.AwaitOldStamps()
+	guard := secret.NewGuard(nil)
+	for b.Loop() {
+		if got, err := FindSecrets(b.Context(), root, guard); err != nil || len(got.Files) > 0 {
+			b.Fatal(got, err)
+		}
+	}
+}
+
 func BenchmarkFindSecrets(b *testing.B) {
 	files := map[string]string{".env": "KEY=x"}
 	for i := range 2000 {

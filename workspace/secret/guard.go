@@ -21,6 +21,8 @@ import (
 // them. It does not look inside archives. It finds secrets between the control
 // sequences of a terminal, and known values also in base64 and hex.
 //
+// A guard of [NewGuard] remembers files without secrets ([Guard.MarkClean]).
+//
 // A nil Guard withholds and redacts nothing. The zero Guard has no exceptions.
 // Several goroutines may use a Guard at once, after its fields are set. Set them
 // before the first use.
@@ -34,6 +36,7 @@ type Guard struct {
 	Secrets []string
 
 	send    treepath.Patterns
+	clean   *cleanFiles // nil remembers nothing
 	once    sync.Once
 	scanner *scanner
 	exact   *scanner // of Known and Secrets
@@ -54,12 +57,12 @@ const (
 // send patterns (ruling G8), unless they contain a Known value. A malformed
 // pattern matches nothing.
 func NewGuard(send []string) *Guard {
-	return &Guard{send: treepath.CompileValid(send, false)}
+	return &Guard{send: treepath.CompileValid(send, false), clean: &cleanFiles{list: map[cleanDigest]struct{}{}}}
 }
 
 // WithSecrets returns a guard with other Secrets, and otherwise the same.
 func (g *Guard) WithSecrets(values []string) *Guard {
-	return &Guard{Known: g.Known, Secrets: values, send: g.send}
+	return &Guard{Known: g.Known, Secrets: values, send: g.send, clean: g.clean}
 }
 
 // Sends reports whether one of the send patterns matches a path.

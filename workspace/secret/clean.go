@@ -1,0 +1,71 @@
+package secret
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"sync"
+	"time"
+)
+
+// FileState identifies the contents of a file without reading them: a change of
+// the contents changes the state, unless it comes within the resolution of the
+// file system's clock after Changed.
+type FileState struct {
+	Path          string // relative to the root
+	Device, Inode uint64
+	Size          int64
+	Modified      int64 // in nanoseconds since 1970
+	Changed       int64 // last change of the inode in nanoseconds since 1970; 0 if unknown
+}
+
+// clockStep is the longest time between two steps of a file system's clock.
+const clockStep = 2 * time.Second
+
+// isReliable reports whether a change after a time would show in the state.
+func (s FileState) isReliable(at time.Time) bool {
+	return s.Changed != 0 && s.Changed < at.Add(-clockStep).UnixNano()
+}
+
+// digest returns a short form of the state.
+func (s FileState) digest() cleanDigest {
+	b := make([]byte, 0, 128)
+	for _, n := range []uint64{s.Device, s.Inode, uint64(s.Size), uint64(s.Modified), uint64(s.Changed)} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	sum := sha256.Sum256(append(b, s.Path...))
+	return cleanDigest(sum[:16])
+}
+
+type cleanDigest [16]byte
+
+// cleanFiles is the set of files whose contents are not withheld, whatever the
+// Secrets of the guard are. Several goroutines may use it at once.
+type cleanFiles struct {
+	mu   sync.Mutex
+	list map[cleanDigest]struct{}
+}
+
+// IsClean reports whether MarkClean was called for a file in the same state by
+// this guard, or by one that WithSecrets derived from it.
+func (g *Guard) IsClean(s FileState) bool {
+	if g == nil || g.clean == nil {
+		return false
+	}
+	g.clean.mu.Lock()
+	defer g.clean.mu.Unlock()
+	_, ok := g.clean.list[s.digest()]
+	return ok
+}
+
+// MarkClean remembers that there is no secret in the contents of a file: Withheld
+// gave no reason except [ValueReason], or they are not a text. They were read
+// after the time at, and s is the state before that. MarkClean does nothing if a
+// later change might not show in the state.
+func (g *Guard) MarkClean(s FileState, at time.Time) {
+	if g == nil || g.clean == nil || !s.isReliable(at) {
+		return
+	}
+	g.clean.mu.Lock()
+	defer g.clean.mu.Unlock()
+	g.clean.list[s.digest()] = struct{}{}
+}
