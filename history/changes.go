@@ -149,14 +149,15 @@ func manifestDeltas(first, last string, edits map[string]workspace.Verdict, get 
 	if first == "" {
 		return nil, nil
 	}
-	before, err := ReadManifest(first, get)
-	if err != nil {
+	tree := workspace.Series{Get: get}
+	if _, err := tree.MoveTo(first); err != nil {
 		return nil, err
 	}
-	now, err := ReadManifest(last, get)
-	if err != nil {
+	before := tree.Manifest()
+	if _, err := tree.MoveTo(last); err != nil {
 		return nil, err
 	}
+	now := tree.Manifest()
 	for _, edit := range edits {
 		now = afterEdit(now, edit)
 	}

@@ -205,28 +205,23 @@ func (f *Fold) charge(c history.Commit) {
 // addDeltas adds what a role's command or an agent changed: the difference between the
 // manifest before it and this one.
 func (f *Fold) addDeltas(manifest string) {
-	was, ok := f.manifest(f.before)
+	before := f.before
 	f.before = ""
-	if !ok {
+	if before == "" || before == manifest || f.Get == nil {
 		return
 	}
-	now, ok := f.manifest(manifest)
-	if !ok {
+	tree := workspace.Series{Get: f.Get}
+	if _, err := tree.MoveTo(before); err != nil {
 		return
 	}
-	f.deltas = slices.DeleteFunc(was.Diff(now), func(d workspace.Delta) bool { return f.Own != nil && f.Own(d.Path) })
+	deltas, err := tree.MoveTo(manifest)
+	if err != nil {
+		return
+	}
+	f.deltas = slices.DeleteFunc(deltas, func(d workspace.Delta) bool { return f.Own != nil && f.Own(d.Path) })
 	for _, d := range f.deltas {
 		f.change(d.Path, d.Before.Digest, d.After.Digest)
 	}
-}
-
-// manifest reads a manifest of the run, if it can be read.
-func (f *Fold) manifest(object string) (workspace.Manifest, bool) {
-	if object == "" || f.Get == nil {
-		return nil, false
-	}
-	m, err := history.ReadManifest(object, f.Get)
-	return m, err == nil
 }
 
 // change adds the change of a file to those of the round.
