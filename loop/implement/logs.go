@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hone"
 	"hone/internal/artifact"
 )
 
@@ -39,6 +40,19 @@ func folder(root *os.Root, now time.Time) (string, error) {
 			return at, err
 		}
 	}
+}
+
+// loggedQuery returns what query-N.txt contains: all that is sent, in order. After the
+// number of rounds that the seed has, it is only what the query adds to the one before,
+// because all of them together would grow with the square of the rounds (ruling C9).
+func (l Loop) loggedQuery(r *hone.Run, p prompt) string {
+	parts := append([]string{withNewline(l.Coder.System) + "\n"}, p.parts()...)
+	if r.Round() <= Rounds {
+		return strings.Join(parts, "")
+	}
+	repeated := strings.Join(parts[:1+p.repeated], "")
+	return fmt.Sprintf("[The first %d bytes of this query are those of query-%d.txt. The whole query: hone show %s --round %d --full. What follows:]\n",
+		len(repeated), r.Round()-1, r.Journal.Run(), r.Round()) + strings.Join(parts[1+p.repeated:], "")
 }
 
 // Write writes content to a file below a directory and replaces what is there. It does

@@ -78,7 +78,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, err
 	}
-	if err := l.log(ctx, r, "query.txt", withNewline(l.Coder.System)+"\n"+p.text()); err != nil {
+	if err := l.log(ctx, r, "query.txt", l.loggedQuery(r, p)); err != nil {
 		return nil, err
 	}
 	got, err := r.Ask(ctx, l.Coder, p.messages())

@@ -171,6 +171,37 @@ func timeless(t testing.TB, dir string) {
 	}
 }
 
+// The logs of more rounds than the seed has grow with the rounds, not with their square:
+// later queries are logged as what they add (ruling C9).
+func TestLogsOfManyRounds(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"a": "zero\n", "build.sh": "#!/bin/sh\nfalse\n"})
+	m := &recorder{}
+	for i := range 20 {
+		m.replies = append(m.replies, fmt.Sprintf("^^^a\n%s\n^^^end\n", strings.Repeat(fmt.Sprintf("%d ", i), 5000)))
+	}
+	process{model: m, rounds: 20}.live(t, dir)
+	found := logs(t, dir)
+	for round := 1; round <= 20; round++ {
+		text := found[fmt.Sprintf("query-%d.txt", round)]
+		whole := "Answer in blocks.\n\n" + prompt(m.asked[round-1])
+		if round <= implement.Rounds {
+			if text != whole {
+				t.Errorf("round %d: the log is not the query", round)
+			}
+			continue
+		}
+		note, rest, _ := strings.Cut(text, "\n")
+		var same, before int
+		if _, err := fmt.Sscanf(note, "[The first %d bytes of this query are those of query-%d.txt.", &same, &before); err != nil || before != round-1 {
+			t.Fatalf("round %d: %q, %v", round, note, err)
+		}
+		if rest != whole[same:] || rest != added(t, m, round) {
+			t.Errorf("round %d: the log is not what the query adds", round)
+		}
+	}
+}
+
 // TestHistory: rulings C1, C3, C7, C8 and C9, and G3 for the reply that was
 // cut. Each prompt begins with the whole of the one before, and repeats an unusable
 // reply as it was.

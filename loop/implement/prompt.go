@@ -39,8 +39,9 @@ type prompt struct {
 	// Warnings are for the user; only in the first round.
 	Warnings []string `json:"warnings,omitempty"`
 
-	before []string  // the additions of earlier rounds, as this one sends them
-	seen   seenFiles // of all rounds
+	before   []string  // the additions of earlier rounds, as this one sends them
+	repeated int       // how many of them the round before sent unchanged
+	seen     seenFiles // of all rounds
 }
 
 func (p prompt) parts() []string { return append(p.before[:len(p.before):len(p.before)], p.Added) }
@@ -89,6 +90,9 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		return p, err
 	}
 	p.before = additions(append(past, p))[:len(past)]
+	for sent := additions(past); p.repeated < len(past) && p.before[p.repeated] == sent[p.repeated]; {
+		p.repeated++
+	}
 	seen.add(p.Seen)
 	p.seen = seen
 	for _, text := range p.Warnings {
