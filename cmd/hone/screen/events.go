@@ -165,7 +165,7 @@ func (s *Screen) showWalls(w history.Walls) {
 func (s *Screen) showOutside(o history.Outside) {
 	for i, p := range o.Paths {
 		if i == maxListed && len(o.Paths) > maxListed+1 && !s.o.whole() {
-			s.line("hone: %s were changed outside the run: hone show -v", render.Count(len(o.Paths)-i, "more file"))
+			s.line("hone: … and %s: hone show -v", render.Count(len(o.Paths)-i, "more file"))
 			return
 		}
 		s.line("hone: %s was changed outside the run", p)
