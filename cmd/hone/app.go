@@ -74,7 +74,7 @@ func (r redacted) Write(b []byte) (int, error) {
 // lines.
 func (a *app) answerLine() <-chan string {
 	if a.answers == nil {
-		a.answers = screen.Lines(a.in)
+		a.answers = screen.Lines(input(a.in))
 	}
 	return a.answers()
 }

@@ -75,7 +75,7 @@ func terminalSize(f *os.File) func() (columns, rows int) {
 func interruptContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		if _, ok := <-signals; !ok {
 			return
@@ -89,6 +89,20 @@ func interruptContext() (context.Context, func()) {
 		signal.Stop(signals)
 		close(signals)
 		cancel()
+	}
+}
+
+// notify relays signals, except those that the process ignores since its start: nohup
+// ignores SIGHUP, and a shell without job control SIGINT and SIGQUIT in a background
+// job. They stay ignored, also in children. Go cannot tell whether SIGQUIT was ignored.
+func notify(signals chan<- os.Signal, list ...os.Signal) {
+	if signal.Ignored(os.Interrupt) {
+		signal.Ignore(syscall.SIGQUIT)
+	}
+	for _, s := range list {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
 	}
 }
 

@@ -18,11 +18,16 @@ import (
 // end of input, copies what the terminal shows to standard error, and exits as hone did.
 // With "-interrupt=TEXT" instead of a file it types nothing, and interrupts hone
 // when the terminal shows the text. With "-background" hone runs in the background of the
-// terminal.
+// terminal; with "-background=TEXT" the user puts it there when the terminal shows the
+// text, with ^Z and bg.
 func onTerminal() {
 	hone := exec.Command("hone", os.Args[2:]...)
-	if os.Args[1] == "-background" {
-		hone = exec.Command("sh", append([]string{"-mc", `hone "$@" & wait $!`, "sh"}, os.Args[2:]...)...)
+	if option, _, _ := strings.Cut(os.Args[1], "="); option == "-background" {
+		shell := `hone "$@" & wait $!`
+		if option != os.Args[1] {
+			shell = `hone "$@"; bg %1; wait %1`
+		}
+		hone = exec.Command("sh", append([]string{"-mc", shell, "sh"}, os.Args[2:]...)...)
 	}
 	status, err := runOnTerminal(os.Args[1], hone)
 	if err != nil {
@@ -34,8 +39,9 @@ func onTerminal() {
 
 func runOnTerminal(input string, hone *exec.Cmd) (int, error) {
 	text, interrupt := strings.CutPrefix(input, "-interrupt=")
+	text, suspend := strings.CutPrefix(text, "-background=")
 	var typed []byte
-	if !interrupt && input != "-background" {
+	if !interrupt && !suspend && input != "-background" {
 		content, err := os.ReadFile(input)
 		if err != nil {
 			return 0, err
@@ -56,8 +62,11 @@ func runOnTerminal(input string, hone *exec.Cmd) (int, error) {
 	}
 	go func() { _, _ = control.Write(typed) }()
 	shown := watcher{text: text, found: func() {
-		if interrupt {
+		switch {
+		case interrupt:
 			_ = hone.Process.Signal(os.Interrupt)
+		case suspend:
+			_, _ = control.Write([]byte{'Z' - '@'})
 		}
 	}}
 	_, _ = io.Copy(&shown, control) // until hone, and what it started, have closed the terminal

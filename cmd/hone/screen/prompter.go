@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"hone"
@@ -18,7 +19,8 @@ import (
 // as a diff.
 type Prompter struct {
 	// Present reports whether the user can be asked now; nil means always. If not,
-	// the question is pending.
+	// the question is pending. It is called again and again while a question waits,
+	// because the user may put the process into the background of the terminal.
 	Present func() bool
 	// Page shows a text in the user's pager; nil if there is none.
 	Page func(text string) error
@@ -65,10 +67,13 @@ func Lines(in io.Reader) (next func() <-chan string) {
 	}
 }
 
+// lookForUser is how often a question that waits looks whether the user is present.
+const lookForUser = 200 * time.Millisecond
+
 // Ask shows the question and waits for an answer. After q, or at the end of
 // input, it returns hone.ErrPending and the question stays open.
 func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
-	if p.Present != nil && !p.Present() {
+	if !p.present() {
 		return hone.Answer{By: history.NoUser}, nil
 	}
 	again := p.isAgain(q)
@@ -82,24 +87,47 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 	}
 	for {
 		p.prompt(q)
+		line, gone, err := p.line(ctx)
+		switch {
+		case err != nil:
+			p.screen.Say("")
+			return hone.Answer{}, err
+		case gone:
+			p.screen.Say("")
+			return hone.Answer{By: history.NoUser}, nil
+		}
+		if a, err, known := answer(line); known {
+			return a, err
+		}
+		if content, ok := p.act(q, line); ok || ctx.Err() != nil {
+			return hone.Answer{By: "user", Contents: content}, ctx.Err()
+		}
+	}
+}
+
+// line waits for the next line that the user types. gone means that the user cannot
+// be asked any more.
+func (p *Prompter) line(ctx context.Context) (line string, gone bool, err error) {
+	look := time.NewTicker(lookForUser)
+	defer look.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-			p.screen.Say("")
-			return hone.Answer{}, ctx.Err()
+			return "", false, ctx.Err()
 		case line, ok := <-p.next():
 			if !ok {
-				p.screen.Say("")
-				return hone.Answer{}, hone.ErrPending
+				return "", false, hone.ErrPending
 			}
-			if a, err, known := answer(line); known {
-				return a, err
-			}
-			if content, ok := p.act(q, line); ok || ctx.Err() != nil {
-				return hone.Answer{By: "user", Contents: content}, ctx.Err()
+			return line, false, nil
+		case <-look.C:
+			if !p.present() {
+				return "", true, nil
 			}
 		}
 	}
 }
+
+func (p *Prompter) present() bool { return p.Present == nil || p.Present() }
 
 // isAgain reports whether q follows because the user has edited what the last
 // question was about.

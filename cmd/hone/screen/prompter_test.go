@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
+	"hone/history"
 	"hone/workspace"
 )
 
@@ -54,6 +55,24 @@ func TestPersonAnswers(t *testing.T) {
 		if !cmp.Equal(got, test.want) || errors.Is(err, hone.ErrPending) != test.open || err != nil && !test.open {
 			t.Errorf("%q: %+v, %v; want %+v, open %v", test.lines, got, err, test.want, test.open)
 		}
+	}
+}
+
+// A user who puts hone into the background while a question waits cannot be asked; one
+// who fetches it back is asked the next question.
+func TestUserLeavesAndComesBack(t *testing.T) {
+	in, keyboard := io.Pipe()
+	s := screen.New(io.Discard, screen.Options{})
+	defer s.Close()
+	p := screen.NewPrompter(s, screen.Lines(in))
+	looks := 0
+	p.Present = func() bool { looks++; return looks != 3 }
+	if got, err := p.Ask(t.Context(), change()); err != nil || !cmp.Equal(got, hone.Answer{By: history.NoUser}) || looks != 3 {
+		t.Errorf("after %d looks: %+v, %v", looks, got, err)
+	}
+	go func() { _, _ = io.WriteString(keyboard, "y\n") }()
+	if got, err := p.Ask(t.Context(), change()); err != nil || !got.Approved {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
