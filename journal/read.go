@@ -17,6 +17,8 @@ import (
 type DamageError struct {
 	Line int // starts at 1
 	Why  string
+	// Format is the line's format, if another version of hone wrote it; 0 if not.
+	Format int
 }
 
 func (e *DamageError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Why) }
@@ -140,7 +142,7 @@ func (c *chain) next(line []byte) (Event, error) {
 	}
 	switch {
 	case e.Version != Version:
-		return Event{}, damage("format %d, but this hone reads format %d", e.Version, Version)
+		return Event{}, &DamageError{Line: c.n, Why: fmt.Sprintf("format %d, but this hone reads format %d", e.Version, Version), Format: e.Version}
 	case e.Run != c.run:
 		return Event{}, damage("it belongs to run %s, but the file to run %s", e.Run, c.run)
 	case e.Seq != int64(c.n):

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, err
 	}
 	j, err := home.OpenReplay(run)
 	if err != nil {
-		return nil, hone.Start{}, failed(err, "do not trust this journal from that line on: hone did not write it")
+		return nil, hone.Start{}, failed(err, cmp.Or(runs.OtherVersion(err), "do not trust this journal from that line on: hone did not write it"))
 	}
 	start, err := runs.Started(j.Remaining())
 	if err != nil {

@@ -207,6 +207,9 @@ func age(from, now time.Time) string {
 func summarize(home *journal.Home, run string, working bool, foreign func(string, []journal.Event) int64) summary {
 	s := summary{Run: run, Result: "damaged", mark: rounds.Failed}
 	events, err := home.Read(run)
+	if runs.OtherVersion(err) != "" {
+		s.Result = "other version"
+	}
 	if err != nil || len(events) == 0 {
 		return s
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -128,7 +129,7 @@ func openRun(dir, ref string) (*journal.Home, string, error) {
 func readRun(home *journal.Home, run string) (*history.Past, hone.Start, error) {
 	events, err := home.Read(run)
 	if err != nil {
-		return nil, hone.Start{}, failed(err, listRuns)
+		return nil, hone.Start{}, failed(err, cmp.Or(runs.OtherVersion(err), listRuns))
 	}
 	start, err := runs.Started(events)
 	return history.Read(events), start, err

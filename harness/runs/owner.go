@@ -95,6 +95,9 @@ func (w *Workspace) settle(ctx context.Context) error {
 	w.lock.LastRun = ""
 	if foreign != nil && foreign.Damage != nil {
 		why = "its journal is damaged, and you did not record it on this machine"
+		if OtherVersion(foreign.Damage) != "" {
+			why = "another version of hone wrote its journal"
+		}
 	}
 	events, err := w.Home.Read(last)
 	if err != nil || !history.Read(events).Finished() {

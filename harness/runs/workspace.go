@@ -4,6 +4,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -139,14 +140,23 @@ func explainLocked(err error) error {
 	return explainDamaged(err)
 }
 
-// explainDamaged adds advice to the error about a journal that was changed: it
-// is unknown what the run was about to apply.
+// explainDamaged adds advice to the error about a journal that was changed, or that
+// another version wrote: it is unknown what the run was about to apply.
 func explainDamaged(err error) error {
 	if !errors.As(err, new(*journal.DamageError)) {
 		return err
 	}
-	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.NewRun,
-		First: "another program changed the journal, so the run cannot be resumed: inspect the tree, and move the journal away"}}
+	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.NewRun, First: cmp.Or(OtherVersion(err),
+		"another program changed the journal, so the run cannot be resumed: inspect the tree, and move the journal away")}}
+}
+
+// OtherVersion returns what the user can do about a journal that another version of hone
+// wrote; empty if err is another error.
+func OtherVersion(err error) string {
+	if damage, ok := errors.AsType[*journal.DamageError](err); !ok || damage.Format == 0 {
+		return ""
+	}
+	return "another version of hone wrote this journal: use that version, or move the journal away"
 }
 
 // FindRoot returns the workspace of a directory: the nearest directory with
