@@ -1,21 +1,23 @@
 package sandbox_test
 
 import (
-	"os"
+	"fmt"
 	"testing"
 
 	"hone/sandbox"
 )
 
 func BenchmarkNone(b *testing.B) {
-	program, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	c := sandbox.Command{Argv: []string{program, "-test.run=^$"}, Dir: b.TempDir(), Env: os.Environ()}
-	for b.Loop() {
-		if r, err := (sandbox.None{}).Run(b.Context(), c); err != nil || r.Exit != 0 {
-			b.Fatal(r, err)
-		}
+	k := sandbox.NewKeeper(b.TempDir())
+	defer k.Close()
+	for _, runner := range []sandbox.None{{}, {Keeper: k}} {
+		b.Run(fmt.Sprintf("keeper=%t", runner.Keeper != nil), func(b *testing.B) {
+			c := sandbox.Command{Argv: []string{"/bin/true"}, Dir: b.TempDir()}
+			for b.Loop() {
+				if r, err := runner.Run(b.Context(), c); err != nil || r.Exit != 0 {
+					b.Fatal(r, err)
+				}
+			}
+		})
 	}
 }

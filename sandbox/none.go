@@ -14,8 +14,8 @@ import (
 //
 // It limits commands. A command has a session of its own. When it has ended, or
 // its time is over, or the context is done, all that it started is stopped as
-// well. On Linux this includes daemons, and the command dies with hone even if
-// hone is killed. It does not find a process of another user, such as one that
+// well. On Linux this includes daemons, and the command itself dies with hone even
+// if hone is killed; the Keeper ends the rest. It does not find a process of another user, such as one that
 // sudo started, after that has left the session and lost its parents. On Windows
 // a job object contains the tree, except what the command starts in its first
 // instant. Other systems stop only the process group. On Linux the first command
@@ -27,6 +27,9 @@ type None struct {
 	// Grace is the time between SIGTERM and SIGKILL for a command that must
 	// stop; 0 means two seconds.
 	Grace time.Duration
+	// Keeper ends commands when this process ends before them; nil means that they
+	// may outlive it.
+	Keeper *Keeper
 }
 
 var _ Runner = None{}
@@ -54,7 +57,7 @@ func (n None) RunNotify(ctx context.Context, c Command, started Started) (Result
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := time.Now()
-	t, err := process.Start(cmd)
+	t, err := process.Start(cmd, n.Keeper)
 	streams.Started(err)
 	if err != nil {
 		streams.Finish(0)

@@ -1,12 +1,9 @@
 package sandbox_test
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -18,10 +15,11 @@ import (
 	"hone/sandbox/internal/runtest"
 )
 
-// TestMain also plays a hone that runs a command and is killed.
+// TestMain also plays a hone that runs a command and is killed, and its keeper.
 func TestMain(m *testing.M) {
+	sandbox.Helper()
 	if script := os.Getenv("SANDBOX_TEST_RUN"); script != "" {
-		runtest.RunScript(sandbox.None{}, script)
+		runtest.RunScript(sandbox.None{Keeper: sandbox.NewKeeper(os.Getenv("SANDBOX_TEST_DIR"))}, script)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -125,41 +123,4 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	_ = other.Process.Kill()
 	_ = other.Wait()
 	assertGone(t, w.PIDs(t))
-}
-
-// A command dies with a hone that is killed.
-func TestCommandDiesWithHone(t *testing.T) {
-	hone := exec.Command(os.Args[0])
-	hone.Env = append(os.Environ(), "SANDBOX_TEST_RUN=echo $$; exec sleep 1000")
-	out, err := hone.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := hone.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, ok := process.ReadStatus(pid); !ok || s.Parent != hone.Process.Pid {
-		t.Fatalf("the command is not a child: %+v", s)
-	}
-	if err := hone.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = hone.Wait()
-	for range 500 {
-		if s, ok := process.ReadStatus(pid); !ok || s.Zombie {
-			_, _ = unix.Wait4(pid, nil, 0, nil) // it may have become this process's child
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	_ = unix.Kill(pid, unix.SIGKILL)
-	t.Error("the command outlived hone")
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
 	"hone/sandbox/internal/process"
 )
@@ -24,12 +25,13 @@ const helperName = "hone-wall"
 // selfPath is this program's path inside walls that do not show its file.
 const selfPath = "/proc/self/fd/5"
 
-// Helper does a helper's work and exits if this process was started as one;
-// otherwise it returns at once. Every program that builds walls must call it
+// Helper does a helper's work, or that of a [sandbox.Keeper], and exits if this process
+// was started as one; otherwise it returns at once. Every program that builds walls must call it
 // first in main, before it parses flags, because walls start the program itself
 // again. Only this package starts helpers. A user who starts one by hand gains
 // nothing: a helper may do what its caller may do.
 func Helper() {
+	sandbox.Helper()
 	work, ok := helperWork(os.Args)
 	if !ok {
 		return
@@ -81,7 +83,7 @@ func runOuter(s spec, c control) error {
 	runtime.LockOSThread() // the keeper dies with the thread that started it
 	cmd := asHelper(&exec.Cmd{Path: selfPath, Args: []string{helperName, "keeper"}, SysProcAttr: kernel.Namespaces(s.Policy.Net)})
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	t, err := process.Start(cmd)
+	t, err := process.Start(cmd, nil)
 	if err != nil {
 		return fmt.Errorf("make namespaces: %w", err)
 	}
@@ -120,7 +122,7 @@ func runWrapper(s spec, c control) error {
 	if err != nil {
 		return err
 	}
-	t, err := process.Start(cmd)
+	t, err := process.Start(cmd, nil)
 	_ = theirs.Close()
 	_ = cmd.Stderr.(*os.File).Close()
 	if err != nil {

@@ -178,7 +178,7 @@ func (k *keeper) startRestrained() error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, os.Stdout, os.Stderr
 	k.start.Lock()
 	defer k.start.Unlock()
-	t, err := process.Start(cmd)
+	t, err := process.Start(cmd, nil)
 	if err != nil {
 		return sandbox.NewStartError(c.Argv[0], cmd.Path, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"hone/sandbox/putback"
 )
 
-// Helper does nothing: walls need Linux.
-func Helper() {}
+// Helper is that of [sandbox.Keeper]: walls need Linux, and have no helpers here.
+func Helper() { sandbox.Helper() }
 
 // Kinds returns nil: this system has no walls.
 func Kinds() []sandbox.Wall { return nil }

@@ -2,7 +2,6 @@ package process
 
 import (
 	"bytes"
-	crand "crypto/rand"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,15 +16,47 @@ import (
 // the commands, so that both find the processes of a hone that runs in a hone.
 const marker = "HONE_COMMAND_ID"
 
-// mark identifies a process that left its session and lost its parents. It is
-// inherited in two ways because each has a gap: a process may start with another
-// environment, and a zombie has none; a limit cannot be set everywhere.
+// mark identifies processes that may have left their session and lost their parents:
+// those of one command, of all commands of one process, or of all that were started
+// for one place. It is inherited in two ways because each has a gap: a process may
+// start with another environment, and a zombie has none; a limit cannot be set
+// everywhere.
 type mark struct {
-	text  string
-	limit uint64 // 0 if none could be set
+	text  string // that of a place starts that of its processes, which starts that of their commands
+	limit uint64 // the lowest of the marked limits; 0 if none could be set
+	span  uint64 // the number of limits from there on; those of a command are one
 }
 
-func newMark() mark { return mark{text: crand.Text()} }
+// The marked limits contain the numbers of a place, a process and a command.
+const (
+	lowestLimit = 1 << 62
+	commandBits = 16
+	processBits = 14
+)
+
+// placeMark returns the mark of a place.
+func placeMark(place uint64) mark {
+	const bits = processBits + commandBits
+	return mark{text: number(place), limit: lowestLimit + place>>32<<bits, span: 1 << bits}
+}
+
+// process returns the mark of a process that starts commands for the place.
+func (m mark) process(n uint64) mark {
+	return mark{text: m.text + number(n), limit: m.limit + n%(1<<processBits)<<commandBits, span: 1 << commandBits}
+}
+
+// command returns the mark of the process's command of a number.
+func (m mark) command(n uint64) mark {
+	return mark{text: m.text + number(n), limit: m.limit + n%(1<<commandBits), span: 1}
+}
+
+// number returns a part of a mark's text, which no other number starts with.
+func number(n uint64) string { return strconv.FormatUint(n, 36) + "." }
+
+// randomMark returns the mark of a command that has no keeper.
+func randomMark() mark {
+	return placeMark(rand.Uint64()).process(rand.Uint64()).command(rand.Uint64())
+}
 
 // env adds the mark to those in an environment.
 func (m mark) env(env []string) []string {
@@ -49,7 +80,7 @@ func (m mark) env(env []string) []string {
 func (m mark) on(pid int) bool {
 	if m.limit != 0 {
 		var has unix.Rlimit
-		if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &has); err == nil && has.Cur == m.limit {
+		if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &has); err == nil && has.Cur-m.limit < m.span {
 			return true
 		}
 	}
@@ -60,29 +91,30 @@ func (m mark) on(pid int) bool {
 // limits is held while the limit of this process is that of a command that starts.
 var limits sync.Mutex
 
-// limited calls start while this process has a soft limit of processor time in
-// real-time scheduling of tens of thousands of years and a random number of
-// microseconds, and sets m.limit to it. No process reaches the limit, children
-// inherit it from their first instruction on, programs do not change it, and it can
-// be read of a zombie. If the limit cannot be set, m.limit is 0.
+// limited calls start while this process has the marked limit as its soft limit of
+// processor time in real-time scheduling, which is a hundred thousand years. No process
+// reaches the limit, children inherit it from their first instruction on, programs do
+// not change it, and it can be read of a zombie. If the limit cannot be set, limited
+// sets m.limit to 0.
 //
 // A process that something else starts at the same moment may inherit the limit too.
 // It is in this process's session, where no process of a command is.
 func (m *mark) limited(start func() error) error {
-	const highest, spread = 1 << 62, 1 << 40
 	limits.Lock()
 	defer limits.Unlock()
 	var has unix.Rlimit
 	err := unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &has)
-	most := min(has.Cur, has.Max, highest)
-	if err != nil || most < highest/2 {
+	if err != nil || has.Cur < lowestLimit || unix.Prlimit(0, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: m.limit, Max: has.Max}, nil) != nil {
+		m.limit = 0
 		return start()
 	}
-	limit := most - 1 - rand.Uint64N(spread)
-	if unix.Prlimit(0, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: limit, Max: has.Max}, nil) != nil {
-		return start()
-	}
-	m.limit = limit
 	defer func() { _ = unix.Prlimit(0, unix.RLIMIT_RTTIME, &has, nil) }() // raising it to what it was cannot fail
+	return start()
+}
+
+// unlimited calls start while this process has its own limit.
+func unlimited(start func() error) error {
+	limits.Lock()
+	defer limits.Unlock()
 	return start()
 }

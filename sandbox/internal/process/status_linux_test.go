@@ -1,6 +1,7 @@
 package process
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -21,6 +22,32 @@ func TestParseStatus(t *testing.T) {
 	for _, short := range []string{"", "42 (a) S 1", ")"} {
 		if _, ok := parseStatus(42, short); ok {
 			t.Errorf("parseStatus(%q) was read", short)
+		}
+	}
+}
+
+// A mark finds the processes of what is below it, and of nothing else.
+func TestMarksAreNested(t *testing.T) {
+	place := placeMark(1 << 40)
+	first, second, elsewhere := place.process(1), place.process(2), placeMark(1<<41).process(1)
+	within := func(m, outer mark) bool {
+		return m.limit-outer.limit < outer.span && strings.Contains(m.text, outer.text)
+	}
+	for _, c := range []struct {
+		inner, outer mark
+		want         bool
+	}{
+		{first.command(7), first.command(7), true},
+		{first.command(7), first, true},
+		{first.command(7), place, true},
+		{first.command(7), first.command(8), false},
+		{first.command(7), second, false},
+		{elsewhere.command(7), place, false},
+		{elsewhere.command(7), first, false},
+		{placeMark(math.MaxUint64).process(math.MaxUint64).command(math.MaxUint64), placeMark(math.MaxUint64), true},
+	} {
+		if got := within(c.inner, c.outer); got != c.want {
+			t.Errorf("%+v within %+v: %v", c.inner, c.outer, got)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type Tree struct {
 	outer  int    // this process's session, which no process of the tree can enter
 	born   uint64 // the command's Status.Born
 	mark   mark
+	keeper *Keeper       // nil if there is none
 	exited chan struct{} // closed when the command has exited; it is not reaped yet
 	status Exit          // set when exited is closed
 	only   bool          // this process has no other children
@@ -31,21 +32,25 @@ type Tree struct {
 }
 
 // Start starts a command in a session of its own. The kernel kills it when the
-// calling thread ends.
-func Start(cmd *exec.Cmd) (*Tree, error) {
+// calling thread ends, and the keeper, which may be nil, kills all that it started
+// when this process ends.
+func Start(cmd *exec.Cmd, k *Keeper) (*Tree, error) {
+	k.start()
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	return StartDetached(cmd)
+	return start(cmd, k.commandMark(), k)
 }
 
 // StartDetached is Start for a command that may outlive this process.
-func StartDetached(cmd *exec.Cmd) (*Tree, error) {
+func StartDetached(cmd *exec.Cmd) (*Tree, error) { return start(cmd, randomMark(), nil) }
+
+func start(cmd *exec.Cmd, m mark, k *Keeper) (*Tree, error) {
 	// Without this, daemons become children of init: they are still found by
 	// their mark, but not reaped here. So an error does not matter.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	t := &Tree{cmd: cmd, mark: newMark(), exited: make(chan struct{}), known: map[process]bool{}, sessions: map[int]bool{}}
+	t := &Tree{cmd: cmd, mark: m, keeper: k, exited: make(chan struct{}), known: map[process]bool{}, sessions: map[int]bool{}}
 	cmd.Env = t.mark.env(cmd.Env)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -113,7 +118,7 @@ func (t *Tree) End() Exit {
 	t.Kill()
 	t.Reap()
 	deadline := time.Now().Add(SweepTime)
-	for quiet := 0; quiet < 2 && !childless() && time.Now().Before(deadline); {
+	for quiet := 0; quiet < 2 && !t.childless() && time.Now().Before(deadline); {
 		if t.sweep() == 0 {
 			quiet++
 			continue
@@ -139,11 +144,11 @@ func (t *Tree) ReapOthers() {
 	}
 }
 
-// childless reports whether this process has no children, so that no process can
-// be left behind.
-func childless() bool {
+// childless reports whether this process has no children but its keeper, so that no
+// process can be left behind.
+func (t *Tree) childless() bool {
 	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return errors.Is(err, unix.ECHILD)
+	return errors.Is(err, unix.ECHILD) || t.keeper.onlyChild()
 }
 
 // sweep kills every process of the tree and reaps those that are now this

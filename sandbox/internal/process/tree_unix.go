@@ -11,16 +11,20 @@ import (
 type Tree struct {
 	cmd    *exec.Cmd
 	pid    int
+	keeper *Keeper       // nil if there is none
 	exited chan struct{} // closed when the command has exited and was reaped
 }
 
-// Start starts a command in a session of its own.
-func Start(cmd *exec.Cmd) (*Tree, error) {
+// Start starts a command in a session of its own. The keeper, which may be nil, kills
+// its process group when this process ends.
+func Start(cmd *exec.Cmd, k *Keeper) (*Tree, error) {
+	k.start()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	t := &Tree{cmd: cmd, pid: cmd.Process.Pid, exited: make(chan struct{})}
+	t := &Tree{cmd: cmd, pid: cmd.Process.Pid, keeper: k, exited: make(chan struct{})}
+	k.tell("+", t.pid)
 	go func() {
 		defer close(t.exited)
 		_ = cmd.Wait() // a status other than 0 is not an error here
@@ -45,5 +49,6 @@ func (t *Tree) GroupLives() bool { return syscall.Kill(-t.pid, 0) == nil }
 func (t *Tree) End() Exit {
 	t.Kill()
 	<-t.exited
+	t.keeper.tell("-", t.pid)
 	return exitOf(t.cmd.ProcessState)
 }

@@ -16,8 +16,9 @@ type Tree struct {
 	exited chan struct{} // closed when the command has exited
 }
 
-// Start starts a command in a job that ends with this process.
-func Start(cmd *exec.Cmd) (*Tree, error) {
+// Start starts a command in a job that ends with this process, so that it needs no
+// keeper.
+func Start(cmd *exec.Cmd, _ *Keeper) (*Tree, error) {
 	job, err := newJob()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,109 @@
+//go:build unix
+
+package process
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// Keeper is a process that waits for the end of this one, and then kills what its
+// commands left running. The first command starts it. A nil Keeper keeps nothing.
+type Keeper struct {
+	marks
+	once sync.Once
+	// Both are set by once, and zero if the keeper did not start.
+	pid  int
+	pipe *os.File
+}
+
+// keeperName is the program's name in the keeper.
+const keeperName = "hone-keeper"
+
+// closed is the line that tells the keeper that this process needs it no longer.
+const closed = "closed"
+
+// dispatches is set by [Helper]. A program that does not call it would run all of its
+// main in the keeper, so it gets none.
+var dispatches atomic.Bool
+
+// Helper does the keeper's work and exits if this process was started as one;
+// otherwise it returns at once.
+func Helper() {
+	dispatches.Store(true)
+	if len(os.Args) == 0 || os.Args[0] != keeperName {
+		return
+	}
+	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	if groups, died := awaitDeath(os.Stdin); died {
+		endLeftovers(os.Args[1:], groups)
+	}
+	syscall.Exit(0) // at once: under the race detector os.Exit waits a second
+}
+
+// awaitDeath reads lines until the writer's process ends or closes its keeper. It
+// returns the process groups that are still there, and whether the process has died.
+func awaitDeath(r io.Reader) (groups map[int]bool, died bool) {
+	groups = map[int]bool{}
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		var pid int
+		switch line := lines.Text(); {
+		case line == closed:
+			return nil, false
+		case strings.HasPrefix(line, "+"):
+			_, _ = fmt.Sscanf(line, "+%d", &pid)
+			groups[pid] = true
+		default:
+			_, _ = fmt.Sscanf(line, "-%d", &pid)
+			delete(groups, pid)
+		}
+	}
+	return groups, true
+}
+
+// start starts the keeper, once.
+func (k *Keeper) start() {
+	if k == nil || !dispatches.Load() {
+		return
+	}
+	k.once.Do(func() {
+		program, err := self()
+		if err != nil {
+			return
+		}
+		theirs, ours, err := os.Pipe()
+		if err != nil {
+			return
+		}
+		defer theirs.Close()
+		cmd := &exec.Cmd{Path: program, Args: append([]string{keeperName}, k.args()...), Dir: "/", Env: []string{},
+			Stdin: theirs, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+		if err := unlimited(cmd.Start); err != nil {
+			_ = ours.Close()
+			return
+		}
+		k.pid, k.pipe = cmd.Process.Pid, ours
+		go cmd.Wait()
+	})
+}
+
+// Close ends the keeper. No command may run. Commands that start later have none.
+func (k *Keeper) Close() {
+	if k == nil {
+		return
+	}
+	k.once.Do(func() {})
+	if k.pipe != nil {
+		_, _ = fmt.Fprintln(k.pipe, closed)
+		_ = k.pipe.Close()
+	}
+}
