@@ -18,6 +18,7 @@ import (
 	"hone/journal"
 	"hone/loop"
 	"hone/model"
+	"hone/sandbox"
 	"hone/sandbox/workshop"
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -214,6 +215,10 @@ func (s *Session) Repo() *git.Repo { return s.Workspace.Repo }
 
 // Guard returns the guard that finds what is withheld from models.
 func (s *Session) Guard() *secret.Guard { return s.guard }
+
+// Unwalled returns the runner of the user's own programs, which runs them without walls.
+// They end with this process.
+func (s *Session) Unwalled() sandbox.Runner { return sandbox.None{Keeper: s.Keeper} }
 
 // Replayed reports whether a recorded run is replayed.
 func (s *Session) Replayed() bool { return s.replayed }

@@ -196,9 +196,9 @@ func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string) (
 	}
 	if w.unwalled {
 		c.Env = slices.Concat(w.enclosure.environ, w.enclosure.vars, vars)
-		return sandbox.None{}.Run(ctx, c)
+		return w.session.Unwalled().Run(ctx, c)
 	}
-	c.Env = slices.Concat(w.enclosed.env, vars)
+	c.Env = slices.Concat(w.enclosed.env, vars, w.session.Keeper.Env())
 	result, err := w.enclosed.Walls.Run(ctx, c)
 	if failed(result) {
 		result.Hidden = w.enclosed.hiddenIn(c.Dir, outputOf(result))
@@ -235,7 +235,7 @@ func (w *walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running,
 	if w.unwalled {
 		return nil, errors.New("a background command needs walls with limits")
 	}
-	c.Env = w.enclosed.env
+	c.Env = slices.Concat(w.enclosed.env, w.session.Keeper.Env())
 	return w.enclosed.Walls.Start(ctx, c)
 }
 

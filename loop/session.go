@@ -25,6 +25,8 @@ type Session interface {
 	IO() IO
 	// Guard finds secrets, which are withheld from models, including providers' keys.
 	Guard() *secret.Guard
+	// Unwalled runs the user's own programs without walls. They end with this process.
+	Unwalled() sandbox.Runner
 	// Replayed reports whether a recorded run is replayed. Then no command runs and no
 	// model is called.
 	Replayed() bool

@@ -24,6 +24,7 @@ const notifyTimeout = 10 * time.Second
 // not part of the run: it is not recorded, and its failure is only a note.
 type notifier struct {
 	command, dir string
+	runner       sandbox.Runner
 	env          []string
 	clean        []func(string) string // see app.secrets
 	note         func(text string)
@@ -49,7 +50,7 @@ func (a *app) notifier(h *harness.Session, note func(text string)) *notifier {
 		return nil
 	}
 	env := append(sandbox.CleanEnv(a.environ, harness.KeyVariables()), "HONE_RUN="+journal.ShortRun(h.ID()), "HONE_DIR="+h.Dir)
-	return &notifier{command: file.Notify.Command, dir: h.Dir, env: env, clean: a.secrets, note: note}
+	return &notifier{command: file.Notify.Command, dir: h.Dir, runner: h.Unwalled(), env: env, clean: a.secrets, note: note}
 }
 
 // question runs the command while the user reads a question.
@@ -76,7 +77,7 @@ func (n *notifier) run(ctx context.Context, event, text string, variables ...str
 		text = clean(text)
 	}
 	env := slices.Concat(n.env, []string{"HONE_EVENT=" + event, "HONE_TEXT=" + render.Line(text)}, variables)
-	got, err := sandbox.None{}.Run(ctx, sandbox.Command{Argv: []string{"sh", "-c", n.command}, Dir: n.dir, Env: env,
+	got, err := n.runner.Run(ctx, sandbox.Command{Argv: []string{"sh", "-c", n.command}, Dir: n.dir, Env: env,
 		Timeout: notifyTimeout, MaxOutput: 1 << 16})
 	switch {
 	case ctx.Err() != nil:

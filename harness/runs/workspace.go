@@ -7,8 +7,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"hone"
 	"hone/harness/internal/walldir"
@@ -16,6 +20,7 @@ import (
 	"hone/internal/listing"
 	"hone/journal"
 	"hone/loop"
+	"hone/sandbox"
 	"hone/workspace"
 )
 
@@ -26,6 +31,8 @@ type Workspace struct {
 	Repo *git.Repo // the repository whose top Dir is; nil if there is none
 	Home *journal.Home
 	Tree *workspace.Tree // the files that git lists
+	// Keeper ends commands that run without walls when this process ends.
+	Keeper *sandbox.Keeper
 	// Notes are for the user: which last run was left as it is because it is not
 	// the user's.
 	Notes []string
@@ -64,8 +71,29 @@ func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 	if err := w.lockHome(ctx, create); err != nil {
 		return err
 	}
+	w.endEarlier()
 	w.Tree, err = OpenTree(w.Dir)
 	return err
+}
+
+// endEarlier ends what commands of an earlier process left running. The lock says that
+// the process has ended.
+func (w *Workspace) endEarlier() {
+	w.Keeper = sandbox.NewKeeper(w.Dir)
+	if programs := w.Keeper.EndEarlier(); len(programs) > 0 {
+		w.Notes = append(w.Notes, fmt.Sprintf("an earlier hone died during a command; stopped what it left running: %s (processes: %d)", differentNames(programs), len(programs)))
+	}
+}
+
+// differentNames returns a few of the different names of programs, quoted.
+func differentNames(programs []string) string {
+	const limit = 5
+	slices.Sort(programs)
+	var names []string
+	for _, program := range slices.Compact(programs) {
+		names = append(names, strconv.Quote(program))
+	}
+	return strings.Join(names[:min(len(names), limit)], ", ")
 }
 
 // OpenTree opens the tree of a directory without locking it. The tree has the
@@ -106,6 +134,7 @@ func (w *Workspace) Unbound() error { return w.stateless }
 
 // Close unlocks the workspace.
 func (w *Workspace) Close() {
+	w.Keeper.Close()
 	if w.Tree != nil {
 		w.Tree.Close()
 	}

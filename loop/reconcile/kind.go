@@ -207,8 +207,7 @@ func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
 func (v *invocation) check(s loop.Session, tree *workspace.Tree, w loop.Walls) check.Func {
 	var checks []check.Func
 	if v.Checker != "" {
-		var runner sandbox.Runner = sandbox.None{}
-		terminal := s.IO().Terminal
+		runner, terminal := s.Unwalled(), s.IO().Terminal
 		if v.Walls.Named() {
 			runner, terminal = w.With(variables(s.IO().Environ)), nil
 		}
