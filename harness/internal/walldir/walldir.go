@@ -31,24 +31,19 @@ type Dir struct {
 	locks   []*os.File
 }
 
-// runPrefix starts the names of the directories that are removed when their
-// process has ended.
-const runPrefix = "run-"
+// A directory has the first prefix while its process has locked it; [Recover] removes it
+// when the process no longer has the lock. It has the second until it is locked.
+const runPrefix, newPrefix = "run-", "new-"
 
-// New creates a directory that only the user can read, and removes those
-// of processes that were killed.
+// New creates a directory that only the user can read.
 func New(root, id string) (*Dir, error) {
 	base, err := cacheBase(root)
 	if err != nil {
 		return nil, err
 	}
-	removeStale(base)
 	f := &Dir{}
-	if f.Path, err = os.MkdirTemp(base, runPrefix+id+"-*"); err != nil {
+	if err := f.create(base, id); err != nil {
 		return nil, err
-	}
-	if lock, ok := tryLock(f.Path); ok {
-		f.locks = append(f.locks, lock)
 	}
 	guards, err := guardsDir(base, root)
 	if err == nil {
@@ -60,6 +55,23 @@ func New(root, id string) (*Dir, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// create creates and locks the directory.
+func (f *Dir) create(base, id string) (err error) {
+	if f.Path, err = os.MkdirTemp(base, newPrefix+id+"-*"); err != nil {
+		return err
+	}
+	if lock, ok := tryLock(f.Path); ok {
+		f.locks = append(f.locks, lock)
+	}
+	locked := filepath.Join(base, runPrefix+strings.TrimPrefix(filepath.Base(f.Path), newPrefix))
+	if err := os.Rename(f.Path, locked); err != nil {
+		f.Remove()
+		return err
+	}
+	f.Path = locked
+	return nil
 }
 
 // guardsDir returns the directory for what must be restored before a configuration
@@ -142,9 +154,11 @@ func asides(guards, root string) (found []string) {
 }
 
 // Recover restores the protected files of a tree that commands changed, if the hone
-// that ran them died before it could, and removes placeholders that it left. It does
-// not touch the files of a hone that is still alive. The error is a *hone.Stop.
+// that ran them died before it could. It removes placeholders that it left, and the
+// directories of all processes that were killed. It does not touch the files of a hone
+// that is still alive. The error is a *hone.Stop.
 func Recover(root string) ([]sandbox.Restored, error) {
+	removeStale()
 	var all []sandbox.Restored
 	for _, guards := range allGuards() {
 		err := wall.RecoverPlaceholders(recordsIn(guards))
@@ -243,22 +257,35 @@ const maxUnlockedAge = time.Minute
 
 // removeStale removes the directories of processes that have ended. It leaves
 // what it cannot remove for the next time.
-func removeStale(base string) {
+func removeStale() {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return
+	}
+	base := filepath.Join(cache, "hone")
 	entries, err := os.ReadDir(base)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), runPrefix) || time.Since(info.ModTime()) < maxUnlockedAge {
+		dir := filepath.Join(base, e.Name())
+		if !e.IsDir() || !isRunDir(e) {
 			continue
 		}
-		dir := filepath.Join(base, e.Name())
 		if lock, ok := tryLock(dir); ok {
 			_ = removeTree(dir)
 			lock.Close()
 		}
 	}
+}
+
+// isRunDir reports whether the process of a directory locks it as long as it lives.
+func isRunDir(e fs.DirEntry) bool {
+	if strings.HasPrefix(e.Name(), newPrefix) {
+		info, err := e.Info()
+		return err == nil && time.Since(info.ModTime()) > maxUnlockedAge
+	}
+	return strings.HasPrefix(e.Name(), runPrefix)
 }
 
 // removeTree removes a directory, even if it contains directories that their

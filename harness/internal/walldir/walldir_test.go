@@ -68,17 +68,24 @@ func TestWallDir(t *testing.T) {
 	if info, err := os.Stat(first.Path); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	dead := filepath.Join(cache, "hone", runPrefix+"dead")
-	if err := os.MkdirAll(filepath.Join(dead, "home"), 0o755); err != nil {
-		t.Fatal(err)
+	dir := func(name string) string { return filepath.Join(cache, "hone", name) }
+	dead, young, neverLocked := dir(runPrefix+"dead"), dir(newPrefix+"young"), dir(newPrefix+"dead")
+	for _, at := range []string{dead, young, neverLocked, dir("mine")} {
+		module := filepath.Join(at, "home", "go", "pkg", "mod")
+		if err := errors.Join(os.MkdirAll(module, 0o755), os.Chmod(module, 0o500)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	old := time.Now().Add(-2 * maxUnlockedAge)
-	for _, dir := range []string{dead, first.Path, second.Path} {
-		if err := os.Chtimes(dir, old, old); err != nil {
+	for _, at := range []string{neverLocked, first.Path, dir("mine")} {
+		if err := os.Chtimes(at, old, old); err != nil {
 			t.Fatal(err)
 		}
 	}
 	second.Remove()
+	if _, err := Recover(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
 	third, err := New(root, "x")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +93,8 @@ func TestWallDir(t *testing.T) {
 	if third.Aside != second.Aside {
 		t.Errorf("what the second put aside is not found: %s, %s", second.Aside, third.Aside)
 	}
-	for dir, want := range map[string]bool{dead: false, second.Path: false, first.Path: true, third.Path: true, first.Aside: true} {
+	for dir, want := range map[string]bool{dead: false, neverLocked: false, second.Path: false,
+		young: true, dir("mine"): true, first.Path: true, third.Path: true, first.Aside: true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s: %v", dir, err)
 		}
