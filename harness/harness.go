@@ -53,8 +53,8 @@ import (
 )
 
 // Main must be the first call in the main function of a program that uses
-// sessions. The walls start the program again as a helper process; there Main
-// does not return.
+// sessions. The walls, and the keeper of commands without walls, start the program
+// again as a helper process; there Main does not return.
 func Main() {
 	wall.Helper()
 	prove.Helper()
