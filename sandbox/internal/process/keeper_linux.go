@@ -145,12 +145,12 @@ func (k *Keeper) onlyChild() bool {
 	if k == nil || k.pid == 0 {
 		return false
 	}
-	lists, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil || len(lists) == 0 {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
 		return false
 	}
-	for _, list := range lists {
-		children, err := os.ReadFile(list)
+	for _, thread := range threads {
+		children, err := os.ReadFile("/proc/self/task/" + thread.Name() + "/children")
 		if err != nil {
 			return false
 		}
