@@ -98,6 +98,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		}
 	}
 	report(diagnosis{what: "hone", found: version()}, a.lookAtGit(ctx), a.lookAtRepository(f.dir), a.lookAtConfig(f.dir), a.lookAtDisk(f.dir))
+	report(lookAtRuns(f.dir)...)
 	report(a.lookAtKeys()...)
 	report(a.lookAtAgents(f.dir)...)
 	report(a.lookAtProvider(ctx, f.dir, f.model, f.baseURL))
@@ -218,6 +219,27 @@ func (a *app) lookAtDisk(dir string) diagnosis {
 		return diagnosis{what: "disk", found: where}
 	}
 	return diagnosis{what: "disk", found: fmt.Sprintf("%s, %d MB free", where, free>>20)}
+}
+
+// muchSpace is the size of all runs, in bytes, from which doctor advises to delete some.
+const muchSpace = 1 << 30
+
+// lookAtRuns returns how much disk space the runs need; nothing if there are none.
+func lookAtRuns(dir string) []diagnosis {
+	home, err := runs.Open(dir)
+	if err != nil {
+		return nil // lookAtDisk reports it, if it is an error
+	}
+	defer home.Close()
+	use, err := useOf(home)
+	if err != nil {
+		return []diagnosis{amiss("runs", err.Error(), "")}
+	}
+	d := diagnosis{what: "runs", found: use.String()}
+	if use.Size > muchSpace {
+		d.hint = "to delete old runs: hone gc"
+	}
+	return []diagnosis{d}
 }
 
 // lookAtKeys returns the providers that have a key or an address.

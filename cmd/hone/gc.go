@@ -112,15 +112,15 @@ func (a *app) gc(ctx context.Context, f gcFlags, o runs.Collection) error {
 	if f.json {
 		return json.NewEncoder(a.out).Encode(done)
 	}
-	deleted, freed, keep := "deleted", "freed", render.Count(done.Kept, "run")+" left, "
+	deleted, freed := "deleted", "freed"
 	if o.DryRun {
 		deleted, freed = "would delete", "would free"
 	}
 	for _, run := range done.Deleted {
 		a.printLine(deleted + " " + render.Line(run))
 	}
-	a.printLine(fmt.Sprintf("%s %s, %s %s; %s%s in .hone", deleted, render.Count(len(done.Deleted), "run"), freed, render.Bytes(done.Freed),
-		keep, render.Bytes(done.Size)))
+	a.printLine(fmt.Sprintf("%s %s, %s %s; %s left, %s in %s", deleted, render.Count(len(done.Deleted), "run"), freed, render.Bytes(done.Freed),
+		render.Count(done.Kept, "run"), render.Bytes(done.Size), homeText(done.Home)))
 	if done.Open > 0 {
 		a.say("note", fmt.Sprintf("%s can be resumed and %s kept; to delete such runs, too: --unfinished",
 			render.Count(done.Open, "older run"), map[bool]string{true: "is", false: "are"}[done.Open == 1]))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -32,7 +33,8 @@ RESULT is running, died, or how the run ended, such as done, rounds (all are use
 check, query or task.
 
 TOKENS counts the tokens that providers reported. +N is reserved for interrupted calls, whose use is unknown.
-AGE is the time since the run started.`,
+AGE is the time since the run started. The last line says how much disk space all runs need; hone gc deletes old
+ones.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.runs(dir, asJSON)
@@ -90,7 +92,10 @@ func (a *app) runs(dir string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if len(ids) == 0 && !asJSON {
+	if len(ids) == 0 && asJSON {
+		return nil
+	}
+	if len(ids) == 0 {
 		return usage("no runs found in "+home.Workspace(), "cd to the directory in which the run was started, or name it with -C DIR")
 	}
 	foreign := runs.Foreign(home.Workspace())
@@ -99,10 +104,42 @@ func (a *app) runs(dir string, asJSON bool) error {
 	for _, id := range slices.Backward(ids) {
 		all = append(all, summarize(home, id, id == working, foreign))
 	}
-	if asJSON {
-		return printJSON(a.out, all)
+	use, useErr := useOf(home) // another user's home may be unreadable in part
+	if !asJSON {
+		return a.printRuns(all, use, elsewhere(home.Workspace()))
 	}
-	return a.printRuns(all, elsewhere(home.Workspace()))
+	if err := printJSON(a.out, all); err != nil || useErr != nil {
+		return err
+	}
+	return json.NewEncoder(a.out).Encode(use)
+}
+
+// diskUse is how much disk space the runs of a directory need.
+type diskUse struct {
+	Runs int    `json:"runs"`
+	Size int64  `json:"size"` // bytes; 0 means unknown
+	Home string `json:"home"`
+}
+
+func useOf(home *journal.Home) (diskUse, error) {
+	ids, err := home.Runs()
+	size, sizeErr := home.TotalSize()
+	return diskUse{len(ids), size, home.Dir()}, errors.Join(err, sizeErr)
+}
+
+func (u diskUse) String() string {
+	if u.Size == 0 {
+		return fmt.Sprintf("%s in %s", render.Count(u.Runs, "run"), homeText(u.Home))
+	}
+	return fmt.Sprintf("%s · %s in %s", render.Count(u.Runs, "run"), render.Bytes(u.Size), homeText(u.Home))
+}
+
+// homeText returns the name of a home in the workspace, and the path of any other.
+func homeText(home string) string {
+	if filepath.Base(home) == journal.HomeName {
+		return journal.HomeName
+	}
+	return render.Line(home)
 }
 
 func printJSON(out io.Writer, all []summary) error {
@@ -115,9 +152,9 @@ func printJSON(out io.Writer, all []summary) error {
 	return nil
 }
 
-// printRuns prints a line for each run, cut to the terminal's width. at is empty, or the
-// flag -C for a command that it names.
-func (a *app) printRuns(all []summary, at string) error {
+// printRuns prints a line for each run and one about all, cut to the terminal's width. at
+// is empty, or the flag -C for a command that it names.
+func (a *app) printRuns(all []summary, use diskUse, at string) error {
 	lines := [][]string{{"ID", "RESULT", "LOOP", "ROUNDS", "TOKENS", "AGE", "TASK"}}
 	foreign := false
 	for _, s := range all {
@@ -128,7 +165,7 @@ func (a *app) printRuns(all []summary, at string) error {
 	if a.outSize != nil {
 		columns, _ = a.outSize()
 	}
-	for _, line := range fittingTable(lines, columns) {
+	for _, line := range append(fittingTable(lines, columns), use.String()) {
 		if columns > 0 {
 			line = render.Cut(line, columns)
 		}

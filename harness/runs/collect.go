@@ -28,6 +28,7 @@ type Collected struct {
 	Open    int      `json:"open"`    // how many of these would be deleted with Unfinished
 	Freed   int64    `json:"freed"`   // bytes
 	Size    int64    `json:"size"`    // bytes of the home afterwards
+	Home    string   `json:"home"`    // its path
 }
 
 // Collect deletes runs of the workspace that a directory belongs to, and what no other
@@ -53,6 +54,7 @@ func (o Collection) collect(ctx context.Context, home *journal.Home) (done Colle
 	if err != nil {
 		return done, err
 	}
+	done.Home = home.Dir()
 	if err := o.choose(ctx, home, c, &done); err != nil {
 		return done, err
 	}
