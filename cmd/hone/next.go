@@ -41,7 +41,7 @@ const kindDiffers hone.Kind = "differs"
 // nothing. The changes of a run that went in circles may be worth nothing.
 func nextStep(home *journal.Home, run string, end hone.End) string {
 	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
-		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed"
+		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed (git clean -fdx removes .hone; git clean -fdx -e .hone does not)"
 	}
 	run = runName(home, run) + elsewhere(home.Workspace())
 	line := nextLine(end.Next, run)
