@@ -37,11 +37,11 @@ func (h *Home) NewCollector() (*Collector, error) {
 	}
 	c := &Collector{home: h, sizes: map[digest]int64{}, needed: map[digest]bool{}, kept: map[string]bool{}}
 	for _, p := range h.packs.places {
-		c.sizes[p.digest] = p.size
+		c.sizes[p.digest] += p.onDisk()
 	}
 	err := h.eachLoose(func(file string, d digest, size int64) error {
 		if d != (digest{}) {
-			c.sizes[d] = size
+			c.sizes[d] += size
 		}
 		return nil
 	})
@@ -51,15 +51,18 @@ func (h *Home) NewCollector() (*Collector, error) {
 	return c, nil
 }
 
-// eachLoose calls visit for each file that [Home.Put] wrote. The digest is zero for
-// one that a killed process left incomplete.
+// onDisk returns how many bytes of its pack an object needs.
+func (p place) onDisk() int64 { return p.size }
+
+// eachLoose calls visit for each file of a single object, whatever follows the digest in
+// its name. The digest is zero for one that a killed process left incomplete.
 func (h *Home) eachLoose(visit func(file string, d digest, size int64) error) error {
 	return fs.WalkDir(h.root.FS(), objectsDir, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
 		name := strings.ReplaceAll(strings.TrimPrefix(file, objectsDir), "/", "")
-		d, err := parseDigest(strings.TrimSuffix(name, tempSuffix))
+		d, err := parseDigest(name[:min(len(name), 2*len(digest{}))])
 		if err != nil {
 			return nil // hone did not write it
 		}
@@ -249,9 +252,9 @@ func (c *Collector) deletePacked(ctx context.Context) error {
 func (c *Collector) neededShare(places []place) int64 {
 	needed, all := int64(0), int64(0)
 	for _, p := range places {
-		all += p.size
+		all += p.onDisk()
 		if c.needed[p.digest] {
-			needed += p.size
+			needed += p.onDisk()
 		}
 	}
 	if needed == 0 {
