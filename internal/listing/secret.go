@@ -9,7 +9,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"hone/internal/git"
@@ -62,15 +65,12 @@ const (
 // If a directory below root cannot be read, FindSecrets skips it.
 func FindSecrets(ctx context.Context, root string, guard *secret.Guard) (SecretFiles, error) {
 	s := secretSearch{root: root, guard: guard, budget: maxScanned}
-	for dirs := []string{"."}; len(dirs) > 0; dirs = dirs[1:] {
-		if ctx.Err() != nil {
-			return s.found, context.Cause(ctx)
-		}
-		below, err := s.searchDir(dirs[0])
+	for dirs := []string{"."}; len(dirs) > 0; {
+		below, err := s.searchLevel(ctx, dirs)
 		if err != nil {
 			return s.found, err
 		}
-		dirs = append(dirs, below...)
+		dirs = below
 	}
 	s.limitValues()
 	return s.found, nil
@@ -115,12 +115,50 @@ type secretSearch struct {
 	sent   [][]byte // contents of the files that the guard sends
 }
 
-// searchDir judges the files of a directory and returns its subdirectories. It
-// skips a directory that it cannot read: commands cannot read it either.
-func (s *secretSearch) searchDir(dir string) (below []string, err error) {
+// suspect is a file to judge.
+type suspect struct {
+	at      string
+	why     string      // why it is secret; empty if it is not
+	named   bool        // its name makes it secret
+	info    fs.FileInfo // of a file whose contents must be judged; otherwise nil
+	content []byte      // of a file that the guard sends
+	values  []string    // the secret values in it
+}
+
+// searchLevel judges the files of directories, and returns their
+// subdirectories. The order of the results is that of the directories.
+func (s *secretSearch) searchLevel(ctx context.Context, dirs []string) (below []string, err error) {
+	inDir, belowDir, errs := make([][]suspect, len(dirs)), make([][]string, len(dirs)), make([]error, len(dirs))
+	inParallel(len(dirs), func(i int) {
+		if errs[i] = context.Cause(ctx); errs[i] == nil {
+			inDir[i], belowDir[i], errs[i] = s.list(dirs[i])
+		}
+	})
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return nil, errs[i]
+	}
+	suspects := slices.Concat(inDir...)
+	for i := range suspects {
+		s.spend(&suspects[i])
+	}
+	inParallel(len(suspects), func(i int) {
+		if suspects[i].info != nil && ctx.Err() == nil {
+			s.judge(&suspects[i])
+		}
+	})
+	for _, f := range suspects {
+		s.add(f)
+	}
+	return slices.Concat(belowDir...), context.Cause(ctx)
+}
+
+// list returns the files of a directory that must be judged or are secret by
+// their names, and its subdirectories. It skips a directory that it cannot read:
+// commands cannot read it either.
+func (s *secretSearch) list(dir string) (files []suspect, below []string, err error) {
 	entries, err := os.ReadDir(s.abs(dir))
 	if err != nil && dir == "." {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, e := range entries {
 		at := path.Join(dir, e.Name())
@@ -129,52 +167,96 @@ func (s *secretSearch) searchDir(dir string) (below []string, err error) {
 		case e.IsDir():
 			below = append(below, at)
 		default:
-			if why, found := s.judge(at, e); found {
-				s.found.Files = append(s.found.Files, SecretFile{Path: s.abs(at), Why: why})
+			if f := s.suspect(at, e.Type()); f.named || f.info != nil {
+				files = append(files, f)
 			}
 		}
 	}
-	return below, nil
+	return files, below, nil
 }
 
 func (s *secretSearch) abs(at string) string {
 	return filepath.Join(s.root, filepath.FromSlash(at))
 }
 
-// judge reports whether a file is secret, and why. It judges a symbolic link only
-// by its name: the search finds the target where it lies. It does not read a file
-// again in which the guard has found nothing.
-func (s *secretSearch) judge(at string, e os.DirEntry) (why string, found bool) {
-	why, named := s.guard.WithheldName(at)
-	if isThirdParty(at) || !named && !e.Type().IsRegular() {
-		return why, named
+// suspect judges a file by its name, and reads its info if its contents must be
+// judged too. It judges a symbolic link only by its name: the search finds the
+// target where it lies.
+func (s *secretSearch) suspect(at string, kind fs.FileMode) suspect {
+	f := suspect{at: at}
+	f.why, f.named = s.guard.WithheldName(at)
+	if isThirdParty(at) || !f.named && !kind.IsRegular() {
+		return f
 	}
-	begun := time.Now()
-	info, ok := s.readable(at)
-	if !ok {
-		return why, named
+	info, err := os.Stat(s.abs(at))
+	if err == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size() <= maxSecretFile {
+		f.info = info
 	}
-	sent, state := s.guard.Sends(at), stateOf(at, info)
-	if !named && !sent && s.guard.IsClean(state) {
-		return "", false
+	return f
+}
+
+// spend takes the size of a file from the budget. If that does not suffice, the
+// file is judged only by its name.
+func (s *secretSearch) spend(f *suspect) {
+	switch {
+	case f.info == nil:
+	case f.info.Size() > s.budget:
+		s.found.Unread++
+		f.info = nil
+	default:
+		s.budget -= f.info.Size()
 	}
-	content, err := readPrefix(s.abs(at), info.Size())
-	if err != nil || isBinary(content) {
-		if err == nil {
-			s.guard.MarkClean(state, begun)
-		}
-		return why, named
+}
+
+// judge judges the contents of a file. It does not read a file again in which
+// the guard has found nothing.
+func (s *secretSearch) judge(f *suspect) {
+	begun, sent, state := time.Now(), s.guard.Sends(f.at), stateOf(f.at, f.info)
+	if !f.named && !sent && s.guard.IsClean(state) {
+		return
+	}
+	content, err := readPrefix(s.abs(f.at), f.info.Size())
+	if err != nil {
+		return
+	}
+	if isBinary(content) {
+		s.guard.MarkClean(state, begun)
+		return
 	}
 	if sent {
-		s.sent = append(s.sent, content)
+		f.content = content
 	}
-	why, found = s.guard.Withheld(at, content)
-	if found = found && why != secret.ValueReason || named; found {
-		s.found.Values = append(s.found.Values, s.guard.Values(at, content)...)
-	} else {
+	if why, found := s.guard.Withheld(f.at, content); !found || why == secret.ValueReason {
 		s.guard.MarkClean(state, begun)
+	} else {
+		f.why, f.values = why, s.guard.Values(f.at, content)
 	}
-	return why, found
+}
+
+// add adds what was found in a file.
+func (s *secretSearch) add(f suspect) {
+	if f.content != nil {
+		s.sent = append(s.sent, f.content)
+	}
+	if f.why != "" {
+		s.found.Files = append(s.found.Files, SecretFile{Path: s.abs(f.at), Why: f.why})
+	}
+	s.found.Values = append(s.found.Values, f.values...)
+}
+
+// inParallel calls do for each of n items, on all processors if there are many.
+func inParallel(n int, do func(i int)) {
+	workers := min(runtime.GOMAXPROCS(0), 1+n/64)
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range workers {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // stateOf returns the state of a file from its info.

@@ -80,7 +80,7 @@ func TestFindSecretsBounded(t *testing.T) {
 	root := dirOf(t, map[string]string{"top": secretToken, "deep/key": secretToken, "deep/.env": secretToken})
 	s := secretSearch{root: root, guard: secret.NewGuard(nil), budget: int64(len(secretToken))}
 	for _, dir := range []string{".", "deep"} {
-		if _, err := s.searchDir(dir); err != nil {
+		if _, err := s.searchLevel(t.Context(), []string{dir}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,6 +154,32 @@ func TestFindSecretsLinks(t *testing.T) {
 	got, err := FindSecrets(t.Context(), root, secret.NewGuard(nil))
 	if diff := cmp.Diff([]string{filepath.Join(root, ".env")}, got.Paths()); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// Files are judged on all processors, and the results are in the same order each
+// time.
+func TestFindSecretsOfManyFiles(t *testing.T) {
+	files := map[string]string{}
+	var want []string
+	for i := range 600 {
+		name := fmt.Sprintf("d%02d/f%03d", i/20, i)
+		files[name] = "x"
+		if i%7 == 0 {
+			files[name] = "token: " + secretToken[:len(secretToken)-3] + fmt.Sprintf("%03d", i)
+			want = append(want, name)
+		}
+	}
+	root := dirOf(t, files)
+	got, err := FindSecrets(t.Context(), root, secret.NewGuard(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range want {
+		want[i] = filepath.Join(root, filepath.FromSlash(name))
+	}
+	if diff := cmp.Diff(want, got.Paths()); diff != "" || len(got.Values) != len(want) || !slices.IsSorted(got.Values) {
+		t.Errorf("%d values, sorted %v\n%s", len(got.Values), slices.IsSorted(got.Values), diff)
 	}
 }
 
