@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
@@ -90,11 +92,36 @@ func (l *lister) repository(dir string, of marks) error {
 	}
 	kept := slices.Clone(listing.Paths)
 	slices.Sort(kept)
-	for _, name := range slices.Compact(kept) {
+	return l.inParts(slices.Compact(kept), func(l *lister, name string) error {
 		m := marks{untracked: listing.Untracked[name], ignored: of.ignored || listing.Ignored[name]}
-		if err := l.addNamed(dir, name, m); err != nil {
-			return err
+		return l.addNamed(dir, name, m)
+	})
+}
+
+// inParts calls add for each name. If there are many, it divides them among the
+// processors, with a lister for each part, and collects their files in order.
+func (l *lister) inParts(names []string, add func(l *lister, name string) error) error {
+	workers := min(runtime.GOMAXPROCS(0), 1+len(names)/256)
+	parts, errs := make([]lister, workers), make([]error, workers)
+	var wait sync.WaitGroup
+	for i := range parts {
+		part := &parts[i]
+		part.tree, part.ctx, part.cur.Root = l.tree, l.ctx, l.tree.root
+		wait.Go(func() {
+			defer part.cur.Close()
+			for _, name := range names[i*len(names)/workers : (i+1)*len(names)/workers] {
+				if errs[i] = add(part, name); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for i := range parts {
+		if errs[i] != nil {
+			return errs[i]
 		}
+		l.files = append(l.files, parts[i].files...)
 	}
 	return nil
 }

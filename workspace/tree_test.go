@@ -79,6 +79,36 @@ func summary(files []File) string {
 	return b.String()
 }
 
+// Many names are divided among the processors. The result is the same as for each
+// name alone.
+func TestFilesInParts(t *testing.T) {
+	var names []string
+	contents := map[string]string{"nested/.git/": "", "nested/in": "1", "nested/deep/in": "1"}
+	want := []string{}
+	for i := range 2000 {
+		name := fmt.Sprintf("d%d/f%04d", i/300, i)
+		names, want = append(names, name), append(want, name)
+		contents[name] = "1"
+	}
+	tree := newTree(t, contents, Options{List: func(_ context.Context, dir string) (Listing, error) {
+		if filepath.Base(dir) == "nested" {
+			return Listing{Paths: []string{"in", "deep"}}, nil
+		}
+		return Listing{Paths: append(names[:len(names):len(names)], "nested", "gone/file")}, nil
+	}})
+	files, err := tree.Files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		got = append(got, f.Path)
+	}
+	if diff := cmp.Diff(append(want, "nested/deep/in", "nested/in"), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFilesWalked(t *testing.T) {
 	tree := newTree(t, map[string]string{
 		"b.txt":            "bb",
