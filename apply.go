@@ -278,7 +278,8 @@ func conflictStop(home *journal.Home, path string, before workspace.Image) error
 	file := shellQuote(filepath.Join(home.Workspace(), filepath.FromSlash(path)))
 	restore := "rm " + file
 	if before.Exists() {
-		restore = fmt.Sprintf("cp %s %s", shellQuote(home.ObjectPath(before.Digest)), file)
+		stored, _ := home.PlainFile(before.Digest) // the command fails if the object is damaged
+		restore = fmt.Sprintf("cp %s %s", shellQuote(stored), file)
 	}
 	return &Stop{Kind: KindBlocked,
 		Why:  path + " was changed outside the run, and hone does not overwrite unknown contents",

@@ -214,15 +214,9 @@ func (v *Reversal) keepConflicts(ctx context.Context) (map[string]string, error)
 	kept := map[string]string{}
 	for _, e := range m {
 		v.now[e.Path] = e
-		content, err := home.Get(e.Digest)
-		if err != nil {
+		if kept[e.Path], err = home.PlainFile(e.Digest); err != nil {
 			return nil, err
 		}
-		name, err := home.Put(content) // as a file of its own, for the user to find
-		if err != nil {
-			return nil, err
-		}
-		kept[e.Path] = home.ObjectPath(name)
 	}
 	return kept, nil
 }

@@ -52,7 +52,7 @@ func (h *Home) NewCollector() (*Collector, error) {
 }
 
 // onDisk returns how many bytes of its pack an object needs.
-func (p place) onDisk() int64 { return p.size }
+func (p place) onDisk() int64 { return p.stored }
 
 // eachLoose calls visit for each file of a single object, whatever follows the digest in
 // its name. The digest is zero for one that a killed process left incomplete.

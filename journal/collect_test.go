@@ -31,8 +31,8 @@ func recordRun(t *testing.T, h *journal.Home, run string, objects ...string) {
 // needs an index, which names both and big, and small, an empty object.
 func collected(t *testing.T) (h *journal.Home, onlyOld, needed [][]byte) {
 	h = home(t)
-	big := bytes.Repeat([]byte("big "), 1000)
-	onlyOld = [][]byte{bytes.Repeat([]byte("old "), 5000), []byte("old, too")}
+	big := noise(4_000, 2)
+	onlyOld = [][]byte{noise(20_000, 1), []byte("old, too")}
 	both := []byte("both")
 	index := fmt.Appendf(nil, "file %s a\nfile %s b\n", digest(both), digest(big))
 	store(t, h, onlyOld[0], both, nil)

@@ -41,6 +41,7 @@ type Home struct {
 	dir       string
 	root      *os.Root
 	packs     packs
+	codec     codec
 }
 
 // OpenHome opens the directory .hone below the workspace dir. If it does not
@@ -206,11 +207,30 @@ func ShortRun(run string) string { return run[strings.LastIndexByte(run, '-')+1:
 
 // Put stores an object in a file of its own, even if a pack holds it already,
 // and returns its name: the SHA-256 of its bytes in hex. The object is durable
-// when Put returns.
+// when Put returns. The file is compressed if that saves space.
 func (h *Home) Put(b []byte) (string, error) {
-	name := hash(b)
+	if len(b) > blockSize {
+		if z := h.codec.compress(b); z != nil {
+			return h.putFile(hash(b), compressedSuffix, z)
+		}
+	}
+	return h.putFile(hash(b), "", b)
+}
+
+// PlainFile returns the path of a file with the contents of an object, for the user. It
+// creates the file unless the object has one that is not compressed.
+func (h *Home) PlainFile(name string) (path string, err error) {
+	b, err := h.Get(name)
+	if err == nil {
+		_, err = h.putFile(name, "", b)
+	}
+	return h.path(objectFile(name)), err
+}
+
+// putFile stores a file with an object, and returns the object's name.
+func (h *Home) putFile(name, suffix string, b []byte) (string, error) {
 	dir := objectsDir + "/" + name[:2]
-	file := dir + "/" + name[2:]
+	file := objectFile(name) + suffix
 	if info, err := h.root.Lstat(file); err == nil && info.Size() == int64(len(b)) {
 		return name, nil
 	}
@@ -264,7 +284,7 @@ func (h *Home) Has(name string) bool {
 	if _, ok := h.packs.find(d); ok {
 		return true
 	}
-	if info, err := h.root.Lstat(objectFile(name)); err == nil && info.Mode().IsRegular() {
+	if h.hasFile(name, "") || h.hasFile(name, compressedSuffix) {
 		return true
 	}
 	if err := h.refreshPacks(false); err != nil {
@@ -274,14 +294,10 @@ func (h *Home) Has(name string) bool {
 	return ok
 }
 
-// isStored is Has without looking for new packs on disk. A loose file of
-// another length does not count.
-func (h *Home) isStored(d digest, size int64) bool {
-	if _, ok := h.packs.find(d); ok {
-		return true
-	}
-	info, err := h.root.Lstat(objectFile(d.String()))
-	return err == nil && info.Mode().IsRegular() && info.Size() == size
+// hasFile reports whether an object has a file of its own with a suffix.
+func (h *Home) hasFile(name, suffix string) bool {
+	info, err := h.root.Lstat(objectFile(name) + suffix)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // Get reads an object and verifies its digest. The error is as for
@@ -309,15 +325,35 @@ func (h *Home) OpenObject(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := objectFile(name)
-	f, err := h.openRegular(file)
-	switch {
-	case err == nil:
-		return &object{from: f, file: f, sum: sha256.New(), want: d, path: h.path(file)}, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("read an object: %w", err)
+	for _, suffix := range []string{"", compressedSuffix} {
+		o, err := h.openLoose(d, suffix)
+		if err == nil {
+			return o, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read an object: %w", err)
+		}
 	}
 	return h.openPacked(d)
+}
+
+// openLoose opens an object in a file of its own with a suffix.
+func (h *Home) openLoose(d digest, suffix string) (io.ReadCloser, error) {
+	file := objectFile(d.String()) + suffix
+	f, err := h.openRegular(file)
+	if err != nil {
+		return nil, err
+	}
+	o := &object{from: f, file: f, sum: sha256.New(), want: d, path: h.path(file)}
+	if suffix == "" {
+		return o, nil
+	}
+	size, err := recordedSize(f)
+	if err != nil {
+		f.Close()
+		return nil, o.explain(err)
+	}
+	return o.decompressed(size)
 }
 
 func (h *Home) openPacked(d digest) (io.ReadCloser, error) {
@@ -340,7 +376,11 @@ func (h *Home) openPlace(p place) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read an object: %w", err)
 	}
-	return &object{from: io.NewSectionReader(f, p.offset, p.size), file: f, sum: sha256.New(), want: p.digest, path: h.path(file)}, nil
+	o := &object{from: io.NewSectionReader(f, p.offset, p.stored), file: f, sum: sha256.New(), want: p.digest, path: h.path(file)}
+	if p.stored == p.size {
+		return o, nil
+	}
+	return o.decompressed(p.size)
 }
 
 // openRegular opens a regular file for reading. Anything else is an error:
@@ -367,23 +407,49 @@ func notRegular(path string) error {
 
 // object reads a stored object and verifies it at the end.
 type object struct {
-	from io.Reader // the object only
-	file *os.File
-	sum  stdhash.Hash
-	want digest
-	path string
+	from  io.Reader // the object only
+	unzip io.Closer // releases what from needs; nil if it is not compressed
+	file  *os.File
+	sum   stdhash.Hash
+	want  digest
+	path  string
+}
+
+// decompressed returns the object, whose file is compressed, with its length.
+func (o *object) decompressed(size int64) (io.ReadCloser, error) {
+	d, err := decompress(o.from, size)
+	if err != nil {
+		o.file.Close()
+		return nil, err
+	}
+	o.from, o.unzip = d, d
+	return o, nil
 }
 
 func (o *object) Read(b []byte) (int, error) {
 	n, err := o.from.Read(b)
 	o.sum.Write(b[:n])
 	if err == io.EOF && digest(o.sum.Sum(nil)) != o.want {
-		err = fmt.Errorf("%s was changed after it was stored: it no longer contains the object %s", o.path, o.want)
+		err = &damagedError{errors.New("it has another digest")}
 	}
-	return n, err
+	return n, o.explain(err)
 }
 
-func (o *object) Close() error { return o.file.Close() }
+// explain returns the error for an object that is damaged; other errors as they are.
+func (o *object) explain(err error) error {
+	var damaged *damagedError
+	if !errors.As(err, &damaged) {
+		return err
+	}
+	return fmt.Errorf("%s was changed after it was stored: it no longer contains the object %s", o.path, o.want)
+}
+
+func (o *object) Close() error {
+	if o.unzip != nil {
+		o.unzip.Close()
+	}
+	return o.file.Close()
+}
 
 // MissingError says that an object is not stored. It wraps [fs.ErrNotExist].
 type MissingError struct {
@@ -407,9 +473,15 @@ func (e *MissingError) Error() string {
 
 func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
 
-// ObjectPath returns the path of an object stored by [Home.Put], so that the
-// user can look at it. An object that is only in a pack has no file of its own.
-func (h *Home) ObjectPath(name string) string { return h.path(objectFile(name)) }
+// ObjectPath returns the path of an object's own file; with the suffix .zst, it is
+// compressed. An object that is only in a pack has no such file. [Home.PlainFile] makes
+// one for the user.
+func (h *Home) ObjectPath(name string) string {
+	if !h.hasFile(name, "") && h.hasFile(name, compressedSuffix) {
+		return h.path(objectFile(name) + compressedSuffix)
+	}
+	return h.path(objectFile(name))
+}
 
 func objectFile(name string) string { return objectsDir + "/" + name[:2] + "/" + name[2:] }
 

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// packBuffer is how many bytes are kept in memory before they are written.
+	// packBuffer is how many bytes are kept in memory before they are written, and how
+	// many bytes of an object are read before it is appended.
 	packBuffer = 1 << 20
 	// maxLoose is how many objects, if they fit into the buffer, get a file of
 	// their own. BenchmarkStore shows that one object is stored no slower this
@@ -26,10 +27,12 @@ const (
 // goroutines at once.
 type Pack struct {
 	home    *Home
-	file    *os.File // nil until the buffer overflows
-	temp    string   // name of file
-	written int64    // valid length of file
-	buf     []byte   // what follows that
+	file    *os.File        // nil until the buffer overflows
+	temp    string          // name of file
+	written int64           // valid length of file
+	buf     []byte          // what follows that
+	block   []byte          // the start of the object that is added
+	loose   map[string]bool // the directories that hold objects in files of their own
 	sum     stdhash.Hash
 	places  []place
 	seen    map[digest]bool
@@ -47,7 +50,28 @@ func (h *Home) NewPack() (*Pack, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start a pack of objects: %w", err)
 	}
-	return &Pack{home: h, sum: sha256.New(), seen: map[digest]bool{}}, nil
+	loose, err := h.looseDirs()
+	if err != nil {
+		return nil, fmt.Errorf("start a pack of objects: %w", err)
+	}
+	return &Pack{home: h, loose: loose, sum: sha256.New(), seen: map[digest]bool{}}, nil
+}
+
+// looseDirs returns the names of the directories that hold objects in files of their
+// own. Most objects are not looked up, because the directory they would be in is none
+// of these.
+func (h *Home) looseDirs() (map[string]bool, error) {
+	d, err := h.root.Open(objectsDir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	dirs := map[string]bool{}
+	for _, n := range names {
+		dirs[n] = true
+	}
+	return dirs, err
 }
 
 func (h *Home) removeStalePacks() error {
@@ -69,9 +93,9 @@ func (h *Home) removeStalePacks() error {
 }
 
 // Add reads an object to its end and returns its name, as [Home.Put] does, and
-// its length in bytes. It does not store an object twice. After an error of r
-// the pack is unchanged and usable; after a disk error every later Add and
-// Close fails.
+// its length in bytes. It does not store an object twice, and compresses it if that
+// saves space. After an error of r the pack is unchanged and usable; after a disk error
+// every later Add and Close fails.
 func (p *Pack) Add(r io.Reader) (name string, size int64, err error) {
 	switch {
 	case p.ended:
@@ -80,49 +104,116 @@ func (p *Pack) Add(r io.Reader) (name string, size int64, err error) {
 		err = p.err
 	}
 	start := p.end()
-	var d digest
+	var o place
+	fresh := false
 	if err == nil {
-		d, err = p.readIntoBuffer(r)
+		o, fresh, err = p.appendObject(r)
+	}
+	if err != nil || !fresh {
+		p.truncate(start)
 	}
 	if err != nil {
-		p.truncate(start)
 		return "", 0, fmt.Errorf("store an object: %w", err)
 	}
-	name, size = d.String(), p.end()-start
-	if p.seen[d] || p.home.isStored(d, size) {
-		p.truncate(start)
-		return name, size, nil
+	if fresh {
+		o.offset, o.stored = start, p.end()-start
+		p.seen[o.digest] = true
+		p.places = append(p.places, o)
 	}
-	p.seen[d] = true
-	p.places = append(p.places, place{digest: d, offset: start, size: size})
-	return name, size, nil
+	return o.digest.String(), o.size, nil
 }
 
-// readIntoBuffer reads r into the buffer, which it flushes to the file whenever
-// it is full.
-func (p *Pack) readIntoBuffer(r io.Reader) (d digest, err error) {
-	if p.buf == nil {
-		p.buf = make([]byte, 0, packBuffer)
+// appendObject reads an object and appends it. fresh is false if it is stored already;
+// then what was appended is to be removed.
+func (p *Pack) appendObject(r io.Reader) (o place, fresh bool, err error) {
+	if p.block == nil {
+		p.block, p.buf = make([]byte, packBuffer), make([]byte, 0, packBuffer)
 	}
 	p.sum.Reset()
-	for {
-		if len(p.buf) == cap(p.buf) {
-			if p.err = p.flush(); p.err != nil {
-				return d, p.err
-			}
+	n, err := io.ReadFull(r, p.block)
+	start := p.block[:n]
+	p.sum.Write(start)
+	o.size = int64(n)
+	switch err {
+	case nil:
+		var rest int64
+		rest, err = p.appendLong(start, io.TeeReader(r, p.sum))
+		o.size += rest
+		p.sum.Sum(o.digest[:0])
+		return o, err == nil && !p.isStored(o), err
+	case io.EOF, io.ErrUnexpectedEOF:
+		p.sum.Sum(o.digest[:0])
+		if p.isStored(o) {
+			return o, false, nil
 		}
-		n, err := r.Read(p.buf[len(p.buf):cap(p.buf)])
-		more := p.buf[len(p.buf) : len(p.buf)+n]
-		p.sum.Write(more)
-		p.buf = p.buf[:len(p.buf)+n]
-		switch {
-		case err == io.EOF:
-			p.sum.Sum(d[:0])
-			return d, nil
-		case err != nil:
-			return d, err
+		_, err = appender{p}.Write(p.smallest(start))
+	}
+	return o, true, err
+}
+
+// isStored reports whether this pack or the home has an object. A file of another
+// length than the object does not count.
+func (p *Pack) isStored(o place) bool {
+	if p.seen[o.digest] {
+		return true
+	}
+	if _, ok := p.home.packs.find(o.digest); ok {
+		return true
+	}
+	name := o.digest.String()
+	if !p.loose[name[:2]] {
+		return false
+	}
+	info, err := p.home.root.Lstat(objectFile(name))
+	return err == nil && info.Mode().IsRegular() && info.Size() == o.size || p.home.hasFile(name, compressedSuffix)
+}
+
+// smallest returns an object compressed, or as it is if that saves little.
+func (p *Pack) smallest(b []byte) []byte {
+	if len(b) >= minCompressed {
+		if z := p.home.codec.compress(b); z != nil {
+			return z
 		}
 	}
+	return b
+}
+
+// appendLong appends an object that is longer than a block, and returns the length of
+// the rest. It is compressed if its start can be, because that saves more than a frame
+// of any length adds.
+func (p *Pack) appendLong(start []byte, rest io.Reader) (int64, error) {
+	to := appender{p}
+	if p.home.codec.compress(start) == nil {
+		if _, err := to.Write(start); err != nil {
+			return 0, err
+		}
+		return io.CopyBuffer(to, rest, start)
+	}
+	e := newEncoder()
+	e.Reset(to)
+	_, err := e.Write(start)
+	n := int64(0)
+	if err == nil {
+		n, err = io.Copy(e, rest)
+	}
+	return n, errors.Join(err, e.Close())
+}
+
+// appender appends what is written to it to the buffer of a pack.
+type appender struct{ pack *Pack }
+
+func (a appender) Write(b []byte) (int, error) {
+	p, n := a.pack, len(b)
+	for len(b) > 0 {
+		if len(p.buf) == cap(p.buf) {
+			if p.err = p.flush(); p.err != nil {
+				return n - len(b), p.err
+			}
+		}
+		room := min(len(b), cap(p.buf)-len(p.buf))
+		p.buf, b = append(p.buf, b[:room]...), b[room:]
+	}
+	return n, nil
 }
 
 func (p *Pack) end() int64 { return p.written + int64(len(p.buf)) }
@@ -172,7 +263,7 @@ func (p *Pack) Close() error {
 	case p.ended:
 		err = fs.ErrClosed
 	case err != nil || len(p.places) == 0:
-	case p.file == nil && len(p.places) <= maxLoose:
+	case p.file == nil && len(p.places) <= maxLoose && p.places[0].size < packBuffer:
 		err = p.storeLoose()
 	default:
 		err = p.finish()
@@ -185,7 +276,7 @@ func (p *Pack) Close() error {
 
 // Discard abandons the pack. After Close it does nothing.
 func (p *Pack) Discard() error {
-	p.ended, p.buf = true, nil
+	p.ended, p.buf, p.block = true, nil, nil
 	if p.file == nil {
 		return nil
 	}
@@ -203,7 +294,11 @@ func (p *Pack) Discard() error {
 // process must read the index of a pack before it can find anything.
 func (p *Pack) storeLoose() error {
 	for _, o := range p.places {
-		if _, err := p.home.Put(p.buf[o.offset : o.offset+o.size]); err != nil {
+		suffix := ""
+		if o.stored < o.size {
+			suffix = compressedSuffix
+		}
+		if _, err := p.home.putFile(o.digest.String(), suffix, p.buf[o.offset:o.offset+o.stored]); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"testing"
@@ -14,9 +13,7 @@ const benchSize = 2 << 10
 
 // nth returns the object of benchSize bytes with number n; no two are equal.
 func nth(n int) []byte {
-	b := bytes.Repeat([]byte("0123456789abcdef"), benchSize/16)
-	binary.BigEndian.PutUint64(b, uint64(n))
-	return b
+	return noise(benchSize, uint64(n))
 }
 
 // BenchmarkStore stores objects of 2 KiB in a new workspace, each in a file of

@@ -25,21 +25,23 @@ func garbagePacks() map[string][]byte {
 	}
 	text := []byte("onetwo")
 	return map[string][]byte{
-		"another format":          packOf(text, one, 2, 1, 6),
-		"too few objects":         packOf(text, sortEntries(unsorted), 1, 1, 6),
-		"too many objects":        packOf(text, one, 1, 2, 6),
-		"objects beyond memory":   packOf(text, one, 1, 1<<50, 6),
-		"objects that wrap":       packOf(text, one, 1, 1<<60+1, 6), // times 48 is 48, of 64 bits
-		"too little contents":     packOf(text, one, 1, 1, 5),
-		"contents beyond memory":  packOf(text, one, 1, 1, huge),
-		"both wrap":               packOf(text, one, 1, 2, huge-48+7),
-		"unsorted":                packOf(text, unsorted, 1, 2, 6),
-		"twice":                   packOf(text, slices.Concat(one, one), 1, 2, 6),
-		"begins behind the end":   packOf(text, entry("one", 7, 0), 1, 1, 6),
-		"begins before the file":  packOf(text, entry("one", huge, 3), 1, 1, 6),
-		"ends behind the end":     packOf(text, entry("one", 4, 3), 1, 1, 6),
-		"ends before it begins":   packOf(text, entry("one", 3, huge), 1, 1, 6),
-		"no objects but contents": packOf(text, nil, 1, 0, 0),
+		"another format":          packOf(text, one, 1, 1, 6),
+		"too few objects":         packOf(text, sortEntries(unsorted), 2, 1, 6),
+		"too many objects":        packOf(text, one, 2, 2, 6),
+		"objects beyond memory":   packOf(text, one, 2, 1<<50, 6),
+		"objects that wrap":       packOf(text, one, 2, 1<<61+1, 6), // times 56 is 56, of 64 bits
+		"too little contents":     packOf(text, one, 2, 1, 5),
+		"contents beyond memory":  packOf(text, one, 2, 1, huge),
+		"both wrap":               packOf(text, one, 2, 2, huge-56+7),
+		"unsorted":                packOf(text, unsorted, 2, 2, 6),
+		"twice":                   packOf(text, slices.Concat(one, one), 2, 2, 6),
+		"begins behind the end":   packOf(text, entry("one", 7, 0), 2, 1, 6),
+		"begins before the file":  packOf(text, entry("one", huge, 3), 2, 1, 6),
+		"ends behind the end":     packOf(text, entry("one", 4, 3), 2, 1, 6),
+		"ends before it begins":   packOf(text, entry("one", 3, huge), 2, 1, 6),
+		"stored in more":          packOf(text, compressedEntry("one", 0, 4, 3), 2, 1, 6),
+		"a length below 0":        packOf(text, compressedEntry("one", 0, 3, huge), 2, 1, 6),
+		"no objects but contents": packOf(text, nil, 2, 0, 0),
 	}
 }
 
@@ -196,15 +198,18 @@ func FuzzPackIndex(f *testing.F) {
 	one := entry("one", 0, 3)
 	two := sortEntries(slices.Concat(one, entry("two", 3, 3)))
 	huge := ^uint64(0)
-	f.Add([]byte("onetwo"), two, uint64(1), uint64(2), uint64(6))
-	f.Add([]byte("onetwo"), slices.Concat(one, one), uint64(1), uint64(2), uint64(6))
-	f.Add([]byte("one"), one, uint64(2), uint64(1), uint64(3))
-	f.Add([]byte("one"), one, uint64(1), huge/48+2, uint64(3))
-	f.Add([]byte("one"), one, uint64(1), uint64(1)<<58, uint64(1)<<62)
-	f.Add([]byte("one"), entry("one", huge, 4), uint64(1), uint64(1), uint64(3))
-	f.Add([]byte("one"), entry("one", 1, huge), uint64(1), uint64(1), uint64(3))
-	f.Add([]byte("one"), entry("one", 0, 4), uint64(1), uint64(1), uint64(3))
-	f.Add([]byte{}, []byte{}, uint64(1), uint64(0), uint64(0))
+	f.Add([]byte("onetwo"), two, uint64(2), uint64(2), uint64(6))
+	f.Add([]byte("onetwo"), slices.Concat(one, one), uint64(2), uint64(2), uint64(6))
+	f.Add([]byte("one"), one, uint64(9), uint64(1), uint64(3))
+	f.Add([]byte("one"), one, uint64(2), huge/56+2, uint64(3))
+	f.Add([]byte("one"), one, uint64(2), uint64(1)<<61, uint64(1)<<62)
+	f.Add([]byte("one"), entry("one", huge, 4), uint64(2), uint64(1), uint64(3))
+	f.Add([]byte("one"), entry("one", 1, huge), uint64(2), uint64(1), uint64(3))
+	f.Add([]byte("one"), entry("one", 0, 4), uint64(2), uint64(1), uint64(3))
+	f.Add([]byte("one"), compressedEntry("one", 0, 3, 1<<62), uint64(2), uint64(1), uint64(3))
+	frame := []byte("(\xb5/\xfd\x04\x00\x19\x00\x00one")
+	f.Add(frame, compressedEntry("one", 0, uint64(len(frame)), 100), uint64(2), uint64(1), uint64(len(frame)))
+	f.Add([]byte{}, []byte{}, uint64(2), uint64(0), uint64(0))
 	h := home(f)
 	newPack(f, h) // creates the directory
 	path := filepath.Join(h.Dir(), "packs", "fuzz.pack")
@@ -216,7 +221,7 @@ func FuzzPackIndex(f *testing.F) {
 				t.Fatal(err)
 			}
 			h := reopen(t, h)
-			for e := range slices.Chunk(slices.Concat(index, entry("one", 0, 0)), 48) {
+			for e := range slices.Chunk(slices.Concat(index, entry("one", 0, 0)), 56) {
 				name := hex.EncodeToString(e[:min(32, len(e))])
 				if got, err := h.Get(name); err == nil && digest(got) != name {
 					t.Errorf("%s: %q", name, got)

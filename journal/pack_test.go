@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,8 +27,15 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// large returns more than a pack keeps in memory.
-func large(fill byte) []byte { return bytes.Repeat([]byte{fill}, 3<<20+7) }
+// large returns more than a pack keeps in memory. It cannot be compressed.
+func large(seed byte) []byte { return noise(3<<20+7, uint64(seed)) }
+
+// noise returns bytes that cannot be compressed.
+func noise(size int, seed uint64) []byte {
+	b := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte(binary.BigEndian.AppendUint64(make([]byte, 24, 32), seed))).Read(b)
+	return b
+}
 
 func newPack(t testing.TB, h *journal.Home) *journal.Pack {
 	t.Helper()
@@ -153,7 +161,7 @@ func TestPackFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	index := sortEntries(slices.Concat(entry("one", 3, 3), entry("two", 0, 3), entry("", 6, 0)))
-	if want := packOf([]byte("twoone"), index, 1, 3, 6); !bytes.Equal(got, want) {
+	if want := packOf([]byte("twoone"), index, 2, 3, 6); !bytes.Equal(got, want) {
 		t.Errorf("the file is\n%q, want\n%q", got, want)
 	}
 	if want := digest(index) + ".pack"; filepath.Base(path) != want {
@@ -169,13 +177,19 @@ func TestPackFile(t *testing.T) {
 	}
 }
 
-func entry(text string, offset, size uint64) []byte {
+func entry(text string, offset, size uint64) []byte { return compressedEntry(text, offset, size, size) }
+
+func compressedEntry(text string, offset, stored, size uint64) []byte {
 	sum := sha256.Sum256([]byte(text))
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(sum[:], offset), size)
+	e := sum[:]
+	for _, n := range []uint64{offset, stored, size} {
+		e = binary.BigEndian.AppendUint64(e, n)
+	}
+	return e
 }
 
 func sortEntries(index []byte) []byte {
-	return slices.Concat(slices.SortedFunc(slices.Chunk(index, 48), bytes.Compare)...)
+	return slices.Concat(slices.SortedFunc(slices.Chunk(index, 56), bytes.Compare)...)
 }
 
 // packOf returns a pack with a correct checksum, whatever else is wrong with
@@ -207,7 +221,7 @@ func TestPackStoresOnce(t *testing.T) {
 			for i, b := range contents {
 				first := slices.IndexFunc(contents, func(c []byte) bool { return bytes.Equal(b, c) }) == i
 				if first && !h.Has(digest(b)) {
-					want += int64(len(b)) + 48
+					want += int64(len(b)) + 56
 				}
 			}
 			info, err := os.Stat(store(t, h, contents...))

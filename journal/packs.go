@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -17,8 +18,10 @@ import (
 
 // A pack is a file that holds many objects:
 //
-//	contents  one after another, in the order they were added
-//	index     one entry per object, sorted by digest: SHA-256, offset, length
+//	contents  one after another, in the order they were added, each as it is or as
+//	          one zstd frame
+//	index     one entry per object, sorted by digest: SHA-256, offset, stored length,
+//	          length; the object is compressed if the lengths differ
 //	trailer   magic, version, number of objects, total length of the contents, and
 //	          the SHA-256 of the index and the trailer up to here
 //
@@ -29,8 +32,8 @@ const (
 	packSuffix     = ".pack"
 	tempSuffix     = ".tmp"
 	packMagic      = "HONEPACK"
-	packVersion    = 1
-	entrySize      = sha256.Size + 8 + 8
+	packVersion    = 2
+	entrySize      = sha256.Size + 8 + 8 + 8
 	trailerHead    = len(packMagic) + 8 + 8 + 8
 	trailerSize    = trailerHead + sha256.Size
 	timeResolution = 2 * time.Second // the coarsest time stamps of file systems
@@ -52,6 +55,7 @@ func parseDigest(name string) (d digest, err error) {
 type place struct {
 	digest       digest
 	offset, size int64
+	stored       int64  // bytes in the pack; less than size if it is compressed
 	pack         string // name of the file in the directory of packs
 }
 
@@ -62,8 +66,9 @@ func encodeIndex(places []place, contents int64) (tail []byte, name string) {
 	tail = make([]byte, 0, len(places)*entrySize+trailerSize)
 	for _, p := range places {
 		tail = append(tail, p.digest[:]...)
-		tail = binary.BigEndian.AppendUint64(tail, uint64(p.offset))
-		tail = binary.BigEndian.AppendUint64(tail, uint64(p.size))
+		for _, n := range []int64{p.offset, p.stored, p.size} {
+			tail = binary.BigEndian.AppendUint64(tail, uint64(n))
+		}
 	}
 	name = hash(tail) + packSuffix
 	tail = append(tail, packMagic...)
@@ -114,11 +119,15 @@ func decodeIndex(index []byte, contents uint64) ([]place, error) {
 	places := make([]place, 0, len(index)/entrySize)
 	for e := range slices.Chunk(index, entrySize) {
 		offset := binary.BigEndian.Uint64(e[sha256.Size:])
-		size := binary.BigEndian.Uint64(e[sha256.Size+8:])
-		if offset > contents || size > contents-offset {
+		stored := binary.BigEndian.Uint64(e[sha256.Size+8:])
+		size := binary.BigEndian.Uint64(e[sha256.Size+16:])
+		switch {
+		case offset > contents || stored > contents-offset:
 			return nil, errors.New("its index points outside the file")
+		case stored > size || size > math.MaxInt64:
+			return nil, errors.New("its index has an impossible length")
 		}
-		p := place{digest: digest(e), offset: int64(offset), size: int64(size)}
+		p := place{digest: digest(e), offset: int64(offset), stored: int64(stored), size: int64(size)}
 		if n := len(places); n > 0 && places[n-1].compare(p) >= 0 {
 			return nil, errors.New("its index is not sorted")
 		}
