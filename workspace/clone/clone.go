@@ -30,7 +30,8 @@ const copyStep = 64 << 20
 // files, and returns their paths. It copies an unreadable directory as an empty
 // one, and leaves out files that disappear during the copy. A file that grows
 // during the copy is copied up to its earlier size. Files share their blocks
-// with the copy if the file system supports that. After an error, including a
+// with the copy if the file system supports that; otherwise, on Linux, holes of sparse
+// files stay holes. After an error, including a
 // canceled context, dst contains a partial copy.
 func Tree(ctx context.Context, tree *workspace.Tree, dst string) (skipped []string, err error) {
 	root, err := os.OpenRoot(dst)
@@ -210,13 +211,42 @@ func (c *copier) contents(dst, src *os.File, info fs.FileInfo) error {
 		}
 		c.clone = !cloneUnsupported(err)
 	}
-	for left := info.Size(); left > 0; {
+	end := info.Size()
+	for at := int64(0); at < end; {
+		from, to, err := nextData(src, at, end)
+		if err == nil {
+			err = c.section(dst, src, from, to)
+		}
+		if err != nil {
+			return err
+		}
+		if from == end { // the file ends with a hole, or became shorter
+			now, err := src.Stat()
+			if err != nil {
+				return err
+			}
+			return dst.Truncate(min(end, now.Size()))
+		}
+		at = to
+	}
+	return nil
+}
+
+// section copies the bytes of a file from an offset to another, or to its end if it
+// became shorter.
+func (c *copier) section(dst, src *os.File, from, to int64) error {
+	for _, f := range []*os.File{dst, src} {
+		if _, err := f.Seek(from, io.SeekStart); err != nil {
+			return err
+		}
+	}
+	for left := to - from; left > 0; {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
 		n, err := io.CopyN(dst, src, min(left, copyStep))
 		if errors.Is(err, io.EOF) {
-			return nil // the file became shorter
+			return nil
 		}
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package clone
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,5 +62,38 @@ func TestCopySkips(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"a": "1", "d/": "", "d/x": "4", "shut/": ""}, treetest.Contents(t, dst)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestCopyOfSparseFiles: what is not stored of a file takes no space in the copy, and is
+// not read.
+func TestCopyOfSparseFiles(t *testing.T) {
+	tree := openTree(t, t.TempDir(), workspace.Options{})
+	const size = 200 << 20
+	for name, data := range map[string][]int64{"empty": nil, "start": {0}, "middle": {50 << 20, 100<<20 + 1}, "end": {size - 4}, "both": {0, size - 4}} {
+		f, err := os.Create(filepath.Join(tree.Dir(), name))
+		if err == nil {
+			err = f.Truncate(size)
+		}
+		for _, at := range data {
+			_, writing := f.WriteAt([]byte("data"), at)
+			err = errors.Join(err, writing)
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dst := t.TempDir()
+	if skipped, err := Tree(t.Context(), tree, dst); err != nil || len(skipped) > 0 {
+		t.Fatalf("Copy skipped %q: %v", skipped, err)
+	}
+	if a, b := manifest(t, tree), manifest(t, openTree(t, dst, workspace.Options{})); len(b) != 5 || a.Digest() != b.Digest() {
+		t.Errorf("the copy is %+v, of %+v", b, a)
+	}
+	for _, name := range []string{"empty", "start", "middle", "end", "both"} {
+		var s unix.Stat_t
+		if err := unix.Stat(filepath.Join(dst, name), &s); err != nil || s.Blocks*512 > 1<<20 {
+			t.Errorf("the copy of %s takes %d bytes: %v", name, s.Blocks*512, err)
+		}
 	}
 }
