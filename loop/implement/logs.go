@@ -51,8 +51,8 @@ func (l Loop) loggedQuery(r *hone.Run, p prompt) string {
 		return strings.Join(parts, "")
 	}
 	repeated := strings.Join(parts[:1+p.repeated], "")
-	return fmt.Sprintf("[The first %d bytes of this query are those of query-%d.txt. The whole query: hone show %s --round %d --full. What follows:]\n",
-		len(repeated), r.Round()-1, r.Journal.Run(), r.Round()) + strings.Join(parts[1+p.repeated:], "")
+	return fmt.Sprintf("[The first %d bytes of this query are those of query-%d.txt. What follows:]\n",
+		len(repeated), r.Round()-1) + strings.Join(parts[1+p.repeated:], "")
 }
 
 // Write writes content to a file below a directory and replaces what is there. It does
