@@ -6,6 +6,7 @@ VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GORELEASER  ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 FUZZTIME    ?= 3000x
+NIGHT       ?= 30m
 PREFIX      ?= /usr/local
 DESTDIR     ?=
 
@@ -28,7 +29,7 @@ RACE = $(shell command -v cc >/dev/null 2>&1 && echo -race)
 # Prints the packages of unit: those that race does not test completely, or all if there is no race detector.
 UNIT = $(if $(RACE),./.ci/plain,echo ./...)
 
-.PHONY: help build share docs install uninstall demo picture test test-all bench release-check changelog needs format vet cross static tidy unit race fuzz clean
+.PHONY: help build share docs install uninstall demo picture test test-all night bench release-check changelog needs format vet cross static tidy unit race fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 16
@@ -79,6 +80,10 @@ test-all: UNIT := echo ./...
 test-all: TIMEOUT := 6h
 test-all: FUZZTIME := 100000x
 test-all: test ## the same on the disk, all under the race detector, with kills at every point; takes hours
+
+# All loops at once. NIGHT_SEED=N repeats what a night has drawn.
+night: ## let every loop work through a night of faults in half an hour; NIGHT=10m is another length
+	HONE_NIGHT=$(NIGHT) $(PLAIN) ./.ci/memory $(GO) test -vet=off -count=1 -v -parallel 8 -timeout 3h ./cmd/hone -run 'TestNight$$'
 
 needs:
 	@sh ./.ci/needs
