@@ -271,7 +271,8 @@ func TestTableForbids(t *testing.T) {
 // helpers are the files of what this program is when it was started to build
 // walls or to try them: processes of their own, whose main is in a library.
 func helpers() []string {
-	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/keeper_linux.go", "sandbox/prove/helper_linux.go", "sandbox/workshop/gocache.go"}
+	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/keeper_linux.go", "sandbox/prove/helper_linux.go",
+		"sandbox/workshop/gocache.go", "sandbox/internal/process/keeper_unix.go"}
 }
 
 // TestOnlyTheCommandExits, and nothing runs before main by itself.
