@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"io/fs"
 	"slices"
-	"strings"
 
 	"hone/history"
 	"hone/journal"
 	"hone/workspace"
+	"hone/workspace/treepath"
 )
 
 // Seen returns the digest of the contents of a file that the model was shown;
@@ -18,34 +18,60 @@ import (
 // counts as seen.
 type Seen = func(path string) (digest string, ok bool)
 
-// Apply changes the tree. It is the only way to do so: it reviews the change,
+// Apply changes the tree: it reviews the change,
 // asks for the approvals that are needed, makes the edits that are allowed, all
 // of them or none, and returns a verdict for each edit, in order. A refusal is
 // a verdict, not an error. An edit that is declined or pending does not block the
 // others. If the user leaves a question open ([ErrPending]), the error is a
-// [*Stop] and nothing is changed.
+// [*Stop] and nothing is changed. If the user changes one of the files meanwhile,
+// Apply reviews the change again. Only Apply and [Run.ApplyAll] change the tree.
 func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
-	vs, err := r.Review(ctx, ch, seen)
-	if err != nil {
-		return nil, err
+	for {
+		vs, err := r.review(ctx, ch, seen)
+		if err != nil {
+			return nil, err
+		}
+		approved, err := r.approve(ctx, ch, vs)
+		if err != nil {
+			return nil, err
+		}
+		if outdated, err := r.applyAllowed(ctx, approved, vs); !outdated {
+			return vs, err
+		}
 	}
-	if ch, err = r.approve(ctx, ch, vs); err != nil {
-		return nil, err
-	}
-	return vs, r.applyAllowed(ctx, ch, vs)
 }
 
-// Review returns the verdicts of Apply without changing anything. It serves
-// loops that make all edits of a change or none. In a tool call a file that the
-// session has not seen is Unread, and the user is not asked (ruling G4).
-func (r *Run) Review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
-	v, err := step(ctx, r, look("review", ch, func(context.Context) (verdicts, error) {
+// ApplyAll is Apply for loops that make all edits of a change or none and never ask: if
+// an edit is refused or needs an approval, ok is false and nothing is changed.
+func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs []workspace.Verdict, ok bool, err error) {
+	for {
+		if vs, err = r.review(ctx, ch, seen); err != nil {
+			return nil, false, err
+		}
+		for _, v := range vs {
+			if v.Ruling != workspace.Allow && v.Ruling != workspace.Drop {
+				return vs, false, nil
+			}
+		}
+		if outdated, err := r.applyAllowed(ctx, ch, vs); !outdated {
+			return vs, true, err
+		}
+	}
+}
+
+// review returns the verdicts of Apply without changing anything. In a tool call a
+// file that the session has not seen is Unread, and the user is not asked (ruling G4).
+func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
+	v, err := step(ctx, r, look("review", ch, func(ctx context.Context) (verdicts, error) {
 		rules, err := r.protectingRules(r.Rules)
 		if err != nil {
 			return verdicts{}, err
 		}
 		rules.Seen, rules.ReadFirst = seen, r.at.Call > 0
 		v, err := r.Tree.Review(ch, rules)
+		if err == nil && r.unexpected(v) {
+			err = r.snapshot(ctx)
+		}
 		return verdicts{v}, err
 	}))
 	return v.Verdicts, err
@@ -121,13 +147,19 @@ func (r *Run) askAbout(ctx context.Context, e *workspace.Edit, v *workspace.Verd
 
 // askOnce asks one question. It records the question, and stores the contents that
 // it is about, before the user sees it. The same question is not asked again: an
-// answer is final.
+// answer is final. If the file has changed since the review, the question is outdated.
 func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
 	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Edited: v.Edited, Before: v.Before, After: v.After, More: more}
-	open := func(context.Context) (any, error) { return q, r.storeQuestionImages(&q, e) }
+	same := true
+	open := func(context.Context) (_ any, err error) {
+		same, err = r.storeQuestionImages(&q, e)
+		return q, err
+	}
 	return step(ctx, r, effect(history.TypeApproval, "approval", q, open, func(ctx context.Context) (Answer, error) {
 		a, ok := r.Past().AnswerTo(q)
 		switch {
+		case !same:
+			return Answer{By: history.Outdated}, nil
 		case ok && (a.Approved || !q.Edited): // the user may write what was declined when a model did
 			return a, nil
 		case rest:
@@ -182,51 +214,66 @@ func (r *Run) reviewEdited(path string, content []byte) (after workspace.Image, 
 }
 
 // storeQuestionImages stores the contents of a file before and after an edit,
-// and adds them to the question.
-func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) error {
+// and adds them to the question. same is false if the file has changed since the
+// review.
+func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err error) {
 	home := r.Journal.Home()
 	if q.Before.Exists() {
 		old, image, err := r.Tree.Read(q.Path)
-		if err != nil {
-			return err
+		var refused *treepath.RefusedError
+		if errors.Is(err, fs.ErrNotExist) || errors.As(err, &refused) {
+			return false, nil // it was removed, or is a directory or a link now
 		}
-		if image.Digest != q.Before.Digest {
-			return conflictStop(home, q.Path, q.Before)
+		if err != nil || image.Digest != q.Before.Digest {
+			return false, err
 		}
 		q.Old = old
 		if _, err := home.Put(old); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if e.Delete {
-		return nil
+		return true, nil
 	}
 	q.New = e.Content
 	if q.New == nil {
 		q.New = []byte{}
 	}
-	_, err := home.Put(q.New)
-	return err
+	_, err = home.Put(q.New)
+	return true, err
 }
 
 // applyAllowed makes the allowed edits and records the outcome of every edit.
-// It can be repeated: it completes what a crash interrupted.
-func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) error {
+// It can be repeated: it completes what a crash interrupted. outdated means that the
+// user has changed a file since the review, and that nothing was made.
+func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) (outdated bool, err error) {
 	edits, allowed := allowedEdits(ch, vs)
 	if len(allowed) == 0 {
-		return r.recordVerdicts(ch, vs)
+		return false, r.recordVerdicts(ch, vs)
 	}
+	begun := history.ApplyBegun{Verdicts: allowed}
 	open := func(context.Context) (any, error) {
-		return history.ApplyBegun{Verdicts: allowed}, r.storeImages(edits, allowed)
+		changed, err := r.storeImages(edits, allowed)
+		if len(changed) > 0 {
+			begun = history.ApplyBegun{Verdicts: []workspace.Verdict{}, Outdated: changed}
+		}
+		return begun, err
 	}
-	_, err := step(ctx, r, effect(history.TypeApply, "apply", allowed, open, func(ctx context.Context) (history.Applied, error) {
+	done, err := step(ctx, r, effect(history.TypeApply, "apply", allowed, open, func(ctx context.Context) (history.Applied, error) {
 		r.stale = true
-		return history.Applied{Verdicts: allowed}, applyAll(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), edits, allowed)
+		if len(begun.Outdated) > 0 {
+			return history.Applied(begun), nil
+		}
+		changed, err := history.Apply(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), edits, allowed)
+		if len(changed) > 0 {
+			begun = history.ApplyBegun{Verdicts: []workspace.Verdict{}, Outdated: changed}
+		}
+		return history.Applied(begun), err
 	}))
-	if err != nil {
-		return err
+	if err != nil || len(done.Outdated) > 0 {
+		return err == nil, err
 	}
-	return r.recordVerdicts(ch, vs)
+	return false, r.recordVerdicts(ch, vs)
 }
 
 // allowedEdits returns the allowed part of a change, with cleaned paths, and
@@ -245,54 +292,20 @@ func allowedEdits(ch workspace.Change, vs []workspace.Verdict) (workspace.Change
 	return todo, allowed
 }
 
-// storeImages stores the contents before and after every edit of a change.
-func (r *Run) storeImages(ch workspace.Change, vs []workspace.Verdict) error {
+// storeImages stores the contents before and after every edit of a change, and returns
+// the files that have changed since the review.
+func (r *Run) storeImages(ch workspace.Change, vs []workspace.Verdict) (changed []string, err error) {
 	for i, v := range vs {
 		q := Question{Path: v.Path, Before: v.Before, After: v.After}
-		if err := r.storeQuestionImages(&q, ch.Edits[i]); err != nil {
-			return err
+		same, err := r.storeQuestionImages(&q, ch.Edits[i])
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			changed = append(changed, v.Path)
 		}
 	}
-	return nil
-}
-
-// applyAll makes the edits of a change. If a file is in an unknown state, the
-// error is a [*Stop].
-func applyAll(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch workspace.Change, vs []workspace.Verdict) error {
-	return stopAtConflict(home, history.Apply(ctx, tree, ch, vs))
-}
-
-// stopAtConflict replaces a [*history.UnknownStateError] by a [*Stop], and
-// returns all other errors unchanged.
-func stopAtConflict(home *journal.Home, err error) error {
-	var unknown *history.UnknownStateError
-	if errors.As(err, &unknown) {
-		return conflictStop(home, unknown.Path, unknown.Before)
-	}
-	return err
-}
-
-// conflictStop says that a file is in a state that hone does not overwrite, and
-// how the user can restore the earlier one.
-func conflictStop(home *journal.Home, path string, before workspace.Image) error {
-	file := shellQuote(filepath.Join(home.Workspace(), filepath.FromSlash(path)))
-	restore := "rm " + file
-	if before.Exists() {
-		stored, _ := home.PlainFile(before.Digest) // the command fails if the object is damaged
-		restore = fmt.Sprintf("cp %s %s", shellQuote(stored), file)
-	}
-	return &Stop{Kind: KindBlocked,
-		Why:  path + " was changed outside the run, and hone does not overwrite unknown contents",
-		Next: Next{First: "save your version elsewhere", Shell: restore, Verb: Resume}}
-}
-
-// shellQuote quotes a path as one word of a shell command line.
-func shellQuote(path string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:+,@%="
-	if path != "" && !strings.HasPrefix(path, "-") && strings.Trim(path, plain) == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	return changed, nil
 }
 
 // recordVerdicts records each edit and its verdict, once. It stores the
@@ -319,10 +332,4 @@ func (r *Run) recordVerdicts(ch workspace.Change, vs []workspace.Verdict) error 
 		}
 	}
 	return nil
-}
-
-// Settle completes the edits that an earlier process had started to apply; see
-// [history.Settle]. If a file is in an unknown state, the error is a [*Stop].
-func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last string) error {
-	return stopAtConflict(home, history.Settle(ctx, home, tree, last))
 }

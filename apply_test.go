@@ -2,10 +2,6 @@ package hone_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -315,35 +311,26 @@ func TestKillsWhileAskingAgain(t *testing.T) {
 	}
 }
 
-// A file that changes between review and apply is not overwritten. The advice
-// to the user restores it, and then the run continues.
-func TestConflictNamesTheFile(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the hint is for a POSIX shell")
-	}
-	dir := crashtest.Workspace(t, map[string]string{"sub dir/it's": "old"})
+// A file that changes between review and apply is not overwritten: the change is
+// reviewed again, and the user is asked about the new contents.
+func TestChangeBetweenReviewAndApply(t *testing.T) {
+	dir := crashtest.Workspace(t, map[string]string{"asked": "old"})
 	h := &person{answer: func(q hone.Question) (hone.Answer, error) {
-		crashtest.WriteFile(dir, q.Path, "mine")
-		return yes(q)
+		if string(q.Old) == "old" {
+			crashtest.WriteFile(dir, q.Path, "mine")
+			return yes(q)
+		}
+		if first := crashtest.ReadFile(dir, "first"); first != "no file" {
+			t.Errorf("first is %q before the second answer", first)
+		}
+		return no(q)
 	}}
-	edits := []workspace.Edit{edit("first", "1"), edit("sub dir/it's", "new")}
-	p := process{round: applies(edits), set: approve(h, "sub dir/*")}
+	p := process{round: applies([]workspace.Edit{edit("first", "1"), edit("asked", "new")}), set: approve(h, "asked")}
 	end := p.end(t, dir)
-	wantEnd(t, end, hone.KindBlocked)
-	if !strings.Contains(end.Why, "sub dir/it's") || crashtest.ReadFile(dir, "sub dir/it's") != "mine" || crashtest.ReadFile(dir, "first") != "no file" {
-		t.Errorf("why %q; the files are %q and %q", end.Why, crashtest.ReadFile(dir, "sub dir/it's"), crashtest.ReadFile(dir, "first"))
+	if asked, first := crashtest.ReadFile(dir, "asked"), crashtest.ReadFile(dir, "first"); asked != "mine" || first != "1" || len(h.asked) != 2 {
+		t.Errorf("%+v; the files are %q and %q after %d questions", end, asked, first, len(h.asked))
 	}
-	if out, err := exec.Command("sh", "-c", end.Next.Shell).CombinedOutput(); err != nil || end.Next.Verb != hone.Resume {
-		t.Fatalf("%+v: %v\n%s", end.Next, err, out)
-	}
-	if crashtest.ReadFile(dir, "sub dir/it's") != "old" {
-		t.Fatalf("the hint's command left %q", crashtest.ReadFile(dir, "sub dir/it's"))
-	}
-	h.answer = yes
-	wantEnd(t, p.end(t, dir), hone.KindDone)
-	if crashtest.ReadFile(dir, "sub dir/it's") != "new" || len(h.asked) != 1 {
-		t.Errorf("the file is %q after %d questions", crashtest.ReadFile(dir, "sub dir/it's"), len(h.asked))
-	}
+	p.replays(t, dir)
 }
 
 // halfApplied is a workspace whose last run died in the middle of an apply.
@@ -376,22 +363,13 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// Settle does not overwrite a file in an unknown state, even for a new run, and
-// names it.
+// Settle does not overwrite a file in an unknown state, even for a new run. It undoes what
+// was made of the change.
 func TestSettleOverwritesNoThirdState(t *testing.T) {
 	dir := halfApplied(t)
 	crashtest.WriteFile(dir, "b", "mine")
-	end, err := process{fresh: true, round: finds()}.live(t, dir)
-	var stop *hone.Stop
-	if !asStop(err, &stop) || stop.Kind != hone.KindBlocked || !strings.Contains(stop.Why, "b was changed") {
-		t.Fatalf("end %+v, error %v", end, err)
-	}
-	if crashtest.ReadFile(dir, "b") != "mine" || crashtest.ReadFile(dir, "c") != "no file" {
-		t.Errorf("the files are %q and %q", crashtest.ReadFile(dir, "b"), crashtest.ReadFile(dir, "c"))
-	}
-	must(0, os.WriteFile(filepath.Join(dir, "b"), []byte("old"), 0o644))
-	wantEnd(t, process{round: applies([]workspace.Edit{edit("a", "new"), edit("b", "new"), edit("c", "new")})}.end(t, dir), hone.KindDone)
-	if crashtest.ReadFile(dir, "b") != "new" || crashtest.ReadFile(dir, "c") != "new" {
-		t.Errorf("the files are %q and %q", crashtest.ReadFile(dir, "b"), crashtest.ReadFile(dir, "c"))
+	wantEnd(t, process{fresh: true, round: finds()}.end(t, dir), hone.KindDone)
+	if diff := cmp.Diff(map[string]string{"a": "old", "b": "mine"}, crashtest.Tree(t, dir)); diff != "" {
+		t.Errorf("the tree (-want +got):\n%s", diff)
 	}
 }

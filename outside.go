@@ -63,3 +63,20 @@ func (r *Run) usersChanges(deltas []workspace.Delta, written map[string]workspac
 	slices.Sort(paths)
 	return paths
 }
+
+// unexpected reports whether a file of a review is not as the run left it, so that a
+// snapshot must record the user's change before an edit hides it.
+func (r *Run) unexpected(vs []workspace.Verdict) bool {
+	object, written := r.Past().Expected()
+	if object == "" || r.last == nil {
+		return false
+	}
+	return slices.ContainsFunc(vs, func(v workspace.Verdict) bool {
+		image, ok := written[v.Path]
+		if !ok {
+			e, _ := r.last.Entry(v.Path)
+			image.Digest = e.Digest
+		}
+		return v.Ruling != workspace.Deny && image.Digest != v.Before.Digest
+	})
+}

@@ -248,3 +248,77 @@ func TestKillsAfterAUsersChange(t *testing.T) {
 		}
 	}
 }
+
+// A change that was made in part is undone if the user has changed one of its files, and
+// reviewed again.
+func TestUsersChangeWithinAnApply(t *testing.T) {
+	before := map[string]string{"a": "0", "b": "0", "c": "0", "gone": "0"}
+	dir := crashtest.Workspace(t, before)
+	seen := func(path string) (string, bool) { return workspace.Digest([]byte("0")), before[path] != "" }
+	change := workspace.Change{Edits: []workspace.Edit{edit("a", "1"), edit("b", "1"), edit("c", "1"), edit("new", "1"), {Path: "gone", Delete: true}}}
+	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		_, err := r.Apply(ctx, change, seen)
+		return nil, err
+	}}
+	p.killedAt(t, dir, on("after", history.TypeApply, journal.Begin))
+	crashtest.WriteFile(dir, "a", "1") // in place
+	crashtest.WriteFile(dir, "new", "1")
+	crashtest.WriteFile(dir, "c", "mine")
+	must(0, os.Remove(filepath.Join(dir, "gone")))
+	var between map[string]string
+	p.set = func(*hone.Run) { between = crashtest.Tree(t, dir) } // after the settling
+	wantEnd(t, p.end(t, dir), hone.KindBlocked)
+	if diff := cmp.Diff(map[string]string{"a": "0", "b": "0", "c": "mine", "gone": "0"}, between); diff != "" {
+		t.Errorf("undone (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "1", "b": "1", "c": "mine", "new": "1"}, crashtest.Tree(t, dir)); diff != "" {
+		t.Errorf("the tree (-want +got):\n%s", diff)
+	}
+	p.replays(t, dir)
+	if v, _, err := undo(t, dir, 0, false); err != nil || cmp.Diff([]string{"c"}, v.Outside) != "" {
+		t.Errorf("undo: %v, not undone %q", err, v.Outside)
+	}
+}
+
+// Whenever the user takes the run's files away, as git stash -u does, the run goes on,
+// and also after a kill at that moment.
+func TestFilesVanishAtEveryPoint(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		for point := 0; ; point++ {
+			dir := crashtest.Workspace(t, map[string]string{"a": "0"})
+			p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+				n := string(rune('0' + r.Round()))
+				_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", n), edit("new", n)}}, nil)
+				return []check.Finding{wrong("not yet")}, err
+			}, set: func(r *hone.Run) { r.Limits.Rounds = 2 }}
+			n := point
+			stash := func() {
+				if n--; n == -1 {
+					crashtest.WriteFile(dir, "a", "0")
+					_ = os.Remove(filepath.Join(dir, "new"))
+				}
+			}
+			p.observe = journal.Observer{Before: func(journal.Entry) { stash() }, After: func(journal.Event) { stash() }}
+			if kill {
+				p.killedAt(t, dir, func(string, journal.Type, journal.Phase) bool {
+					stash()
+					return n < 0
+				})
+				n, p.observe = min(n, -1), journal.Observer{}
+			}
+			wantEnd(t, p.end(t, dir), hone.KindRounds)
+			if done, _, err := p.replay(t, dir); err != nil || len(done.Unexplained) > 0 {
+				t.Errorf("point %d, killed: %v: the replay: %v, not explained: %q", point, kill, err, done.Unexplained)
+			}
+			if n >= 0 {
+				if point < 10 {
+					t.Errorf("there were only %d points", point)
+				}
+				break
+			}
+			if kill && point > 30 {
+				break
+			}
+		}
+	}
+}

@@ -47,7 +47,7 @@ type played struct {
 	Replayed
 	tree     workspace.Series          // at the newest recorded manifest
 	commands bool                      // a command may have changed the tree since it was compared
-	written  map[string]bool           // files that edits wrote and no later manifest has
+	written  map[string]bool           // files that edits wrote and no later manifest has; false if the user changed one since
 	ignored  map[string]bool           // files of the scratch tree that git ignores, and a manifest does not have
 	unpaid   map[journal.Identity]bool // steps that the budget did not pay for
 }
@@ -170,7 +170,14 @@ func (p *played) pass(ctx context.Context) error {
 		p.r.Limits.Time = 0
 	case history.Applied:
 		return p.reapply(ctx, payload.Verdicts)
-	case history.Outside, history.Undone, history.Checked, history.Served, history.Snapshot:
+	case history.Outside:
+		for _, path := range payload.Paths {
+			if p.written[path] {
+				p.written[path] = false // no longer as the edit left it; the user may have removed it
+			}
+		}
+		p.commands = true
+	case history.Undone, history.Checked, history.Served, history.Snapshot:
 		p.commands = true
 	}
 	if e.Manifest() == "" {
@@ -194,7 +201,11 @@ func (p *played) reapply(ctx context.Context, vs []workspace.Verdict) error {
 		}
 	}
 	p.Edits += len(vs)
-	if err := applyAll(ctx, p.r.Tree, p.r.Journal.Home(), ch, vs); err != nil {
+	differ, err := history.Apply(ctx, p.r.Tree, p.r.Journal.Home(), ch, vs)
+	if err == nil && len(differ) > 0 {
+		err = fmt.Errorf("other contents than recorded: %s", listed(differ))
+	}
+	if err != nil {
 		return fmt.Errorf("make the edits of event %d again: %w", p.r.Journal.Events()[len(p.r.Journal.Events())-1].Seq, err)
 	}
 	return nil

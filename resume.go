@@ -93,7 +93,11 @@ func (r *Run) askPending(ctx context.Context) error {
 	if ch, err = r.approve(ctx, ch, vs); err != nil {
 		return err
 	}
-	return r.applyAllowed(ctx, ch, vs)
+	outdated, err := r.applyAllowed(ctx, ch, vs)
+	if err != nil || !outdated {
+		return err
+	}
+	return r.askPending(ctx) // which drops the questions about files that have changed
 }
 
 // dropQuestion records that a pending question is outdated, and tells the user.

@@ -263,11 +263,15 @@ type Changed struct {
 // objects contain the file before and after it.
 type ApplyBegun struct {
 	Verdicts []workspace.Verdict `json:"verdicts"`
+	// Outdated are files that the user changed after the edits were reviewed. Then no
+	// edit is made, and Verdicts is empty.
+	Outdated []string `json:"outdated,omitempty"`
 }
 
 // Applied is the record of an apply: the edits that it made.
 type Applied struct {
 	Verdicts []workspace.Verdict `json:"verdicts"`
+	Outdated []string            `json:"outdated,omitempty"` // as in [ApplyBegun]
 }
 
 // CheckBegun is the begin of a check.

@@ -34,9 +34,6 @@ type Next struct {
 	// First is what the user has to do before: a clause in the imperative, such
 	// as "free some disk space". Empty means nothing.
 	First string `json:"first,omitempty"`
-	// Shell is a command line of the shell that has to run before. Empty means
-	// none.
-	Shell string `json:"shell,omitempty"`
 	// Verb is what to do then. It is [NewRun] if resuming the run cannot help,
 	// because its settings are wrong. Empty means nothing in particular.
 	Verb  Verb   `json:"verb,omitempty"`
@@ -69,7 +66,7 @@ func (n Next) IsZero() bool { return n.First == "" && n.Verb == "" && n.Or == ""
 
 // Cleaned returns the action with every text cleaned, for example of keys.
 func (n Next) Cleaned(clean func(string) string) Next {
-	n.First, n.Shell, n.Or = clean(n.First), clean(n.Shell), clean(n.Or)
+	n.First, n.Or = clean(n.First), clean(n.Or)
 	flags := n.Flags
 	n.Flags = nil
 	for _, f := range flags {

@@ -13,18 +13,8 @@ import (
 
 	"hone/journal"
 	"hone/workspace"
+	"hone/workspace/restore"
 )
-
-// UnknownStateError means that a file is neither as an edit found it nor as the
-// edit leaves it. hone does not overwrite such a file.
-type UnknownStateError struct {
-	Path   string
-	Before workspace.Image // as the edit found it
-}
-
-func (e *UnknownStateError) Error() string {
-	return e.Path + " was changed outside the run while it was being edited"
-}
 
 // Settle completes and records the edits that a run had started to apply when
 // its process died. last is the run that was worked on last ([journal.Lock]);
@@ -33,7 +23,8 @@ func (e *UnknownStateError) Error() string {
 //
 // Call Settle with the workspace locked, before a run is started or resumed. It
 // also removes the directories that the process left in the system's temporary
-// directory. The error may be an [*UnknownStateError], or a
+// directory. Edits whose files the user has changed since are not made, but reviewed
+// again when the run is resumed; see [Apply]. The error may be a
 // [*journal.ForeignError]: of a run that is not the home's owner's it completes
 // nothing.
 func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last string) error {
@@ -77,27 +68,61 @@ func completeApply(ctx context.Context, j *journal.Journal, tree *workspace.Tree
 	if err != nil {
 		return err
 	}
-	if err := Apply(ctx, tree, ch, begun.Verdicts); err != nil {
+	outdated, err := Apply(ctx, tree, j.Home(), ch, begun.Verdicts)
+	if err != nil {
 		return err
 	}
-	_, err = j.Append(journal.Entry{Type: TypeApply, Phase: journal.Record, Step: e.Step, Input: e.Input, Payload: Applied(begun), Sync: true})
+	done := Applied(begun)
+	if len(outdated) > 0 {
+		done = Applied{Verdicts: []workspace.Verdict{}, Outdated: outdated}
+	}
+	_, err = j.Append(journal.Entry{Type: TypeApply, Phase: journal.Record, Step: e.Step, Input: e.Input, Payload: done, Sync: true})
 	return err
 }
 
 // Apply makes the edits of a change, all of them or none. It completes a change
-// that was made in part. The error may be an [*UnknownStateError].
-func Apply(ctx context.Context, tree *workspace.Tree, ch workspace.Change, vs []workspace.Verdict) error {
-	err := tree.Apply(ctx, ch, vs)
+// that was made in part.
+//
+// A file that is neither as its edit found it nor as the edit leaves it is the user's.
+// Then Apply makes no edit, undoes those that were made, and returns the files that
+// prevent the change.
+func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch workspace.Change, vs []workspace.Verdict) (outdated []string, err error) {
+	err = tree.Apply(ctx, ch, vs)
 	var conflict *workspace.ConflictError
 	if !errors.As(err, &conflict) {
+		return nil, err
+	}
+	return conflict.Paths, rollBack(ctx, tree, home, ch, vs)
+}
+
+// rollBack undoes the edits of a change that were made, and removes the temporary
+// files of the others. It leaves files in any other state alone.
+func rollBack(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch workspace.Change, vs []workspace.Verdict) error {
+	var paths []string
+	for _, v := range vs {
+		paths = append(paths, v.Path)
+	}
+	m, err := tree.ManifestOf(ctx, paths, nil)
+	if err != nil {
 		return err
 	}
+	var list []restore.Target
 	for _, v := range vs {
-		if v.Path == conflict.Paths[0] {
-			return &UnknownStateError{Path: v.Path, Before: v.Before}
+		now, _ := m.Entry(v.Path)
+		made := now.Note == "" && (now.Kind == "" || now.Kind == workspace.Regular) && now.Digest == v.After.Digest
+		if !made || v.Before.Digest == v.After.Digest {
+			continue
 		}
+		want := EntryOf(v.Path, v.Before)
+		if want.Kind != "" && now.Kind != "" {
+			want.Mode = now.Mode // an edit keeps it
+		}
+		list = append(list, restore.Target{Path: v.Path, Want: want, From: []workspace.Entry{now}})
 	}
-	return err
+	if _, err := restore.Paths(ctx, tree, list, home.OpenObject); err != nil {
+		return fmt.Errorf("undo an incomplete change: %w", err)
+	}
+	return tree.RemoveTemps(ch, vs)
 }
 
 // RecordedChange returns the change that recorded verdicts are about, with

@@ -107,13 +107,10 @@ func (t *tracker) apply(vs []workspace.Verdict) {
 	for _, v := range vs {
 		was := t.state(v.Path)
 		one := t.trace(v.Path, was)
-		switch {
-		case was.Kind == "" && v.Before.Exists(): // an ignored file, which no manifest has
+		if was.Kind == "" && v.Before.Exists() { // an ignored file, which no manifest has
 			was = EntryOf(v.Path, v.Before)
 			one.want = was
 			one.states = append(one.states, was)
-		case was.Digest != v.Before.Digest: // the user changed it since, and approved the edit
-			one.theirs = one.theirs || t.reached
 		}
 		one.ours, one.made = true, one.made || !v.Before.Exists()
 		t.written[v.Path] = EntryAfter(was, v)

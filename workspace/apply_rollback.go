@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
 )
 
@@ -23,6 +24,21 @@ func (a *application) removeTemps() error {
 	}
 	errs = append(errs, a.pins.RemoveCreated())
 	return errors.Join(errs...)
+}
+
+// RemoveTemps removes the temporary files that an Apply of the same change left when its
+// process died. It changes no other file.
+func (t *Tree) RemoveTemps(ch Change, verdicts []Verdict) error {
+	a := &application{tree: t, pins: nofollow.Pins{Root: t.root}}
+	defer a.pins.Close()
+	if err := a.selectEdits(ch, verdicts); err != nil {
+		return fmt.Errorf("remove temporary files: %w", err)
+	}
+	for _, p := range a.edits {
+		_, err := a.pins.At(treepath.Parent(p.path), false)
+		p.staged = err == nil // a directory that cannot be used has none
+	}
+	return a.removeTemps()
 }
 
 // rollBack restores the files replaced before an error, in reverse order. It

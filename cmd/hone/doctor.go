@@ -83,6 +83,7 @@ func (d diagnosis) mark() string {
 }
 
 func (a *app) doctor(ctx context.Context, f doctorFlags) error {
+	a.sayLastIncomplete(f.dir)
 	bad := 0
 	report := func(looks ...diagnosis) {
 		for _, d := range looks {

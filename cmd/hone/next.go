@@ -74,9 +74,6 @@ func nextLine(n hone.Next, run string) string {
 	for _, f := range n.Flags {
 		line += strings.TrimRight(" --"+f.Name+" "+f.Value, " ")
 	}
-	if n.Shell != "" {
-		line = n.Shell + " && " + line
-	}
 	switch {
 	case n.First != "" && line != "":
 		line = n.First + then + line

@@ -14,7 +14,6 @@ func TestNextLine(t *testing.T) {
 		"hone resume RUN": {Verb: hone.Resume},
 		"hone resume RUN --max-tokens 200000 --rounds 8": {Verb: hone.Resume, Flags: flags},
 		"fix the check, then run: hone resume RUN":       {First: "fix the check", Verb: hone.Resume},
-		"save it, then run: cp a b && hone resume RUN":   {First: "save it", Shell: "cp a b", Verb: hone.Resume},
 		"hone show RUN --diff; or start a new run":       {Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}, Or: "start a new run"},
 		"hone undo RUN --to-round 2":                     {Verb: hone.Undo, Flags: []hone.Flag{{Name: "to-round", Value: "2"}}},
 		"choose another model, then start a new run":     {First: "choose another model", Verb: hone.NewRun},

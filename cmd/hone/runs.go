@@ -64,6 +64,7 @@ type summary struct {
 	Foreign bool `json:"foreign,omitempty"`
 
 	mark         rounds.Outcome
+	past         *history.Past
 	role, second string // of the second model; empty if there is none
 }
 
@@ -103,6 +104,11 @@ func (a *app) runs(dir string, asJSON bool) error {
 	var all []summary
 	for _, id := range slices.Backward(ids) {
 		all = append(all, summarize(home, id, id == working, foreign))
+	}
+	for _, s := range all {
+		if s.past != nil && s.Run != working {
+			a.sayIncomplete(s.Run, elsewhere(home.Workspace()), s.past)
+		}
 	}
 	use, useErr := useOf(home) // another user's home may be unreadable in part
 	if !asJSON {
@@ -262,6 +268,9 @@ func summarize(home *journal.Home, run string, working bool, foreign func(string
 	spent := past.Ledger()
 	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = past.State().Round, spent.Tokens, spent.Assumed, spent.Price()
 	s.mark, s.Result = runResult(past, working)
+	if s.Result == "died" {
+		s.past = past
+	}
 	if end, ok := past.End(); ok {
 		exit := exitStatus(end.Kind)
 		s.Exit = &exit

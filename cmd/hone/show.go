@@ -71,6 +71,9 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if err != nil {
 		return err
 	}
+	if !working {
+		a.sayIncomplete(run, elsewhere(home.Workspace()), past)
+	}
 	if f.round != 0 && !slices.ContainsFunc(past.Events(), func(e history.Event) bool { return e.Round() == f.round }) {
 		return usage(fmt.Sprintf("the run has no round %d", f.round), "hone show "+run+elsewhere(home.Workspace()))
 	}

@@ -80,7 +80,7 @@ func (w *Workspace) settle(ctx context.Context) error {
 	}
 	err := w.checkUntracked(ctx)
 	if err == nil {
-		err = hone.Settle(ctx, w.Home, w.Tree, last)
+		err = history.Settle(ctx, w.Home, w.Tree, last)
 	}
 	var why string
 	var foreign *journal.ForeignError

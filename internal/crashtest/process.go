@@ -31,7 +31,7 @@ type Process struct {
 }
 
 // Run returns how the run ended, and the events of its journal. The error is
-// that of [hone.Settle] or of [hone.Run.Do].
+// that of [history.Settle] or of [hone.Run.Do].
 func (p Process) Run(dir string) (hone.End, []journal.Event, error) {
 	ctx := p.Ctx
 	if ctx == nil {
@@ -43,7 +43,7 @@ func (p Process) Run(dir string) (hone.End, []journal.Event, error) {
 	defer lock.Unlock()
 	tree := Must(workspace.Open(dir, workspace.Options{List: p.List}))
 	defer tree.Close()
-	if err := hone.Settle(ctx, home, tree, lock.LastRun); err != nil {
+	if err := history.Settle(ctx, home, tree, lock.LastRun); err != nil {
 		return hone.End{}, nil, err
 	}
 	r := &hone.Run{Tree: tree, Journal: openJournal(home, p.New), Retry: hone.Retry{First: time.Millisecond}}
@@ -80,7 +80,7 @@ func Undo(dir string, round int, force bool) (*history.Reversal, map[string]stri
 	defer lock.Unlock()
 	tree := Must(workspace.Open(dir, workspace.Options{}))
 	defer tree.Close()
-	Must(0, hone.Settle(context.Background(), home, tree, lock.LastRun))
+	Must(0, history.Settle(context.Background(), home, tree, lock.LastRun))
 	j := Must(home.Open(Must(home.FindRun("last"))))
 	defer j.Close()
 	v, err := history.Reverse(context.Background(), j, tree, round, nil)

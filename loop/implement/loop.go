@@ -95,17 +95,15 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 			return nil, err
 		}
 	}
-	if len(problems) == 0 {
-		if problems, err = refusals(ctx, r, ch, p.seen.digest); err != nil {
-			return nil, err
-		}
-	}
 	if len(problems) > 0 {
 		return l.unusable(ctx, r, got, problems)
 	}
-	vs, err := r.Apply(ctx, ch, p.seen.digest)
+	vs, ok, err := r.ApplyAll(ctx, ch, p.seen.digest)
 	if err != nil {
 		return nil, err
+	}
+	if !ok {
+		return l.unusable(ctx, r, got, refusals(vs))
 	}
 	return nil, record(ctx, r, exchangeOf(said, vs))
 }
@@ -147,18 +145,14 @@ func change(said block.Reply) workspace.Change {
 
 // refusals returns why a change cannot be made completely (rulings C5 and C13).
 // Because the loop never asks the user, it refuses what would need approval.
-func refusals(ctx context.Context, r *hone.Run, ch workspace.Change, seen hone.Seen) ([]string, error) {
-	verdicts, err := r.Review(ctx, ch, seen)
-	if err != nil {
-		return nil, err
-	}
+func refusals(verdicts []workspace.Verdict) []string {
 	var problems []string
 	for _, v := range verdicts {
 		if v.Ruling == workspace.Deny || v.Ruling == workspace.Ask {
 			problems = append(problems, fmt.Sprintf("^^^%s is refused: %s", v.Path, v.Reason))
 		}
 	}
-	return problems, nil
+	return problems
 }
 
 // unusable returns the finding that a reply wrote nothing. It takes the place of the

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"hone/history"
+	"hone/journal"
+)
+
+// sayIncomplete tells the user that the process of a run died while it changed files.
+// Commands that work on the files complete or undo such a change before anything else;
+// those that only read leave it. at is empty, or the flag -C with the directory.
+func (a *app) sayIncomplete(run, at string, past *history.Past) {
+	if len(past.Unapplied()) > 0 {
+		run = journal.ShortRun(run)
+		a.sayNotes([]string{"run " + run + " died while it changed files, so some are new, some are old, and .hone~ files may be left; " +
+			"to complete the change: hone resume " + run + at + "; to undo it: hone undo " + run + at})
+	}
+}
+
+// sayLastIncomplete is sayIncomplete for the last run of a directory, if it has one.
+func (a *app) sayLastIncomplete(dir string) {
+	home, run, err := openRun(dir, "last")
+	if err != nil {
+		return
+	}
+	defer home.Close()
+	if works(home, run) {
+		return
+	}
+	if past, _, err := readRun(home, run); err == nil {
+		a.sayIncomplete(run, elsewhere(home.Workspace()), past)
+	}
+}
