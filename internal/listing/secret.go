@@ -274,21 +274,6 @@ func isBinary(content []byte) bool {
 	return bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0
 }
 
-// readable returns the info of a file whose contents must be judged: it is not
-// empty, not too large, and the budget suffices.
-func (s *secretSearch) readable(at string) (info fs.FileInfo, ok bool) {
-	info, err := os.Stat(s.abs(at))
-	switch {
-	case err != nil || !info.Mode().IsRegular() || info.Size() == 0 || info.Size() > maxSecretFile:
-		return nil, false
-	case info.Size() > s.budget:
-		s.found.Unread++
-		return nil, false
-	}
-	s.budget -= info.Size()
-	return info, true
-}
-
 // limitValues removes repeated values, those that are sent, and those beyond the
 // limit.
 func (s *secretSearch) limitValues() {
