@@ -150,7 +150,11 @@ func indent(e history.Event) string {
 // showWalls shows the walls of commands. Whole and Verbose also show what the
 // walls leave open.
 func (s *Screen) showWalls(w history.Walls) {
-	s.line("hone: commands run behind %s", w.Text)
+	if w.Wall == "none" {
+		s.line("hone: commands run without walls, with your rights")
+	} else {
+		s.line("hone: commands run behind %s", w.Text)
+	}
 	if !s.o.whole() {
 		return
 	}
