@@ -249,6 +249,7 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 	if err != nil {
 		return false, err
 	}
+	reversal.Unstored = r.isUnstored
 	_, err = reversal.Restore(ctx, false)
 	var conflict *history.ConflictError
 	if errors.As(err, &conflict) {

@@ -53,14 +53,10 @@ func (r *Run) snapshot(ctx context.Context) error {
 func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace.Manifest, error) {
 	var large workspace.Manifest
 	m, stored, err := history.KeepContents(ctx, r.Tree, r.Journal.Home(), r.last, m, func(e workspace.Entry) bool {
-		switch {
-		case r.isOwn(e.Path):
-			return true
-		case r.Largest > 0 && e.Size > r.Largest:
+		if !r.isOwn(e.Path) && r.isLarge(e) {
 			large = append(large, e)
-			return true
 		}
-		return r.hasKey(e.Path)
+		return r.isUnstored(e)
 	})
 	if err == nil && len(large) > 0 && !r.saidLarge {
 		r.saidLarge = true
@@ -72,6 +68,13 @@ func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace
 	return m, r.Notice(fmt.Sprintf("%s of files were copied into .hone, so that undo can restore them; to copy less, name what need not be restored in .gitignore "+
 		"(without git, run git init first), or lower [undo] max-file in .config/hone.toml", sizeText(stored)))
 }
+
+// isUnstored reports whether the contents of a file are not stored.
+func (r *Run) isUnstored(e workspace.Entry) bool {
+	return r.isOwn(e.Path) || r.isLarge(e) || r.hasKey(e.Path)
+}
+
+func (r *Run) isLarge(e workspace.Entry) bool { return r.Largest > 0 && e.Size > r.Largest }
 
 // noticeBytes is how many bytes must be stored at once for the user to be told
 // about the space that they take.

@@ -37,6 +37,9 @@ type Reversal struct {
 	Own []string
 	// Restored are the paths that [Reversal.Restore] has restored; sorted.
 	Restored []string
+	// Unstored reports whether the contents of a file are not stored when the restored
+	// tree is recorded; nil leaves out none.
+	Unstored func(workspace.Entry) bool
 
 	unrecorded []string // restored already, but not recorded as such
 	journal    *journal.Journal
@@ -228,7 +231,7 @@ func (v *Reversal) record(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the tree: %w", err)
 	}
-	if m, _, err = KeepContents(ctx, v.tree, home, v.last.Manifest, m, nil); err != nil {
+	if m, _, err = KeepContents(ctx, v.tree, home, v.last.Manifest, m, v.Unstored); err != nil {
 		return err
 	}
 	stored, err := KeepManifest(home, v.last, m)

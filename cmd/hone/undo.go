@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/harness"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/listing"
 	"hone/internal/render"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // undoFlags select the state to restore.
@@ -82,6 +84,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 			return err
 		}
 	}
+	v.Unstored = a.unstored(run)
 	kept, err := v.Restore(ctx, f.force)
 	if err != nil {
 		return conflictFailure(err, named, f.round)
@@ -102,6 +105,19 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	}
 	_, err = fmt.Fprintln(a.out, next)
 	return err
+}
+
+// unstored returns which files of the user's the record of an undo leaves out, as the run
+// does: large ones, and those with a provider's key (ruling G6).
+func (a *app) unstored(run *runs.Recorded) func(workspace.Entry) bool {
+	guard := &secret.Guard{Known: harness.KnownKeys(a.env)}
+	return func(e workspace.Entry) bool {
+		if run.MaxFile > 0 && e.Size > run.MaxFile {
+			return true
+		}
+		content, _, err := run.Tree.Read(e.Path)
+		return err == nil && guard.HoldsKey(content)
+	}
 }
 
 // redoRound returns the round whose tree the workspace has before an undo; -1

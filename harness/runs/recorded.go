@@ -19,6 +19,8 @@ type Recorded struct {
 	Journal *journal.Journal
 	Past    *history.Past
 	Start   hone.Start
+	// MaxFile is the size in bytes above which contents are not stored; 0 means no limit.
+	MaxFile int64
 }
 
 // Find opens a run of the workspace that a directory belongs to. ref is an id,
@@ -58,6 +60,7 @@ func (r *Recorded) open(ref string) error {
 	}
 	var shared loop.Settings
 	_ = json.Unmarshal(r.Start.Settings, &shared) // unreadable settings include no files
+	r.MaxFile = shared.Trust.MaxFile
 	return r.Include(shared.Trust.Include)
 }
 
