@@ -63,7 +63,8 @@
 //     tree, and treepath spells paths.
 //   - [hone/sandbox] runs commands, behind walls ([hone/sandbox/wall]), and stops
 //     all processes that they started.
-//   - [hone/journal] is the append-only file of a run's events.
+//   - [hone/journal] is the append-only file of a run's events, and [hone/journal/objects]
+//     stores the contents that these name.
 //   - [hone/check] turns the output of a check into findings.
 //   - [hone/tool] has the tools that a model can call; [hone/block] parses the
 //     blocks in which a model without tools answers.

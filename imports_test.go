@@ -53,7 +53,9 @@ func house() []room {
 		{folder: "sandbox/internal/process", floor: 0},
 		{folder: "sandbox/internal/environ", floor: 0},
 		{folder: "sandbox/internal/loopback", floor: 0},
-		{folder: "journal", floor: 0},
+		{folder: "journal/internal/dir", floor: 0},
+		{folder: "journal/objects", floor: 0, may: []string{"journal/internal/dir"}},
+		{folder: "journal", floor: 0, may: []string{"journal/objects", "journal/internal/dir"}},
 		{folder: "internal/git", floor: 0},
 		{folder: "internal/artifact", floor: 0},
 		{folder: "internal/excerpt", floor: 0},
@@ -81,7 +83,7 @@ func house() []room {
 
 		{folder: "history", floor: 2, may: []string{"journal", "workspace", "workspace/treepath", "workspace/restore", "check", "model"}},
 
-		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "history", "internal/reply"}},
+		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply"}},
 
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
 		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
@@ -106,7 +108,7 @@ func house() []room {
 		{folder: "cmd/hone/rounds", floor: 3, may: []string{"history", "check", "workspace", "internal/render"}},
 		{folder: "cmd/hone/page", floor: 2, may: []string{"internal/render"}},
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render", "cmd/hone/rounds"}},
-		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove")},
+		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove")},
 	}
 }
 

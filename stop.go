@@ -11,6 +11,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/journal"
+	"hone/journal/objects"
 )
 
 // Kind is how a run ended, as one word that users see.
@@ -125,7 +126,7 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 		return &Stop{Kind: KindPrompt, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
 	case room != nil:
 		return &Stop{Kind: KindContext, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
-	case errors.As(err, new(*journal.MissingError)):
+	case errors.As(err, new(*objects.MissingError)):
 		return &Stop{Kind: KindFailed, Why: "cannot read what the run recorded: " + err.Error(),
 			Next: Next{First: "restore .hone from a backup", Verb: Resume, Or: "start a new run; the files stay as they are"}}
 	case ctx.Err() != nil:

@@ -3,13 +3,12 @@ package journal
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"slices"
-	"strings"
 )
 
 // Collector finds what no kept run needs, and deletes it. Every digest in a kept
@@ -21,67 +20,23 @@ import (
 // every object that a kept run needs.
 type Collector struct {
 	home   *Home
-	sizes  map[digest]int64 // of all stored objects
-	needed map[digest]bool
+	sizes  map[string]int64 // of all stored objects
+	needed map[string]bool
 	kept   map[string]bool // runs
 }
 
 // NewCollector returns a collector that knows which objects are stored, and keeps
 // nothing yet.
 func (h *Home) NewCollector() (*Collector, error) {
-	if err := h.refreshPacks(true); err != nil {
-		return nil, fmt.Errorf("list the objects: %w", err)
-	}
-	if errs := h.packs.damageErrors(); len(errs) > 0 {
-		return nil, errs[0] // nothing is known of what is in it
-	}
-	c := &Collector{home: h, sizes: map[digest]int64{}, needed: map[digest]bool{}, kept: map[string]bool{}}
-	for _, p := range h.packs.places {
-		c.sizes[p.digest] += p.onDisk()
-	}
-	err := h.eachLoose(func(file string, d digest, size int64) error {
-		if d != (digest{}) {
-			c.sizes[d] += size
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the objects: %w", err)
-	}
-	return c, nil
-}
-
-// onDisk returns how many bytes of its pack an object needs.
-func (p place) onDisk() int64 { return p.stored }
-
-// eachLoose calls visit for each file of a single object, whatever follows the digest in
-// its name. The digest is zero for one that a killed process left incomplete.
-func (h *Home) eachLoose(visit func(file string, d digest, size int64) error) error {
-	return fs.WalkDir(h.root.FS(), objectsDir, func(file string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		name := strings.ReplaceAll(strings.TrimPrefix(file, objectsDir), "/", "")
-		d, err := parseDigest(name[:min(len(name), 2*len(digest{}))])
-		if err != nil {
-			return nil // hone did not write it
-		}
-		if strings.HasSuffix(name, tempSuffix) {
-			d = digest{}
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		return visit(file, d, info.Size())
-	})
+	sizes, err := h.Sizes()
+	return &Collector{home: h, sizes: sizes, needed: map[string]bool{}, kept: map[string]bool{}}, err
 }
 
 // Keep keeps a run, even one whose journal is damaged. It returns the size in bytes of
 // its journal and of the objects that no run needed that was kept before. A run that
 // adds more than limit is not kept; a limit less than 0 is none.
 func (c *Collector) Keep(ctx context.Context, run string, limit int64) (size int64, ok bool, err error) {
-	f, err := c.home.openRegular(runFile(run))
+	f, err := c.home.in.Open(runFile(run))
 	if err != nil {
 		return 0, false, fmt.Errorf("read the run's journal: %w", err)
 	}
@@ -92,7 +47,7 @@ func (c *Collector) Keep(ctx context.Context, run string, limit int64) (size int
 	}
 	added, err := c.newlyNeeded(f)
 	for i := 0; err == nil && i < len(added); i++ {
-		var more []digest
+		var more []string
 		if more, err = c.namedBy(added[i]); err == nil {
 			added, err = append(added, more...), ctx.Err()
 		}
@@ -115,8 +70,8 @@ func (c *Collector) Keep(ctx context.Context, run string, limit int64) (size int
 }
 
 // namedBy returns the objects that an object needs and that were not needed before.
-func (c *Collector) namedBy(d digest) ([]digest, error) {
-	o, err := c.home.OpenObject(d.String())
+func (c *Collector) namedBy(name string) ([]string, error) {
+	o, err := c.home.OpenObject(name)
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +80,11 @@ func (c *Collector) namedBy(d digest) ([]digest, error) {
 }
 
 // newlyNeeded returns the objects that a text names and that were not needed before.
-func (c *Collector) newlyNeeded(text io.Reader) (more []digest, err error) {
-	err = eachDigest(text, func(d digest) {
-		if _, stored := c.sizes[d]; stored && !c.needed[d] {
-			c.needed[d] = true
-			more = append(more, d)
+func (c *Collector) newlyNeeded(text io.Reader) (more []string, err error) {
+	err = eachDigest(text, func(name string) {
+		if _, stored := c.sizes[name]; stored && !c.needed[name] {
+			c.needed[name] = true
+			more = append(more, name)
 		}
 	})
 	return more, err
@@ -137,9 +92,9 @@ func (c *Collector) newlyNeeded(text io.Reader) (more []digest, err error) {
 
 // eachDigest calls visit for each digest in a text: 64 hexadecimal digits between
 // other characters.
-func eachDigest(text io.Reader, visit func(digest)) error {
+func eachDigest(text io.Reader, visit func(name string)) error {
 	in := bufio.NewReaderSize(text, 1<<16)
-	var run [2*len(digest{}) + 1]byte // the digits so far; the last one means too many
+	var run [2*sha256.Size + 1]byte // the digits so far; the last one means too many
 	n := 0
 	for {
 		b, err := in.ReadByte()
@@ -151,9 +106,7 @@ func eachDigest(text io.Reader, visit func(digest)) error {
 			continue
 		}
 		if n == len(run)-1 {
-			if d, err := parseDigest(string(run[:n])); err == nil {
-				visit(d)
-			}
+			visit(string(run[:n]))
 		}
 		n = 0
 		switch {
@@ -175,7 +128,7 @@ func (c *Collector) Unneeded() (int64, error) {
 	}
 	runs, err := c.deletedRuns()
 	for _, run := range runs {
-		info, statErr := c.home.root.Lstat(runFile(run))
+		info, statErr := c.home.in.Root.Lstat(runFile(run))
 		if statErr != nil {
 			return 0, statErr
 		}
@@ -191,15 +144,11 @@ func (c *Collector) deletedRuns() ([]string, error) {
 }
 
 // Delete deletes the journals of the runs that are not kept, the objects that none
-// needs, and what killed processes left. A pack that is needed in part is written again
-// if that frees at least half of it.
+// needs, and what killed processes left.
 func (c *Collector) Delete(ctx context.Context) error {
 	err := c.deleteJournals()
 	if err == nil {
-		err = c.deleteLoose(ctx)
-	}
-	if err == nil {
-		err = c.deletePacked(ctx)
+		err = c.home.Retain(ctx, func(object string) bool { return c.needed[object] })
 	}
 	if err != nil {
 		return fmt.Errorf("delete what no run needs: %w", err)
@@ -212,96 +161,14 @@ func (c *Collector) Delete(ctx context.Context) error {
 func (c *Collector) deleteJournals() error {
 	runs, err := c.deletedRuns()
 	for _, run := range runs {
-		err = errors.Join(err, c.home.root.Remove(runFile(run)))
+		err = errors.Join(err, c.home.in.Root.Remove(runFile(run)))
 	}
-	return errors.Join(err, c.home.syncDir(runsDir))
-}
-
-func (c *Collector) deleteLoose(ctx context.Context) error {
-	return c.home.eachLoose(func(file string, d digest, _ int64) error {
-		if c.needed[d] {
-			return ctx.Err()
-		}
-		return errors.Join(ctx.Err(), c.home.root.Remove(file))
-	})
-}
-
-func (c *Collector) deletePacked(ctx context.Context) error {
-	if err := c.home.removeStalePacks(); err != nil {
-		return err
-	}
-	byPack := map[string][]place{}
-	for _, p := range c.home.packs.places {
-		byPack[p.pack] = append(byPack[p.pack], p)
-	}
-	// Packs that are deleted without being written again make room for the others.
-	names := slices.Collect(maps.Keys(byPack))
-	slices.SortFunc(names, func(a, b string) int { return int(c.neededShare(byPack[a]) - c.neededShare(byPack[b])) })
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := c.shrink(name, byPack[name]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// neededShare returns how much of a pack's contents is needed, in percent, rounded up.
-func (c *Collector) neededShare(places []place) int64 {
-	needed, all := int64(0), int64(0)
-	for _, p := range places {
-		all += p.onDisk()
-		if c.needed[p.digest] {
-			needed += p.onDisk()
-		}
-	}
-	if needed == 0 {
-		return 0
-	}
-	return (100*needed + all - 1) / all
-}
-
-// shrink deletes a pack of which at most half is needed, after storing that half.
-func (c *Collector) shrink(name string, places []place) error {
-	if c.neededShare(places) > 50 {
-		return nil
-	}
-	c.home.packs.forget(name)
-	pack, err := c.home.NewPack()
-	if err != nil {
-		return err
-	}
-	defer pack.Discard()
-	for _, p := range places {
-		if !c.needed[p.digest] {
-			continue
-		}
-		if err := c.copyPlace(pack, p); err != nil {
-			return err
-		}
-	}
-	if err := pack.Close(); err != nil {
-		return err
-	}
-	return errors.Join(c.home.root.Remove(packsDir+"/"+name), c.home.syncDir(packsDir))
-}
-
-// copyPlace adds a packed object to another pack.
-func (c *Collector) copyPlace(to *Pack, p place) error {
-	o, err := c.home.openPlace(p)
-	if err != nil {
-		return err
-	}
-	defer o.Close()
-	_, _, err = to.Add(o)
-	return err
+	return errors.Join(err, c.home.in.Sync(runsDir))
 }
 
 // TotalSize returns how many bytes the files of the home have.
 func (h *Home) TotalSize() (total int64, err error) {
-	err = fs.WalkDir(h.root.FS(), ".", func(_ string, e fs.DirEntry, err error) error {
+	err = fs.WalkDir(h.in.Root.FS(), ".", func(_ string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it was deleted since it was listed
 		}
@@ -315,7 +182,7 @@ func (h *Home) TotalSize() (total int64, err error) {
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("measure %s: %w", h.dir, err)
+		return 0, fmt.Errorf("measure %s: %w", h.in.Path, err)
 	}
 	return total, nil
 }

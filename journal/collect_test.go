@@ -1,9 +1,13 @@
 package journal_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +28,45 @@ func recordRun(t *testing.T, h *journal.Home, run string, objects ...string) {
 	if _, err := j.Append(journal.Entry{Type: "x", Payload: map[string]any{"objects": objects}}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// noise returns bytes that cannot be compressed.
+func noise(size int, seed uint64) []byte {
+	b := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte(binary.BigEndian.AppendUint64(make([]byte, 24, 32), seed))).Read(b)
+	return b
+}
+
+func digest(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
+
+// store stores contents in a pack.
+func store(t *testing.T, h *journal.Home, contents ...[]byte) {
+	t.Helper()
+	p := crashtest.Must(h.NewPack())
+	for _, b := range contents {
+		if _, _, err := p.Add(bytes.NewReader(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds checks that contents are stored.
+func holds(t *testing.T, h *journal.Home, b []byte) {
+	t.Helper()
+	if got, err := h.Get(digest(b)); err != nil || !bytes.Equal(got, b) {
+		t.Errorf("%.20q: %d bytes of %d, %v", b, len(got), len(b), err)
+	}
+}
+
+// reopen opens a home as another process does.
+func reopen(t *testing.T, h *journal.Home) *journal.Home {
+	t.Helper()
+	other := crashtest.Must(journal.FindHome(h.Workspace()))
+	t.Cleanup(func() { other.Close() })
+	return other
 }
 
 // collected returns a home in which the run "old" needs only-old and both, and "new"

@@ -155,11 +155,11 @@ var ErrBroken = errors.New("the journal accepts no more events")
 
 // Create creates the journal of a new run.
 func (h *Home) Create(run string) (*Journal, error) {
-	f, err := h.root.OpenFile(runFile(run), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := h.in.Root.OpenFile(runFile(run), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create the run's journal: %w", err)
 	}
-	if err := h.syncDir(runsDir); err != nil {
+	if err := h.in.Sync(runsDir); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (j *Journal) Discard() error {
 	if len(j.Events()) > 0 {
 		return fmt.Errorf("run %s has events, so that its journal is not deleted", j.run)
 	}
-	if err := errors.Join(j.Close(), j.home.root.Remove(runFile(j.run))); err != nil {
+	if err := errors.Join(j.Close(), j.home.in.Root.Remove(runFile(j.run))); err != nil {
 		return fmt.Errorf("delete the run's journal: %w", err)
 	}
 	return nil
@@ -184,10 +184,10 @@ func (j *Journal) Discard() error {
 // incomplete last line. If the run is not the [Owner]'s, the error is a
 // [*ForeignError], and the file stays as it is.
 func (h *Home) Open(run string) (*Journal, error) {
-	err := h.checkRegular(runFile(run))
+	err := h.in.CheckRegular(runFile(run))
 	var f *os.File
 	if err == nil {
-		f, err = h.root.OpenFile(runFile(run), os.O_RDWR, 0)
+		f, err = h.in.Root.OpenFile(runFile(run), os.O_RDWR, 0)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the run's journal: %w", err)
@@ -195,7 +195,7 @@ func (h *Home) Open(run string) (*Journal, error) {
 	j := newJournal(h, run, f)
 	if err := j.load(); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: %w", h.path(runFile(run)), err)
+		return nil, fmt.Errorf("%s: %w", h.in.At(runFile(run)), err)
 	}
 	return j, nil
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"hone/journal/internal/dir"
 )
 
 // LockedError says that another process is working on the workspace.
@@ -52,7 +54,7 @@ func (h *Home) Lock() (*Lock, error) {
 }
 
 func (h *Home) lock(try func(*os.File) error, grace time.Duration) (*Lock, error) {
-	f, err := openLock(h.root, h.path(lockFile))
+	f, err := openLock(h.in.Root, h.in.At(lockFile))
 	if err != nil {
 		return nil, fmt.Errorf("lock the workspace: %w", err)
 	}
@@ -78,7 +80,7 @@ func openLock(home *os.Root, path string) (*os.File, error) {
 	// Opening a pipe in place of the file could wait for ever.
 	info, err := home.Lstat(lockFile)
 	if err == nil && !info.Mode().IsRegular() {
-		return nil, notRegular(path)
+		return nil, dir.NotRegular(path)
 	}
 	return home.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"hone/journal/internal/dir"
 )
 
 // Move moves the home to a path outside the workspace, together with its lock and
@@ -23,7 +25,7 @@ import (
 func (h *Home) Move(path string, l *Lock, j *Journal) error {
 	m := move{home: h, lock: l, journal: j, to: path, rename: os.Rename, step: func() {}}
 	if err := m.do(); err != nil {
-		return fmt.Errorf("move %s: %w", h.dir, err)
+		return fmt.Errorf("move %s: %w", h.in.Path, err)
 	}
 	return nil
 }
@@ -42,10 +44,10 @@ func (m *move) do() error {
 	m.journal.mu.Lock()
 	defer m.journal.mu.Unlock()
 	m.step()
-	if hasLinks(m.home.root) {
+	if hasLinks(m.home.in.Root) {
 		return m.copy()
 	}
-	from := m.home.dir
+	from := m.home.in.Path
 	err := m.rename(from, m.to)
 	m.step()
 	if errors.Is(err, syscall.EXDEV) {
@@ -55,7 +57,7 @@ func (m *move) do() error {
 		return err
 	}
 	// Open files and the lock remain valid. Only a power failure could undo the rename.
-	m.home.dir = m.to
+	m.home.in.Path = m.to
 	_ = errors.Join(syncPath(filepath.Dir(m.to)), syncPath(filepath.Dir(from)))
 	return nil
 }
@@ -94,8 +96,8 @@ func (m *move) copy() error {
 	}
 	_ = syncPath(filepath.Dir(m.to))
 	m.step()
-	h, old := m.home, opened{m.home.root, m.lock.file, m.journal.file}
-	h.dir, h.root, m.lock.file, m.journal.file = m.to, c.root, c.lock, c.journal
+	h, old := m.home, opened{m.home.in.Root, m.lock.file, m.journal.file}
+	h.in.Path, h.in.Root, m.lock.file, m.journal.file = m.to, c.root, c.lock, c.journal
 	h.removeMoved()
 	old.Close()
 	return nil
@@ -109,14 +111,14 @@ const movedSuffix = ".moved"
 // it cannot remove stays for the next time; nothing reads it.
 func (h *Home) removeMoved() {
 	original := filepath.Join(h.workspace, HomeName)
-	if h.dir == original {
+	if h.in.Path == original {
 		return
 	}
-	if _, err := os.Lstat(h.dir + movedSuffix); err != nil {
+	if _, err := os.Lstat(h.in.Path + movedSuffix); err != nil {
 		return
 	}
 	if os.RemoveAll(original) == nil {
-		_ = os.Remove(h.dir + movedSuffix)
+		_ = os.Remove(h.in.Path + movedSuffix)
 	}
 }
 
@@ -148,15 +150,15 @@ func (m *move) copyTo(temp string) (o opened, err error) {
 	if o.root, err = os.OpenRoot(temp); err != nil {
 		return o, err
 	}
-	if err := fs.WalkDir(m.home.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+	if err := fs.WalkDir(m.home.in.Root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		m.step()
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir():
-			return makeDir(o.root, path)
+			return dir.Make(o.root, path)
 		case d.Type().IsRegular():
-			return copyFile(m.home.root, o.root, path)
+			return copyFile(m.home.in.Root, o.root, path)
 		}
 		return nil // hone makes no other files
 	}); err != nil {
@@ -194,12 +196,12 @@ func copyFile(from, to *os.Root, path string) error {
 
 // syncDirs makes the names in a directory and below it durable.
 func syncDirs(root *os.Root) error {
-	h := &Home{root: root}
+	in := &dir.Dir{Root: root}
 	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		return h.syncDir(path)
+		return in.Sync(path)
 	})
 }
 
@@ -213,11 +215,11 @@ func createFile(path string) error {
 }
 
 // syncPath makes the names in a directory durable.
-func syncPath(dir string) error {
-	root, err := os.OpenRoot(dir)
+func syncPath(path string) error {
+	root, err := os.OpenRoot(path)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return (&Home{root: root}).syncDir(".")
+	return (&dir.Dir{Root: root}).Sync(".")
 }

@@ -26,7 +26,7 @@ func (e *DamageError) Error() string { return fmt.Sprintf("line %d: %s", e.Line,
 // Read returns a run's events without opening the journal for appending. It
 // ignores an incomplete last line, so it can read a run in progress.
 func (h *Home) Read(run string) ([]Event, error) {
-	f, err := h.openRegular(runFile(run))
+	f, err := h.in.Open(runFile(run))
 	if err != nil {
 		return nil, fmt.Errorf("read the run's journal: %w", err)
 	}
@@ -37,14 +37,14 @@ func (h *Home) Read(run string) ([]Event, error) {
 	}
 	events, _, err := parse(run, data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", h.path(runFile(run)), err)
+		return nil, fmt.Errorf("%s: %w", h.in.At(runFile(run)), err)
 	}
 	return events, nil
 }
 
 // Size returns the size of a run's journal in bytes. It grows with each event.
 func (h *Home) Size(run string) (int64, error) {
-	info, err := h.root.Stat(runFile(run))
+	info, err := h.in.Root.Stat(runFile(run))
 	if err != nil {
 		return 0, fmt.Errorf("read the run's journal: %w", err)
 	}
@@ -56,7 +56,7 @@ func (h *Home) Size(run string) (int64, error) {
 // an error if the file is damaged.
 func (h *Home) Follow(ctx context.Context, run string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		f, err := h.openRegular(runFile(run))
+		f, err := h.in.Open(runFile(run))
 		if err != nil {
 			yield(Event{}, fmt.Errorf("follow the run's journal: %w", err))
 			return

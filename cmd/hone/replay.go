@@ -17,6 +17,7 @@ import (
 	"hone/harness/runs"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/journal/objects"
 	"hone/loop"
 	"hone/workspace"
 )
@@ -146,7 +147,7 @@ func scratchFolder(into string) (dir string, remove func() error, err error) {
 
 // another says that a replay came to something else than is on record.
 func another(err error, j *journal.Journal) error {
-	var missing *journal.MissingError
+	var missing *objects.MissingError
 	run := j.Run() + elsewhere(j.Home().Workspace())
 	if errors.As(err, &missing) {
 		return failed(fmt.Errorf("cannot read what the run recorded: %w", err), "restore .hone from a backup; hone show "+run+" shows what is left")

@@ -1,4 +1,4 @@
-package journal_test
+package objects_test
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
-
-	"hone/journal"
 )
 
 // prose returns a text of n bytes that can be compressed, and no other has.
@@ -194,7 +192,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		texts[i] = prose(10_000, i)
 	}
 	for b.Loop() {
-		h, err := journal.OpenHome(b.TempDir())
+		h, err := open(b.TempDir())
 		if err != nil {
 			b.Fatal(err)
 		}

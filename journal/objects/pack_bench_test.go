@@ -1,12 +1,10 @@
-package journal_test
+package objects_test
 
 import (
 	"bytes"
 	"fmt"
 	"io"
 	"testing"
-
-	"hone/journal"
 )
 
 const benchSize = 2 << 10
@@ -27,10 +25,10 @@ func BenchmarkStore(b *testing.B) {
 	}
 }
 
-func benchStore(b *testing.B, n int, store func(*journal.Home, int) error) {
+func benchStore(b *testing.B, n int, store func(*stored, int) error) {
 	for b.Loop() {
 		b.StopTimer()
-		h, err := journal.OpenHome(b.TempDir())
+		h, err := open(b.TempDir())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -45,7 +43,7 @@ func benchStore(b *testing.B, n int, store func(*journal.Home, int) error) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/object")
 }
 
-func putAll(h *journal.Home, n int) error {
+func putAll(h *stored, n int) error {
 	for i := range n {
 		if _, err := h.Put(nth(i)); err != nil {
 			return err
@@ -54,10 +52,10 @@ func putAll(h *journal.Home, n int) error {
 	return nil
 }
 
-func packAll(h *journal.Home, n int) error { return packFrom(h, 0, n) }
+func packAll(h *stored, n int) error { return packFrom(h, 0, n) }
 
 // packFrom stores n objects in one pack, numbered from first.
-func packFrom(h *journal.Home, first, n int) error {
+func packFrom(h *stored, first, n int) error {
 	p, err := h.NewPack()
 	if err != nil {
 		return err
@@ -92,7 +90,7 @@ func BenchmarkHas(b *testing.B) {
 	b.Run("loose", func(b *testing.B) { benchHas(b, loose, names[:1000], true) })
 }
 
-func benchHas(b *testing.B, h *journal.Home, names []string, want bool) {
+func benchHas(b *testing.B, h *stored, names []string, want bool) {
 	for b.Loop() {
 		for _, n := range names {
 			if h.Has(n) != want {
@@ -109,7 +107,7 @@ func BenchmarkFirstHas(b *testing.B) {
 	for _, c := range []struct{ packs, objects int }{{1, 100_000}, {1000, 10}} {
 		b.Run(fmt.Sprintf("%d packs of %d", c.packs, c.objects), func(b *testing.B) {
 			dir := b.TempDir()
-			h, err := journal.OpenHome(dir)
+			h, err := open(dir)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -121,7 +119,7 @@ func BenchmarkFirstHas(b *testing.B) {
 			}
 			name := digest(nth(0))
 			for b.Loop() {
-				h, err := journal.OpenHome(dir)
+				h, err := open(dir)
 				if err != nil || !h.Has(name) {
 					b.Fatal(err)
 				}

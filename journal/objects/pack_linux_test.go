@@ -1,4 +1,4 @@
-package journal_test
+package objects_test
 
 import (
 	"bytes"
@@ -13,15 +13,27 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hone/journal"
+	"hone/journal/objects"
 )
+
+// smallDisk returns a directory on its own file system, of a size in the syntax
+// of mount.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("SKIPPED, this needs root and mount: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
 
 // TestPackOnAFullDisk leaves less and less space on a small file system. A pack
 // that does not fit is an error and leaves no temporary file; after space is
 // freed the same contents can be stored.
 func TestPackOnAFullDisk(t *testing.T) {
 	dir := smallDisk(t, "8m")
-	h, err := journal.OpenHome(dir)
+	h, err := open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +57,7 @@ func TestPackOnAFullDisk(t *testing.T) {
 	}
 }
 
-func fillUp(t *testing.T, h *journal.Home, mark byte, room int64, contents [][]byte) {
+func fillUp(t *testing.T, h *stored, mark byte, room int64, contents [][]byte) {
 	ballast := filepath.Join(filepath.Dir(h.Dir()), "ballast")
 	fillDisk(t, ballast, room)
 	marked := make([][]byte, len(contents))
@@ -129,7 +141,7 @@ func TestOddFilesAmongPacks(t *testing.T) {
 	}
 	reader := reopen(t, h)
 	holds(t, reader, []byte("a"))
-	var missing *journal.MissingError
+	var missing *objects.MissingError
 	if _, err := reader.Get(digest(nil)); !errors.As(err, &missing) || len(missing.DamagedPacks) != 4 {
 		t.Errorf("get: %v", err)
 	}

@@ -1,4 +1,4 @@
-package journal_test
+package objects_test
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"hone/journal"
+	"hone/journal/objects"
 )
 
 func digest(b []byte) string {
@@ -37,7 +37,7 @@ func noise(size int, seed uint64) []byte {
 	return b
 }
 
-func newPack(t testing.TB, h *journal.Home) *journal.Pack {
+func newPack(t testing.TB, h *stored) *objects.Pack {
 	t.Helper()
 	p, err := h.NewPack()
 	if err != nil {
@@ -47,7 +47,7 @@ func newPack(t testing.TB, h *journal.Home) *journal.Pack {
 	return p
 }
 
-func add(t testing.TB, p *journal.Pack, b []byte) string {
+func add(t testing.TB, p *objects.Pack, b []byte) string {
 	t.Helper()
 	name, size, err := p.Add(bytes.NewReader(b))
 	if err != nil || name != digest(b) || size != int64(len(b)) {
@@ -56,7 +56,7 @@ func add(t testing.TB, p *journal.Pack, b []byte) string {
 	return name
 }
 
-func closePack(t testing.TB, p *journal.Pack) {
+func closePack(t testing.TB, p *objects.Pack) {
 	t.Helper()
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func closePack(t testing.TB, p *journal.Pack) {
 }
 
 // store stores the contents, at least two, in one pack and returns its path.
-func store(t testing.TB, h *journal.Home, contents ...[]byte) string {
+func store(t testing.TB, h *stored, contents ...[]byte) string {
 	t.Helper()
 	p := newPack(t, h)
 	for _, b := range contents {
@@ -80,7 +80,7 @@ func store(t testing.TB, h *journal.Home, contents ...[]byte) string {
 }
 
 // packFiles lists the packs directory, which the first pack creates.
-func packFiles(t testing.TB, h *journal.Home) []string {
+func packFiles(t testing.TB, h *stored) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(h.Dir(), "packs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func packFiles(t testing.TB, h *journal.Home) []string {
 	return names
 }
 
-func holds(t testing.TB, h *journal.Home, b []byte) {
+func holds(t testing.TB, h *stored, b []byte) {
 	t.Helper()
 	name := digest(b)
 	if !h.Has(name) {
@@ -116,9 +116,9 @@ func holds(t testing.TB, h *journal.Home, b []byte) {
 }
 
 // reopen opens the workspace of a home a second time, like another process.
-func reopen(t testing.TB, h *journal.Home) *journal.Home {
+func reopen(t testing.TB, h *stored) *stored {
 	t.Helper()
-	other, err := journal.FindHome(filepath.Dir(h.Dir()))
+	other, err := open(filepath.Dir(h.Dir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestPackHoldsWhatWasAdded(t *testing.T) {
 		add(t, p, b)
 	}
 	for _, b := range contents {
-		for _, h := range []*journal.Home{h, reader} {
+		for _, h := range []*stored{h, reader} {
 			if _, err := h.Get(digest(b)); h.Has(digest(b)) || !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%d bytes are stored before the pack is closed: %v", len(b), err)
 			}
@@ -335,7 +335,7 @@ func TestNewPackClearsUp(t *testing.T) {
 
 func TestNothingIsStored(t *testing.T) {
 	h := home(t)
-	var missing *journal.MissingError
+	var missing *objects.MissingError
 	if _, err := h.Get(digest(nil)); h.Has(digest(nil)) || !errors.As(err, &missing) || missing.Name != digest(nil) || len(missing.DamagedPacks) != 0 {
 		t.Errorf("nothing is stored: %v", err)
 	}
@@ -377,7 +377,7 @@ func TestManyAskAtOnce(t *testing.T) {
 	for i := range 4 {
 		all.Go(func() {
 			for n := range 200 {
-				if h := []*journal.Home{h, reader}[i%2]; h.Has(digest(nth(n))) {
+				if h := []*stored{h, reader}[i%2]; h.Has(digest(nth(n))) {
 					if b, err := h.Get(digest(nth(n))); err != nil || !bytes.Equal(b, nth(n)) {
 						t.Errorf("%d: %v", n, err)
 					}

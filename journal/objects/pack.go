@@ -1,4 +1,4 @@
-package journal
+package objects
 
 import (
 	"crypto/rand"
@@ -22,11 +22,11 @@ const (
 	maxLoose = 1
 )
 
-// Pack stores many objects with a single fsync. [Home.NewPack] creates it;
+// Pack stores many objects with a single fsync. [Store.NewPack] creates it;
 // [Pack.Close] or [Pack.Discard] ends it. It is not for use by several
 // goroutines at once.
 type Pack struct {
-	home    *Home
+	store   *Store
 	file    *os.File        // nil until the buffer overflows
 	temp    string          // name of file
 	written int64           // valid length of file
@@ -42,26 +42,26 @@ type Pack struct {
 
 // NewPack starts a pack. The caller must hold the workspace's lock, because
 // NewPack removes unfinished packs of other processes.
-func (h *Home) NewPack() (*Pack, error) {
-	err := h.removeStalePacks()
+func (s *Store) NewPack() (*Pack, error) {
+	err := s.removeStalePacks()
 	if err == nil {
-		err = h.refreshPacks(true)
+		err = s.refreshPacks(true)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("start a pack of objects: %w", err)
 	}
-	loose, err := h.looseDirs()
+	loose, err := s.looseDirs()
 	if err != nil {
 		return nil, fmt.Errorf("start a pack of objects: %w", err)
 	}
-	return &Pack{home: h, loose: loose, sum: sha256.New(), seen: map[digest]bool{}}, nil
+	return &Pack{store: s, loose: loose, sum: sha256.New(), seen: map[digest]bool{}}, nil
 }
 
 // looseDirs returns the names of the directories that hold objects in files of their
 // own. Most objects are not looked up, because the directory they would be in is none
 // of these.
-func (h *Home) looseDirs() (map[string]bool, error) {
-	d, err := h.root.Open(objectsDir)
+func (s *Store) looseDirs() (map[string]bool, error) {
+	d, err := s.in.Root.Open(objectsDir)
 	if err != nil {
 		return nil, err
 	}
@@ -74,25 +74,25 @@ func (h *Home) looseDirs() (map[string]bool, error) {
 	return dirs, err
 }
 
-func (h *Home) removeStalePacks() error {
-	err := h.root.Mkdir(packsDir, 0o700)
+func (s *Store) removeStalePacks() error {
+	err := s.in.Root.Mkdir(packsDir, 0o700)
 	switch {
 	case err == nil:
-		return h.syncDir(".")
+		return s.in.Sync(".")
 	case !errors.Is(err, fs.ErrExist):
 		return err
 	}
-	names, err := h.packNames(tempSuffix)
+	names, err := s.packNames(tempSuffix)
 	for _, n := range names {
-		if !h.packs.isWriting(n) {
+		if !s.packs.isWriting(n) {
 			// A file that cannot be removed only wastes space.
-			_ = h.root.Remove(packsDir + "/" + n)
+			_ = s.in.Root.Remove(packsDir + "/" + n)
 		}
 	}
 	return err
 }
 
-// Add reads an object to its end and returns its name, as [Home.Put] does, and
+// Add reads an object to its end and returns its name, as [Store.Put] does, and
 // its length in bytes. It does not store an object twice, and compresses it if that
 // saves space. After an error of r the pack is unchanged and usable; after a disk error
 // every later Add and Close fails.
@@ -151,27 +151,27 @@ func (p *Pack) appendObject(r io.Reader) (o place, fresh bool, err error) {
 	return o, true, err
 }
 
-// isStored reports whether this pack or the home has an object. A file of another
+// isStored reports whether this pack or the store has an object. A file of another
 // length than the object does not count.
 func (p *Pack) isStored(o place) bool {
 	if p.seen[o.digest] {
 		return true
 	}
-	if _, ok := p.home.packs.find(o.digest); ok {
+	if _, ok := p.store.packs.find(o.digest); ok {
 		return true
 	}
 	name := o.digest.String()
 	if !p.loose[name[:2]] {
 		return false
 	}
-	info, err := p.home.root.Lstat(objectFile(name))
-	return err == nil && info.Mode().IsRegular() && info.Size() == o.size || p.home.hasFile(name, compressedSuffix)
+	info, err := p.store.in.Root.Lstat(objectFile(name))
+	return err == nil && info.Mode().IsRegular() && info.Size() == o.size || p.store.hasFile(name, compressedSuffix)
 }
 
 // smallest returns an object compressed, or as it is if that saves little.
 func (p *Pack) smallest(b []byte) []byte {
 	if len(b) >= minCompressed {
-		if z := p.home.codec.compress(b); z != nil {
+		if z := p.store.codec.compress(b); z != nil {
 			return z
 		}
 	}
@@ -183,7 +183,7 @@ func (p *Pack) smallest(b []byte) []byte {
 // of any length adds.
 func (p *Pack) appendLong(start []byte, rest io.Reader) (int64, error) {
 	to := appender{p}
-	if p.home.codec.compress(start) == nil {
+	if p.store.codec.compress(start) == nil {
 		if _, err := to.Write(start); err != nil {
 			return 0, err
 		}
@@ -245,15 +245,15 @@ func (p *Pack) flush() error {
 
 func (p *Pack) create() (err error) {
 	p.temp = rand.Text() + tempSuffix
-	p.home.packs.setWriting(p.temp, true)
-	p.file, err = p.home.root.OpenFile(packsDir+"/"+p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	p.store.packs.setWriting(p.temp, true)
+	p.file, err = p.store.in.Root.OpenFile(packsDir+"/"+p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		p.home.packs.setWriting(p.temp, false)
+		p.store.packs.setWriting(p.temp, false)
 	}
 	return err
 }
 
-// Close makes all objects durable. [Home.Has] and [Home.OpenObject] find them
+// Close makes all objects durable. [Store.Has] and [Store.OpenObject] find them
 // afterwards, not before. A pack without objects leaves no file. After an error
 // no temporary file is left, and the objects may not be stored. A second Close,
 // or Close after Discard, returns an error that wraps [fs.ErrClosed].
@@ -285,8 +285,8 @@ func (p *Pack) Discard() error {
 		err = nil
 	}
 	p.file = nil
-	err = errors.Join(err, p.home.root.Remove(packsDir+"/"+p.temp))
-	p.home.packs.setWriting(p.temp, false)
+	err = errors.Join(err, p.store.in.Root.Remove(packsDir+"/"+p.temp))
+	p.store.packs.setWriting(p.temp, false)
 	return err
 }
 
@@ -298,7 +298,7 @@ func (p *Pack) storeLoose() error {
 		if o.stored < o.size {
 			suffix = compressedSuffix
 		}
-		if _, err := p.home.putFile(o.digest.String(), suffix, p.buf[o.offset:o.offset+o.stored]); err != nil {
+		if _, err := p.store.putFile(o.digest.String(), suffix, p.buf[o.offset:o.offset+o.stored]); err != nil {
 			return err
 		}
 	}
@@ -323,14 +323,14 @@ func (p *Pack) finish() error {
 	if err = errors.Join(err, p.file.Close()); err != nil {
 		return err
 	}
-	if err := p.home.root.Rename(packsDir+"/"+p.temp, packsDir+"/"+name); err != nil {
+	if err := p.store.in.Root.Rename(packsDir+"/"+p.temp, packsDir+"/"+name); err != nil {
 		return err
 	}
 	p.file = nil
-	p.home.packs.setWriting(p.temp, false)
-	if err := p.home.syncDir(packsDir); err != nil {
+	p.store.packs.setWriting(p.temp, false)
+	if err := p.store.in.Sync(packsDir); err != nil {
 		return err
 	}
-	p.home.packs.add(p.places, name)
+	p.store.packs.add(p.places, name)
 	return nil
 }

@@ -1,4 +1,4 @@
-package journal_test
+package objects_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"hone/journal"
+	"hone/journal/objects"
 )
 
 // garbagePacks returns packs with correct checksums in which the object "one"
@@ -53,7 +53,7 @@ func TestGarbageIsNoPack(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(h.Dir(), "packs", "x.pack"), b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			var missing *journal.MissingError
+			var missing *objects.MissingError
 			if _, err := h.Get(digest([]byte("one"))); !errors.As(err, &missing) || len(missing.DamagedPacks) != 1 || h.Has(digest([]byte("one"))) {
 				t.Errorf("get: %v", err)
 			}
@@ -97,7 +97,7 @@ func flip(b []byte, i int) []byte {
 }
 
 // readAll returns how many objects can be read.
-func readAll(t *testing.T, h *journal.Home, path string, contents [][]byte) (found int) {
+func readAll(t *testing.T, h *stored, path string, contents [][]byte) (found int) {
 	t.Helper()
 	for _, want := range contents {
 		has := h.Has(digest(want))
@@ -128,7 +128,7 @@ func TestDamagedPacksAreReplaced(t *testing.T) {
 		}
 	}
 	h = reopen(t, h)
-	var missing *journal.MissingError
+	var missing *objects.MissingError
 	if _, err := h.Get(digest(contents[0])); !errors.As(err, &missing) || len(missing.DamagedPacks) != 2 || !strings.Contains(err.Error(), "2 damaged packs") {
 		t.Errorf("with two damaged packs: %v", err)
 	}

@@ -1,4 +1,4 @@
-package journal
+package objects
 
 import (
 	"bytes"
@@ -231,11 +231,11 @@ func (p *packs) damageErrors() []error {
 
 // refreshPacks reads the indexes of new packs. Unless force is set, it does
 // nothing if the directory's modification time proves that there are none.
-func (h *Home) refreshPacks(force bool) error {
-	h.packs.mu.Lock()
-	defer h.packs.mu.Unlock()
-	p := &h.packs
-	info, err := h.root.Stat(packsDir)
+func (s *Store) refreshPacks(force bool) error {
+	s.packs.mu.Lock()
+	defer s.packs.mu.Unlock()
+	p := &s.packs
+	info, err := s.in.Root.Stat(packsDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -245,17 +245,17 @@ func (h *Home) refreshPacks(force bool) error {
 		return nil
 	}
 	p.changed, p.listingFinal = info.ModTime(), time.Since(info.ModTime()) > timeResolution
-	names, err := h.packNames(packSuffix)
+	names, err := s.packNames(packSuffix)
 	if err != nil {
 		return err
 	}
-	h.readPacks(names)
+	s.readPacks(names)
 	return nil
 }
 
 // readPacks loads those of the packs that are not loaded yet.
-func (h *Home) readPacks(names []string) {
-	p := &h.packs
+func (s *Store) readPacks(names []string) {
+	p := &s.packs
 	var more []place
 	var fresh []string
 	damaged := map[string]error{}
@@ -263,9 +263,9 @@ func (h *Home) readPacks(names []string) {
 		if p.loaded[n] {
 			continue
 		}
-		places, err := h.readPack(n)
+		places, err := s.readPack(n)
 		if err != nil {
-			damaged[n] = fmt.Errorf("%s cannot be used: %w", h.path(packsDir+"/"+n), err)
+			damaged[n] = fmt.Errorf("%s cannot be used: %w", s.in.At(packsDir+"/"+n), err)
 			continue
 		}
 		fresh = append(fresh, n)
@@ -278,8 +278,8 @@ func (h *Home) readPacks(names []string) {
 	}
 }
 
-func (h *Home) readPack(name string) ([]place, error) {
-	f, err := h.openRegular(packsDir + "/" + name)
+func (s *Store) readPack(name string) ([]place, error) {
+	f, err := s.in.Open(packsDir + "/" + name)
 	if err != nil {
 		return nil, err
 	}
@@ -297,8 +297,8 @@ func (h *Home) readPack(name string) ([]place, error) {
 
 // packNames returns the names of the packs directory that have a suffix,
 // sorted.
-func (h *Home) packNames(suffix string) ([]string, error) {
-	d, err := h.root.Open(packsDir)
+func (s *Store) packNames(suffix string) ([]string, error) {
+	d, err := s.in.Root.Open(packsDir)
 	if err != nil {
 		return nil, err
 	}
