@@ -157,7 +157,7 @@ func TestOutageOfANight(t *testing.T) {
 					t.Errorf("a wait of %d ms", r.Wait)
 				}
 			}
-			if tt.kind == hone.KindBudget && !strings.HasSuffix(end.Why, "; there was no reply since "+over.Add(-8*time.Hour).Local().Format("15:04")+": overloaded (HTTP 503): no room") {
+			if tt.kind == hone.KindBudget && !strings.HasSuffix(end.Why, "; no reply since "+over.Add(-8*time.Hour).Local().Format("15:04")+": overloaded (HTTP 503): no room") {
 				t.Errorf("why: %q", end.Why)
 			}
 		})

@@ -140,7 +140,7 @@ func (r *Run) outOfTime() *Stop {
 	limit := r.Limits.Time
 	why := fmt.Sprintf("the time limit of %s is reached", typed(limit))
 	if o := r.Past().Outage(); o.Tries > 0 {
-		why += fmt.Sprintf("; there was no reply since %s: %s", o.Since.Local().Format("15:04"), o.Error)
+		why += fmt.Sprintf("; no reply since %s: %s", o.Since.Local().Format("15:04"), o.Error)
 	}
 	return &Stop{Kind: KindBudget, Why: why, Next: resumeWith("max-time", typed(2*limit))}
 }

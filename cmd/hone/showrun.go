@@ -199,7 +199,7 @@ func (o overview) allNotes() []string {
 	return notes
 }
 
-// outages says when and why models did not answer; empty if they did.
+// outages returns when and why models did not reply; empty if there was no outage.
 func (o overview) outages() string {
 	events := o.past.Events()
 	now := events[len(events)-1].Time

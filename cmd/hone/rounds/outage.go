@@ -8,17 +8,17 @@ import (
 	"hone/internal/render"
 )
 
-// OutageText says when and why a model did not answer. The text is not safe to print.
+// OutageText returns when and why a model did not reply. The text is not safe to print.
 func OutageText(o history.Outage, now time.Time) string {
 	when := "since " + o.Since.Local().Format("15:04")
 	if !o.Until.IsZero() {
 		when = fmt.Sprintf("from %s to %s", o.Since.Local().Format("15:04"), o.Until.Local().Format("15:04"))
 	}
-	return fmt.Sprintf("no answer %s (%s, %s): %s", when, render.Duration(o.Lasted(now)), render.Count(o.Tries, "attempt"), o.Error)
+	return fmt.Sprintf("outage %s (%s, %s): %s", when, render.Duration(o.Lasted(now)), render.Count(o.Tries, "attempt"), o.Error)
 }
 
-// OutagesText says when and why models did not answer, in one line; empty if all
-// answered within a minute. The text is not safe to print.
+// OutagesText returns when and why models did not reply, in one line; empty if no outage
+// lasted a minute. The text is not safe to print.
 func OutagesText(events []history.Event, now time.Time) string {
 	all := history.Outages(events, now)
 	switch len(all) {
@@ -34,5 +34,5 @@ func OutagesText(events []history.Event, now time.Time) string {
 			longest = o
 		}
 	}
-	return fmt.Sprintf("no answer %d times, %s in all; the longest time: %s", len(all), render.Duration(sum), OutageText(longest, now))
+	return fmt.Sprintf("%d outages, %s in all; longest %s", len(all), render.Duration(sum), OutageText(longest, now))
 }

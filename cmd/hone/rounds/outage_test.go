@@ -24,12 +24,12 @@ func TestOutagesText(t *testing.T) {
 	}{
 		{"none", []history.Event{at(0, replied), at(9, replied)}, ""},
 		{"a short one", []history.Event{at(0, failed), at(0, failed), at(0, replied)}, ""},
-		{"one", []history.Event{at(0, failed), at(1, failed), at(20, replied)}, "no answer from 23:50 to 00:10 (20m00s, 2 attempts): cut: EOF"},
-		{"one that lasts", []history.Event{at(0, failed)}, "no answer since 23:50 (30m00s, 1 attempt): cut: EOF"},
-		{"until the end", []history.Event{at(0, failed), at(2, history.End{})}, "no answer from 23:50 to 23:52 (2m00s, 1 attempt): cut: EOF"},
-		{"until the run died", []history.Event{at(0, failed), at(3, failed), at(29, history.Resumed{}), at(29, replied)}, "no answer from 23:50 to 23:53 (3m00s, 2 attempts): cut: EOF"},
+		{"one", []history.Event{at(0, failed), at(1, failed), at(20, replied)}, "outage from 23:50 to 00:10 (20m00s, 2 attempts): cut: EOF"},
+		{"one that lasts", []history.Event{at(0, failed)}, "outage since 23:50 (30m00s, 1 attempt): cut: EOF"},
+		{"until the end", []history.Event{at(0, failed), at(2, history.End{})}, "outage from 23:50 to 23:52 (2m00s, 1 attempt): cut: EOF"},
+		{"until the run died", []history.Event{at(0, failed), at(3, failed), at(29, history.Resumed{}), at(29, replied)}, "outage from 23:50 to 23:53 (3m00s, 2 attempts): cut: EOF"},
 		{"two", []history.Event{at(0, failed), at(2, replied), at(4, failed), at(9, replied)},
-			"no answer 2 times, 7m00s in all; the longest time: no answer from 23:54 to 23:59 (5m00s, 1 attempt): cut: EOF"},
+			"2 outages, 7m00s in all; longest outage from 23:54 to 23:59 (5m00s, 1 attempt): cut: EOF"},
 	} {
 		if got := rounds.OutagesText(tt.events, start.Add(30*time.Minute)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

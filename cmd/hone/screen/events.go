@@ -214,8 +214,8 @@ func (s *Screen) showPaths(paths []string) {
 	}
 }
 
-// showRetry shows why a call is repeated; the live lines say it themselves. Of attempts
-// without a limit it shows only the first, because there may be many.
+// showRetry shows why a call is repeated, unless the live lines show it. If attempts have
+// no limit it shows only the first one, because there may be many.
 func (s *Screen) showRetry(r history.Retried) {
 	wait := render.Duration(time.Duration(r.Wait) * time.Millisecond)
 	switch {
@@ -223,7 +223,7 @@ func (s *Screen) showRetry(r history.Retried) {
 	case r.Limit > 0:
 		s.line("  ! %s; trying again in %s", r.Error, wait)
 	case s.outage.Tries == 1:
-		s.line("  ! %s; trying again in %s, and then until it answers", r.Error, wait)
+		s.line("  ! %s; trying again in %s, then until the model replies", r.Error, wait)
 	}
 	s.waitToRetry(r)
 }
@@ -231,7 +231,7 @@ func (s *Screen) showRetry(r history.Retried) {
 // showOutage shows a long outage that a reply has ended.
 func (s *Screen) showOutage(o history.Outage) {
 	if o.Long(o.Until) {
-		s.line("  ! answered again: %s", rounds.OutageText(o, o.Until))
+		s.line("  ! the model replies again after an %s", rounds.OutageText(o, o.Until))
 	}
 }
 
@@ -445,7 +445,7 @@ func (s *Screen) firstFindings(all []check.Finding) (first []check.Finding, more
 	return all, 0
 }
 
-// printMore says how many findings are not shown.
+// printMore prints how many findings are not shown.
 func (s *Screen) printMore(print func(string, ...any), n int) {
 	if n > 0 {
 		print("    … and %s: hone show -v", render.Count(n, "more finding"))

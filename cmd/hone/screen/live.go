@@ -145,12 +145,12 @@ func (a activity) progress(now time.Time, o Options) []string {
 	return parts
 }
 
-// outageText says since when a model has not replied, if that is long ago.
+// outageText returns since when a model has not replied; empty if that is less than a minute.
 func (a activity) outageText(now time.Time) string {
 	if !a.outage.Long(now) {
 		return ""
 	}
-	return fmt.Sprintf("no answer since %s (%s) · ", a.outage.Since.Local().Format("15:04"), render.Duration(a.outage.Lasted(now)))
+	return fmt.Sprintf("no reply since %s (%s) · ", a.outage.Since.Local().Format("15:04"), render.Duration(a.outage.Lasted(now)))
 }
 
 // clock formats a duration in whole seconds.

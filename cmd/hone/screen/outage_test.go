@@ -36,8 +36,8 @@ func TestOutageIsTwoLines(t *testing.T) {
 		s.Close()
 		return out.String()
 	}
-	begins := "  ! overloaded (HTTP 503): no room; trying again in 1.0s, and then until it answers\n"
-	ends := "  ! answered again: no answer from 02:14 to 02:51 (37m00s, 100 attempts): overloaded (HTTP 503): no room\n"
+	begins := "  ! overloaded (HTTP 503): no room; trying again in 1.0s, then until the model replies\n"
+	ends := "  ! the model replies again after an outage from 02:14 to 02:51 (37m00s, 100 attempts): overloaded (HTTP 503): no room\n"
 	for _, o := range []screen.Options{{}, {Quiet: true}, {Verbose: true}, {Whole: true}} {
 		if got := show(o, start.Add(37*time.Minute)); !strings.HasPrefix(got, begins) || !strings.Contains(got, ends) || strings.Count(got, "503") != 2 {
 			t.Errorf("%+v: the screen shows\n%s", o, got)
@@ -48,7 +48,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 	}
 }
 
-// TestWaitSaysSinceWhen: on a terminal the wait says since when there was no answer.
+// TestWaitSaysSinceWhen: on a terminal the wait says since when there was no reply.
 func TestWaitSaysSinceWhen(t *testing.T) {
 	out := newBuffer()
 	s := screen.New(out, screen.Options{Size: size(120, 24), Followed: true})
@@ -58,7 +58,7 @@ func TestWaitSaysSinceWhen(t *testing.T) {
 	feed(t, s, askedModel(1))
 	s.Show(eventAt(since, retry(0, 0, 0)))
 	s.Show(eventAt(now, retry(7, 0, time.Hour)))
-	want := regexp.MustCompile(fmt.Sprintf(`⏸ no answer since %s \(12m\d\ds\) · try 9 in (60:00|59:\d\d) · overloaded \(HTTP 503\): no room\n`, since.Format("15:04")))
+	want := regexp.MustCompile(fmt.Sprintf(`⏸ no reply since %s \(12m\d\ds\) · try 9 in (60:00|59:\d\d) · overloaded \(HTTP 503\): no room\n`, since.Format("15:04")))
 	for late := time.After(10 * time.Second); !want.MatchString(terminal(out.String(), 120)); {
 		select {
 		case <-out.writes:
