@@ -15,7 +15,7 @@ import (
 	"hone/internal/render"
 )
 
-// gcFlags say which runs are deleted.
+// gcFlags select the runs that gc deletes.
 type gcFlags struct {
 	dir        string
 	olderThan  string
@@ -26,7 +26,7 @@ type gcFlags struct {
 	json       bool
 }
 
-// defaultAge is the age from which runs are deleted if the user sets no limit.
+// defaultAge is the age from which gc deletes runs if the user sets no limit.
 const defaultAge = 30 * day
 
 const day = 24 * time.Hour
@@ -36,12 +36,12 @@ func (a *app) gcCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gc",
 		Short: "delete old runs, and free the disk space that only they need",
-		Long: `gc deletes runs of this directory that ended more than 30 days ago, and everything in .hone that no other run
-needs. A deleted run cannot be shown, undone or replayed any more. gc changes no other file.
+		Long: `gc deletes the runs of this directory that ended more than 30 days ago, and everything in .hone that no other run
+needs. Deleted runs cannot be shown, undone or replayed. gc changes no other files.
 
-With --older-than, --keep or --max-size, each of these limits deletes runs, and the 30 days do not apply. gc keeps the
-newest run unless --keep is 0, and without --unfinished it keeps runs that can be resumed: those that died, were
-interrupted, wait for an answer, used up their budget, failed, or cannot be read.`,
+--older-than, --keep and --max-size replace the 30 days; each of them deletes runs. gc keeps the newest run, except
+with --keep 0. It keeps runs that can be resumed, except with --unfinished: runs that died, were interrupted, wait for
+an answer, used up their budget, failed, or cannot be read.`,
 		Example: `  hone gc --dry-run
   hone gc --older-than 7d
   hone gc --max-size 1GB --keep 20`,
@@ -91,7 +91,7 @@ func (f gcFlags) collection(changed func(string) bool) (runs.Collection, error) 
 
 var daysOrWeeks = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
 
-// parseAge returns a duration that may be in days or weeks.
+// parseAge parses a duration, which may be in days or weeks.
 func parseAge(s string) (time.Duration, error) {
 	if m := daysOrWeeks.FindStringSubmatch(s); m != nil {
 		n, _ := strconv.Atoi(m[1]) // at most five digits
@@ -122,7 +122,7 @@ func (a *app) gc(ctx context.Context, f gcFlags, o runs.Collection) error {
 	a.printLine(fmt.Sprintf("%s %s, %s %s; %s left, %s in %s", deleted, render.Count(len(done.Deleted), "run"), freed, render.Bytes(done.Freed),
 		render.Count(done.Kept, "run"), render.Bytes(done.Size), homeText(done.Home)))
 	if done.Open > 0 {
-		a.say("note", fmt.Sprintf("%s can be resumed and %s kept; to delete such runs, too: --unfinished",
+		a.say("note", fmt.Sprintf("%s can be resumed and %s kept; --unfinished deletes such runs too",
 			render.Count(done.Open, "older run"), map[bool]string{true: "is", false: "are"}[done.Open == 1]))
 	}
 	return nil

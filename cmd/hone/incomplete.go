@@ -5,13 +5,13 @@ import (
 	"hone/journal"
 )
 
-// sayIncomplete tells the user that the process of a run died while it changed files.
-// Commands that work on the files complete or undo such a change before anything else;
-// those that only read leave it. at is empty, or the flag -C with the directory.
+// sayIncomplete tells the user if the process of a run died while it changed files.
+// Commands that change files complete or roll back such a change first; commands that only
+// read leave it. at is empty, or the flag -C with the directory.
 func (a *app) sayIncomplete(run, at string, past *history.Past) {
 	if len(past.Unapplied()) > 0 {
 		run = journal.ShortRun(run)
-		a.sayNotes([]string{"run " + run + " died while it changed files, so some are new, some are old, and .hone~ files may be left; " +
+		a.sayNotes([]string{"run " + run + " died while it changed files; some may still be old, and .hone~ files may be left; " +
 			"to complete the change: hone resume " + run + at + "; to undo it: hone undo " + run + at})
 	}
 }
