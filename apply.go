@@ -18,13 +18,13 @@ import (
 // counts as seen.
 type Seen = func(path string) (digest string, ok bool)
 
-// Apply changes the tree: it reviews the change,
-// asks for the approvals that are needed, makes the edits that are allowed, all
-// of them or none, and returns a verdict for each edit, in order. A refusal is
-// a verdict, not an error. An edit that is declined or pending does not block the
-// others. If the user leaves a question open ([ErrPending]), the error is a
-// [*Stop] and nothing is changed. If the user changes one of the files meanwhile,
-// Apply reviews the change again. Only Apply and [Run.ApplyAll] change the tree.
+// Apply changes the tree: it reviews the change, asks for the approvals that are needed,
+// makes the edits that are allowed, all of them or none, and returns a verdict for each
+// edit, in order. A refusal is a verdict, not an error. An edit that is declined or
+// pending does not block the others. If the user leaves a question open ([ErrPending]),
+// the error is a [*Stop] and nothing is changed. If the user changes one of the files
+// after the review, Apply reviews the change again. Only Apply and [Run.ApplyAll] change
+// the tree.
 func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	for {
 		vs, err := r.review(ctx, ch, seen)
@@ -41,7 +41,7 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 	}
 }
 
-// ApplyAll is Apply for loops that make all edits of a change or none and never ask: if
+// ApplyAll is Apply for loops that make all edits of a change or none, and never ask. If
 // an edit is refused or needs an approval, ok is false and nothing is changed.
 func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs []workspace.Verdict, ok bool, err error) {
 	for {
@@ -245,7 +245,7 @@ func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err
 
 // applyAllowed makes the allowed edits and records the outcome of every edit.
 // It can be repeated: it completes what a crash interrupted. outdated means that the
-// user has changed a file since the review, and that nothing was made.
+// user changed a file after the review, so that no edit was made.
 func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) (outdated bool, err error) {
 	edits, allowed := allowedEdits(ch, vs)
 	if len(allowed) == 0 {

@@ -65,9 +65,8 @@ type patience struct {
 	wait     time.Duration // maximum delay that the provider may ask for; 0 means no limit
 }
 
-// patience returns the patience with a model (ruling G17). A model that has replied
-// in the run is waited for, within the run's time: a user who sleeps cannot resume
-// it.
+// patience returns the patience with a model (ruling G17). Once the model has replied in
+// the run, only the run's time limits an outage: a user who sleeps cannot resume the run.
 func (r *Run) patience(called string) patience {
 	p := patience{attempts: r.Retry.maxAttempts(r.Past().HasReplied(called)), wait: maxWait}
 	if p.attempts == 0 {
@@ -79,7 +78,7 @@ func (r *Run) patience(called string) patience {
 	return p
 }
 
-// ends reports whether an error ends a call after so many attempts.
+// ends reports whether an error ends a call after the given number of attempts.
 func (p patience) ends(fault *model.Error, attempts int) bool {
 	return !fault.Temporary() || p.attempts > 0 && attempts >= p.attempts || p.tooLong(fault.RetryAfter)
 }
@@ -87,10 +86,9 @@ func (p patience) ends(fault *model.Error, attempts int) bool {
 func (p patience) tooLong(wait time.Duration) bool { return p.wait > 0 && wait > p.wait }
 
 // Ask sends one request to a role and returns the reply, or the recorded reply
-// if there is one. It records the complete request, but stores what the role's last
-// request in the round before contained only once. It repeats the request
-// after temporary errors. Before each attempt it reserves the maximum that the
-// attempt can cost.
+// if there is one. It records the complete request, but stores only what it adds to
+// the role's last request in the round before. It repeats the request after temporary
+// errors. Before each attempt it reserves the maximum that the attempt can cost.
 //
 // [UsableText] returns the text of a reply, which may also be cut off, empty, or
 // reasoning in part. [Run.Meant] judges files that the model sent, and [Run.Apply]
@@ -116,8 +114,8 @@ func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (mod
 	return r.send(ctx, role, sent, keep)
 }
 
-// addedRequest returns how a request is stored: as what it adds to the parts that it
-// repeats of the role's last request in the round before, or whole.
+// addedRequest returns a request as it is stored: only the parts that it adds to the
+// role's last request in the round before, or all of it if it repeats none.
 func (r *Run) addedRequest(role Role, sent []byte) ([]byte, error) {
 	last := r.lastAsked(role, r.at.Round-1)
 	if last == nil {
@@ -140,7 +138,7 @@ func (r *Run) addedRequest(role Role, sent []byte) ([]byte, error) {
 }
 
 // repeatedParts returns how many parts at the start of a request of one message repeat
-// those of an earlier one; 0 if the requests differ in more than parts.
+// those of an earlier one; 0 if the requests differ in anything else.
 func repeatedParts(earlier, now model.Request) int {
 	if earlier.System != now.System || earlier.Reasoning != now.Reasoning || len(earlier.Tools)+len(now.Tools) > 0 ||
 		len(earlier.Messages) != 1 || len(now.Messages) != 1 || earlier.Messages[0].Role != now.Messages[0].Role {
@@ -255,9 +253,9 @@ func (r *Run) waitToRetry(ctx context.Context, failed history.Retried, d time.Du
 // lookAtClock is how often a wait looks at the clock.
 const lookAtClock = time.Second
 
-// wait waits, by the time of day or by the process's clock, whichever is ahead. Linux
-// stops the latter while the machine is suspended, and the user may set the former
-// back.
+// wait waits until d has passed by the time of day or by the process's clock, whichever is
+// earlier. Linux stops the process's clock while the machine is suspended, and the user
+// may set the time of day back.
 func wait(ctx context.Context, d time.Duration, now func() time.Time) error {
 	started := now()
 	for {

@@ -9,9 +9,9 @@ import (
 	"hone/workspace/treepath"
 )
 
-// What changed between two snapshots while no command of hone's ran belongs to the
-// user: an edit or nothing else explains it (ruling G16). A change while a command or
-// the check runs counts as its own, because nothing tells the two apart.
+// If the tree changes between two snapshots, and neither an edit nor a command of hone
+// explains it, the change is the user's (ruling G16). A change while a command or the check
+// runs counts as the command's, because hone cannot tell the two apart.
 
 // recordOutside records how the newest manifest differs from the tree that the run
 // left: the newest recorded manifest with the edits since. It records nothing if

@@ -65,7 +65,7 @@ func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace
 	if err != nil || stored < noticeBytes {
 		return m, err
 	}
-	return m, r.Notice(fmt.Sprintf("%s of files were copied into .hone, so that undo can restore them; to copy less, name what need not be restored in .gitignore "+
+	return m, r.Notice(fmt.Sprintf("%s of files were copied into .hone, so that undo can restore them; to copy less, list in .gitignore what undo need not restore "+
 		"(without git, run git init first), or lower [undo] max-file in .config/hone.toml", sizeText(stored)))
 }
 

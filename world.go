@@ -64,15 +64,15 @@ func (l live) begin(ctx context.Context, p *stepPlace) error {
 	return nil
 }
 
-// checkSpace stops the run while a few more events can still be recorded. No step is
-// under way, so that nothing is lost.
+// checkSpace stops the run while a few more events can still be recorded. Nothing is lost,
+// because no step is under way.
 func (l live) checkSpace() error {
 	dir := l.r.Journal.Home().Dir()
 	free, ok := journal.FreeSpace(dir)
 	if !ok || free >= l.r.MinFree {
 		return nil
 	}
-	return &Stop{Kind: KindFailed, Why: fmt.Sprintf("less than %d MB are free on the disk of %s (%d MB); [limits] min-free sets this limit", l.r.MinFree>>20, dir, free>>20),
+	return &Stop{Kind: KindFailed, Why: fmt.Sprintf("only %d MB are free on the disk of %s, less than [limits] min-free (%d MB)", free>>20, dir, l.r.MinFree>>20),
 		Next: resumeAfter("free some disk space, for example with hone gc")}
 }
 

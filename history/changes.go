@@ -104,8 +104,8 @@ func withoutUsers(deltas []workspace.Delta, events []Event, get Get) ([]workspac
 	return slices.DeleteFunc(deltas, func(d workspace.Delta) bool { return users[d.Path] }), nil
 }
 
-// removeOthers moves a tree to the manifest of an event, and removes from a set of
-// paths those that others than the user have changed since the manifest before.
+// removeOthers moves a tree to the manifest of an event, and removes from users the paths
+// that not only the user has changed since the manifest before.
 func removeOthers(users map[string]bool, tree *workspace.Series, e Event) error {
 	first, object := tree.Name() == "", e.Manifest()
 	if object == "" || object == tree.Name() {

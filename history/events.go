@@ -219,7 +219,7 @@ type Question struct {
 	More int `json:"-"`
 	// Problem is why the contents of the last answer cannot be used, if the question
 	// is asked again because of that; otherwise it is empty. Refused are these contents,
-	// so that the user can go on editing them.
+	// so that the user can continue to edit them.
 	Problem string `json:"-"`
 	Refused []byte `json:"-"`
 }

@@ -55,9 +55,9 @@ func (c ToolCall) Arguments(get Get) (string, error) {
 	return string(b), err
 }
 
-// AddedRequest is how a request is stored that repeats an earlier one: with all
-// its messages and further ones, or with the first parts of its only message and
-// further ones. An event of the same run names the earlier one.
+// AddedRequest is the stored form of a request that repeats an earlier one. The request
+// has all messages of the earlier one and further ones, or the first parts of its only
+// message and further ones. An event of the same run names the earlier one.
 type AddedRequest struct {
 	After    string          `json:"after"` // object of the earlier one
 	Messages []model.Message `json:"messages,omitempty"`

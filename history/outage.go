@@ -2,8 +2,8 @@ package history
 
 import "time"
 
-// Outage is a time in which attempts at a model call failed, one after the other.
-// The zero value is none, and is ready to use.
+// Outage is a period in which every attempt at a model call failed. The zero value is no
+// outage, and is ready to use.
 type Outage struct {
 	Since time.Time // of the first failure
 	Until time.Time // of the reply, or of whatever else ended the wait; zero if nothing has
@@ -12,7 +12,7 @@ type Outage struct {
 	last  time.Time // of the last one
 }
 
-// longOutage is how long an outage lasts that is worth a line.
+// longOutage is the duration from which an outage is worth a line.
 const longOutage = time.Minute
 
 // Add adds the next event of a run. It returns the outage that the event ended; the
@@ -40,8 +40,8 @@ func (o *Outage) end(at time.Time) (over Outage) {
 	return over
 }
 
-// Long reports whether the outage is worth a line: it has lasted for a minute or
-// more. now counts if it is not over.
+// Long reports whether the outage is worth a line, because it has lasted for a minute or
+// more. If it is not over, it has lasted until now.
 func (o Outage) Long(now time.Time) bool { return o.Tries > 0 && o.Lasted(now) >= longOutage }
 
 // Lasted returns how long the outage lasted, or has lasted until now.

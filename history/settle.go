@@ -23,10 +23,9 @@ import (
 //
 // Call Settle with the workspace locked, before a run is started or resumed. It
 // also removes the directories that the process left in the system's temporary
-// directory. Edits whose files the user has changed since are not made, but reviewed
-// again when the run is resumed; see [Apply]. The error may be a
-// [*journal.ForeignError]: of a run that is not the home's owner's it completes
-// nothing.
+// directory. If the user has changed a file of a change since, Settle makes none of its
+// edits, and the resumed run reviews it again; see [Apply]. If the run is not the
+// home's owner's, Settle completes nothing and returns a [*journal.ForeignError].
 func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last string) error {
 	if last == "" {
 		return nil
@@ -83,9 +82,9 @@ func completeApply(ctx context.Context, j *journal.Journal, tree *workspace.Tree
 // Apply makes the edits of a change, all of them or none. It completes a change
 // that was made in part.
 //
-// A file that is neither as its edit found it nor as the edit leaves it is the user's.
-// Then Apply makes no edit, undoes those that were made, and returns the files that
-// prevent the change.
+// If a file has neither the contents that its edit found nor those that the edit writes,
+// the user has changed it. Then Apply makes no edit, undoes those that were made, and
+// returns the files that the user changed.
 func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch workspace.Change, vs []workspace.Verdict) (outdated []string, err error) {
 	err = tree.Apply(ctx, ch, vs)
 	var conflict *workspace.ConflictError

@@ -11,10 +11,10 @@ import (
 	"slices"
 )
 
-// Collector finds what no kept run needs, and deletes it. Every digest in a kept
-// journal counts as needed if an object has that name, and so does every digest in such
-// an object: a file whose text looks like a digest keeps an object too many, never
-// one too few.
+// Collector finds the objects that no kept run needs, and deletes them. An object is
+// needed if its digest is in the journal of a kept run, or in a needed object. So a text
+// that looks like a digest may keep an object that no run needs; no needed object is
+// deleted.
 //
 // The caller holds the workspace's lock. A process that is killed at any point leaves
 // every object that a kept run needs.
@@ -118,7 +118,7 @@ func eachDigest(text io.Reader, visit func(name string)) error {
 	}
 }
 
-// Unneeded returns how many bytes the journals and objects have that are not kept.
+// Unneeded returns the size in bytes of the journals and objects that are not kept.
 func (c *Collector) Unneeded() (int64, error) {
 	total := int64(0)
 	for d, size := range c.sizes {
@@ -166,7 +166,7 @@ func (c *Collector) deleteJournals() error {
 	return errors.Join(err, c.home.in.Sync(runsDir))
 }
 
-// TotalSize returns how many bytes the files of the home have.
+// TotalSize returns the size in bytes of all files of the home.
 func (h *Home) TotalSize() (total int64, err error) {
 	err = fs.WalkDir(h.in.Root.FS(), ".", func(_ string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 
 func tryLock(f *os.File) error { return flock(f, unix.LOCK_EX) }
 
-// tryShare is tryLock that others may do at the same time.
+// tryShare is tryLock for a lock that several processes can share.
 func tryShare(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
 func flock(f *os.File, how int) error {

@@ -2,21 +2,21 @@ package sandbox
 
 import "hone/sandbox/internal/process"
 
-// Keeper ends what the commands of this process left running when the process ends
-// without ending them itself, for example because it was killed. Linux kills all that
-// they started, even if it left their session and lost its parents; other Unix systems
-// their process groups. On Windows a job object does so, without a keeper.
+// Keeper stops the commands of this process if the process ends before it has stopped
+// them, for example because it was killed. On Linux a keeper kills everything that they
+// started, even processes that left their session and lost their parents; on other Unix
+// systems it kills their process groups. On Windows a job object does so, without a keeper.
 //
-// It is another process, in which this program is started again by the first command.
-// [Helper] must be the first call of the program's main; without it, and if the keeper
-// itself is killed, commands may outlive this process. It does not end processes of
-// other users, or what a command asked another program to start, such as a container.
+// A keeper is a second process of this program, which the first command starts. [Helper]
+// must be the first call of the program's main. Without it, or if the keeper itself is
+// killed, commands may outlive this process. A keeper does not stop processes of other
+// users, or what a command asked another program to start, such as a container.
 type Keeper = process.Keeper
 
-// NewKeeper returns a keeper of commands that run for a directory. Close ends it. On
-// Linux the next one's EndEarlier ends what they left running even if the keeper was
-// killed, too: it is called for the same directory, by the same user, after the other
-// process has ended.
+// NewKeeper returns a keeper of commands that run for a directory. Close ends it. If both
+// the process and its keeper were killed, EndEarlier of the next keeper stops what the
+// commands left running (on Linux only). Call it for the same directory, as the same user,
+// after the earlier process has ended.
 func NewKeeper(dir string) *Keeper { return process.NewKeeper(dir) }
 
 // Helper does the work of a [Keeper] and exits if this process was started as one;

@@ -15,8 +15,9 @@ import (
 // It limits commands. A command has a session of its own. When it has ended, or
 // its time is over, or the context is done, all that it started is stopped as
 // well. On Linux this includes daemons, and the command itself dies with hone even
-// if hone is killed; the Keeper ends the rest. It does not find a process of another user, such as one that
-// sudo started, after that has left the session and lost its parents. On Windows
+// if hone is killed; the Keeper ends the rest. It does not find a process of
+// another user, such as one that sudo started, after that has left the session
+// and lost its parents. On Windows
 // a job object contains the tree, except what the command starts in its first
 // instant. Other systems stop only the process group. On Linux the first command
 // makes this process a subreaper, which becomes the parent of daemons, and the

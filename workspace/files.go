@@ -45,8 +45,9 @@ type File struct {
 // path: the files that the Lister names, or all files if there is no Lister or
 // no repository. It leaves out files that git ignores, git's own files at any
 // depth, .hone at the root, the closed directory of the options, hone's temporary
-// files and empty configurations, and listed paths that do not exist or are behind a symlink. A directory that
-// cannot be read is an entry of kind Other with a note, not an error.
+// files and empty configurations, and listed paths that do not exist or are
+// behind a symlink. A directory that cannot be read is an entry of kind Other
+// with a note, not an error.
 func (t *Tree) Files(ctx context.Context) ([]File, error) {
 	files, err := t.listedFiles(ctx)
 	return slices.DeleteFunc(files, func(f File) bool { return f.Ignored }), err

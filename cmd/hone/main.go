@@ -92,9 +92,9 @@ func interruptContext() (context.Context, func()) {
 	}
 }
 
-// notify relays signals, except those that the process ignores since its start: nohup
-// ignores SIGHUP, and a shell without job control SIGINT and SIGQUIT in a background
-// job. They stay ignored, also in children. Go cannot tell whether SIGQUIT was ignored.
+// notify relays signals, except those that were ignored when the process started: they
+// stay ignored, also in children. nohup ignores SIGHUP; a shell without job control ignores
+// SIGINT and SIGQUIT in a background job. Go cannot tell whether SIGQUIT was ignored.
 func notify(signals chan<- os.Signal, list ...os.Signal) {
 	if signal.Ignored(os.Interrupt) {
 		signal.Ignore(syscall.SIGQUIT)

@@ -27,9 +27,10 @@ import (
 
 // TestKillPhase kills the real process, as kill -9 does, before or after some
 // events of a phase of two rounds, with a failing contract and a pass, and
-// resumes it; hone runs the suite, or the verifier does. With HONE_TEST_ALL set it does so before and after each event. The
-// files in src/ and tests/ and the commits must be those of a run that was not
-// killed, at most one more request is sent, and no process survives its run.
+// resumes it; hone runs the suite, or the verifier does. With HONE_TEST_ALL set it does
+// so before and after each event. The files in src/ and tests/ and the commits must be
+// those of a run that was not killed, at most one more request is sent, and no process
+// survives its run.
 func TestKillPhase(t *testing.T) {
 	skipRace(t)
 	needsPhase(t)

@@ -33,8 +33,8 @@ RESULT is running, died, or how the run ended, such as done, rounds (all are use
 check, query or task.
 
 TOKENS counts the tokens that providers reported. +N is reserved for interrupted calls, whose use is unknown.
-AGE is the time since the run started. The last line says how much disk space all runs need; hone gc deletes old
-ones.`,
+AGE is the time since the run started. The last line shows how much disk space the runs need; hone gc deletes old
+runs.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.runs(dir, asJSON)
@@ -158,8 +158,8 @@ func printJSON(out io.Writer, all []summary) error {
 	return nil
 }
 
-// printRuns prints a line for each run and one about all, cut to the terminal's width. at
-// is empty, or the flag -C for a command that it names.
+// printRuns prints a line for each run and one about all of them, cut to the terminal's
+// width. at is empty, or the flag -C for the command that it names.
 func (a *app) printRuns(all []summary, use diskUse, at string) error {
 	lines := [][]string{{"ID", "RESULT", "LOOP", "ROUNDS", "TOKENS", "AGE", "TASK"}}
 	foreign := false

@@ -10,13 +10,13 @@ import (
 	"hone/journal"
 )
 
-// Collection says which runs are deleted. The newest run is kept unless Keep is 0, and
-// a run that is open, unless Unfinished is set: one that died, was interrupted, waits
-// for an answer, ran out of budget, failed, or cannot be read.
+// Collection selects the runs to delete. It keeps the newest run unless Keep is 0, and
+// open runs unless Unfinished is set. A run is open if it died, was interrupted, waits for
+// an answer, used up its budget, failed, or cannot be read.
 type Collection struct {
-	Keep       int           // number of runs to keep; less than 0 means any
-	OlderThan  time.Duration // delete runs whose last event is older; less than 0 means none
-	MaxSize    int64         // delete the oldest until the rest needs no more bytes; less than 0 means any
+	Keep       int           // number of runs to keep; less than 0 means no limit
+	OlderThan  time.Duration // delete runs whose last event is older; less than 0 means no limit
+	MaxSize    int64         // delete the oldest until the rest needs no more bytes; less than 0 means no limit
 	Unfinished bool
 	DryRun     bool // delete nothing
 }
@@ -74,16 +74,17 @@ func (o Collection) collect(ctx context.Context, home *journal.Home) (done Colle
 	return done, err
 }
 
-// choice is which runs a collection keeps.
+// choice has the runs that a collection keeps.
 type choice struct {
 	Collection
 	collector *journal.Collector
 	kept      map[string]bool
 	open      map[string]bool // runs that are kept because they are open
-	size      int64           // of what is kept
+	size      int64           // of the kept runs, in bytes
 }
 
-// keep keeps a run, unless what is kept then exceeds the limit; less than 0 is none.
+// keep keeps a run unless the kept runs would then exceed the limit; less than 0 means no
+// limit.
 func (c *choice) keep(ctx context.Context, run string, limit int64) (ok bool, err error) {
 	if limit >= 0 {
 		limit = max(0, limit-c.size)
@@ -93,8 +94,8 @@ func (c *choice) keep(ctx context.Context, run string, limit int64) (ok bool, er
 	return ok, err
 }
 
-// choose keeps runs, and sets which are deleted: first those that stay in any case, so
-// that they count towards the size, then the others, newest first.
+// choose sets the runs to delete. It first keeps the runs that no limit deletes, so that
+// they count towards the size, then the others, newest first.
 func (o Collection) choose(ctx context.Context, home *journal.Home, collector *journal.Collector, done *Collected) error {
 	all, err := home.Runs()
 	if err != nil {
@@ -123,7 +124,7 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 }
 
 // keepNewest keeps those of the other runs that no limit deletes. ends are the times of
-// the runs' last events. It returns how many open runs have outlived a limit.
+// the runs' last events. It returns how many open runs exceed a limit.
 func (c *choice) keepNewest(ctx context.Context, all []string, ends map[string]time.Time) (open int, err error) {
 	full := false
 	for i, run := range slices.Backward(all) {

@@ -89,8 +89,8 @@ func checkHome(home string) error {
 	return nil
 }
 
-// lockHome opens and locks the home, unless another hone works above or below it. If create is set it creates the home if it does
-// not exist.
+// lockHome opens and locks the home, unless another hone works above or below it. If
+// create is set, it creates a home that does not exist.
 func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 	// A workspace that is refused gets no home.
 	if err := checkNested(ctx, w.Dir); err != nil {

@@ -16,13 +16,13 @@ import (
 )
 
 // Two runs in one tree would take each other's changes for the user's or their own. So
-// a workspace is not entered while another one above or below it is locked. Those
-// above are directories on its path. Those below are known from the state folder,
-// where each locked workspace has a file with its path: no tree is searched.
+// hone does not enter a workspace while another one above or below it is locked. To find
+// workspaces above, it tries the directories on the path. To find those below, it searches
+// no tree: each locked workspace has a file with its path in the state folder.
 //
 // A process locks and registers its workspace before it looks for others, so that of
-// two that start at the same time at least one sees the other. Processes of other
-// users, and those with another state folder, are only seen above.
+// two that start at the same time at least one sees the other. It sees processes of other
+// users, and those with another state folder, only above its own directory.
 
 // registeredDir is the directory of these files in the state folder.
 const registeredDir = "locked"
@@ -83,7 +83,7 @@ func checkNested(ctx context.Context, dir string) error {
 	return nil
 }
 
-// working returns the run on which another hone of the user works in a directory.
+// working reports whether another hone of the user works in a directory, and on which run.
 func working(dir string) (run string, ok bool) {
 	path := HomePath(dir)
 	if !isDir(path) || checkHome(path) != nil {
@@ -122,5 +122,5 @@ func nestedError(dir, run string) error {
 	if err != nil {
 		quoted = "DIR"
 	}
-	return loop.Usage(why+": one of the two directories contains the other", "wait for it, or stop it; to follow it: hone watch -C "+quoted)
+	return loop.Usage(why+": a run locks out runs above and below its directory", "wait for it, or stop it; to follow it: hone watch -C "+quoted)
 }

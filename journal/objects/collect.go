@@ -107,7 +107,7 @@ func (c collection) deletePacked(ctx context.Context) error {
 	return nil
 }
 
-// neededShare returns how much of a pack's contents is needed, in percent, rounded up.
+// neededShare returns the needed part of a pack's contents, in percent, rounded up.
 func (c collection) neededShare(places []place) int64 {
 	needed, all := int64(0), int64(0)
 	for _, p := range places {
@@ -122,7 +122,8 @@ func (c collection) neededShare(places []place) int64 {
 	return (100*needed + all - 1) / all
 }
 
-// shrink deletes a pack of which at most half is needed, after storing that half.
+// shrink deletes a pack of which at most half is needed, after it has stored the needed
+// objects again.
 func (c collection) shrink(name string, places []place) error {
 	if c.neededShare(places) > 50 {
 		return nil

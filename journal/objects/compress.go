@@ -77,7 +77,7 @@ func (d *decompressor) Close() error {
 	return nil
 }
 
-// damagedError says that a compressed object is not one.
+// damagedError describes why an object is damaged.
 type damagedError struct{ cause error }
 
 func (e *damagedError) Error() string { return e.cause.Error() }

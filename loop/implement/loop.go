@@ -3,8 +3,9 @@
 // build's output starts the next round (the seed "code-commit", rulings C1 to C13).
 //
 // It guarantees that each round's prompt starts with the complete prompt of the round
-// before, byte for byte, unless long outputs of earlier rounds were shortened, and that a reply with any problem writes nothing. It never
-// asks the user. It does not limit what the build does to the tree.
+// before, byte for byte, unless long outputs of earlier rounds were shortened, and that a
+// reply with any problem writes nothing. It never asks the user. It does not limit what
+// the build does to the tree.
 package implement
 
 import (

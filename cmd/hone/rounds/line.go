@@ -137,10 +137,10 @@ func gist(findings []check.Finding) string {
 	return text
 }
 
-// tellingLine returns the first line of a text, or of the output in it, that says what is
-// wrong: an error of pytest, or else one that names an error, or else one that begins with a position, as a failed
-// test of Go prints it, or else a heading. If there is none it returns the last line of
-// an output, or else the first line.
+// tellingLine returns the line of a text, or of the output in it, that best says what is
+// wrong: the first error of pytest; or else the first line that names an error, starts
+// with a position, as a failed test of Go prints it, or is a heading, in this order. If
+// there is none, it returns the last line of an output, or else the first line.
 func tellingLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	output := slices.IndexFunc(lines, headsOutput)
