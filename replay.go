@@ -222,9 +222,9 @@ func (p *played) writeIgnored(ctx context.Context, v workspace.Verdict) error {
 }
 
 // matchTree compares the scratch tree with a recorded manifest, and makes it
-// match. Only replay writes in the scratch tree, so it compares the paths that
-// changed since the previous manifest or that edits wrote: the cost is that of
-// the changes. [played.matchAll] compares the whole tree in the end.
+// match. Only replay writes in the scratch tree, so matchTree compares only the
+// paths that changed since the previous manifest or that edits wrote.
+// [played.matchAll] compares the complete tree at the end.
 func (p *played) matchTree(ctx context.Context, object string) error {
 	first := p.tree.Name() == ""
 	deltas, err := p.tree.MoveTo(object)

@@ -31,7 +31,7 @@ type Run struct {
 	// so that it can be restored; 0 means no limit.
 	Largest int64
 	// MinFree is how many bytes must be free where the journal is. With less, the run
-	// stops before its next step, and can be resumed. 0 means any.
+	// stops before its next step, and can be resumed. 0 means no limit.
 	MinFree int64
 	// Own reports whether the loop itself writes a file for the user, such as a
 	// log. Such a file is never a change of the model or the user. Nil means that

@@ -278,7 +278,7 @@ type Trust struct {
 	Prove    string   `json:"prove,omitempty"` // "on" or "strict"; empty if the check is not proved
 	KeepBest bool     `json:"keep_best,omitempty"`
 	Include  []string `json:"include,omitempty"` // globs of ignored files that are stored for undo
-	// MinFree is how many bytes must be free where runs are recorded; 0 means any.
+	// MinFree is how many bytes must be free where runs are recorded; 0 means no limit.
 	MinFree int64 `json:"min_free,omitempty"`
 	MaxFile int64 `json:"max_file,omitempty"` // bytes; larger files are not stored for undo; 0 means no limit
 	// GitFiles are the paths in the tree that git's settings name, such as those

@@ -76,8 +76,8 @@ func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 	return err
 }
 
-// endEarlier ends what commands of an earlier process left running. The lock says that
-// the process has ended.
+// endEarlier stops what commands of an earlier process left running. That process has
+// ended, because this one has the lock.
 func (w *Workspace) endEarlier() {
 	w.Keeper = sandbox.NewKeeper(w.Dir)
 	if programs := w.Keeper.EndEarlier(); len(programs) > 0 {
@@ -170,7 +170,7 @@ func explainLocked(err error) error {
 }
 
 // explainDamaged adds advice to the error about a journal that was changed, or that
-// another version wrote: it is unknown what the run was about to apply.
+// another version of hone wrote. What the run was about to apply is unknown.
 func explainDamaged(err error) error {
 	if !errors.As(err, new(*journal.DamageError)) {
 		return err

@@ -57,9 +57,9 @@ func (s *Store) NewPack() (*Pack, error) {
 	return &Pack{store: s, loose: loose, sum: sha256.New(), seen: map[digest]bool{}}, nil
 }
 
-// looseDirs returns the names of the directories that hold objects in files of their
-// own. Most objects are not looked up, because the directory they would be in is none
-// of these.
+// looseDirs returns the names of the directories that contain objects in files of their
+// own. The caller looks up an object only if its directory is one of them, which it
+// rarely is.
 func (s *Store) looseDirs() (map[string]bool, error) {
 	d, err := s.in.Root.Open(objectsDir)
 	if err != nil {
@@ -123,8 +123,8 @@ func (p *Pack) Add(r io.Reader) (name string, size int64, err error) {
 	return o.digest.String(), o.size, nil
 }
 
-// appendObject reads an object and appends it. fresh is false if it is stored already;
-// then what was appended is to be removed.
+// appendObject reads an object and appends it. fresh is false if it is already stored;
+// the caller then removes what was appended.
 func (p *Pack) appendObject(r io.Reader) (o place, fresh bool, err error) {
 	if p.block == nil {
 		p.block, p.buf = make([]byte, packBuffer), make([]byte, 0, packBuffer)

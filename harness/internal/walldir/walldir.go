@@ -31,8 +31,8 @@ type Dir struct {
 	locks   []*os.File
 }
 
-// A directory has the first prefix while its process has locked it; [Recover] removes it
-// when the process no longer has the lock. It has the second until it is locked.
+// The name of a directory starts with newPrefix until its process has locked it, and then
+// with runPrefix. [Recover] removes it when its process no longer has the lock.
 const runPrefix, newPrefix = "run-", "new-"
 
 // New creates a directory that only the user can read.
@@ -279,7 +279,8 @@ func removeStale() {
 	}
 }
 
-// isRunDir reports whether the process of a directory locks it as long as it lives.
+// isRunDir reports whether a directory that is not locked can be removed: its process has
+// locked it before, or has not done so within maxUnlockedAge.
 func isRunDir(e fs.DirEntry) bool {
 	if strings.HasPrefix(e.Name(), newPrefix) {
 		info, err := e.Info()
