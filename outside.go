@@ -11,14 +11,15 @@ import (
 
 // If the tree changes between two snapshots, and neither an edit nor a command of hone
 // explains it, the change is the user's (ruling G16). A change while a command or the check
-// runs counts as the command's, because hone cannot tell the two apart.
+// runs counts as the command's, because hone cannot tell the two apart, unless walls keep
+// commands from the file.
 
 // recordOutside records how the newest manifest differs from the tree that the run
-// left: the newest recorded manifest with the edits since. It records nothing if
-// that tree is not known, because a command or a server was running.
+// left: the newest recorded manifest with the edits since. If a command or a server was
+// running since, it records only the files that these cannot change.
 func (r *Run) recordOutside() error {
-	object, written := r.Past().Expected()
-	if object == "" || r.Past().Serving() {
+	object, written, certain := r.Past().Newest()
+	if object == "" || !certain && r.Reach == nil {
 		return nil
 	}
 	want := r.stored.Manifest
@@ -29,6 +30,9 @@ func (r *Run) recordOutside() error {
 		}
 	}
 	paths := r.usersChanges(want.Diff(r.last), written)
+	if !certain {
+		paths = slices.DeleteFunc(paths, r.Reach)
+	}
 	if len(paths) == 0 {
 		return nil
 	}

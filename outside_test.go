@@ -102,6 +102,42 @@ func TestUsersChangesDuringACall(t *testing.T) {
 	}
 }
 
+// What the user changes while a command runs that cannot change the file is the user's.
+func TestUsersChangesDuringACommand(t *testing.T) {
+	for name, reach := range map[string]func(string) bool{
+		"walls":    func(path string) bool { return strings.HasPrefix(path, "src/") },
+		"no walls": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := crashtest.Workspace(t, map[string]string{"notes": "0", "src/a": "0"})
+			p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+				r.Reach = reach
+				crashtest.Must(0, writes(ctx, r, dir, "src/a", "1"))
+				type done struct{}
+				do := func(context.Context) (done, error) {
+					crashtest.WriteFile(dir, "src/a", "2")
+					crashtest.WriteFile(dir, "notes", "mine")
+					return done{}, nil
+				}
+				_, err := hone.Once(ctx, r, "build", nil, do, func(ctx context.Context, _ []string) (done, error) { return do(ctx) })
+				return nil, err
+			}}
+			wantEnd(t, p.end(t, dir), hone.KindDone)
+			p.replays(t, dir)
+			want := map[string]string{"notes": "mine", "src/a": "0"}
+			if reach == nil {
+				want["notes"] = "0"
+			}
+			if _, _, err := undo(t, dir, 0, false); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, crashtest.Tree(t, dir)); diff != "" {
+				t.Errorf("the tree after the undo (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // What the user changed and then approved to be overwritten is not undone silently.
 func TestUndoOfAnOverwrittenChange(t *testing.T) {
 	dir := crashtest.Workspace(t, map[string]string{"a": "0"})

@@ -37,6 +37,10 @@ type Run struct {
 	// log. Such a file is never a change of the model or the user. Nil means that
 	// there are none.
 	Own func(path string) bool
+	// Reach reports whether commands and servers of the run can change a file. A change
+	// of any other file is the user's even if it is made while they run (ruling G16).
+	// Nil means that they can change all files, as without walls.
+	Reach func(path string) bool
 	// Before returns a manifest of the tree from an earlier run, such as
 	// [history.LastManifest], so that unchanged files need not be read again. It is
 	// called only before the run has its own manifest. If it or its result is nil,

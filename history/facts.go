@@ -202,6 +202,14 @@ func (p *Past) RestoredTo() *int {
 	return p.restored
 }
 
+// Newest returns the object of the newest manifest, and the files that edits wrote
+// since. certain means that nothing else of hone's can have changed the tree since: no
+// command, check or server ran. The object is empty if there is no manifest.
+func (p *Past) Newest() (object string, written map[string]workspace.Image, certain bool) {
+	defer p.lock().Unlock()
+	return p.manifest, maps.Clone(p.since), !p.ran && !p.served
+}
+
 // Serving reports whether a server that a loop runs may have changed the tree since
 // the newest manifest.
 func (p *Past) Serving() bool {
@@ -215,5 +223,8 @@ func (p *Past) Serving() bool {
 // then its changes cannot be separated from others.
 func (p *Past) Expected() (object string, written map[string]workspace.Image) {
 	defer p.lock().Unlock()
+	if p.ran {
+		return "", maps.Clone(p.since)
+	}
 	return p.manifest, maps.Clone(p.since)
 }

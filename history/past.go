@@ -47,7 +47,8 @@ type facts struct {
 	opened   *Opened  // by the first round
 	checked  *Checked // before the first round
 
-	manifest string                     // newest; empty if a command started since
+	manifest string                     // newest
+	ran      bool                       // a command started since
 	since    map[string]workspace.Image // files written by edits since the manifest
 	serving  bool                       // a loop's server is up
 	served   bool                       // a server was up since the manifest
@@ -223,7 +224,7 @@ func (p *Past) foldTree(e Event) {
 		}
 	case Opened, Snapshot, Checked, Outside, State, Undone:
 		if m := e.Manifest(); m != "" {
-			p.manifest, p.served = m, p.serving
+			p.manifest, p.ran, p.served = m, false, p.serving
 			clear(p.since)
 		}
 	case Resumed: // the servers of the process before have ended with it
@@ -232,14 +233,14 @@ func (p *Past) foldTree(e Event) {
 		p.serving = v.What != Down
 		p.served = true
 	case CheckBegun:
-		p.manifest = ""
+		p.ran = true
 	case StepBegun:
 		if e.Step.Name == StepRestore {
-			p.manifest = ""
+			p.ran = true
 		}
 	default:
 		if e.RunsCommand() {
-			p.manifest = ""
+			p.ran = true
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -316,7 +317,12 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
 	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
 		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.logDirs()...) },
-		Stood:   func(grade sandbox.Grade, _ string) ([]string, error) { return nil, noteWeak(r, grade) }})
+		Stood: func(grade sandbox.Grade, _ string) ([]string, error) {
+			if grade.Level != sandbox.LevelOpen {
+				r.Reach = v.reach
+			}
+			return nil, noteWeak(r, grade)
+		}})
 	logs := []string{at(Results)}
 	for _, dir := range v.logDirs() {
 		logs = append(logs, at(dir))
@@ -333,6 +339,12 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 		return []string{"DEV_URL=" + server.Address()}, nil
 	}
 	return walls{builder: builder, hooks: hooks, writer: s.Walls(writer), verifier: s.Walls(verifier)}
+}
+
+// reach reports whether a command of a role or a hook can change a file, behind walls.
+func (v *invocation) reach(file string) bool {
+	top, _, _ := strings.Cut(file, "/")
+	return top == Src || top == Tests || slices.Contains(v.logDirs(), top)
 }
 
 // logDirs returns the directories of the hooks' logs besides tests/results/.
