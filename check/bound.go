@@ -14,16 +14,17 @@ import (
 const MaxFindings = 200
 
 const (
-	// maxBytes is how long the texts of a list are together: an output of MaxText, and
-	// what a check says about it. The text of a build does not count (ruling C11).
-	maxBytes = MaxText + 4<<10
+	// maxBytes is how long the texts of a list are together, in bytes. MaxText leaves room
+	// in it for what a check says about an output. The text of a build does not count
+	// (ruling C11).
+	maxBytes = 64 << 10
 	// minBytes is the length in bytes below which a text is omitted rather than cut.
 	minBytes = 1 << 10
 	// maxFile is the length in bytes above which the name of a file is cut.
 	maxFile = 4 << 10
 )
 
-// Bound returns the findings that a model is sent: at most [MaxFindings], with 68 KiB
+// Bound returns the findings that a model is sent: at most [MaxFindings], with 64 KiB
 // of text together. It prefers blocking findings to advisory ones, and earlier ones to
 // later ones. It omits the middle of a text that does not fit, and counts the
 // other findings: at the end of the result, one finding with More set stands for those

@@ -17,6 +17,10 @@ import (
 // SourceBuild is the source of findings of a build.
 const SourceBuild = "build"
 
+// MaxBuildText is how much of a build's output a model is sent by default, in bytes (ruling
+// C11).
+const MaxBuildText = 64 << 10
+
 // BuildConfig describes how a project is built.
 type BuildConfig struct {
 	// Root is the absolute path of the working directory.
@@ -31,7 +35,7 @@ type BuildConfig struct {
 	// minutes.
 	Timeout time.Duration
 	// MaxText is the length in bytes above which the middle of the output is
-	// omitted from the finding; 0 means [MaxText] (ruling C11).
+	// omitted from the finding; 0 means [MaxBuildText] (ruling C11).
 	MaxText int
 	// Live receives the output as it is printed, line by line; may be nil.
 	Live io.Writer
@@ -51,7 +55,7 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 		c.Timeout = 10 * time.Minute
 	}
 	if c.MaxText == 0 {
-		c.MaxText = MaxText
+		c.MaxText = MaxBuildText
 	}
 	return func(ctx context.Context) (found []Finding, err error) {
 		var out, errs spool

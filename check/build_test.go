@@ -171,7 +171,7 @@ func TestBuildThatNeverStopsTalking(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	text := ask(t, Build(runner, b))[0].Text
 	lost := 200_000_000 + len("the end\n") - 64<<20
-	if want := fmt.Sprintf("[... %d more bytes followed; they are only in the log ...]", lost); !strings.Contains(text, want) || len(text) > MaxText+200 {
+	if want := fmt.Sprintf("[... %d more bytes followed; they are only in the log ...]", lost); !strings.Contains(text, want) || len(text) > MaxBuildText+200 {
 		t.Errorf("%d bytes, without %q: %q", len(text), want, text[max(0, len(text)-200):])
 	}
 	if !strings.HasSuffix(*stored, "\n\nthe end\n\n\nSTDERR:\na ***\n\n\nbuild.sh: exit status 1\n") || len(*stored) < 200_000_000 {

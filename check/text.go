@@ -11,7 +11,7 @@ const notUTF8 = "<non-UTF8 output>"
 
 // MaxText is the length in bytes above which the middle of a text is omitted
 // from a finding.
-const MaxText = 64 << 10
+const MaxText = 60 << 10
 
 // tailText is how many bytes of standard error are shown of a check that could
 // not run.

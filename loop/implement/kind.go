@@ -116,7 +116,7 @@ func (v *invocation) Valid(in *loop.Input) error {
 // Resolve reads flags, environment, the directory's files and the configuration.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
 	v.BuildTimeout = cmp.Or(v.flags.buildTimeout, v.table.BuildTimeout.Value())
-	v.MaxOutput = cmp.Or(v.flags.maxOutput, v.table.MaxOutput, check.MaxText)
+	v.MaxOutput = cmp.Or(v.flags.maxOutput, v.table.MaxOutput, check.MaxBuildText)
 	if v.Query, err = v.flags.readQuery(in); err != nil {
 		return l, err
 	}
