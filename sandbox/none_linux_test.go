@@ -34,23 +34,38 @@ func assertGone(t *testing.T, pids []int) {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
-	self, _ := process.ReadStatus(os.Getpid())
-	for _, s := range process.All() {
-		// Processes that other tests started in other ways are in this process's session.
-		if s.Parent == os.Getpid() && s.Session != self.Session {
-			t.Errorf("a child is left: %+v", s)
-		}
+	for _, s := range strangers() {
+		t.Errorf("a child is left: %+v", s)
 	}
 }
 
-// reapZombies reaps the processes that programs of earlier tests left behind, such
-// as git's housekeeping. This process has become their parent.
+// reapZombies waits for the processes that programs of earlier tests left behind, such
+// as git's housekeeping and keepers, and reaps them. This process has become their
+// parent.
 func reapZombies() {
-	for {
-		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {
+	for range 1000 {
+		for {
+			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {
+				break
+			}
+		}
+		if len(strangers()) == 0 {
 			return
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// strangers returns this process's children of other sessions. Processes that other tests
+// started in other ways are in its own.
+func strangers() (all []process.Status) {
+	self, _ := process.ReadStatus(os.Getpid())
+	for _, s := range process.All() {
+		if s.Parent == os.Getpid() && s.Session != self.Session {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 func TestDaemonsEndWithTheCommand(t *testing.T) {
