@@ -83,9 +83,11 @@ func (w wrapped) Generate(ctx context.Context, req model.Request) (model.Reply, 
 
 // withCalls replaces the calls in a reply's text by Call parts, and numbers all calls.
 func withCalls(reply model.Reply, req model.Request) model.Reply {
-	if text := reply.Text(); len(find(text, req.Tools)) > 0 {
+	text := reply.Text()
+	reply.Parts = slices.Clone(reply.Parts) // the model may keep its own
+	if spans := find(text, req.Tools); len(spans) > 0 {
 		isText := func(p model.Part) bool { return p.Text != "" }
-		reply.Parts = append(slices.DeleteFunc(slices.Clone(reply.Parts), isText), Parse(text, req.Tools)...)
+		reply.Parts = append(slices.DeleteFunc(reply.Parts, isText), split(text, spans)...)
 	}
 	number := countCalls(req)
 	for i, p := range reply.Parts {
@@ -103,9 +105,12 @@ func withCalls(reply model.Reply, req model.Request) model.Reply {
 // Parse splits a text into text and calls, in order. A text without calls is
 // one part. Calls have no ID. White space before a call is removed. The tools are
 // those that were offered; if nil, only forms with a tag are calls.
-func Parse(text string, tools []model.Spec) (parts []model.Part) {
+func Parse(text string, tools []model.Spec) []model.Part { return split(text, find(text, tools)) }
+
+// split replaces the spans of a text by their calls.
+func split(text string, spans []span) (parts []model.Part) {
 	at := 0
-	for _, s := range find(text, tools) {
+	for _, s := range spans {
 		parts = append(appendText(parts, strings.TrimRight(text[at:s.from], space)), s.parts...)
 		at = s.to
 	}

@@ -181,6 +181,15 @@ func TestReply(t *testing.T) {
 	}
 }
 
+// Numbering a call that the model made natively does not change the model's own reply.
+func TestNativeCallIsCopied(t *testing.T) {
+	own := []model.Part{{Text: "I write."}, {Call: &model.Call{ID: "toolu_7", Name: "write", Args: "{}"}}}
+	_, got := ask(t, conversation(), model.Reply{Parts: own, Finish: model.Calls})
+	if got.Parts[1].Call.ID != "call_3" || own[1].Call.ID != "toolu_7" {
+		t.Errorf("the reply has %q, and the model's own %q", got.Parts[1].Call.ID, own[1].Call.ID)
+	}
+}
+
 // A Finish that is not normal is unchanged (ruling G3).
 func TestFinish(t *testing.T) {
 	for _, test := range []struct {
