@@ -61,9 +61,7 @@ func (r *Run) usersChanges(deltas []workspace.Delta, written map[string]workspac
 			paths = append(paths, path)
 		}
 	}
-	if r.Own != nil {
-		paths = slices.DeleteFunc(paths, r.Own)
-	}
+	paths = slices.DeleteFunc(paths, r.isOwn)
 	slices.Sort(paths)
 	return paths
 }
