@@ -3,7 +3,9 @@ package sandbox_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,6 +148,41 @@ func TestCommandDiesWithHone(t *testing.T) {
 			p.assertEnds(t)
 		})
 	}
+}
+
+// The end of a command does not end the keeper of a hone that its program started at the
+// same moment, and which therefore has inherited the command's limit.
+func TestKeeperHasNoForeignMark(t *testing.T) {
+	ends := make(chan struct{})
+	begins, output := io.Pipe()
+	ctx, end := context.WithCancel(t.Context())
+	go func() {
+		defer close(ends)
+		_, _ = sandbox.None{}.Run(ctx, sandbox.Command{Argv: []string{"/bin/sh", "-c", "echo $$; exec sleep 1000"}, Dir: "/", Env: os.Environ(), LiveOut: output})
+	}()
+	line, err := bufio.NewReader(begins).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own, foreign unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &foreign); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Prlimit(0, unix.RLIMIT_RTTIME, &foreign, &own); err != nil {
+		t.Fatal(err)
+	}
+	p := play(t, trees()[1], t.TempDir())
+	if err := unix.Prlimit(0, unix.RLIMIT_RTTIME, &own, nil); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	<-ends
+	p.kill(t)
+	p.assertEnds(t)
 }
 
 // If the keeper was killed, too, the next process of the directory ends what is left,

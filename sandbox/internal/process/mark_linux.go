@@ -112,9 +112,16 @@ func (m *mark) limited(start func() error) error {
 	return start()
 }
 
-// unlimited calls start while this process has its own limit.
+// unlimited calls start while this process has no soft limit, so that the child has no
+// mark: not even one that this process has itself because something else started it at
+// the moment in which a command started.
 func unlimited(start func() error) error {
 	limits.Lock()
 	defer limits.Unlock()
+	var has unix.Rlimit
+	if unix.Prlimit(0, unix.RLIMIT_RTTIME, nil, &has) == nil &&
+		unix.Prlimit(0, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: has.Max, Max: has.Max}, nil) == nil {
+		defer func() { _ = unix.Prlimit(0, unix.RLIMIT_RTTIME, &has, nil) }()
+	}
 	return start()
 }
