@@ -72,7 +72,7 @@ func (l live) checkSpace() error {
 	if !ok || free >= l.r.MinFree {
 		return nil
 	}
-	return &Stop{Kind: KindFailed, Why: fmt.Sprintf("only %d MB are free on the disk of %s, less than [limits] min-free (%d MB)", free>>20, dir, l.r.MinFree>>20),
+	return &Stop{Kind: KindFailed, Why: fmt.Sprintf("only %s are free on the disk of %s, less than [limits] min-free (%s)", sizeText(free), dir, sizeText(l.r.MinFree)),
 		Next: resumeAfter("free some disk space, for example with hone gc")}
 }
 

@@ -25,7 +25,7 @@ const (
 	laterLead = "You then provided the following data in your subsequent response"
 	buildLead = "When the file replacements were made, the build provided the following output:"
 	// changedLead is hone's own.
-	changedLead = "These files have changed since you saw or wrote them, because the build or the user changed them. They now contain:"
+	changedLead = "The build or the user changed these files after you saw or wrote them. They now contain:"
 )
 
 // prompt is what a round adds to the prompt of the round before. The additions of all

@@ -334,7 +334,7 @@ func TestUsersChange(t *testing.T) {
 	for _, part := range []string{
 		"- ^^^b is refused: its contents have changed since they were shown to the model\n",
 		"b: the user changed this file; keep the change and build on it",
-		"because the build or the user changed them. They now contain:\n\n====\n--- File: b\n====\nby the user\n",
+		"The build or the user changed these files after you saw or wrote them. They now contain:\n\n====\n--- File: b\n====\nby the user\n",
 	} {
 		if !strings.Contains(second, part) {
 			t.Errorf("the second prompt does not have %q:\n%s", part, second)
