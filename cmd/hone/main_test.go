@@ -245,12 +245,13 @@ func setup(e *testscript.Env) error {
 		return err
 	}
 	state := filepath.Join(filepath.Dir(e.WorkDir), "state-"+filepath.Base(e.WorkDir))
-	if err := shareProofs(state); err != nil {
+	home := filepath.Join(filepath.Dir(e.WorkDir), "home-"+filepath.Base(e.WorkDir))
+	if err := errors.Join(shareProofs(state), os.Mkdir(home, 0o755)); err != nil {
 		return err
 	}
 	e.Vars = append(e.Vars,
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", promptExit, "XDG_CACHE_HOME="+filepath.Join(e.WorkDir, ".cache"),
-		"XDG_STATE_HOME="+state,
+		"XDG_STATE_HOME="+state, "HOME="+home,
 		"HONE_TRUST=1", "SOURCE="+source,
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 	e.Values[serverKey{}] = &holder{}
