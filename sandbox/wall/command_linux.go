@@ -19,7 +19,8 @@ import (
 
 // walled is a command behind walls, as seen from outside.
 type walled struct {
-	tree     *process.Tree // the outer helper and all below it
+	tree     *process.Tree // the helper and all below it
+	cage     *kernel.Cage  // contains the tree; nil if there is none
 	control  control
 	streams  *process.Streams
 	doors    []net.Listener
@@ -36,35 +37,27 @@ type walled struct {
 }
 
 // start starts the helper that builds the walls and runs a command. A command
-// without arguments only tries the walls; up may then be nil.
+// without arguments only tries the walls; up may then be nil. The thread that calls it
+// must exist until the command has ended.
 func start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
 	s.Argv, s.Dir, s.Env, s.Stdin = c.Argv, c.Dir, c.Env, c.Stdin != nil
+	l := &walled{namespaces: s.Traits.Namespaces, over: make(chan struct{})}
 	file, err := specFile(s)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	self, err := os.Open("/proc/self/exe")
-	if err != nil {
+	var files exec.Cmd
+	if l.streams, err = process.NewStreams(&files, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {
 		return nil, err
 	}
-	defer self.Close()
-	ours, theirs, err := newControl()
-	if err != nil {
-		return nil, err
+	err = l.startHelper(s)
+	if err == nil && sendSpec(l.control, file, &files) != nil {
+		l.control.hangUp() // the helper has ended; see [walled.failure]
 	}
-	defer theirs.Close()
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "outer"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{file, theirs, self}}
-	l := &walled{control: ours, namespaces: s.Traits.Namespaces, over: make(chan struct{})}
-	if l.streams, err = process.NewStreams(cmd, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {
-		ours.close()
-		return nil, err
-	}
-	l.tree, err = process.StartDetached(cmd)
 	l.streams.Started(err)
 	if err != nil {
 		l.streams.Finish(0)
-		ours.close()
 		return nil, err
 	}
 	dial := loopback.Dial
@@ -73,6 +66,37 @@ func start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) 
 	}
 	go l.listen(doors, sync.OnceFunc(func() { up(l.over, dial) }))
 	return l, nil
+}
+
+// startHelper starts the helper, in the namespaces of the command if it is the keeper of
+// the hidden wall. It waits there for the spec.
+func (l *walled) startHelper(s spec) error {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer self.Close()
+	ours, theirs, err := newControl()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
+	begin := process.StartDetached
+	k, _ := kindOf(s.Wall)
+	if k.build != nil {
+		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net)
+		begin = func(cmd *exec.Cmd) (*process.Tree, error) { return process.Start(cmd, nil) }
+	}
+	if l.tree, err = begin(cmd); err != nil {
+		ours.close()
+		return err
+	}
+	l.control = ours
+	if k.build == nil || !kernel.NumbersLimited() { // see [newRoot.limitProcesses]
+		l.cage = kernel.NewCage(s.Policy.Limits.MaxProcesses(), l.tree.PID())
+	}
+	return nil
 }
 
 // listen handles the helper's messages until the last one.
@@ -188,6 +212,7 @@ func (l *walled) End() process.Exit {
 	} else {
 		l.tree.End()
 	}
+	l.cage.Remove()
 	<-l.over
 	l.requests.end()
 	for _, d := range l.doors {

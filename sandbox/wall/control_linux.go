@@ -26,8 +26,8 @@ type message struct {
 	Given *given          `json:"given,omitempty"` // the answer to Give; it carries the sockets
 	Exit  *ended          `json:"exit,omitempty"`  // the command has ended
 
-	// From the outer helper to the keeper.
-	Streams bool `json:"streams,omitempty"` // it carries the command's standard input, output and error
+	// From this process to its helper, and from a helper to a wrapped keeper.
+	Streams bool `json:"streams,omitempty"` // it carries the command's standard input, output and error; see sendSpec
 
 	// From this process, while the command runs.
 	Ask  bool `json:"ask,omitempty"`  // asks the command to end

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/kernel"
 	"hone/sandbox/internal/process"
 )
 
@@ -39,11 +38,7 @@ func Helper() {
 	// Descriptors that this process inherited by accident go no further.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	c := control{controlFD}
-	s, err := readSpec()
-	if err == nil {
-		err = work(s, c)
-	}
-	if err != nil {
+	if err := work(c); err != nil {
 		_ = c.send(message{Fail: failureOf(err)})
 		syscall.Exit(1)
 	}
@@ -52,7 +47,7 @@ func Helper() {
 
 // helperWork returns the work that a command line asks for; ok is false if it
 // is not a helper's.
-func helperWork(args []string) (work func(spec, control) error, ok bool) {
+func helperWork(args []string) (work func(control) error, ok bool) {
 	if len(args) >= 2 && args[0] == selfPath {
 		args = args[1:]
 	}
@@ -60,35 +55,41 @@ func helperWork(args []string) (work func(spec, control) error, ok bool) {
 		return nil, false
 	}
 	switch args[1] {
-	case "outer":
-		return runOuter, true
-	case "keeper":
-		return runKeeper, true
+	case "helper":
+		return runHelper, true
+	case "wrapped":
+		return runWrapped, true
 	}
 	return nil, false
 }
 
-// runOuter starts the keeper, in namespaces of its own or through another
-// program, and ends what is left after it. If the wall needs neither, this
-// process is the keeper.
-func runOuter(s spec, c control) error {
-	defer kernel.EnterCage(s.Policy.Limits.MaxProcesses()).Leave()
-	k, _ := kindOf(s.Wall)
-	switch {
-	case len(s.Wrapper) > 0:
-		return runWrapper(s, c)
-	case k.build == nil:
-		return runKeeper(s, c)
+// runHelper does the work of the process that [Walls] start. It is the keeper, or it
+// starts the program that builds the wall, and ends what is left after it.
+func runHelper(c control) error {
+	if err := receiveSpec(c); err != nil {
+		return err
 	}
-	runtime.LockOSThread() // the keeper dies with the thread that started it
-	cmd := asHelper(&exec.Cmd{Path: selfPath, Args: []string{helperName, "keeper"}, SysProcAttr: kernel.Namespaces(s.Policy.Net)})
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	t, err := process.Start(cmd, nil)
+	s, err := readSpec()
 	if err != nil {
-		return fmt.Errorf("make namespaces: %w", err)
+		return err
 	}
-	waitFor(t)
-	return nil
+	if len(s.Wrapper) > 0 {
+		return runWrapper(s, c)
+	}
+	return runKeeper(s, c)
+}
+
+// runWrapped does the work of the process that another program starts behind the walls
+// that it built.
+func runWrapped(c control) error {
+	s, err := readSpec()
+	if err == nil {
+		err = receiveStreams()
+	}
+	if err != nil {
+		return err
+	}
+	return runKeeper(s, c)
 }
 
 // asHelper gives a command the descriptors of a helper.

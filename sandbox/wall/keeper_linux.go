@@ -39,12 +39,7 @@ type keeper struct {
 func runKeeper(s spec, c control) error {
 	k := &keeper{spec: s, control: c, started: make(chan struct{}), gone: make(chan struct{}), over: make(chan string, 1)}
 	go k.listen()
-	switch kind, _ := kindOf(s.Wall); {
-	case len(s.Wrapper) > 0:
-		if err := receiveStreams(); err != nil {
-			return err
-		}
-	case kind.build != nil:
+	if kind, _ := kindOf(s.Wall); kind.build != nil {
 		if err := kind.build(s); err != nil {
 			return err
 		}

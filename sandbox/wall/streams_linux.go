@@ -12,20 +12,44 @@ import (
 // streamNumbers are the descriptors of a command's streams.
 var streamNumbers = [...]int{unix.Stdin, unix.Stdout, unix.Stderr}
 
-// receiveStreams replaces this process's streams with those that the outer
-// helper sends.
-func receiveStreams() error {
-	_, fds, err := control{streamsFD}.receive()
-	if err != nil || len(fds) != len(streamNumbers) {
+// receiveStreams replaces this process's streams with those that the first helper
+// sends.
+func receiveStreams() error { return receiveFiles(control{streamsFD}, streamNumbers[:]...) }
+
+// receiveSpec makes the spec that [sendSpec] sends this process's specFD, and the
+// command's streams its own.
+func receiveSpec(c control) error { return receiveFiles(c, append(streamNumbers[:], specFD)...) }
+
+// receiveFiles gives the descriptors of a message these numbers.
+func receiveFiles(c control, numbers ...int) error {
+	_, fds, err := c.receive()
+	if err != nil || len(fds) != len(numbers) {
 		return fmt.Errorf("the command's streams did not arrive: %w", err)
 	}
-	for i, fd := range streamNumbers {
-		if err := unix.Dup3(fds[i], fd, 0); err != nil {
+	for i, fd := range numbers {
+		flags := 0
+		if fd > unix.Stderr {
+			flags = unix.O_CLOEXEC // the command does not inherit it
+		}
+		if err := unix.Dup3(fds[i], fd, flags); err != nil {
 			return os.NewSyscallError("dup3", err)
 		}
 		_ = unix.Close(fds[i])
 	}
 	return nil
+}
+
+// sendSpec sends a helper its spec and the streams of the command.
+func sendSpec(c control, spec *os.File, streams *exec.Cmd) error {
+	stdin, ok := streams.Stdin.(*os.File)
+	if !ok {
+		stdin = spec // any file: the keeper does not read it
+	}
+	var fds []int
+	for _, f := range []*os.File{stdin, streams.Stdout.(*os.File), streams.Stderr.(*os.File), spec} {
+		fds = append(fds, int(f.Fd()))
+	}
+	return c.send(message{Streams: true}, fds...)
 }
 
 // releaseStreams closes this process's copies of the command's streams. The

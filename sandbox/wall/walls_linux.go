@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -130,7 +131,7 @@ func wrapper(k kind, s spec) ([]string, error) {
 	if err != nil {
 		return nil, &sandbox.WallError{Wall: s.Wall, Reason: fmt.Sprintf("there is no program %s in PATH", s.Wall), Next: k.install, Err: err}
 	}
-	return k.args(program, s.Policy, s.Entries, []string{selfPath, helperName, "keeper"})
+	return k.args(program, s.Policy, s.Entries, []string{selfPath, helperName, "wrapped"})
 }
 
 // Grade describes what the walls hold back.
@@ -155,6 +156,8 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "there is no place for its overlays", Err: err}
 	}
 	defer unlock()
+	runtime.LockOSThread() // see start
+	defer runtime.UnlockOSThread()
 	l, err := start(s, sandbox.Command{Dir: "/"}, nil, nil)
 	if err != nil {
 		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "it cannot be started", Err: err}
@@ -270,6 +273,8 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
 	}
 	defer unlock()
+	runtime.LockOSThread() // see start
+	defer runtime.UnlockOSThread()
 	l, err := start(s, c, w.serve, up)
 	if err != nil {
 		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}

@@ -1,65 +1,68 @@
 package kernel
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
 // Cage is a control group that limits the number of its processes. It is for the
 // machine's root, to whom other limits do not apply.
-type Cage struct {
-	dir  string
-	home string // the group that this process was in before
-}
+type Cage struct{ dir string }
 
 // spareTasksOfHelpers is how many tasks the helpers may have in a cage.
 const spareTasksOfHelpers = 64
 
-// EnterCage moves this process, and all that it starts, into a new cage. It
+// cages counts the cages of this process.
+var cages atomic.Uint64
+
+// NewCage moves a process, and all that it starts from then on, into a new cage. It
 // returns nil for users other than root, and if the control groups cannot be
 // written or have no pids controller. The keeper then only counts processes. A
 // most of 0 means no limit.
-func EnterCage(most int) *Cage {
+//
+// The kernel needs some ten milliseconds to move a process, unless it has just moved
+// another one. Meanwhile the process runs.
+func NewCage(most, pid int) *Cage {
 	if most == 0 || os.Getuid() != 0 {
 		return nil
 	}
-	at, home := pidsGroup()
+	at := pidsGroup()
 	if at == "" {
 		return nil
 	}
 	sweepCages(at)
-	c := &Cage{dir: filepath.Join(at, cagePrefix+strconv.Itoa(os.Getpid())), home: home}
+	c := &Cage{dir: filepath.Join(at, fmt.Sprintf("%s%d-%d", cagePrefix, os.Getpid(), cages.Add(1)))}
 	if os.Mkdir(c.dir, 0o755) != nil {
 		return nil
 	}
-	if writeNumber(c.dir, "pids.max", most+spareTasksOfHelpers) != nil || writeNumber(c.dir, "cgroup.procs", os.Getpid()) != nil {
+	if writeNumber(c.dir, "pids.max", most+spareTasksOfHelpers) != nil || writeNumber(c.dir, "cgroup.procs", pid) != nil {
 		_ = os.Remove(c.dir)
 		return nil
 	}
 	return c
 }
 
-// Leave moves this process out of the cage and removes the cage. All other
-// processes in it must have ended.
-func (c *Cage) Leave() {
-	if c == nil {
-		return
+// Remove removes the cage, whose processes must have ended. A nil cage stays nil.
+func (c *Cage) Remove() {
+	if c != nil {
+		_ = os.Remove(c.dir)
 	}
-	_ = writeNumber(c.home, "cgroup.procs", os.Getpid())
-	_ = os.Remove(c.dir)
 }
 
 const cagePrefix = "hone-"
 
-// sweepCages removes the cages of helpers that were killed.
+// sweepCages removes the cages of processes that were killed.
 func sweepCages(at string) {
 	left, _ := filepath.Glob(filepath.Join(at, cagePrefix+"*"))
 	for _, dir := range left {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), cagePrefix))
+		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cagePrefix), "-")
+		pid, err := strconv.Atoi(owner)
 		if err == nil && unix.Kill(pid, 0) == unix.ESRCH {
 			_ = os.Remove(dir) // fails while a process is in it
 		}
@@ -71,12 +74,12 @@ func writeNumber(dir, file string, n int) error {
 	return os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(n)), 0o644)
 }
 
-// pidsGroup returns the directory in which a cage can be made, and this process's
-// own group in the same hierarchy; empty if there is no pids controller.
-func pidsGroup() (at, home string) {
+// pidsGroup returns the directory in which a cage can be made; empty if there is no pids
+// controller.
+func pidsGroup() (at string) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
-		return "", ""
+		return ""
 	}
 	const mounted = "/sys/fs/cgroup"
 	for line := range strings.Lines(string(text)) {
@@ -84,18 +87,16 @@ func pidsGroup() (at, home string) {
 		switch {
 		case len(fields) < 3:
 		case fields[1] == "pids": // version 1: a group may contain processes and groups
-			home = filepath.Join(mounted, "pids", fields[2])
-			return home, home
+			return filepath.Join(mounted, "pids", fields[2])
 		case fields[0] == "0":
-			home = filepath.Join(mounted, fields[2])
-			at = home
+			at = filepath.Join(mounted, fields[2])
 			if fields[2] != "/" { // version 2: a group with processes gives its groups no controllers
-				at = filepath.Dir(home)
+				at = filepath.Dir(at)
 			}
 		}
 	}
 	if _, err := os.Stat(filepath.Join(mounted, "cgroup.controllers")); err != nil {
-		return "", ""
+		return ""
 	}
-	return at, home
+	return at
 }

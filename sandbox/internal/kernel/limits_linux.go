@@ -134,14 +134,21 @@ func rootOfMachine() bool {
 
 // countsApart reports whether the kernel counts the processes of each user
 // namespace separately, as Linux does since 5.14.
-func countsApart() bool {
+func countsApart() bool { return since(5, 14) }
+
+// NumbersLimited reports whether each process namespace has a limit of its process
+// numbers, as in Linux since 6.14. It limits root as well.
+func NumbersLimited() bool { return since(6, 14) }
+
+// since reports whether the kernel has at least that version.
+func since(major, minor int) bool {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return false
 	}
-	var major, minor int
-	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor); err != nil {
+	var is, point int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &is, &point); err != nil {
 		return false
 	}
-	return major > 5 || major == 5 && minor >= 14
+	return is > major || is == major && point >= minor
 }
