@@ -42,17 +42,14 @@ type walled struct {
 func start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
 	s.Argv, s.Dir, s.Env, s.Stdin = c.Argv, c.Dir, c.Env, c.Stdin != nil
 	l := &walled{namespaces: s.Traits.Namespaces, over: make(chan struct{})}
-	file, err := specFile(s)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
 	var files exec.Cmd
+	var err error
 	if l.streams, err = process.NewStreams(&files, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {
 		return nil, err
 	}
 	err = l.startHelper(s)
-	if err == nil && sendSpec(l.control, file, &files) != nil {
+	s.Caged = l.cage != nil
+	if err == nil && sendSpec(l.control, s, &files) != nil {
 		l.control.hangUp() // the helper has ended; see [walled.failure]
 	}
 	l.streams.Started(err)

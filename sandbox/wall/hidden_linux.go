@@ -361,12 +361,14 @@ func (r *newRoot) size() string {
 	return "25%"
 }
 
+// maxNumber is the highest process number in a namespace for a command. The kernel uses
+// the first 300 only once.
+func maxNumber(l sandbox.Limits) int { return l.MaxProcesses() + 301 }
+
 // limitProcesses limits the process numbers of the namespace, which limits root
 // as well. Kernels before 6.14 have one such limit for the machine and refuse.
 func (r *newRoot) limitProcesses() error {
-	const reserved = 300 // the kernel uses these numbers only once
-	most := r.spec.Policy.Limits.MaxProcesses()
-	if most == 0 {
+	if r.spec.Policy.Limits.MaxProcesses() == 0 {
 		return nil
 	}
 	fd, err := unix.Openat(r.fd, "proc/sys/kernel/pid_max", unix.O_WRONLY|unix.O_CLOEXEC, 0)
@@ -374,8 +376,15 @@ func (r *newRoot) limitProcesses() error {
 		return nil
 	}
 	defer unix.Close(fd)
-	_, _ = unix.Write(fd, []byte(strconv.Itoa(most+reserved+1)))
+	_, _ = unix.Write(fd, []byte(strconv.Itoa(maxNumber(r.spec.Policy.Limits))))
 	return nil
+}
+
+// numbersLimited reports whether the process numbers of this namespace are limited.
+func numbersLimited(l sandbox.Limits) bool {
+	text, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	most, bad := strconv.Atoi(strings.TrimSpace(string(text)))
+	return err == nil && bad == nil && most <= maxNumber(l)
 }
 
 // network raises the loopback interface if the network is the command's own.

@@ -31,6 +31,7 @@ type keeper struct {
 	started chan struct{} // closed when the command runs
 	start   sync.Mutex    // held while the command is started, since it may write before started is closed
 	asked   atomic.Bool   // the command was asked to end
+	held    bool          // the kernel limits the command's processes
 	gone    chan struct{} // closed when the caller has ended
 	over    chan string   // receives the limit that was exceeded
 }
@@ -162,6 +163,7 @@ func (k *keeper) startRestrained() error {
 	if err != nil {
 		return fmt.Errorf("restrain the command: %w", err)
 	}
+	k.held = k.Caged || r.Processes > 0 || numbersLimited(k.Policy.Limits)
 	if len(k.Argv) == 0 {
 		return k.send(message{Ready: &r})
 	}
@@ -197,7 +199,7 @@ func (k *keeper) stdin() (*os.File, error) {
 func (k *keeper) supervise() {
 	go k.tree.ReapOthers()
 	go func() {
-		if limit := k.tree.AwaitExcess(k.Policy.Limits.MaxProcesses(), k.Policy.Limits.Memory); limit != "" {
+		if limit := k.tree.AwaitExcess(k.Policy.Limits.MaxProcesses(), k.Policy.Limits.Memory, k.held); limit != "" {
 			k.over <- limit
 		}
 	}()

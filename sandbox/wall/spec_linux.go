@@ -63,11 +63,12 @@ type spec struct {
 	Dir   string
 	Env   []string
 	Stdin bool // the command reads the helper's standard input; otherwise none
+	Caged bool // a control group limits the number of the helper's and the command's processes
 }
 
-// The descriptors that a helper starts with.
+// The descriptors of a helper.
 const (
-	specFD    = 3 // a file in memory that contains the spec
+	specFD    = 3 // a file in memory that contains the spec; see receiveSpec
 	controlFD = 4
 	selfFD    = 5 // this program's file
 	streamsFD = 6 // where a wrapped keeper receives the command's streams

@@ -40,7 +40,12 @@ func receiveFiles(c control, numbers ...int) error {
 }
 
 // sendSpec sends a helper its spec and the streams of the command.
-func sendSpec(c control, spec *os.File, streams *exec.Cmd) error {
+func sendSpec(c control, s spec, streams *exec.Cmd) error {
+	spec, err := specFile(s)
+	if err != nil {
+		return err
+	}
+	defer spec.Close()
 	stdin, ok := streams.Stdin.(*os.File)
 	if !ok {
 		stdin = spec // any file: the keeper does not read it

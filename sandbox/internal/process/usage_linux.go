@@ -10,9 +10,14 @@ import (
 // AwaitExcess returns "processes" or "memory" when the tree has more than
 // maxTasks processes and threads, or more than maxMemory bytes of memory that
 // no file backs; 0 means no limit. It returns an empty string when the command
-// has exited. The kernel cannot set these limits for a whole tree.
-func (t *Tree) AwaitExcess(maxTasks int, maxMemory int64) (limit string) {
-	const interval, memoryInterval = 10 * time.Millisecond, 100 * time.Millisecond
+// has exited. The kernel cannot set these limits for a whole tree, but held means that
+// it stops the tree from having many more tasks, so that there is time to see it.
+func (t *Tree) AwaitExcess(maxTasks int, maxMemory int64, held bool) (limit string) {
+	const memoryInterval = 100 * time.Millisecond
+	interval := 10 * time.Millisecond
+	if held || maxTasks == 0 {
+		interval = memoryInterval
+	}
 	others, counted := machineTasks(), time.Now()
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
