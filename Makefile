@@ -19,6 +19,10 @@ TEMPORARY := ./.ci/memory
 SHORT     := -short
 TIMEOUT   := 30m
 
+# TEMPORARY has another name each time, and the tests read it, so an earlier result never counts. Without -count=1,
+# go test would still look at every file that each test has opened.
+FRESH := -count=1
+
 # The same settings as for unit, cross and build, so that the packages are compiled only once.
 PLAIN := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 
@@ -75,6 +79,7 @@ test: needs format vet static tidy cross unit race fuzz demo ## run everything t
 
 test-all: export HONE_TEST_ALL = 1
 test-all: TEMPORARY :=
+test-all: FRESH :=
 test-all: SHORT :=
 test-all: UNIT := echo ./...
 test-all: TIMEOUT := 6h
@@ -112,14 +117,14 @@ cross:
 # wait for processes.
 unit:
 	packages=$$($(UNIT)) && test -n "$$packages" && \
-		$(PLAIN) $(TEMPORARY) $(GO) test -vet=off -p 4 -parallel 6 -timeout $(TIMEOUT) $$packages
+		$(PLAIN) $(TEMPORARY) $(GO) test $(FRESH) -vet=off -p 4 -parallel 6 -timeout $(TIMEOUT) $$packages
 	@set -ex; for module in $(NESTED); do CGO_ENABLED=0 $(GO) -C $$module test -trimpath ./...; done
 
 # Every package under the race detector. With -short, tests skip what the detector cannot see, such as
 # other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at. With
 # -trimpath, clones in different directories share the build cache.
 race:
-	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test -trimpath -vet=off $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
+	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test $(FRESH) -trimpath -vet=off $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
 	@set -ex; for module in $(NESTED); do $(GO) -C $$module test -trimpath $(RACE) $(SHORT) ./...; done
 
 # Every fuzz target, briefly; two packages at a time.
