@@ -200,7 +200,8 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	policy, env, err := workshop.Workshop{
 		Root: w.Root, Home: e.dir.Path, Self: self, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
 		Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, e.secrets.Paths()...), Protect: w.protect,
-		Limits: sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes},
+		Limits:   sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes},
+		Unwalled: w.environ != nil && w.Settings.Wall == string(sandbox.NoWall),
 	}.Policy()
 	if err != nil {
 		return err

@@ -34,10 +34,22 @@ func credentialNames() []string {
 	}
 }
 
+// findKeys returns the user's files with keys.
+func (o *outfit) findKeys() []place {
+	if o.home == "" {
+		return nil
+	}
+	var keys []place
+	for _, name := range homeSecrets() {
+		keys = append(keys, place{o.below(name), o.realPath(o.below(name))})
+	}
+	return keys
+}
+
 // secret reports whether a path is one of the user's files with keys, or in such a
 // directory.
 func (o *outfit) secret(path string) bool {
-	return slices.ContainsFunc(o.keys, func(k place) bool { return sandbox.Within(k.name, path) || sandbox.Within(k.real, path) })
+	return slices.ContainsFunc(o.keys(), func(k place) bool { return sandbox.Within(k.name, path) || sandbox.Within(k.real, path) })
 }
 
 // Secret reports whether a path is known to contain the user's keys, or is in a
@@ -66,9 +78,9 @@ func (o *outfit) credentials(named, shown []string) []string {
 	}
 	reals := make([]string, 0, len(shown))
 	for _, dir := range shown {
-		reals = append(reals, realPath(dir))
+		reals = append(reals, o.realPath(dir))
 	}
-	for _, k := range o.keys {
+	for _, k := range o.keys() {
 		covers := func(dir string) bool { return sandbox.Within(dir, k.name) || sandbox.Within(dir, k.real) }
 		if slices.ContainsFunc(shown, covers) || slices.ContainsFunc(reals, covers) {
 			hideAt(k.name)

@@ -144,7 +144,7 @@ func (s gitSearch) add(value, dir string, isDir bool) string {
 	if path == "" {
 		return ""
 	}
-	for _, p := range []string{path, realPath(path)} {
+	for _, p := range []string{path, o.realPath(path)} {
 		if rest, err := filepath.Rel(o.real, p); err == nil && filepath.IsLocal(rest) {
 			p = filepath.Join(o.root, rest)
 		}

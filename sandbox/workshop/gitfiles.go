@@ -252,7 +252,7 @@ func (o *outfit) checkProtected(paths, allowed []string) ([]string, error) {
 		if _, err := os.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("check the protected paths: %w", err)
 		}
-		if real := realPath(path); sandbox.Within(o.root, path) && !sandbox.Within(o.real, real) && !slices.Contains(allowed, real) {
+		if real := o.realPath(path); sandbox.Within(o.root, path) && !sandbox.Within(o.real, real) && !slices.Contains(allowed, real) {
 			return nil, &EscapeError{Path: path, Target: real}
 		}
 		if !slices.Contains(protected, path) {

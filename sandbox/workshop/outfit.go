@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"hone/sandbox"
@@ -27,7 +28,8 @@ type outfit struct {
 	keep    []string // the variables that the configuration passes on
 	self    string   // a program that calls Helper; empty if there is none
 	net     bool
-	keys    []place // the user's files with keys
+	paths   resolver
+	keys    func() []place // the user's files with keys
 
 	read   []string // the paths to show
 	reals  []string // the same without symlinks
@@ -44,23 +46,30 @@ type place struct{ name, real string }
 // link is a symlink in the run's home.
 type link struct{ Name, Target string }
 
-// newOutfit returns an outfit that shows only the system.
+// newOutfit returns an outfit that shows nothing.
 func newOutfit(w Workshop) *outfit {
-	o := &outfit{env: w.Environ, root: w.Root, real: realPath(w.Root), run: w.Home, opened: slices.Concat(w.Read, w.Write), keep: w.Keep, self: w.Self, net: w.Net}
-	o.private = []string{o.root, o.real, o.run, realPath(o.run)}
+	o := &outfit{env: w.Environ, root: w.Root, run: w.Home, opened: slices.Concat(w.Read, w.Write), keep: w.Keep, self: w.Self, net: w.Net, paths: resolver{}}
+	o.real = o.realPath(o.root)
+	o.private = []string{o.root, o.real, o.run, o.realPath(o.run)}
 	if home := environ.Value(w.Environ, "HOME"); filepath.IsAbs(home) {
 		o.home = filepath.Clean(home)
-		o.private = append(o.private, o.home, realPath(o.home))
-		for _, name := range homeSecrets() {
-			o.keys = append(o.keys, place{o.below(name), realPath(o.below(name))})
-		}
+		o.private = append(o.private, o.home, o.realPath(o.home))
 	}
+	o.keys = sync.OnceValue(o.findKeys)
+	return o
+}
+
+// showSystem shows the system.
+func (o *outfit) showSystem() {
 	for _, path := range System() {
 		o.add(path)
 	}
 	o.system = len(o.read)
-	return o
 }
+
+// realPath returns a path without symlinks, as the free function does. It resolves
+// each path once.
+func (o *outfit) realPath(path string) string { return o.paths.real(filepath.Clean(path)) }
 
 // get returns a variable of hone's own environment; empty if it is not set.
 func (o *outfit) get(name string) string { return environ.Value(o.env, name) }
@@ -68,7 +77,7 @@ func (o *outfit) get(name string) string { return environ.Value(o.env, name) }
 // add adds a path to show.
 func (o *outfit) add(path string) {
 	o.read = append(o.read, path)
-	o.reals = append(o.reals, realPath(path))
+	o.reals = append(o.reals, o.realPath(path))
 }
 
 // set sets a variable.
@@ -107,7 +116,7 @@ func (o *outfit) below(name string) string {
 
 // inside reports whether a path or its target is in the workspace.
 func (o *outfit) inside(path string) bool {
-	return sandbox.Within(o.root, path) || sandbox.Within(o.real, realPath(path))
+	return sandbox.Within(o.root, path) || sandbox.Within(o.real, o.realPath(path))
 }
 
 // show shows a path unless it is unfit, and reports whether commands will find it.
@@ -130,7 +139,7 @@ func (o *outfit) show(path string) bool {
 
 // shown reports whether a path and its target are shown already.
 func (o *outfit) shown(path string) bool {
-	real := realPath(path)
+	real := o.realPath(path)
 	for i, r := range o.read {
 		if sandbox.Within(r, path) && (real == path || sandbox.Within(o.reals[i], real)) {
 			return true
@@ -143,7 +152,7 @@ func (o *outfit) shown(path string) bool {
 // the home, the workspace or the directory of this run, it is a top-level
 // directory or one that all users share, or it contains no ordinary files.
 func (o *outfit) unfit(path string) bool {
-	for _, p := range []string{filepath.Clean(path), realPath(path)} {
+	for _, p := range []string{filepath.Clean(path), o.realPath(path)} {
 		if o.tooWide(p) {
 			return true
 		}
@@ -152,7 +161,7 @@ func (o *outfit) unfit(path string) bool {
 	if err != nil || info.Mode()&fs.ModeSticky != 0 {
 		return true
 	}
-	real := realPath(path)
+	real := o.realPath(path)
 	return sandbox.Within("/run", real) || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/etc"}, func(top string) bool {
 		return sandbox.Within(top, real) || sandbox.Within(top, filepath.Clean(path))
 	})

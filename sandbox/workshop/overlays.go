@@ -97,7 +97,7 @@ func (o *outfit) useOverlays(p *sandbox.Policy) {
 	p.Layers = filepath.Join(o.run, layersDir)
 	p.Overlays = slices.DeleteFunc(o.overlays, func(v sandbox.Overlay) bool {
 		return slices.ContainsFunc(slices.Concat(p.Write, p.Hide), func(path string) bool {
-			lower, path := realPath(v.Lower), realPath(path)
+			lower, path := o.realPath(v.Lower), o.realPath(path)
 			return sandbox.Within(path, lower) || sandbox.Within(lower, path)
 		})
 	})

@@ -1,8 +1,10 @@
 package workshop
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // System returns the existing paths that programs need to read: the system's
@@ -66,15 +68,27 @@ func isDir(path string) bool {
 
 // realPath returns a path without symlinks. It keeps the end of the path that does
 // not exist.
-func realPath(path string) string {
-	rest := ""
-	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if filepath.Dir(p) == p {
-			return filepath.Clean(path)
-		}
-		rest = filepath.Join(filepath.Base(p), rest)
+func realPath(path string) string { return resolver{}.real(filepath.Clean(path)) }
+
+// resolver returns paths without symlinks, and keeps them.
+type resolver map[string]string
+
+// real returns a clean path without symlinks. It keeps the end of the path that
+// does not exist.
+func (r resolver) real(path string) string {
+	if real, ok := r[path]; ok {
+		return real
 	}
+	real := path
+	if dir := filepath.Dir(path); dir != path {
+		real = filepath.Join(r.real(dir), filepath.Base(path))
+		// On Windows a directory has several names.
+		if info, err := os.Lstat(real); err == nil && (info.Mode()&fs.ModeSymlink != 0 || runtime.GOOS == "windows") {
+			if target, err := filepath.EvalSymlinks(real); err == nil {
+				real = target
+			}
+		}
+	}
+	r[path] = real
+	return real
 }

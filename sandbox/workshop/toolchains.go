@@ -80,7 +80,7 @@ func (o *outfit) showPrograms(dir string) bool {
 	if !local || !o.show(dir) {
 		return !local
 	}
-	real := realPath(dir)
+	real := o.realPath(dir)
 	if chain := o.toolchain(real); chain != "" {
 		o.show(chain)
 	}
@@ -174,7 +174,7 @@ func (o *outfit) toolchain(bin string) string {
 func (o *outfit) notToolchains() []string {
 	dirs := append(o.gopath(), o.below(".local"), o.dir("CARGO_HOME", ".cargo"))
 	for _, dir := range slices.Clone(dirs) {
-		dirs = append(dirs, realPath(dir))
+		dirs = append(dirs, o.realPath(dir))
 	}
 	return dirs
 }

@@ -65,6 +65,9 @@ type Workshop struct {
 	Protect []string
 	// Limits limit each command.
 	Limits sandbox.Limits
+	// Unwalled is for commands without walls that have an environment of their own.
+	// Then the policy only protects paths of Root, and there is no environment.
+	Unwalled bool
 }
 
 // The directories of a run.
@@ -93,6 +96,11 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 		return sandbox.Policy{}, nil, err
 	}
 	o := newOutfit(w)
+	if w.Unwalled {
+		p, err := w.unwalled(o)
+		return p, nil, err
+	}
+	o.showSystem()
 	path := o.toolchains()
 	o.caches()
 	o.certificates()
@@ -122,6 +130,16 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	}
 	o.useOverlays(&p)
 	return p, w.environment(o, path), nil
+}
+
+// unwalled returns the policy of commands without walls. It does not inspect the
+// toolchains, whose paths nothing hides.
+func (w Workshop) unwalled(o *outfit) (sandbox.Policy, error) {
+	protected, placeholders, err := w.protected(o)
+	return sandbox.Policy{
+		Write: append([]string{w.Root}, w.Write...), Read: append(protected, w.Read...),
+		Aside: filepath.Join(w.Home, asideDir), Limits: w.Limits, Net: w.Net, Placeholders: placeholders,
+	}, err
 }
 
 // clean checks the paths and returns the workshop with clean ones.
