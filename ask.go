@@ -235,7 +235,11 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 	}
 	reply.Usage = used // record no usage that is not plausible
 	if used != nil && used.Output > held.out {
-		return model.Reply{}, &Stop{Kind: KindBudget, Next: Next{First: "choose another model", Verb: NewRun},
+		next := Next{First: "choose another model", Verb: NewRun}
+		if held.out == role.MaxOutput { // the budget did not lower it
+			next.First += ", or set a larger max-output in [model] of .config/hone.toml"
+		}
+		return model.Reply{}, &Stop{Kind: KindBudget, Next: next,
 			Why: fmt.Sprintf("%s wrote %d tokens although the limit was %d: a provider that ignores the output limit cannot be kept within a budget", role.Called, used.Output, held.out)}
 	}
 	return reply, fault
