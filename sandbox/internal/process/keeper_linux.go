@@ -98,6 +98,9 @@ func endLeftovers(args []string, _ map[int]bool) {
 // to spare, until no more are found or the time is over. It returns the names of their
 // programs.
 func (m mark) end(limit time.Duration, spare func(Status) bool) (programs []string) {
+	if !slices.ContainsFunc(pids(), m.on) {
+		return nil // nearly always
+	}
 	deadline := time.Now().Add(limit)
 	killed := map[process]bool{}
 	for quiet := 0; quiet < 2 && time.Now().Before(deadline); quiet++ {

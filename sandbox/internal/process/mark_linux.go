@@ -3,8 +3,6 @@ package process
 import (
 	"bytes"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,7 +82,7 @@ func (m mark) on(pid int) bool {
 			return true
 		}
 	}
-	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	env, err := readProc(pid, "environ")
 	return err == nil && bytes.Contains(env, []byte(m.text))
 }
 

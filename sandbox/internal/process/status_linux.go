@@ -2,9 +2,11 @@ package process
 
 import (
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // process identifies a process, also among later ones with the same number.
@@ -23,18 +25,8 @@ type Status struct {
 
 // All returns the status of every visible process.
 func All() []Status {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
 	var all []Status
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
+	for _, pid := range pids() {
 		if s, ok := ReadStatus(pid); ok {
 			all = append(all, s)
 		}
@@ -42,10 +34,50 @@ func All() []Status {
 	return all
 }
 
+// pids returns the number of every visible process.
+func pids() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var all []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// readProc reads a file of a process. It is for many processes: os.ReadFile makes twice
+// as many system calls, some of them to wait for a file that is always ready.
+func readProc(pid int, name string) ([]byte, error) {
+	var fd int
+	err := IgnoreEINTR(func() (err error) {
+		fd, err = unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	text := make([]byte, 0, 4096)
+	for {
+		n := 0
+		err := IgnoreEINTR(func() (err error) { n, err = unix.Read(fd, text[len(text):cap(text)]); return err })
+		if n <= 0 || err != nil {
+			return text, err
+		}
+		text = slices.Grow(text[:len(text)+n], 1024)
+	}
+}
+
 // ReadStatus reads /proc/PID/stat. It returns false if the process no longer
 // exists.
 func ReadStatus(pid int) (Status, bool) {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	text, err := readProc(pid, "stat")
 	if err != nil {
 		return Status{}, false
 	}

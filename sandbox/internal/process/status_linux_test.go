@@ -1,7 +1,11 @@
 package process
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"math"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -49,5 +53,24 @@ func TestMarksAreNested(t *testing.T) {
 		if got := within(c.inner, c.outer); got != c.want {
 			t.Errorf("%+v within %+v: %v", c.inner, c.outer, got)
 		}
+	}
+}
+
+// An environment may be longer than one read.
+func TestReadProc(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	for i := range 20 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("V%d=%s", i, strings.Repeat("x", 1000*i)))
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	got, err := readProc(cmd.Process.Pid, "environ")
+	if want := strings.Join(cmd.Env, "\x00") + "\x00"; err != nil || string(got) != want {
+		t.Errorf("%d bytes (%v), want %d", len(got), err, len(want))
+	}
+	if _, err := readProc(cmd.Process.Pid, "nothing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the error is %v", err)
 	}
 }
