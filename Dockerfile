@@ -14,7 +14,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=devel
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-X main.Version=$VERSION" -o /hone ./cmd/hone
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.Version=$VERSION" -o /hone ./cmd/hone
 
 FROM ${BASE}
 RUN if command -v apk >/dev/null; then \

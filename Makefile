@@ -38,7 +38,8 @@ UNIT = $(if $(RACE),./.ci/plain,echo ./...)
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 16
 
-# Without cgo, because walls start the program itself where no shared libraries are visible.
+# Without cgo, because walls start the program itself where no shared libraries are visible. With symbols, unlike
+# releases, because debuggers and profilers need them; they do not slow the program.
 build: ## build bin/hone
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.Version=$(VERSION)' -o bin/hone ./cmd/hone
 
