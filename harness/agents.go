@@ -136,7 +136,7 @@ func (s *Session) enclose(m loop.Model, role string, walls *walls) (*enclosedAge
 	}
 	if p, ok := wireProvider(m.Agent); ok {
 		key, _ := p.Key(s.host.getenv)
-		e.config = forward.Config{Wire: forward.Wire(m.Agent.Wire), Base: s.host.endpoint(m.Agent), Key: key, Ledger: e,
+		e.config = forward.Config{Wire: forward.Wire(m.Agent.Wire), Base: s.host.endpoint(m.Agent), Key: key, Ledger: e, Meter: p.meter,
 			Hosted: m.Agent.Hosted, Timeouts: model.Timeouts{Idle: m.Idle, Total: m.Total}}
 		probe, err := forward.New(e.config)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"hone/model"
 	forwarder "hone/model/forward"
+	"hone/model/gemini"
 	"hone/sandbox"
 	"hone/sandbox/wall"
 	"hone/sandbox/workshop"
@@ -94,7 +95,7 @@ func TestForwarderBehindWalls(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			bodies = nil
 			ledger := &allowance{calls: 1}
-			f, err := forwarder.New(forwarder.Config{Wire: forwarder.Gemini, Base: provider.URL, Key: key, Ledger: ledger})
+			f, err := forwarder.New(forwarder.Config{Wire: forwarder.Gemini, Base: provider.URL, Key: key, Ledger: ledger, Meter: gemini.NewMeter})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -202,8 +202,8 @@ func FuzzMeter(f *testing.F) {
 	f.Add(`[{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3}}]`, 5, false)
 	f.Fuzz(func(t *testing.T, text string, cut int, events bool) {
 		cut = max(0, min(cut, len(text)))
-		for k := generate; k <= responses; k++ {
-			one, two := newMeter(k, events), newMeter(k, events)
+		for _, s := range simples() {
+			one, two := &meter{read: meters(s.wire)(s.path), events: events}, &meter{read: meters(s.wire)(s.path), events: events}
 			one.feed([]byte(text))
 			two.feed([]byte(text[:cut]))
 			two.feed([]byte(text[cut:]))

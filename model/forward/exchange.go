@@ -44,7 +44,7 @@ func (x *exchange) run(body []byte) error {
 	}
 	if x.reservation != nil && res.StatusCode < 300 {
 		kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
-		x.meter = newMeter(x.target.kind, err == nil && kind == "text/event-stream")
+		x.meter = &meter{read: x.f.config.Meter(x.target.path), events: err == nil && kind == "text/event-stream"}
 	}
 	err = x.relay(res)
 	x.settle(x.outcome(res, err))
@@ -75,7 +75,7 @@ func (x *exchange) outcome(res *http.Response, relayed error) (*model.Usage, err
 	}
 	used := x.meter.result(relayed == nil)
 	fault := relayed
-	if message := x.meter.known.fault; fault == nil && message != "" {
+	if message := x.meter.known.Fault; fault == nil && message != "" {
 		fault = &model.Error{Kind: model.Overloaded, Message: x.f.redactor.text(message), Usage: used}
 	} else if fault == nil && used == nil {
 		fault = &model.Error{Kind: model.Cut, Message: x.meter.lack()}
@@ -265,7 +265,7 @@ func (x *exchange) finish() {
 // finalUsage returns a complete response's usage, and the error inside it if
 // there is one.
 func (x *exchange) finalUsage(used *model.Usage) (*model.Usage, error) {
-	if message := x.meter.known.fault; message != "" {
+	if message := x.meter.known.Fault; message != "" {
 		return used, &model.Error{Kind: model.Overloaded, Message: x.f.redactor.text(message), Usage: used}
 	}
 	return used, nil

@@ -62,6 +62,9 @@ type Config struct {
 	Secret string
 	// Ledger reserves each call that generates. It must not be nil.
 	Ledger Ledger
+	// Meter returns the meter of one response to a request with this path, such
+	// as /v1/messages. Nil charges every call in full.
+	Meter func(path string) model.Meter
 	// Hosted allows requests for tools that the provider runs (web search, code
 	// execution, remote MCP), for addresses that it fetches and for data that
 	// it has stored. An agent's own tools do not need it.
@@ -189,6 +192,9 @@ func New(c Config) (*Forward, error) {
 	base, err := parseBase(c)
 	if err != nil {
 		return nil, err
+	}
+	if c.Meter == nil {
+		c.Meter = func(string) model.Meter { return func([]byte) model.Metered { return model.Metered{} } }
 	}
 	c.MaxBody = cmp.Or(c.MaxBody, defaultBody)
 	c.MaxCalls = cmp.Or(c.MaxCalls, defaultCalls)

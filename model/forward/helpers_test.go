@@ -16,6 +16,9 @@ import (
 	"testing"
 
 	"hone/model"
+	"hone/model/anthropic"
+	"hone/model/gemini"
+	"hone/model/openai"
 )
 
 const testKey = "sk-real/0123456789abcdef"
@@ -90,11 +93,19 @@ func open(t *testing.T, c Config) (*Forward, string) {
 	if c.Key == "" {
 		c.Key = testKey
 	}
+	if c.Meter == nil {
+		c.Meter = meters(c.Wire)
+	}
 	f, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f, listen(t, f)
+}
+
+// meters returns the meters of a wire's own package.
+func meters(w Wire) func(path string) model.Meter {
+	return map[Wire]func(string) model.Meter{Gemini: gemini.NewMeter, Anthropic: anthropic.NewMeter, OpenAI: openai.NewMeter}[w]
 }
 
 // listen returns an address whose connections the forwarder serves until the
