@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/http/httptrace"
+	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -20,34 +21,29 @@ type exchange struct {
 	*call
 	target      target
 	reservation *openReservation // nil for a free request
-
-	connected atomic.Bool
-	meter     *meter // nil if nothing is generated
-	failure   []byte // the beginning of an error's body, without keys
+	connected   atomic.Bool
 }
 
-// maxFailure limits the part of an error's body that is stored, in bytes.
-const maxFailure = 64 << 10
-
-// run sends the body and relays the response. An error means that the response
-// is missing or incomplete.
+// run sends the body and relays the response. An error means that the agent has
+// no response yet.
 func (x *exchange) run(body []byte) error {
-	res, err := x.send(body)
+	out, err := x.request(body)
+	if err != nil {
+		return x.fault(err)
+	}
+	proxy := httputil.ReverseProxy{
+		// Nothing of the agent's request is sent that request has not copied.
+		Rewrite:        func(p *httputil.ProxyRequest) { p.Out = out },
+		Transport:      x,
+		ModifyResponse: x.modify,
+		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, failed error) { err = failed },
+		FlushInterval:  -1,
+		ErrorLog:       x.f.server.ErrorLog,
+	}
+	proxy.ServeHTTP(x.w, x.r)
 	if err != nil {
 		x.settle(nil, err)
-		return err
 	}
-	defer res.Body.Close()
-	if err := x.checkResponse(res); err != nil {
-		x.settle(nil, err)
-		return err
-	}
-	if x.reservation != nil && res.StatusCode < 300 {
-		kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
-		x.meter = &meter{read: x.f.config.Meter(x.target.path), events: err == nil && kind == "text/event-stream"}
-	}
-	err = x.relay(res)
-	x.settle(x.outcome(res, err))
 	return err
 }
 
@@ -64,46 +60,34 @@ func (x *exchange) settle(used *model.Usage, fault error) {
 	x.reservation.settle(used, fault)
 }
 
-// outcome returns the usage and the failure of a response.
-func (x *exchange) outcome(res *http.Response, relayed error) (*model.Usage, error) {
-	switch {
-	case res.StatusCode >= 400 && x.reservation != nil:
-		message, code := model.ErrorBody(x.failure)
-		return nil, model.StatusError(res.StatusCode, res.Header, message, code)
-	case x.meter == nil:
-		return nil, relayed
-	}
-	used := x.meter.result(relayed == nil)
-	fault := relayed
-	if message := x.meter.known.Fault; fault == nil && message != "" {
-		fault = &model.Error{Kind: model.Overloaded, Message: x.f.redactor.text(message), Usage: used}
-	} else if fault == nil && used == nil {
-		fault = &model.Error{Kind: model.Cut, Message: x.meter.lack()}
-	}
-	return used, fault
-}
-
-// send sends the request and waits for the response's header.
-func (x *exchange) send(body []byte) (*http.Response, error) {
+// request returns the request to the provider.
+func (x *exchange) request(body []byte) (*http.Request, error) {
 	u := *x.f.base
 	u.Path += x.target.path
 	u.RawQuery = x.target.query
+	var content io.Reader
+	if x.r.Method == http.MethodPost {
+		content = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(x.ctx, x.r.Method, u.String(), content)
+	if err == nil {
+		x.header(req)
+	}
+	return req, err
+}
+
+// RoundTrip sends the request and waits for the response's header. The proxy
+// would pass on informational responses and trailers as they are, with a key in
+// them: it learns of neither, because the context is not the one that it
+// observes, and the copy has no trailers.
+func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{
 		// A transport that finds a pooled connection dead asks for another one.
 		GetConn: func(string) { x.connected.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) },
 	})
-	var content io.Reader
-	if x.r.Method == http.MethodPost {
-		content = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, x.r.Method, u.String(), content)
-	if err != nil {
-		return nil, x.fault(err)
-	}
-	x.header(req)
 	// A client's Do would follow redirects, with the key.
-	res, err := x.f.transport.RoundTrip(req)
+	res, err := x.f.transport.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		return nil, x.fault(err)
 	}
@@ -111,7 +95,9 @@ func (x *exchange) send(body []byte) (*http.Response, error) {
 		res.Body.Close()
 		return nil, x.fault(err)
 	}
-	return res, nil
+	bare := *res
+	bare.Trailer = nil
+	return &bare, nil
 }
 
 // header copies the allowed headers of the agent and adds the key. An
@@ -200,108 +186,23 @@ func (x *exchange) checkResponse(res *http.Response) error {
 	return nil
 }
 
-// relay sends the response to the agent as it arrives; of an error, only the
-// beginning.
-func (x *exchange) relay(res *http.Response) error {
-	copyHeader(x.w.Header(), res.Header)
-	x.f.redactor.header(x.w.Header())
-	g := &gate{r: x.f.redactor}
-	buffer := make([]byte, 32<<10)
-	content := io.Reader(res.Body)
-	if res.StatusCode >= 400 {
-		content = io.LimitReader(content, model.MaxErrorBody)
-	}
-	x.started = true
-	x.w.WriteHeader(res.StatusCode)
-	for sum := 0; ; {
-		n, err := content.Read(buffer)
-		if sum += n; sum > model.MaxBody {
-			return &model.Error{Kind: model.Garbage, Message: "the response is too large"}
-		}
-		if stop := x.restartIdle(); stop != nil {
-			return x.fault(stop)
-		}
-		x.observe(buffer[:n])
-		out := g.filter(buffer[:n])
-		if err == io.EOF {
-			out = append(out, g.flush()...)
-			x.finish()
-		}
-		if err := x.write(out, res.StatusCode); err != nil {
-			return x.fault(err)
-		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return x.fault(err)
-		}
-	}
-}
-
-// observe reads the usage and settles it as soon as it is final, so that the
-// agent's next call does not find it still reserved.
-func (x *exchange) observe(p []byte) {
-	if x.meter == nil {
-		return
-	}
-	x.meter.feed(p)
-	if used := x.meter.result(false); used != nil {
-		x.settle(x.finalUsage(used))
-	}
-}
-
-// finish settles the usage at the end of the response if it is known.
-func (x *exchange) finish() {
-	if x.meter == nil {
-		return
-	}
-	x.meter.end()
-	if used := x.meter.result(true); used != nil {
-		x.settle(x.finalUsage(used))
-	}
-}
-
-// finalUsage returns a complete response's usage, and the error inside it if
-// there is one.
-func (x *exchange) finalUsage(used *model.Usage) (*model.Usage, error) {
-	if message := x.meter.known.Fault; message != "" {
-		return used, &model.Error{Kind: model.Overloaded, Message: x.f.redactor.text(message), Usage: used}
-	}
-	return used, nil
-}
-
-// write sends p to the agent without buffering.
-func (x *exchange) write(p []byte, status int) error {
-	if status >= 400 {
-		x.failure = append(x.failure, p[:min(len(p), maxFailure-len(x.failure))]...)
-	}
-	if len(p) == 0 {
-		return nil
-	}
-	if _, err := x.w.Write(p); err != nil {
+// modify prepares a response for the agent. An error means that it cannot be
+// relayed.
+func (x *exchange) modify(res *http.Response) error {
+	if err := x.checkResponse(res); err != nil {
 		return err
 	}
-	return x.rc.Flush()
-}
-
-// copyHeader copies a response's header, except what belongs to its connection
-// or to the provider's site.
-func copyHeader(to, from http.Header) {
-	drop := map[string]bool{
-		"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true, "Te": true,
-		"Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Content-Length": true, "Content-Encoding": true,
-		"Set-Cookie": true, "Location": true, "Refresh": true, "Alt-Svc": true, "Www-Authenticate": true,
-		"Strict-Transport-Security": true, "Report-To": true, "Nel": true,
+	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	// These belong to this response's encoding, or to the provider's site.
+	for _, name := range []string{"Content-Length", "Content-Encoding", "Set-Cookie", "Location", "Refresh", "Alt-Svc",
+		"Www-Authenticate", "Strict-Transport-Security", "Report-To", "Nel"} {
+		res.Header.Del(name)
 	}
-	for _, list := range from.Values("Connection") {
-		for name := range strings.SplitSeq(list, ",") {
-			drop[http.CanonicalHeaderKey(strings.TrimSpace(name))] = true
-		}
+	x.f.redactor.header(res.Header)
+	res.Body = &relay{
+		x: x, status: res.StatusCode, header: res.Header, from: res.Body, gate: gate{r: x.f.redactor},
+		meter: meter{read: x.f.config.Meter(x.target.path), events: err == nil && kind == "text/event-stream",
+			off: x.reservation == nil || res.StatusCode >= 400},
 	}
-	for name, values := range from {
-		if !drop[name] {
-			to[name] = values
-		}
-	}
+	return nil
 }

@@ -29,11 +29,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"hone/model"
 )
@@ -152,8 +152,8 @@ type Report struct {
 // ErrClosed is the error of requests to a closed forwarder.
 var ErrClosed = errors.New("the forwarder is closed")
 
-// Forward is an [http.Handler] that forwards calls. It is safe for concurrent
-// use. [New] returns one; the caller must Close it.
+// Forward forwards the calls of the connections that it serves. It is safe for
+// concurrent use. [New] returns one; the caller must Close it.
 type Forward struct {
 	config    Config
 	base      *url.URL // without the API's version
@@ -163,10 +163,10 @@ type Forward struct {
 	transport http.RoundTripper
 	own       *http.Transport // nil if the transport is the caller's
 	server    *http.Server
-	queue     *queue
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	slots     chan struct{} // one element for each running call
+	conns     chan struct{} // one element for each open connection
 
 	mu     sync.Mutex
 	active sync.WaitGroup // open requests; Add needs mu, and that f is not closed
@@ -177,6 +177,8 @@ const (
 	defaultBody       = 32 << 20
 	defaultCalls      = 10_000
 	defaultConcurrent = 16
+	defaultIdle       = 20 * time.Minute
+	defaultTotal      = time.Hour
 	maxHeader         = 64 << 10
 )
 
@@ -198,10 +200,12 @@ func New(c Config) (*Forward, error) {
 	}
 	c.MaxBody = cmp.Or(c.MaxBody, defaultBody)
 	c.MaxCalls = cmp.Or(c.MaxCalls, defaultCalls)
+	c.Timeouts.Idle = cmp.Or(max(0, c.Timeouts.Idle), defaultIdle)
+	c.Timeouts.Total = cmp.Or(max(0, c.Timeouts.Total), defaultTotal)
 	c.MaxConcurrent = cmp.Or(c.MaxConcurrent, defaultConcurrent)
 	f := &Forward{
 		config: c, base: base, login: base.User, transport: c.Transport,
-		routes: routes(c.Wire), slots: make(chan struct{}, c.MaxConcurrent),
+		routes: routes(c.Wire), slots: make(chan struct{}, c.MaxConcurrent), conns: make(chan struct{}, 8*c.MaxConcurrent),
 	}
 	f.base.User = nil
 	f.base.Path = trimVersion(c.Wire, f.base.Path)
@@ -211,7 +215,7 @@ func New(c Config) (*Forward, error) {
 		f.own = newTransport()
 		f.transport = f.own
 	}
-	f.start()
+	f.server = f.newServer()
 	return f, nil
 }
 
@@ -348,10 +352,6 @@ func (f *Forward) countCall(free bool) error {
 }
 
 var errTooMany = errors.New("too many calls were made")
-
-// ServeConn serves one connection, and returns when either side has closed it.
-// A wall calls it for each connection from the inside.
-func (f *Forward) ServeConn(c net.Conn) { f.queue.serve(c) }
 
 // geminiVersions returns the API versions that agents use, the longest first.
 func geminiVersions() []string { return []string{"v1alpha", "v1beta", "v1"} }

@@ -105,6 +105,31 @@ func TestOnlySomeHeadersPass(t *testing.T) {
 	}
 }
 
+// Informational responses and trailers do not reach the agent: they could
+// contain the key.
+func TestNoEarlyHintsAndNoTrailers(t *testing.T) {
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request, _ []byte) {
+		key := auth(r.Header)
+		w.Header().Set("Link", key)
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Link")
+		w.Header().Set("Trailer", "X-Announced")
+		_, _ = io.WriteString(w, `{"models":[]}`)
+		w.Header().Set("X-Announced", key)
+		w.Header().Set(http.TrailerPrefix+"X-Late", key)
+	})
+	_, addr := open(t, Config{Wire: Gemini, Base: up, Ledger: &book{}})
+	got := raw(t, addr, "GET /v1beta/models HTTP/1.1\r\nHost: x\r\nConnection: close, te\r\nTe: trailers\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 200 ") || !strings.Contains(got, `{"models":[]}`) {
+		t.Errorf("response: %s", got)
+	}
+	for _, hidden := range []string{testKey, "[key]", "Link", "X-Announced", "X-Late", "Trailer"} {
+		if strings.Contains(got, hidden) {
+			t.Errorf("%s is in the response: %s", hidden, got)
+		}
+	}
+}
+
 func TestEventsAreNotDelayed(t *testing.T) {
 	for _, s := range simples() {
 		if !strings.Contains(s.name, "stream") {

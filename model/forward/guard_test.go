@@ -286,7 +286,7 @@ func TestBounds(t *testing.T) {
 		for range 8 {
 			dial(t, addr, "GET /x HTTP/1.1\r\nHost: x\r\n")
 		}
-		for len(f.queue.slots) < 8 {
+		for len(f.conns) < 8 {
 			runtime.Gosched()
 		}
 		if got := raw(t, addr, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n"); strings.HasPrefix(got, "HTTP") {

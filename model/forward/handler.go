@@ -6,38 +6,38 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
+	"os"
 	"time"
 
 	"hone/model"
 )
 
-const (
-	defaultIdle  = 20 * time.Minute
-	defaultTotal = time.Hour
-)
-
-// ServeHTTP answers one request from an agent.
-func (f *Forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// serve answers one request from an agent.
+func (f *Forward) serve(w http.ResponseWriter, r *http.Request) {
 	if !f.addRequest() {
 		panic(http.ErrAbortHandler)
 	}
 	defer f.active.Done()
-	c := f.newCall(w, r)
-	defer c.close()
-	err := c.serve()
-	switch {
-	case err == nil:
-		return
-	case c.started || r.Context().Err() != nil:
-		// The agent must notice that the response is incomplete.
+	c, done := f.newCall(w, r)
+	defer done()
+	if err := c.serve(); err != nil {
+		c.refuse(err)
+	}
+}
+
+// refuse sends the response for an error, unless the agent has left.
+func (c *call) refuse(err error) {
+	if c.r.Context().Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
 	if r := (*refusal)(nil); errors.As(err, &r) {
-		f.recordRefusal(err)
+		c.f.recordRefusal(err)
 	}
-	c.prepareAnswer()
-	f.writeRefusal(w, refusalFor(err))
+	_ = c.rc.SetWriteDeadline(time.Now().Add(headerTime))
+	if c.ctx.Err() == nil {
+		_ = c.rc.SetReadDeadline(time.Now().Add(drainTime))
+	}
+	c.f.writeRefusal(c.w, refusalFor(err))
 }
 
 func (f *Forward) recordRefusal(err error) {
@@ -58,97 +58,52 @@ func (o *budgetError) Unwrap() error { return errBudget }
 
 // call is one forwarded request, with or without cost.
 type call struct {
-	f       *Forward
-	w       http.ResponseWriter
-	r       *http.Request
-	rc      *http.ResponseController
-	started bool // the response's header was sent
+	f  *Forward
+	w  http.ResponseWriter
+	r  *http.Request
+	rc *http.ResponseController
 
 	// ctx ends with the agent's request, with the forwarder, or at a timeout.
-	ctx         context.Context
-	cancel      context.CancelCauseFunc
-	idle        time.Duration
-	cancelWaits []func() bool // remove the functions that wait for contexts
-	timers      []*time.Timer // the first is the idle timer
-
-	mu       sync.Mutex
-	finished bool // the call no longer sets the connection's deadlines
-	reading  bool // the request's body is being read
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	idle   *time.Timer // cancels ctx
+	end    time.Time   // of the total time
 }
 
-func (f *Forward) newCall(w http.ResponseWriter, r *http.Request) *call {
-	c := &call{f: f, w: w, r: r, rc: http.NewResponseController(w), idle: f.config.Timeouts.Idle}
-	total := f.config.Timeouts.Total
-	if c.idle <= 0 {
-		c.idle = defaultIdle
-	}
-	if total <= 0 {
-		total = defaultTotal
-	}
-	c.ctx, c.cancel = context.WithCancelCause(r.Context())
-	silence := &model.Error{Kind: model.Silent, Message: "nothing arrived for " + c.idle.String()}
-	late := &model.Error{Kind: model.Silent, Message: "the response was not complete after " + total.String()}
-	c.timers = []*time.Timer{
-		time.AfterFunc(c.idle, func() { c.cancel(silence) }),
-		time.AfterFunc(total, func() { c.cancel(late) }),
-	}
-	c.cancelWaits = []func() bool{
-		context.AfterFunc(f.ctx, func() { c.cancel(ErrClosed) }),
-		context.AfterFunc(c.ctx, c.expire),
-	}
-	return c
-}
-
-func (c *call) close() {
-	c.mu.Lock()
-	c.finished = true
-	c.mu.Unlock()
-	for _, undo := range c.cancelWaits {
-		undo()
-	}
-	for _, t := range c.timers {
-		t.Stop()
-	}
-	c.cancel(nil)
-}
-
-// expire interrupts reads from the agent and writes to it when the call's
-// context ends. A writer that does not support deadlines never blocks.
-func (c *call) expire() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.finished {
-		return
-	}
-	if c.reading {
-		// At other times the server would conclude that the agent has left.
-		_ = c.rc.SetReadDeadline(time.Unix(1, 0))
-	}
-	_ = c.rc.SetWriteDeadline(time.Unix(1, 0))
-}
-
-// setReading records whether the body is being read.
-func (c *call) setReading(now bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reading = now
-}
-
-// prepareAnswer gives the agent time to read the forwarder's own response.
-func (c *call) prepareAnswer() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.finished = true
-	_ = c.rc.SetWriteDeadline(time.Now().Add(headerTime))
-	if c.ctx.Err() == nil {
-		_ = c.rc.SetReadDeadline(time.Now().Add(drainTime))
+// newCall starts a call, and returns the function that ends it.
+func (f *Forward) newCall(w http.ResponseWriter, r *http.Request) (*call, func()) {
+	limits := f.config.Timeouts
+	c := &call{f: f, w: w, r: r, rc: http.NewResponseController(w), end: time.Now().Add(limits.Total)}
+	late := &model.Error{Kind: model.Silent, Message: "the response was not complete after " + limits.Total.String()}
+	ctx, stop := context.WithDeadlineCause(r.Context(), c.end, late)
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.idle = time.AfterFunc(limits.Idle, func() { c.cancel(f.silence()) })
+	_ = c.rc.SetWriteDeadline(c.deadline())
+	return c, func() {
+		c.idle.Stop()
+		c.cancel(nil)
+		stop()
 	}
 }
 
-// restartIdle restarts the idle timer. Its error is the reason why the call has
-// ended.
+// silence is the error after the idle time.
+func (f *Forward) silence() error {
+	return &model.Error{Kind: model.Silent, Message: "nothing arrived for " + f.config.Timeouts.Idle.String()}
+}
+
+// deadline returns until when the agent must have read or written, from now.
+func (c *call) deadline() time.Time {
+	if t := time.Now().Add(c.f.config.Timeouts.Idle); t.Before(c.end) {
+		return t
+	}
+	return c.end
+}
+
+// restartIdle restarts the idle time of both sides. Its error is the reason why
+// the call has ended.
 func (c *call) restartIdle() error {
-	c.timers[0].Reset(c.idle)
+	c.idle.Reset(c.f.config.Timeouts.Idle)
+	_ = c.rc.SetWriteDeadline(c.deadline())
 	return context.Cause(c.ctx)
 }
 
@@ -193,17 +148,19 @@ func (c *call) body() ([]byte, error) {
 	if c.r.ContentLength > most {
 		return nil, errBody
 	}
-	c.setReading(true)
+	_ = c.rc.SetReadDeadline(c.deadline())
 	body, err := io.ReadAll(io.LimitReader(c.r.Body, most+1))
-	c.setReading(false)
 	switch {
-	case err != nil && c.ctx.Err() != nil:
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.cancel(c.f.silence())
 		return nil, context.Cause(c.ctx)
 	case err != nil:
 		return nil, malformed("its body is incomplete")
 	case int64(len(body)) > most:
 		return nil, errBody
 	}
+	// Later the server would conclude from it that the agent has left.
+	_ = c.rc.SetReadDeadline(time.Time{})
 	return body, nil
 }
 

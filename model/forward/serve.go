@@ -18,11 +18,9 @@ const (
 	drainTime = 5 * time.Second
 )
 
-// start starts the server for the connections of ServeConn.
-func (f *Forward) start() {
-	f.queue = newQueue(8 * f.config.MaxConcurrent)
-	f.server = &http.Server{
-		Handler:           f,
+func (f *Forward) newServer() *http.Server {
+	return &http.Server{
+		Handler:           http.HandlerFunc(f.serve),
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       restTime,
 		MaxHeaderBytes:    maxHeader,
@@ -31,75 +29,47 @@ func (f *Forward) start() {
 		ErrorLog:                     log.New(io.Discard, "", 0),
 		BaseContext:                  func(net.Listener) context.Context { return f.ctx },
 	}
-	// Serve returns only after Close, and always with an error.
-	go func() { _ = f.server.Serve(f.queue) }()
 }
 
-// queue is a listener that accepts the connections passed to serve.
-type queue struct {
-	conns  chan net.Conn
-	slots  chan struct{}
-	once   sync.Once
-	closed chan struct{}
-}
-
-func newQueue(places int) *queue {
-	return &queue{conns: make(chan net.Conn), slots: make(chan struct{}, places), closed: make(chan struct{})}
-}
-
-// serve queues a connection and waits until it is closed. If all slots are
-// taken, it closes the connection.
-func (q *queue) serve(c net.Conn) {
+// ServeConn serves one connection, and returns when either side has closed it.
+// A wall calls it for each connection from the inside. If too many connections
+// are open, it closes this one.
+func (f *Forward) ServeConn(c net.Conn) {
 	select {
-	case q.slots <- struct{}{}:
-		defer func() { <-q.slots }()
+	case f.conns <- struct{}{}:
+		defer func() { <-f.conns }()
 	default:
 		c.Close()
 		return
 	}
-	h := &queuedConn{Conn: c, ended: make(chan struct{})}
-	select {
-	case q.conns <- h:
-	case <-q.closed:
-		c.Close()
-		return
-	}
-	select {
-	case <-h.ended:
-	case <-q.closed:
-		// A connection that the server does not know yet is not closed by it.
-		c.Close()
-		<-h.ended
-	}
+	// Serve always returns an error, here when the connection is closed.
+	_ = f.server.Serve(&listener{Conn: c, closed: make(chan struct{})})
 }
 
-// Accept implements net.Listener.
-func (q *queue) Accept() (net.Conn, error) {
-	select {
-	case c := <-q.conns:
-		return c, nil
-	case <-q.closed:
+// listener is a connection that accepts itself, once.
+type listener struct {
+	net.Conn
+	accepted bool
+	once     sync.Once
+	closed   chan struct{}
+}
+
+// Accept implements net.Listener. Its second call waits for the connection's
+// end.
+func (l *listener) Accept() (net.Conn, error) {
+	if l.accepted {
+		<-l.closed
 		return nil, net.ErrClosed
 	}
+	l.accepted = true
+	return l, nil
 }
 
-// Close implements net.Listener.
-func (q *queue) Close() error {
-	q.once.Do(func() { close(q.closed) })
-	return nil
+// Close implements net.Conn and net.Listener.
+func (l *listener) Close() error {
+	defer l.once.Do(func() { close(l.closed) })
+	return l.Conn.Close()
 }
 
 // Addr implements net.Listener.
-func (q *queue) Addr() net.Addr { return &net.UnixAddr{Name: "forward", Net: "unix"} }
-
-// queuedConn is a connection that signals when it is closed.
-type queuedConn struct {
-	net.Conn
-	once  sync.Once
-	ended chan struct{}
-}
-
-func (h *queuedConn) Close() error {
-	defer h.once.Do(func() { close(h.ended) })
-	return h.Conn.Close()
-}
+func (l *listener) Addr() net.Addr { return l.LocalAddr() }

@@ -15,7 +15,7 @@ type meter struct {
 	events bool   // the response is an event stream
 	line   []byte // the line so far, or without events the response so far
 	data   []byte // the event's data so far
-	broken bool   // an event was too long
+	off    bool   // nothing is generated, or an event was too long
 }
 
 // maxEvent limits an event, or a response without events, in bytes.
@@ -23,8 +23,8 @@ const maxEvent = 64 << 20
 
 // feed adds the next bytes.
 func (m *meter) feed(p []byte) {
-	if m.broken || len(m.line)+len(m.data)+len(p) > maxEvent {
-		m.broken = true
+	if m.off || len(m.line)+len(m.data)+len(p) > maxEvent {
+		m.off = true
 		return
 	}
 	if !m.events {
@@ -58,7 +58,7 @@ func (m *meter) addLine(line []byte) {
 // the content type of a stream may be a list of elements, or still a stream.
 func (m *meter) end() {
 	switch body := bytes.TrimSpace(m.line); {
-	case m.broken:
+	case m.off:
 	case m.events:
 		m.addLine(bytes.TrimSuffix(m.line, []byte("\r")))
 		m.addLine(nil)
@@ -80,7 +80,7 @@ func (m *meter) end() {
 // result returns the usage if the response is complete and reports it, which a
 // stream may do before its end; otherwise nil.
 func (m *meter) result(atEnd bool) *model.Usage {
-	if m.broken || !atEnd && !m.known.Final {
+	if m.off || !atEnd && !m.known.Final {
 		return nil
 	}
 	return m.known.Usage
