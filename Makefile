@@ -7,11 +7,12 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GORELEASER  ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 FUZZTIME    ?= 3000x
 NIGHT       ?= 30m
+ROUNDS      ?= 7
 PREFIX      ?= /usr/local
 DESTDIR     ?=
 
 # The modules in directories below this one. ./... does not include them.
-NESTED := examples/fixlint model/gemini/genaitest docs/picture
+NESTED := examples/fixlint model/gemini/genaitest docs/picture docs/performance
 
 # TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. test-all clears both, lets unit run
 # all packages, and fuzzes longer.
@@ -33,7 +34,7 @@ RACE = $(shell command -v cc >/dev/null 2>&1 && echo -race)
 # Prints the packages of unit: those that race does not test completely, or all if there is no race detector.
 UNIT = $(if $(RACE),./.ci/plain,echo ./...)
 
-.PHONY: help build share docs install uninstall demo picture test test-all night bench release-check changelog needs format vet cross static tidy unit race fuzz clean
+.PHONY: help build share docs install uninstall demo picture test test-all night bench bench-go release-check changelog needs format vet cross static tidy unit race fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 16
@@ -133,8 +134,12 @@ fuzz:
 	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | \
 		$(PLAIN) xargs -n1 -P2 sh -c './.ci/fuzz "$$0" $(FUZZTIME) || exit 255'
 
-bench: ## run the benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+# A machine that is not quiet needs more ROUNDS.
+bench: build ## measure hone beside a bare client, and write the table of docs/performance.md
+	CGO_ENABLED=0 $(GO) -C docs/performance run -trimpath . -hone '$(CURDIR)/bin/hone' -write ../performance.md -rounds $(ROUNDS)
+
+bench-go: ## run the Go benchmarks of all packages
+	$(PLAIN) $(GO) test -run '^$$' -bench . -benchmem ./...
 
 # It publishes nothing. It builds every archive and package twice, and compares them.
 release-check: ## build a release as goreleaser would publish it, without publishing it

@@ -1,0 +1,3 @@
+module performance
+
+go 1.26.0

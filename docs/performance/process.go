@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// check is the check of every job. It does not name a program of the project, which hone would refuse to run.
+const check = "sh ./check.sh"
+
+// figures is what one measurement has found. 0 is unknown.
+type figures struct {
+	wall, first, cpu time.Duration // first: until the first request arrived
+	sent             float64       // bytes
+	rss, pss         float64       // bytes, of the tree of processes
+}
+
+// per returns what each of n more of something costs, where less has been measured without them.
+func (f figures) per(n int, less figures) figures {
+	each := time.Duration(n)
+	return figures{wall: (f.wall - less.wall) / each, cpu: (f.cpu - less.cpu) / each, sent: (f.sent - less.sent) / float64(n)}
+}
+
+// program is what a row of the table runs.
+type program struct {
+	argv  []string // where %s is, the address of the server, with /v1
+	state string   // directory for what the program keeps between runs
+}
+
+// job is a program's use of a project.
+type job struct {
+	program
+	dir     string // the project
+	session *session
+	sample  bool // measure the memory, which takes time
+}
+
+// run runs the job once. It fails unless the program exits with status 0, and has asked for all replies.
+func (b *bench) run(j job) (figures, error) {
+	var f figures
+	argv := append([]string(nil), j.argv...)
+	if j.session != nil {
+		url := b.url + b.server.add(j.session) + "/v1"
+		for i, arg := range argv {
+			argv[i] = strings.ReplaceAll(arg, "%s", url)
+		}
+	}
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Dir, c.Env = j.dir, environment(j.state)
+	out, err := os.CreateTemp(b.dir, "output")
+	if err = errors.Join(err, os.MkdirAll(filepath.Join(j.state, "home"), 0o755)); err != nil {
+		return f, err
+	}
+	defer os.Remove(out.Name())
+	defer out.Close()
+	c.Stdout, c.Stderr = out, out
+	start := time.Now()
+	if err := c.Start(); err != nil {
+		return f, err
+	}
+	memory := func() (float64, float64) { return 0, 0 }
+	if j.sample {
+		memory = sample(c.Process.Pid)
+	}
+	err = c.Wait()
+	f.wall = time.Since(start)
+	f.rss, f.pss = memory()
+	f.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	if err != nil {
+		text, _ := os.ReadFile(out.Name())
+		return f, fmt.Errorf("%v: %s", err, firstLine(text))
+	}
+	return f, j.session.figures(&f, start)
+}
+
+// figures adds what the server has seen.
+func (s *session) figures(f *figures, start time.Time) error {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.served != len(s.replies) {
+		return fmt.Errorf("the program sent %d requests, not %d", s.served, len(s.replies))
+	}
+	f.first, f.sent = s.first.Sub(start), float64(s.sent)
+	return nil
+}
+
+// environment has no key but one, and none of the user's settings.
+func environment(state string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "OPENAI_API_KEY=bench", "GIT_CONFIG_NOSYSTEM=1",
+		"HOME=" + filepath.Join(state, "home"), "XDG_STATE_HOME=" + filepath.Join(state, "state"), "XDG_CACHE_HOME=" + filepath.Join(state, "cache")}
+}
+
+func firstLine(text []byte) string {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+	return strings.TrimPrefix(string(line), "hone: ")
+}
+
+// project makes a repository with these files in an empty directory, and returns it.
+func (b *bench) project(files map[string]string) (string, error) {
+	dir, err := os.MkdirTemp(b.dir, "project")
+	if err != nil {
+		return "", err
+	}
+	for name, text := range files {
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o755)); err != nil {
+			return "", err
+		}
+	}
+	return dir, commit(dir)
+}
+
+// commit commits all files of a new repository. Where there is no git, the project is none.
+func commit(dir string) error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return nil
+	}
+	for _, args := range []string{"init -q -b main --template=", "add -A", "-c user.name=b -c user.email=b@b -c gc.auto=0 commit -q -m b"} {
+		c := exec.Command("git", strings.Fields(args)...)
+		c.Dir, c.Env = dir, environment(dir)
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %v: %s", args, err, firstLine(out))
+		}
+	}
+	return nil
+}
+
+// small returns the files of the four-turn job.
+func small() map[string]string {
+	return map[string]string{"a.txt": "one\n", "check.sh": "grep -q two a.txt\n"}
+}
+
+// reconciled returns the files of a reconcile job.
+func reconciled() map[string]string {
+	return map[string]string{
+		"specs/s.md":        "src/a says two.\n",
+		"src/a":             "one\n",
+		".config/bork.json": `{"correctness-checker": "check.sh"}`,
+		"check.sh":          "#!/bin/sh\ngrep -q two src/a || exit 1\necho '{\"per_file_findings\": [], \"overall_findings\": []}'\n",
+	}
+}
+
+// large returns the files of the four-turn job and n others.
+func large(n int) map[string]string {
+	files := small()
+	for i := range n {
+		files[fmt.Sprintf("pkg%d/file%d.go", i/100, i)] = fmt.Sprintf("package pkg%d\n\n// F%d returns a number.\nfunc F%d() int { return %d }\n", i/100, i, i, i)
+	}
+	return files
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// reply is one reply of the model: a tool call, or a text that ends the job.
+type reply struct {
+	tool string
+	args any
+	text string
+}
+
+// session is what the server plays for one process, and what it has seen of it.
+type session struct {
+	replies []reply
+	think   time.Duration // before each reply
+
+	mu     sync.Mutex
+	served int
+	sent   int       // bytes in the bodies of the requests
+	first  time.Time // when the first request arrived
+}
+
+// server plays the model for many processes at once, each below its own path.
+type server struct {
+	mu       sync.Mutex
+	sessions map[string]*session
+}
+
+// add returns the path of a new session.
+func (s *server) add(new *session) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := fmt.Sprintf("/%d", len(s.sessions))
+	s.sessions[id] = new
+	return id
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	arrived := time.Now()
+	id, ok := strings.CutSuffix(r.URL.Path, "/v1/chat/completions")
+	s.mu.Lock()
+	playing := s.sessions[id]
+	s.mu.Unlock()
+	if !ok || playing == nil {
+		http.NotFound(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	next, ok := playing.next(arrived, len(body))
+	if !ok {
+		http.Error(w, "the job has ended", http.StatusBadRequest)
+		return
+	}
+	time.Sleep(playing.think)
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = io.WriteString(w, next.stream(fmt.Sprint("call_", playing.served)))
+}
+
+// next counts a request, and returns its reply.
+func (s *session) next(arrived time.Time, size int) (reply, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.served == 0 {
+		s.first = arrived
+	}
+	s.sent += size
+	s.served++
+	if s.served > len(s.replies) {
+		return reply{}, false
+	}
+	return s.replies[s.served-1], true
+}
+
+// object is a JSON object.
+type object map[string]any
+
+// stream returns the reply as a server sends it in OpenAI's chat protocol. The id is that of its tool call.
+func (r reply) stream(id string) string {
+	delta, why := object{"role": "assistant", "content": r.text}, "stop"
+	if r.tool != "" {
+		args, _ := json.Marshal(r.args)
+		call := object{"index": 0, "id": id, "type": "function", "function": object{"name": r.tool, "arguments": string(args)}}
+		delta, why = object{"role": "assistant", "tool_calls": []object{call}}, "tool_calls"
+	}
+	usage := object{"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+	return event(object{"choices": []object{{"index": 0, "delta": delta, "finish_reason": nil}}}) +
+		event(object{"choices": []object{{"index": 0, "delta": object{}, "finish_reason": why}}}) +
+		event(object{"choices": []object{}, "usage": usage}) +
+		"data: [DONE]\n\n"
+}
+
+func event(o object) string {
+	o["id"], o["object"], o["created"], o["model"] = "reply", "chat.completion.chunk", 1, "bench"
+	data, _ := json.Marshal(o)
+	return "data: " + string(data) + "\n\n"
+}
+
+// fixing returns the replies of the four-turn job. The model runs command as its check.
+func fixing(command string) []reply {
+	return []reply{
+		{tool: "read", args: object{"path": "a.txt"}},
+		{tool: "edit", args: object{"path": "a.txt", "edits": []object{{"oldText": "one", "newText": "two"}}}},
+		{tool: "bash", args: object{"command": command}},
+		{text: "Done."},
+	}
+}
+
+// longer returns the replies of the same job with n more turns before it, each with one call of a tool.
+func longer(n int, tool string, args object) []reply {
+	return append(slices.Repeat([]reply{{tool: tool, args: args}}, n), fixing(check)...)
+}
