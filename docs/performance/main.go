@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 )
 
@@ -35,7 +36,7 @@ func main() {
 	rounds := flag.Int("rounds", 7, "number of rounds")
 	small := flag.Bool("quick", false, "one round with small sizes, to see whether everything works")
 	flag.Parse()
-	s := sizes{rounds: *rounds, turns: 20, once: []int{8, 64}, files: []int{1000, 10000, 50000}}
+	s := sizes{rounds: *rounds, turns: 20, once: []int{8, 64}, files: []int{1000, 10000, 50000}, agents: true}
 	if *small {
 		s = quick()
 	}
@@ -61,6 +62,13 @@ func measure(hone string, s sizes, progress io.Writer) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(b.dir)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	go func() {
+		<-interrupted
+		_ = os.RemoveAll(b.dir)
+		os.Exit(1)
+	}()
 	web := httptest.NewServer(b.server)
 	defer web.Close()
 	b.url = web.URL

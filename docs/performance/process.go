@@ -29,8 +29,9 @@ func (f figures) per(n int, less figures) figures {
 
 // program is what a row of the table runs.
 type program struct {
-	argv  []string // where %s is, the address of the server, with /v1
+	argv  []string // with %s for the address of the server
 	state string   // directory for what the program keeps between runs
+	env   []string // more variables, also with %s
 }
 
 // job is a program's use of a project.
@@ -44,15 +45,16 @@ type job struct {
 // run runs the job once. It fails unless the program exits with status 0, and has asked for all replies.
 func (b *bench) run(j job) (figures, error) {
 	var f figures
-	argv := append([]string(nil), j.argv...)
+	url := ""
 	if j.session != nil {
-		url := b.url + b.server.add(j.session) + "/v1"
-		for i, arg := range argv {
-			argv[i] = strings.ReplaceAll(arg, "%s", url)
-		}
+		url = b.url + "/" + b.server.add(j.session)
 	}
-	c := exec.Command(argv[0], argv[1:]...)
+	c := exec.Command(j.argv[0])
+	c.Args = strings.Split(strings.ReplaceAll(strings.Join(j.argv, "\x00"), "%s", url), "\x00")
 	c.Dir, c.Env = j.dir, environment(j.state)
+	for _, variable := range j.env {
+		c.Env = append(c.Env, strings.ReplaceAll(variable, "%s", url))
+	}
 	out, err := os.CreateTemp(b.dir, "output")
 	if err = errors.Join(err, os.MkdirAll(filepath.Join(j.state, "home"), 0o755)); err != nil {
 		return f, err
@@ -74,7 +76,7 @@ func (b *bench) run(j job) (figures, error) {
 	f.cpu = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	if err != nil {
 		text, _ := os.ReadFile(out.Name())
-		return f, fmt.Errorf("%v: %s", err, firstLine(text))
+		return f, errors.New(strings.TrimSuffix(fmt.Sprintf("%v: %s", err, firstLine(text)), ": "))
 	}
 	return f, j.session.figures(&f, start)
 }
@@ -86,7 +88,7 @@ func (s *session) figures(f *figures, start time.Time) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.served != len(s.replies) {
+	if s.served < len(s.replies) || s.served > len(s.replies) && !s.more {
 		return fmt.Errorf("the program sent %d requests, not %d", s.served, len(s.replies))
 	}
 	f.first, f.sent = s.first.Sub(start), float64(s.sent)

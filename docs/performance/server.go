@@ -22,6 +22,7 @@ type reply struct {
 type session struct {
 	replies []reply
 	think   time.Duration // before each reply
+	more    bool          // the last reply is that of all other requests
 
 	mu     sync.Mutex
 	served int
@@ -39,18 +40,19 @@ type server struct {
 func (s *server) add(new *session) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := fmt.Sprintf("/%d", len(s.sessions))
+	id := fmt.Sprint(len(s.sessions))
 	s.sessions[id] = new
 	return id
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrived := time.Now()
-	id, ok := strings.CutSuffix(r.URL.Path, "/v1/chat/completions")
+	id, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	s.mu.Lock()
 	playing := s.sessions[id]
 	s.mu.Unlock()
-	if !ok || playing == nil {
+	protocol := protocolOf(path)
+	if playing == nil || protocol == nil {
 		http.NotFound(w, r)
 		return
 	}
@@ -58,18 +60,32 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	next, ok := playing.next(arrived, len(body))
+	n, next, ok := playing.next(arrived, len(body))
 	if !ok {
 		http.Error(w, "the job has ended", http.StatusBadRequest)
 		return
 	}
 	time.Sleep(playing.think)
 	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = io.WriteString(w, next.stream(fmt.Sprint("call_", playing.served)))
+	_, _ = io.WriteString(w, protocol(next, fmt.Sprint("call_", n)))
 }
 
-// next counts a request, and returns its reply.
-func (s *session) next(arrived time.Time, size int) (reply, bool) {
+// protocolOf returns how a reply is written that was asked for at this path; nil if there is none. The text is the id of
+// the reply's tool call.
+func protocolOf(path string) func(reply, string) string {
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"):
+		return reply.chat
+	case strings.HasSuffix(path, "/responses"):
+		return reply.responses
+	case strings.HasSuffix(path, ":streamGenerateContent"):
+		return reply.content
+	}
+	return nil
+}
+
+// next counts a request, and returns its number and its reply.
+func (s *session) next(arrived time.Time, size int) (int, reply, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.served == 0 {
@@ -77,17 +93,17 @@ func (s *session) next(arrived time.Time, size int) (reply, bool) {
 	}
 	s.sent += size
 	s.served++
-	if s.served > len(s.replies) {
-		return reply{}, false
+	if s.served > len(s.replies) && !s.more {
+		return s.served, reply{}, false
 	}
-	return s.replies[s.served-1], true
+	return s.served, s.replies[min(s.served, len(s.replies))-1], true
 }
 
 // object is a JSON object.
 type object map[string]any
 
-// stream returns the reply as a server sends it in OpenAI's chat protocol. The id is that of its tool call.
-func (r reply) stream(id string) string {
+// chat returns the reply in OpenAI's chat protocol.
+func (r reply) chat(id string) string {
 	delta, why := object{"role": "assistant", "content": r.text}, "stop"
 	if r.tool != "" {
 		args, _ := json.Marshal(r.args)
@@ -103,21 +119,26 @@ func (r reply) stream(id string) string {
 
 func event(o object) string {
 	o["id"], o["object"], o["created"], o["model"] = "reply", "chat.completion.chunk", 1, "bench"
-	data, _ := json.Marshal(o)
-	return "data: " + string(data) + "\n\n"
+	return data(o)
 }
 
-// fixing returns the replies of the four-turn job. The model runs command as its check.
-func fixing(command string) []reply {
+// data returns an event of a stream.
+func data(o object) string {
+	text, _ := json.Marshal(o)
+	return "data: " + string(text) + "\n\n"
+}
+
+// fixing returns the replies of the four-turn job.
+func fixing() []reply {
 	return []reply{
 		{tool: "read", args: object{"path": "a.txt"}},
 		{tool: "edit", args: object{"path": "a.txt", "edits": []object{{"oldText": "one", "newText": "two"}}}},
-		{tool: "bash", args: object{"command": command}},
+		{tool: "bash", args: object{"command": check}},
 		{text: "Done."},
 	}
 }
 
 // longer returns the replies of the same job with n more turns before it, each with one call of a tool.
 func longer(n int, tool string, args object) []reply {
-	return append(slices.Repeat([]reply{{tool: tool, args: args}}, n), fixing(check)...)
+	return append(slices.Repeat([]reply{{tool: tool, args: args}}, n), fixing()...)
 }
