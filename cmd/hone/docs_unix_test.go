@@ -271,7 +271,10 @@ func compiles(t *testing.T, name, text string) {
 	if err := put(dir, "main.go", []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", os.DevNull, filepath.Join(dir, "main.go")).CombinedOutput(); err != nil {
+	// The settings of make build, whose packages are compiled already.
+	build := exec.Command("go", "build", "-trimpath", "-o", os.DevNull, filepath.Join(dir, "main.go"))
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", name, err, out)
 	}
 }
