@@ -88,6 +88,9 @@ func (s Scene) Run(t *testing.T) {
 			s.compare(t, fmt.Sprintf("%s and again after %d", name, again), want, kill{point: point}, kill{point: again})
 		}
 		for applied := range edits + 1 {
+			if raceEnabled() && !all() && applied != 1 { // see scaledPoints
+				continue
+			}
 			if edits > 1 || edits > 0 && all() {
 				s.compare(t, fmt.Sprintf("%s with %d of %d files", name, applied, edits), want, kill{point: point, partial: true, applied: applied})
 			}

@@ -9,9 +9,13 @@ import (
 // the race detector, which takes five times as long and finds no more in a kill
 // than in a run. make unit tries all without it.
 func scaledPoints(points int) int {
-	info, ok := debug.ReadBuildInfo()
-	if ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if raceEnabled() {
 		return max(1, points/5)
 	}
 	return points
+}
+
+func raceEnabled() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
