@@ -205,6 +205,7 @@ func TestReachingBeyondTheRequest(t *testing.T) {
 		{0, `{"contents":[{"parts":[{"fileData":{"fileUri":"https://x"}}]}]}`, 400},
 		{0, `{"contents":[{"parts":[{"file_data":{"file_uri":"https://x"}}]}]}`, 400},
 		{0, `{"contents":[{"parts":[{"fileData":{"fileUri":"https://x","fileUri":""}}]}]}`, 400},
+		{0, `{"contents":[{"a":1e400,"parts":[{"functionCall":{"args":{"a":[1]}}},{"fileData":{"fileUri":"https://x"}}]}]}`, 400},
 		{0, `{"contents":[],"cachedContent":"cachedContents/1"}`, 400},
 		{2, `{"model":"m","messages":[],"tools":[{"name":"f","input_schema":{}},{"type":"custom","name":"g"},{"type":"bash_20250124","name":"bash"}]}`, 200},
 		{2, `{"model":"m","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{"source":{"url":"x"}}}]}]}`, 200},

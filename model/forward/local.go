@@ -3,6 +3,7 @@ package forward
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,30 +14,27 @@ import (
 func (f *Forward) checkLocal(o object) error {
 	l := localRulesOf(f.config.Wire)
 	for _, m := range o.members {
-		if l.remote[canon(m.name)] && !isEmpty(m.value) {
-			return reachesBeyond(m.name)
+		var err error
+		switch name := canon(m.name); {
+		case l.remote[name] && !isEmpty(m.value):
+			err = reachesBeyond(m.name)
+		case l.content[name]:
+			d := json.NewDecoder(bytes.NewReader(m.value))
+			d.UseNumber() // another number could be out of range
+			err = l.check(d, "", "")
 		}
-	}
-	tools, err := o.get("tools")
-	if err != nil {
-		return malformed(err.Error())
-	}
-	if !tools.null() {
-		if err := localTools(tools.value, l.tool); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	for _, name := range l.content {
-		for _, m := range o.members {
-			if canon(m.name) != canon(name) {
-				continue
-			}
-			if err := l.checkStrings(m.value); err != nil {
-				return err
-			}
-		}
+	tools, err := o.get("tools")
+	switch {
+	case err != nil:
+		return malformed(err.Error())
+	case tools.null():
+		return nil
 	}
-	return nil
+	return localTools(tools.value, l.tool)
 }
 
 // reachesBeyond returns the refusal of a member or a tool.
@@ -62,10 +60,10 @@ func isEmpty(v json.RawMessage) bool {
 type localRules struct {
 	remote  map[string]bool       // members that go beyond the request
 	tool    func(o object) string // returns what a tool needs beyond the request, or ""
-	content []string              // members whose strings are checked
+	content map[string]bool       // members whose strings are checked
 	skip    map[string]bool       // members of content that are only text, by a model or a tool
 	// part reports whether a string in content goes beyond the request. Names
-	// are in canonical form.
+	// are in canonical form, which is upper case without underscores.
 	part func(parent, name, value string) bool
 }
 
@@ -82,20 +80,20 @@ func localRulesOf(w Wire) localRules {
 	case Gemini:
 		return localRules{
 			remote: names("cachedContent", "generateContentRequest"), tool: geminiTool,
-			content: []string{"contents", "systemInstruction"}, skip: names("args", "response"),
-			part: geminiPart(),
+			content: names("contents", "systemInstruction"), skip: names("args", "response"),
+			part: geminiPart,
 		}
 	case Anthropic:
 		return localRules{
 			remote: names("mcp_servers", "container"), tool: anthropicTool,
-			content: []string{"messages", "system"}, skip: names("input"),
-			part: anthropicPart(),
+			content: names("messages", "system"), skip: names("input"),
+			part: anthropicPart,
 		}
 	}
 	return localRules{
 		remote: names("previous_response_id", "conversation", "prompt", "background", "web_search_options",
 			"models", "plugins"),
-		tool: openaiTool, content: []string{"messages", "input"}, part: openaiPart(),
+		tool: openaiTool, content: names("messages", "input"), part: openaiPart,
 	}
 }
 
@@ -143,27 +141,26 @@ func openaiTool(o object) string {
 	}
 }
 
-func geminiPart() func(_, name, value string) bool {
-	uri := canon("fileUri")
-	return func(_, name, value string) bool { return name == uri && value != "" }
+// The parts have addresses of what the provider would fetch or has stored.
+
+func geminiPart(_, name, value string) bool { return name == "FILEURI" && value != "" }
+
+func anthropicPart(parent, name, _ string) bool {
+	return parent == "SOURCE" && (name == "URL" || name == "FILEID")
 }
 
-func anthropicPart() func(parent, name, _ string) bool {
-	source, remote := canon("source"), names("url", "file_id")
-	return func(parent, name, _ string) bool { return parent == source && remote[name] }
-}
-
-func openaiPart() func(parent, name, value string) bool {
-	file, inner, address := canon("file_id"), canon("url"), names("image_url", "file_url", "video_url", "audio_url")
-	return func(parent, name, value string) bool {
-		switch {
-		case name == file:
-			return value != ""
-		case address[name], name == inner && address[parent]:
-			return value != "" && !strings.HasPrefix(value, "data:")
-		}
-		return false
+func openaiPart(parent, name, value string) bool {
+	switch name {
+	case "FILEID":
+		return value != ""
+	case "URL":
+		name = parent
 	}
+	switch name {
+	case "IMAGEURL", "FILEURL", "VIDEOURL", "AUDIOURL":
+		return value != "" && !strings.HasPrefix(value, "data:")
+	}
+	return false
 }
 
 func typeOf(o object) string {
@@ -193,50 +190,35 @@ func localTools(list json.RawMessage, reaches func(object) string) error {
 	return nil
 }
 
-// level is an open object or list.
-type level struct {
-	object bool
-	named  bool   // the next token is the value of name
-	name   string // canonical name of the current member, or of the list itself
-	parent string
-	skip   bool
-}
-
-// checkStrings checks every string in a value. It reads a stream of tokens, so
-// that it also sees duplicate members.
-func (l localRules) checkStrings(v json.RawMessage) error {
-	d := json.NewDecoder(bytes.NewReader(v))
-	d.UseNumber()
-	stack := []level{{}}
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return nil // the end, because the value is valid JSON
+// check checks every string in the next value of d, which is the value of the
+// member name in the value of parent. It reads tokens, so that it also sees
+// duplicate members.
+func (l localRules) check(d *json.Decoder, parent, name string) error {
+	t, err := d.Token()
+	if err != nil {
+		return malformed(err.Error())
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		for d.More() && err == nil {
+			if t == '[' {
+				err = l.check(d, parent, name)
+				continue
+			}
+			key, _ := d.Token()
+			if inner := canon(fmt.Sprint(key)); l.skip[inner] {
+				err = d.Decode(&json.RawMessage{})
+			} else {
+				err = l.check(d, name, inner)
+			}
 		}
-		top := &stack[len(stack)-1]
-		switch t := t.(type) {
-		case json.Delim:
-			if t == '}' || t == ']' {
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			inner := level{object: t == '{', parent: top.name, name: top.name, skip: top.skip || top.object && l.skip[top.name]}
-			if !inner.object {
-				inner.parent = top.parent
-			}
-			top.named = false
-			stack = append(stack, inner)
-		case string:
-			if top.object && !top.named {
-				top.name, top.named = canon(t), true
-				continue
-			}
-			top.named = false
-			if !top.skip && l.part(top.parent, top.name, t) {
-				return reachesBeyond(top.name)
-			}
-		default:
-			top.named = false
+		if err == nil {
+			_, err = d.Token()
+		}
+	case string:
+		if l.part(parent, name, t) {
+			return reachesBeyond(name)
 		}
 	}
+	return err
 }
