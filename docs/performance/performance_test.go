@@ -54,6 +54,14 @@ func TestTable(t *testing.T) {
 	}
 }
 
+func TestBusy(t *testing.T) {
+	for load, want := range map[string]bool{"0.02 9.00 9.00": false, "1000.00 0.00 0.00": true, "unknown": false} {
+		if busy(load) != want {
+			t.Errorf("%s: %v", load, !want)
+		}
+	}
+}
+
 // TestWrite: the table replaces the last one, and nothing else.
 func TestWrite(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -131,8 +132,19 @@ func beside(x, goal float64) string {
 // about returns what was measured, and where.
 func (b *bench) about(before string) string {
 	version, _ := exec.Command(b.hone, "version").Output()
-	return fmt.Sprintf("%s; %d cores%s; %s. Rounds: %d. Load before: %s; after: %s.\n",
+	text := fmt.Sprintf("%s; %d cores%s; %s. Rounds: %d. Load before: %s; after: %s.\n",
 		firstLine(version), runtime.NumCPU(), kernel(), time.Now().UTC().Format("2006-01-02 15:04 UTC"), b.rounds, before, load())
+	if busy(before) { // after it, the load is that of the measurements, too
+		text += "**The machine was busy**: rely on the bytes, not on the times.\n"
+	}
+	return text
+}
+
+// busy reports whether other processes needed a core for each two that there are.
+func busy(load string) bool {
+	last, _, _ := strings.Cut(load, " ")
+	n, err := strconv.ParseFloat(last, 64)
+	return err == nil && n > float64(runtime.NumCPU())/2
 }
 
 func kernel() string {
