@@ -103,14 +103,21 @@ func (b *bench) reconcile(wall string) func() (figures, error) {
 	}
 }
 
-// echo are the arguments of a command that does nothing else.
-var echo = object{"command": "echo hello"}
+// command measures one more turn that runs a command, and reading one that reads a file.
+func (b *bench) command(p program, think time.Duration) func() (figures, error) {
+	return b.turn(p, think, "bash", "command", "head note%d.txt")
+}
+
+func (b *bench) reading(p program) func() (figures, error) {
+	return b.turn(p, 0, "read", "path", "note%d.txt")
+}
 
 // turn measures one more turn: the difference between a long job and a short one, divided by the number of turns between
-// them. What the model thinks does not count.
-func (b *bench) turn(p program, think time.Duration, tool string, args object) func() (figures, error) {
+// them. What the model thinks does not count. Each turn has another call, because hone does not repeat one that changes
+// nothing.
+func (b *bench) turn(p program, think time.Duration, tool, argument, value string) func() (figures, error) {
 	played := func(n int) (figures, error) {
-		return b.play(job{program: p, session: &session{replies: longer(n, tool, args), think: think}}, small())
+		return b.play(job{program: p, session: &session{replies: longer(n, tool, argument, value), think: think}}, notes(1+b.turns))
 	}
 	return func() (figures, error) {
 		short, err := played(1)

@@ -45,7 +45,7 @@ func TestTable(t *testing.T) {
 		want string
 	}{
 		{floor, "floor|2.0 (1.0)|1.0|1.0|1.0|||"},
-		{slow, "slow|30 (30)|**15** (goal 4.0); + 28 (goal 30) ms|3.0|3.0 (goal 4.0)|**61** (goal 60)|39 (goal 40)|2.0 / 1.0 (goal 4.0)"},
+		{slow, "slow|30 (30)|**15** (goal 4.0); 28 (goal 30) ms more|3.0|3.0 (goal 4.0)|**61** (goal 60)|39 (goal 40)|2.0 / 1.0 (goal 4.0)"},
 		{&row{name: "none", err: os.ErrNotExist}, "none (not measured: file does not exist)|–||||||"},
 	} {
 		if got := strings.Join(tt.row.cells(floor, floor), "|"); got != tt.want {

@@ -91,6 +91,9 @@ func (s *session) figures(f *figures, start time.Time) error {
 	if s.served < len(s.replies) || s.served > len(s.replies) && !s.more {
 		return fmt.Errorf("the program sent %d requests, not %d", s.served, len(s.replies))
 	}
+	if s.lacks != "" {
+		return fmt.Errorf("no request has the result of a call: %s", s.lacks)
+	}
 	f.first, f.sent = s.first.Sub(start), float64(s.sent)
 	return nil
 }
@@ -139,6 +142,18 @@ func commit(dir string) error {
 // small returns the files of the four-turn job.
 func small() map[string]string {
 	return map[string]string{"a.txt": "one\n", "check.sh": "grep -q two a.txt\n"}
+}
+
+// note is the text of note number %d.
+const note = "This is the text of note %d."
+
+// notes returns the same files, and n with a note each.
+func notes(n int) map[string]string {
+	files := small()
+	for i := range n {
+		files[fmt.Sprintf("note%d.txt", i)] = fmt.Sprintf(note, i) + "\n"
+	}
+	return files
 }
 
 // reconciled returns the files of a reconcile job.

@@ -39,7 +39,7 @@ type sizes struct {
 }
 
 func (b *bench) groups() []group {
-	all := []group{b.starting(), b.fixing(), b.reconciling(), b.commands(), b.thinking(), b.reading(), b.events()}
+	all := []group{b.starting(), b.fixing(), b.reconciling(), b.commands(), b.thinking(), b.reads(), b.events()}
 	for i, n := range b.once {
 		all = append(all, b.parallel(n, i == 0))
 	}
@@ -82,28 +82,28 @@ func (b *bench) reconciling() group {
 // commands has a row for each wall. The goal of hidden is in ms more than none.
 func (b *bench) commands() group {
 	return group{"one more turn with a command", []*row{
-		{name: "bare client", measure: b.turn(b.client(), 0, "bash", echo)},
-		{name: "hone, none", measure: b.turn(b.fix("none"), 0, "bash", echo)},
-		{name: "hone, hidden", measure: b.turn(b.fix("hidden"), 0, "bash", echo), goal: goal{plus: 15}, base: 1, optional: true},
-		{name: "hone, landlock", measure: b.turn(b.fix("landlock"), 0, "bash", echo), optional: true},
-		{name: "hone, bwrap", measure: b.turn(b.fix("bwrap"), 0, "bash", echo), optional: true},
-		{name: "hone, firejail", measure: b.turn(b.fix("firejail"), 0, "bash", echo), optional: true},
+		{name: "bare client", measure: b.command(b.client(), 0)},
+		{name: "hone, none", measure: b.command(b.fix("none"), 0)},
+		{name: "hone, hidden", measure: b.command(b.fix("hidden"), 0), goal: goal{plus: 15}, base: 1, optional: true},
+		{name: "hone, landlock", measure: b.command(b.fix("landlock"), 0), optional: true},
+		{name: "hone, bwrap", measure: b.command(b.fix("bwrap"), 0), optional: true},
+		{name: "hone, firejail", measure: b.command(b.fix("firejail"), 0), optional: true},
 	}}
 }
 
 func (b *bench) thinking() group {
 	const think = 50 * time.Millisecond
 	return group{"the same, after the model thought for 50 ms", []*row{
-		{name: "bare client", measure: b.turn(b.client(), think, "bash", echo)},
-		{name: "hone, none", measure: b.turn(b.fix("none"), think, "bash", echo)},
-		{name: "hone, hidden", measure: b.turn(b.fix("hidden"), think, "bash", echo), goal: goal{plus: 6}, base: 1, optional: true},
+		{name: "bare client", measure: b.command(b.client(), think)},
+		{name: "hone, none", measure: b.command(b.fix("none"), think)},
+		{name: "hone, hidden", measure: b.command(b.fix("hidden"), think), goal: goal{plus: 6}, base: 1, optional: true},
 	}}
 }
 
-func (b *bench) reading() group {
+func (b *bench) reads() group {
 	return group{"one more turn that reads a file", []*row{
-		{name: "bare client", measure: b.turn(b.client(), 0, "read", object{"path": "a.txt"})},
-		{name: "hone, no walls", measure: b.turn(b.fix("none"), 0, "read", object{"path": "a.txt"})},
+		{name: "bare client", measure: b.reading(b.client())},
+		{name: "hone, no walls", measure: b.reading(b.fix("none"))},
 	}}
 }
 

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,9 +13,10 @@ import (
 
 // reply is one reply of the model: a tool call, or a text that ends the job.
 type reply struct {
-	tool string
-	args any
-	text string
+	tool   string
+	args   any
+	text   string
+	result string // what the next request must contain, because the call was made
 }
 
 // session is what the server plays for one process, and what it has seen of it.
@@ -28,6 +29,7 @@ type session struct {
 	served int
 	sent   int       // bytes in the bodies of the requests
 	first  time.Time // when the first request arrived
+	lacks  string    // a result that was not in the request after its call
 }
 
 // server plays the model for many processes at once, each below its own path.
@@ -60,7 +62,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	n, next, ok := playing.next(arrived, len(body))
+	n, next, ok := playing.next(arrived, body)
 	if !ok {
 		http.Error(w, "the job has ended", http.StatusBadRequest)
 		return
@@ -85,13 +87,16 @@ func protocolOf(path string) func(reply, string) string {
 }
 
 // next counts a request, and returns its number and its reply.
-func (s *session) next(arrived time.Time, size int) (int, reply, bool) {
+func (s *session) next(arrived time.Time, body []byte) (int, reply, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.served == 0 {
 		s.first = arrived
 	}
-	s.sent += size
+	if n := s.served; n > 0 && n <= len(s.replies) && !bytes.Contains(body, []byte(s.replies[n-1].result)) {
+		s.lacks = s.replies[n-1].result
+	}
+	s.sent += len(body)
 	s.served++
 	if s.served > len(s.replies) && !s.more {
 		return s.served, reply{}, false
@@ -138,7 +143,12 @@ func fixing() []reply {
 	}
 }
 
-// longer returns the replies of the same job with n more turns before it, each with one call of a tool.
-func longer(n int, tool string, args object) []reply {
-	return append(slices.Repeat([]reply{{tool: tool, args: args}}, n), fixing()...)
+// longer returns the replies of the same job with n more turns before it, each with another call of a tool that reads one
+// of [notes]. The argument has a %d.
+func longer(n int, tool, argument, value string) []reply {
+	var all []reply
+	for i := range n {
+		all = append(all, reply{tool: tool, args: object{argument: fmt.Sprintf(value, i)}, result: fmt.Sprintf(note, i)})
+	}
+	return append(all, fixing()...)
 }
