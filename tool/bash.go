@@ -18,8 +18,8 @@ var bashDescription string
 const bashSchema = `{
   "type": "object",
   "properties": {
-    "command": {"type": "string", "description": "the command line"},
-    "timeout": {"type": "integer", "minimum": 1, "description": "time limit in seconds"}
+    "command": {"type": "string"},
+    "timeout": {"type": "integer", "minimum": 1}
   },
   "required": ["command"],
   "additionalProperties": false
@@ -99,12 +99,12 @@ type bashArgs struct {
 }
 
 func (b bash) description() string {
-	text := strings.TrimSpace(bashDescription) + fmt.Sprintf("\n- A command line is killed after `timeout` seconds (default %d, maximum %d).", int(b.Timeout.Seconds()), int(b.MaxTimeout.Seconds()))
+	text := strings.TrimSpace(bashDescription) + fmt.Sprintf("\n- A line is killed after timeout seconds (default %d, maximum %d).", int(b.Timeout.Seconds()), int(b.MaxTimeout.Seconds()))
 	if b.Lines.Programs == nil {
 		return text
 	}
-	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". You can combine them with pipes, `&&`, `||`, `;`, `if`, `for` and `while`." +
-		" Substitutions such as `$(…)`, background jobs and functions are not allowed."
+	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". Combine them with pipes, `&&`, `||`, `;`, `if`, `for` and `while`," +
+		" but without substitutions such as `$(…)`, background jobs and functions. Paths must be relative and stay in the working directory."
 	text += b.always()
 	if b.Lines.ReadOnly {
 		text += " The only allowed redirects are to /dev/null and 2>&1."

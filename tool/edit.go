@@ -18,7 +18,7 @@ var editText string
 const editSchema = `{
 	"type": "object",
 	"properties": {
-		"path": {"type": "string", "minLength": 1, "description": "file, relative to the working directory"},
+		"path": {"type": "string", "minLength": 1},
 		"edits": {
 			"type": "array",
 			"minItems": 1,
@@ -26,8 +26,8 @@ const editSchema = `{
 			"items": {
 				"type": "object",
 				"properties": {
-					"oldText": {"type": "string", "minLength": 1, "description": "text that occurs exactly once in the file"},
-					"newText": {"type": "string", "description": "replacement for oldText; may be empty"}
+					"oldText": {"type": "string", "minLength": 1},
+					"newText": {"type": "string"}
 				},
 				"required": ["oldText", "newText"],
 				"additionalProperties": false

@@ -22,10 +22,10 @@ var globText string
 const globSchema = `{
 	"type": "object",
 	"properties": {
-		"pattern": {"type": "string", "minLength": 1, "description": "for example **/*.go"},
-		"root": {"type": "string", "description": "directory to search; results are relative to it"},
+		"pattern": {"type": "string", "minLength": 1},
+		"root": {"type": "string", "description": "directory to search"},
 		"include_dirs": {"type": "integer", "minimum": 0, "maximum": 1, "description": "1 also lists directories"},
-		"limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "maximum number of results; default 2000"}
+		"limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "default 2000"}
 	},
 	"required": ["pattern"],
 	"additionalProperties": false

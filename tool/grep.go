@@ -24,13 +24,13 @@ var grepText string
 const grepSchema = `{
 	"type": "object",
 	"properties": {
-		"pattern": {"type": "string", "minLength": 1, "description": "regular expression (RE2), matched line by line"},
-		"path": {"type": "string", "description": "file or directory to search, or output:N"},
-		"glob": {"type": "string", "description": "search only matching files, for example *.go or src/**/*.ts"},
+		"pattern": {"type": "string", "minLength": 1},
+		"path": {"type": "string", "description": "directory, file, or output:N"},
+		"glob": {"type": "string", "description": "search only these files: *.go, src/**/*.ts"},
 		"ignore_case": {"type": "boolean"},
-		"context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "number of lines to show before and after each match"},
-		"files_only": {"type": "boolean", "description": "list the matching files instead of the lines"},
-		"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "maximum number of matching lines or files; default 100"}
+		"context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "lines before and after each match"},
+		"files_only": {"type": "boolean", "description": "list files instead of lines"},
+		"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "default 100"}
 	},
 	"required": ["pattern"],
 	"additionalProperties": false

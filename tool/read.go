@@ -19,11 +19,11 @@ var readText string
 const readSchema = `{
 	"type": "object",
 	"properties": {
-		"path": {"type": "string", "minLength": 1, "description": "file, relative to the working directory, or output:N"},
-		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line to show, starting at 1"},
-		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "maximum number of lines; default and upper limit 2000"},
-		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "show only the line at offset, starting at this byte"},
-		"with_line_numbers": {"type": "integer", "minimum": 0, "maximum": 1, "description": "0 omits line numbers; default 1"}
+		"path": {"type": "string", "minLength": 1},
+		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line to show"},
+		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines, at most 2000"},
+		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "show only the line at offset, from this byte"},
+		"with_line_numbers": {"type": "integer", "minimum": 0, "maximum": 1, "description": "0 omits line numbers"}
 	},
 	"required": ["path"],
 	"additionalProperties": false

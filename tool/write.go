@@ -17,8 +17,8 @@ var writeText string
 const writeSchema = `{
 	"type": "object",
 	"properties": {
-		"path": {"type": "string", "minLength": 1, "description": "file, relative to the working directory"},
-		"content": {"type": "string", "description": "the complete contents of the file"}
+		"path": {"type": "string", "minLength": 1},
+		"content": {"type": "string"}
 	},
 	"required": ["path", "content"],
 	"additionalProperties": false
