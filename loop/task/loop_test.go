@@ -316,8 +316,8 @@ func TestReviewerSystem(t *testing.T) {
 	if !ok || !strings.HasPrefix(task.System, rules) {
 		t.Errorf("the rules differ: %s", rules)
 	}
-	holds(t, "the reviewer's system text", own, "`write` writes your review, and no other file.", "You cannot run tests or checks", "# How to end")
-	for _, foreign := range []string{"`edit`", "closest test", "`rm`"} {
+	holds(t, "the reviewer's system text", own, "You cannot run tests or checks", "# How to end")
+	for _, foreign := range []string{"comprehensive edit", "closest test", "`rm`"} {
 		if strings.Contains(own, foreign) || !strings.Contains(task.System, foreign) {
 			t.Errorf("%s in the reviewer's text, or not in the executor's", foreign)
 		}
