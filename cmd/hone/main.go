@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -110,6 +111,9 @@ func notify(signals chan<- os.Signal, list ...os.Signal) {
 func (a *app) run(ctx context.Context, args []string) int {
 	a.concealKeys()
 	root := a.command()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a twentieth of a start
+		a.completeWords(root)
+	}
 	args = rewrittenArgs(args)
 	if err := ambiguousProve(args); err != nil {
 		return a.fail(root, err)
@@ -186,7 +190,6 @@ Start with: hone demo`,
 	rejectUnknownTopics(root)
 	requireShell(root)
 	rejectUnknownCommands(root)
-	a.completeWords(root)
 	a.completeInBash(root)
 	return root
 }
