@@ -24,7 +24,12 @@ TIMEOUT   := 30m
 # go test would still look at every file that each test has opened.
 FRESH := -count=1
 
-# The same settings as for unit, cross and build, so that the packages are compiled only once.
+# No debugger reads what race and cross compile, and nothing runs what cross compiles. The SDKs take most of the time to
+# compile; without inlining, a third less.
+LEAN   = $(if $(RACE),-gcflags=all=-dwarf=false $(foreach sdk,anthropics openai,'-gcflags=github.com/$(sdk)/...=-dwarf=false -l'))
+CROSS := '-gcflags=all=-dwarf=false -l' '-ldflags=-s -w'
+
+# The same settings as for unit and build, so that the packages are compiled only once.
 PLAIN := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 
 # The race detector needs a C compiler; without one the tests run without the detector. This is not known before
@@ -111,8 +116,8 @@ tidy:
 	@set -ex; for module in $(NESTED); do $(GO) -C $$module mod tidy -diff; done
 
 cross:
-	GOOS=darwin GOARCH=arm64 $(PLAIN) $(GO) build ./...
-	GOOS=windows GOARCH=amd64 $(PLAIN) $(GO) build ./...
+	GOOS=darwin GOARCH=arm64 $(PLAIN) $(GO) build $(CROSS) ./...
+	GOOS=windows GOARCH=amd64 $(PLAIN) $(GO) build $(CROSS) ./...
 
 # Every test that race leaves out, with the rest of its package, without the race detector: with it, the tests that try
 # to escape from walls would exceed their memory limits. -p 4 may exceed the number of cores, because the packages often
@@ -126,8 +131,8 @@ unit:
 # other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at. With
 # -trimpath, clones in different directories share the build cache.
 race:
-	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test $(FRESH) -trimpath -vet=off $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
-	@set -ex; for module in $(NESTED); do $(GO) -C $$module test -trimpath $(RACE) $(SHORT) ./...; done
+	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test $(FRESH) -trimpath -vet=off $(LEAN) $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
+	@set -ex; for module in $(NESTED); do $(GO) -C $$module test -trimpath $(LEAN) $(RACE) $(SHORT) ./...; done
 
 # Every fuzz target, briefly; two packages at a time.
 fuzz:
