@@ -35,7 +35,7 @@ func (r *row) cells(floor, base *row) []string {
 	}
 	times := beside(ratio(r, floor, wall), r.goal.times)
 	if r.goal.plus > 0 {
-		times += "; " + beside(median(r.got, wall)-median(base.got, wall), r.goal.plus) + " ms more"
+		times = strings.TrimPrefix(times+"; "+beside(median(r.got, wall)-median(base.got, wall), r.goal.plus)+" ms more", "; ")
 	}
 	return []string{r.name, spread(r.got, wall), times, number(median(r.got, first)), beside(ratio(r, floor, first), r.goal.first),
 		beside(median(r.got, cpu), r.goal.cpu), beside(median(r.got, sent), r.goal.sent),
