@@ -23,8 +23,8 @@ const globSchema = `{
 	"type": "object",
 	"properties": {
 		"pattern": {"type": "string", "minLength": 1},
-		"root": {"type": "string", "description": "directory to search"},
-		"include_dirs": {"type": "integer", "minimum": 0, "maximum": 1, "description": "1 also lists directories"},
+		"root": {"type": "string"},
+		"include_dirs": {"type": "integer", "minimum": 0, "maximum": 1},
 		"limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "default 2000"}
 	},
 	"required": ["pattern"],

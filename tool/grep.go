@@ -28,8 +28,8 @@ const grepSchema = `{
 		"path": {"type": "string", "description": "directory, file, or output:N"},
 		"glob": {"type": "string", "description": "search only these files: *.go, src/**/*.ts"},
 		"ignore_case": {"type": "boolean"},
-		"context": {"type": "integer", "minimum": 0, "maximum": 20, "description": "lines before and after each match"},
-		"files_only": {"type": "boolean", "description": "list files instead of lines"},
+		"context": {"type": "integer", "minimum": 0, "maximum": 20},
+		"files_only": {"type": "boolean"},
 		"limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "default 100"}
 	},
 	"required": ["pattern"],

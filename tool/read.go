@@ -23,7 +23,7 @@ const readSchema = `{
 		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line to show"},
 		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines, at most 2000"},
 		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "show only the line at offset, from this byte"},
-		"with_line_numbers": {"type": "integer", "minimum": 0, "maximum": 1, "description": "0 omits line numbers"}
+		"with_line_numbers": {"type": "integer", "minimum": 0, "maximum": 1}
 	},
 	"required": ["path"],
 	"additionalProperties": false
