@@ -230,7 +230,7 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 }
 
 // checksOfTools tells a model how to run checks with its tools.
-const checksOfTools = ", using programs that `bash` allows. Run it in a call of its own, not in a pipe or before `;` or `||`, which hide its exit status"
+const checksOfTools = ", in a call of its own: a pipe, `;` and `||` hide its exit status"
 
 // orientation returns the protocol's first point.
 func (s standing) orientation() string {
