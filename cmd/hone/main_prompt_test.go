@@ -51,6 +51,15 @@ func contentText(ts *testscript.TestScript, raw json.RawMessage) string {
 	return text
 }
 
+// atMost fails if a file has more bytes than the first argument says.
+func atMost(ts *testscript.TestScript, neg bool, args []string) {
+	limit, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if size := len(ts.ReadFile(args[1])); size > limit == !neg {
+		ts.Fatalf("%s has %d bytes; the limit is %d", args[1], size, limit)
+	}
+}
+
 func begins(ts *testscript.TestScript, neg bool, args []string) {
 	if ok := strings.HasPrefix(ts.ReadFile(args[1]), ts.ReadFile(args[0])); ok == neg {
 		ts.Fatalf("%s begins with %s: %v", args[1], args[0], ok)

@@ -161,6 +161,7 @@ func scriptParams(t *testing.T) testscript.Params {
 			"header":      header,
 			"sent":        sent,
 			"begins":      begins,
+			"atmost":      atMost,
 			"await":       await,
 			"schema":      schema,
 			"nowhere":     nowhere,
