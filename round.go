@@ -56,6 +56,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	s := r.Past().State()
 	r.startRound(s.Round)
+	r.fresh = false
 	if err := r.Past().Err(); err != nil {
 		return s, err
 	}
@@ -90,6 +91,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	}
 	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], check.Bound(outsideFindings(o))...)
 	findings, err := round(ctx, r, prior)
+	r.fresh = false
 	short, err := r.unpaidStop(ctx, findings, err)
 	if err != nil {
 		return s, err

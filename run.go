@@ -78,6 +78,7 @@ type Run struct {
 	stored    workspace.Stored           // the manifest that was stored last
 	guard     map[string]workspace.Entry // protected files as the run found them; nil until they are needed
 	stale     bool                       // something may have changed the tree since last
+	fresh     bool                       // last was taken just now: only records were written since
 	resumed   bool                       // this process has called resume
 	replaying world                      // nil unless the run is replayed
 }

@@ -124,14 +124,19 @@ func (l live) inspect(ctx context.Context, name string, judge func(context.Conte
 			return c, err
 		}
 		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
+		l.r.fresh = false
 		c.Manifest, c.Tree, err = l.manifest(ctx)
 		return c, err
 	}))
 }
 
+// manifest reads the tree, unless it was read just now.
 func (l live) manifest(ctx context.Context) (object, tree string, err error) {
-	if err := l.r.snapshot(ctx); err != nil {
-		return "", "", err
+	if !l.r.fresh {
+		if err := l.r.snapshot(ctx); err != nil {
+			return "", "", err
+		}
+		l.r.fresh = true
 	}
 	object, err = l.r.storeManifest()
 	return object, l.r.last.Digest(), err
