@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -98,15 +99,15 @@ func TestManyCommands(t *testing.T) {
 
 // An unreadable manifest is an error that says so, and nothing is undone.
 func TestUndoWithoutManifest(t *testing.T) {
-	for name, damage := range map[string]func(path string){
-		"missing": func(path string) { must(0, os.Remove(path)) },
-		"damaged": func(path string) { must(0, os.WriteFile(path, []byte("hone manifest 1\n"), 0o600)) },
+	for name, damage := range map[string]func(home *journal.Home, object string){
+		"missing": crashtest.RemoveObject,
+		"damaged": crashtest.DamageObject,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := crashtest.LargeWorkspace(t, 40)
 			process{round: crashtest.RunCommands(dir, 5)}.end(t, dir)
 			home := must(journal.FindHome(dir))
-			damage(home.ObjectPath(crashtest.Manifests(events(t, dir))[4].Manifest))
+			damage(home, crashtest.Manifests(events(t, dir))[4].Manifest)
 			home.Close()
 			want := crashtest.Tree(t, dir)
 			_, _, err := undo(t, dir, 0, false)
@@ -120,18 +121,16 @@ func TestUndoWithoutManifest(t *testing.T) {
 	}
 }
 
-// A manifest whose object no longer exists is not used as a base.
-func TestManifestIsKeptAgain(t *testing.T) {
+// A run ends if somebody removes what it has stored: nothing is named that is lost.
+func TestObjectsAreRemoved(t *testing.T) {
 	dir := crashtest.LargeWorkspace(t, 40)
-	process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	end, err := process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		findings, err := crashtest.RunCommands(dir, 3)(ctx, r, prior)
-		all := crashtest.Manifests(r.Journal.Events())
-		must(0, os.Remove(r.Journal.Home().ObjectPath(all[len(all)-1].Manifest)))
+		must(0, os.RemoveAll(filepath.Join(dir, journal.HomeName, "packs")))
 		return findings, err
-	}}.end(t, dir)
-	all := crashtest.Manifests(events(t, dir))
-	if o := all[len(all)-1]; manifestOf(t, dir, o.Manifest) == nil {
-		t.Error("it cannot be read back")
+	}}.live(t, dir)
+	if err != nil || end.Kind != hone.KindFailed || !strings.Contains(end.Why, "packs") {
+		t.Errorf("the run ended with %v: %v", end, err)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestLastManifest(t *testing.T) {
 		}
 	}
 	all := crashtest.Manifests(crashtest.Must(home.Read(here)))
-	crashtest.Must(0, os.WriteFile(home.ObjectPath(all[len(all)-1].Manifest), []byte("x"), 0o600))
+	crashtest.DamageObject(home, all[len(all)-1].Manifest)
 	if got := history.LastManifest(home, here); got != nil {
 		t.Errorf("of a damaged manifest: got %v", got)
 	}

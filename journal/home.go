@@ -66,7 +66,7 @@ func findHome(workspace, path string, create bool) (*Home, error) {
 	}
 	defer top.Close()
 	if create {
-		if err := dir.Make(top, name); err != nil {
+		if err := (&dir.Dir{Root: top}).MakeDurable(name); err != nil {
 			return nil, err
 		}
 	}
@@ -92,20 +92,25 @@ func findHome(workspace, path string, create bool) (*Home, error) {
 	return h, nil
 }
 
-// setUp creates the contents of a new home.
+// setUp creates the contents of a new home. The file comes last, so that the names of the
+// directories are durable if it exists.
 func (h *Home) setUp() error {
-	f, err := h.in.Root.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-	case err != nil:
+	err := errors.Join(dir.Make(h.in.Root, runsDir), h.Store.Create())
+	if _, missing := h.in.Root.Lstat(".gitignore"); err != nil || missing == nil {
 		return err
-	default:
-		_, err := f.WriteString("*\n")
-		if err := errors.Join(err, f.Close()); err != nil {
-			return err
-		}
 	}
-	return errors.Join(dir.Make(h.in.Root, runsDir), h.Store.Create())
+	if err := h.in.Sync("."); err != nil {
+		return err
+	}
+	f, err := h.in.Root.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // another process created it
+	}
+	if err == nil {
+		_, err = f.WriteString("*\n")
+		err = errors.Join(err, f.Close())
+	}
+	return err
 }
 
 // Dir returns the path of the home itself.
@@ -114,8 +119,8 @@ func (h *Home) Dir() string { return h.in.Path }
 // Workspace returns the path of the workspace.
 func (h *Home) Workspace() string { return h.workspace }
 
-// Close releases the directory.
-func (h *Home) Close() error { return h.in.Root.Close() }
+// Close releases the directory, and ends the log of objects.
+func (h *Home) Close() error { return errors.Join(h.Store.Close(), h.in.Root.Close()) }
 
 // runTime is the layout of the time at the start of a run id.
 const runTime = "20060102-150405"

@@ -6,7 +6,9 @@
 // read. [Journal.Append] adds an [Event]. Each event has a sequence number and
 // the SHA-256 of the line before it. Store data that is too large for a line as
 // an object with [Home.Put] or [Home.NewPack] before appending the event that
-// names it.
+// names it. Append makes all objects durable before it writes the event, so that no
+// event names what a power failure can take away. The event itself is durable if its
+// [Entry.Sync] is set, or once a later one with it is appended.
 //
 // A step appends two events with the same [Identity]: its begin before it does
 // anything, and its record afterwards. [Journal.Lookup] returns both, so that a
@@ -309,6 +311,9 @@ func (j *Journal) Append(n Entry) (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
+	if err := j.home.Store.Sync(); err != nil {
+		return Event{}, err
+	}
 	if err := j.write(e.line, n.Sync); err != nil {
 		return Event{}, err
 	}
@@ -359,7 +364,7 @@ func (j *Journal) write(line []byte, sync bool) error {
 	}
 	_, err := j.file.Write(append(line, '\n'))
 	if err == nil && sync {
-		err = j.file.Sync()
+		err = j.home.in.SyncFile(runFile(j.run), j.file)
 	}
 	if err == nil {
 		j.size += int64(len(line)) + 1

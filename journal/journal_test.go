@@ -185,7 +185,11 @@ func TestObjects(t *testing.T) {
 	if b, err := h.Get(name); err != nil || string(b) != "contents" {
 		t.Errorf("get: %q, %v", b, err)
 	}
-	if err := os.WriteFile(h.ObjectPath(name), []byte("Contents"), 0o600); err != nil {
+	path, err := h.PlainFile(name)
+	if err == nil {
+		err = os.WriteFile(path, []byte("Contents"), 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Get(name); err == nil || !strings.Contains(err.Error(), "changed") {

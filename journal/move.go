@@ -43,6 +43,9 @@ type move struct {
 func (m *move) do() error {
 	m.journal.mu.Lock()
 	defer m.journal.mu.Unlock()
+	if err := errors.Join(m.home.Store.Sync(), m.home.Store.Close()); err != nil {
+		return err
+	}
 	m.step()
 	if hasLinks(m.home.in.Root) {
 		return m.copy()

@@ -212,3 +212,26 @@ func openJournal(home *journal.Home, isNew bool) *journal.Journal {
 	}
 	return Must(home.Open(runs[len(runs)-1]))
 }
+
+// RemoveObject removes an object from a home that no process writes.
+func RemoveObject(home *journal.Home, object string) {
+	rest := [][]byte{}
+	for name := range Must(home.Sizes()) {
+		if name != object {
+			rest = append(rest, Must(home.Get(name)))
+		}
+	}
+	for _, sub := range []string{"objects", "packs"} {
+		Must(0, os.RemoveAll(filepath.Join(home.Dir(), sub)))
+	}
+	again := Must(journal.OpenHome(home.Workspace()))
+	defer again.Close()
+	for _, b := range rest {
+		Must(again.Put(b))
+	}
+}
+
+// DamageObject changes an object.
+func DamageObject(home *journal.Home, object string) {
+	Must(0, os.WriteFile(Must(home.PlainFile(object)), []byte("hone manifest 1\n"), 0o600))
+}

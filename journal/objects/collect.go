@@ -16,12 +16,14 @@ func (s *Store) Sizes() (map[string]int64, error) {
 	if err := s.refreshPacks(true); err != nil {
 		return nil, fmt.Errorf("list the objects: %w", err)
 	}
-	if errs := s.packs.damageErrors(); len(errs) > 0 {
+	if errs := s.packs.damageErrors(false); len(errs) > 0 {
 		return nil, errs[0]
 	}
 	sizes := map[string]int64{}
-	for _, p := range s.packs.places {
-		sizes[p.digest.String()] += p.stored
+	for _, places := range s.packs.byFile() {
+		for _, p := range places {
+			sizes[p.digest.String()] += p.stored
+		}
 	}
 	err := s.eachLoose(func(_ string, d digest, size int64) error {
 		if d != (digest{}) {
@@ -40,6 +42,9 @@ func (s *Store) Sizes() (map[string]int64, error) {
 // caller holds the workspace's lock, and no other call uses the store meanwhile. A
 // process that is killed at any point leaves every object that is needed.
 func (s *Store) Retain(ctx context.Context, needed func(name string) bool) error {
+	if err := errors.Join(s.Sync(), s.Close()); err != nil {
+		return err
+	}
 	c := collection{store: s, needed: func(d digest) bool { return needed(d.String()) }}
 	if err := c.deleteLoose(ctx); err != nil {
 		return err
@@ -89,10 +94,7 @@ func (c collection) deletePacked(ctx context.Context) error {
 	if err := c.store.removeStalePacks(); err != nil {
 		return err
 	}
-	byPack := map[string][]place{}
-	for _, p := range c.store.packs.places {
-		byPack[p.pack] = append(byPack[p.pack], p)
-	}
+	byPack := c.store.packs.byFile()
 	// Packs that are deleted without being written again make room for the others.
 	names := slices.Collect(maps.Keys(byPack))
 	slices.SortFunc(names, func(a, b string) int { return int(c.neededShare(byPack[a]) - c.neededShare(byPack[b])) })
@@ -142,10 +144,14 @@ func (c collection) shrink(name string, places []place) error {
 			return err
 		}
 	}
-	if err := pack.Close(); err != nil {
+	if err := errors.Join(pack.Close(), c.store.Sync()); err != nil {
 		return err
 	}
-	return errors.Join(c.store.in.Root.Remove(packsDir+"/"+name), c.store.in.Sync(packsDir))
+	if err := errors.Join(c.store.in.Root.Remove(packsDir+"/"+name), c.store.in.Sync(packsDir)); err != nil {
+		return err
+	}
+	c.store.packs.deleted(name)
+	return nil
 }
 
 // copyPlace adds a packed object to another pack.

@@ -9,11 +9,8 @@ import (
 )
 
 const (
-	// minCompressed is how many bytes an object in a pack must have to be compressed.
+	// minCompressed is how many bytes an object must have to be compressed.
 	minCompressed = 256
-	// blockSize is the unit in which file systems give space to files: a smaller file
-	// of its own takes no less.
-	blockSize = 4 << 10
 	// window is how far back the compression looks, and so the memory that reading
 	// takes.
 	window = 1 << 20

@@ -16,13 +16,9 @@ const (
 	// packBuffer is how many bytes are kept in memory before they are written, and how
 	// many bytes of an object are read before it is appended.
 	packBuffer = 1 << 20
-	// maxLoose is how many objects, if they fit into the buffer, get a file of
-	// their own. BenchmarkStore shows that one object is stored no slower this
-	// way, but two are.
-	maxLoose = 1
 )
 
-// Pack stores many objects with a single fsync. [Store.NewPack] creates it;
+// Pack stores many objects together. A small one is appended to the log. [Store.NewPack] creates it;
 // [Pack.Close] or [Pack.Discard] ends it. It is not for use by several
 // goroutines at once.
 type Pack struct {
@@ -75,11 +71,7 @@ func (s *Store) looseDirs() (map[string]bool, error) {
 }
 
 func (s *Store) removeStalePacks() error {
-	err := s.in.Root.Mkdir(packsDir, 0o700)
-	switch {
-	case err == nil:
-		return s.in.Sync(".")
-	case !errors.Is(err, fs.ErrExist):
+	if err := s.in.MakeDurable(packsDir); err != nil {
 		return err
 	}
 	names, err := s.packNames(tempSuffix)
@@ -146,7 +138,7 @@ func (p *Pack) appendObject(r io.Reader) (o place, fresh bool, err error) {
 		if p.isStored(o) {
 			return o, false, nil
 		}
-		_, err = appender{p}.Write(p.smallest(start))
+		_, err = appender{p}.Write(p.store.smallest(start))
 	}
 	return o, true, err
 }
@@ -157,7 +149,7 @@ func (p *Pack) isStored(o place) bool {
 	if p.seen[o.digest] {
 		return true
 	}
-	if _, ok := p.store.packs.find(o.digest); ok {
+	if _, ok := p.store.rely(o.digest); ok {
 		return true
 	}
 	name := o.digest.String()
@@ -166,16 +158,6 @@ func (p *Pack) isStored(o place) bool {
 	}
 	info, err := p.store.in.Root.Lstat(objectFile(name))
 	return err == nil && info.Mode().IsRegular() && info.Size() == o.size || p.store.hasFile(name, compressedSuffix)
-}
-
-// smallest returns an object compressed, or as it is if that saves little.
-func (p *Pack) smallest(b []byte) []byte {
-	if len(b) >= minCompressed {
-		if z := p.store.codec.compress(b); z != nil {
-			return z
-		}
-	}
-	return b
 }
 
 // appendLong appends an object that is longer than a block, and returns the length of
@@ -253,8 +235,8 @@ func (p *Pack) create() (err error) {
 	return err
 }
 
-// Close makes all objects durable. [Store.Has] and [Store.OpenObject] find them
-// afterwards, not before. A pack without objects leaves no file. After an error
+// Close stores all objects, which are durable after the next [Store.Sync]. [Store.Has]
+// and [Store.OpenObject] find them afterwards, not before. A pack without objects leaves no file. After an error
 // no temporary file is left, and the objects may not be stored. A second Close,
 // or Close after Discard, returns an error that wraps [fs.ErrClosed].
 func (p *Pack) Close() error {
@@ -263,8 +245,8 @@ func (p *Pack) Close() error {
 	case p.ended:
 		err = fs.ErrClosed
 	case err != nil || len(p.places) == 0:
-	case p.file == nil && len(p.places) <= maxLoose && p.places[0].size < packBuffer:
-		err = p.storeLoose()
+	case p.file == nil && len(p.buf) <= p.store.small:
+		err = p.store.appendLog(p.places, p.buf)
 	default:
 		err = p.finish()
 	}
@@ -290,21 +272,6 @@ func (p *Pack) Discard() error {
 	return err
 }
 
-// storeLoose stores each object in a file of its own, because every later
-// process must read the index of a pack before it can find anything.
-func (p *Pack) storeLoose() error {
-	for _, o := range p.places {
-		suffix := ""
-		if o.stored < o.size {
-			suffix = compressedSuffix
-		}
-		if _, err := p.store.putFile(o.digest.String(), suffix, p.buf[o.offset:o.offset+o.stored]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // finish writes the index and the trailer and renames the file.
 func (p *Pack) finish() error {
 	if err := p.flush(); err != nil {
@@ -318,7 +285,7 @@ func (p *Pack) finish() error {
 		err = p.file.Truncate(p.written + int64(len(tail)))
 	}
 	if err == nil {
-		err = p.file.Sync()
+		err = p.store.in.SyncFile(packsDir+"/"+name, p.file)
 	}
 	if err = errors.Join(err, p.file.Close()); err != nil {
 		return err

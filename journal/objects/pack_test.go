@@ -236,26 +236,6 @@ func TestPackStoresOnce(t *testing.T) {
 	}
 }
 
-// TestSingleObjectIsLoose: for a single object a file of its own is as fast,
-// and needs no index.
-func TestSingleObjectIsLoose(t *testing.T) {
-	h := home(t)
-	p := newPack(t, h)
-	name := add(t, p, []byte("alone"))
-	add(t, p, []byte("alone"))
-	if h.Has(name) {
-		t.Error("the object is stored before the pack is closed")
-	}
-	closePack(t, p)
-	if names := packFiles(t, h); len(names) != 0 {
-		t.Errorf("files of packs: %q", names)
-	}
-	if b, err := os.ReadFile(h.ObjectPath(name)); err != nil || string(b) != "alone" {
-		t.Errorf("its file: %q, %v", b, err)
-	}
-	holds(t, h, []byte("alone"))
-}
-
 func TestPackGoesOnAfterAReader(t *testing.T) {
 	h := home(t)
 	p := newPack(t, h)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -139,7 +140,10 @@ func decodeIndex(index []byte, contents uint64) ([]place, error) {
 // packs holds what this process knows of the packs. The zero value knows none.
 type packs struct {
 	mu           sync.Mutex
-	places       []place          // sorted by digest
+	places       []place          // in packs, sorted by digest
+	logged       map[digest]place // in logs
+	logs         map[string]int64 // how much of each log is known, by file name
+	torn         map[string]error // what follows the intact objects of logs, by file name
 	loaded       map[string]bool  // by file name
 	damaged      map[string]error // why packs cannot be used, by file name
 	writing      map[string]bool  // temporary files that this process is writing
@@ -169,6 +173,9 @@ func (p *packs) setWriting(temp string, writing bool) {
 func (p *packs) find(d digest) (place, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if at, ok := p.logged[d]; ok {
+		return at, true
+	}
 	i, ok := slices.BinarySearchFunc(p.places, place{digest: d}, place.compare)
 	if !ok {
 		return place{}, false
@@ -209,21 +216,64 @@ func (p *packs) merge(more []place, names ...string) {
 	p.places = append(all, more...)
 }
 
+// addLogged adds objects of a log, of which so many bytes are known now.
+func (p *packs) addLogged(places []place, log string, known int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mergeLogged(places, log, known)
+}
+
+func (p *packs) mergeLogged(places []place, log string, known int64) {
+	if p.logs == nil {
+		p.logs, p.logged, p.torn = map[string]int64{}, map[digest]place{}, map[string]error{}
+	}
+	p.logs[log] = known
+	for _, at := range places {
+		p.logged[at.digest] = at
+	}
+}
+
+// byFile returns the known objects by the name of their pack or log.
+func (p *packs) byFile() map[string][]place {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	files := map[string][]place{}
+	for log := range p.logs {
+		files[log] = nil
+	}
+	for _, at := range p.places {
+		files[at.pack] = append(files[at.pack], at)
+	}
+	for _, at := range p.logged {
+		files[at.pack] = append(files[at.pack], at)
+	}
+	return files
+}
+
 // forget removes the objects of a pack, but keeps the pack from being loaded again.
 func (p *packs) forget(pack string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.places = slices.DeleteFunc(slices.Clone(p.places), func(at place) bool { return at.pack == pack })
+	maps.DeleteFunc(p.logged, func(_ digest, at place) bool { return at.pack == pack })
+	delete(p.torn, pack)
 }
 
-// damageErrors returns the errors of the packs that cannot be used, sorted by
-// name.
-func (p *packs) damageErrors() []error {
+// deleted notes that a pack or log no longer exists.
+func (p *packs) deleted(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var errs []error
-	for _, err := range p.damaged {
-		errs = append(errs, err)
+	delete(p.logs, name)
+}
+
+// damageErrors returns the errors of the packs that cannot be used and, if torn is set, of
+// the logs that have no intact end, sorted by name.
+func (p *packs) damageErrors(torn bool) []error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	errs := slices.Collect(maps.Values(p.damaged))
+	if torn {
+		errs = slices.AppendSeq(errs, maps.Values(p.torn))
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
@@ -250,7 +300,37 @@ func (s *Store) refreshPacks(force bool) error {
 		return err
 	}
 	s.readPacks(names)
-	return nil
+	logs, err := s.packNames(logSuffix)
+	for _, n := range logs {
+		if _, known := p.logs[n]; !known {
+			s.readOn(n)
+		}
+	}
+	return err
+}
+
+// refreshLogs reads what was appended to the known logs. Unlike the name of a new pack,
+// it leaves the directory as it was.
+func (s *Store) refreshLogs() {
+	s.packs.mu.Lock()
+	defer s.packs.mu.Unlock()
+	for _, n := range slices.Collect(maps.Keys(s.packs.logs)) {
+		s.readOn(n)
+	}
+}
+
+// readOn reads a log from where it is known. The caller holds the mutex.
+func (s *Store) readOn(log string) {
+	p := &s.packs
+	places, known, err := s.readLog(log, p.logs[log])
+	if err != nil {
+		err = fmt.Errorf("%s cannot be used: %w", s.in.At(packsDir+"/"+log), err)
+	}
+	p.mergeLogged(places, log, known)
+	delete(p.torn, log)
+	if err != nil {
+		p.torn[log] = err
+	}
 }
 
 // readPacks loads those of the packs that are not loaded yet.

@@ -1,6 +1,15 @@
-// Package objects stores contents under their digests. An object has a file of its own
-// ([Store.Put]) or shares a pack with others ([Store.NewPack]). What is stored is
-// durable, never changes, and is verified when it is read.
+// Package objects stores contents under their digests. [Store.Put] stores an object and
+// [Store.NewPack] many. What is stored never changes, and is verified when it is read.
+//
+// A small object is appended to the log of its process, which [Store.Sync] makes durable:
+// one call serves all objects that the next event names, so name none in a durable place
+// before it. A large object has a file of its own, and many large ones share a pack;
+// both are durable at once. A file or directory is synced before its name is, and a
+// directory only after a name in it has changed.
+//
+// After a power failure a log ends with its last intact object, which is at or after the
+// last one that was synced. What a killed process stored and did not sync can be read;
+// Sync makes it durable before another process names it.
 package objects
 
 import (
@@ -23,25 +32,50 @@ const objectsDir = "objects"
 type Store struct {
 	in    *dir.Dir
 	packs packs
+	log   writtenLog
 	codec codec
+	small int // maximum of bytes that are appended to the log at once
 }
 
 // In returns the store below a directory, which the caller may move.
-func In(d *dir.Dir) *Store { return &Store{in: d} }
+func In(d *dir.Dir) *Store { return &Store{in: d, small: maxLogged} }
 
-// Create creates the directory of objects, unless it exists.
-func (s *Store) Create() error { return dir.Make(s.in.Root, objectsDir) }
+// Create creates the directories of the store, unless they exist.
+func (s *Store) Create() error {
+	return errors.Join(dir.Make(s.in.Root, objectsDir), dir.Make(s.in.Root, packsDir))
+}
 
-// Put stores an object in a file of its own, even if a pack holds it already,
-// and returns its name: the SHA-256 of its bytes in hex. The object is durable
-// when Put returns. The file is compressed if that saves space.
+// Put stores an object and returns its name: the SHA-256 of its bytes in hex. The
+// object can be read when Put returns, and is durable after the next [Store.Sync]. It is
+// compressed if that saves space.
 func (s *Store) Put(b []byte) (string, error) {
-	if len(b) > blockSize {
+	o := place{digest: sha256.Sum256(b), size: int64(len(b))}
+	name := o.digest.String()
+	if p, ok := s.rely(o.digest); ok && p.isLogged() {
+		return name, nil
+	}
+	stored := s.smallest(b)
+	o.stored = int64(len(stored))
+	if len(stored) > s.small {
+		if len(stored) < len(b) {
+			return s.putFile(name, compressedSuffix, stored)
+		}
+		return s.putFile(name, "", b)
+	}
+	if err := s.appendLog([]place{o}, stored); err != nil {
+		return "", fmt.Errorf("store an object: %w", err)
+	}
+	return name, nil
+}
+
+// smallest returns an object compressed, or as it is if that saves little.
+func (s *Store) smallest(b []byte) []byte {
+	if len(b) >= minCompressed {
 		if z := s.codec.compress(b); z != nil {
-			return s.putFile(hash(b), compressedSuffix, z)
+			return z
 		}
 	}
-	return s.putFile(hash(b), "", b)
+	return b
 }
 
 // PlainFile returns the path of a file with the contents of an object, for the user. It
@@ -61,13 +95,7 @@ func (s *Store) putFile(name, suffix string, b []byte) (string, error) {
 	if info, err := s.in.Root.Lstat(file); err == nil && info.Size() == int64(len(b)) {
 		return name, nil
 	}
-	err := s.in.Root.Mkdir(parent, 0o700)
-	switch {
-	case err == nil:
-		err = s.in.Sync(objectsDir)
-	case errors.Is(err, fs.ErrExist):
-		err = nil
-	}
+	err := s.in.MakeDurable(parent)
 	if err == nil {
 		err = s.store(file, b)
 	}
@@ -88,7 +116,7 @@ func (s *Store) store(file string, b []byte) error {
 	}
 	_, err = f.Write(b)
 	if err == nil {
-		err = f.Sync()
+		err = s.in.SyncFile(file, f)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = s.in.Root.Rename(temp, file)
@@ -99,8 +127,8 @@ func (s *Store) store(file string, b []byte) error {
 	return err
 }
 
-// Has reports whether an object is stored. It may miss a pack that another
-// process has only just finished. A name that is not a digest is not stored.
+// Has reports whether an object is stored. It may miss one that another process
+// has only just stored. A name that is not a digest is not stored.
 // Has does not read the object; [Store.Get] and [Store.OpenObject] do, and detect
 // damage.
 func (s *Store) Has(name string) bool {
@@ -108,7 +136,7 @@ func (s *Store) Has(name string) bool {
 	if err != nil {
 		return false
 	}
-	if _, ok := s.packs.find(d); ok {
+	if _, ok := s.rely(d); ok {
 		return true
 	}
 	if s.hasFile(name, "") || s.hasFile(name, compressedSuffix) {
@@ -117,7 +145,7 @@ func (s *Store) Has(name string) bool {
 	if err := s.refreshPacks(false); err != nil {
 		return false
 	}
-	_, ok := s.packs.find(d)
+	_, ok := s.rely(d)
 	return ok
 }
 
@@ -189,8 +217,9 @@ func (s *Store) openPacked(d digest) (io.ReadCloser, error) {
 		if err := s.refreshPacks(true); err != nil {
 			return nil, fmt.Errorf("read an object: %w", err)
 		}
+		s.refreshLogs()
 		if p, ok = s.packs.find(d); !ok {
-			return nil, &MissingError{Name: d.String(), DamagedPacks: s.packs.damageErrors()}
+			return nil, &MissingError{Name: d.String(), DamagedPacks: s.packs.damageErrors(true)}
 		}
 	}
 	return s.openPlace(p)
@@ -277,16 +306,6 @@ func (e *MissingError) Error() string {
 }
 
 func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
-
-// ObjectPath returns the path of an object's own file; with the suffix .zst, it is
-// compressed. An object that is only in a pack has no such file. [Store.PlainFile] makes
-// one for the user.
-func (s *Store) ObjectPath(name string) string {
-	if !s.hasFile(name, "") && s.hasFile(name, compressedSuffix) {
-		return s.in.At(objectFile(name) + compressedSuffix)
-	}
-	return s.in.At(objectFile(name))
-}
 
 func objectFile(name string) string { return objectsDir + "/" + name[:2] + "/" + name[2:] }
 

@@ -27,6 +27,7 @@ func open(parent string) (*stored, error) {
 	}
 	s := &stored{in: &dir.Dir{Root: root, Path: path}}
 	s.Store = objects.In(s.in)
+	s.WithoutLog()
 	return s, s.Create()
 }
 

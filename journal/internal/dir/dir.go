@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 )
@@ -15,6 +16,9 @@ import (
 type Dir struct {
 	Root *os.Root
 	Path string
+	// Synced, unless nil, is called with the name of each file and directory in it that
+	// became durable. Tests use it.
+	Synced func(name string)
 }
 
 // At returns the path of a name in the directory.
@@ -51,6 +55,27 @@ func NotRegular(path string) error {
 	return fmt.Errorf("%s is not a regular file: move it away", path)
 }
 
+// MakeDurable is [Make] of a directory below this one, whose name is durable at the end.
+func (d *Dir) MakeDurable(name string) error {
+	err := d.Root.Mkdir(name, 0o700)
+	switch {
+	case err == nil:
+		return d.Sync(path.Dir(name))
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	}
+	return err
+}
+
+// SyncFile makes the contents of an open file durable.
+func (d *Dir) SyncFile(name string, f *os.File) error {
+	err := f.Sync()
+	if err == nil && d.Synced != nil {
+		d.Synced(name)
+	}
+	return err
+}
+
 // Sync makes the names in a directory durable. Windows has no such call; its file
 // systems journal names.
 func (d *Dir) Sync(name string) error {
@@ -61,5 +86,5 @@ func (d *Dir) Sync(name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(d.SyncFile(name, f), f.Close())
 }
