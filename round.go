@@ -243,7 +243,7 @@ func (r *Run) unpaidStop(ctx context.Context, findings []check.Finding, err erro
 
 // recordDecision records a decision.
 func (r *Run) recordDecision(s State) error {
-	_, err := r.append(journal.Entry{Type: history.TypeRound, Payload: s, Sync: true})
+	_, err := r.append(journal.Entry{Type: history.TypeRound, Payload: s})
 	return err
 }
 

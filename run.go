@@ -96,7 +96,7 @@ func (r *Run) Past() *history.Past {
 // Start records the run's settings. They must be the first event of its journal;
 // see OnStart.
 func (r *Run) Start(s Start) error {
-	_, err := r.write(journal.Entry{Type: history.TypeStart, Payload: s, Sync: true})
+	_, err := r.write(journal.Entry{Type: history.TypeStart, Payload: s})
 	return err
 }
 

@@ -85,8 +85,7 @@ type stepEntry struct {
 	name  string
 	input any
 	// open stores the objects that the begin names, and returns the begin's
-	// payload, which is durable before anything is done. Nil means that there
-	// is no payload.
+	// payload. Nil means that there is no payload.
 	open    func(context.Context) (any, error)
 	command bool // is not repeated automatically
 }
@@ -110,14 +109,25 @@ func (e stepEntry) recordType() journal.Type {
 	return e.event
 }
 
-// durable reports whether the record must be on disk before anything follows.
-// Without it the user or a provider would be asked again.
-func (e stepEntry) durable() bool {
+// beginDurable reports whether the begin must be on disk before the step is done,
+// because it has an effect or asks the user. That makes all earlier events durable too.
+// A request to a provider has a [history.Reserve] for that, and an edit by a tool an
+// apply.
+func (e stepEntry) beginDurable() bool {
 	switch e.event {
-	case history.TypeApply, history.TypeApproval, history.TypeAsk:
+	case history.TypeApply, history.TypeApproval, history.TypeCheck:
 		return true
 	}
-	return false
+	return e.command
+}
+
+// recordDurable reports whether the record must be on disk before anything follows.
+// Without it the user would be asked again, or an agent's session repeated. Any other
+// record is durable before the next effect, request or question, and at the end of the
+// run. Before that a power failure can take it: then an apply is rolled forward, and
+// a reply is paid for twice.
+func (e stepEntry) recordDurable() bool {
+	return e.event == history.TypeApproval || e.event == history.TypeAsk && e.command
 }
 
 // inLine reports whether the record is in the event's line whatever its size,
@@ -181,7 +191,7 @@ func finish[T any](r *Run, p stepPlace, v T) (T, error) {
 		return v, fmt.Errorf("record %s: %w", p.id, err)
 	}
 	id := p.id // a copy: a pointer into p would keep the input in memory
-	e, err := r.append(journal.Entry{Type: p.recordType(), Phase: journal.Record, Step: &id, Input: p.digest, Payload: payload, Sync: p.durable()})
+	e, err := r.append(journal.Entry{Type: p.recordType(), Phase: journal.Record, Step: &id, Input: p.digest, Payload: payload, Sync: p.recordDurable()})
 	if err != nil {
 		return v, err
 	}

@@ -79,7 +79,7 @@ func (l live) checkSpace() error {
 // recordBegin records that a step starts.
 func (l live) recordBegin(ctx context.Context, p *stepPlace) (err error) {
 	id := p.id
-	n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: &id, Input: p.digest, Sync: p.open != nil}
+	n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: &id, Input: p.digest, Sync: p.beginDurable()}
 	if p.open != nil {
 		if n.Payload, err = p.open(ctx); err != nil {
 			return err
