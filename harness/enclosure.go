@@ -44,6 +44,10 @@ type Enclosure struct {
 	environ   []string // the complete environment of commands; nil means one that fits the walls
 	vars      []string // KEY=VALUE, added to the environment
 	homePaths []string // files of the user's home, as ~/PATH, that the commands' home has too
+
+	// secrets are the secret files of an earlier search; nil if there was none. Only
+	// walls that hide nothing use them: what others hide must be found when they are built.
+	secrets *listing.SecretFiles
 }
 
 // Enclosed are built walls, with the environment of the commands behind them.
@@ -183,7 +187,9 @@ func (h Host) buildFirst(ctx context.Context, e *Enclosed, w Enclosure) error {
 
 // buildWalls builds walls of one kind.
 func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err error) {
-	if e.secrets, err = listing.FindSecrets(ctx, w.Root, w.Guard); err != nil {
+	if w.secrets != nil && sandbox.Wall(w.Settings.Wall) == sandbox.NoWall {
+		e.secrets = *w.secrets
+	} else if e.secrets, err = listing.FindSecrets(ctx, w.Root, w.Guard); err != nil {
 		return err
 	}
 	if err := checkState(w.Settings); err != nil {

@@ -92,7 +92,8 @@ func (h Host) WithKeys(k loop.Kind, tree *workspace.Tree) (Host, error) {
 // what the loop's settings allow, and also knows the logins in the addresses of the
 // loop's models; see [NewGuard].
 func (h Host) Guard(ctx context.Context, l loop.Loop, root string) (*secret.Guard, error) {
-	return withSecretsOf(ctx, root, h.keyGuard(l))
+	g, _, err := withSecretsOf(ctx, root, h.keyGuard(l))
+	return g, err
 }
 
 // keyGuard is Guard without the secrets of a workspace.

@@ -65,20 +65,24 @@ func secretsOfLogin(login string) []string {
 func NewGuard(ctx context.Context, getenv func(string) string, root string, send []string) (*secret.Guard, error) {
 	g := secret.NewGuard(send)
 	g.Known = KnownKeys(getenv)
-	return withSecretsOf(ctx, root, g)
+	g, _, err := withSecretsOf(ctx, root, g)
+	return g, err
 }
 
-// withSecretsOf returns a guard that also knows the secrets of a workspace.
-func withSecretsOf(ctx context.Context, root string, g *secret.Guard) (*secret.Guard, error) {
+// withSecretsOf returns a guard that also knows the secrets of a workspace, and the
+// files that contain them.
+func withSecretsOf(ctx context.Context, root string, g *secret.Guard) (*secret.Guard, listing.SecretFiles, error) {
+	save := recallClean(g, root)
 	files, err := listing.FindSecrets(ctx, root, g)
 	if err != nil {
-		return nil, err
+		return nil, files, err
 	}
+	save()
 	credentials, err := listing.Credentials(ctx, root)
 	if err != nil {
-		return nil, err
+		return nil, files, err
 	}
-	return g.WithSecrets(append(files.Values, credentials...)), nil
+	return g.WithSecrets(slices.Concat(files.Values, credentials)), files, nil
 }
 
 // withoutRecorded returns a guard without the secrets that a run has recorded in

@@ -15,6 +15,7 @@ import (
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/git"
+	"hone/internal/listing"
 	"hone/journal"
 	"hone/loop"
 	"hone/model"
@@ -49,6 +50,7 @@ type Session struct {
 	replayed bool
 	limits   hone.Limits
 	guard    *secret.Guard
+	secrets  *listing.SecretFiles // as the guard found them; nil if it did not search
 
 	models      map[*loop.Model]model.Model
 	run         *hone.Run
@@ -100,7 +102,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		h.Note(fmt.Sprintf("resuming or undoing this run will need hone trust: %v", s.Unbound()))
 	}
 	if err = s.Include(l.Shared().Trust.Include); err == nil {
-		s.guard, err = h.Guard(ctx, l, s.Dir)
+		err = s.findSecrets(ctx, h, l)
 	}
 	if err == nil {
 		s.journal, err = s.Home.Create(s.Home.NewRun())
@@ -168,7 +170,7 @@ func (s *Session) openModels(ctx context.Context, k loop.Kind) (err error) {
 	if s.replayed {
 		s.guard = s.host.keyGuard(s.loop) // what is replayed was redacted when it was recorded
 	} else {
-		if s.guard, err = s.host.Guard(ctx, s.loop, s.Dir); err != nil {
+		if err = s.findSecrets(ctx, s.host, s.loop); err != nil {
 			return err
 		}
 		s.guard = withoutRecorded(s.guard, s.journal)
@@ -222,6 +224,15 @@ func (s *Session) Unwalled() sandbox.Runner { return sandbox.None{Keeper: s.Keep
 
 // Replayed reports whether a recorded run is replayed.
 func (s *Session) Replayed() bool { return s.replayed }
+
+// findSecrets sets the guard that finds secrets, and the files that it found.
+func (s *Session) findSecrets(ctx context.Context, h Host, l loop.Loop) error {
+	g, files, err := withSecretsOf(ctx, s.Dir, h.keyGuard(l))
+	if err == nil {
+		s.guard, s.secrets = g, &files
+	}
+	return err
+}
 
 // ID returns the run's id.
 func (s *Session) ID() string { return s.journal.Run() }

@@ -50,7 +50,7 @@ func (s *Session) newWalls(p loop.WallPlan) *walls {
 	w.enclosure = Enclosure{Settings: settings, Root: p.Root, ID: s.journal.Run(), Guard: s.guard,
 		keepVars: p.Env, vars: p.Vars, protect: p.Protect, readOnly: p.ReadOnly, hides: p.Hides, proved: w.base != nil}
 	if p.Root == "" {
-		w.enclosure.Root = s.Dir
+		w.enclosure.Root, w.enclosure.secrets = s.Dir, s.secrets
 	}
 	set := &w.enclosure.Settings
 	if settings.Absent && !p.OwnHome {

@@ -21,7 +21,8 @@ import (
 // them. It does not look inside archives. It finds secrets between the control
 // sequences of a terminal, and known values also in base64 and hex.
 //
-// A guard of [NewGuard] remembers files without secrets ([Guard.MarkClean]).
+// A guard of [NewGuard] remembers files without secrets ([Guard.MarkClean]), and can
+// hand them on to the next process ([Guard.CleanList]).
 //
 // A nil Guard withholds and redacts nothing. The zero Guard has no exceptions.
 // Several goroutines may use a Guard at once, after its fields are set. Set them
@@ -35,13 +36,14 @@ type Guard struct {
 	// unless a send pattern matches it.
 	Secrets []string
 
-	send    treepath.Patterns
-	clean   *cleanFiles // nil remembers nothing
-	once    sync.Once
-	scanner *scanner
-	exact   *scanner // of Known and Secrets
-	starts  []string // all spellings of Known and Secrets, sorted
-	longest int      // of starts, in bytes
+	send     treepath.Patterns
+	patterns []string    // of send
+	clean    *cleanFiles // nil remembers nothing
+	once     sync.Once
+	scanner  *scanner
+	exact    *scanner // of Known and Secrets
+	starts   []string // all spellings of Known and Secrets, sorted
+	longest  int      // of starts, in bytes
 }
 
 // The reasons for withholding a file that contains a known value. If only
@@ -57,12 +59,12 @@ const (
 // send patterns (ruling G8), unless they contain a Known value. A malformed
 // pattern matches nothing.
 func NewGuard(send []string) *Guard {
-	return &Guard{send: treepath.CompileValid(send, false), clean: &cleanFiles{list: map[cleanDigest]struct{}{}}}
+	return &Guard{send: treepath.CompileValid(send, false), patterns: send, clean: &cleanFiles{list: map[cleanDigest]bool{}}}
 }
 
 // WithSecrets returns a guard with other Secrets, and otherwise the same.
 func (g *Guard) WithSecrets(values []string) *Guard {
-	return &Guard{Known: g.Known, Secrets: values, send: g.send, clean: g.clean}
+	return &Guard{Known: g.Known, Secrets: values, send: g.send, patterns: g.patterns, clean: g.clean}
 }
 
 // Sends reports whether one of the send patterns matches a path.

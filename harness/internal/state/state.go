@@ -70,14 +70,22 @@ func Find(parts ...string) (string, error) {
 
 // Write replaces a file in a directory that Make returned. If it fails, the old file
 // stays.
-func Write(file string, content []byte) error {
+func Write(file string, content []byte) error { return write(file, content, (*os.File).Sync) }
+
+// WriteCache is Write for contents that can be made again: after a crash of the
+// system they may be damaged, which the reader must notice.
+func WriteCache(file string, content []byte) error {
+	return write(file, content, func(*os.File) error { return nil })
+}
+
+func write(file string, content []byte, sync func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, sync(f), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), file)
