@@ -19,9 +19,7 @@ import (
 
 // walled is a command behind walls, as seen from outside.
 type walled struct {
-	tree     *process.Tree // the helper and all below it
-	cage     *kernel.Cage  // contains the tree; nil if there is none
-	control  control
+	*helper
 	streams  *process.Streams
 	doors    []net.Listener
 	requests requests // for sockets of its network
@@ -36,64 +34,28 @@ type walled struct {
 	once       sync.Once
 }
 
-// start starts the helper that builds the walls and runs a command. A command
-// without arguments only tries the walls; up may then be nil. The thread that calls it
-// must exist until the command has ended.
-func start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
+// start makes a helper build the walls and run a command. A command without arguments
+// only tries the walls; up may then be nil.
+func start(h *helper, s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
 	s.Argv, s.Dir, s.Env, s.Stdin = c.Argv, c.Dir, c.Env, c.Stdin != nil
-	l := &walled{namespaces: s.Traits.Namespaces, over: make(chan struct{})}
+	s.Caged = h.cage != nil
+	l := &walled{helper: h, namespaces: s.Traits.Namespaces, over: make(chan struct{})}
 	var files exec.Cmd
 	var err error
 	if l.streams, err = process.NewStreams(&files, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {
+		h.dismiss()
 		return nil, err
 	}
-	err = l.startHelper(s)
-	s.Caged = l.cage != nil
-	if err == nil && sendSpec(l.control, s, &files) != nil {
-		l.control.hangUp() // the helper has ended; see [walled.failure]
+	if sendSpec(h.control, s, &files) != nil {
+		h.control.hangUp() // it has ended; see [walled.failure]
 	}
-	l.streams.Started(err)
-	if err != nil {
-		l.streams.Finish(0)
-		return nil, err
-	}
+	l.streams.Started(nil)
 	dial := loopback.Dial
 	if s.ownNet() {
 		dial = l.dial
 	}
 	go l.listen(doors, sync.OnceFunc(func() { up(l.over, dial) }))
 	return l, nil
-}
-
-// startHelper starts the helper, in the namespaces of the command if it is the keeper of
-// the hidden wall. It waits there for the spec.
-func (l *walled) startHelper(s spec) error {
-	self, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	defer self.Close()
-	ours, theirs, err := newControl()
-	if err != nil {
-		return err
-	}
-	defer theirs.Close()
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
-	begin := process.StartDetached
-	k, _ := kindOf(s.Wall)
-	if k.build != nil {
-		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net)
-		begin = func(cmd *exec.Cmd) (*process.Tree, error) { return process.Start(cmd, nil) }
-	}
-	if l.tree, err = begin(cmd); err != nil {
-		ours.close()
-		return err
-	}
-	l.control = ours
-	if k.build == nil || !kernel.NumbersLimited() { // see [newRoot.limitProcesses]
-		l.cage = kernel.NewCage(s.Policy.Limits.MaxProcesses(), l.tree.PID())
-	}
-	return nil
 }
 
 // listen handles the helper's messages until the last one.

@@ -18,6 +18,7 @@
 //
 //	walls_linux.go    Build, Run and Start: the walls as their caller sees them
 //	command_linux.go  one command behind walls, seen from outside
+//	ahead_linux.go    the start of helpers, also before there is a command
 //	helper_linux.go   the helper outside, and what helpers have in common
 //	keeper_linux.go   the process that starts the command behind the walls
 //	kinds_linux.go    the table of walls

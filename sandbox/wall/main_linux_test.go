@@ -14,7 +14,7 @@ import (
 )
 
 // TestMain also plays a helper, a web server or client, and a hone that runs a
-// command behind walls and is killed.
+// command behind walls, or waits for one, and is killed.
 func TestMain(m *testing.M) {
 	if exe, _ := os.Executable(); filepath.Base(exe) == withoutHelper {
 		w, err := Build(context.Background(), sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL")), system())
@@ -29,6 +29,11 @@ func TestMain(m *testing.M) {
 	if script := os.Getenv("SANDBOX_TEST_RUN"); script != "" {
 		runtest.RunScript(must(Build(context.Background(), sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL")), system())), script)
 		os.Exit(0)
+	}
+	if os.Getenv("SANDBOX_TEST_IDLE") != "" {
+		w := must(Build(context.Background(), sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL")), system()))
+		fmt.Println(idle(w).tree.PID())
+		select {}
 	}
 	os.Exit(m.Run())
 }

@@ -87,7 +87,7 @@ func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 			_ = lock.Close()
 			return s, nil, err
 		}
-		return s, func() { s.removeWork(); _ = lock.Close() }, nil
+		return s, func() { s.removeWork(); unlockDir(lock) }, nil
 	}
 }
 
@@ -105,6 +105,13 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, &os.PathError{Op: "lock", Path: dir, Err: err}
 	}
 	return f, nil
+}
+
+// unlockDir unlocks a directory. Close alone would not: a process that starts at this
+// moment has the file too, until it runs its program.
+func unlockDir(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	_ = f.Close()
 }
 
 // layers returns the directories of all overlays.

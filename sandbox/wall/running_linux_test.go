@@ -395,8 +395,10 @@ func TestDialLeavesNothingInThisProcess(t *testing.T) {
 			h.end(t, 1)
 		}
 		once()
+		idle(w) // it has files and goroutines as well
 		goroutines, files := runtime.NumGoroutine(), runtest.OpenFiles(t)
 		once()
+		idle(w)
 		for range 200 {
 			if runtime.NumGoroutine() <= goroutines && runtest.OpenFiles(t) <= files {
 				return
@@ -423,7 +425,7 @@ func TestRequests(t *testing.T) {
 	defer ours.close()
 	defer file.Close()
 	files := runtest.OpenFiles(t)
-	l := &walled{control: ours}
+	l := &walled{helper: &helper{control: ours}}
 	theirs := control{int(file.Fd())}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +31,7 @@ type Walls struct {
 
 	filled   []string          // the paths that did not exist when the walls were built, and have placeholders
 	overlays []sandbox.Overlay // those of the policy that commands find
+	ahead    ahead
 }
 
 var _ sandbox.Runner = (*Walls)(nil)
@@ -134,6 +134,13 @@ func wrapper(k kind, s spec) ([]string, error) {
 	return k.args(program, s.Policy, s.Entries, []string{selfPath, helperName, "wrapped"})
 }
 
+// Close ends the helper that waits for a command, closes the doors and removes the
+// records of placeholders. No command may be running.
+func (w *Walls) Close() error {
+	w.ahead.close()
+	return w.outside.Close()
+}
+
 // Grade describes what the walls hold back.
 func (w *Walls) Grade() sandbox.Grade { return w.grade }
 
@@ -156,9 +163,8 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "there is no place for its overlays", Err: err}
 	}
 	defer unlock()
-	runtime.LockOSThread() // see start
-	defer runtime.UnlockOSThread()
-	l, err := start(s, sandbox.Command{Dir: "/"}, nil, nil)
+	defer w.ahead.after(w)
+	l, err := w.start(s, sandbox.Command{Dir: "/"}, nil, nil)
 	if err != nil {
 		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "it cannot be started", Err: err}
 	}
@@ -262,6 +268,18 @@ func (w *Walls) unprotected() []sandbox.Entry {
 	})
 }
 
+// start starts a command in the helper that waits for it, or in a new one.
+func (w *Walls) start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
+	h := w.ahead.take()
+	if h == nil {
+		var err error
+		if h, err = newHelper(s); err != nil {
+			return nil, err
+		}
+	}
+	return start(h, s, c, doors, up)
+}
+
 // supervise starts a command and waits until it has ended.
 func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {
 	s, err := w.current()
@@ -273,9 +291,8 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
 	}
 	defer unlock()
-	runtime.LockOSThread() // see start
-	defer runtime.UnlockOSThread()
-	l, err := start(s, c, w.serve, up)
+	defer w.ahead.after(w)
+	l, err := w.start(s, c, w.serve, up)
 	if err != nil {
 		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
 	}

@@ -301,6 +301,7 @@ func TestWallsLeaveNothingInThisProcess(t *testing.T) {
 		p.Doors = []sandbox.Door{{Addr: "127.0.0.1:0", Serve: func(c net.Conn) { _ = c.Close() }}}
 	}, func(t *testing.T, w *Walls, dir string) {
 		behind(t, w, dir, "true")
+		idle(w) // it has files and goroutines as well
 		goroutines, files := runtime.NumGoroutine(), runtest.OpenFiles(t)
 		for range 5 {
 			behind(t, w, dir, "echo a & exit 1")
@@ -311,6 +312,7 @@ func TestWallsLeaveNothingInThisProcess(t *testing.T) {
 				t.Fatal("a missing program was started")
 			}
 		}
+		idle(w)
 		for range 200 {
 			if runtime.NumGoroutine() <= goroutines {
 				break

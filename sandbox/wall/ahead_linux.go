@@ -1,0 +1,151 @@
+package wall
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+
+	"hone/sandbox/internal/kernel"
+	"hone/sandbox/internal/process"
+)
+
+// helper is the process that runs one command; see [runHelper]. It first waits for the
+// spec.
+type helper struct {
+	tree    *process.Tree // the helper and all below it
+	cage    *kernel.Cage  // contains the tree; nil if there is none
+	control control
+}
+
+// newHelper starts a helper, in the namespaces of the command if it is the keeper of the
+// hidden wall.
+func newHelper(s spec) (*helper, error) {
+	h := &helper{}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the kernel kills a keeper when the thread ends that started it
+		defer runtime.UnlockOSThread()
+		err := h.start(s)
+		started <- err
+		if err == nil {
+			<-h.tree.Exited()
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *helper) start(s spec) error {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer self.Close()
+	ours, theirs, err := newControl()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
+	begin := process.StartDetached
+	k, _ := kindOf(s.Wall)
+	if k.build != nil {
+		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net)
+		begin = func(cmd *exec.Cmd) (*process.Tree, error) { return process.Start(cmd, nil) }
+	}
+	if h.tree, err = begin(cmd); err != nil {
+		ours.close()
+		return err
+	}
+	h.control = ours
+	if k.build == nil || !kernel.NumbersLimited() { // see [newRoot.limitProcesses]
+		h.cage = kernel.NewCage(s.Policy.Limits.MaxProcesses(), h.tree.PID())
+	}
+	return nil
+}
+
+// dismiss ends a helper that got no spec.
+func (h *helper) dismiss() {
+	h.tree.Kill()
+	<-h.tree.Exited()
+	h.tree.Reap()
+	h.cage.Remove()
+	h.control.close()
+}
+
+// ended reports whether the helper has ended.
+func (h *helper) ended() bool {
+	select {
+	case <-h.tree.Exited():
+		return true
+	default:
+		return false
+	}
+}
+
+// lull is how long no command must have run before the helper of the next one starts. A
+// model needs longer, a program that runs command after command does not.
+const lull = 10 * time.Millisecond
+
+// ahead starts the helper of the next command before there is one. The helper then is in
+// its namespaces or its control group and has nothing to do. What the command may see is
+// found when it starts. The zero value is ready to use.
+type ahead struct {
+	mu     sync.Mutex
+	timer  *time.Timer
+	idle   *helper // nil if there is none
+	closed bool
+}
+
+// take returns the helper that waits; nil if there is none.
+func (a *ahead) take() *helper {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h := a.idle
+	a.idle = nil
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	if h != nil && h.ended() {
+		h.dismiss()
+		return nil
+	}
+	return h
+}
+
+// after starts a helper when no command has started for a while.
+func (a *ahead) after(w *Walls) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	if !a.closed {
+		a.timer = time.AfterFunc(lull, func() { a.start(w) })
+	}
+}
+
+func (a *ahead) start(w *Walls) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed || a.idle != nil {
+		return
+	}
+	if h, err := newHelper(w.spec); err == nil { // otherwise the next command says why
+		a.idle = h
+	}
+}
+
+// close ends the helper that waits. No other one starts.
+func (a *ahead) close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	if h := a.take(); h != nil {
+		h.dismiss()
+	}
+}

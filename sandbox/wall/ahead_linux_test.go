@@ -1,0 +1,88 @@
+package wall
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"hone/sandbox/internal/process"
+	"hone/sandbox/internal/runtest"
+)
+
+// idle returns the helper that waits for a command, which it starts if there is none.
+func idle(w *Walls) *helper {
+	w.ahead.start(w)
+	w.ahead.mu.Lock()
+	defer w.ahead.mu.Unlock()
+	return w.ahead.idle
+}
+
+// A command runs in the helper that waits, and sees what has changed since that started.
+func TestHelperStartsAhead(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		h := idle(w)
+		runtest.Script(t, filepath.Join(dir, "late"), "#!/bin/sh\necho late\n", 0o755)
+		if r := behind(t, w, dir, "./late"); string(r.Stdout) != "late\n" {
+			t.Errorf("exit %d, stdout %q, stderr %q", r.Exit, r.Stdout, r.Stderr)
+		}
+		if !h.ended() {
+			t.Error("the command did not use the helper that waited")
+		}
+	})
+}
+
+func TestIdleHelperThatWasKilled(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		h := idle(w)
+		h.tree.Kill()
+		<-h.tree.Exited()
+		if r := behind(t, w, dir, "echo fine"); string(r.Stdout) != "fine\n" {
+			t.Errorf("exit %d, stdout %q, stderr %q", r.Exit, r.Stdout, r.Stderr)
+		}
+	})
+}
+
+func TestCloseEndsTheIdleHelper(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, _ string) {
+		h := idle(w)
+		must(0, w.Close())
+		if !h.ended() {
+			t.Error("the helper still waits")
+		}
+		if idle(w) != nil {
+			t.Error("another helper waits after the walls were closed")
+		}
+	})
+}
+
+func TestIdleHelperDiesWithHone(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, _ string) {
+		hone := exec.Command(os.Args[0])
+		hone.Env = append(os.Environ(), "SANDBOX_TEST_WALL="+string(w.Grade().Wall), "SANDBOX_TEST_IDLE=yes")
+		out := must(hone.StdoutPipe())
+		must(0, hone.Start())
+		line := must(bufio.NewReader(out).ReadString('\n'))
+		pid := must(strconv.Atoi(strings.TrimSpace(line)))
+		lives := func() bool {
+			s, ok := process.ReadStatus(pid)
+			return ok && !s.Zombie
+		}
+		if !lives() {
+			t.Error("there is no helper")
+		}
+		must(0, hone.Process.Kill())
+		_ = hone.Wait()
+		for range 1000 {
+			if !lives() {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Error("the helper outlived hone")
+	})
+}
