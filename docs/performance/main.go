@@ -8,6 +8,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -62,13 +63,8 @@ func measure(hone string, s sizes, progress io.Writer) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(b.dir)
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt)
-	go func() {
-		<-interrupted
-		_ = os.RemoveAll(b.dir)
-		os.Exit(1)
-	}()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) // a terminal interrupts the measured program, too
+	defer stop()
 	web := httptest.NewServer(b.server)
 	defer web.Close()
 	b.url = web.URL
@@ -78,6 +74,9 @@ func measure(hone string, s sizes, progress io.Writer) (string, error) {
 		fmt.Fprintf(progress, "round %d of %d\n", round, s.rounds)
 		for _, g := range groups {
 			g.round(round)
+			if ctx.Err() != nil {
+				return "", errors.New("interrupted")
+			}
 		}
 	}
 	return b.about(before) + "\n" + render(groups), failures(groups)
