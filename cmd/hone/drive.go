@@ -46,7 +46,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 		defer s.Close()
 	}
 	notify := a.notifier(h, func(text string) { questions.Say("hone: note: %s", text) })
-	a.watch(h, r, s, questions, o, notify.question)
+	a.watch(h, r, s, questions, o, func(q hone.Question) { notify.question(ctx, q) })
 	if err := h.Begin(); err != nil {
 		return end, err
 	}
@@ -110,7 +110,7 @@ func surviveBrokenPipe() (undo func()) {
 // watch connects a run to the screen, to the JSON feed, and to the user who
 // answers its questions, which are on a screen of the terminal. It calls waits for each
 // question that the user is asked.
-func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen, o outputFlags, waits func(context.Context, hone.Question)) {
+func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen, o outputFlags, waits func(hone.Question)) {
 	approve := h.Settings().Approve
 	h.Output = s
 	h.Thoughts = func(text string) { s.Around(func() { fmt.Fprintln(a.results(o), render.Escape(text)) }) }

@@ -53,7 +53,8 @@ func (a *app) notifier(h *harness.Session, note func(text string)) *notifier {
 	return &notifier{command: file.Notify.Command, dir: h.Dir, runner: h.Unwalled(), env: env, clean: a.secrets, note: note}
 }
 
-// question runs the command while the user reads a question.
+// question runs the command while the user reads a question. The context is not the
+// run's, which may end before the command.
 func (n *notifier) question(ctx context.Context, q hone.Question) {
 	if n != nil {
 		n.running.Go(func() { n.run(ctx, "question", "a question waits: "+q.Path) })

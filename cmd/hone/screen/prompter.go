@@ -29,7 +29,7 @@ type Prompter struct {
 	Edit func(path string, content []byte) ([]byte, error)
 	// Waits is called once for each question, before the user answers; nil does
 	// nothing.
-	Waits func(ctx context.Context, q hone.Question)
+	Waits func(q hone.Question)
 
 	screen      *Screen
 	next        func() <-chan string
@@ -83,7 +83,7 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 	p.show(q, again)
 	defer p.close()
 	if p.Waits != nil && !again {
-		p.Waits(ctx, q)
+		p.Waits(q)
 	}
 	for {
 		p.prompt(q)

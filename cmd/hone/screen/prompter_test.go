@@ -136,7 +136,7 @@ func TestEditedQuestionsKeepTheirNumber(t *testing.T) {
 		opened += string(content)
 		return append(content, "edited\n"...), nil
 	}
-	p.Waits = func(context.Context, hone.Question) { waits++ }
+	p.Waits = func(hone.Question) { waits++ }
 	for _, one := range []struct {
 		path            string
 		more            int
