@@ -83,7 +83,8 @@ func (k *Keeper) args() []string {
 	return []string{k.process.text, strconv.FormatUint(k.process.limit, 10), strconv.Itoa(session)}
 }
 
-// endLeftovers does the work that the arguments describe. No user waits for it.
+// endLeftovers does the work that the arguments describe. No user waits for it, so it
+// looks several times: a process that starts during a look may be missed.
 func endLeftovers(args []string, _ map[int]bool) {
 	if len(args) != 3 {
 		return
@@ -91,7 +92,10 @@ func endLeftovers(args []string, _ map[int]bool) {
 	m := mark{text: args[0], span: 1 << commandBits}
 	m.limit, _ = strconv.ParseUint(args[1], 10, 64)
 	session, _ := strconv.Atoi(args[2])
-	m.end(time.Minute, func(s Status) bool { return s.PID == os.Getpid() || s.Session == session })
+	for range 3 {
+		m.end(time.Minute, func(s Status) bool { return s.PID == os.Getpid() || s.Session == session })
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // end kills the processes that have the mark and those that they started, except those
