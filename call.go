@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -170,8 +171,18 @@ func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 	}
 	begin := func(manifest string) (any, error) { return t.callBegin(c, manifest) }
 	result, after, err := once(ctx, t.r, command(t.r, w, begin, t.interrupted))
+	t.noteTree(c, after.Tree)
 	c.result = t.withNotes(result, after)
 	return err
+}
+
+// noteTree notes the tree after a command. If it is not the tree after the last one, other
+// calls may have other answers now. The command itself could change it for ever.
+func (t *talk) noteTree(c *pendingCall, tree string) {
+	if t.tree != "" && t.tree != tree {
+		maps.DeleteFunc(t.times, func(key string, _ int) bool { return key != c.key })
+	}
+	t.tree = tree
 }
 
 // withNotes returns a command's result as the model reads it, with notes about the

@@ -256,11 +256,18 @@ func often(name string, repeats int) tool.Tool {
 // The same call is answered twice, or as often as its tool allows, until
 // something has changed.
 func TestRepeats(t *testing.T) {
+	var dir string
 	alter := doing("alter", func(_ context.Context, in tool.Input) (tool.Result, error) {
 		return tool.Result{Text: "made", Failed: string(in.Args) == "false"}, nil
 	})
 	command := alter
 	command.Name, command.RunsCommands = "bash", true
+	changes := 0
+	changing := doing("format", func(context.Context, tool.Input) (tool.Result, error) {
+		changes++
+		return tool.Result{Text: "made"}, os.WriteFile(filepath.Join(dir, "formatted"), []byte(strings.Repeat("x", changes)), 0o644)
+	})
+	changing.RunsCommands = true
 	const same = "look"
 	for _, tt := range []struct {
 		name  string
@@ -275,6 +282,7 @@ func TestRepeats(t *testing.T) {
 		{"after a change", []string{same, "1", same, "1", "alter", "true", same, "1", same, "1", same, "1"}, "oooo" + "ox"},
 		{"after a change that failed", []string{same, "1", same, "1", "alter", "false", same, "1"}, "ooox"},
 		{"after a command", []string{same, "1", same, "1", "bash", "true", same, "1"}, "ooox"},
+		{"after a command that changed a file", []string{"bash", "1", "bash", "1", "format", "1", "bash", "1", "format", "1", "format", "1"}, "ooooox"},
 		{"behind looks", []string{same, "1", "bash", "true", same, "2", "bash", "true", same, "3", "bash", "true"}, "ooooox"},
 		{"the same change", []string{"alter", "true", "alter", "true", "alter", "true"}, "ooo"},
 		{"the same command", []string{"bash", "true", "bash", "true", "bash", "true"}, "oox"},
@@ -288,7 +296,8 @@ func TestRepeats(t *testing.T) {
 						replies = append(replies, calls(tt.calls[i], tt.calls[i+1]))
 					}
 				}
-				talk, _ := converse(t, t.TempDir(), handy(nil, echo(), often("often", 3), alter, command), append(replies, text("so"))...)
+				dir = t.TempDir()
+				talk, _ := converse(t, dir, handy(nil, echo(), often("often", 3), alter, command, changing), append(replies, text("so"))...)
 				got := ""
 				for _, c := range talk.Calls {
 					got += map[string]string{"": "o", hone.RefusedRepeat: "x"}[c.Refused]

@@ -110,6 +110,7 @@ type talk struct {
 	outputs  []string          // complete outputs of all calls
 	seen     map[string]string // digests of the files that the model was shown, by path
 	times    map[string]int    // how often each call was answered since the last change
+	tree     string            // the digest of the tree after the last command; "" before the first
 }
 
 // takeTurns takes turns until the conversation ends.
