@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"hone/internal/crashtest"
 	"hone/model/modeltest"
 )
 
@@ -41,7 +42,7 @@ func setScene(t *testing.T, agents bool) *scene {
 	s.provider = modeltest.NewServer(t)
 	s.providerPort = s.provider.URL[strings.LastIndexByte(s.provider.URL, ':')+1:]
 	s.machinePort = newListener(t, "tcp", "127.0.0.1:0")
-	s.port = freePort(t)
+	s.port = crashtest.FreePort(t)
 	s.write(t, map[string]string{
 		"home/.ssh/id_ed25519": "canary-ssh", "home/.gemini/oauth_creds.json": "canary-gemini", "home/.profile": "# canary-profile\n",
 		"second/Makefile": "canary-second", "project/Makefile": "canary-makefile\n", "project/.env": "TOKEN=canary-env\n",

@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hone/internal/crashtest"
 	"hone/model"
 	"hone/model/modeltest"
 	"hone/sandbox"
@@ -161,7 +159,7 @@ func newPhaseProject(t *testing.T, wall sandbox.Wall) phaseProject {
 	}
 	port := "3000"
 	if wall == sandbox.Landlock || wall == sandbox.NoWall {
-		port = freePort(t)
+		port = crashtest.FreePort(t)
 	}
 	hooks := filepath.Join(b.dir, "abl.config.sh")
 	text, err := os.ReadFile(hooks)
@@ -358,19 +356,4 @@ func (b phaseProject) processes(t *testing.T, word string) []*os.Process {
 		}
 	}
 	return found
-}
-
-// freePort returns a port at which no program listens. It is below those that the
-// kernel gives to clients, so that no connection of another test takes it.
-func freePort(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		port := strconv.Itoa(10_000 + rand.IntN(20_000))
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("there is no free port")
-	return ""
 }

@@ -9,14 +9,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -153,7 +151,7 @@ func (h hooks) without(name string) hooks { delete(h, name); return h }
 // beyond it, and with what no role may ever be told.
 func project(t testing.TB, dir string, h hooks, more map[string]string) {
 	t.Helper()
-	port := freePort(t)
+	port := crashtest.FreePort(t)
 	var b strings.Builder
 	fmt.Fprintf(&b, "# CANARY-CONFIG\n# port %s\ncase \"$1\" in\n", port)
 	for _, name := range slices.Sorted(maps.Keys(h)) {
@@ -183,20 +181,6 @@ func files(t testing.TB, dir string, contents map[string]string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// freePort returns a port at which no program listens, and that no client gets.
-func freePort(t testing.TB) string {
-	t.Helper()
-	for range 100 {
-		port := strconv.Itoa(10_000 + rand.IntN(20_000))
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("there is no free port")
-	return ""
 }
 
 // portOf is the port of a project's server.

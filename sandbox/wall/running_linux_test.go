@@ -133,7 +133,8 @@ func (h *held) client() *http.Client {
 }
 
 // freePort returns a port that is free at all of the hosts. It is below those that
-// the kernel gives to clients, so that no connection of another test takes it.
+// the kernel gives to clients, so that no connection of another test takes it, and below
+// those of other packages' servers.
 func freePort(t *testing.T, hosts ...string) string {
 	t.Helper()
 	for _, host := range hosts {
@@ -144,7 +145,7 @@ func freePort(t *testing.T, hosts ...string) string {
 		l.Close()
 	}
 	for range 100 {
-		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		port := strconv.Itoa(2_000 + rand.IntN(8_000))
 		if !slices.ContainsFunc(hosts, func(host string) bool { return !isFree(host, port) }) {
 			return port
 		}
