@@ -61,12 +61,12 @@ type Style struct {
 	BOM   bool `json:"bom,omitempty"`   // a byte order mark precedes the text
 }
 
-// StyleOf returns the style of contents. Mixed line ends, and contents without any,
-// have neither CRLF nor LF.
+// StyleOf returns the style of contents. Mixed line ends, lines that end in more than one
+// carriage return, and contents without line ends have neither CRLF nor LF.
 func StyleOf(content []byte) Style {
 	lines, returns := bytes.Count(content, []byte("\n")), bytes.Count(content, []byte("\r\n"))
 	return Style{
-		CRLF:  lines > 0 && returns == lines,
+		CRLF:  lines > 0 && returns == lines && !bytes.Contains(content, []byte("\r\r\n")),
 		LF:    lines > 0 && returns == 0,
 		Final: bytes.HasSuffix(content, []byte("\n")),
 		BOM:   bytes.HasPrefix(content, []byte(bom)),
@@ -81,10 +81,10 @@ func (s Style) Apply(content []byte) []byte {
 	}
 	newline, crlf := []byte("\n"), []byte("\r\n")
 	if s.CRLF || s.LF {
-		content = unixLines(content)
 		if s.Final && !bytes.HasSuffix(content, newline) {
-			content = append(content, '\n')
+			content = slices.Concat(content, newline) // first, because a carriage return may precede it
 		}
+		content = unixLines(content)
 	}
 	if s.CRLF {
 		content = bytes.ReplaceAll(content, newline, crlf)

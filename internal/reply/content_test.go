@@ -124,9 +124,11 @@ func TestStyle(t *testing.T) {
 		{"a\nb\n", "a\r\nc\r\n", "a\nc\n"},
 		{"a\nb\n", "a\nc", "a\nc\n"},
 		{"a\nb", "a\nc\n", "a\nc\n"},
+		{"a\nb\n", "a\nc\r", "a\nc\n"},
 		{"a\r\nb\n", "a\nc\r\n", "a\nc\r\n"},
 		{"\ufeffa\n", "b\n", "\ufeffb\n"},
 		{"", "a\r\n", "a\r\n"},
+		{"a\r\r\n", "a\r\r\n", "a\r\r\n"},
 		{"a\n", "", ""},
 	} {
 		got := StyleOf([]byte(c.old)).Apply([]byte(c.content))
