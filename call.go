@@ -176,8 +176,9 @@ func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 	return err
 }
 
-// noteTree notes the tree after a command. If it is not the tree after the last one, other
-// calls may have other answers now. The command itself could change it for ever.
+// noteTree notes the tree after a command. If the tree has changed since the last command,
+// other calls may be repeated. The command itself may not: it could change the tree each
+// time.
 func (t *talk) noteTree(c *pendingCall, tree string) {
 	if t.tree != "" && t.tree != tree {
 		maps.DeleteFunc(t.times, func(key string, _ int) bool { return key != c.key })

@@ -121,7 +121,7 @@ func TestUndoWithoutManifest(t *testing.T) {
 	}
 }
 
-// A run ends if somebody removes what it has stored: nothing is named that is lost.
+// A run stops if its objects were removed, rather than record events that name them.
 func TestObjectsAreRemoved(t *testing.T) {
 	dir := crashtest.LargeWorkspace(t, 40)
 	end, err := process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {

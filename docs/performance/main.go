@@ -1,5 +1,5 @@
 // Command performance measures what hone costs, and what a program costs that does the least that the same job needs.
-// It prints one table. Each round measures all rows in turn, so that a change of the machine's load reaches them all.
+// It prints one table. Each round measures all rows in turn, so that a change of the machine's load affects them all.
 //
 // It plays the model itself, without delay. hone and the bare client send nothing to another machine.
 //

@@ -135,7 +135,8 @@ func (s *Store) Sync() error {
 	return nil
 }
 
-// syncLog makes the log durable. A log that somebody removed keeps nothing.
+// syncLog makes the log durable. It fails if the file was removed, because its contents
+// would be lost.
 func (s *Store) syncLog() error {
 	l := &s.log
 	if err := s.in.CheckRegular(packsDir + "/" + l.name); err != nil {
