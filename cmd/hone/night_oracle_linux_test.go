@@ -47,7 +47,7 @@ func (s *sleeper) same(t *testing.T, promise, what string, want, got map[string]
 		if text, ok := got[name]; !ok {
 			s.violate(t, promise, "%s: %s is missing", what, name)
 		} else if text != want[name] {
-			s.violate(t, promise, "%s: %s is not %s, but %s", what, name, shortText(want[name]), shortText(text))
+			s.violate(t, promise, "%s: %s is not %s, but %s", what, name, fromDifference(want[name], text), fromDifference(text, want[name]))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
@@ -57,12 +57,13 @@ func (s *sleeper) same(t *testing.T, promise, what string, want, got map[string]
 	}
 }
 
-// shortText returns the beginning and the end of a text.
-func shortText(text string) string {
-	if len(text) > 200 {
-		text = text[:100] + " … " + text[len(text)-90:]
+// fromDifference returns what surrounds the first difference of a text from another.
+func fromDifference(text, other string) string {
+	at := 0
+	for at < len(text) && at < len(other) && text[at] == other[at] {
+		at++
 	}
-	return strconv.Quote(text)
+	return strconv.Quote(text[max(0, at-400):min(len(text), at+300)])
 }
 
 // compare compares what came out with the quiet run.

@@ -276,3 +276,39 @@ func TestCancelled(t *testing.T) {
 		})
 	}
 }
+
+// TestInterruptBeforeAHook: an interrupt that has ended the shell of the hooks
+// before it was asked is an interrupt, not a hook that could not be run.
+func TestInterruptBeforeAHook(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	dir := t.TempDir()
+	project(t, dir, usual(), nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	m := script(suite(), build("hello"), pass())
+	p := process{model: m, context: func() (context.Context, func()) { return ctx, cancel }}
+	p.set = func(l *phase.Loop, _ *hone.Run) { l.Hooks.Runner = interrupted{l.Hooks.Runner, cancel} }
+	if end := p.live(t, dir); end.Kind == hone.KindDone || !strings.Contains(end.Why, "canceled") {
+		t.Fatalf("%+v", end)
+	}
+	gone(t, dir)
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone {
+		t.Fatalf("resumed: %+v", end)
+	}
+}
+
+// interrupted is a Runner whose run is interrupted as soon as it has started a shell.
+type interrupted struct {
+	devserver.Runner
+	interrupt func()
+}
+
+func (i interrupted) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
+	running, err := i.Runner.Start(ctx, c)
+	i.interrupt()
+	if err == nil {
+		<-running.Done()
+	}
+	return running, err
+}

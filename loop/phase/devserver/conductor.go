@@ -53,14 +53,15 @@ const isAlive = "?"
 
 // conduct starts a conductor, which lives until its end method is called or the
 // context ends.
-func (h Hooks) conduct(ctx context.Context) (*conductor, error) {
+func (h Hooks) conduct(parent context.Context) (*conductor, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	c := &conductor{hooks: h, in: w, mark: rand.Text(), exits: make(chan int, 1)}
-	ctx, c.cancel = context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(parent)
+	c.cancel = cancel
 	c.running, err = h.Runner.Start(ctx, sandbox.Command{
 		Argv: []string{"bash", "-c", script, Config, PID}, Dir: h.Dir, Stdin: r, Live: c, MaxOutput: maxLog})
 	if err == nil {
@@ -69,6 +70,9 @@ func (h Hooks) conduct(ctx context.Context) (*conductor, error) {
 	if err != nil {
 		c.cancel()
 		w.Close()
+		if parent.Err() != nil {
+			return nil, context.Cause(parent)
+		}
 		return nil, hookStop("start_dev", "could not be run: "+err.Error(), "")
 	}
 	return c, nil
@@ -124,8 +128,12 @@ func (c *conductor) must(ctx context.Context, name string) error {
 	c.said = nil
 	c.mu.Unlock()
 	exit, err := c.ask(ctx, name)
-	if err == nil && exit != 0 {
-		err = hookStop(name, fmt.Sprintf("failed with exit status %d", exit), c.output())
+	switch {
+	case ctx.Err() != nil: // its end also ends the hook, whose failure says nothing then
+		c.busy = true
+		return context.Cause(ctx)
+	case err == nil && exit != 0:
+		return hookStop(name, fmt.Sprintf("failed with exit status %d", exit), c.output())
 	}
 	return err
 }
