@@ -26,7 +26,13 @@ type Finding struct {
 	// File is relative to the tree's root; empty if the finding concerns the
 	// complete tree.
 	File string `json:"file,omitempty"`
+	// Line is the line in File, counted from 1; 0 if it is not known.
+	Line int    `json:"line,omitempty"`
 	Text string `json:"text"`
+	// ID is what the finding is recognized by in a later run of the same check: it
+	// does not change with times, addresses, line numbers or the order of findings.
+	// If it is empty, findings are compared by their text ([Key]).
+	ID string `json:"id,omitempty"`
 	// Advisory findings are sent to the model and shown to the user, but never
 	// keep a loop going.
 	Advisory bool `json:"advisory,omitempty"`
@@ -40,6 +46,18 @@ type Finding struct {
 	// for any other. Digest is the same for the same omitted findings, in any order.
 	More   int    `json:"more,omitempty"`
 	Digest string `json:"digest,omitempty"`
+}
+
+// Reader finds findings in the output of a program, such as a test runner or a
+// linter. The exit status decides whether the check passed; a Reader only words why
+// it did not.
+type Reader struct {
+	// Name is what a user calls the format, as in --check-format.
+	Name string
+	// Read returns the findings in an output and whether the output is of this format
+	// at all. The output may be cut off at any place. exit is the program's exit
+	// status, -1 if it was stopped by a signal or by its time limit.
+	Read func(out []byte, exit int) (found []Finding, ok bool)
 }
 
 // Unusable returns blocking findings about a reply of which nothing was applied, one

@@ -6,8 +6,8 @@ import (
 )
 
 // Key returns a string that is equal for two findings that say the same in
-// different rounds: source, file, flags and [Normalize]d text, or for omitted
-// findings their digest. It is meant as a key, not for display.
+// different rounds: source, file, flags, and the ID or else the [Normalize]d text,
+// or for omitted findings their digest. It is meant as a key, not for display.
 func Key(f Finding) string {
 	flags := []byte("---")
 	for i, set := range []bool{f.Advisory, f.Broken, f.Blocker} {
@@ -15,7 +15,11 @@ func Key(f Finding) string {
 			flags[i] = "abk"[i]
 		}
 	}
-	return strings.Join([]string{string(flags), f.Source, f.File, Normalize(f.Text) + f.Digest}, "\x00")
+	what := "\x00" + f.ID
+	if f.ID == "" {
+		what = Normalize(f.Text) + f.Digest
+	}
+	return strings.Join([]string{string(flags), f.Source, f.File, what}, "\x00")
 }
 
 // SplitFlaky separates the findings that a check returns every time from those

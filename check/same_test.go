@@ -290,3 +290,21 @@ func BenchmarkNormalize(b *testing.B) {
 		})
 	}
 }
+
+// TestKeyOfID: a finding with an ID is recognized by it, whatever its text and
+// line are; one without is never taken for one with.
+func TestKeyOfID(t *testing.T) {
+	t.Parallel()
+	f := Finding{Source: "check", File: "a.go", Line: 3, ID: "go test/TestA", Text: "took 3s"}
+	moved := f
+	moved.Line, moved.Text = 30, "got 7"
+	if Key(f) != Key(moved) {
+		t.Error("a finding that moved is another one")
+	}
+	other, none := f, f
+	other.ID, none.ID = "go test/TestB", ""
+	none.Text = f.ID
+	if Key(f) == Key(other) || Key(f) == Key(none) {
+		t.Error("another finding is the same")
+	}
+}
