@@ -63,6 +63,7 @@ func house() []room {
 		{folder: "internal/near", floor: 0},
 
 		{folder: "check", floor: 1, may: []string{"sandbox", "internal/excerpt"}},
+		{folder: "check/reader", floor: 1, may: []string{"check", "internal/excerpt", "internal/near", "internal/tap"}},
 		{folder: "sandbox/workshop", floor: 1, may: []string{"sandbox", "sandbox/internal/environ"}},
 		{folder: "sandbox/internal/record", floor: 1},
 		{folder: "sandbox/putback", floor: 1, may: []string{"sandbox", "sandbox/internal/record"}},

@@ -1,0 +1,3 @@
+package reader
+
+var CleanFile = cleanFile

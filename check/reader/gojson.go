@@ -1,0 +1,111 @@
+package reader
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// goEvent is an event of go test -json.
+type goEvent struct {
+	Action, Package, Test, Output, ImportPath, FailedBuild string
+}
+
+// readGoJSON reads what go test -json prints. Lines that are no events are read as those
+// of go build.
+func readGoJSON(text string, l *list) bool {
+	g := &goEvents{goOutput: goOutput{list: l, pkg: &goPackage{}}, packages: map[string]*goPackage{}}
+	events := false
+	lines(text, func(line string) {
+		var e goEvent
+		if strings.HasPrefix(line, `{"`) && strings.Contains(line, `"Action":`) && json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
+			events = true
+			g.event(e)
+			return
+		}
+		g.build(line)
+	})
+	g.endBuild()
+	for _, name := range g.order {
+		g.finish(name, false)
+	}
+	return events
+}
+
+// goEvents is the state between two events.
+type goEvents struct {
+	goOutput
+	packages map[string]*goPackage
+	order    []string
+}
+
+func (g *goEvents) event(e goEvent) {
+	if strings.HasPrefix(e.Action, "build-") {
+		if e.Action == "build-output" {
+			g.build(strings.TrimSuffix(e.Output, "\n"))
+		}
+		return
+	}
+	if e.Package == "" {
+		return
+	}
+	p := g.packages[e.Package]
+	if p == nil {
+		p = &goPackage{verbose: true}
+		g.packages[e.Package] = p
+		g.order = append(g.order, e.Package)
+	}
+	switch e.Action {
+	case "run":
+		p.test(e.Test)
+	case "output":
+		p.output(e)
+	case "fail", "pass", "skip":
+		if e.Test != "" {
+			p.test(e.Test).result = strings.ToUpper(e.Action)
+		} else if e.Action == "fail" {
+			g.finish(e.Package, e.FailedBuild == "")
+		} else {
+			delete(g.packages, e.Package)
+		}
+	}
+}
+
+// output adds what a test printed, without the lines about tests.
+func (p *goPackage) output(e goEvent) {
+	line := strings.TrimSuffix(e.Output, "\n")
+	if goRuns.MatchString(line) {
+		return
+	}
+	if m := goResult.FindStringSubmatch(line); m != nil && m[3] == e.Test {
+		p.test(e.Test).result = m[2]
+		return
+	}
+	var t *goTest
+	if e.Test != "" {
+		t = p.test(e.Test)
+	}
+	p.put(t, line)
+}
+
+// finish adds the failures of a package.
+func (g *goEvents) finish(name string, failed bool) {
+	p := g.packages[name]
+	if p == nil {
+		return
+	}
+	delete(g.packages, name)
+	g.endBuild()
+	p.out = withoutVerdict(p.out)
+	p.finish(g.list, name, failed)
+}
+
+// withoutVerdict removes the line about the package itself.
+func withoutVerdict(out []string) []string {
+	var kept []string
+	for _, line := range out {
+		if ended.FindStringSubmatch(line) == nil {
+			kept = append(kept, line)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,129 @@
+package reader_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/check"
+	"hone/check/reader"
+)
+
+var update = flag.Bool("update", false, "write the .want files")
+
+// recording is what a tool printed.
+type recording struct {
+	format, file string
+	out          []byte
+	exit         int
+}
+
+// recordings returns those of all formats, or of one.
+func recordings(t testing.TB) (all []recording) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*/*.txt")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d recordings: %v", len(files), err)
+	}
+	for _, file := range files {
+		out, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := recording{format: filepath.Base(filepath.Dir(file)), file: file, out: out, exit: 1}
+		if strings.HasPrefix(filepath.Base(file), "exit0") {
+			r.exit = 0
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func named(t testing.TB, name string) check.Reader {
+	t.Helper()
+	r, err := reader.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// outline has a line for each finding.
+func outline(found []check.Finding) string {
+	var b strings.Builder
+	for _, f := range found {
+		if f.Advisory {
+			b.WriteString("~")
+		}
+		first, _, _ := strings.Cut(f.Text, "\n")
+		fmt.Fprintf(&b, "%s:%d: %s | %s\n", f.File, f.Line, f.ID, first)
+	}
+	return b.String()
+}
+
+// TestRecorded reads what real tools printed, by the name of the format and by itself.
+func TestRecorded(t *testing.T) {
+	for _, r := range recordings(t) {
+		found, ok := named(t, r.format).Read(r.out, r.exit)
+		if !ok {
+			t.Errorf("%s: not recognized", r.file)
+		}
+		got := outline(found)
+		wanted := strings.TrimSuffix(r.file, ".txt") + ".want"
+		if *update {
+			if err := os.WriteFile(wanted, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", r.file, diff)
+		}
+		auto, ok := reader.Auto().Read(r.out, r.exit)
+		if diff := cmp.Diff(found, auto); diff != "" || !ok {
+			t.Errorf("%s: recognized: %v (-by name +auto):\n%s", r.file, ok, diff)
+		}
+	}
+}
+
+// TestWellFormed: every finding has what its user relies on.
+func TestWellFormed(t *testing.T) {
+	for _, r := range recordings(t) {
+		found, _ := named(t, r.format).Read(r.out, r.exit)
+		ids := map[string]bool{}
+		for _, f := range found {
+			if f.ID == "" || ids[f.ID] {
+				t.Errorf("%s: ID %q is empty or not unique", r.file, f.ID)
+			}
+			ids[f.ID] = true
+			if f.Source != check.SourceCommand || f.Text == "" || strings.Contains(f.File, `\`) || f.Line < 0 || f.File == "" && f.Line != 0 {
+				t.Errorf("%s: %+v", r.file, f)
+			}
+		}
+	}
+}
+
+// TestCut reads every recording cut off at many places. What was complete by then is
+// still found under the same ID.
+func TestCut(t *testing.T) {
+	for _, r := range recordings(t) {
+		read := named(t, r.format).Read
+		step := max(1, len(r.out)/300)
+		for n := 0; n < len(r.out); n += step {
+			found, ok := read(r.out[:n], r.exit)
+			if r.exit != 0 && ok != (len(found) > 0) {
+				t.Fatalf("%s cut at %d: %d findings, ok is %v", r.file, n, len(found), ok)
+			}
+			reader.Auto().Read(r.out[:n], r.exit)
+			reader.Auto().Read(r.out[n:], -1)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package reader
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"hone/internal/lazyregexp"
+)
+
+// goPackage is what the tests of one package printed.
+type goPackage struct {
+	tests   []*goTest
+	byName  map[string]*goTest
+	out     []string // lines of no test
+	current *goTest  // the test whose output follows
+	verbose bool     // the output says which test runs
+	// crash is the output from where the process died, and crashed the test that was
+	// running by then, or nil.
+	crash   []string
+	crashed *goTest
+}
+
+// goTest is a test and what it printed.
+type goTest struct {
+	name   string
+	out    []string
+	result string // FAIL, PASS or SKIP; empty as long as the test runs
+}
+
+// test returns the test with a name, which may be new.
+func (p *goPackage) test(name string) *goTest {
+	t := p.byName[name]
+	if t == nil {
+		t = &goTest{name: name}
+		if p.byName == nil {
+			p.byName = map[string]*goTest{}
+		}
+		p.byName[name] = t
+		p.tests = append(p.tests, t)
+	}
+	return t
+}
+
+// atTop reports whether no test is running, as far as the output tells.
+func (p *goPackage) atTop() bool {
+	return p.crash == nil && (p.current == nil || p.current.result != "")
+}
+
+var (
+	goRuns   = lazyregexp.New(`^=== (RUN|CONT|NAME|PAUSE|ATTR|ARTIFACTS) +(\S+)`)
+	goResult = lazyregexp.New(`^(.*?)--- (FAIL|PASS|SKIP): (\S+) \(\d+\.\d+(?:s| seconds)\)$`)
+	goDies   = lazyregexp.New(`^(?:panic: |fatal error: |SIG[A-Z]+: |unexpected fault address|runtime: goroutine stack exceeds)`)
+)
+
+// line reads a line of plain output and reports whether go test prints such a line.
+func (p *goPackage) line(line string) bool {
+	if m := goRuns.FindStringSubmatch(line); m != nil {
+		p.verbose, p.crash = true, nil
+		switch m[1] {
+		case "RUN", "CONT", "NAME":
+			p.current = p.test(m[2])
+		}
+		return true
+	}
+	if strings.Contains(line, "--- ") {
+		if m := goResult.FindStringSubmatch(line); m != nil {
+			if m[1] = strings.TrimRight(m[1], " "); m[1] != "" {
+				p.put(p.current, m[1])
+			}
+			p.crash, p.current = nil, p.test(m[3])
+			p.current.result = m[2]
+			return true
+		}
+	}
+	p.put(p.current, line)
+	return false
+}
+
+// put adds a line to what a test printed; nil means no test.
+func (p *goPackage) put(t *goTest, line string) {
+	switch {
+	case p.crash != nil:
+		p.crash = append(p.crash, line)
+	case goDies.MatchString(line):
+		p.crash, p.crashed = []string{line}, t
+	case strings.TrimSpace(line) == "" && t == nil, line == "FAIL", line == "PASS", strings.HasPrefix(line, "exit status "), strings.HasPrefix(line, "coverage: "):
+	case t == nil || !p.owns(t, line):
+		p.out = append(p.out, line)
+	default:
+		t.out = append(t.out, line)
+	}
+}
+
+// owns reports whether a line after a test's result belongs to the test: what tests log
+// follows there, but what they print is before.
+func (p *goPackage) owns(t *goTest, line string) bool {
+	return t.result == "" || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") || strings.HasPrefix(t.name, "Example")
+}
+
+// finish adds the failures of a package, and reports whether the package is one for sure.
+// failed says that the package failed, whether or not a test did.
+func (p *goPackage) finish(l *list, name string, failed bool) bool {
+	parents := p.failedParents()
+	before := len(l.items)
+	died := p.addCrash(l, name, parents)
+	for _, t := range p.tests {
+		if t.result == "FAIL" && !parents[t.name] && !died[t.name] {
+			l.add(t.item(name))
+		}
+	}
+	if failed && len(l.items) == before {
+		l.add(item{rank: failure, test: name, text: headed("package "+name+" failed, but none of its tests did", dedented(p.out))})
+	}
+	return len(l.items) > before
+}
+
+// failedParents returns the names of all tests that have a failed subtest.
+func (p *goPackage) failedParents() map[string]bool {
+	parents := map[string]bool{}
+	for _, t := range p.tests {
+		if t.result == "FAIL" {
+			markParents(parents, t.name)
+		}
+	}
+	return parents
+}
+
+// markParents adds the names of all tests above one.
+func markParents(parents map[string]bool, name string) {
+	for i := strings.LastIndexByte(name, '/'); i > 0 && !parents[name[:i]]; i = strings.LastIndexByte(name[:i], '/') {
+		parents[name[:i]] = true
+	}
+}
+
+// goLogged is a line that a test logged, with its place.
+var goLogged = lazyregexp.New(`^\s*((?:[A-Za-z]:)?[^\s:]*\.go):(\d{1,9}): ?(.*)$`)
+
+// item returns the failure of a test. Its place is that of the last line that it logged:
+// earlier ones are more often progress than the failure.
+func (t *goTest) item(pkg string) item {
+	i := item{rank: failure, test: goName(pkg, t.name)}
+	said := ""
+	for _, line := range t.out {
+		if m := goLogged.FindStringSubmatch(line); m != nil && m[1] != "testing.go" {
+			i.file, said = goFile(pkg, m[1]), m[3]
+			i.line, _ = strconv.Atoi(m[2])
+		}
+	}
+	body := dedented(t.out)
+	switch {
+	case said == "" && body == "":
+		i.text = t.name + " failed"
+	case said == "":
+		i.text = headed(t.name+" failed", body)
+	case len(t.out) == 1:
+		i.text = t.name + ": " + said
+	default:
+		i.text = headed(t.name+": "+said, body)
+	}
+	return i
+}
+
+// goName returns a test's full name.
+func goName(pkg, test string) string {
+	if pkg == "" {
+		return test
+	}
+	return pkg + "." + test
+}
+
+// goFile returns a file of a package; Go prints only its base name.
+func goFile(pkg, file string) string {
+	if pkg == "" || strings.ContainsAny(file, `/\`) {
+		return file
+	}
+	return path.Join(strings.TrimSuffix(pkg, "_test"), file)
+}

@@ -1,0 +1,94 @@
+package reader
+
+import (
+	"strconv"
+	"strings"
+
+	"hone/internal/lazyregexp"
+)
+
+var (
+	// place is file:line:col: or file:line:, and tsc's file(line,col):.
+	place = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:(\[][^:\n(]*?)(?::(\d{1,9})(?::(\d{1,9}))?(?:[-–][\d:]+)?:|\((\d{1,9})(?:,(\d{1,9}))?\):)[ \t]+(\S.*)$`)
+	// severity starts a message.
+	severity = lazyregexp.New(`^(?i)(fatal error|error|err|failure|warning|warn|note|info|hint|style|remark)\b(?:[\[( ]([\w./@-]+)[\])])?\s*:?\s*`)
+	// ruleAt is a rule's name at a message's end, as (SA4006), [no-any-return] or [-Wunused].
+	ruleAt = lazyregexp.New(`\s[\[(]([A-Za-z@-][\w./@+=-]*)[\])]$`)
+	// ruleFirst is a rule's name at a message's start, such as E501 or TS2304.
+	ruleFirst = lazyregexp.New(`^([A-Z]{1,6}\d{1,5})\b`)
+)
+
+// readLines reads "file:line:col: message" and "file:line: message", with what compilers
+// print below: deeper lines, and notes that continue a message.
+func readLines(text string, l *list) bool { return readPlaces(text, l, false) }
+
+// readSureLines is readLines for lines that can hardly be anything else.
+func readSureLines(text string, l *list) bool { return readPlaces(text, l, true) }
+
+func readPlaces(text string, l *list, sure bool) bool {
+	open := false // the last line belongs to the last item
+	lines(text, func(line string) {
+		i, ok := placed(line, sure)
+		switch {
+		case ok:
+			l.add(i)
+			open = true
+		case open && line != "" && (line[0] == ' ' || line[0] == '\t'):
+			last := &l.items[len(l.items)-1]
+			if len(last.text) < maxText {
+				last.text += "\n" + line
+			}
+		default:
+			open = false
+		}
+	})
+	return len(l.items) > 0
+}
+
+// placed returns the item of a line that starts with a place.
+func placed(line string, sure bool) (item, bool) {
+	if len(line) > 64<<10 || !strings.Contains(line, ":") {
+		return item{}, false
+	}
+	m := place.FindStringSubmatch(line)
+	if m == nil || strings.HasSuffix(m[1], "/") {
+		return item{}, false
+	}
+	i := item{rank: failure, file: m[1], text: m[6]}
+	i.line, _ = strconv.Atoi(m[2] + m[4])
+	hasColumn := m[3]+m[5] != ""
+	said := severity.FindStringSubmatch(i.text)
+	if sure && (!hasColumn && said == nil || strings.Contains(i.file, "://") || !strings.ContainsAny(i.file, "./")) {
+		return item{}, false
+	}
+	if said != nil && len(said[0]) < len(i.text) {
+		i.rank, i.rule = rankOf(said[1]), said[2]
+		i.text = i.text[len(said[0]):]
+	}
+	i.rule = ruleIn(i.text, i.rule)
+	return i, true
+}
+
+// ruleIn returns the rule that a message names, or else the given one.
+func ruleIn(message, rule string) string {
+	if m := ruleAt.FindStringSubmatch(message); m != nil {
+		return m[1]
+	}
+	if m := ruleFirst.FindStringSubmatch(message); m != nil {
+		return m[1]
+	}
+	return rule
+}
+
+// rankOf returns the rank of a severity, as any linter calls it.
+func rankOf(severity string) rank {
+	switch strings.ToLower(severity) {
+	case "fatal", "fatal error", "blocker", "critical":
+		return crash
+	case "warning", "warn", "minor":
+		return warning
+	case "note", "info", "information", "hint", "help", "style", "remark", "none", "ignored":
+		return note
+	}
+	return failure
+}

@@ -1,0 +1,99 @@
+package reader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hone/check"
+	"hone/internal/excerpt"
+	"hone/internal/lazyregexp"
+)
+
+// rank is how bad a finding is.
+type rank int
+
+const (
+	crash   rank = iota // it does not compile, or did not end
+	failure             // a test failed, or a linter calls it an error
+	warning
+	note
+)
+
+// item is a finding as a format has it.
+type item struct {
+	rank rank
+	// test is a test's full name. If it is empty, the item is recognized by rule, file
+	// and the first line of text.
+	test string
+	rule string
+	file string
+	line int
+	text string
+}
+
+// list collects what a format finds.
+type list struct{ items []item }
+
+func (l *list) add(i item) { l.items = append(l.items, i) }
+
+// maxText is the length of the longest text of a finding, in bytes.
+const maxText = 4 << 10
+
+// findings returns the items as findings of a program that ended with a status.
+func (l *list) findings(exit int) []check.Finding {
+	slices.SortStableFunc(l.items, func(a, b item) int { return int(a.rank - b.rank) })
+	advisory := exit == 0 || len(l.items) > 0 && l.items[0].rank < warning
+	found := make([]check.Finding, 0, len(l.items))
+	times := make(map[string]int, len(l.items))
+	for _, i := range l.items {
+		i.file = cleanFile(i.file)
+		id := i.id()
+		times[id]++
+		if n := times[id]; n > 1 {
+			id = fmt.Sprintf("%s #%d", id, n)
+		}
+		found = append(found, check.Finding{
+			Source: check.SourceCommand, File: i.file, Line: i.line, ID: id,
+			Text:     excerpt.Middle(strings.TrimRight(i.text, " \t\n"), maxText),
+			Advisory: advisory && i.rank >= warning,
+		})
+	}
+	return found
+}
+
+// maxID is the length of the longest first line in an ID, in bytes.
+const maxID = 300
+
+func (i item) id() string {
+	if i.test != "" {
+		return strings.Join(strings.Fields(i.test), " ")
+	}
+	first, _, _ := strings.Cut(i.text, "\n")
+	first = steady(first)
+	if len(first) > maxID {
+		first = strings.ToValidUTF8(first[:maxID], "")
+	}
+	return strings.Join(slices.DeleteFunc([]string{i.rule, i.file, first}, func(s string) bool { return s == "" }), ": ")
+}
+
+var (
+	// unsteadyPath is a path in a directory for temporary files.
+	unsteadyPath = lazyregexp.New(`(?:/private)?(?:/var)?/(?:tmp|folders)/[^\s'"` + "`" + `,;:()]*|[A-Za-z]:[\\/](?i:[^\s'"]*[\\/]temp)[\\/][^\s'",;:()]*`)
+	// unsteadyNumber is an address, a UUID, a digest or a number, with its unit.
+	unsteadyNumber = lazyregexp.New(`0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-f]*[0-9][0-9a-f]{11,}\b|\b\d+(?:\.\d+)*(?:ns|µs|ms|s|m|h)?\b`)
+)
+
+// steady returns a message without what differs between two runs.
+func steady(text string) string {
+	if strings.ContainsAny(text, `/\`) {
+		text = unsteadyPath.ReplaceAllStringFunc(text, func(p string) string {
+			// A name with an extension is rather the user's than a random one.
+			if name := p[strings.LastIndexAny(p, `/\`)+1:]; strings.LastIndexByte(name, '.') > 0 && !strings.HasPrefix(name, "tmp.") {
+				return "<tmp>/" + name
+			}
+			return "<tmp>"
+		})
+	}
+	return strings.Join(strings.Fields(unsteadyNumber.ReplaceAllString(text, "<n>")), " ")
+}

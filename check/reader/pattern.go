@@ -1,0 +1,101 @@
+package reader
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"hone/check"
+)
+
+// Pattern returns the reader of lines that a pattern fits, such as "%f:%l:%c: %m". It
+// knows a small part of Vim's errorformat:
+//
+//	%f  the file, at least one character and as few as possible
+//	%l  the line, a number
+//	%c  the column, a number, which is not used
+//	%t  the severity: the first letter of error, warning, info or note, in any case
+//	%m  the message; as much as possible at the end, as little as possible before
+//	%%  a percent sign
+//	%*  any text, which is not used
+//
+// Everything else stands for itself; a space also fits several spaces or tabs. The
+// complete line must fit, but for white space at both ends. %m is required. A message of
+// several lines is not supported: the lines that do not fit are ignored.
+func Pattern(pattern string) (check.Reader, error) {
+	re, err := translated(pattern)
+	if err != nil {
+		return check.Reader{}, fmt.Errorf("output format %q: %w (example: %q)", pattern, err, "%f:%l:%c: %m")
+	}
+	read := func(text string, l *list) bool {
+		lines(text, func(line string) {
+			if m := re.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+				l.add(fitted(re, m))
+			}
+		})
+		return len(l.items) > 0
+	}
+	return format{pattern, read}.reader(), nil
+}
+
+// fitted returns the item of a line that a pattern fits.
+func fitted(re *regexp.Regexp, m []string) item {
+	i := item{rank: failure}
+	for n, name := range re.SubexpNames() {
+		switch name {
+		case "f":
+			i.file = m[n]
+		case "l":
+			i.line, _ = strconv.Atoi(m[n])
+		case "m":
+			i.text = m[n]
+		case "t":
+			i.rank = map[string]rank{"w": warning, "i": note, "n": note, "e": failure}[strings.ToLower(m[n])]
+		}
+	}
+	i.rule = ruleIn(i.text, "")
+	return i
+}
+
+// translated returns the expression of a pattern.
+func translated(pattern string) (*regexp.Regexp, error) {
+	var b strings.Builder
+	b.WriteString(`^`)
+	seen := map[byte]bool{}
+	for at := 0; at < len(pattern); at++ {
+		if pattern[at] != '%' {
+			b.WriteString(literal(pattern[at]))
+			continue
+		}
+		at++
+		if at == len(pattern) {
+			return nil, fmt.Errorf("it ends with a single %%; write %%%% for a percent sign")
+		}
+		c := pattern[at]
+		part, ok := map[byte]string{'f': `(?P<f>.+?)`, 'l': `(?P<l>\d{1,9})`, 'c': `\d{1,9}`, 't': `(?P<t>[EWINewin])\w*`, 'm': `(?P<m>.+?)`, '%': `%`, '*': `.*?`}[c]
+		if !ok {
+			return nil, fmt.Errorf("%%%c is not known; %%f, %%l, %%c, %%t, %%m, %%* and %%%% are", c)
+		}
+		if seen[c] && c != '%' && c != '*' {
+			return nil, fmt.Errorf("%%%c occurs twice", c)
+		}
+		seen[c] = true
+		b.WriteString(part)
+	}
+	if !seen['m'] {
+		return nil, fmt.Errorf("%%m, the message, is missing")
+	}
+	return regexp.Compile(b.String() + `$`)
+}
+
+// literal returns the expression of a byte that stands for itself.
+func literal(c byte) string {
+	if c == ' ' || c == '\t' {
+		return `[ \t]+`
+	}
+	if c >= 0x80 {
+		return string([]byte{c})
+	}
+	return regexp.QuoteMeta(string(rune(c)))
+}

@@ -1,0 +1,68 @@
+package reader
+
+import (
+	"fmt"
+	"strings"
+
+	"hone/check"
+)
+
+// Place makes the files of findings relative to a tree, in place. dir is the absolute
+// path of the tree where the program ran, and has reports whether the tree has a file
+// with a slash-separated path.
+//
+// A path below dir loses dir, also in the finding's ID. From another relative path
+// leading directories are removed until the tree has the file: import paths become
+// files. For a Java class the usual source directories are tried. A file that the tree
+// does not have is moved from File to the start of the text, as is its line.
+func Place(found []check.Finding, dir string, has func(file string) bool) {
+	prefix := strings.TrimSuffix(cleanFile(dir), "/") + "/"
+	known := map[string]string{}
+	for n := range found {
+		f := &found[n]
+		if f.File == "" {
+			continue
+		}
+		placed, ok := known[f.File]
+		if !ok {
+			placed = inTree(f.File, prefix, has)
+			known[f.File] = placed
+		}
+		if strings.HasPrefix(f.File, prefix) {
+			f.ID = strings.ReplaceAll(f.ID, prefix, "")
+		}
+		if placed == "" {
+			f.Text, f.Line = fmt.Sprintf("%s: %s", at(f.File, f.Line), f.Text), 0
+		}
+		f.File = placed
+	}
+}
+
+// at returns a file with its line.
+func at(file string, line int) string {
+	if line == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s:%d", file, line)
+}
+
+// inTree returns the path in the tree of a file as a program printed it; empty if the
+// tree does not have it.
+func inTree(file, prefix string, has func(string) bool) string {
+	if below, ok := strings.CutPrefix(file, prefix); ok {
+		file = below
+	} else if isAbs(file) {
+		return ""
+	}
+	for rest, ok := file, true; ok; _, rest, ok = strings.Cut(rest, "/") {
+		if !strings.HasPrefix(rest, "../") && rest != ".." && has(rest) {
+			return rest
+		}
+	}
+	for _, source := range []string{"src/test/java/", "src/main/java/", "src/test/kotlin/", "src/main/kotlin/"} {
+		if has(source + file) {
+			return source + file
+		}
+	}
+	return ""
+}

@@ -1,0 +1,132 @@
+// Package reader reads the output of test runners, compilers and linters.
+//
+// [Named] returns the [check.Reader] of a format or of a user's pattern, [Auto] the one
+// that recognizes the format, and [Names] the names. [Place] makes the files of findings
+// relative to a tree.
+//
+// # Findings
+//
+// A reader only words why a program failed; the exit status decides whether it did. If
+// the status is not 0 and a reader finds nothing, its ok is false. The source of a
+// finding is [check.SourceCommand]. Its text starts with a line that says what is wrong,
+// without the place; lines of the output that belong to it follow, at most 4 KiB.
+//
+// The worst come first: crashes and what does not compile, then failures, then what a
+// linter calls a warning, then its notes; otherwise in the order of the output. Warnings
+// and notes are advisory if the status is 0, or if there is something worse, which
+// explains the status.
+//
+// A test that has subtests is no finding of its own if one of them failed. A crash or a
+// limit of time is a finding of the test that was running, if the output tells which.
+//
+// An ID is a test's full name, or else the rule, the file and the first line of the
+// message without numbers, addresses and temporary paths. The second finding with the
+// same ID gets " #2", and so on. IDs do not depend on the order of tests, on line numbers
+// or, after [Place], on where the tree is. They identify findings of one command.
+//
+// # Files
+//
+// A file is named as the program prints it, with slashes: relative to where the program
+// ran, or absolute. Go prints only base names for tests: there the file is in the
+// directory of its package's import path, such as example.com/m/calc/calc_test.go.
+// [Place] finds both in a tree.
+//
+// # Limits
+//
+// An output may be cut off at any byte, or in its middle; what is complete is found. A
+// reader takes linear time and never fails. It removes colors, and replaces what is not
+// UTF-8.
+package reader
+
+import (
+	"fmt"
+	"strings"
+
+	"hone/check"
+	"hone/internal/near"
+)
+
+// AutoName is the name of [Auto] in a configuration.
+const AutoName = "auto"
+
+// format is one format. read adds what it finds and reports whether the text is of this
+// format at all.
+type format struct {
+	name string
+	read func(text string, l *list) bool
+}
+
+// formats returns all formats that have a name, in the order of their names in messages.
+func formats() []format {
+	return []format{
+		{"go", readGo},
+		{"go-json", readGoJSON},
+		{"lines", readLines},
+	}
+}
+
+// Names returns the names of all formats, "auto" first.
+func Names() []string {
+	names := []string{AutoName}
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Named returns the reader of a format ([Names]), or of a pattern: a text with a %, such
+// as "%f:%l:%c: %m" (see [Pattern]).
+func Named(name string) (check.Reader, error) {
+	if name == AutoName {
+		return Auto(), nil
+	}
+	if strings.Contains(name, "%") {
+		return Pattern(name)
+	}
+	for _, f := range formats() {
+		if f.name == name {
+			return f.reader(), nil
+		}
+	}
+	meant := ""
+	if n := near.Name(name, Names()); n != "" {
+		meant = fmt.Sprintf("; did you mean %q?", n)
+	}
+	return check.Reader{}, fmt.Errorf("there is no output format %q%s (formats: %s, or a pattern such as %q)",
+		name, meant, strings.Join(Names(), ", "), "%f:%l:%c: %m")
+}
+
+// Auto returns the reader that recognizes formats. An output may be of several, such as
+// that of a linter and then that of tests: their findings are joined. A line
+// "file:line: message" counts only if there is nothing else, and if it has a column or
+// says "error" or "warning".
+func Auto() check.Reader {
+	return format{AutoName, readAny}.reader()
+}
+
+func readAny(text string, l *list) bool {
+	known := false
+	for _, f := range formats() {
+		own := &list{}
+		if f.name != "lines" && f.read(text, own) {
+			known = true
+			l.items = append(l.items, own.items...)
+		}
+	}
+	if len(l.items) > 0 {
+		return true
+	}
+	return readSureLines(text, l) || known
+}
+
+// reader makes a Reader of a format.
+func (f format) reader() check.Reader {
+	return check.Reader{Name: f.name, Read: func(out []byte, exit int) ([]check.Finding, bool) {
+		l := &list{}
+		if !f.read(plain(out), l) {
+			return nil, false
+		}
+		found := l.findings(exit)
+		return found, exit == 0 || len(found) > 0
+	}}
+}

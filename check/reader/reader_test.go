@@ -1,0 +1,81 @@
+package reader_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/check"
+	"hone/check/reader"
+)
+
+func TestNamed(t *testing.T) {
+	for _, name := range append(reader.Names(), "%f:%l:%c: %m") {
+		if r := named(t, name); r.Name != name || r.Read == nil {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	for name, want := range map[string]string{
+		"gojson": `there is no output format "gojson"; did you mean "go-json"? (formats: auto, go, go-json,`,
+		"":       `there is no output format "" (formats: auto,`,
+		"%f:%l":  `output format "%f:%l": %m, the message, is missing (example: "%f:%l:%c: %m")`,
+		"%m %":   `output format "%m %": it ends with a single %; write %% for a percent sign`,
+		"%m %q":  `output format "%m %q": %q is not known; %f, %l,`,
+		"%m %m":  `output format "%m %m": %m occurs twice`,
+	} {
+		if _, err := reader.Named(name); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", name, err, want)
+		}
+	}
+}
+
+func TestPattern(t *testing.T) {
+	out := "noise\n  src/a.c:12:3: warning: unused `x`\nsrc/a b.c:7:1: error: 50% wrong \nC:\\src\\b.c:9:1: note: see\n"
+	found, ok := named(t, "%f:%l:%c: %t: %m").Read([]byte(out), 1)
+	want := "src/a b.c:7: src/a b.c: <n>% wrong | 50% wrong\n" +
+		"~src/a.c:12: src/a.c: unused `x` | unused `x`\n" +
+		"~C:/src/b.c:9: C:/src/b.c: see | see\n"
+	if diff := cmp.Diff(want, outline(found)); diff != "" || !ok {
+		t.Errorf("%v (-want +got):\n%s", ok, diff)
+	}
+	if _, ok := named(t, "100%% %f(%l) %*: %m").Read([]byte("100% a.x(3) blah: no\n"), 1); !ok {
+		t.Error("a percent sign and any text did not fit")
+	}
+	if found, ok := named(t, "%f: %m").Read([]byte("nothing fits\n"), 1); ok || len(found) > 0 {
+		t.Errorf("%v %v", found, ok)
+	}
+}
+
+func TestPlace(t *testing.T) {
+	has := func(file string) bool {
+		return strings.Contains(" calc/calc_test.go x.go src/test/java/com/x/ATest.java ", " "+file+" ")
+	}
+	for file, want := range map[string]string{
+		"calc/calc_test.go":                  "calc/calc_test.go:3: r: m | m",
+		"example.com/m/calc/calc_test.go":    "calc/calc_test.go:3: r: m | m",
+		"/home/u/tree/x.go":                  "x.go:3: r: m | m",
+		"/home/u/tree/../x.go":               ":0: r: m | /home/u/x.go:3: m",
+		"/usr/lib/calc/calc_test.go":         ":0: r: m | /usr/lib/calc/calc_test.go:3: m",
+		"com/x/ATest.java":                   "src/test/java/com/x/ATest.java:3: r: m | m",
+		"../x.go":                            "x.go:3: r: m | m",
+		"gone.go":                            ":0: r: m | gone.go:3: m",
+		"":                                   ":0: r: m | m",
+		"example.com/m/calc/calc/another.go": ":0: r: m | example.com/m/calc/calc/another.go:3: m",
+	} {
+		f := check.Finding{File: reader.CleanFile(file), Line: 3, Text: "m", ID: "r: m"}
+		if file == "" {
+			f.Line = 0
+		}
+		found := []check.Finding{f}
+		reader.Place(found, "/home/u/tree", has)
+		if diff := cmp.Diff(want+"\n", outline(found)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+	found := []check.Finding{{File: "/home/u/tree/x.go", ID: "E1: /home/u/tree/x.go: bad"}}
+	reader.Place(found, "/home/u/tree/", has)
+	if found[0].ID != "E1: x.go: bad" {
+		t.Errorf("the ID is %q", found[0].ID)
+	}
+}
