@@ -24,6 +24,7 @@ type goOutput struct {
 	// block is the package of the compiler's output that is being read, and spare its
 	// lines without a place.
 	block string
+	vet   bool // the block is of vet
 	spare []string
 	// open: the next deeper lines continue the last item.
 	open bool
@@ -67,8 +68,12 @@ func (g *goOutput) build(line string) bool {
 		return true
 	}
 	g.open = false
-	if m := goError.FindStringSubmatch(line); m != nil && (g.block != "" || m[3] != "" && g.pkg.atTop()) {
+	if m := goError.FindStringSubmatch(line); m != nil && (g.block != "" || m[3] != "" && strings.HasSuffix(m[1], ".go") && g.pkg.atTop()) {
 		i := item{rank: crash, file: m[1], text: m[4]}
+		if (g.block == "" || g.vet) && !strings.HasPrefix(line, "vet: ") {
+			// It is of vet or of another linter, which name their rules.
+			i.rank, i.rule = failure, ruleIn(m[4], "")
+		}
 		i.line, _ = strconv.Atoi(m[2])
 		g.add(i)
 		g.known, g.open = true, true
@@ -96,6 +101,7 @@ func (g *goOutput) continued(line string) {
 // beginBuild starts the output for a package: "# path" or, from vet, "# [path]".
 func (g *goOutput) beginBuild(header string) {
 	name, _, _ := strings.Cut(strings.Trim(header, "[]"), " ")
+	g.vet = strings.HasPrefix(header, "[")
 	if name != g.block {
 		g.endBuild()
 	}
@@ -110,4 +116,12 @@ func (g *goOutput) endBuild() {
 		g.add(item{rank: crash, test: "build " + g.block, text: headed("building "+g.block+" failed", said)})
 	}
 	g.block, g.spare, g.open = "", nil, false
+}
+
+// goBuildItems returns what the compiler says in a text of another tool's.
+func goBuildItems(text string) []item {
+	g := &goOutput{list: &list{}, pkg: &goPackage{}}
+	lines(text, func(line string) { g.build(line) })
+	g.endBuild()
+	return g.items
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,12 +113,16 @@ func TestWellFormed(t *testing.T) {
 	}
 }
 
-// TestCut reads every recording cut off at many places. What was complete by then is
-// still found under the same ID.
+// TestCut reads every recording cut off at many places. Three quarters of a report with
+// several findings have one at least.
 func TestCut(t *testing.T) {
 	for _, r := range recordings(t) {
 		read := named(t, r.format).Read
-		step := max(1, len(r.out)/300)
+		all, _ := read(r.out, r.exit)
+		if found, _ := read(r.out[:len(r.out)*3/4], r.exit); len(found) == 0 && len(all) > 2 {
+			t.Errorf("%s: nothing is found in three quarters of it", r.file)
+		}
+		step := max(1, len(r.out)/60)
 		for n := 0; n < len(r.out); n += step {
 			found, ok := read(r.out[:n], r.exit)
 			if r.exit != 0 && ok != (len(found) > 0) {
@@ -126,4 +132,43 @@ func TestCut(t *testing.T) {
 			reader.Auto().Read(r.out[n:], -1)
 		}
 	}
+}
+
+// TestAgain: a run of a shifted and reordered project, NAME-again.txt, has the IDs of
+// NAME.txt, placed in the trees where they ran.
+func TestAgain(t *testing.T) {
+	compared := 0
+	for _, r := range recordings(t) {
+		file, ok := strings.CutSuffix(r.file, "-again.txt")
+		if !ok {
+			continue
+		}
+		first, err := os.ReadFile(file + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		compared++
+		if diff := cmp.Diff(ids(t, r.format, first), ids(t, r.format, r.out)); diff != "" {
+			t.Errorf("%s (-first +again):\n%s", r.file, diff)
+		}
+	}
+	if compared == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+// ids returns the sorted IDs of an output. Projects ran in /tmp/readers-NAME, and again in
+// /tmp/readers-NAME2.
+func ids(t *testing.T, format string, out []byte) (ids []string) {
+	t.Helper()
+	found, _ := named(t, format).Read(out, 1)
+	for n := range found {
+		dir := regexp.MustCompile(`^/tmp/readers-\w+`).FindString(found[n].File)
+		if dir != "" {
+			reader.Place(found[n:n+1], dir, func(string) bool { return true })
+		}
+		ids = append(ids, found[n].ID)
+	}
+	slices.Sort(ids)
+	return ids
 }

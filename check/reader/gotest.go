@@ -82,7 +82,7 @@ func (p *goPackage) put(t *goTest, line string) {
 	switch {
 	case p.crash != nil:
 		p.crash = append(p.crash, line)
-	case goDies.MatchString(line):
+	case line != "" && strings.IndexByte("pfSur", line[0]) >= 0 && goDies.MatchString(line):
 		p.crash, p.crashed = []string{line}, t
 	case strings.TrimSpace(line) == "" && t == nil, line == "FAIL", line == "PASS", strings.HasPrefix(line, "exit status "), strings.HasPrefix(line, "coverage: "):
 	case t == nil || !p.owns(t, line):
@@ -126,10 +126,15 @@ func (p *goPackage) failedParents() map[string]bool {
 	return parents
 }
 
-// markParents adds the names of all tests above one.
+// markParents adds the names of all tests above one, up to a depth that no tests have.
 func markParents(parents map[string]bool, name string) {
-	for i := strings.LastIndexByte(name, '/'); i > 0 && !parents[name[:i]]; i = strings.LastIndexByte(name[:i], '/') {
-		parents[name[:i]] = true
+	for range 64 {
+		i := strings.LastIndexByte(name, '/')
+		if i < 0 || parents[name[:i]] {
+			return
+		}
+		name = name[:i]
+		parents[name] = true
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 var (
 	// place is file:line:col: or file:line:, and tsc's file(line,col):.
 	place = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:(\[][^:\n(]*?)(?::(\d{1,9})(?::(\d{1,9}))?(?:[-–][\d:]+)?:|\((\d{1,9})(?:,(\d{1,9}))?\):)[ \t]+(\S.*)$`)
-	// severity starts a message.
-	severity = lazyregexp.New(`^(?i)(fatal error|error|err|failure|warning|warn|note|info|hint|style|remark)\b(?:[\[( ]([\w./@-]+)[\])])?\s*:?\s*`)
+	// severity starts a message, with a rule: "warning:", "error[E0308]:", "error TS2304:".
+	severity = lazyregexp.New(`^(?i:(fatal error|error|err|failure|warning|warn|note|info|hint|style|remark))(?:[\[(]([\w./@-]+)[\])]| ([A-Z]{1,6}\d{1,5}))?:\s+`)
 	// ruleAt is a rule's name at a message's end, as (SA4006), [no-any-return] or [-Wunused].
 	ruleAt = lazyregexp.New(`\s[\[(]([A-Za-z@-][\w./@+=-]*)[\])]$`)
-	// ruleFirst is a rule's name at a message's start, such as E501 or TS2304.
+	// ruleFirst is a rule's name at a message's start, such as E501.
 	ruleFirst = lazyregexp.New(`^([A-Z]{1,6}\d{1,5})\b`)
 )
 
@@ -62,8 +62,8 @@ func placed(line string, sure bool) (item, bool) {
 		return item{}, false
 	}
 	if said != nil && len(said[0]) < len(i.text) {
-		i.rank, i.rule = rankOf(said[1]), said[2]
-		i.text = i.text[len(said[0]):]
+		i.rank, i.rule = rankOf(said[1]), said[2]+said[3]
+		i.text = withRule(i.text[len(said[0]):], i.rule)
 	}
 	i.rule = ruleIn(i.text, i.rule)
 	return i, true

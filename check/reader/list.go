@@ -23,8 +23,8 @@ const (
 // item is a finding as a format has it.
 type item struct {
 	rank rank
-	// test is a test's full name. If it is empty, the item is recognized by rule, file
-	// and the first line of text.
+	// test is a test's full name. If it is empty, the item is recognized by file, the
+	// first line of text, and rule unless that line has it.
 	test string
 	rule string
 	file string
@@ -35,7 +35,7 @@ type item struct {
 // list collects what a format finds.
 type list struct{ items []item }
 
-func (l *list) add(i item) { l.items = append(l.items, i) }
+func (l *list) add(i ...item) { l.items = append(l.items, i...) }
 
 // maxText is the length of the longest text of a finding, in bytes.
 const maxText = 4 << 10
@@ -73,6 +73,9 @@ func (i item) id() string {
 	first = steady(first)
 	if len(first) > maxID {
 		first = strings.ToValidUTF8(first[:maxID], "")
+	}
+	if strings.Contains(first, i.rule) {
+		i.rule = ""
 	}
 	return strings.Join(slices.DeleteFunc([]string{i.rule, i.file, first}, func(s string) bool { return s == "" }), ": ")
 }

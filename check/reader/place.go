@@ -20,6 +20,7 @@ func Place(found []check.Finding, dir string, has func(file string) bool) {
 	known := map[string]string{}
 	for n := range found {
 		f := &found[n]
+		f.ID = strings.ReplaceAll(f.ID, prefix, "")
 		if f.File == "" {
 			continue
 		}
@@ -27,9 +28,6 @@ func Place(found []check.Finding, dir string, has func(file string) bool) {
 		if !ok {
 			placed = inTree(f.File, prefix, has)
 			known[f.File] = placed
-		}
-		if strings.HasPrefix(f.File, prefix) {
-			f.ID = strings.ReplaceAll(f.ID, prefix, "")
 		}
 		if placed == "" {
 			f.Text, f.Line = fmt.Sprintf("%s: %s", at(f.File, f.Line), f.Text), 0

@@ -61,6 +61,9 @@ func formats() []format {
 	return []format{
 		{"go", readGo},
 		{"go-json", readGoJSON},
+		{"junit", readJUnit},
+		{"tap", readTAP},
+		{"sarif", readSARIF},
 		{"lines", readLines},
 	}
 }

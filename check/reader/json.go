@@ -1,0 +1,91 @@
+package reader
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// documents calls read with a decoder at the start of each JSON document in a text: an
+// object, or an array of objects, that begins a line. read leaves the decoder behind what
+// it could read, and returns false if that is not JSON, or is cut.
+func documents(text string, read func(d *json.Decoder) bool) {
+	// A document that fails is read in vain, and what is in it is tried again: the
+	// budget keeps that linear.
+	budget := 8*len(text) + 1<<20
+	for at := 0; at < len(text) && budget > 0; {
+		if beginsDocument(text[at:]) {
+			in := strings.NewReader(text[at:])
+			d := json.NewDecoder(in)
+			if !read(d) {
+				budget -= len(text) - at - in.Len()
+			}
+			at += int(d.InputOffset())
+		}
+		end := strings.IndexByte(text[min(at, len(text)):], '\n')
+		if end < 0 {
+			return
+		}
+		at += end + 1
+	}
+}
+
+// beginsDocument reports whether a text begins with what may be a JSON document.
+func beginsDocument(text string) bool {
+	after := strings.TrimLeft(text[1:], " \t\r\n")
+	switch {
+	case after == "":
+		return false
+	case text[0] == '{':
+		return after[0] == '"' || after[0] == '}'
+	}
+	return text[0] == '[' && (after[0] == '{' || after[0] == ']')
+}
+
+// elements decodes the value that follows, and calls each with every value at one of the
+// paths, in order. A path names keys; "*" is any element of an array. It returns false if
+// the value is not complete or is not JSON: all elements before that were called.
+func elements(d *json.Decoder, paths [][]string, each func(path []string, value json.RawMessage)) bool {
+	return walk(d, nil, paths, each)
+}
+
+func walk(d *json.Decoder, at []string, paths [][]string, each func([]string, json.RawMessage)) bool {
+	inside := false
+	for _, p := range paths {
+		if slices.Equal(p, at) {
+			var value json.RawMessage
+			if d.Decode(&value) != nil {
+				return false
+			}
+			each(at, value)
+			return true
+		}
+		inside = inside || len(p) > len(at) && slices.Equal(p[:len(at)], at)
+	}
+	if !inside {
+		var skipped json.RawMessage
+		return d.Decode(&skipped) == nil
+	}
+	token, err := d.Token()
+	if err != nil {
+		return false
+	}
+	delim, nested := token.(json.Delim)
+	for nested && d.More() {
+		key := "*"
+		if delim == '{' {
+			token, err := d.Token()
+			if err != nil {
+				return false
+			}
+			key, _ = token.(string)
+		}
+		if !walk(d, append(at[:len(at):len(at)], key), paths, each) {
+			return false
+		}
+	}
+	if nested {
+		_, err = d.Token()
+	}
+	return err == nil
+}

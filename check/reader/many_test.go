@@ -1,0 +1,124 @@
+package reader_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"hone/check/reader"
+)
+
+// many returns outputs with n failures each, as the tools print them.
+func many(n int) map[string]string {
+	repeated := func(head, each, between, tail string) string {
+		var b strings.Builder
+		b.WriteString(head)
+		for i := range n {
+			if i > 0 {
+				b.WriteString(between)
+			}
+			b.WriteString(strings.ReplaceAll(each, "@", fmt.Sprint(i)))
+		}
+		return b.String() + tail
+	}
+	return map[string]string{
+		"go":      repeated("", "--- FAIL: Test@ (0.00s)\n    a_test.go:@: got @\n", "", "FAIL\nFAIL\texample.com/m/a\t0.1s\n"),
+		"go-json": repeated("", `{"Action":"output","Package":"m/a","Test":"Test@","Output":"    a_test.go:@: got @\n"}`+"\n"+`{"Action":"fail","Package":"m/a","Test":"Test@"}`+"\n", "", `{"Action":"fail","Package":"m/a"}`+"\n"),
+		"junit":   repeated("<testsuites><testsuite name='s'>", "<testcase classname='c' name='t@'><failure message='no @'>at a.py:@: AssertionError</failure></testcase>\n", "", "</testsuite></testsuites>"),
+		"tap":     repeated("TAP version 13\n", "not ok - t@\n  ---\n  message: no @\n  at: a.js:@:1\n  ...\n", "", fmt.Sprintf("1..%d\n", n)),
+		"sarif":   repeated(`{"version":"2.1.0","runs":[{"results":[`, `{"ruleId":"R@","level":"error","message":{"text":"no"},"locations":[{"physicalLocation":{"artifactLocation":{"uri":"a.c"},"region":{"startLine":@}}}]}`, ",\n", "]}]}"),
+		"lines":   repeated("", "a/b.c:@:1: error: v@ is undefined\n", "", "2 errors\n"),
+	}
+}
+
+// TestMany finds 10 000 failures, all with IDs of their own.
+func TestMany(t *testing.T) {
+	const n = 10_000
+	outputs := many(n)
+	for _, name := range reader.Names()[1:] {
+		out, ok := outputs[name]
+		if !ok {
+			t.Errorf("%s: there is no output", name)
+			continue
+		}
+		for _, r := range []string{name, reader.AutoName} {
+			found, ok := named(t, r).Read([]byte(out), 1)
+			if len(found) != n || !ok {
+				t.Errorf("%s by %s: %d findings, %v", name, r, len(found), ok)
+				continue
+			}
+			ids := map[string]bool{}
+			for _, f := range found {
+				ids[f.ID] = true
+			}
+			if len(ids) != n {
+				t.Errorf("%s by %s: %d IDs", name, r, len(ids))
+			}
+		}
+	}
+}
+
+// TestHostile reads what makes a careless reader slow: with quadratic time it would not
+// end.
+func TestHostile(t *testing.T) {
+	const n = 20_000
+	for name, out := range map[string]string{
+		"documents":    "\"runs\"\n" + strings.Repeat("{\"a\":\n", n),
+		"arrays":       "\"runs\" \"filePath\"\n" + strings.Repeat("[\n{\n", n),
+		"suites":       strings.Repeat("<testsuite name='s'>", n) + "<testcase name='a'><failure/></testcase>",
+		"cases":        strings.Repeat("<testcase name='a'><failure>", n),
+		"points":       "TAP version 13\n" + strings.Repeat("    ", 1000) + "not ok\n" + strings.Repeat("not ok\n    not ok\n", n),
+		"deep":         strings.Repeat("    --- FAIL: Test"+strings.Repeat("/a", 200)+" (0.00s)\n", n/100),
+		"nested names": "--- FAIL: Test" + strings.Repeat("/", n) + " (0.00s)\nFAIL\tm\t0.1s\n",
+		"a long line":  strings.Repeat("a:", 4*n) + "\n" + strings.Repeat("a/", 4*n) + ":1:1: x",
+		"goroutines":   "panic: test timed out after 1s\n\trunning tests:\n" + strings.Repeat("\t\tTestA (1s)\n", n/10) + strings.Repeat("\ngoroutine 1 [running]:\nm.TestA()\n\t/m/a.go:1 +0x1\n", n/10),
+		"panics":       strings.Repeat("panic: a\n", n) + "goroutine 1 [running]:\n",
+		"escapes":      strings.Repeat("\x1b]\x1b[", n),
+	} {
+		for _, format := range reader.Names() {
+			if found, ok := named(t, format).Read([]byte(out), 1); ok != (len(found) > 0) {
+				t.Errorf("%s by %s: %d findings, %v", name, format, len(found), ok)
+			}
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		for name, out := range many(n) {
+			read := named(b, name).Read
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				b.SetBytes(int64(len(out)))
+				for b.Loop() {
+					read([]byte(out), 1)
+				}
+			})
+		}
+	}
+}
+
+// FuzzRead: no output makes a reader fail, and what it finds can be used.
+func FuzzRead(f *testing.F) {
+	for _, r := range recordings(f) {
+		f.Add(r.out[:min(len(r.out), 2000)], r.exit)
+	}
+	for _, out := range many(3) {
+		f.Add([]byte(out), 1)
+	}
+	f.Fuzz(func(t *testing.T, out []byte, exit int) {
+		for _, name := range append(reader.Names(), "%f:%l:%c: %t: %m") {
+			found, ok := named(t, name).Read(out, exit)
+			if !ok && len(found) > 0 || ok && exit != 0 && len(found) == 0 {
+				t.Errorf("%s: %d findings, %v", name, len(found), ok)
+			}
+			ids := map[string]bool{}
+			for _, f := range found {
+				if f.ID == "" || ids[f.ID] || f.Line < 0 || f.File == "" && f.Line != 0 || len(f.Text) > 5<<10 {
+					t.Errorf("%s: %+v", name, f)
+				}
+				ids[f.ID] = true
+			}
+			reader.Place(found, "/tmp", func(string) bool { return false })
+		}
+	})
+}

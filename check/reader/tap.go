@@ -1,0 +1,169 @@
+package reader
+
+import (
+	"strings"
+
+	"hone/internal/lazyregexp"
+	"hone/internal/tap"
+)
+
+var (
+	tapLine    = lazyregexp.New(`^((?: {4})*)(?:(not )?ok\b|1\.\.\d|TAP version \d|# Subtest\b|Bail out!)`)
+	tapSure    = lazyregexp.New(`(?m)^(?:TAP version 1[34]\s*$|1\.\.\d+\s*(?:#.*)?$)`)
+	tapPoint   = lazyregexp.New(`(?m)^ *(?:not )?ok\b`)
+	tapSummary = lazyregexp.New(`^(?:(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|time) ?[=]?[\d.]+(?:ms)?|Subtest: .*)$`)
+)
+
+// readTAP reads the Test Anything Protocol, versions 13 and 14, with subtests.
+func readTAP(text string, l *list) bool {
+	if !tapSure.MatchString(text) || !tapPoint.MatchString(text) && !strings.Contains(text, "Bail out!") {
+		return false
+	}
+	t := &tapOutput{}
+	lines(text, t.line)
+	found, report := t.close(0)
+	for _, f := range found {
+		l.add(f.item())
+	}
+	if len(found) == 0 {
+		for _, problem := range report.Problems {
+			l.add(item{rank: crash, rule: "TAP", text: problem})
+		}
+	}
+	return true
+}
+
+// tapOutput separates the levels of subtests.
+type tapOutput struct {
+	levels []*tapLevel
+	depth  int
+	yaml   bool // a YAML block of a point is open
+	// said are the comments since the last point, which a program that died printed.
+	said []string
+}
+
+// tapLevel is the output of one level, without its indentation.
+type tapLevel struct {
+	text   strings.Builder
+	points int
+	below  map[int][]tapFailure // failures of the subtests of a point
+}
+
+// tapFailure is a failed point, with the names of the points above it.
+type tapFailure struct {
+	name string
+	tap.Point
+}
+
+func (t *tapOutput) line(line string) {
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	switch {
+	case t.yaml && indent >= 4*t.depth+2:
+		t.yaml = indent != 4*t.depth+2 || strings.TrimSpace(line) != "..."
+	case t.yaml && strings.TrimSpace(line) == "":
+	case !t.yaml && indent == 4*t.depth+2 && strings.TrimSpace(line) == "---":
+		t.yaml = true
+	default:
+		t.yaml = false
+		if m := tapLine.FindStringSubmatch(line); m != nil {
+			t.enter(min(len(m[1])/4, len(t.levels)), line)
+		} else if rest, ok := strings.CutPrefix(line, "# "); ok && len(t.said) < 100 {
+			t.said = append(t.said, rest)
+		}
+	}
+	if len(t.levels) > 0 {
+		level := t.levels[min(t.depth, len(t.levels)-1)]
+		level.text.WriteString(line[min(indent, 4*t.depth):] + "\n")
+	}
+}
+
+// enter goes to the level of a line. A point ends the subtests before it, which are its
+// own.
+func (t *tapOutput) enter(depth int, line string) {
+	if depth == len(t.levels) {
+		t.levels = append(t.levels, &tapLevel{below: map[int][]tapFailure{}})
+	}
+	t.depth = depth
+	rest := strings.TrimLeft(line, " ")
+	if !strings.HasPrefix(rest, "ok") && !strings.HasPrefix(rest, "not ok") {
+		return
+	}
+	level := t.levels[depth]
+	if len(t.levels) > depth+1 {
+		found, _ := t.close(depth + 1)
+		level.below[level.points] = found
+	}
+	if len(level.below[level.points]) == 0 && len(t.said) > 0 && strings.HasPrefix(rest, "not ok") {
+		died := tap.Point{Diagnostics: strings.Join(t.said, "\n") + "\n"}
+		level.below[level.points] = []tapFailure{{Point: died}}
+	}
+	level.points++
+	t.said = nil
+}
+
+// close ends all levels from a depth on and returns their failures that have none below.
+func (t *tapOutput) close(depth int) ([]tapFailure, tap.Report) {
+	var found []tapFailure
+	var report tap.Report
+	for d := len(t.levels) - 1; d >= depth; d-- {
+		report = tap.Parse(t.levels[d].text.String())
+		found = append(t.levels[d].failures(report), found...)
+	}
+	t.levels = t.levels[:min(depth, len(t.levels))]
+	return found, report
+}
+
+func (level *tapLevel) failures(report tap.Report) (found []tapFailure) {
+	for n, p := range report.Points {
+		if p.OK || p.Directive != "" {
+			continue
+		}
+		below := level.below[n]
+		if len(below) == 1 && below[0].Number == 0 {
+			// What a program printed before its point, if it died.
+			if p.Value("exitCode") != "" {
+				p.Diagnostics = below[0].Diagnostics + p.Diagnostics
+			}
+			below = nil
+		}
+		if len(below) == 0 {
+			found = append(found, tapFailure{p.Description, p})
+		}
+		for _, b := range below {
+			b.name = p.Description + " > " + b.name
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// item returns the finding of a failed point.
+func (f tapFailure) item() item {
+	i := item{rank: failure, test: f.name}
+	if i.test == "" {
+		i.test = "not ok"
+	}
+	head := i.test
+	for _, key := range []string{"message", "error"} {
+		if said := f.Value(key); said != "" {
+			head += ": " + firstLine(said)
+			break
+		}
+	}
+	var body []string
+	for line := range strings.Lines(f.Diagnostics) {
+		if line = strings.TrimSuffix(line, "\n"); !tapSummary.MatchString(line) && !strings.HasPrefix(strings.TrimSpace(line), "duration_ms:") {
+			body = append(body, line)
+		}
+	}
+	for _, text := range []string{f.Value("stack"), f.Value("at"), f.Value("location"), f.Diagnostics} {
+		if i.file, i.line = locate(text); i.file != "" {
+			break
+		}
+	}
+	if f.Value("exitCode") != "" {
+		i.rank = crash
+	}
+	i.text = headed(head, dedented(body))
+	return i
+}
