@@ -3,7 +3,6 @@ package reader
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"hone/check"
@@ -36,7 +35,7 @@ func Pattern(pattern string) (check.Reader, error) {
 		})
 		return len(l.items) > 0
 	}
-	return format{pattern, read}.reader(), nil
+	return format{name: pattern, read: read}.reader(), nil
 }
 
 // fitted returns the item of a line that a pattern fits.
@@ -47,7 +46,7 @@ func fitted(re *regexp.Regexp, m []string) item {
 		case "f":
 			i.file = m[n]
 		case "l":
-			i.line, _ = strconv.Atoi(m[n])
+			i.line = number(m[n])
 		case "m":
 			i.text = m[n]
 		case "t":

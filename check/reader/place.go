@@ -11,7 +11,7 @@ import (
 // path of the tree where the program ran, and has reports whether the tree has a file
 // with a slash-separated path.
 //
-// A path below dir loses dir, also in the finding's ID. From another relative path
+// Paths below dir lose it, also in texts and IDs. From another relative path
 // leading directories are removed until the tree has the file: import paths become
 // files. For a Java class the usual source directories are tried. A file that the tree
 // does not have is moved from File to the start of the text, as is its line.
@@ -20,7 +20,7 @@ func Place(found []check.Finding, dir string, has func(file string) bool) {
 	known := map[string]string{}
 	for n := range found {
 		f := &found[n]
-		f.ID = strings.ReplaceAll(f.ID, prefix, "")
+		f.ID, f.Text = strings.ReplaceAll(f.ID, prefix, ""), strings.ReplaceAll(f.Text, prefix, "")
 		if f.File == "" {
 			continue
 		}

@@ -1,6 +1,19 @@
 package reader
 
-import "strings"
+import (
+	"path"
+	"strings"
+
+	"hone/internal/lazyregexp"
+)
+
+var (
+	pytestBlock   = lazyregexp.New(`^=+ (\S.*?) =+$`)
+	pytestSection = lazyregexp.New(`^_+ (.+?) _+$`)
+	pytestVerdict = lazyregexp.New(`^(FAILED|ERROR) (\S.*)$`)
+	pytestLive    = lazyregexp.New(`^(?:\[gw\d+\] (?:\[ *\d+%\] )?)?(?:(FAILED|ERROR) )?(\S+\.py::\S.*?)(?: (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*)?\s*$`)
+	pytestLine    = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:][^:\n]*\.py):(\d{1,9}): (\S.*)$`)
+)
 
 // pytestMessage returns the message of a failure: the first line that pytest marks with E,
 // or the last one of a syntax error, which starts with its place.
@@ -20,4 +33,245 @@ func pytestMessage(lines []string) string {
 		}
 	}
 	return message
+}
+
+// pytestReport is one failure or error, in its own section.
+type pytestReport struct {
+	name  string // as in the section's header
+	phase string // "collecting", "setup", "teardown"; empty for a failure
+	text  []string
+	node  string // the test's full name, from the summary
+	said  string // its message, from the summary
+}
+
+// pytestOutput is the state between two lines.
+type pytestOutput struct {
+	known   bool
+	block   string
+	reports []*pytestReport
+	open    *pytestReport
+	// bySection has the reports that the summary did not name yet, by name.
+	bySection map[string][]*pytestReport
+	loose     []item   // lines of --tb=line
+	failed    []string // nodes of the summary, for those
+	live      []string // nodes that failed, as they were printed while running
+	running   string
+	death     pyDeath
+	said      []string // lines outside of blocks that explain an abort
+}
+
+// readPytest reads what pytest prints, with any --tb.
+func readPytest(text string, l *list) bool {
+	p := &pytestOutput{bySection: map[string][]*pytestReport{}}
+	lines(text, p.line)
+	if !p.known {
+		return false
+	}
+	for _, r := range p.reports {
+		l.add(r.item())
+	}
+	before := len(l.items)
+	p.death.finish(l, p.running)
+	died := len(l.items) > before
+	if died || len(p.reports) == 0 {
+		for _, node := range p.live {
+			l.add(item{rank: failure, test: node, file: nodeFile(node), text: nodeName(node) + " failed"})
+		}
+	}
+	if len(p.said) > 0 && len(p.reports) == 0 && !died {
+		file, line := locate(strings.Join(p.said, "\n"))
+		said := pytestMessage(p.said)
+		if said == "" {
+			said = p.said[0]
+		}
+		l.add(item{rank: crash, rule: "pytest", file: file, line: line, text: headed(said, dedented(p.said))})
+	}
+	return true
+}
+
+func (p *pytestOutput) line(line string) {
+	if m := pytestBlock.FindStringSubmatch(line); m != nil {
+		p.open, p.block = nil, m[1]
+		switch m[1] {
+		case "test session starts", "FAILURES", "ERRORS", "short test summary info":
+			p.known = true
+		}
+		return
+	}
+	switch p.block {
+	case "FAILURES", "ERRORS":
+		p.section(line)
+	case "short test summary info":
+		p.verdict(line)
+	default:
+		p.progress(line)
+	}
+}
+
+// section reads a line of the blocks with the failures.
+func (p *pytestOutput) section(line string) {
+	if m := pytestSection.FindStringSubmatch(line); m != nil && strings.Trim(m[1], "_ ") != "" {
+		r := &pytestReport{name: m[1]}
+		for _, phase := range []string{"ERROR collecting ", "ERROR at setup of ", "ERROR at teardown of "} {
+			if name, ok := strings.CutPrefix(m[1], phase); ok {
+				r.name, r.phase = name, strings.Fields(phase + "x")[1]
+				if r.phase == "at" {
+					r.phase = strings.Fields(phase)[2]
+				}
+			}
+		}
+		p.open = r
+		p.reports = append(p.reports, r)
+		p.bySection[r.name] = append(p.bySection[r.name], r)
+		return
+	}
+	if p.open != nil {
+		p.open.text = append(p.open.text, line)
+		return
+	}
+	if m := pytestLine.FindStringSubmatch(line); m != nil {
+		i := item{text: m[3]}
+		if isUserFile(m[1]) {
+			i.file, i.line = m[1], number(m[2])
+		}
+		p.loose = append(p.loose, i)
+	}
+}
+
+// verdict reads a line of the summary.
+func (p *pytestOutput) verdict(line string) {
+	m := pytestVerdict.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	node, said := cutNode(m[2])
+	name := nodeName(node)
+	if queue := p.bySection[name]; len(queue) > 0 {
+		queue[0].node, queue[0].said = node, said
+		p.bySection[name] = queue[1:]
+		return
+	}
+	r := &pytestReport{name: name, node: node, said: said}
+	if m[1] == "FAILED" && len(p.failed) < len(p.loose) {
+		i := p.loose[len(p.failed)]
+		if r.text = []string{"E   " + i.text}; i.file != "" {
+			r.text = append(r.text, at(i.file, i.line)+": ")
+		}
+		p.failed = append(p.failed, node)
+	} else if m[1] == "ERROR" && !strings.Contains(node, "::") {
+		r.phase = "collecting"
+	}
+	p.reports = append(p.reports, r)
+}
+
+// progress reads a line before the failures, or of a process that died.
+func (p *pytestOutput) progress(line string) {
+	p.death.line(line)
+	if strings.HasPrefix(line, "ImportError while loading conftest") {
+		p.known = true
+		p.said = []string{line}
+		return
+	}
+	if p.known && strings.HasPrefix(line, "INTERNALERROR> ") || len(p.said) > 0 && len(p.said) < 200 && p.block == "" {
+		p.said = append(p.said, strings.TrimPrefix(line, "INTERNALERROR> "))
+		return
+	}
+	if !strings.Contains(line, ".py::") {
+		return
+	}
+	if m := pytestLive.FindStringSubmatch(line); m != nil {
+		switch verdict := m[1] + m[3]; verdict {
+		case "FAILED", "ERROR":
+			p.live = append(p.live, m[2])
+			p.running = ""
+		case "":
+			p.running = m[2]
+		default:
+			p.running = ""
+		}
+	}
+}
+
+// cutNode separates a test's full name from its message in the summary.
+func cutNode(text string) (node, said string) {
+	from := 0
+	if i := strings.IndexByte(text, '['); i >= 0 && i < max(strings.Index(text, " - "), 0) {
+		from = max(strings.Index(text, "] - "), 0)
+	}
+	i := strings.Index(text[from:], " - ")
+	if i < 0 {
+		return text, ""
+	}
+	return text[:from+i], text[from+i+3:]
+}
+
+// nodeName returns the name of a test in a section's header: without its file, and with
+// dots.
+func nodeName(node string) string {
+	_, name, ok := strings.Cut(node, "::")
+	if !ok {
+		return node
+	}
+	params := ""
+	if i := strings.IndexByte(name, '['); i >= 0 {
+		name, params = name[:i], name[i:]
+	}
+	return strings.ReplaceAll(name, "::", ".") + params
+}
+
+func nodeFile(node string) string {
+	file, _, _ := strings.Cut(node, "::")
+	return file
+}
+
+// nodeOf returns the full name of a test from its section: the first file is the test's.
+func (r *pytestReport) nodeOf() string {
+	for _, line := range r.text {
+		m := pytestFrame.FindStringSubmatch(line)
+		if m == nil {
+			m = pyFrame.FindStringSubmatch(line)
+		}
+		if m == nil || !isUserFile(m[1]) {
+			continue
+		}
+		name, params := r.name, ""
+		if i := strings.IndexByte(name, '['); i >= 0 {
+			name, params = name[:i], name[i:]
+		}
+		return path.Clean(m[1]) + "::" + strings.ReplaceAll(name, ".", "::") + params
+	}
+	return r.name
+}
+
+// item returns the finding of a report.
+func (r *pytestReport) item() item {
+	i := item{rank: failure, test: r.node}
+	if r.phase == "collecting" {
+		i.rank, i.test = crash, r.name
+	}
+	if i.test == "" {
+		i.test = r.nodeOf()
+	}
+	said := pytestMessage(r.text)
+	if said == "" && len(r.text) > 0 {
+		said = pyMessage(r.text)
+	}
+	if said == "" {
+		said = r.said
+	}
+	head := r.name
+	switch r.phase {
+	case "setup", "teardown":
+		head += ", " + r.phase
+	case "collecting":
+		head = "collecting " + r.name
+	}
+	if said == "" {
+		said = "failed"
+	}
+	if i.file, i.line = locate(strings.Join(r.text, "\n")); i.file == "" {
+		i.file, i.line = nodeFile(i.test), 0
+	}
+	i.text = headed(head+": "+said, dedented(r.text))
+	return i
 }

@@ -54,17 +54,29 @@ const AutoName = "auto"
 type format struct {
 	name string
 	read func(text string, l *list) bool
+	// fallback says that Auto does not try the format like others: it is another name,
+	// or counts only if no other format has findings.
+	fallback bool
 }
 
 // formats returns all formats that have a name, in the order of their names in messages.
 func formats() []format {
 	return []format{
-		{"go", readGo},
-		{"go-json", readGoJSON},
-		{"junit", readJUnit},
-		{"tap", readTAP},
-		{"sarif", readSARIF},
-		{"lines", readLines},
+		{"go", readGo, false},
+		{"go-json", readGoJSON, false},
+		{"junit", readJUnit, false},
+		{"tap", readTAP, false},
+		{"sarif", readSARIF, false},
+		{"pytest", readPytest, false},
+		{"unittest", readUnittest, false},
+		{"python", readPython, true},
+		{"jest", readJest, false},
+		{"vitest", readJest, true},
+		{"cargo", readCargo, false},
+		{"eslint", readESLint, false},
+		{"ruff", readRuff, false},
+		{"staticcheck", readStaticcheck, false},
+		{"lines", readLines, true},
 	}
 }
 
@@ -104,22 +116,24 @@ func Named(name string) (check.Reader, error) {
 // "file:line: message" counts only if there is nothing else, and if it has a column or
 // says "error" or "warning".
 func Auto() check.Reader {
-	return format{AutoName, readAny}.reader()
+	return format{name: AutoName, read: readAny}.reader()
 }
 
 func readAny(text string, l *list) bool {
 	known := false
 	for _, f := range formats() {
 		own := &list{}
-		if f.name != "lines" && f.read(text, own) {
+		if !f.fallback && f.read(text, own) {
 			known = true
-			l.items = append(l.items, own.items...)
+			l.add(own.items...)
 		}
 	}
-	if len(l.items) > 0 {
-		return true
+	for _, read := range []func(string, *list) bool{readPython, readSureLines} {
+		if len(l.items) == 0 {
+			known = read(text, l) || known
+		}
 	}
-	return readSureLines(text, l) || known
+	return known
 }
 
 // reader makes a Reader of a format.

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"path"
+	"strconv"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -12,14 +13,28 @@ var escape = lazyregexp.New("\x1b(?:\\[[0-9;:?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x
 // plain returns an output as UTF-8 without colors and with single line ends.
 func plain(out []byte) string {
 	text := strings.ToValidUTF8(string(out), "\uFFFD")
-	text = strings.TrimPrefix(text, "\uFEFF")
-	if strings.Contains(text, "\x1b") {
-		text = escape.ReplaceAllString(text, "")
-	}
+	text = uncolored(strings.TrimPrefix(text, "\uFEFF"))
 	if strings.Contains(text, "\r") {
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 	}
 	return text
+}
+
+// uncolored returns a text without the codes of terminals.
+func uncolored(text string) string {
+	if !strings.Contains(text, "\x1b") {
+		return text
+	}
+	return escape.ReplaceAllString(text, "")
+}
+
+// number returns the value of digits, 0 if there are none.
+func number(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // lines calls f with each line of a text, without its end.

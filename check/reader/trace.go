@@ -1,7 +1,6 @@
 package reader
 
 import (
-	"strconv"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -14,7 +13,7 @@ var (
 	javaFrame   = lazyregexp.New(`^\s*at (?:[\w.@-]*/)*([\w$.]+)\.[\w$<>]+\((\w+\.(?:java|kt|scala|groovy)):(\d{1,9})\)`)
 	rustPanic   = lazyregexp.New(`panicked at (?:'.*', )?([^\s:'][^:\n]*\.rs):(\d{1,9}):\d{1,9}`)
 	perlPlace   = lazyregexp.New(`\b(?:at|file) (\S+?),? line (\d{1,9})\b`)
-	anyPlace    = lazyregexp.New(`(?:^|[\s('"\[])((?:[A-Za-z]:[\\/]|\.{0,2}/)?[\w@~+][\w@~+./\\ -]*\.[A-Za-z]\w{0,9}):(\d{1,9})\b`)
+	anyPlace    = lazyregexp.New(`(?:^|[\s('"\[])((?:[A-Za-z]:[\\/]|\.{0,2}/)?[\w@~+][\w@~+./\\-]*\.[A-Za-z]\w{0,9}):(\d{1,9})\b`)
 )
 
 // locate returns the place in the user's code that a text with a stack points to; an
@@ -39,8 +38,7 @@ func locate(text string) (file string, line int) {
 	})
 	for _, p := range [][2]string{last, first, other} {
 		if p[0] != "" {
-			line, _ = strconv.Atoi(p[1])
-			return strings.TrimPrefix(p[0], "file://"), line
+			return strings.TrimPrefix(p[0], "file://"), number(p[1])
 		}
 	}
 	return "", 0

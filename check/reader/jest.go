@@ -1,0 +1,212 @@
+package reader
+
+import (
+	"encoding/json"
+	"strings"
+
+	"hone/internal/lazyregexp"
+)
+
+var (
+	jestFile    = lazyregexp.New(`^ ?(FAIL|PASS) +(\S.*?)(?: \(\d[\d.]* m?s\))?$`)
+	jestTest    = lazyregexp.New(`^  ● (.+)$`)
+	vitestRuler = lazyregexp.New(`^⎯+(?: ?(.*?) ?⎯*)?(?:\[\d+/\d+\]⎯+)?$`)
+	vitestSuite = lazyregexp.New(`^(\S.*?) +\[ .* \]$`)
+	jestSyntax  = lazyregexp.New(`^\s*(SyntaxError: (/\S+|[A-Za-z]:\S+?): .*\((\d{1,9}):\d+\))$`)
+)
+
+// readJest reads what jest and vitest print, plain or with --json and --reporter=json.
+func readJest(text string, l *list) bool {
+	j := &jestOutput{list: l}
+	known := j.json(text)
+	if !known && (strings.Contains(text, "FAIL ") || strings.Contains(text, "PASS ")) {
+		lines(text, j.line)
+		j.close()
+	}
+	return known || j.known
+}
+
+type jestResult struct {
+	Name       string
+	Status     string
+	Message    string
+	Assertions []struct {
+		Ancestors []string `json:"ancestorTitles"`
+		Title     string
+		Status    string
+		Failures  []string `json:"failureMessages"`
+		Location  *struct{ Line int }
+	} `json:"assertionResults"`
+}
+
+// jestOutput is the state between two lines.
+type jestOutput struct {
+	*list
+	known  bool
+	file   string // of the open tests
+	tests  []string
+	suite  bool // the open tests are a file that could not run
+	vitest bool
+	text   []string
+	over   bool // what follows is a repetition
+}
+
+func (j *jestOutput) json(text string) bool {
+	if !strings.Contains(text, `"testResults"`) {
+		return false
+	}
+	known := false
+	documents(text, func(d *json.Decoder) bool {
+		return elements(d, [][]string{{"testResults", "*"}}, func(_ []string, value json.RawMessage) {
+			var r jestResult
+			if json.Unmarshal(value, &r) == nil && r.Name != "" {
+				known = true
+				j.result(r)
+			}
+		})
+	})
+	return known
+}
+
+// result adds the failures of a file.
+func (j *jestOutput) result(r jestResult) {
+	failed := false
+	for _, a := range r.Assertions {
+		if a.Status != "failed" {
+			continue
+		}
+		failed = true
+		name := strings.Join(append(a.Ancestors, a.Title), " > ")
+		i := jestItem(r.Name, name, strings.Split(uncolored(strings.Join(a.Failures, "\n")), "\n"))
+		if i.line == 0 && a.Location != nil {
+			i.line = a.Location.Line
+		}
+		j.add(i)
+	}
+	if !failed && r.Status == "failed" {
+		i := jestItem(r.Name, "", strings.Split(uncolored(r.Message), "\n"))
+		i.rank = crash
+		j.add(i)
+	}
+}
+
+// jestItem returns the failure of a test, or of a file if the test has no name.
+func jestItem(file, test string, text []string) item {
+	i := item{rank: failure, test: cleanFile(file), file: file}
+	name := i.test
+	if test != "" {
+		i.test += " > " + test
+		name = test
+	}
+	if f, line := locate(strings.Join(text, "\n")); f != "" {
+		i.file, i.line = f, line
+	}
+	said := ""
+	for _, line := range text {
+		trimmed := strings.TrimSpace(line)
+		if said == "" && !strings.HasPrefix(trimmed, "● ") {
+			said = trimmed
+		}
+		if m := jestSyntax.FindStringSubmatch(line); m != nil {
+			said, i.file, i.line = m[1], m[2], number(m[3])
+			break
+		}
+	}
+	i.text = headed(name+": "+said, dedented(text))
+	return i
+}
+
+func (j *jestOutput) line(line string) {
+	if j.over {
+		return
+	}
+	if m := jestFile.FindStringSubmatch(line); m != nil {
+		j.begin(m[1], m[2], line[0] == ' ')
+		return
+	}
+	switch m := jestTest.FindStringSubmatch(line); {
+	case m != nil && j.file != "" && !j.vitest:
+		j.close()
+		j.known = true
+		j.tests, j.suite = []string{strings.ReplaceAll(m[1], " › ", " > ")}, m[1] == "Test suite failed to run"
+		if m[1] == "Console" {
+			j.tests = nil
+		}
+	case strings.HasPrefix(line, "⎯"):
+		j.ruler(line)
+	case strings.HasPrefix(line, "Summary of all failing tests"):
+		j.close()
+		j.over = true
+	case strings.HasPrefix(line, "Test Suites: ") || strings.HasPrefix(line, " Test Files "):
+		j.known = true
+		j.close()
+	case len(j.tests) > 0:
+		j.text = append(j.text, line)
+	}
+}
+
+// begin reads a line that names a file: of jest's before its failures, of vitest's before
+// each, with the test.
+func (j *jestOutput) begin(verdict, name string, vitest bool) {
+	if vitest && len(j.tests) > 0 && len(j.text) == 0 {
+		j.tests = append(j.tests, name) // with the same error
+		return
+	}
+	j.close()
+	j.file, j.tests, j.vitest = "", nil, vitest
+	if verdict != "FAIL" {
+		return
+	}
+	j.file = name
+	if vitest {
+		j.tests = []string{name}
+	}
+}
+
+// ruler reads a line of vitest's between failures.
+func (j *jestOutput) ruler(line string) {
+	j.known = true
+	j.close()
+	j.tests = nil
+	if m := vitestRuler.FindStringSubmatch(line); m != nil && (strings.HasPrefix(m[1], "Uncaught") || strings.HasPrefix(m[1], "Unhandled Rej")) {
+		j.file, j.tests, j.suite, j.vitest = "", []string{m[1]}, true, false
+	}
+}
+
+// close adds the open tests.
+func (j *jestOutput) close() {
+	tests, text := j.tests, j.text
+	j.tests, j.text = nil, nil
+	for _, test := range tests {
+		if !j.vitest {
+			j.add(j.item(j.file, test, text))
+			continue
+		}
+		if m := vitestSuite.FindStringSubmatch(test); m != nil {
+			i := jestItem(m[1], "", text)
+			i.rank = crash
+			j.add(i)
+			continue
+		}
+		if strings.HasPrefix(test, "|") {
+			_, test, _ = strings.Cut(strings.TrimPrefix(test, "|"), "| ")
+		}
+		file, name, _ := strings.Cut(test, " > ")
+		j.add(jestItem(file, name, text))
+	}
+}
+
+func (j *jestOutput) item(file, test string, text []string) item {
+	if j.suite {
+		if file != "" {
+			test = ""
+		}
+		i := jestItem(file, test, text)
+		i.rank = crash
+		if file == "" {
+			i.test, i.rule = "", test
+		}
+		return i
+	}
+	return jestItem(file, test, text)
+}

@@ -1,0 +1,167 @@
+package reader
+
+import (
+	"encoding/json"
+	"strings"
+
+	"hone/internal/lazyregexp"
+)
+
+type eslintFile struct {
+	FilePath string
+	Messages []struct {
+		RuleID   string
+		Severity int
+		Message  string
+		Line     int
+		Fatal    bool
+	}
+}
+
+var eslintLine = lazyregexp.New(`^ +(\d{1,9}):\d{1,9} +(error|warning) +(\S.*?)(?:  +(\S+))?$`)
+
+// readESLint reads what eslint prints, plain or as JSON.
+func readESLint(text string, l *list) bool {
+	known := false
+	if strings.Contains(text, `"filePath"`) {
+		documents(text, func(d *json.Decoder) bool {
+			return elements(d, [][]string{{"*"}}, func(_ []string, value json.RawMessage) {
+				var f eslintFile
+				if json.Unmarshal(value, &f) == nil && f.FilePath != "" {
+					known = true
+					f.add(l)
+				}
+			})
+		})
+	}
+	if known {
+		return true
+	}
+	file := ""
+	lines(text, func(line string) {
+		if line != "" && line[0] != ' ' {
+			file = line
+			return
+		}
+		if m := eslintLine.FindStringSubmatch(line); m != nil && file != "" {
+			known = true
+			l.add(item{rank: rankOf(m[2]), rule: m[4], file: file, line: number(m[1]), text: withRule(m[3], m[4])})
+		}
+	})
+	return known
+}
+
+func (f eslintFile) add(l *list) {
+	for _, m := range f.Messages {
+		i := item{rank: failure, rule: m.RuleID, file: f.FilePath, line: m.Line, text: withRule(m.Message, m.RuleID)}
+		switch {
+		case m.Fatal:
+			i.rank = crash
+		case m.Severity == 1:
+			i.rank = warning
+		}
+		l.add(i)
+	}
+}
+
+type ruffMessage struct {
+	Code     *string
+	Filename string
+	Location struct{ Row int }
+	Message  string
+	Severity string
+}
+
+// ruffHead is the first line of a message in ruff's full output, old or new.
+var ruffHead = lazyregexp.New(`^(?:(error|warning|info)\[([\w-]+)\]:|([A-Z]{1,6}\d{1,5}|invalid-syntax):?) (?:\[[*-]\] )?(\S.*)$`)
+
+// readRuff reads what ruff prints: as JSON, as lines of JSON, or its full output.
+func readRuff(text string, l *list) bool {
+	known := false
+	if strings.Contains(text, `"filename"`) && strings.Contains(text, `"row"`) {
+		add := func(_ []string, value json.RawMessage) {
+			var m ruffMessage
+			if json.Unmarshal(value, &m) == nil && m.Filename != "" && m.Location.Row > 0 {
+				known = true
+				l.add(m.item())
+			}
+		}
+		documents(text, func(d *json.Decoder) bool { return elements(d, [][]string{{"*"}}, add) })
+		if !known {
+			documents(text, func(d *json.Decoder) bool { return elements(d, [][]string{{}}, add) })
+		}
+	}
+	if known {
+		return true
+	}
+	a := arrows{head: ruffHeading, files: []string{".py", ".pyi", ".ipynb"}}
+	lines(text, func(line string) { a.line(line, l) })
+	return a.known
+}
+
+// ruffHeading reads the first line of a message in the full output.
+func ruffHeading(line string) (item, bool) {
+	m := ruffHead.FindStringSubmatch(line)
+	if m == nil {
+		return item{}, false
+	}
+	i := item{rank: failure, rule: m[2] + m[3], text: withRule(m[4], m[2]+m[3])}
+	switch {
+	case i.rule == "invalid-syntax":
+		i.rank = crash
+	case m[1] != "":
+		i.rank = rankOf(m[1])
+	}
+	return i, true
+}
+
+func (m ruffMessage) item() item {
+	i := item{rank: failure, file: m.Filename, line: m.Location.Row}
+	if m.Severity != "" {
+		i.rank = rankOf(m.Severity)
+	}
+	if m.Code != nil {
+		i.rule = *m.Code
+	}
+	if m.Code == nil || i.rule == "invalid-syntax" {
+		i.rank = crash
+	}
+	i.text = withRule(m.Message, i.rule)
+	return i
+}
+
+type staticcheckMessage struct {
+	Code     string
+	Severity string
+	Location *struct {
+		File string
+		Line int
+	}
+	Message string
+}
+
+// readStaticcheck reads what staticcheck -f json prints.
+func readStaticcheck(text string, l *list) bool {
+	if !strings.Contains(text, `"severity"`) || !strings.Contains(text, `"location"`) {
+		return false
+	}
+	known := false
+	lines(text, func(line string) {
+		var m staticcheckMessage
+		if !strings.HasPrefix(line, `{"code"`) || json.Unmarshal([]byte(line), &m) != nil || m.Location == nil {
+			return
+		}
+		known = true
+		if m.Severity == "ignored" {
+			return
+		}
+		if m.Location.File == "" {
+			if compiled := goBuildItems(m.Message); len(compiled) > 0 {
+				l.add(compiled...)
+				return
+			}
+		}
+		l.add(item{rank: rankOf(m.Severity), rule: m.Code, file: m.Location.File, line: m.Location.Line, text: withRule(m.Message, m.Code)})
+	})
+	return known
+}

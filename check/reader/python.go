@@ -1,0 +1,135 @@
+package reader
+
+import (
+	"strings"
+
+	"hone/internal/lazyregexp"
+)
+
+// pyCall is a line of a Python stack, with its function.
+var pyCall = lazyregexp.New(`^\s*File "([^"\n]+)", line (\d{1,9}),? in (\S+)`)
+
+// readPython reads the end of a Python program that died of an exception or crashed.
+func readPython(text string, l *list) bool {
+	var p pyDeath
+	lines(text, p.line)
+	p.finish(l, "")
+	return p.known
+}
+
+// pyDeath is what kills a Python process: an exception that nothing catches, a crash of
+// the interpreter, or the end of the time of faulthandler or of pytest-timeout.
+type pyDeath struct {
+	known bool
+	kind  string // the first line
+	stack []string
+	open  bool
+	said  string // the exception's line
+}
+
+func (p *pyDeath) line(line string) {
+	begins := p.begins(line)
+	switch {
+	case begins != "":
+		p.known, p.open, p.kind, p.stack, p.said = true, true, begins, nil, ""
+	case !p.open:
+	case p.kind == "Traceback" && p.said != "":
+		// A message may go on, but not after an empty line.
+		p.open = line != "" && len(p.stack) < 400
+		p.stack = append(p.stack, line)
+	case p.kind == "Traceback" && line != "" && line[0] != ' ':
+		p.said = line
+		p.stack = append(p.stack, line)
+	default:
+		p.stack = append(p.stack, line)
+	}
+}
+
+// begins returns what kind of death a line starts, or nothing.
+func (p *pyDeath) begins(line string) string {
+	if i := strings.Index(line, "Fatal Python error: "); i >= 0 {
+		return line[i:]
+	}
+	if i := strings.Index(line, "Timeout (0:"); i >= 0 && strings.HasSuffix(line, ")!") {
+		return "timed out: " + line[i:]
+	}
+	switch {
+	case p.open && p.kind != "Traceback":
+		return ""
+	case line == "Traceback (most recent call last):":
+		return "Traceback"
+	case strings.HasPrefix(line, "+++") && strings.Contains(line, " Timeout +"):
+		return "timed out"
+	}
+	return ""
+}
+
+// finish adds the death. running is the test that was running, if that is known.
+func (p *pyDeath) finish(l *list, running string) {
+	if !p.known || len(p.stack) == 0 || p.kind == "Traceback" && p.said == "" {
+		return
+	}
+	i := item{rank: crash, test: running}
+	message := p.said
+	if p.kind != "Traceback" {
+		message = p.kind
+	}
+	first := strings.Contains(strings.Join(p.stack[:min(3, len(p.stack))], ""), "(most recent call first)")
+	var kept []string
+	for _, line := range p.stack {
+		if m := pyFrame.FindStringSubmatch(line); m != nil && !isUserFile(m[1]) {
+			continue
+		}
+		kept = append(kept, line)
+		m := pyCall.FindStringSubmatch(line)
+		if m == nil || first && i.file != "" {
+			continue
+		}
+		i.file, i.line = m[1], number(m[2])
+	}
+	if i.test == "" {
+		i.test = testIn(kept)
+	}
+	if file, line := locate(strings.Join(kept, "\n")); i.file == "" || !first {
+		i.file, i.line = file, line
+	}
+	head := message
+	if i.test != "" {
+		head = i.test + ": " + message
+	} else if i.test = ""; p.kind != "Traceback" {
+		i.rule = "crash"
+	}
+	i.text = headed(head, dedented(kept))
+	l.add(i)
+}
+
+// testIn returns the file and the function of the test in a stack; empty if there is none.
+func testIn(stack []string) string {
+	for _, line := range stack {
+		if m := pyCall.FindStringSubmatch(line); m != nil && strings.HasPrefix(m[3], "test") {
+			return cleanFile(m[1]) + "::" + m[3]
+		}
+	}
+	return ""
+}
+
+// pyMessage returns the line with the exception of a text's last stack.
+func pyMessage(text []string) string {
+	message, inside := "", false
+	for _, line := range text {
+		switch {
+		case line == "Traceback (most recent call last):":
+			inside = true
+		case inside && line != "" && line[0] != ' ':
+			message, inside = line, false
+		}
+	}
+	if message == "" {
+		for _, line := range text {
+			if strings.TrimSpace(line) != "" {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	return message
+}
