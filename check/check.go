@@ -12,6 +12,7 @@ package check
 import (
 	"context"
 	"slices"
+	"strconv"
 )
 
 // SourceReply is the source of findings about a reply that could not be used.
@@ -33,6 +34,9 @@ type Finding struct {
 	// does not change with times, addresses, line numbers or the order of findings.
 	// If it is empty, findings are compared by their text ([Key]).
 	ID string `json:"id,omitempty"`
+	// Partial says that the check did not get to its end because of this problem, such
+	// as a test program that does not compile: how many more there are is not known.
+	Partial bool `json:"partial,omitempty"`
 	// Advisory findings are sent to the model and shown to the user, but never
 	// keep a loop going.
 	Advisory bool `json:"advisory,omitempty"`
@@ -76,6 +80,14 @@ func Unusable(causes ...string) []Finding {
 // set (ruling B9). An error means that the check has no result, for example
 // because the context was canceled.
 type Func func(ctx context.Context) ([]Finding, error)
+
+// Place returns the finding's file and line, as in main.go:7; empty if it has no file.
+func (f Finding) Place() string {
+	if f.File == "" || f.Line == 0 {
+		return f.File
+	}
+	return f.File + ":" + strconv.Itoa(f.Line)
+}
 
 // Blocks reports whether the finding keeps a loop going.
 func (f Finding) Blocks() bool { return !f.Advisory || f.Broken || f.Blocker }

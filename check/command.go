@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,21 +38,38 @@ type CommandConfig struct {
 	// Live receives the output as it is printed, line by line; may be nil.
 	Live io.Writer
 	// Redact removes secrets from a text; nil changes nothing. Contract: it is
-	// applied to all output before that is shown or returned, and must not
+	// applied to all output before that is shown, read or returned, and must not
 	// block.
 	Redact func(string) string
+
+	// Reader finds findings in the output; the zero Reader finds none.
+	Reader Reader
+	// Reports is called before the command runs. It returns a function that returns the
+	// report files that the command wrote; nil means that it writes none.
+	Reports func() (written func() []Report)
+	// ReportReader finds findings in a report file.
+	ReportReader Reader
+	// AllNotes keeps all advisory findings. Otherwise most of very many are only counted.
+	AllNotes bool
+	// Place makes the files of findings relative to the tree; nil if they are.
+	Place func([]Finding)
+	// FailOnFindings also fails a command that exits 0, if a Reader finds something.
+	FailOnFindings bool
 }
 
-// Command returns a check that passes if a command exits 0. The text of its
-// finding is the command's output; if the system has sh, both streams are in
-// the order printed. If the command cannot be started, or the shell cannot find
-// or execute the program (exit status 126 or 127), the finding is Broken.
+// Command returns a check that passes if a command exits 0. If it fails and a Reader
+// finds something, that is the result; otherwise the result is one finding whose text is
+// the command's output. If the system has sh, both streams are in the order printed.
+// What a Reader finds in a command that passed is advisory. If the command cannot be
+// started, or the shell cannot find or execute the program (exit status 126 or 127),
+// the finding is Broken.
 func Command(r sandbox.Runner, c CommandConfig) Func {
 	return func(ctx context.Context) ([]Finding, error) {
 		watched := newLive(c.Live, c.Redact)
-		timeout := c.Timeout
-		if timeout == 0 {
-			timeout = 10 * time.Minute
+		timeout := cmp.Or(c.Timeout, 10*time.Minute)
+		written := func() []Report { return nil }
+		if c.Reports != nil {
+			written = c.Reports()
 		}
 		result, err := r.Run(ctx, sandbox.Command{
 			Argv: shellArgv(c.Command), Dir: c.Dir, Env: c.Env,
@@ -65,7 +83,7 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 			text := fmt.Sprintf("The check command could not be started: %v\n\n    %s\n", err, indentRest(c.Command))
 			return []Finding{{Source: SourceCommand, Text: applyRedact(c.Redact, text), Broken: true}}, nil
 		}
-		return c.findings(result, timeout), nil
+		return c.findings(result, timeout, written), nil
 	}
 }
 
@@ -79,26 +97,48 @@ func shellArgv(command string) []string {
 	return []string{"sh", "-c", `exec sh -c "$0" 2>&1`, command}
 }
 
-// findings returns the finding of a finished command, nil if it passed.
-func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration) []Finding {
-	if r.Exit == 0 && !r.TimedOut {
-		return nil
+// findings returns the findings of a finished command, nil if it passed without any.
+func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration, written func() []Report) []Finding {
+	passed := r.Exit == 0 && !r.TimedOut
+	if cannotRun(r) {
+		return []Finding{c.failure(r, timeout)}
 	}
-	f := Finding{Source: SourceCommand, Broken: !r.TimedOut && (r.Exit == 126 || r.Exit == 127)}
-	what := "The check command failed: " + outcome(r, timeout) + silence(r)
-	if f.Broken {
-		what = fmt.Sprintf("The check command could not run: exit status %d means that the program does not exist or is not executable", r.Exit)
+	out := c.output(r)
+	found := c.read(out, r, written())
+	switch stopped := r.TimedOut || r.Exit < 0; {
+	case passed && !(c.FailOnFindings && Blocking(found)):
+		return c.bounded(advisory(found))
+	case passed, Blocking(found) && !stopped:
+		rest := c.rest(r, timeout, out, found)
+		return append(c.bounded(found), rest...)
+	case Blocking(found):
+		return c.bounded(append([]Finding{c.stopped(r, timeout, out, found)}, found...))
 	}
-	text := fmt.Sprintf("%s.\n\n    %s\n", what, indentRest(applyRedact(c.Redact, c.Command)))
-	text += section("Its output", excerpt.Middle(applyRedact(c.Redact, streamText(r.Stdout)), MaxText))
+	return []Finding{c.failure(r, timeout)}
+}
+
+// cannotRun reports whether the shell did not find or could not execute the program.
+func cannotRun(r sandbox.Result) bool { return !r.TimedOut && (r.Exit == 126 || r.Exit == 127) }
+
+// failure returns the finding of a command that failed, with all of its output.
+func (c CommandConfig) failure(r sandbox.Result, timeout time.Duration) Finding {
+	text := c.head(r, timeout) + section("Its output", excerpt.Middle(applyRedact(c.Redact, streamText(r.Stdout)), MaxText))
 	if len(r.Stderr) > 0 {
 		text += section("Its standard error", excerpt.Middle(applyRedact(c.Redact, streamText(r.Stderr)), MaxText))
 	}
 	if r.Discarded > 0 {
 		text += fmt.Sprintf("\n[... %d more bytes followed and were discarded ...]\n", r.Discarded)
 	}
-	f.Text = text + hiddenNote(r)
-	return []Finding{f}
+	return Finding{Source: SourceCommand, Text: text + hiddenNote(r), Broken: cannotRun(r)}
+}
+
+// head returns the start of a finding: how the command failed, and which it was.
+func (c CommandConfig) head(r sandbox.Result, timeout time.Duration) string {
+	what := "The check command failed: " + outcome(r, timeout) + silence(r)
+	if cannotRun(r) {
+		what = fmt.Sprintf("The check command could not run: exit status %d means that the program does not exist or is not executable", r.Exit)
+	}
+	return fmt.Sprintf("%s.\n\n    %s\n", what, indentRest(applyRedact(c.Redact, c.Command)))
 }
 
 // outcome describes how a command failed.

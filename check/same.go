@@ -32,8 +32,8 @@ func Key(f Finding) string {
 // and all others are flaky. But if no finding occurs in every run, the complete
 // last run stays, because a check that never passes has failed.
 //
-// Two findings are the same if their [Key] is. They are also the same if each
-// is the only blocking finding of its source and that source has exactly one in
+// Two findings are the same if their [Key] is. Without IDs they are also the same if
+// each is the only blocking finding of its source and that source has exactly one in
 // each run, as for the output of a command; then the last one stays. Advisory
 // findings are not compared: those of the deciding run stay, and none is flaky.
 // Broken findings and blockers always stay, whichever run had them. A run with
@@ -120,7 +120,9 @@ func (c comparison) findSingle(runs [][]Finding) {
 	for i, run := range runs {
 		count := map[string]int{}
 		for _, f := range run {
-			count[f.Source]++
+			if count[f.Source]++; f.ID != "" {
+				count[f.Source]++ // its ID tells it from others
+			}
 			c.single[f.Source] = c.single[f.Source] || i == 0
 		}
 		for source := range c.single {

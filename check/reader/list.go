@@ -56,6 +56,7 @@ func (l *list) findings(exit int) []check.Finding {
 		found = append(found, check.Finding{
 			Source: check.SourceCommand, File: i.file, Line: i.line, ID: id,
 			Text:     excerpt.Middle(strings.TrimRight(i.text, " \t\n"), maxText),
+			Partial:  i.rank == crash,
 			Advisory: advisory && i.rank >= warning,
 		})
 	}

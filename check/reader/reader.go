@@ -11,7 +11,7 @@
 // finding is [check.SourceCommand]. Its text starts with a line that says what is wrong,
 // without the place; lines of the output that belong to it follow, at most 4 KiB.
 //
-// The worst come first: crashes and what does not compile, then failures, then what a
+// What crashed, or does not compile, is partial. The worst come first: crashes and what does not compile, then failures, then what a
 // linter calls a warning, then its notes; otherwise in the order of the output. Warnings
 // and notes are advisory if the status is 0, or if there is something worse, which
 // explains the status.

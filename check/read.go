@@ -1,0 +1,195 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hone/internal/excerpt"
+	"hone/internal/lazyregexp"
+	"hone/sandbox"
+)
+
+// Report is a file in which a command reports what it found, such as JUnit's XML.
+type Report struct {
+	Path    string // relative to the tree's root
+	Content []byte
+	// Omitted is why the report was not read; empty if Content is complete.
+	Omitted string
+}
+
+// output returns all that a command printed, redacted, as valid UTF-8.
+func (c CommandConfig) output(r sandbox.Result) string {
+	out := string(r.Stdout)
+	if len(r.Stderr) > 0 {
+		out = strings.TrimSuffix(out, "\n") + "\n" + string(r.Stderr)
+	}
+	return applyRedact(c.Redact, strings.ToValidUTF8(out, "\uFFFD"))
+}
+
+// read returns what the Readers find, the worst first: in the reports, or if these have
+// nothing that blocks, in the output. Reports and output usually describe the same
+// failures in different words.
+func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Finding {
+	exit := r.Exit
+	switch {
+	case r.TimedOut:
+		exit = -1
+	case c.FailOnFindings:
+		exit = max(exit, 1) // whatever it is, the command fails if there are findings
+	}
+	var found []Finding
+	for _, report := range reports {
+		if report.Omitted != "" {
+			found = append(found, Finding{Advisory: true, Text: fmt.Sprintf("The report %s was not read: %s.", report.Path, report.Omitted)})
+			continue
+		}
+		text := applyRedact(c.Redact, strings.ToValidUTF8(string(report.Content), "\uFFFD"))
+		found = append(found, readWith(c.ReportReader, text, exit)...)
+	}
+	if !Blocking(found) {
+		found = append(found, readWith(c.Reader, out, exit)...)
+	}
+	for i := range found {
+		found[i].Source = SourceCommand
+	}
+	if c.Place != nil {
+		c.Place(found)
+	}
+	slices.SortStableFunc(found, func(f, g Finding) int { return f.rank() - g.rank() })
+	return distinct(found)
+}
+
+// readWith returns what a Reader finds; nil if it is the zero Reader, or if the output is
+// not of its format.
+func readWith(r Reader, out string, exit int) []Finding {
+	if r.Read == nil {
+		return nil
+	}
+	found, ok := r.Read([]byte(out), exit)
+	if !ok {
+		return nil
+	}
+	return slices.Clone(found)
+}
+
+// distinct returns findings without those that are exactly like an earlier one.
+func distinct(findings []Finding) []Finding {
+	seen := map[Finding]bool{}
+	return slices.DeleteFunc(findings, func(f Finding) bool {
+		again := seen[f]
+		seen[f] = true
+		return again
+	})
+}
+
+// advisory returns the findings of a command that passed.
+func advisory(findings []Finding) []Finding {
+	for i := range findings {
+		findings[i].Advisory = true
+	}
+	return findings
+}
+
+// maxAdvisory is how many advisory findings of one command are kept: a build may print
+// hundreds of warnings, and a model needs none of them.
+const maxAdvisory = 20
+
+// bounded counts the advisory findings beyond maxAdvisory.
+func (c CommandConfig) bounded(findings []Finding) []Finding {
+	if c.AllNotes {
+		return findings
+	}
+	var b bounded
+	n := 0
+	findings = slices.DeleteFunc(findings, func(f Finding) bool {
+		if f.Blocks() {
+			return false
+		}
+		if n++; n > maxAdvisory {
+			b.omit(f)
+		}
+		return n > maxAdvisory
+	})
+	for _, c := range b.rest {
+		findings = append(findings, c.finding())
+	}
+	return findings
+}
+
+// stopped returns the finding of a command that was stopped after it had reported
+// findings.
+func (c CommandConfig) stopped(r sandbox.Result, timeout time.Duration, out string, found []Finding) Finding {
+	text := c.head(r, timeout)
+	if rest := restOf(out, found); rest != "" {
+		text += section("The end of its output, without what is reported apart", rest)
+	}
+	return Finding{Source: SourceCommand, Text: text + hiddenNote(r)}
+}
+
+// rest returns an advisory finding with the end of the output, without what findings
+// already say; nil if nothing is left. It is where a failure is that no Reader knows.
+func (c CommandConfig) rest(r sandbox.Result, timeout time.Duration, out string, found []Finding) []Finding {
+	rest, hidden := restOf(out, found), hiddenNote(r)
+	if rest == "" && hidden == "" {
+		return nil
+	}
+	text := strings.TrimPrefix(hidden, "\n")
+	if rest != "" {
+		text = "The check command ended with " + outcome(r, timeout) + "." + section("The end of its output, without what is reported apart", rest) + hidden
+	}
+	return []Finding{{Source: SourceCommand, Advisory: true, Text: text}}
+}
+
+// The bounds of the end of an output: in bytes, and in lines.
+const (
+	restSearched = 32 << 10
+	restText     = 1 << 10
+	restLines    = 10
+)
+
+// summaryLine matches lines that only say that something failed or passed, and those of a
+// format for programs.
+var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED\b|FAILED\b|--- |=== |\? |exit status \d|make(?:\[\d+\])?: \*\*\*|Ran \d+ tests? in |[^\pL\d]*$)`)
+
+// restOf returns the last lines of an output that no finding contains.
+func restOf(out string, found []Finding) string {
+	if len(out) > restSearched {
+		out = out[len(out)-restSearched:]
+		_, out, _ = strings.Cut(out, "\n")
+	}
+	var said strings.Builder
+	for _, f := range found {
+		fmt.Fprintf(&said, "%s\n%s:%d\n", f.Text, f.File, f.Line)
+		if said.Len() > maxBytes {
+			break
+		}
+	}
+	var lines []string
+	for _, line := range slices.Backward(strings.Split(out, "\n")) {
+		trimmed := strings.TrimSpace(line)
+		if summaryLine.MatchString(trimmed) || strings.Contains(said.String(), trimmed) || isSaid(trimmed, said.String(), found) {
+			continue
+		}
+		if lines = append(lines, excerpt.Middle(strings.TrimRight(line, " \t\r"), restText/2)); len(lines) == restLines {
+			break
+		}
+	}
+	slices.Reverse(lines)
+	return excerpt.End(strings.Join(lines, "\n"), restText)
+}
+
+// leadingPlace matches a file and a line before a message.
+var leadingPlace = lazyregexp.New(`^\S+:\d+(?::\d+)?:? +`)
+
+// isSaid reports whether a line consists of a place and a text that a finding has.
+func isSaid(line, said string, found []Finding) bool {
+	if message := leadingPlace.ReplaceAllString(line, ""); message == "" || len(message) > 3 && strings.Contains(said, message) {
+		return true
+	}
+	return slices.ContainsFunc(found[:min(len(found), 2000)], func(f Finding) bool {
+		text, _, _ := strings.Cut(f.Text, "\n")
+		return len(text) > 3 && strings.HasSuffix(line, text)
+	})
+}
