@@ -63,6 +63,7 @@ func house() []room {
 		{folder: "internal/near", floor: 0},
 
 		{folder: "check", floor: 1, may: []string{"sandbox", "internal/excerpt"}},
+		{folder: "check/report", floor: 2, may: []string{"check", "workspace", "workspace/treepath"}},
 		{folder: "check/reader", floor: 1, may: []string{"check", "internal/excerpt", "internal/near", "internal/tap"}},
 		{folder: "sandbox/workshop", floor: 1, may: []string{"sandbox", "sandbox/internal/environ"}},
 		{folder: "sandbox/internal/record", floor: 1},
@@ -104,12 +105,12 @@ func house() []room {
 		{folder: "harness/internal/gap", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
 		{folder: "harness/internal/proof", floor: 5, may: []string{root, "sandbox", "sandbox/prove", "harness/internal/state"}},
 		{folder: "harness/runs", floor: 5, may: []string{root, "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir"}},
-		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/gap", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs")},
+		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/gap", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report")},
 
 		{folder: "cmd/hone/rounds", floor: 3, may: []string{"history", "check", "workspace", "internal/render"}},
 		{folder: "cmd/hone/page", floor: 2, may: []string{"internal/render"}},
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render", "cmd/hone/rounds"}},
-		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove")},
+		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove", "check/reader")},
 	}
 }
 
