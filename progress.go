@@ -148,12 +148,15 @@ func circlesNote(states []State) string {
 	return strings.Join(pairs, ", ") + ": the same tree with the same findings"
 }
 
-// blocking returns how many findings show that a state's tree is wrong. An
+// blocking returns how many findings show that a state's tree is wrong.
+func blocking(s State) int { return check.Count(blockingOf(s)) }
+
+// blockingOf returns the findings that show that a state's tree is wrong. An
 // unusable reply shows nothing about the tree.
-func blocking(s State) int {
-	return check.Count(slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool {
+func blockingOf(s State) []check.Finding {
+	return slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool {
 		return !f.Blocks() || f.Source == check.SourceReply
-	}))
+	})
 }
 
 // blockingSources returns the sources of a state's blocking findings.
@@ -167,24 +170,43 @@ func blockingSources(s State) map[string]bool {
 	return m
 }
 
-// bestRound returns the latest of the rounds with the fewest findings; ok is
-// false unless it has fewer than the last round. It compares only states that
-// were judged alike: it skips a round whose reply was unreadable, and one that
-// did not reach the check that found something in the last round.
+// bestRound returns the latest of the best rounds; ok is false unless it is better than
+// the last round. It compares only states that were judged alike: it skips a round whose
+// reply was unreadable, and one that did not reach the check that found something in the
+// last round.
 func bestRound(states []State) (best State, ok bool) {
 	if len(states) == 0 {
 		return best, false
 	}
 	last := states[len(states)-1]
 	for _, s := range states[:len(states)-1] {
-		if !comparable(s, last) || blocking(s) >= blocking(last) {
+		if !comparable(s, last) || !better(s, last) || ok && better(best, s) {
 			continue
 		}
-		if !ok || blocking(s) <= blocking(best) {
-			best, ok = s, true
-		}
+		best, ok = s, true
 	}
 	return best, ok
+}
+
+// better reports whether a state has fewer findings than another. If the check did not
+// get to its end in one of them, that one is worse: its findings hide others.
+func better(s, than State) bool {
+	if p, q := partial(s, than), partial(than, s); p != q {
+		return q
+	}
+	return blocking(s) < blocking(than)
+}
+
+// partial reports whether a state has only a part of its findings. Beside findings of
+// another state that were told apart, an output that was not counts as one.
+func partial(s, beside State) bool {
+	identified := map[string]bool{}
+	for _, f := range beside.Findings {
+		identified[f.Source] = identified[f.Source] || f.Blocks() && f.ID != ""
+	}
+	return slices.ContainsFunc(s.Findings, func(f check.Finding) bool {
+		return f.Partial || f.Blocks() && f.ID == "" && f.More == 0 && identified[f.Source]
+	})
 }
 
 // comparable reports whether every source of findings in a state also found
@@ -223,6 +245,9 @@ func (r *Run) addNotes(end *End, states []State) {
 	}
 	last := states[len(states)-1]
 	note := fmt.Sprintf("round %d had fewer findings (%d) than round %d (%d)", best.Round, blocking(best), last.Round, blocking(last))
+	if blocking(best) >= blocking(last) {
+		note = fmt.Sprintf("in round %d the check got further (%s) than in round %d", best.Round, check.Tally(blockingOf(best)), last.Round)
+	}
 	end.Best, end.Restored = best.Round, r.restoredTo(best.Round)
 	if end.Restored {
 		note += ", and its tree is restored"
@@ -253,7 +278,7 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 	_, err = reversal.Restore(ctx, false)
 	var conflict *history.ConflictError
 	if errors.As(err, &conflict) {
-		return false, r.Notice(fmt.Sprintf("the files of round %d, which had fewer findings, were not restored: %s: %s", best.Round, conflict.Path, conflict.Why))
+		return false, r.Notice(fmt.Sprintf("the files of round %d, which was the best, were not restored: %s: %s", best.Round, conflict.Path, conflict.Why))
 	}
 	return err == nil, err
 }

@@ -189,8 +189,8 @@ func (r *Run) outOfRounds(s *State, findings []check.Finding, unusableRounds int
 	more := []Flag{r.moreRounds()}
 	blocking := slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool { return !f.Blocks() })
 	left := "and it is not done"
-	if n := check.Count(blocking); n > 0 {
-		left = plural(n, "finding left", "findings left")
+	if len(blocking) > 0 {
+		left = check.Tally(blocking) + " left"
 	}
 	switch {
 	case firstBlocker(findings) != "":

@@ -184,16 +184,19 @@ func (r *Run) prove(ctx context.Context) (c history.Checked, err error) {
 	return history.Checked{Findings: proofFindings(found, dir, r.Tree.Dir())}, err
 }
 
-// proofFindings explains to the model what a check found in a copy of dir.
+const failsInCopy = "The check passes in the tree, but fails in a clean copy of it in which nothing but the check was run. It must pass there too, so it must not depend on the tree's path, or on a process or a file outside the tree. In the copy it reports:\n\n"
+
+// proofFindings explains to the model, once, what a check found in a copy of dir.
 func proofFindings(found []check.Finding, copied, dir string) []check.Finding {
 	var findings []check.Finding
 	for _, f := range found {
 		if !f.Blocks() {
 			continue
 		}
-		f.Source = SourceProof
-		f.Text = "The check passes in the tree, but fails in a clean copy of it in which nothing but the check was run. It must pass there too, so it must not depend on the tree's path, or on a process or a file outside the tree. In the copy it reports:\n\n" +
-			strings.ReplaceAll(f.Text, copied, dir)
+		f.Source, f.Text = SourceProof, strings.ReplaceAll(f.Text, copied, dir)
+		if len(findings) == 0 {
+			f.Text = failsInCopy + f.Text
+		}
 		findings = append(findings, f)
 	}
 	return findings

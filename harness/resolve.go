@@ -23,9 +23,13 @@ func (h Host) Resolve(k loop.Kind, root string, f loop.Flags, file config.File) 
 	if err != nil {
 		return loop.Settings{}, err
 	}
+	reading, err := ResolveReading(f, file.Check)
+	if err != nil {
+		return loop.Settings{}, err
+	}
 	walls.Absent = walls.Wall == string(sandbox.Auto) && !h.HasWalls()
 	return loop.Settings{Model: m, Approve: cmp.Or(f.Approve, "ask"), Send: file.Guard.Send, Walls: walls, Trust: resolveTrust(f, file),
-		Check: cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env}, checkCostLimit(f, file, m)
+		Check: cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env, Reading: reading}, checkCostLimit(f, file, m)
 }
 
 // resolveModel resolves the model and its settings.

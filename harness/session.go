@@ -373,13 +373,13 @@ func (s *Session) commandWalls() loop.Walls {
 // Command returns a check that runs a command line in the workspace, behind
 // walls. The check passes if the command exits 0.
 func (s *Session) Command(line string) check.Func {
-	return s.command(line, s.Dir, s.commandWalls())
+	return s.command(line, s.Tree, s.commandWalls())
 }
 
-func (s *Session) command(line, dir string, w loop.Walls) check.Func {
+func (s *Session) command(line string, tree *workspace.Tree, w loop.Walls) check.Func {
 	set := s.loop.Shared()
-	return check.Command(w.With(set.CheckEnv), check.CommandConfig{
-		Command: line, Dir: dir, Timeout: set.CheckTime, Redact: s.guard.Redact, Live: checkOutput{s}})
+	return check.Command(w.With(set.CheckEnv), CheckConfig(check.CommandConfig{
+		Command: line, Timeout: set.CheckTime, Redact: s.guard.Redact, Live: checkOutput{s}}, set.Reading, tree))
 }
 
 // Check returns the settings' check for a tree, behind walls; nil if the settings
@@ -389,7 +389,7 @@ func (s *Session) Check(tree *workspace.Tree, w loop.Walls) check.Func {
 	if line == "" {
 		return nil
 	}
-	return s.command(line, tree.Dir(), w)
+	return s.command(line, tree, w)
 }
 
 // afterWalls returns a check that first builds its walls, so that walls which cannot be

@@ -360,7 +360,8 @@ type End struct {
 	Assumed  int64           `json:"assumed_tokens"`
 	Cost     *float64        `json:"cost,omitempty"` // USD; nil if a price is not known
 	Findings []check.Finding `json:"findings"`
-	// Best is an earlier round with fewer findings than the last; 0 if there is
+	// Best is an earlier round that was better than the last: with fewer findings, or
+	// with a check that got further; 0 if there is
 	// none, or if the run did not end for lack of rounds or budget.
 	Best int `json:"best_round,omitempty"`
 	// Restored means that the tree is the one at the end of round Best.

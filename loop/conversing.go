@@ -60,12 +60,13 @@ func (c *Conversing) Complete(turns, calls int) {
 // Bounds returns the bounds of a session.
 func (c *Conversing) Bounds() hone.Bounds { return hone.Bounds{Turns: c.Turns, Calls: c.Calls} }
 
-// FindingText returns the text of a finding for a prompt, after its file if it has one.
+// FindingText returns the text of a finding for a prompt, after its place if it has one,
+// as compilers write it.
 func FindingText(f check.Finding) string {
 	if f.File == "" {
 		return f.Text
 	}
-	return render.Line(f.File) + ": " + f.Text
+	return render.Line(f.Place()) + ": " + f.Text
 }
 
 // OneText is an Args function of a [Kind] that accepts one text or none.

@@ -26,6 +26,7 @@ type Flags struct {
 	Reasoning string
 	Tools     string // how tools are called: "native" or "text"
 	Check     string // a command line
+	Format    string // of the check's output
 	Approve   string // "ask", "none" or "all"
 	Wall      string
 	Net       *bool // nil means that the flag was not given
@@ -77,8 +78,16 @@ type Settings struct {
 	Walls     WallSettings  `json:"walls,omitzero"`
 	Trust     Trust         `json:"trust,omitzero"`
 	Check     string        `json:"check,omitempty"` // a command line; empty if there is none
+	Reading   Reading       `json:"check_reading,omitzero"`
 	CheckTime time.Duration `json:"check_timeout_ns,omitempty"`
 	CheckEnv  []string      `json:"check_env,omitempty"` // names of variables that the check gets although they contain keys
+}
+
+// Reading says how findings are found in what a check prints and writes.
+type Reading struct {
+	Format         string `json:"format,omitempty"` // the name of a format, or a pattern; empty means "auto"
+	Report         string `json:"report,omitempty"` // a glob of the report files that the check writes; empty means none
+	FailOnFindings bool   `json:"fail_on_findings,omitempty"`
 }
 
 // Shared returns the settings themselves.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hone/check/reader"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -53,6 +54,8 @@ func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
 		complete = cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
 	switch kind := f.Value.Type(); {
+	case f.Name == "check-format":
+		complete = cobra.FixedCompletions(reader.Names(), cobra.ShellCompDirectiveNoFileComp)
 	case f.Name == "model" || strings.HasSuffix(f.Name, "-model"):
 		complete = a.completeModel
 	case strings.HasPrefix(kind, "int") || kind == "float64" || kind == "duration":

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone"
+	"hone/check/reader"
 	"hone/harness"
 	"hone/internal/render"
 	"hone/loop"
@@ -38,6 +39,7 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs.StringVar(&f.Wire, "wire", "", "for openai: responses or chat; by default responses at OpenAI's own endpoint, chat elsewhere")
 	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")
 	fs.StringVar(&f.Check, "check", "", "a shell command that must also exit with status 0")
+	registerFormat(fs, &f.Format)
 	if !k.NoQuestions {
 		fs.StringVar(&f.Approve, "approve", "", "how to approve changes that need approval: ask, all, or none, which declines them (default ask)")
 	}
@@ -51,6 +53,11 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	registerLimits(c, &f.Limits, limitNotes{rounds: fmt.Sprintf(" (default %d)", k.Rounds), patience: fmt.Sprintf(" (default %d)", loop.DefaultPatience), unreadable: fmt.Sprintf(" (default %d)", loop.DefaultUnreadable),
 		tokens: " (default 5000000)", cost: "; needs the model's price: hone help models", time: " (default 4h)"})
 	f.output.register(c)
+}
+
+// registerFormat adds the flag --check-format.
+func registerFormat(fs *pflag.FlagSet, format *string) {
+	fs.StringVar(format, "check-format", "", "how the check's output is read: "+strings.Join(reader.Names(), ", ")+", or a pattern such as \"%f:%l: %m\" (default auto)")
 }
 
 // registerWall adds the flag --sandbox, which is also accepted as --wall.

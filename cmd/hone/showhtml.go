@@ -136,7 +136,7 @@ func findingSource(f check.Finding) string {
 	if f.File == "" {
 		return f.Source
 	}
-	return f.Source + ", " + f.File
+	return f.Source + ", " + f.Place()
 }
 
 // pageEvents returns the events of each round, as a screen words them. An event that

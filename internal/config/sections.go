@@ -49,8 +49,11 @@ type Check struct {
 	Command string   `toml:"command" opens:"program"`                                                             // a shell runs it
 	Env     []string `toml:"env" valid:"variable" opens:"the check gets these variables, even if they hold keys"` // variables that the command gets although they hold keys (ruling G6)
 	Timeout Duration `toml:"timeout" opens:"-"`
-	Protect []string `toml:"protect" valid:"glob" opens:"-"` // existing files that need approval to change; nil protects none
-	Flaky   int      `toml:"flaky" opens:"-"`                // limit of reruns of a check that fails
+	Format  string   `toml:"format" valid:"line" opens:"-"`           // how the output is read: a format's name, or a pattern with %
+	Report  string   `toml:"report" valid:"glob" opens:"-"`           // report files that the check writes
+	FailOn  string   `toml:"fail-on" valid:"exit|findings" opens:"-"` // what fails the check
+	Protect []string `toml:"protect" valid:"glob" opens:"-"`          // existing files that need approval to change; nil protects none
+	Flaky   int      `toml:"flaky" opens:"-"`                         // limit of reruns of a check that fails
 	Prove   string   `toml:"prove" valid:"off|on|strict" opens:"-"`
 }
 

@@ -191,7 +191,7 @@ func later(round int, said exchange, prior []check.Finding) prompt {
 	var b strings.Builder
 	for _, f := range outcome(prior) {
 		if f.File != "" {
-			fmt.Fprintf(&b, "%s: ", f.File)
+			fmt.Fprintf(&b, "%s: ", f.Place())
 		}
 		b.WriteString(withNewline(f.Text))
 	}

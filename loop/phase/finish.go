@@ -9,6 +9,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/internal/render"
+	"hone/loop"
 	"hone/loop/phase/devserver"
 )
 
@@ -43,8 +44,16 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	for _, f := range logs {
 		fmt.Fprintf(&b, "\n%s, the end of it:\n%s\n", logName(f.Source), render.Escape(tail(f.Text, 20)))
 	}
-	for _, f := range from(end.Findings, check.SourceCommand) {
-		fmt.Fprintf(&b, "\nthe check, the end of it:\n%s\n", render.Escape(tail(f.Text, 20)))
+	found := from(end.Findings, check.SourceCommand)
+	switch found = slices.DeleteFunc(found, func(f check.Finding) bool { return !f.Blocks() }); len(found) {
+	case 0:
+	case 1:
+		fmt.Fprintf(&b, "\nthe check, the end of it:\n%s\n", render.Escape(tail(join(found), 20)))
+	default:
+		fmt.Fprintf(&b, "\nthe check:\n")
+		for _, f := range found[:min(len(found), 20)] {
+			fmt.Fprintf(&b, "%s\n", render.Line(strings.SplitN(loop.FindingText(f), "\n", 2)[0]))
+		}
 	}
 	return b.String()
 }

@@ -18,6 +18,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/loop"
 	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 	"hone/model"
@@ -199,7 +200,7 @@ func (l Loop) announce(e errand, prior []check.Finding) string {
 	}
 	for _, f := range []struct{ source, name string }{
 		{sourceHealth, "the health check"}, {sourceServer, "the server"}, {check.SourceCommand, "the project's check"}} {
-		if len(from(prior, f.source)) > 0 {
+		if check.Blocking(from(prior, f.source)) {
 			failed = append(failed, f.name)
 		}
 	}
@@ -272,7 +273,7 @@ func (l Loop) folder(e errand) string {
 func join(findings []check.Finding) string {
 	var texts []string
 	for _, f := range findings {
-		texts = append(texts, strings.TrimSpace(f.Text))
+		texts = append(texts, strings.TrimSpace(loop.FindingText(f)))
 	}
 	return strings.Join(texts, "\n\n")
 }

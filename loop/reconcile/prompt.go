@@ -244,7 +244,7 @@ func findings(prior []check.Finding, round, rounds int) string {
 		}
 		fmt.Fprintf(&b, "## %s %d, from %s", kind, i+1, f.Source)
 		if f.File != "" {
-			fmt.Fprintf(&b, ", on %s", render.Path(f.File))
+			fmt.Fprintf(&b, ", on %s", render.Path(f.Place()))
 		}
 		fmt.Fprintf(&b, "\n\n%s\n\n", strings.TrimRight(f.Text, "\n"))
 	}

@@ -124,15 +124,29 @@ func shortPath(path string, columns int) string {
 	return string(runes)
 }
 
-// gist returns the line of the first finding that says most.
-func gist(findings []check.Finding) string {
+// gist returns the line of the first finding that says most, after the number of findings
+// and how they differ from those of the round before.
+func gist(findings, before []check.Finding) string {
 	f := findings[0]
 	text := tellingLine(f.Text)
 	if f.File != "" && !strings.Contains(text, f.File) {
-		text = f.File + ": " + text
+		text = f.Place() + ": " + text
 	}
-	if more := check.Count(findings) - 1; more > 0 {
+	more, inFiles := check.Count(findings)-1, strings.Contains(check.Tally(findings), " in ")
+	switch {
+	case more > 0 && inFiles:
+		text = fmt.Sprintf("%s: %s", counted(findings, before), text)
+	case more > 0:
 		text += fmt.Sprintf(" (+%d)", more)
+	}
+	return text
+}
+
+// counted returns how many findings there are, and how they differ from those before.
+func counted(findings, before []check.Finding) string {
+	text := check.Tally(findings)
+	if difference := check.Difference(before, findings); difference != "" {
+		text += " (" + difference + ")"
 	}
 	return text
 }

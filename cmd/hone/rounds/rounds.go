@@ -95,6 +95,7 @@ type Fold struct {
 	undecided   int   // the first round that is not decided
 	before      string
 	deltas      []workspace.Delta
+	found       []check.Finding // the blocking findings of the last round that was decided
 }
 
 // Of returns the rounds of a recorded run. The last one may be [Unfinished].
@@ -268,7 +269,9 @@ const largestStat = 1 << 20
 func (f *Fold) decide(st history.State) *Round {
 	f.undecided = st.Round + 1
 	f.round.Findings = st.Findings
-	f.round.Outcome, f.round.Verdict = verdict(st)
+	blocking := slices.DeleteFunc(slices.Clone(st.Findings), func(f check.Finding) bool { return !f.Blocks() })
+	f.round.Outcome, f.round.Verdict = verdict(st, blocking, f.found)
+	f.found = blocking
 	return f.end()
 }
 
@@ -290,15 +293,15 @@ func (f *Fold) end() *Round {
 	return &r
 }
 
-// verdict returns what became of a round, and why.
-func verdict(st history.State) (o Outcome, why string) {
+// verdict returns what became of a round, and why. blocking are its blocking findings,
+// before those of the round before it.
+func verdict(st history.State, blocking, before []check.Finding) (o Outcome, why string) {
 	o, why = Passed, "check passed"
-	blocking := slices.DeleteFunc(slices.Clone(st.Findings), func(f check.Finding) bool { return !f.Blocks() })
 	switch {
 	case len(blocking) > 0 && check.Blocking(st.Checked):
-		o, why = Failed, gist(blocking)
+		o, why = Failed, gist(blocking, before)
 	case len(blocking) > 0:
-		o, why = Held, gist(blocking)
+		o, why = Held, gist(blocking, before)
 	case st.Decision == history.Done:
 		why = st.Why
 	case st.Decision == history.StopNow:

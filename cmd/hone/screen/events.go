@@ -401,20 +401,22 @@ func (s *Screen) showAttempt(c history.Changed, in string) {
 // showCheck shows what the check found in the tree, or in a clean copy.
 func (s *Screen) showCheck(c history.Checked, copied bool) {
 	s.waitFor("")
-	n := check.Count(c.Findings)
 	where := ""
 	if copied {
 		where = " in a clean copy"
 	}
 	result := "passed"
-	if n > 0 {
-		result = "reports " + render.Count(n, "finding")
+	switch n := check.Count(c.Findings); {
+	case check.Blocking(c.Findings):
+		result = "reports " + check.Tally(blocking(c.Findings))
+	case n > 0:
+		result += ", with " + render.Count(n, "advisory finding")
 	}
 	s.detail("  the check %s%s (%s)", result, where, render.Duration(c.Took))
 	findings, more := s.firstFindings(c.Findings)
 	for _, f := range findings {
 		if s.outputShown && !f.Broken && (f.Source == check.SourceBuild || f.Source == check.SourceCommand) {
-			s.detail("    - %s failed; see its output above", f.Source)
+			s.detail("    - %s", gistBelowOutput(f))
 			continue
 		}
 		s.printFinding(s.detail, f)
@@ -426,6 +428,21 @@ func (s *Screen) showCheck(c history.Checked, copied bool) {
 		s.printFinding(s.detail, f)
 	}
 	s.printMore(s.detail, more)
+}
+
+// gistBelowOutput returns one line about a finding in an output that is shown above.
+func gistBelowOutput(f check.Finding) string {
+	switch first, _, _ := strings.Cut(f.Text, "\n"); {
+	case f.File != "":
+		return f.Place() + ": " + first
+	case f.ID != "" || f.Advisory:
+		return first
+	}
+	return f.Source + " failed; see its output above"
+}
+
+func blocking(findings []check.Finding) []check.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return !f.Blocks() })
 }
 
 // maxFindingLines is the number of lines of one list of findings, unless the screen
@@ -457,7 +474,7 @@ func (s *Screen) showFinding(f check.Finding) { s.printFinding(s.line, f) }
 func (s *Screen) printFinding(print func(string, ...any), f check.Finding) {
 	where := f.Source
 	if f.File != "" {
-		where += ", " + f.File
+		where += ", " + f.Place()
 	}
 	s.printLines(print, "    - "+render.Line(where)+": ", "      ", f.Text)
 }
