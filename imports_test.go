@@ -88,6 +88,7 @@ func house() []room {
 		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply"}},
 
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
+		{folder: "internal/child", floor: 3, may: []string{"history", "journal", "sandbox"}},
 		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "journal", "model", "workspace"}, test: true},
 		{folder: "loop", floor: 4, may: append(first[:len(first):len(first)], root, "tool/allow", "internal/config")},
@@ -110,7 +111,7 @@ func house() []room {
 		{folder: "cmd/hone/rounds", floor: 3, may: []string{"history", "check", "workspace", "internal/render"}},
 		{folder: "cmd/hone/page", floor: 2, may: []string{"internal/render"}},
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render", "cmd/hone/rounds"}},
-		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove", "check/reader")},
+		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove", "check/reader", "internal/child")},
 	}
 }
 

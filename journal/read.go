@@ -136,8 +136,8 @@ func (c *chain) next(line []byte) (Event, error) {
 	damage := func(format string, args ...any) error {
 		return &DamageError{Line: c.n, Why: fmt.Sprintf(format, args...)}
 	}
-	e := Event{line: line}
-	if err := json.Unmarshal(line, &e); err != nil {
+	e, err := ParseLine(line)
+	if err != nil {
 		return Event{}, fmt.Errorf("%w: %w", damage("not an event"), err)
 	}
 	switch {
@@ -152,6 +152,14 @@ func (c *chain) next(line []byte) (Event, error) {
 	}
 	c.head = hash(line)
 	return e, nil
+}
+
+// ParseLine decodes one line, which the event keeps. It does not check the chain: the
+// line may come from anywhere, such as what "hone --json" prints.
+func ParseLine(line []byte) (Event, error) {
+	e := Event{line: line}
+	err := json.Unmarshal(line, &e)
+	return e, err
 }
 
 // NotFoundError says that a name matches no run, or more than one.

@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(ownState{m}, map[string]func(){
 		"hone":        func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")), wallsOfTest())) },
 		"on-terminal": onTerminal,
+		"child-hone":  childHone,
 	})
 }
 

@@ -1,0 +1,210 @@
+// Package child runs hone itself as a child process and follows its events.
+//
+// A [Command] is one command line of a loop, or of resume. [Command.Run] starts it with
+// --json, calls Event for each event of its feed, and returns how it ended. If the context
+// is done, the child is asked to end as by Ctrl-C, so that it stops its own commands and
+// records its end; after [Grace] it is killed. A child that recorded no end, for whatever
+// reason, continues with "hone resume last -C DIR" where its journal ends.
+//
+// The child is a command of [sandbox.None]: it has no terminal, so that it can ask nobody,
+// and if this process is killed the keeper ends the child with all that it started. The
+// commands of the child have the child's own keeper and walls as in any other hone. What
+// the child leaves half done, such as a file that a command of it changed, its own next
+// process restores.
+//
+// The package neither restarts a child nor limits it: the child's own limits do.
+package child
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"hone/history"
+	"hone/journal"
+	"hone/sandbox"
+)
+
+// Grace is how long an interrupted child has to stop its commands and to record its end.
+const Grace = 20 * time.Second
+
+// maxSaid is how many bytes of the end of a child's stderr are kept.
+const maxSaid = 16 << 10
+
+// Command is one command line of hone.
+type Command struct {
+	// Program is the path of hone; empty means the program of this process, which must
+	// be a hone then.
+	Program string
+	// Dir is the directory in which the child starts.
+	Dir string
+	// Args are the arguments, of a command that has the flag --json, without that flag:
+	// Run adds it before the first argument that is "--", or at the end.
+	Args []string
+	// Env is the complete environment, as KEY=VALUE; nil means an empty one.
+	Env []string
+	// Keeper ends the child if this process is killed; nil means that the child may
+	// outlive it where the kernel does not end it.
+	Keeper *sandbox.Keeper
+	// Event is called for each event as the child records it, by one goroutine at a time;
+	// nil does nothing. The child waits for it.
+	Event func(history.Event)
+}
+
+// Result says how a child ended.
+type Result struct {
+	// Exit is the exit status; -1 if a signal ended the child before it recorded its end.
+	Exit int
+	// Run is the id of the run; empty if the child recorded nothing: its command line was
+	// wrong, or it resumed a run that was over.
+	Run string
+	// End is the end that the child recorded; nil if it recorded none.
+	End *history.End
+	// Spent is what the run had used by the child's last event, with reservations in
+	// full. A child that was killed may have reserved more: its journal has the truth.
+	Spent history.Usage
+	// Said is the end of what the child printed to stderr, without the last newline.
+	Said string
+}
+
+// Error returns why a child recorded nothing, as it told the user; nil if it has a run, or
+// if nothing was wrong.
+func (r Result) Error() error {
+	if r.Run != "" || r.Exit == 0 {
+		return nil
+	}
+	return fmt.Errorf("hone ended with status %d: %s", r.Exit, r.why())
+}
+
+// why returns the last error that the child printed, or else its last line.
+func (r Result) why() string {
+	lines := strings.Split(r.Said, "\n")
+	for _, line := range slices.Backward(lines) {
+		if text, ok := strings.CutPrefix(line, "hone: error: "); ok {
+			return text
+		}
+	}
+	return lines[len(lines)-1]
+}
+
+// Run runs the child to its end. An error means that it could not be started, or that what
+// it printed is not a feed of events; everything else is a Result. It returns both if the
+// feed broke off.
+func (c Command) Run(ctx context.Context) (Result, error) {
+	program := c.Program
+	if program == "" {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			return Result{Exit: -1}, fmt.Errorf("find this program: %w", err)
+		}
+	}
+	f := &feed{event: c.Event}
+	said := &tail{most: maxSaid}
+	r, err := sandbox.None{Grace: Grace, Keeper: c.Keeper}.Run(ctx, sandbox.Command{
+		Argv: append([]string{program}, withJSON(c.Args)...), Dir: c.Dir, Env: c.Env,
+		MaxOutput: 1, LiveOut: f, LiveErr: said,
+	})
+	if err != nil {
+		return Result{Exit: -1}, err
+	}
+	f.result.Exit, f.result.Said = r.Exit, said.text()
+	if f.exit != nil {
+		f.result.Exit = *f.exit // also if it was asked to end
+	}
+	return f.result, f.err
+}
+
+// withJSON adds --json to arguments.
+func withJSON(args []string) []string {
+	at := slices.Index(args, "--")
+	if at < 0 {
+		at = len(args)
+	}
+	return slices.Insert(slices.Clone(args), at, "--json")
+}
+
+// feed reads the lines of a child's stdout.
+type feed struct {
+	event  func(history.Event)
+	rest   []byte // of a line that is not complete
+	result Result
+	exit   *int // as the child's last event says it; nil before that
+	err    error
+}
+
+// Write takes the next piece of the output. It never fails, so that the child can end.
+func (f *feed) Write(piece []byte) (int, error) {
+	f.rest = append(f.rest, piece...)
+	for {
+		line, rest, whole := bytes.Cut(f.rest, []byte{'\n'})
+		if !whole {
+			return len(piece), nil
+		}
+		f.rest = rest
+		if f.err == nil {
+			f.err = f.line(bytes.Clone(line))
+		}
+	}
+}
+
+// line takes one event.
+func (f *feed) line(line []byte) error {
+	event, err := journal.ParseLine(line)
+	if err != nil {
+		return fmt.Errorf("read the events of a child: %w", err)
+	}
+	e := history.Decode(event)
+	f.result.Run = e.Run
+	switch p := e.Payload.(type) {
+	case history.Usage:
+		f.result.Spent = p
+	case history.Resumed:
+		f.result.End, f.exit = nil, nil
+	case history.End:
+		f.result.End, f.exit = &p, exitOf(event)
+		f.result.Spent.Tokens, f.result.Spent.Cost = p.Tokens, p.Cost
+	}
+	if f.event != nil {
+		f.event(e)
+	}
+	return nil
+}
+
+// exitOf returns the exit status that the feed adds to a run's last event; nil if there is
+// none.
+func exitOf(e journal.Event) *int {
+	var has struct {
+		Exit *int `json:"exit"`
+	}
+	if e.Decode(&has) != nil {
+		return nil
+	}
+	return has.Exit
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	most int
+	kept []byte
+}
+
+func (t *tail) Write(piece []byte) (int, error) {
+	t.kept = append(t.kept, piece...)
+	if over := len(t.kept) - t.most; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(piece), nil
+}
+
+// text returns what was kept, from the beginning of a line on if lines were lost.
+func (t *tail) text() string {
+	kept := t.kept
+	if len(kept) == t.most {
+		_, kept, _ = bytes.Cut(kept, []byte{'\n'})
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(kept), "\uFFFD"))
+}
