@@ -235,5 +235,32 @@ func (r *Run) chargeSession(role Role, used *model.Usage, bytes int64) error {
 	return r.recordCommit(c)
 }
 
+// Lend reserves tokens and cost for another run, which a loop starts and this run pays
+// for. A nil cost means that the price of the other run's model is not known. The loan
+// counts in full until it is repaid, also after a crash: a resumed loop finds it with
+// [history.Past.Reserved] and repays it with what the other run's journal says. Lend does
+// not compare the loan with the run's limits. Lend and Repay may be called from any
+// goroutine.
+func (r *Run) Lend(role, model string, tokens int64, cost *float64) (loan int64, err error) {
+	r.money.Lock()
+	defer r.money.Unlock()
+	e, err := r.append(journal.Entry{Type: history.TypeReserve, Sync: true,
+		Payload: history.Reserve{Role: role, Model: model, Tokens: tokens, Cost: cost}})
+	return e.Seq, err
+}
+
+// Repay replaces a loan with what the other run has used of it.
+func (r *Run) Repay(loan int64, used history.Ledger) error {
+	r.money.Lock()
+	defer r.money.Unlock()
+	return r.recordCommit(history.Commit{Reserve: loan, Usage: &used.Known, Tokens: used.Tokens, Assumed: used.Assumed, Cost: used.Price(), Basis: "run"})
+}
+
+// Attempted records the state of an attempt. It may be called from any goroutine.
+func (r *Run) Attempted(a history.Attempt) error {
+	_, err := r.append(journal.Entry{Type: history.TypeAttempt, Payload: a})
+	return err
+}
+
 // errNoPrice is why a run with a cost limit cannot ask a model.
 var errNoPrice = errors.New("the model's price is not known")

@@ -150,7 +150,7 @@ func (p *played) catchUp(ctx context.Context, until ...journal.Type) error {
 // that was answered later.
 func isOutsideLoop(e journal.Event) bool {
 	switch e.Type {
-	case history.TypeWalls, history.TypeNotice, history.TypeServer, history.TypeReserve, history.TypeCommit, history.TypeUsage,
+	case history.TypeWalls, history.TypeNotice, history.TypeServer, history.TypeAttempt, history.TypeReserve, history.TypeCommit, history.TypeUsage,
 		history.TypeRetry, history.TypeResume, history.TypeOutside, history.TypeUndo, history.TypeEnd:
 		return true
 	}

@@ -93,6 +93,10 @@ func eventful(t testing.TB) (dir string) {
 		if err := r.Served(history.Served{What: history.Up, URL: "http://localhost:3000"}); err != nil {
 			return nil, err
 		}
+		left := 3
+		if err := r.Attempted(history.Attempt{Number: 1, Dir: "/copy", Run: "there", Model: "m", Findings: &left, Result: hone.KindDone, Why: "it passes", Applied: true}); err != nil {
+			return nil, err
+		}
 		if _, err := r.Talk(ctx, agent(says("worked")), user("work")); err != nil {
 			return nil, err
 		}
@@ -144,7 +148,7 @@ func eventful(t testing.TB) (dir string) {
 
 // engineTypes are the types of all events that the engine can append.
 func engineTypes() []string {
-	return []string{"apply", "approval", "ask", "change", "check", "command", "commit", "end", "notice", "outside",
+	return []string{"apply", "approval", "ask", "attempt", "change", "check", "command", "commit", "end", "notice", "outside",
 		"reply", "reserve", "resume", "retry", "round", "server", "start", "step", "tool", "undo", "usage", "walls"}
 }
 
@@ -195,7 +199,7 @@ func TestSchemaRefusesDamagedEvents(t *testing.T) {
 }
 
 // optional are fields that an event may lack.
-const optional = " cost usage detail limit delete rest reason attempted next why result checked phase input error same_as best_round notes flaky put_back landlock seccomp open saw "
+const optional = " cost usage detail limit delete rest reason attempted next why result checked phase input error same_as best_round notes flaky put_back landlock seccomp open saw left applied "
 
 // damaged returns the lines that result from damaging an event, by the damage.
 func damaged(t *testing.T, e journal.Event) map[string][]byte {

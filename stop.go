@@ -40,6 +40,9 @@ type Stop struct {
 	Why  string // one line for the user; more lines hold details
 	Next Next   // the zero Next has no advice
 	Err  error  // the cause; nil if Why says everything
+	// Findings are what is wrong with the result, if the round knows; nil means the
+	// findings of the last round that was decided.
+	Findings []check.Finding
 }
 
 func (s *Stop) Error() string {
@@ -149,6 +152,9 @@ func (r *Run) outOfTime() *Stop {
 func (r *Run) stoppedState(ctx context.Context, err error) State {
 	s, stop := r.Past().State(), r.stopFor(ctx, err)
 	s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
+	if stop.Findings != nil {
+		s.Findings = stop.Findings
+	}
 	return s
 }
 

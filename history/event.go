@@ -6,6 +6,7 @@ import "hone/journal"
 const (
 	TypeApply    journal.Type = "apply"
 	TypeApproval journal.Type = "approval"
+	TypeAttempt  journal.Type = "attempt"
 	TypeAsk      journal.Type = "ask"   // the begin of a model call
 	TypeReply    journal.Type = "reply" // its record
 	TypeChange   journal.Type = "change"
@@ -73,6 +74,8 @@ func Decode(e journal.Event) Event {
 // decodeNotice reads the payload of an event that belongs to no step.
 func decodeNotice(e journal.Event) any {
 	switch e.Type {
+	case TypeAttempt:
+		return payload[Attempt](e)
 	case TypeCommit:
 		return payload[Commit](e)
 	case TypeEnd:

@@ -161,10 +161,13 @@ type Commit struct {
 	Reserve int64        `json:"reserve"` // the reserve's sequence number
 	Usage   *model.Usage `json:"usage,omitempty"`
 	Tokens  int64        `json:"tokens"` // charged
-	Cost    *float64     `json:"cost,omitempty"`
+	// Assumed is the part of Tokens that Usage does not explain, if there is a usage: only
+	// what another run used can have both.
+	Assumed int64    `json:"assumed_tokens,omitempty"`
+	Cost    *float64 `json:"cost,omitempty"`
 	// Basis says who reported the usage: "provider", or "agent" if only the agent
-	// that made the calls could, in which case a nil usage means that it did not.
-	// It is "nothing was generated" if the provider refused the request, and
+	// that made the calls could, in which case a nil usage means that it did not; or
+	// "run", if another run used what was reserved. It is "nothing was generated" if the provider refused the request, and
 	// "assumed in full" if nothing is known.
 	Basis string `json:"basis"`
 	Error string `json:"error,omitempty"`
@@ -193,6 +196,23 @@ type Served struct {
 	// Requests is the number of a request that reached the server, counted since it is
 	// up; 0 for other events, and in journals of older versions.
 	Requests int `json:"requests,omitempty"`
+}
+
+// Attempt is the state of one attempt, after each of its events that users see. An
+// attempt is a run in a copy of the tree, which this run pays for.
+type Attempt struct {
+	Number int    `json:"attempt"`     // 1 is the first
+	Dir    string `json:"attempt_dir"` // where its run works: the copy, or a directory in it
+	Run    string `json:"attempt_run"` // the id of its run
+	Model  string `json:"model"`
+	Rounds int    `json:"rounds"` // that are decided
+	// Findings is how many findings the last round left; nil before the first check.
+	Findings *int   `json:"left,omitempty"`
+	Tokens   int64  `json:"tokens"`           // that its run has used
+	Result   Kind   `json:"result,omitempty"` // empty while it runs
+	Why      string `json:"why,omitempty"`    // of the result
+	// Applied means that its changes were applied to the tree.
+	Applied bool `json:"applied,omitempty"`
 }
 
 // What happens to a server.

@@ -2,6 +2,7 @@ package history
 
 import (
 	"maps"
+	"slices"
 
 	"hone/journal"
 	"hone/workspace"
@@ -75,6 +76,31 @@ func (p *Past) Round(n int) Round {
 func (p *Past) Ledger() Ledger {
 	defer p.lock().Unlock()
 	return p.ledger
+}
+
+// Reserved returns the reserves that are not committed, by the numbers of their events.
+func (p *Past) Reserved() map[int64]Reserve {
+	defer p.lock().Unlock()
+	return maps.Clone(p.open)
+}
+
+// Attempts returns the last state of each attempt, in the order of their numbers; nil if
+// there are none.
+func (p *Past) Attempts() []Attempt {
+	defer p.lock().Unlock()
+	return slices.DeleteFunc(slices.Clone(p.attempts), func(a Attempt) bool { return a.Number == 0 })
+}
+
+// foldAttempt replaces the state of an attempt.
+func (p *Past) foldAttempt(a Attempt) {
+	const most = 1 << 10 // no command starts as many; a number from elsewhere allocates nothing
+	if a.Number < 1 || a.Number > most {
+		return
+	}
+	for len(p.attempts) < a.Number {
+		p.attempts = append(p.attempts, Attempt{})
+	}
+	p.attempts[a.Number-1] = a
 }
 
 // Replies returns the number of recorded replies.

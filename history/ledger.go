@@ -40,6 +40,7 @@ func (l *Ledger) commit(r Reserve, c Commit) {
 		l.Assumed += c.Tokens
 	} else {
 		l.Known = l.Known.Add(*c.Usage)
+		l.Assumed += c.Assumed
 	}
 	if r.Cost != nil && c.Cost != nil {
 		l.Cost += *c.Cost - *r.Cost

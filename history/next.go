@@ -37,6 +37,7 @@ type Next struct {
 	// Verb is what to do then. It is [NewRun] if resuming the run cannot help,
 	// because its settings are wrong. Empty means nothing in particular.
 	Verb  Verb   `json:"verb,omitempty"`
+	Run   string `json:"run,omitempty"`   // that the verb is about; empty means the run that ended
 	Flags []Flag `json:"flags,omitempty"` // of the verb, in order
 	// Or is what the user can do instead: a clause like First. Empty means
 	// nothing.
@@ -46,11 +47,12 @@ type Next struct {
 // Verb is something that the user can let hone do.
 type Verb string
 
-// The verbs. All but the last two are about the run that ended.
+// The verbs. All but the last two are about a run.
 const (
 	Resume Verb = "resume"
 	Show   Verb = "show"
 	Undo   Verb = "undo"
+	Take   Verb = "take" // apply the changes of the attempt [Next.Run]
 	NewRun Verb = "new run"
 	Doctor Verb = "doctor" // examine the machine
 )

@@ -56,8 +56,9 @@ type facts struct {
 	applying map[journal.Identity]int // started but not recorded
 	approvals
 
-	ledger Ledger
-	open   map[int64]Reserve
+	attempts []Attempt // by number; the zero value for those without an event
+	ledger   Ledger
+	open     map[int64]Reserve
 }
 
 // Follow returns the past of a run whose journal is open. It includes each event
@@ -136,6 +137,8 @@ func (p *Past) fold(e Event) {
 	case Outside:
 		p.outside = append(p.outside, v.Paths...)
 		p.untold = append(p.untold, v.Paths...)
+	case Attempt:
+		p.foldAttempt(v)
 	case Reserve:
 		p.open[e.Seq] = v
 		p.ledger.reserve(v)
