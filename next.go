@@ -18,6 +18,7 @@ const (
 	Resume = history.Resume
 	Show   = history.Show
 	Undo   = history.Undo
+	Take   = history.Take
 	NewRun = history.NewRun
 	Doctor = history.Doctor
 )

@@ -52,6 +52,9 @@ type Kind struct {
 	NoQuestions bool
 	// Agents allows command-line agents as the loop's models.
 	Agents bool
+	// Attempts returns why several attempts at an invocation with resolved settings cannot
+	// be judged, as a usage error. Nil means that the loop has no flag --attempts.
+	Attempts func(l Loop) error
 
 	// Root returns the workspace of a directory. Nil means the directory itself, absolute
 	// and without links.
@@ -109,6 +112,14 @@ type Loop interface {
 	// Build returns the loop. It is called for new, resumed and replayed runs, and
 	// depends only on the settings and the session.
 	Build(s Session) (Built, error)
+}
+
+// Judged is an Attempts function of a [Kind] that needs a check.
+func Judged(l Loop) error {
+	if l.Shared().Check == "" {
+		return Usage("--attempts needs a check, which decides which attempt is applied", `--check "make test"`)
+	}
+	return nil
 }
 
 // RoleModel is one model that a loop asks.

@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/check/reader"
+	"hone/cmd/hone/attempts"
 	"hone/harness"
 	"hone/internal/render"
 	"hone/loop"
@@ -23,9 +24,26 @@ import (
 // loopFlags are the flags of every loop.
 type loopFlags struct {
 	loop.Flags
-	dir    string
-	trust  bool
-	output outputFlags
+	dir      string
+	trust    bool
+	models   modelFlag
+	attempts int
+	output   outputFlags
+}
+
+// modelFlag are the models that were typed, one for each -m.
+type modelFlag []string
+
+func (m *modelFlag) Set(name string) error { *m = append(*m, name); return nil }
+func (m *modelFlag) String() string        { return strings.Join(*m, " ") }
+func (m *modelFlag) Type() string          { return "string" }
+
+// first returns the first model; empty if none was typed.
+func (m modelFlag) first() string {
+	if len(m) == 0 {
+		return ""
+	}
+	return m[0]
 }
 
 // outputFlags select what is shown.
@@ -34,7 +52,7 @@ type outputFlags struct{ json, verbose, quiet bool }
 func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	registerDir(c, &f.dir)
 	fs := c.Flags()
-	fs.StringVarP(&f.Model, "model", "m", "", "the model, as PROVIDER/NAME ("+strings.Join(harness.ListedProviders(), ", ")+")")
+	fs.VarP(&f.models, "model", "m", "the model, as PROVIDER/NAME ("+strings.Join(harness.ListedProviders(), ", ")+")")
 	fs.StringVar(&f.BaseURL, "base-url", "", "the provider's endpoint, such as http://127.0.0.1:8080/v1")
 	fs.StringVar(&f.Wire, "wire", "", "for openai: responses or chat; by default responses at OpenAI's own endpoint, chat elsewhere")
 	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")
@@ -45,6 +63,9 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	}
 	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check and for what a model runs: auto, hidden, bwrap, landlock, firejail or none (default auto)")
 	registerNet(fs, &f.Net, "let commands behind walls reach the network")
+	if k.Attempts != nil {
+		fs.IntVar(&f.attempts, "attempts", 1, "try N times side by side, in copies of the directory, and apply the first result that passes the check; with several -m each model in turn")
+	}
 	fs.BoolVar(&f.trust, "trust", false, "run the directory's own programs, such as build.sh, without asking; does not accept its settings (see hone help trust)")
 	fs.IntVar(&f.Flaky, "flaky", 0, "rerun a failing check up to N times; only findings that appear every time count (default 0)")
 	fs.StringVar(&f.Prove, "prove", "", "check the check: warn if it passes at the start (strict: stop), and require it to pass again on a clean copy: on, off or strict (default off)")
@@ -73,12 +94,27 @@ func registerWall(fs *pflag.FlagSet, wall *string, standard, usage string) {
 
 // registerNet adds the flag --net, which leaves net nil unless it is given.
 func registerNet(fs *pflag.FlagSet, net **bool, usage string) {
-	fs.BoolFunc("net", usage, func(text string) error {
-		on, err := strconv.ParseBool(text)
-		*net = &on
-		return err
-	})
+	fs.VarPF(&netFlag{net}, "net", "", usage).NoOptDefVal = "true"
 }
+
+// netFlag is a bool that may be nil.
+type netFlag struct{ on **bool }
+
+func (n *netFlag) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	*n.on = &on
+	return err
+}
+
+func (n *netFlag) String() string {
+	if n.on == nil || *n.on == nil {
+		return ""
+	}
+	return strconv.FormatBool(**n.on)
+}
+
+func (n *netFlag) Type() string     { return "bool" }
+func (n *netFlag) IsBoolFlag() bool { return true }
 
 func registerDir(c *cobra.Command, dir *string) {
 	c.Flags().StringVarP(dir, "dir", "C", ".", "work in this directory")
@@ -112,7 +148,25 @@ func (f *loopFlags) valid(c *cobra.Command) error {
 	if f.Flaky < 0 {
 		return usage("--flaky must be 0 or greater", "hone help "+c.Name())
 	}
+	if err := f.validAttempts(c); err != nil {
+		return err
+	}
 	return validLimits(c, f.Limits)
+}
+
+// validAttempts checks --attempts, and that there is an attempt for each -m.
+func (f *loopFlags) validAttempts(c *cobra.Command) error {
+	most := max(1, f.attempts)
+	switch {
+	case c.Flags().Changed("attempts") && (f.attempts < 1 || f.attempts > attempts.Most):
+		return usage(fmt.Sprintf("--attempts must be from 1 to %d", attempts.Most), "hone help "+c.Name())
+	case len(f.models) <= most:
+		f.Model = f.models.first()
+		return nil
+	case c.Flags().Lookup("attempts") == nil:
+		return usage(fmt.Sprintf("-m is given %d times, but %s has one", len(f.models), c.Name()), "-m "+f.models.first())
+	}
+	return usage(fmt.Sprintf("-m is given %d times, but there is %s", len(f.models), render.Count(most, "attempt")), fmt.Sprintf("--attempts %d tries each model", len(f.models)))
 }
 
 // validLimits checks each limit without the configuration. It returns a usage

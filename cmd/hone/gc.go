@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/attempts"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/render"
+	"hone/journal"
 )
 
 // gcFlags select the runs that gc deletes.
@@ -37,7 +40,8 @@ func (a *app) gcCommand() *cobra.Command {
 		Use:   "gc",
 		Short: "delete old runs, and free the disk space that only they need",
 		Long: `gc deletes the runs of this directory that ended more than 30 days ago, and everything in .hone that no other run
-needs. Deleted runs cannot be shown, undone or replayed. gc changes no other files.
+needs. Deleted runs cannot be shown, undone or replayed. gc also removes the copies in which attempts of deleted runs
+worked, and changes no other files.
 
 --older-than, --keep and --max-size replace the 30 days; each of them deletes runs. gc keeps the newest run, except
 with --keep 0. It keeps runs that can be resumed, except with --unfinished: runs that died, were interrupted, wait for
@@ -104,8 +108,28 @@ func parseAge(s string) (time.Duration, error) {
 	return d, nil
 }
 
+// collectCopies removes the copies in which attempts of deleted runs worked, and returns
+// whose copies these were.
+func collectCopies(done runs.Collected, dryRun bool) ([]string, error) {
+	home, err := journal.FindHomeAt(done.Workspace, done.Home)
+	if err != nil {
+		return nil, err
+	}
+	defer home.Close()
+	recorded, err := home.Runs()
+	if err != nil {
+		return nil, err
+	}
+	recorded = slices.DeleteFunc(recorded, func(run string) bool { return slices.Contains(done.Deleted, run) })
+	return attempts.Collect(done.Workspace, recorded, dryRun)
+}
+
 func (a *app) gc(ctx context.Context, f gcFlags, o runs.Collection) error {
 	done, err := runs.Collect(ctx, f.dir, o)
+	if err != nil {
+		return err
+	}
+	copies, err := collectCopies(done, o.DryRun)
 	if err != nil {
 		return err
 	}
@@ -118,6 +142,9 @@ func (a *app) gc(ctx context.Context, f gcFlags, o runs.Collection) error {
 	}
 	for _, run := range done.Deleted {
 		a.printLine(deleted + " " + render.Line(run))
+	}
+	for _, run := range copies {
+		a.printLine(deleted + " the copies of the attempts of " + render.Line(run))
 	}
 	a.printLine(fmt.Sprintf("%s %s, %s %s; %s left, %s in %s", deleted, render.Count(len(done.Deleted), "run"), freed, render.Bytes(done.Freed),
 		render.Count(done.Kept, "run"), render.Bytes(done.Size), homeText(done.Home)))

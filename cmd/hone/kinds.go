@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hone"
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/harness/runs"
@@ -28,12 +29,13 @@ func kinds() []loop.Kind {
 
 // kindOf returns the kind of a recorded run's loop.
 func kindOf(start hone.Start) (loop.Kind, error) {
-	i := slices.IndexFunc(kinds(), func(k loop.Kind) bool { return k.Name == start.Loop })
+	kinds := append(kinds(), attempts.Kind(kinds()), attempts.TakeKind(kinds()))
+	i := slices.IndexFunc(kinds, func(k loop.Kind) bool { return k.Name == start.Loop })
 	if i < 0 {
 		return loop.Kind{}, usage(fmt.Sprintf("the run uses the loop %q, which this program does not have", start.Loop),
 			"hone show and hone undo work on it; only loops of this program are resumed and replayed")
 	}
-	return kinds()[i], nil
+	return kinds[i], nil
 }
 
 // recorded returns the loop of a recorded run with its settings; nil if this

@@ -69,6 +69,10 @@ func nextLine(n hone.Next, run string) string {
 	case hone.Doctor:
 		line = "hone doctor"
 	default:
+		if n.Run != "" {
+			_, at, _ := strings.Cut(run, " ")
+			run = strings.TrimSpace(journal.ShortRun(n.Run) + " " + at)
+		}
 		line = fmt.Sprintf("hone %s %s", n.Verb, run)
 	}
 	for _, f := range n.Flags {

@@ -31,9 +31,9 @@ func writes(name, path string) attempt {
 	return attempt{name, `echo "` + forged("$WHO", name) + `" >> "$SCENE/` + shell + `"`, path}
 }
 
-// attempts returns every attempt of an actor in the order of the table. Attempts
+// escapes returns every attempt of an actor in the order of the table. Attempts
 // that break the actor's own repository come last.
-func attempts(s *scene) []attempt {
+func escapes(s *scene) []attempt {
 	return slices.Concat(projectAttempts(), otherAttempts(), s.personAttempts(), s.networkAttempts(), s.gitAttempts())
 }
 

@@ -217,7 +217,7 @@ func (s *scene) checkOutcomes(t *testing.T, wall sandbox.Wall, output string, ac
 	rows := readBounds(t)
 	for _, who := range actors {
 		tried := s.outputs(t, who)
-		for _, a := range attempts(s) {
+		for _, a := range escapes(s) {
 			printed, ok := tried[a.name]
 			if !ok {
 				t.Errorf("%s did not try %s", who, a.name)
@@ -386,7 +386,7 @@ func TestPhaseBoundsTable(t *testing.T) {
 		}
 	}
 	everybody := slices.Concat(slices.Collect(maps.Values(boundsGroups))...)
-	list := attempts(&scene{})
+	list := escapes(&scene{})
 	for _, a := range list {
 		for _, who := range everybody {
 			if n := lines[a.name+" by "+who]; n != 1 {

@@ -96,7 +96,7 @@ func (s *scene) repository(t *testing.T, repo string) {
 // everything that they look for exists.
 func (s *scene) arm(t *testing.T) {
 	t.Helper()
-	text := s.probe(attempts(s))
+	text := s.probe(escapes(s))
 	s.write(t, map[string]string{
 		"project/src/probe.sh": text, "project/tests/probe.sh": text,
 		"project/src/server.py":  testFile(t, "phase-bounds.server.py"),

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
 	"hone/history"
@@ -114,18 +115,22 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	return nil
 }
 
-// openRun opens the home of a directory's runs, and finds one of them.
+// openRun opens the home of a directory's runs, and finds one of them. If the run is an
+// attempt of one of them, it opens the home in the attempt's copy.
 func openRun(dir, ref string) (*journal.Home, string, error) {
 	home, err := runs.Open(dir)
 	if err != nil {
 		return nil, "", err
 	}
 	run, err := home.FindRun(ref)
-	if err != nil {
-		home.Close()
-		return nil, "", usage(err.Error(), listRuns)
+	if err == nil {
+		return home, run, nil
 	}
-	return home, run, nil
+	defer home.Close()
+	if found, none := attempts.Find(home, ref); none == nil {
+		return openRun(found.Dir, found.Run)
+	}
+	return nil, "", usage(err.Error(), listRuns)
 }
 
 // readRun returns what a run has recorded, and its start.

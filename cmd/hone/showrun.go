@@ -9,6 +9,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/rounds"
+	"hone/cmd/hone/screen"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -59,7 +60,7 @@ const leastRounds = 5
 // rounds no room.
 func (o overview) lines() []string {
 	head, troubles := o.heading(), o.troubles()
-	tail := slices.Concat(o.changed(), o.totals(), o.commands())
+	tail := slices.Concat(o.attempts(), o.changed(), o.totals(), o.commands())
 	if o.rows == 0 {
 		return slices.Concat(head, o.roundLines(0), troubles, tail)
 	}
@@ -279,6 +280,15 @@ func (o overview) pending() []string {
 		notes = append(notes, q.Path+" waits for your decision: "+q.Reason)
 	}
 	return notes
+}
+
+// attempts returns a line for each attempt, and where they are; nil if there are none.
+func (o overview) attempts() []string {
+	var lines []string
+	for _, s := range o.past.Attempts() {
+		lines = append(lines, o.cut("  "+screen.AttemptText(s, o.colour)), o.cut("    "+o.colour.Dim(render.Line(s.Dir))))
+	}
+	return lines
 }
 
 // changed names the files that the run changed, if its rounds do not.

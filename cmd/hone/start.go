@@ -25,6 +25,9 @@ func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 				return err
 			}
 			a.trust = f.trust
+			if f.attempts > 1 {
+				return a.startAttempts(c, k, l, f, args)
+			}
 			return a.startLoop(c.Context(), k, l, f, c.Flags().Changed, args)
 		},
 	}

@@ -29,6 +29,8 @@ type Collected struct {
 	Freed   int64    `json:"freed"`   // bytes
 	Size    int64    `json:"size"`    // bytes of the home afterwards
 	Home    string   `json:"home"`    // its path
+
+	Workspace string `json:"-"` // whose home it is
 }
 
 // Collect deletes runs of the workspace that a directory belongs to, and what no other
@@ -54,7 +56,7 @@ func (o Collection) collect(ctx context.Context, home *journal.Home) (done Colle
 	if err != nil {
 		return done, err
 	}
-	done.Home = home.Dir()
+	done.Home, done.Workspace = home.Dir(), home.Workspace()
 	if err := o.choose(ctx, home, c, &done); err != nil {
 		return done, err
 	}

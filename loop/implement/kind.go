@@ -49,6 +49,7 @@ logs/ contains every query, response and build output.`,
 		KeyFile:     KeyName,
 		Programs:    programs,
 		NoQuestions: true,
+		Attempts:    func(loop.Loop) error { return nil }, // the build judges them
 		New:         func() loop.Loop { return &invocation{} },
 		Preview:     loop.Preview{Short: "what implement would send first"},
 		Starters:    starterFiles,

@@ -49,6 +49,7 @@ For compatibility, task also accepts the options of code-scribe loop, and models
 		Rewrite:  rewriteOptions,
 		Rounds:   Loops,
 		Agents:   true,
+		Attempts: loop.Judged,
 		New:      func() loop.Loop { return &invocation{} },
 		Preview:  loop.Preview{Short: "what task would send first"},
 		Starters: starterFiles,

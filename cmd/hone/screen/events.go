@@ -111,6 +111,8 @@ func (s *Screen) showProgress(e history.Event) {
 		s.showSnapshot(p)
 	case history.Served:
 		s.showServer(p)
+	case history.Attempt:
+		s.line("  %s", AttemptText(p, s.o.Colour))
 	case history.Question:
 		s.asking = true
 		s.waitFor("")
@@ -129,6 +131,45 @@ func (s *Screen) showProgress(e history.Event) {
 		s.reportOpenCalls()
 		s.showRound()
 	}
+}
+
+// AttemptText returns the state of an attempt in one line.
+func AttemptText(a history.Attempt, c render.Colours) string {
+	head := fmt.Sprintf("attempt %d: ", a.Number)
+	run := render.Line(journal.ShortRun(a.Run))
+	found := ""
+	if a.Findings != nil {
+		found = render.Count(*a.Findings, "finding")
+	}
+	switch {
+	case a.Result != "":
+		text := strings.TrimSpace(resultMark(a.Result).Mark(c) + " " + string(a.Result))
+		if found != "" && a.Result != history.KindDone {
+			text += ", " + found
+		}
+		why, _, _ := strings.Cut(a.Why, "\n")
+		if a.Applied {
+			why = "applied"
+		}
+		if why != "" && why != string(a.Result) {
+			text += ": " + render.Line(why)
+		}
+		return head + text + fmt.Sprintf(" (run %s, %s, %s tokens)", run, render.Count(a.Rounds, "round"), render.Tokens(a.Tokens))
+	case a.Rounds > 0:
+		return head + fmt.Sprintf("round %d %s %s", a.Rounds, rounds.Failed.Mark(c), found)
+	}
+	return head + fmt.Sprintf("run %s with %s", run, render.Line(ModelName(a.Model)))
+}
+
+// resultMark returns the mark of the way that an attempt ended.
+func resultMark(kind history.Kind) rounds.Outcome {
+	switch kind {
+	case history.KindDone:
+		return rounds.Passed
+	case history.KindBlocked, history.KindInterrupted:
+		return rounds.Held
+	}
+	return rounds.Failed
 }
 
 // turn returns the turn of a conversation that an event belongs to, or 0.

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"hone"
+	"hone/cmd/hone/attempts"
+	"hone/harness"
+	"hone/harness/runs"
+	"hone/internal/config"
+	"hone/journal"
+	"hone/loop"
+)
+
+// startAttempts starts a run of several attempts at a loop. Like a run of the loop, it
+// resolves all settings before it writes anything, so that what is wrong is reported once.
+func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopFlags, args []string) error {
+	args, err := a.withoutStdin(args)
+	if err != nil {
+		return err
+	}
+	in, err := a.input(k, l, f, c.Flags().Changed, args)
+	if err != nil {
+		return err
+	}
+	defer in.Tree.Close()
+	ctx := c.Context()
+	v := &attempts.Invocation{Loop: k.Name, Count: f.attempts, Named: f.models, Args: typedFlags(c.Flags()), Text: args}
+	limits, err := a.resolveAttempts(ctx, in, l, v)
+	if err != nil {
+		return err
+	}
+	if err := l.Ready(ctx, in); err != nil {
+		return err
+	}
+	if v.Cwd, err = os.Getwd(); err != nil {
+		return failed(err, "cd to a directory that exists")
+	}
+	file := in.File
+	if in.Flags.Check != "" {
+		file.Check.Command = "" // the user typed another one
+	}
+	n, err := a.needs(in.Root, file, k)
+	if err != nil {
+		return err
+	}
+	v.Trusted = trustedBy(a.env("HONE_TRUST"), n)
+	s, err := a.host().Start(ctx, attempts.Kind(kinds()), v, n, limits)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = a.drive(ctx, s, f.output)
+	return err
+}
+
+// resolveAttempts resolves the settings of the attempts, with each model that was typed.
+func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, v *attempts.Invocation) (limits hone.Limits, err error) {
+	named := v.Named
+	if len(named) == 0 {
+		named = []string{""}
+	}
+	for _, name := range slices.Backward(named) { // the settings are those with the first
+		in.Flags.Model = name
+		if limits, err = l.Resolve(ctx, in); err != nil {
+			return limits, err
+		}
+		if err := in.Kind.Attempts(l); err != nil {
+			return limits, err
+		}
+		var asked attempts.Asked
+		for _, m := range l.Models() {
+			asked.Models = append(asked.Models, *m.Model)
+		}
+		v.Asked = slices.Insert(v.Asked, 0, asked)
+		in.Note = func(string) {} // once
+	}
+	v.Settings, v.About = *l.Shared(), subject(l)
+	// The attempts prove their checks and protect files; what they changed was judged then.
+	v.Trust.Prove, v.Trust.KeepBest, v.Trust.Protect = "", false, nil
+	return limits, nil
+}
+
+// trustedBy returns HONE_TRUST for attempts at a workspace whose user trusts what it needs:
+// a copy has the same programs and settings.
+func trustedBy(typed string, n harness.Needs) string {
+	var all []string
+	for _, one := range append(strings.Split(typed, ","), "1", n.Digest()) {
+		if one != "" && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// withoutStdin returns the arguments with the text of standard input in place of "-",
+// because attempts share no input.
+func (a *app) withoutStdin(args []string) ([]string, error) {
+	i := slices.Index(args, "-")
+	if i < 0 || term.IsTerminal(int(a.in.Fd())) {
+		return args, nil // the loop refuses a terminal
+	}
+	text, err := io.ReadAll(a.in)
+	if err != nil {
+		return nil, usage("read standard input: "+err.Error(), "give the text as an argument")
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, usage("- reads the text from standard input, which is empty", "give the text as an argument")
+	}
+	args = slices.Clone(args)
+	args[i] = string(text)
+	return args, nil
+}
+
+// notForAttempts are flags that are about the run of the attempts, or that each attempt
+// gets with a value of its own.
+var notForAttempts = []string{"attempts", "dir", "json", "max-cost", "max-time", "max-tokens", "model", "quiet", "trust", "verbose"}
+
+// typedFlags returns the flags that were typed and are for attempts too, as --NAME=VALUE.
+func typedFlags(fs *pflag.FlagSet) (args []string) {
+	fs.Visit(func(f *pflag.Flag) {
+		if slices.Contains(notForAttempts, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			args = append(args, "--"+f.Name+"="+value)
+		}
+	})
+	return args
+}
+
+func (a *app) takeCommand() *cobra.Command {
+	var dir string
+	var output outputFlags
+	c := &cobra.Command{
+		Use:   "take RUN",
+		Short: "apply the result of another attempt",
+		Long: `take applies what another attempt of --attempts changed. RUN is the attempt's run, as hone show names it; it
+may have failed. If an attempt is applied already, take undoes that first. Both are one change of a new run,
+which hone undo takes back.
+
+If you have changed one of the files since, take changes nothing and exits with status 4.`,
+		Example: `  hone show last
+  hone take 3f9c2a`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("take needs one RUN, the run of an attempt", "hone show lists the attempts of the last run")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.take(c.Context(), dir, args[0], output) },
+	}
+	registerDir(c, &dir)
+	output.register(c)
+	return c
+}
+
+func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) error {
+	home, err := runs.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	found, err := attempts.Find(home, ref)
+	if err != nil {
+		return a.noAttempt(home, ref, err)
+	}
+	number, _, err := attempts.Applied(home, found.Of, "")
+	if err != nil {
+		return failed(err, "hone show "+journal.ShortRun(found.Of)+elsewhere(home.Workspace()))
+	}
+	if number == found.Number {
+		return usage(fmt.Sprintf("attempt %d is applied already", number), "hone show "+journal.ShortRun(found.Run)+" --diff"+elsewhere(home.Workspace()))
+	}
+	root := home.Workspace()
+	file, err := config.Load(root, sections())
+	if err != nil {
+		return harness.ConfigError(err)
+	}
+	settings, err := a.takeSettings(root, file)
+	if err != nil {
+		return err
+	}
+	v := &attempts.Taking{Settings: settings, Of: found.Of, Number: found.Number, Run: found.Run, Dir: found.Dir}
+	s, err := a.host().Start(ctx, attempts.TakeKind(kinds()), v, harness.Needs{Folder: root}, hone.Limits{Rounds: 1})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = a.drive(ctx, s, output)
+	return err
+}
+
+// takeSettings returns the settings of a run that asks no model and runs no command.
+func (a *app) takeSettings(root string, file config.File) (loop.Settings, error) {
+	settings, err := a.host().Resolve(attempts.TakeKind(kinds()), root, loop.Flags{Wall: "none"}, file)
+	settings.Model, settings.Check = loop.Model{}, ""
+	settings.Trust.Prove, settings.Trust.KeepBest, settings.Trust.Protect = "", false, nil
+	return settings, err
+}
+
+// noAttempt explains that no attempt has the name, and which there are.
+func (a *app) noAttempt(home *journal.Home, ref string, err error) error {
+	var missing *journal.NotFoundError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	why := fmt.Sprintf("no attempt here is called %q", ref)
+	if len(missing.Matches) > 0 {
+		why = fmt.Sprintf("%q matches %d attempts, including %s and %s", ref, len(missing.Matches), missing.Matches[0], missing.Matches[1])
+	}
+	return usage(why, "hone show lists the attempts of the last run"+elsewhere(home.Workspace()))
+}

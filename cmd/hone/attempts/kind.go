@@ -1,0 +1,161 @@
+// Package attempts runs a loop several times side by side, and applies the result of the
+// first run whose check passes.
+//
+// [Kind] is a loop without a command of its own: "hone fix --attempts 3" starts it. Its one
+// round copies the tree for each attempt, starts hone itself in each copy (package
+// internal/child), lends each a part of the run's budget, and applies the changes of
+// the first that is done. [TakeKind] is the loop of "hone take": it applies the changes of
+// another attempt in place of those.
+//
+// An attempt is an ordinary run, with its own journal in its copy; the user can show and
+// resume it there. The run of the attempts records what it lends and what an attempt used
+// of it ([hone.Run.Lend]), so that its ledger counts all tokens, and the limits of its
+// budget hold for all attempts together. A resumed run resumes its attempts.
+//
+// Nothing of an attempt reaches the tree but the changes of files that git does not ignore.
+// They are applied as one change of the run, all or none, and only if the tree has the
+// files as the attempts found them.
+//
+// The package is below cmd/hone because it words command lines and needs the harness,
+// which no loop may know.
+package attempts
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/harness"
+	"hone/harness/runs"
+	"hone/loop"
+	"hone/workspace"
+)
+
+// Name is the name of the loop in the journal.
+const Name = "attempts"
+
+// Most is the maximum number of attempts.
+const Most = 32
+
+// Kind returns the loop that makes attempts at another one. kinds are the loops that it
+// can start.
+func Kind(kinds []loop.Kind) loop.Kind {
+	return loop.Kind{Name: Name, NoQuestions: true, New: func() loop.Loop { return &Invocation{kinds: kinds} }}
+}
+
+// Invocation is a run of attempts with all its settings resolved.
+type Invocation struct {
+	loop.Settings
+	Loop    string   `json:"loop_of_attempts"` // its name
+	About   string   `json:"subject,omitempty"`
+	Count   int      `json:"attempts"`
+	Named   []string `json:"models,omitempty"` // as typed, for the attempts in turn; nil means the settings' model
+	Asked   []Asked  `json:"asked"`            // with the settings of the attempts, in turn
+	Args    []string `json:"args"`             // the flags of an attempt but for its directory, model and limits, as --NAME=VALUE
+	Text    []string `json:"text,omitempty"`   // its other arguments
+	Cwd     string   `json:"cwd"`              // where relative paths in Args begin
+	Trusted string   `json:"trusted"`          // HONE_TRUST of an attempt
+
+	kinds []loop.Kind
+}
+
+// Asked are the models that an attempt asks, by their roles.
+type Asked struct {
+	Models []loop.Model `json:"models"`
+}
+
+// Models returns the models of all attempts, each once.
+func (v *Invocation) Models() []loop.RoleModel {
+	var all []loop.RoleModel
+	for i := range v.Asked {
+		for j := range v.Asked[i].Models {
+			m := &v.Asked[i].Models[j]
+			if !slices.ContainsFunc(all, func(o loop.RoleModel) bool { return o.Model.Name == m.Name && o.Model.BaseURL == m.BaseURL }) {
+				all = append(all, loop.RoleModel{Role: fmt.Sprintf("attempt %d", i+1), Model: m})
+			}
+		}
+	}
+	return all
+}
+
+// asked returns the models of an attempt.
+func (v *Invocation) asked(n int) []loop.Model {
+	if len(v.Asked) == 0 {
+		return nil
+	}
+	return v.Asked[(n-1)%len(v.Asked)].Models
+}
+
+// model returns the name of an attempt's first model.
+func (v *Invocation) model(n int) string {
+	if all := v.asked(n); len(all) > 0 {
+		return all[0].Name
+	}
+	return ""
+}
+
+// priced reports whether the cost of an attempt is known.
+func (v *Invocation) priced(n int) bool {
+	return !slices.ContainsFunc(v.asked(n), func(m loop.Model) bool { return m.Price == nil && m.Name != "" })
+}
+
+// Subject names the loop and what it is about.
+func (v *Invocation) Subject() string {
+	return strings.TrimSpace(fmt.Sprintf("%d × %s %s", v.Count, v.Loop, v.About))
+}
+
+// line returns the command line of an attempt in a directory of a copy, without limits.
+// Paths into the workspace become paths into the copy.
+func (v *Invocation) line(n int, workspace, dir string) []string {
+	line := []string{v.Loop, "--dir", dir}
+	if len(v.Named) > 0 {
+		line = append(line, "--model", v.Named[(n-1)%len(v.Named)])
+	}
+	for _, arg := range v.Args {
+		flag, value, _ := strings.Cut(arg, "=")
+		line = append(line, flag+"="+inCopy(value, workspace, dir))
+	}
+	return line
+}
+
+// texts returns the arguments that are not flags.
+func (v *Invocation) texts(workspace, dir string) (texts []string) {
+	for _, text := range v.Text {
+		texts = append(texts, inCopy(text, workspace, dir))
+	}
+	return texts
+}
+
+// inCopy returns an absolute path into the workspace as one into the copy, and any other
+// text as it is.
+func inCopy(text, workspace, dir string) string {
+	if rel, err := filepath.Rel(workspace, text); err == nil && filepath.IsAbs(text) && filepath.IsLocal(rel) {
+		return filepath.Join(dir, rel)
+	}
+	return text
+}
+
+// Build returns the run and its one round.
+func (v *Invocation) Build(s loop.Session) (loop.Built, error) {
+	h, ok := s.(*harness.Session)
+	if !ok {
+		return loop.Built{}, fmt.Errorf("attempts need a session of the harness, not %T", s)
+	}
+	g := &group{Invocation: v, session: h, run: s.NewRun(workspace.Rules{Guard: s.Guard()})}
+	return loop.Built{Run: g.run, Round: g.round, With: fmt.Sprintf("%d attempts of %s", v.Count, v.Loop), Summary: g.summary}, nil
+}
+
+// ownOf reports which files a recorded run's loop writes for the user; nil if none.
+func ownOf(kinds []loop.Kind, start hone.Start) func(string) bool {
+	i := slices.IndexFunc(kinds, func(k loop.Kind) bool { return k.Name == start.Loop })
+	if i < 0 {
+		return nil
+	}
+	l, err := runs.Settings(kinds[i], start)
+	if err != nil {
+		return nil
+	}
+	return l.Own(start.Dir)
+}
