@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/check/reader"
+	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -30,6 +31,8 @@ func (a *app) completeWords(c *cobra.Command) {
 	switch c.Name() {
 	case "show", "watch", "resume", "undo", "replay":
 		c.ValidArgsFunction = a.completeRun
+	case "take":
+		c.ValidArgsFunction = a.completeAttempt
 	case "trust":
 		c.ValidArgsFunction = a.completeRunOrDir
 	case "phase":
@@ -107,6 +110,34 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 	}
 	if strings.HasPrefix("last", word) {
 		words = append(words, cobra.CompletionWithDesc("last", "the newest run"))
+	}
+	return words, directive
+}
+
+// completeAttempt proposes the attempts of the newest run that has any.
+func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	home, err := runs.Open(c.Flag("dir").Value.String())
+	if err != nil || len(args) > 0 {
+		return nil, directive
+	}
+	defer home.Close()
+	ids, err := home.Runs()
+	if err != nil {
+		return nil, directive
+	}
+	for _, id := range slices.Backward(ids) {
+		past, _, err := readRun(home, id)
+		if err != nil || len(past.Attempts()) == 0 {
+			continue
+		}
+		for _, s := range past.Attempts() {
+			if plainRun.MatchString(s.Run) && strings.HasPrefix(journal.ShortRun(s.Run), word) {
+				text := screen.AttemptText(s, false)
+				words = append(words, cobra.CompletionWithDesc(journal.ShortRun(s.Run), render.Cut(render.Line(text), descriptionColumns)))
+			}
+		}
+		break
 	}
 	return words, directive
 }
