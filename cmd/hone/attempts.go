@@ -36,7 +36,8 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	}
 	defer in.Tree.Close()
 	ctx := c.Context()
-	v := &attempts.Invocation{Loop: k.Name, Count: f.attempts, Named: f.models, Args: typedFlags(c.Flags()), Text: args}
+	v := attempts.New(kinds())
+	v.Loop, v.Count, v.Named, v.Args, v.Text = k.Name, f.attempts, f.models, typedFlags(c.Flags()), args
 	limits, err := a.resolveAttempts(ctx, in, l, v)
 	if err != nil {
 		return err
@@ -196,7 +197,8 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	if err != nil {
 		return err
 	}
-	v := &attempts.Taking{Settings: settings, Of: found.Of, Number: found.Number, Run: found.Run, Dir: found.Dir}
+	v := attempts.NewTaking(kinds())
+	v.Settings, v.Of, v.Number, v.Run, v.Dir = settings, found.Of, found.Number, found.Run, found.Dir
 	s, err := a.host().Start(ctx, attempts.TakeKind(kinds()), v, harness.Needs{Folder: root}, hone.Limits{Rounds: 1})
 	if err != nil {
 		return err

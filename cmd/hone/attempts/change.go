@@ -135,14 +135,15 @@ func changeOf(edits []edit, get history.Get, has func(string) bool, home *journa
 }
 
 // apply makes a change, all of it or nothing, if the tree has what the copy had. what
-// names the change, and next is what the user can do if it cannot be applied. The error
+// names the change, and byHand is what the user can do if it cannot be applied. The error
 // is a [*hone.Stop] then.
-func (c change) apply(ctx context.Context, r *hone.Run, what string, next hone.Next) error {
-	stop := func(why string, paths []string) error {
+func (c change) apply(ctx context.Context, r *hone.Run, what, byHand string) error {
+	stop := func(why string, paths []string, next hone.Next) error {
+		next.Or = byHand
 		return &hone.Stop{Kind: hone.KindBlocked, Why: fmt.Sprintf("%s, but it is not applied: %s\n%s", what, why, strings.Join(paths, "\n")), Next: next}
 	}
 	if len(c.Problems) > 0 {
-		return stop("hone cannot make these changes", c.Problems)
+		return stop("hone cannot make these changes", c.Problems, hone.Next{})
 	}
 	if len(c.Edits) == 0 {
 		return nil
@@ -150,7 +151,7 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, next hone.N
 	_, err := hone.Step(ctx, r, "compare", nil, func(ctx context.Context) (struct{}, error) {
 		changed, err := c.changed(ctx, r.Tree)
 		if err == nil && len(changed) > 0 {
-			err = stop("these files are not as the attempts found them", changed)
+			err = stop("these files are not as the attempts found them", changed, hone.Next{First: "restore these files", Verb: hone.Resume})
 		}
 		return struct{}{}, err
 	})
@@ -171,7 +172,7 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, next hone.N
 			refused = append(refused, v.Path+": "+v.Reason)
 		}
 	}
-	return stop("hone does not make these changes", refused)
+	return stop("hone does not make these changes", refused, hone.Next{})
 }
 
 // changed returns the files that the tree has in another state than the edits expect.

@@ -42,8 +42,11 @@ const Most = 32
 // Kind returns the loop that makes attempts at another one. kinds are the loops that it
 // can start.
 func Kind(kinds []loop.Kind) loop.Kind {
-	return loop.Kind{Name: Name, NoQuestions: true, New: func() loop.Loop { return &Invocation{kinds: kinds} }}
+	return loop.Kind{Name: Name, NoQuestions: true, New: func() loop.Loop { return New(kinds) }}
 }
+
+// New returns an invocation of that loop without settings.
+func New(kinds []loop.Kind) *Invocation { return &Invocation{kinds: kinds} }
 
 // Invocation is a run of attempts with all its settings resolved.
 type Invocation struct {

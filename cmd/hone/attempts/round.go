@@ -55,12 +55,25 @@ func (g *group) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]ch
 		return nil, err
 	}
 	name := fmt.Sprintf("attempt %d of %d is done", won.Number, g.Count)
-	next := hone.Next{First: "restore these files", Verb: hone.Resume, Or: "see what the attempt changed: hone show " + journal.ShortRun(won.Run) + " --diff"}
-	if err := won.apply(ctx, r, name, next); err != nil {
+	if err := won.apply(ctx, r, name, byHand(won.Run, won.Dir)); err != nil {
 		return nil, err
 	}
+	_, err = hone.Step(ctx, r, "announce", nil, func(context.Context) (struct{}, error) {
+		all := r.Past().Attempts()
+		i := slices.IndexFunc(all, func(a history.Attempt) bool { return a.Number == won.Number })
+		if i < 0 {
+			return struct{}{}, nil
+		}
+		all[i].Applied = true
+		return struct{}{}, r.Attempted(all[i])
+	})
 	r.Trust.Passed = fmt.Sprintf("%s: %s", name, won.Why)
-	return nil, nil
+	return nil, err
+}
+
+// byHand is what the user can do with an attempt that cannot be applied.
+func byHand(run, dir string) string {
+	return fmt.Sprintf("copy what you need from %s: hone show %s --diff", dir, journal.ShortRun(run))
 }
 
 // copies is the record of the step that copies the tree.
@@ -234,10 +247,8 @@ func (g *group) won(a *attempt) (w winner, err error) {
 	if w.change, err = g.changeFrom(home, r); err != nil {
 		return w, err
 	}
-	s := a.state(r)
-	s.Applied = true
-	w.Said = fmt.Sprintf("attempt %d is the first that is done (run %s)", a.n, journal.ShortRun(r.run))
-	return w, g.run.Attempted(s)
+	w.Said = fmt.Sprintf("attempt %d is the first that is done", a.n)
+	return w, nil
 }
 
 // changeFrom returns the change of a run in a copy.

@@ -22,8 +22,11 @@ const TakeName = "take"
 
 // TakeKind returns that loop. kinds are those of which an attempt may be.
 func TakeKind(kinds []loop.Kind) loop.Kind {
-	return loop.Kind{Name: TakeName, NoQuestions: true, Modelless: true, New: func() loop.Loop { return &Taking{kinds: kinds} }}
+	return loop.Kind{Name: TakeName, NoQuestions: true, Modelless: true, New: func() loop.Loop { return NewTaking(kinds) }}
 }
+
+// NewTaking returns an invocation of that loop without settings.
+func NewTaking(kinds []loop.Kind) *Taking { return &Taking{kinds: kinds} }
 
 // Taking is a run that applies one attempt in place of another.
 type Taking struct {
@@ -115,7 +118,7 @@ func (v *Taking) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]c
 		return nil, err
 	}
 	name := fmt.Sprintf("attempt %d (%s)", v.Number, p.Why)
-	if err := p.apply(ctx, r, name, hone.Next{First: "restore these files", Verb: hone.Resume}); err != nil {
+	if err := p.apply(ctx, r, name, byHand(v.Run, v.Dir)); err != nil {
 		return nil, err
 	}
 	if r.Trust.Passed = "applied " + name; p.Former > 0 {
