@@ -162,6 +162,9 @@ func (c *Collector) deleteJournals() error {
 	runs, err := c.deletedRuns()
 	for _, run := range runs {
 		err = errors.Join(err, c.home.in.Root.Remove(runFile(run)))
+		if removed := c.home.in.Root.Remove(importedFile(run)); !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
 	}
 	return errors.Join(err, c.home.in.Sync(runsDir))
 }

@@ -21,6 +21,10 @@ type Owner struct {
 	// Accepted returns the [Event.Hash] of the last event of a run that needs no
 	// MAC, and before which none does; empty if all need one.
 	Accepted func(run string) string
+	// Imported returns the [Event.Hash] of the last event of a run that was imported:
+	// this one and those before need to be accepted, even if they have a MAC. It is empty
+	// if the run was not imported. Nil means that none was.
+	Imported func(run string) string
 }
 
 // ForeignError says that another user, another machine or another program
@@ -30,6 +34,8 @@ type ForeignError struct {
 	Event  int64 // the first event without a valid MAC, from 1
 	Events int   // how many events the run has
 	Damage error // what is wrong with its file; nil if it can be read
+	// Imported means that the event was imported, and not accepted since.
+	Imported bool
 }
 
 // Unwrap returns the damage.
@@ -38,6 +44,9 @@ func (e *ForeignError) Unwrap() error { return e.Damage }
 func (e *ForeignError) Error() string {
 	if e.Damage != nil {
 		return e.Damage.Error()
+	}
+	if e.Imported {
+		return fmt.Sprintf("event %d of %d of run %s was imported, and you have not accepted it", e.Event, e.Events, e.Run)
 	}
 	return fmt.Sprintf("event %d of %d of run %s was not recorded by you on this machine", e.Event, e.Events, e.Run)
 }
@@ -48,13 +57,9 @@ func (o *Owner) Check(run string, events []Event) error {
 	if o == nil {
 		return nil
 	}
-	last := 0
-	if head := o.Accepted(run); head != "" {
-		for i, e := range events {
-			if e.Hash() == head {
-				last = i + 1
-			}
-		}
+	last := after(events, o.Accepted(run))
+	if o.Imported != nil && after(events, o.Imported(run)) > last {
+		return &ForeignError{Run: run, Event: events[last].Seq, Events: len(events), Imported: true}
 	}
 	m := o.mac(run)
 	for _, e := range events[last:] {
@@ -63,6 +68,17 @@ func (o *Owner) Check(run string, events []Event) error {
 		}
 	}
 	return nil
+}
+
+// after returns the number of events up to the one with a hash; 0 if there is none, or if
+// the hash is empty.
+func after(events []Event, hash string) (n int) {
+	for i := 0; hash != "" && i < len(events); i++ {
+		if events[i].Hash() == hash {
+			n = i + 1
+		}
+	}
+	return n
 }
 
 // checkFile is Check for the events of a file before its damaged line, or for all if
