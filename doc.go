@@ -64,7 +64,7 @@
 //   - [hone/sandbox] runs commands, behind walls ([hone/sandbox/wall]), and stops
 //     all processes that they started.
 //   - [hone/journal] is the append-only file of a run's events, and [hone/journal/objects]
-//     stores the contents that these name.
+//     stores the contents that these name. [hone/journal/bundle] is a run in one file.
 //   - [hone/check] turns the output of a check into findings.
 //   - [hone/tool] has the tools that a model can call; [hone/block] parses the
 //     blocks in which a model without tools answers.

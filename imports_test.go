@@ -56,6 +56,7 @@ func house() []room {
 		{folder: "journal/internal/dir", floor: 0},
 		{folder: "journal/objects", floor: 0, may: []string{"journal/internal/dir"}},
 		{folder: "journal", floor: 0, may: []string{"journal/objects", "journal/internal/dir"}},
+		{folder: "journal/bundle", floor: 0, may: []string{"journal"}},
 		{folder: "internal/git", floor: 0},
 		{folder: "internal/artifact", floor: 0},
 		{folder: "internal/excerpt", floor: 0},
