@@ -68,15 +68,9 @@ func (e *ConflictError) Error() string { return e.Path + ": " + e.Why }
 // whether the loop itself writes a file for users, such as a log; nil means
 // that there are none. The workspace must be locked and settled ([Settle]).
 func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, round int, own func(path string) bool) (*Reversal, error) {
-	t := newTracker(j.Home(), round)
-	past := Follow(j)
-	if err := past.Err(); err != nil {
-		return nil, fmt.Errorf("read what the run changed: %w", err)
-	}
-	for _, e := range past.Events() {
-		if err := t.add(e); err != nil {
-			return nil, fmt.Errorf("read what the run changed: %w", err)
-		}
+	t, err := track(j, round)
+	if err != nil {
+		return nil, err
 	}
 	if err := t.addInterrupted(ctx, j, tree); err != nil {
 		return nil, fmt.Errorf("find what an interrupted command changed: %w", err)
@@ -92,7 +86,7 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 	if err := v.readCurrent(ctx); err != nil {
 		return nil, err
 	}
-	began := past.Events()[0].Time
+	began := j.Events()[0].Time
 	for _, p := range slices.Sorted(maps.Keys(v.traces)) {
 		if v.traces[p].ours && v.now[p].SameState(v.traces[p].want) && !t.state(p).SameState(v.traces[p].want) {
 			v.unrecorded = append(v.unrecorded, p)

@@ -38,10 +38,16 @@ func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last 
 		return err
 	}
 	RemoveScratch(last)
+	return errors.Join(complete(ctx, j, tree), j.Close())
+}
+
+// complete completes and records the edits that a run had started to apply.
+func complete(ctx context.Context, j *journal.Journal, tree *workspace.Tree) error {
+	var err error
 	for _, e := range Follow(j).Unapplied() {
 		err = errors.Join(err, completeApply(ctx, j, tree, e))
 	}
-	return errors.Join(err, j.Close())
+	return err
 }
 
 // Finished reports whether the run has ended and nothing is left to be settled.

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"slices"
 
@@ -34,6 +35,24 @@ type tracker struct {
 	running  bool                       // a command started, and no manifest followed
 	reached  bool                       // the end of the round was passed
 	revealed []string                   // globs of paths that a changed .gitignore may have revealed
+}
+
+// ofEnd is the number of no round: the caller of track marks the end itself.
+const ofEnd = -1
+
+// track returns a tracker that has followed a run, up to a round that counts as its end.
+func track(j *journal.Journal, round int) (*tracker, error) {
+	t, past := newTracker(j.Home(), round), Follow(j)
+	err := past.Err()
+	for _, e := range past.Events() {
+		if err == nil {
+			err = t.add(e)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what the run changed: %w", err)
+	}
+	return t, nil
 }
 
 func newTracker(home *journal.Home, round int) *tracker {

@@ -1,0 +1,186 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"hone/journal"
+	"hone/workspace"
+)
+
+// Needed is an object that the events of a run need.
+type Needed struct {
+	Name string
+	Size int64 // in bytes; less than 0 if it is not known
+	// Paths are those of the files that had these contents. Nil means that it is a record
+	// of the run, or contents that a model or the user wrote for an edit.
+	Paths []string
+}
+
+// Needs returns the objects that the events of a run need, in the order in which they
+// name them: requests, replies and results, manifests, and the contents of the files in
+// these and of edits. Contents that were not stored are left out. An object that names
+// others, or a reply that is missing, is an error.
+func Needs(home *journal.Home, events []journal.Event) ([]Needed, error) {
+	n := &needs{home: home, index: map[string]int{}, written: map[string]bool{}}
+	n.tree.Get = n.read
+	for _, e := range events {
+		if err := n.addJSON(e.Line()); err != nil {
+			return nil, fmt.Errorf("find what event %d (%s) needs: %w", e.Seq, e.Type, err)
+		}
+	}
+	for i := range n.list {
+		if n.written[n.list[i].Name] {
+			n.list[i].Paths = nil
+		}
+	}
+	return n.list, nil
+}
+
+// needs collects objects.
+type needs struct {
+	home    *journal.Home
+	list    []Needed
+	index   map[string]int  // in the list, by name
+	written map[string]bool // contents that a model or the user wrote for an edit
+	tree    workspace.Series
+}
+
+// add adds an object. The path is empty, or that of a file with these contents.
+func (n *needs) add(name string, size int64, path string) {
+	i, ok := n.index[name]
+	if !ok {
+		i = len(n.list)
+		n.index[name] = i
+		n.list = append(n.list, Needed{Name: name, Size: size})
+	}
+	if path != "" && !slices.Contains(n.list[i].Paths, path) {
+		n.list[i].Paths = append(n.list[i].Paths, path)
+	}
+}
+
+// read reads and adds a record.
+func (n *needs) read(name string) ([]byte, error) {
+	b, err := n.home.Get(name)
+	if err == nil {
+		n.add(name, int64(len(b)), "")
+	}
+	return b, err
+}
+
+// addJSON adds the objects that a record names. A value names an object if it is a
+// digest and nothing else, so that a text cannot name one.
+func (n *needs) addJSON(text []byte) error {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	return n.addValue("", "", v)
+}
+
+// addValue adds the objects of a value. path is that of the file that the value is about;
+// it may be empty.
+func (n *needs) addValue(key, path string, v any) error {
+	switch v := v.(type) {
+	case string:
+		return n.addName(key, path, v)
+	case []any:
+		for _, one := range v {
+			if err := n.addValue(key, path, one); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if p, ok := v["path"].(string); ok {
+			path = p
+		}
+		if written, ok := v["digest"].(string); ok && (key == "after" || key == "edited") {
+			n.written[written] = true
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if err := n.addValue(key, path, v[key]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addName adds the object that the value of a key names.
+func (n *needs) addName(key, path, name string) error {
+	if len(name) != 64 {
+		return nil
+	}
+	switch key {
+	case "manifest":
+		return n.addManifest(name)
+	case "request", "after":
+		return n.addRequest(name)
+	case "result_object":
+		return n.addResult(name)
+	case "reply", "object", "attempted":
+		n.written[name] = true
+		if !n.home.Has(name) {
+			_, err := n.home.Get(name)
+			return err
+		}
+	}
+	if _, known := n.index[name]; known || n.home.Has(name) {
+		n.add(name, -1, path)
+	}
+	return nil
+}
+
+// addManifest adds a manifest, those that it depends on, and the contents of the files
+// that are new in it.
+func (n *needs) addManifest(name string) error {
+	first := n.tree.Name() == ""
+	deltas, err := n.tree.MoveTo(name)
+	if err != nil {
+		return err
+	}
+	if first {
+		deltas = workspace.Manifest(nil).Diff(n.tree.Manifest())
+	}
+	for _, d := range deltas {
+		if e := d.After; e.Kind == workspace.Regular && n.home.Has(e.Digest) {
+			n.add(e.Digest, e.Size, e.Path)
+		}
+	}
+	return nil
+}
+
+// addRequest adds a request, and those that it repeats.
+func (n *needs) addRequest(name string) error {
+	for name != "" {
+		if _, known := n.index[name]; known {
+			return nil
+		}
+		b, err := n.read(name)
+		if err != nil {
+			return err
+		}
+		var r struct {
+			After string `json:"after"`
+		}
+		if err := json.Unmarshal(b, &r); err != nil {
+			return fmt.Errorf("the request %.12s: %w", name, err)
+		}
+		name = r.After
+	}
+	return nil
+}
+
+// addResult adds the result of a step, and what it names.
+func (n *needs) addResult(name string) error {
+	if _, known := n.index[name]; known {
+		return nil
+	}
+	b, err := n.read(name)
+	if err != nil {
+		return err
+	}
+	return n.addJSON(b)
+}
