@@ -106,13 +106,13 @@ func house() []room {
 		{folder: "harness/internal/walldir", floor: 5, may: []string{root, "loop", "sandbox", "sandbox/wall", "harness/internal/state"}},
 		{folder: "harness/internal/gap", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
 		{folder: "harness/internal/proof", floor: 5, may: []string{root, "sandbox", "sandbox/prove", "harness/internal/state"}},
-		{folder: "harness/runs", floor: 5, may: []string{root, "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir"}},
+		{folder: "harness/runs", floor: 5, may: []string{root, "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle"}},
 		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/gap", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report")},
 
 		{folder: "cmd/hone/rounds", floor: 3, may: []string{"history", "check", "workspace", "internal/render"}},
 		{folder: "cmd/hone/page", floor: 2, may: []string{"internal/render"}},
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render", "cmd/hone/rounds"}},
-		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove", "check/reader", "internal/child", "cmd/hone/attempts")},
+		{folder: "cmd/hone", floor: 7, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove", "check/reader", "internal/child", "cmd/hone/attempts", "journal/bundle")},
 		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/child", "internal/git", "internal/render"}},
 	}
 }

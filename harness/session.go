@@ -119,7 +119,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 // opened is an error only when it is asked. An empty baseURL keeps the recorded
 // addresses. The caller also closes the recorded run.
 func (h Host) Resume(ctx context.Context, r *runs.Recorded, k loop.Kind, limits hone.Limits, baseURL string) (*Session, error) {
-	s, err := h.resumedSession(k, r.Start, baseURL)
+	s, err := h.resumedSession(k, runs.Relocated(r.Start, r.Dir), baseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (h Host) Resume(ctx context.Context, r *runs.Recorded, k loop.Kind, limits 
 // Replay returns a session that replays a run in a scratch copy of its tree. It
 // asks no model and runs no command.
 func (h Host) Replay(ctx context.Context, w *runs.Workspace, j *journal.Journal, start hone.Start, k loop.Kind) (*Session, error) {
-	s, err := h.resumedSession(k, start, "")
+	s, err := h.resumedSession(k, runs.Relocated(start, w.Dir), "")
 	if err != nil {
 		return nil, err
 	}

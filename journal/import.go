@@ -24,6 +24,8 @@ type Imported struct {
 	// Base is the commit that was checked out where the run was exported; empty if there
 	// was none. The journal gives it no meaning.
 	Base string `json:"base,omitempty"`
+	// Placed means that the tree is the run's since; see [Home.SetPlaced].
+	Placed bool `json:"placed,omitempty"`
 }
 
 // validRun matches the ids that [Home.NewRun] makes.
@@ -65,13 +67,10 @@ func (h *Home) Import(events []Event, base string) error {
 		return errors.New("import a run: it has no events, or no valid id")
 	}
 	run := events[0].Run
-	note, err := json.Marshal(Imported{Head: events[len(events)-1].Hash(), Base: base})
-	if err == nil {
-		err = h.Store.Sync()
-	}
+	err := h.Store.Sync()
 	// A note without its journal says nothing, because no event has that hash.
 	if err == nil {
-		err = h.replaceFile(importedFile(run), append(note, '\n'))
+		err = h.setImported(run, Imported{Head: events[len(events)-1].Hash(), Base: base})
 	}
 	if err == nil {
 		err = h.replaceFile(runFile(run), Lines(events))
@@ -80,6 +79,21 @@ func (h *Home) Import(events []Event, base string) error {
 		return fmt.Errorf("import run %s: %w", run, err)
 	}
 	return nil
+}
+
+// SetPlaced records that the workspace's tree is that of an imported run.
+func (h *Home) SetPlaced(run string) error {
+	i := h.Imported(run)
+	i.Placed = true
+	return h.setImported(run, i)
+}
+
+func (h *Home) setImported(run string, i Imported) error {
+	note, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	return h.replaceFile(importedFile(run), append(note, '\n'))
 }
 
 // replaceFile writes a file below runs, all of it or nothing.

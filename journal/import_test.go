@@ -41,6 +41,9 @@ func TestImport(t *testing.T) {
 	if got := foreignEvent(t, h, run); got != 1 {
 		t.Errorf("an imported run is foreign from event %d on, want 1", got)
 	}
+	if err := h.SetPlaced(run); err != nil || !h.Imported(run).Placed || h.Imported(run).Base != "c0ffee" {
+		t.Errorf("placed: %+v, %v", h.Imported(run), err)
+	}
 	accepted := events[1].Hash()
 	mine.Accepted = func(string) string { return accepted }
 	if got := foreignEvent(t, h, run); got != 0 {
@@ -48,6 +51,9 @@ func TestImport(t *testing.T) {
 	}
 	if err := h.Import(events, ""); err != nil {
 		t.Fatal(err)
+	}
+	if h.Imported(run).Placed {
+		t.Error("a run that was continued elsewhere is still placed")
 	}
 	if got := foreignEvent(t, h, run); got != 3 {
 		t.Errorf("a run that was continued elsewhere is foreign from event %d on, want 3", got)

@@ -32,7 +32,8 @@ func (a *app) groups() []group {
 	return []group{
 		{everyday, loops},
 		{"Look:", []*cobra.Command{a.runsCommand(), a.showCommand(), a.watchCommand()}},
-		{"Continue and take back:", []*cobra.Command{a.resumeCommand(), a.undoCommand(), a.takeCommand(), a.replayCommand(), a.gcCommand()}},
+		{"Continue and take back:", []*cobra.Command{a.resumeCommand(), a.undoCommand(), a.takeCommand(), a.replayCommand(),
+			a.exportCommand(), a.importCommand(), a.gcCommand()}},
 		{"Set up:", []*cobra.Command{a.initCommand(), a.promptCommand(), a.rollupCommand(), a.trustCommand(),
 			a.doctorCommand(), a.sandboxCommand(), a.demoCommand(), a.versionCommand()}},
 	}

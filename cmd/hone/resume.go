@@ -19,7 +19,8 @@ func (a *app) resumeCommand() *cobra.Command {
 		Long: `resume continues a run. It reuses recorded replies, so that you do not pay for them twice. Settings stay
 the same, but you can raise limits. If questions about changes are open, resume asks them first, on a
 terminal. If the run is done, it only prints the result again. RUN is an id from hone runs, a unique prefix
-of one, or "last", the default.`,
+of one, or "last", the default. Before it continues a run from hone import, it restores the files as the
+run left them.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := validLimits(c, limits); err != nil {
@@ -49,6 +50,9 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits loop.LimitFlag
 	}
 	k, err := kindOf(run.Start)
 	if err != nil {
+		return err
+	}
+	if err := a.placeRun(ctx, run); err != nil {
 		return err
 	}
 	s, err := a.host().Resume(ctx, run, k, l, baseURL)

@@ -99,7 +99,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 	if len(ids) == 0 {
 		return usage("no runs found in "+home.Workspace(), "cd to the directory in which the run was started, or name it with -C DIR")
 	}
-	foreign := runs.Foreign(home.Workspace())
+	foreign := runs.Foreign(home)
 	working, _ := home.LockedRun()
 	var all []summary
 	for _, id := range slices.Backward(ids) {

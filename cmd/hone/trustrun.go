@@ -27,7 +27,12 @@ func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
 		_, err := fmt.Fprintf(a.out, "run %s can be resumed: you recorded or accepted all of it\n", run.Run)
 		return err
 	}
-	fmt.Fprintf(a.out, "run %s: %s, from event %d on not recorded by you on this machine\n", run.Run, render.Count(len(run.Events), "event"), run.Foreign)
+	why := "not recorded by you on this machine"
+	if run.Imported {
+		why = "imported, or recorded elsewhere"
+	}
+	fmt.Fprintf(a.out, "run %s: %s, from event %d on %s\n", run.Run, render.Count(len(run.Events), "event"), run.Foreign, why)
+	run.Start = runs.Relocated(run.Start, run.Dir)
 	for _, line := range runLines(run) {
 		fmt.Fprintf(a.out, "  %-10s %s\n", line.what, render.Line(line.text))
 	}

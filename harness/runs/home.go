@@ -108,7 +108,7 @@ func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 		if w.Home, err = open(w.Dir, path); err != nil {
 			return noHome(w.Dir, err)
 		}
-		w.Home.Owner, w.stateless = owner(w.Dir)
+		w.Home.Owner, w.stateless = owner(w.Dir, w.Home)
 		if w.lock, err = w.Home.Lock(); err != nil {
 			return err
 		}

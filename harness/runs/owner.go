@@ -23,11 +23,13 @@ import (
 // those that the user accepted. Others may have been planted: by a repository, by
 // another user, or by a command that reached .hone.
 
-// owner returns the owner of the runs in a workspace. If the state folder cannot
-// be used the owner has no key, and the error says why.
-func owner(dir string) (*journal.Owner, error) {
+// owner returns the owner of the runs in the home of a workspace. If the state folder
+// cannot be used the owner has no key, and the error says why.
+func owner(dir string, home *journal.Home) (*journal.Owner, error) {
 	key, err := state.Key("runs")
-	return &journal.Owner{Key: key, Accepted: func(run string) string { return acceptedHead(dir, run) }}, err
+	return &journal.Owner{Key: key,
+		Accepted: func(run string) string { return acceptedHead(dir, run) },
+		Imported: func(run string) string { return home.Imported(run).Head }}, err
 }
 
 // trackedTimeout is the maximum duration of the question whether git tracks .hone.
@@ -127,6 +129,8 @@ type Inspection struct {
 	Past    *history.Past
 	Start   hone.Start
 	Foreign int64 // see [Foreign]
+	// Imported reports whether the run was imported.
+	Imported bool
 }
 
 // Inspect reads a run of the workspace that a directory belongs to. It writes
@@ -148,15 +152,15 @@ func Inspect(ctx context.Context, dir, ref string) (*Inspection, error) {
 	if i.Start, err = Started(i.Events); err != nil {
 		return nil, loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
 	}
-	i.Past, i.Foreign = history.Read(i.Events), Foreign(i.Dir)(run, i.Events)
+	i.Past, i.Foreign, i.Imported = history.Read(i.Events), Foreign(home)(run, i.Events), home.Imported(run).Head != ""
 	return i, nil
 }
 
-// Foreign returns a function for the runs of a workspace. That returns the first event
-// of a run, from 1, that was neither recorded here nor accepted; 0 if resume and undo
-// accept the run.
-func Foreign(dir string) func(run string, events []journal.Event) int64 {
-	o, _ := owner(dir)
+// Foreign returns a function for the runs of a home, which must be open when it is
+// called. That returns the first event of a run, from 1, that was neither recorded here
+// nor accepted; 0 if resume and undo accept the run.
+func Foreign(home *journal.Home) func(run string, events []journal.Event) int64 {
+	o, _ := owner(home.Workspace(), home)
 	return func(run string, events []journal.Event) int64 {
 		var foreign *journal.ForeignError
 		if errors.As(o.Check(run, events), &foreign) {

@@ -55,14 +55,19 @@ type reviewed struct {
 }
 
 // readReview reads the reviewer's file. A missing or invalid file does not count as a
-// review (ruling S4).
+// review (ruling S4). If the run was moved to another directory after the review, the
+// file is missing, and what the reviewer wrote counts.
 func readReview(ctx context.Context, r *hone.Run) (reviewed, error) {
 	return inTree(ctx, r, "read review", nil, func(root *os.Root) (reviewed, error) {
 		text, err := artifact.Read(root, reviewOutput, maxReview)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return reviewed{Why: "none was written"}, nil
-		case err != nil:
+		if errors.Is(err, fs.ErrNotExist) {
+			written, ok := writtenReview(r)
+			if !ok {
+				return reviewed{Why: "none was written"}, nil
+			}
+			text, err = []byte(written), nil
+		}
+		if err != nil {
 			return reviewed{Why: err.Error()}, nil
 		}
 		said, err := parseReview(text, r.Round())
@@ -184,7 +189,7 @@ func reviewWrite(dir string, loop int) tool.Tool {
 func reviewProblem(r *hone.Run) func(text string) string {
 	reminded := false // by this function alone: a resumed session calls it for each of its replies again
 	return func(text string) string {
-		if reminded || reviewWritten(r) {
+		if _, written := writtenReview(r); reminded || written {
 			return ""
 		}
 		reminded = true
@@ -192,20 +197,26 @@ func reviewProblem(r *hone.Run) func(text string) string {
 	}
 }
 
-// reviewWritten reports whether the reviewer has written its file in this loop.
-func reviewWritten(r *hone.Run) bool {
+// writtenReview returns the review that the reviewer has written last in this loop; ok is
+// false if it has written none.
+func writtenReview(r *hone.Run) (text string, ok bool) {
+	get := r.Journal.Home().Get
 	for _, e := range r.Past().Since(stepClearReview) {
 		if e.Type != history.TypeTool || e.Phase != journal.Record {
 			continue
 		}
 		begin, _ := r.Past().Begin(*e.Step)
 		call, _ := begin.Payload.(history.ToolCall)
-		got, err := history.ReadResult[tool.Result](e.Event, r.Journal.Home().Get)
-		if call.Tool == toolWrite && err == nil && !got.Failed {
-			return true
+		got, err := history.ReadResult[tool.Result](e.Event, get)
+		if call.Tool != toolWrite || err != nil || got.Failed {
+			continue
+		}
+		if args, err := call.Arguments(get); err == nil {
+			_, text, _ = writeArgs(json.RawMessage(args))
+			ok = true
 		}
 	}
-	return false
+	return text, ok
 }
 
 // writeArgs returns a call's arguments; fault tells the model what is wrong with

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/harness"
+	"hone/harness/runs"
+	"hone/internal/render"
+	"hone/loop"
+)
+
+// exportFlags say where a run is written.
+type exportFlags struct {
+	dir    string
+	output string
+	force  bool
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	var f exportFlags
+	c := &cobra.Command{
+		Use:   "export [RUN] -o FILE",
+		Short: "write a run to one file, to continue it elsewhere",
+		Long: `export writes a run with all that it needs to one file: what it recorded, and the contents of the files
+that it saw and wrote, including those that are not committed. hone import reads the file on another
+machine. RUN is an id from hone runs, a unique prefix of one, or "last", the default. It may still be
+working: then the file has what is recorded so far.
+
+The file contains your code, the prompts and the replies. It does not contain files that are withheld from
+models, such as .env, those that are larger than [undo] max-file, and what git ignores. Only you can read
+it. FILE may be - for standard output. export never overwrites a file, unless you add --force.`,
+		Example: `  hone export last -o run.hone
+  hone export last -o - | ssh build 'cd project && hone import -'`,
+		Args: oneRun,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.export(c.Context(), f, runArg(args))
+		},
+	}
+	registerDir(c, &f.dir)
+	c.Flags().StringVarP(&f.output, "output", "o", "", "the file to write, or - for standard output")
+	c.Flags().BoolVar(&f.force, "force", false, "overwrite the file")
+	return c
+}
+
+func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
+	if err := a.checkOutput(f, ref); err != nil {
+		return err
+	}
+	x, err := runs.OpenExport(ctx, f.dir, ref)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	var shared loop.Settings
+	_ = json.Unmarshal(x.Start.Settings, &shared) // unreadable settings send no file that looks secret
+	guard, err := harness.NewGuard(ctx, a.env, x.Dir, shared.Send)
+	if err != nil {
+		return err
+	}
+	if err := x.Collect(ctx, func(path string, content []byte) bool {
+		_, secret := guard.Withheld(path, content)
+		return secret
+	}); err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { return x.Write(ctx, w, version()) }
+	if f.output == "-" {
+		err = write(os.Stdout) // not a.out: contents must arrive as they are
+	} else {
+		err = writeWhole(f.output, f.force, write)
+	}
+	if err != nil {
+		return exportFailure(err, f.output)
+	}
+	a.tellExported(x, f.output)
+	return nil
+}
+
+// checkOutput returns an error if the output cannot be written, before anything is read.
+func (a *app) checkOutput(f exportFlags, ref string) error {
+	switch {
+	case f.output == "":
+		return usage("export needs a file to write", fmt.Sprintf("hone export %s -o run.hone", ref))
+	case f.output == "-" && a.outTerminal:
+		return usage("a bundle is not for a terminal", fmt.Sprintf("hone export %s -o run.hone", ref))
+	case f.output == "-":
+		return nil
+	}
+	info, err := os.Lstat(f.output)
+	switch {
+	case err != nil:
+		return nil
+	case !info.Mode().IsRegular():
+		return usage(f.output+" is not a regular file", "name another file")
+	case !f.force:
+		return existsError(f.output)
+	}
+	return nil
+}
+
+func existsError(name string) error {
+	return usage(name+" exists", "name another file, or add --force")
+}
+
+// writeWhole writes a file that only the user can read, all of it or nothing. Without
+// force it fails if the file exists.
+func writeWhole(name string, force bool, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), ".hone~export-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if err = write(f); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if _, exists := os.Lstat(name); exists == nil && !force {
+		return existsError(name)
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// exportFailure returns the error of an export that could not be written.
+func exportFailure(err error, name string) error {
+	if _, ok := explained(err, ""); ok || errors.Is(err, context.Canceled) {
+		return err
+	}
+	why := fmt.Errorf("%s was not written: %w", name, err)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return usage(why.Error(), "name a file in a directory that exists and that you can write")
+	}
+	return failed(why, "free some disk space, or name a file elsewhere")
+}
+
+// tellExported says what was written, and what to type elsewhere.
+func (a *app) tellExported(x *runs.Export, name string) {
+	out := a.out
+	if name == "-" {
+		out = a.err
+	}
+	size := ""
+	if info, err := os.Stat(name); err == nil && name != "-" {
+		size = fmt.Sprintf(" (%s)", render.Bytes(info.Size()))
+	}
+	fmt.Fprintf(out, "exported run %s to %s%s: %s and %s\n", x.Run(), render.Line(name), size,
+		render.Count(x.Events(), "event"), render.Count(x.Objects, "object"))
+	if len(x.Withheld) > 0 {
+		fmt.Fprintf(out, "not in it, because they look secret: %s\n", nameSome(x.Withheld))
+	}
+	if x.Working {
+		fmt.Fprintln(out, "the run is still working here: what it records from now on is not in the file")
+	}
+	if name == "-" {
+		return
+	}
+	where := "in a copy of the project"
+	if x.Base() != "" {
+		where = fmt.Sprintf("in a checkout of %.12s", x.Base())
+	}
+	fmt.Fprintf(out, "next, %s: hone import %s\n", where, render.Line(filepath.Base(name)))
+}
+
+// maxListed is how many paths a message names.
+const maxListed = 5
+
+// nameSome returns some of the paths for a message, and how many others there are.
+func nameSome(paths []string) string {
+	var names []string
+	for _, p := range paths[:min(len(paths), maxListed)] {
+		names = append(names, render.Line(p))
+	}
+	if more := len(paths) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// placeRun brings the tree into the state in which a run left its own, if it was imported
+// and nothing has done so yet. It refuses to overwrite files of the user's.
+func (a *app) placeRun(ctx context.Context, run *runs.Recorded) error {
+	p, err := run.Placement(ctx, ownOf(run.Start))
+	if p == nil || err != nil {
+		return err
+	}
+	id := run.Journal.Run()
+	if len(p.Conflicts) > 0 {
+		for _, path := range p.Conflicts {
+			a.say("error", render.Line(path)+": the run does not know this version")
+		}
+		hint := "move your versions away"
+		if base := run.Home.Imported(id).Base; base != "" {
+			hint += fmt.Sprintf(", or check out %.12s, on which the run was exported", base)
+		}
+		return &failure{kind: hone.KindBlocked, hint: hint + "; then: hone resume " + id + elsewhere(run.Dir),
+			why: fmt.Sprintf("nothing was changed: the run was imported, and to restore its files would overwrite %s", render.Count(len(p.Conflicts), "file"))}
+	}
+	if err := run.Place(ctx, p); err != nil {
+		return conflictFailure(err, id+elsewhere(run.Dir), 0)
+	}
+	if len(p.Changes) > 0 {
+		a.say("note", fmt.Sprintf("the run was imported: restored %s to its state: %s", render.Count(len(p.Changes), "file"), nameSome(p.Changes)))
+	}
+	if len(p.Missing) > 0 {
+		a.say("note", "not restored, because the run has no contents of them: "+nameSome(p.Missing))
+	}
+	return nil
+}

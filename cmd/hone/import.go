@@ -1,0 +1,144 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/harness/runs"
+	"hone/internal/config"
+	"hone/internal/render"
+	"hone/journal/bundle"
+)
+
+// importFlags say what is imported.
+type importFlags struct {
+	dir     string
+	maxSize string
+}
+
+// defaultImport is how large a bundle may be that is imported.
+const defaultImport = "4GB"
+
+func (a *app) importCommand() *cobra.Command {
+	var f importFlags
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "read a run that was exported",
+		Long: `import reads a run that hone export wrote, verifies it, and stores it in .hone. It changes no other file, runs
+nothing and trusts nothing: hone show and hone replay work at once, and hone resume works after hone trust RUN.
+
+Import the run in a checkout of the commit on which it was exported. hone resume first restores the files as the run
+left them, with changes that were not committed, and continues from there; recorded replies are not paid for again. If
+a file here is neither as the run knows it nor as it was committed, resume names it, changes nothing and exits with
+status 4. hone undo takes back what the run changed.
+
+A run that is here already is extended, if the file has more of it. FILE may be - for standard input.`,
+		Example: `  hone import run.hone
+  hone trust last
+  hone resume last`,
+		Args: oneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.importRun(c.Context(), f, args[0])
+		},
+	}
+	registerDir(c, &f.dir)
+	c.Flags().StringVar(&f.maxSize, "max-size", defaultImport, "refuse a file with more contents than this")
+	return c
+}
+
+// oneFile checks that a command has one argument, a file.
+func oneFile(c *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return usage(c.Name()+" takes one FILE, or - for standard input", helpFor(c))
+}
+
+func (a *app) importRun(ctx context.Context, f importFlags, name string) error {
+	limit, err := config.ParseSize(f.maxSize)
+	if err != nil {
+		return usage("--max-size: "+err.Error(), "write a number with its unit, such as 500MB or 8GB")
+	}
+	in, err := a.bundleFile(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	i, err := runs.ReadImport(ctx, f.dir, in, limit)
+	if err != nil {
+		return importFailure(err, name, f)
+	}
+	a.tellImported(i)
+	return nil
+}
+
+// bundleFile opens a file to import.
+func (a *app) bundleFile(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(a.in), nil
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, usage(err.Error(), "name a file that hone export wrote")
+	case !info.Mode().IsRegular():
+		return nil, usage(name+" is not a regular file", "name a file that hone export wrote")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, usage(err.Error(), "name a file that you can read")
+	}
+	return f, nil
+}
+
+// importFailure adds what to do to the error of an import.
+func importFailure(err error, name string, f importFlags) error {
+	var damage *bundle.DamageError
+	var limit *bundle.LimitError
+	var diverged *runs.DivergedError
+	if name == "-" {
+		name = "standard input"
+	}
+	switch {
+	case errors.As(err, &limit):
+		return usage(fmt.Sprintf("%s was not imported: it contains more than %s", name, cmp.Or(f.maxSize, defaultImport)), "if you expect that, raise --max-size")
+	case errors.As(err, &damage) && damage.Format != 0:
+		return usage(fmt.Sprintf("%s was not imported: %v", name, damage), "another version of hone wrote it: use that version")
+	case errors.As(err, &damage):
+		return usage(fmt.Sprintf("%s was not imported: %v", name, damage), "export the run again: hone export RUN -o FILE")
+	case errors.As(err, &diverged):
+		return &failure{kind: hone.KindBlocked, why: fmt.Sprintf("%s was not imported: %v", name, diverged),
+			hint: "import it in another checkout; hone show " + diverged.Run + " shows the run that is here"}
+	}
+	return err
+}
+
+// tellImported says what was imported, and what to type next.
+func (a *app) tellImported(i *runs.Import) {
+	run := i.Header.Run
+	named := run + elsewhere(i.Dir)
+	events := render.Count(i.Header.Events, "event")
+	switch {
+	case i.Before > i.Header.Events:
+		fmt.Fprintf(a.out, "run %s is here already, with %s; the file has the first %d of them\n", run, render.Count(i.Before, "event"), i.Header.Events)
+		return
+	case i.Before == i.Header.Events:
+		fmt.Fprintf(a.out, "run %s is here already, with the same %s\n", run, events)
+		return
+	case i.Before > 0:
+		fmt.Fprintf(a.out, "imported run %s: %s, of which %d are new\n", run, events, i.Header.Events-i.Before)
+	default:
+		fmt.Fprintf(a.out, "imported run %s: %s, %s, recorded in %s\n", run, i.Start.Loop, events, render.Line(i.Start.Dir))
+	}
+	if len(i.Header.Withheld) > 0 {
+		fmt.Fprintf(a.out, "not in the file, because they look secret: %s\n", nameSome(i.Header.Withheld))
+	}
+	fmt.Fprintf(a.out, "next: hone show %s; to continue it: hone trust %s, then hone resume %s\n", named, named, named)
+}

@@ -1,0 +1,250 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"hone"
+	"hone/history"
+	"hone/internal/listing"
+	"hone/journal"
+	"hone/journal/bundle"
+	"hone/loop"
+)
+
+// Export is a run that is written to a file, as far as it was recorded when it was
+// opened. A process may continue to work on the run.
+type Export struct {
+	Dir     string // the workspace
+	Start   hone.Start
+	Past    *history.Past
+	Working bool // a process works on the run
+	// Withheld are the paths of the files whose contents stay here; sorted.
+	Withheld []string
+	// Objects is the number of objects that are written.
+	Objects int
+
+	home   *journal.Home
+	events []journal.Event
+	needs  []history.Needed
+	base   string
+}
+
+// OpenExport opens a run of the workspace that a directory belongs to. It writes nothing
+// and does not lock the workspace. ref is as for [Inspect]. The caller closes the export.
+func OpenExport(ctx context.Context, dir, ref string) (*Export, error) {
+	home, run, err := findRun(dir, ref)
+	if err != nil {
+		return nil, err
+	}
+	x := &Export{Dir: home.Workspace(), home: home}
+	if err := x.open(ctx, run); err != nil {
+		home.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+func (x *Export) open(ctx context.Context, run string) (err error) {
+	if err := checkHome(x.home.Dir()); err != nil {
+		return err
+	}
+	if !journal.ValidRun(run) {
+		return loop.Usage(fmt.Sprintf("%q is not the id of a run", run), "hone runs")
+	}
+	working, _ := x.home.LockedRun()
+	x.Working = working == run // before reading, so that it is not called finished while it works
+	if x.events, err = x.home.Read(run); err != nil {
+		return explainDamaged(err)
+	}
+	if x.Start, err = Started(x.events); err != nil {
+		return loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
+	}
+	x.Past = history.Read(x.events)
+	if repo, err := listing.Repository(x.Dir); err == nil && repo != nil {
+		x.base, _ = repo.HeadCommit(ctx) // without it, fewer files can be replaced where the run is imported
+	}
+	return nil
+}
+
+// Run returns the run's id.
+func (x *Export) Run() string { return x.events[0].Run }
+
+// Events returns the number of events that are written.
+func (x *Export) Events() int { return len(x.events) }
+
+// Base returns the commit that is checked out; empty if there is none.
+func (x *Export) Base() string { return x.base }
+
+// Collect finds the objects that are written. withheld reports whether the contents of a
+// file must stay here.
+func (x *Export) Collect(ctx context.Context, withheld func(path string, content []byte) bool) error {
+	all, err := history.Needs(x.home, x.events)
+	if err != nil {
+		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.NewRun, First: "restore .hone from a backup"}}
+	}
+	for _, n := range all {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		secret, err := x.secretPaths(n, withheld)
+		if err != nil {
+			return err
+		}
+		if secret != nil {
+			x.Withheld = append(x.Withheld, secret...)
+			continue
+		}
+		x.needs = append(x.needs, n)
+	}
+	slices.Sort(x.Withheld)
+	x.Withheld, x.Objects = slices.Compact(x.Withheld), len(x.needs)
+	return nil
+}
+
+// secretPaths returns the paths for which the contents of a file must stay here; nil if
+// they need not.
+func (x *Export) secretPaths(n history.Needed, withheld func(string, []byte) bool) (secret []string, err error) {
+	if len(n.Paths) == 0 {
+		return nil, nil
+	}
+	content, err := x.home.Get(n.Name)
+	for _, path := range n.Paths {
+		if err == nil && withheld(path, content) {
+			secret = append(secret, path)
+		}
+	}
+	return secret, err
+}
+
+// Write writes the bundle. version is that of this program.
+func (x *Export) Write(ctx context.Context, w io.Writer, version string) error {
+	h := bundle.Header{Hone: version, Base: x.base, Withheld: x.Withheld}
+	var list []bundle.Object
+	for _, n := range x.needs {
+		list = append(list, bundle.Object{Name: n.Name, Size: n.Size})
+	}
+	return bundle.Write(w, h, x.events, list, func(name string) (io.ReadCloser, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return x.home.OpenObject(name)
+	})
+}
+
+// Close closes the home of the run.
+func (x *Export) Close() error { return x.home.Close() }
+
+// Import is a run that was imported.
+type Import struct {
+	Dir    string // the workspace
+	Header bundle.Header
+	Start  hone.Start
+	Past   *history.Past
+	// Before is how many events the run had here before. If the bundle does not have more,
+	// nothing was changed.
+	Before int
+}
+
+// DivergedError says that a run which is imported is here already, and that it went on
+// differently since.
+type DivergedError struct {
+	Run   string
+	Event int64 // the first event that differs
+}
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("run %s is here already, and differs from event %d on", e.Run, e.Event)
+}
+
+// ReadImport imports a run from a bundle to the workspace that a directory belongs to. It
+// locks the workspace, and changes nothing outside hone's own directory: see
+// [Recorded.Place]. limit is how many bytes the bundle may contain, decompressed.
+//
+// If the run is here already, the longer of the two journals stays. If neither is the
+// beginning of the other, the error is a [*DivergedError].
+func ReadImport(ctx context.Context, dir string, in io.Reader, limit int64) (*Import, error) {
+	root, err := FindRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	b, err := bundle.NewReader(in, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	i := &Import{Dir: root, Header: b.Header, Past: history.Read(b.Events)}
+	if i.Start, err = Started(b.Events); err != nil {
+		return nil, &bundle.DamageError{Why: "the run cannot be read", Err: err}
+	}
+	w := &Workspace{Dir: root}
+	defer w.Close()
+	if err := w.lockHome(ctx, true); err != nil {
+		return nil, explainLocked(err)
+	}
+	if err := w.checkUntracked(ctx); err != nil {
+		return nil, err
+	}
+	if i.Before, err = eventsHere(w.Home, b.Events); err != nil || i.Before > len(b.Events) {
+		return i, err
+	}
+	// If there are no new events, this stores objects again that were lost here.
+	if err := store(ctx, w.Home, b); err != nil {
+		return nil, err
+	}
+	if i.Before == len(b.Events) {
+		return i, nil
+	}
+	return i, w.Home.Import(b.Events, b.Header.Base)
+}
+
+// eventsHere returns how many events a run has here, of which the given ones are the
+// first, or the other way round.
+func eventsHere(home *journal.Home, events []journal.Event) (int, error) {
+	old, err := home.Read(events[0].Run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, explainDamaged(err)
+	}
+	for i := range min(len(old), len(events)) {
+		if !bytes.Equal(old[i].Line(), events[i].Line()) {
+			return 0, &DivergedError{Run: events[0].Run, Event: old[i].Seq}
+		}
+	}
+	return len(old), nil
+}
+
+// store stores the objects of a bundle, all of them or none, and checks that those are
+// here without which the run cannot be read.
+func store(ctx context.Context, home *journal.Home, b *bundle.Reader) error {
+	pack, err := home.NewPack()
+	if err != nil {
+		return err
+	}
+	for {
+		_, object, err := b.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			_, _, err = pack.Add(object)
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return errors.Join(err, pack.Discard())
+		}
+	}
+	if err := pack.Close(); err != nil {
+		return err
+	}
+	if _, err := history.Needs(home, b.Events); err != nil {
+		return &bundle.DamageError{Why: "it lacks something that its journal needs", Err: err}
+	}
+	return nil
+}
