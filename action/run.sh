@@ -31,10 +31,6 @@ run=$(sed -n '1s/^{"v":1,"seq":[0-9]*,"time":"[^"]*","run":"\([0-9a-z-]*\)".*/\1
     echo "run=$run"
 } >>"$GITHUB_OUTPUT"
 
-# Behind landlock, runs are recorded below the state directory.
-for home in .hone "$(git rev-parse --show-toplevel 2>/dev/null)/.hone" "${XDG_STATE_HOME:-$HOME/.local/state}"/hone/homes/*; do
-    if [ -n "$run" ] && [ -f "$home/runs/$run.jsonl" ]; then
-        tar -czf "$artifact/home.tar.gz" -C "$home" .
-        break
-    fi
-done
+if [ -n "$run" ]; then
+    hone export "$run" -o "$artifact/run.hone" --force >/dev/null || true
+fi

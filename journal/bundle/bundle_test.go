@@ -169,8 +169,8 @@ func header(t testing.TB, events []journal.Event, change func(*bundle.Header)) e
 	return entry{name: "bundle.json", content: string(b)}
 }
 
-// TestHostile reads archives that no export writes.
-func TestHostile(t *testing.T) {
+// TestHostileBundle reads archives that no export writes.
+func TestHostileBundle(t *testing.T) {
 	events, _ := recorded(t)
 	same := func(*bundle.Header) {}
 	head, lines := header(t, events, same), entry{name: "journal.jsonl", content: string(journal.Lines(events))}
@@ -226,7 +226,7 @@ func TestHostile(t *testing.T) {
 }
 
 // A bundle that is cut anywhere, or followed by anything, is refused.
-func TestTruncated(t *testing.T) {
+func TestTruncatedBundle(t *testing.T) {
 	events, objects := recorded(t)
 	whole := written(t, events, objects)
 	for n := range whole {
@@ -241,8 +241,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestLimit reads a small file that contains much.
-func TestLimit(t *testing.T) {
+// TestBundleLimit reads a small file that contains much.
+func TestBundleLimit(t *testing.T) {
 	events, _ := recorded(t)
 	zeros := strings.Repeat("\x00", 64<<20)
 	file := written(t, events, map[string]string{digest(zeros): zeros})
