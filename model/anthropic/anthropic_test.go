@@ -349,6 +349,34 @@ func TestLimitsAndThinking(t *testing.T) {
 	}
 }
 
+// A model with a budget rejects a conversation whose last calls it did not think about,
+// if it is asked to think: those that another model made.
+func TestThinkingAfterCallsOfAnotherModel(t *testing.T) {
+	thinking := model.Part{Opaque: &model.Opaque{Wire: anthropic.Wire, Data: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"s"}`)}}
+	call := model.Part{Call: &model.Call{ID: "1", Name: "read", Args: "{}"}}
+	for _, tt := range []struct {
+		name  string
+		parts []model.Part
+		want  bool
+	}{
+		{"claude-sonnet-4-5", []model.Part{thinking, call}, true},
+		{"claude-sonnet-4-5", []model.Part{call}, false},
+		{"claude-sonnet-4-5", []model.Part{{Text: "no call"}}, true},
+		{"claude-sonnet-5", []model.Part{call}, true},
+	} {
+		req := ask(model.Part{Text: "hi"})
+		req.Reasoning = model.High
+		req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: tt.parts},
+			model.Message{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: "1", Name: "read", Text: "text"}}}})
+		body := sent(t, func(url string) *anthropic.Model {
+			return anthropic.New(anthropic.Config{Name: tt.name, BaseURL: url})
+		}, req)
+		if got := body["thinking"] != nil; got != tt.want {
+			t.Errorf("%s %+v: thinking %v, want %v", tt.name, tt.parts, got, tt.want)
+		}
+	}
+}
+
 func TestCacheMarks(t *testing.T) {
 	marked := func(text string) model.Part { return model.Part{Text: text, Cache: true} }
 	thought := model.Part{Cache: true, Opaque: &model.Opaque{Wire: anthropic.Wire, Data: json.RawMessage(`{"type":"redacted_thinking","data":"x"}`)}}

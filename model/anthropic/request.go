@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -29,8 +30,23 @@ func encode(name string, req model.Request) sdk.MessageNewParams {
 		}
 	}
 	c.set(&p)
-	abilities.setThinking(&p, req.Reasoning)
+	if abilities.thinking != budgeted || thought(req.Messages) {
+		abilities.setThinking(&p, req.Reasoning)
+	}
 	return p
+}
+
+// thought reports whether the last reply with calls begins with thinking. A model with
+// a budget must go on thinking in a conversation in which it thought, and must not start
+// to in one whose last calls another model made without.
+func thought(messages []model.Message) bool {
+	for _, m := range slices.Backward(messages) {
+		if reply := (model.Reply{Parts: m.Parts}); m.Role == model.Assistant && len(reply.Calls()) > 0 {
+			first := m.Parts[0].Opaque
+			return first != nil && first.Wire == Wire
+		}
+	}
+	return true
 }
 
 func role(r model.Role) sdk.MessageParamRole {

@@ -119,6 +119,40 @@ func TestSignaturesAreSentBackWithTheirParts(t *testing.T) {
 	}
 }
 
+// Models since Gemini 3 reject calls that nobody signed. Those that another model made
+// get the signature that the API has for them.
+func TestCallsOfAnotherModelAreSigned(t *testing.T) {
+	call := func(id string) model.Part {
+		return model.Part{Call: &model.Call{ID: id, Name: "read", Args: "{}"}}
+	}
+	opaque := func(wire, data string) model.Part {
+		return model.Part{Opaque: &model.Opaque{Wire: wire, Data: json.RawMessage(data)}}
+	}
+	const foreign = `"thoughtSignature":"skip_thought_signature_validator"`
+	for _, tt := range []struct {
+		model string
+		parts []model.Part
+		want  int // number of calls with that signature
+	}{
+		{"gemini-3-pro-preview", []model.Part{call("a"), call("b")}, 2},
+		{"models/gemini-3-flash", []model.Part{opaque("anthropic", `{"type":"thinking"}`), {Text: "So."}, call("a")}, 1},
+		{"gemini-3-pro-preview", []model.Part{opaque(gemini.Wire, `"c2ln"`), call("a"), call("b")}, 0},
+		{"gemini-3-pro-preview", []model.Part{{Text: "no call"}}, 0},
+		{"gemini-2.5-pro", []model.Part{call("a")}, 0},
+	} {
+		s := modeltest.NewServer(t, modeltest.Turn{Text: "done"})
+		req := ask("hi")
+		req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: tt.parts})
+		if _, err := gemini.New(gemini.Config{Name: tt.model, Key: "k", BaseURL: s.URL}).Generate(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		body := string(s.Received()[0].Body)
+		if n := strings.Count(body, foreign); n != tt.want {
+			t.Errorf("%s: %d calls with the signature, want %d:\n%s", tt.model, n, tt.want, body)
+		}
+	}
+}
+
 func TestMadeCallIDsAreUnique(t *testing.T) {
 	call := parts(`{"functionCall":{"name":"read"}}`)
 	req := ask("hi")

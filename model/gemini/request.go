@@ -74,6 +74,9 @@ func encode(name string, req model.Request) ([]byte, error) {
 		r.System = &content{Role: "user", Parts: []json.RawMessage{text}}
 	}
 	for i, message := range req.Messages {
+		if !early(name) {
+			message = signForeignCalls(message)
+		}
 		c, err := encodeMessage(message)
 		if err != nil {
 			return nil, fmt.Errorf("encode message %d: %w", i+1, err)
@@ -115,13 +118,13 @@ const (
 // gemini-3-pro has no MEDIUM level.
 func generationFor(name string, req model.Request) *generation {
 	name = strings.TrimPrefix(name, "models/")
-	early := hasPrefix(name, "gemini-1", "gemini-2.0", "gemma")
+	thoughtless := hasPrefix(name, "gemini-1", "gemini-2.0", "gemma")
 	g := generation{MaxOutput: min(req.MaxOutput, outputLater)}
-	if early {
+	if thoughtless {
 		g.MaxOutput = min(req.MaxOutput, outputEarly)
 	}
 	switch {
-	case req.Reasoning == "", early:
+	case req.Reasoning == "", thoughtless:
 	case strings.HasPrefix(name, "gemini-2.5"):
 		budgets := map[model.Reasoning]int{
 			model.Low: budgetLow, model.Medium: budgetMedium, model.High: budgetHigh,
@@ -145,6 +148,34 @@ func hasPrefix(name string, prefixes ...string) bool {
 		}
 	}
 	return false
+}
+
+// unsigned is the signature that the API accepts for calls which another model made.
+const unsigned = `"skip_thought_signature_validator"`
+
+// signForeignCalls returns a message whose calls all have a signature, if none of them
+// has one. Models since Gemini 3 sign at least the first call of a reply, and reject a
+// conversation with calls that nobody signed, such as those of another model.
+func signForeignCalls(m model.Message) model.Message {
+	for _, p := range m.Parts {
+		if p.Opaque != nil && p.Opaque.Wire == Wire {
+			return m
+		}
+	}
+	var parts []model.Part
+	for _, p := range m.Parts {
+		if p.Call != nil {
+			parts = append(parts, model.Part{Opaque: &model.Opaque{Wire: Wire, Data: json.RawMessage(unsigned)}})
+		}
+		parts = append(parts, p)
+	}
+	m.Parts = parts
+	return m
+}
+
+// early reports whether a model is older than Gemini 3, and does not need signatures.
+func early(name string) bool {
+	return hasPrefix(strings.TrimPrefix(name, "models/"), "gemini-1", "gemini-2", "gemma")
 }
 
 func encodeMessage(m model.Message) (content, error) {
