@@ -61,22 +61,23 @@ func (t *talk) allowance() (Allowance, error) {
 	if err != nil {
 		return Allowance{}, err
 	}
+	role, _ := t.r.inService(t.role)
 	t.r.money.Lock()
 	defer t.r.money.Unlock()
 	in, a := int64(len(whole))+framingTokens, Allowance{}
 	if t.Ended == "" && len(t.specs) > 0 {
-		_, refusal := t.r.affordableOutput(t.role, t.role.turnAndAnswer(in))
+		_, refusal := t.r.affordableOutput(role, role.turnAndAnswer(in))
 		switch {
 		case refusal == nil:
-			return Allowance{Output: t.r.turnOutput(t.role, in)}, nil
+			return Allowance{Output: t.r.turnOutput(role, in)}, nil
 		case t.Turns == 1:
 			return a, refusal // do not start a conversation that can only be ended
 		}
 		a.Last, a.Said = true, "the budget is nearly used up, and the "+t.role.Name+" is asked for its answer"
 	}
-	a.Request = t.r.requestBytes(t.role)
+	a.Request = t.r.requestBytes(role)
 	in += maxHarnessText - t.elideOutput(math.MaxInt64, true, false).Bytes
-	_, err = t.r.affordableOutput(t.role, need{in: in, out: t.role.atMost(minOutput), what: "the next request"})
+	_, err = t.r.affordableOutput(role, need{in: in, out: role.atMost(minOutput), what: "the next request"})
 	return a, err
 }
 

@@ -37,6 +37,11 @@ type Role struct {
 	Context int64
 	// Price is nil if it is unknown. A run with a cost limit needs it.
 	Price *Price
+	// Fallbacks take the place of Model, in this order, for the rest of the run: each
+	// when all attempts at a call of the one before failed because it is overloaded, out
+	// of quota or unreachable. Context then applies to all of them, and should be the
+	// smallest. Nil means that there are none. An agent must have none.
+	Fallbacks []Substitute
 
 	// Dir is the directory of the tree that the role works in, with slashes.
 	// The role learns only of changes in it, with paths relative to it. Empty
@@ -55,9 +60,14 @@ type Role struct {
 	Answered func(text string) string
 }
 
-// maxWait is the longest delay that a provider may ask for before its first reply
-// in a run. If it asks for more, the run stops.
-const maxWait = 15 * time.Minute
+const (
+	// maxWait is the longest delay that a provider may ask for before its first reply
+	// in a run. If it asks for more, the run stops.
+	maxWait = 15 * time.Minute
+	// maxSpareWait is the longest delay that it may ask for if another model can take its
+	// place. Limits per minute end within it.
+	maxSpareWait = time.Minute
+)
 
 // patience is how long a call may take in spite of temporary errors.
 type patience struct {
@@ -67,7 +77,11 @@ type patience struct {
 
 // patience returns the patience with a model (ruling G17). Once the model has replied in
 // the run, only the run's time limits an outage: a user who sleeps cannot resume the run.
-func (r *Run) patience(called string) patience {
+// If another model can take its place, that is always better than to wait.
+func (r *Run) patience(called string, spare bool) patience {
+	if spare {
+		return patience{attempts: r.Retry.maxAttempts(false), wait: maxSpareWait}
+	}
 	p := patience{attempts: r.Retry.maxAttempts(r.Past().HasReplied(called)), wait: maxWait}
 	if p.attempts == 0 {
 		p.wait = r.Limits.Time
@@ -157,7 +171,8 @@ func repeatedParts(earlier, now model.Request) int {
 func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Reply, error) {
 	open := func(context.Context) (any, error) {
 		name, err := r.Journal.Home().Put(keep)
-		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent))}, err
+		now, _ := r.inService(role)
+		return history.Asked{Role: role.Name, Model: now.Called, Request: name, Bytes: int64(len(sent))}, err
 	}
 	got, err := step(ctx, r, effect(history.TypeAsk, role.Name, role.stepInput(keep), open, func(ctx context.Context) (history.Replied, error) {
 		return r.attempts(ctx, role, sent)
@@ -169,7 +184,8 @@ func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Rep
 	return r.reply(got)
 }
 
-// stepInput returns what the reply to a request depends on.
+// stepInput returns what the reply to a request depends on. Which of the role's models
+// replied is not part of it: the record says that.
 func (role Role) stepInput(request []byte) any {
 	return []any{role.Name, role.Called, json.RawMessage(request)}
 }
@@ -180,28 +196,35 @@ func (r *Run) reply(got history.Replied) (model.Reply, error) {
 }
 
 // attempts sends a request until it succeeds or cannot succeed, or until the
-// patience with the model ends.
+// patience with the last model of the role ends.
 func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
+	now, next := r.inService(role)
 	var req model.Request
 	if err := json.Unmarshal(sent, &req); err != nil {
 		return history.Replied{}, err
 	}
 	req.Stream, req.Received = r.Stream, r.Received
-	req.Seq, req.Messages = r.Past().Replies(), withCacheMarks(req.Messages)
+	req.Seq, req.Messages = r.Past().Replies(), withCacheMarks(readableBy(req.Messages, now.Called))
 	pause := r.Retry.backoff()
 	for n := 0; ; n++ {
 		req.Attempt = n
-		reply, err := r.attempt(ctx, role, req, sent)
+		reply, err := r.attempt(ctx, now, req, sent)
 		if err == nil {
-			return r.storeReply(role, reply, n+1)
+			return r.storeReply(now, role.signed(reply, now.Called), n+1)
 		}
 		var fault *model.Error
 		if ctx.Err() != nil || !errors.As(err, &fault) {
 			return history.Replied{}, err
 		}
-		p := r.patience(role.Called)
+		p := r.patience(now.Called, next != "")
+		if p.ends(fault, n+1) && next != "" && failsOver(fault) {
+			if err := r.failOver(now, next, fault); err != nil {
+				return history.Replied{}, err
+			}
+			return r.attempts(ctx, role, sent)
+		}
 		if p.ends(fault, n+1) {
-			return history.Replied{}, r.retryStop(role, fault, n+1, p)
+			return history.Replied{}, r.retryStop(now, fault, n+1, p)
 		}
 		failed := history.Retried{Attempt: n, Limit: p.attempts, Error: r.cleanText(fault.Error())}
 		if err := r.waitToRetry(ctx, failed, max(pause.NextBackOff(), fault.RetryAfter)); err != nil {

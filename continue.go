@@ -172,8 +172,9 @@ func (t *talk) isAffordable() (bool, error) {
 	if !t.r.limited() {
 		return true, nil
 	}
+	role, _ := t.r.inService(t.role)
 	t.r.money.Lock()
 	defer t.r.money.Unlock()
-	_, refusal := t.r.affordableOutput(t.role, t.role.turnAndAnswer(size+framingTokens))
+	_, refusal := t.r.affordableOutput(role, role.turnAndAnswer(size+framingTokens))
 	return refusal == nil, nil
 }

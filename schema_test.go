@@ -108,7 +108,8 @@ func eventful(t testing.TB) (dir string) {
 		if _, err := hone.Once(ctx, r, "command", nil, run, nil); err != nil {
 			return nil, err
 		}
-		handy.Model = m
+		handy.Model, handy.Called = speaker(fails(&model.Error{Kind: model.Quota, Status: 402, Message: "no credit"})), "test/first"
+		handy.Fallbacks = []hone.Substitute{{Model: m, Called: "test/model", MaxOutput: 1000}}
 		if _, err := r.Talk(ctx, handy, user("do it")); err != nil {
 			return nil, err
 		}
@@ -148,7 +149,7 @@ func eventful(t testing.TB) (dir string) {
 
 // engineTypes are the types of all events that the engine can append.
 func engineTypes() []string {
-	return []string{"apply", "approval", "ask", "attempt", "change", "check", "command", "commit", "end", "notice", "outside",
+	return []string{"apply", "approval", "ask", "attempt", "change", "check", "command", "commit", "end", "failover", "notice", "outside",
 		"reply", "reserve", "resume", "retry", "round", "server", "start", "step", "tool", "undo", "usage", "walls"}
 }
 

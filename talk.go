@@ -209,7 +209,8 @@ func (t *talk) handleAnswer(got model.Reply) error {
 		return nil
 	}
 	t.addText(missing + " A call that is written as text is not read: use the tool calls of the API.")
-	return t.r.Notice(t.role.Called + " writes tool calls as text, which are not read; --tools text reads them")
+	writer, _ := t.r.inService(t.role)
+	return t.r.Notice(writer.Called + " writes tool calls as text, which are not read; --tools text reads them")
 }
 
 // addText adds a text of hone's to the next request. It does not change
@@ -247,7 +248,7 @@ func (t *talk) ask(ctx context.Context, a Allowance) (model.Reply, error) {
 	t.lastRequest, t.lastLength = sum(keep), len(t.history)
 	role := t.role
 	if a.Output > 0 {
-		role.MaxOutput = a.Output
+		role = role.limitOutput(a.Output)
 	}
 	return t.r.send(ctx, role, whole, keep)
 }

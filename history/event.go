@@ -14,6 +14,7 @@ const (
 	TypeCommand  journal.Type = "command"
 	TypeCommit   journal.Type = "commit"
 	TypeEnd      journal.Type = "end"
+	TypeFailover journal.Type = "failover"
 	TypeNotice   journal.Type = "notice"
 	TypeOutside  journal.Type = "outside"
 	TypeReserve  journal.Type = "reserve"
@@ -80,6 +81,8 @@ func decodeNotice(e journal.Event) any {
 		return payload[Commit](e)
 	case TypeEnd:
 		return payload[End](e)
+	case TypeFailover:
+		return payload[FailedOver](e)
 	case TypeNotice:
 		return payload[Notice](e)
 	case TypeOutside:
@@ -172,8 +175,11 @@ func payload[T any](e journal.Event) any {
 
 // Round returns the round that the event belongs to; 0 if it belongs to none.
 func (e Event) Round() int {
-	if s, ok := e.Payload.(State); ok {
-		return s.Round
+	switch v := e.Payload.(type) {
+	case State:
+		return v.Round
+	case FailedOver:
+		return v.Round
 	}
 	if e.Step == nil {
 		return 0

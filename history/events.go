@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"hone/check"
@@ -186,6 +187,21 @@ type Retried struct {
 	Limit   int    `json:"limit,omitempty"` // maximum number of attempts; 0 means no limit
 	Error   string `json:"error"`
 	Wait    int64  `json:"wait_ms"`
+}
+
+// FailedOver says that a model is not asked again in the run, because all attempts at
+// a call failed, and which model takes its place.
+type FailedOver struct {
+	Round int    `json:"round"`
+	Role  string `json:"role"` // whose call failed
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Error string `json:"error"` // of the last attempt
+}
+
+// String says what happened in one line.
+func (f FailedOver) String() string {
+	return fmt.Sprintf("%s took the place of %s in round %d: %s", f.To, f.From, f.Round, f.Error)
 }
 
 // Served is what happened to a server that a loop runs for a role. It belongs to

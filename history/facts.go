@@ -127,6 +127,12 @@ func (p *Past) HasReplied(model string) bool {
 	return p.models[model]
 }
 
+// HasFailed reports whether another model has taken the place of a model.
+func (p *Past) HasFailed(model string) bool {
+	defer p.lock().Unlock()
+	return p.failed[model]
+}
+
 // Outage returns the outage that is not over; the zero value if there is none.
 func (p *Past) Outage() Outage {
 	defer p.lock().Unlock()

@@ -24,7 +24,7 @@ func (o *Outage) Add(e Event) (over Outage) {
 			o.Since = e.Time
 		}
 		o.Tries, o.Error, o.last = o.Tries+1, v.Error, e.Time
-	case Replied, End:
+	case Replied, FailedOver, End:
 		return o.end(e.Time)
 	case Resumed: // nothing is known about the time since the last failure
 		return o.end(o.last)

@@ -31,6 +31,7 @@ type facts struct {
 	resumes int
 	answers bool            // a reply was recorded since the last decision
 	models  map[string]bool // that have replied
+	failed  map[string]bool // models that another one has taken the place of
 	outage  Outage
 
 	state    State
@@ -81,6 +82,7 @@ func newPast() *Past {
 		state:     State{Findings: []check.Finding{}},
 		rounds:    map[int]*Round{},
 		models:    map[string]bool{},
+		failed:    map[string]bool{},
 		records:   map[string][]int{},
 		begins:    map[journal.Identity]int{},
 		noticed:   map[string]bool{},
@@ -129,6 +131,8 @@ func (p *Past) fold(e Event) {
 		p.resumes++
 	case Notice:
 		p.noticed[v.Text] = true
+	case FailedOver:
+		p.failed[v.From] = true
 	case State:
 		p.foldState(v)
 		p.decided = e.Seq

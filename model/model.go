@@ -140,6 +140,9 @@ type Result struct {
 type Opaque struct {
 	Wire string          `json:"wire"`
 	Data json.RawMessage `json:"data"`
+	// From is the model that wrote it, if the conversation may have several. The
+	// engine sets it, and sends the part to no other model. Providers ignore it.
+	From string `json:"from,omitempty"`
 }
 
 // Spec describes a tool to the model. Schema is the JSON Schema of an object;

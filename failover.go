@@ -1,0 +1,115 @@
+package hone
+
+import (
+	"slices"
+
+	"hone/history"
+	"hone/journal"
+	"hone/model"
+)
+
+// A role may have several models. The first is asked until all attempts at a call
+// failed; then the next one takes its place for the rest of the run. The event of it is
+// all that the engine knows about that: a resumed run asks the model that the killed one
+// asked last, and a recorded reply stays the reply, whichever model wrote it. A request
+// is composed in the same way for all models of a role, so that none of what was sent or
+// recorded depends on which of them replied.
+
+// Substitute is another model for a role, on terms of its own.
+type Substitute struct {
+	Model     model.Model
+	Called    string // as in [Role]
+	MaxOutput int64  // as in [Role]
+	Price     *Price // as in [Role]
+}
+
+// own returns the role's own model as a substitute.
+func (role Role) own() Substitute {
+	return Substitute{Model: role.Model, Called: role.Called, MaxOutput: role.MaxOutput, Price: role.Price}
+}
+
+// as returns the role with another model.
+func (role Role) as(s Substitute) Role {
+	role.Model, role.Called, role.MaxOutput, role.Price = s.Model, s.Called, s.MaxOutput, s.Price
+	return role
+}
+
+// limitOutput limits the tokens of a reply, whichever model writes it.
+func (role Role) limitOutput(most int64) Role {
+	role.MaxOutput = min(role.MaxOutput, most)
+	role.Fallbacks = slices.Clone(role.Fallbacks)
+	for i := range role.Fallbacks {
+		role.Fallbacks[i].MaxOutput = min(role.Fallbacks[i].MaxOutput, most)
+	}
+	return role
+}
+
+// inService returns the role with the model that is asked now: the first that has not
+// failed in the run. next is the model that takes its place if it fails too; empty if
+// there is none.
+func (r *Run) inService(role Role) (now Role, next string) {
+	models := append([]Substitute{role.own()}, role.Fallbacks...)
+	failed := func(s Substitute) bool { return r.Past().HasFailed(s.Called) }
+	i := 0
+	for i < len(models)-1 && failed(models[i]) {
+		i++
+	}
+	for _, s := range models[i+1:] {
+		if !failed(s) {
+			return role.as(models[i]), s.Called
+		}
+	}
+	return role.as(models[i]), ""
+}
+
+// failsOver reports whether a model that another one can take the place of is given up
+// for an error: it is overloaded, out of quota, or does not respond. A wrong key, or a
+// request that a provider rejects, must not go unnoticed.
+func failsOver(fault *model.Error) bool { return fault.Temporary() || fault.Kind == model.Quota }
+
+// failOver records that another model takes the place of the role's.
+func (r *Run) failOver(role Role, to string, fault *model.Error) error {
+	_, err := r.append(journal.Entry{Type: history.TypeFailover, Payload: history.FailedOver{
+		Round: r.at.Round, Role: role.Name, From: role.Called, To: to, Error: r.cleanText(fault.Error())}})
+	return err
+}
+
+// failovers returns a line for each model that another one has taken the place of.
+func (r *Run) failovers() (lines []string) {
+	for _, e := range r.Past().Events() {
+		if f, ok := e.Payload.(history.FailedOver); ok {
+			lines = append(lines, f.String())
+		}
+	}
+	return lines
+}
+
+// signed returns a reply whose opaque parts say which of the role's models wrote them.
+// If there is only one, nothing needs to be said.
+func (role Role) signed(reply model.Reply, called string) model.Reply {
+	if len(role.Fallbacks) == 0 {
+		return reply
+	}
+	reply.Parts = slices.Clone(reply.Parts)
+	for i, p := range reply.Parts {
+		if p.Opaque != nil {
+			opaque := *p.Opaque
+			opaque.From = called
+			reply.Parts[i].Opaque = &opaque
+		}
+	}
+	return reply
+}
+
+// readableBy returns messages without the opaque parts of other models. A model can
+// neither read nor verify those: even models of the same provider reject them.
+func readableBy(messages []model.Message, called string) []model.Message {
+	foreign := func(p model.Part) bool { return p.Opaque != nil && p.Opaque.From != "" && p.Opaque.From != called }
+	own := slices.Clone(messages)
+	for i, m := range own {
+		if slices.ContainsFunc(m.Parts, foreign) {
+			own[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), foreign)
+		}
+	}
+	return own
+}
