@@ -99,8 +99,8 @@ func (h Host) Guard(ctx context.Context, l loop.Loop, root string) (*secret.Guar
 // keyGuard is Guard without the secrets of a workspace.
 func (h Host) keyGuard(l loop.Loop) *secret.Guard {
 	var addresses []string
-	for _, asked := range l.Models() {
-		addresses = append(addresses, asked.Model.BaseURLWithLogin())
+	for _, m := range loop.AllModels(l) {
+		addresses = append(addresses, m.BaseURLWithLogin())
 	}
 	g := secret.NewGuard(l.Shared().Send)
 	g.Known = KnownKeys(h.getenv, addresses...)

@@ -376,8 +376,8 @@ func (m missingModel) Generate(context.Context, model.Request) (model.Reply, err
 // not be opened. It still replays recorded replies.
 func (s *Session) requireModels(round hone.Round) hone.Round {
 	var missing error
-	for _, asked := range s.loop.Models() {
-		if a, ok := s.models[asked.Model].(missingModel); ok && missing == nil {
+	for _, m := range loop.AllModels(s.loop) {
+		if a, ok := s.models[m].(missingModel); ok && missing == nil && !s.run.Past().HasFailed(m.Name) {
 			missing = a.why
 		}
 	}

@@ -2,8 +2,10 @@ package harness
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"hone/internal/config"
 	"hone/loop"
@@ -32,10 +34,72 @@ func (h Host) Resolve(k loop.Kind, root string, f loop.Flags, file config.File) 
 		Check: cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env, Reading: reading}, checkCostLimit(f, file, m)
 }
 
-// resolveModel resolves the model and its settings.
+// resolveModel resolves the model with its fallbacks, and their settings.
 func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.File) (loop.Model, error) {
+	names, err := modelNames(cmp.Or(f.Model, h.getenv("HONE_MODEL"), file.Model.Model, k.Model))
+	if err != nil {
+		return loop.Model{}, err
+	}
+	f.Model = names[0]
+	m, err := h.resolveFirst(k, root, f, file)
+	if err != nil {
+		return m, err
+	}
+	for _, name := range names[1:] {
+		fallback, err := h.resolveFallback(m, name, f, file)
+		if err != nil {
+			return m, err
+		}
+		m.Fallbacks = append(m.Fallbacks, fallback)
+	}
+	return m, nil
+}
+
+// modelNames splits names that are separated by commas. There is always one, which may
+// be empty.
+func modelNames(list string) ([]string, error) {
+	var names []string
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "" && list != "":
+			return nil, loop.Usage(fmt.Sprintf("models %q: a name is missing beside a comma", list), "--model PROVIDER/NAME,PROVIDER/NAME")
+		case slices.Contains(names, name):
+			return nil, loop.Usage(fmt.Sprintf("models %q: %s stands there twice, but a model cannot take its own place", list, name), "--model "+names[0]+", or add another model")
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// resolveFallback resolves a model that takes the place of another one. What the
+// settings say of a model's limits and address is about that other one.
+func (h Host) resolveFallback(first loop.Model, name string, f loop.Flags, file config.File) (loop.Model, error) {
+	m := first
+	m.Name, m.Fallbacks, m.Price, m.PriceSource, m.Context, m.MaxOutput = name, nil, nil, "", 0, 0
+	m.SetBaseURL("")
+	if err := resolveScriptPath(&m); err != nil {
+		return m, err
+	}
+	switch {
+	case first.Agent != nil, m.Provider() == agentProvider:
+		return m, loop.Usage(fmt.Sprintf("%s,%s: a command-line agent has no fallback and is none, because its session cannot go on with another model", first.Name, name), "name one model: --model "+first.Name)
+	case first.BaseURL != "" && first.Provider() == m.Provider():
+		p, _, _ := splitModel(name)
+		return m, loop.Usage(fmt.Sprintf("the base URL is that of %s, and nothing says where %s is, which has the same provider", first.Name, name),
+			fmt.Sprintf("if both are there: export %s=URL, in place of the base URL", p.Base))
+	}
+	fillLimits(&m)
+	m.Context, m.MaxOutput = cmp.Or(m.Context, file.Model.Context), min(m.MaxOutput, cmp.Or(file.Model.MaxOutput, m.MaxOutput))
+	h.setPrice(&m, file.Prices)
+	return m, nil
+}
+
+// resolveFirst resolves the model that f names, and its settings. An empty name is the
+// default model.
+func (h Host) resolveFirst(k loop.Kind, root string, f loop.Flags, file config.File) (loop.Model, error) {
 	m := loop.Model{
-		Name:      cmp.Or(f.Model, h.getenv("HONE_MODEL"), file.Model.Model, k.Model),
+		Name:      f.Model,
 		Wire:      cmp.Or(f.Wire, file.Model.Wire),
 		Tools:     cmp.Or(f.Tools, file.Model.Tools),
 		Reasoning: cmp.Or(model.Reasoning(f.Reasoning), model.Reasoning(file.Model.Reasoning)),
@@ -84,13 +148,25 @@ func (h Host) fileAddress(m loop.Model, file config.Model) string {
 
 // checkCostLimit returns an error if there is a cost limit that hone cannot
 // enforce.
-func checkCostLimit(f loop.Flags, file config.File, m loop.Model) error {
-	limited := cmp.Or(f.Limits.MaxCost, file.Limits.MaxCost) > 0
-	if limited && m.Agent != nil && m.Agent.Wire == "" {
+func checkCostLimit(f loop.Flags, file config.File, model loop.Model) error {
+	if cmp.Or(f.Limits.MaxCost, file.Limits.MaxCost) == 0 {
+		return nil
+	}
+	for _, m := range model.All() {
+		if err := checkCounted(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkCounted returns an error if hone cannot tell what a model costs.
+func checkCounted(m *loop.Model) error {
+	if m.Agent != nil && m.Agent.Wire == "" {
 		return loop.Usage("a cost limit was given, but hone cannot count the usage of "+m.Name+": it has no forwarder",
 			"give it wire and base-url-env in [commands."+m.Agent.Name+"], or omit --max-cost")
 	}
-	if limited && m.Price == nil && m.Name != "" {
+	if m.Price == nil && m.Name != "" {
 		return loop.Usage("a cost limit was given, but the price of "+m.PricedAs()+" is unknown",
 			"add to .config/hone.toml: [prices.\""+m.PricedAs()+"\"] with input = and output =, in USD per million tokens")
 	}

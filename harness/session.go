@@ -83,11 +83,11 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	}
 	s := h.session(l, hone.Start{Version: h.Version, Loop: k.Name, Dir: dir, Model: l.Shared().Model.Name, Limits: limits, Settings: settings})
 	s.fresh = true
-	for _, asked := range l.Models() {
-		s.models[asked.Model], err = h.open(*asked.Model)
-		if _, noKey := errors.AsType[*noKeyError](err); noKey && k.Modelless {
+	for _, m := range loop.AllModels(l) {
+		s.models[m], err = h.open(*m)
+		if _, noKey := errors.AsType[*noKeyError](err); noKey && k.Modelless && len(loop.AllModels(l)) == 1 {
 			h.Note(err.Error() + "; none is needed if the check passes")
-			s.models[asked.Model] = missingModel{err}
+			s.models[m] = missingModel{err}
 		} else if err != nil {
 			return nil, err
 		}
@@ -124,8 +124,8 @@ func (h Host) Resume(ctx context.Context, r *runs.Recorded, k loop.Kind, limits 
 		return nil, err
 	}
 	s.Workspace, s.journal, s.limits = r.Workspace, r.Journal, limits
-	for _, asked := range s.loop.Models() {
-		h.dropListPrice(asked.Model)
+	for _, m := range loop.AllModels(s.loop) {
+		h.dropListPrice(m)
 	}
 	return s, s.openModels(ctx, k)
 }
@@ -175,12 +175,12 @@ func (s *Session) openModels(ctx context.Context, k loop.Kind) (err error) {
 		}
 		s.guard = withoutRecorded(s.guard, s.journal)
 	}
-	for _, asked := range s.loop.Models() {
-		opened, err := s.host.open(*asked.Model)
+	for _, m := range loop.AllModels(s.loop) {
+		opened, err := s.host.open(*m)
 		if err != nil {
 			opened = missingModel{err}
 		}
-		s.models[asked.Model] = opened
+		s.models[m] = opened
 	}
 	return nil
 }
@@ -346,20 +346,28 @@ func (s *Session) Stream(show func(text string)) {
 func (s *Session) Role(name, system string) hone.Role {
 	m := &s.loop.Shared().Model
 	role := m.Role(name, system)
-	role.Model = s.models[m]
+	s.assign(&role, m)
 	role.Tools = s.toolset(loop.Toolset{}, s.Tree)
 	return role
 }
 
 // SetModel gives a role its model; see [loop.Session].
 func (s *Session) SetModel(role *hone.Role, m *loop.Model, w loop.Walls) error {
-	role.Model = s.models[m]
+	s.assign(role, m)
 	if m.Agent == nil {
 		return nil
 	}
 	agent, err := s.enclose(*m, role.Name, w.(*walls))
 	role.Model = agent
 	return err
+}
+
+// assign gives a role of [loop.Model.Role] its opened models.
+func (s *Session) assign(role *hone.Role, m *loop.Model) {
+	role.Model = s.models[m]
+	for i := range role.Fallbacks {
+		role.Fallbacks[i].Model = s.models[&m.Fallbacks[i]]
+	}
 }
 
 // commandWalls returns the walls of commands without walls of their own.

@@ -196,9 +196,9 @@ func (h Host) Openings(l loop.Loop) []string {
 			lines = append(lines, fmt.Sprintf(format, strings.Join(list, ", ")))
 		}
 	}
-	for _, asked := range l.Models() {
-		if address := h.foreignAddress(*asked.Model); address != "" {
-			line := fmt.Sprintf("%s is asked at %s", asked.Model.Name, RedactURL(address))
+	for _, m := range loop.AllModels(l) {
+		if address := h.foreignAddress(*m); address != "" {
+			line := fmt.Sprintf("%s is asked at %s", m.Name, RedactURL(address))
 			if !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}

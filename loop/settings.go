@@ -137,7 +137,10 @@ type Model struct {
 	Total     time.Duration   `json:"total_ns,omitempty"`
 	Attempts  int             `json:"attempts,omitempty"` // 0 means the engine's defaults
 	Price     *hone.Price     `json:"price,omitempty"`    // nil if it is not known
-	Agent     *Agent          `json:"agent,omitempty"`    // nil if the model is not a command-line agent
+	// Fallbacks take the model's place, in this order; nil if there are none. They have
+	// none themselves.
+	Fallbacks []Model `json:"fallbacks,omitempty"`
+	Agent     *Agent  `json:"agent,omitempty"` // nil if the model is not a command-line agent
 
 	// PriceSource is the page that Price is from; empty if it is from the configuration.
 	PriceSource string `json:"price_source,omitempty"`
@@ -218,10 +221,59 @@ func (m Model) PricedAs() string {
 	return m.Agent.Wire + "/" + m.Agent.Asked
 }
 
-// Role returns a role for the engine, without its model; see [Session.SetModel].
+// All returns the model itself and its fallbacks. They point into the settings.
+func (m *Model) All() []*Model {
+	all := []*Model{m}
+	for i := range m.Fallbacks {
+		all = append(all, &m.Fallbacks[i])
+	}
+	return all
+}
+
+// AllModels returns the models of a loop, with their fallbacks.
+func AllModels(l Loop) []*Model {
+	var all []*Model
+	for _, asked := range l.Models() {
+		all = append(all, asked.Model.All()...)
+	}
+	return all
+}
+
+// Names returns the names of the model and of its fallbacks, separated by commas, as the
+// user gives them.
+func (m Model) Names() string {
+	var names []string
+	for _, one := range m.All() {
+		names = append(names, one.Name)
+	}
+	return strings.Join(names, ",")
+}
+
+// MapNames applies a function to each of several models' names, which are separated by
+// commas.
+func MapNames(names string, do func(name string) (string, error)) (string, error) {
+	list := strings.Split(names, ",")
+	for i, name := range list {
+		var err error
+		if list[i], err = do(strings.TrimSpace(name)); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(list, ","), nil
+}
+
+// Role returns a role for the engine, without its models; see [Session.SetModel]. Its
+// context is the smallest of all its models, so that each can take a conversation over.
 func (m Model) Role(name, system string) hone.Role {
-	return hone.Role{Name: name, Called: m.Name, System: system, Reasoning: m.Reasoning,
+	role := hone.Role{Name: name, Called: m.Name, System: system, Reasoning: m.Reasoning,
 		MaxOutput: m.MaxOutput, Context: m.Context, Price: m.Price, Agent: m.Agent != nil, TextCalls: m.Tools == TextTools}
+	for _, f := range m.Fallbacks {
+		role.Fallbacks = append(role.Fallbacks, hone.Substitute{Called: f.Name, MaxOutput: f.MaxOutput, Price: f.Price})
+		if role.Context == 0 || f.Context > 0 && f.Context < role.Context {
+			role.Context = f.Context
+		}
+	}
+	return role
 }
 
 // Exposed warns about an agent that has keys or the network; empty for other models.

@@ -179,9 +179,25 @@ func completePhase(c *cobra.Command, args []string, _ string) ([]cobra.Completio
 
 // completeModel proposes providers, then the names of their models that hone knows and
 // the agents of a trusted configuration. After the beginning of a name no space follows.
+// After a comma it proposes models that were not named before, but no agents.
 func (a *app) completeModel(c *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	agents := a.agentNames(c)
-	names := agents
+	at := strings.LastIndexByte(word, ',') + 1
+	if at == 0 {
+		return proposeModels(a.agentNames(c), word)
+	}
+	named := strings.Split(word[:at], ",")
+	proposed, directive := proposeModels(nil, word[at:])
+	var words []cobra.Completion
+	for _, name := range proposed {
+		if !slices.Contains(named, name) {
+			words = append(words, word[:at]+name)
+		}
+	}
+	return words, directive
+}
+
+// proposeModels proposes models that begin with a word.
+func proposeModels(names []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	for _, p := range harness.Providers() {
 		if !strings.Contains(word, "/") {
 			if !p.Unlisted {

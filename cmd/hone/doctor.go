@@ -38,7 +38,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "check what hone needs: git, keys, provider, disk, walls",
 		Long: `doctor checks what hone needs: git, keys (never shown), the provider, the disk and the walls. It asks the
-provider of the model that a run would use, at no cost, and builds the walls that a run would get.
+providers of the models that a run would use, at no cost, and builds the walls that a run would get.
 
 --full tries to cross every wall that works here, in more than 150 ways each. That takes about half a minute.`,
 		Args: noArgs,
@@ -50,7 +50,7 @@ provider of the model that a run would use, at no cost, and builds the walls tha
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringVarP(&f.model, "model", "m", "", "the model whose provider is checked, as PROVIDER/NAME")
+	c.Flags().StringVarP(&f.model, "model", "m", "", "the model whose provider is checked, as PROVIDER/NAME, or several with commas between them")
 	c.Flags().StringVar(&f.baseURL, "base-url", "", "the provider's endpoint")
 	c.Flags().BoolVar(&f.full, "full", false, "try to cross every wall that works here")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "with --full or --sandbox, list what each wall leaves open")
@@ -102,7 +102,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	report(lookAtRuns(f.dir)...)
 	report(a.lookAtKeys()...)
 	report(a.lookAtAgents(f.dir)...)
-	report(a.lookAtProvider(ctx, f.dir, f.model, f.baseURL))
+	report(a.lookAtProviders(ctx, f.dir, f.model, f.baseURL)...)
 	for look := range a.lookAtWalls(ctx, f) {
 		report(look)
 	}
@@ -270,16 +270,25 @@ func (a *app) lookAtKeys() []diagnosis {
 	return looks
 }
 
-// lookAtProvider asks the provider of the model that a run would take, at no
+// lookAtProviders asks the providers of the models that a run would take, at no
 // cost.
-func (a *app) lookAtProvider(ctx context.Context, dir, name, baseURL string) diagnosis {
+func (a *app) lookAtProviders(ctx context.Context, dir, name, baseURL string) []diagnosis {
 	m, err := a.probedModel(dir, loop.Flags{Model: name, BaseURL: baseURL})
 	if errors.Is(err, errConfigUnused) {
-		return diagnosis{what: "provider", absent: true, found: err.Error()}
+		return []diagnosis{{what: "provider", absent: true, found: err.Error()}}
 	}
 	if err != nil {
-		return stopped("provider", err)
+		return []diagnosis{stopped("provider", err)}
 	}
+	var looks []diagnosis
+	for _, one := range m.All() {
+		looks = append(looks, a.lookAtProvider(ctx, *one))
+	}
+	return looks
+}
+
+// lookAtProvider asks the provider of a model, at no cost.
+func (a *app) lookAtProvider(ctx context.Context, m loop.Model) diagnosis {
 	p, err := a.host().Prober(m)
 	if err != nil {
 		return stopped("provider", err)

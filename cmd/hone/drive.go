@@ -51,7 +51,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 		return end, err
 	}
 	if !o.quiet {
-		s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(built.With, screen.ModelName(h.Settings().Model.Name), "no model"))
+		s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(built.With, screen.ModelName(h.Settings().Model.Names()), "no model"))
 		for _, opening := range h.Openings() {
 			s.Say("hone: %s", opening)
 		}

@@ -52,7 +52,7 @@ type outputFlags struct{ json, verbose, quiet bool }
 func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	registerDir(c, &f.dir)
 	fs := c.Flags()
-	fs.VarP(&f.models, "model", "m", "the model, as PROVIDER/NAME ("+strings.Join(harness.ListedProviders(), ", ")+")")
+	fs.VarP(&f.models, "model", "m", "the model, as PROVIDER/NAME ("+strings.Join(harness.ListedProviders(), ", ")+"); A,B lets B take over if A fails")
 	fs.StringVar(&f.BaseURL, "base-url", "", "the provider's endpoint, such as http://127.0.0.1:8080/v1")
 	fs.StringVar(&f.Wire, "wire", "", "for openai: responses or chat; by default responses at OpenAI's own endpoint, chat elsewhere")
 	fs.StringVar(&f.Reasoning, "reasoning", "", "low, medium or high, if the provider supports it")

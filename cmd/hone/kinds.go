@@ -70,13 +70,16 @@ func second(l loop.Loop, first string) (role, name string) {
 	if len(models) < 2 || models[1].Model.Name == first {
 		return "", ""
 	}
-	return models[1].Role, models[1].Model.Name
+	return models[1].Role, models[1].Model.Names()
 }
 
 // modelNames returns the names of the models that a run asks, with their roles if there
 // are several.
 func modelNames(l loop.Loop, start hone.Start) []string {
 	first := screen.ModelName(start.Model)
+	if l != nil {
+		first = screen.ModelName(l.Shared().Model.Names())
+	}
 	if role, name := second(l, start.Model); name != "" {
 		return []string{strings.TrimSpace(l.Models()[0].Role + " " + first), strings.TrimSpace(role + " " + screen.ModelName(name))}
 	}

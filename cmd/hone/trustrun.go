@@ -91,6 +91,9 @@ func modelLines(m loop.RoleModel) []runLine {
 		text += " at " + harness.RedactURL(m.Model.BaseURL)
 	}
 	lines := []runLine{{"model", text}}
+	for _, f := range m.Model.Fallbacks {
+		lines = append(lines, runLine{"fallback", f.Name + " of " + m.Model.Name})
+	}
 	if m.Model.Agent != nil {
 		b, _ := json.Marshal(m.Model.Agent)
 		lines = append(lines, leafLines("agent", b)...)

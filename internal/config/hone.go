@@ -21,6 +21,7 @@ import (
 //
 //	line      one line of text
 //	model     "provider/name"
+//	models    the same, or several with commas between them
 //	url       an http or https URL
 //	variable  the name of an environment variable
 //	glob      a pattern relative to the root

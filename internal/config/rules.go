@@ -33,6 +33,8 @@ func badText(rule, s string) (problem, hint string) {
 		return badLine(s)
 	case "model":
 		return badModel(s)
+	case "models":
+		return badModels(s)
 	case "path":
 		return badPath(s)
 	case "setting":
@@ -50,7 +52,7 @@ func badText(rule, s string) (problem, hint string) {
 
 // example returns a string that a rule accepts.
 func example(rule string) string {
-	return map[string]string{"agent": "gemini", "argument": "gemini", "glob": "docs/**", "home": "~/.gemini/settings.json", "model": "openai/gpt-5",
+	return map[string]string{"agent": "gemini", "argument": "gemini", "glob": "docs/**", "home": "~/.gemini/settings.json", "model": "openai/gpt-5", "models": "openai/gpt-5",
 		"path": "/opt/data", "setting": "NO_COLOR=1", "variable": "DATABASE_URL"}[rule]
 }
 
@@ -81,8 +83,18 @@ func badLine(s string) (problem, hint string) {
 
 func badModel(s string) (problem, hint string) {
 	provider, name, _ := strings.Cut(s, "/")
-	if provider == "" || name == "" || strings.ContainsAny(s, " \t\r\n") {
+	if provider == "" || name == "" || strings.ContainsAny(s, " \t\r\n,") {
 		return fmt.Sprintf("%q is not the name of a model", s), `write "provider/name", such as "openai/gpt-5"`
+	}
+	return "", ""
+}
+
+// badModels accepts one model, or several with commas between them.
+func badModels(s string) (problem, hint string) {
+	for name := range strings.SplitSeq(s, ",") {
+		if problem, hint = badModel(strings.TrimSpace(name)); problem != "" {
+			return problem, hint
+		}
 	}
 	return "", ""
 }

@@ -20,7 +20,7 @@ type File struct {
 
 // Model is the [model] section.
 type Model struct {
-	Model        string   `toml:"model" valid:"model" opens:"your files are sent to this model, at your cost"`             // "provider/name"
+	Model        string   `toml:"model" valid:"models" opens:"your files are sent to this model, at your cost"`            // "provider/name", with its fallbacks after commas
 	BaseURL      string   `toml:"base-url" valid:"url" opens:"your files and the provider's key are sent to this address"` // the provider's endpoint, http or https
 	Reasoning    string   `toml:"reasoning" valid:"low|medium|high" opens:"-"`
 	Wire         string   `toml:"wire" valid:"responses|chat" opens:"-"`

@@ -218,11 +218,13 @@ func list(in *loop.Input) error {
 // modelName returns the first nonempty name, with its provider. The seed's users
 // write names without one.
 func modelName(in *loop.Input, names ...string) string {
-	name := cmp.Or(names...)
-	if in.HasProvider(name) {
-		return name
-	}
-	return guessProvider(name)
+	list, _ := loop.MapNames(cmp.Or(names...), func(name string) (string, error) {
+		if in.HasProvider(name) {
+			return name, nil
+		}
+		return guessProvider(name), nil
+	})
+	return list
 }
 
 // guessProvider adds the provider to the name of a well-known model, and returns any

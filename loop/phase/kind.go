@@ -288,7 +288,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	return loop.Built{
 		Run:     r,
 		Round:   l.Round,
-		With:    fmt.Sprintf("builder %s and verifier %s", v.Model.Name, v.Verifier.Name),
+		With:    fmt.Sprintf("builder %s and verifier %s", v.Model.Names(), v.Verifier.Names()),
 		Turns:   map[string]int{l.Builder.Name: v.Turns, l.Verifier.Name: v.Turns},
 		Finish:  func(ctx context.Context, end hone.End, _ int) error { return l.Finish(ctx, r, end) },
 		Summary: func(end hone.End) string { return l.Summary(r, end) },

@@ -18,7 +18,7 @@ const compatible = "oaic"
 func modelName(in *loop.Input, names ...string) (string, error) {
 	for _, name := range names {
 		if name != "" {
-			return codescribeModel(name, in.HasProvider)
+			return loop.MapNames(name, func(name string) (string, error) { return codescribeModel(name, in.HasProvider) })
 		}
 	}
 	return "", nil

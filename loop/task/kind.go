@@ -77,7 +77,7 @@ type invocation struct {
 // table is the table [task].
 type table struct {
 	loop.ConversingTable
-	ReviewerModel string `toml:"reviewer-model" valid:"model" opens:"your files are sent to this model, at your cost"` // empty means the model of the executor
+	ReviewerModel string `toml:"reviewer-model" valid:"models" opens:"your files are sent to this model, at your cost"` // empty means the model of the executor
 }
 
 // Section is the table [task].
@@ -174,7 +174,7 @@ func (v *invocation) resolveModels(in *loop.Input) (err error) {
 		return loop.Usage(reviewer.Name+": a command-line agent cannot be the reviewer, because the reviewer writes with a tool of hone's", reviewerHint)
 	case v.Model.Agent == nil && reviewer.BaseURL != "" && v.Model.Provider() != reviewer.Provider():
 		return loop.Usage("--base-url is one address, but executor and reviewer use different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
-	case reviewer.Name != v.Model.Name:
+	case reviewer.Names() != v.Model.Names():
 		v.Reviewer = reviewer
 	}
 	return nil
@@ -222,7 +222,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		VerboseOut: true,
 	}
 	if v.Reviewer.Name != "" {
-		built.With = fmt.Sprintf("executor %s and reviewer %s", v.Model.Name, v.Reviewer.Name)
+		built.With = fmt.Sprintf("executor %s and reviewer %s", v.Model.Names(), v.Reviewer.Names())
 	}
 	return built, nil
 }

@@ -45,6 +45,9 @@ func (s *Screen) Show(e history.Event) {
 		s.showResult(s.takeCall(*e.Step, e), e)
 	case history.Retried:
 		s.showRetry(p)
+	case history.FailedOver:
+		s.line("  ! %s has failed and is not asked again: %s; %s takes its place", ModelName(p.From), p.Error, ModelName(p.To))
+		s.waitForModel(ModelName(p.To), p.Role)
 	case history.State:
 		s.showDecision(p)
 	default:

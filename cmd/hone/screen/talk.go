@@ -139,13 +139,16 @@ func (s *Screen) showRequest(a history.Asked, turn int) {
 	s.waitForModel(ModelName(a.Model), of)
 }
 
-// ModelName returns the name of a model as the user sees it: that of a script has no
-// directories.
-func ModelName(name string) string {
-	if file, ok := strings.CutPrefix(name, "script/"); ok {
-		return "script/" + filepath.Base(file)
+// ModelName returns the name of a model, or several with commas between them, as the user
+// sees it: that of a script has no directories.
+func ModelName(names string) string {
+	list := strings.Split(names, ",")
+	for i, name := range list {
+		if file, ok := strings.CutPrefix(name, "script/"); ok {
+			list[i] = "script/" + filepath.Base(file)
+		}
 	}
-	return name
+	return strings.Join(list, ",")
 }
 
 // turnName returns the name of a turn, with the maximum if it is known.
