@@ -31,7 +31,8 @@ func (h Host) Resolve(k loop.Kind, root string, f loop.Flags, file config.File) 
 	}
 	walls.Absent = walls.Wall == string(sandbox.Auto) && !h.HasWalls()
 	return loop.Settings{Model: m, Approve: cmp.Or(f.Approve, "ask"), Send: file.Guard.Send, Walls: walls, Trust: resolveTrust(f, file),
-		Check: cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env, Reading: reading}, checkCostLimit(f, file, m)
+		RepoAdvice: loop.Advice{Off: k.NoAdvice || file.Model.Advice == "none"},
+		Check:      cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env, Reading: reading}, checkCostLimit(f, file, m)
 }
 
 // resolveModel resolves the model with its fallbacks, and their settings.

@@ -77,11 +77,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	if l.Shared().Trust.GitFiles, err = workshop.GitIndirections(dir, h.environ()); err != nil {
 		return nil, err
 	}
-	settings, err := json.Marshal(l)
-	if err != nil {
-		return nil, err
-	}
-	s := h.session(l, hone.Start{Version: h.Version, Loop: k.Name, Dir: dir, Model: l.Shared().Model.Name, Limits: limits, Settings: settings})
+	s := h.session(l, hone.Start{Version: h.Version, Loop: k.Name, Dir: dir, Model: l.Shared().Model.Name, Limits: limits})
 	s.fresh = true
 	for _, m := range loop.AllModels(l) {
 		s.models[m], err = h.open(*m)
@@ -103,6 +99,10 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	}
 	if err = s.Include(l.Shared().Trust.Include); err == nil {
 		err = s.findSecrets(ctx, h, l)
+	}
+	if err == nil {
+		h.Advise(l, s.Tree, s.guard)
+		s.start.Settings, err = json.Marshal(l)
 	}
 	if err == nil {
 		s.journal, err = s.Home.Create(s.Home.NewRun())
@@ -342,10 +342,11 @@ func (s *Session) Stream(show func(text string)) {
 }
 
 // Role returns a role with the settings' model and the tools for the whole
-// tree. Call it after NewRun or Run.
+// tree. Its system text ends with the repository's advice. Call it after NewRun or Run.
 func (s *Session) Role(name, system string) hone.Role {
-	m := &s.loop.Shared().Model
-	role := m.Role(name, system)
+	set := s.loop.Shared()
+	m := &set.Model
+	role := m.Role(name, set.Advised(system))
 	s.assign(&role, m)
 	role.Tools = s.toolset(loop.Toolset{}, s.Tree)
 	return role

@@ -50,6 +50,9 @@ type Kind struct {
 	// NoQuestions means that the user is never asked to approve a change, so that the
 	// command has no flag --approve.
 	NoQuestions bool
+	// NoAdvice means that the loop's roles get no advice of the repository, because they
+	// must not see more of it than the loop gives them; see [Advice].
+	NoAdvice bool
 	// Agents allows command-line agents as the loop's models.
 	Agents bool
 	// Attempts returns why several attempts at an invocation with resolved settings cannot

@@ -34,8 +34,8 @@ type Session interface {
 	// NewRun returns the run, which reviews changes by the rules. It must be called
 	// once.
 	NewRun(rules workspace.Rules) *hone.Run
-	// Role returns a role with the settings' model and the tools of Toolset{}, for a
-	// loop with one conversation. A loop with several models, or with a preview of its
+	// Role returns a role with the settings' model, the tools of Toolset{}, and the
+	// repository's advice ([Settings.Advised]), for a loop with one conversation. A loop with several models, or with a preview of its
 	// role, makes roles with [Model.Role] and calls SetModel. [hone.Run.Ask] offers no
 	// tools. This method and those below must be called after NewRun.
 	Role(name, system string) hone.Role

@@ -72,15 +72,16 @@ func (f LimitFlags) Resolve(file config.Limits, rounds, standard int) hone.Limit
 // Settings are the settings that all loops have. They are recorded in the start event
 // together with the loop's own. A Loop embeds them.
 type Settings struct {
-	Model     Model         `json:"model"`
-	Approve   string        `json:"approve"`        // "ask", "none" or "all"
-	Send      []string      `json:"send,omitempty"` // globs of files that are sent although they look secret
-	Walls     WallSettings  `json:"walls,omitzero"`
-	Trust     Trust         `json:"trust,omitzero"`
-	Check     string        `json:"check,omitempty"` // a command line; empty if there is none
-	Reading   Reading       `json:"check_reading,omitzero"`
-	CheckTime time.Duration `json:"check_timeout_ns,omitempty"`
-	CheckEnv  []string      `json:"check_env,omitempty"` // names of variables that the check gets although they contain keys
+	Model      Model         `json:"model"`
+	Approve    string        `json:"approve"`        // "ask", "none" or "all"
+	Send       []string      `json:"send,omitempty"` // globs of files that are sent although they look secret
+	Walls      WallSettings  `json:"walls,omitzero"`
+	Trust      Trust         `json:"trust,omitzero"`
+	RepoAdvice Advice        `json:"repo_advice,omitzero"`
+	Check      string        `json:"check,omitempty"` // a command line; empty if there is none
+	Reading    Reading       `json:"check_reading,omitzero"`
+	CheckTime  time.Duration `json:"check_timeout_ns,omitempty"`
+	CheckEnv   []string      `json:"check_env,omitempty"` // names of variables that the check gets although they contain keys
 }
 
 // Reading says how findings are found in what a check prints and writes.

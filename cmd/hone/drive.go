@@ -52,6 +52,9 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	if !o.quiet {
 		s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(built.With, screen.ModelName(h.Settings().Model.Names()), "no model"))
+		if advice := h.Settings().RepoAdvice; advice.File != "" {
+			s.Say("hone: %s", advice)
+		}
 		for _, opening := range h.Openings() {
 			s.Say("hone: %s", opening)
 		}

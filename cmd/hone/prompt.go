@@ -91,6 +91,10 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags
 		return err
 	}
 	defer view.Tree.Close()
+	a.host().Advise(l, view.Tree, view.Guard)
+	if advice := l.Shared().RepoAdvice; advice.File != "" {
+		a.sayPlain("%s", advice)
+	}
 	p, err := l.Preview(ctx, view)
 	if err != nil {
 		return promptError(err)

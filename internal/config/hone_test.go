@@ -50,6 +50,7 @@ tools = "text"
 context = 200_000
 max-output = 32000
 idle-timeout = "90s"
+advice = "none"
 attempts = 3
 total-timeout = "1h"
 
@@ -162,7 +163,7 @@ func TestLoad(t *testing.T) {
 	}
 	want := everyFile{File: File{
 		Model: Model{Model: "openai/gpt-5", BaseURL: "http://localhost:8080/v1", Reasoning: "high", Wire: "chat", Tools: "text", Context: 200_000,
-			MaxOutput: 32_000, IdleTimeout: "90s", TotalTimeout: "1h", Attempts: 3},
+			MaxOutput: 32_000, IdleTimeout: "90s", TotalTimeout: "1h", Attempts: 3, Advice: "none"},
 		Limits: Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: "4h", Patience: 2, Unreadable: 4, Keep: "best"},
 		Check: Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: "10m",
 			Protect: []string{"tests/**", "Makefile"}, Flaky: 3, Prove: "strict"},

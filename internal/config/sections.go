@@ -30,6 +30,7 @@ type Model struct {
 	IdleTimeout  Duration `toml:"idle-timeout" opens:"-"`                // longest wait for a byte from the provider
 	TotalTimeout Duration `toml:"total-timeout" opens:"-"`               // for one attempt
 	Attempts     int      `toml:"attempts" valid:"positive" opens:"-"`   // limit for one call, including the first; 0: see hone.Retry
+	Advice       string   `toml:"advice" valid:"auto|none" opens:"-"`    // whether the model gets the repository's AGENTS.md
 }
 
 // Limits is the [limits] section: the budget of a run.

@@ -93,6 +93,7 @@ func (v *invocation) summary(end hone.End) string {
 
 // Preview returns the first prompt without the check's report.
 func (v *invocation) Preview(context.Context, loop.View) (loop.Prompt, error) {
-	l := v.loop(v.Model.Role("fixer", v.System))
-	return loop.Prompt{System: v.System, Text: l.prompt(), Fits: l.Fixer.Fits(int64(len(v.System) + len(l.prompt()))), What: "the instructions; a run adds the check's report"}, nil
+	system := v.Advised(v.System)
+	l := v.loop(v.Model.Role("fixer", system))
+	return loop.Prompt{System: system, Text: l.prompt(), Fits: l.Fixer.Fits(int64(len(system) + len(l.prompt()))), What: "the instructions; a run adds the check's report"}, nil
 }

@@ -273,7 +273,7 @@ func (v *invocation) checks() string {
 
 // loop returns the loop of the settings, without its model.
 func (v *invocation) loop(guard *secret.Guard) Loop {
-	return Loop{Coder: v.Model.Role("coder", v.System), Query: v.Query, Guard: guard, Redact: guard.Redact}
+	return Loop{Coder: v.Model.Role("coder", v.Advised(v.System)), Query: v.Query, Guard: guard, Redact: guard.Redact}
 }
 
 // Preview returns the prompt of the first round.

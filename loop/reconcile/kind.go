@@ -196,7 +196,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 
 // loop returns the loop of the settings, without its model.
 func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
-	return Loop{Editor: v.Model.Role("editor", v.System), Repo: repo, Scope: v.Scope, Checker: v.Checker,
+	return Loop{Editor: v.Model.Role("editor", v.Advised(v.System)), Repo: repo, Scope: v.Scope, Checker: v.Checker,
 		Approve: v.NeedApproval, NotSent: v.NotSent, Guard: guard}
 }
 

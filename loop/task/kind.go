@@ -273,11 +273,11 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 // loop returns the loop of the settings, without models and tools.
 func (v *invocation) loop(guard *secret.Guard) Loop {
 	l := Loop{File: v.File, Text: v.Text, Check: v.Check, Log: v.Log, Guard: guard,
-		Executor: v.Model.Role("executor", v.System), Reviewer: v.reviewer().Role("reviewer", cmp.Or(v.ReviewerSystem, v.System))}
+		Executor: v.Model.Role("executor", v.Advised(v.System)), Reviewer: v.reviewer().Role("reviewer", v.Advised(cmp.Or(v.ReviewerSystem, v.System)))}
 	l.Executor.Bounds, l.Reviewer.Bounds = v.Bounds(), v.Bounds()
 	l.NoBash = v.Walls.Absent
 	if v.Model.Agent != nil {
-		l.Executor.System = v.AgentSystem
+		l.Executor.System = v.Advised(v.AgentSystem)
 	}
 	return l
 }
