@@ -43,7 +43,7 @@ RACE = $(shell command -v cc >/dev/null 2>&1 && echo -race)
 # Prints the packages of unit: those that race does not test completely, or all if there is no race detector.
 UNIT = $(if $(RACE),./.ci/plain,echo ./...)
 
-.PHONY: help build share docs install uninstall demo picture test test-all night bench bench-go release-check changelog needs format vet cross static tidy unit race fuzz clean
+.PHONY: gitleaks help build share docs install uninstall demo picture test test-all night bench bench-go release-check changelog needs format vet cross static tidy unit race fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 16
@@ -101,6 +101,10 @@ test-all: test ## the same on the disk, all under the race detector, with kills 
 # All loops at once. NIGHT_SEED=N repeats what a night has drawn.
 night: ## let every loop work through a night of faults in half an hour; NIGHT=10m is another length
 	HONE_NIGHT=$(NIGHT) $(PLAIN) ./.ci/memory $(GO) test -vet=off -count=1 -v -parallel 8 -timeout 3h ./cmd/hone -run 'TestNight$$'
+
+gitleaks: ## install gitleaks into bin/, whose judgement the tests of secrets compare with hone's
+	GOBIN='$(CURDIR)/bin' $(PLAIN) $(GO) install github.com/zricethezav/gitleaks/v8@v8.30.1
+	$(PLAIN) $(GO) test -count=1 ./workspace/secret -run 'TestSecondOpinion$$'
 
 needs:
 	@sh ./.ci/needs

@@ -15,7 +15,7 @@ import (
 
 // Guard finds secrets: files that no model may see because of their name,
 // contents that look like keys and passwords, and values known to be secret
-// (ruling G8). It knows about forty token formats. It would rather miss an
+// (ruling G8). It knows about a hundred token formats. It would rather miss an
 // unusual secret than withhold ordinary code: it does not find values without a
 // recognizable format, such as a password in an assignment, unless it knows
 // them. It does not look inside archives. It finds secrets between the control

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -326,4 +328,33 @@ func BenchmarkGuardStart(b *testing.B) {
 	for b.Loop() {
 		NewGuard(nil).Redact("a small text with nothing to be found")
 	}
+}
+
+// BenchmarkGuardText scans hone's own documentation and source, with their mix of words.
+func BenchmarkGuardText(b *testing.B) {
+	text := ownText(b)
+	guard := NewGuard(nil)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		guard.Redact(text)
+	}
+}
+
+// ownText returns hone's documentation and the source of its root, in one text.
+func ownText(t testing.TB) string {
+	var all strings.Builder
+	for _, pattern := range []string{"../../*.go", "../../docs/*.md", "../../*.md"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
+		}
+	}
+	return all.String()
 }

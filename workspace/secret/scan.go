@@ -28,8 +28,30 @@ type span struct {
 // scanner looks for all shapes in one pass. The first two bytes of every
 // literal index a table, so that most of a text costs one look-up per byte.
 type scanner struct {
-	first2 [1 << 16]uint16 // 0, or 1 plus an index into tries
-	tries  [][]try
+	first2 [1 << 16]uint16 // 0, or 1 plus an index into groups
+	groups []group
+}
+
+// group is the literals that begin with the same two bytes. Some of these pairs are in
+// every other word, which the two bytes after them tell apart.
+type group struct {
+	third, fourth byteSet
+	tries         []try
+}
+
+// byteSet is a set of bytes.
+type byteSet [4]uint64
+
+func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
+
+// add adds the byte at a position of a literal, or all bytes if the literal is shorter.
+func (s *byteSet) add(literal string, at int) {
+	if at >= len(literal) {
+		*s = byteSet{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}
+		return
+	}
+	c := literal[at]
+	s[c>>6] |= 1 << (c & 63)
 }
 
 // try is one literal of a shape.
@@ -39,7 +61,7 @@ type try struct {
 }
 
 func newScanner(list []shape) *scanner {
-	s := &scanner{}
+	s := &scanner{groups: make([]group, 0, len(list))}
 	for i := range list {
 		for _, literal := range list[i].literals {
 			s.add(try{literal: literal, shape: &list[i]})
@@ -51,11 +73,13 @@ func newScanner(list []shape) *scanner {
 func (s *scanner) add(t try) {
 	pair := uint16(t.literal[0])<<8 | uint16(t.literal[1])
 	if s.first2[pair] == 0 {
-		s.tries = append(s.tries, nil)
-		s.first2[pair] = uint16(len(s.tries))
+		s.groups = append(s.groups, group{})
+		s.first2[pair] = uint16(len(s.groups))
 	}
-	group := &s.tries[s.first2[pair]-1]
-	*group = append(*group, t)
+	g := &s.groups[s.first2[pair]-1]
+	g.tries = append(g.tries, t)
+	g.third.add(t.literal, 2)
+	g.fourth.add(t.literal, 3)
 }
 
 // all returns the secrets in a text, in order and without overlaps.
@@ -83,11 +107,15 @@ func (s *scanner) next(text string, at int) (span, bool) {
 	pair := uint16(text[at])
 	for i := at + 1; i < len(text); i++ {
 		pair = pair<<8 | uint16(text[i])
-		group := s.first2[pair]
-		if group == 0 {
+		n := s.first2[pair]
+		if n == 0 {
 			continue
 		}
-		if found, ok := s.tryAll(s.tries[group-1], text, i-1); ok && found.end > at {
+		g := &s.groups[n-1]
+		if i+2 < len(text) && !(g.third.has(text[i+1]) && g.fourth.has(text[i+2])) {
+			continue
+		}
+		if found, ok := s.tryAll(g.tries, text, i-1); ok && found.end > at {
 			return found, true
 		}
 	}

@@ -74,17 +74,6 @@ func findPutty(text string, begin, end int) (from, to int, ok bool) {
 	return from, to, from < to && hasKeyLine(text[from:to])
 }
 
-// findSendGrid finds SG.<22>.<43>.
-func findSendGrid(text string, begin, end int) (from, to int, ok bool) {
-	set := chars("a-zA-Z0-9_-")
-	dot := set.run(text, end)
-	if !startsWord(text, begin) || dot-end != 22 || dot == len(text) || text[dot] != '.' {
-		return 0, 0, false
-	}
-	to = set.run(text[:min(len(text), dot+64)], dot+1)
-	return begin, to, to-dot-1 == 43 && isRandom(text[end:to])
-}
-
 // findTelegram finds <8 to 10 digits>:AA<33>.
 func findTelegram(text string, begin, end int) (from, to int, ok bool) {
 	low := max(0, begin-11)
@@ -94,6 +83,25 @@ func findTelegram(text string, begin, end int) (from, to int, ok bool) {
 	}
 	to = chars("a-zA-Z0-9_-").run(text[:min(len(text), end+40)], end)
 	return from, to, to-end == 33 && isRandom(text[end:to])
+}
+
+// findDiscord finds the token of a bot: <the bot's number in base64>.<6>.<27 or more>.
+func findDiscord(text string, begin, _ int) (from, to int, ok bool) {
+	if !startsWord(text, begin) {
+		return 0, 0, false
+	}
+	set := chars("a-zA-Z0-9_-")
+	dot := set.run(text[:min(len(text), begin+32)], begin)
+	number, err := base64.RawURLEncoding.DecodeString(text[begin:dot])
+	if err != nil || len(number) < 17 || len(number) > 20 || strings.Trim(string(number), "0123456789") != "" {
+		return 0, 0, false
+	}
+	second := set.run(text[:min(len(text), dot+8)], min(len(text), dot+1))
+	if second-dot-1 != 6 || text[dot] != '.' || second == len(text) || text[second] != '.' {
+		return 0, 0, false
+	}
+	to = set.run(text[:min(len(text), second+64)], second+1)
+	return begin, to, to-second-1 >= 27 && isRandom(text[second+1:to])
 }
 
 // maxJWT is the maximum length of one part of a token, in bytes.
