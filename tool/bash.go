@@ -115,14 +115,14 @@ func (b bash) description() string {
 // always names the lines that are allowed whatever their programs are.
 func (b bash) always() (text string) {
 	for _, line := range b.Lines.Always {
-		text += fmt.Sprintf(" This exact line is always allowed: `%s`.", line)
+		text += fmt.Sprintf(" This exact line is always allowed, without additions: `%s`.", line)
 	}
 	return text
 }
 
 func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
-		return Failure(err.Error() + " (no part of the line was run)." + b.always()), nil
+		return Failure(err.Error() + ". No part of the line was run." + b.always()), nil
 	}
 	limit := b.timeout(args.Timeout)
 	got, err := b.runner.Run(ctx, sandbox.Command{

@@ -193,14 +193,14 @@ func TestBashDescription(t *testing.T) {
 		t.Errorf("without a list:\n%s", free.Description)
 	}
 	if !strings.Contains(held.Description, "ls, stat, pwd, find, grep, head, tail, which, env, rg.") || !strings.Contains(held.Description, "/dev/null") ||
-		!strings.Contains(held.Description, "exact line is always allowed: `make check`.") {
+		!strings.Contains(held.Description, "exact line is always allowed, without additions: `make check`.") {
 		t.Errorf("review:\n%s", held.Description)
 	}
 	if !held.RunsCommands || held.ReadOnly || held.Name != "bash" || !json.Valid(held.Schema) {
 		t.Errorf("spec: %+v", held)
 	}
 	refused := callBash(t, sandbox.None{}, BashConfig{Lines: allow.Lines{Programs: []string{"ls"}, Always: []string{"make check"}}}, "make -v check", 0)
-	if want := "(no part of the line was run). This exact line is always allowed: `make check`."; !strings.HasSuffix(refused.Text, want) {
+	if want := "). No part of the line was run. This exact line is always allowed, without additions: `make check`."; !strings.HasSuffix(refused.Text, want) {
 		t.Errorf("%q does not end with %q", refused.Text, want)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
+	"strings"
 
 	"hone/internal/reply"
 	"hone/workspace"
@@ -86,8 +86,7 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		if v.Edited {
 			return editedByUser(p), nil
 		}
-		text, err := editReport(p, content, changed, places)
-		return Result{Text: text, Shown: knownDigest(p, changed)}, err
+		return Result{Text: editReport(p, content, changed, places), Shown: knownDigest(p, changed)}, nil
 	})
 }
 
@@ -135,40 +134,24 @@ func applyPlaces(content []byte, places []placement) []byte {
 	return b.Bytes()
 }
 
-// editResult is the result of a successful call. It does not repeat the texts,
-// which the model has just written.
-type editResult struct {
-	OK           bool                `json:"ok"`
-	Path         string              `json:"path"`
-	Applied      int                 `json:"applied"`
-	Lines        int                 `json:"lines"` // of the file now
-	Replacements []replacementResult `json:"replacements"`
-}
-
-// replacementResult says where a replacement is. The lines of a text include those
+// editReport says where the edits of a call are in the file as it is now. It does not
+// repeat the texts, which the model has just written. The lines of a text include those
 // that are only partly in it.
-type replacementResult struct {
-	Index    int `json:"index"` // in the call, from 0
-	Line     int `json:"line"`  // where it begins in the file as it is now, from 1
-	OldLines int `json:"old_lines"`
-	NewLines int `json:"new_lines"`
-}
-
-func editReport(p string, content, changed []byte, places []placement) (string, error) {
-	result := editResult{OK: true, Path: p, Applied: len(places), Lines: countLines(changed), Replacements: make([]replacementResult, len(places))}
+func editReport(p string, content, changed []byte, places []placement) string {
+	said := make([]string, len(places))
 	moved := 0
 	for _, one := range places {
-		result.Replacements[one.index] = replacementResult{
-			Index:    one.index,
-			Line:     1 + bytes.Count(changed[:one.start+moved], []byte("\n")),
-			OldLines: countLines(content[one.start:one.end]),
-			NewLines: countLines(one.text),
-		}
+		said[one.index] = fmt.Sprintf("edits[%d]: line %d, replaced %s with %d\n", one.index,
+			1+bytes.Count(changed[:one.start+moved], []byte("\n")), lines(countLines(content[one.start:one.end])), countLines(one.text))
 		moved += len(one.text) - (one.end - one.start)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(result)
-	return b.String(), err
+	return fmt.Sprintf("Edited %s (now %s)\n", p, lines(countLines(changed))) + strings.Join(said, "")
+}
+
+// lines returns a number of lines in words.
+func lines(n int) string {
+	if n == 1 {
+		return "1 line"
+	}
+	return fmt.Sprintf("%d lines", n)
 }

@@ -70,8 +70,7 @@ func TestEditResult(t *testing.T) {
 	s := newSession(t, map[string]string{"f<": "a\nb\nc\nd\ne"})
 	s.succeeds("read", args{"path": "f<"})
 	r := s.succeeds("edit", args{"path": "f<", "edits": edits("e", "5\n6", "b\nc\n", "<2>\n", "d", "")})
-	want := `{"ok":true,"path":"f<","applied":3,"lines":5,"replacements":[` +
-		`{"index":0,"line":4,"old_lines":1,"new_lines":2},{"index":1,"line":2,"old_lines":2,"new_lines":1},{"index":2,"line":3,"old_lines":1,"new_lines":0}]}` + "\n"
+	want := "Edited f< (now 5 lines)\nedits[0]: line 4, replaced 1 line with 2\nedits[1]: line 2, replaced 2 lines with 1\nedits[2]: line 3, replaced 1 line with 0\n"
 	if diff := cmp.Diff(want, r.Text); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -132,7 +131,7 @@ func TestEditRefusesFiles(t *testing.T) {
 	try("fixed.txt", "fixed.txt was not changed: this file may not be changed here")
 	try("none.txt", "file not found")
 	try("../a.txt", `".." is not allowed`)
-	try("/etc/hosts", "escapes")
+	try("/etc/hosts", "outside the working directory")
 	// The similar lines of a file that was not read are not shown.
 	s.fails("edit", args{"path": "keys.txt", "edits": edits("aws_key = AKIA", "b")}, "has not been read")
 	lacks(t, strings.Join(s.outputs, "\n"), "AKIA")

@@ -24,7 +24,7 @@ const globSchema = `{
 	"properties": {
 		"pattern": {"type": "string", "minLength": 1},
 		"root": {"type": "string"},
-		"include_dirs": {"type": "integer", "minimum": 0, "maximum": 1},
+		"include_dirs": {"type": "integer", "minimum": 0, "maximum": 1, "description": "1: directories too"},
 		"limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "default 2000"}
 	},
 	"required": ["pattern"],

@@ -64,16 +64,16 @@ func relative(tree *workspace.Tree, p string) (string, error) {
 	case len(p) > maxPath:
 		return "", refuse(fmt.Sprintf("a path of %d bytes is longer than %d", len(p), maxPath))
 	case p == "~", strings.HasPrefix(p, "~/"):
-		return "", refuse("the path escapes the working directory: ~ is not expanded, and the home directory is outside")
+		return "", refuse("~ is not expanded, and files outside the working directory cannot be used")
 	case slices.Contains(strings.Split(p, "/"), ".."):
-		return "", refuse(`the path escapes the working directory or could: ".." is not allowed`)
+		return "", refuse(`".." is not allowed, because files outside the working directory cannot be used; use a path relative to it`)
 	case !filepath.IsAbs(filepath.FromSlash(p)):
 		return p, nil
 	}
 	rel, err := filepath.Rel(tree.Dir(), filepath.FromSlash(p))
 	rel = filepath.ToSlash(rel)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return "", refuse("the path escapes the working directory; use a path relative to it")
+		return "", refuse("it is outside the working directory, and files there cannot be used; use a path relative to it")
 	}
 	if strings.HasSuffix(p, "/") {
 		rel += "/"

@@ -22,8 +22,8 @@ const readSchema = `{
 		"path": {"type": "string", "minLength": 1},
 		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line to show"},
 		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines, at most 2000"},
-		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "show only the line at offset, from this byte"},
-		"with_line_numbers": {"type": "integer", "minimum": 0, "maximum": 1}
+		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "for a line that was cut: show the line at offset from this byte"},
+		"with_line_numbers": {"type": "integer", "minimum": 0, "maximum": 1, "description": "0: without (default 1)"}
 	},
 	"required": ["path"],
 	"additionalProperties": false

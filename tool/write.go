@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"hone/internal/reply"
@@ -121,9 +122,13 @@ func editedByUser(p string) Result {
 	return Result{Text: fmt.Sprintf("%s was changed, but the user edited your change before approving it. Keep what the user wrote; read the file before you change it again.", p)}
 }
 
+// toModel words the reason of a verdict for the model, which is not the only one that
+// reads it.
+var toModel = strings.NewReplacer("the model", "you", "a model", "you")
+
 // refusal tells the model why its change was not made.
 func refusal(v workspace.Verdict, seen func(string) (string, bool)) Result {
-	text := fmt.Sprintf("%s was not changed: %s", v.Path, v.Reason)
+	text := fmt.Sprintf("%s was not changed: %s", v.Path, toModel.Replace(v.Reason))
 	digest, known := seen(v.Path)
 	switch {
 	case v.Ruling == workspace.Deny:

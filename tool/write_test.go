@@ -62,7 +62,7 @@ func TestWriteRefuses(t *testing.T) {
 		path  string
 		words []string
 	}{
-		{"a.txt", []string{"a.txt was not changed: its contents were not shown to the model", "Read it, then try again"}},
+		{"a.txt", []string{"a.txt was not changed: its contents were not shown to you", "Read it, then try again"}},
 		{"fixed.txt", []string{"fixed.txt was not changed: this file may not be changed here. This rule is final"}},
 		{"./FIXED.txt", []string{"may not be changed here"}},
 		{".config/hone.toml", []string{"may not change the configuration"}},
@@ -73,7 +73,7 @@ func TestWriteRefuses(t *testing.T) {
 		{"dir/", []string{"names a directory"}},
 		{"a.txt/x", []string{"a.txt/x was not changed"}},
 		{"../x", []string{`".." is not allowed`}},
-		{"/tmp/x", []string{"escapes"}},
+		{"/tmp/x", []string{"outside the working directory"}},
 		{"~/x", []string{"~ is not expanded"}},
 		{"a\x00", []string{"NUL"}},
 		{strings.Repeat("x", 1<<20), []string{"longer than 4096"}},

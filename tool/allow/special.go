@@ -108,7 +108,7 @@ func (c *checker) find(args []arg) (err error) {
 		case listed("-exec"):
 			rest, err = c.findExec(rest)
 		case listed("-delete") && (c.ReadOnly || !slices.Contains(c.Programs, "rm")):
-			err = refuse("find -delete", "it deletes files, and rm is not listed", "list the files, and say which to delete")
+			err = refuse("find -delete", "it deletes files, and rm is not listed", "name the files to delete in your answer")
 		case listed(p.text) && len(rest) > 0 && !rest[0].glob:
 			rest = rest[1:]
 		default:
@@ -159,10 +159,27 @@ func (c *checker) git(args []arg) error {
 	if p.names == "" {
 		return refuse("git "+name, "hone cannot check that it stays in this repository", "use status, diff, log, show, add, commit or a similar command")
 	}
+	if err := c.gitDeletes(name, args[1:]); err != nil {
+		return err
+	}
 	if name == "config" && (len(args) < 2 || len(args) > 3 || !gitReads.MatchString(args[1].text)) {
 		return refuse("this git config", "it could change what git runs", "use git config --get NAME")
 	}
 	return c.plain("git "+name, p, args[1:])
+}
+
+// gitDeletes refuses the git commands that delete files, unless rm is listed, and those
+// that delete what the user may have stashed, which no undo restores.
+func (c *checker) gitDeletes(name string, args []arg) error {
+	has := func(word string) bool { return slices.ContainsFunc(args, func(a arg) bool { return a.text == word }) }
+	switch {
+	case name == "stash" && (has("drop") || has("clear")):
+		return refuse("git stash drop and clear", "the user may have stashed it", "leave the stash, or use git stash pop")
+	case slices.Contains(c.Programs, "rm") && !c.ReadOnly:
+	case name == "clean", name == "rm" && !has("--cached"):
+		return refuse("git "+name, "it deletes files, and rm is not listed", "name the files to delete in your answer")
+	}
+	return nil
 }
 
 // tar checks a tar, whose first argument may be option letters without a dash.
