@@ -24,7 +24,7 @@ const globSchema = `{
 	"properties": {
 		"pattern": {"type": "string", "minLength": 1},
 		"root": {"type": "string"},
-		"include_dirs": {"type": "integer", "minimum": 0, "maximum": 1, "description": "1: directories too"},
+		"include_dirs": {"type": "boolean"},
 		"limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "default 2000"}
 	},
 	"required": ["pattern"],
@@ -34,7 +34,7 @@ const globSchema = `{
 type globArgs struct {
 	Pattern string `json:"pattern"`
 	Root    string `json:"root"`
-	Dirs    int    `json:"include_dirs"`
+	Dirs    bool   `json:"include_dirs"`
 	Limit   int    `json:"limit"`
 }
 
@@ -57,7 +57,7 @@ func Glob(tree *workspace.Tree, guard *secret.Guard) Tool {
 			return Result{}, err
 		}
 		found := matchFiles(files, root, pattern, guard)
-		if args.Dirs == 1 {
+		if args.Dirs {
 			found = slices.Sorted(slices.Values(append(found, matchFolders(files, root, pattern, guard)...)))
 		}
 		if len(found) == 0 {

@@ -23,7 +23,7 @@ const readSchema = `{
 		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line to show"},
 		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines, at most 2000"},
 		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "for a line that was cut: show the line at offset from this byte"},
-		"with_line_numbers": {"type": "integer", "minimum": 0, "maximum": 1, "description": "0: without (default 1)"}
+		"with_line_numbers": {"type": "boolean", "description": "default true"}
 	},
 	"required": ["path"],
 	"additionalProperties": false
@@ -68,7 +68,7 @@ type readArgs struct {
 	Offset  int    `json:"offset"`
 	Limit   int    `json:"limit"`
 	Column  int    `json:"column"`
-	Numbers *int   `json:"with_line_numbers"`
+	Numbers *bool  `json:"with_line_numbers"`
 }
 
 // outputNumber parses "output:N".
@@ -172,7 +172,7 @@ func (a readArgs) formatLine(number int, line []byte) string {
 		cut := boundary(text, maxReadLine)
 		text = fmt.Sprintf("%s […%d more bytes; continue with offset=%d and column=%d]", text[:cut], len(text)-cut, number, cut+1)
 	}
-	if a.Numbers != nil && *a.Numbers == 0 {
+	if a.Numbers != nil && !*a.Numbers {
 		return validUTF8(text) + "\n"
 	}
 	return fmt.Sprintf("%04d: %s\n", number, validUTF8(text))

@@ -90,7 +90,7 @@ func compile(text string) argSchema {
 // the expected type; otherwise "".
 //
 // It converts unambiguous values: a number or a boolean in a string, 0 and 1
-// for a boolean and vice versa, a list in a string, and a single item without
+// for a boolean, a list in a string, and a single item without
 // a list. It ignores null for an optional member.
 func (c argSchema) decode(args json.RawMessage, to any) string {
 	var value any
@@ -127,10 +127,6 @@ func convert(s *jsonschema.Schema, value any) any {
 		}
 	case string:
 		return convertString(s, v)
-	case bool:
-		if s.Type == "integer" && isBoolAsInteger(s) {
-			return map[bool]float64{false: 0, true: 1}[v]
-		}
 	case float64:
 		if s.Type == "boolean" && (v == 0 || v == 1) {
 			return v == 1
@@ -181,11 +177,6 @@ func convertString(s *jsonschema.Schema, v string) any {
 		}
 	}
 	return v
-}
-
-// isBoolAsInteger reports whether the schema is an integer from 0 to 1.
-func isBoolAsInteger(s *jsonschema.Schema) bool {
-	return s.Minimum != nil && *s.Minimum == 0 && s.Maximum != nil && *s.Maximum == 1
 }
 
 // explain lists what is wrong with a value that the library rejected. The path

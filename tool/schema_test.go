@@ -26,7 +26,7 @@ func TestInvalidArguments(t *testing.T) {
 		{"read", `{"path": "a.txt", "offset": 1e400}`, []string{"not valid JSON"}},
 		{"read", `{"path": "a.txt", "offset": "99999999999999999999"}`, []string{"offset: expected an integer"}},
 		{"read", `{"source": "a.txt"}`, []string{"path is missing", "source is unknown; valid names: column, limit, offset, path"}},
-		{"read", `{"path": "a.txt", "with_line_numbers": 2}`, []string{"with_line_numbers: expected an integer from 0 to 1, got 2"}},
+		{"read", `{"path": "a.txt", "with_line_numbers": 2}`, []string{"with_line_numbers: expected true or false, got 2"}},
 		{"grep", `{"pattern": "a", "files_only": "perhaps"}`, []string{`files_only: expected true or false, got "perhaps"`}},
 		{"edit", `{"path": "a.txt", "edits": []}`, []string{"edits: expected a list of at least 1 and at most 200, got []"}},
 		{"edit", `{"path": "a.txt", "edits": "a"}`, []string{"edits: expected a list"}},
