@@ -30,15 +30,14 @@ func KeepContents(ctx context.Context, tree *workspace.Tree, home *journal.Home,
 	if err != nil {
 		return nil, 0, fmt.Errorf("store the tree's contents: %w", err)
 	}
-	stored, packed := int64(0), map[string]bool{}
+	stored := int64(0)
 	keep := func(in io.Reader) (string, int64, error) {
 		name, size, err := pack.Add(in)
 		stored += size
-		packed[name] = true
 		return name, size, err
 	}
 	wanted := func(e workspace.Entry) bool {
-		return fresh[e.Path] && !packed[e.Digest] && !home.Has(e.Digest) && (skip == nil || !skip(e))
+		return fresh[e.Path] && !pack.Has(e.Digest, e.Size) && (skip == nil || !skip(e))
 	}
 	if m, err = tree.Store(ctx, m, wanted, keep); err != nil {
 		return nil, 0, fmt.Errorf("store the tree's contents: %w", errors.Join(err, pack.Discard()))

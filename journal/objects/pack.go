@@ -143,6 +143,13 @@ func (p *Pack) appendObject(r io.Reader) (o place, fresh bool, err error) {
 	return o, true, err
 }
 
+// Has reports whether this pack has an object of a length, or the store had it when the
+// pack was started. Unlike [Store.Has] it does not look for what was stored since.
+func (p *Pack) Has(name string, size int64) bool {
+	d, err := parseDigest(name)
+	return err == nil && p.isStored(place{digest: d, size: size})
+}
+
 // isStored reports whether this pack or the store has an object. A file of another
 // length than the object does not count.
 func (p *Pack) isStored(o place) bool {

@@ -236,6 +236,28 @@ func TestPackStoresOnce(t *testing.T) {
 	}
 }
 
+func TestPackHas(t *testing.T) {
+	h := home(t)
+	if _, err := h.Put([]byte("logged")); err != nil {
+		t.Fatal(err)
+	}
+	store(t, h, []byte("packed"), large('p'))
+	plain := large('q')
+	if _, err := h.Put(plain); err != nil { // in a file of its own
+		t.Fatal(err)
+	}
+	p := newPack(t, h)
+	add(t, p, []byte("added"))
+	for _, b := range [][]byte{[]byte("logged"), []byte("packed"), large('p'), plain, []byte("added")} {
+		if !p.Has(digest(b), int64(len(b))) {
+			t.Errorf("the pack lacks an object of %d bytes: %.6q", len(b), b)
+		}
+	}
+	if p.Has(digest([]byte("other")), 5) || p.Has("", 0) || p.Has(digest(plain), 1) {
+		t.Error("the pack has what was not stored")
+	}
+}
+
 func TestPackGoesOnAfterAReader(t *testing.T) {
 	h := home(t)
 	p := newPack(t, h)
