@@ -84,7 +84,7 @@ func house() []room {
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
 		{folder: providers, floor: 1, may: []string{"model"}},
 
-		{folder: "history", floor: 2, may: []string{"journal", "workspace", "workspace/treepath", "workspace/restore", "check", "model"}},
+		{folder: "history", floor: 2, may: []string{"journal", "journal/objects", "workspace", "workspace/treepath", "workspace/restore", "check", "model"}},
 
 		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply"}},
 

@@ -36,27 +36,24 @@ func (r *Run) snapshot(ctx context.Context) error {
 	if known == nil && r.Before != nil {
 		known = r.Before()
 	}
-	m, err := r.Tree.Manifest(ctx, known)
+	m, err := r.takeManifest(ctx, known)
 	if err != nil {
-		return fmt.Errorf("read the tree: %w", err)
-	}
-	if m, err = r.keepContents(ctx, m); err != nil {
 		return err
 	}
 	r.last, r.stale = m, false
 	return r.recordOutside()
 }
 
-// keepContents stores the files of a manifest that are not stored yet, so that
-// the tree can be restored. It leaves out the loop's own files, which undo does
-// not restore, and reports the first files that are too large.
-func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace.Manifest, error) {
+// takeManifest takes a manifest and stores the files that are not stored yet, so that
+// the tree can be restored. It leaves out the loop's own files, which undo does not
+// restore, and reports the first files that are too large.
+func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (workspace.Manifest, error) {
 	var large workspace.Manifest
-	m, stored, err := history.KeepContents(ctx, r.Tree, r.Journal.Home(), r.last, m, func(e workspace.Entry) bool {
-		if !r.isOwn(e.Path) && r.isLarge(e) {
+	m, stored, err := history.TakeManifest(ctx, r.Tree, r.Journal.Home(), r.last, known, func(e workspace.Entry, contents []byte) bool {
+		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) {
 			large = append(large, e)
 		}
-		return r.isUnstored(e)
+		return r.isOwn(e.Path) || r.isLarge(e) || r.hasKey(e.Path, contents)
 	})
 	if err == nil && len(large) > 0 && !r.saidLarge {
 		r.saidLarge = true
@@ -71,7 +68,7 @@ func (r *Run) keepContents(ctx context.Context, m workspace.Manifest) (workspace
 
 // isUnstored reports whether the contents of a file are not stored.
 func (r *Run) isUnstored(e workspace.Entry) bool {
-	return r.isOwn(e.Path) || r.isLarge(e) || r.hasKey(e.Path)
+	return r.isOwn(e.Path) || r.isLarge(e) || r.hasKey(e.Path, nil)
 }
 
 func (r *Run) isLarge(e workspace.Entry) bool { return r.Largest > 0 && e.Size > r.Largest }
@@ -110,14 +107,19 @@ func sizeText(n int64) string {
 }
 
 // hasKey reports whether a file contains a provider's key: its contents are never
-// stored (ruling G6). A file that is too large to be read is not a text with a
-// key.
-func (r *Run) hasKey(path string) bool {
+// stored (ruling G6). contents are nil if they were not read. A file that is too large
+// to be read is not a text with a key.
+func (r *Run) hasKey(path string, contents []byte) bool {
 	if r.HasKey == nil {
 		return false
 	}
-	b, _, err := r.Tree.Read(path)
-	return err == nil && r.HasKey(b)
+	if contents == nil {
+		var err error
+		if contents, _, err = r.Tree.Read(path); err != nil {
+			return false
+		}
+	}
+	return r.HasKey(contents)
 }
 
 // readManifest reads a recorded manifest.

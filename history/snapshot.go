@@ -1,6 +1,8 @@
 package history
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +10,22 @@ import (
 	"slices"
 
 	"hone/journal"
+	"hone/journal/objects"
 	"hone/workspace"
 )
+
+// TakeManifest takes a manifest of the tree and stores the contents of the files that
+// differ from those in an earlier one, as [KeepContents] does. Most files are read only
+// once. known is for [workspace.Tree.Manifest]. skip also gets a file's contents, or nil
+// if they were not read; it may be called again without them.
+func TakeManifest(ctx context.Context, tree *workspace.Tree, home *journal.Home, before, known workspace.Manifest, skip func(e workspace.Entry, contents []byte) bool) (workspace.Manifest, int64, error) {
+	k := contents{home: home, before: before, skip: skip}
+	m, err := tree.ManifestReading(ctx, known, k.keep)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the tree: %w", errors.Join(err, k.discard()))
+	}
+	return k.keepRest(ctx, tree, m)
+}
 
 // KeepContents stores the contents of the files in manifest m that differ from
 // those in an earlier one, which may be nil, so that the tree can be restored.
@@ -17,35 +33,84 @@ import (
 // returns the manifest with the digests that it computed, and how many bytes it
 // stored.
 func KeepContents(ctx context.Context, tree *workspace.Tree, home *journal.Home, before, m workspace.Manifest, skip func(workspace.Entry) bool) (workspace.Manifest, int64, error) {
-	fresh := map[string]bool{}
-	for _, d := range before.Diff(m) {
-		if d.After.Digest != "" && d.After.Digest != d.Before.Digest {
-			fresh[d.Path] = true
+	k := contents{home: home, before: before, skip: func(e workspace.Entry, _ []byte) bool { return skip != nil && skip(e) }}
+	return k.keepRest(ctx, tree, m)
+}
+
+// contents stores the contents of the files that differ from those in a manifest.
+type contents struct {
+	home   *journal.Home
+	before workspace.Manifest
+	skip   func(e workspace.Entry, contents []byte) bool
+	pack   *objects.Pack // nil until a file differs
+	stored int64
+}
+
+// isFresh reports whether to store a file, whose contents are given if they were read.
+// old is its entry in the earlier manifest, or zero.
+func (k *contents) isFresh(e, old workspace.Entry, contents []byte) (bool, error) {
+	if e.Digest == "" || e.Digest == old.Digest {
+		return false, nil
+	}
+	if k.pack == nil {
+		var err error
+		if k.pack, err = k.home.NewPack(); err != nil {
+			return false, err
 		}
 	}
-	if len(fresh) == 0 {
+	return !k.pack.Has(e.Digest, e.Size) && !k.skip(e, contents), nil
+}
+
+// keep stores a file that was read.
+func (k *contents) keep(e workspace.Entry, contents []byte) error {
+	old, _ := k.before.Entry(e.Path)
+	fresh, err := k.isFresh(e, old, contents)
+	if err == nil && fresh {
+		_, _, err = k.add(bytes.NewReader(contents))
+	}
+	return err
+}
+
+func (k *contents) add(in io.Reader) (string, int64, error) {
+	name, size, err := k.pack.Add(in)
+	k.stored += size
+	return name, size, err
+}
+
+// keepRest stores the files of a manifest that are not stored yet, and completes the
+// pack.
+func (k *contents) keepRest(ctx context.Context, tree *workspace.Tree, m workspace.Manifest) (workspace.Manifest, int64, error) {
+	var packErr error
+	before := k.before // from the file on that is asked about; a search for each file would take longer
+	m, err := tree.Store(ctx, m, func(e workspace.Entry) bool {
+		for len(before) > 0 && before[0].Path < e.Path {
+			before = before[1:]
+		}
+		old := workspace.Entry{}
+		if len(before) > 0 && before[0].Path == e.Path {
+			old = before[0]
+		}
+		fresh, err := k.isFresh(e, old, nil)
+		packErr = cmp.Or(packErr, err)
+		return fresh
+	}, k.add)
+	if err = errors.Join(err, packErr); err != nil {
+		return nil, 0, fmt.Errorf("store the tree's contents: %w", errors.Join(err, k.discard()))
+	}
+	if k.pack == nil {
 		return m, 0, nil
 	}
-	pack, err := home.NewPack()
-	if err != nil {
+	if err := k.pack.Close(); err != nil {
 		return nil, 0, fmt.Errorf("store the tree's contents: %w", err)
 	}
-	stored := int64(0)
-	keep := func(in io.Reader) (string, int64, error) {
-		name, size, err := pack.Add(in)
-		stored += size
-		return name, size, err
+	return m, k.stored, nil
+}
+
+func (k *contents) discard() error {
+	if k.pack == nil {
+		return nil
 	}
-	wanted := func(e workspace.Entry) bool {
-		return fresh[e.Path] && !pack.Has(e.Digest, e.Size) && (skip == nil || !skip(e))
-	}
-	if m, err = tree.Store(ctx, m, wanted, keep); err != nil {
-		return nil, 0, fmt.Errorf("store the tree's contents: %w", errors.Join(err, pack.Discard()))
-	}
-	if err := pack.Close(); err != nil {
-		return nil, 0, fmt.Errorf("store the tree's contents: %w", err)
-	}
-	return m, stored, nil
+	return k.pack.Discard()
 }
 
 // KeepManifest stores a manifest as an object, usually as its difference to the

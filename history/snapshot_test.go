@@ -2,9 +2,13 @@ package history_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hone"
@@ -53,6 +57,49 @@ func TestLastManifest(t *testing.T) {
 	}
 	if got := history.LastManifest(home, here); got != nil {
 		t.Errorf("of a damaged journal: got %v", got)
+	}
+}
+
+// Files that are read at once and files that are read in parts are stored alike, and only
+// those that differ.
+func TestTakeManifest(t *testing.T) {
+	dir := crashtest.Must(filepath.EvalSymlinks(t.TempDir()))
+	long := strings.Repeat("a long file\n", 1<<14)
+	files := map[string]string{"small": "1", "long": long, "same": "1", "empty": "", "known": "known", "key": "a key"}
+	for name, text := range files {
+		crashtest.Must(0, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	home := crashtest.Must(journal.OpenHome(dir))
+	defer home.Close()
+	tree := crashtest.Must(workspace.Open(dir, workspace.Options{}))
+	defer tree.Close()
+	before := workspace.Manifest{{Path: "known", Kind: workspace.Regular, Digest: workspace.Digest([]byte("known"))}}
+	m, stored, err := history.TakeManifest(t.Context(), tree, home, before, nil, func(e workspace.Entry, contents []byte) bool {
+		if contents != nil && string(contents) != files[e.Path] {
+			t.Errorf("%s has other contents", e.Path)
+		}
+		return e.Path == "key"
+	})
+	if err != nil || stored != int64(len(long)+1) {
+		t.Errorf("%d bytes stored: %v", stored, err)
+	}
+	if diff := m.Diff(crashtest.Must(tree.Manifest(t.Context(), nil))); len(diff) > 0 {
+		t.Errorf("the manifest differs: %v", diff)
+	}
+	for name, text := range files {
+		b, err := home.Get(workspace.Digest([]byte(text)))
+		if left := name == "known" || name == "key"; left != errors.Is(err, fs.ErrNotExist) || !left && string(b) != text {
+			t.Errorf("%s: %d bytes, %v", name, len(b), err)
+		}
+	}
+	again, stored, err := history.TakeManifest(t.Context(), tree, home, m, m, func(workspace.Entry, []byte) bool { t.Error("nothing differs"); return true })
+	if err != nil || stored != 0 || len(m.Diff(again)) > 0 {
+		t.Errorf("again: %d bytes, %v", stored, err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := history.TakeManifest(canceled, tree, home, nil, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
 	}
 }
 

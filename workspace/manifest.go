@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -52,6 +53,17 @@ type Entry struct {
 // If the system has no inode change time (Windows), a program that resets the
 // modification time hides its change.
 func (t *Tree) Manifest(ctx context.Context, prev Manifest) (Manifest, error) {
+	return t.ManifestReading(ctx, prev, nil)
+}
+
+// wholeFile is the maximum size of the files that ManifestReading passes to read.
+const wholeFile = 64 << 10
+
+// ManifestReading is [Tree.Manifest], and passes the contents of files to read, one
+// after another in any order: of each regular file of less than 64 KiB that is not as
+// in prev. So the caller need not read it again. The entry is that of the result; the
+// contents are valid during the call. An error from read ends ManifestReading.
+func (t *Tree) ManifestReading(ctx context.Context, prev Manifest, read func(e Entry, contents []byte) error) (Manifest, error) {
 	taken := time.Now()
 	files, err := t.listedFiles(ctx)
 	if err != nil {
@@ -61,10 +73,11 @@ func (t *Tree) Manifest(ctx context.Context, prev Manifest) (Manifest, error) {
 	workers := min(runtime.GOMAXPROCS(0), 1+len(files)/256)
 	part := (len(files) + workers - 1) / workers
 	var wait sync.WaitGroup
+	sink := sink{read: read}
 	for low := 0; low < len(files); low += part {
 		high := min(low+part, len(files))
 		wait.Go(func() {
-			h := hasher{tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: taken}
+			h := hasher{tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: taken, sink: &sink}
 			defer h.cur.Close()
 			for i := low; i < high && ctx.Err() == nil; i++ {
 				m[i] = h.entry(files[i])
@@ -72,10 +85,28 @@ func (t *Tree) Manifest(ctx context.Context, prev Manifest) (Manifest, error) {
 		})
 	}
 	wait.Wait()
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), sink.err); err != nil {
 		return nil, fmt.Errorf("manifest of %s: %w", t.dir, err)
 	}
 	return m, nil
+}
+
+// sink passes the contents of files on, one at a time, until an error.
+type sink struct {
+	mu   sync.Mutex
+	read func(e Entry, contents []byte) error // nil does nothing
+	err  error
+}
+
+func (s *sink) pass(e Entry, contents []byte) {
+	if s == nil || s.read == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = s.read(e, contents)
+	}
 }
 
 // hasher makes entries for consecutive files of a listing.
@@ -85,6 +116,7 @@ type hasher struct {
 	prev  Manifest
 	taken time.Time
 	buf   []byte
+	sink  *sink // nil passes nothing on
 }
 
 // entry returns the entry of a listed file.
@@ -100,6 +132,11 @@ func (h *hasher) entry(f File) Entry {
 	} else if err := h.read(&e); err != nil {
 		e.Note, e.stamp = nofollow.Reason(err), stamp{}
 	}
+	return h.trusted(e)
+}
+
+// trusted returns the entry without its stamp if a later change might not show in that.
+func (h *hasher) trusted(e Entry) Entry {
 	if !e.stamp.isReliable(h.taken) {
 		e.stamp = stamp{}
 	}
@@ -141,24 +178,26 @@ func (h *hasher) read(e *Entry) error {
 	}
 	defer f.Close()
 	if h.buf == nil {
-		h.buf = make([]byte, 64<<10)
+		h.buf = make([]byte, wholeFile)
 	}
 	sum := sha256.New()
-	size := int64(0)
-	for {
-		n, err := f.Read(h.buf)
-		sum.Write(h.buf[:n])
-		size += int64(n)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	n, err := io.ReadFull(f, h.buf)
+	sum.Write(h.buf[:n])
+	size, whole := int64(n), err == io.EOF || err == io.ErrUnexpectedEOF
+	if err == nil {
+		var rest int64
+		rest, err = io.CopyBuffer(sum, struct{ io.Reader }{f}, h.buf)
+		size += rest
+	}
+	if err != nil && !whole {
+		return err
 	}
 	e.Digest = hex.EncodeToString(sum.Sum(nil))
 	// The stamp is from before reading: a write during the read changes it.
 	e.Size, e.Mode, e.stamp = size, info.Mode().Perm(), stampOf(info)
+	if whole {
+		h.sink.pass(h.trusted(*e), h.buf[:n])
+	}
 	return nil
 }
 

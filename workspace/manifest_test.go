@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -132,6 +133,50 @@ func TestManifestReusesDigests(t *testing.T) {
 	treetest.Put(t, tree.Dir(), "a", "22")
 	if got := manifest(t, tree, prev); got[0].Digest != Digest([]byte("22")) {
 		t.Error("a changed file was not read again")
+	}
+}
+
+func TestManifestReading(t *testing.T) {
+	long, edge := strings.Repeat("x", wholeFile), strings.Repeat("x", wholeFile-1)
+	files := map[string]string{"a": "1", "empty": "", "edge": edge, "long": long, "d/b": "2", "link": "->a"}
+	for i := range 600 { // enough for several goroutines
+		files[fmt.Sprintf("many/%d", i)] = fmt.Sprint(i)
+	}
+	tree := newTree(t, files, Options{})
+	listed, err := tree.Files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unchanged := Manifest{}
+	for _, f := range listed {
+		if f.Path == "d/b" {
+			unchanged = Manifest{{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Digest: Digest([]byte("2")), stamp: f.stamp}}
+		}
+	}
+	got := map[string]string{}
+	m, err := tree.ManifestReading(t.Context(), unchanged, func(e Entry, contents []byte) error {
+		if e.Digest != Digest(contents) || e.Size != int64(len(contents)) {
+			t.Errorf("%s: the entry is of other contents", e.Path)
+		}
+		got[e.Path] = string(contents)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(manifest(t, tree, nil), m, cmpopts.IgnoreUnexported(Entry{})); diff != "" {
+		t.Error(diff)
+	}
+	for _, path := range []string{"long", "d/b", "link"} { // too long; as before; not a file
+		delete(files, path)
+	}
+	if diff := cmp.Diff(files, got); diff != "" {
+		t.Errorf("contents: %s", diff)
+	}
+	calls, full := 0, errors.New("no space")
+	_, err = tree.ManifestReading(t.Context(), nil, func(Entry, []byte) error { calls++; return full })
+	if !errors.Is(err, full) || calls != 1 {
+		t.Errorf("%d calls, %v", calls, err)
 	}
 }
 
