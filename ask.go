@@ -251,6 +251,9 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 		return model.Reply{}, err
 	}
 	req.MaxOutput = held.out
+	if r.Thinking != nil {
+		r.Thinking()
+	}
 	reply, fault := role.Model.Generate(ctx, req)
 	used, err := r.commit(held, reply.Usage, fault)
 	if err != nil {

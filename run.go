@@ -54,6 +54,9 @@ type Run struct {
 	// HasKey reports whether the contents of a file include a provider's key: they
 	// are never stored (ruling G6). Nil means that no file does.
 	HasKey func(content []byte) bool
+	// Thinking is called when a model is asked, and returns at once; nil does nothing.
+	// It prepares what the next command needs.
+	Thinking func()
 	// Stream, if not nil, is given a model's visible text as it arrives.
 	Stream func(text string)
 	// Received, if not nil, is given the size of each part of a model's response as

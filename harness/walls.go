@@ -183,6 +183,15 @@ func (s *Session) Round(next hone.Round) hone.Round {
 	}
 }
 
+// prepareWalls lets the walls of the session that were used prepare their next command.
+func (s *Session) prepareWalls() {
+	for _, w := range s.walls {
+		if w.enclosed != nil {
+			w.enclosed.Walls.Prepare()
+		}
+	}
+}
+
 // Run runs a command behind the walls. It tells the user which protected files
 // the command changed, and whether it seems to need the network.
 func (w *walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {

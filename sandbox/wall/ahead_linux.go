@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
-	"time"
 
 	"hone/sandbox/internal/kernel"
 	"hone/sandbox/internal/process"
@@ -87,16 +86,12 @@ func (h *helper) ended() bool {
 	}
 }
 
-// lull is how long no command must have run before the helper of the next one starts. A
-// model needs longer, a program that runs command after command does not.
-const lull = 10 * time.Millisecond
-
 // ahead starts the helper of the next command before there is one. The helper then is in
 // its namespaces or its control group and has nothing to do. What the command may see is
 // found when it starts. The zero value is ready to use.
 type ahead struct {
 	mu     sync.Mutex
-	timer  *time.Timer
+	used   bool    // a helper was needed, so that more are likely to be
 	idle   *helper // nil if there is none
 	closed bool
 }
@@ -106,10 +101,7 @@ func (a *ahead) take() *helper {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	h := a.idle
-	a.idle = nil
-	if a.timer != nil {
-		a.timer.Stop()
-	}
+	a.idle, a.used = nil, true
 	if h != nil && h.ended() {
 		h.dismiss()
 		return nil
@@ -117,22 +109,10 @@ func (a *ahead) take() *helper {
 	return h
 }
 
-// after starts a helper when no command has started for a while.
-func (a *ahead) after(w *Walls) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.timer != nil {
-		a.timer.Stop()
-	}
-	if !a.closed {
-		a.timer = time.AfterFunc(lull, func() { a.start(w) })
-	}
-}
-
 func (a *ahead) start(w *Walls) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed || a.idle != nil {
+	if a.closed || !a.used || a.idle != nil {
 		return
 	}
 	if h, err := newHelper(w.spec); err == nil { // otherwise the next command says why
@@ -149,3 +129,8 @@ func (a *ahead) close() {
 		h.dismiss()
 	}
 }
+
+// Prepare starts the helper of the next command, in the background, if none waits and one
+// was needed before. Call it when a command is likely but not yet known, such as while a
+// model thinks.
+func (w *Walls) Prepare() { go w.ahead.start(w) }

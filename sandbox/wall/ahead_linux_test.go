@@ -16,10 +16,36 @@ import (
 
 // idle returns the helper that waits for a command, which it starts if there is none.
 func idle(w *Walls) *helper {
+	w.ahead.used = true
 	w.ahead.start(w)
 	w.ahead.mu.Lock()
 	defer w.ahead.mu.Unlock()
 	return w.ahead.idle
+}
+
+// No helper starts for walls that may never run a command.
+func TestPrepareAfterACommand(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		w.ahead.used = false // building the walls has tried them
+		if w.ahead.start(w); w.ahead.idle != nil {
+			t.Error("a helper waits before there was a command")
+		}
+		behind(t, w, dir, "true")
+		if w.ahead.idle != nil {
+			t.Error("a helper waits although nothing was prepared")
+		}
+		w.Prepare()
+		for range 1000 {
+			w.ahead.mu.Lock()
+			h := w.ahead.idle
+			w.ahead.mu.Unlock()
+			if h != nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Error("no helper waits after a command")
+	})
 }
 
 // A command runs in the helper that waits, and sees what has changed since that started.

@@ -163,7 +163,6 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "there is no place for its overlays", Err: err}
 	}
 	defer unlock()
-	defer w.ahead.after(w)
 	l, err := w.start(s, sandbox.Command{Dir: "/"}, nil, nil)
 	if err != nil {
 		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "it cannot be started", Err: err}
@@ -291,7 +290,6 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
 	}
 	defer unlock()
-	defer w.ahead.after(w)
 	l, err := w.start(s, c, w.serve, up)
 	if err != nil {
 		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}

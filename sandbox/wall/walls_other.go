@@ -54,6 +54,9 @@ func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running,
 	})
 }
 
+// Prepare does nothing.
+func (w *Walls) Prepare() {}
+
 // OverlayEnv returns nil: there are no overlays.
 func (w *Walls) OverlayEnv() []string { return nil }
 
