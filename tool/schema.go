@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -21,8 +22,8 @@ import (
 // of its arguments, and a Run function, which validates the arguments, decodes
 // them into an A and calls do. Arguments that do not fit the schema never reach
 // do: the model is told what is wrong with them. The tool's other fields are those
-// of t: ReadOnly, RunsCommands, MaxRepeats and MaxText. Define panics if the schema
-// is invalid.
+// of t: ReadOnly, RunsCommands, MaxRepeats and MaxText. Define panics if the schema is
+// not JSON. If it is no JSON Schema, every Run returns an error.
 //
 // hone shows a call by its arguments named command, pattern, path, query and url, and
 // otherwise by their JSON.
@@ -46,9 +47,17 @@ import (
 //			return tool.Result{Text: line}, nil
 //		})
 func Define[A any](t Tool, name, description, schema string, do func(ctx context.Context, in Input, args A) (Result, error)) Tool {
-	c := compile(schema)
-	t.Spec = model.Spec{Name: name, Description: strings.TrimSpace(description), Schema: c.text}
+	var text bytes.Buffer
+	if err := json.Compact(&text, []byte(schema)); err != nil {
+		panic(fmt.Sprintf("tool: schema of %s: %v", name, err))
+	}
+	t.Spec = model.Spec{Name: name, Description: strings.TrimSpace(description), Schema: text.Bytes()}
+	compiled := sync.OnceValues(func() (argSchema, error) { return compile(text.Bytes()) }) // most tools are not called
 	t.Run = func(ctx context.Context, in Input) (Result, error) {
+		c, err := compiled()
+		if err != nil {
+			return Result{}, fmt.Errorf("read the schema of the tool %s: %w", name, err)
+		}
 		var args A
 		if fault := c.decode(in.Args, &args); fault != "" {
 			return Failure(fmt.Sprintf("invalid arguments for %s: %s", name, fault)), nil
@@ -64,25 +73,16 @@ func Define[A any](t Tool, name, description, schema string, do func(ctx context
 
 // argSchema is a compiled schema.
 type argSchema struct {
-	text     json.RawMessage
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved
 }
 
-func compile(text string) argSchema {
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, []byte(text)); err != nil {
-		panic(fmt.Sprintf("tool: schema: %v", err))
+func compile(text []byte) (c argSchema, err error) {
+	if err := json.Unmarshal(text, &c.schema); err != nil {
+		return c, err
 	}
-	schema := &jsonschema.Schema{}
-	if err := json.Unmarshal(compact.Bytes(), schema); err != nil {
-		panic(fmt.Sprintf("tool: schema: %v", err))
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		panic(fmt.Sprintf("tool: schema: %v", err))
-	}
-	return argSchema{text: compact.Bytes(), schema: schema, resolved: resolved}
+	c.resolved, err = c.schema.Resolve(nil)
+	return c, err
 }
 
 // decode decodes arguments into the value that to points to. If they are

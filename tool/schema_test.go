@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -49,6 +50,23 @@ func TestInvalidArguments(t *testing.T) {
 	if len(s.changes) > 0 {
 		t.Errorf("changes were made: %v", s.changes)
 	}
+}
+
+// The schema of a tool is read when the tool is called first.
+func TestInvalidSchema(t *testing.T) {
+	never := func(context.Context, Input, struct{}) (Result, error) { t.Error("the tool ran"); return Result{}, nil }
+	for _, schema := range []string{`{"type": 7}`, `{"$ref": "#/nowhere"}`, `[]`} {
+		_, err := Define(Tool{}, "odd", "", schema, never).Run(t.Context(), Input{Args: json.RawMessage(`{}`)})
+		if err == nil || !strings.Contains(err.Error(), "read the schema of the tool odd: ") {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Define accepted a schema that is not JSON")
+		}
+	}()
+	Define(Tool{}, "odd", "", `{`, never)
 }
 
 func TestConvertedArguments(t *testing.T) {
