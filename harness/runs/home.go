@@ -93,7 +93,7 @@ func checkHome(home string) error {
 // create is set, it creates a home that does not exist.
 func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 	// A workspace that is refused gets no home.
-	if err := checkNested(ctx, w.Dir); err != nil {
+	if err := w.checkNested(ctx); err != nil {
 		return err
 	}
 	open := journal.FindHomeAt
@@ -118,14 +118,14 @@ func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 		w.closeHome()
 	}
 	w.register()
-	return checkNested(ctx, w.Dir)
+	return w.checkNested(ctx)
 }
 
 // moved reports whether another process moved the home before this one locked it.
 func (w *Workspace) moved() bool { return HomePath(w.Dir) != w.Home.Dir() }
 
 func (w *Workspace) closeHome() {
-	if w.registered != "" {
+	if w.registered != "" && !w.orphaned { // else the next process must look for what is left
 		_ = os.Remove(w.registered)
 	}
 	if w.lock != nil {

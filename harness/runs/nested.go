@@ -28,24 +28,29 @@ import (
 const registeredDir = "locked"
 
 // register records that the workspace is locked, until closeHome. It does nothing if
-// the state folder cannot be written, as on a full disk.
+// the state folder cannot be written, as on a full disk. Nobody is locked after a power
+// failure, so that the file need not survive one.
 func (w *Workspace) register() {
 	dir, err := state.Make(registeredDir)
 	if err != nil {
+		w.orphaned = true // perhaps
 		return
 	}
 	file := filepath.Join(dir, homeName(w.Dir))
-	if state.Write(file, []byte(w.Dir)) == nil {
+	if _, err := os.Lstat(file); err == nil {
+		w.orphaned = true
+	}
+	if state.WriteCache(file, []byte(w.Dir)) == nil {
 		w.registered = file
 	}
 }
 
 // registered returns the workspaces that are locked, or whose process was killed. It
-// forgets those that no longer exist.
-func registered() (dirs []string) {
+// forgets those that no longer exist, and reports whether there were any.
+func registered() (dirs []string, lost bool) {
 	dir, err := state.Find(registeredDir)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -56,22 +61,26 @@ func registered() (dirs []string) {
 		}
 		if _, err := os.Lstat(string(b)); errors.Is(err, fs.ErrNotExist) {
 			_ = os.Remove(file)
+			lost = true
 			continue
 		}
 		dirs = append(dirs, string(b))
 	}
-	return dirs
+	return dirs, lost
 }
 
 // checkNested returns an error if another hone works above or below a workspace.
-func checkNested(ctx context.Context, dir string) error {
+func (w *Workspace) checkNested(ctx context.Context) error {
+	dir := w.Dir
 	for at := dir; at != filepath.Dir(at); {
 		at = filepath.Dir(at)
 		if run, ok := working(at); ok && isPart(ctx, dir, at) {
 			return nestedError(at, run)
 		}
 	}
-	for _, other := range registered() {
+	others, lost := registered()
+	w.orphaned = w.orphaned || lost // it may have been this one, under another name
+	for _, other := range others {
 		rel, err := filepath.Rel(dir, other)
 		if err != nil || rel == "." || !filepath.IsLocal(rel) {
 			continue

@@ -57,12 +57,68 @@ func TestNestedLeftovers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := registered(); strings.Join(got, " ") != below+" "+top && strings.Join(got, " ") != top+" "+below {
-		t.Errorf("registered: %q", got)
+	if got, lost := registered(); lost || strings.Join(got, " ") != below+" "+top && strings.Join(got, " ") != top+" "+below {
+		t.Errorf("registered: %q, lost %v", got, lost)
 	}
 	w.Close()
-	if got := registered(); len(got) != 1 || got[0] != below {
+	if got, _ := registered(); len(got) != 1 || got[0] != below {
 		t.Errorf("registered after Close: %q", got)
+	}
+}
+
+// TestOrphaned: processes are searched for what an earlier hone left running if that did
+// not unlock its workspace, also if the workspace was renamed since or another start was
+// refused.
+func TestOrphaned(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir()) // others leave the names of removed directories
+	top := crashtest.Workspace(t, nil)
+	below := filepath.Join(top, "below")
+	if err := os.Mkdir(below, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock := func(dir string) (orphaned, refused bool) {
+		w := &Workspace{Dir: dir}
+		err := w.lockHome(t.Context(), true)
+		orphaned = w.orphaned
+		w.closeHome()
+		return orphaned, err != nil
+	}
+	enter := func(dir string) {
+		t.Helper()
+		w, err := Enter(t.Context(), dir, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+	}
+	died := func(dir string) { (&Workspace{Dir: dir}).register() }
+
+	if orphaned, _ := lock(below); orphaned {
+		t.Error("nothing was here before")
+	}
+	died(below)
+	other, err := Enter(t.Context(), top, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, refused := lock(below); !refused {
+		t.Error("entered below a locked workspace")
+	}
+	other.Close()
+	if orphaned, _ := lock(below); !orphaned {
+		t.Error("a refused start forgot the process that died")
+	}
+	enter(below)
+	if orphaned, _ := lock(below); orphaned {
+		t.Error("the processes are searched again")
+	}
+	died(below)
+	renamed := filepath.Join(top, "renamed")
+	if err := os.Rename(below, renamed); err != nil {
+		t.Fatal(err)
+	}
+	if orphaned, _ := lock(renamed); !orphaned {
+		t.Error("a renamed workspace is not searched")
 	}
 }
 

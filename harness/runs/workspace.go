@@ -39,6 +39,7 @@ type Workspace struct {
 
 	lock       *journal.Lock
 	registered string // file that says that the workspace is locked; empty if there is none
+	orphaned   bool   // an earlier process may have died here, and left commands running
 	asked      bool   // git was asked whether it tracks .hone
 	tracked    error  // of checkUntracked, if git was asked
 	stateless  error  // why runs cannot be bound to the user; nil if they can
@@ -77,9 +78,14 @@ func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 }
 
 // endEarlier stops what commands of an earlier process left running. That process has
-// ended, because this one has the lock.
+// ended, because this one has the lock. All processes are searched only if it died: one
+// that unlocks its workspace has ended its commands.
 func (w *Workspace) endEarlier() {
 	w.Keeper = sandbox.NewKeeper(w.Dir)
+	if !w.orphaned {
+		return
+	}
+	w.orphaned = false
 	if programs := w.Keeper.EndEarlier(); len(programs) > 0 {
 		w.Notes = append(w.Notes, fmt.Sprintf("an earlier hone died during a command; stopped what it left running: %s (processes: %d)", differentNames(programs), len(programs)))
 	}
