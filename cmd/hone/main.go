@@ -26,6 +26,7 @@ import (
 	"hone/internal/render"
 	"hone/journal"
 	"hone/sandbox"
+	_ "hone/sandbox/wall/early"
 )
 
 // Version is the version of the program. Release builds set it.
