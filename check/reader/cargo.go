@@ -222,7 +222,7 @@ func (c *cargoOutput) json(line string) {
 	}
 	c.known = true
 	said := m.Message
-	if m.Reason != "compiler-message" || c.seen[said.Rendered] || said.Level == "failure-note" || len(said.Spans) == 0 && rustVerdict.MatchString("error: "+said.Message) {
+	if m.Reason != "compiler-message" || said.Message == "" || c.seen[said.Rendered] || said.Level == "failure-note" || len(said.Spans) == 0 && rustVerdict.MatchString("error: "+said.Message) {
 		return
 	}
 	c.seen[said.Rendered] = true

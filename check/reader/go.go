@@ -1,19 +1,21 @@
 package reader
 
 import (
-	"strconv"
+	"path"
+	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
 )
 
-// readGo reads what go test, go build and go vet print.
+// readGo reads what go test, go build and go vet print, also through gotestsum, and the
+// JSON of go vet.
 func readGo(text string, l *list) bool {
 	g := &goOutput{list: l, pkg: &goPackage{}}
 	lines(text, g.line)
 	g.endBuild()
-	g.known = g.pkg.finish(l, "", false) || g.known
-	return g.known
+	g.known = g.pkg.finish(l, g.name, false) || g.known
+	return readVetJSON(text, l) || g.known
 }
 
 // goOutput is the state between two lines of the output.
@@ -28,19 +30,31 @@ type goOutput struct {
 	spare []string
 	// open: the next deeper lines continue the last item.
 	open bool
+	// summary says that gotestsum's summary is being read, and name is the package
+	// there, relative to the module.
+	summary bool
+	name    string
 }
 
 var (
 	goError = lazyregexp.New(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:][^:\n]*\.(?:go|s|c|cc|cpp|h|mod|work)):(\d{1,9})(?::(\d{1,9}))?: (\S.*)$`)
 	// goTool is a line of the go command itself that is an error.
-	goTool = lazyregexp.New(`^go: (?:downloading|finding|extracting|added|upgraded|downgraded|removed|found|updating|creating|to add|warning)\b`)
-	ended  = lazyregexp.New(`^(FAIL|ok  |\?   |---)\t(\S+)(?:[\t ](.*))?$`)
+	goTool    = lazyregexp.New(`^go: (?:downloading|finding|extracting|added|upgraded|downgraded|removed|found|updating|creating|to add|warning)\b`)
+	goMod     = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:]*go\.(?:mod|work)):(\d{1,9}): (\S.*)$`)
+	goSummary = lazyregexp.New(`^=== FAIL: (\S+) (\S*) \(\d+\.\d+s\)$`)
+	ended     = lazyregexp.New(`^(FAIL|ok  |\?   |---)\t(\S+)(?:[\t ](.*))?$`)
 )
 
 func (g *goOutput) line(line string) {
+	if strings.HasPrefix(line, "=== ") && g.sum(line) {
+		return
+	}
 	if m := ended.FindStringSubmatch(line); m != nil {
 		g.endBuild()
 		g.known = true
+		if g.summary {
+			m[2] = g.name
+		}
 		g.pkg.finish(g.list, m[2], m[1] == "FAIL" && !strings.HasPrefix(m[3], "[build failed]") && !strings.HasPrefix(m[3], "[setup failed]"))
 		g.pkg = &goPackage{}
 		return
@@ -53,6 +67,34 @@ func (g *goOutput) line(line string) {
 	}
 }
 
+// sum reads a line that starts a part of gotestsum's summary, and reports whether it is
+// one. The summary has all failures, whatever was printed before.
+func (g *goOutput) sum(line string) bool {
+	m := goSummary.FindStringSubmatch(line)
+	switch {
+	case line == "=== Failed":
+		g.items = slices.DeleteFunc(g.items, func(i item) bool { return i.test != "" })
+		g.known, g.summary, g.pkg = true, true, &goPackage{}
+	case !g.summary:
+		return false
+	case line == "=== Errors":
+		g.pkg.finish(g.list, g.name, false)
+		g.pkg, g.block = &goPackage{}, "errors"
+	case m != nil:
+		if m[1] != g.name || g.pkg.crash != nil {
+			g.pkg.finish(g.list, g.name, false)
+			g.name, g.pkg = m[1], &goPackage{verbose: true}
+		}
+		if g.pkg.current = nil; m[2] != "" {
+			g.pkg.current = g.pkg.test(m[2])
+			g.pkg.current.result = "FAIL"
+		}
+	default:
+		return strings.HasPrefix(line, "=== RUN") // and what the test printed
+	}
+	return true
+}
+
 // build reads a line of the compiler, of vet or of the go command, and reports whether it
 // is one.
 func (g *goOutput) build(line string) bool {
@@ -63,18 +105,27 @@ func (g *goOutput) build(line string) bool {
 	case strings.HasPrefix(line, "=== ") || strings.Contains(line, "--- FAIL: "):
 		g.endBuild()
 		return false
-	case g.open && line != "" && (line[0] == '\t' || line[0] == ' '):
+	case g.open && (line == "" || line[0] == '\t' || line[0] == ' '):
 		g.continued(line)
-		return true
+		return g.block != "" || line != ""
 	}
 	g.open = false
+	if m := goMod.FindStringSubmatch(line); m != nil && g.pkg.atTop() {
+		i := item{rank: crash, file: m[1], line: number(m[2]), text: m[3]}
+		if n := len(g.items); n > 0 && strings.HasSuffix(g.items[n-1].text, "errors parsing "+path.Base(i.file)+":") {
+			g.items = g.items[:n-1]
+		}
+		g.add(i)
+		g.known = true
+		return true
+	}
 	if m := goError.FindStringSubmatch(line); m != nil && (g.block != "" || m[3] != "" && strings.HasSuffix(m[1], ".go") && g.pkg.atTop()) {
 		i := item{rank: crash, file: m[1], text: m[4]}
 		if (g.block == "" || g.vet) && !strings.HasPrefix(line, "vet: ") {
 			// It is of vet or of another linter, which name their rules.
 			i.rank, i.rule = failure, ruleIn(m[4], "")
 		}
-		i.line, _ = strconv.Atoi(m[2])
+		i.line = number(m[2])
 		g.add(i)
 		g.known, g.open = true, true
 		return true
@@ -93,7 +144,7 @@ func (g *goOutput) build(line string) bool {
 
 func (g *goOutput) continued(line string) {
 	last := &g.items[len(g.items)-1]
-	if len(last.text) < maxText {
+	if line != "" && len(last.text) < maxText {
 		last.text += "\n" + line
 	}
 }

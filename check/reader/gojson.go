@@ -2,7 +2,11 @@ package reader
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 )
 
 // goEvent is an event of go test -json.
@@ -109,3 +113,36 @@ func withoutVerdict(out []string) []string {
 	}
 	return kept
 }
+
+// readVetJSON reads what go vet -json prints: for each package, for each analyzer, what it
+// found.
+func readVetJSON(text string, l *list) bool {
+	if !strings.Contains(text, `"posn"`) {
+		return false
+	}
+	known := false
+	documents(text, func(d *json.Decoder) bool {
+		var packages map[string]map[string]json.RawMessage
+		if d.Decode(&packages) != nil {
+			return false
+		}
+		for _, pkg := range slices.Sorted(maps.Keys(packages)) {
+			for _, rule := range slices.Sorted(maps.Keys(packages[pkg])) {
+				var found []struct{ Posn, Message string }
+				if json.Unmarshal(packages[pkg][rule], &found) != nil {
+					continue // an analyzer that failed has an object
+				}
+				known = true
+				for _, f := range found {
+					if m := vetPlace.FindStringSubmatch(f.Posn); m != nil {
+						l.add(item{rank: failure, rule: rule, file: m[1], line: number(m[2]), text: withRule(f.Message, rule)})
+					}
+				}
+			}
+		}
+		return true
+	})
+	return known
+}
+
+var vetPlace = lazyregexp.New(`^(.+?):(\d{1,9})(?::\d{1,9})?$`)

@@ -122,7 +122,7 @@ func TestCut(t *testing.T) {
 		if found, _ := read(r.out[:len(r.out)*3/4], r.exit); len(found) == 0 && len(all) > 2 {
 			t.Errorf("%s: nothing is found in three quarters of it", r.file)
 		}
-		step := max(1, len(r.out)/60)
+		step := max(1, len(r.out)/30)
 		for n := 0; n < len(r.out); n += step {
 			found, ok := read(r.out[:n], r.exit)
 			if r.exit != 0 && ok != (len(found) > 0) {

@@ -2,7 +2,6 @@ package reader
 
 import (
 	"path"
-	"strconv"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -149,7 +148,7 @@ func (t *goTest) item(pkg string) item {
 	for _, line := range t.out {
 		if m := goLogged.FindStringSubmatch(line); m != nil && m[1] != "testing.go" {
 			i.file, said = goFile(pkg, m[1]), m[3]
-			i.line, _ = strconv.Atoi(m[2])
+			i.line = number(m[2])
 		}
 	}
 	body := dedented(t.out)

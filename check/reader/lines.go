@@ -62,6 +62,7 @@ func placed(line string, sure bool) (item, bool) {
 		return item{}, false
 	}
 	if said != nil && len(said[0]) < len(i.text) {
+		i.said = hasColumn
 		i.rank, i.rule = rankOf(said[1]), said[2]+said[3]
 		i.text = withRule(i.text[len(said[0]):], i.rule)
 	}

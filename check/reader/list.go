@@ -30,6 +30,8 @@ type item struct {
 	file string
 	line int
 	text string
+	// said says that the item is of a line with a column and a severity.
+	said bool
 }
 
 // list collects what a format finds.
@@ -48,6 +50,9 @@ func (l *list) findings(exit int) []check.Finding {
 	times := make(map[string]int, len(l.items))
 	for _, i := range l.items {
 		i.file = cleanFile(i.file)
+		if i.text = strings.Trim(i.text, " \t\n"); i.text == "" {
+			i.text = "failed"
+		}
 		id := i.id()
 		times[id]++
 		if n := times[id]; n > 1 {
@@ -55,7 +60,7 @@ func (l *list) findings(exit int) []check.Finding {
 		}
 		found = append(found, check.Finding{
 			Source: check.SourceCommand, File: i.file, Line: i.line, ID: id,
-			Text:     excerpt.Middle(strings.TrimRight(i.text, " \t\n"), maxText),
+			Text:     excerpt.Middle(i.text, maxText),
 			Partial:  i.rank == crash,
 			Advisory: advisory && i.rank >= warning,
 		})
@@ -67,8 +72,8 @@ func (l *list) findings(exit int) []check.Finding {
 const maxID = 300
 
 func (i item) id() string {
-	if i.test != "" {
-		return strings.Join(strings.Fields(i.test), " ")
+	if name := strings.Join(strings.Fields(i.test), " "); name != "" {
+		return name
 	}
 	first, _, _ := strings.Cut(i.text, "\n")
 	first = steady(first)

@@ -10,7 +10,8 @@ import (
 var (
 	pytestBlock   = lazyregexp.New(`^=+ (\S.*?) =+$`)
 	pytestSection = lazyregexp.New(`^_+ (.+?) _+$`)
-	pytestVerdict = lazyregexp.New(`^(FAILED|ERROR) (\S.*)$`)
+	pytestEnd     = lazyregexp.New(`^\d+ (?:failed|passed|errors?|skipped)\b.* in \d[\d.]*s`)
+	pytestVerdict = lazyregexp.New(`^(FAILED|ERROR) ([^\s(].*)$`)
 	pytestLive    = lazyregexp.New(`^(?:\[gw\d+\] (?:\[ *\d+%\] )?)?(?:(FAILED|ERROR) )?(\S+\.py::\S.*?)(?: (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*)?\s*$`)
 	pytestLine    = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:][^:\n]*\.py):(\d{1,9}): (\S.*)$`)
 )
@@ -96,6 +97,10 @@ func (p *pytestOutput) line(line string) {
 		case "test session starts", "FAILURES", "ERRORS", "short test summary info":
 			p.known = true
 		}
+		return
+	}
+	if p.block != "" && pytestEnd.MatchString(line) { // with -q there are no rulers
+		p.open, p.block = nil, ""
 		return
 	}
 	switch p.block {

@@ -40,6 +40,7 @@ package reader
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"hone/check"
@@ -113,8 +114,8 @@ func Named(name string) (check.Reader, error) {
 
 // Auto returns the reader that recognizes formats. An output may be of several, such as
 // that of a linter and then that of tests: their findings are joined. A line
-// "file:line: message" counts only if there is nothing else, and if it has a column or
-// says "error" or "warning".
+// "file:line: message" counts only if it has a column or says "error" or "warning", and
+// beside findings of other formats only if it has both.
 func Auto() check.Reader {
 	return format{name: AutoName, read: readAny}.reader()
 }
@@ -128,12 +129,28 @@ func readAny(text string, l *list) bool {
 			l.add(own.items...)
 		}
 	}
-	for _, read := range []func(string, *list) bool{readPython, readSureLines} {
-		if len(l.items) == 0 {
-			known = read(text, l) || known
+	if len(l.items) == 0 {
+		known = readPython(text, l) || known
+	}
+	return addSureLines(text, l) || known
+}
+
+// addSureLines adds lines with places that no other format has. After findings of another
+// format they must be those of a compiler, because tests print all kinds of lines.
+func addSureLines(text string, l *list) bool {
+	own := &list{}
+	readSureLines(text, own)
+	seen := map[string]bool{}
+	for _, i := range l.items {
+		seen[at(path.Base(cleanFile(i.file)), i.line)] = true
+	}
+	others := len(l.items) > 0
+	for _, i := range own.items {
+		if !others || i.said && !seen[at(path.Base(cleanFile(i.file)), i.line)] {
+			l.add(i)
 		}
 	}
-	return known
+	return len(own.items) > 0
 }
 
 // reader makes a Reader of a format.

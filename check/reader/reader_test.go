@@ -79,3 +79,41 @@ func TestPlace(t *testing.T) {
 		t.Errorf("the ID is %q", found[0].ID)
 	}
 }
+
+// TestMixed reads the output of several programs in one check.
+func TestMixed(t *testing.T) {
+	out := `gcc -Wall -c a.c
+a.c:3:19: error: expected expression
+# m/broken
+broken/b.go:4:6: declared and not used: x
+--- FAIL: TestA (0.00s)
+    a_test.go:3: got 1
+FAIL
+FAIL	m/a	0.1s
+FAIL	m/broken [build failed]
+=== FAILURES ===
+_____ test_b _____
+E       assert 1 == 2
+
+tests/test_b.py:2: AssertionError
+=== short test summary info ===
+FAILED tests/test_b.py::test_b - assert 1 == 2
+1 failed in 0.1s
+FAILED (failures=1)
+server.go:12: not of a compiler
+server.rb:12:1: neither
+make: *** [Makefile:3: test] Error 1
+`
+	want := `broken/b.go:4: broken/b.go: declared and not used: x | declared and not used: x
+m/a/a_test.go:3: m/a.TestA | TestA: got 1
+tests/test_b.py:2: tests/test_b.py::test_b | test_b: assert 1 == 2
+a.c:3: a.c: expected expression | expected expression
+`
+	found, ok := reader.Auto().Read([]byte(out), 2)
+	if diff := cmp.Diff(want, outline(found)); diff != "" || !ok {
+		t.Errorf("%v (-want +got):\n%s", ok, diff)
+	}
+	if found, ok := reader.Auto().Read([]byte("Segmentation fault\nserver.go:12: listening\n"), 139); ok || len(found) > 0 {
+		t.Errorf("%v %v", found, ok)
+	}
+}

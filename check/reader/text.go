@@ -67,10 +67,13 @@ func dedented(lines []string) string {
 	return strings.Trim(b.String(), "\n")
 }
 
-// headed returns a finding's text: a head, and the body unless the head says all.
+// headed returns a finding's text: a head, and the body without what the head says.
 func headed(head, body string) string {
 	body = strings.Trim(body, "\n")
-	if body == "" || head == body || strings.HasSuffix(head, ": "+body) {
+	if first, rest, _ := strings.Cut(body, "\n"); first == head || strings.HasSuffix(head, ": "+first) {
+		body = rest
+	}
+	if body == "" {
 		return head
 	}
 	return head + "\n" + body
