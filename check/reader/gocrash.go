@@ -38,7 +38,7 @@ func (p *goPackage) addCrash(l *list, pkg string, parents map[string]bool) map[s
 			break
 		}
 	}
-	p.addDeath(l, pkg, name, crashMessage(p.crash), frames)
+	p.addDeath(l, pkg, name, crashMessage(p.crash, " [recovered"), frames)
 	return died
 }
 
@@ -81,7 +81,7 @@ var goTestIn = lazyregexp.New(`\.((?:Test|Benchmark|Fuzz|Example)(?:[^a-z\W]\w*)
 // panic that a test's own goroutine recovered ends the test first. Any other one is that
 // of the test that was running or that is in the stack.
 func (p *goPackage) crashedTest(stacks [][]frame, parents map[string]bool) string {
-	if strings.Contains(p.crash[0], " [recovered") {
+	if strings.Contains(crashMessage(p.crash, ""), " [recovered") {
 		for _, t := range slices.Backward(p.tests) {
 			if t.result == "FAIL" && !parents[t.name] {
 				return t.name
@@ -125,18 +125,22 @@ func runningTests(lines []string) (names []string) {
 	return slices.DeleteFunc(names, func(n string) bool { return parents[n] })
 }
 
-// crashMessage returns the message of a panic or of a fatal error, without stacks.
-func crashMessage(lines []string) string {
-	message, _, _ := strings.Cut(lines[0], " [recovered")
-	for n, line := range lines[1:] {
-		if line == "" || isGoroutine(line) || n == 20 {
+// crashMessage returns the message of a panic or of a fatal error, without stacks and
+// without the end of lines from a mark on.
+func crashMessage(lines []string, mark string) string {
+	var message []string
+	for n, line := range lines {
+		if n > 0 && (line == "" || isGoroutine(line)) || n == 20 {
 			break
 		}
-		if strings.TrimSpace(line) != message {
-			message += "\n" + line
+		if i := strings.Index(line, mark); i > 0 {
+			line = line[:i]
+		}
+		if n == 0 || strings.TrimSpace(line) != message[0] {
+			message = append(message, line)
 		}
 	}
-	return message
+	return strings.Join(message, "\n")
 }
 
 // frame is a call in a stack.

@@ -77,7 +77,7 @@ func (g *goEvents) event(e goEvent) {
 // output adds what a test printed, without the lines about tests.
 func (p *goPackage) output(e goEvent) {
 	line := strings.TrimSuffix(e.Output, "\n")
-	if goRuns.MatchString(line) {
+	if goRun(line) != nil {
 		return
 	}
 	if m := goResult.FindStringSubmatch(line); m != nil && m[3] == e.Test {

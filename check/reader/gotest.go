@@ -2,6 +2,7 @@ package reader
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -47,26 +48,25 @@ func (p *goPackage) atTop() bool {
 }
 
 var (
-	goRuns   = lazyregexp.New(`^=== (RUN|CONT|NAME|PAUSE|ATTR|ARTIFACTS) +(\S+)`)
+	goRuns   = lazyregexp.New(`^(|.*?)=== (RUN|CONT|NAME|PAUSE|ATTR|ARTIFACTS) +([A-Z]\S*)`)
 	goResult = lazyregexp.New(`^(.*?)--- (FAIL|PASS|SKIP): (\S+) \(\d+\.\d+(?:s| seconds)\)$`)
 	goDies   = lazyregexp.New(`^(?:panic: |fatal error: |SIG[A-Z]+: |unexpected fault address|runtime: goroutine stack exceeds)`)
 )
 
 // line reads a line of plain output and reports whether go test prints such a line.
 func (p *goPackage) line(line string) bool {
-	if m := goRuns.FindStringSubmatch(line); m != nil {
+	if m := goRun(line); m != nil {
+		p.printed(m[1]) // without a line end
 		p.verbose, p.crash = true, nil
-		switch m[1] {
+		switch m[2] {
 		case "RUN", "CONT", "NAME":
-			p.current = p.test(m[2])
+			p.current = p.test(m[3])
 		}
 		return true
 	}
 	if strings.Contains(line, "--- ") {
 		if m := goResult.FindStringSubmatch(line); m != nil {
-			if m[1] = strings.TrimRight(m[1], " "); m[1] != "" {
-				p.put(p.current, m[1])
-			}
+			p.printed(m[1])
 			p.crash, p.current = nil, p.test(m[3])
 			p.current.result = m[2]
 			return true
@@ -74,6 +74,21 @@ func (p *goPackage) line(line string) bool {
 	}
 	p.put(p.current, line)
 	return false
+}
+
+// goRun returns the parts of a line that says which test runs, or nil.
+func goRun(line string) []string {
+	if !strings.Contains(line, "=== ") {
+		return nil
+	}
+	return goRuns.FindStringSubmatch(line)
+}
+
+// printed adds what a test printed before one of go test's lines.
+func (p *goPackage) printed(text string) {
+	if text = strings.TrimRight(text, " "); text != "" {
+		p.put(p.current, text)
+	}
 }
 
 // put adds a line to what a test printed; nil means no test.
@@ -105,13 +120,26 @@ func (p *goPackage) finish(l *list, name string, failed bool) bool {
 	died := p.addCrash(l, name, parents)
 	for _, t := range p.tests {
 		if t.result == "FAIL" && !parents[t.name] && !died[t.name] {
-			l.add(t.item(name))
+			l.add(p.failure(t, name))
 		}
 	}
 	if failed && len(l.items) == before {
-		l.add(item{rank: failure, test: name, text: headed("package "+name+" failed, but none of its tests did", dedented(p.out))})
+		l.add(p.ended(name))
 	}
 	return len(l.items) > before
+}
+
+// ended returns the finding of a package that failed without a failed test: its process
+// ended before the tests did, or could not start them.
+func (p *goPackage) ended(name string) item {
+	if p.verbose {
+		for _, t := range slices.Backward(p.tests) {
+			if t.result == "" {
+				return item{rank: crash, test: goName(name, t.name), text: headed(t.name+": the process exited while it ran", dedented(t.out))}
+			}
+		}
+	}
+	return item{rank: failure, test: name, text: headed("package "+name+" failed, but none of its tests did", dedented(p.out))}
 }
 
 // failedParents returns the names of all tests that have a failed subtest.
@@ -163,6 +191,43 @@ func (t *goTest) item(pkg string) item {
 		i.text = headed(t.name+": "+said, body)
 	}
 	return i
+}
+
+// failure returns the failure of a test. That of a data race has its place in the report.
+func (p *goPackage) failure(t *goTest, pkg string) item {
+	i := t.item(pkg)
+	if i.file != "" || !strings.Contains(i.text, "race detected during execution of test") {
+		return i
+	}
+	race := raceReport(t.out)
+	if race == nil {
+		race = raceReport(p.out)
+	}
+	for _, stack := range goroutines(race) {
+		if len(stack) > 0 {
+			i.file, i.line = stack[0].file, stack[0].line
+			i.text = headed(t.name+": data race", dedented(race[1:]))
+			break
+		}
+	}
+	return i
+}
+
+// raceReport returns the first report of the race detector as a stack.
+func raceReport(out []string) (report []string) {
+	for _, line := range out {
+		switch {
+		case report == nil && line == "WARNING: DATA RACE":
+			report = []string{"goroutine 1 [running]:"}
+		case report != nil && strings.HasPrefix(line, "======"):
+			return report
+		case report != nil && strings.HasPrefix(line, "      "):
+			report = append(report, "\t"+strings.TrimSpace(line))
+		case report != nil:
+			report = append(report, strings.TrimSpace(line))
+		}
+	}
+	return report
 }
 
 // goName returns a test's full name.

@@ -235,7 +235,7 @@ func (r *junitReport) goTest(suite string, c junitCase, text string) {
 	crashed := p.crash
 	p.crash = nil
 	lines(text, func(line string) {
-		if !goRuns.MatchString(line) && !goResult.MatchString(line) && !ended.MatchString(line) {
+		if goRun(line) == nil && !goResult.MatchString(line) && !ended.MatchString(line) {
 			p.put(p.current, line)
 		}
 	})

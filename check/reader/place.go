@@ -2,13 +2,15 @@ package reader
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"hone/check"
 )
 
 // Place makes the files of findings relative to a tree, in place. dir is the absolute
-// path of the tree where the program ran, and has reports whether the tree has a file
+// path of the tree where the program ran, with or without symbolic links; has reports whether the tree has a file
 // with a slash-separated path.
 //
 // Paths below dir lose it, also in texts and IDs. From another relative path
@@ -16,17 +18,23 @@ import (
 // files. For a Java class the usual source directories are tried. A file that the tree
 // does not have is moved from File to the start of the text, as is its line.
 func Place(found []check.Finding, dir string, has func(file string) bool) {
-	prefix := strings.TrimSuffix(cleanFile(dir), "/") + "/"
+	prefixes := []string{strings.TrimSuffix(cleanFile(dir), "/") + "/"}
+	if real, err := filepath.EvalSymlinks(dir); err == nil { // programs print either
+		prefixes = append(prefixes, strings.TrimSuffix(cleanFile(real), "/")+"/")
+	}
+	prefixes = slices.Compact(prefixes)
 	known := map[string]string{}
 	for n := range found {
 		f := &found[n]
-		f.ID, f.Text = strings.ReplaceAll(f.ID, prefix, ""), strings.ReplaceAll(f.Text, prefix, "")
+		for _, p := range prefixes {
+			f.ID, f.Text = strings.ReplaceAll(f.ID, p, ""), strings.ReplaceAll(f.Text, p, "")
+		}
 		if f.File == "" {
 			continue
 		}
 		placed, ok := known[f.File]
 		if !ok {
-			placed = inTree(f.File, prefix, has)
+			placed = inTree(f.File, prefixes, has)
 			known[f.File] = placed
 		}
 		if placed == "" {
@@ -46,10 +54,11 @@ func at(file string, line int) string {
 
 // inTree returns the path in the tree of a file as a program printed it; empty if the
 // tree does not have it.
-func inTree(file, prefix string, has func(string) bool) string {
-	if below, ok := strings.CutPrefix(file, prefix); ok {
-		file = below
-	} else if isAbs(file) {
+func inTree(file string, prefixes []string, has func(string) bool) string {
+	for _, p := range prefixes {
+		file = strings.TrimPrefix(file, p)
+	}
+	if isAbs(file) {
 		return ""
 	}
 	for rest, ok := file, true; ok; _, rest, ok = strings.Cut(rest, "/") {

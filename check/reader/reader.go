@@ -31,6 +31,23 @@
 // directory of its package's import path, such as example.com/m/calc/calc_test.go.
 // [Place] finds both in a tree.
 //
+// # Formats
+//
+//	go           go test, go build, go vet and gotestsum; go vet -json
+//	go-json      go test -json
+//	junit        JUnit's XML, one or several documents, with any text around them
+//	tap          the Test Anything Protocol 13 and 14, with subtests
+//	sarif        SARIF 2.1: failures that are not suppressed
+//	pytest       pytest with any --tb, also if it crashes or pytest-timeout ends it
+//	unittest     Python's unittest, and Django's tests
+//	python       a Python program that dies of an exception or crashes
+//	jest, vitest both, plain or as JSON
+//	cargo        cargo build, check, clippy and test, plain or with --message-format=json
+//	eslint       eslint, plain or as JSON
+//	ruff         ruff's full output, JSON and lines of JSON; lines has the concise one
+//	staticcheck  staticcheck -f json; go and lines have the plain one
+//	lines        file:line:col: message, file:line: message, file(line,col): message
+//
 // # Limits
 //
 // An output may be cut off at any byte, or in its middle; what is complete is found. A
@@ -60,7 +77,8 @@ type format struct {
 	fallback bool
 }
 
-// formats returns all formats that have a name, in the order of their names in messages.
+// formats returns all formats that have a name, in the order in which Auto joins what
+// they find.
 func formats() []format {
 	return []format{
 		{"go", readGo, false},

@@ -1,6 +1,8 @@
 package reader_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,10 +75,27 @@ func TestPlace(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
 		}
 	}
-	found := []check.Finding{{File: "/home/u/tree/x.go", ID: "E1: /home/u/tree/x.go: bad"}}
+	found := []check.Finding{{File: "/home/u/tree/x.go", Text: "bad\n at /home/u/tree/y.go:3", ID: "E1: /home/u/tree/x.go: bad"}}
 	reader.Place(found, "/home/u/tree/", has)
-	if found[0].ID != "E1: x.go: bad" {
-		t.Errorf("the ID is %q", found[0].ID)
+	if found[0].ID != "E1: x.go: bad" || found[0].Text != "bad\n at y.go:3" {
+		t.Errorf("%+v", found[0])
+	}
+}
+
+// TestPlaceLinks: a program may print the path of a tree without symbolic links.
+func TestPlaceLinks(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip("SKIPPED: " + err.Error())
+	}
+	found := []check.Finding{{File: filepath.ToSlash(filepath.Join(dir, "x.go")), Text: "a"}, {File: filepath.ToSlash(filepath.Join(link, "x.go")), Text: "b"}}
+	reader.Place(found, link, func(file string) bool { return file == "x.go" })
+	if found[0].File != "x.go" || found[1].File != "x.go" {
+		t.Errorf("%+v", found)
 	}
 }
 
