@@ -13,6 +13,11 @@ const (
 	unittestSingle = "----------------------------------------------------------------------"
 )
 
+// ruler returns a header of pytest's.
+func ruler(c, text string) string {
+	return strings.Repeat(c, 20) + " " + text + " " + strings.Repeat(c, 20) + "\n"
+}
+
 // many returns outputs with n failures each, as the tools print them.
 func many(n int) map[string]string {
 	repeated := func(head, each, between, tail string) string {
@@ -32,7 +37,7 @@ func many(n int) map[string]string {
 		"junit":       repeated("<testsuites><testsuite name='s'>", "<testcase classname='c' name='t@'><failure message='no @'>at a.py:@: AssertionError</failure></testcase>\n", "", "</testsuite></testsuites>"),
 		"tap":         repeated("TAP version 13\n", "not ok - t@\n  ---\n  message: no @\n  at: a.js:@:1\n  ...\n", "", fmt.Sprintf("1..%d\n", n)),
 		"sarif":       repeated(`{"version":"2.1.0","runs":[{"results":[`, `{"ruleId":"R@","level":"error","message":{"text":"no"},"locations":[{"physicalLocation":{"artifactLocation":{"uri":"a.c"},"region":{"startLine":@}}}]}`, ",\n", "]}]}"),
-		"pytest":      repeated("=== FAILURES ===\n", "____ test_@ ____\n\n>       assert 1 == 2\nE       assert 1 == @\n\ntests/test_a.py:@: AssertionError\n", "", repeated("=== short test summary info ===\n", "FAILED tests/test_a.py::test_@ - assert 1 == @\n", "", "=== 1 failed ===\n")),
+		"pytest":      repeated(ruler("=", "FAILURES"), ruler("_", "test_@")+"\n\n>       assert 1 == 2\nE       assert 1 == @\n\ntests/test_a.py:@: AssertionError\n", "", repeated(ruler("=", "short test summary info"), "FAILED tests/test_a.py::test_@ - assert 1 == @\n", "", ruler("=", "1 failed in 0.1s"))),
 		"unittest":    repeated("", unittestDouble+"\nFAIL: test_@ (m.C.test_@)\n"+unittestSingle+"\nTraceback (most recent call last):\n  File \"/x/a.py\", line @, in test_@\nAssertionError: @\n\n", "", unittestSingle+"\nRan 9 tests in 0.1s\n"),
 		"python":      "",
 		"jest":        repeated("FAIL ./a.test.js\n", "  ● all › t@\n\n    Expected: @\n\n      at a.test.js:@:1\n\n", "", "Test Suites: 1 failed, 1 total\n"),

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -15,6 +16,10 @@ var (
 	pytestLive    = lazyregexp.New(`^(?:\[gw\d+\] (?:\[ *\d+%\] )?)?(?:(FAILED|ERROR) )?(\S+\.py::\S.*?)(?: (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*)?\s*$`)
 	pytestLine    = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:][^:\n]*\.py):(\d{1,9}): (\S.*)$`)
 )
+
+// pytestWidth is the length of the shortest header, which pytest fits to the terminal. What
+// tests print themselves is rather shorter.
+const pytestWidth = 40
 
 // pytestMessage returns the message of a failure: the first line that pytest marks with E,
 // or the last one of a syntax error, which starts with its place.
@@ -39,7 +44,7 @@ func pytestMessage(lines []string) string {
 // pytestReport is one failure or error, in its own section.
 type pytestReport struct {
 	name  string // as in the section's header
-	phase string // "collecting", "setup", "teardown"; empty for a failure
+	phase string // "collecting", "setup", "teardown", "error"; empty for a failure
 	text  []string
 	node  string // the test's full name, from the summary
 	said  string // its message, from the summary
@@ -91,7 +96,7 @@ func readPytest(text string, l *list) bool {
 }
 
 func (p *pytestOutput) line(line string) {
-	if m := pytestBlock.FindStringSubmatch(line); m != nil {
+	if m := pytestBlock.FindStringSubmatch(line); m != nil && len(line) >= pytestWidth {
 		p.open, p.block = nil, m[1]
 		switch m[1] {
 		case "test session starts", "FAILURES", "ERRORS", "short test summary info":
@@ -115,8 +120,8 @@ func (p *pytestOutput) line(line string) {
 
 // section reads a line of the blocks with the failures.
 func (p *pytestOutput) section(line string) {
-	if m := pytestSection.FindStringSubmatch(line); m != nil && strings.Trim(m[1], "_ ") != "" {
-		r := &pytestReport{name: m[1]}
+	if m := pytestSection.FindStringSubmatch(line); m != nil && len(line) >= pytestWidth && strings.Trim(m[1], "_ ") != "" {
+		r := &pytestReport{name: strings.TrimPrefix(m[1], "[doctest] ")}
 		for _, phase := range []string{"ERROR collecting ", "ERROR at setup of ", "ERROR at teardown of "} {
 			if name, ok := strings.CutPrefix(m[1], phase); ok {
 				r.name, r.phase = name, strings.Fields(phase + "x")[1]
@@ -163,8 +168,11 @@ func (p *pytestOutput) verdict(line string) {
 			r.text = append(r.text, at(i.file, i.line)+": ")
 		}
 		p.failed = append(p.failed, node)
-	} else if m[1] == "ERROR" && !strings.Contains(node, "::") {
+	} else if m[1] == "ERROR" {
 		r.phase = "collecting"
+		if strings.Contains(node, "::") {
+			r.phase = "error"
+		}
 	}
 	p.reports = append(p.reports, r)
 }
@@ -174,6 +182,10 @@ func (p *pytestOutput) progress(line string) {
 	p.death.line(line)
 	if strings.HasPrefix(line, "ImportError while loading conftest") {
 		p.known = true
+		p.said = []string{line}
+		return
+	}
+	if p.known && strings.HasPrefix(line, "ERROR: ") {
 		p.said = []string{line}
 		return
 	}
@@ -257,17 +269,22 @@ func (r *pytestReport) item() item {
 	if i.test == "" {
 		i.test = r.nodeOf()
 	}
+	node := i.test
 	said := pytestMessage(r.text)
-	if said == "" && len(r.text) > 0 {
-		said = pyMessage(r.text)
+	switch {
+	case said == "" && slices.Contains(r.text, "Expected:"):
+		said = "doctest failed"
+	case said == "":
+		said = r.said
 	}
 	if said == "" {
-		said = r.said
+		said = pyMessage(r.text)
 	}
 	head := r.name
 	switch r.phase {
-	case "setup", "teardown":
+	case "setup", "teardown", "error":
 		head += ", " + r.phase
+		i.test += " (error)" // and the test may fail as well
 	case "collecting":
 		head = "collecting " + r.name
 	}
@@ -275,7 +292,7 @@ func (r *pytestReport) item() item {
 		said = "failed"
 	}
 	if i.file, i.line = locate(strings.Join(r.text, "\n")); i.file == "" {
-		i.file, i.line = nodeFile(i.test), 0
+		i.file, i.line = nodeFile(node), 0
 	}
 	i.text = headed(head+": "+said, dedented(r.text))
 	return i

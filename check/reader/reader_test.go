@@ -110,13 +110,10 @@ broken/b.go:4:6: declared and not used: x
 FAIL
 FAIL	m/a	0.1s
 FAIL	m/broken [build failed]
-=== FAILURES ===
-_____ test_b _____
-E       assert 1 == 2
+` + ruler("=", "FAILURES") + ruler("_", "test_b") + `E       assert 1 == 2
 
 tests/test_b.py:2: AssertionError
-=== short test summary info ===
-FAILED tests/test_b.py::test_b - assert 1 == 2
+` + ruler("=", "short test summary info") + `FAILED tests/test_b.py::test_b - assert 1 == 2
 1 failed in 0.1s
 FAILED (failures=1)
 server.go:12: not of a compiler

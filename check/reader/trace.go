@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	pyFrame     = lazyregexp.New(`^(?:E\s)?\s*File "([^"\n]+)", line (\d{1,9})`)
+	pyFrame     = lazyregexp.New(`^(?:E\s)?[\s|]*File "([^"\n]+)", line (\d{1,9})`)
 	pytestFrame = lazyregexp.New(`^(?:[A-Za-z]:)?([^\s:][^:\n]*\.py):(\d{1,9}):(?: |$)`)
 	jsFrame     = lazyregexp.New(`(?:^|[\s(])((?:file://)?[^\s()]+\.(?:[cm]?[jt]sx?|vue|svelte)):(\d{1,9}):\d{1,9}\)?,?$`)
 	javaFrame   = lazyregexp.New(`^\s*at (?:[\w.@-]*/)*([\w$.]+)\.[\w$<>]+\((\w+\.(?:java|kt|scala|groovy)):(\d{1,9})\)`)
