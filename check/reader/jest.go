@@ -19,7 +19,7 @@ var (
 func readJest(text string, l *list) bool {
 	j := &jestOutput{list: l}
 	known := j.json(text)
-	if !known && (strings.Contains(text, "FAIL ") || strings.Contains(text, "PASS ")) {
+	if !known && (strings.Contains(text, "FAIL ") || strings.Contains(text, "PASS ") || strings.Contains(text, "●  process.exit called")) {
 		lines(text, j.line)
 		j.close()
 	}
@@ -125,6 +125,9 @@ func (j *jestOutput) line(line string) {
 		return
 	}
 	switch m := jestTest.FindStringSubmatch(line); {
+	case m != nil && strings.HasPrefix(m[1], " process.exit called"):
+		j.close()
+		j.known, j.file, j.tests, j.suite = true, "", []string{strings.TrimSpace(m[1])}, true
 	case m != nil && j.file != "" && !j.vitest:
 		j.close()
 		j.known = true
@@ -137,6 +140,8 @@ func (j *jestOutput) line(line string) {
 	case strings.HasPrefix(line, "Summary of all failing tests"):
 		j.close()
 		j.over = true
+	case strings.HasPrefix(line, " › ") || line == "Snapshot Summary":
+		j.close()
 	case strings.HasPrefix(line, "Test Suites: ") || strings.HasPrefix(line, " Test Files "):
 		j.known = true
 		j.close()
@@ -204,7 +209,10 @@ func (j *jestOutput) item(file, test string, text []string) item {
 		i := jestItem(file, test, text)
 		i.rank = crash
 		if file == "" {
-			i.test, i.rule = "", test
+			i.test = ""
+		}
+		if strings.HasPrefix(test, "process.exit") { // says all
+			i.text = headed(test, dedented(text))
 		}
 		return i
 	}

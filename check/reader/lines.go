@@ -9,7 +9,7 @@ import (
 
 var (
 	// place is file:line:col: or file:line:, and tsc's file(line,col):.
-	place = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:(\[][^:\n(]*?)(?::(\d{1,9})(?::(\d{1,9}))?(?:[-–][\d:]+)?:|\((\d{1,9})(?:,(\d{1,9}))?\):)[ \t]+(\S.*)$`)
+	place = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:(\[][^:\n(]*?)(?::(\d{1,9})(?::(\d{1,9}))?(?:[-–][\d:]+)?(?::| -)|\((\d{1,9})(?:,(\d{1,9}))?\):)[ \t]+(\S.*)$`)
 	// severity starts a message, with a rule: "warning:", "error[E0308]:", "error TS2304:".
 	severity = lazyregexp.New(`^(?i:(fatal error|error|err|failure|warning|warn|note|info|hint|style|remark))(?:[\[(]([\w./@-]+)[\])]| ([A-Z]{1,6}\d{1,5}))?:\s+`)
 	// ruleAt is a rule's name at a message's end, as (SA4006), [no-any-return] or [-Wunused].

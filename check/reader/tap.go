@@ -11,6 +11,7 @@ var (
 	tapLine    = lazyregexp.New(`^((?: {4})*)(?:(not )?ok\b|1\.\.\d|TAP version \d|# Subtest\b|Bail out!)`)
 	tapSure    = lazyregexp.New(`(?m)^(?:TAP version 1[34]\s*$|1\.\.\d+\s*(?:#.*)?$)`)
 	tapPoint   = lazyregexp.New(`(?m)^ *(?:not )?ok\b`)
+	tapTime    = lazyregexp.New(`\s*#\s*time=[\d.]+m?s\b`)
 	tapSummary = lazyregexp.New(`^(?:(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|time) ?[=]?[\d.]+(?:ms)?|Subtest: .*)$`)
 )
 
@@ -37,7 +38,8 @@ func readTAP(text string, l *list) bool {
 type tapOutput struct {
 	levels []*tapLevel
 	depth  int
-	yaml   bool // a YAML block of a point is open
+	failed bool // the last point failed
+	yaml   int  // the indentation of the open YAML block; 0 if there is none
 	// said are the comments since the last point, which a program that died printed.
 	said []string
 }
@@ -56,36 +58,53 @@ type tapFailure struct {
 }
 
 func (t *tapOutput) line(line string) {
+	line = strings.TrimRight(line, " ")
 	indent := len(line) - len(strings.TrimLeft(line, " "))
+	rest := line[indent:]
 	switch {
-	case t.yaml && indent >= 4*t.depth+2:
-		t.yaml = indent != 4*t.depth+2 || strings.TrimSpace(line) != "..."
-	case t.yaml && strings.TrimSpace(line) == "":
-	case !t.yaml && indent == 4*t.depth+2 && strings.TrimSpace(line) == "---":
-		t.yaml = true
-	default:
-		t.yaml = false
-		if m := tapLine.FindStringSubmatch(line); m != nil {
-			t.enter(min(len(m[1])/4, len(t.levels)), line)
-		} else if rest, ok := strings.CutPrefix(line, "# "); ok && len(t.said) < 100 {
-			t.said = append(t.said, rest)
+	case t.yaml > 0 && (indent >= t.yaml || rest == ""):
+		t.write("  " + line[min(t.yaml, len(line)):])
+		if indent == t.yaml && rest == "..." {
+			t.yaml = 0
+		}
+		return
+	case t.failed && rest == "---" && indent > 4*t.depth:
+		t.yaml = indent
+		t.write("  ---")
+		return
+	}
+	t.yaml = 0
+	switch m := tapLine.FindStringSubmatch(line); {
+	case m != nil:
+		t.enter(min(len(m[1])/4, len(t.levels)), rest)
+		t.write(tapTime.ReplaceAllString(strings.TrimSuffix(rest, " {"), ""))
+	case rest == "}" && indent%4 == 0 && indent/4 < len(t.levels):
+		t.leave(indent / 4)
+	case t.failed && indent > 4*t.depth:
+		t.write("# " + rest) // mocha's, without a YAML block
+	case rest != "" && rest[0] == '#':
+		t.write(rest)
+		if len(t.said) < 100 {
+			t.said = append(t.said, strings.TrimPrefix(strings.TrimPrefix(rest, "#"), " "))
 		}
 	}
+}
+
+// write adds a line to the level that is read.
+func (t *tapOutput) write(line string) {
 	if len(t.levels) > 0 {
-		level := t.levels[min(t.depth, len(t.levels)-1)]
-		level.text.WriteString(line[min(indent, 4*t.depth):] + "\n")
+		t.levels[min(t.depth, len(t.levels)-1)].text.WriteString(line + "\n")
 	}
 }
 
 // enter goes to the level of a line. A point ends the subtests before it, which are its
 // own.
-func (t *tapOutput) enter(depth int, line string) {
+func (t *tapOutput) enter(depth int, rest string) {
 	if depth == len(t.levels) {
 		t.levels = append(t.levels, &tapLevel{below: map[int][]tapFailure{}})
 	}
-	t.depth = depth
-	rest := strings.TrimLeft(line, " ")
-	if !strings.HasPrefix(rest, "ok") && !strings.HasPrefix(rest, "not ok") {
+	t.depth, t.failed = depth, strings.HasPrefix(rest, "not ok")
+	if !t.failed && !strings.HasPrefix(rest, "ok") {
 		return
 	}
 	level := t.levels[depth]
@@ -93,12 +112,21 @@ func (t *tapOutput) enter(depth int, line string) {
 		found, _ := t.close(depth + 1)
 		level.below[level.points] = found
 	}
-	if len(level.below[level.points]) == 0 && len(t.said) > 0 && strings.HasPrefix(rest, "not ok") {
+	if len(level.below[level.points]) == 0 && len(t.said) > 0 && t.failed {
 		died := tap.Point{Diagnostics: strings.Join(t.said, "\n") + "\n"}
 		level.below[level.points] = []tapFailure{{Point: died}}
 	}
 	level.points++
 	t.said = nil
+}
+
+// leave ends the subtests in braces, which follow their point.
+func (t *tapOutput) leave(depth int) {
+	level := t.levels[depth]
+	t.depth, t.failed = depth, false
+	if found, _ := t.close(depth + 1); len(found) > 0 && level.points > 0 {
+		level.below[level.points-1] = found
+	}
 }
 
 // close ends all levels from a depth on and returns their failures that have none below.
@@ -143,13 +171,14 @@ func (f tapFailure) item() item {
 	if i.test == "" {
 		i.test = "not ok"
 	}
-	head := i.test
-	for _, key := range []string{"message", "error"} {
-		if said := f.Value(key); said != "" {
-			head += ": " + firstLine(said)
-			break
-		}
+	said := f.Value("message")
+	if said == "" {
+		said = f.Value("error")
 	}
+	if first := strings.TrimSpace(firstLine(f.Diagnostics)); said == "" && !strings.Contains(first, ":") {
+		said = first
+	}
+	head := strings.TrimSuffix(i.test+": "+firstLine(said), ": ")
 	var body []string
 	for line := range strings.Lines(f.Diagnostics) {
 		if line = strings.TrimSuffix(line, "\n"); !tapSummary.MatchString(line) && !strings.HasPrefix(strings.TrimSpace(line), "duration_ms:") {
