@@ -38,11 +38,13 @@ type goOutput struct {
 
 var (
 	goError = lazyregexp.New(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:][^:\n]*\.(?:go|s|c|cc|cpp|h|mod|work)):(\d{1,9})(?::(\d{1,9}))?: (\S.*)$`)
-	// goTool is a line of the go command itself that is an error.
-	goTool    = lazyregexp.New(`^go: (?:downloading|finding|extracting|added|upgraded|downgraded|removed|found|updating|creating|to add|warning)\b`)
+	// goHeader comes before what the compiler says about a package.
+	goHeader = lazyregexp.New(`^# (?:\[[\w.~@/-]+\]|[\w.~@/-]+(?: \[[\w.~@/-]+\])?)$`)
+	// goTells is what the go command says that is no error.
+	goTells   = lazyregexp.New(`^(?:downloading|finding|extracting|added|upgraded|downgraded|removed|found|updating|creating|to add|warning)\b`)
 	goMod     = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:]*go\.(?:mod|work)):(\d{1,9}): (\S.*)$`)
 	goSummary = lazyregexp.New(`^=== FAIL: (\S+) (\S*) \(\d+\.\d+s\)$`)
-	ended     = lazyregexp.New(`^(FAIL|ok  |\?   |---)\t(\S+)(?:[\t ](.*))?$`)
+	ended     = lazyregexp.New(`^(FAIL|ok  |\?   )\t(\S+)(?:[\t ](.*))?$`)
 )
 
 func (g *goOutput) line(line string) {
@@ -99,7 +101,7 @@ func (g *goOutput) sum(line string) bool {
 // is one.
 func (g *goOutput) build(line string) bool {
 	switch {
-	case strings.HasPrefix(line, "# "):
+	case goHeader.MatchString(line) && g.pkg.atTop():
 		g.beginBuild(strings.TrimPrefix(line, "# "))
 		return true
 	case strings.HasPrefix(line, "=== ") || strings.Contains(line, "--- FAIL: "):
@@ -110,36 +112,52 @@ func (g *goOutput) build(line string) bool {
 		return g.block != "" || line != ""
 	}
 	g.open = false
-	if m := goMod.FindStringSubmatch(line); m != nil && g.pkg.atTop() {
+	if g.compiler(line) || g.command(line) {
+		g.known = true
+		return true
+	}
+	if g.block != "" && line != "" {
+		g.spare = append(g.spare, line)
+	}
+	return false
+}
+
+// compiler reads a line with a place.
+func (g *goOutput) compiler(line string) bool {
+	m := goError.FindStringSubmatch(line)
+	if m == nil || g.block == "" && (m[3] == "" || !strings.HasSuffix(m[1], ".go") || !g.pkg.atTop()) {
+		return false
+	}
+	i := item{rank: crash, file: m[1], line: number(m[2]), text: m[4]}
+	if (g.block == "" || g.vet) && !strings.HasPrefix(line, "vet: ") {
+		// It is of vet or of another linter, which name their rules.
+		i.rank, i.rule = failure, ruleIn(m[4], "")
+	}
+	g.add(i)
+	g.open = true
+	return true
+}
+
+// command reads an error of the go command itself.
+func (g *goOutput) command(line string) bool {
+	if !g.pkg.atTop() {
+		return false
+	}
+	if m := goMod.FindStringSubmatch(line); m != nil {
 		i := item{rank: crash, file: m[1], line: number(m[2]), text: m[3]}
 		if n := len(g.items); n > 0 && strings.HasSuffix(g.items[n-1].text, "errors parsing "+path.Base(i.file)+":") {
 			g.items = g.items[:n-1]
 		}
 		g.add(i)
-		g.known = true
 		return true
 	}
-	if m := goError.FindStringSubmatch(line); m != nil && (g.block != "" || m[3] != "" && strings.HasSuffix(m[1], ".go") && g.pkg.atTop()) {
-		i := item{rank: crash, file: m[1], text: m[4]}
-		if (g.block == "" || g.vet) && !strings.HasPrefix(line, "vet: ") {
-			// It is of vet or of another linter, which name their rules.
-			i.rank, i.rule = failure, ruleIn(m[4], "")
-		}
-		i.line = number(m[2])
-		g.add(i)
-		g.known, g.open = true, true
-		return true
+	said, ok := strings.CutPrefix(line, "go: ")
+	if !ok || goTells.MatchString(said) {
+		return false
 	}
-	if strings.HasPrefix(line, "go: ") && !goTool.MatchString(line) && g.pkg.atTop() {
-		g.add(item{rank: crash, text: strings.TrimPrefix(line, "go: ")})
-		g.known, g.open = true, true
-		return true
-	}
-	if g.block != "" && line != "" {
-		g.spare = append(g.spare, line)
-		return true
-	}
-	return g.block != ""
+	g.add(item{rank: crash, text: said})
+	g.open = true
+	return true
 }
 
 func (g *goOutput) continued(line string) {

@@ -3,7 +3,6 @@ package reader
 import (
 	"encoding/xml"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -29,7 +28,7 @@ type junitFault struct {
 // readJUnit reads JUnit's XML, in one or more documents: a program's output with other
 // text around, or report files joined.
 func readJUnit(text string, l *list) bool {
-	r := &junitReport{list: l, goPackages: map[string]*goPackage{}, failed: map[string]bool{}}
+	r := &junitReport{list: l, goPackages: map[string]*goPackage{}, parents: map[string]bool{}, silent: map[string]bool{}}
 	text = legalXML(text)
 	for at := 0; ; {
 		start := nextJUnit(text[at:])
@@ -89,7 +88,8 @@ type junitReport struct {
 	suites     []string // names of the open suites
 	goPackages map[string]*goPackage
 	goOrder    []string
-	failed     map[string]bool
+	parents    map[string]bool // names of tests with a failed subtest
+	silent     map[string]bool // names of tests that failed without a text
 }
 
 // document reads elements until the text ends or is no XML, and returns how much it read.
@@ -172,7 +172,7 @@ func (r *junitReport) test(c junitCase) {
 		if n == 0 {
 			head += ": " + firstLine(message)
 		}
-		if !strings.Contains(f.Text, firstLine(message)) {
+		if !strings.Contains(f.Text, firstLine(message)) && message != "Failed" {
 			body = append(body, message)
 		}
 		body = append(body, strings.Trim(f.Text, "\n"))
@@ -180,7 +180,8 @@ func (r *junitReport) test(c junitCase) {
 	i.file, i.line = junitPlace(c, strings.Join(body, "\n"))
 	i.text = headed(strings.TrimSuffix(head, ": "), dedented(strings.Split(strings.Join(body, "\n"), "\n")))
 	r.add(i)
-	markParents(r.failed, i.test)
+	markParents(r.parents, i.test)
+	r.silent[i.test] = strings.TrimSpace(strings.Join(body, "")) == ""
 }
 
 // junitPlace returns the place of a failed test: that of its stack if there is one.
@@ -188,11 +189,10 @@ func junitPlace(c junitCase, text string) (file string, line int) {
 	if file, line = locate(text); file != "" {
 		return file, line
 	}
-	line, _ = strconv.Atoi(c.Line)
 	if c.File == "" {
-		line = 0
+		return "", 0
 	}
-	return c.File, line
+	return c.File, number(c.Line)
 }
 
 // fullName returns a test's name with its class, or else with the suites around it.
@@ -244,7 +244,7 @@ func (r *junitReport) goTest(suite string, c junitCase, text string) {
 	}
 }
 
-// leaves removes tests that have a failed subtest.
+// leaves removes tests that failed because a subtest did: they have no text of their own.
 func (r *junitReport) leaves() {
-	r.items = slices.DeleteFunc(r.items, func(i item) bool { return i.test != "" && r.failed[i.test] })
+	r.items = slices.DeleteFunc(r.items, func(i item) bool { return r.parents[i.test] && r.silent[i.test] })
 }

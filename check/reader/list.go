@@ -68,6 +68,9 @@ func (l *list) findings(exit int) []check.Finding {
 	return found
 }
 
+// key is equal for what two formats find in the same lines.
+func (i item) key() string { return fmt.Sprintf("%s\n%s:%d", i.id(), i.file, i.line) }
+
 // maxID is the length of the longest first line in an ID, in bytes.
 const maxID = 300
 

@@ -58,6 +58,7 @@ package reader
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"hone/check"
@@ -140,29 +141,33 @@ func Auto() check.Reader {
 
 func readAny(text string, l *list) bool {
 	known := false
+	seen := map[string]bool{}
 	for _, f := range formats() {
 		own := &list{}
-		if !f.fallback && f.read(text, own) {
-			known = true
-			l.add(own.items...)
+		if f.fallback || !f.read(text, own) {
+			continue
+		}
+		known = true
+		l.add(slices.DeleteFunc(own.items, func(i item) bool { return seen[i.key()] })...)
+		for _, i := range own.items {
+			seen[i.key()] = true
 		}
 	}
 	if len(l.items) == 0 {
 		known = readPython(text, l) || known
 	}
-	return addSureLines(text, l) || known
+	return addSureLines(text, l, known) || known
 }
 
-// addSureLines adds lines with places that no other format has. After findings of another
-// format they must be those of a compiler, because tests print all kinds of lines.
-func addSureLines(text string, l *list) bool {
+// addSureLines adds lines with places that no other format has. If there are other
+// formats, they must be those of a compiler, because tests print all kinds of lines.
+func addSureLines(text string, l *list, others bool) bool {
 	own := &list{}
 	readSureLines(text, own)
 	seen := map[string]bool{}
 	for _, i := range l.items {
 		seen[at(path.Base(cleanFile(i.file)), i.line)] = true
 	}
-	others := len(l.items) > 0
 	for _, i := range own.items {
 		if !others || i.said && !seen[at(path.Base(cleanFile(i.file)), i.line)] {
 			l.add(i)

@@ -133,3 +133,43 @@ a.c:3: a.c: expected expression | expected expression
 		t.Errorf("%v %v", found, ok)
 	}
 }
+
+// TestGoPrints: what a test prints neither hides nor forges what go test says.
+func TestGoPrints(t *testing.T) {
+	out := `=== RUN   TestA
+# heading
+## another
+panic: boom
+
+goroutine 7 [running]:
+m/a.TestA(0x1)
+	/src/m/a/a_test.go:9 +0x1
+FAIL	m/a	0.1s
+# m/b
+/usr/bin/ld: cannot find -lnope
+FAIL	m/b [build failed]
+`
+	want := `/src/m/a/a_test.go:9: m/a.TestA | TestA: panic: boom
+:0: build m/b | building m/b failed
+`
+	found, _ := named(t, "go").Read([]byte(out), 1)
+	if diff := cmp.Diff(want, outline(found)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestJUnitNames: a test is no parent of another because their names look like paths.
+func TestJUnitNames(t *testing.T) {
+	out := `<testsuite name="api"><testcase classname="api" name="GET /users"><failure message="500"/></testcase>
+<testcase classname="api" name="GET /users/1"><failure message="404"/></testcase>
+<testcase classname="m" name="TestA"><failure message="Failed"></failure></testcase>
+<testcase classname="m" name="TestA/b"><failure message="Failed">    a_test.go:3: no</failure></testcase></testsuite>`
+	want := `:0: api.GET /users | GET /users: 500
+:0: api.GET /users/1 | GET /users/1: 404
+a_test.go:3: m.TestA/b | TestA/b: Failed
+`
+	found, _ := named(t, "junit").Read([]byte(out), 1)
+	if diff := cmp.Diff(want, outline(found)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
