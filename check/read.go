@@ -123,7 +123,7 @@ func (c CommandConfig) bounded(findings []Finding) []Finding {
 func (c CommandConfig) stopped(r sandbox.Result, timeout time.Duration, out string, found []Finding) Finding {
 	text := c.head(r, timeout)
 	if rest := restOf(out, found); rest != "" {
-		text += section("The end of its output, without what is reported apart", rest)
+		text += section(restTitle, rest)
 	}
 	return Finding{Source: SourceCommand, Text: text + hiddenNote(r)}
 }
@@ -137,10 +137,13 @@ func (c CommandConfig) rest(r sandbox.Result, timeout time.Duration, out string,
 	}
 	text := strings.TrimPrefix(hidden, "\n")
 	if rest != "" {
-		text = "The check command ended with " + outcome(r, timeout) + "." + section("The end of its output, without what is reported apart", rest) + hidden
+		text = section("The check command ended with "+outcome(r, timeout)+". "+restTitle, rest)[1:] + hidden
 	}
 	return []Finding{{Source: SourceCommand, Advisory: true, Text: text}}
 }
+
+// restTitle is the title of what restOf returns.
+const restTitle = "The end of its output, without what is reported apart"
 
 // The bounds of the end of an output: in bytes, and in lines.
 const (
