@@ -39,7 +39,7 @@ func (a *app) completeWords(c *cobra.Command) {
 		if c.Parent().Name() != "init" {
 			c.ValidArgsFunction = completePhase
 		}
-	case "runs", "gc", "rollup", "doctor", "demo", "version":
+	case "runs", "gc", "check", "rollup", "doctor", "demo", "version":
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	case "help":
 		c.ValidArgsFunction = withTopics(c.ValidArgsFunction)

@@ -236,6 +236,7 @@ func limitText(limit any) string {
 func choices() map[string][]string {
 	walls := []string{string(sandbox.Auto), string(sandbox.Hidden), string(sandbox.Bubblewrap), string(sandbox.Landlock), string(sandbox.Firejail), string(sandbox.NoWall)}
 	return map[string][]string{
+		"as":        {"bork"},
 		"approve":   {"ask", "none", "all"},
 		"keep":      {"best", "last"},
 		"prove":     {"on", "off", "strict"},
@@ -262,7 +263,11 @@ func validChoices(c *cobra.Command) (err error) {
 			hint = "hone doctor --full lists the walls that work here"
 		}
 		last := len(values) - 1
-		err = usage(fmt.Sprintf("--%s %s is not %s or %s", f.Name, value, strings.Join(values[:last], ", "), values[last]), hint)
+		list := values[last]
+		if last > 0 {
+			list = strings.Join(values[:last], ", ") + " or " + list
+		}
+		err = usage(fmt.Sprintf("--%s %s is not %s", f.Name, value, list), hint)
 	})
 	return err
 }

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/cmd/hone/findings"
+	"hone/harness"
+	"hone/internal/config"
+	"hone/internal/git"
+	"hone/internal/render"
+	"hone/loop"
+	"hone/sandbox"
+)
+
+// checkFlags are the flags of hone check.
+type checkFlags struct {
+	loop.Flags
+	dir            string
+	trust          bool
+	json           bool
+	as, sarif      string
+	verbose, quiet bool
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	var f checkFlags
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "run the check once, and show what it finds",
+		Long: `check runs the check of .config/hone.toml, or that of --check, once and behind the same walls as in a loop. It
+prints what it finds, one line for each finding, by files. It asks no model, needs no key, and leaves nothing behind:
+no run is recorded.
+
+It exits with 0 if the check passes, 1 if it fails, 2 if there is no check or it is not trusted, and 5 if it cannot
+run. With --as bork it is a correctness checker: it prints the findings as Bork's JSON, and exits with 0, 1 or 2.`,
+		Example: `  hone check
+  hone check --check "go vet ./... && go test ./..." -v
+  hone check --json | jq -r '.findings[] | "\(.file):\(.line)"'
+  hone check --sarif hone.sarif`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := f.valid(c)
+			if err == nil {
+				err = a.check(c.Context(), f)
+			}
+			if err != nil && f.as != "" && c.Context().Err() == nil {
+				a.fail(c, err)
+				a.exit = borkFailed
+				return nil
+			}
+			return err
+		},
+	}
+	registerDir(c, &f.dir)
+	f.register(c)
+	return c
+}
+
+// borkFailed is the exit status of a correctness checker that could not run.
+const borkFailed = 2
+
+func (f *checkFlags) register(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&f.Check, "check", "", "a shell command that must exit with status 0 (default: command in the [check] section of .config/hone.toml)")
+	registerFormat(fs, &f.Format)
+	registerWall(fs, &f.Wall, "", "walls for the check: auto, hidden, bwrap, landlock, firejail or none (default auto)")
+	registerNet(fs, &f.Net, "let the check reach the network")
+	fs.BoolVar(&f.trust, "trust", false, "run the check of .config/hone.toml without asking (see hone help trust)")
+	fs.BoolVar(&f.json, "json", false, "print the result as one JSON object")
+	fs.StringVar(&f.sarif, "sarif", "", "also write the findings to this file as SARIF 2.1.0, for code scanning; - is standard output")
+	fs.StringVar(&f.as, "as", "", "bork: print the findings as a correctness checker does")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the check's output, and complete findings")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print only findings and errors")
+}
+
+// valid returns what is wrong with the flags by themselves.
+func (f *checkFlags) valid(c *cobra.Command) error {
+	outputs := 0
+	for _, set := range []bool{f.json, f.sarif == "-", f.as != ""} {
+		if set {
+			outputs++
+		}
+	}
+	if outputs > 1 {
+		return usage("--json, --as and --sarif - all write to standard output", "give --sarif the name of a file, or use only one of them")
+	}
+	return validChoices(c)
+}
+
+// check runs the check, and ends with its verdict.
+func (a *app) check(ctx context.Context, f checkFlags) error {
+	a.trust = f.trust
+	o, err := a.oneCheck(ctx, f)
+	if err != nil {
+		return err
+	}
+	a.conceal(o.Guard)
+	if f.verbose {
+		o.Live = shownOn(a.err, o.Guard)
+		o.Walled = a.sayWalls
+	}
+	began := time.Now()
+	found, hints, err := a.host().CheckOnce(ctx, o)
+	if live, ok := o.Live.(*shown); ok {
+		live.Flush()
+	}
+	if err != nil {
+		return err
+	}
+	r := findings.Result{Command: o.Command, Version: version(), Findings: found, Took: time.Since(began)}
+	if err := a.printFindings(r, o.Root, f); err != nil {
+		return err
+	}
+	return a.endCheck(r, f, hints)
+}
+
+// oneCheck resolves flags and configuration.
+func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, err error) {
+	if o.Root, err = loop.AbsDir(f.dir); err != nil {
+		return o, err
+	}
+	file, err := a.loadConfig(o.Root, "", nil)
+	if err != nil {
+		return o, err
+	}
+	if o.Command = cmp.Or(f.Check, file.Check.Command); o.Command == "" {
+		return o, usage("there is no check to run", `hone check --check "make test", or set "command" in the [check] section of `+config.HonePath)
+	}
+	if f.Check != "" {
+		file.Check.Command = "" // the user typed another one
+	}
+	n, err := a.needs(o.Root, file)
+	if err == nil {
+		err = a.host().Trusted(ctx, n)
+	}
+	if err != nil {
+		return o, err
+	}
+	o.Timeout, o.Env = file.Check.Timeout.Value(), file.Check.Env
+	if o.Reading, err = harness.ResolveReading(f.Flags, file.Check); err != nil {
+		return o, err
+	}
+	if o.Walls, err = harness.ResolveWalls(f.Flags, file.Sandbox, o.Root); err != nil {
+		return o, err
+	}
+	if o.Walls.Absent = o.Walls.Wall == string(sandbox.Auto) && !a.host().HasWalls(); o.Walls.Absent {
+		a.sayPlain("walls: %s", harness.NoWallsHere)
+	}
+	o.Guard, err = harness.NewGuard(ctx, a.env, o.Root, file.Guard.Send)
+	return o, err
+}
+
+// sayWalls says what the check runs behind.
+func (a *app) sayWalls(g sandbox.Grade, notes []string) {
+	a.sayPlain("behind %s", g.String())
+	for _, note := range notes {
+		if note != "" {
+			a.sayPlain("%s", note)
+		}
+	}
+}
+
+// printFindings prints the findings in the form that the flags name, and writes the SARIF
+// file.
+func (a *app) printFindings(r findings.Result, root string, f checkFlags) error {
+	if f.sarif != "" {
+		if err := a.writeSARIF(r, root, f.sarif); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.sarif == "-":
+		return nil
+	case f.json:
+		return r.JSON(a.out)
+	case f.as != "":
+		return r.Bork(a.out)
+	}
+	return r.Text(a.out, f.verbose)
+}
+
+// writeSARIF writes the findings as SARIF. Its paths are relative to the top of the
+// repository, as code scanning wants them.
+func (a *app) writeSARIF(r findings.Result, root, name string) error {
+	prefix := ""
+	if top, err := git.Root(root); err == nil {
+		if rel, err := filepath.Rel(top, root); err == nil && rel != "." {
+			prefix = filepath.ToSlash(rel)
+		}
+	}
+	if name == "-" {
+		return r.SARIF(a.out, prefix)
+	}
+	file, err := os.Create(name)
+	if err == nil {
+		err = errors.Join(r.SARIF(redacted{file, a.redactKnown}, prefix), file.Close())
+	}
+	if err != nil {
+		return &failure{kind: hone.KindFailed, why: "the SARIF file could not be written", err: err, hint: "name another file after --sarif"}
+	}
+	return nil
+}
+
+// endCheck says how the check ended, and sets the exit status.
+func (a *app) endCheck(r findings.Result, f checkFlags, hints []string) error {
+	a.exit = r.Exit()
+	if f.as != "" && a.exit == exitStatus(hone.KindFailed) {
+		a.exit = borkFailed
+	}
+	if r.Broken() {
+		a.say("error", "the check could not run")
+	}
+	if !f.quiet && f.as == "" {
+		a.sayPlain("%s (%s)", r.Summary(), render.Duration(r.Took))
+	}
+	if a.exit != 0 && f.as == "" {
+		for _, hint := range hints {
+			a.say("hint", strings.TrimSpace(hint))
+		}
+	}
+	return nil
+}
+
+// redactKnown removes the secrets that conceal knows from a text.
+func (a *app) redactKnown(text string) string {
+	for _, clean := range a.secrets {
+		text = clean(text)
+	}
+	return text
+}

@@ -1,0 +1,176 @@
+// Package findings prints what a check found, for users and for other programs: as text
+// ([Result.Text]), as one JSON object, as SARIF for code scanning, and as the output of a
+// correctness checker of Bork.
+//
+// Texts were redacted when they were found. Text is safe to print on a terminal; the
+// other forms are JSON.
+package findings
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"hone/check"
+	"hone/internal/render"
+)
+
+// Result is what one check found.
+type Result struct {
+	Command  string // the command line
+	Version  string // of hone
+	Findings []check.Finding
+	Took     time.Duration
+}
+
+// Broken reports whether the check could not run.
+func (r Result) Broken() bool {
+	return slices.ContainsFunc(r.Findings, func(f check.Finding) bool { return f.Broken })
+}
+
+// Exit returns the exit status for a loop's user: 0 if the check passed, 1 if it failed,
+// 5 if it could not run.
+func (r Result) Exit() int {
+	switch {
+	case r.Broken():
+		return 5
+	case check.Blocking(r.Findings):
+		return 1
+	}
+	return 0
+}
+
+// blocking returns the findings that fail the check.
+func (r Result) blocking() []check.Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f check.Finding) bool { return !f.Blocks() })
+}
+
+// Summary returns the result in a few words.
+func (r Result) Summary() string {
+	text := "the check passed"
+	if blocking := r.blocking(); len(blocking) > 0 {
+		text = check.Tally(blocking)
+	}
+	notes := 0
+	for _, f := range r.Findings {
+		if !f.Blocks() && (f.ID != "" || f.More > 0) {
+			notes += max(1, f.More)
+		}
+	}
+	if notes > 0 {
+		text += fmt.Sprintf(", and %s", render.Count(notes, "note"))
+	}
+	return text
+}
+
+// byFile returns the findings by files, in the order in which these first occur.
+func (r Result) byFile() []check.Finding {
+	order := map[string]int{}
+	for _, f := range r.Findings {
+		if _, ok := order[f.File]; !ok {
+			order[f.File] = len(order)
+		}
+	}
+	sorted := slices.Clone(r.Findings)
+	slices.SortStableFunc(sorted, func(f, g check.Finding) int { return order[f.File] - order[g.File] })
+	return sorted
+}
+
+// wholeLines is how many lines are printed of an output in which no findings were found.
+const wholeLines = 40
+
+// Text prints the findings, one line each. If all is set it prints complete findings.
+func (r Result) Text(w io.Writer, all bool) error {
+	var b strings.Builder
+	for _, f := range r.byFile() {
+		lines := strings.Split(strings.TrimRight(f.Text, "\n"), "\n")
+		head := ""
+		if f.File != "" {
+			head = f.Place() + ": "
+		}
+		if f.Advisory {
+			head += "note: "
+		}
+		b.WriteString(render.Line(head+lines[0]) + "\n")
+		rest := lines[1:]
+		switch whole := f.ID == "" && f.More == 0; {
+		case all:
+		case !whole:
+			rest = nil
+		case len(rest) > wholeLines:
+			b.WriteString(fmt.Sprintf("    … %s before: hone check -v\n", render.Count(len(rest)-wholeLines, "line")))
+			rest = rest[len(rest)-wholeLines:]
+		}
+		for _, line := range rest {
+			if strings.TrimSpace(line) == "" && !all {
+				continue
+			}
+			b.WriteString(strings.TrimRight("    "+render.Line(line), " ") + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// JSON prints the result as one object on one line.
+func (r Result) JSON(w io.Writer) error {
+	result := map[int]string{0: "passed", 1: "failed", 5: "broken"}[r.Exit()]
+	files := map[string]bool{}
+	for _, f := range r.blocking() {
+		if f.File != "" {
+			files[f.File] = true
+		}
+	}
+	return encode(w, struct {
+		V        int             `json:"v"`
+		Result   string          `json:"result"`
+		Exit     int             `json:"exit"`
+		Command  string          `json:"command"`
+		Took     int64           `json:"took_ms"`
+		Blocking int             `json:"blocking"`
+		Files    int             `json:"files"`
+		Findings []check.Finding `json:"findings"`
+	}{1, result, r.Exit(), r.Command, r.Took.Milliseconds(), check.Count(r.blocking()), len(files), append([]check.Finding{}, r.byFile()...)})
+}
+
+// Bork prints the blocking findings as a correctness checker of Bork does. A check that
+// could not run prints an empty object of the form, because its exit status is what counts.
+func (r Result) Bork(w io.Writer) error {
+	type finding struct {
+		Provenance string `json:"provenance"`
+		File       string `json:"file,omitempty"`
+		Finding    string `json:"finding"`
+	}
+	out := struct {
+		PerFile []finding `json:"per_file_findings"`
+		Overall []finding `json:"overall_findings"`
+	}{[]finding{}, []finding{}}
+	for _, f := range (Result{Findings: r.blocking()}).byFile() {
+		one := finding{Provenance: "code-review", File: f.File, Finding: f.Text}
+		if f.Line > 0 {
+			one.Finding = fmt.Sprintf("line %d: %s", f.Line, f.Text)
+		}
+		if f.File == "" {
+			out.Overall = append(out.Overall, one)
+		} else {
+			out.PerFile = append(out.PerFile, one)
+		}
+	}
+	return encode(w, out)
+}
+
+// encode writes a value as JSON in one call, so that a writer sees complete lines.
+func encode(w io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}

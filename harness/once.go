@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"hone"
+	"hone/check"
+	"hone/loop"
+	"hone/sandbox"
+	"hone/workspace"
+	"hone/workspace/secret"
+)
+
+// OneCheck is a check that runs once and without a run: nothing is recorded or locked.
+// Root, Command and Guard are required.
+type OneCheck struct {
+	Root    string // absolute path of the directory that is checked
+	Command string
+	Reading loop.Reading
+	Timeout time.Duration // 0 means that of [check.CommandConfig]
+	Env     []string      // names of variables that the command gets although they contain keys
+	Walls   loop.WallSettings
+	Guard   *secret.Guard
+	Live    io.Writer // receives the output as it is printed; may be nil
+	// Walled is called before the command runs, with what the user should know of the
+	// walls; nil ignores it.
+	Walled func(g sandbox.Grade, notes []string)
+}
+
+// CheckOnce runs a check behind the walls of a loop, and returns all findings, also those
+// that a model would not be sent. hints say what the command seems to have missed behind
+// the walls; nil if it passed.
+func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding, hints []string, err error) {
+	e := Enclosure{Settings: o.Walls, Root: o.Root, ID: "check", Guard: o.Guard, keepVars: o.Env}
+	if o.Walls.Absent {
+		e.Settings.Wall = string(sandbox.NoWall)
+	}
+	if o.Walls.None() {
+		e.environ = sandbox.CleanEnv(h.environ(), exceptNames(KeyVariables(), slices.Concat(o.Walls.Env, o.Env)))
+	}
+	tree, err := workspace.Open(o.Root, workspace.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer tree.Close()
+	enclosed, err := h.Enclose(ctx, e)
+	if err != nil {
+		return nil, nil, NoWalls(ctx, err)
+	}
+	defer func() { err = errors.Join(err, enclosed.Close()) }()
+	if o.Walled != nil {
+		o.Walled(enclosed.Grade(), slices.Concat(enclosed.RecoveredNotes(), []string{enclosed.SecretsNote(), enclosed.HomeNote()}))
+	}
+	r := &observed{Enclosed: enclosed, net: o.Walls.Net, environ: h.environ()}
+	found, err = check.Command(r, CheckConfig(check.CommandConfig{
+		Command: o.Command, Timeout: o.Timeout, Redact: o.Guard.Redact, Live: o.Live, AllNotes: true}, o.Reading, tree))(ctx)
+	if ctx.Err() != nil {
+		err = &hone.Stop{Kind: hone.KindInterrupted, Why: "interrupted"}
+	}
+	return found, r.hints, err
+}
+
+// observed is a runner that notes what its command misses behind the walls.
+type observed struct {
+	*Enclosed
+	net     bool
+	environ []string
+	hints   []string
+}
+
+// Run runs a command.
+func (o *observed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	r, err := o.Enclosed.Run(ctx, c)
+	if failed(r) {
+		r.Hidden = o.hiddenIn(c.Dir, outputOf(r))
+		o.hints = slices.Sorted(maps.Values(o.GapNotes(o.environ, c.Dir, outputOf(r))))
+	}
+	o.hints = append(commandNotes(r, o.net), o.hints...)
+	return r, err
+}
