@@ -121,7 +121,7 @@ func die() {
 //	unreplayed DIR WHY    the runs in DIR are not replayed, because the script damaged them on purpose
 //	unaccounted WHY F…    the files F… change outside a run, and its replay may report them
 //
-// $SOURCE is the directory of hone's source. There are two conditions: wall:NAME is true if that wall works on this machine, and race is true
+// $SOURCE is the directory of hone's source, and $CACHE_OF_GO the build cache of the user. There are two conditions: wall:NAME is true if that wall works on this machine, and race is true
 // with the race detector.
 //
 // After each script every run that it leaves is replayed ([replayAll]).
@@ -253,7 +253,7 @@ func setup(e *testscript.Env) error {
 	}
 	e.Vars = append(e.Vars,
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", promptExit, "XDG_CACHE_HOME="+filepath.Join(e.WorkDir, ".cache"),
-		"XDG_STATE_HOME="+state, "HOME="+home,
+		"XDG_STATE_HOME="+state, "HOME="+home, "CACHE_OF_GO="+cacheOfGo(),
 		"HONE_TRUST=1", "SOURCE="+source,
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 	e.Values[serverKey{}] = &holder{}
@@ -261,6 +261,16 @@ func setup(e *testscript.Env) error {
 	e.Defer(func() { replayAll(e) })
 	return nil
 }
+
+// cacheOfGo returns the build cache of the user who runs the tests, in which the standard
+// library is compiled; empty if it is not known.
+var cacheOfGo = sync.OnceValue(func() string {
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+})
 
 // shareProofs makes a script's state folder with the proofs of walls that all scripts
 // share: they hold for this machine and this program.

@@ -460,7 +460,9 @@ func (s *Screen) showCheck(c history.Checked, copied bool) {
 	findings, more := s.firstFindings(c.Findings)
 	for _, f := range findings {
 		if s.outputShown && !f.Broken && (f.Source == check.SourceBuild || f.Source == check.SourceCommand) {
-			s.detail("    - %s", gistBelowOutput(f))
+			if f.ID != "" || f.Blocks() {
+				s.detail("    - %s", gistBelowOutput(f))
+			}
 			continue
 		}
 		s.printFinding(s.detail, f)
@@ -479,7 +481,7 @@ func gistBelowOutput(f check.Finding) string {
 	switch first, _, _ := strings.Cut(f.Text, "\n"); {
 	case f.File != "":
 		return f.Place() + ": " + first
-	case f.ID != "" || f.Advisory:
+	case f.ID != "":
 		return first
 	}
 	return f.Source + " failed; see its output above"
