@@ -22,6 +22,9 @@ type Start struct {
 	Model    string          `json:"model"` // provider/name
 	Limits   Limits          `json:"limits"`
 	Settings json.RawMessage `json:"settings"` // the loop's own, with the texts of its roles
+	// Redacted means that the run's texts were replaced, so that it can only be shown; see
+	// [Redact].
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 // Limits bound a run. A zero field sets no bound, except Rounds.

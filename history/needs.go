@@ -14,6 +14,8 @@ import (
 type Needed struct {
 	Name string
 	Size int64 // in bytes; less than 0 if it is not known
+	// Manifest means that it is a tree's manifest, or the changes since another one.
+	Manifest bool
 	// Paths are those of the files that had these contents. Nil means that it is a record
 	// of the run, or contents that a model or the user wrote for an edit.
 	Paths []string
@@ -24,8 +26,7 @@ type Needed struct {
 // these and of edits. Contents that were not stored are left out. An object that names
 // others, or a reply that is missing, is an error.
 func Needs(home *journal.Home, events []journal.Event) ([]Needed, error) {
-	n := &needs{home: home, index: map[string]int{}, written: map[string]bool{}}
-	n.tree.Get = n.read
+	n := newNeeds(home)
 	for _, e := range events {
 		if err := n.addJSON(e.Line()); err != nil {
 			return nil, fmt.Errorf("find what event %d (%s) needs: %w", e.Seq, e.Type, err)
@@ -39,6 +40,20 @@ func Needs(home *journal.Home, events []journal.Event) ([]Needed, error) {
 	return n.list, nil
 }
 
+// Manifests returns those of the objects that are manifests: what is known of the trees
+// without the contents of files.
+func Manifests(home *journal.Home, events []journal.Event) ([]Needed, error) {
+	n := newNeeds(home)
+	for _, e := range events {
+		if m := Decode(e).Manifest(); m != "" {
+			if err := n.addManifest(m); err != nil {
+				return nil, fmt.Errorf("find the manifest of event %d (%s): %w", e.Seq, e.Type, err)
+			}
+		}
+	}
+	return slices.DeleteFunc(n.list, func(o Needed) bool { return !o.Manifest }), nil
+}
+
 // needs collects objects.
 type needs struct {
 	home    *journal.Home
@@ -46,6 +61,18 @@ type needs struct {
 	index   map[string]int  // in the list, by name
 	written map[string]bool // contents that a model or the user wrote for an edit
 	tree    workspace.Series
+}
+
+func newNeeds(home *journal.Home) *needs {
+	n := &needs{home: home, index: map[string]int{}, written: map[string]bool{}}
+	n.tree.Get = func(name string) ([]byte, error) {
+		b, err := n.read(name)
+		if err == nil {
+			n.list[n.index[name]].Manifest = true
+		}
+		return b, err
+	}
+	return n
 }
 
 // add adds an object. The path is empty, or that of a file with these contents.

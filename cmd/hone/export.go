@@ -25,6 +25,8 @@ type exportFlags struct {
 	dir    string
 	output string
 	force  bool
+	// redacted leaves out the run's texts.
+	redacted bool
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -39,8 +41,15 @@ working: then the file has what is recorded so far.
 
 The file contains your code, the prompts and the replies. It does not contain files that are withheld from
 models, such as .env, those that are larger than [undo] max-file, and what git ignores. Only you can read
-it. FILE may be - for standard output. export never overwrites a file, unless you add --force.`,
+it. FILE may be - for standard output. export never overwrites a file, unless you add --force.
+
+--redacted is for a report about hone. The file then has no contents of files, prompts, replies, commands,
+output, findings and settings: in place of each such text it has the number of its bytes and a MAC, with a
+key that is not in the file, so that equal texts can be recognized. It still has the names, sizes and
+SHA-256 of all files, the names of models and tools, numbers, times, and how steps and rounds ended. Such
+a run can be imported and shown, but not resumed, undone or replayed.`,
 		Example: `  hone export last -o run.hone
+  hone export last --redacted -o report.hone
   hone export last -o - | ssh build 'cd project && hone import -'`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -50,6 +59,7 @@ it. FILE may be - for standard output. export never overwrites a file, unless yo
 	registerDir(c, &f.dir)
 	c.Flags().StringVarP(&f.output, "output", "o", "", "the file to write, or - for standard output")
 	c.Flags().BoolVar(&f.force, "force", false, "overwrite the file")
+	c.Flags().BoolVar(&f.redacted, "redacted", false, "leave out all texts, for a report about hone")
 	return c
 }
 
@@ -62,16 +72,12 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 		return err
 	}
 	defer x.Close()
-	var shared loop.Settings
-	_ = json.Unmarshal(x.Start.Settings, &shared) // unreadable settings send no file that looks secret
-	guard, err := harness.NewGuard(ctx, a.env, x.Dir, shared.Send)
-	if err != nil {
-		return err
+	if f.redacted || x.Redacted {
+		err = x.Redact()
+	} else {
+		err = a.collect(ctx, x)
 	}
-	if err := x.Collect(ctx, func(path string, content []byte) bool {
-		_, secret := guard.Withheld(path, content)
-		return secret
-	}); err != nil {
+	if err != nil {
 		return err
 	}
 	write := func(w io.Writer) error { return x.Write(ctx, w, version()) }
@@ -85,6 +91,20 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 	}
 	a.tellExported(x, f.output)
 	return nil
+}
+
+// collect finds what an export needs, without the files that are withheld from models.
+func (a *app) collect(ctx context.Context, x *runs.Export) error {
+	var shared loop.Settings
+	_ = json.Unmarshal(x.Start.Settings, &shared) // unreadable settings send no file that looks secret
+	guard, err := harness.NewGuard(ctx, a.env, x.Dir, shared.Send)
+	if err != nil {
+		return err
+	}
+	return x.Collect(ctx, func(path string, content []byte) bool {
+		_, secret := guard.Withheld(path, content)
+		return secret
+	})
 }
 
 // checkOutput returns an error if the output cannot be written, before anything is read.
@@ -167,7 +187,11 @@ func (a *app) tellExported(x *runs.Export, name string) {
 	if x.Working {
 		fmt.Fprintln(out, "the run is still working here: what it records from now on is not in the file")
 	}
-	if name == "-" {
+	switch {
+	case x.Redacted:
+		fmt.Fprintln(out, "its texts are replaced by their lengths; the names of files are not")
+		return
+	case name == "-":
 		return
 	}
 	where := "in a copy of the project"

@@ -134,11 +134,17 @@ func (a *app) tellImported(i *runs.Import) {
 		return
 	case i.Before > 0:
 		fmt.Fprintf(a.out, "imported run %s: %s, of which %d are new\n", run, events, i.Header.Events-i.Before)
+	case i.Start.Redacted:
+		fmt.Fprintf(a.out, "imported run %s: %s, %s, without texts\n", run, i.Start.Loop, events)
 	default:
 		fmt.Fprintf(a.out, "imported run %s: %s, %s, recorded in %s\n", run, i.Start.Loop, events, render.Line(i.Start.Dir))
 	}
 	if len(i.Header.Withheld) > 0 {
 		fmt.Fprintf(a.out, "not in the file, because they look secret: %s\n", nameSome(i.Header.Withheld))
+	}
+	if i.Start.Redacted {
+		fmt.Fprintf(a.out, "next: hone show %s\n", named)
+		return
 	}
 	fmt.Fprintf(a.out, "next: hone show %s; to continue it: hone trust %s, then hone resume %s\n", named, named, named)
 }

@@ -121,7 +121,7 @@ func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, err
 	if err != nil {
 		return nil, start, usage(fmt.Sprintf("run %s: %v", run, err), listRuns)
 	}
-	return j, start, nil
+	return j, start, runs.CheckWhole(run, start)
 }
 
 // scratchFolder is an empty folder, and what removes it unless a person wants

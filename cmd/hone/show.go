@@ -84,6 +84,9 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if f.html != "" && (f.json || f.diff || f.round != 0 || f.full || f.verbose) {
 		return usage("--html cannot be combined with a flag that selects what is shown", "hone show --html "+f.html)
 	}
+	if start.Redacted && (f.diff || f.full || f.verbose || f.html != "" || f.round != 0) {
+		return usage("the texts of run "+run+" were replaced by hone export --redacted", "hone show "+run+elsewhere(home.Workspace())+", or add --json")
+	}
 	if f.json {
 		return a.showJSON(past, f.round)
 	}

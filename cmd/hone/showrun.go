@@ -329,6 +329,9 @@ func (o overview) hash() string {
 
 // commands returns which flags show more, and what to type next.
 func (o overview) commands() []string {
+	if o.start.Redacted {
+		return []string{"  the texts were replaced by hone export --redacted; more: --json"}
+	}
 	var flags []string
 	if n := len(o.rounds); n > 0 {
 		telling := o.rounds[n-1].Number

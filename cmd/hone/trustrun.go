@@ -23,6 +23,9 @@ func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
 	if err != nil {
 		return err
 	}
+	if err := runs.CheckWhole(run.Run, run.Start); err != nil {
+		return err
+	}
 	if run.Foreign == 0 {
 		_, err := fmt.Fprintf(a.out, "run %s can be resumed: you recorded or accepted all of it\n", run.Run)
 		return err

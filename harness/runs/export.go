@@ -3,6 +3,7 @@ package runs
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,9 @@ type Export struct {
 	Withheld []string
 	// Objects is the number of objects that are written.
 	Objects int
+	// Redacted means that the run's texts are left out. OpenExport sets it for a run whose
+	// texts were left out before.
+	Redacted bool
 
 	home   *journal.Home
 	events []journal.Event
@@ -65,7 +69,7 @@ func (x *Export) open(ctx context.Context, run string) (err error) {
 	if x.Start, err = Started(x.events); err != nil {
 		return loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
 	}
-	x.Past = history.Read(x.events)
+	x.Past, x.Redacted = history.Read(x.events), x.Start.Redacted
 	if repo, err := listing.Repository(x.Dir); err == nil && repo != nil {
 		x.base, _ = repo.HeadCommit(ctx) // without it, fewer files can be replaced where the run is imported
 	}
@@ -81,12 +85,36 @@ func (x *Export) Events() int { return len(x.events) }
 // Base returns the commit that is checked out; empty if there is none.
 func (x *Export) Base() string { return x.base }
 
+// Redact leaves out the run's texts; see [history.Redact]. It replaces [Export.Collect].
+func (x *Export) Redact() error {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	events := x.events
+	var err error
+	if !x.Redacted {
+		events, err = history.Redact(events, key)
+	}
+	if err != nil {
+		return err
+	}
+	manifests, err := history.Manifests(x.home, x.events)
+	if err != nil {
+		return incomplete(err)
+	}
+	x.events, x.needs, x.Objects, x.Redacted = events, manifests, len(manifests), true
+	return nil
+}
+
+func incomplete(err error) error {
+	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.NewRun, First: "restore .hone from a backup"}}
+}
+
 // Collect finds the objects that are written. withheld reports whether the contents of a
 // file must stay here.
 func (x *Export) Collect(ctx context.Context, withheld func(path string, content []byte) bool) error {
 	all, err := history.Needs(x.home, x.events)
 	if err != nil {
-		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.NewRun, First: "restore .hone from a backup"}}
+		return incomplete(err)
 	}
 	for _, n := range all {
 		if err := ctx.Err(); err != nil {
@@ -194,7 +222,7 @@ func ReadImport(ctx context.Context, dir string, in io.Reader, limit int64) (*Im
 		return i, err
 	}
 	// If there are no new events, this stores objects again that were lost here.
-	if err := store(ctx, w.Home, b); err != nil {
+	if err := store(ctx, w.Home, b, i.Start.Redacted); err != nil {
 		return nil, err
 	}
 	if i.Before == len(b.Events) {
@@ -223,7 +251,7 @@ func eventsHere(home *journal.Home, events []journal.Event) (int, error) {
 
 // store stores the objects of a bundle, all of them or none, and checks that those are
 // here without which the run cannot be read.
-func store(ctx context.Context, home *journal.Home, b *bundle.Reader) error {
+func store(ctx context.Context, home *journal.Home, b *bundle.Reader, redacted bool) error {
 	pack, err := home.NewPack()
 	if err != nil {
 		return err
@@ -243,7 +271,11 @@ func store(ctx context.Context, home *journal.Home, b *bundle.Reader) error {
 	if err := pack.Close(); err != nil {
 		return err
 	}
-	if _, err := history.Needs(home, b.Events); err != nil {
+	needs := history.Needs
+	if redacted {
+		needs = history.Manifests
+	}
+	if _, err := needs(home, b.Events); err != nil {
 		return &bundle.DamageError{Why: "it lacks something that its journal needs", Err: err}
 	}
 	return nil

@@ -58,6 +58,9 @@ func (r *Recorded) open(ref string) error {
 	if r.Start, err = Started(r.Journal.Events()); err != nil {
 		return loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
 	}
+	if err := CheckWhole(run, r.Start); err != nil {
+		return err
+	}
 	var shared loop.Settings
 	_ = json.Unmarshal(r.Start.Settings, &shared) // unreadable settings include no files
 	r.MaxFile = shared.Trust.MaxFile
@@ -87,6 +90,14 @@ func Started(events []journal.Event) (hone.Start, error) {
 		return hone.Start{}, p.Err
 	}
 	return hone.Start{}, errors.New("its first event belongs to a step")
+}
+
+// CheckWhole returns an error if a run was redacted, so that it can only be shown.
+func CheckWhole(run string, start hone.Start) error {
+	if !start.Redacted {
+		return nil
+	}
+	return loop.Usage("the texts of run "+run+" were replaced by hone export --redacted, so it can only be shown", "hone show "+run)
 }
 
 // Settings decodes the settings of a recorded run for its loop.
