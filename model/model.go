@@ -49,6 +49,10 @@ type Request struct {
 	// MaxOutput limits the reply's tokens, reasoning included; 0 sends no
 	// limit if the wire allows that.
 	MaxOutput int64 `json:"-"`
+	// CacheKey is equal for requests that may begin alike, and has no meaning besides.
+	// It is sent to providers that use such keys to find what they have cached (OpenAI);
+	// empty means that none is sent.
+	CacheKey string `json:"-"`
 	// Seq is the number of replies that the run received before this call,
 	// Attempt the number of earlier attempts at this call. Scripted models
 	// choose their reply by them; they are never sent.

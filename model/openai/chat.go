@@ -50,6 +50,7 @@ type chatRequest struct {
 	Messages      []chatMessage   `json:"messages"`
 	MaxCompletion int64           `json:"max_completion_tokens,omitempty"`
 	MaxTokens     int64           `json:"max_tokens,omitempty"`
+	CacheKey      string          `json:"prompt_cache_key,omitempty"`
 	Stream        bool            `json:"stream"`
 	StreamOptions streamOptions   `json:"stream_options"`
 }
@@ -91,7 +92,7 @@ type chatCallFunction struct {
 
 func (m chatModel) request(req model.Request) chatRequest {
 	r := chatRequest{
-		Model: m.Name, Effort: req.Reasoning, Stream: true,
+		Model: m.Name, Effort: req.Reasoning, CacheKey: m.cacheKey(req), Stream: true,
 		StreamOptions: streamOptions{IncludeUsage: true},
 	}
 	// OpenAI's reasoning models reject max_tokens; most other servers support

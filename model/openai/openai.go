@@ -74,6 +74,15 @@ func (c Config) isOpenAI() bool {
 	return err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".api.openai.com"))
 }
 
+// cacheKey returns the key that a request is sent with. Only OpenAI's own server gets
+// one: some others reject a field that they do not know.
+func (c Config) cacheKey(req model.Request) string {
+	if !c.isOpenAI() {
+		return ""
+	}
+	return req.CacheKey
+}
+
 func (c Config) check() error {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -178,11 +187,12 @@ func toReply(parts []model.Part) model.Reply { return model.Reply{Parts: parts} 
 // SDK would decode a value of an unexpected type to another number.
 func toUsage(raw json.RawMessage, in, out string, content bool) *model.Usage {
 	c := model.ReadCounts(raw)
-	cached := c.Optional(in+"_details", "cached_tokens")
+	cached, written := c.Optional(in+"_details", "cached_tokens"), c.Optional(in+"_details", "cache_write_tokens")
 	return c.Usage(model.Usage{
-		Input:     max(0, c.Required(in)-cached),
-		Output:    c.Required(out),
-		Reasoning: c.Optional(out+"_details", "reasoning_tokens"),
-		CacheRead: cached,
+		Input:      max(0, c.Required(in)-cached-written),
+		Output:     c.Required(out),
+		Reasoning:  c.Optional(out+"_details", "reasoning_tokens"),
+		CacheRead:  cached,
+		CacheWrite: written,
 	}, content)
 }

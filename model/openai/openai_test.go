@@ -132,6 +132,22 @@ func TestUnreadableUsageOfAPlainResponse(t *testing.T) {
 	}
 }
 
+// The tokens that are read from the cache and written to it are parts of the input.
+func TestCachedUsage(t *testing.T) {
+	want := model.Usage{Input: 10, Output: 4, CacheRead: 70, CacheWrite: 20}
+	for wire, body := range map[openai.Wire]string{
+		openai.Chat: `{"object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hi"}}],
+			"usage":{"prompt_tokens":100,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":70,"cache_write_tokens":20}}}`,
+		openai.Responses: `{"object":"response","status":"completed","usage":{"input_tokens":100,"output_tokens":4,"input_tokens_details":{"cached_tokens":70,"cache_write_tokens":20}},"output":[
+			{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"Hi","annotations":[]}]}]}`,
+	} {
+		url, _ := serve(t, "application/json", body)
+		if reply := generate(t, openai.Config{BaseURL: url, Wire: wire}, hello()); reply.Usage == nil || *reply.Usage != want {
+			t.Errorf("%s: usage %+v, want %+v", wire, reply.Usage, want)
+		}
+	}
+}
+
 // A server that ignores the request for a stream works too.
 func TestPlainResponses(t *testing.T) {
 	for wire, body := range map[openai.Wire]string{

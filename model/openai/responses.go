@@ -54,6 +54,7 @@ type responseRequest struct {
 	Include      []string        `json:"include,omitempty"`
 	Input        []any           `json:"input"`
 	MaxOutput    int64           `json:"max_output_tokens,omitempty"`
+	CacheKey     string          `json:"prompt_cache_key,omitempty"`
 	Stream       bool            `json:"stream"`
 }
 
@@ -91,7 +92,7 @@ type resultItem struct {
 
 func (m responsesModel) request(req model.Request) responseRequest {
 	r := responseRequest{
-		Model: m.Name, Instructions: req.System, MaxOutput: req.MaxOutput, Stream: true,
+		Model: m.Name, Instructions: req.System, MaxOutput: req.MaxOutput, CacheKey: m.cacheKey(req), Stream: true,
 		Input: []any{},
 	}
 	if reasons(m.Name) {
