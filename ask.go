@@ -203,7 +203,7 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 	if err := json.Unmarshal(sent, &req); err != nil {
 		return history.Replied{}, err
 	}
-	req.Stream, req.Received = r.Stream, r.Received
+	req.Stream, req.Received, req.CacheKey = r.Stream, r.Received, r.cacheKey(role)
 	req.Seq, req.Messages = r.Past().Replies(), withCacheMarks(readableBy(req.Messages, now.Called))
 	pause := r.Retry.backoff()
 	for n := 0; ; n++ {
@@ -333,16 +333,23 @@ func (role Role) Fits(bytes int64) error {
 	return &ContextError{Need: need, Limit: role.Context}
 }
 
+// cacheKey returns the cache key of a role's requests. It is the same in all processes
+// of a run, and reveals nothing.
+func (r *Run) cacheKey(role Role) string {
+	return sum([]byte(r.Journal.Run() + "\x00" + role.Name))[:32]
+}
+
 // withCacheMarks marks where the stable parts of a conversation end, for
-// providers that need marks to cache them: after the first message, and after
-// the last, which the next turn repeats. It leaves a request of one message as
-// the loop marked it.
+// providers that need marks to cache them: after the first message; after the
+// last, which the next turn repeats; and where the turn before had that mark,
+// because providers look for it only near a mark, and a turn may have many
+// parts. It leaves a request of one message as the loop marked it.
 func withCacheMarks(messages []model.Message) []model.Message {
 	if len(messages) < 2 {
 		return messages
 	}
 	marked := append([]model.Message{}, messages...)
-	for _, i := range []int{0, len(marked) - 1} {
+	for _, i := range []int{0, max(0, len(marked)-3), len(marked) - 1} {
 		parts := append([]model.Part{}, marked[i].Parts...)
 		if n := len(parts); n > 0 {
 			parts[n-1].Cache = true

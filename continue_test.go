@@ -58,7 +58,7 @@ func TestContinue(t *testing.T) {
 	if end.Kind != hone.KindDone || end.Rounds != 3 || len(m.requests) != 7 {
 		t.Fatalf("%+v after %d calls", end, len(m.requests))
 	}
-	last, before := m.requests[5].Messages, m.requests[4].Messages
+	last, before := plain(m.requests[5]).Messages, plain(m.requests[4]).Messages
 	if diff := cmp.Diff(before[:len(before)-1], last[:len(before)-1]); diff != "" {
 		t.Errorf("a continued session begins otherwise:\n%s", diff)
 	}

@@ -206,6 +206,40 @@ func TestCrashAroundFailover(t *testing.T) {
 	}.Run(t)
 }
 
+// A role's cache key is the same in all processes of a run, and another one for another
+// role and in another run.
+func TestCacheKeys(t *testing.T) {
+	var keys []string
+	for range 2 {
+		dir := t.TempDir()
+		first, second := speaker(says("1"), says("3")), speaker(says("2"))
+		other := editor(second)
+		other.Name = "reviewer"
+		p := process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+			if _, err := asksTwice(editor(first), other)(ctx, r, prior); err != nil {
+				return nil, err
+			}
+			_, err := r.Ask(ctx, editor(first), user("three"))
+			return nil, err
+		}}
+		if !p.killedAt(t, dir, func(when string, typ journal.Type, _ journal.Phase) bool {
+			return when == "before" && typ == "reply" && second.calls() > 0
+		}) {
+			t.Fatal("the run was not killed")
+		}
+		second.list = append(second.list, says("2"))
+		wantEnd(t, p.end(t, dir), hone.KindDone)
+		if a, b := first.requests[0].CacheKey, first.requests[1].CacheKey; a != b || len(a) != 32 {
+			t.Errorf("the keys of one role are %q and %q", a, b)
+		}
+		keys = append(keys, first.requests[0].CacheKey, second.requests[0].CacheKey)
+	}
+	slices.Sort(keys)
+	if keys = slices.Compact(keys); len(keys) != 4 {
+		t.Errorf("two roles in two runs have the keys %q", keys)
+	}
+}
+
 // until is a model that is down once the run has so many replies.
 func until(replies int, m model.Model) model.Model { return failing{replies, m} }
 

@@ -162,6 +162,7 @@ func scriptParams(t *testing.T) testscript.Params {
 			"header":      header,
 			"sent":        sent,
 			"begins":      begins,
+			"prefix":      prefix,
 			"atmost":      atMost,
 			"await":       await,
 			"schema":      schema,

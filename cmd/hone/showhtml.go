@@ -91,14 +91,14 @@ func (a *app) pageOf(ctx context.Context, o overview) (page.Page, error) {
 // facts returns what is known about a run: its models, what it used, and when.
 func (o overview) facts() []page.Fact {
 	spent := o.past.Ledger()
-	used := render.Used(spent.Tokens-spent.Assumed, spent.Assumed, spent.Price(), render.Tokens)
+	figures := used(spent, spent.Price(), render.Tokens)
 	return []page.Fact{
 		{Name: "run", Text: o.run},
 		{Name: "model", Text: strings.Join(modelNames(o.loop, o.start), " · ")},
 		{Name: "directory", Text: o.start.Dir},
 		{Name: "started", Text: o.past.Events()[0].Time.Local().Format("2006-01-02 15:04:05 MST")},
 		{Name: "time", Text: render.Duration(o.active)},
-		{Name: "used", Text: strings.Join(used, ", ")},
+		{Name: "used", Text: strings.Join(figures, ", ")},
 		{Name: "journal", Text: "intact, " + o.hash()},
 	}
 }

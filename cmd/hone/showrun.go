@@ -312,7 +312,7 @@ func (o overview) changed() []string {
 // not have been read if a line had been changed.
 func (o overview) totals() []string {
 	spent := o.past.Ledger()
-	parts := append(render.Used(spent.Tokens-spent.Assumed, spent.Assumed, spent.Price(), render.Short), render.Duration(o.active))
+	parts := append(used(spent, spent.Price(), render.Short), render.Duration(o.active))
 	intact := fmt.Sprintf("journal intact (%.12s)", o.hash())
 	used := "  " + strings.Join(parts, " · ")
 	if o.columns > 0 && render.Width(used+intact)+4 > o.columns {

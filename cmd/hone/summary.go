@@ -17,6 +17,7 @@ import (
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/model"
 	"hone/sandbox"
 )
 
@@ -26,13 +27,14 @@ type ending struct {
 	run    string
 	end    hone.End
 	active time.Duration
+	known  model.Usage   // what providers reported
 	files  []changedFile // nil if they are not shown
 }
 
 // endingOf returns how a run has just ended. If it changed the tree and there is
 // nothing else to do, the user reviews that next.
 func endingOf(h *harness.Session, r *hone.Run, end hone.End, o outputFlags) ending {
-	s := ending{home: h.Home, run: h.ID(), end: end, active: h.Active()}
+	s := ending{home: h.Home, run: h.ID(), end: end, active: h.Active(), known: r.Past().Ledger().Known}
 	if !o.quiet {
 		s.files = changedFiles(h.Home, r.Past(), r.Own)
 	}
@@ -165,7 +167,17 @@ func printMore(out io.Writer, more string) {
 // figures returns how long the run took, and what it used.
 func (s ending) figures(number func(int64) string) []string {
 	return append([]string{render.Count(s.end.Rounds, "round"), render.Duration(s.active)},
-		render.Used(s.end.Tokens-s.end.Assumed, s.end.Assumed, s.end.Cost, number)...)
+		used(history.Ledger{Tokens: s.end.Tokens, Assumed: s.end.Assumed, Known: s.known}, s.end.Cost, number)...)
+}
+
+// used returns, as parts of a line, the tokens and the cost of a run, and the share of its
+// input that providers had cached, if there was any.
+func used(l history.Ledger, cost *float64, number func(int64) string) []string {
+	parts := render.Used(l.Tokens-l.Assumed, l.Assumed, cost, number)
+	if input := l.Known.Input + l.Known.CacheRead + l.Known.CacheWrite; l.Known.CacheRead > 0 {
+		parts = append(parts, fmt.Sprintf("%d%% of the input cached", 100*l.Known.CacheRead/input))
+	}
+	return parts
 }
 
 // maxFiles limits how many files the summary names.
