@@ -166,7 +166,7 @@ func (f *loopFlags) validAttempts(c *cobra.Command) error {
 	case c.Flags().Lookup("attempts") == nil:
 		return usage(fmt.Sprintf("-m is given %d times, but %s has one", len(f.models), c.Name()), "-m "+f.models.first())
 	}
-	return usage(fmt.Sprintf("-m is given %d times, but there is %s", len(f.models), render.Count(most, "attempt")), fmt.Sprintf("--attempts %d tries each model", len(f.models)))
+	return usage(fmt.Sprintf("-m is given %d times, but --attempts is %d", len(f.models), most), fmt.Sprintf("--attempts %d tries each model", len(f.models)))
 }
 
 // validLimits checks each limit without the configuration. It returns a usage

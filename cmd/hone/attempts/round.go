@@ -55,7 +55,7 @@ func (g *group) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]ch
 		return nil, err
 	}
 	name := fmt.Sprintf("attempt %d of %d is done", won.Number, g.Count)
-	if err := won.apply(ctx, r, name, byHand(won.Run, won.Dir)); err != nil {
+	if err := won.apply(ctx, r, name, byHand(won.Dir)); err != nil {
 		return nil, err
 	}
 	_, err = hone.Step(ctx, r, "announce", nil, func(context.Context) (struct{}, error) {
@@ -72,9 +72,7 @@ func (g *group) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]ch
 }
 
 // byHand is what the user can do with an attempt that cannot be applied.
-func byHand(run, dir string) string {
-	return fmt.Sprintf("copy what you need from %s: hone show %s --diff", dir, journal.ShortRun(run))
-}
+func byHand(dir string) string { return "copy what you need from " + dir }
 
 // copies is the record of the step that copies the tree.
 type copies struct {
@@ -279,7 +277,7 @@ func (g *group) noWinner(all []*attempt) error {
 	stop := &hone.Stop{Kind: kindOf(states), Why: fmt.Sprintf("no attempt of %d is done", g.Count), Next: hone.Next{Verb: hone.NewRun}}
 	if best != nil {
 		stop.Why += fmt.Sprintf("; attempt %d has the fewest findings (%d)", best.n, *bestRecord.left())
-		stop.Next = hone.Next{Verb: hone.Take, Run: bestRecord.run, Or: "see it first: hone show " + journal.ShortRun(bestRecord.run) + " --diff"}
+		stop.Next = hone.Next{Verb: hone.Take, Run: bestRecord.run}
 		stop.Findings = bestRecord.past.State().Findings
 	}
 	for _, s := range states {
@@ -287,12 +285,14 @@ func (g *group) noWinner(all []*attempt) error {
 	}
 	take := ""
 	if best != nil {
-		take = "apply the best attempt: hone take " + journal.ShortRun(bestRecord.run)
+		take = "take the best attempt, run " + journal.ShortRun(bestRecord.run)
 	}
 	switch stop.Kind {
 	case hone.KindBudget:
 		stop.Next = g.moreBudget(all)
 		stop.Next.Or = take
+	case hone.KindBlocked:
+		stop.Next = hone.Next{First: "answer questions in advance, with --approve all or --approve none", Verb: hone.NewRun, Or: take}
 	case hone.KindFailed, hone.KindInterrupted:
 		stop.Kind, stop.Next = hone.KindFailed, hone.Next{Verb: hone.Resume, Or: take}
 	}
@@ -349,12 +349,16 @@ func (g *group) summary(end hone.End) string {
 	if end.Kind != hone.KindDone {
 		return ""
 	}
+	var others []string
 	for _, a := range g.run.Past().Attempts() {
 		if !a.Applied && a.Run != "-" {
-			return "the other attempts are kept; to apply one instead: hone take " + journal.ShortRun(a.Run) + "\n"
+			others = append(others, journal.ShortRun(a.Run))
 		}
 	}
-	return ""
+	if len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("hone take RUN applies another attempt instead: %s\n", strings.Join(others, ", "))
 }
 
 // env returns the environment of an attempt.

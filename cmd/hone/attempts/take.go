@@ -118,7 +118,7 @@ func (v *Taking) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]c
 		return nil, err
 	}
 	name := fmt.Sprintf("attempt %d (%s)", v.Number, p.Why)
-	if err := p.apply(ctx, r, name, byHand(v.Run, v.Dir)); err != nil {
+	if err := p.apply(ctx, r, name, byHand(v.Dir)); err != nil {
 		return nil, err
 	}
 	if r.Trust.Passed = "applied " + name; p.Former > 0 {
