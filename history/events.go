@@ -220,9 +220,9 @@ type Served struct {
 // Attempt is the state of one attempt, after each of its events that users see. An
 // attempt is a run in a copy of the tree, which this run pays for.
 type Attempt struct {
-	Number int    `json:"attempt"`     // 1 is the first
-	Dir    string `json:"attempt_dir"` // where its run works: the copy, or a directory in it
-	Run    string `json:"attempt_run"` // the id of its run
+	Number int    `json:"attempt"`               // 1 is the first
+	Dir    string `json:"attempt_dir"`           // where its run works: the copy, or a directory in it
+	Run    string `json:"attempt_run,omitempty"` // the id of its run; empty if its process refused to start one
 	Model  string `json:"model"`
 	Rounds int    `json:"rounds"` // that are decided
 	// Findings is how many findings the last round left; nil before the first check.

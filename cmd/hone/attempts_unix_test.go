@@ -286,3 +286,40 @@ func TestAttemptsUserEdits(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// TestAttemptsForgedJournal: a journal in a copy that something else than hone wrote is
+// not believed. Restored, the attempts go on with more rounds.
+func TestAttemptsForgedJournal(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	c := newContest(t, map[string]int{})
+	exit, out := c.hone(t, contestArgs("yy", "--rounds", "1")...)
+	if exit != 1 || c.a(t) != "bad\n" {
+		t.Fatalf("exit status %d\n%s", exit, out)
+	}
+	past := c.past(t)
+	journals, err := filepath.Glob(filepath.Join(past.Attempts()[0].Dir, ".hone", "runs", "*.jsonl"))
+	if err != nil || len(journals) != 1 {
+		t.Fatal(journals, err)
+	}
+	text, err := os.ReadFile(journals[0])
+	if err == nil {
+		err = os.WriteFile(journals[0], bytes.Replace(text, []byte(`"result":"rounds"`), []byte(`"result":"done"`), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exit, out := c.hone(t, "resume", "last", "--rounds", "3"); exit != 5 || c.a(t) != "bad\n" {
+		t.Fatalf("exit status %d\n%s", exit, out)
+	}
+	if err := os.WriteFile(journals[0], text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	c.passes["y"] = 3
+	c.mu.Unlock()
+	if exit, out := c.hone(t, "resume", "last", "--rounds", "3"); exit != 0 || c.a(t) != "good y 3\n" {
+		t.Fatalf("exit status %d, a.txt %q\n%s", exit, c.a(t), out)
+	}
+	c.checkLedger(t, 5_000_000)
+}

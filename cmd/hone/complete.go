@@ -132,7 +132,7 @@ func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (wor
 			continue
 		}
 		for _, s := range past.Attempts() {
-			if plainRun.MatchString(s.Run) && strings.HasPrefix(journal.ShortRun(s.Run), word) {
+			if s.Run != "" && plainRun.MatchString(s.Run) && strings.HasPrefix(journal.ShortRun(s.Run), word) {
 				text := screen.AttemptText(s, false)
 				words = append(words, cobra.CompletionWithDesc(journal.ShortRun(s.Run), render.Cut(render.Line(text), descriptionColumns)))
 			}

@@ -1,7 +1,6 @@
 package attempts
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -30,9 +29,10 @@ func (a *attempt) role() string { return fmt.Sprintf("attempt %d", a.n) }
 
 // record is what an attempt's run has recorded.
 type record struct {
-	run   string // empty: there is no run yet
-	past  *history.Past
-	start hone.Start
+	run    string // empty: there is no run yet
+	events []journal.Event
+	past   *history.Past // nil: there is no run yet
+	start  hone.Start
 }
 
 // read reads the journal of the attempt's run, which is the first in its copy: the user
@@ -46,7 +46,11 @@ func (a *attempt) read() (record, error) {
 		return record{}, fmt.Errorf("read attempt %d: %w", a.n, err)
 	}
 	defer home.Close()
-	return readFirst(home)
+	r, err := readFirst(home)
+	if err == nil && r.past != nil && a.g.session.Unbound() == nil && runs.Foreign(a.dir)(r.run, r.events) != 0 {
+		err = fmt.Errorf("the journal of attempt %d, in %s, was not written by hone", a.n, a.dir)
+	}
+	return r, err
 }
 
 func readFirst(home *journal.Home) (r record, err error) {
@@ -58,7 +62,7 @@ func readFirst(home *journal.Home) (r record, err error) {
 	if err != nil || len(events) == 0 {
 		return r, err
 	}
-	r.run, r.past = all[0], history.Read(events)
+	r.run, r.events, r.past = all[0], events, history.Read(events)
 	r.start, err = runs.Started(events)
 	return r, err
 }
@@ -214,7 +218,7 @@ func (a *attempt) process(ctx context.Context, r record, loan borrowed) (record,
 		return a.g.run.Repay(loan.number, difference(used, r.used()))
 	})
 	if repaid == nil {
-		repaid = a.announce(after, "")
+		repaid = a.announce(after)
 	}
 	return after, repaid
 }
@@ -306,13 +310,7 @@ func (a *attempt) state(r record) history.Attempt {
 	return s
 }
 
-// announce records the state of the attempt if its process ended. why replaces the
-// reason of its end, unless it is empty.
-func (a *attempt) announce(r record, why string) error {
-	s := a.state(r)
-	if s.Run == "" {
-		s.Run = "-" // it has none: the process refused to start one
-	}
-	s.Why = cmp.Or(why, s.Why)
-	return a.g.run.Attempted(s)
+// announce records the state of the attempt after a process.
+func (a *attempt) announce(r record) error {
+	return a.g.run.Attempted(a.state(r))
 }

@@ -330,7 +330,7 @@ func (g *group) moreBudget(all []*attempt) hone.Next {
 // line returns an attempt in one line.
 func line(s history.Attempt) string {
 	text := fmt.Sprintf("attempt %d", s.Number)
-	if s.Run != "" && s.Run != "-" {
+	if s.Run != "" {
 		text += fmt.Sprintf(" (run %s)", journal.ShortRun(s.Run))
 	}
 	why, _, _ := strings.Cut(s.Why, "\n")
@@ -351,7 +351,7 @@ func (g *group) summary(end hone.End) string {
 	}
 	var others []string
 	for _, a := range g.run.Past().Attempts() {
-		if !a.Applied && a.Run != "-" {
+		if !a.Applied && a.Run != "" {
 			others = append(others, journal.ShortRun(a.Run))
 		}
 	}

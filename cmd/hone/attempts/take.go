@@ -69,7 +69,7 @@ func Find(home *journal.Home, ref string) (Found, error) {
 			continue
 		}
 		for _, a := range past.Attempts() {
-			if a.Run == ref || strings.HasPrefix(a.Run, ref) || strings.HasPrefix(journal.ShortRun(a.Run), ref) {
+			if strings.HasPrefix(a.Run, ref) || strings.HasPrefix(journal.ShortRun(a.Run), ref) {
 				found = append(found, Found{a, run})
 			}
 		}

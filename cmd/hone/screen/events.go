@@ -157,6 +157,9 @@ func AttemptText(a history.Attempt, c render.Colours) string {
 		if why != "" && why != string(a.Result) {
 			text += ": " + render.Line(why)
 		}
+		if a.Run == "" {
+			return head + text
+		}
 		return head + text + fmt.Sprintf(" (run %s, %s, %s tokens)", run, render.Count(a.Rounds, "round"), render.Tokens(a.Tokens))
 	case a.Rounds > 0:
 		return head + fmt.Sprintf("round %d %s %s", a.Rounds, rounds.Failed.Mark(c), found)
