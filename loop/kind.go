@@ -147,6 +147,9 @@ type Built struct {
 	// VerboseOut means that --verbose shows the run on stdout, as the loop's original
 	// does.
 	VerboseOut bool
+	// Rounds is how many rounds the run has, for the screen; 0 means the limit of the run,
+	// which is for something else otherwise.
+	Rounds int
 	// Checks names what the check runs; empty if that is only the command of the settings.
 	Checks string
 	// Asking means that the check may ask the user at the terminal.

@@ -34,6 +34,7 @@ const tokensPerReply = 5000
 type contest struct {
 	dir, url string
 	passes   map[string]int
+	trust    string // HONE_TRUST; empty means that of the tests
 
 	mu       sync.Mutex
 	requests map[string]int            // by the model
@@ -101,6 +102,9 @@ func (c *contest) command(args ...string) *exec.Cmd {
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "OPENAI_BASE_URL="+c.url+"/v1", "OPENAI_API_KEY=k", "GIT_CONFIG_GLOBAL="+os.DevNull, promptExit,
 		"XDG_CACHE_HOME="+filepath.Join(filepath.Dir(c.dir), "cache"))
+	if c.trust != "" {
+		cmd.Env = append(cmd.Env, "HONE_TRUST="+c.trust)
+	}
 	return cmd
 }
 
@@ -322,4 +326,38 @@ func TestAttemptsForgedJournal(t *testing.T) {
 		t.Fatalf("exit status %d, a.txt %q\n%s", exit, c.a(t), out)
 	}
 	c.checkLedger(t, 5_000_000)
+}
+
+// TestAttemptsShareACost is TestAttemptsShareABudget for a limit in USD. A reply costs
+// five cents.
+func TestAttemptsShareACost(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	c := newContest(t, map[string]int{})
+	config := ""
+	for _, m := range "xyz" {
+		config += fmt.Sprintf("[prices.\"openai/%c\"]\ninput = 10\noutput = 10\n", m)
+	}
+	err := os.Mkdir(filepath.Join(c.dir, ".config"), 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(c.dir, ".config", "hone.toml"), []byte(config), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, trust := c.hone(t, "trust")
+	_, digest, ok := strings.Cut(trust, "HONE_TRUST=")
+	if !ok {
+		t.Fatal(trust)
+	}
+	c.trust = strings.Fields(digest)[0]
+	exit, out := c.hone(t, contestArgs("xyz", "--max-cost", "0.735")...)
+	spent := c.past(t).Ledger()
+	if exit != 3 || c.served() != 14 || spent.Unpriced || spent.Cost < 0.6999 || spent.Cost > 0.7001 {
+		t.Fatalf("exit status %d, %d requests, %+v\n%s", exit, c.served(), spent, out)
+	}
+	c.checkLedger(t, 5_000_000)
+	if !strings.Contains(out, "70 000 tokens, $0.7000)") || !strings.Contains(out, "hone resume last --max-cost 1.47") || !strings.Contains(out, "of --max-cost 0.335 is left") {
+		t.Error(out)
+	}
 }

@@ -84,7 +84,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 // terminal, and would get between the lines of --json.
 func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags) screen.Options {
 	r := built.Run
-	options := screen.Options{Colour: a.errColour, Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds,
+	options := screen.Options{Colour: a.errColour, Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: cmp.Or(built.Rounds, r.Limits.Rounds),
 		Turns: built.Turns, Tokens: r.Limits.Tokens, Check: cmp.Or(built.Checks, h.Settings().Check), Asking: built.Asking}
 	if !o.quiet && !o.json {
 		options.Size, options.Typed = a.errSize, a.typed

@@ -3,6 +3,7 @@ package attempts
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -238,7 +239,7 @@ func difference(l, before history.Ledger) history.Ledger {
 // limits of the group.
 func (a *attempt) args(r record, loan borrowed) []string {
 	l := a.g.run.Limits
-	tokens, cost := loan.before.tokens+loan.tokens, loan.before.cost+loan.cost
+	tokens, cost := loan.before.tokens+loan.tokens, inMicros(loan.before.cost+loan.cost)
 	if r.past == nil {
 		line := append(a.g.line(a.n, a.g.session.Dir, a.dir), limitFlags(hone.Limits{Tokens: limitOf(l.Tokens, tokens), Cost: limitOf(l.Cost, cost), Time: l.Time}, hone.Limits{})...)
 		return append(append(line, "--"), a.g.texts(a.g.session.Dir, a.dir)...)
@@ -248,6 +249,10 @@ func (a *attempt) args(r record, loan borrowed) []string {
 		Tokens: limitOf(l.Tokens, tokens), Cost: limitOf(l.Cost, cost)}
 	return append([]string{"resume", r.run, "--dir", a.dir}, limitFlags(raised, was)...)
 }
+
+// inMicros rounds a cost down to a millionth, but not because a sum of decimal fractions
+// is a little too low.
+func inMicros(cost float64) float64 { return math.Floor(cost*1e6+1e-3) / 1e6 }
 
 // limitOf returns the limit of an attempt: none if the group has none.
 func limitOf[T int64 | float64](group, lent T) T {

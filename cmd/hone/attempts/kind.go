@@ -147,7 +147,7 @@ func (v *Invocation) Build(s loop.Session) (loop.Built, error) {
 		return loop.Built{}, fmt.Errorf("attempts need a session of the harness, not %T", s)
 	}
 	g := &group{Invocation: v, session: h, run: s.NewRun(workspace.Rules{Guard: s.Guard()})}
-	return loop.Built{Run: g.run, Round: g.round, With: fmt.Sprintf("%d attempts of %s", v.Count, v.Loop), Summary: g.summary}, nil
+	return loop.Built{Run: g.run, Round: g.round, Rounds: 1, With: fmt.Sprintf("%d attempts of %s", v.Count, v.Loop), Summary: g.summary}, nil
 }
 
 // ownOf reports which files a recorded run's loop writes for the user; nil if none.

@@ -115,7 +115,7 @@ func (s *Screen) showProgress(e history.Event) {
 	case history.Served:
 		s.showServer(p)
 	case history.Attempt:
-		s.line("  %s", AttemptText(p, s.o.Colour))
+		s.line("  %s", AttemptText(p, false)) // line escapes colours
 	case history.Question:
 		s.asking = true
 		s.waitFor("")
