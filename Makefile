@@ -72,6 +72,8 @@ install: share ## install hone, its man pages and completions below DESTDIR and 
 		install -d "$(DESTDIR)$(PREFIX)/share/$${file%/*}"; \
 		install -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/$$file"; \
 	done
+	@case ":$$PATH:" in *':$(PREFIX)/bin:'*) ;; *) test -n '$(DESTDIR)' || \
+		echo 'hone is in $(PREFIX)/bin, which is not on your PATH; add to your shell'"'"'s profile: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
 uninstall: share ## remove what install has installed
 	rm -f '$(DESTDIR)$(PREFIX)/bin/hone'

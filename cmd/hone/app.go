@@ -15,6 +15,7 @@ import (
 	"hone"
 	"hone/cmd/hone/screen"
 	"hone/harness"
+	"hone/harness/runs"
 	"hone/internal/near"
 	"hone/internal/render"
 	"hone/journal"
@@ -110,7 +111,7 @@ func (a *app) fail(c *cobra.Command, err error) int {
 			f.hint = h.Hint()
 		}
 	}
-	if f.hint == listRuns {
+	if f.hint == listRuns || strings.HasPrefix(f.hint, runs.TrustHint) {
 		f.hint += at
 	}
 	a.say("error", f.Error())

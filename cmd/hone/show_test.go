@@ -63,7 +63,7 @@ func conversationRun(t *testing.T) string {
 func TestShowConversation(t *testing.T) {
 	dir := conversationRun(t)
 	inAll := "  executor, total: 3 turns, 2 calls (1 refused), 0 files changed, 44 tokens, in "
-	brief := []string{"  test  ✗ rounds  ", "s ago\n  no model\n! round 1  not yet ", "! round 2  not yet ", "\n  stopped: ", "  77 tokens · cost unknown · ", "  more: --round 2   --full   --html FILE\n"}
+	brief := []string{"  test  ✗ rounds  ", "s ago\n  no model\n✗ round 1  not yet ", "✗ round 2  not yet ", "\n  stopped: ", "  77 tokens · cost unknown · ", "  more: --round 2   --full   --html FILE\n"}
 	for _, tt := range []struct {
 		args       []string
 		want, lack []string // want in this order; lack is not shown
@@ -219,7 +219,7 @@ func TestOverviewFits(t *testing.T) {
 // TestWatchOnATerminal: finished rounds fold to a line, unless -v asks for every event.
 func TestWatchOnATerminal(t *testing.T) {
 	dir := conversationRun(t)
-	for flag, want := range map[string]string{"--verbose=false": "! round 1 ", "-v": "round 1 of 2\n"} {
+	for flag, want := range map[string]string{"--verbose=false": "✗ round 1 ", "-v": "round 1 of 2\n"} {
 		var out, errs bytes.Buffer
 		a := &app{out: &out, err: &errs, env: func(string) string { return "" }, outSize: func() (int, int) { return 100, 24 }}
 		if status := a.run(t.Context(), []string{"watch", "-C", dir, flag}); status != 1 || errs.Len() > 0 {

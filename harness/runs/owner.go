@@ -108,6 +108,10 @@ func (w *Workspace) settle(ctx context.Context) error {
 	return nil
 }
 
+// TrustHint begins the hint of an error about a run that the user did not record; the run's
+// id follows.
+const TrustHint = "to see what the run would do, and accept it: hone trust "
+
 // explainForeign adds what to type to an error about a foreign run.
 func (w *Workspace) explainForeign(err error) error {
 	var foreign *journal.ForeignError
@@ -118,7 +122,7 @@ func (w *Workspace) explainForeign(err error) error {
 	if w.stateless != nil {
 		why += ": " + w.stateless.Error()
 	}
-	return loop.Usage(why+"; nothing was sent, run or written", "hone trust "+foreign.Run+" shows what the run would do, and asks whether to accept it")
+	return loop.Usage(why+"; nothing was sent, run or written", TrustHint+foreign.Run)
 }
 
 // Inspection is a recorded run that was only read.

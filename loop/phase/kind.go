@@ -255,8 +255,14 @@ func (v *invocation) complete(root string) error {
 	return nil
 }
 
-// Ready returns an error if the starter's specification was not edited.
-func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
+// Ready returns an error if the starter's specification was not edited. It notes that a phase has
+// passed already, because it is paid for again.
+func (v *invocation) Ready(ctx context.Context, in *loop.Input) error {
+	if g, err := git.Find(); err == nil {
+		if passed, err := HasPassed(ctx, g, in.Root, v.Phase); err == nil && passed {
+			in.Note(fmt.Sprintf("phase %d has passed by these specifications, and runs again; hone phase all runs only those that have not", v.Phase))
+		}
+	}
 	const first = "specs/phase1.md"
 	text, _, err := in.Tree.Read(first)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"hone"
 	"hone/check"
 	"hone/internal/config"
@@ -90,6 +92,11 @@ func (v *invocation) Subject() string { return v.Scope }
 
 // Section is the table [reconcile].
 func (v *invocation) Section() any { return &v.table }
+
+// Flags adds none. It says what walls mean for the correctness checker.
+func (v *invocation) Flags(fs *pflag.FlagSet) {
+	fs.Lookup("sandbox").Usage = "walls for --check, and for the correctness checker only if you name one here: auto, hidden, bwrap, landlock, firejail or none (default auto)"
+}
 
 // Resolve reads flags, environment, .config/hone.toml and .config/bork.json.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {

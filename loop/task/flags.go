@@ -123,6 +123,9 @@ func (f flags) logFile(tree string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if _, err := os.Stat(filepath.Dir(log)); err != nil && f.logPath != "" {
+		return "", loop.Usage(fmt.Sprintf("--log-path: there is no directory %s", filepath.Dir(f.logPath)), "make it, or name a file elsewhere")
+	}
 	base, name, err := logBase(tree, log)
 	if err != nil {
 		return "", err

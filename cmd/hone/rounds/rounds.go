@@ -39,8 +39,8 @@ type Outcome string
 // The outcomes of a round.
 const (
 	Passed     Outcome = "✓"
-	Failed     Outcome = "✗" // the check has findings
-	Held       Outcome = "!" // the check did not run, or the run stopped
+	Failed     Outcome = "✗" // the check, a review or a suite found something wrong
+	Held       Outcome = "!" // nothing was judged, or the run stopped
 	Unfinished Outcome = "-"
 	Running    Outcome = "▸" // a process works on it
 )
@@ -298,7 +298,7 @@ func (f *Fold) end() *Round {
 func verdict(st history.State, blocking, before []check.Finding) (o Outcome, why string) {
 	o, why = Passed, "check passed"
 	switch {
-	case len(blocking) > 0 && check.Blocking(st.Checked):
+	case check.Blocking(st.Checked), slices.ContainsFunc(blocking, func(f check.Finding) bool { return f.Source != check.SourceReply && !f.Blocker }):
 		o, why = Failed, gist(blocking, before)
 	case len(blocking) > 0:
 		o, why = Held, gist(blocking, before)
