@@ -19,6 +19,7 @@ import (
 // document is a TOML file and the struct that it fills. go-toml decodes it; a
 // document adds the place of each key, which go-toml does not return.
 type document struct {
+	file string        // for errors
 	text []byte        // of the file, with dashes for underscores in keys
 	into reflect.Value // a struct with a pointer to each section
 	keys []key         // tables and settings, in the order of the file
@@ -27,13 +28,14 @@ type document struct {
 }
 
 type key struct {
+	file    string
 	path    []string // with dashes
 	spelled []string // as in the file
 	at      unstable.Position
 }
 
 func (k key) wrong(problem, hint string) error {
-	return &Error{File: HonePath, Line: k.at.Line, Key: keyText(k.spelled), Problem: problem, Hint: hint}
+	return &Error{File: k.file, Line: k.at.Line, Key: keyText(k.spelled), Problem: problem, Hint: hint}
 }
 
 // readKeys notes all keys up to the first syntax error. It returns an error if
@@ -41,12 +43,13 @@ func (k key) wrong(problem, hint string) error {
 func (d *document) readKeys() error {
 	var p unstable.Parser
 	p.Reset(d.text)
-	var table key
+	root := key{file: d.file}
+	table := root
 	for p.NextExpression() {
 		if e := p.Expression(); e.Kind == unstable.KeyValue {
 			d.noteSetting(&p, table, e)
 		} else {
-			table = d.note(&p, key{}, e)
+			table = d.note(&p, root, e)
 		}
 	}
 	if d.shared {
@@ -168,7 +171,7 @@ func fieldsOf(v reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
 // decode fills the structs.
 func (d *document) decode() error {
 	if err := toml.Unmarshal(d.text, new(map[string]any)); err != nil {
-		return syntaxError(err)
+		return d.syntaxError(err)
 	}
 	decoder := toml.NewDecoder(bytes.NewReader(d.text))
 	if !d.shared {
@@ -181,14 +184,14 @@ func (d *document) decode() error {
 		}
 	}
 	if err != nil {
-		return syntaxError(err)
+		return d.syntaxError(err)
 	}
 	return nil
 }
 
 // syntaxError returns an error with the line at which the file is not TOML.
-func syntaxError(err error) error {
-	e := &Error{File: HonePath, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "write TOML: sections in brackets, and lines such as rounds = 5"}
+func (d *document) syntaxError(err error) error {
+	e := &Error{File: d.file, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "write TOML: sections in brackets, and lines such as rounds = 5"}
 	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
 		e.Line, _ = at.Position()
 		e.Key = keyText(at.Key())

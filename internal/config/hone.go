@@ -59,9 +59,51 @@ type Validator interface {
 	Valid() (key, problem, hint string)
 }
 
+// Document is a TOML file other than a configuration, such as a list of cases, that is
+// read in the same way.
+type Document struct{ d *document }
+
+// Parse fills into, a pointer to a struct with a pointer to a struct or a map of structs
+// for each table, from the text of a file. Tags and errors are those of [Load]; file is the
+// name for errors.
+func Parse(file string, text []byte, into any) (*Document, error) {
+	if err := checkText(file, text); err != nil {
+		return nil, err
+	}
+	d := &document{file: file, text: slices.Clone(text), into: reflect.ValueOf(into).Elem()}
+	for _, step := range []func() error{d.readKeys, d.decode, d.validate} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return &Document{d}, nil
+}
+
+// Names returns the names in a map of tables, in the order of the file.
+func (d *Document) Names(table string) []string {
+	var names []string
+	for _, k := range d.d.keys {
+		if len(k.path) == 2 && k.path[0] == table && !slices.Contains(names, k.path[1]) {
+			names = append(names, k.path[1])
+		}
+	}
+	return names
+}
+
+// Wrong returns an error about a key, or about the nearest table around it that the file
+// has.
+func (d *Document) Wrong(problem, hint string, path ...string) error {
+	for n := len(path); n > 0; n-- {
+		if k, ok := d.d.find(path[:n]...); ok {
+			return k.wrong(problem, hint)
+		}
+	}
+	return &Error{File: d.d.file, Problem: problem, Hint: hint}
+}
+
 func parseDocument(text []byte, sections map[string]any, shared bool) (File, error) {
 	var f File
-	d := &document{text: slices.Clone(text), into: target(&f, sections), shared: shared}
+	d := &document{file: HonePath, text: slices.Clone(text), into: target(&f, sections), shared: shared}
 	for _, step := range []func() error{d.readKeys, d.decode, d.validate, func() error { return f.completePrices(d) }} {
 		if err := step(); err != nil {
 			return File{}, err

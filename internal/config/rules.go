@@ -25,6 +25,8 @@ func badText(rule, s string) (problem, hint string) {
 	switch rule {
 	case "agent":
 		return badAgent(s)
+	case "case":
+		return badCase(s)
 	case "glob":
 		return badGlob(s)
 	case "home":
@@ -52,7 +54,7 @@ func badText(rule, s string) (problem, hint string) {
 
 // example returns a string that a rule accepts.
 func example(rule string) string {
-	return map[string]string{"agent": "gemini", "argument": "gemini", "glob": "docs/**", "home": "~/.gemini/settings.json", "model": "openai/gpt-5", "models": "openai/gpt-5",
+	return map[string]string{"agent": "gemini", "argument": "gemini", "case": "slug-spaces", "glob": "docs/**", "home": "~/.gemini/settings.json", "model": "openai/gpt-5", "models": "openai/gpt-5",
 		"path": "/opt/data", "setting": "NO_COLOR=1", "variable": "DATABASE_URL"}[rule]
 }
 
@@ -70,6 +72,14 @@ func stringHint(rule string) string {
 func badAgent(name string) (problem, hint string) {
 	if !bare.MatchString(name) {
 		return fmt.Sprintf("%q is not a valid name for an agent", name), "use letters, digits, - and _, as in [commands.gemini]"
+	}
+	return "", ""
+}
+
+func badCase(name string) (problem, hint string) {
+	const most = 60
+	if !bare.MatchString(name) || len(name) > most {
+		return fmt.Sprintf("%q is not a valid name for a case", name), "use at most 60 letters, digits, - and _, as in [cases.slug-spaces]"
 	}
 	return "", ""
 }

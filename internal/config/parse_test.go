@@ -1,0 +1,58 @@
+package config
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// parsed is a document with a table, and a map of tables whose names the user chooses.
+type parsed struct {
+	All   *part            `toml:"all"`
+	Cases *map[string]part `toml:"cases" valid:"case"`
+}
+
+type part struct {
+	Text string   `toml:"text"`
+	Args []string `toml:"args" valid:"argument"`
+	Max  int      `toml:"max-turns" valid:"positive"`
+}
+
+func parse(text string) (parsed, *Document, error) {
+	p := parsed{All: &part{}, Cases: &map[string]part{}}
+	d, err := Parse("my.toml", []byte(text), &p)
+	return p, d, err
+}
+
+func TestParse(t *testing.T) {
+	got, d, err := parse("[cases.z]\ntext = 'last'\n\n[all]\nmax_turns = 3\n[cases.a]\nargs = ['-v']\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(parsed{&part{Max: 3}, &map[string]part{"z": {Text: "last"}, "a": {Args: []string{"-v"}}}}, got); diff != "" {
+		t.Error(diff)
+	}
+	if names := d.Names("cases"); !slices.Equal(names, []string{"z", "a"}) {
+		t.Errorf("names: %q", names)
+	}
+	checkError(t, "a key", d.Wrong("it is bad", "write better", "cases", "z", "text"), "my.toml:2: cases.z.text: it is bad; write better")
+	checkError(t, "a missing key", d.Wrong("it is missing", "write it", "cases", "a", "text"), "my.toml:6: cases.a: it is missing; write it")
+	checkError(t, "the file", d.Wrong("it is empty", "write something", "none"), "my.toml: it is empty; write something")
+}
+
+func TestParseErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"[cases.z]\ntxt = 'a'\n":             "my.toml:2: cases.z.txt: unknown key; did you mean text?",
+		"[case.z]\ntext = 'a'\n":             "my.toml:1: case: unknown section; did you mean cases?",
+		"[cases.'a b']\ntext = 'a'\n":        `my.toml:1: cases."a b": "a b" is not a valid name for a case; use at most 60 letters, digits, - and _, as in [cases.slug-spaces]`,
+		"[cases]\ntext = 'a'\n":              "my.toml:2: cases.text: it is not a table; write [cases.slug-spaces], and its keys below it",
+		"[cases.z]\nargs = '-v'\n":           `my.toml:2: cases.z.args: it is not a list of strings; write a list, such as args = ["gemini"]`,
+		"[all]\nmax-turns = 0\n":             "my.toml:2: all.max-turns: 0 is too small; write a whole number greater than 0",
+		"[cases.z]\ntext = 'a'\n[cases.z]\n": "my.toml:3: cases.z: table z already exists; write TOML: sections in brackets, and lines such as rounds = 5",
+		"\xff":                               "my.toml:1: it is not UTF-8; save it as UTF-8",
+	} {
+		_, _, err := parse(text)
+		checkError(t, text, err, want)
+	}
+}
