@@ -88,6 +88,17 @@ func (h Host) WithKeys(k loop.Kind, tree *workspace.Tree) (Host, error) {
 	return h, nil
 }
 
+// CanOpen returns why a model of a loop cannot be opened, such as that its key is not set;
+// nil if all can. It sends nothing.
+func (h Host) CanOpen(l loop.Loop) error {
+	for _, asked := range l.Models() {
+		if _, err := h.open(*asked.Model); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Guard returns a guard that finds secrets for a loop in a workspace. It allows
 // what the loop's settings allow, and also knows the logins in the addresses of the
 // loop's models; see [NewGuard].

@@ -174,6 +174,19 @@ func checkCounted(m *loop.Model) error {
 	return nil
 }
 
+// CanLimitCost returns why a limit of costs cannot be enforced for a loop, such as that
+// the price of one of its models is unknown; nil if it can.
+func CanLimitCost(l loop.Loop) error {
+	var limited loop.Flags
+	limited.Limits.MaxCost = 1
+	for _, asked := range l.Models() {
+		if err := checkCostLimit(limited, config.File{}, *asked.Model); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func resolveTrust(f loop.Flags, file config.File) loop.Trust {
 	t := loop.Trust{
 		Protect: file.Check.Protect, Flaky: cmp.Or(f.Flaky, file.Check.Flaky), Prove: cmp.Or(f.Prove, file.Check.Prove),

@@ -41,6 +41,25 @@ func (c *Conversing) ValidFlags(in *Input) error {
 	return in.Positive(map[string]bool{"turns": c.Turns > 0, "max-tool-calls": c.Calls > 0})
 }
 
+// Again returns --allow, if there is a list, and then the argument if it is not empty; see
+// [Repeater].
+func (c *Conversing) Again(arg string) []string {
+	var args []string
+	if len(c.Allow) > 0 {
+		args = append(args, "--allow", strings.Join(c.Allow, ","))
+	}
+	return append(args, OneArg(arg)...)
+}
+
+// OneArg returns the end of a command line with one argument, which may begin with a dash;
+// nil if it is empty.
+func OneArg(arg string) []string {
+	if arg == "" {
+		return nil
+	}
+	return []string{"--", arg}
+}
+
 // ConversingTable is the table in .config/hone.toml of a loop that embeds
 // Conversing. A loop with further settings embeds it in a struct of its own. 0 and
 // the empty string mean that there is no value.

@@ -167,6 +167,14 @@ type Series interface {
 	Split(ctx context.Context, in *Input) ([][]string, error)
 }
 
+// Repeater is implemented by a Loop whose task can be given to another run.
+type Repeater interface {
+	// Again returns the arguments of a command line that give a new run, in the same
+	// tree, the recorded task: flags, and then "--" and the arguments if there are any.
+	// Model, check, walls and limits are not among them.
+	Again() []string
+}
+
 // Input is what an invocation's settings are resolved from.
 type Input struct {
 	Kind    Kind

@@ -194,6 +194,9 @@ func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	return loop.CheckFiles(in.Root, artifactsFolder+"/review.toml")
 }
 
+// Again gives the same text, or the same file of the tree.
+func (v *invocation) Again() []string { return v.Conversing.Again(v.Subject()) }
+
 // Build puts loop, tools, check and rules together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	l := v.loop(s.Guard())
