@@ -39,6 +39,8 @@ func (a *app) completeWords(c *cobra.Command) {
 		if c.Parent().Name() != "init" {
 			c.ValidArgsFunction = completePhase
 		}
+	case "eval":
+		c.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"toml"}, cobra.ShellCompDirectiveFilterFileExt)
 	case "runs", "gc", "check", "rollup", "doctor", "demo", "version":
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	case "help":
@@ -229,7 +231,11 @@ func proposeModels(names []string, word string) ([]cobra.Completion, cobra.Shell
 // agentNames returns the command-line agents that the configuration of a command's
 // directory names, if the user trusts its settings.
 func (a *app) agentNames(c *cobra.Command) (names []string) {
-	root, err := loop.AbsDir(c.Flag("dir").Value.String())
+	dir := c.Flag("dir")
+	if dir == nil {
+		return nil
+	}
+	root, err := loop.AbsDir(dir.Value.String())
 	if err != nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (a *app) groups() []group {
 		{"Continue and take back:", []*cobra.Command{a.resumeCommand(), a.undoCommand(), a.takeCommand(), a.replayCommand(),
 			a.exportCommand(), a.importCommand(), a.gcCommand()}},
 		{"Set up:", []*cobra.Command{a.initCommand(), a.checkCommand(), a.promptCommand(), a.rollupCommand(), a.trustCommand(),
-			a.doctorCommand(), a.sandboxCommand(), a.demoCommand(), a.versionCommand()}},
+			a.doctorCommand(), a.sandboxCommand(), a.evalCommand(), a.demoCommand(), a.versionCommand()}},
 	}
 }
 

@@ -16,6 +16,19 @@ import (
 
 // loopCommand returns the command of a loop.
 func (a *app) loopCommand(k loop.Kind) *cobra.Command {
+	return a.loopCommandFor(k, func(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopFlags, args []string) error {
+		if f.attempts > 1 {
+			return a.startAttempts(c, k, l, f, args)
+		}
+		return a.startLoop(c.Context(), k, l, f, c.Flags().Changed, args)
+	})
+}
+
+// starter starts a loop with the parsed flags of its command.
+type starter func(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopFlags, args []string) error
+
+// loopCommandFor returns the command of a loop, which calls start with its flags.
+func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 	l := k.New()
 	f := &loopFlags{}
 	c := &cobra.Command{
@@ -25,10 +38,7 @@ func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 				return err
 			}
 			a.trust = f.trust
-			if f.attempts > 1 {
-				return a.startAttempts(c, k, l, f, args)
-			}
-			return a.startLoop(c.Context(), k, l, f, c.Flags().Changed, args)
+			return start(c, k, l, f, args)
 		},
 	}
 	f.register(c, k)

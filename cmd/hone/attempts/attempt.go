@@ -48,7 +48,7 @@ func (a *attempt) read() (record, error) {
 	}
 	defer home.Close()
 	r, err := readFirst(home)
-	if err == nil && r.past != nil && a.g.session.Unbound() == nil && runs.Foreign(a.dir)(r.run, r.events) != 0 {
+	if err == nil && r.past != nil && a.g.session.Unbound() == nil && runs.Foreign(home)(r.run, r.events) != 0 {
 		err = fmt.Errorf("the journal of attempt %d, in %s, was not written by hone", a.n, a.dir)
 	}
 	return r, err

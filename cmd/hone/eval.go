@@ -1,0 +1,333 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hone/cmd/hone/eval"
+	"hone/internal/config"
+	"hone/loop"
+)
+
+// evalFlags are the flags of eval.
+type evalFlags struct {
+	models    []string
+	cases     []string // names; nil means all
+	times, at int
+	parallel  int
+	maxTokens int64
+	maxCost   float64
+	maxTime   time.Duration
+	output    string
+	keep      bool
+	json      bool
+	verbose   bool
+	trust     bool
+}
+
+func (a *app) evalCommand() *cobra.Command {
+	var f evalFlags
+	c := &cobra.Command{
+		Use:   "eval CASES.toml -m MODEL…",
+		Short: "compare models on your own cases",
+		Long: `eval runs a loop for each case of a file, with each model, several times, and prints how often each model
+passed, and what that cost. A case is a tree (a commit, a directory or the start of a recorded run), a task,
+and a check that decides. Each try is a run of its own, in a copy of the tree in your cache directory; the
+project itself is not changed.
+
+  [defaults]                     # for all cases
+  check = "make test"
+  args = ["--rounds", "3"]       # flags of the loop
+
+  [cases.slug]
+  commit = "v1.2"                # of the repository that has the file, or of repo = "DIR"
+  task = "runs of spaces become one dash"
+
+  [cases.parser]
+  run = "20261122-224310-b19b95" # the tree, the task and the check of a run of yours
+  judge = "make hidden"          # must pass, too; no model sees it or judge-files = "DIR"
+
+  [cases.toy]
+  files = "toy"                  # a directory
+  loop = "implement"             # fix (default), task, implement or reconcile
+  task = "add a flag --json"
+  needs = ["node"]               # else the case is skipped
+
+Results are recorded in CASES.results.jsonl next to the file, or where --output says. The same command goes
+on where it was stopped, and pays for nothing twice; with more times, models or cases it runs only what is
+new. A case that you change runs again.
+
+PASS@1 is the share of tries that passed, as the mean of the cases. PASS@K is the probability that at least
+one of K tries passes, estimated without bias from all tries. MALFORMED counts replies that hone could not
+read, or whose tool calls it could not; REFUSED counts replies with an edit that it did not make. ROUNDS is
+the mean of the tries; tokens, costs and times are sums.
+
+Limits apply to all tries together. Exit status: 0 if every try has a result, passed or not; 2 usage, 3 a
+limit is reached, 5 some tries could not run, 130 interrupted.`,
+		Example: `  hone eval cases.toml -m openai/gpt-5.4 -m anthropic/claude-sonnet-5 --times 3
+  hone eval cases.toml -m ollama/qwen3-coder --times 5 --at 2 --parallel 2 --max-time 8h
+  hone eval cases.toml -m openai/gpt-5.4 --json >report.jsonl`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("eval needs a file of cases", "hone eval CASES.toml -m PROVIDER/NAME")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.valid(c); err != nil {
+				return err
+			}
+			a.trust = f.trust
+			return a.eval(c.Context(), f, args[0])
+		},
+	}
+	fs := c.Flags()
+	fs.StringArrayVarP(&f.models, "model", "m", nil, "a model, as PROVIDER/NAME; repeatable")
+	fs.StringArrayVar(&f.cases, "case", nil, "try only this case; repeatable")
+	fs.IntVar(&f.times, "times", 1, "number of tries of each case with each model")
+	fs.IntVar(&f.at, "at", 0, "the K of pass@K (default the number of tries)")
+	fs.IntVar(&f.parallel, "parallel", 1, "number of tries that run at the same time")
+	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "stop before all tries use more than this many tokens")
+	fs.Float64Var(&f.maxCost, "max-cost", 0, "stop before all tries cost more than this, in USD; needs the models' prices: hone help models")
+	fs.DurationVar(&f.maxTime, "max-time", 0, "stop after this much active time of all tries, such as 8h")
+	fs.StringVarP(&f.output, "output", "o", "", "record the results in this file (default CASES.results.jsonl)")
+	fs.BoolVar(&f.keep, "keep", false, "keep the copies of the trees")
+	fs.BoolVar(&f.json, "json", false, "print each result as a JSON line, and last the report")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show each round")
+	fs.BoolVar(&f.trust, "trust", false, "run the trees' own programs, such as build.sh, without asking; does not accept their settings (see hone help trust)")
+	return c
+}
+
+// valid checks the flags by themselves.
+func (f *evalFlags) valid(c *cobra.Command) error {
+	for _, v := range []struct {
+		flag string
+		bad  bool
+	}{{"times", f.times < 1}, {"at", f.at < 1}, {"parallel", f.parallel < 1}, {"max-tokens", f.maxTokens < 1}, {"max-cost", f.maxCost <= 0}, {"max-time", f.maxTime <= 0}} {
+		if v.bad && c.Flags().Changed(v.flag) {
+			return usage(fmt.Sprintf("--%s must be greater than 0", v.flag), "hone help eval")
+		}
+	}
+	if f.at = cmp.Or(f.at, f.times); f.at > f.times {
+		return usage(fmt.Sprintf("--at %d needs as many tries, and --times is %d", f.at, f.times), fmt.Sprintf("--times %d", f.at))
+	}
+	if len(f.models) == 0 {
+		return usage("eval needs at least one model", "hone eval CASES.toml -m PROVIDER/NAME")
+	}
+	for i, m := range f.models {
+		if slices.Contains(f.models[:i], m) {
+			return usage("--model "+m+" is given twice", "name it once; --times says how often it tries")
+		}
+	}
+	return nil
+}
+
+// limits returns the limits of all tries.
+func (f *evalFlags) limits() eval.Amount {
+	return eval.Amount{Tokens: f.maxTokens, Cost: f.maxCost, Time: f.maxTime}
+}
+
+// plan is what an evaluation is going to do.
+type plan struct {
+	suite   *eval.Suite
+	record  *eval.Record
+	path    string // of the record
+	cache   string
+	tries   []*eval.Try // those of one time after those of another
+	cases   []string    // their names
+	skipped []string
+}
+
+func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
+	path := cmp.Or(f.output, strings.TrimSuffix(file, ".toml")+".results.jsonl")
+	record, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, k := range kinds() {
+		if _, several := k.New().(loop.Series); !several {
+			names = append(names, k.Name)
+		}
+	}
+	p := &plan{path: path}
+	if p.suite, err = eval.Load(file, names); err != nil {
+		return casesError(err)
+	}
+	if err := p.suite.Select(f.cases); err != nil {
+		return casesError(err)
+	}
+	if p.record, err = eval.OpenRecord(record); err != nil {
+		return err
+	}
+	cache, unlock, err := eval.Open(record)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p.cache = cache
+	e := &eval.Evaluation{Record: p.record, Cache: cache, Limits: f.limits(), Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
+		Say: func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error { return a.printResult(f, r) }}
+	defer e.RemoveBases()
+	if err := a.planTries(ctx, f, p); err != nil {
+		return casesError(err)
+	}
+	a.announce(p, f)
+	stopped, err := e.Run(ctx, p.tries)
+	return a.report(ctx, f, p, stopped, err)
+}
+
+// casesError returns the usage error for an error in a file of cases.
+func casesError(err error) error {
+	if errors.As(err, new(*config.Error)) {
+		return usage(err.Error(), "nothing was sent or written")
+	}
+	return err
+}
+
+// planTries finds the tree of each case, and makes sure that each job can start: nothing
+// is sent before all of them can.
+func (a *app) planTries(ctx context.Context, f evalFlags, p *plan) error {
+	var jobs []*eval.Job
+	for _, c := range p.suite.Cases {
+		if program := c.Missing(exec.LookPath); program != "" {
+			p.skipped = append(p.skipped, c.Name)
+			a.say("warning", fmt.Sprintf("case %s is SKIPPED: %s is not installed", c.Name, program))
+			continue
+		}
+		p.cases = append(p.cases, c.Name)
+		base, err := p.suite.FindBase(ctx, c)
+		if err != nil {
+			return err
+		}
+		for _, name := range f.models {
+			m, err := newCandidate(name)
+			if err != nil {
+				return err
+			}
+			job, id, err := newJob(ctx, p.suite, c, base, m)
+			if err != nil {
+				return err
+			}
+			jobs = append(jobs, job)
+			tries := triesOf(job, m, id, f.times)
+			p.tries = append(p.tries, tries...)
+			if !slices.ContainsFunc(tries, func(t *eval.Try) bool { _, ok := p.record.Result(t.Key); return !ok }) {
+				continue // the key of the model is not needed
+			}
+			if err := a.prepareJob(ctx, f, p, job); err != nil {
+				return aboutJob(job, err)
+			}
+		}
+	}
+	slices.SortStableFunc(p.tries, func(x, y *eval.Try) int { return cmp.Compare(x.Time, y.Time) })
+	return nil
+}
+
+// aboutJob adds the case and the model to an error.
+func aboutJob(job *eval.Job, err error) error {
+	at := fmt.Sprintf("case %s with %s: ", job.Case, job.Model)
+	if f, ok := explained(err, ""); ok {
+		return &failure{kind: f.kind, why: at + f.Error(), hint: f.hint}
+	}
+	return fmt.Errorf("%s%w", at, err)
+}
+
+// newJob returns a case with a model, and the digest of all that a result depends on but
+// for the model's script and the number of the try.
+func newJob(ctx context.Context, s *eval.Suite, c eval.Case, base eval.Base, m candidate) (*eval.Job, string, error) {
+	again := loop.OneArg(c.Task)
+	if c.Run != "" {
+		l := recorded(base.Start)
+		if l == nil || c.Loop != "" && c.Loop != base.Start.Loop {
+			return nil, "", s.Wrong(c, "run", fmt.Sprintf("it is a run of %s, which cannot be repeated here", base.Start.Loop), "remove loop, or name another run")
+		}
+		c.Loop, c.Check = base.Start.Loop, cmp.Or(c.Check, l.Shared().Check)
+		if repeater, ok := l.(loop.Repeater); ok && c.Task == "" {
+			again = repeater.Again()
+		}
+	}
+	var args []string
+	if c.Check != "" {
+		args = append(args, "--check", c.Check)
+	}
+	args = slices.Concat(args, c.Args, again)
+	job := &eval.Job{Case: c.Name, Model: m.name, Base: base, Judge: c.Judge, JudgeFiles: c.JudgeFiles}
+	job.Command = func(time int) []string { return slices.Concat([]string{c.Loop, "-m", m.at(time)}, args) }
+	judge := ""
+	if c.JudgeFiles != "" {
+		var err error
+		if judge, err = eval.TreeID(ctx, c.JudgeFiles); err != nil {
+			return nil, "", s.Wrong(c, "judge-files", err.Error(), "name a directory, relative to "+s.File)
+		}
+	}
+	return job, digestOf(c.Loop, args, base.ID, c.Judge, judge, m.name), nil
+}
+
+// digestOf returns a digest of values.
+func digestOf(values ...any) string {
+	text, err := json.Marshal(values)
+	if err != nil {
+		panic(err) // they are texts
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// triesOf returns the tries of a job.
+func triesOf(job *eval.Job, m candidate, id string, times int) []*eval.Try {
+	var tries []*eval.Try
+	for n := 1; n <= times; n++ {
+		key := id
+		if file, ok := strings.CutPrefix(m.at(n), "script/"); ok {
+			script, _ := os.ReadFile(file) // nil with an error, which the run reports
+			key = digestOf(id, string(script))
+		}
+		tries = append(tries, &eval.Try{Job: job, Time: n, Key: digestOf(key, n)})
+	}
+	return tries
+}
+
+// candidate is a model that is compared.
+type candidate struct {
+	name  string   // as the user wrote it
+	asked []string // as it is asked, by the tries in turn; never empty
+}
+
+// newCandidate resolves a model's name. The file of a script becomes absolute, because
+// each try starts in its own tree. If it is a directory, the tries take its files in turn.
+func newCandidate(name string) (candidate, error) {
+	file, ok := strings.CutPrefix(name, "script/")
+	if !ok {
+		return candidate{name, []string{name}}, nil
+	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return candidate{}, err
+	}
+	c := candidate{name: name}
+	files, _ := filepath.Glob(filepath.Join(file, "*"))
+	for _, f := range files {
+		c.asked = append(c.asked, "script/"+f)
+	}
+	if len(files) == 0 {
+		c.asked = []string{"script/" + file}
+	}
+	return c, nil
+}
+
+// at returns the model that a try asks; 1 is the first.
+func (c candidate) at(time int) string { return c.asked[(time-1)%len(c.asked)] }

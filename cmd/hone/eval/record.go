@@ -1,0 +1,120 @@
+package eval
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"hone/loop"
+)
+
+// Result is what one try came to. A record has one in each line.
+type Result struct {
+	Key       string    `json:"key"` // of what was tried; see [Try]
+	Case      string    `json:"case"`
+	Model     string    `json:"model"`
+	Time      int       `json:"time"` // 1 is the first
+	Passed    bool      `json:"passed"`
+	Kind      string    `json:"result"` // how the run ended, such as "done" or "rounds", or "judge" if only the judge failed
+	Why       string    `json:"why"`
+	Rounds    int       `json:"rounds"`
+	Tokens    int64     `json:"tokens"`         // unconfirmed ones included
+	Cost      *float64  `json:"cost,omitempty"` // USD; nil if it is not known
+	Malformed int       `json:"malformed"`      // replies; see [Outcome]
+	Refused   int       `json:"refused"`
+	Active    Seconds   `json:"seconds"`
+	Run       string    `json:"run"`
+	Hone      string    `json:"hone"` // the version that ran it
+	At        time.Time `json:"at"`
+}
+
+// Record is the file with the results of an evaluation, a JSON object in each line. Only
+// complete tries are in it, so that the same command goes on where it was stopped.
+type Record struct {
+	path    string
+	results map[string]Result
+	torn    bool // the last line has no end
+}
+
+// OpenRecord reads a record; a file that does not exist is an empty one. A last line
+// without an end, which a full disk or a lost machine leaves, does not count.
+func OpenRecord(path string) (*Record, error) {
+	r := &Record{path: path, results: map[string]Result{}}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return nil, loop.Usage(err.Error(), "name another file with --output")
+	}
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	for i, line := range lines {
+		if len(line) == 0 {
+			continue
+		}
+		var one Result
+		err := json.Unmarshal(line, &one)
+		if line[len(line)-1] != '\n' {
+			r.torn = true
+			continue
+		}
+		if err != nil || one.Key == "" {
+			return nil, loop.Usage(fmt.Sprintf("%s:%d: it is not a result of hone eval", path, i+1),
+				"remove the line, whose try then runs again; or name another file with --output")
+		}
+		r.results[one.Key] = one
+	}
+	return r, nil
+}
+
+// Result returns the result of a try.
+func (r *Record) Result(key string) (Result, bool) {
+	one, ok := r.results[key]
+	return one, ok
+}
+
+// Add appends a result, and returns when it is on the disk.
+func (r *Record) Add(one Result) error {
+	line, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(r.path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("record a result: %w", err)
+	}
+	if r.torn {
+		err = cutLastLine(f)
+	}
+	if err == nil {
+		_, err = f.Write(append(line, '\n'))
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		r.torn = true // perhaps
+		return fmt.Errorf("record a result: %w", err)
+	}
+	r.torn = false
+	r.results[one.Key] = one
+	return nil
+}
+
+// cutLastLine removes what follows the last end of a line.
+func cutLastLine(f *os.File) error {
+	text, err := os.ReadFile(f.Name())
+	if err != nil {
+		return err
+	}
+	return f.Truncate(int64(bytes.LastIndexByte(text, '\n') + 1))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Seconds) UnmarshalJSON(text []byte) error {
+	var seconds float64
+	err := json.Unmarshal(text, &seconds)
+	*s = Seconds(seconds * float64(time.Second))
+	return err
+}

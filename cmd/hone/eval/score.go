@@ -1,0 +1,137 @@
+package eval
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// PassAt returns the probability that at least one of k tries passes, estimated without
+// bias from n tries of which c passed: 1 - C(n-c, k) / C(n, k). It is 0 unless
+// 1 <= k <= n.
+func PassAt(n, c, k int) float64 {
+	if k < 1 || k > n {
+		return 0
+	}
+	none := 1.0 // the probability that k of the n tries, drawn without replacement, all failed
+	for i := range k {
+		none *= float64(max(0, n-c-i)) / float64(n-i)
+	}
+	return 1 - none
+}
+
+// Score is what tries add up to, of a model in one case or in all.
+type Score struct {
+	Model string `json:"model"`
+	Case  string `json:"case,omitempty"` // empty for all cases
+	Tries int    `json:"tries"`
+	// Passed is how many of the tries passed.
+	Passed int `json:"passed"`
+	// Pass1 and PassK are the means of [PassAt] over the cases; nil if no case has enough
+	// tries.
+	Pass1 *float64 `json:"pass_at_1"`
+	PassK *float64 `json:"pass_at_k"`
+	// Rounds is the mean of the tries.
+	Rounds float64 `json:"rounds"`
+	Tokens int64   `json:"tokens"`
+	// Cost is in USD; nil if the price of some call is not known.
+	Cost *float64 `json:"cost"`
+	// CostPerPass is Cost by Passed; nil if that is not known.
+	CostPerPass *float64 `json:"cost_per_pass"`
+	Malformed   int      `json:"malformed"`
+	Refused     int      `json:"refused"`
+	Active      Seconds  `json:"seconds"`
+}
+
+// Sum adds up tries of one model. PassK is about k tries.
+func Sum(results []Result, k int) Score {
+	var s Score
+	var names []string
+	tries, passed := map[string]int{}, map[string]int{}
+	cost, known := 0.0, true
+	for _, r := range results {
+		if tries[r.Case]++; tries[r.Case] == 1 {
+			names = append(names, r.Case)
+		}
+		if r.Passed {
+			s.Passed++
+			passed[r.Case]++
+		}
+		s.Tries, s.Rounds, s.Tokens, s.Active = s.Tries+1, s.Rounds+float64(r.Rounds), s.Tokens+r.Tokens, s.Active+r.Active
+		s.Malformed, s.Refused = s.Malformed+r.Malformed, s.Refused+r.Refused
+		if r.Cost != nil {
+			cost += *r.Cost
+		} else {
+			known = known && r.Tokens == 0
+		}
+	}
+	if s.Tries == 0 {
+		return s
+	}
+	s.Rounds /= float64(s.Tries)
+	if known {
+		s.Cost = &cost
+		if each := cost / float64(max(1, s.Passed)); s.Passed > 0 {
+			s.CostPerPass = &each
+		}
+	}
+	s.Pass1, s.PassK = meanPass(names, tries, passed, 1), meanPass(names, tries, passed, k)
+	return s
+}
+
+// meanPass returns the mean of PassAt over the cases with at least k tries; nil if there
+// are none.
+func meanPass(names []string, tries, passed map[string]int, k int) *float64 {
+	sum, n := 0.0, 0
+	for _, name := range names {
+		if tries[name] >= k {
+			sum, n = sum+PassAt(tries[name], passed[name], k), n+1
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	mean := sum / float64(n)
+	return &mean
+}
+
+// Report is what an evaluation has come to.
+type Report struct {
+	Type   string  `json:"type"` // "report"
+	K      int     `json:"k"`
+	Models []Score `json:"models"` // in the order in which the user named them
+	Cases  []Score `json:"cases"`  // of each case and model, in the order of the file
+	// Missing is how many tries have no result.
+	Missing int `json:"missing"`
+	// Skipped are the cases that were not tried, because a program is missing.
+	Skipped []string `json:"skipped,omitempty"`
+}
+
+// NewReport adds up results by cases and models.
+func NewReport(results []Result, cases, models []string, k int) Report {
+	rep := Report{Type: "report", K: k, Models: []Score{}, Cases: []Score{}}
+	of := func(model, name string) []Result {
+		return slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return r.Model != model || name != "" && r.Case != name })
+	}
+	for _, model := range models {
+		s := Sum(of(model, ""), k)
+		s.Model = model
+		rep.Models = append(rep.Models, s)
+	}
+	for _, name := range cases {
+		for _, model := range models {
+			s := Sum(of(model, name), k)
+			s.Model, s.Case = model, name
+			rep.Cases = append(rep.Cases, s)
+		}
+	}
+	return rep
+}
+
+// Seconds is a time that JSON has as a number of seconds.
+type Seconds time.Duration
+
+// MarshalJSON implements json.Marshaler, with milliseconds.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return json.Marshal(time.Duration(s).Round(time.Millisecond).Seconds())
+}

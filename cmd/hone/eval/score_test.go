@@ -1,0 +1,77 @@
+package eval
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// The values are computed by hand from 1 - C(n-c, k) / C(n, k).
+func TestPassAt(t *testing.T) {
+	for _, c := range []struct {
+		n, c, k int
+		want    float64
+	}{
+		{1, 0, 1, 0}, {1, 1, 1, 1}, {3, 1, 1, 1.0 / 3}, {3, 1, 3, 1}, {3, 0, 3, 0},
+		{5, 2, 1, 0.4},
+		{5, 2, 3, 0.9},             // 1 - C(3,3)/C(5,3) = 1 - 1/10
+		{4, 2, 2, 5.0 / 6},         // 1 - C(2,2)/C(4,2) = 1 - 1/6
+		{10, 3, 5, 11.0 / 12},      // 1 - C(7,5)/C(10,5) = 1 - 21/252
+		{10, 1, 5, 0.5},            // 1 - C(9,5)/C(10,5) = 1 - 126/252
+		{200, 1, 100, 0.5},         // 1 - 100/200
+		{5, 4, 2, 1},               // only one failed
+		{2, 1, 3, 0}, {2, 1, 0, 0}, // not defined
+	} {
+		if got := PassAt(c.n, c.c, c.k); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("n %d, c %d, k %d: %v, want %v", c.n, c.c, c.k, got, c.want)
+		}
+	}
+}
+
+func result(name, model string, passed bool, tokens int64, cost *float64) Result {
+	return Result{Case: name, Model: model, Passed: passed, Rounds: 2, Tokens: tokens, Cost: cost, Malformed: 1, Active: Seconds(time.Second)}
+}
+
+// One case passes in 2 of 4 tries, the other in none of 2.
+func TestSum(t *testing.T) {
+	cents := func(f float64) *float64 { return &f }
+	results := []Result{
+		result("a", "m", true, 10, cents(0.25)), result("a", "m", true, 10, cents(0.25)),
+		result("a", "m", false, 10, cents(0.25)), result("a", "m", false, 10, cents(0.25)),
+		result("b", "m", false, 10, cents(0.5)), result("b", "m", false, 10, nil),
+	}
+	results[5].Tokens = 0 // nothing was sent, so that it has no price
+	s := Sum(results, 2)
+	if s.Tries != 6 || s.Passed != 2 || s.Rounds != 2 || s.Tokens != 50 || s.Malformed != 6 || s.Refused != 0 || time.Duration(s.Active) != 6*time.Second {
+		t.Errorf("%+v", s)
+	}
+	for what, v := range map[string]struct {
+		got  *float64
+		want float64
+	}{"pass@1": {s.Pass1, 0.25}, "pass@2": {s.PassK, 5.0 / 12}, "cost": {s.Cost, 1.5}, "cost per pass": {s.CostPerPass, 0.75}} {
+		if v.got == nil || math.Abs(*v.got-v.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", what, v.got, v.want)
+		}
+	}
+	if s := Sum(results, 3); *s.PassK != 1 { // only a has three tries
+		t.Errorf("pass@3: %v", *s.PassK)
+	}
+	results[5].Tokens = 1
+	if s := Sum(results, 5); s.PassK != nil || s.Cost != nil || s.CostPerPass != nil {
+		t.Errorf("too few tries, unknown price: %+v", s)
+	}
+	if s := Sum(nil, 1); s.Pass1 != nil || s.Cost != nil {
+		t.Errorf("no tries: %+v", s)
+	}
+}
+
+func TestReport(t *testing.T) {
+	results := []Result{result("a", "x", true, 1, nil), result("a", "y", false, 1, nil), result("b", "x", true, 1, nil)}
+	rep := NewReport(results, []string{"a", "b"}, []string{"y", "x"}, 1)
+	if len(rep.Models) != 2 || rep.Models[0].Model != "y" || rep.Models[1].Passed != 2 || len(rep.Cases) != 4 {
+		t.Errorf("%+v", rep)
+	}
+	if last := rep.Cases[3]; last.Case != "b" || last.Model != "x" || last.Passed != 1 || rep.Cases[2].Tries != 0 {
+		t.Errorf("%+v", rep.Cases)
+	}
+}

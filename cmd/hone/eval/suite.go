@@ -1,0 +1,164 @@
+package eval
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hone/internal/config"
+	"hone/loop"
+)
+
+// Suite is a list of cases that the user wrote.
+type Suite struct {
+	File  string // as the user named it
+	Cases []Case // in the order of the file; never empty
+	doc   *config.Document
+}
+
+// Case is a tree, a task and what decides whether it is done. Exactly one of Files, Commit
+// and Run is set. Paths are absolute.
+type Case struct {
+	Name string
+	Table
+}
+
+// Table is what a file says of a case, or in [defaults] of all cases.
+type Table struct {
+	Files      string   `toml:"files" valid:"path" json:"-"`       // a directory whose contents are the tree
+	Repo       string   `toml:"repo" valid:"path" json:"-"`        // where Commit and Run are; empty means the directory of the file
+	Commit     string   `toml:"commit" valid:"line" json:"-"`      // a revision whose files are the tree
+	Run        string   `toml:"run" valid:"line" json:"-"`         // a run whose tree, before it, is the tree, and whose task is the task
+	Loop       string   `toml:"loop" valid:"line" json:"loop"`     // the name of a loop; empty means fix, or the run's
+	Task       string   `toml:"task" json:"task"`                  // the loop's text; empty if it needs none
+	Check      string   `toml:"check" json:"check"`                // a command line; empty means that of the tree's configuration
+	Args       []string `toml:"args" valid:"argument" json:"args"` // more arguments of the loop
+	Judge      string   `toml:"judge" json:"judge"`                // a command line that must pass, too, and that no model sees
+	JudgeFiles string   `toml:"judge-files" valid:"path" json:"-"` // a directory that is copied over the tree for the judge
+	Needs      []string `toml:"needs" valid:"line" json:"-"`       // programs without which the case is skipped
+}
+
+// file is what a file of cases contains.
+type file struct {
+	Defaults *Table            `toml:"defaults"`
+	Cases    *map[string]Table `toml:"cases" valid:"case"`
+}
+
+// Load reads a file of cases. Every error names the file and the line, and says what to
+// write. loops are the loops that a case can use.
+func Load(name string, loops []string) (*Suite, error) {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, loop.Usage(name+" does not exist", "write it: hone help eval shows an example")
+	}
+	if err != nil {
+		return nil, loop.Usage(err.Error(), "name a TOML file that can be read")
+	}
+	f := file{Defaults: &Table{}, Cases: &map[string]Table{}}
+	s := &Suite{File: name}
+	if s.doc, err = config.Parse(name, text, &f); err != nil {
+		return nil, err
+	}
+	dir, err := loop.AbsDir(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	for _, title := range s.doc.Names("cases") {
+		c := Case{title, f.Defaults.with((*f.Cases)[title])}
+		if err := errors.Join(s.valid(c, loops), c.absolute(dir)); err != nil {
+			return nil, err
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	if len(s.Cases) == 0 {
+		return nil, s.doc.Wrong("it has no cases", "write [cases.NAME], and below it commit, files or run, and check")
+	}
+	return s, nil
+}
+
+// Select keeps the cases with these names; none keep all.
+func (s *Suite) Select(names []string) error {
+	var selected []Case
+	for _, name := range names {
+		i := slices.IndexFunc(s.Cases, func(c Case) bool { return c.Name == name })
+		if i < 0 {
+			return loop.Usage(fmt.Sprintf("%s has no case %q", s.File, name), "name one of: "+strings.Join(s.doc.Names("cases"), ", "))
+		}
+		selected = append(selected, s.Cases[i])
+	}
+	if len(names) > 0 {
+		s.Cases = selected
+	}
+	return nil
+}
+
+// with returns the table of a case: its own values, or else those of the defaults. Its own
+// arguments follow those of the defaults.
+func (d Table) with(t Table) Table {
+	if t.Files+t.Commit+t.Run == "" {
+		t.Files, t.Commit, t.Run = d.Files, d.Commit, d.Run
+	}
+	for _, f := range []struct{ to, from *string }{{&t.Repo, &d.Repo}, {&t.Loop, &d.Loop}, {&t.Task, &d.Task}, {&t.Check, &d.Check},
+		{&t.Judge, &d.Judge}, {&t.JudgeFiles, &d.JudgeFiles}} {
+		*f.to = cmp.Or(*f.to, *f.from)
+	}
+	t.Args, t.Needs = slices.Concat(d.Args, t.Args), slices.Concat(d.Needs, t.Needs)
+	if t.Run == "" {
+		t.Loop = cmp.Or(t.Loop, "fix")
+	}
+	return t
+}
+
+// valid returns what is wrong with a case by itself.
+func (s *Suite) valid(c Case, loops []string) error {
+	trees := 0
+	for _, t := range []string{c.Files, c.Commit, c.Run} {
+		if t != "" {
+			trees++
+		}
+	}
+	const one = "write one of commit, files and run"
+	switch {
+	case trees == 0:
+		return s.Wrong(c, "", "it names no tree", one)
+	case trees > 1:
+		return s.Wrong(c, "", "it names more than one tree", one)
+	case c.Loop != "" && !slices.Contains(loops, c.Loop):
+		return s.Wrong(c, "loop", fmt.Sprintf("%q is not a loop that eval runs", c.Loop), "write "+strings.Join(loops, ", "))
+	case c.JudgeFiles != "" && c.Judge == "":
+		return s.Wrong(c, "judge-files", "it has no effect without judge", `write the command next to it, such as judge = "make hidden-test"`)
+	}
+	return nil
+}
+
+// Wrong returns an error about a key of a case; an empty key means the case.
+func (s *Suite) Wrong(c Case, key, problem, hint string) error {
+	return s.doc.Wrong(problem, hint, "cases", c.Name, key)
+}
+
+// absolute makes the paths of a case absolute, which are relative to dir.
+func (c *Case) absolute(dir string) (err error) {
+	c.Repo = cmp.Or(c.Repo, ".")
+	for _, p := range []*string{&c.Files, &c.Repo, &c.JudgeFiles} {
+		if *p != "" && err == nil {
+			*p, err = loop.AbsPath(dir, filepath.FromSlash(*p))
+		}
+	}
+	return err
+}
+
+// Missing returns the first program that a case needs and that is not on PATH; empty if
+// there is none.
+func (c Case) Missing(lookPath func(string) (string, error)) string {
+	for _, program := range c.Needs {
+		if _, err := lookPath(program); err != nil {
+			return program
+		}
+	}
+	return ""
+}

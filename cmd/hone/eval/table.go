@@ -1,0 +1,60 @@
+package eval
+
+import (
+	"fmt"
+	"time"
+
+	"hone/internal/render"
+)
+
+// Table returns the lines of a report: a table of the models, and one of the cases.
+func (r Report) Table() []string {
+	head := []string{"MODEL", "PASS@1"}
+	right := []bool{false, true}
+	if r.K > 1 {
+		head, right = append(head, fmt.Sprintf("PASS@%d", r.K)), append(right, true)
+	}
+	figures := []string{"PASSED", "ROUNDS", "TOKENS", "COST", "COST/PASS", "MALFORMED", "REFUSED", "TIME"}
+	for range figures {
+		right = append(right, true)
+	}
+	models := [][]string{append(head, figures...)}
+	for _, s := range r.Models {
+		row := []string{render.Line(s.Model), share(s.Pass1)}
+		if r.K > 1 {
+			row = append(row, share(s.PassK))
+		}
+		models = append(models, append(row, s.cells()...))
+	}
+	cases := [][]string{append([]string{"CASE", "MODEL"}, figures...)}
+	for _, s := range r.Cases {
+		cases = append(cases, append([]string{render.Line(s.Case), render.Line(s.Model)}, s.cells()...))
+	}
+	lines := append(render.Aligned(models, right...), "")
+	return append(lines, render.Aligned(cases, false, false, true, true, true, true, true, true, true, true)...)
+}
+
+// cells returns the columns that both tables have.
+func (s Score) cells() []string {
+	if s.Tries == 0 {
+		return []string{"0/0", "-", "-", "-", "-", "-", "-", "-"}
+	}
+	return []string{fmt.Sprintf("%d/%d", s.Passed, s.Tries), fmt.Sprintf("%.1f", s.Rounds), render.Tokens(s.Tokens), dollars(s.Cost), dollars(s.CostPerPass),
+		fmt.Sprint(s.Malformed), fmt.Sprint(s.Refused), render.Duration(time.Duration(s.Active))}
+}
+
+// share formats a probability; nil means that it is not known.
+func share(p *float64) string {
+	if p == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", *p)
+}
+
+// dollars formats a cost; nil means that it is not known.
+func dollars(usd *float64) string {
+	if usd == nil {
+		return "-"
+	}
+	return render.Cost(usd, false)
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+	"hone/cmd/hone/eval"
+	"hone/harness"
+	"hone/internal/render"
+	"hone/loop"
+)
+
+// prepareJob makes the tree of a job, and checks in it all that its loop would check
+// before it sends anything: flags, configuration, trust and the model's key.
+func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Job) (err error) {
+	dir, err := job.Base.Make(ctx, p.cache)
+	if err != nil {
+		return err
+	}
+	here, err := os.Getwd()
+	if err == nil {
+		err = os.Chdir(dir) // as the run will be; no other goroutine runs yet
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Chdir(here)) }()
+	own := *a // with the keys that the tree contains
+	n, err := own.checkJob(ctx, f, job)
+	if err != nil {
+		return err
+	}
+	n.Folder = job.Base.Origin // the tree is a copy of it
+	if err := a.host().Trusted(ctx, n); err != nil {
+		return err
+	}
+	job.Env = trustingEnviron(a.environ, n)
+	if !a.host().HasWalls() {
+		job.JudgeWall = []string{"--sandbox", "none"}
+	}
+	return nil
+}
+
+// checkJob checks the command line of a job in the current directory, sets its limits,
+// and returns what needs trust.
+func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job) (n harness.Needs, err error) {
+	args := job.Command(1)
+	k := kinds()[slices.IndexFunc(kinds(), func(k loop.Kind) bool { return k.Name == args[0] })]
+	if k.Rewrite != nil {
+		args = k.Rewrite(args)
+	}
+	c := a.loopCommandFor(k, func(c *cobra.Command, k loop.Kind, l loop.Loop, lf *loopFlags, args []string) error {
+		limits, needs, err := a.checkStart(ctx, k, l, lf, c.Flags().Changed, args)
+		if err != nil {
+			return err
+		}
+		n, job.Limits = needs, eval.Amount{Tokens: limits.Tokens, Cost: limits.Cost, Time: limits.Time}
+		if f.maxCost > 0 {
+			return harness.CanLimitCost(l)
+		}
+		return nil
+	})
+	c.SetArgs(args[1:])
+	c.SetFlagErrorFunc(flagError)
+	c.SilenceErrors, c.SilenceUsage = true, true
+	return n, c.ExecuteContext(ctx)
+}
+
+// checkStart does what a loop's start does before it needs trust, asks no model and
+// writes nothing.
+func (a *app) checkStart(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) (limits hone.Limits, n harness.Needs, err error) {
+	in, err := a.input(k, l, f, changed, args)
+	if err != nil {
+		return limits, n, err
+	}
+	defer in.Tree.Close()
+	if limits, err = l.Resolve(ctx, in); err != nil {
+		return limits, n, err
+	}
+	if err := l.Ready(ctx, in); err != nil {
+		return limits, n, err
+	}
+	file := in.File
+	if in.Flags.Check != "" {
+		file.Check.Command = "" // the user wrote another one
+	}
+	if n, err = a.needs(in.Root, file, k); err != nil {
+		return limits, n, err
+	}
+	return limits, n, a.host().CanOpen(l)
+}
+
+// trustingEnviron returns the environment of a run in a copy of a directory that the user
+// trusts: it accepts what the directory needs, and nothing else.
+func trustingEnviron(environ []string, n harness.Needs) []string {
+	accepted := n.Digest()
+	if accepted == "" && len(n.Programs) > 0 {
+		accepted = "1"
+	}
+	if accepted == "" {
+		return environ
+	}
+	var env []string
+	for _, entry := range environ {
+		if value, ok := strings.CutPrefix(entry, "HONE_TRUST="); ok {
+			accepted += "," + value
+			continue
+		}
+		env = append(env, entry)
+	}
+	return append(env, "HONE_TRUST="+accepted)
+}
+
+// announce says what is going to be tried.
+func (a *app) announce(p *plan, f evalFlags) {
+	recorded := len(p.results())
+	text := fmt.Sprintf("hone: %s of %s with %s", countOf(len(p.tries), "try", "tries"), render.Count(len(p.cases), "case"), render.Count(len(f.models), "model"))
+	if recorded > 0 {
+		text += fmt.Sprintf("; %d recorded in %s", recorded, render.Line(p.path))
+	}
+	fmt.Fprintln(a.err, text)
+}
+
+// countOf is render.Count for a word with another plural.
+func countOf(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// results returns the results of the tries that have one.
+func (p *plan) results() []eval.Result {
+	var all []eval.Result
+	for _, t := range p.tries {
+		if r, ok := p.record.Result(t.Key); ok {
+			r.Case, r.Model, r.Time = t.Case, t.Model, t.Time // an earlier name may have been another
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// printResult prints a new result, if the user wants JSON.
+func (a *app) printResult(f evalFlags, r eval.Result) error {
+	if !f.json {
+		return nil
+	}
+	return json.NewEncoder(a.out).Encode(struct {
+		Type string `json:"type"`
+		eval.Result
+	}{"try", r})
+}
+
+// report prints what the evaluation came to, and returns why it is not complete.
+func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Stopped, err error) error {
+	results := p.results()
+	rep := eval.NewReport(results, p.cases, f.models, f.at)
+	rep.Missing, rep.Skipped = len(p.tries)-len(results), p.skipped
+	if f.json {
+		err = errors.Join(err, json.NewEncoder(a.out).Encode(rep))
+	} else {
+		for _, line := range rep.Table() {
+			fmt.Fprintln(a.out, line)
+		}
+		fmt.Fprintf(a.out, "\nresults: %s\n", render.Line(p.path))
+	}
+	missing := fmt.Sprintf("%s of %d have no result", countOf(rep.Missing, "try", "tries"), len(p.tries))
+	const again = "the same command goes on with them"
+	switch {
+	case ctx.Err() != nil:
+		return &failure{kind: hone.KindInterrupted, why: "interrupted: " + missing, hint: again}
+	case err != nil:
+		return err
+	case len(stopped.Faults) > 0:
+		return &failure{kind: hone.KindFailed, why: fmt.Sprintf("%s: %s", missing, stopped.Faults[0]), hint: "remove the cause; " + again}
+	case stopped.Budget:
+		return &failure{kind: hone.KindBudget, why: "the limits of this evaluation are reached (" + stopped.Spent + "): " + missing,
+			hint: "raise --max-tokens, --max-cost or --max-time; then " + again}
+	}
+	return nil
+}
