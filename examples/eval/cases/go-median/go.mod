@@ -1,0 +1,3 @@
+module median
+
+go 1.22
