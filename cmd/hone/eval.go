@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone"
 	"hone/cmd/hone/eval"
 	"hone/internal/config"
 	"hone/loop"
@@ -26,6 +27,7 @@ import (
 type evalFlags struct {
 	models    []string
 	cases     []string // names; nil means all
+	typed     []string // flags of the loops
 	times, at int
 	parallel  int
 	maxTokens int64
@@ -41,7 +43,7 @@ type evalFlags struct {
 func (a *app) evalCommand() *cobra.Command {
 	var f evalFlags
 	c := &cobra.Command{
-		Use:   "eval CASES.toml -m MODEL…",
+		Use:   "eval CASES.toml -m MODEL… [-- FLAGS]",
 		Short: "compare models on your own cases",
 		Long: `eval runs a loop for each case of a file, with each model, several times, and prints how often each model
 passed, and what that cost. A case is a tree (a commit, a directory or the start of a recorded run), a task,
@@ -75,14 +77,17 @@ one of K tries passes, estimated without bias from all tries. MALFORMED counts r
 read, or whose tool calls it could not; REFUSED counts replies with an edit that it did not make. ROUNDS is
 the mean of the tries; tokens, costs and times are sums.
 
-Limits apply to all tries together. Exit status: 0 if every try has a result, passed or not; 2 usage, 3 a
+FLAGS are flags of the loops, for all cases. Those that give access or send files elsewhere, such as --sandbox,
+--net and --base-url, work only here and not in the file. Limits of eval itself apply to all tries together.
+
+Exit status: 0 if every try has a result, passed or not; 2 usage, 3 a
 limit is reached, 5 some tries could not run, 130 interrupted.`,
 		Example: `  hone eval cases.toml -m openai/gpt-5.4 -m anthropic/claude-sonnet-5 --times 3
   hone eval cases.toml -m ollama/qwen3-coder --times 5 --at 2 --parallel 2 --max-time 8h
-  hone eval cases.toml -m openai/gpt-5.4 --json >report.jsonl`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage("eval needs a file of cases", "hone eval CASES.toml -m PROVIDER/NAME")
+  hone eval cases.toml -m openai/qwen3-coder -- --base-url http://127.0.0.1:8080/v1`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 || c.ArgsLenAtDash() == 0 || c.ArgsLenAtDash() != 1 && len(args) > 1 {
+				return usage("eval needs one file of cases", "hone eval CASES.toml -m PROVIDER/NAME")
 			}
 			return nil
 		},
@@ -90,7 +95,7 @@ limit is reached, 5 some tries could not run, 130 interrupted.`,
 			if err := f.valid(c); err != nil {
 				return err
 			}
-			a.trust = f.trust
+			a.trust, f.typed = f.trust, args[1:]
 			return a.eval(c.Context(), f, args[0])
 		},
 	}
@@ -158,10 +163,8 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 		return err
 	}
 	var names []string
-	for _, k := range kinds() {
-		if _, several := k.New().(loop.Series); !several {
-			names = append(names, k.Name)
-		}
+	for _, k := range evalLoops() {
+		names = append(names, k.Name)
 	}
 	p := &plan{path: path}
 	if p.suite, err = eval.Load(file, names); err != nil {
@@ -183,6 +186,9 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 		Say: func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error { return a.printResult(f, r) }}
 	defer e.RemoveBases()
 	if err := a.planTries(ctx, f, p); err != nil {
+		if ctx.Err() != nil {
+			return &failure{kind: hone.KindInterrupted, why: "interrupted", hint: "the same command begins again"}
+		}
 		return casesError(err)
 	}
 	a.announce(p, f)
@@ -201,7 +207,6 @@ func casesError(err error) error {
 // planTries finds the tree of each case, and makes sure that each job can start: nothing
 // is sent before all of them can.
 func (a *app) planTries(ctx context.Context, f evalFlags, p *plan) error {
-	var jobs []*eval.Job
 	for _, c := range p.suite.Cases {
 		if program := c.Missing(exec.LookPath); program != "" {
 			p.skipped = append(p.skipped, c.Name)
@@ -209,32 +214,75 @@ func (a *app) planTries(ctx context.Context, f evalFlags, p *plan) error {
 			continue
 		}
 		p.cases = append(p.cases, c.Name)
-		base, err := p.suite.FindBase(ctx, c)
-		if err != nil {
+		if err := a.planCase(ctx, f, p, c); err != nil {
 			return err
-		}
-		for _, name := range f.models {
-			m, err := newCandidate(name)
-			if err != nil {
-				return err
-			}
-			job, id, err := newJob(ctx, p.suite, c, base, m)
-			if err != nil {
-				return err
-			}
-			jobs = append(jobs, job)
-			tries := triesOf(job, m, id, f.times)
-			p.tries = append(p.tries, tries...)
-			if !slices.ContainsFunc(tries, func(t *eval.Try) bool { _, ok := p.record.Result(t.Key); return !ok }) {
-				continue // the key of the model is not needed
-			}
-			if err := a.prepareJob(ctx, f, p, job); err != nil {
-				return aboutJob(job, err)
-			}
 		}
 	}
 	slices.SortStableFunc(p.tries, func(x, y *eval.Try) int { return cmp.Compare(x.Time, y.Time) })
 	return nil
+}
+
+// planCase adds the tries of a case with each model.
+func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) error {
+	base, err := p.suite.FindBase(ctx, c)
+	if err != nil {
+		return err
+	}
+	k, ok := evalLoop(c, base)
+	if !ok {
+		return p.suite.Wrong(c, "run", fmt.Sprintf("it is a run of %s, which eval cannot repeat", base.Start.Loop), "remove loop, or name another run")
+	}
+	if err := a.checkFileArgs(p.suite, c, k); err != nil {
+		return err
+	}
+	args, err := caseArgs(p.suite, c, base, f.typed)
+	if err != nil {
+		return err
+	}
+	judge := ""
+	if c.JudgeFiles != "" {
+		if judge, err = eval.TreeID(ctx, c.JudgeFiles); err != nil {
+			return p.suite.Wrong(c, "judge-files", err.Error(), "name a directory, relative to "+p.suite.File)
+		}
+	}
+	for _, name := range f.models {
+		m, err := newCandidate(name)
+		if err != nil {
+			return err
+		}
+		job := &eval.Job{Case: c.Name, Model: name, Base: base, Judge: c.Judge, JudgeFiles: c.JudgeFiles}
+		job.Command = func(time int) []string { return slices.Concat([]string{k.Name, "-m", m.at(time)}, args) }
+		tries := triesOf(job, m, digestOf(k.Name, args, base.ID, c.Judge, judge, name), f.times)
+		p.tries = append(p.tries, tries...)
+		if !slices.ContainsFunc(tries, func(t *eval.Try) bool { _, ok := p.record.Result(t.Key); return !ok }) {
+			continue // the key of the model is not needed
+		}
+		if err := a.prepareJob(ctx, f, p, job, k); err != nil {
+			return aboutJob(job, err)
+		}
+	}
+	return nil
+}
+
+// caseArgs returns the arguments of a case for its loop, but for the model. What the user
+// typed comes after what the file says, and has precedence.
+func caseArgs(s *eval.Suite, c eval.Case, base eval.Base, typed []string) ([]string, error) {
+	again := loop.OneArg(c.Task)
+	if c.Run != "" {
+		l := recorded(base.Start)
+		if l == nil {
+			return nil, s.Wrong(c, "run", "another version of hone recorded its settings", "name another run")
+		}
+		c.Check = cmp.Or(c.Check, l.Shared().Check)
+		if repeater, ok := l.(loop.Repeater); ok && c.Task == "" {
+			again = repeater.Again()
+		}
+	}
+	var args []string
+	if c.Check != "" {
+		args = append(args, "--check", c.Check)
+	}
+	return slices.Concat(args, c.Args, typed, again), nil
 }
 
 // aboutJob adds the case and the model to an error.
@@ -244,37 +292,6 @@ func aboutJob(job *eval.Job, err error) error {
 		return &failure{kind: f.kind, why: at + f.Error(), hint: f.hint}
 	}
 	return fmt.Errorf("%s%w", at, err)
-}
-
-// newJob returns a case with a model, and the digest of all that a result depends on but
-// for the model's script and the number of the try.
-func newJob(ctx context.Context, s *eval.Suite, c eval.Case, base eval.Base, m candidate) (*eval.Job, string, error) {
-	again := loop.OneArg(c.Task)
-	if c.Run != "" {
-		l := recorded(base.Start)
-		if l == nil || c.Loop != "" && c.Loop != base.Start.Loop {
-			return nil, "", s.Wrong(c, "run", fmt.Sprintf("it is a run of %s, which cannot be repeated here", base.Start.Loop), "remove loop, or name another run")
-		}
-		c.Loop, c.Check = base.Start.Loop, cmp.Or(c.Check, l.Shared().Check)
-		if repeater, ok := l.(loop.Repeater); ok && c.Task == "" {
-			again = repeater.Again()
-		}
-	}
-	var args []string
-	if c.Check != "" {
-		args = append(args, "--check", c.Check)
-	}
-	args = slices.Concat(args, c.Args, again)
-	job := &eval.Job{Case: c.Name, Model: m.name, Base: base, Judge: c.Judge, JudgeFiles: c.JudgeFiles}
-	job.Command = func(time int) []string { return slices.Concat([]string{c.Loop, "-m", m.at(time)}, args) }
-	judge := ""
-	if c.JudgeFiles != "" {
-		var err error
-		if judge, err = eval.TreeID(ctx, c.JudgeFiles); err != nil {
-			return nil, "", s.Wrong(c, "judge-files", err.Error(), "name a directory, relative to "+s.File)
-		}
-	}
-	return job, digestOf(c.Loop, args, base.ID, c.Judge, judge, m.name), nil
 }
 
 // digestOf returns a digest of values.

@@ -6,21 +6,80 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hone"
 	"hone/cmd/hone/eval"
 	"hone/harness"
 	"hone/internal/render"
 	"hone/loop"
+	"hone/sandbox"
 )
+
+// fileFlags returns the flags that may stand in a file of cases. The file may be another
+// user's: the others open something, or send files elsewhere, so that the user types them.
+func fileFlags() []string {
+	return strings.Fields("allow attempts build-timeout check check-format flaky keep max-cost max-output max-time max-tokens max-tool-calls " +
+		"patience prove query reasoning rounds tools turns unreadable wire")
+}
+
+// checkFileArgs returns an error if the arguments of a case are not flags and texts of its
+// loop, or have a flag that may not stand in a file.
+func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
+	own := *a
+	command := own.loopCommandFor(k, nil)
+	args := append([]string{k.Name}, c.Args...)
+	if k.Rewrite != nil {
+		args = k.Rewrite(args)
+	}
+	if err := command.ParseFlags(args[1:]); err != nil {
+		hint := "hone help " + k.Name
+		if f, ok := explained(flagError(command, err), ""); ok {
+			hint = f.hint
+		}
+		return s.Wrong(c, "args", err.Error(), hint)
+	}
+	var opens error
+	command.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(fileFlags(), f.Name) {
+			opens = s.Wrong(c, "args", "--"+f.Name+" may not stand in a file of cases, because it opens something", fmt.Sprintf("type it: hone eval %s -m MODEL -- --%s …", s.File, f.Name))
+		}
+	})
+	return opens
+}
+
+// evalLoops returns the loops that a case can use: those whose command starts one run.
+func evalLoops() (all []loop.Kind) {
+	for _, k := range kinds() {
+		if _, several := k.New().(loop.Series); !several {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// evalLoop returns the loop of a case; false if it is the loop of a run that no case can use.
+func evalLoop(c eval.Case, base eval.Base) (loop.Kind, bool) {
+	name := c.Loop
+	if c.Run != "" {
+		name = base.Start.Loop
+	}
+	all := evalLoops()
+	i := slices.IndexFunc(all, func(k loop.Kind) bool { return k.Name == name })
+	if i < 0 || c.Loop != "" && c.Loop != name {
+		return loop.Kind{}, false
+	}
+	return all[i], true
+}
 
 // prepareJob makes the tree of a job, and checks in it all that its loop would check
 // before it sends anything: flags, configuration, trust and the model's key.
-func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Job) (err error) {
+func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Job, k loop.Kind) (err error) {
 	dir, err := job.Base.Make(ctx, p.cache)
 	if err != nil {
 		return err
@@ -34,7 +93,7 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 	}
 	defer func() { err = errors.Join(err, os.Chdir(here)) }()
 	own := *a // with the keys that the tree contains
-	n, err := own.checkJob(ctx, f, job)
+	n, err := own.checkJob(ctx, f, job, k)
 	if err != nil {
 		return err
 	}
@@ -43,17 +102,13 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 		return err
 	}
 	job.Env = trustingEnviron(a.environ, n)
-	if !a.host().HasWalls() {
-		job.JudgeWall = []string{"--sandbox", "none"}
-	}
 	return nil
 }
 
 // checkJob checks the command line of a job in the current directory, sets its limits,
 // and returns what needs trust.
-func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job) (n harness.Needs, err error) {
+func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.Kind) (n harness.Needs, err error) {
 	args := job.Command(1)
-	k := kinds()[slices.IndexFunc(kinds(), func(k loop.Kind) bool { return k.Name == args[0] })]
 	if k.Rewrite != nil {
 		args = k.Rewrite(args)
 	}
@@ -63,6 +118,7 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job) (n harne
 			return err
 		}
 		n, job.Limits = needs, eval.Amount{Tokens: limits.Tokens, Cost: limits.Cost, Time: limits.Time}
+		job.JudgeWall = judgeWall(l.Shared().Walls)
 		if f.maxCost > 0 {
 			return harness.CanLimitCost(l)
 		}
@@ -72,6 +128,15 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job) (n harne
 	c.SetFlagErrorFunc(flagError)
 	c.SilenceErrors, c.SilenceUsage = true, true
 	return n, c.ExecuteContext(ctx)
+}
+
+// judgeWall returns the flags of hone sandbox for the walls of a loop. The network stays
+// off.
+func judgeWall(w loop.WallSettings) []string {
+	if w.Absent {
+		return []string{"--sandbox", string(sandbox.NoWall)}
+	}
+	return []string{"--sandbox", w.Wall}
 }
 
 // checkStart does what a loop's start does before it needs trust, asks no model and
@@ -172,8 +237,11 @@ func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Sto
 			fmt.Fprintln(a.out, line)
 		}
 		fmt.Fprintf(a.out, "\nresults: %s\n", render.Line(p.path))
+		if f.keep {
+			fmt.Fprintf(a.out, "copies: %s\n", render.Line(filepath.Join(p.cache, "tries")))
+		}
 	}
-	missing := fmt.Sprintf("%s of %d have no result", countOf(rep.Missing, "try", "tries"), len(p.tries))
+	missing := fmt.Sprintf("no result of %d of %s", rep.Missing, countOf(len(p.tries), "try", "tries"))
 	const again = "the same command goes on with them"
 	switch {
 	case ctx.Err() != nil:

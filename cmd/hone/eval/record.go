@@ -77,6 +77,16 @@ func (r *Record) Result(key string) (Result, bool) {
 	return one, ok
 }
 
+// CanAdd returns why a result cannot be added; nil if it can, as far as is known. It
+// creates the file.
+func (r *Record) CanAdd() error {
+	f, err := os.OpenFile(r.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return loop.Usage(err.Error(), "name another file with --output")
+	}
+	return f.Close()
+}
+
 // Add appends a result, and returns when it is on the disk.
 func (r *Record) Add(one Result) error {
 	line, err := json.Marshal(one)

@@ -118,7 +118,11 @@ func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 			fresh = append(fresh, t)
 		}
 	}
-	e.waiting = slices.Concat(begun, fresh)
+	if e.waiting = slices.Concat(begun, fresh); len(e.waiting) > 0 {
+		if err := e.Record.CanAdd(); err != nil {
+			return Stopped{}, err
+		}
+	}
 	var workers sync.WaitGroup
 	for range min(e.Parallel, len(e.waiting)) {
 		workers.Go(func() {

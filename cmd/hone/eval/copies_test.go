@@ -1,0 +1,90 @@
+package eval
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// put writes files below a directory.
+func put(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The judge's files replace what a model put in their places, and leave the tree by no link.
+func TestOverlay(t *testing.T) {
+	files, tree, outside := t.TempDir(), t.TempDir(), t.TempDir()
+	put(t, files, map[string]string{"tests/a": "judge", "b": "judge"})
+	put(t, outside, map[string]string{"a": "mine", "b": "mine"})
+	if err := os.Symlink(filepath.Join(outside, "b"), filepath.Join(tree, "b")); err != nil {
+		t.Skip(err)
+	}
+	put(t, tree, map[string]string{"tests/a": "model"})
+	if err := overlay(files, tree); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tests/a", "b"} {
+		if text, err := os.ReadFile(filepath.Join(tree, name)); string(text) != "judge" {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(tree, "tests")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(tree, "tests")); err != nil {
+		t.Fatal(err)
+	}
+	if err := overlay(files, tree); err == nil {
+		t.Error("it followed a link out of the tree")
+	}
+	for _, name := range []string{"a", "b"} {
+		if text, err := os.ReadFile(filepath.Join(outside, name)); string(text) != "mine" {
+			t.Errorf("outside, %s: %q, %v", name, text, err)
+		}
+	}
+}
+
+// Copies that nobody went on with are swept, and those of another evaluation are not.
+func TestSweep(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("LocalAppData", t.TempDir())
+	var dirs []string
+	for _, record := range []string{"/old", "/young"} {
+		dir, unlock, err := Open(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, dir, map[string]string{"tries/a-1-x/project/a.txt": "a"})
+		if _, _, err := Open(record); err == nil {
+			t.Error("two evaluations share a record")
+		}
+		unlock()
+		dirs = append(dirs, dir)
+	}
+	long := time.Now().Add(-2 * maxAge)
+	if err := os.Chtimes(dirs[0], long, long); err != nil {
+		t.Fatal(err)
+	}
+	_, unlock, err := Open("/new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if _, err := os.Lstat(dirs[0]); err == nil {
+		t.Error("the old copies are left")
+	}
+	if _, err := os.Lstat(filepath.Join(dirs[1], "tries", "a-1-x", "project", "a.txt")); err != nil {
+		t.Error(err)
+	}
+}
