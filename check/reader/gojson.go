@@ -59,8 +59,8 @@ func (g *goEvents) event(e goEvent) {
 		g.order = append(g.order, e.Package)
 	}
 	switch e.Action {
-	case "run":
-		p.test(e.Test)
+	case "run", "cont", "pause":
+		p.test(e.Test).paused = e.Action == "pause"
 	case "output":
 		p.output(e)
 	case "fail", "pass", "skip":

@@ -26,6 +26,7 @@ type goTest struct {
 	name   string
 	out    []string
 	result string // FAIL, PASS or SKIP; empty as long as the test runs
+	paused bool   // it waits for tests that are not parallel
 }
 
 // test returns the test with a name, which may be new.
@@ -61,6 +62,9 @@ func (p *goPackage) line(line string) bool {
 		switch m[2] {
 		case "RUN", "CONT", "NAME":
 			p.current = p.test(m[3])
+			p.current.paused = false
+		case "PAUSE":
+			p.test(m[3]).paused = true
 		}
 		return true
 	}
@@ -123,10 +127,29 @@ func (p *goPackage) finish(l *list, name string, failed bool) bool {
 			l.add(p.failure(t, name))
 		}
 	}
+	if p.crash == nil && p.verbose {
+		p.addInterrupted(l, name)
+	}
 	if failed && len(l.items) == before {
 		l.add(p.ended(name))
 	}
 	return len(l.items) > before
+}
+
+// addInterrupted adds the tests that were running when the program was stopped, without
+// those that were waiting for subtests.
+func (p *goPackage) addInterrupted(l *list, pkg string) {
+	waiting := map[string]bool{}
+	for _, t := range p.tests {
+		if t.result == "" {
+			markParents(waiting, t.name)
+		}
+	}
+	for _, t := range p.tests {
+		if t.result == "" && !t.paused && !waiting[t.name] {
+			l.interrupted(goName(pkg, t.name), t.name, t.out)
+		}
+	}
 }
 
 // ended returns the finding of a package that failed without a failed test: its process

@@ -35,7 +35,18 @@ type item struct {
 }
 
 // list collects what a format finds.
-type list struct{ items []item }
+type list struct {
+	items []item
+	// stopped says that the program was stopped by a signal or by its time limit.
+	stopped bool
+}
+
+// interrupted adds a test that was running when the program was stopped.
+func (l *list) interrupted(test, name string, said []string) {
+	if l.stopped {
+		l.add(item{rank: crash, test: test, text: headed(name+": it was running when the command was stopped", dedented(said))})
+	}
+}
 
 func (l *list) add(i ...item) { l.items = append(l.items, i...) }
 

@@ -79,6 +79,9 @@ func readPytest(text string, l *list) bool {
 	before := len(l.items)
 	p.death.finish(l, p.running)
 	died := len(l.items) > before
+	if p.running != "" && !died && len(p.reports) == 0 {
+		l.interrupted(p.running, nodeName(p.running), nil)
+	}
 	if died || len(p.reports) == 0 {
 		for _, node := range p.live {
 			l.add(item{rank: failure, test: node, file: nodeFile(node), text: nodeName(node) + " failed"})

@@ -143,7 +143,7 @@ func readAny(text string, l *list) bool {
 	known := false
 	seen := map[string]bool{}
 	for _, f := range formats() {
-		own := &list{}
+		own := &list{stopped: l.stopped}
 		if f.fallback || !f.read(text, own) {
 			continue
 		}
@@ -179,7 +179,7 @@ func addSureLines(text string, l *list, others bool) bool {
 // reader makes a Reader of a format.
 func (f format) reader() check.Reader {
 	return check.Reader{Name: f.name, Read: func(out []byte, exit int) ([]check.Finding, bool) {
-		l := &list{}
+		l := &list{stopped: exit < 0}
 		if !f.read(plain(out), l) {
 			return nil, false
 		}

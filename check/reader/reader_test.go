@@ -173,3 +173,30 @@ a_test.go:3: m.TestA/b | TestA/b: Failed
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestStopped: the tests that were running when the check was stopped are found, if the
+// output tells which.
+func TestStopped(t *testing.T) {
+	for _, tt := range []struct{ name, out, want string }{
+		{"go", "=== RUN   TestA\n--- FAIL: TestA (0.00s)\n=== RUN   TestB\n=== PAUSE TestB\n=== RUN   TestC\n=== RUN   TestC/x\n    c_test.go:3: begins\n",
+			":0: TestC/x | TestC/x: it was running when the command was stopped\n:0: TestA | TestA failed\n"},
+		{"go-json", `{"Action":"run","Package":"m","Test":"TestB"}` + "\n" + `{"Action":"run","Package":"m","Test":"TestB/x"}` + "\n",
+			":0: m.TestB/x | TestB/x: it was running when the command was stopped\n"},
+		{"pytest", ruler("=", "test session starts") + "tests/test_a.py::test_a FAILED [ 33%]\ntests/test_a.py::test_b ",
+			":0: tests/test_a.py::test_b | test_b: it was running when the command was stopped\ntests/test_a.py:0: tests/test_a.py::test_a | test_a failed\n"},
+		{"unittest", "test_a (m.C.test_a) ... FAIL\ntest_b (m.C.test_b) ... ",
+			":0: m.C.test_b | m.C.test_b: it was running when the command was stopped\n:0: m.C.test_a | m.C.test_a failed\n"},
+	} {
+		found, _ := named(t, tt.name).Read([]byte(tt.out), -1)
+		if diff := cmp.Diff(tt.want, outline(found)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		for _, f := range first(named(t, tt.name).Read([]byte(tt.out), 1)) {
+			if strings.Contains(f.Text, "stopped") {
+				t.Errorf("%s: it was not stopped: %s", tt.name, f.Text)
+			}
+		}
+	}
+}
+
+func first(found []check.Finding, _ bool) []check.Finding { return found }

@@ -43,6 +43,9 @@ func readUnittest(text string, l *list) bool {
 	l.add(u.found...)
 	before := len(l.items)
 	u.death.finish(l, u.running)
+	if u.running != "" && len(u.found) == 0 && len(l.items) == before {
+		l.interrupted(u.running, u.running, nil)
+	}
 	if len(u.found) == 0 && len(l.items) > before {
 		for _, name := range u.live {
 			l.add(item{rank: failure, test: name, text: name + " failed"})
