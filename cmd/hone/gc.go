@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -116,12 +115,7 @@ func collectCopies(done runs.Collected, dryRun bool) ([]string, error) {
 		return nil, err
 	}
 	defer home.Close()
-	recorded, err := home.Runs()
-	if err != nil {
-		return nil, err
-	}
-	recorded = slices.DeleteFunc(recorded, func(run string) bool { return slices.Contains(done.Deleted, run) })
-	return attempts.Collect(done.Workspace, recorded, dryRun)
+	return attempts.Collect(home, done.Deleted, dryRun)
 }
 
 func (a *app) gc(ctx context.Context, f gcFlags, o runs.Collection) error {
@@ -134,7 +128,10 @@ func (a *app) gc(ctx context.Context, f gcFlags, o runs.Collection) error {
 		return err
 	}
 	if f.json {
-		return json.NewEncoder(a.out).Encode(done)
+		return json.NewEncoder(a.out).Encode(struct {
+			runs.Collected
+			Copies []string `json:"copies,omitempty"` // runs whose copies were removed
+		}{done, copies})
 	}
 	deleted, freed := "deleted", "freed"
 	if o.DryRun {

@@ -135,20 +135,25 @@ func remove(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// Collect removes the copies of runs that are no longer recorded in a workspace, and
-// returns whose copies these were.
-func Collect(workspace string, recorded []string, dryRun bool) (removed []string, err error) {
+// Collect removes the copies of runs that are no longer recorded in a home, and returns
+// whose copies these were. deleted are recorded runs that count as removed, for a dry run.
+func Collect(home *journal.Home, deleted []string, dryRun bool) (removed []string, err error) {
 	all, err := copiesDir()
 	if err != nil {
 		return nil, nil // there are none
 	}
 	entries, err := os.ReadDir(all)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if err != nil {
+		return nil, nil // or none of this user
+	}
+	recorded, err := home.Runs() // after that: a run is recorded before it has copies
+	if err != nil {
+		return nil, err
 	}
 	for _, e := range entries {
 		owner, ownerErr := os.ReadFile(filepath.Join(all, e.Name(), ownerFile))
-		if ownerErr != nil || string(owner) != workspace || slices.Contains(recorded, e.Name()) {
+		kept := slices.Contains(recorded, e.Name()) && !slices.Contains(deleted, e.Name())
+		if ownerErr != nil || string(owner) != home.Workspace() || kept {
 			continue
 		}
 		removed = append(removed, e.Name())
