@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/rounds"
+	"hone/cmd/hone/screen"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
@@ -28,6 +29,8 @@ func (a *app) runsCommand() *cobra.Command {
 		Long: `runs lists the runs in this directory, the newest first. The first column identifies a run in other commands.
 On a terminal, lines are cut to its width, and a narrow one has fewer columns. With --json nothing is printed if
 there are no runs.
+
+The attempts of a run are listed below it; they work in copies of the directory.
 
 RESULT is running, died, or how the run ended, such as done, rounds (all are used up) or blocked. TASK is the run's
 check, query or task.
@@ -60,6 +63,9 @@ type summary struct {
 	Cost        *float64  `json:"cost,omitempty"`
 	When        time.Time `json:"when"`
 	Subject     string    `json:"subject,omitempty"` // such as the task's words
+	// Attempts are the runs that it started in copies of the directory; nil if it is no run
+	// of attempts.
+	Attempts []history.Attempt `json:"attempts,omitempty"`
 	// Foreign means that the user recorded the run neither here nor accepted it.
 	Foreign bool `json:"foreign,omitempty"`
 
@@ -165,7 +171,7 @@ func (a *app) printRuns(all []summary, use diskUse, at string) error {
 	foreign := false
 	for _, s := range all {
 		foreign = foreign || s.Foreign
-		lines = append(lines, s.cells(a.outColour))
+		lines = append(append(lines, s.cells(a.outColour)), s.attemptCells(a.outColour)...)
 	}
 	columns := 0
 	if a.outSize != nil {
@@ -228,6 +234,23 @@ func (s summary) cells(c render.Colours) []string {
 	return []string{render.Line(journal.ShortRun(s.Run)), result, render.Line(s.Loop), fmt.Sprint(s.Rounds), tokens, age(s.When, time.Now()), render.Line(s.Subject)}
 }
 
+// attemptCells returns the columns of the run's attempts, whose runs are in copies. They
+// are of the run's age.
+func (s summary) attemptCells(c render.Colours) (rows [][]string) {
+	for _, one := range s.Attempts {
+		result := rounds.Running.Mark(c) + " running"
+		switch {
+		case one.Result != "":
+			result = resultMark(one.Result).Mark(c) + " " + render.Line(string(one.Result))
+		case s.Result != "running":
+			result = rounds.Failed.Mark(c) + " died"
+		}
+		rows = append(rows, []string{" " + render.Line(journal.ShortRun(one.Run)), result, fmt.Sprintf("attempt %d", one.Number),
+			fmt.Sprint(one.Rounds), render.Short(one.Tokens), "", render.Line(screen.ModelName(one.Model))})
+	}
+	return rows
+}
+
 // age words the time that has passed, in its largest unit; "-" if the beginning is zero
 // or in the future.
 func age(from, now time.Time) string {
@@ -268,6 +291,7 @@ func summarize(home *journal.Home, run string, working bool, foreign func(string
 	spent := past.Ledger()
 	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = past.State().Round, spent.Tokens, spent.Assumed, spent.Price()
 	s.mark, s.Result = runResult(past, working)
+	s.Attempts = past.Attempts()
 	if s.Result == "died" {
 		s.past = past
 	}
