@@ -243,3 +243,33 @@ func TestRelocated(t *testing.T) {
 		}
 	}
 }
+
+// An export of a run whose objects were damaged or lost says so, and writes no whole
+// bundle.
+func TestExportDamaged(t *testing.T) {
+	for name, damage := range map[string]func(*journal.Home, string){"changed": crashtest.DamageObject, "lost": crashtest.RemoveObject} {
+		dir := crashtest.Workspace(t, map[string]string{"a": strings.Repeat("a long text\n", 1<<16)})
+		run := finished(t, dir)
+		x, err := runs.OpenExport(t.Context(), dir, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		home, err := journal.FindHome(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer home.Close()
+		events, err := home.Read(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest := crashtest.Manifests(events)[0].Manifest
+		damage(home, manifest)
+		err = x.Collect(t.Context(), func(string, []byte) bool { return false })
+		var stop *hone.Stop
+		if !errors.As(err, &stop) || !strings.Contains(stop.Next.First, "restore .hone from a backup") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

@@ -26,10 +26,20 @@ type Placement struct {
 	Conflicts []string
 	// Missing are the paths that differ and whose contents were not stored; sorted.
 	Missing []string
+	// Brought are those of the changes that bring files which the run itself did not
+	// change, such as changes that were not committed where it started.
+	Brought []Brought
 
 	journal *journal.Journal
 	tree    *workspace.Tree
 	list    []restore.Target
+}
+
+// Brought is a file that came with a run.
+type Brought struct {
+	Path   string
+	Before workspace.Entry // what was here; zero if nothing was
+	After  workspace.Entry // as the run has it; zero if it has none
 }
 
 // Place finds out how to bring a tree into the state in which a run left its own; it
@@ -72,6 +82,11 @@ func Place(ctx context.Context, j *journal.Journal, tree *workspace.Tree, own fu
 		p.Conflicts = slices.DeleteFunc(p.Conflicts, func(path string) bool { return base[path] })
 	}
 	slices.Sort(p.Changes)
+	for _, path := range p.Changes {
+		if one := t.traces[path]; !one.ours {
+			p.Brought = append(p.Brought, Brought{path, now[path], one.want})
+		}
+	}
 	return p, nil
 }
 
@@ -101,12 +116,59 @@ func (p *Placement) change(path string, want, now workspace.Entry) {
 	p.list = append(p.list, restore.Target{Path: path, Want: want, From: []workspace.Entry{now}})
 }
 
+// keepReplaced stores the contents of the files that the brought ones replace, so that
+// [Bring] can restore them.
+func (p *Placement) keepReplaced(ctx context.Context) error {
+	var m workspace.Manifest
+	for _, b := range p.Brought {
+		if b.Before.Kind == workspace.Regular {
+			m = append(m, b.Before)
+		}
+	}
+	_, _, err := KeepContents(ctx, p.tree, p.journal.Home(), nil, m, nil)
+	return err
+}
+
+// Bring brings files to the state After of a list or, if back is set, back to Before. It
+// returns the paths that it changed, and those that have neither of the two states and
+// stay as they are; sorted.
+func Bring(ctx context.Context, home *journal.Home, tree *workspace.Tree, list []Brought, back bool) (changed, left []string, err error) {
+	var paths []string
+	for _, b := range list {
+		paths = append(paths, b.Path)
+	}
+	m, err := tree.ManifestOf(ctx, paths, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	var targets []restore.Target
+	for _, b := range list {
+		from, want := b.Before, b.After
+		if back {
+			from, want = want, from
+		}
+		now, _ := m.Entry(b.Path)
+		switch {
+		case now.SameState(want):
+		case now.SameState(from):
+			targets = append(targets, restore.Target{Path: b.Path, Want: want, From: []workspace.Entry{now}})
+		default:
+			left = append(left, b.Path)
+		}
+	}
+	changed, err = restore.Paths(ctx, tree, targets, home.OpenObject)
+	return changed, left, err
+}
+
 // Restore makes the changes, all of them or none, and completes the edits that the run
 // had started to apply. With conflicts it does nothing. If it fails or its process dies,
 // it can be repeated.
 func (p *Placement) Restore(ctx context.Context) error {
 	if len(p.Conflicts) > 0 {
 		return &workspace.ConflictError{Paths: p.Conflicts}
+	}
+	if err := p.keepReplaced(ctx); err != nil {
+		return err
 	}
 	if _, err := restore.Paths(ctx, p.tree, p.list, p.journal.Home().OpenObject); err != nil {
 		return fmt.Errorf("restore the run's files: %w", err)

@@ -14,7 +14,7 @@ import (
 const importedSuffix = ".imported"
 
 // maxImported is the maximum size of such a file in bytes.
-const maxImported = 1 << 16
+const maxImported = 64 << 20
 
 // Imported says that a run was imported.
 type Imported struct {
@@ -26,6 +26,8 @@ type Imported struct {
 	Base string `json:"base,omitempty"`
 	// Placed means that the tree is the run's since; see [Home.SetPlaced].
 	Placed bool `json:"placed,omitempty"`
+	// Note is what the caller of SetPlaced noted; nil if it noted nothing.
+	Note json.RawMessage `json:"note,omitempty"`
 }
 
 // validRun matches the ids that [Home.NewRun] makes.
@@ -81,10 +83,11 @@ func (h *Home) Import(events []Event, base string) error {
 	return nil
 }
 
-// SetPlaced records that the workspace's tree is that of an imported run.
-func (h *Home) SetPlaced(run string) error {
+// SetPlaced records that the workspace's tree is that of an imported run, with a note of
+// the caller's.
+func (h *Home) SetPlaced(run string, note json.RawMessage) error {
 	i := h.Imported(run)
-	i.Placed = true
+	i.Placed, i.Note = true, note
 	return h.setImported(run, i)
 }
 

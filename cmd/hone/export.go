@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/render"
@@ -159,14 +158,11 @@ func writeWhole(name string, force bool, write func(io.Writer) error) (err error
 
 // exportFailure returns the error of an export that could not be written.
 func exportFailure(err error, name string) error {
-	if _, ok := explained(err, ""); ok || errors.Is(err, context.Canceled) {
-		return err
+	what := name + " was not written"
+	if _, ok := explained(err, ""); !ok && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
+		return usage(fmt.Sprintf("%s: %v", what, err), "name a file in a directory that exists and that you can write")
 	}
-	why := fmt.Errorf("%s was not written: %w", name, err)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return usage(why.Error(), "name a file in a directory that exists and that you can write")
-	}
-	return failed(why, "free some disk space, or name a file elsewhere")
+	return notWritten(err, what, "free some disk space, or name a file elsewhere")
 }
 
 // tellExported says what was written, and what to type elsewhere.
@@ -214,35 +210,4 @@ func nameSome(paths []string) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
-}
-
-// placeRun brings the tree into the state in which a run left its own, if it was imported
-// and nothing has done so yet. It refuses to overwrite files of the user's.
-func (a *app) placeRun(ctx context.Context, run *runs.Recorded) error {
-	p, err := run.Placement(ctx, ownOf(run.Start))
-	if p == nil || err != nil {
-		return err
-	}
-	id := run.Journal.Run()
-	if len(p.Conflicts) > 0 {
-		for _, path := range p.Conflicts {
-			a.say("error", render.Line(path)+": the run does not know this version")
-		}
-		hint := "move your versions away"
-		if base := run.Home.Imported(id).Base; base != "" {
-			hint += fmt.Sprintf(", or check out %.12s, on which the run was exported", base)
-		}
-		return &failure{kind: hone.KindBlocked, hint: hint + "; then: hone resume " + id + elsewhere(run.Dir),
-			why: fmt.Sprintf("nothing was changed: the run was imported, and to restore its files would overwrite %s", render.Count(len(p.Conflicts), "file"))}
-	}
-	if err := run.Place(ctx, p); err != nil {
-		return conflictFailure(err, id+elsewhere(run.Dir), 0)
-	}
-	if len(p.Changes) > 0 {
-		a.say("note", fmt.Sprintf("the run was imported: restored %s to its state: %s", render.Count(len(p.Changes), "file"), nameSome(p.Changes)))
-	}
-	if len(p.Missing) > 0 {
-		a.say("note", "not restored, because the run has no contents of them: "+nameSome(p.Missing))
-	}
-	return nil
 }

@@ -117,7 +117,19 @@ func importFailure(err error, name string, f importFlags) error {
 		return &failure{kind: hone.KindBlocked, why: fmt.Sprintf("%s was not imported: %v", name, diverged),
 			hint: "import it in another checkout; hone show " + diverged.Run + " shows the run that is here"}
 	}
-	return err
+	return notWritten(err, name+" was not imported", "free some disk space")
+}
+
+// notWritten returns an error that does not explain itself as one of the environment, or
+// of an interrupt.
+func notWritten(err error, what, hint string) error {
+	if errors.Is(err, context.Canceled) {
+		return &failure{kind: hone.KindInterrupted, why: "interrupted: " + what}
+	}
+	if _, ok := explained(err, ""); ok {
+		return err
+	}
+	return failed(fmt.Errorf("%s: %w", what, err), hint)
 }
 
 // tellImported says what was imported, and what to type next.

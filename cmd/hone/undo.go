@@ -98,6 +98,11 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		a.exit = exitStatus(hone.KindBlocked) // some files were restored, but not all
 	}
 	a.printRestored(v, j.Run(), kept)
+	if f.round == 0 {
+		if err := a.takeBack(ctx, run); err != nil {
+			return err
+		}
+	}
 	if len(v.Restored) == 0 && len(v.Conflicts) == 0 && undone > 0 {
 		fmt.Fprintf(a.out, "to undo the undo: hone undo %s --to-round %d\n", named, undone)
 	}

@@ -106,7 +106,7 @@ func (x *Export) Redact() error {
 }
 
 func incomplete(err error) error {
-	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.NewRun, First: "restore .hone from a backup"}}
+	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "restore .hone from a backup"}}
 }
 
 // Collect finds the objects that are written. withheld reports whether the contents of a
@@ -142,12 +142,15 @@ func (x *Export) secretPaths(n history.Needed, withheld func(string, []byte) boo
 		return nil, nil
 	}
 	content, err := x.home.Get(n.Name)
+	if err != nil {
+		return nil, incomplete(err)
+	}
 	for _, path := range n.Paths {
-		if err == nil && withheld(path, content) {
+		if withheld(path, content) {
 			secret = append(secret, path)
 		}
 	}
-	return secret, err
+	return secret, nil
 }
 
 // Write writes the bundle. version is that of this program.
@@ -161,8 +164,23 @@ func (x *Export) Write(ctx context.Context, w io.Writer, version string) error {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return x.home.OpenObject(name)
+		o, err := x.home.OpenObject(name)
+		if err != nil {
+			return nil, incomplete(err)
+		}
+		return stored{o}, nil
 	})
+}
+
+// stored is an object that is read for an export. Its errors say what to do.
+type stored struct{ io.ReadCloser }
+
+func (s stored) Read(b []byte) (int, error) {
+	n, err := s.ReadCloser.Read(b)
+	if err != nil && err != io.EOF {
+		err = incomplete(err)
+	}
+	return n, err
 }
 
 // Close closes the home of the run.

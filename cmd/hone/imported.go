@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"hone"
+	"hone/harness/runs"
+	"hone/internal/render"
+)
+
+// placeRun brings the tree into the state in which a run left its own, if it was imported
+// and nothing has done so yet. It refuses to overwrite files of the user's.
+func (a *app) placeRun(ctx context.Context, run *runs.Recorded) error {
+	p, err := run.Placement(ctx, ownOf(run.Start))
+	if p == nil && err == nil {
+		_, _, err = run.Bring(ctx, false) // an undo has taken them back
+	}
+	if p == nil || err != nil {
+		return err
+	}
+	id := run.Journal.Run()
+	if len(p.Conflicts) > 0 {
+		for _, path := range p.Conflicts {
+			a.say("error", render.Line(path)+": the run does not know this version")
+		}
+		hint := "move your versions away"
+		if base := run.Home.Imported(id).Base; base != "" {
+			hint += fmt.Sprintf(", or check out %.12s, on which the run was exported", base)
+		}
+		return &failure{kind: hone.KindBlocked, hint: hint + "; then: hone resume " + id + elsewhere(run.Dir),
+			why: fmt.Sprintf("nothing was changed: the run was imported, and to restore its files would overwrite %s", render.Count(len(p.Conflicts), "file"))}
+	}
+	if err := run.Place(ctx, p); err != nil {
+		return conflictFailure(err, id+elsewhere(run.Dir), 0)
+	}
+	if len(p.Changes) > 0 {
+		a.say("note", fmt.Sprintf("the run was imported: restored %s to its state: %s", render.Count(len(p.Changes), "file"), nameSome(p.Changes)))
+	}
+	if len(p.Missing) > 0 {
+		a.say("note", "not restored, because the run has no contents of them: "+nameSome(p.Missing))
+	}
+	return nil
+}
+
+// takeBack takes back the files that came with an imported run.
+func (a *app) takeBack(ctx context.Context, run *runs.Recorded) error {
+	back, left, err := run.Bring(ctx, true)
+	for _, p := range back {
+		fmt.Fprintf(a.out, "taken back (it came with the run): %s\n", render.Line(p))
+	}
+	for _, p := range left {
+		fmt.Fprintf(a.out, "not undone (it came with the run, and was changed since): %s\n", render.Line(p))
+	}
+	return err
+}
