@@ -45,6 +45,7 @@ func house() []room {
 		{folder: "workspace/treepath", floor: 0},
 		{folder: "workspace/secret", floor: 0, may: []string{"workspace/treepath"}},
 		{folder: "workspace/internal/nofollow", floor: 0, may: []string{"workspace/treepath"}},
+		{folder: "internal/disktest", floor: 0, test: true},
 		{folder: "workspace/internal/treetest", floor: 0, test: true},
 		{folder: "workspace", floor: 0, may: []string{"workspace/treepath", "workspace/secret", "workspace/internal/nofollow"}},
 		{folder: "workspace/restore", floor: 0, may: []string{"workspace", "workspace/treepath", "workspace/internal/nofollow"}},

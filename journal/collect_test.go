@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"hone/internal/crashtest"
+	"hone/internal/disktest"
 	"hone/journal"
 )
 
@@ -28,13 +27,6 @@ func recordRun(t *testing.T, h *journal.Home, run string, objects ...string) {
 	if _, err := j.Append(journal.Entry{Type: "x", Payload: map[string]any{"objects": objects}}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// noise returns bytes that cannot be compressed.
-func noise(size int, seed uint64) []byte {
-	b := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte(binary.BigEndian.AppendUint64(make([]byte, 24, 32), seed))).Read(b)
-	return b
 }
 
 func digest(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
@@ -73,8 +65,8 @@ func reopen(t *testing.T, h *journal.Home) *journal.Home {
 // needs an index, which names both and big, and small, an empty object.
 func collected(t *testing.T) (h *journal.Home, onlyOld, needed [][]byte) {
 	h = home(t)
-	big := noise(4_000, 2)
-	onlyOld = [][]byte{noise(20_000, 1), []byte("old, too")}
+	big := disktest.Noise(4_000, 2)
+	onlyOld = [][]byte{disktest.Noise(20_000, 1), []byte("old, too")}
 	both := []byte("both")
 	index := fmt.Appendf(nil, "file %s a\nfile %s b\n", digest(both), digest(big))
 	store(t, h, onlyOld[0], both, nil)

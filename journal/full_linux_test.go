@@ -7,27 +7,14 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"hone/internal/disktest"
 	"hone/journal"
 )
-
-// smallDisk returns a directory on its own file system, of a size in the syntax
-// of mount.
-func smallDisk(t *testing.T, size string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("SKIPPED, this needs root and mount: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	return dir
-}
 
 // TestFullDisk fills a small file system until an append fails. No partial line
 // may remain, and after space is freed the next append continues the chain.
 func TestFullDisk(t *testing.T) {
-	dir := smallDisk(t, "256k")
+	dir := disktest.Small(t, "256k")
 	h, err := journal.OpenHome(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"hone/internal/disktest"
 	"hone/workspace/internal/treetest"
 	"hone/workspace/treepath"
 )
@@ -162,7 +163,7 @@ func crashAt(t *testing.T, run func(*exec.Cmd) error, at string) bool {
 
 // On a full disk Apply changes nothing and leaves nothing behind.
 func TestApplyOnFullDisk(t *testing.T) {
-	dir := treetest.SmallDisk(t)
+	dir := disktest.Small(t, "1m")
 	treetest.Put(t, dir, "a", "old")
 	tree, err := Open(dir, Options{})
 	if err != nil {

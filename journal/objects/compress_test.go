@@ -3,6 +3,7 @@ package objects_test
 import (
 	"bytes"
 	"fmt"
+	"hone/internal/disktest"
 	"io"
 	"os"
 	"strings"
@@ -42,10 +43,10 @@ func TestPacksAreCompressed(t *testing.T) {
 		"a long text":    {[][]byte{prose(5<<20, 4)}, 1 << 20},
 		"a block":        {[][]byte{prose(1<<20, 5), prose(1<<20+1, 6)}, 700_000},
 		"zeros":          {[][]byte{make([]byte, 100<<20), {}}, 25_000},
-		"noise":          {[][]byte{noise(5<<20, 7), noise(3000, 8)}, 5<<20 + 3000 + 200},
-		"first a text":   {[][]byte{append(prose(2<<20, 9), noise(2<<20, 9)...), {'a'}}, 3 << 20},
-		"first noise":    {[][]byte{append(noise(2<<20, 10), prose(2<<20, 10)...), {'b'}}, 4<<20 + 300},
-		"less than pays": {[][]byte{prose(200, 11), noise(300, 12)}, 500 + 200},
+		"noise":          {[][]byte{disktest.Noise(5<<20, 7), disktest.Noise(3000, 8)}, 5<<20 + 3000 + 200},
+		"first a text":   {[][]byte{append(prose(2<<20, 9), disktest.Noise(2<<20, 9)...), {'a'}}, 3 << 20},
+		"first noise":    {[][]byte{append(disktest.Noise(2<<20, 10), prose(2<<20, 10)...), {'b'}}, 4<<20 + 300},
+		"less than pays": {[][]byte{prose(200, 11), disktest.Noise(300, 12)}, 500 + 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if size := sizeOf(t, store(t, h, c.contents...)); size > c.most {
@@ -70,7 +71,7 @@ func TestFilesAreCompressed(t *testing.T) {
 		"text":        {prose(60_000, 1), 20_000},
 		"a long text": {prose(3<<20, 2), 1 << 20},
 		"small":       {prose(200, 3), 200},
-		"noise":       {noise(60_000, 4), 60_000},
+		"noise":       {disktest.Noise(60_000, 4), 60_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object, err := h.Put(c.content)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hone/internal/disktest"
 	"hone/journal/objects"
 )
 
@@ -41,7 +42,7 @@ func syncAll(t testing.TB, h *stored) {
 func TestLogHoldsWhatWasStored(t *testing.T) {
 	h := logging(t, home(t))
 	reader := reopen(t, h)
-	contents := [][]byte{{}, []byte("a"), prose(60_000, 1), noise(64<<10, 2)}
+	contents := [][]byte{{}, []byte("a"), prose(60_000, 1), disktest.Noise(64<<10, 2)}
 	for _, b := range contents {
 		if _, err := reader.Get(digest(b)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%d bytes too early: %v", len(b), err)
@@ -64,7 +65,7 @@ func TestLogHoldsWhatWasStored(t *testing.T) {
 			t.Errorf("a reader gets %d bytes of %d, %v", len(got), len(b), err)
 		}
 	}
-	put(t, h, noise(64<<10+1, 4))
+	put(t, h, disktest.Noise(64<<10+1, 4))
 	if names := packFiles(t, h); len(names) != 1 || filepath.Ext(names[0]) != ".log" {
 		t.Errorf("files of packs: %q", names)
 	}

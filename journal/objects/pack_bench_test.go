@@ -3,6 +3,7 @@ package objects_test
 import (
 	"bytes"
 	"fmt"
+	"hone/internal/disktest"
 	"io"
 	"testing"
 )
@@ -11,7 +12,7 @@ const benchSize = 2 << 10
 
 // nth returns the object of benchSize bytes with number n; no two are equal.
 func nth(n int) []byte {
-	return noise(benchSize, uint64(n))
+	return disktest.Noise(benchSize, uint64(n))
 }
 
 // BenchmarkStore stores objects of 2 KiB in a new workspace, each in a file of

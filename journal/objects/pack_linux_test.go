@@ -13,26 +13,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hone/internal/disktest"
 	"hone/journal/objects"
 )
-
-// smallDisk returns a directory on its own file system, of a size in the syntax
-// of mount.
-func smallDisk(t *testing.T, size string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("SKIPPED, this needs root and mount: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	return dir
-}
 
 // TestPackOnAFullDisk leaves less and less space on a small file system. A pack
 // that does not fit is an error and leaves no temporary file; after space is
 // freed the same contents can be stored.
 func TestPackOnAFullDisk(t *testing.T) {
-	dir := smallDisk(t, "8m")
+	dir := disktest.Small(t, "8m")
 	h, err := open(dir)
 	if err != nil {
 		t.Fatal(err)

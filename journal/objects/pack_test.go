@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,6 +18,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"hone/internal/disktest"
 	"hone/journal/objects"
 )
 
@@ -28,14 +28,7 @@ func digest(b []byte) string {
 }
 
 // large returns more than a pack keeps in memory. It cannot be compressed.
-func large(seed byte) []byte { return noise(3<<20+7, uint64(seed)) }
-
-// noise returns bytes that cannot be compressed.
-func noise(size int, seed uint64) []byte {
-	b := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte(binary.BigEndian.AppendUint64(make([]byte, 24, 32), seed))).Read(b)
-	return b
-}
+func large(seed byte) []byte { return disktest.Noise(3<<20+7, uint64(seed)) }
 
 func newPack(t testing.TB, h *stored) *objects.Pack {
 	t.Helper()

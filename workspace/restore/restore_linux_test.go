@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"hone/internal/disktest"
 	"hone/workspace"
 	"hone/workspace/internal/treetest"
 )
@@ -119,7 +120,7 @@ func TestRestoreDevices(t *testing.T) {
 
 // On a full disk Paths changes nothing and leaves nothing behind.
 func TestRestoreOnFullDisk(t *testing.T) {
-	dir := treetest.SmallDisk(t)
+	dir := disktest.Small(t, "1m")
 	treetest.Put(t, dir, "a", "old")
 	tree := openTree(t, dir, workspace.Options{})
 	s := objects{}

@@ -106,19 +106,3 @@ func ChownAll(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 }
-
-// SmallDisk returns a directory with room for 1 MB. It skips the test where none can
-// be mounted.
-func SmallDisk(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
