@@ -61,13 +61,15 @@ func (a *app) groupCommands(root *cobra.Command) {
 		"{{rpad .CommandPath .CommandPathPadding}}", "{{rpad .Name .NamePadding}}").Replace(root.UsageTemplate()))
 }
 
-// fillHelp fits the help of all commands to a terminal.
+// fillHelp completes the help topics, and fits the help of all commands to a terminal.
 func (a *app) fillHelp(root *cobra.Command) {
-	if a.outSize == nil {
-		return
-	}
 	printHelp := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		c.Long = completeTopic(c.Long)
+		if a.outSize == nil {
+			printHelp(c, args)
+			return
+		}
 		var text strings.Builder
 		c.SetOut(&text)
 		printHelp(c, args)
@@ -76,10 +78,9 @@ func (a *app) fillHelp(root *cobra.Command) {
 	})
 }
 
-// topics returns the help topics that are no commands.
+// topics returns the help topics that are no commands, without what [completeTopic] adds.
 func topics() []*cobra.Command {
 	var list []*cobra.Command
-	fill := strings.NewReplacer("{{providers}}", providerLines(), "{{variables}}", variableLines(), "{{prices}}", priceList())
 	for _, t := range []struct{ name, short, file string }{
 		{"config", "every setting of .config/hone.toml", "config.toml"},
 		{"environment", "the environment variables that hone reads", "environment.txt"},
@@ -90,9 +91,18 @@ func topics() []*cobra.Command {
 		if err != nil {
 			panic(err) // it is part of the program
 		}
-		list = append(list, &cobra.Command{Use: t.name, Short: t.short, Long: fill.Replace(string(text))})
+		list = append(list, &cobra.Command{Use: t.name, Short: t.short, Long: string(text)})
 	}
 	return list
+}
+
+// completeTopic adds the lists to the text of a topic. Every start makes the topics, but
+// few show one.
+func completeTopic(text string) string {
+	if !strings.Contains(text, "{{") {
+		return text
+	}
+	return strings.NewReplacer("{{providers}}", providerLines(), "{{variables}}", variableLines(), "{{prices}}", priceList()).Replace(text)
 }
 
 // providerLines returns a line for each provider: how its models are written, and what

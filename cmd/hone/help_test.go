@@ -17,7 +17,7 @@ func topicText(t *testing.T, name string) string {
 	t.Helper()
 	for _, c := range topics() {
 		if c.Name() == name {
-			return c.Long
+			return completeTopic(c.Long)
 		}
 	}
 	t.Fatalf("there is no topic %s", name)
