@@ -29,7 +29,7 @@ import (
 // and runs nothing of the folder.
 func (a *app) completeWords(c *cobra.Command) {
 	switch c.Name() {
-	case "show", "watch", "resume", "undo", "replay", "export":
+	case "show", "watch", "web", "resume", "undo", "replay", "export":
 		c.ValidArgsFunction = a.completeRun
 	case "take":
 		c.ValidArgsFunction = a.completeAttempt

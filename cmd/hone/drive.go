@@ -59,6 +59,14 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 			s.Say("hone: %s", opening)
 		}
 	}
+	if o.web {
+		link, stop, err := a.serveRun(ctx, h)
+		if err != nil {
+			return end, err
+		}
+		defer stop()
+		s.Say("hone: page: %s", link)
+	}
 	announced := make(chan struct{})
 	unused := context.AfterFunc(ctx, func() { s.Stopping(); close(announced) })
 	end, err = r.Do(ctx, h.Round(built.Round))

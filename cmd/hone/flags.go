@@ -47,7 +47,7 @@ func (m modelFlag) first() string {
 }
 
 // outputFlags select what is shown.
-type outputFlags struct{ json, verbose, quiet bool }
+type outputFlags struct{ json, verbose, quiet, web bool }
 
 func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	registerDir(c, &f.dir)
@@ -138,6 +138,7 @@ func (f *outputFlags) register(c *cobra.Command) {
 	fs.BoolVar(&f.json, "json", false, "print only the run's events to stdout, as JSON lines")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the model's text and complete findings")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only refusals, notices, remaining findings and the result")
+	fs.BoolVar(&f.web, "web", false, "show the run also on a page in the browser until it ends; see hone help web")
 }
 
 // valid checks each flag without the configuration. It returns a usage error.

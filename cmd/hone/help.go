@@ -31,7 +31,7 @@ func (a *app) groups() []group {
 	}
 	return []group{
 		{everyday, loops},
-		{"Look:", []*cobra.Command{a.runsCommand(), a.showCommand(), a.watchCommand()}},
+		{"Look:", []*cobra.Command{a.runsCommand(), a.showCommand(), a.watchCommand(), a.webCommand()}},
 		{"Continue and take back:", []*cobra.Command{a.resumeCommand(), a.undoCommand(), a.takeCommand(), a.replayCommand(),
 			a.exportCommand(), a.importCommand(), a.gcCommand()}},
 		{"Set up:", []*cobra.Command{a.initCommand(), a.checkCommand(), a.promptCommand(), a.rollupCommand(), a.trustCommand(),

@@ -44,6 +44,9 @@ func (r *Regexp) FindAllStringIndex(s string, n int) [][]int {
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return r.compiled().FindAllStringSubmatch(s, n)
 }
+func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
+	return r.compiled().FindAllStringSubmatchIndex(s, n)
+}
 func (r *Regexp) ReplaceAllString(s, with string) string {
 	return r.compiled().ReplaceAllString(s, with)
 }

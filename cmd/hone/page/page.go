@@ -1,10 +1,17 @@
-// Package page writes a run as one HTML page, which needs nothing else: no script, no
-// network, no other file. Its policy forbids all of them, so that nothing in the page
-// that came from a model or a command can do anything.
+// Package page renders runs as HTML: a run as one file that needs nothing else
+// ([Renderer.File]), or as the parts of a page ([Renderer.Head], [Renderer.Round],
+// [Renderer.List]), which a server sends again when they change.
+//
+// Every text may come from a model or a command. This package escapes all of them, and
+// the policy of every page forbids what it does not need: the file allows its own style
+// sheet and nothing else, the page of a server only what that server sends.
 package page
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
+	"fmt"
 	"html/template"
 	"io"
 	"strings"
@@ -12,8 +19,7 @@ import (
 	"hone/internal/render"
 )
 
-// Page is what the page of a run says. Every text may come from a model: [Write]
-// escapes it.
+// Page is what the page of a run says.
 type Page struct {
 	Title        string
 	Version      string // of the program
@@ -21,18 +27,39 @@ type Page struct {
 	Loop, About  string
 	Why          string
 	Notes        []string
+	Meters       []Meter
 	Facts        []Fact
 	Rounds       []Round
+}
+
+// Meter is how much a run has used of something.
+type Meter struct {
+	Name, Text string
+	Limit      string  // the limit in words; empty if there is none
+	Share      float64 // of the limit, from 0 to 1; 0 if there is none
 }
 
 // Fact is something about a run, with its name.
 type Fact struct{ Name, Text string }
 
+// Finding is what a round left.
+type Finding struct {
+	Name, Text string
+	New        bool // the round before did not leave it
+}
+
 // Round is one round, or what came before the first.
 type Round struct {
+	Number                     int // 0 is what came before the first round
 	Name, Mark, Verdict, Files string
 	Took, Tokens, Cost         string
-	Findings                   []Fact // where each is, and its text
+	Seconds                    float64 // active time
+	Used                       int64   // tokens that were charged
+	Count                      int     // blocking findings that it left
+	Checked                    bool    // Count is known
+	Last                       bool    // no later round has findings
+	Change                     string  // how the findings differ from those of the round before
+	Findings                   []Finding
 	Diff                       string // unified
 	NoDiff                     []string
 	Events                     []Event
@@ -45,33 +72,134 @@ type Event struct {
 	Parts []Fact // such as the arguments of a call, and its result
 }
 
-//go:embed page.html
-var source string
+// Part is an element of a page that is sent as a whole.
+type Part struct {
+	ID   string // of the element
+	HTML string // the element
+}
+
+var (
+	//go:embed page.html
+	templates string
+	//go:embed page.css
+	style string
+	//go:embed page.js
+	script string
+	//go:embed icon.svg
+	icon string
+)
+
+// Style returns the style sheet of all pages.
+func Style() string { return style }
+
+// Script returns the program of a server's pages, without which they have to be
+// reloaded.
+func Script() string { return script }
+
+// Icon returns the picture in the browser's tab, as SVG.
+func Icon() string { return icon }
 
 // maxText is where a long text is cut, in bytes.
 const maxText = 256 << 10
 
-// Write writes the page. clean removes secrets from a text; nil removes nothing.
-func (p Page) Write(w io.Writer, clean func(string) string) error {
-	text := func(s string) string {
-		if clean != nil {
-			s = clean(s)
-		}
-		if more := len(s) - maxText; more > 0 {
-			s = s[:maxText] + "\n[" + render.Bytes(int64(more)) + " more]"
-		}
-		return render.Escape(strings.ReplaceAll(s, "\r\n", "\n"))
-	}
-	t, err := template.New("page").Funcs(template.FuncMap{
-		"text":  text,
+// Renderer renders pages. It may be used from several goroutines.
+type Renderer struct {
+	clean func(string) string
+	t     *template.Template
+}
+
+// New returns a renderer. clean removes secrets from a text; nil removes nothing.
+func New(clean func(string) string) *Renderer {
+	r := &Renderer{clean: clean}
+	r.t = template.Must(template.New("page").Funcs(template.FuncMap{
+		"text":  r.text,
 		"class": class,
-		"diff":  func(s string) []line { return lines(text(s)) },
+		"diff":  func(s string) []file { return files(r.text(s)) },
 		"mild":  func(e Event) bool { return e.Rest == "" && len(e.Parts) == 0 },
-	}).Parse(source)
+		"code":  highlighted,
+		"chart": r.charts,
+	}).Parse(templates))
+	return r
+}
+
+// text returns a text without secrets and control characters, cut if nobody would read
+// it to its end.
+func (r *Renderer) text(s string) string {
+	if r.clean != nil {
+		s = r.clean(s)
+	}
+	if more := len(s) - maxText; more > 0 {
+		s = s[:maxText] + "\n[" + render.Bytes(int64(more)) + " more]"
+	}
+	return render.Escape(strings.ReplaceAll(s, "\r\n", "\n"))
+}
+
+// part renders the template of that name as an element.
+func (r *Renderer) part(id, name string, data any) (Part, error) {
+	var b strings.Builder
+	err := r.t.ExecuteTemplate(&b, name, data)
+	return Part{id, b.String()}, err
+}
+
+// Head renders a run without its rounds, whose elements [Renderer.Round] renders.
+func (r *Renderer) Head(p Page) (Part, error) { return r.part("run", "run", p) }
+
+// Round renders a round.
+func (r *Renderer) Round(round Round) (Part, error) {
+	return r.part(fmt.Sprintf("r%d", round.Number), "round", round)
+}
+
+// List renders the list of runs.
+func (r *Renderer) List(l List) (Part, error) { return r.part("runs", "list", l) }
+
+// document is a page with its frame.
+type document struct {
+	Served
+	Policy string       // of a page that is one file
+	Sheet  template.CSS // its style sheet; empty if a server has it
+	Body   template.HTML
+}
+
+// File writes a run as one file that needs no script, no network and no other file.
+func (r *Renderer) File(w io.Writer, p Page) error {
+	head, err := r.Head(p)
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, p)
+	parts := []Part{head}
+	for _, round := range p.Rounds {
+		one, err := r.Round(round)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, one)
+	}
+	sum := sha256.Sum256([]byte(style))
+	return r.write(w, document{Served: Served{Title: p.Title, Version: p.Version, Parts: parts}, Sheet: template.CSS(style),
+		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"})
+}
+
+// Served is a page of a server, which also serves [Style] as /page.css, [Script] as
+// /page.js and [Icon] as /icon.svg.
+type Served struct {
+	Title   string
+	Version string // of the program
+	Place   string // the page's name in the bar at the top; empty: it is the list of runs
+	Stream  string // the path from which changes of its parts come
+	Seen    string // the last change that the parts include
+	Parts   []Part
+}
+
+// Serve writes a page of a server.
+func (r *Renderer) Serve(w io.Writer, s Served) error { return r.write(w, document{Served: s}) }
+
+func (r *Renderer) write(w io.Writer, d document) error {
+	var body strings.Builder
+	for _, p := range d.Parts {
+		body.WriteString(p.HTML)
+	}
+	d.Body = template.HTML(body.String()) // rendered by this package
+	return r.t.ExecuteTemplate(w, "document", d)
 }
 
 // class returns the class of a mark, which gives it its colour.
@@ -83,33 +211,8 @@ func class(mark string) string {
 		return "bad"
 	case "!":
 		return "warn"
+	case "▸":
+		return "live"
 	}
 	return "dim"
-}
-
-// line is a line of a diff, or the contents of a part of it.
-type line struct{ Class, Text string }
-
-// lines returns the lines of a diff. Only the lines of a hunk are added or removed ones:
-// those of a header begin with the same signs.
-func lines(diff string) []line {
-	var list []line
-	inHunk := false
-	for text := range strings.Lines(diff) {
-		l := line{Text: strings.TrimSuffix(text, "\n")}
-		switch {
-		case strings.HasPrefix(text, "diff --git "):
-			inHunk, l.Class = false, "file"
-		case strings.HasPrefix(text, "@@"):
-			inHunk, l.Class = true, "hunk"
-		case !inHunk:
-			l.Class = "head"
-		case text[0] == '+':
-			l.Class = "add"
-		case text[0] == '-':
-			l.Class = "del"
-		}
-		list = append(list, l)
-	}
-	return list
 }

@@ -1,6 +1,11 @@
 package page_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -13,16 +18,38 @@ const hostile = "</title></style></pre><script>alert(1)</script><img src=x onerr
 
 func hostilePage() page.Page {
 	facts := []page.Fact{{Name: hostile, Text: hostile}}
-	return page.Page{Title: hostile, Version: hostile, Mark: hostile, Result: hostile, Loop: hostile, About: hostile, Why: hostile, Notes: []string{hostile}, Facts: facts,
-		Rounds: []page.Round{{Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile, Findings: facts,
-			Diff: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile},
-			Events: []page.Event{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: facts}}}}}
+	round := page.Round{Number: 1, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile, Checked: true, Count: 1,
+		Change: hostile, Findings: []page.Finding{{Name: hostile, Text: hostile, New: true}},
+		Diff: "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile},
+		Events: []page.Event{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: facts}}}
+	second := page.Round{Number: 2, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile}
+	return page.Page{Title: hostile, Version: hostile, Mark: hostile, Result: hostile, Loop: hostile, About: hostile, Why: hostile, Notes: []string{hostile},
+		Meters: []page.Meter{{Name: hostile, Text: hostile, Limit: hostile, Share: .5}}, Facts: facts, Rounds: []page.Round{round, second}}
 }
+
+func hostileList() page.List {
+	ticks := []page.Tick{{Mark: hostile, Title: hostile}}
+	return page.List{Folders: []page.Folder{{Name: hostile, Note: hostile, Runs: []page.Run{{ID: hostile, Link: hostile, Mark: hostile, Result: hostile, Loop: hostile, About: hostile,
+		Model: hostile, Ticks: ticks, Findings: hostile, Tokens: hostile, Cost: hostile, Share: .5, Age: hostile, When: hostile}}}}}
+}
+
+// clean removes the one secret of these tests.
+func clean(s string) string { return strings.ReplaceAll(s, "KEY-1+2", "[redacted]") }
 
 func written(t *testing.T, p page.Page) string {
 	t.Helper()
 	var b strings.Builder
-	if err := p.Write(&b, func(s string) string { return strings.ReplaceAll(s, "KEY-1+2", "[redacted]") }); err != nil {
+	if err := page.New(clean).File(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// served returns a page of a server.
+func served(t *testing.T, part page.Part) string {
+	t.Helper()
+	var b strings.Builder
+	if err := page.New(clean).Serve(&b, page.Served{Title: hostile, Version: hostile, Place: hostile, Stream: "/stream/" + hostile, Seen: hostile, Parts: []page.Part{part}}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -31,40 +58,120 @@ func written(t *testing.T, p page.Page) string {
 // TestNothingEscapes: no text of a run becomes markup, a control character or a secret,
 // wherever it stands.
 func TestNothingEscapes(t *testing.T) {
-	got := written(t, hostilePage())
-	for _, not := range []string{"<script", "<img", "KEY-1", "KEY-1&#43;2"} {
-		if strings.Contains(got, not) {
-			t.Errorf("the page contains %q", not)
+	t.Parallel()
+	list, err := page.New(clean).List(hostileList())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, server := written(t, hostilePage()), served(t, list)
+	for _, c := range []struct {
+		name, got string
+		texts     int
+		tags      map[string]int
+	}{
+		{"file", file, 62, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 2, "svg": 3, "link": 0, "a": 2}},
+		{"server", server, 19, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 1, "link": 2, "a": 2}},
+	} {
+		for _, not := range []string{"<script>", "<img", "KEY-1", "KEY-1&#43;2", "http:", "https:", "url(", "@import", " onerror=\"a"} {
+			if strings.Contains(strings.ReplaceAll(c.got, "onerror=&#34;", ""), not) {
+				t.Errorf("%s: it contains %q", c.name, not)
+			}
+		}
+		if i := strings.IndexFunc(c.got, func(r rune) bool { return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Cf, r) }); i >= 0 {
+			t.Errorf("%s: a control character at %.60q", c.name, c.got[i:])
+		}
+		if n := strings.Count(c.got, "&lt;script&gt;alert("); n != c.texts {
+			t.Errorf("%s: %d texts are shown, want %d", c.name, n, c.texts)
+		}
+		for tag, want := range c.tags {
+			if n := strings.Count(c.got, "<"+tag+">") + strings.Count(c.got, "<"+tag+" "); n != want {
+				t.Errorf("%s: <%s> stands there %d times, want %d", c.name, tag, n, want)
+			}
 		}
 	}
-	if i := strings.IndexFunc(got, func(r rune) bool { return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Cf, r) }); i >= 0 {
-		t.Errorf("a control character at %.60q", got[i:])
+	if strings.Contains(file, "<link") || strings.Contains(file, "<script") {
+		t.Error("the file needs something else")
 	}
-	if n := strings.Count(got, "&lt;script&gt;alert(1)"); n != 31 {
-		t.Errorf("%d texts are shown, want 31", n)
-	}
-	for _, tag := range []string{"html", "head", "title", "style", "body", "table", "section"} {
-		if strings.Count(got, "<"+tag+">")+strings.Count(got, "<"+tag+" ") != 1 || strings.Count(got, "</"+tag+">") != 1 {
-			t.Errorf("<%s> does not stand there exactly once", tag)
-		}
-	}
-	if want := "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"; !strings.Contains(got, want) {
+	if !regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='">`).MatchString(html.UnescapeString(file)) {
 		t.Error("the policy is missing")
 	}
-	for _, not := range []string{"http:", "https:", "url(", "@import", "<link"} {
-		if strings.Contains(got, not) {
-			t.Errorf("the page refers to something else: %q", not)
+}
+
+// TestPolicyFitsStyle: the policy of the file allows its style sheet, byte by byte.
+func TestPolicyFitsStyle(t *testing.T) {
+	t.Parallel()
+	got := written(t, page.Page{})
+	_, rest, _ := strings.Cut(got, "<style>")
+	sheet, _, _ := strings.Cut(rest, "</style>")
+	sum := sha256.Sum256([]byte(sheet))
+	if want := base64.StdEncoding.EncodeToString(sum[:]); !strings.Contains(html.UnescapeString(got), "'sha256-"+want+"'") || len(sheet) < 1000 {
+		t.Errorf("the policy does not allow the style sheet of %d bytes", len(sheet))
+	}
+}
+
+// TestDiffIsColoured: only lines of a hunk are added or removed ones, and the tokens of a
+// language have colours.
+func TestDiffIsColoured(t *testing.T) {
+	t.Parallel()
+	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n same\n-old\n--- two\n+++ fresh\n+return \"<a>\" + 7 // why\n\\ No newline at end of file\n"}}})
+	for _, want := range []string{
+		`<b>x</b> <span class="good">+2</span> <span class="bad">−2</span>`,
+		`<pre class="one"><span class="head">diff --git a/x b/x</span><span class="head">--- a/x</span><span class="head">+++ b/x</span><span class="hunk">@@ -1,2 +1,3 @@</span>` +
+			`<span> same</span><span class="del">-old</span><span class="del">-<i class="rem">-- two</i></span><span class="add">+++ fresh</span>` +
+			`<span class="add">+<i class="key">return</i> <i class="str">&#34;&lt;a&gt;&#34;</i> + <i class="num">7</i> <i class="rem">// why</i></span><span>\ No newline at end of file</span></pre>`,
+		`<tr><td class="del">-old</td><td class="add">+++ fresh</td></tr>`,
+		`<tr><td> same</td><td> same</td></tr>`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
 		}
 	}
 }
 
-// TestDiffIsColoured: only lines of a hunk are added or removed ones.
-func TestDiffIsColoured(t *testing.T) {
-	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n-old\n--- two\n+++ new\n\\ No newline at end of file\n"}}})
-	want := `<pre class="diff"><span class="file">diff --git a/x b/x</span><span class="head">--- a/x</span><span class="head">&#43;&#43;&#43; b/x</span><span class="hunk">@@ -1,2 &#43;1,2 @@</span>` +
-		`<span> same</span><span class="del">-old</span><span class="del">--- two</span><span class="add">&#43;&#43;&#43; new</span><span>\ No newline at end of file</span></pre>`
-	if !strings.Contains(got, want) {
-		t.Errorf("want %s in\n%s", want, got)
+// TestSides: a side without a line is empty.
+func TestSides(t *testing.T) {
+	t.Parallel()
+	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git a/x b/x\n@@ -1,2 +1 @@\n-a\n-b\n+c\n@@ -9,0 +9 @@\n+d\n"}}})
+	for _, want := range []string{`<tr><td class="del">-a</td><td class="add">+c</td></tr><tr><td class="del">-b</td><td class="none"></td></tr>`,
+		`<tr><td class="none"></td><td class="add">+d</td></tr>`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
+		}
+	}
+}
+
+// TestCharts: a bar for each round, as high as its share of the highest.
+func TestCharts(t *testing.T) {
+	t.Parallel()
+	var p page.Page
+	for i, n := range []int{4, 2, 0} {
+		p.Rounds = append(p.Rounds, page.Round{Number: i + 1, Name: fmt.Sprintf("round %d", i+1), Mark: "✗", Checked: true, Count: n})
+	}
+	got := written(t, p)
+	for _, want := range []string{
+		`aria-label="findings of 3 rounds"`,
+		`y="2.00" width="16.00" height="46.00"><title>round 1: 4</title>`,
+		`y="25.00" width="16.00" height="23.00"><title>round 2: 2</title>`,
+		`y="47.00" width="16.00" height="1.00"><title>round 3: 0</title>`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
+		}
+	}
+	if p.Rounds = p.Rounds[:1]; strings.Contains(written(t, p), "<svg") {
+		t.Error("one round has a chart")
+	}
+}
+
+// TestStrip: of many rounds the first and the last are shown.
+func TestStrip(t *testing.T) {
+	t.Parallel()
+	r := page.Run{Ticks: make([]page.Tick, 500)}
+	if s := r.Strip(); len(s.First) != 12 || len(s.Last) != 12 || s.Hidden != 476 {
+		t.Errorf("%d, %d and %d left out", len(s.First), len(s.Last), s.Hidden)
+	}
+	if r.Ticks = r.Ticks[:24]; len(r.Strip().First) != 24 || r.Strip().Hidden != 0 {
+		t.Error("24 rounds are not shown")
 	}
 }
 

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"hone/check"
+	"hone/cmd/hone/page"
+	"hone/cmd/hone/rounds"
+	"hone/cmd/hone/web"
+	"hone/harness/runs"
+	"hone/history"
+	"hone/internal/render"
+	"hone/journal"
+)
+
+// runSource is what a web server shows of the runs in some directories. It implements
+// [web.Source].
+type runSource struct {
+	app  *app
+	dirs []string
+
+	mu    sync.Mutex
+	pages map[string]*runPage // by run
+	rows  map[string]listed   // by run
+}
+
+// listed is a run in the list as it was in some state.
+type listed struct {
+	state string
+	run   page.Run
+	began time.Time
+}
+
+var _ web.Source = (*runSource)(nil)
+
+func newRunSource(a *app, dirs []string) *runSource {
+	return &runSource{app: a, dirs: dirs, pages: map[string]*runPage{}, rows: map[string]listed{}}
+}
+
+// State returns how long the journals are that a page shows, and whether processes work
+// on them.
+func (s *runSource) State(name string) (string, error) {
+	if name != "" {
+		home, err := s.find(name)
+		if err != nil {
+			return "", err
+		}
+		defer home.Close()
+		return runState(home, name), nil
+	}
+	var state strings.Builder
+	err := s.eachHome(func(home *journal.Home) error {
+		ids, err := home.Runs()
+		for _, id := range ids {
+			fmt.Fprintf(&state, "%s %s\n", id, runState(home, id))
+		}
+		return err
+	})
+	return state.String(), err
+}
+
+// runState returns a text that changes with the journal of a run, and when a process
+// starts or ends to work on it.
+func runState(home *journal.Home, run string) string {
+	size, _ := home.Size(run) // one that cannot be read has no size
+	return fmt.Sprint(size, works(home, run))
+}
+
+// eachHome calls do with the home of each directory that has runs.
+func (s *runSource) eachHome(do func(*journal.Home) error) error {
+	for _, dir := range s.dirs {
+		home, err := runs.Open(dir)
+		if errors.Is(err, runs.ErrNone) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = do(home)
+		home.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find opens the home of a run. The caller closes it.
+func (s *runSource) find(run string) (*journal.Home, error) {
+	for _, dir := range s.dirs {
+		home, err := runs.Open(dir)
+		if err != nil {
+			continue
+		}
+		if found, err := home.FindRun(run); err == nil && found == run {
+			return home, nil
+		}
+		home.Close()
+	}
+	return nil, web.ErrNotFound
+}
+
+// View returns a page.
+func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name == "" {
+		return s.list()
+	}
+	home, err := s.find(name)
+	if err != nil {
+		return web.View{}, err
+	}
+	defer home.Close()
+	working := works(home, name) // before reading, so that nothing it still writes is missed
+	past, start, err := readRun(home, name)
+	if err != nil {
+		return web.View{}, err
+	}
+	made := s.pages[name]
+	if made == nil {
+		made = newRunPage(ownOf(start))
+		s.pages[name] = made
+	}
+	p, err := made.page(ctx, s.app.overviewOf(home, name, past, start, working))
+	if err != nil {
+		return web.View{}, err
+	}
+	return s.viewOf(p, journal.ShortRun(name))
+}
+
+// viewOf renders the page of a run.
+func (s *runSource) viewOf(p page.Page, place string) (web.View, error) {
+	pages := s.app.pages()
+	head, err := pages.Head(p)
+	v := web.View{Title: p.Title, Place: place, Parts: []page.Part{head}}
+	for _, r := range p.Rounds {
+		if err != nil {
+			return v, err
+		}
+		var part page.Part
+		part, err = pages.Round(r)
+		v.Parts = append(v.Parts, part)
+	}
+	return v, err
+}
+
+// list returns the page of all runs.
+func (s *runSource) list() (web.View, error) {
+	var l page.List
+	err := s.eachHome(func(home *journal.Home) error {
+		ids, err := home.Runs()
+		f := page.Folder{Name: render.Line(home.Workspace())}
+		for i := len(ids) - 1; i >= 0; i-- {
+			f.Runs = append(f.Runs, s.row(home, ids[i]))
+		}
+		if use, err := useOf(home); err == nil {
+			f.Note = use.String()
+		}
+		l.Folders = append(l.Folders, f)
+		return err
+	})
+	if err != nil {
+		return web.View{}, err
+	}
+	part, err := s.app.pages().List(l)
+	return web.View{Title: "hone: runs", Parts: []page.Part{part}}, err
+}
+
+// row returns a run in the list. It reads the run again only if that has gone on.
+func (s *runSource) row(home *journal.Home, run string) page.Run {
+	state := runState(home, run)
+	known, ok := s.rows[run]
+	if !ok || known.state != state {
+		known = listed{state: state}
+		known.run, known.began = rowOf(home, run, works(home, run))
+		s.rows[run] = known
+	}
+	row := known.run
+	row.Age = age(known.began, time.Now())
+	return row
+}
+
+// rowOf returns a run in the list, and when it began, even if its journal is unreadable.
+func rowOf(home *journal.Home, run string, working bool) (row page.Run, began time.Time) {
+	row = page.Run{ID: journal.ShortRun(run), Link: "/run/" + run, Mark: string(rounds.Failed), Result: "damaged"}
+	past, start, err := readRun(home, run)
+	if err != nil {
+		return row, began
+	}
+	mark, result := runResult(past, working)
+	l, spent, events := recorded(start), past.Ledger(), past.Events()
+	row.Mark, row.Result, row.Loop, row.About = string(mark), result, start.Loop, subject(l)
+	row.Model = strings.Join(modelNames(l, start), " · ")
+	row.Tokens = render.Short(spent.Tokens) + " tokens"
+	if price := spent.Price(); price != nil {
+		row.Cost = render.Cost(price, spent.Assumed > 0)
+	}
+	if limit := past.Limits().Tokens; limit > 0 {
+		row.Share = min(1, float64(spent.Tokens)/float64(limit))
+	}
+	row.When = events[0].Time.Local().Format(time.DateTime)
+	row.Ticks = ticks(events)
+	if st := past.State(); st.Round > 0 {
+		n := 0
+		for _, f := range st.Findings {
+			if f.Blocks() {
+				n += check.Count([]check.Finding{f})
+			}
+		}
+		row.Findings = render.Count(n, "finding")
+	}
+	return row, events[0].Time
+}
+
+// ticks returns a tick for each round.
+func ticks(events []history.Event) []page.Tick {
+	var list []page.Tick
+	for _, r := range rounds.Of(events, nil, nil) {
+		if r.Number > 0 {
+			list = append(list, page.Tick{Mark: string(r.Outcome), Title: r.Name() + ": " + r.Verdict})
+		}
+	}
+	return list
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hone/check"
+	"hone/cmd/hone/page"
+	"hone/cmd/hone/rounds"
+	"hone/cmd/hone/screen"
+	"hone/history"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/tool"
+)
+
+// runPage makes the page of a run, again and again while the run goes on. It words each
+// event once, and finds out once what a finished round changed.
+type runPage struct {
+	own    func(string) bool
+	screen *screen.Screen // words the events; nil: none is worded yet
+	words  *strings.Builder
+	events map[int][]page.Event // by round
+	worded int                  // events
+	round  int                  // of the last one
+	diffs  map[int]roundDiff
+}
+
+// roundDiff is what a round changed.
+type roundDiff struct {
+	made    string // of which round; see roundKey
+	diff    string
+	omitted []string
+	files   int
+}
+
+func newRunPage(own func(string) bool) *runPage {
+	return &runPage{own: own, diffs: map[int]roundDiff{}}
+}
+
+// page returns the page of the run.
+func (p *runPage) page(ctx context.Context, o overview) (page.Page, error) {
+	mark, result := runResult(o.past, o.working)
+	why, more := o.why()
+	switch {
+	case o.working:
+		why = ""
+	case !o.ended:
+		why = "the process of the run ended without a result"
+	case result == "done" && more == "":
+		why = o.end.Why
+	}
+	made := page.Page{Meters: o.meters(), Title: fmt.Sprintf("%s %s %s: %s", mark, result, o.start.Loop, journal.ShortRun(o.run)), Version: version(), Mark: string(mark), Result: result,
+		Loop: o.start.Loop, About: subject(o.loop), Why: strings.TrimSpace(why + "\n" + more), Notes: o.allNotes(), Facts: o.facts()}
+	if err := p.word(o); err != nil {
+		return made, err
+	}
+	if events, ok := p.events[0]; ok && (len(o.rounds) == 0 || o.rounds[0].Number > 0) {
+		made.Rounds = append(made.Rounds, page.Round{Name: "start", Events: events})
+	}
+	var before []check.Finding
+	known := false
+	for _, r := range o.rounds {
+		one, err := p.pageRound(ctx, o, r)
+		if err != nil {
+			return made, err
+		}
+		one.Findings, one.Change = pageFindings(before, r.Findings, known)
+		before, known = r.Findings, one.Checked
+		one.Events = p.events[r.Number]
+		made.Rounds = append(made.Rounds, one)
+	}
+	for i := len(made.Rounds) - 1; i >= 0; i-- {
+		if r := &made.Rounds[i]; len(r.Findings) > 0 {
+			r.Last = true
+			break
+		}
+	}
+	return made, nil
+}
+
+// meters returns what a run has used of its limits.
+func (o overview) meters() []page.Meter {
+	spent, limits := o.past.Ledger(), o.past.Limits()
+	share := func(used, limit float64) float64 {
+		if limit <= 0 {
+			return 0
+		}
+		return min(1, used/limit)
+	}
+	rounds := page.Meter{Name: "rounds", Text: fmt.Sprint(o.past.State().Round), Limit: fmt.Sprint(limits.MaxRounds()), Share: share(float64(o.past.State().Round), float64(limits.MaxRounds()))}
+	tokens := page.Meter{Name: "tokens", Text: render.Short(spent.Tokens), Share: share(float64(spent.Tokens), float64(limits.Tokens))}
+	if limits.Tokens > 0 {
+		tokens.Limit = render.Short(limits.Tokens)
+	}
+	cost := page.Meter{Name: "cost", Text: "unknown"}
+	if price := spent.Price(); price != nil {
+		cost.Text, cost.Share = render.Cost(price, spent.Assumed > 0), share(*price, limits.Cost)
+	}
+	if limits.Cost > 0 {
+		cost.Limit = render.Cost(&limits.Cost, false)
+	}
+	took := page.Meter{Name: "time", Text: render.Duration(o.active), Share: share(float64(o.active), float64(limits.Time))}
+	if limits.Time > 0 {
+		took.Limit = render.Duration(limits.Time)
+	}
+	return []page.Meter{rounds, tokens, cost, took}
+}
+
+// facts returns what is known about a run: its models, its walls, and when it began.
+func (o overview) facts() []page.Fact {
+	spent := o.past.Ledger()
+	figures := used(spent, spent.Price(), render.Tokens)
+	walls := ""
+	for _, e := range o.past.Events() {
+		if w, ok := e.Payload.(history.Walls); ok {
+			walls = w.Text
+		}
+	}
+	facts := []page.Fact{
+		{Name: "run", Text: o.run},
+		{Name: "model", Text: strings.Join(modelNames(o.loop, o.start), " · ")},
+		{Name: "directory", Text: o.start.Dir},
+		{Name: "started", Text: o.past.Events()[0].Time.Local().Format("2006-01-02 15:04:05 MST")},
+		{Name: "time", Text: render.Duration(o.active)},
+		{Name: "used", Text: strings.Join(figures, ", ")},
+		{Name: "walls", Text: walls},
+		{Name: "journal", Text: "intact, " + o.hash()},
+	}
+	return slices.DeleteFunc(facts, func(f page.Fact) bool { return f.Text == "" })
+}
+
+// pageFindings returns the blocking findings of a round, and how they differ from those
+// that the round before left, if the check looked then.
+func pageFindings(before, now []check.Finding, known bool) (list []page.Finding, change string) {
+	old := map[string]bool{}
+	for _, f := range before {
+		if f.Blocks() {
+			old[check.Key(f)] = true
+		}
+	}
+	came, stayed := 0, map[string]bool{}
+	for _, f := range now {
+		if !f.Blocks() {
+			continue
+		}
+		key := check.Key(f)
+		isNew := known && !old[key]
+		if list = append(list, page.Finding{Name: findingSource(f), Text: f.Text, New: isNew}); isNew {
+			came++
+		} else {
+			stayed[key] = true
+		}
+	}
+	if !known {
+		return list, ""
+	}
+	return list, fmt.Sprintf("%d new, %d as before, %d gone", came, len(stayed), len(old)-len(stayed))
+}
+
+// pageRound returns a round without its findings and events.
+func (p *runPage) pageRound(ctx context.Context, o overview, r rounds.Round) (page.Round, error) {
+	one := page.Round{Number: r.Number, Name: r.Name(), Mark: string(r.Outcome), Verdict: r.Verdict, Files: r.FilesText(80),
+		Took: render.Duration(r.Took), Seconds: r.Took.Seconds(), Tokens: render.Short(r.Tokens), Used: r.Tokens + r.Unconfirmed,
+		Checked: r.Outcome == rounds.Passed || r.Outcome == rounds.Failed}
+	switch {
+	case r.Cost != nil:
+		one.Cost = render.Cost(r.Cost, r.Unconfirmed > 0)
+	case r.Tokens+r.Unconfirmed > 0:
+		one.Cost = "?"
+	}
+	if one.Checked {
+		one.Count = check.Count(slices.DeleteFunc(slices.Clone(r.Findings), func(f check.Finding) bool { return !f.Blocks() }))
+	}
+	if r.Number == 0 {
+		return one, nil
+	}
+	d, err := p.diff(ctx, o, r)
+	one.Diff, one.NoDiff = d.diff, d.omitted
+	one.Files = cmp.Or(one.Files, render.Count(d.files, "file"))
+	return one, err
+}
+
+// diff returns what a round changed.
+func (p *runPage) diff(ctx context.Context, o overview, r rounds.Round) (roundDiff, error) {
+	made := roundKey(r)
+	if d, ok := p.diffs[r.Number]; ok && d.made == made {
+		return d, nil
+	}
+	deltas, err := o.past.Changes(r.Number, o.home.Get)
+	if err != nil {
+		return roundDiff{}, err
+	}
+	patch, omitted, err := patchOf(ctx, o.home, deltas, p.own, false)
+	d := roundDiff{made: made, diff: string(patch), omitted: omitted, files: len(deltas)}
+	if err == nil {
+		p.diffs[r.Number] = d
+	}
+	return d, err
+}
+
+// roundKey returns a text that is the same for a round that has not gone on.
+func roundKey(r rounds.Round) string {
+	return fmt.Sprint(r.Outcome, r.Took, r.Tokens, r.Unconfirmed, r.Changes())
+}
+
+// findingSource says where a finding comes from.
+func findingSource(f check.Finding) string {
+	if f.File == "" {
+		return f.Source
+	}
+	return f.Source + ", " + f.Place()
+}
+
+// word words the events that were recorded since the last call, as a screen does, and
+// sorts them by round. An event that names no round belongs to the one that is open.
+func (p *runPage) word(o overview) error {
+	events := o.past.Events()
+	if p.screen == nil {
+		p.words, p.events, p.worded, p.round = &strings.Builder{}, map[int][]page.Event{}, 0, 0
+		p.screen = screen.New(p.words, screen.Options{Whole: true, Get: o.home.Get, Own: p.own, Rounds: o.past.Limits().Rounds})
+	}
+	for _, e := range events[p.worded:] {
+		if e.Step != nil {
+			p.round = e.Step.Round
+		}
+		p.screen.Show(e)
+		one, err := o.pageEvent(e, p.words.String())
+		if err != nil {
+			return err
+		}
+		if p.words.Reset(); one.Line != "" {
+			p.events[p.round] = append(p.events[p.round], one)
+		}
+		p.worded++
+	}
+	if o.working {
+		return nil
+	}
+	p.screen.Close() // names the calls without a result
+	p.screen = nil   // a resumed run is worded from its start
+	for line := range strings.Lines(p.words.String()) {
+		p.events[p.round] = append(p.events[p.round], page.Event{Line: strings.TrimSpace(line)})
+	}
+	return nil
+}
+
+// pageEvent returns an event that a screen words so, with what a model wrote or was
+// shown. Its line is empty if there is nothing to show.
+func (o overview) pageEvent(e history.Event, text string) (one page.Event, err error) {
+	one.Line, one.Rest, _ = strings.Cut(strings.TrimRight(text, "\n"), "\n")
+	one.Line = strings.TrimSpace(one.Line)
+	part := func(name, text string) {
+		if strings.TrimSpace(text) != "" {
+			one.Parts = append(one.Parts, page.Fact{Name: name, Text: strings.TrimRight(text, "\n")})
+		}
+	}
+	switch p := e.Payload.(type) {
+	case history.Replied:
+		reply, err := history.ReadReply(p, o.home.Get)
+		if err != nil {
+			return one, err
+		}
+		part("reply", reply.Text())
+	case history.ToolResult:
+		if call, ok := o.past.Begin(*e.Step); ok {
+			if c, ok := call.Payload.(history.ToolCall); ok {
+				args, err := c.Arguments(o.home.Get)
+				if err != nil {
+					return one, err
+				}
+				part("call of "+c.Tool, args)
+			}
+		}
+		result, err := history.ReadResult[tool.Result](e.Event, o.home.Get)
+		if err != nil {
+			return one, err
+		}
+		part("result", result.Text)
+	}
+	return one, nil
+}

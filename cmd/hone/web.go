@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"hone/cmd/hone/web"
+	"hone/harness"
+)
+
+func (a *app) webCommand() *cobra.Command {
+	var dirs []string
+	var open bool
+	c := &cobra.Command{
+		Use:   "web [RUN]",
+		Short: "show runs on a page in the browser",
+		Long: `web serves a page on 127.0.0.1 until Ctrl-C, and prints its address. The page lists the runs in this directory. The
+page of a run shows its rounds, what each found and changed, and every event; it follows a run that goes on. With RUN,
+an id from hone runs, a unique prefix of one, or "last", it is the page of this run.
+
+The address works once, in one browser; Enter prints a new one. Nobody else can open the page: it needs the cookie
+that the browser gets for the address. The page changes nothing.
+
+To look from another machine, such as a phone, forward the port with ssh -L.`,
+		Args: oneRun,
+		RunE: func(c *cobra.Command, args []string) error {
+			page := ""
+			if len(args) > 0 {
+				home, run, err := openRun(dirs[0], args[0])
+				if err != nil {
+					return err
+				}
+				home.Close()
+				page = run
+			}
+			return a.web(c.Context(), dirs, page, open)
+		},
+	}
+	c.Flags().StringArrayVarP(&dirs, "dir", "C", []string{"."}, "show the runs in this directory; repeat it for more")
+	c.Flags().BoolVar(&open, "open", false, "open the page in the browser")
+	return c
+}
+
+// web serves the pages of runs until the context ends. It prints the link to the page of
+// that name.
+func (a *app) web(ctx context.Context, dirs []string, page string, open bool) error {
+	s, l, err := a.webServer(ctx, dirs)
+	if err != nil {
+		return err
+	}
+	link := s.Link(page)
+	fmt.Fprintf(a.out, "%s\n", link)
+	if a.terminal {
+		fmt.Fprintln(a.err, "hone: the address works once. Enter prints a new one, Ctrl-C ends.")
+		go func() {
+			for lines := bufio.NewScanner(a.in); lines.Scan(); {
+				fmt.Fprintf(a.out, "%s\n", s.Link(page))
+			}
+		}()
+	}
+	if open {
+		if err := openBrowser(ctx, link); err != nil {
+			a.say("note", "the browser could not be opened: "+err.Error())
+		}
+	}
+	return s.Serve(l)
+}
+
+// serveRun serves the page of a run that starts, and those of the runs before it, until
+// stop is called. It returns the link to it.
+func (a *app) serveRun(ctx context.Context, h *harness.Session) (link string, stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	s, l, err := a.webServer(ctx, []string{h.Home.Workspace()})
+	if err != nil {
+		cancel()
+		return "", nil, err
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = s.Serve(l) // the run does not depend on its page
+	}()
+	return s.Link(h.ID()), func() { cancel(); <-served }, nil
+}
+
+// webServer returns a server for the runs in some directories, and where it listens.
+func (a *app) webServer(ctx context.Context, dirs []string) (*web.Server, net.Listener, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, failed(err, "")
+	}
+	s, err := web.New(ctx, l, newRunSource(a, dirs), version(), a.pages())
+	if err != nil {
+		l.Close()
+		return nil, nil, err
+	}
+	return s, l, nil
+}
+
+// openBrowser opens an address in the user's browser.
+func openBrowser(ctx context.Context, address string) error {
+	argv := []string{"xdg-open", address}
+	switch runtime.GOOS {
+	case "darwin":
+		argv = []string{"open", address}
+	case "windows":
+		argv = []string{"rundll32", "url.dll,FileProtocolHandler", address}
+	}
+	return exec.CommandContext(ctx, argv[0], argv[1:]...).Start()
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// webRun starts hone with arguments in a directory, and returns a browser that has opened
+// the page whose address it prints, and the address.
+func webRun(t *testing.T, dir string, args ...string) (*exec.Cmd, *http.Client, string) {
+	t.Helper()
+	c := exec.Command("hone", args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "HONE_TRUST=1", "XDG_CACHE_HOME="+t.TempDir(), "XDG_STATE_HOME="+filepath.Join(dir, "..", "state"))
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stderr = c.Stdout
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	lines := bufio.NewReader(out)
+	var printed strings.Builder
+	for {
+		line, err := lines.ReadString('\n')
+		printed.WriteString(line)
+		if err != nil {
+			t.Fatalf("no address is printed:\n%s", &printed)
+		}
+		if _, link, ok := strings.Cut(strings.TrimSpace(line), "http://127.0.0.1:"); ok {
+			go func() { _, _ = io.Copy(io.Discard, lines) }()
+			jar, _ := cookiejar.New(nil)
+			address, _, _ := strings.Cut("http://127.0.0.1:"+link, "?")
+			browser := &http.Client{Jar: jar, Timeout: time.Minute}
+			if got := get(t, browser, "http://127.0.0.1:"+link); !strings.Contains(got, "<!DOCTYPE html>") {
+				t.Fatalf("the link shows\n%s", got)
+			}
+			return c, browser, address
+		}
+	}
+}
+
+func get(t *testing.T, browser *http.Client, address string) string {
+	t.Helper()
+	got, err := browser.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// until reads a stream until each of some texts has arrived.
+func until(t *testing.T, stream *bufio.Reader, texts ...string) {
+	t.Helper()
+	for len(texts) > 0 {
+		line, err := stream.ReadString('\n')
+		texts = slices.DeleteFunc(texts, func(text string) bool { return strings.Contains(line, text) })
+		if err != nil {
+			t.Fatalf("%v before %q", err, texts)
+		}
+	}
+}
+
+// TestWebFollowsARun: the page of a run follows it from another process, from round to
+// round and over its undo, and the list shows it.
+func TestWebFollowsARun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs hone")
+	}
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "work")
+	for name, text := range map[string]string{
+		"work/a": "zero\n", "replies": `=== reply ===
+{"create-or-update": {"a": "one <b>\n"}}
+=== reply ===
+{"create-or-update": {"a": "two\n"}}
+`,
+		"work/check.sh": "until test -e ../go || ! grep -q one a; do sleep 0.02; done; grep -q two a || { echo a is not two; exit 1; }\n",
+	} {
+		at := filepath.Join(dir, "..", name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED: %v: %s", err, out)
+	}
+	run, own, address := webRun(t, dir, "reconcile", "-m", "script/"+filepath.Join(dir, "../replies"), "--check", "sh check.sh", "--sandbox", "none", "--web")
+	if got := get(t, own, address); !strings.Contains(got, "▸ running") {
+		t.Errorf("the page of the run itself:\n%s", got)
+	}
+	_, browser, home := webRun(t, dir, "web")
+	if got := get(t, browser, home); !strings.Contains(got, `<span class="live">▸ running</span> <b>reconcile</b>`) {
+		t.Errorf("the list:\n%s", got)
+	}
+	id := address[strings.LastIndex(address, "/")+1:]
+	got, err := browser.Get(home + "stream/" + id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	stream := bufio.NewReader(got.Body)
+	until(t, stream, "one \\u0026lt;b\\u0026gt;")
+	if err := os.WriteFile(filepath.Join(dir, "../go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	until(t, stream, "a is not two", "✓ done")
+	if err := run.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.Get(address); err == nil {
+		t.Error("the page of the run outlives it")
+	}
+	undo := exec.Command("hone", "undo", "last")
+	undo.Dir, undo.Env = dir, run.Env
+	if out, err := undo.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	until(t, stream, "undone")
+	page := get(t, browser, home+"run/"+id)
+	for _, want := range []string{"the check has no findings", "a is not two", `<span class="del">-one &lt;b&gt;</span>`, `<span class="add">+two</span>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q:\n%s", want, page)
+		}
+	}
+	if got := get(t, browser, home+"run/"+id+"x"); !strings.Contains(got, "there is no such page") {
+		t.Errorf("a page that does not exist:\n%s", got)
+	}
+}
+
+// TestWebEnds: Ctrl-C ends the server in order.
+func TestWebEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs hone")
+	}
+	t.Parallel()
+	dir := conversationRun(t)
+	c, browser, address := webRun(t, dir, "web", "last")
+	if got := get(t, browser, address); !strings.Contains(got, "<title>✗ rounds test: ") {
+		t.Errorf("%s", got)
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+	for _, args := range [][]string{{"web", "nonsense"}, {"web", "a", "b"}} {
+		out, err := exec.Command("hone", append(args, "-C", dir)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "hone: error: ") {
+			t.Errorf("%v: %v, %s", args, err, out)
+		}
+	}
+	if out, err := exec.Command("hone", "web", "last", "-C", t.TempDir()).CombinedOutput(); fmt.Sprint(err) != "exit status 2" {
+		t.Errorf("without runs: %v, %s", err, out)
+	}
+}
