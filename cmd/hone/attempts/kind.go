@@ -75,7 +75,7 @@ func (v *Invocation) Models() []loop.RoleModel {
 	for i := range v.Asked {
 		for j := range v.Asked[i].Models {
 			m := &v.Asked[i].Models[j]
-			if !slices.ContainsFunc(all, func(o loop.RoleModel) bool { return o.Model.Name == m.Name && o.Model.BaseURL == m.BaseURL }) {
+			if !slices.ContainsFunc(all, func(o loop.RoleModel) bool { return o.Model.Names() == m.Names() && o.Model.BaseURL == m.BaseURL }) {
 				all = append(all, loop.RoleModel{Role: fmt.Sprintf("attempt %d", i+1), Model: m})
 			}
 		}
@@ -101,7 +101,9 @@ func (v *Invocation) model(n int) string {
 
 // priced reports whether the cost of an attempt is known.
 func (v *Invocation) priced(n int) bool {
-	return !slices.ContainsFunc(v.asked(n), func(m loop.Model) bool { return m.Price == nil && m.Name != "" })
+	return !slices.ContainsFunc(v.asked(n), func(m loop.Model) bool {
+		return slices.ContainsFunc(m.All(), func(one *loop.Model) bool { return one.Price == nil && one.Name != "" })
+	})
 }
 
 // Subject names the loop and what it is about.
