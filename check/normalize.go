@@ -1,310 +1,110 @@
 package check
 
 import (
-	"bytes"
+	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
 )
 
-// The placeholders for volatile text.
+// Parts of times.
 const (
-	someTime     = "<time>"
-	someDuration = "<duration>"
-	someAddress  = "<address>"
-	someID       = "<id>"
-	somePort     = "<port>"
-	someUUID     = "<uuid>"
-	someHex      = "<hex>"
-	someTemp     = "<tmp>"
-	someSize     = "<size>"
+	monthName = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*`
+	clockTime = `\d\d?:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M\b)?`
+	timeZone  = `(?: ?(?:Z|UTC|GMT|C?EST|[+-]\d\d:?\d\d)\b)*`
 )
 
-// Normalize returns a text without what differs between two runs of the same
-// failure. It replaces with placeholders, or removes: dates and times of day,
-// durations (and "(cached)", which go test prints instead), memory addresses,
-// numbers of goroutines, processes and threads, the random part of temporary
-// paths, ports of the loopback interface, UUIDs, hexadecimal numbers of 32
-// digits and more, colors, long rulers of "=", which some test runners fit
-// around a duration, and white space at the ends of lines. Unix times are
-// replaced only after a name that announces them.
+// oneOf are texts of which a line must have one for an expression to be tried: that is
+// what makes Normalize fast.
+type oneOf []string
+
+func (w oneOf) in(line string) bool {
+	return w == nil || slices.ContainsFunc(w, func(word string) bool { return strings.Contains(line, word) })
+}
+
+var months = oneOf{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"}
+
+// volatile are what differs between two runs of the same failure, with what replaces it.
+// Each is applied to single lines. What replaces a match has no digits, so that it does
+// not match again.
+var volatile = []struct {
+	has  oneOf // one of them is in every match; nil if nothing is
+	re   *lazyregexp.Regexp
+	with string
+}{
+	// Colors.
+	{oneOf{"\x1b"}, lazyregexp.New(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\a\x1b\n]*(?:\a|\x1b\\)|[()][0-9A-B])`), ""},
+	// What programs generate: UUIDs, checksums, names of temporary files.
+	{oneOf{"-"}, lazyregexp.New(`\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`), "<uuid>"},
+	{nil, lazyregexp.New(`\b[0-9A-Fa-f]{32,}\b`), "<hex>"},
+	{oneOf{"/"}, lazyregexp.New(`(^|[^\w./>-]|file://)(?:(?:/private)?(?:/var)?/tmp|/dev/shm|(?:/private)?/var/folders/\w+/\w+/T)/+[^\s/'":;,()<>\[\]]+(?:/\d{3}\b)?`), "$1<tmp>"},
+	{oneOf{`:\`, ":/"}, lazyregexp.New(`(?i)\b[a-z]:[\\/]+(?:[^\\/:*?"<>|\r\n]+[\\/]+){0,6}?te?mp[\\/]+[^\\/\s'":;,()<>]+(?:[\\/]+\d{3}\b)?`), "<tmp>"},
+	{oneOf{"/"}, lazyregexp.New(`/(?:go-(?:build|link-)\d+|(?:Test|Benchmark|Fuzz)\w*\d{5,}/\d{3}|tmp\.\w{6,}|pytest-\d+|run-\d{8}-\d{6}-[0-9a-f]+-\d+)\b`), "/<tmp>"},
+	// Times.
+	{oneOf{"19", "20"}, lazyregexp.New(`\b(?:19|20)\d\d[-/](?:0[1-9]|1[0-2])[-/][0-3]\d(?:[T_ ]` + clockTime + timeZone + `(?: m=[+-]\d+\.\d+)?)?\b`), "<time>"},
+	{months, lazyregexp.New(`\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +)?(?:\d\d?[ /-]` + monthName + `[ /-]\d{2,4}|` + monthName + ` +\d\d?(?:, \d{4})?)[ :,]+` + clockTime + timeZone + `(?: \d{4}\b)?`), "<time>"},
+	{oneOf{"20"}, lazyregexp.New(`\b20\d{6}[-_T]\d{6}\b`), "<time>"},
+	{oneOf{":0", ":1", ":2", ":3", ":4", ":5"}, lazyregexp.New(`(^|[^\w:.])` + clockTime + `\b`), "$1<time>"},
+	{oneOf{"time", "ts", "TS", "epoch"}, lazyregexp.New(`(?i)\b((?:time|ts|timestamp|epoch)["']? ?[=:] ?["']?)1\d{9}(?:\.?\d+)?\b`), "$1<time>"},
+	// Durations. Whole minutes and hours stay: a measured duration is never whole.
+	{nil, lazyregexp.New(`\b(?:\d+h ?)?(?:\d+m ?)?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?(?:(?: ?(?:ns|us|µs|μs|ms|(?:msec|sec|second|minute|hour)s?)|s)\b)`), "<duration>"},
+	{oneOf{" s"}, lazyregexp.New(`\b\d+\.\d+ s\b`), "<duration>"},
+	{oneOf{" s"}, lazyregexp.New(`\b((?:in|took|after|estimated) )\d+ s\b`), "$1<duration>"},
+	{oneOf{" min"}, lazyregexp.New(`\b\d+:\d\d min\b`), "<duration>"},
+	{oneOf{"."}, lazyregexp.New(`(?i)\b((?:time|elapsed|duration)["']?[=: ]+["']?)\d+\.\d+\b`), "$1<duration>"},
+	{oneOf{"_ms"}, lazyregexp.New(`\b((?:elapsed|duration)_ms["']?[=: ]+)\d+(?:\.\d+)?\b`), "$1<duration>"},
+	{oneOf{"time="}, lazyregexp.New(`\b(time=["'])\d+(?:\.\d+)?\b`), "$1<duration>"},
+	{oneOf{"(cached)"}, lazyregexp.New(`\(cached\)`), "<duration>"}, // of go test, in place of one
+	// Addresses, and the numbers of processes, threads and ports.
+	{oneOf{"0x"}, lazyregexp.New(`(\+)0x[0-9a-f]+\b|\b0x[0-9a-f]{6,16}\b`), "$1<address>"},
+	{oneOf{"@"}, lazyregexp.New(`([\w;]@)[0-9a-f]{5,8}\b`), "$1<address>"},
+	{oneOf{"oroutine ", "pid", "PID", "thread '"}, lazyregexp.New(`(?i)\b(goroutine |p?pid["']?[ =:#]{1,3}|thread '[^'\n]{0,100}' \()\d+\b`), "$1<id>"},
+	{oneOf{"(node:"}, lazyregexp.New(`\(node:\d+\)`), "(node:<id>)"},
+	{oneOf{"=="}, lazyregexp.New(`==\d+==`), "==<id>=="},
+	{oneOf{"]:"}, lazyregexp.New(`\b([\w-]+\[)\d{3,7}\]:`), "$1<id>]:"},
+	{oneOf{"127.", "localhost:", "[::1]:"}, lazyregexp.New(`(\b127\.\d+\.\d+\.\d+:|\blocalhost:|\[::1\]:)\d+\b`), "$1<port>"},
+	// What fits around a duration or an omitted text.
+	{oneOf{"========"}, lazyregexp.New(`={8,}`), "========"},
+	{oneOf{"[... "}, lazyregexp.New(`\[\.\.\. \d+ ((?:more )?bytes)`), "[... <size> $1"},
+}
+
+// Normalize returns a text without what usually differs between two runs of the same
+// failure: colors, times, durations, addresses, numbers of processes, threads and ports,
+// generated names and checksums. It is for the output of a command that no Reader
+// understood; a finding with an ID is recognized by that.
 //
-// Everything that may be the failure itself stays: line numbers, exit statuses,
-// counts, versions, sizes, plain numbers. Two texts that differ in any other
-// way stay different. The result is for comparison; show the user the text
-// itself.
+// It is a guess. What it does not recognize makes two texts different, so that a circle
+// is found later or not at all; what it replaces wrongly matters only between two checks
+// of the same tree. No verdict depends on it. Show the user the text itself.
 //
-// The result is at most five times as long as the text. Normalize takes linear
-// time, and normalizing twice changes nothing more.
+// Normalize takes linear time, and normalizing twice changes nothing more. The result is at
+// most five times as long as the text.
 func Normalize(text string) string {
-	s := scanner{text: withoutColors(text)}
-	s.out = make([]byte, 0, len(s.text)+len(s.text)/8)
-	s.beginLine()
-	for s.at < len(s.text) {
-		s.step()
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = normalizeLine(line)
 	}
-	return string(bytes.TrimRight(s.out, " \t\r\n"))
+	return strings.TrimRight(strings.Join(lines, "\n"), " \t\r\n")
 }
 
-// scanner scans a text once. It looks backwards only in its output, and it
-// skips words that it does not replace as a whole. So a second pass sees what
-// the first one saw.
-type scanner struct {
-	text  string
-	at    int
-	out   []byte
-	line  int  // start of the line in out
-	timed bool // the line had a time
-	frame bool // the line is a call in a Go stack trace
-	// expected is a text further on to replace, which a preceding word
-	// announced.
-	expected struct {
-		from, to int
-		name     string
-	}
-}
+// longestLine is the length in bytes of the longest line that is normalized: a longer one
+// is data.
+const longestLine = 4 << 10
 
-// step replaces or copies what starts here.
-func (s *scanner) step() {
-	if s.expected.name != "" && s.at == s.expected.from {
-		s.replace(s.expected.to, s.expected.name)
-		return
+func normalizeLine(line string) string {
+	if len(line) > longestLine || !strings.ContainsAny(line, "0123456789=\x1b/\\(") {
+		return strings.TrimRight(line, " \t\r")
 	}
-	c := s.text[s.at]
-	switch {
-	case isWord(c):
-		s.word()
-	case c == '\n':
-		s.out = append(bytes.TrimRight(s.out, " \t\r"), '\n')
-		s.at++
-		s.beginLine()
-	case c == '/' || c == '\\':
-		s.separator()
-	case c == '=':
-		s.ruler()
-	default:
-		s.symbol(c)
-	}
-}
-
-// symbol handles a character that is not part of a word.
-func (s *scanner) symbol(c byte) {
-	switch c {
-	case '(':
-		if strings.HasPrefix(s.text[s.at:], "(cached)") {
-			s.replace(s.at+len("(cached)"), someDuration)
-			return
+	for range 8 { // one, and one to see that nothing is left; what colors hid takes more
+		before := line
+		for _, v := range volatile {
+			if v.has.in(line) {
+				line = v.re.ReplaceAllString(line, v.with)
+			}
 		}
-		if bytes.HasSuffix(s.out, []byte("' ")) && threadName.Match(s.out[max(s.line, len(s.out)-120):]) {
-			s.expect(bracketedID, someID)
-		}
-	case '%', '$':
-		if n := tempVariable(s.rest()); n > 0 && !isPath(s.last()) {
-			s.replace(s.at+n, someTemp)
-			return
-		}
-	case '@':
-		if isWord(s.last()) || s.last() == ';' {
-			s.expect(identityHash, someAddress)
-		}
-	case '[':
-		s.bracket()
-	case '<':
-		s.timed = s.timed || strings.HasPrefix(s.text[s.at:], someTime)
-	}
-	s.copyTo(s.at + 1)
-}
-
-var (
-	identityHash = lazyregexp.New(`^@([0-9a-f]{5,8})`)
-	ipv6Loopback = lazyregexp.New(`^\[::1\]:(\d{1,5})`)
-	syslogID     = lazyregexp.New(`^\[(\d{1,7})\]:`)
-	syslogName   = lazyregexp.New(`^[A-Za-z][\w./-]{0,47}$`)
-	leftOut      = lazyregexp.New(`^\[\.\.\. (\d+) (?:more )?bytes `)
-	threadName   = lazyregexp.New(`thread '[^'\n]{0,100}' $`)
-	bracketedID  = lazyregexp.New(`^\((\d+)\)`)
-	valgrindID   = lazyregexp.New(`^==(\d{1,10})==`)
-)
-
-// bracket handles an opening square bracket.
-func (s *scanner) bracket() {
-	switch {
-	case s.expect(ipv6Loopback, somePort):
-	case s.expect(leftOut, someSize):
-	case isWord(s.last()) && (s.timed || len(s.out)-s.line < 64 && syslogName.Match(s.out[s.line:])):
-		if m := syslogID.FindStringSubmatch(s.rest()); m != nil && (s.timed || len(m[1]) >= 3) {
-			s.expect(syslogID, someID)
+		if line = strings.TrimRight(line, " \t\r"); line == before || !strings.ContainsAny(line, "0123456789\x1b") {
+			break
 		}
 	}
-}
-
-// ruler handles a run of equal signs.
-func (s *scanner) ruler() {
-	const longest = 8
-	n := 1
-	for s.at+n < len(s.text) && s.text[s.at+n] == '=' {
-		n++
-	}
-	if n == 2 {
-		s.expect(valgrindID, someID)
-	}
-	s.out = append(s.out, "========"[:min(n, longest)]...)
-	s.at += n
-}
-
-// separator handles a slash in a path.
-func (s *scanner) separator() {
-	rest, below := s.rest(), bytes.HasSuffix(s.out, []byte(someTemp))
-	if !below && (!isPath(s.last()) || bytes.HasSuffix(s.out, []byte("://"))) {
-		if n := tempFolder(rest); n > 0 {
-			s.replace(s.at+n, someTemp)
-			return
-		}
-	}
-	n := randomName(rest)
-	switch {
-	case n > 0 && below:
-		s.at += n
-	case n > 0:
-		s.copyTo(s.at + 1)
-		s.replace(s.at+n-1, someTemp)
-	default:
-		s.copyTo(s.at + 1)
-	}
-}
-
-// word replaces volatile text that starts with a word, or copies the word and
-// all words joined to it by dots.
-func (s *scanner) word() {
-	if s.last() != '.' {
-		if n, name := s.volatile(); n > 0 {
-			s.replace(s.at+n, name)
-			return
-		}
-	}
-	end := s.wordEnd()
-	s.expectAfter(s.text[s.at:end], end)
-	s.copyTo(end)
-}
-
-// wordEnd returns the end of the word that starts here, including words joined
-// to it by dots.
-func (s *scanner) wordEnd() int {
-	end := s.at
-	for end < len(s.text) && (isWord(s.text[end]) || s.text[end] == '.' && end+1 < len(s.text) && isWord(s.text[end+1])) {
-		end++
-	}
-	return end
-}
-
-// expect sets expected to the group of the expression, if it matches here and a
-// word ends where the group does.
-func (s *scanner) expect(re *lazyregexp.Regexp, name string) bool { return s.expectAt(s.at, re, name) }
-
-func (s *scanner) expectAt(at int, re *lazyregexp.Regexp, name string) bool {
-	m := re.FindStringSubmatchIndex(window(s.text[at:]))
-	if m == nil || !endsWord(s.text[at+m[3]:]) {
-		return false
-	}
-	s.expected.from, s.expected.to, s.expected.name = at+m[2], at+m[3], name
-	return true
-}
-
-// replace writes a placeholder for everything up to an offset.
-func (s *scanner) replace(to int, name string) {
-	s.out = append(s.out, name...)
-	s.at = to
-	s.timed = s.timed || name == someTime
-}
-
-// copyTo copies everything up to an offset.
-func (s *scanner) copyTo(to int) {
-	s.out = append(s.out, s.text[s.at:to]...)
-	s.at = to
-}
-
-// last returns the last byte written, or a newline at the start.
-func (s *scanner) last() byte {
-	if len(s.out) == 0 {
-		return '\n'
-	}
-	return s.out[len(s.out)-1]
-}
-
-func (s *scanner) rest() string { return window(s.text[s.at:]) }
-
-// window returns the part of a text that any expression needs, so that every
-// match has bounded cost.
-func window(text string) string { return text[:min(len(text), 320)] }
-
-// beginLine inspects the line that starts here and the next one: in a stack
-// trace, the line below a call has its position.
-func (s *scanner) beginLine() {
-	s.line, s.timed, s.frame = len(s.out), false, false
-	_, below, more := strings.Cut(s.text[s.at:], "\n")
-	if more && strings.HasPrefix(below, "\t") {
-		below, _, _ = strings.Cut(below, "\n")
-		s.frame = strings.Contains(below, " +0x") || strings.Contains(below, " +"+someAddress)
-	}
-}
-
-// isWord reports whether a byte can be part of a word.
-func isWord(c byte) bool {
-	return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
-}
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-// isPath reports whether a byte can precede a slash within a path.
-func isPath(c byte) bool { return isWord(c) || strings.IndexByte(`./\-+@%~#$`, c) >= 0 }
-
-// endsWord reports whether a word ends before a text. A dot joins words.
-func endsWord(text string) bool {
-	switch {
-	case text == "":
-		return true
-	case text[0] == '.':
-		return len(text) == 1 || !isWord(text[1])
-	}
-	return !isWord(text[0])
-}
-
-// withoutColors removes terminal escape sequences for colors, links and the
-// like.
-func withoutColors(text string) string {
-	if strings.IndexByte(text, '\x1b') < 0 {
-		return text
-	}
-	out := make([]byte, 0, len(text))
-	for text != "" {
-		plain, sequence, _ := strings.Cut(text, "\x1b")
-		out = append(out, plain...)
-		text = sequence[escapeLen(sequence):]
-	}
-	return string(out)
-}
-
-var (
-	controlSequence = lazyregexp.New(`^\[[0-?]{0,64}[ -/]{0,4}[@-~]`)
-	charset         = lazyregexp.New(`^[()][0-9A-B]`)
-)
-
-// escapeLen returns the length of a sequence after its escape character.
-func escapeLen(text string) int {
-	for _, re := range []*lazyregexp.Regexp{controlSequence, charset} {
-		if m := re.FindStringIndex(window(text)); m != nil {
-			return m[1]
-		}
-	}
-	if !strings.HasPrefix(text, "]") {
-		return 0
-	}
-	end := strings.IndexAny(text, "\a\x1b\n")
-	switch {
-	case end < 0 || text[end] == '\n':
-		return 0
-	case text[end] == '\a':
-		return end + 1
-	}
-	return end + len("\x1b") + len(text[end+1:]) - len(strings.TrimPrefix(text[end+1:], `\`))
+	return line
 }
