@@ -152,9 +152,9 @@ const (
 	restLines    = 10
 )
 
-// summaryLine matches lines that only say that something failed or passed, and those of a
-// format for programs.
-var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED\b|FAILED\b|--- |=== |\? |exit status \d|make(?:\[\d+\])?: \*\*\*|Ran \d+ tests? in |[^\pL\d]*$)`)
+// summaryLine matches lines that only say that something failed or passed, or where, and
+// those of a format for programs.
+var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED\b|FAILED\b|--- |=== |\? |exit status \d|make(?:\[\d+\])?: \*\*\*|Ran \d+ tests? in |File ".*", line \d+|at .*:\d+:\d+\)?$|[^\pL\d]*$)`)
 
 // restOf returns the last lines of an output that no finding contains.
 func restOf(out string, found []Finding) string {

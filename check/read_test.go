@@ -93,7 +93,7 @@ func TestCommandReads(t *testing.T) {
 
 // No text is sent twice: beside findings, only what they do not say.
 func TestCommandRest(t *testing.T) {
-	found := read(t, "echo 'E a:1: no x'; echo 'ok  pkg 0.1s'; echo '{\"Action\":\"fail\"}'; echo 'ld: no memory'; exit 1", nil)
+	found := read(t, "echo 'E a:1: no x'; echo 'ok  pkg 0.1s'; echo '{\"Action\":\"fail\"}'; echo '  File \"/x/a.py\", line 5, in f'; echo 'ld: no memory'; exit 1", nil)
 	want := "The check command ended with exit status 1. The end of its output, without what is reported apart:\n\nld: no memory\n"
 	if len(found) != 2 || !found[1].Advisory || found[1].Text != want {
 		t.Errorf("%+v", found)
