@@ -1,6 +1,7 @@
 package attempts
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -112,26 +113,30 @@ type change struct {
 func changeOf(edits []edit, get history.Get, has func(string) bool, home *journal.Home) (c change, err error) {
 	c.Edits = edits
 	for _, e := range edits {
-		if why := e.problem(has); why != "" {
-			c.Problems = append(c.Problems, e.Path+": "+why)
+		why := e.problem(has)
+		if why == "" && e.After.Kind != "" {
+			if why, err = e.store(get, home); err != nil {
+				return c, fmt.Errorf("read what the attempt made of %s: %w", e.Path, err)
+			}
 		}
-	}
-	if len(c.Problems) > 0 {
-		return c, nil
-	}
-	for _, e := range edits {
-		if e.After.Kind == "" {
-			continue
-		}
-		content, err := get(e.After.Digest)
-		if err != nil {
-			return c, fmt.Errorf("read what the attempt made of %s: %w", e.Path, err)
-		}
-		if _, err := home.Put(content); err != nil {
-			return c, err
+		if why != "" {
+			c.Problems = append(c.Problems, render.Line(e.Path)+": "+why)
 		}
 	}
 	return c, nil
+}
+
+// store stores the contents that an edit writes, and returns why it cannot be made with
+// them; empty if it can. hone makes a new file executable only if it starts with "#!".
+func (e edit) store(get history.Get, home *journal.Home) (why string, err error) {
+	content, err := get(e.After.Digest)
+	if err == nil {
+		_, err = home.Put(content)
+	}
+	if err == nil && e.Before.Kind == "" && e.After.Mode&0o111 != 0 && !bytes.HasPrefix(content, []byte("#!")) {
+		why = "it is executable, and no script"
+	}
+	return why, err
 }
 
 // apply makes a change, all of it or nothing, if the tree has what the copy had. what
