@@ -361,3 +361,19 @@ func TestAttemptsShareACost(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestAttemptsAtAnotherAddress: the server that was typed refuses all requests, and the
+// user resumes the run with another one.
+func TestAttemptsAtAnotherAddress(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	wrong, c := httptest.NewServer(http.NotFoundHandler()), newContest(t, map[string]int{"x": 1})
+	defer wrong.Close()
+	exit, out := c.hone(t, contestArgs("xy", "--base-url", wrong.URL+"/v1")...)
+	if exit != 5 || c.served() > 0 {
+		t.Fatalf("exit status %d\n%s", exit, out)
+	}
+	if exit, out := c.hone(t, "resume", "last", "--base-url", c.url+"/v1"); exit != 0 || c.a(t) != "good x 1\n" {
+		t.Fatalf("exit status %d, a.txt %q\n%s", exit, c.a(t), out)
+	}
+}

@@ -2,6 +2,7 @@ package attempts
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"hone/history"
 	"hone/internal/child"
 	"hone/journal"
+	"hone/loop"
 )
 
 // attempt is one attempt of a group. What it did so far is in the journal of its run.
@@ -247,7 +249,13 @@ func (a *attempt) args(r record, loan borrowed) []string {
 	was := r.past.Limits()
 	raised := hone.Limits{Rounds: l.Rounds, Patience: l.Patience, Unreadable: l.Unreadable, Time: l.Time,
 		Tokens: limitOf(l.Tokens, tokens), Cost: limitOf(l.Cost, cost)}
-	return append([]string{"resume", r.run, "--dir", a.dir}, limitFlags(raised, was)...)
+	line := append([]string{"resume", r.run, "--dir", a.dir}, limitFlags(raised, was)...)
+	var shared loop.Settings
+	_ = json.Unmarshal(r.start.Settings, &shared) // the process itself reports settings that it cannot read
+	if address := a.g.address(a.n); address != "" && address != shared.Model.BaseURL {
+		line = append(line, "--base-url", address)
+	}
+	return line
 }
 
 // inMicros rounds a cost down to a millionth, but not because a sum of decimal fractions

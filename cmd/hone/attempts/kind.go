@@ -120,9 +120,20 @@ func (v *Invocation) line(n int, workspace, dir string) []string {
 	}
 	for _, arg := range v.Args {
 		flag, value, _ := strings.Cut(arg, "=")
+		if flag == "--base-url" {
+			value = v.address(n) // the recorded one has no login, and resume may have set another
+		}
 		line = append(line, flag+"="+inCopy(value, workspace, dir))
 	}
 	return line
+}
+
+// address returns the base URL of an attempt's first model; empty if it has none.
+func (v *Invocation) address(n int) string {
+	if all := v.asked(n); len(all) > 0 {
+		return all[0].BaseURLWithLogin()
+	}
+	return ""
 }
 
 // texts returns the arguments that are not flags.
