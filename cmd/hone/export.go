@@ -17,6 +17,7 @@ import (
 	"hone/harness/runs"
 	"hone/internal/render"
 	"hone/loop"
+	"hone/sandbox"
 )
 
 // exportFlags say where a run is written.
@@ -179,6 +180,9 @@ func (a *app) tellExported(x *runs.Export, name string) {
 		render.Count(x.Events(), "event"), render.Count(x.Objects, "object"))
 	if len(x.Withheld) > 0 {
 		fmt.Fprintf(out, "not in it, because they look secret: %s\n", nameSome(x.Withheld))
+	}
+	if abs, err := filepath.Abs(name); err == nil && name != "-" && sandbox.Within(x.Dir, abs) {
+		a.say("note", render.Line(name)+" is in the project: move it away before the next run, and do not commit it")
 	}
 	if x.Working {
 		fmt.Fprintln(out, "the run is still working here: what it records from now on is not in the file")
