@@ -46,11 +46,11 @@ func (a *app) placeRun(ctx context.Context, run *runs.Recorded) error {
 // takeBack takes back the files that came with an imported run.
 func (a *app) takeBack(ctx context.Context, run *runs.Recorded) error {
 	back, left, err := run.Bring(ctx, true)
-	for _, p := range back {
-		fmt.Fprintf(a.out, "taken back (it came with the run): %s\n", render.Line(p))
+	if len(back) > 0 {
+		fmt.Fprintf(a.out, "taken back (%s that came with the run): %s\n", render.Count(len(back), "file"), nameSome(back))
 	}
-	for _, p := range left {
-		fmt.Fprintf(a.out, "not undone (it came with the run, and was changed since): %s\n", render.Line(p))
+	if len(left) > 0 {
+		fmt.Fprintf(a.out, "not undone (came with the run, and changed since): %s\n", nameSome(left))
 	}
 	return err
 }
