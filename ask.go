@@ -42,6 +42,12 @@ type Role struct {
 	// of quota or unreachable. Context then applies to all of them, and should be the
 	// smallest. Nil means that there are none. An agent must have none.
 	Fallbacks []Substitute
+	// Escalation does the role's part in all further rounds after EscalateAfter rounds in
+	// a row that left no fewer findings; 0 means DefaultEscalateAfter. Model and Fallbacks then take its
+	// place if it fails. Context applies to it too. Nil never does. An agent must have
+	// none.
+	Escalation    *Substitute
+	EscalateAfter int
 
 	// Dir is the directory of the tree that the role works in, with slashes.
 	// The role learns only of changes in it, with paths relative to it. Empty
@@ -116,6 +122,10 @@ func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (mod
 	defer func() { r.at = at }()
 	r.sessions++
 	r.at.Session, r.at.Turn = r.sessions, 1
+	role, err := r.escalated(role)
+	if err != nil {
+		return model.Reply{}, err
+	}
 	sent, err := marshal(model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning})
 	if err != nil {
 		return model.Reply{}, err

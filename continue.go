@@ -34,6 +34,9 @@ func (r *Run) Continue(ctx context.Context, role Role, text string) (c Conversat
 	if role.Agent {
 		return c, false, nil
 	}
+	if role, err = r.escalated(role); err != nil {
+		return c, false, err
+	}
 	t := r.newTalk(role, nil)
 	last, err := Step(ctx, r, "continue", role.Name, func(context.Context) (continued, error) {
 		asked := r.lastAsked(role, r.at.Round-1)

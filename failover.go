@@ -3,6 +3,7 @@ package hone
 import (
 	"slices"
 
+	"hone/check"
 	"hone/history"
 	"hone/journal"
 	"hone/model"
@@ -74,20 +75,83 @@ func (r *Run) failOver(role Role, to string, fault *model.Error) error {
 	return err
 }
 
-// failovers returns a line for each model that another one has taken the place of.
-func (r *Run) failovers() (lines []string) {
+// changesOfModel returns a line for each time that another model was asked from then on.
+func (r *Run) changesOfModel() (lines []string) {
 	for _, e := range r.Past().Events() {
-		if f, ok := e.Payload.(history.FailedOver); ok {
-			lines = append(lines, f.String())
+		switch p := e.Payload.(type) {
+		case history.FailedOver:
+			lines = append(lines, p.String())
+		case history.Escalated:
+			lines = append(lines, p.String())
 		}
 	}
 	return lines
 }
 
+// DefaultEscalateAfter is what 0 in EscalateAfter of a [Role] means.
+const DefaultEscalateAfter = 2
+
+// escalated returns the role as it is in this round: with its Escalation as its model if
+// the rounds before make no progress. That follows from their recorded findings, so that
+// a resumed run and a replay agree; the event only tells the user.
+func (r *Run) escalated(role Role) (Role, error) {
+	after := orElse(role.EscalateAfter, DefaultEscalateAfter)
+	if role.Escalation == nil || role.Agent {
+		return role, nil
+	}
+	round := r.escalationRound(after)
+	if round == 0 {
+		return role, nil
+	}
+	up := role.as(*role.Escalation)
+	up.Escalation, up.Fallbacks = nil, slices.DeleteFunc(append([]Substitute{role.own()}, role.Fallbacks...), func(s Substitute) bool { return s.Called == up.Called })
+	if r.Past().HasEscalated(role.Called) {
+		return up, nil
+	}
+	_, err := r.append(journal.Entry{Type: history.TypeEscalate, Payload: history.Escalated{
+		Round: round, Role: role.Name, From: role.Called, To: up.Called, After: after}})
+	return up, err
+}
+
+// escalationRound returns the first round that follows so many rounds in a row without
+// fewer findings; 0 if there is none yet.
+func (r *Run) escalationRound(after int) int {
+	var judged []State
+	if c, ok := r.Past().FirstCheck(); ok && len(c.Findings) > 0 {
+		judged = append(judged, State{Findings: c.Findings})
+	}
+	n := 0
+	for _, s := range r.earlier(r.at.Round) {
+		usable := !blockingSources(s)[check.SourceReply]
+		if n++; usable && improves(s, judged) {
+			n = 0
+		}
+		if usable {
+			judged = append(judged, s)
+		}
+		if n >= after {
+			return s.Round + 1
+		}
+	}
+	return 0
+}
+
+// improves reports whether a state has fewer findings than all earlier states that were
+// judged alike. The first state of all does not, because nothing shows that there were
+// more; a state that no earlier one was judged like does, because it came further.
+func improves(s State, earlier []State) bool {
+	for _, before := range earlier {
+		if comparable(before, s) && blocking(before) <= blocking(s) {
+			return false
+		}
+	}
+	return len(earlier) > 0
+}
+
 // signed returns a reply whose opaque parts say which of the role's models wrote them.
 // If there is only one, nothing needs to be said.
 func (role Role) signed(reply model.Reply, called string) model.Reply {
-	if len(role.Fallbacks) == 0 {
+	if len(role.Fallbacks) == 0 && role.Escalation == nil {
 		return reply
 	}
 	reply.Parts = slices.Clone(reply.Parts)

@@ -233,7 +233,7 @@ func (r *Run) addNotes(end *End, states []State) {
 	if open := r.Past().Pending(); len(open) > 0 && end.Kind != KindBlocked && end.Kind != KindDone {
 		end.Notes = append(end.Notes, questionsText(open)+"; to answer, resume the run on a terminal")
 	}
-	end.Notes = append(end.Notes, r.failovers()...)
+	end.Notes = append(end.Notes, r.changesOfModel()...)
 	if note := circlesNote(states); note != "" {
 		end.Notes = append(end.Notes, note)
 	}

@@ -151,7 +151,7 @@ func (p *played) catchUp(ctx context.Context, until ...journal.Type) error {
 func isOutsideLoop(e journal.Event) bool {
 	switch e.Type {
 	case history.TypeWalls, history.TypeNotice, history.TypeServer, history.TypeAttempt, history.TypeReserve, history.TypeCommit, history.TypeUsage,
-		history.TypeRetry, history.TypeFailover, history.TypeResume, history.TypeOutside, history.TypeUndo, history.TypeEnd:
+		history.TypeRetry, history.TypeFailover, history.TypeEscalate, history.TypeResume, history.TypeOutside, history.TypeUndo, history.TypeEnd:
 		return true
 	}
 	return e.Step != nil && e.Step.Session < 0

@@ -100,7 +100,9 @@ func eventful(t testing.TB) (dir string) {
 		if _, err := r.Talk(ctx, agent(says("worked")), user("work")); err != nil {
 			return nil, err
 		}
-		reply, err := r.Ask(ctx, editor(m), user("what now?"))
+		role := editor(m)
+		role.Escalation, role.EscalateAfter = &hone.Substitute{Model: m, Called: "test/other", MaxOutput: 1000}, 1
+		reply, err := r.Ask(ctx, role, user("what now?"))
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +151,7 @@ func eventful(t testing.TB) (dir string) {
 
 // engineTypes are the types of all events that the engine can append.
 func engineTypes() []string {
-	return []string{"apply", "approval", "ask", "attempt", "change", "check", "command", "commit", "end", "failover", "notice", "outside",
+	return []string{"apply", "approval", "ask", "attempt", "change", "check", "command", "commit", "end", "escalate", "failover", "notice", "outside",
 		"reply", "reserve", "resume", "retry", "round", "server", "start", "step", "tool", "undo", "usage", "walls"}
 }
 

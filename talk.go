@@ -62,6 +62,10 @@ const (
 // for the first turn or the provider failed.
 func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
 	if !role.Agent {
+		role, err := r.escalated(role)
+		if err != nil {
+			return Conversation{}, err
+		}
 		return r.converse(ctx, r.newTalk(role, slices.Clone(messages)))
 	}
 	defer r.startSession()()

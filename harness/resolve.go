@@ -53,7 +53,22 @@ func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.F
 		}
 		m.Fallbacks = append(m.Fallbacks, fallback)
 	}
-	return m, nil
+	return m, h.resolveEscalation(&m, f, file)
+}
+
+// resolveEscalation sets the model that does the rounds if a model makes no progress.
+func (h Host) resolveEscalation(m *loop.Model, f loop.Flags, file config.File) error {
+	switch name := file.Model.Escalate; {
+	case name == "", name == m.Name, m.Name == "":
+		return nil
+	case m.Agent != nil:
+		h.Note(m.Name + " is a command-line agent, which [model] escalate does not apply to")
+		return nil
+	default:
+		up, err := h.resolveFallback(*m, name, f, file)
+		m.Escalation, m.EscalateAfter = &up, file.Model.EscalateAfter
+		return err
+	}
 }
 
 // modelNames splits names that are separated by commas. There is always one, which may
@@ -77,7 +92,7 @@ func modelNames(list string) ([]string, error) {
 // settings say of a model's limits and address is about that other one.
 func (h Host) resolveFallback(first loop.Model, name string, f loop.Flags, file config.File) (loop.Model, error) {
 	m := first
-	m.Name, m.Fallbacks, m.Price, m.PriceSource, m.Context, m.MaxOutput = name, nil, nil, "", 0, 0
+	m.Name, m.Fallbacks, m.Escalation, m.Price, m.PriceSource, m.Context, m.MaxOutput = name, nil, nil, nil, "", 0, 0
 	m.SetBaseURL("")
 	if err := resolveScriptPath(&m); err != nil {
 		return m, err
@@ -87,8 +102,11 @@ func (h Host) resolveFallback(first loop.Model, name string, f loop.Flags, file 
 		return m, loop.Usage(fmt.Sprintf("%s,%s: a command-line agent has no fallback and is none, because its session cannot go on with another model", first.Name, name), "name one model: --model "+first.Name)
 	case first.BaseURL != "" && first.Provider() == m.Provider():
 		p, _, _ := splitModel(name)
-		return m, loop.Usage(fmt.Sprintf("the base URL is that of %s, and nothing says where %s is, which has the same provider", first.Name, name),
-			fmt.Sprintf("if both are there: export %s=URL, in place of the base URL", p.Base))
+		hint := fmt.Sprintf("if both are there: export %s=URL, in place of the base URL", p.Base)
+		if p.Name == "openai" {
+			hint += "; if only the first is: name it ollama/NAME, and export OLLAMA_HOST=URL"
+		}
+		return m, loop.Usage(fmt.Sprintf("the base URL is that of %s, and nothing says where %s is, which has the same provider", first.Name, name), hint)
 	}
 	fillLimits(&m)
 	m.Context, m.MaxOutput = cmp.Or(m.Context, file.Model.Context), min(m.MaxOutput, cmp.Or(file.Model.MaxOutput, m.MaxOutput))

@@ -369,6 +369,9 @@ func (s *Session) assign(role *hone.Role, m *loop.Model) {
 	for i := range role.Fallbacks {
 		role.Fallbacks[i].Model = s.models[&m.Fallbacks[i]]
 	}
+	if role.Escalation != nil {
+		role.Escalation.Model = s.models[m.Escalation]
+	}
 }
 
 // commandWalls returns the walls of commands without walls of their own.

@@ -14,6 +14,7 @@ const (
 	TypeCommand  journal.Type = "command"
 	TypeCommit   journal.Type = "commit"
 	TypeEnd      journal.Type = "end"
+	TypeEscalate journal.Type = "escalate"
 	TypeFailover journal.Type = "failover"
 	TypeNotice   journal.Type = "notice"
 	TypeOutside  journal.Type = "outside"
@@ -81,6 +82,8 @@ func decodeNotice(e journal.Event) any {
 		return payload[Commit](e)
 	case TypeEnd:
 		return payload[End](e)
+	case TypeEscalate:
+		return payload[Escalated](e)
 	case TypeFailover:
 		return payload[FailedOver](e)
 	case TypeNotice:
@@ -179,6 +182,8 @@ func (e Event) Round() int {
 	case State:
 		return v.Round
 	case FailedOver:
+		return v.Round
+	case Escalated:
 		return v.Round
 	}
 	if e.Step == nil {

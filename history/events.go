@@ -207,6 +207,21 @@ func (f FailedOver) String() string {
 	return fmt.Sprintf("%s took the place of %s in round %d: %s", f.To, f.From, f.Round, f.Error)
 }
 
+// Escalated says that another model does the rounds from one on, because so many in a
+// row left no fewer findings.
+type Escalated struct {
+	Round int    `json:"round"` // the first that the other model does
+	Role  string `json:"role"`  // the first of those that the model had
+	From  string `json:"from"`
+	To    string `json:"to"`
+	After int    `json:"after"`
+}
+
+// String says what happened in one line.
+func (e Escalated) String() string {
+	return fmt.Sprintf("%s does the rounds from round %d on in place of %s: %d in a row left no fewer findings", e.To, e.Round, e.From, e.After)
+}
+
 // Served is what happened to a server that a loop runs for a role. It belongs to
 // no step, because the server may outlive one.
 type Served struct {

@@ -133,6 +133,13 @@ func (p *Past) HasFailed(model string) bool {
 	return p.failed[model]
 }
 
+// HasEscalated reports whether it is recorded that another model does the rounds of a
+// model.
+func (p *Past) HasEscalated(model string) bool {
+	defer p.lock().Unlock()
+	return p.raised[model]
+}
+
 // Outage returns the outage that is not over; the zero value if there is none.
 func (p *Past) Outage() Outage {
 	defer p.lock().Unlock()

@@ -32,6 +32,7 @@ type facts struct {
 	answers bool            // a reply was recorded since the last decision
 	models  map[string]bool // that have replied
 	failed  map[string]bool // models that another one has taken the place of
+	raised  map[string]bool // models that another one does the rounds of
 	outage  Outage
 
 	state    State
@@ -83,6 +84,7 @@ func newPast() *Past {
 		rounds:    map[int]*Round{},
 		models:    map[string]bool{},
 		failed:    map[string]bool{},
+		raised:    map[string]bool{},
 		records:   map[string][]int{},
 		begins:    map[journal.Identity]int{},
 		noticed:   map[string]bool{},
@@ -133,6 +135,8 @@ func (p *Past) fold(e Event) {
 		p.noticed[v.Text] = true
 	case FailedOver:
 		p.failed[v.From] = true
+	case Escalated:
+		p.raised[v.From] = true
 	case State:
 		p.foldState(v)
 		p.decided = e.Seq

@@ -202,11 +202,13 @@ type Input struct {
 // Settings resolves the shared settings. Approve is the flag's value or else "ask".
 func (in *Input) Settings() (Settings, error) { return in.Resolve(in.Flags) }
 
-// Model resolves an additional model, with the flags of the settings' model.
+// Model resolves an additional model, with the flags of the settings' model. It does not
+// escalate: it judges, or does what does not depend on how hard the work is.
 func (in *Input) Model(name string) (Model, error) {
 	f := in.Flags
 	f.Model = name
 	s, err := in.Resolve(f)
+	s.Model.Escalation, s.Model.EscalateAfter = nil, 0
 	return s.Model, err
 }
 

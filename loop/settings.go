@@ -141,7 +141,11 @@ type Model struct {
 	// Fallbacks take the model's place, in this order; nil if there are none. They have
 	// none themselves.
 	Fallbacks []Model `json:"fallbacks,omitempty"`
-	Agent     *Agent  `json:"agent,omitempty"` // nil if the model is not a command-line agent
+	// Escalation is asked instead after EscalateAfter rounds in a row without fewer
+	// findings; 0 means the engine's default. Nil never is.
+	Escalation    *Model `json:"escalation,omitempty"`
+	EscalateAfter int    `json:"escalate_after,omitempty"`
+	Agent         *Agent `json:"agent,omitempty"` // nil if the model is not a command-line agent
 
 	// PriceSource is the page that Price is from; empty if it is from the configuration.
 	PriceSource string `json:"price_source,omitempty"`
@@ -222,16 +226,26 @@ func (m Model) PricedAs() string {
 	return m.Agent.Wire + "/" + m.Agent.Asked
 }
 
-// All returns the model itself and its fallbacks. They point into the settings.
+// All returns the model itself, its fallbacks, and the one that it escalates to. They
+// point into the settings.
 func (m *Model) All() []*Model {
-	all := []*Model{m}
-	for i := range m.Fallbacks {
-		all = append(all, &m.Fallbacks[i])
+	all := m.chain()
+	if m.Escalation != nil {
+		all = append(all, m.Escalation)
 	}
 	return all
 }
 
-// AllModels returns the models of a loop, with their fallbacks.
+// chain returns the model itself and its fallbacks.
+func (m *Model) chain() []*Model {
+	chain := []*Model{m}
+	for i := range m.Fallbacks {
+		chain = append(chain, &m.Fallbacks[i])
+	}
+	return chain
+}
+
+// AllModels returns all models that a loop may ask.
 func AllModels(l Loop) []*Model {
 	var all []*Model
 	for _, asked := range l.Models() {
@@ -244,7 +258,7 @@ func AllModels(l Loop) []*Model {
 // user gives them.
 func (m Model) Names() string {
 	var names []string
-	for _, one := range m.All() {
+	for _, one := range m.chain() {
 		names = append(names, one.Name)
 	}
 	return strings.Join(names, ",")
@@ -269,12 +283,22 @@ func (m Model) Role(name, system string) hone.Role {
 	role := hone.Role{Name: name, Called: m.Name, System: system, Reasoning: m.Reasoning,
 		MaxOutput: m.MaxOutput, Context: m.Context, Price: m.Price, Agent: m.Agent != nil, TextCalls: m.Tools == TextTools}
 	for _, f := range m.Fallbacks {
-		role.Fallbacks = append(role.Fallbacks, hone.Substitute{Called: f.Name, MaxOutput: f.MaxOutput, Price: f.Price})
-		if role.Context == 0 || f.Context > 0 && f.Context < role.Context {
-			role.Context = f.Context
+		role.Fallbacks = append(role.Fallbacks, f.substitute())
+	}
+	if m.Escalation != nil {
+		up := m.Escalation.substitute()
+		role.Escalation, role.EscalateAfter = &up, m.EscalateAfter
+	}
+	for _, other := range m.All() {
+		if role.Context == 0 || other.Context > 0 && other.Context < role.Context {
+			role.Context = other.Context
 		}
 	}
 	return role
+}
+
+func (m Model) substitute() hone.Substitute {
+	return hone.Substitute{Called: m.Name, MaxOutput: m.MaxOutput, Price: m.Price}
 }
 
 // Exposed warns about an agent that has keys or the network; empty for other models.

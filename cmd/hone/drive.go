@@ -52,6 +52,9 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	if !o.quiet {
 		s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(built.With, screen.ModelName(h.Settings().Model.Names()), "no model"))
+		if m := h.Settings().Model; m.Escalation != nil {
+			s.Say("hone: %s does the rounds after %d in a row without fewer findings", screen.ModelName(m.Escalation.Name), cmp.Or(m.EscalateAfter, hone.DefaultEscalateAfter))
+		}
 		if advice := h.Settings().RepoAdvice; advice.File != "" {
 			s.Say("hone: %s", advice)
 		}

@@ -97,6 +97,9 @@ func modelLines(m loop.RoleModel) []runLine {
 	for _, f := range m.Model.Fallbacks {
 		lines = append(lines, runLine{"fallback", f.Name + " of " + m.Model.Name})
 	}
+	if up := m.Model.Escalation; up != nil {
+		lines = append(lines, runLine{"escalation", up.Name + " of " + m.Model.Name})
+	}
 	if m.Model.Agent != nil {
 		b, _ := json.Marshal(m.Model.Agent)
 		lines = append(lines, leafLines("agent", b)...)

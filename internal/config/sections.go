@@ -20,17 +20,19 @@ type File struct {
 
 // Model is the [model] section.
 type Model struct {
-	Model        string   `toml:"model" valid:"models" opens:"your files are sent to this model, at your cost"`            // "provider/name", with its fallbacks after commas
-	BaseURL      string   `toml:"base-url" valid:"url" opens:"your files and the provider's key are sent to this address"` // the provider's endpoint, http or https
-	Reasoning    string   `toml:"reasoning" valid:"low|medium|high" opens:"-"`
-	Wire         string   `toml:"wire" valid:"responses|chat" opens:"-"`
-	Tools        string   `toml:"tools" valid:"native|text" opens:"-"`   // how tools are called
-	Context      int64    `toml:"context" valid:"positive" opens:"-"`    // the model's window, in tokens
-	MaxOutput    int64    `toml:"max-output" valid:"positive" opens:"-"` // limit of one reply, in tokens
-	IdleTimeout  Duration `toml:"idle-timeout" opens:"-"`                // longest wait for a byte from the provider
-	TotalTimeout Duration `toml:"total-timeout" opens:"-"`               // for one attempt
-	Attempts     int      `toml:"attempts" valid:"positive" opens:"-"`   // limit for one call, including the first; 0: see hone.Retry
-	Advice       string   `toml:"advice" valid:"auto|none" opens:"-"`    // whether the model gets the repository's AGENTS.md
+	Model         string   `toml:"model" valid:"models" opens:"your files are sent to this model, at your cost"`            // "provider/name", with its fallbacks after commas
+	Escalate      string   `toml:"escalate" valid:"model" opens:"your files are sent to this model, at your cost"`          // "provider/name"
+	EscalateAfter int      `toml:"escalate-after" valid:"positive" opens:"-"`                                               // rounds in a row without fewer findings
+	BaseURL       string   `toml:"base-url" valid:"url" opens:"your files and the provider's key are sent to this address"` // the provider's endpoint, http or https
+	Reasoning     string   `toml:"reasoning" valid:"low|medium|high" opens:"-"`
+	Wire          string   `toml:"wire" valid:"responses|chat" opens:"-"`
+	Tools         string   `toml:"tools" valid:"native|text" opens:"-"`   // how tools are called
+	Context       int64    `toml:"context" valid:"positive" opens:"-"`    // the model's window, in tokens
+	MaxOutput     int64    `toml:"max-output" valid:"positive" opens:"-"` // limit of one reply, in tokens
+	IdleTimeout   Duration `toml:"idle-timeout" opens:"-"`                // longest wait for a byte from the provider
+	TotalTimeout  Duration `toml:"total-timeout" opens:"-"`               // for one attempt
+	Attempts      int      `toml:"attempts" valid:"positive" opens:"-"`   // limit for one call, including the first; 0: see hone.Retry
+	Advice        string   `toml:"advice" valid:"auto|none" opens:"-"`    // whether the model gets the repository's AGENTS.md
 }
 
 // Limits is the [limits] section: the budget of a run.

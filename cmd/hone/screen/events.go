@@ -48,6 +48,8 @@ func (s *Screen) Show(e history.Event) {
 	case history.FailedOver:
 		s.line("  ! %s has failed and is not asked again: %s; %s takes its place", ModelName(p.From), p.Error, ModelName(p.To))
 		s.waitForModel(ModelName(p.To), p.Role)
+	case history.Escalated:
+		s.line("  ! %s", p)
 	case history.State:
 		s.showDecision(p)
 	default:

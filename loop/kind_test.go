@@ -1,0 +1,37 @@
+package loop_test
+
+import (
+	"testing"
+
+	"hone/loop"
+)
+
+// A reviewer or verifier with a model of its own keeps it; its fallbacks stay too.
+func TestAnAdditionalModelDoesNotEscalate(t *testing.T) {
+	in := loop.Input{Resolve: func(f loop.Flags) (loop.Settings, error) {
+		return loop.Settings{Model: loop.Model{Name: f.Model, Fallbacks: []loop.Model{{Name: "c/d"}}, Escalation: &loop.Model{Name: "e/f"}, EscalateAfter: 3}}, nil
+	}}
+	settings, err := in.Settings()
+	if err != nil || len(settings.Model.All()) != 3 {
+		t.Fatalf("%+v, %v", settings.Model, err)
+	}
+	m, err := in.Model("a/b")
+	if err != nil || m.Names() != "a/b,c/d" || len(m.All()) != 2 || m.EscalateAfter != 0 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if role := settings.Model.Role("r", ""); role.Escalation == nil || role.EscalateAfter != 3 || len(role.Fallbacks) != 1 {
+		t.Errorf("%+v", role)
+	}
+}
+
+// Each model of a role must be able to take its conversation over.
+func TestTheSmallestContextCounts(t *testing.T) {
+	for _, tt := range []struct{ own, fallback, escalation, want int64 }{
+		{0, 0, 0, 0}, {100, 0, 0, 100}, {0, 50, 0, 50}, {100, 50, 0, 50}, {100, 200, 30, 30}, {10, 200, 30, 10},
+	} {
+		m := loop.Model{Context: tt.own, Fallbacks: []loop.Model{{Context: tt.fallback}}, Escalation: &loop.Model{Context: tt.escalation}}
+		if got := m.Role("r", "").Context; got != tt.want {
+			t.Errorf("%+v: %d", tt, got)
+		}
+	}
+}
