@@ -1,10 +1,12 @@
 package hone_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -41,14 +43,79 @@ func validate(s *jsonschema.Resolved, line []byte) error {
 	return s.Validate(v)
 }
 
+// fitting has the shapes of lines that fit the published schema. The crash tests write
+// nearly the same lines thousands of times.
+var fitting sync.Map
+
 // holdAgainstSchema checks every line of a journal against the published
 // schema. All tests of this package call it.
 func holdAgainstSchema(t testing.TB, events []journal.Event) {
 	t.Helper()
 	s := eventSchema()
 	for _, e := range events {
+		shape := shapeOf(e.Line())
+		if _, ok := fitting.Load(shape); ok {
+			continue
+		}
 		if err := validate(s, e.Line()); err != nil {
 			t.Errorf("the schema does not describe this event: %v\n%s", err, e.Line())
+			continue
+		}
+		fitting.Store(shape, true)
+	}
+}
+
+// shapeOf replaces what differs from run to run: the digits of numbers with several, and of
+// digests and ids. Their lengths and signs stay, so that the schema, which bounds numbers
+// only by 0 and 1, describes all lines of a shape or none.
+func shapeOf(line []byte) string {
+	shape := slices.Clone(line)
+	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
+	isHex := func(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'f' }
+	for i := 0; i < len(shape); {
+		n, digits := 0, 0
+		for ; i+n < len(shape) && isHex(shape[i+n]); n++ {
+			if isDigit(shape[i+n]) {
+				digits++
+			}
+		}
+		word := shape[i : i+n]
+		i += max(n, 1)
+		switch {
+		case digits == 0 || n == 1 || digits < n && n < 6:
+		case digits < n:
+			copy(word, bytes.Repeat([]byte("a"), n))
+		default:
+			copy(word, bytes.Repeat([]byte("1"), n))
+		}
+	}
+	return string(shape)
+}
+
+func TestShapeOf(t *testing.T) {
+	bound := regexp.MustCompile(`"(maximum|exclusive\w*|multipleOf)"|"(minimum|const)": *([2-9]|\d\d)`)
+	if found := bound.Find(must(os.ReadFile(schemaFile))); found != nil {
+		t.Errorf("the schema has %s, so that a shape must keep the digits of numbers", found)
+	}
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{`{"n":12}`, `{"n":97}`, true},
+		{`{"n":12}`, `{"n":123}`, false},
+		{`{"n":12}`, `{"n":-12}`, false},
+		{`{"n":12}`, `{"n":"12"}`, false},
+		{`{"n":0}`, `{"n":1}`, false},
+		{`{"n":1}`, `{"n":2}`, false},
+		{`{"n":0.25}`, `{"n":0.31}`, true},
+		{`{"at":"2026-11-23T08:06:21.79Z"}`, `{"at":"2027-10-20T09:07:22.81Z"}`, true},
+		{`{"d":"0123456789abcdef"}`, `{"d":"fedcba9876543210"}`, true},
+		{`{"d":"0123456789abcdef"}`, `{"d":"fedcba987654321"}`, false},
+		{`{"type":"add"}`, `{"type":"bad"}`, false},
+		{`{"type":"facade"}`, `{"type":"decade"}`, false},
+	} {
+		if got := shapeOf([]byte(c.a)) == shapeOf([]byte(c.b)); got != c.same {
+			t.Errorf("%s and %s: %v", c.a, c.b, got)
 		}
 	}
 }
