@@ -19,6 +19,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/eval"
+	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/loop"
 )
@@ -182,6 +183,9 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	}
 	defer unlock()
 	p.cache = cache
+	if err := runs.CanBind(cache); err != nil {
+		return failed(err, "set XDG_STATE_HOME to a directory of your own; without it nothing vouches for the results")
+	}
 	e := &eval.Evaluation{Record: p.record, Cache: cache, Limits: f.limits(), Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
 		Say: func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error { return a.printResult(f, r) }}
 	defer e.RemoveBases()

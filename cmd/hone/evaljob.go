@@ -250,8 +250,8 @@ func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Sto
 		return err
 	case len(stopped.Faults) > 0:
 		return &failure{kind: hone.KindFailed, why: fmt.Sprintf("%s: %s", missing, stopped.Faults[0]), hint: "remove the cause; " + again}
-	case stopped.Budget:
-		return &failure{kind: hone.KindBudget, why: "the limits of this evaluation are reached (" + stopped.Spent + "): " + missing,
+	case stopped.Budget != "":
+		return &failure{kind: hone.KindBudget, why: fmt.Sprintf("%s (used: %s); %s", stopped.Budget, stopped.Spent, missing),
 			hint: "raise --max-tokens, --max-cost or --max-time; then " + again}
 	}
 	return nil

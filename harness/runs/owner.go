@@ -174,6 +174,13 @@ func Foreign(home *journal.Home) func(run string, events []journal.Event) int64 
 	}
 }
 
+// CanBind returns why new runs in a directory cannot be bound to the user, so that nothing
+// vouches for what they record; nil if they can.
+func CanBind(dir string) error {
+	_, err := owner(dir)
+	return err
+}
+
 // findRun opens the home of the workspace that a directory belongs to, and
 // returns the id of a run. The caller closes the home.
 func findRun(dir, ref string) (*journal.Home, string, error) {

@@ -86,15 +86,17 @@ type Evaluation struct {
 	running int
 	total   int
 	done    int
-	short   []*Try        // what they were lent was not enough
-	failed  map[*Job]bool // a try could not run
-	faults  []string
-	err     error // the record cannot be written
+	short   []*Try // what they were lent was not enough
+	// shortWhy is why the last of them was short.
+	shortWhy string
+	failed   map[*Job]bool // a try could not run
+	faults   []string
+	err      error // the record cannot be written
 }
 
 // Stopped is how an evaluation ended, apart from its results.
 type Stopped struct {
-	Budget bool     // it was used up
+	Budget string   // why it did not pay for a try; empty if it paid for all
 	Faults []string // why tries could not run
 	Spent  string   // by all tries, for the user
 }
@@ -132,8 +134,7 @@ func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 		})
 	}
 	workers.Wait()
-	used := e.goOnAlone(ctx)
-	return Stopped{Budget: used, Faults: e.faults, Spent: e.bank.Spent()}, errors.Join(e.err, context.Cause(ctx))
+	return Stopped{Budget: e.goOnAlone(ctx), Faults: e.faults, Spent: e.bank.Spent()}, errors.Join(e.err, context.Cause(ctx))
 }
 
 func amountOf(r Result) Amount {
@@ -145,19 +146,19 @@ func amountOf(r Result) Amount {
 }
 
 // goOnAlone makes the tries that are left after one was short of budget, one at a time,
-// each with all that is left. It reports whether the budget is used up.
-func (e *Evaluation) goOnAlone(ctx context.Context) bool {
+// each with all that is left. It returns why the budget did not pay for one.
+func (e *Evaluation) goOnAlone(ctx context.Context) string {
 	e.Parallel = 1
 	for len(e.short) > 0 && ctx.Err() == nil && e.err == nil {
 		e.waiting, e.short = slices.Concat(e.short, e.waiting), nil
 		for t := e.next(); t != nil; t = e.next() {
 			before := e.bank.Spent()
 			if e.one(ctx, t); len(e.short) > 0 && e.bank.Spent() == before {
-				return true
+				return e.shortWhy
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // next returns the next try; nil if none is to start.
@@ -183,7 +184,7 @@ func (e *Evaluation) one(ctx context.Context, t *Try) {
 	e.running--
 	switch {
 	case errors.Is(err, errShort):
-		e.short = append(e.short, t)
+		e.short, e.shortWhy = append(e.short, t), err.Error()
 	case ctx.Err() != nil:
 	case err != nil:
 		e.failed[t.Job] = true
@@ -203,7 +204,7 @@ func (e *Evaluation) one(ctx context.Context, t *Try) {
 }
 
 // errShort means that the budget did not pay for the rest of a try.
-var errShort = errors.New("the budget is used up")
+var errShort = errors.New("the limits of this evaluation are reached")
 
 // attempt makes a try, or goes on with it.
 func (e *Evaluation) attempt(ctx context.Context, t *Try) (Result, error) {
@@ -274,7 +275,7 @@ func (e *Evaluation) result(ctx context.Context, t *Try, o Outcome, err error) (
 	case err != nil:
 		return r, err
 	case o.Ended && o.End.Kind == hone.KindBudget && !o.final(t.Limits):
-		return r, errShort
+		return r, fmt.Errorf("%w: %s", errShort, o.End.Why)
 	case !o.Ended:
 		return r, errors.New("its process was killed")
 	case !o.final(t.Limits):
