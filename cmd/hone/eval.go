@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hone"
 	"hone/cmd/hone/eval"
@@ -41,12 +42,7 @@ type evalFlags struct {
 	trust     bool
 }
 
-func (a *app) evalCommand() *cobra.Command {
-	var f evalFlags
-	c := &cobra.Command{
-		Use:   "eval CASES.toml -m MODEL… [-- FLAGS]",
-		Short: "compare models on your own cases",
-		Long: `eval runs a loop for each case of a file, with each model, several times, and prints how often each model
+const evalHelp = `eval runs a loop for each case of a file, with each model, several times, and prints how often each model
 passed, and what that cost. A case is a tree (a commit, a directory or the start of a recorded run), a task,
 and a check that decides. Each try is a run of its own, in a copy of the tree in your cache directory; the
 project itself is not changed.
@@ -61,7 +57,8 @@ project itself is not changed.
 
   [cases.parser]
   run = "20261122-224310-b19b95" # the tree, the task and the check of a run of yours
-  judge = "make hidden"          # must pass, too; no model sees it or judge-files = "DIR"
+  judge = "make hidden"          # must pass, too
+  judge-files = "hidden"         # copied over the tree for the judge; no model sees them
 
   [cases.toy]
   files = "toy"                  # a directory
@@ -81,8 +78,15 @@ the mean of the tries; tokens, costs and times are sums.
 FLAGS are flags of the loops, for all cases. Those that give access or send files elsewhere, such as --sandbox,
 --net and --base-url, work only here and not in the file. Limits of eval itself apply to all tries together.
 
-Exit status: 0 if every try has a result, passed or not; 2 usage, 3 a
-limit is reached, 5 some tries could not run, 130 interrupted.`,
+Exit status: 0 if every try has a result, passed or not; 2 usage; 3 a limit is reached; 5 some tries could not
+run; 130 interrupted.`
+
+func (a *app) evalCommand() *cobra.Command {
+	var f evalFlags
+	c := &cobra.Command{
+		Use:   "eval CASES.toml -m MODEL… [-- FLAGS]",
+		Short: "compare models on your own cases",
+		Long:  evalHelp,
 		Example: `  hone eval cases.toml -m openai/gpt-5.4 -m anthropic/claude-sonnet-5 --times 3
   hone eval cases.toml -m ollama/qwen3-coder --times 5 --at 2 --parallel 2 --max-time 8h
   hone eval cases.toml -m openai/qwen3-coder -- --base-url http://127.0.0.1:8080/v1`,
@@ -100,7 +104,11 @@ limit is reached, 5 some tries could not run, 130 interrupted.`,
 			return a.eval(c.Context(), f, args[0])
 		},
 	}
-	fs := c.Flags()
+	f.register(c.Flags())
+	return c
+}
+
+func (f *evalFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.models, "model", "m", nil, "a model, as PROVIDER/NAME; repeatable")
 	fs.StringArrayVar(&f.cases, "case", nil, "try only this case; repeatable")
 	fs.IntVar(&f.times, "times", 1, "number of tries of each case with each model")
@@ -114,7 +122,6 @@ limit is reached, 5 some tries could not run, 130 interrupted.`,
 	fs.BoolVar(&f.json, "json", false, "print each result as a JSON line, and last the report")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show each round")
 	fs.BoolVar(&f.trust, "trust", false, "run the trees' own programs, such as build.sh, without asking; does not accept their settings (see hone help trust)")
-	return c
 }
 
 // valid checks the flags by themselves.
