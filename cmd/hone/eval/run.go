@@ -300,6 +300,9 @@ func (e *Evaluation) result(ctx context.Context, t *Try, o Outcome, err error) (
 // Line returns a result in a few words.
 func (r Result) Line() string {
 	verdict := "passed"
+	if r.Passed && r.Rounds == 0 {
+		verdict = "passed, but the check passes without a model: the case shows nothing"
+	}
 	if !r.Passed {
 		why, _, _ := strings.Cut(r.Why, "\n")
 		verdict = "failed: " + render.Line(why)
