@@ -10,6 +10,8 @@
 // event names what a power failure can take away. The event itself is durable if its
 // [Entry.Sync] is set, or once a later one with it is appended.
 //
+// [Home.Import] stores a journal that was recorded elsewhere.
+//
 // A step appends two events with the same [Identity]: its begin before it does
 // anything, and its record afterwards. [Journal.Lookup] returns both, so that a
 // resumed run knows which steps not to repeat.

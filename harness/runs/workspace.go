@@ -1,6 +1,7 @@
 // Package runs finds the workspace of a directory, locks it, and opens what was
 // recorded there. It says which runs are the user's: only these, and runs that the
-// user accepted, are resumed, undone or settled.
+// user accepted, are resumed, undone or settled. It also writes a run to a file and
+// imports one, as [hone/journal/bundle] describes.
 package runs
 
 import (
