@@ -3,6 +3,7 @@ package attempts
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -212,7 +213,7 @@ func (a *attempt) process(ctx context.Context, r record, loan borrowed) (record,
 	}
 	if err == nil && after.end().Kind == "" && ctx.Err() == nil {
 		if err = result.Error(); err == nil {
-			err = fmt.Errorf("its process died (%d)", result.Exit)
+			err = errors.New("its process was killed")
 		}
 	}
 	a.died = err
