@@ -6,8 +6,9 @@ import (
 )
 
 // Key returns a string that is equal for two findings that say the same in
-// different rounds: source, file, flags, and the ID or else the [Normalize]d text,
-// or for omitted findings their digest. It is meant as a key, not for display.
+// different rounds: source, flags, and the ID, or else the file and the [Normalize]d
+// text, or for omitted findings their digest. A test has the same ID when it fails in
+// another file. The key is not meant for display.
 func Key(f Finding) string {
 	flags := []byte("---")
 	for i, set := range []bool{f.Advisory, f.Broken, f.Blocker} {
@@ -15,11 +16,10 @@ func Key(f Finding) string {
 			flags[i] = "abk"[i]
 		}
 	}
-	what := "\x00" + f.ID
-	if f.ID == "" {
-		what = Normalize(f.Text) + f.Digest
+	if f.ID != "" {
+		return strings.Join([]string{string(flags), f.Source, "", "", f.ID}, "\x00")
 	}
-	return strings.Join([]string{string(flags), f.Source, f.File, what}, "\x00")
+	return strings.Join([]string{string(flags), f.Source, f.File, Normalize(f.Text) + f.Digest}, "\x00")
 }
 
 // SplitFlaky separates the findings that a check returns every time from those

@@ -297,13 +297,13 @@ func TestKeyOfID(t *testing.T) {
 	t.Parallel()
 	f := Finding{Source: "check", File: "a.go", Line: 3, ID: "go test/TestA", Text: "took 3s"}
 	moved := f
-	moved.Line, moved.Text = 30, "got 7"
+	moved.File, moved.Line, moved.Text = "helper.go", 30, "got 7"
 	if Key(f) != Key(moved) {
 		t.Error("a finding that moved is another one")
 	}
 	other, none := f, f
 	other.ID, none.ID = "go test/TestB", ""
-	none.Text = f.ID
+	none.File, none.Text = "", f.ID
 	if Key(f) == Key(other) || Key(f) == Key(none) {
 		t.Error("another finding is the same")
 	}
