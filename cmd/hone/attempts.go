@@ -151,9 +151,9 @@ func (a *app) takeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "take RUN",
 		Short: "apply the result of another attempt",
-		Long: `take applies what another attempt of --attempts changed. RUN is the attempt's run, as hone show names it; it
-may have failed. If an attempt is applied already, take undoes that first. Both are one change of a new run,
-which hone undo takes back.
+		Long: `take applies the changes of another attempt of --attempts. RUN is the attempt's run, as hone show names it; it
+may have failed. If an attempt is applied already, take undoes that first. It does both as one change, in a new
+run, and hone undo takes that back.
 
 If you have changed one of the files since, take changes nothing and exits with status 4.`,
 		Example: `  hone show last

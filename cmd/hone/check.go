@@ -36,12 +36,11 @@ func (a *app) checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "run the check once, and show what it finds",
-		Long: `check runs the check of .config/hone.toml, or that of --check, once and behind the same walls as in a loop. It
-prints what it finds, one line for each finding, by files. It asks no model, needs no key, and leaves nothing behind:
-no run is recorded.
+		Long: `check runs the check of .config/hone.toml, or that of --check, once, behind the same walls as in a loop. It prints
+one line for each finding, grouped by file. It asks no model, needs no key, and records no run.
 
 It exits with 0 if the check passes, 1 if it fails, 2 if there is no check or it is not trusted, and 5 if it cannot
-run. With --as bork it is a correctness checker: it prints the findings as Bork's JSON, and exits with 0, 1 or 2.`,
+run. With --as bork it is a correctness checker: it prints the findings as JSON for Bork, and exits with 0, 1 or 2.`,
 		Example: `  hone check
   hone check --check "go vet ./... && go test ./..." -v
   hone check --json | jq -r '.findings[] | "\(.file):\(.line)"'

@@ -42,9 +42,9 @@ type evalFlags struct {
 	trust     bool
 }
 
-const evalHelp = `eval runs a loop for each case of a file, with each model, several times, and prints how often each model
+const evalHelp = `eval runs a loop on each case of a file, with each model, several times. It prints how often each model
 passed, and what that cost. A case is a tree (a commit, a directory or the start of a recorded run), a task,
-and a check that decides. Each try is a run of its own, in a copy of the tree in your cache directory; the
+and the check that decides. Each try is a run of its own, in a copy of the tree in your cache directory; the
 project itself is not changed.
 
   [defaults]                     # for all cases
@@ -66,17 +66,17 @@ project itself is not changed.
   task = "add a flag --json"
   needs = ["node"]               # else the case is skipped
 
-Results are recorded in CASES.results.jsonl next to the file, or where --output says. The same command goes
-on where it was stopped, and pays for nothing twice; with more times, models or cases it runs only what is
+eval records results in CASES.results.jsonl next to the file, or in the file of --output. After a stop, the
+same command continues, and pays for nothing twice. If you add tries, models or cases, it runs only what is
 new. A case that you change runs again.
 
-PASS@1 is the share of tries that passed, as the mean of the cases. PASS@K is the probability that at least
-one of K tries passes, estimated without bias from all tries. MALFORMED counts replies that hone could not
-read, or whose tool calls it could not; REFUSED counts replies with an edit that it did not make. ROUNDS is
-the mean of the tries; tokens, costs and times are sums.
+PASS@1 is the share of tries that passed, averaged over the cases. PASS@K is the probability that at least
+one of K tries passes, an unbiased estimate from all tries. MALFORMED counts replies that were cut off, that
+hone could not read, or whose tool calls it could not read; REFUSED counts replies with an edit that it did
+not make. ROUNDS is the mean of the tries; tokens, costs and times are sums.
 
 FLAGS are flags of the loops, for all cases. Those that give access or send files elsewhere, such as --sandbox,
---net and --base-url, work only here and not in the file. Limits of eval itself apply to all tries together.
+--net and --base-url, work only after -- and not in the file. The limits of eval apply to all tries together.
 
 Exit status: 0 if every try has a result, passed or not; 2 usage; 3 a limit is reached; 5 some tries could not
 run; 130 interrupted.`

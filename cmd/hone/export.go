@@ -34,20 +34,19 @@ func (a *app) exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export [RUN] -o FILE",
 		Short: "write a run to one file, to continue it elsewhere",
-		Long: `export writes a run with all that it needs to one file: what it recorded, and the contents of the files
-that it saw and wrote, including those that are not committed. hone import reads the file on another
-machine. RUN is an id from hone runs, a unique prefix of one, or "last", the default. It may still be
-working: then the file has what is recorded so far.
+		Long: `export writes a run to one file: what it recorded, and the contents of the files that it saw and wrote,
+committed or not. hone import reads the file on another machine. RUN is an id from hone runs, a unique
+prefix of one, or "last", the default. If the run is still working, the file has what is recorded so far.
 
 The file contains your code, the prompts and the replies. It does not contain files that are withheld from
-models, such as .env, those that are larger than [undo] max-file, and what git ignores. Only you can read
-it. FILE may be - for standard output. export never overwrites a file, unless you add --force.
+models, such as .env, files that are larger than [undo] max-file, or files that git ignores, unless the run
+wrote them. Only you can read it. FILE may be - for standard output. export overwrites no file without --force.
 
 --redacted is for a report about hone. The file then has no contents of files, prompts, replies, commands,
-output, findings and settings: in place of each such text it has the number of its bytes and a MAC, with a
-key that is not in the file, so that equal texts can be recognized. It still has the names, sizes and
-SHA-256 of all files, the names of models and tools, numbers, times, and how steps and rounds ended. Such
-a run can be imported and shown, but not resumed, undone or replayed.`,
+output, findings or settings. In place of each such text it has the number of its bytes, and a MAC by which
+equal texts can be recognized; the key is not in the file. It still has the names, sizes and SHA-256 of all
+files, the names of models and tools, numbers, times, and how steps and rounds ended. Such a run can be
+imported and shown, but not resumed, undone or replayed.`,
 		Example: `  hone export last -o run.hone
   hone export last --redacted -o report.hone
   hone export last -o - | ssh build 'cd project && hone import -'`,

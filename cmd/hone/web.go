@@ -21,11 +21,11 @@ func (a *app) webCommand() *cobra.Command {
 		Use:   "web [RUN]",
 		Short: "show runs on a page in the browser",
 		Long: `web serves a page on 127.0.0.1 until Ctrl-C, and prints its address. The page lists the runs in this directory. The
-page of a run shows its rounds, what each found and changed, and every event; it follows a run that goes on. With RUN,
-an id from hone runs, a unique prefix of one, or "last", it is the page of this run.
+page of a run shows its rounds, what each found and changed, and every event; it follows a run that is working. With
+RUN, an id from hone runs, a unique prefix of one, or "last", the address leads to the page of this run.
 
-The address works once, in one browser; Enter prints a new one. Nobody else can open the page: it needs the cookie
-that the browser gets for the address. The page changes nothing.
+The address works once, in one browser, which gets a cookie; Enter prints a new address. Nobody else can open the
+page. The page changes nothing.
 
 To look from another machine, such as a phone, forward the port with ssh -L.`,
 		Args: oneRun,
