@@ -27,7 +27,7 @@ RUN, an id from hone runs, a unique prefix of one, or "last", the address leads 
 The address works once, in one browser, which gets a cookie; Enter prints a new address. Nobody else can open the
 page. The page changes nothing.
 
-To look from another machine, such as a phone, forward the port with ssh -L.`,
+To look from another machine, forward the port with ssh -L.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			page := ""
