@@ -19,13 +19,18 @@ type Report struct {
 	Omitted string
 }
 
-// output returns all that a command printed, redacted, as valid UTF-8.
+// maxRead is how much of an output Readers get, in bytes. Each of them may need several
+// times as much memory.
+const maxRead = 4 << 20
+
+// output returns what a command printed, redacted, as valid UTF-8. The middle of a very
+// long output is left out.
 func (c CommandConfig) output(r sandbox.Result) string {
 	out := string(r.Stdout)
 	if len(r.Stderr) > 0 {
 		out = strings.TrimSuffix(out, "\n") + "\n" + string(r.Stderr)
 	}
-	return applyRedact(c.Redact, strings.ToValidUTF8(out, "\uFFFD"))
+	return excerpt.Middle(applyRedact(c.Redact, strings.ToValidUTF8(out, "\uFFFD")), maxRead)
 }
 
 // read returns what the Readers find, the worst first: in the reports, or if these have

@@ -78,7 +78,7 @@ func second(l loop.Loop, first string) (role, name string) {
 func modelNames(l loop.Loop, start hone.Start) []string {
 	first := screen.ModelName(start.Model)
 	if l != nil {
-		first = screen.ModelName(l.Shared().Model.Names())
+		first = screen.ModelName(cmp.Or(l.Shared().Model.Names(), start.Model))
 	}
 	if role, name := second(l, start.Model); name != "" {
 		return []string{strings.TrimSpace(l.Models()[0].Role + " " + first), strings.TrimSpace(role + " " + screen.ModelName(name))}
