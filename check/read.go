@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,18 +20,28 @@ type Report struct {
 	Omitted string
 }
 
-// maxRead is how much of an output Readers get, in bytes. Each of them may need several
-// times as much memory.
-const maxRead = 4 << 20
+const (
+	// maxRead is how much of an output Readers get, in bytes. Each of them may need
+	// several times as much memory.
+	maxRead = 4 << 20
+	// maxSecret is the length in bytes of the longest secret that a cut may divide.
+	maxSecret = 64 << 10
+)
 
 // output returns what a command printed, redacted, as valid UTF-8. The middle of a very
 // long output is left out.
 func (c CommandConfig) output(r sandbox.Result) string {
-	out := string(r.Stdout)
+	out := r.Stdout
 	if len(r.Stderr) > 0 {
-		out = strings.TrimSuffix(out, "\n") + "\n" + string(r.Stderr)
+		out = slices.Concat(bytes.TrimSuffix(out, []byte("\n")), []byte("\n"), r.Stderr)
 	}
-	return excerpt.Middle(applyRedact(c.Redact, strings.ToValidUTF8(out, "\uFFFD")), maxRead)
+	clean := func(b []byte) string { return applyRedact(c.Redact, strings.ToValidUTF8(string(b), "\uFFFD")) }
+	if len(out) <= maxRead {
+		return clean(out)
+	}
+	// Half of a secret is not recognized, so what is close to the cut is left out, too.
+	head, tail := clean(out[:maxRead/2]), clean(out[len(out)-maxRead/2:])
+	return strings.ToValidUTF8(head[:max(0, len(head)-maxSecret)]+"\n[...]\n"+tail[min(len(tail), maxSecret):], "\uFFFD")
 }
 
 // read returns what the Readers find, the worst first: in the reports, or if these have

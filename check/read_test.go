@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"hone/sandbox"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -178,5 +180,23 @@ func TestCommandWithoutReaders(t *testing.T) {
 	found, err := Command(runner, command(t, "echo 'E a:1: x'; exit 1"))(context.Background())
 	if err != nil || len(found) != 1 || found[0].File != "" {
 		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// TestLongOutput: Readers get both ends of a very long output, without the halves of a
+// secret that the cut divides.
+func TestLongOutput(t *testing.T) {
+	t.Parallel()
+	const secret = "SECRET-VALUE"
+	out := []byte("first\n" + strings.Repeat(secret+"\n", 2*maxRead/len(secret)) + "last\n")
+	c := CommandConfig{Redact: func(text string) string { return strings.ReplaceAll(text, secret, "*") }}
+	got := c.output(sandbox.Result{Stdout: out})
+	if len(got) > maxRead || !strings.HasPrefix(got, "first\n*\n") || !strings.HasSuffix(got, "*\nlast\n") {
+		t.Errorf("%d bytes, %.20q…%q", len(got), got, got[len(got)-20:])
+	}
+	for _, part := range []string{"SECRET", "VALUE"} {
+		if strings.Contains(got, part) {
+			t.Errorf("it contains %s", part)
+		}
 	}
 }
