@@ -43,6 +43,25 @@ func (a *app) placeRun(ctx context.Context, run *runs.Recorded) error {
 	return nil
 }
 
+// checkPlaced returns an error if a run was imported and its files were not restored here:
+// an undo of them would be recorded, and keep [app.placeRun] from restoring them later. A
+// tree that is the run's already passes.
+func checkPlaced(ctx context.Context, run *runs.Recorded) error {
+	p, err := run.Placement(ctx, ownOf(run.Start))
+	if p == nil || err != nil {
+		return err
+	}
+	if len(p.Changes)+len(p.Conflicts) == 0 {
+		return run.Place(ctx, p)
+	}
+	named := run.Journal.Run() + elsewhere(run.Dir)
+	hint := fmt.Sprintf("hone resume %s restores them, and continues", named)
+	if last := run.Past.State().Round; last > 0 {
+		hint += fmt.Sprintf("; hone undo %s --to-round %d only restores them", named, last)
+	}
+	return usage("nothing was undone: the run was imported, and its files are not restored here yet", hint)
+}
+
 // takeBack takes back the files that came with an imported run.
 func (a *app) takeBack(ctx context.Context, run *runs.Recorded) error {
 	back, left, err := run.Bring(ctx, true)

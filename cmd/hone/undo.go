@@ -74,10 +74,13 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	if rounds := run.Past.State().Round; f.round > rounds {
 		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, render.Count(rounds, "round")), "hone show "+named)
 	}
-	if f.round > 0 {
-		if err := a.placeRun(ctx, run); err != nil {
-			return err
-		}
+	if f.round == 0 {
+		err = checkPlaced(ctx, run)
+	} else {
+		err = a.placeRun(ctx, run)
+	}
+	if err != nil {
+		return err
 	}
 	before, redo, undone := run.Past.Events(), redoRound(run.Past), undoneRound(run.Past, f.round)
 	v, err := history.Reverse(ctx, j, run.Tree, f.round, ownOf(run.Start))
