@@ -112,11 +112,18 @@ func (w *Workspace) settle(ctx context.Context) error {
 // id follows.
 const TrustHint = "to see what the run would do, and accept it: hone trust "
 
-// explainForeign adds what to type to an error about a foreign run.
+// explainForeign adds what to type to an error about a foreign run, or says that the run
+// can only be shown.
 func (w *Workspace) explainForeign(err error) error {
 	var foreign *journal.ForeignError
 	if !errors.As(err, &foreign) || foreign.Damage != nil {
 		return err
+	}
+	if events, err := w.Home.Read(foreign.Run); err == nil {
+		// There is nothing to accept in a run without texts.
+		if start, err := Started(events); err == nil && start.Redacted {
+			return CheckWhole(foreign.Run, start)
+		}
 	}
 	why := foreign.Error()
 	if w.stateless != nil {
