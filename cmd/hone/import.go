@@ -111,6 +111,8 @@ func importFailure(err error, name string, f importFlags) error {
 		return usage(fmt.Sprintf("%s was not imported: it contains more than %s", name, cmp.Or(f.maxSize, defaultImport)), "if you expect that, raise --max-size")
 	case errors.As(err, &damage) && damage.Format != 0:
 		return usage(fmt.Sprintf("%s was not imported: %v", name, damage), "another version of hone wrote it: use that version")
+	case errors.As(err, &damage) && damage.Other:
+		return usage(fmt.Sprintf("%s was not imported: %v", name, damage), "name a file that hone export wrote")
 	case errors.As(err, &damage):
 		return usage(fmt.Sprintf("%s was not imported: %v", name, damage), "export the run again: hone export RUN -o FILE")
 	case errors.As(err, &diverged):

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"archive/tar"
+	"bufio"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,6 +30,8 @@ type DamageError struct {
 	Err error // nil if there is no cause
 	// Format is the bundle's format if another version of hone wrote it; 0 if not.
 	Format int
+	// Other means that the file is not even the beginning of a bundle.
+	Other bool
 }
 
 func (e *DamageError) Error() string {
@@ -66,7 +69,11 @@ type Reader struct {
 // contain, decompressed. A file that is not a bundle is a [*DamageError], one that
 // contains more a [*LimitError]. The caller closes the reader.
 func NewReader(in io.Reader, limit int64) (*Reader, error) {
-	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+	buffered := bufio.NewReader(in)
+	if err := checkMagic(buffered); err != nil {
+		return nil, err
+	}
+	z, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +86,19 @@ func NewReader(in io.Reader, limit int64) (*Reader, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// magic is how a file begins that was compressed with zstd.
+const magic = "\x28\xb5\x2f\xfd"
+
+// checkMagic returns an error if a file cannot be a bundle, not even a part of one. It
+// leaves an error of the file to its next reader.
+func checkMagic(in *bufio.Reader) error {
+	begin, err := in.Peek(len(magic))
+	if err != nil && err != io.EOF || len(begin) > 0 && strings.HasPrefix(magic, string(begin)) {
+		return nil
+	}
+	return &DamageError{Why: "it is not a run that hone exported", Other: true}
 }
 
 // Close releases what the reader needs. It does not close the file.
