@@ -210,7 +210,9 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 
 // takeSettings returns the settings of a run that asks no model and runs no command.
 func (a *app) takeSettings(root string, file config.File) (loop.Settings, error) {
-	settings, err := a.host().Resolve(attempts.TakeKind(kinds()), root, loop.Flags{Wall: "none"}, file)
+	host := a.host()
+	host.Notify = func(string) {} // the notes are about the model
+	settings, err := host.Resolve(attempts.TakeKind(kinds()), root, loop.Flags{Wall: "none"}, file)
 	settings.Model, settings.Check = loop.Model{}, ""
 	settings.Trust.Prove, settings.Trust.KeepBest, settings.Trust.Protect = "", false, nil
 	return settings, err
