@@ -124,12 +124,19 @@ const listRuns = "hone runs"
 
 // dirFlag returns the flag -C that later commands need after c; empty if they need none.
 func dirFlag(c *cobra.Command) string {
-	if dir := c.Flags().Lookup("dir"); dir != nil {
-		if at, err := filepath.Abs(dir.Value.String()); err == nil {
-			return elsewhere(at)
-		}
+	dir := c.Flags().Lookup("dir")
+	if dir == nil {
+		return ""
 	}
-	return ""
+	name := dir.Value.String()
+	if several, err := c.Flags().GetStringArray("dir"); err == nil {
+		name = several[0]
+	}
+	at, err := filepath.Abs(name)
+	if err != nil {
+		return ""
+	}
+	return elsewhere(at)
 }
 
 // helpFor returns the command line that prints the help of c.

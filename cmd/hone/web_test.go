@@ -167,7 +167,7 @@ func TestWebEnds(t *testing.T) {
 	}
 	for _, args := range [][]string{{"web", "nonsense"}, {"web", "a", "b"}} {
 		out, err := exec.Command("hone", append(args, "-C", dir)...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "hone: error: ") {
+		if err == nil || !strings.Contains(string(out), "hone: error: ") || strings.Contains(string(out), "[") {
 			t.Errorf("%v: %v, %s", args, err, out)
 		}
 	}
