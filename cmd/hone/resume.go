@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hone/harness/runs"
 	"hone/loop"
 )
 
@@ -38,7 +37,7 @@ run left them.`,
 }
 
 func (a *app) resume(ctx context.Context, dir, ref string, limits loop.LimitFlags, baseURL string, output outputFlags) error {
-	run, err := runs.Find(ctx, dir, ref)
+	run, err := findRun(ctx, dir, ref, "resume")
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,6 +135,30 @@ func openRun(dir, ref string) (*journal.Home, string, error) {
 		return openRun(found.Dir, found.Run)
 	}
 	return nil, "", usage(err.Error(), listRuns)
+}
+
+// findRun opens a run for a command that changes its workspace. It does not follow the name
+// of an attempt to its copy, as openRun does, because the user may mean their own files.
+func findRun(ctx context.Context, dir, ref, command string) (*runs.Recorded, error) {
+	run, err := runs.Find(ctx, dir, ref)
+	if err == nil {
+		return run, nil
+	}
+	home, none := runs.Open(dir)
+	if none != nil {
+		return nil, err
+	}
+	defer home.Close()
+	var missing *journal.NotFoundError
+	if _, none := home.FindRun(ref); !errors.As(none, &missing) || len(missing.Matches) > 0 {
+		return nil, err
+	}
+	found, none := attempts.Find(home, ref)
+	if none != nil {
+		return nil, err
+	}
+	return nil, usage(fmt.Sprintf("%s is attempt %d of run %s, which works in a copy", ref, found.Number, journal.ShortRun(found.Of)),
+		"hone "+command+" "+journal.ShortRun(found.Run)+elsewhere(found.Dir))
 }
 
 // readRun returns what a run has recorded, and its start.

@@ -61,7 +61,7 @@ After undo --to-round, hone resume RUN continues from that round.`,
 
 // undo restores the files that a run changed.
 func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
-	run, err := runs.Find(ctx, f.dir, ref)
+	run, err := findRun(ctx, f.dir, ref, "undo")
 	if err != nil {
 		return err
 	}
