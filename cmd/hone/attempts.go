@@ -181,12 +181,8 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	if err != nil {
 		return a.noAttempt(home, ref, err)
 	}
-	number, _, err := attempts.Applied(home, found.Of, "")
-	if err != nil {
-		return failed(err, "hone show "+journal.ShortRun(found.Of)+elsewhere(home.Workspace()))
-	}
-	if number == found.Number {
-		return usage(fmt.Sprintf("attempt %d is applied already", number), "hone show "+journal.ShortRun(found.Run)+" --diff"+elsewhere(home.Workspace()))
+	if err := notApplied(ctx, home, found); err != nil {
+		return err
 	}
 	root := home.Workspace()
 	file, err := config.Load(root, sections())
@@ -206,6 +202,24 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	defer s.Close()
 	_, err = a.drive(ctx, s, output)
 	return err
+}
+
+// notApplied returns an error if the files here have the attempt already: if it is the one
+// that is applied, and the user has not changed or restored its files since.
+func notApplied(ctx context.Context, home *journal.Home, found attempts.Found) error {
+	at := elsewhere(home.Workspace())
+	number, edits, err := attempts.Applied(home, found.Of, "")
+	if err != nil {
+		return failed(err, "hone show "+journal.ShortRun(found.Of)+at)
+	}
+	if number != found.Number {
+		return nil
+	}
+	stands, err := attempts.Stands(ctx, home.Workspace(), edits)
+	if err != nil || !stands {
+		return err
+	}
+	return usage(fmt.Sprintf("attempt %d is applied already", number), "hone show "+journal.ShortRun(found.Run)+" --diff"+at)
 }
 
 // takeSettings returns the settings of a run that asks no model and runs no command.

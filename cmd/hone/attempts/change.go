@@ -182,22 +182,29 @@ func (c change) apply(ctx context.Context, r *hone.Run, what, byHand string) err
 
 // changed returns the files that the tree has in another state than the edits expect.
 func (c change) changed(ctx context.Context, tree *workspace.Tree) ([]string, error) {
+	return unlike(ctx, tree, c.Edits, func(e edit, is state) bool { return is.same(e.Before) || is.same(e.After) })
+}
+
+// before and after report whether a file is as an edit expects it, and as it leaves it.
+func before(e edit, is state) bool { return is.same(e.Before) }
+func after(e edit, is state) bool  { return is.same(e.After) }
+
+// unlike returns the files of edits whose state in the tree is not as a function wants it.
+func unlike(ctx context.Context, tree *workspace.Tree, edits []edit, as func(e edit, is state) bool) (others []string, err error) {
 	var paths []string
-	for _, e := range c.Edits {
+	for _, e := range edits {
 		paths = append(paths, e.Path)
 	}
 	now, err := tree.ManifestOf(ctx, paths, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read the tree: %w", err)
 	}
-	var changed []string
-	for _, e := range c.Edits {
-		entry, _ := now.Entry(e.Path)
-		if is := stateOf(entry); !is.same(e.Before) && !is.same(e.After) {
-			changed = append(changed, render.Line(e.Path))
+	for _, e := range edits {
+		if entry, _ := now.Entry(e.Path); !as(e, stateOf(entry)) {
+			others = append(others, render.Line(e.Path))
 		}
 	}
-	return changed, nil
+	return others, nil
 }
 
 // seen says of which contents the edits know.

@@ -113,7 +113,7 @@ func (v *Taking) Build(s loop.Session) (loop.Built, error) {
 }
 
 func (v *Taking) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
-	p, err := hone.Step(ctx, r, "plan", nil, func(context.Context) (plan, error) { return v.plan() })
+	p, err := hone.Step(ctx, r, "plan", nil, func(ctx context.Context) (plan, error) { return v.plan(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (v *Taking) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]c
 
 // plan returns how the tree gets from the attempt that is applied now, if one is, to the
 // wanted one.
-func (v *Taking) plan() (p plan, err error) {
+func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 	copied, err := journal.FindHomeAt(v.Dir, runs.HomePath(v.Dir))
 	if err != nil {
 		return p, &hone.UsageError{Why: fmt.Sprintf("the copy of attempt %d was removed: %v", v.Number, err), Hint: "start the attempts again"}
@@ -143,7 +143,7 @@ func (v *Taking) plan() (p plan, err error) {
 	if p.Own, err = editsOf(first.past, copied, ownOf(v.kinds, first.start)); err != nil {
 		return p, err
 	}
-	former, edits, err := Applied(home, v.Of, v.run.Journal.Run())
+	former, edits, err := v.former(ctx, p.Own)
 	if err != nil {
 		return p, err
 	}
@@ -158,6 +158,21 @@ func (v *Taking) plan() (p plan, err error) {
 	p.change, err = changeOf(followedBy(reversed(edits), p.Own), get, both, home)
 	p.Said = fmt.Sprintf("attempt %d changes %s", v.Number, render.Count(len(p.Own), "file"))
 	return p, err
+}
+
+// former returns which attempt the tree has, and its edits; 0 if the user has restored the
+// files by hand, or wants the attempt that was applied once more. own are the edits of the
+// wanted attempt.
+func (v *Taking) former(ctx context.Context, own []edit) (number int, edits []edit, err error) {
+	number, edits, err = Applied(v.run.Journal.Home(), v.Of, v.run.Journal.Run())
+	if err != nil || number == 0 {
+		return 0, nil, err
+	}
+	others, err := unlike(ctx, v.run.Tree, slices.Concat(edits, own), before)
+	if err != nil || len(others) == 0 || number == v.Number {
+		return 0, nil, err
+	}
+	return number, edits, nil
 }
 
 // outcome says how an attempt ended.
@@ -202,6 +217,17 @@ func Applied(home *journal.Home, of, except string) (number int, edits []edit, e
 		}
 	}
 	return 0, nil, nil
+}
+
+// Stands reports whether the files of a directory are as edits leave them.
+func Stands(ctx context.Context, root string, edits []edit) (bool, error) {
+	tree, err := workspace.Open(root, workspace.Options{})
+	if err != nil {
+		return false, err
+	}
+	defer tree.Close()
+	others, err := unlike(ctx, tree, edits, after)
+	return err == nil && len(others) == 0, err
 }
 
 // changed reports whether a run made its change.
