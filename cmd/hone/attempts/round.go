@@ -276,7 +276,7 @@ func (g *group) noWinner(all []*attempt) error {
 	}
 	stop := &hone.Stop{Kind: kindOf(states), Why: fmt.Sprintf("no attempt of %d is done", g.Count), Next: hone.Next{Verb: hone.NewRun}}
 	if best != nil {
-		stop.Why += fmt.Sprintf("; attempt %d has the fewest findings (%d)", best.n, *bestRecord.left())
+		stop.Why += "; " + fewest(states, *bestRecord.left())
 		stop.Next = hone.Next{Verb: hone.Take, Run: bestRecord.run}
 		stop.Findings = bestRecord.past.State().Findings
 	}
@@ -285,7 +285,7 @@ func (g *group) noWinner(all []*attempt) error {
 	}
 	take := ""
 	if best != nil {
-		take = "take the best attempt, run " + journal.ShortRun(bestRecord.run)
+		take = fmt.Sprintf("take attempt %d, run %s", best.n, journal.ShortRun(bestRecord.run))
 	}
 	switch stop.Kind {
 	case hone.KindBudget:
@@ -297,6 +297,21 @@ func (g *group) noWinner(all []*attempt) error {
 		stop.Kind, stop.Next = hone.KindFailed, hone.Next{Verb: hone.Resume, Or: take}
 	}
 	return stop
+}
+
+// fewest says which attempts have the fewest findings.
+func fewest(states []history.Attempt, least int) string {
+	var numbers []string
+	for _, s := range states {
+		if s.Findings != nil && *s.Findings == least {
+			numbers = append(numbers, fmt.Sprint(s.Number))
+		}
+	}
+	last := len(numbers) - 1
+	if last < 1 {
+		return fmt.Sprintf("attempt %s has the fewest findings (%d)", strings.Join(numbers, ""), least)
+	}
+	return fmt.Sprintf("attempts %s and %s have the fewest findings (%d each)", strings.Join(numbers[:last], ", "), numbers[last], least)
 }
 
 // kindOf returns how a run ends whose attempts ended so: for lack of budget if that
