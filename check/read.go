@@ -170,7 +170,7 @@ const (
 
 // summaryLine matches lines that only say that something failed or passed, or where, and
 // those of a format for programs.
-var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED\b|FAILED\b|--- |=== |\? |exit status \d|make(?:\[\d+\])?: \*\*\*|Ran \d+ tests? in |File ".*", line \d+|at .*:\d+:\d+\)?$|[^\pL\d]*$)`)
+var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED\b|FAILED\b|--- |=== |\? |exit status \d|make(?:\[\d+\])?: \*\*\*|Ran \d+ tests? in |[.FEsxu]+$|\S+ \([\w.<>]+\) \.\.\. (?:ok|FAIL|ERROR|skipped\b.*)$|File ".*", line \d+|at .*:\d+:\d+\)?$|[^\pL\d]*$)`)
 
 // restOf returns the last lines of an output that no finding contains.
 func restOf(out string, found []Finding) string {
@@ -178,17 +178,11 @@ func restOf(out string, found []Finding) string {
 		out = out[len(out)-restSearched:]
 		_, out, _ = strings.Cut(out, "\n")
 	}
-	var said strings.Builder
-	for _, f := range found {
-		fmt.Fprintf(&said, "%s\n%s:%d\n", f.Text, f.File, f.Line)
-		if said.Len() > maxBytes {
-			break
-		}
-	}
+	told := newSaid(found)
 	var lines []string
 	for _, line := range slices.Backward(strings.Split(out, "\n")) {
 		trimmed := strings.TrimSpace(line)
-		if summaryLine.MatchString(trimmed) || strings.Contains(said.String(), trimmed) || isSaid(trimmed, said.String(), found) {
+		if summaryLine.MatchString(trimmed) || told.has(trimmed) {
 			continue
 		}
 		if lines = append(lines, excerpt.Middle(strings.TrimRight(line, " \t\r"), restText/2)); len(lines) == restLines {
@@ -197,18 +191,4 @@ func restOf(out string, found []Finding) string {
 	}
 	slices.Reverse(lines)
 	return excerpt.End(strings.Join(lines, "\n"), restText)
-}
-
-// leadingPlace matches a file and a line before a message.
-var leadingPlace = lazyregexp.New(`^\S+:\d+(?::\d+)?:? +`)
-
-// isSaid reports whether a line consists of a place and a text that a finding has.
-func isSaid(line, said string, found []Finding) bool {
-	if message := leadingPlace.ReplaceAllString(line, ""); message == "" || len(message) > 3 && strings.Contains(said, message) {
-		return true
-	}
-	return slices.ContainsFunc(found[:min(len(found), 2000)], func(f Finding) bool {
-		text, _, _ := strings.Cut(f.Text, "\n")
-		return len(text) > 3 && strings.HasSuffix(line, text)
-	})
 }

@@ -1,0 +1,81 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"hone/internal/lazyregexp"
+)
+
+var (
+	// leadingPlace matches a file and a line before a message.
+	leadingPlace = lazyregexp.New(`^\S+:\d+(?::\d+)?:? +`)
+	// leadingSeverity matches what a compiler calls a message. Readers remove it.
+	leadingSeverity = lazyregexp.New(`^(?i:fatal error|error|err|failure|warning|warn|note|info|hint|style|remark)(?:[\[(][\w./@-]+[\])]| [A-Z]{1,6}\d{1,5})?: +`)
+	// testHead matches the heading of a failure that Python's unittest prints.
+	testHead = lazyregexp.New(`^(?:FAIL|ERROR): (\S+)`)
+	// stackLine matches the lines of a Go program's stack.
+	stackLine = lazyregexp.New(`^(?:goroutine \d+ .*\[.*\]:|created by \S+(?: in goroutine \d+)?|\S+\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?|[\pL\w./*()\[\]\-·]+\((?:\.\.\.|[0-9a-fx?, {}.]*)\))$`)
+)
+
+// said is what findings say, to recognize the lines of the output that say it again.
+type said struct {
+	text  string   // all of it
+	heads []string // the first lines
+	bare  []string // the first lines without place and severity
+	crash bool     // a Go program's stack is in a finding
+}
+
+// maxHeads is how many findings a line is compared with.
+const maxHeads = 2000
+
+func newSaid(found []Finding) said {
+	var s said
+	var text strings.Builder
+	for _, f := range found {
+		if text.Len() <= maxBytes {
+			text.WriteString(f.Text + "\n" + f.Place() + "\n")
+		}
+		if len(s.heads) < maxHeads {
+			head, _, _ := strings.Cut(f.Text, "\n")
+			s.heads, s.bare = append(s.heads, head), append(s.bare, withoutPlace(head))
+			s.crash = s.crash || strings.Contains(head, "panic: ") || strings.Contains(head, "fatal error: ")
+		}
+	}
+	s.text = text.String()
+	return s
+}
+
+// withoutPlace returns a line without the place and the severity at its start.
+func withoutPlace(line string) string {
+	return leadingSeverity.ReplaceAllString(leadingPlace.ReplaceAllString(line, ""), "")
+}
+
+// has reports whether a trimmed line says nothing that the findings do not.
+func (s said) has(line string) bool {
+	if s.crash {
+		line, _, _ = strings.Cut(line, " [recovered")
+	}
+	if strings.Contains(s.text, line) || s.crash && stackLine.MatchString(line) {
+		return true
+	}
+	message := leadingPlace.ReplaceAllString(line, "")
+	if message == "" || len(message) > 3 && strings.Contains(s.text, message) {
+		return true
+	}
+	return s.hasHead(line) || s.hasTest(line)
+}
+
+// hasHead reports whether a line ends with the first line of a finding, or is that but for
+// the place and the severity. A short text counts only if it is the complete message.
+func (s said) hasHead(line string) bool {
+	bare := withoutPlace(line)
+	return slices.ContainsFunc(s.heads, func(head string) bool { return len(head) > 3 && strings.HasSuffix(line, head) }) ||
+		slices.ContainsFunc(s.bare, func(head string) bool { return bare == head || strings.HasPrefix(head, bare+" (") })
+}
+
+// hasTest reports whether a line is the heading of a test that a finding is about.
+func (s said) hasTest(line string) bool {
+	m := testHead.FindStringSubmatch(line)
+	return m != nil && slices.ContainsFunc(s.bare, func(head string) bool { return strings.HasPrefix(head, m[1]+":") })
+}
