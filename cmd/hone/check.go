@@ -99,6 +99,9 @@ func (f *checkFlags) valid(c *cobra.Command) error {
 func (a *app) check(ctx context.Context, f checkFlags) error {
 	a.trust = f.trust
 	o, err := a.oneCheck(ctx, f)
+	if err == nil {
+		err = probeSARIF(f.sarif)
+	}
 	if err != nil {
 		return err
 	}
@@ -169,22 +172,41 @@ func (a *app) sayWalls(g sandbox.Grade, notes []string) {
 }
 
 // printFindings prints the findings in the form that the flags name, and writes the SARIF
-// file.
-func (a *app) printFindings(r findings.Result, root string, f checkFlags) error {
+// file. A file that cannot be written does not keep them from the user.
+func (a *app) printFindings(r findings.Result, root string, f checkFlags) (err error) {
 	if f.sarif != "" {
-		if err := a.writeSARIF(r, root, f.sarif); err != nil {
-			return err
-		}
+		err = a.writeSARIF(r, root, f.sarif)
 	}
 	switch {
 	case f.sarif == "-":
-		return nil
+		return err
 	case f.json:
-		return r.JSON(a.out)
+		return cmp.Or(err, r.JSON(a.out))
 	case f.as != "":
-		return r.Bork(a.out)
+		return cmp.Or(err, r.Bork(a.out))
 	}
-	return r.Text(a.out, f.verbose)
+	return cmp.Or(err, r.Text(a.out, f.verbose))
+}
+
+// probeSARIF returns why the SARIF file cannot be written. It is asked before the check
+// runs, which may take an hour. It leaves no file behind, and does not open a pipe.
+func probeSARIF(name string) error {
+	if name == "" || name == "-" {
+		return nil
+	}
+	if info, err := os.Stat(name); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return nil
+	}
+	_, absent := os.Lstat(name)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return usage("--sarif: the file could not be written: "+err.Error(), "name a file in a directory that exists and that you can write, such as --sarif hone.sarif")
+	}
+	err = file.Close()
+	if absent != nil {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
 
 // writeSARIF writes the findings as SARIF. Its paths are relative to the top of the
