@@ -102,7 +102,7 @@ func (r Result) Text(w io.Writer, all bool) error {
 		case !whole:
 			rest = nil
 		case len(rest) > wholeLines:
-			b.WriteString(fmt.Sprintf("    … %s before: hone check -v\n", render.Count(len(rest)-wholeLines, "line")))
+			b.WriteString(fmt.Sprintf("    … %s before; add -v to see all\n", render.Count(len(rest)-wholeLines, "line")))
 			rest = rest[len(rest)-wholeLines:]
 		}
 		for _, line := range rest {
