@@ -94,7 +94,7 @@ func newFailing(t *testing.T, template string) failing {
 		Text: `{"create-or-update": {"specs/s.md": "New.\n", "made": "one\n", ".git/config": "mine\n"}}`})
 	var s *httptest.Server
 	var asked atomic.Bool
-	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || asked.Swap(true) {
 			return
@@ -105,6 +105,7 @@ func newFailing(t *testing.T, template string) failing {
 		w.Header().Set("Connection", "close")
 		reply.ServeHTTP(w, r)
 	}))
+	s.Start()
 	t.Cleanup(s.Close)
 	v.first = s.URL
 	return v
