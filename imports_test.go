@@ -105,7 +105,7 @@ func house() []room {
 
 		{folder: "harness/internal/state", floor: 0},
 		{folder: "harness/trust", floor: 5, may: []string{"harness/internal/state"}},
-		{folder: "harness/internal/walldir", floor: 5, may: []string{root, "loop", "sandbox", "sandbox/wall", "harness/internal/state"}},
+		{folder: "harness/internal/walldir", floor: 5, may: []string{root, "loop", "sandbox", "sandbox/wall", "workspace/clone", "harness/internal/state"}},
 		{folder: "harness/internal/gap", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
 		{folder: "harness/internal/proof", floor: 5, may: []string{root, "sandbox", "sandbox/prove", "harness/internal/state"}},
 		{folder: "harness/runs", floor: 5, may: []string{root, "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle"}},

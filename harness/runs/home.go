@@ -28,6 +28,14 @@ func HomePath(dir string) string {
 	return filepath.Join(dir, journal.HomeName)
 }
 
+// RemoveHome removes the home of a workspace if it is outside of it. The rest goes with
+// the workspace. A home that cannot be removed stays.
+func RemoveHome(dir string) {
+	if home := HomePath(dir); filepath.Dir(home) != dir {
+		_ = os.RemoveAll(home)
+	}
+}
+
 // maxHomeName is how many characters of a directory's name are part of [homeName].
 const maxHomeName = 40
 

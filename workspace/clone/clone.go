@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"hone/workspace"
 	"hone/workspace/internal/nofollow"
@@ -260,4 +261,20 @@ func (c *copier) section(dst, src *os.File, from, to int64) error {
 func isReadError(err error) bool {
 	var at *fs.PathError
 	return errors.As(err, &at) && at.Op == "read"
+}
+
+// Remove removes a directory, such as a copy, even if it contains directories that their
+// owner may not write, such as a module cache. It follows no link.
+func Remove(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
 }

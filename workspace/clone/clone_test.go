@@ -178,3 +178,37 @@ func BenchmarkCopy(b *testing.B) {
 		b.StartTimer()
 	}
 }
+
+// TestRemove: directories that cannot be written are removed, and what a link leads to is
+// not.
+func TestRemove(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"a/b/c", "outside"} {
+		at := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		if err := os.Symlink("../outside", filepath.Join(root, "a", "link")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"a/b", "a"} {
+		if err := os.Chmod(filepath.Join(root, dir), 0o500); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Remove(filepath.Join(root, "a")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(root, "a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "outside")); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,7 +70,7 @@ func (p place) dir(n int) string { return filepath.Join(p.copy(n), p.rel) }
 // make makes the copies, each complete, and removes what an earlier process left
 // of them. It keeps minFree bytes of the disk free.
 func (p place) make(ctx context.Context, workspaceDir string, count int, minFree int64) (skipped []string, err error) {
-	if err := remove(p.root); err != nil {
+	if err := clone.Remove(p.root); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(p.root, 0o700); err != nil {
@@ -90,7 +89,7 @@ func (p place) make(ctx context.Context, workspaceDir string, count int, minFree
 			err = checkSpace(p.root, minFree)
 		}
 		if err != nil {
-			return nil, errors.Join(err, remove(p.root))
+			return nil, errors.Join(err, clone.Remove(p.root))
 		}
 	}
 	slices.Sort(skipped)
@@ -107,7 +106,7 @@ func (p place) makeOne(ctx context.Context, tree *workspace.Tree, n int, skipped
 	if err != nil {
 		return err
 	}
-	return remove(filepath.Join(p.dir(n), journal.HomeName))
+	return clone.Remove(filepath.Join(p.dir(n), journal.HomeName))
 }
 
 // checkSpace returns a [*hone.Stop] if less of the disk of a directory is free.
@@ -118,21 +117,6 @@ func checkSpace(dir string, least int64) error {
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("only %s would be free on the disk of %s with the copies of the attempts, less than [limits] min-free (%s)", render.Bytes(free), dir, render.Bytes(least)),
 		Next: hone.Next{First: "free some disk space, for example with hone gc, or set XDG_CACHE_HOME", Verb: hone.Resume}}
-}
-
-// remove removes a directory with everything in it, also from directories that their
-// owner may not write. It follows no link.
-func remove(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
 
 // Collect removes the copies of runs that are no longer recorded in a home, and returns
@@ -169,9 +153,7 @@ func Collect(home *journal.Home, deleted []string, dryRun bool) (removed []strin
 func removeCopies(root string) error {
 	homes, _ := filepath.Glob(filepath.Join(root, "*", "*"))
 	for _, dir := range homes {
-		if home := runs.HomePath(dir); filepath.Dir(home) != dir {
-			_ = os.RemoveAll(home)
-		}
+		runs.RemoveHome(dir)
 	}
-	return remove(root)
+	return clone.Remove(root)
 }

@@ -12,9 +12,10 @@ import (
 	"hone/harness/runs"
 	"hone/journal"
 	"hone/loop"
+	"hone/workspace/clone"
 )
 
-// maxAge is how long the copies of an evaluation that nobody goes on with are kept.
+// maxAge is how long the copies of an evaluation are kept after its last use.
 const maxAge = 30 * 24 * time.Hour
 
 // Open returns the directory in the user's cache for the copies of the evaluation with a
@@ -69,17 +70,10 @@ func sweep(base string, before time.Time) {
 		if info, err := entry.Info(); err == nil && info.ModTime().Before(before) {
 			tries, _ := filepath.Glob(filepath.Join(base, entry.Name(), "tries", "*", "*"))
 			for _, dir := range tries {
-				removeHome(dir)
+				runs.RemoveHome(dir)
 			}
-			_ = os.RemoveAll(filepath.Join(base, entry.Name()))
+			_ = clone.Remove(filepath.Join(base, entry.Name()))
 		}
-	}
-}
-
-// removeHome removes what the runs of a directory recorded outside of it.
-func removeHome(dir string) {
-	if home := runs.HomePath(dir); filepath.Dir(home) != dir {
-		_ = os.RemoveAll(home)
 	}
 }
 
@@ -97,21 +91,21 @@ func (e *Evaluation) copy(ctx context.Context, t *Try) error {
 	}
 	fresh := filepath.Join(e.Cache, t.dir()+".new")
 	to := filepath.Join(fresh, filepath.Base(from))
-	if err := errors.Join(os.RemoveAll(fresh), os.MkdirAll(to, 0o755)); err != nil {
+	if err := errors.Join(clone.Remove(fresh), os.MkdirAll(to, 0o755)); err != nil {
 		return err
 	}
 	if err := copyTree(ctx, from, to); err != nil {
-		return errors.Join(err, os.RemoveAll(fresh))
+		return errors.Join(err, clone.Remove(fresh))
 	}
 	return os.Rename(fresh, filepath.Dir(e.tree(t)))
 }
 
 // remove removes the tree of a try. What cannot be removed stays until it is swept.
 func (e *Evaluation) remove(t *Try) {
-	removeHome(e.tree(t))
-	_ = os.RemoveAll(filepath.Dir(e.tree(t)))
+	runs.RemoveHome(e.tree(t))
+	_ = clone.Remove(filepath.Dir(e.tree(t)))
 }
 
 // RemoveBases removes the trees that were copied for the tries. Others are made again when
 // they are needed.
-func (e *Evaluation) RemoveBases() { _ = os.RemoveAll(filepath.Join(e.Cache, "bases")) }
+func (e *Evaluation) RemoveBases() { _ = clone.Remove(filepath.Join(e.Cache, "bases")) }

@@ -54,7 +54,7 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// Copies that nobody went on with are swept, and those of another evaluation are not.
+// Old copies of an evaluation are swept, and recent ones of another are not.
 func TestSweep(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())

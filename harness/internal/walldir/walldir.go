@@ -20,6 +20,7 @@ import (
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/wall"
+	"hone/workspace/clone"
 )
 
 // Dir is the directory outside the tree that has the HOME, the TMPDIR and the caches
@@ -246,7 +247,7 @@ func (f *Dir) LinkHome(paths []string) error {
 // Remove removes the directory with everything that commands left in it, but
 // not what was put aside.
 func (f *Dir) Remove() {
-	_ = removeTree(f.Path)
+	_ = clone.Remove(f.Path)
 	for _, l := range f.locks {
 		l.Close()
 	}
@@ -273,7 +274,7 @@ func removeStale() {
 			continue
 		}
 		if lock, ok := tryLock(dir); ok {
-			_ = removeTree(dir)
+			_ = clone.Remove(dir)
 			lock.Close()
 		}
 	}
@@ -287,20 +288,4 @@ func isRunDir(e fs.DirEntry) bool {
 		return err == nil && time.Since(info.ModTime()) > maxUnlockedAge
 	}
 	return strings.HasPrefix(e.Name(), runPrefix)
-}
-
-// removeTree removes a directory, even if it contains directories that their
-// owner may not write, such as a module cache.
-func removeTree(dir string) error {
-	err := os.RemoveAll(dir)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
