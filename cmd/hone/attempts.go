@@ -48,11 +48,7 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	if v.Cwd, err = os.Getwd(); err != nil {
 		return failed(err, "cd to a directory that exists")
 	}
-	file := in.File
-	if in.Flags.Check != "" {
-		file.Check.Command = "" // the user typed another one
-	}
-	n, err := a.needs(in.Root, file, k)
+	n, err := a.startNeeds(in.Root, in.File, in.Flags.Check, k)
 	if err != nil {
 		return err
 	}

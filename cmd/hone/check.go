@@ -137,10 +137,7 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 	if o.Command = cmp.Or(f.Check, file.Check.Command); o.Command == "" {
 		return o, usage("there is no check to run", `hone check --check "make test", or set "command" in the [check] section of `+config.HonePath)
 	}
-	if f.Check != "" {
-		file.Check.Command = "" // the user typed another one
-	}
-	n, err := a.needs(o.Root, file)
+	n, err := a.startNeeds(o.Root, file, f.Check)
 	if err == nil {
 		err = a.host().Trusted(ctx, n)
 	}

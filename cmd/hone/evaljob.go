@@ -153,11 +153,7 @@ func (a *app) checkStart(ctx context.Context, k loop.Kind, l loop.Loop, f *loopF
 	if err := l.Ready(ctx, in); err != nil {
 		return limits, n, err
 	}
-	file := in.File
-	if in.Flags.Check != "" {
-		file.Check.Command = "" // the user wrote another one
-	}
-	if n, err = a.needs(in.Root, file, k); err != nil {
+	if n, err = a.startNeeds(in.Root, in.File, in.Flags.Check, k); err != nil {
 		return limits, n, err
 	}
 	return limits, n, a.host().CanOpen(l)

@@ -100,11 +100,7 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 	if err := l.Ready(ctx, in); err != nil {
 		return err
 	}
-	file := in.File
-	if in.Flags.Check != "" {
-		file.Check.Command = "" // the user typed another one
-	}
-	n, err := a.needs(in.Root, file, k)
+	n, err := a.startNeeds(in.Root, in.File, in.Flags.Check, k)
 	if err != nil {
 		return err
 	}

@@ -147,6 +147,15 @@ func (a *app) needs(root string, file config.File, run ...loop.Kind) (n harness.
 	return n, err
 }
 
+// startNeeds is needs for a start of loops, or of the check alone. A check that the user
+// typed takes the place of the file's, which is not run then.
+func (a *app) startNeeds(root string, file config.File, typed string, run ...loop.Kind) (harness.Needs, error) {
+	if typed != "" {
+		file.Check.Command = ""
+	}
+	return a.needs(root, file, run...)
+}
+
 // allNeeds returns what a folder needs trust for, if all loops run in it.
 func (a *app) allNeeds(root string) (harness.Needs, error) {
 	file, err := a.loadConfig(root, "", nil)
