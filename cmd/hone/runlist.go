@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,7 @@ import (
 type runSource struct {
 	app  *app
 	dirs []string
+	html *page.Renderer
 
 	mu    sync.Mutex
 	pages map[string]*runPage // by run
@@ -38,8 +40,8 @@ type listed struct {
 
 var _ web.Source = (*runSource)(nil)
 
-func newRunSource(a *app, dirs []string) *runSource {
-	return &runSource{app: a, dirs: dirs, pages: map[string]*runPage{}, rows: map[string]listed{}}
+func newRunSource(a *app, dirs []string, html *page.Renderer) *runSource {
+	return &runSource{app: a, dirs: dirs, html: html, pages: map[string]*runPage{}, rows: map[string]listed{}}
 }
 
 // State returns how long the journals are that a page shows, and whether processes work
@@ -136,15 +138,14 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 
 // viewOf renders the page of a run.
 func (s *runSource) viewOf(p page.Page, place string) (web.View, error) {
-	pages := s.app.pages()
-	head, err := pages.Head(p)
+	head, err := s.html.Head(p)
 	v := web.View{Title: p.Title, Place: place, Parts: []page.Part{head}}
 	for _, r := range p.Rounds {
 		if err != nil {
 			return v, err
 		}
 		var part page.Part
-		part, err = pages.Round(r)
+		part, err = s.html.Round(r)
 		v.Parts = append(v.Parts, part)
 	}
 	return v, err
@@ -168,17 +169,18 @@ func (s *runSource) list() (web.View, error) {
 	if err != nil {
 		return web.View{}, err
 	}
-	part, err := s.app.pages().List(l)
+	part, err := s.html.List(l)
 	return web.View{Title: "hone: runs", Parts: []page.Part{part}}, err
 }
 
-// row returns a run in the list. It reads the run again only if that has gone on.
+// row returns a run in the list. It reads the run again only if its state has changed.
 func (s *runSource) row(home *journal.Home, run string) page.Run {
 	state := runState(home, run)
 	known, ok := s.rows[run]
 	if !ok || known.state != state {
 		known = listed{state: state}
-		known.run, known.began = rowOf(home, run, works(home, run))
+		of, _ := readSummary(home, run, works(home, run))
+		known.run, known.began = rowOf(of), of.When
 		s.rows[run] = known
 	}
 	row := known.run
@@ -186,36 +188,29 @@ func (s *runSource) row(home *journal.Home, run string) page.Run {
 	return row
 }
 
-// rowOf returns a run in the list, and when it began, even if its journal is unreadable.
-func rowOf(home *journal.Home, run string, working bool) (row page.Run, began time.Time) {
-	row = page.Run{ID: journal.ShortRun(run), Link: "/run/" + run, Mark: string(rounds.Failed), Result: "damaged"}
-	past, start, err := readRun(home, run)
-	if err != nil {
-		return row, began
+// rowOf returns a run in the list.
+func rowOf(s summary) page.Run {
+	row := page.Run{ID: journal.ShortRun(s.Run), Link: "/run/" + s.Run, Mark: string(s.mark), Result: s.Result, Loop: s.Loop, About: s.Subject,
+		Model: strings.Join(s.models, " · ")}
+	if s.past == nil {
+		return row
 	}
-	mark, result := runResult(past, working)
-	l, spent, events := recorded(start), past.Ledger(), past.Events()
-	row.Mark, row.Result, row.Loop, row.About = string(mark), result, start.Loop, subject(l)
-	row.Model = strings.Join(modelNames(l, start), " · ")
-	row.Tokens = render.Short(spent.Tokens) + " tokens"
-	if price := spent.Price(); price != nil {
-		row.Cost = render.Cost(price, spent.Assumed > 0)
+	row.Tokens, row.When, row.Ticks = render.Short(s.Tokens)+" tokens", s.When.Local().Format(time.DateTime), ticks(s.past.Events())
+	if s.Cost != nil {
+		row.Cost = render.Cost(s.Cost, s.Unconfirmed > 0)
 	}
-	if limit := past.Limits().Tokens; limit > 0 {
-		row.Share = min(1, float64(spent.Tokens)/float64(limit))
+	if limit := s.past.Limits().Tokens; limit > 0 {
+		row.Share = min(1, float64(s.Tokens)/float64(limit))
 	}
-	row.When = events[0].Time.Local().Format(time.DateTime)
-	row.Ticks = ticks(events)
-	if st := past.State(); st.Round > 0 {
-		n := 0
-		for _, f := range st.Findings {
-			if f.Blocks() {
-				n += check.Count([]check.Finding{f})
-			}
-		}
-		row.Findings = render.Count(n, "finding")
+	if st := s.past.State(); st.Round > 0 {
+		row.Findings = render.Count(blockingCount(st.Findings), "finding")
 	}
-	return row, events[0].Time
+	return row
+}
+
+// blockingCount returns how many findings keep a run going.
+func blockingCount(findings []check.Finding) int {
+	return check.Count(slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return !f.Blocks() }))
 }
 
 // ticks returns a tick for each round.

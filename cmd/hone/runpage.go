@@ -173,7 +173,7 @@ func (p *runPage) pageRound(ctx context.Context, o overview, r rounds.Round) (pa
 		one.Cost = "?"
 	}
 	if one.Checked {
-		one.Count = check.Count(slices.DeleteFunc(slices.Clone(r.Findings), func(f check.Finding) bool { return !f.Blocks() }))
+		one.Count = blockingCount(r.Findings)
 	}
 	if r.Number == 0 {
 		return one, nil
@@ -202,7 +202,7 @@ func (p *runPage) diff(ctx context.Context, o overview, r rounds.Round) (roundDi
 	return d, err
 }
 
-// roundKey returns a text that is the same for a round that has not gone on.
+// roundKey returns a text that changes whenever something is added to a round.
 func roundKey(r rounds.Round) string {
 	return fmt.Sprint(r.Outcome, r.Took, r.Tokens, r.Unconfirmed, r.Changes())
 }

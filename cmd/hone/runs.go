@@ -70,8 +70,9 @@ type summary struct {
 	Foreign bool `json:"foreign,omitempty"`
 
 	mark         rounds.Outcome
-	past         *history.Past
-	role, second string // of the second model; empty if there is none
+	past         *history.Past // nil if the journal is unreadable, or if it is not needed
+	models       []string      // as [modelNames] words them
+	role, second string        // of the second model; empty if there is none
 }
 
 // MarshalJSON adds the second model, with its role as the key.
@@ -112,7 +113,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 		all = append(all, summarize(home, id, id == working, foreign))
 	}
 	for _, s := range all {
-		if s.past != nil && s.Run != working {
+		if s.Result == "died" {
 			a.sayIncomplete(s.Run, elsewhere(home.Workspace()), s.past)
 		}
 	}
@@ -271,33 +272,40 @@ func age(from, now time.Time) string {
 // summarize returns the summary of a run, even if its journal is unreadable. working
 // means that a process works on the run.
 func summarize(home *journal.Home, run string, working bool, foreign func(string, []journal.Event) int64) summary {
+	s, events := readSummary(home, run, working)
+	s.Foreign = len(events) > 0 && foreign(run, events) != 0
+	if s.Result != "died" {
+		s.past = nil // a list of many runs does not need them all
+	}
+	return s
+}
+
+// readSummary returns the summary of a run without whether it is foreign, and its events;
+// none if its journal is unreadable.
+func readSummary(home *journal.Home, run string, working bool) (summary, []journal.Event) {
 	s := summary{Run: run, Result: "damaged", mark: rounds.Failed}
 	events, err := home.Read(run)
 	if runs.OtherVersion(err) != "" {
 		s.Result = "other version"
 	}
 	if err != nil || len(events) == 0 {
-		return s
+		return s, nil
 	}
 	if start, err := runs.Started(events); err == nil {
 		s.Loop, s.Model = start.Loop, start.Model
 		l := recorded(start)
 		s.role, s.second = second(l, start.Model)
-		s.Subject = subject(l)
+		s.Subject, s.models = subject(l), modelNames(l, start)
 	}
 	s.When = events[0].Time
-	s.Foreign = foreign(run, events) != 0
-	past := history.Read(events)
-	spent := past.Ledger()
-	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = past.State().Round, spent.Tokens, spent.Assumed, spent.Price()
-	s.mark, s.Result = runResult(past, working)
-	s.Attempts = past.Attempts()
-	if s.Result == "died" {
-		s.past = past
-	}
-	if end, ok := past.End(); ok {
+	s.past = history.Read(events)
+	spent := s.past.Ledger()
+	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = s.past.State().Round, spent.Tokens, spent.Assumed, spent.Price()
+	s.mark, s.Result = runResult(s.past, working)
+	s.Attempts = s.past.Attempts()
+	if end, ok := s.past.End(); ok {
 		exit := exitStatus(end.Kind)
 		s.Exit = &exit
 	}
-	return s
+	return s, events
 }

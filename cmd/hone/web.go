@@ -24,8 +24,8 @@ func (a *app) webCommand() *cobra.Command {
 page of a run shows its rounds, what each found and changed, and every event; it follows a run that is working. With
 RUN, an id from hone runs, a unique prefix of one, or "last", the address leads to the page of this run.
 
-The address works once, in one browser, which gets a cookie; Enter prints a new address. Nobody else can open the
-page. The page changes nothing.
+The address works only once. The browser that opens it gets a cookie, and no other browser can open the page. Press
+Enter for a new address. The page is read-only.
 
 To look from another machine, forward the port with ssh -L.`,
 		Args: oneRun,
@@ -95,7 +95,8 @@ func (a *app) webServer(ctx context.Context, dirs []string) (*web.Server, net.Li
 	if err != nil {
 		return nil, nil, failed(err, "")
 	}
-	s, err := web.New(ctx, l, newRunSource(a, dirs), version(), a.pages())
+	html := a.pages()
+	s, err := web.New(ctx, l, newRunSource(a, dirs, html), version(), html)
 	if err != nil {
 		l.Close()
 		return nil, nil, err

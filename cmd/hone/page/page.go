@@ -122,8 +122,8 @@ func New(clean func(string) string) *Renderer {
 	return r
 }
 
-// text returns a text without secrets and control characters, cut if nobody would read
-// it to its end.
+// text returns a text without secrets and control characters. It cuts a text that is
+// longer than maxText.
 func (r *Renderer) text(s string) string {
 	if r.clean != nil {
 		s = r.clean(s)
