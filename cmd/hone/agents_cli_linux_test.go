@@ -19,7 +19,6 @@ import (
 
 	"hone"
 	"hone/history"
-	"hone/journal"
 	"hone/model"
 	"hone/model/modeltest"
 	"hone/sandbox"
@@ -426,19 +425,7 @@ func (s *cliSeat) checkBoundary(t *testing.T) {
 // usage that the provider reports, under the name of the model.
 func (s *cliSeat) checkLedger(t *testing.T, roles ...string) {
 	t.Helper()
-	home, err := journal.FindHome(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer home.Close()
-	run, err := home.FindRun("last")
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := home.Read(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := lastEvents(t, s.dir)
 	reserved, charged := map[string]int{}, 0
 	for _, e := range events {
 		var reserve history.Reserve

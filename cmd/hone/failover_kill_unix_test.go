@@ -18,7 +18,6 @@ import (
 
 	"hone/history"
 	"hone/internal/crashtest"
-	"hone/journal"
 	"hone/model"
 	"hone/model/modeltest"
 )
@@ -70,7 +69,7 @@ func TestKillAroundFailover(t *testing.T) {
 			got := v.facts(t)
 			got.events = facts.events
 			if got != facts || v.requests() != 2+lost || lost < 0 || lost > 1 {
-				t.Errorf("%d requests, want %d; on record stand %+v, want %+v", v.requests(), 2+lost, got, facts)
+				t.Errorf("%d requests, want %d; recorded %+v, want %+v", v.requests(), 2+lost, got, facts)
 			}
 			v.checkFailover(t)
 			if exit, out := v.hone(t, "", "replay", "last"); exit != 0 {
@@ -126,19 +125,7 @@ func (v failing) hone(t *testing.T, point string, args ...string) (exit int, out
 // no more after it, and kept its budget.
 func (v failing) checkFailover(t *testing.T) {
 	t.Helper()
-	home, err := journal.FindHome(v.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer home.Close()
-	run, err := home.FindRun("last")
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := home.Read(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := lastEvents(t, v.dir)
 	past, failovers := history.Read(events), 0
 	for _, e := range past.Events() {
 		switch p := e.Payload.(type) {

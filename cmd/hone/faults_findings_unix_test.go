@@ -14,7 +14,6 @@ import (
 
 	"hone/check"
 	"hone/history"
-	"hone/journal"
 )
 
 // manyFindings prints as many findings as its first argument says.
@@ -77,19 +76,7 @@ func wantSmall(t *testing.T, name string, c *exec.Cmd, out []byte) {
 // sent to the model.
 func holdsFindings(t *testing.T, dir string, n int) {
 	t.Helper()
-	home, err := journal.FindHome(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer home.Close()
-	run, err := home.FindRun("last")
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := home.Read(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := lastEvents(t, dir)
 	var asked []int64
 	size := 0
 	for _, e := range events {

@@ -63,7 +63,7 @@ func TestImplementKilledAtEveryPoint(t *testing.T) {
 			got := v.facts(t)
 			got.events = facts.events
 			if got != facts {
-				t.Errorf("on record stand %+v, want %+v", got, facts)
+				t.Errorf("recorded %+v, want %+v", got, facts)
 			}
 		})
 	}

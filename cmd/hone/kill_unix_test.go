@@ -72,7 +72,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 			got := v.facts(t)
 			got.events = facts.events
 			if got != facts {
-				t.Errorf("on record stand %+v, want %+v", got, facts)
+				t.Errorf("recorded %+v, want %+v", got, facts)
 			}
 		})
 	}
@@ -183,6 +183,25 @@ func (v victim) tree(t *testing.T) map[string]string {
 	}
 	files["/.git/config"] = string(config)
 	return files
+}
+
+// lastEvents returns the events of the newest run of a directory.
+func lastEvents(t *testing.T, dir string) []journal.Event {
+	t.Helper()
+	home, err := journal.FindHome(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	run, err := home.FindRun("last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := home.Read(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
 }
 
 // facts counts the events that a journal must contain an exact number of times.

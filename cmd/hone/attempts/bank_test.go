@@ -34,7 +34,7 @@ func TestBankAddsUp(t *testing.T) {
 		total := amount{random.Int64N(1000), float64(random.IntN(1000)) / 1024}
 		b := newBank(total, amount{total.tokens / 10, 0})
 		var all sync.WaitGroup
-		var check sync.Mutex // of the sums, while nobody borrows
+		var check sync.Mutex // held while the sums are compared, so that nobody borrows
 		for who := range 1 + random.IntN(5) {
 			steps := rand.New(rand.NewPCG(seed, uint64(2+who)))
 			all.Go(func() {
