@@ -14,6 +14,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
+	"hone/cmd/hone/tty"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/near"
@@ -54,6 +55,14 @@ func (a *app) conceal(guard *secret.Guard) {
 	}
 }
 
+// redactKnown removes the secrets that conceal knows from a text.
+func (a *app) redactKnown(text string) string {
+	for _, clean := range a.secrets {
+		text = clean(text)
+	}
+	return text
+}
+
 // concealKeys is conceal for the keys of this process.
 func (a *app) concealKeys() { a.conceal(&secret.Guard{Known: harness.KnownKeys(a.env)}) }
 
@@ -75,14 +84,14 @@ func (r redacted) Write(b []byte) (int, error) {
 // lines.
 func (a *app) answerLine() <-chan string {
 	if a.answers == nil {
-		a.answers = screen.Lines(input(a.in))
+		a.answers = screen.Lines(tty.Input(a.in))
 	}
 	return a.answers()
 }
 
 // present reports whether the user can be asked: there is a terminal, and this
 // process is not in its background.
-func (a *app) present() bool { return a.terminal && foreground(a.in) }
+func (a *app) present() bool { return a.terminal && tty.Foreground(a.in) }
 
 // typed returns how much the user has typed that waits to be read; 0 if this process does
 // not own the input of the terminal.
@@ -90,7 +99,7 @@ func (a *app) typed() int {
 	if !a.present() {
 		return 0
 	}
-	return typed(a.in)
+	return tty.Waiting(a.in)
 }
 
 // hinter is an error of another package that says what to type next.

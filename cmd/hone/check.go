@@ -247,11 +247,3 @@ func (a *app) endCheck(r findings.Result, f checkFlags, hints []string) error {
 	}
 	return nil
 }
-
-// redactKnown removes the secrets that conceal knows from a text.
-func (a *app) redactKnown(text string) string {
-	for _, clean := range a.secrets {
-		text = clean(text)
-	}
-	return text
-}

@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/screen"
+	"hone/cmd/hone/tty"
 	"hone/harness"
 	"hone/history"
 	"hone/internal/render"
@@ -144,8 +145,10 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 	case approve == "ask" && a.terminal:
 		p := screen.NewPrompter(questions, a.answerLine)
 		p.Waits = waits
-		p.Present, p.Page = a.present, func(text string) error { return a.page(text, os.Stderr) }
-		p.Edit = func(path string, content []byte) ([]byte, error) { return a.edit(h.ID(), path, content) }
+		p.Present, p.Page = a.present, func(text string) error { return tty.Page(os.Stderr, a.redactKnown(text)) }
+		p.Edit = func(path string, content []byte) ([]byte, error) {
+			return tty.Edit(a.in, history.ScratchPrefix(h.ID()), path, content)
+		}
 		r.Human = p
 	}
 }

@@ -27,7 +27,7 @@ type notifier struct {
 	command, dir string
 	runner       sandbox.Runner
 	env          []string
-	clean        []func(string) string // see app.secrets
+	clean        func(string) string // see app.redactKnown
 	note         func(text string)
 	running      sync.WaitGroup
 }
@@ -51,7 +51,7 @@ func (a *app) notifier(h *harness.Session, note func(text string)) *notifier {
 		return nil
 	}
 	env := append(sandbox.CleanEnv(a.environ, harness.KeyVariables()), "HONE_RUN="+journal.ShortRun(h.ID()), "HONE_DIR="+h.Dir)
-	return &notifier{command: file.Notify.Command, dir: h.Dir, runner: h.Unwalled(), env: env, clean: a.secrets, note: note}
+	return &notifier{command: file.Notify.Command, dir: h.Dir, runner: h.Unwalled(), env: env, clean: a.redactKnown, note: note}
 }
 
 // question runs the command while the user reads a question. The context is not the
@@ -75,9 +75,7 @@ func (n *notifier) end(ctx context.Context, s ending, exit int) {
 
 // run runs the command with the variables of an event.
 func (n *notifier) run(ctx context.Context, event, text string, variables ...string) {
-	for _, clean := range n.clean {
-		text = clean(text)
-	}
+	text = n.clean(text)
 	env := slices.Concat(n.env, []string{"HONE_EVENT=" + event, "HONE_TEXT=" + render.Line(text)}, variables)
 	got, err := n.runner.Run(ctx, sandbox.Command{Argv: []string{"sh", "-c", n.command}, Dir: n.dir, Env: env,
 		Timeout: notifyTimeout, MaxOutput: 1 << 16})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hone/cmd/hone/tty"
 	"hone/history"
 	"hone/internal/git"
 	"hone/internal/render"
@@ -36,7 +37,7 @@ func (a *app) showDiff(ctx context.Context, home *journal.Home, past *history.Pa
 		return nil
 	}
 	if a.outTerminal {
-		return a.page(a.outColour.Diff(render.Escape(string(patch))), os.Stdout)
+		return tty.Page(os.Stdout, a.redactKnown(a.outColour.Diff(render.Escape(string(patch)))))
 	}
 	_, err = a.out.Write(patch)
 	return err

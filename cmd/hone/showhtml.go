@@ -47,10 +47,5 @@ func (a *app) showHTML(ctx context.Context, o overview, name string) error {
 
 // pages returns what renders pages without the secrets that are known.
 func (a *app) pages() *page.Renderer {
-	return page.New(func(text string) string {
-		for _, clean := range a.secrets {
-			text = clean(text)
-		}
-		return text
-	})
+	return page.New(a.redactKnown)
 }

@@ -1,4 +1,4 @@
-package main
+package tty
 
 import (
 	"cmp"
@@ -9,20 +9,18 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"hone/history"
 )
 
-// edit opens contents in the user's editor, and returns what the
-// user made of them. The editor gets a private file outside the project, with the base
-// name of a file of the project. A later process of the run's project removes the file
-// if this one dies.
-func (a *app) edit(run, file string, content []byte) ([]byte, error) {
-	editor, err := a.editor()
+// Edit opens contents in the user's editor ($VISUAL, $EDITOR or vi), and returns what the
+// user made of them. The editor gets a private file, with the base name of file, in a new
+// temporary directory whose name begins with prefix, so that a later process can remove
+// what this one leaves if it dies. The editor reads from in.
+func Edit(in *os.File, prefix, file string, content []byte) ([]byte, error) {
+	editor, err := editor()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", history.ScratchPrefix(run))
+	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +31,7 @@ func (a *app) edit(run, file string, content []byte) ([]byte, error) {
 	}
 	// Like git: the variable may have options, as in "code --wait".
 	c := exec.Command("sh", "-c", editor+` "$@"`, editor, name)
-	c.Env = a.environ
-	c.Stdin, c.Stdout, c.Stderr = a.in, os.Stderr, os.Stderr // standard output may be a file
+	c.Stdin, c.Stdout, c.Stderr = in, os.Stderr, os.Stderr // standard output may be a file
 	if err := c.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", editor, err)
 	}
@@ -42,8 +39,8 @@ func (a *app) edit(run, file string, content []byte) ([]byte, error) {
 }
 
 // editor returns the user's editor: $VISUAL, $EDITOR or vi.
-func (a *app) editor() (string, error) {
-	if set := cmp.Or(a.env("VISUAL"), a.env("EDITOR")); set != "" {
+func editor() (string, error) {
+	if set := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")); set != "" {
 		return set, nil
 	}
 	if _, err := exec.LookPath("vi"); err != nil {

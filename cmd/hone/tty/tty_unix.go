@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package tty
 
 import (
 	"io"
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// foreground reports whether this process is in the foreground of a terminal.
-func foreground(terminal *os.File) bool {
+// Foreground reports whether this process is in the foreground of a terminal.
+func Foreground(terminal *os.File) bool {
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
@@ -21,8 +21,9 @@ func foreground(terminal *os.File) bool {
 // it into the background.
 type terminalInput struct{ *os.File }
 
-// input returns a reader of what the user types on a terminal.
-func input(terminal *os.File) io.Reader { return terminalInput{terminal} }
+// Input returns a reader of what the user types on a terminal. It waits while this
+// process is in the background.
+func Input(terminal *os.File) io.Reader { return terminalInput{terminal} }
 
 // lookForInput is how often a reader looks for input, and whether it may read it.
 const lookForInput = 200 * time.Millisecond
@@ -35,7 +36,7 @@ func (t terminalInput) Read(p []byte) (int, error) {
 		case err != nil && err != unix.EINTR:
 			return t.File.Read(p)
 		case n <= 0:
-		case foreground(t.File):
+		case Foreground(t.File):
 			return t.File.Read(p)
 		default:
 			time.Sleep(lookForInput)

@@ -1,4 +1,4 @@
-package main
+package tty
 
 import (
 	"os"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// typed returns how many bytes of complete lines the user has typed on a terminal that no
+// Waiting returns how many bytes of complete lines the user has typed on a terminal that no
 // process has read.
-func typed(terminal *os.File) int {
+func Waiting(terminal *os.File) int {
 	n, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCINQ)
 	if err != nil {
 		return 0

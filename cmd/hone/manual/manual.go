@@ -1,0 +1,151 @@
+// Package manual writes the man pages of a command line.
+package manual
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Write writes the page of a command, such as hone-show.1, and those of the commands
+// below it, to a directory that exists. Hidden commands have no page. version is that of
+// the program. A command of the group loops has the help topic exit-codes in its page.
+func Write(c *cobra.Command, dir, version, loops string) error {
+	if c.Hidden {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(dir, name(c)+".1"), []byte(page(c, version, loops)), 0o644); err != nil {
+		return err
+	}
+	for _, sub := range c.Commands() {
+		if err := Write(sub, dir, version, loops); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// name returns the name of a command's page, without its section.
+func name(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// page returns the man page of a command, in roff. It has no date, so that the same
+// source always makes the same page.
+func page(c *cobra.Command, version, loops string) string {
+	c.InitDefaultHelpFlag()
+	topic := !c.Runnable() && !c.HasSubCommands()
+	synopsis := c.UseLine()
+	if topic {
+		synopsis = c.Root().Name() + " help " + c.Name()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"hone %s\" \"hone\"\n", strings.ToUpper(name(c)), roff(version))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name(c)), roff(c.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(synopsis))
+	b.WriteString(".SH DESCRIPTION\n")
+	paragraphs(&b, longOrShort(c))
+	if c.HasAvailableLocalFlags() && !topic {
+		b.WriteString(".SH OPTIONS\n")
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) { flag(&b, f) })
+	}
+	if c.HasExample() {
+		b.WriteString(".SH EXAMPLES\n")
+		paragraphs(&b, c.Example)
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString(".SH COMMANDS\n")
+	}
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(name(sub)), roff(sub.Short))
+		}
+	}
+	related(&b, c, loops)
+	return b.String()
+}
+
+// related writes the exit statuses of a loop, and the pages that belong to a command.
+func related(b *strings.Builder, c *cobra.Command, loops string) {
+	if !c.HasParent() {
+		return
+	}
+	pages := []string{name(c.Parent())}
+	if c.GroupID == loops {
+		statuses, _, err := c.Root().Find([]string{"exit-codes"})
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		b.WriteString(".SH EXIT STATUS\n")
+		paragraphs(b, statuses.Long)
+		for _, topic := range []string{"show", "resume", "undo", "config", "environment", "models"} {
+			pages = append(pages, pages[0]+"-"+topic)
+		}
+	}
+	b.WriteString(".SH SEE ALSO\n")
+	for i, page := range pages {
+		end := ","
+		if i == len(pages)-1 {
+			end = ""
+		}
+		fmt.Fprintf(b, ".BR %s (1)%s\n", roff(page), end)
+	}
+}
+
+func longOrShort(c *cobra.Command) string {
+	if c.Long == "" {
+		return c.Short
+	}
+	return c.Long
+}
+
+// verbatim matches a paragraph that is a table, an example or a part of a configuration.
+var verbatim = regexp.MustCompile(`(?m)^[ #[]`)
+
+// paragraphs writes paragraphs. Lines are filled, except where the paragraph is [verbatim].
+func paragraphs(w io.Writer, text string) {
+	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
+		if i > 0 {
+			fmt.Fprintln(w, ".PP")
+		}
+		if verbatim.MatchString(paragraph) {
+			fmt.Fprintf(w, ".nf\n%s\n.fi\n", roff(paragraph))
+		} else {
+			fmt.Fprintln(w, roff(paragraph))
+		}
+	}
+}
+
+func flag(w io.Writer, f *pflag.Flag) {
+	if f.Hidden || f.Deprecated != "" {
+		return
+	}
+	short := ""
+	if f.Shorthand != "" {
+		short = "-" + f.Shorthand + ", "
+	}
+	value, usage := pflag.UnquoteUsage(f)
+	fmt.Fprintf(w, ".TP\n\\fB%s\\fR", roff(short+"--"+f.Name))
+	if value != "" {
+		fmt.Fprintf(w, " \\fI%s\\fR", roff(value))
+	}
+	fmt.Fprintf(w, "\n%s", roff(usage))
+	if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
+		fmt.Fprintf(w, " (default %s)", roff(f.DefValue))
+	}
+	fmt.Fprintln(w)
+}
+
+// roff returns a text in which troff finds no commands.
+func roff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'").Replace(s)
+	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
+		s = `\&` + s
+	}
+	return s
+}

@@ -1,0 +1,20 @@
+package tty
+
+import (
+	"strings"
+	"testing"
+)
+
+// Without a variable and without vi, the error says what to do.
+func TestEditor(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("VISUAL", "")
+	t.Setenv("EDITOR", "")
+	if _, err := editor(); err == nil || !strings.Contains(err.Error(), "press q, set EDITOR, then hone resume") {
+		t.Errorf("no editor: %v", err)
+	}
+	t.Setenv("EDITOR", "nano")
+	if got, err := editor(); got != "nano" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
