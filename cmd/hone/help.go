@@ -34,6 +34,7 @@ func (a *app) groups() []group {
 		{"Look:", []*cobra.Command{a.runsCommand(), a.showCommand(), a.watchCommand(), a.webCommand()}},
 		{"Continue and take back:", []*cobra.Command{a.resumeCommand(), a.undoCommand(), a.takeCommand(), a.replayCommand(),
 			a.exportCommand(), a.importCommand(), a.gcCommand()}},
+		{"Many repositories:", []*cobra.Command{a.fleetCommand()}},
 		{"Set up:", []*cobra.Command{a.initCommand(), a.checkCommand(), a.promptCommand(), a.rollupCommand(), a.trustCommand(),
 			a.doctorCommand(), a.sandboxCommand(), a.evalCommand(), a.demoCommand(), a.versionCommand()}},
 	}

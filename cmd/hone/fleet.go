@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+)
+
+// fleetProgram is a program of a module of its own, so that hone does not contain the
+// client of Temporal.
+const fleetProgram = "hone-fleet"
+
+func (a *app) fleetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "fleet COMMAND",
+		Short: "run loops in many repositories, on many machines",
+		Long: `fleet runs a loop in each of many repositories, on all machines that have a worker, within one budget.
+A Temporal server, which you run, hands out the jobs. A job continues on another machine if its own is lost.
+
+hone fleet runs the program hone-fleet, with all arguments: the one on your PATH, or the one beside hone.
+hone fleet --help lists its commands, and docs/fleet.md explains them.`,
+		Example: `  hone fleet dev
+  hone fleet submit jobs.toml --max-cost 50 --parallel 8
+  hone fleet list`,
+		DisableFlagParsing: true,
+		RunE:               func(_ *cobra.Command, args []string) error { return a.fleet(args) },
+		ValidArgsFunction:  completeFleet,
+	}
+}
+
+// fleet becomes hone-fleet. It returns only if that fails, or where a process cannot
+// become another program.
+func (a *app) fleet(args []string) error {
+	program, err := findFleet()
+	if err != nil {
+		return &failure{kind: hone.KindFailed, why: fleetProgram + " is neither on your PATH nor beside hone",
+			hint: "take it from the release of hone, or build it in a clone of hone: make fleet"}
+	}
+	a.exit, err = become(program, append([]string{fleetProgram}, args...), a.environ)
+	return err
+}
+
+// findFleet returns the path of hone-fleet.
+func findFleet() (string, error) {
+	found, err := exec.LookPath(fleetProgram)
+	if err == nil {
+		return found, nil
+	}
+	self, failed := os.Executable()
+	if failed != nil {
+		return "", errors.Join(err, failed)
+	}
+	return exec.LookPath(filepath.Join(filepath.Dir(self), fleetProgram))
+}
+
+// completeFleet proposes what hone-fleet itself proposes.
+func completeFleet(_ *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	program, err := findFleet()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	out, err := exec.Command(program, slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{word})...).Output()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	last, ok := strings.CutPrefix(lines[len(lines)-1], ":")
+	directive, notNumber := strconv.Atoi(last)
+	if err != nil || !ok || notNumber != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return lines[:len(lines)-1], cobra.ShellCompDirective(directive)
+}
