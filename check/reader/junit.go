@@ -177,6 +177,9 @@ func (r *junitReport) test(c junitCase) {
 		}
 		body = append(body, strings.Trim(f.Text, "\n"))
 	}
+	if c.File == "" && c.Line != "" && isAbs(suite) { // ruff's suites are files
+		c.File = suite
+	}
 	i.file, i.line = junitPlace(c, strings.Join(body, "\n"))
 	i.text = headed(strings.TrimSuffix(head, ": "), dedented(strings.Split(strings.Join(body, "\n"), "\n")))
 	r.add(i)

@@ -20,8 +20,9 @@ type eslintFile struct {
 
 var eslintLine = lazyregexp.New(`^ +(\d{1,9}):\d{1,9} +(error|warning) +(\S.*?)(?:  +(\S+))?$`)
 
-// readESLint reads what eslint prints, plain or as JSON.
+// readESLint reads what eslint prints, plain or as JSON, also if it crashes.
 func readESLint(text string, l *list) bool {
+	crashed := readESLintCrash(text, l)
 	known := false
 	if strings.Contains(text, `"filePath"`) {
 		documents(text, func(d *json.Decoder) bool {
@@ -37,7 +38,12 @@ func readESLint(text string, l *list) bool {
 	if known {
 		return true
 	}
-	file := ""
+	return readESLintLines(text, l) || crashed
+}
+
+// readESLintLines reads what eslint prints for people.
+func readESLintLines(text string, l *list) bool {
+	known, file := false, ""
 	lines(text, func(line string) {
 		if line != "" && line[0] != ' ' {
 			file = line
@@ -48,6 +54,31 @@ func readESLint(text string, l *list) bool {
 			l.add(item{rank: rankOf(m[2]), rule: m[4], file: file, line: number(m[1]), text: withRule(m[3], m[4])})
 		}
 	})
+	return known
+}
+
+// eslintOops is how eslint begins to say that it crashed.
+const eslintOops = "Oops! Something went wrong! :(\n\nESLint: "
+
+var eslintRule = lazyregexp.New(`(?m)^Rule: "([^"\n]+)"$`)
+
+// readESLintCrash reads the exceptions that ended eslint: of a rule, in the code of that
+// rule, or of its configuration.
+func readESLintCrash(text string, l *list) bool {
+	_, text, known := strings.Cut(text, eslintOops)
+	for more := known; more; {
+		var exception string
+		exception, text, more = strings.Cut(text, eslintOops)
+		_, exception, _ = strings.Cut(exception, "\n\n") // after the version
+		exception, _, _ = strings.Cut(exception, "\n\n")
+		i := item{rank: crash}
+		if m := eslintRule.FindStringSubmatch(exception); m != nil {
+			i.rule = m[1]
+		}
+		i.file, i.line = locate(exception)
+		i.text = withRule("eslint crashed: "+exception, i.rule)
+		l.add(i)
+	}
 	return known
 }
 
@@ -72,8 +103,9 @@ type ruffMessage struct {
 	Severity string
 }
 
-// ruffHead is the first line of a message in ruff's full output, old or new.
-var ruffHead = lazyregexp.New(`^(?:(error|warning|info)\[([\w-]+)\]:|([A-Z]{1,6}\d{1,5}|invalid-syntax):?) (?:\[[*-]\] )?(\S.*)$`)
+// ruffHead is the first line of a message in ruff's full output, with a rule's code or,
+// with --preview, its name.
+var ruffHead = lazyregexp.New(`^(?:(error|warning|info)\[([\w-]+)\]:|([A-Z]{1,6}\d{1,5}|[a-z][a-z0-9-]*-[a-z0-9-]*):?) (?:\[[*-]\] )?(\S.*)$`)
 
 // readRuff reads what ruff prints: as JSON, as lines of JSON, or its full output.
 func readRuff(text string, l *list) bool {

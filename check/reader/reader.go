@@ -37,13 +37,13 @@
 //	go-json      go test -json
 //	junit        JUnit's XML, one or several documents, with any text around them
 //	tap          the Test Anything Protocol 13 and 14, with subtests
-//	sarif        SARIF 2.1: failures that are not suppressed
+//	sarif        SARIF 2.1: failures that are not suppressed, and errors of the tool itself
 //	pytest       pytest with any --tb, also if it crashes or pytest-timeout ends it
 //	unittest     Python's unittest, and Django's tests
 //	python       a Python program that dies of an exception or crashes
 //	jest, vitest both, plain or as JSON
 //	cargo        cargo build, check, clippy and test, plain or with --message-format=json
-//	eslint       eslint, plain or as JSON
+//	eslint       eslint, plain or as JSON, also if it crashes
 //	ruff         ruff's full output, JSON and lines of JSON; lines has the concise one
 //	staticcheck  staticcheck -f json; go and lines have the plain one
 //	lines        file:line:col: message, file:line: message, file(line,col): message

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -26,6 +27,7 @@ type sarifResult struct {
 		ID    string
 		Index *int
 	}
+	Descriptor    struct{ ID string } // the rule of a notification
 	Level, Kind   string
 	BaselineState string
 	Message       sarifText
@@ -38,33 +40,90 @@ type sarifResult struct {
 	Suppressions []struct{ Status string }
 }
 
-// readSARIF reads SARIF 2.1: the results that are failures and are not suppressed.
+// sarifInvocation says how the tool ran: an error in it is a file that it could not read,
+// or its own failure.
+type sarifInvocation struct {
+	Execution     []sarifResult `json:"toolExecutionNotifications"`
+	Configuration []sarifResult `json:"toolConfigurationNotifications"`
+}
+
+// sarifLog is the state between two elements of a document.
+type sarifLog struct {
+	*list
+	known bool
+	rules []sarifRule
+	// early are the results that came before the rules of their run.
+	early []sarifResult
+}
+
+// readSARIF reads SARIF 2.1: the results that are failures and are not suppressed, and
+// the errors of the tool itself.
 func readSARIF(text string, l *list) bool {
 	if !strings.Contains(text, `"runs"`) {
 		return false
 	}
 	known := false
+	paths := [][]string{{"runs", "*", "tool", "driver", "rules"}, {"runs", "*", "results", "*"}, {"runs", "*", "invocations", "*"}, {"version"}}
 	documents(text, func(d *json.Decoder) bool {
-		var rules []sarifRule
-		return elements(d, [][]string{{"runs", "*", "tool", "driver", "rules"}, {"runs", "*", "results", "*"}, {"version"}}, func(path []string, value json.RawMessage) {
-			switch path[len(path)-1] {
-			case "version":
-				known = known || strings.HasPrefix(string(value), `"2.`)
-			case "rules":
-				rules = nil
-				if json.Unmarshal(value, &rules) == nil {
-					known = true
-				}
-			case "*":
-				var r sarifResult
-				if json.Unmarshal(value, &r) == nil && r.counts() {
-					known = true
-					l.add(r.items(rules)...)
-				}
-			}
-		})
+		log := sarifLog{list: l}
+		complete := elements(d, paths, log.element)
+		log.addEarly(complete)
+		known = known || log.known
+		return complete
 	})
 	return known
+}
+
+func (l *sarifLog) element(path []string, value json.RawMessage) {
+	switch path[len(path)-1] {
+	case "version":
+		l.known = l.known || strings.HasPrefix(string(value), `"2.`)
+	case "rules":
+		before := len(l.early) > 0
+		l.rules = nil
+		l.known = json.Unmarshal(value, &l.rules) == nil || l.known
+		if before { // so they are in all runs
+			l.addEarly(true)
+			l.rules = nil
+		}
+	case "*":
+		l.result(path[len(path)-2], value)
+	}
+}
+
+// result adds a result, or the errors of an invocation.
+func (l *sarifLog) result(kind string, value json.RawMessage) {
+	var r sarifResult
+	var of sarifInvocation
+	switch {
+	case kind == "invocations" && json.Unmarshal(value, &of) == nil:
+		for _, n := range slices.Concat(of.Execution, of.Configuration) {
+			if n.Level == "error" {
+				l.known = true
+				i := n.item(nil)
+				i.rank = crash
+				l.add(i)
+			}
+		}
+	case kind == "results" && json.Unmarshal(value, &r) == nil && r.counts():
+		l.known = true
+		if l.rules == nil {
+			l.early = append(l.early, r)
+			return
+		}
+		l.add(r.items(l.rules)...)
+	}
+}
+
+// addEarly adds the results that waited for their rules. If the document is not complete,
+// those that only a rule words are not findings.
+func (l *sarifLog) addEarly(complete bool) {
+	for _, r := range l.early {
+		if complete || r.Message.Text != "" {
+			l.add(r.items(l.rules)...)
+		}
+	}
+	l.early = nil
 }
 
 // counts reports whether a result is a problem that stands.
@@ -115,10 +174,7 @@ func (r sarifResult) item(rules []sarifRule) item {
 
 // rule returns the rule of a result; only its ID may be known.
 func (r sarifResult) rule(rules []sarifRule) sarifRule {
-	id, index := r.RuleID, r.RuleIndex
-	if id == "" {
-		id = r.Rule.ID
-	}
+	id, index := cmp.Or(r.RuleID, r.Rule.ID, r.Descriptor.ID), r.RuleIndex
 	if index == nil {
 		index = r.Rule.Index
 	}
