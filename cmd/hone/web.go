@@ -7,6 +7,7 @@ import (
 	"net"
 	"os/exec"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 func (a *app) webCommand() *cobra.Command {
 	var dirs []string
 	var open bool
+	var listen listenFlags
 	c := &cobra.Command{
 		Use:   "web [RUN]",
 		Short: "show runs on a page in the browser",
@@ -27,7 +29,13 @@ RUN, an id from hone runs, a unique prefix of one, or "last", the address leads 
 The address works only once. The browser that opens it gets a cookie, and no other browser can open the page. Press
 Enter for a new address. The page is read-only.
 
-To look from another machine, forward the port with ssh -L.`,
+To look from another machine, forward the port with ssh -L; --listen 127.0.0.1:PORT keeps the port the same. Or let the
+server listen on an address of this machine, with TLS and a password that browsers ask for:
+
+    hone web --listen HOST:PORT --tls-cert FILE --tls-key FILE --password-file FILE
+
+HOST is a name or an address of this machine; 0.0.0.0 is all of them. Requests must name the server as its certificate
+does.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			page := ""
@@ -39,9 +47,10 @@ To look from another machine, forward the port with ssh -L.`,
 				home.Close()
 				page = run
 			}
-			return a.web(c.Context(), dirs, page, open)
+			return a.web(c.Context(), listen, dirs, page, open)
 		},
 	}
+	listen.add(c.Flags())
 	c.Flags().StringArrayVarP(&dirs, "dir", "C", []string{"."}, "show the runs in this directory; repeat it for more")
 	c.Flags().BoolVar(&open, "open", false, "open the page in the browser")
 	return c
@@ -49,13 +58,17 @@ To look from another machine, forward the port with ssh -L.`,
 
 // web serves the pages of runs until the context ends. It prints the link to the page of
 // that name.
-func (a *app) web(ctx context.Context, dirs []string, page string, open bool) error {
-	s, l, err := a.webServer(ctx, dirs)
+func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page string, open bool) error {
+	s, l, err := a.webServer(ctx, listen, dirs)
 	if err != nil {
 		return err
 	}
 	link := s.Link(page)
 	fmt.Fprintf(a.out, "%s\n", link)
+	if listen.remote() {
+		address, _, _ := strings.Cut(link, "?")
+		a.say("note", "other browsers sign in with the password at "+address)
+	}
 	if a.terminal {
 		fmt.Fprintln(a.err, "hone: the address works once. Enter prints a new one, Ctrl-C ends.")
 		go func() {
@@ -76,7 +89,7 @@ func (a *app) web(ctx context.Context, dirs []string, page string, open bool) er
 // stop is called. It returns the link to it.
 func (a *app) serveRun(ctx context.Context, h *harness.Session) (link string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s, l, err := a.webServer(ctx, []string{h.Home.Workspace()})
+	s, l, err := a.webServer(ctx, listenFlags{address: anyPort}, []string{h.Home.Workspace()})
 	if err != nil {
 		cancel()
 		return "", nil, err
@@ -90,16 +103,29 @@ func (a *app) serveRun(ctx context.Context, h *harness.Session) (link string, st
 }
 
 // webServer returns a server for the runs in some directories, and where it listens.
-func (a *app) webServer(ctx context.Context, dirs []string) (*web.Server, net.Listener, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func (a *app) webServer(ctx context.Context, listen listenFlags, dirs []string) (s *web.Server, l net.Listener, err error) {
+	var remote web.Remote
+	if listen.remote() {
+		remote, err = listen.read()
+	} else {
+		err = listen.check()
+	}
 	if err != nil {
-		return nil, nil, failed(err, "")
+		return nil, nil, err
+	}
+	if l, err = net.Listen("tcp", listen.address); err != nil {
+		return nil, nil, failed(err, "hone web --listen HOST:PORT with another port, or without --listen")
 	}
 	html := a.pages()
-	s, err := web.New(ctx, l, newRunSource(a, dirs, html), version(), html)
+	source := newRunSource(a, dirs, html)
+	if listen.remote() {
+		s, err = web.NewRemote(ctx, l, source, version(), html, remote)
+	} else {
+		s, err = web.New(ctx, l, source, version(), html)
+	}
 	if err != nil {
 		l.Close()
-		return nil, nil, err
+		return nil, nil, failed(err, "")
 	}
 	return s, l, nil
 }

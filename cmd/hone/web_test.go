@@ -19,6 +19,20 @@ import (
 // the page whose address it prints, and the address.
 func webRun(t *testing.T, dir string, args ...string) (*exec.Cmd, *http.Client, string) {
 	t.Helper()
+	c, link := startLink(t, dir, "http://127.0.0.1:", args...)
+	jar, _ := cookiejar.New(nil)
+	address, _, _ := strings.Cut(link, "?")
+	browser := &http.Client{Jar: jar, Timeout: time.Minute}
+	if got := get(t, browser, link); !strings.Contains(got, "<!DOCTYPE html>") {
+		t.Fatalf("the link shows\n%s", got)
+	}
+	return c, browser, address
+}
+
+// startLink starts hone with arguments in a directory, and returns the address with that
+// start that it prints.
+func startLink(t *testing.T, dir, start string, args ...string) (*exec.Cmd, string) {
+	t.Helper()
 	c := exec.Command("hone", args...)
 	c.Dir = dir
 	c.Env = append(os.Environ(), "HONE_TRUST=1", "XDG_CACHE_HOME="+t.TempDir(), "XDG_STATE_HOME="+filepath.Join(dir, "..", "state"))
@@ -39,15 +53,9 @@ func webRun(t *testing.T, dir string, args ...string) (*exec.Cmd, *http.Client, 
 		if err != nil {
 			t.Fatalf("no address is printed:\n%s", &printed)
 		}
-		if _, link, ok := strings.Cut(strings.TrimSpace(line), "http://127.0.0.1:"); ok {
+		if _, link, ok := strings.Cut(strings.TrimSpace(line), start); ok {
 			go func() { _, _ = io.Copy(io.Discard, lines) }()
-			jar, _ := cookiejar.New(nil)
-			address, _, _ := strings.Cut("http://127.0.0.1:"+link, "?")
-			browser := &http.Client{Jar: jar, Timeout: time.Minute}
-			if got := get(t, browser, "http://127.0.0.1:"+link); !strings.Contains(got, "<!DOCTYPE html>") {
-				t.Fatalf("the link shows\n%s", got)
-			}
-			return c, browser, address
+			return c, start + link
 		}
 	}
 }

@@ -152,6 +152,12 @@ func (r *Renderer) Round(round Round) (Part, error) {
 // List renders the list of runs.
 func (r *Renderer) List(l List) (Part, error) { return r.part("runs", "list", l) }
 
+// SignIn renders the form that asks for the password, and sends it to a path. why says
+// what was wrong with the last one; it may be empty.
+func (r *Renderer) SignIn(to, why string) (Part, error) {
+	return r.part("sign-in", "sign-in", struct{ To, Why string }{to, why})
+}
+
 // document is a page with its frame.
 type document struct {
 	Served

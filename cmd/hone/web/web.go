@@ -7,6 +7,9 @@
 // their own (DNS rebinding), and requests that other sites make with the user's cookie
 // are refused.
 //
+// [NewRemote] returns one that other machines can reach, through TLS only. A request must
+// name it by a name of its certificate, and browsers get the cookie also for a password.
+//
 // Pages are read from a [Source] that the server asks again while somebody looks at
 // them. A page that is open is sent the elements that changed; a slow reader is sent
 // fewer of them, and does not delay others.
@@ -16,13 +19,16 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,8 +60,11 @@ type Server struct {
 	source  Source
 	version string
 	pages   *page.Renderer
+	host    string // in the link
 	port    string
-	cookie  string // the value that a browser must send
+	remote  *Remote // nil if only this machine can reach it
+	tries   tries   // of the password
+	cookie  string  // the value that a browser must send
 	done    <-chan struct{}
 
 	mu      sync.Mutex
@@ -71,7 +80,12 @@ func New(ctx context.Context, l net.Listener, source Source, version string, pag
 	if !ok || !at.IP.IsLoopback() {
 		return nil, fmt.Errorf("%s is not a loopback address", l.Addr())
 	}
-	return &Server{source: source, version: version, pages: pages, port: strconv.Itoa(at.Port), cookie: rand.Text(), done: ctx.Done(), feeds: map[string]*feed{}}, nil
+	return newServer(ctx, at.IP.String(), l, source, version, pages), nil
+}
+
+func newServer(ctx context.Context, host string, l net.Listener, source Source, version string, pages *page.Renderer) *Server {
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return &Server{source: source, version: version, pages: pages, host: host, port: port, cookie: rand.Text(), done: ctx.Done(), feeds: map[string]*feed{}}
 }
 
 // Link returns the address of a page, with a new token in it. The token can be used
@@ -80,7 +94,10 @@ func (s *Server) Link(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.token = rand.Text()
-	u := url.URL{Scheme: "http", Host: "127.0.0.1:" + s.port, Path: pathOf(name), RawQuery: "token=" + s.token}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(s.host, s.port), Path: pathOf(name), RawQuery: "token=" + s.token}
+	if s.remote != nil {
+		u.Scheme = "https"
+	}
 	return u.String()
 }
 
@@ -95,8 +112,14 @@ func pathOf(name string) string {
 // Serve answers requests until the context of [New] ends.
 func (s *Server) Serve(l net.Listener) error {
 	h := http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, IdleTimeout: 2 * time.Minute}
+	serve := h.Serve
+	if s.remote != nil {
+		h.TLSConfig = &tls.Config{Certificates: []tls.Certificate{s.remote.Certificate}}
+		h.ErrorLog = log.New(io.Discard, "", 0) // whoever scans the port would write to the user's terminal
+		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+	}
 	served := make(chan error, 1)
-	go func() { served <- h.Serve(l) }()
+	go func() { served <- serve(l) }()
 	select {
 	case err := <-served:
 		return err
@@ -116,13 +139,14 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /icon.svg", asset("image/svg+xml", page.Icon()))
 	mux.HandleFunc("GET /page.css", asset("text/css; charset=utf-8", page.Style()))
 	mux.HandleFunc("GET /page.js", asset("text/javascript; charset=utf-8", page.Script()))
-	return s.guarded(http.NewCrossOriginProtection().Handler(mux))
+	return s.guarded(http.NewCrossOriginProtection().Handler(s.admitted(mux)))
 }
 
 // policy lets a page use what this server sends, and nothing else.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// guarded lets only the user's requests through.
+// guarded refuses requests under another name than the server's, and sets the headers of
+// every answer.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -132,16 +156,46 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		} {
 			h.Set(name, value)
 		}
-		names := []string{"127.0.0.1:" + s.port, "localhost:" + s.port, "[::1]:" + s.port}
+		if !s.named(r.Host) {
+			http.Error(w, "This server does not answer to that name. Open the address that hone web printed.", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// named reports whether a request's Host is a name of this server, with its port.
+func (s *Server) named(host string) bool {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name, port = host, "80" // which browsers leave out
+		if s.remote != nil {
+			port = "443"
+		}
+	}
+	switch {
+	case port != s.port:
+		return false
+	case s.remote != nil:
+		return s.remote.Certificate.Leaf.VerifyHostname(name) == nil
+	}
+	return slices.Contains([]string{"127.0.0.1", "localhost", "::1", s.host}, name)
+}
+
+// admitted lets only the user's requests through, and lets the user in.
+func (s *Server) admitted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch token := r.URL.Query().Get("token"); {
-		case !slices.Contains(names, r.Host):
-			http.Error(w, "this server answers on 127.0.0.1 only", http.StatusMisdirectedRequest)
 		case token != "" && r.Method == http.MethodGet:
 			s.admit(w, r, token)
-		case !s.knows(r):
-			http.Error(w, "This page is for the user who started hone web. Open the address that it printed; press Enter in its terminal for a new one.", http.StatusUnauthorized)
-		default:
+		case s.knows(r):
 			next.ServeHTTP(w, r)
+		case s.remote != nil && slices.Contains([]string{"/page.css", "/page.js", "/icon.svg"}, r.URL.Path):
+			next.ServeHTTP(w, r) // for the form, and no secret
+		case s.remote != nil:
+			s.signIn(w, r)
+		default:
+			http.Error(w, "This page is for the user who started hone web. Open the address that it printed; press Enter in its terminal for a new one.", http.StatusUnauthorized)
 		}
 	})
 }
@@ -172,9 +226,20 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, token string) {
 		return
 	}
 	if right {
-		http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		s.give(w)
 	}
-	http.Redirect(w, r, (&url.URL{Path: r.URL.Path}).EscapedPath(), http.StatusSeeOther)
+	again(w, r)
+}
+
+// give gives a browser the cookie.
+func (s *Server) give(w http.ResponseWriter) {
+	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.remote != nil})
+}
+
+// again lets a browser ask for the page again, with the cookie and without a token.
+func again(w http.ResponseWriter, r *http.Request) {
+	here := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/\\")} // two slashes would lead to another site
+	http.Redirect(w, r, here.EscapedPath(), http.StatusSeeOther)
 }
 
 // asset returns a handler of a text that never changes.

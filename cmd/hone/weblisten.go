@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+
+	"hone/cmd/hone/web"
+)
+
+// anyPort lets the system choose the port.
+const anyPort = "127.0.0.1:0"
+
+// listenFlags say where hone web listens, and how it lets in other machines.
+type listenFlags struct{ address, cert, key, password string }
+
+func (f *listenFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.address, "listen", anyPort, "listen on this `HOST:PORT`; one that other machines reach needs the flags below")
+	fs.StringVar(&f.cert, "tls-cert", "", "certificate of the server, as PEM, with those that it needs behind it")
+	fs.StringVar(&f.key, "tls-key", "", "key of the certificate, as PEM")
+	fs.StringVar(&f.password, "password-file", "", "file with the password that browsers ask for, in one line")
+}
+
+// remote reports whether the server speaks TLS and asks for a password.
+func (f listenFlags) remote() bool { return f.cert != "" || f.key != "" || f.password != "" }
+
+// check refuses an address that other machines reach.
+func (f listenFlags) check() error {
+	at, err := net.ResolveTCPAddr("tcp", f.address)
+	if err != nil {
+		return usage("--listen: "+err.Error(), "hone web --listen 127.0.0.1:8080")
+	}
+	if at.IP == nil || !at.IP.IsLoopback() {
+		return usage(fmt.Sprintf("--listen %s: other machines reach this address, which takes a certificate and a password", f.address),
+			fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE, or forward a port of 127.0.0.1 with ssh -L; see hone help web", f.address))
+	}
+	return nil
+}
+
+// read reads the files of a server that other machines reach.
+func (f listenFlags) read() (web.Remote, error) {
+	for _, flag := range []struct{ name, value string }{{"--tls-cert", f.cert}, {"--tls-key", f.key}, {"--password-file", f.password}} {
+		if flag.value == "" {
+			return web.Remote{}, usage("a server that other machines reach needs "+flag.name,
+				fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE", f.address))
+		}
+	}
+	host, _, err := net.SplitHostPort(f.address)
+	if err != nil {
+		return web.Remote{}, usage("--listen: "+err.Error(), "hone web --listen HOST:PORT")
+	}
+	password, err := readPassword(f.password)
+	if err != nil {
+		return web.Remote{}, err
+	}
+	if host == "" || net.ParseIP(host).IsUnspecified() {
+		host = ""
+	}
+	certificate, name, err := f.certificate(host)
+	return web.Remote{Name: name, Certificate: certificate, Password: password}, err
+}
+
+// certificate reads the certificate, and returns a name that it is for: the host if it
+// can be that.
+func (f listenFlags) certificate(host string) (tls.Certificate, string, error) {
+	next := fmt.Sprintf("mkcert %[1]s, or openssl req -x509 -newkey rsa:3072 -nodes -days 90 -keyout key.pem -out cert.pem -subj /CN=hone -addext subjectAltName=DNS:%[1]s", cmp.Or(host, "HOST"))
+	if net.ParseIP(host) != nil {
+		next = strings.Replace(next, "DNS:", "IP:", 1)
+	}
+	c, err := tls.LoadX509KeyPair(f.cert, f.key)
+	if err != nil {
+		return c, "", usage(fmt.Sprintf("--tls-cert %s, --tls-key %s: %v", f.cert, f.key, err), next)
+	}
+	if time.Now().After(c.Leaf.NotAfter) {
+		return c, "", usage(fmt.Sprintf("--tls-cert %s: the certificate was valid until %s", f.cert, c.Leaf.NotAfter.Local().Format(time.DateTime)), next)
+	}
+	names := slices.DeleteFunc(slices.Clone(c.Leaf.DNSNames), func(n string) bool { return strings.HasPrefix(n, "*") })
+	for _, ip := range c.Leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	for _, name := range append([]string{host}, names...) {
+		if name != "" && c.Leaf.VerifyHostname(name) == nil {
+			return c, name, nil
+		}
+	}
+	return c, "", usage(fmt.Sprintf("--tls-cert %s: the certificate does not name this server", f.cert), next)
+}
+
+// minPassword is how long a password has to be, in characters.
+const minPassword = 12
+
+// readPassword reads a password from a file that only the user can read.
+func readPassword(name string) (string, error) {
+	bad := func(format string, args ...any) (string, error) {
+		return "", usage("--password-file "+name+": "+fmt.Sprintf(format, args...), fmt.Sprintf("(umask 077; openssl rand -base64 24 >%s)", name))
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return bad("%v", err)
+	}
+	defer file.Close()
+	about, err := file.Stat()
+	if err != nil {
+		return bad("%v", err)
+	}
+	if mode := about.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // Windows does not tell
+		return "", usage(fmt.Sprintf("--password-file %s: other users of this machine can open it (mode %03o)", name, mode), "chmod 600 "+name)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, 4<<10))
+	if err != nil {
+		return bad("%v", err)
+	}
+	password := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+	switch length := utf8.RuneCountInString(password); {
+	case password == "":
+		return bad("it is empty")
+	case strings.ContainsAny(password, "\r\n"):
+		return bad("it has more than one line")
+	case length < minPassword:
+		return bad("a password needs at least %d characters, this one has %d", minPassword, length)
+	}
+	return password, nil
+}
