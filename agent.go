@@ -54,6 +54,9 @@ func (r *Run) askAgent(ctx context.Context, role Role, sent []byte) (history.Rep
 		return history.Replied{}, err
 	}
 	req.Stream, req.Seq = r.Stream, r.Past().Replies()
+	if err := r.sending(); err != nil {
+		return history.Replied{}, err
+	}
 	before := r.Past().Ledger().Reserves
 	reply, fault := role.Model.Generate(ctx, req)
 	used := reply.Usage

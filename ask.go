@@ -260,6 +260,9 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 	if err != nil {
 		return model.Reply{}, err
 	}
+	if err := r.release(held); err != nil {
+		return model.Reply{}, err
+	}
 	req.MaxOutput = held.out
 	if r.Thinking != nil {
 		r.Thinking()

@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -95,6 +96,24 @@ func (r *Run) reserve(role Role, attempt int, in int64) (reservation, error) {
 	return h, err
 }
 
+// release lets the request of a reservation go, or commits that it was not sent.
+func (r *Run) release(h reservation) error {
+	err := r.sending()
+	if err == nil {
+		return nil
+	}
+	_, failed := r.commit(h, nil, &model.Error{Kind: model.Unreachable, Message: "not sent: " + err.Error()})
+	return cmp.Or(failed, err)
+}
+
+// sending calls Sending, if it is set.
+func (r *Run) sending() error {
+	if r.Sending == nil {
+		return nil
+	}
+	return r.Sending()
+}
+
 // Reserve reserves the cost of a call that the engine does not make itself: an
 // agent makes it, and a proxy forwards it (rulings A8 and G11). role is the
 // model that the agent asks, with its price; its MaxOutput is the maximum that
@@ -107,6 +126,9 @@ func (r *Run) reserve(role Role, attempt int, in int64) (reservation, error) {
 func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, commit func(used *model.Usage, fault error) error, err error) {
 	r.noteRelayed(role)
 	h, err := r.reserve(role, 0, bytes+framingTokens)
+	if err == nil {
+		err = r.release(h)
+	}
 	if err != nil {
 		return 0, nil, err
 	}

@@ -57,6 +57,11 @@ type Run struct {
 	// Thinking is called when a model is asked, and returns at once; nil does nothing.
 	// It prepares what the next command needs.
 	Thinking func()
+	// Sending is called before each request to a model, when the journal has its
+	// [history.Reserve] and all that was recorded before, and before each session of an
+	// agent. If it returns an error, the request is not sent and costs nothing, and its call
+	// ends with the error. It may be called from any goroutine. Nil does nothing.
+	Sending func() error
 	// Stream, if not nil, is given a model's visible text as it arrives.
 	Stream func(text string)
 	// Received, if not nil, is given the size of each part of a model's response as

@@ -122,7 +122,7 @@ func (a *app) withoutStdin(args []string) ([]string, error) {
 
 // notForAttempts are flags that are about the run of the attempts, or that each attempt
 // gets with a value of its own.
-var notForAttempts = []string{"attempts", "dir", "json", "max-cost", "max-time", "max-tokens", "model", "quiet", "trust", "verbose"}
+var notForAttempts = []string{"ack", "attempts", "dir", "json", "max-cost", "max-time", "max-tokens", "model", "quiet", "trust", "verbose"}
 
 // typedFlags returns the flags that were typed and are for attempts too, as --NAME=VALUE.
 func typedFlags(fs *pflag.FlagSet) (args []string) {

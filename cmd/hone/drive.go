@@ -47,6 +47,11 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 		defer s.Close()
 	}
 	notify := a.notifier(h, func(text string) { questions.Say("hone: note: %s", text) })
+	if o.ack {
+		var stop func()
+		ctx, stop = a.await(ctx, r)
+		defer stop()
+	}
 	a.watch(h, r, s, questions, o, func(q hone.Question) { notify.question(ctx, q) })
 	if err := h.Begin(); err != nil {
 		return end, err

@@ -47,7 +47,7 @@ func (m modelFlag) first() string {
 }
 
 // outputFlags select what is shown.
-type outputFlags struct{ json, verbose, quiet, web bool }
+type outputFlags struct{ json, ack, verbose, quiet, web bool }
 
 func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	registerDir(c, &f.dir)
@@ -74,6 +74,7 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	registerLimits(c, &f.Limits, limitNotes{rounds: fmt.Sprintf(" (default %d)", k.Rounds), patience: fmt.Sprintf(" (default %d)", loop.DefaultPatience), unreadable: fmt.Sprintf(" (default %d)", loop.DefaultUnreadable),
 		tokens: " (default 5000000)", cost: "; needs the model's price: hone help models", time: " (default 4h)"})
 	f.output.register(c)
+	f.output.registerAck(c)
 }
 
 // registerFormat adds the flag --check-format.
@@ -149,8 +150,11 @@ func (f *loopFlags) valid(c *cobra.Command) error {
 	if f.Flaky < 0 {
 		return usage("--flaky must be 0 or greater", "hone help "+c.Name())
 	}
-	if err := f.validAttempts(c); err != nil {
+	if err := cmp.Or(f.validAttempts(c), f.output.valid(c)); err != nil {
 		return err
+	}
+	if f.output.ack && f.attempts > 1 {
+		return usage("--ack does not work with --attempts, which makes several runs", "leave out one of them")
 	}
 	return validLimits(c, f.Limits)
 }

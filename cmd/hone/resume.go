@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,7 @@ of one, or "last", the default. Before it continues a run from hone import, it r
 run left them.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := validLimits(c, limits); err != nil {
+			if err := cmp.Or(validLimits(c, limits), output.valid(c)); err != nil {
 				return err
 			}
 			return a.resume(c.Context(), dir, runArg(args), limits, baseURL, output)
@@ -33,6 +34,7 @@ run left them.`,
 	const own = " (default: the run's own limit)"
 	registerLimits(c, &limits, limitNotes{own, own, own, own, own, own})
 	output.register(c)
+	output.registerAck(c)
 	return c
 }
 

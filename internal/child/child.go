@@ -19,6 +19,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -47,6 +48,9 @@ type Command struct {
 	Args []string
 	// Env is the complete environment, as KEY=VALUE; nil means an empty one.
 	Env []string
+	// Stdin is what the child reads; nil means nothing. With --ack in Args it is where the
+	// child reads what was stored, and its end interrupts the child.
+	Stdin io.Reader
 	// Keeper ends the child if this process is killed; nil means that the child may
 	// outlive it where the kernel does not end it.
 	Keeper *sandbox.Keeper
@@ -106,7 +110,7 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 	said := &tail{most: maxSaid}
 	r, err := sandbox.None{Grace: Grace, Keeper: c.Keeper}.Run(ctx, sandbox.Command{
 		Argv: append([]string{program}, withJSON(c.Args)...), Dir: c.Dir, Env: c.Env,
-		MaxOutput: 1, LiveOut: f, LiveErr: said,
+		Stdin: c.Stdin, MaxOutput: 1, LiveOut: f, LiveErr: said,
 	})
 	if err != nil {
 		return Result{Exit: -1}, err

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"hone"
+)
+
+// registerAck adds the flag --ack of the commands that work on one run.
+func (f *outputFlags) registerAck(c *cobra.Command) {
+	c.Flags().BoolVar(&f.ack, "ack", false, "with --json: before each model call, wait for a line on stdin with the number (seq) of the last event")
+}
+
+// valid returns a usage error if the flags do not go together.
+func (f *outputFlags) valid(c *cobra.Command) error {
+	if f.ack && !f.json {
+		return usage("--ack is for a program that reads the events of --json", "hone "+c.Name()+" --json --ack")
+	}
+	return nil
+}
+
+// acks are the acknowledgments of a program that stores the events of a run elsewhere.
+type acks struct {
+	lock sync.Mutex
+	more *sync.Cond
+	seq  int64 // of the last event that is stored
+}
+
+// await makes a run wait before each model call until stdin says that all its events are
+// stored. The end of stdin cancels the context that it returns, as Ctrl-C does: whoever
+// stores the events is gone.
+func (a *app) await(ctx context.Context, r *hone.Run) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	k := &acks{}
+	k.more = sync.NewCond(&k.lock)
+	go func() {
+		defer cancel()
+		k.read(a.in)
+	}()
+	r.Sending = func() error {
+		events := r.Journal.Events()
+		return k.wait(ctx, events[len(events)-1].Seq)
+	}
+	return ctx, cancel
+}
+
+// read reads numbers of events, to the end of the input or the first line that is none.
+func (k *acks) read(in io.Reader) {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		seq, err := strconv.ParseInt(strings.TrimSpace(lines.Text()), 10, 64)
+		if err != nil {
+			return
+		}
+		k.lock.Lock()
+		k.seq = max(k.seq, seq)
+		k.lock.Unlock()
+		k.more.Broadcast()
+	}
+}
+
+// wait waits until an event is stored. The error is the context's.
+func (k *acks) wait(ctx context.Context, seq int64) error {
+	defer context.AfterFunc(ctx, func() {
+		k.lock.Lock()
+		defer k.lock.Unlock()
+		k.more.Broadcast()
+	})()
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	for k.seq < seq && ctx.Err() == nil {
+		k.more.Wait()
+	}
+	return ctx.Err()
+}
