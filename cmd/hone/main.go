@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -79,12 +80,16 @@ func interruptContext() (context.Context, func()) {
 	signals := make(chan os.Signal, 2)
 	notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	go func() {
-		if _, ok := <-signals; !ok {
+		first, ok := <-signals
+		if !ok {
 			return
 		}
+		since := time.Now()
 		cancel()
-		if _, ok := <-signals; ok {
-			os.Exit(exitStatus(hone.KindInterrupted))
+		for again := range signals {
+			if again != first || time.Since(since) > echoTime {
+				os.Exit(exitStatus(hone.KindInterrupted))
+			}
 		}
 	}()
 	return ctx, func() {
@@ -93,6 +98,10 @@ func interruptContext() (context.Context, func()) {
 		cancel()
 	}
 }
+
+// echoTime is how long the same signal may come again without being a second one: GNU
+// timeout sends it to its child and then to the process group that they share.
+const echoTime = time.Second
 
 // notify relays signals, except those that were ignored when the process started: they
 // stay ignored, also in children. nohup ignores SIGHUP; a shell without job control ignores
