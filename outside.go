@@ -57,7 +57,7 @@ func (r *Run) usersChanges(deltas []workspace.Delta, written map[string]workspac
 		}
 	}
 	for path, image := range written {
-		if !r.matches(path, image) {
+		if !r.Tree.Holds(path, image) {
 			paths = append(paths, path)
 		}
 	}

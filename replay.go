@@ -194,7 +194,7 @@ func (p *played) reapply(ctx context.Context, vs []workspace.Verdict) error {
 	}
 	for _, v := range vs {
 		p.written[v.Path] = true
-		if v.Before.Exists() && !p.r.matches(v.Path, v.Before) {
+		if v.Before.Exists() && !p.r.Tree.Holds(v.Path, v.Before) {
 			if err := p.writeIgnored(ctx, v); err != nil {
 				return err
 			}

@@ -2,9 +2,7 @@ package hone
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"hone/check"
@@ -80,7 +78,7 @@ func (r *Run) askPending(ctx context.Context) error {
 	var vs []workspace.Verdict
 	for _, q := range pending {
 		v := workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After, Edited: q.Edited}
-		if r.matches(q.Path, q.Before) {
+		if r.Tree.Holds(q.Path, q.Before) {
 			vs = append(vs, v)
 		} else if err := r.dropQuestion(ctx, q, v); err != nil {
 			return err
@@ -122,13 +120,4 @@ func (r *Run) openQuestions() []Question {
 		e, listed := r.last.Entry(q.Path)
 		return listed && e.Digest != "" && e.Digest != q.Before.Digest
 	})
-}
-
-// matches reports whether a file has the contents of an image.
-func (r *Run) matches(path string, image workspace.Image) bool {
-	_, now, err := r.Tree.Read(path)
-	if err != nil {
-		return !image.Exists() && errors.Is(err, fs.ErrNotExist)
-	}
-	return now.Digest == image.Digest
 }

@@ -1,6 +1,9 @@
 package history
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -137,6 +140,13 @@ func editKey(v workspace.Verdict) string {
 // questionKey is editKey for the edit that a question is about.
 func questionKey(q Question) string {
 	return editKey(workspace.Verdict{Path: q.Path, Before: q.Before, After: q.After})
+}
+
+// Digest returns the digest, in hex, of a question of a run: of all that the user has to
+// see to answer it. It is the same when the question is asked again.
+func (q Question) Digest(run string) string {
+	b, _ := json.Marshal(q) // it holds texts and figures only
+	return fmt.Sprintf("%x", sha256.Sum256(append([]byte(run+"\n"), b...)))
 }
 
 // Pending returns the questions that no user could be asked yet: the last one

@@ -3,6 +3,7 @@ package workspace
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -55,6 +56,16 @@ func (t *Tree) Read(path string) ([]byte, Image, error) {
 	}
 	content, image, _, err := t.readIn(dir, cleaned)
 	return content, image, err
+}
+
+// Holds reports whether a file has the contents of an image. It does not if it cannot be
+// read.
+func (t *Tree) Holds(path string, image Image) bool {
+	_, now, err := t.Read(path)
+	if err != nil {
+		return !image.Exists() && errors.Is(err, fs.ErrNotExist)
+	}
+	return now.Digest == image.Digest
 }
 
 // readIn reads a regular file in its parent directory and also returns its file

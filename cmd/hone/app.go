@@ -41,6 +41,7 @@ type app struct {
 	observer    journal.Observer
 	walls       func() []sandbox.Wall // see harness.Host
 	trust       bool                  // the user typed that the folder's own programs may run
+	given       map[string]bool       // what --answer says; see answers
 	answers     func() <-chan string  // of answerLine; nil until the first question
 	parsed      bool                  // the command line is valid, and its command runs
 	exit        int

@@ -61,6 +61,8 @@ func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
 	switch kind := f.Value.Type(); {
 	case f.Name == "check-format":
 		complete = cobra.FixedCompletions(reader.Names(), cobra.ShellCompDirectiveNoFileComp)
+	case f.Name == "answer":
+		complete = completeAnswer
 	case f.Name == "model" || strings.HasSuffix(f.Name, "-model"):
 		complete = a.completeModel
 	case strings.HasPrefix(kind, "int") || kind == "float64" || kind == "duration":
@@ -112,6 +114,28 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 	}
 	if strings.HasPrefix("last", word) {
 		words = append(words, cobra.CompletionWithDesc("last", "the newest run"))
+	}
+	return words, directive
+}
+
+// completeAnswer proposes the answers to the questions of the run that wait.
+func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	home, run, err := openRun(c.Flag("dir").Value.String(), runArg(args))
+	if err != nil {
+		return nil, directive
+	}
+	defer home.Close()
+	past, _, err := readRun(home, run)
+	if err != nil {
+		return nil, directive
+	}
+	for _, q := range past.Pending() {
+		for _, answer := range []string{"=yes", "=no"} {
+			if value := shortDigest(run, q) + answer; strings.HasPrefix(value, word) {
+				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.Path), descriptionColumns)))
+			}
+		}
 	}
 	return words, directive
 }

@@ -156,14 +156,20 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 		}
 		r.Human = p
 	}
+	if len(a.given) > 0 {
+		r.Human = answers{run: h.ID(), given: a.given, others: r.Human}
+	}
 }
 
 // feedLine returns an event as --json prints it: its line in the journal. The
-// last event also contains the exit status.
+// last event also contains the exit status, and a question its digest.
 func feedLine(e journal.Event) []byte {
-	end, ok := history.Decode(e).Payload.(hone.End)
-	if !ok {
-		return e.Line()
+	line := bytes.TrimSuffix(e.Line(), []byte("}"))
+	switch p := history.Decode(e).Payload.(type) {
+	case hone.End:
+		return fmt.Appendf(nil, `%s,"exit":%d}`, line, exitStatus(p.Kind))
+	case history.Question:
+		return fmt.Appendf(nil, `%s,"question":"%s"}`, line, p.Digest(e.Run))
 	}
-	return fmt.Appendf(nil, `%s,"exit":%d}`, bytes.TrimSuffix(e.Line(), []byte("}")), exitStatus(end.Kind))
+	return e.Line()
 }

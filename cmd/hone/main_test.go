@@ -117,6 +117,7 @@ func die() {
 //	trust [DIR]           sets HONE_TRUST to the digest of the settings in DIR (default: here)
 //	tomls DIR             there is a .toml file below DIR, and every one is valid
 //	count N REGEXP FILE   FILE has exactly N matches
+//	capture NAME REGEXP   sets the variable NAME to what the first group of REGEXP matches in stdout
 //	within N ARGS…        waits up to N seconds until ARGS… exits 0
 //	unreplayed DIR WHY    the runs in DIR are not replayed, because the script damaged them on purpose
 //	unaccounted WHY F…    the files F… change outside a run, and its replay may report them
@@ -170,6 +171,7 @@ func scriptParams(t *testing.T) testscript.Params {
 			"status":      status,
 			"terminal":    terminal,
 			"count":       count,
+			"capture":     capture,
 			"within":      within,
 			"unreplayed":  unreplayed,
 			"unaccounted": unaccounted,
@@ -444,6 +446,14 @@ func count(ts *testscript.TestScript, neg bool, args []string) {
 	if fmt.Sprint(got) != args[0] {
 		ts.Fatalf("%d matches of %q in %s:\n%s", got, args[1], args[2], ts.ReadFile(args[2]))
 	}
+}
+
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if m == nil {
+		ts.Fatalf("no match of %q in:\n%s", args[1], ts.ReadFile("stdout"))
+	}
+	ts.Setenv(args[0], m[1])
 }
 
 func tomls(ts *testscript.TestScript, neg bool, args []string) {

@@ -9,10 +9,16 @@ import (
 	"hone/loop"
 )
 
+// resumeFlags are the flags of resume.
+type resumeFlags struct {
+	dir, baseURL string
+	answers      []string // as typed
+	limits       loop.LimitFlags
+	output       outputFlags
+}
+
 func (a *app) resumeCommand() *cobra.Command {
-	var dir, baseURL string
-	var limits loop.LimitFlags
-	var output outputFlags
+	var f resumeFlags
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "continue a run that stopped or died",
@@ -20,32 +26,39 @@ func (a *app) resumeCommand() *cobra.Command {
 the same, but you can raise limits. If questions about changes are open, resume asks them first, on a
 terminal. If the run is done, it only prints the result again. RUN is an id from hone runs, a unique prefix
 of one, or "last", the default. Before it continues a run from hone import, it restores the files as the
-run left them.`,
+run left them.
+
+Without a terminal, answer a question with --answer DIGEST=yes or DIGEST=no. The digest stands for the question as
+hone show prints it: the run, the file, and its contents before and after the change. If the file or the
+proposed change is another one by now, resume refuses all answers with status 4, and changes nothing.`,
+		Example: `  hone resume last --max-tokens 10000000
+  hone resume last --answer 1f2e3d4c5b6a=yes`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(validLimits(c, limits), output.valid(c)); err != nil {
+			if err := cmp.Or(validLimits(c, f.limits), f.output.valid(c)); err != nil {
 				return err
 			}
-			return a.resume(c.Context(), dir, runArg(args), limits, baseURL, output)
+			return a.resume(c.Context(), f, runArg(args))
 		},
 	}
-	registerDir(c, &dir)
-	c.Flags().StringVar(&baseURL, "base-url", "", "the provider's endpoint, if its address has changed")
+	registerDir(c, &f.dir)
+	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer a question that waits, as `DIGEST=yes` or DIGEST=no; hone show prints the digest; repeat it for more")
+	c.Flags().StringVar(&f.baseURL, "base-url", "", "the provider's endpoint, if its address has changed")
 	const own = " (default: the run's own limit)"
-	registerLimits(c, &limits, limitNotes{own, own, own, own, own, own})
-	output.register(c)
-	output.registerAck(c)
+	registerLimits(c, &f.limits, limitNotes{own, own, own, own, own, own})
+	f.output.register(c)
+	f.output.registerAck(c)
 	return c
 }
 
-func (a *app) resume(ctx context.Context, dir, ref string, limits loop.LimitFlags, baseURL string, output outputFlags) error {
-	run, err := findRun(ctx, dir, ref, "resume")
+func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
+	run, err := findRun(ctx, f.dir, ref, "resume")
 	if err != nil {
 		return err
 	}
 	defer run.Close()
 	a.sayNotes(run.Notes)
-	l, err := raisedLimits(run.Limits(), limits, ref+elsewhere(run.Dir))
+	l, err := raisedLimits(run.Limits(), f.limits, ref+elsewhere(run.Dir))
 	if err != nil {
 		return err
 	}
@@ -56,11 +69,14 @@ func (a *app) resume(ctx context.Context, dir, ref string, limits loop.LimitFlag
 	if err := a.placeRun(ctx, run); err != nil {
 		return err
 	}
-	s, err := a.host().Resume(ctx, run, k, l, baseURL)
+	if a.given, err = answersTo(run, f.answers); err != nil {
+		return err
+	}
+	s, err := a.host().Resume(ctx, run, k, l, f.baseURL)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	_, err = a.drive(ctx, s, output)
+	_, err = a.drive(ctx, s, f.output)
 	return err
 }

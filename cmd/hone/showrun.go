@@ -188,7 +188,7 @@ func (o overview) allNotes() []string {
 		notes = o.declined()
 	}
 	if !o.ended || o.end.Kind == hone.KindBlocked {
-		notes = append(notes, o.pending()...)
+		notes = append(notes, pendingNotes(o.home, o.run, o.past.Pending())...)
 	}
 	notes = append(notes, o.refusals()...)
 	if text := o.outages(); text != "" {
@@ -271,15 +271,6 @@ func (o overview) declined() []string {
 		return []string{"you declined changes of " + strings.Join(paths, ", ")}
 	}
 	return nil
-}
-
-// pending returns which questions are open.
-func (o overview) pending() []string {
-	var notes []string
-	for _, q := range o.past.Pending() {
-		notes = append(notes, q.Path+" waits for your decision: "+q.Reason)
-	}
-	return notes
 }
 
 // attempts returns a line for each attempt, and where they are; nil if there are none.

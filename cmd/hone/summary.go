@@ -38,8 +38,11 @@ func endingOf(h *harness.Session, r *hone.Run, end hone.End, o outputFlags) endi
 	if !o.quiet {
 		s.files = changedFiles(h.Home, r.Past(), r.Own)
 	}
+	if end.Kind == hone.KindBlocked {
+		s.end.Notes = append(slices.Clone(end.Notes), pendingNotes(h.Home, s.run, r.Past().Pending())...)
+	}
 	if note := undoneNote(r.Past(), s.run+elsewhere(h.Home.Workspace())); note != "" && !end.Restored {
-		s.end.Notes = append(slices.Clone(end.Notes), note)
+		s.end.Notes = append(slices.Clone(s.end.Notes), note)
 	}
 	if end.Next.IsZero() && changedTree(r.Past()) {
 		s.end.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}

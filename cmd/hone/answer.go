@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/harness/runs"
+	"hone/history"
+	"hone/journal"
+)
+
+// answers is a [hone.Human] that gives the answers of --answer, and asks another for the
+// rest.
+type answers struct {
+	run    string
+	given  map[string]bool // by the digest of the question; true approves
+	others hone.Human      // nil: nobody answers other questions, which are pending
+}
+
+// Ask answers a question.
+func (s answers) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
+	approved, given := s.given[q.Digest(s.run)]
+	switch {
+	case given:
+		return hone.Answer{Approved: approved, By: "user"}, nil
+	case s.others == nil:
+		return hone.Answer{By: history.NoUser}, nil
+	}
+	return s.others.Ask(ctx, q)
+}
+
+// digestColumns is how many digits of a question's digest are shown.
+const digestColumns = 12
+
+// shortDigest returns the digest of a question as it is shown.
+func shortDigest(run string, q hone.Question) string { return q.Digest(run)[:digestColumns] }
+
+// plainAnswer matches a value of --answer.
+var plainAnswer = regexp.MustCompile(`^([0-9a-f]{8,64})=(yes|no)$`)
+
+// answersTo returns the answers that the user gives with --answer to pending questions of a
+// run, by the digest of the question. It leaves out those that are recorded already. If
+// one of them cannot be given, it gives none.
+func answersTo(run *runs.Recorded, values []string) (map[string]bool, error) {
+	given, named := map[string]bool{}, run.Journal.Run()+elsewhere(run.Dir)
+	for _, value := range values {
+		m := plainAnswer.FindStringSubmatch(strings.ToLower(value))
+		if m == nil {
+			return nil, usage(fmt.Sprintf("--answer %s is not DIGEST=yes or DIGEST=no, where DIGEST has at least 8 hex digits", value), "hone show "+named+" shows the questions that wait")
+		}
+		q, err := questionOf(run, m[1], named)
+		if err != nil {
+			return nil, err
+		}
+		digest, approved := q.Digest(run.Journal.Run()), m[2] == "yes"
+		if before, twice := given[digest]; twice && before != approved {
+			return nil, usage("--answer answers the question about "+q.Path+" with yes and no", "leave out one of them")
+		}
+		known, err := answerable(run, q, approved, named)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			given[digest] = approved
+		}
+	}
+	return given, nil
+}
+
+// questionOf returns the question of a run whose digest starts so.
+func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err error) {
+	pending := run.Past.Pending()
+	found := map[string]hone.Question{}
+	add := func(q hone.Question) {
+		if digest := q.Digest(run.Journal.Run()); strings.HasPrefix(digest, prefix) {
+			found[digest] = q
+		}
+	}
+	for _, e := range run.Past.Events() {
+		if q, ok := e.Payload.(history.Question); ok {
+			add(q)
+		}
+	}
+	for _, q := range pending { // also one that the user has edited since it was asked
+		add(q)
+	}
+	if len(found) == 1 {
+		for _, q := range found {
+			return q, nil
+		}
+	}
+	why := "no question of the run has the digest " + prefix
+	if len(found) > 1 {
+		why = fmt.Sprintf("%d questions of the run have a digest that starts with %s", len(found), prefix)
+	}
+	if len(pending) == 0 {
+		return q, usage(why+"; none waits for an answer", "hone show "+named)
+	}
+	var waiting []string
+	for _, q := range pending {
+		waiting = append(waiting, shortDigest(run.Journal.Run(), q)+" about "+q.Path)
+	}
+	return q, usage(why+"; these wait for an answer: "+strings.Join(waiting, ", "), "hone show "+named)
+}
+
+// answerable returns an error if a question of a run cannot be answered so any more. known
+// means that the user has given this answer before, so that there is nothing to do.
+func answerable(run *runs.Recorded, q hone.Question, approved bool, named string) (known bool, err error) {
+	id, pending := run.Journal.Run(), run.Past.Pending()
+	digest := q.Digest(id)
+	isIt := func(other hone.Question) bool { return other.Digest(id) == digest }
+	outdated := func(why, hint string) error {
+		return &failure{kind: hone.KindBlocked, why: fmt.Sprintf("the answer about %s is outdated: %s", q.Path, why), hint: hint}
+	}
+	if slices.ContainsFunc(pending, isIt) {
+		was, answered := run.Past.AnswerTo(q)
+		switch answered = answered && (was.Approved || !q.Edited); {
+		case answered && was.Approved == approved:
+			return true, nil
+		case answered:
+			return false, outdated("the question was answered before", "hone resume "+named)
+		case !run.Tree.Holds(q.Path, q.Before):
+			return false, outdated("the file has changed since the question was asked",
+				"restore the file as it was, then answer again; or use a terminal, then run: hone resume "+named+", which drops the question")
+		}
+		return false, nil
+	}
+	if was, answered := lastAnswer(run.Past, isIt); answered && was.Approved == approved {
+		return true, nil
+	}
+	if i := slices.IndexFunc(pending, func(other hone.Question) bool { return other.Path == q.Path }); i >= 0 {
+		return false, outdated("the run proposes another change now", "hone show "+named+" shows the question "+shortDigest(id, pending[i]))
+	}
+	return false, outdated("the question is closed", "hone show "+named)
+}
+
+// lastAnswer returns the last answer of the user to a question; ok is false if there is
+// none.
+func lastAnswer(past *history.Past, isIt func(hone.Question) bool) (a hone.Answer, ok bool) {
+	for _, e := range past.Events() {
+		answer, is := e.Payload.(history.Answer)
+		if !is || answer.By == history.NoUser || answer.By == history.Outdated || answer.Edited.Exists() {
+			continue
+		}
+		begin, _ := past.Begin(*e.Step)
+		if q, is := begin.Payload.(history.Question); is && isIt(q) {
+			a, ok = answer, true
+		}
+	}
+	return a, ok
+}
+
+// pendingNotes returns which questions of a run wait for the user, and how to answer them
+// without a terminal.
+func pendingNotes(home *journal.Home, run string, pending []history.Question) []string {
+	var notes []string
+	for _, q := range pending {
+		notes = append(notes, fmt.Sprintf("%s waits for your decision: %s (question %s)", q.Path, q.Reason, shortDigest(run, q)))
+	}
+	if len(pending) > 0 {
+		notes = append(notes, fmt.Sprintf("to answer without a terminal: hone resume %s --answer %s=yes, or =no", runName(home, run)+elsewhere(home.Workspace()), shortDigest(run, pending[0])))
+	}
+	return notes
+}
