@@ -13,6 +13,7 @@ import (
 // approvals are the questions to the user, and their outcomes.
 type approvals struct {
 	pending  []Question        // that no user could be asked, one for each path
+	asking   *Question         // that a user is asked, or was when the process ended
 	given    map[string]Answer // by questionKey; until the edit is made
 	changes  map[int]map[string]workspace.Verdict
 	last     map[string]workspace.Verdict // of each path, in any round
@@ -33,7 +34,10 @@ func newApprovals() approvals {
 
 func (p *Past) foldApprovals(e Event) {
 	switch v := e.Payload.(type) {
+	case Question:
+		p.asking = &v
 	case Answer:
+		p.asking = nil
 		begin, _ := p.begin(*e.Step)
 		if q, ok := begin.Payload.(Question); ok {
 			p.answer(q, v, e.Step.Session < 0)
@@ -44,6 +48,8 @@ func (p *Past) foldApprovals(e Event) {
 		p.applied(v, e.Step.Session < 0)
 	case State:
 		p.reopened = false
+	case Undone:
+		p.asking = nil
 	}
 }
 
@@ -155,6 +161,25 @@ func (q Question) Digest(run string) string {
 func (p *Past) Pending() []Question {
 	defer p.lock().Unlock()
 	return slices.Clone(p.pending)
+}
+
+// Asking returns the question that a user is being asked, or was asked when the process
+// of the run ended; nil if there is none. It is asked again when the run is resumed.
+func (p *Past) Asking() *Question {
+	defer p.lock().Unlock()
+	return p.asking
+}
+
+// Waiting returns the questions that the user can answer before the run is resumed: those
+// that are pending, and the one that the user was asked when the process ended.
+func (p *Past) Waiting() []Question {
+	all, asking := p.Pending(), p.Asking()
+	if asking == nil {
+		return all
+	}
+	key := questionKey(*asking)
+	all = slices.DeleteFunc(all, func(q Question) bool { return questionKey(q) == key })
+	return append(all, *asking)
 }
 
 // AnswerTo returns the user's answer to the same question: about the same file,

@@ -73,7 +73,7 @@ func answersTo(run *runs.Recorded, values []string) (map[string]bool, error) {
 
 // questionOf returns the question of a run whose digest starts so.
 func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err error) {
-	pending := run.Past.Pending()
+	pending := run.Past.Waiting()
 	found := map[string]hone.Question{}
 	add := func(q hone.Question) {
 		if digest := q.Digest(run.Journal.Run()); strings.HasPrefix(digest, prefix) {
@@ -110,7 +110,7 @@ func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err 
 // answerable returns an error if a question of a run cannot be answered so any more. known
 // means that the user has given this answer before, so that there is nothing to do.
 func answerable(run *runs.Recorded, q hone.Question, approved bool, named string) (known bool, err error) {
-	id, pending := run.Journal.Run(), run.Past.Pending()
+	id, pending := run.Journal.Run(), run.Past.Waiting()
 	digest := q.Digest(id)
 	isIt := func(other hone.Question) bool { return other.Digest(id) == digest }
 	outdated := func(why, hint string) error {
@@ -154,15 +154,21 @@ func lastAnswer(past *history.Past, isIt func(hone.Question) bool) (a hone.Answe
 	return a, ok
 }
 
-// pendingNotes returns which questions of a run wait for the user, and how to answer them
-// without a terminal.
-func pendingNotes(home *journal.Home, run string, pending []history.Question) []string {
+// waitsForUser reports whether a run that ended so may have questions to answer before
+// anything else.
+func waitsForUser(kind hone.Kind) bool {
+	return kind == hone.KindBlocked || kind == hone.KindInterrupted
+}
+
+// waitingNotes returns which questions of a run wait for the user, and how to answer them
+// without a terminal if no process works on the run.
+func waitingNotes(home *journal.Home, run string, waiting []history.Question, working bool) []string {
 	var notes []string
-	for _, q := range pending {
+	for _, q := range waiting {
 		notes = append(notes, fmt.Sprintf("%s waits for your decision: %s (question %s)", q.Path, q.Reason, shortDigest(run, q)))
 	}
-	if len(pending) > 0 {
-		notes = append(notes, fmt.Sprintf("to answer without a terminal: hone resume %s --answer %s=yes, or =no", runName(home, run)+elsewhere(home.Workspace()), shortDigest(run, pending[0])))
+	if len(waiting) > 0 && !working {
+		notes = append(notes, fmt.Sprintf("to answer without a terminal: hone resume %s --answer %s=yes, or =no", runName(home, run)+elsewhere(home.Workspace()), shortDigest(run, waiting[0])))
 	}
 	return notes
 }

@@ -130,7 +130,7 @@ func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra
 	if err != nil {
 		return nil, directive
 	}
-	for _, q := range past.Pending() {
+	for _, q := range past.Waiting() {
 		for _, answer := range []string{"=yes", "=no"} {
 			if value := shortDigest(run, q) + answer; strings.HasPrefix(value, word) {
 				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.Path), descriptionColumns)))

@@ -187,8 +187,8 @@ func (o overview) allNotes() []string {
 	if !o.ended {
 		notes = o.declined()
 	}
-	if !o.ended || o.end.Kind == hone.KindBlocked {
-		notes = append(notes, pendingNotes(o.home, o.run, o.past.Pending())...)
+	if !o.ended || waitsForUser(o.end.Kind) {
+		notes = append(notes, waitingNotes(o.home, o.run, o.past.Waiting(), o.working)...)
 	}
 	notes = append(notes, o.refusals()...)
 	if text := o.outages(); text != "" {

@@ -38,8 +38,8 @@ func endingOf(h *harness.Session, r *hone.Run, end hone.End, o outputFlags) endi
 	if !o.quiet {
 		s.files = changedFiles(h.Home, r.Past(), r.Own)
 	}
-	if end.Kind == hone.KindBlocked {
-		s.end.Notes = append(slices.Clone(end.Notes), pendingNotes(h.Home, s.run, r.Past().Pending())...)
+	if waitsForUser(end.Kind) {
+		s.end.Notes = append(slices.Clone(end.Notes), waitingNotes(h.Home, s.run, r.Past().Waiting(), false)...)
 	}
 	if note := undoneNote(r.Past(), s.run+elsewhere(h.Home.Workspace())); note != "" && !end.Restored {
 		s.end.Notes = append(slices.Clone(s.end.Notes), note)
