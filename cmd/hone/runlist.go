@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"hone/check"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/rounds"
+	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
 	"hone/harness/runs"
 	"hone/history"
@@ -44,16 +46,31 @@ func newRunSource(a *app, dirs []string, html *page.Renderer) *runSource {
 	return &runSource{app: a, dirs: dirs, html: html, pages: map[string]*runPage{}, rows: map[string]listed{}}
 }
 
+// mostInRound is how many bytes of a request a page shows that links to all of it.
+const mostInRound = 4 << 10
+
+// callOf returns the run of a page, and the number of the event that begins the call which
+// the page shows; 0 if it shows the run itself.
+func callOf(name string) (run string, seq int64) {
+	run, call, _ := strings.Cut(name, "/call/")
+	seq, err := strconv.ParseInt(call, 10, 64)
+	if err != nil {
+		return name, 0
+	}
+	return run, seq
+}
+
 // State returns how long the journals are that a page shows, and whether processes work
 // on them.
 func (s *runSource) State(name string) (string, error) {
 	if name != "" {
-		home, err := s.find(name)
+		run, _ := callOf(name)
+		home, err := s.find(run)
 		if err != nil {
 			return "", err
 		}
 		defer home.Close()
-		return runState(home, name), nil
+		return runState(home, run), nil
 	}
 	var state strings.Builder
 	err := s.eachHome(func(home *journal.Home) error {
@@ -114,26 +131,44 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 	if name == "" {
 		return s.list()
 	}
-	home, err := s.find(name)
+	run, call := callOf(name)
+	home, err := s.find(run)
 	if err != nil {
 		return web.View{}, err
 	}
 	defer home.Close()
-	working := works(home, name) // before reading, so that nothing it still writes is missed
-	past, start, err := readRun(home, name)
+	working := works(home, run) // before reading, so that nothing it still writes is missed
+	past, start, err := readRun(home, run)
 	if err != nil {
 		return web.View{}, err
 	}
-	made := s.pages[name]
+	if call > 0 {
+		return s.call(home, run, past.Events(), call)
+	}
+	made := s.pages[run]
 	if made == nil {
-		made = newRunPage(ownOf(start))
-		s.pages[name] = made
+		made = newRunPage(ownOf(start), view.Calls{Most: mostInRound, Clean: s.app.redactKnown, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})
+		s.pages[run] = made
 	}
-	p, err := made.page(ctx, s.app.overviewOf(home, name, past, start, working))
+	p, err := made.page(ctx, s.app.overviewOf(home, run, past, start, working))
 	if err != nil {
 		return web.View{}, err
 	}
-	return s.viewOf(p, journal.ShortRun(name))
+	return s.viewOf(p, journal.ShortRun(run))
+}
+
+// call returns the page of a model call.
+func (s *runSource) call(home *journal.Home, run string, events []history.Event, seq int64) (web.View, error) {
+	call, ok, err := view.WholeCall(events, seq, home.Get)
+	if err != nil {
+		return web.View{}, err
+	}
+	if !ok {
+		return web.View{}, web.ErrNotFound
+	}
+	short := journal.ShortRun(run)
+	part, err := s.html.Call(call, "run "+short, fmt.Sprintf("/run/%s#c%d", run, seq))
+	return web.View{Title: fmt.Sprintf("%s: what %s was asked", short, call.Name), Place: short, Parts: []page.Part{part}}, err
 }
 
 // viewOf renders the page of a run.

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"hone/check"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
+	"hone/cmd/hone/view"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -27,6 +27,7 @@ type runPage struct {
 	worded int                  // events
 	round  int                  // of the last one
 	diffs  map[int]roundDiff
+	calls  view.Calls
 }
 
 // roundDiff is what a round changed.
@@ -37,8 +38,10 @@ type roundDiff struct {
 	files   int
 }
 
-func newRunPage(own func(string) bool) *runPage {
-	return &runPage{own: own, diffs: map[int]roundDiff{}}
+// newRunPage returns the page of a run that does not write the files own reports. calls
+// says how its model calls are shown.
+func newRunPage(own func(string) bool, calls view.Calls) *runPage {
+	return &runPage{own: own, diffs: map[int]roundDiff{}, calls: calls}
 }
 
 // page returns the page of the run.
@@ -54,23 +57,25 @@ func (p *runPage) page(ctx context.Context, o overview) (page.Page, error) {
 		why = o.end.Why
 	}
 	made := page.Page{Meters: o.meters(), Title: fmt.Sprintf("%s %s %s: %s", mark, result, o.start.Loop, journal.ShortRun(o.run)), Version: version(), Mark: string(mark), Result: result,
-		Loop: o.start.Loop, About: subject(o.loop), Why: strings.TrimSpace(why + "\n" + more), Notes: o.allNotes(), Facts: o.facts()}
+		Loop: o.start.Loop, About: subject(o.loop), Why: strings.TrimSpace(why + "\n" + more), Notes: o.allNotes(), Facts: o.facts(), Walls: view.Walls(o.past.Events())}
 	if err := p.word(o); err != nil {
 		return made, err
 	}
-	if events, ok := p.events[0]; ok && (len(o.rounds) == 0 || o.rounds[0].Number > 0) {
-		made.Rounds = append(made.Rounds, page.Round{Name: "start", Events: events})
+	calls, err := p.calls.ByRound(o.past.Events(), o.home.Get)
+	if err != nil {
+		return made, err
 	}
-	var before []check.Finding
-	known := false
+	if events, ok := p.events[0]; ok && (len(o.rounds) == 0 || o.rounds[0].Number > 0) {
+		made.Rounds = append(made.Rounds, page.Round{Name: "start", Calls: calls[0], Events: events})
+	}
+	findings := view.Findings{}
 	for _, r := range o.rounds {
 		one, err := p.pageRound(ctx, o, r)
 		if err != nil {
 			return made, err
 		}
-		one.Findings, one.Change = pageFindings(before, r.Findings, known)
-		before, known = r.Findings, one.Checked
-		one.Events = p.events[r.Number]
+		one.Findings, one.Change = findings.Next(r, one.Checked)
+		one.Calls, one.Events = calls[r.Number], p.events[r.Number]
 		made.Rounds = append(made.Rounds, one)
 	}
 	for i := len(made.Rounds) - 1; i >= 0; i-- {
@@ -110,16 +115,10 @@ func (o overview) meters() []page.Meter {
 	return []page.Meter{rounds, tokens, cost, took}
 }
 
-// facts returns what is known about a run: its models, its walls, and when it began.
+// facts returns what is known about a run: its models, and when it began.
 func (o overview) facts() []page.Fact {
 	spent := o.past.Ledger()
 	figures := used(spent, spent.Price(), render.Tokens)
-	walls := ""
-	for _, e := range o.past.Events() {
-		if w, ok := e.Payload.(history.Walls); ok {
-			walls = w.Text
-		}
-	}
 	facts := []page.Fact{
 		{Name: "run", Text: o.run},
 		{Name: "model", Text: strings.Join(modelNames(o.loop, o.start), " · ")},
@@ -127,38 +126,9 @@ func (o overview) facts() []page.Fact {
 		{Name: "started", Text: o.past.Events()[0].Time.Local().Format("2006-01-02 15:04:05 MST")},
 		{Name: "time", Text: render.Duration(o.active)},
 		{Name: "used", Text: strings.Join(figures, ", ")},
-		{Name: "walls", Text: walls},
 		{Name: "journal", Text: "intact, " + o.hash()},
 	}
 	return slices.DeleteFunc(facts, func(f page.Fact) bool { return f.Text == "" })
-}
-
-// pageFindings returns the blocking findings of a round, and how they differ from those
-// that the round before left, if the check looked then.
-func pageFindings(before, now []check.Finding, known bool) (list []page.Finding, change string) {
-	old := map[string]bool{}
-	for _, f := range before {
-		if f.Blocks() {
-			old[check.Key(f)] = true
-		}
-	}
-	came, stayed := 0, map[string]bool{}
-	for _, f := range now {
-		if !f.Blocks() {
-			continue
-		}
-		key := check.Key(f)
-		isNew := known && !old[key]
-		if list = append(list, page.Finding{Name: findingSource(f), Text: f.Text, New: isNew}); isNew {
-			came++
-		} else {
-			stayed[key] = true
-		}
-	}
-	if !known {
-		return list, ""
-	}
-	return list, fmt.Sprintf("%d new, %d as before, %d gone", came, len(stayed), len(old)-len(stayed))
 }
 
 // pageRound returns a round without its findings and events.
@@ -205,14 +175,6 @@ func (p *runPage) diff(ctx context.Context, o overview, r rounds.Round) (roundDi
 // roundKey returns a text that changes whenever something is added to a round.
 func roundKey(r rounds.Round) string {
 	return fmt.Sprint(r.Outcome, r.Took, r.Tokens, r.Unconfirmed, r.Changes())
-}
-
-// findingSource says where a finding comes from.
-func findingSource(f check.Finding) string {
-	if f.File == "" {
-		return f.Source
-	}
-	return f.Source + ", " + f.Place()
 }
 
 // word words the events that were recorded since the last call, as a screen does, and

@@ -9,12 +9,16 @@ import (
 	"os"
 
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/view"
 	"hone/internal/render"
 )
 
+// mostInFile is how many bytes of each request the page as one file shows.
+const mostInFile = 32 << 10
+
 // showHTML writes the page of a run to a new file, or to stdout if its name is "-".
 func (a *app) showHTML(ctx context.Context, o overview, name string) error {
-	p, err := newRunPage(ownOf(o.start)).page(ctx, o)
+	p, err := newRunPage(ownOf(o.start), view.Calls{Most: mostInFile, Clean: a.redactKnown}).page(ctx, o)
 	if err != nil {
 		return err
 	}

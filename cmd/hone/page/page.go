@@ -29,6 +29,7 @@ type Page struct {
 	Notes        []string
 	Meters       []Meter
 	Facts        []Fact
+	Walls        []Wall // of each process, the last first
 	Rounds       []Round
 }
 
@@ -45,7 +46,8 @@ type Fact struct{ Name, Text string }
 // Finding is what a round left.
 type Finding struct {
 	Name, Text string
-	New        bool // the round before did not leave it
+	New        bool   // the round before did not leave it
+	Since      string // the round that left it first, since when each left it; empty if that is this one
 }
 
 // Round is one round, or what came before the first.
@@ -62,6 +64,7 @@ type Round struct {
 	Findings                   []Finding
 	Diff                       string // unified
 	NoDiff                     []string
+	Calls                      []Call // of models
 	Events                     []Event
 }
 
@@ -80,9 +83,13 @@ type Part struct {
 
 var (
 	//go:embed page.html
-	templates string
+	pageTemplates string
+	//go:embed views.html
+	viewTemplates string
 	//go:embed page.css
-	style string
+	pageStyle string
+	//go:embed views.css
+	viewStyle string
 	//go:embed page.js
 	script string
 	//go:embed icon.svg
@@ -90,7 +97,7 @@ var (
 )
 
 // Style returns the style sheet of all pages.
-func Style() string { return style }
+func Style() string { return pageStyle + viewStyle }
 
 // Script returns the program of a server's pages, without which they have to be
 // reloaded.
@@ -118,7 +125,9 @@ func New(clean func(string) string) *Renderer {
 		"mild":  func(e Event) bool { return e.Rest == "" && len(e.Parts) == 0 },
 		"code":  highlighted,
 		"chart": r.charts,
-	}).Parse(templates))
+		"use":   useText,
+		"total": totalUse,
+	}).Parse(pageTemplates + viewTemplates))
 	return r
 }
 
@@ -180,8 +189,8 @@ func (r *Renderer) File(w io.Writer, p Page) error {
 		}
 		parts = append(parts, one)
 	}
-	sum := sha256.Sum256([]byte(style))
-	return r.write(w, document{Served: Served{Title: p.Title, Version: p.Version, Parts: parts}, Sheet: template.CSS(style),
+	sum := sha256.Sum256([]byte(Style()))
+	return r.write(w, document{Served: Served{Title: p.Title, Version: p.Version, Parts: parts}, Sheet: template.CSS(Style()),
 		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"})
 }
 

@@ -19,12 +19,13 @@ const hostile = "</title></style></pre><script>alert(1)</script><img src=x onerr
 func hostilePage() page.Page {
 	facts := []page.Fact{{Name: hostile, Text: hostile}}
 	round := page.Round{Number: 1, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile, Checked: true, Count: 1,
-		Change: hostile, Findings: []page.Finding{{Name: hostile, Text: hostile, New: true}},
+		Change: hostile, Findings: []page.Finding{{Name: hostile, Text: hostile, New: true, Since: hostile}},
+		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Link: hostile, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: facts}},
 		Diff: "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile},
 		Events: []page.Event{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: facts}}}
 	second := page.Round{Number: 2, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile}
 	return page.Page{Title: hostile, Version: hostile, Mark: hostile, Result: hostile, Loop: hostile, About: hostile, Why: hostile, Notes: []string{hostile},
-		Meters: []page.Meter{{Name: hostile, Text: hostile, Limit: hostile, Share: .5}}, Facts: facts, Rounds: []page.Round{round, second}}
+		Meters: []page.Meter{{Name: hostile, Text: hostile, Limit: hostile, Share: .5}}, Facts: facts, Walls: []page.Wall{{Name: hostile, Facts: facts, Open: []string{hostile}}}, Rounds: []page.Round{round, second}}
 }
 
 func hostileList() page.List {
@@ -63,13 +64,19 @@ func TestNothingEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	facts := []page.Fact{{Name: hostile, Text: hostile}}
+	call, err := page.New(clean).Call(page.Call{Name: hostile, Model: hostile, Size: hostile, Texts: facts, Replies: facts}, hostile, hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
 	file, server := written(t, hostilePage()), served(t, list)
 	for _, c := range []struct {
 		name, got string
 		texts     int
 		tags      map[string]int
 	}{
-		{"file", file, 62, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 2, "svg": 3, "link": 0, "a": 2}},
+		{"file", file, 71, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 2, "svg": 3, "link": 0, "a": 3}},
+		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
 		{"server", server, 19, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 1, "link": 2, "a": 2}},
 	} {
 		for _, not := range []string{"<script>", "<img", "KEY-1", "KEY-1&#43;2", "http:", "https:", "url(", "@import", " onerror=\"a"} {

@@ -1,0 +1,180 @@
+// Package view makes what the page of a run shows of its record besides the rounds
+// themselves: what models were asked ([Calls]), and the walls around commands ([Walls]).
+//
+// It reads journals and writes nothing. Texts are as they were recorded; package page
+// escapes them when it renders them.
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"hone/cmd/hone/page"
+	"hone/cmd/hone/screen"
+	"hone/history"
+	"hone/internal/excerpt"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/model"
+)
+
+// Calls makes the model calls of a run again and again while the run goes on. It reads
+// each request once.
+type Calls struct {
+	// Most is how many bytes of a request are shown in the round. The middle of a longer
+	// one is left out.
+	Most int
+	// Clean removes secrets from a text; nil removes nothing.
+	Clean func(string) string
+	// Link returns the address of the page of the call that an event begins; nil if there
+	// is none.
+	Link func(seq int64) string
+
+	texts map[string][]page.Fact // by the request's object
+}
+
+// ByRound returns the calls of each round.
+func (c *Calls) ByRound(events []history.Event, get history.Get) (map[int][]page.Call, error) {
+	calls, at := map[int][]page.Call{}, map[journal.Identity]int{}
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case history.Asked:
+			one := callOf(e, p)
+			var err error
+			if one.Texts, err = c.added(p.Request, get); err != nil {
+				return nil, err
+			}
+			if c.Link != nil {
+				one.Link = c.Link(e.Seq)
+			}
+			at[*e.Step] = len(calls[e.Step.Round])
+			calls[e.Step.Round] = append(calls[e.Step.Round], one)
+		case history.Replied:
+			if i, ok := at[*e.Step]; ok {
+				calls[e.Step.Round][i].Used = useOf(p.Usage)
+			}
+		}
+	}
+	return calls, nil
+}
+
+// callOf returns a call without its texts.
+func callOf(e history.Event, asked history.Asked) page.Call {
+	name := cmp.Or(asked.Role, "model")
+	if e.Step.Turn > 0 {
+		name += fmt.Sprintf(", turn %d", e.Step.Turn)
+	}
+	return page.Call{Seq: e.Seq, Name: name, Model: screen.ModelName(asked.Model), Size: render.Bytes(asked.Bytes)}
+}
+
+// useOf returns the tokens of a call; nil if the provider did not report them.
+func useOf(u *model.Usage) *page.Use {
+	if u == nil {
+		return nil
+	}
+	return &page.Use{Sent: u.Input + u.CacheRead + u.CacheWrite, Cached: u.CacheRead, Received: u.Output}
+}
+
+// added returns what a request adds to the one before it, shortened.
+func (c *Calls) added(object string, get history.Get) ([]page.Fact, error) {
+	if texts, ok := c.texts[object]; ok {
+		return texts, nil
+	}
+	request, err := history.ReadRequest(object, get)
+	if err != nil {
+		return nil, err
+	}
+	if request.Repeated > 0 {
+		request.Messages = append(request.Messages, model.Message{Role: model.User, Parts: request.Parts})
+	}
+	texts := requestTexts(request.Request, false)
+	if request.After != "" {
+		texts = append([]page.Fact{{Name: "the same as in the request before, followed by:"}}, texts...)
+	}
+	room := c.Most
+	for i := range texts {
+		if c.Clean != nil { // before a cut can split a secret
+			texts[i].Text = c.Clean(texts[i].Text)
+		}
+		texts[i].Text = excerpt.Middle(texts[i].Text, max(room, c.Most/8))
+		room -= len(texts[i].Text)
+	}
+	if c.texts == nil {
+		c.texts = map[string][]page.Fact{}
+	}
+	c.texts[object] = texts
+	return texts, nil
+}
+
+// requestTexts returns the texts of a request. Unless they are to be whole, tools, calls
+// and results are only named, because other places show them.
+func requestTexts(r model.Request, whole bool) (texts []page.Fact) {
+	add := func(name, text string) {
+		text = strings.TrimRight(text, "\n")
+		switch last := len(texts) - 1; {
+		case strings.TrimSpace(text) == "":
+		case last >= 0 && texts[last].Name == name && !whole:
+			texts[last].Text += "\n" + text
+		default:
+			texts = append(texts, page.Fact{Name: name, Text: text})
+		}
+	}
+	add("system", r.System)
+	var tools []string
+	for _, t := range r.Tools {
+		if tools = append(tools, t.Name); whole {
+			add("tool "+t.Name, strings.TrimSpace(t.Description+"\n\n"+string(t.Schema)))
+		}
+	}
+	if !whole {
+		add("tools", strings.Join(tools, ", "))
+	}
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			add(string(m.Role), p.Text)
+			switch {
+			case p.Result != nil && whole:
+				add("result of "+p.Result.Name, p.Result.Text)
+			case p.Result != nil:
+				add(string(m.Role), fmt.Sprintf("(the result of %s, %s)", p.Result.Name, render.Bytes(int64(len(p.Result.Text)))))
+			case p.Call != nil && whole:
+				add("call of "+p.Call.Name, p.Call.Args)
+			case p.Call != nil:
+				add(string(m.Role), fmt.Sprintf("(a call of %s, %s)", p.Call.Name, render.Bytes(int64(len(p.Call.Args)))))
+			}
+		}
+	}
+	return texts
+}
+
+// WholeCall returns the call that an event begins, with everything that the model was
+// sent and what it replied. ok is false if the event begins no call.
+func WholeCall(events []history.Event, seq int64, get history.Get) (call page.Call, ok bool, err error) {
+	if seq < 1 || seq > int64(len(events)) {
+		return call, false, nil
+	}
+	e := events[seq-1]
+	asked, ok := e.Payload.(history.Asked)
+	if !ok {
+		return call, false, nil
+	}
+	call = callOf(e, asked)
+	call.Round = e.Step.Round
+	request, err := history.ReadWholeRequest(asked.Request, get)
+	if err != nil {
+		return call, true, err
+	}
+	call.Texts = requestTexts(request, true)
+	for _, later := range events[seq:] {
+		p, isReply := later.Payload.(history.Replied)
+		if !isReply || *later.Step != *e.Step {
+			continue
+		}
+		reply, err := history.ReadReply(p, get)
+		call.Used = useOf(p.Usage)
+		call.Replies = requestTexts(model.Request{Messages: []model.Message{{Role: "text", Parts: reply.Parts}}}, true)
+		return call, true, err
+	}
+	return call, true, nil
+}

@@ -1,0 +1,163 @@
+package view_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hone/check"
+	"hone/cmd/hone/page"
+	"hone/cmd/hone/rounds"
+	"hone/cmd/hone/view"
+	"hone/history"
+	"hone/journal"
+	"hone/model"
+)
+
+// objects are the objects of a test's run.
+type objects map[string]string
+
+func (o objects) get(name string) ([]byte, error) {
+	if text, ok := o[name]; ok {
+		return []byte(text), nil
+	}
+	return nil, fmt.Errorf("there is no object %s", name)
+}
+
+// stored returns a value as an object holds it.
+func stored(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// talk returns the events of a round in which a model is asked twice, and their objects.
+func talk(t *testing.T) ([]history.Event, objects) {
+	t.Helper()
+	call := &model.Call{ID: "1", Name: "read", Args: `{"path":"a"}`}
+	o := objects{
+		"first": stored(t, model.Request{System: "You fix.", Tools: []model.Spec{{Name: "read", Description: "reads"}, {Name: "edit"}},
+			Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: "KEY " + strings.Repeat("long ", 300)}}}}}),
+		"second": stored(t, history.AddedRequest{After: "first", Messages: []model.Message{
+			{Role: model.Assistant, Parts: []model.Part{{Text: "I read."}, {Call: call}}},
+			{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: "1", Name: "read", Text: "contents"}}}}}}),
+		"reply": stored(t, history.StoredReply{Reply: model.Reply{Parts: []model.Part{{Text: "Done."}}}}),
+	}
+	step := func(turn int) *journal.Identity {
+		return &journal.Identity{Round: 1, Session: 1, Turn: turn, Name: "fixer"}
+	}
+	var events []history.Event
+	add := func(turn int, payload any) {
+		events = append(events, history.Event{Event: journal.Event{Seq: int64(len(events)) + 1, Step: step(turn)}, Payload: payload})
+	}
+	add(1, history.Asked{Role: "fixer", Model: "script/home/me/s", Request: "first", Bytes: 2000})
+	add(1, history.Replied{Reply: "reply", Usage: &model.Usage{Input: 100, CacheRead: 300, Output: 7}})
+	add(2, history.Asked{Role: "fixer", Model: "a/b", Request: "second", Bytes: 3000})
+	return events, o
+}
+
+// TestCalls: a call shows what it adds to the one before it, without secrets and
+// shortened, and what it used. The page of a call has everything.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	events, o := talk(t)
+	c := view.Calls{Most: 400, Clean: func(s string) string { return strings.ReplaceAll(s, "KEY", "[redacted]") }, Link: func(seq int64) string { return fmt.Sprint("/call/", seq) }}
+	got, err := c.ByRound(events, o.get)
+	if err != nil || len(got[1]) != 2 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	first, second := got[1][0], got[1][1]
+	if long := first.Texts[2]; len(long.Text) > 500 || !strings.HasPrefix(long.Text, "[redacted] long") {
+		t.Errorf("the long text: %d bytes, %.40q", len(long.Text), long.Text)
+	}
+	first.Texts[2].Text = ""
+	want := page.Call{Seq: 1, Name: "fixer, turn 1", Model: "script/s", Size: "2 000 bytes", Used: &page.Use{Sent: 400, Cached: 300, Received: 7}, Link: "/call/1",
+		Texts: []page.Fact{{Name: "system", Text: "You fix."}, {Name: "tools", Text: "read, edit"}, {Name: "user"}}}
+	if diff := cmp.Diff(want, first); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]page.Fact{{Name: "the same as in the request before, followed by:"}, {Name: "assistant", Text: "I read.\n(a call of read, 12 bytes)"},
+		{Name: "user", Text: "(the result of read, 8 bytes)"}}, second.Texts); diff != "" || second.Used != nil {
+		t.Error(diff, second.Used)
+	}
+	delete(o, "second") // it was read once
+	if _, err := c.ByRound(events, o.get); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWholeCall: the page of a call has everything that was sent, and the reply.
+func TestWholeCall(t *testing.T) {
+	t.Parallel()
+	events, o := talk(t)
+	call, ok, err := view.WholeCall(events, 3, o.get)
+	names := ""
+	for _, text := range call.Texts {
+		names += text.Name + "; "
+	}
+	if err != nil || !ok || names != "system; tool read; tool edit; user; assistant; call of read; result of read; " || call.Replies != nil {
+		t.Errorf("%v, %v, %s", ok, err, names)
+	}
+	if call, _, err = view.WholeCall(events, 1, o.get); err != nil || len(call.Replies) != 1 || call.Replies[0].Text != "Done." || call.Used.Cached != 300 {
+		t.Errorf("%v, %v", call, err)
+	}
+	for _, seq := range []int64{0, 2, 4, -1} {
+		if _, ok, err := view.WholeCall(events, seq, o.get); ok || err != nil {
+			t.Errorf("event %d is a call: %v", seq, err)
+		}
+	}
+}
+
+// TestFindings: a finding says since when it stands, also over a round that was cut short.
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	var f view.Findings
+	told := func(n int, checked bool, texts ...string) string {
+		r := rounds.Round{Number: n}
+		for _, text := range texts {
+			r.Findings = append(r.Findings, check.Finding{Source: "check", File: "a", Line: 3, Text: text})
+		}
+		list, change := f.Next(r, checked)
+		for _, one := range list {
+			change += fmt.Sprintf("; %s %s %v %s", one.Name, one.Text, one.New, one.Since)
+		}
+		return change
+	}
+	for i, want := range []string{
+		"; check, a:3 x false ; check, a:3 y false ",
+		"1 new, 1 as before, 1 gone; check, a:3 y false the start; check, a:3 z true ",
+		"0 new, 0 as before, 2 gone",
+		"; check, a:3 y false the start; check, a:3 z false round 1",
+	} {
+		texts := [][]string{{"x", "y"}, {"y", "z"}, nil, {"y", "z"}}[i]
+		if got := told(i, i != 2, texts...); got != want {
+			t.Errorf("round %d: %q, want %q", i, got, want)
+		}
+	}
+}
+
+// TestWalls: the walls of the last process come first.
+func TestWalls(t *testing.T) {
+	t.Parallel()
+	got := view.Walls([]history.Event{{Payload: history.Walls{Wall: "none", Level: "open", Net: "on", Text: "none (open, network on)", Open: []string{"all"}}},
+		{Payload: history.Walls{Wall: "hidden", Level: "hidden", Net: "off", Text: "hidden", Landlock: 5, Seccomp: true, Why: "why"}}})
+	if len(got) != 2 || got[0].Name != "hidden" || got[1].Open[0] != "all" {
+		t.Fatal(got)
+	}
+	text := ""
+	for _, f := range got[0].Facts {
+		text += f.Name + "=" + f.Text + "\n"
+	}
+	for _, want := range []string{"grade=hidden: for a command, what it may not use does not exist\n", "network=off: a command reaches nothing\n", "landlock=ABI 5\n",
+		"system calls=filtered with seccomp\n", "proved=not on this machine; to prove them: hone doctor --full\n", "no stronger wall=why\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"hone/cmd/hone/page"
+	"hone/history"
+	"hone/sandbox"
+)
+
+// Walls returns the walls of each process that worked on a run, the last first.
+func Walls(events []history.Event) (all []page.Wall) {
+	for _, e := range events {
+		if w, ok := e.Payload.(history.Walls); ok {
+			all = append([]page.Wall{wallOf(e.Time, w)}, all...)
+		}
+	}
+	return all
+}
+
+// wallOf returns the walls of a process.
+func wallOf(at time.Time, w history.Walls) page.Wall {
+	const layout = "2006-01-02 15:04 MST"
+	one := page.Wall{Name: w.Text, Open: w.Open}
+	add := func(name, text string) {
+		if text != "" {
+			one.Facts = append(one.Facts, page.Fact{Name: name, Text: text})
+		}
+	}
+	add("wall", w.Wall)
+	add("grade", w.Level+gradeText(sandbox.Level(w.Level)))
+	add("network", w.Net+netText(w.Net))
+	if w.Landlock > 0 {
+		add("landlock", fmt.Sprintf("ABI %d", w.Landlock))
+	}
+	if w.Seccomp {
+		add("system calls", "filtered with seccomp")
+	}
+	switch {
+	case !w.Proved.IsZero():
+		add("proved", w.Proved.Local().Format(layout))
+	case w.Wall != string(sandbox.NoWall):
+		add("proved", "not on this machine; to prove them: hone doctor --full")
+	}
+	add("no stronger wall", w.Why)
+	add("since", at.Local().Format(layout))
+	return one
+}
+
+// gradeText says what a grade means.
+func gradeText(l sandbox.Level) string {
+	switch l {
+	case sandbox.LevelHidden:
+		return ": for a command, what it may not use does not exist"
+	case sandbox.LevelGuarded:
+		return ": a command cannot open what it may not use, but may see its name"
+	case sandbox.LevelOpen:
+		return ": a command can do what you can do"
+	}
+	return ""
+}
+
+// netText says what a state of the network means.
+func netText(net string) string {
+	switch net {
+	case "off":
+		return ": a command reaches nothing"
+	case "doors":
+		return ": a command reaches only the addresses that its role needs"
+	case "on":
+		return ": a command reaches everything"
+	}
+	return ""
+}
