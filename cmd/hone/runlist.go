@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"hone/check"
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
 	"hone/harness/runs"
@@ -31,6 +29,8 @@ type runSource struct {
 	mu    sync.Mutex
 	pages map[string]*runPage // by run
 	rows  map[string]listed   // by run
+
+	copies sync.Map // of a run's id: its [attempts.Found], if it works in a copy
 }
 
 // listed is a run in the list as it was in some state.
@@ -109,7 +109,7 @@ func (s *runSource) eachHome(do func(*journal.Home) error) error {
 	return nil
 }
 
-// find opens the home of a run. The caller closes it.
+// find opens the home of a run, which may be an attempt of a run. The caller closes it.
 func (s *runSource) find(run string) (*journal.Home, error) {
 	for _, dir := range s.dirs {
 		home, err := runs.Open(dir)
@@ -121,7 +121,51 @@ func (s *runSource) find(run string) (*journal.Home, error) {
 		}
 		home.Close()
 	}
+	if copied, ok := s.findCopy(run); ok {
+		if home := openCopy(copied.Attempt); home != nil {
+			return home, nil
+		}
+	}
 	return nil, web.ErrNotFound
+}
+
+// findCopy returns the attempt whose run has that id.
+func (s *runSource) findCopy(run string) (found attempts.Found, ok bool) {
+	if known, ok := s.copies.Load(run); ok {
+		return known.(attempts.Found), true
+	}
+	err := s.eachHome(func(home *journal.Home) error {
+		if one, none := attempts.Find(home, run); none == nil && one.Run == run {
+			found, ok = one, true
+			s.copies.Store(run, one)
+		}
+		return nil
+	})
+	return found, ok && err == nil
+}
+
+// openCopy opens the home of an attempt; nil if it does not have the attempt's run any more.
+func openCopy(a history.Attempt) *journal.Home {
+	home, err := runs.Open(a.Dir)
+	if err != nil {
+		return nil
+	}
+	if found, err := home.FindRun(a.Run); err != nil || found != a.Run {
+		home.Close()
+		return nil
+	}
+	return home
+}
+
+// attemptRow returns the run of an attempt as row reads it; nil if it is not there any more.
+func attemptRow(a history.Attempt, row func(*journal.Home) page.Run) *page.Run {
+	home := openCopy(a)
+	if home == nil {
+		return nil
+	}
+	defer home.Close()
+	r := row(home)
+	return &r
 }
 
 // View returns a page.
@@ -154,6 +198,14 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 	if err != nil {
 		return web.View{}, err
 	}
+	if of, ok := s.copies.Load(run); ok {
+		of := of.(attempts.Found)
+		p.Up = page.Link{Text: fmt.Sprintf("attempt %d of run %s", of.Number, journal.ShortRun(of.Of)), Address: "/run/" + of.Of}
+	}
+	p.Attempts = view.Attempts(past.Events(), working, func(a history.Attempt) *page.Run {
+		s.copies.Store(a.Run, attempts.Found{Attempt: a, Of: run})
+		return attemptRow(a, func(home *journal.Home) page.Run { return s.row(home, a.Run) })
+	})
 	return s.viewOf(p, journal.ShortRun(run))
 }
 
@@ -230,7 +282,9 @@ func rowOf(s summary) page.Run {
 	if s.past == nil {
 		return row
 	}
-	row.Tokens, row.When, row.Ticks = render.Short(s.Tokens)+" tokens", s.When.Local().Format(time.DateTime), ticks(s.past.Events())
+	events := s.past.Events()
+	row.Tokens, row.When, row.Took = render.Short(s.Tokens), s.When.Local().Format(time.DateTime), render.Duration(time.Duration(events[len(events)-1].Active)*time.Millisecond)
+	row.Ticks, row.Points = view.Strip(events)
 	if s.Cost != nil {
 		row.Cost = render.Cost(s.Cost, s.Unconfirmed > 0)
 	}
@@ -238,23 +292,7 @@ func rowOf(s summary) page.Run {
 		row.Share = min(1, float64(s.Tokens)/float64(limit))
 	}
 	if st := s.past.State(); st.Round > 0 {
-		row.Findings = render.Count(blockingCount(st.Findings), "finding")
+		row.Findings = render.Count(view.Blocking(st.Findings), "finding")
 	}
 	return row
-}
-
-// blockingCount returns how many findings keep a run going.
-func blockingCount(findings []check.Finding) int {
-	return check.Count(slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return !f.Blocks() }))
-}
-
-// ticks returns a tick for each round.
-func ticks(events []history.Event) []page.Tick {
-	var list []page.Tick
-	for _, r := range rounds.Of(events, nil, nil) {
-		if r.Number > 0 {
-			list = append(list, page.Tick{Mark: string(r.Outcome), Title: r.Name() + ": " + r.Verdict})
-		}
-	}
-	return list
 }

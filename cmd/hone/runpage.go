@@ -143,7 +143,7 @@ func (p *runPage) pageRound(ctx context.Context, o overview, r rounds.Round) (pa
 		one.Cost = "?"
 	}
 	if one.Checked {
-		one.Count = blockingCount(r.Findings)
+		one.Count = view.Blocking(r.Findings)
 	}
 	if r.Number == 0 {
 		return one, nil

@@ -10,7 +10,9 @@ import (
 
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/view"
+	"hone/history"
 	"hone/internal/render"
+	"hone/journal"
 )
 
 // mostInFile is how many bytes of each request the page as one file shows.
@@ -22,6 +24,14 @@ func (a *app) showHTML(ctx context.Context, o overview, name string) error {
 	if err != nil {
 		return err
 	}
+	p.Attempts = view.Attempts(o.past.Events(), o.working, func(a history.Attempt) *page.Run {
+		return attemptRow(a, func(home *journal.Home) page.Run {
+			of, _ := readSummary(home, a.Run, works(home, a.Run))
+			row := rowOf(of)
+			row.Link = "" // nothing serves it
+			return row
+		})
+	})
 	if o.working {
 		p.Why = "the run was not finished when this page was written"
 	}

@@ -191,3 +191,44 @@ func TestWebEnds(t *testing.T) {
 		t.Errorf("without runs: %v, %s", err, out)
 	}
 }
+
+// TestWebAttempts: the page of a run of attempts leads to the pages of the attempts, whose
+// journals are in copies, and they lead back.
+func TestWebAttempts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs hone")
+	}
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "work")
+	reply := func(text string) string {
+		return "=== reply ===\n=== call read ===\n{\"path\": \"a\"}\n=== call write ===\n{\"path\": \"a\", \"content\": \"" + text + "\"}\n=== reply ===\nDone.\n"
+	}
+	for name, text := range map[string]string{"a": "zero", "check.sh": "grep -q two a || { echo a is not two; exit 1; }\n", "../bad": reply("one"), "../good": reply("two")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := exec.Command("hone", "fix", "--attempts", "2", "-m", "script/../bad", "-m", "script/../good", "--rounds", "1", "--check", "sh check.sh", "--sandbox", "none")
+	run.Dir = dir
+	run.Env = append(os.Environ(), "HONE_TRUST=1", "XDG_CACHE_HOME="+t.TempDir(), "XDG_STATE_HOME="+filepath.Join(dir, "..", "state"))
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, browser, address := webRun(t, dir, "web", "last")
+	group := get(t, browser, address)
+	_, link, ok := strings.Cut(group, `<span class="swatch l2"></span><a href="/run/`)
+	id, _, _ := strings.Cut(link, `"`)
+	home := address[:strings.LastIndex(address, "run/")]
+	attempt := get(t, browser, home+"run/"+id)
+	if back := `<p><a href="` + address[len(home)-1:] + `">attempt 2 of run `; !ok || !strings.Contains(attempt, back) || !strings.Contains(attempt, `<span class="good">✓ done</span> fix`) {
+		t.Errorf("want %s on the page of attempt %q:\n%s\nto which this leads:\n%s", back, id, attempt, group)
+	}
+	// A server that was not asked for the run of the attempts finds them too.
+	_, browser, home = webRun(t, dir, "web")
+	if got := get(t, browser, home+"run/"+id); got == "" || !strings.Contains(got, "attempt 2 of run ") {
+		t.Errorf("the page of the attempt alone:\n%s", got)
+	}
+}

@@ -18,10 +18,12 @@ type Run struct {
 	Mark, Result string
 	Loop, About  string
 	Model        string
-	Ticks        []Tick // one for each round
-	Findings     string // that are left; empty if that is not known
+	Ticks        []Tick  // one for each round
+	Points       []Point // the findings that the rounds left
+	Findings     string  // that are left; empty if that is not known
 	Tokens, Cost string
 	Share        float64 // of the budget of tokens, from 0 to 1; 0 if there is none
+	Took         string  // active time
 	Age, When    string
 }
 

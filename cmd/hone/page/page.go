@@ -30,6 +30,8 @@ type Page struct {
 	Meters       []Meter
 	Facts        []Fact
 	Walls        []Wall // of each process, the last first
+	Up           Link   // the page that this one belongs to; zero if there is none
+	Attempts     []Attempt
 	Rounds       []Round
 }
 
@@ -42,6 +44,9 @@ type Meter struct {
 
 // Fact is something about a run, with its name.
 type Fact struct{ Name, Text string }
+
+// Link is an address with its words.
+type Link struct{ Text, Address string }
 
 // Finding is what a round left.
 type Finding struct {
@@ -127,6 +132,7 @@ func New(clean func(string) string) *Renderer {
 		"chart": r.charts,
 		"use":   useText,
 		"total": totalUse,
+		"lines": lines,
 	}).Parse(pageTemplates + viewTemplates))
 	return r
 }

@@ -21,17 +21,21 @@ func hostilePage() page.Page {
 	round := page.Round{Number: 1, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile, Checked: true, Count: 1,
 		Change: hostile, Findings: []page.Finding{{Name: hostile, Text: hostile, New: true, Since: hostile}},
 		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Link: hostile, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: facts}},
-		Diff: "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile},
+		Diff:  "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile},
 		Events: []page.Event{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: facts}}}
 	second := page.Round{Number: 2, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile}
 	return page.Page{Title: hostile, Version: hostile, Mark: hostile, Result: hostile, Loop: hostile, About: hostile, Why: hostile, Notes: []string{hostile},
-		Meters: []page.Meter{{Name: hostile, Text: hostile, Limit: hostile, Share: .5}}, Facts: facts, Walls: []page.Wall{{Name: hostile, Facts: facts, Open: []string{hostile}}}, Rounds: []page.Round{round, second}}
+		Meters: []page.Meter{{Name: hostile, Text: hostile, Limit: hostile, Share: .5}}, Facts: facts, Walls: []page.Wall{{Name: hostile, Facts: facts, Open: []string{hostile}}}, Up: page.Link{Text: hostile, Address: hostile},
+		Attempts: []page.Attempt{{Number: 1, Why: hostile, Run: hostileRun()}, {Number: 2, Applied: true}}, Rounds: []page.Round{round, second}}
 }
 
 func hostileList() page.List {
-	ticks := []page.Tick{{Mark: hostile, Title: hostile}}
-	return page.List{Folders: []page.Folder{{Name: hostile, Note: hostile, Runs: []page.Run{{ID: hostile, Link: hostile, Mark: hostile, Result: hostile, Loop: hostile, About: hostile,
-		Model: hostile, Ticks: ticks, Findings: hostile, Tokens: hostile, Cost: hostile, Share: .5, Age: hostile, When: hostile}}}}}
+	return page.List{Folders: []page.Folder{{Name: hostile, Note: hostile, Runs: []page.Run{hostileRun()}}}}
+}
+
+func hostileRun() page.Run {
+	return page.Run{ID: hostile, Link: hostile, Mark: hostile, Result: hostile, Loop: hostile, About: hostile, Model: hostile, Ticks: []page.Tick{{Mark: hostile, Title: hostile}},
+		Findings: hostile, Tokens: hostile, Cost: hostile, Share: .5, Took: hostile, Age: hostile, When: hostile}
 }
 
 // clean removes the one secret of these tests.
@@ -75,7 +79,7 @@ func TestNothingEscapes(t *testing.T) {
 		texts     int
 		tags      map[string]int
 	}{
-		{"file", file, 71, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 2, "svg": 3, "link": 0, "a": 3}},
+		{"file", file, 80, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 3, "svg": 3, "link": 0, "a": 5}},
 		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
 		{"server", server, 19, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 1, "link": 2, "a": 2}},
 	} {
@@ -167,6 +171,31 @@ func TestCharts(t *testing.T) {
 	}
 	if p.Rounds = p.Rounds[:1]; strings.Contains(written(t, p), "<svg") {
 		t.Error("one round has a chart")
+	}
+}
+
+// TestLines: each attempt has a line with its number, and equal lines lie side by side.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	points := []page.Point{{Round: 0, Left: 2}, {Round: 1, Left: 0}}
+	p := page.Page{Attempts: []page.Attempt{{Number: 1, Run: page.Run{Points: points}}, {Number: 2, Run: page.Run{Points: points}}}}
+	got := written(t, p)
+	for _, want := range []string{
+		`aria-label="findings of each round: attempt 1: 2, 0; attempt 2: 2, 0"`,
+		`<path d="M22.0 10.9L342.0 130.9"/><text x="347.0" y="133.9">1</text></g><g class="l2">`,
+		`<path d="M22.0 13.1L342.0 133.1"/><text x="347.0" y="136.1">2</text></g></svg>`,
+		`<title>attempt 2, round 1: 0</title>`,
+		`<td class="num">0</td>`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
+		}
+	}
+	for i := range p.Attempts {
+		p.Attempts[i].Points = points[:1]
+	}
+	if strings.Contains(written(t, p), "<svg") {
+		t.Error("one round has lines")
 	}
 }
 

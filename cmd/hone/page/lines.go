@@ -1,0 +1,103 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+)
+
+// Attempt is one of several attempts at the same task.
+type Attempt struct {
+	Number  int  // 1 is the first
+	Applied bool // its changes are in the tree
+	Why     string
+	Run
+}
+
+// Point is how many findings a round left.
+type Point struct{ Round, Left int }
+
+const (
+	linesWidth, linesHeight = 360.0, 150.0
+	linesLeft, linesBottom  = 22.0, 18.0 // room for the words of the axes
+	lineColours             = 6
+)
+
+// Colour returns the class that gives an attempt its colour.
+func (a Attempt) Colour() string { return fmt.Sprintf("l%d", (a.Number-1)%lineColours+1) }
+
+// Left returns how many findings the last checked round left; empty if that is not known.
+func (a Attempt) Left() string {
+	if len(a.Points) == 0 {
+		return ""
+	}
+	return fmt.Sprint(a.Points[len(a.Points)-1].Left)
+}
+
+// lines draws the findings of each round, a line for each attempt. It is empty if no
+// attempt has two rounds.
+func lines(attempts []Attempt) template.HTML {
+	last, most, drawn := 1, 1, false
+	for _, a := range attempts {
+		drawn = drawn || len(a.Points) > 1
+		for _, p := range a.Points {
+			last, most = max(last, p.Round), max(most, p.Left)
+		}
+	}
+	if !drawn {
+		return ""
+	}
+	var b strings.Builder
+	x := func(round int) float64 {
+		return linesLeft + float64(round)*(linesWidth-linesLeft-linesBottom)/float64(last)
+	}
+	y := func(left int) float64 {
+		return linesHeight - linesBottom - float64(left)*(linesHeight-linesBottom-12)/float64(most)
+	}
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="findings of each round: %s">`, linesWidth, linesHeight, lineWords(attempts))
+	for _, left := range []int{0, most} {
+		fmt.Fprintf(&b, `<path class="axis" d="M%g %.1fH%g"/><text x="%g" y="%.1f" text-anchor="end">%d</text>`, linesLeft, y(left), linesWidth-linesBottom, linesLeft-5, y(left)+3, left)
+	}
+	for _, round := range []int{0, last} {
+		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%d</text>`, x(round), linesHeight-4, round)
+	}
+	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">round</text>`, linesWidth/2, linesHeight-4)
+	for i, a := range attempts {
+		// Equal lines stay visible side by side.
+		a.line(&b, x, func(left int) float64 { return y(left) + 2.2*(float64(i)-float64(len(attempts)-1)/2) })
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// line draws the line of an attempt, with its number at the end.
+func (a Attempt) line(b *strings.Builder, x, y func(int) float64) {
+	if len(a.Points) == 0 {
+		return
+	}
+	var path strings.Builder
+	fmt.Fprintf(b, `<g class="%s">`, a.Colour())
+	for i, p := range a.Points {
+		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(i, 1)], x(p.Round), y(p.Left))
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2.5"><title>attempt %d, round %d: %d</title></circle>`, x(p.Round), y(p.Left), a.Number, p.Round, p.Left)
+	}
+	end := a.Points[len(a.Points)-1]
+	fmt.Fprintf(b, `<path d="%s"/><text x="%.1f" y="%.1f">%d</text></g>`, path.String(), x(end.Round)+5, y(end.Left)+3, a.Number)
+}
+
+// lineWords says what the lines show.
+func lineWords(attempts []Attempt) string {
+	var words []string
+	for _, a := range attempts {
+		counts := strings.Fields(strings.Trim(fmt.Sprint(countsOf(a.Points)), "[]"))
+		words = append(words, fmt.Sprintf("attempt %d: %s", a.Number, strings.Join(counts, ", ")))
+	}
+	return strings.Join(words, "; ")
+}
+
+func countsOf(points []Point) (counts []int) {
+	for _, p := range points {
+		counts = append(counts, p.Left)
+	}
+	return counts
+}

@@ -1,0 +1,96 @@
+package view
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"hone/check"
+	"hone/cmd/hone/page"
+	"hone/cmd/hone/rounds"
+	"hone/cmd/hone/screen"
+	"hone/history"
+	"hone/internal/render"
+	"hone/journal"
+)
+
+// Attempts returns the attempts of a run by its events; nil if it has none. row returns the run of an
+// attempt as a list shows it; nil if its journal cannot be read, because it is in a copy
+// that was deleted. Then the run of the attempts says what it knows. working means that a
+// process works on that run.
+func Attempts(events []history.Event, working bool, row func(history.Attempt) *page.Run) (all []page.Attempt) {
+	states := map[int][]history.Attempt{}
+	for _, e := range events {
+		if a, ok := e.Payload.(history.Attempt); ok {
+			states[a.Number] = append(states[a.Number], a)
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(states)) {
+		a := states[number][len(states[number])-1]
+		one := page.Attempt{Number: a.Number, Applied: a.Applied, Why: firstLine(a.Why)}
+		if r := row(a); r != nil {
+			one.Run = *r
+		} else {
+			one.Run = recordedRun(a, states[number], working)
+		}
+		one.Model = screen.ModelName(a.Model)
+		all = append(all, one)
+	}
+	return all
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// recordedRun returns the run of an attempt as the run of the attempts recorded its states,
+// the last of which is a.
+func recordedRun(a history.Attempt, states []history.Attempt, working bool) page.Run {
+	r := page.Run{ID: journal.ShortRun(a.Run), Mark: string(rounds.Failed), Result: string(a.Result), Tokens: render.Short(a.Tokens)}
+	switch {
+	case a.Result == history.KindDone:
+		r.Mark = string(rounds.Passed)
+	case a.Result == "" && working:
+		r.Mark, r.Result = string(rounds.Running), "running"
+	case a.Result == "":
+		r.Result = "died"
+	}
+	for _, s := range states {
+		if s.Findings == nil || s.Rounds <= len(r.Ticks) {
+			continue
+		}
+		mark := rounds.Failed
+		if *s.Findings == 0 {
+			mark = rounds.Passed
+		}
+		r.Ticks = append(r.Ticks, page.Tick{Mark: string(mark), Title: render.Count(*s.Findings, "finding")})
+		r.Points = append(r.Points, page.Point{Round: s.Rounds, Left: *s.Findings})
+	}
+	return r
+}
+
+// Strip returns a tick for each round of a run, and the findings that each of them left,
+// if the check looked.
+func Strip(events []history.Event) (ticks []page.Tick, points []page.Point) {
+	for _, r := range rounds.Of(events, nil, nil) {
+		if r.Outcome == rounds.Passed || r.Outcome == rounds.Failed {
+			points = append(points, page.Point{Round: r.Number, Left: Blocking(r.Findings)})
+		}
+		if r.Number > 0 {
+			ticks = append(ticks, page.Tick{Mark: string(r.Outcome), Title: r.Name() + ": " + r.Verdict})
+		}
+	}
+	return ticks, points
+}
+
+// Blocking returns how many findings keep a run going.
+func Blocking(findings []check.Finding) int {
+	var blocking []check.Finding
+	for _, f := range findings {
+		if f.Blocks() {
+			blocking = append(blocking, f)
+		}
+	}
+	return check.Count(blocking)
+}
