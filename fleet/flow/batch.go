@@ -1,0 +1,292 @@
+package flow
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"hone/fleet/bank"
+	"hone/fleet/job"
+	"hone/history"
+)
+
+// maxIdle is the number of legs in a row that may end for budget without spending, before
+// more budget does not help the job.
+const maxIdle = 3
+
+// batch is the state of a Batch workflow.
+type batch struct {
+	Input
+	Carried
+	legs    map[int]workflow.CancelFunc // of the jobs that run, by their place in Jobs
+	changed bool                        // since the workflow last looked
+	closing bool                        // the batch is cancelled
+}
+
+// Batch is the workflow of a batch. Its result is its last [Status].
+func Batch(ctx workflow.Context, in Input) (Status, error) {
+	b := newBatch(in)
+	if err := b.answerClients(ctx); err != nil {
+		return Status{}, err
+	}
+	for !b.ended() {
+		long := workflow.GetInfo(ctx).GetContinueAsNewSuggested() && !b.closing
+		if long && len(b.legs) == 0 {
+			b.Input.Carried = &b.Carried
+			return Status{}, workflow.NewContinueAsNewError(ctx, Batch, b.Input)
+		}
+		if !long {
+			b.startLegs(ctx)
+		}
+		if err := workflow.Await(ctx, func() bool { return b.changed || b.ended() }); err != nil {
+			b.close()
+			ctx, _ = workflow.NewDisconnectedContext(ctx) // the legs have contexts of the cancelled one
+		}
+		b.changed = false
+	}
+	return b.status(), nil
+}
+
+func newBatch(in Input) *batch {
+	in.Parallel, in.Tries = cmp.Or(in.Parallel, 8), cmp.Or(in.Tries, 20)
+	in.Heartbeat = cmp.Or(in.Heartbeat, time.Minute)
+	in.Least = job.Amount{Tokens: cmp.Or(in.Least.Tokens, 100_000), Cost: cmp.Or(in.Least.Cost, 0.10)}
+	b := &batch{Input: in, legs: map[int]workflow.CancelFunc{}}
+	if in.Carried != nil {
+		b.Carried, b.Input.Carried = *in.Carried, nil
+		return b
+	}
+	b.Bank, b.Progress = bank.New(in.Max), make([]Progress, len(in.Jobs))
+	for i := range b.Progress {
+		b.Progress[i].State = Queued
+	}
+	return b
+}
+
+// ended reports whether all jobs have ended.
+func (b *batch) ended() bool {
+	return !slices.ContainsFunc(b.Progress, func(p Progress) bool { return !p.State.Ended() })
+}
+
+// close cancels the jobs that do not run. Those that run have been told, and end by
+// themselves.
+func (b *batch) close() {
+	b.closing = true
+	for i := range b.Progress {
+		b.cancel(i)
+	}
+}
+
+// cancel cancels a job that has not ended.
+func (b *batch) cancel(i int) {
+	p := &b.Progress[i]
+	if stop, ok := b.legs[i]; ok {
+		stop()
+	} else if !p.State.Ended() {
+		p.State, p.Why = Cancelled, ""
+	}
+	b.changed = true
+}
+
+// startLegs starts legs of the jobs whose turn it is, as long as there is budget for them.
+// If the first one must wait for budget, the others wait, too.
+func (b *batch) startLegs(ctx workflow.Context) {
+	for len(b.legs) < b.Parallel {
+		i, ok := b.next()
+		if !ok {
+			return
+		}
+		loan, why := b.borrow(i)
+		switch p := &b.Progress[i]; {
+		case why == "":
+			b.startLeg(ctx, i, loan)
+		case len(b.legs) > 0 && !b.ownUsed(i):
+			p.State, p.Why = Waiting, ""
+			return
+		default:
+			p.State, p.Why = NoBudget, why
+		}
+	}
+}
+
+// next returns the job whose turn it is; false if none waits for a leg.
+func (b *batch) next() (first int, ok bool) {
+	for i, p := range b.Progress {
+		if (p.State == Queued || p.State == Waiting) && (!ok || p.Turn < b.Progress[first].Turn) {
+			first, ok = i, true
+		}
+	}
+	return first, ok
+}
+
+// startLeg starts a leg of a job that has borrowed.
+func (b *batch) startLeg(ctx workflow.Context, i int, loan bank.Sum) {
+	j, p := b.Jobs[i], &b.Progress[i]
+	p.State, p.Why, p.Limit = Running, "", limitOf(bank.SumOf(p.Outcome.Spent), loan)
+	p.Legs++
+	order := Order{job.Leg{Batch: b.ID, Job: j, Limit: p.Limit, Answers: p.Answers}, b.Heartbeat, b.Tries}
+	ctx, b.legs[i] = workflow.WithCancel(ctx)
+	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID: JobID(b.ID, j.Name), StaticSummary: fmt.Sprintf("%s, leg %d: %s", j.Loop, p.Legs, j.Repo),
+		WaitForCancellation: true, ParentClosePolicy: enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+	})
+	leg := workflow.ExecuteChildWorkflow(ctx, Job, order)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		var e End
+		if err := leg.Get(ctx, &e); err != nil {
+			// A job returns no error, so that a cancelled one has not begun.
+			e = End{Outcome: job.Outcome{Why: err.Error()}, Lost: true, Known: temporal.IsCanceledError(err), Cancelled: temporal.IsCanceledError(err)}
+		}
+		b.settle(i, e)
+	})
+}
+
+// limitOf returns the limit of a run that has used some and borrowed more. A part of which
+// nothing was borrowed has no limit.
+func limitOf(used, loan bank.Sum) job.Amount {
+	limit := used.Plus(loan)
+	if loan.Tokens == 0 {
+		limit.Tokens = 0
+	}
+	if loan.Nano == 0 {
+		limit.Nano = 0
+	}
+	return limit.Amount()
+}
+
+// settle repays what a leg has borrowed, and decides how its job continues.
+func (b *batch) settle(i int, e End) {
+	name, p := b.Jobs[i].Name, &b.Progress[i]
+	delete(b.legs, i)
+	before, loan := bank.SumOf(p.Outcome.Spent), b.Bank.Loans[name]
+	spent := bank.SumOf(e.Outcome.Spent).Minus(before)
+	if e.Lost && !e.Known {
+		spent = loan
+	}
+	spent = bank.Sum{Tokens: max(0, spent.Tokens), Nano: max(0, spent.Nano)} // of a leg that found no run
+	b.Bank.Repay(name, spent)
+
+	e.Outcome.Spent = before.Plus(spent).Amount()
+	e.Outcome.Run, e.Outcome.Result = cmp.Or(e.Outcome.Run, p.Outcome.Run), cmp.Or(e.Outcome.Result, p.Outcome.Result)
+	if e.Lost {
+		e.Outcome.Exit, e.Outcome.Kind, e.Outcome.Rounds = 5, history.KindFailed, max(e.Outcome.Rounds, p.Outcome.Rounds)
+	}
+	p.Outcome, p.Answers, p.Idle = e.Outcome, nil, p.Idle+1
+	if spent != (bank.Sum{}) {
+		p.Idle = 0
+	}
+	p.State, p.Why = b.after(p, e)
+	if p.State == Queued {
+		b.Turn++
+		p.Turn = b.Turn
+	}
+	b.changed = true
+}
+
+// after returns the state of a job after a leg.
+func (b *batch) after(p *Progress, e End) (State, string) {
+	out := p.Outcome
+	state, why := Failed, out.Why
+	switch limited := p.Limit != (job.Amount{}); {
+	case e.Lost && !e.Known:
+		why = out.Why + "; what the leg has spent is not known, and its allowance is charged in full"
+	case e.Lost:
+	case out.Exit == 0:
+		return Done, ""
+	case out.Exit == 4 && len(out.Questions) > 0:
+		state = NeedsYou
+	case out.Exit == 3 && out.Kind == history.KindBudget && limited && p.Idle < maxIdle:
+		state = Queued
+	case out.Exit == 130 && p.Idle < maxIdle: // its worker was stopped
+		state = Queued
+	default:
+		return Failed, why
+	}
+	if e.Cancelled || b.closing {
+		return Cancelled, why
+	}
+	return state, why
+}
+
+// answerClients answers queries and updates.
+func (b *batch) answerClients(ctx workflow.Context) error {
+	return errors.Join(
+		workflow.SetQueryHandler(ctx, stateQuery, func() (Status, error) { return b.status(), nil }),
+		workflow.SetUpdateHandlerWithOptions(ctx, answerUpdate, func(_ workflow.Context, name string, answers []job.Answer) error {
+			b.answer(&b.Progress[b.place(name)], answers)
+			return nil
+		}, workflow.UpdateHandlerOptions{Validator: b.mayAnswer, Description: "Answer questions of a job: its name, and a list of answers."}),
+		workflow.SetUpdateHandlerWithOptions(ctx, cancelUpdate, func(_ workflow.Context, names []string) error {
+			for _, name := range names {
+				b.cancel(b.place(name))
+			}
+			return nil
+		}, workflow.UpdateHandlerOptions{Validator: b.mayCancel, Description: "Cancel jobs: a list of names."}))
+}
+
+// place returns the place of a job; -1 if there is none with this name.
+func (b *batch) place(name string) int {
+	return slices.IndexFunc(b.Jobs, func(j job.Job) bool { return j.Name == name })
+}
+
+// mayAnswer returns why a job cannot take answers.
+func (b *batch) mayAnswer(name string, answers []job.Answer) error {
+	i := b.place(name)
+	switch {
+	case i < 0:
+		return fmt.Errorf("the batch has no job %s", name)
+	case b.Progress[i].State != NeedsYou:
+		return fmt.Errorf("job %s waits for no answer: its state is %q", name, b.Progress[i].State)
+	}
+	for _, a := range answers {
+		if !slices.ContainsFunc(b.Progress[i].Outcome.Questions, func(q job.Question) bool { return q.Digest == a.Question }) {
+			return fmt.Errorf("job %s does not ask %s", name, a.Question)
+		}
+	}
+	return nil
+}
+
+// answer notes answers of a job. The last one for a question counts. A job whose questions
+// all have one continues before others.
+func (b *batch) answer(p *Progress, answers []job.Answer) {
+	for _, a := range answers {
+		p.Answers = append(slices.DeleteFunc(p.Answers, func(old job.Answer) bool { return old.Question == a.Question }), a)
+	}
+	for _, q := range p.Outcome.Questions {
+		if !slices.ContainsFunc(p.Answers, func(a job.Answer) bool { return a.Question == q.Digest }) {
+			return
+		}
+	}
+	p.State, p.Why, p.Turn, p.Idle = Queued, "", -1, 0
+	b.changed = true
+}
+
+// mayCancel returns why jobs cannot be cancelled. One that has ended stays as it is.
+func (b *batch) mayCancel(names []string) error {
+	for _, name := range names {
+		if b.place(name) < 0 {
+			return fmt.Errorf("the batch has no job %s", name)
+		}
+	}
+	return nil
+}
+
+// status returns the batch as a client sees it.
+func (b *batch) status() Status {
+	s := Status{ID: b.ID, Ended: b.ended(), Bank: b.Bank.Figures(), Parallel: b.Parallel, Counts: map[State]int{}}
+	for i, j := range b.Jobs {
+		p := b.Progress[i]
+		if p.State.Ended() {
+			p.Outcome.Questions = nil
+		}
+		s.Counts[p.State]++
+		s.Jobs = append(s.Jobs, JobStatus{Name: j.Name, Repo: j.Repo, Ref: j.Ref, Loop: j.Loop, Progress: p})
+	}
+	return s
+}

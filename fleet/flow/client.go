@@ -1,0 +1,117 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"hone/fleet/job"
+)
+
+// Register tells a worker about the workflows.
+func Register(r worker.WorkflowRegistry) {
+	r.RegisterWorkflowWithOptions(Batch, workflow.RegisterOptions{Name: "hone batch"})
+	r.RegisterWorkflowWithOptions(Job, workflow.RegisterOptions{Name: "hone job"})
+}
+
+// MaxInput is the maximum size of a batch's input as JSON, in bytes: Temporal takes 2 MiB,
+// and what the jobs come to must have room next to them.
+const MaxInput = 1 << 20
+
+// MaxJobs is the maximum number of jobs of a batch, so that its state fits into one answer.
+const MaxJobs = 2000
+
+var (
+	// ErrExists means that there is or was a batch with this id.
+	ErrExists = errors.New("there is a batch with this id")
+	// ErrUnknown means that the server knows no batch with this id, or no longer.
+	ErrUnknown = errors.New("the server knows no batch with this id")
+	// ErrEnded means that the batch has ended, and accepts nothing more.
+	ErrEnded = errors.New("the batch has ended")
+)
+
+// Start starts a batch on a task queue. The error is [ErrExists] if its id is taken.
+func Start(ctx context.Context, c client.Client, queue string, in Input) error {
+	text, err := json.Marshal(in)
+	switch {
+	case err != nil:
+		return err
+	case len(in.Jobs) == 0:
+		return errors.New("a batch needs at least one job")
+	case len(in.Jobs) > MaxJobs:
+		return fmt.Errorf("a batch can have %d jobs, and this one has %d: submit several", MaxJobs, len(in.Jobs))
+	case len(text) > MaxInput:
+		return fmt.Errorf("the jobs take %d bytes, and a batch can have %d: submit several batches, or shorten their arguments", len(text), MaxInput)
+	}
+	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: BatchID(in.ID), TaskQueue: queue, StaticSummary: fmt.Sprintf("%d jobs", len(in.Jobs)),
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, "hone batch", in)
+	if errors.As(err, new(*serviceerror.WorkflowExecutionAlreadyStarted)) {
+		return ErrExists
+	}
+	return err
+}
+
+// Read returns where a batch stands. While it runs, one of its workers must be there to
+// answer; the result of a batch that has ended comes from the server.
+func Read(ctx context.Context, c client.Client, id string) (s Status, err error) {
+	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
+	if err != nil {
+		return s, batchError(err)
+	}
+	if d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		return s, c.GetWorkflow(ctx, BatchID(id), "").Get(ctx, &s)
+	}
+	value, err := c.QueryWorkflow(ctx, BatchID(id), "", stateQuery)
+	if err != nil {
+		return s, batchError(err)
+	}
+	return s, value.Get(&s)
+}
+
+// Answer answers questions of a job that needs the user. When all are answered, the job
+// continues. The error says if it does not wait for these answers.
+func Answer(ctx context.Context, c client.Client, id, name string, answers []job.Answer) error {
+	return update(ctx, c, id, answerUpdate, name, answers)
+}
+
+// Cancel cancels jobs by name: a leg that runs is interrupted, and its result is kept. No
+// names cancel the batch, and all jobs that have not ended.
+func Cancel(ctx context.Context, c client.Client, id string, names ...string) error {
+	if len(names) == 0 {
+		return batchError(c.CancelWorkflow(ctx, BatchID(id), ""))
+	}
+	return update(ctx, c, id, cancelUpdate, names)
+}
+
+// update asks a batch for a change, and waits until it is accepted and made.
+func update(ctx context.Context, c client.Client, id, name string, args ...any) error {
+	h, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: BatchID(id), UpdateName: name, Args: args, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = h.Get(ctx, nil)
+	}
+	return batchError(err)
+}
+
+// batchError returns what an error of the server means for a batch.
+func batchError(err error) error {
+	var missing *serviceerror.NotFound
+	switch {
+	case !errors.As(err, &missing):
+		return err
+	case missing.Message == "workflow execution already completed":
+		return ErrEnded
+	}
+	return ErrUnknown
+}

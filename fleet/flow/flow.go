@@ -1,0 +1,133 @@
+// Package flow has the workflows of a fleet on Temporal.
+//
+// A batch is one workflow, [Batch]. Each leg of a job is one short child workflow, [Job],
+// with one activity, which a worker registers as [Leg]. Children with the id of a job
+// follow each other, and none exists while the job waits: for its turn, for budget, or for
+// the user. So a batch has at most Parallel children, needs no messages between workflows,
+// and can continue as new when its history is long, once the legs that run have ended.
+//
+// [Register] tells a worker about both. [Start], [Read], [Answer] and [Cancel] are for
+// clients.
+//
+// The bank lends a job an allowance before each leg, and gets the rest back after it. A
+// job that has used up its allowance borrows again, after the jobs that have not begun,
+// and then at least as much as it had in all: the number of its legs grows with the
+// logarithm of what it uses. A leg whose outcome never arrives is charged in full, because
+// nobody knows what it has spent.
+//
+// A batch can outlive a version of this program. A change to what the workflows do, and in
+// which order, must keep the recorded histories in testdata valid, or ask
+// workflow.GetVersion.
+package flow
+
+import (
+	"time"
+
+	"hone/fleet/bank"
+	"hone/fleet/job"
+)
+
+// Leg is the name of the activity. It takes a [job.Leg] and returns a [job.Outcome]. When
+// it is cancelled, it returns the outcome of the interrupted run, and no error. An error
+// means that the environment of the worker failed, and that another try may succeed; if
+// it is an application error with a [job.Outcome] as its first detail, this has what the
+// run has spent so far.
+const Leg = "leg"
+
+// Names of what a batch answers; use [Read], [Answer] and [Cancel].
+const (
+	stateQuery   = "state"
+	answerUpdate = "answer"
+	cancelUpdate = "cancel"
+)
+
+// Input starts a batch.
+type Input struct {
+	ID       string     `json:"id"`
+	Jobs     []job.Job  `json:"jobs"`         // at least one, with different names
+	Max      job.Amount `json:"max,omitzero"` // of all jobs; a part that is 0 has no limit
+	Parallel int        `json:"parallel"`     // the number of legs at the same time; 0 means 8
+
+	// Least is what a job borrows at least for its first leg, if so much is free. A part
+	// that is 0 means 100 000 tokens and 0.10 USD.
+	Least job.Amount `json:"least,omitzero"`
+	// Heartbeat is the time after which a silent worker counts as lost; 0 means 60 s.
+	Heartbeat time.Duration `json:"heartbeat,omitempty"`
+	// Tries is how often a leg is tried when workers are lost or fail; 0 means 20.
+	Tries int `json:"tries,omitempty"`
+
+	// Carried is the state of a batch that has continued as new; nil at its start.
+	Carried *Carried `json:"carried,omitempty"`
+}
+
+// Carried is what a batch knows. All of it is in the order of [Input.Jobs].
+type Carried struct {
+	Bank     *bank.Bank `json:"bank"`
+	Progress []Progress `json:"progress"`
+	Turn     int        `json:"turn"` // of the last job in the queue
+}
+
+// State is what a job is doing.
+type State string
+
+// A job begins as Queued. The last four are ends.
+const (
+	Queued    State = "queued"             // it waits for its turn
+	Waiting   State = "waiting for budget" // it waits for what other jobs give back
+	Running   State = "running"            // it has a leg, which a worker has or will get
+	NeedsYou  State = "needs you"          // it waits for answers to its questions
+	Done      State = "done"
+	Failed    State = "failed" // it stopped without being done
+	NoBudget  State = "budget" // its own limit or the batch's is used up
+	Cancelled State = "cancelled"
+)
+
+// States returns all states, in the order of a job's life.
+func States() []State {
+	return []State{Queued, Waiting, Running, NeedsYou, Done, Failed, NoBudget, Cancelled}
+}
+
+// Ended reports whether a state is an end.
+func (s State) Ended() bool {
+	return s == Done || s == Failed || s == NoBudget || s == Cancelled
+}
+
+// Progress is where a job stands.
+type Progress struct {
+	State State      `json:"state"`
+	Why   string     `json:"why,omitempty"`  // one line: why it is in this state; empty if that is plain
+	Legs  int        `json:"legs,omitempty"` // begun so far
+	Limit job.Amount `json:"limit,omitzero"` // of the last leg
+	// Outcome is that of the last leg that has ended.
+	Outcome job.Outcome `json:"outcome,omitzero"`
+	// Answers are those to the questions of Outcome, for the next leg.
+	Answers []job.Answer `json:"answers,omitempty"`
+
+	Turn int `json:"turn,omitempty"` // place in the queue: lower ones are first
+	Idle int `json:"idle,omitempty"` // legs in a row that ended for budget, and spent nothing
+}
+
+// Status is a batch as its client sees it: the answer to a query, and its result.
+type Status struct {
+	ID       string        `json:"id"`
+	Ended    bool          `json:"ended"`
+	Bank     bank.Figures  `json:"bank"`
+	Parallel int           `json:"parallel"`
+	Counts   map[State]int `json:"counts"`
+	Jobs     []JobStatus   `json:"jobs"` // in the order in which they were submitted
+}
+
+// JobStatus is a job as the client of its batch sees it.
+type JobStatus struct {
+	Name string `json:"name"`
+	Repo string `json:"repo"`
+	Ref  string `json:"ref,omitempty"`
+	Loop string `json:"loop"`
+	Progress
+}
+
+// BatchID returns the id of a batch's workflow.
+func BatchID(batch string) string { return "hone-batch-" + batch }
+
+// JobID returns the id of the workflows of a job's legs.
+func JobID(batch, name string) string { return "hone-" + batch + "-" + name }
