@@ -3,8 +3,7 @@ module hone/fleet
 go 1.26.0
 
 require (
-	github.com/pelletier/go-toml/v2 v2.4.3
-	github.com/stretchr/testify v1.10.0
+	go.temporal.io/api v1.63.5
 	go.temporal.io/sdk v1.50.0
 	hone v0.0.0
 )
@@ -24,7 +23,7 @@ require (
 	github.com/pmezard/go-difflib v1.0.0 // indirect
 	github.com/robfig/cron v1.2.0 // indirect
 	github.com/stretchr/objx v0.5.2 // indirect
-	go.temporal.io/api v1.63.5 // indirect
+	github.com/stretchr/testify v1.10.0 // indirect
 	golang.org/x/net v0.58.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect

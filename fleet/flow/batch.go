@@ -195,7 +195,10 @@ func (b *batch) after(p *Progress, e End) (State, string) {
 	state, why := Failed, out.Why
 	switch limited := p.Limit != (job.Amount{}); {
 	case e.Lost && !e.Known:
-		why = out.Why + "; what the leg has spent is not known, and its allowance is charged in full"
+		why += "; what the leg has spent is not known"
+		if limited {
+			why += ", and its allowance is charged in full"
+		}
 	case e.Lost:
 	case out.Exit == 0:
 		return Done, ""

@@ -18,7 +18,10 @@ func (b *batch) borrow(i int) (loan bank.Sum, why string) {
 	if !ok && len(b.legs) == 0 { // nothing comes back, so that the job gets what there is
 		loan, ok = b.Bank.Borrow(b.Jobs[i].Name, want, b.rest(i, least))
 	}
-	if !ok {
+	switch {
+	case !ok && b.again(i):
+		return loan, "the batch has no more budget for it: " + b.Progress[i].Outcome.Why
+	case !ok:
 		return loan, "the batch has too little left for it: " + text(bank.SumOf(b.Bank.Figures().Free))
 	}
 	return loan, ""

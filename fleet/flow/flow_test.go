@@ -1,0 +1,297 @@
+package flow_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"hone/fleet/bank"
+	"hone/fleet/flow"
+	"hone/fleet/job"
+	"hone/history"
+)
+
+func TestDone(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1_000_000}, Parallel: 2})
+	for _, name := range []string{"a", "b", "c"} {
+		w.add(name, &run{need: tokens(50_000), step: tokens(1000)}, job.Amount{})
+	}
+	s := w.start(nil)
+	states(t, s, flow.Done, flow.Done, flow.Done)
+	if a := s.Jobs[0]; a.Legs != 1 || a.Outcome.Result != "result" || a.Limit.Tokens != 333_333 || s.Counts[flow.Done] != 3 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestBorrowAgain: a job that has used up its share continues after the others have begun,
+// with at least twice as much.
+func TestBorrowAgain(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1_000_000}, Parallel: 1})
+	a := w.add("a", &run{need: tokens(700_000), step: tokens(1000)}, job.Amount{})
+	var order []string
+	w.begun = func(name string) { order = append(order, name) }
+	for _, name := range []string{"b", "c", "d"} {
+		w.add(name, &run{need: tokens(50_000), step: tokens(1000)}, job.Amount{})
+	}
+	s := w.start(nil)
+	states(t, s, flow.Done, flow.Done, flow.Done, flow.Done)
+	if got := strings.Join(order, ""); got != "abcda" {
+		t.Errorf("the order was %s", got)
+	}
+	if last := a.limits[len(a.limits)-1].Tokens; last != 850_000 {
+		t.Errorf("the limits were %v", a.limits)
+	}
+}
+
+// TestWaitForBudget: a job waits for what others give back.
+func TestWaitForBudget(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Cost: 0.15}, Parallel: 2})
+	cents := func(n int64) bank.Sum { return bank.Sum{Tokens: n, Nano: n * 1e7} }
+	w.add("a", &run{need: cents(5), step: cents(1)}, job.Amount{})
+	w.add("b", &run{need: cents(7), step: cents(1)}, job.Amount{})
+	waited := false
+	w.begun = func(name string) {
+		if name == "a" {
+			waited = w.read().Jobs[1].State == flow.Waiting
+		}
+	}
+	s := w.start(nil)
+	states(t, s, flow.Done, flow.Done)
+	if !waited {
+		t.Error("b has not waited")
+	}
+	if s.Bank.Spent.Cost != 0.12 || s.Bank.Free.Cost != 0.03 {
+		t.Errorf("%+v", s.Bank)
+	}
+}
+
+func TestBudgetIsUsedUp(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 300_000}, Parallel: 2})
+	a := w.add("a", &run{need: tokens(900_000), step: tokens(7000)}, job.Amount{})
+	w.add("b", &run{need: tokens(900_000), step: tokens(7000)}, job.Amount{Tokens: 50_000})
+	w.add("c", &run{need: tokens(10_000), step: tokens(5000)}, job.Amount{})
+	s := w.start(nil)
+	states(t, s, flow.NoBudget, flow.NoBudget, flow.Done)
+	if why := s.Jobs[0].Why; why != "the batch has no more budget for it: budget" {
+		t.Errorf("a: %s", why)
+	}
+	if why := s.Jobs[1].Why; why != "its own limit of 50000 tokens is used up" {
+		t.Errorf("b: %s", why)
+	}
+	if len(a.limits) > 5 {
+		t.Errorf("the limits of a were %v", a.limits)
+	}
+}
+
+// TestOwnLimitOnly: without a limit of the batch, a job gets its own limit at once, and is
+// not asked again.
+func TestOwnLimitOnly(t *testing.T) {
+	w := newWorld(t, flow.Input{Parallel: 2})
+	w.add("a", &run{need: tokens(900_000), step: tokens(7000)}, job.Amount{Tokens: 50_000})
+	w.add("b", &run{need: tokens(900_000), step: tokens(7000)}, job.Amount{})
+	w.add("c", &run{ends: []job.Outcome{{Exit: 3, Kind: history.KindBudget, Why: "the time limit is reached"}}}, job.Amount{})
+	s := w.start(nil)
+	states(t, s, flow.NoBudget, flow.Done, flow.Failed)
+	if s.Jobs[0].Legs != 1 || s.Jobs[2].Why != "the time limit is reached" {
+		t.Errorf("%+v", s.Jobs)
+	}
+}
+
+// TestBudgetDoesNotHelp: a job that stops for its budget and spends nothing ends. Its run
+// may have reached a time limit.
+func TestBudgetDoesNotHelp(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1e9}, Parallel: 2})
+	late := job.Outcome{Exit: 3, Kind: history.KindBudget, Why: "the time limit is reached"}
+	a := w.add("a", &run{ends: slices.Repeat([]job.Outcome{late}, 10)}, job.Amount{})
+	for _, name := range strings.Fields("b c d e f g h i j") {
+		w.add(name, &run{step: tokens(1000), ends: slices.Repeat([]job.Outcome{{Exit: 130}}, 4)}, job.Amount{})
+	}
+	s := w.start(nil)
+	states(t, s, slices.Insert(slices.Repeat([]flow.State{flow.Done}, 9), 0, flow.Failed)...)
+	if len(a.limits) != 3 || s.Jobs[0].Why != late.Why {
+		t.Errorf("a had the limits %v: %s", a.limits, s.Jobs[0].Why)
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1_000_000}, Parallel: 1})
+	asks := job.Outcome{Exit: 4, Kind: history.KindBlocked, Why: "it may not write Makefile", Questions: []job.Question{{Digest: "d1", Path: "Makefile"}, {Digest: "d2", Path: "go.mod"}}}
+	a := w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{asks}}, job.Amount{})
+	w.add("b", &run{need: tokens(20_000), step: tokens(1000)}, job.Amount{})
+	w.add("c", &run{ends: []job.Outcome{{Exit: 4, Kind: history.KindBlocked, Why: "a file is in a third state"}}}, job.Amount{})
+	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			s := w.read()
+			states(t, s, flow.NeedsYou, flow.Done, flow.Failed)
+			if s.Bank.Lent != (job.Amount{}) || s.Bank.Spent.Tokens != 40_000 || len(s.Jobs[0].Outcome.Questions) != 2 {
+				t.Errorf("a job that waits for the user: %+v", s)
+			}
+			w.update("the batch has no job x", "answer", "x", []job.Answer{})
+			w.update(`job b waits for no answer: its state is "done"`, "answer", "b", []job.Answer{{Question: "d1"}})
+			w.update("job a does not ask d3", "answer", "a", []job.Answer{{Question: "d3"}})
+			w.update("", "answer", "a", []job.Answer{{Question: "d1"}})
+		}, time.Hour)
+		env.RegisterDelayedCallback(func() {
+			states(t, w.read(), flow.NeedsYou, flow.Done, flow.Failed)
+			w.update("", "answer", "a", []job.Answer{{Question: "d2", Approved: true}, {Question: "d1", Approved: true}})
+		}, 48*time.Hour)
+	})
+	states(t, s, flow.Done, flow.Done, flow.Failed)
+	if want := []job.Answer{{Question: "d2", Approved: true}, {Question: "d1", Approved: true}}; !slices.Equal(a.given, want) {
+		t.Errorf("the answers were %v", a.given)
+	}
+}
+
+// TestLostWorkers: a leg is tried again, and what lost workers have spent is charged.
+func TestLostWorkers(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1_000_000}, Parallel: 2})
+	a := &run{need: tokens(50_000), step: tokens(1000)}
+	a.faults = []func() error{w.lose(a, 9000), w.lose(a, 11_000), lost}
+	w.add("a", a, job.Amount{})
+	s := w.start(nil)
+	states(t, s, flow.Done)
+	if s.Jobs[0].Legs != 1 || len(a.limits) != 4 {
+		t.Errorf("%d legs, limits %v", s.Jobs[0].Legs, a.limits)
+	}
+}
+
+// TestAllTriesFail: if nobody knows what was spent, the whole allowance counts as spent.
+func TestAllTriesFail(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 3, Tries: 4})
+	w.loose = true
+	bad := &run{}
+	bad.faults = slices.Repeat([]func() error{w.lose(bad, 1000)}, 10)
+	w.add("bad", bad, job.Amount{})
+	known := &run{}
+	known.faults = slices.Repeat([]func() error{func() error {
+		return temporal.NewNonRetryableApplicationError("no walls", "environment", nil, job.Outcome{Run: "r", Rounds: 2, Spent: job.Amount{Tokens: 77}})
+	}}, 10)
+	w.add("known", known, job.Amount{})
+	s := w.start(nil)
+	states(t, s, flow.Failed, flow.Failed)
+	if got := s.Jobs[0].Outcome.Spent.Tokens; got != 450_000 || len(bad.limits) != 4 {
+		t.Errorf("bad: charged %d, %d tries", got, len(bad.limits))
+	}
+	if why := s.Jobs[0].Why; why != "the disk is full; what the leg has spent is not known, and its allowance is charged in full" {
+		t.Errorf("bad: %s", why)
+	}
+	if o := s.Jobs[1].Outcome; o.Spent.Tokens != 77 || o.Exit != 5 || o.Rounds != 2 || s.Jobs[1].Why != "no walls" {
+		t.Errorf("known: %+v, %s", o, s.Jobs[1].Why)
+	}
+}
+
+// TestCancelJob: the leg of a cancelled job returns what it has spent, and the others go on.
+func TestCancelJob(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
+	w.hang = true
+	w.add("a", &run{spent: tokens(123)}, job.Amount{})
+	w.add("b", &run{spent: tokens(456)}, job.Amount{})
+	w.add("c", &run{spent: tokens(789)}, job.Amount{})
+	w.add("d", &run{}, job.Amount{})
+	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			w.update("the batch has no job nope", "cancel", []string{"a", "nope"})
+			states(t, w.read(), flow.Running, flow.Running, flow.Queued, flow.Queued)
+			w.update("", "cancel", []string{"a", "d"})
+		}, time.Minute)
+		env.RegisterDelayedCallback(func() {
+			s := w.read()
+			states(t, s, flow.Cancelled, flow.Running, flow.Running, flow.Cancelled)
+			if s.Bank.Spent.Tokens != 123 || s.Jobs[3].Legs != 0 {
+				t.Errorf("%+v", s)
+			}
+			w.update("", "cancel", []string{"a", "b", "c"})
+		}, time.Hour)
+	})
+	states(t, s, flow.Cancelled, flow.Cancelled, flow.Cancelled, flow.Cancelled)
+}
+
+// TestCancelBatch: all jobs end, and what the interrupted ones have spent is charged.
+func TestCancelBatch(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
+	w.hang = true
+	w.add("a", &run{spent: tokens(100)}, job.Amount{})
+	w.add("b", &run{spent: tokens(200)}, job.Amount{})
+	w.add("c", &run{}, job.Amount{})
+	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+	})
+	states(t, s, flow.Cancelled, flow.Cancelled, flow.Cancelled)
+	if s.Bank.Spent.Tokens != 300 || s.Jobs[2].Legs != 0 || s.Jobs[1].Outcome.Exit != 130 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestCancelWaiting: a job that waits for the user ends at once.
+func TestCancelWaiting(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
+	asks := job.Outcome{Exit: 4, Questions: []job.Question{{Digest: "d1"}}}
+	w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{asks}}, job.Amount{})
+	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+	})
+	states(t, s, flow.Cancelled)
+	if s.Bank.Spent.Tokens != 20_000 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestStoppedWorker: a leg that was interrupted, although nobody has cancelled it, goes on.
+func TestStoppedWorker(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
+	w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{{Exit: 130, Kind: history.KindInterrupted}}}, job.Amount{})
+	s := w.start(nil)
+	states(t, s, flow.Done)
+	if s.Jobs[0].Legs != 2 {
+		t.Errorf("%+v", s.Jobs)
+	}
+}
+
+// TestContinueAsNew: a batch with a long history waits for its legs, and continues with
+// all that it knows: ended jobs, loans repaid, questions and turns.
+func TestContinueAsNew(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 2_000_000}, Parallel: 2})
+	asks := job.Outcome{Exit: 4, Questions: []job.Question{{Digest: "d1"}}}
+	a := w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{asks}}, job.Amount{})
+	for _, name := range []string{"b", "c", "d", "e"} {
+		w.add(name, &run{need: tokens(400_000), step: tokens(1000)}, job.Amount{})
+	}
+	w.begun = func(string) { w.env.RegisterDelayedCallback(func() { w.env.SetContinueAsNewSuggested(true) }, 0) }
+	in, windows := w.in, 0
+	for {
+		s, next := w.once(in, w.answering)
+		if next == nil {
+			states(t, s, flow.Done, flow.Done, flow.Done, flow.Done, flow.Done)
+			break
+		}
+		if len(next.Carried.Bank.Loans) > 0 {
+			t.Errorf("a batch that continues as new has lent %v", next.Carried.Bank.Loans)
+		}
+		if in, windows = *next, windows+1; windows > 20 {
+			t.Fatal("it never ends")
+		}
+	}
+	if windows < 2 || len(a.given) != 1 {
+		t.Errorf("%d windows, answers %v", windows, a.given)
+	}
+}
+
+func TestStartRefuses(t *testing.T) {
+	long := job.Job{Name: "a", Args: []string{strings.Repeat("x", flow.MaxInput)}}
+	for _, c := range []struct {
+		jobs []job.Job
+		want string
+	}{
+		{nil, "a batch needs at least one job"},
+		{slices.Repeat([]job.Job{{}}, flow.MaxJobs+1), "a batch can have 2000 jobs, and this one has 2001: submit several"},
+		{[]job.Job{long}, "the jobs take 1048652 bytes, and a batch can have 1048576: submit several batches, or shorten their arguments"},
+	} {
+		if err := flow.Start(t.Context(), nil, "q", flow.Input{Jobs: c.jobs}); err == nil || err.Error() != c.want {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+}
