@@ -29,7 +29,7 @@ type document struct {
 
 type key struct {
 	file    string
-	path    []string // with dashes
+	path    []string // with dashes; see Entry
 	spelled []string // as in the file
 	at      unstable.Position
 }
@@ -50,6 +50,9 @@ func (d *document) readKeys() error {
 			d.noteSetting(&p, table, e)
 		} else {
 			table = d.note(&p, root, e)
+			if v, _, _ := d.lookup(table.path); e.Kind == unstable.ArrayTable && isTables(v) {
+				table = d.noteEntry(table)
+			}
 		}
 	}
 	if d.shared {
@@ -92,6 +95,29 @@ func (d *document) note(p *unstable.Parser, table key, node *unstable.Node) key 
 	return k
 }
 
+// noteEntry notes the next table in a list of tables, and returns its key.
+func (d *document) noteEntry(list key) key {
+	n := 0
+	for ok := true; ok; n++ {
+		list.path = append(slices.Clip(list.path[:len(list.spelled)]), Entry(n))
+		_, ok = d.find(list.path...)
+	}
+	list.spelled = append(slices.Clip(list.spelled), list.path[len(list.spelled)])
+	d.keys = append(d.keys, list)
+	return list
+}
+
+// Entry returns the part of a key that stands for a table in a list of tables, [[job]]: its
+// place, from 0. Errors do not show it.
+func Entry(n int) string { return entryMark + strconv.Itoa(n) }
+
+const entryMark = "\x00" // which a key does not contain
+
+// isTables reports whether a value is a list of tables.
+func isTables(v reflect.Value) bool {
+	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct
+}
+
 func (d *document) known(k key) error {
 	last := len(k.path) - 1
 	v, _, ok := d.lookup(k.path)
@@ -99,6 +125,11 @@ func (d *document) known(k key) error {
 	switch {
 	case ok && first.spelled[last] != k.spelled[last]:
 		return k.wrong(fmt.Sprintf("line %d already sets it as %s", first.at.Line, first.spelled[last]), "keep one of the two")
+	case ok && isTables(v):
+		if _, ok := d.find(append(slices.Clip(k.path), Entry(0))...); !ok {
+			return d.mistyped(k)
+		}
+		return nil
 	case ok:
 		return nil
 	case v.Kind() != reflect.Struct:
@@ -134,6 +165,13 @@ func (d *document) lookup(path []string) (v reflect.Value, tag reflect.StructTag
 	for _, name := range path {
 		var inner reflect.Value
 		switch v.Kind() {
+		case reflect.Slice:
+			if n, ok := strings.CutPrefix(name, entryMark); ok && isTables(v) {
+				inner = reflect.Zero(v.Type().Elem())
+				if i, _ := strconv.Atoi(n); i < v.Len() {
+					inner = v.Index(i)
+				}
+			}
 		case reflect.Map:
 			if inner = v.MapIndex(reflect.ValueOf(name)); !inner.IsValid() {
 				inner = reflect.Zero(v.Type().Elem())
@@ -251,6 +289,9 @@ func (d *document) expected(k key) (what, hint string) {
 		return "a whole number", "write 0 or a greater whole number"
 	}
 	path := k.spelled
+	if isTables(v) {
+		return "a list of tables", "write [[" + keyText(path) + "]], and its keys below it"
+	}
 	if rule != "" { // a map, or an entry of one
 		path = []string{path[0], example(rule)}
 	}
@@ -331,11 +372,14 @@ func dashed(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
 // keyText returns a key as TOML writes it.
 func keyText(path []string) string {
-	parts := make([]string, len(path))
-	for i, p := range path {
-		parts[i] = p
-		if !bare.MatchString(p) {
-			parts[i] = strconv.Quote(p)
+	var parts []string
+	for _, p := range path {
+		switch {
+		case strings.HasPrefix(p, entryMark):
+		case bare.MatchString(p):
+			parts = append(parts, p)
+		default:
+			parts = append(parts, strconv.Quote(p))
 		}
 	}
 	return strings.Join(parts, ".")

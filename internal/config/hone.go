@@ -63,8 +63,8 @@ type Validator interface {
 // read in the same way.
 type Document struct{ d *document }
 
-// Parse fills into, a pointer to a struct with a pointer to a struct or a map of structs
-// for each table, from the text of a file. Tags and errors are those of [Load]; file is the
+// Parse fills into, a pointer to a struct with a pointer to a struct, a map of structs or a
+// slice of structs for each table, from the text of a file. Tags and errors are those of [Load]; file is the
 // name for errors.
 func Parse(file string, text []byte, into any) (*Document, error) {
 	if err := checkText(file, text); err != nil {
