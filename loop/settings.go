@@ -36,6 +36,13 @@ type Flags struct {
 	Limits    LimitFlags
 }
 
+// FileFlags returns the names of the flags that may stand in a file of another user, such
+// as one with cases or jobs. The others open something, or send files elsewhere.
+func FileFlags() []string {
+	return strings.Fields("allow attempts build-timeout check check-format flaky keep max-cost max-output max-time max-tokens max-tool-calls " +
+		"patience prove query reasoning rounds tools turns unreadable wire")
+}
+
 // LimitFlags bound a run. A resumed run may raise them.
 type LimitFlags struct {
 	Rounds     int

@@ -21,13 +21,6 @@ import (
 	"hone/sandbox"
 )
 
-// fileFlags returns the flags that may stand in a file of cases. The file may be another
-// user's: the others open something, or send files elsewhere, so that the user types them.
-func fileFlags() []string {
-	return strings.Fields("allow attempts build-timeout check check-format flaky keep max-cost max-output max-time max-tokens max-tool-calls " +
-		"patience prove query reasoning rounds tools turns unreadable wire")
-}
-
 // checkFileArgs returns an error if the arguments of a case are not flags and texts of its
 // loop, or have a flag that may not stand in a file.
 func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
@@ -46,7 +39,7 @@ func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
 	}
 	var opens error
 	command.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains(fileFlags(), f.Name) {
+		if !slices.Contains(loop.FileFlags(), f.Name) {
 			opens = s.Wrong(c, "args", "--"+f.Name+" may not stand in a file of cases, because it opens something", fmt.Sprintf("type it: hone eval %s -m MODEL -- --%s …", s.File, f.Name))
 		}
 	})
