@@ -1,6 +1,9 @@
 // Package job has the types that the parts of a fleet exchange: jobs, allowances, and how
 // legs end. They are the payloads of workflows, so that they hold names and figures and
 // never the contents of files, and never keys.
+//
+// [Read] and [ReadRepos] read files of jobs, and refuse what would fail on a worker, what
+// only the operator of a worker decides about, and keys.
 package job
 
 import "hone/history"

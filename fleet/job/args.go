@@ -1,0 +1,107 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"hone/internal/near"
+	"hone/loop"
+)
+
+// fleetFlags are the flags that may not stand in a job although they open nothing, with
+// what to do instead.
+func fleetFlags() map[string]string {
+	return map[string]string{
+		"max-tokens": "write max-tokens = N in the job",
+		"max-cost":   "write max-cost = USD in the job",
+		"model":      `write model = "PROVIDER/NAME" in the job`,
+		"attempts":   "write several jobs: attempts share a directory, which does not move to another worker",
+		"dir":        "remove it: a worker chooses the directory",
+		"json":       "remove it: a worker sets it",
+		"ack":        "remove it: a worker sets it",
+		"verbose":    "remove it: nobody watches a job's output",
+		"quiet":      "remove it: nobody watches a job's output",
+		"web":        "remove it: nobody watches a job's output",
+	}
+}
+
+// badArgs returns what is wrong with the arguments of a loop. A job may have the flags that
+// may stand in a file of another user; the operator of a worker gives it the others.
+func badArgs(k loop.Kind, args []string) (problem, hint string) {
+	fs := flagSet(k)
+	line := append([]string{k.Name}, args...)
+	if k.Rewrite != nil {
+		line = k.Rewrite(line)
+	}
+	if err := fs.Parse(line[1:]); err != nil {
+		return badFlag(fs, k, err)
+	}
+	fs.Visit(func(f *pflag.Flag) {
+		instead, ours := fleetFlags()[f.Name]
+		switch {
+		case problem != "":
+		case ours:
+			problem, hint = fmt.Sprintf("--%s may not stand in args", f.Name), instead
+		case !slices.Contains(loop.FileFlags(), f.Name):
+			problem, hint = fmt.Sprintf("--%s may not stand in a job, because it opens something", f.Name), "remove it: the operator of a worker decides about that"
+		}
+	})
+	if problem != "" {
+		return problem, hint
+	}
+	if slices.Contains(fs.Args(), "-") {
+		return "- reads standard input, which a worker does not have", "write the text itself"
+	}
+	if k.Args != nil {
+		if err := k.Args(fs.Args()); err != nil {
+			return err.Error(), "see hone help " + k.Name
+		}
+	} else if fs.NArg() > 0 {
+		return fmt.Sprintf("%s takes no arguments, and %q is not a flag", k.Name, fs.Arg(0)), "see hone help " + k.Name
+	}
+	return "", ""
+}
+
+// flagSet returns all flags of a loop's command, with values of the same types. The
+// checks of the values themselves are left to the worker's hone.
+func flagSet(k loop.Kind) *pflag.FlagSet {
+	fs := pflag.NewFlagSet(k.Name, pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringArrayP("model", "m", nil, "")
+	fs.StringP("dir", "C", "", "")
+	for _, name := range strings.Fields("base-url wire reasoning check check-format approve sandbox keep prove") {
+		fs.String(name, "", "")
+	}
+	fs.Lookup("prove").NoOptDefVal = "on"
+	for _, name := range strings.Fields("rounds patience unreadable flaky attempts") {
+		fs.Int(name, 0, "")
+	}
+	for _, name := range strings.Fields("net trust json ack web") {
+		fs.Bool(name, false, "")
+	}
+	fs.BoolP("verbose", "v", false, "")
+	fs.BoolP("quiet", "q", false, "")
+	fs.Int64("max-tokens", 0, "")
+	fs.Float64("max-cost", 0, "")
+	fs.Duration("max-time", 0, "")
+	k.New().Flags(fs)
+	return fs
+}
+
+// badFlag returns what is wrong with flags that cannot be parsed, and which one was meant.
+func badFlag(fs *pflag.FlagSet, k loop.Kind, err error) (problem, hint string) {
+	hint = "see hone help " + k.Name
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var known []string
+		fs.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if similar := near.Name(unknown.GetSpecifiedName(), known); similar != "" {
+			hint = "did you mean --" + similar + "?"
+		}
+	}
+	return err.Error(), hint
+}

@@ -1,0 +1,228 @@
+package job
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"hone/internal/config"
+	"hone/internal/near"
+	"hone/loop"
+	"hone/loop/fix"
+	"hone/loop/implement"
+	"hone/loop/reconcile"
+	"hone/loop/task"
+	"hone/workspace/secret"
+)
+
+// entry is a job in a file.
+type entry struct {
+	Name      string   `toml:"name" valid:"line"`
+	Repo      string   `toml:"repo" valid:"line"`
+	Ref       string   `toml:"ref" valid:"line"`
+	Loop      string   `toml:"loop" valid:"line"`
+	Args      []string `toml:"args" valid:"argument"`
+	Model     string   `toml:"model" valid:"models"`
+	MaxTokens int64    `toml:"max-tokens" valid:"positive"`
+	MaxCost   float64  `toml:"max-cost" valid:"positive"`
+}
+
+func (e entry) job() Job {
+	return Job{Name: e.Name, Repo: e.Repo, Ref: e.Ref, Loop: e.Loop, Args: e.Args, Model: e.Model, Max: Amount{e.MaxTokens, e.MaxCost}}
+}
+
+// Read reads jobs from the text of a TOML file with a table [[job]] for each:
+//
+//	[[job]]
+//	repo = "https://git.example/team/parser.git"   # what git clone takes, on a worker
+//	ref = "main"                                   # default: the branch of the repository
+//	loop = "fix"                                   # fix, task, implement or reconcile
+//	args = ["--check", "make test"]                # of the loop
+//	model = "openai/gpt-5.4"                       # default: the worker's
+//	max-cost = 2.50                                # USD, for this job
+//	max-tokens = 3000000
+//	name = "parser"                                # default: the last part of repo
+//
+// Each job has a name that no other one has. An error is a [*config.Error] that names the
+// file, the line and the key, and says what to write.
+func Read(file string, text []byte) ([]Job, error) {
+	var f struct {
+		Jobs *[]entry `toml:"job"`
+	}
+	f.Jobs = &[]entry{}
+	doc, err := config.Parse(file, text, &f)
+	if err != nil {
+		return nil, err
+	}
+	if len(*f.Jobs) == 0 {
+		return nil, doc.Wrong("it has no jobs", "write [[job]], and below it repo, loop and args")
+	}
+	var jobs []Job
+	for _, e := range *f.Jobs {
+		jobs = append(jobs, e.job())
+	}
+	return named(jobs, func(i int, key, problem, hint string) error {
+		return doc.Wrong(problem, hint, "job", config.Entry(i), key)
+	})
+}
+
+// ReadRepos reads a file with a repository in each line, and returns a job for each that
+// is like each otherwise; its name and repository are not used. It ignores empty lines,
+// and those that begin with #.
+func ReadRepos(file string, text []byte, each Job) ([]Job, error) {
+	var jobs []Job
+	var lines []int
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		j := each
+		j.Name, j.Repo = "", line
+		jobs, lines = append(jobs, j), append(lines, n)
+	}
+	if len(jobs) == 0 {
+		return nil, &config.Error{File: file, Problem: "it names no repositories", Hint: "write one in each line"}
+	}
+	return named(jobs, func(i int, key, problem, hint string) error {
+		if key != "repo" {
+			return &config.Error{File: "the jobs", Key: key, Problem: problem, Hint: hint}
+		}
+		return &config.Error{File: file, Line: lines[i], Problem: problem, Hint: hint}
+	})
+}
+
+// named checks jobs, and completes their names.
+func named(jobs []Job, wrong func(i int, key, problem, hint string) error) ([]Job, error) {
+	places := map[string]int{} // by the name, in lower case: names become those of files
+	for i := range jobs {
+		jobs[i].Loop = strings.TrimSpace(jobs[i].Loop)
+		if key, problem, hint := jobs[i].check(); problem != "" {
+			return nil, wrong(i, key, problem, hint)
+		}
+		if name := strings.ToLower(jobs[i].Name); name != "" {
+			if first, ok := places[name]; ok {
+				return nil, wrong(i, "name", fmt.Sprintf("job %d has the name %q, too", first+1, jobs[i].Name), "write another one")
+			}
+			places[name] = i
+		}
+	}
+	for i := range jobs {
+		base := nameOf(jobs[i].Repo)
+		for n := 1; jobs[i].Name == ""; n++ {
+			name := base
+			if n > 1 {
+				name = fmt.Sprintf("%s-%d", base, n)
+			}
+			if _, taken := places[strings.ToLower(name)]; !taken {
+				jobs[i].Name, places[strings.ToLower(name)] = name, i
+			}
+		}
+	}
+	return jobs, nil
+}
+
+// check returns the first key of a job that is wrong, why, and what to write; an empty
+// problem if all is well.
+func (j *Job) check() (key, problem, hint string) {
+	if j.Name != "" && !validName.MatchString(j.Name) || len(j.Name) > maxName || strings.HasSuffix(j.Name, ".lock") {
+		return "name", fmt.Sprintf("%q is not a valid name for a job", j.Name), `use at most 60 letters, digits, -, _ and single dots between them, such as "parser"`
+	}
+	if problem, hint = badRepo(j.Repo); problem != "" {
+		return "repo", problem, hint
+	}
+	if strings.HasPrefix(j.Ref, "-") || strings.ContainsAny(j.Ref, " \t~^:?*[\\") || strings.Contains(j.Ref, "..") {
+		return "ref", fmt.Sprintf("%q is not a branch, a tag or a commit", j.Ref), `write its name, such as "main"`
+	}
+	kind, problem, hint := findLoop(j.Loop)
+	if problem != "" {
+		return "loop", problem, hint
+	}
+	if problem, hint = badArgs(kind, j.Args); problem != "" {
+		return "args", problem, hint
+	}
+	guard := secret.NewGuard(nil)
+	for _, text := range append([]string{j.Repo, j.Ref, j.Model}, j.Args...) {
+		if guard.Redact(text) != text {
+			return "", "it contains what looks like a key or a password", "remove it: workers have the keys, and Temporal stores jobs as they are"
+		}
+	}
+	return "", "", ""
+}
+
+const maxName = 60
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`)
+
+// nameOf returns a name for a job in a repository.
+func nameOf(repo string) string {
+	base := strings.TrimSuffix(path.Base(strings.TrimRight(strings.ReplaceAll(repo, ":", "/"), "/")), ".git")
+	base = strings.Trim(notInName.ReplaceAllString(base, "-"), "-")
+	base = strings.TrimSuffix(base[:min(len(base), maxName-5)], ".lock") // with room for a number
+	if !validName.MatchString(base) {
+		return "job"
+	}
+	return base
+}
+
+var notInName = regexp.MustCompile(`\.\.+|[^A-Za-z0-9_.-]+|\.$|^\.`)
+
+// badRepo returns what is wrong with the address of a repository, without the address if
+// it contains a password.
+func badRepo(repo string) (problem, hint string) {
+	const example = `write what git clone takes, such as "https://git.example/team/parser.git"`
+	u, err := url.Parse(repo)
+	switch {
+	case repo == "":
+		return "there is no repository", example
+	case strings.HasPrefix(repo, "-"), strings.Contains(repo, "::"):
+		return "it is not the address of a repository", example
+	case err == nil && u.Scheme != "" && u.Host != "":
+		return badAddress(u)
+	case err != nil && strings.Contains(repo, "://"):
+		return "it is not a URL", example
+	case scp.MatchString(repo), filepath.IsAbs(repo), path.IsAbs(repo), err == nil && u.Scheme == "file":
+		return "", ""
+	}
+	return fmt.Sprintf("%q is relative, and workers have other directories", repo), "write a URL, or an absolute path that every worker has"
+}
+
+// scp is the short form of an ssh address: user@host:path.
+var scp = regexp.MustCompile(`^([A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:[^:]+$`)
+
+// badAddress refuses keys in URLs. A user alone is a key as well, except with ssh.
+func badAddress(u *url.URL) (problem, hint string) {
+	_, password := u.User.Password()
+	switch ssh := u.Scheme == "ssh" || u.Scheme == "git+ssh"; {
+	case password, u.User != nil && !ssh, u.RawQuery != "":
+		return "the URL contains a user name, a password or a query", "remove it: give the keys to the workers, for example in git's credential helper"
+	case !ssh && u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "git" && u.Scheme != "file":
+		return fmt.Sprintf("hone does not fetch from %s URLs", u.Scheme), "write a URL that begins with https:// or ssh://"
+	}
+	return "", ""
+}
+
+// findLoop returns a loop by name.
+func findLoop(name string) (kind loop.Kind, problem, hint string) {
+	var names []string
+	for _, k := range []loop.Kind{fix.Kind(), task.Kind(), implement.Kind(), reconcile.Kind()} {
+		if k.Name == name {
+			return k, "", ""
+		}
+		names = append(names, k.Name)
+	}
+	hint = `write one of: ` + strings.Join(names, ", ")
+	switch similar := near.Name(name, names); {
+	case name == "":
+		return kind, "there is no loop", hint
+	case name == "phase":
+		return kind, "phase keeps repositories of its own below src/ and tests/, which do not move to another worker", hint
+	case similar != "":
+		hint = fmt.Sprintf("did you mean %s?", similar)
+	}
+	return kind, fmt.Sprintf("%q is not a loop", name), hint
+}
