@@ -42,7 +42,7 @@ func (a *app) fleet(args []string) error {
 	program, err := findFleet()
 	if err != nil {
 		return &failure{kind: hone.KindFailed, why: fleetProgram + " is neither on your PATH nor beside hone",
-			hint: "take it from the release of hone, or build it in a clone of hone: make fleet"}
+			hint: "build it in a clone of hone: make fleet; then put bin/hone-fleet on your PATH"}
 	}
 	a.exit, err = become(program, append([]string{fleetProgram}, args...), a.environ)
 	return err
