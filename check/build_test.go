@@ -49,7 +49,7 @@ func TestBuild(t *testing.T) {
 		"no output": {script: "#!/bin/sh\nexit 1\n",
 			stored: "STDOUT:\n\n\nSTDERR:\n\n\nbuild.sh: exit status 1\n"},
 		"not UTF-8": {script: "#!/bin/sh\nprintf 'a\\377'; echo err >&2; exit 1\n",
-			stored: "STDOUT:\n<non-UTF8 output>\n\nSTDERR:\nerr\n\n\nbuild.sh: exit status 1\n"},
+			stored: "STDOUT:\na\uFFFD\n\nSTDERR:\nerr\n\n\nbuild.sh: exit status 1\n"},
 		"a signal": {script: "#!/bin/sh\nkill -9 $$\n",
 			stored: "STDOUT:\n\n\nSTDERR:\n\n\nbuild.sh: it was killed by a signal (killed)\n"},
 	} {

@@ -35,7 +35,7 @@ func (c CommandConfig) output(r sandbox.Result) string {
 	if len(r.Stderr) > 0 {
 		out = slices.Concat(bytes.TrimSuffix(out, []byte("\n")), []byte("\n"), r.Stderr)
 	}
-	clean := func(b []byte) string { return applyRedact(c.Redact, strings.ToValidUTF8(string(b), "\uFFFD")) }
+	clean := func(b []byte) string { return applyRedact(c.Redact, streamText(b)) }
 	if len(out) <= maxRead {
 		return clean(out)
 	}
@@ -61,7 +61,7 @@ func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Fi
 			found = append(found, Finding{Advisory: true, Text: fmt.Sprintf("The report %s was not read: %s.", report.Path, report.Omitted)})
 			continue
 		}
-		text := applyRedact(c.Redact, strings.ToValidUTF8(string(report.Content), "\uFFFD"))
+		text := applyRedact(c.Redact, streamText(report.Content))
 		found = append(found, readWith(c.ReportReader, text, exit)...)
 	}
 	if !Blocking(found) {

@@ -3,10 +3,9 @@ package check
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
-// notUTF8 replaces a text that is not UTF-8 (ruling B11).
+// notUTF8 replaces a text of a checker's that is not UTF-8 (ruling B11).
 const notUTF8 = "<non-UTF8 output>"
 
 // MaxText is the length in bytes above which the middle of a text is omitted
@@ -17,13 +16,9 @@ const MaxText = 60 << 10
 // not run.
 const tailText = 8 << 10
 
-// streamText returns the text of a stream.
-func streamText(stream []byte) string {
-	if !utf8.Valid(stream) {
-		return notUTF8
-	}
-	return string(stream)
-}
+// streamText returns the text of a stream. What is not UTF-8 becomes U+FFFD: one name in
+// Latin-1 must not hide a whole build log.
+func streamText(stream []byte) string { return strings.ToValidUTF8(string(stream), "\uFFFD") }
 
 // section returns a titled text between blank lines.
 func section(title, text string) string {
