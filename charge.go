@@ -275,7 +275,7 @@ func (r *Run) Lend(role, model string, tokens int64, cost *float64) (loan int64,
 func (r *Run) Repay(loan int64, used history.Ledger) error {
 	r.money.Lock()
 	defer r.money.Unlock()
-	return r.recordCommit(history.Commit{Reserve: loan, Usage: &used.Known, Tokens: used.Tokens, Assumed: used.Assumed, Cost: used.Price(), Basis: "run"})
+	return r.recordCommit(history.Repayment(loan, used))
 }
 
 // Attempted records the state of an attempt. It may be called from any goroutine.

@@ -46,3 +46,14 @@ func (l *Ledger) commit(r Reserve, c Commit) {
 		l.Cost += *c.Cost - *r.Cost
 	}
 }
+
+// Repaid returns the ledger after a reserve is replaced.
+func (l Ledger) Repaid(r Reserve, c Commit) Ledger {
+	l.commit(r, c)
+	return l
+}
+
+// Repayment returns what replaces a reserve for another run, which has used so much of it.
+func Repayment(reserve int64, used Ledger) Commit {
+	return Commit{Reserve: reserve, Usage: &used.Known, Tokens: used.Tokens, Assumed: used.Assumed, Cost: used.Price(), Basis: "run"}
+}

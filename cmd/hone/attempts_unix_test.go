@@ -238,6 +238,11 @@ func TestAttemptsKilled(t *testing.T) {
 				if exit := victim.ProcessState.ExitCode(); signal == syscall.SIGINT && exit != 130 || signal == syscall.SIGKILL && exit != -1 {
 					t.Fatalf("exit status %d\n%s", exit, out.String())
 				}
+				_, text := c.hone(t, "runs", "--json")
+				var died summary
+				if err := json.NewDecoder(strings.NewReader(text)).Decode(&died); err != nil || died.Tokens >= 100_000 {
+					t.Errorf("%d tokens (%v) are more than the attempts' journals say: a loan\n%s", died.Tokens, err, text)
+				}
 				exit, text := c.hone(t, "resume", "last")
 				if exit != 0 || c.a(t) != "good x 4\n" {
 					t.Fatalf("exit status %d, a.txt %q\n%s\nafter\n%s", exit, c.a(t), text, out.String())

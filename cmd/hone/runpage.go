@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
@@ -89,7 +90,7 @@ func (p *runPage) page(ctx context.Context, o overview) (page.Page, error) {
 
 // meters returns what a run has used of its limits.
 func (o overview) meters() []page.Meter {
-	spent, limits := o.past.Ledger(), o.past.Limits()
+	spent, limits := attempts.Spent(o.home, o.run, o.past), o.past.Limits()
 	share := func(used, limit float64) float64 {
 		if limit <= 0 {
 			return 0
@@ -117,7 +118,7 @@ func (o overview) meters() []page.Meter {
 
 // facts returns what is known about a run: its models, and when it began.
 func (o overview) facts() []page.Fact {
-	spent := o.past.Ledger()
+	spent := attempts.Spent(o.home, o.run, o.past)
 	figures := used(spent, spent.Price(), render.Tokens)
 	facts := []page.Fact{
 		{Name: "run", Text: o.run},

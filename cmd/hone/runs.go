@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
@@ -299,7 +300,7 @@ func readSummary(home *journal.Home, run string, working bool) (summary, []journ
 	}
 	s.When = events[0].Time
 	s.past = history.Read(events)
-	spent := s.past.Ledger()
+	spent := attempts.Spent(home, run, s.past)
 	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = s.past.State().Round, spent.Tokens, spent.Assumed, spent.Price()
 	s.mark, s.Result = runResult(s.past, working)
 	s.Attempts = s.past.Attempts()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hone"
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
 	"hone/history"
@@ -302,7 +303,7 @@ func (o overview) changed() []string {
 // totals returns what the run used, and that its journal is intact: the journal would
 // not have been read if a line had been changed.
 func (o overview) totals() []string {
-	spent := o.past.Ledger()
+	spent := attempts.Spent(o.home, o.run, o.past)
 	parts := append(used(spent, spent.Price(), render.Short), render.Duration(o.active))
 	intact := fmt.Sprintf("journal intact (%.12s)", o.hash())
 	used := "  " + strings.Join(parts, " · ")

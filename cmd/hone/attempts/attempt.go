@@ -29,7 +29,9 @@ type attempt struct {
 }
 
 // role is the name under which the ledger has the attempt.
-func (a *attempt) role() string { return fmt.Sprintf("attempt %d", a.n) }
+func (a *attempt) role() string { return roleOf(a.n) }
+
+func roleOf(n int) string { return fmt.Sprintf("attempt %d", n) }
 
 // record is what an attempt's run has recorded.
 type record struct {
@@ -69,6 +71,40 @@ func readFirst(home *journal.Home) (r record, err error) {
 	r.run, r.events, r.past = all[0], events, history.Read(events)
 	r.start, err = runs.Started(events)
 	return r, err
+}
+
+// Spent returns what a run has used. Of a loan to an attempt, such as one that a killed
+// process left, only what the attempt's journal says counts, as when it is repaid; all of
+// it if that journal cannot be read.
+func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
+	spent := past.Ledger()
+	states := past.Attempts()
+	for loan, open := range past.Reserved() {
+		i := slices.IndexFunc(states, func(s history.Attempt) bool { return roleOf(s.Number) == open.Role })
+		if i < 0 {
+			continue
+		}
+		if all, err := usedBy(home.Workspace(), run, states[i].Number); err == nil {
+			used := difference(all, charged(past.Events(), open.Role))
+			spent = spent.Repaid(open, history.Repayment(loan, used))
+		}
+	}
+	return spent
+}
+
+// usedBy returns what the nth attempt of a run has used, as its journal says.
+func usedBy(workspace, run string, n int) (history.Ledger, error) {
+	p, err := placeOf(workspace, run)
+	if err != nil {
+		return history.Ledger{}, err
+	}
+	home, err := journal.FindHomeAt(p.dir(n), runs.HomePath(p.dir(n)))
+	if err != nil {
+		return history.Ledger{}, err
+	}
+	defer home.Close()
+	r, err := readFirst(home)
+	return r.used(), err
 }
 
 // used returns what the run has used; zero before it starts.
