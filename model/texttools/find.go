@@ -10,49 +10,56 @@ import (
 	"hone/model"
 )
 
+var (
+	// fence matches the line that opens a fenced block; the groups are the run that opens it.
+	fence = lazyregexp.New("^(?:(```+)[^`\n]*|(~~~+)[^\n]*)(?:\n|$)")
+	// fenceOfCalls matches the beginning of a fenced block that may contain calls.
+	fenceOfCalls = lazyregexp.New("^(?:```+|~~~+)[ \\t]*(?i:json|xml|tool_calls?|tool_code|tool)?[ \\t\\r]*\\n[ \\t]*[{\\[<]")
+	quotation    = lazyregexp.New(`^ *(?: {4}|\t|>)`) // a Markdown quotation, or indented like code
+)
+
 // span is a part of a text that contains calls.
 type span struct {
 	from, to int
 	parts    []model.Part // the calls, perhaps after visible text
 }
 
+// finder collects the spans of a text. Its methods read what begins at a position,
+// and return where to continue.
+type finder struct {
+	*reader
+	spans  []span
+	fenced []span // in fenced blocks
+}
+
 // find returns the text's spans, in order. It takes linear time: a call without an
 // end extends to the end of the text.
 func find(text string, tools []model.Spec) []span {
-	r := newReader(text, tools)
-	var spans, fenced []span
-	scan(text, reasoning(text), func(at int, words bool) int {
-		f, ok := found{}, false
-		list := &spans
-		switch rest := text[at:]; {
-		case opensResult(rest):
-			if len(spans)+len(fenced) > 0 {
-				return len(text)
-			}
-		case opensCall(rest):
-			f, ok = r.tagged(rest, words)
-		case opensJSON(rest):
-			if f, ok = r.only(rest); !ok && json.Valid([]byte(rest)) {
-				return len(text) // an answer in JSON may contain anything in its strings
-			}
+	f := finder{reader: newReader(text, tools)}
+	begins := true
+	for pos := reasoning(text); pos < len(text); {
+		end := lineEnd(text, pos)
+		line := strings.TrimLeft(text[pos:end], space)
+		at := end - len(line)
+		switch {
+		case line == "":
+			pos = end
+			continue
+		case begins && opensJSON(line):
+			pos = f.bare(at)
+		case fence.MatchString(line):
+			pos = f.block(at)
+		case quotation.MatchString(text[pos:end]):
+			pos = end
 		default:
-			f, ok = fencedCalls(rest, tools)
-			list = &fenced
+			pos = f.line(pos)
 		}
-		if !ok {
-			return at
-		}
-		to := len(text) - len(f.rest)
-		*list = append(*list, span{at, to, f.parts})
-		if opensJSON(text[at:]) {
-			return len(text) // what follows an envelope is text
-		}
-		return to
-	})
-	if len(spans) > 0 {
-		return spans
+		begins = false
 	}
-	return atEnd(text, fenced)
+	if len(f.spans) > 0 {
+		return f.spans
+	}
+	return atEnd(text, f.fenced)
 }
 
 // atEnd returns the last spans after which there is nothing else in the text.
@@ -63,6 +70,96 @@ func atEnd(text string, spans []span) []span {
 		end = spans[first].from
 	}
 	return spans[first:]
+}
+
+// add adds a span, and returns its end.
+func (f *finder) add(spans *[]span, from int, found found) (to int) {
+	to = len(f.text) - len(found.rest)
+	*spans = append(*spans, span{from, to, found.parts})
+	return to
+}
+
+// bare reads a reply that begins with a JSON value.
+func (f *finder) bare(at int) int {
+	s := f.text[at:]
+	if found, ok := f.only(s); ok {
+		f.add(&f.spans, at, found)
+		return len(f.text) // what follows an envelope is text
+	}
+	if json.Valid([]byte(s)) {
+		return len(f.text) // an answer in JSON may contain anything in its strings
+	}
+	return f.line(at)
+}
+
+// block reads a fenced block. It counts if it contains nothing but calls of offered
+// tools.
+func (f *finder) block(at int) int {
+	m := fence.FindStringSubmatch(f.text[at:])
+	begin := at + len(m[0])
+	inside, rest := cutBlock(f.text[begin:], m[1]+m[2])
+	if fenceOfCalls.MatchString(f.text[at:]) {
+		found, ok := newReader(inside, f.tools).only(inside)
+		calls := model.Reply{Parts: found.parts}.Calls()
+		foreign := func(c model.Call) bool { return !f.offers(c.Name) }
+		if ok && strings.Trim(found.rest, space) == "" && len(calls) > 0 && !slices.ContainsFunc(calls, foreign) {
+			found.rest = rest
+			f.add(&f.fenced, at, found)
+		}
+	}
+	return len(f.text) - len(rest)
+}
+
+// cutBlock splits s around the line that closes the fenced block that run opened.
+func cutBlock(s, run string) (inside, rest string) {
+	for end := 0; end < len(s); {
+		next := lineEnd(s, end)
+		line := strings.Trim(s[end:next], space)
+		if strings.HasPrefix(line, run) && strings.Trim(line, run[:1]) == "" {
+			return s[:end], s[next:]
+		}
+		end = next
+	}
+	return s, ""
+}
+
+// line reads the calls in tags to the end of the line, or of the line in which the
+// last call ends.
+func (f *finder) line(pos int) int {
+	for words := false; ; words = true {
+		i := strings.IndexAny(f.text[pos:], "`<[\n")
+		if i < 0 {
+			return len(f.text)
+		}
+		words = words || strings.Trim(f.text[pos:pos+i], space) != ""
+		at := pos + i
+		pos = at + 1
+		rest := f.text[at:]
+		switch {
+		case rest[0] == '\n' || rest[0] == '`':
+			return lineEnd(f.text, at)
+		case at > 0 && strings.IndexByte(`"'`, f.text[at-1]) >= 0: // quoted
+		case opensCall(rest):
+			if found, ok := f.tagged(rest, words); ok {
+				pos = f.add(&f.spans, at, found)
+			}
+		case opensResult(rest) && !words && len(f.spans)+len(f.fenced) > 0:
+			return len(f.text)
+		}
+	}
+}
+
+// opensResult reports whether s begins with the tag of a tool's result.
+func opensResult(s string) bool {
+	return strings.HasPrefix(s, "<tool_result") || strings.HasPrefix(s, "<tool_response")
+}
+
+// lineEnd returns the end of the line at a position, its line feed included.
+func lineEnd(text string, at int) int {
+	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+		return at + i + 1
+	}
+	return len(text)
 }
 
 // callTag matches the tags around calls and their parts.
@@ -82,26 +179,4 @@ func reasoning(text string) int {
 		}
 	}
 	return len(text) - len(reply.Answer(text, calls))
-}
-
-// fencedCalls reads the fenced block at the beginning of s if it contains nothing but
-// calls of offered tools.
-func fencedCalls(s string, tools []model.Spec) (found, bool) {
-	begin := lineEnd(s, 0)
-	run := opensFence(strings.Trim(s[:begin], space))
-	end, rest := begin, ""
-	for line := range strings.Lines(s[begin:]) {
-		if closes(strings.Trim(line, space), run) {
-			rest = s[end+len(line):]
-			break
-		}
-		end += len(line)
-	}
-	r := newReader(s[begin:end], tools)
-	f, ok := r.only(s[begin:end])
-	foreign := func(p model.Part) bool { return p.Call != nil && !r.offers(p.Call.Name) }
-	called := func(p model.Part) bool { return p.Call != nil }
-	ok = ok && strings.Trim(f.rest, space) == "" && slices.ContainsFunc(f.parts, called) && !slices.ContainsFunc(f.parts, foreign)
-	f.rest = rest
-	return f, ok
 }

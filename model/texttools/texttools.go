@@ -127,14 +127,9 @@ func appendText(parts []model.Part, text string) []model.Part {
 	return append(parts, model.Part{Text: text})
 }
 
-func countCalls(req model.Request) int {
-	n := 0
+func countCalls(req model.Request) (n int) {
 	for _, m := range req.Messages {
-		for _, p := range m.Parts {
-			if p.Call != nil {
-				n++
-			}
-		}
+		n += len(model.Reply{Parts: m.Parts}.Calls())
 	}
 	return n
 }
