@@ -67,26 +67,36 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	}
 	defer run.Close()
 	a.sayNotes(run.Notes)
-	j := run.Journal
-	j.Observe(a.observer)
-	at := elsewhere(run.Dir)
-	named := j.Run() + at
-	if rounds := run.Past.State().Round; f.round > rounds {
-		return usage(fmt.Sprintf("the run has no round %d that ended; it has %s", f.round, render.Count(rounds, "round")), "hone show "+named)
+	run.Journal.Observe(a.observer)
+	v, err := a.planUndo(ctx, run, f.round)
+	if err != nil {
+		return err
 	}
-	if f.round == 0 {
+	return a.carryOut(ctx, run, v, f)
+}
+
+// planUndo finds out what an undo of a run would restore. If the run was imported, and the
+// round is not 0, it first restores the files as the run left them.
+func (a *app) planUndo(ctx context.Context, run *runs.Recorded, round int) (v *history.Reversal, err error) {
+	if rounds := run.Past.State().Round; round > rounds {
+		return nil, usage(fmt.Sprintf("the run has no round %d that ended; it has %s", round, render.Count(rounds, "round")), "hone show "+run.Journal.Run()+elsewhere(run.Dir))
+	}
+	if round == 0 {
 		err = checkPlaced(ctx, run)
 	} else {
 		err = a.placeRun(ctx, run)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return history.Reverse(ctx, run.Journal, run.Tree, round, ownOf(run.Start))
+}
+
+// carryOut restores the files of a run as planned, and prints what it restored.
+func (a *app) carryOut(ctx context.Context, run *runs.Recorded, v *history.Reversal, f undoFlags) error {
+	j, at := run.Journal, elsewhere(run.Dir)
+	named := j.Run() + at
 	before, redo, undone := run.Past.Events(), redoRound(run.Past), undoneRound(run.Past, f.round)
-	v, err := history.Reverse(ctx, j, run.Tree, f.round, ownOf(run.Start))
-	if err != nil {
-		return err
-	}
 	if len(v.Conflicts) > 0 && (!f.force || slices.ContainsFunc(v.Conflicts, func(c history.Conflict) bool { return c.Lost })) {
 		if err := a.refuseUndo(v, named, f); err != nil {
 			return err
@@ -109,7 +119,11 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	if len(v.Restored) == 0 && len(v.Conflicts) == 0 && undone > 0 {
 		fmt.Fprintf(a.out, "to undo the undo: hone undo %s --to-round %d\n", named, undone)
 	}
-	if err := a.printKept(ctx, run, v, before); err != nil || len(v.Restored) == 0 {
+	left, err := notUndone(ctx, run, v, v.Restored, before)
+	for _, line := range left {
+		fmt.Fprintln(a.out, line)
+	}
+	if err != nil || len(v.Restored) == 0 {
 		return err
 	}
 	next := "next: git" + at + " status"
@@ -258,11 +272,14 @@ func topLevel(paths []string) []string {
 	return slices.Compact(names)
 }
 
-// printKept lists what undo did not restore.
-func (a *app) printKept(ctx context.Context, run *runs.Recorded, v *history.Reversal, events []history.Event) error {
-	left, err := listing.Leftovers(ctx, run.Dir, slices.Concat(v.Restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
-	for _, p := range v.Outside {
-		fmt.Fprintf(a.out, "not undone (changed outside the run): %s\n", render.Line(p))
+// notUndone returns a line for each thing that an undo leaves as it is; restored are the
+// paths that it restores, and events those of the run.
+func notUndone(ctx context.Context, run *runs.Recorded, v *history.Reversal, restored []string, events []history.Event) (lines []string, err error) {
+	left, err := listing.Leftovers(ctx, run.Dir, slices.Concat(restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
+	add := func(why string, names []string) {
+		for _, name := range names {
+			lines = append(lines, fmt.Sprintf("not undone (%s): %s", why, render.Line(name)))
+		}
 	}
 	logs := v.Own // git may ignore them
 	if own := ownOf(run.Start); own != nil {
@@ -273,20 +290,13 @@ func (a *app) printKept(ctx context.Context, run *runs.Recorded, v *history.Reve
 			return own(p)
 		})
 	}
-	for _, dir := range topLevel(logs) {
-		fmt.Fprintf(a.out, "not undone (run log): %s\n", render.Line(dir))
-	}
-	for _, p := range v.Doubtful {
-		fmt.Fprintf(a.out, "not undone (may be older than the run): %s\n", render.Line(p))
-	}
-	for _, p := range left.Ignored {
-		fmt.Fprintf(a.out, "not undone (ignored by git, changed after the run started): %s\n", render.Line(p))
-	}
-	for _, c := range left.Commits {
-		fmt.Fprintf(a.out, "not undone (commit): %s\n", render.Line(c))
-	}
+	add("changed outside the run", v.Outside)
+	add("run log", topLevel(logs))
+	add("may be older than the run", v.Doubtful)
+	add("ignored by git, changed after the run started", left.Ignored)
+	add("commit", left.Commits)
 	if left.More {
-		fmt.Fprintln(a.out, "not all files that git ignores could be inspected: more of them may have changed")
+		lines = append(lines, "not all files that git ignores could be inspected: more of them may have changed")
 	}
-	return err
+	return lines, err
 }
