@@ -66,6 +66,9 @@ func (p *runPage) page(ctx context.Context, o overview) (page.Page, error) {
 	if err != nil {
 		return made, err
 	}
+	if made.Contracts, err = view.Phase(o.past, o.home.Get); err != nil {
+		return made, err
+	}
 	if events, ok := p.events[0]; ok && (len(o.rounds) == 0 || o.rounds[0].Number > 0) {
 		made.Rounds = append(made.Rounds, page.Round{Name: "start", Calls: calls[0], Events: events})
 	}

@@ -53,6 +53,9 @@ func TestPhase(t *testing.T) {
 				t.Errorf("committed: %s", got)
 			}
 			holds(t, "the server's log", read(dir, "tests/results/dev.log"), "server: listening")
+			if diff := cmp.Diff("GET / → 200 {hello}: 2 failed, 3 passed\nGET /bye → 200 {bye}: 2 passed, 3 passed\n", verdicts(t, dir)); diff != "" {
+				t.Errorf("verdicts (-want +got):\n%s", diff)
+			}
 			holds(t, "the map", read(dir, phase.MapName), "src/\n├── answer\n└── deps\n", "\n---\ngreeting 1.0\n")
 			holds(t, "what the verifier saw", m.asked[len(m.asked)-1].everything(), "200 hello (request 1)", "200 hello (request 2)")
 			if up, reached, down := count(t, dir, "server", `"up"`), count(t, dir, "server", `"reached"`), count(t, dir, "server", `"down"`); up != 2 || reached != 4 || down != 2 {

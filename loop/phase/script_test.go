@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"hone/history"
 	"hone/journal"
+	"hone/loop/phase"
 	"hone/model"
 )
 
@@ -211,6 +214,22 @@ func events(t testing.TB, dir string) []journal.Event {
 	j := must(home.Open(must(home.FindRun("last"))))
 	defer j.Close()
 	return j.Events()
+}
+
+// verdicts words what each round of a project's one run found of the contracts.
+func verdicts(t testing.TB, dir string) string {
+	t.Helper()
+	home := must(journal.OpenHome(dir))
+	defer home.Close()
+	var b strings.Builder
+	for _, v := range must(phase.Verdicts(history.Read(must(home.Read(must(home.FindRun("last"))))), home.Get)) {
+		fmt.Fprintf(&b, "%s:", v.Text)
+		for i, round := range slices.Sorted(maps.Keys(v.Rounds)) {
+			fmt.Fprintf(&b, "%s %d %s", []string{"", ","}[min(i, 1)], round, v.Rounds[round])
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // count is how many events of a type have a text in their line.

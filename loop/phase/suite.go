@@ -94,12 +94,15 @@ func notExecutable(dir string) string {
 	return ""
 }
 
+// stepSuite is the step in which the suite runs against the server.
+const stepSuite = "suite"
+
 // runSuite starts the server and runs the suite against it once.
 func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 	if err := l.clear(ctx, r); err != nil {
 		return suiteRun{}, err
 	}
-	return repeatable(ctx, r, "suite", func(ctx context.Context) (run suiteRun, err error) {
+	return repeatable(ctx, r, stepSuite, func(ctx context.Context) (run suiteRun, err error) {
 		server := l.Server.Instance(ctx, r, l.Hooks, stepClear, 1)
 		defer func() { err = errors.Join(err, server.Stop()) }()
 		up, err := server.Start(ctx)

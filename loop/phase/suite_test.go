@@ -79,6 +79,9 @@ func TestSuite(t *testing.T) {
 			if resets := read(dir, "tests/results/resets"); resets != "reset\nreset\n" {
 				t.Errorf("the state was reset: %q", resets)
 			}
+			if diff := cmp.Diff("GET / → 200 {hello}: 2 failed, 3 passed\nGET /bye → 200 {bye}: 2 failed, 3 passed\n", verdicts(t, dir)); diff != "" {
+				t.Errorf("verdicts (-want +got):\n%s", diff)
+			}
 			gone(t, dir)
 		})
 	}
@@ -152,7 +155,7 @@ func TestNotSeenFailing(t *testing.T) {
 	if end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
-	if want := "✓ Phase 2 passed\nhone did not see these points fail; review their tests:\n  GET /bye → must not say no\n"; end.summary != want {
+	if want := "✓ Phase 2 passed\nhone did not see these points fail; review their tests:\n  GET /bye → must not say no\n"; end.summary != want || !strings.Contains(verdicts(t, dir), "GET /bye → must not say no: 1 passed, but the test was not seen failing\n") {
 		t.Errorf("the summary is %q, want %q", end.summary, want)
 	}
 }

@@ -32,6 +32,7 @@ type Page struct {
 	Walls        []Wall // of each process, the last first
 	Up           Link   // the page that this one belongs to; zero if there is none
 	Attempts     []Attempt
+	Contracts    *Grid // by round; nil if the run is no phase
 	Rounds       []Round
 }
 

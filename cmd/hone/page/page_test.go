@@ -26,11 +26,18 @@ func hostilePage() page.Page {
 	second := page.Round{Number: 2, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile}
 	return page.Page{Title: hostile, Version: hostile, Mark: hostile, Result: hostile, Loop: hostile, About: hostile, Why: hostile, Notes: []string{hostile},
 		Meters: []page.Meter{{Name: hostile, Text: hostile, Limit: hostile, Share: .5}}, Facts: facts, Walls: []page.Wall{{Name: hostile, Facts: facts, Open: []string{hostile}}}, Up: page.Link{Text: hostile, Address: hostile},
-		Attempts: []page.Attempt{{Number: 1, Why: hostile, Run: hostileRun()}, {Number: 2, Applied: true}}, Rounds: []page.Round{round, second}}
+		Attempts:  []page.Attempt{{Number: 1, Why: hostile, Run: hostileRun()}, {Number: 2, Applied: true}},
+		Contracts: hostileGrid(), Rounds: []page.Round{round, second}}
 }
 
 func hostileList() page.List {
 	return page.List{Folders: []page.Folder{{Name: hostile, Note: hostile, Runs: []page.Run{hostileRun()}}}}
+}
+
+func hostileGrid() *page.Grid {
+	ticks := []page.Tick{{Mark: hostile, Title: hostile}}
+	return &page.Grid{ID: "grid", Title: hostile, Corner: hostile, Columns: []page.Column{{Name: hostile, Link: hostile}, {Name: hostile}}, Note: hostile, Legend: ticks,
+		Rows: []page.Row{{Name: hostile, Note: hostile, Cells: []page.Cell{{Marks: ticks, Text: hostile}, {}}}}}
 }
 
 func hostileRun() page.Run {
@@ -79,7 +86,7 @@ func TestNothingEscapes(t *testing.T) {
 		texts     int
 		tags      map[string]int
 	}{
-		{"file", file, 80, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 3, "svg": 3, "link": 0, "a": 5}},
+		{"file", file, 94, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 4, "svg": 3, "link": 0, "a": 6}},
 		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
 		{"server", server, 19, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 1, "link": 2, "a": 2}},
 	} {

@@ -18,12 +18,12 @@ func Resolve(specs []Phase) {
 		for i := range s.Items {
 			item := &s.Items[i]
 			for _, target := range item.Supersedes {
-				if problem := supersede(earlier, target, item.at()); problem != "" {
+				if problem := supersede(earlier, target, item.Place()); problem != "" {
 					s.warn(item.Line, "it supersedes “%s”, which %s", target, problem)
 				}
 			}
 			if other := contradicted(stated, item); other != nil {
-				s.warn(item.Line, "%s expects “%s” of the same action; to change that, write SUPERSEDES: %s above it", other.at(), other.Steps[0].Expected, other)
+				s.warn(item.Line, "%s expects “%s” of the same action; to change that, write SUPERSEDES: %s above it", other.Place(), other.Steps[0].Expected, other)
 			}
 			earlier = append(earlier, item)
 		}
@@ -50,7 +50,7 @@ func supersede(items []*Item, target, by string) (problem string) {
 				}
 				i.Steps[n].By, found = by, true
 				if !i.flow() {
-					i.By, places = by, append(places, i.at())
+					i.By, places = by, append(places, i.Place())
 				}
 			}
 		}

@@ -68,7 +68,8 @@ func (i Item) String() string {
 
 func (i Item) flow() bool { return i.Flow != "" || len(i.Steps) != 1 }
 
-func (i Item) at() string { return fmt.Sprintf("%s:%d", i.Path, i.Line) }
+// Place returns the file and the line of the item.
+func (i Item) Place() string { return fmt.Sprintf("%s:%d", i.Path, i.Line) }
 
 // warn adds a warning about a line.
 func (p *Phase) warn(line int, format string, args ...any) {

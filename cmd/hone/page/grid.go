@@ -1,0 +1,27 @@
+package page
+
+// Grid is a table of marks.
+type Grid struct {
+	ID, Title string // of the element, and its heading
+	Corner    string // what the rows are
+	Columns   []Column
+	Rows      []Row
+	Note      string // such as what is left out
+	Legend    []Tick
+}
+
+// Column is the head of a column.
+type Column struct{ Name, Link string }
+
+// Row is a row of a grid.
+type Row struct {
+	Name, Note string
+	Cells      []Cell // one for each column
+}
+
+// Cell has one mark or several, whose titles are their words. A cell without marks says
+// that nothing is known.
+type Cell struct {
+	Marks []Tick
+	Text  string
+}
