@@ -65,6 +65,7 @@ func callOf(name string) (run string, seq int64) {
 func (s *runSource) State(name string) (string, error) {
 	if name != "" {
 		run, _ := callOf(name)
+		run, _ = shownRound(run)
 		home, err := s.find(run)
 		if err != nil {
 			return "", err
@@ -176,6 +177,7 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 		return s.list()
 	}
 	run, call := callOf(name)
+	run, round := shownRound(run)
 	home, err := s.find(run)
 	if err != nil {
 		return web.View{}, err
@@ -194,7 +196,7 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 		made = newRunPage(ownOf(start), view.Calls{Most: mostInRound, Clean: s.app.redactKnown, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})
 		s.pages[run] = made
 	}
-	p, err := made.page(ctx, s.app.overviewOf(home, run, past, start, working))
+	p, err := made.page(ctx, s.app.overviewOf(home, run, past, start, working), func(all []page.Round) (page.Window, []page.Link) { return windows(all, run, round) })
 	if err != nil {
 		return web.View{}, err
 	}
@@ -227,7 +229,7 @@ func (s *runSource) call(home *journal.Home, run string, events []history.Event,
 func (s *runSource) viewOf(p page.Page, place string) (web.View, error) {
 	head, err := s.html.Head(p)
 	v := web.View{Title: p.Title, Place: place, Parts: []page.Part{head}}
-	for _, r := range p.Rounds {
+	for _, r := range p.InWindow() {
 		if err != nil {
 			return v, err
 		}

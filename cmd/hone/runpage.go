@@ -45,8 +45,9 @@ func newRunPage(own func(string) bool, calls view.Calls) *runPage {
 	return &runPage{own: own, diffs: map[int]roundDiff{}, calls: calls}
 }
 
-// page returns the page of the run.
-func (p *runPage) page(ctx context.Context, o overview) (page.Page, error) {
+// page returns the page of the run with the changes of the rounds that choose chooses; nil
+// chooses all.
+func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round) (page.Window, []page.Link)) (page.Page, error) {
 	mark, result := runResult(o.past, o.working)
 	why, more := o.why()
 	switch {
@@ -74,10 +75,7 @@ func (p *runPage) page(ctx context.Context, o overview) (page.Page, error) {
 	}
 	findings := view.Findings{}
 	for _, r := range o.rounds {
-		one, err := p.pageRound(ctx, o, r)
-		if err != nil {
-			return made, err
-		}
+		one := pageRound(r)
 		one.Findings, one.Change = findings.Next(r, one.Checked)
 		one.Calls, one.Events = calls[r.Number], p.events[r.Number]
 		made.Rounds = append(made.Rounds, one)
@@ -88,7 +86,10 @@ func (p *runPage) page(ctx context.Context, o overview) (page.Page, error) {
 			break
 		}
 	}
-	return made, nil
+	if choose != nil {
+		made.Shown, made.Windows = choose(made.Rounds)
+	}
+	return made, p.addDiffs(ctx, o, made)
 }
 
 // meters returns what a run has used of its limits.
@@ -135,8 +136,8 @@ func (o overview) facts() []page.Fact {
 	return slices.DeleteFunc(facts, func(f page.Fact) bool { return f.Text == "" })
 }
 
-// pageRound returns a round without its findings and events.
-func (p *runPage) pageRound(ctx context.Context, o overview, r rounds.Round) (page.Round, error) {
+// pageRound returns a round without its findings, changes and events.
+func pageRound(r rounds.Round) page.Round {
 	one := page.Round{Number: r.Number, Name: r.Name(), Mark: string(r.Outcome), Verdict: r.Verdict, Files: r.FilesText(80),
 		Took: render.Duration(r.Took), Seconds: r.Took.Seconds(), Tokens: render.Short(r.Tokens), Used: r.Tokens + r.Unconfirmed,
 		Checked: r.Outcome == rounds.Passed || r.Outcome == rounds.Failed}
@@ -149,13 +150,24 @@ func (p *runPage) pageRound(ctx context.Context, o overview, r rounds.Round) (pa
 	if one.Checked {
 		one.Count = view.Blocking(r.Findings)
 	}
-	if r.Number == 0 {
-		return one, nil
+	return one
+}
+
+// addDiffs adds what the rounds changed that a page shows.
+func (p *runPage) addDiffs(ctx context.Context, o overview, made page.Page) error {
+	for i := range made.InWindow() {
+		one := &made.InWindow()[i]
+		at := slices.IndexFunc(o.rounds, func(r rounds.Round) bool { return r.Number == one.Number })
+		if one.Number == 0 || at < 0 {
+			continue
+		}
+		d, err := p.diff(ctx, o, o.rounds[at])
+		if err != nil {
+			return err
+		}
+		one.Diff, one.NoDiff, one.Files = d.diff, d.omitted, cmp.Or(one.Files, render.Count(d.files, "file"))
 	}
-	d, err := p.diff(ctx, o, r)
-	one.Diff, one.NoDiff = d.diff, d.omitted
-	one.Files = cmp.Or(one.Files, render.Count(d.files, "file"))
-	return one, err
+	return nil
 }
 
 // diff returns what a round changed.

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +16,7 @@ type chart struct {
 
 const (
 	chartWidth, chartHeight = 240.0, 48.0
+	maxBars                 = 120 // of a chart; the rounds of a longer run share them
 )
 
 // charts returns the charts of findings, tokens and time a round; none if there are
@@ -47,24 +50,29 @@ func (r *Renderer) charts(p Page) (charts []chart) {
 	return charts
 }
 
-// bars draws a bar for each round.
+// bars draws a bar for each round, or for the highest of some rounds if there are many.
 func (r *Renderer) bars(name string, rounds []Round, value func(Round) float64, words func(Round) string) template.HTML {
-	most := 0.0
-	for _, one := range rounds {
-		most = max(most, value(one))
-	}
+	high := func(a, b Round) int { return cmp.Compare(value(a), value(b)) }
+	most := value(slices.MaxFunc(rounds, high))
+	each := (len(rounds) + maxBars - 1) / maxBars
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" preserveAspectRatio="none" role="img" aria-label="%s of %d rounds">`, chartWidth, chartHeight, name, len(rounds))
-	step := chartWidth / float64(max(len(rounds), 12))
-	for i, one := range rounds {
-		height := 0.0
-		if most > 0 {
-			height = value(one) / most * (chartHeight - 2)
+	step := chartWidth / float64(max((len(rounds)+each-1)/each, 12))
+	i := 0
+	for some := range slices.Chunk(rounds, each) {
+		one := slices.MaxFunc(some, high)
+		title := one.Name
+		if each > 1 {
+			title = fmt.Sprintf("%s to %s, at most", some[0].Name, some[len(some)-1].Name)
 		}
 		// A bar without a height still shows that there was a round.
-		height = max(height, 1)
+		height := 1.0
+		if most > 0 {
+			height = max(height, value(one)/most*(chartHeight-2))
+		}
 		fmt.Fprintf(&b, `<rect class="%s" x="%.2f" y="%.2f" width="%.2f" height="%.2f"><title>%s: %s</title></rect>`,
-			class(one.Mark), float64(i)*step, chartHeight-height, step*0.8, height, template.HTMLEscapeString(r.text(one.Name)), template.HTMLEscapeString(r.text(words(one))))
+			class(some[len(some)-1].Mark), float64(i)*step, chartHeight-height, step*0.8, height, template.HTMLEscapeString(r.text(title)), template.HTMLEscapeString(r.text(words(one))))
+		i++
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())

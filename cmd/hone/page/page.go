@@ -34,6 +34,19 @@ type Page struct {
 	Attempts     []Attempt
 	Contracts    *Grid // by round; nil if the run is no phase
 	Rounds       []Round
+	Shown        Window // of the rounds; the zero value is all of them
+	Windows      []Link // to the pages of other rounds
+}
+
+// Window is a part of the rounds of a run, by their place in the list.
+type Window struct{ From, To int }
+
+// InWindow returns the rounds that the page shows.
+func (p Page) InWindow() []Round {
+	if p.Shown == (Window{}) {
+		return p.Rounds
+	}
+	return p.Rounds[p.Shown.From:p.Shown.To]
 }
 
 // Meter is how much a run has used of something.

@@ -225,3 +225,29 @@ func TestLongText(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(got))
 	}
 }
+
+// TestManyRounds: the charts of a long run have bars that are wide enough to see, each
+// for the highest of some rounds.
+func TestManyRounds(t *testing.T) {
+	t.Parallel()
+	var p page.Page
+	for i := range 500 {
+		p.Rounds = append(p.Rounds, page.Round{Number: i + 1, Name: fmt.Sprintf("round %d", i+1), Checked: true, Count: i % 7, Tokens: "1", Took: "1s"})
+	}
+	p.Shown = page.Window{From: 480, To: 490}
+	head, err := page.New(nil).Head(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(head.HTML, "<rect"); n != 3*100 {
+		t.Errorf("%d bars", n)
+	}
+	for _, want := range []string{"<title>round 1 to round 5, at most: 4</title>", "<title>round 496 to round 500, at most: 6</title>", `<a href="#r481">`, `<a href="#r490">`} {
+		if !strings.Contains(head.HTML, want) {
+			t.Errorf("it lacks %s", want)
+		}
+	}
+	if strings.Count(head.HTML, `<a href="#r`) != 10 {
+		t.Error("it shows other rounds")
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hone/cmd/hone/page"
+)
+
+// maxRounds is how many rounds a page shows. Browsers are slow with thousands of diffs.
+const maxRounds = 30
+
+// shownRound returns the run of a page, and a round that it shows; -1 if it shows the last
+// ones.
+func shownRound(name string) (run string, round int) {
+	run, number, _ := strings.Cut(name, "/round/")
+	round, err := strconv.Atoi(number)
+	if err != nil || round < 0 {
+		return name, -1
+	}
+	return run, round
+}
+
+// windows returns which rounds a page shows, and the links to pages of the others; none
+// if one page shows all.
+func windows(rounds []page.Round, run string, round int) (shown page.Window, links []page.Link) {
+	if len(rounds) <= maxRounds {
+		return shown, nil
+	}
+	at := slices.IndexFunc(rounds, func(r page.Round) bool { return r.Number == round })
+	link := func(text, address string, here bool) {
+		if here {
+			address = ""
+		}
+		links = append(links, page.Link{Text: text, Address: address})
+	}
+	for from := 0; from < len(rounds); from += maxRounds {
+		w := page.Window{From: from, To: min(from+maxRounds, len(rounds))}
+		here := at >= w.From && at < w.To
+		if here {
+			shown = w
+		}
+		first, last := rounds[w.From].Number, rounds[w.To-1].Number
+		text := fmt.Sprintf("%d–%d", first, last)
+		if first == last {
+			text = strconv.Itoa(first)
+		}
+		link(text, fmt.Sprintf("/run/%s/round/%d", run, first), here)
+	}
+	if at < 0 {
+		shown = page.Window{From: len(rounds) - maxRounds, To: len(rounds)}
+	}
+	link(fmt.Sprintf("last %d", maxRounds), "/run/"+run, at < 0)
+	return shown, links
+}
