@@ -141,7 +141,8 @@ func (b *batch) startLeg(ctx workflow.Context, i int, loan bank.Sum) {
 		var e End
 		if err := leg.Get(ctx, &e); err != nil {
 			// A job returns no error, so that a cancelled one has not begun.
-			e = End{Outcome: job.Outcome{Why: err.Error()}, Lost: true, Known: temporal.IsCanceledError(err), Cancelled: temporal.IsCanceledError(err)}
+			e = End{Outcome: job.Outcome{Why: err.Error()}, Lost: true, Cancelled: temporal.IsCanceledError(err)}
+			e.Known = e.Cancelled || temporal.IsWorkflowExecutionAlreadyStartedError(err)
 		}
 		b.settle(i, e)
 	})

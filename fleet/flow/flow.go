@@ -28,8 +28,8 @@ import (
 )
 
 // Leg is the name of the activity. It takes a [job.Leg] and returns a [job.Outcome]. When
-// it is cancelled, it returns the outcome of the interrupted run, and no error. An error
-// means that the environment of the worker failed, and that another try may succeed; if
+// it is cancelled, it returns the outcome of the interrupted run, and no error; until then
+// it sends heartbeats with context.WithoutCancel, or it counts as lost. An error means that the environment of the worker failed, and that another try may succeed; if
 // it is an application error with a [job.Outcome] as its first detail, this has what the
 // run has spent so far.
 const Leg = "leg"
