@@ -112,6 +112,9 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 		}
 		n, job.Limits = needs, eval.Amount{Tokens: limits.Tokens, Cost: limits.Cost, Time: limits.Time}
 		job.JudgeWall = judgeWall(l.Shared().Walls)
+		if k.Name != "fix" {
+			job.Check = l.Shared().Check
+		}
 		if f.maxCost > 0 {
 			return harness.CanLimitCost(l)
 		}

@@ -19,7 +19,7 @@ type Result struct {
 	Model     string    `json:"model"`
 	Time      int       `json:"time"` // 1 is the first
 	Passed    bool      `json:"passed"`
-	Kind      string    `json:"result"` // how the run ended, such as "done" or "rounds", or "judge" if only the judge failed
+	Kind      string    `json:"result"` // how the run ended, such as "done" or "rounds"; "judge" if only the judge failed; or [Already]
 	Why       string    `json:"why"`
 	Rounds    int       `json:"rounds"`
 	Tokens    int64     `json:"tokens"`         // unconfirmed ones included
@@ -31,6 +31,13 @@ type Result struct {
 	Hone      string    `json:"hone"` // the version that ran it
 	At        time.Time `json:"at"`
 }
+
+// Already is the kind of a result that does not count, because the check passes without a
+// model.
+const Already = "already"
+
+// counts reports whether a result is one of a model.
+func (r Result) counts() bool { return r.Kind != Already && !(r.Passed && r.Rounds == 0) }
 
 // Record is the file with the results of an evaluation, a JSON object in each line. Only
 // complete tries are in it, so that the same command goes on where it was stopped.

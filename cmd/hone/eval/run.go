@@ -47,7 +47,9 @@ type Job struct {
 	// are the directory that is copied over the tree before; empty means none. JudgeWall
 	// are flags of hone sandbox.
 	Judge, JudgeFiles string
-	JudgeWall         []string
+	JudgeWall         []string // of Check, too
+	// Check is the check, unless its loop runs that before it asks a model; else empty.
+	Check string
 }
 
 // Try is one of the tries of a job.
@@ -87,6 +89,7 @@ type Evaluation struct {
 	total   int
 	done    int
 	short   []*Try // what they were lent was not enough
+	checked map[string]func() bool // by the case; see [Evaluation.passesAlready]
 	// shortWhy is why the last of them was short.
 	shortWhy string
 	failed   map[*Job]bool // a try could not run
@@ -104,7 +107,7 @@ type Stopped struct {
 // Run makes all tries without a result, those first that an earlier process has begun.
 // Tries whose result is recorded only count for the budget.
 func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
-	e.bank.limit, e.failed, e.total = e.Limits, map[*Job]bool{}, len(tries)
+	e.bank.limit, e.failed, e.checked, e.total = e.Limits, map[*Job]bool{}, map[string]func() bool{}, len(tries)
 	e.keeper = sandbox.NewKeeper(e.Cache)
 	defer e.keeper.Close()
 	e.keeper.EndEarlier()
@@ -212,6 +215,9 @@ func (e *Evaluation) attempt(ctx context.Context, t *Try) (Result, error) {
 	if err != nil || before.final(t.Limits) {
 		return e.result(ctx, t, before, err)
 	}
+	if !before.Started && e.passesAlready(ctx, t) {
+		return e.newResult(t, before).already(), ctx.Err()
+	}
 	e.mu.Lock()
 	idle := e.Parallel - e.running + 1
 	e.mu.Unlock()
@@ -281,11 +287,9 @@ func (e *Evaluation) result(ctx context.Context, t *Try, o Outcome, err error) (
 	case !o.final(t.Limits):
 		return r, fmt.Errorf("%s; its copy is in %s", o.End.Why, e.tree(t))
 	}
-	r = Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: o.End.Kind == hone.KindDone, Kind: string(o.End.Kind), Why: o.End.Why,
-		Rounds: o.Rounds, Tokens: o.Used.Tokens, Malformed: o.Malformed, Refused: o.Refused, Active: Seconds(o.Used.Time),
-		Run: o.Run, Hone: e.Version, At: time.Now().UTC().Truncate(time.Second)}
-	if o.Priced {
-		r.Cost = &o.Used.Cost
+	r = e.newResult(t, o)
+	if r.Passed && r.Rounds == 0 {
+		return r.already(), nil
 	}
 	if r.Passed && t.Judge != "" {
 		if said, err := e.judge(ctx, t); err != nil {
@@ -297,13 +301,52 @@ func (e *Evaluation) result(ctx context.Context, t *Try, o Outcome, err error) (
 	return r, nil
 }
 
+// newResult returns what a run came to, without its judge.
+func (e *Evaluation) newResult(t *Try, o Outcome) Result {
+	r := Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: o.End.Kind == hone.KindDone, Kind: string(o.End.Kind), Why: o.End.Why,
+		Rounds: o.Rounds, Tokens: o.Used.Tokens, Malformed: o.Malformed, Refused: o.Refused, Active: Seconds(o.Used.Time),
+		Run: o.Run, Hone: e.Version, At: time.Now().UTC().Truncate(time.Second)}
+	if o.Priced {
+		r.Cost = &o.Used.Cost
+	}
+	return r
+}
+
+// already returns the result of a try whose check passes without a model.
+func (r Result) already() Result {
+	r.Passed, r.Kind, r.Why = false, Already, "the check passes already, without a model"
+	return r
+}
+
+// passesAlready runs the check of a case once, before its first try, and reports whether it
+// passes. It runs none if the loop does that itself, or if a judge decides.
+func (e *Evaluation) passesAlready(ctx context.Context, t *Try) bool {
+	if t.Check == "" || t.Judge != "" {
+		return false
+	}
+	e.mu.Lock()
+	check := e.checked[t.Case]
+	if check == nil {
+		check = sync.OnceValue(func() bool {
+			said, err := "", e.copy(ctx, t)
+			if err == nil {
+				said, err = e.inWalls(ctx, t, t.Check)
+			}
+			return err == nil && said == ""
+		})
+		e.checked[t.Case] = check
+	}
+	e.mu.Unlock()
+	return check()
+}
+
 // Line returns a result in a few words.
 func (r Result) Line() string {
 	verdict := "passed"
-	if r.Passed && r.Rounds == 0 {
-		verdict = "passed, but the check passes without a model: the case shows nothing"
-	}
-	if !r.Passed {
+	switch {
+	case !r.counts():
+		verdict = "does not count: " + r.already().Why
+	case !r.Passed:
 		why, _, _ := strings.Cut(r.Why, "\n")
 		verdict = "failed: " + render.Line(why)
 	}
@@ -358,11 +401,18 @@ func (e *Evaluation) judge(ctx context.Context, t *Try) (said string, err error)
 			return err.Error(), nil // for example because of a link that leads out of the tree
 		}
 	}
+	return e.inWalls(ctx, t, t.Judge)
+}
+
+// inWalls runs a command line in the tree of a try, and returns why it failed; empty if it
+// passed. An error means that it could not run.
+func (e *Evaluation) inWalls(ctx context.Context, t *Try, line string) (said string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	args := slices.Concat([]string{self, "sandbox", "--quiet", "-C", dir, "--timeout", judgeTime.String()}, t.JudgeWall, []string{"--", "sh", "-c", t.Judge})
+	dir := e.tree(t)
+	args := slices.Concat([]string{self, "sandbox", "--quiet", "-C", dir, "--timeout", judgeTime.String()}, t.JudgeWall, []string{"--", "sh", "-c", line})
 	r, err := sandbox.None{Grace: child.Grace, Keeper: e.keeper}.Run(ctx, sandbox.Command{Argv: args, Dir: dir, Env: t.Env, MaxOutput: 64 << 10})
 	if err != nil || r.Exit == 0 {
 		return "", errors.Join(err, ctx.Err())
@@ -376,5 +426,5 @@ func (e *Evaluation) judge(ctx context.Context, t *Try) (said string, err error)
 	return fmt.Sprintf("exit status %d", r.Exit), nil
 }
 
-// judgeTime is how long a judge may run.
+// judgeTime is how long a judge, and a check before the first try, may run.
 const judgeTime = 10 * time.Minute

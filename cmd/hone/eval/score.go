@@ -43,13 +43,17 @@ type Score struct {
 	Active      Seconds  `json:"seconds"`
 }
 
-// Sum adds up tries of one model. PassK is about k tries.
+// Sum adds up tries of one model. PassK is about k tries. Tries of a case whose check passes
+// without a model do not count.
 func Sum(results []Result, k int) Score {
 	var s Score
 	var names []string
 	tries, passed := map[string]int{}, map[string]int{}
 	cost, known := 0.0, true
 	for _, r := range results {
+		if !r.counts() {
+			continue
+		}
 		if tries[r.Case]++; tries[r.Case] == 1 {
 			names = append(names, r.Case)
 		}
@@ -105,6 +109,8 @@ type Report struct {
 	Missing int `json:"missing"`
 	// Skipped are the cases that were not tried, because a program is missing.
 	Skipped []string `json:"skipped,omitempty"`
+	// Already are the cases that do not count, because their check passes without a model.
+	Already []string `json:"already,omitempty"`
 }
 
 // NewReport adds up results by cases and models.
@@ -119,6 +125,9 @@ func NewReport(results []Result, cases, models []string, k int) Report {
 		rep.Models = append(rep.Models, s)
 	}
 	for _, name := range cases {
+		if slices.ContainsFunc(results, func(r Result) bool { return r.Case == name && !r.counts() }) {
+			rep.Already = append(rep.Already, name)
+		}
 		for _, model := range models {
 			s := Sum(of(model, name), k)
 			s.Model, s.Case = model, name

@@ -31,7 +31,11 @@ func (r Report) Table() []string {
 		cases = append(cases, append([]string{render.Line(s.Case), render.Line(s.Model)}, s.cells()...))
 	}
 	lines := append(render.Aligned(models, right...), "")
-	return append(lines, render.Aligned(cases, false, false, true, true, true, true, true, true, true, true)...)
+	lines = append(lines, render.Aligned(cases, false, false, true, true, true, true, true, true, true, true)...)
+	for _, name := range r.Already {
+		lines = append(lines, "does not count: "+render.Line(name)+", whose check passes already, without a model")
+	}
+	return lines
 }
 
 // cells returns the columns that both tables have.
