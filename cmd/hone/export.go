@@ -66,7 +66,13 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 	if err := a.checkOutput(f, ref); err != nil {
 		return err
 	}
-	x, err := runs.OpenExport(ctx, f.dir, ref)
+	home, run, err := openRun(f.dir, ref)
+	if err != nil {
+		return err
+	}
+	dir := home.Workspace()
+	home.Close()
+	x, err := runs.OpenExport(ctx, dir, run)
 	if err != nil {
 		return err
 	}

@@ -55,12 +55,12 @@ default.`,
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error) {
-	home, err := runs.Open(f.dir)
+	home, run, err := openRun(f.dir, ref)
 	if err != nil {
 		return err
 	}
 	defer home.Close()
-	j, start, err := playback(home, ref)
+	j, start, err := playback(home, run)
 	if err != nil {
 		return err
 	}
@@ -107,12 +107,8 @@ func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journa
 	return r.Replay(ctx, built.Round)
 }
 
-// playback finds a run and opens its journal to be gone through.
-func playback(home *journal.Home, ref string) (*journal.Journal, hone.Start, error) {
-	run, err := home.FindRun(ref)
-	if err != nil {
-		return nil, hone.Start{}, usage(err.Error(), listRuns)
-	}
+// playback opens the journal of a run to replay it.
+func playback(home *journal.Home, run string) (*journal.Journal, hone.Start, error) {
 	j, err := home.OpenReplay(run)
 	if err != nil {
 		return nil, hone.Start{}, failed(err, cmp.Or(runs.OtherVersion(err), "do not trust this journal from that line on: hone did not write it"))

@@ -2,10 +2,12 @@ package screen
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"hone/history"
+	"hone/internal/lazyregexp"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/tool"
@@ -159,8 +161,16 @@ func reason(r tool.Result, limit int) string {
 	return short(first, limit)
 }
 
+// readLines are the lines of a file in a result of read, as its head names them.
+var readLines = lazyregexp.New(`^# path: .*\n(?:# .*\n)*?# lines: (\d{1,9})-(\d{1,9}) of \d+\n`)
+
 // size returns how much a call printed, in lines or bytes.
 func size(text string) string {
+	if m := readLines.FindStringSubmatch(text); m != nil {
+		first, _ := strconv.Atoi(m[1])
+		last, _ := strconv.Atoi(m[2])
+		return render.Count(last-first+1, "line")
+	}
 	if n := lineCount(text); n > 1 {
 		return render.Count(n, "line")
 	}

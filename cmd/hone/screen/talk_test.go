@@ -159,7 +159,7 @@ func everyday() process {
 			words("Done."),
 		},
 		tools: func(r *hone.Run) []tool.Tool {
-			return []tool.Tool{looks(says("read", "one\ntwo\nthree\n")), looks(says("grep", "Error: no such folder\n", failed)), writes(r),
+			return []tool.Tool{looks(says("read", "# path: go.mod\n# lines: 1-1 of 1\n0001: module x\n")), looks(says("grep", "Error: no such folder\n", failed)), writes(r),
 				commands(tool.Tool{Spec: model.Spec{Name: "bash"}, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
 					if strings.Contains(string(in.Args), "curl") {
 						return tool.Failure("command not allowed: 'curl'"), nil
@@ -181,8 +181,8 @@ func TestConversation(t *testing.T) {
 const everydayShown = `round 1 of 1
   asking test/model: 256 bytes, about 64 tokens
   executor, turn 1/30: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102
-    read go.mod: ok, 3 lines
-    read main.go, limit 50, offset 100: ok, 3 lines
+    read go.mod: ok, 1 line
+    read main.go, limit 50, offset 100: ok, 1 line
     grep func main in cmd: failed: no such folder
     ! remember is refused: there is no tool "remember"; there are: read, grep, write, bash
   executor, turn 2/30: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102
