@@ -31,6 +31,10 @@ type Lock struct {
 	file    *os.File
 }
 
+// ErrNoHolder is the error of [Home.SignalHolder] if no process that may be signalled has
+// the lock.
+var ErrNoHolder = errors.New("no process that may be stopped from here is working here")
+
 // errLocked is returned by tryLock and tryShare if another process has the lock.
 var errLocked = errors.New("held")
 

@@ -68,8 +68,14 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 			s.Say("hone: %s", opening)
 		}
 	}
+	serving := ctx // the page stays until the run has stopped
 	if o.web {
-		link, stop, err := a.serveRun(ctx, h)
+		var own *ownRun
+		if a.present() {
+			ctx, own = a.actOn(ctx, h, r, s)
+			defer own.stop()
+		}
+		link, stop, err := a.serveRun(serving, h, own)
 		if err != nil {
 			return end, err
 		}

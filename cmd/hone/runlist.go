@@ -25,6 +25,7 @@ type runSource struct {
 	app  *app
 	dirs []string
 	html *page.Renderer
+	acts *actor // nil if the user may only look
 
 	mu    sync.Mutex
 	pages map[string]*runPage // by run
@@ -71,7 +72,7 @@ func (s *runSource) State(name string) (string, error) {
 			return "", err
 		}
 		defer home.Close()
-		return runState(home, run), nil
+		return runState(home, run) + s.acts.state(run), nil
 	}
 	var state strings.Builder
 	err := s.eachHome(func(home *journal.Home) error {
@@ -196,7 +197,8 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 		made = newRunPage(ownOf(start), view.Calls{Most: mostInRound, Clean: s.app.redactKnown, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})
 		s.pages[run] = made
 	}
-	p, err := made.page(ctx, s.app.overviewOf(home, run, past, start, working), func(all []page.Round) (page.Window, []page.Link) { return windows(all, run, round) })
+	o := s.app.overviewOf(home, run, past, start, working)
+	p, err := made.page(ctx, o, func(all []page.Round) (page.Window, []page.Link) { return windows(all, run, round) })
 	if err != nil {
 		return web.View{}, err
 	}
@@ -208,7 +210,11 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 		s.copies.Store(a.Run, attempts.Found{Attempt: a, Of: run})
 		return attemptRow(a, func(home *journal.Home) page.Run { return s.row(home, a.Run) })
 	})
-	return s.viewOf(p, journal.ShortRun(run))
+	v, err := s.viewOf(p, journal.ShortRun(run))
+	if err != nil || s.acts == nil {
+		return v, err
+	}
+	return s.acts.add(ctx, v, o)
 }
 
 // call returns the page of a model call.

@@ -17,7 +17,7 @@ import (
 
 func (a *app) webCommand() *cobra.Command {
 	var dirs []string
-	var open bool
+	var open, actions bool
 	var listen listenFlags
 	c := &cobra.Command{
 		Use:   "web [RUN]",
@@ -27,7 +27,10 @@ page of a run shows its rounds, what each found and changed, and every event; it
 RUN, an id from hone runs, a unique prefix of one, or "last", the address leads to the page of this run.
 
 The address works only once. The browser that opens it gets a cookie, and no other browser can open the page. Press
-Enter for a new address. The page is read-only.
+Enter for a new address.
+
+The page only shows runs, unless --allow-actions lets it answer questions, and stop, resume and undo runs. What it
+resumes runs as a child of this command, and stops with it.
 
 To look from another machine, forward the port with ssh -L; --listen 127.0.0.1:PORT keeps the port the same. Or let the
 server listen on an address of this machine, with TLS and a password that browsers ask for:
@@ -47,19 +50,27 @@ does.`,
 				home.Close()
 				page = run
 			}
-			return a.web(c.Context(), listen, dirs, page, open)
+			return a.web(c.Context(), listen, dirs, page, open, actions)
 		},
 	}
 	listen.add(c.Flags())
 	c.Flags().StringArrayVarP(&dirs, "dir", "C", []string{"."}, "show the runs in this directory; repeat it for more")
+	c.Flags().BoolVar(&actions, "allow-actions", false, "let the page answer questions, and stop, resume and undo runs")
 	c.Flags().BoolVar(&open, "open", false, "open the page in the browser")
 	return c
 }
 
 // web serves the pages of runs until the context ends. It prints the link to the page of
 // that name.
-func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page string, open bool) error {
-	s, l, err := a.webServer(ctx, listen, dirs)
+func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page string, open, actions bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	source := newRunSource(a, dirs, a.pages())
+	if actions {
+		source.acts = newActor(ctx, a, source, nil, func(text string) { a.say("note", text) })
+		defer source.acts.Close()
+	}
+	defer cancel()
+	s, l, err := a.webServer(ctx, listen, source)
 	if err != nil {
 		return err
 	}
@@ -86,10 +97,14 @@ func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page s
 }
 
 // serveRun serves the page of a run that starts, and those of the runs before it, until
-// stop is called. It returns the link to it.
-func (a *app) serveRun(ctx context.Context, h *harness.Session) (link string, stop func(), err error) {
+// stop is called. It returns the link to it. If own is nil the user can only look.
+func (a *app) serveRun(ctx context.Context, h *harness.Session, own *ownRun) (link string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s, l, err := a.webServer(ctx, listenFlags{address: anyPort}, []string{h.Home.Workspace()})
+	source := newRunSource(a, []string{h.Home.Workspace()}, a.pages())
+	if own != nil {
+		source.acts = newActor(ctx, a, source, own, own.desk.say)
+	}
+	s, l, err := a.webServer(ctx, listenFlags{address: anyPort}, source)
 	if err != nil {
 		cancel()
 		return "", nil, err
@@ -99,11 +114,11 @@ func (a *app) serveRun(ctx context.Context, h *harness.Session) (link string, st
 		defer close(served)
 		_ = s.Serve(l) // the run does not depend on its page
 	}()
-	return s.Link(h.ID()), func() { cancel(); <-served }, nil
+	return s.Link(h.ID()), func() { cancel(); <-served; source.acts.Close() }, nil
 }
 
-// webServer returns a server for the runs in some directories, and where it listens.
-func (a *app) webServer(ctx context.Context, listen listenFlags, dirs []string) (s *web.Server, l net.Listener, err error) {
+// webServer returns a server of a source, and where it listens.
+func (a *app) webServer(ctx context.Context, listen listenFlags, source *runSource) (s *web.Server, l net.Listener, err error) {
 	var remote web.Remote
 	if listen.remote() {
 		remote, err = listen.read()
@@ -116,16 +131,17 @@ func (a *app) webServer(ctx context.Context, listen listenFlags, dirs []string) 
 	if l, err = net.Listen("tcp", listen.address); err != nil {
 		return nil, nil, failed(err, "hone web --listen HOST:PORT with another port, or without --listen")
 	}
-	html := a.pages()
-	source := newRunSource(a, dirs, html)
 	if listen.remote() {
-		s, err = web.NewRemote(ctx, l, source, version(), html, remote)
+		s, err = web.NewRemote(ctx, l, source, version(), source.html, remote)
 	} else {
-		s, err = web.New(ctx, l, source, version(), html)
+		s, err = web.New(ctx, l, source, version(), source.html)
 	}
 	if err != nil {
 		l.Close()
 		return nil, nil, failed(err, "")
+	}
+	if source.acts != nil {
+		s.Allow(source.acts)
 	}
 	return s, l, nil
 }

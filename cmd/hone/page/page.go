@@ -147,7 +147,7 @@ func New(clean func(string) string) *Renderer {
 		"use":   useText,
 		"total": totalUse,
 		"lines": lines,
-	}).Parse(pageTemplates + viewTemplates))
+	}).Parse(pageTemplates + viewTemplates + actTemplates))
 	return r
 }
 

@@ -66,6 +66,7 @@ type Server struct {
 	tries   tries   // of the password
 	cookie  string  // the value that a browser must send
 	done    <-chan struct{}
+	actor   Actor // nil if the user may only look
 
 	mu      sync.Mutex
 	token   string           // of the link; empty after it was used
@@ -139,6 +140,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /icon.svg", asset("image/svg+xml", page.Icon()))
 	mux.HandleFunc("GET /page.css", asset("text/css; charset=utf-8", page.Style()))
 	mux.HandleFunc("GET /page.js", asset("text/javascript; charset=utf-8", page.Script()))
+	s.actions(mux)
 	return s.guarded(http.NewCrossOriginProtection().Handler(s.admitted(mux)))
 }
 

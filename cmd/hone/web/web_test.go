@@ -63,7 +63,10 @@ type served struct {
 	done chan error
 }
 
-func serve(t *testing.T) served {
+func serve(t *testing.T) served { return serveActor(t, nil) }
+
+// serveActor is serve with an actor; nil allows no actions.
+func serveActor(t *testing.T, actor web.Actor) served {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,6 +79,7 @@ func serve(t *testing.T) served {
 	if s.Server, err = web.New(ctx, l, s.book, "1", page.New(nil)); err != nil {
 		t.Fatal(err)
 	}
+	s.Allow(actor)
 	go func() { s.done <- s.Serve(l) }()
 	t.Cleanup(cancel)
 	return s

@@ -1,0 +1,76 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"hone/cmd/hone/page"
+)
+
+// Actor does what the user asks for with the forms on the pages of runs. Its methods may be
+// called from several goroutines.
+type Actor interface {
+	// Act does what a form of a run's page asks for: it starts the action, and does not wait
+	// for its end. What the user has to know afterwards, also why it was refused, is on the
+	// page of the run. The error is [ErrNotFound] if there is no such run or action.
+	Act(ctx context.Context, run, action string, form url.Values) error
+	// Preview returns a page that says what an action would do; it changes nothing. The
+	// errors are those of Act.
+	Preview(ctx context.Context, run, action string, form url.Values) (View, error)
+}
+
+// Allow lets the user act; without it, or with nil, the server refuses all actions. Call it
+// before [Server.Serve].
+func (s *Server) Allow(actor Actor) { s.actor = actor }
+
+// maxForm is how many bytes a form may have.
+const maxForm = 64 << 10
+
+// actions adds the handlers of actions.
+func (s *Server) actions(mux *http.ServeMux) {
+	mux.Handle("POST /act/{action}/{name...}", s.allowed(s.act))
+	mux.Handle("GET /preview/{action}/{name...}", s.allowed(s.preview))
+}
+
+// allowed refuses requests if the user may not act on this server, and reads their forms.
+func (s *Server) allowed(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.actor == nil {
+			http.Error(w, "This page can only show runs. For one that can also answer, stop, resume and undo, type: hone web --allow-actions", http.StatusForbidden)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if err := r.ParseForm(); err != nil {
+			status := http.StatusBadRequest
+			if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+				status = http.StatusRequestEntityTooLarge
+			}
+			http.Error(w, "The form cannot be read: "+err.Error(), status)
+			return
+		}
+		next(w, r)
+	})
+}
+
+// act does what a form asks for, and sends the browser back to the page of the run.
+func (s *Server) act(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if err := s.actor.Act(r.Context(), name, r.PathValue("action"), r.PostForm); err != nil {
+		refuse(w, err)
+		return
+	}
+	http.Redirect(w, r, (&url.URL{Path: pathOf(name)}).EscapedPath(), http.StatusSeeOther)
+}
+
+// preview serves the page that says what an action would do.
+func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
+	v, err := s.actor.Preview(r.Context(), r.PathValue("name"), r.PathValue("action"), r.Form)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_ = s.pages.Serve(w, page.Served{Title: v.Title, Version: s.version, Place: v.Place, Parts: v.Parts})
+}

@@ -1,0 +1,492 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"hone"
+	"hone/cmd/hone/page"
+	"hone/cmd/hone/screen"
+	"hone/cmd/hone/web"
+	"hone/harness"
+	"hone/harness/runs"
+	"hone/history"
+	"hone/internal/child"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/sandbox"
+	"hone/workspace"
+)
+
+// actor lets the user of a page act on the runs that it shows. It implements [web.Actor].
+// The runs that it resumes are children of this process, one for each directory.
+type actor struct {
+	app    *app
+	source *runSource
+	own    *ownRun           // the run of this process; nil if it has none
+	say    func(text string) // says in the terminal what the user did on the page
+	keeper *sandbox.Keeper
+	done   context.Context // when it ends, the children do
+
+	mu       sync.Mutex
+	said     map[string]string    // about the last action, by run
+	children map[string]*resuming // by directory
+	running  sync.WaitGroup
+}
+
+// resuming is a run that a child of this process resumes.
+type resuming struct {
+	run   string
+	stop  func()
+	over  atomic.Bool   // its end is recorded
+	ended chan struct{} // closed when the process has ended
+}
+
+var _ web.Actor = (*actor)(nil)
+
+// newActor returns an actor. The caller closes it after the context has ended.
+func newActor(ctx context.Context, a *app, source *runSource, own *ownRun, say func(string)) *actor {
+	return &actor{app: a, source: source, own: own, say: say, keeper: sandbox.NewKeeper(""), done: ctx, said: map[string]string{}, children: map[string]*resuming{}}
+}
+
+// Close waits until the children have ended. Closing a nil actor does nothing.
+func (x *actor) Close() {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	for _, c := range x.children {
+		x.say("stopping run " + journal.ShortRun(c.run) + ", which the page resumed")
+	}
+	x.mu.Unlock()
+	x.running.Wait()
+	x.keeper.Close()
+}
+
+// state returns a text that changes with what the actor says about a run. A nil actor says
+// nothing.
+func (x *actor) state(run string) string {
+	if x == nil {
+		return ""
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	text := x.said[run]
+	if x.owns(run) {
+		if q := x.own.desk.question(); q != nil {
+			text += q.Digest(run)
+		}
+	}
+	return text
+}
+
+func (x *actor) owns(run string) bool { return x.own != nil && x.own.id == run }
+
+// tell sets what the page of a run says about the last action.
+func (x *actor) tell(run, text string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.said[run] = text
+}
+
+// Act does what a form asks for.
+func (x *actor) Act(ctx context.Context, run, action string, form url.Values) error {
+	acts := map[string]func(context.Context, *journal.Home, string, url.Values) error{"stop": x.stop, "resume": x.resume, "answer": x.answer, "undo": x.undo}
+	act := acts[action]
+	if act == nil {
+		return web.ErrNotFound
+	}
+	home, err := x.source.find(run)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	x.say(fmt.Sprintf("the page asks for: %s %s", action, journal.ShortRun(run)))
+	x.tell(run, "")
+	if err := act(ctx, home, run, form); err != nil {
+		x.tell(run, explanation(err, elsewhere(home.Workspace())))
+		x.say("refused: " + err.Error())
+	}
+	return nil
+}
+
+// explanation returns an error with what to type next. at is empty, or the flag -C.
+func explanation(err error, at string) string {
+	hint := ""
+	f, ok := explained(err, at)
+	if h := hinter(nil); !ok && errors.As(err, &h) {
+		hint = h.Hint()
+	} else if ok {
+		hint = f.hint
+	}
+	if hint == "" {
+		return err.Error()
+	}
+	return err.Error() + "\nnext: " + hint
+}
+
+// stop stops the process that works on a run, as Ctrl-C does.
+func (x *actor) stop(_ context.Context, home *journal.Home, run string, _ url.Values) error {
+	if x.owns(run) {
+		x.own.stop()
+		return nil
+	}
+	x.mu.Lock()
+	c := x.children[home.Workspace()]
+	x.mu.Unlock()
+	switch {
+	case c != nil && c.run == run:
+		c.stop()
+		return nil
+	case !works(home, run):
+		return usage("no process works on this run any more", "")
+	}
+	err := home.SignalHolder(syscall.SIGTERM)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return usage("this system does not tell which process works on the run, so that the page cannot stop it", "press Ctrl-C in its terminal")
+	}
+	return err
+}
+
+// resume resumes a run with the limits of a form.
+func (x *actor) resume(ctx context.Context, home *journal.Home, run string, form url.Values) error {
+	past, _, err := readRun(home, run)
+	if err != nil {
+		return err
+	}
+	args := []string{}
+	for _, l := range limitsOf(past.Limits()) {
+		if value := strings.TrimSpace(form.Get(l.Flag)); value != "" && value != l.Value {
+			args = append(args, "--"+l.Flag+"="+value)
+		}
+	}
+	return x.start(ctx, home.Workspace(), run, args)
+}
+
+// limitsOf returns the limits that a resume can raise.
+func limitsOf(l hone.Limits) []page.Limit {
+	all := []page.Limit{
+		{Flag: "rounds", Label: "rounds", Value: fmt.Sprint(l.MaxRounds())},
+		{Flag: "max-tokens", Label: "tokens", Value: fmt.Sprint(l.Tokens)},
+		{Flag: "max-cost", Label: "cost", Value: fmt.Sprint(l.Cost), Hint: "in USD"},
+		{Flag: "max-time", Label: "time", Value: limitText(l.Time), Hint: "such as 90m"},
+	}
+	unlimited := []bool{false, l.Tokens == 0, l.Cost == 0, l.Time == 0}
+	var raisable []page.Limit
+	for i, limit := range all {
+		if !unlimited[i] {
+			raisable = append(raisable, limit)
+		}
+	}
+	return raisable
+}
+
+// start resumes a run in a child. It returns when the child has recorded that, or has
+// ended.
+func (x *actor) start(ctx context.Context, dir, run string, args []string) error {
+	during, one, err := x.reserve(ctx, dir, run)
+	if err != nil {
+		return err
+	}
+	begun := make(chan struct{})
+	once := sync.OnceFunc(func() { close(begun) })
+	c := child.Command{Dir: dir, Args: slices.Concat([]string{"resume"}, args, []string{"--", run}), Env: x.app.environ, Keeper: x.keeper, Event: func(e history.Event) {
+		_, isEnd := e.Payload.(hone.End)
+		one.over.Store(isEnd)
+		once()
+	}}
+	go func() {
+		defer x.running.Done()
+		defer close(one.ended)
+		r, err := c.Run(during)
+		one.stop()
+		if err = cmp.Or(err, r.Error()); err != nil {
+			x.tell(run, refusal(r, err))
+		}
+		x.say(fmt.Sprintf("run %s, which the page resumed, ended with status %d", journal.ShortRun(run), r.Exit))
+		x.mu.Lock()
+		delete(x.children, dir)
+		x.mu.Unlock()
+	}()
+	select {
+	case <-begun:
+	case <-one.ended:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// reserve makes a child the only one of a directory. It waits for one whose run is over.
+// The context ends when the child is to be stopped.
+func (x *actor) reserve(ctx context.Context, dir, run string) (context.Context, *resuming, error) {
+	for {
+		x.mu.Lock()
+		c := x.children[dir]
+		if c == nil {
+			defer x.mu.Unlock()
+			during, stop := context.WithCancel(x.done)
+			one := &resuming{run: run, stop: stop, ended: make(chan struct{})}
+			x.children[dir] = one
+			x.running.Add(1)
+			return during, one, nil
+		}
+		x.mu.Unlock()
+		if !c.over.Load() {
+			return nil, nil, usage("the page has resumed run "+journal.ShortRun(c.run)+" in this directory, and it is not over", "stop it, or wait until it ends")
+		}
+		select {
+		case <-c.ended:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// refusal returns why a child did nothing, and what to type next, as it said.
+func refusal(r child.Result, err error) string {
+	text := err.Error()
+	for line := range strings.Lines(r.Said) {
+		if hint, ok := strings.CutPrefix(line, "hone: hint: "); ok {
+			text += "\nnext: " + strings.TrimSpace(hint)
+		}
+	}
+	return text
+}
+
+// answer gives the answers of a form, which names each question by its digest.
+func (x *actor) answer(ctx context.Context, home *journal.Home, run string, form url.Values) error {
+	args := []string{}
+	for _, digest := range slices.Sorted(maps.Keys(form)) {
+		value := form.Get(digest)
+		if !plainAnswer.MatchString(digest + "=" + value) {
+			return usage("the form has an answer that is neither yes nor no", "reload the page")
+		}
+		if x.owns(run) {
+			return x.own.desk.answer(digest, value == "yes")
+		}
+		args = append(args, "--answer="+digest+"="+value)
+	}
+	if len(args) == 0 {
+		return usage("no question was answered", "choose yes or no")
+	}
+	return x.start(ctx, home.Workspace(), run, args)
+}
+
+// Preview returns a page that says what an undo would do.
+func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (v web.View, err error) {
+	if action != "undo" {
+		return v, web.ErrNotFound
+	}
+	home, err := x.source.find(run)
+	if err != nil {
+		return v, err
+	}
+	defer home.Close()
+	p := page.Plan{Run: run, Short: journal.ShortRun(run)}
+	err = x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *history.Reversal) error {
+		p.Restored, p.Force = plan.Restorable, "hone undo "+p.Short+elsewhere(home.Workspace())+" --force"
+		for _, c := range plan.Conflicts {
+			p.Conflicts = append(p.Conflicts, page.Fact{Name: c.Path, Text: c.Why})
+		}
+		if len(p.Restored) > 0 {
+			p.Digest = planDigest(r, plan)
+		}
+		p.Left, err = notUndone(ctx, r, plan, plan.Restorable, r.Past.Events())
+		return err
+	})
+	if err != nil {
+		x.tell(run, explanation(err, elsewhere(home.Workspace())))
+		return v, fmt.Errorf("the undo cannot be previewed: %s", explanation(err, elsewhere(home.Workspace())))
+	}
+	part, err := x.source.html.Plan(p)
+	return web.View{Title: "undo " + p.Short, Place: p.Short, Parts: []page.Part{part}}, err
+}
+
+// withPlan calls do with a run, whose workspace is locked, and the plan of its undo.
+func (x *actor) withPlan(ctx context.Context, home *journal.Home, run string, do func(*runs.Recorded, *history.Reversal) error) error {
+	r, err := findRun(ctx, home.Workspace(), run, "undo")
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	plan, err := x.app.planUndo(ctx, r, 0)
+	if err != nil {
+		return err
+	}
+	return do(r, plan)
+}
+
+// planDigest returns a digest of what an undo would do with the files as they are.
+func planDigest(r *runs.Recorded, plan *history.Reversal) string {
+	events := r.Journal.Events()
+	b, _ := json.Marshal([]any{r.Journal.Run(), events[len(events)-1].Hash(), plan.Restorable, plan.Conflicts, plan.Outside, plan.Doubtful, plan.Own}) // texts only
+	return fmt.Sprintf("%x", sha256.Sum256(b))
+}
+
+// undo undoes a run if that would still do what the user saw.
+func (x *actor) undo(ctx context.Context, home *journal.Home, run string, form url.Values) error {
+	var out bytes.Buffer
+	err := x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *history.Reversal) error {
+		if form.Get("plan") != planDigest(r, plan) {
+			return usage("the files or the run have changed since the preview, so that nothing was undone", "preview the undo again")
+		}
+		printing := *x.app
+		printing.out, printing.err = &out, &out
+		return printing.carryOut(context.WithoutCancel(ctx), r, plan, undoFlags{dir: home.Workspace()})
+	})
+	if err == nil {
+		x.tell(run, strings.TrimSpace(out.String()))
+	}
+	return err
+}
+
+// add adds to the page of a run what the user can do.
+func (x *actor) add(ctx context.Context, v web.View, o overview) (web.View, error) {
+	acts, err := x.acts(ctx, o)
+	if err != nil {
+		return v, err
+	}
+	part, err := x.source.html.Acts(acts)
+	v.Parts = slices.Insert(v.Parts, min(1, len(v.Parts)), part)
+	return v, err
+}
+
+// acts returns what the user can do with a run.
+func (x *actor) acts(ctx context.Context, o overview) (page.Acts, error) {
+	x.mu.Lock()
+	acts := page.Acts{Run: o.run, Said: x.said[o.run], Stop: o.working}
+	x.mu.Unlock()
+	var waiting []hone.Question
+	switch {
+	case o.start.Redacted:
+		return acts, nil
+	case !o.working:
+		waiting = o.past.Waiting()
+		acts.Undo = len(o.files) > 0
+		if !o.ended || o.end.Kind != hone.KindDone {
+			acts.Resume = limitsOf(o.past.Limits())
+		}
+	case x.owns(o.run):
+		if q := x.own.desk.question(); q != nil {
+			waiting = []hone.Question{*q}
+		}
+	case o.past.Asking() != nil:
+		acts.Note = "A question waits at the terminal of the run: answer it there, or stop the run and answer here."
+	}
+	for _, q := range waiting {
+		one, err := pageQuestion(ctx, o, q)
+		if err != nil {
+			return acts, err
+		}
+		acts.Questions = append(acts.Questions, one)
+	}
+	return acts, nil
+}
+
+// pageQuestion returns a question with its change as a diff.
+func pageQuestion(ctx context.Context, o overview, q hone.Question) (page.Question, error) {
+	verb := "Change"
+	switch {
+	case q.Delete:
+		verb = "Delete"
+	case !q.Before.Exists():
+		verb = "Create"
+	}
+	patch, omitted, err := patchOf(ctx, o.home, questionDelta(q), nil, false)
+	return page.Question{Digest: q.Digest(o.run), Path: render.Line(q.Path), Verb: verb, Reason: q.Reason, Diff: string(patch), NoDiff: omitted}, err
+}
+
+// questionDelta returns the change that a question is about.
+func questionDelta(q hone.Question) []workspace.Delta {
+	return []workspace.Delta{{Path: q.Path, Before: history.EntryOf(q.Path, q.Before), After: history.EntryOf(q.Path, q.After)}}
+}
+
+// ownRun is the run of this process, on whose page the user can act.
+type ownRun struct {
+	id   string
+	stop func()
+	desk *desk
+}
+
+// desk is a [hone.Human] that asks at the terminal, and takes an answer from the page while
+// a question waits there. The first answer wins.
+type desk struct {
+	run      string
+	terminal hone.Human
+	say      func(text string)
+
+	mu    sync.Mutex
+	waits *hone.Question // nil if none does
+	leave func()         // ends the question at the terminal
+	given *hone.Answer   // on the page; nil before
+}
+
+// Ask asks at the terminal and on the page.
+func (d *desk) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
+	asking, leave := context.WithCancel(ctx)
+	defer leave()
+	d.mu.Lock()
+	d.waits, d.leave, d.given = &q, leave, nil
+	d.mu.Unlock()
+	a, err := d.terminal.Ask(asking, q)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waits = nil
+	if d.given == nil {
+		return a, err
+	}
+	d.say("  answered on the page: " + yesNo(d.given.Approved))
+	return *d.given, nil
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// question returns the question that waits for an answer; nil if there is none.
+func (d *desk) question() *hone.Question {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.given != nil {
+		return nil
+	}
+	return d.waits
+}
+
+// answer answers the question that waits, if it has that digest.
+func (d *desk) answer(digest string, approved bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.waits == nil || d.given != nil || d.waits.Digest(d.run) != digest {
+		return usage("the question was answered in the terminal, or another one waits now", "")
+	}
+	d.given = &hone.Answer{Approved: approved, By: "user"}
+	d.leave()
+	return nil
+}
+
+// actOn lets the user act on a run of this process on its page. The run needs the context
+// that it returns.
+func (a *app) actOn(ctx context.Context, h *harness.Session, r *hone.Run, s *screen.Screen) (context.Context, *ownRun) {
+	ctx, stop := context.WithCancel(ctx)
+	own := &ownRun{id: h.ID(), stop: stop, desk: &desk{run: h.ID(), terminal: r.Human, say: func(text string) { s.Say("%s", text) }}}
+	if r.Human != nil {
+		r.Human = own.desk
+	}
+	return ctx, own
+}

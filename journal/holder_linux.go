@@ -1,0 +1,55 @@
+package journal
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// SignalHolder sends a signal to the process that has the lock of the workspace. It never
+// signals another one, such as a process that has got the number of one that has ended. The
+// error is [ErrNoHolder] if no process that may be signalled has the lock, and
+// [errors.ErrUnsupported] on systems that do not tell which process has a lock.
+func (h *Home) SignalHolder(sig os.Signal) error {
+	lock, err := h.in.Root.Lstat(lockFile)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNoHolder, err)
+	}
+	processes, err := os.ReadDir("/proc")
+	if err != nil {
+		return fmt.Errorf("find the process that has the lock: %w", err)
+	}
+	for _, entry := range processes {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid == os.Getpid() || !locks(pid, lock) {
+			continue
+		}
+		p, err := os.FindProcess(pid) // from here on it stands for this process only
+		if err == nil && locks(pid, lock) {
+			return p.Signal(sig)
+		}
+	}
+	return ErrNoHolder
+}
+
+// locks reports whether a process of this user has a file locked for itself.
+func locks(pid int, file fs.FileInfo) bool {
+	proc := filepath.Join("/proc", strconv.Itoa(pid))
+	open, err := os.ReadDir(filepath.Join(proc, "fd"))
+	if err != nil {
+		return false
+	}
+	for _, fd := range open {
+		if info, err := os.Stat(filepath.Join(proc, "fd", fd.Name())); err != nil || !os.SameFile(info, file) {
+			continue
+		}
+		state, err := os.ReadFile(filepath.Join(proc, "fdinfo", fd.Name()))
+		if err == nil && strings.Contains(string(state), "FLOCK") && strings.Contains(string(state), "WRITE") {
+			return true
+		}
+	}
+	return false
+}

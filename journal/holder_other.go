@@ -1,0 +1,12 @@
+//go:build !linux
+
+package journal
+
+import (
+	"errors"
+	"os"
+)
+
+// SignalHolder returns [errors.ErrUnsupported]: this system does not tell which
+// process has a lock.
+func (h *Home) SignalHolder(os.Signal) error { return errors.ErrUnsupported }
