@@ -308,7 +308,7 @@ func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 	})
 	if err != nil {
 		x.tell(run, explanation(err, elsewhere(home.Workspace())))
-		return v, fmt.Errorf("the undo cannot be previewed: %s", explanation(err, elsewhere(home.Workspace())))
+		return v, web.ErrRefused
 	}
 	part, err := x.source.html.Plan(p)
 	return web.View{Title: "undo " + p.Short, Place: p.Short, Parts: []page.Part{part}}, err

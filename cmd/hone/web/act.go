@@ -17,9 +17,12 @@ type Actor interface {
 	// page of the run. The error is [ErrNotFound] if there is no such run or action.
 	Act(ctx context.Context, run, action string, form url.Values) error
 	// Preview returns a page that says what an action would do; it changes nothing. The
-	// errors are those of Act.
+	// error is [ErrNotFound] as in Act, or [ErrRefused].
 	Preview(ctx context.Context, run, action string, form url.Values) (View, error)
 }
+
+// ErrRefused is the error of an [Actor] whose page of the run says why.
+var ErrRefused = errors.New("it was refused")
 
 // Allow lets the user act; without it, or with nil, the server refuses all actions. Call it
 // before [Server.Serve].
@@ -56,18 +59,26 @@ func (s *Server) allowed(next http.HandlerFunc) http.Handler {
 
 // act does what a form asks for, and sends the browser back to the page of the run.
 func (s *Server) act(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("name")
-	if err := s.actor.Act(r.Context(), name, r.PathValue("action"), r.PostForm); err != nil {
+	if err := s.actor.Act(r.Context(), r.PathValue("name"), r.PathValue("action"), r.PostForm); err != nil {
 		refuse(w, err)
 		return
 	}
-	http.Redirect(w, r, (&url.URL{Path: pathOf(name)}).EscapedPath(), http.StatusSeeOther)
+	toRun(w, r)
+}
+
+// toRun sends the browser to the page of the run that a request is about.
+func toRun(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, (&url.URL{Path: pathOf(r.PathValue("name"))}).EscapedPath(), http.StatusSeeOther)
 }
 
 // preview serves the page that says what an action would do.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 	v, err := s.actor.Preview(r.Context(), r.PathValue("name"), r.PathValue("action"), r.Form)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrRefused):
+		toRun(w, r)
+		return
+	case err != nil:
 		refuse(w, err)
 		return
 	}

@@ -25,8 +25,11 @@ func (c *clerk) Act(_ context.Context, run, action string, form url.Values) erro
 }
 
 func (c *clerk) Preview(_ context.Context, run, action string, _ url.Values) (web.View, error) {
-	if action == "dance" {
+	switch action {
+	case "dance":
 		return web.View{}, web.ErrNotFound
+	case "jump":
+		return web.View{}, web.ErrRefused
 	}
 	return web.View{Title: "t", Parts: []page.Part{{ID: "plan", HTML: "<p>what " + action + " of " + run + " would do</p>"}}}, nil
 }
@@ -58,6 +61,7 @@ func TestActions(t *testing.T) {
 		{name: "query is no form", path: "/act/answer/one?a=1", want: 303, did: "one answer "},
 		{name: "of no kind", path: "/act/dance/one", want: 404},
 		{name: "a preview", method: "GET", path: "/preview/undo/one", want: 200},
+		{name: "a preview that is refused", method: "GET", path: "/preview/jump/one", want: 303},
 		{name: "a preview of no kind", method: "GET", path: "/preview/dance/one", want: 404},
 	} {
 		t.Run(test.name, func(t *testing.T) {
