@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,6 +66,13 @@ func callOf(name string) (run string, seq int64) {
 // State returns how long the journals are that a page shows, and whether processes work
 // on them.
 func (s *runSource) State(name string) (string, error) {
+	if strings.HasPrefix(name, web.Evaluations) {
+		file, ok := s.evaluations()[name]
+		if !ok {
+			return "", web.ErrNotFound
+		}
+		return evalState(file), nil
+	}
 	if name != "" {
 		run, _ := callOf(name)
 		run, _ = shownRound(run)
@@ -82,6 +91,9 @@ func (s *runSource) State(name string) (string, error) {
 		}
 		return err
 	})
+	for _, name := range slices.Sorted(maps.Keys(s.evaluations())) {
+		fmt.Fprintln(&state, name)
+	}
 	return state.String(), err
 }
 
@@ -177,6 +189,9 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 	if name == "" {
 		return s.list()
 	}
+	if strings.HasPrefix(name, web.Evaluations) {
+		return s.evaluation(name)
+	}
 	run, call := callOf(name)
 	run, round := shownRound(run)
 	home, err := s.find(run)
@@ -263,6 +278,9 @@ func (s *runSource) list() (web.View, error) {
 	})
 	if err != nil {
 		return web.View{}, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.evaluations())) {
+		l.Evaluations = append(l.Evaluations, s.evalLink(name))
 	}
 	part, err := s.html.List(l)
 	return web.View{Title: "hone: runs", Parts: []page.Part{part}}, err

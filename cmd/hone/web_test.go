@@ -232,3 +232,54 @@ func TestWebAttempts(t *testing.T) {
 		t.Errorf("the page of the attempt alone:\n%s", got)
 	}
 }
+
+// TestWebEvaluations: the list has the files with results, and the page of one grows with it.
+func TestWebEvaluations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs hone")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "bench", "cases.results.jsonl")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	add := func(line string) {
+		f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = f.WriteString(line); err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(`{"key":"a","case":"<b>","model":"m","time":1,"passed":true,"why":"why not"}` + "\n" + `{"key":"b","ca`)
+	if err := os.Symlink(file, filepath.Join(dir, "link.results.jsonl")); err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	_, browser, home := webRun(t, dir, "web")
+	if got := get(t, browser, home); !strings.Contains(got, `<a href="/eval/0/bench/cases.results.jsonl">bench/cases</a>`) || strings.Contains(got, "link.results") {
+		t.Errorf("the list:\n%s", got)
+	}
+	const page = "eval/0/bench/cases.results.jsonl"
+	if got := get(t, browser, home+page); !strings.Contains(got, `<th scope="row">&lt;b&gt;</th><td><span class="good" title="try 1: why not, 0 rounds, 0 tokens">`) {
+		t.Errorf("the page of the evaluation:\n%s", got)
+	}
+	stream, err := browser.Get(home + "stream/" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	lines := bufio.NewReader(stream.Body)
+	until(t, lines, "why not")
+	add(`se":"c","model":"n","time":1,"why":"too late"}` + "\n")
+	until(t, lines, "too late")
+	for _, name := range []string{"eval/0/link.results.jsonl", "eval/0/../x", "eval/1/bench/cases.results.jsonl", "eval/x"} {
+		if got := get(t, browser, home+name); !strings.Contains(got, "there is no such page") && !strings.Contains(got, "404") {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}

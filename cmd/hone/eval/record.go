@@ -2,11 +2,14 @@ package eval
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"hone/loop"
@@ -82,6 +85,13 @@ func OpenRecord(path string) (*Record, error) {
 func (r *Record) Result(key string) (Result, bool) {
 	one, ok := r.results[key]
 	return one, ok
+}
+
+// Results returns all results, the oldest first.
+func (r *Record) Results() []Result {
+	return slices.SortedFunc(maps.Values(r.results), func(x, y Result) int {
+		return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Key, y.Key))
+	})
 }
 
 // CanAdd returns why a result cannot be added; nil if it can, as far as is known. It

@@ -7,26 +7,19 @@ import (
 	"hone/internal/render"
 )
 
+// figures are the heads of the columns that both tables have.
+func figures() []string {
+	return []string{"PASSED", "ROUNDS", "TOKENS", "COST", "COST/PASS", "MALFORMED", "REFUSED", "TIME"}
+}
+
 // Table returns the lines of a report: a table of the models, and one of the cases.
 func (r Report) Table() []string {
-	head := []string{"MODEL", "PASS@1"}
-	right := []bool{false, true}
-	if r.K > 1 {
-		head, right = append(head, fmt.Sprintf("PASS@%d", r.K)), append(right, true)
+	models := r.ModelRows()
+	right := make([]bool, len(models[0]))
+	for i := range right {
+		right[i] = i > 0
 	}
-	figures := []string{"PASSED", "ROUNDS", "TOKENS", "COST", "COST/PASS", "MALFORMED", "REFUSED", "TIME"}
-	for range figures {
-		right = append(right, true)
-	}
-	models := [][]string{append(head, figures...)}
-	for _, s := range r.Models {
-		row := []string{render.Line(s.Model), share(s.Pass1)}
-		if r.K > 1 {
-			row = append(row, share(s.PassK))
-		}
-		models = append(models, append(row, s.cells()...))
-	}
-	cases := [][]string{append([]string{"CASE", "MODEL"}, figures...)}
+	cases := [][]string{append([]string{"CASE", "MODEL"}, figures()...)}
 	for _, s := range r.Cases {
 		cases = append(cases, append([]string{render.Line(s.Case), render.Line(s.Model)}, s.cells()...))
 	}
@@ -36,6 +29,23 @@ func (r Report) Table() []string {
 		lines = append(lines, "does not count: "+render.Line(name)+", whose check passes already, without a model")
 	}
 	return lines
+}
+
+// ModelRows returns the table of the models: its head, and a row for each.
+func (r Report) ModelRows() [][]string {
+	head := []string{"MODEL", "PASS@1"}
+	if r.K > 1 {
+		head = append(head, fmt.Sprintf("PASS@%d", r.K))
+	}
+	rows := [][]string{append(head, figures()...)}
+	for _, s := range r.Models {
+		row := []string{render.Line(s.Model), share(s.Pass1)}
+		if r.K > 1 {
+			row = append(row, share(s.PassK))
+		}
+		rows = append(rows, append(row, s.cells()...))
+	}
+	return rows
 }
 
 // cells returns the columns that both tables have.

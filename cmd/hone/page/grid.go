@@ -25,3 +25,12 @@ type Cell struct {
 	Marks []Tick
 	Text  string
 }
+
+// Evaluation is what hone eval has recorded so far.
+type Evaluation struct {
+	Name  string
+	About string     // such as how many tries there are
+	Head  []string   // of the report
+	Rows  [][]string // a model in each; the first cell names it
+	Cases *Grid      // by model
+}

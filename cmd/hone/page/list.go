@@ -2,7 +2,8 @@ package page
 
 // List is what the page of runs says.
 type List struct {
-	Folders []Folder
+	Folders     []Folder
+	Evaluations []Link
 }
 
 // Folder is a workspace with its runs, the newest first.

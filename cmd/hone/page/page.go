@@ -187,6 +187,11 @@ func (r *Renderer) SignIn(to, why string) (Part, error) {
 	return r.part("sign-in", "sign-in", struct{ To, Why string }{to, why})
 }
 
+// Evaluation renders the page of an evaluation.
+func (r *Renderer) Evaluation(e Evaluation) (Part, error) {
+	return r.part("evaluation", "evaluation", e)
+}
+
 // document is a page with its frame.
 type document struct {
 	Served

@@ -31,7 +31,7 @@ func hostilePage() page.Page {
 }
 
 func hostileList() page.List {
-	return page.List{Folders: []page.Folder{{Name: hostile, Note: hostile, Runs: []page.Run{hostileRun()}}}}
+	return page.List{Evaluations: []page.Link{{Text: hostile, Address: hostile}}, Folders: []page.Folder{{Name: hostile, Note: hostile, Runs: []page.Run{hostileRun()}}}}
 }
 
 func hostileGrid() *page.Grid {
@@ -80,6 +80,10 @@ func TestNothingEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	evaluation, err := page.New(clean).Evaluation(page.Evaluation{Name: hostile, About: hostile, Head: []string{hostile}, Rows: [][]string{{hostile, hostile}}, Cases: hostileGrid()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	file, server := written(t, hostilePage()), served(t, list)
 	for _, c := range []struct {
 		name, got string
@@ -88,7 +92,8 @@ func TestNothingEscapes(t *testing.T) {
 	}{
 		{"file", file, 94, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 4, "svg": 3, "link": 0, "a": 6}},
 		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
-		{"server", server, 19, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 1, "link": 2, "a": 2}},
+		{"evaluation", served(t, evaluation), 24, map[string]int{"article": 1, "table": 2, "link": 2, "a": 2}},
+		{"server", server, 20, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 2, "link": 2, "a": 3}},
 	} {
 		for _, not := range []string{"<script>", "<img", "KEY-1", "KEY-1&#43;2", "http:", "https:", "url(", "@import", " onerror=\"a"} {
 			if strings.Contains(strings.ReplaceAll(c.got, "onerror=&#34;", ""), not) {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"hone/check"
+	"hone/cmd/hone/eval"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/view"
@@ -186,6 +188,37 @@ func TestAttempts(t *testing.T) {
 	}
 	row := page.Run{ID: "a", Cost: "$1", Link: "/run/x"}
 	if got := view.Attempts(events, true, func(history.Attempt) *page.Run { return &row })[0]; got.Cost != "$1" || got.Link != "/run/x" || !got.Applied {
+		t.Error(got)
+	}
+}
+
+// TestEvaluation: a mark for each try of a case with a model, and the report of the models.
+func TestEvaluation(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.Local)
+	results := []eval.Result{
+		{Case: "two", Model: "m", Time: 2, Why: "late", Tokens: 1500, At: at},
+		{Case: "two", Model: "m", Time: 1, Passed: true, Why: "good", Rounds: 1, At: at},
+		{Case: "one", Model: "n", Time: 1, Passed: true, Why: "good", At: at},
+	}
+	got := view.Evaluation("x", results)
+	if got.About != "2 cases with 2 models · last result 2026-11-23 12:00:00" {
+		t.Error(got.About)
+	}
+	if diff := cmp.Diff([]string{"MODEL", "PASS@1", "PASS@2", "PASSED"}, got.Head[:4]); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"m", "0.50", "1.00", "1/2"}, got.Rows[0][:4]); diff != "" {
+		t.Error(diff)
+	}
+	want := []page.Row{
+		{Name: "two", Cells: []page.Cell{{Marks: []page.Tick{{Mark: "✓", Title: "try 1: good, 1 round, 0 tokens"}, {Mark: "✗", Title: "try 2: late, 0 rounds, 1.5k tokens"}}, Text: "1/2"}, {}}},
+		{Name: "one", Cells: []page.Cell{{}, {Marks: []page.Tick{{Mark: "✓", Title: "try 1: good, 0 rounds, 0 tokens"}}}}},
+	}
+	if diff := cmp.Diff(want, got.Cases.Rows); diff != "" {
+		t.Error(diff)
+	}
+	if got := view.Evaluation("x", nil); got.Cases != nil || got.About != "no results yet" {
 		t.Error(got)
 	}
 }

@@ -41,7 +41,8 @@ type Source interface {
 	// is asked often, and must be cheap. The error is [ErrNotFound] if there is no page
 	// of that name.
 	State(name string) (string, error)
-	// View returns the page of a run; of all runs if the name is empty.
+	// View returns the page of a run; of all runs if the name is empty; of an evaluation
+	// if it begins with [Evaluations].
 	View(ctx context.Context, name string) (View, error)
 }
 
@@ -102,10 +103,13 @@ func (s *Server) Link(name string) string {
 	return u.String()
 }
 
+// Evaluations begins the names of pages that are no runs but evaluations.
+const Evaluations = "eval/"
+
 // pathOf returns the path of a page.
 func pathOf(name string) string {
-	if name == "" {
-		return "/"
+	if name == "" || strings.HasPrefix(name, Evaluations) {
+		return "/" + name
 	}
 	return "/run/" + name
 }
@@ -136,6 +140,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /run/{name...}", s.page)
+	mux.HandleFunc("GET /"+Evaluations+"{rest...}", s.page)
 	mux.HandleFunc("GET /stream/{name...}", s.stream)
 	mux.HandleFunc("GET /icon.svg", asset("image/svg+xml", page.Icon()))
 	mux.HandleFunc("GET /page.css", asset("text/css; charset=utf-8", page.Style()))
@@ -255,6 +260,9 @@ func asset(kind, text string) http.HandlerFunc {
 // page serves a page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
+	if rest := r.PathValue("rest"); rest != "" {
+		name = Evaluations + rest
+	}
 	f := s.open(name)
 	defer s.close(f)
 	got, err := f.read(r.Context())
