@@ -317,8 +317,8 @@ func rowOf(s summary) page.Run {
 	if limit := s.past.Limits().Tokens; limit > 0 {
 		row.Share = min(1, float64(s.Tokens)/float64(limit))
 	}
-	if st := s.past.State(); st.Round > 0 {
-		row.Findings = render.Count(view.Blocking(st.Findings), "finding")
+	if n := len(row.Points); n > 0 {
+		row.Findings = render.Count(row.Points[n-1].Left, "finding")
 	}
 	return row
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"html/template"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -34,6 +35,8 @@ func files(diff string) []file {
 		}
 		f := &list[len(list)-1]
 		switch {
+		case named(text) && !inHunk:
+			continue
 		case strings.HasPrefix(text, "@@"):
 			inHunk, l.Class = true, "hunk"
 		case begins || !inHunk:
@@ -50,8 +53,20 @@ func files(diff string) []file {
 	return list
 }
 
-// nameOf returns the name of the file from the first line of its part.
+// named reports whether a line of a header says what the file's name above the part says,
+// or nothing that a reader needs.
+func named(line string) bool {
+	return slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(line, start) })
+}
+
+// nameOf returns the name of the file from the first line of its part. Git quotes names
+// with unusual characters.
 func nameOf(line string) string {
+	if _, name, ok := strings.Cut(line, ` "b/`); ok {
+		if plain, err := strconv.Unquote(`"` + name); err == nil {
+			return plain
+		}
+	}
 	if _, name, ok := strings.Cut(line, " b/"); ok {
 		return name
 	}

@@ -90,7 +90,7 @@ func TestNothingEscapes(t *testing.T) {
 		texts     int
 		tags      map[string]int
 	}{
-		{"file", file, 94, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 4, "svg": 3, "link": 0, "a": 6}},
+		{"file", file, 93, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 4, "svg": 3, "link": 0, "a": 6}},
 		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
 		{"evaluation", served(t, evaluation), 24, map[string]int{"article": 1, "table": 2, "link": 2, "a": 2}},
 		{"server", server, 20, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 2, "link": 2, "a": 3}},
@@ -139,7 +139,7 @@ func TestDiffIsColoured(t *testing.T) {
 	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n same\n-old\n--- two\n+++ fresh\n+return \"<a>\" + 7 // why\n\\ No newline at end of file\n"}}})
 	for _, want := range []string{
 		`<b>x</b> <span class="good">+2</span> <span class="bad">−2</span>`,
-		`<pre class="one"><span class="head">diff --git a/x b/x</span><span class="head">--- a/x</span><span class="head">+++ b/x</span><span class="hunk">@@ -1,2 +1,3 @@</span>` +
+		`<pre class="one"><span class="hunk">@@ -1,2 +1,3 @@</span>` +
 			`<span> same</span><span class="del">-old</span><span class="del">-<i class="rem">-- two</i></span><span class="add">+++ fresh</span>` +
 			`<span class="add">+<i class="key">return</i> <i class="str">&#34;&lt;a&gt;&#34;</i> + <i class="num">7</i> <i class="rem">// why</i></span><span>\ No newline at end of file</span></pre>`,
 		`<tr><td class="del">-old</td><td class="add">+++ fresh</td></tr>`,
@@ -254,5 +254,14 @@ func TestManyRounds(t *testing.T) {
 	}
 	if strings.Count(head.HTML, `<a href="#r`) != 10 {
 		t.Error("it shows other rounds")
+	}
+}
+
+// TestQuotedName: a file whose name git quotes is shown under its name.
+func TestQuotedName(t *testing.T) {
+	t.Parallel()
+	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git \"a/\\\"<b>.txt\" \"b/\\\"<b>.txt\"\nnew file mode 100644\nindex 1..2\n--- /dev/null\n+++ \"b/\\\"<b>.txt\"\n@@ -0,0 +1 @@\n+x\n"}}})
+	if !strings.Contains(got, `<b>&#34;&lt;b&gt;.txt</b>`) || !strings.Contains(got, `<span class="head">new file mode 100644</span>`) {
+		t.Errorf("%s", got)
 	}
 }
