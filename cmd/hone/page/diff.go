@@ -62,8 +62,8 @@ func named(line string) bool {
 // nameOf returns the name of the file from the first line of its part. Git quotes names
 // with unusual characters.
 func nameOf(line string) string {
-	if _, name, ok := strings.Cut(line, ` "b/`); ok {
-		if plain, err := strconv.Unquote(`"` + name); err == nil {
+	if at := strings.LastIndex(line, ` "b/`); at >= 0 {
+		if plain, err := strconv.Unquote(`"` + line[at+len(` "b/`):]); err == nil {
 			return plain
 		}
 	}

@@ -260,7 +260,7 @@ func TestManyRounds(t *testing.T) {
 // TestQuotedName: a file whose name git quotes is shown under its name.
 func TestQuotedName(t *testing.T) {
 	t.Parallel()
-	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git \"a/\\\"<b>.txt\" \"b/\\\"<b>.txt\"\nnew file mode 100644\nindex 1..2\n--- /dev/null\n+++ \"b/\\\"<b>.txt\"\n@@ -0,0 +1 @@\n+x\n"}}})
+	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git \"b/\\\"<b>.txt\" \"b/\\\"<b>.txt\"\nnew file mode 100644\nindex 1..2\n--- /dev/null\n+++ \"b/\\\"<b>.txt\"\n@@ -0,0 +1 @@\n+x\n"}}})
 	if !strings.Contains(got, `<b>&#34;&lt;b&gt;.txt</b>`) || !strings.Contains(got, `<span class="head">new file mode 100644</span>`) {
 		t.Errorf("%s", got)
 	}
