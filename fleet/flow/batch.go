@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -178,16 +179,40 @@ func (b *batch) settle(i int, e End) {
 	if e.Lost {
 		e.Outcome.Exit, e.Outcome.Kind, e.Outcome.Rounds = 5, history.KindFailed, max(e.Outcome.Rounds, p.Outcome.Rounds)
 	}
+	bound(&e.Outcome)
 	p.Outcome, p.Answers, p.Idle = e.Outcome, nil, p.Idle+1
 	if spent != (bank.Sum{}) {
 		p.Idle = 0
 	}
 	p.State, p.Why = b.after(p, e)
-	if p.State == Queued {
+	switch {
+	case p.State == Queued:
 		b.Turn++
 		p.Turn = b.Turn
+	case p.State.Ended():
+		p.Outcome.Why, p.Outcome.Questions = "", nil // Why of the job says it
 	}
 	b.changed = true
+}
+
+// bound shortens an outcome, so that the outcomes of MaxJobs jobs fit into one payload. A
+// question that is left out is asked again.
+func bound(o *job.Outcome) {
+	const questions = 20
+	o.Why = start(o.Why)
+	o.Questions = slices.Clone(o.Questions[:min(len(o.Questions), questions)])
+	for i := range o.Questions {
+		o.Questions[i].Why = start(o.Questions[i].Why)
+	}
+}
+
+// start returns the start of a long text.
+func start(text string) string {
+	const most = 200 // bytes
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // after returns the state of a job after a leg.
@@ -286,9 +311,6 @@ func (b *batch) status() Status {
 	s := Status{ID: b.ID, Ended: b.ended(), Bank: b.Bank.Figures(), Parallel: b.Parallel, Counts: map[State]int{}}
 	for i, j := range b.Jobs {
 		p := b.Progress[i]
-		if p.State.Ended() {
-			p.Outcome.Questions = nil
-		}
 		s.Counts[p.State]++
 		s.Jobs = append(s.Jobs, JobStatus{Name: j.Name, Repo: j.Repo, Ref: j.Ref, Loop: j.Loop, Progress: p})
 	}

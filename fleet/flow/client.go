@@ -23,7 +23,7 @@ func Register(r worker.WorkflowRegistry) {
 
 // MaxInput is the maximum size of a batch's input as JSON, in bytes: Temporal takes 2 MiB,
 // and what the jobs come to must have room next to them.
-const MaxInput = 1 << 20
+const MaxInput = 512 << 10
 
 // MaxJobs is the maximum number of jobs of a batch, so that its state fits into one answer.
 const MaxJobs = 2000

@@ -98,7 +98,8 @@ type Progress struct {
 	Why   string     `json:"why,omitempty"`  // one line: why it is in this state; empty if that is plain
 	Legs  int        `json:"legs,omitempty"` // begun so far
 	Limit job.Amount `json:"limit,omitzero"` // of the last leg
-	// Outcome is that of the last leg that has ended.
+	// Outcome is that of the last leg that has ended. Its texts are shortened; if the job
+	// has ended, Why above replaces the one in it.
 	Outcome job.Outcome `json:"outcome,omitzero"`
 	// Answers are those to the questions of Outcome, for the next leg.
 	Answers []job.Answer `json:"answers,omitempty"`

@@ -1,6 +1,8 @@
 package flow_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +81,7 @@ func TestBudgetIsUsedUp(t *testing.T) {
 	if why := s.Jobs[0].Why; why != "the batch has no more budget for it: budget" {
 		t.Errorf("a: %s", why)
 	}
-	if why := s.Jobs[1].Why; why != "its own limit of 50000 tokens is used up" {
+	if why := s.Jobs[1].Why; why != "its own limit of 50 000 tokens is used up" {
 		t.Errorf("b: %s", why)
 	}
 	if len(a.limits) > 5 {
@@ -280,6 +282,29 @@ func TestContinueAsNew(t *testing.T) {
 	}
 }
 
+// TestLongTexts: the state and the result of the largest batch fit into a payload, also if
+// all its jobs end with long texts.
+func TestLongTexts(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1e12, Cost: 1e6}, Parallel: 50})
+	long := job.Outcome{Exit: 1, Kind: history.KindRounds, Rounds: 12, Why: strings.Repeat("long ", 1000), Questions: slices.Repeat([]job.Question{{Digest: "d"}}, 50)}
+	for i := range 100 {
+		name := fmt.Sprintf("%s-%04d", strings.Repeat("n", 50), i)
+		w.add(name, &run{need: bank.Sum{Tokens: 123_456, Nano: 1_234_567_890}, step: bank.Sum{Tokens: 1000, Nano: 1e7}, ends: []job.Outcome{long}}, job.Amount{})
+	}
+	s := w.start(nil)
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if each := len(text) / len(s.Jobs); each*flow.MaxJobs > 2<<20 {
+		t.Errorf("a job takes %d bytes: %+v", each, s.Jobs[0])
+	}
+	states(t, s, slices.Repeat([]flow.State{flow.Failed}, 100)...)
+	if want := strings.Repeat("long ", 40) + "…"; s.Jobs[0].Why != want {
+		t.Errorf("got %s", s.Jobs[0].Why)
+	}
+}
+
 func TestStartRefuses(t *testing.T) {
 	long := job.Job{Name: "a", Args: []string{strings.Repeat("x", flow.MaxInput)}}
 	for _, c := range []struct {
@@ -288,7 +313,7 @@ func TestStartRefuses(t *testing.T) {
 	}{
 		{nil, "a batch needs at least one job"},
 		{slices.Repeat([]job.Job{{}}, flow.MaxJobs+1), "a batch can have 2000 jobs, and this one has 2001: submit several"},
-		{[]job.Job{long}, "the jobs take 1048652 bytes, and a batch can have 1048576: submit several batches, or shorten their arguments"},
+		{[]job.Job{long}, "the jobs take 524364 bytes, and a batch can have 524288: submit several batches, or shorten their arguments"},
 	} {
 		if err := flow.Start(t.Context(), nil, "q", flow.Input{Jobs: c.jobs}); err == nil || err.Error() != c.want {
 			t.Errorf("got %v, want %s", err, c.want)

@@ -38,7 +38,7 @@ func Job(ctx workflow.Context, o Order) (End, error) {
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: maxLeg, HeartbeatTimeout: o.Heartbeat, WaitForCancellation: true,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute, MaximumAttempts: int32(o.Tries)},
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: 5 * time.Minute, MaximumAttempts: int32(o.Tries)},
 	})
 	var e End
 	err := workflow.ExecuteActivity(ctx, Leg, o.Leg).Get(ctx, &e.Outcome)

@@ -5,6 +5,7 @@ import (
 
 	"hone/fleet/bank"
 	"hone/history"
+	"hone/internal/render"
 )
 
 // borrow borrows for the next leg of a job. why says why there is no loan; it is empty if
@@ -93,9 +94,9 @@ func text(s bank.Sum) string {
 	a := s.Amount()
 	switch {
 	case s.Nano == 0:
-		return fmt.Sprintf("%d tokens", a.Tokens)
+		return render.Tokens(a.Tokens) + " tokens"
 	case s.Tokens == 0:
 		return fmt.Sprintf("$%.4f", a.Cost)
 	}
-	return fmt.Sprintf("%d tokens and $%.4f", a.Tokens, a.Cost)
+	return fmt.Sprintf("%s tokens and $%.4f", render.Tokens(a.Tokens), a.Cost)
 }
