@@ -68,14 +68,33 @@ func Read(ctx context.Context, c client.Client, id string) (s Status, err error)
 	if err != nil {
 		return s, batchError(err)
 	}
-	if d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+	status := d.GetWorkflowExecutionInfo().GetStatus()
+	if status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		return s, c.GetWorkflow(ctx, BatchID(id), "").Get(ctx, &s)
 	}
 	value, err := c.QueryWorkflow(ctx, BatchID(id), "", stateQuery)
 	if err != nil {
 		return s, batchError(err)
 	}
-	return s, value.Get(&s)
+	err = value.Get(&s)
+	switch status {
+	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, enums.WORKFLOW_EXECUTION_STATUS_FAILED, enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		s.stop("the batch's workflow ended: " + status.String())
+	}
+	return s, err
+}
+
+// stop corrects the last state of a batch whose workflow has ended without a result: it was
+// terminated, for example. What its last legs have spent is not in it.
+func (s *Status) stop(why string) {
+	s.Ended = true
+	for i := range s.Jobs {
+		if j := &s.Jobs[i]; !j.State.Ended() {
+			s.Counts[j.State]--
+			s.Counts[Cancelled]++
+			j.State, j.Why = Cancelled, why
+		}
+	}
 }
 
 // Answer answers questions of a job that needs the user. When all are answered, the job
