@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path"
@@ -124,6 +125,16 @@ func named(jobs []Job, wrong func(i int, key, problem, hint string) error) ([]Jo
 		}
 	}
 	return jobs, nil
+}
+
+// Valid returns an error if no worker may work on the job. Workers ask as well: whoever can
+// start workflows could send them any job.
+func (j Job) Valid() error {
+	key, problem, hint := j.check()
+	if problem == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: %s; %s", cmp.Or(key, "the job"), problem, hint)
 }
 
 // check returns the first key of a job that is wrong, why, and what to write; an empty

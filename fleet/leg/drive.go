@@ -1,0 +1,285 @@
+package leg
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"hone/fleet/job"
+	"hone/history"
+	"hone/internal/child"
+	"hone/internal/git"
+	"hone/journal"
+)
+
+// finishing is how long a leg may take to store what it has after it was interrupted.
+const finishing = time.Minute
+
+// drive runs hone to its end, stores what it records, and returns the outcome.
+func (g *leg) drive(ctx context.Context, stop context.CancelCauseFunc) (job.Outcome, error) {
+	args, err := g.args()
+	if err != nil {
+		return job.Outcome{}, err
+	}
+	in, ack, err := os.Pipe()
+	if err != nil {
+		return job.Outcome{}, err
+	}
+	defer in.Close()
+	defer ack.Close()
+	f := &follower{leg: g, ctx: ctx, stop: stop, ack: ack}
+	hone, err := filepath.Abs(g.Hone)
+	if err != nil {
+		return job.Outcome{}, err
+	}
+	r, err := child.Command{Program: hone, Dir: g.repo, Args: args, Env: g.honeEnv(), Stdin: in, Event: f.event}.Run(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, errSuperseded) {
+		return job.Outcome{}, cause
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
+	defer cancel()
+	if run := cmp.Or(r.Run, g.at.Run); run != "" {
+		err = errors.Join(err, g.keepShipping(end, run))
+	}
+	if err = errors.Join(err, f.err, stopCause(ctx)); err != nil {
+		return job.Outcome{}, err
+	}
+	o, err := g.outcome(r)
+	if err != nil {
+		return o, err
+	}
+	if o.Result, err = g.result(end, o); err != nil {
+		return o, err
+	}
+	m := g.at
+	m.Outcome = &o
+	return o, g.put(end, m)
+}
+
+// stopCause returns why a leg was stopped; nil if nothing stopped it, or if the activity
+// was cancelled, which has an outcome.
+func stopCause(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if cause == nil || temporal.IsCanceledError(cause) || !activity.IsActivity(ctx) && errors.Is(cause, context.Canceled) {
+		return nil
+	}
+	return fmt.Errorf("interrupted: %w", cause)
+}
+
+// follower stores what hone records.
+type follower struct {
+	*leg
+	ctx   context.Context
+	stop  context.CancelCauseFunc
+	ack   *os.File
+	round int
+	err   error
+}
+
+// event stores what hone has recorded if that is a reply, or if hone is about to make a
+// call. hone waits for the latter.
+func (f *follower) event(e history.Event) {
+	if e.Step != nil {
+		f.round = max(f.round, e.Step.Round)
+	}
+	asked, agent := e.Payload.(history.Asked)
+	agent = agent && asked.Command
+	if calls := e.Type == history.TypeReserve || agent; f.err == nil && (calls || e.Type == history.TypeReply) {
+		if f.err = f.keepShipping(f.ctx, e.Run); f.err != nil {
+			f.stop(f.err)
+		} else if calls {
+			fmt.Fprintln(f.ack, e.Seq) // if hone has ended, it needs no answer
+		}
+	}
+	f.beat(Progress{Round: f.round, Tokens: f.at.Spent.Tokens, Head: f.at.Head})
+}
+
+// args returns the command line of hone, without --json.
+func (g *leg) args() ([]string, error) {
+	flags := []string{"--ack", "-C", g.repo}
+	limits, err := g.limits()
+	if err != nil {
+		return nil, err
+	}
+	flags = append(flags, limits...)
+	if g.at.Run != "" {
+		for _, a := range g.Answers {
+			answer := "no"
+			if a.Approved {
+				answer = "yes"
+			}
+			flags = append(flags, "--answer", a.Question+"="+answer)
+		}
+		return append([]string{"resume", g.at.Run}, flags...), nil
+	}
+	if g.Job.Model != "" {
+		flags = append(flags, "-m", g.Job.Model)
+	}
+	flags = append(flags, g.Args...)
+	flags = append(flags, "--trust=false") // Trust is in the environment
+	args := append([]string{g.Job.Loop}, g.Job.Args...)
+	at := slices.Index(args, "--")
+	if at < 0 {
+		at = len(args)
+	}
+	return slices.Insert(args, at, flags...), nil
+}
+
+// limits returns the flags of the allowance. A resumed run needs only those that differ.
+func (g *leg) limits() (flags []string, err error) {
+	var now history.Limits
+	if g.at.Run != "" {
+		past, err := g.past(g.at.Run)
+		if err != nil {
+			return nil, err
+		}
+		now = past.Limits()
+	}
+	if l := g.Limit.Tokens; l > 0 && l != now.Tokens {
+		flags = append(flags, "--max-tokens", strconv.FormatInt(l, 10))
+	}
+	if l := g.Limit.Cost; l > 0 && l != now.Cost {
+		flags = append(flags, "--max-cost", strconv.FormatFloat(l, 'f', -1, 64))
+	}
+	return flags, nil
+}
+
+// honeEnv returns the environment of hone. Its state is the leg's own, so that what it is
+// trusted with ends with the leg.
+func (g *leg) honeEnv() []string {
+	env := slices.DeleteFunc(slices.Clone(g.environ()), func(v string) bool {
+		return strings.HasPrefix(v, "HONE_TRUST=") || strings.HasPrefix(v, "XDG_STATE_HOME=")
+	})
+	env = append(env, "XDG_STATE_HOME="+filepath.Join(g.dir, "state"))
+	if g.Trust != "" {
+		env = append(env, "HONE_TRUST="+g.Trust)
+	}
+	return env
+}
+
+// past returns the past of a run in the clone.
+func (g *leg) past(run string) (*history.Past, error) {
+	home, err := journal.FindHome(g.repo)
+	if err != nil {
+		return nil, err
+	}
+	defer home.Close()
+	events, err := home.Read(run)
+	if err != nil {
+		return nil, err
+	}
+	return history.Read(events), nil
+}
+
+// exits are the exit statuses of ends that hone recorded before it was ended by force.
+var exits = map[history.Kind]int{history.KindInterrupted: 130, history.KindDone: 0}
+
+// outcome returns how the leg ended, as the journal says it.
+func (g *leg) outcome(r child.Result) (job.Outcome, error) {
+	run := cmp.Or(r.Run, g.at.Run)
+	o := job.Outcome{Run: run, Exit: r.Exit, Why: r.Said}
+	if refusal := r.Error(); refusal != nil {
+		o.Why = refusal.Error()
+		o.Kind = map[int]history.Kind{2: history.KindUsage, 4: history.KindBlocked}[r.Exit]
+		if o.Kind == "" { // 5, or a crash: the environment
+			return o, refusal
+		}
+	}
+	if run == "" {
+		return o, nil
+	}
+	past, err := g.past(run)
+	if err != nil {
+		return o, err
+	}
+	ledger := past.Ledger()
+	o.Spent = job.Amount{Tokens: ledger.Tokens, Cost: ledger.Cost}
+	o.Rounds = past.State().Round
+	if o.Kind != "" {
+		return o, nil // hone did not continue the run
+	}
+	end, ended := past.End()
+	if !ended || !past.AtEnd() {
+		return o, fmt.Errorf("hone ended with status %d before it recorded an end: %s", r.Exit, r.Said)
+	}
+	if strings.Contains(end.Why, "no space left on device") {
+		return o, errors.New("the worker's disk is full: " + end.Why)
+	}
+	o.Kind, o.Why, o.Rounds = end.Kind, end.Why, end.Rounds
+	if status, known := exits[end.Kind]; known {
+		o.Exit = status
+	}
+	for _, q := range past.Pending() {
+		o.Questions = append(o.Questions, job.Question{Digest: q.Digest(run), Path: q.Path, Why: q.Reason})
+	}
+	return o, nil
+}
+
+// own are the directories that the loops write for people, which are not part of a result.
+var own = map[string][]string{"task": {".codescribe"}, "implement": {"logs"}}
+
+// result stores the run's changes as a git bundle with one commit on the job's commit, and
+// returns its name; empty if there are none.
+func (g *leg) result(ctx context.Context, o job.Outcome) (string, error) {
+	if o.Run == "" {
+		return "", nil
+	}
+	repo, err := git.OpenAt(g.repo)
+	if err != nil {
+		return "", err
+	}
+	dirty, err := repo.Dirty(ctx)
+	if err != nil || !dirty {
+		return "", err
+	}
+	made, _, err := repo.Commit(ctx, git.Commit{Subject: fmt.Sprintf("hone %s: %s", g.Job.Loop, g.Job.Name),
+		Trailers: []string{"Hone-Run: " + o.Run, "Hone-Batch: " + g.Batch}, Exclude: own[g.Job.Loop]})
+	if err != nil {
+		return "", err
+	}
+	if same, err := g.git(ctx, g.repo, "diff", "--name-only", g.at.Commit, made); err != nil || same == "" {
+		return "", err
+	}
+	branch := "refs/heads/hone/" + g.Batch + "/" + g.Job.Name
+	file := filepath.Join(g.dir, "result.bundle")
+	if _, err := g.git(ctx, g.repo, "update-ref", branch, made); err != nil {
+		return "", err
+	}
+	if _, err := g.git(ctx, g.repo, "bundle", "create", "-q", file, branch, "^"+g.at.Commit); err != nil {
+		return "", err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	name := g.name("results/" + made + ".bundle")
+	_, err = g.Store.Put(ctx, name, content, "")
+	return name, err
+}
+
+// spentAfter returns what a run has spent after an event, with calls under way in full.
+func spentAfter(a job.Amount, e history.Event) job.Amount {
+	switch p := e.Payload.(type) {
+	case history.Reserve:
+		a.Tokens += p.Tokens
+		if p.Cost != nil {
+			a.Cost += *p.Cost
+		}
+	case history.Usage: // of the whole run
+		a.Tokens = p.Tokens
+		if p.Cost != nil {
+			a.Cost = *p.Cost
+		}
+	}
+	return a
+}

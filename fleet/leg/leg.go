@@ -1,0 +1,257 @@
+// Package leg works on the jobs of a fleet: [Worker.Leg] is the Temporal activity of a leg.
+//
+// A leg is one process of hone in a clone of the job's repository, in a directory of its
+// own that is removed at the end. It starts the job's run, or continues the run that the
+// store has, on any worker. hone works with --ack: it makes no model call before the store
+// has all that the run recorded until then, with the reservation of the call. So a worker
+// that is lost takes at most the calls that were under way, and those are charged in full.
+//
+// In the store, BATCH/JOB/manifest names the last part of the run; each part names the one
+// before it. A part has events of the run's journal, and the contents that they need but
+// that are not files of the commit. The manifest has a MAC by a key that the workers
+// share, and the digest of its part, so that nobody else can make a worker run something.
+// Whoever can write to the store can delete what it has, or put back an earlier state.
+//
+// The manifest is replaced only if it is the one that the worker wrote itself. A worker
+// that was cut off while another took over finds that out when it stores something, which
+// is before its next call, and stops.
+//
+// A stop of the run is a value, a [job.Outcome]; so is an interrupt because the activity
+// was cancelled. An error means that the environment failed. Its details are a
+// [job.Outcome] with what the run had spent by then.
+package leg
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"hone/fleet/job"
+	"hone/fleet/store"
+	"hone/history"
+	"hone/workspace/clone"
+)
+
+// Worker works on legs, on several at once if it is asked to. Store, Key, Hone and Dir are
+// required.
+type Worker struct {
+	Store store.Store
+	Key   []byte // what all workers share; see [ReadKey]
+	Hone  string // the program hone
+	// Dir is the worker's own directory, which it makes: for clones, and for the copies of
+	// repositories that it keeps between legs.
+	Dir string
+	// Trust is what the jobs' repositories may run and open without a question: the value
+	// of HONE_TRUST. Empty trusts nothing.
+	Trust string
+	// Args are flags of hone for each new run, such as --sandbox=hidden.
+	Args []string
+	// Env is the environment of hone and git, KEY=VALUE, with the keys of providers; nil
+	// means that of this process, without the credentials of stores and of Temporal.
+	Env []string
+	// Patience is how long a leg repeats a request that the store refuses; 0 means a minute.
+	Patience time.Duration
+
+	lock    sync.Mutex
+	version string                 // of hone; empty until it is needed
+	mirrors map[string]*sync.Mutex // by directory
+}
+
+// Progress is what the heartbeats of a leg say.
+type Progress struct {
+	Round  int    `json:"round"`
+	Tokens int64  `json:"tokens"`
+	Head   string `json:"head,omitempty"` // SHA-256 of the last event that is stored
+}
+
+// errStopping says that this worker ends.
+var errStopping = errors.New("this worker stops; another one can continue")
+
+// errSuperseded says that another worker continues the job.
+var errSuperseded = errors.New("another worker has taken over this job")
+
+// Leg works on a leg to its end.
+func (w *Worker) Leg(ctx context.Context, l job.Leg) (job.Outcome, error) {
+	g := &leg{Worker: w, Leg: l, term: termOf(ctx)}
+	o, err := g.work(ctx)
+	if err == nil {
+		return o, nil
+	}
+	var fatal *fatalError
+	return job.Outcome{}, temporal.NewApplicationErrorWithOptions(err.Error(), "leg", temporal.ApplicationErrorOptions{
+		NonRetryable: errors.As(err, &fatal), Cause: err, Details: []any{job.Outcome{Run: g.at.Run, Spent: g.at.Spent}},
+	})
+}
+
+// fatalError is an error of the environment that another try does not change.
+type fatalError struct{ error }
+
+func (e *fatalError) Unwrap() error { return e.error }
+
+func fatal(format string, args ...any) error { return &fatalError{fmt.Errorf(format, args...)} }
+
+// leg is a leg at work.
+type leg struct {
+	*Worker
+	job.Leg
+	term Term
+	dir  string // of this leg
+	repo string // the clone, below dir
+	shipper
+	beat func(Progress)
+}
+
+func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer g.heartbeats(ctx, stop)()
+	if err := g.Job.Valid(); err != nil {
+		return job.Outcome{Exit: 2, Kind: history.KindUsage, Why: err.Error()}, nil
+	}
+	if err := os.MkdirAll(g.Dir, 0o700); err != nil {
+		return o, err
+	}
+	if g.dir, err = os.MkdirTemp(g.Dir, "leg-"); err != nil {
+		return o, err
+	}
+	defer func() {
+		if failed := clone.Remove(g.dir); failed != nil && err == nil {
+			err = fmt.Errorf("remove the directory of the leg: %w", failed)
+		}
+	}()
+	if err := g.takeOver(ctx); err != nil {
+		return o, err
+	}
+	if g.at.Outcome != nil {
+		return *g.at.Outcome, nil // an earlier try of this leg ended, and could not say so
+	}
+	if err := g.prepare(ctx); err != nil {
+		return o, interrupted(ctx, err)
+	}
+	return g.drive(ctx, stop)
+}
+
+// prepare clones the repository, and imports the run if there is one.
+func (g *leg) prepare(ctx context.Context) error {
+	g.repo = filepath.Join(g.dir, "repo")
+	var err error
+	if g.at.Commit, err = g.checkOut(ctx, g.Job.Repo, g.Job.Ref, g.at.Commit, g.repo); err != nil {
+		return err
+	}
+	if err := g.know(ctx); err != nil {
+		return err
+	}
+	if g.at.Run == "" {
+		return nil
+	}
+	return g.restore(ctx)
+}
+
+// interrupted returns the cause of an interrupt in place of its error.
+func interrupted(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// termOf returns the term of an activity's try; outside of an activity, one of its own.
+func termOf(ctx context.Context) Term {
+	t := Term{Worker: randomID()}
+	if activity.IsActivity(ctx) {
+		i := activity.GetInfo(ctx)
+		t.Scheduled, t.Attempt = i.ScheduledTime.UnixNano(), i.Attempt
+	}
+	return t
+}
+
+// heartbeats sends heartbeats until the function that it returns is called, and stops the
+// leg when the worker stops.
+func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func() {
+	g.beat = func(Progress) {}
+	if !activity.IsActivity(ctx) {
+		return func() {}
+	}
+	send := make(chan Progress, 1)
+	g.beat = func(p Progress) {
+		select {
+		case <-send: // an older one, which was not sent yet
+		default:
+		}
+		send <- p
+	}
+	every := cmp.Or(activity.GetInfo(ctx).HeartbeatTimeout/3, 20*time.Second)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		var last Progress
+		stopping := activity.GetWorkerStopChannel(ctx)
+		for {
+			activity.RecordHeartbeat(context.WithoutCancel(ctx), last)
+			select {
+			case last = <-send:
+			case <-tick.C:
+			case <-stopping:
+				stop(errStopping)
+				stopping = nil
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() { close(end); <-ended }
+}
+
+// honeVersion returns the version of the program hone.
+func (w *Worker) honeVersion(ctx context.Context) (string, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.version != "" {
+		return w.version, nil
+	}
+	c := exec.CommandContext(ctx, w.Hone, "version")
+	c.Env = w.environ()
+	said, err := c.Output()
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return "", fatal("the worker has no hone: %w", err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask hone for its version: %w", err)
+	}
+	w.version, _, _ = strings.Cut(strings.TrimSpace(string(said)), "\n")
+	return w.version, nil
+}
+
+// withheld begin the names of variables that hone and git do not get by default.
+var withheld = []string{"AWS_", "TEMPORAL_", "HONE_TRUST=", "XDG_STATE_HOME="}
+
+// environ returns the environment of hone and git.
+func (w *Worker) environ() []string {
+	if w.Env != nil {
+		return w.Env
+	}
+	var env []string
+	for _, one := range os.Environ() {
+		own := false
+		for _, name := range withheld {
+			own = own || strings.HasPrefix(one, name)
+		}
+		if !own {
+			env = append(env, one)
+		}
+	}
+	return env
+}

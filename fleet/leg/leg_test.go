@@ -1,0 +1,375 @@
+package leg
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"hone/fleet/job"
+	"hone/fleet/store"
+)
+
+// A run goes from start to end as an activity, and its result is a commit.
+func TestLeg(t *testing.T) {
+	f := newFleet(t, map[string]string{".env": "TOKEN=Zx7Qp2Lm9Rt4Vb8N\n"})
+	w := f.worker()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(w.Leg)
+	value, err := env.ExecuteActivity(w.Leg, f.leg(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o job.Outcome
+	if err := value.Get(&o); err != nil {
+		t.Fatal(err)
+	}
+	f.clean(w)
+	if o.Exit != 0 || o.Kind != "done" || o.Rounds != 3 || o.Spent.Tokens != 660 || o.Run == "" {
+		t.Errorf("%+v", o)
+	}
+	if got := f.result(o, "a.txt"); got != "value: 3" {
+		t.Errorf("the result has %q", got)
+	}
+	size, parts := 0, 0
+	for name, content := range f.stored() {
+		if bytes.Contains(content, []byte(provider)) || bytes.Contains(content, []byte("Zx7Qp2Lm9Rt4Vb8N")) || bytes.Contains(content, []byte("not touched")) {
+			t.Errorf("%s has a secret, or a file of the commit", name)
+		}
+		if strings.Contains(name, "/parts/") {
+			raw, _, _ := store.Read(t.Context(), w.Store, name, 1<<30)
+			size, parts = size+len(raw), parts+1
+		}
+	}
+	t.Logf("%d parts for 6 replies, %d bytes", parts, size)
+	if all, again := f.models.requests(); all != 6 || again != 0 {
+		t.Errorf("%d requests, %d again", all, again)
+	}
+}
+
+// A worker is killed with its hone in round 3. Another one continues, and buys only the
+// call again that was under way.
+func TestKilled(t *testing.T) {
+	f := newFleet(t, nil)
+	f.models.hold = 5
+	text, err := json.Marshal(order{Hone: hone, Dir: t.TempDir(), Store: f.where, Key: key, Env: f.env(), Leg: f.leg(4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := exec.Command(self)
+	worker.Env = append(f.env(), "LEG_TEST_ORDER="+string(text))
+	var said bytes.Buffer
+	worker.Stdout, worker.Stderr = &said, &said
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Wait() }()
+	select {
+	case <-f.models.held:
+		_ = worker.Process.Kill()
+		<-ended
+	case err := <-ended:
+		t.Fatalf("the worker ended: %v\n%s", err, &said)
+	}
+	f.git(f.repo, "commit", "-q", "--allow-empty", "-m", "two") // the job keeps its commit
+	o := f.done(f.worker(), f.leg(4), 0)
+	if all, again := f.models.requests(); all != 9 || again != 1 {
+		t.Errorf("%d requests, %d again", all, again)
+	}
+	if o.Rounds != 4 || o.Spent.Tokens < 9*110 || f.result(o, "a.txt") != "value: 4" {
+		t.Errorf("%+v", o) // the lost call is charged in full
+	}
+}
+
+// Legs end for budget, and the next one continues with more, elsewhere.
+func TestBudget(t *testing.T) {
+	f := newFleet(t, nil)
+	l := f.leg(2)
+	l.Limit.Tokens = 24_700
+	o := f.done(f.worker(), l, 3)
+	if o.Kind != "budget" || o.Spent.Tokens == 0 || o.Spent.Tokens > l.Limit.Tokens {
+		t.Errorf("%+v", o)
+	}
+	run := o.Run
+	l.Limit.Tokens = 100_000
+	if o = f.done(f.worker(), l, 0); o.Run != run || f.result(o, "a.txt") != "value: 2" {
+		t.Errorf("%+v", o)
+	}
+	if all, again := f.models.requests(); all != 4 || again != 0 {
+		t.Errorf("%d requests, %d again", all, again)
+	}
+	if again := f.done(f.worker(), l, 0); again.Run != run || again.Kind != "done" || again.Spent != o.Spent {
+		t.Errorf("a leg of a run that is over: %+v", again)
+	}
+}
+
+// An interrupt is an outcome, and what was recorded is stored.
+func TestCancel(t *testing.T) {
+	f := newFleet(t, nil)
+	f.models.hold = 3
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-f.models.held; cancel() }()
+	w := f.worker()
+	o, err := w.Leg(ctx, f.leg(2))
+	f.clean(w)
+	if err != nil || o.Exit != 130 || o.Kind != "interrupted" || o.Spent.Tokens < 220 || f.result(o, "a.txt") != "value: 1" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	f.done(f.worker(), f.leg(2), 0)
+	if all, again := f.models.requests(); all != 5 || again != 1 {
+		t.Errorf("%d requests, %d again", all, again)
+	}
+}
+
+// fault is a store that fails.
+type fault struct {
+	store.Store
+	put func(n int, name string) error // is called before the n-th Put
+	n   int
+}
+
+func (s *fault) Put(ctx context.Context, name string, content []byte, match string) (string, error) {
+	s.n++
+	if err := s.put(s.n, name); err != nil {
+		return "", err
+	}
+	return s.Store.Put(ctx, name, content, match)
+}
+
+// No call is made that cannot be stored. When the store has room again, nothing is bought
+// twice.
+func TestFullStore(t *testing.T) {
+	f := newFleet(t, nil)
+	w := f.worker()
+	full := errors.New("no space left on device")
+	w.Store = &fault{Store: w.Store, put: func(n int, _ string) error {
+		if n > 6 {
+			return full
+		}
+		return nil
+	}}
+	_, err := w.Leg(t.Context(), f.leg(2))
+	f.clean(w)
+	var failed *temporal.ApplicationError
+	if !errors.As(err, &failed) || failed.NonRetryable() || !strings.Contains(err.Error(), "no space left on device") {
+		t.Fatal(err)
+	}
+	var o job.Outcome
+	if err := failed.Details(&o); err != nil || o.Run == "" || o.Spent.Tokens == 0 {
+		t.Errorf("details %+v, %v", o, err)
+	}
+	before, _ := f.models.requests()
+	f.done(f.worker(), f.leg(2), 0)
+	if all, again := f.models.requests(); before >= 4 || again > 1 || all > 5 {
+		t.Errorf("%d requests before, %d after, %d again", before, all, again)
+	}
+}
+
+// A worker that was cut off makes no further call when another one has taken over.
+func TestPartition(t *testing.T) {
+	f := newFleet(t, nil)
+	cut, back := make(chan struct{}), make(chan struct{})
+	old := f.worker()
+	old.Store = &fault{Store: old.Store, put: func(n int, _ string) error {
+		if n == 8 { // a part, or a manifest, in the middle of the run
+			close(cut)
+			<-back
+		}
+		return nil
+	}}
+	type end struct {
+		job.Outcome
+		error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		o, err := old.Leg(t.Context(), f.leg(3))
+		ended <- end{o, err}
+	}()
+	<-cut
+	before, _ := f.models.requests()
+	o := f.done(f.worker(), f.leg(3), 0)
+	after, again := f.models.requests()
+	close(back)
+	if e := <-ended; !errors.Is(e.error, errSuperseded) && (e.error == nil || !strings.Contains(e.error.Error(), errSuperseded.Error())) {
+		t.Errorf("the old worker: %+v", e)
+	}
+	f.clean(old)
+	if last, _ := f.models.requests(); last != after || again > 1 || before == 0 || before == after {
+		t.Errorf("%d requests before, %d after, %d in the end, %d again", before, after, last, again)
+	}
+	if f.result(o, "a.txt") != "value: 3" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// What the store has lost, or somebody has changed in it, is refused.
+func TestDamagedStore(t *testing.T) {
+	f := newFleet(t, nil)
+	l := f.leg(9)
+	l.Job.Args[1] = "1"
+	f.done(f.worker(), l, 1)
+	refused := func(what, want string, w *Worker, l job.Leg) {
+		t.Helper()
+		_, err := w.Leg(t.Context(), l)
+		f.clean(w)
+		var failed *temporal.ApplicationError
+		if !errors.As(err, &failed) || !failed.NonRetryable() || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	before, _ := f.models.requests()
+	other := f.worker()
+	other.Key = []byte("another key that is long enough, too")
+	refused("another key", "give all workers the same key", other, l)
+
+	s := f.worker().Store
+	sealed, version, err := store.Read(t.Context(), s, "b/count/manifest", 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := l
+	moved.Job.Name = "moved"
+	if _, err := s.Put(t.Context(), "b/moved/manifest", sealed, ""); err != nil {
+		t.Fatal(err)
+	}
+	refused("a manifest of another job", "is that of job count", f.worker(), moved)
+	version, err = s.Put(t.Context(), "b/count/manifest", bytes.Replace(sealed, []byte(`"events":`), []byte(`"events":1`), 1), version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("a changed manifest", "was not written by a worker with this key", f.worker(), l)
+	if _, err = s.Put(t.Context(), "b/count/manifest", sealed, version); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := s.List(t.Context(), "b/count/parts/")
+	if err != nil || len(parts) < 3 {
+		t.Fatal(parts, err)
+	}
+	content, partVersion, err := store.Read(t.Context(), s, parts[0], 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), parts[0], content[:len(content)-1], partVersion); err != nil {
+		t.Fatal(err)
+	}
+	refused("a changed part", "has other contents than the worker wrote", f.worker(), l)
+	if err := s.Delete(t.Context(), parts[0]); err != nil {
+		t.Fatal(err)
+	}
+	refused("a lost part", "submit the job again", f.worker(), l)
+	if after, _ := f.models.requests(); after != before {
+		t.Error("a model was asked")
+	}
+}
+
+// The operator decides what a repository may run.
+func TestTrust(t *testing.T) {
+	f := newFleet(t, map[string]string{".config/hone.toml": "[check]\ncommand = \"cat a.txt; grep -q 'value: 1' a.txt\"\n"})
+	l := f.leg(1)
+	l.Job.Args = nil
+	w := f.worker()
+	if o := f.done(w, l, 2); o.Run != "" || o.Kind != "usage" || !strings.Contains(o.Why, "is not trusted") {
+		t.Errorf("%+v", o)
+	}
+	if all, _ := f.models.requests(); all != 0 {
+		t.Error("a model was asked")
+	}
+	w.Trust = "1"
+	f.done(w, l, 0)
+}
+
+// A question of the run is answered in the next leg.
+func TestQuestion(t *testing.T) {
+	f := newFleet(t, map[string]string{".config/hone.toml": "[check]\nprotect = [\"a.txt\"]\n"})
+	w := f.worker()
+	o := f.done(w, f.leg(1), 4)
+	if len(o.Questions) != 1 || o.Questions[0].Path != "a.txt" || o.Kind != "blocked" {
+		t.Fatalf("%+v", o)
+	}
+	l := f.leg(1)
+	l.Answers = []job.Answer{{Question: o.Questions[0].Digest, Approved: true}}
+	if o = f.done(f.worker(), l, 0); f.result(o, "a.txt") != "value: 1" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// What no try can change is not tried again.
+func TestRefused(t *testing.T) {
+	f := newFleet(t, nil)
+	for what, change := range map[string]func(*Worker, *job.Leg){
+		"no branch, tag or commit": func(_ *Worker, l *job.Leg) { l.Job.Ref = "gone" },
+		"does not appear to be":    func(_ *Worker, l *job.Leg) { l.Job.Repo = "/nowhere/at/all" },
+		"has no hone":              func(w *Worker, _ *job.Leg) { w.Hone = "/nowhere/hone" },
+	} {
+		w, l := f.worker(), f.leg(1)
+		change(w, &l)
+		_, err := w.Leg(t.Context(), l)
+		var failed *temporal.ApplicationError
+		if !errors.As(err, &failed) || !failed.NonRetryable() || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+		f.clean(w)
+	}
+	for _, args := range [][]string{{"--base-url=http://elsewhere"}, {"--sandbox", "none"}, {"--trust"}, {"-C", "/"}} {
+		l := f.leg(1)
+		l.Job.Args = append(l.Job.Args, args...)
+		if o, err := f.worker().Leg(t.Context(), l); err != nil || o.Exit != 2 || !strings.Contains(o.Why, "may not stand in ") {
+			t.Errorf("%q: %+v, %v", args, o, err)
+		}
+	}
+	if all, _ := f.models.requests(); all != 0 {
+		t.Error("a model was asked")
+	}
+}
+
+// A ref may be a branch, a tag, or a commit that no branch has any more.
+func TestRefs(t *testing.T) {
+	f := newFleet(t, nil)
+	f.git(f.repo, "config", "uploadpack.allowAnySHA1InWant", "true")
+	f.git(f.repo, "tag", "-a", "-m", "x", "v1")
+	f.git(f.repo, "branch", "topic/one")
+	f.git(f.repo, "commit", "-q", "--amend", "--allow-empty", "-m", "lost")
+	lost := f.git(f.repo, "rev-parse", "HEAD")
+	f.git(f.repo, "reset", "-q", "--hard", "v1")
+	w := f.worker()
+	for ref, want := range map[string]string{"": f.commit, "v1": f.commit, "topic/one": f.commit, f.commit: f.commit, lost: lost} {
+		got, err := w.checkOut(t.Context(), f.repo, ref, "", filepath.Join(t.TempDir(), "clone"))
+		if err != nil || got != want {
+			t.Errorf("%q: %s, %v", ref, got, err)
+		}
+	}
+}
+
+func TestKey(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	for _, c := range []struct {
+		text, want string
+		mode       os.FileMode
+	}{{"", "no such file", 0}, {"short\n", "fewer than 32 bytes", 0o600}, {key + "\n", "others can read", 0o644}, {key + "\n", "", 0o600}} {
+		if c.mode != 0 {
+			_ = os.Remove(file)
+			if err := os.WriteFile(file, []byte(c.text), c.mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := ReadKey(file)
+		if c.want == "" && (err != nil || string(got) != key) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q, mode %o: %q, %v", c.text, c.mode, got, err)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package leg
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"hone/fleet/job"
+	"hone/fleet/store"
+)
+
+// minKey is the minimum length of a key in bytes.
+const minKey = 32
+
+// ReadKey reads the key that workers share: the contents of a file that nobody else can
+// read, without white space at its ends.
+func ReadKey(file string) ([]byte, error) {
+	const make = "; to make one: (umask 077 && head -c 32 /dev/urandom | base64 > FILE), and copy it to all workers"
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("the workers' key: %w%s", err, make)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("the workers' key: others can read %s: chmod 600 %s", file, file)
+	}
+	key, err := os.ReadFile(file)
+	if key = bytes.TrimSpace(key); err == nil && len(key) < minKey {
+		err = fmt.Errorf("%s has fewer than %d bytes%s", file, minKey, make)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the workers' key: %w", err)
+	}
+	return key, nil
+}
+
+// Term is a try of a leg. Later ones take over from earlier ones.
+type Term struct {
+	Scheduled int64  `json:"scheduled"` // when the leg was scheduled, in nanoseconds since 1970
+	Attempt   int32  `json:"attempt"`   // of the leg, from 1
+	Worker    string `json:"worker"`    // a random id
+}
+
+// before reports whether a term is earlier than another.
+func (t Term) before(other Term) bool {
+	return cmp.Or(cmp.Compare(t.Scheduled, other.Scheduled), cmp.Compare(t.Attempt, other.Attempt)) < 0
+}
+
+func randomID() string {
+	id := make([]byte, 8)
+	_, _ = rand.Read(id)
+	return hex.EncodeToString(id)
+}
+
+// manifest is the state of a job in the store.
+type manifest struct {
+	Format int        `json:"format"`
+	Batch  string     `json:"batch"`
+	Job    string     `json:"job"`
+	Term   Term       `json:"term"` // of the worker that wrote it
+	Hone   string     `json:"hone"` // the version that works on the run
+	Commit string     `json:"commit,omitempty"`
+	Run    string     `json:"run,omitempty"`  // empty before the first part
+	Part   string     `json:"part,omitempty"` // the SHA-256 of the last part
+	Events int64      `json:"events"`         // in all parts
+	Head   string     `json:"head,omitempty"` // the SHA-256 of the last event
+	Spent  job.Amount `json:"spent,omitzero"` // by then, with calls under way in full
+	// Outcome is that of the leg, once it has ended; then another try has nothing to do.
+	Outcome *job.Outcome `json:"outcome,omitempty"`
+}
+
+// format is the only format of manifests and parts that this package reads.
+const format = 1
+
+// maxManifest is the maximum size of a manifest in bytes.
+const maxManifest = 4 << 20
+
+// mac returns the MAC of a manifest.
+func mac(key, text []byte) []byte {
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte("hone-fleet manifest\n"))
+	m.Write(text)
+	return m.Sum(nil)
+}
+
+// seal returns a manifest as it is stored: a line with its MAC, and its JSON form.
+func (m manifest) seal(key []byte) ([]byte, error) {
+	text, err := json.Marshal(m)
+	return fmt.Appendf(nil, "%x\n%s\n", mac(key, text), text), err
+}
+
+// unseal reads the manifest of a job that a worker with the same key has written.
+func unseal(key, stored []byte, batch, name string) (manifest, error) {
+	var m manifest
+	line, text, _ := bytes.Cut(bytes.TrimSuffix(stored, []byte("\n")), []byte("\n"))
+	has, err := hex.DecodeString(string(line))
+	if err != nil || !hmac.Equal(has, mac(key, text)) {
+		return m, fatal("the manifest of job %s in the store was not written by a worker with this key: give all workers the same key; if they have it, somebody else wrote to the store", name)
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, err
+	}
+	if m.Batch != batch || m.Job != name {
+		return m, fatal("the manifest of job %s in the store is that of job %s of batch %s: somebody else wrote to the store", name, m.Job, m.Batch)
+	}
+	if m.Format != format {
+		return m, fatal("job %s was begun by another version of hone-fleet: continue it with that version", name)
+	}
+	return m, nil
+}
+
+// name returns the name of something of the job in the store.
+func (g *leg) name(what string) string { return g.Batch + "/" + g.Job.Name + "/" + what }
+
+// takeOver makes this worker the one that works on the job: the manifests of others
+// conflict from now on.
+func (g *leg) takeOver(ctx context.Context) error {
+	version, err := g.honeVersion(ctx)
+	if err != nil {
+		return err
+	}
+	stored, match, err := store.Read(ctx, g.Store, g.name("manifest"), maxManifest)
+	before := manifest{Format: format, Batch: g.Batch, Job: g.Job.Name, Hone: version}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+	case err != nil:
+		return err
+	default:
+		if before, err = unseal(g.Key, stored, g.Batch, g.Job.Name); err != nil {
+			return err
+		}
+	}
+	switch {
+	case g.term.before(before.Term):
+		return errSuperseded
+	case before.Term.Scheduled != g.term.Scheduled || g.term.Scheduled == 0:
+		before.Outcome = nil // of another leg
+	}
+	if before.Run != "" && before.Hone != version {
+		return fatal("run %s was begun by %s, and this worker has %s: give the workers the version of the run until its batch has ended", before.Run, before.Hone, version)
+	}
+	before.Term, before.Hone = g.term, version
+	g.at, g.match = before, match
+	return g.put(ctx, g.at)
+}
+
+// put stores a manifest in place of the last one. If another worker has taken over, the
+// error is errSuperseded.
+func (g *leg) put(ctx context.Context, m manifest) error {
+	sealed, err := m.seal(g.Key)
+	if err != nil {
+		return err
+	}
+	version, err := g.Store.Put(ctx, g.name("manifest"), sealed, g.match)
+	if errors.Is(err, store.ErrConflict) {
+		return errSuperseded
+	}
+	if err == nil {
+		g.at, g.match = m, version
+	}
+	return err
+}
