@@ -49,9 +49,9 @@ func (g *leg) drive(ctx context.Context, stop context.CancelCauseFunc) (job.Outc
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
 	if run := cmp.Or(r.Run, g.at.Run); run != "" {
-		err = errors.Join(err, g.keepShipping(end, run))
+		err = cmp.Or(err, g.keepShipping(end, run))
 	}
-	if err = errors.Join(err, f.err, stopCause(ctx)); err != nil {
+	if err = cmp.Or(f.err, err, stopCause(ctx)); err != nil {
 		return job.Outcome{}, err
 	}
 	o, err := g.outcome(r)

@@ -68,17 +68,26 @@ func (w *Worker) checkOut(ctx context.Context, repo, ref, commit, dir string) (s
 		return "", fatal("%q, ref %q, is not what git clones", repo, ref)
 	}
 	sum := sha256.Sum256([]byte(repo))
-	mirror := filepath.Join(w.Dir, "mirrors", hex.EncodeToString(sum[:16])+".git")
+	place, err := w.takePlace()
+	if err != nil {
+		return "", err
+	}
+	mirror := filepath.Join(place, "mirrors", hex.EncodeToString(sum[:16])+".git")
 	defer w.lockMirror(mirror)()
-	commit, err := w.fetch(ctx, mirror, repo, ref, commit)
+	found, err := w.fetch(ctx, mirror, repo, ref, commit)
+	if err != nil && strings.Contains(err.Error(), "File exists") { // a lock of a git that was killed
+		if err = os.RemoveAll(mirror); err == nil {
+			found, err = w.fetch(ctx, mirror, repo, ref, commit)
+		}
+	}
 	if err != nil {
 		return "", err
 	}
 	if _, err := w.git(ctx, "", "clone", "-q", "--no-checkout", "--", mirror, dir); err != nil {
 		return "", err
 	}
-	_, err = w.git(ctx, dir, "checkout", "-q", "--detach", commit)
-	return commit, err
+	_, err = w.git(ctx, dir, "checkout", "-q", "--detach", found)
+	return found, err
 }
 
 func (w *Worker) lockMirror(dir string) (unlock func()) {

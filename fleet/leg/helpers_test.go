@@ -223,14 +223,13 @@ func (f *fleet) done(w *Worker, l job.Leg, exit int) job.Outcome {
 // clean checks that a worker keeps nothing of its legs.
 func (f *fleet) clean(w *Worker) {
 	f.Helper()
-	entries, err := os.ReadDir(w.Dir)
-	for _, e := range entries {
-		if e.Name() != "mirrors" {
-			f.Errorf("%s is left", e.Name())
+	for _, below := range []string{"*", "worker-1/*"} {
+		found, _ := filepath.Glob(filepath.Join(w.Dir, below))
+		for _, path := range found {
+			if name := filepath.Base(path); name != "worker-1" && name != "worker-1.lock" && name != "mirrors" {
+				f.Errorf("%s is left", path)
+			}
 		}
-	}
-	if err != nil {
-		f.Error(err)
 	}
 }
 

@@ -40,6 +40,7 @@ import (
 	"hone/fleet/job"
 	"hone/fleet/store"
 	"hone/history"
+	"hone/journal"
 	"hone/workspace/clone"
 )
 
@@ -49,8 +50,9 @@ type Worker struct {
 	Store store.Store
 	Key   []byte // what all workers share; see [ReadKey]
 	Hone  string // the program hone
-	// Dir is the worker's own directory, which it makes: for clones, and for the copies of
-	// repositories that it keeps between legs.
+	// Dir is a directory of the workers of this machine, which they make. Each process has
+	// one of its own in it, for clones and for the copies of repositories that it keeps
+	// between legs.
 	Dir string
 	// Trust is what the jobs' repositories may run and open without a question: the value
 	// of HONE_TRUST. Empty trusts nothing.
@@ -65,6 +67,8 @@ type Worker struct {
 
 	lock    sync.Mutex
 	version string                 // of hone; empty until it is needed
+	place   string                 // the directory of this process; empty until it is needed
+	held    *journal.Lock          // of place
 	mirrors map[string]*sync.Mutex // by directory
 }
 
@@ -85,8 +89,11 @@ var errSuperseded = errors.New("another worker has taken over this job")
 func (w *Worker) Leg(ctx context.Context, l job.Leg) (job.Outcome, error) {
 	g := &leg{Worker: w, Leg: l, term: termOf(ctx)}
 	o, err := g.work(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		return o, nil
+	case ctx.Err() != nil && stopCause(ctx) == nil && !errors.Is(err, errSuperseded):
+		return job.Outcome{Run: g.at.Run, Exit: 130, Kind: history.KindInterrupted, Why: err.Error(), Spent: g.at.Spent}, nil
 	}
 	var fatal *fatalError
 	return job.Outcome{}, temporal.NewApplicationErrorWithOptions(err.Error(), "leg", temporal.ApplicationErrorOptions{
@@ -119,10 +126,11 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 	if err := g.Job.Valid(); err != nil {
 		return job.Outcome{Exit: 2, Kind: history.KindUsage, Why: err.Error()}, nil
 	}
-	if err := os.MkdirAll(g.Dir, 0o700); err != nil {
+	place, err := g.takePlace()
+	if err != nil {
 		return o, err
 	}
-	if g.dir, err = os.MkdirTemp(g.Dir, "leg-"); err != nil {
+	if g.dir, err = os.MkdirTemp(place, legPrefix); err != nil {
 		return o, err
 	}
 	defer func() {
@@ -140,6 +148,39 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 		return o, interrupted(ctx, err)
 	}
 	return g.drive(ctx, stop)
+}
+
+// legPrefix begins the names of the directories of legs.
+const legPrefix = "leg-"
+
+// takePlace returns the directory of this process: the first one that no other process has.
+// It removes what a process that was killed left there.
+func (w *Worker) takePlace() (string, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for n := 1; w.place == ""; n++ {
+		place := filepath.Join(w.Dir, fmt.Sprintf("worker-%d", n))
+		if err := os.MkdirAll(place, 0o700); err != nil {
+			return "", err
+		}
+		home, err := journal.OpenHomeAt(place, place+".lock")
+		if err != nil {
+			return "", err
+		}
+		lock, err := home.Lock()
+		if err = errors.Join(err, home.Close()); errors.As(err, new(*journal.LockedError)) {
+			continue
+		}
+		left, _ := filepath.Glob(filepath.Join(place, legPrefix+"*"))
+		for _, dir := range left {
+			err = errors.Join(err, clone.Remove(dir))
+		}
+		if err != nil {
+			return "", err
+		}
+		w.place, w.held = place, lock
+	}
+	return w.place, nil
 }
 
 // prepare clones the repository, and imports the run if there is one.
@@ -231,7 +272,7 @@ func (w *Worker) honeVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask hone for its version: %w", err)
 	}
-	w.version, _, _ = strings.Cut(strings.TrimSpace(string(said)), "\n")
+	w.version, _, _ = strings.Cut(strings.TrimSpace(string(said)), ",") // without the system, which may differ
 	return w.version, nil
 }
 

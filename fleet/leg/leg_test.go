@@ -61,7 +61,8 @@ func TestLeg(t *testing.T) {
 func TestKilled(t *testing.T) {
 	f := newFleet(t, nil)
 	f.models.hold = 5
-	text, err := json.Marshal(order{Hone: hone, Dir: t.TempDir(), Store: f.where, Key: key, Env: f.env(), Leg: f.leg(4)})
+	place := t.TempDir()
+	text, err := json.Marshal(order{Hone: hone, Dir: place, Store: f.where, Key: key, Env: f.env(), Leg: f.leg(4)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +93,10 @@ func TestKilled(t *testing.T) {
 	}
 	if o.Rounds != 4 || o.Spent.Tokens < 9*110 || f.result(o, "a.txt") != "value: 4" {
 		t.Errorf("%+v", o) // the lost call is charged in full
+	}
+	next := f.worker()
+	if next.Dir = place; f.done(next, f.leg(4), 0).Run != o.Run { // what the killed worker left is gone
+		t.Error("another run")
 	}
 }
 
@@ -132,6 +137,62 @@ func TestCancel(t *testing.T) {
 	f.done(f.worker(), f.leg(2), 0)
 	if all, again := f.models.requests(); all != 5 || again != 1 {
 		t.Errorf("%d requests, %d again", all, again)
+	}
+}
+
+// A leg whose end could not be reported has the same outcome in the next try. An earlier
+// try that comes late stops.
+func TestTries(t *testing.T) {
+	f := newFleet(t, nil)
+	try := func(attempt int32) (job.Outcome, error) {
+		g := &leg{Worker: f.worker(), Leg: f.leg(1), term: Term{Scheduled: 7, Attempt: attempt}}
+		return g.work(t.Context())
+	}
+	first, err := try(2)
+	if err != nil || first.Exit != 0 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	second, err := try(3)
+	if err != nil || second.Run != first.Run || second.Result != first.Result || second.Spent != first.Spent {
+		t.Errorf("%+v, %v", second, err)
+	}
+	if _, err := try(2); !errors.Is(err, errSuperseded) {
+		t.Errorf("an earlier try: %v", err)
+	}
+	if all, _ := f.models.requests(); all != 2 {
+		t.Errorf("%d requests", all)
+	}
+}
+
+// A leg can be cancelled before it has a run.
+func TestCancelEarly(t *testing.T) {
+	f := newFleet(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	w := f.worker()
+	w.Store = &fault{Store: w.Store, put: func(int, string) error { cancel(); return nil }}
+	o, err := w.Leg(ctx, f.leg(1))
+	f.clean(w)
+	if err != nil || o.Exit != 130 || o.Kind != "interrupted" || o.Run != "" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// Several workers of a machine may have one directory.
+func TestPlaces(t *testing.T) {
+	f := newFleet(t, nil)
+	one, two := f.worker(), f.worker()
+	two.Dir = one.Dir
+	left := filepath.Join(two.Dir, "worker-2", legPrefix+"1")
+	if err := os.MkdirAll(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a, err := one.takePlace()
+	b, err2 := two.takePlace()
+	if err != nil || err2 != nil || filepath.Base(a) != "worker-1" || filepath.Base(b) != "worker-2" {
+		t.Errorf("%s, %v; %s, %v", a, err, b, err2)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Error("what a killed worker left is there")
 	}
 }
 
