@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone"
+	"hone/history"
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/workspace"
@@ -78,6 +79,10 @@ type Kind struct {
 	// Starters returns the files that a user of the loop starts from. Nil means that
 	// there are none, which "hone init NAME" then says.
 	Starters func() Starters
+	// Verified returns what a recorded run has to verify, in the order of the user's
+	// files; none if it has not read them. get reads the run's objects. Nil means that the
+	// loop has only its check.
+	Verified func(past *history.Past, get history.Get) ([]Verified, error)
 }
 
 // Loop is one invocation of a kind: a pointer to a struct whose JSON is recorded in

@@ -67,7 +67,7 @@ func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round
 	if err != nil {
 		return made, err
 	}
-	if made.Contracts, err = view.Phase(o.past, o.home.Get); err != nil {
+	if made.Contracts, err = o.contracts(); err != nil {
 		return made, err
 	}
 	if events, ok := p.events[0]; ok && (len(o.rounds) == 0 || o.rounds[0].Number > 0) {
@@ -90,6 +90,17 @@ func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round
 		made.Shown, made.Windows = choose(made.Rounds)
 	}
 	return made, p.addDiffs(ctx, o, made)
+}
+
+// contracts returns which contracts held in which round; nil if the loop has only its
+// check.
+func (o overview) contracts() (*page.Grid, error) {
+	k, err := kindOf(o.start)
+	if err != nil || k.Verified == nil || o.start.Redacted {
+		return nil, nil
+	}
+	verdicts, err := k.Verified(o.past, o.home.Get)
+	return view.Contracts(verdicts, o.past.State().Round), err
 }
 
 // meters returns what a run has used of its limits.

@@ -57,6 +57,7 @@ builder in round 1. It runs no hook, so the map lacks the dependencies that map_
 			Args: onePhaseArg,
 		},
 		Starters: starterFiles,
+		Verified: verdicts,
 	}
 }
 

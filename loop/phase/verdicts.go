@@ -7,31 +7,14 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/journal"
+	"hone/loop"
 	"hone/loop/phase/spec"
 	"hone/loop/phase/verdict"
 )
 
-// Verified is a contract or flow that a run has to verify, with what each round found.
-type Verified struct {
-	Text   string // as the specification states it; a flow by its name
-	Place  string // such as "specs/phase2.md:14"
-	Rounds map[int]Verdict
-}
-
-// Verdict is what a round found of a contract. A round that has none did not verify it.
-type Verdict string
-
-// The verdicts.
-const (
-	Passed Verdict = "passed"
-	// PassedUnseen is a pass of a test that hone has not seen fail: it may test nothing.
-	PassedUnseen Verdict = "passed, but the test was not seen failing"
-	Failed       Verdict = "failed"
-)
-
-// Verdicts returns the contracts and flows that a recorded run has to verify, in the order
+// verdicts returns the contracts and flows that a recorded run has to verify, in the order
 // of the specifications; nil if it has not read them. Get reads the run's objects.
-func Verdicts(past *history.Past, get history.Get) ([]Verified, error) {
+func verdicts(past *history.Past, get history.Get) ([]loop.Verified, error) {
 	records := past.Records(stepSpecs)
 	if len(records) == 0 {
 		return nil, nil
@@ -41,9 +24,9 @@ func Verdicts(past *history.Past, get history.Get) ([]Verified, error) {
 		return nil, err
 	}
 	due := spec.Due(specs.Specs)
-	var all []Verified
+	var all []loop.Verified
 	for _, item := range due {
-		all = append(all, Verified{Text: item.String(), Place: item.Place(), Rounds: map[int]Verdict{}})
+		all = append(all, loop.Verified{Text: item.String(), Place: item.Place(), Rounds: map[int]loop.Verdict{}})
 	}
 	if len(past.Records(stepSuite)) == 0 {
 		addReports(all, past.States())
@@ -53,7 +36,7 @@ func Verdicts(past *history.Past, get history.Get) ([]Verified, error) {
 }
 
 // addSuites adds what the runs of the suite found. The last one of a round counts.
-func addSuites(all []Verified, due []spec.Item, past *history.Past, get history.Get) error {
+func addSuites(all []loop.Verified, due []spec.Item, past *history.Past, get history.Get) error {
 	var unseen []string
 	for _, e := range past.Events() {
 		if e.Step == nil || e.Phase != journal.Record {
@@ -73,7 +56,7 @@ func addSuites(all []Verified, due []spec.Item, past *history.Past, get history.
 			}
 			points := resultsOf(due, run).points
 			for i := range all {
-				all[i].add(e.Step.Round, points[i].Number > 0, points[i].Passed(), slices.Contains(unseen, all[i].Text))
+				add(all[i], e.Step.Round, points[i].Number > 0, points[i].Passed(), slices.Contains(unseen, all[i].Text))
 			}
 		}
 	}
@@ -81,22 +64,22 @@ func addSuites(all []Verified, due []spec.Item, past *history.Past, get history.
 }
 
 // add adds the verdict of a round, in place of an earlier one.
-func (v Verified) add(round int, ran, passed, unseen bool) {
+func add(v loop.Verified, round int, ran, passed, unseen bool) {
 	switch {
 	case !ran:
 		delete(v.Rounds, round)
 	case !passed:
-		v.Rounds[round] = Failed
+		v.Rounds[round] = loop.Failed
 	case unseen:
-		v.Rounds[round] = PassedUnseen
+		v.Rounds[round] = loop.PassedUnseen
 	default:
-		v.Rounds[round] = Passed
+		v.Rounds[round] = loop.Passed
 	}
 }
 
 // addReports adds what the verifier reported in its sessions. A round that did not get so
 // far keeps the failures of an earlier one, and verified nothing.
-func addReports(all []Verified, states []history.State) {
+func addReports(all []loop.Verified, states []history.State) {
 	var plain []string
 	for _, v := range all {
 		plain = append(plain, spec.Plain(v.Text))
@@ -115,7 +98,7 @@ func addReports(all []Verified, states []history.State) {
 			}
 		}
 		for i := range all {
-			all[i].add(st.Round, true, !failed[i], false)
+			add(all[i], st.Round, true, !failed[i], false)
 		}
 	}
 }

@@ -88,7 +88,7 @@ type Evaluation struct {
 	running int
 	total   int
 	done    int
-	short   []*Try // what they were lent was not enough
+	short   []*Try                 // what they were lent was not enough
 	checked map[string]func() bool // by the case; see [Evaluation.passesAlready]
 	// shortWhy is why the last of them was short.
 	shortWhy string

@@ -5,9 +5,8 @@ import (
 
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/rounds"
-	"hone/history"
 	"hone/internal/render"
-	"hone/loop/phase"
+	"hone/loop"
 )
 
 // mostRounds is how many rounds a grid shows: the last ones.
@@ -15,22 +14,17 @@ const mostRounds = 40
 
 // Marks of the grid of contracts.
 var (
-	passed = page.Tick{Mark: string(rounds.Passed), Title: string(phase.Passed)}
-	unseen = page.Tick{Mark: string(rounds.Held), Title: string(phase.PassedUnseen)}
-	failed = page.Tick{Mark: string(rounds.Failed), Title: string(phase.Failed)}
+	passed = page.Tick{Mark: string(rounds.Passed), Title: string(loop.Passed)}
+	unseen = page.Tick{Mark: string(rounds.Held), Title: string(loop.PassedUnseen)}
+	failed = page.Tick{Mark: string(rounds.Failed), Title: string(loop.Failed)}
 	notRun = page.Tick{Mark: "·", Title: "not verified"}
 )
 
-// Phase returns which contracts held in which round of a phase; nil for a run of another
-// loop, or before it has read the specifications.
-func Phase(past *history.Past, get history.Get) (*page.Grid, error) {
-	events, last := past.Events(), past.State().Round
-	if start, ok := events[0].Payload.(history.Start); !ok || start.Loop != phase.Kind().Name || start.Redacted {
-		return nil, nil
-	}
-	verdicts, err := phase.Verdicts(past, get)
-	if err != nil || len(verdicts) == 0 {
-		return nil, err
+// Contracts returns which contracts held in which round of a run that has decided the
+// rounds to last; nil if there are no contracts.
+func Contracts(verdicts []loop.Verified, last int) *page.Grid {
+	if len(verdicts) == 0 {
+		return nil
 	}
 	for _, v := range verdicts { // a round that is not decided may have verified them
 		for round := range v.Rounds {
@@ -52,17 +46,17 @@ func Phase(past *history.Past, get history.Get) (*page.Grid, error) {
 		}
 		g.Rows = append(g.Rows, row)
 	}
-	return g, nil
+	return g
 }
 
 // verdictMark returns the mark of a verdict.
-func verdictMark(v phase.Verdict) page.Tick {
+func verdictMark(v loop.Verdict) page.Tick {
 	switch v {
-	case phase.Passed:
+	case loop.Passed:
 		return passed
-	case phase.PassedUnseen:
+	case loop.PassedUnseen:
 		return unseen
-	case phase.Failed:
+	case loop.Failed:
 		return failed
 	}
 	return notRun
