@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -164,11 +165,10 @@ func writeWhole(name string, force bool, write func(io.Writer) error) (err error
 
 // exportFailure returns the error of an export that could not be written.
 func exportFailure(err error, name string) error {
-	what := name + " was not written"
-	if _, ok := explained(err, ""); !ok && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
-		return usage(fmt.Sprintf("%s: %v", what, err), "name a file in a directory that exists and that you can write")
+	if _, ok := explained(err, ""); !ok && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)) {
+		return cannotCreate(name, err)
 	}
-	return notWritten(err, what, "free some disk space, or name a file elsewhere")
+	return notWritten(cause(err), name+" was not written", "free some disk space, or name a file elsewhere")
 }
 
 // tellExported says what was written, and what to type elsewhere.

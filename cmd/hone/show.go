@@ -226,7 +226,7 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Pas
 			}
 		}
 		s.Show(e)
-		s.Around(func() { err = a.showDetails(home, e, f) })
+		s.Around(func() { err = a.showDetails(home, past, e, f) })
 		if err != nil {
 			return err
 		}
@@ -235,13 +235,13 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Pas
 }
 
 // showDetails shows what the screen of a running loop omits.
-func (a *app) showDetails(home *journal.Home, e history.Event, f showFlags) error {
+func (a *app) showDetails(home *journal.Home, past *history.Past, e history.Event, f showFlags) error {
 	switch p := e.Payload.(type) {
 	case history.Resumed:
 		fmt.Fprintf(a.out, "resumed at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
 	case history.End:
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
-		a.printEnd(ending{home: home, run: e.Run, end: p, active: active}, outputFlags{})
+		a.printEnd(ending{home: home, run: e.Run, end: p, active: active, foreign: isForeign(home, e.Run, past)}, outputFlags{})
 		if f.live && a.outSize != nil {
 			return nil
 		}

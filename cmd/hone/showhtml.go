@@ -48,13 +48,27 @@ func (a *app) showHTML(ctx context.Context, o overview, name string) error {
 	case errors.Is(err, fs.ErrExist):
 		return usage(name+" exists", "remove it, or name another file, or - for standard output")
 	case err != nil:
-		return failed(err, "name another file, or - for standard output")
+		return cannotCreate(name, err)
 	}
 	if _, err = f.Write(b.Bytes()); err != nil {
 		err = failed(err, "free some disk space")
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		fmt.Fprintf(a.err, "wrote %s\n", render.Line(name))
+	}
+	return err
+}
+
+// cannotCreate returns the error of a file that a user named and that cannot be created.
+func cannotCreate(name string, err error) error {
+	return usage(fmt.Sprintf("%s cannot be written: %v", name, cause(err)), "name a file in a directory that exists and that you can write")
+}
+
+// cause returns the error of a file without its path, which may be that of a temporary one.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
 	}
 	return err
 }

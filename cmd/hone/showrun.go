@@ -11,6 +11,7 @@ import (
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
+	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -36,7 +37,7 @@ type overview struct {
 func (a *app) overviewOf(home *journal.Home, run string, past *history.Past, start hone.Start, working bool) overview {
 	own := ownOf(start)
 	o := overview{past: past, start: start, loop: recorded(start), working: working, rounds: rounds.Of(past.Events(), home.Get, own), colour: a.outColour}
-	o.home, o.run, o.files = home, run, changedFiles(home, past, own)
+	o.home, o.run, o.files, o.foreign = home, run, changedFiles(home, past, own), isForeign(home, run, past)
 	o.end, o.ended = past.End()
 	o.ended = o.ended && !working
 	events := past.Events()
@@ -51,6 +52,15 @@ func (a *app) overviewOf(home *journal.Home, run string, past *history.Past, sta
 		o.columns, o.rows = a.outSize()
 	}
 	return o
+}
+
+// isForeign reports whether the user recorded a run neither here nor accepted it.
+func isForeign(home *journal.Home, run string, past *history.Past) bool {
+	var events []journal.Event
+	for _, e := range past.Events() {
+		events = append(events, e.Event)
+	}
+	return runs.Foreign(home)(run, events) != 0
 }
 
 // leastRounds is how many rows the rounds get at least.
@@ -94,6 +104,9 @@ func (o overview) cut(line string) string {
 // heading says which run it is, how it ended, and what it was about.
 func (o overview) heading() []string {
 	mark, result := runResult(o.past, o.working)
+	if o.foreign {
+		result += ", foreign"
+	}
 	head := fmt.Sprintf("%s  %s  %s %s  %s ago", o.colour.Bold(render.Line(journal.ShortRun(o.run))), render.Line(o.start.Loop), mark.Mark(o.colour), o.colour.Bold(render.Line(result)),
 		age(o.past.Events()[0].Time, time.Now()))
 	about := render.Line(subject(o.loop))
@@ -358,10 +371,10 @@ func (o overview) next() string {
 	switch {
 	case o.working:
 		return "hone watch " + short
-	case !o.ended:
+	case !o.ended && !o.foreign:
 		return "hone resume " + short
 	}
-	return nextStep(o.home, o.run, o.end)
+	return o.ending.next()
 }
 
 // runResult returns how a run ended, or that it has not, as a mark and a word.

@@ -29,6 +29,17 @@ type ending struct {
 	active time.Duration
 	known  model.Usage   // what providers reported
 	files  []changedFile // nil if they are not shown
+	// foreign says that the user recorded the run neither here nor accepted it.
+	foreign bool
+}
+
+// next returns what to type next; empty if there is nothing. Of a foreign run, resume and
+// undo would only say that it is foreign.
+func (s ending) next() string {
+	if s.foreign {
+		return "hone trust " + journal.ShortRun(s.run) + elsewhere(s.home.Workspace()) + "; the run is foreign: you did not record it on this machine"
+	}
+	return nextStep(s.home, s.run, s.end)
 }
 
 // endingOf returns how a run has just ended. If it changed the tree and there is
@@ -115,7 +126,7 @@ func (a *app) printEnd(s ending, o outputFlags) {
 	for _, line := range s.fileLines("-", maxFiles) {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
-	if next := nextStep(s.home, s.run, s.end); next != "" {
+	if next := s.next(); next != "" {
 		fmt.Fprintf(out, "next: %s\n", render.Escape(next))
 	}
 }
@@ -226,7 +237,7 @@ func (s ending) notes() []string {
 // commands returns what fits next, each with a word for it.
 func (s ending) commands() [][2]string {
 	at := elsewhere(s.home.Workspace())
-	run, next := runName(s.home, s.run)+at, nextStep(s.home, s.run, s.end)
+	run, next := runName(s.home, s.run)+at, s.next()
 	diff := "hone show " + run + " --diff"
 	var list [][2]string
 	if next != "" && next != diff {
