@@ -140,11 +140,11 @@ func (e edit) store(get history.Get, home *journal.Home) (why string, err error)
 }
 
 // apply makes a change, all of it or nothing, if the tree has what the copy had. what
-// names the change, and byHand is what the user can do if it cannot be applied. The error
-// is a [*hone.Stop] then.
-func (c change) apply(ctx context.Context, r *hone.Run, what, byHand string) error {
+// names the change. If it cannot be applied, the error is a [*hone.Stop], and again.Or is
+// what the user can do; again is what applies it once the user has restored files.
+func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.Next) error {
 	stop := func(why string, paths []string, next hone.Next) error {
-		next.Or = byHand
+		next.Or = again.Or
 		return &hone.Stop{Kind: hone.KindBlocked, Why: fmt.Sprintf("%s, but it is not applied: %s\n%s", what, why, strings.Join(paths, "\n")), Next: next}
 	}
 	if len(c.Problems) > 0 {
@@ -156,7 +156,7 @@ func (c change) apply(ctx context.Context, r *hone.Run, what, byHand string) err
 	_, err := hone.Step(ctx, r, "compare", nil, func(ctx context.Context) (struct{}, error) {
 		changed, err := c.changed(ctx, r.Tree)
 		if err == nil && len(changed) > 0 {
-			err = stop("these files are not as the attempts found them", changed, hone.Next{First: "restore these files", Verb: hone.Resume})
+			err = stop("these files are not as the attempts found them", changed, hone.Next{First: "restore these files", Verb: again.Verb, Run: again.Run})
 		}
 		return struct{}{}, err
 	})

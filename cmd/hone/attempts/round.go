@@ -55,7 +55,7 @@ func (g *group) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]ch
 		return nil, err
 	}
 	name := fmt.Sprintf("attempt %d of %d is done", won.Number, g.Count)
-	if err := won.apply(ctx, r, name, byHand(won.Dir)); err != nil {
+	if err := won.apply(ctx, r, name, hone.Next{Verb: hone.Resume, Or: byHand(won.Dir)}); err != nil {
 		return nil, err
 	}
 	_, err = hone.Step(ctx, r, "announce", nil, func(context.Context) (struct{}, error) {

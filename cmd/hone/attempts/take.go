@@ -118,7 +118,8 @@ func (v *Taking) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]c
 		return nil, err
 	}
 	name := fmt.Sprintf("attempt %d (%s)", v.Number, p.Why)
-	if err := p.apply(ctx, r, name, byHand(v.Dir)); err != nil {
+	// Resume would keep the plan, which may expect files of the attempt that was applied.
+	if err := p.apply(ctx, r, name, hone.Next{Verb: hone.Take, Run: v.Run, Or: byHand(v.Dir)}); err != nil {
 		return nil, err
 	}
 	if r.Trust.Passed = "applied " + name; p.Former > 0 {
