@@ -249,7 +249,7 @@ func (s *runSource) call(home *journal.Home, run string, events []history.Event,
 // viewOf renders the page of a run.
 func (s *runSource) viewOf(p page.Page, place string) (web.View, error) {
 	head, err := s.html.Head(p)
-	v := web.View{Title: p.Title, Place: place, Parts: []page.Part{head}}
+	v := web.View{Title: p.Title, Place: place, Parts: head}
 	for _, r := range p.InWindow() {
 		if err != nil {
 			return v, err

@@ -170,8 +170,18 @@ func (r *Renderer) part(id, name string, data any) (Part, error) {
 	return Part{id, b.String()}, err
 }
 
-// Head renders a run without its rounds, whose elements [Renderer.Round] renders.
-func (r *Renderer) Head(p Page) (Part, error) { return r.part("run", "run", p) }
+// Head renders what stands above the rounds of a run: what it is and what it has used, and
+// the list of its rounds. [Renderer.Round] renders the element of each.
+func (r *Renderer) Head(p Page) (parts []Part, err error) {
+	for _, name := range []string{"run", "rounds"} {
+		one, err := r.part(name, name, p)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, one)
+	}
+	return parts, nil
+}
 
 // Round renders a round.
 func (r *Renderer) Round(round Round) (Part, error) {
@@ -202,11 +212,10 @@ type document struct {
 
 // File writes a run as one file that needs no script, no network and no other file.
 func (r *Renderer) File(w io.Writer, p Page) error {
-	head, err := r.Head(p)
+	parts, err := r.Head(p)
 	if err != nil {
 		return err
 	}
-	parts := []Part{head}
 	for _, round := range p.Rounds {
 		one, err := r.Round(round)
 		if err != nil {
