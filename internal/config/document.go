@@ -50,7 +50,7 @@ func (d *document) readKeys() error {
 			d.noteSetting(&p, table, e)
 		} else {
 			table = d.note(&p, root, e)
-			if v, _, _ := d.lookup(table.path); e.Kind == unstable.ArrayTable && isTables(v) {
+			if v, _, ok := d.lookup(table.path); ok && e.Kind == unstable.ArrayTable && isTables(v) {
 				table = d.noteEntry(table)
 			}
 		}

@@ -71,6 +71,8 @@ func TestParseErrors(t *testing.T) {
 		"[job]\ntext = 'a'\n":                       "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
 		"job = [{text = 'a'}]\n":                    "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
 		"[[job]]\ntext = 'a'\n[job.sub]\n":          "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
+		"[[job]]\n[[job.sub]]\ntext = 'a'\n":        "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
+		"[[job.sub]]\ntext = 'a'\n":                 "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
 		"[[all]]\ntext = 'a'\n":                     "my.toml:1: all: it is not a table; write [all], and its keys below it",
 		"[[cases]]\ntext = 'a'\n":                   "my.toml:1: cases: it is not a table; write [cases.slug-spaces], and its keys below it",
 		"\xff":                                      "my.toml:1: it is not UTF-8; save it as UTF-8",
