@@ -4,6 +4,7 @@
 GO          ?= go
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+TEMPORAL    := github.com/temporalio/cli/cmd/temporal@v1.5.1
 GORELEASER  ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 FUZZTIME    ?= 3000x
 NIGHT       ?= 30m
@@ -45,7 +46,7 @@ RACE = $(shell command -v cc >/dev/null 2>&1 && echo -race)
 # Prints the packages of unit: those that race does not test completely, or all if there is no race detector.
 UNIT = $(if $(RACE),./.ci/plain,echo ./...)
 
-.PHONY: gitleaks help build share docs install uninstall demo picture test test-all night bench bench-go release-check changelog needs format vet cross static tidy unit race fuzz clean
+.PHONY: gitleaks help build fleet temporal fleet-test share docs install uninstall demo picture test test-all night bench bench-go release-check changelog needs format vet cross static tidy unit race fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 16
@@ -54,6 +55,17 @@ help: ## list the targets
 # releases, because debuggers and profilers need them; they do not slow the program.
 build: ## build bin/hone
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.Version=$(VERSION)' -o bin/hone ./cmd/hone
+
+# A second program, so that hone does not contain the client of Temporal. "hone fleet" runs it.
+fleet: build ## build bin/hone-fleet beside bin/hone
+	CGO_ENABLED=0 $(GO) -C fleet build -trimpath -ldflags '-X main.Version=$(VERSION)' -o '$(CURDIR)/bin/hone-fleet' ./cmd/hone-fleet
+
+# Newer versions of the command line do not build.
+temporal: ## build Temporal's command line into bin/, for hone-fleet dev and fleet-test; takes minutes
+	test -x bin/temporal || GOBIN='$(CURDIR)/bin' CGO_ENABLED=0 $(GO) install -trimpath -ldflags '-s -w' $(TEMPORAL)
+
+fleet-test: fleet temporal ## kill, stop and starve workers of a real Temporal server, and compare what is left
+	PATH="$(CURDIR)/bin:$$PATH" HONE_FLEET_TEST=1 CGO_ENABLED=0 $(GO) -C fleet test -trimpath -count=1 -v -timeout 1h ./e2e
 
 # bin/share is laid out as /usr/share: packages and install copy it as it is.
 share: build ## write the man pages and completions to bin/share

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"hone/fleet/flow"
+	"hone/fleet/job"
+	"hone/internal/render"
+)
+
+func (a *app) answerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "answer ID JOB DIGEST=yes|no …",
+		Short: "answer the questions of a job",
+		Long: `answer approves or declines changes that wait for you. hone-fleet show ID prints each question with its
+digest, and how to see the change. When all questions of a job are answered, it continues.
+
+A digest names one change of one file, with its exact contents; its beginning is enough. An approval holds
+for nothing else.`,
+		Example: `  hone-fleet answer 20261123-59cf5d guarded 4f1c22ab90de=yes`,
+		Args:    batchArgs("the ID of a batch, a JOB, and DIGEST=yes or DIGEST=no", 3, -1),
+		RunE:    func(c *cobra.Command, args []string) error { return a.answer(c.Context(), args[0], args[1], args[2:]) },
+	}
+}
+
+func (a *app) answer(ctx context.Context, id, name string, words []string) error {
+	t, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if id, err = lastBatch(ctx, t, id); err != nil {
+		return err
+	}
+	j, err := jobOf(ctx, t, id, name)
+	if err != nil {
+		return err
+	}
+	if j.State != flow.NeedsYou {
+		return usage(fmt.Sprintf("%s does not wait for you: %s", name, j.State), "hone-fleet show "+id)
+	}
+	answers, err := answersOf(j.Outcome.Questions, words)
+	if err != nil {
+		return err
+	}
+	if err := flow.Answer(ctx, t, id, name, answers); err != nil {
+		return changeFailure(err, id)
+	}
+	if open := len(j.Outcome.Questions) - len(j.Answers) - len(answers); open > 0 {
+		fmt.Fprintf(a.out, "answered; %s of %s still open; next: hone-fleet show %s\n", render.Count(open, "question"), name, id)
+		return nil
+	}
+	fmt.Fprintf(a.out, "answered: %s continues; next: hone-fleet show %s\n", name, id)
+	return nil
+}
+
+// answersOf returns the answers that words of the form DIGEST=yes give to questions.
+func answersOf(questions []job.Question, words []string) (answers []job.Answer, err error) {
+	for _, word := range words {
+		digest, says, ok := strings.Cut(word, "=")
+		if !ok || says != "yes" && says != "no" {
+			return nil, usage(fmt.Sprintf("%q is not DIGEST=yes or DIGEST=no", word), "")
+		}
+		var fits []job.Question
+		for _, q := range questions {
+			if len(digest) >= 6 && strings.HasPrefix(q.Digest, digest) {
+				fits = append(fits, q)
+			}
+		}
+		if len(fits) != 1 {
+			return nil, usage(fmt.Sprintf("%q is not the digest of one question, or the first 6 letters or more of one", digest), "hone-fleet show ID")
+		}
+		answers = append(answers, job.Answer{Question: fits[0].Digest, Approved: says == "yes"})
+	}
+	return answers, nil
+}
+
+// jobOf returns where a job of a batch stands.
+func jobOf(ctx context.Context, t client.Client, id, name string) (flow.JobStatus, error) {
+	s, err := readBatch(ctx, t, id)
+	if err != nil {
+		return flow.JobStatus{}, err
+	}
+	i := slices.IndexFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name })
+	if i < 0 {
+		return flow.JobStatus{}, usage(fmt.Sprintf("batch %s has no job %s", id, name), "hone-fleet show "+id)
+	}
+	return s.Jobs[i], nil
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel ID [JOB …]",
+		Short: "cancel jobs of a batch, or all of it",
+		Long: `cancel interrupts jobs as Ctrl-C interrupts hone, or keeps them from starting. Their runs are kept, with all
+that they have done so far. Without a JOB it cancels the whole batch.`,
+		Args: batchArgs("the ID of a batch, and jobs of it", 1, -1),
+		RunE: func(c *cobra.Command, args []string) error { return a.cancel(c.Context(), args[0], args[1:]) },
+	}
+}
+
+func (a *app) cancel(ctx context.Context, id string, jobs []string) error {
+	t, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if id, err = lastBatch(ctx, t, id); err != nil {
+		return err
+	}
+	for _, name := range jobs {
+		if _, err := jobOf(ctx, t, id, name); err != nil {
+			return err
+		}
+	}
+	if err := flow.Cancel(ctx, t, id, jobs...); err != nil {
+		return changeFailure(err, id)
+	}
+	fmt.Fprintf(a.out, "asked the workers to stop; next: hone-fleet show %s\n", id)
+	return nil
+}
+
+// changeFailure returns an error of a change to a batch for the user.
+func changeFailure(err error, id string) error {
+	if errors.Is(err, flow.ErrEnded) {
+		return usage(fmt.Sprintf("batch %s has ended", id), "hone-fleet show "+id)
+	}
+	return serverFailure(err, id)
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"go.temporal.io/sdk/client"
+
+	"hone/fleet/flow"
+	"hone/fleet/job"
+)
+
+// sample contains three small projects, and for each the scripted replies in place of a
+// model's.
+//
+//go:embed all:demo
+var sample embed.FS
+
+// runDemo submits the sample projects as a batch, and prints how it came out.
+func (a *app) runDemo(ctx context.Context, t client.Client, f devFlags) error {
+	jobs, err := demoJobs(ctx, filepath.Join(f.dir, "demo"))
+	if err != nil {
+		return failed(err, "")
+	}
+	in := flow.Input{ID: newID(), Jobs: jobs, Max: job.Amount{Tokens: 200_000}, Parallel: 2}
+	if err := flow.Start(ctx, t, queueName, in); err != nil {
+		return serverFailure(err, in.ID)
+	}
+	fmt.Fprintf(a.out, `
+The demo is batch %s: one job in each of three repositories, with a check that reports which files are
+missing. The models are scripted; everything else is real. empty needs three rounds. guarded changes a
+protected file, and asks you.
+
+`, in.ID)
+	s, err := settled(ctx, t, in.ID)
+	if err != nil {
+		return nil // Ctrl-C
+	}
+	a.printStatus(s)
+	return nil
+}
+
+// demoJobs writes the sample projects as repositories below dir, and returns a job for
+// each. Those that exist are left as they are.
+func demoJobs(ctx context.Context, dir string) ([]job.Job, error) {
+	if _, err := os.Stat(dir); err != nil {
+		if err := writeDemo(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	var jobs []job.Job
+	for _, name := range []string{"small", "empty", "guarded"} {
+		j := job.Job{Name: name, Repo: filepath.Join(dir, "repositories", name), Loop: "fix",
+			Model: "script/" + filepath.Join(dir, "replies", name+".script"),
+			Args:  []string{"--check", "sh check.sh"}}
+		if name == "guarded" {
+			j.Args = append(j.Args, "--rounds", "1")
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+func writeDemo(ctx context.Context, dir string) error {
+	files, err := fs.Sub(sample, "demo")
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(dir, files); err != nil {
+		return err
+	}
+	for _, name := range []string{"small", "empty", "guarded"} {
+		for _, args := range [][]string{
+			{"init", "--quiet", "--initial-branch=main"},
+			{"add", "--all"},
+			{"-c", "user.name=hone", "-c", "user.email=hone@localhost", "-c", "commit.gpgSign=false", "commit", "--quiet", "--message=a sample project"},
+		} {
+			if err := git(ctx, filepath.Join(dir, "repositories", name), args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// git runs git in a directory.
+func git(ctx context.Context, dir string, args ...string) error {
+	c := exec.CommandContext(ctx, "git", args...)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"hone/fleet/leg"
+	"hone/internal/excerpt"
+	"hone/sandbox"
+)
+
+// devFlags are the flags of dev.
+type devFlags struct {
+	dir          string
+	port, uiPort int
+	bare         bool // no demo
+	worker       workerFlags
+}
+
+func (a *app) devCommand() *cobra.Command {
+	var f devFlags
+	c := &cobra.Command{
+		Use:   "dev",
+		Short: "run a whole fleet on this machine: a Temporal server, a worker and a demo",
+		Long: `dev starts Temporal's development server, which keeps its state in a file, and a worker; submits a demo of
+three repositories, whose models are scripted; and runs until Ctrl-C. Nothing leaves this machine: the
+server listens on 127.0.0.1.
+
+It needs Temporal's command line, the program temporal, on your PATH or beside hone-fleet. In a clone of
+hone, make temporal builds the version that is tested.
+
+With --dir, batches survive the end of dev. Other commands reach the server if it has the default port, or
+with --address.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.dev(c.Context(), f) },
+	}
+	c.Flags().StringVar(&f.dir, "dir", "", "the directory of the server's state, the store and the demo (default a new temporary one)")
+	c.Flags().IntVar(&f.port, "port", 7233, "the server's port")
+	c.Flags().IntVar(&f.uiPort, "ui-port", 0, "the port of the server's web pages (default the server's + 1000)")
+	c.Flags().BoolVar(&f.bare, "bare", false, "do not run the demo")
+	f.worker.registerShared(c)
+	return c
+}
+
+// stopServer is how long the server has to end by itself.
+const stopServer = 5 * time.Second
+
+func (a *app) dev(ctx context.Context, f devFlags) error {
+	program, err := findTemporal()
+	if err != nil {
+		return err
+	}
+	if f.dir, err = devDir(f.dir); err != nil {
+		return failed(err, "")
+	}
+	if f.uiPort == 0 {
+		f.uiPort = f.port + 1000
+	}
+	for _, port := range []int{f.port, f.uiPort} {
+		if err := portFree(port); err != nil {
+			return usage(fmt.Sprintf("port %d is in use", port), "name others: --port and --ui-port")
+		}
+	}
+	a.server.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		stop(runServer(ctx, program, f))
+	}()
+	err = a.work(ctx, f)
+	stop(nil)
+	<-ended
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return failed(cause, "")
+	}
+	return err
+}
+
+// work waits for the server, and runs the worker and the demo until the context is done.
+func (a *app) work(ctx context.Context, f devFlags) error {
+	t, err := a.awaitServer(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	w, err := f.leg()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "server: %s, with its state in %s\npages:  http://127.0.0.1:%d\n", a.server.address, f.dir, f.uiPort)
+	stop, err := startWorker(t, f.worker, w)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if !f.bare {
+		if err := a.runDemo(ctx, t, f); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(a.out, "\nthe server and the worker run until you press Ctrl-C")
+	<-ctx.Done()
+	return nil
+}
+
+// leg returns what works on the jobs of dev: with a store and a key of its own.
+func (f *devFlags) leg() (*leg.Worker, error) {
+	w := &f.worker
+	w.store, w.key, w.dir = filepath.Join(f.dir, "store"), filepath.Join(f.dir, "fleet.key"), filepath.Join(f.dir, "work")
+	w.queue, w.parallel, w.trust = queueName, 2, "1"
+	if _, err := os.Stat(w.key); err != nil {
+		if err := os.WriteFile(w.key, []byte(rand.Text()+rand.Text()), 0o600); err != nil {
+			return nil, failed(err, "")
+		}
+	}
+	return w.leg()
+}
+
+// findTemporal returns the path of Temporal's command line.
+func findTemporal() (string, error) {
+	if found, err := exec.LookPath("temporal"); err == nil {
+		return found, nil
+	}
+	self, err := os.Executable()
+	if err == nil {
+		var found string
+		if found, err = exec.LookPath(filepath.Join(filepath.Dir(self), "temporal")); err == nil {
+			return found, nil
+		}
+	}
+	return "", failed(errors.New("the program temporal is neither on your PATH nor beside hone-fleet"),
+		"install Temporal's command line, or build it in a clone of hone: make temporal")
+}
+
+// devDir returns the directory of dev as an absolute path, and makes it.
+func devDir(dir string) (string, error) {
+	if dir == "" {
+		return os.MkdirTemp("", "hone-fleet-")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+func portFree(port int) error {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// runServer runs the server until the context is done. Any earlier end is an error.
+func runServer(ctx context.Context, program string, f devFlags) error {
+	keeper := sandbox.NewKeeper(f.dir)
+	defer keeper.Close()
+	r, err := sandbox.None{Grace: stopServer, Keeper: keeper}.Run(ctx, sandbox.Command{
+		Argv: []string{program, "server", "start-dev", "--ip", "127.0.0.1", "--port", strconv.Itoa(f.port), "--ui-port", strconv.Itoa(f.uiPort),
+			"--db-filename", filepath.Join(f.dir, "temporal.db"), "--log-level", "error"},
+		Dir: f.dir, Env: os.Environ(), MaxOutput: 64 << 10,
+	})
+	switch {
+	case ctx.Err() != nil:
+		return context.Canceled
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("the Temporal server ended with status %d: %s", r.Exit, excerpt.End(string(r.Stderr), 1000))
+}
+
+// awaitServer connects to a server that is starting.
+func (a *app) awaitServer(ctx context.Context) (client.Client, error) {
+	for {
+		t, err := a.dial(ctx)
+		if err == nil {
+			_, err = t.CheckHealth(ctx, &client.CheckHealthRequest{})
+			if err == nil {
+				return t, nil
+			}
+			t.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

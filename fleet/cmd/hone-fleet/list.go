@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"hone/fleet/flow"
+	"hone/internal/render"
+)
+
+// batch is a line of the list.
+type batch struct {
+	ID      string       `json:"id"`
+	Started time.Time    `json:"started"`
+	Status  *flow.Status `json:"status,omitempty"`
+	Unread  string       `json:"unread,omitempty"` // why there is no status
+}
+
+func (a *app) listCommand() *cobra.Command {
+	var asJSON bool
+	var limit int
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "list batches, the newest first, and the questions that wait for you",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			t, err := a.dial(c.Context())
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			list, err := batches(c.Context(), t, limit)
+			switch {
+			case err != nil:
+				return serverFailure(err, "")
+			case asJSON:
+				return a.printJSON(list)
+			}
+			a.printBatches(list)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().IntVar(&limit, "limit", 20, "how many batches to list")
+	return c
+}
+
+// batches returns the newest batches.
+func batches(ctx context.Context, t client.Client, limit int) (list []batch, err error) {
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType = 'hone batch' AND ExecutionStatus != 'ContinuedAsNew'"}
+	for len(list) < limit {
+		page, err := t.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range page.GetExecutions() {
+			id := strings.TrimPrefix(x.GetExecution().GetWorkflowId(), flow.BatchID(""))
+			list = append(list, batch{ID: id, Started: x.GetStartTime().AsTime()})
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			break
+		}
+	}
+	slices.SortFunc(list, func(x, y batch) int { return y.Started.Compare(x.Started) })
+	list = list[:min(limit, len(list))]
+	for i := range list {
+		s, err := readBatch(ctx, t, list[i].ID)
+		if err != nil {
+			list[i].Unread = err.Error()
+			continue
+		}
+		list[i].Status = &s
+	}
+	return list, nil
+}
+
+// readBatch returns where a batch stands, or an error for the user.
+func readBatch(ctx context.Context, t client.Client, id string) (flow.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	s, err := flow.Read(ctx, t, id)
+	return s, serverFailure(err, id)
+}
+
+func (a *app) printBatches(list []batch) {
+	if len(list) == 0 {
+		fmt.Fprintln(a.out, "there are no batches; next: hone-fleet submit jobs.toml --max-cost 50")
+		return
+	}
+	rows := [][]string{{"BATCH", "STARTED", "JOBS", "DONE", "SPENT", "STATE"}}
+	for _, b := range list {
+		if b.Status == nil {
+			rows = append(rows, []string{b.ID, ago(b.Started), "", "", "", render.Line(b.Unread)})
+			continue
+		}
+		s := b.Status
+		rows = append(rows, []string{b.ID, ago(b.Started), strconv.Itoa(len(s.Jobs)), strconv.Itoa(s.Counts[flow.Done]),
+			spentText(s.Bank.Spent, s.Bank.Cap), batchState(*s)})
+	}
+	for _, line := range render.Aligned(rows, false, false, true, true) {
+		fmt.Fprintln(a.out, line)
+	}
+	for _, b := range list {
+		if b.Status != nil && b.Status.Counts[flow.NeedsYou] > 0 {
+			fmt.Fprintf(a.out, "next: hone-fleet show %s\n", b.ID)
+		}
+	}
+}
+
+// batchState returns what the jobs of a batch that are not done do, in one line.
+func batchState(s flow.Status) string {
+	var parts []string
+	for _, state := range flow.States() {
+		if n := s.Counts[state]; n > 0 && state != flow.Done {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	if len(parts) == 0 {
+		return "all done"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func ago(t time.Time) string { return render.Duration(time.Since(t).Round(time.Second)) + " ago" }
+
+// printJSON prints a value as indented JSON.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// lastBatch returns the id of a batch: of the newest one for "last".
+func lastBatch(ctx context.Context, t client.Client, id string) (string, error) {
+	if id != "last" {
+		return id, nil
+	}
+	list, err := t.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1, Query: "WorkflowType = 'hone batch'"})
+	switch {
+	case err != nil:
+		return "", serverFailure(err, "")
+	case len(list.GetExecutions()) == 0:
+		return "", usage("there is no batch", "hone-fleet submit jobs.toml --max-cost 50")
+	}
+	return strings.TrimPrefix(list.GetExecutions()[0].GetExecution().GetWorkflowId(), flow.BatchID("")), nil
+}

@@ -1,0 +1,173 @@
+// Command hone-fleet runs loops of hone in many repositories, on many machines, within one
+// budget. "hone fleet" runs it.
+//
+// Most commands are clients of a Temporal server: submit starts a batch; list, show, answer
+// and cancel ask it; results reads what its jobs made from a store. worker works on jobs
+// until it is stopped, as often on as many machines as the user likes. dev starts all of
+// that on one machine. The package words errors and hints, and chooses exit statuses; jobs
+// and budgets are decided in package flow, and a job's work is done in package leg.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"hone/internal/near"
+	"hone/internal/render"
+	"hone/sandbox"
+)
+
+// Version is the version of the program. Release builds set it.
+var Version = "devel"
+
+func main() {
+	sandbox.Helper() // in a helper process this call does not return
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	a := &app{out: os.Stdout, err: os.Stderr}
+	status := a.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(status)
+}
+
+// app is the program with its streams and what all commands need.
+type app struct {
+	out, err io.Writer
+	server   server
+	parsed   bool // the command line is valid, and its command runs
+}
+
+// The exit statuses are those of hone, where they fit.
+const (
+	exitUnfinished  = 1 // a job of the batch is not done
+	exitUsage       = 2
+	exitBudget      = 3
+	exitWaiting     = 4 // a job waits for the user
+	exitFailed      = 5
+	exitInterrupted = 130
+)
+
+// failure is why a command failed, and what to type next.
+type failure struct {
+	exit      int
+	why, hint string // hint may be empty
+}
+
+func (f *failure) Error() string { return f.why }
+
+func usage(why, hint string) error { return &failure{exitUsage, why, hint} }
+
+// failed returns an error of the environment.
+func failed(err error, hint string) error { return &failure{exitFailed, err.Error(), hint} }
+
+// hinter is an error of another package that says what to type next.
+type hinter interface{ Hint() string }
+
+// run runs a command line and returns the exit status.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.command()
+	root.SetArgs(args)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	c, err := root.ExecuteContextC(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case err == nil:
+		return 0
+	}
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		f = &failure{exitUsage, err.Error(), c.CommandPath() + " --help"}
+		if a.parsed {
+			f.exit, f.hint = exitFailed, ""
+		}
+		f.hint = cmp.Or(hintOf(err), f.hint)
+	}
+	a.say("error", f.why)
+	a.say("hint", f.hint)
+	return f.exit
+}
+
+// say prints a message of a kind, such as "error" or "hint", to stderr; nothing if text
+// is empty.
+func (a *app) say(what, text string) {
+	if text != "" {
+		fmt.Fprintf(a.err, "hone-fleet: %s: %s\n", what, strings.TrimRight(render.Escape(text), "\n"))
+	}
+}
+
+func (a *app) command() *cobra.Command {
+	cobra.EnableCommandSorting = false // the help lists commands in the order of their use
+	root := &cobra.Command{
+		Use:   "hone-fleet",
+		Short: "run loops of hone in many repositories, on many machines",
+		Long: `hone-fleet runs a loop of hone in each of many repositories, on all machines that have a worker, within
+one budget. A Temporal server hands out the jobs. A job continues on another machine if its own is lost;
+no reply that was recorded is paid for again.
+
+Start with: hone-fleet dev`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version(),
+		Args:          knownCommand,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.parsed = true
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetVersionTemplate("hone-fleet {{.Version}}\n")
+	a.server.register(root)
+	root.AddCommand(a.submitCommand(), a.listCommand(), a.showCommand(), a.answerCommand(), a.cancelCommand(),
+		a.resultsCommand(), a.workerCommand(), a.devCommand())
+	return root
+}
+
+// knownCommand rejects the name of an unknown command, with the one that the user may mean.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, sub := range c.Commands() {
+		known = append(known, sub.Name())
+	}
+	hint := "hone-fleet --help"
+	if meant := near.Name(args[0], known); meant != "" {
+		hint = "did you mean hone-fleet " + meant + "?"
+	}
+	return usage(fmt.Sprintf("unknown command %q", args[0]), hint)
+}
+
+// version returns the version, with the commit if the build knows it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return fmt.Sprintf("%s (%.12s)", Version, s.Value)
+		}
+	}
+	return Version
+}
+
+// batchArgs checks that a command has a batch, and at most some more arguments.
+func batchArgs(form string, least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) >= least && (most < 0 || len(args) <= most) {
+			return nil
+		}
+		return usage(fmt.Sprintf("%s takes %s", c.Name(), form), "hone-fleet list shows the ids of batches")
+	}
+}

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hone/fleet/flow"
+	"hone/fleet/store"
+	"hone/internal/excerpt"
+	"hone/internal/render"
+)
+
+// resultsFlags say what happens to results.
+type resultsFlags struct {
+	store  string
+	dir    string // of the clone for branch
+	all    bool
+	json   bool
+	branch bool
+	push   bool
+	patch  string
+	bundle string
+	each   string // the command of --pr-command
+}
+
+func (a *app) resultsCommand() *cobra.Command {
+	var f resultsFlags
+	c := &cobra.Command{
+		Use:   "results ID [JOB …] --store DIR|s3://…",
+		Short: "get what the jobs of a batch changed: branches, patches or bundles",
+		Long: `results lists what the jobs of a batch changed, or delivers it. Nothing is merged. The result of a job is one
+branch, hone/ID/JOB, on the commit from which the job started.
+
+Without a JOB it takes all jobs that are done; with --all also those that stopped before.
+
+--pr-command runs a command for each result, by sh, in a temporary clone with the branch checked out. It has the
+variables HONE_BATCH, HONE_JOB, HONE_REPO, HONE_REF, HONE_BRANCH, HONE_RUN and HONE_WHY. The files there were
+written by a model: the command should not run them.`,
+		Example: `  hone-fleet results last --store s3://hone --branch -C ~/src/project
+  hone-fleet results last --store s3://hone --push --pr-command 'gh pr create --fill --head "$HONE_BRANCH"'`,
+		Args: batchArgs("the ID of a batch, and jobs of it", 1, -1),
+		RunE: func(c *cobra.Command, args []string) error { return a.results(c.Context(), f, args[0], args[1:]) },
+	}
+	l := c.Flags()
+	l.StringVar(&f.store, "store", os.Getenv(storeVariable), "the store of the workers: DIR or s3://BUCKET (default "+storeVariable+")")
+	l.BoolVar(&f.branch, "branch", false, "fetch the branches into the clone in the current directory, of the jobs in its repository")
+	l.StringVarP(&f.dir, "dir", "C", ".", "the clone for --branch")
+	l.BoolVar(&f.push, "push", false, "push each branch to its job's repository")
+	l.StringVar(&f.patch, "patch", "", "write patches below a directory, for git am")
+	l.StringVar(&f.bundle, "bundle", "", "write git bundles to a directory, for git fetch")
+	l.StringVar(&f.each, "pr-command", "", "run a command for each result")
+	l.BoolVar(&f.all, "all", false, "take jobs that are not done, too")
+	l.BoolVar(&f.json, "json", false, "print JSON")
+	return c
+}
+
+// storeVariable names the store, so that it need not be typed each time.
+const storeVariable = "HONE_FLEET_STORE"
+
+// result is what a job changed.
+type result struct {
+	Job    string     `json:"job"`
+	State  flow.State `json:"state"`
+	Repo   string     `json:"repo"`
+	Ref    string     `json:"ref,omitempty"`
+	Run    string     `json:"run"`
+	Branch string     `json:"branch"`
+	Object string     `json:"object"` // its name in the store
+	Why    string     `json:"why,omitempty"`
+}
+
+func (a *app) results(ctx context.Context, f resultsFlags, id string, names []string) error {
+	t, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if id, err = lastBatch(ctx, t, id); err != nil {
+		return err
+	}
+	s, err := readBatch(ctx, t, id)
+	if err != nil {
+		return err
+	}
+	list, err := chosen(s, f.all, names)
+	if err != nil {
+		return err
+	}
+	if !f.branch && !f.push && f.patch == "" && f.bundle == "" && f.each == "" {
+		return a.listResults(list, s, f.json)
+	}
+	if f.store == "" {
+		return usage("results needs the store of the workers", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
+	}
+	from, err := store.Open(f.store)
+	if err != nil {
+		return usage(err.Error(), "")
+	}
+	d := delivery{app: a, flags: f, batch: id, from: from}
+	return d.deliver(ctx, list)
+}
+
+// chosen returns the results of the named jobs, or of all that are done.
+func chosen(s flow.Status, all bool, names []string) (list []result, err error) {
+	for _, name := range names {
+		if !slices.ContainsFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name }) {
+			return nil, usage(fmt.Sprintf("batch %s has no job %s", s.ID, name), "hone-fleet show "+s.ID)
+		}
+	}
+	for _, j := range s.Jobs {
+		wanted := slices.Contains(names, j.Name) || len(names) == 0 && (all || j.State == flow.Done)
+		if wanted && j.Outcome.Result != "" {
+			list = append(list, result{j.Name, j.State, j.Repo, j.Ref, j.Outcome.Run, "hone/" + s.ID + "/" + j.Name, j.Outcome.Result, whyOf(j)})
+		}
+	}
+	return list, nil
+}
+
+func (a *app) listResults(list []result, s flow.Status, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(list)
+	}
+	rows := [][]string{{"JOB", "STATE", "BRANCH", "REPOSITORY"}}
+	for _, r := range list {
+		rows = append(rows, []string{r.Job, string(r.State), r.Branch, render.Line(r.Repo)})
+	}
+	for _, line := range render.Aligned(rows) {
+		fmt.Fprintln(a.out, line)
+	}
+	fmt.Fprintf(a.out, "%s of %d jobs; next: hone-fleet results %s --store DIR, with --branch, --push, --patch DIR, --bundle DIR or --pr-command CMD\n",
+		render.Count(len(list), "result"), len(s.Jobs), s.ID)
+	return nil
+}
+
+// delivery brings results where the flags say.
+type delivery struct {
+	app   *app
+	flags resultsFlags
+	batch string
+	from  store.Store
+}
+
+// deliver delivers all results that it can.
+func (d delivery) deliver(ctx context.Context, list []result) error {
+	if d.flags.branch {
+		var err error
+		if list, err = d.ofClone(ctx, list); err != nil {
+			return err
+		}
+	}
+	broken := 0
+	for _, r := range list {
+		if err := d.one(ctx, r); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			d.app.say("error", fmt.Sprintf("%s: %v", r.Job, err))
+			broken++
+		}
+	}
+	fmt.Fprintf(d.app.out, "%d of %s delivered\n", len(list)-broken, render.Count(len(list), "result"))
+	if broken > 0 {
+		return &failure{exitFailed, render.Count(broken, "result") + " not delivered", ""}
+	}
+	return nil
+}
+
+// ofClone returns the results of jobs in the repository of the user's clone.
+func (d delivery) ofClone(ctx context.Context, list []result) ([]result, error) {
+	top, err := gitOutput(ctx, d.flags.dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, usage(fmt.Sprintf("%s is not a clone of a repository", d.flags.dir), "name the clone: -C DIR; or take --push, --patch DIR or --bundle DIR")
+	}
+	urls, _ := gitOutput(ctx, d.flags.dir, "config", "--get-regexp", `^remote\..*\.url$`) // it may have no remote
+	known := []string{plainURL(top)}
+	for line := range strings.Lines(urls) {
+		_, url, _ := strings.Cut(strings.TrimSpace(line), " ")
+		known = append(known, plainURL(url))
+	}
+	fits := slices.DeleteFunc(slices.Clone(list), func(r result) bool { return !slices.Contains(known, plainURL(r.Repo)) })
+	if len(fits) == 0 {
+		return nil, usage(fmt.Sprintf("none of %s is of the repository of %s", render.Count(len(list), "result"), top), "hone-fleet results "+d.batch+" shows the repositories")
+	}
+	return fits, nil
+}
+
+// plainURL returns an address of a repository without what does not distinguish it.
+func plainURL(url string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(url, "file://"), "/"), ".git")
+}
+
+// one delivers one result.
+func (d delivery) one(ctx context.Context, r result) error {
+	tmp, err := os.MkdirTemp("", "hone-result-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	bundle := filepath.Join(tmp, "result.bundle")
+	if err := d.download(ctx, r.Object, bundle); err != nil {
+		return err
+	}
+	if d.flags.bundle != "" {
+		if err := keep(bundle, d.flags.bundle, r.Job+".bundle"); err != nil {
+			return err
+		}
+	}
+	if d.flags.branch {
+		if err := fetchBranch(ctx, d.flags.dir, bundle, r.Branch); err != nil {
+			return err
+		}
+		fmt.Fprintf(d.app.out, "%s: branch %s\n", r.Job, r.Branch)
+	}
+	if d.flags.push || d.flags.patch != "" || d.flags.each != "" {
+		return d.inClone(ctx, r, bundle, filepath.Join(tmp, "clone"))
+	}
+	return nil
+}
+
+// inClone delivers what needs a clone of the job's repository.
+func (d delivery) inClone(ctx context.Context, r result, bundle, clone string) error {
+	if _, err := gitOutput(ctx, ".", "clone", "--quiet", "--no-checkout", "--", r.Repo, clone); err != nil {
+		return err
+	}
+	if err := fetchBranch(ctx, clone, bundle, r.Branch); err != nil {
+		return err
+	}
+	if d.flags.patch != "" {
+		if err := d.writePatches(ctx, r, clone); err != nil {
+			return err
+		}
+	}
+	if d.flags.push {
+		if _, err := gitOutput(ctx, clone, "push", "--quiet", "origin", r.Branch); err != nil {
+			return err
+		}
+		fmt.Fprintf(d.app.out, "%s: pushed %s to %s\n", r.Job, r.Branch, render.Line(r.Repo))
+	}
+	if d.flags.each != "" {
+		return d.runCommand(ctx, r, clone)
+	}
+	return nil
+}
+
+// writePatches writes the commits of a result as files.
+func (d delivery) writePatches(ctx context.Context, r result, clone string) error {
+	dir, err := filepath.Abs(filepath.Join(d.flags.patch, r.Job))
+	if err != nil {
+		return err
+	}
+	list, err := gitOutput(ctx, clone, "rev-list", "--reverse", r.Branch, "--not", "--remotes")
+	if err != nil {
+		return err
+	}
+	first, _, _ := strings.Cut(list, "\n")
+	if first == "" {
+		fmt.Fprintf(d.app.out, "%s: no patch, because its repository has the result\n", r.Job)
+		return nil
+	}
+	if _, err := gitOutput(ctx, clone, "format-patch", "--quiet", "--output-directory", dir, first+"^.."+r.Branch); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.app.out, "%s: patches in %s\n", r.Job, dir)
+	return nil
+}
+
+// runCommand runs the user's command for a result.
+func (d delivery) runCommand(ctx context.Context, r result, clone string) error {
+	if _, err := gitOutput(ctx, clone, "checkout", "--quiet", r.Branch); err != nil {
+		return err
+	}
+	c := exec.CommandContext(ctx, "sh", "-c", d.flags.each)
+	c.Dir, c.Stdout, c.Stderr = clone, d.app.out, d.app.err
+	c.Env = append(os.Environ(), "HONE_BATCH="+d.batch, "HONE_JOB="+r.Job, "HONE_REPO="+r.Repo, "HONE_REF="+r.Ref,
+		"HONE_BRANCH="+r.Branch, "HONE_RUN="+r.Run, "HONE_WHY="+r.Why)
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("the command ended with %w", err)
+	}
+	return nil
+}
+
+// download writes an object of the store to a file.
+func (d delivery) download(ctx context.Context, object, file string) error {
+	in, _, err := d.from.Get(ctx, object)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// keep copies a file into a directory, which it makes.
+func keep(file, dir, name string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), content, 0o644)
+}
+
+// fetchBranch fetches the only branch of a bundle. It overwrites no other work.
+func fetchBranch(ctx context.Context, clone, bundle, branch string) error {
+	heads, err := gitOutput(ctx, clone, "bundle", "list-heads", bundle)
+	if err != nil {
+		return err
+	}
+	_, ref, ok := strings.Cut(heads, " ")
+	if !ok || strings.ContainsAny(ref, "\n*:+ ") {
+		return errors.New("the result is not a bundle of one branch")
+	}
+	_, err = gitOutput(ctx, clone, "fetch", "--quiet", "--no-tags", bundle, ref+":refs/heads/"+branch)
+	return err
+}
+
+// gitOutput runs git in a directory and returns its output.
+func gitOutput(ctx context.Context, dir string, args ...string) (string, error) {
+	c := exec.CommandContext(ctx, "git", args...)
+	var out, said bytes.Buffer
+	c.Dir, c.Stdout, c.Stderr = dir, &out, &said
+	if err := c.Run(); err != nil {
+		return "", fmt.Errorf("git %s: %s", args[0], strings.TrimSpace(excerpt.End(said.String(), 1000)))
+	}
+	return strings.TrimSpace(out.String()), nil
+}

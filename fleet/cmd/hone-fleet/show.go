@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"hone/fleet/flow"
+	"hone/fleet/job"
+	"hone/internal/render"
+)
+
+// showFlags are the flags of show.
+type showFlags struct{ json, wait bool }
+
+func (a *app) showCommand() *cobra.Command {
+	var f showFlags
+	c := &cobra.Command{
+		Use:   "show ID",
+		Short: "show the jobs of a batch, its budget, and the questions that wait for you",
+		Long: `show prints where each job of a batch stands: its state, rounds, tokens and cost, and why it stopped; and
+what the batch has lent to jobs, spent and left. ID may be "last".
+
+With --wait it waits until all jobs have ended or wait for you, and exits with 0 if all are done, 4 if a
+job waits for you, 3 if a budget was used up, and 1 if jobs failed or were cancelled.`,
+		Args: batchArgs("the ID of a batch", 1, 1),
+		RunE: func(c *cobra.Command, args []string) error { return a.show(c.Context(), f, args[0]) },
+	}
+	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the batch")
+	return c
+}
+
+func (a *app) show(ctx context.Context, f showFlags, id string) error {
+	t, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if id, err = lastBatch(ctx, t, id); err != nil {
+		return err
+	}
+	s, err := readBatch(ctx, t, id)
+	if f.wait && err == nil {
+		s, err = settled(ctx, t, id)
+	}
+	switch {
+	case err != nil:
+		return err
+	case f.json:
+		err = a.printJSON(s)
+	default:
+		a.printStatus(s)
+	}
+	if f.wait && err == nil {
+		return unfinished(s)
+	}
+	return err
+}
+
+// settled waits until all jobs of a batch have ended or wait for the user. A server that
+// is down for a while is waited for.
+func settled(ctx context.Context, t client.Client, id string) (s flow.Status, err error) {
+	for {
+		if s, err = flow.Read(ctx, t, id); err == nil && waitsForNothing(s) {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// waitsForNothing reports whether no job of a batch goes on by itself.
+func waitsForNothing(s flow.Status) bool {
+	return s.Ended || s.Counts[flow.Queued]+s.Counts[flow.Waiting]+s.Counts[flow.Running] == 0
+}
+
+// unfinished returns an error with the exit status of a batch that has settled; nil if all
+// jobs are done.
+func unfinished(s flow.Status) error {
+	switch {
+	case s.Counts[flow.NeedsYou] > 0:
+		return &failure{exitWaiting, render.Count(s.Counts[flow.NeedsYou], "job") + " waiting for your answer", "hone-fleet show " + s.ID}
+	case s.Counts[flow.NoBudget] > 0:
+		return &failure{exitBudget, render.Count(s.Counts[flow.NoBudget], "job") + " without budget", "submit them again, with a higher --max-cost or --max-tokens"}
+	case s.Counts[flow.Done] < len(s.Jobs):
+		return &failure{exitUnfinished, render.Count(len(s.Jobs)-s.Counts[flow.Done], "job") + " not done", ""}
+	}
+	return nil
+}
+
+func (a *app) printStatus(s flow.Status) {
+	fmt.Fprintf(a.out, "batch %s: %s, at most %d at a time: %s\n", s.ID, render.Count(len(s.Jobs), "job"), s.Parallel, batchSummary(s))
+	fmt.Fprintf(a.out, "budget: %s spent, %s lent%s\n\n", spentText(s.Bank.Spent, s.Bank.Cap), amount(s.Bank.Lent), free(s))
+	rows := [][]string{{"JOB", "STATE", "ROUNDS", "TOKENS", "COST", "WHY"}}
+	for _, j := range s.Jobs {
+		rows = append(rows, []string{j.Name, string(j.State), strconv.Itoa(j.Outcome.Rounds), render.Tokens(j.Outcome.Spent.Tokens),
+			dollars(j.Outcome.Spent.Cost), render.Line(whyOf(j))})
+	}
+	for _, line := range render.Aligned(rows, false, false, true, true, true) {
+		fmt.Fprintln(a.out, line)
+	}
+	for _, j := range s.Jobs {
+		a.printQuestions(s.ID, j)
+	}
+	if s.Ended && s.Counts[flow.Done] > 0 {
+		fmt.Fprintf(a.out, "\nnext: hone-fleet results %s --store DIR\n", s.ID)
+	}
+}
+
+// printQuestions prints what a job waits for, and what to type.
+func (a *app) printQuestions(id string, j flow.JobStatus) {
+	if j.State != flow.NeedsYou {
+		return
+	}
+	fmt.Fprintf(a.out, "\n%s waits for you:\n", j.Name)
+	line := fmt.Sprintf("hone-fleet answer %s %s", id, j.Name)
+	for _, q := range j.Outcome.Questions {
+		fmt.Fprintf(a.out, "  may it change %s? %s\n", render.Line(q.Path), render.Line(q.Why))
+		line += " " + shortDigest(q.Digest) + "=yes"
+	}
+	fmt.Fprintf(a.out, "  next: %s   (or =no)\n", line)
+}
+
+// whyOf returns why a job is in its state.
+func whyOf(j flow.JobStatus) string {
+	if j.Why != "" {
+		return j.Why
+	}
+	return j.Outcome.Why
+}
+
+func batchSummary(s flow.Status) string {
+	if s.Counts[flow.Done] == len(s.Jobs) {
+		return "all done"
+	}
+	return fmt.Sprintf("%d done, %s", s.Counts[flow.Done], batchState(s))
+}
+
+// free returns what a batch can still lend; empty if it has no limit.
+func free(s flow.Status) string {
+	if s.Bank.Cap == (job.Amount{}) {
+		return ", no limit"
+	}
+	return ", " + amount(s.Bank.Free) + " free"
+}
+
+// spentText returns what was spent of a cap; of the parts that have no limit only what was
+// spent, if anything was.
+func spentText(spent, limit job.Amount) string {
+	if limit == (job.Amount{}) {
+		return amount(spent)
+	}
+	if limit.Cost == 0 {
+		return render.Tokens(spent.Tokens) + " of " + amount(limit)
+	}
+	return amount(spent) + " of " + amount(limit)
+}
+
+// amount returns an amount for people, without a cost of 0.
+func amount(m job.Amount) string {
+	switch {
+	case m.Cost == 0:
+		return render.Tokens(m.Tokens) + " tokens"
+	case m.Tokens == 0:
+		return dollars(m.Cost)
+	}
+	return dollars(m.Cost) + " and " + render.Tokens(m.Tokens) + " tokens"
+}
+
+func dollars(usd float64) string {
+	if usd == 0 {
+		return ""
+	}
+	return render.Cost(&usd, false)
+}
+
+// shortDigest returns the beginning of a digest, as users type it.
+func shortDigest(digest string) string { return digest[:min(len(digest), 12)] }

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hone/fleet/flow"
+	"hone/fleet/job"
+	"hone/internal/render"
+)
+
+// queueName is the standard task queue of batches and workers.
+const queueName = "hone"
+
+// submitFlags are the flags of submit.
+type submitFlags struct {
+	in    flow.Input
+	repos string
+	model string
+	queue string
+	json  bool
+}
+
+func (a *app) submitCommand() *cobra.Command {
+	var f submitFlags
+	c := &cobra.Command{
+		Use:   "submit JOBS.toml | --repos FILE [flags] -- LOOP [ARGUMENTS]",
+		Short: "submit a batch of jobs",
+		Long: `submit starts a batch: a loop of hone in each of many repositories, with one budget. JOBS.toml has a [[job]]
+for each, with repo and loop, and optionally name, ref, args, model, max-cost and max-tokens. With --repos, all
+jobs have the same loop and arguments, and FILE has a repository on each line.
+
+A repository is what git clone accepts, on the workers. Keys of models and repositories belong to the
+workers; never write them into jobs, which the server keeps.`,
+		Example: `  hone-fleet submit jobs.toml --max-cost 50 --parallel 8
+  hone-fleet submit --repos repositories.txt --max-cost 50 -- fix --check "make lint"`,
+		RunE: func(c *cobra.Command, args []string) error { return a.submit(c.Context(), f, args) },
+	}
+	l := c.Flags()
+	l.Float64Var(&f.in.Max.Cost, "max-cost", 0, "what all jobs may cost, in USD")
+	l.Int64Var(&f.in.Max.Tokens, "max-tokens", 0, "how many tokens all jobs may use")
+	l.IntVar(&f.in.Parallel, "parallel", 8, "how many jobs run at the same time")
+	l.StringVar(&f.repos, "repos", "", "a file with a repository on each line")
+	l.StringVarP(&f.model, "model", "m", "", "the model of jobs that name none (default the workers')")
+	l.StringVar(&f.in.ID, "id", "", "the id of the batch (default a new one)")
+	l.DurationVar(&f.in.Heartbeat, "heartbeat", time.Minute, "after how long a silent worker counts as lost")
+	l.StringVar(&f.queue, "queue", queueName, "the workers that get the jobs: those with the same --queue")
+	l.BoolVar(&f.json, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) submit(ctx context.Context, f submitFlags, args []string) (err error) {
+	in := f.in
+	if in.Jobs, err = jobsOf(f, args); err != nil {
+		return err
+	}
+	switch {
+	case in.Max.Cost <= 0 && in.Max.Tokens <= 0:
+		return usage("a batch needs a budget", "add --max-cost 50, in USD, or --max-tokens 10000000")
+	case in.Parallel < 1:
+		return usage("--parallel must be greater than 0", "")
+	case in.ID == "":
+		in.ID = newID()
+	case !plainID.MatchString(in.ID):
+		return usage("an id has letters, digits, \"-\", \"_\" and \".\" only", "")
+	}
+	t, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := flow.Start(ctx, t, f.queue, in); errors.Is(err, flow.ErrExists) {
+		return usage("there is or was a batch "+in.ID, "name another --id, or none")
+	} else if err != nil {
+		return failed(err, "")
+	}
+	if f.json {
+		return a.printJSON(map[string]any{"id": in.ID, "jobs": len(in.Jobs)})
+	}
+	fmt.Fprintf(a.out, "submitted batch %s: %s, at most %s in all\nnext: hone-fleet show %s\n", in.ID,
+		render.Count(len(in.Jobs), "job"), amount(in.Max), in.ID)
+	return nil
+}
+
+// jobsOf returns the jobs that the arguments name.
+func jobsOf(f submitFlags, args []string) (jobs []job.Job, err error) {
+	const hint = "hone-fleet submit --help"
+	file, read := f.repos, job.Read
+	switch {
+	case f.repos != "" && len(args) == 0:
+		return nil, usage("--repos needs a loop after --", "hone-fleet submit --repos "+f.repos+" --max-cost 50 -- fix --check \"make test\"")
+	case f.repos != "":
+		each := job.Job{Loop: args[0], Args: args[1:]}
+		read = func(file string, text []byte) ([]job.Job, error) { return job.ReadRepos(file, text, each) }
+	case len(args) != 1:
+		return nil, usage("submit takes one file with jobs, or --repos FILE and a loop", hint)
+	default:
+		file = args[0]
+	}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		jobs, err = read(file, text)
+	}
+	if err != nil {
+		return nil, usage(err.Error(), cmp.Or(hintOf(err), hint))
+	}
+	for i := range jobs {
+		jobs[i].Model = cmp.Or(jobs[i].Model, f.model)
+	}
+	return jobs, nil
+}
+
+// plainID matches the id of a batch.
+var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// newID returns an id by which batches are sorted by day.
+func newID() string {
+	var random [3]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return time.Now().UTC().Format("20060102") + "-" + hex.EncodeToString(random[:])
+}
