@@ -18,13 +18,13 @@ import (
 )
 
 // provider is a model server of the test's own. It writes the file that a job's check
-// reports as missing, and knows every call that it has answered.
+// reports as missing, and knows every call that it has received.
 type provider struct {
 	url   string
 	think time.Duration
 
 	mu    sync.Mutex
-	calls map[call]int // how often each was answered
+	calls map[call]int // how often each was received
 }
 
 // call identifies a model call: each is made once, unless it was lost.
@@ -58,14 +58,14 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c, turn := answer(body)
+	p.mu.Lock()
+	p.calls[c]++ // whether or not the client waits for the answer
+	p.mu.Unlock()
 	select {
 	case <-time.After(p.think):
 	case <-r.Context().Done():
-		return // the client is gone, and pays for nothing
+		return
 	}
-	p.mu.Lock()
-	p.calls[c]++
-	p.mu.Unlock()
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var s modeltest.Server
 	s.Script(turn)

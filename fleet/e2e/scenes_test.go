@@ -223,6 +223,32 @@ func fill(t *testing.T, name string) {
 	}
 }
 
+// TestLostObject takes from the store what a run needs, while no worker is there.
+func TestLostObject(t *testing.T) {
+	f := newFleet(t, 300*time.Millisecond)
+	f.startWorkers(1)
+	f.submit("lost", 3, 0, plenty, "--parallel=1")
+	parts := filepath.Join(f.store, "lost", "job-00", "parts")
+	f.await("a run has parts", time.Minute, func() bool {
+		list, _ := os.ReadDir(parts)
+		return len(list) > 2
+	})
+	_ = f.workers[0].Process.Kill()
+	_ = f.workers[0].Wait()
+	if err := os.RemoveAll(parts); err != nil {
+		t.Fatal(err)
+	}
+	f.workers[0] = f.startWorker(0)
+	s := f.awaitEnd("lost")
+	if j := s.Jobs[0]; j.State != flow.Failed || !strings.Contains(j.Why+j.Outcome.Why, "the store has lost") {
+		t.Errorf("the job is %s: %s %s", j.State, j.Why, j.Outcome.Why)
+	}
+	if s.Counts[flow.Done] != 2 {
+		t.Errorf("%v, want the two other jobs done", s.Counts)
+	}
+	f.exact(s)
+}
+
 // TestTwoBatches runs two batches at the same time, of which neither has enough for all
 // its jobs. Each spends its own budget only, and no more than that.
 func TestTwoBatches(t *testing.T) {
@@ -230,7 +256,7 @@ func TestTwoBatches(t *testing.T) {
 	f.startWorkers(2)
 	ids := []string{"first", "second"}
 	for i, id := range ids {
-		f.submit(id, 4, 10*i, "--max-tokens=30000", "--parallel=2")
+		f.submit(id, 4, 10*i, "--max-tokens=8000", "--parallel=2")
 	}
 	sold := int64(0)
 	for _, id := range ids {
