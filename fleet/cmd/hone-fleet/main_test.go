@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"hone/fleet/flow"
+	"hone/fleet/job"
+)
+
+// TestUsage holds that wrong command lines end with status 2 and say what to type, before
+// any server is asked.
+func TestUsage(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for file, text := range map[string]string{
+		"jobs.toml":  "[[job]]\nrepo = \"/srv/a\"\nloop = \"fix\"\nargs = [\"--check\", \"true\"]\n",
+		"wrong.toml": "[[job]]\nrepo = \"/srv/a\"\nloop = \"fxi\"\n",
+		"repos.txt":  "/srv/a\n/srv/b\n",
+		"short.key":  "short",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for line, want := range map[string]string{
+		"lst":                                  "did you mean hone-fleet list?",
+		"submit":                               "one file with jobs",
+		"submit jobs.toml":                     "add --max-cost 50",
+		"submit jobs.toml --max-cost=1 --id=.": "an id has letters",
+		"submit wrong.toml --max-cost=1":       "did you mean fix?",
+		"submit --repos repos.txt":             "--repos needs a loop after --",
+		"submit --repos repos.txt --max-cost=1 -- fix --sandbox none": "--sandbox may not stand in a job",
+		"show":                             "show takes the ID of a batch",
+		"worker":                           "needs a store",
+		"worker --store=s":                 "needs a key",
+		"worker --store=s --key=none":      "to make one",
+		"worker --store=s --key=short.key": "fewer than 32 bytes",
+		"results":                          "results takes the ID of a batch",
+	} {
+		var out, said bytes.Buffer
+		a := &app{out: &out, err: &said}
+		if status := a.run(t.Context(), strings.Fields(line)); status != exitUsage || !strings.Contains(said.String(), want) {
+			t.Errorf("hone-fleet %s: status %d, %q, want %q", line, status, said.String(), want)
+		}
+	}
+}
+
+// TestNoServer holds that a server that is not there is an error of the environment.
+func TestNoServer(t *testing.T) {
+	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+	var said bytes.Buffer
+	a := &app{out: &said, err: &said}
+	if status := a.run(t.Context(), []string{"list"}); status != exitFailed || !strings.Contains(said.String(), "hint: start one: hone-fleet dev") {
+		t.Error(status, said.String())
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	questions := []job.Question{{Digest: "abcdef0123"}, {Digest: "abcdef9876"}}
+	got, err := answersOf(questions, []string{"abcdef0=yes", "abcdef9876=no"})
+	want := []job.Answer{{Question: "abcdef0123", Approved: true}, {Question: "abcdef9876"}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Error(got, err)
+	}
+	for _, word := range []string{"abcdef=yes", "abc=yes", "abcdef0", "abcdef0=maybe", "0123456=yes"} {
+		if _, err := answersOf(questions, []string{word}); err == nil {
+			t.Errorf("%s was accepted", word)
+		}
+	}
+}
+
+func TestUnfinished(t *testing.T) {
+	for state, want := range map[flow.State]int{flow.Done: 0, flow.NeedsYou: exitWaiting, flow.NoBudget: exitBudget, flow.Failed: exitUnfinished, flow.Cancelled: exitUnfinished} {
+		s := flow.Status{Jobs: make([]flow.JobStatus, 2), Counts: map[flow.State]int{flow.Done: 1}}
+		s.Counts[state]++
+		got := 0
+		if f, ok := errors.AsType[*failure](unfinished(s)); ok {
+			got = f.exit
+		}
+		if got != want {
+			t.Errorf("%s: status %d, want %d", state, got, want)
+		}
+	}
+}
+
+// TestExample holds that the example of jobs in docs/fleet.md can be submitted.
+func TestExample(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/fleet.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile("(?s)```text\n(\\[\\[job\\]\\].*?)```").FindSubmatch(page)
+	if example == nil {
+		t.Fatal("docs/fleet.md has no example")
+	}
+	if jobs, err := job.Read("jobs.toml", example[1]); err != nil || len(jobs) != 2 {
+		t.Error(jobs, err)
+	}
+}
+
+// TestDocsCommands holds that the commands and flags that the page mentions exist.
+func TestDocsCommands(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/fleet.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := (&app{}).command()
+	for _, m := range regexp.MustCompile(`hone-fleet ([a-z]+)([^\n|;)]*)`).FindAllStringSubmatch(string(page), -1) {
+		c, _, err := root.Find([]string{m[1]})
+		if err != nil || c == root {
+			t.Errorf("there is no command %s", m[0])
+			continue
+		}
+		own, _, _ := strings.Cut(m[2], " -- ")
+		own, _, _ = strings.Cut(own, "'")
+		for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(own, -1) {
+			if c.Flags().Lookup(flag[1]) == nil {
+				t.Errorf("hone-fleet %s has no flag --%s", m[1], flag[1])
+			}
+		}
+	}
+}
