@@ -34,22 +34,31 @@ func (g *leg) restore(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(kept)
-	text, err := g.fetchParts(ctx, kept)
+	events, size, err := g.fetchEvents(ctx, kept)
 	if err != nil {
 		return err
+	}
+	if err := g.importRun(ctx, events, kept); err != nil {
+		return err
+	}
+	g.offset = size
+	return g.meetGuard(ctx, events[0])
+}
+
+// fetchEvents reads the events of the run, and returns them with the size of its journal.
+func (g *leg) fetchEvents(ctx context.Context, kept string) ([]journal.Event, int64, error) {
+	text, err := g.fetchParts(ctx, kept)
+	if err != nil {
+		return nil, 0, err
 	}
 	events, err := journal.Parse(g.at.Run, text)
 	if err == nil && (len(events) == 0 || events[len(events)-1].Hash() != g.at.Head) {
 		err = errors.New("it does not end with the event that the manifest names")
 	}
 	if err != nil {
-		return fatal("run %s in the store is damaged: %w", g.at.Run, err)
+		return nil, 0, fatal("run %s in the store is damaged: %w", g.at.Run, err)
 	}
-	if err := g.importRun(ctx, events, kept); err != nil {
-		return err
-	}
-	g.offset = int64(len(text))
-	return g.meetGuard(ctx, events[0])
+	return events, int64(len(text)), nil
 }
 
 // fetchParts reads the parts of the run from the last to the first. It returns the
@@ -117,6 +126,20 @@ func (g *leg) readPart(part []byte, kept string) (h header, text []byte, err err
 
 // importRun gives the run and the files of the commit to hone import, and accepts it.
 func (g *leg) importRun(ctx context.Context, events []journal.Event, kept string) error {
+	in, out := io.Pipe()
+	go func() {
+		out.CloseWithError(g.writeBundle(out, events, kept))
+	}()
+	defer in.Close()
+	if err := g.hone(ctx, in, "import", "-", "--max-size", "1000GB"); err != nil {
+		return err
+	}
+	return g.hone(ctx, nil, "trust", g.at.Run, "--trust")
+}
+
+// writeBundle writes a run as hone export does: with the files of the commit, from the
+// clone, and the objects that are kept.
+func (g *leg) writeBundle(out io.Writer, events []journal.Event, kept string) error {
 	places := map[string]string{}
 	for digest, path := range g.files {
 		places[digest] = filepath.Join(g.repo, path)
@@ -128,17 +151,9 @@ func (g *leg) importRun(ctx context.Context, events []journal.Event, kept string
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		list = append(list, bundle.Object{Name: name, Size: -1})
 	}
-	in, out := io.Pipe()
-	go func() {
-		out.CloseWithError(bundle.Write(out, bundle.Header{Hone: "hone-fleet", Base: g.at.Commit}, events, list, func(name string) (io.ReadCloser, error) {
-			return os.Open(places[name])
-		}))
-	}()
-	defer in.Close()
-	if err := g.hone(ctx, in, "import", "-", "--max-size", "1000GB"); err != nil {
-		return err
-	}
-	return g.hone(ctx, nil, "trust", g.at.Run, "--trust")
+	return bundle.Write(out, bundle.Header{Hone: "hone-fleet", Base: g.at.Commit}, events, list, func(name string) (io.ReadCloser, error) {
+		return os.Open(places[name])
+	})
 }
 
 // hone runs a command of hone in the clone.

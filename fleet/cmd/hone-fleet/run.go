@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"hone/fleet/flow"
+	"hone/fleet/job"
+	"hone/fleet/leg"
+	"hone/fleet/store"
+)
+
+// exportRuns writes the runs of the named jobs, or of all that have one, to files.
+func (a *app) exportRuns(ctx context.Context, f resultsFlags, s flow.Status, names []string) error {
+	if err := known(s, names); err != nil {
+		return err
+	}
+	if f.store == "" || f.key == "" {
+		return usage("--run needs the store of the workers and their key", "add --store DIR and --key FILE")
+	}
+	key, err := leg.ReadKey(f.key)
+	if err != nil {
+		return usage(err.Error(), "")
+	}
+	from, err := store.Open(f.store)
+	if err != nil {
+		return usage(err.Error(), "")
+	}
+	tmp, err := os.MkdirTemp("", "hone-run-")
+	if err != nil {
+		return failed(err, "")
+	}
+	defer os.RemoveAll(tmp)
+	if err := os.MkdirAll(f.run, 0o755); err != nil {
+		return failed(err, "")
+	}
+	w := &leg.Worker{Store: from, Key: key, Dir: tmp}
+	for _, j := range s.Jobs {
+		if j.Outcome.Run == "" || len(names) > 0 && !slices.Contains(names, j.Name) {
+			continue
+		}
+		file := filepath.Join(f.run, j.Name+".hone")
+		if err := exportRun(ctx, w, s.ID, j, file); err != nil {
+			return failed(fmt.Errorf("%s: %w", j.Name, err), "")
+		}
+		fmt.Fprintf(a.out, "%s: run %s is in %s; next, in a clone of %s: hone import %s\n", j.Name, j.Outcome.Run, file, j.Repo, file)
+	}
+	return nil
+}
+
+// exportRun writes the run of a job to a file that only the user can read.
+func exportRun(ctx context.Context, w *leg.Worker, batch string, j flow.JobStatus, file string) error {
+	out, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = w.Export(ctx, batch, job.Job{Name: j.Name, Repo: j.Repo, Ref: j.Ref}, out)
+	if err = errors.Join(err, out.Close()); err != nil {
+		_ = os.Remove(file)
+	}
+	return err
+}
