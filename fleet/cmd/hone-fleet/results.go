@@ -30,6 +30,8 @@ type resultsFlags struct {
 	push   bool
 	patch  string
 	bundle string
+	run    string
+	key    string
 	each   string // the command of --pr-command
 }
 
@@ -42,6 +44,9 @@ func (a *app) resultsCommand() *cobra.Command {
 branch, hone/ID/JOB, on the commit from which the job started.
 
 Without a JOB it takes all jobs that are done; with --all also those that stopped before.
+
+--run writes the run of a job, done or not, to a file that hone import reads. There hone show says what happened,
+and what an open question is about.
 
 --pr-command runs a command for each result, by sh, in a temporary clone with the branch checked out. It has the
 variables HONE_BATCH, HONE_JOB, HONE_REPO, HONE_REF, HONE_BRANCH, HONE_RUN and HONE_WHY. The files there were
@@ -58,6 +63,8 @@ written by a model: the command should not run them.`,
 	l.BoolVar(&f.push, "push", false, "push each branch to its job's repository")
 	l.StringVar(&f.patch, "patch", "", "write patches below a directory, for git am")
 	l.StringVar(&f.bundle, "bundle", "", "write git bundles to a directory, for git fetch")
+	l.StringVar(&f.run, "run", "", "write the runs to a directory, for hone import; needs --key")
+	l.StringVar(&f.key, "key", "", "the workers' key, for --run")
 	l.StringVar(&f.each, "pr-command", "", "run a command for each result")
 	l.BoolVar(&f.all, "all", false, "take jobs that are not done, too")
 	l.BoolVar(&f.json, "json", false, "print JSON")
@@ -92,6 +99,9 @@ func (a *app) results(ctx context.Context, f resultsFlags, id string, names []st
 	if err != nil {
 		return err
 	}
+	if f.run != "" {
+		return a.exportRuns(ctx, f, s, names)
+	}
 	list, err := chosen(s, f.all, names)
 	if err != nil {
 		return err
@@ -112,10 +122,8 @@ func (a *app) results(ctx context.Context, f resultsFlags, id string, names []st
 
 // chosen returns the results of the named jobs, or of all that are done.
 func chosen(s flow.Status, all bool, names []string) (list []result, err error) {
-	for _, name := range names {
-		if !slices.ContainsFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name }) {
-			return nil, usage(fmt.Sprintf("batch %s has no job %s", s.ID, name), "hone-fleet show "+s.ID)
-		}
+	if err := known(s, names); err != nil {
+		return nil, err
 	}
 	for _, j := range s.Jobs {
 		wanted := slices.Contains(names, j.Name) || len(names) == 0 && (all || j.State == flow.Done)
@@ -124,6 +132,16 @@ func chosen(s flow.Status, all bool, names []string) (list []result, err error) 
 		}
 	}
 	return list, nil
+}
+
+// known returns an error if a batch has no job of a name.
+func known(s flow.Status, names []string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name }) {
+			return usage(fmt.Sprintf("batch %s has no job %s", s.ID, name), "hone-fleet show "+s.ID)
+		}
+	}
+	return nil
 }
 
 func (a *app) listResults(list []result, s flow.Status, asJSON bool) error {

@@ -126,6 +126,7 @@ func (a *app) printQuestions(id string, j flow.JobStatus) {
 		fmt.Fprintf(a.out, "  may it change %s? %s\n", render.Line(q.Path), render.Line(q.Why))
 		line += " " + shortDigest(q.Digest) + "=yes"
 	}
+	fmt.Fprintf(a.out, "  to see the change: hone-fleet results %s %s --run . --store DIR --key FILE\n", id, j.Name)
 	fmt.Fprintf(a.out, "  next: %s   (or =no)\n", line)
 }
 
