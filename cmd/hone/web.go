@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/tty"
 	"hone/cmd/hone/web"
 	"hone/harness"
 )
@@ -74,6 +75,7 @@ func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page s
 	if err != nil {
 		return err
 	}
+	defer surviveBrokenPipe()() // hone web | head -1 serves on
 	link := s.Link(page)
 	fmt.Fprintf(a.out, "%s\n", link)
 	if listen.remote() {
@@ -83,7 +85,7 @@ func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page s
 	if a.terminal {
 		fmt.Fprintln(a.err, "hone: the address works once. Enter prints a new one, Ctrl-C ends.")
 		go func() {
-			for lines := bufio.NewScanner(a.in); lines.Scan(); {
+			for lines := bufio.NewScanner(tty.Input(a.in)); lines.Scan(); {
 				fmt.Fprintf(a.out, "%s\n", s.Link(page))
 			}
 		}()
