@@ -2,8 +2,12 @@ package page
 
 import _ "embed"
 
-//go:embed act.html
-var actTemplates string
+var (
+	//go:embed act.html
+	actTemplates string
+	//go:embed act.css
+	actStyle string
+)
 
 // Acts is what the user can do with a run on its page.
 type Acts struct {

@@ -116,7 +116,7 @@ var (
 )
 
 // Style returns the style sheet of all pages.
-func Style() string { return pageStyle + viewStyle }
+func Style() string { return pageStyle + viewStyle + actStyle }
 
 // Script returns the program of a server's pages, without which they have to be
 // reloaded.
