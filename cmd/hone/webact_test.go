@@ -339,3 +339,27 @@ func TestDesk(t *testing.T) {
 		t.Error("an answer counts after the one in the terminal")
 	}
 }
+
+// TestWebNeedsTrust: a run that the user has not recorded here is neither resumed nor undone,
+// and the page shows what to type.
+func TestWebNeedsTrust(t *testing.T) {
+	w := newActing(t, 1, []string{`{"create-or-update": {"a": "new\n"}}`}, []string{"work/a", "old\n"}, "--check", "exit 1", "--rounds", "1")
+	if err := os.RemoveAll(filepath.Join(w.dir, "../state")); err != nil {
+		t.Fatal(err)
+	}
+	want := "hone trust " + w.run
+	w.act("resume", url.Values{"rounds": {"2"}})
+	w.until(want)
+	w.act("stop", nil) // which replaces what the page says
+	got, err := w.browser.Get(w.home + "preview/undo/" + w.run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Body.Close()
+	if got.StatusCode != http.StatusSeeOther || !strings.Contains(w.page(), want) {
+		t.Errorf("%s, and the page is\n%s", got.Status, w.page())
+	}
+	if page := w.act("undo", url.Values{"plan": {""}}); !strings.Contains(page, want) || w.read("a") != "new\n" {
+		t.Errorf("an undo:\n%s", page)
+	}
+}
