@@ -15,6 +15,7 @@ import (
 	"hone"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
+	"hone/cmd/hone/view"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/near"
@@ -37,6 +38,7 @@ type app struct {
 	errSize     func() (columns, rows int) // of stderr, in the same way
 	outColour   render.Colours
 	errColour   render.Colours
+	reply       *view.Reply           // that arrives in the run of this process; nil without --web
 	secrets     []func(string) string // remove the values that conceal knows
 	observer    journal.Observer
 	walls       func() []sandbox.Wall // see harness.Host

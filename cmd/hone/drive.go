@@ -14,6 +14,7 @@ import (
 	"hone"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
+	"hone/cmd/hone/view"
 	"hone/harness"
 	"hone/history"
 	"hone/internal/render"
@@ -144,8 +145,12 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 	if o.json {
 		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", feedLine(e)) }})
 	}
-	if r.Received = s.Received; o.verbose || a.errSize != nil {
-		h.Stream(s.Text)
+	if o.web {
+		a.reply = &view.Reply{}
+		r.Journal.Observe(journal.Observer{After: a.reply.Event})
+	}
+	if r.Received = s.Received; o.verbose || a.errSize != nil || o.web {
+		h.Stream(func(text string) { s.Text(text); a.reply.Add(text) })
 	}
 	switch {
 	case approve == "all":

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"hone"
+
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/view"
@@ -34,7 +36,23 @@ type runSource struct {
 	rows  map[string]listed   // by run
 
 	copies sync.Map // of a run's id: its [attempts.Found], if it works in a copy
+
+	own   string      // the run of this process; empty if it has none
+	reply *view.Reply // that the run waits for; nil if this process has no run
+	shown shownRun
 }
+
+// shownRun is the page of the process's own run as it was rendered last. While a reply
+// arrives, only that is rendered again.
+type shownRun struct {
+	name, state string
+	at          time.Time
+	view        web.View // without the part about the reply
+	wait        page.Wait
+}
+
+// longestShown is how long a page may stand that says how long its run has worked.
+const longestShown = 5 * time.Second
 
 // listed is a run in the list as it was in some state.
 type listed struct {
@@ -63,8 +81,8 @@ func callOf(name string) (run string, seq int64) {
 	return run, seq
 }
 
-// State returns how long the journals are that a page shows, and whether processes work
-// on them.
+// State returns how long the journals are that a page shows, whether processes work on
+// them, and how much of a reply has arrived.
 func (s *runSource) State(name string) (string, error) {
 	if strings.HasPrefix(name, web.Evaluations) {
 		file, ok := s.evaluations()[name]
@@ -81,7 +99,11 @@ func (s *runSource) State(name string) (string, error) {
 			return "", err
 		}
 		defer home.Close()
-		return runState(home, run) + s.acts.state(run), nil
+		state := s.runState(home, run)
+		if run == s.own {
+			state += " " + s.reply.State()
+		}
+		return state, nil
 	}
 	var state strings.Builder
 	err := s.eachHome(func(home *journal.Home) error {
@@ -95,6 +117,12 @@ func (s *runSource) State(name string) (string, error) {
 		fmt.Fprintln(&state, name)
 	}
 	return state.String(), err
+}
+
+// runState returns a text that changes with the journal of a run, and with what the user
+// can do with the run.
+func (s *runSource) runState(home *journal.Home, run string) string {
+	return runState(home, run) + s.acts.state(run)
 }
 
 // runState returns a text that changes with the journal of a run, and when a process
@@ -199,6 +227,10 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 		return web.View{}, err
 	}
 	defer home.Close()
+	state := s.runState(home, run)
+	if was := s.shown; was.name == name && was.state == state && time.Since(was.at) < longestShown {
+		return s.withReply(run, was)
+	}
 	working := works(home, run) // before reading, so that nothing it still writes is missed
 	past, start, err := readRun(home, run)
 	if err != nil {
@@ -207,6 +239,31 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 	if call > 0 {
 		return s.call(home, run, past.Events(), call)
 	}
+	shown := shownRun{name: name, state: state, at: time.Now()}
+	if working {
+		shown.wait = view.Waiting(past.Events())
+	}
+	if shown.view, err = s.run(ctx, home, run, round, past, start, working); err != nil {
+		return web.View{}, err
+	}
+	if run == s.own {
+		s.shown = shown
+	}
+	return s.withReply(run, shown)
+}
+
+// withReply adds what the run waits for.
+func (s *runSource) withReply(run string, shown shownRun) (web.View, error) {
+	if run == s.own {
+		shown.wait.Text = s.reply.Text()
+	}
+	part, err := s.html.Wait(shown.wait)
+	shown.view.Parts = append(slices.Clip(shown.view.Parts), part)
+	return shown.view, err
+}
+
+// run returns the page of a run, and the rounds of one of its windows.
+func (s *runSource) run(ctx context.Context, home *journal.Home, run string, round int, past *history.Past, start hone.Start, working bool) (web.View, error) {
 	made := s.pages[run]
 	if made == nil {
 		made = newRunPage(ownOf(start), view.Calls{Most: mostInRound, Clean: s.app.redactKnown, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})

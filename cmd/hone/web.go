@@ -103,6 +103,7 @@ func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page s
 func (a *app) serveRun(ctx context.Context, h *harness.Session, own *ownRun) (link string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	source := newRunSource(a, []string{h.Home.Workspace()}, a.pages())
+	source.own, source.reply = h.ID(), a.reply
 	if own != nil {
 		source.acts = newActor(ctx, a, source, own, own.desk.say)
 	}

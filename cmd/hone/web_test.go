@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +55,7 @@ func startLink(t *testing.T, dir, start string, args ...string) (*exec.Cmd, stri
 		if err != nil {
 			t.Fatalf("no address is printed:\n%s", &printed)
 		}
-		if _, link, ok := strings.Cut(strings.TrimSpace(line), start); ok {
+		if _, link, ok := strings.Cut(strings.TrimSpace(line), start); ok && strings.Contains(link, "?token=") {
 			go func() { _, _ = io.Copy(io.Discard, lines) }()
 			return c, start + link
 		}
@@ -281,5 +283,63 @@ func TestWebEvaluations(t *testing.T) {
 		if got := get(t, browser, home+name); !strings.Contains(got, "there is no such page") && !strings.Contains(got, "404") {
 			t.Errorf("%s:\n%s", name, got)
 		}
+	}
+}
+
+// TestWebReplyArrives: the page of --web shows a reply while it arrives, without keys that
+// arrive in two parts. Another process's page says for whom the run waits.
+func TestWebReplyArrives(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs hone")
+	}
+	const key = "sk-canary-7f3e9b21c4d8"
+	finish := make(chan struct{})
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		send := func(text, end string) {
+			delta, _ := json.Marshal(text)
+			fmt.Fprintf(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%s}%s}]}\n\n", delta, end)
+			_ = http.NewResponseController(w).Flush()
+		}
+		send("I <b>look</b> at "+key[:9], "")
+		send(key[9:]+" and then some more words to come.\n", "")
+		select {
+		case <-finish:
+		case <-r.Context().Done():
+		}
+		send("That is all.", `,"finish_reason":"stop"`)
+		fmt.Fprint(w, "data: [DONE]\n\n")
+	}))
+	t.Cleanup(service.Close)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("zero\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OPENAI_API_KEY", key)
+	run, own, address := webRun(t, dir, "fix", "-m", "openai/m", "--wire", "chat", "--base-url", service.URL, "--check", "grep two a", "--rounds", "1", "--sandbox", "none", "--web")
+	at := address[:strings.LastIndex(address, "run/")]
+	got, err := own.Get(at + "stream/" + address[len(at)+len("run/"):])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	until(t, bufio.NewReader(got.Body), "more words")
+	page := get(t, own, address)
+	for _, want := range []string{`<section id="wait">`, ` replies <span class="dim">openai/m, asked at `, "I &lt;b&gt;look&lt;/b&gt; at ", "more words"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("want %s in\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, key[:9]) || strings.Contains(page, key[9:]) {
+		t.Error("the page shows the key")
+	}
+	_, other, home := webRun(t, dir, "web")
+	if page := get(t, other, home+address[len(at):]); !strings.Contains(page, "waiting for fixer <span class=\"dim\">openai/m, asked at ") || strings.Contains(page, "more words") {
+		t.Errorf("the page of another process:\n%s", page)
+	}
+	close(finish)
+	_ = run.Wait() // its round is used up
+	if page := get(t, other, home+address[len(at):]); !strings.Contains(page, `<section id="wait" hidden>`) || !strings.Contains(page, "That is all.") {
+		t.Errorf("the page after the reply:\n%s", page)
 	}
 }

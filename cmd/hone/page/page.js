@@ -11,7 +11,7 @@
     box.innerHTML = html;
     const fresh = box.content.firstElementChild;
     if (!old) {
-      document.querySelector("main").append(fresh);
+      document.querySelector("main").insertBefore(fresh, document.getElementById("wait")); // a new round
       return;
     }
     for (const was of old.querySelectorAll("details[id], input.split")) {

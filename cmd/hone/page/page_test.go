@@ -84,6 +84,10 @@ func TestNothingEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	wait, err := page.New(clean).Wait(page.Wait{Model: hostile, Role: hostile, Since: hostile, Text: hostile})
+	if err != nil {
+		t.Fatal(err)
+	}
 	file, server := written(t, hostilePage()), served(t, list)
 	for _, c := range []struct {
 		name, got string
@@ -93,6 +97,7 @@ func TestNothingEscapes(t *testing.T) {
 		{"file", file, 93, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 4, "svg": 3, "link": 0, "a": 6}},
 		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
 		{"evaluation", served(t, evaluation), 24, map[string]int{"article": 1, "table": 2, "link": 2, "a": 2}},
+		{"wait", served(t, wait), 9, map[string]int{"section": 1, "link": 2, "a": 1}},
 		{"server", server, 20, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 2, "link": 2, "a": 3}},
 	} {
 		for _, not := range []string{"<script>", "<img", "KEY-1", "KEY-1&#43;2", "http:", "https:", "url(", "@import", " onerror=\"a"} {

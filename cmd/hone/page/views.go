@@ -62,3 +62,15 @@ func (r *Renderer) Call(c Call, run, link string) (Part, error) {
 		Run, RunLink string
 	}{c, run, link})
 }
+
+// Wait is a call of a model that has not ended.
+type Wait struct {
+	Model string // empty if no model is asked now
+	Role  string
+	Since string // the time of day
+	Text  string // of the reply that has arrived; empty if none has, or if it is not known
+}
+
+// Wait renders what a run waits for. Its element is there, and empty, if it waits for
+// nothing.
+func (r *Renderer) Wait(w Wait) (Part, error) { return r.part("wait", "wait", w) }

@@ -222,3 +222,49 @@ func TestEvaluation(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestReply: a long reply keeps its end, in whole lines, and each attempt begins anew.
+func TestReply(t *testing.T) {
+	t.Parallel()
+	var r view.Reply
+	before := r.State()
+	r.Add("first ")
+	if r.Add("line\n"); r.Text() != "first line\n" || r.State() == before {
+		t.Errorf("%q", r.Text())
+	}
+	r.Add(strings.Repeat("more of it\n", 2000))
+	if got := r.Text(); len(got) > 16<<10 || len(got) < 15<<10 || !strings.HasPrefix(got, "more of it\n") {
+		t.Errorf("%d bytes, %.20q", len(got), got)
+	}
+	r.Event(journal.Event{Type: history.TypeCommit})
+	before = r.State()
+	for _, ends := range []journal.Type{history.TypeReserve, history.TypeReply} {
+		if r.Event(journal.Event{Type: ends}); r.Text() != "" || r.State() == before {
+			t.Errorf("%q after %s", r.Text(), ends)
+		}
+		r.Add("x")
+	}
+	var none *view.Reply
+	none.Add("x")
+	none.Event(journal.Event{Type: history.TypeReply})
+	if none.Text() != "" || none.State() != "" {
+		t.Error("nil has a text")
+	}
+}
+
+// TestWaiting: a run waits for the model from a request to its reply, or to its end.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	events, _ := talk(t)
+	at := time.Date(2026, 11, 23, 12, 0, 1, 0, time.Local)
+	events[2].Time = at
+	if got, want := view.Waiting(events), (page.Wait{Model: "a/b", Role: "fixer", Since: "12:00:01"}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := view.Waiting(events[:2]); got != (page.Wait{}) {
+		t.Errorf("%+v after the reply", got)
+	}
+	if got := view.Waiting(append(events, history.Event{Payload: history.Resumed{}})); got != (page.Wait{}) {
+		t.Errorf("%+v in another process", got)
+	}
+}

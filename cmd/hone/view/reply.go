@@ -1,0 +1,94 @@
+package view
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"hone/cmd/hone/page"
+	"hone/cmd/hone/screen"
+	"hone/history"
+	"hone/journal"
+)
+
+// Reply is the text of a model's reply while it arrives, as long as it is not recorded.
+// The zero value is empty. Its methods may be called from several goroutines, and on nil,
+// which stays empty.
+type Reply struct {
+	mu   sync.Mutex
+	text string
+	n    int // how often it has changed
+}
+
+// mostReply is how many bytes of a reply are kept: its end.
+const mostReply = 16 << 10
+
+// Add adds a piece of the text. Secrets must have been removed from it.
+func (r *Reply) Add(text string) {
+	r.set(func(was string) string {
+		all := was + text
+		if cut := len(all) - mostReply; cut > 0 {
+			_, all, _ = strings.Cut(all[cut:], "\n") // whole lines
+		}
+		return all
+	})
+}
+
+// Event empties the text before each attempt at a call, and when the reply is recorded.
+func (r *Reply) Event(e journal.Event) {
+	if e.Type == history.TypeReserve || e.Type == history.TypeReply {
+		r.set(func(string) string { return "" })
+	}
+}
+
+func (r *Reply) set(change func(string) string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if text := change(r.text); text != r.text {
+		r.text, r.n = text, r.n+1
+	}
+}
+
+// Text returns the text that has arrived.
+func (r *Reply) Text() string {
+	if r == nil {
+		return ""
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text
+}
+
+// State returns a text that differs whenever Text does.
+func (r *Reply) State() string {
+	if r == nil {
+		return ""
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strconv.Itoa(r.n)
+}
+
+// Waiting returns for which model a run waits, and since when; zero if it waits for none.
+func Waiting(events []history.Event) (w page.Wait) {
+	var step *journal.Identity
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case history.Asked:
+			step = e.Step
+			w = page.Wait{Model: screen.ModelName(p.Model), Role: cmp.Or(p.Role, "model"), Since: e.Time.Local().Format(time.TimeOnly)}
+		case history.Replied:
+			if step != nil && e.Step != nil && *e.Step == *step {
+				w = page.Wait{}
+			}
+		case history.Resumed, history.End, history.State:
+			w = page.Wait{}
+		}
+	}
+	return w
+}
