@@ -20,7 +20,7 @@ func hostilePage() page.Page {
 	facts := []page.Fact{{Name: hostile, Text: hostile}}
 	round := page.Round{Number: 1, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile, Checked: true, Count: 1,
 		Change: hostile, Findings: []page.Finding{{Name: hostile, Text: hostile, New: true, Since: hostile}},
-		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Link: hostile, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: facts}},
+		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Link: hostile, Replied: true, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: facts}},
 		Diff:  "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile},
 		Events: []page.Event{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: facts}}}
 	second := page.Round{Number: 2, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile}

@@ -19,7 +19,8 @@ type Call struct {
 	Round       int
 	Name, Model string
 	Size        string // of the request
-	Used        *Use   // nil if the provider did not report it, or has not replied
+	Replied     bool
+	Used        *Use   // nil if the provider did not report it
 	Link        string // the page with everything that was sent; empty if there is none
 	Texts       []Fact // what was sent
 	Replies     []Fact // what came back

@@ -52,7 +52,8 @@ func (c *Calls) ByRound(events []history.Event, get history.Get) (map[int][]page
 			calls[e.Step.Round] = append(calls[e.Step.Round], one)
 		case history.Replied:
 			if i, ok := at[*e.Step]; ok {
-				calls[e.Step.Round][i].Used = useOf(p.Usage)
+				call := &calls[e.Step.Round][i]
+				call.Replied, call.Used = true, useOf(p.Usage)
 			}
 		}
 	}
@@ -172,7 +173,7 @@ func WholeCall(events []history.Event, seq int64, get history.Get) (call page.Ca
 			continue
 		}
 		reply, err := history.ReadReply(p, get)
-		call.Used = useOf(p.Usage)
+		call.Replied, call.Used = true, useOf(p.Usage)
 		call.Replies = requestTexts(model.Request{Messages: []model.Message{{Role: "text", Parts: reply.Parts}}}, true)
 		return call, true, err
 	}

@@ -79,7 +79,7 @@ func TestCalls(t *testing.T) {
 		t.Errorf("the long text: %d bytes, %.40q", len(long.Text), long.Text)
 	}
 	first.Texts[2].Text = ""
-	want := page.Call{Seq: 1, Name: "fixer, turn 1", Model: "script/s", Size: "2 000 bytes", Used: &page.Use{Sent: 400, Cached: 300, Received: 7}, Link: "/call/1",
+	want := page.Call{Seq: 1, Name: "fixer, turn 1", Model: "script/s", Size: "2 000 bytes", Replied: true, Used: &page.Use{Sent: 400, Cached: 300, Received: 7}, Link: "/call/1",
 		Texts: []page.Fact{{Name: "system", Text: "You fix."}, {Name: "tools", Text: "read, edit"}, {Name: "user"}}}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Error(diff)
