@@ -13,6 +13,27 @@ type Folder struct {
 	Runs []Run
 }
 
+// Counts returns how many runs ended with each result, in the order of the list.
+func (f Folder) Counts() (counts []struct {
+	Mark, Result string
+	Runs         int
+}) {
+	at := map[string]int{}
+	for _, r := range f.Runs {
+		i, ok := at[r.Result]
+		if !ok {
+			i = len(counts)
+			at[r.Result] = i
+			counts = append(counts, struct {
+				Mark, Result string
+				Runs         int
+			}{r.Mark, r.Result, 0})
+		}
+		counts[i].Runs++
+	}
+	return counts
+}
+
 // Run is a run in the list.
 type Run struct {
 	ID, Link     string

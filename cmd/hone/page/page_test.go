@@ -271,3 +271,12 @@ func TestQuotedName(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestCounts: the list says how many runs ended with each result.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	f := page.Folder{Runs: []page.Run{{Mark: "▸", Result: "running"}, {Mark: "✓", Result: "done"}, {Mark: "✗", Result: "budget"}, {Mark: "✓", Result: "done"}}}
+	if got := fmt.Sprint(f.Counts()); got != "[{▸ running 1} {✓ done 2} {✗ budget 1}]" {
+		t.Error(got)
+	}
+}

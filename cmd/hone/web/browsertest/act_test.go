@@ -49,4 +49,9 @@ func TestAct(t *testing.T) {
 	if got := p.content("specs/s.md"); got != "Old.\n" {
 		t.Errorf("after the undo, the file is %q", got)
 	}
+	b.do(chromedp.Click(chromedp.CSS("nav a")))
+	b.says("Runs")
+	p.run([]int{4}, "reconcile", "-m", "script/../replies", "--sandbox", "none", "-q")
+	b.says("1 blocked", "1 done")
+	b.review("runs")
 }

@@ -162,7 +162,11 @@ func (b *tab) review(name string) {
 	for device, width := range devices {
 		for _, scheme := range []string{"light", "dark"} {
 			b.look(width, scheme)
-			picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+			shot := chromedp.FullScreenshot(100)
+			if value[int](b, "document.documentElement.scrollHeight") > 5000 {
+				shot = chromedp.CaptureScreenshot() // nobody looks at a picture that is longer
+			}
+			picture, err := chromedp.Run(b.ctx, shot)
 			if err != nil {
 				b.t.Fatal(err)
 			}
