@@ -18,7 +18,7 @@
 //
 // A stop of the run is a value, a [job.Outcome]; so is an interrupt because the activity
 // was cancelled. An error means that the environment failed. Its details are a
-// [job.Outcome] with what the run had spent by then.
+// [job.Outcome] with what the run had spent by then, if that is known.
 package leg
 
 import (
@@ -87,17 +87,27 @@ var errSuperseded = errors.New("another worker has taken over this job")
 
 // Leg works on a leg to its end.
 func (w *Worker) Leg(ctx context.Context, l job.Leg) (job.Outcome, error) {
-	g := &leg{Worker: w, Leg: l, term: termOf(ctx)}
+	return (&leg{Worker: w, Leg: l, term: termOf(ctx)}).try(ctx)
+}
+
+// try works on the leg once.
+func (g *leg) try(ctx context.Context) (job.Outcome, error) {
 	o, err := g.work(ctx)
+	// Unless the manifest was read, an earlier try may have spent what nobody knows.
+	known := g.at.Format != 0 || g.term.Attempt <= 1
 	switch {
 	case err == nil:
 		return o, nil
-	case ctx.Err() != nil && stopCause(ctx) == nil && !errors.Is(err, errSuperseded):
+	case known && ctx.Err() != nil && stopCause(ctx) == nil && !errors.Is(err, errSuperseded):
 		return job.Outcome{Run: g.at.Run, Exit: 130, Kind: history.KindInterrupted, Why: err.Error(), Spent: g.at.Spent}, nil
 	}
 	var fatal *fatalError
+	var details []any
+	if known {
+		details = []any{job.Outcome{Run: g.at.Run, Spent: g.at.Spent}}
+	}
 	return job.Outcome{}, temporal.NewApplicationErrorWithOptions(err.Error(), "leg", temporal.ApplicationErrorOptions{
-		NonRetryable: errors.As(err, &fatal), Cause: err, Details: []any{job.Outcome{Run: g.at.Run, Spent: g.at.Spent}},
+		NonRetryable: errors.As(err, &fatal), Cause: err, Details: details,
 	})
 }
 

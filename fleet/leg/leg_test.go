@@ -196,6 +196,20 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// A try that cannot read the store does not know what an earlier one has spent.
+func TestUnknown(t *testing.T) {
+	f := newFleet(t, nil)
+	f.done(f.worker(), f.leg(1), 0)
+	for attempt, known := range map[int32]bool{1: true, 2: false} {
+		w := f.worker()
+		w.Key = []byte("another key that is long enough, too")
+		_, err := (&leg{Worker: w, Leg: f.leg(1), term: Term{Scheduled: 7, Attempt: attempt}}).try(t.Context())
+		if failed, ok := errors.AsType[*temporal.ApplicationError](err); !ok || failed.HasDetails() != known {
+			t.Errorf("try %d: %v", attempt, err)
+		}
+	}
+}
+
 // fault is a store that fails.
 type fault struct {
 	store.Store
