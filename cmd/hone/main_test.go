@@ -200,6 +200,15 @@ func skipShort(t *testing.T) {
 	}
 }
 
+// skipDocs skips a test with -short, because it only compares the documentation with
+// the source.
+func skipDocs(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: it reads the documentation")
+	}
+}
+
 // raceEnabled reports whether the race detector is on. Its shadow memory exceeds
 // the limits that some tests set for walls.
 func raceEnabled() bool {
