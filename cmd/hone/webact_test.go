@@ -105,6 +105,13 @@ func (w *acting) until(text string) {
 // act sends a form, and returns the page of the run afterwards.
 func (w *acting) act(action string, form url.Values) string {
 	w.t.Helper()
+	w.send(action, form)
+	return w.page()
+}
+
+// send sends a form, and expects to be led to the page of the run.
+func (w *acting) send(action string, form url.Values) {
+	w.t.Helper()
 	got, err := w.browser.PostForm(w.home+"act/"+action+"/"+w.run, form)
 	if err != nil {
 		w.t.Fatal(err)
@@ -114,7 +121,6 @@ func (w *acting) act(action string, form url.Values) string {
 	if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/run/"+w.run {
 		w.t.Fatalf("%s: %s to %q: %s", action, got.Status, got.Header.Get("Location"), body)
 	}
-	return w.page()
 }
 
 // field returns the first group of an expression in a page.
@@ -224,7 +230,7 @@ func TestWebStops(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: this system does not tell who has a lock")
 	}
-	w := newActing(t, 1, []string{`{"create-or-update": {"a": "new\n"}}`, `{"create-or-update": {"a": "newer\n"}}`}, []string{"work/a", "old\n", "work/check.sh", "test -e ../fast && exit 1; sleep 600", "fast", ""},
+	w := newActing(t, 1, []string{`{"create-or-update": {"a": "new\n"}}`, `{"create-or-update": {"a": "newer\n"}}`}, []string{"work/a", "old\n", "work/check.sh", "test -e ../fast && exit 1; touch checking; sleep 600", "fast", ""},
 		"--check", "sh check.sh", "--rounds", "1")
 	if page := w.act("stop", nil); !strings.Contains(page, "no process works on this run any more") {
 		t.Errorf("a run that is over:\n%s", page)
@@ -233,9 +239,21 @@ func TestWebStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := exec.Command("hone", "resume", "last", "--rounds", "2")
-	other.Dir, other.Env = w.dir, w.env
+	var said strings.Builder
+	other.Dir, other.Env, other.Stdout, other.Stderr = w.dir, w.env, &said, &said
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _ = other.Process.Kill(); t.Failed() {
+			_ = other.Wait()
+			t.Logf("the other process said:\n%s", &said)
+		}
+	})
+	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(w.dir, "checking")); err == nil {
+			break // what is stopped before it resumes the run records no end
+		}
 	}
 	w.until("Stop this run")
 	w.act("stop", nil)
