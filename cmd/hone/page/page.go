@@ -147,6 +147,7 @@ func New(clean func(string) string) *Renderer {
 		"use":   useText,
 		"total": totalUse,
 		"lines": lines,
+		"tool":  func(name string) bool { return strings.HasPrefix(name, "tool ") },
 	}).Parse(pageTemplates + viewTemplates + actTemplates))
 	return r
 }
