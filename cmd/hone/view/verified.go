@@ -10,7 +10,7 @@ import (
 )
 
 // mostRounds is how many rounds a grid shows: the last ones.
-const mostRounds = 40
+const mostRounds = 30
 
 // Marks of the grid of contracts.
 var (
