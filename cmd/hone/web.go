@@ -23,9 +23,10 @@ func (a *app) webCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "web [RUN]",
 		Short: "show runs on a page in the browser",
-		Long: `web serves a page on 127.0.0.1 until Ctrl-C, and prints its address. The page lists the runs in this directory. The
-page of a run shows its rounds, what each found and changed, and every event; it follows a run that is working. With
-RUN, an id from hone runs, a unique prefix of one, or "last", the address leads to the page of this run.
+		Long: `web serves a page on 127.0.0.1 until Ctrl-C, and prints its address. The page lists the runs in this directory,
+and the files *.results.jsonl of hone eval. The page of a run shows its rounds, what models were asked, what each
+round found and changed, and every event; it follows a run that is working. With RUN, an id from hone runs, a unique
+prefix of one, or "last", the address leads to the page of this run.
 
 The address works only once. The browser that opens it gets a cookie, and no other browser can open the page. Press
 Enter for a new address.
