@@ -148,7 +148,7 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 			err = fmt.Errorf("remove the directory of the leg: %w", failed)
 		}
 	}()
-	if err := g.takeOver(ctx); err != nil {
+	if err := g.takeOverAnyway(ctx); err != nil {
 		return o, err
 	}
 	if g.at.Outcome != nil {

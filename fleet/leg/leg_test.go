@@ -175,6 +175,10 @@ func TestCancelEarly(t *testing.T) {
 	if err != nil || o.Exit != 130 || o.Kind != "interrupted" || o.Run != "" {
 		t.Errorf("%+v, %v", o, err)
 	}
+	last := f.done(f.worker(), f.leg(1), 0)
+	if o, err = f.worker().Leg(ctx, f.leg(1)); err != nil || o.Exit != 130 || o.Spent != last.Spent || o.Run != last.Run {
+		t.Errorf("cancelled before it began: %+v, %v", o, err)
+	}
 }
 
 // Several workers of a machine may have one directory.

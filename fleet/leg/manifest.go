@@ -120,6 +120,14 @@ func unseal(key, stored []byte, batch, name string) (manifest, error) {
 // name returns the name of something of the job in the store.
 func (g *leg) name(what string) string { return g.Batch + "/" + g.Job.Name + "/" + what }
 
+// takeOverAnyway is takeOver even if the leg is interrupted: without the manifest nobody
+// knows what the run has spent.
+func (g *leg) takeOverAnyway(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
+	defer cancel()
+	return g.takeOver(ctx)
+}
+
 // takeOver makes this worker the one that works on the job: the manifests of others
 // conflict from now on.
 func (g *leg) takeOver(ctx context.Context) error {
@@ -148,8 +156,8 @@ func (g *leg) takeOver(ctx context.Context) error {
 		return fatal("run %s was begun by %s, and this worker has %s: give the workers the version of the run until its batch has ended", before.Run, before.Hone, version)
 	}
 	before.Term, before.Hone = g.term, version
-	g.at, g.match = before, match
-	return g.put(ctx, g.at)
+	g.match = match
+	return g.put(ctx, before)
 }
 
 // put stores a manifest in place of the last one. If another worker has taken over, the
