@@ -5,6 +5,7 @@ GO          ?= go
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 TEMPORAL    := github.com/temporalio/cli/cmd/temporal@v1.5.1
+VERSITYGW   := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 GORELEASER  ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 FUZZTIME    ?= 3000x
 NIGHT       ?= 30m
@@ -64,8 +65,11 @@ fleet: build ## build bin/hone-fleet beside bin/hone
 temporal: ## build Temporal's command line into bin/, for hone-fleet dev and fleet-test; takes minutes
 	test -x bin/temporal || GOBIN='$(CURDIR)/bin' CGO_ENABLED=0 $(GO) install -trimpath -ldflags '-s -w' $(TEMPORAL)
 
-fleet-test: fleet temporal ## kill, stop and starve workers of a real Temporal server, and compare what is left
-	PATH="$(CURDIR)/bin:$$PATH" HONE_FLEET_TEST=1 CGO_ENABLED=0 $(GO) -C fleet test -trimpath -count=1 -v -timeout 1h ./e2e
+bin/versitygw: # a server that speaks S3, for fleet-test; takes minutes
+	GOBIN='$(CURDIR)/bin' CGO_ENABLED=0 $(GO) install -trimpath -ldflags '-s -w' $(VERSITYGW)
+
+fleet-test: fleet temporal bin/versitygw ## kill, stop and starve workers of a real Temporal server, and compare what is left
+	PATH="$(CURDIR)/bin:$$PATH" HONE_FLEET_TEST=1 CGO_ENABLED=0 $(GO) -C fleet test -trimpath -count=1 -v -timeout 1h ./store ./e2e
 
 # bin/share is laid out as /usr/share: packages and install copy it as it is.
 share: build ## write the man pages and completions to bin/share

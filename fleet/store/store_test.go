@@ -60,7 +60,7 @@ func TestDirOldWriter(t *testing.T) {
 	}
 }
 
-// TestS3 needs versitygw, a server that speaks S3. It keeps ETags in attributes of its files;
+// TestS3 needs versitygw, a server that speaks S3, which "make fleet-test" builds. It keeps ETags in attributes of its files;
 // with --sidecar its conditional writes are not atomic, and this test fails.
 func TestS3(t *testing.T) {
 	conform(t, openTestS3(t))
@@ -71,7 +71,7 @@ func openTestS3(t *testing.T) Store {
 	t.Helper()
 	program, err := exec.LookPath("versitygw")
 	if err != nil {
-		t.Skip("versitygw is not on PATH: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
+		t.Skip("versitygw, a server that speaks S3, is not on PATH: make bin/versitygw")
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
