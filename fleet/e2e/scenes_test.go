@@ -249,6 +249,34 @@ func TestLostObject(t *testing.T) {
 	f.exact(s)
 }
 
+// TestCancel cancels a job that works, and then the rest of the batch.
+func TestCancel(t *testing.T) {
+	f := newFleet(t, 2*time.Second)
+	f.startWorkers(2)
+	f.submit("cancel", 6, 0, plenty)
+	f.await("the first job works", time.Minute, func() bool {
+		different, _ := f.provider.log()
+		s, ok := f.read("cancel")
+		return ok && different > 1 && s.Jobs[0].State == flow.Running
+	})
+	f.run("cancel", "cancel", "job-00")
+	f.await("the first job ends", time.Minute, func() bool {
+		s, ok := f.read("cancel")
+		return ok && s.Jobs[0].State.Ended()
+	})
+	f.awaitDone("cancel", 1)
+	f.run("cancel", "cancel")
+	s := f.awaitEnd("cancel")
+	if s.Jobs[0].State != flow.Cancelled || s.Counts[flow.Cancelled] < 2 || s.Counts[flow.Done]+s.Counts[flow.Cancelled] != 6 {
+		t.Errorf("the first job is %s, and the batch has %v", s.Jobs[0].State, s.Counts)
+	}
+	f.exact(s)
+	different, repeated := f.provider.log()
+	if sold := int64(different+repeated) * tokens; repeated > 0 || s.Bank.Spent.Tokens < sold {
+		t.Errorf("%d calls were bought again; sold %d tokens, charged %d", repeated, sold, s.Bank.Spent.Tokens)
+	}
+}
+
 // TestTwoBatches runs two batches at the same time, of which neither has enough for all
 // its jobs. Each spends its own budget only, and no more than that.
 func TestTwoBatches(t *testing.T) {
