@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	"hone/fleet/flow"
 	"hone/fleet/job"
+	"hone/fleet/leg"
 	"hone/internal/render"
 )
 
@@ -48,6 +50,7 @@ func (a *app) show(ctx context.Context, f showFlags, id string) error {
 	if f.wait && err == nil {
 		s, err = settled(ctx, t, id)
 	}
+	addProgress(ctx, t, &s)
 	switch {
 	case err != nil:
 		return err
@@ -60,6 +63,27 @@ func (a *app) show(ctx context.Context, f showFlags, id string) error {
 		return unfinished(s)
 	}
 	return err
+}
+
+// addProgress adds to the jobs that run how far their workers say that they are.
+func addProgress(ctx context.Context, t client.Client, s *flow.Status) {
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		if j.State != flow.Running {
+			continue
+		}
+		d, err := t.DescribeWorkflowExecution(ctx, flow.JobID(s.ID, j.Name), "")
+		if err != nil {
+			continue // it has just ended
+		}
+		for _, a := range d.GetPendingActivities() {
+			var p leg.Progress
+			if converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &p) == nil {
+				j.Outcome.Rounds = max(j.Outcome.Rounds, p.Round)
+				j.Outcome.Spent.Tokens = max(j.Outcome.Spent.Tokens, p.Tokens)
+			}
+		}
+	}
 }
 
 // settled waits until all jobs of a batch have ended or wait for the user. A server that
