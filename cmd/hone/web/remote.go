@@ -93,7 +93,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 func (s *Server) askPassword(w http.ResponseWriter, r *http.Request, status int, why string) {
 	to := "/"
 	if r.Method == http.MethodGet {
-		to = r.URL.Path
+		to = pathHere(r)
 	}
 	part, err := s.pages.SignIn(to, why)
 	if err != nil {

@@ -179,7 +179,7 @@ func TestSignInLeadsHere(t *testing.T) {
 		if at := got.Header.Get("Location"); got.StatusCode != 303 || at != want {
 			t.Errorf("%s: %s to %q", path, got.Status, at)
 		}
-		if _, text := s.ask(t, c, "box.example:"+s.port, path, "", nil); strings.Contains(text, "<script>") || !strings.Contains(text, `<form id="sign-in" method="post"`) {
+		if _, text := s.ask(t, c, "box.example:"+s.port, path, "", nil); strings.Contains(text, "<script>") || !strings.Contains(text, `<form id="sign-in" method="post" action="`+want+`"`) {
 			t.Errorf("%s: %s", path, text)
 		}
 	}

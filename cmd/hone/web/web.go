@@ -245,8 +245,13 @@ func (s *Server) give(w http.ResponseWriter) {
 
 // again lets a browser ask for the page again, with the cookie and without a token.
 func again(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, pathHere(r), http.StatusSeeOther)
+}
+
+// pathHere returns the path of a request as an address on this server.
+func pathHere(r *http.Request) string {
 	here := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/\\")} // two slashes would lead to another site
-	http.Redirect(w, r, here.EscapedPath(), http.StatusSeeOther)
+	return here.EscapedPath()
 }
 
 // asset returns a handler of a text that never changes.
