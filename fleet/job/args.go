@@ -54,6 +54,13 @@ func badArgs(k loop.Kind, args []string) (problem, hint string) {
 	if problem != "" {
 		return problem, hint
 	}
+	end := len(line) // where -- ends the flags
+	if at := fs.ArgsLenAtDash(); at >= 0 {
+		end -= fs.NArg() - at + 1
+	}
+	if slices.Contains(line[:end], "--") {
+		return "-- is the value of a flag", "write the value"
+	}
 	if slices.Contains(fs.Args(), "-") {
 		return "- reads standard input, which a worker does not have", "write the text itself"
 	}

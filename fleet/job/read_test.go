@@ -86,6 +86,7 @@ func TestReadErrors(t *testing.T) {
 		fix + "args = ['-C', '/etc']\n":             "4: job.args: --dir may not stand in args; remove it: a worker chooses the directory",
 		fix + "args = ['--attempts', '3']\n":        "4: job.args: --attempts may not stand in args; write several jobs: attempts share a directory, which does not move to another worker",
 		fix + "args = ['-']\n":                      "4: job.args: - reads standard input, which a worker does not have; write the text itself",
+		fix + "args = ['--check', '--', 'x']\n":     "4: job.args: -- is the value of a flag; write the value", // a worker writes its flags before --
 		fix + "args = ['a', 'b']\n":                 "4: job.args: one text is expected, but there are 2 arguments; see hone help fix",
 	} {
 		_, err := job.Read("jobs.toml", []byte(text))
