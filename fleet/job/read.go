@@ -131,7 +131,10 @@ func named(jobs []Job, wrong func(i int, key, problem, hint string) error) ([]Jo
 // start workflows could send them any job.
 func (j Job) Valid() error {
 	key, problem, hint := j.check()
-	if problem == "" {
+	switch {
+	case j.Name == "":
+		key, problem, hint = "name", "there is no name", "write one"
+	case problem == "":
 		return nil
 	}
 	return fmt.Errorf("%s: %s; %s", cmp.Or(key, "the job"), problem, hint)
@@ -140,7 +143,7 @@ func (j Job) Valid() error {
 // check returns the first key of a job that is wrong, why, and what to write; an empty
 // problem if all is well.
 func (j *Job) check() (key, problem, hint string) {
-	if j.Name != "" && !validName.MatchString(j.Name) || len(j.Name) > maxName || strings.HasSuffix(j.Name, ".lock") {
+	if j.Name != "" && !ValidName(j.Name) {
 		return "name", fmt.Sprintf("%q is not a valid name for a job", j.Name), `use at most 60 letters, digits, -, _ and single dots between them, such as "parser"`
 	}
 	if problem, hint = badRepo(j.Repo); problem != "" {
@@ -163,6 +166,12 @@ func (j *Job) check() (key, problem, hint string) {
 		}
 	}
 	return "", "", ""
+}
+
+// ValidName reports whether a name can be that of a job or the id of a batch: parts of the
+// names of files, branches and objects.
+func ValidName(name string) bool {
+	return len(name) <= maxName && validName.MatchString(name) && !strings.HasSuffix(name, ".lock")
 }
 
 const maxName = 60

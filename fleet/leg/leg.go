@@ -133,7 +133,11 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer g.heartbeats(ctx, stop)()
-	if err := g.Job.Valid(); err != nil {
+	err = g.Job.Valid()
+	if !job.ValidName(g.Batch) {
+		err = fmt.Errorf("%q is not the id of a batch", g.Batch)
+	}
+	if err != nil {
 		return job.Outcome{Exit: 2, Kind: history.KindUsage, Why: err.Error()}, nil
 	}
 	place, err := g.takePlace()

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"hone/fleet/flow"
+	"hone/fleet/job"
 	"hone/internal/render"
 )
 
@@ -33,6 +34,9 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "list batches, the newest first, and the questions that wait for you",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return usage("--limit must be greater than 0", "")
+			}
 			t, err := a.dial(c.Context())
 			if err != nil {
 				return err
@@ -88,7 +92,21 @@ func readBatch(ctx context.Context, t client.Client, id string) (flow.Status, er
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	s, err := flow.Read(ctx, t, id)
+	if err == nil {
+		err = plainNames(s)
+	}
 	return s, serverFailure(err, id)
+}
+
+// plainNames returns an error if a batch has names that submit refuses. They become names of
+// files and branches here, and others can start workflows without submit.
+func plainNames(s flow.Status) error {
+	for _, j := range s.Jobs {
+		if !job.ValidName(s.ID) || !job.ValidName(j.Name) {
+			return fmt.Errorf("job %q of batch %q was not submitted by hone-fleet", j.Name, s.ID)
+		}
+	}
+	return nil
 }
 
 func (a *app) printBatches(list []batch) {

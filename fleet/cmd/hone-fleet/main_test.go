@@ -33,16 +33,20 @@ func TestUsage(t *testing.T) {
 		"lst":                                  "did you mean hone-fleet list?",
 		"submit":                               "one file with jobs",
 		"submit jobs.toml":                     "add --max-cost 50",
-		"submit jobs.toml --max-cost=1 --id=.": "an id has letters",
-		"submit wrong.toml --max-cost=1":       "did you mean fix?",
-		"submit --repos repos.txt":             "--repos needs a loop after --",
+		"submit jobs.toml --max-cost=1 --id=.": "single dots between them",
+		"submit jobs.toml --max-cost=1 --id=a..b":                     "single dots between them", // no branch can have it
+		"submit jobs.toml --max-cost=1 --id=a.lock":                   "single dots between them",
+		"submit jobs.toml --max-cost=1 --max-tokens=-1":               "cannot be negative",
+		"submit wrong.toml --max-cost=1":                              "did you mean fix?",
+		"submit --repos repos.txt":                                    "--repos needs a loop after --",
 		"submit --repos repos.txt --max-cost=1 -- fix --sandbox none": "--sandbox may not stand in a job",
-		"show":                             "show takes the ID of a batch",
-		"worker":                           "needs a store",
-		"worker --store=s":                 "needs a key",
-		"worker --store=s --key=none":      "to make one",
-		"worker --store=s --key=short.key": "fewer than 32 bytes",
-		"results":                          "results takes the ID of a batch",
+		"list --limit=-1":                                             "--limit must be greater than 0",
+		"show":                                                        "show takes the ID of a batch",
+		"worker":                                                      "needs a store",
+		"worker --store=s":                                            "needs a key",
+		"worker --store=s --key=none":                                 "to make one",
+		"worker --store=s --key=short.key":                            "fewer than 32 bytes",
+		"results":                                                     "results takes the ID of a batch",
 	} {
 		var out, said bytes.Buffer
 		a := &app{out: &out, err: &said}
@@ -72,6 +76,21 @@ func TestAnswers(t *testing.T) {
 	for _, word := range []string{"abcdef=yes", "abc=yes", "abcdef0", "abcdef0=maybe", "0123456=yes"} {
 		if _, err := answersOf(questions, []string{word}); err == nil {
 			t.Errorf("%s was accepted", word)
+		}
+	}
+}
+
+// TestPlainNames: what became a path would lead elsewhere.
+func TestPlainNames(t *testing.T) {
+	named := func(id, name string) flow.Status {
+		return flow.Status{ID: id, Jobs: []flow.JobStatus{{Name: "a"}, {Name: name}}}
+	}
+	if err := plainNames(named("b", "c.d-1")); err != nil {
+		t.Error(err)
+	}
+	for _, s := range []flow.Status{named("b", "../c"), named("b", ""), named("b", "\x1b[2J"), named("../b", "c")} {
+		if plainNames(s) == nil {
+			t.Errorf("%q %q was accepted", s.ID, s.Jobs[1].Name)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"hone/fleet/job"
 	"hone/fleet/leg"
 	"hone/fleet/store"
+	"hone/internal/render"
 )
 
 // exportRuns writes the runs of the named jobs, or of all that have one, to files.
@@ -47,7 +48,7 @@ func (a *app) exportRuns(ctx context.Context, f resultsFlags, s flow.Status, nam
 		if err := exportRun(ctx, w, s.ID, j, file); err != nil {
 			return failed(fmt.Errorf("%s: %w", j.Name, err), "")
 		}
-		fmt.Fprintf(a.out, "%s: run %s is in %s; next, in a clone of %s: hone import %s\n", j.Name, j.Outcome.Run, file, j.Repo, file)
+		fmt.Fprintf(a.out, "%s: run %s is in %s; next, in a clone of %s: hone import %s\n", j.Name, j.Outcome.Run, file, render.Line(j.Repo), file)
 	}
 	return nil
 }

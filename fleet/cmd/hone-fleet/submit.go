@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,14 +63,16 @@ func (a *app) submit(ctx context.Context, f submitFlags, args []string) (err err
 		return err
 	}
 	switch {
-	case in.Max.Cost <= 0 && in.Max.Tokens <= 0:
+	case in.Max.Cost < 0, in.Max.Tokens < 0:
+		return usage("a budget cannot be negative", "leave out --max-cost or --max-tokens for no limit of this kind")
+	case in.Max.Cost == 0 && in.Max.Tokens == 0:
 		return usage("a batch needs a budget", "add --max-cost 50, in USD, or --max-tokens 10000000")
 	case in.Parallel < 1:
 		return usage("--parallel must be greater than 0", "")
 	case in.ID == "":
 		in.ID = newID()
-	case !plainID.MatchString(in.ID):
-		return usage("an id has letters, digits, \"-\", \"_\" and \".\" only", "")
+	case !job.ValidName(in.ID):
+		return usage("an id has at most 60 letters, digits, -, _ and single dots between them", "leave out --id for a new one")
 	}
 	t, err := a.dial(ctx)
 	if err != nil {
@@ -118,9 +119,6 @@ func jobsOf(f submitFlags, args []string) (jobs []job.Job, err error) {
 	}
 	return jobs, nil
 }
-
-// plainID matches the id of a batch.
-var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // newID returns an id by which batches are sorted by day.
 func newID() string {
