@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -228,29 +229,33 @@ func (d delivery) one(ctx context.Context, r result) error {
 	if err := d.download(ctx, r.Object, bundle); err != nil {
 		return err
 	}
+	ref, err := resultRef(ctx, r, bundle)
+	if err != nil {
+		return err
+	}
 	if d.flags.bundle != "" {
 		if err := keep(bundle, d.flags.bundle, r.Job+".bundle"); err != nil {
 			return err
 		}
 	}
 	if d.flags.branch {
-		if err := fetchBranch(ctx, d.flags.dir, bundle, r.Branch); err != nil {
+		if err := fetchBranch(ctx, d.flags.dir, bundle, ref, r.Branch); err != nil {
 			return err
 		}
 		fmt.Fprintf(d.app.out, "%s: branch %s\n", r.Job, r.Branch)
 	}
 	if d.flags.push || d.flags.patch != "" || d.flags.each != "" {
-		return d.inClone(ctx, r, bundle, filepath.Join(tmp, "clone"))
+		return d.inClone(ctx, r, bundle, ref, filepath.Join(tmp, "clone"))
 	}
 	return nil
 }
 
 // inClone delivers what needs a clone of the job's repository.
-func (d delivery) inClone(ctx context.Context, r result, bundle, clone string) error {
+func (d delivery) inClone(ctx context.Context, r result, bundle, ref, clone string) error {
 	if _, err := gitOutput(ctx, ".", "clone", "--quiet", "--no-checkout", "--", r.Repo, clone); err != nil {
 		return err
 	}
-	if err := fetchBranch(ctx, clone, bundle, r.Branch); err != nil {
+	if err := fetchBranch(ctx, clone, bundle, ref, r.Branch); err != nil {
 		return err
 	}
 	if d.flags.patch != "" {
@@ -334,17 +339,26 @@ func keep(file, dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, name), content, 0o644)
 }
 
-// fetchBranch fetches the only branch of a bundle. It overwrites no other work.
-func fetchBranch(ctx context.Context, clone, bundle, branch string) error {
-	heads, err := gitOutput(ctx, clone, "bundle", "list-heads", bundle)
+// resultRef returns the only branch of a result's bundle. It must be the commit that the
+// worker made, after which the object is named: others may write to the store.
+func resultRef(ctx context.Context, r result, bundle string) (string, error) {
+	heads, err := gitOutput(ctx, filepath.Dir(bundle), "bundle", "list-heads", bundle)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, ref, ok := strings.Cut(heads, " ")
+	commit, ref, ok := strings.Cut(heads, " ")
 	if !ok || strings.ContainsAny(ref, "\n*:+ ") {
-		return errors.New("the result is not a bundle of one branch")
+		return "", errors.New("the result is not a bundle of one branch")
 	}
-	_, err = gitOutput(ctx, clone, "fetch", "--quiet", "--no-tags", bundle, ref+":refs/heads/"+branch)
+	if commit+".bundle" != path.Base(r.Object) {
+		return "", fmt.Errorf("%s in the store is not what the worker stored: it has commit %s", r.Object, commit)
+	}
+	return ref, nil
+}
+
+// fetchBranch fetches a branch of a bundle. It overwrites no other work.
+func fetchBranch(ctx context.Context, clone, bundle, ref, branch string) error {
+	_, err := gitOutput(ctx, clone, "fetch", "--quiet", "--no-tags", bundle, ref+":refs/heads/"+branch)
 	return err
 }
 

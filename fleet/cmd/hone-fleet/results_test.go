@@ -62,12 +62,13 @@ func newScene(t *testing.T, f resultsFlags) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := from.Put(t.Context(), "B/project/result", content, ""); err != nil {
+	object := "B/project/results/" + must(t, made, "rev-parse", "HEAD") + ".bundle"
+	if _, err := from.Put(t.Context(), object, content, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.delivery = delivery{app: &app{out: &s.out, err: &s.err}, flags: f, batch: "B", from: from}
 	s.list, err = chosen(flow.Status{ID: "B", Jobs: []flow.JobStatus{
-		{Name: "project", Repo: "file://" + s.repo, Progress: flow.Progress{State: flow.Done, Outcome: job.Outcome{Result: "B/project/result", Run: "R", Why: "w"}}},
+		{Name: "project", Repo: "file://" + s.repo, Progress: flow.Progress{State: flow.Done, Outcome: job.Outcome{Result: object, Run: "R", Why: "w"}}},
 		{Name: "failed", Repo: s.repo, Progress: flow.Progress{State: flow.Failed, Outcome: job.Outcome{Result: "B/failed/result"}}},
 		{Name: "same", Repo: s.repo, Progress: flow.Progress{State: flow.Done}},
 	}}, false, nil)
@@ -142,9 +143,31 @@ func TestPatchAndBundle(t *testing.T) {
 	}
 }
 
+// TestOtherResult: whoever can write to the store cannot make others push something.
+func TestOtherResult(t *testing.T) {
+	s := newScene(t, resultsFlags{push: true, bundle: t.TempDir()})
+	content, _, err := store.Read(t.Context(), s.from, s.list[0].Object, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.list[0].Object = "B/project/results/" + strings.Repeat("0", 40) + ".bundle"
+	if _, err := s.from.Put(t.Context(), s.list[0].Object, content, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.delivery.deliver(t.Context(), s.list); err == nil || !strings.Contains(s.err.String(), "is not what the worker stored") {
+		t.Error(err, s.err.String())
+	}
+	if _, err := gitOutput(t.Context(), s.repo, "rev-parse", "--verify", "--quiet", "hone/B/project"); err == nil {
+		t.Error("it was pushed")
+	}
+	if kept, _ := os.ReadDir(s.flags.bundle); len(kept) > 0 {
+		t.Error("it was kept")
+	}
+}
+
 func TestLostResult(t *testing.T) {
 	s := newScene(t, resultsFlags{bundle: t.TempDir()})
-	if err := s.from.Delete(t.Context(), "B/project/result"); err != nil {
+	if err := s.from.Delete(t.Context(), s.list[0].Object); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.delivery.deliver(t.Context(), s.list); err == nil || !strings.Contains(s.err.String(), "project: ") {
