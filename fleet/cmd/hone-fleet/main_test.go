@@ -43,7 +43,7 @@ func TestUsage(t *testing.T) {
 		"list --limit=-1":                                             "--limit must be greater than 0",
 		"show":                                                        "show takes the ID of a batch",
 		"worker":                                                      "needs a store",
-		"worker --store=s":                                            "needs a key",
+		"worker --store=s":                                            "(umask 077 && head",
 		"worker --store=s --key=none":                                 "to make one",
 		"worker --store=s --key=short.key":                            "fewer than 32 bytes",
 		"results":                                                     "results takes the ID of a batch",

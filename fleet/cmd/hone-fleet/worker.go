@@ -47,7 +47,7 @@ they keep in the store with it, and continue no run that is not signed.
 The keys of models, and of repositories, are those of the worker's environment. hone and the commands of
 jobs run as the user who starts the worker, with hone's walls. --trust lets the repositories of all jobs
 configure hone, and run their own checkers: give it if you trust everybody who can submit.`,
-		Example: `  head -c 32 /dev/urandom | base64 >fleet.key
+		Example: `  (umask 077 && head -c 32 /dev/urandom | base64 >fleet.key)
   hone-fleet worker --store /srv/hone --key fleet.key --parallel 4`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.worker(c.Context(), f) },
@@ -97,7 +97,7 @@ func (f workerFlags) leg() (*leg.Worker, error) {
 		return nil, usage("a worker needs a store that all workers share", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
 	}
 	if f.key == "" {
-		return nil, usage("a worker needs a key that all workers share", "head -c 32 /dev/urandom | base64 >fleet.key, then add --key fleet.key")
+		return nil, usage("a worker needs a key that all workers share", "(umask 077 && head -c 32 /dev/urandom | base64 >fleet.key), then add --key fleet.key")
 	}
 	key, err := leg.ReadKey(f.key)
 	if err != nil {
