@@ -47,6 +47,7 @@ func TestUsage(t *testing.T) {
 		"worker --store=s --key=none":                                 "to make one",
 		"worker --store=s --key=short.key":                            "fewer than 32 bytes",
 		"results":                                                     "results takes the ID of a batch",
+		"worker --store=s --parallel=0":                               "--parallel must be greater than 0",
 	} {
 		var out, said bytes.Buffer
 		a := &app{out: &out, err: &said}

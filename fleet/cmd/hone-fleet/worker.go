@@ -96,6 +96,9 @@ func (f workerFlags) leg() (*leg.Worker, error) {
 	if f.store == "" {
 		return nil, usage("a worker needs a store that all workers share", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
 	}
+	if f.parallel < 1 {
+		return nil, usage("--parallel must be greater than 0", "")
+	}
 	if f.key == "" {
 		return nil, usage("a worker needs a key that all workers share", "(umask 077 && head -c 32 /dev/urandom | base64 >fleet.key), then add --key fleet.key")
 	}
