@@ -46,7 +46,7 @@ func (a *app) answer(ctx context.Context, id, name string, words []string) error
 	if j.State != flow.NeedsYou {
 		return usage(fmt.Sprintf("%s does not wait for you: %s", name, j.State), "hone-fleet show "+id)
 	}
-	answers, err := answersOf(j.Outcome.Questions, words)
+	answers, err := answersOf(j.Outcome.Questions, words, "hone-fleet show "+id)
 	if err != nil {
 		return err
 	}
@@ -61,12 +61,13 @@ func (a *app) answer(ctx context.Context, id, name string, words []string) error
 	return nil
 }
 
-// answersOf returns the answers that words of the form DIGEST=yes give to questions.
-func answersOf(questions []job.Question, words []string) (answers []job.Answer, err error) {
+// answersOf returns the answers that words of the form DIGEST=yes give to questions. The
+// hint of an error is the command that shows them.
+func answersOf(questions []job.Question, words []string, hint string) (answers []job.Answer, err error) {
 	for _, word := range words {
 		digest, says, ok := strings.Cut(word, "=")
 		if !ok || says != "yes" && says != "no" {
-			return nil, usage(fmt.Sprintf("%q is not DIGEST=yes or DIGEST=no", word), "")
+			return nil, usage(fmt.Sprintf("%q is not DIGEST=yes or DIGEST=no", word), hint)
 		}
 		var fits []job.Question
 		for _, q := range questions {
@@ -75,7 +76,7 @@ func answersOf(questions []job.Question, words []string) (answers []job.Answer, 
 			}
 		}
 		if len(fits) != 1 {
-			return nil, usage(fmt.Sprintf("%q is not the digest of one question, or the first 6 letters or more of one", digest), "hone-fleet show ID")
+			return nil, usage(fmt.Sprintf("%q is not the digest of one question, or the first 6 letters or more of one", digest), hint)
 		}
 		answers = append(answers, job.Answer{Question: fits[0].Digest, Approved: says == "yes"})
 	}

@@ -74,7 +74,7 @@ func serverFailure(err error, id string) error {
 		return failed(fmt.Errorf("batch %s: %w", id, err), "")
 	}
 	if late := (*serviceerror.DeadlineExceeded)(nil); errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) {
-		return failed(fmt.Errorf("batch %s did not answer: no worker runs its workflow", id), "hone-fleet worker --store DIR")
+		return failed(fmt.Errorf("batch %s did not answer: no worker runs its workflow", id), "hone-fleet worker --store DIR --key FILE")
 	}
 	return failed(err, "")
 }

@@ -69,14 +69,15 @@ func TestNoServer(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	questions := []job.Question{{Digest: "abcdef0123"}, {Digest: "abcdef9876"}}
-	got, err := answersOf(questions, []string{"abcdef0=yes", "abcdef9876=no"})
+	got, err := answersOf(questions, []string{"abcdef0=yes", "abcdef9876=no"}, "")
 	want := []job.Answer{{Question: "abcdef0123", Approved: true}, {Question: "abcdef9876"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Error(got, err)
 	}
 	for _, word := range []string{"abcdef=yes", "abc=yes", "abcdef0", "abcdef0=maybe", "0123456=yes"} {
-		if _, err := answersOf(questions, []string{word}); err == nil {
-			t.Errorf("%s was accepted", word)
+		_, err := answersOf(questions, []string{word}, "hone-fleet show 7")
+		if f, ok := errors.AsType[*failure](err); !ok || f.hint != "hone-fleet show 7" {
+			t.Errorf("%s: %v", word, err)
 		}
 	}
 }
