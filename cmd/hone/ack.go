@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/history"
+	"hone/journal"
 )
 
 // registerAck adds the flag --ack of the commands that work on one run.
@@ -44,11 +47,25 @@ func (a *app) await(ctx context.Context, r *hone.Run) (context.Context, context.
 		defer cancel()
 		k.read(a.in)
 	}()
-	r.Sending = func() error {
-		events := r.Journal.Events()
-		return k.wait(ctx, events[len(events)-1].Seq)
-	}
+	r.Sending = func() error { return k.wait(ctx, lastCall(r.Journal.Events())) }
 	return ctx, cancel
+}
+
+// lastCall returns the number of the last event that announces a model call, or a session of
+// an agent; 0 if there is none. Calls of an agent that run at the same time may have recorded
+// more since, which whoever stores the events need not have stored.
+func lastCall(events []journal.Event) int64 {
+	for _, e := range slices.Backward(events) {
+		switch p := history.Decode(e).Payload.(type) {
+		case history.Reserve:
+			return e.Seq
+		case history.Asked:
+			if p.Command {
+				return e.Seq
+			}
+		}
+	}
+	return 0
 }
 
 // read reads numbers of events, to the end of the input or the first line that is none.
