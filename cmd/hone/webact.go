@@ -233,6 +233,10 @@ func (x *actor) start(ctx context.Context, dir, run string, args []string) error
 func (x *actor) reserve(ctx context.Context, dir, run string) (context.Context, *resuming, error) {
 	for {
 		x.mu.Lock()
+		if err := x.done.Err(); err != nil { // Close need not wait for it
+			x.mu.Unlock()
+			return nil, nil, err
+		}
 		c := x.children[dir]
 		if c == nil {
 			defer x.mu.Unlock()

@@ -358,6 +358,17 @@ func TestDesk(t *testing.T) {
 	}
 }
 
+// TestActorIsClosed: nothing is resumed once the server ends, because nobody would stop it.
+func TestActorIsClosed(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	x := newActor(ctx, nil, nil, nil, func(string) {})
+	end()
+	x.Close()
+	if _, _, err := x.reserve(t.Context(), "dir", "run"); err == nil || len(x.children) > 0 {
+		t.Error(err, x.children)
+	}
+}
+
 // TestWebNeedsTrust: a run that the user has not recorded here is neither resumed nor undone,
 // and the page shows what to type.
 func TestWebNeedsTrust(t *testing.T) {
