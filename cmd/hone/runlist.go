@@ -93,7 +93,7 @@ func (s *runSource) State(name string) (string, error) {
 	}
 	if name != "" {
 		run, _ := callOf(name)
-		run, _ = shownRound(run)
+		run, _ = view.ShownRound(run)
 		home, err := s.find(run)
 		if err != nil {
 			return "", err
@@ -221,7 +221,7 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 		return s.evaluation(name)
 	}
 	run, call := callOf(name)
-	run, round := shownRound(run)
+	run, round := view.ShownRound(run)
 	home, err := s.find(run)
 	if err != nil {
 		return web.View{}, err
@@ -270,7 +270,7 @@ func (s *runSource) run(ctx context.Context, home *journal.Home, run string, rou
 		s.pages[run] = made
 	}
 	o := s.app.overviewOf(home, run, past, start, working)
-	p, err := made.page(ctx, o, func(all []page.Round) (page.Window, []page.Link) { return windows(all, run, round) })
+	p, err := made.page(ctx, o, func(all []page.Round) (page.Window, []page.Link) { return view.Windows(all, run, round) })
 	if err != nil {
 		return web.View{}, err
 	}

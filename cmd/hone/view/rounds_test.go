@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func TestWindows(t *testing.T) {
 		{95, 31, 30, 60, 5, "30–59"},
 		{95, 200, 65, 95, 5, "last 30"},
 	} {
-		shown, links := windows(rounds(c.rounds), "R", c.round)
+		shown, links := Windows(rounds(c.rounds), "R", c.round)
 		here := ""
 		for _, l := range links {
 			if l.Address == "" {
@@ -41,14 +41,14 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%d rounds, round %d: %v, here %q, %v", c.rounds, c.round, shown, here, links)
 		}
 	}
-	_, links := windows(rounds(95), "R", -1)
+	_, links := Windows(rounds(95), "R", -1)
 	for i, want := range []string{"/run/R/round/0", "/run/R/round/30", "/run/R/round/60", "/run/R/round/90"} {
 		if links[i].Address != want {
 			t.Errorf("link %d leads to %s", i, links[i].Address)
 		}
 	}
 	for name, want := range map[string]string{"R": "R -1", "R/round/7": "R 7", "R/round/x": "R/round/x -1", "R/round/-2": "R/round/-2 -1", "R/round/": "R/round/ -1"} {
-		if run, round := shownRound(name); fmt.Sprint(run, " ", round) != want {
+		if run, round := ShownRound(name); fmt.Sprint(run, " ", round) != want {
 			t.Errorf("%s: %s, %d", name, run, round)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 // maxRounds is how many rounds a page shows. Browsers are slow with thousands of diffs.
 const maxRounds = 30
 
-// shownRound returns the run of a page, and a round that it shows; -1 if it shows the last
+// ShownRound returns the run of a page, and a round that it shows; -1 if it shows the last
 // ones.
-func shownRound(name string) (run string, round int) {
+func ShownRound(name string) (run string, round int) {
 	run, number, _ := strings.Cut(name, "/round/")
 	round, err := strconv.Atoi(number)
 	if err != nil || round < 0 {
@@ -23,9 +23,9 @@ func shownRound(name string) (run string, round int) {
 	return run, round
 }
 
-// windows returns which rounds a page shows, and the links to pages of the others; none
+// Windows returns which rounds a page shows, and the links to pages of the others; none
 // if one page shows all.
-func windows(rounds []page.Round, run string, round int) (shown page.Window, links []page.Link) {
+func Windows(rounds []page.Round, run string, round int) (shown page.Window, links []page.Link) {
 	if len(rounds) <= maxRounds {
 		return shown, nil
 	}
