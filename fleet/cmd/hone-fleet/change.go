@@ -31,14 +31,11 @@ for nothing else.`,
 }
 
 func (a *app) answer(ctx context.Context, id, name string, words []string) error {
-	t, err := a.dial(ctx)
+	t, id, err := a.dialBatch(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if id, err = lastBatch(ctx, t, id); err != nil {
-		return err
-	}
 	j, err := jobOf(ctx, t, id, name)
 	if err != nil {
 		return err
@@ -108,14 +105,11 @@ that they have done so far. Without a JOB it cancels the whole batch.`,
 }
 
 func (a *app) cancel(ctx context.Context, id string, jobs []string) error {
-	t, err := a.dial(ctx)
+	t, id, err := a.dialBatch(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if id, err = lastBatch(ctx, t, id); err != nil {
-		return err
-	}
 	for _, name := range jobs {
 		if _, err := jobOf(ctx, t, id, name); err != nil {
 			return err

@@ -158,6 +158,19 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
+// dialBatch connects to the server, and returns the id of a batch: of the newest one for "last".
+func (a *app) dialBatch(ctx context.Context, id string) (client.Client, string, error) {
+	t, err := a.dial(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if id, err = lastBatch(ctx, t, id); err != nil {
+		t.Close()
+		return nil, "", err
+	}
+	return t, id, nil
+}
+
 // lastBatch returns the id of a batch: of the newest one for "last".
 func lastBatch(ctx context.Context, t client.Client, id string) (string, error) {
 	if id != "last" {

@@ -88,14 +88,11 @@ type result struct {
 }
 
 func (a *app) results(ctx context.Context, f resultsFlags, id string, names []string) error {
-	t, err := a.dial(ctx)
+	t, id, err := a.dialBatch(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if id, err = lastBatch(ctx, t, id); err != nil {
-		return err
-	}
 	s, err := readBatch(ctx, t, id)
 	if err != nil {
 		return err

@@ -38,14 +38,11 @@ job waits for you, 3 if a budget was used up, and 1 if jobs failed or were cance
 }
 
 func (a *app) show(ctx context.Context, f showFlags, id string) error {
-	t, err := a.dial(ctx)
+	t, id, err := a.dialBatch(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if id, err = lastBatch(ctx, t, id); err != nil {
-		return err
-	}
 	s, err := readBatch(ctx, t, id)
 	if f.wait && err == nil {
 		s, err = settled(ctx, t, id)
