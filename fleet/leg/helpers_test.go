@@ -95,6 +95,13 @@ func newModels(t *testing.T) *models {
 	return m
 }
 
+// holds lets the model wait with the answer to request n.
+func (m *models) holds(n int) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.hold = n
+}
+
 func (m *models) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

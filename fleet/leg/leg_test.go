@@ -60,7 +60,7 @@ func TestLeg(t *testing.T) {
 // call again that was under way.
 func TestKilled(t *testing.T) {
 	f := newFleet(t, nil)
-	f.models.hold = 5
+	f.models.holds(5)
 	place := t.TempDir()
 	text, err := json.Marshal(order{Hone: hone, Dir: place, Store: f.where, Key: key, Env: f.env(), Leg: f.leg(4)})
 	if err != nil {
@@ -125,7 +125,7 @@ func TestBudget(t *testing.T) {
 // An interrupt is an outcome, and what was recorded is stored.
 func TestCancel(t *testing.T) {
 	f := newFleet(t, nil)
-	f.models.hold = 3
+	f.models.holds(3)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-f.models.held; cancel() }()
 	w := f.worker()
