@@ -409,6 +409,9 @@ func pageQuestion(ctx context.Context, o overview, q hone.Question) (page.Questi
 		verb = "Create"
 	}
 	patch, omitted, err := patchOf(ctx, o.home, questionDelta(q), nil, false)
+	if more := len(patch) - page.MaxText; more > 0 {
+		omitted = append(omitted, "the page does not show the last "+render.Bytes(int64(more))+" of this change: to see all of it, answer in a terminal")
+	}
 	return page.Question{Digest: q.Digest(o.run), Path: render.Line(q.Path), Verb: verb, Reason: q.Reason, Diff: string(patch), NoDiff: omitted}, err
 }
 

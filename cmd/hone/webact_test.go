@@ -180,6 +180,15 @@ func TestWebAnswers(t *testing.T) {
 	}
 }
 
+// TestWebLongQuestion: nobody approves what the page does not show without being told.
+func TestWebLongQuestion(t *testing.T) {
+	w := newActing(t, 4, []string{`{"create-or-update": {"specs/s.md": "New.\n"}}`}, []string{"work/specs/s.md", strings.Repeat("Old.\n", 60_000)})
+	page := w.page()
+	if want := "of this change: to see all of it, answer in a terminal"; !strings.Contains(page, want) {
+		t.Errorf("the page of %d bytes does not say %q", len(page), want)
+	}
+}
+
 // TestWebAnswersSeveral: a form has a choice for each question; one that is not answered
 // stays open.
 func TestWebAnswersSeveral(t *testing.T) {

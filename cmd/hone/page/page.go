@@ -125,8 +125,8 @@ func Script() string { return script }
 // Icon returns the picture in the browser's tab, as SVG.
 func Icon() string { return icon }
 
-// maxText is where a long text is cut, in bytes.
-const maxText = 256 << 10
+// MaxText is where a long text is cut, in bytes.
+const MaxText = 256 << 10
 
 // Renderer renders pages. It may be used from several goroutines.
 type Renderer struct {
@@ -153,13 +153,13 @@ func New(clean func(string) string) *Renderer {
 }
 
 // text returns a text without secrets and control characters. It cuts a text that is
-// longer than maxText.
+// longer than MaxText.
 func (r *Renderer) text(s string) string {
 	if r.clean != nil {
 		s = r.clean(s)
 	}
-	if more := len(s) - maxText; more > 0 {
-		s = s[:maxText] + "\n[" + render.Bytes(int64(more)) + " more]"
+	if more := len(s) - MaxText; more > 0 {
+		s = s[:MaxText] + "\n[" + render.Bytes(int64(more)) + " more]"
 	}
 	return render.Escape(strings.ReplaceAll(s, "\r\n", "\n"))
 }
