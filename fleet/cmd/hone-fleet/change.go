@@ -50,7 +50,7 @@ func (a *app) answer(ctx context.Context, id, name string, words []string) error
 	if err := flow.Answer(ctx, t, id, name, answers); err != nil {
 		return changeFailure(err, id)
 	}
-	if open := len(j.Outcome.Questions) - len(j.Answers) - len(answers); open > 0 {
+	if open := stillOpen(j, answers); open > 0 {
 		fmt.Fprintf(a.out, "answered; %s of %s still open; next: hone-fleet show %s\n", render.Count(open, "question"), name, id)
 		return nil
 	}
@@ -78,6 +78,18 @@ func answersOf(questions []job.Question, words []string, hint string) (answers [
 		answers = append(answers, job.Answer{Question: fits[0].Digest, Approved: says == "yes"})
 	}
 	return answers, nil
+}
+
+// stillOpen returns how many questions of a job have no answer after these. A question may
+// be answered again.
+func stillOpen(j flow.JobStatus, answers []job.Answer) (n int) {
+	given := slices.Concat(j.Answers, answers)
+	for _, q := range j.Outcome.Questions {
+		if !slices.ContainsFunc(given, func(a job.Answer) bool { return a.Question == q.Digest }) {
+			n++
+		}
+	}
+	return n
 }
 
 // jobOf returns where a job of a batch stands.

@@ -82,6 +82,17 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestStillOpen: a question that is answered again leaves the others open.
+func TestStillOpen(t *testing.T) {
+	j := flow.JobStatus{Progress: flow.Progress{Outcome: job.Outcome{Questions: []job.Question{{Digest: "a"}, {Digest: "b"}, {Digest: "c"}}}, Answers: []job.Answer{{Question: "a"}}}}
+	if got := stillOpen(j, []job.Answer{{Question: "a", Approved: true}, {Question: "b"}}); got != 1 {
+		t.Errorf("%d questions are open, want 1", got)
+	}
+	if got := stillOpen(j, []job.Answer{{Question: "b"}, {Question: "c"}}); got != 0 {
+		t.Errorf("%d questions are open, want none", got)
+	}
+}
+
 // TestPlainNames: what became a path would lead elsewhere.
 func TestPlainNames(t *testing.T) {
 	named := func(id, name string) flow.Status {
