@@ -13,17 +13,16 @@ import (
 	"hone/loop"
 )
 
-// fleetFlags are the flags that may not stand in a job although they open nothing, with
-// what to do instead.
+// fleetFlags are harmless flags that a job cannot have, with what to do instead.
 func fleetFlags() map[string]string {
 	return map[string]string{
 		"max-tokens": "write max-tokens = N in the job",
 		"max-cost":   "write max-cost = USD in the job",
 		"model":      `write model = "PROVIDER/NAME" in the job`,
-		"attempts":   "write several jobs: attempts share a directory, which does not move to another worker",
-		"dir":        "remove it: a worker chooses the directory",
-		"json":       "remove it: a worker sets it",
-		"ack":        "remove it: a worker sets it",
+		"attempts":   "write several jobs: attempts share a directory, which cannot move to another worker",
+		"dir":        "remove it: the worker chooses the directory",
+		"json":       "remove it: the worker sets it",
+		"ack":        "remove it: the worker sets it",
 		"verbose":    "remove it: nobody watches a job's output",
 		"quiet":      "remove it: nobody watches a job's output",
 		"web":        "remove it: nobody watches a job's output",
@@ -31,7 +30,7 @@ func fleetFlags() map[string]string {
 }
 
 // badArgs returns what is wrong with the arguments of a loop. A job may have the flags that
-// may stand in a file of another user; the operator of a worker gives it the others.
+// are allowed in a file of another user; the operator of a worker decides on the others.
 func badArgs(k loop.Kind, args []string) (problem, hint string) {
 	fs := flagSet(k)
 	line := append([]string{k.Name}, args...)
@@ -46,9 +45,9 @@ func badArgs(k loop.Kind, args []string) (problem, hint string) {
 		switch {
 		case problem != "":
 		case ours:
-			problem, hint = fmt.Sprintf("--%s may not stand in args", f.Name), instead
+			problem, hint = fmt.Sprintf("args cannot contain --%s", f.Name), instead
 		case !slices.Contains(loop.FileFlags(), f.Name):
-			problem, hint = fmt.Sprintf("--%s may not stand in a job, because it opens something", f.Name), "remove it: the operator of a worker decides about that"
+			problem, hint = fmt.Sprintf("a job cannot have --%s, because it gives commands or models more access", f.Name), "remove it: the operator of the worker decides that"
 		}
 	})
 	if problem != "" {
@@ -62,7 +61,7 @@ func badArgs(k loop.Kind, args []string) (problem, hint string) {
 		return "-- is the value of a flag", "write the value"
 	}
 	if slices.Contains(fs.Args(), "-") {
-		return "- reads standard input, which a worker does not have", "write the text itself"
+		return "- means standard input, which a worker does not have", "write the text itself"
 	}
 	if k.Args != nil {
 		if err := k.Args(fs.Args()); err != nil {

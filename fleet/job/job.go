@@ -1,9 +1,9 @@
-// Package job has the types that the parts of a fleet exchange: jobs, allowances, and how
-// legs end. They are the payloads of workflows, so that they hold names and figures and
+// Package job defines the types that the parts of a fleet exchange: jobs, allowances, and
+// the outcomes of legs. They are the payloads of workflows: they hold names and figures,
 // never the contents of files, and never keys.
 //
-// [Read] and [ReadRepos] read files of jobs, and refuse what would fail on a worker, what
-// only the operator of a worker decides about, and keys.
+// [Read] and [ReadRepos] read files of jobs. They refuse jobs that would fail on a worker,
+// settings that only the operator of a worker decides, and keys.
 package job
 
 import "hone/history"
@@ -16,7 +16,7 @@ type Job struct {
 	Loop  string   `json:"loop"`           // fix, task, implement or reconcile
 	Args  []string `json:"args,omitempty"` // of the loop, as on the command line
 	Model string   `json:"model,omitempty"`
-	// Max is what the job may use in all; a part that is 0 has no limit but the batch's.
+	// Max is what the job may use in all; a part that is 0 has only the limit of the batch.
 	Max Amount `json:"max,omitzero"`
 }
 
@@ -31,7 +31,7 @@ type Amount struct {
 type Leg struct {
 	Batch string `json:"batch"` // the id of the batch
 	Job   Job    `json:"job"`
-	// Limit is what the run may have used in all when the leg ends.
+	// Limit is what the run may have used, in all its legs, when this leg ends.
 	Limit Amount `json:"limit,omitzero"`
 	// Answers are the user's answers to the questions of the last leg.
 	Answers []Answer `json:"answers,omitempty"`
@@ -45,20 +45,20 @@ type Answer struct {
 
 // Question is a pending question: a change that needs the user's approval.
 type Question struct {
-	Digest string `json:"digest"` // of all that the user must see
+	Digest string `json:"digest"` // of all that the user approves
 	Path   string `json:"path"`
 	Why    string `json:"why"`
 }
 
-// Outcome is how a leg ended. A stop of the run is an outcome and not an error: only what
-// the worker's environment broke is an error, and tried again.
+// Outcome is how a leg ended. A stop of the run is an outcome, not an error: only failures
+// of the worker's environment are errors, and retried.
 type Outcome struct {
 	Run    string       `json:"run,omitempty"` // the run's id; empty if none was started
 	Exit   int          `json:"exit"`          // hone's exit status
 	Kind   history.Kind `json:"kind,omitempty"`
 	Why    string       `json:"why,omitempty"` // one line, for people
 	Rounds int          `json:"rounds"`
-	Spent  Amount       `json:"spent,omitzero"` // by the run in all its legs, with calls that are charged in full
+	Spent  Amount       `json:"spent,omitzero"` // by the run in all its legs; lost calls count in full
 	// Questions are what the run waits for, if it stopped for the user.
 	Questions []Question `json:"questions,omitempty"`
 	// Result is the name in the store of a git bundle with the result as a branch; empty

@@ -47,8 +47,8 @@ func (e entry) job() Job {
 //	max-tokens = 3000000
 //	name = "parser"                                # default: the last part of repo
 //
-// Each job has a name that no other one has. An error is a [*config.Error] that names the
-// file, the line and the key, and says what to write.
+// The names of the jobs are unique. An error is a [*config.Error] that names the file, the
+// line and the key, and says what to write.
 func Read(file string, text []byte) ([]Job, error) {
 	var f struct {
 		Jobs *[]entry `toml:"job"`
@@ -59,7 +59,7 @@ func Read(file string, text []byte) ([]Job, error) {
 		return nil, err
 	}
 	if len(*f.Jobs) == 0 {
-		return nil, doc.Wrong("it has no jobs", "write [[job]], and below it repo, loop and args")
+		return nil, doc.Wrong("it has no jobs", "write [[job]], with repo, loop and args below it")
 	}
 	var jobs []Job
 	for _, e := range *f.Jobs {
@@ -70,9 +70,9 @@ func Read(file string, text []byte) ([]Job, error) {
 	})
 }
 
-// ReadRepos reads a file with a repository in each line, and returns a job for each that
-// is like each otherwise; its name and repository are not used. It ignores empty lines,
-// and those that begin with #.
+// ReadRepos reads a file with one repository per line, and returns a copy of each for every
+// repository, with its address and a name of its own. It ignores empty lines, and lines
+// that begin with #.
 func ReadRepos(file string, text []byte, each Job) ([]Job, error) {
 	var jobs []Job
 	var lines []int
@@ -87,7 +87,7 @@ func ReadRepos(file string, text []byte, each Job) ([]Job, error) {
 		jobs, lines = append(jobs, j), append(lines, n)
 	}
 	if len(jobs) == 0 {
-		return nil, &config.Error{File: file, Problem: "it names no repositories", Hint: "write one in each line"}
+		return nil, &config.Error{File: file, Problem: "it names no repositories", Hint: "write one per line"}
 	}
 	return named(jobs, func(i int, key, problem, hint string) error {
 		if key != "repo" {
@@ -107,7 +107,7 @@ func named(jobs []Job, wrong func(i int, key, problem, hint string) error) ([]Jo
 		}
 		if name := strings.ToLower(jobs[i].Name); name != "" {
 			if first, ok := places[name]; ok {
-				return nil, wrong(i, "name", fmt.Sprintf("job %d has the name %q, too", first+1, jobs[i].Name), "write another one")
+				return nil, wrong(i, "name", fmt.Sprintf("job %d also has the name %q", first+1, jobs[i].Name), "choose another one")
 			}
 			places[name] = i
 		}
@@ -127,8 +127,8 @@ func named(jobs []Job, wrong func(i int, key, problem, hint string) error) ([]Jo
 	return jobs, nil
 }
 
-// Valid returns an error if no worker may work on the job. Workers ask as well: whoever can
-// start workflows could send them any job.
+// Valid returns an error if no worker may work on the job. Workers call it as well, because
+// any client of the server could send them a job.
 func (j Job) Valid() error {
 	key, problem, hint := j.check()
 	switch {
@@ -144,7 +144,7 @@ func (j Job) Valid() error {
 // problem if all is well.
 func (j *Job) check() (key, problem, hint string) {
 	if j.Name != "" && !ValidName(j.Name) {
-		return "name", fmt.Sprintf("%q is not a valid name for a job", j.Name), `use at most 60 letters, digits, -, _ and single dots between them, such as "parser"`
+		return "name", fmt.Sprintf("%q is not a valid name for a job", j.Name), `use at most 60 letters, digits, "-" and "_", with single dots between them, such as "parser"`
 	}
 	if problem, hint = badRepo(j.Repo); problem != "" {
 		return "repo", problem, hint
@@ -162,7 +162,7 @@ func (j *Job) check() (key, problem, hint string) {
 	guard := secret.NewGuard(nil)
 	for _, text := range append([]string{j.Repo, j.Ref, j.Model}, j.Args...) {
 		if guard.Redact(text) != text {
-			return "", "it contains what looks like a key or a password", "remove it: workers have the keys, and Temporal stores jobs as they are"
+			return "", "it contains what looks like a key or a password", "remove it: workers have the keys, and Temporal stores jobs unencrypted"
 		}
 	}
 	return "", "", ""
@@ -198,7 +198,7 @@ func badRepo(repo string) (problem, hint string) {
 	u, err := url.Parse(repo)
 	switch {
 	case repo == "":
-		return "there is no repository", example
+		return "the repository is missing", example
 	case strings.HasPrefix(repo, "-"), strings.Contains(repo, "::"):
 		return "it is not the address of a repository", example
 	case err == nil && u.Scheme != "" && u.Host != "":
@@ -208,18 +208,18 @@ func badRepo(repo string) (problem, hint string) {
 	case scp.MatchString(repo), filepath.IsAbs(repo), path.IsAbs(repo), err == nil && u.Scheme == "file":
 		return "", ""
 	}
-	return fmt.Sprintf("%q is relative, and workers have other directories", repo), "write a URL, or an absolute path that every worker has"
+	return fmt.Sprintf("%q is a relative path, which means nothing on a worker", repo), "write a URL, or an absolute path that exists on every worker"
 }
 
 // scp is the short form of an ssh address: user@host:path.
 var scp = regexp.MustCompile(`^([A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:[^:]+$`)
 
-// badAddress refuses keys in URLs. A user alone is a key as well, except with ssh.
+// badAddress refuses keys in URLs. Except with ssh, a user name alone can be a key.
 func badAddress(u *url.URL) (problem, hint string) {
 	_, password := u.User.Password()
 	switch ssh := u.Scheme == "ssh" || u.Scheme == "git+ssh"; {
 	case password, u.User != nil && !ssh, u.RawQuery != "":
-		return "the URL contains a user name, a password or a query", "remove it: give the keys to the workers, for example in git's credential helper"
+		return "the URL contains a user name, a password or a query", "remove it, and give the keys to the workers, for example with git's credential helper"
 	case !ssh && u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "git" && u.Scheme != "file":
 		return fmt.Sprintf("hone does not fetch from %s URLs", u.Scheme), "write a URL that begins with https:// or ssh://"
 	}
@@ -238,9 +238,9 @@ func findLoop(name string) (kind loop.Kind, problem, hint string) {
 	hint = `write one of: ` + strings.Join(names, ", ")
 	switch similar := near.Name(name, names); {
 	case name == "":
-		return kind, "there is no loop", hint
+		return kind, "the loop is missing", hint
 	case name == "phase":
-		return kind, "phase keeps repositories of its own below src/ and tests/, which do not move to another worker", hint
+		return kind, "phase keeps repositories of its own below src/ and tests/, which cannot move to another worker", hint
 	case similar != "":
 		hint = fmt.Sprintf("did you mean %s?", similar)
 	}

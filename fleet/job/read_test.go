@@ -59,33 +59,33 @@ func TestReadErrors(t *testing.T) {
 		fix  = repo + "loop = 'fix'\n"
 	)
 	for text, want := range map[string]string{
-		"":                                    "it has no jobs; write [[job]], and below it repo, loop and args",
+		"":                                    "it has no jobs; write [[job]], with repo, loop and args below it",
 		"[[jobs]]\n":                          "1: jobs: unknown section; did you mean job?",
 		fix + "arg = ['x']\n":                 "4: job.arg: unknown key; did you mean args?",
 		fix + "max-cost = 0\n":                "4: job.max-cost: 0 is too small; write US dollars as a number, such as 2.50",
 		fix + "model = 'gpt-5'\n":             `4: job.model: "gpt-5" is not the name of a model; write "provider/name", such as "openai/gpt-5"`,
-		repo:                                  "1: job: there is no loop; write one of: fix, task, implement, reconcile",
+		repo:                                  "1: job: the loop is missing; write one of: fix, task, implement, reconcile",
 		repo + "loop = 'fixx'\n":              `3: job.loop: "fixx" is not a loop; did you mean fix?`,
-		repo + "loop = 'phase'\n":             "3: job.loop: phase keeps repositories of its own below src/ and tests/, which do not move to another worker; write one of: fix, task, implement, reconcile",
-		"[[job]]\nloop = 'fix'\n":             `1: job: there is no repository; write what git clone takes, such as "https://git.example/team/parser.git"`,
-		fix + "name = 'a/b'\n":                `4: job.name: "a/b" is not a valid name for a job; use at most 60 letters, digits, -, _ and single dots between them, such as "parser"`,
-		fix + "name = 'a..b'\n":               `4: job.name: "a..b" is not a valid name for a job; use at most 60 letters, digits, -, _ and single dots between them, such as "parser"`,
-		fix + "name='B'\n" + fix + "name='b'": `8: job.name: job 1 has the name "b", too; write another one`,
+		repo + "loop = 'phase'\n":             "3: job.loop: phase keeps repositories of its own below src/ and tests/, which cannot move to another worker; write one of: fix, task, implement, reconcile",
+		"[[job]]\nloop = 'fix'\n":             `1: job: the repository is missing; write what git clone takes, such as "https://git.example/team/parser.git"`,
+		fix + "name = 'a/b'\n":                `4: job.name: "a/b" is not a valid name for a job; use at most 60 letters, digits, "-" and "_", with single dots between them, such as "parser"`,
+		fix + "name = 'a..b'\n":               `4: job.name: "a..b" is not a valid name for a job; use at most 60 letters, digits, "-" and "_", with single dots between them, such as "parser"`,
+		fix + "name='B'\n" + fix + "name='b'": `8: job.name: job 1 also has the name "b"; choose another one`,
 		fix + "ref = '--upload-pack=x'\n":     `4: job.ref: "--upload-pack=x" is not a branch, a tag or a commit; write its name, such as "main"`,
 
 		fix + "args = ['--chek', 'x']\n":            "4: job.args: unknown flag: --chek; did you mean --check?",
 		fix + "args = ['--rounds', 'x']\n":          `4: job.args: invalid argument "x" for "--rounds" flag: strconv.ParseInt: parsing "x": invalid syntax; see hone help fix`,
 		fix + "args = ['--query', 'x']\n":           "4: job.args: unknown flag: --query; see hone help fix",
-		fix + "args = ['--sandbox=none']\n":         "4: job.args: --sandbox may not stand in a job, because it opens something; remove it: the operator of a worker decides about that",
-		fix + "args = ['--net']\n":                  "4: job.args: --net may not stand in a job, because it opens something; remove it: the operator of a worker decides about that",
-		fix + "args = ['--trust']\n":                "4: job.args: --trust may not stand in a job, because it opens something; remove it: the operator of a worker decides about that",
-		fix + "args = ['--approve', 'all']\n":       "4: job.args: --approve may not stand in a job, because it opens something; remove it: the operator of a worker decides about that",
-		fix + "args = ['--base-url', 'http://x']\n": "4: job.args: --base-url may not stand in a job, because it opens something; remove it: the operator of a worker decides about that",
-		fix + "args = ['-m', 'a/b']\n":              `4: job.args: --model may not stand in args; write model = "PROVIDER/NAME" in the job`,
-		fix + "args = ['--max-tokens', '5']\n":      "4: job.args: --max-tokens may not stand in args; write max-tokens = N in the job",
-		fix + "args = ['-C', '/etc']\n":             "4: job.args: --dir may not stand in args; remove it: a worker chooses the directory",
-		fix + "args = ['--attempts', '3']\n":        "4: job.args: --attempts may not stand in args; write several jobs: attempts share a directory, which does not move to another worker",
-		fix + "args = ['-']\n":                      "4: job.args: - reads standard input, which a worker does not have; write the text itself",
+		fix + "args = ['--sandbox=none']\n":         "4: job.args: a job cannot have --sandbox, because it gives commands or models more access; remove it: the operator of the worker decides that",
+		fix + "args = ['--net']\n":                  "4: job.args: a job cannot have --net, because it gives commands or models more access; remove it: the operator of the worker decides that",
+		fix + "args = ['--trust']\n":                "4: job.args: a job cannot have --trust, because it gives commands or models more access; remove it: the operator of the worker decides that",
+		fix + "args = ['--approve', 'all']\n":       "4: job.args: a job cannot have --approve, because it gives commands or models more access; remove it: the operator of the worker decides that",
+		fix + "args = ['--base-url', 'http://x']\n": "4: job.args: a job cannot have --base-url, because it gives commands or models more access; remove it: the operator of the worker decides that",
+		fix + "args = ['-m', 'a/b']\n":              `4: job.args: args cannot contain --model; write model = "PROVIDER/NAME" in the job`,
+		fix + "args = ['--max-tokens', '5']\n":      "4: job.args: args cannot contain --max-tokens; write max-tokens = N in the job",
+		fix + "args = ['-C', '/etc']\n":             "4: job.args: args cannot contain --dir; remove it: the worker chooses the directory",
+		fix + "args = ['--attempts', '3']\n":        "4: job.args: args cannot contain --attempts; write several jobs: attempts share a directory, which cannot move to another worker",
+		fix + "args = ['-']\n":                      "4: job.args: - means standard input, which a worker does not have; write the text itself",
 		fix + "args = ['--check', '--', 'x']\n":     "4: job.args: -- is the value of a flag; write the value", // a worker writes its flags before --
 		fix + "args = ['a', 'b']\n":                 "4: job.args: one text is expected, but there are 2 arguments; see hone help fix",
 	} {
@@ -114,8 +114,8 @@ func TestRepos(t *testing.T) {
 		"-u/tmp/program":                          "it is not the address of a repository",
 		"ext::sh -c x":                            "it is not the address of a repository",
 		"ftp://git.example/a":                     "hone does not fetch from ftp URLs",
-		"../a":                                    `"../a" is relative, and workers have other directories`,
-		"a":                                       `"a" is relative, and workers have other directories`,
+		"../a":                                    `"../a" is a relative path, which means nothing on a worker`,
+		"a":                                       `"a" is a relative path, which means nothing on a worker`,
 		"https://u:p%zz@git.example/a":            "it is not a URL",
 	} {
 		_, err := job.ReadRepos("repos", []byte("# ours\n\n"+repo+"\n"), job.Job{Loop: "fix"})
@@ -146,10 +146,10 @@ func TestReadRepos(t *testing.T) {
 	}
 	each.Args = []string{"--net"}
 	_, err = job.ReadRepos("repos.txt", []byte("https://git.example/a"), each)
-	if want := "the jobs: args: --net may not stand in a job, because it opens something; remove it: the operator of a worker decides about that"; fmt.Sprint(err) != want {
+	if want := "the jobs: args: a job cannot have --net, because it gives commands or models more access; remove it: the operator of the worker decides that"; fmt.Sprint(err) != want {
 		t.Errorf("got %v", err)
 	}
-	if _, err = job.ReadRepos("repos.txt", []byte("# none\n"), each); fmt.Sprint(err) != "repos.txt: it names no repositories; write one in each line" {
+	if _, err = job.ReadRepos("repos.txt", []byte("# none\n"), each); fmt.Sprint(err) != "repos.txt: it names no repositories; write one per line" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestReadRepos(t *testing.T) {
 func TestKeysInJobs(t *testing.T) {
 	key := "ghp_" + strings.Join([]string{"x9Qm2LwT7v", "Rb4KcZ8nHd", "1PfY5sGj3E", "a6uXo0"}, "")
 	_, err := job.Read("jobs.toml", []byte("[[job]]\nrepo = 'https://git.example/a'\nloop = 'fix'\nargs = ['--check', 'TOKEN="+key+" make test']\n"))
-	if want := "jobs.toml:1: job: it contains what looks like a key or a password; remove it: workers have the keys, and Temporal stores jobs as they are"; fmt.Sprint(err) != want {
+	if want := "jobs.toml:1: job: it contains what looks like a key or a password; remove it: workers have the keys, and Temporal stores jobs unencrypted"; fmt.Sprint(err) != want {
 		t.Errorf("got %v", err)
 	}
 }

@@ -20,10 +20,10 @@ func (a *app) answerCommand() *cobra.Command {
 		Use:   "answer ID JOB DIGEST=yes|no …",
 		Short: "answer the questions of a job",
 		Long: `answer approves or declines changes that wait for you. hone-fleet show ID prints each question with its
-digest, and how to see the change. When all questions of a job are answered, it continues.
+digest, and how to see the change. When you have answered all questions of a job, it continues.
 
-A digest names one change of one file, with its exact contents; its beginning is enough. An approval holds
-for nothing else.`,
+A digest stands for one exact change of one file; its first 6 digits are enough. An answer applies to nothing
+else.`,
 		Example: `  hone-fleet answer 20261123-59cf5d guarded 4f1c22ab90de=yes`,
 		Args:    batchArgs("the ID of a batch, a JOB, and DIGEST=yes or DIGEST=no", 3, -1),
 		RunE:    func(c *cobra.Command, args []string) error { return a.answer(c.Context(), args[0], args[1], args[2:]) },
@@ -41,7 +41,7 @@ func (a *app) answer(ctx context.Context, id, name string, words []string) error
 		return err
 	}
 	if j.State != flow.NeedsYou {
-		return usage(fmt.Sprintf("%s does not wait for you: %s", name, j.State), "hone-fleet show "+id)
+		return usage(fmt.Sprintf("job %s does not wait for an answer; its state: %s", name, j.State), "hone-fleet show "+id)
 	}
 	answers, err := answersOf(j.Outcome.Questions, words, "hone-fleet show "+id)
 	if err != nil {
@@ -73,7 +73,7 @@ func answersOf(questions []job.Question, words []string, hint string) (answers [
 			}
 		}
 		if len(fits) != 1 {
-			return nil, usage(fmt.Sprintf("%q is not the digest of one question, or the first 6 letters or more of one", digest), hint)
+			return nil, usage(fmt.Sprintf("no single question of the job has a digest that begins with %q; give at least 6 digits", digest), hint)
 		}
 		answers = append(answers, job.Answer{Question: fits[0].Digest, Approved: says == "yes"})
 	}
@@ -108,10 +108,10 @@ func jobOf(ctx context.Context, t client.Client, id, name string) (flow.JobStatu
 func (a *app) cancelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel ID [JOB …]",
-		Short: "cancel jobs of a batch, or all of it",
-		Long: `cancel interrupts jobs as Ctrl-C interrupts hone, or keeps them from starting. Their runs are kept, with all
-that they have done so far. Without a JOB it cancels the whole batch.`,
-		Args: batchArgs("the ID of a batch, and jobs of it", 1, -1),
+		Short: "cancel a batch, or some of its jobs",
+		Long: `cancel interrupts running jobs as Ctrl-C interrupts hone, and keeps the others from starting. The store keeps
+the runs. Without a JOB, cancel applies to the whole batch.`,
+		Args: batchArgs("the ID of a batch, and optionally its jobs", 1, -1),
 		RunE: func(c *cobra.Command, args []string) error { return a.cancel(c.Context(), args[0], args[1:]) },
 	}
 }
@@ -134,7 +134,7 @@ func (a *app) cancel(ctx context.Context, id string, jobs []string) error {
 	return nil
 }
 
-// changeFailure returns an error of a change to a batch for the user.
+// changeFailure words the error of a change to a batch.
 func changeFailure(err error, id string) error {
 	if errors.Is(err, flow.ErrEnded) {
 		return usage(fmt.Sprintf("batch %s has ended", id), "hone-fleet show "+id)

@@ -18,17 +18,17 @@ import (
 	"hone/fleet/flow"
 )
 
-// answerWithin is how long a server has to answer.
+// answerWithin is how long the commands wait for an answer of the server.
 const answerWithin = 10 * time.Second
 
-// server is which Temporal server the commands talk to.
+// server names the Temporal server that the commands talk to.
 type server struct{ address, namespace, profile string }
 
 func (s *server) register(c *cobra.Command) {
 	f := c.PersistentFlags()
 	f.StringVar(&s.address, "address", "", "HOST:PORT of the Temporal server (default TEMPORAL_ADDRESS, or "+client.DefaultHostPort+")")
 	f.StringVar(&s.namespace, "namespace", "", "namespace on the server (default TEMPORAL_NAMESPACE, or "+client.DefaultNamespace+")")
-	f.StringVar(&s.profile, "profile", "", "profile of Temporal's own configuration file (default TEMPORAL_PROFILE)")
+	f.StringVar(&s.profile, "profile", "", "profile in Temporal's configuration file (default TEMPORAL_PROFILE)")
 }
 
 // options returns the options of a client: the flags, else the variables that Temporal's
@@ -57,12 +57,12 @@ func (a *app) dial(ctx context.Context) (client.Client, error) {
 	c, err := client.DialContext(ctx, o)
 	if err != nil {
 		return nil, failed(fmt.Errorf("the Temporal server at %s does not answer: %w", o.HostPort, err),
-			"start one: hone-fleet dev; or name yours: --address HOST:PORT")
+			"start one with hone-fleet dev, or name yours with --address HOST:PORT")
 	}
 	return c, nil
 }
 
-// serverFailure returns an error of a call about a batch for the user.
+// serverFailure words the error of a call about a batch.
 func serverFailure(err error, id string) error {
 	if err == nil {
 		return nil
@@ -74,7 +74,7 @@ func serverFailure(err error, id string) error {
 		return failed(fmt.Errorf("batch %s: %w", id, err), "")
 	}
 	if late := (*serviceerror.DeadlineExceeded)(nil); errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) {
-		return failed(fmt.Errorf("batch %s did not answer: no worker runs its workflow", id), "hone-fleet worker --store DIR --key FILE")
+		return failed(fmt.Errorf("batch %s does not answer: no worker is running", id), "hone-fleet worker --store DIR --key FILE")
 	}
 	return failed(err, "")
 }

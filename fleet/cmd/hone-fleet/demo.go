@@ -15,13 +15,12 @@ import (
 	"hone/fleet/job"
 )
 
-// sample contains three small projects, and for each the scripted replies in place of a
-// model's.
+// sample contains three small projects, each with the scripted replies of a model.
 //
 //go:embed all:demo
 var sample embed.FS
 
-// runDemo submits the sample projects as a batch, and prints how it came out.
+// runDemo submits the sample projects as a batch, and prints the outcome.
 func (a *app) runDemo(ctx context.Context, t client.Client, f devFlags) error {
 	jobs, err := demoJobs(ctx, filepath.Join(f.dir, "demo"))
 	if err != nil {
@@ -32,9 +31,9 @@ func (a *app) runDemo(ctx context.Context, t client.Client, f devFlags) error {
 		return serverFailure(err, in.ID)
 	}
 	fmt.Fprintf(a.out, `
-The demo is batch %s: one job in each of three repositories, with a check that reports which files are
-missing. The models are scripted; everything else is real. empty needs three rounds. guarded changes a
-protected file, and asks you.
+The demo is batch %s: one job in each of three repositories. The check reports missing files. The models
+are scripted; everything else is real. The job empty needs three rounds. The job guarded changes a
+protected file, and asks you first.
 
 `, in.ID)
 	s, err := settled(ctx, t, in.ID)
@@ -45,8 +44,8 @@ protected file, and asks you.
 	return nil
 }
 
-// demoJobs writes the sample projects as repositories below dir, and returns a job for
-// each. Those that exist are left as they are.
+// demoJobs writes the sample projects as repositories below dir, unless it exists, and
+// returns a job for each.
 func demoJobs(ctx context.Context, dir string) ([]job.Job, error) {
 	if _, err := os.Stat(dir); err != nil {
 		if err := writeDemo(ctx, dir); err != nil {

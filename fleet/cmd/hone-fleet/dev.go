@@ -33,21 +33,19 @@ func (a *app) devCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "run a whole fleet on this machine: a Temporal server, a worker and a demo",
-		Long: `dev starts Temporal's development server, which keeps its state in a file, and a worker; submits a demo of
-three repositories, whose models are scripted; and runs until Ctrl-C. Nothing leaves this machine: the
-server listens on 127.0.0.1.
+		Long: `dev starts Temporal's development server and a worker, submits a demo of three repositories with scripted
+models, and runs until Ctrl-C. The server listens on 127.0.0.1 only.
 
-It needs Temporal's command line, the program temporal, on your PATH or beside hone-fleet. In a clone of
-hone, make temporal builds the version that is tested.
+dev needs Temporal's command line, the program temporal, on your PATH or beside hone-fleet. In a clone of
+hone, make temporal builds the tested version.
 
-With --dir, batches survive the end of dev. Other commands reach the server if it has the default port, or
-with --address.`,
+With --dir, batches are kept when dev ends. If you change --port, give the other commands --address.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.dev(c.Context(), f) },
 	}
-	c.Flags().StringVar(&f.dir, "dir", "", "the directory of the server's state, the store and the demo (default a new temporary one)")
-	c.Flags().IntVar(&f.port, "port", 7233, "the server's port")
-	c.Flags().IntVar(&f.uiPort, "ui-port", 0, "the port of the server's web pages (default the server's + 1000)")
+	c.Flags().StringVar(&f.dir, "dir", "", "directory for the server's state, the store and the demo (default a new temporary one)")
+	c.Flags().IntVar(&f.port, "port", 7233, "port of the server")
+	c.Flags().IntVar(&f.uiPort, "ui-port", 0, "port of the server's web pages (default --port + 1000)")
 	c.Flags().BoolVar(&f.bare, "bare", false, "do not run the demo")
 	f.worker.registerShared(c)
 	return c
@@ -69,7 +67,7 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	}
 	for _, port := range []int{f.port, f.uiPort} {
 		if err := portFree(port); err != nil {
-			return usage(fmt.Sprintf("port %d is in use", port), "name others: --port and --ui-port")
+			return usage(fmt.Sprintf("port %d is in use", port), "choose others with --port and --ui-port")
 		}
 	}
 	a.server.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port))
@@ -89,7 +87,7 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	return err
 }
 
-// work waits for the server, and runs the worker and the demo until the context is done.
+// work waits for the server, and runs the worker and the demo until the context ends.
 func (a *app) work(ctx context.Context, f devFlags) error {
 	t, err := a.awaitServer(ctx)
 	if err != nil {
@@ -116,7 +114,7 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 	return nil
 }
 
-// leg returns what works on the jobs of dev: with a store and a key of its own.
+// leg returns the worker of dev, with a store and a key of its own.
 func (f *devFlags) leg() (*leg.Worker, error) {
 	w := &f.worker
 	w.store, w.key, w.dir = filepath.Join(f.dir, "store"), filepath.Join(f.dir, "fleet.key"), filepath.Join(f.dir, "work")
@@ -142,10 +140,10 @@ func findTemporal() (string, error) {
 		}
 	}
 	return "", failed(errors.New("the program temporal is neither on your PATH nor beside hone-fleet"),
-		"install Temporal's command line, or build it in a clone of hone: make temporal")
+		"install Temporal's command line, or run make temporal in a clone of hone")
 }
 
-// devDir returns the directory of dev as an absolute path, and makes it.
+// devDir creates the directory of dev, and returns its absolute path.
 func devDir(dir string) (string, error) {
 	if dir == "" {
 		return os.MkdirTemp("", "hone-fleet-")

@@ -31,7 +31,7 @@ func (a *app) listCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "list batches, the newest first, and the questions that wait for you",
+		Short: "list batches, the newest first, and which of them wait for you",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if limit < 1 {
@@ -54,7 +54,7 @@ func (a *app) listCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().IntVar(&limit, "limit", 20, "how many batches to list")
+	c.Flags().IntVar(&limit, "limit", 20, "maximum number of batches")
 	return c
 }
 
@@ -87,7 +87,7 @@ func batches(ctx context.Context, t client.Client, limit int) (list []batch, err
 	return list, nil
 }
 
-// readBatch returns where a batch stands, or an error for the user.
+// readBatch returns the status of a batch, or an error for the user.
 func readBatch(ctx context.Context, t client.Client, id string) (flow.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -111,7 +111,7 @@ func plainNames(s flow.Status) error {
 
 func (a *app) printBatches(list []batch) {
 	if len(list) == 0 {
-		fmt.Fprintln(a.out, "there are no batches; next: hone-fleet submit jobs.toml --max-cost 50")
+		fmt.Fprintln(a.out, "no batches; next: hone-fleet submit jobs.toml --max-cost 50")
 		return
 	}
 	rows := [][]string{{"BATCH", "STARTED", "JOBS", "DONE", "SPENT", "STATE"}}
@@ -134,7 +134,7 @@ func (a *app) printBatches(list []batch) {
 	}
 }
 
-// batchState returns what the jobs of a batch that are not done do, in one line.
+// batchState counts the jobs of a batch that are not done, by state, in one line.
 func batchState(s flow.Status) string {
 	var parts []string
 	for _, state := range flow.States() {
@@ -181,7 +181,7 @@ func lastBatch(ctx context.Context, t client.Client, id string) (string, error) 
 	case err != nil:
 		return "", serverFailure(err, "")
 	case len(list.GetExecutions()) == 0:
-		return "", usage("there is no batch", "hone-fleet submit jobs.toml --max-cost 50")
+		return "", usage("no batches", "hone-fleet submit jobs.toml --max-cost 50")
 	}
 	return strings.TrimPrefix(list.GetExecutions()[0].GetExecution().GetWorkflowId(), flow.BatchID("")), nil
 }

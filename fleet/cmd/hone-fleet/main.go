@@ -2,10 +2,11 @@
 // budget. "hone fleet" runs it.
 //
 // Most commands are clients of a Temporal server: submit starts a batch; list, show, answer
-// and cancel ask it; results reads what its jobs made from a store. worker works on jobs
-// until it is stopped, as often on as many machines as the user likes. dev starts all of
-// that on one machine. The package words errors and hints, and chooses exit statuses; jobs
-// and budgets are decided in package flow, and a job's work is done in package leg.
+// and cancel query or change it; results reads from the store what its jobs changed. worker
+// works on jobs until it is stopped; any number of workers can run, on any number of
+// machines. dev starts all of this on one machine. The package words errors and hints, and
+// chooses exit statuses. Package flow schedules jobs and keeps the budget; package leg does
+// a job's work.
 package main
 
 import (
@@ -43,7 +44,7 @@ func main() {
 type app struct {
 	out, err io.Writer
 	server   server
-	parsed   bool // the command line is valid, and its command runs
+	parsed   bool // the command line is valid
 }
 
 // The exit statuses are those of hone, where they fit.
@@ -111,9 +112,9 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hone-fleet",
 		Short: "run loops of hone in many repositories, on many machines",
-		Long: `hone-fleet runs a loop of hone in each of many repositories, on all machines that have a worker, within
-one budget. A Temporal server hands out the jobs. A job continues on another machine if its own is lost;
-no reply that was recorded is paid for again.
+		Long: `hone-fleet runs a loop of hone in each of many repositories, on many machines, within one budget. A Temporal
+server distributes the jobs to workers. If a machine fails, another one continues its jobs; you never pay
+twice for a recorded reply.
 
 Start with: hone-fleet dev`,
 		SilenceErrors: true,
@@ -132,7 +133,7 @@ Start with: hone-fleet dev`,
 	return root
 }
 
-// knownCommand rejects the name of an unknown command, with the one that the user may mean.
+// knownCommand rejects an unknown command, and suggests a similar one.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -162,7 +163,8 @@ func version() string {
 	return Version
 }
 
-// batchArgs checks that a command has a batch, and at most some more arguments.
+// batchArgs checks the number of arguments, the first of which is a batch. A negative most
+// means no maximum.
 func batchArgs(form string, least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) >= least && (most < 0 || len(args) <= most) {

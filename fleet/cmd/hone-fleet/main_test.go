@@ -39,7 +39,7 @@ func TestUsage(t *testing.T) {
 		"submit jobs.toml --max-cost=1 --max-tokens=-1":               "cannot be negative",
 		"submit wrong.toml --max-cost=1":                              "did you mean fix?",
 		"submit --repos repos.txt":                                    "--repos needs a loop after --",
-		"submit --repos repos.txt --max-cost=1 -- fix --sandbox none": "--sandbox may not stand in a job",
+		"submit --repos repos.txt --max-cost=1 -- fix --sandbox none": "a job cannot have --sandbox",
 		"list --limit=-1":                                             "--limit must be greater than 0",
 		"show":                                                        "show takes the ID of a batch",
 		"worker":                                                      "needs a store",
@@ -62,7 +62,7 @@ func TestNoServer(t *testing.T) {
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
 	var said bytes.Buffer
 	a := &app{out: &said, err: &said}
-	if status := a.run(t.Context(), []string{"list"}); status != exitFailed || !strings.Contains(said.String(), "hint: start one: hone-fleet dev") {
+	if status := a.run(t.Context(), []string{"list"}); status != exitFailed || !strings.Contains(said.String(), "hint: start one with hone-fleet dev") {
 		t.Error(status, said.String())
 	}
 }

@@ -40,39 +40,39 @@ func (a *app) resultsCommand() *cobra.Command {
 	var f resultsFlags
 	c := &cobra.Command{
 		Use:   "results ID [JOB …] --store DIR|s3://…",
-		Short: "get what the jobs of a batch changed: branches, patches or bundles",
-		Long: `results lists what the jobs of a batch changed, or delivers it. Nothing is merged. The result of a job is one
-branch, hone/ID/JOB, on the commit from which the job started.
+		Short: "get what the jobs of a batch changed, as branches, patches or bundles",
+		Long: `results lists what the jobs of a batch changed, or delivers it. It merges nothing. The result of a job is the
+branch hone/ID/JOB, on top of the commit from which the job started.
 
-Without a JOB it takes all jobs that are done; with --all also those that stopped before.
+Without a JOB, results takes all jobs that are done; with --all, also jobs that stopped before.
 
---run writes the run of a job, done or not, to a file that hone import reads. There hone show says what happened,
-and what an open question is about.
+--run writes the run of a job, finished or not, to a file for hone import. hone show then shows what happened,
+and the change that an open question is about.
 
---pr-command runs a command for each result, by sh, in a temporary clone with the branch checked out. It has the
-variables HONE_BATCH, HONE_JOB, HONE_REPO, HONE_REF, HONE_BRANCH, HONE_RUN and HONE_WHY. The files there were
-written by a model: the command should not run them.`,
+--pr-command runs a command with sh for each result, in a temporary clone with the branch checked out. The command
+gets the variables HONE_BATCH, HONE_JOB, HONE_REPO, HONE_REF, HONE_BRANCH, HONE_RUN and HONE_WHY. A model wrote
+the files in the clone: the command should not execute them.`,
 		Example: `  hone-fleet results last --store s3://hone --branch -C ~/src/project
   hone-fleet results last --store s3://hone --push --pr-command 'gh pr create --fill --head "$HONE_BRANCH"'`,
-		Args: batchArgs("the ID of a batch, and jobs of it", 1, -1),
+		Args: batchArgs("the ID of a batch, and optionally its jobs", 1, -1),
 		RunE: func(c *cobra.Command, args []string) error { return a.results(c.Context(), f, args[0], args[1:]) },
 	}
 	l := c.Flags()
-	l.StringVar(&f.store, "store", os.Getenv(storeVariable), "the store of the workers: DIR or s3://BUCKET (default "+storeVariable+")")
-	l.BoolVar(&f.branch, "branch", false, "fetch the branches into the clone in the current directory, of the jobs in its repository")
+	l.StringVar(&f.store, "store", os.Getenv(storeVariable), "store of the workers: DIR or s3://BUCKET (default "+storeVariable+")")
+	l.BoolVar(&f.branch, "branch", false, "fetch the branches of jobs in this repository into the clone in the current directory")
 	l.StringVarP(&f.dir, "dir", "C", ".", "the clone for --branch")
 	l.BoolVar(&f.push, "push", false, "push each branch to its job's repository")
-	l.StringVar(&f.patch, "patch", "", "write patches below a directory, for git am")
-	l.StringVar(&f.bundle, "bundle", "", "write git bundles to a directory, for git fetch")
-	l.StringVar(&f.run, "run", "", "write the runs to a directory, for hone import; needs --key")
-	l.StringVar(&f.key, "key", "", "the workers' key, for --run")
-	l.StringVar(&f.each, "pr-command", "", "run a command for each result")
-	l.BoolVar(&f.all, "all", false, "take jobs that are not done, too")
+	l.StringVar(&f.patch, "patch", "", "write patches for git am to `DIR`")
+	l.StringVar(&f.bundle, "bundle", "", "write bundles for git fetch to `DIR`")
+	l.StringVar(&f.run, "run", "", "write the runs as files for hone import to `DIR`; needs --key")
+	l.StringVar(&f.key, "key", "", "file with the workers' key, for --run")
+	l.StringVar(&f.each, "pr-command", "", "run `CMD` for each result")
+	l.BoolVar(&f.all, "all", false, "also take jobs that are not done")
 	l.BoolVar(&f.json, "json", false, "print JSON")
 	return c
 }
 
-// storeVariable names the store, so that it need not be typed each time.
+// storeVariable is the variable with the default of --store.
 const storeVariable = "HONE_FLEET_STORE"
 
 // result is what a job changed.
@@ -108,7 +108,7 @@ func (a *app) results(ctx context.Context, f resultsFlags, id string, names []st
 		return a.listResults(list, s, f.json)
 	}
 	if f.store == "" {
-		return usage("results needs the store of the workers", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
+		return usage("results needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
 	}
 	from, err := store.Open(f.store)
 	if err != nil {
@@ -158,7 +158,7 @@ func (a *app) listResults(list []result, s flow.Status, asJSON bool) error {
 	return nil
 }
 
-// delivery brings results where the flags say.
+// delivery delivers results as the flags say.
 type delivery struct {
 	app   *app
 	flags resultsFlags
@@ -195,7 +195,7 @@ func (d delivery) deliver(ctx context.Context, list []result) error {
 func (d delivery) ofClone(ctx context.Context, list []result) ([]result, error) {
 	top, err := gitOutput(ctx, d.flags.dir, "rev-parse", "--show-toplevel")
 	if err != nil {
-		return nil, usage(fmt.Sprintf("%s is not a clone of a repository", d.flags.dir), "name the clone: -C DIR; or take --push, --patch DIR or --bundle DIR")
+		return nil, usage(fmt.Sprintf("%s is not a clone of a repository", d.flags.dir), "name the clone with -C DIR, or use --push, --patch DIR or --bundle DIR")
 	}
 	urls, _ := gitOutput(ctx, d.flags.dir, "config", "--get-regexp", `^remote\..*\.url$`) // it may have no remote
 	known := []string{plainURL(top)}
@@ -205,12 +205,12 @@ func (d delivery) ofClone(ctx context.Context, list []result) ([]result, error) 
 	}
 	fits := slices.DeleteFunc(slices.Clone(list), func(r result) bool { return !slices.Contains(known, plainURL(r.Repo)) })
 	if len(fits) == 0 {
-		return nil, usage(fmt.Sprintf("none of %s is of the repository of %s", render.Count(len(list), "result"), top), "hone-fleet results "+d.batch+" shows the repositories")
+		return nil, usage(fmt.Sprintf("none of %s belongs to the repository in %s", render.Count(len(list), "result"), top), "hone-fleet results "+d.batch+" shows the repositories")
 	}
 	return fits, nil
 }
 
-// plainURL returns an address of a repository without what does not distinguish it.
+// plainURL returns the address of a repository without file://, a final slash and .git.
 func plainURL(url string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(url, "file://"), "/"), ".git")
 }
@@ -284,7 +284,7 @@ func (d delivery) writePatches(ctx context.Context, r result, clone string) erro
 	}
 	first, _, _ := strings.Cut(list, "\n")
 	if first == "" {
-		fmt.Fprintf(d.app.out, "%s: no patch, because its repository has the result\n", r.Job)
+		fmt.Fprintf(d.app.out, "%s: no patch, because the repository already has the result\n", r.Job)
 		return nil
 	}
 	if _, err := gitOutput(ctx, clone, "format-patch", "--quiet", "--output-directory", dir, first+"^.."+r.Branch); err != nil {
@@ -324,7 +324,7 @@ func (d delivery) download(ctx context.Context, object, file string) error {
 	return errors.Join(err, out.Close())
 }
 
-// keep copies a file into a directory, which it makes.
+// keep copies a file into a directory, which it creates if necessary.
 func keep(file, dir, name string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

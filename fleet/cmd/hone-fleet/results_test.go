@@ -110,7 +110,7 @@ func TestBranchElsewhere(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, s.flags.dir, "init", "--quiet")
-	if err := s.delivery.deliver(t.Context(), s.list); err == nil || !strings.Contains(err.Error(), "none of 1 result is of the repository") {
+	if err := s.delivery.deliver(t.Context(), s.list); err == nil || !strings.Contains(err.Error(), "none of 1 result belongs to the repository") {
 		t.Error(err)
 	}
 }

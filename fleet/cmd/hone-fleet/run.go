@@ -21,7 +21,7 @@ func (a *app) exportRuns(ctx context.Context, f resultsFlags, s flow.Status, nam
 		return err
 	}
 	if f.store == "" || f.key == "" {
-		return usage("--run needs the store of the workers and their key", "add --store DIR and --key FILE")
+		return usage("--run needs the workers' store and key", "add --store DIR and --key FILE")
 	}
 	key, err := leg.ReadKey(f.key)
 	if err != nil {

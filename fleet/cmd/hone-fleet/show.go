@@ -24,16 +24,16 @@ func (a *app) showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show ID",
 		Short: "show the jobs of a batch, its budget, and the questions that wait for you",
-		Long: `show prints where each job of a batch stands: its state, rounds, tokens and cost, and why it stopped; and
-what the batch has lent to jobs, spent and left. ID may be "last".
+		Long: `show prints the state, rounds, tokens and cost of each job of a batch, and why it stopped. It also prints how
+much of the budget is spent, lent to jobs, and free. ID may be "last", the newest batch.
 
-With --wait it waits until all jobs have ended or wait for you, and exits with 0 if all are done, 4 if a
-job waits for you, 3 if a budget was used up, and 1 if jobs failed or were cancelled.`,
+With --wait, show waits until every job has ended or waits for you. It exits with 0 if all jobs are done, 4 if
+one waits for you, 3 if a budget is used up, and 1 if jobs failed or were cancelled.`,
 		Args: batchArgs("the ID of a batch", 1, 1),
 		RunE: func(c *cobra.Command, args []string) error { return a.show(c.Context(), f, args[0]) },
 	}
 	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
-	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the batch")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait until every job has ended or waits for you")
 	return c
 }
 
@@ -62,7 +62,7 @@ func (a *app) show(ctx context.Context, f showFlags, id string) error {
 	return err
 }
 
-// addProgress adds to the jobs that run how far their workers say that they are.
+// addProgress adds to running jobs the progress that their workers report.
 func addProgress(ctx context.Context, t client.Client, s *flow.Status) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
@@ -83,8 +83,8 @@ func addProgress(ctx context.Context, t client.Client, s *flow.Status) {
 	}
 }
 
-// settled waits until all jobs of a batch have ended or wait for the user. A server that
-// is down for a while is waited for.
+// settled waits until all jobs of a batch have ended or wait for the user. If the server
+// is down, it tries again.
 func settled(ctx context.Context, t client.Client, id string) (s flow.Status, err error) {
 	for {
 		if s, err = flow.Read(ctx, t, id); err == nil && waitsForNothing(s) {
@@ -98,13 +98,13 @@ func settled(ctx context.Context, t client.Client, id string) (s flow.Status, er
 	}
 }
 
-// waitsForNothing reports whether no job of a batch goes on by itself.
+// waitsForNothing reports whether no job of a batch will continue by itself.
 func waitsForNothing(s flow.Status) bool {
 	return s.Ended || s.Counts[flow.Queued]+s.Counts[flow.Waiting]+s.Counts[flow.Running] == 0
 }
 
-// unfinished returns an error with the exit status of a batch that has settled; nil if all
-// jobs are done.
+// unfinished returns an error with the exit status of a settled batch; nil if all jobs are
+// done.
 func unfinished(s flow.Status) error {
 	switch {
 	case s.Counts[flow.NeedsYou] > 0:
@@ -136,7 +136,7 @@ func (a *app) printStatus(s flow.Status) {
 	}
 }
 
-// printQuestions prints what a job waits for, and what to type.
+// printQuestions prints the questions of a job, and what to type.
 func (a *app) printQuestions(id string, j flow.JobStatus) {
 	if j.State != flow.NeedsYou {
 		return
@@ -144,7 +144,7 @@ func (a *app) printQuestions(id string, j flow.JobStatus) {
 	fmt.Fprintf(a.out, "\n%s waits for you:\n", j.Name)
 	line := fmt.Sprintf("hone-fleet answer %s %s", id, j.Name)
 	for _, q := range j.Outcome.Questions {
-		fmt.Fprintf(a.out, "  may it change %s? %s\n", render.Line(q.Path), render.Line(q.Why))
+		fmt.Fprintf(a.out, "  approve the change of %s? %s\n", render.Line(q.Path), render.Line(q.Why))
 		line += " " + shortDigest(q.Digest) + "=yes"
 	}
 	fmt.Fprintf(a.out, "  to see the change: hone-fleet results %s %s --run . --store DIR --key FILE\n", id, j.Name)
@@ -174,8 +174,7 @@ func free(s flow.Status) string {
 	return ", " + amount(s.Bank.Free) + " free"
 }
 
-// spentText returns what was spent of a cap; of the parts that have no limit only what was
-// spent, if anything was.
+// spentText returns what was spent, and of which limit, if there is one.
 func spentText(spent, limit job.Amount) string {
 	if limit == (job.Amount{}) {
 		return amount(spent)
@@ -186,7 +185,7 @@ func spentText(spent, limit job.Amount) string {
 	return amount(spent) + " of " + amount(limit)
 }
 
-// amount returns an amount for people, without a cost of 0.
+// amount returns an amount for people, without the part that is 0.
 func amount(m job.Amount) string {
 	switch {
 	case m.Cost == 0:

@@ -34,25 +34,25 @@ func (a *app) submitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "submit JOBS.toml | --repos FILE [flags] -- LOOP [ARGUMENTS]",
 		Short: "submit a batch of jobs",
-		Long: `submit starts a batch: a loop of hone in each of many repositories, with one budget. JOBS.toml has a [[job]]
-for each, with repo and loop, and optionally name, ref, args, model, max-cost and max-tokens. With --repos, all
-jobs have the same loop and arguments, and FILE has a repository on each line.
+		Long: `submit starts a batch: it runs a loop of hone in each of many repositories, with one budget. JOBS.toml has a
+table [[job]] for each repository, with the keys repo and loop, and optionally name, ref, args, model, max-cost
+and max-tokens. With --repos, all jobs have the same loop and arguments, and FILE lists one repository per line.
 
-A repository is what git clone accepts, on the workers. Keys of models and repositories belong to the
-workers; never write them into jobs, which the server keeps.`,
+A repository is anything that git clone accepts on the workers. The keys of models and repositories belong to
+the workers; never write them into jobs, because the server stores them.`,
 		Example: `  hone-fleet submit jobs.toml --max-cost 50 --parallel 8
   hone-fleet submit --repos repositories.txt --max-cost 50 -- fix --check "make lint"`,
 		RunE: func(c *cobra.Command, args []string) error { return a.submit(c.Context(), f, args) },
 	}
 	l := c.Flags()
-	l.Float64Var(&f.in.Max.Cost, "max-cost", 0, "what all jobs may cost, in USD")
-	l.Int64Var(&f.in.Max.Tokens, "max-tokens", 0, "how many tokens all jobs may use")
-	l.IntVar(&f.in.Parallel, "parallel", 8, "how many jobs run at the same time")
-	l.StringVar(&f.repos, "repos", "", "a file with a repository on each line")
-	l.StringVarP(&f.model, "model", "m", "", "the model of jobs that name none (default the workers')")
-	l.StringVar(&f.in.ID, "id", "", "the id of the batch (default a new one)")
-	l.DurationVar(&f.in.Heartbeat, "heartbeat", time.Minute, "after how long a silent worker counts as lost")
-	l.StringVar(&f.queue, "queue", queueName, "the workers that get the jobs: those with the same --queue")
+	l.Float64Var(&f.in.Max.Cost, "max-cost", 0, "maximum cost of all jobs together, in USD")
+	l.Int64Var(&f.in.Max.Tokens, "max-tokens", 0, "maximum number of tokens of all jobs together")
+	l.IntVar(&f.in.Parallel, "parallel", 8, "maximum number of jobs at the same time")
+	l.StringVar(&f.repos, "repos", "", "`FILE` that lists one repository per line")
+	l.StringVarP(&f.model, "model", "m", "", "model of jobs that name none (default the workers')")
+	l.StringVar(&f.in.ID, "id", "", "id of the batch (default a new one)")
+	l.DurationVar(&f.in.Heartbeat, "heartbeat", time.Minute, "time after which a silent worker counts as lost")
+	l.StringVar(&f.queue, "queue", queueName, "only workers with the same --queue get the jobs")
 	l.BoolVar(&f.json, "json", false, "print JSON")
 	return c
 }
@@ -80,7 +80,7 @@ func (a *app) submit(ctx context.Context, f submitFlags, args []string) (err err
 	}
 	defer t.Close()
 	if err := flow.Start(ctx, t, f.queue, in); errors.Is(err, flow.ErrExists) {
-		return usage("there is or was a batch "+in.ID, "name another --id, or none")
+		return usage("a batch "+in.ID+" exists already", "choose another --id, or leave it out")
 	} else if err != nil {
 		return failed(err, "")
 	}

@@ -20,7 +20,7 @@ import (
 	"hone/fleet/store"
 )
 
-// workerFlags are the flags of worker; dev has some of them.
+// workerFlags are the flags of worker; dev shares some of them.
 type workerFlags struct {
 	store    string
 	key      string
@@ -37,16 +37,16 @@ func (a *app) workerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker --store DIR|s3://… --key FILE",
 		Short: "work on jobs until Ctrl-C",
-		Long: `worker takes jobs from the server and works on each with hone. Start as many workers as you like, on as many
-machines. Ctrl-C or SIGTERM interrupts its jobs, which other workers continue.
+		Long: `worker takes jobs from the server, and runs hone for each. Start as many workers as you like, on as many machines
+as you like. Ctrl-C or SIGTERM interrupts the jobs of a worker; other workers continue them.
 
---store is what all workers share: a directory, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME, with AWS's usual
-variables for its credentials. --key is a file with 32 bytes or more that all workers share. They sign what
-they keep in the store with it, and continue no run that is not signed.
+--store is shared by all workers: a directory, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME with credentials in
+AWS's usual variables. --key is a file of at least 32 bytes, the same for all workers. They sign with it what
+they store, and never continue a run that is not signed.
 
-The keys of models, and of repositories, are those of the worker's environment. hone and the commands of
-jobs run as the user who starts the worker, with hone's walls. --trust lets the repositories of all jobs
-configure hone, and run their own checkers: give it if you trust everybody who can submit.`,
+The keys of models and repositories come from the worker's environment. hone and the commands of jobs run as the
+user who starts the worker, behind hone's walls. --trust lets the repositories of all jobs configure hone and run
+their own checkers: use it only if you trust everybody who can submit.`,
 		Example: `  (umask 077 && head -c 32 /dev/urandom | base64 >fleet.key)
   hone-fleet worker --store /srv/hone --key fleet.key --parallel 4`,
 		Args: cobra.NoArgs,
@@ -54,20 +54,20 @@ configure hone, and run their own checkers: give it if you trust everybody who c
 	}
 	l := c.Flags()
 	l.StringVar(&f.store, "store", os.Getenv(storeVariable), "where workers keep runs and results: DIR or s3://BUCKET (default "+storeVariable+")")
-	l.StringVar(&f.key, "key", "", "a file with the key that the workers share")
-	l.StringVar(&f.dir, "dir", "", "where clones are kept (default in the cache directory of the user)")
+	l.StringVar(&f.key, "key", "", "file with the key that all workers share")
+	l.StringVar(&f.dir, "dir", "", "directory for clones (default in your cache directory)")
 	l.StringVar(&f.queue, "queue", queueName, "take only jobs that were submitted with the same --queue")
-	l.StringVar(&f.trust, "trust", "", "let the repositories of jobs configure hone and run their own checkers; =DIGEST: with these settings only")
+	l.StringVar(&f.trust, "trust", "", "let the repositories of jobs configure hone and run their own checkers; =DIGEST: only with these settings")
 	l.Lookup("trust").NoOptDefVal = "1"
-	l.IntVar(&f.parallel, "parallel", 2, "how many jobs to work on at the same time")
+	l.IntVar(&f.parallel, "parallel", 2, "maximum number of jobs at the same time")
 	f.registerShared(c)
 	return c
 }
 
-// registerShared registers the flags that dev has, too.
+// registerShared registers the flags that dev shares.
 func (f *workerFlags) registerShared(c *cobra.Command) {
-	c.Flags().StringVar(&f.hone, "hone", "", "the program hone (default the one beside hone-fleet, or on your PATH)")
-	c.Flags().StringVar(&f.sandbox, "sandbox", "", "the walls of hone's commands, as hone --sandbox (default the strongest)")
+	c.Flags().StringVar(&f.hone, "hone", "", "path of hone (default beside hone-fleet, or on your PATH)")
+	c.Flags().StringVar(&f.sandbox, "sandbox", "", "walls around commands, as in hone --sandbox (default the strongest)")
 }
 
 func (a *app) worker(ctx context.Context, f workerFlags) error {
@@ -85,22 +85,22 @@ func (a *app) worker(ctx context.Context, f workerFlags) error {
 		return err
 	}
 	defer stop()
-	fmt.Fprintf(a.out, "working on at most %d jobs at a time, from queue %s; Ctrl-C stops\n", f.parallel, f.queue)
+	fmt.Fprintf(a.out, "working on at most %d jobs at a time from queue %s; Ctrl-C stops\n", f.parallel, f.queue)
 	<-ctx.Done()
 	fmt.Fprintln(a.err, "hone-fleet: interrupting the jobs; other workers can continue them")
 	return nil
 }
 
-// leg returns what works on jobs.
+// leg returns the worker that the flags describe.
 func (f workerFlags) leg() (*leg.Worker, error) {
 	if f.store == "" {
-		return nil, usage("a worker needs a store that all workers share", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
+		return nil, usage("a worker needs a store, the same for all workers", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
 	}
 	if f.parallel < 1 {
 		return nil, usage("--parallel must be greater than 0", "")
 	}
 	if f.key == "" {
-		return nil, usage("a worker needs a key that all workers share", "(umask 077 && head -c 32 /dev/urandom | base64 >fleet.key), then add --key fleet.key")
+		return nil, usage("a worker needs a key, the same for all workers", "(umask 077 && head -c 32 /dev/urandom | base64 >fleet.key), then add --key fleet.key")
 	}
 	key, err := leg.ReadKey(f.key)
 	if err != nil {
@@ -117,7 +117,7 @@ func (f workerFlags) leg() (*leg.Worker, error) {
 	if f.dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return nil, failed(err, "name a directory: --dir DIR")
+			return nil, failed(err, "choose a directory with --dir DIR")
 		}
 		f.dir = filepath.Join(cache, "hone-fleet")
 	}
@@ -132,20 +132,20 @@ func (f workerFlags) leg() (*leg.Worker, error) {
 func findHone(named string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", failed(err, "name hone: --hone PATH")
+		return "", failed(err, "name the program with --hone PATH")
 	}
 	for _, name := range []string{named, filepath.Join(filepath.Dir(self), "hone"), "hone"} {
 		if found, err := exec.LookPath(name); err == nil && (named == "" || name == named) {
 			return filepath.Abs(found)
 		}
 	}
-	return "", usage(cmp.Or(named, "the program hone")+" cannot be found", "name hone: --hone PATH")
+	return "", usage("cannot find "+cmp.Or(named, "the program hone"), "name the program with --hone PATH")
 }
 
 // stopWorker is how long a worker has to store its runs when it stops.
 const stopWorker = 45 * time.Second
 
-// startWorker starts a worker and returns what stops it.
+// startWorker starts a worker, and returns a function that stops it.
 func startWorker(t client.Client, f workerFlags, legs *leg.Worker) (func(), error) {
 	w := worker.New(t, f.queue, worker.Options{MaxConcurrentActivityExecutionSize: f.parallel, WorkerStopTimeout: stopWorker})
 	flow.Register(w)
@@ -156,8 +156,7 @@ func startWorker(t client.Client, f workerFlags, legs *leg.Worker) (func(), erro
 	return w.Stop, nil
 }
 
-// hintOf returns what an error of another package says to type next; empty if it says
-// nothing.
+// hintOf returns the hint of an error of another package; empty if it has none.
 func hintOf(err error) string {
 	if h := hinter(nil); errors.As(err, &h) {
 		return h.Hint()
