@@ -1,12 +1,12 @@
 // Package bank divides the budget of a batch among its jobs.
 //
-// A job borrows before each leg and repays after it, with what the leg has spent. At every
-// moment lent + free + spent = cap, exactly: costs are counted in units of 1e-9 USD. A job
-// can spend only what it was lent, because its run's own ledger keeps to that; if it still
-// spends more, free becomes negative, and nothing is lent until it is not.
+// A job borrows before each leg, and repays after it what the leg has not spent. Lent + free +
+// spent always equals the cap, exactly: costs are counted in units of 1e-9 USD. The ledger of
+// its run limits a job to what it was lent; if it still spends more, free becomes negative,
+// and the bank lends nothing until free is positive again.
 //
-// A Bank depends on nothing but its calls, so that a workflow that is replayed comes to the
-// same figures. It has no lock. Its JSON is all of it.
+// A Bank depends only on its calls, so that the replay of a workflow arrives at the same
+// figures. It has no lock. Its JSON form is complete.
 package bank
 
 import (
@@ -16,8 +16,8 @@ import (
 	"hone/fleet/job"
 )
 
-// Bank is the budget of a batch. A part of the cap that is 0 has no limit: as much is lent
-// as a job wants, and what is spent is counted.
+// Bank is the budget of a batch. A part of the cap that is 0 has no limit: the bank lends as
+// much as a job wants, and counts what is spent.
 type Bank struct {
 	Cap   Sum            `json:"cap"`
 	Spent Sum            `json:"spent"`
@@ -41,7 +41,7 @@ func (s Sum) Amount() job.Amount { return job.Amount{Tokens: s.Tokens, Cost: flo
 // Plus returns the sum of two.
 func (s Sum) Plus(t Sum) Sum { return Sum{s.Tokens + t.Tokens, s.Nano + t.Nano} }
 
-// Minus returns what is left of s without t.
+// Minus returns s without t.
 func (s Sum) Minus(t Sum) Sum { return Sum{s.Tokens - t.Tokens, s.Nano - t.Nano} }
 
 // New returns a bank that has lent nothing.
@@ -55,12 +55,13 @@ func (b *Bank) Lent() (lent Sum) {
 	return lent
 }
 
-// Free returns what can be lent. A part without a limit is 0 minus what is lent and spent.
+// Free returns what can be lent; in a part without a limit, the negative of what is lent and
+// spent.
 func (b *Bank) Free() Sum { return b.Cap.Minus(b.Spent).Minus(b.Lent()) }
 
-// Borrow lends a job what it wants, or less if less is free, but in each limited part at
-// least least and more than nothing. It returns false, and lends nothing, if less is free.
-// A job that has borrowed must repay before it borrows again.
+// Borrow lends a job what it wants, or all that is free if that is less. If in a limited
+// part less than least is free, or nothing, it returns false and lends nothing. A job that
+// has borrowed must repay before it borrows again; otherwise Borrow panics.
 func (b *Bank) Borrow(name string, want, least Sum) (Sum, bool) {
 	if _, ok := b.Loans[name]; ok {
 		panic(fmt.Sprintf("bank: job %s borrows twice", name))
@@ -96,7 +97,7 @@ func (b *Bank) Repay(name string, spent Sum) {
 	b.Spent = b.Spent.Plus(spent)
 }
 
-// Figures are what a bank has, for people.
+// Figures is the state of a bank, for people.
 type Figures struct {
 	Cap   job.Amount `json:"cap,omitzero"` // a part that is 0 has no limit
 	Lent  job.Amount `json:"lent,omitzero"`

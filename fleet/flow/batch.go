@@ -17,8 +17,8 @@ import (
 	"hone/history"
 )
 
-// maxIdle is the number of legs in a row that may end for budget without spending, before
-// more budget does not help the job.
+// maxIdle is how many legs in a row may end for budget without spending anything, before the
+// job is given up.
 const maxIdle = 3
 
 // batch is the state of a Batch workflow.
@@ -75,8 +75,7 @@ func (b *batch) ended() bool {
 	return !slices.ContainsFunc(b.Progress, func(p Progress) bool { return !p.State.Ended() })
 }
 
-// close cancels the jobs that do not run. Those that run have been told, and end by
-// themselves.
+// close cancels the jobs that do not run. The others are already being cancelled.
 func (b *batch) close() {
 	b.closing = true
 	for i := range b.Progress {
@@ -162,7 +161,7 @@ func limitOf(used, loan bank.Sum) job.Amount {
 	return limit.Amount()
 }
 
-// settle repays what a leg has borrowed, and decides how its job continues.
+// settle repays the loan of a leg, and decides how its job continues.
 func (b *batch) settle(i int, e End) {
 	name, p := b.Jobs[i].Name, &b.Progress[i]
 	delete(b.legs, i)
@@ -195,8 +194,8 @@ func (b *batch) settle(i int, e End) {
 	b.changed = true
 }
 
-// bound shortens an outcome, so that the outcomes of MaxJobs jobs fit into one payload. A
-// question that is left out is asked again.
+// bound shortens an outcome, so that the outcomes of MaxJobs jobs fit into one payload. The
+// next leg asks again the questions that are left out.
 func bound(o *job.Outcome) {
 	const questions = 20
 	o.Why = start(o.Why)
@@ -206,7 +205,7 @@ func bound(o *job.Outcome) {
 	}
 }
 
-// start returns the start of a long text.
+// start shortens a long text to its start.
 func start(text string) string {
 	const most = 200 // bytes
 	if len(text) <= most {
@@ -221,7 +220,7 @@ func (b *batch) after(p *Progress, e End) (State, string) {
 	state, why := Failed, out.Why
 	switch limited := p.Limit != (job.Amount{}); {
 	case e.Lost && !e.Known:
-		why += "; what the leg has spent is not known"
+		why += "; what the leg has spent is unknown"
 		if limited {
 			why += ", and its allowance is charged in full"
 		}
@@ -271,18 +270,18 @@ func (b *batch) mayAnswer(name string, answers []job.Answer) error {
 	case i < 0:
 		return fmt.Errorf("the batch has no job %s", name)
 	case b.Progress[i].State != NeedsYou:
-		return fmt.Errorf("job %s waits for no answer: its state is %q", name, b.Progress[i].State)
+		return fmt.Errorf("job %s does not wait for an answer: its state is %q", name, b.Progress[i].State)
 	}
 	for _, a := range answers {
 		if !slices.ContainsFunc(b.Progress[i].Outcome.Questions, func(q job.Question) bool { return q.Digest == a.Question }) {
-			return fmt.Errorf("job %s does not ask %s", name, a.Question)
+			return fmt.Errorf("job %s has no question %s", name, a.Question)
 		}
 	}
 	return nil
 }
 
-// answer notes answers of a job. The last one for a question counts. A job whose questions
-// all have one continues before others.
+// answer records answers for a job. The last answer to a question counts. When all questions
+// are answered, the job continues before others.
 func (b *batch) answer(p *Progress, answers []job.Answer) {
 	for _, a := range answers {
 		p.Answers = append(slices.DeleteFunc(p.Answers, func(old job.Answer) bool { return old.Question == a.Question }), a)
@@ -296,7 +295,7 @@ func (b *batch) answer(p *Progress, answers []job.Answer) {
 	b.changed = true
 }
 
-// mayCancel returns why jobs cannot be cancelled. One that has ended stays as it is.
+// mayCancel returns why jobs cannot be cancelled. Cancelling an ended job does nothing.
 func (b *batch) mayCancel(names []string) error {
 	for _, name := range names {
 		if b.place(name) < 0 {
@@ -306,7 +305,7 @@ func (b *batch) mayCancel(names []string) error {
 	return nil
 }
 
-// status returns the batch as a client sees it.
+// status returns the status of the batch for clients.
 func (b *batch) status() Status {
 	s := Status{ID: b.ID, Ended: b.ended(), Bank: b.Bank.Figures(), Parallel: b.Parallel, Counts: map[State]int{}}
 	for i, j := range b.Jobs {

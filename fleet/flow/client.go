@@ -15,23 +15,23 @@ import (
 	"hone/fleet/job"
 )
 
-// Register tells a worker about the workflows.
+// Register registers the workflows with a worker.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Batch, workflow.RegisterOptions{Name: "hone batch"})
 	r.RegisterWorkflowWithOptions(Job, workflow.RegisterOptions{Name: "hone job"})
 }
 
-// MaxInput is the maximum size of a batch's input as JSON, in bytes: Temporal takes 2 MiB,
-// and what the jobs come to must have room next to them.
+// MaxInput is the maximum size of a batch's input as JSON, in bytes. Temporal accepts 2 MiB,
+// which must also hold the outcomes of the jobs.
 const MaxInput = 512 << 10
 
 // MaxJobs is the maximum number of jobs of a batch, so that its state fits into one answer.
 const MaxJobs = 2000
 
 var (
-	// ErrExists means that there is or was a batch with this id.
-	ErrExists = errors.New("there is a batch with this id")
-	// ErrUnknown means that the server knows no batch with this id, or no longer.
+	// ErrExists means that a batch with this id exists, or has existed.
+	ErrExists = errors.New("a batch with this id exists already")
+	// ErrUnknown means that the server has no batch with this id, or has forgotten it.
 	ErrUnknown = errors.New("the server knows no batch with this id")
 	// ErrEnded means that the batch has ended, and accepts nothing more.
 	ErrEnded = errors.New("the batch has ended")
@@ -46,9 +46,9 @@ func Start(ctx context.Context, c client.Client, queue string, in Input) error {
 	case len(in.Jobs) == 0:
 		return errors.New("a batch needs at least one job")
 	case len(in.Jobs) > MaxJobs:
-		return fmt.Errorf("a batch can have %d jobs, and this one has %d: submit several", MaxJobs, len(in.Jobs))
+		return fmt.Errorf("a batch can have at most %d jobs, and this one has %d: submit several batches", MaxJobs, len(in.Jobs))
 	case len(text) > MaxInput:
-		return fmt.Errorf("the jobs take %d bytes, and a batch can have %d: submit several batches, or shorten their arguments", len(text), MaxInput)
+		return fmt.Errorf("the jobs need %d bytes, and a batch can have at most %d: submit several batches, or shorten the arguments", len(text), MaxInput)
 	}
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: BatchID(in.ID), TaskQueue: queue, StaticSummary: fmt.Sprintf("%d jobs", len(in.Jobs)),
@@ -61,8 +61,8 @@ func Start(ctx context.Context, c client.Client, queue string, in Input) error {
 	return err
 }
 
-// Read returns where a batch stands. While it runs, one of its workers must be there to
-// answer; the result of a batch that has ended comes from the server.
+// Read returns the status of a batch. While the batch runs, one of its workers must be running
+// to answer; once it has ended, the server alone answers.
 func Read(ctx context.Context, c client.Client, id string) (s Status, err error) {
 	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
 	if err != nil {
@@ -84,8 +84,8 @@ func Read(ctx context.Context, c client.Client, id string) (s Status, err error)
 	return s, err
 }
 
-// stop corrects the last state of a batch whose workflow has ended without a result: it was
-// terminated, for example. What its last legs have spent is not in it.
+// stop corrects the last status of a batch whose workflow has ended without a result, for
+// example because it was terminated. It does not include what the last legs have spent.
 func (s *Status) stop(why string) {
 	s.Ended = true
 	for i := range s.Jobs {
@@ -98,13 +98,13 @@ func (s *Status) stop(why string) {
 }
 
 // Answer answers questions of a job that needs the user. When all are answered, the job
-// continues. The error says if it does not wait for these answers.
+// continues. It is an error if the job does not wait for these answers.
 func Answer(ctx context.Context, c client.Client, id, name string, answers []job.Answer) error {
 	return update(ctx, c, id, answerUpdate, name, answers)
 }
 
-// Cancel cancels jobs by name: a leg that runs is interrupted, and its result is kept. No
-// names cancel the batch, and all jobs that have not ended.
+// Cancel cancels jobs by name: a running leg is interrupted, and its result is kept. Without
+// names, Cancel cancels all jobs of the batch that have not ended.
 func Cancel(ctx context.Context, c client.Client, id string, names ...string) error {
 	if len(names) == 0 {
 		return batchError(c.CancelWorkflow(ctx, BatchID(id), ""))
@@ -112,7 +112,7 @@ func Cancel(ctx context.Context, c client.Client, id string, names ...string) er
 	return update(ctx, c, id, cancelUpdate, names)
 }
 
-// update asks a batch for a change, and waits until it is accepted and made.
+// update asks a batch for a change, and waits until it is made.
 func update(ctx context.Context, c client.Client, id, name string, args ...any) error {
 	h, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: BatchID(id), UpdateName: name, Args: args, WaitForStage: client.WorkflowUpdateStageCompleted,

@@ -1,23 +1,21 @@
-// Package flow has the workflows of a fleet on Temporal.
+// Package flow defines the workflows of a fleet on Temporal.
 //
 // A batch is one workflow, [Batch]. Each leg of a job is one short child workflow, [Job],
-// with one activity, which a worker registers as [Leg]. Children with the id of a job
-// follow each other, and none exists while the job waits: for its turn, for budget, or for
-// the user. So a batch has at most Parallel children, needs no messages between workflows,
-// and can continue as new when its history is long, once the legs that run have ended.
+// with one activity, which a worker registers as [Leg]. A job has no child while it waits
+// for its turn, for budget or for the user. So a batch has at most Parallel children, needs
+// no messages between workflows, and can continue as new when its history is long and the
+// running legs have ended.
 //
-// [Register] tells a worker about both. [Start], [Read], [Answer] and [Cancel] are for
-// clients.
+// [Register] registers both workflows with a worker. [Start], [Read], [Answer] and [Cancel]
+// are for clients.
 //
-// The bank lends a job an allowance before each leg, and gets the rest back after it. A
-// job that has used up its allowance borrows again, after the jobs that have not begun,
-// and then at least as much as it had in all: the number of its legs grows with the
-// logarithm of what it uses. A leg whose outcome never arrives is charged in full, because
-// nobody knows what it has spent.
+// The bank lends a job an allowance before each leg, and takes the rest back after it. A
+// job that has used up its allowance borrows again, after the jobs that have not started,
+// and at least as much as it has had so far: the number of its legs grows with the logarithm
+// of what it uses. If the outcome of a leg never arrives, its whole allowance is charged.
 //
-// A batch can outlive a version of this program. A change to what the workflows do, and in
-// which order, must keep the recorded histories in testdata valid, or ask
-// workflow.GetVersion.
+// A batch can outlive a version of this program. If you change what the workflows do, or in
+// which order, keep the recorded histories in testdata valid, or use workflow.GetVersion.
 package flow
 
 import (
@@ -28,13 +26,14 @@ import (
 )
 
 // Leg is the name of the activity. It takes a [job.Leg] and returns a [job.Outcome]. When
-// it is cancelled, it returns the outcome of the interrupted run, and no error; until then
-// it sends heartbeats with context.WithoutCancel, or it counts as lost. An error means that the environment of the worker failed, and that another try may succeed; if
-// it is an application error with a [job.Outcome] as its first detail, this has what the
-// run has spent so far.
+// it is cancelled, it returns the outcome of the interrupted run and no error. Until it
+// returns it must send heartbeats, with context.WithoutCancel; otherwise it counts as lost.
+// An error means that the worker's environment failed, and that another try may succeed. If
+// the first detail of an application error is a [job.Outcome], it says what the run has
+// spent so far.
 const Leg = "leg"
 
-// Names of what a batch answers; use [Read], [Answer] and [Cancel].
+// Names of the query and the updates of a batch; use [Read], [Answer] and [Cancel].
 const (
 	stateQuery   = "state"
 	answerUpdate = "answer"
@@ -48,8 +47,8 @@ type Input struct {
 	Max      job.Amount `json:"max,omitzero"` // of all jobs; a part that is 0 has no limit
 	Parallel int        `json:"parallel"`     // the number of legs at the same time; 0 means 8
 
-	// Least is what a job borrows at least for its first leg, if so much is free. A part
-	// that is 0 means 100 000 tokens and 0.10 USD.
+	// Least is the smallest loan for the first leg of a job, if so much is free. A part
+	// that is 0 means 100 000 tokens or 0.10 USD.
 	Least job.Amount `json:"least,omitzero"`
 	// Heartbeat is the time after which a silent worker counts as lost; 0 means 60 s.
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
@@ -73,7 +72,7 @@ type State string
 // A job begins as Queued. The last four are ends.
 const (
 	Queued    State = "queued"             // it waits for its turn
-	Waiting   State = "waiting for budget" // it waits for what other jobs give back
+	Waiting   State = "waiting for budget" // it waits until other jobs repay
 	Running   State = "running"            // it has a leg, which a worker has or will get
 	NeedsYou  State = "needs you"          // it waits for answers to its questions
 	Done      State = "done"
@@ -95,11 +94,11 @@ func (s State) Ended() bool {
 // Progress is where a job stands.
 type Progress struct {
 	State State      `json:"state"`
-	Why   string     `json:"why,omitempty"`  // one line: why it is in this state; empty if that is plain
+	Why   string     `json:"why,omitempty"`  // one line: why it is in this state; may be empty
 	Legs  int        `json:"legs,omitempty"` // begun so far
 	Limit job.Amount `json:"limit,omitzero"` // of the last leg
-	// Outcome is that of the last leg that has ended. Its texts are shortened; if the job
-	// has ended, Why above replaces the one in it.
+	// Outcome is that of the last leg that has ended, with shortened texts. If the job has
+	// ended, its Why is empty: see Why above.
 	Outcome job.Outcome `json:"outcome,omitzero"`
 	// Answers are those to the questions of Outcome, for the next leg.
 	Answers []job.Answer `json:"answers,omitempty"`
@@ -108,7 +107,7 @@ type Progress struct {
 	Idle int `json:"idle,omitempty"` // legs in a row that ended for budget, and spent nothing
 }
 
-// Status is a batch as its client sees it: the answer to a query, and its result.
+// Status is the state of a batch for clients: the answer to a query, and the result.
 type Status struct {
 	ID       string        `json:"id"`
 	Ended    bool          `json:"ended"`
@@ -118,7 +117,7 @@ type Status struct {
 	Jobs     []JobStatus   `json:"jobs"` // in the order in which they were submitted
 }
 
-// JobStatus is a job as the client of its batch sees it.
+// JobStatus is the state of a job for clients.
 type JobStatus struct {
 	Name string `json:"name"`
 	Repo string `json:"repo"`

@@ -78,7 +78,7 @@ func TestBudgetIsUsedUp(t *testing.T) {
 	w.add("c", &run{need: tokens(10_000), step: tokens(5000)}, job.Amount{})
 	s := w.start(nil)
 	states(t, s, flow.NoBudget, flow.NoBudget, flow.Done)
-	if why := s.Jobs[0].Why; why != "the batch has no more budget for it: budget" {
+	if why := s.Jobs[0].Why; why != "the batch has no budget left for it: budget" {
 		t.Errorf("a: %s", why)
 	}
 	if why := s.Jobs[1].Why; why != "its own limit of 50 000 tokens is used up" {
@@ -133,8 +133,8 @@ func TestQuestions(t *testing.T) {
 				t.Errorf("a job that waits for the user: %+v", s)
 			}
 			w.update("the batch has no job x", "answer", "x", []job.Answer{})
-			w.update(`job b waits for no answer: its state is "done"`, "answer", "b", []job.Answer{{Question: "d1"}})
-			w.update("job a does not ask d3", "answer", "a", []job.Answer{{Question: "d3"}})
+			w.update(`job b does not wait for an answer: its state is "done"`, "answer", "b", []job.Answer{{Question: "d1"}})
+			w.update("job a has no question d3", "answer", "a", []job.Answer{{Question: "d3"}})
 			w.update("", "answer", "a", []job.Answer{{Question: "d1"}})
 		}, time.Hour)
 		env.RegisterDelayedCallback(func() {
@@ -178,7 +178,7 @@ func TestAllTriesFail(t *testing.T) {
 	if got := s.Jobs[0].Outcome.Spent.Tokens; got != 450_000 || len(bad.limits) != 4 {
 		t.Errorf("bad: charged %d, %d tries", got, len(bad.limits))
 	}
-	if why := s.Jobs[0].Why; why != "the disk is full; what the leg has spent is not known, and its allowance is charged in full" {
+	if why := s.Jobs[0].Why; why != "the disk is full; what the leg has spent is unknown, and its allowance is charged in full" {
 		t.Errorf("bad: %s", why)
 	}
 	if o := s.Jobs[1].Outcome; o.Spent.Tokens != 77 || o.Exit != 5 || o.Rounds != 2 || s.Jobs[1].Why != "no walls" {
@@ -312,7 +312,7 @@ func TestStartRefuses(t *testing.T) {
 		want string
 	}{
 		{nil, "a batch needs at least one job"},
-		{slices.Repeat([]job.Job{{}}, flow.MaxJobs+1), "a batch can have 2000 jobs, and this one has 2001: submit several"},
+		{slices.Repeat([]job.Job{{}}, flow.MaxJobs+1), "a batch can have at most 2000 jobs, and this one has 2001: submit several batches"},
 		{[]job.Job{long}, "the jobs take 524364 bytes, and a batch can have 524288: submit several batches, or shorten their arguments"},
 	} {
 		if err := flow.Start(t.Context(), nil, "q", flow.Input{Jobs: c.jobs}); err == nil || err.Error() != c.want {

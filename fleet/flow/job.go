@@ -13,7 +13,7 @@ import (
 // maxLeg bounds a leg whose worker still sends heartbeats. The run has its own limits.
 const maxLeg = 7 * 24 * time.Hour
 
-// Order is one leg, and how it is tried.
+// Order is a leg with its retry settings.
 type Order struct {
 	Leg       job.Leg       `json:"leg"`
 	Heartbeat time.Duration `json:"heartbeat"`
@@ -30,8 +30,8 @@ type End struct {
 	Cancelled bool `json:"cancelled,omitempty"`
 }
 
-// Job is the workflow of one leg. It returns no error: how the leg ended is a value, also
-// if it is cancelled or all tries fail, because the batch must know what it has spent.
+// Job is the workflow of one leg. It returns no error, even if it is cancelled or all tries
+// fail: the batch must learn what the leg has spent.
 func Job(ctx workflow.Context, o Order) (End, error) {
 	if ctx.Err() != nil {
 		return End{Lost: true, Known: true, Cancelled: true}, nil

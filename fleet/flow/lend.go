@@ -8,8 +8,7 @@ import (
 	"hone/internal/render"
 )
 
-// borrow borrows for the next leg of a job. why says why there is no loan; it is empty if
-// there is one.
+// borrow borrows for the next leg of a job. If the bank lends nothing, why is not empty.
 func (b *batch) borrow(i int) (loan bank.Sum, why string) {
 	if b.ownUsed(i) {
 		return loan, fmt.Sprintf("its own limit of %s is used up", text(bank.SumOf(b.Jobs[i].Max)))
@@ -21,7 +20,7 @@ func (b *batch) borrow(i int) (loan bank.Sum, why string) {
 	}
 	switch {
 	case !ok && b.again(i):
-		return loan, "the batch has no more budget for it: " + b.Progress[i].Outcome.Why
+		return loan, "the batch has no budget left for it: " + b.Progress[i].Outcome.Why
 	case !ok:
 		return loan, "the batch has too little left for it: " + text(bank.SumOf(b.Bank.Figures().Free))
 	}
@@ -75,8 +74,8 @@ func (b *batch) part(i int, limit, equal, floor, used, had, own int64) (want, le
 	return want, least
 }
 
-// rest returns the smallest loan that is of use when no more comes back: a part of the
-// usual one for a new job, and for another one more than it could use before.
+// rest returns the smallest useful loan when no other job will repay: for a new job a part of
+// the usual one, for any other job more than it had left.
 func (b *batch) rest(i int, least bank.Sum) bank.Sum {
 	p := b.Progress[i]
 	if p.Legs == 0 {

@@ -22,7 +22,7 @@ import (
 	"hone/journal"
 )
 
-// finishing is how long a leg may take to store what it has after it was interrupted.
+// finishing is how long an interrupted leg may take to store what it has.
 const finishing = time.Minute
 
 // drive runs hone to its end, stores what it records, and returns the outcome.
@@ -66,8 +66,8 @@ func (g *leg) drive(ctx context.Context, stop context.CancelCauseFunc) (job.Outc
 	return o, g.put(end, m)
 }
 
-// stopCause returns why a leg was stopped; nil if nothing stopped it, or if the activity
-// was cancelled, which has an outcome.
+// stopCause returns why a leg was stopped; nil if nothing stopped it, or if the activity was
+// cancelled, because then it returns an outcome.
 func stopCause(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if cause == nil || temporal.IsCanceledError(cause) || !activity.IsActivity(ctx) && errors.Is(cause, context.Canceled) {
@@ -86,8 +86,8 @@ type follower struct {
 	err   error
 }
 
-// event stores what hone has recorded if that is a reply, or if hone is about to make a
-// call. hone waits for the latter.
+// event stores what hone has recorded, after each reply and before each call, for which hone
+// waits.
 func (f *follower) event(e history.Event) {
 	if e.Step != nil {
 		f.round = max(f.round, e.Step.Round)
@@ -135,7 +135,7 @@ func (g *leg) args() ([]string, error) {
 	return slices.Insert(args, at, flags...), nil
 }
 
-// limits returns the flags of the allowance. A resumed run needs only those that differ.
+// limits returns the flags of the allowance; for a resumed run, only those that changed.
 func (g *leg) limits() (flags []string, err error) {
 	var now history.Limits
 	if g.at.Run != "" {
@@ -154,8 +154,8 @@ func (g *leg) limits() (flags []string, err error) {
 	return flags, nil
 }
 
-// honeEnv returns the environment of hone. Its state is the leg's own, so that what it is
-// trusted with ends with the leg.
+// honeEnv returns the environment of hone. The leg has a state directory of its own, so that
+// trust ends with the leg.
 func (g *leg) honeEnv() []string {
 	env := slices.DeleteFunc(slices.Clone(g.environ()), func(v string) bool {
 		return strings.HasPrefix(v, "HONE_TRUST=") || strings.HasPrefix(v, "XDG_STATE_HOME=")
@@ -181,10 +181,10 @@ func (g *leg) past(run string) (*history.Past, error) {
 	return history.Read(events), nil
 }
 
-// exits are the exit statuses of ends that hone recorded before it was ended by force.
+// exits are the exit statuses of ends that hone recorded before it was killed.
 var exits = map[history.Kind]int{history.KindInterrupted: 130, history.KindDone: 0}
 
-// outcome returns how the leg ended, as the journal says it.
+// outcome returns how the leg ended, according to the journal.
 func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	run := cmp.Or(r.Run, g.at.Run)
 	o := job.Outcome{Run: run, Exit: r.Exit, Why: r.Said}
@@ -225,7 +225,7 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	return o, nil
 }
 
-// own are the directories that the loops write for people, which are not part of a result.
+// own are the log directories of the loops, which are not part of a result.
 var own = map[string][]string{"task": {".codescribe"}, "implement": {"logs"}}
 
 // result stores the run's changes as a git bundle with one commit on the job's commit, and

@@ -12,9 +12,9 @@ import (
 	"hone/workspace/clone"
 )
 
-// Export writes the run of a job, as far as the store has it, in the form that hone import
-// reads. It changes nothing in the store, so that a worker may be working on the job. It
-// needs the worker's Store, Key and Dir, access to the repository, and no hone.
+// Export writes the run of a job, as far as the store has it, in the format of hone export.
+// It changes nothing in the store, and a worker may work on the job at the same time. It
+// needs the worker's Store, Key and Dir, and access to the repository, but no hone.
 func (w *Worker) Export(ctx context.Context, batch string, j job.Job, out io.Writer) (err error) {
 	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
 		return err

@@ -30,14 +30,14 @@ func (e *gitError) Error() string {
 }
 func (e *gitError) Unwrap() error { return e.err }
 
-// refused matches what git says if another try would fail as well: the repository or the
-// branch does not exist, or the worker may not read it.
+// refused matches messages of git after which a retry would fail as well: the repository or
+// the branch does not exist, or the worker may not read it.
 var refused = regexp.MustCompile(`(?i)not found|does not exist|does not appear to be a git repository|authentication failed|permission denied|could not read (username|password)|access denied|dubious ownership|couldn't find remote ref|not our ref|unable to find remote helper`)
 
-// unreachable matches what git says if the network failed.
+// unreachable matches messages of git about a failed network.
 var unreachable = regexp.MustCompile(`(?i)could not resolve host|timed out|connection (refused|reset)|unable to access .*error: 5\d\d|temporary failure`)
 
-// git runs git, and returns what it printed. It obeys no hook, and asks nobody.
+// git runs git without hooks and prompts, and returns what it printed.
 func (w *Worker) git(ctx context.Context, dir string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "gc.auto=0", "-c", "maintenance.auto=false"}, args...)...)
 	c.Dir = dir
@@ -65,7 +65,7 @@ func (w *Worker) git(ctx context.Context, dir string, args ...string) (string, e
 // or that of a ref if it is empty. It returns the commit.
 func (w *Worker) checkOut(ctx context.Context, repo, ref, commit, dir string) (string, error) {
 	if repo == "" || strings.HasPrefix(repo, "-") || strings.HasPrefix(ref, "-") {
-		return "", fatal("%q, ref %q, is not what git clones", repo, ref)
+		return "", fatal("git cannot clone %q with ref %q", repo, ref)
 	}
 	sum := sha256.Sum256([]byte(repo))
 	place, err := w.takePlace()
@@ -174,7 +174,7 @@ func (w *Worker) resolve(ctx context.Context, mirror, repo, ref string) (string,
 	return "", fatal("%s has no branch, tag or commit %s", repo, ref)
 }
 
-// know learns the files of the commit, which need not be stored.
+// know reads the files of the commit, which need not be stored.
 func (g *leg) know(ctx context.Context) error {
 	g.files, g.has = map[string]string{}, map[string]bool{}
 	list, err := g.git(ctx, g.repo, "ls-files", "-z")

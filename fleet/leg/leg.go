@@ -1,24 +1,24 @@
 // Package leg works on the jobs of a fleet: [Worker.Leg] is the Temporal activity of a leg.
 //
-// A leg is one process of hone in a clone of the job's repository, in a directory of its
-// own that is removed at the end. It starts the job's run, or continues the run that the
-// store has, on any worker. hone works with --ack: it makes no model call before the store
-// has all that the run recorded until then, with the reservation of the call. So a worker
-// that is lost takes at most the calls that were under way, and those are charged in full.
+// A leg is one hone process in a clone of the job's repository, in a temporary directory. It
+// starts the job's run, or continues the run in the store, on any worker. hone runs with
+// --ack: it makes no model call until the store has everything that the run recorded,
+// including the reservation of the call. So if a worker is lost, at most the calls in
+// progress are lost; those are charged in full.
 //
-// In the store, BATCH/JOB/manifest names the last part of the run; each part names the one
-// before it. A part has events of the run's journal, and the contents that they need but
-// that are not files of the commit. The manifest has a MAC by a key that the workers
-// share, and the digest of its part, so that nobody else can make a worker run something.
-// Whoever can write to the store can delete what it has, or put back an earlier state.
+// In the store, BATCH/JOB/manifest names the last part of the run; each part names the part
+// before it. A part contains events of the run's journal, and the contents that they need,
+// except files of the commit. The manifest has the digest of its part, and a MAC by a key
+// that the workers share, so that nobody else can make a worker run anything. Anyone who can
+// write to the store can delete objects or restore an earlier state.
 //
-// The manifest is replaced only if it is the one that the worker wrote itself. A worker
-// that was cut off while another took over finds that out when it stores something, which
-// is before its next call, and stops.
+// A worker replaces the manifest only if it wrote it itself. If another worker has taken
+// over, a worker learns this when it stores something, which it does before its next call,
+// and stops.
 //
-// A stop of the run is a value, a [job.Outcome]; so is an interrupt because the activity
-// was cancelled. An error means that the environment failed. Its details are a
-// [job.Outcome] with what the run had spent by then, if that is known.
+// A stop of the run is a [job.Outcome], also if the activity was cancelled. An error means
+// that the environment failed. Its details are a [job.Outcome] with what the run had spent,
+// if that is known.
 package leg
 
 import (
@@ -44,15 +44,14 @@ import (
 	"hone/workspace/clone"
 )
 
-// Worker works on legs, on several at once if it is asked to. Store, Key, Hone and Dir are
-// required.
+// Worker works on legs. Its methods may be called at the same time. Store, Key, Hone and
+// Dir are required.
 type Worker struct {
 	Store store.Store
 	Key   []byte // what all workers share; see [ReadKey]
 	Hone  string // the program hone
-	// Dir is a directory of the workers of this machine, which they make. Each process has
-	// one of its own in it, for clones and for the copies of repositories that it keeps
-	// between legs.
+	// Dir is a directory for the workers of this machine; they create it. Each process has
+	// a subdirectory of its own, for clones and for repositories that it keeps between legs.
 	Dir string
 	// Trust is what the jobs' repositories may run and open without a question: the value
 	// of HONE_TRUST. Empty trusts nothing.
@@ -62,7 +61,7 @@ type Worker struct {
 	// Env is the environment of hone and git, KEY=VALUE, with the keys of providers; nil
 	// means that of this process, without the credentials of stores and of Temporal.
 	Env []string
-	// Patience is how long a leg repeats a request that the store refuses; 0 means a minute.
+	// Patience is how long a leg retries a request that the store refuses; 0 means a minute.
 	Patience time.Duration
 
 	lock    sync.Mutex
@@ -72,17 +71,17 @@ type Worker struct {
 	mirrors map[string]*sync.Mutex // by directory
 }
 
-// Progress is what the heartbeats of a leg say.
+// Progress is the content of a leg's heartbeats.
 type Progress struct {
 	Round  int    `json:"round"`
 	Tokens int64  `json:"tokens"`
 	Head   string `json:"head,omitempty"` // SHA-256 of the last event that is stored
 }
 
-// errStopping says that this worker ends.
-var errStopping = errors.New("this worker stops; another one can continue")
+// errStopping means that this worker stops.
+var errStopping = errors.New("this worker is stopping; another one can continue")
 
-// errSuperseded says that another worker continues the job.
+// errSuperseded means that another worker continues the job.
 var errSuperseded = errors.New("another worker has taken over this job")
 
 // Leg works on a leg to its end.
@@ -111,7 +110,7 @@ func (g *leg) try(ctx context.Context) (job.Outcome, error) {
 	})
 }
 
-// fatalError is an error of the environment that another try does not change.
+// fatalError is an error of the environment that a retry cannot fix.
 type fatalError struct{ error }
 
 func (e *fatalError) Unwrap() error { return e.error }
@@ -156,7 +155,7 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 		return o, err
 	}
 	if g.at.Outcome != nil {
-		return *g.at.Outcome, nil // an earlier try of this leg ended, and could not say so
+		return *g.at.Outcome, nil // an earlier try of this leg ended, but could not report it
 	}
 	if err := g.prepare(ctx); err != nil {
 		return o, interrupted(ctx, err)
@@ -167,8 +166,8 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 // legPrefix begins the names of the directories of legs.
 const legPrefix = "leg-"
 
-// takePlace returns the directory of this process: the first one that no other process has.
-// It removes what a process that was killed left there.
+// takePlace returns the directory of this process: the first one that no other process has
+// locked. It removes what a killed process left there.
 func (w *Worker) takePlace() (string, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -221,7 +220,7 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// termOf returns the term of an activity's try; outside of an activity, one of its own.
+// termOf returns the term of an activity's try; outside an activity, a new one.
 func termOf(ctx context.Context) Term {
 	t := Term{Worker: randomID()}
 	if activity.IsActivity(ctx) {
@@ -290,7 +289,7 @@ func (w *Worker) honeVersion(ctx context.Context) (string, error) {
 	return w.version, nil
 }
 
-// withheld begin the names of variables that hone and git do not get by default.
+// withheld are prefixes of variables that hone and git do not get by default.
 var withheld = []string{"AWS_", "TEMPORAL_", "HONE_TRUST=", "XDG_STATE_HOME="}
 
 // environ returns the environment of hone and git.

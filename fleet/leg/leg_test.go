@@ -326,12 +326,12 @@ func TestDamagedStore(t *testing.T) {
 	if _, err := s.Put(t.Context(), "b/moved/manifest", sealed, ""); err != nil {
 		t.Fatal(err)
 	}
-	refused("a manifest of another job", "is that of job count", f.worker(), moved)
+	refused("a manifest of another job", "belongs to job count", f.worker(), moved)
 	version, err = s.Put(t.Context(), "b/count/manifest", bytes.Replace(sealed, []byte(`"events":`), []byte(`"events":1`), 1), version)
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused("a changed manifest", "was not written by a worker with this key", f.worker(), l)
+	refused("a changed manifest", "was not signed with this worker's key", f.worker(), l)
 	if _, err = s.Put(t.Context(), "b/count/manifest", sealed, version); err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestDamagedStore(t *testing.T) {
 	if _, err := s.Put(t.Context(), parts[0], content[:len(content)-1], partVersion); err != nil {
 		t.Fatal(err)
 	}
-	refused("a changed part", "has other contents than the worker wrote", f.worker(), l)
+	refused("a changed part", "is not what the worker wrote", f.worker(), l)
 	if err := s.Delete(t.Context(), parts[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +407,7 @@ func TestRefused(t *testing.T) {
 	for _, args := range [][]string{{"--base-url=http://elsewhere"}, {"--sandbox", "none"}, {"--trust"}, {"-C", "/"}} {
 		l := f.leg(1)
 		l.Job.Args = append(l.Job.Args, args...)
-		if o, err := f.worker().Leg(t.Context(), l); err != nil || o.Exit != 2 || !strings.Contains(o.Why, "may not stand in ") {
+		if o, err := f.worker().Leg(t.Context(), l); err != nil || o.Exit != 2 || !strings.Contains(o.Why, "cannot ") {
 			t.Errorf("%q: %+v, %v", args, o, err)
 		}
 	}
@@ -439,7 +439,7 @@ func TestKey(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
 		mode       os.FileMode
-	}{{"", "no such file", 0}, {"short\n", "fewer than 32 bytes", 0o600}, {key + "\n", "others can read", 0o644}, {key + "\n", "", 0o600}} {
+	}{{"", "no such file", 0}, {"short\n", "fewer than 32 bytes", 0o600}, {key + "\n", "other users can read", 0o644}, {key + "\n", "", 0o600}} {
 		if c.mode != 0 {
 			_ = os.Remove(file)
 			if err := os.WriteFile(file, []byte(c.text), c.mode); err != nil {

@@ -21,8 +21,8 @@ import (
 // minKey is the minimum length of a key in bytes.
 const minKey = 32
 
-// ReadKey reads the key that workers share: the contents of a file that nobody else can
-// read, without white space at its ends.
+// ReadKey reads the key that workers share: the contents of a file, without surrounding white
+// space. It is an error if other users can read the file.
 func ReadKey(file string) ([]byte, error) {
 	const make = "; to make one: (umask 077 && head -c 32 /dev/urandom | base64 > FILE), and copy it to all workers"
 	info, err := os.Stat(file)
@@ -30,7 +30,7 @@ func ReadKey(file string) ([]byte, error) {
 		return nil, fmt.Errorf("the workers' key: %w%s", err, make)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("the workers' key: others can read %s: chmod 600 %s", file, file)
+		return nil, fmt.Errorf("the workers' key: other users can read %s; to change that: chmod 600 %s", file, file)
 	}
 	key, err := os.ReadFile(file)
 	if key = bytes.TrimSpace(key); err == nil && len(key) < minKey {
@@ -103,16 +103,16 @@ func unseal(key, stored []byte, batch, name string) (manifest, error) {
 	line, text, _ := bytes.Cut(bytes.TrimSuffix(stored, []byte("\n")), []byte("\n"))
 	has, err := hex.DecodeString(string(line))
 	if err != nil || !hmac.Equal(has, mac(key, text)) {
-		return m, fatal("the manifest of job %s in the store was not written by a worker with this key: give all workers the same key; if they have it, somebody else wrote to the store", name)
+		return m, fatal("the manifest of job %s in the store was not signed with this worker's key: give all workers the same key; if they have it, somebody else wrote to the store", name)
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, err
 	}
 	if m.Batch != batch || m.Job != name {
-		return m, fatal("the manifest of job %s in the store is that of job %s of batch %s: somebody else wrote to the store", name, m.Job, m.Batch)
+		return m, fatal("the manifest of job %s in the store belongs to job %s of batch %s: somebody else wrote to the store", name, m.Job, m.Batch)
 	}
 	if m.Format != format {
-		return m, fatal("job %s was begun by another version of hone-fleet: continue it with that version", name)
+		return m, fatal("job %s was started by another version of hone-fleet: continue it with that version", name)
 	}
 	return m, nil
 }
@@ -120,16 +120,16 @@ func unseal(key, stored []byte, batch, name string) (manifest, error) {
 // name returns the name of something of the job in the store.
 func (g *leg) name(what string) string { return g.Batch + "/" + g.Job.Name + "/" + what }
 
-// takeOverAnyway is takeOver even if the leg is interrupted: without the manifest nobody
-// knows what the run has spent.
+// takeOverAnyway calls takeOver even if the leg is interrupted: only the manifest says what
+// the run has spent.
 func (g *leg) takeOverAnyway(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
 	return g.takeOver(ctx)
 }
 
-// takeOver makes this worker the one that works on the job: the manifests of others
-// conflict from now on.
+// takeOver makes this worker the only one that works on the job: from now on, the manifests
+// of others conflict.
 func (g *leg) takeOver(ctx context.Context) error {
 	version, err := g.honeVersion(ctx)
 	if err != nil {
@@ -153,7 +153,7 @@ func (g *leg) takeOver(ctx context.Context) error {
 		before.Outcome = nil // of another leg
 	}
 	if before.Run != "" && before.Hone != version {
-		return fatal("run %s was begun by %s, and this worker has %s: give the workers the version of the run until its batch has ended", before.Run, before.Hone, version)
+		return fatal("run %s was started by %s, but this worker has %s: keep the old version on the workers until the batch has ended", before.Run, before.Hone, version)
 	}
 	before.Term, before.Hone = g.term, version
 	g.match = match

@@ -26,8 +26,8 @@ import (
 // maxPart is the maximum size of a part in bytes.
 const maxPart = 4 << 30
 
-// restore imports the run that the store has into the clone, and accepts it: the workers'
-// MAC says that it is theirs.
+// restore imports the run from the store into the clone, and trusts it: the MAC shows that
+// a worker wrote it.
 func (g *leg) restore(ctx context.Context) error {
 	kept := filepath.Join(g.dir, "objects")
 	if err := os.Mkdir(kept, 0o700); err != nil {
@@ -69,13 +69,13 @@ func (g *leg) fetchParts(ctx context.Context, kept string) ([]byte, error) {
 		name := g.name("parts/" + digest)
 		part, _, err := store.Read(ctx, g.Store, name, maxPart)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, fatal("the store has lost %s, and run %s cannot continue without it: restore it from a backup of the store, or submit the job again, which starts it from the beginning", name, g.at.Run)
+			return nil, fatal("the store has lost %s, and run %s cannot continue without it: restore it from a backup of the store, or submit the job again to start over", name, g.at.Run)
 		}
 		if err != nil {
 			return nil, err
 		}
 		if fmt.Sprintf("%x", sha256.Sum256(part)) != digest {
-			return nil, fatal("%s in the store has other contents than the worker wrote: restore it from a backup of the store, or submit the job again, which starts it from the beginning", name)
+			return nil, fatal("%s in the store is not what the worker wrote: restore it from a backup of the store, or submit the job again to start over", name)
 		}
 		h, text, err := g.readPart(part, kept)
 		if err != nil {
@@ -124,7 +124,7 @@ func (g *leg) readPart(part []byte, kept string) (h header, text []byte, err err
 	}
 }
 
-// importRun gives the run and the files of the commit to hone import, and accepts it.
+// importRun imports the run with hone import, and trusts it.
 func (g *leg) importRun(ctx context.Context, events []journal.Event, kept string) error {
 	in, out := io.Pipe()
 	go func() {

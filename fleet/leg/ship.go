@@ -47,7 +47,7 @@ const (
 	objectPrefix = "objects/"
 )
 
-// ship stores the events that are recorded and not stored yet.
+// ship stores the recorded events that the store lacks.
 func (g *leg) ship(ctx context.Context, run string) error {
 	events, end, err := g.tail(run)
 	if err != nil || len(events) == 0 {
@@ -81,8 +81,7 @@ func (g *leg) ship(ctx context.Context, run string) error {
 	return nil
 }
 
-// keepShipping is ship, repeated while the store fails, as long as the worker's patience
-// lasts.
+// keepShipping calls ship, and retries it within the worker's patience if the store fails.
 func (g *leg) keepShipping(ctx context.Context, run string) error {
 	patience := g.Patience
 	if patience == 0 {
@@ -129,8 +128,8 @@ func (g *leg) tail(run string) (events []journal.Event, end int64, err error) {
 	return events, end, err
 }
 
-// objects returns the contents that events need and that the store lacks, by name. Files
-// that look secret are not among them, nor files of the commit.
+// objects returns, by name, the contents that events need and that the store lacks, except
+// files of the commit and files that look secret.
 func (g *leg) objects(ctx context.Context, events []journal.Event) (map[string][]byte, error) {
 	home, err := journal.FindHome(g.repo)
 	if err != nil {
@@ -170,7 +169,7 @@ func (g *leg) secret(n history.Needed, content []byte) bool {
 	return false
 }
 
-// meetGuard makes the guard that decides which files look secret, with the settings in the
+// meetGuard sets the guard that decides which files look secret, from the settings in the
 // run's first event.
 func (g *leg) meetGuard(ctx context.Context, first journal.Event) error {
 	if g.guard != nil {

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// dir is a store in a directory. An object is a directory, with one file for its newest
-// version, whose name is a number. The next version is a hard link that must be new. So
-// there is no lock that a killed process could leave, and of all processes that write
-// version N exactly one succeeds, also over NFS, where the server makes the link. Readers
-// read the file with the largest number.
+// dir is a store in a directory. An object is a directory with one file, its newest version,
+// named by a number. To write the next version, a process makes a hard link that must be
+// new. So no lock survives a killed process, and of all processes that write version N
+// exactly one succeeds, also over NFS, where the server makes the link. Readers read the
+// file with the largest number.
 type dir struct{ root string }
 
 // versionPrefix begins the names of versions, and newPrefix those of files that become one.
@@ -28,7 +28,7 @@ const (
 
 func openDir(root string) (Store, error) {
 	if root == "" {
-		return nil, errors.New("the store has no name: name a directory, or s3://BUCKET/PREFIX")
+		return nil, errors.New("the name of the store is empty: name a directory, or s3://BUCKET/PREFIX")
 	}
 	root, err := filepath.Abs(root)
 	if err == nil {
@@ -133,8 +133,8 @@ func (d dir) link(name string, content []byte, n int64) error {
 	return os.Link(f.Name(), d.version(name, n))
 }
 
-// confirm removes the versions before a new one. If a newer one exists, the new one was
-// made in the place of a version that was removed: then it is removed in turn.
+// confirm removes the versions before a new one. If a newer one exists, another process had
+// already replaced and removed this number: then confirm removes the new version.
 func (d dir) confirm(name string, n int64) error {
 	newest, err := d.newest(name)
 	if err != nil {
@@ -163,7 +163,7 @@ func (d dir) List(ctx context.Context, prefix string) ([]string, error) {
 	}
 	err := filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // deleted meanwhile, or there is nothing
+			return nil // deleted meanwhile, or never written
 		}
 		if err != nil || e.IsDir() || versionOf(e.Name()) == 0 {
 			return errors.Join(err, ctx.Err())

@@ -15,8 +15,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// bucket is a store in a bucket. A version is an object's ETag, and the server compares it:
-// it must know conditional writes (If-Match, If-None-Match), as AWS, MinIO, Ceph and
+// bucket is a store in a bucket. A version is an object's ETag, which the server compares:
+// it must support conditional writes (If-Match, If-None-Match), as AWS, MinIO, Ceph and
 // Cloudflare do.
 type bucket struct {
 	client *minio.Core
@@ -94,7 +94,7 @@ func (b bucket) Put(ctx context.Context, name string, content []byte, match stri
 	}
 	err = failure("write to the store", name, err)
 	if errors.Is(err, ErrConflict) || match != "" && errors.Is(err, ErrNotFound) {
-		return written(ctx, b, name, content) // the client repeats requests that were lost
+		return written(ctx, b, name, content) // an earlier try of the client may have succeeded
 	}
 	return "", err
 }

@@ -1,13 +1,12 @@
-// Package store keeps the files of a fleet where all workers reach them: the parts of
+// Package store keeps the files of a fleet where all workers can reach them: the parts of
 // runs, the manifests that name them, and results.
 //
-// [Open] opens a directory that the workers share, or a bucket of S3 or a server that
-// speaks its protocol. Both offer the same [Store]. Put replaces exactly the version that
-// the caller read, so that of two writers that read the same one, one wins, and the other
-// gets [ErrConflict].
+// [Open] opens a directory that the workers share, or a bucket of S3 or of a compatible
+// server. Put replaces exactly the version that the caller read: if two writers read the
+// same version, one of them succeeds, and the other gets [ErrConflict].
 //
-// A store keeps contents as they are. It does not encrypt them, and whoever can write to
-// it can replace them: the readers check what they read.
+// A store does not encrypt contents, and anyone who can write to it can replace them:
+// readers must check what they read.
 package store
 
 import (
@@ -22,29 +21,28 @@ import (
 )
 
 var (
-	// ErrNotFound says that there is no object of a name.
+	// ErrNotFound means that no object has the name.
 	ErrNotFound = errors.New("not found in the store")
-	// ErrConflict says that an object has another version than the one to replace.
-	ErrConflict = errors.New("somebody else wrote it meanwhile")
+	// ErrConflict means that an object no longer has the version to replace.
+	ErrConflict = errors.New("somebody else has changed it")
 )
 
-// Store is a place for named objects. All methods may be called by several processes at
-// once. Their errors name the object.
+// Store is a place for named objects. Several processes may call its methods at once. Their
+// errors name the object.
 //
 // A name has parts of letters, digits, "-", "_" and ".", separated by slashes. No part
 // begins with ".".
 type Store interface {
-	// Get returns an object and its version. The caller closes the content. If there is
-	// none, the error wraps ErrNotFound.
+	// Get returns an object and its version. The caller closes the content. If the object
+	// does not exist, the error wraps ErrNotFound.
 	Get(ctx context.Context, name string) (content io.ReadCloser, version string, err error)
-	// Put writes an object, all of it or nothing, and returns its new version. It replaces
-	// only the version match; if match is empty, there must be no object. Otherwise the
-	// error wraps ErrConflict, unless the object has this content already: then an earlier
-	// Put of the same content is taken to have succeeded.
+	// Put writes a whole object or nothing, and returns its new version. It replaces only
+	// the version match; if match is empty, the object must not exist. Otherwise the error
+	// wraps ErrConflict, unless the object has this content already: then Put succeeds.
 	Put(ctx context.Context, name string, content []byte, match string) (version string, err error)
 	// List returns the names that begin with prefix, sorted.
 	List(ctx context.Context, prefix string) ([]string, error)
-	// Delete deletes an object, if there is one. It is for what nobody writes any more.
+	// Delete deletes an object if it exists. Nobody may write it at the same time.
 	Delete(ctx context.Context, name string) error
 }
 
@@ -58,7 +56,7 @@ func Open(where string) (Store, error) {
 		return openS3(where)
 	}
 	if scheme, _, ok := strings.Cut(where, "://"); ok {
-		return nil, fmt.Errorf("the store %s: there is no kind of store %q; name a directory, or s3://BUCKET/PREFIX", where, scheme)
+		return nil, fmt.Errorf("the store %s: %s:// is not supported; name a directory, or s3://BUCKET/PREFIX", where, scheme)
 	}
 	return openDir(where)
 }
@@ -82,11 +80,11 @@ func Read(ctx context.Context, s Store, name string, limit int64) (content []byt
 
 var validPart = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// checkName returns an error if a name is not one of an object.
+// checkName returns an error if a name is not valid.
 func checkName(name string) error {
 	for part := range strings.SplitSeq(name, "/") {
 		if !validPart.MatchString(part) {
-			return fmt.Errorf("%q is not the name of an object of a store", name)
+			return fmt.Errorf("%q is not a valid name of an object", name)
 		}
 	}
 	return nil
