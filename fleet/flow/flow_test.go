@@ -313,7 +313,7 @@ func TestStartRefuses(t *testing.T) {
 	}{
 		{nil, "a batch needs at least one job"},
 		{slices.Repeat([]job.Job{{}}, flow.MaxJobs+1), "a batch can have at most 2000 jobs, and this one has 2001: submit several batches"},
-		{[]job.Job{long}, "the jobs take 524364 bytes, and a batch can have 524288: submit several batches, or shorten their arguments"},
+		{[]job.Job{long}, "the jobs need 524364 bytes, and a batch can have at most 524288: submit several batches, or shorten the arguments"},
 	} {
 		if err := flow.Start(t.Context(), nil, "q", flow.Input{Jobs: c.jobs}); err == nil || err.Error() != c.want {
 			t.Errorf("got %v, want %s", err, c.want)

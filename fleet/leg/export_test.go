@@ -38,7 +38,7 @@ func TestExport(t *testing.T) {
 		}
 	}
 	other := &Worker{Store: w.Store, Key: []byte(strings.Repeat("another key ", 4)), Dir: t.TempDir(), Env: f.env()}
-	if err := other.Export(t.Context(), l.Batch, l.Job, &out); err == nil || !strings.Contains(err.Error(), "with this key") {
+	if err := other.Export(t.Context(), l.Batch, l.Job, &out); err == nil || !strings.Contains(err.Error(), "not signed with this worker's key") {
 		t.Error(err)
 	}
 }
