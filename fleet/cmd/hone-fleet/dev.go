@@ -98,7 +98,8 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "server: %s, with its state in %s\npages:  http://127.0.0.1:%d\n", a.server.address, f.dir, f.uiPort)
+	fmt.Fprintf(a.out, "server: %s, with its state in %s\npages:  http://127.0.0.1:%d\nfor results: --store %s --key %s\n",
+		a.server.address, f.dir, f.uiPort, f.worker.store, f.worker.key)
 	stop, err := startWorker(t, f.worker, w)
 	if err != nil {
 		return err
