@@ -58,10 +58,29 @@ func (a *app) listCommand() *cobra.Command {
 	return c
 }
 
-// batches returns the newest batches.
-func batches(ctx context.Context, t client.Client, limit int) (list []batch, err error) {
+// batches returns the newest batches, with where they stand.
+func batches(ctx context.Context, t client.Client, limit int) ([]batch, error) {
+	list, err := started(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	list = list[:min(limit, len(list))]
+	for i := range list {
+		s, err := readBatch(ctx, t, list[i].ID)
+		if err != nil {
+			list[i].Unread = err.Error()
+			continue
+		}
+		list[i].Status = &s
+	}
+	return list, nil
+}
+
+// started returns all batches, the newest first. The server lists those that have not
+// ended first, so that all pages must be read.
+func started(ctx context.Context, t client.Client) (list []batch, err error) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType = 'hone batch' AND ExecutionStatus != 'ContinuedAsNew'"}
-	for len(list) < limit {
+	for {
 		page, err := t.ListWorkflow(ctx, request)
 		if err != nil {
 			return nil, err
@@ -75,15 +94,6 @@ func batches(ctx context.Context, t client.Client, limit int) (list []batch, err
 		}
 	}
 	slices.SortFunc(list, func(x, y batch) int { return y.Started.Compare(x.Started) })
-	list = list[:min(limit, len(list))]
-	for i := range list {
-		s, err := readBatch(ctx, t, list[i].ID)
-		if err != nil {
-			list[i].Unread = err.Error()
-			continue
-		}
-		list[i].Status = &s
-	}
 	return list, nil
 }
 
@@ -176,12 +186,12 @@ func lastBatch(ctx context.Context, t client.Client, id string) (string, error) 
 	if id != "last" {
 		return id, nil
 	}
-	list, err := t.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1, Query: "WorkflowType = 'hone batch'"})
+	list, err := started(ctx, t)
 	switch {
 	case err != nil:
 		return "", serverFailure(err, "")
-	case len(list.GetExecutions()) == 0:
+	case len(list) == 0:
 		return "", usage("no batches", "hone-fleet submit jobs.toml --max-cost 50")
 	}
-	return strings.TrimPrefix(list.GetExecutions()[0].GetExecution().GetWorkflowId(), flow.BatchID("")), nil
+	return list[0].ID, nil
 }
