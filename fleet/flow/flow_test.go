@@ -81,7 +81,7 @@ func TestBudgetIsUsedUp(t *testing.T) {
 	if why := s.Jobs[0].Why; why != "the batch has no budget left for it: budget" {
 		t.Errorf("a: %s", why)
 	}
-	if why := s.Jobs[1].Why; why != "its own limit of 50 000 tokens is used up" {
+	if why := s.Jobs[1].Why; why != "its own limit of 50 000 tokens is used up: budget" {
 		t.Errorf("b: %s", why)
 	}
 	if len(a.limits) > 5 {

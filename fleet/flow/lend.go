@@ -11,7 +11,11 @@ import (
 // borrow borrows for the next leg of a job. If the bank lends nothing, why is not empty.
 func (b *batch) borrow(i int) (loan bank.Sum, why string) {
 	if b.ownUsed(i) {
-		return loan, fmt.Sprintf("its own limit of %s is used up", text(bank.SumOf(b.Jobs[i].Max)))
+		why = fmt.Sprintf("its own limit of %s is used up", text(bank.SumOf(b.Jobs[i].Max)))
+		if b.again(i) && b.Progress[i].Outcome.Why != "" {
+			why += ": " + b.Progress[i].Outcome.Why
+		}
+		return loan, why
 	}
 	want, least := b.share(i)
 	loan, ok := b.Bank.Borrow(b.Jobs[i].Name, want, least)
