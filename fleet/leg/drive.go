@@ -190,6 +190,9 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	o := job.Outcome{Run: run, Exit: r.Exit, Why: r.Said}
 	if refusal := r.Error(); refusal != nil {
 		o.Why = refusal.Error()
+		if r.Exit == 2 && strings.Contains(o.Why, "is not trusted") {
+			o.Why += "; write its settings into the job's args, or start workers with --trust"
+		}
 		o.Kind = map[int]history.Kind{2: history.KindUsage, 4: history.KindBlocked}[r.Exit]
 		if o.Kind == "" { // 5, or a crash: the environment
 			return o, refusal

@@ -362,7 +362,7 @@ func TestTrust(t *testing.T) {
 	l := f.leg(1)
 	l.Job.Args = nil
 	w := f.worker()
-	if o := f.done(w, l, 2); o.Run != "" || o.Kind != "usage" || !strings.Contains(o.Why, "is not trusted") {
+	if o := f.done(w, l, 2); o.Run != "" || o.Kind != "usage" || !strings.Contains(o.Why, "is not trusted") || !strings.Contains(o.Why, "start workers with --trust") {
 		t.Errorf("%+v", o)
 	}
 	if all, _ := f.models.requests(); all != 0 {
