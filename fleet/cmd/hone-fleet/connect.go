@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,7 +74,9 @@ func serverFailure(err error, id string) error {
 	if refused := (*serviceerror.QueryFailed)(nil); errors.As(err, &refused) {
 		return failed(fmt.Errorf("batch %s: %w", id, err), "")
 	}
-	if late := (*serviceerror.DeadlineExceeded)(nil); errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) {
+	idle := (*serviceerror.FailedPrecondition)(nil) // no worker was there for a while
+	if late := (*serviceerror.DeadlineExceeded)(nil); errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &idle) && strings.Contains(idle.Message, "no poller") {
 		return failed(fmt.Errorf("batch %s does not answer: no worker is running", id), "hone-fleet worker --store DIR --key FILE")
 	}
 	return failed(err, "")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.temporal.io/api/serviceerror"
 
 	"hone/fleet/flow"
 	"hone/fleet/job"
@@ -64,6 +67,20 @@ func TestNoServer(t *testing.T) {
 	a := &app{out: &said, err: &said}
 	if status := a.run(t.Context(), []string{"list"}); status != exitFailed || !strings.Contains(said.String(), "hint: start one with hone-fleet dev") {
 		t.Error(status, said.String())
+	}
+}
+
+// TestNoWorker holds that a batch that no worker can answer for says to start one.
+func TestNoWorker(t *testing.T) {
+	for _, err := range []error{
+		serviceerror.NewFailedPrecondition("no poller seen for task queue recently, worker may be down"),
+		serviceerror.NewDeadlineExceeded("late"),
+		context.DeadlineExceeded,
+	} {
+		f, ok := errors.AsType[*failure](serverFailure(err, "7"))
+		if !ok || !strings.Contains(f.hint, "hone-fleet worker") {
+			t.Errorf("%v: %+v", err, f)
+		}
 	}
 }
 
