@@ -1,20 +1,21 @@
 package loop
 
-// Verified is one of the things that a run has to verify, such as a contract, with what
-// each round found.
+// Verified is something that a run must verify, such as a contract, with the verdict of each
+// round.
 type Verified struct {
 	Text   string // as the user's file states it
 	Place  string // such as "specs/phase2.md:14"
 	Rounds map[int]Verdict
 }
 
-// Verdict is what a round found of a [Verified]. A round that has none did not verify it.
+// Verdict is the result of a round for a [Verified]. A round without a verdict did not verify
+// it.
 type Verdict string
 
 // The verdicts.
 const (
 	Passed Verdict = "passed"
-	// PassedUnseen is a pass of a test that hone has not seen fail: it may test nothing.
+	// PassedUnseen means that the test passed, but hone never saw it fail: it may test nothing.
 	PassedUnseen Verdict = "passed, but the test was not seen failing"
 	Failed       Verdict = "failed"
 )

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Write writes the page of a command, such as hone-show.1, and those of the commands
-// below it, to a directory that exists. Hidden commands have no page. version is that of
-// the program. A command of the group loops has the help topic exit-codes in its page.
+// Write writes the page of a command, such as hone-show.1, and the pages of its subcommands
+// to a directory, which must exist. Hidden commands have no page. version is the version of
+// the program. Pages of commands in the group loops include the help topic exit-codes.
 func Write(c *cobra.Command, dir, version, loops string) error {
 	if c.Hidden {
 		return nil
@@ -70,7 +70,7 @@ func page(c *cobra.Command, version, loops string) string {
 	return b.String()
 }
 
-// related writes the exit statuses of a loop, and the pages that belong to a command.
+// related writes the exit statuses if the command is a loop, and the related pages.
 func related(b *strings.Builder, c *cobra.Command, loops string) {
 	if !c.HasParent() {
 		return
@@ -107,7 +107,7 @@ func longOrShort(c *cobra.Command) string {
 // verbatim matches a paragraph that is a table, an example or a part of a configuration.
 var verbatim = regexp.MustCompile(`(?m)^[ #[]`)
 
-// paragraphs writes paragraphs. Lines are filled, except where the paragraph is [verbatim].
+// paragraphs writes paragraphs. It fills lines, except in a [verbatim] paragraph.
 func paragraphs(w io.Writer, text string) {
 	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
 		if i > 0 {

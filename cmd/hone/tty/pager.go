@@ -1,6 +1,5 @@
-// Package tty is about the terminal of the user: what is typed on it, and the programs that
-// take it over for a while, an editor and a pager. What hone itself draws on it is in
-// package screen.
+// Package tty reads what the user types on the terminal, and runs an editor or a pager on it.
+// Package screen draws on the terminal.
 package tty
 
 import (
@@ -11,8 +10,8 @@ import (
 	"strings"
 )
 
-// Page shows a text in the user's pager, $PAGER or less, on a terminal. Like git, it
-// lets less show colours and exit if the text fits the screen.
+// Page shows a text in the user's pager, $PAGER or less, on a terminal. As with git, less
+// shows colors, and exits if the text fits the screen.
 func Page(terminal *os.File, text string) error {
 	c := exec.Command("sh", "-c", cmp.Or(os.Getenv("PAGER"), "less"))
 	c.Env = append([]string{"LESS=FRX"}, os.Environ()...)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Waiting returns how many bytes of complete lines the user has typed on a terminal that no
-// process has read.
+// Waiting returns how many bytes of complete lines the user has typed on a terminal and no
+// process has read yet.
 func Waiting(terminal *os.File) int {
 	n, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCINQ)
 	if err != nil {

@@ -4,5 +4,5 @@ package tty
 
 import "os"
 
-// Waiting returns 0: it is known only on Linux.
+// Waiting returns 0: only Linux knows the number.
 func Waiting(*os.File) int { return 0 }

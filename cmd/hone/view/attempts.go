@@ -14,10 +14,10 @@ import (
 	"hone/journal"
 )
 
-// Attempts returns the attempts of a run by its events; nil if it has none. row returns the run of an
-// attempt as a list shows it; nil if its journal cannot be read, because it is in a copy
-// that was deleted. Then the run of the attempts says what it knows. working means that a
-// process works on that run.
+// Attempts returns the attempts of a run from its events; nil if it has none. row returns the
+// run of an attempt as a list shows it; nil if its journal is gone, because its copy was
+// deleted. Then the events of the run itself describe the attempt. working means that a
+// process works on the run.
 func Attempts(events []history.Event, working bool, row func(history.Attempt) *page.Run) (all []page.Attempt) {
 	states := map[int][]history.Attempt{}
 	for _, e := range events {
@@ -44,8 +44,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// recordedRun returns the run of an attempt as the run of the attempts recorded its states,
-// the last of which is a.
+// recordedRun returns the run of an attempt from its recorded states, the last of which is a.
 func recordedRun(a history.Attempt, states []history.Attempt, working bool) page.Run {
 	r := page.Run{ID: journal.ShortRun(a.Run), Mark: string(rounds.Failed), Result: string(a.Result), Tokens: render.Short(a.Tokens)}
 	switch {
@@ -70,8 +69,7 @@ func recordedRun(a history.Attempt, states []history.Attempt, working bool) page
 	return r
 }
 
-// Strip returns a tick for each round of a run, and the findings that each of them left,
-// if the check looked.
+// Strip returns a tick for each round of a run, and the findings that the checked rounds left.
 func Strip(events []history.Event) (ticks []page.Tick, points []page.Point) {
 	for _, r := range rounds.Of(events, nil, nil) {
 		if r.Outcome == rounds.Passed || r.Outcome == rounds.Failed {

@@ -1,8 +1,8 @@
-// Package view makes what the page of a run shows of its record besides the rounds
-// themselves: what models were asked ([Calls]), and the walls around commands ([Walls]).
+// Package view prepares for the page of a run what its journal says beyond the rounds
+// themselves, such as model calls ([Calls]), attempts ([Attempts]), contracts ([Contracts])
+// and walls ([Walls]).
 //
-// It reads journals and writes nothing. Texts are as they were recorded; package page
-// escapes them when it renders them.
+// It only reads. Texts are as they were recorded; package page escapes them.
 package view
 
 import (
@@ -19,16 +19,16 @@ import (
 	"hone/model"
 )
 
-// Calls makes the model calls of a run again and again while the run goes on. It reads
-// each request once.
+// Calls lists the model calls of a run, also repeatedly while the run continues: it reads each
+// request once.
 type Calls struct {
-	// Most is how many bytes of a request are shown in the round. The middle of a longer
-	// one is left out.
+	// Most is how many bytes of a request the round shows. Calls leaves out the middle of a
+	// longer one.
 	Most int
 	// Clean removes secrets from a text; nil removes nothing.
 	Clean func(string) string
-	// Link returns the address of the page of the call that an event begins; nil if there
-	// is none.
+	// Link returns the address of the page of the call that an event begins; nil if calls
+	// have no pages.
 	Link func(seq int64) string
 
 	texts map[string][]page.Fact // by the request's object
@@ -91,7 +91,7 @@ func (c *Calls) added(object string, get history.Get) ([]page.Fact, error) {
 	}
 	texts := requestTexts(request.Request, false)
 	if request.After != "" {
-		texts = append([]page.Fact{{Name: "the same as in the request before, followed by:"}}, texts...)
+		texts = append([]page.Fact{{Name: "the previous request, followed by:"}}, texts...)
 	}
 	room := c.Most
 	for i := range texts {
@@ -108,8 +108,8 @@ func (c *Calls) added(object string, get history.Get) ([]page.Fact, error) {
 	return texts, nil
 }
 
-// requestTexts returns the texts of a request. Unless they are to be whole, tools, calls
-// and results are only named, because other places show them.
+// requestTexts returns the texts of a request. Unless whole, it only names tools, calls and
+// results, because the page shows them elsewhere.
 func requestTexts(r model.Request, whole bool) (texts []page.Fact) {
 	add := func(name, text string) {
 		text = strings.TrimRight(text, "\n")
@@ -149,8 +149,8 @@ func requestTexts(r model.Request, whole bool) (texts []page.Fact) {
 	return texts
 }
 
-// WholeCall returns the call that an event begins, with everything that the model was
-// sent and what it replied. ok is false if the event begins no call.
+// WholeCall returns the call that an event begins, with the full request and reply. ok is
+// false if the event begins no call.
 func WholeCall(events []history.Event, seq int64, get history.Get) (call page.Call, ok bool, err error) {
 	if seq < 1 || seq > int64(len(events)) {
 		return call, false, nil

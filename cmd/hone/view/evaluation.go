@@ -11,8 +11,8 @@ import (
 	"hone/internal/render"
 )
 
-// Evaluation returns what an evaluation has recorded so far. Cases and models stand in the
-// order of their first results.
+// Evaluation returns what an evaluation has recorded so far. Cases and models are in the order
+// of their first results.
 func Evaluation(name string, results []eval.Result) page.Evaluation {
 	var cases, models []string
 	tries := map[[2]string]int{}

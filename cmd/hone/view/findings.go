@@ -8,16 +8,15 @@ import (
 	"hone/cmd/hone/rounds"
 )
 
-// Findings compares the blocking findings of rounds from one to the next. The zero value
-// is ready to use.
+// Findings compares the blocking findings of each round with those of the round before. The
+// zero value is ready to use.
 type Findings struct {
 	since map[string]string // the rounds that left the last findings first, by [check.Key]
 	known bool              // the check looked in the last round
 }
 
-// Next returns the blocking findings of the next round, and how they differ from those
-// that the last one left, if the check looked then. checked says whether it looked in
-// this one.
+// Next returns the blocking findings of the next round. If the round before was checked,
+// change says how they differ from its findings. checked says whether this round was checked.
 func (f *Findings) Next(r rounds.Round, checked bool) (list []page.Finding, change string) {
 	now, came := map[string]string{}, 0
 	for _, one := range r.Findings {

@@ -13,16 +13,15 @@ import (
 	"hone/journal"
 )
 
-// Reply is the text of a model's reply while it arrives, as long as it is not recorded.
-// The zero value is empty. Its methods may be called from several goroutines, and on nil,
-// which stays empty.
+// Reply is the text of a model's reply while it arrives. The zero value is empty. Its methods
+// may be called from several goroutines, and on nil, which stays empty.
 type Reply struct {
 	mu   sync.Mutex
 	text string
 	n    int // how often it has changed
 }
 
-// mostReply is how many bytes of a reply are kept: its end.
+// mostReply is how many bytes of the end of a reply are kept.
 const mostReply = 16 << 10
 
 // Add adds a piece of the text. Secrets must have been removed from it.
@@ -74,7 +73,7 @@ func (r *Reply) State() string {
 	return strconv.Itoa(r.n)
 }
 
-// Waiting returns for which model a run waits, and since when; zero if it waits for none.
+// Waiting returns which model a run waits for, and since when; zero if it waits for none.
 func Waiting(events []history.Event) (w page.Wait) {
 	var step *journal.Identity
 	for _, e := range events {

@@ -20,13 +20,13 @@ var (
 	notRun = page.Tick{Mark: "·", Title: "not verified"}
 )
 
-// Contracts returns which contracts held in which round of a run that has decided the
-// rounds to last; nil if there are no contracts.
+// Contracts returns a grid of contracts and rounds, up to the round last, which is decided;
+// nil if there are no contracts.
 func Contracts(verdicts []loop.Verified, last int) *page.Grid {
 	if len(verdicts) == 0 {
 		return nil
 	}
-	for _, v := range verdicts { // a round that is not decided may have verified them
+	for _, v := range verdicts { // a round in progress may have verified some
 		for round := range v.Rounds {
 			last = max(last, round)
 		}

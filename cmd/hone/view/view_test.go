@@ -84,7 +84,7 @@ func TestCalls(t *testing.T) {
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]page.Fact{{Name: "the same as in the request before, followed by:"}, {Name: "assistant", Text: "I read.\n(a call of read, 12 bytes)"},
+	if diff := cmp.Diff([]page.Fact{{Name: "the previous request, followed by:"}, {Name: "assistant", Text: "I read.\n(a call of read, 12 bytes)"},
 		{Name: "user", Text: "(the result of read, 8 bytes)"}}, second.Texts); diff != "" || second.Used != nil {
 		t.Error(diff, second.Used)
 	}
@@ -156,8 +156,8 @@ func TestWalls(t *testing.T) {
 	for _, f := range got[0].Facts {
 		text += f.Name + "=" + f.Text + "\n"
 	}
-	for _, want := range []string{"grade=hidden: for a command, what it may not use does not exist\n", "network=off: a command reaches nothing\n", "landlock=ABI 5\n",
-		"system calls=filtered with seccomp\n", "proved=not on this machine; to prove them: hone doctor --full\n", "no stronger wall=why\n"} {
+	for _, want := range []string{"grade=hidden: a command does not see what it may not use\n", "network=off: commands have no network\n", "landlock=ABI 5\n",
+		"system calls=filtered with seccomp\n", "proved=not on this machine; to prove it: hone doctor --full\n", "no stronger wall=why\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
 		}

@@ -41,7 +41,7 @@ func wallOf(at time.Time, w history.Walls) page.Wall {
 	case !w.Proved.IsZero():
 		add("proved", w.Proved.Local().Format(layout))
 	case w.Wall != string(sandbox.NoWall):
-		add("proved", "not on this machine; to prove them: hone doctor --full")
+		add("proved", "not on this machine; to prove it: hone doctor --full")
 	}
 	add("no stronger wall", w.Why)
 	add("since", at.Local().Format(layout))
@@ -52,9 +52,9 @@ func wallOf(at time.Time, w history.Walls) page.Wall {
 func gradeText(l sandbox.Level) string {
 	switch l {
 	case sandbox.LevelHidden:
-		return ": for a command, what it may not use does not exist"
+		return ": a command does not see what it may not use"
 	case sandbox.LevelGuarded:
-		return ": a command cannot open what it may not use, but may see its name"
+		return ": a command cannot open what it may not use, but may see that it exists"
 	case sandbox.LevelOpen:
 		return ": a command can do what you can do"
 	}
@@ -65,11 +65,11 @@ func gradeText(l sandbox.Level) string {
 func netText(net string) string {
 	switch net {
 	case "off":
-		return ": a command reaches nothing"
+		return ": commands have no network"
 	case "doors":
-		return ": a command reaches only the addresses that its role needs"
+		return ": commands reach only the addresses that their role needs"
 	case "on":
-		return ": a command reaches everything"
+		return ": commands reach every address"
 	}
 	return ""
 }
