@@ -9,15 +9,15 @@ var (
 	actStyle string
 )
 
-// Acts is what the user can do with a run on its page.
+// Acts are the actions for a run on its page.
 type Acts struct {
 	Run    string // its id
-	Said   string // about the last action; empty if there is nothing to say
-	Note   string // why something cannot be done here; empty if there is nothing to say
+	Said   string // the result of the last action; may be empty
+	Note   string // why an action is not possible here; may be empty
 	Stop   bool
-	Resume []Limit // the limits with which the run can be resumed; nil: it cannot
+	Resume []Limit // the limits for a resume; nil if the run cannot be resumed
 	Undo   bool
-	// Questions are those that the user can answer here, all at once.
+	// Questions are the questions that the user can answer here, in one form.
 	Questions []Question
 }
 
@@ -32,7 +32,7 @@ type Question struct {
 	NoDiff       []string // why parts of it are not shown
 }
 
-// Only returns the question if there is only one, so that an answer needs one click.
+// Only returns the question if there is exactly one, so that the answer needs one click.
 func (a Acts) Only() *Question {
 	if len(a.Questions) != 1 {
 		return nil
@@ -40,15 +40,15 @@ func (a Acts) Only() *Question {
 	return &a.Questions[0]
 }
 
-// Idle reports whether there is nothing to do or to say.
+// Idle reports whether there is nothing to show.
 func (a Acts) Idle() bool {
 	return a.Said == "" && a.Note == "" && !a.Stop && a.Resume == nil && !a.Undo && len(a.Questions) == 0
 }
 
-// Acts renders what the user can do. The element is there also if that is nothing.
+// Acts renders the actions. The element exists even if there are none.
 func (r *Renderer) Acts(a Acts) (Part, error) { return r.part("act", "act", a) }
 
-// Plan is what an undo would do.
+// Plan says what an undo would do.
 type Plan struct {
 	Run, Short string
 	Digest     string // of the plan; empty if it cannot be carried out
@@ -58,5 +58,5 @@ type Plan struct {
 	Force      string   // the command that overwrites the files in the way
 }
 
-// Plan renders what an undo would do.
+// Plan renders the preview of an undo.
 func (r *Renderer) Plan(p Plan) (Part, error) { return r.part("plan", "plan", p) }

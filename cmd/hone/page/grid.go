@@ -19,8 +19,8 @@ type Row struct {
 	Cells      []Cell // one for each column
 }
 
-// Cell has one mark or several, whose titles are their words. A cell without marks says
-// that nothing is known.
+// Cell has marks, whose titles describe them. A cell without marks means that nothing is
+// known.
 type Cell struct {
 	Marks []Tick
 	Text  string

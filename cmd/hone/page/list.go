@@ -42,7 +42,7 @@ type Run struct {
 	Model        string
 	Ticks        []Tick  // one for each round
 	Points       []Point // the findings that the rounds left
-	Findings     string  // that are left; empty if that is not known
+	Findings     string  // the number that is left; empty if unknown
 	Tokens, Cost string
 	Share        float64 // of the budget of tokens, from 0 to 1; 0 if there is none
 	Took         string  // active time
@@ -55,8 +55,7 @@ type Tick struct{ Mark, Title string }
 // maxTicks is how many rounds a strip shows. The ones in the middle are left out.
 const maxTicks = 24
 
-// Strip returns the ticks that are shown, and how many are left out before the last
-// half of them.
+// Strip returns the ticks to show, and how many are left out between First and Last.
 func (r Run) Strip() (strip struct {
 	First, Last []Tick
 	Hidden      int

@@ -10,7 +10,7 @@ import (
 type Wall struct {
 	Name  string // all of it in one line
 	Facts []Fact
-	Open  []string // what a command can do although the policy does not allow it
+	Open  []string // what a command can do against the policy
 }
 
 // Call is a call of a model, or the session of an agent.
@@ -26,11 +26,11 @@ type Call struct {
 	Replies     []Fact // what came back
 }
 
-// Use is how many tokens a call used. Cached is the part of Sent that came from the
+// Use is the number of tokens of a call. Cached is the part of Sent that came from the
 // provider's cache.
 type Use struct{ Sent, Cached, Received int64 }
 
-// Share returns the part of what was sent that was cached, from 0 to 1.
+// Share returns the cached part of the sent tokens, from 0 to 1.
 func (u Use) Share() float64 { return float64(u.Cached) / float64(max(1, u.Sent)) }
 
 // useText words the tokens of a call; nil means that they are not known.
@@ -69,9 +69,9 @@ type Wait struct {
 	Model string // empty if no model is asked now
 	Role  string
 	Since string // the time of day
-	Text  string // of the reply that has arrived; empty if none has, or if it is not known
+	Text  string // of the reply so far; empty if none has arrived, or if it is unknown
 }
 
-// Wait renders what a run waits for. Its element is there, and empty, if it waits for
-// nothing.
+// Wait renders what a run waits for. If it waits for nothing, the element exists and is
+// empty.
 func (r *Renderer) Wait(w Wait) (Part, error) { return r.part("wait", "wait", w) }

@@ -9,26 +9,26 @@ import (
 	"hone/cmd/hone/page"
 )
 
-// Actor does what the user asks for with the forms on the pages of runs. Its methods may be
-// called from several goroutines.
+// Actor performs the actions of the forms on the pages of runs. Its methods may be called from
+// several goroutines.
 type Actor interface {
-	// Act does what a form of a run's page asks for: it starts the action, and does not wait
-	// for its end. What the user has to know afterwards, also why it was refused, is on the
-	// page of the run. The error is [ErrNotFound] if there is no such run or action.
+	// Act starts an action on a run, and does not wait for its end. The page of the run shows
+	// the result, or why the action was refused. The error is [ErrNotFound] if the run or the
+	// action does not exist.
 	Act(ctx context.Context, run, action string, form url.Values) error
-	// Preview returns a page that says what an action would do; it changes nothing. The
-	// error is [ErrNotFound] as in Act, or [ErrRefused].
+	// Preview returns a page that shows what an action would do. It changes nothing. The error
+	// is [ErrNotFound] as in Act, or [ErrRefused].
 	Preview(ctx context.Context, run, action string, form url.Values) (View, error)
 }
 
-// ErrRefused is the error of an [Actor] whose page of the run says why.
+// ErrRefused means that the action was refused; the page of the run says why.
 var ErrRefused = errors.New("it was refused")
 
-// Allow lets the user act; without it, or with nil, the server refuses all actions. Call it
-// before [Server.Serve].
+// Allow lets the user act. Without Allow, or with nil, the server refuses all actions. Call
+// it before [Server.Serve].
 func (s *Server) Allow(actor Actor) { s.actor = actor }
 
-// maxForm is how many bytes a form may have.
+// maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
 // actions adds the handlers of actions.
@@ -41,7 +41,7 @@ func (s *Server) actions(mux *http.ServeMux) {
 func (s *Server) allowed(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.actor == nil {
-			http.Error(w, "This page can only show runs. For one that can also answer, stop, resume and undo, type: hone web --allow-actions", http.StatusForbidden)
+			http.Error(w, "This page only shows runs. To answer, stop, resume or undo on it, start it with: hone web --allow-actions", http.StatusForbidden)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -57,7 +57,7 @@ func (s *Server) allowed(next http.HandlerFunc) http.Handler {
 	})
 }
 
-// act does what a form asks for, and sends the browser back to the page of the run.
+// act starts an action, and sends the browser back to the page of the run.
 func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 	if err := s.actor.Act(r.Context(), r.PathValue("name"), r.PathValue("action"), r.PostForm); err != nil {
 		refuse(w, err)
@@ -71,7 +71,7 @@ func toRun(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, (&url.URL{Path: pathOf(r.PathValue("name"))}).EscapedPath(), http.StatusSeeOther)
 }
 
-// preview serves the page that says what an action would do.
+// preview serves the page that shows what an action would do.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 	v, err := s.actor.Preview(r.Context(), r.PathValue("name"), r.PathValue("action"), r.Form)
 	switch {

@@ -16,13 +16,13 @@ import (
 
 // Remote is what a server needs for browsers on other machines.
 type Remote struct {
-	Name        string          // the server's name or address in links; the certificate is for it
+	Name        string          // the server's name or address in links; the certificate must cover it
 	Certificate tls.Certificate // with its key and leaf
 	Password    string          // not empty
 }
 
-// NewRemote returns a server for a listener on any address. It speaks TLS. Streams end
-// when the context does.
+// NewRemote returns a server for a listener on any address. It speaks only TLS. Streams end
+// when the context ends.
 func NewRemote(ctx context.Context, l net.Listener, source Source, version string, pages *page.Renderer, r Remote) (*Server, error) {
 	if r.Password == "" {
 		return nil, fmt.Errorf("a server for other machines needs a password")
@@ -40,14 +40,14 @@ const (
 	maxTries  = 10 // in that time, of all browsers together
 )
 
-// tries counts wrong passwords, so that nobody can try many.
+// tries limits the number of wrong passwords.
 type tries struct {
 	mu    sync.Mutex
 	wrong []time.Time // of the last minute
 }
 
-// try calls right unless there were too many wrong tries. It returns how long to wait
-// before the next one; 0 if this one counts.
+// try calls right, unless there were too many wrong passwords: then it returns how long to
+// wait.
 func (t *tries) try(now time.Time, right func() bool) (ok bool, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	case wait > 0:
 		seconds := int(wait/time.Second) + 1
 		w.Header().Set("Retry-After", fmt.Sprint(seconds))
-		s.askPassword(w, r, http.StatusTooManyRequests, fmt.Sprintf("There were too many wrong passwords. Wait %d seconds.", seconds))
+		s.askPassword(w, r, http.StatusTooManyRequests, fmt.Sprintf("Too many wrong passwords. Wait %d seconds.", seconds))
 	case !ok:
 		s.askPassword(w, r, http.StatusForbidden, "The password is wrong.")
 	default:

@@ -198,7 +198,7 @@ func TestManyPasswords(t *testing.T) {
 	}
 	for _, pass := range []string{"wrong horse battery", password} {
 		got, text := s.ask(t, s.browser(t), own, "/", pass, nil)
-		if got.StatusCode != 429 || got.Header.Get("Retry-After") == "" || len(got.Cookies()) > 0 || !strings.Contains(text, "too many wrong passwords") {
+		if got.StatusCode != 429 || got.Header.Get("Retry-After") == "" || len(got.Cookies()) > 0 || !strings.Contains(text, "Too many wrong passwords") {
 			t.Errorf("one more: %s\n%s", got.Status, text)
 		}
 	}

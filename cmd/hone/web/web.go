@@ -7,8 +7,8 @@
 // their own (DNS rebinding), and requests that other sites make with the user's cookie
 // are refused.
 //
-// [NewRemote] returns one that other machines can reach, through TLS only. A request must
-// name it by a name of its certificate, and browsers get the cookie also for a password.
+// [NewRemote] returns a server that other machines can reach, only with TLS. A request must
+// use a name in its certificate. Browsers also get the cookie for a password.
 //
 // Pages are read from a [Source] that the server asks again while somebody looks at
 // them. A page that is open is sent the elements that changed; a slow reader is sent
@@ -103,7 +103,7 @@ func (s *Server) Link(name string) string {
 	return u.String()
 }
 
-// Evaluations begins the names of pages that are no runs but evaluations.
+// Evaluations is the prefix of the names of pages of evaluations.
 const Evaluations = "eval/"
 
 // pathOf returns the path of a page.
@@ -120,7 +120,7 @@ func (s *Server) Serve(l net.Listener) error {
 	serve := h.Serve
 	if s.remote != nil {
 		h.TLSConfig = &tls.Config{Certificates: []tls.Certificate{s.remote.Certificate}}
-		h.ErrorLog = log.New(io.Discard, "", 0) // whoever scans the port would write to the user's terminal
+		h.ErrorLog = log.New(io.Discard, "", 0) // a port scan would write to the user's terminal
 		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
 	}
 	served := make(chan error, 1)
@@ -171,11 +171,11 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// named reports whether a request's Host is a name of this server, with its port.
+// named reports whether a request's Host is a name of this server and its port.
 func (s *Server) named(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
-		name, port = host, "80" // which browsers leave out
+		name, port = host, "80" // which browsers omit
 		if s.remote != nil {
 			port = "443"
 		}
@@ -243,7 +243,7 @@ func (s *Server) give(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.remote != nil})
 }
 
-// again lets a browser ask for the page again, with the cookie and without a token.
+// again redirects a browser to the same page, without the token.
 func again(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, pathHere(r), http.StatusSeeOther)
 }

@@ -32,7 +32,7 @@ func TestAct(t *testing.T) {
 	b.says("Change specs/s.md?", "+New "+hostile)
 	b.review("question")
 	b.do(chromedp.Focus(chromedp.CSS("#act button[value=yes]")), chromedp.KeyEvent("\r"))
-	b.says("done", "preview an undo of this run")
+	b.says("done", "preview undo")
 	b.lacks("Change specs/s.md?")
 	if got := p.content("specs/s.md"); got != "New "+hostile+"\n" {
 		t.Errorf("the file is %q", got)

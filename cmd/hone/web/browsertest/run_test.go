@@ -41,7 +41,7 @@ func TestLive(t *testing.T) {
 		"../replies", writes(hostile, "cart.go", cart(1))+writes("another try", "cart.go", cart(2))+writes("a third", `"><img src=x onerror=alert(5)>.txt`, "x\n")+writes("the last", "cart.go", cart(4)))
 	address, _ := p.web()
 	b.open(address)
-	b.says("Runs", "There are no runs yet.")
+	b.says("Runs", "No runs yet.")
 	b.review("empty")
 	run := p.start("fix", "-m", "script/../replies", "--check", "sh ../check.sh", "--sandbox", "none", "-q")
 	b.says("running", "fix")
