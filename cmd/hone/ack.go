@@ -16,7 +16,7 @@ import (
 	"hone/journal"
 )
 
-// registerAck adds the flag --ack of the commands that work on one run.
+// registerAck adds the flag --ack to a command that works on one run.
 func (f *outputFlags) registerAck(c *cobra.Command) {
 	c.Flags().BoolVar(&f.ack, "ack", false, "with --json: before each model call, wait for a line on stdin with the number (seq) of the last event")
 }
@@ -36,8 +36,8 @@ type acks struct {
 	seq  int64 // of the last event that is stored
 }
 
-// await makes a run wait before each model call until stdin says that all its events are
-// stored. The end of stdin cancels the context that it returns, as Ctrl-C does: whoever
+// await makes a run wait before each model call until stdin confirms that all its events are
+// stored. The end of stdin cancels the returned context, as Ctrl-C does: the program that
 // stores the events is gone.
 func (a *app) await(ctx context.Context, r *hone.Run) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -68,7 +68,7 @@ func lastCall(events []journal.Event) int64 {
 	return 0
 }
 
-// read reads numbers of events, to the end of the input or the first line that is none.
+// read reads numbers of events until the input ends or a line is not a number.
 func (k *acks) read(in io.Reader) {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		seq, err := strconv.ParseInt(strings.TrimSpace(lines.Text()), 10, 64)

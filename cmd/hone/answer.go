@@ -13,12 +13,12 @@ import (
 	"hone/journal"
 )
 
-// answers is a [hone.Human] that gives the answers of --answer, and asks another for the
-// rest.
+// answers is a [hone.Human] that gives the answers of --answer, and leaves other questions
+// to another Human.
 type answers struct {
 	run    string
 	given  map[string]bool // by the digest of the question; true approves
-	others hone.Human      // nil: nobody answers other questions, which are pending
+	others hone.Human      // nil leaves other questions pending
 }
 
 // Ask answers a question.
@@ -42,15 +42,15 @@ func shortDigest(run string, q hone.Question) string { return q.Digest(run)[:dig
 // plainAnswer matches a value of --answer.
 var plainAnswer = regexp.MustCompile(`^([0-9a-f]{8,64})=(yes|no)$`)
 
-// answersTo returns the answers that the user gives with --answer to pending questions of a
-// run, by the digest of the question. It leaves out those that are recorded already. If
-// one of them cannot be given, it gives none.
+// answersTo returns the answers of --answer to pending questions of a run, by the digest of
+// the question, without answers that are recorded already. If one answer is not possible,
+// it returns an error.
 func answersTo(run *runs.Recorded, values []string) (map[string]bool, error) {
 	given, named := map[string]bool{}, run.Journal.Run()+elsewhere(run.Dir)
 	for _, value := range values {
 		m := plainAnswer.FindStringSubmatch(strings.ToLower(value))
 		if m == nil {
-			return nil, usage(fmt.Sprintf("--answer %s is not DIGEST=yes or DIGEST=no, where DIGEST has at least 8 hex digits", value), "hone show "+named+" shows the questions that wait")
+			return nil, usage(fmt.Sprintf("--answer %s is not DIGEST=yes or DIGEST=no, where DIGEST has at least 8 hex digits", value), "hone show "+named+" shows the open questions")
 		}
 		q, err := questionOf(run, m[1], named)
 		if err != nil {
@@ -58,7 +58,7 @@ func answersTo(run *runs.Recorded, values []string) (map[string]bool, error) {
 		}
 		digest, approved := q.Digest(run.Journal.Run()), m[2] == "yes"
 		if before, twice := given[digest]; twice && before != approved {
-			return nil, usage("--answer answers the question about "+q.Path+" with yes and no", "leave out one of them")
+			return nil, usage("--answer says both yes and no about "+q.Path, "leave out one of them")
 		}
 		known, err := answerable(run, q, approved, named)
 		if err != nil {
@@ -71,7 +71,7 @@ func answersTo(run *runs.Recorded, values []string) (map[string]bool, error) {
 	return given, nil
 }
 
-// questionOf returns the question of a run whose digest starts so.
+// questionOf returns the question of a run whose digest starts with prefix.
 func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err error) {
 	pending := run.Past.Waiting()
 	found := map[string]hone.Question{}
@@ -98,7 +98,7 @@ func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err 
 		why = fmt.Sprintf("%d questions of the run have a digest that starts with %s", len(found), prefix)
 	}
 	if len(pending) == 0 {
-		return q, usage(why+"; none waits for an answer", "hone show "+named)
+		return q, usage(why+"; no question waits for an answer", "hone show "+named)
 	}
 	var waiting []string
 	for _, q := range pending {
@@ -107,8 +107,8 @@ func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err 
 	return q, usage(why+"; these wait for an answer: "+strings.Join(waiting, ", "), "hone show "+named)
 }
 
-// answerable returns an error if a question of a run cannot be answered so any more. known
-// means that the user has given this answer before, so that there is nothing to do.
+// answerable returns an error if the user can no longer give this answer to a question.
+// known means that the user has given it before, so that nothing is left to do.
 func answerable(run *runs.Recorded, q hone.Question, approved bool, named string) (known bool, err error) {
 	id, pending := run.Journal.Run(), run.Past.Waiting()
 	digest := q.Digest(id)
@@ -125,7 +125,7 @@ func answerable(run *runs.Recorded, q hone.Question, approved bool, named string
 			return false, outdated("the question was answered before", "hone resume "+named)
 		case !run.Tree.Holds(q.Path, q.Before):
 			return false, outdated("the file has changed since the question was asked",
-				"restore the file as it was, then answer again; or use a terminal, then run: hone resume "+named+", which drops the question")
+				"restore the file, then answer again; or run hone resume "+named+" on a terminal, which drops the question")
 		}
 		return false, nil
 	}
@@ -154,14 +154,13 @@ func lastAnswer(past *history.Past, isIt func(hone.Question) bool) (a hone.Answe
 	return a, ok
 }
 
-// waitsForUser reports whether a run that ended so may have questions to answer before
-// anything else.
+// waitsForUser reports whether a run that ended like this may have open questions.
 func waitsForUser(kind hone.Kind) bool {
 	return kind == hone.KindBlocked || kind == hone.KindInterrupted
 }
 
-// waitingNotes returns which questions of a run wait for the user, and how to answer them
-// without a terminal if no process works on the run.
+// waitingNotes lists the questions of a run that wait for the user; if no process works on
+// the run, also how to answer them without a terminal.
 func waitingNotes(home *journal.Home, run string, waiting []history.Question, working bool) []string {
 	var notes []string
 	for _, q := range waiting {

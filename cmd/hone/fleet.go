@@ -14,18 +14,18 @@ import (
 	"hone"
 )
 
-// fleetProgram is a program of a module of its own, so that hone does not contain the
-// client of Temporal.
+// fleetProgram is built from a module of its own, so that hone does not contain the client
+// of Temporal.
 const fleetProgram = "hone-fleet"
 
 func (a *app) fleetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "fleet COMMAND",
 		Short: "run loops in many repositories, on many machines",
-		Long: `fleet runs a loop in each of many repositories, on all machines that have a worker, within one budget.
-A Temporal server, which you run, hands out the jobs. A job continues on another machine if its own is lost.
+		Long: `fleet runs a loop in each of many repositories, on many machines, within one budget. A Temporal server
+distributes the jobs to workers. If a machine fails, its jobs continue on another one.
 
-hone fleet runs the program hone-fleet, with all arguments: the one on your PATH, or the one beside hone.
+hone fleet runs the program hone-fleet, on your PATH or beside hone, with the same arguments.
 hone fleet --help lists its commands, and docs/fleet.md explains them.`,
 		Example: `  hone fleet dev
   hone fleet submit jobs.toml --max-cost 50 --parallel 8
@@ -36,13 +36,13 @@ hone fleet --help lists its commands, and docs/fleet.md explains them.`,
 	}
 }
 
-// fleet becomes hone-fleet. It returns only if that fails, or where a process cannot
-// become another program.
+// fleet replaces this process by hone-fleet. It returns only if that fails, or on systems
+// where a process cannot do that.
 func (a *app) fleet(args []string) error {
 	program, err := findFleet()
 	if err != nil {
 		return &failure{kind: hone.KindFailed, why: fleetProgram + " is neither on your PATH nor beside hone",
-			hint: "build it in a clone of hone: make fleet; then put bin/hone-fleet on your PATH"}
+			hint: "run make fleet in a clone of hone, then put bin/hone-fleet on your PATH"}
 	}
 	a.exit, err = become(program, append([]string{fleetProgram}, args...), a.environ)
 	return err
@@ -61,7 +61,7 @@ func findFleet() (string, error) {
 	return exec.LookPath(filepath.Join(filepath.Dir(self), fleetProgram))
 }
 
-// completeFleet proposes what hone-fleet itself proposes.
+// completeFleet returns the completions of hone-fleet.
 func completeFleet(_ *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	program, err := findFleet()
 	if err != nil {

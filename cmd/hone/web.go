@@ -24,23 +24,23 @@ func (a *app) webCommand() *cobra.Command {
 		Use:   "web [RUN]",
 		Short: "show runs on a page in the browser",
 		Long: `web serves a page on 127.0.0.1 until Ctrl-C, and prints its address. The page lists the runs in this directory,
-and the files *.results.jsonl of hone eval. The page of a run shows its rounds, what models were asked, what each
-round found and changed, and every event; it follows a run that is working. With RUN, an id from hone runs, a unique
-prefix of one, or "last", the address leads to the page of this run.
+and the results of hone eval (*.results.jsonl). The page of a run shows its rounds, what the models were asked, what
+each round found and changed, and every event. It updates while the run works. With RUN, an id from hone runs, a
+unique prefix of one, or "last", the address opens the page of this run.
 
 The address works only once. The browser that opens it gets a cookie, and no other browser can open the page. Press
 Enter for a new address.
 
-The page only shows runs, unless --allow-actions lets it answer questions, and stop, resume and undo runs. What it
-resumes runs as a child of this command, and stops with it.
+The page only shows runs. With --allow-actions, it can also answer questions, and stop, resume and undo runs. A run
+that it resumes is a child of this command, and stops when the command ends.
 
-To look from another machine, forward the port with ssh -L; --listen 127.0.0.1:PORT keeps the port the same. Or let the
-server listen on an address of this machine, with TLS and a password that browsers ask for:
+To open the page on another machine, forward the port with ssh -L; --listen 127.0.0.1:PORT keeps the port the same.
+Or let the server listen on another address of this machine, with TLS and a password:
 
     hone web --listen HOST:PORT --tls-cert FILE --tls-key FILE --password-file FILE
 
-HOST is a name or an address of this machine; 0.0.0.0 is all of them. Requests must name the server as its certificate
-does.`,
+HOST is a name or an address of this machine; 0.0.0.0 means all its addresses. Open the page under a name or an
+address that is in the certificate.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			page := ""
@@ -62,8 +62,8 @@ does.`,
 	return c
 }
 
-// web serves the pages of runs until the context ends. It prints the link to the page of
-// that name.
+// web serves the pages of runs until the context ends. It prints the link to one page; to
+// the list if page is empty.
 func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page string, open, actions bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	source := newRunSource(a, dirs, a.pages())
@@ -76,12 +76,12 @@ func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page s
 	if err != nil {
 		return err
 	}
-	defer surviveBrokenPipe()() // hone web | head -1 serves on
+	defer surviveBrokenPipe()() // hone web | head -1 keeps running
 	link := s.Link(page)
 	fmt.Fprintf(a.out, "%s\n", link)
 	if listen.remote() {
 		address, _, _ := strings.Cut(link, "?")
-		a.say("note", "other browsers sign in with the password at "+address)
+		a.say("note", "to sign in with the password, open "+address)
 	}
 	if a.terminal {
 		fmt.Fprintln(a.err, "hone: the address works once. Enter prints a new one, Ctrl-C ends.")

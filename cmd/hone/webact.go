@@ -30,8 +30,8 @@ import (
 	"hone/workspace"
 )
 
-// actor lets the user of a page act on the runs that it shows. It implements [web.Actor].
-// The runs that it resumes are children of this process, one for each directory.
+// actor lets the user act on runs from the page. It implements [web.Actor]. A run that it
+// resumes is a child of this process; each directory has at most one.
 type actor struct {
 	app    *app
 	source *runSource
@@ -56,7 +56,7 @@ type resuming struct {
 
 var _ web.Actor = (*actor)(nil)
 
-// newActor returns an actor. The caller closes it after the context has ended.
+// newActor returns an actor. The caller must close it after the context has ended.
 func newActor(ctx context.Context, a *app, source *runSource, own *ownRun, say func(string)) *actor {
 	return &actor{app: a, source: source, own: own, say: say, keeper: sandbox.NewKeeper(""), done: ctx, said: map[string]string{}, children: map[string]*resuming{}}
 }
@@ -68,15 +68,14 @@ func (x *actor) Close() {
 	}
 	x.mu.Lock()
 	for _, c := range x.children {
-		x.say("stopping run " + journal.ShortRun(c.run) + ", which the page resumed")
+		x.say("stopping run " + journal.ShortRun(c.run) + ", which was resumed on the page")
 	}
 	x.mu.Unlock()
 	x.running.Wait()
 	x.keeper.Close()
 }
 
-// state returns a text that changes with what the actor says about a run. A nil actor says
-// nothing.
+// state returns a text that changes when the actor has something new to show about a run.
 func (x *actor) state(run string) string {
 	if x == nil {
 		return ""
@@ -113,7 +112,7 @@ func (x *actor) Act(ctx context.Context, run, action string, form url.Values) er
 		return err
 	}
 	defer home.Close()
-	x.say(fmt.Sprintf("the page asks for: %s %s", action, journal.ShortRun(run)))
+	x.say(fmt.Sprintf("requested on the page: %s %s", action, journal.ShortRun(run)))
 	x.tell(run, "")
 	if err := act(ctx, home, run, form); err != nil {
 		x.tell(run, explanation(err, elsewhere(home.Workspace())))
@@ -151,11 +150,11 @@ func (x *actor) stop(_ context.Context, home *journal.Home, run string, _ url.Va
 		c.stop()
 		return nil
 	case !works(home, run):
-		return usage("no process works on this run any more", "")
+		return usage("no process works on this run", "")
 	}
 	err := home.SignalHolder(syscall.SIGTERM)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return usage("this system does not tell which process works on the run, so that the page cannot stop it", "press Ctrl-C in its terminal")
+		return usage("on this system the page cannot stop the run of another process", "press Ctrl-C in its terminal")
 	}
 	return err
 }
@@ -193,7 +192,7 @@ func limitsOf(l hone.Limits) []page.Limit {
 	return raisable
 }
 
-// start resumes a run in a child. It returns when the child has recorded that, or has
+// start resumes a run in a child. It returns when the child has recorded an event, or has
 // ended.
 func (x *actor) start(ctx context.Context, dir, run string, args []string) error {
 	during, one, err := x.reserve(ctx, dir, run)
@@ -215,7 +214,7 @@ func (x *actor) start(ctx context.Context, dir, run string, args []string) error
 		if err = cmp.Or(err, r.Error()); err != nil {
 			x.tell(run, refusal(r, err))
 		}
-		x.say(fmt.Sprintf("run %s, which the page resumed, ended with status %d", journal.ShortRun(run), r.Exit))
+		x.say(fmt.Sprintf("run %s, which was resumed on the page, ended with status %d", journal.ShortRun(run), r.Exit))
 		x.mu.Lock()
 		delete(x.children, dir)
 		x.mu.Unlock()
@@ -228,8 +227,8 @@ func (x *actor) start(ctx context.Context, dir, run string, args []string) error
 	return nil
 }
 
-// reserve makes a child the only one of a directory. It waits for one whose run is over.
-// The context ends when the child is to be stopped.
+// reserve makes a child the only one of a directory. It waits for another child only if its
+// run is over. The returned context ends when the child must stop.
 func (x *actor) reserve(ctx context.Context, dir, run string) (context.Context, *resuming, error) {
 	for {
 		x.mu.Lock()
@@ -248,7 +247,7 @@ func (x *actor) reserve(ctx context.Context, dir, run string) (context.Context, 
 		}
 		x.mu.Unlock()
 		if !c.over.Load() {
-			return nil, nil, usage("the page has resumed run "+journal.ShortRun(c.run)+" in this directory, and it is not over", "stop it, or wait until it ends")
+			return nil, nil, usage("run "+journal.ShortRun(c.run)+", which was resumed on the page, still works in this directory", "stop it, or wait until it ends")
 		}
 		select {
 		case <-c.ended:
@@ -258,7 +257,7 @@ func (x *actor) reserve(ctx context.Context, dir, run string) (context.Context, 
 	}
 }
 
-// refusal returns why a child did nothing, and what to type next, as it said.
+// refusal returns why a child did nothing, with the hint that it printed.
 func refusal(r child.Result, err error) string {
 	text := err.Error()
 	for line := range strings.Lines(r.Said) {
@@ -288,7 +287,7 @@ func (x *actor) answer(ctx context.Context, home *journal.Home, run string, form
 	return x.start(ctx, home.Workspace(), run, args)
 }
 
-// Preview returns a page that says what an undo would do.
+// Preview returns a page with the plan of an undo.
 func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (v web.View, err error) {
 	if action != "undo" {
 		return v, web.ErrNotFound
@@ -318,7 +317,7 @@ func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 	return web.View{Title: "undo " + p.Short, Place: p.Short, Parts: []page.Part{part}}, err
 }
 
-// withPlan calls do with a run, whose workspace is locked, and the plan of its undo.
+// withPlan locks the workspace of a run, and calls do with the run and the plan of its undo.
 func (x *actor) withPlan(ctx context.Context, home *journal.Home, run string, do func(*runs.Recorded, *history.Reversal) error) error {
 	r, err := findRun(ctx, home.Workspace(), run, "undo")
 	if err != nil {
@@ -332,19 +331,19 @@ func (x *actor) withPlan(ctx context.Context, home *journal.Home, run string, do
 	return do(r, plan)
 }
 
-// planDigest returns a digest of what an undo would do with the files as they are.
+// planDigest returns a digest of what an undo would do with the current files.
 func planDigest(r *runs.Recorded, plan *history.Reversal) string {
 	events := r.Journal.Events()
 	b, _ := json.Marshal([]any{r.Journal.Run(), events[len(events)-1].Hash(), plan.Restorable, plan.Conflicts, plan.Outside, plan.Doubtful, plan.Own}) // texts only
 	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
-// undo undoes a run if that would still do what the user saw.
+// undo undoes a run if the plan is still the one that the user saw.
 func (x *actor) undo(ctx context.Context, home *journal.Home, run string, form url.Values) error {
 	var out bytes.Buffer
 	err := x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *history.Reversal) error {
 		if form.Get("plan") != planDigest(r, plan) {
-			return usage("the files or the run have changed since the preview, so that nothing was undone", "preview the undo again")
+			return usage("nothing was undone, because the files or the run have changed since the preview", "preview the undo again")
 		}
 		printing := *x.app
 		printing.out, printing.err = &out, &out
@@ -387,7 +386,7 @@ func (x *actor) acts(ctx context.Context, o overview) (page.Acts, error) {
 			waiting = []hone.Question{*q}
 		}
 	case o.past.Asking() != nil:
-		acts.Note = "A question waits at the terminal of the run: answer it there, or stop the run and answer here."
+		acts.Note = "A question is open in the terminal of the run. Answer it there, or stop the run and answer here."
 	}
 	for _, q := range waiting {
 		one, err := pageQuestion(ctx, o, q)
@@ -420,15 +419,15 @@ func questionDelta(q hone.Question) []workspace.Delta {
 	return []workspace.Delta{{Path: q.Path, Before: history.EntryOf(q.Path, q.Before), After: history.EntryOf(q.Path, q.After)}}
 }
 
-// ownRun is the run of this process, on whose page the user can act.
+// ownRun is the run of this process.
 type ownRun struct {
 	id   string
 	stop func()
 	desk *desk
 }
 
-// desk is a [hone.Human] that asks at the terminal, and takes an answer from the page while
-// a question waits there. The first answer wins.
+// desk is a [hone.Human] that asks in the terminal, and also accepts an answer from the page.
+// The first answer counts.
 type desk struct {
 	run      string
 	terminal hone.Human
@@ -480,15 +479,15 @@ func (d *desk) answer(digest string, approved bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.waits == nil || d.given != nil || d.waits.Digest(d.run) != digest {
-		return usage("the question was answered in the terminal, or another one waits now", "")
+		return usage("this question no longer waits for an answer", "")
 	}
 	d.given = &hone.Answer{Approved: approved, By: "user"}
 	d.leave()
 	return nil
 }
 
-// actOn lets the user act on a run of this process on its page. The run needs the context
-// that it returns.
+// actOn lets the user act on a run of this process on its page. The caller must run it with
+// the returned context.
 func (a *app) actOn(ctx context.Context, h *harness.Session, r *hone.Run, s *screen.Screen) (context.Context, *ownRun) {
 	ctx, stop := context.WithCancel(ctx)
 	own := &ownRun{id: h.ID(), stop: stop, desk: &desk{run: h.ID(), terminal: r.Human, say: func(text string) { s.Say("%s", text) }}}

@@ -59,7 +59,7 @@ func TestWebAtTheTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	untilShown(t, terminal, "Change specs/s.md?")
-	w.until("A question waits at the terminal of the run: answer it there, or stop the run and answer here.")
+	w.until("A question is open in the terminal of the run. Answer it there, or stop the run and answer here.")
 	other := *w // the page of another process
 	jar, _ := cookiejar.New(nil)
 	w.browser = &http.Client{Jar: jar, Timeout: time.Minute}
@@ -67,7 +67,7 @@ func TestWebAtTheTerminal(t *testing.T) {
 	w.browser.CheckRedirect = other.browser.CheckRedirect
 	w.home, _, _ = strings.Cut(link, "run/")
 	digest := field(t, w.page(), `<button name="([0-9a-f]{64})" value="yes">`)
-	if page := w.act("answer", url.Values{strings.Repeat("0", 64): {"yes"}}); !strings.Contains(page, "another one waits now") {
+	if page := w.act("answer", url.Values{strings.Repeat("0", 64): {"yes"}}); !strings.Contains(page, "this question no longer waits for an answer") {
 		t.Errorf("an answer to another question:\n%s", page)
 	}
 	w.act("answer", url.Values{digest: {"yes"}})
@@ -76,7 +76,7 @@ func TestWebAtTheTerminal(t *testing.T) {
 	if got := w.read("specs/s.md"); got != "New.\n" {
 		t.Errorf("the file is %q", got)
 	}
-	if page := w.act("answer", url.Values{digest: {"yes"}}); !strings.Contains(page, "another one waits now") {
+	if page := w.act("answer", url.Values{digest: {"yes"}}); !strings.Contains(page, "this question no longer waits for an answer") {
 		t.Errorf("the answer counts twice:\n%s", page)
 	}
 	second := field(t, w.page(), `<button name="([0-9a-f]{64})" value="yes">`)

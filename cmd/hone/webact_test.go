@@ -160,7 +160,7 @@ func TestWebAnswers(t *testing.T) {
 		digest + "=perhaps":                   "neither yes nor no",
 		strings.Repeat("0", 64) + "=yes":      "no question of the run has the digest 0000",
 		"--max-tokens=1":                      "neither yes nor no",
-		digest[:8] + "=yes&" + digest + "=no": "with yes and no",
+		digest[:8] + "=yes&" + digest + "=no": "says both yes and no",
 	} {
 		values, _ := url.ParseQuery(form)
 		if page = w.act("answer", values); !strings.Contains(page, want) || w.read("specs/s.md") != "Old.\n" {
@@ -241,7 +241,7 @@ func TestWebStops(t *testing.T) {
 	}
 	w := newActing(t, 1, []string{`{"create-or-update": {"a": "new\n"}}`, `{"create-or-update": {"a": "newer\n"}}`}, []string{"work/a", "old\n", "work/check.sh", "test -e ../fast && exit 1; touch checking; sleep 600", "fast", ""},
 		"--check", "sh check.sh", "--rounds", "1")
-	if page := w.act("stop", nil); !strings.Contains(page, "no process works on this run any more") {
+	if page := w.act("stop", nil); !strings.Contains(page, "no process works on this run") {
 		t.Errorf("a run that is over:\n%s", page)
 	}
 	if err := os.Remove(filepath.Join(w.dir, "../fast")); err != nil {
@@ -273,7 +273,7 @@ func TestWebStops(t *testing.T) {
 	w.until("interrupted")
 	w.act("resume", nil)
 	w.until("Stop this run")
-	if page := w.act("resume", nil); !strings.Contains(page, "and it is not over") {
+	if page := w.act("resume", nil); !strings.Contains(page, "still works in this directory") {
 		t.Errorf("a second child:\n%s", page)
 	}
 	w.act("stop", nil)
@@ -308,7 +308,7 @@ func TestWebUndoes(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(w.dir, "b")); w.read("a") != "old\n" || err == nil {
 		t.Error("the files are not restored")
 	}
-	if page = preview(); !strings.Contains(page, "There is nothing to undo") {
+	if page = preview(); !strings.Contains(page, "Nothing to undo") {
 		t.Errorf("a second undo:\n%s", page)
 	}
 }

@@ -21,14 +21,14 @@ import (
 // anyPort lets the system choose the port.
 const anyPort = "127.0.0.1:0"
 
-// listenFlags say where hone web listens, and how it lets in other machines.
+// listenFlags say where hone web listens, and how browsers on other machines sign in.
 type listenFlags struct{ address, cert, key, password string }
 
 func (f *listenFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.address, "listen", anyPort, "listen on this `HOST:PORT`; one that other machines reach needs the flags below")
-	fs.StringVar(&f.cert, "tls-cert", "", "certificate of the server, as PEM, with those that it needs behind it")
-	fs.StringVar(&f.key, "tls-key", "", "key of the certificate, as PEM")
-	fs.StringVar(&f.password, "password-file", "", "file with the password that browsers ask for, in one line")
+	fs.StringVar(&f.address, "listen", anyPort, "listen on `HOST:PORT`; if other machines can reach it, the files below are needed")
+	fs.StringVar(&f.cert, "tls-cert", "", "certificate of the server in PEM, followed by its intermediate certificates")
+	fs.StringVar(&f.key, "tls-key", "", "private key of the certificate in PEM")
+	fs.StringVar(&f.password, "password-file", "", "file with the password, in one line")
 }
 
 // remote reports whether the server speaks TLS and asks for a password.
@@ -41,17 +41,17 @@ func (f listenFlags) check() error {
 		return usage("--listen: "+err.Error(), "hone web --listen 127.0.0.1:8080")
 	}
 	if at.IP == nil || !at.IP.IsLoopback() {
-		return usage(fmt.Sprintf("--listen %s: other machines reach this address, which takes a certificate and a password", f.address),
+		return usage(fmt.Sprintf("--listen %s: other machines can reach this address, so it needs a certificate and a password", f.address),
 			fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE, or forward a port of 127.0.0.1 with ssh -L; see hone help web", f.address))
 	}
 	return nil
 }
 
-// read reads the files of a server that other machines reach.
+// read reads the files of a server that other machines can reach.
 func (f listenFlags) read() (web.Remote, error) {
 	for _, flag := range []struct{ name, value string }{{"--tls-cert", f.cert}, {"--tls-key", f.key}, {"--password-file", f.password}} {
 		if flag.value == "" {
-			return web.Remote{}, usage("a server that other machines reach needs "+flag.name,
+			return web.Remote{}, usage("a server that other machines can reach needs "+flag.name,
 				fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE", f.address))
 		}
 	}
@@ -70,8 +70,7 @@ func (f listenFlags) read() (web.Remote, error) {
 	return web.Remote{Name: name, Certificate: certificate, Password: password}, err
 }
 
-// certificate reads the certificate, and returns a name that it is for: the host if it
-// can be that.
+// certificate reads the certificate, and returns a name in it: the host if possible.
 func (f listenFlags) certificate(host string) (tls.Certificate, string, error) {
 	next := fmt.Sprintf("mkcert %[1]s, or openssl req -x509 -newkey rsa:3072 -nodes -days 90 -keyout key.pem -out cert.pem -subj /CN=hone -addext subjectAltName=DNS:%[1]s", cmp.Or(host, "HOST"))
 	if net.ParseIP(host) != nil {
@@ -82,7 +81,7 @@ func (f listenFlags) certificate(host string) (tls.Certificate, string, error) {
 		return c, "", usage(fmt.Sprintf("--tls-cert %s, --tls-key %s: %v", f.cert, f.key, err), next)
 	}
 	if time.Now().After(c.Leaf.NotAfter) {
-		return c, "", usage(fmt.Sprintf("--tls-cert %s: the certificate was valid until %s", f.cert, c.Leaf.NotAfter.Local().Format(time.DateTime)), next)
+		return c, "", usage(fmt.Sprintf("--tls-cert %s: the certificate expired on %s", f.cert, c.Leaf.NotAfter.Local().Format(time.DateTime)), next)
 	}
 	names := slices.DeleteFunc(slices.Clone(c.Leaf.DNSNames), func(n string) bool { return strings.HasPrefix(n, "*") })
 	for _, ip := range c.Leaf.IPAddresses {
@@ -93,10 +92,10 @@ func (f listenFlags) certificate(host string) (tls.Certificate, string, error) {
 			return c, name, nil
 		}
 	}
-	return c, "", usage(fmt.Sprintf("--tls-cert %s: the certificate does not name this server", f.cert), next)
+	return c, "", usage(fmt.Sprintf("--tls-cert %s: the certificate is not for this server", f.cert), next)
 }
 
-// minPassword is how long a password has to be, in characters.
+// minPassword is the minimum length of a password, in characters.
 const minPassword = 12
 
 // readPassword reads a password from a file that only the user can read.
@@ -114,7 +113,7 @@ func readPassword(name string) (string, error) {
 		return bad("%v", err)
 	}
 	if mode := about.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // Windows does not tell
-		return "", usage(fmt.Sprintf("--password-file %s: other users of this machine can open it (mode %03o)", name, mode), "chmod 600 "+name)
+		return "", usage(fmt.Sprintf("--password-file %s: other users of this machine can read it (mode %03o)", name, mode), "chmod 600 "+name)
 	}
 	data, err := io.ReadAll(io.LimitReader(file, 4<<10))
 	if err != nil {
