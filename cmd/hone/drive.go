@@ -58,16 +58,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 		return end, err
 	}
 	if !o.quiet {
-		s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(built.With, screen.ModelName(h.Settings().Model.Names()), "no model"))
-		if m := h.Settings().Model; m.Escalation != nil {
-			s.Say("hone: %s does the rounds after %d in a row without fewer findings", screen.ModelName(m.Escalation.Name), cmp.Or(m.EscalateAfter, hone.DefaultEscalateAfter))
-		}
-		if advice := h.Settings().RepoAdvice; advice.File != "" {
-			s.Say("hone: %s", advice)
-		}
-		for _, opening := range h.Openings() {
-			s.Say("hone: %s", opening)
-		}
+		sayStart(s, h, built.With)
 	}
 	serving := ctx // the page stays until the run has stopped
 	if o.web {
@@ -102,6 +93,21 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	notify.end(ctx, ended, a.exit)
 	return end, err
+}
+
+// sayStart says which run begins or continues, and what the user should know of it. with
+// names what it works with; empty means its models.
+func sayStart(s *screen.Screen, h *harness.Session, with string) {
+	s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(with, screen.ModelName(h.Settings().Model.Names()), "no model"))
+	if m := h.Settings().Model; m.Escalation != nil {
+		s.Say("hone: %s does the rounds after %d in a row without fewer findings", screen.ModelName(m.Escalation.Name), cmp.Or(m.EscalateAfter, hone.DefaultEscalateAfter))
+	}
+	if advice := h.Settings().RepoAdvice; advice.File != "" {
+		s.Say("hone: %s", advice)
+	}
+	for _, opening := range h.Openings() {
+		s.Say("hone: %s", opening)
+	}
 }
 
 // screenOptions returns what a screen on stderr shows of a run. Live lines need a
