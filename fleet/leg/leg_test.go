@@ -307,7 +307,8 @@ func TestDamagedStore(t *testing.T) {
 		_, err := w.Leg(t.Context(), l)
 		f.clean(w)
 		var failed *temporal.ApplicationError
-		if !errors.As(err, &failed) || !failed.NonRetryable() || !strings.Contains(err.Error(), want) {
+		retried := strings.Contains(want, "key") // by a worker that may have the right one
+		if !errors.As(err, &failed) || failed.NonRetryable() == retried || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

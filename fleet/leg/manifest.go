@@ -103,7 +103,8 @@ func unseal(key, stored []byte, batch, name string) (manifest, error) {
 	line, text, _ := bytes.Cut(bytes.TrimSuffix(stored, []byte("\n")), []byte("\n"))
 	has, err := hex.DecodeString(string(line))
 	if err != nil || !hmac.Equal(has, mac(key, text)) {
-		return m, fatal("the manifest of job %s in the store was not signed with this worker's key: give all workers the same key; if they have it, somebody else wrote to the store", name)
+		// Another worker may have the right key, so that this is not the end of the job.
+		return m, fmt.Errorf("the manifest of job %s in the store was not signed with this worker's key: give all workers the same key; if they have it, somebody else wrote to the store", name)
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, err
