@@ -16,10 +16,9 @@ DESTDIR     ?=
 # The modules in directories below this one. ./... does not include them.
 NESTED := examples/fixlint model/gemini/genaitest cmd/hone/web/browsertest docs/picture docs/performance fleet
 
-# Those that race tests. genaitest and fleet import large SDKs, which would be compiled once more only for them: to
-# compile Temporal's takes longer than all tests of fleet. genaitest compares messages in one goroutine, and race tests
-# the servers that it asks in their own packages. The workflows of fleet run one goroutine at a time. browsertest only
-# drives programs.
+# The modules that race tests. genaitest and fleet import large SDKs: compiling Temporal's again takes longer than all
+# tests of fleet. genaitest compares messages in one goroutine, and race tests its servers in their own packages. The
+# workflows of fleet run one goroutine at a time. browsertest only drives programs.
 RACED := $(filter-out model/gemini/genaitest cmd/hone/web/browsertest fleet,$(NESTED))
 
 # TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. test-all clears both, lets unit run
