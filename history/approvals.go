@@ -148,8 +148,8 @@ func questionKey(q Question) string {
 	return editKey(workspace.Verdict{Path: q.Path, Before: q.Before, After: q.After})
 }
 
-// Digest returns the digest, in hex, of a question of a run: of all that the user has to
-// see to answer it. It is the same when the question is asked again.
+// Digest returns the digest, in hex, of a question of a run, over everything that the user
+// must see to answer it. A question that is asked again has the same digest.
 func (q Question) Digest(run string) string {
 	b, _ := json.Marshal(q) // it holds texts and figures only
 	return fmt.Sprintf("%x", sha256.Sum256(append([]byte(run+"\n"), b...)))
@@ -163,15 +163,15 @@ func (p *Past) Pending() []Question {
 	return slices.Clone(p.pending)
 }
 
-// Asking returns the question that a user is being asked, or was asked when the process
-// of the run ended; nil if there is none. It is asked again when the run is resumed.
+// Asking returns the question that the user is being asked, or was being asked when the
+// process of the run ended; nil if there is none. A resume asks it again.
 func (p *Past) Asking() *Question {
 	defer p.lock().Unlock()
 	return p.asking
 }
 
-// Waiting returns the questions that the user can answer before the run is resumed: those
-// that are pending, and the one that the user was asked when the process ended.
+// Waiting returns the questions that the user can answer before the run is resumed: the
+// pending ones, and the one that the user was being asked when the process ended.
 func (p *Past) Waiting() []Question {
 	all, asking := p.Pending(), p.Asking()
 	if asking == nil {

@@ -53,7 +53,7 @@ func (l Ledger) Repaid(r Reserve, c Commit) Ledger {
 	return l
 }
 
-// Repayment returns what replaces a reserve for another run, which has used so much of it.
+// Repayment returns the usage that replaces a reserve for another run.
 func Repayment(reserve int64, used Ledger) Commit {
 	return Commit{Reserve: reserve, Usage: &used.Known, Tokens: used.Tokens, Assumed: used.Assumed, Cost: used.Price(), Basis: "run"}
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// SignalHolder sends a signal to the process that has the lock of the workspace. It never
-// signals another one, such as a process that has got the number of one that has ended. The
-// error is [ErrNoHolder] if no process that may be signalled has the lock, and
-// [errors.ErrUnsupported] on systems that do not tell which process has a lock.
+// SignalHolder sends a signal to the process that holds the lock of the workspace. It never
+// signals another process, even if process ids are reused. The error is [ErrNoHolder] if no
+// process that may be signalled holds the lock, and [errors.ErrUnsupported] on systems that
+// do not show which process holds a lock.
 func (h *Home) SignalHolder(sig os.Signal) error {
 	lock, err := h.in.Root.Lstat(lockFile)
 	if err != nil {
@@ -27,7 +27,7 @@ func (h *Home) SignalHolder(sig os.Signal) error {
 		if err != nil || pid == os.Getpid() || !locks(pid, lock) {
 			continue
 		}
-		p, err := os.FindProcess(pid) // from here on it stands for this process only
+		p, err := os.FindProcess(pid) // from here on p means this process only
 		if err == nil && locks(pid, lock) {
 			return p.Signal(sig)
 		}

@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// SignalHolder returns [errors.ErrUnsupported]: this system does not tell which
-// process has a lock.
+// SignalHolder returns [errors.ErrUnsupported]: this system does not show which process
+// holds a lock.
 func (h *Home) SignalHolder(os.Signal) error { return errors.ErrUnsupported }

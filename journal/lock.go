@@ -31,9 +31,9 @@ type Lock struct {
 	file    *os.File
 }
 
-// ErrNoHolder is the error of [Home.SignalHolder] if no process that may be signalled has
+// ErrNoHolder is the error of [Home.SignalHolder] if no process that may be signalled holds
 // the lock.
-var ErrNoHolder = errors.New("no process that may be stopped from here is working here")
+var ErrNoHolder = errors.New("no process that you can stop works in this directory")
 
 // errLocked is returned by tryLock and tryShare if another process has the lock.
 var errLocked = errors.New("held")

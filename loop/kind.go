@@ -79,9 +79,9 @@ type Kind struct {
 	// Starters returns the files that a user of the loop starts from. Nil means that
 	// there are none, which "hone init NAME" then says.
 	Starters func() Starters
-	// Verified returns what a recorded run has to verify, in the order of the user's
-	// files; none if it has not read them. get reads the run's objects. Nil means that the
-	// loop has only its check.
+	// Verified returns what a recorded run must verify, in the order of the user's files;
+	// nothing if the run has not read them. get reads the run's objects. A nil function
+	// means that the loop has only its check.
 	Verified func(past *history.Past, get history.Get) ([]Verified, error)
 }
 

@@ -36,8 +36,8 @@ type Flags struct {
 	Limits    LimitFlags
 }
 
-// FileFlags returns the names of the flags that may stand in a file of another user, such
-// as one with cases or jobs. The others open something, or send files elsewhere.
+// FileFlags returns the names of the flags that are allowed in a file of another user, such
+// as a file of cases or jobs. The others weaken a wall, or send files elsewhere.
 func FileFlags() []string {
 	return strings.Fields("allow attempts build-timeout check check-format flaky keep max-cost max-output max-time max-tokens max-tool-calls " +
 		"patience prove query reasoning rounds tools turns unreadable wire")

@@ -28,8 +28,8 @@ func HomePath(dir string) string {
 	return filepath.Join(dir, journal.HomeName)
 }
 
-// RemoveHome removes the home of a workspace if it is outside of it. The rest goes with
-// the workspace. A home that cannot be removed stays.
+// RemoveHome removes the home of a workspace if it is outside the workspace. Errors are
+// ignored.
 func RemoveHome(dir string) {
 	if home := HomePath(dir); filepath.Dir(home) != dir {
 		_ = os.RemoveAll(home)

@@ -48,8 +48,8 @@ type Command struct {
 	Args []string
 	// Env is the complete environment, as KEY=VALUE; nil means an empty one.
 	Env []string
-	// Stdin is what the child reads; nil means nothing. With --ack in Args it is where the
-	// child reads what was stored, and its end interrupts the child.
+	// Stdin is what the child reads; nil means nothing. With --ack in Args, the child reads
+	// acknowledgments from it, and its end interrupts the child.
 	Stdin io.Reader
 	// Keeper ends the child if this process is killed; nil means that the child may
 	// outlive it where the kernel does not end it.

@@ -95,7 +95,7 @@ func (d *document) note(p *unstable.Parser, table key, node *unstable.Node) key 
 	return k
 }
 
-// noteEntry notes the next table in a list of tables, and returns its key.
+// noteEntry records the next table in a list of tables, and returns its key.
 func (d *document) noteEntry(list key) key {
 	n := 0
 	for ok := true; ok; n++ {
@@ -107,8 +107,8 @@ func (d *document) noteEntry(list key) key {
 	return list
 }
 
-// Entry returns the part of a key that stands for a table in a list of tables, [[job]]: its
-// place, from 0. Errors do not show it.
+// Entry returns the part of a key that selects a table in a list of tables, such as [[job]],
+// by its index from 0. Errors do not show it.
 func Entry(n int) string { return entryMark + strconv.Itoa(n) }
 
 const entryMark = "\x00" // which a key does not contain

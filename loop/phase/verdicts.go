@@ -12,8 +12,8 @@ import (
 	"hone/loop/phase/verdict"
 )
 
-// verdicts returns the contracts and flows that a recorded run has to verify, in the order
-// of the specifications; nil if it has not read them. Get reads the run's objects.
+// verdicts returns the contracts and flows that a recorded run must verify, in the order of
+// the specifications; nil if the run has not read them. get reads the run's objects.
 func verdicts(past *history.Past, get history.Get) ([]loop.Verified, error) {
 	records := past.Records(stepSpecs)
 	if len(records) == 0 {
@@ -35,7 +35,7 @@ func verdicts(past *history.Past, get history.Get) ([]loop.Verified, error) {
 	return all, addSuites(all, due, past, get)
 }
 
-// addSuites adds what the runs of the suite found. The last one of a round counts.
+// addSuites adds the verdicts of the suite. The last run of the suite in a round counts.
 func addSuites(all []loop.Verified, due []spec.Item, past *history.Past, get history.Get) error {
 	var unseen []string
 	for _, e := range past.Events() {
@@ -77,8 +77,8 @@ func add(v loop.Verified, round int, ran, passed, unseen bool) {
 	}
 }
 
-// addReports adds what the verifier reported in its sessions. A round that did not get so
-// far keeps the failures of an earlier one, and verified nothing.
+// addReports adds the verdicts that the verifier reported. A round that stopped before the
+// verifier verified nothing: its findings come from an earlier round.
 func addReports(all []loop.Verified, states []history.State) {
 	var plain []string
 	for _, v := range all {
