@@ -118,7 +118,7 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 	return words, directive
 }
 
-// completeAnswer proposes the answers to the questions of the run that wait.
+// completeAnswer proposes answers to the open questions of the run.
 func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	home, run, err := openRun(c.Flag("dir").Value.String(), runArg(args))

@@ -179,7 +179,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 }
 
 // feedLine returns an event as --json prints it: its line in the journal. The
-// last event also contains the exit status, and a question its digest.
+// last event also contains the exit status, and a question also its digest.
 func feedLine(e journal.Event) []byte {
 	line := bytes.TrimSuffix(e.Line(), []byte("}"))
 	switch p := history.Decode(e).Payload.(type) {

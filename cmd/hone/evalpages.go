@@ -16,11 +16,11 @@ import (
 // evalSuffix ends the name of the file in which hone eval records results.
 const evalSuffix = ".results.jsonl"
 
-// maxEval is the size in bytes of the largest such file that has a page.
+// maxEval is the maximum size in bytes of such a file; a larger one has no page.
 const maxEval = 64 << 20
 
-// evaluations returns the files with results in the directories of a server, and in those
-// below them, by the names of their pages.
+// evaluations returns the result files in the directories of a server and in their direct
+// subdirectories, by the names of their pages.
 func (s *runSource) evaluations() map[string]string {
 	files := map[string]string{}
 	for i, dir := range s.dirs {
@@ -46,7 +46,7 @@ func escapedGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// evalState returns a text that changes with a file of results.
+// evalState returns a text that changes with a result file.
 func evalState(file string) string {
 	info, err := os.Lstat(file)
 	if err != nil {
@@ -55,7 +55,7 @@ func evalState(file string) string {
 	return fmt.Sprint(info.Size(), info.ModTime())
 }
 
-// evalLink returns the link to the page of a file of results.
+// evalLink returns the link to the page of a result file.
 func (s *runSource) evalLink(name string) page.Link {
 	number, rel, _ := strings.Cut(strings.TrimPrefix(name, web.Evaluations), "/")
 	if i, err := strconv.Atoi(number); err == nil && len(s.dirs) > 1 {
@@ -64,7 +64,7 @@ func (s *runSource) evalLink(name string) page.Link {
 	return page.Link{Text: strings.TrimSuffix(rel, evalSuffix), Address: "/" + name}
 }
 
-// evaluation returns the page of a file of results.
+// evaluation returns the page of a result file.
 func (s *runSource) evaluation(name string) (web.View, error) {
 	file, ok := s.evaluations()[name]
 	if !ok {

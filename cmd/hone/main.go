@@ -99,8 +99,8 @@ func interruptContext() (context.Context, func()) {
 	}
 }
 
-// echoTime is how long the same signal may come again without being a second one: GNU
-// timeout sends it to its child and then to the process group that they share.
+// echoTime is how long the same signal counts only once: GNU timeout sends it to its child, and
+// then to the process group of both.
 const echoTime = time.Second
 
 // notify relays signals, except those that were ignored when the process started: they

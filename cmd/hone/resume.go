@@ -28,9 +28,9 @@ terminal. If the run is done, it only prints the result again. RUN is an id from
 of one, or "last", the default. Before it continues a run from hone import, it restores the files as the
 run left them.
 
-Without a terminal, answer a question with --answer DIGEST=yes or DIGEST=no. The digest stands for the question as
-hone show prints it: the run, the file, and its contents before and after the change. If the file or the
-proposed change is another one by now, resume refuses all answers with status 4, and changes nothing.`,
+Without a terminal, answer a question with --answer DIGEST=yes or DIGEST=no. hone show prints the digest, which stands
+for one exact change of a file. If the file or the proposed change has changed since, resume refuses all answers
+with status 4, and changes nothing.`,
 		Example: `  hone resume last --max-tokens 10000000
   hone resume last --answer 1f2e3d4c5b6a=yes`,
 		Args: oneRun,
@@ -42,7 +42,7 @@ proposed change is another one by now, resume refuses all answers with status 4,
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer a question that waits, as `DIGEST=yes` or DIGEST=no; hone show prints the digest; repeat it for more")
+	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer an open question, as `DIGEST=yes` or DIGEST=no; hone show prints the digest; repeat it for more")
 	c.Flags().StringVar(&f.baseURL, "base-url", "", "the provider's endpoint, if its address has changed")
 	const own = " (default: the run's own limit)"
 	registerLimits(c, &f.limits, limitNotes{own, own, own, own, own, own})

@@ -51,7 +51,7 @@ type shownRun struct {
 	wait        page.Wait
 }
 
-// longestShown is how long a page may stand that says how long its run has worked.
+// longestShown is how long a page may show the same working time of its run.
 const longestShown = 5 * time.Second
 
 // listed is a run in the list as it was in some state.
@@ -67,11 +67,11 @@ func newRunSource(a *app, dirs []string, html *page.Renderer) *runSource {
 	return &runSource{app: a, dirs: dirs, html: html, pages: map[string]*runPage{}, rows: map[string]listed{}}
 }
 
-// mostInRound is how many bytes of a request a page shows that links to all of it.
+// mostInRound is how many bytes of a request the page of a run shows, with a link to the rest.
 const mostInRound = 4 << 10
 
-// callOf returns the run of a page, and the number of the event that begins the call which
-// the page shows; 0 if it shows the run itself.
+// callOf returns the run of a page, and the number of the event that begins the call on the
+// page; 0 if the page shows the run itself.
 func callOf(name string) (run string, seq int64) {
 	run, call, _ := strings.Cut(name, "/call/")
 	seq, err := strconv.ParseInt(call, 10, 64)
@@ -81,8 +81,8 @@ func callOf(name string) (run string, seq int64) {
 	return run, seq
 }
 
-// State returns how long the journals are that a page shows, whether processes work on
-// them, and how much of a reply has arrived.
+// State returns the lengths of the journals on a page, whether processes work on them, and
+// how much of a reply has arrived.
 func (s *runSource) State(name string) (string, error) {
 	if strings.HasPrefix(name, web.Evaluations) {
 		file, ok := s.evaluations()[name]
@@ -151,7 +151,7 @@ func (s *runSource) eachHome(do func(*journal.Home) error) error {
 	return nil
 }
 
-// find opens the home of a run, which may be an attempt of a run. The caller closes it.
+// find opens the home of a run or of an attempt. The caller must close it.
 func (s *runSource) find(run string) (*journal.Home, error) {
 	for _, dir := range s.dirs {
 		home, err := runs.Open(dir)
@@ -171,7 +171,7 @@ func (s *runSource) find(run string) (*journal.Home, error) {
 	return nil, web.ErrNotFound
 }
 
-// findCopy returns the attempt whose run has that id.
+// findCopy returns the attempt whose run has the id.
 func (s *runSource) findCopy(run string) (found attempts.Found, ok bool) {
 	if known, ok := s.copies.Load(run); ok {
 		return known.(attempts.Found), true
@@ -186,7 +186,7 @@ func (s *runSource) findCopy(run string) (found attempts.Found, ok bool) {
 	return found, ok && err == nil
 }
 
-// openCopy opens the home of an attempt; nil if it does not have the attempt's run any more.
+// openCopy opens the home of an attempt; nil if the home no longer has the attempt's run.
 func openCopy(a history.Attempt) *journal.Home {
 	home, err := runs.Open(a.Dir)
 	if err != nil {
@@ -199,7 +199,7 @@ func openCopy(a history.Attempt) *journal.Home {
 	return home
 }
 
-// attemptRow returns the run of an attempt as row reads it; nil if it is not there any more.
+// attemptRow returns the run of an attempt as row reads it; nil if it no longer exists.
 func attemptRow(a history.Attempt, row func(*journal.Home) page.Run) *page.Run {
 	home := openCopy(a)
 	if home == nil {

@@ -92,8 +92,8 @@ func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round
 	return made, p.addDiffs(ctx, o, made)
 }
 
-// contracts returns which contracts held in which round; nil if the loop has only its
-// check.
+// contracts returns the verdicts of the contracts in each round; nil if the loop has only
+// its check.
 func (o overview) contracts() (*page.Grid, error) {
 	k, err := kindOf(o.start)
 	if err != nil || k.Verified == nil || o.start.Redacted {
@@ -164,7 +164,7 @@ func pageRound(r rounds.Round) page.Round {
 	return one
 }
 
-// addDiffs adds what the rounds changed that a page shows.
+// addDiffs adds the changes of the rounds on a page.
 func (p *runPage) addDiffs(ctx context.Context, o overview, made page.Page) error {
 	for i := range made.InWindow() {
 		one := &made.InWindow()[i]

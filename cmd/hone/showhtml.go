@@ -15,7 +15,7 @@ import (
 	"hone/journal"
 )
 
-// mostInFile is how many bytes of each request the page as one file shows.
+// mostInFile is how many bytes of each request the self-contained page shows.
 const mostInFile = 32 << 10
 
 // showHTML writes the page of a run to a new file, or to stdout if its name is "-".
@@ -59,7 +59,7 @@ func (a *app) showHTML(ctx context.Context, o overview, name string) error {
 	return err
 }
 
-// cannotCreate returns the error of a file that a user named and that cannot be created.
+// cannotCreate returns the error if a file that the user named cannot be created.
 func cannotCreate(name string, err error) error {
 	return usage(fmt.Sprintf("%s cannot be written: %v", name, cause(err)), "name a file in a directory that exists and that you can write")
 }

@@ -54,7 +54,7 @@ func (a *app) overviewOf(home *journal.Home, run string, past *history.Past, sta
 	return o
 }
 
-// isForeign reports whether the user recorded a run neither here nor accepted it.
+// isForeign reports whether the user neither recorded a run here nor accepted it.
 func isForeign(home *journal.Home, run string, past *history.Past) bool {
 	var events []journal.Event
 	for _, e := range past.Events() {

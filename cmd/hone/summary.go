@@ -29,12 +29,12 @@ type ending struct {
 	active time.Duration
 	known  model.Usage   // what providers reported
 	files  []changedFile // nil if they are not shown
-	// foreign says that the user recorded the run neither here nor accepted it.
+	// foreign means that the user neither recorded the run here nor accepted it.
 	foreign bool
 }
 
-// next returns what to type next; empty if there is nothing. Of a foreign run, resume and
-// undo would only say that it is foreign.
+// next returns what to type next; may be empty. For a foreign run it is hone trust, without
+// which resume and undo refuse to work.
 func (s ending) next() string {
 	if s.foreign {
 		return "hone trust " + journal.ShortRun(s.run) + elsewhere(s.home.Workspace()) + "; the run is foreign: you did not record it on this machine"

@@ -75,8 +75,8 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	return a.carryOut(ctx, run, v, f)
 }
 
-// planUndo finds out what an undo of a run would restore. If the run was imported, and the
-// round is not 0, it first restores the files as the run left them.
+// planUndo returns what an undo of a run would restore. If the run was imported and round is
+// not 0, it first restores the files as the run left them.
 func (a *app) planUndo(ctx context.Context, run *runs.Recorded, round int) (v *history.Reversal, err error) {
 	if rounds := run.Past.State().Round; round > rounds {
 		return nil, usage(fmt.Sprintf("the run has no round %d that ended; it has %s", round, render.Count(rounds, "round")), "hone show "+run.Journal.Run()+elsewhere(run.Dir))
@@ -272,8 +272,8 @@ func topLevel(paths []string) []string {
 	return slices.Compact(names)
 }
 
-// notUndone returns a line for each thing that an undo leaves as it is; restored are the
-// paths that it restores, and events those of the run.
+// notUndone returns a line for each change that an undo leaves alone. restored are the paths
+// that it restores, events the events of the run.
 func notUndone(ctx context.Context, run *runs.Recorded, v *history.Reversal, restored []string, events []history.Event) (lines []string, err error) {
 	left, err := listing.Leftovers(ctx, run.Dir, slices.Concat(restored, v.Doubtful), events[0].Time, events[len(events)-1].Time)
 	add := func(why string, names []string) {

@@ -39,7 +39,7 @@ type Result struct {
 // model.
 const Already = "already"
 
-// counts reports whether a result is one of a model.
+// counts reports whether a result counts: whether a model made it.
 func (r Result) counts() bool { return r.Kind != Already && !(r.Passed && r.Rounds == 0) }
 
 // Record is the file with the results of an evaluation, a JSON object in each line. Only

@@ -53,8 +53,8 @@ func files(diff string) []file {
 	return list
 }
 
-// named reports whether a line of a header says what the file's name above the part says,
-// or nothing that a reader needs.
+// named reports whether a line of a header only repeats the file name, or is of no use to a
+// reader.
 func named(line string) bool {
 	return slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(line, start) })
 }

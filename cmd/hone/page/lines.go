@@ -19,14 +19,14 @@ type Point struct{ Round, Left int }
 
 const (
 	linesWidth, linesHeight = 360.0, 150.0
-	linesLeft, linesBottom  = 22.0, 18.0 // room for the words of the axes
+	linesLeft, linesBottom  = 22.0, 18.0 // room for the labels of the axes
 	lineColours             = 6
 )
 
 // Colour returns the class that gives an attempt its colour.
 func (a Attempt) Colour() string { return fmt.Sprintf("l%d", (a.Number-1)%lineColours+1) }
 
-// Left returns how many findings the last checked round left; empty if that is not known.
+// Left returns how many findings the last checked round left; empty if unknown.
 func (a Attempt) Left() string {
 	if len(a.Points) == 0 {
 		return ""
@@ -85,7 +85,7 @@ func (a Attempt) line(b *strings.Builder, x, y func(int) float64) {
 	fmt.Fprintf(b, `<path d="%s"/><text x="%.1f" y="%.1f">%d</text></g>`, path.String(), x(end.Round)+5, y(end.Left)+3, a.Number)
 }
 
-// lineWords says what the lines show.
+// lineWords describes the lines in words.
 func lineWords(attempts []Attempt) string {
 	var words []string
 	for _, a := range attempts {

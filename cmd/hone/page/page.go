@@ -29,7 +29,7 @@ type Page struct {
 	Notes        []string
 	Meters       []Meter
 	Facts        []Fact
-	Walls        []Wall // of each process, the last first
+	Walls        []Wall // of each process, the newest first
 	Up           Link   // the page that this one belongs to; zero if there is none
 	Attempts     []Attempt
 	Contracts    *Grid // by round; nil if the run is no phase
@@ -66,7 +66,7 @@ type Link struct{ Text, Address string }
 type Finding struct {
 	Name, Text string
 	New        bool   // the round before did not leave it
-	Since      string // the round that left it first, since when each left it; empty if that is this one
+	Since      string // the first of the consecutive rounds that left it; empty if that is this one
 }
 
 // Round is one round, or what came before the first.
@@ -171,8 +171,8 @@ func (r *Renderer) part(id, name string, data any) (Part, error) {
 	return Part{id, b.String()}, err
 }
 
-// Head renders what stands above the rounds of a run: what it is and what it has used, and
-// the list of its rounds. [Renderer.Round] renders the element of each.
+// Head renders the part above the rounds of a run: what it is, what it has used, and the list
+// of its rounds. [Renderer.Round] renders each round.
 func (r *Renderer) Head(p Page) (parts []Part, err error) {
 	for _, name := range []string{"run", "rounds"} {
 		one, err := r.part(name, name, p)
@@ -192,8 +192,8 @@ func (r *Renderer) Round(round Round) (Part, error) {
 // List renders the list of runs.
 func (r *Renderer) List(l List) (Part, error) { return r.part("runs", "list", l) }
 
-// SignIn renders the form that asks for the password, and sends it to a path. why says
-// what was wrong with the last one; it may be empty.
+// SignIn renders the password form, which posts to a path. why says what was wrong with the
+// last password; it may be empty.
 func (r *Renderer) SignIn(to, why string) (Part, error) {
 	return r.part("sign-in", "sign-in", struct{ To, Why string }{to, why})
 }

@@ -12,8 +12,7 @@ import (
 // maxRounds is how many rounds a page shows. Browsers are slow with thousands of diffs.
 const maxRounds = 30
 
-// ShownRound returns the run of a page, and a round that it shows; -1 if it shows the last
-// ones.
+// ShownRound returns the run of a page, and a round on it; -1 for the page of the last rounds.
 func ShownRound(name string) (run string, round int) {
 	run, number, _ := strings.Cut(name, "/round/")
 	round, err := strconv.Atoi(number)
@@ -23,8 +22,8 @@ func ShownRound(name string) (run string, round int) {
 	return run, round
 }
 
-// Windows returns which rounds a page shows, and the links to pages of the others; none
-// if one page shows all.
+// Windows returns the rounds on a page, and links to the pages of the others; no links if
+// all rounds fit on one page.
 func Windows(rounds []page.Round, run string, round int) (shown page.Window, links []page.Link) {
 	if len(rounds) <= maxRounds {
 		return shown, nil
