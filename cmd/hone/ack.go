@@ -51,9 +51,9 @@ func (a *app) await(ctx context.Context, r *hone.Run) (context.Context, context.
 	return ctx, cancel
 }
 
-// lastCall returns the number of the last event that announces a model call, or a session of
-// an agent; 0 if there is none. Calls of an agent that run at the same time may have recorded
-// more since, which whoever stores the events need not have stored.
+// lastCall returns the number of the last event that announces a model call or an agent's
+// session; 0 if there is none. Concurrent calls of an agent may have recorded later events,
+// for which hone does not wait.
 func lastCall(events []journal.Event) int64 {
 	for _, e := range slices.Backward(events) {
 		switch p := history.Decode(e).Payload.(type) {

@@ -168,8 +168,8 @@ func (j *Job) check() (key, problem, hint string) {
 	return "", "", ""
 }
 
-// ValidName reports whether a name can be that of a job or the id of a batch: parts of the
-// names of files, branches and objects.
+// ValidName reports whether a name can be the name of a job or the id of a batch, which
+// become parts of the names of files, branches and objects.
 func ValidName(name string) bool {
 	return len(name) <= maxName && validName.MatchString(name) && !strings.HasSuffix(name, ".lock")
 }

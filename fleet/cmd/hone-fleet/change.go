@@ -58,8 +58,8 @@ func (a *app) answer(ctx context.Context, id, name string, words []string) error
 	return nil
 }
 
-// answersOf returns the answers that words of the form DIGEST=yes give to questions. The
-// hint of an error is the command that shows them.
+// answersOf returns the answers to questions from words of the form DIGEST=yes. hint is the
+// hint of its errors: the command that shows the questions.
 func answersOf(questions []job.Question, words []string, hint string) (answers []job.Answer, err error) {
 	for _, word := range words {
 		digest, says, ok := strings.Cut(word, "=")
@@ -80,8 +80,8 @@ func answersOf(questions []job.Question, words []string, hint string) (answers [
 	return answers, nil
 }
 
-// stillOpen returns how many questions of a job have no answer after these. A question may
-// be answered again.
+// stillOpen returns how many questions of a job remain without an answer. An answer may
+// replace an earlier one.
 func stillOpen(j flow.JobStatus, answers []job.Answer) (n int) {
 	given := slices.Concat(j.Answers, answers)
 	for _, q := range j.Outcome.Questions {

@@ -58,7 +58,7 @@ func (a *app) listCommand() *cobra.Command {
 	return c
 }
 
-// batches returns the newest batches, with where they stand.
+// batches returns the newest batches with their status.
 func batches(ctx context.Context, t client.Client, limit int) ([]batch, error) {
 	list, err := started(ctx, t)
 	if err != nil {
@@ -76,8 +76,8 @@ func batches(ctx context.Context, t client.Client, limit int) ([]batch, error) {
 	return list, nil
 }
 
-// started returns all batches, the newest first. The server lists those that have not
-// ended first, so that all pages must be read.
+// started returns all batches, the newest first. It reads all pages, because the server lists
+// running batches first.
 func started(ctx context.Context, t client.Client) (list []batch, err error) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType = 'hone batch' AND ExecutionStatus != 'ContinuedAsNew'"}
 	for {

@@ -336,8 +336,8 @@ func keep(file, dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, name), content, 0o644)
 }
 
-// resultRef returns the only branch of a result's bundle. It must be the commit that the
-// worker made, after which the object is named: others may write to the store.
+// resultRef returns the only branch of a result's bundle. Because others may write to the
+// store, the branch must be the worker's commit, which is in the name of the object.
 func resultRef(ctx context.Context, r result, bundle string) (string, error) {
 	heads, err := gitOutput(ctx, filepath.Dir(bundle), "bundle", "list-heads", bundle)
 	if err != nil {
