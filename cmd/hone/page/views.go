@@ -38,7 +38,11 @@ func useText(u *Use) string {
 	if u == nil {
 		return "tokens not reported"
 	}
-	return fmt.Sprintf("%s tokens sent, %.0f%% of them cached · %s received", render.Short(u.Sent), 100*u.Share(), render.Short(u.Received))
+	cached := ""
+	if u.Cached > 0 {
+		cached = fmt.Sprintf(", %.0f%% of them cached", 100*u.Share())
+	}
+	return fmt.Sprintf("%s tokens sent%s · %s received", render.Short(u.Sent), cached, render.Short(u.Received))
 }
 
 // totalUse adds up the tokens of calls; nil if none is known.
