@@ -2,9 +2,11 @@ package web
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -18,8 +20,10 @@ import (
 type feed struct {
 	source Source
 	name   string
-	epoch  string // of the server: numbers of another server's changes mean nothing
-	users  int    // guarded by Server.mu
+	epoch  string // of the feed: numbers of another one's changes mean nothing
+
+	users int       // guarded by Server.mu
+	left  time.Time // when the last one left; guarded by Server.mu
 
 	mu    sync.Mutex
 	state string // of the source when it was read
@@ -54,26 +58,30 @@ func (r reading) since(id string) []page.Part {
 	return parts
 }
 
+// keepTime is how long a feed outlives its users, so that the stream of a page that was
+// just loaded continues with the numbers that the page has.
+const keepTime = time.Minute
+
 // open returns the feed of a page. The caller closes it.
 func (s *Server) open(name string) *feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	maps.DeleteFunc(s.feeds, func(_ string, f *feed) bool { return f.users == 0 && time.Since(f.left) > keepTime })
 	f := s.feeds[name]
 	if f == nil {
-		f = &feed{source: s.source, name: name, epoch: s.cookie[:8]}
+		f = &feed{source: s.source, name: name, epoch: rand.Text()[:8]}
 		s.feeds[name] = f
 	}
 	f.users++
 	return f
 }
 
-// close drops the feed if nobody else looks at the page.
+// close ends a use of a feed.
 func (s *Server) close(f *feed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.users--; f.users == 0 {
-		delete(s.feeds, f.name)
-	}
+	f.users--
+	f.left = time.Now()
 }
 
 // read returns the page as it is now. It reads the source only if that has changed.

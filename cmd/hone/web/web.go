@@ -71,7 +71,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	token   string           // of the link; empty after it was used
-	feeds   map[string]*feed // of the pages that somebody looks at
+	feeds   map[string]*feed // of the pages that somebody looks at, or just did
 	viewers int
 }
 

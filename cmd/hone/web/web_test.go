@@ -312,28 +312,32 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestPageNamesItsReading: a page that was loaded is sent only what changed since.
+// TestPageNamesItsReading: a page that was loaded is sent only what changed since, also what
+// changed before its stream began, whether somebody else looks at the page or not.
 func TestPageNamesItsReading(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	user := s.jar(t)
-	from := messages(t, user, "http://"+s.at+"/stream/one", "") // somebody else looks
-	next(t, from)
-	got, err := user.Get("http://" + s.at + "/run/one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer got.Body.Close()
-	body, _ := io.ReadAll(got.Body)
-	_, rest, _ := strings.Cut(string(body), `data-stream="/stream/one" data-seen="`)
-	seen, _, ok := strings.Cut(rest, `"`)
-	if !ok || !strings.Contains(string(body), `<p id="r1">first</p>`) {
-		t.Fatalf("%s", body)
-	}
-	later := messages(t, user, "http://"+s.at+"/stream/one?after="+seen, "")
-	s.book.write("one", "run", "new head", "r1", "first")
-	if m := next(t, later); fmt.Sprint(m.parts) != `[<p id="run">new head</p>]` {
-		t.Errorf("%v", m.parts)
+	for _, others := range []bool{false, true} {
+		s := serve(t)
+		user := s.jar(t)
+		if others {
+			next(t, messages(t, user, "http://"+s.at+"/stream/one", ""))
+		}
+		got, err := user.Get("http://" + s.at + "/run/one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer got.Body.Close()
+		body, _ := io.ReadAll(got.Body)
+		_, rest, _ := strings.Cut(string(body), `data-stream="/stream/one" data-seen="`)
+		seen, _, ok := strings.Cut(rest, `"`)
+		if !ok || !strings.Contains(string(body), `<p id="r1">first</p>`) {
+			t.Fatalf("%s", body)
+		}
+		s.book.write("one", "run", "new head", "r1", "first")
+		later := messages(t, user, "http://"+s.at+"/stream/one?after="+seen, "")
+		if m := next(t, later); fmt.Sprint(m.parts) != `[<p id="run">new head</p>]` {
+			t.Errorf("others %t: %v", others, m.parts)
+		}
 	}
 }
 
