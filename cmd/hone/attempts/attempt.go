@@ -31,7 +31,9 @@ type attempt struct {
 // role is the name under which the ledger has the attempt.
 func (a *attempt) role() string { return roleOf(a.n) }
 
-func roleOf(n int) string { return fmt.Sprintf("attempt %d", n) }
+const rolePattern = "attempt %d"
+
+func roleOf(n int) string { return fmt.Sprintf(rolePattern, n) }
 
 // record is what an attempt's run has recorded.
 type record struct {
@@ -78,13 +80,12 @@ func readFirst(home *journal.Home) (r record, err error) {
 // it if that journal cannot be read.
 func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
 	spent := past.Ledger()
-	states := past.Attempts()
 	for loan, open := range past.Reserved() {
-		i := slices.IndexFunc(states, func(s history.Attempt) bool { return roleOf(s.Number) == open.Role })
-		if i < 0 {
+		var n int // an attempt that has just begun has no state yet
+		if _, err := fmt.Sscanf(open.Role, rolePattern, &n); err != nil {
 			continue
 		}
-		if all, err := usedBy(home.Workspace(), run, states[i].Number); err == nil {
+		if all, err := usedBy(home.Workspace(), run, n); err == nil {
 			used := difference(all, charged(past.Events(), open.Role))
 			spent = spent.Repaid(open, history.Repayment(loan, used))
 		}
