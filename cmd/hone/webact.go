@@ -176,18 +176,15 @@ func (x *actor) resume(ctx context.Context, home *journal.Home, run string, form
 
 // limitsOf returns the limits that a resume can raise.
 func limitsOf(l hone.Limits) []page.Limit {
-	all := []page.Limit{
-		{Flag: "rounds", Label: "rounds", Value: fmt.Sprint(l.MaxRounds())},
-		{Flag: "max-tokens", Label: "tokens", Value: fmt.Sprint(l.Tokens)},
-		{Flag: "max-cost", Label: "cost", Value: fmt.Sprint(l.Cost), Hint: "in USD"},
-		{Flag: "max-time", Label: "time", Value: limitText(l.Time), Hint: "such as 90m"},
+	raisable := []page.Limit{{Flag: "rounds", Label: "rounds", Value: fmt.Sprint(l.MaxRounds())}}
+	if l.Tokens > 0 {
+		raisable = append(raisable, page.Limit{Flag: "max-tokens", Label: "tokens", Value: fmt.Sprint(l.Tokens)})
 	}
-	unlimited := []bool{false, l.Tokens == 0, l.Cost == 0, l.Time == 0}
-	var raisable []page.Limit
-	for i, limit := range all {
-		if !unlimited[i] {
-			raisable = append(raisable, limit)
-		}
+	if l.Cost > 0 {
+		raisable = append(raisable, page.Limit{Flag: "max-cost", Label: "cost", Value: fmt.Sprint(l.Cost), Hint: "in USD"})
+	}
+	if l.Time > 0 {
+		raisable = append(raisable, page.Limit{Flag: "max-time", Label: "time", Value: limitText(l.Time), Hint: "such as 90m"})
 	}
 	return raisable
 }
