@@ -19,7 +19,7 @@ func AbsDir(dir string) (string, error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if info, statErr := os.Stat(dir); err != nil || statErr != nil || !info.IsDir() {
-		return "", Usage(fmt.Sprintf("%s is not a directory", dir), "name an existing one with --dir")
+		return "", Usage(fmt.Sprintf("%s is not a directory", dir), "name an existing one with -C DIR")
 	}
 	return abs, nil
 }

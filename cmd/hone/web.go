@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/web"
 	"hone/harness"
+	"hone/harness/runs"
 )
 
 func (a *app) webCommand() *cobra.Command {
@@ -43,6 +45,14 @@ HOST is a name or an address of this machine; 0.0.0.0 means all its addresses. O
 address that is in the certificate.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
+			for _, dir := range dirs {
+				home, err := runs.Open(dir)
+				if err == nil {
+					home.Close()
+				} else if !errors.Is(err, runs.ErrNone) { // the page waits for the first run
+					return err
+				}
+			}
 			page := ""
 			if len(args) > 0 {
 				home, run, err := openRun(dirs[0], args[0])
