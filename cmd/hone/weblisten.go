@@ -76,6 +76,9 @@ func (f listenFlags) certificate(host string) (tls.Certificate, string, error) {
 	if net.ParseIP(host) != nil {
 		next = strings.Replace(next, "DNS:", "IP:", 1)
 	}
+	if err := private("--tls-key", f.key); err != nil {
+		return tls.Certificate{}, "", err
+	}
 	c, err := tls.LoadX509KeyPair(f.cert, f.key)
 	if err != nil {
 		return c, "", usage(fmt.Sprintf("--tls-cert %s, --tls-key %s: %v", f.cert, f.key, err), next)
@@ -95,6 +98,19 @@ func (f listenFlags) certificate(host string) (tls.Certificate, string, error) {
 	return c, "", usage(fmt.Sprintf("--tls-cert %s: the certificate is not for this server", f.cert), next)
 }
 
+// private refuses the file of a flag if other users of this machine can read it. One that
+// cannot be looked at is left to whoever opens it.
+func private(flag, name string) error {
+	about, err := os.Stat(name)
+	if err != nil || runtime.GOOS == "windows" { // which does not tell
+		return nil
+	}
+	if mode := about.Mode().Perm(); mode&0o077 != 0 {
+		return usage(fmt.Sprintf("%s %s: other users of this machine can read it (mode %03o)", flag, name, mode), "chmod 600 "+name)
+	}
+	return nil
+}
+
 // minPassword is the minimum length of a password, in characters.
 const minPassword = 12
 
@@ -103,18 +119,14 @@ func readPassword(name string) (string, error) {
 	bad := func(format string, args ...any) (string, error) {
 		return "", usage("--password-file "+name+": "+fmt.Sprintf(format, args...), fmt.Sprintf("(umask 077; openssl rand -base64 24 >%s)", name))
 	}
+	if err := private("--password-file", name); err != nil {
+		return "", err
+	}
 	file, err := os.Open(name)
 	if err != nil {
 		return bad("%v", err)
 	}
 	defer file.Close()
-	about, err := file.Stat()
-	if err != nil {
-		return bad("%v", err)
-	}
-	if mode := about.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // Windows does not tell
-		return "", usage(fmt.Sprintf("--password-file %s: other users of this machine can read it (mode %03o)", name, mode), "chmod 600 "+name)
-	}
 	data, err := io.ReadAll(io.LimitReader(file, 4<<10))
 	if err != nil {
 		return bad("%v", err)
