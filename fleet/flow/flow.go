@@ -126,8 +126,11 @@ type JobStatus struct {
 	Progress
 }
 
+// The ids of workflows. Names contain no colon, so that no two workflows have the same id.
+const idPrefix = "hone:"
+
 // BatchID returns the id of a batch's workflow.
-func BatchID(batch string) string { return "hone-batch-" + batch }
+func BatchID(batch string) string { return idPrefix + batch }
 
 // JobID returns the id of the workflows of a job's legs.
-func JobID(batch, name string) string { return "hone-" + batch + "-" + name }
+func JobID(batch, name string) string { return BatchID(batch) + ":" + name }
