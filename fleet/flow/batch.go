@@ -88,8 +88,10 @@ func (b *batch) cancel(i int) {
 	p := &b.Progress[i]
 	if stop, ok := b.legs[i]; ok {
 		stop()
+		p.Why = "being cancelled" // its worker learns this with its next heartbeat
 	} else if !p.State.Ended() {
 		p.State, p.Why = Cancelled, ""
+		p.Outcome.Why, p.Outcome.Questions = "", nil
 	}
 	b.changed = true
 }
@@ -236,10 +238,13 @@ func (b *batch) after(p *Progress, e End) (State, string) {
 	default:
 		return Failed, why
 	}
-	if e.Cancelled || b.closing {
+	switch {
+	case !e.Cancelled && !b.closing:
+		return state, why
+	case e.Lost && !e.Known:
 		return Cancelled, why
 	}
-	return state, why
+	return Cancelled, "" // why the leg ended is not why the job did
 }
 
 // answerClients answers queries and updates.

@@ -212,6 +212,35 @@ func TestCancelJob(t *testing.T) {
 	states(t, s, flow.Cancelled, flow.Cancelled, flow.Cancelled, flow.Cancelled)
 }
 
+// TestCancelling: a job says that it is being cancelled until its worker has stopped, and
+// then no longer why its leg stopped.
+func TestCancelling(t *testing.T) {
+	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
+	w.hang, w.stops = true, time.Minute
+	w.add("a", &run{spent: tokens(100)}, job.Amount{})
+	w.add("b", &run{spent: tokens(200)}, job.Amount{})
+	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() { w.update("", "cancel", []string{"a"}) }, time.Hour)
+		env.RegisterDelayedCallback(func() {
+			if s := w.read(); s.Jobs[0].State != flow.Running || s.Jobs[0].Why != "being cancelled" || s.Jobs[1].Why != "" {
+				t.Errorf("%+v", s.Jobs)
+			}
+		}, time.Hour+30*time.Second)
+		env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Hour)
+		env.RegisterDelayedCallback(func() {
+			if s := w.read(); s.Jobs[1].State != flow.Running || s.Jobs[1].Why != "being cancelled" {
+				t.Errorf("%+v", s.Jobs)
+			}
+		}, 2*time.Hour+30*time.Second)
+	})
+	states(t, s, flow.Cancelled, flow.Cancelled)
+	for _, j := range s.Jobs {
+		if j.Why != "" || j.Outcome.Why != "" {
+			t.Errorf("job %s: %q, %q", j.Name, j.Why, j.Outcome.Why)
+		}
+	}
+}
+
 // TestCancelBatch: all jobs end, and what the interrupted ones have spent is charged.
 func TestCancelBatch(t *testing.T) {
 	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
@@ -231,13 +260,13 @@ func TestCancelBatch(t *testing.T) {
 // TestCancelWaiting: a job that waits for the user ends at once.
 func TestCancelWaiting(t *testing.T) {
 	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
-	asks := job.Outcome{Exit: 4, Questions: []job.Question{{Digest: "d1"}}}
+	asks := job.Outcome{Exit: 4, Why: "1 question is open", Questions: []job.Question{{Digest: "d1"}}}
 	w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{asks}}, job.Amount{})
 	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
 	})
 	states(t, s, flow.Cancelled)
-	if s.Bank.Spent.Tokens != 20_000 {
+	if s.Bank.Spent.Tokens != 20_000 || s.Jobs[0].Outcome.Why != "" || s.Jobs[0].Outcome.Questions != nil {
 		t.Errorf("%+v", s)
 	}
 }

@@ -33,6 +33,7 @@ type world struct {
 	loose    bool
 	begun    func(name string) // is called at the start of each try; may be nil
 	hang     bool              // legs last until they are cancelled
+	stops    time.Duration     // how long a cancelled leg still takes
 	expected int               // updates without a result
 }
 
@@ -94,6 +95,11 @@ func (w *world) cancelled(ctx workflow.Context, o flow.Order) (flow.End, error) 
 		w.begun(o.Leg.Job.Name)
 	}
 	ctx.Done().Receive(ctx, nil)
+	if ctx, _ := workflow.NewDisconnectedContext(ctx); w.stops > 0 {
+		if err := workflow.Sleep(ctx, w.stops); err != nil {
+			return flow.End{}, err
+		}
+	}
 	r.works = false
 	w.legs--
 	return flow.End{Outcome: r.outcome(130, history.KindInterrupted), Cancelled: true}, nil

@@ -22,7 +22,6 @@
 package leg
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,6 +69,10 @@ type Worker struct {
 	held    *journal.Lock          // of place
 	mirrors map[string]*sync.Mutex // by directory
 }
+
+// Heartbeat is the longest time between two heartbeats of a leg, from which it also learns
+// that it is cancelled.
+const Heartbeat = 5 * time.Second
 
 // Progress is the content of a leg's heartbeats.
 type Progress struct {
@@ -245,7 +248,10 @@ func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func
 		}
 		send <- p
 	}
-	every := cmp.Or(activity.GetInfo(ctx).HeartbeatTimeout/3, 20*time.Second)
+	every := Heartbeat
+	if timeout := activity.GetInfo(ctx).HeartbeatTimeout; timeout > 0 {
+		every = min(every, timeout/3)
+	}
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

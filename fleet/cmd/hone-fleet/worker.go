@@ -147,7 +147,9 @@ const stopWorker = 45 * time.Second
 
 // startWorker starts a worker, and returns a function that stops it.
 func startWorker(t client.Client, f workerFlags, legs *leg.Worker) (func(), error) {
-	w := worker.New(t, f.queue, worker.Options{MaxConcurrentActivityExecutionSize: f.parallel, WorkerStopTimeout: stopWorker})
+	w := worker.New(t, f.queue, worker.Options{
+		MaxConcurrentActivityExecutionSize: f.parallel, WorkerStopTimeout: stopWorker, MaxHeartbeatThrottleInterval: leg.Heartbeat,
+	})
 	flow.Register(w)
 	w.RegisterActivityWithOptions(legs.Leg, activity.RegisterOptions{Name: flow.Leg})
 	if err := w.Start(); err != nil {
