@@ -276,6 +276,28 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestNoWorker asks and changes a batch while no worker runs.
+func TestNoWorker(t *testing.T) {
+	f := newFleet(t, 10*time.Millisecond)
+	f.submit("alone", 3, 0, plenty, "--parallel=1")
+	if s, ok := f.read("alone"); !ok || s.Jobs[0].State != flow.Running || s.Jobs[2].State != flow.Queued {
+		t.Errorf("%v, and the jobs are %+v", ok, s.Jobs)
+	}
+	if said, _ := f.command("list").CombinedOutput(); !strings.Contains(string(said), "note: no worker answers") || !strings.Contains(string(said), "1 running") {
+		t.Errorf("the list is %s", said)
+	}
+	f.run("cancel", "alone", "job-02")
+	f.startWorkers(1)
+	s := f.awaitEnd("alone")
+	if s.Counts[flow.Done] != 2 || s.Jobs[2].State != flow.Cancelled {
+		t.Errorf("%v", s.Counts)
+	}
+	f.bought(2, 0, s)
+	if said, err := f.command("cancel", "alone").CombinedOutput(); err == nil || !strings.Contains(string(said), "batch alone has ended: 2 done, 1 cancelled") {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
 // TestTwoBatches runs two batches at the same time, of which neither has enough for all
 // its jobs. Each spends its own budget only, and no more than that.
 func TestTwoBatches(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -61,8 +62,8 @@ func Start(ctx context.Context, c client.Client, queue string, in Input) error {
 	return err
 }
 
-// Read returns the status of a batch. While the batch runs, one of its workers must be running
-// to answer; once it has ended, the server alone answers.
+// Read returns the status of a batch. While the batch runs, one of its workers or a [StandIn]
+// must be running to answer; once it has ended, the server alone answers.
 func Read(ctx context.Context, c client.Client, id string) (s Status, err error) {
 	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
 	if err != nil {
@@ -82,6 +83,21 @@ func Read(ctx context.Context, c client.Client, id string) (s Status, err error)
 		s.stop("the batch's workflow ended: " + status.String())
 	}
 	return s, err
+}
+
+// Queue returns the task queue of a batch.
+func Queue(ctx context.Context, c client.Client, id string) (string, error) {
+	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
+	return d.GetExecutionConfig().GetTaskQueue().GetName(), batchError(err)
+}
+
+// StandIn lets this process answer for the batches in a task queue until stop is called, as
+// workers do, but it begins no legs. A process with a stand-in cannot be a worker, too.
+func StandIn(c client.Client, queue string) (stop func(), err error) {
+	worker.SetStickyWorkflowCacheSize(0) // the server must not wait for this process when it has ended
+	w := worker.New(c, queue, worker.Options{LocalActivityWorkerOnly: true, WorkerStopTimeout: time.Second})
+	Register(w)
+	return w.Stop, w.Start()
 }
 
 // stop corrects the last status of a batch whose workflow has ended without a result, for

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
 
 	"hone/fleet/flow"
 	"hone/fleet/job"
@@ -36,7 +35,11 @@ func (a *app) answer(ctx context.Context, id, name string, words []string) error
 		return err
 	}
 	defer t.Close()
-	j, err := jobOf(ctx, t, id, name)
+	s, err := t.batch(ctx, id)
+	if err != nil {
+		return err
+	}
+	j, err := jobOf(s, name)
 	if err != nil {
 		return err
 	}
@@ -93,14 +96,10 @@ func stillOpen(j flow.JobStatus, answers []job.Answer) (n int) {
 }
 
 // jobOf returns where a job of a batch stands.
-func jobOf(ctx context.Context, t client.Client, id, name string) (flow.JobStatus, error) {
-	s, err := readBatch(ctx, t, id)
-	if err != nil {
-		return flow.JobStatus{}, err
-	}
+func jobOf(s flow.Status, name string) (flow.JobStatus, error) {
 	i := slices.IndexFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name })
 	if i < 0 {
-		return flow.JobStatus{}, usage(fmt.Sprintf("batch %s has no job %s", id, name), "hone-fleet show "+id)
+		return flow.JobStatus{}, usage(fmt.Sprintf("batch %s has no job %s", s.ID, name), "hone-fleet show "+s.ID)
 	}
 	return s.Jobs[i], nil
 }
@@ -122,15 +121,35 @@ func (a *app) cancel(ctx context.Context, id string, jobs []string) error {
 		return err
 	}
 	defer t.Close()
-	for _, name := range jobs {
-		if _, err := jobOf(ctx, t, id, name); err != nil {
-			return err
-		}
+	s, err := t.batch(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := canCancel(s, jobs); err != nil {
+		return err
 	}
 	if err := flow.Cancel(ctx, t, id, jobs...); err != nil {
 		return changeFailure(err, id)
 	}
 	fmt.Fprintf(a.out, "asked the workers to stop; next: hone-fleet show %s\n", id)
+	return nil
+}
+
+// canCancel returns an error if the batch, or one of the named jobs, has ended.
+func canCancel(s flow.Status, names []string) error {
+	hint := "hone-fleet show " + s.ID
+	for _, name := range names {
+		j, err := jobOf(s, name)
+		if err != nil {
+			return err
+		}
+		if j.State.Ended() {
+			return usage(fmt.Sprintf("job %s has ended: %s", name, j.State), hint)
+		}
+	}
+	if s.Ended {
+		return usage(fmt.Sprintf("batch %s has ended: %s", s.ID, batchSummary(s)), hint)
+	}
 	return nil
 }
 

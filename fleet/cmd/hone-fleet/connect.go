@@ -20,7 +20,7 @@ import (
 )
 
 // answerWithin is how long the commands wait for an answer of the server.
-const answerWithin = 10 * time.Second
+const answerWithin = 15 * time.Second
 
 // server names the Temporal server that the commands talk to.
 type server struct{ address, namespace, profile string }
@@ -47,8 +47,23 @@ func (s *server) options() (client.Options, error) {
 	return o, err
 }
 
+// connection is a connection to the server.
+type connection struct {
+	client.Client
+	app    *app
+	served map[string]func() // by queue: they end the stand-ins of this process
+}
+
+// Close ends the stand-ins and the connection.
+func (c *connection) Close() {
+	for _, stop := range c.served {
+		stop()
+	}
+	c.Client.Close()
+}
+
 // dial connects to the server.
-func (a *app) dial(ctx context.Context) (client.Client, error) {
+func (a *app) dial(ctx context.Context) (*connection, error) {
 	o, err := a.server.options()
 	if err != nil {
 		return nil, usage(fmt.Sprintf("Temporal's configuration: %v", err), "correct the TEMPORAL_ variables, or Temporal's configuration file")
@@ -60,7 +75,61 @@ func (a *app) dial(ctx context.Context) (client.Client, error) {
 		return nil, failed(fmt.Errorf("the Temporal server at %s does not answer: %w", o.HostPort, err),
 			"start one with hone-fleet dev, or name yours with --address HOST:PORT")
 	}
-	return c, nil
+	return &connection{c, a, map[string]func(){}}, nil
+}
+
+// workersTime is how long a command waits for a worker to answer for a batch, before it
+// answers for itself.
+const workersTime = 3 * time.Second
+
+// batch returns the status of a batch, or an error for the user. If no worker answers, this
+// process does until the connection is closed.
+func (c *connection) batch(ctx context.Context, id string) (flow.Status, error) {
+	s, err := readWithin(ctx, c, id, workersTime)
+	if !noWorker(err) {
+		return s, serverFailure(err, id)
+	}
+	queue, err := flow.Queue(ctx, c, id)
+	if err == nil && c.served[queue] == nil {
+		err = c.standIn(queue)
+	}
+	if err == nil {
+		s, err = readWithin(ctx, c, id, answerWithin)
+	}
+	return s, serverFailure(err, id)
+}
+
+// standIn lets this process answer for the batches in a queue.
+func (c *connection) standIn(queue string) error {
+	stop, err := flow.StandIn(c.Client, queue)
+	if err != nil {
+		return err
+	}
+	c.served[queue] = stop
+	hint := "hone-fleet worker --store DIR --key FILE"
+	if queue != queueName {
+		hint += " --queue " + queue
+	}
+	c.app.say("note", "no worker answers; jobs continue when one is running: "+hint)
+	return nil
+}
+
+// readWithin reads the status of a batch, at most for some time.
+func readWithin(ctx context.Context, t client.Client, id string, time time.Duration) (flow.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, time)
+	defer cancel()
+	s, err := flow.Read(ctx, t, id)
+	if err == nil {
+		err = plainNames(s)
+	}
+	return s, err
+}
+
+// noWorker reports whether a query failed because no worker is running.
+func noWorker(err error) bool {
+	idle := (*serviceerror.FailedPrecondition)(nil) // no worker was there for a while
+	late := (*serviceerror.DeadlineExceeded)(nil)
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) || errors.As(err, &idle) && strings.Contains(idle.Message, "no poller")
 }
 
 // serverFailure words the error of a call about a batch.
@@ -74,9 +143,7 @@ func serverFailure(err error, id string) error {
 	if refused := (*serviceerror.QueryFailed)(nil); errors.As(err, &refused) {
 		return failed(fmt.Errorf("batch %s: %w", id, err), "")
 	}
-	idle := (*serviceerror.FailedPrecondition)(nil) // no worker was there for a while
-	if late := (*serviceerror.DeadlineExceeded)(nil); errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.As(err, &idle) && strings.Contains(idle.Message, "no poller") {
+	if noWorker(err) {
 		return failed(fmt.Errorf("batch %s does not answer: no worker is running", id), "hone-fleet worker --store DIR --key FILE")
 	}
 	return failed(err, "")

@@ -100,7 +100,7 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 	}
 	fmt.Fprintf(a.out, "server: %s, with its state in %s\npages:  http://127.0.0.1:%d\nfor results: --store %s --key %s\n",
 		a.server.address, f.dir, f.uiPort, f.worker.store, f.worker.key)
-	stop, err := startWorker(t, f.worker, w)
+	stop, err := startWorker(t.Client, f.worker, w)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func runServer(ctx context.Context, program string, f devFlags) error {
 }
 
 // awaitServer connects to a server that is starting.
-func (a *app) awaitServer(ctx context.Context) (client.Client, error) {
+func (a *app) awaitServer(ctx context.Context) (*connection, error) {
 	for {
 		t, err := a.dial(ctx)
 		if err == nil {

@@ -59,14 +59,14 @@ func (a *app) listCommand() *cobra.Command {
 }
 
 // batches returns the newest batches with their status.
-func batches(ctx context.Context, t client.Client, limit int) ([]batch, error) {
+func batches(ctx context.Context, t *connection, limit int) ([]batch, error) {
 	list, err := started(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	list = list[:min(limit, len(list))]
 	for i := range list {
-		s, err := readBatch(ctx, t, list[i].ID)
+		s, err := t.batch(ctx, list[i].ID)
 		if err != nil {
 			list[i].Unread = err.Error()
 			continue
@@ -95,17 +95,6 @@ func started(ctx context.Context, t client.Client) (list []batch, err error) {
 	}
 	slices.SortFunc(list, func(x, y batch) int { return y.Started.Compare(x.Started) })
 	return list, nil
-}
-
-// readBatch returns the status of a batch, or an error for the user.
-func readBatch(ctx context.Context, t client.Client, id string) (flow.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	s, err := flow.Read(ctx, t, id)
-	if err == nil {
-		err = plainNames(s)
-	}
-	return s, serverFailure(err, id)
 }
 
 // plainNames returns an error if a batch has names that submit refuses. They become names of
@@ -169,7 +158,7 @@ func (a *app) printJSON(v any) error {
 }
 
 // dialBatch connects to the server, and returns the id of a batch: of the newest one for "last".
-func (a *app) dialBatch(ctx context.Context, id string) (client.Client, string, error) {
+func (a *app) dialBatch(ctx context.Context, id string) (*connection, string, error) {
 	t, err := a.dial(ctx)
 	if err != nil {
 		return nil, "", err

@@ -110,6 +110,35 @@ func TestStillOpen(t *testing.T) {
 	}
 }
 
+// TestCanCancel: who cancels what has ended learns how it ended.
+func TestCanCancel(t *testing.T) {
+	s := flow.Status{ID: "b", Counts: map[flow.State]int{flow.Done: 1, flow.Running: 1}, Jobs: []flow.JobStatus{
+		{Name: "done", Progress: flow.Progress{State: flow.Done}}, {Name: "runs", Progress: flow.Progress{State: flow.Running}},
+	}}
+	ended := flow.Status{ID: "b", Ended: true, Counts: map[flow.State]int{flow.Done: 1, flow.Cancelled: 1}, Jobs: s.Jobs[:1]}
+	ended.Jobs = append(ended.Jobs[:1:1], flow.JobStatus{Name: "stopped", Progress: flow.Progress{State: flow.Cancelled}})
+	for _, c := range []struct {
+		s     flow.Status
+		names []string
+		want  string
+	}{
+		{s, nil, ""},
+		{s, []string{"runs"}, ""},
+		{s, []string{"runs", "done"}, "job done has ended: done"},
+		{s, []string{"none"}, "batch b has no job none"},
+		{ended, nil, "batch b has ended: 1 done, 1 cancelled"},
+		{ended, []string{"stopped"}, "job stopped has ended: cancelled"},
+	} {
+		got := ""
+		if f, ok := errors.AsType[*failure](canCancel(c.s, c.names)); ok {
+			got = f.why
+		}
+		if got != c.want {
+			t.Errorf("%v: got %q, want %q", c.names, got, c.want)
+		}
+	}
+}
+
 // TestPlainNames: what became a path would lead elsewhere.
 func TestPlainNames(t *testing.T) {
 	named := func(id, name string) flow.Status {

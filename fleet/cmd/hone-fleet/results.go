@@ -93,7 +93,7 @@ func (a *app) results(ctx context.Context, f resultsFlags, id string, names []st
 		return err
 	}
 	defer t.Close()
-	s, err := readBatch(ctx, t, id)
+	s, err := t.batch(ctx, id)
 	if err != nil {
 		return err
 	}

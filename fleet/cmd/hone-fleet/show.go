@@ -43,7 +43,7 @@ func (a *app) show(ctx context.Context, f showFlags, id string) error {
 		return err
 	}
 	defer t.Close()
-	s, err := readBatch(ctx, t, id)
+	s, err := t.batch(ctx, id)
 	if f.wait && err == nil {
 		s, err = settled(ctx, t, id)
 	}

@@ -80,7 +80,7 @@ func (a *app) worker(ctx context.Context, f workerFlags) error {
 		return err
 	}
 	defer t.Close()
-	stop, err := startWorker(t, f, w)
+	stop, err := startWorker(t.Client, f, w)
 	if err != nil {
 		return err
 	}
