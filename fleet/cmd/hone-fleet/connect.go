@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
-	"go.temporal.io/sdk/log"
 
 	"hone/fleet/flow"
 )
@@ -43,7 +40,6 @@ func (s *server) options() (client.Options, error) {
 	p.Address = cmp.Or(s.address, p.Address, client.DefaultHostPort)
 	p.Namespace = cmp.Or(s.namespace, p.Namespace, client.DefaultNamespace)
 	o, err := p.ToClientOptions(envconfig.ToClientOptionsRequest{})
-	o.Logger = log.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 	return o, err
 }
 
@@ -68,6 +64,7 @@ func (a *app) dial(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, usage(fmt.Sprintf("Temporal's configuration: %v", err), "correct the TEMPORAL_ variables, or Temporal's configuration file")
 	}
+	o.Logger = &sdkLog{app: a}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	c, err := client.DialContext(ctx, o)
