@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -27,7 +28,7 @@ type Pack struct {
 	temp    string          // name of file
 	written int64           // valid length of file
 	buf     []byte          // what follows that
-	block   []byte          // the start of the object that is added
+	block   bytes.Buffer    // the start of the object that is added
 	loose   map[string]bool // the directories that hold objects in files of their own
 	sum     stdhash.Hash
 	places  []place
@@ -118,14 +119,11 @@ func (p *Pack) Add(r io.Reader) (name string, size int64, err error) {
 // appendObject reads an object and appends it. fresh is false if it is already stored;
 // the caller then removes what was appended.
 func (p *Pack) appendObject(r io.Reader) (o place, fresh bool, err error) {
-	if p.block == nil {
-		p.block, p.buf = make([]byte, packBuffer), make([]byte, 0, packBuffer)
-	}
 	p.sum.Reset()
-	n, err := io.ReadFull(r, p.block)
-	start := p.block[:n]
+	p.block.Reset()
+	o.size, err = io.CopyN(&p.block, r, packBuffer)
+	start := p.block.Bytes()
 	p.sum.Write(start)
-	o.size = int64(n)
 	switch err {
 	case nil:
 		var rest int64
@@ -133,7 +131,7 @@ func (p *Pack) appendObject(r io.Reader) (o place, fresh bool, err error) {
 		o.size += rest
 		p.sum.Sum(o.digest[:0])
 		return o, err == nil && !p.isStored(o), err
-	case io.EOF, io.ErrUnexpectedEOF:
+	case io.EOF:
 		p.sum.Sum(o.digest[:0])
 		if p.isStored(o) {
 			return o, false, nil
@@ -194,12 +192,12 @@ type appender struct{ pack *Pack }
 func (a appender) Write(b []byte) (int, error) {
 	p, n := a.pack, len(b)
 	for len(b) > 0 {
-		if len(p.buf) == cap(p.buf) {
+		if len(p.buf) == packBuffer {
 			if p.err = p.flush(); p.err != nil {
 				return n - len(b), p.err
 			}
 		}
-		room := min(len(b), cap(p.buf)-len(p.buf))
+		room := min(len(b), packBuffer-len(p.buf))
 		p.buf, b = append(p.buf, b[:room]...), b[room:]
 	}
 	return n, nil
@@ -265,7 +263,7 @@ func (p *Pack) Close() error {
 
 // Discard abandons the pack. After Close it does nothing.
 func (p *Pack) Discard() error {
-	p.ended, p.buf, p.block = true, nil, nil
+	p.ended, p.buf, p.block = true, nil, bytes.Buffer{}
 	if p.file == nil {
 		return nil
 	}
