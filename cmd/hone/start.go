@@ -149,6 +149,9 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 // useWorkspaceKeys uses the keys in a workspace in place of their environment
 // variables, in this process only, and redacts them in everything printed.
 func (a *app) useWorkspaceKeys(k loop.Kind, tree *workspace.Tree) error {
+	if k.Keys == nil {
+		return nil
+	}
 	h, err := a.host().WithKeys(k, tree)
 	if err != nil {
 		return err

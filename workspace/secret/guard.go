@@ -40,7 +40,6 @@ type Guard struct {
 	patterns []string    // of send
 	clean    *cleanFiles // nil remembers nothing
 	once     sync.Once
-	scanner  *scanner
 	exact    *scanner // of Known and Secrets
 	starts   []string // all spellings of Known and Secrets, sorted
 	longest  int      // of starts, in bytes
@@ -105,7 +104,7 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 	if reason := secretConfig(path, content); reason != "" {
 		return reason, true
 	}
-	if found := findAll(g.scanner, text); len(found) > 0 {
+	if found := findAll(formats(), text); len(found) > 0 {
 		line := 1 + strings.Count(text[:found[0].start], "\n")
 		return fmt.Sprintf("line %d looks like %s", line, found[0].what), true
 	}
@@ -141,7 +140,7 @@ func (g *Guard) Redact(text string) string {
 	}
 	g.init()
 	text = replace(text, findAll(g.exact, text), redacted)
-	return replace(text, findAll(g.scanner, text), redacted)
+	return replace(text, findAll(formats(), text), redacted)
 }
 
 // RedactKnown replaces only Known and Secrets, with "[key]". JSON stays valid.
@@ -196,11 +195,13 @@ func (g *Guard) startLen(text string) int {
 // occur in any text by chance.
 const minKnown = 8
 
-// init prepares the scanners on first use, so that a run that scans nothing does
-// not pay for them.
+// formats returns the scanner for secrets that are recognized. It is made on first use, so
+// that a process that scans nothing does not pay for it.
+var formats = sync.OnceValue(func() *scanner { return newScanner(shapes()) })
+
+// init prepares the scanner of Known and Secrets on first use.
 func (g *Guard) init() {
 	g.once.Do(func() {
-		g.scanner = newScanner(shapes())
 		list := append(exactShapes(OwnKeyReason, g.Known), exactShapes(ValueReason, g.Secrets)...)
 		g.exact = newExact(list)
 		for _, s := range list {

@@ -26,10 +26,9 @@ func (g *Guard) Values(path string, content []byte) []string {
 	if g == nil {
 		return nil
 	}
-	g.init()
 	c := collector{}
 	text := string(content)
-	for _, s := range findAll(g.scanner, text) {
+	for _, s := range findAll(formats(), text) {
 		c.addLines(text[s.start:s.end])
 	}
 	if secretName(path) != "" || secretConfig(path, content) != "" {
