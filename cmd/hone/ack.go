@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/history"
 	"hone/journal"
 )
@@ -24,7 +25,7 @@ func (f *outputFlags) registerAck(c *cobra.Command) {
 // valid returns a usage error if the flags do not go together.
 func (f *outputFlags) valid(c *cobra.Command) error {
 	if f.ack && !f.json {
-		return usage("--ack is for a program that reads the events of --json", "hone "+c.Name()+" --json --ack")
+		return failure.Usage("--ack is for a program that reads the events of --json", "hone "+c.Name()+" --json --ack")
 	}
 	return nil
 }

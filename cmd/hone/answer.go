@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/journal"
@@ -46,11 +47,11 @@ var plainAnswer = regexp.MustCompile(`^([0-9a-f]{8,64})=(yes|no)$`)
 // the question, without answers that are recorded already. If one answer is not possible,
 // it returns an error.
 func answersTo(run *runs.Recorded, values []string) (map[string]bool, error) {
-	given, named := map[string]bool{}, run.Journal.Run()+elsewhere(run.Dir)
+	given, named := map[string]bool{}, run.Journal.Run()+failure.Elsewhere(run.Dir)
 	for _, value := range values {
 		m := plainAnswer.FindStringSubmatch(strings.ToLower(value))
 		if m == nil {
-			return nil, usage(fmt.Sprintf("--answer %s is not DIGEST=yes or DIGEST=no, where DIGEST has at least 8 hex digits", value), "hone show "+named+" shows the open questions")
+			return nil, failure.Usage(fmt.Sprintf("--answer %s is not DIGEST=yes or DIGEST=no, where DIGEST has at least 8 hex digits", value), "hone show "+named+" shows the open questions")
 		}
 		q, err := questionOf(run, m[1], named)
 		if err != nil {
@@ -58,7 +59,7 @@ func answersTo(run *runs.Recorded, values []string) (map[string]bool, error) {
 		}
 		digest, approved := q.Digest(run.Journal.Run()), m[2] == "yes"
 		if before, twice := given[digest]; twice && before != approved {
-			return nil, usage("--answer says both yes and no about "+q.Path, "leave out one of them")
+			return nil, failure.Usage("--answer says both yes and no about "+q.Path, "leave out one of them")
 		}
 		known, err := answerable(run, q, approved, named)
 		if err != nil {
@@ -98,13 +99,13 @@ func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err 
 		why = fmt.Sprintf("%d questions of the run have a digest that starts with %s", len(found), prefix)
 	}
 	if len(pending) == 0 {
-		return q, usage(why+"; no question waits for an answer", "hone show "+named)
+		return q, failure.Usage(why+"; no question waits for an answer", "hone show "+named)
 	}
 	var waiting []string
 	for _, q := range pending {
 		waiting = append(waiting, shortDigest(run.Journal.Run(), q)+" about "+q.Path)
 	}
-	return q, usage(why+"; these wait for an answer: "+strings.Join(waiting, ", "), "hone show "+named)
+	return q, failure.Usage(why+"; these wait for an answer: "+strings.Join(waiting, ", "), "hone show "+named)
 }
 
 // answerable returns an error if the user can no longer give this answer to a question.
@@ -114,7 +115,7 @@ func answerable(run *runs.Recorded, q hone.Question, approved bool, named string
 	digest := q.Digest(id)
 	isIt := func(other hone.Question) bool { return other.Digest(id) == digest }
 	outdated := func(why, hint string) error {
-		return &failure{kind: hone.KindBlocked, why: fmt.Sprintf("the answer about %s is outdated: %s", q.Path, why), hint: hint}
+		return &failure.Error{Kind: hone.KindBlocked, Why: fmt.Sprintf("the answer about %s is outdated: %s", q.Path, why), Hint: hint}
 	}
 	if slices.ContainsFunc(pending, isIt) {
 		was, answered := run.Past.AnswerTo(q)
@@ -167,7 +168,7 @@ func waitingNotes(home *journal.Home, run string, waiting []history.Question, wo
 		notes = append(notes, fmt.Sprintf("%s waits for your decision: %s (question %s)", q.Path, q.Reason, shortDigest(run, q)))
 	}
 	if len(waiting) > 0 && !working {
-		notes = append(notes, fmt.Sprintf("to answer without a terminal: hone resume %s --answer %s=yes, or =no", runName(home, run)+elsewhere(home.Workspace()), shortDigest(run, waiting[0])))
+		notes = append(notes, fmt.Sprintf("to answer without a terminal: hone resume %s --answer %s=yes, or =no", runName(home, run)+failure.Elsewhere(home.Workspace()), shortDigest(run, waiting[0])))
 	}
 	return notes
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/view"
@@ -105,30 +106,27 @@ func (a *app) typed() int {
 	return tty.Waiting(a.in)
 }
 
-// hinter is an error of another package that says what to type next.
-type hinter interface{ Hint() string }
-
 // fail prints an error of a command and returns the exit status. An error of
 // unknown type is a usage error before the command runs. After that it comes
 // from the environment, for example the disk.
 func (a *app) fail(c *cobra.Command, err error) int {
 	at := dirFlag(c)
-	f, ok := explained(err, at)
+	f, ok := failure.Explain(err, at)
 	if !ok {
-		f = &failure{kind: hone.KindUsage, why: err.Error(), hint: helpFor(c)}
+		f = &failure.Error{Kind: hone.KindUsage, Why: err.Error(), Hint: helpFor(c)}
 		if a.parsed {
-			f.kind, f.hint = hone.KindFailed, "hone doctor"
+			f.Kind, f.Hint = hone.KindFailed, "hone doctor"
 		}
-		if h := hinter(nil); errors.As(err, &h) {
-			f.hint = h.Hint()
+		if next, ok := failure.Hint(err, at); ok {
+			f.Hint = next
 		}
 	}
-	if f.hint == listRuns || strings.HasPrefix(f.hint, runs.TrustHint) {
-		f.hint += at
+	if f.Hint == listRuns || strings.HasPrefix(f.Hint, runs.TrustHint) {
+		f.Hint += at
 	}
 	a.say("error", f.Error())
-	a.say("hint", f.hint)
-	return exitStatus(f.kind)
+	a.say("hint", f.Hint)
+	return failure.ExitStatus(f.Kind)
 }
 
 // listRuns is the hint of an error about a run that does not exist.
@@ -148,7 +146,7 @@ func dirFlag(c *cobra.Command) string {
 	if err != nil {
 		return ""
 	}
-	return elsewhere(at)
+	return failure.Elsewhere(at)
 }
 
 // helpFor returns the command line that prints the help of c.
@@ -191,7 +189,7 @@ func flagError(c *cobra.Command, err error) error {
 		return unknownFlag(c, missing)
 	}
 	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok && bare.GetSpecifiedName() == "html" {
-		return usage(err.Error(), "hone show --html run.html")
+		return failure.Usage(err.Error(), "hone show --html run.html")
 	}
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -201,9 +199,9 @@ func flagError(c *cobra.Command, err error) error {
 	_, notInt := strconv.Atoi(bad.GetValue())
 	switch kind := f.Value.Type(); {
 	case kind == "duration" && notInt == nil:
-		return usage(fmt.Sprintf("--%s %s has no unit", f.Name, bad.GetValue()), fmt.Sprintf("--%s %sm", f.Name, bad.GetValue()))
+		return failure.Usage(fmt.Sprintf("--%s %s has no unit", f.Name, bad.GetValue()), fmt.Sprintf("--%s %sm", f.Name, bad.GetValue()))
 	case strings.HasPrefix(kind, "int") && !errors.Is(err, strconv.ErrRange):
-		return usage(fmt.Sprintf("--%s %s is not a whole number", f.Name, bad.GetValue()), helpFor(c))
+		return failure.Usage(fmt.Sprintf("--%s %s is not a whole number", f.Name, bad.GetValue()), helpFor(c))
 	}
 	return err
 }
@@ -213,7 +211,7 @@ func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	var known []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	if meant := near.Name(err.GetSpecifiedName(), known); meant != "" && err.GetSpecifiedShortnames() == "" {
-		return usage(err.Error(), "did you mean --"+meant+"?")
+		return failure.Usage(err.Error(), "did you mean --"+meant+"?")
 	}
 	return err
 }
@@ -223,7 +221,7 @@ func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usage(c.Name()+" takes no arguments", helpFor(c))
+	return failure.Usage(c.Name()+" takes no arguments", helpFor(c))
 }
 
 // oneRun checks that a command has at most one argument, a run.
@@ -231,7 +229,7 @@ func oneRun(c *cobra.Command, args []string) error {
 	if len(args) <= 1 {
 		return nil
 	}
-	return usage(fmt.Sprintf("%s takes one RUN: an id from hone runs, or last", c.Name()), helpFor(c))
+	return failure.Usage(fmt.Sprintf("%s takes one RUN: an id from hone runs, or last", c.Name()), helpFor(c))
 }
 
 // runArg returns the run that a command's arguments name: the last one if they name

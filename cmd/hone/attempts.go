@@ -16,6 +16,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -46,7 +47,7 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 		return err
 	}
 	if v.Cwd, err = os.Getwd(); err != nil {
-		return failed(err, "cd to a directory that exists")
+		return failure.Of(err, "cd to a directory that exists")
 	}
 	n, err := a.startNeeds(in.Root, in.File, in.Flags.Check, k)
 	if err != nil {
@@ -110,10 +111,10 @@ func (a *app) withoutStdin(args []string) ([]string, error) {
 	}
 	text, err := io.ReadAll(a.in)
 	if err != nil {
-		return nil, usage("read standard input: "+err.Error(), "give the text as an argument")
+		return nil, failure.Usage("read standard input: "+err.Error(), "give the text as an argument")
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, usage("- reads the text from standard input, which is empty", "give the text as an argument")
+		return nil, failure.Usage("- reads the text from standard input, which is empty", "give the text as an argument")
 	}
 	args = slices.Clone(args)
 	args[i] = string(text)
@@ -156,7 +157,7 @@ If you have changed one of the files since, take changes nothing and exits with 
   hone take 3f9c2a`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("take needs one RUN, the run of an attempt", "hone show lists the attempts of the last run")
+				return failure.Usage("take needs one RUN, the run of an attempt", "hone show lists the attempts of the last run")
 			}
 			return nil
 		},
@@ -203,10 +204,10 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 // notApplied returns an error if the files here have the attempt already: if it is the one
 // that is applied, and the user has not changed or restored its files since.
 func notApplied(ctx context.Context, home *journal.Home, found attempts.Found) error {
-	at := elsewhere(home.Workspace())
+	at := failure.Elsewhere(home.Workspace())
 	number, edits, err := attempts.Applied(home, found.Of, "")
 	if err != nil {
-		return failed(err, "hone show "+journal.ShortRun(found.Of)+at)
+		return failure.Of(err, "hone show "+journal.ShortRun(found.Of)+at)
 	}
 	if number != found.Number {
 		return nil
@@ -215,7 +216,7 @@ func notApplied(ctx context.Context, home *journal.Home, found attempts.Found) e
 	if err != nil || !stands {
 		return err
 	}
-	return usage(fmt.Sprintf("attempt %d is applied already", number), "hone show "+journal.ShortRun(found.Run)+" --diff"+at)
+	return failure.Usage(fmt.Sprintf("attempt %d is applied already", number), "hone show "+journal.ShortRun(found.Run)+" --diff"+at)
 }
 
 // takeSettings returns the settings of a run that asks no model and runs no command.
@@ -238,5 +239,5 @@ func (a *app) noAttempt(home *journal.Home, ref string, err error) error {
 	if len(missing.Matches) > 0 {
 		why = fmt.Sprintf("%q matches %d attempts, including %s and %s", ref, len(missing.Matches), missing.Matches[0], missing.Matches[1])
 	}
-	return usage(why, "hone show lists the attempts of the last run"+elsewhere(home.Workspace()))
+	return failure.Usage(why, "hone show lists the attempts of the last run"+failure.Elsewhere(home.Workspace()))
 }

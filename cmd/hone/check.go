@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/findings"
 	"hone/harness"
 	"hone/internal/config"
@@ -90,7 +91,7 @@ func (f *checkFlags) valid(c *cobra.Command) error {
 		}
 	}
 	if outputs > 1 {
-		return usage("--json, --as and --sarif - all write to standard output", "give --sarif the name of a file, or use only one of them")
+		return failure.Usage("--json, --as and --sarif - all write to standard output", "give --sarif the name of a file, or use only one of them")
 	}
 	return validChoices(c)
 }
@@ -135,7 +136,7 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 		return o, err
 	}
 	if o.Command = cmp.Or(f.Check, file.Check.Command); o.Command == "" {
-		return o, usage("there is no check to run", `hone check --check "make test", or set "command" in the [check] section of `+config.HonePath)
+		return o, failure.Usage("there is no check to run", `hone check --check "make test", or set "command" in the [check] section of `+config.HonePath)
 	}
 	n, err := a.startNeeds(o.Root, file, f.Check)
 	if err == nil {
@@ -197,7 +198,7 @@ func probeSARIF(name string) error {
 	_, absent := os.Lstat(name)
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
-		return usage("--sarif: the file could not be written: "+err.Error(), "name a file in a directory that exists and that you can write, such as --sarif hone.sarif")
+		return failure.Usage("--sarif: the file could not be written: "+err.Error(), "name a file in a directory that exists and that you can write, such as --sarif hone.sarif")
 	}
 	err = file.Close()
 	if absent != nil {
@@ -223,7 +224,7 @@ func (a *app) writeSARIF(r findings.Result, root, name string) error {
 		err = errors.Join(r.SARIF(redacted{file, a.redactKnown}, prefix), file.Close())
 	}
 	if err != nil {
-		return &failure{kind: hone.KindFailed, why: "the SARIF file could not be written", err: err, hint: "name another file after --sarif"}
+		return &failure.Error{Kind: hone.KindFailed, Why: "the SARIF file could not be written", Err: err, Hint: "name another file after --sarif"}
 	}
 	return nil
 }
@@ -231,7 +232,7 @@ func (a *app) writeSARIF(r findings.Result, root, name string) error {
 // endCheck says how the check ended, and sets the exit status.
 func (a *app) endCheck(r findings.Result, f checkFlags, hints []string) error {
 	a.exit = r.Exit()
-	if f.as != "" && a.exit == exitStatus(hone.KindFailed) {
+	if f.as != "" && a.exit == failure.ExitStatus(hone.KindFailed) {
 		a.exit = borkFailed
 	}
 	if r.Broken() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/loop"
 	"hone/loop/reconcile"
 )
@@ -36,11 +37,11 @@ func (a *app) demoCommand() *cobra.Command {
 func (a *app) demo(ctx context.Context, output outputFlags) error {
 	dir, err := os.MkdirTemp("", "hone-demo-")
 	if err != nil {
-		return failed(err, "")
+		return failure.Of(err, "")
 	}
 	a.trust = true // all programs of the folder are hone's
 	if err := writeSample(ctx, dir); err != nil {
-		return failed(err, "hone doctor")
+		return failure.Of(err, "hone doctor")
 	}
 	a.explain("The sample project is in %s:\n"+
 		"a script, a specification that the script violates, and a correctness checker.\nThe model's replies are scripted; everything else is real.\n\n", dir)

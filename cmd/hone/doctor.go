@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -107,7 +108,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		report(look)
 	}
 	if bad > 0 {
-		return failed(fmt.Errorf("%s found", render.Count(bad, "problem")), "see the lines marked ✗")
+		return failure.Of(fmt.Errorf("%s found", render.Count(bad, "problem")), "see the lines marked ✗")
 	}
 	return nil
 }
@@ -424,8 +425,8 @@ func details(report prove.Report) []string {
 
 // stopped is a diagnosis of what would keep a run from starting.
 func stopped(what string, err error) diagnosis {
-	if f, ok := explained(err, ""); ok {
-		return amiss(what, f.Error(), f.hint)
+	if f, ok := failure.Explain(err, ""); ok {
+		return amiss(what, f.Error(), f.Hint)
 	}
 	return amiss(what, err.Error(), "")
 }

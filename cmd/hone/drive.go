@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/view"
@@ -82,7 +83,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	s.Close()
 	err = errors.Join(err, h.CloseWalls())
-	a.exit = exitStatus(end.Kind)
+	a.exit = failure.ExitStatus(end.Kind)
 	if built.Finish != nil {
 		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
 	}
@@ -184,7 +185,7 @@ func feedLine(e journal.Event) []byte {
 	line := bytes.TrimSuffix(e.Line(), []byte("}"))
 	switch p := history.Decode(e).Payload.(type) {
 	case hone.End:
-		return fmt.Appendf(nil, `%s,"exit":%d}`, line, exitStatus(p.Kind))
+		return fmt.Appendf(nil, `%s,"exit":%d}`, line, failure.ExitStatus(p.Kind))
 	case history.Question:
 		return fmt.Appendf(nil, `%s,"question":"%s"}`, line, p.Digest(e.Run))
 	}

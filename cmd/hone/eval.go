@@ -20,6 +20,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/eval"
+	"hone/cmd/hone/failure"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/loop"
@@ -92,7 +93,7 @@ func (a *app) evalCommand() *cobra.Command {
   hone eval cases.toml -m openai/qwen3-coder -- --base-url http://127.0.0.1:8080/v1`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 || c.ArgsLenAtDash() == 0 || c.ArgsLenAtDash() != 1 && len(args) > 1 {
-				return usage("eval needs one file of cases", "hone eval CASES.toml -m PROVIDER/NAME")
+				return failure.Usage("eval needs one file of cases", "hone eval CASES.toml -m PROVIDER/NAME")
 			}
 			return nil
 		},
@@ -131,18 +132,18 @@ func (f *evalFlags) valid(c *cobra.Command) error {
 		bad  bool
 	}{{"times", f.times < 1}, {"at", f.at < 1}, {"parallel", f.parallel < 1}, {"max-tokens", f.maxTokens < 1}, {"max-cost", f.maxCost <= 0}, {"max-time", f.maxTime <= 0}} {
 		if v.bad && c.Flags().Changed(v.flag) {
-			return usage(fmt.Sprintf("--%s must be greater than 0", v.flag), "hone help eval")
+			return failure.Usage(fmt.Sprintf("--%s must be greater than 0", v.flag), "hone help eval")
 		}
 	}
 	if f.at = cmp.Or(f.at, f.times); f.at > f.times {
-		return usage(fmt.Sprintf("--at %d needs as many tries, and --times is %d", f.at, f.times), fmt.Sprintf("--times %d", f.at))
+		return failure.Usage(fmt.Sprintf("--at %d needs as many tries, and --times is %d", f.at, f.times), fmt.Sprintf("--times %d", f.at))
 	}
 	if len(f.models) == 0 {
-		return usage("eval needs at least one model", "hone eval CASES.toml -m PROVIDER/NAME")
+		return failure.Usage("eval needs at least one model", "hone eval CASES.toml -m PROVIDER/NAME")
 	}
 	for i, m := range f.models {
 		if slices.Contains(f.models[:i], m) {
-			return usage("--model "+m+" is given twice", "name it once; --times says how often it tries")
+			return failure.Usage("--model "+m+" is given twice", "name it once; --times says how often it tries")
 		}
 	}
 	return nil
@@ -191,14 +192,14 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	defer unlock()
 	p.cache = cache
 	if err := runs.CanBind(cache); err != nil {
-		return failed(err, "set XDG_STATE_HOME to a directory of your own; without it nothing vouches for the results")
+		return failure.Of(err, "set XDG_STATE_HOME to a directory of your own; without it nothing vouches for the results")
 	}
 	e := &eval.Evaluation{Record: p.record, Cache: cache, Limits: f.limits(), Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
 		Say: func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error { return a.printResult(f, r) }}
 	defer e.RemoveBases()
 	if err := a.planTries(ctx, f, p); err != nil {
 		if ctx.Err() != nil {
-			return &failure{kind: hone.KindInterrupted, why: "interrupted", hint: "the same command begins again"}
+			return &failure.Error{Kind: hone.KindInterrupted, Why: "interrupted", Hint: "the same command begins again"}
 		}
 		return casesError(err)
 	}
@@ -210,7 +211,7 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 // casesError returns the usage error for an error in a file of cases.
 func casesError(err error) error {
 	if errors.As(err, new(*config.Error)) {
-		return usage(err.Error(), "nothing was sent or written")
+		return failure.Usage(err.Error(), "nothing was sent or written")
 	}
 	return err
 }
@@ -299,8 +300,8 @@ func caseArgs(s *eval.Suite, c eval.Case, base eval.Base, typed []string) ([]str
 // aboutJob adds the case and the model to an error.
 func aboutJob(job *eval.Job, err error) error {
 	at := fmt.Sprintf("case %s with %s: ", job.Case, job.Model)
-	if f, ok := explained(err, ""); ok {
-		return &failure{kind: f.kind, why: at + f.Error(), hint: f.hint}
+	if f, ok := failure.Explain(err, ""); ok {
+		return &failure.Error{Kind: f.Kind, Why: at + f.Error(), Hint: f.Hint}
 	}
 	return fmt.Errorf("%s%w", at, err)
 }

@@ -15,6 +15,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/eval"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/internal/render"
 	"hone/loop"
@@ -32,8 +33,8 @@ func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
 	}
 	if err := command.ParseFlags(args[1:]); err != nil {
 		hint := "hone help " + k.Name
-		if f, ok := explained(flagError(command, err), ""); ok {
-			hint = f.hint
+		if f, ok := failure.Explain(flagError(command, err), ""); ok {
+			hint = f.Hint
 		}
 		return s.Wrong(c, "args", err.Error(), hint)
 	}
@@ -237,14 +238,14 @@ func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Sto
 	const again = "the same command goes on with them"
 	switch {
 	case ctx.Err() != nil:
-		return &failure{kind: hone.KindInterrupted, why: "interrupted: " + missing, hint: again}
+		return &failure.Error{Kind: hone.KindInterrupted, Why: "interrupted: " + missing, Hint: again}
 	case err != nil:
 		return err
 	case len(stopped.Faults) > 0:
-		return &failure{kind: hone.KindFailed, why: fmt.Sprintf("%s: %s", missing, stopped.Faults[0]), hint: "remove the cause; " + again}
+		return &failure.Error{Kind: hone.KindFailed, Why: fmt.Sprintf("%s: %s", missing, stopped.Faults[0]), Hint: "remove the cause; " + again}
 	case stopped.Budget != "":
-		return &failure{kind: hone.KindBudget, why: fmt.Sprintf("%s (used: %s); %s", stopped.Budget, stopped.Spent, missing),
-			hint: "raise --max-tokens, --max-cost or --max-time; then " + again}
+		return &failure.Error{Kind: hone.KindBudget, Why: fmt.Sprintf("%s (used: %s); %s", stopped.Budget, stopped.Spent, missing),
+			Hint: "raise --max-tokens, --max-cost or --max-time; then " + again}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/render"
@@ -117,9 +118,9 @@ func (a *app) collect(ctx context.Context, x *runs.Export) error {
 func (a *app) checkOutput(f exportFlags, ref string) error {
 	switch {
 	case f.output == "":
-		return usage("export needs a file to write", fmt.Sprintf("hone export %s -o run.hone", ref))
+		return failure.Usage("export needs a file to write", fmt.Sprintf("hone export %s -o run.hone", ref))
 	case f.output == "-" && a.outTerminal:
-		return usage("a bundle is not for a terminal", fmt.Sprintf("hone export %s -o run.hone", ref))
+		return failure.Usage("a bundle is not for a terminal", fmt.Sprintf("hone export %s -o run.hone", ref))
 	case f.output == "-":
 		return nil
 	}
@@ -128,7 +129,7 @@ func (a *app) checkOutput(f exportFlags, ref string) error {
 	case err != nil:
 		return nil
 	case !info.Mode().IsRegular():
-		return usage(f.output+" is not a regular file", "name another file")
+		return failure.Usage(f.output+" is not a regular file", "name another file")
 	case !f.force:
 		return existsError(f.output)
 	}
@@ -136,7 +137,7 @@ func (a *app) checkOutput(f exportFlags, ref string) error {
 }
 
 func existsError(name string) error {
-	return usage(name+" exists", "name another file, or add --force")
+	return failure.Usage(name+" exists", "name another file, or add --force")
 }
 
 // writeWhole writes a file that only the user can read, all of it or nothing. Without
@@ -165,7 +166,7 @@ func writeWhole(name string, force bool, write func(io.Writer) error) (err error
 
 // exportFailure returns the error of an export that could not be written.
 func exportFailure(err error, name string) error {
-	if _, ok := explained(err, ""); !ok && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)) {
+	if _, ok := failure.Explain(err, ""); !ok && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)) {
 		return cannotCreate(name, err)
 	}
 	return notWritten(cause(err), name+" was not written", "free some disk space, or name a file elsewhere")

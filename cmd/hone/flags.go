@@ -14,6 +14,7 @@ import (
 	"hone"
 	"hone/check/reader"
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/internal/render"
 	"hone/loop"
@@ -148,13 +149,13 @@ func (f *loopFlags) valid(c *cobra.Command) error {
 		return err
 	}
 	if f.Flaky < 0 {
-		return usage("--flaky must be 0 or greater", "hone help "+c.Name())
+		return failure.Usage("--flaky must be 0 or greater", "hone help "+c.Name())
 	}
 	if err := cmp.Or(f.validAttempts(c), f.output.valid(c)); err != nil {
 		return err
 	}
 	if f.output.ack && f.attempts > 1 {
-		return usage("--ack does not work with --attempts, which makes several runs", "leave out one of them")
+		return failure.Usage("--ack does not work with --attempts, which makes several runs", "leave out one of them")
 	}
 	return validLimits(c, f.Limits)
 }
@@ -164,14 +165,14 @@ func (f *loopFlags) validAttempts(c *cobra.Command) error {
 	most := max(1, f.attempts)
 	switch {
 	case c.Flags().Changed("attempts") && (f.attempts < 1 || f.attempts > attempts.Most):
-		return usage(fmt.Sprintf("--attempts must be from 1 to %d", attempts.Most), "hone help "+c.Name())
+		return failure.Usage(fmt.Sprintf("--attempts must be from 1 to %d", attempts.Most), "hone help "+c.Name())
 	case len(f.models) <= most:
 		f.Model = f.models.first()
 		return nil
 	case c.Flags().Lookup("attempts") == nil:
-		return usage(fmt.Sprintf("-m is given %d times, but %s has one", len(f.models), c.Name()), "-m "+f.models.first())
+		return failure.Usage(fmt.Sprintf("-m is given %d times, but %s has one", len(f.models), c.Name()), "-m "+f.models.first())
 	}
-	return usage(fmt.Sprintf("-m is given %d times, but --attempts is %d", len(f.models), most), fmt.Sprintf("--attempts %d tries each model", len(f.models)))
+	return failure.Usage(fmt.Sprintf("-m is given %d times, but --attempts is %d", len(f.models), most), fmt.Sprintf("--attempts %d tries each model", len(f.models)))
 }
 
 // validLimits checks each limit without the configuration. It returns a usage
@@ -189,7 +190,7 @@ func validLimits(c *cobra.Command, f loop.LimitFlags) error {
 		{"max-time", f.MaxTime <= 0 && c.Flags().Changed("max-time")},
 	} {
 		if v.bad {
-			return usage(fmt.Sprintf("--%s must be greater than 0", v.flag), "hone help "+c.Name())
+			return failure.Usage(fmt.Sprintf("--%s must be greater than 0", v.flag), "hone help "+c.Name())
 		}
 	}
 	return nil
@@ -220,9 +221,9 @@ func raise[T int | int64 | float64 | time.Duration](limit *T, wanted T, flag, re
 	case wanted == 0:
 		return nil
 	case *limit == 0:
-		return usage(fmt.Sprintf("the run has no limit for --%s, and resume cannot add one", flag), "hone resume "+ref)
+		return failure.Usage(fmt.Sprintf("the run has no limit for --%s, and resume cannot add one", flag), "hone resume "+ref)
 	case wanted < *limit:
-		return usage(fmt.Sprintf("--%s %s is below the run's limit of %s", flag, limitText(wanted), limitText(*limit)),
+		return failure.Usage(fmt.Sprintf("--%s %s is below the run's limit of %s", flag, limitText(wanted), limitText(*limit)),
 			fmt.Sprintf("hone resume %s --%s %s", ref, flag, limitText(*limit*2)))
 	}
 	*limit = wanted
@@ -272,7 +273,7 @@ func validChoices(c *cobra.Command) (err error) {
 		if last > 0 {
 			list = strings.Join(values[:last], ", ") + " or " + list
 		}
-		err = usage(fmt.Sprintf("--%s %s is not %s", f.Name, value, list), hint)
+		err = failure.Usage(fmt.Sprintf("--%s %s is not %s", f.Name, value, list), hint)
 	})
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/failure"
 )
 
 // fleetProgram is built from a module of its own, so that hone does not contain the client
@@ -41,8 +42,8 @@ hone fleet --help lists its commands, and docs/fleet.md explains them.`,
 func (a *app) fleet(args []string) error {
 	program, err := findFleet()
 	if err != nil {
-		return &failure{kind: hone.KindFailed, why: fleetProgram + " is neither on your PATH nor beside hone",
-			hint: "run make fleet in a clone of hone, then put bin/hone-fleet on your PATH"}
+		return &failure.Error{Kind: hone.KindFailed, Why: fleetProgram + " is neither on your PATH nor beside hone",
+			Hint: "run make fleet in a clone of hone, then put bin/hone-fleet on your PATH"}
 	}
 	a.exit, err = become(program, append([]string{fleetProgram}, args...), a.environ)
 	return err

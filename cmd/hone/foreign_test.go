@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/workspace"
 )
@@ -25,8 +26,8 @@ func TestRunsOfOtherPrograms(t *testing.T) {
 	}{
 		{"runs", 0, "greeter  "},
 		{"show last --diff", 0, "+hello"},
-		{"resume last", exitStatus(hone.KindUsage), `the run uses the loop "greeter", which this program does not have`},
-		{"replay last", exitStatus(hone.KindUsage), "hint: hone show and hone undo work on it; "},
+		{"resume last", failure.ExitStatus(hone.KindUsage), `the run uses the loop "greeter", which this program does not have`},
+		{"replay last", failure.ExitStatus(hone.KindUsage), "hint: hone show and hone undo work on it; "},
 		{"undo last", 0, "undone: 1 file"},
 	} {
 		var out, errs bytes.Buffer

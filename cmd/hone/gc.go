@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/render"
@@ -73,18 +74,18 @@ func (f gcFlags) collection(changed func(string) bool) (runs.Collection, error) 
 	var err error
 	if changed("keep") {
 		if o.Keep = f.keep; o.Keep < 0 {
-			return o, usage("--keep must be 0 or greater", "hone help gc")
+			return o, failure.Usage("--keep must be 0 or greater", "hone help gc")
 		}
 	}
 	if changed("max-size") {
 		if o.MaxSize, err = config.ParseSize(f.maxSize); err != nil {
-			return o, usage("--max-size: "+err.Error(), "write a number with its unit, such as 500MB or 1GB")
+			return o, failure.Usage("--max-size: "+err.Error(), "write a number with its unit, such as 500MB or 1GB")
 		}
 	}
 	switch {
 	case changed("older-than"):
 		if o.OlderThan, err = parseAge(f.olderThan); err != nil {
-			return o, usage("--older-than: "+err.Error(), "write a number with its unit, such as 30d, 2w or 12h")
+			return o, failure.Usage("--older-than: "+err.Error(), "write a number with its unit, such as 30d, 2w or 12h")
 		}
 	case o.Keep < 0 && o.MaxSize < 0:
 		o.OlderThan = defaultAge

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/internal/near"
 	"hone/internal/render"
@@ -179,7 +180,7 @@ func requireShell(root *cobra.Command) {
 	}
 	c.Short = "print the script that completes hone's command lines in a shell"
 	c.RunE = func(*cobra.Command, []string) error {
-		return usage("completion needs the name of a shell", "hone completion bash, zsh, fish or powershell")
+		return failure.Usage("completion needs the name of a shell", "hone completion bash, zsh, fish or powershell")
 	}
 }
 
@@ -234,5 +235,5 @@ func unknown(c *cobra.Command, before, what, name string, rest []string) error {
 			hint = "did you mean " + before + strings.TrimLeft(below(c)+" "+meant, " ") + "?"
 		}
 	}
-	return usage(fmt.Sprintf("unknown %s %q", what, name), hint)
+	return failure.Usage(fmt.Sprintf("unknown %s %q", what, name), hint)
 }

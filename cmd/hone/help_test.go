@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/internal/config"
 )
@@ -87,8 +88,8 @@ func TestHelpTopics(t *testing.T) {
 		}
 	}
 	for _, kind := range []hone.Kind{hone.KindDone, hone.KindRounds, hone.KindUsage, hone.KindBudget, hone.KindBlocked, hone.KindFailed, hone.KindInterrupted} {
-		if line := fmt.Sprintf("\n  %-3d  ", exitStatus(kind)); !strings.Contains(topicText(t, "exit-codes"), line) {
-			t.Errorf("hone help exit-codes does not have %d", exitStatus(kind))
+		if line := fmt.Sprintf("\n  %-3d  ", failure.ExitStatus(kind)); !strings.Contains(topicText(t, "exit-codes"), line) {
+			t.Errorf("hone help exit-codes does not have %d", failure.ExitStatus(kind))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/render"
@@ -58,13 +59,13 @@ func oneFile(c *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
-	return usage(c.Name()+" takes one FILE, or - for standard input", helpFor(c))
+	return failure.Usage(c.Name()+" takes one FILE, or - for standard input", helpFor(c))
 }
 
 func (a *app) importRun(ctx context.Context, f importFlags, name string) error {
 	limit, err := config.ParseSize(f.maxSize)
 	if err != nil {
-		return usage("--max-size: "+err.Error(), "write a number with its unit, such as 500MB or 8GB")
+		return failure.Usage("--max-size: "+err.Error(), "write a number with its unit, such as 500MB or 8GB")
 	}
 	in, err := a.bundleFile(name)
 	if err != nil {
@@ -87,13 +88,13 @@ func (a *app) bundleFile(name string) (io.ReadCloser, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, usage(err.Error(), "name a file that hone export wrote")
+		return nil, failure.Usage(err.Error(), "name a file that hone export wrote")
 	case !info.Mode().IsRegular():
-		return nil, usage(name+" is not a regular file", "name a file that hone export wrote")
+		return nil, failure.Usage(name+" is not a regular file", "name a file that hone export wrote")
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, usage(err.Error(), "name a file that you can read")
+		return nil, failure.Usage(err.Error(), "name a file that you can read")
 	}
 	return f, nil
 }
@@ -108,16 +109,16 @@ func importFailure(err error, name string, f importFlags) error {
 	}
 	switch {
 	case errors.As(err, &limit):
-		return usage(fmt.Sprintf("%s was not imported: it contains more than %s", name, cmp.Or(f.maxSize, defaultImport)), "if you expect that, raise --max-size")
+		return failure.Usage(fmt.Sprintf("%s was not imported: it contains more than %s", name, cmp.Or(f.maxSize, defaultImport)), "if you expect that, raise --max-size")
 	case errors.As(err, &damage) && damage.Format != 0:
-		return usage(fmt.Sprintf("%s was not imported: %v", name, damage), "another version of hone wrote it: use that version")
+		return failure.Usage(fmt.Sprintf("%s was not imported: %v", name, damage), "another version of hone wrote it: use that version")
 	case errors.As(err, &damage) && damage.Other:
-		return usage(fmt.Sprintf("%s was not imported: %v", name, damage), "name a file that hone export wrote")
+		return failure.Usage(fmt.Sprintf("%s was not imported: %v", name, damage), "name a file that hone export wrote")
 	case errors.As(err, &damage):
-		return usage(fmt.Sprintf("%s was not imported: %v", name, damage), "export the run again: hone export RUN -o FILE")
+		return failure.Usage(fmt.Sprintf("%s was not imported: %v", name, damage), "export the run again: hone export RUN -o FILE")
 	case errors.As(err, &diverged):
-		return &failure{kind: hone.KindBlocked, why: fmt.Sprintf("%s was not imported: %v", name, diverged),
-			hint: "import it in another checkout; hone show " + diverged.Run + " shows the run that is here"}
+		return &failure.Error{Kind: hone.KindBlocked, Why: fmt.Sprintf("%s was not imported: %v", name, diverged),
+			Hint: "import it in another checkout; hone show " + diverged.Run + " shows the run that is here"}
 	}
 	return notWritten(err, name+" was not imported", "free some disk space")
 }
@@ -126,18 +127,18 @@ func importFailure(err error, name string, f importFlags) error {
 // of an interrupt.
 func notWritten(err error, what, hint string) error {
 	if errors.Is(err, context.Canceled) {
-		return &failure{kind: hone.KindInterrupted, why: "interrupted: " + what}
+		return &failure.Error{Kind: hone.KindInterrupted, Why: "interrupted: " + what}
 	}
-	if _, ok := explained(err, ""); ok {
+	if _, ok := failure.Explain(err, ""); ok {
 		return err
 	}
-	return failed(fmt.Errorf("%s: %w", what, err), hint)
+	return failure.Of(fmt.Errorf("%s: %w", what, err), hint)
 }
 
 // tellImported says what was imported, and what to type next.
 func (a *app) tellImported(i *runs.Import) {
 	run := i.Header.Run
-	named := run + elsewhere(i.Dir)
+	named := run + failure.Elsewhere(i.Dir)
 	events := render.Count(i.Header.Events, "event")
 	switch {
 	case i.Before > i.Header.Events:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/harness/runs"
 	"hone/internal/render"
 )
@@ -28,11 +29,11 @@ func (a *app) placeRun(ctx context.Context, run *runs.Recorded) error {
 		if base := run.Home.Imported(id).Base; base != "" {
 			hint += fmt.Sprintf(", or check out %.12s, on which the run was exported", base)
 		}
-		return &failure{kind: hone.KindBlocked, hint: hint + "; then: hone resume " + id + elsewhere(run.Dir),
-			why: fmt.Sprintf("nothing was changed: the run was imported, and to restore its files would overwrite %s", render.Count(len(p.Conflicts), "file"))}
+		return &failure.Error{Kind: hone.KindBlocked, Hint: hint + "; then: hone resume " + id + failure.Elsewhere(run.Dir),
+			Why: fmt.Sprintf("nothing was changed: the run was imported, and to restore its files would overwrite %s", render.Count(len(p.Conflicts), "file"))}
 	}
 	if err := run.Place(ctx, p); err != nil {
-		return conflictFailure(err, id+elsewhere(run.Dir), 0)
+		return conflictFailure(err, id+failure.Elsewhere(run.Dir), 0)
 	}
 	if len(p.Changes) > 0 {
 		a.say("note", fmt.Sprintf("the run was imported: restored %s to its state: %s", render.Count(len(p.Changes), "file"), nameSome(p.Changes)))
@@ -54,12 +55,12 @@ func checkPlaced(ctx context.Context, run *runs.Recorded) error {
 	if len(p.Changes)+len(p.Conflicts) == 0 {
 		return run.Place(ctx, p)
 	}
-	named := run.Journal.Run() + elsewhere(run.Dir)
+	named := run.Journal.Run() + failure.Elsewhere(run.Dir)
 	hint := fmt.Sprintf("hone resume %s restores them, and continues", named)
 	if last := run.Past.State().Round; last > 0 {
 		hint += fmt.Sprintf("; hone undo %s --to-round %d only restores them", named, last)
 	}
-	return usage("nothing was undone: the run was imported, and its files are not restored here yet", hint)
+	return failure.Usage("nothing was undone: the run was imported, and its files are not restored here yet", hint)
 }
 
 // takeBack takes back the files that came with an imported run.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"hone/cmd/hone/failure"
 	"hone/history"
 	"hone/journal"
 )
@@ -27,6 +28,6 @@ func (a *app) sayLastIncomplete(dir string) {
 		return
 	}
 	if past, _, err := readRun(home, run); err == nil {
-		a.sayIncomplete(run, elsewhere(home.Workspace()), past)
+		a.sayIncomplete(run, failure.Elsewhere(home.Workspace()), past)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/loop"
@@ -26,7 +27,7 @@ files that a model may change only with your approval. Both are commented out: n
 until you uncomment them. If .config/hone.toml already exists, init prints the lines that you could add.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usage("init needs the name of a loop", "hone init reconcile")
+			return failure.Usage("init needs the name of a loop", "hone init reconcile")
 		},
 	}
 	for _, k := range kinds() {
@@ -38,7 +39,7 @@ until you uncomment them. If .config/hone.toml already exists, init prints the l
 func (a *app) initLoopCommand(k loop.Kind) *cobra.Command {
 	if k.Starters == nil {
 		return &cobra.Command{Use: k.Name, Hidden: true, RunE: func(*cobra.Command, []string) error {
-			return usage(k.Name+" needs no starter files", "hone help "+k.Name)
+			return failure.Usage(k.Name+" needs no starter files", "hone help "+k.Name)
 		}}
 	}
 	starters := k.Starters()
@@ -130,7 +131,7 @@ func checkParents(at string, files []loop.File, withConfig bool) error {
 	}
 	for _, f := range files {
 		if err := artifact.CheckParents(root, f.Path); err != nil {
-			return usage(fmt.Sprintf("cannot write %s: %v", f.Path, err), "nothing was written; init follows no links")
+			return failure.Usage(fmt.Sprintf("cannot write %s: %v", f.Path, err), "nothing was written; init follows no links")
 		}
 	}
 	return nil
@@ -158,7 +159,7 @@ func (a *app) place(root, rel string, content []byte) (existed bool, err error) 
 		existed = true
 		line = "kept    " + rel + ", which already exists"
 	case err != nil:
-		return false, failed(fmt.Errorf("write %s: %w", rel, err), "hone doctor")
+		return false, failure.Of(fmt.Errorf("write %s: %w", rel, err), "hone doctor")
 	}
 	_, err = fmt.Fprintln(a.out, line)
 	return existed, err

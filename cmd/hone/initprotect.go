@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hone/cmd/hone/failure"
 	"hone/internal/config"
 	"hone/loop"
 )
@@ -138,7 +139,7 @@ func (a *app) offerConfig(root string, ls []language, starter, needsCheck bool) 
 	case errors.Is(err, fs.ErrExist):
 		report = a.addition(root, ls, starter)
 	case err != nil:
-		return failed(fmt.Errorf("write %s: %w", config.HonePath, err), "hone doctor")
+		return failure.Of(fmt.Errorf("write %s: %w", config.HonePath, err), "hone doctor")
 	}
 	if report != "" {
 		_, err = fmt.Fprintln(a.out, report)

@@ -8,6 +8,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/harness/runs"
@@ -32,7 +33,7 @@ func kindOf(start hone.Start) (loop.Kind, error) {
 	kinds := append(kinds(), attempts.Kind(kinds()), attempts.TakeKind(kinds()))
 	i := slices.IndexFunc(kinds, func(k loop.Kind) bool { return k.Name == start.Loop })
 	if i < 0 {
-		return loop.Kind{}, usage(fmt.Sprintf("the run uses the loop %q, which this program does not have", start.Loop),
+		return loop.Kind{}, failure.Usage(fmt.Sprintf("the run uses the loop %q, which this program does not have", start.Loop),
 			"hone show and hone undo work on it; only loops of this program are resumed and replayed")
 	}
 	return kinds[i], nil

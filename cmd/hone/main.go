@@ -2,7 +2,7 @@
 // a code base. A check, and not the model, decides whether the result is right.
 //
 // The package has one file for each command that is not a loop, the list of loops in
-// kinds.go, and the words of hints and exit statuses in next.go. It is larger than
+// kinds.go; the words of hints and exit statuses are in package failure. It is larger than
 // other rooms because all of that is typed by users and nothing else imports it; the
 // screen is a package of its own.
 package main
@@ -22,11 +22,13 @@ import (
 	"golang.org/x/term"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/internal/lazyregexp"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/sandbox"
+
 	_ "hone/sandbox/wall/early"
 )
 
@@ -88,7 +90,7 @@ func interruptContext() (context.Context, func()) {
 		cancel()
 		for again := range signals {
 			if again != first || time.Since(since) > echoTime {
-				os.Exit(exitStatus(hone.KindInterrupted))
+				os.Exit(failure.ExitStatus(hone.KindInterrupted))
 			}
 		}
 	}()
@@ -158,10 +160,10 @@ func ambiguousProve(args []string) error {
 	}
 	next, values := args[i+1], choices()["prove"]
 	if slices.Contains(values, next) {
-		return usage("--prove "+next+" has no equals sign", "write --prove="+next)
+		return failure.Usage("--prove "+next+" has no equals sign", "write --prove="+next)
 	}
 	if slices.Contains([]string{"fix", "implement", "task"}, args[0]) && singleWord.MatchString(next) {
-		return usage(fmt.Sprintf("--prove %s is not on, off or strict", next), fmt.Sprintf("write --prove=strict; if %q is the text, write it before --prove", next))
+		return failure.Usage(fmt.Sprintf("--prove %s is not on, off or strict", next), fmt.Sprintf("write --prove=strict; if %q is the text, write it before --prove", next))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/manual"
 )
 
@@ -17,7 +18,7 @@ func (a *app) manCommand() *cobra.Command {
 		Hidden: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("man takes one directory", "hone man /usr/local/share/man/man1")
+				return failure.Usage("man takes one directory", "hone man /usr/local/share/man/man1")
 			}
 			return nil
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/listing"
@@ -24,7 +25,7 @@ func (a *app) promptCommand() *cobra.Command {
 		Long:  "prompt prints the first request of a loop, with its size and an estimate of its tokens. It sends nothing and writes nothing.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usage("prompt needs the name of a loop", "hone prompt reconcile")
+			return failure.Usage("prompt needs the name of a loop", "hone prompt reconcile")
 		},
 	}
 	for _, k := range kinds() {
@@ -142,7 +143,7 @@ func (a *app) showPrompt(p loop.Prompt, name string, asJSON bool) error {
 func promptError(err error) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) {
-		return usage(c.Error(), c.Remedy)
+		return failure.Usage(c.Error(), c.Remedy)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
 	"hone/internal/render"
@@ -82,7 +83,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	if err != nil {
 		return another(err, j)
 	}
-	a.tellReplayed(done, j, elsewhere(home.Workspace()), f.into)
+	a.tellReplayed(done, j, failure.Elsewhere(home.Workspace()), f.into)
 	return nil
 }
 
@@ -111,11 +112,11 @@ func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journa
 func playback(home *journal.Home, run string) (*journal.Journal, hone.Start, error) {
 	j, err := home.OpenReplay(run)
 	if err != nil {
-		return nil, hone.Start{}, failed(err, cmp.Or(runs.OtherVersion(err), "do not trust this journal from that line on: hone did not write it"))
+		return nil, hone.Start{}, failure.Of(err, cmp.Or(runs.OtherVersion(err), "do not trust this journal from that line on: hone did not write it"))
 	}
 	start, err := runs.Started(j.Remaining())
 	if err != nil {
-		return nil, start, usage(fmt.Sprintf("run %s: %v", run, err), listRuns)
+		return nil, start, failure.Usage(fmt.Sprintf("run %s: %v", run, err), listRuns)
 	}
 	return j, start, runs.CheckWhole(run, start)
 }
@@ -131,11 +132,11 @@ func scratchFolder(into string) (dir string, remove func() error, err error) {
 	if errors.Is(err, fs.ErrExist) {
 		var there []os.DirEntry
 		if there, err = os.ReadDir(into); len(there) > 0 {
-			return "", nil, usage(into+" is not empty", "name a new or empty directory with --into")
+			return "", nil, failure.Usage(into+" is not empty", "name a new or empty directory with --into")
 		}
 	}
 	if err != nil {
-		return "", nil, usage("--into: "+err.Error(), "name a new or empty directory")
+		return "", nil, failure.Usage("--into: "+err.Error(), "name a new or empty directory")
 	}
 	dir, err = filepath.Abs(into)
 	return dir, func() error { return nil }, err
@@ -144,11 +145,11 @@ func scratchFolder(into string) (dir string, remove func() error, err error) {
 // another says that a replay came to something else than is on record.
 func another(err error, j *journal.Journal) error {
 	var missing *objects.MissingError
-	run := j.Run() + elsewhere(j.Home().Workspace())
+	run := j.Run() + failure.Elsewhere(j.Home().Workspace())
 	if errors.As(err, &missing) {
-		return failed(fmt.Errorf("cannot read what the run recorded: %w", err), "restore .hone from a backup; hone show "+run+" shows what is left")
+		return failure.Of(fmt.Errorf("cannot read what the run recorded: %w", err), "restore .hone from a backup; hone show "+run+" shows what is left")
 	}
-	if _, ok := explained(err, ""); ok || errors.Is(err, context.Canceled) {
+	if _, ok := failure.Explain(err, ""); ok || errors.Is(err, context.Canceled) {
 		return err
 	}
 	at := "before its first event"
@@ -156,8 +157,8 @@ func another(err error, j *journal.Journal) error {
 		last := events[len(events)-1]
 		at = fmt.Sprintf("after event %d (%s)", last.Seq, last.Type)
 	}
-	return &failure{kind: kindDiffers, why: fmt.Sprintf("the replay does not match the journal, %s: %v", at, err),
-		hint: "another version of hone or of its loop recorded the run, or the journal was changed; hone show " + run + " --json shows it"}
+	return &failure.Error{Kind: failure.Differs, Why: fmt.Sprintf("the replay does not match the journal, %s: %v", at, err),
+		Hint: "another version of hone or of its loop recorded the run, or the journal was changed; hone show " + run + " --json shows it"}
 }
 
 // tellReplayed says what was the same, and what could not be compared. at is empty, or

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hone/cmd/hone/failure"
 	"hone/journal"
 )
 
@@ -22,12 +23,12 @@ func TestReplayHint(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	var f *failure
-	if err := another(errors.New("it was asked with something else"), j); !errors.As(err, &f) || f.kind != kindDiffers {
+	var f *failure.Error
+	if err := another(errors.New("it was asked with something else"), j); !errors.As(err, &f) || f.Kind != failure.Differs {
 		t.Fatalf("got %v", err)
 	}
-	version, changed := strings.Index(f.hint, "another version of hone"), strings.Index(f.hint, "the journal was changed")
-	if version < 0 || changed < version || !strings.Contains(f.hint, "hone show r1 -C ") || !strings.Contains(f.hint, filepath.Base(dir)+" --json") {
-		t.Errorf("the hint is %q", f.hint)
+	version, changed := strings.Index(f.Hint, "another version of hone"), strings.Index(f.Hint, "the journal was changed")
+	if version < 0 || changed < version || !strings.Contains(f.Hint, "hone show r1 -C ") || !strings.Contains(f.Hint, filepath.Base(dir)+" --json") {
+		t.Errorf("the hint is %q", f.Hint)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/loop"
 )
 
@@ -58,7 +59,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	}
 	defer run.Close()
 	a.sayNotes(run.Notes)
-	l, err := raisedLimits(run.Limits(), f.limits, ref+elsewhere(run.Dir))
+	l, err := raisedLimits(run.Limits(), f.limits, ref+failure.Elsewhere(run.Dir))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/render"
@@ -40,7 +41,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 		return err
 	}
 	if out != "-" && !filepath.IsLocal(out) {
-		return usage("-o "+out+" is not in "+root, "hone rollup >FILE writes a file anywhere")
+		return failure.Usage("-o "+out+" is not in "+root, "hone rollup >FILE writes a file anywhere")
 	}
 	file, err := a.loadConfig(root, "", nil)
 	if err != nil {
@@ -68,7 +69,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 		return err
 	}
 	if err := implement.Write(root, out, bytes.NewReader(text)); err != nil {
-		return failed(err, "hone doctor")
+		return failure.Of(err, "hone doctor")
 	}
 	fmt.Fprintf(a.err, "hone: wrote %s, %s, about %s tokens\n", out, render.Bytes(int64(len(text))), render.Tokens(int64(len(text)/4)))
 	if filepath.Clean(out) == implement.RollupName {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
@@ -105,7 +106,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 		return nil
 	}
 	if len(ids) == 0 {
-		return usage("no runs found in "+home.Workspace(), "cd to the directory in which the run was started, or name it with -C DIR")
+		return failure.Usage("no runs found in "+home.Workspace(), "cd to the directory in which the run was started, or name it with -C DIR")
 	}
 	foreign := runs.Foreign(home)
 	working, _ := home.LockedRun()
@@ -115,12 +116,12 @@ func (a *app) runs(dir string, asJSON bool) error {
 	}
 	for _, s := range all {
 		if s.Result == "died" {
-			a.sayIncomplete(s.Run, elsewhere(home.Workspace()), s.past)
+			a.sayIncomplete(s.Run, failure.Elsewhere(home.Workspace()), s.past)
 		}
 	}
 	use, useErr := useOf(home) // another user's home may be unreadable in part
 	if !asJSON {
-		return a.printRuns(all, use, elsewhere(home.Workspace()))
+		return a.printRuns(all, use, failure.Elsewhere(home.Workspace()))
 	}
 	if err := printJSON(a.out, all); err != nil || useErr != nil {
 		return err
@@ -305,7 +306,7 @@ func readSummary(home *journal.Home, run string, working bool) (summary, []journ
 	s.mark, s.Result = runResult(s.past, working)
 	s.Attempts = s.past.Attempts()
 	if end, ok := s.past.End(); ok {
-		exit := exitStatus(end.Kind)
+		exit := failure.ExitStatus(end.Kind)
 		s.Exit = &exit
 	}
 	return s, events

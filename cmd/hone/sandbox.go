@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -58,7 +59,7 @@ hone itself exits with 5 if there is no wall, and with 3 if a limit stopped the 
   hone sandbox --door 127.0.0.1:5432 -- go test ./...`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() != 0 || len(args) == 0 {
-				return usage("sandbox needs a command after --", "hone sandbox -- make test")
+				return failure.Usage("sandbox needs a command after --", "hone sandbox -- make test")
 			}
 			if err := f.valid(c); err != nil {
 				return err
@@ -91,7 +92,7 @@ func (f *sandboxFlags) register(c *cobra.Command) {
 func (f *sandboxFlags) valid(c *cobra.Command) error {
 	for flag, bad := range map[string]bool{"timeout": f.timeout <= 0, "processes": f.processes < 1} {
 		if bad && c.Flags().Changed(flag) {
-			return usage(fmt.Sprintf("--%s must be greater than 0", flag), "hone help sandbox")
+			return failure.Usage(fmt.Sprintf("--%s must be greater than 0", flag), "hone help sandbox")
 		}
 	}
 	return validChoices(c)
@@ -148,7 +149,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 		return dir, w, err
 	}
 	if run, _, ok := runs.Working(w.Root); ok {
-		return dir, w, usage("another hone is working here, on run "+run, "wait for it, or stop it")
+		return dir, w, failure.Usage("another hone is working here, on run "+run, "wait for it, or stop it")
 	}
 	n, err := a.needs(w.Root, file)
 	if err == nil {
@@ -167,7 +168,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	}
 	if f.memory != "" {
 		if w.Settings.Memory, err = config.ParseSize(f.memory); err != nil {
-			return dir, w, usage("--memory: "+err.Error(), "write a number with its unit, such as --memory 4GB")
+			return dir, w, failure.Usage("--memory: "+err.Error(), "write a number with its unit, such as --memory 4GB")
 		}
 	}
 	if f.processes > 0 {
@@ -205,7 +206,7 @@ func extend(w *harness.Enclosure, f sandboxFlags, dir string) error {
 				return err
 			}
 			if _, err := os.Stat(at); err != nil && list.there(at) {
-				return usage(fmt.Sprintf("--%s %s: no such directory or file", list.flag, p), "create it, or name one that exists")
+				return failure.Usage(fmt.Sprintf("--%s %s: no such directory or file", list.flag, p), "create it, or name one that exists")
 			}
 			*list.to = append(*list.to, at)
 		}
@@ -229,7 +230,7 @@ func doorsTo(addresses []string) ([]*sandbox.Forwarding, error) {
 		}
 		n, convErr := strconv.Atoi(port)
 		if ip := net.ParseIP(host); err != nil || convErr != nil || n < 1 || n > 65535 || ip == nil || !ip.IsLoopback() {
-			return nil, usage(fmt.Sprintf("--door %s is not a loopback address with a port", a), "--door 127.0.0.1:3000; other machines need --net")
+			return nil, failure.Usage(fmt.Sprintf("--door %s is not a loopback address with a port", a), "--door 127.0.0.1:3000; other machines need --net")
 		}
 		doors = append(doors, sandbox.Forward(net.JoinHostPort(host, port)))
 	}
@@ -307,9 +308,9 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, 
 	case err != nil:
 		return harness.NoWalls(ctx, err)
 	case r.OverLimit != "":
-		return &failure{kind: hone.KindBudget, why: "the command exceeded its limit of " + r.OverLimit, hint: "raise it with --memory or --processes"}
+		return &failure.Error{Kind: hone.KindBudget, Why: "the command exceeded its limit of " + r.OverLimit, Hint: "raise it with --memory or --processes"}
 	case r.TimedOut:
-		return &failure{kind: hone.KindBudget, why: fmt.Sprintf("the command timed out after %s and was killed", render.Duration(f.timeout)), hint: "raise --timeout"}
+		return &failure.Error{Kind: hone.KindBudget, Why: fmt.Sprintf("the command timed out after %s and was killed", render.Duration(f.timeout)), Hint: "raise --timeout"}
 	}
 	a.exit = shellStatus(r)
 	return nil
@@ -332,7 +333,7 @@ func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return harness.NoWalls(ctx, err)
 	}
-	return &failure{kind: hone.KindInterrupted, why: "interrupted"}
+	return &failure.Error{Kind: hone.KindInterrupted, Why: "interrupted"}
 }
 
 // shellStatus is how a shell tells the end of a command.

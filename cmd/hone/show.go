@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
 	"hone/history"
@@ -74,19 +75,19 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 		return err
 	}
 	if !working {
-		a.sayIncomplete(run, elsewhere(home.Workspace()), past)
+		a.sayIncomplete(run, failure.Elsewhere(home.Workspace()), past)
 	}
 	if f.round != 0 && !slices.ContainsFunc(past.Events(), func(e history.Event) bool { return e.Round() == f.round }) {
-		return usage(fmt.Sprintf("the run has no round %d", f.round), "hone show "+run+elsewhere(home.Workspace()))
+		return failure.Usage(fmt.Sprintf("the run has no round %d", f.round), "hone show "+run+failure.Elsewhere(home.Workspace()))
 	}
 	if f.json && f.diff {
-		return usage("--diff and --json cannot be combined", "leave out one of them")
+		return failure.Usage("--diff and --json cannot be combined", "leave out one of them")
 	}
 	if f.html != "" && (f.json || f.diff || f.round != 0 || f.full || f.verbose) {
-		return usage("--html cannot be combined with a flag that selects what is shown", "hone show --html "+f.html)
+		return failure.Usage("--html cannot be combined with a flag that selects what is shown", "hone show --html "+f.html)
 	}
 	if start.Redacted && (f.diff || f.full || f.verbose || f.html != "" || f.round != 0) {
-		return usage("the texts of run "+run+" were replaced by hone export --redacted", "hone show "+run+elsewhere(home.Workspace())+", or add --json")
+		return failure.Usage("the texts of run "+run+" were replaced by hone export --redacted", "hone show "+run+failure.Elsewhere(home.Workspace())+", or add --json")
 	}
 	if f.json {
 		return a.showJSON(past, f.round)
@@ -110,7 +111,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if _, ended := past.End(); ended {
 		return nil
 	}
-	at := elsewhere(home.Workspace())
+	at := failure.Elsewhere(home.Workspace())
 	if working {
 		s.Say("the run is not finished; to follow it: hone watch %s", journal.ShortRun(run)+at)
 		return nil
@@ -134,7 +135,7 @@ func openRun(dir, ref string) (*journal.Home, string, error) {
 	if found, none := attempts.Find(home, ref); none == nil {
 		return openRun(found.Dir, found.Run)
 	}
-	return nil, "", usage(err.Error(), listRuns)
+	return nil, "", failure.Usage(err.Error(), listRuns)
 }
 
 // findRun opens a run for a command that changes its workspace. It does not follow the name
@@ -157,15 +158,15 @@ func findRun(ctx context.Context, dir, ref, command string) (*runs.Recorded, err
 	if none != nil {
 		return nil, err
 	}
-	return nil, usage(fmt.Sprintf("%s is attempt %d of run %s, which works in a copy", ref, found.Number, journal.ShortRun(found.Of)),
-		"hone "+command+" "+journal.ShortRun(found.Run)+elsewhere(found.Dir))
+	return nil, failure.Usage(fmt.Sprintf("%s is attempt %d of run %s, which works in a copy", ref, found.Number, journal.ShortRun(found.Of)),
+		"hone "+command+" "+journal.ShortRun(found.Run)+failure.Elsewhere(found.Dir))
 }
 
 // readRun returns what a run has recorded, and its start.
 func readRun(home *journal.Home, run string) (*history.Past, hone.Start, error) {
 	events, err := home.Read(run)
 	if err != nil {
-		return nil, hone.Start{}, failed(err, cmp.Or(runs.OtherVersion(err), listRuns))
+		return nil, hone.Start{}, failure.Of(err, cmp.Or(runs.OtherVersion(err), listRuns))
 	}
 	start, err := runs.Started(events)
 	return history.Read(events), start, err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/tty"
 	"hone/history"
 	"hone/internal/git"
@@ -70,7 +71,7 @@ func patchOf(ctx context.Context, home *journal.Home, deltas []workspace.Delta, 
 	}
 	g, err := git.Find()
 	if err != nil {
-		return nil, omitted, failed(err, "install git")
+		return nil, omitted, failure.Of(err, "install git")
 	}
 	patch, err = g.Patch(ctx, dir, binary)
 	return patch, omitted, err

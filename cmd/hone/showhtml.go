@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/view"
 	"hone/history"
@@ -46,12 +47,12 @@ func (a *app) showHTML(ctx context.Context, o overview, name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return usage(name+" exists", "remove it, or name another file, or - for standard output")
+		return failure.Usage(name+" exists", "remove it, or name another file, or - for standard output")
 	case err != nil:
 		return cannotCreate(name, err)
 	}
 	if _, err = f.Write(b.Bytes()); err != nil {
-		err = failed(err, "free some disk space")
+		err = failure.Of(err, "free some disk space")
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		fmt.Fprintf(a.err, "wrote %s\n", render.Line(name))
@@ -61,7 +62,7 @@ func (a *app) showHTML(ctx context.Context, o overview, name string) error {
 
 // cannotCreate returns the error if a file that the user named cannot be created.
 func cannotCreate(name string, err error) error {
-	return usage(fmt.Sprintf("%s cannot be written: %v", name, cause(err)), "name a file in a directory that exists and that you can write")
+	return failure.Usage(fmt.Sprintf("%s cannot be written: %v", name, cause(err)), "name a file in a directory that exists and that you can write")
 }
 
 // cause returns the error of a file without its path, which may be that of a temporary one.

@@ -9,6 +9,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
@@ -367,7 +368,7 @@ func (o overview) commands() []string {
 
 // next returns what to type next; empty if there is nothing.
 func (o overview) next() string {
-	short := journal.ShortRun(o.run) + elsewhere(o.home.Workspace())
+	short := journal.ShortRun(o.run) + failure.Elsewhere(o.home.Workspace())
 	switch {
 	case o.working:
 		return "hone watch " + short
@@ -391,7 +392,7 @@ func runResult(past *history.Past, working bool) (rounds.Outcome, string) {
 
 // resultMark returns the mark of the way that a run ended.
 func resultMark(kind hone.Kind) rounds.Outcome {
-	switch exitStatus(kind) {
+	switch failure.ExitStatus(kind) {
 	case 0:
 		return rounds.Passed
 	case 4, 130:

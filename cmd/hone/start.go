@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/loop"
 	"hone/workspace"
@@ -54,7 +55,7 @@ func argsOf(loop string, check func([]string) error) cobra.PositionalArgs {
 		case check != nil:
 			return check(args)
 		case len(args) > 0:
-			return usage(loop+" takes no arguments", "hone help "+loop)
+			return failure.Usage(loop+" takes no arguments", "hone help "+loop)
 		}
 		return nil
 	}
@@ -205,8 +206,8 @@ func (s *spending) remaining(l hone.Limits) (hone.Limits, error) {
 		}
 	}
 	if over != "" {
-		return l, &failure{kind: hone.KindBudget, why: "earlier runs of this command used up the budget of " + over,
-			hint: "start the rest with the same command: it has a new budget"}
+		return l, &failure.Error{Kind: hone.KindBudget, Why: "earlier runs of this command used up the budget of " + over,
+			Hint: "start the rest with the same command: it has a new budget"}
 	}
 	return l, nil
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,12 +15,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
-	"hone/sandbox"
 )
 
 // ending is how a run ended, for the user.
@@ -37,9 +39,31 @@ type ending struct {
 // which resume and undo refuse to work.
 func (s ending) next() string {
 	if s.foreign {
-		return "hone trust " + journal.ShortRun(s.run) + elsewhere(s.home.Workspace()) + "; the run is foreign: you did not record it on this machine"
+		return "hone trust " + journal.ShortRun(s.run) + failure.Elsewhere(s.home.Workspace()) + "; the run is foreign: you did not record it on this machine"
 	}
 	return nextStep(s.home, s.run, s.end)
+}
+
+// nextStep returns what to type after a run has ended; empty if there is
+// nothing. The changes of a run that went in circles may be worth nothing.
+func nextStep(home *journal.Home, run string, end hone.End) string {
+	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
+		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed (git clean -fdx removes .hone; git clean -fdx -e .hone does not)"
+	}
+	run = runName(home, run) + failure.Elsewhere(home.Workspace())
+	line := failure.NextLine(end.Next, run)
+	if end.Kind == hone.KindStuck {
+		line += "; or take all changes back: hone undo " + run
+	}
+	return line
+}
+
+// runName returns "last" for the last run, and the id of any other.
+func runName(home *journal.Home, run string) string {
+	if last, err := home.FindRun("last"); err == nil && last == run {
+		return "last"
+	}
+	return run
 }
 
 // endingOf returns how a run has just ended. If it changed the tree and there is
@@ -52,7 +76,7 @@ func endingOf(h *harness.Session, r *hone.Run, end hone.End, o outputFlags) endi
 	if waitsForUser(end.Kind) {
 		s.end.Notes = append(slices.Clone(end.Notes), waitingNotes(h.Home, s.run, r.Past().Waiting(), false)...)
 	}
-	if note := undoneNote(r.Past(), s.run+elsewhere(h.Home.Workspace())); note != "" && !end.Restored {
+	if note := undoneNote(r.Past(), s.run+failure.Elsewhere(h.Home.Workspace())); note != "" && !end.Restored {
 		s.end.Notes = append(slices.Clone(s.end.Notes), note)
 	}
 	if end.Next.IsZero() && changedTree(r.Past()) {
@@ -229,14 +253,14 @@ func (s ending) notes() []string {
 		round = s.end.Rounds
 	}
 	if s.end.Best > 0 {
-		notes = append(notes, fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, s.run+elsewhere(s.home.Workspace()), round))
+		notes = append(notes, fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, s.run+failure.Elsewhere(s.home.Workspace()), round))
 	}
 	return notes
 }
 
 // commands returns what fits next, each with a word for it.
 func (s ending) commands() [][2]string {
-	at := elsewhere(s.home.Workspace())
+	at := failure.Elsewhere(s.home.Workspace())
 	run, next := runName(s.home, s.run)+at, s.next()
 	diff := "hone show " + run + " --diff"
 	var list [][2]string
@@ -283,21 +307,4 @@ func isHere(dir string) bool {
 	here, err := os.Stat(".")
 	there, err2 := os.Stat(dir)
 	return err == nil && err2 == nil && os.SameFile(here, there)
-}
-
-// elsewhere returns the flag -C with a directory that the working directory is not in;
-// empty if it is. The flag names the directory as the user does who stands above it.
-func elsewhere(dir string) string {
-	at, err := os.Getwd()
-	if err == nil && sandbox.Within(dir, at) {
-		return ""
-	}
-	if rel, err := filepath.Rel(at, dir); err == nil && filepath.IsLocal(rel) {
-		dir = rel
-	}
-	quoted, err := syntax.Quote(dir, syntax.LangPOSIX)
-	if err != nil {
-		return ""
-	}
-	return " -C " + quoted
 }

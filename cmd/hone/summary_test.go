@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/history"
 	"hone/journal"
 )
@@ -118,11 +119,11 @@ func TestElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(inner)
-	if got := elsewhere(dir); got != "" {
+	if got := failure.Elsewhere(dir); got != "" {
 		t.Errorf("in it: %q", got)
 	}
 	t.Chdir(dir)
-	if got, want := elsewhere(inner), ` -C "it's"`; got != want {
+	if got, want := failure.Elsewhere(inner), ` -C "it's"`; got != want {
 		t.Errorf("above it: %q, want %q", got, want)
 	}
 	beside := filepath.Join(dir, "beside")
@@ -130,7 +131,7 @@ func TestElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(beside)
-	if got, want := elsewhere(inner), ` -C "`+inner+`"`; got != want {
+	if got, want := failure.Elsewhere(inner), ` -C "`+inner+`"`; got != want {
 		t.Errorf("beside it: %q, want %q", got, want)
 	}
 }

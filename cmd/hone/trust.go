@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/harness/trust"
@@ -63,7 +64,7 @@ shows what resuming it would run and open, and asks whether you accept it.`,
 			}
 			switch {
 			case f.yes:
-				return usage("--trust accepts a run, and "+args[0]+" is a directory", "hone trust "+args[0])
+				return failure.Usage("--trust accepts a run, and "+args[0]+" is a directory", "hone trust "+args[0])
 			case f.revoke:
 				return a.revokeTrust(args[0])
 			}
@@ -133,7 +134,7 @@ func (a *app) notTrusted(err error, n harness.Needs) error {
 			hint = "type hone trust on a terminal, or accept the programs and these settings with HONE_TRUST=" + digest
 		}
 	}
-	return usage(err.Error(), hint)
+	return failure.Usage(err.Error(), hint)
 }
 
 // needs returns what a folder needs trust for, if these loops run in it. The settings
@@ -246,7 +247,7 @@ func (a *app) listTrust() error {
 		fmt.Fprintf(a.out, "%s  %s\n", r.Folder, strings.Join(what, ", "))
 	}
 	if err != nil {
-		return failed(err, "")
+		return failure.Of(err, "")
 	}
 	return nil
 }
@@ -260,9 +261,9 @@ func (a *app) revokeTrust(dir string) error {
 	ok, err := trust.Revoke(folder)
 	switch {
 	case err != nil:
-		return failed(err, "")
+		return failure.Of(err, "")
 	case !ok:
-		return usage(folder+" is not trusted", "hone trust --list")
+		return failure.Usage(folder+" is not trusted", "hone trust --list")
 	}
 	_, err = fmt.Fprintf(a.out, "%s is no longer trusted\n", folder)
 	return err

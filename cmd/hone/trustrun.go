@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/history"
@@ -39,16 +40,16 @@ func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
 	for _, line := range runLines(run) {
 		fmt.Fprintf(a.out, "  %-10s %s\n", line.what, render.Line(line.text))
 	}
-	named := run.Run + elsewhere(run.Dir)
+	named := run.Run + failure.Elsewhere(run.Dir)
 	fmt.Fprintln(a.out, "Replies and results in the journal would be used as if they were real: hone show "+named+" --full shows them.")
 	if !yes && !a.present() {
-		return usage("nothing was accepted, because there is no terminal to ask on", "read the lines above, then add --trust")
+		return failure.Usage("nothing was accepted, because there is no terminal to ask on", "read the lines above, then add --trust")
 	}
 	if !yes && !a.confirm(ctx, "Accept this run, so that resume and undo continue it?") {
-		return usage("run "+run.Run+" was not accepted", "hone show "+named+" shows what happened in it")
+		return failure.Usage("run "+run.Run+" was not accepted", "hone show "+named+" shows what happened in it")
 	}
 	if err := run.Accept(); err != nil {
-		return failed(err, "set XDG_STATE_HOME to a directory of your own")
+		return failure.Of(err, "set XDG_STATE_HOME to a directory of your own")
 	}
 	_, err = fmt.Fprintf(a.out, "accepted; next: hone resume %s\n", named)
 	return err

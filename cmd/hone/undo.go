@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/history"
@@ -48,7 +49,7 @@ After undo --to-round, hone resume RUN continues from that round.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.round < 0 {
-				return usage("--to-round must be 0 or greater", helpFor(c))
+				return failure.Usage("--to-round must be 0 or greater", helpFor(c))
 			}
 			return a.undo(c.Context(), f, runArg(args))
 		},
@@ -79,7 +80,7 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 // not 0, it first restores the files as the run left them.
 func (a *app) planUndo(ctx context.Context, run *runs.Recorded, round int) (v *history.Reversal, err error) {
 	if rounds := run.Past.State().Round; round > rounds {
-		return nil, usage(fmt.Sprintf("the run has no round %d that ended; it has %s", round, render.Count(rounds, "round")), "hone show "+run.Journal.Run()+elsewhere(run.Dir))
+		return nil, failure.Usage(fmt.Sprintf("the run has no round %d that ended; it has %s", round, render.Count(rounds, "round")), "hone show "+run.Journal.Run()+failure.Elsewhere(run.Dir))
 	}
 	if round == 0 {
 		err = checkPlaced(ctx, run)
@@ -94,7 +95,7 @@ func (a *app) planUndo(ctx context.Context, run *runs.Recorded, round int) (v *h
 
 // carryOut restores the files of a run as planned, and prints what it restored.
 func (a *app) carryOut(ctx context.Context, run *runs.Recorded, v *history.Reversal, f undoFlags) error {
-	j, at := run.Journal, elsewhere(run.Dir)
+	j, at := run.Journal, failure.Elsewhere(run.Dir)
 	named := j.Run() + at
 	before, redo, undone := run.Past.Events(), redoRound(run.Past), undoneRound(run.Past, f.round)
 	if len(v.Conflicts) > 0 && (!f.force || slices.ContainsFunc(v.Conflicts, func(c history.Conflict) bool { return c.Lost })) {
@@ -108,7 +109,7 @@ func (a *app) carryOut(ctx context.Context, run *runs.Recorded, v *history.Rever
 		return conflictFailure(err, named, f.round)
 	}
 	if slices.ContainsFunc(v.Conflicts, func(c history.Conflict) bool { return c.Lost }) {
-		a.exit = exitStatus(hone.KindBlocked) // some files were restored, but not all
+		a.exit = failure.ExitStatus(hone.KindBlocked) // some files were restored, but not all
 	}
 	a.printRestored(v, j.Run(), kept)
 	if f.round == 0 {
@@ -179,8 +180,8 @@ func conflictFailure(err error, run string, round int) error {
 	if !errors.As(err, &conflict) {
 		return err
 	}
-	return &failure{kind: hone.KindBlocked, why: "nothing was restored: something else is at " + strings.Join(conflict.Paths, ", "),
-		hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
+	return &failure.Error{Kind: hone.KindBlocked, Why: "nothing was restored: something else is at " + strings.Join(conflict.Paths, ", "),
+		Hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
 }
 
 // refuseUndo names the files that prevent the undo. With force it names only
@@ -205,8 +206,8 @@ func (a *app) refuseUndo(v *history.Reversal, run string, f undoFlags) error {
 	} else {
 		hint += " restores the others"
 	}
-	return &failure{kind: hone.KindBlocked, hint: hint,
-		why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(v.Conflicts), "file")+verbFor(len(v.Conflicts)))}
+	return &failure.Error{Kind: hone.KindBlocked, Hint: hint,
+		Why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(v.Conflicts), "file")+verbFor(len(v.Conflicts)))}
 }
 
 func verbFor(n int) string {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/screen"
 	"hone/journal"
 )
@@ -55,10 +56,10 @@ func (a *app) follow(ctx context.Context, dir, ref string, f showFlags) error {
 		case err != nil:
 			return err
 		case end != nil:
-			a.exit = exitStatus(end.Kind)
+			a.exit = failure.ExitStatus(end.Kind)
 			return nil
 		case !working:
-			return &failure{kind: hone.KindFailed, why: "the process of run " + run + " ended without a result", hint: "hone resume " + journal.ShortRun(run) + elsewhere(home.Workspace())}
+			return &failure.Error{Kind: hone.KindFailed, Why: "the process of run " + run + " ended without a result", Hint: "hone resume " + journal.ShortRun(run) + failure.Elsewhere(home.Workspace())}
 		}
 		select {
 		case <-ctx.Done():

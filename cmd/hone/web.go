@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/web"
 	"hone/harness"
@@ -143,7 +144,7 @@ func (a *app) webServer(ctx context.Context, listen listenFlags, source *runSour
 		return nil, nil, err
 	}
 	if l, err = net.Listen("tcp", listen.address); err != nil {
-		return nil, nil, failed(err, "hone web --listen HOST:PORT with another port, or without --listen")
+		return nil, nil, failure.Of(err, "hone web --listen HOST:PORT with another port, or without --listen")
 	}
 	if listen.remote() {
 		s, err = web.NewRemote(ctx, l, source, version(), source.html, remote)
@@ -152,7 +153,7 @@ func (a *app) webServer(ctx context.Context, listen listenFlags, source *runSour
 	}
 	if err != nil {
 		l.Close()
-		return nil, nil, failed(err, "")
+		return nil, nil, failure.Of(err, "")
 	}
 	if source.acts != nil {
 		s.Allow(source.acts)

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"hone"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/web"
@@ -115,7 +116,7 @@ func (x *actor) Act(ctx context.Context, run, action string, form url.Values) er
 	x.say(fmt.Sprintf("requested on the page: %s %s", action, journal.ShortRun(run)))
 	x.tell(run, "")
 	if err := act(ctx, home, run, form); err != nil {
-		x.tell(run, explanation(err, elsewhere(home.Workspace())))
+		x.tell(run, explanation(err, failure.Elsewhere(home.Workspace())))
 		x.say("refused: " + err.Error())
 	}
 	return nil
@@ -123,17 +124,10 @@ func (x *actor) Act(ctx context.Context, run, action string, form url.Values) er
 
 // explanation returns an error with what to type next. at is empty, or the flag -C.
 func explanation(err error, at string) string {
-	hint := ""
-	f, ok := explained(err, at)
-	if h := hinter(nil); !ok && errors.As(err, &h) {
-		hint = h.Hint()
-	} else if ok {
-		hint = f.hint
+	if next, _ := failure.Hint(err, at); next != "" {
+		return err.Error() + "\nnext: " + next
 	}
-	if hint == "" {
-		return err.Error()
-	}
-	return err.Error() + "\nnext: " + hint
+	return err.Error()
 }
 
 // stop stops the process that works on a run, as Ctrl-C does.
@@ -150,11 +144,11 @@ func (x *actor) stop(_ context.Context, home *journal.Home, run string, _ url.Va
 		c.stop()
 		return nil
 	case !works(home, run):
-		return usage("no process works on this run", "")
+		return failure.Usage("no process works on this run", "")
 	}
 	err := home.SignalHolder(syscall.SIGTERM)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return usage("on this system the page cannot stop the run of another process", "press Ctrl-C in its terminal")
+		return failure.Usage("on this system the page cannot stop the run of another process", "press Ctrl-C in its terminal")
 	}
 	return err
 }
@@ -244,7 +238,7 @@ func (x *actor) reserve(ctx context.Context, dir, run string) (context.Context, 
 		}
 		x.mu.Unlock()
 		if !c.over.Load() {
-			return nil, nil, usage("run "+journal.ShortRun(c.run)+", which was resumed on the page, still works in this directory", "stop it, or wait until it ends")
+			return nil, nil, failure.Usage("run "+journal.ShortRun(c.run)+", which was resumed on the page, still works in this directory", "stop it, or wait until it ends")
 		}
 		select {
 		case <-c.ended:
@@ -271,7 +265,7 @@ func (x *actor) answer(ctx context.Context, home *journal.Home, run string, form
 	for _, digest := range slices.Sorted(maps.Keys(form)) {
 		value := form.Get(digest)
 		if !plainAnswer.MatchString(digest + "=" + value) {
-			return usage("the form has an answer that is neither yes nor no", "reload the page")
+			return failure.Usage("the form has an answer that is neither yes nor no", "reload the page")
 		}
 		if x.owns(run) {
 			return x.own.desk.answer(digest, value == "yes")
@@ -279,7 +273,7 @@ func (x *actor) answer(ctx context.Context, home *journal.Home, run string, form
 		args = append(args, "--answer="+digest+"="+value)
 	}
 	if len(args) == 0 {
-		return usage("no question was answered", "choose yes or no")
+		return failure.Usage("no question was answered", "choose yes or no")
 	}
 	return x.start(ctx, home.Workspace(), run, args)
 }
@@ -296,7 +290,7 @@ func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 	defer home.Close()
 	p := page.Plan{Run: run, Short: journal.ShortRun(run)}
 	err = x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *history.Reversal) error {
-		p.Restored, p.Force = plan.Restorable, "hone undo "+p.Short+elsewhere(home.Workspace())+" --force"
+		p.Restored, p.Force = plan.Restorable, "hone undo "+p.Short+failure.Elsewhere(home.Workspace())+" --force"
 		for _, c := range plan.Conflicts {
 			p.Conflicts = append(p.Conflicts, page.Fact{Name: c.Path, Text: c.Why})
 		}
@@ -307,7 +301,7 @@ func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 		return err
 	})
 	if err != nil {
-		x.tell(run, explanation(err, elsewhere(home.Workspace())))
+		x.tell(run, explanation(err, failure.Elsewhere(home.Workspace())))
 		return v, web.ErrRefused
 	}
 	part, err := x.source.html.Plan(p)
@@ -340,7 +334,7 @@ func (x *actor) undo(ctx context.Context, home *journal.Home, run string, form u
 	var out bytes.Buffer
 	err := x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *history.Reversal) error {
 		if form.Get("plan") != planDigest(r, plan) {
-			return usage("nothing was undone, because the files or the run have changed since the preview", "preview the undo again")
+			return failure.Usage("nothing was undone, because the files or the run have changed since the preview", "preview the undo again")
 		}
 		printing := *x.app
 		printing.out, printing.err = &out, &out
@@ -476,7 +470,7 @@ func (d *desk) answer(digest string, approved bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.waits == nil || d.given != nil || d.waits.Digest(d.run) != digest {
-		return usage("this question no longer waits for an answer", "")
+		return failure.Usage("this question no longer waits for an answer", "")
 	}
 	d.given = &hone.Answer{Approved: approved, By: "user"}
 	d.leave()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/web"
 )
 
@@ -38,10 +39,10 @@ func (f listenFlags) remote() bool { return f.cert != "" || f.key != "" || f.pas
 func (f listenFlags) check() error {
 	at, err := net.ResolveTCPAddr("tcp", f.address)
 	if err != nil {
-		return usage("--listen: "+err.Error(), "hone web --listen 127.0.0.1:8080")
+		return failure.Usage("--listen: "+err.Error(), "hone web --listen 127.0.0.1:8080")
 	}
 	if at.IP == nil || !at.IP.IsLoopback() {
-		return usage(fmt.Sprintf("--listen %s: other machines can reach this address, so it needs a certificate and a password", f.address),
+		return failure.Usage(fmt.Sprintf("--listen %s: other machines can reach this address, so it needs a certificate and a password", f.address),
 			fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE, or forward a port of 127.0.0.1 with ssh -L; see hone help web", f.address))
 	}
 	return nil
@@ -51,13 +52,13 @@ func (f listenFlags) check() error {
 func (f listenFlags) read() (web.Remote, error) {
 	for _, flag := range []struct{ name, value string }{{"--tls-cert", f.cert}, {"--tls-key", f.key}, {"--password-file", f.password}} {
 		if flag.value == "" {
-			return web.Remote{}, usage("a server that other machines can reach needs "+flag.name,
+			return web.Remote{}, failure.Usage("a server that other machines can reach needs "+flag.name,
 				fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE", f.address))
 		}
 	}
 	host, _, err := net.SplitHostPort(f.address)
 	if err != nil {
-		return web.Remote{}, usage("--listen: "+err.Error(), "hone web --listen HOST:PORT")
+		return web.Remote{}, failure.Usage("--listen: "+err.Error(), "hone web --listen HOST:PORT")
 	}
 	password, err := readPassword(f.password)
 	if err != nil {
@@ -81,10 +82,10 @@ func (f listenFlags) certificate(host string) (tls.Certificate, string, error) {
 	}
 	c, err := tls.LoadX509KeyPair(f.cert, f.key)
 	if err != nil {
-		return c, "", usage(fmt.Sprintf("--tls-cert %s, --tls-key %s: %v", f.cert, f.key, err), next)
+		return c, "", failure.Usage(fmt.Sprintf("--tls-cert %s, --tls-key %s: %v", f.cert, f.key, err), next)
 	}
 	if time.Now().After(c.Leaf.NotAfter) {
-		return c, "", usage(fmt.Sprintf("--tls-cert %s: the certificate expired on %s", f.cert, c.Leaf.NotAfter.Local().Format(time.DateTime)), next)
+		return c, "", failure.Usage(fmt.Sprintf("--tls-cert %s: the certificate expired on %s", f.cert, c.Leaf.NotAfter.Local().Format(time.DateTime)), next)
 	}
 	names := slices.DeleteFunc(slices.Clone(c.Leaf.DNSNames), func(n string) bool { return strings.HasPrefix(n, "*") })
 	for _, ip := range c.Leaf.IPAddresses {
@@ -95,7 +96,7 @@ func (f listenFlags) certificate(host string) (tls.Certificate, string, error) {
 			return c, name, nil
 		}
 	}
-	return c, "", usage(fmt.Sprintf("--tls-cert %s: the certificate is not for this server", f.cert), next)
+	return c, "", failure.Usage(fmt.Sprintf("--tls-cert %s: the certificate is not for this server", f.cert), next)
 }
 
 // private refuses the file of a flag if other users of this machine can read it. One that
@@ -106,7 +107,7 @@ func private(flag, name string) error {
 		return nil
 	}
 	if mode := about.Mode().Perm(); mode&0o077 != 0 {
-		return usage(fmt.Sprintf("%s %s: other users of this machine can read it (mode %03o)", flag, name, mode), "chmod 600 "+name)
+		return failure.Usage(fmt.Sprintf("%s %s: other users of this machine can read it (mode %03o)", flag, name, mode), "chmod 600 "+name)
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ const minPassword = 12
 // readPassword reads a password from a file that only the user can read.
 func readPassword(name string) (string, error) {
 	bad := func(format string, args ...any) (string, error) {
-		return "", usage("--password-file "+name+": "+fmt.Sprintf(format, args...), fmt.Sprintf("(umask 077; openssl rand -base64 24 >%s)", name))
+		return "", failure.Usage("--password-file "+name+": "+fmt.Sprintf(format, args...), fmt.Sprintf("(umask 077; openssl rand -base64 24 >%s)", name))
 	}
 	if err := private("--password-file", name); err != nil {
 		return "", err

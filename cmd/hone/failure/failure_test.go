@@ -1,4 +1,4 @@
-package main
+package failure
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ func TestNextLine(t *testing.T) {
 		"fix it by hand":                                 {Or: "fix it by hand"},
 		"":                                               {},
 	} {
-		if got := nextLine(n, "RUN"); got != want {
+		if got := NextLine(n, "RUN"); got != want {
 			t.Errorf("%+v is %q, want %q", n, got, want)
 		}
 	}
@@ -31,10 +31,10 @@ func TestNextLine(t *testing.T) {
 
 func TestExitStatus(t *testing.T) {
 	for kind, want := range map[hone.Kind]int{
-		hone.KindDone: 0, hone.KindRounds: 1, hone.KindStuck: 1, kindDiffers: 1, hone.KindUsage: 2, hone.KindPrompt: 2,
+		hone.KindDone: 0, hone.KindRounds: 1, hone.KindStuck: 1, Differs: 1, hone.KindUsage: 2, hone.KindPrompt: 2,
 		hone.KindBudget: 3, hone.KindContext: 3, hone.KindBlocked: 4, hone.KindFailed: 5, hone.KindInterrupted: 130,
 	} {
-		if got := exitStatus(kind); got != want {
+		if got := ExitStatus(kind); got != want {
 			t.Errorf("%s: exit status %d, want %d", kind, got, want)
 		}
 	}
@@ -46,19 +46,19 @@ func TestExplained(t *testing.T) {
 	cause := errors.New("cause")
 	for want, err := range map[string]error{
 		"blocked: why: cause (hone resume last -C d)": &hone.Stop{Kind: hone.KindBlocked, Why: "why", Err: cause, Next: hone.Next{Verb: hone.Resume}},
-		"usage: why (hint)":                           usage("why", "hint"),
-		"failed: cause (hint)":                        failed(cause, "hint"),
-		"budget: why: cause ()":                       &failure{kind: hone.KindBudget, why: "why", err: cause},
+		"usage: why (hint)":                           Usage("why", "hint"),
+		"failed: cause (hint)":                        Of(cause, "hint"),
+		"budget: why: cause ()":                       &Error{Kind: hone.KindBudget, Why: "why", Err: cause},
 	} {
-		f, ok := explained(fmt.Errorf("wrapped: %w", err), " -C d")
+		f, ok := Explain(fmt.Errorf("wrapped: %w", err), " -C d")
 		if !ok {
 			t.Fatalf("%v says nothing", err)
 		}
-		if got := fmt.Sprintf("%s: %v (%s)", f.kind, f, f.hint); got != want {
+		if got := fmt.Sprintf("%s: %v (%s)", f.Kind, f, f.Hint); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if f, ok := explained(cause, ""); ok {
+	if f, ok := Explain(cause, ""); ok {
 		t.Errorf("%v says %+v", cause, f)
 	}
 }

@@ -1,0 +1,93 @@
+// Package failure says how a command of hone fails: what happened, what to type next, and
+// the exit status. An error is explained by what caused it: a [hone.Stop], a
+// [hone.UsageError] or an [Error], however deep it is wrapped. What the engine returns as
+// data, such as a [hone.Next], becomes a command line here.
+package failure
+
+import (
+	"errors"
+	"fmt"
+
+	"hone"
+	"hone/internal/git"
+)
+
+// Usage returns an error about a command line or a configuration, with what to type
+// next.
+func Usage(why, hint string) error { return &hone.UsageError{Why: why, Hint: hint} }
+
+// Error says why a command failed, and what to type next.
+type Error struct {
+	Kind hone.Kind
+	Why  string
+	Hint string // may be empty
+	Err  error  // the cause; may be nil
+}
+
+func (f *Error) Error() string {
+	if f.Err == nil {
+		return f.Why
+	}
+	return fmt.Sprintf("%s: %v", f.Why, f.Err)
+}
+
+func (f *Error) Unwrap() error { return f.Err }
+
+// Of returns err as a failure of the environment, such as a full disk. hint may be empty.
+func Of(err error, hint string) error {
+	return &Error{Kind: hone.KindFailed, Why: err.Error(), Hint: hint}
+}
+
+// Explain returns err as an Error if err itself determines how the program ends; ok is
+// false if it does not. at is empty, or the flag -C for the commands in the hint.
+func Explain(err error, at string) (f *Error, ok bool) {
+	var stop *hone.Stop
+	var usage *hone.UsageError
+	var foreign *git.ForeignError
+	switch {
+	case errors.As(err, &stop):
+		return &Error{Kind: stop.Kind, Why: stop.Error(), Hint: NextLine(stop.Next, "last"+at)}, true
+	case errors.As(err, &usage):
+		return &Error{Kind: hone.KindUsage, Why: usage.Why, Hint: usage.Hint}, true
+	case errors.As(err, &foreign):
+		return &Error{Kind: hone.KindUsage, Why: foreign.Error(), Hint: foreign.Advice}, true
+	}
+	ok = errors.As(err, &f)
+	return f, ok
+}
+
+// Hint returns what to type next after an error: the hint of [Explain], or that of another
+// package's error with a method Hint. ok is false if the error says neither.
+func Hint(err error, at string) (next string, ok bool) {
+	if f, ok := Explain(err, at); ok {
+		return f.Hint, true
+	}
+	var hinter interface{ Hint() string }
+	if ok := errors.As(err, &hinter); !ok {
+		return "", false
+	}
+	return hinter.Hint(), true
+}
+
+// ExitStatus returns the exit status for the way that a run ended. Users'
+// scripts depend on these numbers.
+func ExitStatus(kind hone.Kind) int {
+	switch kind {
+	case hone.KindDone:
+		return 0
+	case hone.KindRounds, hone.KindStuck, hone.KindUnreadable, Differs:
+		return 1
+	case hone.KindUsage, hone.KindPrompt:
+		return 2
+	case hone.KindBudget, hone.KindContext:
+		return 3
+	case hone.KindBlocked:
+		return 4
+	case hone.KindInterrupted:
+		return 130
+	}
+	return 5 // hone.KindFailed
+}
+
+// Differs is the end of a replay that differs from the recorded run.
+const Differs hone.Kind = "differs"
