@@ -14,7 +14,9 @@ import (
 	"hone"
 
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
 	"hone/harness/runs"
@@ -227,6 +229,26 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 		return web.View{}, err
 	}
 	defer home.Close()
+	v, err := s.runView(ctx, home, name, run, round, call)
+	if err == nil || errors.Is(err, web.ErrNotFound) || ctx.Err() != nil {
+		return v, err
+	}
+	return s.unreadable(home, run, err)
+}
+
+// unreadable returns the page of a run that cannot be read: why, and what to type.
+func (s *runSource) unreadable(home *journal.Home, run string, err error) (web.View, error) {
+	of, _ := readSummary(home, run, works(home, run))
+	short, result := journal.ShortRun(run), of.Result
+	if of.past != nil { // a stored object is damaged, and not the journal
+		result, err = "damaged", failure.Of(err, fmt.Sprintf("restore %s from a backup; what can still be read: hone show %s", render.Line(home.Dir()), short+failure.Elsewhere(home.Workspace())))
+	}
+	return s.viewOf(page.Page{Title: fmt.Sprintf("%s %s: %s", rounds.Failed, result, short), Mark: string(rounds.Failed), Result: result, Loop: "run " + short,
+		Why: explanation(err, failure.Elsewhere(home.Workspace()))}, short)
+}
+
+// runView returns the page of a run, or of a call in it if call is not 0.
+func (s *runSource) runView(ctx context.Context, home *journal.Home, name, run string, round int, call int64) (web.View, error) {
 	state := s.runState(home, run)
 	if was := s.shown; was.name == name && was.state == state && time.Since(was.at) < longestShown {
 		return s.withReply(run, was)

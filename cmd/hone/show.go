@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"mvdan.cc/sh/v3/syntax"
 
 	"hone"
 	"hone/cmd/hone/attempts"
@@ -166,10 +168,23 @@ func findRun(ctx context.Context, dir, ref, command string) (*runs.Recorded, err
 func readRun(home *journal.Home, run string) (*history.Past, hone.Start, error) {
 	events, err := home.Read(run)
 	if err != nil {
-		return nil, hone.Start{}, failure.Of(err, cmp.Or(runs.OtherVersion(err), listRuns))
+		return nil, hone.Start{}, failure.Of(err, cmp.Or(runs.OtherVersion(err), damageHint(home, run, err), listRuns))
 	}
 	start, err := runs.Started(events)
 	return history.Read(events), start, err
+}
+
+// damageHint returns what the user can do about a journal that was changed; empty if err is
+// another error.
+func damageHint(home *journal.Home, run string, err error) string {
+	if !errors.As(err, new(*journal.DamageError)) {
+		return ""
+	}
+	file, err := syntax.Quote(filepath.Join(home.Dir(), "runs", run+".jsonl"), syntax.LangPOSIX)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("another program changed the journal: restore the file from a backup, or move it away: mv %[1]s %[1]s.damaged", file)
 }
 
 // works reports whether a process works on a run.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -342,4 +344,53 @@ func TestWebReplyArrives(t *testing.T) {
 	if page := get(t, other, home+address[len(at):]); !strings.Contains(page, `<section id="wait" hidden>`) || !strings.Contains(page, "That is all.") {
 		t.Errorf("the page after the reply:\n%s", page)
 	}
+}
+
+// TestWebDamage: the page of a run that cannot be read says what is damaged, where, and what
+// to type. Pages that do not exist look like the others.
+func TestWebDamage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs hone")
+	}
+	t.Parallel()
+	dir := conversationRun(t)
+	journals, err := filepath.Glob(filepath.Join(dir, ".hone", "runs", "*.jsonl"))
+	if err != nil || len(journals) != 1 {
+		t.Fatal(journals, err)
+	}
+	whole, err := os.ReadFile(journals[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(data []byte) {
+		if err := os.WriteFile(journals[0], data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, browser, home := webRun(t, dir, "web")
+	run := strings.TrimSuffix(filepath.Base(journals[0]), ".jsonl")
+	address := home + "run/" + run
+	says := func(address string, texts ...string) {
+		t.Helper()
+		page := html.UnescapeString(get(t, browser, address))
+		for _, text := range append(texts, "<!DOCTYPE html>", `<nav><a href="/">runs</a>`) {
+			if !strings.Contains(page, text) {
+				t.Errorf("the page does not say %q:\n%s", text, page)
+			}
+		}
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	write(bytes.Join(slices.Delete(slices.Clone(lines), 3, 4), nil))
+	says(address, "✗ damaged", journals[0]+": line 4: found event 5 in place of event 4", "\nnext: another program changed the journal: restore the file from a backup, or move it away: mv "+journals[0]+" "+journals[0]+".damaged")
+	write(bytes.Replace(whole, []byte(`"v":1,`), []byte(`"v":2,`), 1))
+	says(address, "✗ other version", "\nnext: another version of hone wrote this journal")
+	says(home+"run/nonsense", "<h1>Not found</h1>", "there is no such page")
+	write(whole)
+	for _, name := range []string{"objects", "packs"} {
+		if err := os.RemoveAll(filepath.Join(dir, ".hone", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, browser, home = webRun(t, dir, "web")
+	says(home+"run/"+run, "✗ damaged", "object", "\nnext: restore "+filepath.Join(dir, ".hone")+" from a backup; what can still be read: hone show ")
 }

@@ -198,6 +198,11 @@ func (r *Renderer) SignIn(to, why string) (Part, error) {
 	return r.part("sign-in", "sign-in", struct{ To, Why string }{to, why})
 }
 
+// Refusal renders that there is no page to show, and why.
+func (r *Renderer) Refusal(title, why string) (Part, error) {
+	return r.part("refusal", "refusal", struct{ Title, Why string }{title, why})
+}
+
 // Evaluation renders the page of an evaluation.
 func (r *Renderer) Evaluation(e Evaluation) (Part, error) {
 	return r.part("evaluation", "evaluation", e)

@@ -60,7 +60,7 @@ func (s *Server) allowed(next http.HandlerFunc) http.Handler {
 // act starts an action, and sends the browser back to the page of the run.
 func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 	if err := s.actor.Act(r.Context(), r.PathValue("name"), r.PathValue("action"), r.PostForm); err != nil {
-		refuse(w, err)
+		s.refuse(w, err)
 		return
 	}
 	toRun(w, r)
@@ -79,7 +79,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		toRun(w, r)
 		return
 	case err != nil:
-		refuse(w, err)
+		s.refuse(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -97,7 +97,7 @@ func (s *Server) askPassword(w http.ResponseWriter, r *http.Request, status int,
 	}
 	part, err := s.pages.SignIn(to, why)
 	if err != nil {
-		refuse(w, err)
+		s.refuse(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

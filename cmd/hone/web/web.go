@@ -272,7 +272,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	defer s.close(f)
 	got, err := f.read(r.Context())
 	if err != nil {
-		refuse(w, err)
+		s.refuse(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -280,10 +280,17 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse answers that a page cannot be shown.
-func refuse(w http.ResponseWriter, err error) {
-	status := http.StatusInternalServerError
+func (s *Server) refuse(w http.ResponseWriter, err error) {
+	status, title := http.StatusInternalServerError, "This page cannot be shown"
 	if errors.Is(err, ErrNotFound) {
-		status = http.StatusNotFound
+		status, title = http.StatusNotFound, "Not found"
 	}
-	http.Error(w, err.Error(), status)
+	part, failed := s.pages.Refusal(title, err.Error())
+	if failed != nil {
+		http.Error(w, err.Error(), status)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = s.pages.Serve(w, page.Served{Title: "hone: " + title, Version: s.version, Parts: []page.Part{part}})
 }
