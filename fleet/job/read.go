@@ -2,11 +2,13 @@ package job
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"hone/internal/config"
@@ -55,6 +57,9 @@ func Read(file string, text []byte) ([]Job, error) {
 	}
 	f.Jobs = &[]entry{}
 	doc, err := config.Parse(file, text, &f)
+	if wrong, ok := errors.AsType[*config.Error](err); ok && slices.Contains([]string{"max-cost", "max-tokens", "model"}, wrong.Key) {
+		wrong.Hint += " for one job; for all of them: hone-fleet submit --" + wrong.Key
+	}
 	if err != nil {
 		return nil, err
 	}

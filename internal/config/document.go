@@ -144,8 +144,36 @@ func (d *document) known(k key) error {
 	problem := "unknown key"
 	if last == 0 {
 		problem = "unknown section"
+		switch in := d.sectionsWith(k.path[0]); len(in) {
+		case 0:
+		case 1:
+			return k.wrong("it is outside of its section", "write it below "+in[0])
+		default:
+			return k.wrong("it is outside of its section", "write it below one of: "+strings.Join(in, ", "))
+		}
 	}
 	return k.wrong(problem, unknownHint(k.path[last], known))
+}
+
+// sectionsWith returns the headers of the sections that have a key.
+func (d *document) sectionsWith(key string) (headers []string) {
+	for f := range fieldsOf(d.into) {
+		name := f.Tag.Get("toml")
+		v, _, _ := d.lookup([]string{name})
+		header := "[" + name + "]"
+		if isTables(v) {
+			v, header = reflect.Zero(v.Type().Elem()), "["+header+"]"
+		}
+		if v.Kind() != reflect.Struct {
+			continue
+		}
+		for inner := range fieldsOf(v) {
+			if inner.Tag.Get("toml") == key {
+				headers = append(headers, header)
+			}
+		}
+	}
+	return headers
 }
 
 // find returns the first place of a key.

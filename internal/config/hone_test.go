@@ -241,7 +241,8 @@ func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: unknown section; did you mean model?"},
 		{"[nonsense]\n", at + "1: nonsense: unknown section; remove it, or use one of: check, commands, guard, implement, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
-		{"rounds = 5\n", at + "1: rounds: unknown section; remove it, or use one of: check, commands, guard, implement, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
+		{"rounds = 5\n", at + "1: rounds: it is outside of its section; write it below one of: [limits], [implement], [phase], [reconcile], [task]"},
+		{"max-cost = 5\n", at + "1: max-cost: it is outside of its section; write it below [limits]"},
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: unknown key; did you mean rounds?"},
 		{"[limits]\nmax_token = 5\n", at + "2: limits.max_token: unknown key; did you mean max-tokens?"},
 		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: unknown key; did you mean rounds?"},

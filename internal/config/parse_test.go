@@ -75,6 +75,7 @@ func TestParseErrors(t *testing.T) {
 		"[[job.sub]]\ntext = 'a'\n":                 "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
 		"[[all]]\ntext = 'a'\n":                     "my.toml:1: all: it is not a table; write [all], and its keys below it",
 		"[[cases]]\ntext = 'a'\n":                   "my.toml:1: cases: it is not a table; write [cases.slug-spaces], and its keys below it",
+		"args = ['a']\n[[job]]\n":                   "my.toml:1: args: it is outside of its section; write it below one of: [all], [[job]]",
 		"\xff":                                      "my.toml:1: it is not UTF-8; save it as UTF-8",
 	} {
 		_, _, err := parse(text)
