@@ -29,6 +29,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -293,6 +294,32 @@ func (w *Worker) honeVersion(ctx context.Context) (string, error) {
 	}
 	w.version, _, _ = strings.Cut(strings.TrimSpace(string(said)), ",") // without the system, which may differ
 	return w.version, nil
+}
+
+// TryWalls returns why hone's commands cannot run with Args, in hone's own words; nil if they
+// can, or if there are no Args.
+func (w *Worker) TryWalls(ctx context.Context) error {
+	if len(w.Args) == 0 {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "hone-walls-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	g := &leg{Worker: w, dir: dir, repo: filepath.Join(dir, "repo")} // beside the state of hone
+	if err := os.Mkdir(g.repo, 0o700); err != nil {
+		return err
+	}
+	err = g.hone(ctx, nil, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
+	if err == nil {
+		return nil
+	}
+	if _, said, ok := strings.Cut(err.Error(), "hone: error: "); ok {
+		why, _, _ := strings.Cut(said, "\n")
+		return errors.New(why)
+	}
+	return err
 }
 
 // withheld are prefixes of variables that hone and git do not get by default.

@@ -388,6 +388,20 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// A worker knows at once whether hone accepts the walls that it was given.
+func TestWalls(t *testing.T) {
+	w := newFleet(t, nil).worker()
+	for _, args := range [][]string{nil, {"--sandbox=none"}, {"--sandbox", "auto"}} {
+		if w.Args = args; w.TryWalls(t.Context()) != nil {
+			t.Errorf("%q: %v", args, w.TryWalls(t.Context()))
+		}
+	}
+	w.Args = []string{"--sandbox", "foo"}
+	if err := w.TryWalls(t.Context()); err == nil || err.Error() != "--sandbox foo is not auto, hidden, bwrap, landlock, firejail or none" {
+		t.Error(err)
+	}
+}
+
 // What no try can change is not tried again.
 func TestRefused(t *testing.T) {
 	f := newFleet(t, nil)

@@ -94,7 +94,7 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 		return err
 	}
 	defer t.Close()
-	w, err := f.leg()
+	w, err := f.leg(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 }
 
 // leg returns the worker of dev, with a store and a key of its own.
-func (f *devFlags) leg() (*leg.Worker, error) {
+func (f *devFlags) leg(ctx context.Context) (*leg.Worker, error) {
 	w := &f.worker
 	w.store, w.key, w.dir = filepath.Join(f.dir, "store"), filepath.Join(f.dir, "fleet.key"), filepath.Join(f.dir, "work")
 	w.queue, w.parallel, w.trust = queueName, 2, "1"
@@ -125,7 +125,7 @@ func (f *devFlags) leg() (*leg.Worker, error) {
 			return nil, failed(err, "")
 		}
 	}
-	return w.leg()
+	return w.leg(ctx)
 }
 
 // findTemporal returns the path of Temporal's command line.

@@ -71,7 +71,7 @@ func (f *workerFlags) registerShared(c *cobra.Command) {
 }
 
 func (a *app) worker(ctx context.Context, f workerFlags) error {
-	w, err := f.leg()
+	w, err := f.leg(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *app) worker(ctx context.Context, f workerFlags) error {
 }
 
 // leg returns the worker that the flags describe.
-func (f workerFlags) leg() (*leg.Worker, error) {
+func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 	if f.store == "" {
 		return nil, usage("a worker needs a store, the same for all workers", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
 	}
@@ -124,6 +124,9 @@ func (f workerFlags) leg() (*leg.Worker, error) {
 	w := &leg.Worker{Store: s, Key: key, Hone: hone, Dir: f.dir, Trust: f.trust}
 	if f.sandbox != "" {
 		w.Args = []string{"--sandbox", f.sandbox}
+	}
+	if err := w.TryWalls(ctx); err != nil {
+		return nil, usage(err.Error(), "hone doctor --full lists the walls that work here")
 	}
 	return w, nil
 }
