@@ -2,7 +2,8 @@
 
 // Package e2e tests a fleet with a real Temporal server, real workers and a model server
 // of its own, which it kills, stops and starves. make fleet-test runs it; go test alone
-// skips it. It needs the programs temporal, hone and hone-fleet on the PATH.
+// skips it. It needs the programs temporal, hone and hone-fleet on the PATH. To watch the
+// scenes in Temporal's pages, set HONE_FLEET_UI to a port.
 //
 // Whatever happens, each scene ends in the same way: every job has finished once, the
 // bank is exact, and no reply was bought twice but those that were on their way when a
@@ -86,7 +87,11 @@ func (f *fleet) start(name string, env []string, argv ...string) *exec.Cmd {
 func (f *fleet) startServer() {
 	f.t.Helper()
 	_, port, _ := net.SplitHostPort(f.address)
-	f.server = f.start("server", nil, "temporal", "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port,
+	pages := "--headless"
+	if port := os.Getenv("HONE_FLEET_UI"); port != "" {
+		pages = "--ui-port=" + port
+	}
+	f.server = f.start("server", nil, "temporal", "server", "start-dev", pages, "--ip", "127.0.0.1", "--port", port,
 		"--db-filename", filepath.Join(f.dir, "temporal.db"), "--log-level", "error")
 	f.await("the server answers", time.Minute, func() bool {
 		return f.command("list", "--json").Run() == nil

@@ -45,12 +45,14 @@ func Batch(ctx workflow.Context, in Input) (Status, error) {
 		if !long {
 			b.startLegs(ctx)
 		}
+		workflow.SetCurrentDetails(ctx, b.details())
 		if err := workflow.Await(ctx, func() bool { return b.changed || b.ended() }); err != nil {
 			b.close()
 			ctx, _ = workflow.NewDisconnectedContext(ctx) // the legs have contexts of the cancelled one
 		}
 		b.changed = false
 	}
+	workflow.SetCurrentDetails(ctx, b.details())
 	return b.status(), nil
 }
 
@@ -135,7 +137,7 @@ func (b *batch) startLeg(ctx workflow.Context, i int, loan bank.Sum) {
 	order := Order{job.Leg{Batch: b.ID, Job: j, Limit: p.Limit, Answers: p.Answers}, b.Heartbeat, b.Tries}
 	ctx, b.legs[i] = workflow.WithCancel(ctx)
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: JobID(b.ID, j.Name), StaticSummary: fmt.Sprintf("%s, leg %d: %s", j.Loop, p.Legs, j.Repo),
+		WorkflowID: JobID(b.ID, j.Name), StaticSummary: fmt.Sprintf("%s, leg %d: %s in %s", j.Name, p.Legs, j.Loop, j.Repo),
 		WaitForCancellation: true, ParentClosePolicy: enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 	})
 	leg := workflow.ExecuteChildWorkflow(ctx, Job, order)
@@ -308,6 +310,18 @@ func (b *batch) mayCancel(names []string) error {
 		}
 	}
 	return nil
+}
+
+// details returns the status of the batch for the server's pages, in Markdown.
+func (b *batch) details() string {
+	var counts []string
+	s := b.status()
+	for _, state := range States() {
+		if n := s.Counts[state]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	return fmt.Sprintf("%s; %s spent\n\nmore: `hone-fleet show %s`", strings.Join(counts, ", "), text(b.Bank.Spent), b.ID)
 }
 
 // status returns the status of the batch for clients.

@@ -13,13 +13,15 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"hone/fleet/bank"
 	"hone/fleet/job"
+	"hone/internal/render"
 )
 
 // Register registers the workflows with a worker.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Batch, workflow.RegisterOptions{Name: "hone batch"})
-	r.RegisterWorkflowWithOptions(Job, workflow.RegisterOptions{Name: "hone job"})
+	r.RegisterWorkflowWithOptions(Job, workflow.RegisterOptions{Name: "hone leg"})
 }
 
 // MaxInput is the maximum size of a batch's input as JSON, in bytes. Temporal accepts 2 MiB,
@@ -52,7 +54,7 @@ func Start(ctx context.Context, c client.Client, queue string, in Input) error {
 		return fmt.Errorf("the jobs need %d bytes, and a batch can have at most %d: submit several batches, or shorten the arguments", len(text), MaxInput)
 	}
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: BatchID(in.ID), TaskQueue: queue, StaticSummary: fmt.Sprintf("%d jobs", len(in.Jobs)),
+		ID: BatchID(in.ID), TaskQueue: queue, StaticSummary: render.Count(len(in.Jobs), "job") + budget(in.Max),
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, "hone batch", in)
@@ -83,6 +85,14 @@ func Read(ctx context.Context, c client.Client, id string) (s Status, err error)
 		s.stop("the batch's workflow ended: " + status.String())
 	}
 	return s, err
+}
+
+// budget returns the limit of a batch for its summary; empty if there is none.
+func budget(limit job.Amount) string {
+	if limit == (job.Amount{}) {
+		return ""
+	}
+	return ", at most " + text(bank.SumOf(limit))
 }
 
 // Queue returns the task queue of a batch.

@@ -195,7 +195,7 @@ func (w *world) once(in flow.Input, setup func(*testsuite.TestWorkflowEnvironmen
 	flow.Register(w.env)
 	w.env.RegisterActivityWithOptions(w.leg, activity.RegisterOptions{Name: flow.Leg})
 	if w.hang {
-		w.env.RegisterWorkflowWithOptions(w.cancelled, workflow.RegisterOptions{Name: "hone job", DisableAlreadyRegisteredCheck: true})
+		w.env.RegisterWorkflowWithOptions(w.cancelled, workflow.RegisterOptions{Name: "hone leg", DisableAlreadyRegisteredCheck: true})
 	}
 	if setup != nil {
 		setup(w.env)
