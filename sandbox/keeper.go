@@ -7,10 +7,11 @@ import "hone/sandbox/internal/process"
 // started, even processes that left their session and lost their parents; on other Unix
 // systems it kills their process groups. On Windows a job object does so, without a keeper.
 //
-// A keeper is a second process of this program, which the first command starts. [Helper]
-// must be the first call of the program's main. Without it, or if the keeper itself is
-// killed, commands may outlive this process. A keeper does not stop processes of other
-// users, or what a command asked another program to start, such as a container.
+// A keeper is a second process of this program, which the first command starts; if it is
+// killed, another one takes its place within milliseconds. [Helper] must be the first call
+// of the program's main. Without it, or if both processes are killed at the same moment,
+// commands may outlive this process. A keeper does not stop processes of other users, or
+// what a command asked another program to start, such as a container.
 type Keeper = process.Keeper
 
 // NewKeeper returns a keeper of commands that run for a directory. Close ends it. If both

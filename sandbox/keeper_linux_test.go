@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -185,7 +186,7 @@ func TestKeeperHasNoForeignMark(t *testing.T) {
 	p.assertEnds(t)
 }
 
-// If the keeper was killed, too, the next process of the directory ends what is left,
+// If the keeper is killed at the same moment, the next process of the directory ends what is left,
 // and nothing else.
 func TestEndEarlier(t *testing.T) {
 	for _, tr := range trees() {
@@ -195,8 +196,7 @@ func TestEndEarlier(t *testing.T) {
 		t.Run(tr.name, func(t *testing.T) {
 			dir, other := t.TempDir(), t.TempDir()
 			p, bystander := play(t, tr, dir), play(t, trees()[1], other)
-			p.killKeeper(t)
-			p.kill(t)
+			p.killWithKeeper(t)
 			if tr.name != "the command itself" && len(p.living()) == 0 {
 				t.Error("all has ended without its keeper")
 			}
@@ -222,17 +222,59 @@ func TestEndEarlier(t *testing.T) {
 	}
 }
 
-// killKeeper kills the player's keeper.
-func (p player) killKeeper(t *testing.T) {
+// If the keeper is killed, another one takes its place: a hone that is killed later leaves
+// nothing, without a next hone.
+func TestKeeperThatWasKilled(t *testing.T) {
+	p := play(t, tree{script: `(setsid $LEAF &); sleep 1000; true`, pids: 1}, t.TempDir())
+	for range 2 { // the second keeper is replaced as well
+		killed := p.keeper(t)
+		if err := unix.Kill(killed, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		p.awaitKeeper(t, killed)
+	}
+	p.kill(t)
+	p.assertEnds(t)
+}
+
+// killWithKeeper kills the player and its keeper, which has no time to be replaced.
+func (p player) killWithKeeper(t *testing.T) {
 	t.Helper()
-	for _, s := range process.All() {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.PID))
-		if s.Parent == p.cmd.Process.Pid && bytes.HasPrefix(line, []byte("hone-keeper\x00")) {
-			if err := unix.Kill(s.PID, unix.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+	if err := errors.Join(p.cmd.Process.Signal(unix.SIGSTOP), unix.Kill(p.keeper(t), unix.SIGKILL)); err != nil {
+		t.Fatal(err)
+	}
+	p.kill(t)
+}
+
+// awaitKeeper waits until the player has another keeper than before.
+func (p player) awaitKeeper(t *testing.T, before int) {
+	t.Helper()
+	for range 1000 {
+		if pid := p.findKeeper(); pid != 0 && pid != before {
 			return
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatal("there is no keeper")
+	t.Error("there is no other keeper")
+}
+
+// keeper returns the process of the player's keeper.
+func (p player) keeper(t *testing.T) int {
+	t.Helper()
+	pid := p.findKeeper()
+	if pid == 0 {
+		t.Fatal("there is no keeper")
+	}
+	return pid
+}
+
+// findKeeper returns the process of the player's keeper; 0 if there is none.
+func (p player) findKeeper() int {
+	for _, s := range process.All() {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.PID))
+		if s.Parent == p.cmd.Process.Pid && !s.Zombie && bytes.HasPrefix(line, []byte("hone-keeper\x00")) {
+			return s.PID
+		}
+	}
+	return 0
 }

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// marks are empty: only Linux shows the marks of other processes. The keeper gets the
-// process groups through its pipe.
-type marks struct{}
+// marks are the process groups of the commands that run: only Linux shows the marks of
+// other processes. The keeper gets the groups through its pipe.
+type marks struct{ groups map[int]bool }
 
 // NewKeeper returns a keeper of commands that run for a directory.
 func NewKeeper(string) *Keeper { return &Keeper{} }
@@ -21,9 +21,40 @@ func (k *Keeper) Env() []string { return nil }
 // EndEarlier does nothing: nothing tells which processes they are.
 func (k *Keeper) EndEarlier() (programs []string) { return nil }
 
-// tell tells the keeper that a process group started (+) or ended (-).
+// add tells the keeper that a process group started.
+func (k *Keeper) add(group int) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.groups == nil {
+		k.groups = map[int]bool{}
+	}
+	k.groups[group] = true
+	k.tell("+", group)
+}
+
+// remove tells the keeper that a process group ended.
+func (k *Keeper) remove(group int) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.groups, group)
+	k.tell("-", group)
+}
+
+// tellAll tells a new process of the keeper which groups there are.
+func (k *Keeper) tellAll() {
+	for group := range k.groups {
+		k.tell("+", group)
+	}
+}
+
 func (k *Keeper) tell(what string, group int) {
-	if k != nil && k.pipe != nil {
+	if k.pipe != nil {
 		_, _ = fmt.Fprintf(k.pipe, "%s%d\n", what, group)
 	}
 }

@@ -83,6 +83,9 @@ func (k *Keeper) args() []string {
 	return []string{k.process.text, strconv.FormatUint(k.process.limit, 10), strconv.Itoa(session)}
 }
 
+// tellAll does nothing: the arguments tell the keeper enough.
+func (k *Keeper) tellAll() {}
+
 // endLeftovers does the work that the arguments describe. No user waits for it, so it
 // looks several times: a process that starts during a look may be missed.
 func endLeftovers(args []string, _ map[int]bool) {
@@ -149,7 +152,12 @@ func (m mark) members(all []Status, spare func(Status) bool) []Status {
 // onlyChild reports whether this process has no other child than its keeper. It reads
 // what not every kernel offers; then it returns false.
 func (k *Keeper) onlyChild() bool {
-	if k == nil || k.pid == 0 {
+	if k == nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.pid == 0 {
 		return false
 	}
 	threads, err := os.ReadDir("/proc/self/task")

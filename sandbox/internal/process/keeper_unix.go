@@ -16,14 +16,20 @@ import (
 )
 
 // Keeper is a process that waits for the end of this one, and then kills what its
-// commands left running. The first command starts it. A nil Keeper keeps nothing.
+// commands left running. The first command starts it, and another one takes its place if
+// it is killed. A nil Keeper keeps nothing.
 type Keeper struct {
 	marks
-	once sync.Once
-	// Both are set by once, and zero if the keeper did not start.
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	started int // how many processes
+	// Both are zero if no process runs.
 	pid  int
 	pipe *os.File
 }
+
+// mostKeepers is how many processes a keeper starts at most, if something kills each of them.
+const mostKeepers = 100
 
 // keeperName is the program's name in the keeper.
 const keeperName = "hone-keeper"
@@ -70,30 +76,48 @@ func awaitDeath(r io.Reader) (groups map[int]bool, died bool) {
 	return groups, true
 }
 
-// start starts the keeper, once.
+// start starts the keeper's process unless it runs.
 func (k *Keeper) start() {
 	if k == nil || !dispatches.Load() {
 		return
 	}
-	k.once.Do(func() {
-		program, err := self()
-		if err != nil {
-			return
-		}
-		theirs, ours, err := os.Pipe()
-		if err != nil {
-			return
-		}
-		defer theirs.Close()
-		cmd := &exec.Cmd{Path: program, Args: append([]string{keeperName}, k.args()...), Dir: "/", Env: []string{},
-			Stdin: theirs, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
-		if err := unlimited(cmd.Start); err != nil {
-			_ = ours.Close()
-			return
-		}
-		k.pid, k.pipe = cmd.Process.Pid, ours
-		go cmd.Wait()
-	})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed || k.pipe != nil || k.started >= mostKeepers {
+		return
+	}
+	program, err := self()
+	if err != nil {
+		return
+	}
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	defer theirs.Close()
+	cmd := &exec.Cmd{Path: program, Args: append([]string{keeperName}, k.args()...), Dir: "/", Env: []string{},
+		Stdin: theirs, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	if err := unlimited(cmd.Start); err != nil {
+		_ = ours.Close()
+		return
+	}
+	k.started++
+	k.pid, k.pipe = cmd.Process.Pid, ours
+	k.tellAll()
+	go k.await(cmd)
+}
+
+// await waits for the end of the keeper's process. Only another process ends it before
+// [Keeper.Close], by a signal; the next one must be there before this process ends, too.
+func (k *Keeper) await(cmd *exec.Cmd) {
+	_ = cmd.Wait()
+	k.mu.Lock()
+	_ = k.pipe.Close()
+	k.pid, k.pipe = 0, nil
+	k.mu.Unlock()
+	if !cmd.ProcessState.Exited() {
+		k.start()
+	}
 }
 
 // Close ends the keeper. No command may run. Commands that start later have none.
@@ -101,9 +125,9 @@ func (k *Keeper) Close() {
 	if k == nil {
 		return
 	}
-	k.once.Do(func() {})
-	if k.pipe != nil {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed = true; k.pipe != nil {
 		_, _ = fmt.Fprintln(k.pipe, closed)
-		_ = k.pipe.Close()
 	}
 }

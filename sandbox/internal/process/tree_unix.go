@@ -24,7 +24,7 @@ func Start(cmd *exec.Cmd, k *Keeper) (*Tree, error) {
 		return nil, err
 	}
 	t := &Tree{cmd: cmd, pid: cmd.Process.Pid, keeper: k, exited: make(chan struct{})}
-	k.tell("+", t.pid)
+	k.add(t.pid)
 	go func() {
 		defer close(t.exited)
 		_ = cmd.Wait() // a status other than 0 is not an error here
@@ -49,6 +49,6 @@ func (t *Tree) GroupLives() bool { return syscall.Kill(-t.pid, 0) == nil }
 func (t *Tree) End() Exit {
 	t.Kill()
 	<-t.exited
-	t.keeper.tell("-", t.pid)
+	t.keeper.remove(t.pid)
 	return exitOf(t.cmd.ProcessState)
 }
