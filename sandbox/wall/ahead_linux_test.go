@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"hone/sandbox/internal/process"
 	"hone/sandbox/internal/runtest"
 )
@@ -69,6 +71,60 @@ func TestIdleHelperThatWasKilled(t *testing.T) {
 		<-h.tree.Exited()
 		if r := behind(t, w, dir, "echo fine"); string(r.Stdout) != "fine\n" {
 			t.Errorf("exit %d, stdout %q, stderr %q", r.Exit, r.Stdout, r.Stderr)
+		}
+	})
+}
+
+// A helper that is killed before it starts its command is replaced by another, which gets
+// all of the input.
+func TestHelperThatWasKilled(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		h := idle(w)
+		must(0, unix.Kill(h.tree.PID(), unix.SIGSTOP))
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			for waits(w) { // for its command
+				time.Sleep(time.Millisecond)
+			}
+			h.tree.Kill()
+		}()
+		c := inside(dir, "cat; echo ran >>log")
+		c.Stdin = strings.NewReader("input\n")
+		r, err := w.Run(t.Context(), c)
+		<-killed
+		if err != nil || string(r.Stdout) != "input\n" || r.Exit != 0 {
+			t.Errorf("exit %d, stdout %q, stderr %q, error %v", r.Exit, r.Stdout, r.Stderr, err)
+		}
+		if log, err := os.ReadFile(filepath.Join(dir, "log")); string(log) != "ran\n" {
+			t.Errorf("it did %q, %v", log, err)
+		}
+	})
+}
+
+// waits reports whether a helper waits for a command.
+func waits(w *Walls) bool {
+	w.ahead.mu.Lock()
+	defer w.ahead.mu.Unlock()
+	return w.ahead.idle != nil
+}
+
+// A helper that is killed when its command may have begun is not replaced.
+func TestHelperThatWasKilledTooLate(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		w.ahead.used = true
+		w.ahead.close() // no other helper waits
+		ours, theirs := must2(newControl())
+		cmd := exec.Command(binary(), dyingHelper)
+		cmd.ExtraFiles = []*os.File{nil, theirs}
+		w.ahead.idle = &helper{tree: must(process.StartDetached(cmd)), control: ours}
+		must(0, theirs.Close())
+		r, err := w.Run(t.Context(), inside(dir, "echo ran >>log"))
+		if err != nil || r.Exit != -1 || r.Signal != "killed" {
+			t.Errorf("exit %d, signal %q, error %v", r.Exit, r.Signal, err)
+		}
+		if log, err := os.ReadFile(filepath.Join(dir, "log")); err == nil {
+			t.Errorf("it did %q", log)
 		}
 	})
 }

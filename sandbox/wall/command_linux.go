@@ -2,6 +2,7 @@ package wall
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -27,7 +28,8 @@ type walled struct {
 	namespaces bool          // the command's processes end with their namespace
 	over       chan struct{} // closed after the helper's last message
 	ready      *kernel.Reached
-	ran        bool // the command ran
+	starts     bool // the command has started, or would have been the helper's next act
+	killed     bool // something else has killed the helper
 	result     ended
 	reported   bool // result is set
 	failed     error
@@ -49,7 +51,6 @@ func start(h *helper, s spec, c sandbox.Command, doors []sandbox.Door, up sandbo
 	if sendSpec(h.control, s, &files) != nil {
 		h.control.hangUp() // it has ended; see [walled.failure]
 	}
-	l.streams.Started(nil)
 	dial := loopback.Dial
 	if s.ownNet() {
 		dial = l.dial
@@ -58,9 +59,16 @@ func start(h *helper, s spec, c sandbox.Command, doors []sandbox.Door, up sandbo
 	return l, nil
 }
 
+var errNotStarted = errors.New("the command was not started")
+
 // listen handles the helper's messages until the last one.
 func (l *walled) listen(doors []sandbox.Door, runs func()) {
 	defer close(l.over)
+	defer func() {
+		if !l.starts {
+			l.streams.Started(errNotStarted)
+		}
+	}()
 	for {
 		m, fds, err := l.control.receive()
 		switch {
@@ -68,8 +76,10 @@ func (l *walled) listen(doors []sandbox.Door, runs func()) {
 			return
 		case m.Doors > 0:
 			l.openDoors(doors, fds)
+		case m.Start:
+			l.starts = true
+			l.streams.Started(nil) // not earlier: another helper may have to run the command with this input
 		case m.Runs:
-			l.ran = true
 			runs()
 		case m.Given != nil:
 			l.requests.answer(*m.Given, fds)
@@ -125,6 +135,12 @@ func (l *walled) dial(ctx context.Context, port int) (net.Conn, error) {
 	return loopback.Connect(ctx, sockets, port)
 }
 
+// lost reports whether something killed the helper before the command could do anything.
+// It may be called after End.
+func (l *walled) lost() bool {
+	return l.killed && !l.starts && l.ready == nil && l.failed == nil
+}
+
 // failure returns the reason why the walls could not be built.
 func (l *walled) failure() string {
 	if l.failed != nil {
@@ -159,11 +175,12 @@ func (l *walled) GroupLives() bool {
 // End ends everything behind the walls and the helpers, and returns how the
 // command exited.
 func (l *walled) End() process.Exit {
-	l.control.hangUp()
+	l.control.hangUp() // the helper then exits by itself
 	timer := time.NewTimer(process.SweepTime)
 	defer timer.Stop()
 	select {
 	case <-l.tree.Exited():
+		l.killed = l.tree.Exit().Signal != ""
 	case <-timer.C:
 	}
 	if l.namespaces && l.cleanExit() {

@@ -22,6 +22,7 @@ type message struct {
 	Doors int             `json:"doors,omitempty"` // the number of listening sockets that it carries
 	Ready *kernel.Reached `json:"ready,omitempty"` // the walls were built and tried
 	Fail  *failure        `json:"fail,omitempty"`  // the command could not be started
+	Start bool            `json:"start,omitempty"` // the command starts next; before this message it cannot have done anything
 	Runs  bool            `json:"runs,omitempty"`  // the command runs
 	Given *given          `json:"given,omitempty"` // the answer to Give; it carries the sockets
 	Exit  *ended          `json:"exit,omitempty"`  // the command has ended

@@ -175,6 +175,9 @@ func (k *keeper) startRestrained() error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, os.Stdout, os.Stderr
 	k.start.Lock()
 	defer k.start.Unlock()
+	if err := k.send(message{Start: true}); err != nil {
+		return err
+	}
 	t, err := process.Start(cmd, nil)
 	if err != nil {
 		return sandbox.NewStartError(c.Argv[0], cmd.Path, err)

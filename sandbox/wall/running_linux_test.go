@@ -31,11 +31,13 @@ import (
 )
 
 // The first argument makes the test binary a server at the addresses that follow, a
-// client of the URLs that follow, or a hone that keeps a server open and is killed.
+// client of the URLs that follow, a hone that keeps a server open and is killed, or a helper
+// that is killed when it has said that the command starts.
 const (
-	webServer = "hone-web-server"
-	webClient = "hone-web-client"
-	webHolder = "hone-web-holder"
+	webServer   = "hone-web-server"
+	webClient   = "hone-web-client"
+	webHolder   = "hone-web-holder"
+	dyingHelper = "hone-dying-helper"
 )
 
 // webChild does the work of those and exits.
@@ -57,6 +59,11 @@ func webChild() {
 		}
 	case webHolder:
 		holdServer(sandbox.Wall(args[0]), args[1])
+	case dyingHelper:
+		c := control{controlFD}
+		must2(c.receive())
+		must(0, c.send(message{Start: true}))
+		must(0, unix.Kill(os.Getpid(), unix.SIGKILL))
 	default:
 		return
 	}

@@ -163,18 +163,24 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "there is no place for its overlays", Err: err}
 	}
 	defer unlock()
-	l, err := w.start(s, sandbox.Command{Dir: "/"}, nil, nil)
+	l, err := again(ctx, func() (*walled, error) {
+		l, err := w.start(s, sandbox.Command{Dir: "/"}, nil, nil)
+		if err != nil {
+			return nil, &sandbox.WallError{Wall: w.spec.Wall, Reason: "it cannot be started", Err: err}
+		}
+		stop := context.AfterFunc(ctx, l.control.hangUp)
+		defer stop()
+		select {
+		case <-l.over:
+		case <-time.After(trialTime):
+		}
+		l.End()
+		l.streams.Finish(process.Lull)
+		return l, nil
+	})
 	if err != nil {
-		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "it cannot be started", Err: err}
+		return err
 	}
-	stop := context.AfterFunc(ctx, l.control.hangUp)
-	defer stop()
-	select {
-	case <-l.over:
-	case <-time.After(trialTime):
-	}
-	l.End()
-	l.streams.Finish(process.Lull)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -279,6 +285,16 @@ func (w *Walls) start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbo
 	return start(h, s, c, doors, up)
 }
 
+// again calls once, which runs a helper to its end, and once more if something killed the
+// helper before the command began.
+func again(ctx context.Context, once func() (*walled, error)) (*walled, error) {
+	l, err := once()
+	if err == nil && l.lost() && ctx.Err() == nil {
+		l, err = once()
+	}
+	return l, err
+}
+
 // supervise starts a command and waits until it has ended.
 func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {
 	s, err := w.current()
@@ -290,15 +306,22 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
 	}
 	defer unlock()
-	l, err := w.start(s, c, w.serve, up)
+	var o process.Outcome
+	l, err := again(ctx, func() (*walled, error) {
+		l, err := w.start(s, c, w.serve, up)
+		if err != nil {
+			return nil, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
+		}
+		o = process.Supervise(ctx, l, l.streams, c.Timeout, w.grace)
+		return l, nil
+	})
 	if err != nil {
-		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
+		return sandbox.Result{}, err
 	}
-	o := process.Supervise(ctx, l, l.streams, c.Timeout, w.grace)
 	if start, ok := errors.AsType[*sandbox.StartError](l.failed); ok {
 		return sandbox.Result{}, start
 	}
-	if (l.failed != nil || !l.ran && !o.TimedOut) && ctx.Err() == nil {
+	if (l.failed != nil || !l.starts && !o.TimedOut) && ctx.Err() == nil {
 		return sandbox.Result{}, w.unavailable(l.failure())
 	}
 	return sandbox.Result{
