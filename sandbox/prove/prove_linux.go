@@ -110,6 +110,7 @@ func (st *stage) run(ctx context.Context, w *wall.Walls, all []Attempt, r *Repor
 		return err
 	}
 	var raw []Result
+	again := false
 	for left := all; len(left) > 0; {
 		argv := []string{st.Program, "try", scene}
 		for _, a := range left {
@@ -122,6 +123,10 @@ func (st *stage) run(ctx context.Context, w *wall.Walls, all []Attempt, r *Repor
 		got, err := readNotes(how, left[0].Alone)
 		if err != nil {
 			return err
+		}
+		if len(got) == 0 && how.Signal != "" && !how.TimedOut && !again {
+			again = true // something else may have killed it: it had not begun an attempt
+			continue
 		}
 		if len(got) == 0 || len(got) > len(left) {
 			return fmt.Errorf("no attempt could be made behind the %s wall: exit %d, signal %q: %s", st.Wall, how.Exit, how.Signal, bytes.TrimSpace(how.Stderr))

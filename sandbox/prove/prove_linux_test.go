@@ -97,6 +97,32 @@ func proved(t *testing.T, wall sandbox.Wall) Report {
 	return r
 }
 
+// Attempts whose process is killed before the first of them are made once more.
+func TestAttemptsThatWereKilled(t *testing.T) {
+	for deaths := 1; deaths <= 2; deaths++ {
+		short := slices.DeleteFunc(attempts(), func(a Attempt) bool { return !a.Short })
+		st, err := setUp(short)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.takeDown()
+		policy := st.policy(short)
+		dies := fmt.Sprintf("#!/bin/sh\nfor n in $(seq %d); do mkdir died-$n 2>/dev/null && kill -9 $$; done\nexec %s \"$@\"\n", deaths, st.Program)
+		st.Program = st.lib("dies")
+		if err := os.WriteFile(st.Program, []byte(dies), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		r := Report{Grade: sandbox.Grade{Wall: sandbox.Landlock}}
+		err = st.prove(t.Context(), policy, short, &r)
+		if cannot := (*sandbox.WallError)(nil); errors.As(err, &cannot) {
+			t.Skip(err)
+		}
+		if deaths == 1 && (err != nil || len(r.Results) != len(short)) || deaths == 2 && err == nil {
+			t.Errorf("%d deaths: %d results of %d attempts, %v", deaths, len(r.Results), len(short), err)
+		}
+	}
+}
+
 func TestWallsAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("NOT PROVED as another user: this is not root")
