@@ -45,6 +45,8 @@ type Enclosure struct {
 	vars      []string // KEY=VALUE, added to the environment
 	homePaths []string // files of the user's home, as ~/PATH, that the commands' home has too
 
+	early *wall.Early // the helper of the first command; nil if there is none yet
+
 	// secrets are the secret files of an earlier search; nil if there was none. Only
 	// walls that hide nothing use them: what others hide must be found when they are built.
 	secrets *listing.SecretFiles
@@ -206,7 +208,7 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	policy, env, err := workshop.Workshop{
 		Root: w.Root, Home: e.dir.Path, Self: self, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
 		Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, e.secrets.Paths()...), Protect: w.protect,
-		Limits:   sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes},
+		Limits:   commandLimits(w.Settings),
 		Unwalled: w.environ != nil && w.Settings.Wall == string(sandbox.NoWall),
 	}.Policy()
 	if err != nil {
@@ -220,7 +222,7 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	}
 	policy.Aside, policy.Records, policy.Doors = e.dir.Aside, e.dir.Records, w.Doors
 	e.policy = policy
-	if e.Walls, err = wall.Build(ctx, sandbox.Wall(w.Settings.Wall), policy); err != nil {
+	if e.Walls, err = w.early.Build(ctx, sandbox.Wall(w.Settings.Wall), policy); err != nil {
 		return err
 	}
 	if w.environ != nil {
@@ -228,6 +230,23 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	}
 	e.env = slices.Concat(env, e.OverlayEnv(), w.vars)
 	return nil
+}
+
+func commandLimits(s loop.WallSettings) sandbox.Limits {
+	return sandbox.Limits{Memory: s.Memory, Processes: s.Processes}
+}
+
+// startEarly starts the helper of the command that is a loop's check; it returns nil if
+// there is none.
+func startEarly(s *loop.Settings) *wall.Early {
+	if s.Check == "" {
+		return nil
+	}
+	kind := sandbox.NoWall
+	if !s.Walls.None() {
+		kind = sandbox.Wall(s.Walls.Wall)
+	}
+	return wall.StartEarly(kind, sandbox.Policy{Net: s.Walls.Net, Limits: commandLimits(s.Walls)})
 }
 
 // checkState returns an error if settings would open the state folder, or part of it,

@@ -20,6 +20,7 @@ import (
 	"hone/loop"
 	"hone/model"
 	"hone/sandbox"
+	"hone/sandbox/wall"
 	"hone/sandbox/workshop"
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -56,6 +57,7 @@ type Session struct {
 	run         *hone.Run
 	walls       []*walls
 	sharedWalls loop.Walls // walls of commands without walls of their own; see commandWalls
+	early       *wall.Early
 	trees       map[treeKey]*workspace.Tree
 	gapsMu      sync.Mutex
 	gaps        []string // causes that the user was told about; see gap
@@ -91,6 +93,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	if s.Workspace, err = runs.Enter(ctx, dir, true); err != nil {
 		return nil, err
 	}
+	s.early = startEarly(l.Shared())
 	for _, note := range s.Notes {
 		h.Note(note)
 	}
@@ -108,6 +111,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		s.journal, err = s.Home.Create(s.Home.NewRun())
 	}
 	if err != nil {
+		s.early.Close()
 		s.Workspace.Close()
 		return nil, err
 	}
@@ -206,6 +210,7 @@ func (s *Session) CloseWalls() error {
 		err = errors.Join(err, w.close())
 	}
 	s.walls = nil
+	s.early.Close()
 	return err
 }
 
@@ -377,7 +382,9 @@ func (s *Session) assign(role *hone.Role, m *loop.Model) {
 // commandWalls returns the walls of commands without walls of their own.
 func (s *Session) commandWalls() loop.Walls {
 	if s.sharedWalls == nil {
-		s.sharedWalls = s.Walls(loop.WallPlan{Bounded: true})
+		w := s.newWalls(loop.WallPlan{Bounded: true})
+		w.enclosure.early = s.early
+		s.walls, s.sharedWalls = append(s.walls, w), w
 	}
 	return s.sharedWalls
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
 	"hone/sandbox/internal/process"
 )
@@ -126,6 +127,48 @@ func (a *ahead) close() {
 	a.closed = true
 	a.mu.Unlock()
 	if h := a.take(); h != nil {
+		h.dismiss()
+	}
+}
+
+// Early is the helper of a first command, which starts before the walls are built. Nil is
+// none.
+type Early struct {
+	spec   spec
+	helper chan *helper // nil if it was taken, or did not start
+}
+
+// StartEarly starts the helper of a first command, in the background. Only the policy's Net
+// and Limits matter. For Auto it is that of the strongest wall. Close it, whether or not
+// walls were built with it.
+func StartEarly(wall sandbox.Wall, p sandbox.Policy) *Early {
+	if wall == sandbox.Auto {
+		wall = sandbox.Hidden
+	}
+	e := &Early{spec{Wall: wall, Policy: sandbox.Policy{Net: p.Net, Limits: p.Limits}}, make(chan *helper, 1)}
+	go func() {
+		h, _ := newHelper(e.spec) // without it the first command says why
+		e.helper <- h
+	}()
+	return e
+}
+
+// take returns the helper if it fits walls; otherwise nil.
+func (e *Early) take(s spec) *helper {
+	if e == nil || e.spec.Wall != s.Wall || e.spec.Policy.Net != s.Policy.Net || e.spec.Policy.Limits != s.Policy.Limits {
+		return nil
+	}
+	h := <-e.helper
+	e.helper <- nil
+	return h
+}
+
+// Close ends the helper, unless walls took it.
+func (e *Early) Close() {
+	if e == nil {
+		return
+	}
+	if h := e.take(e.spec); h != nil {
 		h.dismiss()
 	}
 }

@@ -168,3 +168,29 @@ func TestIdleHelperDiesWithHone(t *testing.T) {
 		t.Error("the helper outlived hone")
 	})
 }
+
+// The first command of walls, which may be the one that tries them, uses the helper that
+// started before they were built, if that fits.
+func TestEarlyHelper(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		for _, fits := range []bool{true, false} {
+			p := w.spec.Policy
+			p.Net = p.Net == fits // the same, or the other
+			e := StartEarly(w.grade.Wall, p)
+			h := <-e.helper
+			e.helper <- h
+			early := must(e.Build(t.Context(), w.grade.Wall, w.spec.Policy))
+			if r := behind(t, early, dir, "echo fine"); string(r.Stdout) != "fine\n" {
+				t.Errorf("exit %d, stdout %q, stderr %q", r.Exit, r.Stdout, r.Stderr)
+			}
+			must(0, early.Close())
+			if h.ended() != fits {
+				t.Errorf("fits %v, used %v", fits, h.ended())
+			}
+			if e.Close(); !h.ended() {
+				t.Error("the helper still waits")
+			}
+			e.Close()
+		}
+	})
+}

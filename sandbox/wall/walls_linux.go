@@ -41,17 +41,23 @@ var _ sandbox.Runner = (*Walls)(nil)
 // falls back to a weaker wall. Only Auto chooses among walls, and Grade reports which one it
 // chose and why. [Helper] must be the first call of the program's main.
 func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
+	return (*Early)(nil).Build(ctx, wall, p)
+}
+
+// Build is [Build] of walls whose first command uses the helper.
+func (e *Early) Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	// A program without Helper would otherwise start itself without end.
 	if _, ok := helperWork(os.Args); ok {
 		return nil, errors.New("this program cannot build walls, because it does not call wall.Helper first in main")
 	}
 	if wall == sandbox.Auto {
-		return buildAuto(ctx, p)
+		return e.buildAuto(ctx, p)
 	}
 	w, err := newWalls(wall, p)
 	if err != nil {
 		return nil, err
 	}
+	w.ahead.idle = e.take(w.spec)
 	err = w.try(ctx)
 	if err == nil {
 		return w, nil
@@ -59,17 +65,17 @@ func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, er
 	w.Close()
 	if len(w.overlays) > 0 && ctx.Err() == nil {
 		p.Overlays = nil // perhaps only these cannot be mounted
-		return Build(ctx, wall, p)
+		return e.Build(ctx, wall, p)
 	}
 	return nil, err
 }
 
 // buildAuto builds the strongest wall that can be built here. It never chooses
 // Firejail.
-func buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
+func (e *Early) buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 	var why []string
 	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock} {
-		w, err := Build(ctx, wall, p)
+		w, err := e.Build(ctx, wall, p)
 		if err == nil {
 			w.grade.Why = strings.Join(why, "; ")
 			return w, nil

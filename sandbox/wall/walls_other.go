@@ -40,6 +40,20 @@ func Build(_ context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, erro
 	return w, nil
 }
 
+// Early is a helper, which there is none of.
+type Early struct{}
+
+// StartEarly returns nil.
+func StartEarly(sandbox.Wall, sandbox.Policy) *Early { return nil }
+
+// Build is [Build].
+func (*Early) Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
+	return Build(ctx, wall, p)
+}
+
+// Close does nothing.
+func (*Early) Close() {}
+
 // Run runs a command and restores protected paths that it changed; see
 // [sandbox.Runner].
 func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
