@@ -106,11 +106,12 @@ func (l *lister) inParts(names []string, add func(l *lister, name string) error)
 	parts, errs := make([]lister, workers), make([]error, workers)
 	var wait sync.WaitGroup
 	for i := range parts {
-		part := &parts[i]
+		part, names := &parts[i], names[i*len(names)/workers:(i+1)*len(names)/workers]
 		part.tree, part.ctx, part.cur.Root = l.tree, l.ctx, l.tree.root
+		part.files = make([]File, 0, len(names))
 		wait.Go(func() {
 			defer part.cur.Close()
-			for _, name := range names[i*len(names)/workers : (i+1)*len(names)/workers] {
+			for _, name := range names {
 				if errs[i] = add(part, name); errs[i] != nil {
 					return
 				}
@@ -142,7 +143,7 @@ func (l *lister) addNamed(dir, name string, m marks) error {
 
 // walk adds everything below a directory.
 func (l *lister) walk(dir string, m marks) error {
-	names, err := l.names(dir)
+	names, err := l.cur.Names(dir)
 	if nofollow.IsAbsent(err) && dir != "" {
 		return nil
 	}
@@ -164,15 +165,6 @@ func (l *lister) walk(dir string, m marks) error {
 	return nil
 }
 
-// names returns the names in a directory, sorted.
-func (l *lister) names(dir string) ([]string, error) {
-	root, err := l.cur.At(dir)
-	if err != nil {
-		return nil, err
-	}
-	return nofollow.DirNames(root)
-}
-
 // add adds one path, or enters it if it is a directory.
 func (l *lister) add(path string, m marks) error {
 	if err := l.ctx.Err(); err != nil {
@@ -186,7 +178,7 @@ func (l *lister) add(path string, m marks) error {
 	case nofollow.IsAbsent(err):
 	case err != nil:
 		l.addUnreadable(path, m, err)
-	case info.IsDir():
+	case info.Mode.IsDir():
 		return l.enter(path, m)
 	case isPlaceholder(path, info):
 	default:
@@ -197,11 +189,11 @@ func (l *lister) add(path string, m marks) error {
 
 // isPlaceholder reports whether a file is a configuration without contents. hone
 // creates one if there is none while commands run, so that they cannot.
-func isPlaceholder(name string, info fs.FileInfo) bool {
-	if !info.Mode().IsRegular() || info.Size() > int64(len("{}")) || path.Base(path.Dir(name)) != ".config" {
+func isPlaceholder(name string, info nofollow.Info) bool {
+	if !info.Mode.IsRegular() || info.Size > int64(len("{}")) || path.Base(path.Dir(name)) != ".config" {
 		return false
 	}
-	return path.Base(name) == "hone.toml" && info.Size() == 0 || path.Base(name) == "bork.json" && info.Size() == int64(len("{}"))
+	return path.Base(name) == "hone.toml" && info.Size == 0 || path.Base(name) == "bork.json" && info.Size == int64(len("{}"))
 }
 
 // enter lists a nested repository, or walks an ordinary directory.
@@ -218,13 +210,13 @@ func (l *lister) addUnreadable(path string, m marks, err error) {
 }
 
 // file returns the File for the info of a path.
-func (l *lister) file(path string, info fs.FileInfo, m marks) File {
+func (l *lister) file(path string, info nofollow.Info, m marks) File {
 	f := File{Path: path, Kind: kindOf(info), Untracked: m.untracked, Ignored: m.ignored, stamp: stampOf(info)}
 	switch f.Kind {
 	case Regular:
-		f.Size, f.Mode = info.Size(), info.Mode().Perm()
+		f.Size, f.Mode = info.Size, info.Mode.Perm()
 	case Symlink:
-		target, err := l.cur.Top().Readlink(treepath.Base(path))
+		target, err := l.cur.Readlink(path)
 		if err != nil {
 			f.Note = nofollow.Reason(err)
 		}
@@ -234,11 +226,11 @@ func (l *lister) file(path string, info fs.FileInfo, m marks) File {
 }
 
 // kindOf returns the kind of a file that is not a directory.
-func kindOf(info fs.FileInfo) Kind {
+func kindOf(info nofollow.Info) Kind {
 	switch {
-	case info.Mode().IsRegular():
+	case info.Mode.IsRegular():
 		return Regular
-	case info.Mode()&fs.ModeSymlink != 0:
+	case info.Mode&fs.ModeSymlink != 0:
 		return Symlink
 	}
 	return Other

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"hone/workspace/internal/nofollow"
-	"hone/workspace/treepath"
 )
 
 // Manifest is the state of all listed paths of a tree at one time, sorted by
@@ -168,11 +167,7 @@ func (e Entry) matchesStamp(now Entry) bool {
 
 // read sets the digest, and the size, mode and stamp of the opened file.
 func (h *hasher) read(e *Entry) error {
-	dir, err := h.cur.At(treepath.Parent(e.Path))
-	if err != nil {
-		return err
-	}
-	f, info, err := nofollow.OpenRegular(dir, e.Path)
+	f, info, err := h.cur.Open(e.Path)
 	if err != nil {
 		return err
 	}
@@ -194,7 +189,7 @@ func (h *hasher) read(e *Entry) error {
 	}
 	e.Digest = hex.EncodeToString(sum.Sum(nil))
 	// The stamp is from before reading: a write during the read changes it.
-	e.Size, e.Mode, e.stamp = size, info.Mode().Perm(), stampOf(info)
+	e.Size, e.Mode, e.stamp = size, info.Mode.Perm(), stampOf(info)
 	if whole {
 		h.sink.pass(h.trusted(*e), h.buf[:n])
 	}
@@ -309,7 +304,7 @@ func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (M
 		}
 		info, err := l.cur.Lstat(p)
 		switch {
-		case t.isClosed(p) || nofollow.IsAbsent(err) || err == nil && info.IsDir():
+		case t.isClosed(p) || nofollow.IsAbsent(err) || err == nil && info.Mode.IsDir():
 		case err != nil:
 			m = append(m, Entry{Path: p, Kind: Other, Note: nofollow.Reason(err)})
 		default:

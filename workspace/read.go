@@ -50,12 +50,7 @@ func (t *Tree) Read(path string) ([]byte, Image, error) {
 	}
 	c := nofollow.Cursor{Root: t.root}
 	defer c.Close()
-	dir, err := c.At(treepath.Parent(cleaned))
-	if err != nil {
-		return nil, Image{}, nofollow.ReadError(cleaned, err)
-	}
-	content, image, _, err := t.readIn(dir, cleaned)
-	return content, image, err
+	return t.readAt(&c, cleaned)
 }
 
 // Holds reports whether a file has the contents of an image. It does not if it cannot be
@@ -68,27 +63,41 @@ func (t *Tree) Holds(path string, image Image) bool {
 	return now.Digest == image.Digest
 }
 
-// readIn reads a regular file in its parent directory and also returns its file
-// info. The error wraps fs.ErrNotExist if the file does not exist.
+// readAt reads a regular file. The error wraps fs.ErrNotExist if it does not exist.
+func (t *Tree) readAt(c *nofollow.Cursor, path string) ([]byte, Image, error) {
+	f, info, err := c.Open(path)
+	if err != nil {
+		return nil, Image{}, nofollow.ReadError(path, err)
+	}
+	defer f.Close()
+	return t.readFile(f, path, info.Size, info.Mode)
+}
+
+// readIn is readAt for a file whose parent directory is open. It also returns the
+// file's info.
 func (t *Tree) readIn(dir *os.Root, path string) ([]byte, Image, fs.FileInfo, error) {
 	f, info, err := nofollow.OpenRegular(dir, path)
 	if err != nil {
 		return nil, Image{}, nil, nofollow.ReadError(path, err)
 	}
 	defer f.Close()
-	if info.Size() > t.maxFile {
-		return nil, Image{}, nil, &TooLargeError{Path: path, Size: info.Size(), Max: t.maxFile}
+	content, image, err := t.readFile(f, path, info.Size(), info.Mode())
+	return content, image, info, err
+}
+
+// readFile reads an open file. Its size may be outdated, or 0 as in /proc.
+func (t *Tree) readFile(f io.Reader, path string, size int64, mode fs.FileMode) ([]byte, Image, error) {
+	if size > t.maxFile {
+		return nil, Image{}, &TooLargeError{Path: path, Size: size, Max: t.maxFile}
 	}
-	// The size may be outdated, or 0 as in /proc.
-	content := make([]byte, 0, info.Size()+1)
-	content, err = appendAll(content, io.LimitReader(f, t.maxFile+1))
+	content, err := appendAll(make([]byte, 0, size+1), io.LimitReader(f, t.maxFile+1))
 	if err != nil {
-		return nil, Image{}, nil, nofollow.ReadError(path, err)
+		return nil, Image{}, nofollow.ReadError(path, err)
 	}
 	if int64(len(content)) > t.maxFile {
-		return nil, Image{}, nil, &TooLargeError{Path: path, Size: int64(len(content)), Max: t.maxFile}
+		return nil, Image{}, &TooLargeError{Path: path, Size: int64(len(content)), Max: t.maxFile}
 	}
-	return content, imageOf(content, info.Mode()), info, nil
+	return content, imageOf(content, mode), nil
 }
 
 // imageOf returns the image of a file that exists.

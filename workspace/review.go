@@ -191,17 +191,11 @@ func (r *review) pathDenial(path string) string {
 
 // currentFile reads the file at a path. A missing file is not an error.
 func (r *review) currentFile(path string) ([]byte, Image, error) {
-	dir, err := r.cur.At(treepath.Parent(path))
-	if err == nil {
-		var content []byte
-		var image Image
-		content, image, _, err = r.tree.readIn(dir, path)
-		if err == nil {
-			return content, image, nil
-		}
-		return nil, Image{}, ignoreNotExist(err)
+	if err := r.cur.Enter(treepath.Parent(path)); err != nil {
+		return nil, Image{}, ignoreNotExist(parentError(err))
 	}
-	return nil, Image{}, ignoreNotExist(parentError(err))
+	content, image, err := r.tree.readAt(&r.cur, path)
+	return content, image, ignoreNotExist(err)
 }
 
 // ignoreNotExist returns the error, or nil if it says that a path does not

@@ -1,8 +1,9 @@
 package workspace
 
 import (
-	"io/fs"
 	"time"
+
+	"hone/workspace/internal/nofollow"
 )
 
 // raceWindow is how long before a reading a file must last have changed for its
@@ -19,10 +20,8 @@ type stamp struct {
 }
 
 // stampOf returns the stamp of a file.
-func stampOf(info fs.FileInfo) stamp {
-	s := stamp{modified: info.ModTime().UnixNano()}
-	s.changed, s.inode = inodeStamp(info)
-	return s
+func stampOf(info nofollow.Info) stamp {
+	return stamp{modified: info.Modified, changed: info.Changed, inode: info.Inode}
 }
 
 // isReliable reports whether any change after taken will show in the stamp. It

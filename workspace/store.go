@@ -64,14 +64,7 @@ func (s *storer) storeFile(e Entry) (now Entry, there bool, err error) {
 	if err := s.ctx.Err(); err != nil {
 		return e, false, err
 	}
-	dir, err := s.cur.At(treepath.Parent(e.Path))
-	if nofollow.IsAbsent(err) {
-		return e, false, nil
-	}
-	if err != nil {
-		return unreadableEntry(e, err), true, nil
-	}
-	f, info, err := nofollow.OpenRegular(dir, e.Path)
+	f, info, err := s.cur.Open(e.Path)
 	if err != nil {
 		return s.unopenedEntry(e, err)
 	}
@@ -81,7 +74,7 @@ func (s *storer) storeFile(e Entry) (now Entry, there bool, err error) {
 		return e, false, err
 	}
 	now = e
-	now.Digest, now.Size, now.Mode = digest, size, info.Mode().Perm()
+	now.Digest, now.Size, now.Mode = digest, size, info.Mode.Perm()
 	if now != e {
 		now.stamp = stamp{}
 	}
@@ -92,15 +85,15 @@ func (s *storer) storeFile(e Entry) (now Entry, there bool, err error) {
 // regular file.
 func (s *storer) unopenedEntry(e Entry, cause error) (now Entry, there bool, err error) {
 	info, err := s.cur.Lstat(e.Path)
-	if nofollow.IsAbsent(err) || err == nil && info.IsDir() {
+	if nofollow.IsAbsent(err) || err == nil && info.Mode.IsDir() {
 		return e, false, nil
 	}
-	if err != nil || info.Mode().IsRegular() {
+	if err != nil || info.Mode.IsRegular() {
 		return unreadableEntry(e, cause), true, nil
 	}
 	now = Entry{Path: e.Path, Kind: kindOf(info), Untracked: e.Untracked, Ignored: e.Ignored}
 	if now.Kind == Symlink {
-		now.Target, err = s.cur.Top().Readlink(treepath.Base(e.Path))
+		now.Target, err = s.cur.Readlink(e.Path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, false, nil

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 
 	"hone/workspace/treepath"
@@ -56,82 +55,4 @@ func IsAbsent(err error) bool {
 // IsNotExist reports whether an error means that a path does not exist.
 func IsNotExist(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-}
-
-// Cursor opens one directory after another. It keeps only the directories from
-// the root to the current one open, so that moving to a neighbour costs one
-// step and a tree of any size needs few descriptors. It is for one goroutine.
-type Cursor struct {
-	Root  *os.Root
-	path  string // of the current directory
-	stack []openedDir
-}
-
-// openedDir is one open directory of a cursor.
-type openedDir struct {
-	path string
-	dir  *os.Root
-}
-
-// At returns the directory at a cleaned path, "" for the root. It is valid
-// until the next call.
-func (c *Cursor) At(path string) (*os.Root, error) {
-	for !treepath.Contains(c.path, path) {
-		c.pop()
-	}
-	for c.path != path {
-		if err := c.push(path); err != nil {
-			return nil, err
-		}
-	}
-	return c.Top(), nil
-}
-
-// push enters the next directory towards path.
-func (c *Cursor) push(path string) error {
-	rest := path
-	if c.path != "" {
-		rest = path[len(c.path)+1:]
-	}
-	name, _, _ := strings.Cut(rest, "/")
-	next := treepath.Join(c.path, name)
-	dir, _, err := OpenDir(c.Top(), name, next)
-	if err != nil {
-		return err
-	}
-	c.stack = append(c.stack, openedDir{path: next, dir: dir})
-	c.path = next
-	return nil
-}
-
-// pop leaves the current directory. The root stays open.
-func (c *Cursor) pop() {
-	last := len(c.stack) - 1
-	c.stack[last].dir.Close()
-	c.stack = c.stack[:last]
-	c.path = treepath.Parent(c.path)
-}
-
-// Top returns the current directory.
-func (c *Cursor) Top() *os.Root {
-	if len(c.stack) == 0 {
-		return c.Root
-	}
-	return c.stack[len(c.stack)-1].dir
-}
-
-// Close closes all directories except the root.
-func (c *Cursor) Close() {
-	for len(c.stack) > 0 {
-		c.pop()
-	}
-}
-
-// Lstat returns the file info of a cleaned path.
-func (c *Cursor) Lstat(path string) (fs.FileInfo, error) {
-	dir, err := c.At(treepath.Parent(path))
-	if err != nil {
-		return nil, err
-	}
-	return dir.Lstat(treepath.Base(path))
 }

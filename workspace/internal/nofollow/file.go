@@ -22,7 +22,7 @@ func OpenRegular(dir *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := requireRegular(path, seen); err != nil {
+	if err := requireRegular(path, seen.Mode()); err != nil {
 		return nil, nil, err
 	}
 	// Without blocking, because a FIFO may have replaced the file.
@@ -42,13 +42,13 @@ func OpenRegular(dir *os.Root, path string) (*os.File, fs.FileInfo, error) {
 }
 
 // requireRegular refuses anything but a regular file.
-func requireRegular(path string, info fs.FileInfo) error {
+func requireRegular(path string, mode fs.FileMode) error {
 	switch {
-	case info.Mode().IsRegular():
+	case mode.IsRegular():
 		return nil
-	case info.IsDir():
+	case mode.IsDir():
 		return treepath.Refuse(path, "it is a directory")
-	case info.Mode()&fs.ModeSymlink != 0:
+	case mode&fs.ModeSymlink != 0:
 		return treepath.Refuse(path, "it is a symlink, which is not followed")
 	}
 	return treepath.Refuse(path, "it is not a regular file")
