@@ -14,14 +14,17 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/view"
 	"hone/harness"
 	"hone/harness/runs"
+	"hone/internal/config"
 	"hone/internal/near"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/loop"
 	"hone/sandbox"
 	"hone/workspace/secret"
 )
@@ -239,4 +242,26 @@ func runArg(args []string) string {
 		return "last"
 	}
 	return args[0]
+}
+
+// loadConfig first restores what a killed hone left, so that no configuration is
+// read that a command wrote. Then it reads a folder's .config/hone.toml, with the table of a loop's own;
+// nil is for any loop.
+func (a *app) loadConfig(root, name string, l loop.Loop) (config.File, error) {
+	notes, err := harness.Recover(root)
+	for _, note := range notes {
+		a.sayPlain("%s", note)
+	}
+	if err != nil {
+		return config.File{}, err
+	}
+	tables := kinds.Sections()
+	if l != nil && l.Section() != nil {
+		tables[name] = l.Section()
+	}
+	file, err := config.Load(root, tables)
+	if err != nil {
+		return file, harness.ConfigError(err)
+	}
+	return file, nil
 }

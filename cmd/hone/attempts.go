@@ -17,6 +17,7 @@ import (
 	"hone"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -37,7 +38,7 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	}
 	defer in.Tree.Close()
 	ctx := c.Context()
-	v := attempts.New(kinds())
+	v := attempts.New(kinds.All())
 	v.Loop, v.Count, v.Named, v.Args, v.Text = k.Name, f.attempts, f.models, typedFlags(c.Flags()), args
 	limits, err := a.resolveAttempts(ctx, in, l, v)
 	if err != nil {
@@ -54,7 +55,7 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 		return err
 	}
 	v.Trusted = trustedBy(a.env("HONE_TRUST"), n)
-	s, err := a.host().Start(ctx, attempts.Kind(kinds()), v, n, limits)
+	s, err := a.host().Start(ctx, attempts.Kind(kinds.All()), v, n, limits)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 		v.Asked = slices.Insert(v.Asked, 0, asked)
 		in.Note = func(string) {} // once
 	}
-	v.Settings, v.About = *l.Shared(), subject(l)
+	v.Settings, v.About = *l.Shared(), kinds.Subject(l)
 	// The attempts prove their checks and protect files; what they changed was judged then.
 	v.Trust.Prove, v.Trust.KeepBest, v.Trust.Protect = "", false, nil
 	return limits, nil
@@ -182,7 +183,7 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 		return err
 	}
 	root := home.Workspace()
-	file, err := config.Load(root, sections())
+	file, err := config.Load(root, kinds.Sections())
 	if err != nil {
 		return harness.ConfigError(err)
 	}
@@ -190,9 +191,9 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	if err != nil {
 		return err
 	}
-	v := attempts.NewTaking(kinds())
+	v := attempts.NewTaking(kinds.All())
 	v.Settings, v.Of, v.Number, v.Run, v.Dir = settings, found.Of, found.Number, found.Run, found.Dir
-	s, err := a.host().Start(ctx, attempts.TakeKind(kinds()), v, harness.Needs{Folder: root}, hone.Limits{Rounds: 1})
+	s, err := a.host().Start(ctx, attempts.TakeKind(kinds.All()), v, harness.Needs{Folder: root}, hone.Limits{Rounds: 1})
 	if err != nil {
 		return err
 	}
@@ -223,7 +224,7 @@ func notApplied(ctx context.Context, home *journal.Home, found attempts.Found) e
 func (a *app) takeSettings(root string, file config.File) (loop.Settings, error) {
 	host := a.host()
 	host.Notify = func(string) {} // the notes are about the model
-	settings, err := host.Resolve(attempts.TakeKind(kinds()), root, loop.Flags{Wall: "none"}, file)
+	settings, err := host.Resolve(attempts.TakeKind(kinds.All()), root, loop.Flags{Wall: "none"}, file)
 	settings.Model, settings.Check = loop.Model{}, ""
 	settings.Trust.Prove, settings.Trust.KeepBest, settings.Trust.Protect = "", false, nil
 	return settings, err

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/check/reader"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/harness/runs"
@@ -263,11 +264,11 @@ func (a *app) agentNames(c *cobra.Command) (names []string) {
 	if err != nil {
 		return nil
 	}
-	file, err := config.Load(root, sections())
+	file, err := config.Load(root, kinds.Sections())
 	if err != nil || len(file.Commands) == 0 {
 		return nil
 	}
-	settings, err := harness.OwnSettings(root, file, kinds()...)
+	settings, err := harness.OwnSettings(root, file, kinds.All()...)
 	if err != nil || len(a.host().Untrusted(harness.Needs{Folder: root, Settings: settings})) > 0 {
 		return nil
 	}

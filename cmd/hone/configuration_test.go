@@ -11,6 +11,8 @@ import (
 	"testing"
 	"text/template"
 
+	"hone/cmd/hone/kinds"
+
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
@@ -54,7 +56,7 @@ type opening struct{ section, text string }
 
 // settingsThatOpen returns the rows of the settings that need trust, from their tags.
 func settingsThatOpen() string {
-	tables := sections()
+	tables := kinds.Sections()
 	tables[""] = &config.File{}
 	settings := map[opening][]string{}
 	for name, table := range tables {
@@ -103,7 +105,7 @@ func loopFlagRows() string {
 	var rows []string
 	for r, of := range loops {
 		text := strings.Join(of, ", ")
-		if len(of) == len(kinds()) {
+		if len(of) == len(kinds.All()) {
 			text = "all"
 		}
 		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", r.flag, text, r.meaning))

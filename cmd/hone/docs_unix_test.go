@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v4"
 
+	"hone/cmd/hone/kinds"
 	"hone/internal/config"
 )
 
@@ -261,7 +262,7 @@ func validConfiguration(t *testing.T, name, text string) {
 	if err := put(dir, config.HonePath, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Load(dir, sections()); err != nil {
+	if _, err := config.Load(dir, kinds.Sections()); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -319,7 +320,7 @@ var errConfigUnused = errors.New("not checked, because the configuration is not 
 func (a *app) probedModel(dir string, f loop.Flags) (loop.Model, error) {
 	root, file, ok := a.trustedConfig(dir)
 	if _, start, working := runs.Working(root); working && f == (loop.Flags{}) {
-		if l := recorded(start); l != nil {
+		if l := kinds.Recorded(start); l != nil {
 			return l.Shared().Model, nil
 		}
 	}

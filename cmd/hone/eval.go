@@ -21,6 +21,7 @@ import (
 	"hone"
 	"hone/cmd/hone/eval"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/loop"
@@ -281,7 +282,7 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 func caseArgs(s *eval.Suite, c eval.Case, base eval.Base, typed []string) ([]string, error) {
 	again := loop.OneArg(c.Task)
 	if c.Run != "" {
-		l := recorded(base.Start)
+		l := kinds.Recorded(base.Start)
 		if l == nil {
 			return nil, s.Wrong(c, "run", "another version of hone recorded its settings", "name another run")
 		}

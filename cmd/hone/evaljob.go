@@ -16,6 +16,7 @@ import (
 	"hone"
 	"hone/cmd/hone/eval"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/internal/render"
 	"hone/loop"
@@ -49,7 +50,7 @@ func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
 
 // evalLoops returns the loops that a case can use: those whose command starts one run.
 func evalLoops() (all []loop.Kind) {
-	for _, k := range kinds() {
+	for _, k := range kinds.All() {
 		if _, several := k.New().(loop.Series); !several {
 			all = append(all, k)
 		}

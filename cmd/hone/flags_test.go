@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hone"
+	"hone/cmd/hone/kinds"
 	"hone/loop"
 )
 
@@ -45,7 +46,7 @@ func TestRaised(t *testing.T) {
 // The help of --sandbox names the default, in the loop's own words too.
 func TestSandboxDefault(t *testing.T) {
 	a := &app{}
-	for _, k := range kinds() {
+	for _, k := range kinds.All() {
 		text := a.loopCommand(k).Flags().Lookup("sandbox").Usage
 		if !strings.HasSuffix(text, " (default auto)") || strings.Count(text, "default") != 1 {
 			t.Errorf("%s: %q does not end in the default", k.Name, text)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/internal/near"
 	"hone/internal/render"
@@ -27,7 +28,7 @@ type group struct {
 // groups returns all commands, as the help lists them.
 func (a *app) groups() []group {
 	var loops []*cobra.Command
-	for _, k := range kinds() {
+	for _, k := range kinds.All() {
 		loops = append(loops, a.loopCommand(k))
 	}
 	return []group{

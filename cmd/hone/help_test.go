@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/internal/config"
 )
@@ -37,7 +38,7 @@ func TestHelpConfig(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sections := sections()
+	sections := kinds.Sections()
 	file, err := config.Load(root, sections)
 	if err != nil {
 		t.Fatalf("hone help config prints a configuration that hone does not accept: %v", err)

@@ -6,6 +6,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness/runs"
 	"hone/internal/render"
 )
@@ -13,7 +14,7 @@ import (
 // placeRun brings the tree into the state in which a run left its own, if it was imported
 // and nothing has done so yet. It refuses to overwrite files of the user's.
 func (a *app) placeRun(ctx context.Context, run *runs.Recorded) error {
-	p, err := run.Placement(ctx, ownOf(run.Start))
+	p, err := run.Placement(ctx, kinds.Own(run.Start))
 	if p == nil && err == nil {
 		_, _, err = run.Bring(ctx, false) // an undo has taken them back
 	}
@@ -48,7 +49,7 @@ func (a *app) placeRun(ctx context.Context, run *runs.Recorded) error {
 // an undo of them would be recorded, and keep [app.placeRun] from restoring them later. A
 // tree that is the run's already passes.
 func checkPlaced(ctx context.Context, run *runs.Recorded) error {
-	p, err := run.Placement(ctx, ownOf(run.Start))
+	p, err := run.Placement(ctx, kinds.Own(run.Start))
 	if p == nil || err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/loop"
@@ -30,7 +31,7 @@ until you uncomment them. If .config/hone.toml already exists, init prints the l
 			return failure.Usage("init needs the name of a loop", "hone init reconcile")
 		},
 	}
-	for _, k := range kinds() {
+	for _, k := range kinds.All() {
 		c.AddCommand(a.initLoopCommand(k))
 	}
 	return c

@@ -1,8 +1,8 @@
 // Command hone runs bounded, unattended loops in which a language model edits
 // a code base. A check, and not the model, decides whether the result is right.
 //
-// The package has one file for each command that is not a loop, the list of loops in
-// kinds.go; the words of hints and exit statuses are in package failure. It is larger than
+// The package has one file for each command that is not a loop; the list of loops is in
+// package kinds, and the words of hints and exit statuses are in package failure. It is larger than
 // other rooms because all of that is typed by users and nothing else imports it; the
 // screen is a package of its own.
 package main
@@ -23,6 +23,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/internal/lazyregexp"
 	"hone/internal/render"
@@ -142,7 +143,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 // rewrittenArgs returns the arguments of a loop that also accepts the options of
 // another program, with those options as hone spells them.
 func rewrittenArgs(args []string) []string {
-	for _, k := range kinds() {
+	for _, k := range kinds.All() {
 		if k.Rewrite != nil && len(args) > 0 && args[0] == k.Name {
 			return k.Rewrite(args)
 		}

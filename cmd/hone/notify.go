@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/render"
@@ -36,7 +37,7 @@ type notifier struct {
 // the user does not trust it. A new run has asked for that trust. A resumed run reads
 // nothing else of the configuration, and does not ask.
 func (a *app) notifier(h *harness.Session, note func(text string)) *notifier {
-	file, err := config.Load(h.Dir, sections())
+	file, err := config.Load(h.Dir, kinds.Sections())
 	if err != nil {
 		note(err.Error())
 		return nil
@@ -44,7 +45,7 @@ func (a *app) notifier(h *harness.Session, note func(text string)) *notifier {
 	if file.Notify.Command == "" || a.env(attempts.Variable) != "" { // the run of the attempts calls it
 		return nil
 	}
-	needs, err := a.needs(h.Dir, file, kinds()...)
+	needs, err := a.needs(h.Dir, file, kinds.All()...)
 	untrusted := func(s config.Setting) bool { return s.Key == "notify.command" }
 	if err != nil || slices.ContainsFunc(a.host().Untrusted(needs), untrusted) {
 		note("notify.command is not trusted and does not run: hone trust " + h.Dir)

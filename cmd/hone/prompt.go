@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/listing"
@@ -28,7 +29,7 @@ func (a *app) promptCommand() *cobra.Command {
 			return failure.Usage("prompt needs the name of a loop", "hone prompt reconcile")
 		},
 	}
-	for _, k := range kinds() {
+	for _, k := range kinds.All() {
 		if l, ok := k.New().(previewer); ok {
 			c.AddCommand(a.promptLoopCommand(k, l))
 		}

@@ -14,6 +14,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
 	"hone/internal/render"
@@ -75,7 +76,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 		return err
 	}
 	defer tree.Close()
-	k, err := kindOf(start)
+	k, err := kinds.Of(start)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/loop"
 )
 
@@ -63,7 +64,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	if err != nil {
 		return err
 	}
-	k, err := kindOf(run.Start)
+	k, err := kinds.Of(run.Start)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"hone"
-
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/view"
@@ -288,7 +288,7 @@ func (s *runSource) withReply(run string, shown shownRun) (web.View, error) {
 func (s *runSource) run(ctx context.Context, home *journal.Home, run string, round int, past *history.Past, start hone.Start, working bool) (web.View, error) {
 	made := s.pages[run]
 	if made == nil {
-		made = newRunPage(ownOf(start), view.Calls{Most: mostInRound, Clean: s.app.redactKnown, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})
+		made = newRunPage(kinds.Own(start), view.Calls{Most: mostInRound, Clean: s.app.redactKnown, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})
 		s.pages[run] = made
 	}
 	o := s.app.overviewOf(home, run, past, start, working)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
@@ -59,7 +60,7 @@ func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round
 		why = o.end.Why
 	}
 	made := page.Page{Meters: o.meters(), Title: fmt.Sprintf("%s %s %s: %s", mark, result, o.start.Loop, journal.ShortRun(o.run)), Version: version(), Mark: string(mark), Result: result,
-		Loop: o.start.Loop, About: subject(o.loop), Why: strings.TrimSpace(why + "\n" + more), Notes: o.allNotes(), Facts: o.facts(), Walls: view.Walls(o.past.Events())}
+		Loop: o.start.Loop, About: kinds.Subject(o.loop), Why: strings.TrimSpace(why + "\n" + more), Notes: o.allNotes(), Facts: o.facts(), Walls: view.Walls(o.past.Events())}
 	if err := p.word(o); err != nil {
 		return made, err
 	}
@@ -95,7 +96,7 @@ func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round
 // contracts returns the verdicts of the contracts in each round; nil if the loop has only
 // its check.
 func (o overview) contracts() (*page.Grid, error) {
-	k, err := kindOf(o.start)
+	k, err := kinds.Of(o.start)
 	if err != nil || k.Verified == nil || o.start.Redacted {
 		return nil, nil
 	}
@@ -137,7 +138,7 @@ func (o overview) facts() []page.Fact {
 	figures := used(spent, spent.Price(), render.Tokens)
 	facts := []page.Fact{
 		{Name: "run", Text: o.run},
-		{Name: "model", Text: strings.Join(modelNames(o.loop, o.start), " · ")},
+		{Name: "model", Text: strings.Join(kinds.ModelNames(o.loop, o.start), " · ")},
 		{Name: "directory", Text: o.start.Dir},
 		{Name: "started", Text: o.past.Events()[0].Time.Local().Format("2006-01-02 15:04:05 MST")},
 		{Name: "time", Text: render.Duration(o.active)},

@@ -14,6 +14,7 @@ import (
 
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
@@ -295,9 +296,9 @@ func readSummary(home *journal.Home, run string, working bool) (summary, []journ
 	}
 	if start, err := runs.Started(events); err == nil {
 		s.Loop, s.Model = start.Loop, start.Model
-		l := recorded(start)
-		s.role, s.second = second(l, start.Model)
-		s.Subject, s.models = subject(l), modelNames(l, start)
+		l := kinds.Recorded(start)
+		s.role, s.second = kinds.Second(l, start.Model)
+		s.Subject, s.models = kinds.Subject(l), kinds.ModelNames(l, start)
 	}
 	s.When = events[0].Time
 	s.past = history.Read(events)

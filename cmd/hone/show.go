@@ -16,6 +16,7 @@ import (
 	"hone"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
 	"hone/history"
@@ -95,7 +96,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 		return a.showJSON(past, f.round)
 	}
 	if f.diff {
-		return a.showDiff(ctx, home, past, f.round, ownOf(start))
+		return a.showDiff(ctx, home, past, f.round, kinds.Own(start))
 	}
 	if f.round == 0 && !f.full && !f.verbose {
 		o := a.overviewOf(home, run, past, start, working)
@@ -195,13 +196,13 @@ func works(home *journal.Home, run string) bool {
 
 // recordScreen returns a screen for a recorded run, with a heading on it.
 func (a *app) recordScreen(home *journal.Home, run string, past *history.Past, start hone.Start, f showFlags) *screen.Screen {
-	options := screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: ownOf(start), Rounds: past.Limits().Rounds}
+	options := screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: kinds.Own(start), Rounds: past.Limits().Rounds}
 	if f.live {
 		options.Typed = a.typed
 		options.Size, options.Whole, options.Followed, options.Tokens = a.outSize, a.outSize == nil, true, past.Limits().Tokens
 	}
 	s := screen.New(a.out, options)
-	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(modelNames(recorded(start), start), " and "), start.Dir, past.Events()[0].Time.Local().Format("2006-01-02 15:04:05"))
+	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(kinds.ModelNames(kinds.Recorded(start), start), " and "), start.Dir, past.Events()[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return s
 }
 

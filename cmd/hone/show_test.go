@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/rounds"
 	"hone/history"
 	"hone/internal/crashtest"
@@ -148,7 +149,7 @@ func TestModelsOfARun(t *testing.T) {
 		`null`:                                "a/1",
 	} {
 		start := hone.Start{Loop: "phase", Model: "a/1", Settings: []byte(settings)}
-		if got := strings.Join(modelNames(recorded(start), start), " + "); got != want {
+		if got := strings.Join(kinds.ModelNames(kinds.Recorded(start), start), " + "); got != want {
 			t.Errorf("%s: %q, want %q", settings, got, want)
 		}
 	}
@@ -157,12 +158,12 @@ func TestModelsOfARun(t *testing.T) {
 // TestOwnFilesOfALoop: every loop reports the files that it writes for the user.
 func TestOwnFilesOfALoop(t *testing.T) {
 	for loop, path := range map[string]string{"phase": "project_map.txt", "implement": "llm-user-output.txt", "task": "a.log"} {
-		own := ownOf(hone.Start{Loop: loop, Dir: "/p", Settings: []byte(`{"log": "/p/a.log"}`)})
+		own := kinds.Own(hone.Start{Loop: loop, Dir: "/p", Settings: []byte(`{"log": "/p/a.log"}`)})
 		if !own(path) || own("main.go") {
 			t.Errorf("%s: %s is not its own, or main.go is", loop, path)
 		}
 	}
-	if ownOf(hone.Start{Loop: "reconcile"}) != nil {
+	if kinds.Own(hone.Start{Loop: "reconcile"}) != nil {
 		t.Error("reconcile writes files for people")
 	}
 }

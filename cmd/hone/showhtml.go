@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/view"
 	"hone/history"
@@ -21,7 +22,7 @@ const mostInFile = 32 << 10
 
 // showHTML writes the page of a run to a new file, or to stdout if its name is "-".
 func (a *app) showHTML(ctx context.Context, o overview, name string) error {
-	p, err := newRunPage(ownOf(o.start), view.Calls{Most: mostInFile, Clean: a.redactKnown}).page(ctx, o, nil)
+	p, err := newRunPage(kinds.Own(o.start), view.Calls{Most: mostInFile, Clean: a.redactKnown}).page(ctx, o, nil)
 	if err != nil {
 		return err
 	}

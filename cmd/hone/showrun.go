@@ -10,6 +10,7 @@ import (
 	"hone"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
@@ -36,8 +37,8 @@ type overview struct {
 
 // overviewOf returns what show prints of a run without flags.
 func (a *app) overviewOf(home *journal.Home, run string, past *history.Past, start hone.Start, working bool) overview {
-	own := ownOf(start)
-	o := overview{past: past, start: start, loop: recorded(start), working: working, rounds: rounds.Of(past.Events(), home.Get, own), colour: a.outColour}
+	own := kinds.Own(start)
+	o := overview{past: past, start: start, loop: kinds.Recorded(start), working: working, rounds: rounds.Of(past.Events(), home.Get, own), colour: a.outColour}
 	o.home, o.run, o.files, o.foreign = home, run, changedFiles(home, past, own), isForeign(home, run, past)
 	o.end, o.ended = past.End()
 	o.ended = o.ended && !working
@@ -110,7 +111,7 @@ func (o overview) heading() []string {
 	}
 	head := fmt.Sprintf("%s  %s  %s %s  %s ago", o.colour.Bold(render.Line(journal.ShortRun(o.run))), render.Line(o.start.Loop), mark.Mark(o.colour), o.colour.Bold(render.Line(result)),
 		age(o.past.Events()[0].Time, time.Now()))
-	about := render.Line(subject(o.loop))
+	about := render.Line(kinds.Subject(o.loop))
 	lines := []string{head}
 	switch room := o.columns - 3 - render.Width(head); {
 	case about == "":
@@ -119,7 +120,7 @@ func (o overview) heading() []string {
 	default:
 		lines = append(lines, "  "+about)
 	}
-	if models := strings.Join(modelNames(o.loop, o.start), " · "); models != "" {
+	if models := strings.Join(kinds.ModelNames(o.loop, o.start), " · "); models != "" {
 		lines = append(lines, o.colour.Dim("  "+render.Line(models)))
 	}
 	for i, line := range lines {

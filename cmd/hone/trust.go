@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/harness/trust"
@@ -144,7 +145,7 @@ func (a *app) needs(root string, file config.File, run ...loop.Kind) (n harness.
 	if n.Programs, err = harness.OwnPrograms(root, file, run...); err != nil {
 		return n, err
 	}
-	n.Settings, err = harness.OwnSettings(root, file, kinds()...)
+	n.Settings, err = harness.OwnSettings(root, file, kinds.All()...)
 	return n, err
 }
 
@@ -163,7 +164,7 @@ func (a *app) allNeeds(root string) (harness.Needs, error) {
 	if err != nil {
 		return harness.Needs{}, err
 	}
-	return a.needs(root, file, kinds()...)
+	return a.needs(root, file, kinds.All()...)
 }
 
 // printNeeds prints what a folder needs trust for.
@@ -289,6 +290,6 @@ func (a *app) hasTrustFiles(root string) bool {
 			return true
 		}
 	}
-	n, err := a.needs(root, config.File{}, kinds()...)
+	n, err := a.needs(root, config.File{}, kinds.All()...)
 	return err != nil || len(n.Programs) > 0 || len(n.Settings) > 0
 }

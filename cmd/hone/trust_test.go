@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"hone/cmd/hone/kinds"
 	"hone/internal/config"
 	"hone/loop"
 )
@@ -27,7 +28,7 @@ func trustAll(t *testing.T, dir string) {
 // Every key of every table either needs no trust, is a program of the folder, or says
 // what it opens. A key that is added without the tag would be asked about without words.
 func TestOpensEverything(t *testing.T) {
-	for _, k := range kinds() {
+	for _, k := range kinds.All() {
 		if s := k.New().Section(); s != nil {
 			lacksOpens(t, k.Name, reflect.TypeOf(s).Elem(), "")
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/history"
@@ -67,7 +68,7 @@ func runLines(run *runs.Inspection) []runLine {
 	var shared loop.Settings
 	_ = json.Unmarshal(run.Start.Settings, &shared) // what is unreadable cannot be resumed
 	models := shared.Models()
-	if l := recorded(run.Start); l != nil {
+	if l := kinds.Recorded(run.Start); l != nil {
 		models = l.Models()
 	}
 	for _, m := range models {

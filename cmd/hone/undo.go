@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/history"
@@ -90,7 +91,7 @@ func (a *app) planUndo(ctx context.Context, run *runs.Recorded, round int) (v *h
 	if err != nil {
 		return nil, err
 	}
-	return history.Reverse(ctx, run.Journal, run.Tree, round, ownOf(run.Start))
+	return history.Reverse(ctx, run.Journal, run.Tree, round, kinds.Own(run.Start))
 }
 
 // carryOut restores the files of a run as planned, and prints what it restored.
@@ -283,7 +284,7 @@ func notUndone(ctx context.Context, run *runs.Recorded, v *history.Reversal, res
 		}
 	}
 	logs := v.Own // git may ignore them
-	if own := ownOf(run.Start); own != nil {
+	if own := kinds.Own(run.Start); own != nil {
 		left.Ignored = slices.DeleteFunc(left.Ignored, func(p string) bool {
 			if own(p) {
 				logs = append(logs, p)

@@ -1,0 +1,110 @@
+// Package kinds lists the loops of this program, and says what a recorded run's loop is: its
+// settings, its models, what it is about, and which files it writes itself. A run whose loop
+// this program does not have can still be shown and undone.
+package kinds
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
+	"hone/cmd/hone/screen"
+	"hone/harness/runs"
+	"hone/loop"
+	"hone/loop/fix"
+	"hone/loop/implement"
+	"hone/loop/phase"
+	"hone/loop/reconcile"
+	"hone/loop/task"
+)
+
+// All returns the loops that this program has. Commands, configuration, help and
+// completion come from them; nothing else in the program knows a particular loop, except
+// the commands demo and rollup, which are about one.
+func All() []loop.Kind {
+	return []loop.Kind{fix.Kind(), task.Kind(), implement.Kind(), reconcile.Kind(), phase.Kind()}
+}
+
+// Of returns the kind of a recorded run's loop.
+func Of(start hone.Start) (loop.Kind, error) {
+	all := append(All(), attempts.Kind(All()), attempts.TakeKind(All()))
+	i := slices.IndexFunc(all, func(k loop.Kind) bool { return k.Name == start.Loop })
+	if i < 0 {
+		return loop.Kind{}, failure.Usage(fmt.Sprintf("the run uses the loop %q, which this program does not have", start.Loop),
+			"hone show and hone undo work on it; only loops of this program are resumed and replayed")
+	}
+	return all[i], nil
+}
+
+// Recorded returns the loop of a recorded run with its settings; nil if this
+// hone does not have it, or cannot read them.
+func Recorded(start hone.Start) loop.Loop {
+	k, err := Of(start)
+	if err != nil {
+		return nil
+	}
+	l, err := runs.Settings(k, start)
+	if err != nil {
+		return nil
+	}
+	return l
+}
+
+// Own returns a function that reports which files a run's loop writes for the user; nil if
+// the loop is not known.
+func Own(start hone.Start) func(string) bool {
+	if l := Recorded(start); l != nil {
+		return l.Own(start.Dir)
+	}
+	return nil
+}
+
+// Second returns the role and the name of the model that a run's loop asks beside the
+// first; empty if it asks one model alone, or if the loop is not known.
+func Second(l loop.Loop, first string) (role, name string) {
+	if l == nil {
+		return "", ""
+	}
+	models := l.Models()
+	if len(models) < 2 || models[1].Model.Name == first {
+		return "", ""
+	}
+	return models[1].Role, models[1].Model.Names()
+}
+
+// ModelNames returns the names of the models that a run asks, with their roles if there
+// are several.
+func ModelNames(l loop.Loop, start hone.Start) []string {
+	first := screen.ModelName(start.Model)
+	if l != nil {
+		first = screen.ModelName(cmp.Or(l.Shared().Model.Names(), start.Model))
+	}
+	if role, name := Second(l, start.Model); name != "" {
+		return []string{strings.TrimSpace(l.Models()[0].Role + " " + first), strings.TrimSpace(role + " " + screen.ModelName(name))}
+	}
+	return []string{cmp.Or(first, "no model")}
+}
+
+// Subject returns what a run is about on one line, such as the task's words; empty if
+// that is not known.
+func Subject(l loop.Loop) string {
+	if l == nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(l.Subject()), " ")
+}
+
+// Sections returns the tables of all loops in a configuration, by their names.
+func Sections() map[string]any {
+	tables := map[string]any{}
+	for _, k := range All() {
+		if s := k.New().Section(); s != nil {
+			tables[k.Name] = s
+		}
+	}
+	return tables
+}
