@@ -113,6 +113,7 @@ func house() []room {
 
 		{folder: "cmd/hone/failure", floor: 4, may: []string{root, "journal", "sandbox", "internal/git"}},
 		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness/runs", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/screen"}},
+		{folder: "cmd/hone/answer", floor: 6, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/failure"}},
 		{folder: "cmd/hone/rounds", floor: 3, may: []string{"history", "check", "workspace", "internal/render"}},
 		{folder: "cmd/hone/findings", floor: 3, may: []string{"check", "internal/render", "internal/excerpt"}},
 		{folder: "cmd/hone/page", floor: 2, may: []string{"internal/render"}},
@@ -121,7 +122,7 @@ func house() []room {
 		{folder: "cmd/hone/tty", floor: 0},
 		{folder: "cmd/hone/manual", floor: 0},
 		{folder: "cmd/hone/view", floor: 6, may: []string{"loop", "check", "history", "journal", "model", "sandbox", "internal/excerpt", "internal/render", "cmd/hone/eval", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen"}},
-		{folder: "cmd/hone", floor: 8, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove", "check/reader", "internal/child", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/view", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds")},
+		{folder: "cmd/hone", floor: 8, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove", "check/reader", "internal/child", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/view", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer")},
 		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/child", "internal/git", "internal/render"}},
 		{folder: "cmd/hone/web", floor: 3, may: []string{"cmd/hone/page"}},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/check/reader"
+	"hone/cmd/hone/answer"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/screen"
 	"hone/harness"
@@ -132,8 +133,8 @@ func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra
 		return nil, directive
 	}
 	for _, q := range past.Waiting() {
-		for _, answer := range []string{"=yes", "=no"} {
-			if value := shortDigest(run, q) + answer; strings.HasPrefix(value, word) {
+		for _, choice := range []string{"=yes", "=no"} {
+			if value := answer.ShortDigest(run, q) + choice; strings.HasPrefix(value, word) {
 				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.Path), descriptionColumns)))
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"hone"
+	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
@@ -175,7 +176,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 		r.Human = p
 	}
 	if len(a.given) > 0 {
-		r.Human = answers{run: h.ID(), given: a.given, others: r.Human}
+		r.Human = answer.Human{Run: h.ID(), Given: a.given, Others: r.Human}
 	}
 }
 

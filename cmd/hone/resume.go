@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/loop"
@@ -71,7 +72,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	if err := a.placeRun(ctx, run); err != nil {
 		return err
 	}
-	if a.given, err = answersTo(run, f.answers); err != nil {
+	if a.given, err = answer.To(run, f.answers); err != nil {
 		return err
 	}
 	s, err := a.host().Resume(ctx, run, k, l, f.baseURL)

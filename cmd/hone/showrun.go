@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hone"
+	"hone/cmd/hone/answer"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
@@ -203,8 +204,8 @@ func (o overview) allNotes() []string {
 	if !o.ended {
 		notes = o.declined()
 	}
-	if !o.ended || waitsForUser(o.end.Kind) {
-		notes = append(notes, waitingNotes(o.home, o.run, o.past.Waiting(), o.working)...)
+	if !o.ended || answer.MayWait(o.end.Kind) {
+		notes = append(notes, answer.Notes(o.home, o.run, o.past.Waiting(), o.working)...)
 	}
 	notes = append(notes, o.refusals()...)
 	if text := o.outages(); text != "" {

@@ -15,6 +15,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"hone"
+	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/history"
@@ -50,20 +51,12 @@ func nextStep(home *journal.Home, run string, end hone.End) string {
 	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed (git clean -fdx removes .hone; git clean -fdx -e .hone does not)"
 	}
-	run = runName(home, run) + failure.Elsewhere(home.Workspace())
+	run = failure.RunName(home, run) + failure.Elsewhere(home.Workspace())
 	line := failure.NextLine(end.Next, run)
 	if end.Kind == hone.KindStuck {
 		line += "; or take all changes back: hone undo " + run
 	}
 	return line
-}
-
-// runName returns "last" for the last run, and the id of any other.
-func runName(home *journal.Home, run string) string {
-	if last, err := home.FindRun("last"); err == nil && last == run {
-		return "last"
-	}
-	return run
 }
 
 // endingOf returns how a run has just ended. If it changed the tree and there is
@@ -73,8 +66,8 @@ func endingOf(h *harness.Session, r *hone.Run, end hone.End, o outputFlags) endi
 	if !o.quiet {
 		s.files = changedFiles(h.Home, r.Past(), r.Own)
 	}
-	if waitsForUser(end.Kind) {
-		s.end.Notes = append(slices.Clone(end.Notes), waitingNotes(h.Home, s.run, r.Past().Waiting(), false)...)
+	if answer.MayWait(end.Kind) {
+		s.end.Notes = append(slices.Clone(end.Notes), answer.Notes(h.Home, s.run, r.Past().Waiting(), false)...)
 	}
 	if note := undoneNote(r.Past(), s.run+failure.Elsewhere(h.Home.Workspace())); note != "" && !end.Restored {
 		s.end.Notes = append(slices.Clone(s.end.Notes), note)
@@ -261,7 +254,7 @@ func (s ending) notes() []string {
 // commands returns what fits next, each with a word for it.
 func (s ending) commands() [][2]string {
 	at := failure.Elsewhere(s.home.Workspace())
-	run, next := runName(s.home, s.run)+at, s.next()
+	run, next := failure.RunName(s.home, s.run)+at, s.next()
 	diff := "hone show " + run + " --diff"
 	var list [][2]string
 	if next != "" && next != diff {

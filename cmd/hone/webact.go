@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"hone"
+	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/screen"
@@ -264,7 +265,7 @@ func (x *actor) answer(ctx context.Context, home *journal.Home, run string, form
 	args := []string{}
 	for _, digest := range slices.Sorted(maps.Keys(form)) {
 		value := form.Get(digest)
-		if !plainAnswer.MatchString(digest + "=" + value) {
+		if !answer.Valid(digest + "=" + value) {
 			return failure.Usage("the form has an answer that is neither yes nor no", "reload the page")
 		}
 		if x.owns(run) {

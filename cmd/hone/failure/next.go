@@ -45,6 +45,15 @@ func NextLine(n hone.Next, run string) string {
 	return cmp.Or(line, n.Or)
 }
 
+// RunName returns the name of a run for a command line: "last" for the last run, and the id
+// of any other.
+func RunName(home *journal.Home, run string) string {
+	if last, err := home.FindRun("last"); err == nil && last == run {
+		return "last"
+	}
+	return run
+}
+
 // Elsewhere returns the flag -C with a directory that the working directory is not in;
 // empty if it is. The flag names the directory as the user does who stands above it.
 func Elsewhere(dir string) string {

@@ -1,4 +1,7 @@
-package main
+// Package answer gives the answers of --answer to the questions of a run. It also words
+// the questions that wait for one. A question is known by its digest, which stands for one
+// exact change of a file, so that no answer is given to another change.
+package answer
 
 import (
 	"context"
@@ -14,42 +17,45 @@ import (
 	"hone/journal"
 )
 
-// answers is a [hone.Human] that gives the answers of --answer, and leaves other questions
+// Human is a [hone.Human] that gives the answers of --answer, and leaves other questions
 // to another Human.
-type answers struct {
-	run    string
-	given  map[string]bool // by the digest of the question; true approves
-	others hone.Human      // nil leaves other questions pending
+type Human struct {
+	Run    string
+	Given  map[string]bool // by the digest of the question; true approves
+	Others hone.Human      // nil leaves other questions pending
 }
 
 // Ask answers a question.
-func (s answers) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
-	approved, given := s.given[q.Digest(s.run)]
+func (s Human) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
+	approved, given := s.Given[q.Digest(s.Run)]
 	switch {
 	case given:
 		return hone.Answer{Approved: approved, By: "user"}, nil
-	case s.others == nil:
+	case s.Others == nil:
 		return hone.Answer{By: history.NoUser}, nil
 	}
-	return s.others.Ask(ctx, q)
+	return s.Others.Ask(ctx, q)
 }
 
 // digestColumns is how many digits of a question's digest are shown.
 const digestColumns = 12
 
-// shortDigest returns the digest of a question as it is shown.
-func shortDigest(run string, q hone.Question) string { return q.Digest(run)[:digestColumns] }
+// ShortDigest returns the digest of a question as it is shown.
+func ShortDigest(run string, q hone.Question) string { return q.Digest(run)[:digestColumns] }
 
-// plainAnswer matches a value of --answer.
-var plainAnswer = regexp.MustCompile(`^([0-9a-f]{8,64})=(yes|no)$`)
+// plain matches a value of --answer.
+var plain = regexp.MustCompile(`^([0-9a-f]{8,64})=(yes|no)$`)
 
-// answersTo returns the answers of --answer to pending questions of a run, by the digest of
+// Valid reports whether a value of --answer is DIGEST=yes or DIGEST=no.
+func Valid(value string) bool { return plain.MatchString(value) }
+
+// To returns the answers of --answer to pending questions of a run, by the digest of
 // the question, without answers that are recorded already. If one answer is not possible,
 // it returns an error.
-func answersTo(run *runs.Recorded, values []string) (map[string]bool, error) {
+func To(run *runs.Recorded, values []string) (map[string]bool, error) {
 	given, named := map[string]bool{}, run.Journal.Run()+failure.Elsewhere(run.Dir)
 	for _, value := range values {
-		m := plainAnswer.FindStringSubmatch(strings.ToLower(value))
+		m := plain.FindStringSubmatch(strings.ToLower(value))
 		if m == nil {
 			return nil, failure.Usage(fmt.Sprintf("--answer %s is not DIGEST=yes or DIGEST=no, where DIGEST has at least 8 hex digits", value), "hone show "+named+" shows the open questions")
 		}
@@ -103,7 +109,7 @@ func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err 
 	}
 	var waiting []string
 	for _, q := range pending {
-		waiting = append(waiting, shortDigest(run.Journal.Run(), q)+" about "+q.Path)
+		waiting = append(waiting, ShortDigest(run.Journal.Run(), q)+" about "+q.Path)
 	}
 	return q, failure.Usage(why+"; these wait for an answer: "+strings.Join(waiting, ", "), "hone show "+named)
 }
@@ -134,7 +140,7 @@ func answerable(run *runs.Recorded, q hone.Question, approved bool, named string
 		return true, nil
 	}
 	if i := slices.IndexFunc(pending, func(other hone.Question) bool { return other.Path == q.Path }); i >= 0 {
-		return false, outdated("the run proposes another change now", "hone show "+named+" shows the question "+shortDigest(id, pending[i]))
+		return false, outdated("the run proposes another change now", "hone show "+named+" shows the question "+ShortDigest(id, pending[i]))
 	}
 	return false, outdated("the question is closed", "hone show "+named)
 }
@@ -155,20 +161,20 @@ func lastAnswer(past *history.Past, isIt func(hone.Question) bool) (a hone.Answe
 	return a, ok
 }
 
-// waitsForUser reports whether a run that ended like this may have open questions.
-func waitsForUser(kind hone.Kind) bool {
+// MayWait reports whether a run that ended like this may have open questions.
+func MayWait(kind hone.Kind) bool {
 	return kind == hone.KindBlocked || kind == hone.KindInterrupted
 }
 
-// waitingNotes lists the questions of a run that wait for the user; if no process works on
+// Notes lists the questions of a run that wait for the user; if no process works on
 // the run, also how to answer them without a terminal.
-func waitingNotes(home *journal.Home, run string, waiting []history.Question, working bool) []string {
+func Notes(home *journal.Home, run string, waiting []history.Question, working bool) []string {
 	var notes []string
 	for _, q := range waiting {
-		notes = append(notes, fmt.Sprintf("%s waits for your decision: %s (question %s)", q.Path, q.Reason, shortDigest(run, q)))
+		notes = append(notes, fmt.Sprintf("%s waits for your decision: %s (question %s)", q.Path, q.Reason, ShortDigest(run, q)))
 	}
 	if len(waiting) > 0 && !working {
-		notes = append(notes, fmt.Sprintf("to answer without a terminal: hone resume %s --answer %s=yes, or =no", runName(home, run)+failure.Elsewhere(home.Workspace()), shortDigest(run, waiting[0])))
+		notes = append(notes, fmt.Sprintf("to answer without a terminal: hone resume %s --answer %s=yes, or =no", failure.RunName(home, run)+failure.Elsewhere(home.Workspace()), ShortDigest(run, waiting[0])))
 	}
 	return notes
 }
