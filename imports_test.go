@@ -124,7 +124,7 @@ func house() []room {
 		{folder: "cmd/hone/view", floor: 6, may: []string{"loop", "check", "history", "journal", "model", "sandbox", "internal/excerpt", "internal/render", "cmd/hone/eval", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen"}},
 		{folder: "cmd/hone", floor: 8, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove", "check/reader", "internal/child", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/view", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer")},
 		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/child", "internal/git", "internal/render"}},
-		{folder: "cmd/hone/web", floor: 3, may: []string{"cmd/hone/page"}},
+		{folder: "cmd/hone/web", floor: 5, may: []string{"cmd/hone/failure", "cmd/hone/page"}},
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 func (a *app) webCommand() *cobra.Command {
 	var dirs []string
 	var open, actions bool
-	var listen listenFlags
+	var listen web.ListenFlags
 	c := &cobra.Command{
 		Use:   "web [RUN]",
 		Short: "show runs on a page in the browser",
@@ -66,7 +66,7 @@ address that is in the certificate.`,
 			return a.web(c.Context(), listen, dirs, page, open, actions)
 		},
 	}
-	listen.add(c.Flags())
+	listen.Register(c.Flags())
 	c.Flags().StringArrayVarP(&dirs, "dir", "C", []string{"."}, "show the runs in this directory; repeat it for more")
 	c.Flags().BoolVar(&actions, "allow-actions", false, "let the page answer questions, and stop, resume and undo runs")
 	c.Flags().BoolVar(&open, "open", false, "open the page in the browser")
@@ -75,7 +75,7 @@ address that is in the certificate.`,
 
 // web serves the pages of runs until the context ends. It prints the link to one page; to
 // the list if page is empty.
-func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page string, open, actions bool) error {
+func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, page string, open, actions bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	source := newRunSource(a, dirs, a.pages())
 	if actions {
@@ -90,7 +90,7 @@ func (a *app) web(ctx context.Context, listen listenFlags, dirs []string, page s
 	defer surviveBrokenPipe()() // hone web | head -1 keeps running
 	link := s.Link(page)
 	fmt.Fprintf(a.out, "%s\n", link)
-	if listen.remote() {
+	if listen.Remote() {
 		address, _, _ := strings.Cut(link, "?")
 		a.say("note", "to sign in with the password, open "+address)
 	}
@@ -119,7 +119,7 @@ func (a *app) serveRun(ctx context.Context, h *harness.Session, own *ownRun) (li
 	if own != nil {
 		source.acts = newActor(ctx, a, source, own, own.desk.say)
 	}
-	s, l, err := a.webServer(ctx, listenFlags{address: anyPort}, source)
+	s, l, err := a.webServer(ctx, web.ListenFlags{Address: web.AnyPort}, source)
 	if err != nil {
 		cancel()
 		return "", nil, err
@@ -133,20 +133,20 @@ func (a *app) serveRun(ctx context.Context, h *harness.Session, own *ownRun) (li
 }
 
 // webServer returns a server of a source, and where it listens.
-func (a *app) webServer(ctx context.Context, listen listenFlags, source *runSource) (s *web.Server, l net.Listener, err error) {
+func (a *app) webServer(ctx context.Context, listen web.ListenFlags, source *runSource) (s *web.Server, l net.Listener, err error) {
 	var remote web.Remote
-	if listen.remote() {
-		remote, err = listen.read()
+	if listen.Remote() {
+		remote, err = listen.Read()
 	} else {
-		err = listen.check()
+		err = listen.Check()
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if l, err = net.Listen("tcp", listen.address); err != nil {
+	if l, err = net.Listen("tcp", listen.Address); err != nil {
 		return nil, nil, failure.Of(err, "hone web --listen HOST:PORT with another port, or without --listen")
 	}
-	if listen.remote() {
+	if listen.Remote() {
 		s, err = web.NewRemote(ctx, l, source, version(), source.html, remote)
 	} else {
 		s, err = web.New(ctx, l, source, version(), source.html)

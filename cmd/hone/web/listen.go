@@ -1,4 +1,4 @@
-package main
+package web
 
 import (
 	"cmp"
@@ -16,63 +16,66 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/web"
 )
 
-// anyPort lets the system choose the port.
-const anyPort = "127.0.0.1:0"
+// AnyPort is an address at which the system chooses the port.
+const AnyPort = "127.0.0.1:0"
 
-// listenFlags say where hone web listens, and how browsers on other machines sign in.
-type listenFlags struct{ address, cert, key, password string }
+// ListenFlags say where hone web listens, and how browsers on other machines sign in.
+type ListenFlags struct {
+	Address             string // HOST:PORT
+	cert, key, password string // names of files; empty if not given
+}
 
-func (f *listenFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.address, "listen", anyPort, "listen on `HOST:PORT`; if other machines can reach it, the files below are needed")
+// Register adds the flags to a command.
+func (f *ListenFlags) Register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.Address, "listen", AnyPort, "listen on `HOST:PORT`; if other machines can reach it, the files below are needed")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate of the server in PEM, followed by its intermediate certificates")
 	fs.StringVar(&f.key, "tls-key", "", "private key of the certificate in PEM")
 	fs.StringVar(&f.password, "password-file", "", "file with the password, in one line")
 }
 
-// remote reports whether the server speaks TLS and asks for a password.
-func (f listenFlags) remote() bool { return f.cert != "" || f.key != "" || f.password != "" }
+// Remote reports whether the server speaks TLS and asks for a password.
+func (f ListenFlags) Remote() bool { return f.cert != "" || f.key != "" || f.password != "" }
 
-// check refuses an address that other machines reach.
-func (f listenFlags) check() error {
-	at, err := net.ResolveTCPAddr("tcp", f.address)
+// Check refuses an address that other machines reach.
+func (f ListenFlags) Check() error {
+	at, err := net.ResolveTCPAddr("tcp", f.Address)
 	if err != nil {
 		return failure.Usage("--listen: "+err.Error(), "hone web --listen 127.0.0.1:8080")
 	}
 	if at.IP == nil || !at.IP.IsLoopback() {
-		return failure.Usage(fmt.Sprintf("--listen %s: other machines can reach this address, so it needs a certificate and a password", f.address),
-			fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE, or forward a port of 127.0.0.1 with ssh -L; see hone help web", f.address))
+		return failure.Usage(fmt.Sprintf("--listen %s: other machines can reach this address, so it needs a certificate and a password", f.Address),
+			fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE, or forward a port of 127.0.0.1 with ssh -L; see hone help web", f.Address))
 	}
 	return nil
 }
 
-// read reads the files of a server that other machines can reach.
-func (f listenFlags) read() (web.Remote, error) {
+// Read reads the files of a server that other machines can reach.
+func (f ListenFlags) Read() (Remote, error) {
 	for _, flag := range []struct{ name, value string }{{"--tls-cert", f.cert}, {"--tls-key", f.key}, {"--password-file", f.password}} {
 		if flag.value == "" {
-			return web.Remote{}, failure.Usage("a server that other machines can reach needs "+flag.name,
-				fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE", f.address))
+			return Remote{}, failure.Usage("a server that other machines can reach needs "+flag.name,
+				fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE", f.Address))
 		}
 	}
-	host, _, err := net.SplitHostPort(f.address)
+	host, _, err := net.SplitHostPort(f.Address)
 	if err != nil {
-		return web.Remote{}, failure.Usage("--listen: "+err.Error(), "hone web --listen HOST:PORT")
+		return Remote{}, failure.Usage("--listen: "+err.Error(), "hone web --listen HOST:PORT")
 	}
 	password, err := readPassword(f.password)
 	if err != nil {
-		return web.Remote{}, err
+		return Remote{}, err
 	}
 	if host == "" || net.ParseIP(host).IsUnspecified() {
 		host = ""
 	}
 	certificate, name, err := f.certificate(host)
-	return web.Remote{Name: name, Certificate: certificate, Password: password}, err
+	return Remote{Name: name, Certificate: certificate, Password: password}, err
 }
 
 // certificate reads the certificate, and returns a name in it: the host if possible.
-func (f listenFlags) certificate(host string) (tls.Certificate, string, error) {
+func (f ListenFlags) certificate(host string) (tls.Certificate, string, error) {
 	next := fmt.Sprintf("mkcert %[1]s, or openssl req -x509 -newkey rsa:3072 -nodes -days 90 -keyout key.pem -out cert.pem -subj /CN=hone -addext subjectAltName=DNS:%[1]s", cmp.Or(host, "HOST"))
 	if net.ParseIP(host) != nil {
 		next = strings.Replace(next, "DNS:", "IP:", 1)
