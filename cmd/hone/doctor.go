@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/consent"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/harness"
@@ -159,7 +160,7 @@ func (a *app) lookAtConfig(dir string) diagnosis {
 	if len(untrusted) > 0 {
 		d := diagnosis{what: "config", absent: true, found: "readable, but not trusted; doctor does not use it", hint: "hone trust " + root}
 		for _, s := range untrusted {
-			d.more = append(d.more, settingText(s))
+			d.more = append(d.more, consent.Setting(s))
 		}
 		return d
 	}
@@ -171,7 +172,7 @@ func (a *app) lookAtConfig(dir string) diagnosis {
 
 // untrusted returns the settings of a folder that the user does not trust.
 func (a *app) untrusted(root string, file config.File) ([]config.Setting, error) {
-	n, err := a.needs(root, file)
+	n, err := kinds.Needs(root, file)
 	return a.host().Untrusted(n), err
 }
 

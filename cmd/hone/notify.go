@@ -45,7 +45,7 @@ func (a *app) notifier(h *harness.Session, note func(text string)) *notifier {
 	if file.Notify.Command == "" || a.env(attempts.Variable) != "" { // the run of the attempts calls it
 		return nil
 	}
-	needs, err := a.needs(h.Dir, file, kinds.All()...)
+	needs, err := kinds.Needs(h.Dir, file, kinds.All()...)
 	untrusted := func(s config.Setting) bool { return s.Key == "notify.command" }
 	if err != nil || slices.ContainsFunc(a.host().Untrusted(needs), untrusted) {
 		note("notify.command is not trusted and does not run: hone trust " + h.Dir)

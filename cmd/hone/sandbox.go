@@ -19,6 +19,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
@@ -151,7 +152,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if run, _, ok := runs.Working(w.Root); ok {
 		return dir, w, failure.Usage("another hone is working here, on run "+run, "wait for it, or stop it")
 	}
-	n, err := a.needs(w.Root, file)
+	n, err := kinds.Needs(w.Root, file)
 	if err == nil {
 		n.Programs = nil // the user typed the command
 		err = a.host().Trusted(ctx, n)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/consent"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/harness"
@@ -98,6 +99,45 @@ func (a *app) trustNamed(ctx context.Context, name string, f trustFlags) error {
 	return err
 }
 
+// trustRun shows what resuming a run would run and open, and asks whether resume,
+// undo and settling may accept it as if it had been recorded here. yes answers;
+// without it and without a terminal nothing is accepted.
+func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
+	run, err := runs.Inspect(ctx, dir, ref)
+	if err != nil {
+		return err
+	}
+	if err := runs.CheckWhole(run.Run, run.Start); err != nil {
+		return err
+	}
+	if run.Foreign == 0 {
+		_, err := fmt.Fprintf(a.out, "run %s can be resumed: you recorded or accepted all of it\n", run.Run)
+		return err
+	}
+	why := "not recorded by you on this machine"
+	if run.Imported {
+		why = "imported, or recorded elsewhere"
+	}
+	fmt.Fprintf(a.out, "run %s: %s, from event %d on %s\n", run.Run, render.Count(len(run.Events), "event"), run.Foreign, why)
+	run.Start = runs.Relocated(run.Start, run.Dir)
+	for _, line := range consent.Run(run) {
+		fmt.Fprintf(a.out, "  %-10s %s\n", line.What, render.Line(line.Text))
+	}
+	named := run.Run + failure.Elsewhere(run.Dir)
+	fmt.Fprintln(a.out, "Replies and results in the journal would be used as if they were real: hone show "+named+" --full shows them.")
+	if !yes && !a.present() {
+		return failure.Usage("nothing was accepted, because there is no terminal to ask on", "read the lines above, then add --trust")
+	}
+	if !yes && !a.confirm(ctx, "Accept this run, so that resume and undo continue it?") {
+		return failure.Usage("run "+run.Run+" was not accepted", "hone show "+named+" shows what happened in it")
+	}
+	if err := run.Accept(); err != nil {
+		return failure.Of(err, "set XDG_STATE_HOME to a directory of your own")
+	}
+	_, err = fmt.Fprintf(a.out, "accepted; next: hone resume %s\n", named)
+	return err
+}
+
 // trustFolder shows what a folder needs trust for. On a terminal it asks for what is
 // not trusted yet.
 func (a *app) trustFolder(ctx context.Context, dir string) error {
@@ -117,7 +157,9 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 		return err
 	}
 	if !a.present() {
-		a.printNeeds(n)
+		for _, line := range consent.Needs(n) {
+			fmt.Fprintln(a.out, line)
+		}
 	}
 	if err := a.host().Trusted(ctx, n); err != nil {
 		return a.notTrusted(err, n)
@@ -138,24 +180,13 @@ func (a *app) notTrusted(err error, n harness.Needs) error {
 	return failure.Usage(err.Error(), hint)
 }
 
-// needs returns what a folder needs trust for, if these loops run in it. The settings
-// are those of all loops, so that their digest does not depend on the loop.
-func (a *app) needs(root string, file config.File, run ...loop.Kind) (n harness.Needs, err error) {
-	n.Folder = root
-	if n.Programs, err = harness.OwnPrograms(root, file, run...); err != nil {
-		return n, err
-	}
-	n.Settings, err = harness.OwnSettings(root, file, kinds.All()...)
-	return n, err
-}
-
-// startNeeds is needs for a start of loops, or of the check alone. A check that the user
+// startNeeds is [kinds.Needs] for a start of loops, or of the check alone. A check that the user
 // typed takes the place of the file's, which is not run then.
 func (a *app) startNeeds(root string, file config.File, typed string, run ...loop.Kind) (harness.Needs, error) {
 	if typed != "" {
 		file.Check.Command = ""
 	}
-	return a.needs(root, file, run...)
+	return kinds.Needs(root, file, run...)
 }
 
 // allNeeds returns what a folder needs trust for, if all loops run in it.
@@ -164,56 +195,14 @@ func (a *app) allNeeds(root string) (harness.Needs, error) {
 	if err != nil {
 		return harness.Needs{}, err
 	}
-	return a.needs(root, file, kinds.All()...)
-}
-
-// printNeeds prints what a folder needs trust for.
-func (a *app) printNeeds(n harness.Needs) {
-	for _, p := range n.Programs {
-		fmt.Fprintf(a.out, "program  %s\n", render.Line(p))
-	}
-	for _, s := range n.Settings {
-		fmt.Fprintf(a.out, "setting  %s\n", settingText(s))
-	}
-	if digest := n.Digest(); digest != "" {
-		fmt.Fprintf(a.out, "digest   %s\n", digest)
-	}
-}
-
-// settingText returns a setting with its place, and what it opens.
-func settingText(s config.Setting) string {
-	text := fmt.Sprintf("%s:%d: %s = %s", s.File, s.Line, s.Key, s.Value)
-	if s.Opens != "" {
-		text += ": " + s.Opens
-	}
-	return render.Line(text)
+	return kinds.Needs(root, file, kinds.All()...)
 }
 
 // askTrust asks a question of trust.
 func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
-	var b strings.Builder
-	what := "this directory's programs"
-	fmt.Fprintf(&b, "\n%s\n", render.Line(q.Folder))
-	switch {
-	case len(q.Programs) > 0:
-		fmt.Fprintln(&b, "hone would run these programs of the directory:")
-		for _, p := range q.Programs {
-			fmt.Fprintf(&b, "  %s\n", render.Line(p))
-		}
-		fmt.Fprintln(&b, "Yes also covers these programs when they change, until hone trust --revoke.")
-	default:
-		what = "these settings"
-		fmt.Fprintln(&b, map[bool]string{true: "These settings are new or have changed since you trusted the directory's settings:", false: "The configuration of the directory allows more than hone does by default:"}[q.Changed])
-		for _, s := range q.Settings {
-			fmt.Fprintf(&b, "  %s\n", render.Line(fmt.Sprintf("%s = %s (%s:%d)", s.Key, s.Value, s.File, s.Line)))
-			if s.Opens != "" {
-				fmt.Fprintf(&b, "      %s\n", s.Opens)
-			}
-		}
-		fmt.Fprintln(&b, "hone asks again when one of them changes.")
-	}
-	fmt.Fprint(a.err, b.String())
-	return a.confirm(ctx, "Do you trust "+what+"?")
+	text, question := consent.Question(q)
+	fmt.Fprint(a.err, text)
+	return a.confirm(ctx, question)
 }
 
 // confirm asks a question on the terminal. Only yes is a yes.
@@ -290,6 +279,6 @@ func (a *app) hasTrustFiles(root string) bool {
 			return true
 		}
 	}
-	n, err := a.needs(root, config.File{}, kinds.All()...)
+	n, err := kinds.Needs(root, config.File{}, kinds.All()...)
 	return err != nil || len(n.Programs) > 0 || len(n.Settings) > 0
 }

@@ -13,7 +13,9 @@ import (
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/screen"
+	"hone/harness"
 	"hone/harness/runs"
+	"hone/internal/config"
 	"hone/loop"
 	"hone/loop/fix"
 	"hone/loop/implement"
@@ -107,4 +109,15 @@ func Sections() map[string]any {
 		}
 	}
 	return tables
+}
+
+// Needs returns what a folder needs trust for, if these loops run in it. The settings
+// are those of all loops, so that their digest does not depend on the loop.
+func Needs(root string, file config.File, run ...loop.Kind) (n harness.Needs, err error) {
+	n.Folder = root
+	if n.Programs, err = harness.OwnPrograms(root, file, run...); err != nil {
+		return n, err
+	}
+	n.Settings, err = harness.OwnSettings(root, file, All()...)
+	return n, err
 }
