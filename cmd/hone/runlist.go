@@ -38,6 +38,7 @@ type runSource struct {
 	rows  map[string]listed   // by run
 
 	copies sync.Map // of a run's id: its [attempts.Found], if it works in a copy
+	groups sync.Map // the ids of runs with attempts: later runs apply other ones
 
 	own   string      // the run of this process; empty if it has none
 	reply *view.Reply // that the run waits for; nil if this process has no run
@@ -109,10 +110,8 @@ func (s *runSource) State(name string) (string, error) {
 	}
 	var state strings.Builder
 	err := s.eachHome(func(home *journal.Home) error {
-		ids, err := home.Runs()
-		for _, id := range ids {
-			fmt.Fprintf(&state, "%s %s\n", id, runState(home, id))
-		}
+		text, err := homeState(home)
+		state.WriteString(text)
 		return err
 	})
 	for _, name := range slices.Sorted(maps.Keys(s.evaluations())) {
@@ -121,10 +120,25 @@ func (s *runSource) State(name string) (string, error) {
 	return state.String(), err
 }
 
+// homeState returns a text that changes with the runs of a directory.
+func homeState(home *journal.Home) (string, error) {
+	ids, err := home.Runs()
+	var state strings.Builder
+	for _, id := range ids {
+		fmt.Fprintf(&state, "%s %s\n", id, runState(home, id))
+	}
+	return state.String(), err
+}
+
 // runState returns a text that changes with the journal of a run, and with what the user
 // can do with the run.
 func (s *runSource) runState(home *journal.Home, run string) string {
-	return runState(home, run) + s.acts.state(run)
+	state := runState(home, run) + s.acts.state(run)
+	if _, ok := s.groups.Load(run); ok {
+		others, _ := homeState(home) // the page can be read without it
+		state += others
+	}
+	return state
 }
 
 // runState returns a text that changes with the journal of a run, and when a process
@@ -239,9 +253,9 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 // unreadable returns the page of a run that cannot be read: why, and what to type.
 func (s *runSource) unreadable(home *journal.Home, run string, err error) (web.View, error) {
 	of, _ := readSummary(home, run, works(home, run))
-	short, result := journal.ShortRun(run), of.Result
+	short, result := journal.ShortRun(run), of.standing
 	if of.past != nil { // a stored object is damaged, and not the journal
-		result, err = "damaged", failure.Of(err, fmt.Sprintf("restore %s from a backup; what can still be read: hone show %s", render.Line(home.Dir()), short+failure.Elsewhere(home.Workspace())))
+		result, err = "unreadable", failure.Of(err, fmt.Sprintf("restore %s from a backup; what can still be read: hone show %s", render.Line(home.Dir()), short+failure.Elsewhere(home.Workspace())))
 	}
 	return s.viewOf(page.Page{Title: fmt.Sprintf("%s %s: %s", rounds.Failed, result, short), Mark: string(rounds.Failed), Result: result, Loop: "run " + short,
 		Why: explanation(err, failure.Elsewhere(home.Workspace()))}, short)
@@ -292,6 +306,7 @@ func (s *runSource) run(ctx context.Context, home *journal.Home, run string, rou
 		s.pages[run] = made
 	}
 	o := s.app.overviewOf(home, run, past, start, working)
+	o.asked = s.acts.asks(o)
 	p, err := made.page(ctx, o, func(all []page.Round) (page.Window, []page.Link) { return view.Windows(all, run, round) })
 	if err != nil {
 		return web.View{}, err
@@ -300,10 +315,13 @@ func (s *runSource) run(ctx context.Context, home *journal.Home, run string, rou
 		of := of.(attempts.Found)
 		p.Up = page.Link{Text: fmt.Sprintf("attempt %d of run %s", of.Number, journal.ShortRun(of.Of)), Address: "/run/" + of.Of}
 	}
-	p.Attempts = view.Attempts(past.Events(), working, func(a history.Attempt) *page.Run {
+	p.Attempts = o.pageAttempts(func(a history.Attempt) *page.Run {
 		s.copies.Store(a.Run, attempts.Found{Attempt: a, Of: run})
 		return attemptRow(a, func(home *journal.Home) page.Run { return s.row(home, a.Run) })
 	})
+	if p.Attempts != nil {
+		s.groups.Store(run, true)
+	}
 	v, err := s.viewOf(p, journal.ShortRun(run))
 	if err != nil || s.acts == nil {
 		return v, err
@@ -321,7 +339,7 @@ func (s *runSource) call(home *journal.Home, run string, events []history.Event,
 		return web.View{}, web.ErrNotFound
 	}
 	short := journal.ShortRun(run)
-	part, err := s.html.Call(call, "run "+short, fmt.Sprintf("/run/%s#c%d", run, seq))
+	part, err := s.html.Call(call, "run "+short, view.CallAddress(run, events, seq))
 	return web.View{Title: fmt.Sprintf("%s: what %s was asked", short, call.Name), Place: short, Parts: []page.Part{part}}, err
 }
 
@@ -382,7 +400,7 @@ func (s *runSource) row(home *journal.Home, run string) page.Run {
 
 // rowOf returns a run in the list.
 func rowOf(s summary) page.Run {
-	row := page.Run{ID: journal.ShortRun(s.Run), Link: "/run/" + s.Run, Mark: string(s.mark), Result: s.Result, Loop: s.Loop, About: s.Subject,
+	row := page.Run{ID: journal.ShortRun(s.Run), Link: "/run/" + s.Run, Mark: string(s.mark), Result: s.standing, Loop: s.Loop, About: s.Subject,
 		Model: strings.Join(s.models, " · ")}
 	if s.past == nil {
 		return row

@@ -49,18 +49,9 @@ func newRunPage(own func(string) bool, calls view.Calls) *runPage {
 // page returns the page of the run with the changes of the rounds that choose chooses; nil
 // chooses all.
 func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round) (page.Window, []page.Link)) (page.Page, error) {
-	mark, result := runResult(o.past, o.working)
-	why, more := o.why()
-	switch {
-	case o.working:
-		why = ""
-	case !o.ended:
-		why = "the process of the run ended without a result"
-	case result == "done" && more == "":
-		why = o.end.Why
-	}
+	mark, result := standing(o.past, o.working)
 	made := page.Page{Meters: o.meters(), Title: fmt.Sprintf("%s %s %s: %s", mark, result, o.start.Loop, journal.ShortRun(o.run)), Version: version(), Mark: string(mark), Result: result,
-		Loop: o.start.Loop, About: kinds.Subject(o.loop), Why: strings.TrimSpace(why + "\n" + more), Notes: o.allNotes(), Facts: o.facts(), Walls: view.Walls(o.past.Events())}
+		Loop: o.start.Loop, About: kinds.Subject(o.loop), Why: o.reason(), Notes: o.allNotes(), Facts: o.facts(), Walls: view.Walls(o.past.Events())}
 	if err := p.word(o); err != nil {
 		return made, err
 	}
@@ -93,6 +84,19 @@ func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round
 	return made, p.addDiffs(ctx, o, made)
 }
 
+// reason returns why the run ended, below its result; empty if that says it all.
+func (o overview) reason() string {
+	switch {
+	case o.working:
+		return ""
+	case !o.ended:
+		return "the process of the run ended without a result"
+	case o.end.Why == string(o.end.Kind):
+		return ""
+	}
+	return o.end.Why
+}
+
 // contracts returns the verdicts of the contracts in each round; nil if the loop has only
 // its check.
 func (o overview) contracts() (*page.Grid, error) {
@@ -102,6 +106,21 @@ func (o overview) contracts() (*page.Grid, error) {
 	}
 	verdicts, err := k.Verified(o.past, o.home.Get)
 	return view.Contracts(verdicts, o.past.State().Round), err
+}
+
+// pageAttempts returns the attempts of a run; nil if it has none. row is as for
+// [view.Attempts].
+func (o overview) pageAttempts(row func(history.Attempt) *page.Run) []page.Attempt {
+	list := view.Attempts(o.past.Events(), o.working, row)
+	if len(list) == 0 {
+		return nil
+	}
+	if applied, _, err := attempts.Applied(o.home, o.run, ""); err == nil { // as it is now
+		for i, one := range list {
+			list[i].Applied = one.Number == applied
+		}
+	}
+	return list
 }
 
 // meters returns what a run has used of its limits.

@@ -35,8 +35,8 @@ there are no runs.
 
 The attempts of a run are listed below it; they work in copies of the directory.
 
-RESULT is running, died, or how the run ended, such as done, rounds (all are used up) or blocked. TASK is the run's
-check, query or task.
+RESULT is running, died, or how the run ended, such as done, rounds (all are used up) or blocked; undone if hone undo
+has restored the files since. TASK is the run's check, query or task.
 
 TOKENS counts the tokens that providers reported. +N is reserved for interrupted calls, whose use is unknown.
 AGE is the time since the run started. The last line shows how much disk space the runs need; hone gc deletes old
@@ -73,6 +73,7 @@ type summary struct {
 	Foreign bool `json:"foreign,omitempty"`
 
 	mark         rounds.Outcome
+	standing     string        // Result, or that the run was undone since
 	past         *history.Past // nil if the journal is unreadable, or if it is not needed
 	models       []string      // as [modelNames] words them
 	role, second string        // of the second model; empty if there is none
@@ -227,7 +228,7 @@ func fittingTable(rows [][]string, columns int) []string {
 
 // cells returns the columns of a run in the list.
 func (s summary) cells(c render.Colours) []string {
-	result := s.mark.Mark(c) + " " + render.Line(s.Result)
+	result := s.mark.Mark(c) + " " + render.Line(s.standing)
 	if s.Foreign {
 		result += ", foreign"
 	}
@@ -291,6 +292,7 @@ func readSummary(home *journal.Home, run string, working bool) (summary, []journ
 	if runs.OtherVersion(err) != "" {
 		s.Result = "other version"
 	}
+	s.standing = s.Result
 	if err != nil || len(events) == 0 {
 		return s, nil
 	}
@@ -304,7 +306,8 @@ func readSummary(home *journal.Home, run string, working bool) (summary, []journ
 	s.past = history.Read(events)
 	spent := attempts.Spent(home, run, s.past)
 	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = s.past.State().Round, spent.Tokens, spent.Assumed, spent.Price()
-	s.mark, s.Result = runResult(s.past, working)
+	_, s.Result = runResult(s.past, working)
+	s.mark, s.standing = standing(s.past, working)
 	s.Attempts = s.past.Attempts()
 	if end, ok := s.past.End(); ok {
 		exit := failure.ExitStatus(end.Kind)

@@ -26,7 +26,7 @@ func (a *app) showHTML(ctx context.Context, o overview, name string) error {
 	if err != nil {
 		return err
 	}
-	p.Attempts = view.Attempts(o.past.Events(), o.working, func(a history.Attempt) *page.Run {
+	p.Attempts = o.pageAttempts(func(a history.Attempt) *page.Run {
 		return attemptRow(a, func(home *journal.Home) page.Run {
 			of, _ := readSummary(home, a.Run, works(home, a.Run))
 			row := rowOf(of)

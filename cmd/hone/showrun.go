@@ -30,6 +30,7 @@ type overview struct {
 	loop    loop.Loop // nil if this program does not have it
 	ended   bool
 	working bool // a process works on it
+	asked   bool // its questions are shown with what answers them
 	rounds  []rounds.Round
 	colour  render.Colours
 	columns int // of the terminal; 0 if stdout is none
@@ -106,7 +107,7 @@ func (o overview) cut(line string) string {
 
 // heading says which run it is, how it ended, and what it was about.
 func (o overview) heading() []string {
-	mark, result := runResult(o.past, o.working)
+	mark, result := standing(o.past, o.working)
 	if o.foreign {
 		result += ", foreign"
 	}
@@ -204,7 +205,7 @@ func (o overview) allNotes() []string {
 	if !o.ended {
 		notes = o.declined()
 	}
-	if !o.ended || answer.MayWait(o.end.Kind) {
+	if !o.asked && (!o.ended || answer.MayWait(o.end.Kind)) {
 		notes = append(notes, answer.Notes(o.home, o.run, o.past.Waiting(), o.working)...)
 	}
 	notes = append(notes, o.refusals()...)
@@ -390,6 +391,20 @@ func runResult(past *history.Past, working bool) (rounds.Outcome, string) {
 		return rounds.Failed, "died"
 	}
 	return resultMark(end.Kind), string(cmp.Or(end.Kind, "ended"))
+}
+
+// standing is runResult for the user: a run that was undone since is not done any more.
+func standing(past *history.Past, working bool) (rounds.Outcome, string) {
+	mark, result := runResult(past, working)
+	to := past.RestoredTo()
+	end, _ := past.End()
+	switch {
+	case working || to == nil || *to == past.State().Round || end.Restored && *to == end.Best:
+		return mark, result
+	case *to == 0:
+		return rounds.Unfinished, "undone"
+	}
+	return rounds.Unfinished, fmt.Sprintf("undone to round %d", *to)
 }
 
 // resultMark returns the mark of the way that a run ended.

@@ -148,7 +148,10 @@ func TestWebFollowsARun(t *testing.T) {
 	if out, err := undo.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	until(t, stream, "undone")
+	until(t, stream, "- undone")
+	if got := get(t, browser, home); !strings.Contains(got, `<span class="dim">- undone</span> <b>reconcile</b>`) {
+		t.Errorf("the list:\n%s", got)
+	}
 	page := get(t, browser, home+"run/"+id)
 	for _, want := range []string{"the check has no findings", "a is not two", `<span class="del">-one &lt;b&gt;</span>`, `<span class="add">+two</span>`} {
 		if !strings.Contains(page, want) {
@@ -229,6 +232,22 @@ func TestWebAttempts(t *testing.T) {
 	attempt := get(t, browser, home+"run/"+id)
 	if back := `<p><a href="` + address[len(home)-1:] + `">attempt 2 of run `; !ok || !strings.Contains(attempt, back) || !strings.Contains(attempt, `<span class="good">✓ done</span> fix`) {
 		t.Errorf("want %s on the page of attempt %q:\n%s\nto which this leads:\n%s", back, id, attempt, group)
+	}
+	// The other attempt is applied, and that is undone.
+	applied := func(number int) string {
+		return fmt.Sprintf(`<tr class="applied"><th scope="row" class="name"><span class="swatch l%d">`, number)
+	}
+	_, first, _ := strings.Cut(group, `<span class="swatch l1"></span><a href="/run/`)
+	first, _, _ = strings.Cut(first, `"`)
+	for i, args := range [][]string{{"take", first}, {"undo", "last"}} {
+		then := exec.Command("hone", args...)
+		then.Dir, then.Env = dir, run.Env
+		if out, err := then.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		if got := get(t, browser, address); !strings.Contains(group, applied(2)) || !strings.Contains(got, applied(i+1)) || strings.Contains(got, applied(2-i)) {
+			t.Errorf("after %v:\n%s", args, got)
+		}
 	}
 	// A server that was not asked for the run of the attempts finds them too.
 	_, browser, home = webRun(t, dir, "web")
@@ -392,5 +411,5 @@ func TestWebDamage(t *testing.T) {
 		}
 	}
 	_, browser, home = webRun(t, dir, "web")
-	says(home+"run/"+run, "✗ damaged", "object", "\nnext: restore "+filepath.Join(dir, ".hone")+" from a backup; what can still be read: hone show ")
+	says(home+"run/"+run, "✗ unreadable", "object", "\nnext: restore "+filepath.Join(dir, ".hone")+" from a backup; what can still be read: hone show ")
 }

@@ -358,6 +358,12 @@ func (x *actor) add(ctx context.Context, v web.View, o overview) (web.View, erro
 	return v, err
 }
 
+// asks reports whether the page shows the questions of a run that wait, so that the user can
+// answer them.
+func (x *actor) asks(o overview) bool {
+	return x != nil && !o.start.Redacted && (!o.working || x.owns(o.run))
+}
+
 // acts returns what the user can do with a run.
 func (x *actor) acts(ctx context.Context, o overview) (page.Acts, error) {
 	x.mu.Lock()

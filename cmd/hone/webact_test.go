@@ -139,6 +139,13 @@ func TestWebAnswers(t *testing.T) {
 	w := newActing(t, 4, []string{`{"create-or-update": {"specs/s.md": "New <b>.\n"}}`}, []string{"work/specs/s.md", "Old.\n"})
 	page := w.page()
 	digest := field(t, page, `<button name="([0-9a-f]{64})" value="yes">`)
+	if strings.Contains(page, "waits for your decision") || strings.Contains(page, "--answer") || strings.Count(page, "changes to it need approval") != 1 {
+		t.Errorf("the page asks twice:\n%s", page)
+	}
+	_, other, home := webRun(t, w.dir, "web")
+	if page := get(t, other, home+"run/"+w.run); !strings.Contains(page, "specs/s.md waits for your decision") || !strings.Contains(page, "--answer "+digest[:12]+"=yes") {
+		t.Errorf("a page that only shows the run does not say how to answer:\n%s", page)
+	}
 	for _, want := range []string{"Change <b>specs/s.md</b>?", "changes to it need approval", `<span class="add">+New <b>.</span>`, `<span class="del">-Old.</span>`, "resume this run"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q:\n%s", want, page)
@@ -201,7 +208,7 @@ func TestWebAnswersSeveral(t *testing.T) {
 		}
 	}
 	w.act("answer", form)
-	w.until("blocked: 1 question is open: specs/c.md")
+	w.until("<pre>1 question is open: specs/c.md")
 	if a, b, c := w.read("specs/a.md"), w.read("specs/b.md"), w.read("specs/c.md"); a != "New.\n" || b != "Old.\n" || c != "Old.\n" {
 		t.Errorf("%q %q %q", a, b, c)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
 	"hone/history"
 	"hone/internal/excerpt"
@@ -147,6 +148,16 @@ func requestTexts(r model.Request, whole bool) (texts []page.Fact) {
 		}
 	}
 	return texts
+}
+
+// CallAddress returns the address of the place of a call, which an event begins, on the page
+// of its run: of the page of its round if the run has too many for one page.
+func CallAddress(run string, events []history.Event, seq int64) string {
+	address := "/run/" + run
+	if last := len(rounds.Of(events, nil, nil)); last >= maxRounds { // and perhaps what came before
+		address += fmt.Sprintf("/round/%d", events[seq-1].Step.Round)
+	}
+	return fmt.Sprintf("%s#c%d", address, seq)
 }
 
 // WholeCall returns the call that an event begins, with the full request and reply. ok is
