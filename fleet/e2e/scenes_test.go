@@ -89,6 +89,18 @@ func TestQuiet(t *testing.T) {
 	t.Logf("10 jobs with 2 workers in %s", time.Since(began).Round(time.Second))
 	f.finished(s, repos)
 	f.bought(len(repos), 0, s)
+	if said := f.run("remove", "quiet"); !strings.HasPrefix(said, "removed quiet: ") || len(f.stored()) > 0 {
+		t.Errorf("%s; the store still has %v", said, f.stored())
+	}
+}
+
+// stored returns the batches in the store.
+func (f *fleet) stored() (ids []string) {
+	list, _ := os.ReadDir(f.store)
+	for _, e := range list {
+		ids = append(ids, e.Name())
+	}
+	return ids
 }
 
 // TestKills is the scene of the issue: 50 jobs on 4 workers, of which one is killed every 5 seconds.
@@ -258,6 +270,9 @@ func TestCancel(t *testing.T) {
 		s, ok := f.read("cancel")
 		return ok && s.Jobs[0].State == flow.Running && s.Jobs[0].Outcome.Rounds > 0 && s.Jobs[0].Outcome.Spent.Tokens > 0
 	})
+	if said, err := f.command("remove", "cancel").CombinedOutput(); err == nil || !strings.Contains(string(said), "batch cancel has not ended") {
+		t.Errorf("a batch that has not ended was removed: %v, %s", err, said)
+	}
 	f.run("cancel", "cancel", "job-00")
 	f.await("the first job ends", time.Minute, func() bool {
 		s, ok := f.read("cancel")

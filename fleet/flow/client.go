@@ -95,6 +95,12 @@ func budget(limit job.Amount) string {
 	return ", at most " + text(bank.SumOf(limit))
 }
 
+// Ended reports whether a batch has ended. It asks only the server.
+func Ended(ctx context.Context, c client.Client, id string) (bool, error) {
+	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
+	return d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING, batchError(err)
+}
+
 // Queue returns the task queue of a batch.
 func Queue(ctx context.Context, c client.Client, id string) (string, error) {
 	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")

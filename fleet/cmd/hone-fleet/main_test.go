@@ -45,6 +45,7 @@ func TestUsage(t *testing.T) {
 		"submit --repos repos.txt --max-cost=1 -- fix --sandbox none": "a job cannot have --sandbox",
 		"list --limit=-1":                                             "--limit must be greater than 0",
 		"show":                                                        "show takes the ID of a batch",
+		"remove":                                                      "remove needs the workers' store",
 		"worker":                                                      "needs a store",
 		"worker --store=s":                                            "(umask 077 && head",
 		"worker --store=s --key=none":                                 "to make one",

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"hone/fleet/flow"
+	"hone/fleet/job"
+	"hone/fleet/store"
+	"hone/internal/render"
+)
+
+// removeFlags are the flags of remove.
+type removeFlags struct {
+	store     string
+	forgotten bool
+}
+
+func (a *app) removeCommand() *cobra.Command {
+	var f removeFlags
+	c := &cobra.Command{
+		Use:   "remove [ID …] --store DIR|s3://…",
+		Short: "remove ended batches from the store",
+		Long: `remove deletes the runs and the results of batches from the store. Without an ID, it lists the batches in the
+store, and deletes nothing. It refuses a batch that has not ended.
+
+A server forgets batches some days after their end, as its retention period says. With --forgotten, remove also
+deletes a batch that the server does not know: make sure that it is the server of this store.`,
+		RunE: func(c *cobra.Command, args []string) error { return a.remove(c.Context(), f, args) },
+	}
+	c.Flags().StringVar(&f.store, "store", os.Getenv(storeVariable), "store of the workers: DIR or s3://BUCKET (default "+storeVariable+")")
+	c.Flags().BoolVar(&f.forgotten, "forgotten", false, "also delete batches that the server does not know")
+	return c
+}
+
+func (a *app) remove(ctx context.Context, f removeFlags, ids []string) error {
+	if f.store == "" {
+		return usage("remove needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
+	}
+	s, err := store.Open(f.store)
+	if err != nil {
+		return usage(err.Error(), "")
+	}
+	t, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if len(ids) == 0 {
+		return a.listStored(ctx, t, s)
+	}
+	for _, id := range ids {
+		if err := a.removeOne(ctx, t, s, id, f.forgotten); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeOne removes a batch from the store if it has ended.
+func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id string, forgotten bool) error {
+	id, err := lastBatch(ctx, t, id)
+	if err != nil {
+		return err
+	}
+	switch ended, err := flow.Ended(ctx, t, id); {
+	case errors.Is(err, flow.ErrUnknown) && forgotten:
+	case errors.Is(err, flow.ErrUnknown):
+		return usage("the server does not know batch "+id, "if it is the server of this store: hone-fleet remove "+id+" --forgotten")
+	case err != nil:
+		return serverFailure(err, id)
+	case !ended:
+		return usage("batch "+id+" has not ended", "hone-fleet cancel "+id)
+	}
+	n, err := removeBatch(ctx, s, id)
+	if err != nil {
+		return failed(err, "")
+	}
+	fmt.Fprintf(a.out, "removed %s: %s\n", id, render.Count(n, "object"))
+	return nil
+}
+
+// removeBatch deletes all objects of a batch, and returns how many there were.
+func removeBatch(ctx context.Context, s store.Store, id string) (n int, err error) {
+	if !job.ValidName(id) {
+		return 0, fmt.Errorf("%q is not the id of a batch", id)
+	}
+	names, err := s.List(ctx, id+"/")
+	for _, name := range names {
+		if err == nil {
+			err = s.Delete(ctx, name)
+		}
+	}
+	return len(names), err
+}
+
+// listStored lists the batches in the store.
+func (a *app) listStored(ctx context.Context, t client.Client, s store.Store) error {
+	names, err := s.List(ctx, "")
+	if err != nil {
+		return failed(err, "")
+	}
+	var ids []string // in the order of names, which is sorted
+	objects := map[string]int{}
+	for _, name := range names {
+		id, _, _ := strings.Cut(name, "/")
+		if objects[id]++; objects[id] == 1 {
+			ids = append(ids, id)
+		}
+	}
+	rows := [][]string{{"BATCH", "OBJECTS", "STATE"}}
+	for _, id := range ids {
+		state := "open"
+		ended, err := flow.Ended(ctx, t, id)
+		switch {
+		case errors.Is(err, flow.ErrUnknown):
+			state = "the server does not know it"
+		case err != nil:
+			return serverFailure(err, id)
+		case ended:
+			state = "ended"
+		}
+		rows = append(rows, []string{id, strconv.Itoa(objects[id]), state})
+	}
+	for _, line := range render.Aligned(rows, false, true) {
+		fmt.Fprintln(a.out, line)
+	}
+	return nil
+}
