@@ -158,6 +158,9 @@ func (c *contest) checkLedger(t *testing.T, limit int64) (replies int) {
 	spent := past.Ledger()
 	var sum history.Ledger
 	for _, a := range past.Attempts() {
+		if a.Run == "" && a.Tokens == 0 {
+			continue // another one won before its run began
+		}
 		of := readPast(t, a.Dir, a.Run)
 		l := of.Ledger()
 		sum.Tokens, sum.Assumed, sum.Known = sum.Tokens+l.Tokens, sum.Assumed+l.Assumed, sum.Known.Add(l.Known)
