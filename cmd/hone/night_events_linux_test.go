@@ -19,9 +19,7 @@ type nightEvent struct {
 }
 
 // nightEvents returns what happens in a night. What a loop's work cannot stand is left out.
-// A short night, which every test run has, leaves out what broke two of 14 of them: a kill of
-// the keeper or of a wall's helper shortly before another event.
-func nightEvents(w nightWork, short bool) []nightEvent {
+func nightEvents(w nightWork) []nightEvent {
 	events := []nightEvent{
 		{12, (*sleeper).outage},
 		{6, (*sleeper).rateLimit},
@@ -34,7 +32,7 @@ func nightEvents(w nightWork, short bool) []nightEvent {
 		{4, (*sleeper).fillDisk},
 		{14, (*sleeper).haveUser},
 	}
-	if w.project == nil && !short { // a phase makes a commit for each round: with one more round, others
+	if w.project == nil { // a phase makes a commit for each round: with one more round, others
 		events = append(events, nightEvent{4, (*sleeper).killDescendant})
 	}
 	return events
@@ -58,7 +56,7 @@ func (s *sleeper) generator(n int) *rand.Rand {
 
 // strike lets the event happen that was drawn.
 func (s *sleeper) strike(t *testing.T) {
-	events, sum := nightEvents(s.work, s.night.short), 0
+	events, sum := nightEvents(s.work), 0
 	for _, e := range events {
 		sum += e.weight
 	}

@@ -270,7 +270,7 @@ func (s *sleeper) isAsking(t *testing.T) bool {
 	if !hasStarted(t, s.work.dir) {
 		return false
 	}
-	events := s.events(t)
+	events := lastEvents(t, s.work.dir)
 	for i := len(events) - 1; i >= 0; i-- {
 		if events[i].Phase != "" {
 			return events[i].Type == history.TypeAsk && events[i].Phase == journal.Begin
@@ -281,24 +281,5 @@ func (s *sleeper) isAsking(t *testing.T) bool {
 
 // isAnswered reports whether the provider has answered in this run.
 func (s *sleeper) isAnswered(t *testing.T) bool {
-	return slices.ContainsFunc(s.events(t), func(e journal.Event) bool { return e.Type == history.TypeReply })
-}
-
-// events returns the events of the run.
-func (s *sleeper) events(t *testing.T) []journal.Event {
-	t.Helper()
-	home, err := journal.FindHome(s.work.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer home.Close()
-	run, err := home.FindRun("last")
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := home.Read(run)
-	if err != nil {
-		s.violate(t, "journal", "%v", err)
-	}
-	return events
+	return slices.ContainsFunc(lastEvents(t, s.work.dir), func(e journal.Event) bool { return e.Type == history.TypeReply })
 }

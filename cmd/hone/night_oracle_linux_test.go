@@ -122,7 +122,7 @@ func (s *sleeper) checkProcesses(t *testing.T) {
 
 // checkLedger compares the journal with the provider's own account.
 func (s *sleeper) checkLedger(t *testing.T) {
-	events, calls := s.events(t), s.provider.received()
+	events, calls := lastEvents(t, s.work.dir), s.provider.received()
 	recorded, steps := map[model.Usage]time.Time{}, map[journal.Identity]bool{}
 	for _, e := range events {
 		if e.Type != history.TypeReply || e.Phase != journal.Record {
