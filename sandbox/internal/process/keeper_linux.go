@@ -148,32 +148,3 @@ func (m mark) members(all []Status, spare func(Status) bool) []Status {
 		return true
 	})
 }
-
-// onlyChild reports whether this process has no other child than its keeper. It reads
-// what not every kernel offers; then it returns false.
-func (k *Keeper) onlyChild() bool {
-	if k == nil {
-		return false
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.pid == 0 {
-		return false
-	}
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return false
-	}
-	for _, thread := range threads {
-		children, err := os.ReadFile("/proc/self/task/" + thread.Name() + "/children")
-		if err != nil {
-			return false
-		}
-		for _, pid := range strings.Fields(string(children)) {
-			if pid != strconv.Itoa(k.pid) {
-				return false
-			}
-		}
-	}
-	return true
-}

@@ -22,10 +22,8 @@ type Keeper struct {
 	marks
 	mu      sync.Mutex // guards what follows
 	closed  bool
-	started int // how many processes
-	// Both are zero if no process runs.
-	pid  int
-	pipe *os.File
+	started int      // how many processes
+	pipe    *os.File // to the process; nil if none runs
 }
 
 // mostKeepers is how many processes a keeper starts at most, if something kills each of them.
@@ -102,7 +100,7 @@ func (k *Keeper) start() {
 		return
 	}
 	k.started++
-	k.pid, k.pipe = cmd.Process.Pid, ours
+	k.pipe = ours
 	k.tellAll()
 	go k.await(cmd)
 }
@@ -113,7 +111,7 @@ func (k *Keeper) await(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 	k.mu.Lock()
 	_ = k.pipe.Close()
-	k.pid, k.pipe = 0, nil
+	k.pipe = nil
 	k.mu.Unlock()
 	if !cmd.ProcessState.Exited() {
 		k.start()

@@ -34,9 +34,62 @@ func All() []Status {
 	return all
 }
 
+// descendants returns this process, with no more than its number, and those of its
+// descendants that started at a time or later. It does not look below an older child: no
+// younger process gets there, because orphans move to an ancestor.
+//
+// The result is not complete if the kernel does not list children, or if a process was
+// found to have ended: its children then have moved to one that had been looked at before.
+// An end further below may go unnoticed, so if there are any, look twice.
+func descendants(born uint64) (all []Status, complete bool) {
+	all = append(all, Status{process: process{PID: os.Getpid()}})
+	for i := 0; i < len(all); i++ {
+		below, ok := children(all[i].PID)
+		if !ok || i > 0 && !lives(all[i].PID) {
+			return nil, false
+		}
+		for _, pid := range below {
+			s, ok := ReadStatus(pid)
+			if !ok {
+				return nil, false
+			}
+			if s.Born >= born {
+				all = append(all, s)
+			}
+		}
+	}
+	return all, true
+}
+
+// lives reports whether a process exists and is not a zombie.
+func lives(pid int) bool {
+	s, ok := ReadStatus(pid)
+	return ok && !s.Zombie
+}
+
+// children returns the children of all threads of a process. It returns false if the
+// process or a thread has ended, or if the kernel does not list children.
+func children(pid int) (all []int, ok bool) {
+	for _, thread := range numbers("/proc/" + strconv.Itoa(pid) + "/task") {
+		text, err := readProc(pid, "task/"+strconv.Itoa(thread)+"/children")
+		if err != nil {
+			return nil, false
+		}
+		for _, field := range strings.Fields(string(text)) {
+			child, _ := strconv.Atoi(field)
+			all = append(all, child)
+		}
+		ok = true
+	}
+	return all, ok
+}
+
 // pids returns the number of every visible process.
-func pids() []int {
-	dir, err := os.Open("/proc")
+func pids() []int { return numbers("/proc") }
+
+// numbers returns the names in a directory that are numbers.
+func numbers(path string) []int {
+	dir, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
@@ -44,8 +97,8 @@ func pids() []int {
 	names, _ := dir.Readdirnames(-1)
 	var all []int
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			all = append(all, pid)
+		if n, err := strconv.Atoi(name); err == nil {
+			all = append(all, n)
 		}
 	}
 	return all

@@ -5,9 +5,15 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestMarkEnv(t *testing.T) {
@@ -72,5 +78,54 @@ func TestReadProc(t *testing.T) {
 	}
 	if _, err := readProc(cmd.Process.Pid, "nothing"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// descendants finds those of every depth, but not below an older child, and says that it
+// may have missed some if a process has ended.
+func TestDescendants(t *testing.T) {
+	start := func(script string) (cmd *exec.Cmd, born uint64, below int) {
+		cmd = exec.Command("sh", "-c", script)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err == nil {
+			_, err = fmt.Fscan(out, &below)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() })
+		s, _ := ReadStatus(cmd.Process.Pid)
+		return cmd, s.Born, below
+	}
+	const script = `sh -c 'sh -c "echo \$\$; exec sleep 1000"; true'; true`
+	older, _, belowOlder := start(script)
+	time.Sleep(20 * time.Millisecond) // the kernel counts the time of a start in hundredths of a second
+	younger, born, belowYounger := start(script)
+	all, complete := descendants(born)
+	if _, ok := children(os.Getpid()); !ok {
+		t.Skip("the kernel does not list children")
+	}
+	has := func(pid int) bool { return slices.ContainsFunc(all, func(s Status) bool { return s.PID == pid }) }
+	if !complete || !has(younger.Process.Pid) || !has(belowYounger) {
+		t.Errorf("%v of %d and %d, complete: %t", all, younger.Process.Pid, belowYounger, complete)
+	}
+	if has(older.Process.Pid) || has(belowOlder) {
+		t.Errorf("%v has %d or %d", all, older.Process.Pid, belowOlder)
+	}
+	if all, _ := descendants(0); len(all) < 7 {
+		t.Errorf("%v are not all", all)
+	}
+	if err := younger.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := waitid(unix.P_PID, younger.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	if all, complete := descendants(born); complete {
+		t.Errorf("%v are said to be all, after the end of %d", all, younger.Process.Pid)
 	}
 }

@@ -21,7 +21,6 @@ type Tree struct {
 	outer  int    // this process's session, which no process of the tree can enter
 	born   uint64 // the command's Status.Born
 	mark   mark
-	keeper *Keeper       // nil if there is none
 	exited chan struct{} // closed when the command has exited; it is not reaped yet
 	status Exit          // set when exited is closed
 	only   bool          // this process has no other children
@@ -40,17 +39,17 @@ func Start(cmd *exec.Cmd, k *Keeper) (*Tree, error) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	return start(cmd, k.commandMark(), k)
+	return start(cmd, k.commandMark())
 }
 
 // StartDetached is Start for a command that may outlive this process.
-func StartDetached(cmd *exec.Cmd) (*Tree, error) { return start(cmd, randomMark(), nil) }
+func StartDetached(cmd *exec.Cmd) (*Tree, error) { return start(cmd, randomMark()) }
 
-func start(cmd *exec.Cmd, m mark, k *Keeper) (*Tree, error) {
+func start(cmd *exec.Cmd, m mark) (*Tree, error) {
 	// Without this, daemons become children of init: they are still found by
 	// their mark, but not reaped here. So an error does not matter.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	t := &Tree{cmd: cmd, mark: m, keeper: k, exited: make(chan struct{}), known: map[process]bool{}, sessions: map[int]bool{}}
+	t := &Tree{cmd: cmd, mark: m, exited: make(chan struct{}), known: map[process]bool{}, sessions: map[int]bool{}}
 	cmd.Env = t.mark.env(cmd.Env)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -122,13 +121,17 @@ func (t *Tree) End() Exit {
 	t.Kill()
 	t.Reap()
 	deadline := time.Now().Add(SweepTime)
-	for quiet := 0; quiet < 2 && !t.childless() && time.Now().Before(deadline); {
-		if t.sweep() == 0 {
+	for quiet := 0; quiet < 2 && !childless() && time.Now().Before(deadline); {
+		all := t.candidates()
+		switch left := t.sweep(all); {
+		case left > 0:
+			quiet = 0
+			time.Sleep(time.Millisecond)
+		case len(all) == 1:
+			quiet = 2 // this process has no child that is as young as the command
+		default:
 			quiet++
-			continue
 		}
-		quiet = 0
-		time.Sleep(time.Millisecond)
 	}
 	return exitOf(t.cmd.ProcessState)
 }
@@ -148,18 +151,26 @@ func (t *Tree) ReapOthers() {
 	}
 }
 
-// childless reports whether this process has no children but its keeper, so that no
-// process can be left behind.
-func (t *Tree) childless() bool {
+// childless reports whether this process has no children, so that no process can be left
+// behind.
+func childless() bool {
 	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return errors.Is(err, unix.ECHILD) || t.keeper.onlyChild()
+	return errors.Is(err, unix.ECHILD)
 }
 
-// sweep kills every process of the tree and reaps those that are now this
-// process's children. It returns how many are left.
-func (t *Tree) sweep() int {
+// candidates returns processes among which all of the tree are.
+func (t *Tree) candidates() []Status {
+	if all, complete := descendants(t.born); complete {
+		return all
+	}
+	return All()
+}
+
+// sweep kills every process of the tree among those given, and reaps those that are now
+// this process's children. It returns how many are left.
+func (t *Tree) sweep(all []Status) int {
 	left := 0
-	for _, s := range t.members(All()) {
+	for _, s := range t.members(all) {
 		switch {
 		case !s.Zombie:
 			if err := unix.Kill(s.PID, unix.SIGKILL); !errors.Is(err, unix.EPERM) {

@@ -61,9 +61,11 @@ func machineTasks() (n int) {
 // their memory that no file backs. If this process is process 1 all others are
 // the tree's.
 func (t *Tree) usage() (tasks int, memory int64) {
-	all := All()
-	if os.Getpid() != 1 {
-		all = t.members(all)
+	var all []Status
+	if os.Getpid() == 1 {
+		all = All()
+	} else {
+		all = t.members(t.candidates())
 	}
 	for _, s := range all {
 		if s.PID != 1 && !s.Zombie {
