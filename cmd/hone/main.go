@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -39,7 +41,19 @@ var Version = "devel"
 func main() {
 	// In a helper process of a wall this call does not return.
 	harness.Main()
+	collectLater()
 	os.Exit(Main(os.Args[1:], journal.Observer{}, nil))
+}
+
+// collectLater makes the first garbage collection wait for a heap of 16 MB instead of 4.
+// Most runs end before that. The collections after it are as usual, and so are all of them
+// if the user has set GOGC.
+func collectLater() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	usual := debug.SetGCPercent(400)
+	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
 // Main runs the program and returns its exit status, so that tests can run it
