@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"hone/history"
 	"hone/internal/listing"
@@ -72,15 +73,19 @@ func NewGuard(ctx context.Context, getenv func(string) string, root string, send
 // withSecretsOf returns a guard that also knows the secrets of a workspace, and the
 // files that contain them.
 func withSecretsOf(ctx context.Context, root string, g *secret.Guard) (*secret.Guard, listing.SecretFiles, error) {
+	var credentials []string
+	var failed error
+	var asked sync.WaitGroup // git works while this process reads files
+	asked.Go(func() { credentials, failed = listing.Credentials(ctx, root) })
 	save := recallClean(g, root)
 	files, err := listing.FindSecrets(ctx, root, g)
+	asked.Wait()
 	if err != nil {
 		return nil, files, err
 	}
 	save()
-	credentials, err := listing.Credentials(ctx, root)
-	if err != nil {
-		return nil, files, err
+	if failed != nil {
+		return nil, files, failed
 	}
 	return g.WithSecrets(slices.Concat(files.Values, credentials)), files, nil
 }
