@@ -32,6 +32,7 @@ type Walls struct {
 	filled   []string          // the paths that did not exist when the walls were built, and have placeholders
 	overlays []sandbox.Overlay // those of the policy that commands find
 	ahead    ahead
+	soon     bool // a command follows, whose helper starts while the walls are tried
 }
 
 var _ sandbox.Runner = (*Walls)(nil)
@@ -57,7 +58,7 @@ func (e *Early) Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) 
 	if err != nil {
 		return nil, err
 	}
-	w.ahead.idle = e.take(w.spec)
+	w.ahead.idle, w.soon = e.take(w.spec), e != nil
 	err = w.try(ctx)
 	if err == nil {
 		return w, nil
@@ -176,6 +177,9 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 		}
 		stop := context.AfterFunc(ctx, l.control.hangUp)
 		defer stop()
+		if w.soon {
+			w.Prepare()
+		}
 		select {
 		case <-l.over:
 		case <-time.After(trialTime):
