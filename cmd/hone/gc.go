@@ -12,6 +12,7 @@ import (
 
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/report"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/render"
@@ -145,7 +146,7 @@ func (a *app) gc(ctx context.Context, f gcFlags, o runs.Collection) error {
 		a.printLine(deleted + " the copies of the attempts of " + render.Line(run))
 	}
 	a.printLine(fmt.Sprintf("%s %s, %s %s; %s left, %s in %s", deleted, render.Count(len(done.Deleted), "run"), freed, render.Bytes(done.Freed),
-		render.Count(done.Kept, "run"), render.Bytes(done.Size), homeText(done.Home)))
+		render.Count(done.Kept, "run"), render.Bytes(done.Size), report.HomeText(done.Home)))
 	if done.Open > 0 {
 		a.say("note", fmt.Sprintf("%s can be resumed and %s kept; --unfinished deletes such runs too",
 			render.Count(done.Open, "older run"), map[bool]string{true: "is", false: "are"}[done.Open == 1]))

@@ -16,6 +16,7 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
@@ -367,7 +368,7 @@ func (s *runSource) list() (web.View, error) {
 		for i := len(ids) - 1; i >= 0; i-- {
 			f.Runs = append(f.Runs, s.row(home, ids[i]))
 		}
-		if use, err := useOf(home); err == nil {
+		if use, err := report.UseOf(home); err == nil {
 			f.Note = use.String()
 		}
 		l.Folders = append(l.Folders, f)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
@@ -121,7 +121,7 @@ func (a *app) runs(dir string, asJSON bool) error {
 			a.sayIncomplete(s.Run, failure.Elsewhere(home.Workspace()), s.past)
 		}
 	}
-	use, useErr := useOf(home) // another user's home may be unreadable in part
+	use, useErr := report.UseOf(home) // another user's home may be unreadable in part
 	if !asJSON {
 		return a.printRuns(all, use, failure.Elsewhere(home.Workspace()))
 	}
@@ -129,34 +129,6 @@ func (a *app) runs(dir string, asJSON bool) error {
 		return err
 	}
 	return json.NewEncoder(a.out).Encode(use)
-}
-
-// diskUse is how much disk space the runs of a directory need.
-type diskUse struct {
-	Runs int    `json:"runs"`
-	Size int64  `json:"size"` // bytes; 0 means unknown
-	Home string `json:"home"`
-}
-
-func useOf(home *journal.Home) (diskUse, error) {
-	ids, err := home.Runs()
-	size, sizeErr := home.TotalSize()
-	return diskUse{len(ids), size, home.Dir()}, errors.Join(err, sizeErr)
-}
-
-func (u diskUse) String() string {
-	if u.Size == 0 {
-		return fmt.Sprintf("%s in %s", render.Count(u.Runs, "run"), homeText(u.Home))
-	}
-	return fmt.Sprintf("%s · %s in %s", render.Count(u.Runs, "run"), render.Bytes(u.Size), homeText(u.Home))
-}
-
-// homeText returns the name of a home in the workspace, and the path of any other.
-func homeText(home string) string {
-	if filepath.Base(home) == journal.HomeName {
-		return journal.HomeName
-	}
-	return render.Line(home)
 }
 
 func printJSON(out io.Writer, all []summary) error {
@@ -171,7 +143,7 @@ func printJSON(out io.Writer, all []summary) error {
 
 // printRuns prints a line for each run and one about all of them, cut to the terminal's
 // width. at is empty, or the flag -C for the command that it names.
-func (a *app) printRuns(all []summary, use diskUse, at string) error {
+func (a *app) printRuns(all []summary, use report.Use, at string) error {
 	lines := [][]string{{"ID", "RESULT", "LOOP", "ROUNDS", "TOKENS", "AGE", "TASK"}}
 	foreign := false
 	for _, s := range all {

@@ -1,0 +1,446 @@
+// Package doctor looks for what keeps hone from working in a directory: git, the
+// configuration, the disk, keys, agents, providers and walls. It sends nothing that costs
+// money, and changes nothing, except that it writes a file of one megabyte to see that it
+// can, and removes it.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hone/cmd/hone/consent"
+	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/report"
+	"hone/harness"
+	"hone/harness/runs"
+	"hone/internal/config"
+	"hone/internal/git"
+	"hone/journal"
+	"hone/loop"
+	"hone/model"
+	"hone/sandbox"
+	"hone/sandbox/prove"
+	"hone/workspace/secret"
+)
+
+// Options say where the doctor looks, and how closely.
+type Options struct {
+	Host     harness.Host                           // with Getenv
+	Load     func(root string) (config.File, error) // reads the configuration of a directory
+	Progress io.Writer                              // shows which wall is being tried; nil shows nothing
+	Dir      string
+	Model    string // whose provider is asked; empty means that of a run
+	BaseURL  string // of the provider; empty means its usual one
+	Wall     string // that is tried; auto builds the walls that a run would get
+	Full     bool   // try every wall
+	Verbose  bool   // list what each wall leaves open
+}
+
+// Looks looks at one thing after the other, and returns what each look found.
+func Looks(ctx context.Context, o Options) iter.Seq[Diagnosis] {
+	return func(yield func(Diagnosis) bool) {
+		for _, look := range []func() []Diagnosis{
+			func() []Diagnosis {
+				return []Diagnosis{lookAtGit(ctx), lookAtRepository(o.Dir), o.lookAtConfig(), lookAtDisk(o.Dir)}
+			},
+			func() []Diagnosis { return lookAtRuns(o.Dir) },
+			o.lookAtKeys,
+			o.lookAtAgents,
+			func() []Diagnosis { return o.lookAtProviders(ctx) },
+		} {
+			for _, found := range look() {
+				if !yield(found) {
+					return
+				}
+			}
+		}
+		for found := range o.lookAtWalls(ctx) {
+			if !yield(found) {
+				return
+			}
+		}
+	}
+}
+
+// Diagnosis is what one look found. A look that fails says what to do.
+type Diagnosis struct {
+	What, Found, Hint string
+	Bad               bool
+	absent            bool     // it is not there, and need not be
+	More              []string // further lines
+}
+
+// amiss is a look that found what is in the way.
+func amiss(what, found, hint string) Diagnosis {
+	return Diagnosis{What: what, Found: found, Hint: hint, Bad: true}
+}
+
+// Mark is the character in front of it.
+func (d Diagnosis) Mark() string {
+	switch {
+	case d.Bad:
+		return "✗"
+	case d.absent:
+		return "-"
+	}
+	return "✓"
+}
+
+func lookAtGit(ctx context.Context) Diagnosis {
+	g, err := git.Find()
+	if err != nil {
+		return amiss("git", err.Error(), "install git")
+	}
+	v, err := g.Version(ctx)
+	if err != nil {
+		return amiss("git", err.Error(), "")
+	}
+	return Diagnosis{What: "git", Found: v}
+}
+
+func lookAtRepository(dir string) Diagnosis {
+	top, err := git.Root(dir)
+	if foreign, ok := errors.AsType[*git.ForeignError](err); ok {
+		return amiss("repository", foreign.Error(), foreign.Advice)
+	}
+	if err != nil {
+		return Diagnosis{What: "repository", absent: true, Found: err.Error(), Hint: "reconcile needs a repository: git init"}
+	}
+	return Diagnosis{What: "repository", Found: top}
+}
+
+func (o Options) lookAtConfig() Diagnosis {
+	root, err := runs.FindRoot(o.Dir)
+	if err != nil {
+		return amiss("config", err.Error(), "")
+	}
+	if run, _, ok := runs.Working(root); ok {
+		return Diagnosis{What: "config", Found: "that of run " + run + ", which is working here"}
+	}
+	file, err := o.Load(root)
+	if err != nil {
+		return amiss("config", err.Error(), "correct the file")
+	}
+	if _, err := config.Bork(root); err != nil {
+		return amiss("config", err.Error(), "correct the file")
+	}
+	untrusted, err := o.untrusted(root, file)
+	if err != nil {
+		return amiss("config", err.Error(), "correct the file")
+	}
+	if len(untrusted) > 0 {
+		d := Diagnosis{What: "config", absent: true, Found: "readable, but not trusted; doctor does not use it", Hint: "hone trust " + root}
+		for _, s := range untrusted {
+			d.More = append(d.More, consent.Setting(s))
+		}
+		return d
+	}
+	if _, err := os.Lstat(filepath.Join(root, config.HonePath)); errors.Is(err, os.ErrNotExist) {
+		return Diagnosis{What: "config", absent: true, Found: "there is no " + config.HonePath + ", so defaults apply"}
+	}
+	return Diagnosis{What: "config", Found: "readable"}
+}
+
+// untrusted returns the settings of a folder that the user does not trust.
+func (o Options) untrusted(root string, file config.File) ([]config.Setting, error) {
+	n, err := kinds.Needs(root, file)
+	return o.Host.Untrusted(n), err
+}
+
+// trustedConfig returns the configuration of a folder if the user trusts it. ok is false
+// if doctor must not use it: it is faulty, not trusted, or another hone works there.
+func (o Options) trustedConfig() (root string, file config.File, ok bool) {
+	root, err := runs.FindRoot(o.Dir)
+	if err != nil {
+		return root, file, false
+	}
+	if _, _, working := runs.Working(root); working {
+		return root, file, false
+	}
+	if file, err = o.Load(root); err != nil {
+		return root, config.File{}, false
+	}
+	untrusted, err := o.untrusted(root, file)
+	if err != nil || len(untrusted) > 0 {
+		return root, config.File{}, false
+	}
+	return root, file, true
+}
+
+// lookAtDisk writes where runs are written, which says more than a number of
+// free bytes: quotas, read-only mounts and owners are in it too.
+func lookAtDisk(dir string) Diagnosis {
+	root, err := runs.FindRoot(dir)
+	if err != nil {
+		return amiss("disk", err.Error(), "")
+	}
+	at, where := runs.HomePath(root), "writable"
+	if at != filepath.Join(root, journal.HomeName) {
+		where = "runs are in " + at + ", writable"
+	}
+	if _, err := os.Stat(at); errors.Is(err, os.ErrNotExist) {
+		at = root
+	}
+	probe, err := os.CreateTemp(at, ".hone.tmp-doctor-*")
+	if err == nil {
+		_, err = probe.Write(make([]byte, 1<<20))
+		err = errors.Join(err, probe.Sync(), probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		return amiss("disk", err.Error(), "free disk space, or make the directory writable")
+	}
+	free, ok := journal.FreeSpace(at)
+	if !ok {
+		return Diagnosis{What: "disk", Found: where}
+	}
+	return Diagnosis{What: "disk", Found: fmt.Sprintf("%s, %d MB free", where, free>>20)}
+}
+
+// muchSpace is the size of all runs, in bytes, from which doctor advises to delete some.
+const muchSpace = 1 << 30
+
+// lookAtRuns returns how much disk space the runs need; nothing if there are none.
+func lookAtRuns(dir string) []Diagnosis {
+	home, err := runs.Open(dir)
+	if err != nil {
+		return nil // lookAtDisk reports it, if it is an error
+	}
+	defer home.Close()
+	use, err := report.UseOf(home)
+	if err != nil {
+		return []Diagnosis{amiss("runs", err.Error(), "")}
+	}
+	d := Diagnosis{What: "runs", Found: use.String()}
+	if use.Size > muchSpace {
+		d.Hint = "to delete old runs: hone gc"
+	}
+	return []Diagnosis{d}
+}
+
+// lookAtKeys returns the providers that have a key or an address.
+func (o Options) lookAtKeys() []Diagnosis {
+	var looks []Diagnosis
+	for _, p := range harness.Providers() {
+		value, variable := p.Key(o.Host.Getenv)
+		base := o.Host.Getenv(p.Base)
+		if value == "" && (p.Base == "" || base == "") {
+			continue
+		}
+		var found []string
+		switch {
+		case value != "":
+			found = append(found, variable+" is set")
+		case variable != "":
+			found = append(found, "no key")
+		}
+		if base != "" {
+			found = append(found, p.Base+" is "+harness.RedactURL(base))
+		}
+		looks = append(looks, Diagnosis{What: p.Name, Found: strings.Join(found, ", "), absent: variable != "" && value == ""})
+	}
+	if len(looks) == 0 {
+		return []Diagnosis{{What: "keys", absent: true, Found: "no provider's key is set"}}
+	}
+	return looks
+}
+
+// lookAtProviders asks the providers of the models that a run would take, at no
+// cost.
+func (o Options) lookAtProviders(ctx context.Context) []Diagnosis {
+	m, err := o.probedModel(loop.Flags{Model: o.Model, BaseURL: o.BaseURL})
+	if errors.Is(err, errConfigUnused) {
+		return []Diagnosis{{What: "provider", absent: true, Found: err.Error()}}
+	}
+	if err != nil {
+		return []Diagnosis{stopped("provider", err)}
+	}
+	var looks []Diagnosis
+	for _, one := range m.All() {
+		looks = append(looks, o.lookAtProvider(ctx, *one))
+	}
+	return looks
+}
+
+// lookAtProvider asks the provider of a model, at no cost.
+func (o Options) lookAtProvider(ctx context.Context, m loop.Model) Diagnosis {
+	p, err := o.Host.Prober(m)
+	if err != nil {
+		return stopped("provider", err)
+	}
+	if p == nil {
+		return Diagnosis{What: "provider", Found: fmt.Sprintf("%s was not checked: hone cannot ask %s whether it answers", m.Name, m.Provider())}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if err := p.Probe(ctx); err != nil {
+		var fault *model.Error
+		d := amiss("provider", m.Name+": "+err.Error(), "")
+		if errors.As(err, &fault) {
+			d.Hint = fault.Hint
+		}
+		return d
+	}
+	return Diagnosis{What: "provider", Found: m.Name + " answers"}
+}
+
+// errConfigUnused means that the configuration, which may name a model, is not used;
+// lookAtConfig reports why.
+var errConfigUnused = errors.New("not checked, because the configuration is not used; name a model with -m")
+
+// probedModel returns the model that a run in the directory would ask, or that a run
+// there asks now.
+func (o Options) probedModel(f loop.Flags) (loop.Model, error) {
+	root, file, ok := o.trustedConfig()
+	if _, start, working := runs.Working(root); working && f == (loop.Flags{}) {
+		if l := kinds.Recorded(start); l != nil {
+			return l.Shared().Model, nil
+		}
+	}
+	if !ok && f.Model == "" {
+		return loop.Model{}, errConfigUnused
+	}
+	s, err := o.Host.Resolve(loop.Kind{}, root, f, file)
+	return s.Model, err
+}
+
+// lookAtWalls checks the walls that a run would get. If the user wants it, it tries to
+// cross all walls, or a certain one.
+func (o Options) lookAtWalls(ctx context.Context) iter.Seq[Diagnosis] {
+	return func(yield func(Diagnosis) bool) {
+		wall := sandbox.Wall(o.Wall)
+		switch {
+		case wall == sandbox.NoWall:
+		case !o.Host.HasWalls():
+			yield(Diagnosis{What: "walls", absent: true, Found: harness.NoWallsHere})
+		case wall != sandbox.Auto:
+			yield(o.lookAtWall(ctx, wall))
+		case o.Full:
+			for _, wall := range o.Host.WallKinds() {
+				if !yield(o.lookAtWall(ctx, wall)) {
+					return
+				}
+			}
+		default:
+			yield(o.lookAtAuto(ctx))
+		}
+	}
+}
+
+// lookAtAuto builds the walls that a run would get.
+func (o Options) lookAtAuto(ctx context.Context) Diagnosis {
+	dir, err := os.MkdirTemp("", "hone-doctor-")
+	if err != nil {
+		return amiss("walls", err.Error(), "make the directory for temporary files writable")
+	}
+	defer os.RemoveAll(dir)
+	e, err := o.Host.Enclose(ctx, harness.Enclosure{Settings: loop.WallSettings{Wall: string(sandbox.Auto)}, Root: dir, ID: "doctor", Guard: &secret.Guard{}})
+	if _, none := errors.AsType[*sandbox.WallError](err); none {
+		return Diagnosis{What: "walls", absent: true, Found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5", Hint: "hone doctor --full says why"}
+	}
+	if err != nil {
+		return stopped("walls", err)
+	}
+	defer e.Close()
+	return Diagnosis{What: "walls", Found: e.Grade().String() + "; hone doctor --full tries to cross all walls"}
+}
+
+// lookAtWall tries to cross one wall.
+func (o Options) lookAtWall(ctx context.Context, wall sandbox.Wall) Diagnosis {
+	if o.Progress != nil {
+		fmt.Fprintf(o.Progress, "  %-12s trying to cross it…", wall)
+		defer fmt.Fprint(o.Progress, "\r\x1b[K")
+	}
+	report, err := prove.All(ctx, wall)
+	var cannot *sandbox.WallError
+	switch {
+	case errors.As(err, &cannot):
+		return Diagnosis{What: string(wall), Found: cannot.Error(), Hint: cannot.Next, absent: true}
+	case err != nil:
+		return amiss(string(wall), err.Error(), "")
+	}
+	stopped, unknown := len(report.Stopped()), len(report.Inconclusive())
+	grade := report.Grade
+	grade.Net = "off" // but for the door that the proof tries
+	d := Diagnosis{What: string(wall), Found: fmt.Sprintf("%d attempts blocked, %d open as documented; %s", stopped, len(report.Open()), grade)}
+	if unknown > 0 {
+		d.Found += fmt.Sprintf("; %d could not be tried here", unknown)
+	}
+	for _, hole := range report.Holes() {
+		d.Bad = true
+		d.More = append(d.More, "crossed: "+hole.String())
+	}
+	if d.Bad {
+		d.Hint = "do not rely on this wall here; choose another one with --sandbox"
+	}
+	if o.Verbose {
+		d.More = append(d.More, details(report)...)
+	}
+	return d
+}
+
+// details returns what a wall leaves open, and which attempts could not be made.
+func details(report prove.Report) []string {
+	var lines []string
+	for _, list := range []struct {
+		word    string
+		results []prove.Result
+	}{{"open", report.Open()}, {"blocked, but should be open", report.Blocked()}, {"not tried", report.Inconclusive()}} {
+		for _, r := range list.results {
+			line := list.word + ": " + r.Name + ", " + r.About
+			if r.Text != "" {
+				line += " (" + r.Text + ")"
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// stopped is a diagnosis of what would keep a run from starting.
+func stopped(what string, err error) Diagnosis {
+	if f, ok := failure.Explain(err, ""); ok {
+		return amiss(what, f.Error(), f.Hint)
+	}
+	return amiss(what, err.Error(), "")
+}
+
+// lookAtAgents checks the command-line agents of a directory's configuration. A
+// faulty or untrusted configuration is reported by another check.
+func (o Options) lookAtAgents() []Diagnosis {
+	_, file, _ := o.trustedConfig()
+	var looks []Diagnosis
+	for _, name := range slices.Sorted(maps.Keys(file.Commands)) {
+		looks = append(looks, o.lookAtAgent(loop.Model{Name: "command/" + name, Agent: &loop.Agent{Name: name, Agent: file.Commands[name], Asked: file.Commands[name].Model}}))
+	}
+	return looks
+}
+
+func (o Options) lookAtAgent(m loop.Model) Diagnosis {
+	program := m.Agent.Argv[0]
+	at, err := exec.LookPath(program)
+	if err != nil {
+		return amiss("agent", m.Name+": "+program+" is not on your PATH", "install it, or write its full path in argv")
+	}
+	if m.Agent.Asked == "" {
+		m.Agent.Asked = "NAME" // a role may name the model
+	}
+	if err := o.Host.Ready(m); err != nil {
+		return amiss("agent", m.Name+": "+err.Error(), "")
+	}
+	found := m.Name + ": " + at
+	if p := m.Agent.Wire; p != "" {
+		found += ", which reaches " + p + " through a forwarder"
+	}
+	return Diagnosis{What: "agent", Found: found, Hint: m.Exposed()}
+}
