@@ -46,8 +46,8 @@ func newRunPage(own func(string) bool, calls view.Calls) *runPage {
 	return &runPage{own: own, diffs: map[int]roundDiff{}, calls: calls}
 }
 
-// page returns the page of the run with the changes of the rounds that choose chooses; nil
-// chooses all.
+// page returns the page of the run with the changes of the rounds that choose chooses, and
+// with links to the others.
 func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round) (page.Window, []page.Link)) (page.Page, error) {
 	mark, result := standing(o.past, o.working)
 	made := page.Page{Meters: o.meters(), Title: fmt.Sprintf("%s %s %s: %s", mark, result, o.start.Loop, journal.ShortRun(o.run)), Version: version(), Mark: string(mark), Result: result,
@@ -78,9 +78,7 @@ func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round
 			break
 		}
 	}
-	if choose != nil {
-		made.Shown, made.Windows = choose(made.Rounds)
-	}
+	made.Shown, made.Windows = choose(made.Rounds)
 	return made, p.addDiffs(ctx, o, made)
 }
 

@@ -22,9 +22,13 @@ const mostInFile = 32 << 10
 
 // showHTML writes the page of a run to a new file, or to stdout if its name is "-".
 func (a *app) showHTML(ctx context.Context, o overview, name string) error {
-	p, err := newRunPage(kinds.Own(o.start), view.Calls{Most: mostInFile, Clean: a.redactKnown}).page(ctx, o, nil)
+	p, err := newRunPage(kinds.Own(o.start), view.Calls{Most: mostInFile, Clean: a.redactKnown}).page(ctx, o, lastRounds)
 	if err != nil {
 		return err
+	}
+	if n := p.Shown.From; n > 0 {
+		p.Rest = fmt.Sprintf("This file has the details of the last %s. For those of an earlier one, where the run was recorded: hone show %s --round N, with --diff for its changes.",
+			render.Count(len(p.Rounds)-n, "round"), journal.ShortRun(o.run))
 	}
 	p.Attempts = o.pageAttempts(func(a history.Attempt) *page.Run {
 		return attemptRow(a, func(home *journal.Home) page.Run {
@@ -59,6 +63,12 @@ func (a *app) showHTML(ctx context.Context, o overview, name string) error {
 		fmt.Fprintf(a.err, "wrote %s\n", render.Line(name))
 	}
 	return err
+}
+
+// lastRounds returns the window of the last rounds, without links to other pages.
+func lastRounds(all []page.Round) (page.Window, []page.Link) {
+	shown, _ := view.Windows(all, "", -1)
+	return shown, nil
 }
 
 // cannotCreate returns the error if a file that the user named cannot be created.

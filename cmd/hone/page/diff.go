@@ -40,7 +40,7 @@ func files(diff string) []file {
 		case strings.HasPrefix(text, "@@"):
 			inHunk, l.Class = true, "hunk"
 		case begins || !inHunk:
-			l.Class = "head"
+			l.Class, l.Text = "head", strings.TrimSuffix(l.Text, " mode 100644")
 		case text[0] == '+':
 			l.Class = "add"
 			f.Added++

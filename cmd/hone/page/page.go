@@ -36,6 +36,7 @@ type Page struct {
 	Rounds       []Round
 	Shown        Window // of the rounds; the zero value is all of them
 	Windows      []Link // to the pages of other rounds
+	Rest         string // where the other rounds are, if no page has them; they are listed
 }
 
 // Window is a part of the rounds of a run, by their place in the list.
@@ -47,6 +48,27 @@ func (p Page) InWindow() []Round {
 		return p.Rounds
 	}
 	return p.Rounds[p.Shown.From:p.Shown.To]
+}
+
+// Listed is a round in the list of rounds.
+type Listed struct {
+	Round
+	Here bool // the page shows it
+}
+
+// List returns the rounds that the page lists: those that it shows, and those that no other
+// page has.
+func (p Page) List() (list []Listed) {
+	shown := p.InWindow()
+	if p.Rest != "" {
+		for _, r := range p.Rounds[:p.Shown.From] {
+			list = append(list, Listed{Round: r})
+		}
+	}
+	for _, r := range shown {
+		list = append(list, Listed{r, true})
+	}
+	return list
 }
 
 // Meter is how much a run has used of something.
@@ -147,6 +169,8 @@ func New(clean func(string) string) *Renderer {
 		"use":   useText,
 		"total": totalUse,
 		"lines": lines,
+		"count": render.Count,
+		"name":  r.name,
 		"tool":  func(name string) bool { return strings.HasPrefix(name, "tool ") },
 	}).Parse(pageTemplates + viewTemplates + actTemplates))
 	return r
@@ -162,6 +186,11 @@ func (r *Renderer) text(s string) string {
 		s = s[:MaxText] + "\n[" + render.Bytes(int64(more)) + " more]"
 	}
 	return render.Escape(strings.ReplaceAll(s, "\r\n", "\n"))
+}
+
+// name returns a name, such as that of a model, which a narrow column breaks between its parts.
+func (r *Renderer) name(s string) template.HTML {
+	return template.HTML(strings.NewReplacer("/", "/<wbr>", ":", ":<wbr>").Replace(template.HTMLEscapeString(r.text(s)))) // no entity contains these
 }
 
 // part renders the template of that name as an element.
@@ -222,7 +251,7 @@ func (r *Renderer) File(w io.Writer, p Page) error {
 	if err != nil {
 		return err
 	}
-	for _, round := range p.Rounds {
+	for _, round := range p.InWindow() {
 		one, err := r.Round(round)
 		if err != nil {
 			return err

@@ -80,7 +80,7 @@ func TestNothingEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	evaluation, err := page.New(clean).Evaluation(page.Evaluation{Name: hostile, About: hostile, Head: []string{hostile}, Rows: [][]string{{hostile, hostile}}, Cases: hostileGrid()})
+	evaluation, err := page.New(clean).Evaluation(page.Evaluation{Name: hostile, About: hostile, Head: []string{hostile, hostile}, Rows: [][]string{{hostile, hostile}}, Cases: hostileGrid()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,9 +94,9 @@ func TestNothingEscapes(t *testing.T) {
 		texts     int
 		tags      map[string]int
 	}{
-		{"file", file, 93, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 4, "svg": 3, "link": 0, "a": 6}},
+		{"file", file, 93, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 4, "svg": 3, "link": 0, "a": 7}},
 		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
-		{"evaluation", served(t, evaluation), 24, map[string]int{"article": 1, "table": 2, "link": 2, "a": 2}},
+		{"evaluation", served(t, evaluation), 26, map[string]int{"article": 1, "table": 2, "link": 2, "a": 2}},
 		{"wait", served(t, wait), 9, map[string]int{"section": 1, "link": 2, "a": 1}},
 		{"server", server, 20, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 2, "link": 2, "a": 3}},
 	} {
@@ -202,7 +202,7 @@ func TestLines(t *testing.T) {
 		`<path d="M22.0 10.9L342.0 130.9"/><text x="347.0" y="133.9">1</text></g><g class="l2">`,
 		`<path d="M22.0 13.1L342.0 133.1"/><text x="347.0" y="136.1">2</text></g></svg>`,
 		`<title>attempt 2, round 1: 0</title>`,
-		`<td class="num">0</td>`,
+		`<td class="num" data-name="findings now">0</td>`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %s in\n%s", want, got)
@@ -267,7 +267,7 @@ func TestManyRounds(t *testing.T) {
 func TestQuotedName(t *testing.T) {
 	t.Parallel()
 	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git \"b/\\\"<b>.txt\" \"b/\\\"<b>.txt\"\nnew file mode 100644\nindex 1..2\n--- /dev/null\n+++ \"b/\\\"<b>.txt\"\n@@ -0,0 +1 @@\n+x\n"}}})
-	if !strings.Contains(got, `<b>&#34;&lt;b&gt;.txt</b>`) || !strings.Contains(got, `<span class="head">new file mode 100644</span>`) {
+	if !strings.Contains(got, `<b>&#34;&lt;b&gt;.txt</b>`) || !strings.Contains(got, `<span class="head">new file</span>`) {
 		t.Errorf("%s", got)
 	}
 }
@@ -278,5 +278,42 @@ func TestCounts(t *testing.T) {
 	f := page.Folder{Runs: []page.Run{{Mark: "▸", Result: "running"}, {Mark: "✓", Result: "done"}, {Mark: "✗", Result: "budget"}, {Mark: "✓", Result: "done"}}}
 	if got := fmt.Sprint(f.Counts()); got != "[{▸ running 1} {✓ done 2} {✗ budget 1}]" {
 		t.Error(got)
+	}
+}
+
+// TestList: counts agree with their words, ages are in the past, and names of models break
+// between their parts. A list of evaluations alone does not say that there are no runs.
+func TestList(t *testing.T) {
+	t.Parallel()
+	r := page.New(nil)
+	one := page.Run{Ticks: make([]page.Tick, 1), Age: "2m", When: "today", Model: "ollama/<b>:30b"}
+	list, err := r.List(page.List{Folders: []page.Folder{{Runs: []page.Run{one}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`aria-label="1 round"`, `<span title="today">2m ago</span>`, `<span>ollama/<wbr>&lt;b&gt;:<wbr>30b</span>`} {
+		if !strings.Contains(list.HTML, want) {
+			t.Errorf("want %s in\n%s", want, list.HTML)
+		}
+	}
+	list, err = r.List(page.List{Evaluations: []page.Link{{Text: "cases", Address: "/eval/0/cases"}}})
+	if err != nil || strings.Contains(list.HTML, "No runs yet") || !strings.Contains(list.HTML, "/eval/0/cases") {
+		t.Error(err, list.HTML)
+	}
+}
+
+// TestFileShowsTheWindow: a file has the details of the rounds in its window, and a line for
+// each of the others.
+func TestFileShowsTheWindow(t *testing.T) {
+	t.Parallel()
+	p := page.Page{Shown: page.Window{From: 1, To: 2}, Rest: "the others: <here>", Rounds: []page.Round{{Number: 1, Name: "round 1", Verdict: "one"}, {Number: 2, Name: "round 2", Verdict: "two"}}}
+	got := written(t, p)
+	for _, want := range []string{"<p>the others: &lt;here&gt;</p>", `<td class="name">round 1</td>`, "<td>one</td>", `<td class="name"><a href="#r2">round 2</a></td>`, `<section id="r2">`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, `id="r1"`) {
+		t.Error("the file has the details of round 1")
 	}
 }

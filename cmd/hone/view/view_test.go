@@ -144,10 +144,10 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestWalls: the walls of the last process come first.
+// TestWalls: the walls of the last process come first, and equal ones only once.
 func TestWalls(t *testing.T) {
 	t.Parallel()
-	got := view.Walls([]history.Event{{Payload: history.Walls{Wall: "none", Level: "open", Net: "on", Text: "none (open, network on)", Open: []string{"all"}}},
+	got := view.Walls([]history.Event{{Payload: history.Walls{Wall: "none", Level: "open", Net: "on", Text: "none (open, network on)", Open: []string{"all"}}}, {Payload: history.Walls{Wall: "none", Level: "open", Net: "on", Text: "none (open, network on)", Open: []string{"all"}}},
 		{Payload: history.Walls{Wall: "hidden", Level: "hidden", Net: "off", Text: "hidden", Landlock: 5, Seccomp: true, Why: "why"}}})
 	if len(got) != 2 || got[0].Name != "hidden" || got[1].Open[0] != "all" {
 		t.Fatal(got)

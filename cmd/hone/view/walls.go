@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
 	"hone/cmd/hone/page"
@@ -9,12 +10,17 @@ import (
 	"hone/sandbox"
 )
 
-// Walls returns the walls of each process that worked on a run, the last first.
+// Walls returns the walls of the processes that worked on a run, the last first. Equal ones
+// of successive processes are one.
 func Walls(events []history.Event) (all []page.Wall) {
+	var last *history.Walls
 	for _, e := range events {
-		if w, ok := e.Payload.(history.Walls); ok {
-			all = append([]page.Wall{wallOf(e.Time, w)}, all...)
+		w, ok := e.Payload.(history.Walls)
+		if !ok || last != nil && reflect.DeepEqual(w, *last) {
+			continue
 		}
+		last = &w
+		all = append([]page.Wall{wallOf(e.Time, w)}, all...)
 	}
 	return all
 }

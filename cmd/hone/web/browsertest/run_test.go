@@ -118,6 +118,11 @@ func TestLong(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(`a[href$="/round/91"]`)))
 	b.says("round 100")
 	b.lacks("round 500")
+	b.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('#r100 .calls p a').click()"))
+	b.says("What editor, turn 1 was asked")
+	b.do(chromedp.Click(chromedp.CSS("#call a")))
+	b.says("round 100", "editor, turn 1") // what it stands in is open
+	b.lacks("round 500")
 }
 
 // TestSignIn: a browser on another machine signs in with the password.
