@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ type acting struct {
 	t       *testing.T
 	dir     string
 	env     []string
+	server  *exec.Cmd // hone web
 	browser *http.Client
 	home    string // the address of the list
 	run     string // the id of the run
@@ -78,12 +80,15 @@ func newActing(t *testing.T, status int, replies []string, files []string, args 
 		t.Skipf("SKIPPED: %v: %s", err, out)
 	}
 	c, browser, home := webRun(t, w.dir, "web", "--allow-actions")
-	w.env, w.browser, w.home = c.Env, browser, home
-	w.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	w.server, w.env, w.browser, w.home = c, c.Env, browser, home
+	w.browser.CheckRedirect = notRedirected
 	w.hone(status, append([]string{"reconcile", "-m", "script/" + filepath.Join(w.dir, "../replies"), "--sandbox", "none"}, args...)...)
 	w.run = regexp.MustCompile(`"run":"([^"]+)"`).FindStringSubmatch(w.hone(0, "runs", "--json"))[1]
 	return w
 }
+
+// notRedirected keeps a browser at the answer to a form.
+func notRedirected(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // page returns the page of the run without its rounds.
 func (w *acting) page() string {
@@ -285,6 +290,46 @@ func TestWebStops(t *testing.T) {
 	}
 	w.act("stop", nil)
 	w.until("resume this run")
+}
+
+// TestWebEndsARun: Ctrl-C and SIGTERM end the server in order while it resumes a run: the run
+// is interrupted, and can be resumed.
+func TestWebEndsARun(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED: there are no such signals")
+	}
+	w := newActing(t, 1, []string{`{"create-or-update": {"a": "new\n"}}`, `{"create-or-update": {"a": "newer\n"}}`}, []string{"work/a", "old\n", "work/check.sh", "test -e ../fast && exit 1; touch ../checking; sleep 600", "fast", ""},
+		"--check", "sh check.sh", "--rounds", "1")
+	checking := filepath.Join(w.dir, "../checking")
+	for i, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		if i > 0 {
+			w.server, w.browser, w.home = webRun(t, w.dir, "web", "--allow-actions")
+			w.browser.CheckRedirect = notRedirected
+		}
+		_ = os.Remove(filepath.Join(w.dir, "../fast"))
+		w.act("resume", url.Values{"rounds": {"2"}})
+		for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(20 * time.Millisecond) {
+			if os.Remove(checking) == nil {
+				break
+			}
+		}
+		if page := w.page(); !strings.Contains(page, "▸ running") {
+			t.Fatalf("%v: the run does not work:\n%s", signal, page)
+		}
+		if err := w.server.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.server.Wait(); err != nil {
+			t.Errorf("%v: the server: %v", signal, err)
+		}
+		if got := w.hone(0, "runs", "--json"); !strings.Contains(got, `"result":"interrupted","exit":130,`) {
+			t.Errorf("%v: %s", signal, got)
+		}
+	}
+	w.write("fast", "")
+	if got := w.hone(1, "resume", "last"); !strings.Contains(got, "2 of 2 rounds used") || w.read("a") != "newer\n" {
+		t.Errorf("the run goes on with\n%s", got)
+	}
 }
 
 // TestWebUndoes: an undo does what its preview said, or nothing.

@@ -59,18 +59,18 @@ func named(line string) bool {
 	return slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(line, start) })
 }
 
-// nameOf returns the name of the file from the first line of its part. Git quotes names
-// with unusual characters.
+// nameOf returns the name of the file from the first line of its part, which has it twice,
+// each time after "a/" or "b/". Git quotes names with unusual characters.
 func nameOf(line string) string {
-	if at := strings.LastIndex(line, ` "b/`); at >= 0 {
-		if plain, err := strconv.Unquote(`"` + line[at+len(` "b/`):]); err == nil {
-			return plain
-		}
+	twice, ok := strings.CutPrefix(line, "diff --git ")
+	if !ok {
+		return line
 	}
-	if _, name, ok := strings.Cut(line, " b/"); ok {
-		return name
+	name := twice[:len(twice)/2]
+	if plain, err := strconv.Unquote(name); err == nil {
+		name = plain
 	}
-	return line
+	return name[min(len("a/"), len(name)):]
 }
 
 // Code reports whether the text is a line of the file.

@@ -272,6 +272,16 @@ func TestQuotedName(t *testing.T) {
 	}
 }
 
+// TestNames: a new or deleted file, and one with a space in its name, has its name.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, header := range []string{"a/x b/y.txt b/x b/y.txt", "b/x b/y.txt b/x b/y.txt", "a/x b/y.txt a/x b/y.txt"} {
+		if got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git " + header + "\n@@ -1 +1 @@\n-x\n+y\n"}}}); !strings.Contains(got, "<b>x b/y.txt</b>") {
+			t.Errorf("%s:\n%s", header, got)
+		}
+	}
+}
+
 // TestCounts: the list says how many runs ended with each result.
 func TestCounts(t *testing.T) {
 	t.Parallel()
