@@ -145,6 +145,9 @@ func asidePrefix(guards, root string) string {
 // possible name: those of other trees may be many.
 func asides(guards, root string) (found []string) {
 	prefix := asidePrefix(guards, root)
+	if _, err := os.Stat(filepath.Dir(prefix)); err != nil {
+		return nil // such as in the cache, where only hones without a state folder have it
+	}
 	for n := range maxAsides {
 		dir := prefix + strconv.Itoa(n)
 		if _, err := os.Lstat(dir); err == nil {
