@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,9 +56,9 @@ func testKillPhase(t *testing.T, verify string, questions int64) {
 		t.Fatalf("the run is not the one that is meant: %d questions, %v", asked, want)
 	}
 	for n := range points {
-		// Each takes two processes; the loop's crash test takes every point. An odd
+		// Each takes two processes; the loop's crash tests need none. An odd
 		// distance alternates between points before and after an event.
-		if n%51 != 4 && os.Getenv("HONE_TEST_ALL") == "" {
+		if n%101 != 4 && !crashtest.All() {
 			continue
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -154,7 +155,7 @@ func newPhaseProject(t *testing.T, wall sandbox.Wall) phaseProject {
 	t.Helper()
 	b := phaseProject{dir: t.TempDir(), cache: t.TempDir(), asked: new(atomic.Int64), hang: new(atomic.Bool), hung: new(atomic.Bool)}
 	b.marker = "marker-of-" + filepath.Base(filepath.Dir(b.dir)) + filepath.Base(b.dir)
-	if err := copyProject(b.dir); err != nil {
+	if err := errors.Join(copyProject(b.dir), shareProofs(b.cache)); err != nil {
 		t.Fatal(err)
 	}
 	port := "3000"
@@ -301,8 +302,7 @@ func (b phaseProject) outcome(t *testing.T) map[string]string {
 // events returns the number of events of the run.
 func (b phaseProject) events(t *testing.T) int {
 	t.Helper()
-	_, out := b.hone(t, "", "show", "last", "--json")
-	return strings.Count(out, "\n")
+	return len(lastEvents(t, b.dir))
 }
 
 // waitForNoProcesses waits until no process of the run's walls remains. It

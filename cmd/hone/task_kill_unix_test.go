@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone/internal/crashtest"
+	"hone/journal"
 )
 
 // TestKillTask kills the real process, as kill -9 does, before or after some
@@ -127,12 +127,10 @@ func runAgentTask(t *testing.T, point string) (exit int, out string, w taskRun) 
 }
 
 // first returns the index of the run's first event of a type.
-func (w taskRun) first(t *testing.T, kind string) int {
+func (w taskRun) first(t *testing.T, kind journal.Type) int {
 	t.Helper()
-	_, out := honeIn(t, w.dir, nil, "show", "last", "--json")
-	for i, line := range strings.Split(out, "\n") {
-		var e struct{ Type string }
-		if json.Unmarshal([]byte(line), &e) == nil && e.Type == kind {
+	for i, e := range lastEvents(t, w.dir) {
+		if e.Type == kind {
 			return i
 		}
 	}
@@ -230,12 +228,10 @@ func (w taskRun) files(t *testing.T) map[string]string {
 
 // count returns the number of events of a type and a phase; an empty phase
 // counts all.
-func (w taskRun) count(t *testing.T, kind, phase string) (n int) {
+func (w taskRun) count(t *testing.T, kind journal.Type, phase journal.Phase) (n int) {
 	t.Helper()
-	_, out := honeIn(t, w.dir, nil, "show", "last", "--json")
-	for line := range strings.Lines(out) {
-		var e struct{ Type, Phase string }
-		if json.Unmarshal([]byte(line), &e) == nil && (kind == "" || e.Type == kind && (phase == "" || e.Phase == phase)) {
+	for _, e := range lastEvents(t, w.dir) {
+		if kind == "" || e.Type == kind && (phase == "" || e.Phase == phase) {
 			n++
 		}
 	}
