@@ -74,6 +74,7 @@ func toolCall(name string, args ...string) model.Call {
 // PATH, or where .ci/needs installs it, or below HONE_TEST_AGENTS.
 func TestGeminiCLI(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	cache, _ := os.UserCacheDir()
 	installed, _ := filepath.Glob(filepath.Join(cache, "hone-agents", "gemini-cli-*"))
 	c := geminiCLI()
@@ -131,6 +132,7 @@ func (c cli) program(t *testing.T, folders []string) string {
 func (c cli) try(t *testing.T, dir string) {
 	model := "command/" + c.name + "/" + c.model
 	t.Run("hidden", func(t *testing.T) {
+		t.Parallel()
 		s := newSeat(t, c, dir, "hidden")
 		args := []string{"phase", "1", "--verify", "session", "--sandbox", "hidden", "-m", model}
 		s.testRefusal(t, append(args, "--max-tokens", "9000"))
@@ -141,6 +143,7 @@ func (c cli) try(t *testing.T, dir string) {
 		s.checkLedger(t, "verifier", "builder")
 	})
 	t.Run("bwrap", func(t *testing.T) {
+		t.Parallel()
 		s := newSeat(t, c, dir, "bwrap")
 		s.testPass(t, "phase", "1", "--verify", "session", "--sandbox", "bwrap", "--builder-model", model, "--verifier-model", "script/"+s.verifierReplies(t))
 		s.checkSessions(t, "look", "build", "build done")

@@ -92,6 +92,7 @@ func TestHealthChecks(t *testing.T) {
 		{"python", "python3", map[string]string{"main.py": "x = 1\n", "lib/y.py": "def\n"}, []string{"lib/y.py"}},
 	} {
 		t.Run(c.template, func(t *testing.T) {
+			t.Parallel()
 			requirePrograms(t, c.program, "bash")
 			dir := newStarter(t, c.template)
 			for name, text := range c.files {
@@ -122,6 +123,7 @@ func TestHealthChecks(t *testing.T) {
 // and the second phase knows the first (ruling A12).
 func TestMakePhase(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	requireSandbox(t, "python3", "make", "curl", "bash", "git")
 	dir := newStarter(t, "python")
 	spec := "## Phase 2: Count\n\nPeople watch the service.\n\n### Contracts\nSUPERSEDES: GET /health → 200 {status: \"ok\"}\nGET /health → 200 {status: \"ok\", notes: 0}\n"
