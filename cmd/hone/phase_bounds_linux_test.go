@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"hone/internal/crashtest"
 	"hone/model"
 	"hone/model/modeltest"
 	"hone/sandbox"
@@ -98,21 +99,32 @@ func TestPhaseBounds(t *testing.T) {
 			boundsNeeds(t, wall)
 			s := setScene(t, false)
 			s.arm(t)
-			s.provider.Script(boundsTurns(s)...)
+			// Neither what walls are built from nor how depends on the round.
+			again := wall == sandbox.Hidden || wall == sandbox.Landlock || crashtest.All()
+			s.provider.Script(boundsTurns(s, again)...)
 			exit, out := s.hone(t, "phase", "1", "--verify", "session", "--sandbox", string(wall), "--builder-model", "openai/b-model", "--verifier-model", "openai/v-model", "--wire", "chat",
 				"--dev-url", fmt.Sprintf("http://127.0.0.1:%s", s.port), "--check", "bash src/probe.sh check hooks src tests . > tests/results/check.tried 2>&1", "--approve", "none", "-v")
 			if exit != 0 {
 				t.Fatalf("exit status %d\n%s", exit, out)
 			}
-			s.checkOutcomes(t, wall, out, "builder", "builder-2", "writer", "verifier", "verifier-2", "health_check", "map_deps", "start_dev", "reset_state", "stop_dev", "server", "check")
+			actors := []string{"builder", "writer", "verifier", "health_check", "map_deps", "start_dev", "reset_state", "stop_dev", "server", "check"}
+			if again {
+				actors = append(actors, "builder-2", "verifier-2")
+			}
+			s.checkOutcomes(t, wall, out, actors...)
 			s.checkTools(t)
 		})
 	}
 }
 
-// TestPhaseBoundsOfAgents: a command-line agent in both roles.
+// TestPhaseBoundsOfAgents: a command-line agent in both roles. Unless HONE_TEST_ALL is set,
+// it omits firejail, whose walls [TestPhaseBounds] and [TestForwarderBehindWalls] try, and the
+// attempts without walls.
 func TestPhaseBoundsOfAgents(t *testing.T) {
 	for _, wall := range boundsWalls {
+		if (wall == sandbox.Firejail || wall == sandbox.NoWall) && !crashtest.All() {
+			continue
+		}
 		t.Run(string(wall), func(t *testing.T) {
 			t.Parallel()
 			boundsNeeds(t, wall)
@@ -129,8 +141,8 @@ func TestPhaseBoundsOfAgents(t *testing.T) {
 }
 
 // boundsTurns returns the replies of both roles: a first round that fails, and a
-// second round that makes every attempt again.
-func boundsTurns(s *scene) []modeltest.Turn {
+// second round, which makes every attempt again if again is true.
+func boundsTurns(s *scene, again bool) []modeltest.Turn {
 	var turns []modeltest.Turn
 	say := func(text string) { turns = append(turns, modeltest.Turn{Text: text}) }
 	calls := func(list ...model.Call) {
@@ -158,10 +170,14 @@ func boundsTurns(s *scene) []modeltest.Turn {
 	calls(s.toolCalls("tests")...)
 	calls(bash(`printf 'SPEC: GET /canary → 200\nINPUT: GET /canary\nOBSERVED: 500\n' > failed_specs.md`))
 	say("One contract fails.")
-	calls(try("builder-2", "builder", "src", "tests"))
+	if again {
+		calls(try("builder-2", "builder", "src", "tests"))
+	}
 	say("It is mended.")
-	calls(try("verifier-2", "verifier", "tests", "src"))
-	calls(bash("rm -f failed_specs.md"))
+	if again {
+		calls(try("verifier-2", "verifier", "tests", "src"))
+	}
+	calls(bash("exec 3<>/dev/tcp/127.0.0.1/${DEV_URL##*:}; printf 'GET /canary HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3; rm -f failed_specs.md"))
 	say("All hold.")
 	return turns
 }
