@@ -149,11 +149,11 @@ cross:
 
 # Every test that race leaves out, with the rest of its package, without the race detector: with it, the tests that try
 # to escape from walls would exceed their memory limits. -p 4 may exceed the number of cores, because the packages often
-# wait for processes.
+# wait for processes. Of the nested modules two at a time: the browser and the servers of some are slow to answer.
 unit:
 	packages=$$($(UNIT)) && test -n "$$packages" && \
 		$(PLAIN) $(TEMPORARY) $(GO) test $(FRESH) -vet=off -p 4 -parallel 6 -timeout $(TIMEOUT) $$packages
-	@set -ex; for module in $(NESTED); do CGO_ENABLED=0 $(GO) -C $$module test -trimpath -vet=off ./...; done
+	@printf '%s\n' $(NESTED) | CGO_ENABLED=0 xargs -t -n1 -P2 sh -c '$(GO) -C "$$0" test -trimpath -vet=off ./... || exit 255'
 
 # Every package under the race detector. With -short, tests skip what the detector cannot see, such as
 # other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at. With
