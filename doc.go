@@ -82,6 +82,7 @@
 //   - [hone/harness] makes a run safe: it locks the workspace, completes what a killed
 //     process left half done, keeps keys out of the journal, hides secret files, and
 //     builds walls. Its room [hone/harness/runs] opens what earlier runs recorded.
-//   - cmd/hone is the program: the list of loops, one file for each other command, and
-//     the words of hints and exit statuses. Only cmd/hone draws screens and exits.
+//   - cmd/hone is the program: one file for each command that is not a loop. The list of
+//     loops (kinds), the words of hints and exit statuses (failure), and what draws on
+//     screens are in packages below it. Only cmd/hone exits.
 package hone

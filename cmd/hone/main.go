@@ -1,10 +1,12 @@
 // Command hone runs bounded, unattended loops in which a language model edits
 // a code base. A check, and not the model, decides whether the result is right.
 //
-// The package has one file for each command that is not a loop; the list of loops is in
-// package kinds, and the words of hints and exit statuses are in package failure. It is larger than
-// other rooms because all of that is typed by users and nothing else imports it; the
-// screen is a package of its own.
+// The package has one file for each command that is not a loop, and groups in help.go
+// lists all commands. A run of a loop starts in start.go and ends in drive.go; app.go has
+// what all commands share: streams, the terminal, the environment. What a command works
+// with that needs none of these is in packages below this one, such as kinds, the list of
+// loops, failure, the words of hints and exit statuses, and screen. The package is larger
+// than other rooms because commands are typed by users and nothing imports them.
 package main
 
 import (

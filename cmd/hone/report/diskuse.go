@@ -1,4 +1,5 @@
-// Package report says what runs did, and what they need.
+// Package report says what the runs of a directory need. What a single run did is in
+// package main, next to the command show.
 package report
 
 import (
