@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,19 +8,25 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"hone"
 	"hone/cmd/hone/answer"
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/feed"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/view"
 	"hone/harness"
 	"hone/history"
+	"hone/internal/config"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/loop"
+	"hone/sandbox"
 )
 
 // drive runs the loop of a new or resumed session to its end, and shows it.
@@ -52,10 +57,10 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	notify := a.notifier(h, func(text string) { questions.Say("hone: note: %s", text) })
 	if o.ack {
 		var stop func()
-		ctx, stop = a.await(ctx, r)
+		ctx, stop = feed.Await(ctx, r, a.in)
 		defer stop()
 	}
-	a.watch(h, r, s, questions, o, func(q hone.Question) { notify.question(ctx, q) })
+	a.watch(h, r, s, questions, o, func(q hone.Question) { notify.Question(ctx, q) })
 	if err := h.Begin(); err != nil {
 		return end, err
 	}
@@ -93,7 +98,8 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	if built.Summary != nil && err == nil {
 		fmt.Fprint(a.results(o), built.Summary(end))
 	}
-	notify.end(ctx, ended, a.exit)
+	why, _ := ended.why()
+	notify.End(ctx, why, end.Kind, a.exit)
 	return end, err
 }
 
@@ -124,6 +130,28 @@ func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags)
 	return options
 }
 
+// notifier returns the notifier of a session; nil if the configuration has none, or if
+// the user does not trust it. A new run has asked for that trust. A resumed run reads
+// nothing else of the configuration, and does not ask.
+func (a *app) notifier(h *harness.Session, note func(text string)) *feed.Notifier {
+	file, err := config.Load(h.Dir, kinds.Sections())
+	if err != nil {
+		note(err.Error())
+		return nil
+	}
+	if file.Notify.Command == "" || a.env(attempts.Variable) != "" { // the run of the attempts calls it
+		return nil
+	}
+	needs, err := kinds.Needs(h.Dir, file, kinds.All()...)
+	untrusted := func(s config.Setting) bool { return s.Key == "notify.command" }
+	if err != nil || slices.ContainsFunc(a.host().Untrusted(needs), untrusted) {
+		note("notify.command is not trusted and does not run: hone trust " + h.Dir)
+		return nil
+	}
+	env := append(sandbox.CleanEnv(a.environ, harness.KeyVariables()), "HONE_RUN="+journal.ShortRun(h.ID()), "HONE_DIR="+h.Dir)
+	return &feed.Notifier{Command: file.Notify.Command, Dir: h.Dir, Runner: h.Unwalled(), Env: env, Clean: a.redactKnown, Note: note}
+}
+
 // results returns the writer for a run's results: stdout, or stderr if --json
 // reserves stdout for events.
 func (a *app) results(o outputFlags) io.Writer {
@@ -151,7 +179,7 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 	h.Thoughts = func(text string) { s.Around(func() { fmt.Fprintln(a.results(o), render.Escape(text)) }) }
 	r.Journal.Observe(journal.Observer{After: s.Event})
 	if o.json {
-		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", feedLine(e)) }})
+		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", feed.Line(e)) }})
 	}
 	if o.web {
 		a.reply = &view.Reply{}
@@ -178,17 +206,4 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 	if len(a.given) > 0 {
 		r.Human = answer.Human{Run: h.ID(), Given: a.given, Others: r.Human}
 	}
-}
-
-// feedLine returns an event as --json prints it: its line in the journal. The
-// last event also contains the exit status, and a question also its digest.
-func feedLine(e journal.Event) []byte {
-	line := bytes.TrimSuffix(e.Line(), []byte("}"))
-	switch p := history.Decode(e).Payload.(type) {
-	case hone.End:
-		return fmt.Appendf(nil, `%s,"exit":%d}`, line, failure.ExitStatus(p.Kind))
-	case history.Question:
-		return fmt.Appendf(nil, `%s,"question":"%s"}`, line, p.Digest(e.Run))
-	}
-	return e.Line()
 }

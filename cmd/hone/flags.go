@@ -143,6 +143,19 @@ func (f *outputFlags) register(c *cobra.Command) {
 	fs.BoolVar(&f.web, "web", false, "show the run also on a page in the browser until it ends; see hone help web")
 }
 
+// registerAck adds the flag --ack to a command that works on one run.
+func (f *outputFlags) registerAck(c *cobra.Command) {
+	c.Flags().BoolVar(&f.ack, "ack", false, "with --json: before each model call, wait for a line on stdin with the number (seq) of the last event")
+}
+
+// valid returns a usage error if the flags do not go together.
+func (f *outputFlags) valid(c *cobra.Command) error {
+	if f.ack && !f.json {
+		return failure.Usage("--ack is for a program that reads the events of --json", "hone "+c.Name()+" --json --ack")
+	}
+	return nil
+}
+
 // valid checks each flag without the configuration. It returns a usage error.
 func (f *loopFlags) valid(c *cobra.Command) error {
 	if err := validChoices(c); err != nil {

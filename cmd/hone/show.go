@@ -16,6 +16,7 @@ import (
 	"hone"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/feed"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
@@ -209,7 +210,7 @@ func (a *app) recordScreen(home *journal.Home, run string, past *history.Past, s
 func (a *app) showJSON(past *history.Past, round int) error {
 	for _, e := range past.Events() {
 		if round == 0 || e.Round() == round {
-			if _, err := fmt.Fprintf(a.out, "%s\n", feedLine(e.Event)); err != nil {
+			if _, err := fmt.Fprintf(a.out, "%s\n", feed.Line(e.Event)); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package main
+package feed
 
 import (
 	"bufio"
@@ -9,26 +9,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spf13/cobra"
-
 	"hone"
-	"hone/cmd/hone/failure"
 	"hone/history"
 	"hone/journal"
 )
-
-// registerAck adds the flag --ack to a command that works on one run.
-func (f *outputFlags) registerAck(c *cobra.Command) {
-	c.Flags().BoolVar(&f.ack, "ack", false, "with --json: before each model call, wait for a line on stdin with the number (seq) of the last event")
-}
-
-// valid returns a usage error if the flags do not go together.
-func (f *outputFlags) valid(c *cobra.Command) error {
-	if f.ack && !f.json {
-		return failure.Usage("--ack is for a program that reads the events of --json", "hone "+c.Name()+" --json --ack")
-	}
-	return nil
-}
 
 // acks are the acknowledgments of a program that stores the events of a run elsewhere.
 type acks struct {
@@ -37,16 +21,16 @@ type acks struct {
 	seq  int64 // of the last event that is stored
 }
 
-// await makes a run wait before each model call until stdin confirms that all its events are
-// stored. The end of stdin cancels the returned context, as Ctrl-C does: the program that
+// Await makes a run wait before each model call until in confirms that all its events are
+// stored. The end of in cancels the returned context, as Ctrl-C does: the program that
 // stores the events is gone.
-func (a *app) await(ctx context.Context, r *hone.Run) (context.Context, context.CancelFunc) {
+func Await(ctx context.Context, r *hone.Run, in io.Reader) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	k := &acks{}
 	k.more = sync.NewCond(&k.lock)
 	go func() {
 		defer cancel()
-		k.read(a.in)
+		k.read(in)
 	}()
 	r.Sending = func() error { return k.wait(ctx, lastCall(r.Journal.Events())) }
 	return ctx, cancel
