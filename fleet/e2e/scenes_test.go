@@ -40,6 +40,18 @@ func (f *fleet) finished(s flow.Status, repos []string) {
 		if n := f.git(repo, "diff", "--name-only", "main", branches[0]); len(strings.Fields(n)) != 3 {
 			f.t.Errorf("%s: the result changes %q, want three files", name, n)
 		}
+		f.fetched(s.ID, repo, branches[0])
+	}
+}
+
+// fetched checks that results --branch fetches the pushed branch into a clone.
+func (f *fleet) fetched(id, repo, branch string) {
+	f.t.Helper()
+	clone := filepath.Join(f.dir, "clones", filepath.Base(repo))
+	f.git(repo, "clone", "--quiet", repo, clone)
+	f.run("results", id, "--branch", "-C", clone)
+	if got, want := f.git(clone, "rev-parse", branch), f.git(repo, "rev-parse", branch); got != want {
+		f.t.Errorf("%s: the clone has commit %s, want %s", branch, got, want)
 	}
 }
 
