@@ -175,8 +175,12 @@ const legPrefix = "leg-"
 func (w *Worker) takePlace() (string, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
+	dir, err := filepath.Abs(w.Dir) // hone and git start elsewhere
+	if err != nil {
+		return "", err
+	}
 	for n := 1; w.place == ""; n++ {
-		place := filepath.Join(w.Dir, fmt.Sprintf("worker-%d", n))
+		place := filepath.Join(dir, fmt.Sprintf("worker-%d", n))
 		if err := os.MkdirAll(place, 0o700); err != nil {
 			return "", err
 		}

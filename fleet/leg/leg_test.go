@@ -181,6 +181,15 @@ func TestCancelEarly(t *testing.T) {
 	}
 }
 
+// The directory of a worker may be relative.
+func TestRelativeDir(t *testing.T) {
+	f := newFleet(t, nil)
+	w := f.worker()
+	t.Chdir(t.TempDir())
+	w.Dir = "work"
+	f.done(w, f.leg(1), 0)
+}
+
 // Several workers of a machine may have one directory.
 func TestPlaces(t *testing.T) {
 	f := newFleet(t, nil)
