@@ -58,6 +58,8 @@ func (e *End) lose(err error) {
 		return
 	}
 	switch timeout, ok := errors.AsType[*temporal.TimeoutError](err); {
+	case temporal.IsCanceledError(err): // between two tries
+		e.Outcome.Why = "no worker had it when it was cancelled"
 	case ok && timeout.TimeoutType().String() == "Heartbeat":
 		e.Outcome.Why = "its workers were lost"
 	case ok:

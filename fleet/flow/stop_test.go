@@ -4,6 +4,8 @@ import (
 	"maps"
 	"testing"
 
+	"go.temporal.io/sdk/temporal"
+
 	"hone/fleet/job"
 )
 
@@ -25,5 +27,18 @@ func TestDetails(t *testing.T) {
 	b.Progress[0].State, b.Progress[2].State, b.Bank.Spent.Tokens = Done, NeedsYou, 1234
 	if got, want := b.details(), "1 queued, 1 needs you, 1 done; 1 234 tokens spent\n\nmore: `hone-fleet show B`"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestLose: a lost leg says why in plain words.
+func TestLose(t *testing.T) {
+	for err, want := range map[error]string{
+		temporal.NewCanceledError():         "no worker had it when it was cancelled",
+		temporal.NewHeartbeatTimeoutError(): "its workers were lost",
+	} {
+		var e End
+		if e.lose(err); e.Outcome.Why != want || !e.Lost || e.Known {
+			t.Errorf("%v: %+v", err, e)
+		}
 	}
 }
