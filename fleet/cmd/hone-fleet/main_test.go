@@ -111,6 +111,20 @@ func TestStillOpen(t *testing.T) {
 	}
 }
 
+// TestWhyOf: a job that continues after an answer no longer says that a question is open.
+func TestWhyOf(t *testing.T) {
+	j := flow.JobStatus{Progress: flow.Progress{State: flow.NeedsYou, Outcome: job.Outcome{Why: "1 question is open"}}}
+	if got := whyOf(j); got != "1 question is open" {
+		t.Errorf("a job that waits: %q", got)
+	}
+	if j.State = flow.Running; whyOf(j) != "" {
+		t.Errorf("a job that runs: %q", whyOf(j))
+	}
+	if j.Why = "being cancelled"; whyOf(j) != j.Why {
+		t.Errorf("a job that is being cancelled: %q", whyOf(j))
+	}
+}
+
 // TestCanCancel: who cancels what has ended learns how it ended.
 func TestCanCancel(t *testing.T) {
 	s := flow.Status{ID: "b", Counts: map[flow.State]int{flow.Done: 1, flow.Running: 1}, Jobs: []flow.JobStatus{

@@ -151,9 +151,9 @@ func (a *app) printQuestions(id string, j flow.JobStatus) {
 	fmt.Fprintf(a.out, "  next: %s   (or =no)\n", line)
 }
 
-// whyOf returns why a job is in its state.
+// whyOf returns why a job is in its state; for one that runs, not why its last leg ended.
 func whyOf(j flow.JobStatus) string {
-	if j.Why != "" {
+	if j.Why != "" || j.State == flow.Running {
 		return j.Why
 	}
 	return j.Outcome.Why
