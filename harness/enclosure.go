@@ -236,8 +236,8 @@ func commandLimits(s loop.WallSettings) sandbox.Limits {
 	return sandbox.Limits{Memory: s.Memory, Processes: s.Processes}
 }
 
-// startEarly starts the helper of the command that is a loop's check; it returns nil if
-// there is none.
+// startEarly starts the helper of a loop's check, which is the first command; it returns nil
+// if there is no check.
 func startEarly(s *loop.Settings) *wall.Early {
 	if s.Check == "" {
 		return nil

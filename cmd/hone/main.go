@@ -3,10 +3,10 @@
 //
 // The package has one file for each command that is not a loop, and groups in help.go
 // lists all commands. A run of a loop starts in start.go and ends in drive.go; app.go has
-// what all commands share: streams, the terminal, the environment. What a command works
-// with that needs none of these is in packages below this one, such as kinds, the list of
-// loops, failure, the words of hints and exit statuses, and screen. The package is larger
-// than other rooms because commands are typed by users and nothing imports them.
+// what all commands share: streams, the terminal, the environment. What needs none of
+// these is in packages below this one: kinds lists the loops, failure words hints and
+// chooses exit statuses, and screen shows a run on a terminal. This package is larger than
+// others because users type its commands and nothing imports them.
 package main
 
 import (
@@ -48,8 +48,8 @@ func main() {
 }
 
 // collectLater makes the first garbage collection wait for a heap of 16 MB instead of 4.
-// Most runs end before that. The collections after it are as usual, and so are all of them
-// if the user has set GOGC.
+// Most runs end before that. Later collections are as usual. If the user has set GOGC, all of them
+// are.
 func collectLater() {
 	if os.Getenv("GOGC") != "" {
 		return

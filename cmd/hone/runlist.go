@@ -39,7 +39,7 @@ type runSource struct {
 	rows  map[string]listed   // by run
 
 	copies sync.Map // of a run's id: its [attempts.Found], if it works in a copy
-	groups sync.Map // the ids of runs with attempts: later runs apply other ones
+	groups sync.Map // the ids of runs with attempts: a later run may apply another attempt
 
 	own   string      // the run of this process; empty if it has none
 	reply *view.Reply // that the run waits for; nil if this process has no run
@@ -256,7 +256,7 @@ func (s *runSource) unreadable(home *journal.Home, run string, err error) (web.V
 	of, _ := readSummary(home, run, works(home, run))
 	short, result := journal.ShortRun(run), of.standing
 	if of.past != nil { // a stored object is damaged, and not the journal
-		result, err = "unreadable", failure.Of(err, fmt.Sprintf("restore %s from a backup; what can still be read: hone show %s", render.Line(home.Dir()), short+failure.Elsewhere(home.Workspace())))
+		result, err = "unreadable", failure.Of(err, fmt.Sprintf("restore %s from a backup; hone show %s shows what can still be read", render.Line(home.Dir()), short+failure.Elsewhere(home.Workspace())))
 	}
 	return s.viewOf(page.Page{Title: fmt.Sprintf("%s %s: %s", rounds.Failed, result, short), Mark: string(rounds.Failed), Result: result, Loop: "run " + short,
 		Why: explanation(err, failure.Elsewhere(home.Workspace()))}, short)

@@ -82,7 +82,8 @@ func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round
 	return made, p.addDiffs(ctx, o, made)
 }
 
-// reason returns why the run ended, below its result; empty if that says it all.
+// reason returns the text below a run's result, which says why the run ended; empty if the
+// result says it all.
 func (o overview) reason() string {
 	switch {
 	case o.working:

@@ -186,7 +186,7 @@ func damageHint(home *journal.Home, run string, err error) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("another program changed the journal: restore the file from a backup, or move it away: mv %[1]s %[1]s.damaged", file)
+	return fmt.Sprintf("another program changed the journal; restore the file from a backup, or move it away: mv %[1]s %[1]s.damaged", file)
 }
 
 // works reports whether a process works on a run.

@@ -27,7 +27,7 @@ func (a *app) showHTML(ctx context.Context, o overview, name string) error {
 		return err
 	}
 	if n := p.Shown.From; n > 0 {
-		p.Rest = fmt.Sprintf("This file has the details of the last %s. For those of an earlier one, where the run was recorded: hone show %s --round N, with --diff for its changes.",
+		p.Rest = fmt.Sprintf("This file has the details of the last %s. To see an earlier round, type hone show %s --round N where the run was recorded; add --diff for its changes.",
 			render.Count(len(p.Rounds)-n, "round"), journal.ShortRun(o.run))
 	}
 	p.Attempts = o.pageAttempts(func(a history.Attempt) *page.Run {

@@ -30,7 +30,7 @@ type overview struct {
 	loop    loop.Loop // nil if this program does not have it
 	ended   bool
 	working bool // a process works on it
-	asked   bool // its questions are shown with what answers them
+	asked   bool // its questions are shown with buttons that answer them
 	rounds  []rounds.Round
 	colour  render.Colours
 	columns int // of the terminal; 0 if stdout is none
@@ -393,7 +393,7 @@ func runResult(past *history.Past, working bool) (rounds.Outcome, string) {
 	return resultMark(end.Kind), string(cmp.Or(end.Kind, "ended"))
 }
 
-// standing is runResult for the user: a run that was undone since is not done any more.
+// standing is runResult for the user: a run that was undone after its end counts as undone.
 func standing(past *history.Past, working bool) (rounds.Outcome, string) {
 	mark, result := runResult(past, working)
 	to := past.RestoredTo()

@@ -181,7 +181,7 @@ func (a *app) notTrusted(err error, n harness.Needs) error {
 }
 
 // startNeeds is [kinds.Needs] for a start of loops, or of the check alone. A check that the user
-// typed takes the place of the file's, which is not run then.
+// typed replaces the check of the file, which then does not run.
 func (a *app) startNeeds(root string, file config.File, typed string, run ...loop.Kind) (harness.Needs, error) {
 	if typed != "" {
 		file.Check.Command = ""

@@ -108,9 +108,9 @@ func Queue(ctx context.Context, c client.Client, id string) (string, error) {
 }
 
 // StandIn lets this process answer for the batches in a task queue until stop is called, as
-// workers do, but it begins no legs. A process with a stand-in cannot be a worker, too.
+// workers do, but it begins no legs. A process with a stand-in cannot also be a worker.
 func StandIn(c client.Client, queue string) (stop func(), err error) {
-	worker.SetStickyWorkflowCacheSize(0) // the server must not wait for this process when it has ended
+	worker.SetStickyWorkflowCacheSize(0) // the server must not wait for this process after its end
 	w := worker.New(c, queue, worker.Options{LocalActivityWorkerOnly: true, WorkerStopTimeout: time.Second})
 	Register(w)
 	return w.Stop, w.Start()

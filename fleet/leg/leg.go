@@ -71,8 +71,8 @@ type Worker struct {
 	mirrors map[string]*sync.Mutex // by directory
 }
 
-// Heartbeat is the longest time between two heartbeats of a leg, from which it also learns
-// that it is cancelled.
+// Heartbeat is the longest time between two heartbeats of a leg. A leg also learns from a
+// heartbeat that it is cancelled.
 const Heartbeat = 5 * time.Second
 
 // Progress is the content of a leg's heartbeats.
@@ -175,7 +175,7 @@ const legPrefix = "leg-"
 func (w *Worker) takePlace() (string, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	dir, err := filepath.Abs(w.Dir) // hone and git start elsewhere
+	dir, err := filepath.Abs(w.Dir) // hone and git start in other directories
 	if err != nil {
 		return "", err
 	}

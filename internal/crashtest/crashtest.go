@@ -65,7 +65,8 @@ func isSampled(point, points, most int) bool {
 func All() bool { return os.Getenv("HONE_TEST_ALL") != "" }
 
 // sampleStart returns how far the first sampled point of a scene is from its first point. It
-// differs between scenes: those of one loop record the same events, and so each kills around other ones.
+// differs between scenes. The scenes of one loop record the same events, so each scene kills
+// around other events.
 func sampleStart(t testing.TB) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(t.Name()))

@@ -131,16 +131,16 @@ func (a *ahead) close() {
 	}
 }
 
-// Early is the helper of a first command, which starts before the walls are built. Nil is
-// none.
+// Early is the helper of a first command, which starts before the walls are built. A nil
+// Early has no helper.
 type Early struct {
 	spec   spec
 	helper chan *helper // nil if it was taken, or did not start
 }
 
 // StartEarly starts the helper of a first command, in the background. Only the policy's Net
-// and Limits matter. For Auto it is that of the strongest wall. Close it, whether or not
-// walls were built with it.
+// and Limits matter. For Auto, the helper is that of the strongest wall. Call Close, whether
+// or not walls were built with the helper.
 func StartEarly(wall sandbox.Wall, p sandbox.Policy) *Early {
 	if wall == sandbox.Auto {
 		wall = sandbox.Hidden

@@ -295,8 +295,8 @@ func (w *Walls) start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbo
 	return start(h, s, c, doors, up)
 }
 
-// again calls once, which runs a helper to its end, and once more if something killed the
-// helper before the command began.
+// again calls once, a function that runs a helper to its end. It calls the function a second
+// time if something killed the helper before the command began.
 func again(ctx context.Context, once func() (*walled, error)) (*walled, error) {
 	l, err := once()
 	if err == nil && l.lost() && ctx.Err() == nil {

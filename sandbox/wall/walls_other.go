@@ -40,7 +40,7 @@ func Build(_ context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, erro
 	return w, nil
 }
 
-// Early is a helper, which there is none of.
+// Early is empty: this system has no helpers.
 type Early struct{}
 
 // StartEarly returns nil.

@@ -1,6 +1,6 @@
 // Package answer gives the answers of --answer to the questions of a run. It also words
-// the questions that wait for one. A question is known by its digest, which stands for one
-// exact change of a file, so that no answer is given to another change.
+// the questions that wait for an answer. A digest identifies a question and stands for one
+// exact change of a file, so an answer never applies to another change.
 package answer
 
 import (

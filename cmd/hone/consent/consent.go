@@ -1,6 +1,6 @@
 // Package consent words what the user is asked to trust: the programs and settings of a
-// directory, and what resuming a run that they did not record would run and open. It asks
-// nothing and decides nothing.
+// directory, and what hone would run and open if it resumed a run that the user did not
+// record. It asks nothing and decides nothing.
 package consent
 
 import (

@@ -1,7 +1,7 @@
-// Package doctor looks for what keeps hone from working in a directory: git, the
+// Package doctor finds out what keeps hone from working in a directory. It looks at git, the
 // configuration, the disk, keys, agents, providers and walls. It sends nothing that costs
-// money, and changes nothing, except that it writes a file of one megabyte to see that it
-// can, and removes it.
+// money. To test the disk, it writes a file of one megabyte and removes it; it changes
+// nothing else.
 package doctor
 
 import (
@@ -42,7 +42,7 @@ type Options struct {
 	Dir      string
 	Model    string // whose provider is asked; empty means that of a run
 	BaseURL  string // of the provider; empty means its usual one
-	Wall     string // that is tried; auto builds the walls that a run would get
+	Wall     string // to try; auto builds the walls that a run would get
 	Full     bool   // try every wall
 	Verbose  bool   // list what each wall leaves open
 }

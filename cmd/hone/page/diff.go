@@ -59,8 +59,8 @@ func named(line string) bool {
 	return slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(line, start) })
 }
 
-// nameOf returns the name of the file from the first line of its part, which has it twice,
-// each time after "a/" or "b/". Git quotes names with unusual characters.
+// nameOf returns the name of a file from the first line of its part of a diff. The line
+// contains the name twice, each time after "a/" or "b/". Git quotes names with unusual characters.
 func nameOf(line string) string {
 	twice, ok := strings.CutPrefix(line, "diff --git ")
 	if !ok {

@@ -36,7 +36,7 @@ type Page struct {
 	Rounds       []Round
 	Shown        Window // of the rounds; the zero value is all of them
 	Windows      []Link // to the pages of other rounds
-	Rest         string // where the other rounds are, if no page has them; they are listed
+	Rest         string // says where the other rounds are, if no page shows them: they are only listed
 }
 
 // Window is a part of the rounds of a run, by their place in the list.
@@ -188,7 +188,8 @@ func (r *Renderer) text(s string) string {
 	return render.Escape(strings.ReplaceAll(s, "\r\n", "\n"))
 }
 
-// name returns a name, such as that of a model, which a narrow column breaks between its parts.
+// name returns a name, such as that of a model, as HTML that a narrow column can break between
+// the parts of the name.
 func (r *Renderer) name(s string) template.HTML {
 	return template.HTML(strings.NewReplacer("/", "/<wbr>", ":", ":<wbr>").Replace(template.HTMLEscapeString(r.text(s)))) // no entity contains these
 }
@@ -227,7 +228,7 @@ func (r *Renderer) SignIn(to, why string) (Part, error) {
 	return r.part("sign-in", "sign-in", struct{ To, Why string }{to, why})
 }
 
-// Refusal renders that there is no page to show, and why.
+// Refusal renders a message that there is no page to show, and why.
 func (r *Renderer) Refusal(title, why string) (Part, error) {
 	return r.part("refusal", "refusal", struct{ Title, Why string }{title, why})
 }

@@ -1,4 +1,4 @@
-// Package report says what the runs of a directory need. What a single run did is in
+// Package report says how much disk space the runs of a directory need. What a single run did is in
 // package main, next to the command show.
 package report
 

@@ -150,8 +150,8 @@ func requestTexts(r model.Request, whole bool) (texts []page.Fact) {
 	return texts
 }
 
-// CallAddress returns the address of the place of a call, which an event begins, on the page
-// of its run: of the page of its round if the run has too many for one page.
+// CallAddress returns the address of the call that an event begins: a place on the page of the
+// run, or on the page of the round if the run has too many rounds for one page.
 func CallAddress(run string, events []history.Event, seq int64) string {
 	address := "/run/" + run
 	if last := len(rounds.Of(events, nil, nil)); last >= maxRounds { // and perhaps what came before

@@ -10,8 +10,8 @@ import (
 	"hone/sandbox"
 )
 
-// Walls returns the walls of the processes that worked on a run, the last first. Equal ones
-// of successive processes are one.
+// Walls returns the walls of the processes that worked on a run, the last first. Successive
+// processes with equal walls have one entry.
 func Walls(events []history.Event) (all []page.Wall) {
 	var last *history.Walls
 	for _, e := range events {

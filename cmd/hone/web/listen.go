@@ -102,11 +102,11 @@ func (f ListenFlags) certificate(host string) (tls.Certificate, string, error) {
 	return c, "", failure.Usage(fmt.Sprintf("--tls-cert %s: the certificate is not for this server", f.cert), next)
 }
 
-// private refuses the file of a flag if other users of this machine can read it. One that
-// cannot be looked at is left to whoever opens it.
+// private refuses the file of a flag if other users of this machine can read it. If the file
+// cannot be inspected, it returns nil: opening the file fails later.
 func private(flag, name string) error {
 	about, err := os.Stat(name)
-	if err != nil || runtime.GOOS == "windows" { // which does not tell
+	if err != nil || runtime.GOOS == "windows" { // whose modes do not tell
 		return nil
 	}
 	if mode := about.Mode().Perm(); mode&0o077 != 0 {

@@ -111,7 +111,7 @@ func (c *connection) standIn(queue string) error {
 	return nil
 }
 
-// readWithin reads the status of a batch, at most for some time.
+// readWithin reads the status of a batch, and gives up after some time.
 func readWithin(ctx context.Context, t client.Client, id string, time time.Duration) (flow.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, time)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 )
 
 // sdkLog prints the warnings and errors of Temporal's SDK as messages of this program. It
-// prints a text that is repeated once a minute: while a server is down, each poller logs
+// prints the same text at most once a minute: while a server is down, each poller logs
 // every few seconds.
 type sdkLog struct {
 	app     *app

@@ -4,9 +4,9 @@
 // Most commands are clients of a Temporal server: submit starts a batch; list, show, answer
 // and cancel query or change it; results reads from the store what its jobs changed, and
 // remove deletes it there. worker works on jobs until it is stopped; any number of workers
-// can run, on any number of machines. dev starts all of this on one machine. The package words errors and hints, and
-// chooses exit statuses. Package flow schedules jobs and keeps the budget; package leg does
-// a job's work.
+// can run, on any number of machines. dev starts all of this on one machine. The package
+// words errors and hints, and chooses exit statuses. Package flow schedules jobs and keeps
+// the budget; package leg does a job's work.
 package main
 
 import (

@@ -31,8 +31,8 @@ func (a *app) removeCommand() *cobra.Command {
 		Long: `remove deletes the runs and the results of batches from the store. Without an ID, it lists the batches in the
 store, and deletes nothing. It refuses a batch that has not ended.
 
-A server forgets batches some days after their end, as its retention period says. With --forgotten, remove also
-deletes a batch that the server does not know: make sure that it is the server of this store.`,
+A server forgets a batch some days after its end, when its retention period is over. With --forgotten, remove also
+deletes a batch that the server does not know: first make sure that the store belongs to this server.`,
 		RunE: func(c *cobra.Command, args []string) error { return a.remove(c.Context(), f, args) },
 	}
 	c.Flags().StringVar(&f.store, "store", os.Getenv(storeVariable), "store of the workers: DIR or s3://BUCKET (default "+storeVariable+")")
@@ -73,7 +73,7 @@ func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id 
 	switch ended, err := flow.Ended(ctx, t, id); {
 	case errors.Is(err, flow.ErrUnknown) && forgotten:
 	case errors.Is(err, flow.ErrUnknown):
-		return usage("the server does not know batch "+id, "if it is the server of this store: hone-fleet remove "+id+" --forgotten")
+		return usage("the server does not know batch "+id, "if the store belongs to this server: hone-fleet remove "+id+" --forgotten")
 	case err != nil:
 		return serverFailure(err, id)
 	case !ended:

@@ -105,8 +105,8 @@ func (k *Keeper) start() {
 	go k.await(cmd)
 }
 
-// await waits for the end of the keeper's process. Only another process ends it before
-// [Keeper.Close], by a signal; the next one must be there before this process ends, too.
+// await waits for the end of the keeper's process. Before [Keeper.Close], only a signal of
+// another process ends it. Then the next keeper must run before this process ends, too.
 func (k *Keeper) await(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 	k.mu.Lock()

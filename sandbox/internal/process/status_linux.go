@@ -34,13 +34,13 @@ func All() []Status {
 	return all
 }
 
-// descendants returns this process, with no more than its number, and those of its
+// descendants returns this process, of which only the number is set, and those of its
 // descendants that started at a time or later. It does not look below an older child: no
 // younger process gets there, because orphans move to an ancestor.
 //
-// The result is not complete if the kernel does not list children, or if a process was
-// found to have ended: its children then have moved to one that had been looked at before.
-// An end further below may go unnoticed, so if there are any, look twice.
+// The result is not complete if the kernel does not list children, or if a process has
+// ended: its children have moved to a process that was looked at before. The end of a
+// process further below may go unnoticed, so look twice if there are descendants.
 func descendants(born uint64) (all []Status, complete bool) {
 	all = append(all, Status{process: process{PID: os.Getpid()}})
 	for i := 0; i < len(all); i++ {

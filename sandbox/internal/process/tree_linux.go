@@ -158,7 +158,7 @@ func childless() bool {
 	return errors.Is(err, unix.ECHILD)
 }
 
-// candidates returns processes among which all of the tree are.
+// candidates returns all processes of the tree, and perhaps others.
 func (t *Tree) candidates() []Status {
 	if all, complete := descendants(t.born); complete {
 		return all

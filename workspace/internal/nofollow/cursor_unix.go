@@ -131,8 +131,8 @@ func (d directory) names() ([]string, error) {
 	return names, err
 }
 
-// File is an open regular file. Unlike an [os.File] it is read without asking the
-// system first whether it can be waited for.
+// File is an open regular file. Unlike an [os.File], it does not first ask the system
+// whether the descriptor can be polled.
 type File struct{ fd int }
 
 func (f File) Read(p []byte) (int, error) {
