@@ -236,19 +236,6 @@ func commandLimits(s loop.WallSettings) sandbox.Limits {
 	return sandbox.Limits{Memory: s.Memory, Processes: s.Processes}
 }
 
-// startEarly starts the helper of a loop's check, which is the first command; it returns nil
-// if there is no check.
-func startEarly(s *loop.Settings) *wall.Early {
-	if s.Check == "" {
-		return nil
-	}
-	kind := sandbox.NoWall
-	if !s.Walls.None() {
-		kind = sandbox.Wall(s.Walls.Wall)
-	}
-	return wall.StartEarly(kind, sandbox.Policy{Net: s.Walls.Net, Limits: commandLimits(s.Walls)})
-}
-
 // checkState returns an error if settings would open the state folder, or part of it,
 // to commands behind walls: what lies there decides what hone trusts.
 func checkState(s loop.WallSettings) error {

@@ -56,8 +56,8 @@ type Session struct {
 	models      map[*loop.Model]model.Model
 	run         *hone.Run
 	walls       []*walls
-	sharedWalls loop.Walls // walls of commands without walls of their own; see commandWalls
-	early       *wall.Early
+	sharedWalls loop.Walls  // walls of commands without walls of their own; see commandWalls
+	early       *wall.Early // nil if no helper was started
 	trees       map[treeKey]*workspace.Tree
 	gapsMu      sync.Mutex
 	gaps        []string // causes that the user was told about; see gap
@@ -93,7 +93,6 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	if s.Workspace, err = runs.Enter(ctx, dir, true); err != nil {
 		return nil, err
 	}
-	s.early = startEarly(l.Shared())
 	for _, note := range s.Notes {
 		h.Note(note)
 	}
@@ -111,7 +110,6 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		s.journal, err = s.Home.Create(s.Home.NewRun())
 	}
 	if err != nil {
-		s.early.Close()
 		s.Workspace.Close()
 		return nil, err
 	}
@@ -383,7 +381,6 @@ func (s *Session) assign(role *hone.Role, m *loop.Model) {
 func (s *Session) commandWalls() loop.Walls {
 	if s.sharedWalls == nil {
 		w := s.newWalls(loop.WallPlan{Bounded: true})
-		w.enclosure.early = s.early
 		s.walls, s.sharedWalls = append(s.walls, w), w
 	}
 	return s.sharedWalls

@@ -14,6 +14,7 @@ import (
 	"hone/harness/internal/walldir"
 	"hone/loop"
 	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // walls are walls of a run. They are built when a round starts or the first
@@ -66,7 +67,22 @@ func (s *Session) newWalls(p loop.WallPlan) *walls {
 	if p.Door != nil {
 		w.enclosure.Doors = make([]sandbox.Door, 1) // known when the kind of wall is
 	}
+	s.startEarly(w)
 	return w
+}
+
+// startEarly starts the helper of the first command, which is a part of the check, while the
+// session opens. There is none for walls that may never be built.
+func (s *Session) startEarly(w *walls) {
+	if s.early != nil || !s.fresh || w.unwalled || w.plan.Later || s.loop.Shared().Check == "" {
+		return
+	}
+	kind := sandbox.NoWall
+	if set := w.enclosure.Settings; !set.None() {
+		kind = sandbox.Wall(set.Wall)
+	}
+	s.early = wall.StartEarly(kind, sandbox.Policy{Net: w.enclosure.Settings.Net, Limits: commandLimits(w.enclosure.Settings)})
+	w.enclosure.early = s.early
 }
 
 // raise builds the walls, once, and records their grade.

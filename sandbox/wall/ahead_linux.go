@@ -142,6 +142,9 @@ type Early struct {
 // and Limits matter. For Auto, the helper is that of the strongest wall. Call Close, whether
 // or not walls were built with the helper.
 func StartEarly(wall sandbox.Wall, p sandbox.Policy) *Early {
+	if _, ok := helperWork(os.Args); ok {
+		return nil // this program does not call Helper, as Build will say
+	}
 	if wall == sandbox.Auto {
 		wall = sandbox.Hidden
 	}

@@ -40,7 +40,10 @@ func files(diff string) []file {
 		case strings.HasPrefix(text, "@@"):
 			inHunk, l.Class = true, "hunk"
 		case begins || !inHunk:
-			l.Class, l.Text = "head", strings.TrimSuffix(l.Text, " mode 100644")
+			l.Class = "head"
+			if strings.Contains(l.Text, " file mode ") {
+				l.Text = strings.TrimSuffix(l.Text, " mode 100644")
+			}
 		case text[0] == '+':
 			l.Class = "add"
 			f.Added++

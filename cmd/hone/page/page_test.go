@@ -272,6 +272,15 @@ func TestQuotedName(t *testing.T) {
 	}
 }
 
+// TestModes: a change of a file's mode names both modes.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git a/x b/x\nold mode 100755\nnew mode 100644\n"}}})
+	if !strings.Contains(got, `<span class="head">old mode 100755</span>`) || !strings.Contains(got, `<span class="head">new mode 100644</span>`) {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestNames: a new or deleted file, and one with a space in its name, has its name.
 func TestNames(t *testing.T) {
 	t.Parallel()

@@ -83,6 +83,9 @@ func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id 
 	if err != nil {
 		return failed(err, "")
 	}
+	if n == 0 {
+		return usage("the store has nothing of batch "+id, "list what it has: hone-fleet remove")
+	}
 	fmt.Fprintf(a.out, "removed %s: %s\n", id, render.Count(n, "object"))
 	return nil
 }

@@ -40,7 +40,8 @@ func All() []Status {
 //
 // The result is not complete if the kernel does not list children, or if a process has
 // ended: its children have moved to a process that was looked at before. The end of a
-// process further below may go unnoticed, so look twice if there are descendants.
+// process further below may go unnoticed, and the kernel may omit a child while another one
+// is reaped, so look twice.
 func descendants(born uint64) (all []Status, complete bool) {
 	all = append(all, Status{process: process{PID: os.Getpid()}})
 	for i := 0; i < len(all); i++ {

@@ -122,15 +122,9 @@ func (t *Tree) End() Exit {
 	t.Reap()
 	deadline := time.Now().Add(SweepTime)
 	for quiet := 0; quiet < 2 && !childless() && time.Now().Before(deadline); {
-		all := t.candidates()
-		switch left := t.sweep(all); {
-		case left > 0:
+		if quiet++; t.sweep(t.candidates()) > 0 {
 			quiet = 0
 			time.Sleep(time.Millisecond)
-		case len(all) == 1:
-			quiet = 2 // this process has no child that is as young as the command
-		default:
-			quiet++
 		}
 	}
 	return exitOf(t.cmd.ProcessState)
