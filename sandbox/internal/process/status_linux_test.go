@@ -72,7 +72,11 @@ func TestReadProc(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	got, err := readProc(cmd.Process.Pid, "environ")
+	var got []byte
+	var err error
+	for deadline := time.Now().Add(time.Minute); len(got) == 0 && err == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		got, err = readProc(cmd.Process.Pid, "environ") // empty while the program is still being started
+	}
 	if want := strings.Join(cmd.Env, "\x00") + "\x00"; err != nil || string(got) != want {
 		t.Errorf("%d bytes (%v), want %d", len(got), err, len(want))
 	}
