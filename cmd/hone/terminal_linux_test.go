@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,7 +67,7 @@ func runOnTerminal(input string, hone *exec.Cmd) (int, error) {
 		case interrupt:
 			_ = hone.Process.Signal(os.Interrupt)
 		case suspend:
-			_, _ = control.Write([]byte{'Z' - '@'})
+			go suspendForeground(control, hone.Process.Pid)
 		}
 	}}
 	_, _ = io.Copy(&shown, control) // until hone, and what it started, have closed the terminal
@@ -76,6 +77,25 @@ func runOnTerminal(input string, hone *exec.Cmd) (int, error) {
 	}
 	_, copied := os.Stderr.Write(bytes.ReplaceAll(shown.all, []byte("\r\n"), []byte("\n")))
 	return hone.ProcessState.ExitCode(), errors.Join(err, copied)
+}
+
+// suspendForeground types ^Z until the terminal belongs to the shell again. The kernel tells the
+// shell that a process has stopped only when all of its threads have, and a thread that is
+// starting another process cannot stop: then both continue, and ^Z is typed again.
+func suspendForeground(control *os.File, shell int) {
+	for {
+		_, _ = control.Write([]byte{'Z' - '@'})
+		for range 200 {
+			time.Sleep(10 * time.Millisecond)
+			group, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPGRP)
+			if err != nil || group == shell {
+				return
+			}
+		}
+		if group, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPGRP); err == nil && group != shell {
+			_ = unix.Kill(-group, unix.SIGCONT)
+		}
+	}
 }
 
 // watcher collects what is written, and calls found once when it contains a text.
