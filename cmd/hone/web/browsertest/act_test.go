@@ -52,6 +52,6 @@ func TestAct(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("nav a")))
 	b.says("Runs")
 	p.run([]int{4}, "reconcile", "-m", "script/../replies", "--sandbox", "none", "-q")
-	b.says("1 blocked", "1 done")
+	b.says("1 blocked", "1 undone")
 	b.review("runs")
 }
