@@ -262,6 +262,32 @@ func TestAttemptsKilled(t *testing.T) {
 	}
 }
 
+// TestAttemptsOutlive: an attempt may end after the process that runs the attempts was killed;
+// the next one knows all that it did.
+func TestAttemptsOutlive(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	c := newContest(t, map[string]int{"x": 4})
+	victim := c.command(contestArgs("xy", "--max-tokens", "500000")...)
+	c.before = func(model string, n int) {
+		if model == "x" && n == 2 {
+			_ = victim.Process.Kill()
+		}
+	}
+	_ = victim.Run()
+	for _, a := range c.past(t).Attempts() {
+		if a.Number == 1 {
+			if exit, out := c.hone(t, "resume", a.Run, "-C", a.Dir); exit != 0 {
+				t.Fatalf("exit status %d\n%s", exit, out)
+			}
+		}
+	}
+	if exit, out := c.hone(t, "resume", "last"); exit != 0 || c.a(t) != "good x 4\n" {
+		t.Fatalf("exit status %d, a.txt %q\n%s", exit, c.a(t), out)
+	}
+	c.checkLedger(t, 500_000)
+}
+
 // TestAttemptsUserEdits: what the user changes meanwhile is never overwritten, and other
 // files are left alone.
 func TestAttemptsUserEdits(t *testing.T) {

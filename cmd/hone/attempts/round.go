@@ -140,7 +140,7 @@ func (g *group) attempts() (all []*attempt) {
 }
 
 // repayEarlier repays the loans of an earlier process, with what the attempts' journals
-// say.
+// say, and announces the attempts that have ended since.
 func (g *group) repayEarlier(all []*attempt) error {
 	past := g.run.Past()
 	for seq, open := range past.Reserved() {
@@ -154,6 +154,12 @@ func (g *group) repayEarlier(all []*attempt) error {
 		}
 		if err := g.run.Repay(seq, difference(r.used(), charged(past.Events(), open.Role))); err != nil {
 			return err
+		}
+		// It may have ended after that process was killed, and before it was killed itself.
+		if r.end().Kind != "" {
+			if err := all[i].announce(r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
