@@ -380,8 +380,7 @@ func (s *Session) assign(role *hone.Role, m *loop.Model) {
 // commandWalls returns the walls of commands without walls of their own.
 func (s *Session) commandWalls() loop.Walls {
 	if s.sharedWalls == nil {
-		w := s.newWalls(loop.WallPlan{Bounded: true})
-		s.walls, s.sharedWalls = append(s.walls, w), w
+		s.sharedWalls = s.Walls(loop.WallPlan{Bounded: true})
 	}
 	return s.sharedWalls
 }

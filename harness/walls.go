@@ -77,11 +77,12 @@ func (s *Session) startEarly(w *walls) {
 	if s.early != nil || !s.fresh || w.unwalled || w.plan.Later || s.loop.Shared().Check == "" {
 		return
 	}
+	set := w.enclosure.Settings
 	kind := sandbox.NoWall
-	if set := w.enclosure.Settings; !set.None() {
+	if !set.None() {
 		kind = sandbox.Wall(set.Wall)
 	}
-	s.early = wall.StartEarly(kind, sandbox.Policy{Net: w.enclosure.Settings.Net, Limits: commandLimits(w.enclosure.Settings)})
+	s.early = wall.StartEarly(kind, sandbox.Policy{Net: set.Net, Limits: commandLimits(set)})
 	w.enclosure.early = s.early
 }
 

@@ -82,14 +82,13 @@ func (c *Cursor) push(path string) error {
 
 // notDir returns why a name could not be opened as a directory.
 func (c *Cursor) notDir(name, path string, cause error) error {
-	info, err := c.top().lstat(name)
-	switch {
-	case errors.Is(cause, fs.ErrNotExist) || err != nil:
+	if errors.Is(cause, fs.ErrNotExist) {
 		return cause
-	case info.Mode&fs.ModeSymlink != 0:
-		return treepath.Refuse(path, "%s is a symlink", treepath.Display(path))
-	case !info.Mode.IsDir():
-		return treepath.Refuse(path, "%s is a file, not a directory", treepath.Display(path))
+	}
+	if info, err := c.top().lstat(name); err == nil {
+		if refused := requireDir(path, info.Mode); refused != nil {
+			return refused
+		}
 	}
 	return cause
 }

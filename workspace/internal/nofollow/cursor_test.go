@@ -12,6 +12,21 @@ import (
 	"hone/workspace/treepath"
 )
 
+// cursorIn returns a cursor of the tree in a directory.
+func cursorIn(t *testing.T, dir string) *Cursor {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cursor{Root: root}
+	t.Cleanup(func() {
+		c.Close()
+		root.Close()
+	})
+	return c
+}
+
 // A cursor finds what is in the tree, and nothing outside it.
 func TestCursor(t *testing.T) {
 	top := t.TempDir()
@@ -25,13 +40,7 @@ func TestCursor(t *testing.T) {
 	); err != nil {
 		t.Skip(err)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	c := Cursor{Root: root}
-	defer c.Close()
+	c := cursorIn(t, dir)
 	for _, p := range []string{"../secret", "a/../../secret", "a/..", "..", "in/b/f", "out/x", "a/b/f/x", "gone/x"} {
 		if _, err := c.Lstat(p); !IsAbsent(err) {
 			t.Errorf("Lstat(%q): %v", p, err)
@@ -76,13 +85,7 @@ func TestCursorLongLink(t *testing.T) {
 	if err := os.Symlink(target, filepath.Join(dir, "link")); err != nil {
 		t.Skip(err)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	c := Cursor{Root: root}
-	defer c.Close()
+	c := cursorIn(t, dir)
 	if got, err := c.Readlink("link"); err != nil || got != target {
 		t.Errorf("Readlink: %d bytes, %v", len(got), err)
 	}

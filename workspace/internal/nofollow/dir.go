@@ -22,11 +22,8 @@ func OpenDir(parent *os.Root, name, path string) (*os.Root, fs.FileInfo, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	switch {
-	case seen.Mode()&fs.ModeSymlink != 0:
-		return nil, nil, treepath.Refuse(path, "%s is a symlink", treepath.Display(path))
-	case !seen.IsDir():
-		return nil, nil, treepath.Refuse(path, "%s is a file, not a directory", treepath.Display(path))
+	if err := requireDir(path, seen.Mode()); err != nil {
+		return nil, nil, err
 	}
 	// The dot makes the system open the name as a directory. Without it, a FIFO
 	// that replaced the directory would block forever.
@@ -43,6 +40,17 @@ func OpenDir(parent *os.Root, name, path string) (*os.Root, fs.FileInfo, error) 
 		return nil, nil, err
 	}
 	return dir, opened, nil
+}
+
+// requireDir refuses anything but a directory.
+func requireDir(path string, mode fs.FileMode) error {
+	switch {
+	case mode.IsDir():
+		return nil
+	case mode&fs.ModeSymlink != 0:
+		return treepath.Refuse(path, "%s is a symlink", treepath.Display(path))
+	}
+	return treepath.Refuse(path, "%s is a file, not a directory", treepath.Display(path))
 }
 
 // IsAbsent reports whether an error means that hone finds nothing usable at a
