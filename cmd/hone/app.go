@@ -244,9 +244,9 @@ func runArg(args []string) string {
 	return args[0]
 }
 
-// loadConfig first restores what a killed hone left, so that no configuration is
-// read that a command wrote. Then it reads a folder's .config/hone.toml, with the table of a loop's own;
-// nil is for any loop.
+// loadConfig reads the .config/hone.toml of a folder. If l is not nil, the loop called name
+// also gets its own table. Before that it restores what a killed hone left, so that it
+// reads no configuration that a command wrote.
 func (a *app) loadConfig(root, name string, l loop.Loop) (config.File, error) {
 	notes, err := harness.Recover(root)
 	for _, note := range notes {

@@ -104,13 +104,13 @@ func unseal(key, stored []byte, batch, name string) (manifest, error) {
 	has, err := hex.DecodeString(string(line))
 	if err != nil || !hmac.Equal(has, mac(key, text)) {
 		// Another worker may have the right key, so that this is not the end of the job.
-		return m, fmt.Errorf("the manifest of job %s in the store was not signed with this worker's key: give all workers the same key; if they have it, somebody else wrote to the store", name)
+		return m, fmt.Errorf("the manifest of job %s in the store was not signed with this worker's key: give all workers the same key; if they have it, another program wrote to the store", name)
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, err
 	}
 	if m.Batch != batch || m.Job != name {
-		return m, fatal("the manifest of job %s in the store belongs to job %s of batch %s: somebody else wrote to the store", name, m.Job, m.Batch)
+		return m, fatal("the manifest of job %s in the store belongs to job %s of batch %s: another program wrote to the store", name, m.Job, m.Batch)
 	}
 	if m.Format != format {
 		return m, fatal("job %s was started by another version of hone-fleet: continue it with that version", name)

@@ -16,7 +16,7 @@ import (
 	"hone/cmd/hone/page"
 )
 
-// feed is a page that somebody looks at. It is read once for all of them.
+// feed is a page with viewers. It is read once for all of them.
 type feed struct {
 	source Source
 	name   string

@@ -10,7 +10,7 @@
 // [NewRemote] returns a server that other machines can reach, only with TLS. A request must
 // use a name in its certificate. Browsers also get the cookie for a password.
 //
-// Pages are read from a [Source] that the server asks again while somebody looks at
+// Pages are read from a [Source] that the server asks again while a browser shows
 // them. A page that is open is sent the elements that changed; a slow reader is sent
 // fewer of them, and does not delay others.
 package web
@@ -71,7 +71,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	token   string           // of the link; empty after it was used
-	feeds   map[string]*feed // of the pages that somebody looks at, or just did
+	feeds   map[string]*feed // by page; a feed outlives its last viewer for a while
 	viewers int
 }
 

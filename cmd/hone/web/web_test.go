@@ -312,8 +312,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestPageNamesItsReading: a page that was loaded is sent only what changed since, also what
-// changed before its stream began, whether somebody else looks at the page or not.
+// TestPageNamesItsReading: the stream of a page sends only what has changed since the page was
+// loaded, including changes before the stream began, with and without other viewers.
 func TestPageNamesItsReading(t *testing.T) {
 	t.Parallel()
 	for _, others := range []bool{false, true} {
