@@ -111,7 +111,7 @@ func house() []room {
 		{folder: "harness/runs", floor: 5, may: []string{root, "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle"}},
 		{folder: "harness", floor: 6, may: append(first[:len(first):len(first)], root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/gap", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report")},
 
-		{folder: "cmd/hone/failure", floor: 4, may: []string{root, "journal", "sandbox", "internal/git"}},
+		{folder: "cmd/hone/failure", floor: 5, may: []string{root, "journal", "sandbox", "harness/runs", "internal/git"}},
 		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness", "harness/runs", "internal/config", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/screen"}},
 		{folder: "cmd/hone/report", floor: 8, may: []string{"internal/render", "journal"}},
 		{folder: "cmd/hone/doctor", floor: 9, may: []string{"harness", "harness/runs", "internal/config", "internal/git", "journal", "loop", "model", "sandbox", "sandbox/prove", "workspace/secret", "cmd/hone/consent", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/report"}},

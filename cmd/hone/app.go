@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,6 @@ import (
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/view"
 	"hone/harness"
-	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/near"
 	"hone/internal/render"
@@ -113,27 +113,18 @@ func (a *app) typed() int {
 // unknown type is a usage error before the command runs. After that it comes
 // from the environment, for example the disk.
 func (a *app) fail(c *cobra.Command, err error) int {
-	at := dirFlag(c)
-	f, ok := failure.Explain(err, at)
-	if !ok {
-		f = &failure.Error{Kind: hone.KindUsage, Why: err.Error(), Hint: helpFor(c)}
-		if a.parsed {
-			f.Kind, f.Hint = hone.KindFailed, "hone doctor"
-		}
-		if next, ok := failure.Hint(err, at); ok {
-			f.Hint = next
-		}
-	}
-	if f.Hint == listRuns || strings.HasPrefix(f.Hint, runs.TrustHint) {
-		f.Hint += at
+	f, ok := failure.Explain(err, dirFlag(c))
+	switch {
+	case ok:
+	case a.parsed:
+		f.Hint = cmp.Or(f.Hint, "hone doctor")
+	default:
+		f.Kind, f.Hint = hone.KindUsage, cmp.Or(f.Hint, helpFor(c))
 	}
 	a.say("error", f.Error())
 	a.say("hint", f.Hint)
 	return failure.ExitStatus(f.Kind)
 }
-
-// listRuns is the hint of an error about a run that does not exist.
-const listRuns = "hone runs"
 
 // dirFlag returns the flag -C that later commands need after c; empty if they need none.
 func dirFlag(c *cobra.Command) string {

@@ -117,7 +117,7 @@ func playback(home *journal.Home, run string) (*journal.Journal, hone.Start, err
 	}
 	start, err := runs.Started(j.Remaining())
 	if err != nil {
-		return nil, start, failure.Usage(fmt.Sprintf("run %s: %v", run, err), listRuns)
+		return nil, start, failure.Usage(fmt.Sprintf("run %s: %v", run, err), failure.ListRuns)
 	}
 	return j, start, runs.CheckWhole(run, start)
 }

@@ -139,7 +139,7 @@ func openRun(dir, ref string) (*journal.Home, string, error) {
 	if found, none := attempts.Find(home, ref); none == nil {
 		return openRun(found.Dir, found.Run)
 	}
-	return nil, "", failure.Usage(err.Error(), listRuns)
+	return nil, "", failure.Usage(err.Error(), failure.ListRuns)
 }
 
 // findRun opens a run for a command that changes its workspace. It does not follow the name
@@ -170,7 +170,7 @@ func findRun(ctx context.Context, dir, ref, command string) (*runs.Recorded, err
 func readRun(home *journal.Home, run string) (*history.Past, hone.Start, error) {
 	events, err := home.Read(run)
 	if err != nil {
-		return nil, hone.Start{}, failure.Of(err, cmp.Or(runs.OtherVersion(err), damageHint(home, run, err), listRuns))
+		return nil, hone.Start{}, failure.Of(err, cmp.Or(runs.OtherVersion(err), damageHint(home, run, err), failure.ListRuns))
 	}
 	start, err := runs.Started(events)
 	return history.Read(events), start, err

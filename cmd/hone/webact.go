@@ -125,8 +125,8 @@ func (x *actor) Act(ctx context.Context, run, action string, form url.Values) er
 
 // explanation returns an error with what to type next. at is empty, or the flag -C.
 func explanation(err error, at string) string {
-	if next, _ := failure.Hint(err, at); next != "" {
-		return err.Error() + "\nnext: " + next
+	if f, _ := failure.Explain(err, at); f.Hint != "" {
+		return err.Error() + "\nnext: " + f.Hint
 	}
 	return err.Error()
 }

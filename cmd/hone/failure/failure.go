@@ -7,8 +7,10 @@ package failure
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"hone"
+	"hone/harness/runs"
 	"hone/internal/git"
 )
 
@@ -38,12 +40,26 @@ func Of(err error, hint string) error {
 	return &Error{Kind: hone.KindFailed, Why: err.Error(), Hint: hint}
 }
 
-// Explain returns err as an Error if err itself determines how the program ends; ok is
-// false if it does not. at is empty, or the flag -C for the commands in the hint.
+// ListRuns is the hint of an error about a run that does not exist.
+const ListRuns = "hone runs"
+
+// Explain returns err with what to type next. ok means that err itself determines how the
+// program ends; if it does not, err is a failure of the environment. at is empty, or the flag
+// -C for the commands in the hint.
 func Explain(err error, at string) (f *Error, ok bool) {
+	f, ok = explain(err, at)
+	if f.Hint == ListRuns || strings.HasPrefix(f.Hint, runs.TrustHint) {
+		f.Hint += at
+	}
+	return f, ok
+}
+
+func explain(err error, at string) (*Error, bool) {
 	var stop *hone.Stop
 	var usage *hone.UsageError
 	var foreign *git.ForeignError
+	var own *Error
+	var hinter interface{ Hint() string }
 	switch {
 	case errors.As(err, &stop):
 		return &Error{Kind: stop.Kind, Why: stop.Error(), Hint: NextLine(stop.Next, "last"+at)}, true
@@ -51,22 +67,13 @@ func Explain(err error, at string) (f *Error, ok bool) {
 		return &Error{Kind: hone.KindUsage, Why: usage.Why, Hint: usage.Hint}, true
 	case errors.As(err, &foreign):
 		return &Error{Kind: hone.KindUsage, Why: foreign.Error(), Hint: foreign.Advice}, true
+	case errors.As(err, &own):
+		f := *own
+		return &f, true
+	case errors.As(err, &hinter):
+		return &Error{Kind: hone.KindFailed, Why: err.Error(), Hint: hinter.Hint()}, false
 	}
-	ok = errors.As(err, &f)
-	return f, ok
-}
-
-// Hint returns what to type next after an error: the hint of [Explain], or that of another
-// package's error with a method Hint. ok is false if the error says neither.
-func Hint(err error, at string) (next string, ok bool) {
-	if f, ok := Explain(err, at); ok {
-		return f.Hint, true
-	}
-	var hinter interface{ Hint() string }
-	if ok := errors.As(err, &hinter); !ok {
-		return "", false
-	}
-	return hinter.Hint(), true
+	return &Error{Kind: hone.KindFailed, Why: err.Error()}, false
 }
 
 // ExitStatus returns the exit status for the way that a run ended. Users'

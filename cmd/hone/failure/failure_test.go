@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hone"
+	"hone/harness/runs"
 )
 
 func TestNextLine(t *testing.T) {
@@ -58,7 +59,19 @@ func TestExplained(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if f, ok := Explain(cause, ""); ok {
-		t.Errorf("%v says %+v", cause, f)
+	if f, ok := Explain(cause, ""); ok || f.Kind != hone.KindFailed || f.Error() != "cause" || f.Hint != "" {
+		t.Errorf("%v says %+v, %v", cause, f, ok)
+	}
+}
+
+// TestHintsNameTheDirectory: commands that a package below worded without it get -C.
+func TestHintsNameTheDirectory(t *testing.T) {
+	for hint, want := range map[string]string{
+		ListRuns: "hone runs -C d", runs.TrustHint + "RUN": runs.TrustHint + "RUN -C d", "hone runs lists them": "hone runs lists them",
+	} {
+		cause := &Error{Kind: hone.KindUsage, Why: "why", Hint: hint}
+		if f, _ := Explain(cause, " -C d"); f.Hint != want || cause.Hint != hint {
+			t.Errorf("%q became %q in %q, want %q", hint, f.Hint, cause.Hint, want)
+		}
 	}
 }
