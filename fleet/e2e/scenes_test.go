@@ -303,23 +303,25 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestNoWorker asks and changes a batch while no worker runs.
+// TestNoWorker asks and changes batches while no worker runs.
 func TestNoWorker(t *testing.T) {
 	f := newFleet(t, 10*time.Millisecond)
-	f.submit("alone", 3, 0, plenty, "--parallel=1")
-	if s, ok := f.read("alone"); !ok || s.Jobs[0].State != flow.Running || s.Jobs[2].State != flow.Queued {
-		t.Errorf("%v, and the jobs are %+v", ok, s.Jobs)
+	for i, id := range []string{"alone", "beside"} {
+		f.submit(id, 3, 10*i, plenty, "--parallel=1")
+		if s, ok := f.read(id); !ok || s.Jobs[0].State != flow.Running || s.Jobs[2].State != flow.Queued {
+			t.Errorf("%v, and the jobs are %+v", ok, s.Jobs)
+		}
 	}
-	if said, _ := f.command("list").CombinedOutput(); !strings.Contains(string(said), "note: no worker answers") || !strings.Contains(string(said), "1 running") {
+	if said, _ := f.command("list").CombinedOutput(); strings.Count(string(said), "note: no worker answers") != 1 || strings.Count(string(said), "2 queued, 1 running") != 2 {
 		t.Errorf("the list is %s", said)
 	}
 	f.run("cancel", "alone", "job-02")
 	f.startWorkers(1)
-	s := f.awaitEnd("alone")
-	if s.Counts[flow.Done] != 2 || s.Jobs[2].State != flow.Cancelled {
-		t.Errorf("%v", s.Counts)
+	s, beside := f.awaitEnd("alone"), f.awaitEnd("beside")
+	if s.Counts[flow.Done] != 2 || s.Jobs[2].State != flow.Cancelled || beside.Counts[flow.Done] != 3 {
+		t.Errorf("%v and %v", s.Counts, beside.Counts)
 	}
-	f.bought(2, 0, s)
+	f.bought(5, 0, s, beside)
 	if said, err := f.command("cancel", "alone").CombinedOutput(); err == nil || !strings.Contains(string(said), "batch alone has ended: 2 done, 1 cancelled") {
 		t.Errorf("%v: %s", err, said)
 	}

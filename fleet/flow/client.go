@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -105,15 +104,6 @@ func Ended(ctx context.Context, c client.Client, id string) (bool, error) {
 func Queue(ctx context.Context, c client.Client, id string) (string, error) {
 	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
 	return d.GetExecutionConfig().GetTaskQueue().GetName(), batchError(err)
-}
-
-// StandIn lets this process answer for the batches in a task queue until stop is called, as
-// workers do, but it begins no legs. A process with a stand-in cannot also be a worker.
-func StandIn(c client.Client, queue string) (stop func(), err error) {
-	worker.SetStickyWorkflowCacheSize(0) // the server must not wait for this process after its end
-	w := worker.New(c, queue, worker.Options{LocalActivityWorkerOnly: true, WorkerStopTimeout: time.Second})
-	Register(w)
-	return w.Stop, w.Start()
 }
 
 // stop corrects the last status of a batch whose workflow has ended without a result, for

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+	"golang.org/x/sync/errgroup"
 
 	"hone/fleet/flow"
 )
@@ -77,28 +79,50 @@ func (a *app) dial(ctx context.Context) (*connection, error) {
 
 // workersTime is how long a command waits for a worker to answer for a batch, before it
 // answers for itself.
-const workersTime = 3 * time.Second
+const workersTime = 2 * time.Second
+
+// reading is the status of a batch, or why there is none.
+type reading struct {
+	flow.Status
+	err error
+}
 
 // batch returns the status of a batch, or an error for the user. If no worker answers, this
 // process does until the connection is closed.
 func (c *connection) batch(ctx context.Context, id string) (flow.Status, error) {
-	s, err := readWithin(ctx, c, id, workersTime)
-	if !noWorker(err) {
-		return s, serverFailure(err, id)
-	}
-	queue, err := flow.Queue(ctx, c, id)
-	if err == nil && c.served[queue] == nil {
-		err = c.standIn(queue)
-	}
-	if err == nil {
-		s, err = readWithin(ctx, c, id, answerWithin)
-	}
-	return s, serverFailure(err, id)
+	r := c.read(ctx, id)[id]
+	return r.Status, r.err
 }
 
-// standIn lets this process answer for the batches in a queue.
-func (c *connection) standIn(queue string) error {
-	stop, err := flow.StandIn(c.Client, queue)
+// read is [connection.batch] for several batches.
+func (c *connection) read(ctx context.Context, ids ...string) map[string]reading {
+	all := readWithin(ctx, c, ids, workersTime)
+	var silent []string
+	for _, id := range ids {
+		if !noWorker(all[id].err) {
+			continue
+		}
+		if err := c.standIn(ctx, id); err != nil {
+			all[id] = reading{err: err}
+			continue
+		}
+		silent = append(silent, id)
+	}
+	maps.Copy(all, readWithin(ctx, c, silent, answerWithin))
+	for id, r := range all {
+		r.err = serverFailure(r.err, id)
+		all[id] = r
+	}
+	return all
+}
+
+// standIn lets this process answer for the batches in the queue of a batch.
+func (c *connection) standIn(ctx context.Context, id string) error {
+	queue, err := flow.Queue(ctx, c, id)
+	if err != nil || c.served[queue] != nil {
+		return err
+	}
+	stop, err := flow.StandIn(c.Client, queue, id)
 	if err != nil {
 		return err
 	}
@@ -111,22 +135,55 @@ func (c *connection) standIn(queue string) error {
 	return nil
 }
 
-// readWithin reads the status of a batch, and gives up after some time.
-func readWithin(ctx context.Context, t client.Client, id string, time time.Duration) (flow.Status, error) {
+// maxReads is the maximum number of batches that are read at the same time.
+const maxReads = 32
+
+// readWithin reads batches, and gives up each after some time.
+func readWithin(ctx context.Context, t client.Client, ids []string, time time.Duration) map[string]reading {
+	list := make([]reading, len(ids))
+	var g errgroup.Group
+	g.SetLimit(maxReads)
+	for i, id := range ids {
+		g.Go(func() error {
+			list[i].Status, list[i].err = readOne(ctx, t, id, time)
+			return nil
+		})
+	}
+	_ = g.Wait() // each has its own error
+	all := map[string]reading{}
+	for i, id := range ids {
+		all[id] = list[i]
+	}
+	return all
+}
+
+// readOne reads the status of a batch. It asks again until the time is over, because the SDK
+// gives up after half of it, and the server needs ten seconds to notice that a worker died
+// with a task of the batch.
+func readOne(ctx context.Context, t client.Client, id string, time time.Duration) (s flow.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time)
 	defer cancel()
-	s, err := flow.Read(ctx, t, id)
+	for {
+		s, err = flow.Read(ctx, t, id)
+		if !late(err) || ctx.Err() != nil {
+			break
+		}
+	}
 	if err == nil {
 		err = plainNames(s)
 	}
 	return s, err
 }
 
+// late reports whether a call ended because its time was over.
+func late(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*serviceerror.DeadlineExceeded))
+}
+
 // noWorker reports whether a query failed because no worker is running.
 func noWorker(err error) bool {
 	idle := (*serviceerror.FailedPrecondition)(nil) // no worker was there for a while
-	late := (*serviceerror.DeadlineExceeded)(nil)
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) || errors.As(err, &idle) && strings.Contains(idle.Message, "no poller")
+	return late(err) || errors.As(err, &idle) && strings.Contains(idle.Message, "no poller")
 }
 
 // serverFailure words the error of a call about a batch.

@@ -65,13 +65,17 @@ func batches(ctx context.Context, t *connection, limit int) ([]batch, error) {
 		return nil, err
 	}
 	list = list[:min(limit, len(list))]
+	ids := make([]string, len(list))
 	for i := range list {
-		s, err := t.batch(ctx, list[i].ID)
-		if err != nil {
-			list[i].Unread = err.Error()
-			continue
+		ids[i] = list[i].ID
+	}
+	all := t.read(ctx, ids...)
+	for i, id := range ids {
+		if r := all[id]; r.err != nil {
+			list[i].Unread = r.err.Error()
+		} else {
+			list[i].Status = &r.Status
 		}
-		list[i].Status = &s
 	}
 	return list, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"hone/fleet/flow"
@@ -46,5 +48,43 @@ func TestLastBatch(t *testing.T) {
 	}
 	if _, err := lastBatch(t.Context(), lister{pages: []string{""}}, "last"); err == nil {
 		t.Error("there is a last batch of none")
+	}
+}
+
+// meeting is a server on which no query is answered before the last one arrives.
+type meeting struct {
+	client.Client
+	sync.WaitGroup
+}
+
+func (m *meeting) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return nil, nil
+}
+
+func (m *meeting) QueryWorkflow(_ context.Context, id, _, _ string, _ ...any) (converter.EncodedValue, error) {
+	m.Done()
+	m.Wait()
+	return encoded{id}, nil
+}
+
+// encoded is the status of the batch with this workflow.
+type encoded struct{ id string }
+
+func (e encoded) HasValue() bool { return true }
+func (e encoded) Get(s any) error {
+	*s.(*flow.Status) = flow.Status{ID: e.id}
+	return nil
+}
+
+// TestReadTogether: one batch that does not answer must not delay the others.
+func TestReadTogether(t *testing.T) {
+	m := &meeting{}
+	ids := []string{"a", "b", "c"}
+	m.Add(len(ids))
+	all := readWithin(t.Context(), m, ids, time.Hour)
+	for _, id := range ids {
+		if r := all[id]; r.err != nil || r.ID != flow.BatchID(id) {
+			t.Errorf("%s: %+v, %v", id, r.Status, r.err)
+		}
 	}
 }
