@@ -7,16 +7,17 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"hone/internal/git"
 	"hone/workspace/secret"
+	"hone/workspace/treepath"
 )
 
 // SecretFiles are the files of a directory that contain secrets.
@@ -65,7 +66,7 @@ const (
 // If a directory below root cannot be read, FindSecrets skips it.
 func FindSecrets(ctx context.Context, root string, guard *secret.Guard) (SecretFiles, error) {
 	s := secretSearch{root: root, guard: guard, budget: maxScanned}
-	for dirs := []string{"."}; len(dirs) > 0; {
+	for dirs := []string{""}; len(dirs) > 0; {
 		below, err := s.searchLevel(ctx, dirs)
 		if err != nil {
 			return s.found, err
@@ -118,11 +119,12 @@ type secretSearch struct {
 // suspect is a file to judge.
 type suspect struct {
 	at      string
-	why     string      // why it is secret; empty if it is not
-	named   bool        // its name makes it secret
-	info    fs.FileInfo // of a file whose contents must be judged; otherwise nil
-	content []byte      // of a file that the guard sends
-	values  []string    // the secret values in it
+	why     string           // why it is secret; empty if it is not
+	named   bool             // its name makes it secret
+	unread  bool             // its contents must be judged
+	state   secret.FileState // of a file whose contents must be judged
+	content []byte           // of a file that the guard sends
+	values  []string         // the secret values in it
 }
 
 // searchLevel judges the files of directories, and returns their
@@ -142,7 +144,7 @@ func (s *secretSearch) searchLevel(ctx context.Context, dirs []string) (below []
 		s.spend(&suspects[i])
 	}
 	inParallel(len(suspects), func(i int) {
-		if suspects[i].info != nil && ctx.Err() == nil {
+		if suspects[i].unread && ctx.Err() == nil {
 			s.judge(&suspects[i])
 		}
 	})
@@ -156,18 +158,27 @@ func (s *secretSearch) searchLevel(ctx context.Context, dirs []string) (below []
 // their names, and its subdirectories. It skips a directory that it cannot read:
 // commands cannot read it either.
 func (s *secretSearch) list(dir string) (files []suspect, below []string, err error) {
-	entries, err := os.ReadDir(s.abs(dir))
-	if err != nil && dir == "." {
-		return nil, nil, err
+	opened, err := os.Open(s.abs(dir))
+	var entries []fs.DirEntry
+	if err == nil {
+		defer opened.Close()
+		entries, err = opened.ReadDir(-1)
 	}
+	switch {
+	case err != nil && dir == "":
+		return nil, nil, err
+	case err != nil:
+		return nil, nil, nil
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
-		at := path.Join(dir, e.Name())
+		at := treepath.Join(dir, e.Name())
 		switch {
 		case e.IsDir() && (e.Name() == ".git" || e.Name() == ".hone"):
 		case e.IsDir():
 			below = append(below, at)
 		default:
-			if f := s.suspect(at, e.Type()); f.named || f.info != nil {
+			if f := s.suspect(opened, at, e.Type()); f.named || f.unread {
 				files = append(files, f)
 			}
 		}
@@ -179,19 +190,17 @@ func (s *secretSearch) abs(at string) string {
 	return filepath.Join(s.root, filepath.FromSlash(at))
 }
 
-// suspect judges a file by its name, and reads its info if its contents must be
-// judged too. It judges a symbolic link only by its name: the search finds the
-// target where it lies.
-func (s *secretSearch) suspect(at string, kind fs.FileMode) suspect {
+// suspect judges a file of an open directory by its name, and asks for its state if its
+// contents must be judged too. It judges a symbolic link only by its name: the search
+// finds the target where it lies.
+func (s *secretSearch) suspect(dir *os.File, at string, kind fs.FileMode) suspect {
 	f := suspect{at: at}
 	f.why, f.named = s.guard.WithheldName(at)
-	if isThirdParty(at) || !f.named && !kind.IsRegular() {
+	if isThirdParty(treepath.Parent(at)) || !f.named && !kind.IsRegular() {
 		return f
 	}
-	info, err := os.Stat(s.abs(at))
-	if err == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size() <= maxSecretFile {
-		f.info = info
-	}
+	f.state, f.unread = stateIn(dir, at)
+	f.unread = f.unread && f.state.Size > 0 && f.state.Size <= maxSecretFile
 	return f
 }
 
@@ -199,35 +208,35 @@ func (s *secretSearch) suspect(at string, kind fs.FileMode) suspect {
 // file is judged only by its name.
 func (s *secretSearch) spend(f *suspect) {
 	switch {
-	case f.info == nil:
-	case f.info.Size() > s.budget:
+	case !f.unread:
+	case f.state.Size > s.budget:
 		s.found.Unread++
-		f.info = nil
+		f.unread = false
 	default:
-		s.budget -= f.info.Size()
+		s.budget -= f.state.Size
 	}
 }
 
 // judge judges the contents of a file. It does not read a file again in which
 // the guard has found nothing.
 func (s *secretSearch) judge(f *suspect) {
-	begun, sent, state := time.Now(), s.guard.Sends(f.at), stateOf(f.at, f.info)
-	if !f.named && !sent && s.guard.IsClean(state) {
+	begun, sent := time.Now(), s.guard.Sends(f.at)
+	if !f.named && !sent && s.guard.IsClean(f.state) {
 		return
 	}
-	content, err := readPrefix(s.abs(f.at), f.info.Size())
+	content, err := readPrefix(s.abs(f.at), f.state.Size)
 	if err != nil {
 		return
 	}
 	if isBinary(content) {
-		s.guard.MarkClean(state, begun)
+		s.guard.MarkClean(f.state, begun)
 		return
 	}
 	if sent {
 		f.content = content
 	}
 	if why, found := s.guard.Withheld(f.at, content); !found || why == secret.ValueReason {
-		s.guard.MarkClean(state, begun)
+		s.guard.MarkClean(f.state, begun)
 	} else {
 		f.why, f.values = why, s.guard.Values(f.at, content)
 	}
@@ -259,16 +268,6 @@ func inParallel(n int, do func(i int)) {
 	wait.Wait()
 }
 
-// stateOf returns the state of a file from its info.
-func stateOf(at string, info fs.FileInfo) secret.FileState {
-	device, inode := inodeOf(info)
-	s := secret.FileState{Path: at, Device: device, Inode: inode, Size: info.Size(), Modified: info.ModTime().UnixNano()}
-	if changed := changeTime(info); !changed.IsZero() {
-		s.Changed = changed.UnixNano()
-	}
-	return s
-}
-
 // isBinary reports whether contents are not a text.
 func isBinary(content []byte) bool {
 	return bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0
@@ -289,11 +288,11 @@ func (s *secretSearch) limitValues() {
 	}
 }
 
-// isThirdParty reports whether a file is in a directory of dependencies or of
-// build products.
-func isThirdParty(at string) bool {
-	for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
-		switch path.Base(dir) {
+// isThirdParty reports whether a directory is one of dependencies or of build
+// products, or in one.
+func isThirdParty(dir string) bool {
+	for name := range strings.SplitSeq(dir, "/") {
+		switch name {
 		case "node_modules", ".venv", "venv", "target", "__pycache__", "vendor", ".tox":
 			return true
 		}

@@ -196,17 +196,22 @@ func TestFindSecretsRemembers(t *testing.T) {
 	if got, err := FindSecrets(t.Context(), root, guard); err != nil || len(got.Files) > 0 {
 		t.Fatal(got, err)
 	}
+	dir, err := os.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
 	for name, want := range map[string]bool{"a": true, "b": true, "bin": true, "recent": false} {
-		info, err := os.Stat(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
+		state, ok := stateIn(dir, name)
+		if !ok {
+			t.Fatal(name)
 		}
 		for _, g := range []*secret.Guard{guard, guard.WithSecrets([]string{"some-password"})} {
-			if got := g.IsClean(stateOf(name, info)); got != want {
+			if got := g.IsClean(state); got != want {
 				t.Errorf("%s is remembered: %v", name, got)
 			}
 		}
-		if secret.NewGuard(nil).IsClean(stateOf(name, info)) {
+		if secret.NewGuard(nil).IsClean(state) {
 			t.Errorf("another guard remembers %s", name)
 		}
 	}
