@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -300,6 +301,29 @@ func TestCancel(t *testing.T) {
 	different, repeated := f.provider.log()
 	if sold := int64(different+repeated) * tokens; repeated > 0 || s.Bank.Spent.Tokens < sold {
 		t.Errorf("%d calls were bought again; sold %d tokens, charged %d", repeated, sold, s.Bank.Spent.Tokens)
+	}
+}
+
+// TestTerminate terminates a batch with the server's own tool. The worker of its job learns
+// that later, and stores the run. So the batch must not be removed before.
+func TestTerminate(t *testing.T) {
+	f := newFleet(t, 2*time.Second)
+	f.startWorkers(1)
+	f.submit("ended", 1, 0, plenty)
+	f.await("the job has stored something", time.Minute, func() bool { return len(f.stored()) > 0 })
+	if said, err := exec.Command("temporal", "workflow", "terminate", "--address", f.address, "--workflow-id", flow.BatchID("ended")).CombinedOutput(); err != nil {
+		t.Fatal(err, string(said))
+	}
+	said, err := f.command("remove", "ended").CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "its workers have not stopped yet: "+flow.JobID("ended", "job-00")) {
+		t.Errorf("%v: %s", err, said)
+	}
+	f.await("the batch can be removed", time.Minute, func() bool { return f.command("remove", "ended").Run() == nil })
+	_ = f.workers[0].Process.Signal(os.Interrupt)
+	_ = f.workers[0].Wait()
+	f.workers = nil
+	if left := f.stored(); len(left) > 0 {
+		t.Errorf("the store still has %v", left)
 	}
 }
 

@@ -94,10 +94,27 @@ func budget(limit job.Amount) string {
 	return ", at most " + text(bank.SumOf(limit))
 }
 
-// Ended reports whether a batch has ended. It asks only the server.
-func Ended(ctx context.Context, c client.Client, id string) (bool, error) {
+// Working returns the workflows of a batch that have not ended: its own, or else those of legs
+// that it has left behind because somebody terminated it; nil if nothing can work on the
+// batch any more. It asks only the server.
+func Working(ctx context.Context, c client.Client, id string) (ids []string, err error) {
 	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
-	return d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING, batchError(err)
+	if err != nil {
+		return nil, batchError(err)
+	}
+	if d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return []string{BatchID(id)}, nil
+	}
+	for _, child := range d.GetPendingChildren() { // when the batch ended
+		d, err := c.DescribeWorkflowExecution(ctx, child.GetWorkflowId(), child.GetRunId())
+		if err = batchError(err); err != nil && !errors.Is(err, ErrUnknown) {
+			return nil, err
+		}
+		if d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			ids = append(ids, child.GetWorkflowId())
+		}
+	}
+	return ids, nil
 }
 
 // Queue returns the task queue of a batch.

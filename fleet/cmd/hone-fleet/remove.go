@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,14 +71,17 @@ func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id 
 	if err != nil {
 		return err
 	}
-	switch ended, err := flow.Ended(ctx, t, id); {
+	switch working, err := flow.Working(ctx, t, id); {
 	case errors.Is(err, flow.ErrUnknown) && forgotten:
 	case errors.Is(err, flow.ErrUnknown):
 		return usage("the server does not know batch "+id, "if the store belongs to this server: hone-fleet remove "+id+" --forgotten")
 	case err != nil:
 		return serverFailure(err, id)
-	case !ended:
+	case slices.Contains(working, flow.BatchID(id)):
 		return usage("batch "+id+" has not ended", "hone-fleet cancel "+id)
+	case len(working) > 0:
+		return usage(fmt.Sprintf("batch %s was terminated, and its workers have not stopped yet: %s", id, strings.Join(working, ", ")),
+			"wait some seconds; without a worker they wait for one, or terminate them, too")
 	}
 	n, err := removeBatch(ctx, s, id)
 	if err != nil {
@@ -121,13 +125,13 @@ func (a *app) listStored(ctx context.Context, t client.Client, s store.Store) er
 	rows := [][]string{{"BATCH", "OBJECTS", "STATE"}}
 	for _, id := range ids {
 		state := "open"
-		ended, err := flow.Ended(ctx, t, id)
+		working, err := flow.Working(ctx, t, id)
 		switch {
 		case errors.Is(err, flow.ErrUnknown):
 			state = "the server does not know it"
 		case err != nil:
 			return serverFailure(err, id)
-		case ended:
+		case len(working) == 0:
 			state = "ended"
 		}
 		rows = append(rows, []string{id, strconv.Itoa(objects[id]), state})
