@@ -50,7 +50,10 @@ func (a *app) exportRuns(ctx context.Context, f resultsFlags, s flow.Status, nam
 		}
 		fmt.Fprintf(a.out, "%s: run %s is in %s; next, in a clone of %s: hone import %s\n", j.Name, j.Outcome.Run, file, render.Line(j.Repo), file)
 		if !j.State.Ended() {
-			fmt.Fprintf(a.out, "  it is a copy: the fleet continues the run, but does not see what hone resume does in the clone; to answer: hone-fleet show %s\n", s.ID)
+			fmt.Fprintf(a.out, "  it is a copy: the fleet continues the run, and does not see what hone resume does in the clone\n")
+			if j.State == flow.NeedsYou {
+				fmt.Fprintf(a.out, "  next: %s\n", answerLine(s.ID, j))
+			}
 		}
 	}
 	return nil

@@ -142,13 +142,20 @@ func (a *app) printQuestions(id string, j flow.JobStatus) {
 		return
 	}
 	fmt.Fprintf(a.out, "\n%s waits for you:\n", j.Name)
-	line := fmt.Sprintf("hone-fleet answer %s %s", id, j.Name)
 	for _, q := range j.Outcome.Questions {
 		fmt.Fprintf(a.out, "  approve the change of %s? %s\n", render.Line(q.Path), render.Line(q.Why))
-		line += " " + shortDigest(q.Digest) + "=yes"
 	}
 	fmt.Fprintf(a.out, "  to see the change: hone-fleet results %s %s --run . --store DIR --key FILE\n", id, j.Name)
-	fmt.Fprintf(a.out, "  next: %s   (or =no)\n", line)
+	fmt.Fprintf(a.out, "  next: %s\n", answerLine(id, j))
+}
+
+// answerLine returns the command that answers the questions of a job.
+func answerLine(id string, j flow.JobStatus) string {
+	line := fmt.Sprintf("hone-fleet answer %s %s", id, j.Name)
+	for _, q := range j.Outcome.Questions {
+		line += " " + shortDigest(q.Digest) + "=yes"
+	}
+	return line + "   (or =no)"
 }
 
 // whyOf returns why a job is in its state; for one that runs, not why its last leg ended.
