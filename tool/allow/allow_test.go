@@ -226,7 +226,7 @@ func TestNested(t *testing.T) {
 	l := Lines{Programs: append(ExecutionPrograms(), "env", "bash"), Dir: "/srv/x"}
 	for _, unit := range []string{"(", "{ ", "$(", "`", "$((", "${x:-", "\"$(", "if ", "while ", "! ", "ls|", "ls&&", "[[ ", "((", "case x in x) ", "<<a ", "{a,", "[", "env ",
 		"bash -c '", "echo \"", "x=", "\\", "{1..9}", "${", "find . -exec ", "\n", "for x in a; do "} {
-		for _, line := range []string{strings.Repeat(unit, 3000), strings.Repeat(unit, maxLine/len(unit)), "echo " + strings.Repeat(unit, 500)} {
+		for _, line := range []string{strings.Repeat(unit, 3000), strings.Repeat(unit, maxLine/len(unit)), "echo " + strings.Repeat(unit, 500), "x=" + strings.Repeat(unit, 500)} {
 			if err := l.Check(line); err != nil && len(err.Error()) > 800 {
 				t.Errorf("%.20q… is answered with %d bytes", line, len(err.Error()))
 			}

@@ -13,17 +13,17 @@ import (
 type program struct {
 	names    string
 	operands operands
-	harmless func(script string) bool // if set, the first operand is a script that must be harmless
-	first    string                   // options that contain the pattern or script instead of the first operand
-	text     string                   // options that take a value which is not a path
-	values   string                   // other options that take a value
-	writes   string                   // options whose value is a file that the program writes; also in values
-	refuse   string                   // refused options, which run programs or use files that the line does not show
-	why      string                   // why they are refused; empty means the usual reason
-	instead  string                   // what to do instead; empty means to leave the option out
-	early    bool                     // options end at the first operand
-	globs    bool                     // a pattern may match a file name that looks like an option
-	skip     int                      // number of operands before the command that the program runs
+	harmless func(text string) bool // if set, the first operand is a script that must be harmless
+	first    string                 // options that contain the pattern or script instead of the first operand
+	text     string                 // options that take a value which is not a path
+	values   string                 // other options that take a value
+	writes   string                 // options whose value is a file that the program writes; also in values
+	refuse   string                 // refused options, which run programs or use files that the line does not show
+	why      string                 // why they are refused; empty means the usual reason
+	instead  string                 // what to do instead; empty means to leave the option out
+	early    bool                   // options end at the first operand
+	globs    bool                   // a pattern may match a file name that looks like an option
+	skip     int                    // number of operands before the command that the program runs
 }
 
 // operands is the kind of a program's operands.
@@ -31,7 +31,7 @@ type operands int
 
 const (
 	paths    operands = iota // each may be a path
-	pattern                  // the first is a pattern or a script, the others may be paths
+	script                   // the first is a pattern or a script, the others may be paths
 	text                     // none is a path
 	anything                 // none is a path, and no option is checked
 	command                  // they are a command; its program must be listed too
@@ -43,7 +43,7 @@ const gitRefuse = "ext-diff textconv filters open-files-in-pager unsafe-paths pa
 // programs is the table. Arguments that a program's row does not describe may be
 // paths, and so may all arguments of a program without a row.
 var programs = []program{
-	{names: "awk gawk mawk nawk", operands: pattern, harmless: harmlessAwk, text: "F v field-separator assign", early: true,
+	{names: "awk gawk mawk nawk", operands: script, harmless: harmlessAwk, text: "F v field-separator assign", early: true,
 		refuse:  "f i l e E o d p D W file include load source exec pretty-print dump-variables profile debug",
 		instead: "use a script in single quotes that only prints; after print, compare in parentheses, as in ($3 > 5); use the shell for pipes and redirects"},
 	{names: "cut", text: "d f b c delimiter fields bytes characters output-delimiter", globs: true},
@@ -53,16 +53,16 @@ var programs = []program{
 	{names: "find", text: "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -printf -perm -user -group -newermt",
 		refuse: "-ok -okdir -execdir -files0-from -fprint -fprint0 -fprintf -fls", instead: "use -exec, and redirect what find prints",
 		why: "it waits for an answer, works in other directories, or uses files that the line does not show"},
-	{names: "grep egrep fgrep", operands: pattern, first: "e f regexp file", text: "e regexp", globs: true,
+	{names: "grep egrep fgrep", operands: script, first: "e f regexp file", text: "e regexp", globs: true,
 		values: "f m A B C d D file max-count after-context before-context context binary-files devices directories"},
 	{names: "node perl ruby lua php", text: "e E r eval", early: true, globs: true},
 	{names: "printf", operands: text, early: true, refuse: "v", why: "it sets a variable", instead: "write NAME=VALUE"},
 	{names: "python pypy", text: "c", early: true, globs: true},
-	{names: "rg", operands: pattern, first: "e f regexp file files type-list", text: "e g r E regexp glob iglob replace encoding",
+	{names: "rg", operands: script, first: "e f regexp file files type-list", text: "e g r E regexp glob iglob replace encoding",
 		values: "f m A B C M j t T d file max-count after-context before-context context max-columns max-depth threads type type-not ignore-file sort sortr color colors",
 		refuse: "z pre hostname-bin search-zip"},
 	{names: "rsync", refuse: "e M rsh rsync-path remote-option files-from daemon"},
-	{names: "sed gsed", operands: pattern, harmless: harmlessSed.MatchString, first: "e expression", text: "e expression", values: "l line-length",
+	{names: "sed gsed", operands: script, harmless: harmlessSed.MatchString, first: "e expression", text: "e expression", values: "l line-length",
 		refuse: "i I f in-place file", why: "it changes files, or reads its script from one",
 		instead: "print with addresses, p, d, q, s/…/…/ and y/…/…/; change files with the edit tool"},
 	{names: "sort", text: "t k field-separator key", values: "o S T output temporary-directory", writes: "o output", refuse: "compress-program files0-from"},
@@ -79,7 +79,7 @@ var programs = []program{
 	{names: "git-log git-diff git-show git-shortlog git-reflog git-rev-list git-diff-tree git-diff-index git-diff-files",
 		text: "S G L grep author committer since until after before date", values: "O output", writes: "output", refuse: gitRefuse},
 	{names: "git-blame git-annotate", text: "L date", refuse: gitRefuse},
-	{names: "git-grep", operands: pattern, first: "e f", text: "e", values: "f m A B C", refuse: gitRefuse + "O"},
+	{names: "git-grep", operands: script, first: "e f", text: "e", values: "f m A B C", refuse: gitRefuse + "O"},
 	{names: "git-commit git-tag git-stash", text: "m message author date", values: "F C t file", refuse: gitRefuse, globs: true},
 	{names: "git-status git-ls-files git-ls-tree git-cat-file git-rev-parse git-branch git-describe git-name-rev git-merge-base git-for-each-ref git-show-ref " +
 		"git-check-ignore git-count-objects git-config git-version git-add git-rm git-mv git-restore git-checkout git-switch git-reset git-clean git-apply",
@@ -116,7 +116,7 @@ var setOption = lazyregexp.New(`^(-[eux]*o?|pipefail|errexit|nounset|xtrace)$`)
 // run checks a program and its arguments.
 func (c *checker) run(name string, args []arg) error {
 	fed := c.fed
-	c.fed = false
+	c.fed, c.names = false, false
 	switch name {
 	case "true", "false", ":", "exit", "break", "continue":
 		return c.paths(args)
@@ -184,7 +184,7 @@ func (c *checker) plain(name string, p program, args []arg) error {
 		return err
 	case p.operands == command:
 		return c.wrapped(name, rest, p.skip)
-	case p.operands == pattern:
+	case p.operands == script:
 		first := parsed.values(p.first)
 		if len(first) == 0 && len(rest) > 0 {
 			first, rest = rest[:1], rest[1:]

@@ -94,12 +94,17 @@ func filled(args []arg, mark string) []arg {
 	return out
 }
 
+var findPrints = lazyregexp.New(`^-(exec|print|printf|ls)$`)
+
 // find checks an expression word by word.
 func (c *checker) find(args []arg) (err error) {
 	p := row("find")
+	names, prints := false, false
 	for err == nil && len(args) > 0 {
 		word, rest := args[0], args[1:]
 		listed := func(list string) bool { return slices.Contains(strings.Fields(list), word.text) }
+		names = names || word.text == "-print0"
+		prints = prints || findPrints.MatchString(word.text)
 		switch {
 		case word.startsWithPattern():
 			err = leadingPattern(word)
@@ -107,8 +112,8 @@ func (c *checker) find(args []arg) (err error) {
 			err = refuse("find "+word.text, p.why, p.instead)
 		case listed("-exec"):
 			rest, err = c.findExec(rest)
-		case listed("-delete") && (c.ReadOnly || !slices.Contains(c.Programs, "rm")):
-			err = refuse("find -delete", "it deletes files, and rm is not listed", "name the files to delete in your answer")
+		case listed("-delete"):
+			err = c.deletes("find -delete")
 		case listed(p.text) && len(rest) > 0 && !rest[0].glob:
 			rest = rest[1:]
 		default:
@@ -116,6 +121,7 @@ func (c *checker) find(args []arg) (err error) {
 		}
 		args = rest
 	}
+	c.names = names && !prints
 	return err
 }
 
@@ -175,11 +181,17 @@ func (c *checker) gitDeletes(name string, args []arg) error {
 	switch {
 	case name == "stash" && (has("drop") || has("clear")):
 		return refuse("git stash drop and clear", "the user may have stashed it", "leave the stash, or use git stash pop")
-	case slices.Contains(c.Programs, "rm") && !c.ReadOnly:
 	case name == "clean", name == "rm" && !has("--cached"):
-		return refuse("git "+name, "it deletes files, and rm is not listed", "name the files to delete in your answer")
+		return c.deletes("git " + name)
 	}
 	return nil
+}
+
+func (c *checker) deletes(what string) error {
+	if slices.Contains(c.Programs, "rm") && !c.ReadOnly {
+		return nil
+	}
+	return refuse(what, "it deletes files, and rm is not listed", "name the files to delete in your answer")
 }
 
 // tar checks a tar, whose first argument may be option letters without a dash.
@@ -242,7 +254,7 @@ func (c *checker) testClause(clause *syntax.TestClause) error {
 		case *syntax.BinaryTest:
 			args = append(args, arg{text: n.Op.String()})
 		case *syntax.Word:
-			args = append(args, c.word(n.Parts, false))
+			args = append(args, c.word(n))
 		}
 	}
 	return c.tests(args)

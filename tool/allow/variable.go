@@ -1,13 +1,15 @@
 package allow
 
 import (
+	"strings"
+
 	"mvdan.cc/sh/v3/syntax"
 
 	"hone/internal/lazyregexp"
 )
 
 // anyNumber stands for any number.
-var anyNumber = arg{text: "0"}
+const anyNumber = "7"
 
 // assigned describes all assignments of a line to one variable.
 type assigned struct {
@@ -47,7 +49,7 @@ func numeric(w *syntax.Word) bool {
 }
 
 // set stores the value of a variable if it is the only one, or if all are numbers.
-func (c *checker) set(name string, value arg) {
+func (c *checker) set(name, value string) {
 	switch {
 	case c.assigned[name].numbers:
 		c.vars[name] = anyNumber
@@ -56,30 +58,44 @@ func (c *checker) set(name string, value arg) {
 	}
 }
 
-// value returns what an expansion stands for.
-func (c *checker) value(p *syntax.ParamExp) arg {
-	name := p.Param.Value
-	a, ok := c.vars[name]
+// value returns what a variable holds at this point of the line.
+func (c *checker) value(name string) string {
+	value, ok := c.vars[name]
+	user, isHome := strings.CutPrefix(name, "HOME ")
 	switch {
-	case p.Length, name == "?", name == "#", name == "$":
+	case name == "?", name == "#", name == "$":
 		return anyNumber
-	case p.Exp != nil, p.Repl != nil:
-		return arg{text: unknown}
 	case name == "PWD":
-		return arg{text: c.Dir}
+		return c.Dir
+	case name == "IFS":
+		return "" // the usual one, because no line can set it
+	case isHome:
+		return "~" + user
 	case ok:
-		return a
+		return value
 	}
-	return arg{text: unknown}
+	return unknown
 }
 
-// arithmetic refuses calculations with anything except numbers, because the shell
-// runs commands in the values of other variables.
+var operator = lazyregexp.New(`^([-+*/%&|^~]|[<>]=?|[!=]=|!|\*\*|<<|>>|&&|\|\||[?:,])$`)
+
+// arithmetic refuses calculations that set a variable, and those with anything except
+// numbers, because the shell runs commands in the values of other variables.
 func (c *checker) arithmetic(x *syntax.ArithmExp) error {
 	for n := range syntax.Preorder(x) {
-		w, ok := n.(*syntax.Word)
-		if ok && !c.assigned[w.Lit()].numbers && !number.MatchString(c.word(w.Parts, false).text) {
-			return refuse("arithmetic with "+shellText(w), "the shell can run a command in the variable", "use numbers, and variables that the line itself sets to numbers")
+		op := "+"
+		switch n := n.(type) {
+		case *syntax.UnaryArithm:
+			op = n.Op.String()
+		case *syntax.BinaryArithm:
+			op = n.Op.String()
+		case *syntax.Word:
+			if !c.assigned[n.Lit()].numbers && !number.MatchString(c.word(n).text) {
+				return refuse("arithmetic with "+shellText(n), "the shell can run a command in the variable", "use numbers, and variables that the line itself sets to numbers")
+			}
+		}
+		if !operator.MatchString(op) {
+			return refuse("arithmetic that sets a variable", "the line does not show the value", "write NAME=$((NAME + 1))")
 		}
 	}
 	return nil

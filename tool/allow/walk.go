@@ -12,14 +12,15 @@ import (
 type checker struct {
 	Lines
 	assigned map[string]assigned // the assignments of the whole line, by variable
-	vars     map[string]arg      // the values of the variables that are set so far and have a known value
+	vars     map[string]string   // the values of the variables that are set so far and have a known value
 	moved    bool                // a cd came earlier
-	fed      bool                // the next command reads the output of find -print0
+	names    bool                // the last program was a find that prints only names, each followed by NUL
+	fed      bool                // the next program reads what that prints
 	depth    int                 // number of programs that run this one
-	steps    int                 // statements checked so far
+	steps    int                 // statements and words checked so far
 }
 
-// maxSteps limits the work on nested loops.
+// maxSteps limits the work on nested loops and braces.
 const maxSteps = 20_000
 
 func (c *checker) line(line string) error {
@@ -27,7 +28,7 @@ func (c *checker) line(line string) error {
 	if err != nil {
 		return err
 	}
-	c.assigned, c.vars = assignments(file), map[string]arg{}
+	c.assigned, c.vars = assignments(file), map[string]string{}
 	for n := range syntax.Preorder(file) {
 		r, ok := n.(*syntax.Redirect)
 		switch {
@@ -72,10 +73,6 @@ func (c *checker) forbidden(n syntax.Node) error {
 		if n.Param == nil || n.Excl || n.Index != nil || n.Names != 0 || n.Slice != nil || n.Exp != nil && setsOrRuns.MatchString(n.Exp.Op.String()) {
 			return refuse("the expansion "+shellText(n), "it can set a variable or run a command", "write $NAME, or the value itself")
 		}
-	case *syntax.UnaryArithm:
-		return plainOperator(n.Op.String())
-	case *syntax.BinaryArithm:
-		return plainOperator(n.Op.String())
 	case *syntax.ArithmExp:
 		if n.Bracket {
 			return refuse("$[…]", "not every shell supports it", "write $((…))")
@@ -92,17 +89,7 @@ func (c *checker) forbidden(n syntax.Node) error {
 	return nil
 }
 
-var (
-	setsOrRuns = lazyregexp.New(`^(:?=|@)$`)
-	sets       = lazyregexp.New(`^(\+\+|--|=|[-+*/%&|^]=|<<=|>>=)$`)
-)
-
-func plainOperator(operator string) error {
-	if !sets.MatchString(operator) {
-		return nil
-	}
-	return refuse("arithmetic that sets a variable", "the line does not show the value", "write NAME=$((NAME + 1))")
-}
+var setsOrRuns = lazyregexp.New(`^(:?=|@)$`)
 
 func (c *checker) statements(list []*syntax.Stmt) error {
 	for _, s := range list {
@@ -114,8 +101,8 @@ func (c *checker) statements(list []*syntax.Stmt) error {
 }
 
 func (c *checker) statement(s *syntax.Stmt) error {
-	if c.steps++; c.steps > maxSteps {
-		return refuse("a line with so many steps", "it is too long to check", "loop over fewer words, or split it into several calls")
+	if err := c.step(1); err != nil {
+		return err
 	}
 	for _, r := range s.Redirs {
 		c.fed = false
@@ -124,6 +111,14 @@ func (c *checker) statement(s *syntax.Stmt) error {
 		}
 	}
 	return c.command(s.Cmd)
+}
+
+// step counts the work on a line, and refuses a line that needs too much.
+func (c *checker) step(n int) error {
+	if c.steps += n; c.steps > maxSteps {
+		return refuse("a line with so many steps", "it is too long to check", "loop over fewer words, or split it into several calls")
+	}
+	return nil
 }
 
 func (c *checker) command(cmd syntax.Command) error {
@@ -191,7 +186,7 @@ func (c *checker) scoped(lists ...[]*syntax.Stmt) error {
 func (c *checker) binary(b *syntax.BinaryCmd) (err error) {
 	if b.Op == syntax.Pipe || b.Op == syntax.PipeAll {
 		err = c.scoped([]*syntax.Stmt{b.X})
-		c.fed = printsNames(b.X)
+		c.fed = c.names && lastProgram(b.X)
 	} else {
 		err = c.statement(b.X)
 	}
@@ -201,27 +196,13 @@ func (c *checker) binary(b *syntax.BinaryCmd) (err error) {
 	return c.scoped([]*syntax.Stmt{b.Y})
 }
 
-var findPrints = lazyregexp.New(`^-(exec|print|printf|ls)$`)
-
-// printsNames reports whether the last command of a pipe is a find that prints
-// only names, each followed by NUL.
-func printsNames(s *syntax.Stmt) bool {
+// lastProgram reports whether the end of a pipe is a program.
+func lastProgram(s *syntax.Stmt) bool {
 	if pipe, ok := s.Cmd.(*syntax.BinaryCmd); ok && pipe.Op == syntax.Pipe {
 		s = pipe.Y
 	}
-	call, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok {
-		return false
-	}
-	prints := false
-	for i, w := range call.Args {
-		text, ok := literal(w)
-		if !ok || i == 0 && text != "find" || findPrints.MatchString(text) {
-			return false
-		}
-		prints = prints || text == "-print0"
-	}
-	return prints
+	_, ok := s.Cmd.(*syntax.CallExpr)
+	return ok
 }
 
 // forEach checks a loop once for each word.
@@ -231,7 +212,7 @@ func (c *checker) forEach(iter *syntax.WordIter, do []*syntax.Stmt) error {
 	defer func() { c.vars = outer }()
 	for _, item := range items {
 		c.vars = maps.Clone(outer)
-		c.set(iter.Name.Value, item)
+		c.set(iter.Name.Value, item.text)
 		if err := c.statements(do); err != nil {
 			return err
 		}
@@ -245,7 +226,7 @@ func (c *checker) assign(list []*syntax.Assign, exported, lasting bool) error {
 	for _, a := range list {
 		var value arg
 		if a.Value != nil {
-			value = c.word(a.Value.Parts, false)
+			value = c.word(a.Value)
 		}
 		if exported {
 			if err := c.path(value); err != nil {
@@ -253,7 +234,7 @@ func (c *checker) assign(list []*syntax.Assign, exported, lasting bool) error {
 			}
 		}
 		if lasting && !a.Naked {
-			c.set(a.Name.Value, value)
+			c.set(a.Name.Value, value.text)
 		}
 	}
 	return nil

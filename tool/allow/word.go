@@ -1,12 +1,10 @@
 package allow
 
 import (
-	"slices"
 	"strings"
 
-	"hone/internal/lazyregexp"
-
 	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/pattern"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -21,12 +19,6 @@ const unknown = "\x00"
 
 // known reports whether the text is exactly what the program receives.
 func (a arg) known() bool { return !a.glob && !strings.Contains(a.text, unknown) }
-
-// single reports whether the shell makes exactly one argument of it if it is not
-// quoted.
-func (a arg) single() bool {
-	return a.known() && a.text != "" && !strings.ContainsAny(a.text, " \t\n*?[\\")
-}
 
 // literal returns the text of a word without expansions, patterns or braces; ok is
 // false for other words.
@@ -49,16 +41,20 @@ func literal(w *syntax.Word) (text string, ok bool) {
 func (c *checker) words(list []*syntax.Word) (args []arg, err error) {
 	for _, w := range list {
 		for _, part := range w.Parts {
-			if p, ok := part.(*syntax.ParamExp); ok && !c.value(p).single() {
+			if p, ok := part.(*syntax.ParamExp); ok && !p.Length && c.several(p) {
 				return nil, refuse(shellText(p)+" without quotes", "it can become several words or a pattern", "put it in double quotes")
 			}
 		}
-		expanded, ok := expandBraces(w)
-		if !ok {
-			return nil, refuse("the braces in "+shellText(w), "they stand for too many words", "write out the words, or use a pattern")
+		fields, err := c.fields(w)
+		if err == nil {
+			err = c.step(len(fields))
 		}
-		for _, w := range expanded {
-			a := c.word(w.Parts, false)
+		if err != nil {
+			return nil, err
+		}
+		text, _ := expand.Pattern(c.expansion(), w)
+		for _, field := range fields {
+			a := arg{field, pattern.HasMeta(text, 0)}
 			if a.glob {
 				err = c.path(a)
 			}
@@ -71,78 +67,49 @@ func (c *checker) words(list []*syntax.Word) (args []arg, err error) {
 	return args, nil
 }
 
-// expandBraces returns the words that a word with braces stands for; ok is false if
-// there are too many.
-func expandBraces(w *syntax.Word) (list []*syntax.Word, ok bool) {
-	const maxBraces, maxWords = 10, 100
-	open := 0
-	for _, part := range w.Parts {
-		if lit, ok := part.(*syntax.Lit); ok {
-			open += strings.Count(lit.Value, "{")
-		}
-	}
-	split := &syntax.Word{Parts: slices.Clone(w.Parts)}
-	if open > maxBraces || !syntax.SplitBraces(split) {
-		return []*syntax.Word{w}, open <= maxBraces
-	}
-	for one, err := range expand.BracesSeq(nil, split) {
-		if err != nil || len(list) == maxWords {
-			return nil, false
-		}
-		list = append(list, one)
-	}
-	return list, true
-}
-
-// word returns what the shell makes of the parts of a word; if quoted is set, they
-// are in double quotes.
-func (c *checker) word(parts []syntax.WordPart, quoted bool) (whole arg) {
-	for _, part := range parts {
-		a := c.part(part, quoted)
-		whole.text += a.text
-		whole.glob = whole.glob || a.glob
-	}
-	return whole
-}
-
-var quotedEscape = lazyregexp.New("\\\\(?:([\"$`\\\\])|\n)")
-
-func (c *checker) part(part syntax.WordPart, quoted bool) arg {
-	switch part := part.(type) {
-	case *syntax.Lit:
-		if quoted {
-			return arg{text: quotedEscape.ReplaceAllString(part.Value, "$1")}
-		}
-		return unescaped(part.Value)
-	case *syntax.SglQuoted:
-		return arg{text: part.Value}
-	case *syntax.DblQuoted:
-		return c.word(part.Parts, true)
-	case *syntax.ParamExp:
-		return c.value(part)
-	case *syntax.ArithmExp:
-		return anyNumber
+// word returns what the shell makes of a word where it expects exactly one.
+func (c *checker) word(w *syntax.Word) arg {
+	if fields, err := c.fields(w); err == nil && len(fields) == 1 {
+		return arg{text: fields[0]}
 	}
 	return arg{text: unknown}
 }
 
-// unescaped returns what the shell makes of a text without quotes.
-func unescaped(lit string) (a arg) {
-	var b strings.Builder
-	for i := 0; i < len(lit); i++ {
-		switch {
-		case lit[i] != '\\' || i+1 == len(lit):
-			a.glob = a.glob || lit[i] == '*' || lit[i] == '?' || lit[i] == '[' && strings.Contains(lit[i:], "]")
-			b.WriteByte(lit[i])
-		case lit[i+1] != '\n':
-			b.WriteByte(lit[i+1])
-			i++
-		default:
-			i++
+// fields returns the texts that a word stands for.
+func (c *checker) fields(w *syntax.Word) ([]string, error) {
+	const maxBraces = 10
+	braces := 0
+	for _, part := range w.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			braces += strings.Count(lit.Value, "{")
 		}
 	}
-	a.text = b.String()
-	return a
+	for n := range syntax.Preorder(w) {
+		if p, ok := n.(*syntax.ParamExp); ok && edits(p) && c.several(p) {
+			return []string{unknown}, nil
+		}
+	}
+	if braces <= maxBraces {
+		if fields, err := expand.Fields(c.expansion(), w); err == nil {
+			return fields, nil
+		}
+	}
+	return nil, refuse(shellText(w), "hone cannot expand it, or it stands for too many words", "write out the words, or use a pattern")
+}
+
+// edits reports whether an expansion returns something else than the value of its variable.
+func edits(p *syntax.ParamExp) bool {
+	return p.Repl != nil || p.Exp != nil && !strings.HasSuffix(p.Exp.Op.String(), "-")
+}
+
+// several reports whether a variable can hold other texts than the one that the line
+// shows.
+func (c *checker) several(p *syntax.ParamExp) bool {
+	return strings.ContainsAny(c.value(p.Param.Value), unknown+"*?[")
+}
+
+func (c *checker) expansion() *expand.Config {
+	return &expand.Config{Env: expand.FuncEnviron(c.value), ProcSubst: func(*syntax.ProcSubst) (string, error) { return unknown, nil }}
 }
 
 // shellText returns the source text of a node on one line, for messages.
