@@ -33,12 +33,12 @@ func TestLimits(t *testing.T) {
 		wants      int64
 	}{
 		{messages, "", `{"model":"m","max_tokens":500}`, `{"model":"m","max_tokens":40}`, 500},
-		{messages, "", `{ "max_tokens" : 500 , "model":"m" }`, `{ "max_tokens" : 40 , "model":"m" }`, 500},
+		{messages, "", `{ "max_tokens" : 500 , "model":"m" }`, `{"max_tokens":40,"model":"m"}`, 500},
 		{messages, "", `{"model":"m","max_tokens":30}`, `{"model":"m","max_tokens":30}`, 30},
 		{messages, "", `{"model":"m","max_tokens":5e2}`, `{"model":"m","max_tokens":40}`, 500},
 		{messages, "", `{"model":"m","max_tokens":40.0}`, `{"model":"m","max_tokens":40.0}`, 40},
-		{messages, "", `{"model":"m","max\u005ftokens":500}`, `{"model":"m","max\u005ftokens":40}`, 500},
-		{messages, "", "{\"model\":\"m\"\n}", "{\"model\":\"m\",\"max_tokens\":40\n}", 0},
+		{messages, "", `{"model":"m","max\u005ftokens":500}`, `{"model":"m","max_tokens":40}`, 500},
+		{messages, "", "{\"model\":\"m\"\n}", `{"model":"m","max_tokens":40}`, 0},
 		{messages, "", `{"model":"m","max_tokens":null,"x":1.50e+3}`, `{"model":"m","max_tokens":40,"x":1.50e+3}`, 0},
 		{messages, "", `{"model":"m","max_tokens":"500"}`, "", 0},
 		{messages, "", `{"model":"m","max_tokens":-1}`, "", 0},
@@ -63,7 +63,7 @@ func TestLimits(t *testing.T) {
 		{chat, own, `{"model":"m","max_tokens":500,"n":0}`, "", 0},
 		{chat, own, `{"model":"m","max_tokens":500,"n":1000}`, "", 0},
 		{chat, own, `{"model":"m","max_tokens":500,"N":3}`, "", 0},
-		{chat, own, `{"model":"m","stream":true}`, `{"model":"m","stream":true,"max_completion_tokens":40,"stream_options":{"include_usage":true}}`, 0},
+		{chat, own, `{"model":"m","stream":true}`, `{"model":"m","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":40}`, 0},
 		{chat, own, `{"model":"m","max_tokens":9,"stream":true,"stream_options":{}}`, `{"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true}}`, 9},
 		{chat, own, `{"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":false,"x":1}}`, `{"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true,"x":1}}`, 9},
 		{chat, own, `{"model":"m","max_tokens":9,"stream":true,"stream_options":null}`, `{"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true}}`, 9},
@@ -130,7 +130,7 @@ func without(t *testing.T, body string) map[string]string {
 	members := map[string]string{}
 	var walk func(prefix string, text []byte)
 	walk = func(prefix string, text []byte) {
-		o, err := parseObject(text, 0)
+		o, err := parseObject(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -129,7 +129,7 @@ func openaiTool(o object) string {
 		return t
 	case "shell":
 		if e, err := o.get("environment"); err == nil && e != nil {
-			if env, err := parseObject(e.value, 0); err == nil && typeOf(env) == "local" {
+			if env, err := parseObject(e.value); err == nil && typeOf(env) == "local" {
 				return ""
 			}
 		}
@@ -179,7 +179,7 @@ func localTools(list json.RawMessage, reaches func(object) string) error {
 		return malformed("its tools are not a list")
 	}
 	for _, t := range tools {
-		o, err := parseObject(t, 0)
+		o, err := parseObject(t)
 		if err != nil {
 			return malformed("a tool: " + err.Error())
 		}

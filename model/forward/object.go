@@ -5,37 +5,30 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 )
 
-// object is a JSON object in a body. Its members are not decoded, so that an
-// edit changes nothing else.
-type object struct {
-	start, end int // the first byte, and the one after the last
-	members    []member
-}
+// object is a JSON object in a body. Its values are not decoded, so that setting
+// one does not change the others.
+type object struct{ members []member }
 
-// member is a member of an object; begin and end are the offsets of its value.
 type member struct {
-	name       string // unescaped
-	value      json.RawMessage
-	begin, end int
+	name  string // unescaped
+	value json.RawMessage
 }
 
-// parseObject parses an object; text must be valid JSON. Offsets start at at.
-// Two equal names are an error, even if they differ in case or underscores,
-// because servers interpret such duplicates differently.
-func parseObject(text []byte, at int) (object, error) {
+// parseObject parses an object; text must be valid JSON. Two equal names are an
+// error, even if they differ in case or underscores, because servers interpret
+// such duplicates differently.
+func parseObject(text []byte) (object, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return object{}, errors.New("the value is not an object")
 	}
-	o := object{start: at + int(d.InputOffset()) - 1}
+	var o object
 	seen := map[string]bool{}
 	for d.More() {
 		key, err := d.Token()
@@ -46,19 +39,41 @@ func parseObject(text []byte, at int) (object, error) {
 		if err := d.Decode(&m.value); err != nil {
 			return object{}, err
 		}
-		m.end = at + int(d.InputOffset())
-		m.begin = m.end - len(m.value)
 		if seen[canon(m.name)] {
 			return object{}, fmt.Errorf("duplicate member %q", m.name)
 		}
 		seen[canon(m.name)] = true
 		o.members = append(o.members, m)
 	}
-	if _, err := d.Token(); err != nil && err != io.EOF {
-		return object{}, err
-	}
-	o.end = at + int(d.InputOffset())
 	return o, nil
+}
+
+// set sets the value of a member, which may be missing.
+func (o *object) set(name string, value []byte) {
+	i := slices.IndexFunc(o.members, func(m member) bool { return m.name == name })
+	if i < 0 {
+		i = len(o.members)
+		o.members = append(o.members, member{name: name})
+	}
+	o.members[i].value = value
+}
+
+// text returns the object as JSON.
+func (o *object) text() []byte {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o.members {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		// Marshal cannot fail for a string.
+		name, _ := json.Marshal(m.name)
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
 }
 
 // canon returns the canonical form of a name: protobuf accepts names with and
@@ -116,40 +131,4 @@ func (m *member) flag() (bool, error) {
 		return false, fmt.Errorf("%q is neither true nor false", m.name)
 	}
 	return b, nil
-}
-
-// edit replaces a part of a body; an empty part is an insertion.
-type edit struct {
-	begin, end int
-	text       string
-}
-
-// apply applies edits, which must not overlap.
-func apply(body []byte, edits []edit) []byte {
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.begin - b.begin })
-	out := make([]byte, 0, len(body)+128)
-	at := 0
-	for _, e := range edits {
-		out = append(append(out, body[at:e.begin]...), e.text...)
-		at = e.end
-	}
-	return append(out, body[at:]...)
-}
-
-// add returns the edit that adds a member at the end of the object.
-func (o object) add(name, value string) edit {
-	text := strconv.Quote(name) + ":" + value
-	if n := len(o.members); n > 0 {
-		at := o.members[n-1].end
-		return edit{at, at, "," + text}
-	}
-	return edit{o.start + 1, o.start + 1, text}
-}
-
-// set returns the edit that sets a member's value; a nil member is added.
-func (o object) set(m *member, name, value string) edit {
-	if m == nil {
-		return o.add(name, value)
-	}
-	return edit{m.begin, m.end, value}
 }

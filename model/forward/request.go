@@ -11,17 +11,15 @@ import (
 
 // request is the parsed body of a generation call.
 type request struct {
-	body    []byte
+	body    object
 	model   string
 	answers int64 // requested number of answers
 	limit   int64 // output tokens for each answer; 0 if the body sets none
 	minimum int64 // the limit must be greater (Anthropic's thinking budget)
 
-	// lower returns the edits that lower the limit: of each member with a
-	// higher one, or of a new member if no member sets a limit.
-	lower func(limit int64) []edit
-	// always are further edits.
-	always []edit
+	limits []string // members that limit the output; if all are missing, the first is added
+	config string   // member of the body whose object has the limits; empty means the body itself
+	inner  object   // that object
 }
 
 // Limits on what a request may ask for, so that products do not overflow.
@@ -37,19 +35,19 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 	if err != nil {
 		return request{}, err
 	}
-	q := request{body: body, model: t.model, answers: 1}
+	q := request{body: o, model: t.model, answers: 1}
 	switch t.kind {
 	case generate:
-		err = q.gemini(o)
+		err = q.gemini()
 	case messages:
-		err = q.anthropic(o)
+		err = q.anthropic()
 	case chat:
-		err = q.chat(o, f.base)
+		err = q.chat(f.base)
 	default:
-		err = q.readLimits(o, "max_output_tokens")
+		err = q.readLimits("max_output_tokens")
 	}
 	if err == nil && t.kind != generate {
-		err = q.readModel(o)
+		err = q.readModel()
 	}
 	if err != nil {
 		return request{}, malformed(err.Error())
@@ -62,7 +60,7 @@ func (f *Forward) parseBody(body []byte) (object, error) {
 	if !utf8.Valid(body) || !json.Valid(body) {
 		return object{}, malformed("its body is not JSON")
 	}
-	o, err := parseObject(body, 0)
+	o, err := parseObject(body)
 	if err != nil {
 		return object{}, malformed(err.Error())
 	}
@@ -73,8 +71,8 @@ func (f *Forward) parseBody(body []byte) (object, error) {
 }
 
 // readModel reads the model from the body.
-func (q *request) readModel(o object) error {
-	m, err := o.get("model")
+func (q *request) readModel() error {
+	m, err := q.body.get("model")
 	if err != nil {
 		return err
 	}
@@ -84,13 +82,19 @@ func (q *request) readModel(o object) error {
 	return nil
 }
 
-// readLimits reads the members that limit the output. If all are missing, the
-// first one is added.
-func (q *request) readLimits(o object, names ...string) error {
-	var found []*member
-	var given []int64
+// limited returns the object that has the limits.
+func (q *request) limited() *object {
+	if q.config != "" {
+		return &q.inner
+	}
+	return &q.body
+}
+
+// readLimits reads the members that limit the output.
+func (q *request) readLimits(names ...string) error {
+	q.limits = names
 	for _, name := range names {
-		m, err := o.get(name)
+		m, err := q.limited().get(name)
 		if err != nil {
 			return err
 		}
@@ -101,26 +105,12 @@ func (q *request) readLimits(o object, names ...string) error {
 		if n > 0 && (q.limit == 0 || n < q.limit) {
 			q.limit = n
 		}
-		found, given = append(found, m), append(given, n)
-	}
-	q.lower = func(limit int64) []edit {
-		value := strconv.FormatInt(limit, 10)
-		if q.limit == 0 {
-			return []edit{o.set(found[0], names[0], value)}
-		}
-		var edits []edit
-		for i, n := range given {
-			if n > limit {
-				edits = append(edits, o.set(found[i], names[i], value))
-			}
-		}
-		return edits
 	}
 	return nil
 }
 
-func (q *request) readAnswers(o object, spellings ...string) error {
-	m, err := o.get(spellings...)
+func (q *request) readAnswers(spellings ...string) error {
+	m, err := q.limited().get(spellings...)
 	if err != nil {
 		return err
 	}
@@ -129,103 +119,90 @@ func (q *request) readAnswers(o object, spellings ...string) error {
 	return err
 }
 
-// gemini reads the limit from generationConfig, which may be missing.
-func (q *request) gemini(o object) error {
-	const long, short = "generationConfig", "generation_config"
-	m, err := o.get(long, short)
-	if err != nil {
+// inside parses an object in the body, which may be missing or null. It returns
+// the spelling that the body uses.
+func (q *request) inside(spellings ...string) (name string, o object, err error) {
+	m, err := q.body.get(spellings...)
+	switch {
+	case err != nil || m == nil:
+		return spellings[0], object{}, err
+	case !m.null():
+		o, err = parseObject(m.value)
+	}
+	return m.name, o, err
+}
+
+func (q *request) gemini() (err error) {
+	if q.config, q.inner, err = q.inside("generationConfig", "generation_config"); err != nil {
 		return err
 	}
-	if m.null() {
-		q.lower = func(limit int64) []edit {
-			return []edit{o.set(m, long, `{"maxOutputTokens":`+strconv.FormatInt(limit, 10)+`}`)}
-		}
-		return nil
-	}
-	c, err := parseObject(m.value, m.begin)
-	if err != nil {
-		return err
-	}
-	if err := q.readAnswers(c, "candidateCount", "candidate_count"); err != nil {
+	if err := q.readAnswers("candidateCount", "candidate_count"); err != nil {
 		return err
 	}
 	const camel, snake = "maxOutputTokens", "max_output_tokens"
-	n, err := c.get(camel, snake)
+	n, err := q.inner.get(camel, snake)
 	if err != nil {
 		return err
 	}
 	if n != nil && n.name == snake {
-		return q.readLimits(c, snake)
+		return q.readLimits(snake)
 	}
-	return q.readLimits(c, camel)
+	return q.readLimits(camel)
 }
 
-func (q *request) anthropic(o object) error {
-	m, err := o.get("thinking")
+func (q *request) anthropic() error {
+	_, thinking, err := q.inside("thinking")
 	if err != nil {
 		return err
 	}
-	if !m.null() {
-		c, err := parseObject(m.value, m.begin)
-		if err != nil {
-			return err
-		}
-		b, err := c.get("budget_tokens")
-		if err != nil {
-			return err
-		}
-		if q.minimum, err = b.number(maxTokens); err != nil {
-			return err
-		}
+	b, err := thinking.get("budget_tokens")
+	if err != nil {
+		return err
 	}
-	return q.readLimits(o, "max_tokens")
+	if q.minimum, err = b.number(maxTokens); err != nil {
+		return err
+	}
+	return q.readLimits("max_tokens")
 }
 
 // chat also requests the usage of a stream. OpenAI's reasoning models reject
 // max_tokens; most other servers support only that.
-func (q *request) chat(o object, base *url.URL) error {
+func (q *request) chat(base *url.URL) error {
 	names := []string{"max_tokens", "max_completion_tokens"}
 	if h := base.Hostname(); h == "api.openai.com" || strings.HasSuffix(h, ".api.openai.com") {
 		names[0], names[1] = names[1], names[0]
 	}
-	if err := q.readLimits(o, names...); err != nil {
+	if err := q.readLimits(names...); err != nil {
 		return err
 	}
-	if err := q.readAnswers(o, "n"); err != nil {
+	if err := q.readAnswers("n"); err != nil {
 		return err
 	}
-	s, err := o.get("stream")
+	s, err := q.body.get("stream")
 	if err != nil {
 		return err
 	}
 	if streamed, err := s.flag(); err != nil || !streamed {
 		return err
 	}
-	return q.requestUsage(o)
+	return q.requestUsage()
 }
 
-func (q *request) requestUsage(o object) error {
-	const name, option = "stream_options", "include_usage"
-	m, err := o.get(name)
+func (q *request) requestUsage() error {
+	const option = "include_usage"
+	name, options, err := q.inside("stream_options")
 	if err != nil {
 		return err
 	}
-	if m.null() {
-		q.always = []edit{o.set(m, name, `{"`+option+`":true}`)}
-		return nil
-	}
-	c, err := parseObject(m.value, m.begin)
-	if err != nil {
-		return err
-	}
-	u, err := c.get(option)
+	u, err := options.get(option)
 	if err != nil {
 		return err
 	}
 	if asked, err := u.flag(); err != nil || asked {
 		return err
 	}
-	q.always = []edit{c.set(u, option, "true")}
+	options.set(option, []byte("true"))
+	q.body.set(name, options.text())
 	return nil
 }
 
@@ -234,5 +211,17 @@ func (q *request) maxOutput() int64 { return q.limit * q.answers }
 
 // withLimit returns the body with its limit lowered to at most limit.
 func (q *request) withLimit(limit int64) []byte {
-	return apply(q.body, append(q.lower(limit), q.always...))
+	o := q.limited()
+	for i, name := range q.limits {
+		// readLimits has read them without an error.
+		m, _ := o.get(name)
+		n, _ := m.number(maxTokens)
+		if n > limit || q.limit == 0 && i == 0 {
+			o.set(name, strconv.AppendInt(nil, limit, 10))
+		}
+	}
+	if q.config != "" {
+		q.body.set(q.config, o.text())
+	}
+	return q.body.text()
 }
