@@ -20,8 +20,8 @@ const (
 
 // The kinds of failure after which a retry may succeed.
 const (
-	RateLimited Kind = "rate limited" // 429; wait for Error.After
-	Overloaded  Kind = "overloaded"   // 408, 409, 425, 499, 5xx; wait for Error.After
+	RateLimited Kind = "rate limited" // 429; wait for Error.RetryAfter
+	Overloaded  Kind = "overloaded"   // 408, 409, 425, 499, 5xx; wait for Error.RetryAfter
 	Unreachable Kind = "unreachable"  // no connection
 	Cut         Kind = "cut"          // the stream or body ended early
 	Garbage     Kind = "garbage"      // the response does not follow the protocol
