@@ -35,9 +35,11 @@ type Session interface {
 	// once.
 	NewRun(rules workspace.Rules) *hone.Run
 	// Role returns a role with the settings' model, the tools of Toolset{}, and the
-	// repository's advice ([Settings.Advised]), for a loop with one conversation. A loop with several models, or with a preview of its
-	// role, makes roles with [Model.Role] and calls SetModel. [hone.Run.Ask] offers no
-	// tools. This method and those below must be called after NewRun.
+	// repository's advice ([Settings.Advised]), for a loop with one conversation. It
+	// also plans the walls for the commands of that role. A loop with several models,
+	// or one that only calls [hone.Run.Ask], which offers no tools, makes roles with
+	// [Model.Role] and calls SetModel. This method and those below must be called
+	// after NewRun.
 	Role(name, system string) hone.Role
 	// SetModel sets a role's model. A command-line agent works behind the walls w,
 	// which may be nil for any other model.
