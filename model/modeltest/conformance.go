@@ -29,6 +29,10 @@ type Provider struct {
 	// below the test that calls Conformance, such as "request/output_limit".
 	// These tests are skipped with the reason. A name that does not exist is a
 	// failure. Nil means that nothing is lacking.
+	//
+	// A protocol that does not count cached or reasoning tokens lacks
+	// "reply/usage" and "reply/unreadable_usage", which expect both. Its own test
+	// then shows that input and output are read exactly.
 	Lacks map[string]string
 	// Opaque is the Wire of its opaque parts; empty if it has none.
 	Opaque string
