@@ -62,7 +62,8 @@ func Main() {
 }
 
 // Options say how a session is opened. A field with its zero value takes the
-// value from .config/hone.toml or, if that has none, the default below.
+// value from .config/hone.toml or, if that has none, the default below. The
+// variable HONE_MODEL, if it is set, goes before the model of that file.
 type Options struct {
 	Model   string // PROVIDER/NAME; default: that of the first provider whose key is set
 	BaseURL string // the provider's address; default: that in the provider's variable, or its public one
