@@ -29,7 +29,8 @@ func StandIn(c client.Client, queue, id string) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	w := worker.New(c, queue, worker.Options{LocalActivityWorkerOnly: true, Tuner: tuner, WorkerStopTimeout: time.Second})
+	one := worker.NewPollerBehaviorSimpleMaximum(worker.PollerBehaviorSimpleMaximumOptions{MaximumNumberOfPollers: 1})
+	w := worker.New(c, queue, worker.Options{LocalActivityWorkerOnly: true, Tuner: tuner, WorkflowTaskPollerBehavior: one, WorkerStopTimeout: time.Second})
 	Register(w)
 	return func() { occupy(c, slot, id); w.Stop() }, w.Start()
 }
@@ -39,17 +40,19 @@ func StandIn(c client.Client, queue, id string) (stop func(), err error) {
 // in between, the task would be lost, and the batch could not answer until the server notices,
 // ten seconds later.
 //
-// A request for a task can wait on the server for a minute, so occupy asks questions, which
-// are tasks, too.
+// A request for a task can wait on the server for a minute, so occupy asks a question, which
+// is a task, too, and asks again if another process has answered it.
 func occupy(c client.Client, slot worker.SlotSupplier, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
 	go func() {
 		for ctx.Err() == nil {
-			if _, err := c.QueryWorkflow(ctx, BatchID(id), "", stateQuery); err != nil {
-				return
+			_, _ = c.QueryWorkflow(ctx, BatchID(id), "", stateQuery)
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
 			}
 		}
 	}()
-	_, _ = slot.ReserveSlot(ctx, nil) // if the server is away, nothing is lost that it had
+	_, _ = slot.ReserveSlot(ctx, nil) // if the server is away, it notices that this process ends
 }

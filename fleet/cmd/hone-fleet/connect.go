@@ -79,7 +79,7 @@ func (a *app) dial(ctx context.Context) (*connection, error) {
 
 // workersTime is how long a command waits for a worker to answer for a batch, before it
 // answers for itself.
-const workersTime = 2 * time.Second
+const workersTime = 3 * time.Second
 
 // reading is the status of a batch, or why there is none.
 type reading struct {
