@@ -7,7 +7,6 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 TEMPORAL    := github.com/temporalio/cli/cmd/temporal@v1.5.1
 VERSITYGW   := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 GORELEASER  ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
-FUZZTIME    ?= 3000x
 NIGHT       ?= 30m
 ROUNDS      ?= 7
 PREFIX      ?= /usr/local
@@ -21,15 +20,21 @@ NESTED := examples/fixlint model/gemini/genaitest cmd/hone/web/browsertest docs/
 # workflows of fleet run one goroutine at a time. browsertest only drives programs.
 RACED := $(filter-out model/gemini/genaitest cmd/hone/web/browsertest fleet,$(NESTED))
 
-# TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. test-all clears both, lets unit run
-# all packages, and fuzzes longer.
-TEMPORARY := ./.ci/memory
-SHORT     := -short
-TIMEOUT   := 30m
-
+# TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. test-all sets HONE_TEST_ALL: it has neither,
+# unit runs all packages, race all modules, and fuzz runs longer.
 # TEMPORARY has another name each time, and the tests read it, so an earlier result never counts. Without -count=1,
 # go test would still look at every file that each test has opened.
-FRESH := -count=1
+ifdef HONE_TEST_ALL
+RACED     := $(NESTED)
+TIMEOUT   := 6h
+FUZZTIME  ?= 100000x
+else
+TEMPORARY := ./.ci/memory
+FRESH     := -count=1
+SHORT     := -short
+TIMEOUT   := 30m
+FUZZTIME  ?= 3000x
+endif
 
 # No debugger reads what race and cross compile, and nothing runs what cross compiles. The SDKs take most of the time to
 # compile; without inlining, a third less.
@@ -44,9 +49,9 @@ PLAIN := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 RACE = $(shell command -v cc >/dev/null 2>&1 && echo -race)
 
 # Prints the packages of unit: those that race does not test completely, or all if there is no race detector.
-UNIT = $(if $(RACE),./.ci/plain,echo ./...)
+UNIT = $(if $(HONE_TEST_ALL),echo ./...,$(if $(RACE),./.ci/plain,echo ./...))
 
-.PHONY: gitleaks help build fleet temporal fleet-test share docs install uninstall demo picture test test-all night bench bench-go release-check changelog needs format vet cross static tidy unit race fuzz clean
+.PHONY: gitleaks help build fleet temporal fleet-test share docs install uninstall demo picture test test-all night bench bench-go release-check changelog needs format vet cross static tidy beside unit nested race nested-race fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 16
@@ -104,18 +109,15 @@ picture: build ## record docs/hone.svg, the moving picture in README.md
 	CGO_ENABLED=0 $(GO) -C docs/picture run -trimpath . "$(CURDIR)/bin/hone" ../hone.svg
 	CGO_ENABLED=0 $(GO) -C docs/picture test -trimpath -count=1 .
 
-test: needs format vet static tidy cross unit race fuzz demo ## run everything that CI runs; install what the tests need
+test: needs format vet static tidy cross beside demo ## run everything that CI runs; install what the tests need
 	@echo "all tests passed"
 
-test-all: export HONE_TEST_ALL = 1
-test-all: TEMPORARY :=
-test-all: FRESH :=
-test-all: RACED := $(NESTED)
-test-all: SHORT :=
-test-all: UNIT := echo ./...
-test-all: TIMEOUT := 6h
-test-all: FUZZTIME := 100000x
-test-all: test ## the same on the disk, all under the race detector, with kills at every point; takes hours
+# The nested modules and fuzzing often wait for one process. Beside unit and race, they use what these leave idle.
+beside:
+	@MAKE='$(MAKE) --no-print-directory' ./.ci/beside 'unit race' 'nested fuzz nested-race'
+
+test-all: ## the same on the disk, all under the race detector, with kills at every point; takes hours
+	@HONE_TEST_ALL=1 $(MAKE) --no-print-directory test
 
 # All loops at once. NIGHT_SEED=N repeats what a night has drawn.
 night: ## let every loop work through a night of faults in half an hour; NIGHT=10m is another length
@@ -149,10 +151,13 @@ cross:
 
 # Every test that race leaves out, with the rest of its package, without the race detector: with it, the tests that try
 # to escape from walls would exceed their memory limits. -p 4 may exceed the number of cores, because the packages often
-# wait for processes. Of the nested modules two at a time: the browser and the servers of some are slow to answer.
+# wait for processes.
 unit:
 	packages=$$($(UNIT)) && test -n "$$packages" && \
 		$(PLAIN) $(TEMPORARY) $(GO) test $(FRESH) -vet=off -p 4 -parallel 6 -timeout $(TIMEOUT) $$packages
+
+# Two modules at a time: the browser and the servers of some are slow to answer.
+nested:
 	@printf '%s\n' $(NESTED) | CGO_ENABLED=0 xargs -t -n1 -P2 sh -c '$(GO) -C "$$0" test -trimpath -vet=off ./... || exit 255'
 
 # Every package under the race detector. With -short, tests skip what the detector cannot see, such as
@@ -160,6 +165,8 @@ unit:
 # -trimpath, clones in different directories share the build cache.
 race:
 	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test $(FRESH) -trimpath -vet=off $(LEAN) $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
+
+nested-race:
 	@set -ex; for module in $(RACED); do $(GO) -C $$module test -trimpath -vet=off $(LEAN) $(RACE) $(SHORT) ./...; done
 
 # Every fuzz target, briefly; two packages at a time.
