@@ -113,7 +113,9 @@ func house() []room {
 
 		{folder: "cmd/hone/failure", floor: 5, may: []string{root, "journal", "sandbox", "harness/runs", "internal/git"}},
 		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness", "harness/runs", "internal/config", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/screen"}},
-		{folder: "cmd/hone/report", floor: 8, may: []string{"internal/render", "journal"}},
+		{folder: "cmd/hone/recorded", floor: 8, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds"}},
+		{folder: "cmd/hone/patch", floor: 6, may: []string{"journal", "workspace", "internal/git", "internal/render", "cmd/hone/failure"}},
+		{folder: "cmd/hone/report", floor: 8, may: []string{root, "history", "journal", "model", "workspace", "loop", "harness/runs", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/rounds", "cmd/hone/screen"}},
 		{folder: "cmd/hone/doctor", floor: 9, may: []string{"harness", "harness/runs", "internal/config", "internal/git", "journal", "loop", "model", "sandbox", "sandbox/prove", "workspace/secret", "cmd/hone/consent", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/report"}},
 		{folder: "cmd/hone/feed", floor: 5, may: []string{root, "history", "internal/render", "journal", "sandbox", "cmd/hone/failure"}},
 		{folder: "cmd/hone/consent", floor: 8, may: []string{"harness", "harness/runs", "history", "internal/config", "internal/render", "loop", "cmd/hone/kinds"}},
@@ -125,8 +127,8 @@ func house() []room {
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render", "cmd/hone/rounds"}},
 		{folder: "cmd/hone/tty", floor: 0},
 		{folder: "cmd/hone/manual", floor: 0},
-		{folder: "cmd/hone/view", floor: 6, may: []string{"loop", "check", "history", "journal", "model", "sandbox", "internal/excerpt", "internal/render", "cmd/hone/eval", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen"}},
-		{folder: "cmd/hone", floor: 10, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove", "check/reader", "internal/child", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/view", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed")},
+		{folder: "cmd/hone/view", floor: 9, may: []string{"tool", "cmd/hone/attempts", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/report", "loop", "check", "history", "journal", "model", "sandbox", "internal/excerpt", "internal/render", "cmd/hone/eval", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen"}},
+		{folder: "cmd/hone", floor: 10, may: append(first[:len(first):len(first)], root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen", "sandbox/prove", "check/reader", "internal/child", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/view", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed", "cmd/hone/patch", "cmd/hone/recorded")},
 		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/child", "internal/git", "internal/render"}},
 		{folder: "cmd/hone/web", floor: 5, may: []string{"cmd/hone/failure", "cmd/hone/page"}},
 	}

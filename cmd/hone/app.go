@@ -96,6 +96,14 @@ func (a *app) answerLine() <-chan string {
 	return a.answers()
 }
 
+// outExtent returns the size of the terminal on stdout; zeros if it is none.
+func (a *app) outExtent() (columns, rows int) {
+	if a.outSize == nil {
+		return 0, 0
+	}
+	return a.outSize()
+}
+
 // present reports whether the user can be asked: there is a terminal, and this
 // process is not in its background.
 func (a *app) present() bool { return a.terminal && tty.Foreground(a.in) }

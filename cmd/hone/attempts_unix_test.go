@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hone/cmd/hone/report"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/journal"
@@ -242,7 +243,7 @@ func TestAttemptsKilled(t *testing.T) {
 					t.Fatalf("exit status %d\n%s", exit, out.String())
 				}
 				_, text := c.hone(t, "runs", "--json")
-				var died summary
+				var died report.Summary
 				if err := json.NewDecoder(strings.NewReader(text)).Decode(&died); err != nil || died.Tokens >= 100_000 {
 					t.Errorf("%d tokens (%v) are more than the attempts' journals say: a loan\n%s", died.Tokens, err, text)
 				}

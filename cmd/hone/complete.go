@@ -17,6 +17,8 @@ import (
 	"hone/check/reader"
 	"hone/cmd/hone/answer"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/harness/runs"
@@ -106,12 +108,11 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 		return !plainRun.MatchString(id) || !strings.HasPrefix(journal.ShortRun(id), word)
 	})
 	slices.Reverse(ids)
-	unknown := func(string, []journal.Event) int64 { return 0 } // whose runs they are
 	working, _ := home.LockedRun()
 	var words []cobra.Completion
 	for _, id := range ids[:min(len(ids), proposedRuns)] {
-		s := summarize(home, id, id == working, unknown)
-		text := fmt.Sprintf("%s, %s ago: %s %s", s.Result, age(s.When, time.Now()), s.Loop, s.Subject)
+		s := report.Summarize(home, id, id == working, nil)
+		text := fmt.Sprintf("%s, %s ago: %s %s", s.Result, render.Age(s.When, time.Now()), s.Loop, s.Subject)
 		words = append(words, cobra.CompletionWithDesc(journal.ShortRun(id), render.Cut(render.Line(text), descriptionColumns)))
 	}
 	if strings.HasPrefix("last", word) {
@@ -123,18 +124,14 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 // completeAnswer proposes answers to the open questions of the run.
 func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	home, run, err := openRun(c.Flag("dir").Value.String(), runArg(args))
+	r, err := recorded.Open(c.Flag("dir").Value.String(), runArg(args))
 	if err != nil {
 		return nil, directive
 	}
-	defer home.Close()
-	past, _, err := readRun(home, run)
-	if err != nil {
-		return nil, directive
-	}
-	for _, q := range past.Waiting() {
+	defer r.Close()
+	for _, q := range r.Past.Waiting() {
 		for _, choice := range []string{"=yes", "=no"} {
-			if value := answer.ShortDigest(run, q) + choice; strings.HasPrefix(value, word) {
+			if value := answer.ShortDigest(r.ID, q) + choice; strings.HasPrefix(value, word) {
 				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.Path), descriptionColumns)))
 			}
 		}
@@ -155,11 +152,11 @@ func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (wor
 		return nil, directive
 	}
 	for _, id := range slices.Backward(ids) {
-		past, _, err := readRun(home, id)
-		if err != nil || len(past.Attempts()) == 0 {
+		r, err := recorded.Read(home, id)
+		if err != nil || len(r.Past.Attempts()) == 0 {
 			continue
 		}
-		for _, s := range past.Attempts() {
+		for _, s := range r.Past.Attempts() {
 			if s.Run != "" && plainRun.MatchString(s.Run) && strings.HasPrefix(journal.ShortRun(s.Run), word) {
 				text := screen.AttemptText(s, false)
 				words = append(words, cobra.CompletionWithDesc(journal.ShortRun(s.Run), render.Cut(render.Line(text), descriptionColumns)))

@@ -17,6 +17,7 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/feed"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/view"
@@ -93,13 +94,19 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	if built.Finish != nil {
 		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
 	}
-	ended := endingOf(h, r, end, o)
-	a.printEnd(ended, o)
+	ended := report.EndingOf(h.Home, h.ID(), r.Past(), end, h.Active())
+	if !o.quiet {
+		ended.Files = report.ChangedFiles(h.Home, r.Past(), r.Own)
+	}
+	columns, _ := a.outExtent()
+	if o.json {
+		columns = 0
+	}
+	ended.Print(a.results(o), a.outColour, columns)
 	if built.Summary != nil && err == nil {
 		fmt.Fprint(a.results(o), built.Summary(end))
 	}
-	why, _ := ended.why()
-	notify.End(ctx, why, end.Kind, a.exit)
+	notify.End(ctx, ended.Why(), end.Kind, a.exit)
 	return end, err
 }
 

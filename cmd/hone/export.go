@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/recorded"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/render"
@@ -68,7 +69,7 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 	if err := a.checkOutput(f, ref); err != nil {
 		return err
 	}
-	home, run, err := openRun(f.dir, ref)
+	home, run, err := recorded.Find(f.dir, ref)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hone/cmd/hone/recorded"
 	"hone/history"
 	"hone/journal"
 	"hone/model"
@@ -40,12 +41,12 @@ func prefixesOf(dir string) (p prefixes, err error) {
 	if err != nil {
 		return p, err
 	}
-	past, _, err := readRun(home, run)
+	r, err := recorded.Read(home, run)
 	if err != nil {
 		return p, err
 	}
 	before := map[string]string{}
-	for _, e := range past.Events() {
+	for _, e := range r.Past.Events() {
 		asked, ok := e.Payload.(history.Asked)
 		if !ok {
 			continue

@@ -15,6 +15,7 @@ import (
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
 	"hone/internal/render"
@@ -57,7 +58,7 @@ default.`,
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error) {
-	home, run, err := openRun(f.dir, ref)
+	home, run, err := recorded.Find(f.dir, ref)
 	if err != nil {
 		return err
 	}

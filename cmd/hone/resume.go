@@ -9,6 +9,7 @@ import (
 	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/recorded"
 	"hone/loop"
 )
 
@@ -55,7 +56,7 @@ with status 4, and changes nothing.`,
 }
 
 func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
-	run, err := findRun(ctx, f.dir, ref, "resume")
+	run, err := recorded.ForChange(ctx, f.dir, ref, "resume")
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"hone"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/view"
@@ -35,8 +34,8 @@ type runSource struct {
 	acts *actor // nil if the user may only look
 
 	mu    sync.Mutex
-	pages map[string]*runPage // by run
-	rows  map[string]listed   // by run
+	pages map[string]*view.RunPage // by run
+	rows  map[string]listed        // by run
 
 	copies sync.Map // of a run's id: its [attempts.Found], if it works in a copy
 	groups sync.Map // the ids of runs with attempts: a later run may apply another attempt
@@ -68,7 +67,7 @@ type listed struct {
 var _ web.Source = (*runSource)(nil)
 
 func newRunSource(a *app, dirs []string, html *page.Renderer) *runSource {
-	return &runSource{app: a, dirs: dirs, html: html, pages: map[string]*runPage{}, rows: map[string]listed{}}
+	return &runSource{app: a, dirs: dirs, html: html, pages: map[string]*view.RunPage{}, rows: map[string]listed{}}
 }
 
 // mostInRound is how many bytes of a request the page of a run shows, with a link to the rest.
@@ -146,7 +145,7 @@ func (s *runSource) runState(home *journal.Home, run string) string {
 // starts or ends to work on it.
 func runState(home *journal.Home, run string) string {
 	size, _ := home.Size(run) // one that cannot be read has no size
-	return fmt.Sprint(size, works(home, run))
+	return fmt.Sprint(size, recorded.Working(home, run))
 }
 
 // eachHome calls do with the home of each directory that has runs.
@@ -253,9 +252,9 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 
 // unreadable returns the page of a run that cannot be read: why, and what to type.
 func (s *runSource) unreadable(home *journal.Home, run string, err error) (web.View, error) {
-	of, _ := readSummary(home, run, works(home, run))
-	short, result := journal.ShortRun(run), of.standing
-	if of.past != nil { // a stored object is damaged, and not the journal
+	of := report.Summarize(home, run, recorded.Working(home, run), nil)
+	short, result := journal.ShortRun(run), of.Standing.Text
+	if of.Past != nil { // a stored object is damaged, and not the journal
 		result, err = "unreadable", failure.Of(err, fmt.Sprintf("restore %s from a backup; hone show %s shows what can still be read", render.Line(home.Dir()), short+failure.Elsewhere(home.Workspace())))
 	}
 	return s.viewOf(page.Page{Title: fmt.Sprintf("%s %s: %s", rounds.Failed, result, short), Mark: string(rounds.Failed), Result: result, Loop: "run " + short,
@@ -268,19 +267,18 @@ func (s *runSource) runView(ctx context.Context, home *journal.Home, name, run s
 	if was := s.shown; was.name == name && was.state == state && time.Since(was.at) < longestShown {
 		return s.withReply(run, was)
 	}
-	working := works(home, run) // before reading, so that nothing it still writes is missed
-	past, start, err := readRun(home, run)
+	r, err := recorded.Read(home, run)
 	if err != nil {
 		return web.View{}, err
 	}
 	if call > 0 {
-		return s.call(home, run, past.Events(), call)
+		return s.call(home, run, r.Past.Events(), call)
 	}
 	shown := shownRun{name: name, state: state, at: time.Now()}
-	if working {
-		shown.wait = view.Waiting(past.Events())
+	if r.Working {
+		shown.wait = view.Waiting(r.Past.Events())
 	}
-	if shown.view, err = s.run(ctx, home, run, round, past, start, working); err != nil {
+	if shown.view, err = s.run(ctx, r, round); err != nil {
 		return web.View{}, err
 	}
 	if run == s.own {
@@ -300,15 +298,16 @@ func (s *runSource) withReply(run string, shown shownRun) (web.View, error) {
 }
 
 // run returns the page of a run, and the rounds of one of its windows.
-func (s *runSource) run(ctx context.Context, home *journal.Home, run string, round int, past *history.Past, start hone.Start, working bool) (web.View, error) {
+func (s *runSource) run(ctx context.Context, r *recorded.Run, round int) (web.View, error) {
+	run := r.ID
 	made := s.pages[run]
 	if made == nil {
-		made = newRunPage(kinds.Own(start), view.Calls{Most: mostInRound, Clean: s.app.redactKnown, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})
+		made = view.NewRunPage(r.Own(), view.Calls{Most: mostInRound, Clean: s.app.redactKnown, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})
 		s.pages[run] = made
 	}
-	o := s.app.overviewOf(home, run, past, start, working)
-	o.asked = s.acts.asks(o)
-	p, err := made.page(ctx, o, func(all []page.Round) (page.Window, []page.Link) { return view.Windows(all, run, round) })
+	o := report.OverviewOf(r)
+	o.Asked = s.acts.asks(o)
+	p, err := made.Page(ctx, o, func(all []page.Round) (page.Window, []page.Link) { return view.Windows(all, run, round) })
 	if err != nil {
 		return web.View{}, err
 	}
@@ -316,7 +315,7 @@ func (s *runSource) run(ctx context.Context, home *journal.Home, run string, rou
 		of := of.(attempts.Found)
 		p.Up = page.Link{Text: fmt.Sprintf("attempt %d of run %s", of.Number, journal.ShortRun(of.Of)), Address: "/run/" + of.Of}
 	}
-	p.Attempts = o.pageAttempts(func(a history.Attempt) *page.Run {
+	p.Attempts = view.Attempts(o, func(a history.Attempt) *page.Run {
 		s.copies.Store(a.Run, attempts.Found{Attempt: a, Of: run})
 		return attemptRow(a, func(home *journal.Home) page.Run { return s.row(home, a.Run) })
 	})
@@ -390,33 +389,11 @@ func (s *runSource) row(home *journal.Home, run string) page.Run {
 	known, ok := s.rows[run]
 	if !ok || known.state != state {
 		known = listed{state: state}
-		of, _ := readSummary(home, run, works(home, run))
-		known.run, known.began = rowOf(of), of.When
+		of := report.Summarize(home, run, recorded.Working(home, run), nil)
+		known.run, known.began = view.Row(of), of.When
 		s.rows[run] = known
 	}
 	row := known.run
-	row.Age = age(known.began, time.Now())
-	return row
-}
-
-// rowOf returns a run in the list.
-func rowOf(s summary) page.Run {
-	row := page.Run{ID: journal.ShortRun(s.Run), Link: "/run/" + s.Run, Mark: string(s.mark), Result: s.standing, Loop: s.Loop, About: s.Subject,
-		Model: strings.Join(s.models, " · ")}
-	if s.past == nil {
-		return row
-	}
-	events := s.past.Events()
-	row.Tokens, row.When, row.Took = render.Short(s.Tokens), s.When.Local().Format(time.DateTime), render.Duration(time.Duration(events[len(events)-1].Active)*time.Millisecond)
-	row.Ticks, row.Points = view.Strip(events)
-	if s.Cost != nil {
-		row.Cost = render.Cost(s.Cost, s.Unconfirmed > 0)
-	}
-	if limit := s.past.Limits().Tokens; limit > 0 {
-		row.Share = min(1, float64(s.Tokens)/float64(limit))
-	}
-	if n := len(row.Points); n > 0 {
-		row.Findings = render.Count(row.Points[n-1].Left, "finding")
-	}
+	row.Age = render.Age(known.began, time.Now())
 	return row
 }

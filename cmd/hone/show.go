@@ -1,25 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"mvdan.cc/sh/v3/syntax"
 
-	"hone"
-	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/feed"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
-	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -68,142 +63,72 @@ outcome of every edit, and the complete findings of the check.`,
 }
 
 func (a *app) show(ctx context.Context, f showFlags, ref string) error {
-	home, run, err := openRun(f.dir, ref)
+	r, err := recorded.Open(f.dir, ref)
 	if err != nil {
 		return err
 	}
-	defer home.Close()
-	working := works(home, run) // before reading, so that nothing it still writes is missed
-	past, start, err := readRun(home, run)
-	if err != nil {
+	defer r.Close()
+	if !r.Working {
+		a.sayIncomplete(r)
+	}
+	if err := f.fit(r); err != nil {
 		return err
 	}
-	if !working {
-		a.sayIncomplete(run, failure.Elsewhere(home.Workspace()), past)
-	}
-	if f.round != 0 && !slices.ContainsFunc(past.Events(), func(e history.Event) bool { return e.Round() == f.round }) {
-		return failure.Usage(fmt.Sprintf("the run has no round %d", f.round), "hone show "+run+failure.Elsewhere(home.Workspace()))
-	}
-	if f.json && f.diff {
-		return failure.Usage("--diff and --json cannot be combined", "leave out one of them")
-	}
-	if f.html != "" && (f.json || f.diff || f.round != 0 || f.full || f.verbose) {
-		return failure.Usage("--html cannot be combined with a flag that selects what is shown", "hone show --html "+f.html)
-	}
-	if start.Redacted && (f.diff || f.full || f.verbose || f.html != "" || f.round != 0) {
-		return failure.Usage("the texts of run "+run+" were replaced by hone export --redacted", "hone show "+run+failure.Elsewhere(home.Workspace())+", or add --json")
-	}
-	if f.json {
-		return a.showJSON(past, f.round)
-	}
-	if f.diff {
-		return a.showDiff(ctx, home, past, f.round, kinds.Own(start))
-	}
-	if f.round == 0 && !f.full && !f.verbose {
-		o := a.overviewOf(home, run, past, start, working)
-		if f.html != "" {
-			return a.showHTML(ctx, o, f.html)
-		}
-		_, err := fmt.Fprintln(a.out, strings.Join(o.lines(), "\n"))
+	switch {
+	case f.json:
+		return a.showJSON(r.Past, f.round)
+	case f.diff:
+		return a.showDiff(ctx, r, f.round)
+	case f.html != "":
+		return a.showHTML(ctx, report.OverviewOf(r), f.html)
+	case f.round == 0 && !f.full && !f.verbose:
+		columns, rows := a.outExtent()
+		_, err := fmt.Fprintln(a.out, strings.Join(report.OverviewOf(r).Lines(a.outColour, columns, rows), "\n"))
 		return err
 	}
-	s := a.recordScreen(home, run, past, start, f)
+	s := a.recordScreen(r, f)
 	defer s.Close()
-	if err := a.showEvents(s, home, past, f, 0); err != nil || f.round != 0 {
+	if err := a.showEvents(s, r, f, 0); err != nil || f.round != 0 {
 		return err
 	}
-	if _, ended := past.End(); ended {
+	if _, ended := r.Past.End(); ended {
 		return nil
 	}
-	at := failure.Elsewhere(home.Workspace())
-	if working {
-		s.Say("the run is not finished; to follow it: hone watch %s", journal.ShortRun(run)+at)
+	named := journal.ShortRun(r.ID) + r.At()
+	if r.Working {
+		s.Say("the run is not finished; to follow it: hone watch %s", named)
 		return nil
 	}
-	s.Say("died: the process of the run ended without a result\nnext: hone resume %s", journal.ShortRun(run)+at)
+	s.Say("died: the process of the run ended without a result\nnext: hone resume %s", named)
 	return nil
 }
 
-// openRun opens the home of a directory's runs, and finds one of them. If the run is an
-// attempt of one of them, it opens the home in the attempt's copy.
-func openRun(dir, ref string) (*journal.Home, string, error) {
-	home, err := runs.Open(dir)
-	if err != nil {
-		return nil, "", err
+// fit returns an error if the flags cannot be combined, or if the run has nothing to show
+// for them.
+func (f showFlags) fit(r *recorded.Run) error {
+	show := "hone show " + r.ID + r.At()
+	switch {
+	case f.round != 0 && !slices.ContainsFunc(r.Past.Events(), func(e history.Event) bool { return e.Round() == f.round }):
+		return failure.Usage(fmt.Sprintf("the run has no round %d", f.round), show)
+	case f.json && f.diff:
+		return failure.Usage("--diff and --json cannot be combined", "leave out one of them")
+	case f.html != "" && (f.json || f.diff || f.round != 0 || f.full || f.verbose):
+		return failure.Usage("--html cannot be combined with a flag that selects what is shown", "hone show --html "+f.html)
+	case r.Start.Redacted && (f.diff || f.full || f.verbose || f.html != "" || f.round != 0):
+		return failure.Usage("the texts of run "+r.ID+" were replaced by hone export --redacted", show+", or add --json")
 	}
-	run, err := home.FindRun(ref)
-	if err == nil {
-		return home, run, nil
-	}
-	defer home.Close()
-	if found, none := attempts.Find(home, ref); none == nil {
-		return openRun(found.Dir, found.Run)
-	}
-	return nil, "", failure.Usage(err.Error(), failure.ListRuns)
-}
-
-// findRun opens a run for a command that changes its workspace. It does not follow the name
-// of an attempt to its copy, as openRun does, because the user may mean their own files.
-func findRun(ctx context.Context, dir, ref, command string) (*runs.Recorded, error) {
-	run, err := runs.Find(ctx, dir, ref)
-	if err == nil {
-		return run, nil
-	}
-	home, none := runs.Open(dir)
-	if none != nil {
-		return nil, err
-	}
-	defer home.Close()
-	var missing *journal.NotFoundError
-	if _, none := home.FindRun(ref); !errors.As(none, &missing) || len(missing.Matches) > 0 {
-		return nil, err
-	}
-	found, none := attempts.Find(home, ref)
-	if none != nil {
-		return nil, err
-	}
-	return nil, failure.Usage(fmt.Sprintf("%s is attempt %d of run %s, which works in a copy", ref, found.Number, journal.ShortRun(found.Of)),
-		"hone "+command+" "+journal.ShortRun(found.Run)+failure.Elsewhere(found.Dir))
-}
-
-// readRun returns what a run has recorded, and its start.
-func readRun(home *journal.Home, run string) (*history.Past, hone.Start, error) {
-	events, err := home.Read(run)
-	if err != nil {
-		return nil, hone.Start{}, failure.Of(err, cmp.Or(runs.OtherVersion(err), damageHint(home, run, err), failure.ListRuns))
-	}
-	start, err := runs.Started(events)
-	return history.Read(events), start, err
-}
-
-// damageHint returns what the user can do about a journal that was changed; empty if err is
-// another error.
-func damageHint(home *journal.Home, run string, err error) string {
-	if !errors.As(err, new(*journal.DamageError)) {
-		return ""
-	}
-	file, err := syntax.Quote(filepath.Join(home.Dir(), "runs", run+".jsonl"), syntax.LangPOSIX)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("another program changed the journal; restore the file from a backup, or move it away: mv %[1]s %[1]s.damaged", file)
-}
-
-// works reports whether a process works on a run.
-func works(home *journal.Home, run string) bool {
-	holder, ok := home.LockedRun()
-	return ok && holder == run
+	return nil
 }
 
 // recordScreen returns a screen for a recorded run, with a heading on it.
-func (a *app) recordScreen(home *journal.Home, run string, past *history.Past, start hone.Start, f showFlags) *screen.Screen {
-	options := screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: home.Get, Own: kinds.Own(start), Rounds: past.Limits().Rounds}
+func (a *app) recordScreen(r *recorded.Run, f showFlags) *screen.Screen {
+	options := screen.Options{Whole: true, Verbose: f.showsText(), Colour: a.outColour, Get: r.Home.Get, Own: r.Own(), Rounds: r.Past.Limits().Rounds}
 	if f.live {
 		options.Typed = a.typed
-		options.Size, options.Whole, options.Followed, options.Tokens = a.outSize, a.outSize == nil, true, past.Limits().Tokens
+		options.Size, options.Whole, options.Followed, options.Tokens = a.outSize, a.outSize == nil, true, r.Past.Limits().Tokens
 	}
 	s := screen.New(a.out, options)
-	s.Say("run %s: %s with %s in %s, started %s", run, start.Loop, strings.Join(kinds.ModelNames(kinds.Recorded(start), start), " and "), start.Dir, past.Events()[0].Time.Local().Format("2006-01-02 15:04:05"))
+	s.Say("run %s: %s with %s in %s, started %s", r.ID, r.Start.Loop, strings.Join(kinds.ModelNames(kinds.Recorded(r.Start), r.Start), " and "), r.Start.Dir, r.Past.Events()[0].Time.Local().Format("2006-01-02 15:04:05"))
 	return s
 }
 
@@ -229,9 +154,9 @@ func roundOf(e history.Event, open int) int {
 }
 
 // showEvents shows the events of a run from the one with the index from on.
-func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Past, f showFlags, from int) (err error) {
+func (a *app) showEvents(s *screen.Screen, r *recorded.Run, f showFlags, from int) (err error) {
 	round := 0
-	for i, e := range past.Events() {
+	for i, e := range r.Past.Events() {
 		if e.Step != nil {
 			round = e.Step.Round
 		}
@@ -239,12 +164,12 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Pas
 			continue
 		}
 		if p, ok := e.Payload.(history.Replied); ok && f.showsText() {
-			if err := a.showReplyText(s, home, p); err != nil {
+			if err := a.showReplyText(s, r.Home, p); err != nil {
 				return err
 			}
 		}
 		s.Show(e)
-		s.Around(func() { err = a.showDetails(home, past, e, f) })
+		s.Around(func() { err = a.showDetails(r, e, f) })
 		if err != nil {
 			return err
 		}
@@ -253,13 +178,14 @@ func (a *app) showEvents(s *screen.Screen, home *journal.Home, past *history.Pas
 }
 
 // showDetails shows what the screen of a running loop omits.
-func (a *app) showDetails(home *journal.Home, past *history.Past, e history.Event, f showFlags) error {
+func (a *app) showDetails(r *recorded.Run, e history.Event, f showFlags) error {
 	switch p := e.Payload.(type) {
 	case history.Resumed:
 		fmt.Fprintf(a.out, "resumed at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
 	case history.End:
 		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
-		a.printEnd(ending{home: home, run: e.Run, end: p, active: active, foreign: isForeign(home, e.Run, past)}, outputFlags{})
+		columns, _ := a.outExtent()
+		report.RecordedEnding(r, p, active).Print(a.out, a.outColour, columns)
 		if f.live && a.outSize != nil {
 			return nil
 		}
@@ -270,7 +196,7 @@ func (a *app) showDetails(home *journal.Home, past *history.Past, e history.Even
 		}
 	default:
 		if f.full {
-			return a.showFull(home, e)
+			return a.showFull(r.Home, e)
 		}
 	}
 	return nil

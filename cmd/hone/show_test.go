@@ -6,14 +6,16 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"hone"
 	"hone/check"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/rounds"
 	"hone/history"
 	"hone/internal/crashtest"
+	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -168,44 +170,28 @@ func TestOwnFilesOfALoop(t *testing.T) {
 	}
 }
 
-func TestAge(t *testing.T) {
-	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	for back, want := range map[time.Duration]string{
-		0: "0s", 59 * time.Second: "59s", time.Minute: "1m", 59*time.Minute + 59*time.Second: "59m", time.Hour: "1h",
-		47 * time.Hour: "1d", 400 * 24 * time.Hour: "400d", -time.Second: "-",
-	} {
-		if got := age(now.Add(-back), now); got != want {
-			t.Errorf("%v ago is %q, want %q", back, got, want)
-		}
-	}
-	if got := age(time.Time{}, now); got != "-" {
-		t.Errorf("no time is %q", got)
-	}
-}
-
 // TestOverviewFits: a run of any length fits the terminal: the rounds in the middle are
 // left out. Nothing in its journal becomes a control character or a line.
 func TestOverviewFits(t *testing.T) {
 	t.Chdir(conversationRun(t))
-	home, run, err := openRun(".", "last")
+	r, err := recorded.Open(".", "last")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer home.Close()
-	past, start, err := readRun(home, run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer r.Close()
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 15}} {
-		a := &app{outSize: func() (int, int) { return size[0], size[1] }}
-		o := a.overviewOf(home, run, past, start, false)
-		o.start.Loop, o.start.Model, o.end.Kind = "l\x1b[2J\nforged", "m\x1b[2J\nforged", "k\x1b[2J\nforged"
-		for n := len(o.rounds) + 1; n <= 60; n++ {
-			o.rounds = append(o.rounds, rounds.Round{Number: n, Outcome: rounds.Failed, Verdict: strings.Repeat("long verdict ", 20)})
+		o := report.OverviewOf(r)
+		r.Start.Loop, r.Start.Model, o.End.Kind = "l\x1b[2J\nforged", "m\x1b[2J\nforged", "k\x1b[2J\nforged"
+		for n := len(o.Rounds) + 1; n <= 60; n++ {
+			o.Rounds = append(o.Rounds, rounds.Round{Number: n, Outcome: rounds.Failed, Verdict: strings.Repeat("long verdict ", 20)})
 		}
-		lines := o.lines()
+		lines := o.Lines(false, size[0], size[1])
 		text := strings.Join(lines, "\n")
-		if got := o.height(lines); got >= size[1] || got < size[1]-3 {
+		got := 0
+		for _, line := range lines {
+			got += max(1, (render.Width(line)+size[0]-1)/size[0])
+		}
+		if got >= size[1] || got < size[1]-3 {
 			t.Errorf("%v: %d rows", size, got)
 		}
 		if !strings.Contains(text, "round 1 ") || !strings.Contains(text, "round 60 ") || strings.Contains(text, "round 30 ") || !strings.Contains(text, " more rounds: ") {
@@ -230,18 +216,5 @@ func TestWatchOnATerminal(t *testing.T) {
 			strings.Contains(got, "round 1 of 2") == (flag != "-v") || strings.Contains(got, "hash of the journal") == (flag != "-v") {
 			t.Errorf("watch %s:\n%s", flag, got)
 		}
-	}
-}
-
-// TestLongVerdicts: a verdict that does not fit its round's line has the next one, as long
-// as all rounds fit the terminal.
-func TestLongVerdicts(t *testing.T) {
-	long := rounds.Round{Number: 1, Outcome: rounds.Failed, Verdict: "Format(40) is XXXX, and in Roman numerals it is written XL, a smaller symbol before a larger one"}
-	o := overview{rounds: []rounds.Round{long, {Number: 2, Outcome: rounds.Passed, Verdict: "check passed"}}, columns: 80, rows: 24}
-	if got := o.roundLines(3); len(got) != 3 || !strings.HasPrefix(got[1], "    Format(40) is XXXX, and in Roman numerals it is written XL, a smaller ") || len(got[0]) != len(got[2]) {
-		t.Errorf("got %q", got)
-	}
-	if got := o.roundLines(2); len(got) != 2 || !strings.Contains(got[0], "Format(40) is XXXX, and in Roman") {
-		t.Errorf("got %q", got)
 	}
 }

@@ -1,116 +1,39 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 
-	"hone/cmd/hone/failure"
+	"hone/cmd/hone/patch"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/tty"
-	"hone/history"
-	"hone/internal/git"
 	"hone/internal/render"
-	"hone/journal"
-	"hone/workspace"
 )
 
 // showDiff shows how the run changed the files, or one of its rounds if round is not 0:
 // a patch that "git apply" accepts. On a terminal it is coloured, and control
 // characters are escaped. Files that the loop itself writes for the user are left out.
-func (a *app) showDiff(ctx context.Context, home *journal.Home, past *history.Past, round int, own func(string) bool) error {
-	deltas, err := past.AllChanges(home.Get)
+func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
+	deltas, err := r.Past.AllChanges(r.Home.Get)
 	if round != 0 {
-		deltas, err = past.Changes(round, home.Get)
+		deltas, err = r.Past.Changes(round, r.Home.Get)
 	}
 	if err != nil {
 		return err
 	}
-	patch, omitted, err := patchOf(ctx, home, deltas, own, true)
+	diff, omitted, err := patch.Of(ctx, r.Home, deltas, r.Own(), true)
 	if err != nil {
 		return err
 	}
 	a.sayNotes(omitted)
-	if back := past.RestoredTo(); back != nil && round == 0 && len(patch)+len(omitted) == 0 {
-		a.sayNotes([]string{"there is nothing to show: " + restoredText(past, *back)})
+	if back := r.Past.RestoredTo(); back != nil && round == 0 && len(diff)+len(omitted) == 0 {
+		a.sayNotes([]string{"there is nothing to show: " + report.RestoredText(r.Past, *back)})
 		return nil
 	}
 	if a.outTerminal {
-		return tty.Page(os.Stdout, a.redactKnown(a.outColour.Diff(render.Escape(string(patch)))))
+		return tty.Page(os.Stdout, a.redactKnown(a.outColour.Diff(render.Escape(string(diff)))))
 	}
-	_, err = a.out.Write(patch)
+	_, err = a.out.Write(diff)
 	return err
-}
-
-// patchOf returns the patch of changes, without the loop's own files. With binary it can
-// be applied. omitted says which changes are not in it, and why.
-func patchOf(ctx context.Context, home *journal.Home, deltas []workspace.Delta, own func(string) bool, binary bool) (patch []byte, omitted []string, err error) {
-	dir, err := os.MkdirTemp("", "hone-diff-")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer os.RemoveAll(dir)
-	for _, side := range []string{"a", "b"} {
-		if err := os.Mkdir(filepath.Join(dir, side), 0o700); err != nil {
-			return nil, nil, err
-		}
-	}
-	for _, d := range deltas {
-		if own != nil && own(d.Path) {
-			continue
-		}
-		if why := cmp.Or(noDiffReason(home, d.Before), noDiffReason(home, d.After)); why != "" {
-			omitted = append(omitted, render.Line(d.Path)+" is not in the diff: "+why)
-			continue
-		}
-		if err := writeSides(home, d, dir); err != nil {
-			return nil, omitted, err
-		}
-	}
-	g, err := git.Find()
-	if err != nil {
-		return nil, omitted, failure.Of(err, "install git")
-	}
-	patch, err = g.Patch(ctx, dir, binary)
-	return patch, omitted, err
-}
-
-// writeSides writes what was at a path to a/ and what is there to b/.
-func writeSides(home *journal.Home, d workspace.Delta, dir string) error {
-	return errors.Join(writeEntry(home, d.Before, filepath.Join(dir, "a", filepath.FromSlash(d.Path))),
-		writeEntry(home, d.After, filepath.Join(dir, "b", filepath.FromSlash(d.Path))))
-}
-
-// noDiffReason returns why an entry cannot be part of a diff; empty if it can.
-func noDiffReason(home *journal.Home, e workspace.Entry) string {
-	switch {
-	case e.Note != "":
-		return "hone could not read it: " + render.Line(e.Note)
-	case e.Kind == workspace.Other:
-		return "it is neither a file nor a symlink"
-	case e.Kind == workspace.Regular && !home.Has(e.Digest):
-		return "its contents were not kept"
-	}
-	return ""
-}
-
-// writeEntry writes a file or a symlink; an entry of a path where nothing was writes
-// nothing.
-func writeEntry(home *journal.Home, e workspace.Entry, path string) error {
-	if e.Kind != workspace.Regular && e.Kind != workspace.Symlink {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	if e.Kind == workspace.Symlink {
-		return os.Symlink(e.Target, path)
-	}
-	content, err := home.Get(e.Digest)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, content, 0o600|e.Mode&fs.FileMode(0o111))
 }

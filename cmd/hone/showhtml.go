@@ -9,8 +9,9 @@ import (
 	"os"
 
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/view"
 	"hone/history"
 	"hone/internal/render"
@@ -21,24 +22,24 @@ import (
 const mostInFile = 32 << 10
 
 // showHTML writes the page of a run to a new file, or to stdout if its name is "-".
-func (a *app) showHTML(ctx context.Context, o overview, name string) error {
-	p, err := newRunPage(kinds.Own(o.start), view.Calls{Most: mostInFile, Clean: a.redactKnown}).page(ctx, o, lastRounds)
+func (a *app) showHTML(ctx context.Context, o report.Overview, name string) error {
+	p, err := view.NewRunPage(o.Own(), view.Calls{Most: mostInFile, Clean: a.redactKnown}).Page(ctx, o, lastRounds)
 	if err != nil {
 		return err
 	}
+	p.Version = version()
 	if n := p.Shown.From; n > 0 {
 		p.Rest = fmt.Sprintf("This file has the details of the last %s. To see an earlier round, type hone show %s --round N where the run was recorded; add --diff for its changes.",
-			render.Count(len(p.Rounds)-n, "round"), journal.ShortRun(o.run))
+			render.Count(len(p.Rounds)-n, "round"), journal.ShortRun(o.ID))
 	}
-	p.Attempts = o.pageAttempts(func(a history.Attempt) *page.Run {
+	p.Attempts = view.Attempts(o, func(a history.Attempt) *page.Run {
 		return attemptRow(a, func(home *journal.Home) page.Run {
-			of, _ := readSummary(home, a.Run, works(home, a.Run))
-			row := rowOf(of)
+			row := view.Row(report.Summarize(home, a.Run, recorded.Working(home, a.Run), nil))
 			row.Link = "" // nothing serves it
 			return row
 		})
 	})
-	if o.working {
+	if o.Working {
 		p.Why = "the run was not finished when this page was written"
 	}
 	var b bytes.Buffer

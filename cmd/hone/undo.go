@@ -12,6 +12,7 @@ import (
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/recorded"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/history"
@@ -63,7 +64,7 @@ After undo --to-round, hone resume RUN continues from that round.`,
 
 // undo restores the files that a run changed.
 func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
-	run, err := findRun(ctx, f.dir, ref, "undo")
+	run, err := recorded.ForChange(ctx, f.dir, ref, "undo")
 	if err != nil {
 		return err
 	}

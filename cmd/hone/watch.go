@@ -8,6 +8,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/screen"
 	"hone/journal"
 )
@@ -38,7 +39,7 @@ const watchInterval = 300 * time.Millisecond
 
 // follow shows the events of a run until it ends, or until no process works on it.
 func (a *app) follow(ctx context.Context, dir, ref string, f showFlags) error {
-	home, run, err := openRun(dir, ref)
+	home, run, err := recorded.Find(dir, ref)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (a *app) follow(ctx context.Context, dir, ref string, f showFlags) error {
 		}
 	}()
 	for {
-		working := works(home, run) // before reading, so that nothing it still writes is missed
+		working := recorded.Working(home, run) // before reading, so that nothing it still writes is missed
 		end, err := a.showNew(&w)
 		switch {
 		case err != nil:
@@ -87,16 +88,16 @@ func (a *app) showNew(w *watched) (*hone.End, error) {
 	if err != nil || size == w.size {
 		return nil, err
 	}
-	past, start, err := readRun(w.home, w.run)
+	r, err := recorded.Read(w.home, w.run)
 	if err != nil {
 		return nil, err
 	}
 	if w.screen == nil {
-		w.screen = a.recordScreen(w.home, w.run, past, start, w.flags)
+		w.screen = a.recordScreen(r, w.flags)
 	}
-	err = a.showEvents(w.screen, w.home, past, w.flags, w.shown)
-	w.size, w.shown = size, len(past.Events())
-	if end, ended := past.End(); ended {
+	err = a.showEvents(w.screen, r, w.flags, w.shown)
+	w.size, w.shown = size, len(r.Past.Events())
+	if end, ended := r.Past.End(); ended {
 		return &end, err
 	}
 	return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/web"
 	"hone/harness"
@@ -56,7 +57,7 @@ address that is in the certificate.`,
 			}
 			page := ""
 			if len(args) > 0 {
-				home, run, err := openRun(dirs[0], args[0])
+				home, run, err := recorded.Find(dirs[0], args[0])
 				if err != nil {
 					return err
 				}

@@ -20,6 +20,9 @@ import (
 	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/patch"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/web"
 	"hone/harness"
@@ -144,7 +147,7 @@ func (x *actor) stop(_ context.Context, home *journal.Home, run string, _ url.Va
 	case c != nil && c.run == run:
 		c.stop()
 		return nil
-	case !works(home, run):
+	case !recorded.Working(home, run):
 		return failure.Usage("no process works on this run", "")
 	}
 	err := home.SignalHolder(syscall.SIGTERM)
@@ -156,12 +159,12 @@ func (x *actor) stop(_ context.Context, home *journal.Home, run string, _ url.Va
 
 // resume resumes a run with the limits of a form.
 func (x *actor) resume(ctx context.Context, home *journal.Home, run string, form url.Values) error {
-	past, _, err := readRun(home, run)
+	r, err := recorded.Read(home, run)
 	if err != nil {
 		return err
 	}
 	args := []string{}
-	for _, l := range limitsOf(past.Limits()) {
+	for _, l := range limitsOf(r.Past.Limits()) {
 		if value := strings.TrimSpace(form.Get(l.Flag)); value != "" && value != l.Value {
 			args = append(args, "--"+l.Flag+"="+value)
 		}
@@ -311,7 +314,7 @@ func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 
 // withPlan locks the workspace of a run, and calls do with the run and the plan of its undo.
 func (x *actor) withPlan(ctx context.Context, home *journal.Home, run string, do func(*runs.Recorded, *history.Reversal) error) error {
-	r, err := findRun(ctx, home.Workspace(), run, "undo")
+	r, err := recorded.ForChange(ctx, home.Workspace(), run, "undo")
 	if err != nil {
 		return err
 	}
@@ -348,7 +351,7 @@ func (x *actor) undo(ctx context.Context, home *journal.Home, run string, form u
 }
 
 // add adds to the page of a run what the user can do.
-func (x *actor) add(ctx context.Context, v web.View, o overview) (web.View, error) {
+func (x *actor) add(ctx context.Context, v web.View, o report.Overview) (web.View, error) {
 	acts, err := x.acts(ctx, o)
 	if err != nil {
 		return v, err
@@ -360,30 +363,30 @@ func (x *actor) add(ctx context.Context, v web.View, o overview) (web.View, erro
 
 // asks reports whether the page shows the questions of a run that wait, so that the user can
 // answer them.
-func (x *actor) asks(o overview) bool {
-	return x != nil && !o.start.Redacted && (!o.working || x.owns(o.run))
+func (x *actor) asks(o report.Overview) bool {
+	return x != nil && !o.Start.Redacted && (!o.Working || x.owns(o.ID))
 }
 
 // acts returns what the user can do with a run.
-func (x *actor) acts(ctx context.Context, o overview) (page.Acts, error) {
+func (x *actor) acts(ctx context.Context, o report.Overview) (page.Acts, error) {
 	x.mu.Lock()
-	acts := page.Acts{Run: o.run, Said: x.said[o.run], Stop: o.working}
+	acts := page.Acts{Run: o.ID, Said: x.said[o.ID], Stop: o.Working}
 	x.mu.Unlock()
 	var waiting []hone.Question
 	switch {
-	case o.start.Redacted:
+	case o.Start.Redacted:
 		return acts, nil
-	case !o.working:
-		waiting = o.past.Waiting()
-		acts.Undo = len(o.files) > 0
-		if !o.ended || o.end.Kind != hone.KindDone {
-			acts.Resume = limitsOf(o.past.Limits())
+	case !o.Working:
+		waiting = o.Past.Waiting()
+		acts.Undo = len(o.Files) > 0
+		if !o.Ended || o.End.Kind != hone.KindDone {
+			acts.Resume = limitsOf(o.Past.Limits())
 		}
-	case x.owns(o.run):
+	case x.owns(o.ID):
 		if q := x.own.desk.question(); q != nil {
 			waiting = []hone.Question{*q}
 		}
-	case o.past.Asking() != nil:
+	case o.Past.Asking() != nil:
 		acts.Note = "A question is open in the terminal of the run. Answer it there, or stop the run and answer here."
 	}
 	for _, q := range waiting {
@@ -397,7 +400,7 @@ func (x *actor) acts(ctx context.Context, o overview) (page.Acts, error) {
 }
 
 // pageQuestion returns a question with its change as a diff.
-func pageQuestion(ctx context.Context, o overview, q hone.Question) (page.Question, error) {
+func pageQuestion(ctx context.Context, o report.Overview, q hone.Question) (page.Question, error) {
 	verb := "Change"
 	switch {
 	case q.Delete:
@@ -405,11 +408,11 @@ func pageQuestion(ctx context.Context, o overview, q hone.Question) (page.Questi
 	case !q.Before.Exists():
 		verb = "Create"
 	}
-	patch, omitted, err := patchOf(ctx, o.home, questionDelta(q), nil, false)
-	if more := len(patch) - page.MaxText; more > 0 {
+	diff, omitted, err := patch.Of(ctx, o.Home, questionDelta(q), nil, false)
+	if more := len(diff) - page.MaxText; more > 0 {
 		omitted = append(omitted, "the page does not show the last "+render.Bytes(int64(more))+" of this change: to see all of it, answer in a terminal")
 	}
-	return page.Question{Digest: q.Digest(o.run), Path: render.Line(q.Path), Verb: verb, Reason: q.Reason, Diff: string(patch), NoDiff: omitted}, err
+	return page.Question{Digest: q.Digest(o.ID), Path: render.Line(q.Path), Verb: verb, Reason: q.Reason, Diff: string(diff), NoDiff: omitted}, err
 }
 
 // questionDelta returns the change that a question is about.

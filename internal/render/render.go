@@ -167,6 +167,24 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
+// Age words the time that has passed, in its largest unit: 0s, 59m, 23h, 400d; "-" if the
+// beginning is zero or in the future.
+func Age(from, now time.Time) string {
+	const day = 24 * time.Hour
+	switch d := now.Sub(from); {
+	case from.IsZero() || d < 0:
+		return "-"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", d/day)
+	}
+}
+
 // Cost formats a cost in USD; nil means that it is unknown. A bound is what may have
 // been spent at most, because no provider confirmed some of it.
 func Cost(usd *float64, bound bool) string {

@@ -187,3 +187,18 @@ func TestAligned(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestAge(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for back, want := range map[time.Duration]string{
+		0: "0s", 59 * time.Second: "59s", time.Minute: "1m", 59*time.Minute + 59*time.Second: "59m", time.Hour: "1h",
+		47 * time.Hour: "1d", 400 * 24 * time.Hour: "400d", -time.Second: "-",
+	} {
+		if got := render.Age(now.Add(-back), now); got != want {
+			t.Errorf("%v ago is %q, want %q", back, got, want)
+		}
+	}
+	if got := render.Age(time.Time{}, now); got != "-" {
+		t.Errorf("no time is %q", got)
+	}
+}

@@ -3,6 +3,8 @@ package failure
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"hone"
@@ -73,5 +75,33 @@ func TestHintsNameTheDirectory(t *testing.T) {
 		if f, _ := Explain(cause, " -C d"); f.Hint != want || cause.Hint != hint {
 			t.Errorf("%q became %q in %q, want %q", hint, f.Hint, cause.Hint, want)
 		}
+	}
+}
+
+// TestElsewhere: commands for a run of another directory name that.
+func TestElsewhere(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := filepath.Join(dir, "it's")
+	if err := os.Mkdir(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(inner)
+	if got := Elsewhere(dir); got != "" {
+		t.Errorf("in it: %q", got)
+	}
+	t.Chdir(dir)
+	if got, want := Elsewhere(inner), ` -C "it's"`; got != want {
+		t.Errorf("above it: %q, want %q", got, want)
+	}
+	beside := filepath.Join(dir, "beside")
+	if err := os.Mkdir(beside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(beside)
+	if got, want := Elsewhere(inner), ` -C "`+inner+`"`; got != want {
+		t.Errorf("beside it: %q, want %q", got, want)
 	}
 }

@@ -1,5 +1,3 @@
-// Package report says how much disk space the runs of a directory need. What a single run did is in
-// package main, next to the command show.
 package report
 
 import (

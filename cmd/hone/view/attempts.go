@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"hone/check"
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
 	"hone/history"
@@ -14,11 +16,24 @@ import (
 	"hone/journal"
 )
 
-// Attempts returns the attempts of a run from its events; nil if it has none. row returns the
-// run of an attempt as a list shows it; nil if its journal is gone, because its copy was
-// deleted. Then the events of the run itself describe the attempt. working means that a
-// process works on the run.
-func Attempts(events []history.Event, working bool, row func(history.Attempt) *page.Run) (all []page.Attempt) {
+// Attempts returns the attempts of a run; nil if it has none. row returns the run of an attempt
+// as a list shows it; nil if its journal is gone, because its copy was deleted. Then the events
+// of the run itself describe the attempt.
+func Attempts(o report.Overview, row func(history.Attempt) *page.Run) []page.Attempt {
+	list := attemptsOf(o.Past.Events(), o.Working, row)
+	if len(list) == 0 {
+		return nil
+	}
+	if applied, _, err := attempts.Applied(o.Home, o.ID, ""); err == nil { // as it is now
+		for i, one := range list {
+			list[i].Applied = one.Number == applied
+		}
+	}
+	return list
+}
+
+// attemptsOf returns the attempts as the events of their run describe them.
+func attemptsOf(events []history.Event, working bool, row func(history.Attempt) *page.Run) (all []page.Attempt) {
 	states := map[int][]history.Attempt{}
 	for _, e := range events {
 		if a, ok := e.Payload.(history.Attempt); ok {

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"errors"
@@ -17,32 +17,34 @@ import (
 	"hone"
 	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
-	"hone/harness"
+	"hone/cmd/hone/patch"
+	"hone/cmd/hone/recorded"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
 )
 
-// ending is how a run ended, for the user.
-type ending struct {
-	home   *journal.Home
-	run    string
-	end    hone.End
-	active time.Duration
-	known  model.Usage   // what providers reported
-	files  []changedFile // nil if they are not shown
+// Ending is how a run ended, and what the user may do next.
+type Ending struct {
+	End    hone.End
+	Active time.Duration // that it worked
+	Files  []File        // nil if they are not shown
+
+	home  *journal.Home
+	run   string
+	known model.Usage // what providers reported
 	// foreign means that the user neither recorded the run here nor accepted it.
 	foreign bool
 }
 
 // next returns what to type next; may be empty. For a foreign run it is hone trust, without
 // which resume and undo refuse to work.
-func (s ending) next() string {
+func (s Ending) next() string {
 	if s.foreign {
-		return "hone trust " + journal.ShortRun(s.run) + failure.Elsewhere(s.home.Workspace()) + "; the run is foreign: you did not record it on this machine"
+		return "hone trust " + journal.ShortRun(s.run) + recorded.At(s.home) + "; the run is foreign: you did not record it on this machine"
 	}
-	return nextStep(s.home, s.run, s.end)
+	return nextStep(s.home, s.run, s.End)
 }
 
 // nextStep returns what to type after a run has ended; empty if there is
@@ -51,7 +53,7 @@ func nextStep(home *journal.Home, run string, end hone.End) string {
 	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed (git clean -fdx removes .hone; git clean -fdx -e .hone does not)"
 	}
-	run = failure.RunName(home, run) + failure.Elsewhere(home.Workspace())
+	run = failure.RunName(home, run) + recorded.At(home)
 	line := failure.NextLine(end.Next, run)
 	if end.Kind == hone.KindStuck {
 		line += "; or take all changes back: hone undo " + run
@@ -59,23 +61,26 @@ func nextStep(home *journal.Home, run string, end hone.End) string {
 	return line
 }
 
-// endingOf returns how a run has just ended. If it changed the tree and there is
-// nothing else to do, the user reviews that next.
-func endingOf(h *harness.Session, r *hone.Run, end hone.End, o outputFlags) ending {
-	s := ending{home: h.Home, run: h.ID(), end: end, active: h.Active(), known: r.Past().Ledger().Known}
-	if !o.quiet {
-		s.files = changedFiles(h.Home, r.Past(), r.Own)
-	}
+// EndingOf returns how a run has just ended, without its files. If it changed the tree and
+// there is nothing else to do, the user reviews that next.
+func EndingOf(home *journal.Home, run string, past *history.Past, end hone.End, active time.Duration) Ending {
+	s := Ending{End: end, Active: active, home: home, run: run, known: past.Ledger().Known}
 	if answer.MayWait(end.Kind) {
-		s.end.Notes = append(slices.Clone(end.Notes), answer.Notes(h.Home, s.run, r.Past().Waiting(), false)...)
+		s.End.Notes = append(slices.Clone(end.Notes), answer.Notes(home, run, past.Waiting(), false)...)
 	}
-	if note := undoneNote(r.Past(), s.run+failure.Elsewhere(h.Home.Workspace())); note != "" && !end.Restored {
-		s.end.Notes = append(slices.Clone(s.end.Notes), note)
+	if note := undoneNote(past, run+recorded.At(home)); note != "" && !end.Restored {
+		s.End.Notes = append(slices.Clone(s.End.Notes), note)
 	}
-	if end.Next.IsZero() && changedTree(r.Past()) {
-		s.end.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
+	if end.Next.IsZero() && changedTree(past) {
+		s.End.Next = hone.Next{Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}}
 	}
 	return s
+}
+
+// RecordedEnding returns how a recorded run ended, without its files and what it used. active
+// is how long it had worked.
+func RecordedEnding(r *recorded.Run, end hone.End, active time.Duration) Ending {
+	return Ending{End: end, Active: active, home: r.Home, run: r.ID, foreign: r.Foreign()}
 }
 
 // undoneNote says that a run was undone after its last round, and how to redo it; empty
@@ -91,29 +96,29 @@ func undoneNote(past *history.Past, run string) string {
 	return fmt.Sprintf("the run was undone: the files are as they were at the end of round %d; to redo it, run: hone undo %s --to-round %d", *to, run, last)
 }
 
-// changedFile is a file that a run changed, with the lines that it added and removed.
-type changedFile struct {
-	path           string
-	added, removed int
+// File is a file that a run changed, with the lines that it added and removed.
+type File struct {
+	Path           string
+	Added, Removed int
 }
 
-// changedFiles returns the files that differ from those that the run found, without
+// ChangedFiles returns the files that differ from those that the run found, without
 // the loop's own; nil if that cannot be read.
-func changedFiles(home *journal.Home, past *history.Past, own func(string) bool) []changedFile {
+func ChangedFiles(home *journal.Home, past *history.Past, own func(string) bool) []File {
 	deltas, err := past.AllChanges(home.Get)
 	if err != nil {
 		return nil
 	}
-	var files []changedFile
+	var files []File
 	for _, d := range deltas {
 		if own != nil && own(d.Path) {
 			continue
 		}
-		f := changedFile{path: d.Path}
-		if noDiffReason(home, d.Before) == "" && noDiffReason(home, d.After) == "" {
+		f := File{Path: d.Path}
+		if patch.Missing(home, d) == "" {
 			before, _ := home.Get(d.Before.Digest) // nil with an error: no lines are counted
 			after, _ := home.Get(d.After.Digest)
-			f.added, f.removed = render.Stat(before, after)
+			f.Added, f.Removed = render.Stat(before, after)
 		}
 		files = append(files, f)
 	}
@@ -126,12 +131,11 @@ func changedTree(past *history.Past) bool {
 	return ok && past.State().Tree != opened.Tree
 }
 
-// printEnd prints why the run stopped, what it changed and used, and what to type next.
-func (a *app) printEnd(s ending, o outputFlags) {
-	out := a.results(o)
-	if size := a.outSize; size != nil && !o.json {
-		columns, _ := size()
-		s.printOnTerminal(out, a.outColour, columns)
+// Print prints why the run stopped, what it changed and used, and what to type next. Columns
+// are those of the terminal, on which it looks better; 0 if out is none.
+func (s Ending) Print(out io.Writer, c render.Colours, columns int) {
+	if columns > 0 {
+		s.printOnTerminal(out, c, columns)
 		return
 	}
 	for _, note := range s.notes() {
@@ -149,9 +153,9 @@ func (a *app) printEnd(s ending, o outputFlags) {
 }
 
 // printOnTerminal prints the summary for a terminal.
-func (s ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
+func (s Ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	used := strings.Join(s.figures(render.Short), " · ")
-	mark := resultMark(s.end.Kind).Mark(c)
+	mark := markOf(s.End.Kind).Mark(c)
 	why, more := s.why()
 	gap := columns - 1 - displaywidth.String("x "+why+used)
 	if gap < 2 {
@@ -175,15 +179,21 @@ func (s ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	}
 }
 
+// Why returns the kind and the reason of the end in one line.
+func (s Ending) Why() string {
+	why, _ := s.why()
+	return why
+}
+
 // why returns the kind and the reason of the end in one line, and the details.
-func (s ending) why() (why, more string) {
-	why, more, _ = strings.Cut(s.end.Why, "\n")
+func (s Ending) why() (why, more string) {
+	why, more, _ = strings.Cut(s.End.Why, "\n")
 	why = render.Line(why)
-	if why == string(s.end.Kind) {
+	if why == string(s.End.Kind) {
 		return why, more
 	}
-	word := string(s.end.Kind)
-	if s.end.Kind == hone.KindRounds {
+	word := string(s.End.Kind)
+	if s.End.Kind == hone.KindRounds {
 		word = "stopped"
 	}
 	return word + ": " + why, more
@@ -196,14 +206,14 @@ func printMore(out io.Writer, more string) {
 }
 
 // figures returns how long the run took, and what it used.
-func (s ending) figures(number func(int64) string) []string {
-	return append([]string{render.Count(s.end.Rounds, "round"), render.Duration(s.active)},
-		used(history.Ledger{Tokens: s.end.Tokens, Assumed: s.end.Assumed, Known: s.known}, s.end.Cost, number)...)
+func (s Ending) figures(number func(int64) string) []string {
+	return append([]string{render.Count(s.End.Rounds, "round"), render.Duration(s.Active)},
+		Used(history.Ledger{Tokens: s.End.Tokens, Assumed: s.End.Assumed, Known: s.known}, s.End.Cost, number)...)
 }
 
-// used returns, as parts of a line, the tokens and the cost of a run, and the share of its
+// Used returns, as parts of a line, the tokens and the cost of a run, and the share of its
 // input that providers had cached, if there was any.
-func used(l history.Ledger, cost *float64, number func(int64) string) []string {
+func Used(l history.Ledger, cost *float64, number func(int64) string) []string {
 	parts := render.Used(l.Tokens-l.Assumed, l.Assumed, cost, number)
 	if input := l.Known.Input + l.Known.CacheRead + l.Known.CacheWrite; l.Known.CacheRead > 0 {
 		parts = append(parts, fmt.Sprintf("%d%% of the input cached", 100*l.Known.CacheRead/input))
@@ -215,24 +225,24 @@ func used(l history.Ledger, cost *float64, number func(int64) string) []string {
 const maxFiles = 10
 
 // fileLines returns a line for each file that changed, and at most so many lines.
-func (s ending) fileLines(minus string, most int) []string {
-	named, rest := s.files, changedFile{}
+func (s Ending) fileLines(minus string, most int) []string {
+	named, rest := s.Files, File{}
 	if len(named) > most {
 		named = named[:most-1]
-		for _, f := range s.files[len(named):] {
-			rest.added, rest.removed = rest.added+f.added, rest.removed+f.removed
+		for _, f := range s.Files[len(named):] {
+			rest.Added, rest.Removed = rest.Added+f.Added, rest.Removed+f.Removed
 		}
-		rest.path = render.Count(len(s.files)-len(named), "more file")
+		rest.Path = render.Count(len(s.Files)-len(named), "more file")
 		named = append(slices.Clone(named), rest)
 	}
 	longest := 0
 	for _, f := range named {
-		longest = max(longest, displaywidth.String(render.Line(f.path)))
+		longest = max(longest, displaywidth.String(render.Line(f.Path)))
 	}
 	var lines []string
 	for _, f := range named {
-		path := render.Line(f.path)
-		lines = append(lines, path+strings.Repeat(" ", longest-displaywidth.String(path)+2)+render.StatText(f.added, f.removed, minus))
+		path := render.Line(f.Path)
+		lines = append(lines, path+strings.Repeat(" ", longest-displaywidth.String(path)+2)+render.StatText(f.Added, f.Removed, minus))
 	}
 	return lines
 }
@@ -240,31 +250,31 @@ func (s ending) fileLines(minus string, most int) []string {
 // notes returns what else the user should know, and how to restore the tree of the
 // best round. If that tree is already restored, it says how to restore the tree of the
 // last round.
-func (s ending) notes() []string {
-	notes, round := slices.Clone(s.end.Notes), s.end.Best
-	if s.end.Restored {
-		round = s.end.Rounds
+func (s Ending) notes() []string {
+	notes, round := slices.Clone(s.End.Notes), s.End.Best
+	if s.End.Restored {
+		round = s.End.Rounds
 	}
-	if s.end.Best > 0 {
-		notes = append(notes, fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, s.run+failure.Elsewhere(s.home.Workspace()), round))
+	if s.End.Best > 0 {
+		notes = append(notes, fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, s.run+recorded.At(s.home), round))
 	}
 	return notes
 }
 
 // commands returns what fits next, each with a word for it.
-func (s ending) commands() [][2]string {
-	at := failure.Elsewhere(s.home.Workspace())
+func (s Ending) commands() [][2]string {
+	at := recorded.At(s.home)
 	run, next := failure.RunName(s.home, s.run)+at, s.next()
 	diff := "hone show " + run + " --diff"
 	var list [][2]string
 	if next != "" && next != diff {
 		list = append(list, [2]string{"next", next})
 	}
-	if len(s.files) == 0 {
+	if len(s.Files) == 0 {
 		return list
 	}
 	list = append(list, [2]string{"review", diff}, [2]string{"undo", "hone undo " + run})
-	if _, err := os.Stat(filepath.Join(s.home.Workspace(), ".git")); err == nil && s.end.Kind == hone.KindDone {
+	if _, err := os.Stat(filepath.Join(s.home.Workspace(), ".git")); err == nil && s.End.Kind == hone.KindDone {
 		list = append(list, [2]string{"keep", fmt.Sprintf("git%[1]s add %[2]s && git%[1]s commit", at, s.added(at == "" && !isHere(s.home.Workspace())))})
 	}
 	return list
@@ -276,18 +286,18 @@ const maxAdded = 4
 // added returns the arguments of git add: the changed files if they are few, because -A
 // also adds the loop's own files. below means that git runs in a subdirectory; there :/
 // is the root.
-func (s ending) added(below bool) string {
-	if len(s.files) > maxAdded {
+func (s Ending) added(below bool) string {
+	if len(s.Files) > maxAdded {
 		return "-A"
 	}
 	var args []string
-	for _, f := range s.files {
-		path := f.path
+	for _, f := range s.Files {
+		path := f.Path
 		if below {
 			path = ":/" + path
 		}
 		quoted, err := syntax.Quote(path, syntax.LangPOSIX)
-		if err != nil || strings.HasPrefix(f.path, "-") || strings.HasPrefix(f.path, ":") {
+		if err != nil || strings.HasPrefix(f.Path, "-") || strings.HasPrefix(f.Path, ":") {
 			return "-A"
 		}
 		args = append(args, quoted)

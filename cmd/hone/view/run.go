@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"cmp"
@@ -10,18 +10,19 @@ import (
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/patch"
+	"hone/cmd/hone/report"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
-	"hone/cmd/hone/view"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/tool"
 )
 
-// runPage makes the page of a run, again and again while the run goes on. It words each
+// RunPage makes the page of a run, again and again while the run goes on. It words each
 // event once, and finds out once what a finished round changed.
-type runPage struct {
+type RunPage struct {
 	own    func(string) bool
 	screen *screen.Screen // words the events; nil: none is worded yet
 	words  *strings.Builder
@@ -29,7 +30,7 @@ type runPage struct {
 	worded int                  // events
 	round  int                  // of the last one
 	diffs  map[int]roundDiff
-	calls  view.Calls
+	calls  Calls
 }
 
 // roundDiff is what a round changed.
@@ -40,33 +41,33 @@ type roundDiff struct {
 	files   int
 }
 
-// newRunPage returns the page of a run that does not write the files own reports. calls
+// NewRunPage returns the page of a run that does not write the files own reports. calls
 // says how its model calls are shown.
-func newRunPage(own func(string) bool, calls view.Calls) *runPage {
-	return &runPage{own: own, diffs: map[int]roundDiff{}, calls: calls}
+func NewRunPage(own func(string) bool, calls Calls) *RunPage {
+	return &RunPage{own: own, diffs: map[int]roundDiff{}, calls: calls}
 }
 
-// page returns the page of the run with the changes of the rounds that choose chooses, and
+// Page returns the page of the run with the changes of the rounds that choose chooses, and
 // with links to the others.
-func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round) (page.Window, []page.Link)) (page.Page, error) {
-	mark, result := standing(o.past, o.working)
-	made := page.Page{Meters: o.meters(), Title: fmt.Sprintf("%s %s %s: %s", mark, result, o.start.Loop, journal.ShortRun(o.run)), Version: version(), Mark: string(mark), Result: result,
-		Loop: o.start.Loop, About: kinds.Subject(o.loop), Why: o.reason(), Notes: o.allNotes(), Facts: o.facts(), Walls: view.Walls(o.past.Events())}
+func (p *RunPage) Page(ctx context.Context, o report.Overview, choose func([]page.Round) (page.Window, []page.Link)) (page.Page, error) {
+	standing := report.StandingOf(o.Past, o.Working)
+	made := page.Page{Meters: meters(o), Title: fmt.Sprintf("%s %s %s: %s", standing.Mark, standing.Text, o.Start.Loop, journal.ShortRun(o.ID)), Mark: string(standing.Mark), Result: standing.Text,
+		Loop: o.Start.Loop, About: kinds.Subject(o.Loop), Why: reason(o), Notes: o.Notes(), Facts: facts(o), Walls: Walls(o.Past.Events())}
 	if err := p.word(o); err != nil {
 		return made, err
 	}
-	calls, err := p.calls.ByRound(o.past.Events(), o.home.Get)
+	calls, err := p.calls.ByRound(o.Past.Events(), o.Home.Get)
 	if err != nil {
 		return made, err
 	}
-	if made.Contracts, err = o.contracts(); err != nil {
+	if made.Contracts, err = contractsOf(o); err != nil {
 		return made, err
 	}
-	if events, ok := p.events[0]; ok && (len(o.rounds) == 0 || o.rounds[0].Number > 0) {
+	if events, ok := p.events[0]; ok && (len(o.Rounds) == 0 || o.Rounds[0].Number > 0) {
 		made.Rounds = append(made.Rounds, page.Round{Name: "start", Calls: calls[0], Events: events})
 	}
-	findings := view.Findings{}
-	for _, r := range o.rounds {
+	findings := Findings{}
+	for _, r := range o.Rounds {
 		one := pageRound(r)
 		one.Findings, one.Change = findings.Next(r, one.Checked)
 		one.Calls, one.Events = calls[r.Number], p.events[r.Number]
@@ -84,54 +85,39 @@ func (p *runPage) page(ctx context.Context, o overview, choose func([]page.Round
 
 // reason returns the text below a run's result, which says why the run ended; empty if the
 // result says it all.
-func (o overview) reason() string {
+func reason(o report.Overview) string {
 	switch {
-	case o.working:
+	case o.Working:
 		return ""
-	case !o.ended:
+	case !o.Ended:
 		return "the process of the run ended without a result"
-	case o.end.Why == string(o.end.Kind):
+	case o.End.Why == string(o.End.Kind):
 		return ""
 	}
-	return o.end.Why
+	return o.End.Why
 }
 
-// contracts returns the verdicts of the contracts in each round; nil if the loop has only
+// contractsOf returns the verdicts of the contracts in each round; nil if the loop has only
 // its check.
-func (o overview) contracts() (*page.Grid, error) {
-	k, err := kinds.Of(o.start)
-	if err != nil || k.Verified == nil || o.start.Redacted {
+func contractsOf(o report.Overview) (*page.Grid, error) {
+	k, err := kinds.Of(o.Start)
+	if err != nil || k.Verified == nil || o.Start.Redacted {
 		return nil, nil
 	}
-	verdicts, err := k.Verified(o.past, o.home.Get)
-	return view.Contracts(verdicts, o.past.State().Round), err
-}
-
-// pageAttempts returns the attempts of a run; nil if it has none. row is as for
-// [view.Attempts].
-func (o overview) pageAttempts(row func(history.Attempt) *page.Run) []page.Attempt {
-	list := view.Attempts(o.past.Events(), o.working, row)
-	if len(list) == 0 {
-		return nil
-	}
-	if applied, _, err := attempts.Applied(o.home, o.run, ""); err == nil { // as it is now
-		for i, one := range list {
-			list[i].Applied = one.Number == applied
-		}
-	}
-	return list
+	verdicts, err := k.Verified(o.Past, o.Home.Get)
+	return Contracts(verdicts, o.Past.State().Round), err
 }
 
 // meters returns what a run has used of its limits.
-func (o overview) meters() []page.Meter {
-	spent, limits := attempts.Spent(o.home, o.run, o.past), o.past.Limits()
+func meters(o report.Overview) []page.Meter {
+	spent, limits := attempts.Spent(o.Home, o.ID, o.Past), o.Past.Limits()
 	share := func(used, limit float64) float64 {
 		if limit <= 0 {
 			return 0
 		}
 		return min(1, used/limit)
 	}
-	rounds := page.Meter{Name: "rounds", Text: fmt.Sprint(o.past.State().Round), Limit: fmt.Sprint(limits.MaxRounds()), Share: share(float64(o.past.State().Round), float64(limits.MaxRounds()))}
+	rounds := page.Meter{Name: "rounds", Text: fmt.Sprint(o.Past.State().Round), Limit: fmt.Sprint(limits.MaxRounds()), Share: share(float64(o.Past.State().Round), float64(limits.MaxRounds()))}
 	tokens := page.Meter{Name: "tokens", Text: render.Short(spent.Tokens), Share: share(float64(spent.Tokens), float64(limits.Tokens))}
 	if limits.Tokens > 0 {
 		tokens.Limit = render.Short(limits.Tokens)
@@ -143,7 +129,7 @@ func (o overview) meters() []page.Meter {
 	if limits.Cost > 0 {
 		cost.Limit = render.Cost(&limits.Cost, false)
 	}
-	took := page.Meter{Name: "time", Text: render.Duration(o.active), Share: share(float64(o.active), float64(limits.Time))}
+	took := page.Meter{Name: "time", Text: render.Duration(o.Active), Share: share(float64(o.Active), float64(limits.Time))}
 	if limits.Time > 0 {
 		took.Limit = render.Duration(limits.Time)
 	}
@@ -151,17 +137,17 @@ func (o overview) meters() []page.Meter {
 }
 
 // facts returns what is known about a run: its models, and when it began.
-func (o overview) facts() []page.Fact {
-	spent := attempts.Spent(o.home, o.run, o.past)
-	figures := used(spent, spent.Price(), render.Tokens)
+func facts(o report.Overview) []page.Fact {
+	spent := attempts.Spent(o.Home, o.ID, o.Past)
+	figures := report.Used(spent, spent.Price(), render.Tokens)
 	facts := []page.Fact{
-		{Name: "run", Text: o.run},
-		{Name: "model", Text: strings.Join(kinds.ModelNames(o.loop, o.start), " · ")},
-		{Name: "directory", Text: o.start.Dir},
-		{Name: "started", Text: o.past.Events()[0].Time.Local().Format("2006-01-02 15:04:05 MST")},
-		{Name: "time", Text: render.Duration(o.active)},
+		{Name: "run", Text: o.ID},
+		{Name: "model", Text: strings.Join(kinds.ModelNames(o.Loop, o.Start), " · ")},
+		{Name: "directory", Text: o.Start.Dir},
+		{Name: "started", Text: o.Past.Events()[0].Time.Local().Format("2006-01-02 15:04:05 MST")},
+		{Name: "time", Text: render.Duration(o.Active)},
 		{Name: "used", Text: strings.Join(figures, ", ")},
-		{Name: "journal", Text: "intact, " + o.hash()},
+		{Name: "journal", Text: "intact, " + o.Hash()},
 	}
 	return slices.DeleteFunc(facts, func(f page.Fact) bool { return f.Text == "" })
 }
@@ -178,20 +164,20 @@ func pageRound(r rounds.Round) page.Round {
 		one.Cost = "?"
 	}
 	if one.Checked {
-		one.Count = view.Blocking(r.Findings)
+		one.Count = Blocking(r.Findings)
 	}
 	return one
 }
 
 // addDiffs adds the changes of the rounds on a page.
-func (p *runPage) addDiffs(ctx context.Context, o overview, made page.Page) error {
+func (p *RunPage) addDiffs(ctx context.Context, o report.Overview, made page.Page) error {
 	for i := range made.InWindow() {
 		one := &made.InWindow()[i]
-		at := slices.IndexFunc(o.rounds, func(r rounds.Round) bool { return r.Number == one.Number })
+		at := slices.IndexFunc(o.Rounds, func(r rounds.Round) bool { return r.Number == one.Number })
 		if one.Number == 0 || at < 0 {
 			continue
 		}
-		d, err := p.diff(ctx, o, o.rounds[at])
+		d, err := p.diff(ctx, o, o.Rounds[at])
 		if err != nil {
 			return err
 		}
@@ -201,17 +187,17 @@ func (p *runPage) addDiffs(ctx context.Context, o overview, made page.Page) erro
 }
 
 // diff returns what a round changed.
-func (p *runPage) diff(ctx context.Context, o overview, r rounds.Round) (roundDiff, error) {
+func (p *RunPage) diff(ctx context.Context, o report.Overview, r rounds.Round) (roundDiff, error) {
 	made := roundKey(r)
 	if d, ok := p.diffs[r.Number]; ok && d.made == made {
 		return d, nil
 	}
-	deltas, err := o.past.Changes(r.Number, o.home.Get)
+	deltas, err := o.Past.Changes(r.Number, o.Home.Get)
 	if err != nil {
 		return roundDiff{}, err
 	}
-	patch, omitted, err := patchOf(ctx, o.home, deltas, p.own, false)
-	d := roundDiff{made: made, diff: string(patch), omitted: omitted, files: len(deltas)}
+	diff, omitted, err := patch.Of(ctx, o.Home, deltas, p.own, false)
+	d := roundDiff{made: made, diff: string(diff), omitted: omitted, files: len(deltas)}
 	if err == nil {
 		p.diffs[r.Number] = d
 	}
@@ -225,18 +211,18 @@ func roundKey(r rounds.Round) string {
 
 // word words the events that were recorded since the last call, as a screen does, and
 // sorts them by round. An event that names no round belongs to the one that is open.
-func (p *runPage) word(o overview) error {
-	events := o.past.Events()
+func (p *RunPage) word(o report.Overview) error {
+	events := o.Past.Events()
 	if p.screen == nil {
 		p.words, p.events, p.worded, p.round = &strings.Builder{}, map[int][]page.Event{}, 0, 0
-		p.screen = screen.New(p.words, screen.Options{Whole: true, Get: o.home.Get, Own: p.own, Rounds: o.past.Limits().Rounds})
+		p.screen = screen.New(p.words, screen.Options{Whole: true, Get: o.Home.Get, Own: p.own, Rounds: o.Past.Limits().Rounds})
 	}
 	for _, e := range events[p.worded:] {
 		if e.Step != nil {
 			p.round = e.Step.Round
 		}
 		p.screen.Show(e)
-		one, err := o.pageEvent(e, p.words.String())
+		one, err := pageEvent(o, e, p.words.String())
 		if err != nil {
 			return err
 		}
@@ -245,7 +231,7 @@ func (p *runPage) word(o overview) error {
 		}
 		p.worded++
 	}
-	if o.working {
+	if o.Working {
 		return nil
 	}
 	p.screen.Close() // names the calls without a result
@@ -258,7 +244,7 @@ func (p *runPage) word(o overview) error {
 
 // pageEvent returns an event that a screen words so, with what a model wrote or was
 // shown. Its line is empty if there is nothing to show.
-func (o overview) pageEvent(e history.Event, text string) (one page.Event, err error) {
+func pageEvent(o report.Overview, e history.Event, text string) (one page.Event, err error) {
 	one.Line, one.Rest, _ = strings.Cut(strings.TrimRight(text, "\n"), "\n")
 	one.Line = strings.TrimSpace(one.Line)
 	part := func(name, text string) {
@@ -268,22 +254,22 @@ func (o overview) pageEvent(e history.Event, text string) (one page.Event, err e
 	}
 	switch p := e.Payload.(type) {
 	case history.Replied:
-		reply, err := history.ReadReply(p, o.home.Get)
+		reply, err := history.ReadReply(p, o.Home.Get)
 		if err != nil {
 			return one, err
 		}
 		part("reply", reply.Text())
 	case history.ToolResult:
-		if call, ok := o.past.Begin(*e.Step); ok {
+		if call, ok := o.Past.Begin(*e.Step); ok {
 			if c, ok := call.Payload.(history.ToolCall); ok {
-				args, err := c.Arguments(o.home.Get)
+				args, err := c.Arguments(o.Home.Get)
 				if err != nil {
 					return one, err
 				}
 				part("call of "+c.Tool, args)
 			}
 		}
-		result, err := history.ReadResult[tool.Result](e.Event, o.home.Get)
+		result, err := history.ReadResult[tool.Result](e.Event, o.Home.Get)
 		if err != nil {
 			return one, err
 		}

@@ -1,0 +1,142 @@
+// Package recorded opens the runs that a command line names.
+//
+// [Open] reads a run to show it, also if it works in the copy of an attempt. [ForChange]
+// locks the workspace of a run that a command is about to change.
+package recorded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"hone"
+	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
+	"hone/harness/runs"
+	"hone/history"
+	"hone/journal"
+)
+
+// Run is a recorded run as it was when it was read.
+type Run struct {
+	Home    *journal.Home
+	ID      string
+	Past    *history.Past
+	Start   hone.Start
+	Working bool // a process works on it
+}
+
+// Find opens the home of a directory's runs, and finds one of them: by its id, by a unique
+// prefix of it, or "last". If the run is an attempt of one of them, it opens the home in the
+// attempt's copy. The caller must close the home.
+func Find(dir, ref string) (home *journal.Home, id string, err error) {
+	if home, err = runs.Open(dir); err != nil {
+		return nil, "", err
+	}
+	if id, err = home.FindRun(ref); err == nil {
+		return home, id, nil
+	}
+	defer home.Close()
+	if found, none := attempts.Find(home, ref); none == nil {
+		return Find(found.Dir, found.Run)
+	}
+	return nil, "", failure.Usage(err.Error(), failure.ListRuns)
+}
+
+// Open finds a run as [Find] does, and reads it. The caller must close it.
+func Open(dir, ref string) (*Run, error) {
+	home, id, err := Find(dir, ref)
+	if err != nil {
+		return nil, err
+	}
+	r, err := Read(home, id)
+	if err != nil {
+		home.Close()
+	}
+	return r, err
+}
+
+// Read reads a run.
+func Read(home *journal.Home, id string) (*Run, error) {
+	working := Working(home, id) // before reading, so that nothing it still writes is missed
+	events, err := home.Read(id)
+	if err != nil {
+		return nil, failure.Of(err, cmp.Or(runs.OtherVersion(err), damageHint(home, id, err), failure.ListRuns))
+	}
+	start, err := runs.Started(events)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{Home: home, ID: id, Past: history.Read(events), Start: start, Working: working}, nil
+}
+
+// Close closes the home of the run.
+func (r *Run) Close() error { return r.Home.Close() }
+
+// Own returns a function that reports which files the run's loop writes for the user; nil if
+// there are none.
+func (r *Run) Own() func(path string) bool { return kinds.Own(r.Start) }
+
+// Foreign reports whether the user neither recorded all of the run here nor accepted it.
+func (r *Run) Foreign() bool {
+	var events []journal.Event
+	for _, e := range r.Past.Events() {
+		events = append(events, e.Event)
+	}
+	return runs.Foreign(r.Home)(r.ID, events) != 0
+}
+
+// At is [At] for the run's home.
+func (r *Run) At() string { return At(r.Home) }
+
+// At returns the flag -C that a command needs to reach the runs of a home; empty if it needs
+// none.
+func At(home *journal.Home) string { return failure.Elsewhere(home.Workspace()) }
+
+// Working reports whether a process works on a run.
+func Working(home *journal.Home, id string) bool {
+	holder, ok := home.LockedRun()
+	return ok && holder == id
+}
+
+// ForChange opens a run for a command that changes its workspace. It does not follow the name
+// of an attempt to its copy, as [Find] does, because the user may mean their own files.
+func ForChange(ctx context.Context, dir, ref, command string) (*runs.Recorded, error) {
+	run, err := runs.Find(ctx, dir, ref)
+	if err == nil {
+		return run, nil
+	}
+	home, none := runs.Open(dir)
+	if none != nil {
+		return nil, err
+	}
+	defer home.Close()
+	var missing *journal.NotFoundError
+	if _, none := home.FindRun(ref); !errors.As(none, &missing) || len(missing.Matches) > 0 {
+		return nil, err
+	}
+	found, none := attempts.Find(home, ref)
+	if none != nil {
+		return nil, err
+	}
+	return nil, failure.Usage(fmt.Sprintf("%s is attempt %d of run %s, which works in a copy", ref, found.Number, journal.ShortRun(found.Of)),
+		"hone "+command+" "+journal.ShortRun(found.Run)+failure.Elsewhere(found.Dir))
+}
+
+// damageHint returns what the user can do about a journal that was changed; empty if err is
+// another error.
+func damageHint(home *journal.Home, id string, err error) string {
+	if !errors.As(err, new(*journal.DamageError)) {
+		return ""
+	}
+	file, err := syntax.Quote(filepath.Join(home.Dir(), "runs", id+".jsonl"), syntax.LangPOSIX)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("another program changed the journal; restore the file from a backup, or move it away: mv %[1]s %[1]s.damaged", file)
+}

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/rounds"
+	"hone/cmd/hone/screen"
+	"hone/harness/runs"
+	"hone/history"
+	"hone/internal/render"
+	"hone/journal"
+)
+
+// Summary is one run in the list.
+type Summary struct {
+	Run    string `json:"run"`
+	Loop   string `json:"loop"`
+	Model  string `json:"model"`
+	Rounds int    `json:"rounds"`
+	Result string `json:"result"` // "running" or "died" if it has no end
+	Exit   *int   `json:"exit,omitempty"`
+	Tokens int64  `json:"tokens"` // unconfirmed ones included
+	// Unconfirmed is how many of the tokens are reserved for calls of which no use was
+	// reported.
+	Unconfirmed int64     `json:"unconfirmed,omitempty"`
+	Cost        *float64  `json:"cost,omitempty"`
+	When        time.Time `json:"when"`
+	Subject     string    `json:"subject,omitempty"` // such as the task's words
+	// Attempts are the runs that it started in copies of the directory; nil if it is no run
+	// of attempts.
+	Attempts []history.Attempt `json:"attempts,omitempty"`
+	// Foreign means that the user recorded the run neither here nor accepted it.
+	Foreign bool `json:"foreign,omitempty"`
+
+	Standing Standing      `json:"-"`
+	Past     *history.Past `json:"-"` // nil if the journal is unreadable
+	Models   []string      `json:"-"` // as [kinds.ModelNames] words them
+
+	role, second string // of the second model; empty if there is none
+}
+
+// MarshalJSON adds the second model, with its role as the key.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	type plain Summary
+	b, err := json.Marshal(plain(s))
+	if err != nil || s.second == "" {
+		return b, err
+	}
+	name, err := json.Marshal(map[string]string{s.role: s.second})
+	first, rest, _ := bytes.Cut(b, []byte(`,"rounds":`))
+	return slices.Concat(first, []byte{','}, name[1:len(name)-1], []byte(`,"rounds":`), rest), err
+}
+
+// Table returns a line for each run and attempt, below a heading, cut to the columns of the
+// terminal; 0 means that nothing is cut.
+func Table(all []Summary, c render.Colours, columns int) []string {
+	rows := [][]string{{"ID", "RESULT", "LOOP", "ROUNDS", "TOKENS", "AGE", "TASK"}}
+	for _, s := range all {
+		rows = append(append(rows, s.cells(c)), s.attemptCells(c)...)
+	}
+	return fittingTable(rows, columns)
+}
+
+// leastTask is the number of columns of a task's words for which others are left out.
+const leastTask = 12
+
+// fittingTable returns the lines of a table of runs. If a terminal has too few columns for
+// the words of the tasks, it leaves out tokens, then rounds, then the loop. Zero columns
+// mean that nothing is left out.
+func fittingTable(rows [][]string, columns int) []string {
+	right := []bool{false, false, false, true, true, true}
+	for _, name := range []string{"TOKENS", "ROUNDS", "LOOP"} {
+		var fixed [][]string
+		for _, row := range rows {
+			fixed = append(fixed, row[:len(row)-1])
+		}
+		widest := 0
+		for _, line := range render.Aligned(fixed, right...) {
+			widest = max(widest, render.Width(line))
+		}
+		if columns == 0 || widest+len("  ")+leastTask <= columns {
+			break
+		}
+		i := slices.Index(rows[0], name)
+		for n, row := range rows {
+			rows[n] = slices.Concat(row[:i], row[i+1:])
+		}
+		right = slices.Delete(right, i, i+1)
+	}
+	return render.Aligned(rows, right...)
+}
+
+// cells returns the columns of a run in the list.
+func (s Summary) cells(c render.Colours) []string {
+	result := s.Standing.Mark.Mark(c) + " " + render.Line(s.Standing.Text)
+	if s.Foreign {
+		result += ", foreign"
+	}
+	tokens := render.Short(s.Tokens - s.Unconfirmed)
+	if s.Unconfirmed > 0 {
+		tokens += " +" + render.Short(s.Unconfirmed)
+	}
+	return []string{render.Line(journal.ShortRun(s.Run)), result, render.Line(s.Loop), fmt.Sprint(s.Rounds), tokens, render.Age(s.When, time.Now()), render.Line(s.Subject)}
+}
+
+// attemptCells returns the columns of the run's attempts, whose runs are in copies. They
+// are of the run's age.
+func (s Summary) attemptCells(c render.Colours) (rows [][]string) {
+	for _, one := range s.Attempts {
+		result := rounds.Running.Mark(c) + " running"
+		switch {
+		case one.Result != "":
+			result = markOf(one.Result).Mark(c) + " " + render.Line(string(one.Result))
+		case s.Result != "running":
+			result = rounds.Failed.Mark(c) + " died"
+		}
+		rows = append(rows, []string{" " + render.Line(journal.ShortRun(one.Run)), result, fmt.Sprintf("attempt %d", one.Number),
+			fmt.Sprint(one.Rounds), render.Short(one.Tokens), "", render.Line(screen.ModelName(one.Model))})
+	}
+	return rows
+}
+
+// Summarize returns the summary of a run, even if its journal is unreadable. working means that
+// a process works on the run. foreign is that of [runs.Foreign]; nil means that it does not
+// matter whose run it is.
+func Summarize(home *journal.Home, run string, working bool, foreign func(string, []journal.Event) int64) Summary {
+	s := Summary{Run: run, Result: "damaged"}
+	events, err := home.Read(run)
+	if runs.OtherVersion(err) != "" {
+		s.Result = "other version"
+	}
+	s.Standing = Standing{rounds.Failed, s.Result, s.Result}
+	if err != nil || len(events) == 0 {
+		return s
+	}
+	if start, err := runs.Started(events); err == nil {
+		s.Loop, s.Model = start.Loop, start.Model
+		l := kinds.Recorded(start)
+		s.role, s.second = kinds.Second(l, start.Model)
+		s.Subject, s.Models = kinds.Subject(l), kinds.ModelNames(l, start)
+	}
+	s.When = events[0].Time
+	s.Foreign = foreign != nil && foreign(run, events) != 0
+	s.Past = history.Read(events)
+	spent := attempts.Spent(home, run, s.Past)
+	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = s.Past.State().Round, spent.Tokens, spent.Assumed, spent.Price()
+	s.Standing, s.Attempts = StandingOf(s.Past, working), s.Past.Attempts()
+	s.Result = s.Standing.Result
+	if end, ok := s.Past.End(); ok {
+		exit := failure.ExitStatus(end.Kind)
+		s.Exit = &exit
+	}
+	return s
+}

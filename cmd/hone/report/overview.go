@@ -1,0 +1,203 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hone"
+	"hone/cmd/hone/answer"
+	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/rounds"
+	"hone/history"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/loop"
+	"hone/workspace"
+)
+
+// Overview is what a recorded run did, in facts. [Overview.Lines] is its one screen.
+type Overview struct {
+	*recorded.Run
+	Ending           // without the end if the run has none
+	Ended  bool      // and no process works on it
+	Loop   loop.Loop // nil if this program does not have it
+	Rounds []rounds.Round
+	// Asked means that the questions that wait are shown with buttons that answer them.
+	Asked bool
+}
+
+// OverviewOf returns what a run did.
+func OverviewOf(r *recorded.Run) Overview {
+	own := r.Own()
+	o := Overview{Run: r, Loop: kinds.Recorded(r.Start), Rounds: rounds.Of(r.Past.Events(), r.Home.Get, own)}
+	end, ended := r.Past.End()
+	events := r.Past.Events()
+	last := events[len(events)-1]
+	active := time.Duration(last.Active) * time.Millisecond
+	if r.Working {
+		active += time.Since(last.Time)
+	}
+	o.Ending, o.Ended = RecordedEnding(r, end, active), ended && !r.Working
+	o.Files = ChangedFiles(r.Home, r.Past, own)
+	if n := len(o.Rounds); r.Working && n > 0 && o.Rounds[n-1].Outcome == rounds.Unfinished {
+		o.Rounds[n-1].Outcome, o.Rounds[n-1].Verdict = rounds.Running, "not finished yet"
+	}
+	return o
+}
+
+// Notes returns what else the user should know: what was declined, refused or restored,
+// and what is to be decided.
+func (o Overview) Notes() []string {
+	notes := o.notes()
+	if !o.Ended {
+		notes = o.declined()
+	}
+	if !o.Asked && (!o.Ended || answer.MayWait(o.End.Kind)) {
+		notes = append(notes, answer.Notes(o.Home, o.ID, o.Past.Waiting(), o.Working)...)
+	}
+	notes = append(notes, o.refusals()...)
+	if text := o.outages(); text != "" {
+		notes = append(notes, text)
+	}
+	if back := o.Past.RestoredTo(); back != nil && !o.End.Restored {
+		notes = append(notes, RestoredText(o.Past, *back))
+	}
+	return notes
+}
+
+// outages returns when and why models did not reply; empty if there was no outage.
+func (o Overview) outages() string {
+	events := o.Past.Events()
+	now := events[len(events)-1].Time
+	if o.Working {
+		now = time.Now()
+	}
+	return rounds.OutagesText(events, now)
+}
+
+// RestoredText says that the files of a run were restored to those of a round.
+func RestoredText(past *history.Past, round int) string {
+	word := "undone"
+	if round == past.State().Round {
+		word = "redone"
+	}
+	return word + ": the files are as they were " + endOfRound(round)
+}
+
+// endOfRound names the time to which files were restored.
+func endOfRound(round int) string {
+	if round == 0 {
+		return "before the first round"
+	}
+	return fmt.Sprintf("at the end of round %d", round)
+}
+
+// maxRefusals is how many edits are named that were not made.
+const maxRefusals = 3
+
+// refusals returns which edits were refused and not made later, and why. It leaves out
+// those that other notes name: what the user declined, or has to decide.
+func (o Overview) refusals() []string {
+	named := o.Past.DeclinedPaths()
+	for _, q := range o.Past.Pending() {
+		named = append(named, q.Path)
+	}
+	last := map[string]workspace.Verdict{}
+	var paths []string
+	for _, e := range o.Past.Events() {
+		c, ok := e.Payload.(history.Changed)
+		if !ok || slices.Contains(named, c.Path) {
+			continue
+		}
+		if _, known := last[c.Path]; !known {
+			paths = append(paths, c.Path)
+		}
+		last[c.Path] = c.Verdict
+	}
+	var notes []string
+	for _, path := range paths {
+		switch v := last[path]; v.Ruling {
+		case workspace.Allow, workspace.Drop:
+		case workspace.Deny:
+			notes = append(notes, path+" is refused: "+v.Reason)
+		default:
+			notes = append(notes, path+" is not changed: "+v.Reason)
+		}
+	}
+	if more := len(notes) - maxRefusals; more > 1 {
+		notes = append(notes[:maxRefusals], render.Count(more, "more edit")+" not made: -v")
+	}
+	return notes
+}
+
+// declined names the files whose changes the user declined.
+func (o Overview) declined() []string {
+	if paths := o.Past.DeclinedPaths(); len(paths) > 0 {
+		return []string{"you declined changes of " + strings.Join(paths, ", ")}
+	}
+	return nil
+}
+
+// Hash returns the hash of the last event, which covers the complete journal.
+func (o Overview) Hash() string {
+	events := o.Past.Events()
+	return events[len(events)-1].Hash()
+}
+
+// next returns what to type next; empty if there is nothing.
+func (o Overview) next() string {
+	short := journal.ShortRun(o.ID) + o.At()
+	switch {
+	case o.Working:
+		return "hone watch " + short
+	case !o.Ended && !o.foreign:
+		return "hone resume " + short
+	}
+	return o.Ending.next()
+}
+
+// Standing is how a run ended, or that it has not.
+type Standing struct {
+	Mark   rounds.Outcome
+	Result string // the kind of the end; "running" or "died" if the run has none
+	Text   string // Result, unless the run was undone since
+}
+
+// StandingOf returns how a run ended. A run that was undone after its end counts as undone.
+// working means that a process works on it.
+func StandingOf(past *history.Past, working bool) Standing {
+	s := Standing{Mark: rounds.Running, Result: "running"}
+	end, ended := past.End()
+	switch {
+	case working:
+	case ended:
+		s.Mark, s.Result = markOf(end.Kind), string(cmp.Or(end.Kind, "ended"))
+	default:
+		s.Mark, s.Result = rounds.Failed, "died"
+	}
+	s.Text = s.Result
+	switch to := past.RestoredTo(); {
+	case working || to == nil || *to == past.State().Round || end.Restored && *to == end.Best:
+	case *to == 0:
+		s.Mark, s.Text = rounds.Unfinished, "undone"
+	default:
+		s.Mark, s.Text = rounds.Unfinished, fmt.Sprintf("undone to round %d", *to)
+	}
+	return s
+}
+
+// markOf returns the mark of the way that a run ended.
+func markOf(kind hone.Kind) rounds.Outcome {
+	switch failure.ExitStatus(kind) {
+	case 0:
+		return rounds.Passed
+	case 4, 130:
+		return rounds.Held
+	}
+	return rounds.Failed
+}

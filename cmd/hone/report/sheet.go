@@ -1,0 +1,232 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/rounds"
+	"hone/cmd/hone/screen"
+	"hone/internal/render"
+	"hone/journal"
+)
+
+// Lines returns the overview as the lines of a terminal with so many columns and rows. If
+// there are too many rounds for it, those in the middle are left out. What the user should
+// know is cut if it leaves the rounds no room. Zero columns and rows mean that there is no
+// terminal: nothing is cut or left out.
+func (o Overview) Lines(c render.Colours, columns, rows int) []string {
+	return sheet{o, c, columns, rows}.lines()
+}
+
+// sheet is an overview on a terminal.
+type sheet struct {
+	Overview
+	colour  render.Colours
+	columns int
+	rows    int
+}
+
+// leastRounds is how many rows the rounds get at least.
+const leastRounds = 5
+
+func (o sheet) lines() []string {
+	head, troubles := o.heading(), o.troubles()
+	tail := slices.Concat(o.attempts(), o.changed(), o.totals(), o.commands())
+	if o.rows == 0 {
+		return slices.Concat(head, o.roundLines(0), troubles, tail)
+	}
+	room := o.rows - 1 - o.height(head) - o.height(tail)
+	if room-o.height(troubles) < leastRounds {
+		for i, line := range troubles {
+			troubles[i] = o.cut(line)
+		}
+	}
+	return slices.Concat(head, o.roundLines(max(leastRounds, room-o.height(troubles))), troubles, tail)
+}
+
+// height returns how many rows of the terminal some lines take.
+func (o sheet) height(lines []string) int {
+	rows := 0
+	for _, line := range lines {
+		rows += max(1, (render.Width(line)+o.columns-1)/max(1, o.columns))
+	}
+	return rows
+}
+
+// cut cuts a line to the terminal's width.
+func (o sheet) cut(line string) string {
+	if o.columns == 0 {
+		return line
+	}
+	return render.Cut(line, o.columns-1)
+}
+
+// heading says which run it is, how it ended, and what it was about.
+func (o sheet) heading() []string {
+	standing := StandingOf(o.Past, o.Working)
+	result := standing.Text
+	if o.foreign {
+		result += ", foreign"
+	}
+	head := fmt.Sprintf("%s  %s  %s %s  %s ago", o.colour.Bold(render.Line(journal.ShortRun(o.ID))), render.Line(o.Start.Loop), standing.Mark.Mark(o.colour), o.colour.Bold(render.Line(result)),
+		render.Age(o.Past.Events()[0].Time, time.Now()))
+	about := render.Line(kinds.Subject(o.Loop))
+	lines := []string{head}
+	switch room := o.columns - 3 - render.Width(head); {
+	case about == "":
+	case o.columns == 0, render.Width(about) <= room, room >= 30:
+		lines[0] += "  " + about
+	default:
+		lines = append(lines, "  "+about)
+	}
+	if models := strings.Join(kinds.ModelNames(o.Loop, o.Start), " · "); models != "" {
+		lines = append(lines, o.colour.Dim("  "+render.Line(models)))
+	}
+	for i, line := range lines {
+		lines[i] = o.cut(line)
+	}
+	return lines
+}
+
+// roundLines returns a line for each round, or two where a verdict is long and there is
+// room. If room is greater than 0 there are at most so many lines: rounds in the middle
+// are left out.
+func (o sheet) roundLines(room int) []string {
+	layout := rounds.LayoutOf(o.Rounds, o.columns)
+	all := o.linesIn(layout)
+	height := len(slices.Concat(all...))
+	if room == 0 {
+		return slices.Concat(all...)
+	}
+	if uncut := slices.Concat(o.linesIn(layout.Uncut())...); len(uncut) > height && len(uncut) <= room {
+		return uncut
+	}
+	if height <= room {
+		return slices.Concat(all...)
+	}
+	each := height / len(all)
+	shown := max(2, (room-1)/each)
+	first := min(3, shown/2)
+	last := len(all) - (shown - first)
+	return slices.Concat(slices.Concat(all[:first]...), []string{o.cut("  " + o.colour.Dim(leftOut(o.Rounds[first:last])))}, slices.Concat(all[last:]...))
+}
+
+// linesIn returns the lines of each round.
+func (o sheet) linesIn(l rounds.Layout) [][]string {
+	var all [][]string
+	for _, r := range o.Rounds {
+		all = append(all, r.Lines(o.colour, l))
+	}
+	return all
+}
+
+// leftOut words the rounds that are not shown.
+func leftOut(list []rounds.Round) string {
+	marks := map[rounds.Outcome]int{}
+	for _, r := range list {
+		marks[r.Outcome]++
+	}
+	text := fmt.Sprintf("… %s:", render.Count(len(list), "more round"))
+	for _, mark := range []rounds.Outcome{rounds.Passed, rounds.Failed, rounds.Held, rounds.Unfinished} {
+		if marks[mark] > 0 {
+			text += fmt.Sprintf(" %d %s", marks[mark], mark)
+		}
+	}
+	return text
+}
+
+// troubles says why a run is not done, and what the user should know.
+func (o sheet) troubles() []string {
+	var lines []string
+	switch why, more := o.why(); {
+	case o.Working:
+		lines = append(lines, "  the run is not finished")
+	case !o.Ended:
+		lines = append(lines, "  died: the process of the run ended without a result")
+	case len(o.Rounds) == 0 || o.End.Why != o.Rounds[len(o.Rounds)-1].Verdict:
+		lines = append(lines, "  "+render.Line(why))
+		for line := range strings.Lines(more) {
+			lines = append(lines, "  | "+render.Line(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	for _, note := range o.Notes() {
+		lines = append(lines, "  "+rounds.Held.Mark(o.colour)+" "+render.Line(note))
+	}
+	return lines
+}
+
+// attempts returns a line for each attempt, and where they are; nil if there are none.
+func (o sheet) attempts() []string {
+	var lines []string
+	for _, s := range o.Past.Attempts() {
+		lines = append(lines, o.cut("  "+screen.AttemptText(s, o.colour)), o.cut("    "+o.colour.Dim(render.Line(s.Dir))))
+	}
+	return lines
+}
+
+// changed names the files that the run changed, if its rounds do not.
+func (o sheet) changed() []string {
+	several := func(r rounds.Round) bool { return len(r.Changes()) > 1 }
+	if len(o.Files) == 0 || len(o.Files) == 1 && len(o.Rounds) > 0 && !slices.ContainsFunc(o.Rounds, several) {
+		return nil
+	}
+	most := maxFiles
+	if o.rows > 0 {
+		most = max(2, min(maxFiles, o.rows/4))
+	}
+	var lines []string
+	for _, line := range o.fileLines("−", most) {
+		lines = append(lines, o.cut("  "+line))
+	}
+	return lines
+}
+
+// totals returns what the run used, and that its journal is intact: the journal would
+// not have been read if a line had been changed.
+func (o sheet) totals() []string {
+	spent := attempts.Spent(o.Home, o.ID, o.Past)
+	parts := append(Used(spent, spent.Price(), render.Short), render.Duration(o.Active))
+	intact := fmt.Sprintf("journal intact (%.12s)", o.Hash())
+	used := "  " + strings.Join(parts, " · ")
+	if o.columns > 0 && render.Width(used+intact)+4 > o.columns {
+		return []string{o.cut(o.colour.Dim(used)), o.cut("  " + o.colour.Dim(intact))}
+	}
+	return []string{o.colour.Dim(used + " · " + intact)}
+}
+
+// commands returns which flags show more, and what to type next.
+func (o sheet) commands() []string {
+	if o.Start.Redacted {
+		return []string{"  the texts were replaced by hone export --redacted; more: --json"}
+	}
+	var flags []string
+	if n := len(o.Rounds); n > 0 {
+		telling := o.Rounds[n-1].Number
+		for _, r := range slices.Backward(o.Rounds) {
+			if r.Outcome == rounds.Failed {
+				telling = r.Number
+				break
+			}
+		}
+		flags = append(flags, fmt.Sprintf("--round %d", max(1, telling)))
+	}
+	if len(o.Files) > 0 {
+		flags = append(flags, "--diff")
+	}
+	flags = append(flags, "--full", "--html FILE")
+	more := "  more: " + flags[0]
+	for _, f := range flags[1:] {
+		if o.columns == 0 || len(more+"   "+f) < o.columns {
+			more += "   " + f
+		}
+	}
+	lines := []string{more}
+	if next := o.next(); next != "" {
+		lines = append(lines, "  next: "+render.Escape(next))
+	}
+	return lines
+}
