@@ -129,6 +129,9 @@ func (a *app) fail(c *cobra.Command, err error) int {
 	default:
 		f.Kind, f.Hint = hone.KindUsage, cmp.Or(f.Hint, helpFor(c))
 	}
+	for _, one := range f.Each {
+		a.say("error", one)
+	}
 	a.say("error", f.Error())
 	a.say("hint", f.Hint)
 	return failure.ExitStatus(f.Kind)

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -186,7 +185,7 @@ func (a *app) tellExported(x *runs.Export, name string) {
 	fmt.Fprintf(out, "exported run %s to %s%s: %s and %s\n", x.Run(), render.Line(name), size,
 		render.Count(x.Events(), "event"), render.Count(x.Objects, "object"))
 	if len(x.Withheld) > 0 {
-		fmt.Fprintf(out, "not in it, because they look secret: %s\n", nameSome(x.Withheld))
+		fmt.Fprintf(out, "not in it, because they look secret: %s\n", render.Some(x.Withheld))
 	}
 	if abs, err := filepath.Abs(name); err == nil && name != "-" && sandbox.Within(x.Dir, abs) {
 		a.say("note", render.Line(name)+" is in the project: move it away before the next run, and do not commit it")
@@ -206,19 +205,4 @@ func (a *app) tellExported(x *runs.Export, name string) {
 		where = fmt.Sprintf("in a checkout of %.12s", x.Base())
 	}
 	fmt.Fprintf(out, "next, %s: hone import %s\n", where, render.Line(filepath.Base(name)))
-}
-
-// maxListed is how many paths a message names.
-const maxListed = 5
-
-// nameSome returns some of the paths for a message, and how many others there are.
-func nameSome(paths []string) string {
-	var names []string
-	for _, p := range paths[:min(len(paths), maxListed)] {
-		names = append(names, render.Line(p))
-	}
-	if more := len(paths) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
 }

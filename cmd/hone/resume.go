@@ -10,6 +10,7 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/undo"
 	"hone/loop"
 )
 
@@ -70,9 +71,11 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.placeRun(ctx, run); err != nil {
+	notes, err := undo.Place(ctx, run)
+	if err != nil {
 		return err
 	}
+	a.sayNotes(notes)
 	if a.given, err = answer.To(run, f.answers); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -24,6 +23,7 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
+	"hone/cmd/hone/undo"
 	"hone/cmd/hone/web"
 	"hone/harness"
 	"hone/harness/runs"
@@ -293,7 +293,7 @@ func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 	}
 	defer home.Close()
 	p := page.Plan{Run: run, Short: journal.ShortRun(run)}
-	err = x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *history.Reversal) error {
+	err = x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *undo.Plan) error {
 		p.Restored, p.Force = plan.Restorable, "hone undo "+p.Short+failure.Elsewhere(home.Workspace())+" --force"
 		for _, c := range plan.Conflicts {
 			p.Conflicts = append(p.Conflicts, page.Fact{Name: c.Path, Text: c.Why})
@@ -301,7 +301,7 @@ func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 		if len(p.Restored) > 0 {
 			p.Digest = planDigest(r, plan)
 		}
-		p.Left, err = notUndone(ctx, r, plan, plan.Restorable, r.Past.Events())
+		p.Left, err = plan.Left(ctx)
 		return err
 	})
 	if err != nil {
@@ -313,13 +313,13 @@ func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 }
 
 // withPlan locks the workspace of a run, and calls do with the run and the plan of its undo.
-func (x *actor) withPlan(ctx context.Context, home *journal.Home, run string, do func(*runs.Recorded, *history.Reversal) error) error {
+func (x *actor) withPlan(ctx context.Context, home *journal.Home, run string, do func(*runs.Recorded, *undo.Plan) error) error {
 	r, err := recorded.ForChange(ctx, home.Workspace(), run, "undo")
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	plan, err := x.app.planUndo(ctx, r, 0)
+	plan, err := undo.PlanFor(ctx, r, 0)
 	if err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (x *actor) withPlan(ctx context.Context, home *journal.Home, run string, do
 }
 
 // planDigest returns a digest of what an undo would do with the current files.
-func planDigest(r *runs.Recorded, plan *history.Reversal) string {
+func planDigest(r *runs.Recorded, plan *undo.Plan) string {
 	events := r.Journal.Events()
 	b, _ := json.Marshal([]any{r.Journal.Run(), events[len(events)-1].Hash(), plan.Restorable, plan.Conflicts, plan.Outside, plan.Doubtful, plan.Own}) // texts only
 	return fmt.Sprintf("%x", sha256.Sum256(b))
@@ -335,19 +335,16 @@ func planDigest(r *runs.Recorded, plan *history.Reversal) string {
 
 // undo undoes a run if the plan is still the one that the user saw.
 func (x *actor) undo(ctx context.Context, home *journal.Home, run string, form url.Values) error {
-	var out bytes.Buffer
-	err := x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *history.Reversal) error {
+	return x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *undo.Plan) error {
 		if form.Get("plan") != planDigest(r, plan) {
 			return failure.Usage("nothing was undone, because the files or the run have changed since the preview", "preview the undo again")
 		}
-		printing := *x.app
-		printing.out, printing.err = &out, &out
-		return printing.carryOut(context.WithoutCancel(ctx), r, plan, undoFlags{dir: home.Workspace()})
+		done, err := plan.CarryOut(context.WithoutCancel(ctx), false, harness.KnownKeys(x.app.env))
+		if err == nil {
+			x.tell(run, strings.TrimSpace(strings.Join(done.Lines, "\n")))
+		}
+		return err
 	})
-	if err == nil {
-		x.tell(run, strings.TrimSpace(out.String()))
-	}
-	return err
 }
 
 // add adds to the page of a run what the user can do.

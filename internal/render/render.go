@@ -229,3 +229,18 @@ func Count(n int, thing string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
+
+// maxNamed is how many names a message has at most.
+const maxNamed = 5
+
+// Some returns the first of some names for a message, and how many others there are.
+func Some(names []string) string {
+	var some []string
+	for _, name := range names[:min(len(names), maxNamed)] {
+		some = append(some, Line(name))
+	}
+	if more := len(names) - len(some); more > 0 {
+		some = append(some, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(some, ", ")
+}

@@ -24,6 +24,8 @@ type Error struct {
 	Why  string
 	Hint string // may be empty
 	Err  error  // the cause; may be nil
+	// Each says what is wrong with each of several things, such as files; it is said first.
+	Each []string
 }
 
 func (f *Error) Error() string {

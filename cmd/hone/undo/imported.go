@@ -1,4 +1,4 @@
-package main
+package undo
 
 import (
 	"context"
@@ -11,43 +11,45 @@ import (
 	"hone/internal/render"
 )
 
-// placeRun brings the tree into the state in which a run left its own, if it was imported
-// and nothing has done so yet. It refuses to overwrite files of the user's.
-func (a *app) placeRun(ctx context.Context, run *runs.Recorded) error {
+// Place brings the tree into the state in which a run left its own, if it was imported
+// and nothing has done so yet. It refuses to overwrite files of the user's. notes say what it
+// did.
+func Place(ctx context.Context, run *runs.Recorded) (notes []string, err error) {
 	p, err := run.Placement(ctx, kinds.Own(run.Start))
 	if p == nil && err == nil {
 		_, _, err = run.Bring(ctx, false) // an undo has taken them back
 	}
 	if p == nil || err != nil {
-		return err
+		return nil, err
 	}
-	id := run.Journal.Run()
+	id, at := run.Journal.Run(), failure.Elsewhere(run.Dir)
 	if len(p.Conflicts) > 0 {
-		for _, path := range p.Conflicts {
-			a.say("error", render.Line(path)+": the run does not know this version")
-		}
 		hint := "move your versions away"
 		if base := run.Home.Imported(id).Base; base != "" {
 			hint += fmt.Sprintf(", or check out %.12s, on which the run was exported", base)
 		}
-		return &failure.Error{Kind: hone.KindBlocked, Hint: hint + "; then: hone resume " + id + failure.Elsewhere(run.Dir),
+		f := &failure.Error{Kind: hone.KindBlocked, Hint: hint + "; then: hone resume " + id + at,
 			Why: fmt.Sprintf("nothing was changed: the run was imported, and to restore its files would overwrite %s", render.Count(len(p.Conflicts), "file"))}
+		for _, path := range p.Conflicts {
+			f.Each = append(f.Each, render.Line(path)+": the run does not know this version")
+		}
+		return nil, f
 	}
 	if err := run.Place(ctx, p); err != nil {
-		return conflictFailure(err, id+failure.Elsewhere(run.Dir), 0)
+		return nil, occupied(err, id+at, 0)
 	}
 	if len(p.Changes) > 0 {
-		a.say("note", fmt.Sprintf("the run was imported: restored %s to its state: %s", render.Count(len(p.Changes), "file"), nameSome(p.Changes)))
+		notes = append(notes, fmt.Sprintf("the run was imported: restored %s to its state: %s", render.Count(len(p.Changes), "file"), render.Some(p.Changes)))
 	}
 	if len(p.Missing) > 0 {
-		a.say("note", "not restored, because the run has no contents of them: "+nameSome(p.Missing))
+		notes = append(notes, "not restored, because the run has no contents of them: "+render.Some(p.Missing))
 	}
-	return nil
+	return notes, nil
 }
 
 // checkPlaced returns an error if a run was imported and its files were not restored here:
-// an undo of them would be recorded, and keep [app.placeRun] from restoring them later. A
-// tree that is the run's already passes.
+// an undo of them would be recorded, and keep [Place] from restoring them later. A tree that is
+// the run's already passes.
 func checkPlaced(ctx context.Context, run *runs.Recorded) error {
 	p, err := run.Placement(ctx, kinds.Own(run.Start))
 	if p == nil || err != nil {
@@ -65,13 +67,13 @@ func checkPlaced(ctx context.Context, run *runs.Recorded) error {
 }
 
 // takeBack takes back the files that came with an imported run.
-func (a *app) takeBack(ctx context.Context, run *runs.Recorded) error {
+func takeBack(ctx context.Context, run *runs.Recorded, done *Done) error {
 	back, left, err := run.Bring(ctx, true)
 	if len(back) > 0 {
-		fmt.Fprintf(a.out, "taken back (%s that came with the run): %s\n", render.Count(len(back), "file"), nameSome(back))
+		done.say("taken back (%s that came with the run): %s", render.Count(len(back), "file"), render.Some(back))
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(a.out, "not undone (came with the run, and changed since): %s\n", nameSome(left))
+		done.say("not undone (came with the run, and changed since): %s", render.Some(left))
 	}
 	return err
 }

@@ -1,0 +1,61 @@
+package undo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hone/cmd/hone/kinds"
+	"hone/history"
+	"hone/internal/listing"
+	"hone/internal/render"
+)
+
+// Left returns a line for each change that the undo would leave alone.
+func (p *Plan) Left(ctx context.Context) ([]string, error) {
+	return p.left(ctx, p.Restorable, p.run.Past.Events())
+}
+
+// left returns a line for each change that an undo leaves alone. restored are the paths that
+// it restores, events the events of the run.
+func (p *Plan) left(ctx context.Context, restored []string, events []history.Event) (lines []string, err error) {
+	left, err := listing.Leftovers(ctx, p.run.Dir, slices.Concat(restored, p.Doubtful), events[0].Time, events[len(events)-1].Time)
+	add := func(why string, names []string) {
+		for _, name := range names {
+			lines = append(lines, fmt.Sprintf("not undone (%s): %s", why, render.Line(name)))
+		}
+	}
+	logs := slices.Clone(p.Own) // git may ignore them
+	if own := kinds.Own(p.run.Start); own != nil {
+		left.Ignored = slices.DeleteFunc(left.Ignored, func(path string) bool {
+			if own(path) {
+				logs = append(logs, path)
+			}
+			return own(path)
+		})
+	}
+	add("changed outside the run", p.Outside)
+	add("run log", topLevel(logs))
+	add("may be older than the run", p.Doubtful)
+	add("ignored by git, changed after the run started", left.Ignored)
+	add("commit", left.Commits)
+	if left.More {
+		lines = append(lines, "not all files that git ignores could be inspected: more of them may have changed")
+	}
+	return lines, err
+}
+
+// topLevel returns the top-level directories of paths, and the paths without
+// one, sorted.
+func topLevel(paths []string) []string {
+	var names []string
+	for _, p := range paths {
+		if top, _, inside := strings.Cut(p, "/"); inside {
+			p = top + "/"
+		}
+		names = append(names, p)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,222 @@
+// Package undo restores the files that a run changed.
+//
+// [PlanFor] finds what an undo would restore, and [Plan.CarryOut] restores it. [Place] brings the
+// files of an imported run into the tree before the run is resumed.
+package undo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
+	"hone/harness/runs"
+	"hone/history"
+	"hone/internal/render"
+	"hone/workspace"
+	"hone/workspace/secret"
+)
+
+// Plan is what an undo of a run would do.
+type Plan struct {
+	*history.Reversal
+	Notes []string // what was done to find it
+
+	run   *runs.Recorded
+	named string // the run for a command line
+}
+
+// PlanFor returns what an undo of a run to the end of a round would restore; round 0 is before
+// the first. If the run was imported and round is not 0, it first restores the files as the run
+// left them.
+func PlanFor(ctx context.Context, run *runs.Recorded, round int) (*Plan, error) {
+	p := &Plan{run: run, named: run.Journal.Run() + failure.Elsewhere(run.Dir)}
+	rounds := run.Past.State().Round
+	var err error
+	switch {
+	case round > rounds:
+		return nil, failure.Usage(fmt.Sprintf("the run has no round %d that ended; it has %s", round, render.Count(rounds, "round")), "hone show "+p.named)
+	case round == 0:
+		err = checkPlaced(ctx, run)
+	default:
+		p.Notes, err = Place(ctx, run)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Reversal, err = history.Reverse(ctx, run.Journal, run.Tree, round, kinds.Own(run.Start))
+	return p, err
+}
+
+// Done is what an undo did.
+type Done struct {
+	Lines []string // for the user
+	Lost  []string // which files cannot be restored, and why
+}
+
+func (d *Done) say(format string, args ...any) {
+	d.Lines = append(d.Lines, fmt.Sprintf(format, args...))
+}
+
+// CarryOut restores the files. With force it overwrites files that were changed after the run,
+// and keeps a copy of them. keys are values of which no file's contents are recorded. With an
+// error, Done says what was done before it.
+func (p *Plan) CarryOut(ctx context.Context, force bool, keys []string) (done Done, err error) {
+	before, redo, undone := p.run.Past.Events(), redoRound(p.run.Past), undoneRound(p.run.Past, p.Round)
+	lost := slices.ContainsFunc(p.Conflicts, func(c history.Conflict) bool { return c.Lost })
+	if len(p.Conflicts) > 0 && !force {
+		return done, p.inTheWay()
+	}
+	if lost {
+		done.Lost = p.lost()
+	}
+	p.Unstored = unstored(p.run, keys)
+	kept, err := p.Restore(ctx, force)
+	if err != nil {
+		return done, occupied(err, p.named, p.Round)
+	}
+	p.report(&done, kept)
+	if p.Round == 0 {
+		if err := takeBack(ctx, p.run, &done); err != nil {
+			return done, err
+		}
+	}
+	if len(p.Restored) == 0 && len(p.Conflicts) == 0 && undone > 0 {
+		done.say("to undo the undo: hone undo %s --to-round %d", p.named, undone)
+	}
+	left, err := p.left(ctx, p.Restored, before)
+	done.Lines = append(done.Lines, left...)
+	if err != nil || len(p.Restored) == 0 {
+		return done, err
+	}
+	next := "next: git" + failure.Elsewhere(p.run.Dir) + " status"
+	if redo >= 0 && redo != p.Round && len(kept) == 0 {
+		next += fmt.Sprintf("; to undo this undo: hone undo %s --to-round %d", p.named, redo)
+	}
+	done.say("%s", next)
+	return done, nil
+}
+
+// unstored returns which files of the user's the record of an undo leaves out, as the run
+// does: large ones, and those with a provider's key (ruling G6).
+func unstored(run *runs.Recorded, keys []string) func(workspace.Entry) bool {
+	guard := &secret.Guard{Known: keys}
+	return func(e workspace.Entry) bool {
+		if run.MaxFile > 0 && e.Size > run.MaxFile {
+			return true
+		}
+		content, _, err := run.Tree.Read(e.Path)
+		return err == nil && guard.HoldsKey(content)
+	}
+}
+
+// redoRound returns the round whose tree the workspace has before an undo; -1
+// if no round ended with that tree, because the run was interrupted in a round.
+func redoRound(past *history.Past) int {
+	if restored := past.RestoredTo(); restored != nil {
+		return *restored
+	}
+	round := past.State().Round
+	if slices.ContainsFunc(past.Events(), func(e history.Event) bool { return e.Round() > round }) {
+		return -1
+	}
+	return round
+}
+
+// undoneRound returns the last round of a run that was undone to a round; 0 if it was
+// not, or if it was interrupted in a later round.
+func undoneRound(past *history.Past, to int) int {
+	last, restored := past.State().Round, past.RestoredTo()
+	later := func(e history.Event) bool { return e.Round() > last }
+	if restored == nil || *restored != to || last == to || slices.ContainsFunc(past.Events(), later) {
+		return 0
+	}
+	return last
+}
+
+// occupied adds what to do about a path that even force does not replace: a directory in place
+// of a file, or a file that was just created. run may be followed by -C.
+func occupied(err error, run string, round int) error {
+	var conflict *workspace.ConflictError
+	if !errors.As(err, &conflict) {
+		return err
+	}
+	return &failure.Error{Kind: hone.KindBlocked, Why: "nothing was restored: something else is at " + strings.Join(conflict.Paths, ", "),
+		Hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
+}
+
+// lost says which files not even force can restore.
+func (p *Plan) lost() (lines []string) {
+	for _, c := range p.Conflicts {
+		if c.Lost {
+			lines = append(lines, fmt.Sprintf("%s cannot be restored: %s", c.Path, c.Why))
+		}
+	}
+	return lines
+}
+
+// inTheWay returns an error that names the files that prevent the undo.
+func (p *Plan) inTheWay() error {
+	f := &failure.Error{Kind: hone.KindBlocked, Hint: fmt.Sprintf("hone undo %s%s --force", p.named, toRound(p.Round)),
+		Why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(p.Conflicts), "file")+verbFor(len(p.Conflicts)))}
+	advice := " restores the others"
+	for _, c := range p.Conflicts {
+		if c.Lost {
+			f.Each = append(f.Each, fmt.Sprintf("%s cannot be restored: %s", c.Path, c.Why))
+			continue
+		}
+		f.Each, advice = append(f.Each, c.Path+": "+c.Why), " overwrites them and keeps a copy of their contents; or move your version away"
+	}
+	f.Hint += advice
+	return f
+}
+
+func verbFor(n int) string {
+	if n == 1 {
+		return " is"
+	}
+	return " are"
+}
+
+// toRound returns the flag for a round; empty for the default, 0.
+func toRound(round int) string {
+	if round == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" --to-round %d", round)
+}
+
+// report lists the restored files, and where each overwritten version is kept.
+func (p *Plan) report(done *Done, kept map[string]string) {
+	for _, path := range p.Restored {
+		done.say("  %s", render.Line(path))
+		if file, ok := kept[path]; ok {
+			done.say("    the overwritten version is in %s", render.Line(file))
+		}
+	}
+	run, n, when := p.run.Journal.Run(), len(p.Restored), "before the run"
+	if p.Round > 0 {
+		when = fmt.Sprintf("at the end of round %d", p.Round)
+	}
+	switch {
+	case n == 0 && len(p.Conflicts) > 0:
+		done.say("nothing was restored")
+	case n == 0 && !p.Changed:
+		done.say("nothing to undo: run %s changed no files", run)
+	case n == 0:
+		done.say("nothing to undo: the files are already as they were %s", strings.Replace(when, "the run", "run "+run, 1))
+	default:
+		done.say("undone: %s as %s", render.Count(n, "file")+verbFor(n), itWas(n)+" "+when)
+	}
+}
+
+func itWas(n int) string {
+	if n == 1 {
+		return "it was"
+	}
+	return "they were"
+}
