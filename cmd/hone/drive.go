@@ -19,6 +19,7 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
+	"hone/cmd/hone/site"
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/view"
 	"hone/harness"
@@ -70,12 +71,14 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	serving := ctx // the page stays until the run has stopped
 	if o.web {
-		var own *ownRun
+		var own *site.OwnRun
+		say := func(text string) { s.Say("%s", text) }
 		if a.present() {
-			ctx, own = a.actOn(ctx, h, r, s)
-			defer own.stop()
+			ctx, own = site.NewOwnRun(ctx, h.ID(), r.Human, say)
+			defer own.Stop()
+			r.Human = own.Human()
 		}
-		link, stop, err := a.serveRun(serving, h, own)
+		link, stop, err := a.serveRun(serving, h, own, say)
 		if err != nil {
 			return end, err
 		}

@@ -33,7 +33,7 @@ func (a *app) showHTML(ctx context.Context, o report.Overview, name string) erro
 			render.Count(len(p.Rounds)-n, "round"), journal.ShortRun(o.ID))
 	}
 	p.Attempts = view.Attempts(o, func(a history.Attempt) *page.Run {
-		return attemptRow(a, func(home *journal.Home) page.Run {
+		return view.AttemptRow(a, func(home *journal.Home) page.Run {
 			row := view.Row(report.Summarize(home, a.Run, recorded.Working(home, a.Run), nil))
 			row.Link = "" // nothing serves it
 			return row
@@ -43,7 +43,7 @@ func (a *app) showHTML(ctx context.Context, o report.Overview, name string) erro
 		p.Why = "the run was not finished when this page was written"
 	}
 	var b bytes.Buffer
-	if err := a.pages().File(&b, p); err != nil {
+	if err := page.New(a.redactKnown).File(&b, p); err != nil {
 		return err
 	}
 	if name == "-" {
@@ -84,9 +84,4 @@ func cause(err error) error {
 		return path.Err
 	}
 	return err
-}
-
-// pages returns what renders pages without the secrets that are known.
-func (a *app) pages() *page.Renderer {
-	return page.New(a.redactKnown)
 }

@@ -14,6 +14,7 @@ import (
 
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/site"
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/web"
 	"hone/harness"
@@ -78,13 +79,13 @@ address that is in the certificate.`,
 // the list if page is empty.
 func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, page string, open, actions bool) error {
 	ctx, cancel := context.WithCancel(ctx)
-	source := newRunSource(a, dirs, a.pages())
+	source, actor := site.New(dirs, a.redactKnown), (*site.Actor)(nil)
 	if actions {
-		source.acts = newActor(ctx, a, source, nil, func(text string) { a.say("note", text) })
-		defer source.acts.Close()
+		actor = source.Allow(ctx, site.Options{Say: func(text string) { a.say("note", text) }, Environ: a.environ, Keys: harness.KnownKeys(a.env)})
+		defer actor.Close()
 	}
 	defer cancel()
-	s, l, err := a.webServer(ctx, listen, source)
+	s, l, err := a.webServer(ctx, listen, source, actor)
 	if err != nil {
 		return err
 	}
@@ -112,15 +113,16 @@ func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, pa
 }
 
 // serveRun serves the page of a run that starts, and those of the runs before it, until
-// stop is called. It returns the link to it. If own is nil the user can only look.
-func (a *app) serveRun(ctx context.Context, h *harness.Session, own *ownRun) (link string, stop func(), err error) {
+// stop is called. It returns the link to it. If own is nil the user can only look. say says in the
+// terminal what the user does on the page.
+func (a *app) serveRun(ctx context.Context, h *harness.Session, own *site.OwnRun, say func(string)) (link string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	source := newRunSource(a, []string{h.Home.Workspace()}, a.pages())
-	source.own, source.reply = h.ID(), a.reply
+	source, actor := site.New([]string{h.Home.Workspace()}, a.redactKnown), (*site.Actor)(nil)
+	source.Own(h.ID(), a.reply)
 	if own != nil {
-		source.acts = newActor(ctx, a, source, own, own.desk.say)
+		actor = source.Allow(ctx, site.Options{Own: own, Say: say, Environ: a.environ, Keys: harness.KnownKeys(a.env)})
 	}
-	s, l, err := a.webServer(ctx, web.ListenFlags{Address: web.AnyPort}, source)
+	s, l, err := a.webServer(ctx, web.ListenFlags{Address: web.AnyPort}, source, actor)
 	if err != nil {
 		cancel()
 		return "", nil, err
@@ -130,11 +132,11 @@ func (a *app) serveRun(ctx context.Context, h *harness.Session, own *ownRun) (li
 		defer close(served)
 		_ = s.Serve(l) // the run does not depend on its page
 	}()
-	return s.Link(h.ID()), func() { cancel(); <-served; source.acts.Close() }, nil
+	return s.Link(h.ID()), func() { cancel(); <-served; actor.Close() }, nil
 }
 
-// webServer returns a server of a source, and where it listens.
-func (a *app) webServer(ctx context.Context, listen web.ListenFlags, source *runSource) (s *web.Server, l net.Listener, err error) {
+// webServer returns a server of a source, and where it listens. A nil actor refuses all actions.
+func (a *app) webServer(ctx context.Context, listen web.ListenFlags, source *site.Source, actor *site.Actor) (s *web.Server, l net.Listener, err error) {
 	var remote web.Remote
 	if listen.Remote() {
 		remote, err = listen.Read()
@@ -148,16 +150,16 @@ func (a *app) webServer(ctx context.Context, listen web.ListenFlags, source *run
 		return nil, nil, failure.Of(err, "hone web --listen HOST:PORT with another port, or without --listen")
 	}
 	if listen.Remote() {
-		s, err = web.NewRemote(ctx, l, source, version(), source.html, remote)
+		s, err = web.NewRemote(ctx, l, source, version(), source.Renderer(), remote)
 	} else {
-		s, err = web.New(ctx, l, source, version(), source.html)
+		s, err = web.New(ctx, l, source, version(), source.Renderer())
 	}
 	if err != nil {
 		l.Close()
 		return nil, nil, failure.Of(err, "")
 	}
-	if source.acts != nil {
-		s.Allow(source.acts)
+	if actor != nil {
+		s.Allow(actor)
 	}
 	return s, l, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"html"
 	"io"
 	"net/http"
@@ -15,9 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"hone"
-	"hone/workspace"
 )
 
 // acting is a directory with a run, and a page on which the user can act.
@@ -362,71 +358,6 @@ func TestWebUndoes(t *testing.T) {
 	}
 	if page = preview(); !strings.Contains(page, "Nothing to undo") {
 		t.Errorf("a second undo:\n%s", page)
-	}
-}
-
-// terminalUser is a user at a terminal, who answers when a test says so.
-type terminalUser chan bool
-
-func (u terminalUser) Ask(ctx context.Context, _ hone.Question) (hone.Answer, error) {
-	select {
-	case yes := <-u:
-		return hone.Answer{Approved: yes, By: "user"}, nil
-	case <-ctx.Done():
-		return hone.Answer{}, ctx.Err()
-	}
-}
-
-// TestDesk: the first answer wins, on the page or in the terminal, and the other loses.
-func TestDesk(t *testing.T) {
-	q := hone.Question{Path: "a", After: workspace.Image{Digest: "d"}}
-	user, said := make(terminalUser), ""
-	d := &desk{run: "r", terminal: user, say: func(text string) { said = text }}
-	ask := func() <-chan hone.Answer {
-		answered := make(chan hone.Answer)
-		go func() {
-			a, err := d.Ask(t.Context(), q)
-			if err != nil {
-				t.Error(err)
-			}
-			answered <- a
-		}()
-		for d.question() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		return answered
-	}
-	answered := ask()
-	if d.answer(q.Digest("another run"), true) == nil {
-		t.Error("an answer to another question counts")
-	}
-	if err := d.answer(q.Digest("r"), true); err != nil {
-		t.Error(err)
-	}
-	if d.answer(q.Digest("r"), false) == nil {
-		t.Error("a second answer counts")
-	}
-	if a := <-answered; !a.Approved || !strings.Contains(said, "answered on the page: yes") {
-		t.Errorf("%+v, %q", a, said)
-	}
-	answered = ask()
-	user <- false
-	if a := <-answered; a.Approved {
-		t.Errorf("%+v", a)
-	}
-	if d.answer(q.Digest("r"), true) == nil {
-		t.Error("an answer counts after the one in the terminal")
-	}
-}
-
-// TestActorIsClosed: nothing is resumed once the server ends, because nobody would stop it.
-func TestActorIsClosed(t *testing.T) {
-	ctx, end := context.WithCancel(t.Context())
-	x := newActor(ctx, nil, nil, nil, func(string) {})
-	end()
-	x.Close()
-	if _, _, err := x.reserve(t.Context(), "dir", "run"); err == nil || len(x.children) > 0 {
-		t.Error(err, x.children)
 	}
 }
 

@@ -61,6 +61,20 @@ func Open(dir, ref string) (*Run, error) {
 	return r, err
 }
 
+// Copy opens the home of an attempt; nil if the home no longer has the attempt's run. The caller
+// must close it.
+func Copy(a history.Attempt) *journal.Home {
+	home, err := runs.Open(a.Dir)
+	if err != nil {
+		return nil
+	}
+	if found, err := home.FindRun(a.Run); err != nil || found != a.Run {
+		home.Close()
+		return nil
+	}
+	return home
+}
+
 // Read reads a run.
 func Read(home *journal.Home, id string) (*Run, error) {
 	working := Working(home, id) // before reading, so that nothing it still writes is missed

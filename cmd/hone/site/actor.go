@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"cmp"
@@ -19,29 +19,23 @@ import (
 	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/patch"
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
-	"hone/cmd/hone/screen"
 	"hone/cmd/hone/undo"
+	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
-	"hone/harness"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/child"
-	"hone/internal/render"
 	"hone/journal"
 	"hone/sandbox"
-	"hone/workspace"
 )
 
-// actor lets the user act on runs from the page. It implements [web.Actor]. A run that it
+// Actor lets the user act on runs from the page. It implements [web.Actor]. A run that it
 // resumes is a child of this process; each directory has at most one.
-type actor struct {
-	app    *app
-	source *runSource
-	own    *ownRun           // the run of this process; nil if it has none
-	say    func(text string) // says in the terminal what the user did on the page
+type Actor struct {
+	Options
+	source *Source
 	keeper *sandbox.Keeper
 	done   context.Context // when it ends, the children do
 
@@ -59,21 +53,31 @@ type resuming struct {
 	ended chan struct{} // closed when the process has ended
 }
 
-var _ web.Actor = (*actor)(nil)
+var _ web.Actor = (*Actor)(nil)
 
-// newActor returns an actor. The caller must close it after the context has ended.
-func newActor(ctx context.Context, a *app, source *runSource, own *ownRun, say func(string)) *actor {
-	return &actor{app: a, source: source, own: own, say: say, keeper: sandbox.NewKeeper(""), done: ctx, said: map[string]string{}, children: map[string]*resuming{}}
+// Options say for whom an actor acts.
+type Options struct {
+	Own     *OwnRun           // the run of this process; nil if it has none
+	Say     func(text string) // says in the terminal what the user did on the page
+	Environ []string          // of the processes that it starts
+	Keys    []string          // of providers, which no record may contain
+}
+
+// Allow lets the user act on the runs of a source. The caller must close the actor after the
+// context has ended.
+func (s *Source) Allow(ctx context.Context, o Options) *Actor {
+	s.acts = &Actor{Options: o, source: s, keeper: sandbox.NewKeeper(""), done: ctx, said: map[string]string{}, children: map[string]*resuming{}}
+	return s.acts
 }
 
 // Close waits until the children have ended. Closing a nil actor does nothing.
-func (x *actor) Close() {
+func (x *Actor) Close() {
 	if x == nil {
 		return
 	}
 	x.mu.Lock()
 	for _, c := range x.children {
-		x.say("stopping run " + journal.ShortRun(c.run) + ", which was resumed on the page")
+		x.Say("stopping run " + journal.ShortRun(c.run) + ", which was resumed on the page")
 	}
 	x.mu.Unlock()
 	x.running.Wait()
@@ -81,7 +85,7 @@ func (x *actor) Close() {
 }
 
 // state returns a text that changes when the actor has something new to show about a run.
-func (x *actor) state(run string) string {
+func (x *Actor) state(run string) string {
 	if x == nil {
 		return ""
 	}
@@ -89,24 +93,24 @@ func (x *actor) state(run string) string {
 	defer x.mu.Unlock()
 	text := x.said[run]
 	if x.owns(run) {
-		if q := x.own.desk.question(); q != nil {
+		if q := x.Own.desk.question(); q != nil {
 			text += q.Digest(run)
 		}
 	}
 	return text
 }
 
-func (x *actor) owns(run string) bool { return x.own != nil && x.own.id == run }
+func (x *Actor) owns(run string) bool { return x.Own != nil && x.Own.id == run }
 
 // tell sets what the page of a run says about the last action.
-func (x *actor) tell(run, text string) {
+func (x *Actor) tell(run, text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.said[run] = text
 }
 
 // Act does what a form asks for.
-func (x *actor) Act(ctx context.Context, run, action string, form url.Values) error {
+func (x *Actor) Act(ctx context.Context, run, action string, form url.Values) error {
 	acts := map[string]func(context.Context, *journal.Home, string, url.Values) error{"stop": x.stop, "resume": x.resume, "answer": x.answer, "undo": x.undo}
 	act := acts[action]
 	if act == nil {
@@ -117,11 +121,11 @@ func (x *actor) Act(ctx context.Context, run, action string, form url.Values) er
 		return err
 	}
 	defer home.Close()
-	x.say(fmt.Sprintf("requested on the page: %s %s", action, journal.ShortRun(run)))
+	x.Say(fmt.Sprintf("requested on the page: %s %s", action, journal.ShortRun(run)))
 	x.tell(run, "")
 	if err := act(ctx, home, run, form); err != nil {
 		x.tell(run, explanation(err, failure.Elsewhere(home.Workspace())))
-		x.say("refused: " + err.Error())
+		x.Say("refused: " + err.Error())
 	}
 	return nil
 }
@@ -135,9 +139,9 @@ func explanation(err error, at string) string {
 }
 
 // stop stops the process that works on a run, as Ctrl-C does.
-func (x *actor) stop(_ context.Context, home *journal.Home, run string, _ url.Values) error {
+func (x *Actor) stop(_ context.Context, home *journal.Home, run string, _ url.Values) error {
 	if x.owns(run) {
-		x.own.stop()
+		x.Own.stop()
 		return nil
 	}
 	x.mu.Lock()
@@ -158,13 +162,13 @@ func (x *actor) stop(_ context.Context, home *journal.Home, run string, _ url.Va
 }
 
 // resume resumes a run with the limits of a form.
-func (x *actor) resume(ctx context.Context, home *journal.Home, run string, form url.Values) error {
+func (x *Actor) resume(ctx context.Context, home *journal.Home, run string, form url.Values) error {
 	r, err := recorded.Read(home, run)
 	if err != nil {
 		return err
 	}
 	args := []string{}
-	for _, l := range limitsOf(r.Past.Limits()) {
+	for _, l := range view.Limits(r.Past.Limits()) {
 		if value := strings.TrimSpace(form.Get(l.Flag)); value != "" && value != l.Value {
 			args = append(args, "--"+l.Flag+"="+value)
 		}
@@ -172,31 +176,16 @@ func (x *actor) resume(ctx context.Context, home *journal.Home, run string, form
 	return x.start(ctx, home.Workspace(), run, args)
 }
 
-// limitsOf returns the limits that a resume can raise.
-func limitsOf(l hone.Limits) []page.Limit {
-	raisable := []page.Limit{{Flag: "rounds", Label: "rounds", Value: fmt.Sprint(l.MaxRounds())}}
-	if l.Tokens > 0 {
-		raisable = append(raisable, page.Limit{Flag: "max-tokens", Label: "tokens", Value: fmt.Sprint(l.Tokens)})
-	}
-	if l.Cost > 0 {
-		raisable = append(raisable, page.Limit{Flag: "max-cost", Label: "cost", Value: fmt.Sprint(l.Cost), Hint: "in USD"})
-	}
-	if l.Time > 0 {
-		raisable = append(raisable, page.Limit{Flag: "max-time", Label: "time", Value: limitText(l.Time), Hint: "such as 90m"})
-	}
-	return raisable
-}
-
 // start resumes a run in a child. It returns when the child has recorded an event, or has
 // ended.
-func (x *actor) start(ctx context.Context, dir, run string, args []string) error {
+func (x *Actor) start(ctx context.Context, dir, run string, args []string) error {
 	during, one, err := x.reserve(ctx, dir, run)
 	if err != nil {
 		return err
 	}
 	begun := make(chan struct{})
 	once := sync.OnceFunc(func() { close(begun) })
-	c := child.Command{Dir: dir, Args: slices.Concat([]string{"resume"}, args, []string{"--", run}), Env: x.app.environ, Keeper: x.keeper, Event: func(e history.Event) {
+	c := child.Command{Dir: dir, Args: slices.Concat([]string{"resume"}, args, []string{"--", run}), Env: x.Environ, Keeper: x.keeper, Event: func(e history.Event) {
 		_, isEnd := e.Payload.(hone.End)
 		one.over.Store(isEnd)
 		once()
@@ -209,7 +198,7 @@ func (x *actor) start(ctx context.Context, dir, run string, args []string) error
 		if err = cmp.Or(err, r.Error()); err != nil {
 			x.tell(run, refusal(r, err))
 		}
-		x.say(fmt.Sprintf("run %s, which was resumed on the page, ended with status %d", journal.ShortRun(run), r.Exit))
+		x.Say(fmt.Sprintf("run %s, which was resumed on the page, ended with status %d", journal.ShortRun(run), r.Exit))
 		x.mu.Lock()
 		delete(x.children, dir)
 		x.mu.Unlock()
@@ -224,7 +213,7 @@ func (x *actor) start(ctx context.Context, dir, run string, args []string) error
 
 // reserve makes a child the only one of a directory. It waits for another child only if its
 // run is over. The returned context ends when the child must stop.
-func (x *actor) reserve(ctx context.Context, dir, run string) (context.Context, *resuming, error) {
+func (x *Actor) reserve(ctx context.Context, dir, run string) (context.Context, *resuming, error) {
 	for {
 		x.mu.Lock()
 		if err := x.done.Err(); err != nil { // Close need not wait for it
@@ -264,7 +253,7 @@ func refusal(r child.Result, err error) string {
 }
 
 // answer gives the answers of a form, which names each question by its digest.
-func (x *actor) answer(ctx context.Context, home *journal.Home, run string, form url.Values) error {
+func (x *Actor) answer(ctx context.Context, home *journal.Home, run string, form url.Values) error {
 	args := []string{}
 	for _, digest := range slices.Sorted(maps.Keys(form)) {
 		value := form.Get(digest)
@@ -272,7 +261,7 @@ func (x *actor) answer(ctx context.Context, home *journal.Home, run string, form
 			return failure.Usage("the form has an answer that is neither yes nor no", "reload the page")
 		}
 		if x.owns(run) {
-			return x.own.desk.answer(digest, value == "yes")
+			return x.Own.desk.answer(digest, value == "yes")
 		}
 		args = append(args, "--answer="+digest+"="+value)
 	}
@@ -283,7 +272,7 @@ func (x *actor) answer(ctx context.Context, home *journal.Home, run string, form
 }
 
 // Preview returns a page with the plan of an undo.
-func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (v web.View, err error) {
+func (x *Actor) Preview(ctx context.Context, run, action string, _ url.Values) (v web.View, err error) {
 	if action != "undo" {
 		return v, web.ErrNotFound
 	}
@@ -313,7 +302,7 @@ func (x *actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 }
 
 // withPlan locks the workspace of a run, and calls do with the run and the plan of its undo.
-func (x *actor) withPlan(ctx context.Context, home *journal.Home, run string, do func(*runs.Recorded, *undo.Plan) error) error {
+func (x *Actor) withPlan(ctx context.Context, home *journal.Home, run string, do func(*runs.Recorded, *undo.Plan) error) error {
 	r, err := recorded.ForChange(ctx, home.Workspace(), run, "undo")
 	if err != nil {
 		return err
@@ -334,12 +323,12 @@ func planDigest(r *runs.Recorded, plan *undo.Plan) string {
 }
 
 // undo undoes a run if the plan is still the one that the user saw.
-func (x *actor) undo(ctx context.Context, home *journal.Home, run string, form url.Values) error {
+func (x *Actor) undo(ctx context.Context, home *journal.Home, run string, form url.Values) error {
 	return x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *undo.Plan) error {
 		if form.Get("plan") != planDigest(r, plan) {
 			return failure.Usage("nothing was undone, because the files or the run have changed since the preview", "preview the undo again")
 		}
-		done, err := plan.CarryOut(context.WithoutCancel(ctx), false, harness.KnownKeys(x.app.env))
+		done, err := plan.CarryOut(context.WithoutCancel(ctx), false, x.Keys)
 		if err == nil {
 			x.tell(run, strings.TrimSpace(strings.Join(done.Lines, "\n")))
 		}
@@ -348,7 +337,7 @@ func (x *actor) undo(ctx context.Context, home *journal.Home, run string, form u
 }
 
 // add adds to the page of a run what the user can do.
-func (x *actor) add(ctx context.Context, v web.View, o report.Overview) (web.View, error) {
+func (x *Actor) add(ctx context.Context, v web.View, o report.Overview) (web.View, error) {
 	acts, err := x.acts(ctx, o)
 	if err != nil {
 		return v, err
@@ -360,12 +349,12 @@ func (x *actor) add(ctx context.Context, v web.View, o report.Overview) (web.Vie
 
 // asks reports whether the page shows the questions of a run that wait, so that the user can
 // answer them.
-func (x *actor) asks(o report.Overview) bool {
+func (x *Actor) asks(o report.Overview) bool {
 	return x != nil && !o.Start.Redacted && (!o.Working || x.owns(o.ID))
 }
 
 // acts returns what the user can do with a run.
-func (x *actor) acts(ctx context.Context, o report.Overview) (page.Acts, error) {
+func (x *Actor) acts(ctx context.Context, o report.Overview) (page.Acts, error) {
 	x.mu.Lock()
 	acts := page.Acts{Run: o.ID, Said: x.said[o.ID], Stop: o.Working}
 	x.mu.Unlock()
@@ -377,120 +366,21 @@ func (x *actor) acts(ctx context.Context, o report.Overview) (page.Acts, error) 
 		waiting = o.Past.Waiting()
 		acts.Undo = len(o.Files) > 0
 		if !o.Ended || o.End.Kind != hone.KindDone {
-			acts.Resume = limitsOf(o.Past.Limits())
+			acts.Resume = view.Limits(o.Past.Limits())
 		}
 	case x.owns(o.ID):
-		if q := x.own.desk.question(); q != nil {
+		if q := x.Own.desk.question(); q != nil {
 			waiting = []hone.Question{*q}
 		}
 	case o.Past.Asking() != nil:
 		acts.Note = "A question is open in the terminal of the run. Answer it there, or stop the run and answer here."
 	}
 	for _, q := range waiting {
-		one, err := pageQuestion(ctx, o, q)
+		one, err := view.Question(ctx, o.Home, o.ID, q)
 		if err != nil {
 			return acts, err
 		}
 		acts.Questions = append(acts.Questions, one)
 	}
 	return acts, nil
-}
-
-// pageQuestion returns a question with its change as a diff.
-func pageQuestion(ctx context.Context, o report.Overview, q hone.Question) (page.Question, error) {
-	verb := "Change"
-	switch {
-	case q.Delete:
-		verb = "Delete"
-	case !q.Before.Exists():
-		verb = "Create"
-	}
-	diff, omitted, err := patch.Of(ctx, o.Home, questionDelta(q), nil, false)
-	if more := len(diff) - page.MaxText; more > 0 {
-		omitted = append(omitted, "the page does not show the last "+render.Bytes(int64(more))+" of this change: to see all of it, answer in a terminal")
-	}
-	return page.Question{Digest: q.Digest(o.ID), Path: render.Line(q.Path), Verb: verb, Reason: q.Reason, Diff: string(diff), NoDiff: omitted}, err
-}
-
-// questionDelta returns the change that a question is about.
-func questionDelta(q hone.Question) []workspace.Delta {
-	return []workspace.Delta{{Path: q.Path, Before: history.EntryOf(q.Path, q.Before), After: history.EntryOf(q.Path, q.After)}}
-}
-
-// ownRun is the run of this process.
-type ownRun struct {
-	id   string
-	stop func()
-	desk *desk
-}
-
-// desk is a [hone.Human] that asks in the terminal, and also accepts an answer from the page.
-// The first answer counts.
-type desk struct {
-	run      string
-	terminal hone.Human
-	say      func(text string)
-
-	mu    sync.Mutex
-	waits *hone.Question // nil if none does
-	leave func()         // ends the question at the terminal
-	given *hone.Answer   // on the page; nil before
-}
-
-// Ask asks at the terminal and on the page.
-func (d *desk) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) {
-	asking, leave := context.WithCancel(ctx)
-	defer leave()
-	d.mu.Lock()
-	d.waits, d.leave, d.given = &q, leave, nil
-	d.mu.Unlock()
-	a, err := d.terminal.Ask(asking, q)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.waits = nil
-	if d.given == nil {
-		return a, err
-	}
-	d.say("  answered on the page: " + yesNo(d.given.Approved))
-	return *d.given, nil
-}
-
-func yesNo(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
-}
-
-// question returns the question that waits for an answer; nil if there is none.
-func (d *desk) question() *hone.Question {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.given != nil {
-		return nil
-	}
-	return d.waits
-}
-
-// answer answers the question that waits, if it has that digest.
-func (d *desk) answer(digest string, approved bool) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.waits == nil || d.given != nil || d.waits.Digest(d.run) != digest {
-		return failure.Usage("this question no longer waits for an answer", "")
-	}
-	d.given = &hone.Answer{Approved: approved, By: "user"}
-	d.leave()
-	return nil
-}
-
-// actOn lets the user act on a run of this process on its page. The caller must run it with
-// the returned context.
-func (a *app) actOn(ctx context.Context, h *harness.Session, r *hone.Run, s *screen.Screen) (context.Context, *ownRun) {
-	ctx, stop := context.WithCancel(ctx)
-	own := &ownRun{id: h.ID(), stop: stop, desk: &desk{run: h.ID(), terminal: r.Human, say: func(text string) { s.Say("%s", text) }}}
-	if r.Human != nil {
-		r.Human = own.desk
-	}
-	return ctx, own
 }

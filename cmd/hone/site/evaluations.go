@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ const maxEval = 64 << 20
 
 // evaluations returns the result files in the directories of a server and in their direct
 // subdirectories, by the names of their pages.
-func (s *runSource) evaluations() map[string]string {
+func (s *Source) evaluations() map[string]string {
 	files := map[string]string{}
 	for i, dir := range s.dirs {
 		for _, pattern := range []string{"*", "*/*"} {
@@ -56,7 +56,7 @@ func evalState(file string) string {
 }
 
 // evalLink returns the link to the page of a result file.
-func (s *runSource) evalLink(name string) page.Link {
+func (s *Source) evalLink(name string) page.Link {
 	number, rel, _ := strings.Cut(strings.TrimPrefix(name, web.Evaluations), "/")
 	if i, err := strconv.Atoi(number); err == nil && len(s.dirs) > 1 {
 		rel = filepath.Join(s.dirs[i], rel)
@@ -65,7 +65,7 @@ func (s *runSource) evalLink(name string) page.Link {
 }
 
 // evaluation returns the page of a result file.
-func (s *runSource) evaluation(name string) (web.View, error) {
+func (s *Source) evaluation(name string) (web.View, error) {
 	file, ok := s.evaluations()[name]
 	if !ok {
 		return web.View{}, web.ErrNotFound

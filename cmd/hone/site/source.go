@@ -1,4 +1,7 @@
-package main
+// Package site is what hone web shows: the list of runs, the page of each run and the results
+// of hone eval. [Source] reads them from the directories of a server, and [Actor] lets the user
+// act on runs.
+package site
 
 import (
 	"context"
@@ -25,13 +28,13 @@ import (
 	"hone/journal"
 )
 
-// runSource is what a web server shows of the runs in some directories. It implements
+// Source is what a web server shows of the runs in some directories. It implements
 // [web.Source].
-type runSource struct {
-	app  *app
-	dirs []string
-	html *page.Renderer
-	acts *actor // nil if the user may only look
+type Source struct {
+	dirs  []string
+	html  *page.Renderer
+	clean func(string) string
+	acts  *Actor // nil if the user may only look
 
 	mu    sync.Mutex
 	pages map[string]*view.RunPage // by run
@@ -64,11 +67,18 @@ type listed struct {
 	began time.Time
 }
 
-var _ web.Source = (*runSource)(nil)
+var _ web.Source = (*Source)(nil)
 
-func newRunSource(a *app, dirs []string, html *page.Renderer) *runSource {
-	return &runSource{app: a, dirs: dirs, html: html, pages: map[string]*view.RunPage{}, rows: map[string]listed{}}
+// New returns the source of some directories. clean removes secrets from a text.
+func New(dirs []string, clean func(string) string) *Source {
+	return &Source{dirs: dirs, html: page.New(clean), clean: clean, pages: map[string]*view.RunPage{}, rows: map[string]listed{}}
 }
+
+// Own says which run is that of this process, and gives it the reply that it waits for.
+func (s *Source) Own(run string, reply *view.Reply) { s.own, s.reply = run, reply }
+
+// Renderer returns what renders the pages.
+func (s *Source) Renderer() *page.Renderer { return s.html }
 
 // mostInRound is how many bytes of a request the page of a run shows, with a link to the rest.
 const mostInRound = 4 << 10
@@ -86,7 +96,7 @@ func callOf(name string) (run string, seq int64) {
 
 // State returns the lengths of the journals on a page, whether processes work on them, and
 // how much of a reply has arrived.
-func (s *runSource) State(name string) (string, error) {
+func (s *Source) State(name string) (string, error) {
 	if strings.HasPrefix(name, web.Evaluations) {
 		file, ok := s.evaluations()[name]
 		if !ok {
@@ -132,7 +142,7 @@ func homeState(home *journal.Home) (string, error) {
 
 // runState returns a text that changes with the journal of a run, and with what the user
 // can do with the run.
-func (s *runSource) runState(home *journal.Home, run string) string {
+func (s *Source) runState(home *journal.Home, run string) string {
 	state := runState(home, run) + s.acts.state(run)
 	if _, ok := s.groups.Load(run); ok {
 		others, _ := homeState(home) // the page can be read without it
@@ -149,7 +159,7 @@ func runState(home *journal.Home, run string) string {
 }
 
 // eachHome calls do with the home of each directory that has runs.
-func (s *runSource) eachHome(do func(*journal.Home) error) error {
+func (s *Source) eachHome(do func(*journal.Home) error) error {
 	for _, dir := range s.dirs {
 		home, err := runs.Open(dir)
 		if errors.Is(err, runs.ErrNone) {
@@ -168,7 +178,7 @@ func (s *runSource) eachHome(do func(*journal.Home) error) error {
 }
 
 // find opens the home of a run or of an attempt. The caller must close it.
-func (s *runSource) find(run string) (*journal.Home, error) {
+func (s *Source) find(run string) (*journal.Home, error) {
 	for _, dir := range s.dirs {
 		home, err := runs.Open(dir)
 		if err != nil {
@@ -180,7 +190,7 @@ func (s *runSource) find(run string) (*journal.Home, error) {
 		home.Close()
 	}
 	if copied, ok := s.findCopy(run); ok {
-		if home := openCopy(copied.Attempt); home != nil {
+		if home := recorded.Copy(copied.Attempt); home != nil {
 			return home, nil
 		}
 	}
@@ -188,7 +198,7 @@ func (s *runSource) find(run string) (*journal.Home, error) {
 }
 
 // findCopy returns the attempt whose run has the id.
-func (s *runSource) findCopy(run string) (found attempts.Found, ok bool) {
+func (s *Source) findCopy(run string) (found attempts.Found, ok bool) {
 	if known, ok := s.copies.Load(run); ok {
 		return known.(attempts.Found), true
 	}
@@ -202,32 +212,8 @@ func (s *runSource) findCopy(run string) (found attempts.Found, ok bool) {
 	return found, ok && err == nil
 }
 
-// openCopy opens the home of an attempt; nil if the home no longer has the attempt's run.
-func openCopy(a history.Attempt) *journal.Home {
-	home, err := runs.Open(a.Dir)
-	if err != nil {
-		return nil
-	}
-	if found, err := home.FindRun(a.Run); err != nil || found != a.Run {
-		home.Close()
-		return nil
-	}
-	return home
-}
-
-// attemptRow returns the run of an attempt as row reads it; nil if it no longer exists.
-func attemptRow(a history.Attempt, row func(*journal.Home) page.Run) *page.Run {
-	home := openCopy(a)
-	if home == nil {
-		return nil
-	}
-	defer home.Close()
-	r := row(home)
-	return &r
-}
-
 // View returns a page.
-func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
+func (s *Source) View(ctx context.Context, name string) (web.View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if name == "" {
@@ -251,7 +237,7 @@ func (s *runSource) View(ctx context.Context, name string) (web.View, error) {
 }
 
 // unreadable returns the page of a run that cannot be read: why, and what to type.
-func (s *runSource) unreadable(home *journal.Home, run string, err error) (web.View, error) {
+func (s *Source) unreadable(home *journal.Home, run string, err error) (web.View, error) {
 	of := report.Summarize(home, run, recorded.Working(home, run), nil)
 	short, result := journal.ShortRun(run), of.Standing.Text
 	if of.Past != nil { // a stored object is damaged, and not the journal
@@ -262,7 +248,7 @@ func (s *runSource) unreadable(home *journal.Home, run string, err error) (web.V
 }
 
 // runView returns the page of a run, or of a call in it if call is not 0.
-func (s *runSource) runView(ctx context.Context, home *journal.Home, name, run string, round int, call int64) (web.View, error) {
+func (s *Source) runView(ctx context.Context, home *journal.Home, name, run string, round int, call int64) (web.View, error) {
 	state := s.runState(home, run)
 	if was := s.shown; was.name == name && was.state == state && time.Since(was.at) < longestShown {
 		return s.withReply(run, was)
@@ -288,7 +274,7 @@ func (s *runSource) runView(ctx context.Context, home *journal.Home, name, run s
 }
 
 // withReply adds what the run waits for.
-func (s *runSource) withReply(run string, shown shownRun) (web.View, error) {
+func (s *Source) withReply(run string, shown shownRun) (web.View, error) {
 	if run == s.own {
 		shown.wait.Text = s.reply.Text()
 	}
@@ -298,11 +284,11 @@ func (s *runSource) withReply(run string, shown shownRun) (web.View, error) {
 }
 
 // run returns the page of a run, and the rounds of one of its windows.
-func (s *runSource) run(ctx context.Context, r *recorded.Run, round int) (web.View, error) {
+func (s *Source) run(ctx context.Context, r *recorded.Run, round int) (web.View, error) {
 	run := r.ID
 	made := s.pages[run]
 	if made == nil {
-		made = view.NewRunPage(r.Own(), view.Calls{Most: mostInRound, Clean: s.app.redactKnown, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})
+		made = view.NewRunPage(r.Own(), view.Calls{Most: mostInRound, Clean: s.clean, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})
 		s.pages[run] = made
 	}
 	o := report.OverviewOf(r)
@@ -317,7 +303,7 @@ func (s *runSource) run(ctx context.Context, r *recorded.Run, round int) (web.Vi
 	}
 	p.Attempts = view.Attempts(o, func(a history.Attempt) *page.Run {
 		s.copies.Store(a.Run, attempts.Found{Attempt: a, Of: run})
-		return attemptRow(a, func(home *journal.Home) page.Run { return s.row(home, a.Run) })
+		return view.AttemptRow(a, func(home *journal.Home) page.Run { return s.row(home, a.Run) })
 	})
 	if p.Attempts != nil {
 		s.groups.Store(run, true)
@@ -330,7 +316,7 @@ func (s *runSource) run(ctx context.Context, r *recorded.Run, round int) (web.Vi
 }
 
 // call returns the page of a model call.
-func (s *runSource) call(home *journal.Home, run string, events []history.Event, seq int64) (web.View, error) {
+func (s *Source) call(home *journal.Home, run string, events []history.Event, seq int64) (web.View, error) {
 	call, ok, err := view.WholeCall(events, seq, home.Get)
 	if err != nil {
 		return web.View{}, err
@@ -344,7 +330,7 @@ func (s *runSource) call(home *journal.Home, run string, events []history.Event,
 }
 
 // viewOf renders the page of a run.
-func (s *runSource) viewOf(p page.Page, place string) (web.View, error) {
+func (s *Source) viewOf(p page.Page, place string) (web.View, error) {
 	head, err := s.html.Head(p)
 	v := web.View{Title: p.Title, Place: place, Parts: head}
 	for _, r := range p.InWindow() {
@@ -359,7 +345,7 @@ func (s *runSource) viewOf(p page.Page, place string) (web.View, error) {
 }
 
 // list returns the page of all runs.
-func (s *runSource) list() (web.View, error) {
+func (s *Source) list() (web.View, error) {
 	var l page.List
 	err := s.eachHome(func(home *journal.Home) error {
 		ids, err := home.Runs()
@@ -384,7 +370,7 @@ func (s *runSource) list() (web.View, error) {
 }
 
 // row returns a run in the list. It reads the run again only if its state has changed.
-func (s *runSource) row(home *journal.Home, run string) page.Run {
+func (s *Source) row(home *journal.Home, run string) page.Run {
 	state := runState(home, run)
 	known, ok := s.rows[run]
 	if !ok || known.state != state {
