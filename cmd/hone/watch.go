@@ -9,7 +9,7 @@ import (
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/recorded"
-	"hone/cmd/hone/screen"
+	"hone/cmd/hone/report"
 	"hone/journal"
 )
 
@@ -26,7 +26,7 @@ died.
 RUN is an id from hone runs, a unique prefix of one, or "last", the default. Ctrl-C ends watch, not the run.`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.follow(c.Context(), dir, runArg(args), showFlags{live: !verbose})
+			return a.follow(c.Context(), dir, runArg(args), !verbose)
 		},
 	}
 	registerDir(c, &dir)
@@ -38,16 +38,16 @@ RUN is an id from hone runs, a unique prefix of one, or "last", the default. Ctr
 const watchInterval = 300 * time.Millisecond
 
 // follow shows the events of a run until it ends, or until no process works on it.
-func (a *app) follow(ctx context.Context, dir, ref string, f showFlags) error {
+func (a *app) follow(ctx context.Context, dir, ref string, live bool) error {
 	home, run, err := recorded.Find(dir, ref)
 	if err != nil {
 		return err
 	}
 	defer home.Close()
-	w := watched{home: home, run: run, flags: f}
+	w := watched{home: home, run: run, live: live}
 	defer func() {
-		if w.screen != nil {
-			w.screen.Close()
+		if w.transcript != nil {
+			w.transcript.Screen.Close()
 		}
 	}()
 	for {
@@ -60,7 +60,7 @@ func (a *app) follow(ctx context.Context, dir, ref string, f showFlags) error {
 			a.exit = failure.ExitStatus(end.Kind)
 			return nil
 		case !working:
-			return &failure.Error{Kind: hone.KindFailed, Why: "the process of run " + run + " ended without a result", Hint: "hone resume " + journal.ShortRun(run) + failure.Elsewhere(home.Workspace())}
+			return &failure.Error{Kind: hone.KindFailed, Why: "the process of run " + run + " ended without a result", Hint: "hone resume " + journal.ShortRun(run) + recorded.At(home)}
 		}
 		select {
 		case <-ctx.Done():
@@ -72,12 +72,11 @@ func (a *app) follow(ctx context.Context, dir, ref string, f showFlags) error {
 
 // watched is a run that is followed, and how far it was shown.
 type watched struct {
-	home   *journal.Home
-	run    string
-	flags  showFlags
-	screen *screen.Screen // nil until the run was read
-	size   int64          // of the journal when it was read
-	shown  int            // events
+	home       *journal.Home
+	run        string
+	live       bool
+	transcript *report.Transcript // nil until the run was read
+	size       int64              // of the journal when it was read
 }
 
 // showNew shows the events that were appended since the last call, if there are any. It
@@ -92,11 +91,11 @@ func (a *app) showNew(w *watched) (*hone.End, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.screen == nil {
-		w.screen = a.recordScreen(r, w.flags)
+	if w.transcript == nil {
+		w.transcript = a.transcript(r, showFlags{}, w.live)
 	}
-	err = a.showEvents(w.screen, r, w.flags, w.shown)
-	w.size, w.shown = size, len(r.Past.Events())
+	err = w.transcript.Show(r)
+	w.size = size
 	if end, ended := r.Past.End(); ended {
 		return &end, err
 	}
