@@ -12,6 +12,7 @@ import (
 
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/language"
 	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/loop"
@@ -76,13 +77,11 @@ func (a *app) init(root string, starters loop.Starters) error {
 			return err
 		}
 	}
-	found := spoken(root, languages())
-	if !slices.ContainsFunc(files, func(f loop.File) bool { return anyLanguage().marked(f.Path) }) && len(found) == 0 {
-		found = spoken(root, []language{anyLanguage()}) // a Makefile that is not init's own
+	var written []string
+	for _, f := range files {
+		written = append(written, f.Path)
 	}
-	if len(found) == 0 {
-		found = plainPython(root)
-	}
+	found := language.Of(root, written)
 	if err := checkParents(root, files, len(found) > 0 || starters.NeedsCheck); err != nil {
 		return err
 	}

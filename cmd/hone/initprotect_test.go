@@ -12,6 +12,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/google/go-cmp/cmp"
 
+	"hone/cmd/hone/language"
 	"hone/internal/config"
 	"hone/loop"
 	"hone/loop/task"
@@ -75,9 +76,9 @@ func TestInitProtect(t *testing.T) {
 func TestInitProtectAll(t *testing.T) {
 	root := t.TempDir()
 	var want []string
-	for _, l := range languages() {
-		touch(t, root, strings.ReplaceAll(l.marks[0], "*", "x"))
-		want = append(want, l.protect...)
+	for _, l := range language.All() {
+		touch(t, root, strings.ReplaceAll(l.Marks[0], "*", "x"))
+		want = append(want, l.Protect...)
 	}
 	touch(t, root, "makefile")
 	runInit(t, root)
@@ -151,7 +152,7 @@ func TestInitOwnConfig(t *testing.T) {
 		{"x", "[check]\n", own + "next: go\n"},
 		{"go.mod", "[check]\nprotect = []\n", own + "next: go\n"},
 		{"go.mod", "[check]\n", own + "to protect the tests, you could add to .config/hone.toml:\n\n    [check]\n    " +
-			protectLine(languages()[:1]) + "\n\nnext: go\n"},
+			language.ProtectLine(language.All()[:1]) + "\n\nnext: go\n"},
 	} {
 		root := t.TempDir()
 		touch(t, root, c.mark)
