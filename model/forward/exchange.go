@@ -11,67 +11,73 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
-	"sync/atomic"
 
 	"hone/model"
 )
 
-// exchange is the provider's side of a call.
-type exchange struct {
-	*call
-	target      target
-	reservation *openReservation // nil for a free request
-	connected   atomic.Bool
-}
-
 // run sends the body and relays the response. An error means that the agent has
 // no response yet.
-func (x *exchange) run(body []byte) error {
-	out, err := x.request(body)
+func (c *call) run(body []byte) error {
+	out, err := c.request(body)
 	if err != nil {
-		return x.fault(err)
+		return c.fault(err)
 	}
 	proxy := httputil.ReverseProxy{
 		// Nothing of the agent's request is sent that request has not copied.
 		Rewrite:        func(p *httputil.ProxyRequest) { p.Out = out },
-		Transport:      x,
-		ModifyResponse: x.modify,
+		Transport:      c,
+		ModifyResponse: c.modify,
 		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, failed error) { err = failed },
 		FlushInterval:  -1,
-		ErrorLog:       x.f.server.ErrorLog,
+		ErrorLog:       c.f.server.ErrorLog,
 	}
-	proxy.ServeHTTP(x.w, x.r)
+	proxy.ServeHTTP(c.w, c.r)
 	if err != nil {
-		x.settle(nil, err)
+		c.settle(nil, err)
 	}
 	return err
 }
 
-func (x *exchange) settle(used *model.Usage, fault error) {
-	if x.reservation == nil {
+// settle commits the usage; only its first call has an effect. If the commit
+// fails, no more calls are forwarded.
+func (c *call) settle(used *model.Usage, fault error) {
+	if c.reserved == nil || c.settled {
 		return
 	}
+	c.settled = true
 	var known *model.Error
-	if used == nil && errors.As(fault, &known) && known.Rejected() {
-		used = &model.Usage{}
-	} else if used != nil && known != nil {
+	switch isKnown := errors.As(fault, &known); {
+	case isKnown && used != nil:
 		known.Usage = used
+	case isKnown && known.Rejected():
+		used = &model.Usage{}
 	}
-	x.reservation.settle(used, fault)
+	if used != nil && used.Output > c.allowed {
+		over := &Overrun{Model: model.OneLine(c.model), Wrote: used.Output, Allowed: c.allowed}
+		c.f.stop(over)
+		fault = over
+	}
+	c.f.recordUsage(used)
+	if c.reserved.Commit == nil {
+		return
+	}
+	if err := c.reserved.Commit(used, fault); err != nil {
+		c.f.stop(err)
+	}
 }
 
 // request returns the request to the provider.
-func (x *exchange) request(body []byte) (*http.Request, error) {
-	u := *x.f.base
-	u.Path += x.target.path
-	u.RawQuery = x.target.query
+func (c *call) request(body []byte) (*http.Request, error) {
+	u := *c.f.base
+	u.Path += c.target.path
+	u.RawQuery = c.target.query
 	var content io.Reader
-	if x.r.Method == http.MethodPost {
+	if c.r.Method == http.MethodPost {
 		content = bytes.NewReader(body)
 	}
-	req, err := http.NewRequestWithContext(x.ctx, x.r.Method, u.String(), content)
+	req, err := http.NewRequestWithContext(c.ctx, c.r.Method, u.String(), content)
 	if err == nil {
-		x.header(req)
+		c.header(req)
 	}
 	return req, err
 }
@@ -80,20 +86,20 @@ func (x *exchange) request(body []byte) (*http.Request, error) {
 // would pass on informational responses and trailers as they are, with a key in
 // them: it learns of neither, because the context is not the one that it
 // observes, and the copy has no trailers.
-func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx := httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{
+func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := httptrace.WithClientTrace(c.ctx, &httptrace.ClientTrace{
 		// A transport that finds a pooled connection dead asks for another one.
-		GetConn: func(string) { x.connected.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) },
+		GetConn: func(string) { c.connected.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { c.connected.Store(true) },
 	})
 	// A client's Do would follow redirects, with the key.
-	res, err := x.f.transport.RoundTrip(req.WithContext(ctx))
+	res, err := c.f.transport.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		return nil, x.fault(err)
+		return nil, c.fault(err)
 	}
-	if err := x.restartIdle(); err != nil {
+	if err := c.restartIdle(); err != nil {
 		res.Body.Close()
-		return nil, x.fault(err)
+		return nil, c.fault(err)
 	}
 	bare := *res
 	bare.Trailer = nil
@@ -103,10 +109,10 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 // header copies the allowed headers of the agent and adds the key. An
 // Idempotency-Key is not allowed: it would let the transport repeat a request
 // without the ledger.
-func (x *exchange) header(req *http.Request) {
+func (c *call) header(req *http.Request) {
 	for _, name := range []string{"Accept", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "Openai-Beta",
 		"X-App", "X-Goog-Api-Client", "Originator", "Session_id", "Http-Referer", "X-Title"} {
-		if v := x.r.Header.Values(name); len(v) > 0 {
+		if v := c.r.Header.Values(name); len(v) > 0 {
 			req.Header[name] = v
 		}
 	}
@@ -118,16 +124,16 @@ func (x *exchange) header(req *http.Request) {
 	}
 	// An encoded response would hide keys and usage.
 	req.Header.Set("Accept-Encoding", "identity")
-	if login := x.f.login; login != nil {
+	if login := c.f.login; login != nil {
 		password, _ := login.Password()
 		req.SetBasicAuth(login.Username(), password)
 	}
-	x.authorize(req)
+	c.authorize(req)
 }
 
-func (x *exchange) authorize(req *http.Request) {
-	key := x.f.config.Key
-	switch x.f.config.Wire {
+func (c *call) authorize(req *http.Request) {
+	key := c.f.config.Key
+	switch c.f.config.Wire {
 	case Anthropic:
 		if req.Header.Get("Anthropic-Version") == "" {
 			req.Header.Set("Anthropic-Version", "2023-06-01")
@@ -147,30 +153,30 @@ func (x *exchange) authorize(req *http.Request) {
 }
 
 // fault returns the error for a missing or incomplete response.
-func (x *exchange) fault(err error) error {
+func (c *call) fault(err error) error {
 	var known *model.Error
-	switch cause := context.Cause(x.ctx); {
-	case errors.As(cause, &known) && x.connected.Load():
+	switch cause := context.Cause(c.ctx); {
+	case errors.As(cause, &known) && c.connected.Load():
 		return &model.Error{Kind: known.Kind, Message: known.Message}
-	case !x.connected.Load():
-		return &model.Error{Kind: model.Unreachable, Message: x.errorText(err)}
+	case !c.connected.Load():
+		return &model.Error{Kind: model.Unreachable, Message: c.errorText(err)}
 	case cause != nil:
 		return &model.Error{Kind: model.Cut, Message: "the agent disconnected, or hone stopped"}
 	}
-	return &model.Error{Kind: model.Cut, Message: "the response ended early: " + x.errorText(err)}
+	return &model.Error{Kind: model.Cut, Message: "the response ended early: " + c.errorText(err)}
 }
 
 // errorText returns an error's text without an address or a key.
-func (x *exchange) errorText(err error) string {
+func (c *call) errorText(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	return model.OneLine(x.f.redactor.text(err.Error()))
+	return model.OneLine(c.f.redactor.text(err.Error()))
 }
 
 // checkResponse returns an error for a response that cannot be relayed.
-func (x *exchange) checkResponse(res *http.Response) error {
+func (c *call) checkResponse(res *http.Response) error {
 	e := res.Header.Get("Content-Encoding")
 	switch {
 	case res.StatusCode >= 300 && res.StatusCode < 400:
@@ -188,8 +194,8 @@ func (x *exchange) checkResponse(res *http.Response) error {
 
 // modify prepares a response for the agent. An error means that it cannot be
 // relayed.
-func (x *exchange) modify(res *http.Response) error {
-	if err := x.checkResponse(res); err != nil {
+func (c *call) modify(res *http.Response) error {
+	if err := c.checkResponse(res); err != nil {
 		return err
 	}
 	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
@@ -198,11 +204,11 @@ func (x *exchange) modify(res *http.Response) error {
 		"Www-Authenticate", "Strict-Transport-Security", "Report-To", "Nel"} {
 		res.Header.Del(name)
 	}
-	x.f.redactor.header(res.Header)
+	c.f.redactor.header(res.Header)
 	res.Body = &relay{
-		x: x, status: res.StatusCode, header: res.Header, from: res.Body, gate: gate{r: x.f.redactor},
-		meter: meter{read: x.f.config.Meter(x.target.path), events: err == nil && kind == "text/event-stream",
-			off: x.reservation == nil || res.StatusCode >= 400},
+		c: c, status: res.StatusCode, header: res.Header, from: res.Body, gate: gate{r: c.f.redactor},
+		meter: meter{read: c.f.config.Meter(c.target.path), events: err == nil && kind == "text/event-stream",
+			off: c.reserved == nil || res.StatusCode >= 400},
 	}
 	return nil
 }

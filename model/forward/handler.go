@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"hone/model"
@@ -68,6 +69,15 @@ type call struct {
 	cancel context.CancelCauseFunc
 	idle   *time.Timer // cancels ctx
 	end    time.Time   // of the total time
+
+	target    target
+	connected atomic.Bool
+
+	// The provider's side of a call that generates. They belong to its goroutine.
+	reserved *Reservation // nil for a free request
+	settled  bool
+	model    string
+	allowed  int64 // output tokens, for all answers together
 }
 
 // newCall starts a call, and returns the function that ends it.
@@ -111,8 +121,8 @@ func (c *call) serve() error {
 	if !c.f.hasSecret(c.r) {
 		return errNoSecret
 	}
-	t, err := c.f.target(c.r)
-	if err != nil {
+	var err error
+	if c.target, err = c.f.target(c.r); err != nil {
 		return err
 	}
 	// Waiting before reading the body limits the number of bodies in memory.
@@ -133,10 +143,10 @@ func (c *call) serve() error {
 	if err := c.restartIdle(); err != nil {
 		return err
 	}
-	if t.kind == free {
-		return c.free(t, body)
+	if c.target.kind == free {
+		return c.free(body)
 	}
-	return c.paid(t, body)
+	return c.paid(body)
 }
 
 // body reads the entire request body.
@@ -165,7 +175,7 @@ func (c *call) body() ([]byte, error) {
 }
 
 // free forwards a request that costs nothing.
-func (c *call) free(t target, body []byte) error {
+func (c *call) free(body []byte) error {
 	if c.r.Method == http.MethodPost {
 		if _, err := c.f.parseBody(body); err != nil {
 			return err
@@ -174,13 +184,12 @@ func (c *call) free(t target, body []byte) error {
 	if err := c.f.countCall(true); err != nil {
 		return &budgetError{err}
 	}
-	x := &exchange{call: c, target: t}
-	return x.run(body)
+	return c.run(body)
 }
 
 // paid reserves, forwards and settles a call that generates.
-func (c *call) paid(t target, body []byte) error {
-	q, err := c.f.parseRequest(t, body)
+func (c *call) paid(body []byte) error {
+	q, err := c.f.parseRequest(c.target, body)
 	if err != nil {
 		return err
 	}
@@ -196,15 +205,15 @@ func (c *call) paid(t target, body []byte) error {
 	if q.limit > 0 {
 		limit = min(limit, q.limit)
 	}
-	x := &exchange{call: c, target: t, reservation: &openReservation{Reservation: reserved, f: c.f, model: q.model, allowed: limit * q.answers}}
+	c.reserved, c.model, c.allowed = &reserved, q.model, limit*q.answers
 	// This settles the reservation if the code below panics.
-	defer func() { x.reservation.settle(nil, errors.New("the call was aborted")) }()
+	defer func() { c.settle(nil, errors.New("the call was aborted")) }()
 	if limit < 1 || limit <= q.minimum {
 		why := fmt.Errorf("only %d output tokens are left, too few for the call", max(0, limit))
-		x.reservation.settle(&model.Usage{}, why)
+		c.settle(&model.Usage{}, why)
 		return &budgetError{why}
 	}
-	return x.run(q.withLimit(limit))
+	return c.run(q.withLimit(limit))
 }
 
 func (c *call) reserve(q request, bytes int64) (Reservation, error) {
@@ -223,40 +232,6 @@ func (f *Forward) uncountCall() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.report.Calls--
-}
-
-// openReservation is a reservation that has not been settled, or has been if done is
-// set. It belongs to one goroutine.
-type openReservation struct {
-	Reservation
-	f       *Forward
-	model   string
-	allowed int64 // output tokens, for all answers together
-	done    bool
-}
-
-// settle commits the usage; only its first call has an effect. If the commit
-// fails, no more calls are forwarded.
-func (s *openReservation) settle(used *model.Usage, fault error) {
-	if s.done {
-		return
-	}
-	s.done = true
-	var over *Overrun
-	if used != nil && used.Output > s.allowed {
-		over = &Overrun{Model: model.OneLine(s.model), Wrote: used.Output, Allowed: s.allowed}
-		fault = over
-	}
-	s.f.recordUsage(used)
-	if over != nil {
-		s.f.stop(over)
-	}
-	if s.Commit == nil {
-		return
-	}
-	if err := s.Commit(used, fault); err != nil {
-		s.f.stop(err)
-	}
 }
 
 func (f *Forward) recordUsage(used *model.Usage) {

@@ -13,7 +13,7 @@ import (
 // the response ends, before the agent has the last piece, so that the agent's
 // next call does not find the usage still reserved.
 type relay struct {
-	x      *exchange
+	c      *call
 	status int
 	header http.Header
 	from   io.ReadCloser
@@ -55,8 +55,8 @@ func (b *relay) fill(p []byte) {
 		b.end(&model.Error{Kind: model.Garbage, Message: "the response is too large"})
 		return
 	}
-	if stop := b.x.restartIdle(); stop != nil {
-		b.end(b.x.fault(stop))
+	if stop := b.c.restartIdle(); stop != nil {
+		b.end(b.c.fault(stop))
 		return
 	}
 	b.meter.feed(p[:n])
@@ -72,7 +72,7 @@ func (b *relay) fill(p []byte) {
 		b.meter.end()
 		b.end(err)
 	case err != nil:
-		b.end(b.x.fault(err))
+		b.end(b.c.fault(err))
 	case b.meter.result(false) != nil:
 		b.settle(nil)
 	}
@@ -89,7 +89,7 @@ func (b *relay) end(err error) {
 		return
 	}
 	message, code := model.ErrorBody(b.start)
-	b.x.settle(nil, model.StatusError(b.status, b.header, message, code))
+	b.c.settle(nil, model.StatusError(b.status, b.header, message, code))
 }
 
 // settle settles with what the response has said. The fault is why it ended
@@ -99,18 +99,18 @@ func (b *relay) settle(fault error) {
 	switch {
 	case fault != nil:
 	case said != "":
-		fault = &model.Error{Kind: model.Overloaded, Message: b.x.f.redactor.text(said), Usage: used}
+		fault = &model.Error{Kind: model.Overloaded, Message: b.c.f.redactor.text(said), Usage: used}
 	case used == nil:
 		fault = &model.Error{Kind: model.Cut, Message: b.meter.lack()}
 	}
-	b.x.settle(used, fault)
+	b.c.settle(used, fault)
 }
 
 // Close implements io.Closer. If the response has not ended, the agent has left
 // or does not read it.
 func (b *relay) Close() error {
 	if b.err == nil {
-		b.end(b.x.fault(errors.New("the agent does not read it")))
+		b.end(b.c.fault(errors.New("the agent does not read it")))
 	}
 	return b.from.Close()
 }
