@@ -7,7 +7,6 @@ import (
 	"iter"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +15,9 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// document is a TOML file and the struct that it fills. go-toml decodes it; a
-// document adds the place of each key, which go-toml does not return.
-type document struct {
+// Document is a TOML file and the struct that it fills. go-toml decodes it; a
+// Document adds the place of each key, which go-toml does not return.
+type Document struct {
 	file string        // for errors
 	text []byte        // of the file, with dashes for underscores in keys
 	into reflect.Value // a struct with a pointer to each section
@@ -38,9 +37,19 @@ func (k key) wrong(problem, hint string) error {
 	return &Error{File: k.file, Line: k.at.Line, Key: keyText(k.spelled), Problem: problem, Hint: hint}
 }
 
+// fill reads the file and checks all of it.
+func (d *Document) fill() error {
+	for _, step := range []func() error{d.readKeys, d.decode, d.validate} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // readKeys notes all keys up to the first syntax error. It returns an error if
 // a key is unknown, or given in both spellings.
-func (d *document) readKeys() error {
+func (d *Document) readKeys() error {
 	var p unstable.Parser
 	p.Reset(d.text)
 	root := key{file: d.file}
@@ -67,7 +76,7 @@ func (d *document) readKeys() error {
 }
 
 // noteSetting notes a key that has a value, and the keys in an inline table.
-func (d *document) noteSetting(p *unstable.Parser, table key, node *unstable.Node) {
+func (d *Document) noteSetting(p *unstable.Parser, table key, node *unstable.Node) {
 	k := d.note(p, table, node)
 	if node.Value().Kind != unstable.InlineTable {
 		return
@@ -78,7 +87,7 @@ func (d *document) noteSetting(p *unstable.Parser, table key, node *unstable.Nod
 }
 
 // note notes the parts of a key below a table, and returns the last one.
-func (d *document) note(p *unstable.Parser, table key, node *unstable.Node) key {
+func (d *Document) note(p *unstable.Parser, table key, node *unstable.Node) key {
 	k := table
 	for parts := node.Key(); parts.Next(); {
 		raw, name := parts.Node().Raw, string(parts.Node().Data)
@@ -96,7 +105,7 @@ func (d *document) note(p *unstable.Parser, table key, node *unstable.Node) key 
 }
 
 // noteEntry records the next table in a list of tables, and returns its key.
-func (d *document) noteEntry(list key) key {
+func (d *Document) noteEntry(list key) key {
 	n := 0
 	for ok := true; ok; n++ {
 		list.path = append(slices.Clip(list.path[:len(list.spelled)]), Entry(n))
@@ -118,7 +127,7 @@ func isTables(v reflect.Value) bool {
 	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct
 }
 
-func (d *document) known(k key) error {
+func (d *Document) known(k key) error {
 	last := len(k.path) - 1
 	v, _, ok := d.lookup(k.path)
 	first, _ := d.find(k.path...)
@@ -156,7 +165,7 @@ func (d *document) known(k key) error {
 }
 
 // sectionsWith returns the headers of the sections that have a key.
-func (d *document) sectionsWith(key string) (headers []string) {
+func (d *Document) sectionsWith(key string) (headers []string) {
 	for f := range fieldsOf(d.into) {
 		name := f.Tag.Get("toml")
 		v, _, _ := d.lookup([]string{name})
@@ -177,7 +186,7 @@ func (d *document) sectionsWith(key string) (headers []string) {
 }
 
 // find returns the first place of a key.
-func (d *document) find(path ...string) (key, bool) {
+func (d *Document) find(path ...string) (key, bool) {
 	i := slices.IndexFunc(d.keys, func(k key) bool { return slices.Equal(k.path, path) })
 	if i < 0 {
 		return key{}, false
@@ -188,7 +197,7 @@ func (d *document) find(path ...string) (key, bool) {
 // lookup returns the value of a key and the tag of its field; in a map, the tag of
 // the map. If there is no such field, it returns false and the last value on the
 // way.
-func (d *document) lookup(path []string) (v reflect.Value, tag reflect.StructTag, ok bool) {
+func (d *Document) lookup(path []string) (v reflect.Value, tag reflect.StructTag, ok bool) {
 	v = d.into
 	for _, name := range path {
 		var inner reflect.Value
@@ -235,7 +244,7 @@ func fieldsOf(v reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
 }
 
 // decode fills the structs.
-func (d *document) decode() error {
+func (d *Document) decode() error {
 	if err := toml.Unmarshal(d.text, new(map[string]any)); err != nil {
 		return d.syntaxError(err)
 	}
@@ -256,7 +265,7 @@ func (d *document) decode() error {
 }
 
 // syntaxError returns an error with the line at which the file is not TOML.
-func (d *document) syntaxError(err error) error {
+func (d *Document) syntaxError(err error) error {
 	e := &Error{File: d.file, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "write TOML: sections in brackets, and lines such as rounds = 5"}
 	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
 		e.Line, _ = at.Position()
@@ -268,7 +277,7 @@ func (d *document) syntaxError(err error) error {
 // keyOf returns the key whose value go-toml cannot decode: the last one before
 // the place of the error, or the one that the error names. The former is only the
 // first part of the key of a table, the latter only the table if that is inline.
-func (d *document) keyOf(e *toml.DecodeError) key {
+func (d *Document) keyOf(e *toml.DecodeError) key {
 	named, _ := d.find(e.Key()...)
 	line, column := e.Position()
 	for _, k := range slices.Backward(d.keys) {
@@ -283,14 +292,14 @@ func (d *document) keyOf(e *toml.DecodeError) key {
 }
 
 // mistyped returns the error for a value of the wrong type.
-func (d *document) mistyped(k key) error {
+func (d *Document) mistyped(k key) error {
 	what, hint := d.expected(k)
 	return k.wrong("it is not "+what, hint)
 }
 
 // expected returns what the value of a key must be, and what the user should
 // write.
-func (d *document) expected(k key) (what, hint string) {
+func (d *Document) expected(k key) (what, hint string) {
 	v, tag, _ := d.lookup(k.path)
 	rule := tag.Get("valid")
 	name := k.spelled[len(k.spelled)-1]
@@ -306,7 +315,7 @@ func (d *document) expected(k key) (what, hint string) {
 	case float64:
 		return "a number", "write US dollars as a number, such as 2.50"
 	case []string:
-		return "a list of strings", fmt.Sprintf("write a list, such as %s = [%q]", name, example(rule))
+		return "a list of strings", fmt.Sprintf("write a list, such as %s = [%q]", name, rules[rule].example)
 	case []int:
 		return "a list of whole numbers", "write a list, such as " + name + " = [0, 1]"
 	}
@@ -321,14 +330,14 @@ func (d *document) expected(k key) (what, hint string) {
 		return "a list of tables", "write [[" + keyText(path) + "]], and its keys below it"
 	}
 	if rule != "" { // a map, or an entry of one
-		path = []string{path[0], example(rule)}
+		path = []string{path[0], rules[rule].example}
 	}
 	return "a table", "write [" + keyText(path) + "], and its keys below it"
 }
 
 // validate checks each value by its tag, and then each table that is a
 // [Validator].
-func (d *document) validate() error {
+func (d *Document) validate() error {
 	for _, k := range d.keys {
 		if problem, hint := d.objection(k); problem != "" {
 			return k.wrong(problem, hint)
@@ -355,7 +364,7 @@ func (d *document) validate() error {
 
 // objection returns what is wrong with a value by its tag, or with a name in a
 // map, and what the user should write. An empty problem means that all is well.
-func (d *document) objection(k key) (problem, hint string) {
+func (d *Document) objection(k key) (problem, hint string) {
 	last := len(k.path) - 1
 	if table, tag, _ := d.lookup(k.path[:last]); table.Kind() == reflect.Map {
 		return badText(tag.Get("valid"), k.path[last])
@@ -412,5 +421,3 @@ func keyText(path []string) string {
 	}
 	return strings.Join(parts, ".")
 }
-
-var bare = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

@@ -59,30 +59,22 @@ type Validator interface {
 	Valid() (key, problem, hint string)
 }
 
-// Document is a TOML file other than a configuration, such as a list of cases, that is
-// read in the same way.
-type Document struct{ d *document }
-
-// Parse fills into, a pointer to a struct with a pointer to a struct, a map of structs or a
-// slice of structs for each table, from the text of a file. Tags and errors are those of [Load]; file is the
+// Parse reads a TOML file other than a configuration, such as a list of cases, in the same
+// way: it fills into, a pointer to a struct with a pointer to a struct, a map of structs or a
+// slice of structs for each table. Tags and errors are those of [Load]; file is the
 // name for errors.
 func Parse(file string, text []byte, into any) (*Document, error) {
 	if err := checkText(file, text); err != nil {
 		return nil, err
 	}
-	d := &document{file: file, text: slices.Clone(text), into: reflect.ValueOf(into).Elem()}
-	for _, step := range []func() error{d.readKeys, d.decode, d.validate} {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	return &Document{d}, nil
+	d := &Document{file: file, text: slices.Clone(text), into: reflect.ValueOf(into).Elem()}
+	return d, d.fill()
 }
 
 // Names returns the names in a map of tables, in the order of the file.
 func (d *Document) Names(table string) []string {
 	var names []string
-	for _, k := range d.d.keys {
+	for _, k := range d.keys {
 		if len(k.path) == 2 && k.path[0] == table && !slices.Contains(names, k.path[1]) {
 			names = append(names, k.path[1])
 		}
@@ -94,20 +86,21 @@ func (d *Document) Names(table string) []string {
 // has.
 func (d *Document) Wrong(problem, hint string, path ...string) error {
 	for n := len(path); n > 0; n-- {
-		if k, ok := d.d.find(path[:n]...); ok {
+		if k, ok := d.find(path[:n]...); ok {
 			return k.wrong(problem, hint)
 		}
 	}
-	return &Error{File: d.d.file, Problem: problem, Hint: hint}
+	return &Error{File: d.file, Problem: problem, Hint: hint}
 }
 
 func parseDocument(text []byte, sections map[string]any, shared bool) (File, error) {
 	var f File
-	d := &document{file: HonePath, text: slices.Clone(text), into: target(&f, sections), shared: shared}
-	for _, step := range []func() error{d.readKeys, d.decode, d.validate, func() error { return f.completePrices(d) }} {
-		if err := step(); err != nil {
-			return File{}, err
-		}
+	d := &Document{file: HonePath, text: slices.Clone(text), into: target(&f, sections), shared: shared}
+	if err := d.fill(); err != nil {
+		return File{}, err
+	}
+	if err := f.completePrices(d); err != nil {
+		return File{}, err
 	}
 	f.Opens = d.opens()
 	return f, nil
@@ -138,7 +131,7 @@ func target(f *File, sections map[string]any) reflect.Value {
 
 // completePrices sets the prices of cached tokens that the file does not set.
 // A missing price of other tokens is an error.
-func (f *File) completePrices(d *document) error {
+func (f *File) completePrices(d *Document) error {
 	for _, k := range d.keys {
 		if len(k.path) != 2 || k.path[0] != "prices" {
 			continue

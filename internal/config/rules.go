@@ -13,49 +13,50 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// badText returns what a rule, which a tag names, has against a string, and what
+// rule is what the tag "valid" of a string demands.
+type rule struct {
+	example string // a string that it accepts, for a hint
+	// bad returns what is wrong with a string, and what the user should write.
+	bad func(s string) (problem, hint string)
+}
+
+var rules = map[string]rule{
+	"agent":    {"gemini", unless(bare, "a valid name for an agent", "use letters, digits, - and _, as in [commands.gemini]")},
+	"argument": {"gemini", nil},
+	"case":     {"slug-spaces", unless(caseName, "a valid name for a case", "use at most 60 letters, digits, - and _, as in [cases.slug-spaces]")},
+	"glob":     {"docs/**", badGlob},
+	"home":     {"~/.gemini/settings.json", badHome},
+	"line":     {"", badLine},
+	"model":    {"openai/gpt-5", badModel},
+	"models":   {"openai/gpt-5", badModels},
+	"path":     {"/opt/data", badPath},
+	"setting":  {"NO_COLOR=1", badSetting},
+	"url":      {"", badURL},
+	"variable": {"DATABASE_URL", badVariable},
+}
+
+var (
+	bare     = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	caseName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,60}$`)
+	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// badText returns what the rule that a tag names has against a string, and what
 // the user should write. An empty problem means that all is well.
-func badText(rule, s string) (problem, hint string) {
+func badText(name, s string) (problem, hint string) {
 	switch {
-	case s == "", rule != "argument" && strings.TrimSpace(s) == "":
+	case s == "", name != "argument" && strings.TrimSpace(s) == "":
 		return "an empty string is not allowed", "write some text, or remove it"
 	case strings.ContainsRune(s, 0):
 		return "it contains a NUL character", "remove it"
 	}
-	switch rule {
-	case "agent":
-		return badAgent(s)
-	case "case":
-		return badCase(s)
-	case "glob":
-		return badGlob(s)
-	case "home":
-		return badHome(s)
-	case "line":
-		return badLine(s)
-	case "model":
-		return badModel(s)
-	case "models":
-		return badModels(s)
-	case "path":
-		return badPath(s)
-	case "setting":
-		return badSetting(s)
-	case "url":
-		return badURL(s)
-	case "variable":
-		return badVariable(s)
+	if bad := rules[name].bad; bad != nil {
+		return bad(s)
 	}
-	if choice := strings.Split(rule, "|"); len(choice) > 1 && !slices.Contains(choice, s) {
-		return fmt.Sprintf("%q is not one of the choices", s), stringHint(rule)
+	if choice := strings.Split(name, "|"); len(choice) > 1 && !slices.Contains(choice, s) {
+		return fmt.Sprintf("%q is not one of the choices", s), stringHint(name)
 	}
 	return "", ""
-}
-
-// example returns a string that a rule accepts.
-func example(rule string) string {
-	return map[string]string{"agent": "gemini", "argument": "gemini", "case": "slug-spaces", "glob": "docs/**", "home": "~/.gemini/settings.json", "model": "openai/gpt-5", "models": "openai/gpt-5",
-		"path": "/opt/data", "setting": "NO_COLOR=1", "variable": "DATABASE_URL"}[rule]
 }
 
 // stringHint returns what the user should write if a value is not a string, or
@@ -69,19 +70,14 @@ func stringHint(rule string) string {
 	return fmt.Sprintf(`write "%s" or %q`, strings.Join(choice[:last], `", "`), choice[last])
 }
 
-func badAgent(name string) (problem, hint string) {
-	if !bare.MatchString(name) {
-		return fmt.Sprintf("%q is not a valid name for an agent", name), "use letters, digits, - and _, as in [commands.gemini]"
+// unless returns a check that a string matches.
+func unless(form *regexp.Regexp, what, hint string) func(string) (string, string) {
+	return func(s string) (string, string) {
+		if form.MatchString(s) {
+			return "", ""
+		}
+		return fmt.Sprintf("%q is not %s", s, what), hint
 	}
-	return "", ""
-}
-
-func badCase(name string) (problem, hint string) {
-	const most = 60
-	if !bare.MatchString(name) || len(name) > most {
-		return fmt.Sprintf("%q is not a valid name for a case", name), "use at most 60 letters, digits, - and _, as in [cases.slug-spaces]"
-	}
-	return "", ""
 }
 
 func badLine(s string) (problem, hint string) {
@@ -146,8 +142,6 @@ func badHome(s string) (problem, hint string) {
 	}
 	return "", ""
 }
-
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // badVariable does not repeat the value that the user wrote after a name.
 func badVariable(s string) (problem, hint string) {

@@ -21,7 +21,7 @@ type Setting struct {
 func (s Setting) String() string { return s.File + ": " + s.Key + " = " + s.Value }
 
 // opens returns the settings that need trust.
-func (d *document) opens() []Setting {
+func (d *Document) opens() []Setting {
 	var all []Setting
 	for _, k := range d.keys {
 		v, _, _ := d.lookup(k.path)
@@ -37,7 +37,7 @@ func (d *document) opens() []Setting {
 }
 
 // opensText returns the tag "opens" of a key, or of the nearest table around it.
-func (d *document) opensText(k key) string {
+func (d *Document) opensText(k key) string {
 	for n := len(k.path); n > 0; n-- {
 		_, tag, _ := d.lookup(k.path[:n])
 		if text := tag.Get("opens"); text != "" {
