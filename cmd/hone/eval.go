@@ -3,12 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -259,13 +255,13 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 		}
 	}
 	for _, name := range f.models {
-		m, err := newCandidate(name)
+		m, err := eval.NewCandidate(name)
 		if err != nil {
 			return err
 		}
 		job := &eval.Job{Case: c.Name, Model: name, Base: base, Judge: c.Judge, JudgeFiles: c.JudgeFiles}
-		job.Command = func(time int) []string { return slices.Concat([]string{k.Name, "-m", m.at(time)}, args) }
-		tries := triesOf(job, m, digestOf(k.Name, args, base.ID, c.Judge, judge, name), f.times)
+		job.Command = func(time int) []string { return slices.Concat([]string{k.Name, "-m", m.At(time)}, args) }
+		tries := m.Tries(job, eval.Digest(k.Name, args, base.ID, c.Judge, judge, name), f.times)
 		p.tries = append(p.tries, tries...)
 		if !slices.ContainsFunc(tries, func(t *eval.Try) bool { _, ok := p.record.Result(t.Key); return !ok }) {
 			continue // the key of the model is not needed
@@ -306,58 +302,3 @@ func aboutJob(job *eval.Job, err error) error {
 	}
 	return fmt.Errorf("%s%w", at, err)
 }
-
-// digestOf returns a digest of values.
-func digestOf(values ...any) string {
-	text, err := json.Marshal(values)
-	if err != nil {
-		panic(err) // they are texts
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// triesOf returns the tries of a job.
-func triesOf(job *eval.Job, m candidate, id string, times int) []*eval.Try {
-	var tries []*eval.Try
-	for n := 1; n <= times; n++ {
-		key := id
-		if file, ok := strings.CutPrefix(m.at(n), "script/"); ok {
-			script, _ := os.ReadFile(file) // nil with an error, which the run reports
-			key = digestOf(id, string(script))
-		}
-		tries = append(tries, &eval.Try{Job: job, Time: n, Key: digestOf(key, n)})
-	}
-	return tries
-}
-
-// candidate is a model that is compared.
-type candidate struct {
-	name  string   // as the user wrote it
-	asked []string // as it is asked, by the tries in turn; never empty
-}
-
-// newCandidate resolves a model's name. The file of a script becomes absolute, because
-// each try starts in its own tree. If it is a directory, the tries take its files in turn.
-func newCandidate(name string) (candidate, error) {
-	file, ok := strings.CutPrefix(name, "script/")
-	if !ok {
-		return candidate{name, []string{name}}, nil
-	}
-	file, err := filepath.Abs(file)
-	if err != nil {
-		return candidate{}, err
-	}
-	c := candidate{name: name}
-	files, _ := filepath.Glob(filepath.Join(file, "*"))
-	for _, f := range files {
-		c.asked = append(c.asked, "script/"+f)
-	}
-	if len(files) == 0 {
-		c.asked = []string{"script/" + file}
-	}
-	return c, nil
-}
-
-// at returns the model that a try asks; 1 is the first.
-func (c candidate) at(time int) string { return c.asked[(time-1)%len(c.asked)] }

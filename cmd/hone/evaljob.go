@@ -180,7 +180,7 @@ func trustingEnviron(environ []string, n harness.Needs) []string {
 
 // announce says what is going to be tried.
 func (a *app) announce(p *plan, f evalFlags) {
-	recorded := len(p.results())
+	recorded := len(p.record.Of(p.tries))
 	text := fmt.Sprintf("hone: %s of %s with %s", countOf(len(p.tries), "try", "tries"), render.Count(len(p.cases), "case"), render.Count(len(f.models), "model"))
 	if recorded > 0 {
 		text += fmt.Sprintf("; %d recorded in %s", recorded, render.Line(p.path))
@@ -196,18 +196,6 @@ func countOf(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// results returns the results of the tries that have one.
-func (p *plan) results() []eval.Result {
-	var all []eval.Result
-	for _, t := range p.tries {
-		if r, ok := p.record.Result(t.Key); ok {
-			r.Case, r.Model, r.Time = t.Case, t.Model, t.Time // an earlier name may have been another
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
 // printResult prints a new result, if the user wants JSON.
 func (a *app) printResult(f evalFlags, r eval.Result) error {
 	if !f.json {
@@ -221,7 +209,7 @@ func (a *app) printResult(f evalFlags, r eval.Result) error {
 
 // report prints what the evaluation came to, and returns why it is not complete.
 func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Stopped, err error) error {
-	results := p.results()
+	results := p.record.Of(p.tries)
 	rep := eval.NewReport(results, p.cases, f.models, f.at)
 	rep.Missing, rep.Skipped = len(p.tries)-len(results), p.skipped
 	if f.json {

@@ -87,6 +87,18 @@ func (r *Record) Result(key string) (Result, bool) {
 	return one, ok
 }
 
+// Of returns the results of the tries that have one.
+func (r *Record) Of(tries []*Try) []Result {
+	var all []Result
+	for _, t := range tries {
+		if one, ok := r.results[t.Key]; ok {
+			one.Case, one.Model, one.Time = t.Case, t.Model, t.Time // an earlier name may have been another
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 // Results returns all results, the oldest first.
 func (r *Record) Results() []Result {
 	return slices.SortedFunc(maps.Values(r.results), func(x, y Result) int {
