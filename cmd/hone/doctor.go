@@ -8,6 +8,7 @@ import (
 
 	"hone/cmd/hone/doctor"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/recorded"
 	"hone/internal/config"
 	"hone/internal/render"
 )
@@ -39,7 +40,12 @@ providers of the models that a run would use, at no cost, and builds the walls t
 }
 
 func (a *app) doctor(ctx context.Context, o doctor.Options) error {
-	a.sayLastIncomplete(o.Dir)
+	if last, err := recorded.Open(o.Dir, "last"); err == nil {
+		if !last.Working {
+			a.say("note", last.Incomplete())
+		}
+		last.Close()
+	}
 	o.Host, o.Load = a.host(), func(root string) (config.File, error) { return a.loadConfig(root, "", nil) }
 	if a.terminal {
 		o.Progress = a.err

@@ -69,7 +69,8 @@ func (a *app) runs(dir string, asJSON bool) error {
 	for _, id := range slices.Backward(ids) {
 		s := report.Summarize(home, id, id == working, foreign)
 		if s.Result == "died" {
-			a.sayIncomplete(&recorded.Run{Home: home, ID: id, Past: s.Past})
+			r := recorded.Run{Home: home, ID: id, Past: s.Past}
+			a.say("note", r.Incomplete())
 		}
 		s.Past = nil // a list of many runs does not need them all
 		all = append(all, s)

@@ -105,6 +105,18 @@ func (r *Run) Foreign() bool {
 	return runs.Foreign(r.Home)(r.ID, events) != 0
 }
 
+// Incomplete tells the user that the process of the run died while it changed files; empty if
+// it did not. Commands that change files complete or roll back such a change first; commands
+// that only read leave it.
+func (r *Run) Incomplete() string {
+	if len(r.Past.Unapplied()) == 0 {
+		return ""
+	}
+	run := journal.ShortRun(r.ID)
+	return "run " + run + " died while it changed files; some may still be old, and .hone~ files may be left; " +
+		"to complete the change: hone resume " + run + r.At() + "; to undo it: hone undo " + run + r.At()
+}
+
 // At is [At] for the run's home.
 func (r *Run) At() string { return At(r.Home) }
 
