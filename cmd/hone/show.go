@@ -188,12 +188,10 @@ func (a *app) showHTML(ctx context.Context, o report.Overview, name string) erro
 		p.Rest = fmt.Sprintf("This file has the details of the last %s. To see an earlier round, type hone show %s --round N where the run was recorded; add --diff for its changes.",
 			render.Count(len(p.Rounds)-n, "round"), journal.ShortRun(o.ID))
 	}
-	p.Attempts = view.Attempts(o, func(a history.Attempt) *page.Run {
-		return view.AttemptRow(a, func(home *journal.Home) page.Run {
-			row := view.Row(report.Summarize(home, a.Run, recorded.Working(home, a.Run), nil))
-			row.Link = "" // nothing serves it
-			return row
-		})
+	p.Attempts = view.Attempts(o, func(a history.Attempt, home *journal.Home) page.Run {
+		row := view.Row(report.Summarize(home, a.Run, recorded.Working(home, a.Run), nil))
+		row.Link = "" // nothing serves it
+		return row
 	})
 	if o.Working {
 		p.Why = "the run was not finished when this page was written"

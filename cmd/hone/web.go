@@ -118,7 +118,7 @@ func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, pa
 func (a *app) serveRun(ctx context.Context, h *harness.Session, own *site.OwnRun, say func(string)) (link string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	source, actor := site.New([]string{h.Home.Workspace()}, a.redactKnown), (*site.Actor)(nil)
-	source.Own(h.ID(), a.reply)
+	source.SetOwn(h.ID(), a.reply)
 	if own != nil {
 		actor = source.Allow(ctx, site.Options{Own: own, Say: say, Environ: a.environ, Keys: harness.KnownKeys(a.env)})
 	}

@@ -74,8 +74,9 @@ func New(dirs []string, clean func(string) string) *Source {
 	return &Source{dirs: dirs, html: page.New(clean), clean: clean, pages: map[string]*view.RunPage{}, rows: map[string]listed{}}
 }
 
-// Own says which run is that of this process, and gives it the reply that it waits for.
-func (s *Source) Own(run string, reply *view.Reply) { s.own, s.reply = run, reply }
+// SetOwn says which run is that of this process, and what has arrived of the reply that it
+// waits for.
+func (s *Source) SetOwn(run string, reply *view.Reply) { s.own, s.reply = run, reply }
 
 // Renderer returns what renders the pages.
 func (s *Source) Renderer() *page.Renderer { return s.html }
@@ -301,9 +302,9 @@ func (s *Source) run(ctx context.Context, r *recorded.Run, round int) (web.View,
 		of := of.(attempts.Found)
 		p.Up = page.Link{Text: fmt.Sprintf("attempt %d of run %s", of.Number, journal.ShortRun(of.Of)), Address: "/run/" + of.Of}
 	}
-	p.Attempts = view.Attempts(o, func(a history.Attempt) *page.Run {
+	p.Attempts = view.Attempts(o, func(a history.Attempt, home *journal.Home) page.Run {
 		s.copies.Store(a.Run, attempts.Found{Attempt: a, Of: run})
-		return view.AttemptRow(a, func(home *journal.Home) page.Run { return s.row(home, a.Run) })
+		return s.row(home, a.Run)
 	})
 	if p.Attempts != nil {
 		s.groups.Store(run, true)

@@ -8,6 +8,7 @@ import (
 	"hone/check"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
@@ -16,11 +17,19 @@ import (
 	"hone/journal"
 )
 
-// Attempts returns the attempts of a run; nil if it has none. row returns the run of an attempt
-// as a list shows it; nil if its journal is gone, because its copy was deleted. Then the events
-// of the run itself describe the attempt.
-func Attempts(o report.Overview, row func(history.Attempt) *page.Run) []page.Attempt {
-	list := attemptsOf(o.Past.Events(), o.Working, row)
+// Attempts returns the attempts of a run; nil if it has none. row reads the run of an attempt
+// from the home in its copy, as a list shows it. If the copy was deleted, the events of the run
+// itself describe the attempt.
+func Attempts(o report.Overview, row func(history.Attempt, *journal.Home) page.Run) []page.Attempt {
+	list := attemptsOf(o.Past.Events(), o.Working, func(a history.Attempt) *page.Run {
+		home := recorded.Copy(a)
+		if home == nil {
+			return nil
+		}
+		defer home.Close()
+		r := row(a, home)
+		return &r
+	})
 	if len(list) == 0 {
 		return nil
 	}
@@ -32,7 +41,8 @@ func Attempts(o report.Overview, row func(history.Attempt) *page.Run) []page.Att
 	return list
 }
 
-// attemptsOf returns the attempts as the events of their run describe them.
+// attemptsOf returns the attempts that events describe, with the runs that row returns; nil means
+// that it knows none.
 func attemptsOf(events []history.Event, working bool, row func(history.Attempt) *page.Run) (all []page.Attempt) {
 	states := map[int][]history.Attempt{}
 	for _, e := range events {

@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
-	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 )
@@ -32,16 +30,4 @@ func Row(s report.Summary) page.Run {
 		row.Findings = render.Count(row.Points[n-1].Left, "finding")
 	}
 	return row
-}
-
-// AttemptRow returns the run of an attempt as row reads it from its home; nil if it no longer
-// exists.
-func AttemptRow(a history.Attempt, row func(*journal.Home) page.Run) *page.Run {
-	home := recorded.Copy(a)
-	if home == nil {
-		return nil
-	}
-	defer home.Close()
-	r := row(home)
-	return &r
 }
