@@ -3,10 +3,11 @@
 //
 // The package has one file for each command that is not a loop, and groups in help.go
 // lists all commands. A run of a loop starts in start.go and ends in drive.go; app.go has
-// what all commands share: streams, the terminal, the environment. What needs none of
-// these is in packages below this one: kinds lists the loops, failure words hints and
-// chooses exit statuses, and screen shows a run on a terminal. This package is larger than
-// others because users type its commands and nothing imports them.
+// what all commands share: streams, the terminal, the environment. A command parses its
+// flags, asks a package for one thing, and prints it. What needs none of these is in packages
+// below this one: kinds lists the loops, failure words hints and chooses exit statuses,
+// recorded opens a run, screen shows one that works, and report says what one did. This
+// package is larger than others because users type its commands and nothing imports them.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package view prepares for the page of a run what its journal says beyond the rounds
-// themselves, such as model calls ([Calls]), attempts ([Attempts]), contracts ([Contracts])
-// and walls ([Walls]).
+// Package view prepares what a page says of a run: all of it ([RunPage]), its row in the list
+// ([Row]), and what the user can do ([Question], [Limits]). Beyond what package report says on
+// a terminal, a page has model calls ([Calls]), contracts ([Contracts]) and walls ([Walls]).
 //
 // It only reads. Texts are as they were recorded; package page escapes them.
 package view
