@@ -18,7 +18,6 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
-	"hone/cmd/hone/view"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/near"
@@ -42,7 +41,6 @@ type app struct {
 	errSize     func() (columns, rows int) // of stderr, in the same way
 	outColour   render.Colours
 	errColour   render.Colours
-	reply       *view.Reply           // that arrives in the run of this process; nil without --web
 	secrets     []func(string) string // remove the values that conceal knows
 	observer    journal.Observer
 	walls       func() []sandbox.Wall // see harness.Host

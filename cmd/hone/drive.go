@@ -62,7 +62,11 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 		ctx, stop = feed.Await(ctx, r, a.in)
 		defer stop()
 	}
-	a.watch(h, r, s, questions, o, func(q hone.Question) { notify.Question(ctx, q) })
+	reply := a.connect(h, r, s, o)
+	r.Human = a.human(h, questions, func(q hone.Question) { notify.Question(ctx, q) })
+	if h.Settings().Approve == "all" {
+		s.Say("hone: --approve=all approves every change without asking")
+	}
 	if err := h.Begin(); err != nil {
 		return end, err
 	}
@@ -78,7 +82,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 			defer own.Stop()
 			r.Human = own.Human()
 		}
-		link, stop, err := a.serveRun(serving, h, own, say)
+		link, stop, err := a.serveRun(serving, h, own, reply, say)
 		if err != nil {
 			return end, err
 		}
@@ -180,11 +184,9 @@ func surviveBrokenPipe() (undo func()) {
 	return func() { signal.Stop(signals) }
 }
 
-// watch connects a run to the screen, to the JSON feed, and to the user who
-// answers its questions, which are on a screen of the terminal. It calls waits for each
-// question that the user is asked.
-func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen, o outputFlags, waits func(hone.Question)) {
-	approve := h.Settings().Approve
+// connect connects a run to the screen, to the JSON feed, and to the page. It returns the reply
+// of a model that arrives, for the page; nil without one.
+func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outputFlags) (reply *view.Reply) {
 	h.Output = s
 	h.Thoughts = func(text string) { s.Around(func() { fmt.Fprintln(a.results(o), render.Escape(text)) }) }
 	r.Journal.Observe(journal.Observer{After: s.Event})
@@ -192,18 +194,23 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", feed.Line(e)) }})
 	}
 	if o.web {
-		a.reply = &view.Reply{}
-		r.Journal.Observe(journal.Observer{After: a.reply.Event})
+		reply = &view.Reply{}
+		r.Journal.Observe(journal.Observer{After: reply.Event})
 	}
 	if r.Received = s.Received; o.verbose || a.errSize != nil || o.web {
-		h.Stream(func(text string) { s.Text(text); a.reply.Add(text) })
+		h.Stream(func(text string) { s.Text(text); reply.Add(text) })
 	}
-	switch {
+	return reply
+}
+
+// human returns who answers the questions of a session; nil if it asks none. The questions are
+// on a screen of the terminal. It calls waits for each that the user is asked.
+func (a *app) human(h *harness.Session, questions *screen.Screen, waits func(hone.Question)) (human hone.Human) {
+	switch approve := h.Settings().Approve; {
 	case approve == "all":
-		r.Human = hone.Always{}
-		s.Say("hone: --approve=all approves every change without asking")
+		human = hone.Always{}
 	case approve == "none":
-		r.Human = hone.Never{}
+		human = hone.Never{}
 	case approve == "ask" && a.terminal:
 		p := screen.NewPrompter(questions, a.answerLine)
 		p.Waits = waits
@@ -211,9 +218,10 @@ func (a *app) watch(h *harness.Session, r *hone.Run, s, questions *screen.Screen
 		p.Edit = func(path string, content []byte) ([]byte, error) {
 			return tty.Edit(a.in, history.ScratchPrefix(h.ID()), path, content)
 		}
-		r.Human = p
+		human = p
 	}
 	if len(a.given) > 0 {
-		r.Human = answer.Human{Run: h.ID(), Given: a.given, Others: r.Human}
+		return answer.Human{Run: h.ID(), Given: a.given, Others: human}
 	}
+	return human
 }

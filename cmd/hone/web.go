@@ -16,6 +16,7 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/site"
 	"hone/cmd/hone/tty"
+	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
 	"hone/harness"
 	"hone/harness/runs"
@@ -113,12 +114,13 @@ func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, pa
 }
 
 // serveRun serves the page of a run that starts, and those of the runs before it, until
-// stop is called. It returns the link to it. If own is nil the user can only look. say says in the
-// terminal what the user does on the page.
-func (a *app) serveRun(ctx context.Context, h *harness.Session, own *site.OwnRun, say func(string)) (link string, stop func(), err error) {
+// stop is called. It returns the link to it. If own is nil the user can only look. reply is what
+// arrives while the run waits for a model. say says in the terminal what the user does on the
+// page.
+func (a *app) serveRun(ctx context.Context, h *harness.Session, own *site.OwnRun, reply *view.Reply, say func(string)) (link string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	source, actor := site.New([]string{h.Home.Workspace()}, a.redactKnown), (*site.Actor)(nil)
-	source.SetOwn(h.ID(), a.reply)
+	source.SetOwn(h.ID(), reply)
 	if own != nil {
 		actor = source.Allow(ctx, site.Options{Own: own, Say: say, Environ: a.environ, Keys: harness.KnownKeys(a.env)})
 	}
