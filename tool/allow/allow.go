@@ -126,7 +126,7 @@ func refuse(what, why, instead string) error {
 // clipped shortens a text of the model for an error.
 func clipped(text string) string {
 	const limit = 200
-	text = strings.ReplaceAll(text, unknown, "…")
+	text = strings.NewReplacer(home, "~", unknown, "…").Replace(text)
 	if len(text) > limit {
 		return strings.ToValidUTF8(text[:limit], "") + "…"
 	}

@@ -208,6 +208,7 @@ func TestWording(t *testing.T) {
 		"id":       "command not allowed: 'id' (allowed: ls, pwd)",
 		"/bin/ls":  "command not allowed: '/bin/ls' (allowed: ls, pwd); run programs by their name in the list, not by another path",
 		"ls ..":    "not allowed: the path ..: it leads outside the working directory; use a relative path inside it",
+		"ls ~/x":   "not allowed: the path ~/x: it leads outside the working directory; use a relative path inside it",
 		" ":        "empty command",
 		"ls '":     "could not parse command: line 1:4: reached EOF without closing quote `'`",
 		"ls $(id)": "not allowed: the command substitution $(id): its output would become part of the line; run the command in a call of its own, and write its output into the next line",

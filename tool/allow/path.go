@@ -22,17 +22,17 @@ func (c *checker) paths(args []arg) error {
 // path refuses an argument that a program could read as a path outside the
 // working directory.
 func (c *checker) path(a arg) error {
+	for _, p := range candidates(a.text) {
+		if c.outside(p) {
+			return refuse("the path "+p, "it leads outside the working directory", "use a relative path inside it")
+		}
+	}
 	switch {
 	case strings.Contains(a.text, unknown):
 		return refuse("the argument "+a.text, "its variable could hold a path outside the working directory",
 			`write the value itself, or loop over words: for f in *.go; do … "$f"; done`)
 	case a.glob && climbs.MatchString(a.text):
 		return refuse("the pattern "+a.text, "it can match ..", "write .[!.]* for names that begin with a dot")
-	}
-	for _, p := range candidates(a.text) {
-		if c.outside(p) {
-			return refuse("the path "+p, "it leads outside the working directory", "use a relative path inside it")
-		}
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (c *checker) set(name, value string) {
 // value returns what a variable holds at this point of the line.
 func (c *checker) value(name string) string {
 	value, ok := c.vars[name]
-	user, isHome := strings.CutPrefix(name, "HOME ")
+	user, isUser := strings.CutPrefix(name, "HOME ")
 	switch {
 	case name == "?", name == "#", name == "$":
 		return anyNumber
@@ -69,7 +69,9 @@ func (c *checker) value(name string) string {
 		return c.Dir
 	case name == "IFS":
 		return "" // the usual one, because no line can set it
-	case isHome:
+	case name == "HOME":
+		return home
+	case isUser:
 		return "~" + user
 	case ok:
 		return value

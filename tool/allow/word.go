@@ -17,6 +17,9 @@ type arg struct {
 // unknown stands for an unknown part of a text. No line contains it.
 const unknown = "\x00"
 
+// home stands for the home directory of the user.
+const home = "~" + unknown
+
 // known reports whether the text is exactly what the program receives.
 func (a arg) known() bool { return !a.glob && !strings.Contains(a.text, unknown) }
 
