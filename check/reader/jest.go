@@ -1,7 +1,6 @@
 package reader
 
 import (
-	"encoding/json"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -52,24 +51,14 @@ type jestOutput struct {
 }
 
 func (j *jestOutput) json(text string) bool {
-	if !strings.Contains(text, `"testResults"`) {
-		return false
-	}
-	known := false
-	documents(text, func(d *json.Decoder) bool {
-		return elements(d, [][]string{{"testResults", "*"}}, func(_ []string, value json.RawMessage) {
-			var r jestResult
-			if json.Unmarshal(value, &r) == nil && r.Name != "" {
-				known = true
-				j.result(r)
-			}
-		})
-	})
-	return known
+	return strings.Contains(text, `"testResults"`) && values(text, []string{"testResults", "*"}, j.result)
 }
 
-// result adds the failures of a file.
-func (j *jestOutput) result(r jestResult) {
+// result adds the failures of a file, and reports whether it is one.
+func (j *jestOutput) result(r jestResult) bool {
+	if r.Name == "" {
+		return false
+	}
 	failed := false
 	for _, a := range r.Assertions {
 		if a.Status != "failed" {
@@ -88,6 +77,7 @@ func (j *jestOutput) result(r jestResult) {
 		i.rank = crash
 		j.add(i)
 	}
+	return true
 }
 
 // jestItem returns the failure of a test, or of a file if the test has no name.

@@ -89,3 +89,15 @@ func walk(d *json.Decoder, at []string, paths [][]string, each func([]string, js
 	}
 	return err == nil
 }
+
+// values calls each with every value at a path in the JSON documents of a text, and
+// reports whether it accepted one.
+func values[T any](text string, path []string, each func(T) bool) (known bool) {
+	documents(text, func(d *json.Decoder) bool {
+		return elements(d, [][]string{path}, func(_ []string, raw json.RawMessage) {
+			var v T
+			known = json.Unmarshal(raw, &v) == nil && each(v) || known
+		})
+	})
+	return known
+}

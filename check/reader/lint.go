@@ -23,19 +23,8 @@ var eslintLine = lazyregexp.New(`^ +(\d{1,9}):\d{1,9} +(error|warning) +(\S.*?)(
 // readESLint reads what eslint prints, plain or as JSON, also if it crashes.
 func readESLint(text string, l *list) bool {
 	crashed := readESLintCrash(text, l)
-	known := false
-	if strings.Contains(text, `"filePath"`) {
-		documents(text, func(d *json.Decoder) bool {
-			return elements(d, [][]string{{"*"}}, func(_ []string, value json.RawMessage) {
-				var f eslintFile
-				if json.Unmarshal(value, &f) == nil && f.FilePath != "" {
-					known = true
-					f.add(l)
-				}
-			})
-		})
-	}
-	if known {
+	add := func(f eslintFile) bool { return f.add(l) }
+	if strings.Contains(text, `"filePath"`) && values(text, []string{"*"}, add) {
 		return true
 	}
 	return readESLintLines(text, l) || crashed
@@ -82,7 +71,11 @@ func readESLintCrash(text string, l *list) bool {
 	return known
 }
 
-func (f eslintFile) add(l *list) {
+// add adds the messages of a file, and reports whether it is one.
+func (f eslintFile) add(l *list) bool {
+	if f.FilePath == "" {
+		return false
+	}
 	for _, m := range f.Messages {
 		i := item{rank: failure, rule: m.RuleID, file: f.FilePath, line: m.Line, text: withRule(m.Message, m.RuleID)}
 		switch {
@@ -93,6 +86,7 @@ func (f eslintFile) add(l *list) {
 		}
 		l.add(i)
 	}
+	return true
 }
 
 type ruffMessage struct {
@@ -109,21 +103,14 @@ var ruffHead = lazyregexp.New(`^(?:(error|warning|info)\[([\w-]+)\]:|([A-Z]{1,6}
 
 // readRuff reads what ruff prints: as JSON, as lines of JSON, or its full output.
 func readRuff(text string, l *list) bool {
-	known := false
-	if strings.Contains(text, `"filename"`) && strings.Contains(text, `"row"`) {
-		add := func(_ []string, value json.RawMessage) {
-			var m ruffMessage
-			if json.Unmarshal(value, &m) == nil && m.Filename != "" && m.Location.Row > 0 {
-				known = true
-				l.add(m.item())
-			}
+	add := func(m ruffMessage) bool {
+		known := m.Filename != "" && m.Location.Row > 0
+		if known {
+			l.add(m.item())
 		}
-		documents(text, func(d *json.Decoder) bool { return elements(d, [][]string{{"*"}}, add) })
-		if !known {
-			documents(text, func(d *json.Decoder) bool { return elements(d, [][]string{{}}, add) })
-		}
+		return known
 	}
-	if known {
+	if strings.Contains(text, `"filename"`) && strings.Contains(text, `"row"`) && (values(text, []string{"*"}, add) || values(text, nil, add)) {
 		return true
 	}
 	a := arrows{head: ruffHeading, files: []string{".py", ".pyi", ".ipynb"}}
