@@ -33,12 +33,11 @@ type keeper struct {
 	asked   atomic.Bool   // the command was asked to end
 	held    bool          // the kernel limits the command's processes
 	gone    chan struct{} // closed when the caller has ended
-	over    chan string   // receives the limit that was exceeded
 }
 
 // runKeeper does the keeper's work.
 func runKeeper(s spec, c control) error {
-	k := &keeper{spec: s, control: c, started: make(chan struct{}), gone: make(chan struct{}), over: make(chan string, 1)}
+	k := &keeper{spec: s, control: c, started: make(chan struct{}), gone: make(chan struct{})}
 	go k.listen()
 	if kind, _ := kindOf(s.Wall); kind.build != nil {
 		if err := kind.build(s); err != nil {
@@ -201,19 +200,13 @@ func (k *keeper) stdin() (*os.File, error) {
 // ends all other processes when the caller hangs up.
 func (k *keeper) supervise() {
 	go k.tree.ReapOthers()
-	go func() {
-		if limit := k.tree.AwaitExcess(k.Policy.Limits.MaxProcesses(), k.Policy.Limits.Memory, k.held); limit != "" {
-			k.over <- limit
-		}
-	}()
+	k.tree.Watch(k.Policy.Limits.MaxProcesses(), k.Policy.Limits.Memory, k.held)
 	_ = k.send(message{Runs: true}) // fails only if the caller has ended
 	over := ""
 	select {
 	case <-k.tree.Exited():
+		over = k.tree.Excess()
 	case <-k.gone:
-	case over = <-k.over:
-		k.tree.Kill()
-		<-k.tree.Exited()
 	}
 	k.awaitGroup()
 	how := k.tree.Exit()

@@ -28,6 +28,9 @@ type Tree struct {
 	// sessions are those in which processes of the tree were found. They contain
 	// no others, because a process cannot enter a session.
 	sessions map[int]bool
+
+	watched chan struct{} // closed when nothing watches the limits any more; nil if nothing did
+	excess  string        // set when watched is closed
 }
 
 // Start starts a command in a session of its own. The kernel kills it when the
@@ -119,6 +122,8 @@ func (t *Tree) GroupLives() bool {
 // The command must have exited.
 func (t *Tree) End() Exit {
 	t.Kill()
+	<-t.exited
+	t.Excess() // what watches the tree looks for the same processes
 	t.Reap()
 	deadline := time.Now().Add(SweepTime)
 	for quiet := 0; quiet < 2 && !childless() && time.Now().Before(deadline); {

@@ -7,12 +7,33 @@ import (
 	"time"
 )
 
-// AwaitExcess returns "processes" or "memory" when the tree has more than
-// maxTasks processes and threads, or more than maxMemory bytes of memory that
-// no file backs; 0 means no limit. It returns an empty string when the command
-// has exited. The kernel cannot set these limits for a whole tree, but held means that
-// it stops the tree from having many more tasks, so that there is time to see it.
-func (t *Tree) AwaitExcess(maxTasks int, maxMemory int64, held bool) (limit string) {
+// Watch looks whether the tree has more than maxTasks processes and threads, or more than
+// maxMemory bytes of memory that no file backs; 0 means no limit. It then kills the command
+// and its group. The kernel cannot set these limits for a whole tree, but held means that it
+// stops the tree from having many more tasks, so that there is time to see it.
+func (t *Tree) Watch(maxTasks int, maxMemory int64, held bool) {
+	t.watched = make(chan struct{})
+	go func() {
+		defer close(t.watched)
+		if t.excess = t.awaitExcess(maxTasks, maxMemory, held); t.excess != "" {
+			t.Kill()
+		}
+	}()
+}
+
+// Excess returns the limit that the tree exceeded, "processes" or "memory"; empty if it
+// exceeded none, or was not watched. The command must have exited.
+func (t *Tree) Excess() string {
+	if t.watched == nil {
+		return ""
+	}
+	<-t.watched
+	return t.excess
+}
+
+// awaitExcess waits until the tree exceeds a limit. It returns an empty string when the
+// command has exited.
+func (t *Tree) awaitExcess(maxTasks int, maxMemory int64, held bool) (limit string) {
 	const memoryInterval = 100 * time.Millisecond
 	interval := 10 * time.Millisecond
 	if held || maxTasks == 0 {
