@@ -213,25 +213,12 @@ func below(path string) string {
 
 // mkdir makes a directory and its parents.
 func (r *newRoot) mkdir(path string, mode uint32) error {
-	if path = below(path); path == "." {
-		return nil
-	}
-	if err := r.mkdir(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	err := r.in(path, func(dir int, name string) error { return unix.Mkdirat(dir, name, mode) })
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
+	return ignoreExist(r.make(path, func(dir int, name string) error { return unix.Mkdirat(dir, name, mode) }))
 }
 
 // file makes an empty file and its parent directories.
 func (r *newRoot) file(path string, mode uint32) error {
-	if err := r.mkdir(filepath.Dir(below(path)), 0o755); err != nil {
-		return err
-	}
-	return r.in(path, func(dir int, name string) error {
+	return r.make(path, func(dir int, name string) error {
 		fd, err := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, mode)
 		if err == nil {
 			unix.Close(fd)
@@ -242,12 +229,23 @@ func (r *newRoot) file(path string, mode uint32) error {
 
 // link makes a symlink if nothing is at its path.
 func (r *newRoot) link(path, target string) error {
-	if err := r.mkdir(filepath.Dir(below(path)), 0o755); err != nil {
-		return err
-	}
-	err := r.in(path, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
+	return ignoreExist(r.make(path, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) }))
+}
+
+func ignoreExist(err error) error {
 	if errors.Is(err, fs.ErrExist) {
 		return nil
+	}
+	return err
+}
+
+// make calls create for the parent directory of a path, which it makes if it does not exist.
+func (r *newRoot) make(path string, create func(dir int, name string) error) error {
+	err := r.in(path, create)
+	if errors.Is(err, fs.ErrNotExist) && below(path) != "." {
+		if err = r.mkdir(filepath.Dir(below(path)), 0o755); err == nil {
+			err = r.in(path, create)
+		}
 	}
 	return err
 }
