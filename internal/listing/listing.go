@@ -56,6 +56,10 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 		return nil, err
 	}
 	also := inclusion{root: root, globs: include}
+	var last *memory
+	if below == "." && len(include) == 0 {
+		last = &memory{}
+	}
 	return func(ctx context.Context, dir string) (workspace.Listing, error) {
 		if dir == root && below != "." {
 			own, err := Repository(root) // a role's directory becomes one after the tree is opened
@@ -67,7 +71,9 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 			}
 		}
 		if dir == root {
-			return listRepository(ctx, outer, filepath.ToSlash(below), also, "")
+			return last.recall(ctx, outer, root, func() (workspace.Listing, error) {
+				return listRepository(ctx, outer, filepath.ToSlash(below), also, "")
+			})
 		}
 		inner, err := Repository(dir)
 		if err != nil || inner == nil {

@@ -1,0 +1,284 @@
+package listing
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"hone/internal/git"
+	"hone/workspace"
+	"hone/workspace/treepath"
+)
+
+// memory keeps the last listing of a large repository, with its grounds. While these do
+// not change, git need not be asked again, which takes as long as to ask the system about
+// all files. git's untracked cache does the same, but in the user's index. The zero
+// memory is empty; nil remembers nothing.
+type memory struct {
+	mu      sync.Mutex
+	useless bool // the grounds cannot be stated
+	grounds *grounds
+	listing workspace.Listing // if grounds is not nil
+}
+
+// recall returns the remembered listing of the repository with this top if it still
+// holds, and otherwise that of ask.
+func (m *memory) recall(ctx context.Context, repo *git.Repo, root string, ask func() (workspace.Listing, error)) (workspace.Listing, error) {
+	if m == nil {
+		return ask()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.useless || !isLarge(root) {
+		return ask()
+	}
+	before := groundsOf(ctx, repo, root, m.grounds)
+	if before != nil && m.grounds != nil && before.equal(m.grounds) {
+		m.grounds = before
+		return m.listing, nil
+	}
+	m.useless = before == nil && m.grounds == nil // otherwise it may have been for a moment
+	m.grounds = nil
+	listing, err := ask()
+	if err != nil || before == nil || !before.isReliable() {
+		return listing, err
+	}
+	if after := groundsOf(ctx, repo, root, before); after != nil && after.unchanged(before) {
+		m.grounds, m.listing = after, listing
+	}
+	return listing, nil
+}
+
+const (
+	// largeIndex is the size of git's index, in bytes, from which on a listing is
+	// remembered: about 5 000 files. git lists fewer as fast as it reads its settings.
+	largeIndex = 512 << 10
+	// perDir is how many bytes of the index there must be for each directory: those of
+	// about five files. Otherwise it would not pay to ask about the directories.
+	perDir = 512
+	// maxIgnoreFile is the size of the largest ignore file, in bytes.
+	maxIgnoreFile = 1 << 20
+)
+
+func isLarge(root string) bool {
+	info, err := os.Stat(indexOf(root))
+	return err == nil && info.Size() >= largeIndex
+}
+
+func indexOf(root string) string { return filepath.Join(root, ".git", "index") }
+
+// grounds are what a listing depends on.
+type grounds struct {
+	taken    time.Time
+	settings []git.Setting
+	index    stamp
+	excludes [2]ignoreFile // .git/info/exclude and the user's
+	dirs     map[string]dirGrounds
+}
+
+// dirGrounds are what a listing depends on in one directory.
+type dirGrounds struct {
+	stamp  stamp
+	names  [sha256.Size]byte // digest of the names in it, and of their types
+	below  []string          // names of directories
+	has    bool              // an ignore file
+	ignore ignoreFile
+}
+
+// ignoreFile is the state of an ignore file; zero if there is none.
+type ignoreFile struct {
+	stamp    stamp
+	contents string // writes to a mapped file do not show in the stamp
+}
+
+// groundsOf returns the grounds of the listing of a repository, whose top is root; nil if
+// they cannot be stated with certainty. It reads only directories that changed since
+// prev, which may be nil.
+func groundsOf(ctx context.Context, repo *git.Repo, root string, prev *grounds) *grounds {
+	g := &grounds{taken: time.Now(), dirs: map[string]dirGrounds{}}
+	if prev == nil {
+		prev = &grounds{}
+	}
+	var asked sync.WaitGroup
+	var failed error
+	asked.Go(func() { g.settings, failed = repo.Settings(ctx) })
+	w := walk{grounds: g, prev: prev, root: root}
+	ok := w.dotGit() && w.dir("")
+	asked.Wait()
+	if !ok || failed != nil || !g.readExcludes(root) {
+		return nil
+	}
+	return g
+}
+
+// equal reports whether a listing with these grounds is that with others.
+func (g *grounds) equal(o *grounds) bool {
+	return g.index == o.index && g.excludes == o.excludes && slices.Equal(g.settings, o.settings) &&
+		maps.EqualFunc(g.dirs, o.dirs, func(a, b dirGrounds) bool {
+			return a.names == b.names && a.ignore == b.ignore
+		})
+}
+
+// unchanged reports whether nothing has changed since other grounds, not even for a while.
+func (g *grounds) unchanged(o *grounds) bool {
+	return g.equal(o) && maps.EqualFunc(g.dirs, o.dirs, func(a, b dirGrounds) bool { return a.stamp == b.stamp })
+}
+
+// isReliable reports whether each change since the grounds were taken shows in a stamp. A
+// directory may otherwise have had other names just when git read it.
+func (g *grounds) isReliable() bool {
+	for _, d := range g.dirs {
+		if !d.stamp.isReliable(g.taken) || !d.ignore.stamp.isReliable(g.taken) {
+			return false
+		}
+	}
+	return g.index.isReliable(g.taken) && g.excludes[0].stamp.isReliable(g.taken) && g.excludes[1].stamp.isReliable(g.taken)
+}
+
+// readExcludes reads the ignore files that are in no directory of the tree.
+func (g *grounds) readExcludes(root string) (ok bool) {
+	users, ok := usersIgnoreFile(g.settings)
+	for i, name := range []string{filepath.Join(root, ".git", "info", "exclude"), users} {
+		if ok && name != "" {
+			g.excludes[i], ok = readIgnore(name)
+		}
+	}
+	return ok
+}
+
+// usersIgnoreFile returns the path of the user's ignore file; empty if there is none. ok
+// is false if settings make that, or the listing, depend on something else.
+func usersIgnoreFile(settings []git.Setting) (name string, ok bool) {
+	home := os.Getenv("HOME")
+	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
+		name = filepath.Join(dir, "git", "ignore")
+	} else if home != "" {
+		name = filepath.Join(home, ".config", "git", "ignore")
+	}
+	for _, s := range settings {
+		switch s.Name {
+		case "core.sparsecheckout":
+			return "", false
+		case "core.excludesfile":
+			name = s.Value
+			if below, ok := strings.CutPrefix(name, "~/"); ok && home != "" {
+				name = filepath.Join(home, below)
+			}
+		}
+	}
+	return name, name == "" || filepath.IsAbs(name)
+}
+
+// walk collects the grounds in a tree.
+type walk struct {
+	*grounds
+	prev    *grounds
+	root    string
+	device  uint64
+	maxDirs int64
+}
+
+// dotGit takes the grounds in the repository's own directory. It must be in the tree and
+// complete: a linked work tree has another one.
+func (w *walk) dotGit() (ok bool) {
+	at := filepath.Join(w.root, ".git")
+	top, ok := stampOf(w.root)
+	if !ok || !showsChanges(w.root) {
+		return false
+	}
+	w.device = top.device
+	dir, ok := stampOf(at)
+	if !ok || !dir.isDir || dir.device != w.device {
+		return false
+	}
+	if _, err := os.Lstat(filepath.Join(at, "commondir")); err == nil {
+		return false
+	}
+	w.index, ok = stampOf(indexOf(w.root))
+	w.maxDirs = w.index.size / perDir
+	return ok && !w.index.isDir && w.index.device == w.device
+}
+
+// dir takes the grounds in a directory and in those below it. It goes into ignored ones,
+// too, because only git knows them.
+func (w *walk) dir(dir string) (ok bool) {
+	at := filepath.Join(w.root, dir)
+	now, ok := stampOf(at)
+	if !ok || !now.isDir || now.device != w.device || int64(len(w.dirs)) >= w.maxDirs {
+		return false
+	}
+	d, known := w.prev.dirs[dir]
+	if !known || d.stamp != now || !now.isReliable(w.prev.taken) {
+		if d, ok = namesOf(at, dir == ""); !ok {
+			return false
+		}
+		d.stamp = now
+	}
+	if d.has {
+		if d.ignore, ok = readIgnore(filepath.Join(at, ".gitignore")); !ok {
+			return false
+		}
+	}
+	w.dirs[dir] = d
+	for _, name := range d.below {
+		if !w.dir(treepath.Join(dir, name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// namesOf returns the grounds in the names of a directory. ok is false if one of them
+// belongs to a repository of its own. It leaves out what no tree lists: hone's own
+// directory changes all the time.
+func namesOf(at string, top bool) (d dirGrounds, ok bool) {
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return d, false
+	}
+	var names []byte
+	for _, e := range entries {
+		name := e.Name()
+		if top && (name == ".git" || treepath.IsHoneName(name, true)) {
+			continue
+		}
+		switch {
+		case strings.EqualFold(name, ".git"):
+			return d, false
+		case e.IsDir():
+			d.below = append(d.below, name)
+		case strings.EqualFold(name, ".gitignore"):
+			if d.has = name == ".gitignore" && e.Type().IsRegular(); !d.has {
+				return d, false
+			}
+		}
+		names = strconv.AppendUint(names, uint64(e.Type()), 10)
+		names = append(append(append(names, ' '), name...), 0)
+	}
+	d.names = sha256.Sum256(names)
+	return d, true
+}
+
+// readIgnore reads an ignore file. ok is true also if there is none.
+func readIgnore(name string) (f ignoreFile, ok bool) {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f, true
+	case err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnoreFile:
+		return f, false
+	}
+	f.stamp = stampOfInfo(info)
+	contents, err := readPrefix(name, info.Size())
+	f.contents = string(contents)
+	return f, err == nil
+}
