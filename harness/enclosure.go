@@ -45,7 +45,8 @@ type Enclosure struct {
 	vars      []string // KEY=VALUE, added to the environment
 	homePaths []string // files of the user's home, as ~/PATH, that the commands' home has too
 
-	early *wall.Early // the helper of the first command; nil if there is none yet
+	keeper *sandbox.Keeper // nil means that commands may outlive this process where no helper ends them
+	early  *wall.Early     // the helper of the first command; nil if there is none yet
 
 	// secrets are the secret files of an earlier search; nil if there was none. Only
 	// walls that hide nothing use them: what others hide must be found when they are built.
@@ -225,6 +226,7 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	if e.Walls, err = w.early.Build(ctx, sandbox.Wall(w.Settings.Wall), policy); err != nil {
 		return err
 	}
+	e.SetKeeper(w.keeper)
 	if w.environ != nil {
 		env = w.environ
 	}

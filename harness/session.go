@@ -84,7 +84,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	for _, m := range loop.AllModels(l) {
 		s.models[m], err = h.open(*m)
 		if _, noKey := errors.AsType[*noKeyError](err); noKey && k.Modelless && len(loop.AllModels(l)) == 1 {
-			h.Note(err.Error() + "; none is needed if the check passes")
+			h.Note(err.Error() + "; this matters only if the check fails")
 			s.models[m] = missingModel{err}
 		} else if err != nil {
 			return nil, err

@@ -48,7 +48,7 @@ func (s *Session) newWalls(p loop.WallPlan) *walls {
 	if p.After != nil {
 		w.base = p.After.(*walls)
 	}
-	w.enclosure = Enclosure{Settings: settings, Root: p.Root, ID: s.journal.Run(), Guard: s.guard,
+	w.enclosure = Enclosure{Settings: settings, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper,
 		keepVars: p.Env, vars: p.Vars, protect: p.Protect, readOnly: p.ReadOnly, hides: p.Hides, proved: w.base != nil}
 	if p.Root == "" {
 		w.enclosure.Root, w.enclosure.secrets = s.Dir, s.secrets

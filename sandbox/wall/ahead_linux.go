@@ -176,6 +176,9 @@ func (e *Early) Close() {
 	}
 }
 
+// SetKeeper does nothing: each command has a helper, which ends with this process.
+func (w *Walls) SetKeeper(*sandbox.Keeper) {}
+
 // Prepare starts the helper of the next command, in the background, if none waits and one
 // was needed before. Call it when a command is likely but not yet known, such as while a
 // model thinks.

@@ -19,7 +19,10 @@ func Helper() { sandbox.Helper() }
 func Kinds() []sandbox.Wall { return nil }
 
 // Walls runs commands. On this system there are no walls around them.
-type Walls struct{ outside }
+type Walls struct {
+	outside
+	none sandbox.None
+}
 
 // Build builds NoWall. Every other wall is an error, because walls need Linux.
 func Build(_ context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
@@ -57,16 +60,20 @@ func (*Early) Close() {}
 // Run runs a command and restores protected paths that it changed; see
 // [sandbox.Runner].
 func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return w.protect(func() (sandbox.Result, error) { return sandbox.None{}.Run(ctx, c) })
+	return w.protect(func() (sandbox.Result, error) { return w.none.Run(ctx, c) })
 }
 
 // Start starts a command that stays open; see [sandbox.Running]. Close the walls
 // after it has ended.
 func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
 	return sandbox.Start(func(started sandbox.Started) (sandbox.Result, error) {
-		return w.protect(func() (sandbox.Result, error) { return sandbox.None{}.RunNotify(ctx, c, started) })
+		return w.protect(func() (sandbox.Result, error) { return w.none.RunNotify(ctx, c, started) })
 	})
 }
+
+// SetKeeper sets what ends the commands if this process is killed; nil means that they may
+// outlive it.
+func (w *Walls) SetKeeper(k *sandbox.Keeper) { w.none.Keeper = k }
 
 // Prepare does nothing.
 func (w *Walls) Prepare() {}
