@@ -54,6 +54,9 @@ func (r *Run) askAgent(ctx context.Context, role Role, sent []byte) (history.Rep
 		return history.Replied{}, err
 	}
 	req.Stream, req.Seq = r.Stream, r.Past().Replies()
+	if err := r.holdSpace(role.MaxOutput); err != nil {
+		return history.Replied{}, err
+	}
 	if err := r.sending(); err != nil {
 		return history.Replied{}, err
 	}

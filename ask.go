@@ -249,7 +249,7 @@ func (r *Run) storeReply(role Role, reply model.Reply, attempts int) (history.Re
 	if err != nil {
 		return history.Replied{}, err
 	}
-	name, err := r.Journal.Home().Put(r.redact(b))
+	name, err := r.putHeld(r.redact(b))
 	return history.Replied{Role: role.Name, Model: role.Called, Reply: name, Bytes: len(reply.Text()),
 		Finish: reply.Finish, Detail: reply.Detail, Usage: reply.Usage, Attempts: attempts}, err
 }

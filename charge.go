@@ -78,7 +78,8 @@ type reservation struct {
 	price *Price
 }
 
-// reserve reserves the cost of an attempt that sends at most in tokens.
+// reserve reserves the cost of an attempt that sends at most in tokens, and the disk space
+// for its reply.
 func (r *Run) reserve(role Role, attempt int, in int64) (reservation, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -90,6 +91,9 @@ func (r *Run) reserve(role Role, attempt int, in int64) (reservation, error) {
 	if role.Price != nil {
 		cost := role.Price.maxCost(in, out)
 		h.Cost = &cost
+	}
+	if err := r.holdSpace(out); err != nil {
+		return reservation{}, err
 	}
 	e, err := r.append(journal.Entry{Type: history.TypeReserve, Payload: h.Reserve, Sync: true})
 	h.seq = e.Seq

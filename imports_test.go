@@ -63,8 +63,9 @@ func house() []room {
 		{folder: "internal/excerpt", floor: 0},
 		{folder: "internal/tap", floor: 0},
 		{folder: "internal/near", floor: 0},
+		{folder: "internal/shortage", floor: 0},
 
-		{folder: "check", floor: 1, may: []string{"sandbox", "internal/excerpt"}},
+		{folder: "check", floor: 1, may: []string{"sandbox", "internal/excerpt", "internal/shortage"}},
 		{folder: "check/report", floor: 2, may: []string{"check", "workspace", "workspace/treepath"}},
 		{folder: "check/reader", floor: 1, may: []string{"check", "internal/excerpt", "internal/near", "internal/tap"}},
 		{folder: "sandbox/workshop", floor: 1, may: []string{"sandbox", "sandbox/internal/environ"}},
@@ -88,7 +89,7 @@ func house() []room {
 
 		{folder: "history", floor: 2, may: []string{"journal", "journal/objects", "workspace", "workspace/treepath", "workspace/restore", "check", "model"}},
 
-		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply"}},
+		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply", "internal/shortage"}},
 
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
 		{folder: "internal/child", floor: 3, may: []string{"history", "journal", "sandbox"}},

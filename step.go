@@ -215,7 +215,7 @@ func (r *Run) pack(v any, inline bool) (any, error) {
 	}
 	var report history.Report
 	_ = json.Unmarshal(b, &report) // a result that is not an object has none
-	name, err := r.Journal.Home().Put(b)
+	name, err := r.putHeld(b)
 	return history.StoredResult{Object: name, Said: report.Said}, err
 }
 

@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"hone/check"
 	"hone/history"
+	"hone/internal/shortage"
 	"hone/journal"
 	"hone/journal/objects"
 )
@@ -135,8 +137,11 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	case ctx.Err() != nil:
 		return &Stop{Kind: KindInterrupted, Why: "interrupted", Next: Next{Verb: Resume}}
 	}
-	return &Stop{Kind: KindFailed, Why: err.Error(), Next: resumeAfter("fix this")}
+	return &Stop{Kind: KindFailed, Why: err.Error(), Next: resumeAfter(remedy(err))}
 }
+
+// remedy returns what the user has to do about a failure of the environment.
+func remedy(err error) string { return cmp.Or(shortage.Remedy(err), "fix this") }
 
 // outOfTime stops a run whose time is used up.
 func (r *Run) outOfTime() *Stop {

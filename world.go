@@ -7,6 +7,7 @@ import (
 
 	"hone/check"
 	"hone/history"
+	"hone/internal/shortage"
 	"hone/journal"
 )
 
@@ -90,13 +91,57 @@ func (l live) recordBegin(ctx context.Context, p *stepPlace) (err error) {
 }
 
 // append fails with a [*Stop], because without its journal a run cannot
-// continue.
-func (l live) append(n journal.Entry) (journal.Event, error) {
-	e, err := l.r.Journal.Append(n)
+// continue. On a full disk only what has begun is recorded; nothing new begins.
+func (l live) append(n journal.Entry) (e journal.Event, err error) {
+	write := func() error {
+		e, err = l.r.Journal.Append(n)
+		return err
+	}
+	if n.Phase == journal.Begin || n.Type == history.TypeReserve {
+		err = write()
+	} else {
+		err = l.r.inHeldSpace(write)
+	}
 	if err != nil {
-		return e, &Stop{Kind: KindFailed, Why: "cannot write the journal", Next: resumeAfter("free some disk space"), Err: err}
+		return e, &Stop{Kind: KindFailed, Why: "cannot write the journal", Next: resumeAfter(remedy(err)), Err: err}
 	}
 	return e, nil
+}
+
+const (
+	// heldForEvents is how many bytes are held for the events of a reply, and for the
+	// results of the calls in it.
+	heldForEvents = 64 << 10
+	// heldPerToken is how many bytes are held for each token that a reply may have, more
+	// than any provider's tokens need: stored replies are compressed.
+	heldPerToken = 16
+	// maxHeldTokens is for how many tokens space is held, more than any model can write.
+	maxHeldTokens = 256 << 10
+)
+
+// holdSpace holds the disk space that a reply of at most so many tokens needs, before it
+// is asked for and paid. [Run.inHeldSpace] uses it.
+func (r *Run) holdSpace(tokens int64) error {
+	return r.Journal.Home().HoldSpace(heldForEvents + heldPerToken*min(tokens, maxHeldTokens))
+}
+
+// inHeldSpace does what records something. If the disk is full, it does that again, in the
+// space that is held.
+func (r *Run) inHeldSpace(record func() error) error {
+	err := record()
+	if shortage.OfDisk(err) && r.Journal.Home().ReleaseSpace() {
+		err = record()
+	}
+	return err
+}
+
+// putHeld stores an object that a record names.
+func (r *Run) putHeld(b []byte) (name string, err error) {
+	err = r.inHeldSpace(func() error {
+		name, err = r.Journal.Home().Put(b)
+		return err
+	})
+	return name, err
 }
 
 func (l live) inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error) {

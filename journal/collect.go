@@ -146,7 +146,7 @@ func (c *Collector) deletedRuns() ([]string, error) {
 // Delete deletes the journals of the runs that are not kept, the objects that none
 // needs, and what killed processes left.
 func (c *Collector) Delete(ctx context.Context) error {
-	err := c.deleteJournals()
+	err := errors.Join(c.deleteJournals(), c.home.dropBallast())
 	if err == nil {
 		err = c.home.Retain(ctx, func(object string) bool { return c.needed[object] })
 	}

@@ -36,6 +36,7 @@ type Home struct {
 	*objects.Store
 	workspace string
 	in        *dir.Dir
+	ballast   ballast
 }
 
 // OpenHome opens the directory .hone below the workspace dir. If it does not
@@ -119,8 +120,11 @@ func (h *Home) Dir() string { return h.in.Path }
 // Workspace returns the path of the workspace.
 func (h *Home) Workspace() string { return h.workspace }
 
-// Close releases the directory, and ends the log of objects.
-func (h *Home) Close() error { return errors.Join(h.Store.Close(), h.in.Root.Close()) }
+// Close releases the directory and the space that is held, and ends the log of objects.
+func (h *Home) Close() error {
+	h.ReleaseSpace()
+	return errors.Join(h.Store.Close(), h.in.Root.Close())
+}
 
 // runTime is the layout of the time at the start of a run id.
 const runTime = "20060102-150405"

@@ -3,11 +3,12 @@ package objects_test
 import (
 	"bytes"
 	"fmt"
-	"hone/internal/disktest"
 	"io"
 	"os"
 	"strings"
 	"testing"
+
+	"hone/internal/disktest"
 
 	"github.com/klauspost/compress/zstd"
 )

@@ -3,9 +3,10 @@ package objects_test
 import (
 	"bytes"
 	"fmt"
-	"hone/internal/disktest"
 	"io"
 	"testing"
+
+	"hone/internal/disktest"
 )
 
 const benchSize = 2 << 10

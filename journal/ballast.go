@@ -1,0 +1,69 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"sync"
+)
+
+// ballastFile takes the space that [Home.HoldSpace] holds.
+const ballastFile = "ballast"
+
+// ballast is the space that this process holds.
+type ballast struct {
+	mu   sync.Mutex
+	size int64
+}
+
+// HoldSpace holds at least size bytes of the disk, so that what must be stored later can be
+// stored even if another program fills the disk meanwhile; see [Home.ReleaseSpace]. It does
+// nothing if so many are held already. [Home.Close] releases them.
+func (h *Home) HoldSpace(size int64) error {
+	h.ballast.mu.Lock()
+	defer h.ballast.mu.Unlock()
+	if h.ballast.size >= size {
+		return nil
+	}
+	err := h.dropBallast()
+	if err == nil {
+		err = h.writeBallast(size)
+	}
+	if err != nil {
+		return fmt.Errorf("hold space for what must be recorded: %w", err)
+	}
+	h.ballast.size = size
+	return nil
+}
+
+// writeBallast writes bytes that no file system can compress.
+func (h *Home) writeBallast(size int64) error {
+	f, err := h.in.Root.OpenFile(ballastFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), size)
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, h.dropBallast())
+	}
+	return err
+}
+
+// ReleaseSpace releases the space that is held, and reports whether there was any.
+func (h *Home) ReleaseSpace() bool {
+	h.ballast.mu.Lock()
+	defer h.ballast.mu.Unlock()
+	return h.ballast.size > 0 && h.dropBallast() == nil
+}
+
+// dropBallast deletes the file, which a killed process may have left.
+func (h *Home) dropBallast() error {
+	h.ballast.size = 0
+	if err := h.in.Root.Remove(ballastFile); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
