@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hone/internal/excerpt"
+	"hone/internal/shortage"
 	"hone/sandbox"
 )
 
@@ -45,7 +46,8 @@ type BorkConfig struct {
 // with findings. Findings count even with exit status 0. Anything else (exit
 // status 1 without findings, 2 or any other, output that is not the JSON, not
 // executable, missing, killed, timed out) means that it failed to run: one
-// Broken finding, never success (ruling B9).
+// Broken finding, never success (ruling B9). If the machine is short of what a start needs,
+// or of room for the output, that is an error.
 func Bork(r sandbox.Runner, c BorkConfig) Func {
 	if c.Timeout == 0 {
 		c.Timeout = time.Hour
@@ -65,6 +67,9 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 		watched.close()
 		if ctx.Err() != nil && (err != nil || result.Exit < 0) {
 			return nil, fmt.Errorf("correctness checker: %w", context.Cause(ctx))
+		}
+		if short := cmp.Or(err, out.err); shortage.Remedy(short) != "" {
+			return nil, fmt.Errorf("correctness checker: %w", short)
 		}
 		if err != nil {
 			return c.failedToRun(err.Error(), nil), nil

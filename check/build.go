@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hone/internal/excerpt"
+	"hone/internal/shortage"
 	"hone/sandbox"
 )
 
@@ -78,7 +79,8 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 
 // run runs the build, with each stream copied to its spool. If the build cannot
 // be started, the result is nil and text says why; otherwise text is the
-// build's output.
+// build's output. The error is the context's, or that of a machine that is short of
+// what a start needs.
 func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool) (*sandbox.Result, string, error) {
 	watched, whole, wholeErr := newLive(c.Live, c.Redact), newLive(out, c.Redact), newLive(errs, c.Redact)
 	result, err := r.Run(ctx, sandbox.Command{
@@ -91,6 +93,8 @@ func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool
 	switch {
 	case ctx.Err() != nil && (err != nil || result.Exit < 0):
 		return nil, "", fmt.Errorf("build: %w", context.Cause(ctx))
+	case shortage.Remedy(err) != "":
+		return nil, "", fmt.Errorf("build: %w", err)
 	case err != nil:
 		return nil, applyRedact(c.Redact, fmt.Sprintf("%s could not be run: %v\n", c.Script, err)), nil
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hone/internal/excerpt"
+	"hone/internal/shortage"
 	"hone/sandbox"
 )
 
@@ -62,7 +63,7 @@ type CommandConfig struct {
 // the command's output. If the system has sh, both streams are in the order printed.
 // What a Reader finds in a command that passed is advisory. If the command cannot be
 // started, or the shell cannot find or execute the program (exit status 126 or 127),
-// the finding is Broken.
+// the finding is Broken. If the machine is short of what a start needs, that is an error.
 func Command(r sandbox.Runner, c CommandConfig) Func {
 	return func(ctx context.Context) ([]Finding, error) {
 		watched := newLive(c.Live, c.Redact)
@@ -78,6 +79,9 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 		watched.close()
 		if ctx.Err() != nil && (err != nil || result.Exit < 0) {
 			return nil, fmt.Errorf("check command: %w", context.Cause(ctx))
+		}
+		if shortage.Remedy(err) != "" {
+			return nil, fmt.Errorf("check command: %w", err)
 		}
 		if err != nil {
 			text := fmt.Sprintf("The check command could not be started: %v\n\n    %s\n", err, indentRest(c.Command))
