@@ -92,7 +92,7 @@ func TestSessionRunReportsStart(t *testing.T) {
 		t.Error("the round was called")
 		return nil, nil
 	})
-	if err == nil || end.Kind != hone.KindFailed || !strings.Contains(end.Why, "cannot write the journal") {
+	if err == nil || strings.Contains(err.Error(), "journal") || end.Kind != hone.KindFailed || !strings.Contains(end.Why, "cannot write the journal") {
 		t.Errorf("%+v, %v", end, err)
 	}
 }
