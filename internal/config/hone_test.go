@@ -304,6 +304,7 @@ func TestLoadErrors(t *testing.T) {
 		{"[sandbox]\nenv = ['A=b']\n", at + "2: sandbox.env: \"A\" is not only the name of a variable; write names without values, such as \"DATABASE_URL\""},
 		{"[sandbox]\nmemory = '4 elephants'\n", at + "2: sandbox.memory: it is not a size; write a number of bytes, or a number with its unit, such as \"4GB\""},
 		{"[sandbox]\nmemory = 0\n", at + "2: sandbox.memory: it is not a size; write a number of bytes, or a number with its unit, such as \"4GB\""},
+		{"[sandbox]\nmemory = '0'\n", at + "2: sandbox.memory: it is not a size; write a number of bytes, or a number with its unit, such as \"4GB\""},
 		{"[sandbox]\nmemory = 1.5\n", at + "2: sandbox.memory: it is not a size; write a number of bytes, or a number with its unit, such as \"4GB\""},
 		{"[sandbox]\nprocesses = 0\n", at + "2: sandbox.processes: 0 is too small; write a whole number greater than 0"},
 		{"\n[sandbox]\nwal = 'auto'\n", at + "3: sandbox.wal: unknown key; did you mean wall?"},

@@ -40,7 +40,7 @@ type Size int64
 // [Load] refuses.
 func (s *Size) UnmarshalText(text []byte) error {
 	n, err := ParseSize(string(text))
-	if err != nil {
+	if err != nil && strings.TrimSpace(string(text)) != "0" {
 		n = -1
 	}
 	*s = Size(n)

@@ -52,7 +52,7 @@ func Looks(ctx context.Context, o Options) iter.Seq[Diagnosis] {
 	return func(yield func(Diagnosis) bool) {
 		for _, look := range []func() []Diagnosis{
 			func() []Diagnosis {
-				return []Diagnosis{lookAtGit(ctx), lookAtRepository(o.Dir), o.lookAtConfig(), lookAtDisk(o.Dir)}
+				return []Diagnosis{lookAtGit(ctx), lookAtRepository(o.Dir), o.lookAtConfig(), o.lookAtDisk()}
 			},
 			func() []Diagnosis { return lookAtRuns(o.Dir) },
 			o.lookAtKeys,
@@ -180,8 +180,8 @@ func (o Options) trustedConfig() (root string, file config.File, ok bool) {
 
 // lookAtDisk writes where runs are written, which says more than a number of
 // free bytes: quotas, read-only mounts and owners are in it too.
-func lookAtDisk(dir string) Diagnosis {
-	root, err := runs.FindRoot(dir)
+func (o Options) lookAtDisk() Diagnosis {
+	root, err := runs.FindRoot(o.Dir)
 	if err != nil {
 		return amiss("disk", err.Error(), "")
 	}
@@ -204,7 +204,15 @@ func lookAtDisk(dir string) Diagnosis {
 	if !ok {
 		return Diagnosis{What: "disk", Found: where}
 	}
-	return Diagnosis{What: "disk", Found: fmt.Sprintf("%s, %d MB free", where, free>>20)}
+	found := fmt.Sprintf("%s, %d MB free", where, free>>20)
+	least := int64(loop.DefaultMinFree)
+	if file, err := o.Load(root); err == nil && file.Limits.MinFree != nil {
+		least = int64(*file.Limits.MinFree)
+	}
+	if free < least {
+		return amiss("disk", fmt.Sprintf("%s, less than [limits] min-free (%d MB), so no run starts", found, least>>20), "free some disk space, for example with hone gc")
+	}
+	return Diagnosis{What: "disk", Found: found}
 }
 
 // muchSpace is the size of all runs, in bytes, from which doctor advises to delete some.
