@@ -191,25 +191,27 @@ func markParents(parents map[string]bool, name string) {
 // goLogged is a line that a test logged, with its place.
 var goLogged = lazyregexp.New(`^\s*((?:[A-Za-z]:)?[^\s:]*\.go):(\d{1,9}): ?(.*)$`)
 
-// item returns the failure of a test. Its place is that of the last line that it logged:
-// earlier ones are more often progress than the failure.
+// item returns the failure of a test. Its place and its first line are those of the last
+// line that the test logged: earlier ones are more often progress than the failure.
 func (t *goTest) item(pkg string) item {
 	i := item{rank: failure, test: goName(pkg, t.name)}
-	said := ""
-	for _, line := range t.out {
+	said, last := "", 0
+	for n, line := range t.out {
 		if m := goLogged.FindStringSubmatch(line); m != nil && m[1] != "testing.go" {
-			i.file, said = goFile(pkg, m[1]), m[3]
+			i.file, said, last = goFile(pkg, m[1]), m[3], n
 			i.line = number(m[2])
 		}
 	}
-	body := dedented(t.out)
+	rest := t.out
+	if said != "" && (last == 0 || last == len(rest)-1) { // between other lines it belongs to what follows
+		rest = slices.Delete(slices.Clone(rest), last, last+1)
+	}
+	body := dedented(rest)
 	switch {
 	case said == "" && body == "":
 		i.text = t.name + " failed"
 	case said == "":
 		i.text = headed(t.name+" failed", body)
-	case len(t.out) == 1:
-		i.text = t.name + ": " + said
 	default:
 		i.text = headed(t.name+": "+said, body)
 	}
