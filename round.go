@@ -42,7 +42,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 			s.Findings = r.Past().State().Findings // of the tree that was restored
 		}
 		end, err2 := r.recordEnd(s)
-		if err2 != nil && err2.Error() == s.Why { // the end says it
+		if _, ok := errors.AsType[*Stop](err2); ok && err2.Error() == s.Why { // the end says it
 			err2 = &Stop{Kind: KindFailed, Why: "the end of the run could not be recorded"}
 		}
 		return end, errors.Join(err, err2)
