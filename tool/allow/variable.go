@@ -68,7 +68,7 @@ func (c *checker) value(name string) string {
 	case name == "PWD":
 		return c.Dir
 	case name == "IFS":
-		return "" // the usual one, because no line can set it
+		return " \t\n" // the usual one, because no line can set it
 	case name == "HOME":
 		return home
 	case isUser:

@@ -43,8 +43,8 @@ func literal(w *syntax.Word) (text string, ok bool) {
 // refuses patterns that match paths outside the working directory.
 func (c *checker) words(list []*syntax.Word) (args []arg, err error) {
 	for _, w := range list {
-		for _, part := range w.Parts {
-			if p, ok := part.(*syntax.ParamExp); ok && !p.Length && c.several(p) {
+		for _, p := range unquoted(w) {
+			if c.several(p) {
 				return nil, refuse(shellText(p)+" without quotes", "it can become several words or a pattern", "put it in double quotes")
 			}
 		}
@@ -111,9 +111,36 @@ func (c *checker) several(p *syntax.ParamExp) bool {
 	return strings.ContainsAny(c.value(p.Param.Value), unknown+"*?[")
 }
 
-func (c *checker) expansion() *expand.Config {
-	return &expand.Config{Env: expand.FuncEnviron(c.value), ProcSubst: func(*syntax.ProcSubst) (string, error) { return unknown, nil }}
+// unquoted returns the expansions of variables outside of quotes whose values the shell
+// splits into words, with those in the words of other expansions.
+func unquoted(w *syntax.Word) (list []*syntax.ParamExp) {
+	for _, part := range w.Parts {
+		p, ok := part.(*syntax.ParamExp)
+		if !ok || p.Length {
+			continue
+		}
+		for n := range syntax.Preorder(p) {
+			if p, ok := n.(*syntax.ParamExp); ok && !p.Length {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
 }
+
+func (c *checker) expansion() *expand.Config {
+	return &expand.Config{Env: variables(c.value), ProcSubst: func(*syntax.ProcSubst) (string, error) { return unknown, nil }}
+}
+
+// variables returns the value of each variable. Unlike expand.FuncEnviron, it says that an
+// empty one is set, too.
+type variables func(name string) string
+
+func (v variables) Get(name string) expand.Variable {
+	return expand.Variable{Set: true, Kind: expand.String, Str: v(name)}
+}
+
+func (variables) Each(func(string, expand.Variable) bool) {}
 
 // shellText returns the source text of a node on one line, for messages.
 func shellText(n syntax.Node) string {
