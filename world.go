@@ -129,7 +129,8 @@ func (r *Run) holdSpace(tokens int64) error {
 // space that is held.
 func (r *Run) inHeldSpace(record func() error) error {
 	err := record()
-	if shortage.OfDisk(err) && r.Journal.Home().ReleaseSpace() {
+	if shortage.OfDisk(err) {
+		_ = r.Journal.Home().ReleaseSpace() // another goroutine may have released it
 		err = record()
 	}
 	return err

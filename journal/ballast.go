@@ -52,11 +52,14 @@ func (h *Home) writeBallast(size int64) error {
 	return err
 }
 
-// ReleaseSpace releases the space that is held, and reports whether there was any.
-func (h *Home) ReleaseSpace() bool {
+// ReleaseSpace releases the space that this process holds.
+func (h *Home) ReleaseSpace() error {
 	h.ballast.mu.Lock()
 	defer h.ballast.mu.Unlock()
-	return h.ballast.size > 0 && h.dropBallast() == nil
+	if h.ballast.size == 0 {
+		return nil
+	}
+	return h.dropBallast()
 }
 
 // dropBallast deletes the file, which a killed process may have left.

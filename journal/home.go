@@ -122,8 +122,7 @@ func (h *Home) Workspace() string { return h.workspace }
 
 // Close releases the directory and the space that is held, and ends the log of objects.
 func (h *Home) Close() error {
-	h.ReleaseSpace()
-	return errors.Join(h.Store.Close(), h.in.Root.Close())
+	return errors.Join(h.ReleaseSpace(), h.Store.Close(), h.in.Root.Close())
 }
 
 // runTime is the layout of the time at the start of a run id.
