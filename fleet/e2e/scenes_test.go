@@ -315,7 +315,7 @@ func TestTerminate(t *testing.T) {
 		t.Fatal(err, string(said))
 	}
 	said, err := f.command("remove", "ended").CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "its workers have not stopped yet: "+flow.JobID("ended", "job-00")) {
+	if err == nil || !strings.Contains(string(said), "but these legs still run: "+flow.JobID("ended", "job-00")) {
 		t.Errorf("%v: %s", err, said)
 	}
 	f.await("the batch can be removed", time.Minute, func() bool { return f.command("remove", "ended").Run() == nil })

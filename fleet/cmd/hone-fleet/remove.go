@@ -80,8 +80,8 @@ func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id 
 	case slices.Contains(working, flow.BatchID(id)):
 		return usage("batch "+id+" has not ended", "hone-fleet cancel "+id)
 	case len(working) > 0:
-		return usage(fmt.Sprintf("batch %s was terminated, and its workers have not stopped yet: %s", id, strings.Join(working, ", ")),
-			"wait some seconds; without a worker they wait for one, or terminate them, too")
+		return usage(fmt.Sprintf("batch %s was terminated, but these legs still run: %s", id, strings.Join(working, ", ")),
+			"try again in some seconds; if no worker runs, start one, or terminate the legs in Temporal")
 	}
 	n, err := removeBatch(ctx, s, id)
 	if err != nil {
