@@ -210,7 +210,7 @@ func (o Options) lookAtDisk() Diagnosis {
 		least = int64(*file.Limits.MinFree)
 	}
 	if free < least {
-		return amiss("disk", fmt.Sprintf("%s, less than [limits] min-free (%d MB), so no run starts", found, least>>20), "free some disk space, for example with hone gc")
+		return amiss("disk", fmt.Sprintf("%s, less than [limits] min-free (%d MB), so runs stop", found, least>>20), "free some disk space, for example with hone gc")
 	}
 	return Diagnosis{What: "disk", Found: found}
 }
