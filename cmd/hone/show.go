@@ -94,7 +94,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if _, ended := r.Past.End(); ended {
 		return nil
 	}
-	named := journal.ShortRun(r.ID) + r.At()
+	named := journal.ShortRun(r.ID) + failure.Elsewhere(r.Home.Workspace())
 	if r.Working {
 		t.Screen.Say("the run is not finished; to follow it: hone watch %s", named)
 		return nil
@@ -106,7 +106,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 // fit returns an error if the flags cannot be combined, or if the run has nothing to show
 // for them.
 func (f showFlags) fit(r *recorded.Run) error {
-	show := "hone show " + r.ID + r.At()
+	show := "hone show " + r.ID + failure.Elsewhere(r.Home.Workspace())
 	switch {
 	case f.round != 0 && !slices.ContainsFunc(r.Past.Events(), func(e history.Event) bool { return e.Round() == f.round }):
 		return failure.Usage(fmt.Sprintf("the run has no round %d", f.round), show)

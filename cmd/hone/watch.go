@@ -60,7 +60,7 @@ func (a *app) follow(ctx context.Context, dir, ref string, live bool) error {
 			a.exit = failure.ExitStatus(end.Kind)
 			return nil
 		case !working:
-			return &failure.Error{Kind: hone.KindFailed, Why: "the process of run " + run + " ended without a result", Hint: "hone resume " + journal.ShortRun(run) + recorded.At(home)}
+			return &failure.Error{Kind: hone.KindFailed, Why: "the process of run " + run + " ended without a result", Hint: "hone resume " + journal.ShortRun(run) + failure.Elsewhere(home.Workspace())}
 		}
 		select {
 		case <-ctx.Done():

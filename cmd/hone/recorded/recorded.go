@@ -112,17 +112,10 @@ func (r *Run) Incomplete() string {
 	if len(r.Past.Unapplied()) == 0 {
 		return ""
 	}
-	run := journal.ShortRun(r.ID)
+	run, at := journal.ShortRun(r.ID), failure.Elsewhere(r.Home.Workspace())
 	return "run " + run + " died while it changed files; some may still be old, and .hone~ files may be left; " +
-		"to complete the change: hone resume " + run + r.At() + "; to undo it: hone undo " + run + r.At()
+		"to complete the change: hone resume " + run + at + "; to undo it: hone undo " + run + at
 }
-
-// At is [At] for the run's home.
-func (r *Run) At() string { return At(r.Home) }
-
-// At returns the flag -C that a command needs to reach the runs of a home; empty if it needs
-// none.
-func At(home *journal.Home) string { return failure.Elsewhere(home.Workspace()) }
 
 // Working reports whether a process works on a run.
 func Working(home *journal.Home, id string) bool {

@@ -42,7 +42,7 @@ type Ending struct {
 // which resume and undo refuse to work.
 func (s Ending) next() string {
 	if s.foreign {
-		return "hone trust " + journal.ShortRun(s.run) + recorded.At(s.home) + "; the run is foreign: you did not record it on this machine"
+		return "hone trust " + journal.ShortRun(s.run) + failure.Elsewhere(s.home.Workspace()) + "; the run is foreign: you did not record it on this machine"
 	}
 	return nextStep(s.home, s.run, s.End)
 }
@@ -53,7 +53,7 @@ func nextStep(home *journal.Home, run string, end hone.End) string {
 	if _, err := os.Lstat(filepath.Join(home.Dir(), "runs", run+".jsonl")); errors.Is(err, fs.ErrNotExist) {
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed (git clean -fdx removes .hone; git clean -fdx -e .hone does not)"
 	}
-	run = failure.RunName(home, run) + recorded.At(home)
+	run = failure.RunName(home, run) + failure.Elsewhere(home.Workspace())
 	line := failure.NextLine(end.Next, run)
 	if end.Kind == hone.KindStuck {
 		line += "; or take all changes back: hone undo " + run
@@ -68,7 +68,7 @@ func EndingOf(home *journal.Home, run string, past *history.Past, end hone.End, 
 	if answer.MayWait(end.Kind) {
 		s.End.Notes = append(slices.Clone(end.Notes), answer.Notes(home, run, past.Waiting(), false)...)
 	}
-	if note := undoneNote(past, run+recorded.At(home)); note != "" && !end.Restored {
+	if note := undoneNote(past, run+failure.Elsewhere(home.Workspace())); note != "" && !end.Restored {
 		s.End.Notes = append(slices.Clone(s.End.Notes), note)
 	}
 	if end.Next.IsZero() && changedTree(past) {
@@ -256,14 +256,14 @@ func (s Ending) notes() []string {
 		round = s.End.Rounds
 	}
 	if s.End.Best > 0 {
-		notes = append(notes, fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, s.run+recorded.At(s.home), round))
+		notes = append(notes, fmt.Sprintf("to restore the tree of round %d, run: hone undo %s --to-round %d", round, s.run+failure.Elsewhere(s.home.Workspace()), round))
 	}
 	return notes
 }
 
 // commands returns what fits next, each with a word for it.
 func (s Ending) commands() [][2]string {
-	at := recorded.At(s.home)
+	at := failure.Elsewhere(s.home.Workspace())
 	run, next := failure.RunName(s.home, s.run)+at, s.next()
 	diff := "hone show " + run + " --diff"
 	var list [][2]string

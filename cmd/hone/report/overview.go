@@ -151,7 +151,7 @@ func (o Overview) Hash() string {
 
 // next returns what to type next; empty if there is nothing.
 func (o Overview) next() string {
-	short := journal.ShortRun(o.ID) + o.At()
+	short := journal.ShortRun(o.ID) + failure.Elsewhere(o.Home.Workspace())
 	switch {
 	case o.Working:
 		return "hone watch " + short
