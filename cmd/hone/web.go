@@ -80,13 +80,13 @@ address that is in the certificate.`,
 // the list if page is empty.
 func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, page string, open, actions bool) error {
 	ctx, cancel := context.WithCancel(ctx)
-	source, actor := site.New(dirs, a.redactKnown), (*site.Actor)(nil)
+	source := site.New(dirs, a.redactKnown)
 	if actions {
-		actor = source.Allow(ctx, site.Options{Say: func(text string) { a.say("note", text) }, Environ: a.environ, Keys: harness.KnownKeys(a.env)})
-		defer actor.Close()
+		source.Allow(ctx, site.Options{Say: func(text string) { a.say("note", text) }, Environ: a.environ, Keys: harness.KnownKeys(a.env)})
 	}
+	defer source.Close()
 	defer cancel()
-	s, l, err := a.webServer(ctx, listen, source, actor)
+	s, l, err := a.webServer(ctx, listen, source)
 	if err != nil {
 		return err
 	}
@@ -119,12 +119,12 @@ func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, pa
 // page.
 func (a *app) serveRun(ctx context.Context, h *harness.Session, own *site.OwnRun, reply *view.Reply, say func(string)) (link string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	source, actor := site.New([]string{h.Home.Workspace()}, a.redactKnown), (*site.Actor)(nil)
+	source := site.New([]string{h.Home.Workspace()}, a.redactKnown)
 	source.SetOwn(h.ID(), reply)
 	if own != nil {
-		actor = source.Allow(ctx, site.Options{Own: own, Say: say, Environ: a.environ, Keys: harness.KnownKeys(a.env)})
+		source.Allow(ctx, site.Options{Own: own, Say: say, Environ: a.environ, Keys: harness.KnownKeys(a.env)})
 	}
-	s, l, err := a.webServer(ctx, web.ListenFlags{Address: web.AnyPort}, source, actor)
+	s, l, err := a.webServer(ctx, web.ListenFlags{Address: web.AnyPort}, source)
 	if err != nil {
 		cancel()
 		return "", nil, err
@@ -134,11 +134,11 @@ func (a *app) serveRun(ctx context.Context, h *harness.Session, own *site.OwnRun
 		defer close(served)
 		_ = s.Serve(l) // the run does not depend on its page
 	}()
-	return s.Link(h.ID()), func() { cancel(); <-served; actor.Close() }, nil
+	return s.Link(h.ID()), func() { cancel(); <-served; source.Close() }, nil
 }
 
-// webServer returns a server of a source, and where it listens. A nil actor refuses all actions.
-func (a *app) webServer(ctx context.Context, listen web.ListenFlags, source *site.Source, actor *site.Actor) (s *web.Server, l net.Listener, err error) {
+// webServer returns a server of a source, and where it listens.
+func (a *app) webServer(ctx context.Context, listen web.ListenFlags, source *site.Source) (s *web.Server, l net.Listener, err error) {
 	var remote web.Remote
 	if listen.Remote() {
 		remote, err = listen.Read()
@@ -160,7 +160,7 @@ func (a *app) webServer(ctx context.Context, listen web.ListenFlags, source *sit
 		l.Close()
 		return nil, nil, failure.Of(err, "")
 	}
-	if actor != nil {
+	if actor := source.Actor(); actor != nil {
 		s.Allow(actor)
 	}
 	return s, l, nil

@@ -63,15 +63,18 @@ type Options struct {
 	Keys    []string          // of providers, which no record may contain
 }
 
-// Allow lets the user act on the runs of a source. The caller must close the actor after the
+// Allow lets the user act on the runs of a source. The caller must close the source after the
 // context has ended.
-func (s *Source) Allow(ctx context.Context, o Options) *Actor {
+func (s *Source) Allow(ctx context.Context, o Options) {
 	s.acts = &Actor{Options: o, source: s, keeper: sandbox.NewKeeper(""), done: ctx, said: map[string]string{}, children: map[string]*resuming{}}
-	return s.acts
 }
 
-// Close waits until the children have ended. Closing a nil actor does nothing.
-func (x *Actor) Close() {
+// Actor returns what acts for the user; nil if the user may only look.
+func (s *Source) Actor() *Actor { return s.acts }
+
+// Close waits until the children of the actor have ended.
+func (s *Source) Close() {
+	x := s.acts
 	if x == nil {
 		return
 	}

@@ -67,9 +67,11 @@ func TestDesk(t *testing.T) {
 // TestActorIsClosed: nothing is resumed once the server ends, because nobody would stop it.
 func TestActorIsClosed(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
-	x := (&Source{}).Allow(ctx, Options{Say: func(string) {}})
+	var s Source
+	s.Allow(ctx, Options{Say: func(string) {}})
+	x := s.Actor()
 	end()
-	x.Close()
+	s.Close()
 	if _, _, err := x.reserve(t.Context(), "dir", "run"); err == nil || len(x.children) > 0 {
 		t.Error(err, x.children)
 	}
