@@ -89,7 +89,7 @@ func house() []room {
 
 		{folder: "history", floor: 2, may: []string{"journal", "journal/objects", "workspace", "workspace/treepath", "workspace/restore", "check", "model"}},
 
-		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply", "internal/shortage"}},
+		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply", "internal/render", "internal/shortage"}},
 
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
 		{folder: "internal/child", floor: 3, may: []string{"history", "journal", "sandbox"}},
@@ -118,7 +118,7 @@ func house() []room {
 		{folder: "cmd/hone/patch", floor: 6, may: []string{"journal", "workspace", "internal/git", "internal/render", "cmd/hone/failure"}},
 		{folder: "cmd/hone/undo", floor: 8, may: []string{root, "history", "workspace", "workspace/secret", "harness/runs", "internal/listing", "internal/render", "cmd/hone/failure", "cmd/hone/kinds"}},
 		{folder: "cmd/hone/report", floor: 8, may: []string{root, "tool", "history", "journal", "model", "workspace", "loop", "harness/runs", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/rounds", "cmd/hone/screen"}},
-		{folder: "cmd/hone/doctor", floor: 9, may: []string{"harness", "harness/runs", "internal/config", "internal/git", "journal", "loop", "model", "sandbox", "sandbox/prove", "workspace/secret", "cmd/hone/consent", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/report"}},
+		{folder: "cmd/hone/doctor", floor: 9, may: []string{"harness", "harness/runs", "internal/config", "internal/git", "internal/render", "journal", "loop", "model", "sandbox", "sandbox/prove", "workspace/secret", "cmd/hone/consent", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/report"}},
 		{folder: "cmd/hone/feed", floor: 5, may: []string{root, "history", "internal/render", "journal", "sandbox", "cmd/hone/failure"}},
 		{folder: "cmd/hone/consent", floor: 8, may: []string{"harness", "harness/runs", "history", "internal/config", "internal/render", "loop", "cmd/hone/kinds"}},
 		{folder: "cmd/hone/answer", floor: 6, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/failure"}},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hone/history"
+	"hone/internal/render"
 	"hone/workspace"
 	"hone/workspace/treepath"
 )
@@ -63,7 +64,7 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 		return m, err
 	}
 	return m, r.Notice(fmt.Sprintf("%s of files were copied into .hone, so that undo can restore them; to copy less, list in .gitignore what undo need not restore "+
-		"(without git, run git init first), or lower [undo] max-file in .config/hone.toml", sizeText(stored)))
+		"(without git, run git init first), or lower [undo] max-file in .config/hone.toml", render.Bytes(stored)))
 }
 
 // isUnstored reports whether the contents of a file are not stored.
@@ -86,24 +87,13 @@ func largeNote(large workspace.Manifest, limit int64) string {
 	slices.SortStableFunc(large, func(a, b workspace.Entry) int { return cmp.Compare(b.Size, a.Size) })
 	var names []string
 	for _, e := range large[:min(len(large), maxNamed)] {
-		names = append(names, fmt.Sprintf("%s (%s)", treepath.Display(e.Path), sizeText(e.Size)))
+		names = append(names, fmt.Sprintf("%s (%s)", treepath.Display(e.Path), render.Bytes(e.Size)))
 	}
 	if more := len(large) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return fmt.Sprintf("the contents of files larger than %s are not stored, so undo cannot restore them if a command changes them: %s; "+
-		"[undo] max-file in .config/hone.toml sets the limit (0: none)", sizeText(limit), strings.Join(names, ", "))
-}
-
-// sizeText returns a size in units of 1024, as [undo] max-file reads it.
-func sizeText(n int64) string {
-	for _, unit := range []string{"bytes", "KB", "MB"} {
-		if n < 10<<10 {
-			return fmt.Sprintf("%d %s", n, unit)
-		}
-		n >>= 10
-	}
-	return fmt.Sprintf("%d GB", n)
+		"[undo] max-file in .config/hone.toml sets the limit (0: none)", render.Bytes(limit), strings.Join(names, ", "))
 }
 
 // hasKey reports whether a file contains a provider's key: its contents are never

@@ -7,6 +7,7 @@ import (
 
 	"hone/check"
 	"hone/history"
+	"hone/internal/render"
 	"hone/internal/shortage"
 	"hone/journal"
 )
@@ -73,7 +74,7 @@ func (l live) checkSpace() error {
 	if !ok || free >= l.r.MinFree {
 		return nil
 	}
-	return &Stop{Kind: KindFailed, Why: fmt.Sprintf("only %s are free on the disk of %s, less than [limits] min-free (%s)", sizeText(free), dir, sizeText(l.r.MinFree)),
+	return &Stop{Kind: KindFailed, Why: fmt.Sprintf("only %s are free on the disk of %s, less than [limits] min-free (%s)", render.Bytes(free), dir, render.Bytes(l.r.MinFree)),
 		Next: resumeAfter("free some disk space, for example with hone gc")}
 }
 

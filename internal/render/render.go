@@ -126,18 +126,22 @@ func lineCount(text string) int {
 	return n
 }
 
-// Bytes formats a size.
+// Bytes formats a size, in powers of 1024 as .config/hone.toml has them.
 func Bytes(n int64) string {
 	switch {
 	case n == 1:
 		return "1 byte"
-	case n < 10_000:
+	case n < 10<<10:
 		return Tokens(n) + " bytes"
-	case n < 10_000_000:
-		return fmt.Sprintf("%d KB", n/1000)
 	}
-	return fmt.Sprintf("%d MB", n/1_000_000)
+	unit := -1
+	for n >= 10<<10 && unit < len(units)-1 {
+		n, unit = (n+1<<9)>>10, unit+1
+	}
+	return fmt.Sprintf("%d %s", n, units[unit])
 }
+
+var units = [...]string{"KB", "MB", "GB", "TB"}
 
 // Short formats a number with three digits at most: 999, 2.5k, 149k, 5M.
 func Short(n int64) string {

@@ -26,6 +26,7 @@ import (
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/git"
+	"hone/internal/render"
 	"hone/journal"
 	"hone/loop"
 	"hone/model"
@@ -204,13 +205,13 @@ func (o Options) lookAtDisk() Diagnosis {
 	if !ok {
 		return Diagnosis{What: "disk", Found: where}
 	}
-	found := fmt.Sprintf("%s, %d MB free", where, free>>20)
+	found := fmt.Sprintf("%s, %s free", where, render.Bytes(free))
 	least := int64(loop.DefaultMinFree)
 	if file, err := o.Load(root); err == nil && file.Limits.MinFree != nil {
 		least = int64(*file.Limits.MinFree)
 	}
 	if free < least {
-		return amiss("disk", fmt.Sprintf("%s, less than [limits] min-free (%d MB), so runs stop", found, least>>20), "free some disk space, for example with hone gc")
+		return amiss("disk", fmt.Sprintf("%s, less than [limits] min-free (%s), so runs stop", found, render.Bytes(least)), "free some disk space, for example with hone gc")
 	}
 	return Diagnosis{What: "disk", Found: found}
 }

@@ -229,7 +229,7 @@ func TestBeginningOfResults(t *testing.T) {
 		"  executor, turn 1: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102\n" +
 		"    short a: ok, 3 lines\n      | one\n      | \\ttwo\n      | \\x1b[31m\n" +
 		"    long: ok, 5000 lines\n" + strings.Repeat("      | line\n", 8) + "      [4992 more lines: hone show last --full]\n" +
-		"    wide: ok, 1048 KB\n      | " + strings.Repeat("x", 106) + "…" + strings.Repeat("x", 53) + "\n" +
+		"    wide: ok, 1024 KB\n      | " + strings.Repeat("x", 106) + "…" + strings.Repeat("x", 53) + "\n" +
 		"    none: ok, 0 bytes\n    wrong: failed: no\n    slow: failed, exit -1, 6 bytes\n      | ended\n" +
 		"  executor, turn 2: reply of 5 bytes in 0s, 2 000 tokens in, 30 out, $0.0203\n" +
 		"  executor, total: 2 turns, 6 calls (2 failed), 0 files changed, 3 550 tokens, $0.0305, in 0s\n"
