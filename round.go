@@ -3,6 +3,7 @@ package hone
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"hone/check"
@@ -30,20 +31,21 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 	ctx, cancel := r.limitTime(ctx)
 	defer cancel()
 	for {
-		s, err := r.Next(ctx, round)
-		if err == nil && s.Decision == GoOn {
+		s, failure := r.Next(ctx, round)
+		if failure == nil && s.Decision == GoOn {
 			continue
 		}
-		if err != nil {
-			s = r.stoppedState(ctx, err)
+		if failure != nil {
+			s = r.stoppedState(ctx, failure)
 		}
 		restored, err := r.restoreBest(ctx, s.Kind)
 		if restored {
 			s.Findings = r.Past().State().Findings // of the tree that was restored
 		}
 		end, err2 := r.recordEnd(s)
-		if _, ok := errors.AsType[*Stop](err2); ok && err2.Error() == s.Why { // the end says it
-			err2 = &Stop{Kind: KindFailed, Why: "the end of the run could not be recorded"}
+		if s.Kind == KindFailed && isUnrecorded(failure) && isUnrecorded(err2) {
+			// The end says why, so the Stop does not repeat it.
+			err2 = fmt.Errorf("%w: %w", &Stop{Kind: KindFailed, Why: "the end of the run could not be recorded"}, err2)
 		}
 		return end, errors.Join(err, err2)
 	}

@@ -2,6 +2,7 @@ package hone
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -104,10 +105,17 @@ func (l live) append(n journal.Entry) (e journal.Event, err error) {
 		err = l.r.inHeldSpace(write)
 	}
 	if err != nil {
-		return e, &Stop{Kind: KindFailed, Why: "cannot write the journal", Next: resumeAfter(remedy(err)), Err: err}
+		return e, &Stop{Kind: KindFailed, Why: "cannot write the journal", Next: resumeAfter(remedy(err)), Err: unrecorded{err}}
 	}
 	return e, nil
 }
+
+// unrecorded is the error of an event that the journal does not accept.
+type unrecorded struct{ error }
+
+func (u unrecorded) Unwrap() error { return u.error }
+
+func isUnrecorded(err error) bool { return errors.As(err, new(unrecorded)) }
 
 const (
 	// heldForEvents is how many bytes are held for the events of a reply, and for the

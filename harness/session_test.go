@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -78,7 +79,7 @@ func TestSessionKnowsTheTree(t *testing.T) {
 }
 
 // If the start of a run cannot be recorded, Do returns the error before it calls
-// the round.
+// the round. Its Stop does not repeat the cause, which the end has.
 func TestSessionRunReportsStart(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{Model: "script/" + replies(t), Walls: "none"})
@@ -92,8 +93,11 @@ func TestSessionRunReportsStart(t *testing.T) {
 		t.Error("the round was called")
 		return nil, nil
 	})
-	if err == nil || strings.Contains(err.Error(), "journal") || end.Kind != hone.KindFailed || !strings.Contains(end.Why, "cannot write the journal") {
-		t.Errorf("%+v, %v", end, err)
+	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "cannot write the journal") {
+		t.Errorf("%+v", end)
+	}
+	if stop, ok := errors.AsType[*hone.Stop](err); !ok || strings.Contains(stop.Error(), "journal") || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the end says it, but the error is %v", err)
 	}
 }
 
