@@ -165,6 +165,8 @@ func AttemptText(a history.Attempt, c render.Colours) string {
 		return head + text + fmt.Sprintf(" (run %s, %s, %s tokens)", run, render.Count(a.Rounds, "round"), render.Tokens(a.Tokens))
 	case a.Rounds > 0:
 		return head + fmt.Sprintf("round %d %s %s", a.Rounds, rounds.Failed.Mark(c), found)
+	case a.Run == "": // it was stopped before
+		return head + "not started"
 	}
 	return head + fmt.Sprintf("run %s with %s", run, render.Line(ModelName(a.Model)))
 }
