@@ -141,7 +141,7 @@ func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 	for _, m := range moves {
 		text := whose + m.ID[:7] + " " + moveText(m)
 		if m.When.Unix() == s.since.Unix() {
-			text += " (perhaps before the run)" // git records whole seconds
+			text += " (perhaps made just before the run)" // git records whole seconds
 		}
 		s.found.Commits = append(s.found.Commits, text)
 	}

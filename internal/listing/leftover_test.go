@@ -137,8 +137,8 @@ func TestLeftoversOfHiddenRepositories(t *testing.T) {
 		t.Fatal(err)
 	}
 	inRun(t, bare, "src/x.db", "src/deep/f")
-	checkLeftovers(t, tracked, nil, Leftover{Commits: []string{"src: a phase (perhaps before the run)"}})
-	checkLeftovers(t, bare, nil, Leftover{Commits: []string{"src: a phase (perhaps before the run)", "tests: a test"}})
+	checkLeftovers(t, tracked, nil, Leftover{Commits: []string{"src: a phase (perhaps made just before the run)"}})
+	checkLeftovers(t, bare, nil, Leftover{Commits: []string{"src: a phase (perhaps made just before the run)", "tests: a test"}})
 	checkLeftovers(t, planted(t, "f"), nil, Leftover{})
 }
 
