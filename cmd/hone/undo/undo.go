@@ -207,11 +207,40 @@ func (p *Plan) report(done *Done, kept map[string]string) {
 		done.say("nothing was restored")
 	case n == 0 && !p.Changed:
 		done.say("nothing to undo: run %s changed no files", run)
+		if earlier := p.earlier(); earlier != "" {
+			done.say("to undo the last run that did: hone undo %s%s", earlier, failure.Elsewhere(p.run.Dir))
+		}
 	case n == 0:
 		done.say("nothing to undo: the files are already as they were %s", strings.Replace(when, "the run", "run "+run, 1))
 	default:
 		done.say("undone: %s as %s", render.Count(n, "file")+verbFor(n), itWas(n)+" "+when)
 	}
+}
+
+// earlier returns the last run before this one that changed files and was not undone; empty
+// if none did.
+func (p *Plan) earlier() string {
+	home := p.run.Home
+	all, _ := home.Runs()
+	for _, id := range slices.Backward(all) {
+		if id >= p.run.Journal.Run() {
+			continue
+		}
+		events, err := home.Read(id)
+		if err != nil {
+			continue
+		}
+		start, err := runs.Started(events)
+		if err != nil {
+			continue
+		}
+		own := kinds.Own(start)
+		changes, err := history.Read(events).AllChanges(home.Get)
+		if err == nil && slices.ContainsFunc(changes, func(d workspace.Delta) bool { return own == nil || !own(d.Path) }) {
+			return id
+		}
+	}
+	return ""
 }
 
 func itWas(n int) string {
