@@ -167,6 +167,14 @@ func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
 		a.sayNotes([]string{"there is nothing to show: " + report.RestoredText(r.Past, *back)})
 		return nil
 	}
+	if len(diff)+len(omitted) == 0 {
+		what := "the run"
+		if round != 0 {
+			what = fmt.Sprintf("round %d", round)
+		}
+		a.sayNotes([]string{what + " changed no files"})
+		return nil
+	}
 	if a.outTerminal {
 		return tty.Page(os.Stdout, a.redactKnown(a.outColour.Diff(render.Escape(string(diff)))))
 	}
