@@ -103,16 +103,19 @@ func (g Grade) String() string {
 // WallError means that a wall cannot be built here.
 type WallError struct {
 	Wall   Wall
-	Reason string // for the user
+	Reason string // for the user; empty if Err is enough
 	Next   string // what the user can do; may be empty
 	Err    error  // may be nil
 }
 
 // Error names the wall and the reason.
 func (e *WallError) Error() string {
-	text := fmt.Sprintf("the %s wall is not available: %s", e.Wall, e.Reason)
+	text := fmt.Sprintf("the %s wall is not available", e.Wall)
 	if e.Wall == Auto {
-		text = "no wall is available: " + e.Reason
+		text = "no wall is available"
+	}
+	if e.Reason != "" {
+		text += ": " + e.Reason
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()

@@ -340,7 +340,7 @@ func TestFindBwrapThatFails(t *testing.T) {
 	t.Setenv("PATH", dir)
 	_, err := usable(sandbox.Bubblewrap)
 	wall, ok := errors.AsType[*sandbox.WallError](err)
-	if !ok || !strings.Contains(wall.Reason, "no permissions here") || wall.Next == "" {
+	if !ok || !strings.Contains(wall.Error(), "no permissions here") || wall.Next == "" {
 		t.Errorf("%v, %+v", err, wall)
 	}
 }

@@ -1,6 +1,7 @@
 package wall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -142,15 +143,12 @@ func (l *walled) lost() bool {
 }
 
 // failure returns the reason why the walls could not be built.
-func (l *walled) failure() string {
+func (l *walled) failure() error {
 	if l.failed != nil {
-		return l.failed.Error()
+		return l.failed
 	}
 	text := strings.TrimSpace(string(l.streams.Stderr()))
-	if text == "" {
-		return "its helper ended without a message (the program must call wall.Helper first in main)"
-	}
-	return text
+	return errors.New(cmp.Or(text, "its helper ended without a message (the program must call wall.Helper first in main)"))
 }
 
 // Exited returns a channel that is closed when the command has ended.

@@ -1,6 +1,7 @@
 package wall
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,14 +76,20 @@ func failureOf(err error) *failure {
 
 // err converts it back to an error.
 func (f *failure) err() error {
-	var cause error = syscall.Errno(f.Errno)
+	if f.Program == "" {
+		return f
+	}
+	return &sandbox.StartError{Program: f.Program, Reason: f.Reason, Err: cmp.Or(f.Unwrap(), errors.New(f.Reason))}
+}
+
+func (f *failure) Error() string { return f.Reason }
+
+// Unwrap returns the error of the operating system, or nil.
+func (f *failure) Unwrap() error {
 	if f.Errno == 0 {
-		cause = errors.New(f.Reason)
+		return nil
 	}
-	if f.Program != "" {
-		return &sandbox.StartError{Program: f.Program, Reason: f.Reason, Err: cause}
-	}
-	return errors.New(f.Reason)
+	return syscall.Errno(f.Errno)
 }
 
 const (

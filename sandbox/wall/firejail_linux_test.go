@@ -199,7 +199,7 @@ func TestFindFirejail(t *testing.T) {
 			}
 			_, err := usable(sandbox.Firejail)
 			wall, ok := errors.AsType[*sandbox.WallError](err)
-			if !ok || !strings.Contains(wall.Reason, c.reason) || !strings.HasPrefix(wall.Next, c.next) || (c.script == "") != errors.Is(err, exec.ErrNotFound) {
+			if !ok || !strings.Contains(wall.Error(), c.reason) || !strings.HasPrefix(wall.Next, c.next) || (c.script == "") != errors.Is(err, exec.ErrNotFound) {
 				t.Errorf("%v, %+v", err, wall)
 			}
 		})

@@ -202,14 +202,10 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 }
 
 // unavailable returns the error of walls that could not be built.
-func (w *Walls) unavailable(reason string) error {
-	e := &sandbox.WallError{Wall: w.spec.Wall, Reason: reason}
-	if w.kind.advice == nil {
-		return e
-	}
-	var likely string
-	if likely, e.Next = w.kind.advice(w.spec); likely != "" {
-		e.Reason = likely + "; " + reason
+func (w *Walls) unavailable(err error) error {
+	e := &sandbox.WallError{Wall: w.spec.Wall, Err: err}
+	if w.kind.advice != nil {
+		e.Reason, e.Next = w.kind.advice(w.spec)
 	}
 	return e
 }

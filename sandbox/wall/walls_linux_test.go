@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"hone/internal/shortage"
 	"hone/sandbox"
 	"hone/sandbox/internal/process"
 	"hone/sandbox/internal/runtest"
@@ -149,6 +150,23 @@ func left(t *testing.T, token string) []int {
 // Each prints a line when it runs.
 func daemonsOf(token string) string {
 	return strings.ReplaceAll(runtest.Daemons, `deaf='`, `deaf=': `+token+`; `)
+}
+
+// TestShortWhileWallsAreBuilt: the error of walls that cannot be built says that the
+// machine is short of something, so that the check is not reported as broken.
+func TestShortWhileWallsAreBuilt(t *testing.T) {
+	w, err := Build(context.Background(), sandbox.Hidden, system())
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	defer w.Close()
+	for i := range 1500 { // each takes a page of the new root, which is a tmpfs of 4 MB
+		w.spec.Entries = append(w.spec.Entries, sandbox.Entry{Path: fmt.Sprintf("/link-%d", i), Access: sandbox.AccessRead, Link: strings.Repeat("x/", 1000)})
+	}
+	_, err = w.Run(context.Background(), inside("/", "true"))
+	if none, ok := errors.AsType[*sandbox.WallError](err); !ok || none.Next == "" || shortage.Remedy(err) == "" || strings.Count(err.Error(), "no space left") != 1 {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestNothingIsLeftBehindWalls(t *testing.T) {
