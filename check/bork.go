@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"hone/internal/excerpt"
-	"hone/internal/shortage"
 	"hone/sandbox"
 )
 
@@ -65,11 +64,8 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 			Timeout: c.Timeout, MaxOutput: maxStderr, LiveOut: &out, LiveErr: watched.writer(),
 		})
 		watched.close()
-		if ctx.Err() != nil && (err != nil || result.Exit < 0) {
-			return nil, fmt.Errorf("correctness checker: %w", context.Cause(ctx))
-		}
-		if short := cmp.Or(err, out.err); shortage.Remedy(short) != "" {
-			return nil, fmt.Errorf("correctness checker: %w", short)
+		if err := noVerdict(ctx, "correctness checker", result, cmp.Or(err, out.err)); err != nil {
+			return nil, err
 		}
 		if err != nil {
 			return c.failedToRun(err.Error(), nil), nil

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"hone/internal/excerpt"
-	"hone/internal/shortage"
 	"hone/sandbox"
 )
 
@@ -90,12 +89,10 @@ func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool
 	watched.close()
 	whole.close()
 	wholeErr.close()
-	switch {
-	case ctx.Err() != nil && (err != nil || result.Exit < 0):
-		return nil, "", fmt.Errorf("build: %w", context.Cause(ctx))
-	case shortage.Remedy(err) != "":
-		return nil, "", fmt.Errorf("build: %w", err)
-	case err != nil:
+	if err := noVerdict(ctx, "build", result, err); err != nil {
+		return nil, "", err
+	}
+	if err != nil {
 		return nil, applyRedact(c.Redact, fmt.Sprintf("%s could not be run: %v\n", c.Script, err)), nil
 	}
 	return &result, c.text(result), nil

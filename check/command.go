@@ -77,11 +77,8 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 			Timeout: timeout, MaxOutput: c.MaxOutput, Live: watched.writer(),
 		})
 		watched.close()
-		if ctx.Err() != nil && (err != nil || result.Exit < 0) {
-			return nil, fmt.Errorf("check command: %w", context.Cause(ctx))
-		}
-		if shortage.Remedy(err) != "" {
-			return nil, fmt.Errorf("check command: %w", err)
+		if err := noVerdict(ctx, "check command", result, err); err != nil {
+			return nil, err
 		}
 		if err != nil {
 			text := fmt.Sprintf("The check command could not be started: %v\n\n    %s\n", err, indentRest(c.Command))
@@ -89,6 +86,19 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 		}
 		return c.findings(result, timeout, written), nil
 	}
+}
+
+// noVerdict returns the error of a check whose command ended with result and err, if that
+// says nothing about the tree: the context is done, or the machine is short of something.
+// Otherwise it returns nil.
+func noVerdict(ctx context.Context, what string, result sandbox.Result, err error) error {
+	switch {
+	case ctx.Err() != nil && (err != nil || result.Exit < 0):
+		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+	case shortage.Remedy(err) != "":
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // shellArgv returns the arguments that make the system run a command line. The
