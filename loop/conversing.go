@@ -91,7 +91,8 @@ func FindingText(f check.Finding) string {
 // OneText is an Args function of a [Kind] that accepts one text or none.
 func OneText(args []string) error {
 	if len(args) > 1 {
-		return Usage(fmt.Sprintf("one text is expected, but there are %d arguments", len(args)), "put the text in quotes")
+		return Usage(fmt.Sprintf("one text is expected, but there are %d arguments", len(args)),
+			`put the text in quotes; the check is a flag: --check "make test"`)
 	}
 	return nil
 }
