@@ -42,8 +42,21 @@ func TestRunsOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// otherProgramRun returns a directory in which another program ran a loop.
-func otherProgramRun(t *testing.T) string {
+// TestUnfinishedRunsOfOtherPrograms: no command line is suggested that hone refuses.
+func TestUnfinishedRunsOfOtherPrograms(t *testing.T) {
+	dir := otherProgramRun(t, check.Finding{Text: "nobody was greeted"})
+	for _, args := range []string{"show last", "show last -v"} {
+		var out bytes.Buffer
+		a := &app{out: &out, err: &out, env: func(string) string { return "" }}
+		a.run(t.Context(), append(strings.Fields(args), "-C", dir))
+		if got := out.String(); !strings.Contains(got, `next: resume it with the program that has the loop "greeter"`) || strings.Contains(got, "hone resume") {
+			t.Errorf("hone %s:\n%s", args, got)
+		}
+	}
+}
+
+// otherProgramRun returns a directory in which another program ran a loop that leaves findings.
+func otherProgramRun(t *testing.T, left ...check.Finding) string {
 	t.Helper()
 	dir := t.TempDir()
 	replies := filepath.Join(t.TempDir(), "replies.script")
@@ -63,9 +76,9 @@ func otherProgramRun(t *testing.T) string {
 			return nil, err
 		}
 		_, err = r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{{Path: "greeting.txt", Content: []byte(reply.Text() + "\n")}}}, nil)
-		return nil, err
+		return left, err
 	})
-	if err != nil || end.Kind != hone.KindDone {
+	if err != nil || (end.Kind == hone.KindDone) != (len(left) == 0) {
 		t.Fatalf("%+v, %v", end, err)
 	}
 	return dir

@@ -94,12 +94,11 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	if _, ended := r.Past.End(); ended {
 		return nil
 	}
-	named := journal.ShortRun(r.ID) + failure.Elsewhere(r.Home.Workspace())
 	if r.Working {
-		t.Screen.Say("the run is not finished; to follow it: hone watch %s", named)
+		t.Screen.Say("the run is not finished; to follow it: hone watch %s", journal.ShortRun(r.ID)+failure.Elsewhere(r.Home.Workspace()))
 		return nil
 	}
-	t.Screen.Say("died: the process of the run ended without a result\nnext: hone resume %s", named)
+	t.Screen.Say("died: the process of the run ended without a result\nnext: %s", r.Resume())
 	return nil
 }
 

@@ -117,6 +117,15 @@ func (r *Run) Incomplete() string {
 		"to complete the change: hone resume " + run + at + "; to undo it: hone undo " + run + at
 }
 
+// Resume returns what the user does to resume the run: the command, or what to know if this
+// program does not have the loop.
+func (r *Run) Resume() string {
+	if _, err := kinds.Of(r.Start); err != nil {
+		return fmt.Sprintf("resume it with the program that has the loop %q", r.Start.Loop)
+	}
+	return "hone resume " + journal.ShortRun(r.ID) + failure.Elsewhere(r.Home.Workspace())
+}
+
 // Working reports whether a process works on a run.
 func Working(home *journal.Home, id string) bool {
 	holder, ok := home.LockedRun()

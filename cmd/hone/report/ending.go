@@ -17,6 +17,7 @@ import (
 	"hone"
 	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/patch"
 	"hone/cmd/hone/recorded"
 	"hone/history"
@@ -80,6 +81,9 @@ func EndingOf(home *journal.Home, run string, past *history.Past, end hone.End, 
 // RecordedEnding returns how a recorded run ended, without its files and what it used. active
 // is how long it had worked.
 func RecordedEnding(r *recorded.Run, end hone.End, active time.Duration) Ending {
+	if _, err := kinds.Of(r.Start); err != nil && end.Next.Verb == hone.Resume {
+		end.Next = hone.Next{First: r.Resume(), Or: end.Next.Or}
+	}
 	return Ending{End: end, Active: active, home: r.Home, run: r.ID, foreign: r.Foreign()}
 }
 

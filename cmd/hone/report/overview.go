@@ -151,12 +151,11 @@ func (o Overview) Hash() string {
 
 // next returns what to type next; empty if there is nothing.
 func (o Overview) next() string {
-	short := journal.ShortRun(o.ID) + failure.Elsewhere(o.Home.Workspace())
 	switch {
 	case o.Working:
-		return "hone watch " + short
+		return "hone watch " + journal.ShortRun(o.ID) + failure.Elsewhere(o.Home.Workspace())
 	case !o.Ended && !o.foreign:
-		return "hone resume " + short
+		return o.Resume()
 	}
 	return o.Ending.next()
 }
