@@ -67,13 +67,10 @@ func (d *Done) say(format string, args ...any) {
 // error, Done says what was done before it.
 func (p *Plan) CarryOut(ctx context.Context, force bool, keys []string) (done Done, err error) {
 	before, redo, undone := p.run.Past.Events(), redoRound(p.run.Past), undoneRound(p.run.Past, p.Round)
-	lost := slices.ContainsFunc(p.Conflicts, func(c history.Conflict) bool { return c.Lost })
 	if len(p.Conflicts) > 0 && !force {
 		return done, p.inTheWay()
 	}
-	if lost {
-		done.Lost = p.lost()
-	}
+	done.Lost = p.lost()
 	p.Unstored = unstored(p.run, keys)
 	kept, err := p.Restore(ctx, force)
 	if err != nil {
@@ -161,15 +158,13 @@ func (p *Plan) lost() (lines []string) {
 
 // inTheWay returns an error that names the files that prevent the undo.
 func (p *Plan) inTheWay() error {
-	f := &failure.Error{Kind: hone.KindBlocked, Hint: fmt.Sprintf("hone undo %s%s --force", p.named, toRound(p.Round)),
+	f := &failure.Error{Kind: hone.KindBlocked, Each: p.lost(), Hint: fmt.Sprintf("hone undo %s%s --force", p.named, toRound(p.Round)),
 		Why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(p.Conflicts), "file")+verbFor(len(p.Conflicts)))}
 	advice := " restores the others"
 	for _, c := range p.Conflicts {
-		if c.Lost {
-			f.Each = append(f.Each, fmt.Sprintf("%s cannot be restored: %s", c.Path, c.Why))
-			continue
+		if !c.Lost {
+			f.Each, advice = append(f.Each, c.Path+": "+c.Why), " overwrites them and keeps a copy of their contents; or move your version away"
 		}
-		f.Each, advice = append(f.Each, c.Path+": "+c.Why), " overwrites them and keeps a copy of their contents; or move your version away"
 	}
 	f.Hint += advice
 	return f
