@@ -22,8 +22,8 @@ var ErrNoRepository = errors.New("not a git repository")
 // below it. The listing covers everything below dir. It names the directory of
 // a nested repository but does not enter it. The error is or wraps
 // ErrNoRepository if there is no repository; any other error makes the listing
-// fail. A Lister may return the same Listing again, which nobody changes, and may be
-// called by several goroutines at once.
+// fail. Callers must not change a Listing, because a Lister may return it again. They may
+// call a Lister from several goroutines at once.
 type Lister func(ctx context.Context, dir string) (Listing, error)
 
 // Listing holds the files of one repository. The zero Listing is empty.
