@@ -28,7 +28,7 @@ func (h *Home) HoldSpace(size int64) error {
 	if h.ballast.size >= size {
 		return nil
 	}
-	err := h.dropBallast()
+	err := h.removeBallast()
 	if err == nil {
 		err = h.writeBallast(size)
 	}
@@ -47,7 +47,7 @@ func (h *Home) writeBallast(size int64) error {
 	}
 	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), size)
 	if err = errors.Join(err, f.Close()); err != nil {
-		err = errors.Join(err, h.dropBallast())
+		err = errors.Join(err, h.removeBallast())
 	}
 	return err
 }
@@ -59,11 +59,18 @@ func (h *Home) ReleaseSpace() error {
 	if h.ballast.size == 0 {
 		return nil
 	}
-	return h.dropBallast()
+	return h.removeBallast()
 }
 
-// dropBallast deletes the file, which a killed process may have left.
+// dropBallast releases the space that this process or a killed one holds.
 func (h *Home) dropBallast() error {
+	h.ballast.mu.Lock()
+	defer h.ballast.mu.Unlock()
+	return h.removeBallast()
+}
+
+// removeBallast deletes the file. The caller holds the lock.
+func (h *Home) removeBallast() error {
 	h.ballast.size = 0
 	if err := h.in.Root.Remove(ballastFile); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -143,17 +143,10 @@ func (c *Collector) deletedRuns() ([]string, error) {
 	return slices.DeleteFunc(runs, func(run string) bool { return c.kept[run] }), err
 }
 
-// dropBallast releases the space that a killed process has held.
-func (c *Collector) dropBallast() error {
-	c.home.ballast.mu.Lock()
-	defer c.home.ballast.mu.Unlock()
-	return c.home.dropBallast()
-}
-
 // Delete deletes the journals of the runs that are not kept, the objects that none
 // needs, and what killed processes left.
 func (c *Collector) Delete(ctx context.Context) error {
-	err := errors.Join(c.deleteJournals(), c.dropBallast())
+	err := errors.Join(c.deleteJournals(), c.home.dropBallast())
 	if err == nil {
 		err = c.home.Retain(ctx, func(object string) bool { return c.needed[object] })
 	}
