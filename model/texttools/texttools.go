@@ -62,7 +62,19 @@ import (
 // contains calls, the Finish Stop becomes Calls; any other Finish is unchanged
 // (ruling G3). If the text contains calls, it follows m's other parts. Stream receives
 // the visible text when the reply is complete, because any line may begin a call.
-func Wrap(m model.Model) model.Model { return wrapped{m} }
+// The result has a method Probe if m has one.
+func Wrap(m model.Model) model.Model {
+	if p, ok := m.(prober); ok {
+		return struct {
+			wrapped
+			prober
+		}{wrapped{m}, p}
+	}
+	return wrapped{m}
+}
+
+// prober is the method that hone doctor calls.
+type prober interface{ Probe(context.Context) error }
 
 type wrapped struct{ inner model.Model }
 

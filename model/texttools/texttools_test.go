@@ -343,3 +343,21 @@ func TestFaultsOverEveryWire(t *testing.T) {
 		})
 	}
 }
+
+// unreachable is a model that can be probed.
+type unreachable struct{ model.Model }
+
+var errUnreachable = errors.New("unreachable")
+
+func (unreachable) Probe(context.Context) error { return errUnreachable }
+
+// A wrapped model can be probed if the model itself can.
+func TestWrapKeepsProbe(t *testing.T) {
+	p, ok := texttools.Wrap(unreachable{}).(interface{ Probe(context.Context) error })
+	if !ok || p.Probe(t.Context()) != errUnreachable {
+		t.Error("the wrapped model lost its Probe")
+	}
+	if _, ok := texttools.Wrap(struct{ model.Model }{}).(interface{ Probe(context.Context) error }); ok {
+		t.Error("a model without Probe got one")
+	}
+}
