@@ -217,7 +217,9 @@ func (r Reply) Calls() []Call {
 func (r Reply) HasContent() bool { return r.Text() != "" || len(r.Calls()) > 0 }
 
 // Usage counts tokens. Reasoning is part of Output; each token is in exactly
-// one of the other four fields.
+// one of the other four fields. If a server does not count reasoning or cached
+// tokens, their fields are 0: they are then counted and charged as the rest of Output
+// and Input.
 type Usage struct {
 	Input      int64 `json:"input"`       // input at the full price, not from the cache
 	Output     int64 `json:"output"`      // output, reasoning included
