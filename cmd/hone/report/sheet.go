@@ -204,15 +204,8 @@ func (o sheet) commands() []string {
 		return []string{"  the texts were replaced by hone export --redacted; more: --json"}
 	}
 	var flags []string
-	if n := len(o.Rounds); n > 0 {
-		telling := o.Rounds[n-1].Number
-		for _, r := range slices.Backward(o.Rounds) {
-			if r.Outcome == rounds.Failed {
-				telling = r.Number
-				break
-			}
-		}
-		flags = append(flags, fmt.Sprintf("--round %d", max(1, telling)))
+	if n := o.tellingRound(); n > 0 {
+		flags = append(flags, fmt.Sprintf("--round %d", n))
 	}
 	if len(o.Files) > 0 {
 		flags = append(flags, "--diff")
@@ -229,4 +222,16 @@ func (o sheet) commands() []string {
 		lines = append(lines, "  next: "+render.Escape(next))
 	}
 	return lines
+}
+
+// tellingRound returns the number of the last round that failed, or else of the last one; 0
+// if only the check before the first round ran.
+func (o sheet) tellingRound() (number int) {
+	for _, r := range slices.Backward(o.Rounds) {
+		if r.Number > 0 && r.Outcome == rounds.Failed {
+			return r.Number
+		}
+		number = max(number, r.Number)
+	}
+	return number
 }
