@@ -35,12 +35,12 @@ func (p *parser) problems() []Problem {
 	if count <= maxProblems {
 		return all
 	}
-	return append(all[:maxProblems], p.omitted(all[maxProblems:], count-maxProblems))
+	return append(all[:maxProblems], p.omittedProblem(all[maxProblems:], count-maxProblems))
 }
 
-// omitted returns the problem that stands for the omitted ones, of which kept
+// omittedProblem returns the problem that stands for the omitted ones, of which kept
 // are known.
-func (p *parser) omitted(kept []Problem, count int) Problem {
+func (p *parser) omittedProblem(kept []Problem, count int) Problem {
 	lines := []int{p.overlap.firstOmitted, p.repeat.firstOmitted}
 	if len(kept) > 0 {
 		lines = append(lines, kept[0].Line)

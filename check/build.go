@@ -139,5 +139,5 @@ func (c BuildConfig) failureLine(r sandbox.Result) string {
 	if r.Exit == 0 && !r.TimedOut {
 		return ""
 	}
-	return fmt.Sprintf("\n%s: %s\n", c.Script, outcome(r, c.Timeout)+silence(r)) + hiddenNote(r)
+	return fmt.Sprintf("\n%s: %s\n", c.Script, outcome(r, c.Timeout)+silenceCause(r)) + hiddenNote(r)
 }

@@ -123,10 +123,10 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration, written
 	case passed && !(c.FailOnFindings && Blocking(found)):
 		return c.bounded(advisory(found))
 	case passed, Blocking(found) && !stopped:
-		rest := c.rest(r, timeout, out, found)
+		rest := c.restFindings(r, timeout, out, found)
 		return append(c.bounded(found), rest...)
 	case Blocking(found):
-		return c.bounded(append([]Finding{c.stopped(r, timeout, out, found)}, found...))
+		return c.bounded(append([]Finding{c.stoppedFinding(r, timeout, out, found)}, found...))
 	}
 	return []Finding{c.failure(r, timeout)}
 }
@@ -148,7 +148,7 @@ func (c CommandConfig) failure(r sandbox.Result, timeout time.Duration) Finding 
 
 // head returns the start of a finding: how the command failed, and which it was.
 func (c CommandConfig) head(r sandbox.Result, timeout time.Duration) string {
-	what := "The check command failed: " + outcome(r, timeout) + silence(r)
+	what := "The check command failed: " + outcome(r, timeout) + silenceCause(r)
 	if cannotRun(r) {
 		what = fmt.Sprintf("The check command could not run: exit status %d means that the program does not exist or is not executable", r.Exit)
 	}
@@ -166,8 +166,8 @@ func outcome(r sandbox.Result, timeout time.Duration) string {
 	return fmt.Sprintf("exit status %d", r.Exit)
 }
 
-// silence says what the cause may be if a command timed out without any output.
-func silence(r sandbox.Result) string {
+// silenceCause says what the cause may be if a command timed out without any output.
+func silenceCause(r sandbox.Result) string {
 	if !r.TimedOut || len(r.Stdout)+len(r.Stderr) > 0 {
 		return ""
 	}

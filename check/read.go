@@ -134,9 +134,9 @@ func (c CommandConfig) bounded(findings []Finding) []Finding {
 	return findings
 }
 
-// stopped returns the finding of a command that was stopped after it had reported
+// stoppedFinding returns the finding of a command that was stopped after it had reported
 // findings.
-func (c CommandConfig) stopped(r sandbox.Result, timeout time.Duration, out string, found []Finding) Finding {
+func (c CommandConfig) stoppedFinding(r sandbox.Result, timeout time.Duration, out string, found []Finding) Finding {
 	text := c.head(r, timeout)
 	if rest := restOf(out, found); rest != "" {
 		text += section(restTitle, rest)
@@ -144,9 +144,9 @@ func (c CommandConfig) stopped(r sandbox.Result, timeout time.Duration, out stri
 	return Finding{Source: SourceCommand, Text: text + hiddenNote(r)}
 }
 
-// rest returns an advisory finding with the end of the output, without what findings
+// restFindings returns an advisory finding with the end of the output, without what findings
 // already say; nil if nothing is left. It is where a failure is that no Reader knows.
-func (c CommandConfig) rest(r sandbox.Result, timeout time.Duration, out string, found []Finding) []Finding {
+func (c CommandConfig) restFindings(r sandbox.Result, timeout time.Duration, out string, found []Finding) []Finding {
 	rest, hidden := restOf(out, found), hiddenNote(r)
 	if rest == "" && hidden == "" {
 		return nil

@@ -237,7 +237,7 @@ func (c *cargoOutput) json(line string) {
 			break
 		}
 	}
-	_, below, _ := strings.Cut(strings.TrimSpace(uncolored(said.Rendered)), "\n")
+	_, below, _ := strings.Cut(strings.TrimSpace(withoutColors(said.Rendered)), "\n")
 	if i.file != "" {
 		_, below, _ = strings.Cut(below, "\n") // the arrow
 	}
@@ -271,6 +271,6 @@ func (t *cargoTest) item() item {
 		said = "failed"
 	}
 	i.file, i.line = locate(strings.Join(t.text, "\n"))
-	i.text = headed(t.name+": "+said, dedented(kept))
+	i.text = headed(t.name+": "+said, dedent(kept))
 	return i
 }

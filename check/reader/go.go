@@ -48,7 +48,7 @@ var (
 )
 
 func (g *goOutput) line(line string) {
-	if strings.HasPrefix(line, "=== ") && g.sum(line) {
+	if strings.HasPrefix(line, "=== ") && g.readSummary(line) {
 		return
 	}
 	if m := ended.FindStringSubmatch(line); m != nil {
@@ -69,9 +69,9 @@ func (g *goOutput) line(line string) {
 	}
 }
 
-// sum reads a line that starts a part of gotestsum's summary, and reports whether it is
+// readSummary reads a line that starts a part of gotestsum's summary, and reports whether it is
 // one. The summary has all failures, whatever was printed before.
-func (g *goOutput) sum(line string) bool {
+func (g *goOutput) readSummary(line string) bool {
 	m := goSummary.FindStringSubmatch(line)
 	switch {
 	case line == "=== Failed":
@@ -180,7 +180,7 @@ func (g *goOutput) beginBuild(header string) {
 // endBuild ends the output for a package. Lines without a place, such as those of a
 // linker, are one finding.
 func (g *goOutput) endBuild() {
-	said := dedented(g.spare)
+	said := dedent(g.spare)
 	if said != "" && said != "too many errors" && strings.ContainsAny(g.block, "./") {
 		g.add(item{rank: crash, test: "build " + g.block, text: headed("building "+g.block+" failed", said)})
 	}

@@ -49,13 +49,13 @@ func (p *goPackage) addDeath(l *list, pkg, name, message string, frames []frame)
 	case name != "":
 		message = name + ": " + message
 	case pkg != "":
-		i.test = pkg + ": " + firstLine(steady(message))
+		i.test = pkg + ": " + firstLine(stableText(message))
 	default:
 		i.test, i.rule = "", "crash"
 	}
 	var body []string
 	if t := p.byName[name]; t != nil {
-		body = append(body, dedented(t.out))
+		body = append(body, dedent(t.out))
 	}
 	for n, f := range frames {
 		if n == 10 {

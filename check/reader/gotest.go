@@ -131,7 +131,7 @@ func (p *goPackage) finish(l *list, name string, failed bool) bool {
 		p.addInterrupted(l, name)
 	}
 	if failed && len(l.items) == before {
-		l.add(p.ended(name))
+		l.add(p.endedItem(name))
 	}
 	return len(l.items) > before
 }
@@ -147,22 +147,22 @@ func (p *goPackage) addInterrupted(l *list, pkg string) {
 	}
 	for _, t := range p.tests {
 		if t.result == "" && !t.paused && !waiting[t.name] {
-			l.interrupted(goName(pkg, t.name), t.name, t.out)
+			l.addInterrupted(goName(pkg, t.name), t.name, t.out)
 		}
 	}
 }
 
-// ended returns the finding of a package that failed without a failed test: its process
+// endedItem returns the finding of a package that failed without a failed test: its process
 // ended before the tests did, or could not start them.
-func (p *goPackage) ended(name string) item {
+func (p *goPackage) endedItem(name string) item {
 	if p.verbose {
 		for _, t := range slices.Backward(p.tests) {
 			if t.result == "" {
-				return item{rank: crash, test: goName(name, t.name), text: headed(t.name+": the process exited while it ran", dedented(t.out))}
+				return item{rank: crash, test: goName(name, t.name), text: headed(t.name+": the process exited while it ran", dedent(t.out))}
 			}
 		}
 	}
-	return item{rank: failure, test: name, text: headed("package "+name+" failed, but none of its tests did", dedented(p.out))}
+	return item{rank: failure, test: name, text: headed("package "+name+" failed, but none of its tests did", dedent(p.out))}
 }
 
 // failedParents returns the names of all tests that have a failed subtest.
@@ -206,7 +206,7 @@ func (t *goTest) item(pkg string) item {
 	if said != "" && (last == 0 || last == len(rest)-1) { // between other lines it belongs to what follows
 		rest = slices.Delete(slices.Clone(rest), last, last+1)
 	}
-	body := dedented(rest)
+	body := dedent(rest)
 	switch {
 	case said == "" && body == "":
 		i.text = t.name + " failed"
@@ -231,7 +231,7 @@ func (p *goPackage) failure(t *goTest, pkg string) item {
 	for _, stack := range goroutines(race) {
 		if len(stack) > 0 {
 			i.file, i.line = stack[0].file, stack[0].line
-			i.text = headed(t.name+": data race", dedented(race[1:]))
+			i.text = headed(t.name+": data race", dedent(race[1:]))
 			break
 		}
 	}

@@ -66,14 +66,14 @@ func (j *jestOutput) result(r jestResult) bool {
 		}
 		failed = true
 		name := strings.Join(append(a.Ancestors, a.Title), " > ")
-		i := jestItem(r.Name, name, strings.Split(uncolored(strings.Join(a.Failures, "\n")), "\n"))
+		i := jestItem(r.Name, name, strings.Split(withoutColors(strings.Join(a.Failures, "\n")), "\n"))
 		if i.line == 0 && a.Location != nil {
 			i.line = a.Location.Line
 		}
 		j.add(i)
 	}
 	if !failed && r.Status == "failed" {
-		i := jestItem(r.Name, "", strings.Split(uncolored(r.Message), "\n"))
+		i := jestItem(r.Name, "", strings.Split(withoutColors(r.Message), "\n"))
 		i.rank = crash
 		j.add(i)
 	}
@@ -102,7 +102,7 @@ func jestItem(file, test string, text []string) item {
 			break
 		}
 	}
-	i.text = headed(name+": "+said, dedented(text))
+	i.text = headed(name+": "+said, dedent(text))
 	return i
 }
 
@@ -202,7 +202,7 @@ func (j *jestOutput) item(file, test string, text []string) item {
 			i.test = ""
 		}
 		if strings.HasPrefix(test, "process.exit") { // says all
-			i.text = headed(test, dedented(text))
+			i.text = headed(test, dedent(text))
 		}
 		return i
 	}

@@ -181,7 +181,7 @@ func (r *junitReport) test(c junitCase) {
 		c.File = suite
 	}
 	i.file, i.line = junitPlace(c, strings.Join(body, "\n"))
-	i.text = headed(strings.TrimSuffix(head, ": "), dedented(strings.Split(strings.Join(body, "\n"), "\n")))
+	i.text = headed(strings.TrimSuffix(head, ": "), dedent(strings.Split(strings.Join(body, "\n"), "\n")))
 	r.add(i)
 	markParents(r.parents, i.test)
 	r.silent[i.test] = strings.TrimSpace(strings.Join(body, "")) == ""

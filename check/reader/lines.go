@@ -28,7 +28,7 @@ func readSureLines(text string, l *list) bool { return readPlaces(text, l, true)
 func readPlaces(text string, l *list, sure bool) bool {
 	open := false // the last line belongs to the last item
 	lines(text, func(line string) {
-		i, ok := placed(line, sure)
+		i, ok := placedItem(line, sure)
 		switch {
 		case ok:
 			l.add(i)
@@ -45,8 +45,8 @@ func readPlaces(text string, l *list, sure bool) bool {
 	return len(l.items) > 0
 }
 
-// placed returns the item of a line that starts with a place.
-func placed(line string, sure bool) (item, bool) {
+// placedItem returns the item of a line that starts with a place.
+func placedItem(line string, sure bool) (item, bool) {
 	if len(line) > 64<<10 || !strings.Contains(line, ":") {
 		return item{}, false
 	}

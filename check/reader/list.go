@@ -41,10 +41,10 @@ type list struct {
 	stopped bool
 }
 
-// interrupted adds a test that was running when the program was stopped.
-func (l *list) interrupted(test, name string, said []string) {
+// addInterrupted adds a test that was running when the program was stopped.
+func (l *list) addInterrupted(test, name string, said []string) {
 	if l.stopped {
-		l.add(item{rank: crash, test: test, text: headed(name+": it was running when the command was stopped", dedented(said))})
+		l.add(item{rank: crash, test: test, text: headed(name+": it was running when the command was stopped", dedent(said))})
 	}
 }
 
@@ -90,7 +90,7 @@ func (i item) id() string {
 		return name
 	}
 	first, _, _ := strings.Cut(i.text, "\n")
-	first = steady(first)
+	first = stableText(first)
 	if len(first) > maxID {
 		first = strings.ToValidUTF8(first[:maxID], "")
 	}
@@ -107,8 +107,8 @@ var (
 	unsteadyNumber = lazyregexp.New(`0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-f]*[0-9][0-9a-f]{11,}\b|\b\d+(?:\.\d+)*(?:ns|µs|ms|s|m|h)?\b`)
 )
 
-// steady returns a message without what differs between two runs.
-func steady(text string) string {
+// stableText returns a message without what differs between two runs.
+func stableText(text string) string {
 	if strings.ContainsAny(text, `/\`) {
 		text = unsteadyPath.ReplaceAllStringFunc(text, func(p string) string {
 			// A name with an extension is rather the user's than a random one.

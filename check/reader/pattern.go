@@ -23,14 +23,14 @@ import (
 // complete line must fit, but for white space at both ends. %m is required. A message of
 // several lines is not supported: the lines that do not fit are ignored.
 func Pattern(pattern string) (check.Reader, error) {
-	re, err := translated(pattern)
+	re, err := compilePattern(pattern)
 	if err != nil {
 		return check.Reader{}, fmt.Errorf("output format %q: %w (example: %q)", pattern, err, "%f:%l:%c: %m")
 	}
 	read := func(text string, l *list) bool {
 		lines(text, func(line string) {
 			if m := re.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-				l.add(fitted(re, m))
+				l.add(matchedItem(re, m))
 			}
 		})
 		return len(l.items) > 0
@@ -38,8 +38,8 @@ func Pattern(pattern string) (check.Reader, error) {
 	return format{name: pattern, read: read}.reader(), nil
 }
 
-// fitted returns the item of a line that a pattern fits.
-func fitted(re *regexp.Regexp, m []string) item {
+// matchedItem returns the item of a line that a pattern fits.
+func matchedItem(re *regexp.Regexp, m []string) item {
 	i := item{rank: failure}
 	for n, name := range re.SubexpNames() {
 		switch name {
@@ -57,8 +57,8 @@ func fitted(re *regexp.Regexp, m []string) item {
 	return i
 }
 
-// translated returns the expression of a pattern.
-func translated(pattern string) (*regexp.Regexp, error) {
+// compilePattern returns the expression of a pattern.
+func compilePattern(pattern string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	b.WriteString(`^`)
 	seen := map[byte]bool{}

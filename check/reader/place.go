@@ -38,14 +38,14 @@ func Place(found []check.Finding, dir string, has func(file string) bool) {
 			known[f.File] = placed
 		}
 		if placed == "" {
-			f.Text, f.Line = fmt.Sprintf("%s: %s", at(f.File, f.Line), f.Text), 0
+			f.Text, f.Line = fmt.Sprintf("%s: %s", placeText(f.File, f.Line), f.Text), 0
 		}
 		f.File = placed
 	}
 }
 
-// at returns a file with its line.
-func at(file string, line int) string {
+// placeText returns a file with its line.
+func placeText(file string, line int) string {
 	if line == 0 {
 		return file
 	}

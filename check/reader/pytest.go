@@ -80,7 +80,7 @@ func readPytest(text string, l *list) bool {
 	p.death.finish(l, p.running)
 	died := len(l.items) > before
 	if p.running != "" && !died && len(p.reports) == 0 {
-		l.interrupted(p.running, nodeName(p.running), nil)
+		l.addInterrupted(p.running, nodeName(p.running), nil)
 	}
 	if died || len(p.reports) == 0 {
 		for _, node := range p.live {
@@ -93,7 +93,7 @@ func readPytest(text string, l *list) bool {
 		if said == "" {
 			said = p.said[0]
 		}
-		l.add(item{rank: crash, rule: "pytest", file: file, line: line, text: headed(said, dedented(p.said))})
+		l.add(item{rank: crash, rule: "pytest", file: file, line: line, text: headed(said, dedent(p.said))})
 	}
 	return true
 }
@@ -168,7 +168,7 @@ func (p *pytestOutput) verdict(line string) {
 	if m[1] == "FAILED" && len(p.failed) < len(p.loose) {
 		i := p.loose[len(p.failed)]
 		if r.text = []string{"E   " + i.text}; i.file != "" {
-			r.text = append(r.text, at(i.file, i.line)+": ")
+			r.text = append(r.text, placeText(i.file, i.line)+": ")
 		}
 		p.failed = append(p.failed, node)
 	} else if m[1] == "ERROR" {
@@ -297,6 +297,6 @@ func (r *pytestReport) item() item {
 	if i.file, i.line = locate(strings.Join(r.text, "\n")); i.file == "" {
 		i.file, i.line = nodeFile(node), 0
 	}
-	i.text = headed(head+": "+said, dedented(r.text))
+	i.text = headed(head+": "+said, dedent(r.text))
 	return i
 }

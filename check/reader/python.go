@@ -99,7 +99,7 @@ func (p *pyDeath) finish(l *list, running string) {
 	} else if i.test = ""; p.kind != "Traceback" {
 		i.rule = "crash"
 	}
-	i.text = headed(head, dedented(kept))
+	i.text = headed(head, dedent(kept))
 	l.add(i)
 }
 

@@ -166,10 +166,10 @@ func addSureLines(text string, l *list, others bool) bool {
 	readSureLines(text, own)
 	seen := map[string]bool{}
 	for _, i := range l.items {
-		seen[at(path.Base(cleanFile(i.file)), i.line)] = true
+		seen[placeText(path.Base(cleanFile(i.file)), i.line)] = true
 	}
 	for _, i := range own.items {
-		if !others || i.said && !seen[at(path.Base(cleanFile(i.file)), i.line)] {
+		if !others || i.said && !seen[placeText(path.Base(cleanFile(i.file)), i.line)] {
 			l.add(i)
 		}
 	}
@@ -180,7 +180,7 @@ func addSureLines(text string, l *list, others bool) bool {
 func (f format) reader() check.Reader {
 	return check.Reader{Name: f.name, Read: func(out []byte, exit int) ([]check.Finding, bool) {
 		l := &list{stopped: exit < 0}
-		if !f.read(plain(out), l) {
+		if !f.read(plainText(out), l) {
 			return nil, false
 		}
 		found := l.findings(exit)

@@ -193,6 +193,6 @@ func (f tapFailure) item() item {
 	if f.Value("exitCode") != "" {
 		i.rank = crash
 	}
-	i.text = headed(head, dedented(body))
+	i.text = headed(head, dedent(body))
 	return i
 }

@@ -10,18 +10,18 @@ import (
 
 var escape = lazyregexp.New("\x1b(?:\\[[0-9;:?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][0-9A-Za-z]|[@-Z\\\\^_=>])")
 
-// plain returns an output as UTF-8 without colors and with single line ends.
-func plain(out []byte) string {
+// plainText returns an output as UTF-8 without colors and with single line ends.
+func plainText(out []byte) string {
 	text := strings.ToValidUTF8(string(out), "\uFFFD")
-	text = uncolored(strings.TrimPrefix(text, "\uFEFF"))
+	text = withoutColors(strings.TrimPrefix(text, "\uFEFF"))
 	if strings.Contains(text, "\r") {
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 	}
 	return text
 }
 
-// uncolored returns a text without the codes of terminals.
-func uncolored(text string) string {
+// withoutColors returns a text without the codes of terminals.
+func withoutColors(text string) string {
 	if !strings.Contains(text, "\x1b") {
 		return text
 	}
@@ -44,9 +44,9 @@ func lines(text string, f func(line string)) {
 	}
 }
 
-// dedented returns lines without the white space that all of them start with, and
+// dedent returns lines without the white space that all of them start with, and
 // without empty lines at both ends.
-func dedented(lines []string) string {
+func dedent(lines []string) string {
 	indent, first := "", true
 	for _, l := range lines {
 		if strings.TrimSpace(l) == "" {

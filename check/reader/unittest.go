@@ -44,7 +44,7 @@ func readUnittest(text string, l *list) bool {
 	before := len(l.items)
 	u.death.finish(l, u.running)
 	if u.running != "" && len(u.found) == 0 && len(l.items) == before {
-		l.interrupted(u.running, u.running, nil)
+		l.addInterrupted(u.running, u.running, nil)
 	}
 	if len(u.found) == 0 && len(l.items) > before {
 		for _, name := range u.live {
@@ -115,7 +115,7 @@ func (u *unittestOutput) item() item {
 	if m := unittestName.FindStringSubmatch(u.head); m != nil {
 		name = m[1] + m[3]
 	}
-	i.text = headed(name+": "+pyMessage(u.text), dedented(u.text))
+	i.text = headed(name+": "+pyMessage(u.text), dedent(u.text))
 	return i
 }
 
