@@ -133,8 +133,8 @@ func clipped(text string) string {
 	return text
 }
 
-// unlisted returns the error for a program that is not on the list.
-func (l Lines) unlisted(name string) error {
+// unlistedError returns the error for a program that is not on the list.
+func (l Lines) unlistedError(name string) error {
 	text := fmt.Sprintf("command not allowed: '%s' (allowed: %s)", clipped(name), strings.Join(l.Programs, ", "))
 	if strings.Contains(name, "/") {
 		text += "; run programs by their name in the list, not by another path"

@@ -93,15 +93,15 @@ func (c *checker) option(name string, p program, a arg, next []arg, options map[
 		return next, nil
 	}
 	if match(p.writes, last) != "" {
-		if err := c.written(name, a, value); err != nil {
+		if err := c.refuseWrite(name, a, value); err != nil {
 			return nil, err
 		}
 	}
 	return next, c.paths([]arg{a, value})
 }
 
-// written refuses an option that writes a file which commands may not change.
-func (c *checker) written(name string, option, file arg) error {
+// refuseWrite refuses an option that writes a file which commands may not change.
+func (c *checker) refuseWrite(name string, option, file arg) error {
 	switch {
 	case file.text == "-" || file.text == "/dev/null":
 		return nil

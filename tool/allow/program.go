@@ -162,7 +162,7 @@ func (c *checker) listed(name string) error {
 	}
 	switch {
 	case !slices.ContainsFunc(c.Programs, same) || c.outside(name):
-		return c.unlisted(name)
+		return c.unlistedError(name)
 	case strings.Contains(name, "/") && c.moved:
 		return refuse(name+" after cd", "the listed path is relative to the working directory", "run it before the cd, or in a call of its own")
 	}

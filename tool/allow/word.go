@@ -44,7 +44,7 @@ func literal(w *syntax.Word) (text string, ok bool) {
 func (c *checker) words(list []*syntax.Word) (args []arg, err error) {
 	for _, w := range list {
 		for _, p := range unquoted(w) {
-			if c.several(p) {
+			if c.isAmbiguous(p) {
 				return nil, refuse(shellText(p)+" without quotes", "it can become several words or a pattern", "put it in double quotes")
 			}
 		}
@@ -88,7 +88,7 @@ func (c *checker) fields(w *syntax.Word) ([]string, error) {
 		}
 	}
 	for n := range syntax.Preorder(w) {
-		if p, ok := n.(*syntax.ParamExp); ok && edits(p) && c.several(p) {
+		if p, ok := n.(*syntax.ParamExp); ok && edits(p) && c.isAmbiguous(p) {
 			return []string{unknown}, nil
 		}
 	}
@@ -105,9 +105,9 @@ func edits(p *syntax.ParamExp) bool {
 	return p.Repl != nil || p.Exp != nil && !strings.HasSuffix(p.Exp.Op.String(), "-")
 }
 
-// several reports whether a variable can hold other texts than the one that the line
+// isAmbiguous reports whether a variable can hold other texts than the one that the line
 // shows.
-func (c *checker) several(p *syntax.ParamExp) bool {
+func (c *checker) isAmbiguous(p *syntax.ParamExp) bool {
 	return strings.ContainsAny(c.value(p.Param.Value), unknown+"*?[")
 }
 
