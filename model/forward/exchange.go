@@ -33,14 +33,14 @@ func (c *call) run(body []byte) error {
 	}
 	proxy.ServeHTTP(c.w, c.r)
 	if err != nil {
-		c.settle(nil, err)
+		c.commitUsage(nil, err)
 	}
 	return err
 }
 
-// settle commits the usage; only its first call has an effect. If the commit
+// commitUsage commits the usage; only its first call has an effect. If the commit
 // fails, no more calls are forwarded.
-func (c *call) settle(used *model.Usage, fault error) {
+func (c *call) commitUsage(used *model.Usage, fault error) {
 	if c.reserved == nil || c.settled {
 		return
 	}

@@ -87,7 +87,7 @@ func (f *Forward) newCall(w http.ResponseWriter, r *http.Request) (*call, func()
 	late := &model.Error{Kind: model.Silent, Message: "the response was not complete after " + limits.Total.String()}
 	ctx, stop := context.WithDeadlineCause(r.Context(), c.end, late)
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
-	c.idle = time.AfterFunc(limits.Idle, func() { c.cancel(f.silence()) })
+	c.idle = time.AfterFunc(limits.Idle, func() { c.cancel(f.idleError()) })
 	_ = c.rc.SetWriteDeadline(c.deadline())
 	return c, func() {
 		c.idle.Stop()
@@ -96,8 +96,8 @@ func (f *Forward) newCall(w http.ResponseWriter, r *http.Request) (*call, func()
 	}
 }
 
-// silence is the error after the idle time.
-func (f *Forward) silence() error {
+// idleError is the error after the idle time.
+func (f *Forward) idleError() error {
 	return &model.Error{Kind: model.Silent, Message: "nothing arrived for " + f.config.Timeouts.Idle.String()}
 }
 
@@ -144,9 +144,9 @@ func (c *call) serve() error {
 		return err
 	}
 	if c.target.kind == free {
-		return c.free(body)
+		return c.forwardFree(body)
 	}
-	return c.paid(body)
+	return c.forwardPaid(body)
 }
 
 // body reads the entire request body.
@@ -162,7 +162,7 @@ func (c *call) body() ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(c.r.Body, most+1))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.cancel(c.f.silence())
+		c.cancel(c.f.idleError())
 		return nil, context.Cause(c.ctx)
 	case err != nil:
 		return nil, malformed("its body is incomplete")
@@ -174,8 +174,8 @@ func (c *call) body() ([]byte, error) {
 	return body, nil
 }
 
-// free forwards a request that costs nothing.
-func (c *call) free(body []byte) error {
+// forwardFree forwards a request that costs nothing.
+func (c *call) forwardFree(body []byte) error {
 	if c.r.Method == http.MethodPost {
 		if _, err := c.f.parseBody(body); err != nil {
 			return err
@@ -187,8 +187,8 @@ func (c *call) free(body []byte) error {
 	return c.run(body)
 }
 
-// paid reserves, forwards and settles a call that generates.
-func (c *call) paid(body []byte) error {
+// forwardPaid reserves, forwards and settles a call that generates.
+func (c *call) forwardPaid(body []byte) error {
 	q, err := c.f.parseRequest(c.target, body)
 	if err != nil {
 		return err
@@ -207,10 +207,10 @@ func (c *call) paid(body []byte) error {
 	}
 	c.reserved, c.model, c.allowed = &reserved, q.model, limit*q.answers
 	// This settles the reservation if the code below panics.
-	defer func() { c.settle(nil, errors.New("the call was aborted")) }()
+	defer func() { c.commitUsage(nil, errors.New("the call was aborted")) }()
 	if limit < 1 || limit <= q.minimum {
 		why := fmt.Errorf("only %d output tokens are left, too few for the call", max(0, limit))
-		c.settle(&model.Usage{}, why)
+		c.commitUsage(&model.Usage{}, why)
 		return &budgetError{why}
 	}
 	return c.run(q.withLimit(limit))

@@ -29,7 +29,7 @@ func (f *Forward) hasSecret(r *http.Request) bool {
 	return f.config.Secret == ""
 }
 
-func forbidden(why string) error {
+func forbiddenError(why string) error {
 	return &refusal{http.StatusForbidden, "not_allowed", "hone refuses this request: " + why}
 }
 

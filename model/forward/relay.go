@@ -74,7 +74,7 @@ func (b *relay) fill(p []byte) {
 	case err != nil:
 		b.end(b.c.fault(err))
 	case b.meter.result(false) != nil:
-		b.settle(nil)
+		b.commitUsage(nil)
 	}
 }
 
@@ -85,25 +85,25 @@ func (b *relay) end(err error) {
 		err = nil
 	}
 	if b.status < 400 {
-		b.settle(err)
+		b.commitUsage(err)
 		return
 	}
 	message, code := model.ErrorBody(b.start)
-	b.c.settle(nil, model.StatusError(b.status, b.header, message, code))
+	b.c.commitUsage(nil, model.StatusError(b.status, b.header, message, code))
 }
 
-// settle settles with what the response has said. The fault is why it ended
+// commitUsage settles with what the response has said. The fault is why it ended
 // early; nil if it did not.
-func (b *relay) settle(fault error) {
+func (b *relay) commitUsage(fault error) {
 	used, said := b.meter.result(fault == nil), b.meter.known.Fault
 	switch {
 	case fault != nil:
 	case said != "":
 		fault = &model.Error{Kind: model.Overloaded, Message: b.c.f.redactor.text(said), Usage: used}
 	case used == nil:
-		fault = &model.Error{Kind: model.Cut, Message: b.meter.lack()}
+		fault = &model.Error{Kind: model.Cut, Message: b.meter.missingUsage()}
 	}
-	b.c.settle(used, fault)
+	b.c.commitUsage(used, fault)
 }
 
 // Close implements io.Closer. If the response has not ended, the agent has left

@@ -82,8 +82,8 @@ func (q *request) readModel() error {
 	return nil
 }
 
-// limited returns the object that has the limits.
-func (q *request) limited() *object {
+// limitsObject returns the object that has the limits.
+func (q *request) limitsObject() *object {
 	if q.config != "" {
 		return &q.inner
 	}
@@ -94,7 +94,7 @@ func (q *request) limited() *object {
 func (q *request) readLimits(names ...string) error {
 	q.limits = names
 	for _, name := range names {
-		m, err := q.limited().get(name)
+		m, err := q.limitsObject().get(name)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (q *request) readLimits(names ...string) error {
 }
 
 func (q *request) readAnswers(spellings ...string) error {
-	m, err := q.limited().get(spellings...)
+	m, err := q.limitsObject().get(spellings...)
 	if err != nil {
 		return err
 	}
@@ -119,9 +119,9 @@ func (q *request) readAnswers(spellings ...string) error {
 	return err
 }
 
-// inside parses an object in the body, which may be missing or null. It returns
+// innerObject parses an object in the body, which may be missing or null. It returns
 // the spelling that the body uses.
-func (q *request) inside(spellings ...string) (name string, o object, err error) {
+func (q *request) innerObject(spellings ...string) (name string, o object, err error) {
 	m, err := q.body.get(spellings...)
 	switch {
 	case err != nil || m == nil:
@@ -133,7 +133,7 @@ func (q *request) inside(spellings ...string) (name string, o object, err error)
 }
 
 func (q *request) gemini() (err error) {
-	if q.config, q.inner, err = q.inside("generationConfig", "generation_config"); err != nil {
+	if q.config, q.inner, err = q.innerObject("generationConfig", "generation_config"); err != nil {
 		return err
 	}
 	if err := q.readAnswers("candidateCount", "candidate_count"); err != nil {
@@ -151,7 +151,7 @@ func (q *request) gemini() (err error) {
 }
 
 func (q *request) anthropic() error {
-	_, thinking, err := q.inside("thinking")
+	_, thinking, err := q.innerObject("thinking")
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (q *request) chat(base *url.URL) error {
 
 func (q *request) requestUsage() error {
 	const option = "include_usage"
-	name, options, err := q.inside("stream_options")
+	name, options, err := q.innerObject("stream_options")
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (q *request) maxOutput() int64 { return q.limit * q.answers }
 
 // withLimit returns the body with its limit lowered to at most limit.
 func (q *request) withLimit(limit int64) []byte {
-	o := q.limited()
+	o := q.limitsObject()
 	for i, name := range q.limits {
 		// readLimits has read them without an error.
 		m, _ := o.get(name)

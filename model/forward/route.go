@@ -91,7 +91,7 @@ func isUnusual(r rune) bool {
 func (f *Forward) target(r *http.Request) (target, error) {
 	path, query, _ := strings.Cut(r.RequestURI, "?")
 	if !isPlainPath(path) {
-		return target{}, forbidden("hone does not forward this path")
+		return target{}, forbiddenError("hone does not forward this path")
 	}
 	if r.Header.Get("Upgrade") != "" {
 		return target{}, errUpgrade
@@ -110,7 +110,7 @@ func (f *Forward) target(r *http.Request) (target, error) {
 		t.query, err = allowedQuery(query, route.query)
 		return t, err
 	}
-	return target{}, forbidden("hone forwards only model calls, token counts and the list of models")
+	return target{}, forbiddenError("hone forwards only model calls, token counts and the list of models")
 }
 
 // trimBase removes the path of the base URL. For OpenAI, whose variable contains
@@ -132,12 +132,12 @@ func (f *Forward) trimBase(path string) string {
 func allowedQuery(query string, list []string) (string, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return "", forbidden("its query is invalid")
+		return "", forbiddenError("its query is invalid")
 	}
 	values.Del("key")
 	for k, v := range values {
 		if !slices.Contains(list, k) || len(v) != 1 || len(v[0]) > 1000 || k == "alt" && v[0] != "sse" && v[0] != "json" {
-			return "", forbidden("hone does not forward its query")
+			return "", forbiddenError("hone does not forward its query")
 		}
 	}
 	return values.Encode(), nil

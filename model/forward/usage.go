@@ -86,8 +86,8 @@ func (m *meter) result(atEnd bool) *model.Usage {
 	return m.known.Usage
 }
 
-// lack describes why result returns nil for a complete response.
-func (m *meter) lack() string {
+// missingUsage describes why result returns nil for a complete response.
+func (m *meter) missingUsage() string {
 	if m.known.Reported {
 		return "the response reports an implausible usage"
 	}

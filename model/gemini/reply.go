@@ -117,9 +117,9 @@ func (r *reader) part(raw json.RawMessage) error {
 	case !signed && (p.Thought || p.Text != nil && *p.Text == ""), isEmpty(raw):
 		return nil
 	case p.Thought, p.Call == nil && (p.Text == nil || *p.Text == ""):
-		return r.opaque(raw)
+		return r.addOpaque(raw)
 	case signed:
-		if err := r.opaque(p.Signature); err != nil {
+		if err := r.addOpaque(p.Signature); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (r *reader) part(raw json.RawMessage) error {
 		r.call(*p.Call)
 		return nil
 	}
-	r.visible(*p.Text, signed)
+	r.addVisible(*p.Text, signed)
 	return nil
 }
 
@@ -136,9 +136,9 @@ func isEmpty(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &fields) == nil && len(fields) == 0
 }
 
-// opaque adds a signature, which is a JSON string and belongs to the next
+// addOpaque adds a signature, which is a JSON string and belongs to the next
 // part, or an entire part, which is a JSON object.
-func (r *reader) opaque(raw json.RawMessage) error {
+func (r *reader) addOpaque(raw json.RawMessage) error {
 	// The journal encodes it the same way, so that the bytes never change.
 	data, err := json.Marshal(raw)
 	if err != nil {
@@ -161,7 +161,7 @@ func (r *reader) call(c functionCall) {
 	r.add(model.Part{Call: &model.Call{ID: c.ID, Name: c.Name, Args: cmp.Or(args, "{}")}})
 }
 
-func (r *reader) visible(text string, signed bool) {
+func (r *reader) addVisible(text string, signed bool) {
 	if signed || !r.open {
 		r.add(model.Part{})
 	}

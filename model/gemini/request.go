@@ -74,7 +74,7 @@ func encode(name string, req model.Request) ([]byte, error) {
 		r.System = &content{Role: "user", Parts: []json.RawMessage{text}}
 	}
 	for i, message := range req.Messages {
-		if !early(name) {
+		if !isEarly(name) {
 			message = signForeignCalls(message)
 		}
 		c, err := encodeMessage(message)
@@ -173,8 +173,8 @@ func signForeignCalls(m model.Message) model.Message {
 	return m
 }
 
-// early reports whether a model is older than Gemini 3, and does not need signatures.
-func early(name string) bool {
+// isEarly reports whether a model is older than Gemini 3, and does not need signatures.
+func isEarly(name string) bool {
 	return hasPrefix(strings.TrimPrefix(name, "models/"), "gemini-1", "gemini-2", "gemma")
 }
 

@@ -26,7 +26,7 @@ type meter struct {
 	fault   string
 }
 
-func (m *meter) known(in, out string) model.Metered {
+func (m *meter) metered(in, out string) model.Metered {
 	known := model.Metered{Reported: m.usage != nil, Fault: m.fault}
 	if m.ended {
 		known.Usage, known.Final = toUsage(m.usage, in, out, m.content), m.closed
@@ -67,7 +67,7 @@ func (m *meter) readChat(data []byte) model.Metered {
 	case json.Unmarshal(data, &c) == nil:
 		m.addChunk(c, data)
 	}
-	return m.known("prompt_tokens", "completion_tokens")
+	return m.metered("prompt_tokens", "completion_tokens")
 }
 
 func (m *meter) addChunk(c meteredChunk, data []byte) {
@@ -112,7 +112,7 @@ func (m *meter) readResponse(data []byte) model.Metered {
 	if json.Unmarshal(data, &e) == nil {
 		m.addEvent(e, data)
 	}
-	return m.known("input_tokens", "output_tokens")
+	return m.metered("input_tokens", "output_tokens")
 }
 
 func (m *meter) addEvent(e meteredEvent, data []byte) {

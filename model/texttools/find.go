@@ -46,7 +46,7 @@ func find(text string, tools []model.Spec) []span {
 			pos = end
 			continue
 		case begins && opensJSON(line):
-			pos = f.bare(at)
+			pos = f.readBare(at)
 		case fence.MatchString(line):
 			pos = f.block(at)
 		case quotation.MatchString(text[pos:end]):
@@ -79,10 +79,10 @@ func (f *finder) add(spans *[]span, from int, found found) (to int) {
 	return to
 }
 
-// bare reads a reply that begins with a JSON value.
-func (f *finder) bare(at int) int {
+// readBare reads a reply that begins with a JSON value.
+func (f *finder) readBare(at int) int {
 	s := f.text[at:]
-	if found, ok := f.only(s); ok {
+	if found, ok := f.onlyCalls(s); ok {
 		f.add(&f.spans, at, found)
 		return len(f.text) // what follows an envelope is text
 	}
@@ -99,7 +99,7 @@ func (f *finder) block(at int) int {
 	begin := at + len(m[0])
 	inside, rest := cutBlock(f.text[begin:], m[1]+m[2])
 	if fenceOfCalls.MatchString(f.text[at:]) {
-		found, ok := newReader(inside, f.tools).only(inside)
+		found, ok := newReader(inside, f.tools).onlyCalls(inside)
 		calls := model.Reply{Parts: found.parts}.Calls()
 		foreign := func(c model.Call) bool { return !f.offers(c.Name) }
 		if ok && strings.Trim(found.rest, space) == "" && len(calls) > 0 && !slices.ContainsFunc(calls, foreign) {

@@ -51,9 +51,9 @@ func (r *reader) offers(name string) bool {
 	return slices.ContainsFunc(r.tools, func(t model.Spec) bool { return t.Name == name })
 }
 
-// only reads s if there is nothing in it but calls, all of them in JSON or in tags,
+// onlyCalls reads s if there is nothing in it but calls, all of them in JSON or in tags,
 // or if it begins with an envelope.
-func (r *reader) only(s string) (all found, ok bool) {
+func (r *reader) onlyCalls(s string) (all found, ok bool) {
 	s = strings.TrimLeft(s, space)
 	if opensJSON(s) {
 		all, ok = r.values(dialect{}, "", s)
