@@ -88,17 +88,17 @@ func newReview(t *Tree, rules Rules) (*review, error) {
 func (r *review) edit(e Edit) Verdict {
 	cleaned, err := treepath.Clean(e.Path)
 	if err != nil {
-		return denied(e.Path, errorReason(err))
+		return deny(e.Path, errorReason(err))
 	}
 	if reason := r.duplicateReason(cleaned); reason != "" {
-		return denied(cleaned, reason)
+		return deny(cleaned, reason)
 	}
 	if reason := r.pathDenial(cleaned); reason != "" {
-		return denied(cleaned, reason)
+		return deny(cleaned, reason)
 	}
 	old, before, err := r.currentFile(cleaned)
 	if err != nil {
-		return denied(cleaned, errorReason(err))
+		return deny(cleaned, errorReason(err))
 	}
 	v := Verdict{Path: cleaned, Ruling: Allow, Before: before, After: imageAfter(e, before)}
 	if reason := r.contentDenial(cleaned, old, e); reason != "" {
@@ -118,7 +118,7 @@ func (r *review) edit(e Edit) Verdict {
 	return v
 }
 
-func denied(path, reason string) Verdict {
+func deny(path, reason string) Verdict {
 	return Verdict{Path: path, Ruling: Deny, Reason: reason}
 }
 

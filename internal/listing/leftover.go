@@ -196,7 +196,7 @@ func (s *leftoverSearch) changed(at string) bool {
 		switch {
 		case path.Base(at) == journal.HomeName:
 			return fs.SkipDir
-		case at == "." || s.restored[at] || info.IsDir() && s.parents[at] || !s.during(info):
+		case at == "." || s.restored[at] || info.IsDir() && s.parents[at] || !s.changedBetween(info):
 			return nil
 		}
 		found = true
@@ -205,15 +205,15 @@ func (s *leftoverSearch) changed(at string) bool {
 	return found
 }
 
-// during reports whether a file changed between the times. It also uses the
+// changedBetween reports whether a file changed between the times. It also uses the
 // change time, because programs can set the modification time.
-func (s *leftoverSearch) during(info fs.FileInfo) bool {
-	return s.between(info.ModTime()) || s.between(changeTime(info))
+func (s *leftoverSearch) changedBetween(info fs.FileInfo) bool {
+	return s.inSeconds(info.ModTime()) || s.inSeconds(changeTime(info))
 }
 
-// between extends both times to whole seconds, because some file systems store
-// only those.
-func (s *leftoverSearch) between(t time.Time) bool {
+// inSeconds reports whether a time is between the two, both extended to whole seconds
+// because some file systems store only those.
+func (s *leftoverSearch) inSeconds(t time.Time) bool {
 	return !t.Before(s.since.Truncate(time.Second)) && t.Before(s.until.Truncate(time.Second).Add(time.Second))
 }
 

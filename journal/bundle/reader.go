@@ -43,7 +43,7 @@ func (e *DamageError) Error() string {
 
 func (e *DamageError) Unwrap() error { return e.Err }
 
-func damaged(format string, args ...any) error {
+func damagedError(format string, args ...any) error {
 	return &DamageError{Why: fmt.Sprintf(format, args...)}
 }
 
@@ -114,7 +114,7 @@ func (r *Reader) readHeader() error {
 		return err
 	}
 	if len(text) > maxHeader {
-		return damaged("%s is longer than %d bytes", headerName, maxHeader)
+		return damagedError("%s is longer than %d bytes", headerName, maxHeader)
 	}
 	h := &r.Header
 	if err := json.Unmarshal(text, h); err != nil {
@@ -124,9 +124,9 @@ func (r *Reader) readHeader() error {
 	case h.Format != Format:
 		return &DamageError{Why: fmt.Sprintf("it has the format %d, but this hone reads format %d", h.Format, Format), Format: h.Format}
 	case !journal.ValidRun(h.Run):
-		return damaged("%q is not the id of a run", h.Run)
+		return damagedError("%q is not the id of a run", h.Run)
 	case h.Events <= 0 || h.Objects < 0:
-		return damaged("%s has impossible numbers", headerName)
+		return damagedError("%s has impossible numbers", headerName)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (r *Reader) readJournal() error {
 		return e
 	}
 	if n := len(r.Events); n != r.Header.Events || r.Events[n-1].Hash() != r.Header.Head {
-		return damaged("%s does not end with the event that %s names", journalName, headerName)
+		return damagedError("%s does not end with the event that %s names", journalName, headerName)
 	}
 	return nil
 }
@@ -176,20 +176,20 @@ func (r *Reader) Next() (name string, object io.Reader, err error) {
 // end returns io.EOF if nothing but padding follows.
 func (r *Reader) end() error {
 	if _, err := r.tar.Next(); err != io.EOF {
-		return cmp.Or(cut(err), damaged("more follows after its last object"))
+		return cmp.Or(cutError(err), damagedError("more follows after its last object"))
 	}
 	rest := make([]byte, 512)
 	for padding := 0; ; {
 		n, err := r.zstd.Read(rest)
 		padding += n
 		if strings.Trim(string(rest[:n]), "\x00") != "" || padding > maxPadding {
-			return damaged("more follows after its end")
+			return damagedError("more follows after its end")
 		}
 		if err == io.EOF {
 			return io.EOF
 		}
 		if err != nil {
-			return cut(err)
+			return cutError(err)
 		}
 	}
 }
@@ -199,30 +199,30 @@ func (r *Reader) end() error {
 func (r *Reader) entry(want string) (*content, error) {
 	h, err := r.tar.Next()
 	if err != nil {
-		return nil, cut(err)
+		return nil, cutError(err)
 	}
 	name, object := strings.CutPrefix(h.Name, objectPrefix)
 	switch {
 	case h.Typeflag != tar.TypeReg || h.Name != want && want != objectPrefix:
-		return nil, damaged("it has %q in place of %s", h.Name, want)
+		return nil, damagedError("it has %q in place of %s", h.Name, want)
 	case want != objectPrefix:
 		return &content{reader: r, name: want}, nil
 	case !object || !isDigest(name):
-		return nil, damaged("%q is not the name of an object", h.Name)
+		return nil, damagedError("%q is not the name of an object", h.Name)
 	case r.seen[name]:
-		return nil, damaged("it has the object %s twice", name)
+		return nil, damagedError("it has the object %s twice", name)
 	}
 	r.seen[name] = true
 	return &content{reader: r, name: name, sum: sha256.New()}, nil
 }
 
-// cut returns the error for a file that ends too early or cannot be read; nil for nil.
-func cut(err error) error {
+// cutError returns the error for a file that ends too early or cannot be read; nil for nil.
+func cutError(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return damaged("it is incomplete: its end is missing")
+		return damagedError("it is incomplete: its end is missing")
 	}
 	return &DamageError{Why: "it cannot be read", Err: err}
 }
@@ -248,11 +248,11 @@ func (c *content) Read(b []byte) (int, error) {
 	case c.reader.left < 0:
 		c.err = &LimitError{c.reader.limit}
 	case err == io.EOF && c.sum != nil && hex.EncodeToString(c.sum.Sum(nil)) != c.name:
-		c.err = damaged("the object %s has other contents", c.name)
+		c.err = damagedError("the object %s has other contents", c.name)
 	case err == io.EOF:
 		c.err = err
 	default:
-		c.err = cut(err)
+		c.err = cutError(err)
 	}
 	return n, c.err
 }

@@ -125,10 +125,10 @@ func base64After(text string, end, n int) int {
 	return end
 }
 
-// unseen returns the parts of a text that a terminal does not show: control sequences
+// unseenGaps returns the parts of a text that a terminal does not show: control sequences
 // and characters, also as JSON and hone's own screens write them, characters without
 // width, and what a backspace overwrites. They are in order and do not overlap.
-func unseen(text string) (gaps [][2]int) {
+func unseenGaps(text string) (gaps [][2]int) {
 	end := 0 // of the last gap
 	for i := 0; i < len(text); {
 		if c := text[i]; c >= ' ' && c < 0x7f && c != '\\' || c == '\n' {
@@ -175,7 +175,7 @@ var sequence = lazyregexp.New("^(?:(?:\x1b|\\\\u001[bB]|\\\\x1[bB])" +
 // order and without overlaps.
 func findAll(s *scanner, text string) []span {
 	found := s.all(text)
-	gaps := unseen(text)
+	gaps := unseenGaps(text)
 	if len(gaps) == 0 {
 		return found
 	}

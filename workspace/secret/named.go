@@ -2,9 +2,9 @@ package secret
 
 import "strings"
 
-// named returns the shapes of values that look like any other hash or id, and are known
+// namedShapes returns the shapes of values that look like any other hash or id, and are known
 // only by a name such as HEROKU_API_KEY that says whose key they are.
-func named() []shape {
+func namedShapes() []shape {
 	const alnum, url, hex = "a-zA-Z0-9", "a-zA-Z0-9_-", "a-f0-9"
 	name, between := chars("a-zA-Z0-9_.-"), chars(" \t\"'=:>")
 	of := func(what, ranges string, least, most int, words ...string) shape {

@@ -2,9 +2,9 @@ package secret
 
 import "slices"
 
-// shapes returns the forms of secrets that the guard knows. Issuers publish
+// allShapes returns the forms of secrets that the guard knows. Issuers publish
 // these facts. A new one needs a row in the test's table too.
-func shapes() []shape {
+func allShapes() []shape {
 	var (
 		alnum  = chars("a-zA-Z0-9")
 		word   = chars("a-zA-Z0-9_")
@@ -105,7 +105,7 @@ func shapes() []shape {
 		token("a Facebook token", alnum, 100, 300, "EAAM", "EAAC"),
 		token("an age key", chars("A-Z0-9"), 58, 58, "AGE-SECRET-KEY-1"),
 	}
-	return slices.Concat(list, structured(), composed(), named())
+	return slices.Concat(list, structured(), composed(), namedShapes())
 }
 
 // structured returns the shapes that are more than a prefix and a body.
