@@ -61,7 +61,7 @@ func (st *stage) openFIFO(path string) {
 		return
 	}
 	if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
-		st.later(func() { f.Close() })
+		st.atEnd(func() { f.Close() })
 	}
 }
 
@@ -73,7 +73,7 @@ func (st *stage) ownPort() string {
 	if err != nil {
 		return "0"
 	}
-	st.later(func() { l.Close() })
+	st.atEnd(func() { l.Close() })
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
 }
@@ -88,7 +88,7 @@ func (st *stage) accept(name, network, addr string) {
 		return
 	}
 	st.Addr[name] = l.Addr().String()
-	st.later(func() { l.Close() })
+	st.atEnd(func() { l.Close() })
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -107,7 +107,7 @@ func (st *stage) receive(name, network, addr string) {
 		return
 	}
 	st.Addr[name] = conn.LocalAddr().String()
-	st.later(func() { conn.Close() })
+	st.atEnd(func() { conn.Close() })
 	go func() {
 		for {
 			_, from, err := conn.ReadFrom(make([]byte, 16))
@@ -187,16 +187,16 @@ func (st *stage) share() error {
 	}
 	if id, err := unix.SysvShmGet(unix.IPC_PRIVATE, os.Getpagesize(), unix.IPC_CREAT|unix.IPC_EXCL|0o600); err == nil {
 		st.Shm = strconv.Itoa(id)
-		st.later(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+		st.atEnd(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
 	}
 	name := filepath.Base(st.Dir)
 	if openQueue(name, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR) == nil {
 		st.Queue = name
-		st.later(func() { removeQueue(name) })
+		st.atEnd(func() { removeQueue(name) })
 	}
 	if path := "/dev/shm/" + name; os.WriteFile(path, []byte(st.value), 0o600) == nil {
 		st.ShmFile = path
-		st.later(func() { os.Remove(path) })
+		st.atEnd(func() { os.Remove(path) })
 	}
 	secret := Scene{Dir: st.Dir, Name: "file-handle"}.outside("secret")
 	if handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, secret, 0); err == nil {
@@ -212,7 +212,7 @@ func (st *stage) leaveOpen() error {
 		return err
 	}
 	st.FD = fd
-	st.later(func() { unix.Close(fd) })
+	st.atEnd(func() { unix.Close(fd) })
 	return nil
 }
 
@@ -231,7 +231,7 @@ func (st *stage) startVictim() error {
 		return err
 	}
 	v := &victim{cmd: cmd, exited: make(chan struct{})}
-	st.later(func() {
+	st.atEnd(func() {
 		in.Close()
 		<-v.exited
 	})
@@ -246,9 +246,9 @@ func (st *stage) startVictim() error {
 	return err
 }
 
-// left returns the processes that attempts left behind. Their command lines
+// leftProcesses returns the processes that attempts left behind. Their command lines
 // contain the scene's directory, whose name no other program knows.
-func (st *stage) left() []int {
+func (st *stage) leftProcesses() []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
@@ -284,8 +284,8 @@ func (st *stage) trace(a Attempt) string {
 		return "it ended a process outside"
 	case a.Name == "signal-process" && st.heard.heard(victimName):
 		return "it signalled a process outside"
-	case a.Alone && len(st.left()) > 0:
-		return fmt.Sprintf("it left %d processes behind", len(st.left()))
+	case a.Alone && len(st.leftProcesses()) > 0:
+		return fmt.Sprintf("it left %d processes behind", len(st.leftProcesses()))
 	case a.Name == "daemon" && locked(st.at(a).work("lock")):
 		return "it still runs"
 	}
@@ -294,7 +294,7 @@ func (st *stage) trace(a Attempt) string {
 
 // killLeft kills the processes that attempts left behind.
 func (st *stage) killLeft() {
-	for _, pid := range st.left() {
+	for _, pid := range st.leftProcesses() {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 }

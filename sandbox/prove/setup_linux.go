@@ -18,7 +18,7 @@ func setUp(all []Attempt) (*stage, error) {
 		return nil, fmt.Errorf("cannot make a directory; TMPDIR must name a writable one: %w", err)
 	}
 	st := &stage{all: all, value: rand.Text(), before: map[string]string{}}
-	st.later(func() { os.RemoveAll(dir) })
+	st.atEnd(func() { os.RemoveAll(dir) })
 	if st.Dir, err = filepath.EvalSymlinks(dir); err == nil {
 		err = st.build()
 	}

@@ -45,7 +45,7 @@ func programAttempts() []Attempt {
 			if err != nil {
 				return errUnknown("no sudo")
 			}
-			return ended(exec.Command(program, "-n", "true").Run())
+			return heldError(exec.Command(program, "-n", "true").Run())
 		}},
 		{Name: "claims", Set: setFiles, Alone: true, Try: func(s Scene) error { return s.readSecret(s.outside("secret")) }},
 	}
@@ -62,7 +62,7 @@ func (s Scene) askGit(variable string, args ...string) error {
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.work(), variable)
 	text, err := cmd.Output()
 	if err != nil {
-		return ended(err)
+		return heldError(err)
 	}
 	return s.secret(text[:max(len(text)-1, 0)])
 }

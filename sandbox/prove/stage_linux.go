@@ -26,8 +26,8 @@ type stage struct {
 	undo   []func()
 }
 
-// later registers a function for takeDown, which calls them in reverse order.
-func (st *stage) later(do func()) { st.undo = append(st.undo, do) }
+// atEnd registers a function for takeDown, which calls them in reverse order.
+func (st *stage) atEnd(do func()) { st.undo = append(st.undo, do) }
 
 // takeDown removes the scene.
 func (st *stage) takeDown() {

@@ -185,8 +185,9 @@ func removeQueue(name string) {
 	}
 }
 
-// ended converts a program's failure, which has no error number.
-func ended(err error) error {
+// heldError returns the error of an attempt: that of a program without its type, which
+// has no error number.
+func heldError(err error) error {
 	if exit, ok := err.(*exec.ExitError); ok {
 		return errHeld(exit.String())
 	}

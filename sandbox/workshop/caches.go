@@ -116,7 +116,7 @@ func (o *outfit) gopath() []string {
 	if o.home == "" {
 		return nil
 	}
-	return []string{o.below("go")}
+	return []string{o.homePath("go")}
 }
 
 // goVar returns one of Go's settings: a variable, or a line of the file that `go
@@ -129,7 +129,7 @@ func (o *outfit) goVar(name string) string {
 	if file == "" {
 		file = filepath.Join(o.get("XDG_CONFIG_HOME"), "go", "env")
 		if o.get("XDG_CONFIG_HOME") == "" {
-			file = o.below(".config/go/env")
+			file = o.homePath(".config/go/env")
 		}
 	}
 	if !filepath.IsAbs(file) || o.inside(file) {
@@ -204,7 +204,7 @@ func (o *outfit) javaCaches() {
 		o.set("MAVEN_OPTS", options)
 		o.set("GRADLE_OPTS", options)
 	}
-	if repository := o.showDir(o.below(".m2"), "repository"); repository != "" {
+	if repository := o.showDir(o.homePath(".m2"), "repository"); repository != "" {
 		if o.net {
 			o.set("MAVEN_ARGS", "-Dmaven.repo.local.tail="+repository)
 		} else {

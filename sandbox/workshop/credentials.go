@@ -41,7 +41,7 @@ func (o *outfit) findKeys() []place {
 	}
 	var keys []place
 	for _, name := range homeSecrets() {
-		keys = append(keys, place{o.below(name), o.realPath(o.below(name))})
+		keys = append(keys, place{o.homePath(name), o.realPath(o.homePath(name))})
 	}
 	return keys
 }

@@ -98,7 +98,7 @@ const maxGitConfigs = 1000
 // they do not exist.
 func (o *outfit) gitIndirect(repositories []gitRepository) map[string]sandbox.Placeholder {
 	s := gitSearch{o, map[string]bool{}, map[string]sandbox.Placeholder{}}
-	shared := []string{"/etc/gitconfig", o.get("GIT_CONFIG_SYSTEM"), o.get("GIT_CONFIG_GLOBAL"), o.below(".gitconfig"), o.below(".config/git/config")}
+	shared := []string{"/etc/gitconfig", o.get("GIT_CONFIG_SYSTEM"), o.get("GIT_CONFIG_GLOBAL"), o.homePath(".gitconfig"), o.homePath(".config/git/config")}
 	if dir := o.get("XDG_CONFIG_HOME"); dir != "" {
 		shared = append(shared, filepath.Join(dir, "git", "config"))
 	}
@@ -138,7 +138,7 @@ func (s gitSearch) read(file, top string) {
 func (s gitSearch) add(value, dir string, isDir bool) string {
 	o := s.outfit
 	if rest, ok := strings.CutPrefix(value, "~/"); ok {
-		value = o.below(rest)
+		value = o.homePath(rest)
 	}
 	path := gitName(value, dir)
 	if path == "" {

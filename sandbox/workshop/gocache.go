@@ -192,7 +192,7 @@ func (o *outfit) goBuildCache() {
 
 // userGoCache returns the user's build cache of Go; empty if it is unknown.
 func (o *outfit) userGoCache() string {
-	for _, dir := range []string{o.goVar("GOCACHE"), filepath.Join(o.get("XDG_CACHE_HOME"), "go-build"), o.below(".cache/go-build")} {
+	for _, dir := range []string{o.goVar("GOCACHE"), filepath.Join(o.get("XDG_CACHE_HOME"), "go-build"), o.homePath(".cache/go-build")} {
 		if filepath.IsAbs(dir) {
 			return dir
 		}

@@ -98,7 +98,7 @@ func (o *outfit) inHome(name string) string {
 func (o *outfit) dir(variable, usual string) string {
 	dir := o.get(variable)
 	if dir == "" && usual != "" {
-		dir = o.below(usual)
+		dir = o.homePath(usual)
 	}
 	if !filepath.IsAbs(dir) || !isDir(dir) {
 		return ""
@@ -106,8 +106,8 @@ func (o *outfit) dir(variable, usual string) string {
 	return filepath.Clean(dir)
 }
 
-// below returns a path in the user's home; empty if that is unknown.
-func (o *outfit) below(name string) string {
+// homePath returns a path in the user's home; empty if that is unknown.
+func (o *outfit) homePath(name string) string {
 	if o.home == "" {
 		return ""
 	}
@@ -177,7 +177,7 @@ func (o *outfit) tooWide(path string) bool {
 	if slices.ContainsFunc(o.private, func(private string) bool { return sandbox.Within(path, private) }) {
 		return true
 	}
-	return o.home != "" && slices.ContainsFunc(homeDirs(), func(name string) bool { return path == o.below(name) })
+	return o.home != "" && slices.ContainsFunc(homeDirs(), func(name string) bool { return path == o.homePath(name) })
 }
 
 // homeDirs returns the directories of a home that contain much of the user's data

@@ -172,7 +172,7 @@ func (o *outfit) toolchain(bin string) string {
 // notToolchains returns directories with a bin that are not toolchains because they
 // also contain the user's projects or keys.
 func (o *outfit) notToolchains() []string {
-	dirs := append(o.gopath(), o.below(".local"), o.dir("CARGO_HOME", ".cargo"))
+	dirs := append(o.gopath(), o.homePath(".local"), o.dir("CARGO_HOME", ".cargo"))
 	for _, dir := range slices.Clone(dirs) {
 		dirs = append(dirs, o.realPath(dir))
 	}

@@ -97,14 +97,14 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	}
 	o := newOutfit(w)
 	if w.Unwalled {
-		p, err := w.unwalled(o)
+		p, err := w.unwalledPolicy(o)
 		return p, nil, err
 	}
 	o.showSystem()
 	path := o.toolchains()
 	o.caches()
 	o.certificates()
-	protected, placeholders, err := w.protected(o)
+	protected, placeholders, err := w.protectedPaths(o)
 	if err != nil {
 		return sandbox.Policy{}, nil, err
 	}
@@ -132,10 +132,10 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	return p, w.environment(o, path), nil
 }
 
-// unwalled returns the policy of commands without walls. It does not inspect the
+// unwalledPolicy returns the policy of commands without walls. It does not inspect the
 // toolchains, whose paths nothing hides.
-func (w Workshop) unwalled(o *outfit) (sandbox.Policy, error) {
-	protected, placeholders, err := w.protected(o)
+func (w Workshop) unwalledPolicy(o *outfit) (sandbox.Policy, error) {
+	protected, placeholders, err := w.protectedPaths(o)
 	return sandbox.Policy{
 		Write: append([]string{w.Root}, w.Write...), Read: append(protected, w.Read...),
 		Aside: filepath.Join(w.Home, asideDir), Limits: w.Limits, Net: w.Net, Placeholders: placeholders,
@@ -172,9 +172,9 @@ func (w Workshop) clean() (Workshop, error) {
 	return w, nil
 }
 
-// protected returns the protected paths of the workspace, and the paths of its
+// protectedPaths returns the protected paths of the workspace, and the paths of its
 // repository outside, and what takes the place of those that do not exist.
-func (w Workshop) protected(o *outfit) ([]string, map[string]sandbox.Placeholder, error) {
+func (w Workshop) protectedPaths(o *outfit) ([]string, map[string]sandbox.Placeholder, error) {
 	git, err := o.gitFiles()
 	if err != nil {
 		return nil, nil, err

@@ -32,7 +32,7 @@ func (k *Keeper) add(group int) {
 		k.groups = map[int]bool{}
 	}
 	k.groups[group] = true
-	k.tell("+", group)
+	k.send("+", group)
 }
 
 // remove tells the keeper that a process group ended.
@@ -43,17 +43,17 @@ func (k *Keeper) remove(group int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.groups, group)
-	k.tell("-", group)
+	k.send("-", group)
 }
 
 // tellAll tells a new process of the keeper which groups there are.
 func (k *Keeper) tellAll() {
 	for group := range k.groups {
-		k.tell("+", group)
+		k.send("+", group)
 	}
 }
 
-func (k *Keeper) tell(what string, group int) {
+func (k *Keeper) send(what string, group int) {
 	if k.pipe != nil {
 		_, _ = fmt.Fprintf(k.pipe, "%s%d\n", what, group)
 	}
@@ -63,7 +63,7 @@ func self() (string, error) { return os.Executable() }
 
 func (k *Keeper) args() []string { return nil }
 
-func unlimited(start func() error) error { return start() }
+func withoutLimit(start func() error) error { return start() }
 
 // endLeftovers kills process groups.
 func endLeftovers(_ []string, groups map[int]bool) {

@@ -105,7 +105,7 @@ func endLeftovers(args []string, _ map[int]bool) {
 // to spare, until no more are found or the time is over. It returns the names of their
 // programs.
 func (m mark) end(limit time.Duration, spare func(Status) bool) (programs []string) {
-	if !slices.ContainsFunc(pids(), m.on) {
+	if !slices.ContainsFunc(pids(), m.isOn) {
 		return nil // nearly always
 	}
 	deadline := time.Now().Add(limit)
@@ -135,7 +135,7 @@ func (m mark) members(all []Status, spare func(Status) bool) []Status {
 	parents, marked := make(map[int]int, len(all)), map[int]bool{}
 	for _, s := range all {
 		parents[s.PID] = s.Parent
-		marked[s.PID] = !spare(s) && m.on(s.PID)
+		marked[s.PID] = !spare(s) && m.isOn(s.PID)
 	}
 	return slices.DeleteFunc(all, func(s Status) bool {
 		pid := s.PID

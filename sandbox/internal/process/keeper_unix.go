@@ -95,7 +95,7 @@ func (k *Keeper) start() {
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: program, Args: append([]string{keeperName}, k.args()...), Dir: "/", Env: []string{},
 		Stdin: theirs, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
-	if err := unlimited(cmd.Start); err != nil {
+	if err := withoutLimit(cmd.Start); err != nil {
 		_ = ours.Close()
 		return
 	}

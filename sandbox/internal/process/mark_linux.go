@@ -74,8 +74,8 @@ func (m mark) env(env []string) []string {
 	return append(marked, marker+"="+text)
 }
 
-// on reports whether a process has the mark.
-func (m mark) on(pid int) bool {
+// isOn reports whether a process has the mark.
+func (m mark) isOn(pid int) bool {
 	if m.limit != 0 {
 		var has unix.Rlimit
 		if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &has); err == nil && has.Cur-m.limit < m.span {
@@ -89,7 +89,7 @@ func (m mark) on(pid int) bool {
 // limits is held while the limit of this process is that of a command that starts.
 var limits sync.Mutex
 
-// limited calls start while this process has the marked limit as its soft limit of
+// withLimit calls start while this process has the marked limit as its soft limit of
 // processor time in real-time scheduling, which is a hundred thousand years. No process
 // reaches the limit, children inherit it from their first instruction on, programs do
 // not change it, and it can be read of a zombie. If the limit cannot be set, limited
@@ -97,7 +97,7 @@ var limits sync.Mutex
 //
 // A process that something else starts at the same moment may inherit the limit too.
 // It is in this process's session, where no process of a command is.
-func (m *mark) limited(start func() error) error {
+func (m *mark) withLimit(start func() error) error {
 	limits.Lock()
 	defer limits.Unlock()
 	var has unix.Rlimit
@@ -110,10 +110,10 @@ func (m *mark) limited(start func() error) error {
 	return start()
 }
 
-// unlimited calls start while this process has no soft limit, so that the child has no
+// withoutLimit calls start while this process has no soft limit, so that the child has no
 // mark: not even one that this process has itself because something else started it at
 // the moment in which a command started.
-func unlimited(start func() error) error {
+func withoutLimit(start func() error) error {
 	limits.Lock()
 	defer limits.Unlock()
 	var has unix.Rlimit

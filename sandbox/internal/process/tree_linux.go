@@ -58,7 +58,7 @@ func start(cmd *exec.Cmd, m mark) (*Tree, error) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setsid = true
-	if err := t.mark.limited(cmd.Start); err != nil {
+	if err := t.mark.withLimit(cmd.Start); err != nil {
 		return nil, err
 	}
 	t.pid = cmd.Process.Pid
@@ -224,5 +224,5 @@ func (t *Tree) owns(s Status) bool {
 	if s.Born < t.born || s.PID == os.Getpid() || s.Session == t.outer {
 		return false
 	}
-	return t.known[s.process] || t.sessions[s.Session] || t.mark.on(s.PID)
+	return t.known[s.process] || t.sessions[s.Session] || t.mark.isOn(s.PID)
 }

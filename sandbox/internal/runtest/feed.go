@@ -21,8 +21,8 @@ import (
 // Megabytes is more than the buffer of any pipe.
 const Megabytes = 3 << 20
 
-// fed returns commands with their input, and what they print.
-func fed(t *testing.T) map[string]struct {
+// feedings returns commands with their input, their output and their exit status.
+func feedings(t *testing.T) map[string]struct {
 	stdin          io.Reader
 	script, stdout string
 	exit           int
@@ -73,7 +73,7 @@ func fed(t *testing.T) map[string]struct {
 
 // FeedAll checks that a runner passes all kinds of input to commands.
 func FeedAll(t *testing.T, runner sandbox.Runner, dir string) {
-	for name, c := range fed(t) {
+	for name, c := range feedings(t) {
 		t.Run(name, func(t *testing.T) {
 			r, err := runner.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", c.script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: Long, Stdin: c.stdin})
 			if err != nil || r.Exit != c.exit || string(r.Stdout) != c.stdout || r.TimedOut {
