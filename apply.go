@@ -62,7 +62,7 @@ func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs 
 // review returns the verdicts of Apply without changing anything. In a tool call a
 // file that the session has not seen is Unread, and the user is not asked (ruling G4).
 func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
-	v, err := step(ctx, r, look("review", ch, func(ctx context.Context) (verdicts, error) {
+	v, err := step(ctx, r, lookStep("review", ch, func(ctx context.Context) (verdicts, error) {
 		rules, err := r.protectingRules(r.Rules)
 		if err != nil {
 			return verdicts{}, err

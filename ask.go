@@ -122,7 +122,7 @@ func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (mod
 	defer func() { r.at = at }()
 	r.sessions++
 	r.at.Session, r.at.Turn = r.sessions, 1
-	role, err := r.escalated(role)
+	role, err := r.escalatedRole(role)
 	if err != nil {
 		return model.Reply{}, err
 	}
@@ -323,7 +323,7 @@ func (r *Run) retryStop(role Role, fault *model.Error, attempts int, p patience)
 	case fault.Kind == model.TooLong:
 		return &ContextError{Limit: role.Context, Says: r.cleanText(fault.Message)}
 	case p.tooLong(fault.RetryAfter):
-		stop.Next = resumeAfter(fmt.Sprintf("wait %s, as the provider asks", typed(fault.RetryAfter)))
+		stop.Next = resumeAfter(fmt.Sprintf("wait %s, as the provider asks", durationText(fault.RetryAfter)))
 	case attempts > 1:
 		stop.Why += fmt.Sprintf(" (%d attempts)", attempts)
 	}

@@ -170,7 +170,7 @@ func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 		return err
 	}
 	begin := func(manifest string) (any, error) { return t.callBegin(c, manifest) }
-	result, after, err := once(ctx, t.r, command(t.r, w, begin, t.interrupted))
+	result, after, err := once(ctx, t.r, command(t.r, w, begin, t.interruptedResult))
 	t.noteTree(c, after.Tree)
 	c.result = t.withNotes(result, after)
 	return err
@@ -193,7 +193,7 @@ func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result
 	if note := restoredNote(after.Restored); note != "" {
 		result.Text += "\n[" + note + "; change the code, not what checks it]"
 	}
-	if paths := t.role.visible(after.Outside); len(paths) > 0 {
+	if paths := t.role.visiblePaths(after.Outside); len(paths) > 0 {
 		result.Text += t.r.Rules.Guard.Redact("\n[while you were working, the user changed " + listed(paths) + "; keep these changes and build on them]")
 	}
 	return result
@@ -235,23 +235,23 @@ func (t *talk) callBegin(c *pendingCall, manifest string) (history.ToolCall, err
 	return b, err
 }
 
-// interrupted returns the result of an interrupted command.
-func (t *talk) interrupted(_ context.Context, changed []string) (tool.Result, error) {
+// interruptedResult returns the result of an interrupted command.
+func (t *talk) interruptedResult(_ context.Context, changed []string) (tool.Result, error) {
 	return tool.Failure("the command was interrupted, because the program that ran it stopped; it may or may not have done its work, and it was not run again. " +
 		t.r.Rules.Guard.Redact(t.role.changesText(changed))), nil
 }
 
 // changesText says which of the changed files the role may see.
 func (role Role) changesText(changed []string) string {
-	visible := role.visible(changed)
+	visible := role.visiblePaths(changed)
 	if len(visible) == 0 {
 		return "No file has changed since it began."
 	}
 	return "Files that changed since it began: " + strings.Join(visible[:min(len(visible), 50)], ", ") + "."
 }
 
-// visible returns those of the paths that the role may see, as it names them.
-func (role Role) visible(paths []string) []string {
+// visiblePaths returns those of the paths that the role may see, as it names them.
+func (role Role) visiblePaths(paths []string) []string {
 	var visible []string
 	for _, path := range paths {
 		if role.Dir != "" {

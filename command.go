@@ -50,9 +50,9 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Sna
 	if v, err = step(ctx, r, w); err != nil {
 		return v, o, err
 	}
-	o, err = step(ctx, r, look(history.StepSnapshot, nil, r.snapshotAfter))
+	o, err = step(ctx, r, lookStep(history.StepSnapshot, nil, r.snapshotAfter))
 	if err == nil && len(o.Restored) > 0 {
-		_, err = step(ctx, r, look(history.StepRestore, nil, r.undoProtected))
+		_, err = step(ctx, r, lookStep(history.StepRestore, nil, r.undoProtected))
 	}
 	return v, o, err
 }
@@ -73,7 +73,7 @@ func (r *Run) snapshotAfter(ctx context.Context) (history.Snapshot, error) {
 		changed = append(changed, p.Path)
 	}
 	object, err := r.storeManifest()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Outside: r.Past().Untold(), Report: history.Report{Said: restoredNote(changed)}}, err
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Outside: r.Past().UntoldChanges(), Report: history.Report{Said: restoredNote(changed)}}, err
 }
 
 // undoProtected restores the protected files that a command changed.
@@ -100,7 +100,7 @@ func (r *Run) manifestBefore(ctx context.Context) (object string, err error) {
 // name started.
 func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	id := r.at
-	id.Name, id.Index = name, r.count[r.named(name)]-1
+	id.Name, id.Index = name, r.count[r.firstIdentity(name)]-1
 	begin, _ := r.Journal.Lookup(id)
 	if begin == nil {
 		return nil, nil

@@ -34,7 +34,7 @@ func (r *Run) Continue(ctx context.Context, role Role, text string) (c Conversat
 	if role.Agent {
 		return c, false, nil
 	}
-	if role, err = r.escalated(role); err != nil {
+	if role, err = r.escalatedRole(role); err != nil {
 		return c, false, err
 	}
 	t := r.newTalk(role, nil)

@@ -24,13 +24,13 @@ type Substitute struct {
 	Price     *Price // as in [Role]
 }
 
-// own returns the role's own model as a substitute.
-func (role Role) own() Substitute {
+// ownModel returns the role's own model as a substitute.
+func (role Role) ownModel() Substitute {
 	return Substitute{Model: role.Model, Called: role.Called, MaxOutput: role.MaxOutput, Price: role.Price}
 }
 
-// as returns the role with another model.
-func (role Role) as(s Substitute) Role {
+// withModel returns the role with another model.
+func (role Role) withModel(s Substitute) Role {
 	role.Model, role.Called, role.MaxOutput, role.Price = s.Model, s.Called, s.MaxOutput, s.Price
 	return role
 }
@@ -49,7 +49,7 @@ func (role Role) limitOutput(most int64) Role {
 // failed in the run. next is the model that takes its place if it fails too; empty if
 // there is none.
 func (r *Run) inService(role Role) (now Role, next string) {
-	models := append([]Substitute{role.own()}, role.Fallbacks...)
+	models := append([]Substitute{role.ownModel()}, role.Fallbacks...)
 	failed := func(s Substitute) bool { return r.Past().HasFailed(s.Called) }
 	i := 0
 	for i < len(models)-1 && failed(models[i]) {
@@ -57,10 +57,10 @@ func (r *Run) inService(role Role) (now Role, next string) {
 	}
 	for _, s := range models[i+1:] {
 		if !failed(s) {
-			return role.as(models[i]), s.Called
+			return role.withModel(models[i]), s.Called
 		}
 	}
-	return role.as(models[i]), ""
+	return role.withModel(models[i]), ""
 }
 
 // failsOver reports whether a model that another one can take the place of is given up
@@ -91,10 +91,10 @@ func (r *Run) changesOfModel() (lines []string) {
 // DefaultEscalateAfter is what 0 in EscalateAfter of a [Role] means.
 const DefaultEscalateAfter = 2
 
-// escalated returns the role as it is in this round: with its Escalation as its model if
+// escalatedRole returns the role as it is in this round: with its Escalation as its model if
 // the rounds before make no progress. That follows from their recorded findings, so that
 // a resumed run and a replay agree; the event only tells the user.
-func (r *Run) escalated(role Role) (Role, error) {
+func (r *Run) escalatedRole(role Role) (Role, error) {
 	after := orElse(role.EscalateAfter, DefaultEscalateAfter)
 	if role.Escalation == nil || role.Agent {
 		return role, nil
@@ -103,8 +103,8 @@ func (r *Run) escalated(role Role) (Role, error) {
 	if round == 0 {
 		return role, nil
 	}
-	up := role.as(*role.Escalation)
-	up.Escalation, up.Fallbacks = nil, slices.DeleteFunc(append([]Substitute{role.own()}, role.Fallbacks...), func(s Substitute) bool { return s.Called == up.Called })
+	up := role.withModel(*role.Escalation)
+	up.Escalation, up.Fallbacks = nil, slices.DeleteFunc(append([]Substitute{role.ownModel()}, role.Fallbacks...), func(s Substitute) bool { return s.Called == up.Called })
 	if r.Past().HasEscalated(role.Called) {
 		return up, nil
 	}
@@ -121,7 +121,7 @@ func (r *Run) escalationRound(after int) int {
 		judged = append(judged, State{Findings: c.Findings})
 	}
 	n := 0
-	for _, s := range r.earlier(r.at.Round) {
+	for _, s := range r.statesBefore(r.at.Round) {
 		usable := !blockingSources(s)[check.SourceReply]
 		if n++; usable && improves(s, judged) {
 			n = 0

@@ -18,7 +18,7 @@ import (
 // left: the newest recorded manifest with the edits since. If a command or a server was
 // running since, it records only the files that these cannot change.
 func (r *Run) recordOutside() error {
-	object, written, certain := r.Past().Newest()
+	object, written, certain := r.Past().NewestManifest()
 	if object == "" || !certain && r.Reach == nil {
 		return nil
 	}

@@ -16,8 +16,8 @@ import (
 // whether a run makes progress, whatever the model says: a state that comes back
 // is a circle, and one with fewer findings than the last is worth restoring.
 
-// earlier returns the states of the rounds before one.
-func (r *Run) earlier(round int) []State {
+// statesBefore returns the states of the rounds before one.
+func (r *Run) statesBefore(round int) []State {
 	return slices.DeleteFunc(slices.Clone(r.Past().States()), func(s State) bool { return s.Round >= round })
 }
 
@@ -111,7 +111,7 @@ func (r *Run) noticeTrouble(s State, unusableRounds int) error {
 		err = r.Notice(circlesNote([]State{s}))
 	}
 	if unusableRounds > 1 && err == nil {
-		err = r.Notice(unusable(unusableRounds))
+		err = r.Notice(unusableText(unusableRounds))
 	}
 	return err
 }

@@ -234,8 +234,8 @@ func (p *played) matchTree(ctx context.Context, object string) error {
 	all := p.tree.Manifest()
 	paths, want := pathsOf(all), all
 	if !first {
-		paths = p.touched(deltas)
-		want = only(all, paths)
+		paths = p.touchedPaths(deltas)
+		want = subset(all, paths)
 	}
 	now, err := p.r.Tree.ManifestOf(ctx, paths, nil)
 	if err != nil {
@@ -253,9 +253,9 @@ func (p *played) matchTree(ctx context.Context, object string) error {
 	return nil
 }
 
-// touched returns the paths that may differ from the previous manifest, sorted:
+// touchedPaths returns the paths that may differ from the previous manifest, sorted:
 // those of deltas, and those that edits wrote.
-func (p *played) touched(deltas []workspace.Delta) []string {
+func (p *played) touchedPaths(deltas []workspace.Delta) []string {
 	paths := slices.Collect(maps.Keys(p.written))
 	for _, d := range deltas {
 		paths = append(paths, d.Path)
@@ -273,8 +273,8 @@ func pathsOf(m workspace.Manifest) []string {
 	return paths
 }
 
-// only returns the entries of sorted paths, as far as the manifest has them.
-func only(m workspace.Manifest, paths []string) workspace.Manifest {
+// subset returns the entries of sorted paths, as far as the manifest has them.
+func subset(m workspace.Manifest, paths []string) workspace.Manifest {
 	var some workspace.Manifest
 	for _, path := range paths {
 		if e, listed := m.Entry(path); listed {
@@ -342,7 +342,7 @@ func (p *played) begin(ctx context.Context, at *stepPlace) error {
 		return errors.New(err.Error()) // not a Stop: the recorded run did not end with it
 	}
 	at.record = record
-	if record != nil && record.Seq <= p.passed() {
+	if record != nil && record.Seq <= p.lastPassed() {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -354,8 +354,8 @@ func (p *played) begin(ctx context.Context, at *stepPlace) error {
 		}
 		return p.missingRecord(at.id, begun)
 	}
-	inside := begun != nil && begun.Seq <= p.passed()
-	for p.passed() < record.Seq {
+	inside := begun != nil && begun.Seq <= p.lastPassed()
+	for p.lastPassed() < record.Seq {
 		next := p.r.Journal.Remaining()[0]
 		inside = inside || next.Step != nil && *next.Step == at.id
 		if !inside && !p.isSkipped(next) {
@@ -392,8 +392,8 @@ func (p *played) lookUp(id journal.Identity) (begun, record *journal.Event) {
 	return begun, record
 }
 
-// passed returns the number of the event that was passed last.
-func (p *played) passed() int64 { return int64(len(p.r.Journal.Events())) }
+// lastPassed returns the number of the event that was passed last.
+func (p *played) lastPassed() int64 { return int64(len(p.r.Journal.Events())) }
 
 // unpaidStep returns the stop of a step that has no record because the budget
 // did not pay for it, and whose round ended without it; otherwise nil. It

@@ -90,7 +90,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	}
 	s.Round++
 	r.startRound(s.Round)
-	o, err := step(ctx, r, look(history.StepOpen, nil, r.openRound))
+	o, err := step(ctx, r, lookStep(history.StepOpen, nil, r.openRound))
 	if err != nil {
 		return s, err
 	}
@@ -115,7 +115,7 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 		return s, err
 	}
 	s.Findings = joinFindings(findings, s.Checked)
-	earlier := r.earlier(s.Round)
+	earlier := r.statesBefore(s.Round)
 	if err := r.compareWithEarlier(&s, earlier); err != nil {
 		return s, err
 	}
@@ -204,7 +204,7 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 		return s, nil
 	}
 	r.startRound(0)
-	if _, err := step(ctx, r, look(history.StepOpen, nil, r.openRound)); err != nil {
+	if _, err := step(ctx, r, lookStep(history.StepOpen, nil, r.openRound)); err != nil {
 		return s, err
 	}
 	c, err := r.world().inspect(ctx, "check", r.checkBeforeFirst)
@@ -230,7 +230,7 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 // openRound takes the snapshot that a resumed run compares the tree with.
 func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
 	name, tree, err := r.world().manifest(ctx)
-	return history.Opened{Manifest: name, Tree: tree, Outside: r.Past().Outside(), RestoredTo: r.Past().RestoredTo()}, err
+	return history.Opened{Manifest: name, Tree: tree, Outside: r.Past().OutsideChanges(), RestoredTo: r.Past().RestoredTo()}, err
 }
 
 // unpaidStop returns why the budget did not pay for the rest of a round; nil if

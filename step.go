@@ -25,7 +25,7 @@ import (
 // A text in the result is a string, never a []byte: [Run.Redact] replaces a key in
 // its JSON form, and base64 with a replaced part cannot be decoded.
 func Step[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error)) (T, error) {
-	return step(ctx, r, look(name, input, do))
+	return step(ctx, r, lookStep(name, input, do))
 }
 
 // Earlier returns what the steps of a name recorded in the rounds before this
@@ -90,8 +90,8 @@ type stepEntry struct {
 	command bool // is not repeated automatically
 }
 
-// look returns a step that looks at the world, or that may be repeated.
-func look[T any](name string, input any, do func(context.Context) (T, error)) stepWork[T] {
+// lookStep returns a step that looks at the world, or that may be repeated.
+func lookStep[T any](name string, input any, do func(context.Context) (T, error)) stepWork[T] {
 	return stepWork[T]{stepEntry: stepEntry{event: history.TypeStep, name: name, input: input}, do: do}
 }
 
@@ -251,8 +251,8 @@ func (p *stepPlace) sameInput(events ...*journal.Event) error {
 	return nil
 }
 
-// named returns the identity of the first step of a name here.
-func (r *Run) named(name string) journal.Identity {
+// firstIdentity returns the identity of the first step of a name here.
+func (r *Run) firstIdentity(name string) journal.Identity {
 	id := r.at
 	id.Name = name
 	return id
@@ -260,7 +260,7 @@ func (r *Run) named(name string) journal.Identity {
 
 // next returns the identity of the next step of a name.
 func (r *Run) next(name string) journal.Identity {
-	id := r.named(name)
+	id := r.firstIdentity(name)
 	id.Index = r.count[id]
 	return id
 }
@@ -271,7 +271,7 @@ func (r *Run) identify(name string) journal.Identity {
 		r.count = map[journal.Identity]int{}
 	}
 	id := r.next(name)
-	r.count[r.named(name)]++
+	r.count[r.firstIdentity(name)]++
 	return id
 }
 

@@ -102,8 +102,8 @@ func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, r.Limits.Time-r.Journal.Active(), errTime)
 }
 
-// typed returns a duration as a user types it: 4h, not 4h0m0s.
-func typed(d time.Duration) string {
+// durationText returns a duration as a user types it: 4h, not 4h0m0s.
+func durationText(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -146,11 +146,11 @@ func remedy(err error) string { return cmp.Or(shortage.Remedy(err), "fix this") 
 // outOfTime stops a run whose time is used up.
 func (r *Run) outOfTime() *Stop {
 	limit := r.Limits.Time
-	why := fmt.Sprintf("the time limit of %s is reached", typed(limit))
+	why := fmt.Sprintf("the time limit of %s is reached", durationText(limit))
 	if o := r.Past().Outage(); o.Tries > 0 {
 		why += fmt.Sprintf("; no reply since %s: %s", o.Since.Local().Format("15:04"), o.Error)
 	}
-	return &Stop{Kind: KindBudget, Why: why, Next: resumeWith("max-time", typed(2*limit))}
+	return &Stop{Kind: KindBudget, Why: why, Next: resumeWith("max-time", durationText(2*limit))}
 }
 
 // stoppedState returns the state of a run that an error stopped.
@@ -209,7 +209,7 @@ func (r *Run) outOfRounds(s *State, findings []check.Finding, unusableRounds int
 	case onlyBroken(s.Checked):
 		halt(s, KindFailed, "the check could not run; "+used, fixCheck(more))
 	case unusableRounds > 0:
-		halt(s, KindRounds, used+", and "+unusable(unusableRounds), Next{Verb: Resume, Flags: more, Or: anotherModel})
+		halt(s, KindRounds, used+", and "+unusableText(unusableRounds), Next{Verb: Resume, Flags: more, Or: anotherModel})
 	default:
 		halt(s, KindRounds, used+", "+left, Next{Verb: Resume, Flags: more, Or: byHand})
 	}
@@ -277,14 +277,14 @@ func outOfChecks(s *State, times int) {
 func (r *Run) outOfForm(s *State, n int) {
 	next := resumeWith("unreadable", r.Limits.Unreadable*2)
 	next.Or = anotherModel
-	halt(s, KindUnreadable, unusable(n), next)
+	halt(s, KindUnreadable, unusableText(n), next)
 }
 
 // anotherModel is what the user can do about replies that cannot be used.
 const anotherModel = "start a new run with another model, or with a larger output limit if the replies were cut off"
 
-// unusable says that the last n replies could not be used.
-func unusable(n int) string {
+// unusableText says that the last n replies could not be used.
+func unusableText(n int) string {
 	if n == 1 {
 		return "the last reply could not be used"
 	}

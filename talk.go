@@ -62,7 +62,7 @@ const (
 // for the first turn or the provider failed.
 func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
 	if !role.Agent {
-		role, err := r.escalated(role)
+		role, err := r.escalatedRole(role)
 		if err != nil {
 			return Conversation{}, err
 		}
@@ -166,7 +166,7 @@ func (t *talk) handleReply(ctx context.Context, got model.Reply) error {
 	case last:
 	case !got.Finish.Normal():
 		// An incomplete reply is not sent back: parts of it may be unreadable.
-		t.addText("Your last reply was discarded and none of its calls was run: " + reply.Ended(got) + ".")
+		t.addText("Your last reply was discarded and none of its calls was run: " + reply.EndProblem(got) + ".")
 	case len(calls) > 0:
 		return t.runCalls(ctx, got, calls)
 	default:
@@ -309,7 +309,7 @@ func (t *talk) toolInput(args string) tool.Input {
 // was interrupted and now runs again. Without it the tool would take its own
 // change for the user's.
 func (t *talk) originalContents(path string) ([]byte, bool) {
-	id := t.r.named("apply")
+	id := t.r.firstIdentity("apply")
 	begin, _ := t.r.Journal.Lookup(id)
 	if begin == nil {
 		return nil, false

@@ -22,7 +22,7 @@ func Text(texts ...string) []model.Message {
 // output limit (ruling G3), or has no text, the round returns the findings instead,
 // which tell the model what to send. Otherwise they are nil.
 func UsableText(got model.Reply) (string, []check.Finding) {
-	if cause := reply.Ended(got); cause != "" {
+	if cause := reply.EndProblem(got); cause != "" {
 		return "", check.Unusable(cause + ".")
 	}
 	text := reply.Answer(got.Text(), nil)

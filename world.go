@@ -165,7 +165,7 @@ func (l live) inspect(ctx context.Context, name string, judge func(context.Conte
 			break
 		}
 		c, err := result[history.Checked](l.r, *record)
-		retry := record.Seq < l.r.Past().Decided() && onlyBroken(c.Findings)
+		retry := record.Seq < l.r.Past().LastDecision() && onlyBroken(c.Findings)
 		if err != nil || c.Tree == now && !retry {
 			return c, err
 		}

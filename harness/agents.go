@@ -151,7 +151,7 @@ func (s *Session) enclose(m loop.Model, role string, walls *walls) (*enclosedAge
 	walls.enclosure.Settings.Write = slices.Concat(walls.enclosure.Settings.Write, placedHome(m.Agent.HomeWrite), m.Agent.Write)
 	walls.enclosure.homePaths = slices.Concat(m.Agent.Home, m.Agent.HomeWrite)
 	walls.enclosure.keepVars = slices.Concat(walls.enclosure.keepVars, m.Agent.Env)
-	walls.exposure = m.Exposed()
+	walls.exposure = m.ExposureWarning()
 	return e, nil
 }
 

@@ -286,7 +286,7 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 		s.run.HasKey = s.guard.HoldsKey
 	}
 	if !s.replayed {
-		s.run.Before = s.before()
+		s.run.Before = s.lastManifest()
 		s.journal.Observe(s.host.Observer)
 	}
 	return s.run
@@ -312,9 +312,9 @@ func (s *Session) Build() (loop.Built, error) {
 	return loop.Built{}, err
 }
 
-// before returns a function that reads the last manifest of the tree: that of
+// lastManifest returns a function that reads the last manifest of the tree: that of
 // the run if it is resumed, otherwise that of the run before it.
-func (s *Session) before() func() workspace.Manifest {
+func (s *Session) lastManifest() func() workspace.Manifest {
 	run := s.journal.Run()
 	if s.fresh {
 		run = s.LastRun()
@@ -349,7 +349,7 @@ func (s *Session) Stream(show func(text string)) {
 func (s *Session) Role(name, system string) hone.Role {
 	set := s.loop.Shared()
 	m := &set.Model
-	role := m.Role(name, set.Advised(system))
+	role := m.Role(name, set.WithAdvice(system))
 	s.assign(&role, m)
 	role.Tools = s.toolset(loop.Toolset{}, s.Tree)
 	return role

@@ -29,7 +29,7 @@ func looked(t *testing.T, dir, file string) (before workspace.Manifest) {
 	s := runEmptyLoop(t, dir, func(r *hone.Run) { before = r.Before() })
 	defer s.Close()
 	// The start is recorded, so that this is what a resumed run begins with.
-	if m := s.before()(); len(m) == 0 || m[len(m)-1].Path != file {
+	if m := s.lastManifest()(); len(m) == 0 || m[len(m)-1].Path != file {
 		t.Errorf("it would be resumed from %v", m)
 	}
 	return before

@@ -77,37 +77,37 @@ func Decode(e journal.Event) Event {
 func decodeNotice(e journal.Event) any {
 	switch e.Type {
 	case TypeAttempt:
-		return payload[Attempt](e)
+		return decodePayload[Attempt](e)
 	case TypeCommit:
-		return payload[Commit](e)
+		return decodePayload[Commit](e)
 	case TypeEnd:
-		return payload[End](e)
+		return decodePayload[End](e)
 	case TypeEscalate:
-		return payload[Escalated](e)
+		return decodePayload[Escalated](e)
 	case TypeFailover:
-		return payload[FailedOver](e)
+		return decodePayload[FailedOver](e)
 	case TypeNotice:
-		return payload[Notice](e)
+		return decodePayload[Notice](e)
 	case TypeOutside:
-		return payload[Outside](e)
+		return decodePayload[Outside](e)
 	case TypeReserve:
-		return payload[Reserve](e)
+		return decodePayload[Reserve](e)
 	case TypeResume:
-		return payload[Resumed](e)
+		return decodePayload[Resumed](e)
 	case TypeRetry:
-		return payload[Retried](e)
+		return decodePayload[Retried](e)
 	case TypeRound:
-		return payload[State](e)
+		return decodePayload[State](e)
 	case TypeServer:
-		return payload[Served](e)
+		return decodePayload[Served](e)
 	case TypeStart:
-		return payload[Start](e)
+		return decodePayload[Start](e)
 	case TypeUndo:
-		return payload[Undone](e)
+		return decodePayload[Undone](e)
 	case TypeUsage:
-		return payload[Usage](e)
+		return decodePayload[Usage](e)
 	case TypeWalls:
-		return payload[Walls](e)
+		return decodePayload[Walls](e)
 	}
 	return nil
 }
@@ -115,19 +115,19 @@ func decodeNotice(e journal.Event) any {
 func decodeBegin(e journal.Event) any {
 	switch e.Type {
 	case TypeApply:
-		return payload[ApplyBegun](e)
+		return decodePayload[ApplyBegun](e)
 	case TypeApproval:
-		return payload[Question](e)
+		return decodePayload[Question](e)
 	case TypeAsk:
-		return payload[Asked](e)
+		return decodePayload[Asked](e)
 	case TypeCheck:
-		return payload[CheckBegun](e)
+		return decodePayload[CheckBegun](e)
 	case TypeCommand:
-		return payload[CommandBegun](e)
+		return decodePayload[CommandBegun](e)
 	case TypeStep:
 		return StepBegun{}
 	case TypeTool:
-		return payload[ToolCall](e)
+		return decodePayload[ToolCall](e)
 	}
 	return nil
 }
@@ -135,15 +135,15 @@ func decodeBegin(e journal.Event) any {
 func decodeRecord(e journal.Event) any {
 	switch e.Type {
 	case TypeApply:
-		return payload[Applied](e)
+		return decodePayload[Applied](e)
 	case TypeApproval:
-		return payload[Answer](e)
+		return decodePayload[Answer](e)
 	case TypeReply:
-		return payload[Replied](e)
+		return decodePayload[Replied](e)
 	case TypeChange:
-		return payload[Changed](e)
+		return decodePayload[Changed](e)
 	case TypeCheck:
-		return payload[Checked](e)
+		return decodePayload[Checked](e)
 	case TypeCommand:
 		return CommandResult{}
 	case TypeStep:
@@ -159,16 +159,16 @@ func decodeRecord(e journal.Event) any {
 func decodeStep(e journal.Event) any {
 	switch name := e.Step.Name; {
 	case name == StepOpen && e.Step.Session == 0 && e.Step.Index == 0:
-		return payload[Opened](e)
+		return decodePayload[Opened](e)
 	case name == StepSnapshot, name == StepRestore:
-		return payload[Snapshot](e)
+		return decodePayload[Snapshot](e)
 	case name == StepUnpaid:
-		return payload[Unpaid](e)
+		return decodePayload[Unpaid](e)
 	}
 	return StepResult{}
 }
 
-func payload[T any](e journal.Event) any {
+func decodePayload[T any](e journal.Event) any {
 	var v T
 	if err := e.Decode(&v); err != nil {
 		return Unreadable{err}

@@ -109,8 +109,8 @@ func (p *Past) Replies() int {
 	return p.replies
 }
 
-// Decided returns the number of the last decision's event; 0 if there is none.
-func (p *Past) Decided() int64 {
+// LastDecision returns the number of the last decision's event; 0 if there is none.
+func (p *Past) LastDecision() int64 {
 	defer p.lock().Unlock()
 	return p.decided
 }
@@ -220,16 +220,16 @@ func (p *Past) Edits() []workspace.Verdict {
 	return p.edits[:len(p.edits):len(p.edits)]
 }
 
-// Outside returns the files that were changed outside the run since its last
+// OutsideChanges returns the files that were changed outside the run since its last
 // round opened.
-func (p *Past) Outside() []string {
+func (p *Past) OutsideChanges() []string {
 	defer p.lock().Unlock()
 	return p.outside
 }
 
-// Untold returns the files that were changed outside the run since its last round
+// UntoldChanges returns the files that were changed outside the run since its last round
 // opened or its last command ended. The result of the next command tells the model.
-func (p *Past) Untold() []string {
+func (p *Past) UntoldChanges() []string {
 	defer p.lock().Unlock()
 	return p.untold
 }
@@ -241,10 +241,10 @@ func (p *Past) RestoredTo() *int {
 	return p.restored
 }
 
-// Newest returns the object of the newest manifest, and the files that edits wrote
+// NewestManifest returns the object of the newest manifest, and the files that edits wrote
 // since. certain means that nothing else of hone's can have changed the tree since: no
 // command, check or server ran. The object is empty if there is no manifest.
-func (p *Past) Newest() (object string, written map[string]workspace.Image, certain bool) {
+func (p *Past) NewestManifest() (object string, written map[string]workspace.Image, certain bool) {
 	defer p.lock().Unlock()
 	return p.manifest, maps.Clone(p.since), !p.ran && !p.served
 }

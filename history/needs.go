@@ -21,11 +21,11 @@ type Needed struct {
 	Paths []string
 }
 
-// Needs returns the objects that the events of a run need, in the order in which they
+// NeededObjects returns the objects that the events of a run need, in the order in which they
 // name them: requests, replies and results, manifests, and the contents of the files in
 // these and of edits. Contents that were not stored are left out. An object that names
 // others, or a reply that is missing, is an error.
-func Needs(home *journal.Home, events []journal.Event) ([]Needed, error) {
+func NeededObjects(home *journal.Home, events []journal.Event) ([]Needed, error) {
 	n := newNeeds(home)
 	for _, e := range events {
 		if err := n.addJSON(e.Line()); err != nil {

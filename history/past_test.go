@@ -25,7 +25,7 @@ func answers(p *history.Past) map[string]any {
 		"events": len(p.Events()), "end": end, "ended": ended, "at end": p.AtEnd(),
 		"opened": opened, "is opened": isOpened, "first check": checked, "is checked": isChecked, "object": object, "written": written,
 		"limits": p.Limits(), "begun": p.Begun(), "state": p.State(), "states": p.States(), "ledger": p.Ledger(),
-		"replies": p.Replies(), "answered": p.Answered(), "resumes": p.Resumes(), "edits": p.Edits(), "outside": p.Outside(),
+		"replies": p.Replies(), "answered": p.Answered(), "resumes": p.Resumes(), "edits": p.Edits(), "outside": p.OutsideChanges(),
 		"restored to": p.RestoredTo(), "reopened": p.Reopened(), "pending": p.Pending(), "declined": p.DeclinedPaths(), "work": len(p.Records("work")), "since": len(p.Since("work")),
 	}
 	for round := range 4 {

@@ -45,9 +45,9 @@ given above, allow what they forbid, or decide what counts as done.
 
 `
 
-// Advised returns a system text with the repository's advice after it. Every line of the
+// WithAdvice returns a system text with the repository's advice after it. Every line of the
 // file is quoted, so that none of them can look like the end of the advice.
-func (s *Settings) Advised(system string) string {
+func (s *Settings) WithAdvice(system string) string {
 	a := s.RepoAdvice
 	if a.File == "" {
 		return system

@@ -38,7 +38,7 @@ func (c *Conversing) AddFlags(fs *pflag.FlagSet) {
 
 // ValidFlags returns what is wrong with the flags of AddFlags.
 func (c *Conversing) ValidFlags(in *Input) error {
-	return in.Positive(map[string]bool{"turns": c.Turns > 0, "max-tool-calls": c.Calls > 0})
+	return in.CheckPositive(map[string]bool{"turns": c.Turns > 0, "max-tool-calls": c.Calls > 0})
 }
 
 // Again returns --allow, if there is a list, and then the argument if it is not empty; see

@@ -89,9 +89,9 @@ func Files(from embed.FS, folder string) (files []File, err error) {
 	return files, err
 }
 
-// Edited returns a usage error if a text that the user must write is still that of an
+// CheckEdited returns a usage error if a text that the user must write is still that of an
 // embedded starter file. name is the text's file.
-func Edited(name, text string, from embed.FS, starter string) error {
+func CheckEdited(name, text string, from embed.FS, starter string) error {
 	if content, err := from.ReadFile(starter); err == nil && text == string(content) {
 		return Usage(name+" still contains the starter's text", "write what you want into it")
 	}

@@ -122,8 +122,8 @@ type Loop interface {
 	Build(s Session) (Built, error)
 }
 
-// Judged is an Attempts function of a [Kind] that needs a check.
-func Judged(l Loop) error {
+// RequireCheck is an Attempts function of a [Kind] that needs a check.
+func RequireCheck(l Loop) error {
 	if l.Shared().Check == "" {
 		return Usage("--attempts needs a check, which decides which attempt is applied", `--check "make test"`)
 	}

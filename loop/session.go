@@ -35,7 +35,7 @@ type Session interface {
 	// once.
 	NewRun(rules workspace.Rules) *hone.Run
 	// Role returns a role with the settings' model, the tools of Toolset{}, and the
-	// repository's advice ([Settings.Advised]), for a loop with one conversation. It
+	// repository's advice ([Settings.WithAdvice]), for a loop with one conversation. It
 	// also plans the walls for the commands of that role. A loop with several models,
 	// or one that only calls [hone.Run.Ask], which offers no tools, makes roles with
 	// [Model.Role] and calls SetModel. This method and those below must be called

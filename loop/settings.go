@@ -308,8 +308,8 @@ func (m Model) substitute() hone.Substitute {
 	return hone.Substitute{Called: m.Name, MaxOutput: m.MaxOutput, Price: m.Price}
 }
 
-// Exposed warns about an agent that has keys or the network; empty for other models.
-func (m Model) Exposed() string {
+// ExposureWarning warns about an agent that has keys or the network; empty for other models.
+func (m Model) ExposureWarning() string {
 	switch {
 	case m.Agent == nil:
 	case len(m.Agent.Env) > 0 && m.Agent.Net:
@@ -398,9 +398,9 @@ func (in *Input) Usagef(format string, args ...any) error {
 	return Usage(fmt.Sprintf(format, args...), "hone help "+in.Kind.Name)
 }
 
-// Positive returns an error for each flag that was given and whose entry in flags is
+// CheckPositive returns an error for each flag that was given and whose entry in flags is
 // false: entries say whether the value is greater than 0.
-func (in *Input) Positive(flags map[string]bool) error {
+func (in *Input) CheckPositive(flags map[string]bool) error {
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
 		if !flags[flag] && in.Changed(flag) {
 			return in.Usagef("--%s must be greater than 0", flag)

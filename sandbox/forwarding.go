@@ -87,14 +87,14 @@ func (f *Forwarding) Serve(inside net.Conn) {
 	})
 	defer stop()
 	var both sync.WaitGroup
-	both.Go(func() { pass(outside, inside, &fromCommand{f: f, to: outside}) })
-	both.Go(func() { pass(inside, outside, toCommand{f, inside}) })
+	both.Go(func() { copyDirection(outside, inside, &fromCommand{f: f, to: outside}) })
+	both.Go(func() { copyDirection(inside, outside, toCommand{f, inside}) })
 	both.Wait()
 }
 
-// pass copies one direction through a writer, and closes the receiver's side of
+// copyDirection copies one direction through a writer, and closes the receiver's side of
 // it at the end. If either side fails it closes both.
-func pass(to, from net.Conn, through io.Writer) {
+func copyDirection(to, from net.Conn, through io.Writer) {
 	_, err := io.Copy(through, from)
 	half, ok := to.(interface{ CloseWrite() error })
 	if err == nil && ok {

@@ -105,15 +105,15 @@ func (b bash) description() string {
 	}
 	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". Combine them with pipes, `&&`, `||`, `;`, `if`, `for` and `while`," +
 		" but without substitutions such as `$(…)`, background jobs and functions. Paths must be relative and stay in the working directory."
-	text += b.always()
+	text += b.alwaysText()
 	if b.Lines.ReadOnly {
 		text += " The only allowed redirects are to /dev/null and 2>&1."
 	}
 	return text
 }
 
-// always names the lines that are allowed whatever their programs are.
-func (b bash) always() (text string) {
+// alwaysText names the lines that are allowed whatever their programs are.
+func (b bash) alwaysText() (text string) {
 	for _, line := range b.Lines.Always {
 		text += fmt.Sprintf(" This exact line is always allowed, without additions: `%s`.", line)
 	}
@@ -122,7 +122,7 @@ func (b bash) always() (text string) {
 
 func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
-		return Failure(err.Error() + ". No part of the line was run." + b.always()), nil
+		return Failure(err.Error() + ". No part of the line was run." + b.alwaysText()), nil
 	}
 	limit := b.timeout(args.Timeout)
 	got, err := b.runner.Run(ctx, sandbox.Command{
@@ -154,7 +154,7 @@ func (b bash) timeout(seconds int64) time.Duration {
 }
 
 func (b bash) result(got sandbox.Result, limit time.Duration) Result {
-	stdout, stderr := b.redacted(got.Stdout), b.redacted(got.Stderr)
+	stdout, stderr := b.redact(got.Stdout), b.redact(got.Stderr)
 	text := fmt.Sprintf("exit_code: %d\nSTDOUT:\n%s\nSTDERR:\n%s", got.Exit, stdout, stderr)
 	if notes := b.notes(got, stdout+stderr); len(notes) > 0 {
 		text += "\nNOTE: " + strings.Join(notes, "\nNOTE: ")
@@ -167,8 +167,8 @@ func (b bash) result(got sandbox.Result, limit time.Duration) Result {
 	return result
 }
 
-// redacted returns a command's output as text without secrets.
-func (b bash) redacted(out []byte) string {
+// redact returns a command's output as text without secrets.
+func (b bash) redact(out []byte) string {
 	return b.Redact(strings.ToValidUTF8(string(out), "\uFFFD"))
 }
 

@@ -81,7 +81,7 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		case v.Ruling == workspace.Drop:
 			return Failure(fmt.Sprintf("nothing was changed: these edits do not change %s", p)), nil
 		case v.Ruling != workspace.Allow:
-			return refusal(v, in.seen), nil
+			return refusal(v, in.seenDigest), nil
 		}
 		if v.Edited {
 			return editedByUser(p), nil
@@ -112,7 +112,7 @@ func originalContent(tree *workspace.Tree, in Input, p string) ([]byte, error) {
 
 // checkRead returns a fault if the model has not seen the file's contents.
 func checkRead(in Input, p string, content []byte) string {
-	switch digest, ok := in.seen(p); {
+	switch digest, ok := in.seenDigest(p); {
 	case !ok:
 		return fmt.Sprintf("%s has not been read in this session; read it first, then edit", p)
 	case digest != workspace.Digest(content):

@@ -27,7 +27,7 @@ func place(content []byte, edits []replacement) ([]placement, string) {
 	for i, e := range edits {
 		one, fault := v.place(e)
 		if fault != "" {
-			faults = append(faults, numbered(i, len(edits), fault))
+			faults = append(faults, withIndex(i, len(edits), fault))
 		}
 		one.index = i
 		places = append(places, one)
@@ -45,8 +45,8 @@ func place(content []byte, edits []replacement) ([]placement, string) {
 	return places, ""
 }
 
-// numbered adds the edit's index to a fault if there are several edits.
-func numbered(i, of int, fault string) string {
+// withIndex adds the edit's index to a fault if there are several edits.
+func withIndex(i, of int, fault string) string {
 	if of == 1 {
 		return fault
 	}

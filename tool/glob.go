@@ -114,7 +114,7 @@ func countAlternatives(p string) int {
 func matchFiles(files []workspace.File, root, pattern string, guard *secret.Guard) []string {
 	var found []string
 	for _, f := range files {
-		name, ok := below(root, f.Path)
+		name, ok := relBelow(root, f.Path)
 		if !ok || !doublestar.MatchUnvalidated(pattern, name) {
 			continue
 		}
@@ -132,8 +132,8 @@ func matchFiles(files []workspace.File, root, pattern string, guard *secret.Guar
 	return found
 }
 
-// below returns a path relative to a directory; false if it is not below it.
-func below(root, p string) (string, bool) {
+// relBelow returns a path relative to a directory; false if it is not below it.
+func relBelow(root, p string) (string, bool) {
 	if root == "" {
 		return p, true
 	}
@@ -146,7 +146,7 @@ func matchFolders(files []workspace.File, root, pattern string, guard *secret.Gu
 	known := map[string]bool{}
 	var found []string
 	for _, f := range files {
-		name, ok := below(root, f.Path)
+		name, ok := relBelow(root, f.Path)
 		for ok {
 			name = path.Dir(name)
 			if name == "." || known[name] {
@@ -164,7 +164,7 @@ func matchFolders(files []workspace.File, root, pattern string, guard *secret.Gu
 // noMatch returns the text for an empty result.
 func noMatch(files []workspace.File, root string) string {
 	for _, f := range files {
-		if _, ok := below(root, f.Path); ok {
+		if _, ok := relBelow(root, f.Path); ok {
 			return "# no match\n"
 		}
 	}

@@ -191,7 +191,7 @@ func (s *search) searchDir(ctx context.Context, dir string) (fault *Result, err 
 	}
 	listed := dir == ""
 	for _, f := range files {
-		if _, ok := below(dir, f.Path); !ok && f.Path != dir {
+		if _, ok := relBelow(dir, f.Path); !ok && f.Path != dir {
 			continue
 		}
 		listed = true

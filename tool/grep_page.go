@@ -58,7 +58,7 @@ func (s *search) findHits(ctx context.Context, content []byte) ([]hit, error) {
 		if s.matcher.wholeText || s.matcher.Match(piece) {
 			hits = s.matchLines(hits, piece, at, number)
 		}
-		if s.enough(len(hits)) {
+		if s.hasEnough(len(hits)) {
 			return hits, nil
 		}
 		number += bytes.Count(content[at:next], []byte("\n"))
@@ -67,9 +67,9 @@ func (s *search) findHits(ctx context.Context, content []byte) ([]hit, error) {
 	return hits, nil
 }
 
-// enough reports whether no more hits are needed. One more than the limit shows
+// hasEnough reports whether no more hits are needed. One more than the limit shows
 // that there are more.
-func (s *search) enough(hits int) bool {
+func (s *search) hasEnough(hits int) bool {
 	return s.args.FilesOnly && hits > 0 || s.matches+hits > s.args.Limit
 }
 
@@ -96,7 +96,7 @@ func (s *search) matchLines(hits []hit, piece []byte, at, number int) []hit {
 		text := bytes.TrimSuffix(line, []byte("\n"))
 		if found := s.matcher.FindIndex(text); found != nil {
 			hits = append(hits, hit{number: number, start: at, end: at + len(text), from: found[0]})
-			if s.enough(len(hits)) {
+			if s.hasEnough(len(hits)) {
 				return hits
 			}
 		}

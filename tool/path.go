@@ -22,15 +22,15 @@ const maxPath = 4096
 // named. It refuses every path outside the tree, even if nothing exists there
 // (ruling G5).
 func locate(tree *workspace.Tree, p string) (string, error) {
-	rel, err := relative(tree, p)
+	rel, err := relPath(tree, p)
 	if err != nil {
 		return "", err
 	}
-	return cleaned(tree, rel)
+	return cleanPath(tree, rel)
 }
 
-// cleaned returns a clean relative path, unless the tree has closed it.
-func cleaned(tree *workspace.Tree, rel string) (string, error) {
+// cleanPath returns a clean relative path, unless the tree has closed it.
+func cleanPath(tree *workspace.Tree, rel string) (string, error) {
 	p, err := treepath.Clean(rel)
 	if err != nil {
 		return "", err
@@ -43,7 +43,7 @@ func locateDir(tree *workspace.Tree, p string) (string, error) {
 	if p == "" {
 		return "", nil
 	}
-	rel, err := relative(tree, p)
+	rel, err := relPath(tree, p)
 	if err != nil {
 		return "", err
 	}
@@ -53,11 +53,11 @@ func locateDir(tree *workspace.Tree, p string) (string, error) {
 	if rel == "" || path.Clean(rel) == "." {
 		return "", nil
 	}
-	return cleaned(tree, rel)
+	return cleanPath(tree, rel)
 }
 
-// relative removes the root from an absolute path, and keeps a final slash.
-func relative(tree *workspace.Tree, p string) (string, error) {
+// relPath removes the root from an absolute path, and keeps a final slash.
+func relPath(tree *workspace.Tree, p string) (string, error) {
 	p = filepath.ToSlash(p)
 	refuse := func(reason string) error { return &treepath.RefusedError{Path: clip(p, 200), Reason: reason} }
 	switch {

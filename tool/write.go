@@ -39,7 +39,7 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		if err != nil {
 			return readFailure(ctx, tree, guard, args.Path, err), nil
 		}
-		if wouldLoseBytes(tree, p, in.seen) {
+		if wouldLoseBytes(tree, p, in.seenDigest) {
 			return Failure(p + " contains bytes that are not UTF-8, which write would lose; use edit, which keeps them"), nil
 		}
 		content, fault := contentAsMeant(tree, in, p, []byte(args.Content))
@@ -53,7 +53,7 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		case v.Ruling == workspace.Drop:
 			return Result{Text: p + " already has these contents; nothing was written", Shown: knownDigest(p, content)}, nil
 		case v.Ruling != workspace.Allow:
-			return refusal(v, in.seen), nil
+			return refusal(v, in.seenDigest), nil
 		}
 		if v.Edited {
 			return editedByUser(p), nil
@@ -95,8 +95,8 @@ func knownDigest(p string, content []byte) map[string]string {
 	return map[string]string{p: workspace.Digest(content)}
 }
 
-// seen calls Seen, which may be nil.
-func (in Input) seen(p string) (digest string, ok bool) {
+// seenDigest returns what Seen does; ok is false if Seen is nil.
+func (in Input) seenDigest(p string) (digest string, ok bool) {
 	if in.Seen == nil {
 		return "", false
 	}
@@ -106,7 +106,7 @@ func (in Input) seen(p string) (digest string, ok bool) {
 // applyContent applies new contents of one file and returns the verdict.
 func applyContent(ctx context.Context, apply Apply, in Input, p string, content []byte) (workspace.Verdict, error) {
 	ch := workspace.Change{Edits: []workspace.Edit{{Path: p, Content: content}}}
-	verdicts, err := apply(ctx, ch, in.seen)
+	verdicts, err := apply(ctx, ch, in.seenDigest)
 	switch {
 	case err != nil:
 		return workspace.Verdict{}, err

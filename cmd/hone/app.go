@@ -106,9 +106,9 @@ func (a *app) outExtent() (columns, rows int) {
 // process is not in its background.
 func (a *app) present() bool { return a.terminal && tty.Foreground(a.in) }
 
-// typed returns how much the user has typed that waits to be read; 0 if this process does
+// typedBytes returns how much the user has typed that waits to be read; 0 if this process does
 // not own the input of the terminal.
-func (a *app) typed() int {
+func (a *app) typedBytes() int {
 	if !a.present() {
 		return 0
 	}
@@ -153,10 +153,10 @@ func dirFlag(c *cobra.Command) string {
 }
 
 // helpFor returns the command line that prints the help of c.
-func helpFor(c *cobra.Command) string { return strings.TrimSpace("hone help " + below(c)) }
+func helpFor(c *cobra.Command) string { return strings.TrimSpace("hone help " + commandPath(c)) }
 
-// below returns the path of a command without the program's name.
-func below(c *cobra.Command) string {
+// commandPath returns the path of a command without the program's name.
+func commandPath(c *cobra.Command) string {
 	_, sub, _ := strings.Cut(c.CommandPath(), " ")
 	return sub
 }

@@ -80,7 +80,7 @@ func writeSample(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, f := range files {
-		if err := put(dir, f.Path, f.Content); err != nil {
+		if err := createFile(dir, f.Path, f.Content); err != nil {
 			return err
 		}
 	}
@@ -99,5 +99,5 @@ func writeSample(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return put(dir, ".git/replies.script", replies)
+	return createFile(dir, ".git/replies.script", replies)
 }

@@ -259,7 +259,7 @@ func TestDocsBlocks(t *testing.T) {
 func validConfiguration(t *testing.T, name, text string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := put(dir, config.HonePath, []byte(text)); err != nil {
+	if err := createFile(dir, config.HonePath, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := config.Load(dir, kinds.Sections()); err != nil {
@@ -270,7 +270,7 @@ func validConfiguration(t *testing.T, name, text string) {
 func compiles(t *testing.T, name, text string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := put(dir, "main.go", []byte(text)); err != nil {
+	if err := createFile(dir, "main.go", []byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	// The settings of make build, whose packages are compiled already.

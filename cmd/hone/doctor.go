@@ -52,7 +52,7 @@ func (a *app) doctor(ctx context.Context, o doctor.Options) error {
 	}
 	a.printDiagnosis(doctor.Diagnosis{What: "hone", Found: version()})
 	bad := 0
-	for d := range doctor.Looks(ctx, o) {
+	for d := range doctor.Diagnose(ctx, o) {
 		if d.Bad {
 			bad++
 		}

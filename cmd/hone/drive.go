@@ -139,7 +139,7 @@ func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags)
 	options := screen.Options{Colour: a.errColour, Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: cmp.Or(built.Rounds, r.Limits.Rounds),
 		Turns: built.Turns, Tokens: r.Limits.Tokens, Check: cmp.Or(built.Checks, h.Settings().Check), Asking: built.Asking}
 	if !o.quiet && !o.json {
-		options.Size, options.Typed = a.errSize, a.typed
+		options.Size, options.Typed = a.errSize, a.typedBytes
 	}
 	return options
 }

@@ -196,7 +196,7 @@ func rejectUnknownTopics(root *cobra.Command) {
 	help.Short, help.Run = "print the help of a command, or about a topic", nil
 	help.RunE = func(c *cobra.Command, args []string) error {
 		if about, rest, err := root.Find(args); err != nil || about.HasSubCommands() && len(rest) > 0 {
-			return unknown(about, "hone help ", "help topic", strings.Join(args, " "), rest)
+			return unknownName(about, "hone help ", "help topic", strings.Join(args, " "), rest)
 		}
 		printHelp(c, args)
 		return nil
@@ -213,16 +213,16 @@ func rejectUnknownCommands(c *cobra.Command) {
 		if len(args) == 0 {
 			return nil
 		}
-		return unknown(c, "hone ", "command", args[0], args)
+		return unknownName(c, "hone ", "command", args[0], args)
 	}
 	for _, sub := range c.Commands() {
 		rejectUnknownCommands(sub)
 	}
 }
 
-// unknown returns the error about a name that is no command below c. The first of rest
+// unknownName returns the error about a name that is no command below c. The first of rest
 // is what was not found; before is how a command line about such a command begins.
-func unknown(c *cobra.Command, before, what, name string, rest []string) error {
+func unknownName(c *cobra.Command, before, what, name string, rest []string) error {
 	var known []string
 	for _, sub := range c.Commands() {
 		known = append(known, sub.Name())
@@ -233,7 +233,7 @@ func unknown(c *cobra.Command, before, what, name string, rest []string) error {
 	}
 	if len(rest) > 0 {
 		if meant := near.Name(rest[0], known); meant != "" {
-			hint = "did you mean " + before + strings.TrimLeft(below(c)+" "+meant, " ") + "?"
+			hint = "did you mean " + before + strings.TrimLeft(commandPath(c)+" "+meant, " ") + "?"
 		}
 	}
 	return failure.Usage(fmt.Sprintf("unknown %s %q", what, name), hint)

@@ -104,9 +104,9 @@ func (a *app) init(root string, starters loop.Starters) error {
 	return err
 }
 
-// put writes a file that must not be there yet, without following links. What
+// createFile writes a file that must not be there yet, without following links. What
 // begins with #! can be run.
-func put(at, rel string, content []byte) error {
+func createFile(at, rel string, content []byte) error {
 	root, err := os.OpenRoot(at)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (a *app) placeAll(root string, files []loop.File) (hasConfig, kept bool, er
 // place writes one starter file, unless it existed.
 func (a *app) place(root, rel string, content []byte) (existed bool, err error) {
 	line := "wrote   " + rel
-	err = put(root, rel, content)
+	err = createFile(root, rel, content)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		existed = true
@@ -180,7 +180,7 @@ func (a *app) offerConfig(root string, ls []language.Language, starter, needsChe
 	}
 	err := fs.ErrExist
 	if !starter {
-		err = put(root, config.HonePath, []byte(language.Config(ls)))
+		err = createFile(root, config.HonePath, []byte(language.Config(ls)))
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):

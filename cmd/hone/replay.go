@@ -83,7 +83,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	}
 	done, err := a.replayIn(ctx, &runs.Workspace{Dir: home.Workspace(), Home: home, Tree: tree}, j, start, k, f.verbose)
 	if err != nil {
-		return another(err, j)
+		return replayMismatch(err, j)
 	}
 	a.tellReplayed(done, j, failure.Elsewhere(home.Workspace()), f.into)
 	return nil
@@ -144,8 +144,9 @@ func scratchFolder(into string) (dir string, remove func() error, err error) {
 	return dir, func() error { return nil }, err
 }
 
-// another says that a replay came to something else than is on record.
-func another(err error, j *journal.Journal) error {
+// replayMismatch returns the error for a replay that differs from the recorded run, or
+// that could not be finished.
+func replayMismatch(err error, j *journal.Journal) error {
 	var missing *objects.MissingError
 	run := j.Run() + failure.Elsewhere(j.Home().Workspace())
 	if errors.As(err, &missing) {

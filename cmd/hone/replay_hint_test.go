@@ -24,7 +24,7 @@ func TestReplayHint(t *testing.T) {
 	}
 	defer j.Close()
 	var f *failure.Error
-	if err := another(errors.New("it was asked with something else"), j); !errors.As(err, &f) || f.Kind != failure.Differs {
+	if err := replayMismatch(errors.New("it was asked with something else"), j); !errors.As(err, &f) || f.Kind != failure.Differs {
 		t.Fatalf("got %v", err)
 	}
 	version, changed := strings.Index(f.Hint, "another version of hone"), strings.Index(f.Hint, "the journal was changed")

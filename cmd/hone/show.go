@@ -127,7 +127,7 @@ func (a *app) transcript(r *recorded.Run, f showFlags, live bool) *report.Transc
 	t.Columns, _ = a.outExtent()
 	options := screen.Options{Whole: true, Verbose: t.Text, Colour: a.outColour, Get: r.Home.Get, Own: r.Own(), Rounds: limits.Rounds}
 	if live {
-		options.Typed = a.typed
+		options.Typed = a.typedBytes
 		options.Size, options.Whole, options.Followed, options.Tokens = a.outSize, a.outSize == nil, true, limits.Tokens
 	}
 	t.Screen = screen.New(a.out, options)

@@ -136,7 +136,7 @@ func (g *leg) objects(ctx context.Context, events []journal.Event) (map[string][
 		return nil, err
 	}
 	defer home.Close()
-	needs, err := history.Needs(home, events)
+	needs, err := history.NeededObjects(home, events)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func incomplete(err error) error {
 // Collect finds the objects that are written. withheld reports whether the contents of a
 // file must stay here.
 func (x *Export) Collect(ctx context.Context, withheld func(path string, content []byte) bool) error {
-	all, err := history.Needs(x.home, x.events)
+	all, err := history.NeededObjects(x.home, x.events)
 	if err != nil {
 		return incomplete(err)
 	}
@@ -289,7 +289,7 @@ func store(ctx context.Context, home *journal.Home, b *bundle.Reader, redacted b
 	if err := pack.Close(); err != nil {
 		return err
 	}
-	needs := history.Needs
+	needs := history.NeededObjects
 	if redacted {
 		needs = history.Manifests
 	}

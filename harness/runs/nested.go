@@ -45,9 +45,9 @@ func (w *Workspace) register() {
 	}
 }
 
-// registered returns the workspaces that are locked, or whose process was killed. It
+// registeredDirs returns the workspaces that are locked, or whose process was killed. It
 // forgets those that no longer exist, and reports whether there were any.
-func registered() (dirs []string, lost bool) {
+func registeredDirs() (dirs []string, lost bool) {
 	dir, err := state.Find(registeredDir)
 	if err != nil {
 		return nil, false
@@ -78,7 +78,7 @@ func (w *Workspace) checkNested(ctx context.Context) error {
 			return nestedError(at, run)
 		}
 	}
-	others, lost := registered()
+	others, lost := registeredDirs()
 	w.orphaned = w.orphaned || lost // it may have been this one, under another name
 	for _, other := range others {
 		rel, err := filepath.Rel(dir, other)

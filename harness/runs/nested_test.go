@@ -57,11 +57,11 @@ func TestNestedLeftovers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, lost := registered(); lost || strings.Join(got, " ") != below+" "+top && strings.Join(got, " ") != top+" "+below {
+	if got, lost := registeredDirs(); lost || strings.Join(got, " ") != below+" "+top && strings.Join(got, " ") != top+" "+below {
 		t.Errorf("registered: %q, lost %v", got, lost)
 	}
 	w.Close()
-	if got, _ := registered(); len(got) != 1 || got[0] != below {
+	if got, _ := registeredDirs(); len(got) != 1 || got[0] != below {
 		t.Errorf("registered after Close: %q", got)
 	}
 }

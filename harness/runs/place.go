@@ -25,7 +25,7 @@ func (r *Recorded) Placement(ctx context.Context, own func(path string) bool) (*
 		return nil, nil
 	}
 	return history.Place(ctx, r.Journal, r.Tree, own, func(paths []string) (map[string]bool, error) {
-		return r.committed(ctx, i.Base, paths)
+		return r.committedFiles(ctx, i.Base, paths)
 	})
 }
 
@@ -51,8 +51,8 @@ func (r *Recorded) Bring(ctx context.Context, back bool) (changed, left []string
 	return history.Bring(ctx, r.Home, r.Tree, list, back)
 }
 
-// committed returns which of the paths are files as in a commit.
-func (r *Recorded) committed(ctx context.Context, commit string, paths []string) (map[string]bool, error) {
+// committedFiles returns which of the paths are files as in a commit.
+func (r *Recorded) committedFiles(ctx context.Context, commit string, paths []string) (map[string]bool, error) {
 	if r.Repo == nil || commit == "" {
 		return nil, nil
 	}
@@ -79,15 +79,15 @@ func Relocated(start hone.Start, dir string) hone.Start {
 	if start.Dir == dir || start.Dir == "" || d.Decode(&settings) != nil {
 		return start
 	}
-	moved, err := json.Marshal(relocated(settings, start.Dir, dir))
+	moved, err := json.Marshal(relocatedValue(settings, start.Dir, dir))
 	if err == nil {
 		start.Settings = moved
 	}
 	return start
 }
 
-// relocated returns a JSON value with other paths.
-func relocated(v any, from, to string) any {
+// relocatedValue returns a JSON value with other paths.
+func relocatedValue(v any, from, to string) any {
 	switch v := v.(type) {
 	case string:
 		if rest, ok := strings.CutPrefix(v, from); ok && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
@@ -95,11 +95,11 @@ func relocated(v any, from, to string) any {
 		}
 	case []any:
 		for i := range v {
-			v[i] = relocated(v[i], from, to)
+			v[i] = relocatedValue(v[i], from, to)
 		}
 	case map[string]any:
 		for key := range v {
-			v[key] = relocated(v[key], from, to)
+			v[key] = relocatedValue(v[key], from, to)
 		}
 	}
 	return v

@@ -203,10 +203,10 @@ func Cost(usd *float64, bound bool) string {
 	return fmt.Sprintf("$%.2f", *usd)
 }
 
-// Used returns, as parts of a line, the tokens that providers confirmed, those that they
+// UsageParts returns, as parts of a line, the tokens that providers confirmed, those that they
 // did not, if there are any, and the cost unless nothing was used. A nil cost is
 // unknown. number formats the tokens: [Tokens] or [Short].
-func Used(confirmed, unconfirmed int64, cost *float64, number func(int64) string) []string {
+func UsageParts(confirmed, unconfirmed int64, cost *float64, number func(int64) string) []string {
 	parts := []string{number(confirmed) + " tokens"}
 	if unconfirmed > 0 {
 		parts = append(parts, "+"+number(unconfirmed)+" unconfirmed")

@@ -55,7 +55,7 @@ func Aligned(rows [][]string, right ...bool) []string {
 // paragraph that was filled to a greater width is filled again.
 func Fill(text string, columns int) string {
 	var b strings.Builder
-	for i, paragraph := range joined(strings.Split(text, "\n"), columns) {
+	for i, paragraph := range joinLong(strings.Split(text, "\n"), columns) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
@@ -64,9 +64,9 @@ func Fill(text string, columns int) string {
 	return b.String()
 }
 
-// joined joins each line that is longer than columns with the next one, if neither is
+// joinLong joins each line that is longer than columns with the next one, if neither is
 // indented or empty.
-func joined(lines []string, columns int) []string {
+func joinLong(lines []string, columns int) []string {
 	var all []string
 	long := false
 	for _, line := range lines {
@@ -96,7 +96,7 @@ func wrapped(line string, columns, more int) string {
 	if Width(line) <= columns {
 		return line
 	}
-	indent := strings.Repeat(" ", hanging(line, columns, more))
+	indent := strings.Repeat(" ", hangingIndent(line, columns, more))
 	var b strings.Builder
 	used, gap := 0, ""
 	for _, word := range strings.SplitAfter(line, " ") {
@@ -115,9 +115,9 @@ func wrapped(line string, columns, more int) string {
 	return b.String()
 }
 
-// hanging returns by how much the rest of a line is indented: to its second column, which
+// hangingIndent returns by how much the rest of a line is indented: to its second column, which
 // two spaces separate from the first, or by so much more than its start.
-func hanging(line string, columns, more int) int {
+func hangingIndent(line string, columns, more int) int {
 	start := len(line) - len(strings.TrimLeft(line, " "))
 	if end := strings.Index(line[start:], "  "); end > 0 {
 		rest := strings.TrimLeft(line[start+end:], " ")

@@ -20,7 +20,7 @@ const bom = "\uFEFF"
 // test data (such as .golden, or below testdata) may be anything.
 func Content(name string, old, content []byte) error {
 	const instead = "write the complete file"
-	before, after := normal(old), normal(content)
+	before, after := normalized(old), normalized(content)
 	if fault := formFault(name, before, after); fault != "" {
 		return fmt.Errorf("%s; write only the complete contents of the file", fault)
 	}
@@ -36,9 +36,9 @@ func Content(name string, old, content []byte) error {
 // Edit judges the new texts of edits, which turn the old contents into changed ones.
 // The error is as of [Content].
 func Edit(name string, old, changed []byte, texts []string) error {
-	before, after := normal(old), normal(changed)
+	before, after := normalized(old), normalized(changed)
 	for _, text := range texts {
-		if fault := formFault(name, before, normal([]byte(text))); fault != "" {
+		if fault := formFault(name, before, normalized([]byte(text))); fault != "" {
 			return fmt.Errorf("newText: %s; write only the new text", fault)
 		}
 	}
@@ -48,8 +48,8 @@ func Edit(name string, old, changed []byte, texts []string) error {
 	return nil
 }
 
-// normal returns contents without byte order mark, with newlines as line ends.
-func normal(content []byte) string {
+// normalized returns contents without byte order mark, with newlines as line ends.
+func normalized(content []byte) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(content), bom), "\r\n", "\n")
 }
 

@@ -39,16 +39,16 @@ func Object(text string, known func(key string) bool) (json.RawMessage, error) {
 	case len(faults) > 0:
 		return nil, syntaxFault(text[faults[0].from:], faults[0].err)
 	}
-	return only(answer)
+	return onlyObject(answer)
 }
 
-// only returns the object that is all of an answer except for a fence around it: its
+// onlyObject returns the object that is all of an answer except for a fence around it: its
 // reader says what is wrong with its keys.
-func only(answer string) (json.RawMessage, error) {
+func onlyObject(answer string) (json.RawMessage, error) {
 	at := max(0, strings.IndexByte(answer, '{'))
 	var raw json.RawMessage
 	d := json.NewDecoder(strings.NewReader(answer[at:]))
-	if d.Decode(&raw) == nil && raw[0] == '{' && alone(answer[:at], answer[at+int(d.InputOffset()):]) {
+	if d.Decode(&raw) == nil && raw[0] == '{' && isAlone(answer[:at], answer[at+int(d.InputOffset()):]) {
 		return raw, nil
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(answer), "\n")
@@ -81,7 +81,7 @@ func objects(text string, known func(string) bool) (found []object, faults []obj
 		switch {
 		case err == nil && keyIn(raw, known):
 			found = append(found, object{at, at + end, raw})
-		case err != nil && meant(text[at:], known):
+		case err != nil && isMeant(text[at:], known):
 			faults = append(faults, objectFault{at, err})
 			budget -= len(text) - at
 		case err != nil:
@@ -101,8 +101,8 @@ func errorOffset(err error, length int) int {
 	return length
 }
 
-// alone reports whether there is nothing but a fence around an object.
-func alone(before, after string) bool {
+// isAlone reports whether there is nothing but a fence around an object.
+func isAlone(before, after string) bool {
 	before, after = strings.TrimSpace(before), strings.TrimSpace(after)
 	return (before == "" || fenceOpens.MatchString(before)) && (after == "" || fenceCloses.MatchString(after))
 }
@@ -117,7 +117,7 @@ func value(text string, known func(string) bool) (raw json.RawMessage, end int, 
 	if err = d.Decode(&raw); err == nil {
 		return raw, int(d.InputOffset()), nil
 	}
-	if !meant(text, known) {
+	if !isMeant(text, known) {
 		return nil, 0, err
 	}
 	if n := ValueEnd(text); n > 0 {
@@ -141,8 +141,8 @@ func keyIn(raw json.RawMessage, known func(string) bool) bool {
 	return false
 }
 
-// meant reports whether an object that cannot be parsed begins with a known key.
-func meant(text string, known func(string) bool) bool {
+// isMeant reports whether an object that cannot be parsed begins with a known key.
+func isMeant(text string, known func(string) bool) bool {
 	const longest = 1000
 	rest := strings.TrimLeft(text[1:min(len(text), longest)], " \t\r\n")
 	key := strings.TrimLeft(rest, "\"'“”")

@@ -39,7 +39,7 @@ func omission(name, old, text string) (line int, found string, ok bool) {
 		if gaps == nil {
 			gaps = newGapFinder(old, text)
 		}
-		if gaps.lost(line - 1) {
+		if gaps.hasGap(line - 1) {
 			return line, t, true
 		}
 	}
@@ -205,20 +205,20 @@ func (g *gapFinder) anchor(i int) int {
 	return -1
 }
 
-// lost reports whether more lines are missing from the old text, between the lines
+// hasGap reports whether more lines are missing from the old text, between the lines
 // around line i that both texts have, than are new there.
-func (g *gapFinder) lost(i int) bool {
+func (g *gapFinder) hasGap(i int) bool {
 	gap := [2]int{g.startAfter[i], g.endBefore[i]}
 	lost, known := g.known[gap]
 	if !known {
-		lost = g.missing(i) > 0
+		lost = g.missingLines(i) > 0
 		g.known[gap] = lost
 	}
 	return lost
 }
 
-// missing returns how many more lines are missing around line i than are new.
-func (g *gapFinder) missing(i int) int {
+// missingLines returns how many more lines are missing around line i than are new.
+func (g *gapFinder) missingLines(i int) int {
 	missing := 0
 	for at := g.startAfter[i]; at < g.endBefore[i]; at++ {
 		line := g.old[at]

@@ -1,7 +1,7 @@
 // Package reply decides what a model plainly means by a reply, in one place for
 // all loops, tools and providers (ruling G15).
 //
-//   - [Answer] removes reasoning, and [Ended] explains a reply that did not end
+//   - [Answer] removes reasoning, and [EndProblem] explains a reply that did not end
 //     normally.
 //   - [Content], [Edit] and [Path] judge text that a model wants to write to a file,
 //     and the file's path; [Style] gives it the file's line ends.
@@ -38,7 +38,7 @@ func Answer(text string, covered [][2]int) string {
 	for _, tag := range slices.Backward(closing.FindAllStringIndex(text, -1)) {
 		at, end := tag[0], tag[1]
 		quoted := at > 0 && end < len(text) && text[at-1] == text[end] && strings.IndexByte("\"'`", text[end]) >= 0
-		if !quoted && !inside(covered, at) {
+		if !quoted && !inRanges(covered, at) {
 			text = text[end:]
 			break
 		}
@@ -49,15 +49,15 @@ func Answer(text string, covered [][2]int) string {
 	return text
 }
 
-// inside reports whether one of the ranges, which are in order, contains an offset.
-func inside(ranges [][2]int, at int) bool {
+// inRanges reports whether one of the ranges, which are in order, contains an offset.
+func inRanges(ranges [][2]int, at int) bool {
 	i := sort.Search(len(ranges), func(i int) bool { return ranges[i][1] > at })
 	return i < len(ranges) && ranges[i][0] <= at
 }
 
-// Ended explains why a reply that did not end normally is not used (ruling G3),
+// EndProblem explains why a reply that did not end normally is not used (ruling G3),
 // and what to send instead. It is empty for a reply that ended normally.
-func Ended(r model.Reply) string {
+func EndProblem(r model.Reply) string {
 	switch {
 	case r.Finish.Normal():
 		return ""

@@ -42,7 +42,7 @@ func TestEnded(t *testing.T) {
 		{model.Reply{Finish: model.Filtered, Detail: "SAFETY"}, "(filtered: SAFETY)"},
 		{model.Reply{Finish: model.Other}, "(other)"},
 	} {
-		if got := Ended(c.reply); !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
+		if got := EndProblem(c.reply); !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
 			t.Errorf("%v: %q, want %q", c.reply, got, c.want)
 		}
 	}

@@ -23,7 +23,7 @@ func Kind() loop.Kind {
 		Example: `  hone fix --check "go vet ./... && go test ./..."
   hone fix "the parser is right, the printer is wrong" --check "make test" --allow go
   git log -3 | hone fix - --check "npm test" -m ollama/qwen3-coder`,
-		Args: loop.OneText, Rounds: 5, Modelless: true, Attempts: loop.Judged,
+		Args: loop.OneText, Rounds: 5, Modelless: true, Attempts: loop.RequireCheck,
 		New:     func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
 		Starters: func() loop.Starters {
@@ -96,7 +96,7 @@ func (v *invocation) summary(end hone.End) string {
 
 // Preview returns the first prompt without the check's report.
 func (v *invocation) Preview(context.Context, loop.View) (loop.Prompt, error) {
-	system := v.Advised(v.System)
+	system := v.WithAdvice(v.System)
 	l := v.loop(v.Model.Role("fixer", system))
 	return loop.Prompt{System: system, Text: l.prompt(), Fits: l.Fixer.Fits(int64(len(system) + len(l.prompt()))), What: "the instructions; a run adds the check's report"}, nil
 }

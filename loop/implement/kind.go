@@ -111,7 +111,7 @@ func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
 
 // Valid returns what is wrong with the flags by themselves.
 func (v *invocation) Valid(in *loop.Input) error {
-	return in.Positive(map[string]bool{"max-output": v.flags.maxOutput > 0, "build-timeout": v.flags.buildTimeout > 0})
+	return in.CheckPositive(map[string]bool{"max-output": v.flags.maxOutput > 0, "build-timeout": v.flags.buildTimeout > 0})
 }
 
 // Resolve reads flags, environment, the directory's files and the configuration.
@@ -188,7 +188,7 @@ func validQuery(name, text string) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		return "", loop.Usage(fmt.Sprintf("there is no query: %s is missing or empty", name), `write it, or: hone implement "what you want"`)
 	}
-	return text, loop.Edited(name, text, starters, "starters/implement/"+QueryName)
+	return text, loop.CheckEdited(name, text, starters, "starters/implement/"+QueryName)
 }
 
 // readInput reads one of the directory's files. It does not follow links, because
@@ -276,7 +276,7 @@ func (v *invocation) checks() string {
 
 // loop returns the loop of the settings, without its model.
 func (v *invocation) loop(guard *secret.Guard) Loop {
-	return Loop{Coder: v.Model.Role("coder", v.Advised(v.System)), Query: v.Query, Guard: guard, Redact: guard.Redact}
+	return Loop{Coder: v.Model.Role("coder", v.WithAdvice(v.System)), Query: v.Query, Guard: guard, Redact: guard.Redact}
 }
 
 // Preview returns the prompt of the first round.

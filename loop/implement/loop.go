@@ -97,14 +97,14 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		}
 	}
 	if len(problems) > 0 {
-		return l.unusable(ctx, r, got, problems)
+		return l.unusableFindings(ctx, r, got, problems)
 	}
 	vs, ok, err := r.ApplyAll(ctx, ch, p.seen.digest)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return l.unusable(ctx, r, got, refusals(vs))
+		return l.unusableFindings(ctx, r, got, refusals(vs))
 	}
 	return nil, record(ctx, r, exchangeOf(said, vs))
 }
@@ -119,7 +119,7 @@ func record(ctx context.Context, r *hone.Run, e exchange) error {
 // problem even if it can be parsed (ruling G3).
 func read(got model.Reply) (block.Reply, []string) {
 	said, problems := block.Parse(answer(got.Text()))
-	if cause := reply.Ended(got); cause != "" {
+	if cause := reply.EndProblem(got); cause != "" {
 		return said, []string{cause}
 	}
 	var texts []string
@@ -156,9 +156,9 @@ func refusals(verdicts []workspace.Verdict) []string {
 	return problems
 }
 
-// unusable returns the finding that a reply wrote nothing. It takes the place of the
+// unusableFindings returns the finding that a reply wrote nothing. It takes the place of the
 // build's output in the log and in the next prompt (ruling C7).
-func (l Loop) unusable(ctx context.Context, r *hone.Run, got model.Reply, problems []string) ([]check.Finding, error) {
+func (l Loop) unusableFindings(ctx context.Context, r *hone.Run, got model.Reply, problems []string) ([]check.Finding, error) {
 	if err := record(ctx, r, exchange{Text: excerpt.Middle(strings.TrimLeft(answer(got.Text()), "\n"), maxReply)}); err != nil {
 		return nil, err
 	}

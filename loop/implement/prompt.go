@@ -80,9 +80,9 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	}
 	p, err := hone.Step(ctx, r, "compose", prior, func(ctx context.Context) (p prompt, err error) {
 		if len(past) == 0 {
-			return l.first(ctx, r)
+			return l.firstPrompt(ctx, r)
 		}
-		p = later(len(past), said[len(said)-1], prior)
+		p = laterPrompt(len(past), said[len(said)-1], prior)
 		err = l.addChanged(ctx, r, &p, seen, written)
 		return p, err
 	})
@@ -120,17 +120,17 @@ func (l Loop) addChanged(ctx context.Context, r *hone.Run, p *prompt, seen seenF
 	return nil
 }
 
-// first returns the first round's prompt.
-func (l Loop) first(ctx context.Context, r *hone.Run) (prompt, error) {
+// firstPrompt returns the first round's prompt.
+func (l Loop) firstPrompt(ctx context.Context, r *hone.Run) (prompt, error) {
 	files, err := r.Manifest(ctx)
 	if err != nil {
 		return prompt{}, err
 	}
-	return l.opening(r.Tree, files)
+	return l.newPrompt(r.Tree, files)
 }
 
-// opening returns the first round's prompt, with the user's rollup or hone's own.
-func (l Loop) opening(tree *workspace.Tree, files workspace.Manifest) (prompt, error) {
+// newPrompt returns the first round's prompt, with the user's rollup or hone's own.
+func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt, error) {
 	var p prompt
 	text, _, err := tree.Read(RollupName)
 	switch {
@@ -154,7 +154,7 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	p, err := l.opening(tree, files)
+	p, err := l.newPrompt(tree, files)
 	fits := l.Coder.Fits(int64(len(l.Coder.System) + len(p.Added)))
 	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Seen.Digests), Warnings: p.Warnings, Fits: explain(fits, p)}, err
 }
@@ -185,9 +185,9 @@ func exchangeOf(said block.Reply, vs []workspace.Verdict) exchange {
 	return e
 }
 
-// later returns a later round's addition to the prompt: the reply before, and its
+// laterPrompt returns a later round's addition to the prompt: the reply before, and its
 // outcome.
-func later(round int, said exchange, prior []check.Finding) prompt {
+func laterPrompt(round int, said exchange, prior []check.Finding) prompt {
 	var b strings.Builder
 	for _, f := range outcome(prior) {
 		if f.File != "" {
@@ -211,7 +211,7 @@ func roundHistory(round int, said exchange, prior []check.Finding) string {
 		lead = firstLead
 	}
 	text := "\n" + lead + "\n\n" + withNewline(said.Text) + "\n"
-	if unusable(prior) {
+	if wasUnusable(prior) {
 		return text
 	}
 	if len(said.Created) > 0 {
@@ -244,14 +244,14 @@ func additions(rounds []prompt) []string {
 // replace the findings of an earlier build, which the engine keeps until the next
 // build and which the history already contains.
 func outcome(prior []check.Finding) []check.Finding {
-	unused := unusable(prior)
+	unused := wasUnusable(prior)
 	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool {
 		return unused && f.Source != check.SourceReply && !f.Advisory
 	})
 }
 
-// unusable reports whether the last reply was unusable.
-func unusable(prior []check.Finding) bool {
+// wasUnusable reports whether the last reply was unusable.
+func wasUnusable(prior []check.Finding) bool {
 	return slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == check.SourceReply })
 }
 

@@ -32,7 +32,7 @@ func response(raw json.RawMessage) json.RawMessage {
 		maps.Copy(content, more)
 		list, _ := more["parts"].([]any)
 		for _, p := range list {
-			parts = joined(parts, p)
+			parts = appendPart(parts, p)
 		}
 	}
 	if !found {
@@ -48,9 +48,9 @@ func response(raw json.RawMessage) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// joined appends a part to a list, or its text to the last part if they differ in
+// appendPart appends a part to a list, or its text to the last part if they differ in
 // nothing else.
-func joined(parts []any, part any) []any {
+func appendPart(parts []any, part any) []any {
 	next, _ := part.(map[string]any)
 	text, isText := next["text"].(string)
 	if n := len(parts); n > 0 && isText {

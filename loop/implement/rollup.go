@@ -61,7 +61,7 @@ func Own(path string) bool {
 	return strings.HasPrefix(path, LogsName+"/")
 }
 
-// omitted reports whether a header of [Rollup] states why there are no contents.
-func omitted(path string) bool {
+// isOmitted reports whether a header of [Rollup] states why there are no contents.
+func isOmitted(path string) bool {
 	return strings.HasSuffix(path, ")") && (strings.Contains(path, " (contents ") || strings.Contains(path, " (symbolic link to "))
 }

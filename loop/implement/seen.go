@@ -140,7 +140,7 @@ func seenInRollup(tree *workspace.Tree, text string, files workspace.Manifest) (
 			remedy = "run bash codeRollup.sh, or " + remedy
 		}
 		warnings = append(warnings, fmt.Sprintf("%s is out of date: %s. The model gets the old contents, and may not overwrite these files; %s",
-			RollupName, several(stale, "differs", "differ"), remedy))
+			RollupName, listPaths(stale, "differs", "differ"), remedy))
 	}
 	return seen, warnings, nil
 }
@@ -174,7 +174,7 @@ func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, 
 	}
 	warning := fmt.Sprintf("%s has no headers that hone knows (%sPATH, --- PATH ---), so every file that git tracks counts as shown to the model", RollupName, header)
 	if len(newer) > 0 {
-		warning += fmt.Sprintf(", except those that are newer than it: %s newer", several(newer, "is", "are"))
+		warning += fmt.Sprintf(", except those that are newer than it: %s newer", listPaths(newer, "is", "are"))
 	}
 	return seen, []string{warning}, nil
 }
@@ -183,8 +183,8 @@ func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, 
 // within moments.
 const slack = 2 * time.Second
 
-// several lists at most five paths before a verb.
-func several(paths []string, verb, verbs string) string {
+// listPaths lists at most five paths before a verb.
+func listPaths(paths []string, verb, verbs string) string {
 	var names []string
 	for _, p := range paths[:min(5, len(paths))] {
 		names = append(names, render.Path(p))
@@ -211,7 +211,7 @@ func headerPath(line string) (string, bool) {
 			return "", false
 		}
 	}
-	if omitted(path) {
+	if isOmitted(path) {
 		return "", false
 	}
 	cleaned, err := treepath.Clean(strings.TrimSpace(path))

@@ -48,7 +48,7 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (un
 		if attempt >= max(1, l.HealthAttempts) {
 			return unhealthy, nil
 		}
-		prior = append(unhealthy, without(prior, sourceHealth)...)
+		prior = append(unhealthy, withoutSource(prior, sourceHealth)...)
 	}
 }
 

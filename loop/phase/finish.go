@@ -36,7 +36,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 		return ""
 	}
 	var b strings.Builder
-	contracts, logs := from(end.Findings, sourceContract), append(from(end.Findings, sourceHealth), from(end.Findings, sourceServer)...)
+	contracts, logs := fromSource(end.Findings, sourceContract), append(fromSource(end.Findings, sourceHealth), fromSource(end.Findings, sourceServer)...)
 	fmt.Fprintf(&b, "✗ Phase %d is STUCK — see %s\n", l.Phase, strings.Join(files(contracts, logs), ", "))
 	for _, f := range contracts {
 		fmt.Fprintf(&b, "\n%s\n", render.Escape(strings.TrimSpace(f.Text)))
@@ -44,7 +44,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	for _, f := range logs {
 		fmt.Fprintf(&b, "\n%s, the end of it:\n%s\n", logName(f.Source), render.Escape(tail(f.Text, 20)))
 	}
-	found := from(end.Findings, check.SourceCommand)
+	found := fromSource(end.Findings, check.SourceCommand)
 	switch found = slices.DeleteFunc(found, func(f check.Finding) bool { return !f.Blocks() }); len(found) {
 	case 0:
 	case 1:
@@ -61,7 +61,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 // unseenSummary names the tests that the user should look at first, as the last suite
 // of the run has them; empty if there are none.
 func (l Loop) unseenSummary(r *hone.Run) string {
-	due, err := l.due(r)
+	due, err := l.dueItems(r)
 	seen, ok, err2 := hone.Last[seenFailing](r, stepSeeFail)
 	if err != nil || err2 != nil || !ok {
 		return ""

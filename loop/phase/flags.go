@@ -57,7 +57,7 @@ func (v *invocation) verifyFlag(fs *pflag.FlagSet) {
 // Valid returns what is wrong with the flags by themselves.
 func (v *invocation) Valid(in *loop.Input) error {
 	f := v.flags
-	if err := in.Positive(map[string]bool{"turns": f.turns > 0, "max-tool-calls": f.calls > 0, "health-attempts": f.healthAttempts > 0}); err != nil {
+	if err := in.CheckPositive(map[string]bool{"turns": f.turns > 0, "max-tool-calls": f.calls > 0, "health-attempts": f.healthAttempts > 0}); err != nil {
 		return err
 	}
 	switch f.tools {

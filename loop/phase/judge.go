@@ -98,9 +98,9 @@ func (o results) failures() (all []failure) {
 // failure is a contract that does not hold, as the suite observed it.
 type failure struct{ name, input, observed string }
 
-// undiagnosed says that the builder would not know what was sent or what came back;
+// missingDiagnostics says that the builder would not know what was sent or what came back;
 // empty if it would.
-func (f failure) undiagnosed() string {
+func (f failure) missingDiagnostics() string {
 	if f.input != "" && f.observed != "" {
 		return ""
 	}
@@ -143,8 +143,8 @@ func doubts(failed []failure, broken []string, prior []check.Finding) (why []str
 	why = slices.Clone(broken)
 	for _, f := range failed {
 		switch {
-		case f.undiagnosed() != "":
-			why = append(why, f.undiagnosed())
+		case f.missingDiagnostics() != "":
+			why = append(why, f.missingDiagnostics())
 		case f.isIn(prior):
 			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract. Correct it only if it checks something else; if it is right, change nothing, and end with why, for the builder. Input: %s; observed: %s", f.name, f.input, f.observed))
 		}
@@ -214,7 +214,7 @@ func (s seenFailing) faults(due []spec.Item) (wrong, unseen []string) {
 	if len(failed) > 0 && s.Unimplemented.Exit == 0 {
 		wrong = append(wrong, "the exit status is 0 although points fail")
 	}
-	wrong = append(wrong, undiagnosed(slices.Concat(failed, b.failures()))...)
+	wrong = append(wrong, diagnosticFaults(slices.Concat(failed, b.failures()))...)
 	for i, name := range a.names {
 		at := slices.Index(b.names, name)
 		bare, empty := a.points[i].Passed(), at >= 0 && b.points[at].Passed()
@@ -252,10 +252,10 @@ func faultsOfBoth(unimplemented, empty []string) (all []string) {
 	return all
 }
 
-// undiagnosed returns the faults of failures without diagnostics, each once.
-func undiagnosed(failed []failure) (faults []string) {
+// diagnosticFaults returns the faults of failures without diagnostics, each once.
+func diagnosticFaults(failed []failure) (faults []string) {
 	for _, f := range failed {
-		if text := f.undiagnosed(); text != "" && !slices.Contains(faults, text) {
+		if text := f.missingDiagnostics(); text != "" && !slices.Contains(faults, text) {
 			faults = append(faults, text)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // dueOf returns the contracts and flows of a spec.
 func dueOf(text string) []spec.Item {
-	return spec.Due([]spec.Phase{spec.Parse(1, "specs/phase1.md", "# Contracts\n"+text)})
+	return spec.DueItems([]spec.Phase{spec.Parse(1, "specs/phase1.md", "# Contracts\n"+text)})
 }
 
 const twoContracts = "GET /a → 200\nGET /a → 200 {b}\nFLOW: f\n  GET /a → 200\n"

@@ -269,7 +269,7 @@ func (v *invocation) Ready(ctx context.Context, in *loop.Input) error {
 	if err != nil {
 		return nil // a phase that is there without the first
 	}
-	return loop.Edited(first, string(text), starters, "starters/phase/"+first)
+	return loop.CheckEdited(first, string(text), starters, "starters/phase/"+first)
 }
 
 // Build puts roles, walls, server and hooks together.
@@ -327,7 +327,7 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.logDirs()...) },
 		Stood: func(grade sandbox.Grade, _ string) ([]string, error) {
 			if grade.Level != sandbox.LevelOpen {
-				r.Reach = v.reach
+				r.Reach = v.canChange
 			}
 			return nil, noteWeak(r, grade)
 		}})
@@ -343,14 +343,14 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 	writer.Vars = []string{"DEV_URL=" + v.DevURL}
 	verifier.Door = server.Door
 	verifier.Stood = func(_ sandbox.Grade, door string) ([]string, error) {
-		server.Found(door)
+		server.SetAddr(door)
 		return []string{"DEV_URL=" + server.Address()}, nil
 	}
 	return walls{builder: builder, hooks: hooks, writer: s.Walls(writer), verifier: s.Walls(verifier)}
 }
 
-// reach reports whether a command of a role or a hook can change a file, behind walls.
-func (v *invocation) reach(file string) bool {
+// canChange reports whether a command of a role or a hook can change a file, behind walls.
+func (v *invocation) canChange(file string) bool {
 	top, _, _ := strings.Cut(file, "/")
 	return top == Src || top == Tests || slices.Contains(v.logDirs(), top)
 }

@@ -142,7 +142,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		unhealthy, err := l.build(ctx, r, prior)
 		if unhealthy != nil {
 			// The failures of the last verification were not verified again, and stay.
-			return slices.Concat(unhealthy, from(prior, sourceServer), lastVerdict(prior)), err
+			return slices.Concat(unhealthy, fromSource(prior, sourceServer), lastVerdict(prior)), err
 		}
 		if err != nil {
 			return nil, err
@@ -155,7 +155,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 // round the code was healthy, and only the budget did not pay for the verifier. The
 // builder got all earlier failures in that round.
 func builderDone(prior []check.Finding) bool {
-	return len(prior) == len(lastVerdict(prior))+len(from(prior, sourceUnpaid)) && len(from(prior, sourceUnpaid)) > 0
+	return len(prior) == len(lastVerdict(prior))+len(fromSource(prior, sourceUnpaid)) && len(fromSource(prior, sourceUnpaid)) > 0
 }
 
 // stepSpecs reads the specifications when a run begins.
@@ -194,17 +194,17 @@ type specList struct {
 	Specs []spec.Phase `json:"specs"`
 }
 
-// from returns the findings of a source.
-func from(findings []check.Finding, source string) []check.Finding {
+// fromSource returns the findings of a source.
+func fromSource(findings []check.Finding, source string) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return f.Source != source })
 }
 
 // lastVerdict returns what the last verification found and concluded.
 func lastVerdict(findings []check.Finding) []check.Finding {
-	return append(from(findings, sourceReview), from(findings, sourceContract)...)
+	return append(fromSource(findings, sourceReview), fromSource(findings, sourceContract)...)
 }
 
-// without returns the findings that are not of a source.
-func without(findings []check.Finding, source string) []check.Finding {
+// withoutSource returns the findings that are not of a source.
+func withoutSource(findings []check.Finding, source string) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return f.Source == source })
 }

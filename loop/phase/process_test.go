@@ -293,7 +293,7 @@ func (p process) walls(t testing.TB, dir string, server *devserver.Server) (all 
 		}
 		e := enclosed{w, func() []string { return []string{"PATH=/usr/bin:/bin"} }}
 		if policy.Doors != nil {
-			server.Found(w.DoorAddr(0))
+			server.SetAddr(w.DoorAddr(0))
 			e.env = func() []string { return []string{"PATH=/usr/bin:/bin", "DEV_URL=" + server.Address()} }
 		}
 		all = append(all, e)

@@ -192,15 +192,15 @@ func (l Loop) announce(e errand, prior []check.Finding) string {
 	case toVerify:
 		return name + " runs the suite"
 	case toCorrect, toReview:
-		return name + " gets the suite back:\n" + join(from(prior, sourceSuite))
+		return name + " gets the suite back:\n" + join(fromSource(prior, sourceSuite))
 	}
 	var failed []string
-	if n := len(from(prior, sourceContract)); n > 0 {
+	if n := len(fromSource(prior, sourceContract)); n > 0 {
 		failed = append(failed, plural(n, "contract", "contracts"))
 	}
 	for _, f := range []struct{ source, name string }{
 		{sourceHealth, "the health check"}, {sourceServer, "the server"}, {check.SourceCommand, "the project's check"}} {
-		if check.Blocking(from(prior, f.source)) {
+		if check.Blocking(fromSource(prior, f.source)) {
 			failed = append(failed, f.name)
 		}
 	}
@@ -243,19 +243,19 @@ func (l Loop) reports(e errand, prior []check.Finding) []part {
 	case toWrite:
 		return nil
 	case toCorrect:
-		return []part{{suitePath + ": what is wrong with it", join(from(prior, sourceSuite))}}
+		return []part{{suitePath + ": what is wrong with it", join(fromSource(prior, sourceSuite))}}
 	case toReview:
-		return []part{{suitePath + ": what to review", join(from(prior, sourceSuite))}}
+		return []part{{suitePath + ": what to review", join(fromSource(prior, sourceSuite))}}
 	}
-	parts := []part{{"your last session", join(from(prior, sourceIdle))}, {failedName + ": the contracts that failed in the last verification", join(lastVerdict(prior))}}
+	parts := []part{{"your last session", join(fromSource(prior, sourceIdle))}, {failedName + ": the contracts that failed in the last verification", join(lastVerdict(prior))}}
 	if e == toBuild {
 		parts = append(parts,
-			part{path.Base(lintLog) + ": what the health check printed when it failed", join(from(prior, sourceHealth))},
-			part{path.Base(devserver.Log) + ": the server did not come up", join(from(prior, sourceServer))},
-			part{"what the project's check reported", join(from(prior, check.SourceCommand))})
+			part{path.Base(lintLog) + ": what the health check printed when it failed", join(fromSource(prior, sourceHealth))},
+			part{path.Base(devserver.Log) + ": the server did not come up", join(fromSource(prior, sourceServer))},
+			part{"what the project's check reported", join(fromSource(prior, check.SourceCommand))})
 	}
 	folder := l.folder(e) + "/"
-	for _, f := range from(prior, "outside") {
+	for _, f := range fromSource(prior, "outside") {
 		if name, ok := strings.CutPrefix(f.File, folder); ok {
 			parts = append(parts, part{name + ": changed by another process", f.Text})
 		}

@@ -142,7 +142,7 @@ func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seen
 		}
 		s.Suite = suite
 		against := func(status int) suiteRun {
-			stub := l.Server.Stub(status)
+			stub := l.Server.StartStub(status)
 			defer stub.Stop()
 			run, failed := l.execute(ctx, r.Tree.Dir())
 			run.Requests, err = stub.Requests(), errors.Join(err, failed)
@@ -181,7 +181,7 @@ func suiteDigest(ctx context.Context, tree *workspace.Tree) (string, error) {
 // seen to fail. What no answer of hone's own servers certainly breaks goes back
 // once, and is then reported as not seen failing. It returns the verifier's last words.
 func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []string) (words string, err error) {
-	due, err := l.due(r)
+	due, err := l.dueItems(r)
 	if err != nil {
 		return "", err
 	}
@@ -216,11 +216,11 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 	}
 }
 
-// due returns the contracts and flows that need a test point, as the specifications
+// dueItems returns the contracts and flows that need a test point, as the specifications
 // were when the run began.
-func (l Loop) due(r *hone.Run) ([]spec.Item, error) {
+func (l Loop) dueItems(r *hone.Run) ([]spec.Item, error) {
 	specs, _, err := hone.First[specList](r, stepSpecs)
-	return spec.Due(specs.Specs), err
+	return spec.DueItems(specs.Specs), err
 }
 
 // suiteFindings returns what is wrong with the suite, for the verifier.
@@ -234,7 +234,7 @@ func suiteFindings(why []string) (found []check.Finding) {
 // verifySuite runs the suite, and returns the contracts that fail. The verifier is
 // asked only if there are doubts about the suite itself.
 func (l Loop) verifySuite(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-	due, err := l.due(r)
+	due, err := l.dueItems(r)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +249,7 @@ func (l Loop) verifySuite(ctx context.Context, r *hone.Run, prior []check.Findin
 			case hone.OutOfBudget(err) && len(broken) == 0:
 				return contractFindings(failed, run.Left), err
 			case hone.OutOfBudget(err):
-				return append(unpaid(), old...), err
+				return append(unpaidFinding(), old...), err
 			case err == nil:
 				run, err = l.runSuite(ctx, r)
 				failed, broken = verdictOf(due, run)
@@ -297,7 +297,7 @@ func (l Loop) talk(ctx context.Context, r *hone.Run, e errand, prior []check.Fin
 // conclude writes failed_specs.md, and commits the results.
 func (l Loop) conclude(ctx context.Context, r *hone.Run, found []check.Finding, attempt int) error {
 	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (history.Report, error) {
-		said := history.Report{Said: reported("suite", len(from(found, sourceContract)))}
+		said := history.Report{Said: verdictText("suite", len(fromSource(found, sourceContract)))}
 		root, err := os.OpenRoot(r.Tree.Dir())
 		if err != nil {
 			return said, err

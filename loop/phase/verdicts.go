@@ -23,7 +23,7 @@ func verdicts(past *history.Past, get history.Get) ([]loop.Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	due := spec.Due(specs.Specs)
+	due := spec.DueItems(specs.Specs)
 	var all []loop.Verified
 	for _, item := range due {
 		all = append(all, loop.Verified{Text: item.String(), Place: item.Place(), Rounds: map[int]loop.Verdict{}})
@@ -92,7 +92,7 @@ func addReports(all []loop.Verified, states []history.State) {
 			continue
 		}
 		failed := map[int]bool{}
-		for _, f := range from(st.Findings, sourceContract) {
+		for _, f := range fromSource(st.Findings, sourceContract) {
 			for _, one := range verdict.Parse(f.Text).Failures {
 				failed[testedBy(plain, strings.TrimSpace(one.Spec))] = true
 			}

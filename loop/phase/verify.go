@@ -34,11 +34,11 @@ func (l Loop) verifySession(ctx context.Context, r *hone.Run, prior []check.Find
 	for attempt := 1; ; attempt++ {
 		v, err := l.suite(ctx, r, prior)
 		if hone.OutOfBudget(err) {
-			v.down = unpaid()
+			v.down = unpaidFinding()
 		}
 		if err != nil || v.down != nil {
 			// The failures of the last verification stay until there is another.
-			return append(v.down, from(prior, sourceContract)...), err
+			return append(v.down, fromSource(prior, sourceContract)...), err
 		}
 		if v.unproved == "" {
 			return v.read.findings(), l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
@@ -49,8 +49,8 @@ func (l Loop) verifySession(ctx context.Context, r *hone.Run, prior []check.Find
 	}
 }
 
-// unpaid is the finding that the budget did not pay for the verifier.
-func unpaid() []check.Finding {
+// unpaidFinding is the finding that the budget did not pay for the verifier.
+func unpaidFinding() []check.Finding {
 	return []check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget was too small."}}
 }
 
@@ -84,8 +84,8 @@ type verdictFile struct {
 	history.Report
 }
 
-// reported says how many failures a verdict contains.
-func reported(by string, failures int) string {
+// verdictText says how many failures a verdict contains.
+func verdictText(by string, failures int) string {
 	if failures == 0 {
 		return "the " + by + " reports no failure"
 	}
@@ -95,7 +95,7 @@ func reported(by string, failures int) string {
 // newVerdictFile returns the record of a readable file, with a report for the user.
 func newVerdictFile(text string) verdictFile {
 	v := verdict.Parse(text)
-	said := reported("verifier", len(v.Failures))
+	said := verdictText("verifier", len(v.Failures))
 	for _, w := range v.Warnings {
 		said += "\n" + w
 	}
@@ -108,7 +108,7 @@ func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v 
 	if err := l.clear(ctx, r); err != nil {
 		return v, err
 	}
-	due, err := l.due(r)
+	due, err := l.dueItems(r)
 	if err != nil {
 		return v, err
 	}
@@ -137,7 +137,7 @@ func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v 
 	if v.read, err = l.read(ctx, r); err != nil {
 		return v, err
 	}
-	v.unproved = l.unproved(server.Recorded(), len(due), talk, v.read)
+	v.unproved = l.proofGap(server.RecordedRequests(), len(due), talk, v.read)
 	return v, nil
 }
 
@@ -227,10 +227,10 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
 	})
 }
 
-// unproved returns why a verification does not count; empty if it counts. Failures
+// proofGap returns why a verification does not count; empty if it counts. Failures
 // count as the verifier reports them; a pass needs evidence, at least one request for
 // each contract among it.
-func (l Loop) unproved(reached, due int, talk hone.Conversation, read verdictFile) string {
+func (l Loop) proofGap(reached, due int, talk hone.Conversation, read verdictFile) string {
 	switch {
 	case read.Bad != "":
 		return "its verdict is unreadable: " + read.Bad

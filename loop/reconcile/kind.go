@@ -148,7 +148,7 @@ func scope(in *loop.Input) (string, error) {
 func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	const example = "specs/example.md"
 	if text, _, err := in.Tree.Read(example); err == nil {
-		if err := loop.Edited(example, string(text), starters, "starters/"+example); err != nil {
+		if err := loop.CheckEdited(example, string(text), starters, "starters/"+example); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 
 // loop returns the loop of the settings, without its model.
 func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
-	return Loop{Editor: v.Model.Role("editor", v.Advised(v.System)), Repo: repo, Scope: v.Scope, Checker: v.Checker,
+	return Loop{Editor: v.Model.Role("editor", v.WithAdvice(v.System)), Repo: repo, Scope: v.Scope, Checker: v.Checker,
 		Approve: v.NeedApproval, NotSent: v.NotSent, Guard: guard}
 }
 

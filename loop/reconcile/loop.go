@@ -95,7 +95,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if len(faults) > 0 {
 		return check.Unusable(faults...), nil
 	}
-	verdicts, err := r.Apply(ctx, ch, p.seen)
+	verdicts, err := r.Apply(ctx, ch, p.digestOf)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 func (l Loop) explain(err error, p prompt) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) && c.Room == "" {
-		c.Room, c.Remedy = p.room(), remedy
+		c.Room, c.Remedy = p.largestParts(), remedy
 	}
 	return err
 }
@@ -119,7 +119,7 @@ const attemptLimit = 64 << 10
 // not cause that round: the check decides (ruling B13).
 func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	var found []check.Finding
-	if done := applied(ch, verdicts); done != "" {
+	if done := appliedText(ch, verdicts); done != "" {
 		found = append(found, note("", "Your last answer "+done+"."))
 	}
 	for i, v := range verdicts {
@@ -138,9 +138,9 @@ func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	return found
 }
 
-// applied lists the edits that were made, because the model does not get its own
+// appliedText lists the edits that were made, because the model does not get its own
 // answers again.
-func applied(ch workspace.Change, verdicts []workspace.Verdict) string {
+func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
 	var done []string
 	for i, v := range verdicts {
 		switch {

@@ -44,18 +44,18 @@ func (p prompt) messages() []model.Message {
 	return []model.Message{{Role: model.User, Parts: parts}}
 }
 
-// current returns the files as the model knows them after this prompt.
-func (p prompt) current() []item {
+// knownFiles returns the files as the model knows them after this prompt.
+func (p prompt) knownFiles() []item {
 	if p.Now != nil {
 		return p.Now
 	}
 	return p.Items
 }
 
-// seen returns the digest of the contents of a file in the prompt; ok is false if
+// digestOf returns the digest of the contents of a file in the prompt; ok is false if
 // there are none.
-func (p prompt) seen(path string) (string, bool) {
-	for _, it := range p.current() {
+func (p prompt) digestOf(path string) (string, bool) {
+	for _, it := range p.knownFiles() {
 		if it.Path == path && it.Digest != "" {
 			return it.Digest, true
 		}
@@ -66,7 +66,7 @@ func (p prompt) seen(path string) (string, bool) {
 // files returns the paths of files that are not links.
 func (p prompt) files() []string {
 	var paths []string
-	for _, it := range p.current() {
+	for _, it := range p.knownFiles() {
 		if !it.Link {
 			paths = append(paths, it.Path)
 		}

@@ -16,7 +16,7 @@ import (
 // read returns the change in a reply, or all problems that can be found at once. known
 // lists the files of the tree.
 func read(got model.Reply, known []string) (workspace.Change, []check.Finding) {
-	if cause := reply.Ended(got); cause != "" {
+	if cause := reply.EndProblem(got); cause != "" {
 		return workspace.Change{}, check.Unusable(cause + ".")
 	}
 	object, err := reply.Object(got.Text(), isKey)

@@ -9,9 +9,9 @@ import (
 	"hone/internal/render"
 )
 
-// room lists the largest parts of a prompt that does not fit (ruling G10).
-func (p prompt) room() string {
-	sent := slices.DeleteFunc(slices.Clone(p.current()), func(it item) bool { return it.Digest == "" })
+// largestParts lists the largest parts of a prompt that does not fit (ruling G10).
+func (p prompt) largestParts() string {
+	sent := slices.DeleteFunc(slices.Clone(p.knownFiles()), func(it item) bool { return it.Digest == "" })
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d files are sent in full; the largest files and directories:\n", len(sent))
 	for _, l := range largest(sent, 5) {

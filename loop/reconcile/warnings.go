@@ -90,7 +90,7 @@ func (l Loop) contentNotices(p prompt) []string {
 	if p.Diff.Ref == "" {
 		texts = append(texts, "there is no branch main, locally or at origin: the prompt does not show how specs/ changed")
 	}
-	for _, it := range p.current() {
+	for _, it := range p.knownFiles() {
 		if !strings.HasPrefix(it.Note, render.Withheld) {
 			continue
 		}

@@ -126,7 +126,7 @@ func (w *sessionWriter) reply(e history.Event, p history.Replied) error {
 	}
 	pairs := []pair{
 		{"iteration", w.turn},
-		{"duration_ms", w.took(e)},
+		{"duration_ms", w.durationOf(e)},
 		{"text_chars", characters(w.said)},
 		tools,
 	}
@@ -141,8 +141,8 @@ func (w *sessionWriter) reply(e history.Event, p history.Replied) error {
 	return nil
 }
 
-// took returns the duration of a step in milliseconds.
-func (w *sessionWriter) took(record history.Event) int64 {
+// durationOf returns the duration of a step in milliseconds.
+func (w *sessionWriter) durationOf(record history.Event) int64 {
 	begin, ok := w.past.Begin(*record.Step)
 	if !ok {
 		return 0
@@ -183,7 +183,7 @@ func (w *sessionWriter) result(e history.Event, c history.ToolCall) error {
 	if got.Failed {
 		pairs = append(pairs, pair{"error", short(strings.TrimPrefix(got.Text, "Error: "), 500)})
 	}
-	w.event("tool_end", e.Time, append(pairs, pair{"duration_ms", w.took(e)}, pair{"output_chars", characters(got.Text)},
+	w.event("tool_end", e.Time, append(pairs, pair{"duration_ms", w.durationOf(e)}, pair{"output_chars", characters(got.Text)},
 		pair{"output_preview", short(got.Text, 500)})...)
 	return nil
 }

@@ -158,7 +158,7 @@ func argument(in *loop.Input) (file, text string, err error) {
 	case err == nil && info.IsDir():
 		return "", "", loop.Usage(fmt.Sprintf("%s is a directory", arg), "name a task file, or describe the task in words")
 	case err == nil:
-		file, err = below(in, arg)
+		file, err = relTaskPath(in, arg)
 		return file, "", err
 	case filepath.Ext(arg) != ".toml":
 		return "", arg, nil
@@ -168,9 +168,9 @@ func argument(in *loop.Input) (file, text string, err error) {
 	return "", "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
 }
 
-// below returns a task file's path relative to the root. The file is relative to the
+// relTaskPath returns a task file's path relative to the root. The file is relative to the
 // current directory (ruling S10).
-func below(in *loop.Input, file string) (string, error) {
+func relTaskPath(in *loop.Input, file string) (string, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return "", err

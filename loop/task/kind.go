@@ -49,7 +49,7 @@ For compatibility, task also accepts the options of code-scribe loop, and models
 		Rewrite:  rewriteOptions,
 		Rounds:   Loops,
 		Agents:   true,
-		Attempts: loop.Judged,
+		Attempts: loop.RequireCheck,
 		New:      func() loop.Loop { return &invocation{} },
 		Preview:  loop.Preview{Short: "what task would send first"},
 		Starters: starterFiles,
@@ -187,7 +187,7 @@ func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 		return loop.Usage(v.Model.Name+" is a command-line agent, which cannot review as well: the reviewer writes with a tool of hone's", reviewerHint)
 	}
 	if text, _, err := in.Tree.Read(v.File); err == nil && v.File != "" {
-		if err := loop.Edited(v.File, string(text), starters, "starters/TASK.toml"); err != nil {
+		if err := loop.CheckEdited(v.File, string(text), starters, "starters/TASK.toml"); err != nil {
 			return err
 		}
 	}
@@ -276,11 +276,11 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 // loop returns the loop of the settings, without models and tools.
 func (v *invocation) loop(guard *secret.Guard) Loop {
 	l := Loop{File: v.File, Text: v.Text, Check: v.Check, Log: v.Log, Guard: guard,
-		Executor: v.Model.Role("executor", v.Advised(v.System)), Reviewer: v.reviewer().Role("reviewer", v.Advised(cmp.Or(v.ReviewerSystem, v.System)))}
+		Executor: v.Model.Role("executor", v.WithAdvice(v.System)), Reviewer: v.reviewer().Role("reviewer", v.WithAdvice(cmp.Or(v.ReviewerSystem, v.System)))}
 	l.Executor.Bounds, l.Reviewer.Bounds = v.Bounds(), v.Bounds()
 	l.NoBash = v.Walls.Absent
 	if v.Model.Agent != nil {
-		l.Executor.System = v.Advised(v.AgentSystem)
+		l.Executor.System = v.WithAdvice(v.AgentSystem)
 	}
 	return l
 }

@@ -95,7 +95,7 @@ func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.T
 		return "", false, nil
 	}
 	last := past.loops[len(past.loops)-1]
-	if last.unanswered() != "" {
+	if last.missingAnswer() != "" {
 		return "", false, nil
 	}
 	p, err := hone.Step(ctx, r, "compose continuation", prior, func(context.Context) (composed, error) {
@@ -202,7 +202,7 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	list(&b, "Files edited across all prior loops", unique(edited))
 	list(&b, "Files deleted across all prior loops", unique(deleted))
 	if n := len(s.past); n > 0 {
-		b.WriteString(s.past[n-1].last())
+		b.WriteString(s.past[n-1].lastText())
 	}
 	b.WriteString(pendingText(s.prior))
 	fmt.Fprintf(&b, "\nWorking directory: %s\n", render.Line(dir))
@@ -244,8 +244,8 @@ func (s standing) orientation() string {
 	return text
 }
 
-// last summarizes what the last loop ran and how it ended.
-func (s LoopSummary) last() string {
+// lastText summarizes what the last loop ran and how it ended.
+func (s LoopSummary) lastText() string {
 	var parts []string
 	if len(s.Commands) > 0 {
 		parts = append(parts, "ran: "+lastOf(s.Commands))
@@ -260,7 +260,7 @@ func (s LoopSummary) last() string {
 	if len(parts) > 0 {
 		text = "Last loop — " + strings.Join(parts, " | ") + ".\n"
 	}
-	if why := s.unanswered(); why != "" {
+	if why := s.missingAnswer(); why != "" {
 		text += "Last loop — its session ended without a final answer: " + why + ".\n"
 	}
 	return text
@@ -285,8 +285,8 @@ func (s LoopSummary) uncheckedText() string {
 	return "Last loop — check: " + s.Unchecked + ".\n"
 }
 
-// unanswered returns why a session gave no final answer; empty if it gave one.
-func (s LoopSummary) unanswered() string {
+// missingAnswer returns why a session gave no final answer; empty if it gave one.
+func (s LoopSummary) missingAnswer() string {
 	switch s.Ended {
 	case hone.EndedTurns:
 		return "its turns were used up"

@@ -41,9 +41,9 @@ func reviewText(dir string, t taskfile.Task, did executed, session string) strin
 	}
 	b.WriteString(s.facts())
 	switch {
-	case s.unanswered() != "":
+	case s.missingAnswer() != "":
 		fmt.Fprintf(&b, "[Execution agent report — loop %d]\nThere is none: the session ended without a final answer, because %s. "+
-			"These items were pending before it and stay pending unless you report otherwise:\n", s.Loop, s.unanswered())
+			"These items were pending before it and stay pending unless you report otherwise:\n", s.Loop, s.missingAnswer())
 		for _, item := range did.Pending {
 			entry(&b, item)
 		}
@@ -91,15 +91,15 @@ func (s LoopSummary) facts() string {
 	if !s.Agent && len(s.Commands) == 0 {
 		b.WriteString("Commands run: none\n")
 	}
-	indented(&b, "Commands run:", s.Commands)
+	writeIndented(&b, "Commands run:", s.Commands)
 	b.WriteString(s.sinceChange())
 	if s.Unchecked != "" {
 		fmt.Fprintf(&b, "The check that decides: %s\n", s.Unchecked)
 	}
-	indented(&b, "Errors:", s.Errors)
+	writeIndented(&b, "Errors:", s.Errors)
 	b.WriteString("\n")
 	if len(s.Rejected) > 0 {
-		indented(&b, "## Attempted but NOT executed (harness-rejected — no workspace effect)", s.Rejected)
+		writeIndented(&b, "## Attempted but NOT executed (harness-rejected — no workspace effect)", s.Rejected)
 		b.WriteString("\n")
 	}
 	return b.String()
@@ -133,7 +133,7 @@ func (s LoopSummary) filesText() string {
 	return b.String()
 }
 
-func indented(b *strings.Builder, label string, lines []string) {
+func writeIndented(b *strings.Builder, label string, lines []string) {
 	if len(lines) > 0 {
 		fmt.Fprintf(b, "%s\n  %s\n", label, strings.Join(lines, "\n  "))
 	}

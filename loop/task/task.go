@@ -101,7 +101,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil && !hone.OutOfBudget(err) {
 		return nil, err
 	}
-	return remaining(did, said), err // the work stays, without a review
+	return remainingFindings(did, said), err // the work stays, without a review
 }
 
 // reload reads the current task file: the user may edit it while hone runs
@@ -161,11 +161,11 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior [
 	if err != nil {
 		return executed{}, err
 	}
-	did := executed{Pending: pending(prior)}
+	did := executed{Pending: pendingItems(prior)}
 	if did.Facts, err = facts(ctx, r, role, stepSummary, talk, l.runnableCheck()); err != nil {
 		return did, err
 	}
-	if did.Facts.unanswered() == "" {
+	if did.Facts.missingAnswer() == "" {
 		did.Text = talk.Reply.Text()
 		a := parseAnswer(did.Text)
 		did.Status = a.Status
@@ -229,8 +229,8 @@ func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk h
 	})
 }
 
-// pending returns the items that were left before.
-func pending(prior []check.Finding) []string {
+// pendingItems returns the items that were left before.
+func pendingItems(prior []check.Finding) []string {
 	var items []string
 	for _, f := range prior {
 		if f.Source == sourcePending {
@@ -274,8 +274,8 @@ func (l Loop) reviewTurns() int { return ReviewTurns(l.Executor.Bounds.Resolved(
 // ReviewTurns returns how many turns a review has, given those of an execution.
 func ReviewTurns(execution int) int { return max(6, execution/2) }
 
-// remaining returns what a loop leaves to do (rulings G12, S4 and S5).
-func remaining(did executed, said reviewed) []check.Finding {
+// remainingFindings returns what a loop leaves to do (rulings G12, S4 and S5).
+func remainingFindings(did executed, said reviewed) []check.Finding {
 	items := did.Pending
 	if said.Counts {
 		items = said.Pending

@@ -13,8 +13,8 @@ func lockWait(f *os.File) error { return flock(f, unix.LOCK_EX) }
 // lockShared locks a file until it is closed. Others may share the lock.
 func lockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
-// alone reports whether no one shares the lock of a file. It may give up the lock.
-func alone(f *os.File) bool { return flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil }
+// isAlone reports whether no one shares the lock of a file. It may give up the lock.
+func isAlone(f *os.File) bool { return flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil }
 
 func flock(f *os.File, how int) error {
 	for {

@@ -1,6 +1,6 @@
 // Package placeholder keeps harmless files in place of those that must not exist while
 // a command runs: a wall can mount a file read-only only if it exists. They are
-// recorded first, outside of what commands may write: [Settle] removes those of a
+// recorded first, outside of what commands may write: [Recover] removes those of a
 // process that was killed.
 package placeholder
 
@@ -254,7 +254,7 @@ func (d *dir) empty() error {
 	d.lock = nil
 	return d.exclusive(func() error {
 		defer lock.Close()
-		if !alone(lock) {
+		if !isAlone(lock) {
 			return nil
 		}
 		return d.removeAll()
@@ -287,7 +287,7 @@ func (d *dir) forget() error {
 			return err
 		}
 		defer lock.Close()
-		if !alone(lock) {
+		if !isAlone(lock) {
 			return nil
 		}
 		if err := d.removeAll(); err != nil {
@@ -310,9 +310,9 @@ func (d *dir) exclusive(do func() error) error {
 	return do()
 }
 
-// Settle removes the placeholders that processes left which no longer
+// Recover removes the placeholders that processes left which no longer
 // run. records is the Records of their policies.
-func Settle(records string) error {
+func Recover(records string) error {
 	entries, err := os.ReadDir(records)
 	errs := []error{record.IgnoreMissing(err)}
 	for _, e := range entries {

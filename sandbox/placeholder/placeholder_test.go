@@ -97,7 +97,7 @@ func TestAround(t *testing.T) {
 		<-started
 	})
 	wantFiles(t, root, filled)
-	if err := Settle(records); err != nil {
+	if err := Recover(records); err != nil {
 		t.Error(err)
 	}
 	wantFiles(t, root, filled)
@@ -134,7 +134,7 @@ func TestChangesFromOutside(t *testing.T) {
 // damaged record stays and is named.
 func TestSettlePlaceholders(t *testing.T) {
 	records, root := filledTree(t)
-	if err := Settle(records); err != nil {
+	if err := Recover(records); err != nil {
 		t.Error(err)
 	}
 	s := newSet(t, records, root)
@@ -148,7 +148,7 @@ func TestSettlePlaceholders(t *testing.T) {
 	}
 	torn := filepath.Join(records, "torn"+listEnding)
 	write(t, torn, "no list")
-	if err := Settle(records); err == nil || !strings.Contains(err.Error(), torn) {
+	if err := Recover(records); err == nil || !strings.Contains(err.Error(), torn) {
 		t.Errorf("of a damaged record: %v", err)
 	}
 	wantFiles(t, root, empty)

@@ -1,6 +1,6 @@
 // Package putback restores the paths of a policy that a wall cannot protect while a
 // command runs. It records what was there outside of what commands may write:
-// [Settle] finishes the work of a process that was killed.
+// [Recover] finishes the work of a process that was killed.
 package putback
 
 import (
@@ -72,7 +72,7 @@ func New(policy []sandbox.Entry, aside string) (*Guard, error) {
 
 // Around inspects the protected paths, runs a command, and restores what changed. If
 // it fails before the command, that does not run. If it fails afterwards, no other
-// command runs, and [Settle] tries again in the next process.
+// command runs, and [Recover] tries again in the next process.
 func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, error) {
 	if g == nil {
 		return run()
@@ -126,10 +126,10 @@ func (g *Guard) leave() ([]sandbox.Restored, error) {
 	return restored, g.failed
 }
 
-// Settle restores the protected paths that commands of earlier processes changed,
+// Recover restores the protected paths that commands of earlier processes changed,
 // from the records in aside, which no living process may use. It leaves a record that
 // it cannot read or restore unchanged, and returns an error that names it.
-func Settle(aside string) ([]sandbox.Restored, error) {
+func Recover(aside string) ([]sandbox.Restored, error) {
 	files, err := os.ReadDir(aside)
 	err = record.IgnoreMissing(err)
 	var all []sandbox.Restored
@@ -138,7 +138,7 @@ func Settle(aside string) ([]sandbox.Restored, error) {
 			continue
 		}
 		path := filepath.Join(aside, f.Name())
-		restored, failed := settle(path)
+		restored, failed := recoverRecord(path)
 		all = append(all, restored...)
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("restore what a command changed before hone was stopped: %s: %w; check the paths that it names, then move the file away", path, failed))
@@ -147,8 +147,8 @@ func Settle(aside string) ([]sandbox.Restored, error) {
 	return all, err
 }
 
-// settle restores from a record, unless it is the temporary file of one, and removes it.
-func settle(path string) (restored []sandbox.Restored, err error) {
+// recoverRecord restores from a record, unless it is the temporary file of one, and removes it.
+func recoverRecord(path string) (restored []sandbox.Restored, err error) {
 	var entries []*entry
 	if filepath.Ext(path) == "" {
 		err = record.Read(path, &entries)

@@ -55,7 +55,7 @@ func TestSettleInterruptedRestoration(t *testing.T) {
 						f.must(r.restoreAt(path, r.Found[path]))
 					}
 				})
-				_, err := Settle(f.aside)
+				_, err := Recover(f.aside)
 				f.must(err)
 				f.want("protected", f.state(true), before)
 				if left := f.records(); len(left) > 0 {
@@ -87,7 +87,7 @@ func TestSettleIdle(t *testing.T) {
 	f.run("echo user >.git/config")
 	f.must(os.WriteFile(filepath.Join(f.aside, recordPrefix+"A.123"), nil, 0o600)) // killed before it was renamed
 	before := f.state(true)
-	if restored, err := Settle(f.aside); err != nil || restored != nil {
+	if restored, err := Recover(f.aside); err != nil || restored != nil {
 		t.Errorf("%v, %v", restored, err)
 	}
 	f.want("protected", f.state(true), before)
@@ -110,7 +110,7 @@ func TestSettleAfterFailedRecord(t *testing.T) {
 	f.run("rm ../aside; mv ../aside2 ../aside")
 	f.must(g.enter())
 	f.run("echo evil >.git/config")
-	_, err := Settle(f.aside)
+	_, err := Recover(f.aside)
 	f.must(err)
 	f.want("protected", f.state(true), before)
 }
@@ -127,7 +127,7 @@ func TestSettleDamaged(t *testing.T) {
 	flipped[len(flipped)/2] ^= 1
 	wantError := func(what, text string) {
 		t.Helper()
-		restored, err := Settle(f.aside)
+		restored, err := Recover(f.aside)
 		isRestored := slices.ContainsFunc(restored, func(r sandbox.Restored) bool { return r.NotRestored == "" })
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), text) || isRestored {
 			t.Errorf("%s: %v, %v", what, restored, err)
@@ -151,7 +151,7 @@ func TestSettleDamaged(t *testing.T) {
 	wantError("with another directory", "not the same directory")
 	f.must(os.Remove(f.dir))
 	f.must(os.Rename(f.dir+"2", f.dir))
-	restored, err := Settle(f.aside)
+	restored, err := Recover(f.aside)
 	f.must(err)
 	f.wantTold(f.told(restored), ".git/config kept")
 }
@@ -174,7 +174,7 @@ func TestSettleAfterKill(t *testing.T) {
 	if err := cmd.Run(); err == nil {
 		t.Fatal("it was not killed")
 	}
-	restored, err := Settle(f.aside)
+	restored, err := Recover(f.aside)
 	f.must(err)
 	f.wantTold(f.told(restored), ".git/config kept")
 	f.want("protected", f.state(true), before)

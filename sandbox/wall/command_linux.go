@@ -136,9 +136,9 @@ func (l *walled) dial(ctx context.Context, port int) (net.Conn, error) {
 	return loopback.Connect(ctx, sockets, port)
 }
 
-// lost reports whether something killed the helper before the command could do anything.
+// wasKilled reports whether something killed the helper before the command could do anything.
 // It may be called after End.
-func (l *walled) lost() bool {
+func (l *walled) wasKilled() bool {
 	return l.killed && !l.starts && l.ready == nil && l.failed == nil
 }
 

@@ -68,9 +68,9 @@ func creatable(path string) bool {
 	}
 }
 
-// current returns the spec for a command that starts now. What was to be hidden
+// currentSpec returns the spec for a command that starts now. What was to be hidden
 // and no longer exists needs no mount, which would create it.
-func (w *Walls) current() (spec, error) {
+func (w *Walls) currentSpec() (spec, error) {
 	s := w.spec
 	changed := false
 	s.Entries = append([]sandbox.Entry(nil), s.Entries...)

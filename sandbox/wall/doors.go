@@ -72,12 +72,12 @@ func serve(l net.Listener, answer func(net.Conn)) {
 // died before it could restore them itself. aside is the Aside of its policy, which
 // no living process may use. Call it before anything is read that a command may have
 // changed: a configuration, and what the next policy names.
-func Recover(aside string) ([]sandbox.Restored, error) { return putback.Settle(aside) }
+func Recover(aside string) ([]sandbox.Restored, error) { return putback.Recover(aside) }
 
 // RecoverPlaceholders removes the placeholders that processes left which died during
 // a command. records is the Records of their policies. It does not touch those of
 // living processes.
-func RecoverPlaceholders(records string) error { return placeholder.Settle(records) }
+func RecoverPlaceholders(records string) error { return placeholder.Recover(records) }
 
 // DoorAddr returns the address at which commands find the door of the policy
 // with that index.

@@ -200,11 +200,11 @@ func (r *newRoot) point(path string, dir bool) (int, error) {
 // open opens a path of the new root. It follows no symlink.
 func (r *newRoot) open(path string) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
-	return unix.Openat2(r.fd, below(path), &how)
+	return unix.Openat2(r.fd, relToRoot(path), &how)
 }
 
-// below returns an absolute path relative to the root.
-func below(path string) string {
+// relToRoot returns an absolute path relative to the root.
+func relToRoot(path string) string {
 	if rest := strings.TrimLeft(path, "/"); rest != "" {
 		return rest
 	}
@@ -241,18 +241,18 @@ func ignoreExist(err error) error {
 
 // make calls create for the parent directory of a path, which it makes if it does not exist.
 func (r *newRoot) make(path string, create func(dir int, name string) error) error {
-	err := r.in(path, create)
-	if errors.Is(err, fs.ErrNotExist) && below(path) != "." {
-		if err = r.mkdir(filepath.Dir(below(path)), 0o755); err == nil {
-			err = r.in(path, create)
+	err := r.inParent(path, create)
+	if errors.Is(err, fs.ErrNotExist) && relToRoot(path) != "." {
+		if err = r.mkdir(filepath.Dir(relToRoot(path)), 0o755); err == nil {
+			err = r.inParent(path, create)
 		}
 	}
 	return err
 }
 
-// in calls do for the parent directory of a path.
-func (r *newRoot) in(path string, do func(dir int, name string) error) error {
-	dir, err := r.open(filepath.Dir(below(path)))
+// inParent calls do for the parent directory of a path.
+func (r *newRoot) inParent(path string, do func(dir int, name string) error) error {
+	dir, err := r.open(filepath.Dir(relToRoot(path)))
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (r *newRoot) proc() error {
 	}
 	for _, name := range []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "mtrr"} {
 		path := "/proc/" + name
-		fd, err := openTree(r.fd, below(path))
+		fd, err := openTree(r.fd, relToRoot(path))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

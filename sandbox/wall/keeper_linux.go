@@ -101,7 +101,7 @@ func (k *keeper) listen() {
 			close(k.gone)
 			return
 		case m.Give != 0:
-			k.give(m.Give)
+			k.sendSockets(m.Give)
 		default:
 			k.asked.Store(true)
 			k.tree.Terminate()
@@ -131,8 +131,8 @@ func (k *keeper) openDoors() error {
 	return k.send(message{Doors: len(fds)}, fds...)
 }
 
-// give sends the caller sockets of the command's network.
-func (k *keeper) give(request int) {
+// sendSockets sends the caller sockets of the command's network.
+func (k *keeper) sendSockets(request int) {
 	fds, err := loopback.Sockets()
 	reply := &given{To: request}
 	if err != nil {

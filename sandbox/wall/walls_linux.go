@@ -170,7 +170,7 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 		return &sandbox.WallError{Wall: w.spec.Wall, Reason: "there is no place for its overlays", Err: err}
 	}
 	defer unlock()
-	l, err := again(ctx, func() (*walled, error) {
+	l, err := retryKilled(ctx, func() (*walled, error) {
 		l, err := w.start(s, sandbox.Command{Dir: "/"}, nil, nil)
 		if err != nil {
 			return nil, &sandbox.WallError{Wall: w.spec.Wall, Reason: "it cannot be started", Err: err}
@@ -195,14 +195,14 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if l.ready == nil {
-		return w.unavailable(l.failure())
+		return w.unavailableError(l.failure())
 	}
 	w.grade = w.spec.grade(*l.ready)
 	return nil
 }
 
-// unavailable returns the error of walls that could not be built.
-func (w *Walls) unavailable(err error) error {
+// unavailableError returns the error of walls that could not be built.
+func (w *Walls) unavailableError(err error) error {
 	e := &sandbox.WallError{Wall: w.spec.Wall, Err: err}
 	if w.kind.advice != nil {
 		e.Reason, e.Next = w.kind.advice(w.spec)
@@ -291,11 +291,11 @@ func (w *Walls) start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbo
 	return start(h, s, c, doors, up)
 }
 
-// again calls once, a function that runs a helper to its end. It calls the function a second
-// time if something killed the helper before the command began.
-func again(ctx context.Context, once func() (*walled, error)) (*walled, error) {
+// retryKilled calls once, which runs a helper to its end. It calls it again if something
+// killed the helper before the command began.
+func retryKilled(ctx context.Context, once func() (*walled, error)) (*walled, error) {
 	l, err := once()
-	if err == nil && l.lost() && ctx.Err() == nil {
+	if err == nil && l.wasKilled() && ctx.Err() == nil {
 		l, err = once()
 	}
 	return l, err
@@ -303,7 +303,7 @@ func again(ctx context.Context, once func() (*walled, error)) (*walled, error) {
 
 // supervise starts a command and waits until it has ended.
 func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {
-	s, err := w.current()
+	s, err := w.currentSpec()
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -313,7 +313,7 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 	}
 	defer unlock()
 	var o process.Outcome
-	l, err := again(ctx, func() (*walled, error) {
+	l, err := retryKilled(ctx, func() (*walled, error) {
 		l, err := w.start(s, c, w.serve, up)
 		if err != nil {
 			return nil, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
@@ -328,7 +328,7 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 		return sandbox.Result{}, start
 	}
 	if (l.failed != nil || !l.starts && !o.TimedOut) && ctx.Err() == nil {
-		return sandbox.Result{}, w.unavailable(l.failure())
+		return sandbox.Result{}, w.unavailableError(l.failure())
 	}
 	return sandbox.Result{
 		Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, OverLimit: l.result.Over,

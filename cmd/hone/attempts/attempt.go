@@ -138,9 +138,9 @@ func blocking(findings []check.Finding) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return !f.Blocks() })
 }
 
-// short returns which of the limits that attempts share stopped the run: the name of a
+// sharedLimit returns which of the limits that attempts share stopped the run: the name of a
 // flag and the value that its end names; empty if none did.
-func short(end hone.End) (flag, value string) {
+func sharedLimit(end hone.End) (flag, value string) {
 	for _, f := range end.Next.Flags {
 		if end.Kind == hone.KindBudget && (f.Name == "max-tokens" || f.Name == "max-cost") {
 			return f.Name, f.Value
@@ -185,7 +185,7 @@ func (a *attempt) work(ctx context.Context) error {
 		if r, err = a.process(ctx, r, loan); err != nil {
 			return err
 		}
-		if flag, _ := short(r.end()); flag == "" || ctx.Err() != nil {
+		if flag, _ := sharedLimit(r.end()); flag == "" || ctx.Err() != nil {
 			return nil
 		}
 	}
@@ -204,7 +204,7 @@ func (a *attempt) borrow(ctx context.Context, r record) (borrowed, bool, error) 
 		left := amount{limits.Tokens, limits.Cost}.minus(used)
 		least = amount{max(0, left.tokens), max(0, left.cost)}
 		want = least
-		switch flag, value := short(r.end()); flag {
+		switch flag, value := sharedLimit(r.end()); flag {
 		case "max-tokens":
 			enough, _ := strconv.ParseInt(value, 10, 64)
 			least.tokens++
@@ -220,7 +220,7 @@ func (a *attempt) borrow(ctx context.Context, r record) (borrowed, bool, error) 
 	var err error
 	loan.amount, ok, err = b.borrow(ctx, a.n, least, want, func(given amount) (err error) {
 		var cost *float64
-		if a.g.priced(a.n) {
+		if a.g.hasPrice(a.n) {
 			cost = &given.cost
 		}
 		loan.number, err = a.g.run.Lend(a.role(), a.g.model(a.n), given.tokens, cost)

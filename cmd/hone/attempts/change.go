@@ -167,7 +167,7 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.
 	if err != nil {
 		return err
 	}
-	vs, ok, err := r.ApplyAll(ctx, todo, c.seen)
+	vs, ok, err := r.ApplyAll(ctx, todo, c.knownDigest)
 	if err != nil || ok {
 		return err
 	}
@@ -182,15 +182,15 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.
 
 // changed returns the files that the tree has in another state than the edits expect.
 func (c change) changed(ctx context.Context, tree *workspace.Tree) ([]string, error) {
-	return unlike(ctx, tree, c.Edits, func(e edit, is state) bool { return is.same(e.Before) || is.same(e.After) })
+	return mismatches(ctx, tree, c.Edits, func(e edit, is state) bool { return is.same(e.Before) || is.same(e.After) })
 }
 
 // before and after report whether a file is as an edit expects it, and as it leaves it.
 func before(e edit, is state) bool { return is.same(e.Before) }
 func after(e edit, is state) bool  { return is.same(e.After) }
 
-// unlike returns the files of edits whose state in the tree is not as a function wants it.
-func unlike(ctx context.Context, tree *workspace.Tree, edits []edit, as func(e edit, is state) bool) (others []string, err error) {
+// mismatches returns the files of edits whose state in the tree is not as a function wants it.
+func mismatches(ctx context.Context, tree *workspace.Tree, edits []edit, as func(e edit, is state) bool) (others []string, err error) {
 	var paths []string
 	for _, e := range edits {
 		paths = append(paths, e.Path)
@@ -207,8 +207,9 @@ func unlike(ctx context.Context, tree *workspace.Tree, edits []edit, as func(e e
 	return others, nil
 }
 
-// seen says of which contents the edits know.
-func (c change) seen(path string) (digest string, ok bool) {
+// knownDigest returns the digest of a file's contents before the edits; ok is false if no
+// edit changes the file, or if that is unknown.
+func (c change) knownDigest(path string) (digest string, ok bool) {
 	i := slices.IndexFunc(c.Edits, func(e edit) bool { return e.Path == path })
 	if i < 0 || c.Edits[i].Before.Kind == "" {
 		return "", false

@@ -83,8 +83,8 @@ func (v *Invocation) Models() []loop.RoleModel {
 	return all
 }
 
-// asked returns the models of an attempt.
-func (v *Invocation) asked(n int) []loop.Model {
+// modelsOf returns the models of an attempt.
+func (v *Invocation) modelsOf(n int) []loop.Model {
 	if len(v.Asked) == 0 {
 		return nil
 	}
@@ -93,15 +93,15 @@ func (v *Invocation) asked(n int) []loop.Model {
 
 // model returns the name of an attempt's first model.
 func (v *Invocation) model(n int) string {
-	if all := v.asked(n); len(all) > 0 {
+	if all := v.modelsOf(n); len(all) > 0 {
 		return all[0].Name
 	}
 	return ""
 }
 
-// priced reports whether the cost of an attempt is known.
-func (v *Invocation) priced(n int) bool {
-	return !slices.ContainsFunc(v.asked(n), func(m loop.Model) bool {
+// hasPrice reports whether the cost of an attempt is known.
+func (v *Invocation) hasPrice(n int) bool {
+	return !slices.ContainsFunc(v.modelsOf(n), func(m loop.Model) bool {
 		return slices.ContainsFunc(m.All(), func(one *loop.Model) bool { return one.Price == nil && one.Name != "" })
 	})
 }
@@ -130,7 +130,7 @@ func (v *Invocation) line(n int, workspace, dir string) []string {
 
 // address returns the base URL of an attempt's first model; empty if it has none.
 func (v *Invocation) address(n int) string {
-	if all := v.asked(n); len(all) > 0 {
+	if all := v.modelsOf(n); len(all) > 0 {
 		return all[0].BaseURLWithLogin()
 	}
 	return ""

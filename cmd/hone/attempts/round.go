@@ -129,7 +129,7 @@ func (g *group) compete(ctx context.Context) (w winner, err error) {
 	if first == nil {
 		return w, g.noWinner(all)
 	}
-	return g.won(first)
+	return g.winnerOf(first)
 }
 
 func (g *group) attempts() (all []*attempt) {
@@ -236,8 +236,8 @@ func (g *group) note(do func(map[int]int64)) {
 	do(g.tokens)
 }
 
-// won returns the record of the first attempt that is done.
-func (g *group) won(a *attempt) (w winner, err error) {
+// winnerOf returns the record of the first attempt that is done.
+func (g *group) winnerOf(a *attempt) (w winner, err error) {
 	home, err := journal.FindHomeAt(a.dir, runs.HomePath(a.dir))
 	if err != nil {
 		return w, err
@@ -282,7 +282,7 @@ func (g *group) noWinner(all []*attempt) error {
 	}
 	stop := &hone.Stop{Kind: kindOf(states), Why: fmt.Sprintf("no attempt of %d is done", g.Count), Next: hone.Next{Verb: hone.NewRun}}
 	if best != nil {
-		stop.Why += "; " + fewest(states, *bestRecord.left())
+		stop.Why += "; " + fewestText(states, *bestRecord.left())
 		stop.Next = hone.Next{Verb: hone.Take, Run: bestRecord.run}
 		stop.Findings = bestRecord.past.State().Findings
 	}
@@ -305,8 +305,8 @@ func (g *group) noWinner(all []*attempt) error {
 	return stop
 }
 
-// fewest says which attempts have the fewest findings.
-func fewest(states []history.Attempt, least int) string {
+// fewestText says which attempts have the fewest findings.
+func fewestText(states []history.Attempt, least int) string {
 	var numbers []string
 	for _, s := range states {
 		if s.Findings != nil && *s.Findings == least {
@@ -338,7 +338,7 @@ func (g *group) moreBudget(all []*attempt) hone.Next {
 	flag := hone.Flag{Name: "max-time", Value: (2 * limits.Time).String()}
 	for _, a := range all {
 		r, _ := a.read()
-		switch name, _ := short(r.end()); name {
+		switch name, _ := sharedLimit(r.end()); name {
 		case "max-tokens":
 			flag = hone.Flag{Name: name, Value: fmt.Sprint(2 * limits.Tokens)}
 		case "max-cost":

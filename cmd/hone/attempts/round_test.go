@@ -14,7 +14,7 @@ func TestFewest(t *testing.T) {
 		"attempts 2 and 4 have the fewest findings (1 each)",
 		"attempts 2, 4 and 5 have the fewest findings (1 each)",
 	} {
-		if got := fewest(states, one); got != want {
+		if got := fewestText(states, one); got != want {
 			t.Errorf("%d attempts: %q, want %q", len(states), got, want)
 		}
 		states = append(states, history.Attempt{Number: len(states) + 1, Findings: &one})

@@ -144,7 +144,7 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 	if p.Own, err = editsOf(first.past, copied, ownOf(v.kinds, first.start)); err != nil {
 		return p, err
 	}
-	former, edits, err := v.former(ctx, p.Own)
+	former, edits, err := v.appliedAttempt(ctx, p.Own)
 	if err != nil {
 		return p, err
 	}
@@ -161,15 +161,15 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 	return p, err
 }
 
-// former returns which attempt the tree has, and its edits; 0 if the user has restored the
+// appliedAttempt returns which attempt the tree has, and its edits; 0 if the user has restored the
 // files by hand, or wants the attempt that was applied once more. own are the edits of the
 // wanted attempt.
-func (v *Taking) former(ctx context.Context, own []edit) (number int, edits []edit, err error) {
+func (v *Taking) appliedAttempt(ctx context.Context, own []edit) (number int, edits []edit, err error) {
 	number, edits, err = Applied(v.run.Journal.Home(), v.Of, v.run.Journal.Run())
 	if err != nil || number == 0 {
 		return 0, nil, err
 	}
-	others, err := unlike(ctx, v.run.Tree, slices.Concat(edits, own), before)
+	others, err := mismatches(ctx, v.run.Tree, slices.Concat(edits, own), before)
 	if err != nil || len(others) == 0 || number == v.Number {
 		return 0, nil, err
 	}
@@ -227,7 +227,7 @@ func Stands(ctx context.Context, root string, edits []edit) (bool, error) {
 		return false, err
 	}
 	defer tree.Close()
-	others, err := unlike(ctx, tree, edits, after)
+	others, err := mismatches(ctx, tree, edits, after)
 	return err == nil && len(others) == 0, err
 }
 

@@ -48,8 +48,8 @@ type Options struct {
 	Verbose  bool   // list what each wall leaves open
 }
 
-// Looks looks at one thing after the other, and returns what each look found.
-func Looks(ctx context.Context, o Options) iter.Seq[Diagnosis] {
+// Diagnose checks one thing after the other, and yields what it finds about each.
+func Diagnose(ctx context.Context, o Options) iter.Seq[Diagnosis] {
 	return func(yield func(Diagnosis) bool) {
 		for _, look := range []func() []Diagnosis{
 			func() []Diagnosis {
@@ -82,8 +82,8 @@ type Diagnosis struct {
 	More              []string // further lines
 }
 
-// amiss is a look that found what is in the way.
-func amiss(what, found, hint string) Diagnosis {
+// problem returns the diagnosis of something that must be fixed.
+func problem(what, found, hint string) Diagnosis {
 	return Diagnosis{What: what, Found: found, Hint: hint, Bad: true}
 }
 
@@ -101,11 +101,11 @@ func (d Diagnosis) Mark() string {
 func lookAtGit(ctx context.Context) Diagnosis {
 	g, err := git.Find()
 	if err != nil {
-		return amiss("git", err.Error(), "install git")
+		return problem("git", err.Error(), "install git")
 	}
 	v, err := g.Version(ctx)
 	if err != nil {
-		return amiss("git", err.Error(), "")
+		return problem("git", err.Error(), "")
 	}
 	return Diagnosis{What: "git", Found: v}
 }
@@ -113,7 +113,7 @@ func lookAtGit(ctx context.Context) Diagnosis {
 func lookAtRepository(dir string) Diagnosis {
 	top, err := git.Root(dir)
 	if foreign, ok := errors.AsType[*git.ForeignError](err); ok {
-		return amiss("repository", foreign.Error(), foreign.Advice)
+		return problem("repository", foreign.Error(), foreign.Advice)
 	}
 	if err != nil {
 		return Diagnosis{What: "repository", absent: true, Found: err.Error(), Hint: "reconcile needs a repository: git init"}
@@ -124,21 +124,21 @@ func lookAtRepository(dir string) Diagnosis {
 func (o Options) lookAtConfig() Diagnosis {
 	root, err := runs.FindRoot(o.Dir)
 	if err != nil {
-		return amiss("config", err.Error(), "")
+		return problem("config", err.Error(), "")
 	}
 	if run, _, ok := runs.Working(root); ok {
 		return Diagnosis{What: "config", Found: "that of run " + run + ", which is working here"}
 	}
 	file, err := o.Load(root)
 	if err != nil {
-		return amiss("config", err.Error(), "correct the file")
+		return problem("config", err.Error(), "correct the file")
 	}
 	if _, err := config.Bork(root); err != nil {
-		return amiss("config", err.Error(), "correct the file")
+		return problem("config", err.Error(), "correct the file")
 	}
 	untrusted, err := o.untrusted(root, file)
 	if err != nil {
-		return amiss("config", err.Error(), "correct the file")
+		return problem("config", err.Error(), "correct the file")
 	}
 	if len(untrusted) > 0 {
 		d := Diagnosis{What: "config", absent: true, Found: "readable, but not trusted; doctor does not use it", Hint: "hone trust " + root}
@@ -184,7 +184,7 @@ func (o Options) trustedConfig() (root string, file config.File, ok bool) {
 func (o Options) lookAtDisk() Diagnosis {
 	root, err := runs.FindRoot(o.Dir)
 	if err != nil {
-		return amiss("disk", err.Error(), "")
+		return problem("disk", err.Error(), "")
 	}
 	at, where := runs.HomePath(root), "writable"
 	if at != filepath.Join(root, journal.HomeName) {
@@ -199,7 +199,7 @@ func (o Options) lookAtDisk() Diagnosis {
 		err = errors.Join(err, probe.Sync(), probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		return amiss("disk", err.Error(), "free disk space, or make the directory writable")
+		return problem("disk", err.Error(), "free disk space, or make the directory writable")
 	}
 	free, ok := journal.FreeSpace(at)
 	if !ok {
@@ -211,7 +211,7 @@ func (o Options) lookAtDisk() Diagnosis {
 		least = int64(*file.Limits.MinFree)
 	}
 	if free < least {
-		return amiss("disk", fmt.Sprintf("%s, less than [limits] min-free (%s), so runs stop", found, render.Bytes(least)), "free some disk space, for example with hone gc")
+		return problem("disk", fmt.Sprintf("%s, less than [limits] min-free (%s), so runs stop", found, render.Bytes(least)), "free some disk space, for example with hone gc")
 	}
 	return Diagnosis{What: "disk", Found: found}
 }
@@ -228,7 +228,7 @@ func lookAtRuns(dir string) []Diagnosis {
 	defer home.Close()
 	use, err := report.UseOf(home)
 	if err != nil {
-		return []Diagnosis{amiss("runs", err.Error(), "")}
+		return []Diagnosis{problem("runs", err.Error(), "")}
 	}
 	d := Diagnosis{What: "runs", Found: use.String()}
 	if use.Size > muchSpace {
@@ -272,7 +272,7 @@ func (o Options) lookAtProviders(ctx context.Context) []Diagnosis {
 		return []Diagnosis{{What: "provider", absent: true, Found: err.Error()}}
 	}
 	if err != nil {
-		return []Diagnosis{stopped("provider", err)}
+		return []Diagnosis{obstacle("provider", err)}
 	}
 	var looks []Diagnosis
 	for _, one := range m.All() {
@@ -285,7 +285,7 @@ func (o Options) lookAtProviders(ctx context.Context) []Diagnosis {
 func (o Options) lookAtProvider(ctx context.Context, m loop.Model) Diagnosis {
 	p, err := o.Host.Prober(m)
 	if err != nil {
-		return stopped("provider", err)
+		return obstacle("provider", err)
 	}
 	if p == nil {
 		return Diagnosis{What: "provider", Found: fmt.Sprintf("%s was not checked: hone cannot ask %s whether it answers", m.Name, m.Provider())}
@@ -294,7 +294,7 @@ func (o Options) lookAtProvider(ctx context.Context, m loop.Model) Diagnosis {
 	defer cancel()
 	if err := p.Probe(ctx); err != nil {
 		var fault *model.Error
-		d := amiss("provider", m.Name+": "+err.Error(), "")
+		d := problem("provider", m.Name+": "+err.Error(), "")
 		if errors.As(err, &fault) {
 			d.Hint = fault.Hint
 		}
@@ -350,7 +350,7 @@ func (o Options) lookAtWalls(ctx context.Context) iter.Seq[Diagnosis] {
 func (o Options) lookAtAuto(ctx context.Context) Diagnosis {
 	dir, err := os.MkdirTemp("", "hone-doctor-")
 	if err != nil {
-		return amiss("walls", err.Error(), "make the directory for temporary files writable")
+		return problem("walls", err.Error(), "make the directory for temporary files writable")
 	}
 	defer os.RemoveAll(dir)
 	e, err := o.Host.Enclose(ctx, harness.Enclosure{Settings: loop.WallSettings{Wall: string(sandbox.Auto)}, Root: dir, ID: "doctor", Guard: &secret.Guard{}})
@@ -358,7 +358,7 @@ func (o Options) lookAtAuto(ctx context.Context) Diagnosis {
 		return Diagnosis{What: "walls", absent: true, Found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5", Hint: "hone doctor --full says why"}
 	}
 	if err != nil {
-		return stopped("walls", err)
+		return obstacle("walls", err)
 	}
 	defer e.Close()
 	return Diagnosis{What: "walls", Found: e.Grade().String() + "; hone doctor --full tries to cross all walls"}
@@ -376,7 +376,7 @@ func (o Options) lookAtWall(ctx context.Context, wall sandbox.Wall) Diagnosis {
 	case errors.As(err, &cannot):
 		return Diagnosis{What: string(wall), Found: cannot.Error(), Hint: cannot.Next, absent: true}
 	case err != nil:
-		return amiss(string(wall), err.Error(), "")
+		return problem(string(wall), err.Error(), "")
 	}
 	stopped, unknown := len(report.Stopped()), len(report.Inconclusive())
 	grade := report.Grade
@@ -416,12 +416,12 @@ func details(report prove.Report) []string {
 	return lines
 }
 
-// stopped is a diagnosis of what would keep a run from starting.
-func stopped(what string, err error) Diagnosis {
+// obstacle returns the diagnosis of an error that would keep a run from starting.
+func obstacle(what string, err error) Diagnosis {
 	if f, ok := failure.Explain(err, ""); ok {
-		return amiss(what, f.Error(), f.Hint)
+		return problem(what, f.Error(), f.Hint)
 	}
-	return amiss(what, err.Error(), "")
+	return problem(what, err.Error(), "")
 }
 
 // lookAtAgents checks the command-line agents of a directory's configuration. A
@@ -439,17 +439,17 @@ func (o Options) lookAtAgent(m loop.Model) Diagnosis {
 	program := m.Agent.Argv[0]
 	at, err := exec.LookPath(program)
 	if err != nil {
-		return amiss("agent", m.Name+": "+program+" is not on your PATH", "install it, or write its full path in argv")
+		return problem("agent", m.Name+": "+program+" is not on your PATH", "install it, or write its full path in argv")
 	}
 	if m.Agent.Asked == "" {
 		m.Agent.Asked = "NAME" // a role may name the model
 	}
 	if err := o.Host.Ready(m); err != nil {
-		return amiss("agent", m.Name+": "+err.Error(), "")
+		return problem("agent", m.Name+": "+err.Error(), "")
 	}
 	found := m.Name + ": " + at
 	if p := m.Agent.Wire; p != "" {
 		found += ", which reaches " + p + " through a forwarder"
 	}
-	return Diagnosis{What: "agent", Found: found, Hint: m.Exposed()}
+	return Diagnosis{What: "agent", Found: found, Hint: m.ExposureWarning()}
 }

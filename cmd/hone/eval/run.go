@@ -116,7 +116,7 @@ func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 		if r, ok := e.Record.Result(t.Key); ok {
 			e.done++
 			e.bank.Spend(amountOf(r))
-		} else if o, err := e.look(ctx, t); err == nil && o.Started {
+		} else if o, err := e.readRun(ctx, t); err == nil && o.Started {
 			begun = append(begun, t)
 			e.bank.Spend(o.Used)
 		} else {
@@ -132,7 +132,7 @@ func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 	for range min(e.Parallel, len(e.waiting)) {
 		workers.Go(func() {
 			for t := e.next(); t != nil; t = e.next() {
-				e.one(ctx, t)
+				e.makeTry(ctx, t)
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func (e *Evaluation) goOnAlone(ctx context.Context) string {
 		e.waiting, e.short = slices.Concat(e.short, e.waiting), nil
 		for t := e.next(); t != nil; t = e.next() {
 			before := e.bank.Spent()
-			if e.one(ctx, t); len(e.short) > 0 && e.bank.Spent() == before {
+			if e.makeTry(ctx, t); len(e.short) > 0 && e.bank.Spent() == before {
 				return e.shortWhy
 			}
 		}
@@ -179,8 +179,8 @@ func (e *Evaluation) next() *Try {
 	return nil
 }
 
-// one makes a try, and notes what it came to.
-func (e *Evaluation) one(ctx context.Context, t *Try) {
+// makeTry makes a try, and notes what it came to.
+func (e *Evaluation) makeTry(ctx context.Context, t *Try) {
 	r, err := e.attempt(ctx, t)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -211,12 +211,12 @@ var errShort = errors.New("the limits of this evaluation are reached")
 
 // attempt makes a try, or goes on with it.
 func (e *Evaluation) attempt(ctx context.Context, t *Try) (Result, error) {
-	before, err := e.look(ctx, t)
+	before, err := e.readRun(ctx, t)
 	if err != nil || before.final(t.Limits) {
 		return e.result(ctx, t, before, err)
 	}
 	if !before.Started && e.passesAlready(ctx, t) {
-		return e.newResult(t, before).already(), ctx.Err()
+		return e.newResult(t, before).passedResult(), ctx.Err()
 	}
 	e.mu.Lock()
 	idle := e.Parallel - e.running + 1
@@ -226,7 +226,7 @@ func (e *Evaluation) attempt(ctx context.Context, t *Try) (Result, error) {
 		return Result{}, errShort
 	}
 	said, err := e.start(ctx, t, before, loan)
-	after, lookErr := e.look(context.WithoutCancel(ctx), t)
+	after, lookErr := e.readRun(context.WithoutCancel(ctx), t)
 	e.bank.Return(loan, after.Used)
 	if err = errors.Join(err, lookErr); err == nil && !after.Started {
 		err = errors.New(said)
@@ -289,7 +289,7 @@ func (e *Evaluation) result(ctx context.Context, t *Try, o Outcome, err error) (
 	}
 	r = e.newResult(t, o)
 	if r.Passed && r.Rounds == 0 {
-		return r.already(), nil
+		return r.passedResult(), nil
 	}
 	if r.Passed && t.Judge != "" {
 		if said, err := e.judge(ctx, t); err != nil {
@@ -312,8 +312,8 @@ func (e *Evaluation) newResult(t *Try, o Outcome) Result {
 	return r
 }
 
-// already returns the result of a try whose check passes without a model.
-func (r Result) already() Result {
+// passedResult returns the result of a try whose check passes without a model.
+func (r Result) passedResult() Result {
 	r.Passed, r.Kind, r.Why = false, Already, "the check passes already, without a model"
 	return r
 }
@@ -345,18 +345,18 @@ func (r Result) Line() string {
 	verdict := "passed"
 	switch {
 	case !r.counts():
-		verdict = "does not count: " + r.already().Why
+		verdict = "does not count: " + r.passedResult().Why
 	case !r.Passed:
 		why, _, _ := strings.Cut(r.Why, "\n")
 		verdict = "failed: " + render.Line(why)
 	}
-	figures := append([]string{render.Count(r.Rounds, "round"), render.Duration(time.Duration(r.Active))}, render.Used(r.Tokens, 0, r.Cost, render.Tokens)...)
+	figures := append([]string{render.Count(r.Rounds, "round"), render.Duration(time.Duration(r.Active))}, render.UsageParts(r.Tokens, 0, r.Cost, render.Tokens)...)
 	return fmt.Sprintf("%s (%s)", verdict, strings.Join(figures, ", "))
 }
 
-// look reads what the run of a try has recorded. It waits for a process that still works
+// readRun reads what the run of a try has recorded. It waits for a process that still works
 // on it, because the evaluation that started it was killed.
-func (e *Evaluation) look(ctx context.Context, t *Try) (Outcome, error) {
+func (e *Evaluation) readRun(ctx context.Context, t *Try) (Outcome, error) {
 	dir := e.tree(t)
 	for {
 		if _, err := os.Lstat(dir); err != nil {

@@ -58,7 +58,7 @@ func TestSum(t *testing.T) {
 	}
 	already := result("c", "m", true, 0, nil)
 	already.Rounds = 0 // as hone recorded it before there was a kind for it
-	if s := Sum(append(results, already, already.already()), 2); s.Tries != 6 || *s.Pass1 != 0.25 {
+	if s := Sum(append(results, already, already.passedResult()), 2); s.Tries != 6 || *s.Pass1 != 0.25 {
 		t.Errorf("tries that do not count: %+v", s)
 	}
 	results[5].Tokens = 1

@@ -35,7 +35,7 @@ func files(diff string) []file {
 		}
 		f := &list[len(list)-1]
 		switch {
-		case named(text) && !inHunk:
+		case isRedundant(text) && !inHunk:
 			continue
 		case strings.HasPrefix(text, "@@"):
 			inHunk, l.Class = true, "hunk"
@@ -56,9 +56,9 @@ func files(diff string) []file {
 	return list
 }
 
-// named reports whether a line of a header only repeats the file name, or is of no use to a
+// isRedundant reports whether a line of a header only repeats the file name, or is of no use to a
 // reader.
-func named(line string) bool {
+func isRedundant(line string) bool {
 	return slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(line, start) })
 }
 

@@ -212,13 +212,13 @@ func printMore(out io.Writer, more string) {
 // figures returns how long the run took, and what it used.
 func (s Ending) figures(number func(int64) string) []string {
 	return append([]string{render.Count(s.End.Rounds, "round"), render.Duration(s.Active)},
-		Used(history.Ledger{Tokens: s.End.Tokens, Assumed: s.End.Assumed, Known: s.known}, s.End.Cost, number)...)
+		UsageParts(history.Ledger{Tokens: s.End.Tokens, Assumed: s.End.Assumed, Known: s.known}, s.End.Cost, number)...)
 }
 
-// Used returns, as parts of a line, the tokens and the cost of a run, and the share of its
+// UsageParts returns, as parts of a line, the tokens and the cost of a run, and the share of its
 // input that providers had cached, if there was any.
-func Used(l history.Ledger, cost *float64, number func(int64) string) []string {
-	parts := render.Used(l.Tokens-l.Assumed, l.Assumed, cost, number)
+func UsageParts(l history.Ledger, cost *float64, number func(int64) string) []string {
+	parts := render.UsageParts(l.Tokens-l.Assumed, l.Assumed, cost, number)
 	if input := l.Known.Input + l.Known.CacheRead + l.Known.CacheWrite; l.Known.CacheRead > 0 {
 		parts = append(parts, fmt.Sprintf("%d%% of the input cached", 100*l.Known.CacheRead/input))
 	}

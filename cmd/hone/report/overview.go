@@ -55,7 +55,7 @@ func OverviewOf(r *recorded.Run) Overview {
 func (o Overview) Notes() []string {
 	notes := o.notes()
 	if !o.Ended {
-		notes = o.declined()
+		notes = o.declinedPaths()
 	}
 	if !o.Asked && (!o.Ended || answer.MayWait(o.End.Kind)) {
 		notes = append(notes, answer.Notes(o.Home, o.ID, o.Past.Waiting(), o.Working)...)
@@ -135,8 +135,8 @@ func (o Overview) refusals() []string {
 	return notes
 }
 
-// declined names the files whose changes the user declined.
-func (o Overview) declined() []string {
+// declinedPaths names the files whose changes the user declined.
+func (o Overview) declinedPaths() []string {
 	if paths := o.Past.DeclinedPaths(); len(paths) > 0 {
 		return []string{"you declined changes of " + strings.Join(paths, ", ")}
 	}

@@ -189,7 +189,7 @@ func (o sheet) changed() []string {
 // not have been read if a line had been changed.
 func (o sheet) totals() []string {
 	spent := attempts.Spent(o.Home, o.ID, o.Past)
-	parts := append(Used(spent, spent.Price(), render.Short), render.Duration(o.Active))
+	parts := append(UsageParts(spent, spent.Price(), render.Short), render.Duration(o.Active))
 	intact := fmt.Sprintf("journal intact (%.12s)", o.Hash())
 	used := "  " + strings.Join(parts, " · ")
 	if o.columns > 0 && render.Width(used+intact)+4 > o.columns {

@@ -135,15 +135,15 @@ func gist(findings, before []check.Finding) string {
 	more, inFiles := check.Count(findings)-1, strings.Contains(check.Tally(findings), " in ")
 	switch {
 	case more > 0 && inFiles:
-		text = fmt.Sprintf("%s: %s", counted(findings, before), text)
+		text = fmt.Sprintf("%s: %s", countText(findings, before), text)
 	case more > 0:
 		text += fmt.Sprintf(" (+%d)", more)
 	}
 	return text
 }
 
-// counted returns how many findings there are, and how they differ from those before.
-func counted(findings, before []check.Finding) string {
+// countText returns how many findings there are, and how they differ from those before.
+func countText(findings, before []check.Finding) string {
 	text := check.Tally(findings)
 	if difference := check.Difference(before, findings); difference != "" {
 		text += " (" + difference + ")"

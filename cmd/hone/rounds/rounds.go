@@ -106,7 +106,7 @@ func Of(events []history.Event, get history.Get, own func(string) bool) []Round 
 		switch n := len(all); {
 		case r == nil:
 		case n > 0 && all[n-1].Number == r.Number: // resumed, or decided again
-			all[n-1] = joined(all[n-1], *r)
+			all[n-1] = joinRounds(all[n-1], *r)
 		default:
 			all = append(all, *r)
 		}
@@ -117,14 +117,14 @@ func Of(events []history.Event, get history.Get, own func(string) bool) []Round 
 	add(f.cut())
 	for _, r := range all {
 		for path, c := range r.changes {
-			r.changes[path] = f.counted(c)
+			r.changes[path] = f.withCounts(c)
 		}
 	}
 	return all
 }
 
-// joined returns a round with what was added to it after it had ended.
-func joined(r, later Round) Round {
+// joinRounds returns a round with what was added to it after it had ended.
+func joinRounds(r, later Round) Round {
 	changes := map[string]Change{}
 	maps.Copy(changes, r.changes)
 	for path, c := range later.changes {
@@ -239,13 +239,13 @@ func (f *Fold) change(path, before, after string) {
 	}
 	c.After = after
 	if f.Lines {
-		c = f.counted(c)
+		c = f.withCounts(c)
 	}
 	f.round.changes[path] = c
 }
 
-// counted returns a change with the numbers of its lines.
-func (f *Fold) counted(c Change) Change {
+// withCounts returns a change with the numbers of its lines.
+func (f *Fold) withCounts(c Change) Change {
 	c.Added, c.Removed = render.Stat(f.content(c.Before), f.content(c.After))
 	return c
 }

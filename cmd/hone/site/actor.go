@@ -105,8 +105,8 @@ func (x *Actor) state(run string) string {
 
 func (x *Actor) owns(run string) bool { return x.Own != nil && x.Own.id == run }
 
-// tell sets what the page of a run says about the last action.
-func (x *Actor) tell(run, text string) {
+// setNote sets what the page of a run says about the last action.
+func (x *Actor) setNote(run, text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.said[run] = text
@@ -125,9 +125,9 @@ func (x *Actor) Act(ctx context.Context, run, action string, form url.Values) er
 	}
 	defer home.Close()
 	x.Say(fmt.Sprintf("requested on the page: %s %s", action, journal.ShortRun(run)))
-	x.tell(run, "")
+	x.setNote(run, "")
 	if err := act(ctx, home, run, form); err != nil {
-		x.tell(run, explanation(err, failure.Elsewhere(home.Workspace())))
+		x.setNote(run, explanation(err, failure.Elsewhere(home.Workspace())))
 		x.Say("refused: " + err.Error())
 	}
 	return nil
@@ -199,7 +199,7 @@ func (x *Actor) start(ctx context.Context, dir, run string, args []string) error
 		r, err := c.Run(during)
 		one.stop()
 		if err = cmp.Or(err, r.Error()); err != nil {
-			x.tell(run, refusal(r, err))
+			x.setNote(run, refusal(r, err))
 		}
 		x.Say(fmt.Sprintf("run %s, which was resumed on the page, ended with status %d", journal.ShortRun(run), r.Exit))
 		x.mu.Lock()
@@ -297,7 +297,7 @@ func (x *Actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 		return err
 	})
 	if err != nil {
-		x.tell(run, explanation(err, failure.Elsewhere(home.Workspace())))
+		x.setNote(run, explanation(err, failure.Elsewhere(home.Workspace())))
 		return v, web.ErrRefused
 	}
 	part, err := x.source.html.Plan(p)
@@ -333,7 +333,7 @@ func (x *Actor) undo(ctx context.Context, home *journal.Home, run string, form u
 		}
 		done, err := plan.CarryOut(context.WithoutCancel(ctx), false, x.Keys)
 		if err == nil {
-			x.tell(run, strings.TrimSpace(strings.Join(done.Lines, "\n")))
+			x.setNote(run, strings.TrimSpace(strings.Join(done.Lines, "\n")))
 		}
 		return err
 	})

@@ -234,11 +234,11 @@ func (s *Source) View(ctx context.Context, name string) (web.View, error) {
 	if err == nil || errors.Is(err, web.ErrNotFound) || ctx.Err() != nil {
 		return v, err
 	}
-	return s.unreadable(home, run, err)
+	return s.unreadableView(home, run, err)
 }
 
-// unreadable returns the page of a run that cannot be read: why, and what to type.
-func (s *Source) unreadable(home *journal.Home, run string, err error) (web.View, error) {
+// unreadableView returns the page of a run that cannot be read: why, and what to type.
+func (s *Source) unreadableView(home *journal.Home, run string, err error) (web.View, error) {
 	of := report.Summarize(home, run, recorded.Working(home, run), nil)
 	short, result := journal.ShortRun(run), of.Standing.Text
 	if of.Past != nil { // a stored object is damaged, and not the journal

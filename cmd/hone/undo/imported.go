@@ -36,7 +36,7 @@ func Place(ctx context.Context, run *runs.Recorded) (notes []string, err error) 
 		return nil, f
 	}
 	if err := run.Place(ctx, p); err != nil {
-		return nil, occupied(err, id+at, 0)
+		return nil, occupiedError(err, id+at, 0)
 	}
 	if len(p.Changes) > 0 {
 		notes = append(notes, fmt.Sprintf("the run was imported: restored %s to its state: %s", render.Count(len(p.Changes), "file"), render.Some(p.Changes)))

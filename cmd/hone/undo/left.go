@@ -14,12 +14,12 @@ import (
 
 // Left returns a line for each change that the undo would leave alone.
 func (p *Plan) Left(ctx context.Context) ([]string, error) {
-	return p.left(ctx, p.Restorable, p.run.Past.Events())
+	return p.leftLines(ctx, p.Restorable, p.run.Past.Events())
 }
 
-// left returns a line for each change that an undo leaves alone. restored are the paths that
+// leftLines returns a line for each change that an undo leaves alone. restored are the paths that
 // it restores, events the events of the run.
-func (p *Plan) left(ctx context.Context, restored []string, events []history.Event) (lines []string, err error) {
+func (p *Plan) leftLines(ctx context.Context, restored []string, events []history.Event) (lines []string, err error) {
 	left, err := listing.Leftovers(ctx, p.run.Dir, slices.Concat(restored, p.Doubtful), events[0].Time, events[len(events)-1].Time)
 	add := func(why string, names []string) {
 		for _, name := range names {

@@ -68,13 +68,13 @@ func (d *Done) say(format string, args ...any) {
 func (p *Plan) CarryOut(ctx context.Context, force bool, keys []string) (done Done, err error) {
 	before, redo, undone := p.run.Past.Events(), redoRound(p.run.Past), undoneRound(p.run.Past, p.Round)
 	if len(p.Conflicts) > 0 && !force {
-		return done, p.inTheWay()
+		return done, p.conflictError()
 	}
-	done.Lost = p.lost()
+	done.Lost = p.unrestorableLines()
 	p.Unstored = unstored(p.run, keys)
 	kept, err := p.Restore(ctx, force)
 	if err != nil {
-		return done, occupied(err, p.named, p.Round)
+		return done, occupiedError(err, p.named, p.Round)
 	}
 	p.report(&done, kept)
 	if p.Round == 0 {
@@ -85,7 +85,7 @@ func (p *Plan) CarryOut(ctx context.Context, force bool, keys []string) (done Do
 	if len(p.Restored) == 0 && len(p.Conflicts) == 0 && undone > 0 {
 		done.say("to undo the undo: hone undo %s --to-round %d", p.named, undone)
 	}
-	left, err := p.left(ctx, p.Restored, before)
+	left, err := p.leftLines(ctx, p.Restored, before)
 	done.Lines = append(done.Lines, left...)
 	if err != nil || len(p.Restored) == 0 {
 		return done, err
@@ -135,9 +135,9 @@ func undoneRound(past *history.Past, to int) int {
 	return last
 }
 
-// occupied adds what to do about a path that even force does not replace: a directory in place
+// occupiedError adds what to do about a path that even force does not replace: a directory in place
 // of a file, or a file that was just created. run may be followed by -C.
-func occupied(err error, run string, round int) error {
+func occupiedError(err error, run string, round int) error {
 	var conflict *workspace.ConflictError
 	if !errors.As(err, &conflict) {
 		return err
@@ -146,8 +146,8 @@ func occupied(err error, run string, round int) error {
 		Hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
 }
 
-// lost says which files not even force can restore.
-func (p *Plan) lost() (lines []string) {
+// unrestorableLines says which files not even force can restore.
+func (p *Plan) unrestorableLines() (lines []string) {
 	for _, c := range p.Conflicts {
 		if c.Lost {
 			lines = append(lines, fmt.Sprintf("%s cannot be restored: %s", c.Path, c.Why))
@@ -156,9 +156,9 @@ func (p *Plan) lost() (lines []string) {
 	return lines
 }
 
-// inTheWay returns an error that names the files that prevent the undo.
-func (p *Plan) inTheWay() error {
-	f := &failure.Error{Kind: hone.KindBlocked, Each: p.lost(), Hint: fmt.Sprintf("hone undo %s%s --force", p.named, toRound(p.Round)),
+// conflictError returns an error that names the files that prevent the undo.
+func (p *Plan) conflictError() error {
+	f := &failure.Error{Kind: hone.KindBlocked, Each: p.unrestorableLines(), Hint: fmt.Sprintf("hone undo %s%s --force", p.named, toRound(p.Round)),
 		Why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(p.Conflicts), "file")+verbFor(len(p.Conflicts)))}
 	advice := " restores the others"
 	for _, c := range p.Conflicts {

@@ -139,7 +139,7 @@ func meters(o report.Overview) []page.Meter {
 // facts returns what is known about a run: its models, and when it began.
 func facts(o report.Overview) []page.Fact {
 	spent := attempts.Spent(o.Home, o.ID, o.Past)
-	figures := report.Used(spent, spent.Price(), render.Tokens)
+	figures := report.UsageParts(spent, spent.Price(), render.Tokens)
 	facts := []page.Fact{
 		{Name: "run", Text: o.ID},
 		{Name: "model", Text: strings.Join(kinds.ModelNames(o.Loop, o.Start), " · ")},

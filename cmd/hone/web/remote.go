@@ -84,8 +84,8 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		s.askPassword(w, r, http.StatusForbidden, "The password is wrong.")
 	default:
-		s.give(w)
-		again(w, r)
+		s.setCookie(w)
+		redirectWithoutToken(w, r)
 	}
 }
 

@@ -163,7 +163,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		} {
 			h.Set(name, value)
 		}
-		if !s.named(r.Host) {
+		if !s.isOwnHost(r.Host) {
 			http.Error(w, "This server does not answer to that name. Open the address that hone web printed.", http.StatusMisdirectedRequest)
 			return
 		}
@@ -171,8 +171,8 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// named reports whether a request's Host is a name of this server and its port.
-func (s *Server) named(host string) bool {
+// isOwnHost reports whether a request's Host is a name of this server and its port.
+func (s *Server) isOwnHost(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
 		name, port = host, "80" // which browsers omit
@@ -195,7 +195,7 @@ func (s *Server) admitted(next http.Handler) http.Handler {
 		switch token := r.URL.Query().Get("token"); {
 		case token != "" && r.Method == http.MethodGet:
 			s.admit(w, r, token)
-		case s.knows(r):
+		case s.hasCookie(r):
 			next.ServeHTTP(w, r)
 		case s.remote != nil && slices.Contains([]string{"/page.css", "/page.js", "/icon.svg"}, r.URL.Path):
 			next.ServeHTTP(w, r) // for the form, and no secret
@@ -211,8 +211,8 @@ func (s *Server) admitted(next http.Handler) http.Handler {
 // that the name has to tell servers apart.
 func (s *Server) cookieName() string { return "hone_" + s.port }
 
-// knows reports whether a request has the cookie.
-func (s *Server) knows(r *http.Request) bool {
+// hasCookie reports whether a request has the cookie.
+func (s *Server) hasCookie(r *http.Request) bool {
 	c, err := r.Cookie(s.cookieName())
 	return err == nil && same(c.Value, s.cookie)
 }
@@ -228,23 +228,23 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, token string) {
 		s.token = ""
 	}
 	s.mu.Unlock()
-	if !right && !s.knows(r) {
+	if !right && !s.hasCookie(r) {
 		http.Error(w, "This address was used before, or is not the last one that hone web printed. Press Enter in its terminal for a new one.", http.StatusForbidden)
 		return
 	}
 	if right {
-		s.give(w)
+		s.setCookie(w)
 	}
-	again(w, r)
+	redirectWithoutToken(w, r)
 }
 
-// give gives a browser the cookie.
-func (s *Server) give(w http.ResponseWriter) {
+// setCookie gives a browser the cookie.
+func (s *Server) setCookie(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.remote != nil})
 }
 
-// again redirects a browser to the same page, without the token.
-func again(w http.ResponseWriter, r *http.Request) {
+// redirectWithoutToken redirects a browser to the same page, without the token.
+func redirectWithoutToken(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, pathHere(r), http.StatusSeeOther)
 }
 

@@ -58,10 +58,10 @@ var variable = lazyregexp.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b|\$\{?([A-
 func (c Command) Notes(output string) map[string]string {
 	notes := map[string]string{}
 	lines := lastLines(output)
-	if names := c.withheld(lines); len(names) > 0 {
+	if names := c.withheldVariables(lines); len(names) > 0 {
 		notes["variable "+strings.Join(names, " ")] = variableNote(names)
 	}
-	files := c.needed(lines)
+	files := c.neededFiles(lines)
 	if len(files) > 0 {
 		notes["secret "+strings.Join(files.paths(), " ")] = files.note(len(c.Secrets) - len(files))
 	}
@@ -133,9 +133,9 @@ func (c Command) openPath(path, how string) string {
 // should not get.
 var neverAdvised = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "GPG_TTY", "XAUTHORITY"}
 
-// withheld returns the variables in an output that the user has and commands do not
+// withheldVariables returns the variables in an output that the user has and commands do not
 // get, in order of appearance.
-func (c Command) withheld(lines []string) []string {
+func (c Command) withheldVariables(lines []string) []string {
 	var names []string
 	for _, line := range lines {
 		for _, match := range variable.FindAllStringSubmatch(line, -1) {

@@ -27,11 +27,11 @@ type hiddenFile struct {
 
 // Hidden returns the secret files that a command seems to have needed, as paths from
 // the root; nil if there are none. It can be wrong both ways.
-func (c Command) Hidden(output string) []string { return c.needed(lastLines(output)).paths() }
+func (c Command) Hidden(output string) []string { return c.neededFiles(lastLines(output)).paths() }
 
-// needed returns the secret files that an output says cannot be read, in the order of
+// neededFiles returns the secret files that an output says cannot be read, in the order of
 // Secrets.
-func (c Command) needed(lines []string) (files hiddenFiles) {
+func (c Command) neededFiles(lines []string) (files hiddenFiles) {
 	if len(c.Secrets) == 0 {
 		return nil
 	}

@@ -141,9 +141,9 @@ func asidePrefix(guards, root string) string {
 	return filepath.Join(guards, "aside", fmt.Sprintf("%x-", sum[:8]))
 }
 
-// asides returns the tree's directories for what walls put aside. It asks for each
+// asideDirs returns the tree's directories for what walls put aside. It asks for each
 // possible name: those of other trees may be many.
-func asides(guards, root string) (found []string) {
+func asideDirs(guards, root string) (found []string) {
 	prefix := asidePrefix(guards, root)
 	if _, err := os.Stat(filepath.Dir(prefix)); err != nil {
 		return nil // such as in the cache, where only a hone without a state folder puts them
@@ -166,7 +166,7 @@ func Recover(root string) ([]sandbox.Restored, error) {
 	var all []sandbox.Restored
 	for _, guards := range allGuards() {
 		err := wall.RecoverPlaceholders(recordsIn(guards))
-		for _, aside := range asides(guards, root) {
+		for _, aside := range asideDirs(guards, root) {
 			restored, failed := recoverAside(aside)
 			all, err = append(all, restored...), errors.Join(err, failed)
 		}

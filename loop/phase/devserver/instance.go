@@ -79,7 +79,7 @@ func (g *Instance) ensure(ctx context.Context) error {
 	if up {
 		return nil
 	}
-	before := g.recorded(history.Up) > 0
+	before := g.countRecorded(history.Up) > 0
 	got, err := g.start(ctx)
 	if err == nil && !got.Up {
 		err = &hone.Stop{Kind: hone.KindFailed, Why: "the server started before, but does not now: " + got.Why,
@@ -91,13 +91,13 @@ func (g *Instance) ensure(ctx context.Context) error {
 	return err
 }
 
-// Recorded returns how many requests are recorded for this run of the suite, also by
+// RecordedRequests returns how many requests are recorded for this run of the suite, also by
 // earlier processes.
-func (g *Instance) Recorded() int { return g.recorded(history.Reached) }
+func (g *Instance) RecordedRequests() int { return g.countRecorded(history.Reached) }
 
-// recorded returns how many events of the server are recorded for this run of the
+// countRecorded returns how many events of the server are recorded for this run of the
 // suite.
-func (g *Instance) recorded(what string) (n int) {
+func (g *Instance) countRecorded(what string) (n int) {
 	for _, e := range g.run.Past().Since(g.since) {
 		if s, ok := e.Payload.(history.Served); ok && s.What == what {
 			n++

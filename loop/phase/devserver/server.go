@@ -40,7 +40,7 @@ func New(address string) (*Server, error) {
 
 // Door returns the door of the verifier's walls. In walls with a network of their
 // own it listens at the server's address. In other walls the server itself
-// has that address, and the door listens on any free port: see [Server.Found].
+// has that address, and the door listens on any free port: see [Server.SetAddr].
 func (s *Server) Door(ownNet bool) sandbox.Door {
 	addr := "127.0.0.1:0"
 	if ownNet {
@@ -49,8 +49,8 @@ func (s *Server) Door(ownNet bool) sandbox.Door {
 	return sandbox.Door{Addr: addr, Serve: s.serve}
 }
 
-// Found sets the address at which the door listens, once the walls exist.
-func (s *Server) Found(addr string) {
+// SetAddr sets the address at which the door listens, once the walls exist.
+func (s *Server) SetAddr(addr string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, port, err := net.SplitHostPort(addr); err == nil && port != strconv.Itoa(s.port) {

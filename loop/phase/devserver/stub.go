@@ -17,9 +17,9 @@ type Stub struct {
 	requests atomic.Int64
 }
 
-// Stub starts a stub, which serves until its method Stop is called. No other server
+// StartStub starts a stub, which serves until its method Stop is called. No other server
 // may be up.
-func (s *Server) Stub(status int) *Stub {
+func (s *Server) StartStub(status int) *Stub {
 	b := &Stub{server: s, status: status}
 	s.set(b.serve)
 	return b

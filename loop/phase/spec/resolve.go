@@ -22,7 +22,7 @@ func Resolve(specs []Phase) {
 					s.warn(item.Line, "it supersedes “%s”, which %s", target, problem)
 				}
 			}
-			if other := contradicted(stated, item); other != nil {
+			if other := contradictedBy(stated, item); other != nil {
 				s.warn(item.Line, "%s expects “%s” of the same action; to change that, write SUPERSEDES: %s above it", other.Place(), other.Steps[0].Expected, other)
 			}
 			earlier = append(earlier, item)
@@ -64,9 +64,9 @@ func supersede(items []*Item, target, by string) (problem string) {
 	return "no earlier line states"
 }
 
-// contradicted returns the contract of an earlier phase with the same action and
+// contradictedBy returns the contract of an earlier phase with the same action and
 // another result, and remembers this one; nil if there is none.
-func contradicted(stated map[string]*Item, item *Item) *Item {
+func contradictedBy(stated map[string]*Item, item *Item) *Item {
 	if item.flow() {
 		return nil
 	}

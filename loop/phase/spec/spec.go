@@ -3,7 +3,7 @@
 // supersedes (ruling A5).
 //
 // [Read] reads the files. [Parse] reads one text and never fails, because a spec is
-// prose with contracts in it, and [Resolve] compares the phases. [Due] returns what
+// prose with contracts in it, and [Resolve] compares the phases. [DueItems] returns what
 // needs a test, and [List] shows what was read.
 package spec
 
@@ -76,9 +76,9 @@ func (p *Phase) warn(line int, format string, args ...any) {
 	p.Warnings = append(p.Warnings, render.Line(fmt.Sprintf("%s:%d: ", p.Path, line)+fmt.Sprintf(format, args...)))
 }
 
-// Due returns what needs a test: the contracts and flows of resolved specs that none
+// DueItems returns what needs a test: the contracts and flows of resolved specs that none
 // of these supersedes, in their order. What is stated twice is returned once.
-func Due(specs []Phase) []Item {
+func DueItems(specs []Phase) []Item {
 	var due []Item
 	stated := map[string]bool{}
 	for _, s := range specs {

@@ -295,7 +295,7 @@ func TestDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return spec.Due(specs)
+		return spec.DueItems(specs)
 	}
 	var got []string
 	for _, i := range due(2) {
@@ -374,6 +374,6 @@ func FuzzParse(f *testing.F) {
 		if list := spec.List(specs); strings.ContainsAny(list, "\x1b\x00\r") {
 			t.Errorf("the list is not safe to print: %q", list)
 		}
-		spec.Due(specs)
+		spec.DueItems(specs)
 	})
 }
