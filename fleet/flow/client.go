@@ -94,9 +94,9 @@ func budget(limit job.Amount) string {
 	return ", at most " + text(bank.SumOf(limit))
 }
 
-// Working returns the workflows of a batch that have not ended: its own, or else those of legs
-// that it has left behind because somebody terminated it; nil if nothing can work on the
-// batch any more. It asks only the server.
+// Working returns the workflows that still work on a batch: the batch's own if it runs,
+// otherwise those of its legs, which a terminated batch does not wait for. It returns nil
+// if there are none. It asks only the server.
 func Working(ctx context.Context, c client.Client, id string) (ids []string, err error) {
 	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
 	if err != nil {

@@ -64,7 +64,7 @@ func TestDesk(t *testing.T) {
 	}
 }
 
-// TestActorIsClosed: nothing is resumed once the server ends, because nobody would stop it.
+// TestActorIsClosed: an ended server resumes no run, because nothing would stop that run.
 func TestActorIsClosed(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	var s Source
