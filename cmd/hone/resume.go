@@ -33,9 +33,9 @@ terminal. If the run is done, it only prints the result again. RUN is an id from
 of one, or "last", the default. Before it continues a run from hone import, it restores the files as the
 run left them.
 
-Without a terminal, answer a question with --answer DIGEST=yes or DIGEST=no. hone show prints the digest, which stands
-for one exact change of a file. If the file or the proposed change has changed since, resume refuses all answers
-with status 4, and changes nothing.`,
+Without a terminal, answer a question with --answer DIGEST=yes or DIGEST=no. hone show prints the digest, which
+identifies one exact change of a file. If the file or the proposed change has changed since, resume refuses all
+answers with status 4, and changes nothing.`,
 		Example: `  hone resume last --max-tokens 10000000
   hone resume last --answer 1f2e3d4c5b6a=yes`,
 		Args: oneRun,
