@@ -88,6 +88,20 @@ func FindingText(f check.Finding) string {
 	return render.Line(f.Place()) + ": " + f.Text
 }
 
+// FindingTexts returns the texts of findings for a prompt, with an empty line between them.
+func FindingTexts(findings []check.Finding) string {
+	var texts []string
+	for _, f := range findings {
+		texts = append(texts, strings.TrimRight(FindingText(f), "\r\n"))
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// Indented returns a text without the space around it, as a block of code in Markdown.
+func Indented(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
+}
+
 // OneText is an Args function of a [Kind] that accepts one text or none.
 func OneText(args []string) error {
 	if len(args) > 1 {

@@ -28,10 +28,7 @@ type Loop struct {
 
 // Round is one conversation. It starts with what the check reports now.
 func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
-	report := "\nWhat it reports now:\n"
-	for _, f := range wrong {
-		report += "\n" + strings.TrimRight(loop.FindingText(f), "\r\n") + "\n"
-	}
+	report := "\nWhat it reports now:\n\n" + loop.FindingTexts(wrong) + "\n"
 	_, err := r.Talk(ctx, l.Fixer, hone.Text(l.prompt(), report))
 	return nil, err
 }
@@ -42,8 +39,7 @@ func (l Loop) prompt() string {
 	if l.NoBash {
 		howToRun = "You cannot run it. It runs when your session ends."
 	}
-	text := "This check must pass:\n\n    " + strings.ReplaceAll(strings.TrimSpace(l.Check), "\n", "\n    ") +
-		"\n\n" + howToRun + "\n"
+	text := "This check must pass:\n\n" + loop.Indented(l.Check) + "\n\n" + howToRun + "\n"
 	if l.Advice != "" {
 		text += "\nThe user adds this advice:\n\n" + strings.TrimSpace(l.Advice) + "\n"
 	}

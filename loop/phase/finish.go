@@ -48,7 +48,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	switch found = slices.DeleteFunc(found, func(f check.Finding) bool { return !f.Blocks() }); len(found) {
 	case 0:
 	case 1:
-		fmt.Fprintf(&b, "\nthe check, the end of it:\n%s\n", render.Escape(tail(join(found), 20)))
+		fmt.Fprintf(&b, "\nthe check, the end of it:\n%s\n", render.Escape(tail(loop.FindingTexts(found), 20)))
 	default:
 		fmt.Fprintf(&b, "\nthe check:\n")
 		for _, f := range found[:min(len(found), 20)] {

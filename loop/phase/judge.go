@@ -11,6 +11,7 @@ import (
 	"hone/internal/lazyregexp"
 	"hone/internal/render"
 	"hone/internal/tap"
+	"hone/loop"
 	"hone/loop/phase/spec"
 	"hone/loop/phase/verdict"
 )
@@ -69,7 +70,7 @@ func stoppedEarly(run suiteRun) string {
 	if run.Log == "" {
 		return text
 	}
-	return text + ". Its standard error:\n    " + strings.ReplaceAll(strings.TrimSpace(run.Log), "\n", "\n    ")
+	return text + ". Its standard error:\n" + loop.Indented(run.Log)
 }
 
 // testedBy returns the index of the contract or flow that a point's description

@@ -192,7 +192,7 @@ func (l Loop) announce(e errand, prior []check.Finding) string {
 	case toVerify:
 		return name + " runs the suite"
 	case toCorrect, toReview:
-		return name + " gets the suite back:\n" + join(fromSource(prior, sourceSuite))
+		return name + " gets the suite back:\n" + loop.FindingTexts(fromSource(prior, sourceSuite))
 	}
 	var failed []string
 	if n := len(fromSource(prior, sourceContract)); n > 0 {
@@ -243,16 +243,16 @@ func (l Loop) reports(e errand, prior []check.Finding) []part {
 	case toWrite:
 		return nil
 	case toCorrect:
-		return []part{{suitePath + ": what is wrong with it", join(fromSource(prior, sourceSuite))}}
+		return []part{{suitePath + ": what is wrong with it", loop.FindingTexts(fromSource(prior, sourceSuite))}}
 	case toReview:
-		return []part{{suitePath + ": what to review", join(fromSource(prior, sourceSuite))}}
+		return []part{{suitePath + ": what to review", loop.FindingTexts(fromSource(prior, sourceSuite))}}
 	}
-	parts := []part{{"your last session", join(fromSource(prior, sourceIdle))}, {failedName + ": the contracts that failed in the last verification", join(lastVerdict(prior))}}
+	parts := []part{{"your last session", loop.FindingTexts(fromSource(prior, sourceIdle))}, {failedName + ": the contracts that failed in the last verification", loop.FindingTexts(lastVerdict(prior))}}
 	if e == toBuild {
 		parts = append(parts,
-			part{path.Base(lintLog) + ": what the health check printed when it failed", join(fromSource(prior, sourceHealth))},
-			part{path.Base(devserver.Log) + ": the server did not come up", join(fromSource(prior, sourceServer))},
-			part{"what the project's check reported", join(fromSource(prior, check.SourceCommand))})
+			part{path.Base(lintLog) + ": what the health check printed when it failed", loop.FindingTexts(fromSource(prior, sourceHealth))},
+			part{path.Base(devserver.Log) + ": the server did not come up", loop.FindingTexts(fromSource(prior, sourceServer))},
+			part{"what the project's check reported", loop.FindingTexts(fromSource(prior, check.SourceCommand))})
 	}
 	folder := l.folder(e) + "/"
 	for _, f := range fromSource(prior, "outside") {
@@ -268,14 +268,6 @@ func (l Loop) folder(e errand) string {
 		return Src
 	}
 	return Tests
-}
-
-func join(findings []check.Finding) string {
-	var texts []string
-	for _, f := range findings {
-		texts = append(texts, strings.TrimSpace(loop.FindingText(f)))
-	}
-	return strings.Join(texts, "\n\n")
 }
 
 // specs returns the specifications that both roles get, those of the phases up to this

@@ -16,6 +16,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/loop"
 	"hone/loop/phase/spec"
 	"hone/sandbox"
 	"hone/workspace"
@@ -306,7 +307,7 @@ func (l Loop) conclude(ctx context.Context, r *hone.Run, found []check.Finding, 
 		if len(found) == 0 {
 			return said, artifact.Remove(root, failedPath)
 		}
-		return said, artifact.Write(root, failedPath, strings.NewReader(l.redact(join(found))+"\n"))
+		return said, artifact.Write(root, failedPath, strings.NewReader(l.redact(loop.FindingTexts(found))+"\n"))
 	})
 	if err != nil {
 		return err
