@@ -95,6 +95,11 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 		return s, err
 	}
 	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], check.Bound(outsideFindings(o))...)
+	if r.OnRound != nil {
+		if err := r.OnRound(ctx); err != nil {
+			return s, err
+		}
+	}
 	findings, err := round(ctx, r, prior)
 	r.fresh = false
 	short, err := r.unpaidStop(ctx, findings, err)

@@ -2,6 +2,7 @@ package hone
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"sync"
 
@@ -71,6 +72,9 @@ type Run struct {
 	// event; nil does nothing. It records the settings of a new run with
 	// [Run.Start]. If it fails, nothing is recorded, and Do returns its error.
 	OnStart func() error
+	// OnRound is called before each round, after the check that goes before the first; nil
+	// does nothing. If it fails, the round is not called, and the error stops the run.
+	OnRound func(context.Context) error
 
 	starting  sync.Once        // calls OnStart
 	startErr  error            // of OnStart

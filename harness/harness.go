@@ -84,9 +84,11 @@ type Options struct {
 	Observer journal.Observer
 }
 
-// Open opens a session in a directory. It fails, for example, if no model can be
-// opened, if another hone works there, or if the configuration is wrong. The
-// caller closes the session.
+// Open opens a session in a directory. It fails, for example, if another hone works
+// there, or if the configuration is wrong. Without a provider's key it succeeds; then the
+// run ends with [hone.KindUsage] before its first round, unless the check makes that
+// unnecessary. If an error is a [*hone.UsageError], its Hint says what to do. The caller
+// closes the session.
 func Open(dir string, o Options) (*Session, error) {
 	root, err := loop.AbsDir(dir)
 	if err != nil {
@@ -103,7 +105,7 @@ func Open(dir string, o Options) (*Session, error) {
 	if o.Environ != nil {
 		h.Getenv = lookup(o.Environ)
 	}
-	k := loop.Kind{Name: cmp.Or(o.Loop, filepath.Base(os.Args[0]))}
+	k := loop.Kind{Name: cmp.Or(o.Loop, filepath.Base(os.Args[0])), Modelless: true}
 	flags := loop.Flags{Model: o.Model, BaseURL: o.BaseURL, Wall: o.Walls}
 	if o.Net {
 		flags.Net = &o.Net

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"hone"
-	"hone/check"
 	"hone/internal/near"
 	"hone/loop"
 	"hone/model"
@@ -372,25 +371,25 @@ func (m missingModel) Generate(context.Context, model.Request) (model.Reply, err
 	return model.Reply{}, m.why
 }
 
-// requireModels returns a round that fails if it would ask a model that could
-// not be opened. It still replays recorded replies.
-func (s *Session) requireModels(round hone.Round) hone.Round {
-	var missing error
+// canAsk returns why the run's next request would fail: a model could not be
+// opened. It returns nil if the reply is recorded.
+func (s *Session) canAsk() error {
+	if s.run.Past().Answered() {
+		return nil
+	}
 	for _, m := range loop.AllModels(s.loop) {
-		if a, ok := s.models[m].(missingModel); ok && missing == nil && !s.run.Past().HasFailed(m.Name) {
-			missing = a.why
+		if a, ok := s.models[m].(missingModel); ok && !s.run.Past().HasFailed(m.Name) {
+			return a.stop()
 		}
 	}
-	switch missing {
-	case nil:
-		return round
-	case ErrNoModel: // the run's settings have no model that a resumed run could ask
-		missing = &hone.Stop{Kind: hone.KindUsage, Why: missing.Error(), Next: hone.Next{First: noModelHint, Verb: hone.NewRun}}
+	return nil
+}
+
+// stop returns the error of a run that needs the model.
+func (m missingModel) stop() error {
+	if m.why != ErrNoModel {
+		return m.why
 	}
-	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-		if !r.Past().Answered() {
-			return nil, missing
-		}
-		return round(ctx, r, prior)
-	}
+	// The run's settings have no model that a resumed run could ask.
+	return &hone.Stop{Kind: hone.KindUsage, Why: m.why.Error(), Next: hone.Next{First: noModelHint, Verb: hone.NewRun}}
 }

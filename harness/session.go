@@ -286,7 +286,7 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 		s.run.HasKey = s.guard.HoldsKey
 	}
 	if !s.replayed {
-		s.run.Before = s.lastManifest()
+		s.run.Before, s.run.OnRound = s.lastManifest(), s.beforeRound
 		s.journal.Observe(s.host.Observer)
 	}
 	return s.run

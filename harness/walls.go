@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"hone"
-	"hone/check"
 	"hone/harness/internal/walldir"
 	"hone/loop"
 	"hone/sandbox"
@@ -182,22 +181,22 @@ func NoWalls(ctx context.Context, err error) error {
 	return stop
 }
 
-// Round returns a round that first builds the session's walls, so that no model
-// is asked for something that could not be checked. It fails if it would ask a
-// model that could not be opened.
-func (s *Session) Round(next hone.Round) hone.Round {
-	next = s.requireModels(next)
-	return func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-		for _, w := range s.walls {
-			if w.plan.Later {
-				continue
-			}
-			if err := w.raise(ctx); err != nil {
-				return nil, err
-			}
-		}
-		return next(ctx, r, prior)
+// beforeRound returns an error if the round would ask a model that could not be opened.
+// It builds the session's walls, so that no model is asked for something that could not
+// be checked.
+func (s *Session) beforeRound(ctx context.Context) error {
+	if err := s.canAsk(); err != nil {
+		return err
 	}
+	for _, w := range s.walls {
+		if w.plan.Later {
+			continue
+		}
+		if err := w.raise(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepareWalls lets the walls of the session that were used prepare their next command.

@@ -91,7 +91,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	announced := make(chan struct{})
 	unused := context.AfterFunc(ctx, func() { s.Stopping(); close(announced) })
-	end, err = r.Do(ctx, h.Round(built.Round))
+	end, err = r.Do(ctx, built.Round)
 	if !unused() {
 		<-announced
 	}
