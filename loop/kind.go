@@ -36,6 +36,11 @@ type Kind struct {
 
 	// Args returns what is wrong with the command's arguments. Nil accepts none.
 	Args func(args []string) error
+	// Text means that the argument may be a text in the user's words.
+	Text bool
+	// Complete returns what a shell proposes for the next argument, after args, in a
+	// directory; it only reads. Nil proposes files.
+	Complete func(dir string, args []string) []string
 	// Rewrite rewrites the arguments before flags are parsed, so that flags in the
 	// style of another program work. Nil changes nothing.
 	Rewrite func(args []string) []string
@@ -234,6 +239,8 @@ type Preview struct {
 	Use   string // the command line after "hone prompt"; empty means the Kind's
 	Long  string
 	Args  func(args []string) error // nil means the Kind's
+	// Complete is like [Kind.Complete]; nil means the Kind's.
+	Complete func(dir string, args []string) []string
 }
 
 // Previewer is implemented by a Loop that can show its first prompt.

@@ -3,11 +3,8 @@ package main
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,10 +36,6 @@ func (a *app) completeWords(c *cobra.Command) {
 		c.ValidArgsFunction = a.completeAttempt
 	case "trust":
 		c.ValidArgsFunction = a.completeRunOrDir
-	case "phase":
-		if c.Parent().Name() != "init" {
-			c.ValidArgsFunction = completePhase
-		}
 	case "eval":
 		c.ValidArgsFunction = cobra.FixedCompletions([]cobra.Completion{"toml"}, cobra.ShellCompDirectiveFilterFileExt)
 	case "runs", "gc", "check", "rollup", "doctor", "demo", "version":
@@ -176,30 +169,14 @@ func (a *app) completeRunOrDir(c *cobra.Command, args []string, word string) ([]
 	return words, directive
 }
 
-// completePhase proposes the phases that have a specification, and all.
-func completePhase(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	files, err := os.ReadDir(filepath.Join(c.Flag("dir").Value.String(), "specs"))
-	if err != nil {
-		return nil, directive
+// completeFrom proposes what a loop's function returns; nil proposes files.
+func completeFrom(words func(dir string, args []string) []string) cobra.CompletionFunc {
+	if words == nil {
+		return nil
 	}
-	var numbers []int
-	for _, f := range files {
-		name, ok := strings.CutPrefix(f.Name(), "phase")
-		name, isText := strings.CutSuffix(name, ".md")
-		if n, err := strconv.Atoi(name); ok && isText && err == nil && n > 0 && !slices.Contains(args, name) {
-			numbers = append(numbers, n)
-		}
+	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return words(c.Flag("dir").Value.String(), args), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
-	slices.Sort(numbers)
-	var words []cobra.Completion
-	for _, n := range numbers {
-		words = append(words, strconv.Itoa(n))
-	}
-	if len(args) == 0 && len(words) > 0 && c.Parent().Name() == "hone" {
-		words = append(words, "all")
-	}
-	return words, directive
 }
 
 // completeModel proposes providers, then the names of their models that hone knows and

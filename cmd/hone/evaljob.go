@@ -114,7 +114,7 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 		}
 		n, job.Limits = needs, eval.Amount{Tokens: limits.Tokens, Cost: limits.Cost, Time: limits.Time}
 		job.JudgeWall = judgeWall(l.Shared().Walls)
-		if k.Name != "fix" {
+		if !k.Modelless { // that run looks at its check itself
 			job.Check = l.Shared().Check
 		}
 		if f.maxCost > 0 {

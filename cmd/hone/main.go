@@ -33,6 +33,7 @@ import (
 	"hone/internal/lazyregexp"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/loop"
 	"hone/sandbox"
 
 	_ "hone/sandbox/wall/early"
@@ -180,7 +181,7 @@ func ambiguousProve(args []string) error {
 	if slices.Contains(values, next) {
 		return failure.Usage("--prove "+next+" has no equals sign", "write --prove="+next)
 	}
-	if slices.Contains([]string{"fix", "implement", "task"}, args[0]) && singleWord.MatchString(next) {
+	if slices.ContainsFunc(kinds.All(), func(k loop.Kind) bool { return k.Text && k.Name == args[0] }) && singleWord.MatchString(next) {
 		return failure.Usage(fmt.Sprintf("--prove %s is not on, off or strict", next), fmt.Sprintf("write --prove=strict; if %q is the text, write it before --prove", next))
 	}
 	return nil

@@ -33,7 +33,7 @@ func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 	l := k.New()
 	f := &loopFlags{}
 	c := &cobra.Command{
-		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k.Name, k.Args),
+		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k.Name, k.Args), ValidArgsFunction: completeFrom(k.Complete),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.valid(c); err != nil {
 				return err

@@ -23,7 +23,7 @@ func Kind() loop.Kind {
 		Example: `  hone fix --check "go vet ./... && go test ./..."
   hone fix "the parser is right, the printer is wrong" --check "make test" --allow go
   git log -3 | hone fix - --check "npm test" -m ollama/qwen3-coder`,
-		Args: loop.OneText, Rounds: 5, Modelless: true, Attempts: loop.RequireCheck,
+		Args: loop.OneText, Text: true, Rounds: 5, Modelless: true, Attempts: loop.RequireCheck,
 		New:     func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
 		Starters: func() loop.Starters {

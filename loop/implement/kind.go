@@ -43,6 +43,7 @@ logs/ contains every query, response and build output.`,
   hone implement "add a --json flag to the list command" --check "make test"
   hone implement - --check "make test" < issue.md`,
 		Args:        loop.OneText,
+		Text:        true,
 		Rounds:      Rounds,
 		Model:       "gemini/gemini-2.5-pro",
 		Keys:        Keys,

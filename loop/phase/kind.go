@@ -43,7 +43,14 @@ skips phases that passed with the current specifications.`,
   hone phase 1 --list
   hone phase 1 2 --builder-model gemini-2.5-pro --verifier-model gemini-2.5-flash
   hone phase all --builder-model command/gemini`,
-		Args:     phaseArgs,
+		Args: phaseArgs,
+		Complete: func(dir string, args []string) []string {
+			words := written(dir, args)
+			if len(args) == 0 && len(words) > 0 {
+				words = append(words, "all")
+			}
+			return words
+		},
 		Rounds:   Rounds,
 		NoAdvice: true,
 		Agents:   true,
@@ -54,7 +61,8 @@ skips phases that passed with the current specifications.`,
 			Short: "what phase would send a role first",
 			Long: `prompt phase prints what phase would send a role first: the verifier to write the suite, or the
 builder in round 1. It runs no hook, so the map lacks the dependencies that map_deps would print.`,
-			Args: onePhaseArg,
+			Args:     onePhaseArg,
+			Complete: written,
 		},
 		Starters: starterFiles,
 		Verified: verdicts,
@@ -401,4 +409,27 @@ func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
 		one.role.Tools = inSeat(tools, filepath.Join(s.Root(), one.role.Dir))
 	}
 	return nil
+}
+
+// written returns the numbers of the phases that have a specification and are not among
+// args, in order.
+func written(dir string, args []string) []string {
+	files, err := os.ReadDir(filepath.Join(dir, "specs"))
+	if err != nil {
+		return nil
+	}
+	var numbers []int
+	for _, f := range files {
+		name, ok := strings.CutPrefix(f.Name(), "phase")
+		name, isText := strings.CutSuffix(name, ".md")
+		if n, err := strconv.Atoi(name); ok && isText && err == nil && n > 0 && !slices.Contains(args, name) {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	var words []string
+	for _, n := range numbers {
+		words = append(words, strconv.Itoa(n))
+	}
+	return words
 }

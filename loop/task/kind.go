@@ -46,6 +46,7 @@ For compatibility, task also accepts the options of code-scribe loop, and models
   hone task TASK.toml -nloop 3 -niter 40 -m anthropic-claude-sonnet-5
   hone task TASK.toml -m command/gemini --reviewer-model gemini/gemini-2.5-flash`,
 		Args:     taskArg,
+		Text:     true,
 		Rewrite:  rewriteOptions,
 		Rounds:   Loops,
 		Agents:   true,
