@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -16,6 +17,9 @@ import (
 func main() {
 	harness.Main() // does not return in a helper process of the walls
 	s, err := harness.Open(".", harness.Options{})
+	if usage, ok := errors.AsType[*hone.UsageError](err); ok {
+		log.Fatalf("%v\n%s", err, usage.Hint)
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
