@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // room is a folder, or all folders that a pattern names, and what its files
@@ -239,6 +241,35 @@ func TestArrowsRunDown(t *testing.T) {
 				t.Errorf("%s imports no %s: remove it from the table", r.folder, pattern)
 			}
 		}
+	}
+}
+
+// TestLargeRoomsHaveReasons: CONTRIBUTING.md gives a reason for each package that has 2 500 lines
+// or 20 files, and for no other.
+func TestLargeRoomsHaveReasons(t *testing.T) {
+	fset := token.NewFileSet()
+	var large []string
+	for folder, files := range sources(t, fset) {
+		lines := 0
+		for _, f := range files {
+			lines += fset.File(f.FileStart).LineCount() - 1 // it counts the empty one at the end, too
+		}
+		if lines >= 2500 || len(files) >= 20 {
+			large = append(large, strings.TrimPrefix(importPath(folder), "hone/"))
+		}
+	}
+	_, table, _ := strings.Cut(string(must(os.ReadFile("CONTRIBUTING.md"))), "| package | reason |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var reasons []string
+	for row := range strings.Lines(table) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
+			reasons = append(reasons, name[1])
+		}
+	}
+	slices.Sort(large)
+	slices.Sort(reasons)
+	if diff := cmp.Diff(large, reasons); diff != "" {
+		t.Errorf("packages of 2 500 lines or 20 files (-), and rows in CONTRIBUTING.md (+):\n%s", diff)
 	}
 }
 
