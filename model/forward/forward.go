@@ -22,6 +22,9 @@
 // the reservation, which assumes at most one token per byte. It does not guard
 // against expensive service tiers, documents and images with more tokens than
 // bytes, or anything that the agent learns from the model.
+//
+// httputil.ReverseProxy copies requests and responses. The package is larger than that because it
+// keeps the budget in the dialect of each provider, and removes keys that a stream has in pieces.
 package forward
 
 import (

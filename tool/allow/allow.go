@@ -10,6 +10,9 @@
 // The check is a courtesy to the model, not security: it only reads the line, and
 // a listed program may do anything. It tells the model early and clearly what
 // will not work. Only the walls around the command protect the machine.
+//
+// It is large for a courtesy: a path in a line counts only after all expansions of the shell that
+// made it, and each line in testdata, hostile or honest, is a promise about one of them.
 package allow
 
 import (
