@@ -1,8 +1,13 @@
 package task_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/pelletier/go-toml/v2"
 
 	"hone"
 	"hone/internal/crashtest"
@@ -45,5 +50,47 @@ func taskScene(loops, turns int, replies []model.Reply) crashtest.Scene {
 			timeless(t, dir)
 			return end
 		},
+	}
+}
+
+// TestCrashAtEveryPoint: with a tool that writes and one that runs commands,
+// a review and a check that is not content at first.
+func TestCrashAtEveryPoint(t *testing.T) {
+	crashtest.Scene{
+		Replies: slices.Concat(
+			[]model.Reply{
+				calls([][]string{{"read", "path", "a"}, {"read", "path", "a"}, {"write", "path", "a", "content", "one\n"}, {"bash", "command", "make"}}),
+				say(incomplete),
+				call("write", "path", "elsewhere", "content", "x"),
+			},
+			wrote("loop = 1\nsummary = ''\nblocker = ''\n[[pending]]\nitem = 'more'\n"),
+			[]model.Reply{say(complete), call("write", "path", "a", "content", "done\n"), say(complete)},
+		),
+		Setup: func(t testing.TB, dir string) {
+			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n", output: "loop = 1\n", ".codescribe/loop/review.toml": "x = 1\n"})
+		},
+		Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+			end := process{model: m, rounds: 5, check: saysDone(dir), observe: o}.live(t, dir)
+			timeless(t, dir)
+			return end
+		},
+	}.Run(t)
+}
+
+// timeless leaves of the artifacts what does not depend on the time, on ids,
+// or on what a command that was cut off can have said.
+func timeless(t testing.TB, dir string) {
+	t.Helper()
+	left := map[string]string{}
+	for _, name := range []string{"execution.toml", "review.toml"} {
+		left[name] = names(events(t, dir, ".codescribe/loop/"+name))
+	}
+	for _, name := range []string{"run.toml", "state.toml"} {
+		var doc map[string]any
+		must(0, toml.Unmarshal(must(os.ReadFile(filepath.Join(dir, ".codescribe", "loop", name))), &doc))
+		left[name] = fmt.Sprint(doc["loops_completed"], doc["cumulative_output_tokens"], doc["loop_index"], doc["phase"])
+	}
+	for name, text := range left {
+		files(t, dir, map[string]string{".codescribe/loop/" + name: text})
 	}
 }
