@@ -93,8 +93,12 @@ func (r *remembering) settle() {
 	}
 }
 
-// The listing that is remembered is always that of git, whatever is edited.
+// The listing that is remembered is always that of git, whatever is edited. Make unit tries
+// it: the race detector sees the same code in the tests below.
 func TestRemember(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: it is about many edits")
+	}
 	r := rememberingAt(t, "a", "b.o", "d/a", "d/b.o", "d/e/a", "f/a")
 	if err := os.MkdirAll(filepath.Join(os.Getenv("HOME"), ".config/git"), 0o755); err != nil {
 		t.Fatal(err)
