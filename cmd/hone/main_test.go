@@ -185,8 +185,8 @@ func scriptParams(t *testing.T) testscript.Params {
 // loop once, and whatever runs concurrently (screens, signals, retries, servers,
 // walls). Without -short all scripts run.
 func shortScripts(dir string) (files []string) {
-	for _, name := range strings.Fields("reconcile implement task_flow task_agent task_walls phase_flow resume undo replay_mixed prove_killed " +
-		"exit130 fault_provider g2_interrupt g2_terminal g7_retry g11_crash json lock patience_reconcile sandbox_signals show task_approve wires") {
+	for _, name := range strings.Fields("reconcile implement task_flow task_agent task_walls phase_flow prove_killed " +
+		"exit130 fault_provider g2_interrupt g2_terminal g7_retry g11_crash json lock patience_reconcile sandbox_signals task_approve wires") {
 		files = append(files, filepath.Join(dir, name+".txtar"))
 	}
 	return files
