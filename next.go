@@ -19,8 +19,10 @@ const (
 	Show   = history.Show
 	Undo   = history.Undo
 	Take   = history.Take
+	Accept = history.Accept
 	NewRun = history.NewRun
 	Doctor = history.Doctor
+	Runs   = history.Runs
 )
 
 // resumeWith returns the advice to resume the run with another limit.

@@ -57,10 +57,11 @@ func (s *Stop) Error() string {
 func (s *Stop) Unwrap() error { return s.Err }
 
 // UsageError is an error in what the user asked for: a flag, a setting or a
-// file. The engine passes both texts on to the user.
+// file. The engine passes it on to the user.
 type UsageError struct {
 	Why  string
 	Hint string // what to type or write instead; empty if there is no hint
+	Next Next   // what to do instead, if Hint is empty
 }
 
 func (u *UsageError) Error() string { return u.Why }

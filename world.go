@@ -76,7 +76,7 @@ func (l live) checkSpace() error {
 		return nil
 	}
 	return &Stop{Kind: KindFailed, Why: fmt.Sprintf("only %s are free on the disk of %s, less than [limits] min-free (%s)", render.Bytes(free), dir, render.Bytes(l.r.MinFree)),
-		Next: resumeAfter("free some disk space, for example with hone gc")}
+		Next: resumeAfter("free some disk space, or delete old runs")}
 }
 
 // recordBegin records that a step starts.

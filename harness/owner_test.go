@@ -30,7 +30,7 @@ func refused(t *testing.T, dir, run string) bool {
 		return false
 	}
 	var usage *hone.UsageError
-	if !errors.As(err, &usage) || !strings.HasPrefix(usage.Hint, runs.TrustHint+run) {
+	if !errors.As(err, &usage) || usage.Next.Verb != hone.Accept || usage.Next.Run != run {
 		t.Fatal(err)
 	}
 	return true

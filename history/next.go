@@ -47,14 +47,16 @@ type Next struct {
 // Verb is something that the user can let hone do.
 type Verb string
 
-// The verbs. All but the last two are about a run.
+// The verbs. All but the last three are about a run.
 const (
 	Resume Verb = "resume"
 	Show   Verb = "show"
 	Undo   Verb = "undo"
-	Take   Verb = "take" // apply the changes of the attempt [Next.Run]
+	Take   Verb = "take"  // apply the changes of the attempt [Next.Run]
+	Accept Verb = "trust" // accept a run that the user did not record
 	NewRun Verb = "new run"
 	Doctor Verb = "doctor" // examine the machine
+	Runs   Verb = "runs"   // list the runs
 )
 
 // Flag is a flag of a verb.

@@ -118,7 +118,7 @@ func playback(home *journal.Home, run string) (*journal.Journal, hone.Start, err
 	}
 	start, err := runs.Started(j.Remaining())
 	if err != nil {
-		return nil, start, failure.Usage(fmt.Sprintf("run %s: %v", run, err), failure.ListRuns)
+		return nil, start, &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
 	}
 	return j, start, runs.CheckWhole(run, start)
 }

@@ -15,7 +15,6 @@ import (
 	"hone/internal/listing"
 	"hone/journal"
 	"hone/journal/bundle"
-	"hone/loop"
 )
 
 // Export is a run that is written to a file, as far as it was recorded when it was
@@ -59,7 +58,7 @@ func (x *Export) open(ctx context.Context, run string) (err error) {
 		return err
 	}
 	if !journal.ValidRun(run) {
-		return loop.Usage(fmt.Sprintf("%q is not the id of a run", run), "hone runs")
+		return &hone.UsageError{Why: fmt.Sprintf("%q is not the id of a run", run), Next: hone.Next{Verb: hone.Runs}}
 	}
 	working, _ := x.home.LockedRun()
 	x.Working = working == run // before reading, so that it is not called finished while it works
@@ -67,7 +66,7 @@ func (x *Export) open(ctx context.Context, run string) (err error) {
 		return explainDamaged(err)
 	}
 	if x.Start, err = Started(x.events); err != nil {
-		return loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
+		return &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
 	}
 	x.Past, x.Redacted = history.Read(x.events), x.Start.Redacted
 	if repo, err := listing.Repository(x.Dir); err == nil && repo != nil {

@@ -108,10 +108,6 @@ func (w *Workspace) settle(ctx context.Context) error {
 	return nil
 }
 
-// TrustHint begins the hint of an error about a run that the user did not record; the run's
-// id follows.
-const TrustHint = "to see what the run would do, and accept it: hone trust "
-
 // explainForeign adds what to type to an error about a foreign run, or says that the run
 // can only be shown.
 func (w *Workspace) explainForeign(err error) error {
@@ -129,7 +125,8 @@ func (w *Workspace) explainForeign(err error) error {
 	if w.stateless != nil {
 		why += ": " + w.stateless.Error()
 	}
-	return loop.Usage(why+"; nothing was sent, run or written", TrustHint+foreign.Run)
+	return &hone.UsageError{Why: why + "; nothing was sent, run or written",
+		Next: hone.Next{First: "to see what the run would do, and accept it", Verb: hone.Accept, Run: foreign.Run}}
 }
 
 // Inspection is a recorded run that was only read.
@@ -161,7 +158,7 @@ func Inspect(ctx context.Context, dir, ref string) (*Inspection, error) {
 		return nil, explainDamaged(err)
 	}
 	if i.Start, err = Started(i.Events); err != nil {
-		return nil, loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
+		return nil, &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
 	}
 	i.Past, i.Foreign, i.Imported = history.Read(i.Events), Foreign(home)(run, i.Events), home.Imported(run).Head != ""
 	return i, nil
@@ -202,7 +199,7 @@ func findRun(dir, ref string) (*journal.Home, string, error) {
 	run, err := home.FindRun(ref)
 	if err != nil {
 		home.Close()
-		return nil, "", loop.Usage(err.Error(), "hone runs")
+		return nil, "", &hone.UsageError{Why: err.Error(), Next: hone.Next{Verb: hone.Runs}}
 	}
 	return home, run, nil
 }
@@ -253,7 +250,7 @@ func Revoke(dir, ref string) error {
 	}
 	err = os.Remove(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return loop.Usage("run "+run+" was not accepted with hone trust", "hone runs")
+		return &hone.UsageError{Why: "run " + run + " was not accepted with hone trust", Next: hone.Next{Verb: hone.Runs}}
 	}
 	return err
 }

@@ -49,14 +49,14 @@ func Find(ctx context.Context, dir, ref string) (*Recorded, error) {
 func (r *Recorded) open(ref string) error {
 	run, err := r.Home.FindRun(ref)
 	if err != nil {
-		return loop.Usage(err.Error(), "hone runs")
+		return &hone.UsageError{Why: err.Error(), Next: hone.Next{Verb: hone.Runs}}
 	}
 	if r.Journal, err = r.Home.Open(run); err != nil {
 		return explainDamaged(r.explainForeign(err))
 	}
 	r.Past = history.Follow(r.Journal)
 	if r.Start, err = Started(r.Journal.Events()); err != nil {
-		return loop.Usage(fmt.Sprintf("run %s: %v", run, err), "hone runs")
+		return &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
 	}
 	if err := CheckWhole(run, r.Start); err != nil {
 		return err
@@ -97,7 +97,7 @@ func CheckWhole(run string, start hone.Start) error {
 	if !start.Redacted {
 		return nil
 	}
-	return loop.Usage("the texts of run "+run+" were replaced by hone export --redacted, so it can only be shown", "hone show "+run)
+	return &hone.UsageError{Why: "the texts of run " + run + " were replaced by hone export --redacted, so it can only be shown", Next: hone.Next{Verb: hone.Show, Run: run}}
 }
 
 // Settings decodes the settings of a recorded run for its loop.

@@ -5,12 +5,11 @@
 package failure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"hone"
-	"hone/harness/runs"
 	"hone/internal/git"
 )
 
@@ -42,21 +41,10 @@ func Of(err error, hint string) error {
 	return &Error{Kind: hone.KindFailed, Why: err.Error(), Hint: hint}
 }
 
-// ListRuns is the hint of an error about a run that does not exist.
-const ListRuns = "hone runs"
-
 // Explain returns err with what to type next. ok means that err itself determines how the
 // program ends; if it does not, err is a failure of the environment. at is empty, or the flag
 // -C for the commands in the hint.
 func Explain(err error, at string) (f *Error, ok bool) {
-	f, ok = explain(err, at)
-	if f.Hint == ListRuns || strings.HasPrefix(f.Hint, runs.TrustHint) {
-		f.Hint += at
-	}
-	return f, ok
-}
-
-func explain(err error, at string) (*Error, bool) {
 	var stop *hone.Stop
 	var usage *hone.UsageError
 	var foreign *git.ForeignError
@@ -66,7 +54,7 @@ func explain(err error, at string) (*Error, bool) {
 	case errors.As(err, &stop):
 		return &Error{Kind: stop.Kind, Why: stop.Error(), Hint: NextLine(stop.Next, "last"+at)}, true
 	case errors.As(err, &usage):
-		return &Error{Kind: hone.KindUsage, Why: usage.Why, Hint: usage.Hint}, true
+		return &Error{Kind: hone.KindUsage, Why: usage.Why, Hint: cmp.Or(usage.Hint, NextLine(usage.Next, "last"+at))}, true
 	case errors.As(err, &foreign):
 		return &Error{Kind: hone.KindUsage, Why: foreign.Error(), Hint: foreign.Advice}, true
 	case errors.As(err, &own):

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"hone"
-	"hone/harness/runs"
 )
 
 func TestNextLine(t *testing.T) {
@@ -66,14 +65,15 @@ func TestExplained(t *testing.T) {
 	}
 }
 
-// TestHintsNameTheDirectory: commands that a package below worded without it get -C.
+// TestHintsNameTheDirectory: what packages below say as data gets -C.
 func TestHintsNameTheDirectory(t *testing.T) {
-	for hint, want := range map[string]string{
-		ListRuns: "hone runs -C d", runs.TrustHint + "RUN": runs.TrustHint + "RUN -C d", "hone runs lists them": "hone runs lists them",
+	for want, next := range map[string]hone.Next{
+		"hone runs -C d":                 {Verb: hone.Runs},
+		"hone show RUN -C d":             {Verb: hone.Show, Run: "RUN"},
+		"accept it: hone trust RUN -C d": {First: "accept it", Verb: hone.Accept, Run: "RUN"},
 	} {
-		cause := &Error{Kind: hone.KindUsage, Why: "why", Hint: hint}
-		if f, _ := Explain(cause, " -C d"); f.Hint != want || cause.Hint != hint {
-			t.Errorf("%q became %q in %q, want %q", hint, f.Hint, cause.Hint, want)
+		if f, _ := Explain(&hone.UsageError{Why: "why", Next: next}, " -C d"); f.Hint != want {
+			t.Errorf("%+v became %q, want %q", next, f.Hint, want)
 		}
 	}
 }

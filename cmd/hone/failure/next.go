@@ -17,12 +17,18 @@ import (
 // NextLine returns a next action as a command line. The run is an id or "last".
 func NextLine(n hone.Next, run string) string {
 	line, then := "", ", then run: "
+	if n.Verb == hone.Accept {
+		then = ": "
+	}
 	switch n.Verb {
 	case "":
 	case hone.NewRun:
 		line, then = "start a new run", ", then "
 	case hone.Doctor:
 		line = "hone doctor"
+	case hone.Runs:
+		_, at, _ := strings.Cut(run, " ")
+		line = strings.TrimSpace("hone runs " + at)
 	default:
 		if n.Run != "" {
 			_, at, _ := strings.Cut(run, " ")

@@ -45,7 +45,7 @@ func Find(dir, ref string) (home *journal.Home, id string, err error) {
 	if found, none := attempts.Find(home, ref); none == nil {
 		return Find(found.Dir, found.Run)
 	}
-	return nil, "", failure.Usage(err.Error(), failure.ListRuns)
+	return nil, "", &hone.UsageError{Why: err.Error(), Next: hone.Next{Verb: hone.Runs}}
 }
 
 // Open finds a run as [Find] does, and reads it. The caller must close it.
@@ -80,7 +80,7 @@ func Read(home *journal.Home, id string) (*Run, error) {
 	working := Working(home, id) // before reading, so that nothing it still writes is missed
 	events, err := home.Read(id)
 	if err != nil {
-		return nil, failure.Of(err, cmp.Or(runs.OtherVersion(err), damageHint(home, id, err), failure.ListRuns))
+		return nil, failure.Of(err, cmp.Or(runs.OtherVersion(err), damageHint(home, id, err), "hone runs"+failure.Elsewhere(home.Workspace())))
 	}
 	start, err := runs.Started(events)
 	if err != nil {
