@@ -101,11 +101,8 @@ func (r *Run) manifestBefore(ctx context.Context) (object string, err error) {
 func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	id := r.at
 	id.Name, id.Index = name, r.count[r.firstIdentity(name)]-1
-	begin, _ := r.Journal.Lookup(id)
-	if begin == nil {
-		return nil, nil
-	}
-	object := history.Decode(*begin).Manifest()
+	begin, _ := r.Past().Begin(id)
+	object := begin.Manifest()
 	if object == "" {
 		return nil, nil
 	}

@@ -83,11 +83,11 @@ func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	_, record := t.r.Journal.Lookup(*last.Step)
-	if record == nil {
+	record, ok := t.r.Past().Record(*last.Step)
+	if !ok {
 		return false, nil
 	}
-	replied, _ := history.Decode(*record).Payload.(history.Replied)
+	replied, _ := record.Payload.(history.Replied)
 	reply, err := t.r.reply(replied)
 	if err != nil || !reply.Finish.Normal() || len(reply.Calls()) > 0 || strings.TrimSpace(reply.Text()) == "" {
 		return false, err
@@ -153,11 +153,8 @@ func (t *talk) restoreResults(round, session int) error {
 // zero if there is none.
 func (r *Run) snapshotAfterCall(call journal.Identity) history.Snapshot {
 	call.Name, call.Index = history.StepSnapshot, 0
-	_, record := r.Journal.Lookup(call)
-	if record == nil {
-		return history.Snapshot{}
-	}
-	snapshot, _ := history.Decode(*record).Payload.(history.Snapshot)
+	record, _ := r.Past().Record(call)
+	snapshot, _ := record.Payload.(history.Snapshot)
 	return snapshot
 }
 

@@ -309,12 +309,8 @@ func (t *talk) toolInput(args string) tool.Input {
 // was interrupted and now runs again. Without it the tool would take its own
 // change for the user's.
 func (t *talk) originalContents(path string) ([]byte, bool) {
-	id := t.r.firstIdentity("apply")
-	begin, _ := t.r.Journal.Lookup(id)
-	if begin == nil {
-		return nil, false
-	}
-	apply, _ := history.Decode(*begin).Payload.(history.ApplyBegun)
+	begin, _ := t.r.Past().Begin(t.r.firstIdentity("apply"))
+	apply, _ := begin.Payload.(history.ApplyBegun)
 	for _, v := range apply.Verdicts {
 		if v.Path == path && v.Before.Exists() {
 			content, err := t.r.Journal.Home().Get(v.Before.Digest)

@@ -183,6 +183,16 @@ func (p *Past) begin(id journal.Identity) (e Event, ok bool) {
 	return e, ok
 }
 
+// Record returns the record of a step; ok is false if there is none.
+func (p *Past) Record(id journal.Identity) (e Event, ok bool) {
+	defer p.lock().Unlock()
+	i, ok := p.recorded[id]
+	if ok {
+		e = p.events[i]
+	}
+	return e, ok
+}
+
 // Since returns the events after the last record of a step of this name; all
 // events if there is none.
 func (p *Past) Since(name string) []Event {

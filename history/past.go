@@ -42,6 +42,7 @@ type facts struct {
 	rounds   map[int]*Round           // also those that are not decided
 	records  map[string][]int         // by the name of the step
 	begins   map[journal.Identity]int // the last begin of each step
+	recorded map[journal.Identity]int // the record of each step
 	noticed  map[string]bool
 	outside  []string // since the last round opened
 	untold   []string // the same, since the last snapshot after a command
@@ -87,6 +88,7 @@ func newPast() *Past {
 		raised:    map[string]bool{},
 		records:   map[string][]int{},
 		begins:    map[journal.Identity]int{},
+		recorded:  map[journal.Identity]int{},
 		noticed:   map[string]bool{},
 		since:     map[string]workspace.Image{},
 		applying:  map[journal.Identity]int{},
@@ -167,6 +169,7 @@ func (p *Past) foldStep(e Event) {
 	case journal.Begin:
 		p.begins[*e.Step] = len(p.events) - 1
 	case journal.Record:
+		p.recorded[*e.Step] = len(p.events) - 1
 		p.records[e.Step.Name] = append(p.records[e.Step.Name], len(p.events)-1)
 	}
 	if p.rounds[e.Step.Round] == nil {

@@ -95,13 +95,13 @@ func treesAround(r *hone.Run) (before, after workspace.Manifest, err error) {
 	}
 	at := *begin.Step
 	at.Name, at.Index = history.StepSnapshot, 0
-	_, record := r.Journal.Lookup(at)
-	if record == nil {
+	record, ok := r.Past().Record(at)
+	if !ok {
 		return nil, nil, errors.New("the tree after the agent's session is not recorded")
 	}
 	if before, err = history.ReadManifest(begin.Manifest(), r.Journal.Home().Get); err != nil {
 		return nil, nil, err
 	}
-	after, err = history.ReadManifest(history.Decode(*record).Manifest(), r.Journal.Home().Get)
+	after, err = history.ReadManifest(record.Manifest(), r.Journal.Home().Get)
 	return before, after, err
 }

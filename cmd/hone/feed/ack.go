@@ -11,7 +11,6 @@ import (
 
 	"hone"
 	"hone/history"
-	"hone/journal"
 )
 
 // acks are the acknowledgments of a program that stores the events of a run elsewhere.
@@ -32,16 +31,16 @@ func Await(ctx context.Context, r *hone.Run, in io.Reader) (context.Context, con
 		defer cancel()
 		k.read(in)
 	}()
-	r.Sending = func() error { return k.wait(ctx, lastCall(r.Journal.Events())) }
+	r.Sending = func() error { return k.wait(ctx, lastCall(r.Past().Events())) }
 	return ctx, cancel
 }
 
 // lastCall returns the number of the last event that announces a model call or an agent's
 // session; 0 if there is none. Concurrent calls of an agent may have recorded later events,
 // for which hone does not wait.
-func lastCall(events []journal.Event) int64 {
+func lastCall(events []history.Event) int64 {
 	for _, e := range slices.Backward(events) {
-		switch p := history.Decode(e).Payload.(type) {
+		switch p := e.Payload.(type) {
 		case history.Reserve:
 			return e.Seq
 		case history.Asked:

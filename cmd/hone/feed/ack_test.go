@@ -29,7 +29,7 @@ func TestLastCall(t *testing.T) {
 			}
 			events = append(events, e)
 		}
-		if got := lastCall(events); got != tt.want {
+		if got := lastCall(history.Read(events).Events()); got != tt.want {
 			t.Errorf("%q: %d, want %d", tt.lines, got, tt.want)
 		}
 	}
