@@ -76,8 +76,8 @@ func readFirst(home *journal.Home) (r record, err error) {
 }
 
 // Spent returns what a run has used. Of a loan to an attempt, such as one that a killed
-// process left, only what the attempt's journal says counts, as when it is repaid; all of
-// it if that journal cannot be read.
+// process left, only what the attempt's journal says counts, as when it is repaid: nothing
+// if the attempt had not begun one, and all of it if it cannot be read.
 func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
 	spent := past.Ledger()
 	for loan, open := range past.Reserved() {
@@ -100,6 +100,9 @@ func usedBy(workspace, run string, n int) (history.Ledger, error) {
 		return history.Ledger{}, err
 	}
 	home, err := journal.FindHomeAt(p.dir(n), runs.HomePath(p.dir(n)))
+	if os.IsNotExist(err) {
+		return history.Ledger{}, nil
+	}
 	if err != nil {
 		return history.Ledger{}, err
 	}
