@@ -126,7 +126,8 @@ func lineCount(text string) int {
 	return n
 }
 
-// Bytes formats a size, in powers of 1024 as .config/hone.toml has them.
+// Bytes formats a size, in powers of 1024 as .config/hone.toml has them. It rounds down, so
+// that what is less than a limit does not look equal to it.
 func Bytes(n int64) string {
 	switch {
 	case n == 1:
@@ -136,7 +137,7 @@ func Bytes(n int64) string {
 	}
 	unit := -1
 	for n >= 10<<10 && unit < len(units)-1 {
-		n, unit = (n+1<<9)>>10, unit+1
+		n, unit = n>>10, unit+1
 	}
 	return fmt.Sprintf("%d %s", n, units[unit])
 }
