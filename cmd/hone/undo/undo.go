@@ -213,7 +213,7 @@ func (p *Plan) report(done *Done, kept map[string]string) {
 }
 
 // earlier returns the last run before this one that changed files and was not undone; empty
-// if none did.
+// if none did, or if that cannot be known because a run cannot be read.
 func (p *Plan) earlier() string {
 	home := p.run.Home
 	all, _ := home.Runs()
@@ -223,15 +223,18 @@ func (p *Plan) earlier() string {
 		}
 		events, err := home.Read(id)
 		if err != nil {
-			continue
+			return ""
 		}
 		start, err := runs.Started(events)
 		if err != nil {
-			continue
+			return ""
 		}
 		own := kinds.Own(start)
 		changes, err := history.Read(events).AllChanges(home.Get)
-		if err == nil && slices.ContainsFunc(changes, func(d workspace.Delta) bool { return own == nil || !own(d.Path) }) {
+		if err != nil {
+			return ""
+		}
+		if slices.ContainsFunc(changes, func(d workspace.Delta) bool { return own == nil || !own(d.Path) }) {
 			return id
 		}
 	}
