@@ -82,7 +82,11 @@ func EndingOf(home *journal.Home, run string, past *history.Past, end hone.End, 
 // is how long it had worked.
 func RecordedEnding(r *recorded.Run, end hone.End, active time.Duration) Ending {
 	if _, err := kinds.Of(r.Start); err != nil && end.Next.Verb == hone.Resume {
-		end.Next = hone.Next{First: r.Resume(), Or: end.Next.Or}
+		first := r.Resume()
+		if end.Next.First != "" {
+			first = end.Next.First + ", then " + first
+		}
+		end.Next = hone.Next{First: first, Or: end.Next.Or}
 	}
 	return Ending{End: end, Active: active, home: r.Home, run: r.ID, foreign: r.Foreign()}
 }
