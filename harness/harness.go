@@ -85,9 +85,9 @@ type Options struct {
 }
 
 // Open opens a session in a directory. It fails, for example, if another hone works
-// there, or if the configuration is wrong. Without a provider's key it succeeds; then the
-// run ends with [hone.KindUsage] before its first round, unless the check makes that
-// unnecessary. If an error is a [*hone.UsageError], its Hint says what to do. The caller
+// there, or if the configuration is wrong. Without the key of the only model it succeeds; then
+// the run ends with [hone.KindUsage] before its first round. A check that runs first and
+// passes ([hone.UnlessClean]) needs no round. If an error is a [*hone.UsageError], its Hint says what to do. The caller
 // closes the session.
 func Open(dir string, o Options) (*Session, error) {
 	root, err := loop.AbsDir(dir)

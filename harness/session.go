@@ -69,7 +69,8 @@ var _ loop.Session = (*Session)(nil)
 
 // Start starts a session in a directory with resolved settings. It writes
 // nothing until it knows that the user trusts what the directory needs, and that the
-// models have their keys. The caller closes the session.
+// models have their keys. A run that may end without asking a model ([loop.Kind]'s
+// Modelless) starts without a key. The caller closes the session.
 func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limits hone.Limits) (*Session, error) {
 	if err := h.Trusted(ctx, n); err != nil {
 		return nil, err

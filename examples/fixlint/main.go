@@ -41,4 +41,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s: %s\n", end.Kind, end.Why)
+	if end.Next.First != "" { // for example, which key is missing
+		fmt.Println("next:", end.Next.First)
+	}
 }
