@@ -101,20 +101,26 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	if built.Finish != nil {
 		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
 	}
-	ended := report.EndingOf(h.Home, h.ID(), r.Past(), end, h.Active())
+	ended := a.showEnding(h, built, end, err == nil, o)
+	notify.End(ctx, ended.Why(), end.Kind, a.exit)
+	return end, err
+}
+
+// showEnding prints how a run ended, with the loop's own summary if nothing failed.
+func (a *app) showEnding(h *harness.Session, built loop.Built, end hone.End, ok bool, o outputFlags) report.Ending {
+	ended := report.EndingOf(h.Home, h.ID(), built.Run.Past(), end, h.Active())
 	if !o.quiet {
-		ended.Files = report.ChangedFiles(h.Home, r.Past(), r.Own)
+		ended.Files = report.ChangedFiles(h.Home, built.Run.Past(), built.Run.Own)
 	}
 	columns, _ := a.outExtent()
 	if o.json {
 		columns = 0
 	}
 	ended.Print(a.results(o), a.outColour, columns)
-	if built.Summary != nil && err == nil {
+	if built.Summary != nil && ok {
 		fmt.Fprint(a.results(o), built.Summary(end))
 	}
-	notify.End(ctx, ended.Why(), end.Kind, a.exit)
-	return end, err
+	return ended
 }
 
 // sayStart says which run begins or continues, and what the user should know of it. with
