@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hone/journal"
 )
 
 // acting is a directory with a run, and a page on which the user can act.
@@ -368,7 +370,7 @@ func TestWebNeedsTrust(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(w.dir, "../state")); err != nil {
 		t.Fatal(err)
 	}
-	want := "hone trust " + w.run
+	want := "hone trust " + journal.ShortRun(w.run)
 	w.act("resume", url.Values{"rounds": {"2"}})
 	w.until(want)
 	w.act("stop", nil) // which replaces what the page says

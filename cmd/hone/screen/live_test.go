@@ -274,7 +274,7 @@ func TestReplyArrives(t *testing.T) {
 	feed(t, s, askedModel(1))
 	shown("gemini-2.5-pro, editor")
 	s.Received(20_000)
-	shown("s · ↓ 20 KB\n")
+	shown("s · ↓ 19 KB\n")
 	s.Text(strings.Repeat("x", 4800))
 	shown("s · ↓ ~1.2k tokens\n")
 	feed(t, s, journal.Entry{Type: "retry", Payload: history.Retried{Attempt: 0, Limit: 6, Error: "rate limited (HTTP 429)", Wait: 3_600_000}})
