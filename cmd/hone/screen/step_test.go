@@ -165,7 +165,8 @@ func TestStepsOfALoop(t *testing.T) {
 	s.Close()
 	want := "round 1 of 1\n  the role does this\n    and that\n  server: up\n  ! hook: failed\n    | why\n" +
 		"    the server was reached\n  the server was stopped\n  the server is up at http://a\n"
-	if diff := cmp.Diff(want, still(out.String())); diff != "" {
+	got := strings.ReplaceAll(still(out.String()), " (0s)", "") // of a step that a busy machine has slowed down
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
