@@ -46,12 +46,12 @@ type record struct {
 // read reads the journal of the attempt's run, which is the first in its copy: the user
 // may have started others there.
 func (a *attempt) read() (record, error) {
-	home, err := journal.FindHomeAt(a.dir, runs.HomePath(a.dir))
-	if os.IsNotExist(err) {
-		return record{}, nil
-	}
+	home, err := findHome(a.dir)
 	if err != nil {
 		return record{}, fmt.Errorf("read attempt %d: %w", a.n, err)
+	}
+	if home == nil {
+		return record{}, nil
 	}
 	defer home.Close()
 	r, err := readFirst(home)
@@ -61,6 +61,16 @@ func (a *attempt) read() (record, error) {
 	return r, err
 }
 
+// findHome opens the home of the run in an attempt's copy; nil if the attempt had not begun it.
+func findHome(dir string) (*journal.Home, error) {
+	home, err := journal.FindHomeAt(dir, runs.HomePath(dir))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	return home, err
+}
+
+// readFirst reads the first run of a home; it is zero if there is none.
 func readFirst(home *journal.Home) (r record, err error) {
 	all, err := home.Runs()
 	if err != nil || len(all) == 0 {
@@ -99,11 +109,8 @@ func usedBy(workspace, run string, n int) (history.Ledger, error) {
 	if err != nil {
 		return history.Ledger{}, err
 	}
-	home, err := journal.FindHomeAt(p.dir(n), runs.HomePath(p.dir(n)))
-	if os.IsNotExist(err) {
-		return history.Ledger{}, nil
-	}
-	if err != nil {
+	home, err := findHome(p.dir(n))
+	if home == nil {
 		return history.Ledger{}, err
 	}
 	defer home.Close()
