@@ -44,7 +44,7 @@ func TestRunsOfOtherPrograms(t *testing.T) {
 
 // TestUnfinishedRunsOfOtherPrograms: no command line is suggested that hone refuses.
 func TestUnfinishedRunsOfOtherPrograms(t *testing.T) {
-	dir := otherProgramRun(t, check.Finding{Text: "nobody was greeted"})
+	dir := otherProgramRun(t, check.Finding{Text: "the greeting is missing"})
 	for _, args := range []string{"show last", "show last -v"} {
 		var out bytes.Buffer
 		a := &app{out: &out, err: &out, env: func(string) string { return "" }}
