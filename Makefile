@@ -49,7 +49,10 @@ PLAIN := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 RACE = $(shell command -v cc >/dev/null 2>&1 && echo -race)
 
 # Prints the packages of unit: those that race does not test completely, or all if there is no race detector.
-UNIT = $(if $(HONE_TEST_ALL),echo ./...,$(if $(RACE),./.ci/plain,echo ./...))
+UNIT = $(if $(HONE_TEST_ALL),echo ./...,$(if $(RACE),./.ci/packages plain,echo ./...))
+
+# Prints the packages of race: those in which goroutines can meet.
+RACING = $(if $(HONE_TEST_ALL),echo ./...,./.ci/packages race)
 
 .PHONY: gitleaks help build fleet temporal fleet-test share docs install uninstall demo picture test test-all night bench bench-go release-check changelog needs format vet cross static tidy beside unit nested race nested-race fuzz clean
 
@@ -160,11 +163,12 @@ unit:
 nested:
 	@printf '%s\n' $(NESTED) | CGO_ENABLED=0 xargs -t -n1 -P2 sh -c '$(GO) -C "$$0" test -trimpath -vet=off ./... || exit 255'
 
-# Every package under the race detector. With -short, tests skip what the detector cannot see, such as
+# Every package that it can find something in under the race detector. With -short, tests skip what the detector cannot see, such as
 # other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at. With
 # -trimpath, clones in different directories share the build cache.
 race:
-	GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test $(FRESH) -trimpath -vet=off $(LEAN) $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) ./...
+	packages=$$($(RACING)) && test -n "$$packages" && \
+		GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test $(FRESH) -trimpath -vet=off $(LEAN) $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) $$packages
 
 nested-race:
 	@set -ex; for module in $(RACED); do $(GO) -C $$module test -trimpath -vet=off $(LEAN) $(RACE) $(SHORT) ./...; done
