@@ -26,17 +26,17 @@ type Placement struct {
 	Conflicts []string
 	// Missing are the paths that differ and whose contents were not stored; sorted.
 	Missing []string
-	// Brought are those of the changes that bring files which the run itself did not
+	// Imported are those of the changes that bring files which the run itself did not
 	// change, such as changes that were not committed where it started.
-	Brought []Brought
+	Imported []ImportedFile
 
 	journal *journal.Journal
 	tree    *workspace.Tree
 	list    []restore.Target
 }
 
-// Brought is a file that came with a run.
-type Brought struct {
+// ImportedFile is a file that came with a run.
+type ImportedFile struct {
 	Path   string
 	Before workspace.Entry // what was here; zero if nothing was
 	After  workspace.Entry // as the run has it; zero if it has none
@@ -84,7 +84,7 @@ func Place(ctx context.Context, j *journal.Journal, tree *workspace.Tree, own fu
 	slices.Sort(p.Changes)
 	for _, path := range p.Changes {
 		if one := t.traces[path]; !one.ours {
-			p.Brought = append(p.Brought, Brought{path, now[path], one.want})
+			p.Imported = append(p.Imported, ImportedFile{path, now[path], one.want})
 		}
 	}
 	return p, nil
@@ -117,10 +117,10 @@ func (p *Placement) change(path string, want, now workspace.Entry) {
 }
 
 // keepReplaced stores the contents of the files that the brought ones replace, so that
-// [Bring] can restore them.
+// [PlaceImported] can restore them.
 func (p *Placement) keepReplaced(ctx context.Context) error {
 	var m workspace.Manifest
-	for _, b := range p.Brought {
+	for _, b := range p.Imported {
 		if b.Before.Kind == workspace.Regular {
 			m = append(m, b.Before)
 		}
@@ -129,10 +129,10 @@ func (p *Placement) keepReplaced(ctx context.Context) error {
 	return err
 }
 
-// Bring brings files to the state After of a list or, if back is set, back to Before. It
+// PlaceImported brings files to the state After of a list or, if back is set, back to Before. It
 // returns the paths that it changed, and those that have neither of the two states and
 // stay as they are; sorted.
-func Bring(ctx context.Context, home *journal.Home, tree *workspace.Tree, list []Brought, back bool) (changed, left []string, err error) {
+func PlaceImported(ctx context.Context, home *journal.Home, tree *workspace.Tree, list []ImportedFile, back bool) (changed, left []string, err error) {
 	var paths []string
 	for _, b := range list {
 		paths = append(paths, b.Path)

@@ -17,7 +17,7 @@ import (
 func Place(ctx context.Context, run *runs.Recorded) (notes []string, err error) {
 	p, err := run.Placement(ctx, kinds.Own(run.Start))
 	if p == nil && err == nil {
-		_, _, err = run.Bring(ctx, false) // an undo has taken them back
+		_, _, err = run.PlaceImported(ctx, false) // an undo has taken them back
 	}
 	if p == nil || err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func checkPlaced(ctx context.Context, run *runs.Recorded) error {
 
 // takeBack takes back the files that came with an imported run.
 func takeBack(ctx context.Context, run *runs.Recorded, done *Done) error {
-	back, left, err := run.Bring(ctx, true)
+	back, left, err := run.PlaceImported(ctx, true)
 	if len(back) > 0 {
 		done.say("taken back (%s that came with the run): %s", render.Count(len(back), "file"), render.Some(back))
 	}
