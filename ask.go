@@ -111,7 +111,7 @@ func (p patience) tooLong(wait time.Duration) bool { return p.wait > 0 && wait >
 // errors. Before each attempt it reserves the maximum that the attempt can cost.
 //
 // [UsableText] returns the text of a reply, which may also be cut off, empty, or
-// reasoning in part. [Run.Meant] judges files that the model sent, and [Run.Apply]
+// reasoning in part. [Run.Interpret] judges files that the model sent, and [Run.Apply]
 // writes them. The example of the package is a loop with one question, and
 // hone/loop/reconcile a complete one.
 //

@@ -51,7 +51,7 @@ func Example() {
 		if unusable != nil {
 			return unusable, nil
 		}
-		change, faults, err := r.Meant(ctx, workspace.Change{Edits: []workspace.Edit{{Path: "greeting.txt", Content: []byte(text)}}})
+		change, faults, err := r.Interpret(ctx, workspace.Change{Edits: []workspace.Edit{{Path: "greeting.txt", Content: []byte(text)}}})
 		if err != nil || faults != nil {
 			return check.Unusable(faults...), err
 		}

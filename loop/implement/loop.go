@@ -92,7 +92,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	}
 	ch := change(said)
 	if len(problems) == 0 {
-		if ch, problems, err = r.Meant(ctx, ch); err != nil {
+		if ch, problems, err = r.Interpret(ctx, ch); err != nil {
 			return nil, err
 		}
 	}

@@ -88,7 +88,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if len(problems) > 0 {
 		return problems, nil
 	}
-	ch, faults, err := r.Meant(ctx, ch)
+	ch, faults, err := r.Interpret(ctx, ch)
 	if err != nil {
 		return nil, err
 	}

@@ -10,13 +10,13 @@ import (
 	"hone/workspace"
 )
 
-// Meant returns a change as the model plainly meant it (ruling G15): with the line
+// Interpret returns a change as the model plainly meant it (ruling G15): with the line
 // ends that the files have. If there are faults, the change must not be applied, and
 // the round returns [check.Unusable] of them: they tell the model which contents or
 // paths cannot be meant, such as a file that is wholly a fence or a diff, and what to
 // send instead. A document, such as .md or .txt, may be wholly a fence, and test data
 // may be anything.
-func (r *Run) Meant(ctx context.Context, ch workspace.Change) (workspace.Change, []string, error) {
+func (r *Run) Interpret(ctx context.Context, ch workspace.Change) (workspace.Change, []string, error) {
 	meant := workspace.Change{Edits: slices.Clone(ch.Edits)}
 	judged, err := Step(ctx, r, "judge", ch, func(context.Context) (judgement, error) {
 		j := judgement{Styles: make([]reply.Style, len(ch.Edits))}
