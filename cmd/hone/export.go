@@ -185,7 +185,7 @@ func (a *app) tellExported(x *runs.Export, name string) {
 	fmt.Fprintf(out, "exported run %s to %s%s: %s and %s\n", x.Run(), render.Line(name), size,
 		render.Count(x.Events(), "event"), render.Count(x.Objects, "object"))
 	if len(x.Withheld) > 0 {
-		fmt.Fprintf(out, "not in it, because they look secret: %s\n", render.Some(x.Withheld))
+		fmt.Fprintf(out, "not in it, because they look secret: %s\n", render.Names(x.Withheld))
 	}
 	if abs, err := filepath.Abs(name); err == nil && name != "-" && sandbox.Within(x.Dir, abs) {
 		a.say("note", render.Line(name)+" is in the project: move it away before the next run, and do not commit it")

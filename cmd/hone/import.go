@@ -155,7 +155,7 @@ func (a *app) tellImported(i *runs.Import) {
 		fmt.Fprintf(a.out, "imported run %s: %s, %s, recorded in %s\n", run, i.Start.Loop, events, render.Line(i.Start.Dir))
 	}
 	if len(i.Header.Withheld) > 0 {
-		fmt.Fprintf(a.out, "not in the file, because they look secret: %s\n", render.Some(i.Header.Withheld))
+		fmt.Fprintf(a.out, "not in the file, because they look secret: %s\n", render.Names(i.Header.Withheld))
 	}
 	if i.Start.Redacted {
 		fmt.Fprintf(a.out, "next: hone show %s\n", named)

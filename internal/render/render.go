@@ -238,8 +238,8 @@ func Count(n int, thing string) string {
 // maxNamed is how many names a message has at most.
 const maxNamed = 5
 
-// Some returns the first of some names for a message, and how many others there are.
-func Some(names []string) string {
+// Names returns the first few of some names for a message, and how many others there are.
+func Names(names []string) string {
 	var some []string
 	for _, name := range names[:min(len(names), maxNamed)] {
 		some = append(some, Line(name))

@@ -39,10 +39,10 @@ func Place(ctx context.Context, run *runs.Recorded) (notes []string, err error) 
 		return nil, occupiedError(err, id+at, 0)
 	}
 	if len(p.Changes) > 0 {
-		notes = append(notes, fmt.Sprintf("the run was imported: restored %s to its state: %s", render.Count(len(p.Changes), "file"), render.Some(p.Changes)))
+		notes = append(notes, fmt.Sprintf("the run was imported: restored %s to its state: %s", render.Count(len(p.Changes), "file"), render.Names(p.Changes)))
 	}
 	if len(p.Missing) > 0 {
-		notes = append(notes, "not restored, because the run has no contents of them: "+render.Some(p.Missing))
+		notes = append(notes, "not restored, because the run has no contents of them: "+render.Names(p.Missing))
 	}
 	return notes, nil
 }
@@ -70,10 +70,10 @@ func checkPlaced(ctx context.Context, run *runs.Recorded) error {
 func takeBack(ctx context.Context, run *runs.Recorded, done *Done) error {
 	back, left, err := run.PlaceImported(ctx, true)
 	if len(back) > 0 {
-		done.say("taken back (%s that came with the run): %s", render.Count(len(back), "file"), render.Some(back))
+		done.say("taken back (%s that came with the run): %s", render.Count(len(back), "file"), render.Names(back))
 	}
 	if len(left) > 0 {
-		done.say("not undone (came with the run, and changed since): %s", render.Some(left))
+		done.say("not undone (came with the run, and changed since): %s", render.Names(left))
 	}
 	return err
 }
