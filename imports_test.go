@@ -109,10 +109,10 @@ func house() []room {
 		{folder: "harness/internal/state", floor: 0},
 		{folder: "harness/trust", floor: 5, may: []string{"harness/internal/state"}},
 		{folder: "harness/internal/walldir", floor: 5, may: []string{root, "loop", "sandbox", "sandbox/wall", "workspace/clone", "harness/internal/state"}},
-		{folder: "harness/internal/gap", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
+		{folder: "harness/internal/denied", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
 		{folder: "harness/internal/proof", floor: 5, may: []string{root, "sandbox", "sandbox/prove", "harness/internal/state"}},
 		{folder: "harness/runs", floor: 5, may: []string{root, "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle"}},
-		{folder: "harness", floor: 6, may: []string{"model", "workspace", "workspace/secret", "sandbox", "journal", "internal/git", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/gap", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},
+		{folder: "harness", floor: 6, may: []string{"model", "workspace", "workspace/secret", "sandbox", "journal", "internal/git", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},
 
 		{folder: "cmd/hone/failure", floor: 5, may: []string{root, "journal", "sandbox", "internal/git"}},
 		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness", "harness/runs", "internal/config", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/screen"}},

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hone"
-	"hone/harness/internal/gap"
+	"hone/harness/internal/denied"
 	"hone/harness/internal/proof"
 	"hone/harness/internal/state"
 	"hone/harness/internal/walldir"
@@ -93,14 +93,14 @@ func (e *Enclosed) RecoveredNotes() []string { return e.recovered }
 // configuration is read.
 func Recover(root string) ([]string, error) { return walldir.RecoveredNotes(root) }
 
-// GapNotes returns a note for each cause for which a command seems to have failed
+// DeniedNotes returns a note for each cause for which a command seems to have failed
 // only because of the walls, by cause. The command ran in dir, and environ is the
 // user's environment. It can be wrong both ways.
-func (e *Enclosed) GapNotes(environ []string, dir, output string) map[string]string {
+func (e *Enclosed) DeniedNotes(environ []string, dir, output string) map[string]string {
 	if e.Grade().Level == sandbox.LevelOpen {
 		return nil
 	}
-	notes := e.gap(environ, dir).Notes(output)
+	notes := e.deniedCommand(environ, dir).Notes(output)
 	for cause, text := range notes {
 		notes[cause] = e.guard.Redact(text)
 	}
@@ -113,16 +113,16 @@ func (e *Enclosed) hiddenIn(dir, output string) []string {
 	if e.Grade().Level == sandbox.LevelOpen {
 		return nil
 	}
-	paths := e.gap(nil, dir).Hidden(output)
+	paths := e.deniedCommand(nil, dir).Hidden(output)
 	for i, p := range paths {
 		paths[i] = e.guard.Redact(p)
 	}
 	return paths
 }
 
-// gap describes a command that ran in dir. Landlock does not hide secret files.
-func (e *Enclosed) gap(environ []string, dir string) gap.Command {
-	c := gap.Command{Policy: e.policy, Root: e.root, Home: e.dir.Path, Dir: dir, Env: e.env, Environ: environ, Keys: KeyVariables()}
+// deniedCommand describes a command that ran in dir. Landlock does not hide secret files.
+func (e *Enclosed) deniedCommand(environ []string, dir string) denied.Command {
+	c := denied.Command{Policy: e.policy, Root: e.root, Home: e.dir.Path, Dir: dir, Env: e.env, Environ: environ, Keys: KeyVariables()}
 	if e.Grade().Wall != sandbox.Landlock {
 		c.Secrets = e.secrets.Files
 	}

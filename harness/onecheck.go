@@ -78,7 +78,7 @@ func (o *observed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 	r, err := o.Enclosed.Run(ctx, c)
 	if failed(r) {
 		r.Hidden = o.hiddenIn(c.Dir, outputOf(r))
-		o.hints = slices.Sorted(maps.Values(o.GapNotes(o.environ, c.Dir, outputOf(r))))
+		o.hints = slices.Sorted(maps.Values(o.DeniedNotes(o.environ, c.Dir, outputOf(r))))
 	}
 	o.hints = append(commandNotes(r, o.net), o.hints...)
 	return r, err

@@ -59,8 +59,8 @@ type Session struct {
 	sharedWalls loop.Walls  // walls of commands without walls of their own; see commandWalls
 	early       *wall.Early // nil if no helper was started
 	trees       map[treeKey]*workspace.Tree
-	gapsMu      sync.Mutex
-	gaps        []string // causes that the user was told about; see gap
+	deniedMu    sync.Mutex
+	denied      []string // causes that the user was told about; see [Enclosed.DeniedNotes]
 	homeStays   bool     // the home could not leave the tree, and the user was told
 	onClose     []func()
 }

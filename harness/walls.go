@@ -241,12 +241,12 @@ func (w *walls) newGaps(dir string, r sandbox.Result) []string {
 		return nil
 	}
 	s := w.session
-	s.gapsMu.Lock()
-	defer s.gapsMu.Unlock()
+	s.deniedMu.Lock()
+	defer s.deniedMu.Unlock()
 	var texts []string
-	for cause, text := range w.enclosed.GapNotes(s.host.environ(), dir, outputOf(r)) {
-		if !slices.Contains(s.gaps, cause) {
-			s.gaps, texts = append(s.gaps, cause), append(texts, text)
+	for cause, text := range w.enclosed.DeniedNotes(s.host.environ(), dir, outputOf(r)) {
+		if !slices.Contains(s.denied, cause) {
+			s.denied, texts = append(s.denied, cause), append(texts, text)
 		}
 	}
 	return texts

@@ -323,7 +323,7 @@ func (a *app) hintGaps(e *harness.Enclosed, w harness.Enclosure, dir, output str
 	if !w.Settings.Net && !w.Settings.None() && sandbox.WantsNetwork(output) {
 		a.say("hint", harness.WantsNet)
 	}
-	for _, text := range slices.Sorted(maps.Values(e.GapNotes(a.environ, dir, output))) {
+	for _, text := range slices.Sorted(maps.Values(e.DeniedNotes(a.environ, dir, output))) {
 		a.say("hint", text)
 	}
 }

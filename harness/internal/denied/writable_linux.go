@@ -1,4 +1,4 @@
-package gap
+package denied
 
 import "golang.org/x/sys/unix"
 

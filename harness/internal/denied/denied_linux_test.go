@@ -1,4 +1,4 @@
-package gap
+package denied
 
 import (
 	"fmt"

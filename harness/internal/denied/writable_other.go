@@ -1,6 +1,6 @@
 //go:build !linux
 
-package gap
+package denied
 
 // writable is only needed where there are walls.
 func writable(string) bool { return false }

@@ -1,6 +1,6 @@
-// Package gap finds out what a command missed behind walls: something that exists
+// Package denied finds out what walls denied a command that failed: something that exists
 // without them.
-package gap
+package denied
 
 import (
 	"fmt"
@@ -16,10 +16,10 @@ import (
 	"hone/sandbox/workshop"
 )
 
-// gap is a cause for which a command may fail only because of its walls.
-type gap struct {
-	cause string
-	sign  *lazyregexp.Regexp // of a line of its output; the first group that matches is what the command missed
+// cause is a reason for which a command may fail only because of its walls.
+type cause struct {
+	name string
+	sign *lazyregexp.Regexp // of a line of its output; the first group that matches is what the command missed
 	// note tells the user how to open the walls for what was missed. It is empty if
 	// the walls are not the cause, because that does not exist without them either.
 	note func(c Command, line, missed string) string
@@ -37,15 +37,15 @@ type Command struct {
 	Keys    []string             // the variables that commands never get
 }
 
-// gaps are the causes, each with the messages of shells, common programs and
+// causes are all of them, each with the messages of shells, common programs and
 // languages.
-var gaps = []gap{
+var causes = []cause{
 	{"path", lazyregexp.New(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), Command.pathNote},
 	{"program", lazyregexp.New(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), Command.programNote},
 }
 
-// maxGapLines limits how many lines of an output are searched for a gap.
-const maxGapLines = 1000
+// maxLines limits how many lines of an output are searched.
+const maxLines = 1000
 
 // variable matches how an output names a variable: with an underscore in it, as the
 // shell writes it, or in a sentence that says that it is missing.
@@ -66,14 +66,14 @@ func (c Command) Notes(output string) map[string]string {
 		notes["secret "+strings.Join(files.paths(), " ")] = files.note(len(c.Secrets) - len(files))
 	}
 	for _, line := range lines {
-		for _, g := range gaps {
-			if notes[g.cause] != "" || len(files) > 0 && g.cause == "path" {
+		for _, cause := range causes {
+			if notes[cause.name] != "" || len(files) > 0 && cause.name == "path" {
 				continue
 			}
-			for _, match := range g.sign.FindAllStringSubmatch(line, -1) {
+			for _, match := range cause.sign.FindAllStringSubmatch(line, -1) {
 				missed := match[slices.IndexFunc(match[1:], func(s string) bool { return s != "" })+1]
-				if text := g.note(c, line, missed); text != "" {
-					notes[g.cause] = text
+				if text := cause.note(c, line, missed); text != "" {
+					notes[cause.name] = text
 					break
 				}
 			}
@@ -82,10 +82,10 @@ func (c Command) Notes(output string) map[string]string {
 	return notes
 }
 
-// lastLines returns the lines of an output that are searched for a gap.
+// lastLines returns the lines of an output that are searched.
 func lastLines(output string) []string {
 	lines := strings.Split(output, "\n")
-	return lines[max(0, len(lines)-maxGapLines):]
+	return lines[max(0, len(lines)-maxLines):]
 }
 
 // pathNote is about a path outside of the workspace.
