@@ -127,8 +127,22 @@ func openTerminal() (control, tty *os.File, err error) {
 	if err == nil {
 		tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	}
+	if err == nil {
+		err = withoutEcho(tty)
+	}
 	if err != nil {
 		control.Close()
 	}
 	return control, tty, err
+}
+
+// withoutEcho makes a terminal show only what programs write. The input of a script is typed at once; its echo would
+// appear wherever hone's output happens to be.
+func withoutEcho(tty *os.File) error {
+	settings, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+	if err != nil {
+		return err
+	}
+	settings.Lflag &^= unix.ECHO
+	return unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, settings)
 }
