@@ -384,7 +384,7 @@ func TestRoundWithoutItsEnd(t *testing.T) {
 			if tt.check == "" {
 				left = append(left, "a does not work")
 			}
-			if end.Rounds != 1 || !strings.Contains(end.Why, " of --max-tokens ") || !strings.Contains(end.Why, tt.check) || tt.check == "" && strings.Contains(end.Why, "passes") {
+			if end.Rounds != 1 || !strings.Contains(end.Why, " of the limit of ") || !strings.Contains(end.Why, tt.check) || tt.check == "" && strings.Contains(end.Why, "passes") {
 				t.Errorf("%+v", end)
 			}
 			if diff := cmp.Diff(left, texts(end.Findings)); diff != "" {
@@ -435,7 +435,7 @@ func TestRoundWithoutALostCall(t *testing.T) {
 		"a session": {func(dir string) hone.Role {
 			return agent(func(context.Context, model.Request) (model.Reply, error) {
 				crashtest.WriteFile(dir, "b", "half a review")
-				return model.Reply{}, &hone.Stop{Kind: hone.KindBudget, Why: "all of --max-tokens is used"}
+				return model.Reply{}, &hone.Stop{Kind: hone.KindBudget, Why: "all of the limit of tokens is used"}
 			})
 		}, 1e6},
 	} {
@@ -454,7 +454,7 @@ func TestRoundWithoutALostCall(t *testing.T) {
 			for life := 1; life < 3; life++ {
 				end := p.end(t, dir)
 				wantEnd(t, end, hone.KindBudget)
-				if end.Rounds != life || len(end.Findings) != 1 || !strings.Contains(end.Why, " of --max-tokens ") {
+				if end.Rounds != life || len(end.Findings) != 1 || !strings.Contains(end.Why, " of the limit of ") {
 					t.Errorf("life %d: %+v", life, end)
 				}
 				if done := p.replays(t, dir); done.Rounds != life || done.Open {

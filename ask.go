@@ -333,7 +333,11 @@ func (r *Run) retryStop(role Role, fault *model.Error, attempts int, p patience)
 // afterFault returns what the user can do about a provider's or an agent's
 // fault.
 func afterFault(fault *model.Error) Next {
-	return Next{First: fault.Hint, Verb: Resume, Or: fault.Alternative}
+	next := resumeAfter(fault.Hint)
+	if fault.Alternative != "" {
+		next.Or = &Next{First: fault.Alternative}
+	}
+	return next
 }
 
 // Fits returns a [*ContextError] if a request of so many bytes does not fit the

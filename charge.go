@@ -35,7 +35,7 @@ func (r *Run) affordableOutput(role Role, n need) (int64, error) {
 	if limit := r.Limits.Tokens; limit > 0 {
 		enough := max(limit*2, spent.Tokens+n.in+out)
 		if out = min(out, limit-spent.Tokens-n.in); out < n.out {
-			return 0, budgetStop(fmt.Sprintf("%s may need up to %d tokens, but only %d of --max-tokens %d are left",
+			return 0, budgetStop(fmt.Sprintf("%s may need up to %d tokens, but only %d of the limit of %d are left",
 				n.what, n.in+n.out, max(0, limit-spent.Tokens), limit), resumeWith("max-tokens", enough))
 		}
 	}
@@ -60,7 +60,7 @@ func (r *Run) affordableOutputByCost(role Role, n need, out int64, spent history
 	}
 	if out < n.out || left < 0 {
 		enough := max(limit*2, spent.Cost+role.Price.maxCost(n.in, max(role.MaxOutput, n.out)))
-		return 0, budgetStop(fmt.Sprintf("%s may cost up to $%.4f, but only $%.4f of --max-cost %g is left",
+		return 0, budgetStop(fmt.Sprintf("%s may cost up to $%.4f, but only $%.4f of the limit of $%g is left",
 			n.what, role.Price.maxCost(n.in, n.out), max(0, limit-spent.Cost), limit), resumeWith("max-cost", fmt.Sprintf("%.2f", math.Ceil(100*enough)/100)))
 	}
 	return out, nil

@@ -163,7 +163,7 @@ func TestUnusableReplies(t *testing.T) {
 			}}
 			for range 2 {
 				end := p.end(t, dir)
-				if end.Kind != c.kind || end.Why != c.why || end.Next.Or == "" {
+				if end.Kind != c.kind || end.Why != c.why || end.Next.Or == nil {
 					t.Errorf("%+v", end)
 				}
 			}

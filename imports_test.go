@@ -128,7 +128,7 @@ func house() []room {
 		{folder: "cmd/hone/findings", floor: 3, may: []string{"check", "internal/render", "internal/excerpt"}},
 		{folder: "cmd/hone/page", floor: 2, may: []string{"internal/render"}},
 		{folder: "cmd/hone/eval", floor: 6, may: []string{root, "history", "journal", "model", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
-		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render", "cmd/hone/rounds"}},
+		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render", "cmd/hone/failure", "cmd/hone/rounds"}},
 		{folder: "cmd/hone/tty", floor: 0},
 		{folder: "cmd/hone/manual", floor: 0},
 		{folder: "cmd/hone/language", floor: 5, may: []string{"loop"}},
@@ -376,23 +376,75 @@ func wordsCommandLines(folder, file string) bool {
 }
 
 // TestOnlyTheCommandWordsCommandLines: what to type next is data ([hone.Next]),
-// which the program words.
+// which the program words. An engine or a harness in another program has no flags.
 func TestOnlyTheCommandWordsCommandLines(t *testing.T) {
 	line := regexp.MustCompile(`\bhone (resume|show|undo|runs|replay|doctor|help|init|prompt|rollup|demo|sandbox|trust|gc|take|export|import|watch|web|eval|reconcile|implement|task|phase|fix)\b`)
 	fset := token.NewFileSet()
-	for folder, files := range sources(t, fset) {
+	folders := sources(t, fset)
+	flags := flagNames(folders)
+	if len(flags) < 50 {
+		t.Fatalf("the commands have only the flags %q", flags)
+	}
+	for folder, files := range folders {
 		for _, f := range files {
 			if wordsCommandLines(folder, path.Base(filepath.ToSlash(fset.Position(f.Pos()).Filename))) {
 				continue
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
-				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && line.MatchString(text.Value) {
+				text, ok := n.(*ast.BasicLit)
+				switch {
+				case !ok || text.Kind != token.STRING:
+				case line.MatchString(text.Value):
 					t.Errorf("%s: words a command line: %s", fset.Position(text.Pos()), text.Value)
+				case slices.ContainsFunc(flagsIn(text.Value), func(name string) bool { return slices.Contains(flags, name) }):
+					t.Errorf("%s: names a flag of a command: %s", fset.Position(text.Pos()), text.Value)
 				}
 				return true
 			})
 		}
 	}
+}
+
+// flagNames returns the names of the flags that the program and its loops define.
+func flagNames(folders map[string][]*ast.File) []string {
+	define := regexp.MustCompile(`^(Bool|Duration|Float64|Int|Int64|String|StringArray|StringSlice)?VarPF?$|^(Bool|Duration|Float64|Int|Int64|String|StringArray|StringSlice)Var$`)
+	var names []string
+	for folder, files := range folders {
+		if !strings.HasPrefix(folder, "cmd/") && folder != "loop" && !strings.HasPrefix(folder, "loop/") {
+			continue
+		}
+		for _, f := range files {
+			ast.Inspect(f, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || len(call.Args) < 3 {
+					return true
+				}
+				fn, ok := call.Fun.(*ast.SelectorExpr)
+				if name, literal := call.Args[1].(*ast.BasicLit); ok && literal && define.MatchString(fn.Sel.Name) {
+					names = append(names, must(strconv.Unquote(name.Value)))
+				}
+				return true
+			})
+		}
+	}
+	return names
+}
+
+var (
+	flagOf = regexp.MustCompile(`--([a-z][a-z-]*)`)
+	other  = regexp.MustCompile(`\bgit [^;,]*`) // a command line of another program
+)
+
+// flagsIn returns the names of the flags in a text. A string that is nothing but a
+// flag is an argument of a program that is run.
+func flagsIn(text string) (names []string) {
+	if !strings.Contains(text, " ") {
+		return nil
+	}
+	for _, m := range flagOf.FindAllStringSubmatch(other.ReplaceAllString(text, ""), -1) {
+		names = append(names, m[1])
+	}
+	return names
 }
 
 // inits are a file's func inits.

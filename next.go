@@ -11,6 +11,8 @@ type (
 	Next = history.Next
 	Verb = history.Verb
 	Flag = history.Flag
+
+	Notice = history.Notice // see [Run.Advise]
 )
 
 // The verbs.
@@ -39,5 +41,6 @@ const fixProgram = "install or fix what the check runs"
 // fixCheck returns the advice to make the check run and then resume the run
 // with flags. The command itself cannot change in a resumed run.
 func fixCheck(flags []Flag) Next {
-	return Next{First: fixProgram, Verb: Resume, Flags: flags, Or: "start a new run with another --check"}
+	return Next{First: fixProgram, Verb: Resume, Flags: flags,
+		Or: &Next{First: "choose another check", Verb: NewRun, Flags: []Flag{{Name: "check", Value: "COMMAND"}}}}
 }

@@ -205,7 +205,7 @@ func TestBestRoundAndUsersChanges(t *testing.T) {
 			}
 		case "a":
 			if a != "3" || end.Restored || len(notices) != 1 || !strings.Contains(notices[0].Text, "were not restored: a: it was also changed outside the run") {
-				t.Errorf("a is %q, %+v, notices %q", a, end, notices)
+				t.Errorf("a is %q, %+v, notices %+v", a, end, notices)
 			}
 		}
 		p.replays(t, dir)

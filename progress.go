@@ -288,7 +288,7 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 func (r *Run) outOfPatience(s *State, states []State) {
 	if r.stuck(states) {
 		next := resumeWith("patience", r.Limits.Patience*2)
-		next.Or = "start a new run with --keep best, which leaves the files of the round with the fewest findings"
+		next.Or = &Next{Verb: NewRun, Flags: []Flag{{Name: "keep", Value: "best"}}, Remark: "which leaves the files of the round with the fewest findings"}
 		halt(s, KindStuck, fmt.Sprintf("no progress: %d of %d rounds ended in an earlier state", repeats(states), s.Round), next)
 	}
 }

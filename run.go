@@ -134,11 +134,14 @@ func (r *Run) startRound(round int) {
 
 // Notice tells the user something that is not a finding. It records the same text
 // only once in a run.
-func (r *Run) Notice(text string) error {
-	if r.Past().Noticed(text) {
+func (r *Run) Notice(text string) error { return r.Advise(Notice{Text: text}) }
+
+// Advise is Notice for a text with what the user can do.
+func (r *Run) Advise(n Notice) error {
+	if r.Past().Noticed(n.Text) {
 		return nil
 	}
-	_, err := r.append(journal.Entry{Type: history.TypeNotice, Payload: history.Notice{Text: text}})
+	_, err := r.append(journal.Entry{Type: history.TypeNotice, Payload: n})
 	return err
 }
 

@@ -317,6 +317,8 @@ func TestSchemaRefuses(t *testing.T) {
 		{"an end in the feed", `"type":"end","result":"done","exit":0,"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, true},
 		{"an end of no kind", `"type":"end","result":"finished","why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, false},
 		{"an end with what to do next", `"type":"end","result":"rounds","next":{"verb":"resume","flags":[{"name":"rounds","value":"4"}]},"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, true},
+		{"an end with two things to do next", `"type":"end","result":"rounds","next":{"verb":"resume","or":{"flags":[{"name":"net"}],"remark":"which helps"}},"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, true},
+		{"an end with nothing to do instead", `"type":"end","result":"rounds","next":{"verb":"resume","or":{}},"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, false},
 		{"an end with nothing to do next", `"type":"end","result":"rounds","next":{},"why":"","rounds":1,"tokens":0,"assumed_tokens":0,"findings":[]`, false},
 		{"a tool call", call, true},
 		{"a command", call + `,"command":true,"manifest":"` + digest + `"`, true},

@@ -134,7 +134,7 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 		return &Stop{Kind: KindContext, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
 	case errors.As(err, new(*objects.MissingError)):
 		return &Stop{Kind: KindFailed, Why: "cannot read what the run recorded: " + err.Error(),
-			Next: Next{First: "restore .hone from a backup", Verb: Resume, Or: "start a new run; the files stay as they are"}}
+			Next: Next{First: "restore .hone from a backup", Verb: Resume, Or: &Next{Verb: NewRun, Remark: "which leaves the files as they are"}}}
 	case ctx.Err() != nil:
 		return &Stop{Kind: KindInterrupted, Why: "interrupted", Next: Next{Verb: Resume}}
 	}
@@ -210,9 +210,9 @@ func (r *Run) outOfRounds(s *State, findings []check.Finding, unusableRounds int
 	case onlyBroken(s.Checked):
 		halt(s, KindFailed, "the check could not run; "+used, fixCheck(more))
 	case unusableRounds > 0:
-		halt(s, KindRounds, used+", and "+unusableText(unusableRounds), Next{Verb: Resume, Flags: more, Or: anotherModel})
+		halt(s, KindRounds, used+", and "+unusableText(unusableRounds), Next{Verb: Resume, Flags: more, Or: anotherModel()})
 	default:
-		halt(s, KindRounds, used+", "+left, Next{Verb: Resume, Flags: more, Or: byHand})
+		halt(s, KindRounds, used+", "+left, Next{Verb: Resume, Flags: more, Or: &Next{First: "fix the remaining findings by hand"}})
 	}
 }
 
@@ -220,9 +220,6 @@ func (r *Run) outOfRounds(s *State, findings []check.Finding, unusableRounds int
 func halt(s *State, kind Kind, why string, next Next) {
 	s.Decision, s.Kind, s.Why, s.Next = StopNow, kind, why, next
 }
-
-// byHand is what the user can do about the remaining findings.
-const byHand = "fix the remaining findings by hand"
 
 // moreRounds returns the flag that doubles the rounds.
 func (r *Run) moreRounds() Flag {
@@ -248,7 +245,7 @@ func onlyBroken(checked []check.Finding) bool {
 
 // afterDenial returns what the user can do after denying changes, which is final.
 func afterDenial() Next {
-	return Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: "start a new run, which may do without the declined changes"}
+	return Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: &Next{Verb: NewRun, Remark: "which may do without the declined changes"}}
 }
 
 // maxBrokenChecks is how often in a row a check may be unable to run. Another
@@ -277,12 +274,14 @@ func outOfChecks(s *State, times int) {
 // outOfForm stops a run whose model does not answer in the required form.
 func (r *Run) outOfForm(s *State, n int) {
 	next := resumeWith("unreadable", r.Limits.Unreadable*2)
-	next.Or = anotherModel
+	next.Or = anotherModel()
 	halt(s, KindUnreadable, unusableText(n), next)
 }
 
 // anotherModel is what the user can do about replies that cannot be used.
-const anotherModel = "start a new run with another model, or with a larger output limit if the replies were cut off"
+func anotherModel() *Next {
+	return &Next{Verb: NewRun, Remark: "with another model, or with a larger output limit if the replies were cut off"}
+}
 
 // unusableText says that the last n replies could not be used.
 func unusableText(n int) string {

@@ -214,7 +214,8 @@ func (t *talk) handleAnswer(got model.Reply) error {
 	}
 	t.addText(missing + " A call that is written as text is not read: use the tool calls of the API.")
 	writer, _ := t.r.inService(t.role)
-	return t.r.Notice(writer.Called + " writes tool calls as text, which are not read; --tools text reads them")
+	return t.r.Advise(Notice{Text: writer.Called + " writes tool calls as text, which are not read",
+		Next: Next{Verb: NewRun, Flags: []Flag{{Name: "tools", Value: "text"}}, Remark: "which reads them"}})
 }
 
 // addText adds a text of hone's to the next request. It does not change

@@ -430,7 +430,7 @@ func TestCallsAsTextAreNoticed(t *testing.T) {
 	dir := t.TempDir()
 	converse(t, dir, role, call, call, call)
 	notices := of[history.Notice](t, events(t, dir), "notice", "")
-	if len(notices) != 1 || !strings.Contains(notices[0].Text, "--tools text reads them") {
+	if len(notices) != 1 || !strings.Contains(notices[0].Text, " writes tool calls as text, ") || !slices.Contains(notices[0].Next.Flags, hone.Flag{Name: "tools", Value: "text"}) {
 		t.Errorf("notices: %v", notices)
 	}
 }

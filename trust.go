@@ -126,7 +126,7 @@ func (r *Run) checkBeforeFirst(ctx context.Context) (history.Checked, error) {
 	case r.Trust.CheckFirst == UnlessClean:
 		return c, &Stop{Kind: KindFailed, Why: "the check could not run" + details, Next: fixCheck(nil)}
 	case r.strict():
-		return c, &Stop{Kind: KindUsage, Why: neverFailed + details, Next: Next{First: fixProgram, Verb: Resume, Or: notStrict}}
+		return c, &Stop{Kind: KindUsage, Why: neverFailed + details, Next: Next{First: fixProgram, Verb: Resume, Or: notStrict()}}
 	}
 	return c, nil
 }
@@ -134,8 +134,12 @@ func (r *Run) checkBeforeFirst(ctx context.Context) (history.Checked, error) {
 const (
 	neverFailed = "the check could not run before the first round, so it was not seen to fail"
 	alreadyOK   = "the check already passes, so passing later proves nothing"
-	notStrict   = "use --prove=on, which only warns"
 )
+
+// notStrict is what the user can do instead about a strict proof.
+func notStrict() *Next {
+	return &Next{Flags: []Flag{{Name: "prove", Value: "on"}}, Remark: "which only warns"}
+}
 
 func (r *Run) strict() bool { return r.Trust.Proof != nil && r.Trust.Proof.Strict }
 
@@ -149,7 +153,7 @@ func (r *Run) judgeFirstCheck(found []check.Finding) error {
 	case onlyBroken(found):
 		return r.Notice("the check could not run before the first round")
 	case passes && proves && r.strict():
-		return &Stop{Kind: KindUsage, Why: alreadyOK, Next: Next{First: "make the check test what is wanted, so that it fails", Verb: NewRun, Or: notStrict}}
+		return &Stop{Kind: KindUsage, Why: alreadyOK, Next: Next{First: "make the check test what is wanted, so that it fails", Verb: NewRun, Or: notStrict()}}
 	case passes && proves:
 		return r.Notice(alreadyOK)
 	}

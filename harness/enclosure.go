@@ -185,7 +185,7 @@ func (h Host) buildFirst(ctx context.Context, e *Enclosed, w Enclosure) error {
 		why = append(why, none.Error())
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: "no wall that hides the rest of the project works here: " + strings.Join(why, "; "),
-		Next: hone.Next{Verb: hone.Doctor, Or: "use --sandbox landlock, firejail or none, which hide less of the project from the roles"}}
+		Next: hone.Next{Verb: hone.Doctor, Or: &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "landlock, firejail or none"}}, Remark: "which hide less of the project from the roles"}}}
 }
 
 // buildWalls builds walls of one kind.

@@ -35,7 +35,7 @@ type OneCheck struct {
 // CheckOnce runs a check behind the walls of a loop, and returns all findings, also those
 // that a model would not be sent. hints say what the command seems to have missed behind
 // the walls; nil if it passed.
-func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding, hints []string, err error) {
+func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding, hints []hone.Notice, err error) {
 	e := Enclosure{Settings: o.Walls, Root: o.Root, ID: "check", Guard: o.Guard, keepVars: o.Env}
 	if o.Walls.Absent {
 		e.Settings.Wall = string(sandbox.NoWall)
@@ -70,7 +70,7 @@ type observed struct {
 	*Enclosed
 	net     bool
 	environ []string
-	hints   []string
+	hints   []hone.Notice
 }
 
 // Run runs a command.
@@ -78,8 +78,12 @@ func (o *observed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 	r, err := o.Enclosed.Run(ctx, c)
 	if failed(r) {
 		r.Hidden = o.hiddenIn(c.Dir, outputOf(r))
-		o.hints = slices.Sorted(maps.Values(o.DeniedNotes(o.environ, c.Dir, outputOf(r))))
 	}
-	o.hints = append(commandNotes(r, o.net), o.hints...)
+	o.hints = commandNotes(r, o.net)
+	if failed(r) {
+		for _, text := range slices.Sorted(maps.Values(o.DeniedNotes(o.environ, c.Dir, outputOf(r)))) {
+			o.hints = append(o.hints, hone.Notice{Text: text})
+		}
+	}
 	return r, err
 }

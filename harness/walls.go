@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -174,7 +173,7 @@ func NoWalls(ctx context.Context, err error) error {
 	var none *sandbox.WallError
 	switch {
 	case errors.As(err, &none) && none.Wall == sandbox.Auto:
-		stop.Next.Or = "use --sandbox none, which gives commands your own rights"
+		stop.Next.Or = &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "none"}}, Remark: "which gives commands your own rights"}
 	case errors.As(err, &hinter) && hinter.Hint() != "":
 		stop.Next = hone.Next{First: hinter.Hint()}
 	}
@@ -228,28 +227,28 @@ func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string) (
 	if failed(result) {
 		result.Hidden = w.enclosed.hiddenIn(c.Dir, outputOf(result))
 	}
-	for _, text := range append(commandNotes(result, w.enclosure.Settings.Net), w.newGaps(c.Dir, result)...) {
-		err = errors.Join(err, w.session.run.Notice(text))
+	for _, n := range append(commandNotes(result, w.enclosure.Settings.Net), w.newlyDenied(c.Dir, result)...) {
+		err = errors.Join(err, w.session.run.Advise(n))
 	}
 	return result, err
 }
 
-// newGaps returns notes about what a command that failed seems to have missed
+// newlyDenied returns notes about what a command that failed seems to have missed
 // behind the walls. There is one note per cause in a session.
-func (w *walls) newGaps(dir string, r sandbox.Result) []string {
+func (w *walls) newlyDenied(dir string, r sandbox.Result) []hone.Notice {
 	if !failed(r) {
 		return nil
 	}
 	s := w.session
 	s.deniedMu.Lock()
 	defer s.deniedMu.Unlock()
-	var texts []string
+	var notes []hone.Notice
 	for cause, text := range w.enclosed.DeniedNotes(s.host.environ(), dir, outputOf(r)) {
 		if !slices.Contains(s.denied, cause) {
-			s.denied, texts = append(s.denied, cause), append(texts, text)
+			s.denied, notes = append(s.denied, cause), append(notes, hone.Notice{Text: text})
 		}
 	}
-	return texts
+	return notes
 }
 
 // Start runs a command in the background; see [wall.Walls.Start].
@@ -320,18 +319,17 @@ func (p withVars) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 
 // commandNotes returns what the user should know about a command that has
 // ended.
-func commandNotes(r sandbox.Result, net bool) []string {
-	var texts []string
+func commandNotes(r sandbox.Result, net bool) (notes []hone.Notice) {
 	for _, p := range r.Restored {
-		texts = append(texts, walldir.RestoredNote(p))
+		notes = append(notes, hone.Notice{Text: walldir.RestoredNote(p)})
 	}
 	if r.OverLimit != "" {
-		texts = append(texts, fmt.Sprintf("a command exceeded its limit of %s", r.OverLimit))
+		notes = append(notes, hone.Notice{Text: "a command exceeded its limit of " + r.OverLimit})
 	}
 	if failed(r) && !net && sandbox.WantsNetwork(outputOf(r)) {
-		texts = append(texts, WantsNet)
+		notes = append(notes, WantsNet())
 	}
-	return texts
+	return notes
 }
 
 func failed(r sandbox.Result) bool { return r.Exit != 0 || r.TimedOut }
@@ -341,7 +339,10 @@ func outputOf(r sandbox.Result) string { return tail(r.Stdout) + "\n" + tail(r.S
 
 // WantsNet is the note about a command that seems to have failed because it has
 // no network.
-const WantsNet = "the command seems to need the network, which is off behind the walls; allow it with --net"
+func WantsNet() hone.Notice {
+	return hone.Notice{Text: "the command seems to need the network, which is off behind the walls",
+		Next: hone.Next{Flags: []hone.Flag{{Name: "net"}}, Remark: "which allows it"}}
+}
 
 // tail returns the end of an output.
 func tail(b []byte) string { return string(b[max(0, len(b)-64<<10):]) }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,16 +82,16 @@ func TestCommandNotes(t *testing.T) {
 	for _, tt := range []struct {
 		r    sandbox.Result
 		net  bool
-		want []string
+		want []hone.Notice
 	}{
 		{r: sandbox.Result{}},
 		{r: sandbox.Result{Stderr: []byte(missed)}},
-		{r: sandbox.Result{Exit: 6, Stderr: []byte(missed)}, want: []string{WantsNet}},
-		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, want: []string{WantsNet}},
+		{r: sandbox.Result{Exit: 6, Stderr: []byte(missed)}, want: []hone.Notice{WantsNet()}},
+		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, want: []hone.Notice{WantsNet()}},
 		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, net: true},
-		{r: sandbox.Result{Exit: -1, TimedOut: true, Stdout: []byte(missed)}, want: []string{WantsNet}},
-		{r: sandbox.Result{Exit: -1, OverLimit: "memory"}, want: []string{"a command exceeded its limit of memory"}},
-		{r: sandbox.Result{Restored: restoredOne}, want: []string{RestoredNote(restoredOne[0])}},
+		{r: sandbox.Result{Exit: -1, TimedOut: true, Stdout: []byte(missed)}, want: []hone.Notice{WantsNet()}},
+		{r: sandbox.Result{Exit: -1, OverLimit: "memory"}, want: []hone.Notice{{Text: "a command exceeded its limit of memory"}}},
+		{r: sandbox.Result{Restored: restoredOne}, want: []hone.Notice{{Text: RestoredNote(restoredOne[0])}}},
 	} {
 		if diff := cmp.Diff(tt.want, commandNotes(tt.r, tt.net)); diff != "" {
 			t.Errorf("%+v:\n%s", tt.r, diff)
@@ -115,7 +115,7 @@ func TestRestoredNote(t *testing.T) {
 func TestNoWalls(t *testing.T) {
 	var stop *hone.Stop
 	err := NoWalls(t.Context(), &sandbox.WallError{Wall: sandbox.Auto, Reason: "none", Next: "hone doctor"})
-	if !errors.As(err, &stop) || stop.Kind != hone.KindFailed || !strings.Contains(stop.Next.Or, "--sandbox none") {
+	if !errors.As(err, &stop) || stop.Kind != hone.KindFailed || stop.Next.Or == nil || !slices.Contains(stop.Next.Or.Flags, hone.Flag{Name: "sandbox", Value: "none"}) {
 		t.Errorf("%+v", err)
 	}
 	err = NoWalls(t.Context(), &sandbox.WallError{Wall: sandbox.Bubblewrap, Reason: "none", Next: "install it"})

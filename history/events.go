@@ -51,6 +51,7 @@ type Resumed struct {
 // Notice is a text for the user, recorded only once in a run.
 type Notice struct {
 	Text string `json:"text"`
+	Next Next   `json:"next,omitzero"` // what the user can do about it
 }
 
 // Walls is the wall around the commands that a process starts for a run, as it

@@ -36,12 +36,15 @@ type Next struct {
 	First string `json:"first,omitempty"`
 	// Verb is what to do then. It is [NewRun] if resuming the run cannot help,
 	// because its settings are wrong. Empty means nothing in particular.
-	Verb  Verb   `json:"verb,omitempty"`
-	Run   string `json:"run,omitempty"`   // that the verb is about; empty means the run that ended
-	Flags []Flag `json:"flags,omitempty"` // of the verb, in order
-	// Or is what the user can do instead: a clause like First. Empty means
+	Verb Verb   `json:"verb,omitempty"`
+	Run  string `json:"run,omitempty"` // that the verb is about; empty means the run that ended
+	// Flags are those of the verb, in order; without a verb, of the command that the
+	// user typed.
+	Flags []Flag `json:"flags,omitempty"`
+	// Remark says more about it: a clause, such as "which only warns". Empty means
 	// nothing.
-	Or string `json:"or,omitempty"`
+	Remark string `json:"remark,omitempty"`
+	Or     *Next  `json:"or,omitempty"` // what the user can do instead; nil means nothing
 }
 
 // Verb is something that the user can let hone do.
@@ -61,16 +64,22 @@ const (
 
 // Flag is a flag of a verb.
 type Flag struct {
-	Name  string `json:"name"`            // "max-tokens"
-	Value string `json:"value,omitempty"` // "200000"; empty if the flag has no value
+	Name string `json:"name"` // "max-tokens"
+	// Value is literal, such as "200000"; or a word in capitals for what the user
+	// chooses, or a list of the choices, such as "bwrap or none". Empty means that the
+	// flag has no value.
+	Value string `json:"value,omitempty"`
 }
 
 // IsZero reports whether there is nothing to do.
-func (n Next) IsZero() bool { return n.First == "" && n.Verb == "" && n.Or == "" }
+func (n Next) IsZero() bool { return n.First == "" && n.Verb == "" && len(n.Flags) == 0 && n.Or == nil }
 
 // Cleaned returns the action with every text cleaned, for example of keys.
 func (n Next) Cleaned(clean func(string) string) Next {
-	n.First, n.Or = clean(n.First), clean(n.Or)
+	n.First, n.Remark = clean(n.First), clean(n.Remark)
+	if n.Or != nil {
+		n.Or = new(n.Or.Cleaned(clean))
+	}
 	flags := n.Flags
 	n.Flags = nil
 	for _, f := range flags {

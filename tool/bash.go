@@ -196,7 +196,7 @@ func (b bash) notes(got sandbox.Result, output string) (notes []string) {
 		notes = append(notes, note)
 	}
 	if !b.Net && got.Exit != 0 && sandbox.WantsNetwork(output) {
-		notes = append(notes, "commands have no network access, and only the user can enable it (--net). Work without it, or say in your answer what needs it.")
+		notes = append(notes, "commands have no network access, and only the user can enable it. Work without it, or say in your answer what needs it.")
 	}
 	return notes
 }

@@ -147,7 +147,7 @@ func TestBashResult(t *testing.T) {
 		{"odd bytes and a key", BashConfig{Redact: redact}, sandbox.Result{Stdout: []byte("a\xffk3y"), Stderr: []byte("k3y")},
 			"exit_code: 0\nSTDOUT:\na\uFFFD[redacted]\nSTDERR:\n[redacted]"},
 		{"network", BashConfig{}, sandbox.Result{Exit: 1, Stderr: []byte("could not resolve host")},
-			head + "could not resolve host\nNOTE: commands have no network access, and only the user can enable it (--net). Work without it, or say in your answer what needs it."},
+			head + "could not resolve host\nNOTE: commands have no network access, and only the user can enable it. Work without it, or say in your answer what needs it."},
 		{"network open", BashConfig{Net: true}, sandbox.Result{Exit: 1, Stderr: []byte("could not resolve host")}, head + "could not resolve host"},
 		{"network, but fine", BashConfig{}, sandbox.Result{Stdout: []byte("dial udp")}, "exit_code: 0\nSTDOUT:\ndial udp\nSTDERR:\n"},
 		{"limit", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed", OverLimit: "memory"},

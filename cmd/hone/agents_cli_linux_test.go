@@ -352,7 +352,7 @@ func (s *cliSeat) testRefusal(t *testing.T, args []string) {
 	exit, out := s.hone(t, "", args...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if exit != failure.ExitStatus(hone.KindBudget) || !strings.Contains(out, " of --max-tokens ") || s.called != 0 {
+	if exit != failure.ExitStatus(hone.KindBudget) || !strings.Contains(out, " of the limit of ") || s.called != 0 {
 		t.Fatalf("exit status %d after %d calls\n%s", exit, s.called, out)
 	}
 }

@@ -392,7 +392,7 @@ func TestAttemptsShareACost(t *testing.T) {
 		t.Fatalf("exit status %d, %d requests, %+v\n%s", exit, c.served(), spent, out)
 	}
 	c.checkLedger(t, 5_000_000)
-	if !strings.Contains(out, "70 000 tokens, $0.7000)") || !strings.Contains(out, "hone resume last --max-cost 1.47") || !strings.Contains(out, "of --max-cost 0.335 is left") {
+	if !strings.Contains(out, "70 000 tokens, $0.7000)") || !strings.Contains(out, "hone resume last --max-cost 1.47") || !strings.Contains(out, "of the limit of $0.335 is left") {
 		t.Error(out)
 	}
 }

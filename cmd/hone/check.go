@@ -230,7 +230,7 @@ func (a *app) writeSARIF(r findings.Result, root, name string) error {
 }
 
 // endCheck says how the check ended, and sets the exit status.
-func (a *app) endCheck(r findings.Result, f checkFlags, hints []string) error {
+func (a *app) endCheck(r findings.Result, f checkFlags, hints []hone.Notice) error {
 	a.exit = r.Exit()
 	if f.as != "" && a.exit == failure.ExitStatus(hone.KindFailed) {
 		a.exit = borkFailed
@@ -243,7 +243,7 @@ func (a *app) endCheck(r findings.Result, f checkFlags, hints []string) error {
 	}
 	if a.exit != 0 && f.as == "" {
 		for _, hint := range hints {
-			a.say("hint", strings.TrimSpace(hint))
+			a.say("hint", strings.TrimSpace(failure.NoticeText(hint)))
 		}
 	}
 	return nil

@@ -321,7 +321,7 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, 
 // walls.
 func (a *app) hintGaps(e *harness.Enclosed, w harness.Enclosure, dir, output string) {
 	if !w.Settings.Net && !w.Settings.None() && sandbox.WantsNetwork(output) {
-		a.say("hint", harness.WantsNet)
+		a.say("hint", failure.NoticeText(harness.WantsNet()))
 	}
 	for _, text := range slices.Sorted(maps.Values(e.DeniedNotes(a.environ, dir, output))) {
 		a.say("hint", text)

@@ -72,7 +72,7 @@ func (g *group) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]ch
 }
 
 // byHand is what the user can do with an attempt that cannot be applied.
-func byHand(dir string) string { return "copy what you need from " + dir }
+func byHand(dir string) *hone.Next { return &hone.Next{First: "copy what you need from " + dir} }
 
 // copies is the record of the step that copies the tree.
 type copies struct {
@@ -289,9 +289,9 @@ func (g *group) noWinner(all []*attempt) error {
 	for _, s := range states {
 		stop.Why += "\n" + line(s)
 	}
-	take := ""
+	var take *hone.Next
 	if best != nil {
-		take = fmt.Sprintf("take attempt %d, run %s", best.n, journal.ShortRun(bestRecord.run))
+		take = &hone.Next{Verb: hone.Take, Run: bestRecord.run}
 	}
 	switch stop.Kind {
 	case hone.KindBudget:

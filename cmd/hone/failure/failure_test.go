@@ -16,13 +16,15 @@ func TestNextLine(t *testing.T) {
 		"hone resume RUN": {Verb: hone.Resume},
 		"hone resume RUN --max-tokens 200000 --rounds 8": {Verb: hone.Resume, Flags: flags},
 		"fix the check, then run: hone resume RUN":       {First: "fix the check", Verb: hone.Resume},
-		"hone show RUN --diff; or start a new run":       {Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}, Or: "start a new run"},
+		"hone show RUN --diff; or start a new run":       {Verb: hone.Show, Flags: []hone.Flag{{Name: "diff"}}, Or: &hone.Next{Verb: hone.NewRun}},
 		"hone undo RUN --to-round 2":                     {Verb: hone.Undo, Flags: []hone.Flag{{Name: "to-round", Value: "2"}}},
 		"choose another model, then start a new run":     {First: "choose another model", Verb: hone.NewRun},
 		"start a new run":                                {Verb: hone.NewRun},
-		"hone doctor; or use --sandbox none":             {Verb: hone.Doctor, Or: "use --sandbox none"},
+		"hone doctor; or use --sandbox none":             {Verb: hone.Doctor, Or: &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "none"}}}},
+		"fix it, then use --prove=on, which only warns":  {First: "fix it", Flags: []hone.Flag{{Name: "prove", Value: "on"}}, Remark: "which only warns"},
+		"start a new run with --keep best, which helps":  {Verb: hone.NewRun, Flags: []hone.Flag{{Name: "keep", Value: "best"}}, Remark: "which helps"},
 		"install bwrap":                                  {First: "install bwrap"},
-		"fix it by hand":                                 {Or: "fix it by hand"},
+		"fix it by hand":                                 {Or: &hone.Next{First: "fix it by hand"}},
 		"":                                               {},
 	} {
 		if got := NextLine(n, "RUN"); got != want {

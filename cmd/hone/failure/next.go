@@ -1,7 +1,6 @@
 package failure
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,8 +21,14 @@ func NextLine(n hone.Next, run string) string {
 	}
 	switch n.Verb {
 	case "":
+		if len(n.Flags) > 0 {
+			line, then = "use", ", then "
+		}
 	case hone.NewRun:
 		line, then = "start a new run", ", then "
+		if len(n.Flags) > 0 {
+			line += " with"
+		}
 	case hone.Doctor:
 		line = "hone doctor"
 	case hone.Runs:
@@ -37,7 +42,7 @@ func NextLine(n hone.Next, run string) string {
 		line = fmt.Sprintf("hone %s %s", n.Verb, run)
 	}
 	for _, f := range n.Flags {
-		line += strings.TrimRight(" --"+f.Name+" "+f.Value, " ")
+		line += flagText(f)
 	}
 	switch {
 	case n.First != "" && line != "":
@@ -45,10 +50,36 @@ func NextLine(n hone.Next, run string) string {
 	case n.First != "":
 		line = n.First
 	}
-	if n.Or != "" && line != "" {
-		return line + "; or " + n.Or
+	if n.Remark != "" {
+		line += ", " + n.Remark
 	}
-	return cmp.Or(line, n.Or)
+	if n.Or == nil {
+		return line
+	}
+	or := NextLine(*n.Or, run)
+	if line != "" {
+		return line + "; or " + or
+	}
+	return or
+}
+
+// NoticeText returns a notice about the last run with what to do about it.
+func NoticeText(n hone.Notice) string {
+	if next := NextLine(n.Next, "last"); next != "" {
+		return n.Text + "; " + next
+	}
+	return n.Text
+}
+
+// flagText returns a flag after a space.
+func flagText(f hone.Flag) string {
+	switch {
+	case f.Value == "":
+		return " --" + f.Name
+	case f.Name == "prove": // which needs no value
+		return " --" + f.Name + "=" + f.Value
+	}
+	return " --" + f.Name + " " + f.Value
 }
 
 // RunName returns the name of a run for a command line: "last" for the last run, and the id

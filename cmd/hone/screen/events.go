@@ -8,6 +8,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/rounds"
 	"hone/history"
 	"hone/internal/render"
@@ -32,7 +33,7 @@ func (s *Screen) Show(e history.Event) {
 	}
 	switch p := e.Payload.(type) {
 	case history.Notice:
-		s.line("hone: %s", p.Text)
+		s.line("hone: %s", failure.NoticeText(p))
 	case history.Outside:
 		s.showOutside(p)
 	case history.Undone:

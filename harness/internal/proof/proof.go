@@ -42,7 +42,7 @@ func Of(ctx context.Context, g sandbox.Grade) (time.Time, error) {
 	}
 	if err := report.Err(); err != nil {
 		return time.Time{}, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(),
-			Next: hone.Next{Verb: hone.Doctor, Or: "try another wall: --sandbox bwrap or --sandbox landlock"}}
+			Next: hone.Next{Verb: hone.Doctor, Or: &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "bwrap or landlock"}}}}}
 	}
 	p := record{Conditions: conditions, When: time.Now().UTC()}
 	if b, err := json.Marshal(p); err == nil && recorded {

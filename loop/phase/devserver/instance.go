@@ -129,7 +129,8 @@ func (g *Instance) startWith(ctx context.Context, c *conductor) (Started, error)
 	if conn, err := c.running.Dial(ctx, g.server.port); err == nil {
 		conn.Close()
 		return Started{}, &hone.Stop{Kind: hone.KindFailed, Why: fmt.Sprintf("another program answers on port %d, which the project's server needs", g.server.port),
-			Next: hone.Next{First: "stop it", Verb: hone.Resume, Or: "give the server another port, in " + Config + " and with --dev-url, and start a new run"}}
+			Next: hone.Next{First: "stop it", Verb: hone.Resume,
+				Or: &hone.Next{First: "give the server another port in " + Config, Verb: hone.NewRun, Flags: []hone.Flag{{Name: "dev-url", Value: "URL"}}}}}
 	}
 	if err := g.remove(PID); err != nil {
 		return Started{}, err
