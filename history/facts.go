@@ -21,6 +21,30 @@ func (p *Past) Events() []Event {
 	return p.events[:len(p.events):len(p.events)]
 }
 
+// First returns the first event; the zero Event if there is none.
+func (p *Past) First() (e Event) {
+	defer p.lock().Unlock()
+	if len(p.events) > 0 {
+		e = p.events[0]
+	}
+	return e
+}
+
+// Last returns the last event; the zero Event if there is none.
+func (p *Past) Last() (e Event) {
+	defer p.lock().Unlock()
+	if n := len(p.events); n > 0 {
+		e = p.events[n-1]
+	}
+	return e
+}
+
+// LastRound returns the last round that an event names, decided or not; 0 if none does.
+func (p *Past) LastRound() int {
+	defer p.lock().Unlock()
+	return p.round
+}
+
 // Limits returns the limits of the start, or of the last resume.
 func (p *Past) Limits() Limits {
 	defer p.lock().Unlock()

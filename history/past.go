@@ -29,6 +29,7 @@ type facts struct {
 	end     *End // nil: the run has not ended, or was resumed since
 	replies int
 	resumes int
+	round   int             // the last one that an event names
 	answers bool            // a reply was recorded since the last decision
 	models  map[string]bool // that have replied
 	failed  map[string]bool // models that another one has taken the place of
@@ -117,6 +118,7 @@ func (p *Past) add(events []journal.Event) {
 // fold updates the facts with the event that was added last.
 func (p *Past) fold(e Event) {
 	_, p.atEnd = e.Payload.(End)
+	p.round = max(p.round, e.Round())
 	if e.Step != nil {
 		p.foldStep(e)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -107,7 +106,7 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 func (f showFlags) fit(r *recorded.Run) error {
 	show := "hone show " + r.ID + failure.Elsewhere(r.Home.Workspace())
 	switch {
-	case f.round != 0 && !slices.ContainsFunc(r.Past.Events(), func(e history.Event) bool { return e.Round() == f.round }):
+	case f.round < 0 || f.round > r.Past.LastRound():
 		return failure.Usage(fmt.Sprintf("the run has no round %d", f.round), show)
 	case f.json && f.diff:
 		return failure.Usage("--diff and --json cannot be combined", "leave out one of them")
@@ -131,7 +130,7 @@ func (a *app) transcript(r *recorded.Run, f showFlags, live bool) *report.Transc
 		options.Size, options.Whole, options.Followed, options.Tokens = a.outSize, a.outSize == nil, true, limits.Tokens
 	}
 	t.Screen = screen.New(a.out, options)
-	t.Screen.Say("run %s: %s with %s in %s, started %s", r.ID, r.Start.Loop, strings.Join(kinds.ModelNames(kinds.Recorded(r.Start), r.Start), " and "), r.Start.Dir, r.Past.Events()[0].Time.Local().Format("2006-01-02 15:04:05"))
+	t.Screen.Say("run %s: %s with %s in %s, started %s", r.ID, r.Start.Loop, strings.Join(kinds.ModelNames(kinds.Recorded(r.Start), r.Start), " and "), r.Start.Dir, r.Past.First().Time.Local().Format("2006-01-02 15:04:05"))
 	return t
 }
 

@@ -192,14 +192,13 @@ func addTo(root *os.Root, name string, before prefix, events []byte) error {
 
 // runPairs returns the contents of run.toml.
 func (l Loop) runPairs(r *hone.Run) []pair {
-	events := r.Past().Events()
 	var m meter
-	for _, e := range events {
+	for _, e := range r.Past().Events() {
 		m.take(e)
 	}
 	pairs := []pair{
 		{"run_id", r.Journal.Run()},
-		{"created_at", stamp(events[0].Time)},
+		{"created_at", stamp(r.Past().First().Time)},
 		{"workdir", r.Tree.Dir()},
 		{"task_file", l.taskPath(r)},
 		{"model", l.Executor.Called},
@@ -220,14 +219,13 @@ func (l Loop) runPairs(r *hone.Run) []pair {
 // statePairs returns the contents of state.toml. result is hone's own key; CodeScribe
 // has none.
 func (l Loop) statePairs(r *hone.Run, s state) []pair {
-	events := r.Past().Events()
 	pairs := []pair{
 		{"run_id", r.Journal.Run()},
 		{"workdir", r.Tree.Dir()},
 		{"task_file", l.taskPath(r)},
 		{"loop_index", r.Round()},
 		{"phase", s.phase},
-		{"updated_at", stamp(events[len(events)-1].Time)},
+		{"updated_at", stamp(r.Past().Last().Time)},
 	}
 	if s.kind != "" {
 		pairs = append(pairs, pair{"result", string(s.kind)}, pair{"exit", s.exit})

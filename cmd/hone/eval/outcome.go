@@ -47,7 +47,7 @@ func ReadOutcome(events []journal.Event, get history.Get) Outcome {
 	}
 	past := history.Read(events)
 	spent, limits := past.Ledger(), past.Limits()
-	active := time.Duration(events[len(events)-1].Active) * time.Millisecond
+	active := time.Duration(past.Last().Active) * time.Millisecond
 	o := Outcome{Started: true, Rounds: past.State().Round, Priced: !spent.Unpriced,
 		Limits: Amount{limits.Tokens, limits.Cost, limits.Time}, Used: Amount{spent.Tokens, spent.Cost, active}}
 	o.End, o.Ended = past.End()

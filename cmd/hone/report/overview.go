@@ -36,8 +36,7 @@ func OverviewOf(r *recorded.Run) Overview {
 	own := r.Own()
 	o := Overview{Run: r, Loop: kinds.Recorded(r.Start), Rounds: rounds.Of(r.Past.Events(), r.Home.Get, own)}
 	end, ended := r.Past.End()
-	events := r.Past.Events()
-	last := events[len(events)-1]
+	last := r.Past.Last()
 	active := time.Duration(last.Active) * time.Millisecond
 	if r.Working {
 		active += time.Since(last.Time)
@@ -72,12 +71,11 @@ func (o Overview) Notes() []string {
 
 // outages returns when and why models did not reply; empty if there was no outage.
 func (o Overview) outages() string {
-	events := o.Past.Events()
-	now := events[len(events)-1].Time
+	now := o.Past.Last().Time
 	if o.Working {
 		now = time.Now()
 	}
-	return rounds.OutagesText(events, now)
+	return rounds.OutagesText(o.Past.Events(), now)
 }
 
 // RestoredText says that the files of a run were restored to those of a round.
@@ -144,10 +142,7 @@ func (o Overview) declinedPaths() []string {
 }
 
 // Hash returns the hash of the last event, which covers the complete journal.
-func (o Overview) Hash() string {
-	events := o.Past.Events()
-	return events[len(events)-1].Hash()
-}
+func (o Overview) Hash() string { return o.Past.Last().Hash() }
 
 // next returns what to type next; empty if there is nothing.
 func (o Overview) next() string {

@@ -73,7 +73,7 @@ func (o sheet) heading() []string {
 		result += ", foreign"
 	}
 	head := fmt.Sprintf("%s  %s  %s %s  %s ago", o.colour.Bold(render.Line(journal.ShortRun(o.ID))), render.Line(o.Start.Loop), standing.Mark.Mark(o.colour), o.colour.Bold(render.Line(result)),
-		render.Age(o.Past.Events()[0].Time, time.Now()))
+		render.Age(o.Past.First().Time, time.Now()))
 	about := render.Line(kinds.Subject(o.Loop))
 	lines := []string{head}
 	switch room := o.columns - 3 - render.Width(head); {

@@ -320,8 +320,7 @@ func (x *Actor) withPlan(ctx context.Context, home *journal.Home, run string, do
 
 // planDigest returns a digest of what an undo would do with the current files.
 func planDigest(r *runs.Recorded, plan *undo.Plan) string {
-	events := r.Journal.Events()
-	b, _ := json.Marshal([]any{r.Journal.Run(), events[len(events)-1].Hash(), plan.Restorable, plan.Conflicts, plan.Outside, plan.Doubtful, plan.Own}) // texts only
+	b, _ := json.Marshal([]any{r.Journal.Run(), r.Journal.Head(), plan.Restorable, plan.Conflicts, plan.Outside, plan.Doubtful, plan.Own}) // texts only
 	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 

@@ -5,22 +5,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hone/cmd/hone/kinds"
-	"hone/history"
 	"hone/internal/listing"
 	"hone/internal/render"
 )
 
 // Left returns a line for each change that the undo would leave alone.
 func (p *Plan) Left(ctx context.Context) ([]string, error) {
-	return p.leftLines(ctx, p.Restorable, p.run.Past.Events())
+	return p.leftLines(ctx, p.Restorable, p.run.Past.Last().Time)
 }
 
 // leftLines returns a line for each change that an undo leaves alone. restored are the paths that
-// it restores, events the events of the run.
-func (p *Plan) leftLines(ctx context.Context, restored []string, events []history.Event) (lines []string, err error) {
-	left, err := listing.Leftovers(ctx, p.run.Dir, slices.Concat(restored, p.Doubtful), events[0].Time, events[len(events)-1].Time)
+// it restores; end is the time of the run's last event.
+func (p *Plan) leftLines(ctx context.Context, restored []string, end time.Time) (lines []string, err error) {
+	left, err := listing.Leftovers(ctx, p.run.Dir, slices.Concat(restored, p.Doubtful), p.run.Past.First().Time, end)
 	add := func(why string, names []string) {
 		for _, name := range names {
 			lines = append(lines, fmt.Sprintf("not undone (%s): %s", why, render.Line(name)))

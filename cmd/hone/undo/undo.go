@@ -66,7 +66,7 @@ func (d *Done) say(format string, args ...any) {
 // and keeps a copy of them. keys are values of which no file's contents are recorded. With an
 // error, Done says what was done before it.
 func (p *Plan) CarryOut(ctx context.Context, force bool, keys []string) (done Done, err error) {
-	before, redo, undone := p.run.Past.Events(), redoRound(p.run.Past), undoneRound(p.run.Past, p.Round)
+	before, redo, undone := p.run.Past.Last().Time, redoRound(p.run.Past), undoneRound(p.run.Past, p.Round)
 	if len(p.Conflicts) > 0 && !force {
 		return done, p.conflictError()
 	}
@@ -118,7 +118,7 @@ func redoRound(past *history.Past) int {
 		return *restored
 	}
 	round := past.State().Round
-	if slices.ContainsFunc(past.Events(), func(e history.Event) bool { return e.Round() > round }) {
+	if past.LastRound() > round {
 		return -1
 	}
 	return round
@@ -128,8 +128,7 @@ func redoRound(past *history.Past) int {
 // not, or if it was interrupted in a later round.
 func undoneRound(past *history.Past, to int) int {
 	last, restored := past.State().Round, past.RestoredTo()
-	later := func(e history.Event) bool { return e.Round() > last }
-	if restored == nil || *restored != to || last == to || slices.ContainsFunc(past.Events(), later) {
+	if restored == nil || *restored != to || last == to || past.LastRound() > last {
 		return 0
 	}
 	return last

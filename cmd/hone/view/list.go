@@ -17,9 +17,8 @@ func Row(s report.Summary) page.Run {
 	if s.Past == nil {
 		return row
 	}
-	events := s.Past.Events()
-	row.Tokens, row.When, row.Took = render.Short(s.Tokens), s.When.Local().Format(time.DateTime), render.Duration(time.Duration(events[len(events)-1].Active)*time.Millisecond)
-	row.Ticks, row.Points = Strip(events)
+	row.Tokens, row.When, row.Took = render.Short(s.Tokens), s.When.Local().Format(time.DateTime), render.Duration(time.Duration(s.Past.Last().Active)*time.Millisecond)
+	row.Ticks, row.Points = Strip(s.Past.Events())
 	if s.Cost != nil {
 		row.Cost = render.Cost(s.Cost, s.Unconfirmed > 0)
 	}

@@ -144,7 +144,7 @@ func facts(o report.Overview) []page.Fact {
 		{Name: "run", Text: o.ID},
 		{Name: "model", Text: strings.Join(kinds.ModelNames(o.Loop, o.Start), " · ")},
 		{Name: "directory", Text: o.Start.Dir},
-		{Name: "started", Text: o.Past.Events()[0].Time.Local().Format("2006-01-02 15:04:05 MST")},
+		{Name: "started", Text: o.Past.First().Time.Local().Format("2006-01-02 15:04:05 MST")},
 		{Name: "time", Text: render.Duration(o.Active)},
 		{Name: "used", Text: strings.Join(figures, ", ")},
 		{Name: "journal", Text: "intact, " + o.Hash()},
