@@ -75,19 +75,6 @@ func (r *Run) failOver(role Role, to string, fault *model.Error) error {
 	return err
 }
 
-// changesOfModel returns a line for each time that another model was asked from then on.
-func (r *Run) changesOfModel() (lines []string) {
-	for _, e := range r.Past().Events() {
-		switch p := e.Payload.(type) {
-		case history.FailedOver:
-			lines = append(lines, p.String())
-		case history.Escalated:
-			lines = append(lines, p.String())
-		}
-	}
-	return lines
-}
-
 // DefaultEscalateAfter is what 0 in EscalateAfter of a [Role] means.
 const DefaultEscalateAfter = 2
 

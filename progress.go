@@ -233,7 +233,7 @@ func (r *Run) addNotes(end *End, states []State) {
 	if open := r.Past().Pending(); len(open) > 0 && end.Kind != KindBlocked && end.Kind != KindDone {
 		end.Notes = append(end.Notes, questionsText(open)+"; to answer, resume the run on a terminal")
 	}
-	end.Notes = append(end.Notes, r.changesOfModel()...)
+	end.Notes = append(end.Notes, r.Past().ModelChanges()...)
 	if note := circlesNote(states); note != "" {
 		end.Notes = append(end.Notes, note)
 	}

@@ -102,6 +102,13 @@ func (p *Past) Ledger() Ledger {
 	return p.ledger
 }
 
+// Charged returns what the provider, or another run, says that the calls of a role used;
+// the zero Ledger if there is none.
+func (p *Past) Charged(role string) Ledger {
+	defer p.lock().Unlock()
+	return p.charged[role]
+}
+
 // Reserved returns the reserves that are not committed, by the numbers of their events.
 func (p *Past) Reserved() map[int64]Reserve {
 	defer p.lock().Unlock()
@@ -164,6 +171,12 @@ func (p *Past) HasEscalated(model string) bool {
 	return p.raised[model]
 }
 
+// ModelChanges returns a line for each time that another model was asked from then on.
+func (p *Past) ModelChanges() []string {
+	defer p.lock().Unlock()
+	return p.swaps[:len(p.swaps):len(p.swaps)]
+}
+
 // Outage returns the outage that is not over; the zero value if there is none.
 func (p *Past) Outage() Outage {
 	defer p.lock().Unlock()
@@ -182,11 +195,16 @@ func (p *Past) Noticed(text string) bool {
 	return p.noticed[text]
 }
 
-// Records returns the records of the steps of a name, in order.
-func (p *Past) Records(name string) []Event {
+// Records returns the records of the steps of these names, in order.
+func (p *Past) Records(names ...string) []Event {
 	defer p.lock().Unlock()
+	var at []int
+	for _, name := range names {
+		at = append(at, p.records[name]...)
+	}
+	slices.Sort(at)
 	var records []Event
-	for _, i := range p.records[name] {
+	for _, i := range at {
 		records = append(records, p.events[i])
 	}
 	return records
@@ -246,6 +264,15 @@ func (p *Past) FirstCheck() (c Checked, ok bool) {
 		return c, false
 	}
 	return *p.checked, true
+}
+
+// LastCheck returns the newest record of a check; ok is false if there is none.
+func (p *Past) LastCheck() (c Checked, ok bool) {
+	defer p.lock().Unlock()
+	if p.latest == nil {
+		return c, false
+	}
+	return *p.latest, true
 }
 
 // Edits returns the edits that were applied, in order.

@@ -3,9 +3,12 @@ package history_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"hone/history"
 	"hone/internal/crashtest"
 	"hone/journal"
+	"hone/model"
 )
 
 // pastOf returns the past of a run with these events.
@@ -40,5 +43,64 @@ func TestLastRound(t *testing.T) {
 	}
 	if first, last := past.First(), past.Last(); first.Type != history.TypeStart || last.Type != history.TypeUndo || last.Seq != 5 {
 		t.Errorf("the first event is %s, the last %d: %s", first.Type, last.Seq, last.Type)
+	}
+}
+
+func TestCharged(t *testing.T) {
+	cost := 0.25
+	reserve := func(role string) journal.Entry {
+		return journal.Entry{Type: history.TypeReserve, Payload: history.Reserve{Role: role, Tokens: 1000}}
+	}
+	commit := func(reserve int64, c history.Commit) journal.Entry {
+		c.Reserve = reserve
+		return journal.Entry{Type: history.TypeCommit, Payload: c}
+	}
+	past := pastOf(t, reserve("a"), reserve("b"), reserve("a"), reserve("a"), reserve("a"),
+		commit(1, history.Commit{Usage: &model.Usage{Input: 7, Output: 3}, Tokens: 10, Cost: &cost}),
+		commit(2, history.Commit{Usage: &model.Usage{Input: 100}, Tokens: 100}),
+		commit(3, history.Commit{Usage: &model.Usage{Input: 20}, Tokens: 25, Assumed: 5, Cost: &cost}),
+		commit(4, history.Commit{Tokens: 1000})) // assumed in full; the fifth is open
+	want := history.Ledger{Tokens: 35, Assumed: 5, Cost: 0.5, Known: model.Usage{Input: 27, Output: 3}}
+	if diff := cmp.Diff(want, past.Charged("a")); diff != "" {
+		t.Errorf("charged to a (-want +got):\n%s", diff)
+	}
+	if got := past.Charged("c"); got != (history.Ledger{}) {
+		t.Errorf("a role without calls is charged %+v", got)
+	}
+}
+
+func TestLastCheck(t *testing.T) {
+	if _, ok := pastOf(t).LastCheck(); ok {
+		t.Error("a run without events has a check")
+	}
+	past := pastOf(t, stepEntry(history.TypeCheck, "check", 0, history.Checked{Tree: "before"}),
+		stepEntry(history.TypeCheck, "check", 1, history.Checked{Tree: "after"}),
+		stepEntry(history.TypeStep, "work", 2, nil))
+	first, _ := past.FirstCheck()
+	last, ok := past.LastCheck()
+	if first.Tree != "before" || last.Tree != "after" || !ok {
+		t.Errorf("the first check left %q, and the last %q", first.Tree, last.Tree)
+	}
+}
+
+func TestModelChanges(t *testing.T) {
+	over := history.FailedOver{Round: 1, From: "p/a", To: "p/b", Error: "gone"}
+	up := history.Escalated{Round: 3, From: "p/b", To: "p/c", After: 2}
+	past := pastOf(t, journal.Entry{Type: history.TypeFailover, Payload: over}, journal.Entry{Type: history.TypeEscalate, Payload: up})
+	if diff := cmp.Diff([]string{over.String(), up.String()}, past.ModelChanges()); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+// The records of several steps are in the order of the journal.
+func TestRecords(t *testing.T) {
+	past := pastOf(t, stepEntry(history.TypeStep, "b", 1, nil), stepEntry(history.TypeStep, "a", 1, nil),
+		stepEntry(history.TypeStep, "c", 1, nil), stepEntry(history.TypeStep, "b", 2, nil))
+	var got []int64
+	for _, e := range past.Records("a", "b") {
+		got = append(got, e.Seq)
+	}
+	if diff := cmp.Diff([]int64{1, 2, 4}, got); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }

@@ -47,6 +47,15 @@ func (l *Ledger) commit(r Reserve, c Commit) {
 	}
 }
 
+// with returns the ledger after a call that used this much.
+func (l Ledger) with(c Commit) Ledger {
+	l.Tokens, l.Assumed, l.Known = l.Tokens+c.Tokens, l.Assumed+c.Assumed, l.Known.Add(*c.Usage)
+	if c.Cost != nil {
+		l.Cost += *c.Cost
+	}
+	return l
+}
+
 // Repaid returns the ledger after a reserve is replaced.
 func (l Ledger) Repaid(r Reserve, c Commit) Ledger {
 	l.commit(r, c)

@@ -34,6 +34,7 @@ type facts struct {
 	models  map[string]bool // that have replied
 	failed  map[string]bool // models that another one has taken the place of
 	raised  map[string]bool // models that another one does the rounds of
+	swaps   []string        // of the model, a line for each
 	outage  Outage
 
 	state    State
@@ -50,6 +51,7 @@ type facts struct {
 	restored *int     // to which round, since the last one opened
 	opened   *Opened  // by the first round
 	checked  *Checked // before the first round
+	latest   *Checked // the last one
 
 	manifest string                     // newest
 	ran      bool                       // a command started since
@@ -63,6 +65,7 @@ type facts struct {
 	attempts []Attempt // by number; the zero value for those without an event
 	ledger   Ledger
 	open     map[int64]Reserve
+	charged  map[string]Ledger // by role, of the commits with a usage
 }
 
 // Follow returns the past of a run whose journal is open. It includes each event
@@ -94,6 +97,7 @@ func newPast() *Past {
 		since:     map[string]workspace.Image{},
 		applying:  map[journal.Identity]int{},
 		open:      map[int64]Reserve{},
+		charged:   map[string]Ledger{},
 		approvals: newApprovals(),
 	}}
 }
@@ -139,8 +143,10 @@ func (p *Past) fold(e Event) {
 		p.noticed[v.Text] = true
 	case FailedOver:
 		p.failed[v.From] = true
+		p.swaps = append(p.swaps, v.String())
 	case Escalated:
 		p.raised[v.From] = true
+		p.swaps = append(p.swaps, v.String())
 	case State:
 		p.foldState(v)
 		p.decided = e.Seq
@@ -158,6 +164,9 @@ func (p *Past) fold(e Event) {
 		if r, ok := p.open[v.Reserve]; ok {
 			delete(p.open, v.Reserve)
 			p.ledger.commit(r, v)
+			if v.Usage != nil {
+				p.charged[r.Role] = p.charged[r.Role].with(v)
+			}
 		}
 	case End:
 		p.end = &v
@@ -191,6 +200,7 @@ func (p *Past) foldStep(e Event) {
 	case Snapshot:
 		p.untold = nil
 	case Checked:
+		p.latest = &v
 		if p.checked == nil && e.Step.Round == 0 {
 			p.checked = &v
 		}

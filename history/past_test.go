@@ -22,7 +22,7 @@ func answers(p *history.Past) map[string]any {
 	checked, isChecked := p.FirstCheck()
 	object, written := p.Expected()
 	all := map[string]any{
-		"events": len(p.Events()), "first": p.First().Seq, "last": p.Last().Seq, "last round": p.LastRound(), "end": end, "ended": ended, "at end": p.AtEnd(),
+		"events": len(p.Events()), "first": p.First().Seq, "last": p.Last().Seq, "last round": p.LastRound(), "charged": p.Charged("test"), "changes": len(p.ModelChanges()), "end": end, "ended": ended, "at end": p.AtEnd(),
 		"opened": opened, "is opened": isOpened, "first check": checked, "is checked": isChecked, "object": object, "written": written,
 		"limits": p.Limits(), "begun": p.Begun(), "state": p.State(), "states": p.States(), "ledger": p.Ledger(),
 		"replies": p.Replies(), "answered": p.Answered(), "resumes": p.Resumes(), "edits": p.Edits(), "outside": p.OutsideChanges(),

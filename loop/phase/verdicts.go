@@ -6,7 +6,6 @@ import (
 
 	"hone/check"
 	"hone/history"
-	"hone/journal"
 	"hone/loop"
 	"hone/loop/phase/spec"
 	"hone/loop/phase/verdict"
@@ -38,10 +37,7 @@ func verdicts(past *history.Past, get history.Get) ([]loop.Verified, error) {
 // addSuites adds the verdicts of the suite. The last run of the suite in a round counts.
 func addSuites(all []loop.Verified, due []spec.Item, past *history.Past, get history.Get) error {
 	var unseen []string
-	for _, e := range past.Events() {
-		if e.Step == nil || e.Phase != journal.Record {
-			continue
-		}
+	for _, e := range past.Records(stepSeeFail, stepSuite) {
 		switch e.Step.Name {
 		case stepSeeFail:
 			seen, err := history.ReadResult[seenFailing](e.Event, get)

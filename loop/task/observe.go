@@ -44,7 +44,7 @@ func changes(r *hone.Run, before, after workspace.Manifest) []workspace.Delta {
 // running, but the executor may have fixed them since.
 func currentFindings(r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	s := r.Past().State()
-	checked, ok := lastCheck(r)
+	checked, ok := r.Past().LastCheck()
 	if !ok || len(s.Checked) == 0 || checked.Manifest == s.Manifest {
 		return prior, nil
 	}
@@ -57,16 +57,6 @@ func currentFindings(r *hone.Run, prior []check.Finding) ([]check.Finding, error
 		return prior, err
 	}
 	return slices.Concat(s.RoundFindings(), prior[len(s.Findings):]), nil
-}
-
-// lastCheck returns the newest record of the check; ok is false if there is none.
-func lastCheck(r *hone.Run) (c history.Checked, ok bool) {
-	for _, e := range slices.Backward(r.Past().Events()) {
-		if c, ok = e.Payload.(history.Checked); ok {
-			return c, true
-		}
-	}
-	return c, false
 }
 
 // addFile adds a file that the agent changed.

@@ -96,7 +96,7 @@ func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
 			continue
 		}
 		if all, err := usedBy(home.Workspace(), run, n); err == nil {
-			used := difference(all, charged(past.Events(), open.Role))
+			used := difference(all, past.Charged(open.Role))
 			spent = spent.Repaid(open, history.Repayment(loan, used))
 		}
 	}

@@ -152,7 +152,7 @@ func (g *group) repayEarlier(all []*attempt) error {
 		if err != nil {
 			return err // the loan counts in full
 		}
-		if err := g.run.Repay(seq, difference(r.used(), charged(past.Events(), open.Role))); err != nil {
+		if err := g.run.Repay(seq, difference(r.used(), past.Charged(open.Role))); err != nil {
 			return err
 		}
 		// It may have ended after that process was killed, and before it was killed itself.
@@ -163,26 +163,6 @@ func (g *group) repayEarlier(all []*attempt) error {
 		}
 	}
 	return nil
-}
-
-// charged returns what was repaid for a role.
-func charged(events []history.Event, role string) (l history.Ledger) {
-	loans := map[int64]bool{}
-	for _, e := range events {
-		switch p := e.Payload.(type) {
-		case history.Reserve:
-			loans[e.Seq] = p.Role == role
-		case history.Commit:
-			if !loans[p.Reserve] || p.Usage == nil {
-				continue
-			}
-			l.Tokens, l.Assumed, l.Known = l.Tokens+p.Tokens, l.Assumed+p.Assumed, l.Known.Add(*p.Usage)
-			if p.Cost != nil {
-				l.Cost += *p.Cost
-			}
-		}
-	}
-	return l
 }
 
 // race lets all attempts work side by side, and returns the first that is done; nil if
