@@ -1,6 +1,10 @@
 package history
 
-import "hone/journal"
+import (
+	"iter"
+
+	"hone/journal"
+)
 
 // The types of a run's events.
 const (
@@ -55,6 +59,18 @@ type (
 	CommandResult struct{} // a command that no tool call ran
 	ToolResult    struct{} // a tool call
 )
+
+// Of returns those of the events that have a payload of the type T, with their payloads, in
+// order.
+func Of[T any](events []Event) iter.Seq2[Event, T] {
+	return func(yield func(Event, T) bool) {
+		for _, e := range events {
+			if v, ok := e.Payload.(T); ok && !yield(e, v) {
+				return
+			}
+		}
+	}
+}
 
 // Unreadable is the payload of an event that cannot be decoded, because another
 // version of hone wrote it.

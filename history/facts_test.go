@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,5 +103,19 @@ func TestRecords(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int64{1, 2, 4}, got); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+func TestOf(t *testing.T) {
+	past := pastOf(t, stepEntry(history.TypeCheck, "check", 1, history.Checked{Tree: "a"}), stepEntry(history.TypeStep, "work", 1, nil),
+		stepEntry(history.TypeCheck, "check", 2, history.Checked{Tree: "b"}), stepEntry(history.TypeCheck, "check", 3, history.Checked{Tree: "c"}))
+	var got []string
+	for e, c := range history.Of[history.Checked](past.Events()) {
+		if got = append(got, fmt.Sprintf("%d%s", e.Seq, c.Tree)); len(got) == 2 {
+			break
+		}
+	}
+	if diff := cmp.Diff([]string{"1a", "3b"}, got); diff != "" {
+		t.Errorf("checks (-want +got):\n%s", diff)
 	}
 }

@@ -14,11 +14,7 @@ import (
 
 // announcedEdits returns the verdicts of the edits that an event announces.
 func announcedEdits(e journal.Event) []workspace.Verdict {
-	var a history.Applied
-	if e.Type != history.TypeApply || e.Phase != journal.Begin {
-		return nil
-	}
-	Must(0, e.Decode(&a))
+	a, _ := history.Decode(e).Payload.(history.ApplyBegun)
 	return a.Verdicts
 }
 
@@ -71,12 +67,10 @@ func outsidePaths(dir string) []string {
 	home := Must(journal.FindHome(dir))
 	defer home.Close()
 	var paths []string
-	for _, e := range Must(home.Read(Must(home.FindRun("last")))) {
-		var o history.Outside
-		if e.Type == history.TypeOutside {
-			Must(0, e.Decode(&o))
-			paths = append(paths, o.Paths...)
-		}
+	past := history.Read(Must(home.Read(Must(home.FindRun("last")))))
+	Must(0, past.Err())
+	for _, o := range history.Of[history.Outside](past.Events()) {
+		paths = append(paths, o.Paths...)
 	}
 	return paths
 }

@@ -16,7 +16,6 @@ import (
 	"hone"
 	"hone/history"
 	"hone/internal/artifact"
-	"hone/journal"
 	"hone/model"
 	"hone/tool"
 	"hone/workspace/treepath"
@@ -201,10 +200,7 @@ func reviewProblem(r *hone.Run) func(text string) string {
 // false if it has written none.
 func writtenReview(r *hone.Run) (text string, ok bool) {
 	get := r.Journal.Home().Get
-	for _, e := range r.Past().Since(stepClearReview) {
-		if e.Type != history.TypeTool || e.Phase != journal.Record {
-			continue
-		}
+	for e := range history.Of[history.ToolResult](r.Past().Since(stepClearReview)) {
 		begin, _ := r.Past().Begin(*e.Step)
 		call, _ := begin.Payload.(history.ToolCall)
 		got, err := history.ReadResult[tool.Result](e.Event, get)

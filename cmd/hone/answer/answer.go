@@ -87,10 +87,8 @@ func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err 
 			found[digest] = q
 		}
 	}
-	for _, e := range run.Past.Events() {
-		if q, ok := e.Payload.(history.Question); ok {
-			add(q)
-		}
+	for _, q := range history.Of[history.Question](run.Past.Events()) {
+		add(q)
 	}
 	for _, q := range pending { // also one that the user has edited since it was asked
 		add(q)
@@ -148,9 +146,8 @@ func answerable(run *runs.Recorded, q hone.Question, approved bool, named string
 // lastAnswer returns the last answer of the user to a question; ok is false if there is
 // none.
 func lastAnswer(past *history.Past, isIt func(hone.Question) bool) (a hone.Answer, ok bool) {
-	for _, e := range past.Events() {
-		answer, is := e.Payload.(history.Answer)
-		if !is || answer.By == history.NoUser || answer.By == history.Outdated || answer.Edited.Exists() {
+	for e, answer := range history.Of[history.Answer](past.Events()) {
+		if answer.By == history.NoUser || answer.By == history.Outdated || answer.Edited.Exists() {
 			continue
 		}
 		begin, _ := past.Begin(*e.Step)

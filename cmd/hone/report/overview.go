@@ -107,9 +107,8 @@ func (o Overview) refusals() []string {
 	}
 	last := map[string]workspace.Verdict{}
 	var paths []string
-	for _, e := range o.Past.Events() {
-		c, ok := e.Payload.(history.Changed)
-		if !ok || slices.Contains(named, c.Path) {
+	for _, c := range history.Of[history.Changed](o.Past.Events()) {
+		if slices.Contains(named, c.Path) {
 			continue
 		}
 		if _, known := last[c.Path]; !known {

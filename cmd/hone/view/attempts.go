@@ -45,10 +45,8 @@ func Attempts(o report.Overview, row func(history.Attempt, *journal.Home) page.R
 // that it knows none.
 func attemptsOf(events []history.Event, working bool, row func(history.Attempt) *page.Run) (all []page.Attempt) {
 	states := map[int][]history.Attempt{}
-	for _, e := range events {
-		if a, ok := e.Payload.(history.Attempt); ok {
-			states[a.Number] = append(states[a.Number], a)
-		}
+	for _, a := range history.Of[history.Attempt](events) {
+		states[a.Number] = append(states[a.Number], a)
 	}
 	for _, number := range slices.Sorted(maps.Keys(states)) {
 		a := states[number][len(states[number])-1]

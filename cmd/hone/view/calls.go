@@ -178,9 +178,8 @@ func WholeCall(events []history.Event, seq int64, get history.Get) (call page.Ca
 		return call, true, err
 	}
 	call.Texts = requestTexts(request, true)
-	for _, later := range events[seq:] {
-		p, isReply := later.Payload.(history.Replied)
-		if !isReply || *later.Step != *e.Step {
+	for record, p := range history.Of[history.Replied](events[seq:]) {
+		if *record.Step != *e.Step {
 			continue
 		}
 		reply, err := history.ReadReply(p, get)

@@ -14,9 +14,8 @@ import (
 // processes with equal walls have one entry.
 func Walls(events []history.Event) (all []page.Wall) {
 	var last *history.Walls
-	for _, e := range events {
-		w, ok := e.Payload.(history.Walls)
-		if !ok || last != nil && reflect.DeepEqual(w, *last) {
+	for e, w := range history.Of[history.Walls](events) {
+		if last != nil && reflect.DeepEqual(w, *last) {
 			continue
 		}
 		last = &w

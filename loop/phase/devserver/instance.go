@@ -98,8 +98,8 @@ func (g *Instance) RecordedRequests() int { return g.countRecorded(history.Reach
 // countRecorded returns how many events of the server are recorded for this run of the
 // suite.
 func (g *Instance) countRecorded(what string) (n int) {
-	for _, e := range g.run.Past().Since(g.since) {
-		if s, ok := e.Payload.(history.Served); ok && s.What == what {
+	for _, s := range history.Of[history.Served](g.run.Past().Since(g.since)) {
+		if s.What == what {
 			n++
 		}
 	}
