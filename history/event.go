@@ -89,6 +89,12 @@ func Decode(e journal.Event) Event {
 	return Event{e, decodeRecord(e)}
 }
 
+// Observer returns an observer that shows each event of a journal, decoded, once it is in the
+// file.
+func Observer(show func(Event)) journal.Observer {
+	return journal.Observer{After: func(e journal.Event) { show(Decode(e)) }}
+}
+
 // decodeNotice reads the payload of an event that belongs to no step.
 func decodeNotice(e journal.Event) any {
 	switch e.Type {

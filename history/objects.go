@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,7 +10,7 @@ import (
 	"hone/model"
 )
 
-// Get reads an object; see [journal.Home.Get].
+// Get reads an object; see [journal.Home.Get]. nil means that none can be read.
 type Get func(object string) ([]byte, error)
 
 // StoredResult is the payload of a record whose result is too long for the line.
@@ -30,6 +31,19 @@ func ReadResult[T any](e journal.Event, get Get) (T, error) {
 		return v, e.Decode(&v)
 	}
 	return v, readObject(&v, "result", stored.Object, get)
+}
+
+// Report returns what the record of a loop's own step or command tells users; zero if it
+// tells nothing. A long report has no Log if get is nil or fails.
+func (e Event) Report(get Get) Report {
+	var line Report
+	if e.Decode(&line) != nil || line.Said == "" {
+		return Report{}
+	}
+	if whole, err := ReadResult[Report](e.Event, get); err == nil {
+		return whole
+	}
+	return line
 }
 
 // StoredReply is what the object of a reply holds.
@@ -121,7 +135,13 @@ func ReadWholeRequest(object string, get Get) (model.Request, error) {
 }
 
 // readObject decodes an object that holds JSON.
+// errNoObjects is the error of a reader without objects.
+var errNoObjects = errors.New("no objects can be read")
+
 func readObject(v any, what, object string, get Get) error {
+	if get == nil {
+		return errNoObjects
+	}
 	b, err := get(object)
 	if err != nil {
 		return err

@@ -195,14 +195,16 @@ func surviveBrokenPipe() (undo func()) {
 func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outputFlags) (reply *view.Reply) {
 	h.Output = s
 	h.Thoughts = func(text string) { s.Around(func() { fmt.Fprintln(a.results(o), render.Escape(text)) }) }
-	r.Journal.Observe(journal.Observer{After: s.Event})
-	if o.json {
-		r.Journal.Observe(journal.Observer{After: func(e journal.Event) { fmt.Fprintf(a.out, "%s\n", feed.Line(e)) }})
-	}
 	if o.web {
 		reply = &view.Reply{}
-		r.Journal.Observe(journal.Observer{After: reply.Event})
 	}
+	r.Journal.Observe(history.Observer(func(e history.Event) {
+		s.Show(e)
+		if o.json {
+			fmt.Fprintf(a.out, "%s\n", feed.Line(e))
+		}
+		reply.Show(e)
+	}))
 	if r.Received = s.Received; o.verbose || a.errSize != nil || o.web {
 		h.Stream(func(text string) { s.Text(text); reply.Add(text) })
 	}

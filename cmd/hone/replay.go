@@ -18,6 +18,7 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/screen"
 	"hone/harness/runs"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/journal/objects"
@@ -105,7 +106,7 @@ func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journa
 	s := screen.New(a.err, screen.Options{Whole: true, Colour: a.errColour, Get: w.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns})
 	defer s.Close()
 	if verbose {
-		r.Journal.Observe(journal.Observer{After: s.Event})
+		r.Journal.Observe(history.Observer(s.Show))
 	}
 	return r.Replay(ctx, built.Round)
 }

@@ -137,7 +137,7 @@ func (a *app) transcript(r *recorded.Run, f showFlags, live bool) *report.Transc
 func (a *app) showJSON(past *history.Past, round int) error {
 	for _, e := range past.Events() {
 		if round == 0 || e.Round() == round {
-			if _, err := fmt.Fprintf(a.out, "%s\n", feed.Line(e.Event)); err != nil {
+			if _, err := fmt.Fprintf(a.out, "%s\n", feed.Line(e)); err != nil {
 				return err
 			}
 		}

@@ -84,8 +84,8 @@ func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers [
 // the commit after it. It must be called within a step.
 func (l Loop) idle(r *hone.Run) []check.Finding {
 	for _, e := range slices.Backward(r.Past().Records(stepCommit)) {
-		var c committed
-		if e.Decode(&c) != nil || c.Repo != Src || !strings.HasSuffix(c.Subject, builtPoint) {
+		c, err := history.ReadResult[committed](e.Event, r.Journal.Home().Get)
+		if err != nil || c.Repo != Src || !strings.HasSuffix(c.Subject, builtPoint) {
 			continue
 		}
 		if c.Empty {

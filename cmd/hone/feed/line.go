@@ -10,14 +10,13 @@ import (
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/history"
-	"hone/journal"
 )
 
 // Line returns an event as --json prints it: its line in the journal. The
 // last event also contains the exit status, and a question also its digest.
-func Line(e journal.Event) []byte {
+func Line(e history.Event) []byte {
 	line := bytes.TrimSuffix(e.Line(), []byte("}"))
-	switch p := history.Decode(e).Payload.(type) {
+	switch p := e.Payload.(type) {
 	case hone.End:
 		return fmt.Appendf(nil, `%s,"exit":%d}`, line, failure.ExitStatus(p.Kind))
 	case history.Question:

@@ -29,6 +29,7 @@ type Run struct {
 	Past    *history.Past
 	Start   hone.Start
 	Working bool // a process works on it
+	events  []journal.Event
 }
 
 // Find opens the home of a directory's runs, and finds one of them: by its id, by a unique
@@ -86,7 +87,7 @@ func Read(home *journal.Home, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{Home: home, ID: id, Past: history.Read(events), Start: start, Working: working}, nil
+	return &Run{Home: home, ID: id, Past: history.Read(events), Start: start, Working: working, events: events}, nil
 }
 
 // Close closes the home of the run.
@@ -97,13 +98,7 @@ func (r *Run) Close() error { return r.Home.Close() }
 func (r *Run) Own() func(path string) bool { return kinds.Own(r.Start) }
 
 // Foreign reports whether the user neither recorded all of the run here nor accepted it.
-func (r *Run) Foreign() bool {
-	var events []journal.Event
-	for _, e := range r.Past.Events() {
-		events = append(events, e.Event)
-	}
-	return runs.Foreign(r.Home)(r.ID, events) != 0
-}
+func (r *Run) Foreign() bool { return runs.Foreign(r.Home)(r.ID, r.events) != 0 }
 
 // Incomplete tells the user that the process of the run died while it changed files; empty if
 // it did not. Commands that change files complete or roll back such a change first; commands

@@ -118,14 +118,14 @@ func (t *Transcript) showFull(e history.Event, get history.Get) error {
 // showCommit prints the command that shows the diff of a commit. No other diff
 // contains the changes that commands made in that repository.
 func (t *Transcript) showCommit(e history.Event) error {
-	var made struct {
+	made, err := history.ReadResult[struct {
 		Repo string `json:"repo"`
 		ID   string `json:"id"`
-	}
-	if e.Step.Name != "commit" || e.Decode(&made) != nil || made.ID == "" {
+	}](e.Event, nil)
+	if e.Step.Name != "commit" || err != nil || made.ID == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(t.Out, "    git -C %s show %.12s\n", render.Line(made.Repo), render.Line(made.ID))
+	_, err = fmt.Fprintf(t.Out, "    git -C %s show %.12s\n", render.Line(made.Repo), render.Line(made.ID))
 	return err
 }
 

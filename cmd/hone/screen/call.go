@@ -104,7 +104,7 @@ func (s *Screen) openCalls() string {
 // showResult shows the result of a call. Quiet shows only calls that did not
 // run.
 func (s *Screen) showResult(c call, e history.Event) {
-	r, known := record[tool.Result](s, e)
+	r, err := history.ReadResult[tool.Result](e.Event, s.o.Get)
 	refused := c.start.Refused != ""
 	notRun := refused || c.start.Command && r.Failed && r.Exit == nil
 	s.session.count(refused, r)
@@ -117,7 +117,7 @@ func (s *Screen) showResult(c call, e history.Event) {
 	case notRun:
 		s.line("    ! %s failed: %s", c.name(refusedArgs), reason(r, refusedArgs))
 	case s.o.Quiet:
-	case !known:
+	case err != nil:
 		s.detail("    %s: cannot read its result", c.name(lineArgs))
 	default:
 		s.detail("    %s: %s%s", c.name(lineArgs), outcome(r), durationText(e.Time.Sub(c.at)))

@@ -16,9 +16,6 @@ import (
 	"hone/workspace"
 )
 
-// Event shows an event of the journal; see [Screen.Show].
-func (s *Screen) Event(e journal.Event) { s.Show(history.Decode(e)) }
-
 // Show shows an event as a line or several, if it is worth one. It passes over an
 // event that it cannot read, because another version of hone wrote it.
 func (s *Screen) Show(e history.Event) {
@@ -28,7 +25,8 @@ func (s *Screen) Show(e history.Event) {
 	s.spent.note(e, s.time())
 	s.trackSession(e)
 	s.showHeading(e)
-	if over := s.outage.Add(e); e.Type == history.TypeReply {
+	over := s.outage.Add(e)
+	if _, replied := e.Payload.(history.Replied); replied {
 		s.showOutage(over)
 	}
 	switch p := e.Payload.(type) {
@@ -112,7 +110,7 @@ func (s *Screen) showProgress(e history.Event) {
 	case history.CommandResult:
 		s.endCommand(e)
 	case history.StepResult:
-		s.showReport("", s.reportOf(e))
+		s.showReport("", e.Report(s.o.Get))
 	case history.Snapshot:
 		s.showSnapshot(p)
 	case history.Served:

@@ -55,7 +55,7 @@ func feed(t *testing.T, s *screen.Screen, entries ...journal.Entry) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	j.Observe(journal.Observer{After: s.Event})
+	j.Observe(history.Observer(s.Show))
 	for _, e := range entries {
 		if _, err := j.Append(e); err != nil {
 			t.Fatal(err)

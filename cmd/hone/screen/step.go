@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -38,25 +37,12 @@ func (s *Screen) endCommand(e history.Event) {
 	if took > 0 {
 		name += fmt.Sprintf(" (%s)", took)
 	}
-	switch r := s.reportOf(e); {
+	switch r := e.Report(s.o.Get); {
 	case r.Said != "":
 		s.showReport(name+": ", r)
 	case took >= longCommand:
 		s.detail("  %s", name)
 	}
-}
-
-// reportOf returns the report for users in the result of a step; zero if there
-// is none.
-func (s *Screen) reportOf(e history.Event) history.Report {
-	var line history.Report
-	if e.Decode(&line) != nil || line.Said == "" {
-		return history.Report{}
-	}
-	if whole, ok := record[history.Report](s, e); ok {
-		return whole
-	}
-	return line
 }
 
 // showReport shows the report of a step, and the end of the output in it. It
@@ -123,17 +109,3 @@ func (s *Screen) showChanged() {
 		}
 	}
 }
-
-// record reads the recorded result of a step, if it can be read.
-func record[T any](s *Screen, e history.Event) (v T, ok bool) {
-	v, err := history.ReadResult[T](e.Event, func(object string) ([]byte, error) {
-		if s.o.Get == nil {
-			return nil, errNoObjects
-		}
-		return s.o.Get(object)
-	})
-	return v, err == nil
-}
-
-// errNoObjects reports that a screen without objects cannot show a long result.
-var errNoObjects = errors.New("this screen has no objects")

@@ -82,7 +82,7 @@ func TestCommandTime(t *testing.T) {
 	out := newBuffer()
 	s := screen.New(out, screen.Options{})
 	for _, e := range commandsOf(t, map[string][2]int64{"short": {100, 5000}, "long": {5000, 65_230}}, "short", "long") {
-		s.Event(e)
+		s.Show(history.Decode(e))
 	}
 	s.Close()
 	if got, want := out.String(), "  long (1m0.2s)\n"; got != want {
@@ -145,7 +145,7 @@ func TestStepsOfALoop(t *testing.T) {
 	}
 	defer home.Close()
 	s := screen.New(out, screen.Options{Rounds: 1, Get: home.Get})
-	crashtest.RunProcess(t, dir, nil, journal.Observer{After: s.Event}, func(*hone.Run) hone.Round {
+	crashtest.RunProcess(t, dir, nil, history.Observer(s.Show), func(*hone.Run) hone.Round {
 		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 			say := func(t told) func(context.Context) (told, error) {
 				return func(context.Context) (told, error) { return t, nil }
@@ -203,7 +203,7 @@ func session(t *testing.T, o screen.Options, files map[string]string, w worker) 
 	out := newBuffer()
 	o.Rounds, o.Get, o.Turns = 1, home.Get, map[string]int{"builder": 60}
 	s := screen.New(out, o)
-	crashtest.RunProcess(t, dir, nil, journal.Observer{After: s.Event}, func(r *hone.Run) hone.Round {
+	crashtest.RunProcess(t, dir, nil, history.Observer(s.Show), func(r *hone.Run) hone.Round {
 		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 			for _, work := range []worker{w, func(*hone.Run) error { return nil }} {
 				role := hone.Role{Name: "builder", Model: work.generate(r), Agent: true, Called: "command/toy", MaxOutput: 1000, Price: &hone.Price{Input: 10, Output: 10}}

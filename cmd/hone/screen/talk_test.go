@@ -98,11 +98,11 @@ type process struct {
 
 func (p process) live(t *testing.T, dir string) {
 	t.Helper()
-	o := journal.Observer{After: func(e journal.Event) {
+	o := history.Observer(func(e history.Event) {
 		for _, s := range p.screens {
-			s.Event(e)
+			s.Show(e)
 		}
-	}}
+	})
 	crashtest.RunProcess(t, dir, nil, o, func(r *hone.Run) hone.Round {
 		role := hone.Role{Name: "executor", Model: p.replies, Called: "test/model", MaxOutput: 1000, Bounds: p.bounds,
 			Price: &hone.Price{Input: 10, Output: 10}}
@@ -462,7 +462,7 @@ func TestCutOffCall(t *testing.T) {
 	all := newBuffer()
 	s := screen.New(all, screen.Options{Whole: true, Get: home.Get})
 	for _, e := range events {
-		s.Event(e)
+		s.Show(history.Decode(e))
 	}
 	s.Close()
 	rest := still(all.String())

@@ -35,9 +35,10 @@ func (r *Reply) Add(text string) {
 	})
 }
 
-// Event empties the text before each attempt at a call, and when the reply is recorded.
-func (r *Reply) Event(e journal.Event) {
-	if e.Type == history.TypeReserve || e.Type == history.TypeReply {
+// Show empties the text before each attempt at a call, and when the reply is recorded.
+func (r *Reply) Show(e history.Event) {
+	switch e.Payload.(type) {
+	case history.Reserve, history.Replied:
 		r.set(func(string) string { return "" })
 	}
 }

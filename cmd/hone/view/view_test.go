@@ -208,17 +208,17 @@ func TestReply(t *testing.T) {
 	if got := r.Text(); len(got) > 16<<10 || len(got) < 15<<10 || !strings.HasPrefix(got, "more of it\n") {
 		t.Errorf("%d bytes, %.20q", len(got), got)
 	}
-	r.Event(journal.Event{Type: history.TypeCommit})
+	r.Show(history.Event{Payload: history.Commit{}})
 	before = r.State()
-	for _, ends := range []journal.Type{history.TypeReserve, history.TypeReply} {
-		if r.Event(journal.Event{Type: ends}); r.Text() != "" || r.State() == before {
-			t.Errorf("%q after %s", r.Text(), ends)
+	for _, ends := range []any{history.Reserve{}, history.Replied{}} {
+		if r.Show(history.Event{Payload: ends}); r.Text() != "" || r.State() == before {
+			t.Errorf("%q after %T", r.Text(), ends)
 		}
 		r.Add("x")
 	}
 	var none *view.Reply
 	none.Add("x")
-	none.Event(journal.Event{Type: history.TypeReply})
+	none.Show(history.Event{Payload: history.Replied{}})
 	if none.Text() != "" || none.State() != "" {
 		t.Error("nil has a text")
 	}
