@@ -420,9 +420,7 @@ func written(dir string, args []string) []string {
 	}
 	var numbers []int
 	for _, f := range files {
-		name, ok := strings.CutPrefix(f.Name(), "phase")
-		name, isText := strings.CutSuffix(name, ".md")
-		if n, err := strconv.Atoi(name); ok && isText && err == nil && n > 0 && !slices.Contains(args, name) {
+		if n, ok := spec.Number(f.Name()); ok && n > 0 && !slices.Contains(args, strconv.Itoa(n)) {
 			numbers = append(numbers, n)
 		}
 	}

@@ -55,6 +55,17 @@ func Read(dir string, phase int) ([]Phase, error) {
 
 var specName = lazyregexp.New(`^phase([0-9]{1,6})\.md$`)
 
+// Number returns the phase that a file in specs/ specifies, 2 for phase2.md. It returns
+// false for other names.
+func Number(name string) (int, bool) {
+	found := specName.FindStringSubmatch(name)
+	if found == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(found[1])
+	return n, err == nil
+}
+
 // readAll reads the files specs/phaseN.md.
 func readAll(root *os.Root) (specs []Phase, err error) {
 	// A parent that is a symlink is refused, as below.
@@ -66,8 +77,8 @@ func readAll(root *os.Root) (specs []Phase, err error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		found := specName.FindStringSubmatch(e.Name())
-		if found == nil {
+		number, ok := Number(e.Name())
+		if !ok {
 			continue
 		}
 		path := "specs/" + e.Name()
@@ -75,7 +86,6 @@ func readAll(root *os.Root) (specs []Phase, err error) {
 		if err != nil {
 			return nil, err
 		}
-		number, _ := strconv.Atoi(found[1])
 		if i := slices.IndexFunc(specs, func(s Phase) bool { return s.Number == number }); i >= 0 {
 			return nil, fmt.Errorf("%s and %s are both phase %d; keep one of them", specs[i].Path, path, number)
 		}
