@@ -33,6 +33,7 @@ type goal struct {
 // sizes are the sizes of what is measured.
 type sizes struct {
 	rounds, turns int
+	cold          bool  // do not warm up
 	once          []int // jobs at once
 	files         []int
 	agents        bool // also measure other agents, if they are installed

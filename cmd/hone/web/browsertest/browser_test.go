@@ -1,8 +1,7 @@
 // Package browsertest tests the pages of hone web in Chromium. It is a separate module,
 // so that hone does not get the packages that drive a browser.
 //
-// Screenshots are saved in $HONE_SCREENSHOTS, or as artifacts of the test (go test
-// -artifacts).
+// Screenshots are saved in $HONE_SCREENSHOTS if it is set.
 package browsertest
 
 import (
@@ -155,27 +154,22 @@ func (b *tab) look(width int64, scheme string) {
 // devices are the widths of a phone and of a laptop.
 var devices = map[string]int64{"phone": 390, "laptop": 1280}
 
-// review takes screenshots of the page for a phone and a laptop, light and dark. At each,
-// axe must find no fault, and the page must not be wider than the window.
+// schemes are the color schemes, each with what axe is to look for. Dark pages differ from light ones only in colors.
+var schemes = map[string]string{"light": "{}", "dark": `{runOnly: ["color-contrast", "link-in-text-block"]}`}
+
+// review looks at the page on a phone and a laptop, light and dark. At each, axe must find no fault, and the page must
+// not be wider than the window. If somebody wants to see them, it takes screenshots.
 func (b *tab) review(name string) {
 	b.t.Helper()
 	for device, width := range devices {
-		for _, scheme := range []string{"light", "dark"} {
+		for scheme, rules := range schemes {
 			b.look(width, scheme)
-			shot := chromedp.FullScreenshot(100)
-			if value[int](b, "document.documentElement.scrollHeight") > 5000 {
-				shot = chromedp.CaptureScreenshot() // nobody looks at a picture that is longer
-			}
-			picture, err := chromedp.Run(b.ctx, shot)
-			if err != nil {
-				b.t.Fatal(err)
-			}
+			b.photograph(fmt.Sprintf("%s-%s-%s.png", name, device, scheme))
 			at := fmt.Sprintf("%s at %s, %s", name, device, scheme)
-			save(b.t, fmt.Sprintf("%s-%s-%s.png", name, device, scheme), picture)
 			if wide := value[int64](b, "document.documentElement.scrollWidth"); wide > width {
 				b.t.Errorf("%s: the page is %d pixels wide, the window %d", at, wide, width)
 			}
-			for _, fault := range b.axe() {
+			for _, fault := range b.axe(rules) {
 				b.t.Errorf("%s: %s", at, fault)
 			}
 		}
@@ -183,8 +177,31 @@ func (b *tab) review(name string) {
 	b.look(devices["laptop"], "light")
 }
 
-// axe returns what axe-core finds wrong with the page; nothing if it is not installed.
-func (b *tab) axe() []string {
+// photograph saves a screenshot of the page in $HONE_SCREENSHOTS.
+func (b *tab) photograph(name string) {
+	b.t.Helper()
+	dir := os.Getenv("HONE_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	shot := chromedp.FullScreenshot(100)
+	if value[int](b, "document.documentElement.scrollHeight") > 5000 {
+		shot = chromedp.CaptureScreenshot() // nobody looks at a picture that is longer
+	}
+	picture, err := chromedp.Run(b.ctx, shot)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name), picture, 0o644)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// axe returns what axe-core, called with some options, finds wrong with the page; nothing if it is not installed.
+func (b *tab) axe(options string) []string {
 	b.t.Helper()
 	program := axe(b.t)
 	if program == "" {
@@ -195,7 +212,7 @@ func (b *tab) axe() []string {
 			b.t.Fatal(err)
 		}
 	}
-	return value[[]string](b, `axe.run().then(found => found.passes.length < 10 ? ["axe looks at nothing"] : found.violations.flatMap(v => v.nodes.map(n => v.id + ": " + v.help + "\n" + n.html + "\n" + n.failureSummary)))`)
+	return value[[]string](b, `axe.run(`+options+`).then(found => found.passes.length < (`+options+`.runOnly ? 1 : 10) ? ["axe looks at nothing"] : found.violations.flatMap(v => v.nodes.map(n => v.id + ": " + v.help + "\n" + n.html + "\n" + n.failureSummary)))`)
 }
 
 // axe returns axe-core, which make needs installs. It is tested with, and not passed on.
@@ -222,18 +239,3 @@ var axe = func() func(*testing.T) string {
 		return program
 	}
 }()
-
-// save keeps a picture.
-func save(t *testing.T, name string, data []byte) {
-	t.Helper()
-	dir := os.Getenv("HONE_SCREENSHOTS")
-	if dir == "" {
-		dir = t.ArtifactDir()
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
