@@ -140,7 +140,7 @@ func (r *Run) askAbout(ctx context.Context, e *workspace.Edit, v *workspace.Verd
 		}
 		about.After, about.Edited = a.Edited, true
 		if asked.Content, err = r.Journal.Home().Get(a.Edited.Digest); err != nil {
-			return a, fmt.Errorf("read the user's version of %s: %w", v.Path, err)
+			return a, fmt.Errorf("read what the user made of %s: %w", v.Path, err)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func modelNames(list string) ([]string, error) {
 		case name == "" && list != "":
 			return nil, loop.Usage(fmt.Sprintf("models %q: a name is missing beside a comma", list), "--model PROVIDER/NAME,PROVIDER/NAME")
 		case slices.Contains(names, name):
-			return nil, loop.Usage(fmt.Sprintf("models %q: %s is named twice, but a model cannot take over from itself", list, name), "--model "+names[0]+", or add another model")
+			return nil, loop.Usage(fmt.Sprintf("models %q: %s stands there twice, but a model cannot take its own place", list, name), "--model "+names[0]+", or add another model")
 		}
 		names = append(names, name)
 	}

@@ -33,7 +33,7 @@ func (h *Home) HoldSpace(size int64) error {
 		err = h.writeBallast(size)
 	}
 	if err != nil {
-		return fmt.Errorf("reserve disk space for the journal: %w", err)
+		return fmt.Errorf("hold space for what must be recorded: %w", err)
 	}
 	h.ballast.size = size
 	return nil

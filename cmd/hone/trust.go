@@ -153,7 +153,7 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 		return err
 	}
 	if len(n.Programs) == 0 && len(n.Settings) == 0 {
-		_, err := fmt.Fprintf(a.out, "%s needs no trust: hone would run none of its programs, and its settings give no access\n", root)
+		_, err := fmt.Fprintf(a.out, "%s needs no trust: hone would run no program of its own, and no setting opens anything\n", root)
 		return err
 	}
 	if !a.present() {

@@ -5,8 +5,8 @@
 // its run limits a job to what it was lent; if it still spends more, free becomes negative,
 // and the bank lends nothing until free is positive again.
 //
-// The state of a Bank depends only on the calls of its methods, so that the replay of a
-// workflow arrives at the same figures. It has no lock. Its JSON form is complete.
+// A Bank depends only on its calls, so that the replay of a workflow arrives at the same
+// figures. It has no lock. Its JSON form is complete.
 package bank
 
 import (
@@ -67,8 +67,8 @@ func (b *Bank) Borrow(name string, want, least Sum) (Sum, bool) {
 		panic(fmt.Sprintf("bank: job %s borrows twice", name))
 	}
 	free := b.Free()
-	tokens, ok := partialLoan(b.Cap.Tokens, free.Tokens, want.Tokens, least.Tokens)
-	cost, affordable := partialLoan(b.Cap.Nano, free.Nano, want.Nano, least.Nano)
+	tokens, ok := part(b.Cap.Tokens, free.Tokens, want.Tokens, least.Tokens)
+	cost, affordable := part(b.Cap.Nano, free.Nano, want.Nano, least.Nano)
 	if !ok || !affordable {
 		return Sum{}, false
 	}
@@ -79,8 +79,8 @@ func (b *Bank) Borrow(name string, want, least Sum) (Sum, bool) {
 	return b.Loans[name], true
 }
 
-// partialLoan is Borrow for tokens or for cost.
-func partialLoan(limit, free, want, least int64) (int64, bool) {
+// part is Borrow for tokens or for cost.
+func part(limit, free, want, least int64) (int64, bool) {
 	if limit == 0 {
 		return max(0, want), true
 	}
@@ -97,7 +97,7 @@ func (b *Bank) Repay(name string, spent Sum) {
 	b.Spent = b.Spent.Plus(spent)
 }
 
-// Figures is the state of a bank, for users.
+// Figures is the state of a bank, for people.
 type Figures struct {
 	Cap   job.Amount `json:"cap,omitzero"` // a part that is 0 has no limit
 	Lent  job.Amount `json:"lent,omitzero"`

@@ -17,16 +17,16 @@ import (
 	"hone/history"
 )
 
-// maxIdle is how many legs in a row may end for budget without spending anything before
-// their job fails.
+// maxIdle is how many legs in a row may end for budget without spending anything, before the
+// job is given up.
 const maxIdle = 3
 
 // batch is the state of a Batch workflow.
 type batch struct {
 	Input
 	Carried
-	legs    map[int]workflow.CancelFunc // of the running jobs, by their index in Jobs
-	changed bool                        // a job has changed since the last pass of Batch
+	legs    map[int]workflow.CancelFunc // of the jobs that run, by their place in Jobs
+	changed bool                        // since the workflow last looked
 	closing bool                        // the batch is cancelled
 }
 
@@ -47,7 +47,7 @@ func Batch(ctx workflow.Context, in Input) (Status, error) {
 		}
 		workflow.SetCurrentDetails(ctx, b.details())
 		if err := workflow.Await(ctx, func() bool { return b.changed || b.ended() }); err != nil {
-			b.cancelAll()
+			b.close()
 			ctx, _ = workflow.NewDisconnectedContext(ctx) // the legs have contexts of the cancelled one
 		}
 		b.changed = false
@@ -77,8 +77,8 @@ func (b *batch) ended() bool {
 	return !slices.ContainsFunc(b.Progress, func(p Progress) bool { return !p.State.Ended() })
 }
 
-// cancelAll cancels the jobs that do not run. The others are already being cancelled.
-func (b *batch) cancelAll() {
+// close cancels the jobs that do not run. The others are already being cancelled.
+func (b *batch) close() {
 	b.closing = true
 	for i := range b.Progress {
 		b.cancel(i)
@@ -102,7 +102,7 @@ func (b *batch) cancel(i int) {
 // If the first one must wait for budget, the others wait, too.
 func (b *batch) startLegs(ctx workflow.Context) {
 	for len(b.legs) < b.Parallel {
-		i, ok := b.nextJob()
+		i, ok := b.next()
 		if !ok {
 			return
 		}
@@ -110,7 +110,7 @@ func (b *batch) startLegs(ctx workflow.Context) {
 		switch p := &b.Progress[i]; {
 		case why == "":
 			b.startLeg(ctx, i, loan)
-		case len(b.legs) > 0 && !b.usedOwnLimit(i):
+		case len(b.legs) > 0 && !b.ownUsed(i):
 			p.State, p.Why = Waiting, ""
 			return
 		default:
@@ -119,8 +119,8 @@ func (b *batch) startLegs(ctx workflow.Context) {
 	}
 }
 
-// nextJob returns the index of the job whose turn it is; false if none waits for a leg.
-func (b *batch) nextJob() (first int, ok bool) {
+// next returns the job whose turn it is; false if none waits for a leg.
+func (b *batch) next() (first int, ok bool) {
 	for i, p := range b.Progress {
 		if (p.State == Queued || p.State == Waiting) && (!ok || p.Turn < b.Progress[first].Turn) {
 			first, ok = i, true
@@ -144,11 +144,11 @@ func (b *batch) startLeg(ctx workflow.Context, i int, loan bank.Sum) {
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		var e End
 		if err := leg.Get(ctx, &e); err != nil {
-			// Job returns no error: if this one was cancelled, it had not begun.
+			// A job returns no error, so that a cancelled one has not begun.
 			e = End{Outcome: job.Outcome{Why: err.Error()}, Lost: true, Cancelled: temporal.IsCanceledError(err)}
 			e.Known = e.Cancelled || temporal.IsWorkflowExecutionAlreadyStartedError(err)
 		}
-		b.endLeg(i, e)
+		b.settle(i, e)
 	})
 }
 
@@ -165,8 +165,8 @@ func limitOf(used, loan bank.Sum) job.Amount {
 	return limit.Amount()
 }
 
-// endLeg repays the loan of a leg, and decides how its job continues.
-func (b *batch) endLeg(i int, e End) {
+// settle repays the loan of a leg, and decides how its job continues.
+func (b *batch) settle(i int, e End) {
 	name, p := b.Jobs[i].Name, &b.Progress[i]
 	delete(b.legs, i)
 	before, loan := bank.SumOf(p.Outcome.Spent), b.Bank.Loans[name]
@@ -174,7 +174,7 @@ func (b *batch) endLeg(i int, e End) {
 	if e.Lost && !e.Known {
 		spent = loan
 	}
-	spent = bank.Sum{Tokens: max(0, spent.Tokens), Nano: max(0, spent.Nano)} // negative after a leg that found no run
+	spent = bank.Sum{Tokens: max(0, spent.Tokens), Nano: max(0, spent.Nano)} // of a leg that found no run
 	b.Bank.Repay(name, spent)
 
 	e.Outcome.Spent = before.Plus(spent).Amount()
@@ -182,12 +182,12 @@ func (b *batch) endLeg(i int, e End) {
 	if e.Lost {
 		e.Outcome.Exit, e.Outcome.Kind, e.Outcome.Rounds = 5, history.KindFailed, max(e.Outcome.Rounds, p.Outcome.Rounds)
 	}
-	shortenOutcome(&e.Outcome)
+	bound(&e.Outcome)
 	p.Outcome, p.Answers, p.Idle = e.Outcome, nil, p.Idle+1
 	if spent != (bank.Sum{}) {
 		p.Idle = 0
 	}
-	p.State, p.Why = b.stateAfter(p, e)
+	p.State, p.Why = b.after(p, e)
 	switch {
 	case p.State == Queued:
 		b.Turn++
@@ -198,19 +198,19 @@ func (b *batch) endLeg(i int, e End) {
 	b.changed = true
 }
 
-// shortenOutcome shortens an outcome, so that the outcomes of MaxJobs jobs fit into one
-// payload. The next leg asks the omitted questions again.
-func shortenOutcome(o *job.Outcome) {
+// bound shortens an outcome, so that the outcomes of MaxJobs jobs fit into one payload. The
+// next leg asks again the questions that are left out.
+func bound(o *job.Outcome) {
 	const questions = 20
-	o.Why = shorten(o.Why)
+	o.Why = start(o.Why)
 	o.Questions = slices.Clone(o.Questions[:min(len(o.Questions), questions)])
 	for i := range o.Questions {
-		o.Questions[i].Why = shorten(o.Questions[i].Why)
+		o.Questions[i].Why = start(o.Questions[i].Why)
 	}
 }
 
-// shorten returns the start of a long text.
-func shorten(text string) string {
+// start shortens a long text to its start.
+func start(text string) string {
 	const most = 200 // bytes
 	if len(text) <= most {
 		return text
@@ -218,8 +218,8 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// stateAfter returns the state of a job after a leg.
-func (b *batch) stateAfter(p *Progress, e End) (State, string) {
+// after returns the state of a job after a leg.
+func (b *batch) after(p *Progress, e End) (State, string) {
 	out := p.Outcome
 	state, why := Failed, out.Why
 	switch limited := p.Limit != (job.Amount{}); {
@@ -254,25 +254,25 @@ func (b *batch) answerClients(ctx workflow.Context) error {
 	return errors.Join(
 		workflow.SetQueryHandler(ctx, stateQuery, func() (Status, error) { return b.status(), nil }),
 		workflow.SetUpdateHandlerWithOptions(ctx, answerUpdate, func(_ workflow.Context, name string, answers []job.Answer) error {
-			b.answer(&b.Progress[b.indexOf(name)], answers)
+			b.answer(&b.Progress[b.place(name)], answers)
 			return nil
-		}, workflow.UpdateHandlerOptions{Validator: b.validateAnswer, Description: "Answer questions of a job: its name, and a list of answers."}),
+		}, workflow.UpdateHandlerOptions{Validator: b.mayAnswer, Description: "Answer questions of a job: its name, and a list of answers."}),
 		workflow.SetUpdateHandlerWithOptions(ctx, cancelUpdate, func(_ workflow.Context, names []string) error {
 			for _, name := range names {
-				b.cancel(b.indexOf(name))
+				b.cancel(b.place(name))
 			}
 			return nil
-		}, workflow.UpdateHandlerOptions{Validator: b.validateCancel, Description: "Cancel jobs: a list of names."}))
+		}, workflow.UpdateHandlerOptions{Validator: b.mayCancel, Description: "Cancel jobs: a list of names."}))
 }
 
-// indexOf returns the index of a job; -1 if none has this name.
-func (b *batch) indexOf(name string) int {
+// place returns the place of a job; -1 if there is none with this name.
+func (b *batch) place(name string) int {
 	return slices.IndexFunc(b.Jobs, func(j job.Job) bool { return j.Name == name })
 }
 
-// validateAnswer returns an error if a job cannot take the answers.
-func (b *batch) validateAnswer(name string, answers []job.Answer) error {
-	i := b.indexOf(name)
+// mayAnswer returns why a job cannot take answers.
+func (b *batch) mayAnswer(name string, answers []job.Answer) error {
+	i := b.place(name)
 	switch {
 	case i < 0:
 		return fmt.Errorf("the batch has no job %s", name)
@@ -302,10 +302,10 @@ func (b *batch) answer(p *Progress, answers []job.Answer) {
 	b.changed = true
 }
 
-// validateCancel returns an error if a job does not exist. Cancelling an ended job does nothing.
-func (b *batch) validateCancel(names []string) error {
+// mayCancel returns why jobs cannot be cancelled. Cancelling an ended job does nothing.
+func (b *batch) mayCancel(names []string) error {
 	for _, name := range names {
-		if b.indexOf(name) < 0 {
+		if b.place(name) < 0 {
 			return fmt.Errorf("the batch has no job %s", name)
 		}
 	}
@@ -321,7 +321,7 @@ func (b *batch) details() string {
 			counts = append(counts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	return fmt.Sprintf("%s; %s spent\n\nmore: `hone-fleet show %s`", strings.Join(counts, ", "), sumText(b.Bank.Spent), b.ID)
+	return fmt.Sprintf("%s; %s spent\n\nmore: `hone-fleet show %s`", strings.Join(counts, ", "), text(b.Bank.Spent), b.ID)
 }
 
 // status returns the status of the batch for clients.

@@ -53,7 +53,7 @@ func Start(ctx context.Context, c client.Client, queue string, in Input) error {
 		return fmt.Errorf("the jobs need %d bytes, and a batch can have at most %d: submit several batches, or shorten the arguments", len(text), MaxInput)
 	}
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: BatchID(in.ID), TaskQueue: queue, StaticSummary: render.Count(len(in.Jobs), "job") + limitText(in.Max),
+		ID: BatchID(in.ID), TaskQueue: queue, StaticSummary: render.Count(len(in.Jobs), "job") + budget(in.Max),
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, "hone batch", in)
@@ -63,8 +63,8 @@ func Start(ctx context.Context, c client.Client, queue string, in Input) error {
 	return err
 }
 
-// Read returns the status of a batch. Unless the batch has completed, a worker of its queue,
-// or a process that called [StartStandIn], must be running to answer.
+// Read returns the status of a batch. While the batch runs, one of its workers or a [StandIn]
+// must be running to answer; once it has ended, the server alone answers.
 func Read(ctx context.Context, c client.Client, id string) (s Status, err error) {
 	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
 	if err != nil {
@@ -81,23 +81,23 @@ func Read(ctx context.Context, c client.Client, id string) (s Status, err error)
 	err = value.Get(&s)
 	switch status {
 	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, enums.WORKFLOW_EXECUTION_STATUS_FAILED, enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		s.markStopped("the batch's workflow ended: " + status.String())
+		s.stop("the batch's workflow ended: " + status.String())
 	}
 	return s, err
 }
 
-// limitText returns the limit of a batch for its summary; empty if there is none.
-func limitText(limit job.Amount) string {
+// budget returns the limit of a batch for its summary; empty if there is none.
+func budget(limit job.Amount) string {
 	if limit == (job.Amount{}) {
 		return ""
 	}
-	return ", at most " + sumText(bank.SumOf(limit))
+	return ", at most " + text(bank.SumOf(limit))
 }
 
-// OpenWorkflows returns the ids of the workflows that still work on a batch: the batch's own
-// if it runs, otherwise those of its legs, which a terminated batch does not wait for. It
-// returns nil if there are none. It needs no worker.
-func OpenWorkflows(ctx context.Context, c client.Client, id string) (ids []string, err error) {
+// Working returns the workflows that still work on a batch: the batch's own if it runs,
+// otherwise those of its legs, which a terminated batch does not wait for. It returns nil
+// if there are none. It asks only the server.
+func Working(ctx context.Context, c client.Client, id string) (ids []string, err error) {
 	d, err := c.DescribeWorkflowExecution(ctx, BatchID(id), "")
 	if err != nil {
 		return nil, batchError(err)
@@ -123,9 +123,9 @@ func Queue(ctx context.Context, c client.Client, id string) (string, error) {
 	return d.GetExecutionConfig().GetTaskQueue().GetName(), batchError(err)
 }
 
-// markStopped corrects the last status of a batch whose workflow has ended without a result,
-// for example because it was terminated. The status does not include what the last legs spent.
-func (s *Status) markStopped(why string) {
+// stop corrects the last status of a batch whose workflow has ended without a result, for
+// example because it was terminated. It does not include what the last legs have spent.
+func (s *Status) stop(why string) {
 	s.Ended = true
 	for i := range s.Jobs {
 		if j := &s.Jobs[i]; !j.State.Ended() {

@@ -6,7 +6,8 @@
 // no messages between workflows, and can continue as new when its history is long and the
 // running legs have ended.
 //
-// [Register] registers both workflows with a worker. The other functions are for clients.
+// [Register] registers both workflows with a worker. [Start], [Read], [Answer], [Cancel] and
+// [StandIn] are for clients.
 //
 // The bank lends a job an allowance before each leg, and takes the rest back after it. A
 // job that has used up its allowance borrows again, after the jobs that have not started,
@@ -58,11 +59,11 @@ type Input struct {
 	Carried *Carried `json:"carried,omitempty"`
 }
 
-// Carried is what a batch needs to continue as new.
+// Carried is what a batch knows. All of it is in the order of [Input.Jobs].
 type Carried struct {
 	Bank     *bank.Bank `json:"bank"`
-	Progress []Progress `json:"progress"` // in the order of [Input.Jobs]
-	Turn     int        `json:"turn"`     // of the last job in the queue
+	Progress []Progress `json:"progress"`
+	Turn     int        `json:"turn"` // of the last job in the queue
 }
 
 // State is what a job is doing.
@@ -90,7 +91,7 @@ func (s State) Ended() bool {
 	return s == Done || s == Failed || s == NoBudget || s == Cancelled
 }
 
-// Progress is how far a job is.
+// Progress is where a job stands.
 type Progress struct {
 	State State      `json:"state"`
 	Why   string     `json:"why,omitempty"`  // one line: why it is in this state; may be empty

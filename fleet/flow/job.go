@@ -23,8 +23,7 @@ type Order struct {
 // End is how a leg ended.
 type End struct {
 	Outcome job.Outcome `json:"outcome"`
-	// Lost means that all tries failed. Known means that Outcome has what they spent;
-	// otherwise that is unknown.
+	// Lost means that all tries failed. If Known is false, nobody knows what they spent.
 	Lost  bool `json:"lost,omitempty"`
 	Known bool `json:"known,omitempty"`
 	// Cancelled means that the leg was asked to stop.
@@ -45,13 +44,13 @@ func Job(ctx workflow.Context, o Order) (End, error) {
 	err := workflow.ExecuteActivity(ctx, Leg, o.Leg).Get(ctx, &e.Outcome)
 	e.Cancelled = ctx.Err() != nil
 	if err != nil {
-		e.setLost(err)
+		e.lose(err)
 	}
 	return e, nil
 }
 
-// setLost records that the last try ended with an error.
-func (e *End) setLost(err error) {
+// lose notes that the last try ended with an error.
+func (e *End) lose(err error) {
 	e.Outcome, e.Lost = job.Outcome{}, true
 	if failed, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		e.Outcome.Why = failed.Message()

@@ -11,10 +11,10 @@ import (
 // stopWithin is how long a stand-in that stops waits for the server.
 const stopWithin = 5 * time.Second
 
-// StartStandIn lets this process answer for the batches in a task queue, as workers do, until
-// stop is called. It runs no legs. A process with a stand-in cannot also be a worker. id is
-// any batch in the queue.
-func StartStandIn(c client.Client, queue, id string) (stop func(), err error) {
+// StandIn lets this process answer for the batches in a task queue until stop is called, as
+// workers do, but it begins no legs. A process with a stand-in cannot also be a worker. id is
+// a batch in the queue.
+func StandIn(c client.Client, queue, id string) (stop func(), err error) {
 	worker.SetStickyWorkflowCacheSize(0) // the server must not wait for this process after its end
 	slot, err := worker.NewFixedSizeSlotSupplier(1)
 	if err != nil {
@@ -32,17 +32,17 @@ func StartStandIn(c client.Client, queue, id string) (stop func(), err error) {
 	one := worker.NewPollerBehaviorSimpleMaximum(worker.PollerBehaviorSimpleMaximumOptions{MaximumNumberOfPollers: 1})
 	w := worker.New(c, queue, worker.Options{LocalActivityWorkerOnly: true, Tuner: tuner, WorkflowTaskPollerBehavior: one, WorkerStopTimeout: time.Second})
 	Register(w)
-	return func() { drain(c, slot, id); w.Stop() }, w.Start()
+	return func() { occupy(c, slot, id); w.Stop() }, w.Start()
 }
 
-// drain takes the only slot of a stand-in, so that it can stop without losing a task. The
-// stand-in holds the slot from before it asks the server for a task until that task is done.
-// If it stopped in between, the task would be lost, and the batch could not answer until the
-// server notices, ten seconds later.
+// occupy waits until a stand-in does nothing, and keeps it from doing more. Its slot is taken
+// from before the stand-in asks the server for a task until that task is done. If it stopped
+// in between, the task would be lost, and the batch could not answer until the server notices,
+// ten seconds later.
 //
-// A request for a task can wait on the server for a minute. To end it, drain sends a query,
-// which is a task, too, and repeats it in case another process answers it.
-func drain(c client.Client, slot worker.SlotSupplier, id string) {
+// A request for a task can wait on the server for a minute, so occupy asks a question, which
+// is a task, too, and asks again if another process has answered it.
+func occupy(c client.Client, slot worker.SlotSupplier, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
 	go func() {

@@ -12,7 +12,7 @@ import (
 // TestTerminated: a batch whose workflow was terminated has ended, with all its jobs.
 func TestTerminated(t *testing.T) {
 	s := Status{Counts: map[State]int{Done: 1, Running: 2}, Jobs: []JobStatus{{Progress: Progress{State: Done}}, {Progress: Progress{State: Running}}, {Progress: Progress{State: Running}}}}
-	s.markStopped("terminated")
+	s.stop("terminated")
 	if !s.Ended || s.Jobs[0].Why != "" || s.Jobs[1].State != Cancelled || s.Jobs[2].Why != "terminated" {
 		t.Errorf("%+v", s)
 	}
@@ -37,7 +37,7 @@ func TestLose(t *testing.T) {
 		temporal.NewHeartbeatTimeoutError(): "its workers were lost",
 	} {
 		var e End
-		if e.setLost(err); e.Outcome.Why != want || !e.Lost || e.Known {
+		if e.lose(err); e.Outcome.Why != want || !e.Lost || e.Known {
 			t.Errorf("%v: %+v", err, e)
 		}
 	}

@@ -8,7 +8,7 @@ package job
 
 import "hone/history"
 
-// Job is one run of a loop in one repository. The id of its batch and its name identify it.
+// Job is one run of a loop in one repository. Its place in the batch is its identity.
 type Job struct {
 	Name  string   `json:"name"` // unique in its batch: letters, digits, "-", "_" and "."
 	Repo  string   `json:"repo"` // what git clone takes: an address, or a directory of the workers

@@ -38,7 +38,7 @@ func (w *Worker) Export(ctx context.Context, batch string, j job.Job, out io.Wri
 	if _, err := g.checkOut(ctx, j.Repo, j.Ref, g.at.Commit, g.repo); err != nil {
 		return err
 	}
-	if err := g.readCommitFiles(ctx); err != nil {
+	if err := g.know(ctx); err != nil {
 		return err
 	}
 	kept := filepath.Join(g.dir, "objects")

@@ -61,14 +61,14 @@ func (w *Worker) git(ctx context.Context, dir string, args ...string) (string, e
 	return "", failed
 }
 
-// checkOut clones a repository into a directory, checks out a commit, and returns it. If
-// commit is empty, it checks out that of ref.
+// checkOut clones a repository into a directory and checks out a commit: the given one,
+// or that of a ref if it is empty. It returns the commit.
 func (w *Worker) checkOut(ctx context.Context, repo, ref, commit, dir string) (string, error) {
 	if repo == "" || strings.HasPrefix(repo, "-") || strings.HasPrefix(ref, "-") {
 		return "", fatal("git cannot clone %q with ref %q", repo, ref)
 	}
 	sum := sha256.Sum256([]byte(repo))
-	place, err := w.processDir()
+	place, err := w.takePlace()
 	if err != nil {
 		return "", err
 	}
@@ -174,8 +174,8 @@ func (w *Worker) resolve(ctx context.Context, mirror, repo, ref string) (string,
 	return "", fatal("%s has no branch, tag or commit %s", repo, ref)
 }
 
-// readCommitFiles reads the files of the commit, which need not be stored.
-func (g *leg) readCommitFiles(ctx context.Context) error {
+// know reads the files of the commit, which need not be stored.
+func (g *leg) know(ctx context.Context) error {
 	g.files, g.has = map[string]string{}, map[string]bool{}
 	list, err := g.git(ctx, g.repo, "ls-files", "-z")
 	if err != nil {

@@ -12,8 +12,9 @@
 // that the workers share, so that nobody else can make a worker run anything. Anyone who can
 // write to the store can delete objects or restore an earlier state.
 //
-// A worker takes over a job when it replaces the manifest with its own. From then on, other
-// workers fail to replace it. Each of them tries that before its next model call, and stops.
+// A worker replaces the manifest only if it wrote it itself. If another worker has taken
+// over, a worker learns this when it stores something, which it does before its next call,
+// and stops.
 //
 // A stop of the run is a [job.Outcome], also if the activity was cancelled. An error means
 // that the environment failed. Its details are a [job.Outcome] with what the run had spent,
@@ -142,7 +143,7 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 	if err != nil {
 		return job.Outcome{Exit: 2, Kind: history.KindUsage, Why: err.Error()}, nil
 	}
-	place, err := g.processDir()
+	place, err := g.takePlace()
 	if err != nil {
 		return o, err
 	}
@@ -154,7 +155,7 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 			err = fmt.Errorf("remove the directory of the leg: %w", failed)
 		}
 	}()
-	if err := g.takeOverUncancelled(ctx); err != nil {
+	if err := g.takeOverAnyway(ctx); err != nil {
 		return o, err
 	}
 	if g.at.Outcome != nil {
@@ -169,9 +170,9 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 // legPrefix begins the names of the directories of legs.
 const legPrefix = "leg-"
 
-// processDir returns the directory of this process: the first one that no other process has
+// takePlace returns the directory of this process: the first one that no other process has
 // locked. It removes what a killed process left there.
-func (w *Worker) processDir() (string, error) {
+func (w *Worker) takePlace() (string, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	dir, err := filepath.Abs(w.Dir) // hone and git start in other directories
@@ -210,7 +211,7 @@ func (g *leg) prepare(ctx context.Context) error {
 	if g.at.Commit, err = g.checkOut(ctx, g.Job.Repo, g.Job.Ref, g.at.Commit, g.repo); err != nil {
 		return err
 	}
-	if err := g.readCommitFiles(ctx); err != nil {
+	if err := g.know(ctx); err != nil {
 		return err
 	}
 	if g.at.Run == "" {
@@ -299,8 +300,8 @@ func (w *Worker) honeVersion(ctx context.Context) (string, error) {
 	return w.version, nil
 }
 
-// TryWalls returns hone's error if it cannot run commands with Args; nil if it can, or if
-// there are no Args.
+// TryWalls returns why hone's commands cannot run with Args, in hone's own words; nil if they
+// can, or if there are no Args.
 func (w *Worker) TryWalls(ctx context.Context) error {
 	if len(w.Args) == 0 {
 		return nil
@@ -314,7 +315,7 @@ func (w *Worker) TryWalls(ctx context.Context) error {
 	if err := os.Mkdir(g.repo, 0o700); err != nil {
 		return err
 	}
-	err = g.runHone(ctx, nil, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
+	err = g.hone(ctx, nil, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
 	if err == nil {
 		return nil
 	}

@@ -199,8 +199,8 @@ func TestPlaces(t *testing.T) {
 	if err := os.MkdirAll(left, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	a, err := one.processDir()
-	b, err2 := two.processDir()
+	a, err := one.takePlace()
+	b, err2 := two.takePlace()
 	if err != nil || err2 != nil || filepath.Base(a) != "worker-1" || filepath.Base(b) != "worker-2" {
 		t.Errorf("%s, %v; %s, %v", a, err, b, err2)
 	}

@@ -72,7 +72,7 @@ type manifest struct {
 	Part   string     `json:"part,omitempty"` // the SHA-256 of the last part
 	Events int64      `json:"events"`         // in all parts
 	Head   string     `json:"head,omitempty"` // the SHA-256 of the last event
-	Spent  job.Amount `json:"spent,omitzero"` // up to Head; calls in progress count in full
+	Spent  job.Amount `json:"spent,omitzero"` // by then, with calls under way in full
 	// Outcome is that of the leg, once it has ended; then another try has nothing to do.
 	Outcome *job.Outcome `json:"outcome,omitempty"`
 }
@@ -121,9 +121,9 @@ func unseal(key, stored []byte, batch, name string) (manifest, error) {
 // name returns the name of something of the job in the store.
 func (g *leg) name(what string) string { return g.Batch + "/" + g.Job.Name + "/" + what }
 
-// takeOverUncancelled calls takeOver even if the leg is interrupted: only the manifest says what
+// takeOverAnyway calls takeOver even if the leg is interrupted: only the manifest says what
 // the run has spent.
-func (g *leg) takeOverUncancelled(ctx context.Context) error {
+func (g *leg) takeOverAnyway(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
 	return g.takeOver(ctx)

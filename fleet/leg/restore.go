@@ -42,7 +42,7 @@ func (g *leg) restore(ctx context.Context) error {
 		return err
 	}
 	g.offset = size
-	return g.setGuard(ctx, events[0])
+	return g.meetGuard(ctx, events[0])
 }
 
 // fetchEvents reads the events of the run, and returns them with the size of its journal.
@@ -131,10 +131,10 @@ func (g *leg) importRun(ctx context.Context, events []journal.Event, kept string
 		out.CloseWithError(g.writeBundle(out, events, kept))
 	}()
 	defer in.Close()
-	if err := g.runHone(ctx, in, "import", "-", "--max-size", "1000GB"); err != nil {
+	if err := g.hone(ctx, in, "import", "-", "--max-size", "1000GB"); err != nil {
 		return err
 	}
-	return g.runHone(ctx, nil, "trust", g.at.Run, "--trust")
+	return g.hone(ctx, nil, "trust", g.at.Run, "--trust")
 }
 
 // writeBundle writes a run as hone export does: with the files of the commit, from the
@@ -156,8 +156,8 @@ func (g *leg) writeBundle(out io.Writer, events []journal.Event, kept string) er
 	})
 }
 
-// runHone runs a command of hone in the clone.
-func (g *leg) runHone(ctx context.Context, in io.Reader, args ...string) error {
+// hone runs a command of hone in the clone.
+func (g *leg) hone(ctx context.Context, in io.Reader, args ...string) error {
 	c := exec.CommandContext(ctx, g.Hone, args...)
 	c.Dir, c.Env, c.Stdin = g.repo, g.honeEnv(), in
 	var said bytes.Buffer

@@ -49,11 +49,11 @@ const (
 
 // ship stores the recorded events that the store lacks.
 func (g *leg) ship(ctx context.Context, run string) error {
-	events, end, err := g.newEvents(run)
+	events, end, err := g.tail(run)
 	if err != nil || len(events) == 0 {
 		return err
 	}
-	objects, err := g.neededObjects(ctx, events)
+	objects, err := g.objects(ctx, events)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (g *leg) keepShipping(ctx context.Context, run string) error {
 	}
 }
 
-// newEvents returns the events after those that are stored, and where they end in the journal.
-func (g *leg) newEvents(run string) (events []journal.Event, end int64, err error) {
+// tail returns the events after those that are stored, and where they end in the journal.
+func (g *leg) tail(run string) (events []journal.Event, end int64, err error) {
 	if !journal.ValidRun(run) {
 		return nil, 0, fmt.Errorf("%q is not the id of a run", run)
 	}
@@ -128,9 +128,9 @@ func (g *leg) newEvents(run string) (events []journal.Event, end int64, err erro
 	return events, end, err
 }
 
-// neededObjects returns, by name, the contents that events need and that the store lacks, except
+// objects returns, by name, the contents that events need and that the store lacks, except
 // files of the commit and files that look secret.
-func (g *leg) neededObjects(ctx context.Context, events []journal.Event) (map[string][]byte, error) {
+func (g *leg) objects(ctx context.Context, events []journal.Event) (map[string][]byte, error) {
 	home, err := journal.FindHome(g.repo)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (g *leg) neededObjects(ctx context.Context, events []journal.Event) (map[st
 	if err != nil {
 		return nil, err
 	}
-	if err := g.setGuard(ctx, events[0]); err != nil {
+	if err := g.meetGuard(ctx, events[0]); err != nil {
 		return nil, err
 	}
 	objects := map[string][]byte{}
@@ -152,15 +152,15 @@ func (g *leg) neededObjects(ctx context.Context, events []journal.Event) (map[st
 		if err != nil {
 			return nil, err
 		}
-		if !g.isSecret(n, content) {
+		if !g.secret(n, content) {
 			objects[n.Name] = content
 		}
 	}
 	return objects, nil
 }
 
-// isSecret reports whether contents are those of a file that looks secret.
-func (g *leg) isSecret(n history.Needed, content []byte) bool {
+// secret reports whether contents are those of a file that looks secret.
+func (g *leg) secret(n history.Needed, content []byte) bool {
 	for _, path := range n.Paths {
 		if _, secret := g.guard.Withheld(path, content); secret {
 			return true
@@ -169,9 +169,9 @@ func (g *leg) isSecret(n history.Needed, content []byte) bool {
 	return false
 }
 
-// setGuard sets the guard that decides which files look secret, from the settings in the
+// meetGuard sets the guard that decides which files look secret, from the settings in the
 // run's first event.
-func (g *leg) setGuard(ctx context.Context, first journal.Event) error {
+func (g *leg) meetGuard(ctx context.Context, first journal.Event) error {
 	if g.guard != nil {
 		return nil
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 // dir is a store in a directory. An object is a directory with one file, its newest version,
-// named by a number. To write version N, a process creates a hard link, which fails if it
-// exists. So there is no lock that a killed process could leave behind, and of all processes
-// that write version N exactly one succeeds, also over NFS, where the server creates the
-// link. Readers read the file with the largest number.
+// named by a number. To write the next version, a process makes a hard link that must be
+// new. So no lock survives a killed process, and of all processes that write version N
+// exactly one succeeds, also over NFS, where the server makes the link. Readers read the
+// file with the largest number.
 type dir struct{ root string }
 
 // versionPrefix begins the names of versions, and newPrefix those of files that become one.
@@ -98,23 +98,23 @@ func (d dir) Put(ctx context.Context, name string, content []byte, match string)
 		return "", fmt.Errorf("write %s to the store: %w", name, err)
 	}
 	if match != "" && match != strconv.FormatInt(now, 10) || match == "" && now != 0 {
-		return sameVersion(ctx, d, name, content)
+		return written(ctx, d, name, content)
 	}
-	err = d.writeVersion(name, content, now+1)
+	err = d.link(name, content, now+1)
 	if err == nil {
-		err = d.removeOlder(name, now+1)
+		err = d.confirm(name, now+1)
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return sameVersion(ctx, d, name, content)
+		return written(ctx, d, name, content)
 	case err != nil:
 		return "", fmt.Errorf("write %s to the store: %w", name, err)
 	}
 	return strconv.FormatInt(now+1, 10), nil
 }
 
-// writeVersion writes a version, which must be new.
-func (d dir) writeVersion(name string, content []byte, n int64) error {
+// link writes a version, which must be new.
+func (d dir) link(name string, content []byte, n int64) error {
 	if err := os.MkdirAll(d.path(name), 0o700); err != nil {
 		return err
 	}
@@ -133,10 +133,9 @@ func (d dir) writeVersion(name string, content []byte, n int64) error {
 	return os.Link(f.Name(), d.version(name, n))
 }
 
-// removeOlder removes the versions before version n, which is new. If there is an even newer
-// one, other processes have replaced and removed version n before: then removeOlder removes
-// the new file, and the error is fs.ErrExist.
-func (d dir) removeOlder(name string, n int64) error {
+// confirm removes the versions before a new one. If a newer one exists, another process had
+// already replaced and removed this number: then confirm removes the new version.
+func (d dir) confirm(name string, n int64) error {
 	newest, err := d.newest(name)
 	if err != nil {
 		return err

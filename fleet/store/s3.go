@@ -56,8 +56,8 @@ func openS3(where string) (Store, error) {
 	return b, nil
 }
 
-// requestError returns the error of a request.
-func requestError(what, name string, err error) error {
+// failure returns the error of a request.
+func failure(what, name string, err error) error {
 	switch r := minio.ToErrorResponse(err); {
 	case r.Code == minio.NoSuchKey || r.Code == "" && r.StatusCode == http.StatusNotFound:
 		err = errors.Join(ErrNotFound, err)
@@ -73,7 +73,7 @@ func (b bucket) Get(ctx context.Context, name string) (io.ReadCloser, string, er
 	}
 	content, info, _, err := b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
 	if err != nil {
-		return nil, "", requestError("read from the store", name, err)
+		return nil, "", failure("read from the store", name, err)
 	}
 	return content, info.ETag, nil
 }
@@ -92,9 +92,9 @@ func (b bucket) Put(ctx context.Context, name string, content []byte, match stri
 	if err == nil {
 		return info.ETag, nil
 	}
-	err = requestError("write to the store", name, err)
+	err = failure("write to the store", name, err)
 	if errors.Is(err, ErrConflict) || match != "" && errors.Is(err, ErrNotFound) {
-		return sameVersion(ctx, b, name, content) // an earlier try of the client may have succeeded
+		return written(ctx, b, name, content) // an earlier try of the client may have succeeded
 	}
 	return "", err
 }
@@ -103,7 +103,7 @@ func (b bucket) List(ctx context.Context, prefix string) ([]string, error) {
 	var names []string
 	for o := range b.client.Client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}) {
 		if o.Err != nil {
-			return nil, requestError("list the store", prefix, o.Err)
+			return nil, failure("list the store", prefix, o.Err)
 		}
 		names = append(names, strings.TrimPrefix(o.Key, b.prefix))
 	}
@@ -116,7 +116,7 @@ func (b bucket) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	if err := b.client.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{}); err != nil {
-		return requestError("delete from the store", name, err)
+		return failure("delete from the store", name, err)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ var (
 	// ErrNotFound means that no object has the name.
 	ErrNotFound = errors.New("not found in the store")
 	// ErrConflict means that an object no longer has the version to replace.
-	ErrConflict = errors.New("another process has changed it")
+	ErrConflict = errors.New("somebody else has changed it")
 )
 
 // Store is a place for named objects. Several processes may call its methods at once. Their
@@ -90,9 +90,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// sameVersion returns the version of an object if it has this content; otherwise the error
+// written returns the version of an object if it has this content; otherwise the error
 // wraps ErrConflict.
-func sameVersion(ctx context.Context, s Store, name string, content []byte) (string, error) {
+func written(ctx context.Context, s Store, name string, content []byte) (string, error) {
 	now, version, err := Read(ctx, s, name, int64(len(content)))
 	if err != nil || !bytes.Equal(now, content) {
 		return "", fmt.Errorf("write %s to the store: %w", path.Clean(name), ErrConflict)

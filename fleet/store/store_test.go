@@ -49,10 +49,10 @@ func TestDirOldWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.writeVersion("a", []byte("old"), 3); err != nil { // as if it had looked before version 3 existed
+	if err := d.link("a", []byte("old"), 3); err != nil { // as if it had looked before version 3 existed
 		t.Fatal(err)
 	}
-	if err := d.removeOlder("a", 3); !errors.Is(err, os.ErrExist) {
+	if err := d.confirm("a", 3); !errors.Is(err, os.ErrExist) {
 		t.Error(err)
 	}
 	if got := text(t, d, "a"); got != "\x04" {

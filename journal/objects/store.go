@@ -264,7 +264,7 @@ func (o *object) Read(b []byte) (int, error) {
 	n, err := o.from.Read(b)
 	o.sum.Write(b[:n])
 	if err == io.EOF && digest(o.sum.Sum(nil)) != o.want {
-		err = &damagedError{errors.New("its digest is different")}
+		err = &damagedError{errors.New("it has another digest")}
 	}
 	return n, o.explain(err)
 }

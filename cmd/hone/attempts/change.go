@@ -116,7 +116,7 @@ func changeOf(edits []edit, get history.Get, has func(string) bool, home *journa
 		why := e.problem(has)
 		if why == "" && e.After.Kind != "" {
 			if why, err = e.store(get, home); err != nil {
-				return c, fmt.Errorf("read the attempt's version of %s: %w", e.Path, err)
+				return c, fmt.Errorf("read what the attempt made of %s: %w", e.Path, err)
 			}
 		}
 		if why != "" {
@@ -223,7 +223,7 @@ func (c change) edits(home *journal.Home) (ch workspace.Change, err error) {
 		todo := workspace.Edit{Path: e.Path, Delete: e.After.Kind == ""}
 		if !todo.Delete {
 			if todo.Content, err = home.Get(e.After.Digest); err != nil {
-				return ch, fmt.Errorf("read the attempt's version of %s: %w", e.Path, err)
+				return ch, fmt.Errorf("read what the attempt made of %s: %w", e.Path, err)
 			}
 		}
 		ch.Edits = append(ch.Edits, todo)

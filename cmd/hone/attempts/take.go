@@ -245,7 +245,7 @@ func takenBy(start hone.Start) (*Taking, error) {
 	}
 	taken, ok := l.(*Taking)
 	if !ok {
-		return nil, errors.New("it is not a run of hone take")
+		return nil, errors.New("it is no run of hone take")
 	}
 	return taken, nil
 }

@@ -53,7 +53,7 @@ func (a *app) answer(ctx context.Context, id, name string, words []string) error
 	if err := flow.Answer(ctx, t, id, name, answers); err != nil {
 		return changeFailure(err, id)
 	}
-	if open := countOpen(j, answers); open > 0 {
+	if open := stillOpen(j, answers); open > 0 {
 		fmt.Fprintf(a.out, "answered; %s of %s still open; next: hone-fleet show %s\n", render.Count(open, "question"), name, id)
 		return nil
 	}
@@ -83,9 +83,9 @@ func answersOf(questions []job.Question, words []string, hint string) (answers [
 	return answers, nil
 }
 
-// countOpen returns how many questions of a job remain without an answer. An answer may
+// stillOpen returns how many questions of a job remain without an answer. An answer may
 // replace an earlier one.
-func countOpen(j flow.JobStatus, answers []job.Answer) (n int) {
+func stillOpen(j flow.JobStatus, answers []job.Answer) (n int) {
 	given := slices.Concat(j.Answers, answers)
 	for _, q := range j.Outcome.Questions {
 		if !slices.ContainsFunc(given, func(a job.Answer) bool { return a.Question == q.Digest }) {

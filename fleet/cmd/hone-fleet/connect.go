@@ -77,8 +77,8 @@ func (a *app) dial(ctx context.Context) (*connection, error) {
 	return &connection{c, a, map[string]func(){}}, nil
 }
 
-// workersTime is how long a command waits for a worker to answer for a batch before it starts
-// a stand-in.
+// workersTime is how long a command waits for a worker to answer for a batch, before it
+// answers for itself.
 const workersTime = 3 * time.Second
 
 // reading is the status of a batch, or why there is none.
@@ -122,7 +122,7 @@ func (c *connection) standIn(ctx context.Context, id string) error {
 	if err != nil || c.served[queue] != nil {
 		return err
 	}
-	stop, err := flow.StartStandIn(c.Client, queue, id)
+	stop, err := flow.StandIn(c.Client, queue, id)
 	if err != nil {
 		return err
 	}
@@ -165,25 +165,25 @@ func readOne(ctx context.Context, t client.Client, id string, time time.Duration
 	defer cancel()
 	for {
 		s, err = flow.Read(ctx, t, id)
-		if !timedOut(err) || ctx.Err() != nil {
+		if !late(err) || ctx.Err() != nil {
 			break
 		}
 	}
 	if err == nil {
-		err = checkNames(s)
+		err = plainNames(s)
 	}
 	return s, err
 }
 
-// timedOut reports whether a call ended because its time was over.
-func timedOut(err error) bool {
+// late reports whether a call ended because its time was over.
+func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*serviceerror.DeadlineExceeded))
 }
 
 // noWorker reports whether a query failed because no worker is running.
 func noWorker(err error) bool {
 	idle := (*serviceerror.FailedPrecondition)(nil) // no worker was there for a while
-	return timedOut(err) || errors.As(err, &idle) && strings.Contains(idle.Message, "no poller")
+	return late(err) || errors.As(err, &idle) && strings.Contains(idle.Message, "no poller")
 }
 
 // serverFailure words the error of a call about a batch.

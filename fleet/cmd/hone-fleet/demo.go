@@ -36,7 +36,7 @@ are scripted; everything else is real. The job empty needs three rounds. The job
 protected file, and asks you first.
 
 `, in.ID)
-	s, err := awaitSettled(ctx, t, in.ID)
+	s, err := settled(ctx, t, in.ID)
 	if err != nil {
 		return nil // Ctrl-C
 	}

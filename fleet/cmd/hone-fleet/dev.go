@@ -66,7 +66,7 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 		f.uiPort = f.port + 1000
 	}
 	for _, port := range []int{f.port, f.uiPort} {
-		if err := checkPort(port); err != nil {
+		if err := portFree(port); err != nil {
 			return usage(fmt.Sprintf("port %d is in use", port), "choose others with --port and --ui-port")
 		}
 	}
@@ -94,7 +94,7 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 		return err
 	}
 	defer t.Close()
-	w, err := f.legWorker(ctx)
+	w, err := f.leg(ctx)
 	if err != nil {
 		return err
 	}
@@ -115,8 +115,8 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 	return nil
 }
 
-// legWorker returns the worker of dev, with a store and a key of its own.
-func (f *devFlags) legWorker(ctx context.Context) (*leg.Worker, error) {
+// leg returns the worker of dev, with a store and a key of its own.
+func (f *devFlags) leg(ctx context.Context) (*leg.Worker, error) {
 	w := &f.worker
 	w.store, w.key, w.dir = filepath.Join(f.dir, "store"), filepath.Join(f.dir, "fleet.key"), filepath.Join(f.dir, "work")
 	w.queue, w.parallel, w.trust = queueName, 2, "1"
@@ -125,7 +125,7 @@ func (f *devFlags) legWorker(ctx context.Context) (*leg.Worker, error) {
 			return nil, failed(err, "")
 		}
 	}
-	return w.legWorker(ctx)
+	return w.leg(ctx)
 }
 
 // findTemporal returns the path of Temporal's command line.
@@ -156,7 +156,7 @@ func devDir(dir string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-func checkPort(port int) error {
+func portFree(port int) error {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return err

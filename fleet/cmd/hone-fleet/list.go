@@ -60,7 +60,7 @@ func (a *app) listCommand() *cobra.Command {
 
 // batches returns the newest batches with their status.
 func batches(ctx context.Context, t *connection, limit int) ([]batch, error) {
-	list, err := startedBatches(ctx, t)
+	list, err := started(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,9 @@ func batches(ctx context.Context, t *connection, limit int) ([]batch, error) {
 	return list, nil
 }
 
-// startedBatches returns all batches, the newest first. It reads all pages, because the server lists
+// started returns all batches, the newest first. It reads all pages, because the server lists
 // running batches first.
-func startedBatches(ctx context.Context, t client.Client) (list []batch, err error) {
+func started(ctx context.Context, t client.Client) (list []batch, err error) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType = 'hone batch' AND ExecutionStatus != 'ContinuedAsNew'"}
 	for {
 		page, err := t.ListWorkflow(ctx, request)
@@ -101,9 +101,9 @@ func startedBatches(ctx context.Context, t client.Client) (list []batch, err err
 	return list, nil
 }
 
-// checkNames returns an error if a batch has names that submit refuses. They become names of
+// plainNames returns an error if a batch has names that submit refuses. They become names of
 // files and branches here, and others can start workflows without submit.
-func checkNames(s flow.Status) error {
+func plainNames(s flow.Status) error {
 	for _, j := range s.Jobs {
 		if !job.ValidName(s.ID) || !job.ValidName(j.Name) {
 			return fmt.Errorf("job %q of batch %q was not submitted by hone-fleet", j.Name, s.ID)
@@ -179,7 +179,7 @@ func lastBatch(ctx context.Context, t client.Client, id string) (string, error) 
 	if id != "last" {
 		return id, nil
 	}
-	list, err := startedBatches(ctx, t)
+	list, err := started(ctx, t)
 	switch {
 	case err != nil:
 		return "", serverFailure(err, "")

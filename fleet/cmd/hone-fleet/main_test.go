@@ -103,10 +103,10 @@ func TestAnswers(t *testing.T) {
 // TestStillOpen: a question that is answered again leaves the others open.
 func TestStillOpen(t *testing.T) {
 	j := flow.JobStatus{Progress: flow.Progress{Outcome: job.Outcome{Questions: []job.Question{{Digest: "a"}, {Digest: "b"}, {Digest: "c"}}}, Answers: []job.Answer{{Question: "a"}}}}
-	if got := countOpen(j, []job.Answer{{Question: "a", Approved: true}, {Question: "b"}}); got != 1 {
+	if got := stillOpen(j, []job.Answer{{Question: "a", Approved: true}, {Question: "b"}}); got != 1 {
 		t.Errorf("%d questions are open, want 1", got)
 	}
-	if got := countOpen(j, []job.Answer{{Question: "b"}, {Question: "c"}}); got != 0 {
+	if got := stillOpen(j, []job.Answer{{Question: "b"}, {Question: "c"}}); got != 0 {
 		t.Errorf("%d questions are open, want none", got)
 	}
 }
@@ -159,11 +159,11 @@ func TestPlainNames(t *testing.T) {
 	named := func(id, name string) flow.Status {
 		return flow.Status{ID: id, Jobs: []flow.JobStatus{{Name: "a"}, {Name: name}}}
 	}
-	if err := checkNames(named("b", "c.d-1")); err != nil {
+	if err := plainNames(named("b", "c.d-1")); err != nil {
 		t.Error(err)
 	}
 	for _, s := range []flow.Status{named("b", "../c"), named("b", ""), named("b", "\x1b[2J"), named("../b", "c")} {
-		if checkNames(s) == nil {
+		if plainNames(s) == nil {
 			t.Errorf("%q %q was accepted", s.ID, s.Jobs[1].Name)
 		}
 	}
@@ -174,7 +174,7 @@ func TestUnfinished(t *testing.T) {
 		s := flow.Status{Jobs: make([]flow.JobStatus, 2), Counts: map[flow.State]int{flow.Done: 1}}
 		s.Counts[state]++
 		got := 0
-		if f, ok := errors.AsType[*failure](unfinishedError(s)); ok {
+		if f, ok := errors.AsType[*failure](unfinished(s)); ok {
 			got = f.exit
 		}
 		if got != want {

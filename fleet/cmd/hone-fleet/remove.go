@@ -71,7 +71,7 @@ func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id 
 	if err != nil {
 		return err
 	}
-	switch working, err := flow.OpenWorkflows(ctx, t, id); {
+	switch working, err := flow.Working(ctx, t, id); {
 	case errors.Is(err, flow.ErrUnknown) && forgotten:
 	case errors.Is(err, flow.ErrUnknown):
 		return usage("the server does not know batch "+id, "if the store belongs to this server: hone-fleet remove "+id+" --forgotten")
@@ -81,7 +81,7 @@ func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id 
 		return usage("batch "+id+" has not ended", "hone-fleet cancel "+id)
 	case len(working) > 0:
 		return usage(fmt.Sprintf("batch %s was terminated, but these legs still run: %s", id, strings.Join(working, ", ")),
-			"try again in a few seconds; if no worker runs, start one, or terminate the legs in Temporal")
+			"try again in some seconds; if no worker runs, start one, or terminate the legs in Temporal")
 	}
 	n, err := removeBatch(ctx, s, id)
 	if err != nil {
@@ -125,7 +125,7 @@ func (a *app) listStored(ctx context.Context, t client.Client, s store.Store) er
 	rows := [][]string{{"BATCH", "OBJECTS", "STATE"}}
 	for _, id := range ids {
 		state := "open"
-		working, err := flow.OpenWorkflows(ctx, t, id)
+		working, err := flow.Working(ctx, t, id)
 		switch {
 		case errors.Is(err, flow.ErrUnknown):
 			state = "the server does not know it"

@@ -100,7 +100,7 @@ func (a *app) results(ctx context.Context, f resultsFlags, id string, names []st
 	if f.run != "" {
 		return a.exportRuns(ctx, f, s, names)
 	}
-	list, err := chosenResults(s, f.all, names)
+	list, err := chosen(s, f.all, names)
 	if err != nil {
 		return err
 	}
@@ -118,9 +118,9 @@ func (a *app) results(ctx context.Context, f resultsFlags, id string, names []st
 	return d.deliver(ctx, list)
 }
 
-// chosenResults returns the results of the named jobs, or of all that are done.
-func chosenResults(s flow.Status, all bool, names []string) (list []result, err error) {
-	if err := checkJobs(s, names); err != nil {
+// chosen returns the results of the named jobs, or of all that are done.
+func chosen(s flow.Status, all bool, names []string) (list []result, err error) {
+	if err := known(s, names); err != nil {
 		return nil, err
 	}
 	for _, j := range s.Jobs {
@@ -132,8 +132,8 @@ func chosenResults(s flow.Status, all bool, names []string) (list []result, err 
 	return list, nil
 }
 
-// checkJobs returns an error if a batch lacks a job with one of the names.
-func checkJobs(s flow.Status, names []string) error {
+// known returns an error if a batch has no job of a name.
+func known(s flow.Status, names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name }) {
 			return usage(fmt.Sprintf("batch %s has no job %s", s.ID, name), "hone-fleet show "+s.ID)
@@ -170,13 +170,13 @@ type delivery struct {
 func (d delivery) deliver(ctx context.Context, list []result) error {
 	if d.flags.branch {
 		var err error
-		if list, err = d.resultsOfClone(ctx, list); err != nil {
+		if list, err = d.ofClone(ctx, list); err != nil {
 			return err
 		}
 	}
 	broken := 0
 	for _, r := range list {
-		if err := d.deliverOne(ctx, r); err != nil {
+		if err := d.one(ctx, r); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -191,8 +191,8 @@ func (d delivery) deliver(ctx context.Context, list []result) error {
 	return nil
 }
 
-// resultsOfClone returns the results of jobs in the repository of the user's clone.
-func (d delivery) resultsOfClone(ctx context.Context, list []result) ([]result, error) {
+// ofClone returns the results of jobs in the repository of the user's clone.
+func (d delivery) ofClone(ctx context.Context, list []result) ([]result, error) {
 	top, err := gitOutput(ctx, d.flags.dir, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, usage(fmt.Sprintf("%s is not a clone of a repository", d.flags.dir), "name the clone with -C DIR, or use --push, --patch DIR or --bundle DIR")
@@ -215,8 +215,8 @@ func plainURL(url string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(url, "file://"), "/"), ".git")
 }
 
-// deliverOne delivers one result.
-func (d delivery) deliverOne(ctx context.Context, r result) error {
+// one delivers one result.
+func (d delivery) one(ctx context.Context, r result) error {
 	tmp, err := os.MkdirTemp("", "hone-result-")
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func (d delivery) deliverOne(ctx context.Context, r result) error {
 		return err
 	}
 	if d.flags.bundle != "" {
-		if err := copyInto(bundle, d.flags.bundle, r.Job+".bundle"); err != nil {
+		if err := keep(bundle, d.flags.bundle, r.Job+".bundle"); err != nil {
 			return err
 		}
 	}
@@ -242,13 +242,13 @@ func (d delivery) deliverOne(ctx context.Context, r result) error {
 		fmt.Fprintf(d.app.out, "%s: branch %s\n", r.Job, r.Branch)
 	}
 	if d.flags.push || d.flags.patch != "" || d.flags.each != "" {
-		return d.deliverFromClone(ctx, r, bundle, ref, filepath.Join(tmp, "clone"))
+		return d.inClone(ctx, r, bundle, ref, filepath.Join(tmp, "clone"))
 	}
 	return nil
 }
 
-// deliverFromClone delivers what needs a clone of the job's repository.
-func (d delivery) deliverFromClone(ctx context.Context, r result, bundle, ref, clone string) error {
+// inClone delivers what needs a clone of the job's repository.
+func (d delivery) inClone(ctx context.Context, r result, bundle, ref, clone string) error {
 	if _, err := gitOutput(ctx, ".", "clone", "--quiet", "--no-checkout", "--", r.Repo, clone); err != nil {
 		return err
 	}
@@ -324,8 +324,8 @@ func (d delivery) download(ctx context.Context, object, file string) error {
 	return errors.Join(err, out.Close())
 }
 
-// copyInto copies a file into a directory, which it creates if necessary.
-func copyInto(file, dir, name string) error {
+// keep copies a file into a directory, which it creates if necessary.
+func keep(file, dir, name string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return err

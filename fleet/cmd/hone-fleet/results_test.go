@@ -67,7 +67,7 @@ func newScene(t *testing.T, f resultsFlags) *scene {
 		t.Fatal(err)
 	}
 	s.delivery = delivery{app: &app{out: &s.out, err: &s.err}, flags: f, batch: "B", from: from}
-	s.list, err = chosenResults(flow.Status{ID: "B", Jobs: []flow.JobStatus{
+	s.list, err = chosen(flow.Status{ID: "B", Jobs: []flow.JobStatus{
 		{Name: "project", Repo: "file://" + s.repo, Progress: flow.Progress{State: flow.Done, Outcome: job.Outcome{Result: object, Run: "R", Why: "w"}}},
 		{Name: "failed", Repo: s.repo, Progress: flow.Progress{State: flow.Failed, Outcome: job.Outcome{Result: "B/failed/result"}}},
 		{Name: "same", Repo: s.repo, Progress: flow.Progress{State: flow.Done}},

@@ -17,7 +17,7 @@ import (
 
 // exportRuns writes the runs of the named jobs, or of all that have one, to files.
 func (a *app) exportRuns(ctx context.Context, f resultsFlags, s flow.Status, names []string) error {
-	if err := checkJobs(s, names); err != nil {
+	if err := known(s, names); err != nil {
 		return err
 	}
 	if f.store == "" || f.key == "" {

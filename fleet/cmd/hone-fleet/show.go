@@ -45,7 +45,7 @@ func (a *app) show(ctx context.Context, f showFlags, id string) error {
 	defer t.Close()
 	s, err := t.batch(ctx, id)
 	if f.wait && err == nil {
-		s, err = awaitSettled(ctx, t, id)
+		s, err = settled(ctx, t, id)
 	}
 	addProgress(ctx, t, &s)
 	switch {
@@ -57,7 +57,7 @@ func (a *app) show(ctx context.Context, f showFlags, id string) error {
 		a.printStatus(s)
 	}
 	if f.wait && err == nil {
-		return unfinishedError(s)
+		return unfinished(s)
 	}
 	return err
 }
@@ -83,9 +83,9 @@ func addProgress(ctx context.Context, t client.Client, s *flow.Status) {
 	}
 }
 
-// awaitSettled waits until all jobs of a batch have ended or wait for the user. If the server
+// settled waits until all jobs of a batch have ended or wait for the user. If the server
 // is down, it tries again.
-func awaitSettled(ctx context.Context, t client.Client, id string) (s flow.Status, err error) {
+func settled(ctx context.Context, t client.Client, id string) (s flow.Status, err error) {
 	for {
 		if s, err = flow.Read(ctx, t, id); err == nil && waitsForNothing(s) {
 			return s, nil
@@ -103,9 +103,9 @@ func waitsForNothing(s flow.Status) bool {
 	return s.Ended || s.Counts[flow.Queued]+s.Counts[flow.Waiting]+s.Counts[flow.Running] == 0
 }
 
-// unfinishedError returns an error with the exit status of a settled batch; nil if all jobs are
+// unfinished returns an error with the exit status of a settled batch; nil if all jobs are
 // done.
-func unfinishedError(s flow.Status) error {
+func unfinished(s flow.Status) error {
 	switch {
 	case s.Counts[flow.NeedsYou] > 0:
 		return &failure{exitWaiting, render.Count(s.Counts[flow.NeedsYou], "job") + " waiting for your answer", "hone-fleet show " + s.ID}
@@ -119,7 +119,7 @@ func unfinishedError(s flow.Status) error {
 
 func (a *app) printStatus(s flow.Status) {
 	fmt.Fprintf(a.out, "batch %s: %s, at most %d at a time: %s\n", s.ID, render.Count(len(s.Jobs), "job"), s.Parallel, batchSummary(s))
-	fmt.Fprintf(a.out, "budget: %s spent, %s lent%s\n\n", spentText(s.Bank.Spent, s.Bank.Cap), amountText(s.Bank.Lent), freeText(s))
+	fmt.Fprintf(a.out, "budget: %s spent, %s lent%s\n\n", spentText(s.Bank.Spent, s.Bank.Cap), amount(s.Bank.Lent), free(s))
 	rows := [][]string{{"JOB", "STATE", "ROUNDS", "TOKENS", "COST", "WHY"}}
 	for _, j := range s.Jobs {
 		rows = append(rows, []string{j.Name, string(j.State), strconv.Itoa(j.Outcome.Rounds), render.Tokens(j.Outcome.Spent.Tokens),
@@ -173,27 +173,27 @@ func batchSummary(s flow.Status) string {
 	return fmt.Sprintf("%d done, %s", s.Counts[flow.Done], batchState(s))
 }
 
-// freeText returns what a batch can still lend; empty if it has no limit.
-func freeText(s flow.Status) string {
+// free returns what a batch can still lend; empty if it has no limit.
+func free(s flow.Status) string {
 	if s.Bank.Cap == (job.Amount{}) {
 		return ", no limit"
 	}
-	return ", " + amountText(s.Bank.Free) + " free"
+	return ", " + amount(s.Bank.Free) + " free"
 }
 
 // spentText returns what was spent, and of which limit, if there is one.
 func spentText(spent, limit job.Amount) string {
 	if limit == (job.Amount{}) {
-		return amountText(spent)
+		return amount(spent)
 	}
 	if limit.Cost == 0 {
-		return render.Tokens(spent.Tokens) + " of " + amountText(limit)
+		return render.Tokens(spent.Tokens) + " of " + amount(limit)
 	}
-	return amountText(spent) + " of " + amountText(limit)
+	return amount(spent) + " of " + amount(limit)
 }
 
-// amountText returns an amount for people, without the part that is 0.
-func amountText(m job.Amount) string {
+// amount returns an amount for people, without the part that is 0.
+func amount(m job.Amount) string {
 	switch {
 	case m.Cost == 0:
 		return render.Tokens(m.Tokens) + " tokens"

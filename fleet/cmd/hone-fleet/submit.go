@@ -88,7 +88,7 @@ func (a *app) submit(ctx context.Context, f submitFlags, args []string) (err err
 		return a.printJSON(map[string]any{"id": in.ID, "jobs": len(in.Jobs)})
 	}
 	fmt.Fprintf(a.out, "submitted batch %s: %s, at most %s in all\nnext: hone-fleet show %s\n", in.ID,
-		render.Count(len(in.Jobs), "job"), amountText(in.Max), in.ID)
+		render.Count(len(in.Jobs), "job"), amount(in.Max), in.ID)
 	return nil
 }
 

@@ -71,7 +71,7 @@ func (f *workerFlags) registerShared(c *cobra.Command) {
 }
 
 func (a *app) worker(ctx context.Context, f workerFlags) error {
-	w, err := f.legWorker(ctx)
+	w, err := f.leg(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func (a *app) worker(ctx context.Context, f workerFlags) error {
 	return nil
 }
 
-// legWorker returns the worker that the flags describe.
-func (f workerFlags) legWorker(ctx context.Context) (*leg.Worker, error) {
+// leg returns the worker that the flags describe.
+func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 	if f.store == "" {
 		return nil, usage("a worker needs a store, the same for all workers", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
 	}
