@@ -67,8 +67,8 @@ func TestAnswerInTime(t *testing.T) {
 				t.Errorf("ended by %q after %d turns in %d requests with %d calls", talk.Ended, talk.Turns, n, len(talk.Calls))
 			}
 			for i, req := range m.requests {
-				if last := i == n-1; strings.Contains(m.told(i), answerNow) != last || !last && req.MaxOutput != 1000 || req.MaxOutput < 256 {
-					t.Errorf("request %d of %d says %q, with %d tokens for the reply", i+1, n, m.told(i), req.MaxOutput)
+				if last := i == n-1; strings.Contains(m.lastText(i), answerNow) != last || !last && req.MaxOutput != 1000 || req.MaxOutput < 256 {
+					t.Errorf("request %d of %d says %q, with %d tokens for the reply", i+1, n, m.lastText(i), req.MaxOutput)
 				}
 			}
 			within(t, end, tt.limits)
@@ -95,7 +95,7 @@ type eager struct {
 
 func (e *eager) Generate(_ context.Context, req model.Request) (model.Reply, error) {
 	e.requests = append(e.requests, req)
-	if e.answer != nil && strings.Contains(e.told(len(e.requests)-1), "final answer now") {
+	if e.answer != nil && strings.Contains(e.lastText(len(e.requests)-1), "final answer now") {
 		return *e.answer, nil
 	}
 	return unsaid(calls("look", fmt.Sprintf(`{"n":%d}`, len(e.requests))))[0], nil
@@ -141,8 +141,8 @@ func TestNotBegun(t *testing.T) {
 			must(fmt.Sscan(flag(end.Next, "max-cost"), &limits.Cost))
 		}
 		wantEnd(t, thrifty(role, limits, &talk).end(t, dir), hone.KindDone)
-		if len(talk.Calls) != 1 || strings.Contains(m.told(0), answerNow) {
-			t.Errorf("%d calls; the first request says %q", len(talk.Calls), m.told(0))
+		if len(talk.Calls) != 1 || strings.Contains(m.lastText(0), answerNow) {
+			t.Errorf("%d calls; the first request says %q", len(talk.Calls), m.lastText(0))
 		}
 		thrifty(role, limits, &talk).replays(t, dir)
 	}
@@ -153,8 +153,8 @@ func TestWithoutTools(t *testing.T) {
 	m := &actor{replies: []model.Reply{text("so")}}
 	var talk hone.Conversation
 	wantEnd(t, thrifty(editor(m), hone.Limits{Tokens: 3000}, &talk).end(t, t.TempDir()), hone.KindDone)
-	if m.told(0) != "do it" || m.requests[0].MaxOutput != 1000 {
-		t.Errorf("the request says %q, with %d tokens for the reply", m.told(0), m.requests[0].MaxOutput)
+	if m.lastText(0) != "do it" || m.requests[0].MaxOutput != 1000 {
+		t.Errorf("the request says %q, with %d tokens for the reply", m.lastText(0), m.requests[0].MaxOutput)
 	}
 }
 

@@ -38,8 +38,8 @@ func (a *actor) Generate(_ context.Context, req model.Request) (model.Reply, err
 	return a.replies[req.Seq], nil
 }
 
-// told returns the text of a request's last message, without results.
-func (a *actor) told(i int) string {
+// lastText returns the text in a request's last message, without results.
+func (a *actor) lastText(i int) string {
 	messages := a.requests[i].Messages
 	var b strings.Builder
 	for _, p := range messages[len(messages)-1].Parts {
@@ -319,12 +319,12 @@ func TestBounds(t *testing.T) {
 			if talk.Ended != tt.ended || ran != tt.ran || talk.Turns != len(tt.replies) {
 				t.Errorf("ended by %q after %d turns and %d calls, want %q, %d and %d", talk.Ended, talk.Turns, ran, tt.ended, len(tt.replies), tt.ran)
 			}
-			if got := m.told(len(m.requests) - 1); !strings.Contains(got, tt.says) || strings.Count(got, "final answer") != 1 {
+			if got := m.lastText(len(m.requests) - 1); !strings.Contains(got, tt.says) || strings.Count(got, "final answer") != 1 {
 				t.Errorf("the model was told %q, want %q once", got, tt.says)
 			}
 			for i := range len(m.requests) - 1 {
-				if strings.Contains(m.told(i), "final answer") {
-					t.Errorf("turn %d was told %q already", i+1, m.told(i))
+				if strings.Contains(m.lastText(i), "final answer") {
+					t.Errorf("turn %d was told %q already", i+1, m.lastText(i))
 				}
 			}
 		})
@@ -367,7 +367,7 @@ func TestReplyThatEndedEarly(t *testing.T) {
 		t.Errorf("what came of it: %+v", talk)
 	}
 	for i, want := range []string{"", "", "it reached the output limit", "(filtered: SAFETY)"} {
-		if got := m.told(i); !strings.Contains(got, want) || (want != "") != strings.Contains(got, "was discarded") {
+		if got := m.lastText(i); !strings.Contains(got, want) || (want != "") != strings.Contains(got, "was discarded") {
 			t.Errorf("request %d says %q, want %q in it", i, got, want)
 		}
 	}
@@ -411,7 +411,7 @@ func TestNoAnswer(t *testing.T) {
 				t.Errorf("ended by %q after %d turns, want %d", talk.Ended, talk.Turns, len(tt.replies))
 			}
 			for i, want := range tt.told {
-				if got := m.told(i); !strings.Contains(got, want) || want == "" && got != "" {
+				if got := m.lastText(i); !strings.Contains(got, want) || want == "" && got != "" {
 					t.Errorf("request %d says %q, want %q", i, got, want)
 				}
 				if want == "was empty" && m.requests[i].Messages[len(m.requests[i].Messages)-2].Parts[0].Text != "(no reply)" {

@@ -118,12 +118,12 @@ func (w *walls) build(ctx context.Context) error {
 		return NoWalls(ctx, err)
 	}
 	homeNote := w.session.leaveTree(ctx, w.enclosed)
-	if w.plan.Stood != nil {
+	if w.plan.OnBuilt != nil {
 		door := ""
 		if w.plan.Door != nil {
 			door = w.enclosed.DoorAddr(0)
 		}
-		vars, err := w.plan.Stood(w.enclosed.Grade(), door)
+		vars, err := w.plan.OnBuilt(w.enclosed.Grade(), door)
 		if err != nil {
 			return err
 		}

@@ -41,9 +41,9 @@ func (c *Conversing) ValidFlags(in *Input) error {
 	return in.CheckPositive(map[string]bool{"turns": c.Turns > 0, "max-tool-calls": c.Calls > 0})
 }
 
-// Again returns --allow, if there is a list, and then the argument if it is not empty; see
-// [Repeater].
-func (c *Conversing) Again(arg string) []string {
+// RepeatArgs returns --allow, if there is a list, and then the argument if it is not empty;
+// see [Repeater].
+func (c *Conversing) RepeatArgs(arg string) []string {
 	var args []string
 	if len(c.Allow) > 0 {
 		args = append(args, "--allow", strings.Join(c.Allow, ","))

@@ -179,10 +179,10 @@ type Series interface {
 
 // Repeater is implemented by a Loop whose task can be given to another run.
 type Repeater interface {
-	// Again returns the arguments of a command line that give a new run, in the same
-	// tree, the recorded task: flags, and then "--" and the arguments if there are any.
-	// Model, check, walls and limits are not among them.
-	Again() []string
+	// RepeatArgs returns the arguments of a command line that starts a new run of the same
+	// task in the same tree: flags, and then "--" and the arguments if there are any. Model,
+	// check, walls and limits are not among them.
+	RepeatArgs() []string
 }
 
 // Input is what an invocation's settings are resolved from.

@@ -132,9 +132,9 @@ type WallPlan struct {
 	Door func(ownNet bool) sandbox.Door
 	// Prepare creates what must exist before the walls are built; nil creates nothing.
 	Prepare func(ctx context.Context) error
-	// Stood is called once, after the walls are built, with the address of Door behind
+	// OnBuilt is called once, after the walls are built, with the address of Door behind
 	// them. It returns additional variables for commands, KEY=VALUE. Nil adds none.
-	Stood func(g sandbox.Grade, door string) (vars []string, err error)
+	OnBuilt func(g sandbox.Grade, door string) (vars []string, err error)
 }
 
 // Toolset defines the tools of a role. The zero value is read, glob, grep, write,

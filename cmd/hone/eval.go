@@ -284,7 +284,7 @@ func caseArgs(s *eval.Suite, c eval.Case, base eval.Base, typed []string) ([]str
 		}
 		c.Check = cmp.Or(c.Check, l.Shared().Check)
 		if repeater, ok := l.(loop.Repeater); ok && c.Task == "" {
-			again = repeater.Again()
+			again = repeater.RepeatArgs()
 		}
 	}
 	var args []string

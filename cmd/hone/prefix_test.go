@@ -22,11 +22,11 @@ type prefixes struct {
 	repeated int // how much of those they begin with
 }
 
-// kept returns how many percent of what could be repeated is.
-func (p prefixes) kept() int { return 100 * p.repeated / max(1, p.earlier) }
+// repeatedPercent returns how many percent of the earlier requests are repeated.
+func (p prefixes) repeatedPercent() int { return 100 * p.repeated / max(1, p.earlier) }
 
 func (p prefixes) String() string {
-	return fmt.Sprintf("%d%% of what earlier requests contain is repeated, which is %d%% of later input", p.kept(), 100*p.repeated/max(1, p.later))
+	return fmt.Sprintf("%d%% of what earlier requests contain is repeated, which is %d%% of later input", p.repeatedPercent(), 100*p.repeated/max(1, p.later))
 }
 
 // prefixesOf reads the newest run of a directory. A conversation is a session, or the
@@ -99,7 +99,7 @@ func prefix(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	p, err := prefixesOf(ts.MkAbs("."))
 	ts.Check(err)
-	if ts.Logf("%s", p); p.kept() < least || p.later == 0 {
+	if ts.Logf("%s", p); p.repeatedPercent() < least || p.later == 0 {
 		ts.Fatalf("%s; want %d%%", p, least)
 	}
 }

@@ -50,7 +50,7 @@ func TestPrefixOfRequests(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			t.Logf("%s: %s, in %d requests", tt.loop[0], p, len(s.Received()))
-			if p.kept() < 99 || 100*p.repeated < 95*p.later {
+			if p.repeatedPercent() < 99 || 100*p.repeated < 95*p.later {
 				t.Errorf("%s; want 99%% and 95%%\n%s", p, out)
 			}
 		})

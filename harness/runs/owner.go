@@ -72,10 +72,10 @@ func (w *Workspace) checkUntracked(ctx context.Context) error {
 	return w.tracked
 }
 
-// settle completes the edits that the workspace's last run had started to apply.
-// If that is not an own run, it leaves them, and notes it unless the run had
+// settleLastRun completes the edits that the workspace's last run had started to apply.
+// If that run is not the user's, it changes nothing, and adds a note unless the run had
 // finished.
-func (w *Workspace) settle(ctx context.Context) error {
+func (w *Workspace) settleLastRun(ctx context.Context) error {
 	last := w.lock.LastRun
 	if last == "" {
 		return nil
@@ -164,9 +164,9 @@ func Inspect(ctx context.Context, dir, ref string) (*Inspection, error) {
 	return i, nil
 }
 
-// Foreign returns a function for the runs of a home, which must be open when it is
-// called. That returns the first event of a run, from 1, that was neither recorded here
-// nor accepted; 0 if resume and undo accept the run.
+// Foreign returns a function that returns the number of the first event of a run, from 1,
+// that was neither recorded here nor accepted; 0 if resume and undo accept the run. The
+// runs are those of a home, which must be open when that function is called.
 func Foreign(home *journal.Home) func(run string, events []journal.Event) int64 {
 	o, _ := owner(home.Workspace(), home)
 	return func(run string, events []journal.Event) int64 {

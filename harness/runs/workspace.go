@@ -53,7 +53,7 @@ func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 	w := &Workspace{Dir: dir}
 	err := w.open(ctx, create)
 	if err == nil {
-		err = w.settle(ctx)
+		err = w.settleLastRun(ctx)
 	}
 	if err != nil {
 		w.Close()
@@ -196,9 +196,10 @@ func OtherVersion(err error) string {
 }
 
 // FindRoot returns the workspace of a directory: the nearest directory with
-// runs, at most as high as the top of its repository. If there is none it is
-// that top. Outside a repository it searches the user's home directory and below;
-// elsewhere, and if there is none, it is the directory itself.
+// runs, at most as high as the top of its repository. If there is none, it is that
+// top. Outside a repository, the search goes at most as high as the user's home
+// directory. If there is none, or the directory is not in the home directory, it is
+// the directory itself.
 func FindRoot(dir string) (string, error) { return findRoot(dir, git.Root) }
 
 func findRoot(dir string, topOf func(string) (string, error)) (string, error) {

@@ -82,8 +82,8 @@ func visible(l workspace.Listing) map[string]bool {
 	return untracked
 }
 
-// settle looks at the repository until the listing is remembered.
-func (r *remembering) settle() {
+// awaitRemembered lists the repository until the listing is remembered.
+func (r *remembering) awaitRemembered() {
 	r.t.Helper()
 	for r.compare("a pause"); r.last.grounds == nil; r.compare("a pause") {
 		if r.last.useless {
@@ -108,7 +108,7 @@ func TestRemember(t *testing.T) {
 	t.Log("seed", seed)
 	done := map[string]int{}
 	for range 15 {
-		r.settle()
+		r.awaitRemembered()
 		for range 1 + random.IntN(3) {
 			before := r.asked
 			what := r.edit(random)
@@ -203,7 +203,7 @@ func TestRememberGrounds(t *testing.T) {
 		{"another setting", func() { gitAt(t, r.root, "config", "core.ignoreCase", "true") }},
 		{"the index", func() { gitAt(t, r.root, "add", "g") }},
 	} {
-		r.settle()
+		r.awaitRemembered()
 		c.edit()
 		asked := r.asked
 		if r.compare(c.what); r.asked == asked {
@@ -215,14 +215,14 @@ func TestRememberGrounds(t *testing.T) {
 // A change does not hide in the same step of the file system's clock as one before it.
 func TestRememberSameStep(t *testing.T) {
 	r := rememberingAt(t, "a")
-	r.settle()
+	r.awaitRemembered()
 	addTo(t, r.root, "b")
 	changed, _ := stampOf(r.root)
 	r.compare("a change")
 	if g := r.last.grounds; g != nil && g.taken.UnixNano()-changed.changed < int64(100*time.Millisecond) {
 		t.Error("the listing is remembered though git may have read another one of the same step")
 	}
-	r.settle()
+	r.awaitRemembered()
 	if err := errors.Join(os.WriteFile(filepath.Join(r.root, "c"), nil, 0o644), os.Remove(filepath.Join(r.root, "c"))); err != nil {
 		t.Fatal(err)
 	}

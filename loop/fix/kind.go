@@ -66,8 +66,8 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	return in.Limits(v.table.Rounds), err
 }
 
-// Again gives the same advice.
-func (v *invocation) Again() []string { return v.Conversing.Again(v.Advice) }
+// RepeatArgs gives the same advice.
+func (v *invocation) RepeatArgs() []string { return v.Conversing.RepeatArgs(v.Advice) }
 
 // Build puts loop, tools and check together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {

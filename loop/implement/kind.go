@@ -236,8 +236,8 @@ func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	return loop.CheckFiles(in.Root, LogsName+"/new", OutputName)
 }
 
-// Again gives the same query.
-func (v *invocation) Again() []string { return loop.OneArg(v.Query) }
+// RepeatArgs gives the same query.
+func (v *invocation) RepeatArgs() []string { return loop.OneArg(v.Query) }
 
 // Build puts loop and checks together.
 func (v *invocation) Build(s loop.Session) (loop.Built, error) {

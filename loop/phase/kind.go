@@ -333,7 +333,7 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
 	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
 		Prepare: func(ctx context.Context) error { return Prepare(ctx, g, s.Root(), v.logDirs()...) },
-		Stood: func(grade sandbox.Grade, _ string) ([]string, error) {
+		OnBuilt: func(grade sandbox.Grade, _ string) ([]string, error) {
 			if grade.Level != sandbox.LevelOpen {
 				r.Reach = v.canChange
 			}
@@ -350,7 +350,7 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 	writer, verifier := tester, tester
 	writer.Vars = []string{"DEV_URL=" + v.DevURL}
 	verifier.Door = server.Door
-	verifier.Stood = func(_ sandbox.Grade, door string) ([]string, error) {
+	verifier.OnBuilt = func(_ sandbox.Grade, door string) ([]string, error) {
 		server.SetAddr(door)
 		return []string{"DEV_URL=" + server.Address()}, nil
 	}

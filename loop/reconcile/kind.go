@@ -181,8 +181,8 @@ func (v *invocation) checkChecker(root string) error {
 	return stop
 }
 
-// Again gives the same directory.
-func (v *invocation) Again() []string { return loop.OneArg(v.Scope) }
+// RepeatArgs gives the same directory.
+func (v *invocation) RepeatArgs() []string { return loop.OneArg(v.Scope) }
 
 // Build puts loop and checks together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {

@@ -9,8 +9,9 @@ import (
 	"hone/internal/render"
 )
 
-// largestParts lists the largest parts of a prompt that does not fit (ruling G10).
-func (p prompt) largestParts() string {
+// sizeReport returns the number of files in a prompt that does not fit, and its largest
+// files and directories (ruling G10).
+func (p prompt) sizeReport() string {
 	sent := slices.DeleteFunc(slices.Clone(p.knownFiles()), func(it item) bool { return it.Digest == "" })
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d files are sent in full; the largest files and directories:\n", len(sent))

@@ -106,7 +106,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 func (l Loop) explain(err error, p prompt) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) && c.Room == "" {
-		c.Room, c.Remedy = p.largestParts(), remedy
+		c.Room, c.Remedy = p.sizeReport(), remedy
 	}
 	return err
 }

@@ -16,8 +16,8 @@ import (
 	"hone/model"
 )
 
-// took is a reply that took so many tokens.
-func took(tokens int64, reply model.Reply) model.Reply {
+// withUsage is a reply that took so many tokens.
+func withUsage(tokens int64, reply model.Reply) model.Reply {
 	reply.Usage = &model.Usage{Input: tokens}
 	return reply
 }
@@ -39,7 +39,7 @@ func TestReviewIsNotPaid(t *testing.T) {
 			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
 			m := &recorder{replies: []model.Reply{
 				call("read", "path", "a"), call("write", "path", "a", "content", tt.content),
-				took(60_000, say("<final_answer>\nSTATUS: INCOMPLETE\nNEXT STEPS:\n- mend a\n</final_answer>")),
+				withUsage(60_000, say("<final_answer>\nSTATUS: INCOMPLETE\nNEXT STEPS:\n- mend a\n</final_answer>")),
 				call("read", "path", "a"), call("write", "path", "a", "content", "done\n"), say(complete),
 			}}
 			p := process{model: m, rounds: 5, tokens: 75_000}
@@ -87,7 +87,7 @@ func TestExecutorIsAskedInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
-			m := &recorder{replies: slices.Concat([]model.Reply{took(55_000, call("read", "path", "a")), tt.last},
+			m := &recorder{replies: slices.Concat([]model.Reply{withUsage(55_000, call("read", "path", "a")), tt.last},
 				[]model.Reply{call("write", "path", "a", "content", "done\n"), say(incomplete)}, wrote("loop = 2\nblocker = ''\n"))}
 			p := process{model: m, rounds: 5, tokens: 74_500}
 			end := p.live(t, dir)
@@ -113,7 +113,7 @@ func TestExecutorIsAskedInTime(t *testing.T) {
 func TestReviewIsCutShort(t *testing.T) {
 	dir := t.TempDir()
 	files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
-	m := &recorder{replies: slices.Concat([]model.Reply{say(incomplete), took(60_000, call("read", "path", "a"))})}
+	m := &recorder{replies: slices.Concat([]model.Reply{say(incomplete), withUsage(60_000, call("read", "path", "a"))})}
 	end := process{model: m, rounds: 5, tokens: 62_000}.live(t, dir)
 	if end.Kind != hone.KindBudget || end.Rounds != 1 || len(m.asked) != 2 {
 		t.Fatalf("%d requests, %+v", len(m.asked), end)

@@ -195,8 +195,8 @@ func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	return loop.CheckFiles(in.Root, artifactsFolder+"/review.toml")
 }
 
-// Again gives the same text, or the same file of the tree.
-func (v *invocation) Again() []string { return v.Conversing.Again(v.Subject()) }
+// RepeatArgs gives the same text, or the same file of the tree.
+func (v *invocation) RepeatArgs() []string { return v.Conversing.RepeatArgs(v.Subject()) }
 
 // Build puts loop, tools, check and rules together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {

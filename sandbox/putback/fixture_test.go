@@ -89,7 +89,7 @@ func (f *fixture) around(g *Guard, script string) []string {
 	f.Helper()
 	result, err := g.Around(func() (sandbox.Result, error) { f.run(script); return sandbox.Result{}, nil })
 	f.must(err)
-	return f.told(result.Restored)
+	return f.restoredPaths(result.Restored)
 }
 
 // killed inspects as before a command, and ends as if the process were killed during it.
@@ -164,9 +164,9 @@ func (f *fixture) want(what string, got, want map[string]string) {
 	}
 }
 
-// told returns the paths that were restored, relative to the tree, and marks those
+// restoredPaths returns the paths that were restored, relative to the tree, and marks those
 // whose contents are kept or lost.
-func (f *fixture) told(restored []sandbox.Restored) []string {
+func (f *fixture) restoredPaths(restored []sandbox.Restored) []string {
 	f.Helper()
 	var all []string
 	for _, r := range restored {

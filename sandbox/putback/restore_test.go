@@ -84,12 +84,12 @@ func TestRestore(t *testing.T) {
 				f.killed(func() { f.run(a.script) })
 				restored, err := Recover(f.aside)
 				f.must(err)
-				f.wantTold(f.told(restored), a.want...)
+				f.wantTold(f.restoredPaths(restored), a.want...)
 				again, err := Recover(f.aside)
 				if err != nil || again != nil {
 					f.Errorf("settled twice: %v, %v", again, err)
 				}
-				return f.told(restored)
+				return f.restoredPaths(restored)
 			},
 		} {
 			t.Run(a.name+"/"+how, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestStampsAreNotTrusted(t *testing.T) {
 	}
 	restored, err := g.leave()
 	f.must(err)
-	f.wantTold(f.told(restored), ".git/config kept")
+	f.wantTold(f.restoredPaths(restored), ".git/config kept")
 	f.want("protected", f.state(true), before)
 }
 
@@ -207,7 +207,7 @@ func TestCommandsAtTheSameTime(t *testing.T) {
 		return sandbox.Result{Exit: 3}, nil
 	})
 	f.must(err)
-	if f.wantTold(f.told(result.Restored), "task.toml kept"); result.Exit != 3 {
+	if f.wantTold(f.restoredPaths(result.Restored), "task.toml kept"); result.Exit != 3 {
 		t.Errorf("exit %d", result.Exit)
 	}
 	f.want("protected", f.state(true), before)
@@ -232,7 +232,7 @@ func TestRestoreOwed(t *testing.T) {
 	f.run("rm ../aside; mv ../aside2 ../aside")
 	restored, err := Recover(f.aside)
 	f.must(err)
-	f.wantTold(f.told(restored), ".git/config kept")
+	f.wantTold(f.restoredPaths(restored), ".git/config kept")
 	f.want("protected", f.state(true), before)
 }
 
@@ -293,7 +293,7 @@ func TestManyChangesAreSummarized(t *testing.T) {
 		return sandbox.Result{}, nil
 	})
 	f.must(err)
-	f.wantTold(f.told(result.Restored), ".git/hooks kept")
+	f.wantTold(f.restoredPaths(result.Restored), ".git/hooks kept")
 	if found, _ := filepath.Glob(filepath.Join(result.Restored[0].MovedTo, "*", ".git", "hooks", "x*")); len(found) != created {
 		t.Errorf("kept %d files", len(found))
 	}

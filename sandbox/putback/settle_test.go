@@ -153,7 +153,7 @@ func TestSettleDamaged(t *testing.T) {
 	f.must(os.Rename(f.dir+"2", f.dir))
 	restored, err := Recover(f.aside)
 	f.must(err)
-	f.wantTold(f.told(restored), ".git/config kept")
+	f.wantTold(f.restoredPaths(restored), ".git/config kept")
 }
 
 // A process that is killed during a command leaves what the next one needs.
@@ -176,6 +176,6 @@ func TestSettleAfterKill(t *testing.T) {
 	}
 	restored, err := Recover(f.aside)
 	f.must(err)
-	f.wantTold(f.told(restored), ".git/config kept")
+	f.wantTold(f.restoredPaths(restored), ".git/config kept")
 	f.want("protected", f.state(true), before)
 }

@@ -197,7 +197,7 @@ const minKnown = 8
 
 // formats returns the scanner for secrets that are recognized. It is made on first use, so
 // that a process that scans nothing does not pay for it.
-var formats = sync.OnceValue(func() *scanner { return newScanner(allShapes()) })
+var formats = sync.OnceValue(func() *scanner { return newScanner(knownShapes()) })
 
 // init prepares the scanner of Known and Secrets on first use.
 func (g *Guard) init() {

@@ -108,8 +108,8 @@ var tokenForms = []tokenForm{
 	{"an age key", "A-Z0-9", 58, 58, []string{"AGE-SECRET-KEY-1"}},
 }
 
-// allShapes returns the forms of secrets that the guard knows.
-func allShapes() []shape {
+// knownShapes returns the forms of secrets that the guard knows.
+func knownShapes() []shape {
 	var list []shape
 	for _, f := range tokenForms {
 		list = append(list, f.shape())
