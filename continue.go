@@ -25,8 +25,8 @@ type continued struct {
 	Session int    `json:"session,omitempty"`
 }
 
-// Continue is [Run.Talk], except that the role's last session in the round before
-// goes on: the model is sent the messages of that session, and then the text.
+// Continue is like [Run.Talk], but continues the role's last session of the previous
+// round: the model is sent the messages of that session, and then the text.
 // ok is false if nothing was sent, because a new session is needed: there is no
 // such session, it ended without an answer, or it takes more than two fifths of
 // the context or than the budget pays for.

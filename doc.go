@@ -52,9 +52,9 @@
 // [End] says why a run ended and what the user can do next, as data ([Kind],
 // [Next]); the program puts it into words.
 //
-// # The rooms, from the ground up
+// # The packages, from the bottom up
 //
-// A room imports lower rooms only; imports_test.go holds the table.
+// A package imports only lower packages; imports_test.go has the table.
 //
 //   - [hone/model] asks a language model once. Its subdirectories are the providers.
 //   - [hone/workspace] is the tree: which files may be read, which may be written on
@@ -81,7 +81,7 @@
 //     [hone/loop/fix].
 //   - [hone/harness] makes a run safe: it locks the workspace, completes what a killed
 //     process left half done, keeps keys out of the journal, hides secret files, and
-//     builds walls. Its room [hone/harness/runs] opens what earlier runs recorded.
+//     builds walls. Below it, [hone/harness/runs] opens what earlier runs recorded.
 //   - cmd/hone is the program: one file for each command that is not a loop. The list of
 //     loops (kinds), the words of hints and exit statuses (failure), and what draws on
 //     screens are in packages below it. Only cmd/hone exits.

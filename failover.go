@@ -16,7 +16,7 @@ import (
 // is composed in the same way for all models of a role, so that none of what was sent or
 // recorded depends on which of them replied.
 
-// Substitute is another model for a role, on terms of its own.
+// Substitute is another model for a role, with its own limit and price.
 type Substitute struct {
 	Model     model.Model
 	Called    string // as in [Role]

@@ -95,7 +95,7 @@ func Recover(root string) ([]string, error) { return walldir.RecoveredNotes(root
 
 // DeniedNotes returns a note for each cause for which a command seems to have failed
 // only because of the walls, by cause. The command ran in dir, and environ is the
-// user's environment. It can be wrong both ways.
+// user's environment. It can miss a cause, or name a wrong one.
 func (e *Enclosed) DeniedNotes(environ []string, dir, output string) map[string]string {
 	if e.Grade().Level == sandbox.LevelOpen {
 		return nil
@@ -132,9 +132,9 @@ func (e *Enclosed) deniedCommand(environ []string, dir string) denied.Command {
 // RestoredNote says whether a protected file that a command changed was restored.
 func RestoredNote(r sandbox.Restored) string { return walldir.RestoredNote(r) }
 
-// Enclose builds walls and tries briefly to cross walls of the kind, unless that was
-// tried under the same conditions before. If that works the error
-// is a [*hone.Stop] and the walls are not used. The caller closes the result.
+// Enclose builds walls and briefly tries to cross them, unless walls of this kind were
+// tried under the same conditions before. If an attempt succeeds, the error is a
+// [*hone.Stop] and the walls are not used. The caller closes the result.
 func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	recovered, err := Recover(w.Root)
 	if err != nil {

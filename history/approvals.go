@@ -18,7 +18,7 @@ type approvals struct {
 	changes  map[int]map[string]workspace.Verdict
 	last     map[string]workspace.Verdict // of each path, in any round
 	late     map[string]bool              // edits that were applied after a question was asked again, by editKey
-	edited   map[string]string            // by the editKey of what the user made of an edit, that of the edit
+	edited   map[string]string            // by the editKey of the user's version of an edit, that of the edit
 	reopened bool                         // a question was asked again and answered since the last decision
 }
 
@@ -77,7 +77,7 @@ func (a *approvals) answer(q Question, v Answer, late bool) {
 	a.reopened = a.reopened || late
 }
 
-// edit replaces what a question is about by what the user made of it.
+// edit replaces what a question is about by the user's version.
 func (a *approvals) edit(q Question, after workspace.Image) {
 	key := questionKey(q)
 	i := slices.IndexFunc(a.pending, func(p Question) bool { return questionKey(p) == key })

@@ -208,8 +208,8 @@ func (f FailedOver) String() string {
 	return fmt.Sprintf("%s took the place of %s in round %d: %s", f.To, f.From, f.Round, f.Error)
 }
 
-// Escalated says that another model does the rounds from one on, because so many in a
-// row left no fewer findings.
+// Escalated says that another model does all rounds from Round on, because After rounds
+// in a row left no fewer findings.
 type Escalated struct {
 	Round int    `json:"round"` // the first that the other model does
 	Role  string `json:"role"`  // the first of those that the model had

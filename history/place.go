@@ -11,9 +11,9 @@ import (
 	"hone/workspace/restore"
 )
 
-// Placement says how to bring a tree into the state in which a run left its own: that of
-// its newest manifest, with the edits since. It is for a run that was recorded elsewhere.
-// What a command did that was running when the journal ends is not part of it.
+// Placement says how to bring a tree into the state in which a run left it elsewhere: that
+// of the run's newest manifest, with the edits since. If a command was running when the
+// journal ended, its changes are not part of that state.
 //
 // A file here may be replaced if it has a state that the run recorded, or if the caller
 // knows that its contents are kept elsewhere; see [Place]. Files that the run never had

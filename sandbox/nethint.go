@@ -9,7 +9,7 @@ import (
 // WantsNetwork reports whether the output of a failed command suggests that it
 // needed the network. It knows the messages of resolvers, common programs and
 // package managers, behind walls without a network or in their offline modes. A
-// closed port of this machine does not count. It can be wrong both ways: use it
+// closed port of this machine does not count. It is a guess: use it
 // only for hints.
 func WantsNetwork(output string) bool {
 	text := strings.ToLower(output)

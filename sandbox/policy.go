@@ -63,10 +63,10 @@ type Placeholder struct {
 	Text string // the contents of a file
 }
 
-// Overlay is a directory that contains at first what another one contains, such as
-// the user's cache. The commands of a run find there what earlier ones left. Only
-// of commands that run at the same time each has a copy of its own, which another
-// may get later.
+// Overlay is a directory that starts with the contents of another one, such as the
+// user's cache. A command finds there what earlier commands of the run left. But if
+// several commands run at the same time, each has its own copy, which a later
+// command may get.
 type Overlay struct {
 	Path  string   // where commands find it: an existing directory
 	Lower string   // the directory with the first contents, which is never written; it may be Path

@@ -44,7 +44,7 @@ type Entry struct {
 }
 
 // Manifest reads the state of the tree: the files that Files returns, and the
-// ignored files that the user included. It does not read a file again whose
+// ignored files that the user included. It does not reread a file whose
 // stamp (size, permission bits, times and inode) equals that of its entry in
 // prev, unless the file changed within two seconds before prev was taken. prev
 // may be nil. A file that cannot be read is an entry with a note, not an error.

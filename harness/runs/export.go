@@ -196,8 +196,7 @@ type Import struct {
 	Before int
 }
 
-// DivergedError says that a run which is imported is here already, and that it went on
-// differently since.
+// DivergedError says that the workspace has the imported run already, with other events.
 type DivergedError struct {
 	Run   string
 	Event int64 // the first event that differs

@@ -71,7 +71,7 @@ func (r *Recorded) committedFiles(ctx context.Context, commit string, paths []st
 }
 
 // Relocated returns the start of a run with settings for another directory than the one
-// in which it was recorded: paths below the one are paths below the other.
+// in which it was recorded: paths below the old directory become paths below the new one.
 func Relocated(start hone.Start, dir string) hone.Start {
 	var settings any
 	d := json.NewDecoder(bytes.NewReader(start.Settings))

@@ -68,14 +68,14 @@ func serve(l net.Listener, answer func(net.Conn)) {
 	}
 }
 
-// Recover restores the protected paths that a process changed by its commands, if it
-// died before it could restore them itself. aside is the Aside of its policy, which
+// Recover restores the protected paths that commands changed, if the process that ran
+// them died before it could restore them. aside is the Aside of its policy, which
 // no living process may use. Call it before anything is read that a command may have
 // changed: a configuration, and what the next policy names.
 func Recover(aside string) ([]sandbox.Restored, error) { return putback.Recover(aside) }
 
-// RecoverPlaceholders removes the placeholders that processes left which died during
-// a command. records is the Records of their policies. It does not touch those of
+// RecoverPlaceholders removes the placeholders of processes that died during a
+// command. records is the Records of their policies. It does not touch those of
 // living processes.
 func RecoverPlaceholders(records string) error { return placeholder.Recover(records) }
 

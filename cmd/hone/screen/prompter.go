@@ -25,7 +25,7 @@ type Prompter struct {
 	// Page shows a text in the user's pager; nil if there is none.
 	Page func(text string) error
 	// Edit opens contents in the user's editor, as a file with the base name of a
-	// path, and returns what the user made of them; nil if there is no editor.
+	// path, and returns the user's version; nil if there is no editor.
 	Edit func(path string, content []byte) ([]byte, error)
 	// Waits is called once for each question, before the user answers; nil does
 	// nothing.

@@ -54,7 +54,7 @@ var variable = lazyregexp.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b|\$\{?([A-
 
 // Notes returns a note for the user for each cause for which a command seems to have
 // failed only because of the walls, by cause. The cause of a note about variables
-// or secret files contains their names. It can be wrong both ways.
+// or secret files contains their names. It can miss a cause, or name a wrong one.
 func (c Command) Notes(output string) map[string]string {
 	notes := map[string]string{}
 	lines := lastLines(output)

@@ -26,7 +26,7 @@ type hiddenFile struct {
 }
 
 // Hidden returns the secret files that a command seems to have needed, as paths from
-// the root; nil if there are none. It can be wrong both ways.
+// the root; nil if there are none. It can miss a file, or name a wrong one.
 func (c Command) Hidden(output string) []string { return c.neededFiles(lastLines(output)).paths() }
 
 // neededFiles returns the secret files that an output says cannot be read, in the order of
