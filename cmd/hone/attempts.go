@@ -150,8 +150,8 @@ func (a *app) takeCommand() *cobra.Command {
 		Use:   "take RUN",
 		Short: "apply the result of another attempt",
 		Long: `take applies the changes of another attempt of --attempts. RUN is the attempt's run, as hone show names it; it
-may have failed. If an attempt is applied already, take undoes that first. It does both as one change, in a new
-run, and hone undo takes that back.
+may have failed. If an attempt is applied already, take undoes that first. Both are one change, in a new run,
+which hone undo can undo.
 
 If you have changed one of the files since, take changes nothing and exits with status 4.`,
 		Example: `  hone show last
@@ -213,8 +213,8 @@ func notApplied(ctx context.Context, home *journal.Home, found attempts.Found) e
 	if number != found.Number {
 		return nil
 	}
-	stands, err := attempts.Stands(ctx, home.Workspace(), edits)
-	if err != nil || !stands {
+	unchanged, err := attempts.Unchanged(ctx, home.Workspace(), edits)
+	if err != nil || !unchanged {
 		return err
 	}
 	return failure.Usage(fmt.Sprintf("attempt %d is applied already", number), "hone show "+journal.ShortRun(found.Run)+" --diff"+at)

@@ -42,7 +42,7 @@ type evalFlags struct {
 
 const evalHelp = `eval runs a loop on each case of a file, with each model, several times. It prints how often each model
 passed, and what that cost. A case is a tree (a commit, a directory or the start of a recorded run), a task,
-and the check that decides. Each try is a run of its own, in a copy of the tree in your cache directory; the
+and the check that decides. Each try is a separate run, in a copy of the tree in your cache directory; the
 project itself is not changed.
 
   [defaults]                     # for all cases

@@ -36,11 +36,11 @@ func (a *app) importCommand() *cobra.Command {
 nothing and trusts nothing: hone show and hone replay work at once, and hone resume works after hone trust RUN.
 
 Import the run in a checkout of the commit on which it was exported. hone resume first restores the files as the run
-left them, with uncommitted changes, and continues from there; it pays for no recorded reply again. If a file here is
-neither as the run knows it nor as it was committed, resume names it, changes nothing and exits with status 4. hone
-undo takes back what the run changed.
+left them, with uncommitted changes, and continues from there; it does not pay again for recorded replies. If a file
+here has contents that neither the run nor that commit has, resume names it, changes nothing and exits with
+status 4. hone undo undoes what the run changed.
 
-If the run is here already, and the file has more of it, import extends it. FILE may be - for standard input.`,
+If the run is here already, import adds what it lacks. FILE may be - for standard input.`,
 		Example: `  hone import run.hone
   hone trust last
   hone resume last`,

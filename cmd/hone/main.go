@@ -196,8 +196,8 @@ func (a *app) command() *cobra.Command {
 		Use:   "hone",
 		Short: "run bounded loops in which a model edits code and a check decides when it is done",
 		Long: `hone lets a language model edit your code in a loop, within limits, until a
-check passes. The check decides when it is done, not the model. A wall is the
-sandbox in which commands of a model run.
+check passes. The check decides when it is done, not the model. Commands of a
+model run in a sandbox, which hone calls a wall.
 
 Start with: hone demo`,
 		SilenceErrors: true,

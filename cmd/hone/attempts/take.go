@@ -161,9 +161,9 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 	return p, err
 }
 
-// appliedAttempt returns which attempt the tree has, and its edits; 0 if the user has restored the
-// files by hand, or wants the attempt that was applied once more. own are the edits of the
-// wanted attempt.
+// appliedAttempt returns the number and the edits of the attempt whose changes the tree has; 0
+// if the user has restored the files by hand, or wants to apply the same attempt again. own are
+// the edits of the wanted attempt.
 func (v *Taking) appliedAttempt(ctx context.Context, own []edit) (number int, edits []edit, err error) {
 	number, edits, err = Applied(v.run.Journal.Home(), v.Of, v.run.Journal.Run())
 	if err != nil || number == 0 {
@@ -220,8 +220,8 @@ func Applied(home *journal.Home, of, except string) (number int, edits []edit, e
 	return 0, nil, nil
 }
 
-// Stands reports whether the files of a directory are as edits leave them.
-func Stands(ctx context.Context, root string, edits []edit) (bool, error) {
+// Unchanged reports whether the files of a directory are still as edits left them.
+func Unchanged(ctx context.Context, root string, edits []edit) (bool, error) {
 	tree, err := workspace.Open(root, workspace.Options{})
 	if err != nil {
 		return false, err
