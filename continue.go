@@ -11,7 +11,7 @@ import (
 	"hone/tool"
 )
 
-// A session whose answer turned out wrong can go on in the next round, so that
+// A session whose answer turned out wrong can continue in the next round, so that
 // the model need not read everything again. All of it follows from the journal.
 
 // maxContinued is the maximum number of bytes of a session that is continued if

@@ -198,7 +198,7 @@ func (h *Home) FindRun(ref string) (string, error) {
 	return "", &NotFoundError{Ref: ref, Matches: matches}
 }
 
-// ShortRun returns the last part of a run's id, which people can type.
+// ShortRun returns the last part of a run's id, which users can type.
 func ShortRun(run string) string { return run[strings.LastIndexByte(run, '-')+1:] }
 
 func runFile(run string) string { return runsDir + "/" + run + ".jsonl" }

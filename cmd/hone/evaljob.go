@@ -24,7 +24,7 @@ import (
 )
 
 // checkFileArgs returns an error if the arguments of a case are not flags and texts of its
-// loop, or have a flag that may not stand in a file.
+// loop, or have a flag that is not allowed in a file.
 func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
 	own := *a
 	command := own.loopCommandFor(k, nil)
@@ -207,7 +207,7 @@ func (a *app) printResult(f evalFlags, r eval.Result) error {
 	}{"try", r})
 }
 
-// report prints what the evaluation came to, and returns why it is not complete.
+// report prints the results of the evaluation, and returns why it is not complete.
 func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Stopped, err error) error {
 	results := p.record.Of(p.tries)
 	rep := eval.NewReport(results, p.cases, f.models, f.at)

@@ -124,8 +124,8 @@ func playback(home *journal.Home, run string) (*journal.Journal, hone.Start, err
 	return j, start, runs.CheckWhole(run, start)
 }
 
-// scratchFolder is an empty folder, and what removes it unless a person wants
-// to have it.
+// scratchFolder returns an empty directory: into, or if that is empty a temporary one.
+// remove removes only the temporary one.
 func scratchFolder(into string) (dir string, remove func() error, err error) {
 	if into == "" {
 		dir, err = os.MkdirTemp("", "hone-replay-")

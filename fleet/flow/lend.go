@@ -92,7 +92,7 @@ func (b *batch) rest(i int, least bank.Sum) bank.Sum {
 	return bank.Sum{Tokens: min(least.Tokens, had.Tokens), Nano: min(least.Nano, had.Nano)}
 }
 
-// text returns a sum for people.
+// text returns a sum as a text for users.
 func text(s bank.Sum) string {
 	a := s.Amount()
 	switch {

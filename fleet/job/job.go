@@ -56,7 +56,7 @@ type Outcome struct {
 	Run    string       `json:"run,omitempty"` // the run's id; empty if none was started
 	Exit   int          `json:"exit"`          // hone's exit status
 	Kind   history.Kind `json:"kind,omitempty"`
-	Why    string       `json:"why,omitempty"` // one line, for people
+	Why    string       `json:"why,omitempty"` // one line, for users
 	Rounds int          `json:"rounds"`
 	Spent  Amount       `json:"spent,omitzero"` // by the run in all its legs; lost calls count in full
 	// Questions are what the run waits for, if it stopped for the user.

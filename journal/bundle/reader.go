@@ -52,7 +52,7 @@ type LimitError struct{ Limit int64 }
 
 func (e *LimitError) Error() string { return fmt.Sprintf("it contains more than %d bytes", e.Limit) }
 
-// Reader reads a bundle. After an error it is of no more use.
+// Reader reads a bundle. It must not be used after an error.
 type Reader struct {
 	Header Header
 	Events []journal.Event // all of them, verified

@@ -44,7 +44,7 @@ type writtenLog struct {
 	end    int64    // of the last object
 	synced int64    // how much of it is durable
 	named  bool     // whether its name is durable
-	err    error    // why it is of no more use; nil if it is
+	err    error    // why it can no longer be used; nil if it can
 	// relied are the logs of other processes with objects that were not stored again:
 	// false until this process has synced them.
 	relied map[string]bool
@@ -87,8 +87,8 @@ func checksum(head, contents []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, contents)
 }
 
-// truncate removes what a failed write may have left. If that fails, the log is of no
-// more use.
+// truncate removes what a failed write may have left. If that fails, the log can no longer
+// be used.
 func (l *writtenLog) truncate(end int64) error {
 	if err := l.file.Truncate(end); err != nil {
 		l.err = fmt.Errorf("%s cannot be used: %w", l.name, err)

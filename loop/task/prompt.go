@@ -105,7 +105,7 @@ func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.T
 	return p.Text, true, err
 }
 
-// continuation tells the executor how to go on in a session that it had ended.
+// continuation tells the executor how to continue a session that it had ended.
 const continuation = "\nThis session continues, with %s from now on. Fix what the check reports, run the check again, and end with your final answer in the same form as before.\n"
 
 // onlyChecked reports whether a check found something, and nothing else is left

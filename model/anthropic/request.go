@@ -37,8 +37,8 @@ func encode(name string, req model.Request) sdk.MessageNewParams {
 }
 
 // thought reports whether the last reply with calls begins with thinking. A model with
-// a budget must go on thinking in a conversation in which it thought, and must not start
-// to in one whose last calls another model made without.
+// a budget must keep thinking in a conversation in which it thought, and must not start to
+// think in one whose last calls another model made without thinking.
 func thought(messages []model.Message) bool {
 	for _, m := range slices.Backward(messages) {
 		if reply := (model.Reply{Parts: m.Parts}); m.Role == model.Assistant && len(reply.Calls()) > 0 {

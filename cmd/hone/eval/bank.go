@@ -103,7 +103,7 @@ func (a Amount) below(own Amount) bool {
 	return below(float64(a.Tokens), float64(own.Tokens)) || below(a.Cost, own.Cost) || below(float64(a.Time), float64(own.Time))
 }
 
-// Spent returns what was used so far, for people.
+// Spent returns what was used so far, as a text for users.
 func (b *Bank) Spent() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"hone/workspace"
 )
 
-// Outcome is what the journal of a run says of it.
+// Outcome is what the journal of a run says about it.
 type Outcome struct {
 	Started bool        // the run has recorded its start
 	Run     string      // its id
@@ -27,8 +27,8 @@ type Outcome struct {
 	Malformed, Refused int
 }
 
-// final reports whether the run came to a result by itself: it needs nothing that it did
-// not have, and its budget was not below its own limits.
+// final reports whether the run's end is its result: it was not interrupted, it did not
+// fail, and no budget below its own limits stopped it.
 func (o Outcome) final(own Amount) bool {
 	switch o.End.Kind {
 	case hone.KindInterrupted, hone.KindUsage, hone.KindFailed:

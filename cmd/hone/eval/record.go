@@ -15,7 +15,7 @@ import (
 	"hone/loop"
 )
 
-// Result is what one try came to. A record has one in each line.
+// Result is the result of one try. A record has one in each line.
 type Result struct {
 	Key       string    `json:"key"` // of what was tried; see [Try]
 	Case      string    `json:"case"`
@@ -43,7 +43,7 @@ const Already = "already"
 func (r Result) counts() bool { return r.Kind != Already && !(r.Passed && r.Rounds == 0) }
 
 // Record is the file with the results of an evaluation, a JSON object in each line. Only
-// complete tries are in it, so that the same command goes on where it was stopped.
+// complete tries are in it, so that the same command continues where it was stopped.
 type Record struct {
 	path    string
 	results map[string]Result

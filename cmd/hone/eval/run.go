@@ -5,10 +5,10 @@
 // copy of the tree in the user's cache. [Evaluation.Run] makes all tries that its [Record]
 // does not have yet, and [NewReport] adds up their results.
 //
-// A try is recorded when it has come to a result, so that an evaluation that is stopped or
-// killed goes on where it was: what was recorded is not run again, and a run that had begun
-// is resumed from its own journal, without paying for its replies twice. The budget of an
-// evaluation is lent to the runs, whose ledgers keep to it.
+// A try is recorded when it has a result, so that an evaluation that was stopped or killed
+// can continue: it does not repeat recorded tries, and resumes runs that had begun, without
+// paying for their replies twice. The budget of an evaluation is lent to the runs, whose
+// ledgers enforce it.
 //
 // The package does not decide whether the user trusts what a tree runs and opens.
 package eval
@@ -77,7 +77,7 @@ type Evaluation struct {
 	// Say tells the user what happens, in one line. Done is called for each new result.
 	Say  func(text string)
 	Done func(Result) error
-	// Verbose also tells what each round comes to.
+	// Verbose also tells the user how each round ends.
 	Verbose bool
 
 	bank   Bank
@@ -179,7 +179,7 @@ func (e *Evaluation) next() *Try {
 	return nil
 }
 
-// makeTry makes a try, and notes what it came to.
+// makeTry makes a try, and records its result, or why it has none.
 func (e *Evaluation) makeTry(ctx context.Context, t *Try) {
 	r, err := e.attempt(ctx, t)
 	e.mu.Lock()
@@ -209,7 +209,7 @@ func (e *Evaluation) makeTry(ctx context.Context, t *Try) {
 // errShort means that the budget did not pay for the rest of a try.
 var errShort = errors.New("the limits of this evaluation are reached")
 
-// attempt makes a try, or goes on with it.
+// attempt starts or continues a try, and returns its result.
 func (e *Evaluation) attempt(ctx context.Context, t *Try) (Result, error) {
 	before, err := e.readRun(ctx, t)
 	if err != nil || before.final(t.Limits) {
@@ -274,8 +274,8 @@ func withFlags(args, flags []string) []string {
 	return slices.Insert(slices.Clone(args), at, flags...)
 }
 
-// result returns what a run came to. An error means that it came to nothing: it is to be
-// tried again.
+// result returns the result of a run. An error means that it has none, and must be tried
+// again.
 func (e *Evaluation) result(ctx context.Context, t *Try, o Outcome, err error) (r Result, _ error) {
 	switch {
 	case err != nil:
@@ -301,7 +301,7 @@ func (e *Evaluation) result(ctx context.Context, t *Try, o Outcome, err error) (
 	return r, nil
 }
 
-// newResult returns what a run came to, without its judge.
+// newResult returns the result of a run, without that of its judge.
 func (e *Evaluation) newResult(t *Try, o Outcome) Result {
 	r := Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: o.End.Kind == hone.KindDone, Kind: string(o.End.Kind), Why: o.End.Why,
 		Rounds: o.Rounds, Tokens: o.Used.Tokens, Malformed: o.Malformed, Refused: o.Refused, Active: Seconds(o.Used.Time),

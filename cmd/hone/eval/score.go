@@ -99,7 +99,7 @@ func meanPass(names []string, tries, passed map[string]int, k int) *float64 {
 	return &mean
 }
 
-// Report is what an evaluation has come to.
+// Report sums up an evaluation.
 type Report struct {
 	Type   string  `json:"type"` // "report"
 	K      int     `json:"k"`

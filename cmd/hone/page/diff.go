@@ -56,8 +56,8 @@ func files(diff string) []file {
 	return list
 }
 
-// isRedundant reports whether a line of a header only repeats the file name, or is of no use to a
-// reader.
+// isRedundant reports whether a line of a header only repeats the file name, or tells a reader
+// nothing.
 func isRedundant(line string) bool {
 	return slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(line, start) })
 }
@@ -112,8 +112,8 @@ func (f file) Sides() (rows [][2]line) {
 }
 
 // token finds what has a colour in a line of any usual language: comments, strings,
-// numbers and keywords. A comment or string that goes on from the line before is not
-// known.
+// numbers and keywords. It does not know that a comment or string continues from the line
+// before.
 var token = lazyregexp.New("(//.*|(?:^|\\s)#.*|/\\*.*?(?:\\*/|$)|--\\s.*)" +
 	"|(\"(?:[^\"\\\\]|\\\\.)*\"?|'(?:[^'\\\\]|\\\\.)*'|`[^`]*`?)" +
 	`|(\b[0-9][0-9a-fA-FxX_.]*\b)` +

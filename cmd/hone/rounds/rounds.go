@@ -1,6 +1,6 @@
 // Package rounds folds the events of a run into its rounds: which files each of them
-// changed, what became of it, and what it used. Screens show a finished round as one
-// line, which [Round.Lines] returns.
+// changed, how it ended, and what it used. Screens show a finished round as one line,
+// which [Round.Lines] returns.
 //
 // [Fold] follows a run as its events arrive. [Of] returns the rounds of a recorded run.
 package rounds
@@ -33,7 +33,7 @@ type Round struct {
 	unpriced bool // the price of some call is unknown
 }
 
-// Outcome is what became of a round, as the mark that stands before it.
+// Outcome is how a round ended, as the mark before its line.
 type Outcome string
 
 // The outcomes of a round.
@@ -293,7 +293,7 @@ func (f *Fold) end() *Round {
 	return &r
 }
 
-// verdict returns what became of a round, and why. blocking are its blocking findings,
+// verdict returns how a round ended, and why. blocking are its blocking findings,
 // before those of the round before it.
 func verdict(st history.State, blocking, before []check.Finding) (o Outcome, why string) {
 	o, why = Passed, "check passed"

@@ -20,8 +20,8 @@ import (
 	"hone/tool"
 )
 
-// RunPage makes the page of a run, again and again while the run goes on. It words each
-// event once, and finds out once what a finished round changed.
+// RunPage makes the page of a run, repeatedly while the run works. It words each event
+// once, and finds out once what a finished round changed.
 type RunPage struct {
 	own    func(string) bool
 	screen *screen.Screen // words the events; nil: none is worded yet

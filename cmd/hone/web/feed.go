@@ -118,7 +118,7 @@ const (
 )
 
 // stream sends the parts of a page that change, until the reader goes away. Each message
-// has the number of the change, from which a reader that was cut off goes on.
+// has the number of the change, from which a reader that was cut off continues.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)

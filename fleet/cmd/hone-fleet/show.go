@@ -192,7 +192,7 @@ func spentText(spent, limit job.Amount) string {
 	return amount(spent) + " of " + amount(limit)
 }
 
-// amount returns an amount for people, without the part that is 0.
+// amount returns an amount as a text for users, without the part that is 0.
 func amount(m job.Amount) string {
 	switch {
 	case m.Cost == 0:
