@@ -34,7 +34,10 @@ import (
 func TestMain(m *testing.M) {
 	harness.Main()
 	testscript.Main(ownState{m}, map[string]func(){
-		"hone":        func() { os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")), wallsOfTest())) },
+		"hone": func() {
+			collectLater()
+			os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")), wallsOfTest()))
+		},
 		"on-terminal": onTerminal,
 		"child-hone":  childHone,
 	})
