@@ -4,10 +4,11 @@ import (
 	"context"
 	"iter"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"hone/internal/lazyregexp"
 
 	"hone/history"
 	"hone/internal/listing"
@@ -108,7 +109,7 @@ func withoutRecorded(g *secret.Guard, j *journal.Journal) *secret.Guard {
 }
 
 // objectName matches the name of an object.
-var objectName = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+var objectName = lazyregexp.New(`\b[0-9a-f]{64}\b`)
 
 // recordedTexts returns the events of a run, with the objects that they name
 // except for contents of changed files.

@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
+
+	"hone/internal/lazyregexp"
 )
 
 // importedSuffix ends the name of the file that says that a run was imported.
@@ -31,7 +32,7 @@ type Imported struct {
 }
 
 // validRun matches the ids that [Home.NewRun] makes.
-var validRun = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{1,16}$`)
+var validRun = lazyregexp.New(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{1,16}$`)
 
 // ValidRun reports whether a text is the id of a run, so that it may be part of the name
 // of a file.

@@ -3,10 +3,11 @@ package main
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"hone/internal/lazyregexp"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -74,7 +75,7 @@ func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
 }
 
 // plainRun matches a run's id. The name of a file in a foreign .hone may be anything.
-var plainRun = regexp.MustCompile(`^[0-9A-Za-z-]+$`)
+var plainRun = lazyregexp.New(`^[0-9A-Za-z-]+$`)
 
 // The number of runs that a completion proposes, and the columns of their descriptions.
 const (

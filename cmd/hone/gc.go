@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"time"
+
+	"hone/internal/lazyregexp"
 
 	"github.com/spf13/cobra"
 
@@ -94,7 +95,7 @@ func (f gcFlags) collection(changed func(string) bool) (runs.Collection, error) 
 	return o, nil
 }
 
-var daysOrWeeks = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
+var daysOrWeeks = lazyregexp.New(`^([0-9]{1,5})([dw])$`)
 
 // parseAge parses a duration, which may be in days or weeks.
 func parseAge(s string) (time.Duration, error) {

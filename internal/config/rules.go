@@ -5,10 +5,11 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"hone/internal/lazyregexp"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -36,9 +37,9 @@ var rules = map[string]rule{
 }
 
 var (
-	bare     = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	caseName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,60}$`)
-	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	bare     = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
+	caseName = lazyregexp.New(`^[A-Za-z0-9_-]{1,60}$`)
+	variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // badText returns what the rule that a tag names has against a string, and what
@@ -71,7 +72,7 @@ func stringHint(rule string) string {
 }
 
 // unless returns a check that a string matches.
-func unless(form *regexp.Regexp, what, hint string) func(string) (string, string) {
+func unless(form *lazyregexp.Regexp, what, hint string) func(string) (string, string) {
 	return func(s string) (string, string) {
 		if form.MatchString(s) {
 			return "", ""

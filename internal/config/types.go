@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"hone/internal/lazyregexp"
 )
 
 // Duration is a time greater than 0 as the user writes it: "90s", "10m" or
@@ -47,7 +48,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
-var sizeText = regexp.MustCompile(`^([0-9]+)\s*([kmgt]?)(i?b)?$`)
+var sizeText = lazyregexp.New(`^([0-9]+)\s*([kmgt]?)(i?b)?$`)
 
 // ParseSize returns the number of bytes that a text such as "4GB", "512 MiB",
 // "64k" or "1048576" means. The units are powers of 1024 in every spelling, as

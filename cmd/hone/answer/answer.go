@@ -6,9 +6,10 @@ package answer
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 
 	"hone"
 	"hone/cmd/hone/failure"
@@ -44,7 +45,7 @@ const digestColumns = 12
 func ShortDigest(run string, q hone.Question) string { return q.Digest(run)[:digestColumns] }
 
 // plain matches a value of --answer.
-var plain = regexp.MustCompile(`^([0-9a-f]{8,64})=(yes|no)$`)
+var plain = lazyregexp.New(`^([0-9a-f]{8,64})=(yes|no)$`)
 
 // Valid reports whether a value of --answer is DIGEST=yes or DIGEST=no.
 func Valid(value string) bool { return plain.MatchString(value) }

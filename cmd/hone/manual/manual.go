@@ -6,9 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"hone/internal/lazyregexp"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -105,7 +106,7 @@ func longOrShort(c *cobra.Command) string {
 }
 
 // verbatim matches a paragraph that is a table, an example or a part of a configuration.
-var verbatim = regexp.MustCompile(`(?m)^[ #[]`)
+var verbatim = lazyregexp.New(`(?m)^[ #[]`)
 
 // paragraphs writes paragraphs. It fills lines, except in a [verbatim] paragraph.
 func paragraphs(w io.Writer, text string) {

@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"hone/internal/lazyregexp"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -188,7 +189,7 @@ func (r *reader) turn(t turn) (Turn, error) {
 }
 
 // bareName matches a program's name without path, options or quotes.
-var bareName = regexp.MustCompile(`^[A-Za-z0-9_.+-]+$`)
+var bareName = lazyregexp.New(`^[A-Za-z0-9_.+-]+$`)
 
 // allow returns the programs of [tools] bash.
 func (r *reader) allow(tools any) ([]string, error) {
