@@ -6,6 +6,7 @@ package browsertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,10 +34,11 @@ type tab struct {
 	faults []string // dialogs, errors of scripts, and breaches of the page's policy
 }
 
-// browser starts Chromium with one tab. The test fails at its end if a page opened a
-// dialog or had an error.
-func browser(t *testing.T) *tab {
-	t.Helper()
+// closeChromium ends the browser of all tests, if one was started.
+var closeChromium = func() {}
+
+// chromium starts the browser of all tests. The error says why there is none.
+var chromium = sync.OnceValues(func() (context.Context, error) {
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -45,17 +47,32 @@ func browser(t *testing.T) *tab {
 		}
 	}
 	if program == "" {
-		t.Skip("SKIPPED: there is no Chromium; make needs installs Debian's")
+		return nil, errors.New("there is no Chromium; make needs installs Debian's")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("ignore-certificate-errors", true))
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
-	ctx, cancel := chromedp.NewContext(allocator)
+	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ := chromedp.NewContext(allocator)
+	if err := chromedp.Do(ctx); err != nil {
+		return nil, fmt.Errorf("%s does not start: %v", program, err)
+	}
+	closeChromium = func() { _ = chromedp.Cancel(ctx) }
+	return ctx, nil
+})
+
+// browser opens a tab that shares no cookies and no storage with others. The test fails at its end if a page opened a
+// dialog or had an error.
+func browser(t *testing.T) *tab {
+	t.Helper()
+	shared, err := chromium()
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	ctx, cancel := chromedp.NewContext(shared, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx}
 	if err := chromedp.Listen(ctx, b.notice); err != nil {
-		t.Skipf("SKIPPED: %s does not start: %v", program, err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		b.mu.Lock()

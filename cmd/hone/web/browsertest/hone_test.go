@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	status := m.Run()
+	closeChromium()
 	os.RemoveAll(dir)
 	os.Exit(status)
 }
