@@ -245,17 +245,17 @@ func (g *leg) result(ctx context.Context, o job.Outcome) (string, error) {
 	if err != nil || !dirty {
 		return "", err
 	}
-	made, _, err := repo.Commit(ctx, git.Commit{Subject: fmt.Sprintf("hone %s: %s", g.Job.Loop, g.Job.Name),
+	made, err := repo.Commit(ctx, git.Commit{Subject: fmt.Sprintf("hone %s: %s", g.Job.Loop, g.Job.Name),
 		Trailers: []string{"Hone-Run: " + o.Run, "Hone-Batch: " + g.Batch}, Exclude: own[g.Job.Loop]})
 	if err != nil {
 		return "", err
 	}
-	if same, err := g.git(ctx, g.repo, "diff", "--name-only", g.at.Commit, made); err != nil || same == "" {
+	if same, err := g.git(ctx, g.repo, "diff", "--name-only", g.at.Commit, made.ID); err != nil || same == "" {
 		return "", err
 	}
 	branch := "refs/heads/hone/" + g.Batch + "/" + g.Job.Name
 	file := filepath.Join(g.dir, "result.bundle")
-	if _, err := g.git(ctx, g.repo, "update-ref", branch, made); err != nil {
+	if _, err := g.git(ctx, g.repo, "update-ref", branch, made.ID); err != nil {
 		return "", err
 	}
 	if _, err := g.git(ctx, g.repo, "bundle", "create", "-q", file, branch, "^"+g.at.Commit); err != nil {
@@ -265,7 +265,7 @@ func (g *leg) result(ctx context.Context, o job.Outcome) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := g.name("results/" + made + ".bundle")
+	name := g.name("results/" + made.ID + ".bundle")
 	_, err = g.Store.Put(ctx, name, content, "")
 	return name, err
 }

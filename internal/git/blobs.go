@@ -39,12 +39,15 @@ func (r *Repo) Blobs(ctx context.Context, commit string) (map[string]string, err
 
 // IsBlob reports whether contents, as they are and without any filter, have an id of
 // [Repo.Blobs].
-func IsBlob(id string, content []byte) bool {
+func IsBlob(id string, content []byte) bool { return isObject(id, "blob", content) }
+
+// isObject reports whether an object of a type has an id.
+func isObject(id, kind string, content []byte) bool {
 	var sum hash.Hash = sha1.New()
 	if len(id) == 2*sha256.Size {
 		sum = sha256.New()
 	}
-	fmt.Fprintf(sum, "blob %d\x00", len(content))
+	fmt.Fprintf(sum, "%s %d\x00", kind, len(content))
 	sum.Write(content)
 	return hex.EncodeToString(sum.Sum(nil)) == id
 }

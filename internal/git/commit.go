@@ -44,11 +44,17 @@ func (c Commit) message() (string, error) {
 	return c.Subject + "\n\n" + strings.Join(c.Trailers, "\n") + "\n", nil
 }
 
+// Committed is the commit that [Repo.Commit] made, or that was already made.
+type Committed struct {
+	ID      string
+	Made    bool // false if the last commit already had exactly this message
+	Changed bool // its files differ from those of its parent; in the first commit, it has files
+}
+
 // Commit records the work tree on the branch that HEAD names, or on a detached
 // HEAD: every file that is tracked or not ignored, and deletions. It makes a
-// commit even if nothing changed (ruling A6), and returns the commit's id. If
-// the last commit already has exactly this message, Commit makes none and
-// returns created false, so that a resumed run makes it once.
+// commit even if nothing changed (ruling A6). If the last commit already has
+// exactly this message, Commit makes none, so that a resumed run makes it once.
 //
 // Files of nested repositories are included as files, without their histories.
 // A submodule that is not checked out keeps its state. Links are stored as
@@ -65,37 +71,43 @@ func (c Commit) message() (string, error) {
 // minute, because git holds it only for an instant; a newer one is an error
 // whose hint names it. A kill at any moment leaves the old commit or the new
 // one. Only one Commit may run in a repository at a time.
-func (r *Repo) Commit(ctx context.Context, c Commit) (id string, created bool, err error) {
+func (r *Repo) Commit(ctx context.Context, c Commit) (made Committed, err error) {
 	message, err := c.message()
 	if err != nil {
-		return "", false, err
+		return made, err
 	}
-	head, last, err := r.Head(ctx)
+	last, err := r.last(ctx)
 	if err != nil {
-		return "", false, err
+		return made, err
 	}
-	if head != "" && last == message {
-		return head, false, nil
+	if last.id != "" && last.message == message {
+		made.ID = last.id
+		made.Changed, err = r.changed(ctx, last.id)
+		return made, err
 	}
 	config, err := r.commitConfig(ctx)
 	if err != nil {
-		return "", false, err
+		return made, err
 	}
 	if config.sparse {
-		return "", false, fmt.Errorf("%s is a sparse checkout, whose absent files would be committed as deleted; run: git sparse-checkout disable", r.root)
+		return made, fmt.Errorf("%s is a sparse checkout, whose absent files would be committed as deleted; run: git sparse-checkout disable", r.root)
 	}
-	tree, err := r.writeTree(ctx, head, config.filtersOff, c.Exclude)
+	tree, err := r.writeTree(ctx, last.id, config.filtersOff, c.Exclude)
 	if err != nil {
-		return "", false, err
+		return made, err
 	}
-	id, err = r.commitTree(ctx, tree, head, message, config.identity())
+	id, err := r.commitTree(ctx, tree, last.id, message, config.identity())
 	if err != nil {
-		return "", false, err
+		return made, err
 	}
-	if err := r.moveHead(ctx, id, head, c.Subject); err != nil {
-		return "", false, err
+	if err := r.moveHead(ctx, id, last.id, c.Subject); err != nil {
+		return made, err
 	}
-	return id, true, nil
+	changed := tree != last.tree
+	if last.id == "" {
+		changed = !isObject(tree, "tree", nil)
+	}
+	return Committed{ID: id, Made: true, Changed: changed}, nil
 }
 
 // commitConfig is what Commit needs of git's configuration.

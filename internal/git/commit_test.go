@@ -17,10 +17,11 @@ import (
 // commit makes a commit and checks that nothing is left to commit.
 func commit(t testing.TB, r *Repo, c Commit) string {
 	t.Helper()
-	id, made, err := r.Commit(context.Background(), c)
-	if err != nil || !made {
+	made, err := r.Commit(context.Background(), c)
+	if err != nil || !made.Made {
 		t.Fatalf("Commit(%q) = %v, %v", c.Subject, made, err)
 	}
+	id := made.ID
 	if head := strings.TrimSpace(git(t, r.root, "rev-parse", "HEAD")); head != id {
 		t.Errorf("HEAD is %s, the commit %s", head, id)
 	}
@@ -67,9 +68,9 @@ func TestCommit(t *testing.T) {
 	checkClean(t, dir)
 	checkTree(t, dir, "100644 .gitignore\n100644 a\n100644 b/c\n")
 
-	again, made, err := r.Commit(context.Background(), Commit{Subject: "phase1/build/step-1/pre", Trailers: run})
-	if again != first || made || err != nil {
-		t.Errorf("the same again: %s, %v, %v; want %s", again, made, err, first)
+	again, err := r.Commit(context.Background(), Commit{Subject: "phase1/build/step-1/pre", Trailers: run})
+	if again.ID != first || again.Made || err != nil {
+		t.Errorf("the same again: %v, %v; want %s", again, err, first)
 	}
 	commit(t, r, Commit{Subject: "phase1/build/step-1/post", Trailers: run})
 	if err := os.RemoveAll(filepath.Join(dir, "b")); err != nil {
@@ -106,18 +107,20 @@ func TestCommitOfNothing(t *testing.T) {
 	checkTree(t, r.root, "")
 }
 
-func TestChangesNothing(t *testing.T) {
+func TestChanged(t *testing.T) {
 	g := isolatedGit(t)
 	r := initialize(t, g, newDir(t))
-	for i, want := range []bool{true, false, true} {
+	for i, want := range []bool{false, true, false} {
 		if i == 1 {
 			if err := os.WriteFile(filepath.Join(r.root, "a"), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		id := commit(t, r, Commit{Subject: fmt.Sprintf("s%d", i)})
-		if got, err := r.ChangesNothing(t.Context(), id); err != nil || got != want {
-			t.Errorf("commit %d: %v, %v, want %v", i, got, err, want)
+		for _, fresh := range []bool{true, false} {
+			got, err := r.Commit(t.Context(), Commit{Subject: fmt.Sprintf("s%d", i)})
+			if err != nil || got.Made != fresh || got.Changed != want {
+				t.Errorf("commit %d: %+v, %v, want changed %v and made %v", i, got, err, want, fresh)
+			}
 		}
 	}
 }
@@ -130,7 +133,7 @@ func TestMessagesAreChecked(t *testing.T) {
 		{Subject: "a", Trailers: []string{""}}, {Subject: "a", Trailers: []string{"b\nc"}},
 		{Subject: "a", Exclude: []string{"../x"}}, {Subject: "a", Exclude: []string{"."}}, {Subject: "a", Exclude: []string{""}},
 	} {
-		if _, made, err := r.Commit(context.Background(), c); !errors.Is(err, fs.ErrInvalid) || made {
+		if made, err := r.Commit(context.Background(), c); !errors.Is(err, fs.ErrInvalid) || made.Made {
 			t.Errorf("Commit(%q) = %v, %v", c, made, err)
 		}
 	}
@@ -263,7 +266,7 @@ func TestCommitIsCanceled(t *testing.T) {
 	r := initialize(t, g, newDir(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); !errors.Is(err, context.Canceled) || made {
+	if made, err := r.Commit(ctx, Commit{Subject: "s"}); !errors.Is(err, context.Canceled) || made.Made {
 		t.Errorf("Commit() = %v, %v", made, err)
 	}
 }
@@ -272,14 +275,14 @@ func TestSparseIsRefused(t *testing.T) {
 	g := isolatedGit(t)
 	dir := repository(t, "a/f", "1", "b/f", "1")
 	git(t, dir, "sparse-checkout", "set", "a")
-	_, made, err := open(t, g, dir).Commit(context.Background(), Commit{Subject: "s"})
-	if err == nil || made || !strings.Contains(err.Error(), "sparse") {
+	made, err := open(t, g, dir).Commit(context.Background(), Commit{Subject: "s"})
+	if err == nil || made.Made || !strings.Contains(err.Error(), "sparse") {
 		t.Errorf("Commit() = %v, %v", made, err)
 	}
 	for setting, sparse := range map[string]bool{"sparseCheckout": true, "sparseCheckout = On": true, "sparseCheckout = false": false, "sparseCheckout = No": false, "sparseCheckout =": false} {
 		dir := repository(t, "f", "1")
 		write(t, dir, ".git/config", read(t, filepath.Join(dir, ".git/config"))+"[core]\n\t"+setting+"\n")
-		if _, made, err := open(t, g, dir).Commit(context.Background(), Commit{Subject: "s"}); made == sparse || (err != nil) != sparse {
+		if made, err := open(t, g, dir).Commit(context.Background(), Commit{Subject: "s"}); made.Made == sparse || (err != nil) != sparse {
 			t.Errorf("%s: Commit() = %v, %v", setting, made, err)
 		}
 	}
@@ -322,9 +325,9 @@ func TestLocks(t *testing.T) {
 				checkClean(t, dir)
 				return
 			}
-			_, made, err := r.Commit(context.Background(), Commit{Subject: "s"})
+			made, err := r.Commit(context.Background(), Commit{Subject: "s"})
 			failure, ok := errors.AsType[*Error](err)
-			if !ok || made || !strings.Contains(failure.Hint, lock) {
+			if !ok || made.Made || !strings.Contains(failure.Hint, lock) {
 				t.Errorf("Commit() = %v, %v", made, err)
 			}
 			then := time.Now().Add(-2 * staleLockAge)

@@ -11,19 +11,28 @@ import (
 // Head returns the last commit's id and complete message. The id is empty if
 // there is no commit yet, or if HEAD names none that git can read.
 func (r *Repo) Head(ctx context.Context) (id, message string, err error) {
+	last, err := r.last(ctx)
+	return last.id, last.message, err
+}
+
+// lastCommit is the commit that HEAD names; the zero value if it names none.
+type lastCommit struct{ id, tree, message string }
+
+func (r *Repo) last(ctx context.Context) (lastCommit, error) {
 	if err := checkGitDir(r.dotGit()); err != nil {
-		return "", "", err
+		return lastCommit{}, err
 	}
 	out, err := r.catFile(ctx, "HEAD")
 	if err != nil || string(out) == "HEAD missing\n" {
-		return "", "", err
+		return lastCommit{}, err
 	}
-	id, _, _ = strings.Cut(string(out), " ")
-	message, _, err = nextMessage(out)
+	id, _, _ := strings.Cut(string(out), " ")
+	object, _, err := nextCommit(out)
 	if err != nil {
-		return "", "", fmt.Errorf("read HEAD: %w", err)
+		return lastCommit{}, fmt.Errorf("read HEAD: %w", err)
 	}
-	return id, message, nil
+	first, _, _ := strings.Cut(string(object), "\n")
+	return lastCommit{id, strings.TrimPrefix(first, "tree "), messageOf(object)}, nil
 }
 
 // FindCommit returns the id and complete message of the newest commit reachable
@@ -33,39 +42,44 @@ func (r *Repo) FindCommit(ctx context.Context, subject string) (id, message stri
 	if _, err := (Commit{Subject: subject}).message(); err != nil {
 		return "", "", err
 	}
-	head, _, err := r.Head(ctx)
-	if err != nil || head == "" {
-		return "", "", err
+	last, err := r.last(ctx)
+	if err != nil || last.id == "" || isSubject(subject, last.message) {
+		return last.id, last.message, err
 	}
-	out, err := r.runOwn(ctx, call{args: []string{"rev-list", "--topo-order", "--fixed-strings", "--grep=" + subject, head}})
-	if err != nil {
-		return "", "", err
-	}
+	out, err := r.runOwn(ctx, call{args: []string{"rev-list", "--topo-order", "--fixed-strings", "--grep=" + subject, last.id}})
 	ids := strings.Fields(string(out))
+	if err != nil || len(ids) == 0 {
+		return "", "", err
+	}
 	messages, err := r.messages(ctx, ids)
 	if err != nil {
 		return "", "", err
 	}
 	for i, message := range messages {
-		if first, _, _ := strings.Cut(message, "\n"); first == subject {
+		if isSubject(subject, message) {
 			return ids[i], message, nil
 		}
 	}
 	return "", "", nil
 }
 
-// ChangesNothing reports whether a commit has the same files as its parent; the first
-// commit, whether it has none.
-func (r *Repo) ChangesNothing(ctx context.Context, id string) (bool, error) {
+// isSubject reports whether a text is the first line of a message.
+func isSubject(text, message string) bool {
+	first, _, _ := strings.Cut(message, "\n")
+	return first == text
+}
+
+// changed returns [Committed.Changed] of a commit.
+func (r *Repo) changed(ctx context.Context, id string) (bool, error) {
 	out, err := r.runOwn(ctx, call{args: []string{"cat-file", "--batch-check"}, stdin: []byte(id + "^{tree}\n" + id + "^^{tree}\n")})
 	if err != nil {
 		return false, err
 	}
 	tree, parent, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	if strings.HasSuffix(parent, " missing") {
-		return strings.HasSuffix(tree, " tree 0"), nil
+		return !strings.HasSuffix(tree, " tree 0"), nil
 	}
-	return tree == parent, nil
+	return tree != parent, nil
 }
 
 // messages returns the message of each commit, byte for byte.
@@ -76,11 +90,11 @@ func (r *Repo) messages(ctx context.Context, ids []string) ([]string, error) {
 	}
 	messages := make([]string, 0, len(ids))
 	for _, id := range ids {
-		var message string
-		if message, out, err = nextMessage(out); err != nil {
+		var object []byte
+		if object, out, err = nextCommit(out); err != nil {
 			return nil, fmt.Errorf("read commit %s: %w", id, err)
 		}
-		messages = append(messages, message)
+		messages = append(messages, messageOf(object))
 	}
 	return messages, nil
 }
@@ -90,11 +104,10 @@ func (r *Repo) catFile(ctx context.Context, names ...string) ([]byte, error) {
 	return r.runOwn(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(strings.Join(names, "\n"))})
 }
 
-// nextMessage returns the message of the commit in one answer, and what follows it.
-func nextMessage(out []byte) (message string, rest []byte, err error) {
-	object, rest, err := nextCommit(out)
+// messageOf returns the message of a commit.
+func messageOf(object []byte) string {
 	_, text, _ := bytes.Cut(object, []byte("\n\n"))
-	return string(text), rest, err
+	return string(text)
 }
 
 // nextCommit reads one answer of cat-file, "ID commit SIZE", the object and a

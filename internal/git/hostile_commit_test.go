@@ -93,8 +93,9 @@ func TestCommitRunsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, made, err := r.Commit(ctx, Commit{Subject: "s", Trailers: []string{"Hone-Run: 1"}})
-	if err != nil || !made {
+	made, err := r.Commit(ctx, Commit{Subject: "s", Trailers: []string{"Hone-Run: 1"}})
+	id := made.ID
+	if err != nil || !made.Made {
 		t.Fatalf("Commit() = %v, %v", made, err)
 	}
 	if head, _, err := r.Head(ctx); head != id || err != nil {
@@ -221,7 +222,7 @@ func TestPipesAndSockets(t *testing.T) {
 			t.Fatal(err)
 		}
 		pipe(name)
-		if _, made, err := r.Commit(context.Background(), Commit{Subject: name}); err == nil || made || !strings.Contains(err.Error(), name) {
+		if made, err := r.Commit(context.Background(), Commit{Subject: name}); err == nil || made.Made || !strings.Contains(err.Error(), name) {
 			t.Errorf("with the pipe %s: %v, %v", name, made, err)
 		}
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
@@ -336,7 +337,7 @@ func TestOddHeads(t *testing.T) {
 				checkClean(t, dir)
 				return
 			}
-			if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); err == nil || made {
+			if made, err := r.Commit(ctx, Commit{Subject: "s"}); err == nil || made.Made {
 				t.Errorf("Commit() = %v, %v", made, err)
 			}
 			if got := read(t, filepath.Join(outer, "victim")) + read(t, filepath.Join(outer, "victim.lock")); got != "xx" {
@@ -362,7 +363,7 @@ func TestReplacedHistory(t *testing.T) {
 	if found, _, err := r.FindCommit(ctx, "first"); found != first || err != nil {
 		t.Errorf("Find() = %s, %v", found, err)
 	}
-	if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); made || err != nil {
+	if made, err := r.Commit(ctx, Commit{Subject: "s"}); made.Made || err != nil {
 		t.Errorf("Commit() = %v, %v", made, err)
 	}
 }
@@ -403,7 +404,7 @@ func TestCommitKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = open(t, g, dir).Commit(context.Background(), want)
+		_, err = open(t, g, dir).Commit(context.Background(), want)
 		t.Fatalf("hone was not killed: %v", err)
 	}
 	for _, step := range []string{"read-tree", "update-index", "write-tree", "commit-tree", "update-ref"} {
@@ -423,8 +424,8 @@ func TestCommitKilled(t *testing.T) {
 				}
 				killAt(t, g, dir, step, when)
 				r := open(t, g, dir)
-				_, made, err := r.Commit(context.Background(), want)
-				if err != nil || made == (step == "update-ref" && when == "after") {
+				made, err := r.Commit(context.Background(), want)
+				if err != nil || made.Made == (step == "update-ref" && when == "after") {
 					t.Errorf("Commit() = %v, %v", made, err)
 				}
 				if got := git(t, dir, "log", "--format=%s"); got != "s\nfirst\n" {

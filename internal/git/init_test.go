@@ -107,7 +107,7 @@ func TestInitCompletes(t *testing.T) {
 			}
 			r := initialize(t, g, dir)
 			write(t, dir, "f", "1")
-			if _, made, err := r.Commit(context.Background(), Commit{Subject: "s"}); err != nil || !made {
+			if made, err := r.Commit(context.Background(), Commit{Subject: "s"}); err != nil || !made.Made {
 				t.Errorf("Commit() = %v, %v", made, err)
 			}
 		})
@@ -209,7 +209,7 @@ func TestUnsoundIsRefused(t *testing.T) {
 			if _, err := g.Init(ctx, dir, "/x"); !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), dir) {
 				t.Errorf("Init() = %v", err)
 			}
-			if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); !errors.Is(err, ErrUnsafe) || made {
+			if made, err := r.Commit(ctx, Commit{Subject: "s"}); !errors.Is(err, ErrUnsafe) || made.Made {
 				t.Errorf("Commit() = %v, %v", made, err)
 			}
 			if _, _, err := r.Head(ctx); !errors.Is(err, ErrUnsafe) {
@@ -230,7 +230,7 @@ func TestLinkedHooksAreSound(t *testing.T) {
 	g := isolatedGit(t)
 	dir := repository(t, "hook", "#!/bin/sh\nexit 1\n")
 	replace(t, filepath.Join(dir, ".git", "hooks", "pre-commit"), filepath.Join(dir, "hook"))
-	if _, made, err := open(t, g, dir).Commit(context.Background(), Commit{Subject: "s"}); err != nil || !made {
+	if made, err := open(t, g, dir).Commit(context.Background(), Commit{Subject: "s"}); err != nil || !made.Made {
 		t.Errorf("Commit() = %v, %v", made, err)
 	}
 }

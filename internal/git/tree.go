@@ -134,8 +134,10 @@ func (r *Repo) ignoredAmong(ctx context.Context, index string, paths []string) (
 		return nil, err
 	}
 	set := map[string]bool{}
-	for path := range bytes.SplitSeq(out, []byte{0}) {
-		set[strings.TrimPrefix(string(path), here)] = true
+	for path := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		if path != "" {
+			set[strings.TrimPrefix(path, here)] = true
+		}
 	}
 	return set, nil
 }
@@ -169,10 +171,6 @@ func (r *Repo) selectContent(ctx context.Context, index, head string, exclude []
 	if err != nil {
 		return content{}, err
 	}
-	last, err := r.commitRecords(ctx, head)
-	if err != nil {
-		return content{}, err
-	}
 	candidates := f.files[:len(f.files):len(f.files)]
 	for path := range f.unreadable {
 		candidates = append(candidates, path)
@@ -181,10 +179,26 @@ func (r *Repo) selectContent(ctx context.Context, index, head string, exclude []
 	if err != nil {
 		return content{}, err
 	}
+	var last []record
+	if len(exclude)+len(ignored) > 0 || f.hasEmptyDir() { // otherwise no record matters
+		if last, err = r.commitRecords(ctx, head); err != nil {
+			return content{}, err
+		}
+	}
 	for _, entry := range last {
 		removeTracked(ignored, entry.path)
 	}
 	return f.content(last, ignored, excluded)
+}
+
+// hasEmptyDir reports whether a directory contains no file, as that of a submodule that
+// is not checked out.
+func (f *workTree) hasEmptyDir() bool {
+	parents := map[string]bool{}
+	for _, path := range f.files {
+		addParents(parents, path)
+	}
+	return len(parents) < len(f.dirs)
 }
 
 // content combines the work tree with the last commit's records.

@@ -56,7 +56,7 @@ func TestUnreadable(t *testing.T) {
 			}
 			ctx := context.Background()
 			bar(name)
-			if _, made, err := r.Commit(ctx, Commit{Subject: "s"}); err == nil || made || !strings.Contains(err.Error(), name) {
+			if made, err := r.Commit(ctx, Commit{Subject: "s"}); err == nil || made.Made || !strings.Contains(err.Error(), name) {
 				t.Errorf("Commit() = %v, %v", made, err)
 			}
 			if got := git(t, dir, "log", "--format=%s"); got != "first\n" {
@@ -67,7 +67,7 @@ func TestUnreadable(t *testing.T) {
 			checkClean(t, dir)
 			// Tracked files must be read even if they are ignored.
 			bar("tracked/closed")
-			if _, made, err := r.Commit(ctx, Commit{Subject: "t"}); err == nil || made || !strings.Contains(err.Error(), "tracked/closed") {
+			if made, err := r.Commit(ctx, Commit{Subject: "t"}); err == nil || made.Made || !strings.Contains(err.Error(), "tracked/closed") {
 				t.Errorf("Commit() = %v, %v", made, err)
 			}
 		})

@@ -69,15 +69,12 @@ func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers [
 	if err != nil {
 		return committed{}, err
 	}
-	id, _, err := at.Commit(ctx, c)
+	made, err := at.Commit(ctx, c)
 	if err != nil {
 		return committed{}, err
 	}
-	made := committed{Repo: repo, Subject: c.Subject, ID: id, Report: history.Report{Said: fmt.Sprintf("commit %.7s in %s: %s", id, repo, c.Subject)}}
-	if repo == Src {
-		made.Empty, err = at.ChangesNothing(ctx, id)
-	}
-	return made, err
+	return committed{Repo: repo, Subject: c.Subject, ID: made.ID, Empty: repo == Src && !made.Changed,
+		Report: history.Report{Said: fmt.Sprintf("commit %.7s in %s: %s", made.ID, repo, c.Subject)}}, nil
 }
 
 // idle returns a finding if the builder's last session changed no file, according to

@@ -204,7 +204,7 @@ func commitAll(ctx context.Context, dir string) error {
 	}
 	repo, err := g.Init(ctx, dir)
 	if err == nil {
-		_, _, err = repo.Commit(ctx, git.Commit{Subject: "Base"})
+		_, err = repo.Commit(ctx, git.Commit{Subject: "Base"})
 	}
 	return err
 }
