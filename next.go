@@ -22,6 +22,7 @@ const (
 	Undo   = history.Undo
 	Take   = history.Take
 	Accept = history.Accept
+	Watch  = history.Watch
 	NewRun = history.NewRun
 	Doctor = history.Doctor
 	Runs   = history.Runs

@@ -60,11 +60,17 @@ func (s *Stop) Unwrap() error { return s.Err }
 // file. The engine passes it on to the user.
 type UsageError struct {
 	Why  string
-	Hint string // what to type or write instead; empty if there is no hint
-	Next Next   // what to do instead, if Hint is empty
+	Next Next // what to do, type or write instead; the zero Next has no advice
 }
 
 func (u *UsageError) Error() string { return u.Why }
+
+// resume returns what to do before the run that the error ended is resumed.
+func (u *UsageError) resume() Next {
+	next := u.Next
+	next.Verb = cmp.Or(next.Verb, Resume)
+	return next
+}
 
 // OutOfBudget reports whether an error means that the budget cannot pay for
 // something. A loop that already has findings returns them together with such
@@ -127,7 +133,7 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	case errors.As(err, &stop):
 		return stop
 	case errors.As(err, &usage):
-		return &Stop{Kind: KindUsage, Why: usage.Why, Next: resumeAfter(usage.Hint)}
+		return &Stop{Kind: KindUsage, Why: usage.Why, Next: usage.resume()}
 	case errors.As(err, &room) && r.Past().Replies() == 0:
 		return &Stop{Kind: KindPrompt, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
 	case room != nil:

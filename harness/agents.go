@@ -34,7 +34,9 @@ func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, ro
 		return err
 	}
 	if !allowed {
-		return loop.Usage(m.Name+": a command-line agent can only be the executor of task, or the builder or verifier of phase", fmt.Sprintf("name a model: --model gemini/gemini-2.5-pro; or: hone task TEXT -m %s --reviewer-model PROVIDER/NAME", m.Name))
+		return &hone.UsageError{Why: m.Name + ": a command-line agent can only be the executor of task, or the builder or verifier of phase",
+			Next: hone.Next{First: "name a model", Flags: []hone.Flag{{Name: "model", Value: "gemini/gemini-2.5-pro"}},
+				Or: &hone.Next{First: "run the loop task", Flags: []hone.Flag{{Name: "model", Value: m.Name}, {Name: "reviewer-model", Value: "PROVIDER/NAME"}}}}}
 	}
 	name, asked, _ := strings.Cut(rest, "/")
 	agent, ok := agents[name]

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 
+	"hone"
+
 	"hone/journal"
 	"hone/loop"
 	"hone/sandbox"
@@ -19,7 +21,7 @@ type Host struct {
 	Environ  []string                     // KEY=VALUE; nil means os.Environ
 	Version  string                       // of the program; runs record it
 	Observer journal.Observer             // is called for the events of every journal
-	Notify   func(note string)            // tells the user about a default; nil does nothing
+	Notify   func(hone.Notice)            // tells the user about a default; nil does nothing
 	// Walls returns the kinds of walls of this system; nil means wall.Kinds.
 	Walls func() []sandbox.Wall
 	// Trust asks the user to trust a folder's programs or settings; nil denies both.
@@ -59,12 +61,12 @@ func (h Host) WallKinds() []sandbox.Wall {
 func (h Host) HasWalls() bool { return len(h.WallKinds()) > 0 }
 
 // NoWallsHere tells the user what [Host.HasWalls] means if it returns false.
-const NoWallsHere = "none on this system: checks and builds run with your rights, and models cannot run commands (--sandbox none allows them)"
+const NoWallsHere = "none on this system: checks and builds run with your rights, and models cannot run commands (sandbox \"none\" allows them)"
 
 // Note tells the user about a default that was used.
 func (h Host) Note(text string) {
 	if h.Notify != nil {
-		h.Notify(text)
+		h.Notify(hone.Notice{Text: text})
 	}
 }
 

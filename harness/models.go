@@ -72,7 +72,7 @@ func Providers() []Provider {
 		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Base: "OPENAI_BASE_URL", Standard: "gpt-5.4",
 			Families: []Family{{"gpt-5", 400_000, 128_000}, {"gpt-4.1", 1_047_576, 32_768}, {"gpt-4o", 128_000, 16_384},
 				{"o3", 200_000, 100_000}, {"o4", 200_000, 100_000}},
-			About: "with --base-url any server that speaks the same protocol, such\n" +
+			About: "with a base URL any server that speaks the same protocol, such\n" +
 				"as vLLM, llama.cpp, LM Studio or OpenRouter, which may need no key",
 			open: openOpenAI, meter: openai.NewMeter, keyOptional: true},
 		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Base: "ANTHROPIC_BASE_URL", Standard: "claude-sonnet-5",
@@ -103,14 +103,14 @@ func openChat(a access) (model.Model, error) {
 func openScript(a access) (model.Model, error) {
 	s, err := script.New(a.name)
 	if err != nil {
-		return nil, loop.Usage(err.Error(), "--model script/FILE takes a file of scripted replies")
+		return nil, loop.Usage(err.Error(), "script/FILE takes a file of scripted replies")
 	}
 	return s, nil
 }
 
 // openAgent returns an error: an agent is opened with the settings of its own.
 func openAgent(a access) (model.Model, error) {
-	return nil, loop.Usage(fmt.Sprintf("there is no command-line agent %q", a.name), "name a model: --model gemini/gemini-2.5-pro")
+	return nil, &hone.UsageError{Why: fmt.Sprintf("there is no command-line agent %q", a.name), Next: useModel("gemini/gemini-2.5-pro")}
 }
 
 // Key returns the provider's key and its variable. Without a key, value is
@@ -152,17 +152,24 @@ func splitModel(model string) (Provider, string, error) {
 	case ok && i >= 0 && name != "":
 		return known[i], name, nil
 	case i >= 0:
-		return Provider{}, "", loop.Usage(fmt.Sprintf("model %q names a provider, but no model of it", model), "--model "+p+"/"+cmp.Or(known[i].Standard, known[i].Argument, "NAME"))
+		return Provider{}, "", &hone.UsageError{Why: fmt.Sprintf("model %q names a provider, but no model of it", model), Next: useModel(p + "/" + cmp.Or(known[i].Standard, known[i].Argument, "NAME"))}
 	}
 	names := ListedProviders()
 	if meant := meantModel(model, p, names); meant != "" {
-		return Provider{}, "", loop.Usage(fmt.Sprintf("model %q is not PROVIDER/NAME", model), "did you mean --model "+meant+"?")
+		return Provider{}, "", loop.Usage(fmt.Sprintf("model %q is not PROVIDER/NAME", model), "did you mean "+meant+"?")
 	}
 	for i := range names {
 		names[i] += "/NAME"
 	}
-	return Provider{}, "", loop.Usage(fmt.Sprintf("model %q has an unknown provider; the providers are %s, and %s/NAME for a command-line agent of hone task or phase", model, strings.Join(names, ", "), agentProvider),
-		"for example: --model gemini/gemini-2.5-pro; an OpenAI-compatible server is openai/NAME with --base-url URL")
+	next := useModel("gemini/gemini-2.5-pro")
+	next.Remark = "for example"
+	next.Or = &hone.Next{Flags: []hone.Flag{{Name: "model", Value: "openai/NAME"}, {Name: "base-url", Value: "URL"}}, Remark: "for an OpenAI-compatible server"}
+	return Provider{}, "", &hone.UsageError{Next: next, Why: fmt.Sprintf("model %q has an unknown provider; the providers are %s, and %s/NAME for a command-line agent of task or phase", model, strings.Join(names, ", "), agentProvider)}
+}
+
+// useModel returns the advice to use a model.
+func useModel(name string) hone.Next {
+	return hone.Next{Flags: []hone.Flag{{Name: "model", Value: name}}}
 }
 
 // meantModel returns the model that the user probably means: with the provider whose
@@ -198,9 +205,14 @@ func resolveScriptPath(m *loop.Model) error {
 
 // ErrNoModel means that there is no default model.
 var ErrNoModel error = &noKeyError{hone.UsageError{Why: "no model was given, and no provider's key is set",
-	Hint: noModelHint}}
+	Next: noModelNext("")}}
 
-const noModelHint = "set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or choose a model that needs no key: --model ollama/NAME"
+// noModelNext returns what the user can do without a model, and then verb.
+func noModelNext(verb hone.Verb) hone.Next {
+	keyless := useModel("ollama/NAME")
+	keyless.Remark = "which needs no key"
+	return hone.Next{First: "set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY", Verb: verb, Or: &keyless}
+}
 
 // noKeyError is the usage error that a model's key is not set.
 type noKeyError struct{ hone.UsageError }
@@ -254,24 +266,25 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 	a.key, a.variable = p.Key(h.getenv)
 	if a.key == "" && len(p.Keys) > 0 && !(p.keyOptional && a.address != "") {
 		return nil, &noKeyError{hone.UsageError{Why: fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")),
-			Hint: h.keyHint(p)}}
+			Next: h.afterNoKey(p)}}
 	}
 	return p.open(a)
 }
 
-// keyHint returns what to type if the key of a provider is not set.
-func (h Host) keyHint(p Provider) string {
+// afterNoKey returns what to type if the key of a provider is not set.
+func (h Host) afterNoKey(p Provider) hone.Next {
 	for _, entry := range slices.Sorted(slices.Values(h.environ())) {
 		variable, value, _ := strings.Cut(entry, "=")
 		if value != "" && p.resembles(variable) {
-			return fmt.Sprintf("hone does not read %[2]s: export %[1]s=\"$%[2]s\"", p.Keys[0], variable)
+			return hone.Next{First: fmt.Sprintf("hone does not read %[2]s: export %[1]s=\"$%[2]s\"", p.Keys[0], variable)}
 		}
 	}
-	hint := fmt.Sprintf("export %s=…", p.Keys[0])
+	next := hone.Next{First: fmt.Sprintf("export %s=…", p.Keys[0])}
 	if other, err := defaultModel(h.getenv); err == nil {
-		hint += "; or use the key that is set: --model " + other
+		or := useModel(other)
+		or.Remark, next.Or = "whose key is set", &or
 	}
-	return hint
+	return next
 }
 
 // resembles reports whether a variable has a name like those of the provider's key, such
@@ -391,5 +404,5 @@ func (m missingModel) stop() error {
 		return m.why
 	}
 	// The run's settings have no model that a resumed run could ask.
-	return &hone.Stop{Kind: hone.KindUsage, Why: m.why.Error(), Next: hone.Next{First: noModelHint, Verb: hone.NewRun}}
+	return &hone.Stop{Kind: hone.KindUsage, Why: m.why.Error(), Next: noModelNext(hone.NewRun)}
 }

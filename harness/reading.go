@@ -19,7 +19,7 @@ import (
 func ResolveReading(f loop.Flags, file config.Check) (loop.Reading, error) {
 	r := loop.Reading{Format: cmp.Or(f.Format, file.Format, reader.AutoName), Report: file.Report, FailOnFindings: file.FailOn == "findings"}
 	if _, err := reader.Named(r.Format); err != nil {
-		at := "--check-format"
+		at := "the format of the check's output"
 		if f.Format == "" {
 			at = "format in the [check] section of " + config.HonePath
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"hone"
+
 	"hone/internal/config"
 	"hone/loop"
 	"hone/model"
@@ -79,9 +81,9 @@ func modelNames(list string) ([]string, error) {
 		name = strings.TrimSpace(name)
 		switch {
 		case name == "" && list != "":
-			return nil, loop.Usage(fmt.Sprintf("models %q: a name is missing beside a comma", list), "--model PROVIDER/NAME,PROVIDER/NAME")
+			return nil, &hone.UsageError{Why: fmt.Sprintf("models %q: a name is missing beside a comma", list), Next: useModel("PROVIDER/NAME,PROVIDER/NAME")}
 		case slices.Contains(names, name):
-			return nil, loop.Usage(fmt.Sprintf("models %q: %s stands there twice, but a model cannot take its own place", list, name), "--model "+names[0]+", or add another model")
+			return nil, loop.Usage(fmt.Sprintf("models %q: %s stands there twice, but a model cannot take its own place", list, name), "name it once, or add another model")
 		}
 		names = append(names, name)
 	}
@@ -99,7 +101,7 @@ func (h Host) resolveFallback(first loop.Model, name string, f loop.Flags, file 
 	}
 	switch {
 	case first.Agent != nil, m.Provider() == agentProvider:
-		return m, loop.Usage(fmt.Sprintf("%s,%s: a command-line agent has no fallback and is none, because its session cannot go on with another model", first.Name, name), "name one model: --model "+first.Name)
+		return m, &hone.UsageError{Why: fmt.Sprintf("%s,%s: a command-line agent has no fallback and is none, because its session cannot go on with another model", first.Name, name), Next: useModel(first.Name)}
 	case first.BaseURL != "" && first.Provider() == m.Provider():
 		p, _, _ := splitModel(name)
 		hint := fmt.Sprintf("if both are there: export %s=URL, in place of the base URL", p.Base)
@@ -183,7 +185,7 @@ func checkCostLimit(f loop.Flags, file config.File, model loop.Model) error {
 func checkCounted(m *loop.Model) error {
 	if m.Agent != nil && m.Agent.Wire == "" {
 		return loop.Usage("a cost limit was given, but hone cannot count the usage of "+m.Name+": it has no forwarder",
-			"give it wire and base-url-env in [commands."+m.Agent.Name+"], or omit --max-cost")
+			"give it wire and base-url-env in [commands."+m.Agent.Name+"], or set no cost limit")
 	}
 	if m.Price == nil && m.Name != "" {
 		return loop.Usage("a cost limit was given, but the price of "+m.PricedAs()+" is unknown",

@@ -94,11 +94,13 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	if s.Workspace, err = runs.Enter(ctx, dir, true); err != nil {
 		return nil, err
 	}
-	for _, note := range s.Notes {
-		h.Note(note)
+	for _, n := range s.Notes {
+		if h.Notify != nil {
+			h.Notify(n)
+		}
 	}
 	if s.Unbound() != nil {
-		h.Note(fmt.Sprintf("resuming or undoing this run will need hone trust: %v", s.Unbound()))
+		h.Note(fmt.Sprintf("you will have to accept this run before you can resume or undo it: %v", s.Unbound()))
 	}
 	if err = s.Include(l.Shared().Trust.Include); err == nil {
 		err = s.findSecrets(ctx, h, l)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"hone"
+
 	"hone/harness/trust"
 	"hone/internal/config"
 	"hone/loop"
@@ -166,8 +168,9 @@ func (h Host) ask(ctx context.Context, q TrustQuestion) bool {
 }
 
 func untrustedPrograms(n Needs) error {
-	return loop.Usage(fmt.Sprintf("%s is not trusted, and its own programs would run: %s", n.Folder, strings.Join(n.Programs, ", ")),
-		"read them, then: hone trust "+n.Folder+"; without a terminal: --trust, or HONE_TRUST=1, which accept all of these programs")
+	return &hone.UsageError{Why: fmt.Sprintf("%s is not trusted, and its own programs would run: %s", n.Folder, strings.Join(n.Programs, ", ")),
+		Next: hone.Next{First: "read them, then", Verb: hone.Accept, Dir: n.Folder,
+			Or: &hone.Next{First: "without a terminal accept all of these programs", Flags: []hone.Flag{{Name: "trust"}}, Remark: "or HONE_TRUST=1"}}}
 }
 
 func (h Host) untrustedSettings(n Needs, open []config.Setting) error {
@@ -183,7 +186,8 @@ func (h Host) untrustedSettings(n Needs, open []config.Setting) error {
 	if typed := h.getenv("HONE_TRUST"); typed != "" && typed != "1" {
 		why += "; HONE_TRUST does not have their digest"
 	}
-	return loop.Usage(why, "to read them, and trust them: hone trust "+n.Folder+"; without a terminal it prints the digest for HONE_TRUST")
+	return &hone.UsageError{Why: why, Next: hone.Next{First: "to read them, and trust them", Verb: hone.Accept, Dir: n.Folder,
+		Remark: "which without a terminal prints the digest for HONE_TRUST"}}
 }
 
 // Openings says what a loop's settings open, one line each: addresses that are not the

@@ -38,6 +38,7 @@ type Next struct {
 	// because its settings are wrong. Empty means nothing in particular.
 	Verb Verb   `json:"verb,omitempty"`
 	Run  string `json:"run,omitempty"` // that the verb is about; empty means the run that ended
+	Dir  string `json:"dir,omitempty"` // that the verb is about, absolute; empty means that of the run, or the user's
 	// Flags are those of the verb, in order; without a verb, of the command that the
 	// user typed.
 	Flags []Flag `json:"flags,omitempty"`
@@ -50,13 +51,14 @@ type Next struct {
 // Verb is something that the user can let hone do.
 type Verb string
 
-// The verbs. All but the last three are about a run.
+// The verbs. All but the last three are about a run or a directory.
 const (
 	Resume Verb = "resume"
 	Show   Verb = "show"
 	Undo   Verb = "undo"
 	Take   Verb = "take"  // apply the changes of the attempt [Next.Run]
-	Accept Verb = "trust" // accept a run that the user did not record
+	Accept Verb = "trust" // accept a run that the user did not record, or the programs and settings of Dir
+	Watch  Verb = "watch" // follow a run that works
 	NewRun Verb = "new run"
 	Doctor Verb = "doctor" // examine the machine
 	Runs   Verb = "runs"   // list the runs

@@ -390,7 +390,7 @@ func (t Trust) Provable(check bool) error {
 // Usage returns an error about a command line, a configuration or a directory that is
 // found before anything is sent or written. hint says what to type next.
 func Usage(why, hint string) error {
-	return &hone.UsageError{Why: why, Hint: hint}
+	return &hone.UsageError{Why: why, Next: hone.Next{First: hint}}
 }
 
 // Usagef is [Usage] about a flag. Its hint is the help of the command.

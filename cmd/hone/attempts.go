@@ -223,7 +223,7 @@ func notApplied(ctx context.Context, home *journal.Home, found attempts.Found) e
 // takeSettings returns the settings of a run that asks no model and runs no command.
 func (a *app) takeSettings(root string, file config.File) (loop.Settings, error) {
 	host := a.host()
-	host.Notify = func(string) {} // the notes are about the model
+	host.Notify = func(hone.Notice) {} // the notes are about the model
 	settings, err := host.Resolve(attempts.TakeKind(kinds.All()), root, loop.Flags{Wall: "none"}, file)
 	settings.Model, settings.Check = loop.Model{}, ""
 	settings.Trust.Prove, settings.Trust.KeepBest, settings.Trust.Protect = "", false, nil

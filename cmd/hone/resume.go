@@ -62,7 +62,9 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 		return err
 	}
 	defer run.Close()
-	a.sayNotes(run.Notes)
+	for _, n := range run.Notes {
+		a.say("note", failure.NoticeText(n))
+	}
 	l, err := raisedLimits(run.Limits(), f.limits, ref+failure.Elsewhere(run.Dir))
 	if err != nil {
 		return err

@@ -165,7 +165,7 @@ func (a *app) useWorkspaceKeys(k loop.Kind, tree *workspace.Tree) error {
 // host returns what sessions need from this program.
 func (a *app) host() harness.Host {
 	h := harness.Host{Getenv: a.env, Environ: a.environ, Version: version(), Observer: a.observer, Walls: a.walls,
-		Notify: func(note string) { a.say("note", note) }, TrustPrograms: a.trust}
+		Notify: func(n hone.Notice) { a.say("note", failure.NoticeText(n)) }, TrustPrograms: a.trust}
 	if a.present() {
 		h.Trust = a.askTrust
 	}

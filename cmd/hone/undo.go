@@ -60,7 +60,9 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		return err
 	}
 	defer run.Close()
-	a.sayNotes(run.Notes)
+	for _, n := range run.Notes {
+		a.say("note", failure.NoticeText(n))
+	}
 	run.Journal.Observe(a.observer)
 	plan, err := undo.PlanFor(ctx, run, f.round)
 	if err != nil {

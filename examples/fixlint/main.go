@@ -18,7 +18,7 @@ func main() {
 	harness.Main() // does not return in a helper process of the walls
 	s, err := harness.Open(".", harness.Options{})
 	if usage, ok := errors.AsType[*hone.UsageError](err); ok {
-		log.Fatalf("%v\n%s", err, usage.Hint)
+		log.Fatalf("%v\n%s", err, usage.Next.First)
 	}
 	if err != nil {
 		log.Fatal(err)

@@ -7,12 +7,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"mvdan.cc/sh/v3/syntax"
+	"hone"
 
 	"hone/harness/internal/state"
 	"hone/internal/git"
 	"hone/journal"
-	"hone/loop"
 )
 
 // Two runs in one tree would take each other's changes for the user's or their own. So
@@ -127,9 +126,5 @@ func nestedError(dir, run string) error {
 	if run != "" {
 		why += ", on run " + run
 	}
-	quoted, err := syntax.Quote(dir, syntax.LangPOSIX)
-	if err != nil {
-		quoted = "DIR"
-	}
-	return loop.Usage(why+": a run locks out runs above and below its directory", "wait for it, or stop it; to follow it: hone watch -C "+quoted)
+	return &hone.UsageError{Why: why + ": a run locks out runs above and below its directory", Next: follow(dir)}
 }

@@ -85,25 +85,26 @@ func (w *Workspace) settleLastRun(ctx context.Context) error {
 		err = history.Settle(ctx, w.Home, w.Tree, last)
 	}
 	var why string
+	var next hone.Next
 	var foreign *journal.ForeignError
 	switch tracked := (trackedError{}); {
 	case errors.As(err, &tracked):
 		why = tracked.Error()
 	case errors.As(err, &foreign):
-		why = "you did not record all of it on this machine; to see what it would do: hone trust " + last
+		why, next = "you did not record all of it on this machine", hone.Next{First: "to see what it would do", Verb: hone.Accept, Run: last}
 	default:
 		return err
 	}
 	w.lock.LastRun = ""
 	if foreign != nil && foreign.Damage != nil {
-		why = "its journal is damaged, and you did not record it on this machine"
+		why, next = "its journal is damaged, and you did not record it on this machine", hone.Next{}
 		if OtherVersion(foreign.Damage) != "" {
 			why = "another version of hone wrote its journal"
 		}
 	}
 	events, err := w.Home.Read(last)
 	if err != nil || !history.Read(events).Finished() {
-		w.Notes = append(w.Notes, fmt.Sprintf("the unfinished run %s is ignored: %s", last, why))
+		w.Notes = append(w.Notes, hone.Notice{Text: fmt.Sprintf("the unfinished run %s is ignored: %s", last, why), Next: next})
 	}
 	return nil
 }
@@ -250,7 +251,7 @@ func Revoke(dir, ref string) error {
 	}
 	err = os.Remove(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &hone.UsageError{Why: "run " + run + " was not accepted with hone trust", Next: hone.Next{Verb: hone.Runs}}
+		return &hone.UsageError{Why: "run " + run + " was not accepted", Next: hone.Next{Verb: hone.Runs}}
 	}
 	return err
 }

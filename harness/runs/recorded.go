@@ -97,7 +97,7 @@ func CheckWhole(run string, start hone.Start) error {
 	if !start.Redacted {
 		return nil
 	}
-	return &hone.UsageError{Why: "the texts of run " + run + " were replaced by hone export --redacted, so it can only be shown", Next: hone.Next{Verb: hone.Show, Run: run}}
+	return &hone.UsageError{Why: "run " + run + " was exported without its texts, so it can only be shown", Next: hone.Next{Verb: hone.Show, Run: run}}
 }
 
 // Settings decodes the settings of a recorded run for its loop.

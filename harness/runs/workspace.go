@@ -36,7 +36,7 @@ type Workspace struct {
 	Keeper *sandbox.Keeper
 	// Notes are for the user: which last run was left as it is because it is not
 	// the user's.
-	Notes []string
+	Notes []hone.Notice
 
 	lock       *journal.Lock
 	registered string // file that says that the workspace is locked; empty if there is none
@@ -64,8 +64,12 @@ func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 
 func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 	// First, because git itself reads files that a command may have written.
-	if w.Notes, err = walldir.RecoveredNotes(w.Dir); err != nil {
+	recovered, err := walldir.RecoveredNotes(w.Dir)
+	if err != nil {
 		return err
+	}
+	for _, text := range recovered {
+		w.Notes = append(w.Notes, hone.Notice{Text: text})
 	}
 	if w.Repo, err = listing.Repository(w.Dir); err != nil {
 		return err
@@ -88,7 +92,7 @@ func (w *Workspace) endEarlier() {
 	}
 	w.orphaned = false
 	if programs := w.Keeper.EndEarlier(); len(programs) > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("an earlier hone died during a command; stopped what it left running: %s (processes: %d)", differentNames(programs), len(programs)))
+		w.Notes = append(w.Notes, hone.Notice{Text: fmt.Sprintf("an earlier hone died during a command; stopped what it left running: %s (processes: %d)", differentNames(programs), len(programs))})
 	}
 }
 
@@ -171,9 +175,15 @@ func Working(dir string) (run string, start hone.Start, ok bool) {
 func explainLocked(err error) error {
 	var held *journal.LockedError
 	if errors.As(err, &held) {
-		return loop.Usage(held.Error(), "wait for it, or stop it; to follow it: hone watch")
+		return &hone.UsageError{Why: held.Error(), Next: follow("")}
 	}
 	return explainDamaged(err)
+}
+
+// follow is what the user can do while another hone works in dir; empty means the user's
+// directory.
+func follow(dir string) hone.Next {
+	return hone.Next{First: "wait for it, stop it, or follow it", Verb: hone.Watch, Dir: dir}
 }
 
 // explainDamaged adds advice to the error about a journal that was changed, or that

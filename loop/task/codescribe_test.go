@@ -39,7 +39,7 @@ func TestCodescribeModel(t *testing.T) {
 		got, err := codescribeModel(name, hasProvider)
 		var wrong *hone.UsageError
 		switch {
-		case want == "" && (!errors.As(err, &wrong) || wrong.Hint == ""):
+		case want == "" && (!errors.As(err, &wrong) || wrong.Next.First == ""):
 			t.Errorf("%s: %q, %v; want it refused with a hint", name, got, err)
 		case want != "" && (err != nil || got != want):
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)

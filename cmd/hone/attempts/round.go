@@ -86,7 +86,7 @@ func (g *group) copyTree(ctx context.Context) (c copies, err error) {
 		return c, err
 	}
 	if rel, err := filepath.Rel(g.place.top, g.place.root); err == nil && filepath.IsLocal(rel) {
-		return c, &hone.UsageError{Why: fmt.Sprintf("the cache folder, in which attempts work, is in the tree that they copy: %s", g.place.root), Hint: "set XDG_CACHE_HOME to a directory elsewhere"}
+		return c, &hone.UsageError{Why: fmt.Sprintf("the cache folder, in which attempts work, is in the tree that they copy: %s", g.place.root), Next: hone.Next{First: "set XDG_CACHE_HOME to a directory elsewhere"}}
 	}
 	skipped, err := g.place.make(ctx, g.session.Dir, g.Count, g.Trust.MinFree)
 	c.Said = fmt.Sprintf("copied the tree %d times, to %s", g.Count, g.place.root)

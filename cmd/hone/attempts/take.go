@@ -133,7 +133,7 @@ func (v *Taking) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]c
 func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 	copied, err := journal.FindHomeAt(v.Dir, runs.HomePath(v.Dir))
 	if err != nil {
-		return p, &hone.UsageError{Why: fmt.Sprintf("the copy of attempt %d was removed: %v", v.Number, err), Hint: "start the attempts again"}
+		return p, &hone.UsageError{Why: fmt.Sprintf("the copy of attempt %d was removed: %v", v.Number, err), Next: hone.Next{First: "start the attempts again"}}
 	}
 	defer copied.Close()
 	home := v.run.Journal.Home()

@@ -5,7 +5,6 @@
 package failure
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -15,7 +14,7 @@ import (
 
 // Usage returns an error about a command line or a configuration, with what to type
 // next.
-func Usage(why, hint string) error { return &hone.UsageError{Why: why, Hint: hint} }
+func Usage(why, hint string) error { return &hone.UsageError{Why: why, Next: hone.Next{First: hint}} }
 
 // Error says why a command failed, and what to type next.
 type Error struct {
@@ -54,7 +53,7 @@ func Explain(err error, at string) (f *Error, ok bool) {
 	case errors.As(err, &stop):
 		return &Error{Kind: stop.Kind, Why: stop.Error(), Hint: NextLine(stop.Next, "last"+at)}, true
 	case errors.As(err, &usage):
-		return &Error{Kind: hone.KindUsage, Why: usage.Why, Hint: cmp.Or(usage.Hint, NextLine(usage.Next, "last"+at))}, true
+		return &Error{Kind: hone.KindUsage, Why: usage.Why, Hint: NextLine(usage.Next, "last"+at)}, true
 	case errors.As(err, &foreign):
 		return &Error{Kind: hone.KindUsage, Why: foreign.Error(), Hint: foreign.Advice}, true
 	case errors.As(err, &own):

@@ -21,7 +21,9 @@ func TestNextLine(t *testing.T) {
 		"choose another model, then start a new run":     {First: "choose another model", Verb: hone.NewRun},
 		"start a new run":                                {Verb: hone.NewRun},
 		"hone doctor; or use --sandbox none":             {Verb: hone.Doctor, Or: &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "none"}}}},
-		"fix it, then use --prove=on, which only warns":  {First: "fix it", Flags: []hone.Flag{{Name: "prove", Value: "on"}}, Remark: "which only warns"},
+		"use --prove=on, which only warns":               {Flags: []hone.Flag{{Name: "prove", Value: "on"}}, Remark: "which only warns"},
+		"name a model with --model gemini/x":             {First: "name a model", Flags: []hone.Flag{{Name: "model", Value: "gemini/x"}}},
+		"read them, then: hone trust /a":                 {First: "read them, then", Verb: hone.Accept, Dir: "/a"},
 		"start a new run with --keep best, which helps":  {Verb: hone.NewRun, Flags: []hone.Flag{{Name: "keep", Value: "best"}}, Remark: "which helps"},
 		"install bwrap":                                  {First: "install bwrap"},
 		"fix it by hand":                                 {Or: &hone.Next{First: "fix it by hand"}},
@@ -71,6 +73,7 @@ func TestExplained(t *testing.T) {
 func TestHintsNameTheDirectory(t *testing.T) {
 	for want, next := range map[string]hone.Next{
 		"hone runs -C d":                 {Verb: hone.Runs},
+		"wait: hone watch -C d":          {First: "wait", Verb: hone.Watch},
 		"hone show RUN -C d":             {Verb: hone.Show, Run: "RUN"},
 		"accept it: hone trust RUN -C d": {First: "accept it", Verb: hone.Accept, Run: "RUN"},
 	} {

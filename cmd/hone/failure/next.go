@@ -1,7 +1,6 @@
 package failure
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,42 +12,12 @@ import (
 	"hone/sandbox"
 )
 
-// NextLine returns a next action as a command line. The run is an id or "last".
+// NextLine returns a next action as a command line. The run is an id or "last", and -C may
+// follow.
 func NextLine(n hone.Next, run string) string {
-	line, then := "", ", then run: "
-	if n.Verb == hone.Accept {
-		then = ": "
-	}
-	switch n.Verb {
-	case "":
-		if len(n.Flags) > 0 {
-			line, then = "use", ", then "
-		}
-	case hone.NewRun:
-		line, then = "start a new run", ", then "
-		if len(n.Flags) > 0 {
-			line += " with"
-		}
-	case hone.Doctor:
-		line = "hone doctor"
-	case hone.Runs:
-		_, at, _ := strings.Cut(run, " ")
-		line = strings.TrimSpace("hone runs " + at)
-	default:
-		if n.Run != "" {
-			_, at, _ := strings.Cut(run, " ")
-			run = strings.TrimSpace(journal.ShortRun(n.Run) + " " + at)
-		}
-		line = fmt.Sprintf("hone %s %s", n.Verb, run)
-	}
-	for _, f := range n.Flags {
-		line += flagText(f)
-	}
-	switch {
-	case n.First != "" && line != "":
-		line = n.First + then + line
-	case n.First != "":
-		line = n.First
+	line := n.First
+	if action := actionText(n, run); action != "" {
+		line = lead(n) + action
 	}
 	if n.Remark != "" {
 		line += ", " + n.Remark
@@ -57,10 +26,76 @@ func NextLine(n hone.Next, run string) string {
 		return line
 	}
 	or := NextLine(*n.Or, run)
-	if line != "" {
-		return line + "; or " + or
+	if line == "" {
+		return or
 	}
-	return or
+	return line + "; or " + or
+}
+
+// lead returns what precedes the text of an action.
+func lead(n hone.Next) string {
+	switch {
+	case n.First == "" && n.Verb == "":
+		return "use"
+	case n.First == "":
+		return ""
+	case n.Verb == "":
+		return n.First + " with"
+	case n.Verb == hone.NewRun:
+		return n.First + ", then "
+	case n.Verb == hone.Accept, n.Verb == hone.Watch:
+		return n.First + ": "
+	}
+	return n.First + ", then run: "
+}
+
+// actionText returns a verb with its flags, or the flags after a space; empty if there is
+// neither.
+func actionText(n hone.Next, run string) string {
+	flags := ""
+	for _, f := range n.Flags {
+		flags += flagText(f)
+	}
+	switch {
+	case n.Verb == "":
+		return flags
+	case n.Verb != hone.NewRun:
+		return "hone " + string(n.Verb) + object(n, run) + flags
+	case flags != "":
+		return "start a new run with" + flags
+	}
+	return "start a new run"
+}
+
+// object returns the run or the directory of a verb after a space; empty if it has none.
+func object(n hone.Next, run string) string {
+	name, at, elsewhere := strings.Cut(run, " ")
+	if elsewhere {
+		at = " " + at
+	}
+	if n.Dir != "" {
+		at = Elsewhere(n.Dir)
+	}
+	switch {
+	case n.Verb == hone.Doctor:
+		return ""
+	case n.Verb == hone.Runs, n.Verb == hone.Watch:
+		return at
+	case n.Verb == hone.Accept && n.Dir != "":
+		return " " + quoted(n.Dir)
+	case n.Run != "":
+		name = journal.ShortRun(n.Run)
+	}
+	return " " + name + at
+}
+
+// quoted returns a path as a word of a command line.
+func quoted(path string) string {
+	word, err := syntax.Quote(path, syntax.LangPOSIX)
+	if err != nil {
+		return "DIR"
+	}
+	return word
 }
 
 // NoticeText returns a notice about the last run with what to do about it.
