@@ -62,23 +62,19 @@ func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs 
 // review returns the verdicts of Apply without changing anything. In a tool call a
 // file that the session has not seen is Unread, and the user is not asked (ruling G4).
 func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
-	v, err := step(ctx, r, lookStep("review", ch, func(ctx context.Context) (verdicts, error) {
+	v, err := step(ctx, r, lookStep(history.StepReview, ch, func(ctx context.Context) (history.Reviewed, error) {
 		rules, err := r.protectingRules(r.Rules)
 		if err != nil {
-			return verdicts{}, err
+			return history.Reviewed{}, err
 		}
 		rules.Seen, rules.ReadFirst = seen, r.at.Call > 0
 		v, err := r.Tree.Review(ch, rules)
 		if err == nil && r.unexpected(v) {
 			err = r.snapshot(ctx)
 		}
-		return verdicts{v}, err
+		return history.Reviewed{Verdicts: v}, err
 	}))
 	return v.Verdicts, err
-}
-
-type verdicts struct {
-	Verdicts []workspace.Verdict `json:"verdicts"`
 }
 
 // approve asks about the edits of a change that need an approval, one question

@@ -127,7 +127,7 @@ func house() []room {
 		{folder: "cmd/hone/rounds", floor: 3, may: []string{"history", "check", "workspace", "internal/render"}},
 		{folder: "cmd/hone/findings", floor: 3, may: []string{"check", "internal/render", "internal/excerpt"}},
 		{folder: "cmd/hone/page", floor: 2, may: []string{"internal/render"}},
-		{folder: "cmd/hone/eval", floor: 6, may: []string{root, "history", "journal", "model", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
+		{folder: "cmd/hone/eval", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render", "cmd/hone/failure", "cmd/hone/rounds"}},
 		{folder: "cmd/hone/tty", floor: 0},
 		{folder: "cmd/hone/manual", floor: 0},

@@ -40,6 +40,7 @@ const (
 	StepOpen     = "open"       // the first step of a round
 	StepSnapshot = "afterwards" // follows every command
 	StepRestore  = "put back"   // restores protected files after a command
+	StepReview   = "review"     // judges a change before it is applied; its result is a [Reviewed]
 	StepUnpaid   = "unpaid"     // ends a round that the budget did not pay for
 )
 

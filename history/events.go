@@ -323,6 +323,11 @@ type ApplyBegun struct {
 	Outdated []string `json:"outdated,omitempty"`
 }
 
+// Reviewed is the result of the step [StepReview]: a verdict for each edit of a change.
+type Reviewed struct {
+	Verdicts []workspace.Verdict `json:"verdicts"`
+}
+
 // Applied is the record of an apply: the edits that it made.
 type Applied struct {
 	Verdicts []workspace.Verdict `json:"verdicts"`

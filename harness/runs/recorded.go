@@ -80,16 +80,15 @@ func (r *Recorded) Limits() hone.Limits { return r.Past.Limits() }
 
 // Started returns the start of a run, which is its first event.
 func Started(events []journal.Event) (hone.Start, error) {
-	if len(events) == 0 || events[0].Type != history.TypeStart {
-		return hone.Start{}, errors.New("it has no recorded start, because its process died too early; start a new run")
+	if len(events) > 0 {
+		switch p := history.Decode(events[0]).Payload.(type) {
+		case hone.Start:
+			return p, nil
+		case history.Unreadable:
+			return hone.Start{}, p.Err
+		}
 	}
-	switch p := history.Decode(events[0]).Payload.(type) {
-	case hone.Start:
-		return p, nil
-	case history.Unreadable:
-		return hone.Start{}, p.Err
-	}
-	return hone.Start{}, errors.New("its first event belongs to a step")
+	return hone.Start{}, errors.New("it has no recorded start, because its process died too early; start a new run")
 }
 
 // CheckWhole returns an error if a run was redacted, so that it can only be shown.

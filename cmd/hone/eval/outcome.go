@@ -9,6 +9,7 @@ import (
 	"hone/history"
 	"hone/journal"
 	"hone/model"
+	"hone/tool"
 	"hone/workspace"
 )
 
@@ -90,7 +91,7 @@ func (f faults) add(e history.Event) {
 			f.refused[at] = true
 		}
 	case history.StepResult:
-		if e.Step.Name == "review" && f.denied(e) {
+		if e.Step.Name == history.StepReview && f.denied(e) {
 			f.refused[at] = true
 		}
 	}
@@ -103,17 +104,13 @@ func (f faults) failedEdit(e history.Event) bool {
 	if !ok || !isCall || call.Refused != "" || call.Tool != "write" && call.Tool != "edit" {
 		return false
 	}
-	result, err := history.ReadResult[struct {
-		Failed bool `json:"failed"`
-	}](e.Event, f.get)
+	result, err := history.ReadResult[tool.Result](e.Event, f.get)
 	return err == nil && result.Failed
 }
 
 // denied reports whether a review denied one of the edits.
 func (f faults) denied(e history.Event) bool {
-	review, err := history.ReadResult[struct {
-		Verdicts []workspace.Verdict `json:"verdicts"`
-	}](e.Event, f.get)
+	review, err := history.ReadResult[history.Reviewed](e.Event, f.get)
 	return err == nil && slices.ContainsFunc(review.Verdicts, func(v workspace.Verdict) bool {
 		return v.Ruling == workspace.Deny || v.Ruling == workspace.Unread
 	})
