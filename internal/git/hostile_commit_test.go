@@ -270,6 +270,22 @@ func TestNested(t *testing.T) {
 	checkTree(t, dir, strings.Replace(want, "100644 fresh/.", "160000 empty\n100644 fresh/.", 1))
 }
 
+// A submodule that is not checked out stays, even if nothing is ignored: only its empty
+// directory tells that the last commit matters.
+func TestSubmoduleStays(t *testing.T) {
+	g := isolatedGit(t)
+	dir := repository(t, "f", "1")
+	head := strings.TrimSpace(git(t, dir, "rev-parse", "HEAD"))
+	git(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+head+",a/module")
+	git(t, dir, "commit", "-q", "-m", "theirs")
+	if err := os.MkdirAll(filepath.Join(dir, "a", "module"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "f", "2", "a/g", "1")
+	commit(t, open(t, g, dir), Commit{Subject: "s"})
+	checkTree(t, dir, "100644 a/g\n160000 a/module\n100644 f\n")
+}
+
 // A manipulated or broken index hides no change.
 func TestIndexIsNotTrusted(t *testing.T) {
 	g := isolatedGit(t)
