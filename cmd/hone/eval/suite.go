@@ -34,7 +34,7 @@ type Table struct {
 	Repo       string   `toml:"repo" valid:"path" json:"-"`        // where Commit and Run are; empty means the directory of the file
 	Commit     string   `toml:"commit" valid:"line" json:"-"`      // a revision whose files are the tree
 	Run        string   `toml:"run" valid:"line" json:"-"`         // a run whose tree, before it, is the tree, and whose task is the task
-	Loop       string   `toml:"loop" valid:"line" json:"loop"`     // the name of a loop; empty means fix, or the run's
+	Loop       string   `toml:"loop" valid:"line" json:"loop"`     // the name of a loop; after Load it is empty only if the run decides it
 	Task       string   `toml:"task" json:"task"`                  // the loop's text; empty if it needs none
 	Check      string   `toml:"check" json:"check"`                // a command line; empty means that of the tree's configuration
 	Args       []string `toml:"args" valid:"argument" json:"args"` // more arguments of the loop
@@ -50,7 +50,8 @@ type file struct {
 }
 
 // Load reads a file of cases. Every error names the file and the line, and says what to
-// write. loops are the loops that a case can use.
+// write. loops are the loops that a case can use; the first is that of a case which names
+// none.
 func Load(name string, loops []string) (*Suite, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +70,7 @@ func Load(name string, loops []string) (*Suite, error) {
 		return nil, err
 	}
 	for _, title := range s.doc.Names("cases") {
-		c := Case{title, f.Defaults.with((*f.Cases)[title])}
+		c := Case{title, f.Defaults.with((*f.Cases)[title], loops[0])}
 		if err := errors.Join(s.valid(c, loops), c.absolute(dir)); err != nil {
 			return nil, err
 		}
@@ -99,7 +100,7 @@ func (s *Suite) Select(names []string) error {
 
 // with returns the table of a case: its own values, or else those of the defaults. Its own
 // arguments follow those of the defaults.
-func (d Table) with(t Table) Table {
+func (d Table) with(t Table, standard string) Table {
 	if t.Files+t.Commit+t.Run == "" {
 		t.Files, t.Commit, t.Run = d.Files, d.Commit, d.Run
 	}
@@ -109,7 +110,7 @@ func (d Table) with(t Table) Table {
 	}
 	t.Args, t.Needs = slices.Concat(d.Args, t.Args), slices.Concat(d.Needs, t.Needs)
 	if t.Run == "" {
-		t.Loop = cmp.Or(t.Loop, "fix")
+		t.Loop = cmp.Or(t.Loop, standard)
 	}
 	return t
 }

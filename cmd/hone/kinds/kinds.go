@@ -26,8 +26,8 @@ import (
 
 // All returns the loops that this program has. Commands, configuration, help and
 // completion come from them; no other code of the program knows a particular loop, except
-// the commands demo and rollup, which are about one, and eval, whose cases are fixes
-// unless they say otherwise. Texts name loops as examples.
+// the commands demo and rollup, which are about one. The first is that of a case of eval
+// which names none. Texts name loops as examples.
 func All() []loop.Kind {
 	return []loop.Kind{fix.Kind(), task.Kind(), implement.Kind(), reconcile.Kind(), phase.Kind()}
 }
