@@ -49,7 +49,7 @@ func TestUnfinishedRunsOfOtherPrograms(t *testing.T) {
 		var out bytes.Buffer
 		a := &app{out: &out, err: &out, env: func(string) string { return "" }}
 		a.run(t.Context(), append(strings.Fields(args), "-C", dir))
-		if got := out.String(); !strings.Contains(got, `next: resume it, or start a new run, with the program that has the loop "greeter"`) || strings.Contains(got, "hone resume") {
+		if got := out.String(); !strings.Contains(got, `next: resume it with the program that has the loop "greeter"`) || strings.Contains(got, "hone resume") {
 			t.Errorf("hone %s:\n%s", args, got)
 		}
 	}

@@ -116,7 +116,7 @@ func (r *Run) Incomplete() string {
 // program does not have the loop.
 func (r *Run) Resume() string {
 	if _, err := kinds.Of(r.Start); err != nil {
-		return fmt.Sprintf("resume it, or start a new run, with the program that has the loop %q", r.Start.Loop)
+		return fmt.Sprintf("resume it with the program that has the loop %q", r.Start.Loop)
 	}
 	return "hone resume " + journal.ShortRun(r.ID) + failure.Elsewhere(r.Home.Workspace())
 }

@@ -117,7 +117,7 @@ func (s Summary) attemptCells(c render.Colours) (rows [][]string) {
 		result := rounds.Running.Mark(c) + " running"
 		switch {
 		case one.Result != "":
-			result = markOf(one.Result).Mark(c) + " " + render.Line(string(one.Result))
+			result = markOf(one.Result).Mark(c) + " " + render.Line(kindText(string(one.Result)))
 		case s.Result != "running":
 			result = rounds.Failed.Mark(c) + " died"
 		}

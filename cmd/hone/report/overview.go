@@ -158,7 +158,7 @@ func (o Overview) next() string {
 type Standing struct {
 	Mark   rounds.Outcome
 	Result string // the kind of the end; "running" or "died" if the run has none
-	Text   string // Result, unless the run was undone since
+	Text   string // Result in words, unless the run was undone since
 }
 
 // StandingOf returns how a run ended. A run that was undone after its end counts as undone.
@@ -173,7 +173,7 @@ func StandingOf(past *history.Past, working bool) Standing {
 	default:
 		s.Mark, s.Result = rounds.Failed, "died"
 	}
-	s.Text = s.Result
+	s.Text = kindText(s.Result)
 	switch to := past.RestoredTo(); {
 	case working || to == nil || *to == past.State().Round || end.Restored && *to == end.Best:
 	case *to == 0:
@@ -182,6 +182,14 @@ func StandingOf(past *history.Past, working bool) Standing {
 		s.Mark, s.Text = rounds.Unfinished, fmt.Sprintf("undone to round %d", *to)
 	}
 	return s
+}
+
+// kindText returns how a run ended, for a list, in which "usage" alone could mean tokens.
+func kindText(result string) string {
+	if result == string(hone.KindUsage) {
+		return "usage error"
+	}
+	return result
 }
 
 // markOf returns the mark of the way that a run ended.
