@@ -77,14 +77,14 @@ type pendingCall struct {
 
 // planCall counts a call, or refuses it.
 func (t *talk) planCall(call model.Call, index int) *pendingCall {
-	call.Name = reply.Name(call.Name, t.toolNames())
+	call.Name = reply.ToolName(call.Name, t.toolNames())
 	call.Args, _ = reply.Arguments(call.Args)
 	c := &pendingCall{call: call, index: index, key: call.Name + "\x00" + compact(call.Args)}
 	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == call.Name })
 	switch bounds := t.role.Bounds; {
 	case i < 0:
 		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; %s", shorten(call.Name, maxNameBytes),
-			cmp.Or(reply.Hint(call.Name, t.specs), "there are: "+strings.Join(t.toolNames(), ", "))))
+			cmp.Or(reply.CallHint(call.Name, t.specs), "there are: "+strings.Join(t.toolNames(), ", "))))
 	case !json.Valid([]byte(call.Args)):
 		c.refuse(RefusedJSON, fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonError(call.Args), shorten(call.Args, 500)))
 	case index >= bounds.PerTurn:

@@ -48,14 +48,14 @@ func (r *Run) judgeEdit(e workspace.Edit) (reply.Style, error) {
 	old, _, err := r.Tree.Read(path.Clean(e.Path))
 	if err != nil {
 		old = nil
-		if err := reply.Path(e.Path, r.exists); err != nil {
+		if err := reply.CheckPath(e.Path, r.exists); err != nil {
 			return reply.Style{}, err
 		}
 	}
 	if e.Delete {
 		return reply.Style{}, nil
 	}
-	return reply.StyleOf(old), reply.Content(e.Path, old, e.Content)
+	return reply.StyleOf(old), reply.CheckContent(e.Path, old, e.Content)
 }
 
 func (r *Run) exists(path string) bool {

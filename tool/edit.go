@@ -71,7 +71,7 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 			return Failure(fault), nil
 		}
 		changed := applyPlaces(content, places)
-		if err := reply.Edit(p, content, changed, newTexts(args.Edits)); err != nil {
+		if err := reply.CheckEdit(p, content, changed, newTexts(args.Edits)); err != nil {
 			return Failure(fmt.Sprintf("%v. Nothing was changed", err)), nil
 		}
 		v, err := applyContent(ctx, apply, in, p, changed)

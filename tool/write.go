@@ -72,11 +72,11 @@ func contentAsMeant(tree *workspace.Tree, in Input, p string, content []byte) ([
 			_, _, err := tree.Read(p)
 			return err == nil
 		}
-		if err := reply.Path(p, exists); err != nil {
+		if err := reply.CheckPath(p, exists); err != nil {
 			return nil, err
 		}
 	}
-	return reply.StyleOf(old).Apply(content), reply.Content(p, old, content)
+	return reply.StyleOf(old).Apply(content), reply.CheckContent(p, old, content)
 }
 
 // wouldLoseBytes reports whether a file that the model has seen contains invalid

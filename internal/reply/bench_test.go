@@ -18,8 +18,8 @@ func BenchmarkHostile(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
 				_, _ = Object(text, known)
-				_ = Content("a.py", []byte("a\nb\nc\nd\n"+text[:1<<15]), []byte(text))
-				_ = Path(text[:1<<12], known)
+				_ = CheckContent("a.py", []byte("a\nb\nc\nd\n"+text[:1<<15]), []byte(text))
+				_ = CheckPath(text[:1<<12], known)
 			}
 		})
 	}

@@ -10,11 +10,11 @@ import (
 	"hone/model"
 )
 
-// Name returns the offered tool that a name certainly means: the name itself,
+// ToolName returns the offered tool that a name certainly means: the name itself,
 // another case of it, or the name after a name space (functions.edit,
 // default_api:edit), without a number or a marker after it (edit:0). Any other name
 // is returned unchanged.
-func Name(name string, offered []string) string {
+func ToolName(name string, offered []string) string {
 	if slices.Contains(offered, name) {
 		return name
 	}
@@ -36,8 +36,8 @@ func base(name string) string {
 	return short[strings.LastIndexAny(short, ".:/")+1:]
 }
 
-// meanings returns the names under which other programs offer similar tools.
-func meanings() map[string]string {
+// synonyms returns the names under which other programs offer similar tools.
+func synonyms() map[string]string {
 	return map[string]string{
 		"edit":  "str_replace|str_replace_editor|str_replace_based_edit_tool|string_replace|replace|replace_in_file|search_replace|apply_patch|apply_diff|edit_file|multi_edit|multiedit|patch|update_file|modify_file|file_edit",
 		"write": "write_file|create_file|write_to_file|create|save_file|file_write|new_file|overwrite",
@@ -48,12 +48,12 @@ func meanings() map[string]string {
 	}
 }
 
-// Hint returns how to call the offered tool that does what a tool of the name does
+// CallHint returns how to call the offered tool that does what a tool of the name does
 // in other programs; empty if none does.
-func Hint(name string, offered []model.Spec) string {
+func CallHint(name string, offered []model.Spec) string {
 	short := strings.ToLower(base(name))
 	for _, one := range offered {
-		if slices.Contains(strings.Split(meanings()[one.Name], "|"), short) {
+		if slices.Contains(strings.Split(synonyms()[one.Name], "|"), short) {
 			return "use " + one.Name + " " + shape(one.Schema)
 		}
 	}

@@ -13,7 +13,7 @@ func TestName(t *testing.T) {
 		"edit": "edit", "Edit": "edit", "functions.edit": "edit", "default_api.edit": "edit", "default_api:edit": "edit", "functions.edit:0": "edit",
 		"edit<|channel|>commentary": "edit", "tools/edit": "edit", "editor": "editor", "str_replace": "str_replace", "": "", "edit.x": "edit.x",
 	} {
-		if got := Name(name, offered); got != want {
+		if got := ToolName(name, offered); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
@@ -30,7 +30,7 @@ func TestHint(t *testing.T) {
 		"read_file":             "",
 		"nothing":               "",
 	} {
-		if got := Hint(name, []model.Spec{edit}); got != want {
+		if got := CallHint(name, []model.Spec{edit}); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}

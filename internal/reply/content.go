@@ -10,15 +10,15 @@ import (
 
 const bom = "\uFEFF"
 
-// Content judges the contents that a model sent for a file. old is nil if there is
+// CheckContent checks the contents that a model sent for a file. old is nil if there is
 // no such file.
 //
 // The error says why the contents cannot be meant, and what to send instead: a line
-// stands for omitted code, everything is a fence, a diff, SEARCH/REPLACE blocks,
-// numbered lines or escaped text, or it is a part of the file. What the old contents
-// are as well is accepted. A document, such as .md or .txt, may be wholly a fence, and
-// test data (such as .golden, or below testdata) may be anything.
-func Content(name string, old, content []byte) error {
+// stands for omitted code, or the contents are only a part of the file, a Markdown fence,
+// a diff, SEARCH/REPLACE blocks, numbered lines or escaped text. A form that the old
+// contents have too is accepted. A document, such as .md or .txt, may be a single fence,
+// and test data (such as .golden, or below testdata) may be anything.
+func CheckContent(name string, old, content []byte) error {
 	const instead = "write the complete file"
 	before, after := normalized(old), normalized(content)
 	if fault := formFault(name, before, after); fault != "" {
@@ -33,9 +33,9 @@ func Content(name string, old, content []byte) error {
 	return nil
 }
 
-// Edit judges the new texts of edits, which turn the old contents into changed ones.
-// The error is as of [Content].
-func Edit(name string, old, changed []byte, texts []string) error {
+// CheckEdit checks the new texts of edits; changed is what they make of the old contents.
+// The error is like that of [CheckContent].
+func CheckEdit(name string, old, changed []byte, texts []string) error {
 	before, after := normalized(old), normalized(changed)
 	for _, text := range texts {
 		if fault := formFault(name, before, normalized([]byte(text))); fault != "" {
@@ -108,7 +108,7 @@ func unixLines(content []byte) []byte {
 	return out
 }
 
-// brief returns a line in quotes, shortened.
+// brief returns a line in quotes, shortened to 80 characters.
 func brief(line string) string {
 	const longest = 80
 	if runes := []rune(line); len(runes) > longest {
@@ -117,15 +117,16 @@ func brief(line string) string {
 	return fmt.Sprintf("%q", line)
 }
 
-// kindOf groups files by what may be in them.
-type kindOf struct {
+// fileKind groups files by what may be in them.
+type fileKind struct {
 	ext     string
 	prose   bool // a document, which may show code, fences and diffs
 	fixture bool // test data, which may be anything
 }
 
-func kind(name string) kindOf {
-	k := kindOf{ext: strings.ToLower(path.Ext(name))}
+// kindOf returns the kind of a file by its name and its directories.
+func kindOf(name string) fileKind {
+	k := fileKind{ext: strings.ToLower(path.Ext(name))}
 	k.prose = slices.Contains([]string{".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".asciidoc", ".org", ".qmd", ".rmd", ".mdc", ".pod"}, k.ext)
 	k.fixture = slices.Contains([]string{".txtar", ".golden", ".snap", ".patch", ".diff", ".rej", ".out", ".log"}, k.ext)
 	for part := range strings.SplitSeq(path.Dir(name), "/") {

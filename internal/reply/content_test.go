@@ -33,16 +33,16 @@ func TestOmissions(t *testing.T) {
 		"// code omitted for brevity", "# ... same as before ...", "# ... omitted for brevity ...", "/// ... existing code ...", "# ...", "...", "# unchanged", "# (unchanged)",
 		"def sub(a, b): ...", "class Rest: ...", "# The rest of the functions", "// ... [existing imports] ...", "# <<< ... existing ... >>>", "dnl ... rest ...", "@* ... existing markup ... *@",
 	} {
-		if err := Content("calc.py", []byte(calc), []byte(code(line))); err == nil || !strings.Contains(err.Error(), "stands for omitted code") {
+		if err := CheckContent("calc.py", []byte(calc), []byte(code(line))); err == nil || !strings.Contains(err.Error(), "stands for omitted code") {
 			t.Errorf("%q: %v", line, err)
 		}
-		if err := Content("calc.py", []byte(code(line)+"x = 1\n"), []byte(code(line))); err != nil {
+		if err := CheckContent("calc.py", []byte(code(line)+"x = 1\n"), []byte(code(line))); err != nil {
 			t.Errorf("%q was there before: %v", line, err)
 		}
 	}
 	const text = "    return a + b\n    # ... rest unchanged ..."
 	changed := strings.Replace(calc, "    return a // b", text, 1)
-	if err := Edit("calc.py", []byte(calc), []byte(changed), []string{text}); err == nil || !strings.Contains(err.Error(), "newText") {
+	if err := CheckEdit("calc.py", []byte(calc), []byte(changed), []string{text}); err == nil || !strings.Contains(err.Error(), "newText") {
 		t.Errorf("in an edit: %v", err)
 	}
 }
@@ -82,7 +82,7 @@ func TestNoOmissions(t *testing.T) {
 		if c.old != "" {
 			old = []byte(c.old)
 		}
-		if err := Content(c.name, old, []byte(c.text)); err != nil {
+		if err := CheckContent(c.name, old, []byte(c.text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestForms(t *testing.T) {
 	} {
 		for _, text := range texts {
 			text = strings.ReplaceAll(text, "{new}", calc)
-			if err := Content("calc.py", []byte(calc), []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			if err := CheckContent("calc.py", []byte(calc), []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: %v, want %s", text, err, want)
 			}
 		}
@@ -111,7 +111,7 @@ func TestForms(t *testing.T) {
 		"```\na\n```\n":                       "```\nb\n```\n",
 		"1: a\n2: b\n":                        "1: b\n2: c\n",
 	} {
-		if err := Content("odd.py", []byte(old), []byte(text)); err != nil {
+		if err := CheckContent("odd.py", []byte(old), []byte(text)); err != nil {
 			t.Errorf("%q was so before: %v", text, err)
 		}
 	}

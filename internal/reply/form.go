@@ -10,16 +10,16 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// formFault says in which form a text was sent that no such file has; empty if
-// none is found, or if the old text has it too.
+// formFault says in which form a text was sent that its file cannot have, such as a
+// diff; empty if there is none, or if the old text has that form too.
 func formFault(name, old, text string) string {
-	k := kind(name)
-	for _, form := range []func(kindOf, string) string{fenced, diff, searchReplace, numbered, escaped} {
+	k := kindOf(name)
+	for _, form := range []func(fileKind, string) string{fenceFault, diffFault, searchReplaceFault, numberFault, escapeFault} {
 		if fault := form(k, text); fault != "" && form(k, old) == "" {
 			return fault
 		}
 	}
-	return entities(k, old, text)
+	return entityFault(k, old, text)
 }
 
 // edges returns the first and last lines that are not blank, and the number of the
@@ -40,9 +40,9 @@ var (
 	fenceCloses = lazyregexp.New("^(?:```+|~~~+)$")
 )
 
-// fenced recognizes a text that is entirely a Markdown fence. A document may be
+// fenceFault recognizes a text that is entirely a Markdown fence. A document may be
 // one, unless the fence says that it contains the document.
-func fenced(k kindOf, text string) string {
+func fenceFault(k fileKind, text string) string {
 	first, last, number := edges(text)
 	m := fenceOpens.FindStringSubmatch(first)
 	if m == nil || !fenceCloses.MatchString(last) || k.fixture || strings.Count(text, "\n"+last) == 0 {
@@ -60,8 +60,8 @@ var (
 	hunk      = lazyregexp.New(`(?m)^(?:@@(?: -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|$| )|\*\*\* End Patch)`)
 )
 
-// diff recognizes a diff, or a patch in the form of apply_patch.
-func diff(k kindOf, text string) string {
+// diffFault recognizes a diff, or a patch in the form of apply_patch.
+func diffFault(k fileKind, text string) string {
 	first, _, number := edges(text)
 	if k.fixture || !diffOpens.MatchString(first) || !hunk.MatchString(text) {
 		return ""
@@ -69,8 +69,8 @@ func diff(k kindOf, text string) string {
 	return fmt.Sprintf("from line %d, %s, it is a diff", number, brief(first))
 }
 
-// searchReplace recognizes blocks with the text to replace and the replacement.
-func searchReplace(k kindOf, text string) string {
+// searchReplaceFault recognizes blocks with the text to replace and the replacement.
+func searchReplaceFault(k fileKind, text string) string {
 	first, _, number := edges(text)
 	search := strings.HasPrefix(first, "<<<<<<<") && strings.HasSuffix(first, "SEARCH") || strings.HasPrefix(first, "------- SEARCH")
 	if k.fixture || !search || !strings.Contains(text, "REPLACE") {
@@ -81,9 +81,9 @@ func searchReplace(k kindOf, text string) string {
 
 var number = lazyregexp.New(`^ *(\d{1,7})(: ?|\||\t| \| ?|→| → ?)`)
 
-// numbered recognizes a text of which each line follows its number, as tools show
+// numberFault recognizes a text of which each line follows its number, as tools show
 // files.
-func numbered(k kindOf, text string) string {
+func numberFault(k fileKind, text string) string {
 	count, before := 0, -1
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") { // most texts end the loop at the first line
 		count++
@@ -120,9 +120,9 @@ func bareNumber(line string, before int) []string {
 	return []string{line, line}
 }
 
-// escaped recognizes a text of several lines whose line breaks are the two
+// escapeFault recognizes a text of several lines whose line breaks are the two
 // characters \n.
-func escaped(k kindOf, text string) string {
+func escapeFault(k fileKind, text string) string {
 	text = strings.TrimRight(text, "\n")
 	if k.fixture || strings.Contains(text, "\n") || strings.Count(text, `\n`) < 2 || !strings.HasSuffix(text, `\n`) {
 		return ""
@@ -132,9 +132,9 @@ func escaped(k kindOf, text string) string {
 
 var entity = lazyregexp.New(`&(?:lt|gt|amp|quot|apos|#39);`)
 
-// entities recognizes a text whose characters were replaced by HTML entities: a
+// entityFault recognizes a text whose characters were replaced by HTML entities: a
 // line that the old text has without them, or a program without a single < or >.
-func entities(k kindOf, old, text string) string {
+func entityFault(k fileKind, old, text string) string {
 	markup := k.prose || k.fixture || slices.Contains([]string{".html", ".htm", ".xhtml", ".xml", ".svg", ".vue", ".svelte", ".jsx", ".tsx"}, k.ext)
 	if !strings.Contains(text, "&") || !entity.MatchString(text) || entity.MatchString(old) {
 		return ""

@@ -15,15 +15,15 @@ func FuzzContent(f *testing.F) {
 	f.Add("a.js", "\ufeffa\r\n", "--- a\n@@ -1 +1 @@\n{ ... }\n/* … */")
 	f.Add("x", "&lt;\n", "<<<<<<< SEARCH\nREPLACE\\n")
 	f.Fuzz(func(t *testing.T, name, old, content string) {
-		if err := Content(name, []byte(old), []byte(old)); err != nil {
+		if err := CheckContent(name, []byte(old), []byte(old)); err != nil {
 			t.Errorf("the same contents: %v", err)
 		}
 		if got := StyleOf([]byte(old)).Apply([]byte(old)); !bytes.Equal(got, []byte(old)) {
 			t.Errorf("the style changes its own contents to %q", got)
 		}
-		_ = Content(name, []byte(old), []byte(content))
-		_ = Content(name, nil, []byte(content))
-		_ = Edit(name, []byte(old), []byte(content), []string{content})
+		_ = CheckContent(name, []byte(old), []byte(content))
+		_ = CheckContent(name, nil, []byte(content))
+		_ = CheckEdit(name, []byte(old), []byte(content), []string{content})
 		once := StyleOf([]byte(old)).Apply([]byte(content))
 		if again := StyleOf([]byte(old)).Apply(once); !bytes.Equal(once, again) {
 			t.Errorf("style applied twice: %q, once %q", again, once)
@@ -39,7 +39,7 @@ func FuzzObject(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		_ = Path(text, known)
+		_ = CheckPath(text, known)
 		_ = Answer(text, nil)
 		object, err := Object(text, known)
 		if err != nil {

@@ -12,9 +12,8 @@ import (
 )
 
 // Object returns the one JSON object of a reply that has a key for which known
-// returns true. It can stand in prose, in a fence or in tags, after reasoning. The
-// same object twice counts once. The error says why there is none, and what stands
-// there in place of it.
+// returns true. It can be in prose, in a fence or in tags, after reasoning. Repeated
+// objects count once. The error says why there is none, and what the reply has instead.
 func Object(text string, known func(key string) bool) (json.RawMessage, error) {
 	all, faults := objects(text, known)
 	var covered [][2]int
@@ -42,8 +41,8 @@ func Object(text string, known func(key string) bool) (json.RawMessage, error) {
 	return onlyObject(answer)
 }
 
-// onlyObject returns the object that is all of an answer except for a fence around it: its
-// reader says what is wrong with its keys.
+// onlyObject returns the object that an answer consists of, apart from a fence around it,
+// even if none of its keys is known: the caller reports which keys are wrong.
 func onlyObject(answer string) (json.RawMessage, error) {
 	at := max(0, strings.IndexByte(answer, '{'))
 	var raw json.RawMessage
@@ -227,6 +226,8 @@ func Repair(text string) (json.RawMessage, bool) {
 	return json.RawMessage(b.String()), json.Valid([]byte(b.String()))
 }
 
+// closesNext reports whether the next character other than white space closes an object
+// or a list.
 func closesNext(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
 	return text != "" && (text[0] == '}' || text[0] == ']')

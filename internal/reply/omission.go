@@ -12,7 +12,7 @@ import (
 // it counts only if lines of the old text are missing where it stands, and so does a
 // line that is only an ellipsis: it can be a Python body or an empty comment.
 func omission(name, old, text string) (line int, found string, ok bool) {
-	k := kind(name)
+	k := kindOf(name)
 	if !strings.Contains(text, "...") && !strings.Contains(text, "…") && !mention.MatchString(text) {
 		return 0, "", false
 	}

@@ -27,11 +27,11 @@ var remark = lazyregexp.New(`(?i)^(\S.*?\S)\s+(?:[(\[](?:the )?(?:new|modified|u
 // it.
 func notPaths() []string { return []string{"start", "end", "delete", "path", "file", "filename"} }
 
-// Path judges the path of a file that a model wants to create. exists reports
+// CheckPath checks the path of a file that a model wants to create. exists reports
 // whether there is such a file. The error names the path that is probably meant:
 // one that exists and that this one contains, or this one without a remark such as
 // "(modified)". Any other path is accepted.
-func Path(name string, exists func(path string) bool) error {
+func CheckPath(name string, exists func(path string) bool) error {
 	if exists(path.Clean(name)) {
 		return nil
 	}

@@ -3,13 +3,13 @@
 //
 //   - [Answer] removes reasoning, and [EndProblem] explains a reply that did not end
 //     normally.
-//   - [Content], [Edit] and [Path] judge text that a model wants to write to a file,
-//     and the file's path; [Style] gives it the file's line ends.
-//   - [Object], [Name] and [Arguments] read JSON, names and arguments of tool
+//   - [CheckContent], [CheckEdit] and [CheckPath] check what a model wants to write to a
+//     file, and the file's path; [Style] gives the text the file's line ends.
+//   - [Object], [ToolName] and [Arguments] read JSON, names and arguments of tool
 //     calls in the dialects of other programs.
 //
-// What is certain is read; anything else is an error that tells the model what
-// to send instead. The functions keep no state and never panic.
+// A reply with only one possible meaning is read; for any other, the error tells the
+// model what to send instead. The functions keep no state and never panic.
 package reply
 
 import (

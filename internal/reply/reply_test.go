@@ -59,7 +59,7 @@ func TestPath(t *testing.T) {
 		"new.py (new file)": "did you mean new.py", "new.py [created]": "did you mean new.py", "Start": "not the path",
 		"END": "not the path", "delete": "not the path",
 	} {
-		err := Path(name, exists)
+		err := CheckPath(name, exists)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
