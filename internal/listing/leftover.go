@@ -49,7 +49,7 @@ func Leftovers(ctx context.Context, root string, restored []string, since, until
 	top, err := git.Root(root)
 	switch {
 	case errors.Is(err, git.ErrNotRepository):
-		err = s.searchBare()
+		err = s.searchWithoutRepository()
 	case err == nil:
 		err = s.searchOuter(top)
 	}
@@ -217,8 +217,8 @@ func (s *leftoverSearch) inSeconds(t time.Time) bool {
 	return !t.Before(s.since.Truncate(time.Second)) && t.Before(s.until.Truncate(time.Second).Add(time.Second))
 }
 
-// searchBare searches a tree outside any repository for repositories in it.
-func (s *leftoverSearch) searchBare() error {
+// searchWithoutRepository searches a tree outside any repository for repositories in it.
+func (s *leftoverSearch) searchWithoutRepository() error {
 	var repos []string
 	s.walk(".", func(at string, _ fs.FileInfo) error {
 		switch {

@@ -56,9 +56,9 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 		return nil, err
 	}
 	also := inclusion{root: root, globs: include}
-	var last *memory
+	var last *cache
 	if below == "." && len(include) == 0 {
-		last = &memory{}
+		last = &cache{}
 	}
 	return func(ctx context.Context, dir string) (workspace.Listing, error) {
 		if dir == root && below != "." {
@@ -71,7 +71,7 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 			}
 		}
 		if dir == root {
-			return last.recall(ctx, outer, root, func() (workspace.Listing, error) {
+			return last.list(ctx, outer, root, func() (workspace.Listing, error) {
 				return listRepository(ctx, outer, filepath.ToSlash(below), also, "")
 			})
 		}

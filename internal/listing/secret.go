@@ -45,8 +45,7 @@ func (s SecretFiles) Paths() []string {
 	return paths
 }
 
-// Limits on what FindSecrets reads. Keys and settings are small files, and lie
-// near the top.
+// Limits on what FindSecrets reads. Files with keys and settings are small and near the top.
 const (
 	maxSecretFile = 1 << 20   // bytes of one file
 	maxScanned    = 128 << 20 // bytes of all files
@@ -56,8 +55,8 @@ const (
 // FindSecrets returns the files below root that are secret by their name or
 // contents. It searches level by level, and also looks at files that git
 // ignores, because secrets usually are. In directories of dependencies and of
-// build products it judges files only by their names: they are many, and not
-// the user's, and takes no values from them. It does not follow symbolic links,
+// build products it judges files only by their names and takes no values from
+// them: they are many, and not the user's. It does not follow symbolic links,
 // except to read the values of a link that is secret by its name.
 //
 // A value that is also in a file that the guard sends is not secret. A file that

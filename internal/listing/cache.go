@@ -19,20 +19,20 @@ import (
 	"hone/workspace/treepath"
 )
 
-// memory keeps the last listing of a large repository, with its grounds. While these do
-// not change, git need not be asked again, which takes as long as to ask the system about
-// all files. git's untracked cache does the same, but in the user's index. The zero
-// memory is empty; nil remembers nothing.
-type memory struct {
-	mu      sync.Mutex
-	useless bool // the grounds cannot be stated
-	grounds *grounds
-	listing workspace.Listing // if grounds is not nil
+// cache keeps the last listing of a large repository, with its fingerprint. While that
+// does not change, git need not be asked again, which takes as long as asking the system
+// about all files. git's untracked cache does the same, but in the user's index. The zero
+// cache is empty; a nil one stores nothing.
+type cache struct {
+	mu          sync.Mutex
+	useless     bool // the repository has no fingerprint
+	fingerprint *fingerprint
+	listing     workspace.Listing // if fingerprint is not nil
 }
 
-// recall returns the remembered listing of the repository with this top if it still
-// holds, and otherwise that of ask.
-func (m *memory) recall(ctx context.Context, repo *git.Repo, root string, ask func() (workspace.Listing, error)) (workspace.Listing, error) {
+// list returns the stored listing of the repository, whose top is root, if it is still
+// valid, and otherwise that of ask.
+func (m *cache) list(ctx context.Context, repo *git.Repo, root string, ask func() (workspace.Listing, error)) (workspace.Listing, error) {
 	if m == nil {
 		return ask()
 	}
@@ -41,29 +41,29 @@ func (m *memory) recall(ctx context.Context, repo *git.Repo, root string, ask fu
 	if m.useless || !isLarge(root) {
 		return ask()
 	}
-	before := groundsOf(ctx, repo, root, m.grounds)
-	if before != nil && m.grounds != nil && before.equal(m.grounds) {
-		m.grounds = before
+	before := fingerprintOf(ctx, repo, root, m.fingerprint)
+	if before != nil && m.fingerprint != nil && before.equal(m.fingerprint) {
+		m.fingerprint = before
 		return m.listing, nil
 	}
-	m.useless = before == nil && m.grounds == nil // otherwise it may have been for a moment
-	m.grounds = nil
+	m.useless = before == nil && m.fingerprint == nil // otherwise it may have been for a moment
+	m.fingerprint = nil
 	listing, err := ask()
 	if err != nil || before == nil || !before.isReliable() {
 		return listing, err
 	}
-	if after := groundsOf(ctx, repo, root, before); after != nil && after.unchanged(before) {
-		m.grounds, m.listing = after, listing
+	if after := fingerprintOf(ctx, repo, root, before); after != nil && after.unchanged(before) {
+		m.fingerprint, m.listing = after, listing
 	}
 	return listing, nil
 }
 
 const (
-	// largeIndex is the size of git's index, in bytes, from which on a listing is
-	// remembered: about 5 000 files. git lists fewer as fast as it reads its settings.
+	// largeIndex is the minimum size of git's index, in bytes, for a listing to be
+	// stored: about 5 000 files. git lists fewer as fast as it reads its settings.
 	largeIndex = 512 << 10
-	// perDir is how many bytes of the index there must be for each directory: those of
-	// about five files. Otherwise it would not pay to ask about the directories.
+	// perDir is the minimum size of the index for each directory, in bytes: that of
+	// about five files. With fewer, asking about the directories takes as long as git does.
 	perDir = 512
 	// maxIgnoreFile is the size of the largest ignore file, in bytes.
 	maxIgnoreFile = 1 << 20
@@ -76,21 +76,21 @@ func isLarge(root string) bool {
 
 func indexOf(root string) string { return filepath.Join(root, ".git", "index") }
 
-// grounds are what a listing depends on.
-type grounds struct {
+// fingerprint is the state of everything that a listing depends on.
+type fingerprint struct {
 	taken    time.Time
 	settings []git.Setting
 	index    stamp
 	excludes [2]ignoreFile // .git/info/exclude and the user's
-	dirs     map[string]dirGrounds
+	dirs     map[string]dirFingerprint
 }
 
-// dirGrounds are what a listing depends on in one directory.
-type dirGrounds struct {
+// dirFingerprint is the state of what a listing depends on in one directory.
+type dirFingerprint struct {
 	stamp  stamp
 	names  [sha256.Size]byte // digest of the names in it, and of their types
 	below  []string          // names of directories
-	has    bool              // an ignore file
+	has    bool              // it has an ignore file
 	ignore ignoreFile
 }
 
@@ -100,18 +100,18 @@ type ignoreFile struct {
 	contents string // writes to a mapped file do not show in the stamp
 }
 
-// groundsOf returns the grounds of the listing of a repository, whose top is root; nil if
-// they cannot be stated with certainty. It reads only directories that changed since
-// prev, which may be nil.
-func groundsOf(ctx context.Context, repo *git.Repo, root string, prev *grounds) *grounds {
-	g := &grounds{taken: time.Now(), dirs: map[string]dirGrounds{}}
+// fingerprintOf returns the fingerprint of a repository, whose top is root; nil if
+// something that the listing depends on cannot be known. It reads only directories that
+// changed since prev, which may be nil.
+func fingerprintOf(ctx context.Context, repo *git.Repo, root string, prev *fingerprint) *fingerprint {
+	g := &fingerprint{taken: time.Now(), dirs: map[string]dirFingerprint{}}
 	if prev == nil {
-		prev = &grounds{}
+		prev = &fingerprint{}
 	}
 	var asked sync.WaitGroup
 	var failed error
 	asked.Go(func() { g.settings, failed = repo.Settings(ctx) })
-	w := walk{grounds: g, prev: prev, root: root}
+	w := walk{fingerprint: g, prev: prev, root: root}
 	ok := w.dotGit() && w.dir("")
 	asked.Wait()
 	if !ok || failed != nil || !g.readExcludes(root) {
@@ -120,22 +120,23 @@ func groundsOf(ctx context.Context, repo *git.Repo, root string, prev *grounds) 
 	return g
 }
 
-// equal reports whether a listing with these grounds is that with others.
-func (g *grounds) equal(o *grounds) bool {
+// equal reports whether two fingerprints mean the same listing.
+func (g *fingerprint) equal(o *fingerprint) bool {
 	return g.index == o.index && g.excludes == o.excludes && slices.Equal(g.settings, o.settings) &&
-		maps.EqualFunc(g.dirs, o.dirs, func(a, b dirGrounds) bool {
+		maps.EqualFunc(g.dirs, o.dirs, func(a, b dirFingerprint) bool {
 			return a.names == b.names && a.ignore == b.ignore
 		})
 }
 
-// unchanged reports whether nothing has changed since other grounds, not even for a while.
-func (g *grounds) unchanged(o *grounds) bool {
-	return g.equal(o) && maps.EqualFunc(g.dirs, o.dirs, func(a, b dirGrounds) bool { return a.stamp == b.stamp })
+// unchanged reports whether nothing has changed since another fingerprint was taken, not
+// even for a moment.
+func (g *fingerprint) unchanged(o *fingerprint) bool {
+	return g.equal(o) && maps.EqualFunc(g.dirs, o.dirs, func(a, b dirFingerprint) bool { return a.stamp == b.stamp })
 }
 
-// isReliable reports whether each change since the grounds were taken shows in a stamp. A
-// directory may otherwise have had other names just when git read it.
-func (g *grounds) isReliable() bool {
+// isReliable reports whether every change since the fingerprint was taken shows in a
+// stamp. Otherwise a directory may have had other names when git read it.
+func (g *fingerprint) isReliable() bool {
 	for _, d := range g.dirs {
 		if !d.stamp.isReliable(g.taken) || !d.ignore.stamp.isReliable(g.taken) {
 			return false
@@ -144,9 +145,9 @@ func (g *grounds) isReliable() bool {
 	return g.index.isReliable(g.taken) && g.excludes[0].stamp.isReliable(g.taken) && g.excludes[1].stamp.isReliable(g.taken)
 }
 
-// readExcludes reads the ignore files that are in no directory of the tree.
-func (g *grounds) readExcludes(root string) (ok bool) {
-	users, ok := usersIgnoreFile(g.settings)
+// readExcludes reads the ignore files outside the tree.
+func (g *fingerprint) readExcludes(root string) (ok bool) {
+	users, ok := userIgnoreFile(g.settings)
 	for i, name := range []string{filepath.Join(root, ".git", "info", "exclude"), users} {
 		if ok && name != "" {
 			g.excludes[i], ok = readIgnore(name)
@@ -155,9 +156,9 @@ func (g *grounds) readExcludes(root string) (ok bool) {
 	return ok
 }
 
-// usersIgnoreFile returns the path of the user's ignore file; empty if there is none. ok
-// is false if settings make that, or the listing, depend on something else.
-func usersIgnoreFile(settings []git.Setting) (name string, ok bool) {
+// userIgnoreFile returns the path of the user's ignore file; empty if there is none. ok
+// is false if the path, or the listing, depends on settings that are not understood.
+func userIgnoreFile(settings []git.Setting) (name string, ok bool) {
 	home := os.Getenv("HOME")
 	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
 		name = filepath.Join(dir, "git", "ignore")
@@ -178,17 +179,17 @@ func usersIgnoreFile(settings []git.Setting) (name string, ok bool) {
 	return name, name == "" || filepath.IsAbs(name)
 }
 
-// walk collects the grounds in a tree.
+// walk collects the fingerprint of a tree.
 type walk struct {
-	*grounds
-	prev    *grounds
+	*fingerprint
+	prev    *fingerprint
 	root    string
 	device  uint64
 	maxDirs int64
 }
 
-// dotGit takes the grounds in the repository's own directory. It must be in the tree and
-// complete: a linked work tree has another one.
+// dotGit records the state of the git directory. It must be in the tree and complete; that
+// of a linked work tree is not.
 func (w *walk) dotGit() (ok bool) {
 	at := filepath.Join(w.root, ".git")
 	top, ok := stampOf(w.root)
@@ -208,8 +209,8 @@ func (w *walk) dotGit() (ok bool) {
 	return ok && !w.index.isDir && w.index.device == w.device
 }
 
-// dir takes the grounds in a directory and in those below it. It goes into ignored ones,
-// too, because only git knows them.
+// dir records the state of a directory and of those below it. It enters ignored ones,
+// too, because only git knows which they are.
 func (w *walk) dir(dir string) (ok bool) {
 	at := filepath.Join(w.root, dir)
 	now, ok := stampOf(at)
@@ -218,7 +219,7 @@ func (w *walk) dir(dir string) (ok bool) {
 	}
 	d, known := w.prev.dirs[dir]
 	if !known || d.stamp != now || !now.isReliable(w.prev.taken) {
-		if d, ok = namesOf(at, dir == ""); !ok {
+		if d, ok = dirFingerprintOf(at, dir == ""); !ok {
 			return false
 		}
 		d.stamp = now
@@ -237,10 +238,10 @@ func (w *walk) dir(dir string) (ok bool) {
 	return true
 }
 
-// namesOf returns the grounds in the names of a directory. ok is false if one of them
-// belongs to a repository of its own. It leaves out what no tree lists: hone's own
+// dirFingerprintOf returns the state of the names in a directory. ok is false if one of
+// them belongs to a repository of its own. It leaves out what no tree lists: hone's own
 // directory changes all the time.
-func namesOf(at string, top bool) (d dirGrounds, ok bool) {
+func dirFingerprintOf(at string, top bool) (d dirFingerprint, ok bool) {
 	entries, err := os.ReadDir(at)
 	if err != nil {
 		return d, false

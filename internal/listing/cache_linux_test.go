@@ -24,7 +24,7 @@ type remembering struct {
 	t     *testing.T
 	root  string
 	repo  *git.Repo
-	last  memory
+	last  cache
 	asked int // how often git was asked for a listing
 }
 
@@ -58,10 +58,10 @@ func (r *remembering) ask() (workspace.Listing, error) {
 	return listRepository(r.t.Context(), r.repo, ".", inclusion{root: r.root}, "")
 }
 
-// compare fails the test if the memory does not return what git does.
+// compare fails the test if the cache does not return what git does.
 func (r *remembering) compare(after string) {
 	r.t.Helper()
-	got, err := r.last.recall(r.t.Context(), r.repo, r.root, func() (workspace.Listing, error) { r.asked++; return r.ask() })
+	got, err := r.last.list(r.t.Context(), r.repo, r.root, func() (workspace.Listing, error) { r.asked++; return r.ask() })
 	if err != nil {
 		r.t.Fatal(after, err)
 	}
@@ -85,7 +85,7 @@ func visible(l workspace.Listing) map[string]bool {
 // awaitRemembered lists the repository until the listing is remembered.
 func (r *remembering) awaitRemembered() {
 	r.t.Helper()
-	for r.compare("a pause"); r.last.grounds == nil; r.compare("a pause") {
+	for r.compare("a pause"); r.last.fingerprint == nil; r.compare("a pause") {
 		if r.last.useless {
 			r.t.Fatal("the listing is never remembered")
 		}
@@ -178,8 +178,8 @@ func (r *remembering) edit(random *rand.Rand) string {
 	return e.what
 }
 
-// Each ground counts alone: no edit changes the names in a directory.
-func TestRememberGrounds(t *testing.T) {
+// Each part of the fingerprint counts alone: no edit changes the names in a directory.
+func TestFingerprint(t *testing.T) {
 	r := rememberingAt(t, "a", "b", "c", "d/e/a", "d/e/.gitignore", "g", "h")
 	home, usual := os.Getenv("HOME"), filepath.Join(os.Getenv("HOME"), ".config/git/ignore")
 	if err := os.MkdirAll(filepath.Dir(usual), 0o755); err != nil {
@@ -219,7 +219,7 @@ func TestRememberSameStep(t *testing.T) {
 	addTo(t, r.root, "b")
 	changed, _ := stampOf(r.root)
 	r.compare("a change")
-	if g := r.last.grounds; g != nil && g.taken.UnixNano()-changed.changed < int64(100*time.Millisecond) {
+	if g := r.last.fingerprint; g != nil && g.taken.UnixNano()-changed.changed < int64(100*time.Millisecond) {
 		t.Error("the listing is remembered though git may have read another one of the same step")
 	}
 	r.awaitRemembered()
@@ -232,9 +232,9 @@ func TestRememberSameStep(t *testing.T) {
 	}
 	addTo(t, r.root, "d")
 	now, _ := stampOf(r.root)
-	top := r.last.grounds.dirs[""]
+	top := r.last.fingerprint.dirs[""]
 	top.stamp = now // as if the clock had made no step since the last look
-	r.last.grounds.dirs[""] = top
+	r.last.fingerprint.dirs[""] = top
 	r.compare("a change in the same step")
 }
 
@@ -265,7 +265,7 @@ func TestRememberNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.compare(name); !r.last.useless {
-				t.Error("the grounds of the listing were stated")
+				t.Error("the repository has a fingerprint")
 			}
 			addTo(t, r.root, "d/e/b")
 			r.compare("an edit")
@@ -283,10 +283,10 @@ func TestRememberSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var last memory
+	var last cache
 	for range 2 {
-		l, err := last.recall(t.Context(), repo, root, func() (workspace.Listing, error) { return workspace.Listing{Paths: []string{"asked"}}, nil })
-		if err != nil || strings.Join(l.Paths, " ") != "asked" || last.grounds != nil {
+		l, err := last.list(t.Context(), repo, root, func() (workspace.Listing, error) { return workspace.Listing{Paths: []string{"asked"}}, nil })
+		if err != nil || strings.Join(l.Paths, " ") != "asked" || last.fingerprint != nil {
 			t.Errorf("%q, %v", l.Paths, err)
 		}
 	}
