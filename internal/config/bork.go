@@ -111,7 +111,7 @@ func (r *borkReader) globs(into *[]string) error {
 		return r.wrong("it is not a list of strings", `write a list, such as ["flake.lock", "docs/**"]`)
 	}
 	for _, glob := range globs {
-		if problem, hint := badText("glob", *glob); problem != "" {
+		if problem, hint := textProblem("glob", *glob); problem != "" {
 			return r.wrong(problem, hint)
 		}
 		*into = append(*into, *glob)

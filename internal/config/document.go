@@ -18,12 +18,11 @@ import (
 // Document is a TOML file and the struct that it fills. go-toml decodes it; a
 // Document adds the place of each key, which go-toml does not return.
 type Document struct {
-	file string        // for errors
-	text []byte        // of the file, with dashes for underscores in keys
-	into reflect.Value // a struct with a pointer to each section
-	keys []key         // tables and settings, in the order of the file
-	// shared passes over the tables that into does not have.
-	shared bool
+	file   string        // for errors
+	text   []byte        // of the file, with dashes for underscores in keys
+	into   reflect.Value // a struct with a pointer to each section
+	keys   []key         // tables and settings, in the order of the file
+	shared bool          // ignores the tables that into does not have
 }
 
 type key struct {
@@ -33,6 +32,7 @@ type key struct {
 	at      unstable.Position
 }
 
+// wrong returns an error about the key.
 func (k key) wrong(problem, hint string) error {
 	return &Error{File: k.file, Line: k.at.Line, Key: keyText(k.spelled), Problem: problem, Hint: hint}
 }
@@ -339,7 +339,7 @@ func (d *Document) expected(k key) (what, hint string) {
 // [Validator].
 func (d *Document) validate() error {
 	for _, k := range d.keys {
-		if problem, hint := d.objection(k); problem != "" {
+		if problem, hint := d.valueProblem(k); problem != "" {
 			return k.wrong(problem, hint)
 		}
 	}
@@ -362,23 +362,23 @@ func (d *Document) validate() error {
 	return nil
 }
 
-// objection returns what is wrong with a value by its tag, or with a name in a
+// valueProblem returns what is wrong with a value by its tag, or with a name in a
 // map, and what the user should write. An empty problem means that all is well.
-func (d *Document) objection(k key) (problem, hint string) {
+func (d *Document) valueProblem(k key) (problem, hint string) {
 	last := len(k.path) - 1
 	if table, tag, _ := d.lookup(k.path[:last]); table.Kind() == reflect.Map {
-		return badText(tag.Get("valid"), k.path[last])
+		return textProblem(tag.Get("valid"), k.path[last])
 	}
 	v, tag, _ := d.lookup(k.path)
 	rule := tag.Get("valid")
 	switch value := v.Interface().(type) {
 	case Duration:
-		return badDuration(string(value))
+		return durationProblem(string(value))
 	case string:
-		return badText(rule, value)
+		return textProblem(rule, value)
 	case []string:
 		for _, text := range value {
-			if problem, hint := badText(rule, text); problem != "" {
+			if problem, hint := textProblem(rule, text); problem != "" {
 				return problem, hint
 			}
 		}

@@ -29,10 +29,10 @@ import (
 //
 // A struct that is a [Validator] checks the rest itself.
 //
-// The tag "opens" says what the setting opens, for the user who is asked to trust it;
-// it counts for a whole table too. It is "-" for a setting that needs no trust, and
-// "program" for one that names a program of the folder. A setting without the tag needs
-// trust.
+// The tag "opens" says what the setting permits, to the user who is asked to trust it. A
+// tag on a table applies to all settings in it. It is "-" for a setting that needs no
+// trust, and "program" for one that names a program in the project. A setting without the
+// tag needs trust.
 func Load(root string, sections map[string]any) (File, error) {
 	text, ok, err := read(root, HonePath)
 	if err != nil || !ok {
@@ -41,8 +41,8 @@ func Load(root string, sections map[string]any) (File, error) {
 	return parseDocument(text, sections, false)
 }
 
-// LoadShared is Load for a program that does not know the tables of loops: it
-// passes over every table that is not shared.
+// LoadShared is Load for a program that does not know the tables of the loops: it
+// ignores them.
 func LoadShared(root string) (File, error) {
 	text, ok, err := read(root, HonePath)
 	if err != nil || !ok {
@@ -59,10 +59,10 @@ type Validator interface {
 	Valid() (key, problem, hint string)
 }
 
-// Parse reads a TOML file other than a configuration, such as a list of cases, in the same
-// way: it fills into, a pointer to a struct with a pointer to a struct, a map of structs or a
-// slice of structs for each table. Tags and errors are those of [Load]; file is the
-// name for errors.
+// Parse reads a TOML file other than a configuration, such as a list of cases, with the
+// tags and errors of [Load]. into is a pointer to the struct to fill, which has a pointer
+// to a struct, a map of structs or a slice of structs for each table. file is the name for
+// errors.
 func Parse(file string, text []byte, into any) (*Document, error) {
 	if err := checkText(file, text); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func parseDocument(text []byte, sections map[string]any, shared bool) (File, err
 	if err := f.completePrices(d); err != nil {
 		return File{}, err
 	}
-	f.Opens = d.opens()
+	f.Opens = d.settingsToTrust()
 	return f, nil
 }
 

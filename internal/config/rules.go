@@ -17,23 +17,24 @@ import (
 // rule is what the tag "valid" of a string demands.
 type rule struct {
 	example string // a string that it accepts, for a hint
-	// bad returns what is wrong with a string, and what the user should write.
-	bad func(s string) (problem, hint string)
+	// find returns what is wrong with a string, and what the user should write. An empty
+	// problem means that all is well; nil accepts any string.
+	find func(s string) (problem, hint string)
 }
 
 var rules = map[string]rule{
 	"agent":    {"gemini", unless(bare, "a valid name for an agent", "use letters, digits, - and _, as in [commands.gemini]")},
 	"argument": {"gemini", nil},
 	"case":     {"slug-spaces", unless(caseName, "a valid name for a case", "use at most 60 letters, digits, - and _, as in [cases.slug-spaces]")},
-	"glob":     {"docs/**", badGlob},
-	"home":     {"~/.gemini/settings.json", badHome},
-	"line":     {"", badLine},
-	"model":    {"openai/gpt-5", badModel},
-	"models":   {"openai/gpt-5", badModels},
-	"path":     {"/opt/data", badPath},
-	"setting":  {"NO_COLOR=1", badSetting},
-	"url":      {"", badURL},
-	"variable": {"DATABASE_URL", badVariable},
+	"glob":     {"docs/**", globProblem},
+	"home":     {"~/.gemini/settings.json", homeProblem},
+	"line":     {"", lineProblem},
+	"model":    {"openai/gpt-5", modelProblem},
+	"models":   {"openai/gpt-5", modelsProblem},
+	"path":     {"/opt/data", pathProblem},
+	"setting":  {"NO_COLOR=1", settingProblem},
+	"url":      {"", urlProblem},
+	"variable": {"DATABASE_URL", variableProblem},
 }
 
 var (
@@ -42,17 +43,17 @@ var (
 	variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// badText returns what the rule that a tag names has against a string, and what
+// textProblem returns what is wrong with a string by the rule that a tag names, and what
 // the user should write. An empty problem means that all is well.
-func badText(name, s string) (problem, hint string) {
+func textProblem(name, s string) (problem, hint string) {
 	switch {
 	case s == "", name != "argument" && strings.TrimSpace(s) == "":
 		return "an empty string is not allowed", "write some text, or remove it"
 	case strings.ContainsRune(s, 0):
 		return "it contains a NUL character", "remove it"
 	}
-	if bad := rules[name].bad; bad != nil {
-		return bad(s)
+	if find := rules[name].find; find != nil {
+		return find(s)
 	}
 	if choice := strings.Split(name, "|"); len(choice) > 1 && !slices.Contains(choice, s) {
 		return fmt.Sprintf("%q is not one of the choices", s), stringHint(name)
@@ -71,7 +72,7 @@ func stringHint(rule string) string {
 	return fmt.Sprintf(`write "%s" or %q`, strings.Join(choice[:last], `", "`), choice[last])
 }
 
-// unless returns a check that a string matches.
+// unless returns a rule that accepts the strings that match.
 func unless(form *lazyregexp.Regexp, what, hint string) func(string) (string, string) {
 	return func(s string) (string, string) {
 		if form.MatchString(s) {
@@ -81,14 +82,14 @@ func unless(form *lazyregexp.Regexp, what, hint string) func(string) (string, st
 	}
 }
 
-func badLine(s string) (problem, hint string) {
+func lineProblem(s string) (problem, hint string) {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "it contains a character that cannot be printed", "write one line of plain text"
 	}
 	return "", ""
 }
 
-func badModel(s string) (problem, hint string) {
+func modelProblem(s string) (problem, hint string) {
 	provider, name, _ := strings.Cut(s, "/")
 	if provider == "" || name == "" || strings.ContainsAny(s, " \t\r\n,") {
 		return fmt.Sprintf("%q is not the name of a model", s), `write "provider/name", such as "openai/gpt-5"`
@@ -96,19 +97,19 @@ func badModel(s string) (problem, hint string) {
 	return "", ""
 }
 
-// badModels accepts one model, or several with commas between them.
-func badModels(s string) (problem, hint string) {
+// modelsProblem accepts one model, or several with commas between them.
+func modelsProblem(s string) (problem, hint string) {
 	for name := range strings.SplitSeq(s, ",") {
-		if problem, hint = badModel(strings.TrimSpace(name)); problem != "" {
+		if problem, hint = modelProblem(strings.TrimSpace(name)); problem != "" {
 			return problem, hint
 		}
 	}
 	return "", ""
 }
 
-// badURL also refuses a URL with a password, because hone shows the URL and
+// urlProblem also refuses a URL with a password, because hone shows the URL and
 // records it in the journal.
-func badURL(s string) (problem, hint string) {
+func urlProblem(s string) (problem, hint string) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil, u.User == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == ""):
@@ -119,17 +120,17 @@ func badURL(s string) (problem, hint string) {
 	return "", ""
 }
 
-// badPath refuses the homes of other users.
-func badPath(s string) (problem, hint string) {
+// pathProblem refuses the homes of other users.
+func pathProblem(s string) (problem, hint string) {
 	if s[0] == '~' && len(s) > 1 && s[1] != '/' {
 		return fmt.Sprintf("%q does not begin with ~/", s), "write the absolute path, or ./ before a file name with ~"
 	}
 	return "", ""
 }
 
-// badHome accepts files and directories in the home of the user, but not the
+// homeProblem accepts files and directories in the home of the user, but not the
 // whole home.
-func badHome(s string) (problem, hint string) {
+func homeProblem(s string) (problem, hint string) {
 	const example = `write a path that begins with ~/, such as "~/.gemini/settings.json"`
 	below, ok := strings.CutPrefix(s, "~/")
 	below = path.Clean(below)
@@ -144,16 +145,16 @@ func badHome(s string) (problem, hint string) {
 	return "", ""
 }
 
-// badVariable does not repeat the value that the user wrote after a name.
-func badVariable(s string) (problem, hint string) {
+// variableProblem does not repeat the value that the user wrote after a name.
+func variableProblem(s string) (problem, hint string) {
 	if name, _, assigned := strings.Cut(s, "="); assigned || !variable.MatchString(s) {
 		return fmt.Sprintf("%q is not only the name of a variable", name), `write names without values, such as "DATABASE_URL"`
 	}
 	return "", ""
 }
 
-// badSetting does not repeat the value of a variable.
-func badSetting(s string) (problem, hint string) {
+// settingProblem does not repeat the value of a variable.
+func settingProblem(s string) (problem, hint string) {
 	const example = `write NAME=value, such as "NO_COLOR=1"`
 	name, _, assigned := strings.Cut(s, "=")
 	switch {
@@ -165,7 +166,7 @@ func badSetting(s string) (problem, hint string) {
 	return "", ""
 }
 
-func badGlob(pattern string) (problem, hint string) {
+func globProblem(pattern string) (problem, hint string) {
 	const relative = `write it relative to the root, such as "docs/**"`
 	parts := strings.Split(strings.ReplaceAll(pattern, `\`, "/"), "/")
 	switch {

@@ -13,15 +13,15 @@ type Setting struct {
 	Line  int    // counted from 1
 	Key   string // as in "model.base-url"
 	Value string // as TOML writes it
-	Opens string // what it opens, in words; empty if nothing is known
+	Opens string // what it permits, in words; empty if unknown
 }
 
 // String returns the setting without its line, so that it stays the same if other lines
 // of the file change.
 func (s Setting) String() string { return s.File + ": " + s.Key + " = " + s.Value }
 
-// opens returns the settings that need trust.
-func (d *Document) opens() []Setting {
+// settingsToTrust returns the settings that need trust.
+func (d *Document) settingsToTrust() []Setting {
 	var all []Setting
 	for _, k := range d.keys {
 		v, _, _ := d.lookup(k.path)

@@ -23,7 +23,7 @@ func (d Duration) Value() time.Duration {
 
 const durationHint = `write a number with its unit, such as "90s", "10m" or "1h30m"`
 
-func badDuration(s string) (problem, hint string) {
+func durationProblem(s string) (problem, hint string) {
 	switch d, err := time.ParseDuration(s); {
 	case err != nil:
 		return fmt.Sprintf("%q is not a duration", s), durationHint
