@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Middle omits the middle of a text longer than most, at line ends if
+// Middle omits the middle of a text longer than most bytes, at line ends if
 // possible, and inserts a line that states how much was omitted.
 func Middle(text string, most int) string {
 	if len(text) <= most {
@@ -31,7 +31,7 @@ func headLines(text string, most int) string {
 	return text[:most]
 }
 
-// tailLines returns the end of a text, like headLines returns its start.
+// tailLines returns the end of a text, as headLines returns its start.
 func tailLines(text string, most int) string {
 	from := len(text) - most
 	if text[from-1] == '\n' {
@@ -46,7 +46,7 @@ func tailLines(text string, most int) string {
 	return text[from:]
 }
 
-// End omits the start of a text longer than most, like Middle its middle.
+// End omits the start of a text longer than most bytes, as Middle omits its middle.
 func End(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -37,11 +37,10 @@ func (r *Repo) Blobs(ctx context.Context, commit string) (map[string]string, err
 	return blobs, nil
 }
 
-// IsBlob reports whether contents, as they are and without any filter, have an id of
-// [Repo.Blobs].
+// IsBlob reports whether an id of [Repo.Blobs] is that of the contents, unfiltered.
 func IsBlob(id string, content []byte) bool { return isObject(id, "blob", content) }
 
-// isObject reports whether an object of a type has an id.
+// isObject reports whether an id is that of an object of a type.
 func isObject(id, kind string, content []byte) bool {
 	var sum hash.Hash = sha1.New()
 	if len(id) == 2*sha256.Size {

@@ -24,8 +24,8 @@ func (r *Repo) IgnoredPaths(ctx context.Context, dir string) ([]string, error) {
 	return outermost(paths), nil
 }
 
-// outermost removes paths below a directory of the same sorted list, which git
-// lists again.
+// outermost removes the paths below a directory that is in the same sorted list; git
+// lists both.
 func outermost(paths []string) []string {
 	kept := paths[:0]
 	for _, p := range paths {

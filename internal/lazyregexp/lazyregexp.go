@@ -10,11 +10,11 @@ import (
 	"sync"
 )
 
-// Regexp is like [regexp.Regexp], whose methods its methods call.
+// Regexp is like [regexp.Regexp], whose methods it calls.
 type Regexp struct{ compiled func() *regexp.Regexp }
 
-// New returns the regular expression of a pattern. The first use of an invalid one
-// panics; in a process that go test starts New does.
+// New returns the regular expression of a pattern. An invalid pattern panics at its first
+// use; in a process that go test starts, it panics here.
 func New(pattern string) *Regexp {
 	r := &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })}
 	if runsTests(os.Args) {

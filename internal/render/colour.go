@@ -16,9 +16,8 @@ const (
 	reset  = "\x1b[0m"
 )
 
-// HasColours reports whether a stream gets colours, as other programs decide it:
-// NO_COLOR and TERM=dumb turn them off, CLICOLOR_FORCE turns them on, and else a
-// terminal has them.
+// HasColours reports whether a stream gets colours: a terminal does, unless NO_COLOR is
+// set or TERM is dumb, and so does any stream if CLICOLOR_FORCE is set.
 func HasColours(getenv func(string) string, terminal bool) Colours {
 	force := getenv("CLICOLOR_FORCE")
 	switch {

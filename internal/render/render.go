@@ -1,8 +1,8 @@
 // Package render formats texts and files for the user and for models.
 //
 // For the user, [Escape] makes any text safe to print, [Diff] shows a change as a
-// unified diff, and [Stat] counts its lines; [Colours] colours a text, and [Cut] makes it fit. For a model, [Reader]
-// reads a tree's files and leaves out what no model may see.
+// unified diff, and [Stat] counts its lines; [Colours] colours a text, and [Cut] shortens
+// it. For a model, [Reader] reads a tree's files and leaves out what no model may see.
 package render
 
 import (
@@ -104,8 +104,8 @@ func Stat(before, after []byte) (added, removed int) {
 	return added, removed
 }
 
-// StatText formats the numbers of lines that were added and removed, with a sign for the
-// latter.
+// StatText formats the numbers of lines that were added and removed, such as "+3 -1". minus
+// is the sign before the latter.
 func StatText(added, removed int, minus string) string {
 	var parts []string
 	if added > 0 || removed == 0 {
@@ -117,7 +117,7 @@ func StatText(added, removed int, minus string) string {
 	return strings.Join(parts, " ")
 }
 
-// lineCount counts the lines of a text, of which the last may have no end.
+// lineCount returns the number of lines of a text; the last one need not end in a newline.
 func lineCount(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -126,8 +126,8 @@ func lineCount(text string) int {
 	return n
 }
 
-// Bytes formats a size, in powers of 1024 as .config/hone.toml has them. It rounds down, so
-// that what is less than a limit does not look equal to it.
+// Bytes formats a size, in powers of 1024 like those in .config/hone.toml. It rounds down,
+// so that a size below a limit does not look equal to it.
 func Bytes(n int64) string {
 	switch {
 	case n == 1:
@@ -172,8 +172,8 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// Age words the time that has passed, in its largest unit: 0s, 59m, 23h, 400d; "-" if the
-// beginning is zero or in the future.
+// Age returns the time since from in its largest unit: 0s, 59m, 23h, 400d; "-" if from is
+// zero or in the future.
 func Age(from, now time.Time) string {
 	const day = 24 * time.Hour
 	switch d := now.Sub(from); {
@@ -204,9 +204,9 @@ func Cost(usd *float64, bound bool) string {
 	return fmt.Sprintf("$%.2f", *usd)
 }
 
-// UsageParts returns, as parts of a line, the tokens that providers confirmed, those that they
-// did not, if there are any, and the cost unless nothing was used. A nil cost is
-// unknown. number formats the tokens: [Tokens] or [Short].
+// UsageParts returns the parts of a line about usage: the confirmed tokens, the unconfirmed
+// ones if there are any, and the cost unless nothing was used. A nil cost is unknown.
+// number formats the tokens: [Tokens] or [Short].
 func UsageParts(confirmed, unconfirmed int64, cost *float64, number func(int64) string) []string {
 	parts := []string{number(confirmed) + " tokens"}
 	if unconfirmed > 0 {
@@ -227,7 +227,8 @@ func Tokens(n int64) string {
 	return s
 }
 
-// Count words a number of things.
+// Count returns a number with its noun, such as "1 file" or "3 files". thing is the
+// singular of a noun whose plural ends in s.
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -235,10 +236,10 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// maxNamed is how many names a message has at most.
+// maxNamed limits the names in a message.
 const maxNamed = 5
 
-// Names returns the first few of some names for a message, and how many others there are.
+// Names returns the first few names for a message, and how many others there are.
 func Names(names []string) string {
 	var some []string
 	for _, name := range names[:min(len(names), maxNamed)] {

@@ -6,25 +6,25 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// onTerminal measures texts as a terminal shows them: colours take no room.
+// onTerminal measures texts as a terminal shows them: escape sequences take no columns.
 var onTerminal = displaywidth.Options{ControlSequences: true}
 
 // Width returns how many columns of a terminal a line takes.
 func Width(line string) int { return onTerminal.String(line) }
 
-// Cut cuts a line to so many columns, of which an ellipsis is the last; at least one is
-// left.
+// Cut shortens a line that is wider than columns, and ends it with an ellipsis. columns
+// below 1 count as 1.
 func Cut(line string, columns int) string {
 	return onTerminal.TruncateString(line, max(1, columns), "…")
 }
 
-// Pad fills a line with spaces up to so many columns.
+// Pad appends spaces to a line that is narrower than columns.
 func Pad(line string, columns int) string {
 	return line + strings.Repeat(" ", max(0, columns-Width(line)))
 }
 
-// Aligned returns a line for each row of cells, with two spaces between the columns.
-// Those of right are aligned to the right.
+// Aligned returns a line for each row of cells, with two spaces between the columns. A
+// column whose element of right is true is aligned to the right.
 func Aligned(rows [][]string, right ...bool) []string {
 	var widths []int
 	for _, row := range rows {
@@ -50,9 +50,9 @@ func Aligned(rows [][]string, right ...bool) []string {
 	return lines
 }
 
-// Fill wraps the lines of a text at words, so that they fit so many columns. A line goes
-// on below its second column, if two spaces begin one, or else below its start. A
-// paragraph that was filled to a greater width is filled again.
+// Fill wraps the lines of a text at words, so that none is wider than columns. A line
+// continues below its second column, which two spaces separate from the first, or else
+// below its start. A paragraph that was filled to a greater width is filled again.
 func Fill(text string, columns int) string {
 	var b strings.Builder
 	for i, paragraph := range joinLong(strings.Split(text, "\n"), columns) {
@@ -81,7 +81,8 @@ func joinLong(lines []string, columns int) []string {
 	return all
 }
 
-// Wrap is [Fill] for lines that are no paragraphs. They go on indented.
+// Wrap is [Fill] for lines that are not parts of a paragraph: it joins none, and indents
+// the continuation of each by two spaces.
 func Wrap(text string, columns int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -90,8 +91,8 @@ func Wrap(text string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrapped breaks a line at words, and indents its rest by so much more than its start. A
-// word that is wider than the columns is not broken.
+// wrapped breaks a line at words, and indents its continuation; see hangingIndent. A word
+// that is wider than columns is not broken.
 func wrapped(line string, columns, more int) string {
 	if Width(line) <= columns {
 		return line
@@ -115,8 +116,8 @@ func wrapped(line string, columns, more int) string {
 	return b.String()
 }
 
-// hangingIndent returns by how much the rest of a line is indented: to its second column, which
-// two spaces separate from the first, or by so much more than its start.
+// hangingIndent returns the indentation of a line's continuation: that of its second
+// column, which two spaces separate from the first, or else that of its start plus more.
 func hangingIndent(line string, columns, more int) int {
 	start := len(line) - len(strings.TrimLeft(line, " "))
 	if end := strings.Index(line[start:], "  "); end > 0 {

@@ -1,6 +1,6 @@
-// Package shortage recognizes the errors of a machine that has run out of something. What
-// failed with one says nothing about the program or the model that asked for it, and works
-// once there is enough again.
+// Package shortage recognizes the errors of a machine that has run out of something. Such
+// an error says nothing about the program or the model that met it, and goes away once
+// there is enough again.
 package shortage
 
 import (
