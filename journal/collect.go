@@ -33,8 +33,8 @@ func (h *Home) NewCollector() (*Collector, error) {
 }
 
 // Keep keeps a run, even one whose journal is damaged. It returns the size in bytes of
-// its journal and of the objects that no run needed that was kept before. A run that
-// adds more than limit is not kept; a limit less than 0 is none.
+// its journal and of the objects that no run kept before needs. A run that adds more than
+// limit is not kept; a limit less than 0 means no limit.
 func (c *Collector) Keep(ctx context.Context, run string, limit int64) (size int64, ok bool, err error) {
 	f, err := c.home.in.Open(runFile(run))
 	if err != nil {

@@ -25,7 +25,7 @@ type Imported struct {
 	// Base is the commit that was checked out where the run was exported; empty if there
 	// was none. The journal gives it no meaning.
 	Base string `json:"base,omitempty"`
-	// Placed means that the tree is the run's since; see [Home.SetPlaced].
+	// Placed means that the tree was made that of the run; see [Home.SetPlaced].
 	Placed bool `json:"placed,omitempty"`
 	// Note is what the caller of SetPlaced noted; nil if it noted nothing.
 	Note json.RawMessage `json:"note,omitempty"`

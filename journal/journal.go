@@ -176,7 +176,7 @@ func (h *Home) Create(run string) (*Journal, error) {
 // recorded.
 func (j *Journal) Discard() error {
 	if len(j.Events()) > 0 {
-		return fmt.Errorf("run %s has events, so that its journal is not deleted", j.run)
+		return fmt.Errorf("run %s has events: its journal is not deleted", j.run)
 	}
 	if err := errors.Join(j.Close(), j.home.in.Root.Remove(runFile(j.run))); err != nil {
 		return fmt.Errorf("delete the run's journal: %w", err)

@@ -18,12 +18,12 @@ type Owner struct {
 	// derived from it and from the run's id. Without a key events have no MAC, and
 	// no MAC is valid.
 	Key []byte
-	// Accepted returns the [Event.Hash] of the last event of a run that needs no
-	// MAC, and before which none does; empty if all need one.
+	// Accepted returns the [Event.Hash] of the last event of a run that was accepted: up
+	// to this one, events need no MAC. It is empty if all need one.
 	Accepted func(run string) string
-	// Imported returns the [Event.Hash] of the last event of a run that was imported:
-	// this one and those before need to be accepted, even if they have a MAC. It is empty
-	// if the run was not imported. Nil means that none was.
+	// Imported returns the [Event.Hash] of the last event of a run that was imported: up
+	// to this one, events must be accepted even if they have a MAC. It is empty if the run
+	// was not imported. Nil means that none was.
 	Imported func(run string) string
 }
 
@@ -57,8 +57,8 @@ func (o *Owner) Check(run string, events []Event) error {
 	if o == nil {
 		return nil
 	}
-	last := after(events, o.Accepted(run))
-	if o.Imported != nil && after(events, o.Imported(run)) > last {
+	last := countTo(events, o.Accepted(run))
+	if o.Imported != nil && countTo(events, o.Imported(run)) > last {
 		return &ForeignError{Run: run, Event: events[last].Seq, Events: len(events), Imported: true}
 	}
 	m := o.mac(run)
@@ -70,9 +70,9 @@ func (o *Owner) Check(run string, events []Event) error {
 	return nil
 }
 
-// after returns the number of events up to the one with a hash; 0 if there is none, or if
+// countTo returns the number of events up to the one with a hash; 0 if there is none, or if
 // the hash is empty.
-func after(events []Event, hash string) (n int) {
+func countTo(events []Event, hash string) (n int) {
 	for i := 0; hash != "" && i < len(events); i++ {
 		if events[i].Hash() == hash {
 			n = i + 1

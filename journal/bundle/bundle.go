@@ -7,14 +7,14 @@
 //	bundle.json     the [Header], as JSON
 //	journal.jsonl   the run's journal, line by line as it was recorded
 //	objects/NAME    an object that the journal needs, not compressed; NAME is its
-//	                SHA-256 in hex, and each object comes once
+//	                SHA-256 in hex, and each object appears once
 //
 // [Write] writes a bundle, and [NewReader] reads one that may come from anyone. The
 // reader guarantees that the journal is complete, that its chain is right and ends with
 // the hash in the header, that each object has its name, and that nothing follows. It
 // returns no more bytes than its caller allows, and needs little memory whatever the file
-// contains, except for the journal. It knows no path of any file but those above, so that
-// no bundle can name another one.
+// contains, except for the journal. It accepts no names but those above, so that no
+// bundle can name another file.
 //
 // The reader does not guarantee who recorded the run, or that the objects are those that
 // the journal needs.

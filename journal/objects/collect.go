@@ -150,7 +150,7 @@ func (c collection) shrink(name string, places []place) error {
 	if err := errors.Join(c.store.in.Root.Remove(packsDir+"/"+name), c.store.in.Sync(packsDir)); err != nil {
 		return err
 	}
-	c.store.packs.deleted(name)
+	c.store.packs.noteDeleted(name)
 	return nil
 }
 

@@ -80,7 +80,7 @@ type damagedError struct{ cause error }
 func (e *damagedError) Error() string { return e.cause.Error() }
 func (e *damagedError) Unwrap() error { return e.cause }
 
-// recordedSize returns the length of an object from the start of its frame.
+// recordedSize returns the length of an object, which its frame states at the start.
 func recordedSize(frame io.ReaderAt) (int64, error) {
 	start := make([]byte, zstd.HeaderMaxSize)
 	n, err := frame.ReadAt(start, 0)

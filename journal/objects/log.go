@@ -29,8 +29,8 @@ const (
 	logMagic     = "HONELOG1"
 	logHeader    = sha256.Size + 8 + 8 + crc32.Size
 	checksumFrom = logHeader - crc32.Size
-	// maxLogged is how many bytes of an object, or of the objects of a pack, are appended
-	// to the log. More have a file of their own, so that a log is read in no time.
+	// maxLogged is the maximum size of an object, or of the objects of a pack, that are
+	// appended to the log. Larger ones get a file of their own, which keeps logs short.
 	maxLogged = 64 << 10
 )
 
@@ -45,9 +45,9 @@ type writtenLog struct {
 	synced int64    // how much of it is durable
 	named  bool     // whether its name is durable
 	err    error    // why it can no longer be used; nil if it can
-	// relied are the logs of other processes with objects that were not stored again:
-	// false until this process has synced them.
-	relied map[string]bool
+	// reused are the logs of other processes with objects that this process did not store
+	// again: false until it has synced them.
+	reused map[string]bool
 }
 
 // appendLog appends objects to the log. places have the lengths of what follows each
@@ -118,10 +118,10 @@ func (s *Store) Sync() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := l.err
-	for name, synced := range l.relied {
+	for name, synced := range l.reused {
 		if err == nil && !synced {
 			err = s.syncOther(name)
-			l.relied[name] = err == nil
+			l.reused[name] = err == nil
 		}
 	}
 	if err == nil && l.end > l.synced {
@@ -168,19 +168,19 @@ func (s *Store) syncOther(name string) error {
 	return errors.Join(s.in.SyncFile(file, f), f.Close(), s.in.Sync(packsDir))
 }
 
-// rely returns whether an object is in a log or a pack, and lets the next Sync make it
-// durable.
-func (s *Store) rely(d digest) (place, bool) {
+// reuse returns the place of an object that is in a log or a pack, so that it need not be
+// stored again; the next Sync makes it durable.
+func (s *Store) reuse(d digest) (place, bool) {
 	p, ok := s.packs.find(d)
 	if ok && p.isLogged() {
 		l := &s.log
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if p.pack != l.name && !l.relied[p.pack] {
-			if l.relied == nil {
-				l.relied = map[string]bool{}
+		if p.pack != l.name && !l.reused[p.pack] {
+			if l.reused == nil {
+				l.reused = map[string]bool{}
 			}
-			l.relied[p.pack] = false
+			l.reused[p.pack] = false
 		}
 	}
 	return p, ok

@@ -154,7 +154,7 @@ func (p *Pack) isStored(o place) bool {
 	if p.seen[o.digest] {
 		return true
 	}
-	if _, ok := p.store.rely(o.digest); ok {
+	if _, ok := p.store.reuse(o.digest); ok {
 		return true
 	}
 	name := o.digest.String()
@@ -166,8 +166,8 @@ func (p *Pack) isStored(o place) bool {
 }
 
 // appendLong appends an object that is longer than a block, and returns the length of
-// the rest. It is compressed if its start can be, because that saves more than a frame
-// of any length adds.
+// the rest. It compresses the object if that saves space in the first block, which is
+// more than a frame of any length adds.
 func (p *Pack) appendLong(start []byte, rest io.Reader) (int64, error) {
 	to := appender{p}
 	if p.store.codec.compress(start) == nil {

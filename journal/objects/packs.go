@@ -259,8 +259,8 @@ func (p *packs) forget(pack string) {
 	delete(p.torn, pack)
 }
 
-// deleted notes that a pack or log no longer exists.
-func (p *packs) deleted(name string) {
+// noteDeleted notes that a pack or log no longer exists.
+func (p *packs) noteDeleted(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.logs, name)
@@ -303,7 +303,7 @@ func (s *Store) refreshPacks(force bool) error {
 	logs, err := s.packNames(logSuffix)
 	for _, n := range logs {
 		if _, known := p.logs[n]; !known {
-			s.readOn(n)
+			s.readRest(n)
 		}
 	}
 	return err
@@ -315,12 +315,12 @@ func (s *Store) refreshLogs() {
 	s.packs.mu.Lock()
 	defer s.packs.mu.Unlock()
 	for _, n := range slices.Collect(maps.Keys(s.packs.logs)) {
-		s.readOn(n)
+		s.readRest(n)
 	}
 }
 
-// readOn reads a log from where it is known. The caller holds the mutex.
-func (s *Store) readOn(log string) {
+// readRest reads the part of a log that is not known yet. The caller holds the mutex.
+func (s *Store) readRest(log string) {
 	p := &s.packs
 	places, known, err := s.readLog(log, p.logs[log])
 	if err != nil {

@@ -2,10 +2,10 @@
 // [Store.NewPack] many. What is stored never changes, and is verified when it is read.
 //
 // A small object is appended to the log of its process, which [Store.Sync] makes durable:
-// one call serves all objects that the next event names, so name none in a durable place
-// before it. A large object has a file of its own, and many large ones share a pack;
-// both are durable at once. A file or directory is synced before its name is, and a
-// directory only after a name in it has changed.
+// one call serves all objects that the next event names. Name no object in a durable
+// place before that call. A large object has a file of its own, and many large ones share
+// a pack; both are durable at once. A file or directory is synced before its name is, and
+// a directory only after a name in it has changed.
 //
 // After a power failure a log ends with its last intact object, which is at or after the
 // last one that was synced. What a killed process stored and did not sync can be read;
@@ -51,7 +51,7 @@ func (s *Store) Create() error {
 func (s *Store) Put(b []byte) (string, error) {
 	o := place{digest: sha256.Sum256(b), size: int64(len(b))}
 	name := o.digest.String()
-	if p, ok := s.rely(o.digest); ok && p.isLogged() {
+	if p, ok := s.reuse(o.digest); ok && p.isLogged() {
 		return name, nil
 	}
 	stored := s.smallest(b)
@@ -68,7 +68,7 @@ func (s *Store) Put(b []byte) (string, error) {
 	return name, nil
 }
 
-// smallest returns an object compressed, or as it is if that saves little.
+// smallest returns an object compressed, or unchanged if that saves little.
 func (s *Store) smallest(b []byte) []byte {
 	if len(b) >= minCompressed {
 		if z := s.codec.compress(b); z != nil {
@@ -136,7 +136,7 @@ func (s *Store) Has(name string) bool {
 	if err != nil {
 		return false
 	}
-	if _, ok := s.rely(d); ok {
+	if _, ok := s.reuse(d); ok {
 		return true
 	}
 	if s.hasFile(name, "") || s.hasFile(name, compressedSuffix) {
@@ -145,7 +145,7 @@ func (s *Store) Has(name string) bool {
 	if err := s.refreshPacks(false); err != nil {
 		return false
 	}
-	_, ok := s.rely(d)
+	_, ok := s.reuse(d)
 	return ok
 }
 

@@ -1,4 +1,4 @@
-// Package dir is one directory below which everything is done.
+// Package dir accesses the files below one directory.
 package dir
 
 import (
@@ -55,7 +55,8 @@ func NotRegular(path string) error {
 	return fmt.Errorf("%s is not a regular file: move it away", path)
 }
 
-// MakeDurable is [Make] of a directory below this one, whose name is durable at the end.
+// MakeDurable creates a directory below this one, unless it exists, and makes its name
+// durable.
 func (d *Dir) MakeDurable(name string) error {
 	err := d.Root.Mkdir(name, 0o700)
 	switch {
