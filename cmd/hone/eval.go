@@ -188,7 +188,7 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	}
 	defer unlock()
 	p.cache = cache
-	if err := runs.CanBind(cache); err != nil {
+	if err := runs.CheckBinding(cache); err != nil {
 		return failure.Of(err, "set XDG_STATE_HOME to a directory of your own; without it nothing vouches for the results")
 	}
 	e := &eval.Evaluation{Record: p.record, Cache: cache, Limits: f.limits(), Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,

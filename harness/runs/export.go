@@ -98,13 +98,14 @@ func (x *Export) Redact() error {
 	}
 	manifests, err := history.Manifests(x.home, x.events)
 	if err != nil {
-		return incomplete(err)
+		return incompleteError(err)
 	}
 	x.events, x.needs, x.Objects, x.Redacted = events, manifests, len(manifests), true
 	return nil
 }
 
-func incomplete(err error) error {
+// incompleteError returns the error for a run without some of its objects.
+func incompleteError(err error) error {
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "restore .hone from a backup"}}
 }
 
@@ -113,7 +114,7 @@ func incomplete(err error) error {
 func (x *Export) Collect(ctx context.Context, withheld func(path string, content []byte) bool) error {
 	all, err := history.NeededObjects(x.home, x.events)
 	if err != nil {
-		return incomplete(err)
+		return incompleteError(err)
 	}
 	for _, n := range all {
 		if err := ctx.Err(); err != nil {
@@ -142,7 +143,7 @@ func (x *Export) secretPaths(n history.Needed, withheld func(string, []byte) boo
 	}
 	content, err := x.home.Get(n.Name)
 	if err != nil {
-		return nil, incomplete(err)
+		return nil, incompleteError(err)
 	}
 	for _, path := range n.Paths {
 		if withheld(path, content) {
@@ -165,7 +166,7 @@ func (x *Export) Write(ctx context.Context, w io.Writer, version string) error {
 		}
 		o, err := x.home.OpenObject(name)
 		if err != nil {
-			return nil, incomplete(err)
+			return nil, incompleteError(err)
 		}
 		return stored{o}, nil
 	})
@@ -177,7 +178,7 @@ type stored struct{ io.ReadCloser }
 func (s stored) Read(b []byte) (int, error) {
 	n, err := s.ReadCloser.Read(b)
 	if err != nil && err != io.EOF {
-		err = incomplete(err)
+		err = incompleteError(err)
 	}
 	return n, err
 }
@@ -247,8 +248,8 @@ func ReadImport(ctx context.Context, dir string, in io.Reader, limit int64) (*Im
 	return i, w.Home.Import(b.Events, b.Header.Base)
 }
 
-// eventsHere returns how many events a run has here, of which the given ones are the
-// first, or the other way round.
+// eventsHere returns how many events a run has here. The error is a *DivergedError if
+// neither they nor the given events are the beginning of the others.
 func eventsHere(home *journal.Home, events []journal.Event) (int, error) {
 	old, err := home.Read(events[0].Run)
 	if errors.Is(err, fs.ErrNotExist) {

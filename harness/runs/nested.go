@@ -126,5 +126,5 @@ func nestedError(dir, run string) error {
 	if run != "" {
 		why += ", on run " + run
 	}
-	return &hone.UsageError{Why: why + ": a run locks out runs above and below its directory", Next: follow(dir)}
+	return &hone.UsageError{Why: why + ": a run locks out runs above and below its directory", Next: waitOrFollow(dir)}
 }

@@ -179,9 +179,9 @@ func Foreign(home *journal.Home) func(run string, events []journal.Event) int64 
 	}
 }
 
-// CanBind returns why new runs in a directory cannot be bound to the user, so that nothing
+// CheckBinding returns why new runs in a directory cannot be bound to the user, so that nothing
 // vouches for what they record; nil if they can.
-func CanBind(dir string) error {
+func CheckBinding(dir string) error {
 	_, err := owner(dir, nil) // no run is looked up
 	return err
 }

@@ -175,14 +175,14 @@ func Working(dir string) (run string, start hone.Start, ok bool) {
 func explainLocked(err error) error {
 	var held *journal.LockedError
 	if errors.As(err, &held) {
-		return &hone.UsageError{Why: held.Error(), Next: follow("")}
+		return &hone.UsageError{Why: held.Error(), Next: waitOrFollow("")}
 	}
 	return explainDamaged(err)
 }
 
-// follow is what the user can do while another hone works in dir; empty means the user's
-// directory.
-func follow(dir string) hone.Next {
+// waitOrFollow returns what the user can do while another hone works in dir; an empty dir
+// means the user's directory.
+func waitOrFollow(dir string) hone.Next {
 	return hone.Next{First: "wait for it, stop it, or follow it", Verb: hone.Watch, Dir: dir}
 }
 
@@ -205,11 +205,10 @@ func OtherVersion(err error) string {
 	return "another version of hone wrote this journal: use that version, or move the journal away"
 }
 
-// FindRoot returns the workspace of a directory: the nearest directory with
-// runs, at most as high as the top of its repository. If there is none, it is that
-// top. Outside a repository, the search goes at most as high as the user's home
-// directory. If there is none, or the directory is not in the home directory, it is
-// the directory itself.
+// FindRoot returns the workspace of a directory: the nearest directory with runs, from dir
+// upwards. In a repository, the search ends at its top, which is the workspace if there
+// are none. Outside a repository, it ends at the user's home directory, or at dir if that
+// is not below it; dir is the workspace if there are none.
 func FindRoot(dir string) (string, error) { return findRoot(dir, git.Root) }
 
 func findRoot(dir string, topOf func(string) (string, error)) (string, error) {

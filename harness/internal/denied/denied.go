@@ -1,5 +1,5 @@
-// Package denied finds out what walls denied a command that failed: something that exists
-// without them.
+// Package denied guesses what a command that failed could not reach because of its walls: a
+// path, a program, a variable or a secret file that exists outside them.
 package denied
 
 import (
@@ -16,12 +16,12 @@ import (
 	"hone/sandbox/workshop"
 )
 
-// cause is a reason for which a command may fail only because of its walls.
+// cause is a way in which walls can make a command fail.
 type cause struct {
 	name string
 	sign *lazyregexp.Regexp // of a line of its output; the first group that matches is what the command missed
 	// note tells the user how to open the walls for what was missed. It is empty if
-	// the walls are not the cause, because that does not exist without them either.
+	// that does not exist outside the walls either.
 	note func(c Command, line, missed string) string
 }
 
@@ -52,9 +52,9 @@ const maxLines = 1000
 var variable = lazyregexp.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b|\$\{?([A-Z_][A-Z0-9_]+)\b|\b(?:set|export) ([A-Z_][A-Z0-9_]+)\b|` +
 	`\b([A-Z_][A-Z0-9_]+)(?:: (?:unbound variable|parameter (?:null or )?not set)|["'` + "`" + `]? (?:is )?(?:not set|required|missing|undefined|unset)\b| must be set| environment variable (?:is )?(?:not set|required|missing))|KeyError: '([A-Z_][A-Z0-9_]+)'`)
 
-// Notes returns a note for the user for each cause for which a command seems to have
-// failed only because of the walls, by cause. The cause of a note about variables
-// or secret files contains their names. It can miss a cause, or name a wrong one.
+// Notes returns notes for the user, by cause: each says what the command seems to have
+// missed behind the walls, and how to give it that. The cause of a note about variables
+// or secret files contains their names. Notes can miss a cause, or name a wrong one.
 func (c Command) Notes(output string) map[string]string {
 	notes := map[string]string{}
 	lines := lastLines(output)
@@ -88,20 +88,22 @@ func lastLines(output string) []string {
 	return lines[max(0, len(lines)-maxLines):]
 }
 
-// pathNote is about a path outside of the workspace.
+// pathNote returns the note about a path outside the workspace; empty if there is none.
 func (c Command) pathNote(line, how string) string {
 	for _, path := range pathsIn(line) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(c.Dir, path)
 		}
-		if text := c.openPath(filepath.Clean(path), how); text != "" {
+		if text := c.openingNote(filepath.Clean(path), how); text != "" {
 			return text
 		}
 	}
 	return ""
 }
 
-func (c Command) openPath(path, how string) string {
+// openingNote returns the note that tells the user how to open the walls for a path; empty
+// if they do not hide it, or should. how is the message about the path.
+func (c Command) openingNote(path, how string) string {
 	real, err := filepath.EvalSymlinks(path)
 	missing := err != nil
 	if missing {
@@ -149,7 +151,7 @@ func (c Command) withheldVariables(lines []string) []string {
 	return names
 }
 
-// variableNote is about variables that the user has and commands do not get.
+// variableNote returns the note about variables that the user has and commands do not get.
 func variableNote(names []string) string {
 	what, which := "the variable "+names[0], "it"
 	if len(names) > 1 {
@@ -159,8 +161,8 @@ func variableNote(names []string) string {
 		what, which, strings.Join(names, `", "`), config.HonePath)
 }
 
-// programNote is about a program that the user has in a directory that commands do
-// not see.
+// programNote returns the note about a program that the user has in a directory that
+// commands do not see; empty if there is none.
 func (c Command) programNote(_, name string) string {
 	if programIn(c.Env, name) != "" {
 		return ""

@@ -43,16 +43,16 @@ func (c Command) neededFiles(lines []string) (files hiddenFiles) {
 	}
 	for _, s := range c.Secrets {
 		rel, err := filepath.Rel(c.Root, s.Path)
-		if err == nil && slices.ContainsFunc(named, func(p string) bool { return c.names(p, s) }) {
+		if err == nil && slices.ContainsFunc(named, func(p string) bool { return c.isNamed(p, s) }) {
 			files = append(files, hiddenFile{path: filepath.ToSlash(rel), why: s.Why})
 		}
 	}
 	return files
 }
 
-// names reports whether a path in an output is that of a file. A program may name it from
+// isNamed reports whether a path in an output means a secret file. A program may name it from
 // a directory below the command's own, so that the end of the file's path counts as well.
-func (c Command) names(path string, s listing.SecretFile) bool {
+func (c Command) isNamed(path string, s listing.SecretFile) bool {
 	path = filepath.Clean(path)
 	return path == s.Path || filepath.Join(c.Dir, path) == s.Path || strings.HasSuffix(s.Path, string(filepath.Separator)+path)
 }

@@ -1,4 +1,4 @@
-// Package proof proves walls before they are used, and remembers that.
+// Package proof proves walls before they are used, and records when.
 package proof
 
 import (
@@ -14,16 +14,15 @@ import (
 	"hone/sandbox/prove"
 )
 
-// record is the record in the state folder that walls of a kind were proved. There is
-// one for each kind.
+// record is the proof of one kind of walls, as stored in the state folder.
 type record struct {
 	Conditions string    `json:"conditions"` // see [prove.Conditions]
 	When       time.Time `json:"when"`
 }
 
-// Of tries briefly to cross walls of the kind, and returns an error if that
-// works although it should not. It does not try again what did not work under the same
-// conditions, and returns when that was tried; zero for walls that prevent nothing.
+// Of returns when walls of a grade were proved under the present conditions: earlier, or
+// now, by brief attempts to cross them. An attempt that succeeds is an error. The time is
+// zero for walls that prevent nothing.
 func Of(ctx context.Context, g sandbox.Grade) (time.Time, error) {
 	if g.Level == sandbox.LevelOpen {
 		return time.Time{}, nil

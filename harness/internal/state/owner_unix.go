@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// private returns an error unless the directory belongs to the user and no other
+// checkPrivate returns an error unless the directory belongs to the user and no other
 // user can write to it.
-func private(dir string) error {
+func checkPrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err

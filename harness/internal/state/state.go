@@ -62,7 +62,7 @@ func Find(parts ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("open hone's state folder: %w", err)
 	}
-	if err := private(dir); err != nil {
+	if err := checkPrivate(dir); err != nil {
 		return "", err
 	}
 	return filepath.Join(append([]string{dir}, parts...)...), nil

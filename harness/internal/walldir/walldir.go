@@ -1,6 +1,6 @@
-// Package walldir keeps the directories outside the tree that walls need: in the
-// user's cache one for each session, with the HOME and the caches of its commands; in
-// the state folder those with what outlives a process that is killed.
+// Package walldir keeps the directories outside the tree that walls need. In the user's
+// cache, each session has one with the HOME and the caches of its commands. In the state
+// folder are those with what must survive a killed process.
 package walldir
 
 import (
@@ -273,7 +273,7 @@ func removeStale() {
 	}
 	for _, e := range entries {
 		dir := filepath.Join(base, e.Name())
-		if !e.IsDir() || !isRunDir(e) {
+		if !e.IsDir() || !isRemovable(e) {
 			continue
 		}
 		if lock, ok := tryLock(dir); ok {
@@ -283,9 +283,9 @@ func removeStale() {
 	}
 }
 
-// isRunDir reports whether a directory that is not locked can be removed: its process has
-// locked it before, or has not done so within maxUnlockedAge.
-func isRunDir(e fs.DirEntry) bool {
+// isRemovable reports whether a directory can be removed if it is not locked: its process
+// has locked it before, or has not done so within maxUnlockedAge.
+func isRemovable(e fs.DirEntry) bool {
 	if strings.HasPrefix(e.Name(), newPrefix) {
 		info, err := e.Info()
 		return err == nil && time.Since(info.ModTime()) > maxUnlockedAge
