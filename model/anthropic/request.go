@@ -30,16 +30,16 @@ func encode(name string, req model.Request) sdk.MessageNewParams {
 		}
 	}
 	c.set(&p)
-	if abilities.thinking != budgeted || thought(req.Messages) {
+	if abilities.thinking != budgeted || mayThink(req.Messages) {
 		abilities.setThinking(&p, req.Reasoning)
 	}
 	return p
 }
 
-// thought reports whether the last reply with calls begins with thinking. A model with
-// a budget must keep thinking in a conversation in which it thought, and must not start to
-// think in one whose last calls another model made without thinking.
-func thought(messages []model.Message) bool {
+// mayThink reports whether a model with a budget may think in a conversation: if the last
+// reply with calls begins with thinking, or there is none. A model that thought must keep
+// thinking, and must not start after calls that another model made without thinking.
+func mayThink(messages []model.Message) bool {
 	for _, m := range slices.Backward(messages) {
 		if reply := (model.Reply{Parts: m.Parts}); m.Role == model.Assistant && len(reply.Calls()) > 0 {
 			first := m.Parts[0].Opaque

@@ -23,8 +23,8 @@
 // against expensive service tiers, documents and images with more tokens than
 // bytes, or anything that the agent learns from the model.
 //
-// httputil.ReverseProxy copies requests and responses. The package is larger than that because it
-// keeps the budget in the dialect of each provider, and removes keys that a stream has in pieces.
+// httputil.ReverseProxy copies requests and responses. The rest of the package applies the
+// budget to the protocol of each provider, and removes keys that a stream splits.
 package forward
 
 import (

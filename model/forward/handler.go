@@ -165,7 +165,7 @@ func (c *call) body() ([]byte, error) {
 		c.cancel(c.f.idleError())
 		return nil, context.Cause(c.ctx)
 	case err != nil:
-		return nil, malformed("its body is incomplete")
+		return nil, malformedError("its body is incomplete")
 	case int64(len(body)) > most:
 		return nil, errBody
 	}

@@ -17,7 +17,7 @@ func (f *Forward) checkLocal(o object) error {
 		var err error
 		switch name := canon(m.name); {
 		case l.remote[name] && !isEmpty(m.value):
-			err = reachesBeyond(m.name)
+			err = beyondError(m.name)
 		case l.content[name]:
 			d := json.NewDecoder(bytes.NewReader(m.value))
 			d.UseNumber() // another number could be out of range
@@ -30,15 +30,15 @@ func (f *Forward) checkLocal(o object) error {
 	tools, err := o.get("tools")
 	switch {
 	case err != nil:
-		return malformed(err.Error())
+		return malformedError(err.Error())
 	case tools.null():
 		return nil
 	}
-	return localTools(tools.value, l.tool)
+	return checkTools(tools.value, l.tool)
 }
 
-// reachesBeyond returns the refusal of a member or a tool.
-func reachesBeyond(what string) error {
+// beyondError returns the refusal of a member or a tool.
+func beyondError(what string) error {
 	// The agent chooses the name, which may be very long.
 	if len(what) > 60 {
 		what = what[:60] + "…"
@@ -123,7 +123,7 @@ func openaiTool(o object) string {
 		return ""
 	case "namespace":
 		inner, err := o.get("tools")
-		if err == nil && (inner.null() || localTools(inner.value, openaiTool) == nil) {
+		if err == nil && (inner.null() || checkTools(inner.value, openaiTool) == nil) {
 			return ""
 		}
 		return t
@@ -173,18 +173,20 @@ func typeOf(o object) string {
 	return t
 }
 
-func localTools(list json.RawMessage, reaches func(object) string) error {
+// checkTools returns an error if a tool in a list goes beyond the request; see
+// localRules.tool.
+func checkTools(list json.RawMessage, reaches func(object) string) error {
 	var tools []json.RawMessage
 	if json.Unmarshal(list, &tools) != nil {
-		return malformed("its tools are not a list")
+		return malformedError("its tools are not a list")
 	}
 	for _, t := range tools {
 		o, err := parseObject(t)
 		if err != nil {
-			return malformed("a tool: " + err.Error())
+			return malformedError("a tool: " + err.Error())
 		}
 		if what := reaches(o); what != "" {
-			return reachesBeyond(what)
+			return beyondError(what)
 		}
 	}
 	return nil
@@ -196,7 +198,7 @@ func localTools(list json.RawMessage, reaches func(object) string) error {
 func (l localRules) check(d *json.Decoder, parent, name string) error {
 	t, err := d.Token()
 	if err != nil {
-		return malformed(err.Error())
+		return malformedError(err.Error())
 	}
 	switch t := t.(type) {
 	case json.Delim:
@@ -217,7 +219,7 @@ func (l localRules) check(d *json.Decoder, parent, name string) error {
 		}
 	case string:
 		if l.part(parent, name, t) {
-			return reachesBeyond(name)
+			return beyondError(name)
 		}
 	}
 	return err

@@ -33,7 +33,7 @@ func forbiddenError(why string) error {
 	return &refusal{http.StatusForbidden, "not_allowed", "hone refuses this request: " + why}
 }
 
-func malformed(why string) error {
+func malformedError(why string) error {
 	return &refusal{http.StatusBadRequest, "invalid_request", "hone cannot parse this request: " + model.OneLine(why)}
 }
 

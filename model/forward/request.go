@@ -50,7 +50,7 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 		err = q.readModel()
 	}
 	if err != nil {
-		return request{}, malformed(err.Error())
+		return request{}, malformedError(err.Error())
 	}
 	return q, nil
 }
@@ -58,11 +58,11 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 // parseBody parses and checks the body of any request.
 func (f *Forward) parseBody(body []byte) (object, error) {
 	if !utf8.Valid(body) || !json.Valid(body) {
-		return object{}, malformed("its body is not JSON")
+		return object{}, malformedError("its body is not JSON")
 	}
 	o, err := parseObject(body)
 	if err != nil {
-		return object{}, malformed(err.Error())
+		return object{}, malformedError(err.Error())
 	}
 	if f.config.Hosted {
 		return o, nil

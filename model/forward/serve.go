@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	headerTime = 30 * time.Second // limit for sending a request's header
-	restTime   = 10 * time.Minute // limit for an idle connection
+	headerTime   = 30 * time.Second // limit for sending a request's header
+	idleConnTime = 10 * time.Minute // limit for an idle connection
 	// drainTime is how long the server reads the rest of a refused request: if
 	// it closed the connection earlier, the agent could lose the response.
 	drainTime = 5 * time.Second
@@ -22,7 +22,7 @@ func (f *Forward) newServer() *http.Server {
 	return &http.Server{
 		Handler:           http.HandlerFunc(f.serve),
 		ReadHeaderTimeout: headerTime,
-		IdleTimeout:       restTime,
+		IdleTimeout:       idleConnTime,
 		MaxHeaderBytes:    maxHeader,
 		// The general handler would answer OPTIONS *.
 		DisableGeneralOptionsHandler: true,

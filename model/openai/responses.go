@@ -95,7 +95,7 @@ func (m responsesModel) request(req model.Request) responseRequest {
 		Model: m.Name, Instructions: req.System, MaxOutput: req.MaxOutput, CacheKey: m.cacheKey(req), Stream: true,
 		Input: []any{},
 	}
-	if reasons(m.Name) {
+	if hasReasoning(m.Name) {
 		r.Include = []string{"reasoning.encrypted_content"}
 	}
 	if req.Reasoning != "" {
@@ -112,9 +112,9 @@ func (m responsesModel) request(req model.Request) responseRequest {
 	return r
 }
 
-// reasons reports whether a model supports encrypted reasoning. The model
+// hasReasoning reports whether a model supports encrypted reasoning. The model
 // families that do not reason reject a request for it.
-func reasons(name string) bool {
+func hasReasoning(name string) bool {
 	for _, family := range []string{"gpt-3.5", "gpt-4", "chatgpt-4o"} {
 		if strings.HasPrefix(name, family) {
 			return false

@@ -37,7 +37,7 @@ type finder struct {
 func find(text string, tools []model.Spec) []span {
 	f := finder{reader: newReader(text, tools)}
 	begins := true
-	for pos := reasoning(text); pos < len(text); {
+	for pos := reasoningEnd(text); pos < len(text); {
 		end := lineEnd(text, pos)
 		line := strings.TrimLeft(text[pos:end], space)
 		at := end - len(line)
@@ -165,9 +165,9 @@ func lineEnd(text string, at int) int {
 // callTag matches the tags around calls and their parts.
 var callTag = lazyregexp.New(`</?(?:tool_call|function|parameter|invoke|arg_)`)
 
-// reasoning returns where a reply's reasoning ends. A tag inside of a call, or of a
+// reasoningEnd returns where a reply's reasoning ends. A tag inside of a call, or of a
 // reply in JSON, does not end it.
-func reasoning(text string) int {
+func reasoningEnd(text string) int {
 	if json.Valid([]byte(text)) {
 		return 0
 	}

@@ -78,9 +78,9 @@ func take(members map[string]json.RawMessage, keys ...string) (value json.RawMes
 	return value
 }
 
-// begins reports whether a text without a tag that cannot be parsed begins with a
+// beginsCall reports whether a text without a tag that cannot be parsed begins with a
 // call of an offered tool, or with an envelope.
-func (r *reader) begins(raw string) bool {
+func (r *reader) beginsCall(raw string) bool {
 	m := callHead.FindStringSubmatch(raw)
 	return m != nil && (m[1] == "" || r.offers(m[1]))
 }

@@ -44,8 +44,8 @@ func newReader(text string, tools []model.Spec) *reader {
 	return r
 }
 
-// last returns the position of the last closing tag in s; negative if there is none.
-func (r *reader) last(s, closing string) int { return r.lasts[closing] - (len(r.text) - len(s)) }
+// lastClosing returns the position of the last closing tag in s; negative if there is none.
+func (r *reader) lastClosing(s, closing string) int { return r.lasts[closing] - (len(r.text) - len(s)) }
 
 func (r *reader) offers(name string) bool {
 	return slices.ContainsFunc(r.tools, func(t model.Spec) bool { return t.Name == name })
@@ -80,7 +80,7 @@ var insideFence = lazyregexp.New("^```[a-z]*\\s*\n\\s*")
 // it must be closed.
 func (r *reader) tagged(s string, words bool) (found, bool) {
 	d, name, inside, ok := dialectOf(s)
-	closed := d.close == "" || r.last(s, d.close) >= 0
+	closed := d.close == "" || r.lastClosing(s, d.close) >= 0
 	if !ok || !closed && (words || d.strict) {
 		return found{}, false
 	}
@@ -96,7 +96,7 @@ func (r *reader) tagged(s string, words bool) (found, bool) {
 	case !closed || d.close == "" || name == "" && (words || opensCall(inside)):
 		return found{}, false
 	}
-	return r.broken(d, name, inside, inside)
+	return r.brokenCall(d, name, inside, inside)
 }
 
 // values reads objects and lists; after a name, the object with the arguments. If one
@@ -111,23 +111,23 @@ func (r *reader) values(d dialect, name, s string) (all found, ok bool) {
 			f, ok = r.calls(value, d.open == "")
 		}
 		if !ok && d.open == "" {
-			f, ok = r.broken(d, name, begin, begin)
+			f, ok = r.brokenCall(d, name, begin, begin)
 			return f, ok && !valid
 		}
 		if !ok {
-			f, ok = r.broken(d, name, s, s[length:])
+			f, ok = r.brokenCall(d, name, s, s[length:])
 			f.parts = append(all.parts, f.parts...)
 			return f, ok
 		}
-		all = found{parts: append(all.parts, f.parts...), rest: after(s[length:], d.close), envelope: f.envelope}
+		all = found{parts: append(all.parts, f.parts...), rest: afterClosing(s[length:], d.close), envelope: f.envelope}
 		s = strings.TrimLeft(s[length:], separators)
 	}
 	return all, all.parts != nil
 }
 
-// after returns what follows a closing tag at the beginning of s, before which there
+// afterClosing returns what follows a closing tag at the beginning of s, before which there
 // may be superfluous brackets; s if there is none.
-func after(s, closing string) string {
+func afterClosing(s, closing string) string {
 	junk := strings.TrimLeft(s, remains)
 	rest := strings.TrimPrefix(junk, closing)
 	rest = rest[len(wrapperEnd.FindString(rest)):]
@@ -142,18 +142,18 @@ func after(s, closing string) string {
 func (r *reader) arguments(d dialect, name, s string) (found, bool) {
 	end := d.arguments.end.FindStringSubmatchIndex(s)
 	if end == nil {
-		return r.broken(d, name, s, s)
+		return r.brokenCall(d, name, s, s)
 	}
 	var members []string
 	for pair := range strings.SplitSeq(s[len(d.arguments.open):end[2]], d.arguments.open) {
 		m := d.arguments.pair.FindStringSubmatch(pair)
 		if m == nil {
-			return r.broken(d, name, s, s)
+			return r.brokenCall(d, name, s, s)
 		}
 		members = append(members, encode(m[1])+":"+r.argument(name, m[1], m[2]))
 	}
 	f := oneCall(name, "{"+strings.Join(members, ",")+"}")
-	f.rest = after(s[end[2]:], d.close)
+	f.rest = afterClosing(s[end[2]:], d.close)
 	return f, true
 }
 
@@ -174,12 +174,12 @@ func (r *reader) argument(tool, key, text string) string {
 	return encode(text)
 }
 
-// broken returns one call for text that cannot be read. known is what follows it
+// brokenCall returns one call for text that cannot be read. known is what follows it
 // according to its brackets. If no closing tag is there, the call extends to the last
 // closing tag or to the end of the text. A tag with a name and nothing else is a call
 // without arguments.
-func (r *reader) broken(d dialect, name, s, known string) (found, bool) {
-	end := r.last(s, d.close)
+func (r *reader) brokenCall(d dialect, name, s, known string) (found, bool) {
+	end := r.lastClosing(s, d.close)
 	if at := strings.TrimLeft(known, remains); d.close != "" && strings.HasPrefix(at, d.close) {
 		end = len(s) - len(at)
 	} else if end < 0 {
@@ -192,6 +192,6 @@ func (r *reader) broken(d dialect, name, s, known string) (found, bool) {
 		raw = "{}"
 	}
 	f := oneCall(name, raw)
-	f.rest = after(s[end:], d.close)
-	return f, raw != "" && (d.open != "" || r.begins(raw))
+	f.rest = afterClosing(s[end:], d.close)
+	return f, raw != "" && (d.open != "" || r.beginsCall(raw))
 }
