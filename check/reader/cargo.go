@@ -113,7 +113,7 @@ type cargoTest struct {
 func readCargo(text string, l *list) bool {
 	c := &cargoOutput{list: l, tests: map[string]*cargoTest{}, seen: map[string]bool{}}
 	c.arrows = arrows{head: rustMessage, files: []string{".rs", ".toml"}}
-	lines(text, c.line)
+	forEachLine(text, c.line)
 	c.endMessage()
 	known := c.known || c.arrows.known || c.ran
 	if known {

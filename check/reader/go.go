@@ -12,7 +12,7 @@ import (
 // JSON of go vet.
 func readGo(text string, l *list) bool {
 	g := &goOutput{list: l, pkg: &goPackage{}}
-	lines(text, g.line)
+	forEachLine(text, g.line)
 	g.endBuild()
 	g.known = g.pkg.finish(l, g.name, false) || g.known
 	return readVetJSON(text, l) || g.known
@@ -40,8 +40,8 @@ var (
 	goError = lazyregexp.New(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:][^:\n]*\.(?:go|s|c|cc|cpp|h|mod|work)):(\d{1,9})(?::(\d{1,9}))?: (\S.*)$`)
 	// goHeader comes before what the compiler says about a package.
 	goHeader = lazyregexp.New(`^# (?:\[[\w.~@/-]+\]|[\w.~@/-]+(?: \[[\w.~@/-]+\])?)$`)
-	// goTells is what the go command says that is no error.
-	goTells   = lazyregexp.New(`^(?:downloading|finding|extracting|added|upgraded|downgraded|removed|found|updating|creating|to add|warning)\b`)
+	// goNotice is a message of the go command that is not an error.
+	goNotice  = lazyregexp.New(`^(?:downloading|finding|extracting|added|upgraded|downgraded|removed|found|updating|creating|to add|warning)\b`)
 	goMod     = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:]*go\.(?:mod|work)):(\d{1,9}): (\S.*)$`)
 	goSummary = lazyregexp.New(`^=== FAIL: (\S+) (\S*) \(\d+\.\d+s\)$`)
 	ended     = lazyregexp.New(`^(FAIL|ok  |\?   )\t(\S+)(?:[\t ](.*))?$`)
@@ -152,7 +152,7 @@ func (g *goOutput) command(line string) bool {
 		return true
 	}
 	said, ok := strings.CutPrefix(line, "go: ")
-	if !ok || goTells.MatchString(said) {
+	if !ok || goNotice.MatchString(said) {
 		return false
 	}
 	g.add(item{rank: crash, text: said})
@@ -190,7 +190,7 @@ func (g *goOutput) endBuild() {
 // goBuildItems returns what the compiler says in a text of another tool's.
 func goBuildItems(text string) []item {
 	g := &goOutput{list: &list{}, pkg: &goPackage{}}
-	lines(text, func(line string) { g.build(line) })
+	forEachLine(text, func(line string) { g.build(line) })
 	g.endBuild()
 	return g.items
 }

@@ -104,8 +104,8 @@ func (p *goPackage) crashedTest(stacks [][]frame, parents map[string]bool) strin
 	return ""
 }
 
-// runningTests returns the tests that were running when the time was over, without those
-// that were waiting for subtests; nil if the crash is another one.
+// runningTests returns the tests that were running at a timeout, without those that were
+// waiting for subtests; nil if the crash is not a timeout.
 func runningTests(lines []string) (names []string) {
 	if !strings.HasPrefix(lines[0], "panic: test timed out after ") {
 		return nil

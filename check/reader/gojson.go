@@ -19,7 +19,7 @@ type goEvent struct {
 func readGoJSON(text string, l *list) bool {
 	g := &goEvents{goOutput: goOutput{list: l, pkg: &goPackage{}}, packages: map[string]*goPackage{}}
 	events := false
-	lines(text, func(line string) {
+	forEachLine(text, func(line string) {
 		var e goEvent
 		if strings.HasPrefix(line, `{"`) && strings.Contains(line, `"Action":`) && json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
 			events = true
@@ -121,7 +121,7 @@ func readVetJSON(text string, l *list) bool {
 		return false
 	}
 	known := false
-	documents(text, func(d *json.Decoder) bool {
+	forEachDocument(text, func(d *json.Decoder) bool {
 		var packages map[string]map[string]json.RawMessage
 		if d.Decode(&packages) != nil {
 			return false

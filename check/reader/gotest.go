@@ -116,8 +116,8 @@ func (p *goPackage) owns(t *goTest, line string) bool {
 	return t.result == "" || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") || strings.HasPrefix(t.name, "Example")
 }
 
-// finish adds the failures of a package, and reports whether the package is one for sure.
-// failed says that the package failed, whether or not a test did.
+// finish adds the failures of a package, and reports whether there are any. failed means
+// that the package failed, whether or not a test did.
 func (p *goPackage) finish(l *list, name string, failed bool) bool {
 	parents := p.failedParents()
 	before := len(l.items)

@@ -19,7 +19,7 @@ func readJest(text string, l *list) bool {
 	j := &jestOutput{list: l}
 	known := j.json(text)
 	if !known && (strings.Contains(text, "FAIL ") || strings.Contains(text, "PASS ") || strings.Contains(text, "●  process.exit called")) {
-		lines(text, j.line)
+		forEachLine(text, j.line)
 		j.close()
 	}
 	return known || j.known
@@ -51,7 +51,7 @@ type jestOutput struct {
 }
 
 func (j *jestOutput) json(text string) bool {
-	return strings.Contains(text, `"testResults"`) && values(text, []string{"testResults", "*"}, j.result)
+	return strings.Contains(text, `"testResults"`) && forEachValue(text, []string{"testResults", "*"}, j.result)
 }
 
 // result adds the failures of a file, and reports whether it is one.

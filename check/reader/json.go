@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// documents calls read with a decoder at the start of each JSON document in a text: an
+// forEachDocument calls read with a decoder at the start of each JSON document in a text: an
 // object, or an array of objects, that begins a line. read leaves the decoder behind what
 // it could read, and returns false if that is not JSON, or is cut.
-func documents(text string, read func(d *json.Decoder) bool) {
+func forEachDocument(text string, read func(d *json.Decoder) bool) {
 	// A document that fails is read in vain, and what is in it is tried again: the
 	// budget keeps that linear.
 	budget := 8*len(text) + 1<<20
@@ -42,10 +42,10 @@ func beginsDocument(text string) bool {
 	return text[0] == '[' && (after[0] == '{' || after[0] == ']')
 }
 
-// elements decodes the value that follows, and calls each with every value at one of the
+// forEachElement decodes the value that follows, and calls each with every value at one of the
 // paths, in order. A path names keys; "*" is any element of an array. It returns false if
 // the value is not complete or is not JSON: all elements before that were called.
-func elements(d *json.Decoder, paths [][]string, each func(path []string, value json.RawMessage)) bool {
+func forEachElement(d *json.Decoder, paths [][]string, each func(path []string, value json.RawMessage)) bool {
 	return walk(d, nil, paths, each)
 }
 
@@ -90,11 +90,11 @@ func walk(d *json.Decoder, at []string, paths [][]string, each func([]string, js
 	return err == nil
 }
 
-// values calls each with every value at a path in the JSON documents of a text, and
+// forEachValue calls each with every value at a path in the JSON documents of a text, and
 // reports whether it accepted one.
-func values[T any](text string, path []string, each func(T) bool) (known bool) {
-	documents(text, func(d *json.Decoder) bool {
-		return elements(d, [][]string{path}, func(_ []string, raw json.RawMessage) {
+func forEachValue[T any](text string, path []string, each func(T) bool) (known bool) {
+	forEachDocument(text, func(d *json.Decoder) bool {
+		return forEachElement(d, [][]string{path}, func(_ []string, raw json.RawMessage) {
 			var v T
 			known = json.Unmarshal(raw, &v) == nil && each(v) || known
 		})

@@ -38,7 +38,7 @@ func readJUnit(text string, l *list) bool {
 		at += start
 		at += max(1, r.document(text[at:]))
 	}
-	r.leaves()
+	r.removeParents()
 	for _, name := range r.goOrder {
 		r.goPackages[name].finish(l, name, false)
 	}
@@ -237,7 +237,7 @@ func (r *junitReport) goTest(suite string, c junitCase, text string) {
 	}
 	crashed := p.crash
 	p.crash = nil
-	lines(text, func(line string) {
+	forEachLine(text, func(line string) {
 		if goRun(line) == nil && !goResult.MatchString(line) && !ended.MatchString(line) {
 			p.put(p.current, line)
 		}
@@ -247,7 +247,7 @@ func (r *junitReport) goTest(suite string, c junitCase, text string) {
 	}
 }
 
-// leaves removes tests that failed because a subtest did: they have no text of their own.
-func (r *junitReport) leaves() {
+// removeParents removes tests that failed because a subtest did: they have no text of their own.
+func (r *junitReport) removeParents() {
 	r.items = slices.DeleteFunc(r.items, func(i item) bool { return r.parents[i.test] && r.silent[i.test] })
 }

@@ -27,7 +27,7 @@ func readSureLines(text string, l *list) bool { return readPlaces(text, l, true)
 
 func readPlaces(text string, l *list, sure bool) bool {
 	open := false // the last line belongs to the last item
-	lines(text, func(line string) {
+	forEachLine(text, func(line string) {
 		i, ok := placedItem(line, sure)
 		switch {
 		case ok:
@@ -62,7 +62,7 @@ func placedItem(line string, sure bool) (item, bool) {
 		return item{}, false
 	}
 	if said != nil && len(said[0]) < len(i.text) {
-		i.said = hasColumn
+		i.explicit = hasColumn
 		i.rank, i.rule = rankOf(said[1]), said[2]+said[3]
 		i.text = withRule(i.text[len(said[0]):], i.rule)
 	}

@@ -24,7 +24,7 @@ var eslintLine = lazyregexp.New(`^ +(\d{1,9}):\d{1,9} +(error|warning) +(\S.*?)(
 func readESLint(text string, l *list) bool {
 	crashed := readESLintCrash(text, l)
 	add := func(f eslintFile) bool { return f.add(l) }
-	if strings.Contains(text, `"filePath"`) && values(text, []string{"*"}, add) {
+	if strings.Contains(text, `"filePath"`) && forEachValue(text, []string{"*"}, add) {
 		return true
 	}
 	return readESLintLines(text, l) || crashed
@@ -33,7 +33,7 @@ func readESLint(text string, l *list) bool {
 // readESLintLines reads what eslint prints for people.
 func readESLintLines(text string, l *list) bool {
 	known, file := false, ""
-	lines(text, func(line string) {
+	forEachLine(text, func(line string) {
 		if line != "" && line[0] != ' ' {
 			file = line
 			return
@@ -110,11 +110,11 @@ func readRuff(text string, l *list) bool {
 		}
 		return known
 	}
-	if strings.Contains(text, `"filename"`) && strings.Contains(text, `"row"`) && (values(text, []string{"*"}, add) || values(text, nil, add)) {
+	if strings.Contains(text, `"filename"`) && strings.Contains(text, `"row"`) && (forEachValue(text, []string{"*"}, add) || forEachValue(text, nil, add)) {
 		return true
 	}
 	a := arrows{head: ruffHeading, files: []string{".py", ".pyi", ".ipynb"}}
-	lines(text, func(line string) { a.line(line, l) })
+	forEachLine(text, func(line string) { a.line(line, l) })
 	return a.known
 }
 
@@ -165,7 +165,7 @@ func readStaticcheck(text string, l *list) bool {
 		return false
 	}
 	known := false
-	lines(text, func(line string) {
+	forEachLine(text, func(line string) {
 		var m staticcheckMessage
 		if !strings.HasPrefix(line, `{"code"`) || json.Unmarshal([]byte(line), &m) != nil || m.Location == nil {
 			return

@@ -30,8 +30,8 @@ type item struct {
 	file string
 	line int
 	text string
-	// said says that the item is of a line with a column and a severity.
-	said bool
+	// explicit means that the line has a column and a severity.
+	explicit bool
 }
 
 // list collects what a format finds.

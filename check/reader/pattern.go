@@ -28,7 +28,7 @@ func Pattern(pattern string) (check.Reader, error) {
 		return check.Reader{}, fmt.Errorf("output format %q: %w (example: %q)", pattern, err, "%f:%l:%c: %m")
 	}
 	read := func(text string, l *list) bool {
-		lines(text, func(line string) {
+		forEachLine(text, func(line string) {
 			if m := re.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 				l.add(matchedItem(re, m))
 			}

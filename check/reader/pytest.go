@@ -69,7 +69,7 @@ type pytestOutput struct {
 // readPytest reads what pytest prints, with any --tb.
 func readPytest(text string, l *list) bool {
 	p := &pytestOutput{bySection: map[string][]*pytestReport{}}
-	lines(text, p.line)
+	forEachLine(text, p.line)
 	if !p.known {
 		return false
 	}

@@ -12,13 +12,13 @@ var pyCall = lazyregexp.New(`^\s*File "([^"\n]+)", line (\d{1,9}),? in (\S+)`)
 // readPython reads the end of a Python program that died of an exception or crashed.
 func readPython(text string, l *list) bool {
 	var p pyDeath
-	lines(text, p.line)
+	forEachLine(text, p.line)
 	p.finish(l, "")
 	return p.known
 }
 
-// pyDeath is what kills a Python process: an exception that nothing catches, a crash of
-// the interpreter, or the end of the time of faulthandler or of pytest-timeout.
+// pyDeath is what kills a Python process: an uncaught exception, a crash of the
+// interpreter, or a timeout of faulthandler or of pytest-timeout.
 type pyDeath struct {
 	known bool
 	kind  string // the first line

@@ -1,23 +1,23 @@
 // Package reader reads the output of test runners, compilers and linters.
 //
-// [Named] returns the [check.Reader] of a format or of a user's pattern, [Auto] the one
-// that recognizes the format, and [Names] the names. [Place] makes the files of findings
-// relative to a tree.
+// [Named] returns the [check.Reader] of a format or of a user's pattern, [Auto] one that
+// recognizes the format, and [Names] the names of all formats. [Place] makes the files of
+// findings relative to a tree.
 //
 // # Findings
 //
-// A reader only words why a program failed; the exit status decides whether it did. If
+// A reader only says why a program failed; the exit status decides whether it did. If
 // the status is not 0 and a reader finds nothing, its ok is false. The source of a
 // finding is [check.SourceCommand]. Its text starts with a line that says what is wrong,
 // without the place; lines of the output that belong to it follow, at most 4 KiB.
 //
-// What crashed, or does not compile, is partial. The worst come first: crashes and what does not compile, then failures, then what a
-// linter calls a warning, then its notes; otherwise in the order of the output. Warnings
-// and notes are advisory if the status is 0, or if there is something worse, which
-// explains the status.
+// Crashes and compile errors are Partial. They come first, then failures, then what a
+// linter calls a warning, then its notes, each in the order of the output. Warnings and
+// notes are advisory if the status is 0, or if there is something worse, which explains
+// the status.
 //
-// A test that has subtests is no finding of its own if one of them failed. A crash or a
-// limit of time is a finding of the test that was running, if the output tells which.
+// A test that failed only because a subtest did is not a finding. A crash or a timeout is
+// a finding about the test that was running, if the output names it.
 //
 // An ID is a test's full name, or else the rule, the file and the first line of the
 // message without numbers, addresses and temporary paths. The second finding with the
@@ -26,10 +26,9 @@
 //
 // # Files
 //
-// A file is named as the program prints it, with slashes: relative to where the program
-// ran, or absolute. Go prints only base names for tests: there the file is in the
-// directory of its package's import path, such as example.com/m/calc/calc_test.go.
-// [Place] finds both in a tree.
+// A file has the name that the program prints, with slashes: relative to where the program
+// ran, or absolute. For tests, Go prints only base names: these get the import path of
+// their package, such as example.com/m/calc/calc_test.go. [Place] finds both in a tree.
 //
 // # Formats
 //
@@ -169,7 +168,7 @@ func addSureLines(text string, l *list, others bool) bool {
 		seen[placeText(path.Base(cleanFile(i.file)), i.line)] = true
 	}
 	for _, i := range own.items {
-		if !others || i.said && !seen[placeText(path.Base(cleanFile(i.file)), i.line)] {
+		if !others || i.explicit && !seen[placeText(path.Base(cleanFile(i.file)), i.line)] {
 			l.add(i)
 		}
 	}

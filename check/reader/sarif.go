@@ -64,9 +64,9 @@ func readSARIF(text string, l *list) bool {
 	}
 	known := false
 	paths := [][]string{{"runs", "*", "tool", "driver", "rules"}, {"runs", "*", "results", "*"}, {"runs", "*", "invocations", "*"}, {"version"}}
-	documents(text, func(d *json.Decoder) bool {
+	forEachDocument(text, func(d *json.Decoder) bool {
 		log := sarifLog{list: l}
-		complete := elements(d, paths, log.element)
+		complete := forEachElement(d, paths, log.element)
 		log.addEarly(complete)
 		known = known || log.known
 		return complete
@@ -116,7 +116,7 @@ func (l *sarifLog) result(kind string, value json.RawMessage) {
 }
 
 // addEarly adds the results that waited for their rules. If the document is not complete,
-// those that only a rule words are not findings.
+// results without a text of their own are not findings.
 func (l *sarifLog) addEarly(complete bool) {
 	for _, r := range l.early {
 		if complete || r.Message.Text != "" {
@@ -126,7 +126,7 @@ func (l *sarifLog) addEarly(complete bool) {
 	l.early = nil
 }
 
-// counts reports whether a result is a problem that stands.
+// counts reports whether a result is a problem that is neither solved nor suppressed.
 func (r sarifResult) counts() bool {
 	accepted := slices.ContainsFunc(r.Suppressions, func(s struct{ Status string }) bool { return s.Status == "" || s.Status == "accepted" })
 	return !accepted && r.BaselineState != "absent" && (r.Kind == "" || r.Kind == "fail" || r.Kind == "open" || r.Kind == "review")

@@ -21,7 +21,7 @@ func readTAP(text string, l *list) bool {
 		return false
 	}
 	t := &tapOutput{}
-	lines(text, t.line)
+	forEachLine(text, t.line)
 	found, report := t.close(0)
 	for _, f := range found {
 		l.add(f.item())

@@ -37,8 +37,8 @@ func number(digits string) int {
 	return n
 }
 
-// lines calls f with each line of a text, without its end.
-func lines(text string, f func(line string)) {
+// forEachLine calls f with each line of a text, without its end.
+func forEachLine(text string, f func(line string)) {
 	for line := range strings.Lines(text) {
 		f(strings.TrimSuffix(line, "\n"))
 	}

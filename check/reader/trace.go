@@ -20,7 +20,7 @@ var (
 // empty file if there is none. Python's stacks end with the failure, others start with it.
 func locate(text string) (file string, line int) {
 	var last, first, other [2]string
-	lines(text, func(l string) {
+	forEachLine(text, func(l string) {
 		if len(l) > 4<<10 {
 			return
 		}

@@ -35,7 +35,7 @@ type unittestOutput struct {
 // readUnittest reads what Python's unittest prints, and Django's tests with it.
 func readUnittest(text string, l *list) bool {
 	u := &unittestOutput{}
-	lines(text, u.line)
+	forEachLine(text, u.line)
 	u.close()
 	if !u.known {
 		return false

@@ -45,7 +45,7 @@ func (f Files) Watch() (written func() []check.Report) {
 		now := f.list()
 		total := int64(0)
 		for _, name := range slices.Sorted(maps.Keys(now)) {
-			if was, ok := before[name]; ok && sameFile(was, now[name]) {
+			if was, ok := before[name]; ok && isUnchanged(was, now[name]) {
 				continue
 			}
 			if len(reports) == maxReports {
@@ -58,8 +58,8 @@ func (f Files) Watch() (written func() []check.Report) {
 	}
 }
 
-// sameFile reports whether a file was not written between two looks at it.
-func sameFile(was, now fs.FileInfo) bool {
+// isUnchanged reports whether a file was not written between two calls of Lstat.
+func isUnchanged(was, now fs.FileInfo) bool {
 	return os.SameFile(was, now) && was.Size() == now.Size() && was.ModTime().Equal(now.ModTime())
 }
 
@@ -111,7 +111,7 @@ func (f Files) list() map[string]fs.FileInfo {
 }
 
 // tops returns the directories that the patterns begin with, so that a search for
-// build/**/*.xml visits nothing else. A directory behind a symlink is none.
+// build/**/*.xml visits nothing else. It ignores directories behind a symlink.
 func (f Files) tops(root *os.Root) []string {
 	var tops []string
 	for _, p := range f.Patterns {
