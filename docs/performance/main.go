@@ -1,5 +1,5 @@
-// Command performance measures what hone costs, and what a program costs that does the least that the same job needs.
-// It prints one table. Each round measures all rows in turn, so that a change of the machine's load affects them all.
+// Command performance compares what hone costs with what a minimal program costs that does the same job. It prints one
+// table. Each round measures all rows in turn, so that a change of the machine's load affects them all.
 //
 // It plays the model itself, without delay. hone and the bare client send nothing to another machine.
 //
@@ -94,8 +94,8 @@ func prepare(hone string, s sizes) (*bench, error) {
 	b := &bench{dir: dir, bare: filepath.Join(dir, "bare"), server: &server{sessions: map[string]*session{}}, sizes: s}
 	if b.hone, err = filepath.Abs(hone); err == nil {
 		err = errors.Join(
-			tool("build", "-trimpath", "-o", b.bare, "./bare"),
-			tool("-C", "../..", "test", "-trimpath", "-c", "-o", filepath.Join(dir, "journal.test"), "./journal"))
+			runGo("build", "-trimpath", "-o", b.bare, "./bare"),
+			runGo("-C", "../..", "test", "-trimpath", "-c", "-o", filepath.Join(dir, "journal.test"), "./journal"))
 	}
 	if err != nil {
 		_ = os.RemoveAll(dir)
@@ -103,8 +103,8 @@ func prepare(hone string, s sizes) (*bench, error) {
 	return b, err
 }
 
-// tool runs the go command.
-func tool(args ...string) error {
+// runGo runs the go command.
+func runGo(args ...string) error {
 	c := exec.Command("go", args...)
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := c.CombinedOutput()

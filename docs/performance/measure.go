@@ -25,7 +25,7 @@ func (b *bench) start(argv ...string) func() (figures, error) {
 	return func() (figures, error) { return b.run(job{program: program{argv: argv, state: b.dir}, dir: b.dir}) }
 }
 
-// play runs a job in a new project, and checks what it has made of it.
+// play runs a job in a new project, and checks the result.
 func (b *bench) play(j job, files map[string]string) (figures, error) {
 	var err error
 	if j.dir, err = b.project(files); err != nil {
@@ -33,11 +33,11 @@ func (b *bench) play(j job, files map[string]string) (figures, error) {
 	}
 	defer os.RemoveAll(j.dir)
 	f, err := b.run(j)
-	return f, errors.Join(err, edited(j.dir))
+	return f, errors.Join(err, checkEdit(j.dir))
 }
 
-// edited returns an error unless the job in this directory has made its edit.
-func edited(dir string) error {
+// checkEdit returns an error unless the job in this directory has made its edit.
+func checkEdit(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "a.txt"))
 	if err == nil && string(text) != "two\n" {
 		err = fmt.Errorf("a.txt is %q after the job", text)
@@ -61,7 +61,7 @@ func (b *bench) sampled(p program) func() (figures, error) {
 	}
 }
 
-// unproved is the job of a user who has never run hone.
+// unproved measures the job of a user who has never run hone.
 func (b *bench) unproved() (figures, error) {
 	p := b.fix("auto")
 	dir, err := os.MkdirTemp(b.dir, "state")
@@ -151,7 +151,7 @@ func (b *bench) atOnce(n int, p program) func() (figures, error) {
 		all.wall = time.Since(start)
 		for i, dir := range dirs {
 			all.cpu += results[i].cpu
-			errs[i] = errors.Join(errs[i], edited(dir), os.RemoveAll(dir))
+			errs[i] = errors.Join(errs[i], checkEdit(dir), os.RemoveAll(dir))
 		}
 		return all, errors.Join(errs...)
 	}
@@ -178,7 +178,7 @@ func (b *bench) status(project func() (string, error)) func() (figures, error) {
 	}
 }
 
-// nextRun does the job in a project that stays.
+// nextRun measures the job in a project that earlier runs have used.
 func (b *bench) nextRun(p program, project func() (string, error)) func() (figures, error) {
 	return func() (figures, error) {
 		dir, err := project()
@@ -189,11 +189,11 @@ func (b *bench) nextRun(p program, project func() (string, error)) func() (figur
 			return figures{}, err
 		}
 		f, err := b.run(job{program: p, dir: dir, session: &session{replies: fixing()}})
-		return f, errors.Join(err, edited(dir))
+		return f, errors.Join(err, checkEdit(dir))
 	}
 }
 
-// firstRun does the same, but nothing is left of earlier runs.
+// firstRun measures the same after it has removed what earlier runs left.
 func (b *bench) firstRun(p program, project func() (string, error)) func() (figures, error) {
 	return func() (figures, error) {
 		dir, err := project()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// sample looks at a process and its descendants until they have ended, or the result is called. The result returns the
-// most memory that they had together: resident, and with what they share counted once. It is 0 except on Linux.
+// sample measures the memory of a process and its descendants until the returned function is called. That returns the most
+// that they had together: resident, and with shared memory counted once; 0 except on Linux.
 func sample(pid int) func() (rss, pss float64) {
 	stop, done := make(chan bool), make(chan bool)
 	var rss, pss float64

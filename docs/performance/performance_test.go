@@ -13,7 +13,7 @@ func TestQuick(t *testing.T) {
 		t.Skip("SKIPPED: it measures other processes")
 	}
 	hone := filepath.Join(t.TempDir(), "hone")
-	if err := tool("-C", "../..", "build", "-trimpath", "-o", hone, "./cmd/hone"); err != nil {
+	if err := runGo("-C", "../..", "build", "-trimpath", "-o", hone, "./cmd/hone"); err != nil {
 		t.Fatal(err)
 	}
 	table, err := measure(hone, quick(), t.Output())
@@ -56,7 +56,7 @@ func TestTable(t *testing.T) {
 
 func TestBusy(t *testing.T) {
 	for load, want := range map[string]bool{"0.02 9.00 9.00": false, "1000.00 0.00 0.00": true, "unknown": false} {
-		if busy(load) != want {
+		if isBusy(load) != want {
 			t.Errorf("%s: %v", load, !want)
 		}
 	}

@@ -14,14 +14,14 @@ import (
 // check is the check of every job. It does not name a program of the project, which hone would refuse to run.
 const check = "sh ./check.sh"
 
-// figures is what one measurement has found. 0 is unknown.
+// figures are the result of one measurement; 0 means unknown.
 type figures struct {
 	wall, first, cpu time.Duration // first: until the first request arrived
 	sent             float64       // bytes
 	rss, pss         float64       // bytes, of the tree of processes
 }
 
-// per returns what each of n more of something costs, where less has been measured without them.
+// per returns the figures of each of n things, where less are the figures without them.
 func (f figures) per(n int, less figures) figures {
 	each := time.Duration(n)
 	return figures{wall: (f.wall - less.wall) / each, cpu: (f.cpu - less.cpu) / each, sent: (f.sent - less.sent) / float64(n)}
@@ -81,7 +81,7 @@ func (b *bench) run(j job) (figures, error) {
 	return f, j.session.figures(&f, start)
 }
 
-// figures adds what the server has seen.
+// figures adds what the server has measured.
 func (s *session) figures(f *figures, start time.Time) error {
 	if s == nil {
 		return nil
@@ -98,7 +98,7 @@ func (s *session) figures(f *figures, start time.Time) error {
 	return nil
 }
 
-// environment has no key but one, and none of the user's settings.
+// environment returns the variables of a program: one key, and none of the user's settings.
 func environment(state string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "OPENAI_API_KEY=bench", "GIT_CONFIG_NOSYSTEM=1",
 		"HOME=" + filepath.Join(state, "home"), "XDG_STATE_HOME=" + filepath.Join(state, "state"), "XDG_CACHE_HOME=" + filepath.Join(state, "cache")}
@@ -109,7 +109,7 @@ func firstLine(text []byte) string {
 	return strings.TrimPrefix(string(line), "hone: ")
 }
 
-// project makes a repository with these files in an empty directory, and returns it.
+// project creates a repository with these files, and returns its directory.
 func (b *bench) project(files map[string]string) (string, error) {
 	dir, err := os.MkdirTemp(b.dir, "project")
 	if err != nil {
@@ -124,7 +124,7 @@ func (b *bench) project(files map[string]string) (string, error) {
 	return dir, commit(dir)
 }
 
-// commit commits all files of a new repository. Where there is no git, the project is none.
+// commit creates a repository and commits all files. Without git it does nothing.
 func commit(dir string) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil

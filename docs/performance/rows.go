@@ -80,15 +80,15 @@ func (b *bench) reconciling() group {
 	}}
 }
 
-// commands has a row for each wall. The goal of hidden is in ms more than none.
+// commands has a row for each kind of walls. The goal of hidden is in ms more than no walls.
 func (b *bench) commands() group {
 	return group{"one more turn with a command", []*row{
 		{name: "bare client", measure: b.command(b.client(), 0)},
-		{name: "hone, none", measure: b.command(b.fix("none"), 0)},
-		{name: "hone, hidden", measure: b.command(b.fix("hidden"), 0), goal: goal{plus: 15}, base: 1, optional: true},
-		{name: "hone, landlock", measure: b.command(b.fix("landlock"), 0), optional: true},
-		{name: "hone, bwrap", measure: b.command(b.fix("bwrap"), 0), optional: true},
-		{name: "hone, firejail", measure: b.command(b.fix("firejail"), 0), optional: true},
+		{name: "hone, no walls", measure: b.command(b.fix("none"), 0)},
+		{name: "hone, walls: hidden", measure: b.command(b.fix("hidden"), 0), goal: goal{plus: 15}, base: 1, optional: true},
+		{name: "hone, walls: landlock", measure: b.command(b.fix("landlock"), 0), optional: true},
+		{name: "hone, walls: bwrap", measure: b.command(b.fix("bwrap"), 0), optional: true},
+		{name: "hone, walls: firejail", measure: b.command(b.fix("firejail"), 0), optional: true},
 	}}
 }
 
@@ -96,8 +96,8 @@ func (b *bench) thinking() group {
 	const think = 50 * time.Millisecond
 	return group{"the same, after the model thought for 50 ms", []*row{
 		{name: "bare client", measure: b.command(b.client(), think)},
-		{name: "hone, none", measure: b.command(b.fix("none"), think)},
-		{name: "hone, hidden", measure: b.command(b.fix("hidden"), think), goal: goal{plus: 6}, base: 1, optional: true},
+		{name: "hone, no walls", measure: b.command(b.fix("none"), think)},
+		{name: "hone, walls: hidden", measure: b.command(b.fix("hidden"), think), goal: goal{plus: 6}, base: 1, optional: true},
 	}}
 }
 

@@ -19,11 +19,11 @@ type reply struct {
 	result string // what the next request must contain, because the call was made
 }
 
-// session is what the server plays for one process, and what it has seen of it.
+// session is what the server replies to one process, and what it has received from it.
 type session struct {
 	replies []reply
 	think   time.Duration // before each reply
-	more    bool          // the last reply is that of all other requests
+	more    bool          // the last reply answers all further requests, too
 
 	mu     sync.Mutex
 	served int
@@ -72,8 +72,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, protocol(next, fmt.Sprint("call_", n)))
 }
 
-// protocolOf returns how a reply is written that was asked for at this path; nil if there is none. The text is the id of
-// the reply's tool call.
+// protocolOf returns the function that encodes a reply to a request at a path; nil if there is none. Its argument is the id
+// of the reply's tool call.
 func protocolOf(path string) func(reply, string) string {
 	switch {
 	case strings.HasSuffix(path, "/chat/completions"):

@@ -33,13 +33,13 @@ func (r *row) cells(floor, base *row) []string {
 	if r.err != nil {
 		return []string{r.name + " (not measured: " + firstLine([]byte(r.err.Error())) + ")", "–", "", "", "", "", "", ""}
 	}
-	times := beside(ratio(r, floor, wall), r.goal.times)
+	times := withGoal(ratio(r, floor, wall), r.goal.times)
 	if r.goal.plus > 0 {
-		times = strings.TrimPrefix(times+"; "+beside(median(r.got, wall)-median(base.got, wall), r.goal.plus)+" ms more", "; ")
+		times = strings.TrimPrefix(times+"; "+withGoal(median(r.got, wall)-median(base.got, wall), r.goal.plus)+" ms more", "; ")
 	}
-	return []string{r.name, spread(r.got, wall), times, number(median(r.got, first)), beside(ratio(r, floor, first), r.goal.first),
-		beside(median(r.got, cpu), r.goal.cpu), beside(median(r.got, sent), r.goal.sent),
-		strings.Trim(number(median(r.got, rss))+" / "+beside(median(r.got, pss), r.goal.pss), " /")}
+	return []string{r.name, medianAndMinimum(r.got, wall), times, number(median(r.got, first)), withGoal(ratio(r, floor, first), r.goal.first),
+		withGoal(median(r.got, cpu), r.goal.cpu), withGoal(median(r.got, sent), r.goal.sent),
+		strings.Trim(number(median(r.got, rss))+" / "+withGoal(median(r.got, pss), r.goal.pss), " /")}
 }
 
 // align pads the cells, so that the table can be read as it is.
@@ -94,8 +94,8 @@ func ratio(r, floor *row, column func(figures) float64) float64 {
 	return 0
 }
 
-// spread returns the median, and the least.
-func spread(got []figures, column func(figures) float64) string {
+// medianAndMinimum returns the median, and the minimum in parentheses; nothing if nothing was measured.
+func medianAndMinimum(got []figures, column func(figures) float64) string {
 	text := number(median(got, column))
 	if text == "" {
 		return ""
@@ -117,8 +117,8 @@ func number(x float64) string {
 	}
 }
 
-// beside returns a figure with its goal, if it has one, and in bold if it misses that.
-func beside(x, goal float64) string {
+// withGoal returns a figure with its goal, if it has one; in bold if it misses that.
+func withGoal(x, goal float64) string {
 	switch text := number(x); {
 	case goal == 0 || text == "":
 		return text
@@ -134,14 +134,14 @@ func (b *bench) about(before string) string {
 	version, _ := exec.Command(b.hone, "version").Output()
 	text := fmt.Sprintf("%s; %d cores%s; %s. Rounds: %d. Load before: %s; after: %s.\n",
 		firstLine(version), runtime.NumCPU(), kernel(), time.Now().UTC().Format("2006-01-02 15:04 UTC"), b.rounds, before, load())
-	if busy(before) { // after it, the load is that of the measurements, too
+	if isBusy(before) { // after it, the load is that of the measurements, too
 		text += "**The machine was busy**: rely on the bytes, not on the times.\n"
 	}
 	return text
 }
 
-// busy reports whether other processes needed a core for each two that there are.
-func busy(load string) bool {
+// isBusy reports whether other processes used more than half of the cores.
+func isBusy(load string) bool {
 	last, _, _ := strings.Cut(load, " ")
 	n, err := strconv.ParseFloat(last, 64)
 	return err == nil && n > float64(runtime.NumCPU())/2

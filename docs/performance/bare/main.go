@@ -1,7 +1,6 @@
-// Command bare is the floor of the table: the least that a program does which lets a model edit
-// files. It speaks OpenAI's chat protocol with streaming, has the tools read, edit and bash, and
-// keeps, checks and protects nothing. Without arguments it does nothing at all, as an empty program
-// that imports net/http.
+// Command bare is the floor of the table: a minimal program that lets a model edit files. It speaks
+// OpenAI's chat protocol with streaming, has the tools read, edit and bash, and records, checks and
+// protects nothing. Without arguments it does nothing, like an empty program that imports net/http.
 //
 //	bare URL
 package main
