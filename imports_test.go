@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// room is a folder, or all folders that a pattern names, and what its files
-// may import of the module. The first room whose pattern fits is a folder's.
+// room is a folder, or all folders that match a pattern, and what its files may import
+// of the module. A folder belongs to the first room whose pattern it matches.
 type room struct {
 	folder string // "." is the root package, which is the engine
 	floor  int
@@ -32,8 +32,8 @@ type room struct {
 // standard is the room that every room may import, like the standard library.
 const standard = "internal/lazyregexp"
 
-// house is the table of who may know whom. Arrows run down: a room imports
-// lower floors only, or the one beside it that its row names.
+// house is the table of who may import whom: a room imports only the rooms that its row
+// names, none of them on a higher floor.
 func house() []room {
 	const (
 		providers = "model/*"
