@@ -90,8 +90,8 @@ func ParseCount(number string) (int64, bool) {
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil {
 		return max(0, n), 0 <= n && n <= MaxTokens
 	}
-	// A JSON value that is not a number is none here either, except for the
-	// words that ParseFloat knows, which are not JSON.
+	// ParseFloat fails for any other JSON value: the words that it knows, such as
+	// Inf, are not JSON.
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(0 <= f && f <= MaxTokens) || f != float64(int64(f)) {
 		return 0, false

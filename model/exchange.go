@@ -19,7 +19,7 @@ import (
 // decompression. A longer body or line is an error of kind [Garbage].
 const (
 	MaxBody = 256 << 20
-	// MaxLine limits a line of a response, which is shorter than that. A
+	// MaxLine limits a line of a response: it must be shorter. A
 	// response without a stream may be a single line.
 	MaxLine = 32 << 20
 	// MaxErrorBody limits the body of a response whose status is not 2xx. The

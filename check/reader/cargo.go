@@ -28,7 +28,7 @@ var (
 type arrows struct {
 	// head reads the first line of a message.
 	head func(line string) (item, bool)
-	// files are the endings of files that count: others are of another tool.
+	// files are the suffixes of the files that count: others belong to another tool.
 	files   []string
 	known   bool
 	pending *item // has no place yet

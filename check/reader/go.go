@@ -26,9 +26,9 @@ type goOutput struct {
 	// block is the package of the compiler's output that is being read, and spare its
 	// lines without a place.
 	block string
-	vet   bool // the block is of vet
+	vet   bool // the block is from vet
 	spare []string
-	// open: the next deeper lines continue the last item.
+	// open means that the next lines, if indented, continue the last item.
 	open bool
 	// summary says that gotestsum's summary is being read, and name is the package
 	// there, relative to the module.
@@ -92,7 +92,7 @@ func (g *goOutput) readSummary(line string) bool {
 			g.pkg.current.result = "FAIL"
 		}
 	default:
-		return strings.HasPrefix(line, "=== RUN") // and what the test printed
+		return strings.HasPrefix(line, "=== RUN") // which is ignored; what the test printed is read as usual
 	}
 	return true
 }
@@ -130,7 +130,7 @@ func (g *goOutput) compiler(line string) bool {
 	}
 	i := item{rank: crash, file: m[1], line: number(m[2]), text: m[4]}
 	if (g.block == "" || g.vet) && !strings.HasPrefix(line, "vet: ") {
-		// It is of vet or of another linter, which name their rules.
+		// The line is from vet or another linter: these name their rules.
 		i.rank, i.rule = failure, ruleIn(m[4], "")
 	}
 	g.add(i)

@@ -201,7 +201,7 @@ func (j *jestOutput) item(file, test string, text []string) item {
 		if file == "" {
 			i.test = ""
 		}
-		if strings.HasPrefix(test, "process.exit") { // says all
+		if strings.HasPrefix(test, "process.exit") { // a complete message
 			i.text = headed(test, dedent(text))
 		}
 		return i

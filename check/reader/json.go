@@ -10,7 +10,7 @@ import (
 // object, or an array of objects, that begins a line. read leaves the decoder behind what
 // it could read, and returns false if that is not JSON, or is cut.
 func forEachDocument(text string, read func(d *json.Decoder) bool) {
-	// A document that fails is read in vain, and what is in it is tried again: the
+	// After a document that cannot be read, its inner values are tried again: the
 	// budget keeps that linear.
 	budget := 8*len(text) + 1<<20
 	for at := 0; at < len(text) && budget > 0; {

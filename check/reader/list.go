@@ -111,7 +111,7 @@ var (
 func stableText(text string) string {
 	if strings.ContainsAny(text, `/\`) {
 		text = unsteadyPath.ReplaceAllStringFunc(text, func(p string) string {
-			// A name with an extension is rather the user's than a random one.
+			// A name with an extension is probably not a random one.
 			if name := p[strings.LastIndexAny(p, `/\`)+1:]; strings.LastIndexByte(name, '.') > 0 && !strings.HasPrefix(name, "tmp.") {
 				return "<tmp>/" + name
 			}

@@ -59,7 +59,7 @@ type pytestOutput struct {
 	// bySection has the reports that the summary did not name yet, by name.
 	bySection map[string][]*pytestReport
 	loose     []item   // lines of --tb=line
-	failed    []string // nodes of the summary, for those
+	failed    []string // nodes of the summary, for these lines
 	live      []string // nodes that failed, as they were printed while running
 	running   string
 	death     pyDeath

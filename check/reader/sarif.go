@@ -82,7 +82,7 @@ func (l *sarifLog) element(path []string, value json.RawMessage) {
 		before := len(l.early) > 0
 		l.rules = nil
 		l.known = json.Unmarshal(value, &l.rules) == nil || l.known
-		if before { // so they are in all runs
+		if before { // then the results of the next run come before its rules, too
 			l.addEarly(true)
 			l.rules = nil
 		}

@@ -148,7 +148,7 @@ func (level *tapLevel) failures(report tap.Report) (found []tapFailure) {
 		}
 		below := level.below[n]
 		if len(below) == 1 && below[0].Number == 0 {
-			// What a program printed before its point, if it died.
+			// What a program that died printed before its point.
 			if p.Value("exitCode") != "" {
 				p.Diagnostics = below[0].Diagnostics + p.Diagnostics
 			}

@@ -32,7 +32,7 @@ const registeredDir = "locked"
 func (w *Workspace) register() {
 	dir, err := state.Make(registeredDir)
 	if err != nil {
-		w.orphaned = true // perhaps
+		w.orphaned = true // it may be
 		return
 	}
 	file := filepath.Join(dir, homeName(w.Dir))

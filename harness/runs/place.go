@@ -58,7 +58,7 @@ func (r *Recorded) committedFiles(ctx context.Context, commit string, paths []st
 	}
 	blobs, err := r.Repo.Blobs(ctx, commit)
 	if err != nil {
-		return nil, ctx.Err() // the commit is not known here, so that no file is as in it
+		return nil, ctx.Err() // the commit does not exist here, so no file matches it
 	}
 	same := map[string]bool{}
 	for _, path := range paths {

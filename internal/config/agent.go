@@ -13,10 +13,10 @@ type Agent struct {
 	// Argv is the program and its arguments; never empty. A session replaces
 	// {model}, {prompt} and {context}. No shell reads it.
 	Argv  []string `toml:"argv" valid:"argument" json:"argv"`
-	Model string   `toml:"model" valid:"line" json:"model,omitempty"`             // if "command/NAME" names none
+	Model string   `toml:"model" valid:"line" json:"model,omitempty"`             // model if "command/NAME" names none
 	Stdin string   `toml:"stdin" valid:"context|all|none" json:"stdin,omitempty"` // what the agent reads from its standard input
 
-	Wire       string `toml:"wire" valid:"gemini|anthropic|openai" json:"wire,omitempty"`                                                                   // protocol of the forwarder; empty if BaseURLEnv is
+	Wire       string `toml:"wire" valid:"gemini|anthropic|openai" json:"wire,omitempty"`                                                                   // protocol of the forwarder; empty without BaseURLEnv
 	BaseURLEnv string `toml:"base-url-env" valid:"variable" json:"base_url_env,omitempty"`                                                                  // variable for the address of the forwarder; empty means no forwarder
 	BaseURL    string `toml:"base-url" valid:"url" json:"base_url,omitempty" opens:"calls of the agent, with the provider's key, are sent to this address"` // where the forwarder sends calls; empty means the provider
 	Hosted     bool   `toml:"hosted" json:"hosted,omitempty"`                                                                                               // the forwarder permits the provider's own tools, such as web search
@@ -50,7 +50,7 @@ type AgentUsage struct {
 	Reasoning  string `toml:"reasoning" valid:"line" json:"reasoning,omitempty"`
 
 	CachedInInput bool `toml:"cached-in-input" json:"cached_in_input,omitempty"` // the count at Input includes cached tokens
-	Each          bool `toml:"each" json:"each,omitempty"`                       // each document that the agent prints has its own counts, to be added up
+	Each          bool `toml:"each" json:"each,omitempty"`                       // each document in the output has its own counts, which are added
 }
 
 // Valid implements [Validator].

@@ -38,7 +38,7 @@ func checkOwner(top string) error {
 	if errors.As(err, &failure) && strings.HasPrefix(failure.Hint, safeDirectory) {
 		return &ForeignError{Dir: top, Advice: failure.Hint}
 	}
-	return nil // any other error will be that of the call that needs git
+	return nil // the next call of git reports any other error
 }
 
 // safeDirectory starts git's advice about a repository of another user.

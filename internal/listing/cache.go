@@ -46,7 +46,7 @@ func (m *cache) list(ctx context.Context, repo *git.Repo, root string, ask func(
 		m.fingerprint = before
 		return m.listing, nil
 	}
-	m.useless = before == nil && m.fingerprint == nil // otherwise it may have been for a moment
+	m.useless = before == nil && m.fingerprint == nil // if it had one, it may lack one only for a moment
 	m.fingerprint = nil
 	listing, err := ask()
 	if err != nil || before == nil || !before.isReliable() {

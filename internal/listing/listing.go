@@ -62,7 +62,7 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 	}
 	return func(ctx context.Context, dir string) (workspace.Listing, error) {
 		if dir == root && below != "." {
-			own, err := Repository(root) // a role's directory becomes one after the tree is opened
+			own, err := Repository(root) // a role's directory may become one after the tree was opened
 			switch {
 			case err != nil:
 				return workspace.Listing{}, err

@@ -110,7 +110,7 @@ func isAlone(before, after string) bool {
 // known key, and returns its length in the text. It is 0 if there is none.
 func value(text string, known func(string) bool) (raw json.RawMessage, end int, err error) {
 	if rest := strings.TrimLeft(text[1:min(len(text), 1000)], " \t\r\n"); rest != "" && strings.IndexByte("\"'}\xe2", rest[0]) < 0 {
-		return nil, 0, &json.SyntaxError{Offset: 1} // most braces, at no cost
+		return nil, 0, &json.SyntaxError{Offset: 1} // so most braces cost nothing
 	}
 	d := json.NewDecoder(strings.NewReader(text))
 	if err = d.Decode(&raw); err == nil {

@@ -23,7 +23,7 @@ func (c *call) run(body []byte) error {
 		return c.fault(err)
 	}
 	proxy := httputil.ReverseProxy{
-		// Nothing of the agent's request is sent that request has not copied.
+		// Only what call.request has copied from the agent's request is sent.
 		Rewrite:        func(p *httputil.ProxyRequest) { p.Out = out },
 		Transport:      c,
 		ModifyResponse: c.modify,

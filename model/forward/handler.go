@@ -73,7 +73,7 @@ type call struct {
 	target    target
 	connected atomic.Bool
 
-	// The provider's side of a call that generates. They belong to its goroutine.
+	// The provider's side of a call that generates; only the call's goroutine uses it.
 	reserved *Reservation // nil for a free request
 	settled  bool
 	model    string
@@ -169,7 +169,7 @@ func (c *call) body() ([]byte, error) {
 	case int64(len(body)) > most:
 		return nil, errBody
 	}
-	// Later the server would conclude from it that the agent has left.
+	// If it expired later, the server would conclude that the agent has left.
 	_ = c.rc.SetReadDeadline(time.Time{})
 	return body, nil
 }

@@ -80,7 +80,7 @@ func appendReply(req model.Request, reply model.Reply) model.Request {
 	next := model.Message{Role: model.User}
 	for _, call := range reply.Calls() {
 		var args struct{ Path string }
-		_ = json.Unmarshal([]byte(call.Args), &args) // a call without a path has the result of none
+		_ = json.Unmarshal([]byte(call.Args), &args) // without a path, the result names none
 		result := model.Result{ID: call.ID, Name: call.Name, Text: "result of " + args.Path}
 		next.Parts = append(next.Parts, model.Part{Result: &result})
 	}

@@ -19,7 +19,7 @@ import (
 // cause is a way in which walls can make a command fail.
 type cause struct {
 	name string
-	sign *lazyregexp.Regexp // of a line of its output; the first group that matches is what the command missed
+	sign *lazyregexp.Regexp // matches a line of output; the first group that matches is what the command missed
 	// note tells the user how to open the walls for what was missed. It is empty if
 	// that does not exist outside the walls either.
 	note func(c Command, line, missed string) string

@@ -146,7 +146,7 @@ func asidePrefix(guards, root string) string {
 func asideDirs(guards, root string) (found []string) {
 	prefix := asidePrefix(guards, root)
 	if _, err := os.Stat(filepath.Dir(prefix)); err != nil {
-		return nil // such as in the cache, where only a hone without a state folder puts them
+		return nil // such as in the cache, which is used only without a state folder
 	}
 	for n := range maxAsides {
 		dir := prefix + strconv.Itoa(n)
