@@ -74,7 +74,7 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 		c := pattern[at]
 		part, ok := map[byte]string{'f': `(?P<f>.+?)`, 'l': `(?P<l>\d{1,9})`, 'c': `\d{1,9}`, 't': `(?P<t>[EWINewin])\w*`, 'm': `(?P<m>.+?)`, '%': `%`, '*': `.*?`}[c]
 		if !ok {
-			return nil, fmt.Errorf("%%%c is not known; %%f, %%l, %%c, %%t, %%m, %%* and %%%% are", c)
+			return nil, fmt.Errorf("%%%c is unknown; use %%f, %%l, %%c, %%t, %%m, %%* or %%%%", c)
 		}
 		if seen[c] && c != '%' && c != '*' {
 			return nil, fmt.Errorf("%%%c occurs twice", c)

@@ -23,7 +23,7 @@ func TestNamed(t *testing.T) {
 		"":       `there is no output format "" (formats: auto,`,
 		"%f:%l":  `output format "%f:%l": %m, the message, is missing (example: "%f:%l:%c: %m")`,
 		"%m %":   `output format "%m %": it ends with a single %; write %% for a percent sign`,
-		"%m %q":  `output format "%m %q": %q is not known; %f, %l,`,
+		"%m %q":  `output format "%m %q": %q is unknown; use %f, %l,`,
 		"%m %m":  `output format "%m %m": %m occurs twice`,
 	} {
 		if _, err := reader.Named(name); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -92,7 +92,7 @@ func (w *Workspace) endEarlier() {
 	}
 	w.orphaned = false
 	if programs := w.Keeper.EndEarlier(); len(programs) > 0 {
-		w.Notes = append(w.Notes, hone.Notice{Text: fmt.Sprintf("an earlier hone died during a command; stopped what it left running: %s (processes: %d)", differentNames(programs), len(programs))})
+		w.Notes = append(w.Notes, hone.Notice{Text: fmt.Sprintf("an earlier hone died during a command; hone stopped what it left running: %s (processes: %d)", differentNames(programs), len(programs))})
 	}
 }
 
@@ -236,7 +236,7 @@ func findRoot(dir string, topOf func(string) (string, error)) (string, error) {
 
 // searchLimit returns the highest directory that may have the runs of a directory
 // outside a repository: the user's home directory, or the directory itself. Above
-// that, other users may write.
+// that, other users can write.
 func searchLimit(dir string) string {
 	home, err := os.UserHomeDir()
 	if err == nil {

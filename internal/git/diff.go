@@ -173,7 +173,7 @@ func filtersOff(keys []string) ([]string, error) {
 		}
 	}
 	if len(pairs) > 0 && !slices.Contains(keys, probeKey) {
-		return nil, fmt.Errorf("the repository's configuration names content filters, which only git 2.31 or newer can be told not to run: update git")
+		return nil, fmt.Errorf("the repository's configuration names content filters, and git before 2.31 cannot be told to skip them: update git")
 	}
 	return configEnv(pairs), nil
 }

@@ -19,7 +19,7 @@ func checkPrivate(dir string) error {
 		return fmt.Errorf("hone's state folder %s belongs to user %d, not to you; set XDG_STATE_HOME to a directory of your own", dir, owner)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("other users may write hone's state folder %s; type: chmod 700 %s", dir, dir)
+		return fmt.Errorf("other users can write to hone's state folder %s; type: chmod 700 %s", dir, dir)
 	}
 	return nil
 }
