@@ -21,7 +21,7 @@ type ballast struct {
 
 // HoldSpace holds at least size bytes of the disk, so that what must be stored later can be
 // stored even if another program fills the disk meanwhile; see [Home.ReleaseSpace]. It does
-// nothing if so many are held already. [Home.Close] releases them.
+// nothing if that many are held already. [Home.Close] releases them.
 func (h *Home) HoldSpace(size int64) error {
 	h.ballast.mu.Lock()
 	defer h.ballast.mu.Unlock()

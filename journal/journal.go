@@ -7,7 +7,7 @@
 // the SHA-256 of the line before it. Store data that is too large for a line as
 // an object with [Home.Put] or [Home.NewPack] before appending the event that
 // names it. Append makes all objects durable before it writes the event, so that no
-// event names what a power failure can take away. The event itself is durable if its
+// event names an object that a power failure can destroy. The event itself is durable if its
 // [Entry.Sync] is set, or once a later one with it is appended.
 //
 // [Home.Import] stores a journal that was recorded elsewhere.

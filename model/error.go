@@ -46,7 +46,7 @@ type Error struct {
 	// is nil, nothing was reported and the caller must assume the maximum.
 	Usage *Usage
 	// Hint is what the user can do before another try, such as "set X to a
-	// key": a clause in the imperative, without a command line of hone's. Empty
+	// key": a clause in the imperative, without a command line of hone. Empty
 	// means that nothing is known to help.
 	Hint string
 	// Alternative is what the user can do instead of another try: a clause like

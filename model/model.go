@@ -49,7 +49,7 @@ type Request struct {
 	// MaxOutput limits the reply's tokens, reasoning included; 0 sends no
 	// limit if the wire allows that.
 	MaxOutput int64 `json:"-"`
-	// CacheKey is equal for requests that may begin alike, and has no meaning besides.
+	// CacheKey is equal for requests that may begin alike, and has no other meaning.
 	// It is sent to providers that use such keys to find what they have cached (OpenAI);
 	// empty means that none is sent.
 	CacheKey string `json:"-"`

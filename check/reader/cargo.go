@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// arrow is the line with the place below a message, of rustc's and others.
+	// arrow is the line with the place below a message of rustc and other tools.
 	arrow       = lazyregexp.New(`^ *--> (\S.*?):(\d{1,9}):(\d{1,9})$`)
 	rustHead    = lazyregexp.New(`^(error|warning)(?:\[([\w:-]+)\])?: (\S.*)$`)
 	rustVerdict = lazyregexp.New(`^error: (?:could not compile|test failed|doctest failed|bench failed|\d+ targets? failed|aborting due to|build failed)`)
@@ -55,7 +55,7 @@ func (a *arrows) line(line string, l *list) {
 	}
 }
 
-// rustMessage reads the head of a message of rustc's.
+// rustMessage reads the first line of a message of rustc.
 func rustMessage(line string) (item, bool) {
 	m := rustHead.FindStringSubmatch(line)
 	if m == nil {
@@ -140,7 +140,7 @@ func (c *cargoOutput) line(line string) {
 	}
 }
 
-// compiler reads a line of rustc's or of cargo itself.
+// compiler reads a line of rustc or of cargo itself.
 func (c *cargoOutput) compiler(line string) {
 	c.ran = c.ran || rustCargo.MatchString(line)
 	if !arrow.MatchString(line) {
@@ -214,7 +214,7 @@ func (c *cargoOutput) named(name string) *cargoTest {
 	return t
 }
 
-// json reads a message of cargo's.
+// json reads a message of cargo.
 func (c *cargoOutput) json(line string) {
 	var m cargoMessage
 	if json.Unmarshal([]byte(line), &m) != nil {

@@ -38,7 +38,7 @@ type goOutput struct {
 
 var (
 	goError = lazyregexp.New(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:][^:\n]*\.(?:go|s|c|cc|cpp|h|mod|work)):(\d{1,9})(?::(\d{1,9}))?: (\S.*)$`)
-	// goHeader comes before what the compiler says about a package.
+	// goHeader precedes the compiler's messages about a package.
 	goHeader = lazyregexp.New(`^# (?:\[[\w.~@/-]+\]|[\w.~@/-]+(?: \[[\w.~@/-]+\])?)$`)
 	// goNotice is a message of the go command that is not an error.
 	goNotice  = lazyregexp.New(`^(?:downloading|finding|extracting|added|upgraded|downgraded|removed|found|updating|creating|to add|warning)\b`)
@@ -187,7 +187,7 @@ func (g *goOutput) endBuild() {
 	g.block, g.spare, g.open = "", nil, false
 }
 
-// goBuildItems returns what the compiler says in a text of another tool's.
+// goBuildItems returns the compiler's messages in the output of another tool.
 func goBuildItems(text string) []item {
 	g := &goOutput{list: &list{}, pkg: &goPackage{}}
 	forEachLine(text, func(line string) { g.build(line) })

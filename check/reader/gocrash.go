@@ -10,7 +10,7 @@ import (
 )
 
 // addCrash adds what a package's process died of, and returns the names of the tests that
-// are thereby found.
+// it reports.
 func (p *goPackage) addCrash(l *list, pkg string, parents map[string]bool) map[string]bool {
 	if p.crash == nil || pkg == "" && !slices.ContainsFunc(p.crash, isGoroutine) {
 		return nil

@@ -14,7 +14,7 @@ type goEvent struct {
 	Action, Package, Test, Output, ImportPath, FailedBuild string
 }
 
-// readGoJSON reads what go test -json prints. Lines that are no events are read as those
+// readGoJSON reads what go test -json prints. Lines that are not events are read as those
 // of go build.
 func readGoJSON(text string, l *list) bool {
 	g := &goEvents{goOutput: goOutput{list: l, pkg: &goPackage{}}, packages: map[string]*goPackage{}}

@@ -140,8 +140,8 @@ func (j *jestOutput) line(line string) {
 	}
 }
 
-// begin reads a line that names a file: of jest's before its failures, of vitest's before
-// each, with the test.
+// begin reads a line that names a file. jest prints it before the file's failures, vitest
+// before each of them, with the test.
 func (j *jestOutput) begin(verdict, name string, vitest bool) {
 	if vitest && len(j.tests) > 0 && len(j.text) == 0 {
 		j.tests = append(j.tests, name) // with the same error
@@ -158,7 +158,7 @@ func (j *jestOutput) begin(verdict, name string, vitest bool) {
 	}
 }
 
-// ruler reads a line of vitest's between failures.
+// ruler reads a line that vitest prints between failures.
 func (j *jestOutput) ruler(line string) {
 	j.known = true
 	j.close()

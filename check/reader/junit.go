@@ -92,7 +92,7 @@ type junitReport struct {
 	silent     map[string]bool // names of tests that failed without a text
 }
 
-// document reads elements until the text ends or is no XML, and returns how much it read.
+// document reads elements until the text ends or is not XML, and returns how much it read.
 func (r *junitReport) document(text string) int {
 	d := xml.NewDecoder(strings.NewReader(text))
 	r.suites = nil
@@ -213,7 +213,7 @@ func (r *junitReport) fullName(c junitCase) string {
 	return c.ClassName + "." + c.Name
 }
 
-// goTest adds a test of Go's, whose text is what it printed.
+// goTest adds a Go test, whose text is what it printed.
 func (r *junitReport) goTest(suite string, c junitCase, text string) {
 	name := c.ClassName
 	if name == "" {

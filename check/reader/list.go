@@ -20,7 +20,7 @@ const (
 	note
 )
 
-// item is a finding as a format has it.
+// item is what a format reads: a finding without its ID and its final text.
 type item struct {
 	rank rank
 	// test is a test's full name. If it is empty, the item is recognized by file, the

@@ -18,7 +18,7 @@ var (
 )
 
 // pytestWidth is the length of the shortest header, which pytest fits to the terminal. What
-// tests print themselves is rather shorter.
+// tests print themselves is usually shorter.
 const pytestWidth = 40
 
 // pytestMessage returns the message of a failure: the first line that pytest marks with E,

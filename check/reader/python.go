@@ -34,7 +34,7 @@ func (p *pyDeath) line(line string) {
 		p.known, p.open, p.kind, p.stack, p.said = true, true, begins, nil, ""
 	case !p.open:
 	case p.kind == "Traceback" && p.said != "":
-		// A message may go on, but not after an empty line.
+		// A message may have several lines, but no empty ones.
 		p.open = line != "" && len(p.stack) < 400
 		p.stack = append(p.stack, line)
 	case p.kind == "Traceback" && line != "" && line[0] != ' ':

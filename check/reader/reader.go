@@ -133,7 +133,7 @@ func Named(name string) (check.Reader, error) {
 // Auto returns the reader that recognizes formats. An output may be of several, such as
 // that of a linter and then that of tests: their findings are joined. A line
 // "file:line: message" counts only if it has a column or says "error" or "warning", and
-// beside findings of other formats only if it has both.
+// if there are findings of other formats, only if it has both.
 func Auto() check.Reader {
 	return format{name: AutoName, read: readAny}.reader()
 }

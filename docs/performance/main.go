@@ -147,7 +147,7 @@ const (
 	end   = "<!-- to here -->\n"
 )
 
-// write replaces what stands between the markers of a page.
+// write replaces the text between the markers of a page.
 func write(page, table string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {

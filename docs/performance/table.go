@@ -42,7 +42,7 @@ func (r *row) cells(floor, base *row) []string {
 		strings.Trim(number(median(r.got, rss))+" / "+withGoal(median(r.got, pss), r.goal.pss), " /")}
 }
 
-// align pads the cells, so that the table can be read as it is.
+// align pads the cells, so that the table is readable as plain text.
 func align(lines [][]string) string {
 	widths := make([]int, len(lines[0]))
 	for _, cells := range lines {

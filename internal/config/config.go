@@ -10,7 +10,7 @@
 // can write: a regular file in a real directory. A symbolic link is an error even
 // if it stays inside the project, because its target is not protected.
 //
-// go-toml decodes hone.toml, but does not return where an accepted value stands. Errors about
+// go-toml decodes hone.toml, but does not return where an accepted value is. Errors about
 // such values name their lines, too; this is why document.go reads the place of each key.
 package config
 

@@ -110,7 +110,7 @@ func Workspace(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// LargeWorkspace returns a workspace with so many files, a hundred in each
+// LargeWorkspace returns a workspace with that many files, a hundred in each
 // directory. They were modified an hour ago.
 func LargeWorkspace(t testing.TB, files int) string {
 	t.Helper()
@@ -128,7 +128,7 @@ func LargeWorkspace(t testing.TB, files int) string {
 // written so far. A test cannot set them.
 func AwaitOldStamps() { time.Sleep(2100 * time.Millisecond) }
 
-// RunCommands returns a round of so many commands, each of which changes one file
+// RunCommands returns a round of that many commands, each of which changes one file
 // of a [LargeWorkspace].
 func RunCommands(dir string, commands int) hone.Round {
 	type result struct {

@@ -11,7 +11,7 @@ import (
 )
 
 // stateIn returns the state of a regular file in an open directory, or of the one that
-// a link there leads to; ok is false if it is none. at is its path from the root.
+// a link there leads to; ok is false if there is none. at is its path from the root.
 // The inode and its change time are not known on this system.
 func stateIn(dir *os.File, at string) (s secret.FileState, ok bool) {
 	info, err := os.Stat(filepath.Join(dir.Name(), treepath.Base(at)))

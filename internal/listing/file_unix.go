@@ -14,7 +14,7 @@ import (
 )
 
 // stateIn returns the state of a regular file in an open directory, or of the one that
-// a link there leads to; ok is false if it is none. at is its path from the root.
+// a link there leads to; ok is false if there is none. at is its path from the root.
 // To ask the system by the whole path would take twice as long.
 func stateIn(dir *os.File, at string) (s secret.FileState, ok bool) {
 	var st unix.Stat_t

@@ -39,7 +39,7 @@ type Leftover struct {
 // commits of nested ones.
 //
 // Leftovers only reads, follows no symbolic link, and looks at a limited number
-// of files. If there is an error, the result is what was found nevertheless.
+// of files. With an error, it still returns what it has found.
 func Leftovers(ctx context.Context, root string, restored []string, since, until time.Time) (Leftover, error) {
 	s := &leftoverSearch{ctx: ctx, root: root, since: since, until: until, budget: 200_000,
 		restored: map[string]bool{}, parents: map[string]bool{}}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// stamp identifies no state on this system, where no listing is remembered.
+// stamp identifies no state on this system, where no listing is stored.
 type stamp struct {
 	isDir  bool
 	device uint64

@@ -9,7 +9,7 @@ import (
 // omission finds a line of text, from 1, that stands for omitted code and is not in
 // the old text. A line that says so ("... rest unchanged ...") counts anywhere in a
 // program, except in a string of several lines. In strings, documents and test data
-// it counts only if lines of the old text are missing where it stands, and so does a
+// it counts only if lines of the old text are missing at that place, and so does a
 // line that is only an ellipsis: it can be a Python body or an empty comment.
 func omission(name, old, text string) (line int, found string, ok bool) {
 	k := kindOf(name)

@@ -216,7 +216,7 @@ func (p *packs) merge(more []place, names ...string) {
 	p.places = append(all, more...)
 }
 
-// addLogged adds objects of a log, of which so many bytes are known now.
+// addLogged adds objects of a log. known is how many bytes of it are known now.
 func (p *packs) addLogged(places []place, log string, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
