@@ -239,7 +239,7 @@ func ReadImport(ctx context.Context, dir string, in io.Reader, limit int64) (*Im
 		return i, err
 	}
 	// If there are no new events, this stores objects again that were lost here.
-	if err := store(ctx, w.Home, b, i.Start.Redacted); err != nil {
+	if err := storeObjects(ctx, w.Home, b, i.Start.Redacted); err != nil {
 		return nil, err
 	}
 	if i.Before == len(b.Events) {
@@ -266,9 +266,9 @@ func eventsHere(home *journal.Home, events []journal.Event) (int, error) {
 	return len(old), nil
 }
 
-// store stores the objects of a bundle, all of them or none, and checks that those are
+// storeObjects stores the objects of a bundle, all of them or none, and checks that those are
 // here without which the run cannot be read.
-func store(ctx context.Context, home *journal.Home, b *bundle.Reader, redacted bool) error {
+func storeObjects(ctx context.Context, home *journal.Home, b *bundle.Reader, redacted bool) error {
 	pack, err := home.NewPack()
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func (w *Workspace) endEarlier() {
 	}
 	w.orphaned = false
 	if programs := w.Keeper.EndEarlier(); len(programs) > 0 {
-		w.Notes = append(w.Notes, hone.Notice{Text: fmt.Sprintf("an earlier hone died during a command; hone stopped what it left running: %s (processes: %d)", differentNames(programs), len(programs))})
+		w.Notes = append(w.Notes, hone.Notice{Text: fmt.Sprintf("an earlier hone died during a command; this one stopped what it left running: %s (processes: %d)", differentNames(programs), len(programs))})
 	}
 }
 

@@ -70,13 +70,13 @@ func (a Agent) Valid() (key, problem, hint string) {
 			return "exits", fmt.Sprintf("%d is not an exit status", status), statuses
 		}
 	}
-	if key, problem, hint := a.validForwarder(); problem != "" {
+	if key, problem, hint := a.forwarderProblem(); problem != "" {
 		return key, problem, hint
 	}
-	return a.validVariables()
+	return a.variablesProblem()
 }
 
-func (a Agent) validForwarder() (key, problem, hint string) {
+func (a Agent) forwarderProblem() (key, problem, hint string) {
 	const useless, forwarder = "it has no effect without base-url-env", "write the variable that tells the agent the address of its provider, or remove this line"
 	switch {
 	case a.BaseURLEnv != "" && a.Wire == "":
@@ -95,8 +95,8 @@ func (a Agent) validForwarder() (key, problem, hint string) {
 	return "", "", ""
 }
 
-// validVariables refuses a variable that would have two values.
-func (a Agent) validVariables() (key, problem, hint string) {
+// variablesProblem refuses a variable that would have two values.
+func (a Agent) variablesProblem() (key, problem, hint string) {
 	first := map[string]string{}
 	for _, c := range []struct {
 		key      string

@@ -68,7 +68,7 @@ func (d *Document) readKeys() error {
 		d.keys = slices.DeleteFunc(d.keys, func(k key) bool { _, _, ok := d.lookup(k.path[:1]); return !ok })
 	}
 	for _, k := range d.keys {
-		if err := d.known(k); err != nil {
+		if err := d.checkKnown(k); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func isTables(v reflect.Value) bool {
 	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct
 }
 
-func (d *Document) known(k key) error {
+func (d *Document) checkKnown(k key) error {
 	last := len(k.path) - 1
 	v, _, ok := d.lookup(k.path)
 	first, _ := d.find(k.path...)

@@ -78,7 +78,7 @@ func objects(text string, known func(string) bool) (found []object, faults []obj
 		at += next
 		raw, end, err := value(text[at:], known)
 		switch {
-		case err == nil && keyIn(raw, known):
+		case err == nil && hasKnownKey(raw, known):
 			found = append(found, object{at, at + end, raw})
 		case err != nil && isMeant(text[at:], known):
 			faults = append(faults, objectFault{at, err})
@@ -127,7 +127,7 @@ func value(text string, known func(string) bool) (raw json.RawMessage, end int, 
 	return nil, 0, err
 }
 
-func keyIn(raw json.RawMessage, known func(string) bool) bool {
+func hasKnownKey(raw json.RawMessage, known func(string) bool) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
 		return false

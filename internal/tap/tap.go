@@ -69,7 +69,7 @@ type reader struct {
 	yaml    bool // a YAML block is open
 }
 
-func (r *reader) problem(format string, args ...any) {
+func (r *reader) addProblem(format string, args ...any) {
 	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 }
 
@@ -100,25 +100,25 @@ func (r *reader) diagnose(line string) {
 // result reads a line that may be a point, a plan, a version or a bail-out.
 func (r *reader) result(line string) {
 	if found := point.FindStringSubmatch(line); found != nil {
-		r.point(found[1] == "", found[2], found[3])
+		r.addPoint(found[1] == "", found[2], found[3])
 		return
 	}
 	if found := plan.FindStringSubmatch(line); found != nil {
 		if r.Planned >= 0 {
-			r.problem("there is more than one plan")
+			r.addProblem("there is more than one plan")
 		}
 		r.Planned, _ = strconv.Atoi(found[1])
 		return
 	}
 	if found := version.FindStringSubmatch(line); found != nil && found[1] != "13" && found[1] != "14" {
-		r.problem("TAP version %s is not 13 or 14", found[1])
+		r.addProblem("TAP version %s is not 13 or 14", found[1])
 	}
 	if found := bailOut.FindStringSubmatch(line); found != nil {
-		r.problem("it bailed out: %s", found[1])
+		r.addProblem("it bailed out: %s", found[1])
 	}
 }
 
-func (r *reader) point(ok bool, number, text string) {
+func (r *reader) addPoint(ok bool, number, text string) {
 	p := Point{Number: len(r.Points) + 1, OK: ok}
 	if number != "" {
 		p.Number, _ = strconv.Atoi(number)
@@ -130,7 +130,7 @@ func (r *reader) point(ok bool, number, text string) {
 	}
 	p.Description = strings.NewReplacer("\x00", `\`, "\x01", "#").Replace(strings.TrimSpace(text))
 	if r.numbers[p.Number] {
-		r.problem("there is more than one point %d", p.Number)
+		r.addProblem("there is more than one point %d", p.Number)
 	}
 	r.numbers[p.Number] = true
 	r.Points = append(r.Points, p)
@@ -140,15 +140,15 @@ func (r *reader) point(ok bool, number, text string) {
 func (r *reader) complete() {
 	switch {
 	case r.Planned < 0:
-		r.problem("there is no plan, such as 1..%d", max(1, len(r.Points)))
+		r.addProblem("there is no plan, such as 1..%d", max(1, len(r.Points)))
 	case r.Planned == 0:
-		r.problem("the plan is 1..0: nothing was tested")
+		r.addProblem("the plan is 1..0: nothing was tested")
 	case len(r.Points) != r.Planned:
-		r.problem("the plan is 1..%d, but it printed %d", r.Planned, len(r.Points))
+		r.addProblem("the plan is 1..%d, but it printed %d", r.Planned, len(r.Points))
 	default:
 		for n := range r.Planned {
 			if !r.numbers[n+1] {
-				r.problem("there is no point %d", n+1)
+				r.addProblem("there is no point %d", n+1)
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 func read(res *http.Response, r *reader) error {
 	events := ssestream.NewDecoder(res)
 	for !r.done && events.Next() {
-		if err := r.event(events.Event().Data); err != nil {
+		if err := r.addEvent(events.Event().Data); err != nil {
 			return err
 		}
 	}

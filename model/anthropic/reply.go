@@ -72,9 +72,9 @@ type reader struct {
 	done   bool
 }
 
-// event adds the data of one event. It ignores unknown types, as the API
+// addEvent adds the data of one event. It ignores unknown types, as the API
 // requires of clients.
-func (r *reader) event(data []byte) error {
+func (r *reader) addEvent(data []byte) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}

@@ -52,7 +52,7 @@ func (r *redactor) text(s string) string {
 // header removes secrets from a header.
 func (r *redactor) header(h http.Header) {
 	for name, values := range h {
-		if r.isIn(name) {
+		if r.isInName(name) {
 			delete(h, name)
 			continue
 		}
@@ -62,8 +62,8 @@ func (r *redactor) header(h http.Header) {
 	}
 }
 
-// isIn reports whether a header's name contains a secret, ignoring case.
-func (r *redactor) isIn(name string) bool {
+// isInName reports whether a header's name contains a secret, ignoring case.
+func (r *redactor) isInName(name string) bool {
 	return slices.ContainsFunc(r.secrets, func(s []byte) bool {
 		return strings.Contains(strings.ToLower(name), strings.ToLower(string(s)))
 	})

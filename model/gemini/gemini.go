@@ -115,7 +115,7 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 }
 
 func read(body io.Reader, r *reader) error {
-	if err := forEachEvent(body, r.event); err != nil {
+	if err := forEachEvent(body, r.addEvent); err != nil {
 		return err
 	}
 	return r.checkComplete()

@@ -59,8 +59,8 @@ func newReader(req model.Request) *reader {
 	return r
 }
 
-// event adds the data of one event.
-func (r *reader) event(data []byte) error {
+// addEvent adds the data of one event.
+func (r *reader) addEvent(data []byte) error {
 	// The decoder would silently replace bytes that are not UTF-8.
 	if !utf8.Valid(data) {
 		return errors.New("an event is not UTF-8")
@@ -84,15 +84,15 @@ func (r *reader) event(data []byte) error {
 	}
 	for _, candidate := range c.Candidates {
 		if candidate.Index == 0 {
-			return r.candidate(candidate)
+			return r.addCandidate(candidate)
 		}
 	}
 	return nil
 }
 
-func (r *reader) candidate(c candidate) error {
+func (r *reader) addCandidate(c candidate) error {
 	for _, raw := range c.Content.Parts {
-		if err := r.part(raw); err != nil {
+		if err := r.addPart(raw); err != nil {
 			return err
 		}
 	}
@@ -102,9 +102,9 @@ func (r *reader) candidate(c candidate) error {
 	return nil
 }
 
-// part adds one part. Text is appended to the text before it unless one of
+// addPart adds one part. Text is appended to the text before it unless one of
 // them is signed, because a signature is valid for its own part only.
-func (r *reader) part(raw json.RawMessage) error {
+func (r *reader) addPart(raw json.RawMessage) error {
 	var p part
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return fmt.Errorf("decode a part: %w", err)
@@ -124,7 +124,7 @@ func (r *reader) part(raw json.RawMessage) error {
 		}
 	}
 	if p.Call != nil {
-		r.call(*p.Call)
+		r.addCall(*p.Call)
 		return nil
 	}
 	r.addVisible(*p.Text, signed)
@@ -148,7 +148,7 @@ func (r *reader) addOpaque(raw json.RawMessage) error {
 	return nil
 }
 
-func (r *reader) call(c functionCall) {
+func (r *reader) addCall(c functionCall) {
 	r.calls++
 	if c.ID == "" {
 		c.ID = madeID + strconv.Itoa(r.calls)
