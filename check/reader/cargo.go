@@ -175,18 +175,18 @@ func (c *cargoOutput) test(line string) bool {
 		return true
 	}
 	if m := rustSection.FindStringSubmatch(line); m != nil {
-		c.open = c.named(m[1])
+		c.open = c.testNamed(m[1])
 		return true
 	}
 	if m := rustDeep.FindStringSubmatch(line); m != nil {
-		c.named(m[1]).end = m[2]
+		c.testNamed(m[1]).end = m[2]
 		return true
 	}
 	if !strings.HasPrefix(line, "test ") {
 		return false
 	}
 	if m := rustSlow.FindStringSubmatch(line); m != nil {
-		c.named(m[1]).end = "did not finish"
+		c.testNamed(m[1]).end = "did not finish"
 		return true
 	}
 	m := rustResult.FindStringSubmatch(line)
@@ -195,14 +195,14 @@ func (c *cargoOutput) test(line string) bool {
 	}
 	c.known = true
 	if m[2] == "FAILED" {
-		c.named(m[1]).end = ""
+		c.testNamed(m[1]).end = ""
 	} else if t := c.tests[c.target+"\x00"+m[1]]; t != nil {
 		t.name = "" // it was slow, but passed
 	}
 	return true
 }
 
-func (c *cargoOutput) named(name string) *cargoTest {
+func (c *cargoOutput) testNamed(name string) *cargoTest {
 	c.known = true
 	key := c.target + "\x00" + name
 	t := c.tests[key]

@@ -108,7 +108,7 @@ func (g *goOutput) build(line string) bool {
 		g.endBuild()
 		return false
 	case g.open && (line == "" || line[0] == '\t' || line[0] == ' '):
-		g.continued(line)
+		g.continueItem(line)
 		return g.block != "" || line != ""
 	}
 	g.open = false
@@ -160,7 +160,7 @@ func (g *goOutput) command(line string) bool {
 	return true
 }
 
-func (g *goOutput) continued(line string) {
+func (g *goOutput) continueItem(line string) {
 	last := &g.items[len(g.items)-1]
 	if line != "" && len(last.text) < maxText {
 		last.text += "\n" + line

@@ -67,7 +67,7 @@ type localRules struct {
 	part func(parent, name, value string) bool
 }
 
-func names(list ...string) map[string]bool {
+func nameSet(list ...string) map[string]bool {
 	m := map[string]bool{}
 	for _, n := range list {
 		m[canon(n)] = true
@@ -79,25 +79,25 @@ func localRulesOf(w Wire) localRules {
 	switch w {
 	case Gemini:
 		return localRules{
-			remote: names("cachedContent", "generateContentRequest"), tool: geminiTool,
-			content: names("contents", "systemInstruction"), skip: names("args", "response"),
-			part: geminiPart,
+			remote: nameSet("cachedContent", "generateContentRequest"), tool: geminiToolNeeds,
+			content: nameSet("contents", "systemInstruction"), skip: nameSet("args", "response"),
+			part: isGeminiRemote,
 		}
 	case Anthropic:
 		return localRules{
-			remote: names("mcp_servers", "container"), tool: anthropicTool,
-			content: names("messages", "system"), skip: names("input"),
-			part: anthropicPart,
+			remote: nameSet("mcp_servers", "container"), tool: anthropicToolNeeds,
+			content: nameSet("messages", "system"), skip: nameSet("input"),
+			part: isAnthropicRemote,
 		}
 	}
 	return localRules{
-		remote: names("previous_response_id", "conversation", "prompt", "background", "web_search_options",
+		remote: nameSet("previous_response_id", "conversation", "prompt", "background", "web_search_options",
 			"models", "plugins"),
-		tool: openaiTool, content: names("messages", "input"), part: openaiPart,
+		tool: openaiToolNeeds, content: nameSet("messages", "input"), part: isOpenAIRemote,
 	}
 }
 
-func geminiTool(o object) string {
+func geminiToolNeeds(o object) string {
 	for _, m := range o.members {
 		if canon(m.name) != canon("functionDeclarations") && string(m.value) != "null" {
 			return m.name
@@ -106,9 +106,9 @@ func geminiTool(o object) string {
 	return ""
 }
 
-// anthropicTool allows the tools that the API defines but the agent runs. Their
+// anthropicToolNeeds allows the tools that the API defines but the agent runs. Their
 // types end in a date.
-func anthropicTool(o object) string {
+func anthropicToolNeeds(o object) string {
 	t := typeOf(o)
 	own := []string{"bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_"}
 	if t == "" || t == "custom" || slices.ContainsFunc(own, func(p string) bool { return strings.HasPrefix(t, p) }) {
@@ -117,13 +117,13 @@ func anthropicTool(o object) string {
 	return t
 }
 
-func openaiTool(o object) string {
+func openaiToolNeeds(o object) string {
 	switch t := typeOf(o); t {
 	case "function", "custom", "local_shell", "apply_patch", "computer", "computer_use_preview", "tool_search":
 		return ""
 	case "namespace":
 		inner, err := o.get("tools")
-		if err == nil && (inner.null() || checkTools(inner.value, openaiTool) == nil) {
+		if err == nil && (inner.null() || checkTools(inner.value, openaiToolNeeds) == nil) {
 			return ""
 		}
 		return t
@@ -141,15 +141,16 @@ func openaiTool(o object) string {
 	}
 }
 
-// The parts have addresses of what the provider would fetch or has stored.
+// Strings for which these functions return true name something that the provider would
+// fetch, or has stored.
 
-func geminiPart(_, name, value string) bool { return name == "FILEURI" && value != "" }
+func isGeminiRemote(_, name, value string) bool { return name == "FILEURI" && value != "" }
 
-func anthropicPart(parent, name, _ string) bool {
+func isAnthropicRemote(parent, name, _ string) bool {
 	return parent == "SOURCE" && (name == "URL" || name == "FILEID")
 }
 
-func openaiPart(parent, name, value string) bool {
+func isOpenAIRemote(parent, name, value string) bool {
 	switch name {
 	case "FILEID":
 		return value != ""

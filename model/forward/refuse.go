@@ -83,11 +83,11 @@ func (f *Forward) writeRefusal(w http.ResponseWriter, r *refusal) {
 	h.Set("Connection", "close")
 	w.WriteHeader(r.status)
 	// Marshal cannot fail for strings and numbers.
-	body, _ := json.Marshal(r.shape(f.config.Wire))
+	body, _ := json.Marshal(r.body(f.config.Wire))
 	_, _ = w.Write(append(body, '\n'))
 }
 
-func (r *refusal) shape(w Wire) any {
+func (r *refusal) body(w Wire) any {
 	type object = map[string]any
 	switch w {
 	case Gemini:

@@ -38,11 +38,11 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 	q := request{body: o, model: t.model, answers: 1}
 	switch t.kind {
 	case generate:
-		err = q.gemini()
+		err = q.readGemini()
 	case messages:
-		err = q.anthropic()
+		err = q.readAnthropic()
 	case chat:
-		err = q.chat(f.base)
+		err = q.readChat(f.base)
 	default:
 		err = q.readLimits("max_output_tokens")
 	}
@@ -132,7 +132,7 @@ func (q *request) innerObject(spellings ...string) (name string, o object, err e
 	return m.name, o, err
 }
 
-func (q *request) gemini() (err error) {
+func (q *request) readGemini() (err error) {
 	if q.config, q.inner, err = q.innerObject("generationConfig", "generation_config"); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (q *request) gemini() (err error) {
 	return q.readLimits(camel)
 }
 
-func (q *request) anthropic() error {
+func (q *request) readAnthropic() error {
 	_, thinking, err := q.innerObject("thinking")
 	if err != nil {
 		return err
@@ -165,9 +165,9 @@ func (q *request) anthropic() error {
 	return q.readLimits("max_tokens")
 }
 
-// chat also requests the usage of a stream. OpenAI's reasoning models reject
+// readChat also requests the usage of a stream. OpenAI's reasoning models reject
 // max_tokens; most other servers support only that.
-func (q *request) chat(base *url.URL) error {
+func (q *request) readChat(base *url.URL) error {
 	names := []string{"max_tokens", "max_completion_tokens"}
 	if h := base.Hostname(); h == "api.openai.com" || strings.HasSuffix(h, ".api.openai.com") {
 		names[0], names[1] = names[1], names[0]

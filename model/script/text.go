@@ -138,7 +138,7 @@ type builder struct {
 func (b *builder) add(s section) error {
 	kind, words := s.words[0].value, s.words[1:]
 	if kind == "call" {
-		return b.call(words, s.body)
+		return b.addCall(words, s.body)
 	}
 	begins := !b.open
 	if begins {
@@ -181,7 +181,7 @@ func (r *Reply) set(a *Attempt, w word, first bool) error {
 	return setReply(a, w)
 }
 
-func (b *builder) call(words []word, body string) error {
+func (b *builder) addCall(words []word, body string) error {
 	if len(b.replies) == 0 || b.open || b.last().Error != nil {
 		return fmt.Errorf("a call must follow a reply; write %q before it", "=== reply ===")
 	}
