@@ -103,7 +103,7 @@ func unusableInARow(states []State) int {
 // or that the model does not answer in the required form: the replies of that
 // many rounds in a row were unusable.
 func (r *Run) noticeTrouble(s State, unusableRounds int) error {
-	if s.Decision != GoOn {
+	if s.Decision != AnotherRound {
 		return nil
 	}
 	var err error

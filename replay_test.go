@@ -189,7 +189,7 @@ func TestReplayFindsForgeries(t *testing.T) {
 			return chained(edited(lines, `"type":"check","phase":"record"`, "a must be two", "a must be one"))
 		},
 		"a decision, the chain made anew": func(lines [][]byte) [][]byte {
-			return chained(edited(lines, `"type":"round"`, `"decision":"go on"`, `"decision":"stop"`))
+			return chained(edited(lines, `"type":"round"`, `"decision":"continue"`, `"decision":"stop"`))
 		},
 		"an edit that was made, the chain made anew": func(lines [][]byte) [][]byte {
 			return chained(edited(lines, `"type":"change"`, `"verdict":"allow"`, `"verdict":"deny"`))

@@ -32,7 +32,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 	defer cancel()
 	for {
 		s, failure := r.Next(ctx, round)
-		if failure == nil && s.Decision == GoOn {
+		if failure == nil && s.Decision == AnotherRound {
 			continue
 		}
 		if failure != nil {
@@ -135,7 +135,7 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 // are the states of the rounds before it, and findings are those of the round
 // alone.
 func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done bool, short *Stop) (err error) {
-	s.Decision, s.Kind, s.Why, s.Next = GoOn, "", "", Next{}
+	s.Decision, s.Kind, s.Why, s.Next = AnotherRound, "", "", Next{}
 	usedUp := s.Round >= r.Limits.MaxRounds()
 	states := append(earlier, *s)
 	unusable, broken := unusableInARow(states), r.brokenChecks(s.Round)
@@ -183,7 +183,7 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 // holds.
 func (r *Run) isOver(s State) bool {
 	switch {
-	case s.Decision == "", s.Decision == GoOn, r.decidesAgain(s):
+	case s.Decision == "", s.Decision == AnotherRound, r.decidesAgain(s):
 		return false
 	case s.Decision == Done:
 		return true
@@ -219,7 +219,7 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Decision, s.Manifest, s.Tree = GoOn, c.Manifest, c.Tree
+	s.Decision, s.Manifest, s.Tree = AnotherRound, c.Manifest, c.Tree
 	if r.Trust.CheckFirst != Blind {
 		s.Findings, s.Checked = joinFindings(c.Findings), c.Findings
 	}

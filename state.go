@@ -13,7 +13,7 @@ type (
 
 // The decisions after a round.
 const (
-	GoOn    = history.GoOn
-	Done    = history.Done
-	StopNow = history.StopNow
+	AnotherRound = history.AnotherRound
+	Done         = history.Done
+	StopNow      = history.StopNow
 )

@@ -101,7 +101,7 @@ func (h Host) resolveFallback(first loop.Model, name string, f loop.Flags, file 
 	}
 	switch {
 	case first.Agent != nil, m.Provider() == agentProvider:
-		return m, &hone.UsageError{Why: fmt.Sprintf("%s,%s: a command-line agent has no fallback and is none, because its session cannot go on with another model", first.Name, name), Next: useModel(first.Name)}
+		return m, &hone.UsageError{Why: fmt.Sprintf("%s,%s: a command-line agent cannot have a fallback or be one, because another model cannot continue its session", first.Name, name), Next: useModel(first.Name)}
 	case first.BaseURL != "" && first.Provider() == m.Provider():
 		p, _, _ := splitModel(name)
 		hint := fmt.Sprintf("if both are there: export %s=URL, in place of the base URL", p.Base)

@@ -379,9 +379,9 @@ type Decision string
 
 // The three decisions. Empty means that none was made yet.
 const (
-	GoOn    Decision = "go on" // another round
-	Done    Decision = "done"
-	StopNow Decision = "stop" // not done, and no further round; see State.Kind
+	AnotherRound Decision = "continue"
+	Done         Decision = "done"
+	StopNow      Decision = "stop" // not done, and no further round; see State.Kind
 )
 
 // State is the state of a run after a round.

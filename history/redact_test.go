@@ -35,7 +35,7 @@ func TestRedact(t *testing.T) {
 		{Type: history.TypeTool, Phase: journal.Begin, Step: step, Payload: history.ToolCall{Role: "fixer", Tool: "bash", Args: secret, Refused: secret}},
 		{Type: history.TypeTool, Phase: journal.Record, Step: step, Payload: map[string]any{"text": secret, "of": map[string]any{"deep": []any{secret, []string{secret}}}}},
 		{Type: history.TypeApply, Phase: journal.Record, Step: step, Payload: history.Applied{Verdicts: []workspace.Verdict{{Path: "b.go", Ruling: workspace.Deny, Reason: secret, After: workspace.Image{Digest: digest, Size: 1}}}}},
-		{Type: history.TypeRound, Payload: history.State{Round: 1, Decision: history.GoOn, Why: secret, Findings: found, Next: history.Next{Verb: "resume", First: secret}}},
+		{Type: history.TypeRound, Payload: history.State{Round: 1, Decision: history.AnotherRound, Why: secret, Findings: found, Next: history.Next{Verb: "resume", First: secret}}},
 		{Type: "another", Payload: map[string]any{"x": secret}},
 		{Type: history.TypeEnd, Payload: history.End{Kind: "rounds", Why: secret, Tokens: 12}},
 	} {
@@ -52,7 +52,7 @@ func TestRedact(t *testing.T) {
 		t.Errorf("%d events:\n%s", len(events), text)
 	}
 	for _, kept := range []string{`"redacted":true`, `"hone":"v1"`, `"loop":"fix"`, `"name":"openai/m"`, `"rounds":7`, `"turns":30`, `"file":"a.go"`, `"path":"b.go"`,
-		`"verdict":"deny"`, digest, `"tool":"bash"`, `"decision":"go on"`, `"verb":"resume"`, `"result":"rounds"`, `"tokens":12`, `"text":"[15 bytes, `} {
+		`"verdict":"deny"`, digest, `"tool":"bash"`, `"decision":"continue"`, `"verb":"resume"`, `"result":"rounds"`, `"tokens":12`, `"text":"[15 bytes, `} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%s is missing:\n%s", kept, text)
 		}

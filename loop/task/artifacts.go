@@ -194,7 +194,7 @@ func addTo(root *os.Root, name string, before prefix, events []byte) error {
 func (l Loop) runPairs(r *hone.Run) []pair {
 	var m meter
 	for _, e := range r.Past().Events() {
-		m.take(e)
+		m.add(e)
 	}
 	pairs := []pair{
 		{"run_id", r.Journal.Run()},

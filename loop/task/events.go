@@ -20,12 +20,12 @@ func sessionLog(r *hone.Run, role hone.Role, summary string, counts func(round i
 	w := &sessionWriter{past: r.Past(), get: r.Journal.Home().Get, role: role, summary: summary}
 	started := map[journal.Identity]bool{}
 	for _, e := range w.past.Events() {
-		w.meter.take(e)
+		w.meter.add(e)
 		if e.Step == nil || !counts(e.Step.Round) || e.Phase == journal.Begin && started[*e.Step] {
 			continue // a resumed process starts a step again that was not recorded
 		}
 		started[*e.Step] = true
-		if err := w.take(e); err != nil {
+		if err := w.add(e); err != nil {
 			return nil, fmt.Errorf("event log: %w", err)
 		}
 	}
@@ -50,8 +50,8 @@ type sessionWriter struct {
 	meter  meter
 }
 
-// take writes what CodeScribe would write about an event of the journal.
-func (w *sessionWriter) take(e history.Event) error {
+// add writes what CodeScribe would write about an event of the journal.
+func (w *sessionWriter) add(e history.Event) error {
 	switch p := e.Payload.(type) {
 	case history.Unreadable:
 		return p.Err

@@ -14,7 +14,7 @@ type meter struct {
 	all   model.Usage
 }
 
-func (m *meter) take(e history.Event) {
+func (m *meter) add(e history.Event) {
 	switch p := e.Payload.(type) {
 	case history.Asked:
 		m.agent, m.calls = p.Command, nil

@@ -33,7 +33,7 @@ func help(what string, args []string) int {
 	case what == "try" && len(args) > 1:
 		err = tryAll(os.Stdout, args[0], args[1:])
 	case what == "victim":
-		err = suffer(os.Stdin, os.Stdout)
+		err = beVictim(os.Stdin, os.Stdout)
 	case what == "oom":
 		err = lowerScore()
 	case what == "leave" && len(args) == 2:
@@ -92,9 +92,9 @@ func tryAll(out io.Writer, scene string, names []string) error {
 	return nil
 }
 
-// suffer does the work of the victim, a process outside the walls with a secret.
+// beVictim does the work of the victim, a process outside the walls with a secret.
 // It prints the secret's address and each signal, and ends with its input.
-func suffer(in io.Reader, out io.Writer) error {
+func beVictim(in io.Reader, out io.Writer) error {
 	secret := []byte(os.Getenv(keyName))
 	if len(secret) == 0 {
 		return errors.New("no secret")

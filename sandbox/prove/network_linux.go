@@ -43,7 +43,7 @@ func tryStream(protocol int) func(Scene) error {
 		if err != nil {
 			return err
 		}
-		return say(call(domain, unix.SOCK_STREAM, protocol, to))
+		return sendByte(call(domain, unix.SOCK_STREAM, protocol, to))
 	}
 }
 
@@ -121,5 +121,5 @@ func tryUnix(s Scene, kind int) error {
 	if err != nil {
 		return err
 	}
-	return say(call(unix.AF_UNIX, kind, 0, &unix.SockaddrUnix{Name: addr}))
+	return sendByte(call(unix.AF_UNIX, kind, 0, &unix.SockaddrUnix{Name: addr}))
 }

@@ -95,7 +95,7 @@ func (st *stage) accept(name, network, addr string) {
 			if err != nil {
 				return
 			}
-			st.heard.answer(name)(conn)
+			st.contacts.answer(name)(conn)
 		}
 	}()
 }
@@ -114,7 +114,7 @@ func (st *stage) receive(name, network, addr string) {
 			if err != nil {
 				return
 			}
-			st.heard.hear(name)
+			st.contacts.add(name)
 			if network == "udp" {
 				_, _ = conn.WriteTo([]byte("x"), from) // the attempt waits for it only for a short time
 			}
@@ -240,7 +240,7 @@ func (st *stage) startVictim() error {
 		address, _ := strconv.ParseUint(lines.Text(), 10, 64) // 0 if there is none, which the attempt reports
 		st.Address = uintptr(address)
 	}
-	go v.watch(lines, &st.heard)
+	go v.watch(lines, &st.contacts)
 	st.victim, st.Victim.PID = v, cmd.Process.Pid
 	st.Victim.Born, err = bornAt(cmd.Process.Pid)
 	return err
@@ -276,13 +276,13 @@ func program(line []byte) []byte {
 // trace describes what an attempt changed or reached outside; empty if nothing.
 func (st *stage) trace(a Attempt) string {
 	switch {
-	case st.heard.heard(a.Name):
+	case st.contacts.has(a.Name):
 		return "it reached a server outside"
 	case st.look(a) != st.before[a.Name]:
 		return "it changed something outside"
 	case (a.Alone || a.Name == "signal-process") && st.victim.dead():
 		return "it ended a process outside"
-	case a.Name == "signal-process" && st.heard.heard(victimName):
+	case a.Name == "signal-process" && st.contacts.has(victimName):
 		return "it signalled a process outside"
 	case a.Alone && len(st.leftProcesses()) > 0:
 		return fmt.Sprintf("it left %d processes behind", len(st.leftProcesses()))

@@ -18,12 +18,12 @@ import (
 // the attempts, and which servers were reached.
 type stage struct {
 	Scene
-	all    []Attempt
-	value  string            // the secret
-	before map[string]string // the state before the attempts, by their names
-	heard  ears
-	victim *victim // nil if no attempt needs one
-	undo   []func()
+	all      []Attempt
+	value    string            // the secret
+	before   map[string]string // the state before the attempts, by their names
+	contacts contacts
+	victim   *victim // nil if no attempt needs one
+	undo     []func()
 }
 
 // atEnd registers a function for takeDown, which calls them in reverse order.
@@ -48,7 +48,7 @@ func (st *stage) policy(attempts []Attempt) sandbox.Policy {
 	p := sandbox.Policy{
 		Write: []string{filepath.Join(st.Dir, "work"), st.linked()},
 		Read:  append(workshop.System(), st.lib()),
-		Doors: []sandbox.Door{{Addr: "127.0.0.1:0", Serve: st.heard.answer("door")}},
+		Doors: []sandbox.Door{{Addr: "127.0.0.1:0", Serve: st.contacts.answer("door")}},
 
 		Placeholders: map[string]sandbox.Placeholder{},
 		Aside:        filepath.Join(st.Dir, "aside"),

@@ -132,9 +132,9 @@ func call(domain, kind, protocol int, to unix.Sockaddr) (int, error) {
 	return fd, nil
 }
 
-// say sends a byte, which shows a server that it was reached, and closes the
+// sendByte sends a byte, which shows a server that it was reached, and closes the
 // socket. It returns err if that is not nil.
-func say(fd int, err error) error {
+func sendByte(fd int, err error) error {
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func connectPath(path string, kind int) error {
 	if len(path) > longestPath {
 		return errUnknown("the path is too long for a socket")
 	}
-	return say(call(unix.AF_UNIX, kind, 0, &unix.SockaddrUnix{Name: path}))
+	return sendByte(call(unix.AF_UNIX, kind, 0, &unix.SockaddrUnix{Name: path}))
 }
 
 // bindAt makes a socket at a path.

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ears record which servers outside were reached.
-type ears struct {
+// contacts record which servers outside were reached.
+type contacts struct {
 	mu    sync.Mutex
 	calls map[string]int
 }
 
-// hear records that a server was reached.
-func (e *ears) hear(name string) {
+// add records that a server was reached.
+func (e *contacts) add(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.calls == nil {
@@ -26,17 +26,17 @@ func (e *ears) hear(name string) {
 	e.calls[name]++
 }
 
-// heard reports whether a server was reached.
-func (e *ears) heard(name string) bool {
+// has reports whether a server was reached.
+func (e *contacts) has(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.calls[name] > 0
 }
 
 // answer returns a function that records a connection and closes it.
-func (e *ears) answer(name string) func(net.Conn) {
+func (e *contacts) answer(name string) func(net.Conn) {
 	return func(conn net.Conn) {
-		e.hear(name)
+		e.add(name)
 		conn.Close()
 	}
 }
@@ -52,9 +52,9 @@ type victim struct {
 const victimName = "(victim)"
 
 // watch records the victim's signals until it ends.
-func (v *victim) watch(lines *bufio.Scanner, heard *ears) {
+func (v *victim) watch(lines *bufio.Scanner, reached *contacts) {
 	for lines.Scan() {
-		heard.hear(victimName)
+		reached.add(victimName)
 	}
 	_ = v.cmd.Wait() // how it ended does not matter
 	close(v.exited)

@@ -189,7 +189,7 @@ func readFile(root *os.Root, path string, size int64) (string, error) {
 }
 
 // same reports whether what is at a protected path need not be replaced. It does not
-// compare what directories contain. A name less of a file does no harm.
+// compare what directories contain. A file that lost one of its names is still the same.
 func (it *item) same(now *item) bool {
 	if it.Lost != "" {
 		return it.Mode == now.Mode && it.Stamp == now.Stamp
@@ -280,7 +280,7 @@ func (r *restorer) restoreAt(path string, was *item) error {
 	}
 	r.changed = r.changed || now.Exists || !isParent
 	if now.Exists {
-		err = r.take(path, now)
+		err = r.moveAside(path, now)
 	}
 	if err == nil && was.Exists {
 		err = r.create(path, was)
@@ -346,8 +346,8 @@ func (r *restorer) write(path, data string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// take moves what is at a path to the folder.
-func (r *restorer) take(path string, now *item) error {
+// moveAside moves what is at a path to the folder.
+func (r *restorer) moveAside(path string, now *item) error {
 	r.taken++
 	folder := filepath.Join(r.folder, strconv.Itoa(r.taken))
 	movedTo := filepath.Join(folder, path)

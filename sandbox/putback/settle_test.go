@@ -24,7 +24,7 @@ func TestSettleInterruptedRestoration(t *testing.T) {
 		"moved away": func(r *restorer, path string) error {
 			now, err := look(r.root, path, 0)
 			if err == nil && now.Exists {
-				err = r.take(path, now)
+				err = r.moveAside(path, now)
 			}
 			return err
 		},

@@ -23,7 +23,7 @@ import (
 // the original, because some build tools use it. Beside them is the file "workspace" with
 // the path of the directory whose run it is. All are for the user only.
 
-// ownerFile is the name of that file.
+// ownerFile is the file with the path of the directory whose run was copied.
 const ownerFile = "workspace"
 
 // copiesDir returns the directory of all copies; it need not exist.

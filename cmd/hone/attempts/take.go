@@ -20,7 +20,7 @@ import (
 // TakeName is the name of the loop that applies another attempt.
 const TakeName = "take"
 
-// TakeKind returns that loop. kinds are those of which an attempt may be.
+// TakeKind returns the loop of "hone take". kinds are those of which an attempt may be.
 func TakeKind(kinds []loop.Kind) loop.Kind {
 	return loop.Kind{Name: TakeName, NoQuestions: true, Modelless: true, New: func() loop.Loop { return NewTaking(kinds) }}
 }

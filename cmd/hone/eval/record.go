@@ -141,7 +141,7 @@ func (r *Record) Add(one Result) error {
 	return nil
 }
 
-// cutLastLine removes what follows the last end of a line.
+// cutLastLine removes an unfinished last line.
 func cutLastLine(f *os.File) error {
 	text, err := os.ReadFile(f.Name())
 	if err != nil {

@@ -137,7 +137,7 @@ func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 		})
 	}
 	workers.Wait()
-	return Stopped{Budget: e.goOnAlone(ctx), Faults: e.faults, Spent: e.bank.Spent()}, errors.Join(e.err, context.Cause(ctx))
+	return Stopped{Budget: e.runOneByOne(ctx), Faults: e.faults, Spent: e.bank.Spent()}, errors.Join(e.err, context.Cause(ctx))
 }
 
 func amountOf(r Result) Amount {
@@ -148,9 +148,9 @@ func amountOf(r Result) Amount {
 	return a
 }
 
-// goOnAlone makes the tries that are left after one was short of budget, one at a time,
+// runOneByOne makes the tries that are left after one was short of budget, one at a time,
 // each with all that is left. It returns why the budget did not pay for one.
-func (e *Evaluation) goOnAlone(ctx context.Context) string {
+func (e *Evaluation) runOneByOne(ctx context.Context) string {
 	e.Parallel = 1
 	for len(e.short) > 0 && ctx.Err() == nil && e.err == nil {
 		e.waiting, e.short = slices.Concat(e.short, e.waiting), nil

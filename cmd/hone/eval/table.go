@@ -39,9 +39,9 @@ func (r Report) ModelRows() [][]string {
 	}
 	rows := [][]string{append(head, figures()...)}
 	for _, s := range r.Models {
-		row := []string{render.Line(s.Model), share(s.Pass1)}
+		row := []string{render.Line(s.Model), percent(s.Pass1)}
 		if r.K > 1 {
-			row = append(row, share(s.PassK))
+			row = append(row, percent(s.PassK))
 		}
 		rows = append(rows, append(row, s.cells()...))
 	}
@@ -57,8 +57,8 @@ func (s Score) cells() []string {
 		fmt.Sprint(s.Malformed), fmt.Sprint(s.Refused), render.Duration(time.Duration(s.Active))}
 }
 
-// share formats a probability; nil means that it is not known.
-func share(p *float64) string {
+// percent formats a probability; nil means that it is not known.
+func percent(p *float64) string {
 	if p == nil {
 		return "-"
 	}

@@ -45,12 +45,12 @@ func charged(tokens int64, reported bool) history.Commit {
 func interrupted() []history.Event {
 	failed := []check.Finding{{Source: "check", File: "a.go", Text: "undefined: x"}}
 	return []history.Event{
-		inRound(0, 0, history.CheckBegun{}), inRound(0, 500, history.Checked{Findings: failed}), notice(500, history.State{Decision: history.GoOn, Findings: failed, Checked: failed}),
+		inRound(0, 0, history.CheckBegun{}), inRound(0, 500, history.Checked{Findings: failed}), notice(500, history.State{Decision: history.AnotherRound, Findings: failed, Checked: failed}),
 		inRound(1, 1000, edit("a.go", "", "1\n2\n")), notice(1000, charged(1200, true)), inRound(1, 1000, edit("log", "", "x\n")),
-		notice(14_000, history.State{Round: 1, Decision: history.GoOn, Findings: failed, Checked: failed}),
+		notice(14_000, history.State{Round: 1, Decision: history.AnotherRound, Findings: failed, Checked: failed}),
 		inRound(2, 14_000, edit("a.go", "1\n2\n", "1\n3\n")), notice(15_000, charged(9000, false)), notice(15_000, history.End{Kind: history.KindInterrupted}),
 		notice(15_000, history.Resumed{}), inRound(2, 15_000, edit("a.go", "1\n3\n", "1\n2\n4\n")), inRound(2, 15_000, edit("b.go", "x\n", "")), notice(15_000, charged(800, true)),
-		notice(17_500, history.State{Round: 2, Decision: history.GoOn, Findings: []check.Finding{{Source: "reply", Text: "not JSON\x1b[2J"}}, Same: 1}),
+		notice(17_500, history.State{Round: 2, Decision: history.AnotherRound, Findings: []check.Finding{{Source: "reply", Text: "not JSON\x1b[2J"}}, Same: 1}),
 		inRound(3, 18_000, edit("a.go", "1\n2\n4\n", "1\n")), inRound(3, 19_000, edit("a.go", "1\n", "1\n2\n4\n")),
 	}
 }

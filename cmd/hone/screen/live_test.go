@@ -78,7 +78,7 @@ func TestRoundsFold(t *testing.T) {
 		{Type: "commit", Payload: history.Commit{Tokens: 434, Usage: &model.Usage{Input: 400, Output: 34}, Basis: "provider"}},
 		{Type: "commit", Payload: history.Commit{Tokens: 139_000, Basis: "assumed in full"}}, // unconfirmed
 		{Type: "usage", Payload: history.Usage{Tokens: 2434, Cost: &cost, Known: model.Usage{Input: 2000, Output: 434}}},
-		decided(1, hone.State{Decision: hone.GoOn, Findings: failed, Checked: failed}),
+		decided(1, hone.State{Decision: hone.AnotherRound, Findings: failed, Checked: failed}),
 		askedModel(2), edited(2, "a", "x\n", "y\n"), deleted(2, "b", "x\n"), edited(2, "same", "x\n", "y\n"), edited(2, "same", "y\n", "x\n"),
 	}
 	o := screen.Options{Rounds: 8, Tokens: 5_000_000, Get: objects}
@@ -100,8 +100,8 @@ func TestRoundsFold(t *testing.T) {
 		want string
 	}{
 		"done":    {hone.State{Decision: hone.Done, Why: "the check has no findings"}, "✓ round 2  2 files +1 −2 "},
-		"reply":   {hone.State{Decision: hone.GoOn, Findings: []check.Finding{{Source: "reply", Text: "not JSON"}}}, "! round 2  2 files +1 −2 "},
-		"circle":  {hone.State{Decision: hone.GoOn, Findings: failed, Checked: failed, Same: 1}, "  ↻ as after round 1: ./main"},
+		"reply":   {hone.State{Decision: hone.AnotherRound, Findings: []check.Finding{{Source: "reply", Text: "not JSON"}}}, "! round 2  2 files +1 −2 "},
+		"circle":  {hone.State{Decision: hone.AnotherRound, Findings: failed, Checked: failed, Same: 1}, "  ↻ as after round 1: ./main"},
 		"stopped": {hone.State{Decision: hone.StopNow, Findings: failed, Checked: failed}, "\n    - check: The check command failed: exit status 1."},
 	} {
 		if got := live(t, o, append(entries[:len(entries):len(entries)], decided(2, tt.st))...); !strings.Contains(got, tt.want) {
@@ -127,12 +127,12 @@ func TestFailedBuild(t *testing.T) {
   | build.sh: exit status 1
 ✗ round 1                       \x1b[31mld: error 5                  0s     0
 `
-	got, _, _ := strings.Cut(show(o, "one", hone.State{Decision: hone.GoOn}), "  round 1/1\n")
+	got, _, _ := strings.Cut(show(o, "one", hone.State{Decision: hone.AnotherRound}), "  round 1/1\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("short (-want +got):\n%s", diff)
 	}
 	long := strings.Repeat("line\n", 30)
-	if got := show(o, long, hone.State{Decision: hone.GoOn}); !strings.HasPrefix(got, "  … 12 lines before: hone show --round 1\n  | line\n") || strings.Count(got, "  | ") != 20 {
+	if got := show(o, long, hone.State{Decision: hone.AnotherRound}); !strings.HasPrefix(got, "  … 12 lines before: hone show --round 1\n  | line\n") || strings.Count(got, "  | ") != 20 {
 		t.Errorf("long:\n%s", got)
 	}
 	if got := show(o, "one", hone.State{Decision: hone.StopNow}); strings.Count(got, "ld: error 5") != 2 || strings.Contains(got, "  | ") {
@@ -207,8 +207,8 @@ func TestRoundsAlign(t *testing.T) {
 	finding := func(text string) []check.Finding { return []check.Finding{{Source: "check", Text: text}} }
 	short, long := finding("undefined: json"), finding("Format(40) is XXXX, and in Roman numerals it is written XL, a smaller symbol before a larger one")
 	entries := []journal.Entry{
-		askedModel(1), edited(1, "roman.go", "one\n", "two\n"), decided(1, hone.State{Decision: hone.GoOn, Findings: short, Checked: short}),
-		askedModel(2), edited(2, "roman.go", "two\n", "one\n"), decided(2, hone.State{Decision: hone.GoOn, Findings: long, Checked: long}),
+		askedModel(1), edited(1, "roman.go", "one\n", "two\n"), decided(1, hone.State{Decision: hone.AnotherRound, Findings: short, Checked: short}),
+		askedModel(2), edited(2, "roman.go", "two\n", "one\n"), decided(2, hone.State{Decision: hone.AnotherRound, Findings: long, Checked: long}),
 	}
 	for columns, want := range map[int]string{
 		40: `✗ round 1  roman.go +1 −1    0s     0
@@ -247,7 +247,7 @@ func TestVerdictOfARound(t *testing.T) {
 		"The title must become x\nerror in line 2":                                                                    "The title must become x",
 	} {
 		failed := []check.Finding{{Source: "check", Text: text}}
-		got := live(t, screen.Options{}, askedModel(1), decided(1, hone.State{Decision: hone.GoOn, Findings: failed, Checked: failed}))
+		got := live(t, screen.Options{}, askedModel(1), decided(1, hone.State{Decision: hone.AnotherRound, Findings: failed, Checked: failed}))
 		if !strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(got, "✗ round 1"), " "), want+"  ") {
 			t.Errorf("%q is not shown for %q:\n%s", want, text, got)
 		}

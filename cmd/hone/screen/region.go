@@ -22,7 +22,7 @@ type region struct {
 	at    int        // columns of the terminal when they were drawn
 }
 
-// Sequences that a terminal does not know it ignores. Synchronised output shows an
+// A terminal ignores sequences that it does not know. Synchronised output shows an
 // update at once. The terminal must not wrap a line of the region, because it may
 // give a character another width than [render.Width] does.
 const (

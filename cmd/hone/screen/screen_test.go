@@ -135,7 +135,7 @@ func TestQuietShowsWhatOneMustKnow(t *testing.T) {
 		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: history.Changed{Verdict: workspace.Verdict{Path: "made", Ruling: workspace.Allow}}},
 		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: history.Changed{Verdict: workspace.Verdict{Path: "refused", Ruling: workspace.Deny}}},
 		{Type: "change", Phase: journal.Record, Step: at(1, "change"), Payload: history.Changed{Verdict: workspace.Verdict{Path: "declined", Ruling: workspace.Declined}}},
-		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.GoOn, Findings: []check.Finding{{Source: "s", Text: "not yet the end"}}}},
+		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.AnotherRound, Findings: []check.Finding{{Source: "s", Text: "not yet the end"}}}},
 		{Type: "round", Payload: hone.State{Round: 2, Decision: hone.StopNow, Findings: []check.Finding{{Source: "s", Text: "left over"}, {Source: "s", Text: "by the way", Advisory: true}}}},
 	}
 	shown := func(o screen.Options) string {

@@ -53,8 +53,8 @@ func TestCommand(t *testing.T) {
 	entries := []journal.Entry{
 		begun("look"), recorded("look", map[string]any{"loops": "own"}),
 		begun("health check"), recorded("health check", history.Report{Said: "failed, see lint.log", Log: log}),
-		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.GoOn, Findings: []check.Finding{failed, {Source: "contract", Text: "GET /\nno answer"}}}},
-		{Type: "round", Payload: hone.State{Round: 2, Decision: hone.GoOn, Findings: []check.Finding{{Source: "health", Text: "line 0"}, failed}}},
+		{Type: "round", Payload: hone.State{Round: 1, Decision: hone.AnotherRound, Findings: []check.Finding{failed, {Source: "contract", Text: "GET /\nno answer"}}}},
+		{Type: "round", Payload: hone.State{Round: 2, Decision: hone.AnotherRound, Findings: []check.Finding{{Source: "health", Text: "line 0"}, failed}}},
 	}
 	want := "round 1 of 2\n  ! health check: failed, see lint.log\n    [12 lines before: hone show -v]\n"
 	for i := 12; i < 20; i++ {
