@@ -29,9 +29,9 @@ type conductor struct {
 
 	busy bool // a hook did not finish in time and may still run
 
-	mu   sync.Mutex
-	line []byte // the start of an incomplete line
-	said []byte // the output since the last hook began
+	mu     sync.Mutex
+	line   []byte // the start of an incomplete line
+	recent []byte // the output since the last hook began
 }
 
 // script reads a mark, then the names of hooks, and prints the exit status of each
@@ -51,9 +51,9 @@ done`
 // process that dev.pid names is alive.
 const isAlive = "?"
 
-// conduct starts a conductor, which lives until its end method is called or the
+// startConductor starts a conductor, which lives until its end method is called or the
 // context ends.
-func (h Hooks) conduct(parent context.Context) (*conductor, error) {
+func (h Hooks) startConductor(parent context.Context) (*conductor, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -109,9 +109,9 @@ func (c *conductor) readLine(line []byte) {
 		}
 		return
 	}
-	c.said = append(c.said, line...)
-	if over := len(c.said) - 2*maxExcerpt; over > 0 {
-		c.said = append(c.said[:0], c.said[over:]...)
+	c.recent = append(c.recent, line...)
+	if over := len(c.recent) - 2*maxExcerpt; over > 0 {
+		c.recent = append(c.recent[:0], c.recent[over:]...)
 	}
 }
 
@@ -119,13 +119,13 @@ func (c *conductor) readLine(line []byte) {
 func (c *conductor) output() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return string(c.said) + string(c.line)
+	return string(c.recent) + string(c.line)
 }
 
 // must runs a hook. A nonzero exit status is an error.
 func (c *conductor) must(ctx context.Context, name string) error {
 	c.mu.Lock()
-	c.said = nil
+	c.recent = nil
 	c.mu.Unlock()
 	exit, err := c.ask(ctx, name)
 	switch {

@@ -71,8 +71,8 @@ func (g *Instance) Start(ctx context.Context) (Started, error) {
 	return g.start(ctx)
 }
 
-// ensure starts the server unless it is up.
-func (g *Instance) ensure(ctx context.Context) error {
+// ensureUp starts the server unless it is up.
+func (g *Instance) ensureUp(ctx context.Context) error {
 	g.mu.Lock()
 	up := g.up != nil
 	g.mu.Unlock()
@@ -109,7 +109,7 @@ func (g *Instance) countRecorded(what string) (n int) {
 // start starts the server, waits until it accepts connections, and resets its
 // state.
 func (g *Instance) start(ctx context.Context) (Started, error) {
-	c, err := g.hooks.conduct(g.ctx)
+	c, err := g.hooks.startConductor(g.ctx)
 	if err != nil {
 		return Started{}, err
 	}
@@ -120,7 +120,7 @@ func (g *Instance) start(ctx context.Context) (Started, error) {
 	g.mu.Lock()
 	g.up = c
 	g.mu.Unlock()
-	g.server.set(g.forward.Serve)
+	g.server.setHandler(g.forward.Serve)
 	return got, g.run.Served(history.Served{What: history.Up, URL: g.server.url})
 }
 
@@ -183,7 +183,7 @@ func (g *Instance) Stop() error {
 	if c == nil {
 		return nil
 	}
-	g.server.set(nil)
+	g.server.setHandler(nil)
 	g.forward.Close()
 	err := c.end(g.ctx)
 	return errors.Join(err, g.run.Served(history.Served{What: history.Down, URL: g.server.url}))
@@ -217,7 +217,7 @@ type servedModel struct {
 
 // Generate starts the server if it is down, before money is spent.
 func (s servedModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
-	if err := s.ensure(ctx); err != nil {
+	if err := s.ensureUp(ctx); err != nil {
 		return model.Reply{}, err
 	}
 	return s.inner.Generate(ctx, req)
@@ -230,7 +230,7 @@ const restartNote = "NOTE: the program that runs you was interrupted and has res
 // command returns a tool's function that starts the server if it is down.
 func (g *Instance) command(run func(context.Context, tool.Input) (tool.Result, error)) func(context.Context, tool.Input) (tool.Result, error) {
 	return func(ctx context.Context, in tool.Input) (tool.Result, error) {
-		if err := g.ensure(ctx); err != nil {
+		if err := g.ensureUp(ctx); err != nil {
 			return tool.Result{}, err
 		}
 		result, err := run(ctx, in)

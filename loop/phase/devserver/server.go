@@ -68,8 +68,8 @@ func (s *Server) Address() string {
 	return s.address
 }
 
-// set sets what serves the connections of commands; nil closes them.
-func (s *Server) set(live func(net.Conn)) {
+// setHandler sets what serves the connections of commands; nil closes them.
+func (s *Server) setHandler(live func(net.Conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live = live

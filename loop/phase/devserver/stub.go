@@ -21,7 +21,7 @@ type Stub struct {
 // may be up.
 func (s *Server) StartStub(status int) *Stub {
 	b := &Stub{server: s, status: status}
-	s.set(b.serve)
+	s.setHandler(b.serve)
 	return b
 }
 
@@ -29,7 +29,7 @@ func (s *Server) StartStub(status int) *Stub {
 func (b *Stub) Requests() int { return int(b.requests.Load()) }
 
 // Stop makes the stub refuse further connections.
-func (b *Stub) Stop() { b.server.set(nil) }
+func (b *Stub) Stop() { b.server.setHandler(nil) }
 
 // serve answers the requests of one connection.
 func (b *Stub) serve(c net.Conn) {

@@ -37,11 +37,11 @@ type parser struct {
 	spec     Phase
 	sections bool // the spec has headings for contracts
 
-	flow     *Item    // the open flow, which is not in the spec yet; nil outside flows
-	start    line     // of that flow
-	indented bool     // its steps are deeper than the start
-	targets  []string // of SUPERSEDES lines, for the item that follows
-	target   int      // the line of the last of them
+	flow        *Item    // the open flow, which is not in the spec yet; nil outside flows
+	start       line     // of that flow
+	indented    bool     // its steps are deeper than the start
+	targets     []string // of SUPERSEDES lines, for the item that follows
+	targetsLine int      // the line of the last of them
 }
 
 func (p *parser) line(l line) {
@@ -56,7 +56,7 @@ func (p *parser) line(l line) {
 	case l.key == "SUPERSEDES" && l.text == "":
 		p.spec.warn(l.number, "SUPERSEDES names no contract; write SUPERSEDES: ACTION → EXPECTED, and the new contract below it")
 	case l.key == "SUPERSEDES":
-		p.targets, p.target = append(p.targets, l.text), l.number
+		p.targets, p.targetsLine = append(p.targets, l.text), l.number
 	case p.flow != nil && arrow:
 		p.flow.Steps = append(p.flow.Steps, p.contract(l))
 		p.flow.Supersedes = append(p.flow.Supersedes, p.takeTargets()...)
@@ -122,7 +122,7 @@ func (p *parser) takeTargets() []string {
 // dropTargets warns if no contract follows a SUPERSEDES line.
 func (p *parser) dropTargets() {
 	if p.takeTargets() != nil {
-		p.spec.warn(p.target, "SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed")
+		p.spec.warn(p.targetsLine, "SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed")
 	}
 }
 

@@ -41,7 +41,7 @@ func supersede(items []*Item, target, by string) (problem string) {
 		same := func(text, wanted string) bool { return Plain(text) == wanted || form(text) == wanted }
 		found, places := false, []string(nil)
 		for _, i := range items {
-			if i.flow() && Plain(i.String()) == Plain(target) {
+			if i.isFlow() && Plain(i.String()) == Plain(target) {
 				i.By, found = by, true
 			}
 			for n, c := range i.Steps {
@@ -49,7 +49,7 @@ func supersede(items []*Item, target, by string) (problem string) {
 					continue
 				}
 				i.Steps[n].By, found = by, true
-				if !i.flow() {
+				if !i.isFlow() {
 					i.By, places = by, append(places, i.Place())
 				}
 			}
@@ -67,7 +67,7 @@ func supersede(items []*Item, target, by string) (problem string) {
 // contradictedBy returns the contract of an earlier phase with the same action and
 // another result, and remembers this one; nil if there is none.
 func contradictedBy(stated map[string]*Item, item *Item) *Item {
-	if item.flow() {
+	if item.isFlow() {
 		return nil
 	}
 	action := Plain(item.Steps[0].Action)

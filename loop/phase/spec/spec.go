@@ -60,13 +60,13 @@ func (c Contract) String() string { return strings.TrimSpace(c.Action + " → " 
 
 // String returns the item as a line of a spec: a contract, or the name of a flow.
 func (i Item) String() string {
-	if i.flow() {
+	if i.isFlow() {
 		return "FLOW: " + i.Flow
 	}
 	return i.Steps[0].String()
 }
 
-func (i Item) flow() bool { return i.Flow != "" || len(i.Steps) != 1 }
+func (i Item) isFlow() bool { return i.Flow != "" || len(i.Steps) != 1 }
 
 // Place returns the file and the line of the item.
 func (i Item) Place() string { return fmt.Sprintf("%s:%d", i.Path, i.Line) }
@@ -108,7 +108,7 @@ func List(specs []Phase) string {
 		fmt.Fprintf(&b, "Phase %d (%s)\n", s.Number, s.Path)
 		for _, i := range s.Items {
 			lead := ""
-			if i.flow() {
+			if i.isFlow() {
 				row(i.Line, i.String(), i.By)
 				lead = "  "
 			}

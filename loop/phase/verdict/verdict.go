@@ -112,18 +112,19 @@ func (e *entries) pairFences() {
 	}
 }
 
+// starts returns the indexes of the lines that start an entry.
 func (e *entries) starts() []int {
 	var starts []int
 	for i, line := range e.lines {
-		if label, _ := labelled(line); label == "SPEC" {
+		if label, _ := splitLabel(line); label == "SPEC" {
 			starts = append(starts, i)
 		}
 	}
 	return starts
 }
 
-// labelled returns the label at the start of a line, and the text after it.
-func labelled(line string) (label, value string) {
+// splitLabel returns the label at the start of a line, and the text after it.
+func splitLabel(line string) (label, value string) {
 	found := entryLabel.FindStringSubmatch(line)
 	if found == nil {
 		return "", ""
@@ -157,7 +158,7 @@ func (e *entries) trim(start, end int, more bool) int {
 		line, partner := e.lines[end-1], e.partner[end-1]
 		fence := bareFence.MatchString(line) && (partner < start || partner >= end)
 		heading := more && anyHeading.MatchString(line)
-		if label, _ := labelled(line); label != "" {
+		if label, _ := splitLabel(line); label != "" {
 			break
 		}
 		if strings.TrimSpace(line) != "" && !fence && !heading && !ruler.MatchString(line) {
@@ -173,7 +174,7 @@ func (e *entries) failure(start, end int) Failure {
 	parts := map[string][]string{}
 	label := ""
 	for _, line := range e.lines[start:end] {
-		if next, value := labelled(line); next != "" {
+		if next, value := splitLabel(line); next != "" {
 			label = next
 			line = value
 		}

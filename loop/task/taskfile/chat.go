@@ -38,9 +38,9 @@ func read(name string, text []byte) *reader {
 		case unstable.Table, unstable.ArrayTable:
 			var line int
 			r.section, line = r.key(nil, e)
-			r.header(e.Kind == unstable.ArrayTable, line)
+			r.startSection(e.Kind == unstable.ArrayTable, line)
 		case unstable.KeyValue:
-			r.pair(r.section, e)
+			r.readPair(r.section, e)
 		}
 	}
 	return r
@@ -64,8 +64,8 @@ func (r *reader) key(section []string, node *unstable.Node) (path []string, line
 	return path, line
 }
 
-// header starts a section, and a turn if the section is one.
-func (r *reader) header(list bool, line int) {
+// startSection starts a section, and a turn if the section is one.
+func (r *reader) startSection(list bool, line int) {
 	r.inTurn = false
 	switch path := r.section; {
 	case path[0] != "chat" || len(path) > 2:
@@ -76,31 +76,31 @@ func (r *reader) header(list bool, line int) {
 		r.turns = append(r.turns, turn{line: line})
 		r.inTurn = true
 	case len(path) == 2:
-		r.misplaced(line, "[chat."+path[1]+"] is one table, and turns are a list")
+		r.noteMisplaced(line, "[chat."+path[1]+"] is one table, and turns are a list")
 	}
 }
 
-// pair reads a key with its value.
-func (r *reader) pair(section []string, node *unstable.Node) {
+// readPair reads a key with its value.
+func (r *reader) readPair(section []string, node *unstable.Node) {
 	path, line := r.key(section, node)
 	switch {
 	case r.inTurn && len(path) == len(r.section)+1:
 		r.turns[len(r.turns)-1].set(&r.parser, path[len(path)-1], line, node.Value())
 	case len(path) == 1 && path[0] == "chat" && node.Value().Kind == unstable.Array:
-		r.inline(line, node.Value())
+		r.readInline(line, node.Value())
 	case path[0] == "chat" && !r.inTurn && len(path) > 1 && (path[1] == "user" || path[1] == "assistant"):
-		r.misplaced(line, strings.Join(path, ".")+" is not below the header of a turn")
+		r.noteMisplaced(line, strings.Join(path, ".")+" is not below the header of a turn")
 	}
 	if node.Value().Kind == unstable.InlineTable {
 		for members := node.Value().Children(); members.Next(); {
-			r.pair(path, members.Node())
+			r.readPair(path, members.Node())
 		}
 	}
 }
 
-// inline reads turns that are written as one value, as in
+// readInline reads turns that are written as one value, as in
 // chat = [{role = "user", content = "…"}].
-func (r *reader) inline(line int, list *unstable.Node) {
+func (r *reader) readInline(line int, list *unstable.Node) {
 	for tables := list.Children(); tables.Next(); {
 		t := turn{line: line}
 		if tables.Node().Kind == unstable.InlineTable {
@@ -129,7 +129,7 @@ func (t *turn) set(parser *unstable.Parser, name string, line int, value *unstab
 	}
 }
 
-func (r *reader) misplaced(line int, problem string) {
+func (r *reader) noteMisplaced(line int, problem string) {
 	if r.fault == nil {
 		r.fault = r.wrong(line, twoForms, "%s", problem)
 	}
