@@ -18,6 +18,7 @@ import (
 	"hone/harness/internal/walldir"
 	"hone/history"
 	"hone/internal/config"
+	"hone/internal/gitdir"
 	"hone/internal/listing"
 	"hone/internal/render"
 	"hone/loop"
@@ -45,6 +46,9 @@ type Enclosure struct {
 	vars      []string // KEY=VALUE, added to the environment
 	homePaths []string // files of the user's home, as ~/PATH, that the commands' home has too
 
+	home    string   // the directory whose .hone/aside receives repositories; empty means Root
+	watches *watches // of the session; nil means walls of their own
+
 	keeper *sandbox.Keeper // nil means that commands may outlive this process where no helper ends them
 	early  *wall.Early     // the helper of the first command; nil if there is none yet
 
@@ -62,7 +66,8 @@ type Enclosed struct {
 	dir     *walldir.Dir
 	root    string
 	policy  sandbox.Policy
-	proved  time.Time // when walls of this kind were proved; zero if they were not
+	watch   *gitdir.Watch // nil if repositories are free to be made
+	proved  time.Time     // when walls of this kind were proved; zero if they were not
 	// recovered are notes about what an earlier process left.
 	recovered []string
 }
@@ -73,12 +78,39 @@ var _ sandbox.Runner = (*Enclosed)(nil)
 // theirs.
 func (e *Enclosed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	c.Env = e.env
-	return e.Walls.Run(ctx, c)
+	return e.run(ctx, c)
+}
+
+// run runs a command, and then takes away what it made that git would obey.
+func (e *Enclosed) run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	result, err := e.Walls.Run(ctx, c)
+	made, failed := e.settle(ctx)
+	result.Repositories = made
+	return result, errors.Join(err, failed)
+}
+
+// settle takes away what commands made that git would obey, also if ctx is done.
+func (e *Enclosed) settle(ctx context.Context) (made []sandbox.Repository, err error) {
+	if e.watch == nil {
+		return nil, nil
+	}
+	all, err := e.watch.Settle(context.WithoutCancel(ctx))
+	for _, m := range all {
+		made = append(made, sandbox.Repository{Path: m.Path, Why: m.Why, MovedTo: m.To})
+	}
+	return made, err
 }
 
 // Close removes the walls, and the home of their commands.
 func (e *Enclosed) Close() error {
 	err := e.Walls.Close()
+	if e.watch != nil { // a command in the background ends without a result
+		_, failed := e.settle(context.Background())
+		if failed == nil {
+			failed = e.watch.Forget(e.dir.Aside)
+		}
+		err = errors.Join(err, failed)
+	}
 	e.dir.Remove()
 	return err
 }
@@ -206,8 +238,18 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	if !w.hides {
 		self, _ = os.Executable()
 	}
+	var known []string
+	if !w.Settings.AllowGit {
+		if e.watch, err = w.watches.of(ctx, cmp.Or(w.home, w.Root), w.Root); err != nil {
+			return err
+		}
+		if err := e.watch.Save(e.dir.Aside); err != nil {
+			return err
+		}
+		known = e.watch.Known()
+	}
 	policy, env, err := workshop.Workshop{
-		Root: w.Root, Home: e.dir.Path, Self: self, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
+		Root: w.Root, Home: e.dir.Path, Repositories: known, Self: self, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
 		Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, e.secrets.Paths()...), Protect: w.protect,
 		Limits:   commandLimits(w.Settings),
 		Unwalled: w.environ != nil && w.Settings.Wall == string(sandbox.NoWall),

@@ -229,7 +229,7 @@ func resolveTrust(f loop.Flags, file config.File) loop.Trust {
 // flag, file, default.
 func ResolveWalls(f loop.Flags, file config.Sandbox, root string) (loop.WallSettings, error) {
 	net := cmp.Or(f.Net, file.Net)
-	s := loop.WallSettings{Wall: cmp.Or(f.Wall, file.Wall, string(sandbox.Auto)), Net: net != nil && *net,
+	s := loop.WallSettings{Wall: cmp.Or(f.Wall, file.Wall, string(sandbox.Auto)), Net: net != nil && *net, AllowGit: f.AllowGit || file.AllowGit,
 		Env: file.Env, Memory: int64(file.Memory), Processes: file.Processes}
 	for _, list := range []struct {
 		from []string

@@ -15,6 +15,7 @@ import (
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/git"
+	"hone/internal/gitdir"
 	"hone/internal/listing"
 	"hone/journal"
 	"hone/loop"
@@ -61,7 +62,8 @@ type Session struct {
 	trees       map[treeKey]*workspace.Tree
 	deniedMu    sync.Mutex
 	denied      []string // causes that the user was told about; see [Enclosed.DeniedNotes]
-	homeStays   bool     // the home could not leave the tree, and the user was told
+	watches     watches
+	homeStays   bool // the home could not leave the tree, and the user was told
 	onClose     []func()
 }
 
@@ -76,8 +78,11 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		return nil, err
 	}
 	dir := n.Folder
-	var err error
-	if l.Shared().Trust.GitFiles, err = workshop.GitIndirections(dir, h.environ()); err != nil {
+	repositories, err := gitdir.Find(ctx, dir)
+	if err == nil {
+		l.Shared().Trust.GitFiles, err = workshop.GitIndirections(dir, repositories, h.environ())
+	}
+	if err != nil {
 		return nil, err
 	}
 	s := h.session(l, hone.Start{Version: h.Version, Loop: k.Name, Dir: dir, Model: l.Shared().Model.Name, Limits: limits})

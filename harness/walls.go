@@ -46,7 +46,7 @@ func (s *Session) newWalls(p loop.WallPlan) *walls {
 	if p.After != nil {
 		w.base = p.After.(*walls)
 	}
-	w.enclosure = Enclosure{Settings: settings, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper,
+	w.enclosure = Enclosure{Settings: settings, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper, home: s.Dir, watches: &s.watches,
 		keepVars: p.Env, vars: p.Vars, protect: p.Protect, readOnly: p.ReadOnly, hides: p.Hides, proved: w.base != nil}
 	if p.Root == "" {
 		w.enclosure.Root, w.enclosure.secrets = s.Dir, s.secrets
@@ -223,7 +223,7 @@ func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string) (
 		return w.session.Unwalled().Run(ctx, c)
 	}
 	c.Env = slices.Concat(w.enclosed.env, vars, w.session.Keeper.Env())
-	result, err := w.enclosed.Walls.Run(ctx, c)
+	result, err := w.enclosed.run(ctx, c)
 	if failed(result) {
 		result.Hidden = w.enclosed.hiddenIn(c.Dir, outputOf(result))
 	}
@@ -322,6 +322,9 @@ func (p withVars) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 func commandNotes(r sandbox.Result, net bool) (notes []hone.Notice) {
 	for _, p := range r.Restored {
 		notes = append(notes, hone.Notice{Text: walldir.RestoredNote(p)})
+	}
+	for _, p := range r.Repositories {
+		notes = append(notes, hone.Notice{Text: p.Note()})
 	}
 	if r.OverLimit != "" {
 		notes = append(notes, hone.Notice{Text: "a command exceeded its limit of " + r.OverLimit})

@@ -30,6 +30,7 @@ type Flags struct {
 	Approve   string // "ask", "none" or "all"
 	Wall      string
 	Net       *bool // nil means that the flag was not given
+	AllowGit  bool
 	Flaky     int
 	Prove     string // "on", "off" or "strict"
 	Keep      string // "best" or "last"
@@ -331,6 +332,7 @@ type WallSettings struct {
 	// G20).
 	Absent    bool     `json:"absent,omitempty"`
 	Net       bool     `json:"net,omitempty"`
+	AllowGit  bool     `json:"allow_git,omitempty"` // commands may make repositories with settings and hooks (ruling G5)
 	Write     []string `json:"write,omitempty"`
 	Read      []string `json:"read,omitempty"`
 	Hide      []string `json:"hide,omitempty"`

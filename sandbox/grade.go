@@ -142,3 +142,21 @@ type Restored struct {
 	// names up to a hundred files; empty means that it is.
 	NotRestored string `json:"lost,omitempty"`
 }
+
+// Repository is a git repository that a command made in the workspace (ruling G5).
+type Repository struct {
+	Path string // absolute: a git directory, or a .git file or symlink
+	// Why is what git could run a program for. Empty means that there is nothing, and that
+	// the repository stays.
+	Why string
+	// MovedTo is where it is now; empty if it stays.
+	MovedTo string
+}
+
+// Note explains to the user and to a model what became of it.
+func (r Repository) Note() string {
+	if r.MovedTo == "" {
+		return "a command made the git repository " + r.Path
+	}
+	return fmt.Sprintf("a command made the git repository %s, which could let git run a program (%s); it was moved to %s", r.Path, r.Why, r.MovedTo)
+}

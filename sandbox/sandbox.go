@@ -99,6 +99,9 @@ type Result struct {
 	// Restored are the protected paths that the command changed and that were
 	// restored afterwards, except those whose NotRestored is not empty.
 	Restored []Restored
+	// Repositories are those that commands have made since the last result. Not every
+	// Runner sets it.
+	Repositories []Repository
 	// Hidden are files that look secret, which the walls hide and the command seems to
 	// have needed; nil if there are none. Not every Runner sets it.
 	Hidden []string

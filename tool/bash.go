@@ -192,6 +192,11 @@ func (b bash) notes(got sandbox.Result, output string) (notes []string) {
 		}
 		notes = append(notes, b.Redact(note))
 	}
+	for _, r := range got.Repositories {
+		if r.MovedTo != "" {
+			notes = append(notes, b.Redact(r.Note()+"; only the user can allow it. Work without it."))
+		}
+	}
 	if note := got.HiddenNote(); note != "" {
 		notes = append(notes, note)
 	}

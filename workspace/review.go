@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hone/internal/gitdir"
 	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
 )
@@ -22,6 +23,7 @@ import (
 //   - a path that treepath.Clean refuses
 //   - a path that is not UTF-8, because a record could not store it
 //   - hone's own files and configuration
+//   - a path in a directory that git takes for a repository, or would with this change
 //   - the closed directory of the tree's options
 //   - a path that the change names twice, or that is below another path of the
 //     change, ignoring case
@@ -42,6 +44,7 @@ func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 		return nil, err
 	}
 	defer r.cur.Close()
+	r.note(ch)
 	verdicts := make([]Verdict, len(ch.Edits))
 	for i, e := range ch.Edits {
 		verdicts[i] = r.edit(e)
@@ -58,6 +61,7 @@ type review struct {
 	notSent   treepath.Patterns
 	approve   treepath.Patterns
 	scope     treepath.Patterns
+	written   map[string]bool   // folded paths that the change would create: files, and false for directories
 	files     map[string]string // paths of the change so far, by folded path
 	dirs      map[string]string // the same, by folded parent directory
 }
@@ -94,6 +98,9 @@ func (r *review) edit(e Edit) Verdict {
 		return deny(cleaned, reason)
 	}
 	if reason := r.pathDenial(cleaned); reason != "" {
+		return deny(cleaned, reason)
+	}
+	if reason := r.repositoryDenial(cleaned); reason != "" {
 		return deny(cleaned, reason)
 	}
 	old, before, err := r.currentFile(cleaned)
@@ -187,6 +194,49 @@ func (r *review) pathDenial(path string) string {
 		return "it is withheld from the model: " + reason
 	}
 	return ""
+}
+
+// note notes which paths a change would create.
+func (r *review) note(ch Change) {
+	r.written = map[string]bool{}
+	for _, e := range ch.Edits {
+		path, err := treepath.Clean(e.Path)
+		if err != nil || e.Delete {
+			continue
+		}
+		folded := treepath.Fold(path)
+		r.written[folded] = true
+		for dir := treepath.Parent(folded); dir != ""; dir = treepath.Parent(dir) {
+			r.written[dir] = r.written[dir]
+		}
+	}
+}
+
+// repositoryDenial denies a path in a directory that git takes for a repository, or that
+// the change would make one: git would obey the settings and hooks there (ruling G5). It
+// returns an empty string for other paths.
+func (r *review) repositoryDenial(path string) string {
+	for dir := treepath.Parent(path); ; dir = treepath.Parent(dir) {
+		if gitdir.IsComplete(func(name string) bool { return r.has(treepath.Join(dir, name), name == "HEAD") }) {
+			if dir == "" {
+				dir = "."
+			}
+			return fmt.Sprintf("git would take the directory %s for a repository, because of the names HEAD, objects, refs or commondir in it, and obey what is written there", treepath.Display(dir))
+		}
+		if dir == "" {
+			return ""
+		}
+	}
+}
+
+// has reports whether there is something at a path, or would be with the change; with
+// isFile, something that is not a directory.
+func (r *review) has(path string, isFile bool) bool {
+	if file, ok := r.written[treepath.Fold(path)]; ok && (file || !isFile) {
+		return true
+	}
+	info, err := r.cur.Lstat(path)
+	return err == nil && !(isFile && info.Mode.IsDir())
 }
 
 // currentFile reads the file at a path. A missing file is not an error.

@@ -213,3 +213,53 @@ func TestReviewReasons(t *testing.T) {
 		t.Errorf("reason %q", got)
 	}
 }
+
+// TestReviewRepositories checks that no change lands in a directory that git takes for a
+// repository, or would with the change (ruling G5).
+func TestReviewRepositories(t *testing.T) {
+	for name, test := range map[string]struct {
+		there  string // paths; a directory ends in a slash
+		edits  string
+		denied string
+	}{
+		"all at once":          {"", "docs/HEAD docs/config docs/objects/a docs/refs/a docs/x y", "docs/HEAD docs/config docs/objects/a docs/refs/a docs/x"},
+		"HEAD last":            {"docs/objects/ docs/refs/", "docs/HEAD", "docs/HEAD"},
+		"refs last":            {"docs/objects/ docs/HEAD", "docs/refs/heads/x", "docs/refs/heads/x"},
+		"commondir":            {"docs/HEAD", "docs/commondir", "docs/commondir"},
+		"other case":           {"docs/objects/ docs/refs/", "docs/head docs/Refs/x", "docs/head docs/Refs/x"},
+		"the root":             {"objects/ refs/", "HEAD x", "HEAD x"},
+		"one that is there":    {"r.git/HEAD r.git/objects/ r.git/refs/", "r.git/config r.git/a/b r.gitx", "r.git/config r.git/a/b"},
+		"objects and refs":     {"", "lib/objects/a lib/refs/a", ""},
+		"HEAD alone":           {"", "HEAD docs/HEAD", ""},
+		"a directory HEAD":     {"", "c/HEAD/x c/objects/x c/refs/x", ""},
+		"in different folders": {"a/objects/ b/refs/", "HEAD a/x b/x", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			for _, path := range strings.Fields(test.there) {
+				if strings.HasSuffix(path, "/") {
+					path += "x"
+				}
+				files[path] = "x"
+			}
+			tree := newTree(t, files, Options{})
+			var change Change
+			for _, path := range strings.Fields(test.edits) {
+				change.Edits = append(change.Edits, write(path, "y"))
+			}
+			verdicts, err := tree.Review(change, Rules{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var denied []string
+			for _, v := range verdicts {
+				if v.Ruling == Deny && strings.Contains(v.Reason, "repository") {
+					denied = append(denied, v.Path)
+				}
+			}
+			if got := strings.Join(denied, " "); got != test.denied {
+				t.Errorf("denied %q", got)
+			}
+		})
+	}
+}

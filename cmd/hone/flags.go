@@ -64,6 +64,7 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	}
 	fs.StringVar(&f.Wall, "sandbox", "", "walls for --check and for what a model runs: auto, hidden, bwrap, landlock, firejail or none (default auto)")
 	registerNet(fs, &f.Net, "let commands behind walls reach the network")
+	fs.BoolVar(&f.AllowGit, "allow-git", false, "leave git repositories that commands make, whatever their settings and hooks let git run")
 	if k.Attempts != nil {
 		fs.IntVar(&f.attempts, "attempts", 1, "try N times side by side, in copies of the directory, and apply the first result that passes the check; with several -m each model in turn")
 	}

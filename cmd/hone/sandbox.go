@@ -34,6 +34,7 @@ import (
 type sandboxFlags struct {
 	wall           string
 	net            *bool
+	allowGit       bool
 	dir            string
 	rw, ro, hide   []string
 	doors          []string
@@ -77,6 +78,7 @@ func (f *sandboxFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	registerWall(fs, &f.wall, "", "the wall: auto, hidden, bwrap, landlock, firejail or none (default auto)")
 	registerNet(fs, &f.net, "let the command reach the network")
+	fs.BoolVar(&f.allowGit, "allow-git", false, "leave git repositories that the command makes, whatever their settings and hooks let git run")
 	fs.StringArrayVar(&f.rw, "rw", nil, "another directory or file that the command may change; repeatable")
 	fs.StringArrayVar(&f.ro, "ro", nil, "another directory or file that the command may read but not change; repeatable")
 	fs.StringArrayVar(&f.hide, "hide", nil, "a directory or file to hide from the command; repeatable")
@@ -160,7 +162,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if err != nil {
 		return dir, w, err
 	}
-	if w.Settings, err = harness.ResolveWalls(loop.Flags{Wall: f.wall, Net: f.net}, file.Sandbox, w.Root); err != nil {
+	if w.Settings, err = harness.ResolveWalls(loop.Flags{Wall: f.wall, Net: f.net, AllowGit: f.allowGit}, file.Sandbox, w.Root); err != nil {
 		return dir, w, err
 	}
 	w.ID = "by-hand"
@@ -294,6 +296,9 @@ func (a *app) sayPlain(format string, args ...any) {
 func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, err error) error {
 	for _, p := range r.Restored {
 		a.sayPlain("%s", harness.RestoredNote(p))
+	}
+	for _, p := range r.Repositories {
+		a.sayPlain("%s", p.Note())
 	}
 	var start *sandbox.StartError
 	switch {

@@ -70,6 +70,7 @@ type Guard struct {
 type Sandbox struct {
 	Wall      string   `toml:"wall" valid:"auto|hidden|bwrap|landlock|firejail|none" opens:"commands run behind this wall; none gives them your own rights"`
 	Net       *bool    `toml:"net" opens:"commands can reach the network"` // nil means the default of the loop
+	AllowGit  bool     `toml:"allow-git" opens:"commands can make git repositories whose settings and hooks your git obeys"`
 	Write     []string `toml:"write" valid:"path" opens:"commands can change these paths"`
 	Read      []string `toml:"read" valid:"path" opens:"commands can read these paths"`                           // more that commands may read; inside the project, what they may only read
 	Hide      []string `toml:"hide" valid:"path" opens:"-"`                                                       // more that commands cannot see

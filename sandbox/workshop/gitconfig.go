@@ -5,81 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"hone/internal/gitdir"
 	"hone/sandbox"
 )
-
-// gitSetting is one setting of git's.
-type gitSetting struct {
-	section string // in lower case, without the subsection
-	name    string // in lower case
-	value   string
-}
-
-// parseGitConfig returns the settings of one of git's files. It skips what it
-// cannot read.
-func parseGitConfig(text string) []gitSetting {
-	var all []gitSetting
-	section := ""
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\\\n", "")
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			section, line = cutSection(line)
-		}
-		name, value, _ := strings.Cut(line, "=")
-		if name = strings.ToLower(strings.TrimSpace(name)); name != "" && !strings.ContainsAny(name, "#;") {
-			all = append(all, gitSetting{section, name, gitValue(value)})
-		}
-	}
-	return all
-}
-
-// cutSection returns the section that a line starts with, and the rest of the line.
-func cutSection(line string) (section, rest string) {
-	quoted := false
-	for i := 1; i < len(line); i++ {
-		switch {
-		case line[i] == '\\' && quoted:
-			i++
-		case line[i] == '"':
-			quoted = !quoted
-		case line[i] == ']' && !quoted:
-			section, rest = line[1:i], strings.TrimSpace(line[i+1:])
-			section, _, _ = strings.Cut(section, " ")
-			section, _, _ = strings.Cut(section, ".")
-			return strings.ToLower(section), rest
-		}
-	}
-	return "", ""
-}
-
-// gitValue returns a value without quotes, escapes and comments.
-func gitValue(text string) string {
-	var value strings.Builder
-	quoted, length := false, 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-			length = value.Len()
-			continue
-		case (c == '#' || c == ';') && !quoted:
-			return value.String()[:length]
-		case c == '\\' && i+1 < len(text):
-			i++
-			value.WriteByte(text[i])
-		case (c == ' ' || c == '\t' || c == '\n') && !quoted:
-			if value.Len() > 0 {
-				value.WriteByte(c)
-			}
-			continue
-		default:
-			value.WriteByte(c)
-		}
-		length = value.Len()
-	}
-	return value.String()[:length]
-}
 
 // gitSearch finds the files in a workspace that git's settings name: settings that
 // they include, whatever the condition, hooks and attributes. These decide what
@@ -117,15 +45,16 @@ func (s gitSearch) read(file, top string) {
 		return
 	}
 	s.seen[file] = true
-	for _, set := range parseGitConfig(string(readSettings(file))) {
+	settings, _ := gitdir.Settings(gitdir.Read(file))
+	for _, set := range settings {
 		switch {
-		case (set.section == "include" || set.section == "includeif") && set.name == "path":
-			path := s.add(set.value, filepath.Dir(file), false)
+		case (set.Section == "include" || set.Section == "includeif") && set.Name == "path":
+			path := s.add(set.Value, filepath.Dir(file), false)
 			s.read(path, top)
-		case set.section == "core" && set.name == "attributesfile":
-			s.add(set.value, top, false)
-		case set.section == "core" && set.name == "hookspath":
-			path := s.add(set.value, top, true)
+		case set.Section == "core" && set.Name == "attributesfile":
+			s.add(set.Value, top, false)
+		case set.Section == "core" && set.Name == "hookspath":
+			path := s.add(set.Value, top, true)
 			if filepath.Base(path) == "_" { // husky's hooks run those in the directory above
 				s.add(filepath.Dir(path), top, true)
 			}
@@ -140,7 +69,7 @@ func (s gitSearch) add(value, dir string, isDir bool) string {
 	if rest, ok := strings.CutPrefix(value, "~/"); ok {
 		value = o.homePath(rest)
 	}
-	path := gitName(value, dir)
+	path := gitdir.Path(value, dir)
 	if path == "" {
 		return ""
 	}
@@ -158,53 +87,50 @@ func (s gitSearch) add(value, dir string, isDir bool) string {
 // gitRepository is a directory of git's with settings, and the top of its files.
 type gitRepository struct{ dir, top string }
 
-// gitRepositories returns the repository of the workspace, and those of its
-// submodules and worktrees if it is in the workspace.
-func (o *outfit) gitRepositories() ([]gitRepository, error) {
+// gitRepositories returns the repository of the workspace, and those in it.
+func (o *outfit) gitRepositories() (all []gitRepository) {
 	for top := o.root; ; top = filepath.Dir(top) {
-		at := filepath.Join(top, ".git")
-		dir := at
-		if link := gitLink(at); link != "" {
+		dir := filepath.Join(top, ".git")
+		if link := gitdir.Link(dir); link != "" {
 			dir = link
 		}
-		switch {
-		case !isDir(dir) && filepath.Dir(top) == top:
-			return nil, nil
-		case !isDir(dir):
-			continue
-		}
-		all := []gitRepository{{dir, top}}
-		if common := gitPath(filepath.Join(dir, "commondir"), dir); common != "" {
-			all = append(all, gitRepository{common, top})
-		}
-		if !o.inside(dir) {
-			return all, nil
-		}
-		inner, err := gitDirs(dir)
-		for _, dir := range inner {
-			if tree := coreWorktree(dir); tree != "" {
-				all = append(all, gitRepository{dir, tree})
+		if isDir(dir) {
+			all = append(all, gitRepository{dir, top})
+			if common := gitdir.Common(dir); common != dir {
+				all = append(all, gitRepository{common, top})
 			}
+			break
 		}
-		return all, err
+		if filepath.Dir(top) == top {
+			break
+		}
 	}
+	for _, dir := range o.repositories {
+		tree := gitdir.Worktree(dir)
+		if tree == "" && filepath.Base(dir) == ".git" {
+			tree = filepath.Dir(dir)
+		}
+		if tree != "" && isDir(dir) {
+			all = append(all, gitRepository{dir, tree})
+		}
+	}
+	return all
 }
 
-// GitIndirections returns the paths in a workspace, relative to it and with
-// slashes, that git's settings name: files of settings, hooks and attributes. They
-// decide what git runs, so a model must not change them. Root is absolute, and
-// environ is hone's own environment.
-func GitIndirections(root string, environ []string) ([]string, error) {
-	o := newOutfit(Workshop{Root: filepath.Clean(root), Home: filepath.Clean(root), Environ: environ})
-	repositories, err := o.gitRepositories()
+// GitIndirections returns the paths in a workspace, relative to it and with slashes, that
+// the settings of git name: files of settings, hooks and attributes. They decide what git
+// runs, so a model must not change them. Root is absolute, repositories are those in it,
+// and environ is hone's own environment.
+func GitIndirections(root string, repositories, environ []string) ([]string, error) {
+	o := newOutfit(Workshop{Root: filepath.Clean(root), Home: filepath.Clean(root), Repositories: repositories, Environ: environ})
 	var names []string
-	for path := range o.gitIndirect(repositories) {
-		rel, bad := filepath.Rel(o.root, path)
-		if bad != nil {
-			return nil, bad
+	for path := range o.gitIndirect(o.gitRepositories()) {
+		rel, err := filepath.Rel(o.root, path)
+		if err != nil {
+			return nil, err
 		}
 		names = append(names, filepath.ToSlash(rel))
 	}
 	slices.Sort(names)
-	return names, err
+	return names, nil
 }

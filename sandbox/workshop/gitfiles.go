@@ -7,50 +7,70 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"hone/internal/gitdir"
 	"hone/sandbox"
 )
 
-// gitFiles returns the files of a workspace's repository that are read-only to
-// commands (ruling G9). It reads git's files and does not run git.
+// gitFiles returns the files of git's that are read-only to commands (rulings G5 and G9).
+// It reads git's files and does not run git.
 //
-// If the workspace is the top of its repository these are the settings, the hooks
-// and the other files that decide what git runs and where it looks, including
-// those of submodules and linked worktrees. Commands cannot create missing ones.
-// If the workspace lies below the repository's top, or is a linked worktree or a
+// Of every repository in the workspace these are the settings, the hooks and the other
+// files that decide what git runs and where it looks. Commands cannot create missing ones.
+// If the workspace lies below its repository's top, or is a linked worktree or a
 // submodule whose repository lies elsewhere, the whole repository is shown and
 // read-only: git log, diff and status work, and git commit fails with a read-only
 // file system. Because a command may have written a .git file, it only counts if
 // the repository that it names also names it; otherwise nothing is shown, and git
 // finds no repository. A repository whose top is the user's home is not shown
 // either, nor what objects/info/alternates names.
-func (o *outfit) gitFiles() ([]string, error) {
+func (o *outfit) gitFiles() []string {
+	files := o.ownGit()
 	for dir := o.root; ; dir = filepath.Dir(dir) {
 		at := filepath.Join(dir, ".git")
 		info, err := os.Lstat(at)
 		switch {
 		case err == nil && dir == o.root:
-			return o.ownGit(at, info)
+			if dir := gitdir.Link(at); info.Mode().IsRegular() && (dir == "" || !o.inside(dir)) {
+				files = append(files, o.linkedGit(at, dir)...)
+			}
+			return files
 		case err == nil && (o.home == "" || !sandbox.Within(dir, o.home)):
-			return o.outerGit(at, info), nil
+			return append(files, o.outerGit(at, info)...)
 		case filepath.Dir(dir) == dir:
-			return nil, nil
+			return files
 		}
 	}
 }
 
-// ownGit returns the read-only files of a repository whose top is the workspace.
-func (o *outfit) ownGit(at string, info fs.FileInfo) ([]string, error) {
-	if !info.Mode().IsRegular() {
-		return o.gitDir(at)
+// ownGit returns the read-only files of the repositories in the workspace.
+func (o *outfit) ownGit() (files []string) {
+	repositories := slices.Clone(o.repositories)
+	if exists(filepath.Join(o.root, ".git")) {
+		repositories = append(repositories, filepath.Join(o.root, ".git"), o.topGit())
 	}
-	dir := gitLink(at)
-	if dir == "" || !o.inside(dir) {
-		return append([]string{at}, o.linkedGit(at, dir)...), nil
+	for _, at := range repositories {
+		info, err := os.Lstat(at)
+		if err == nil && info.Mode().IsRegular() {
+			files = append(files, at)
+			continue
+		}
+		for _, name := range gitdir.Guarded() {
+			files = append(files, filepath.Join(at, name))
+		}
 	}
-	files, err := o.gitDir(dir)
-	return append([]string{at}, files...), err
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+// topGit returns the git directory of the workspace's top if it is in the workspace;
+// otherwise the .git there.
+func (o *outfit) topGit() string {
+	at := filepath.Join(o.root, ".git")
+	if dir := gitdir.Link(at); dir != "" && o.inside(dir) {
+		return dir
+	}
+	return at
 }
 
 // outerGit returns what is shown of a repository whose top is above the
@@ -60,7 +80,7 @@ func (o *outfit) outerGit(at string, info fs.FileInfo) []string {
 	case info.IsDir():
 		return []string{at}
 	case info.Mode().IsRegular():
-		return append([]string{at}, o.linkedGit(at, gitLink(at))...)
+		return append([]string{at}, o.linkedGit(at, gitdir.Link(at))...)
 	}
 	return nil
 }
@@ -70,13 +90,12 @@ func (o *outfit) linkedGit(at, dir string) []string {
 	if dir == "" {
 		return nil
 	}
-	if sameFile(gitPath(filepath.Join(dir, "gitdir"), dir), at) {
-		common := gitPath(filepath.Join(dir, "commondir"), dir)
-		if common != "" && sameFile(filepath.Join(common, "worktrees", filepath.Base(dir)), dir) {
+	if gitdir.Same(gitdir.Path(gitdir.Read(filepath.Join(dir, "gitdir")), dir), at) {
+		if common := gitdir.Common(dir); common != dir && gitdir.Same(filepath.Join(common, "worktrees", filepath.Base(dir)), dir) {
 			return o.repository(common)
 		}
 	}
-	if sameFile(coreWorktree(dir), filepath.Dir(at)) {
+	if gitdir.Same(gitdir.Worktree(dir), filepath.Dir(at)) {
 		return o.repository(dir)
 	}
 	return nil
@@ -99,20 +118,12 @@ func (o *outfit) repository(dir string) []string {
 	return parts
 }
 
-// guardedNames returns the files of a git directory that decide what git runs and
-// where it looks.
-func guardedNames() []string {
-	return []string{
-		"config", "config.worktree", "hooks", "info", "commondir", "gitdir",
-		filepath.Join("objects", "info", "alternates"), filepath.Join("objects", "info", "http-alternates"),
-	}
-}
-
 // placeholders returns the placeholders for protected paths that the user's programs
 // read. They must find what they find if the paths do not exist: git stops at an
 // empty commondir, and an empty bork.json is not JSON. Other protected paths have
-// none, because it is not known what an empty file there would mean.
-func placeholders(protected, git []string, indirect map[string]sandbox.Placeholder) map[string]sandbox.Placeholder {
+// none, because it is not known what an empty file there would mean, and neither have those
+// of nested repositories, which may be many.
+func (o *outfit) placeholders(protected, git []string, indirect map[string]sandbox.Placeholder) map[string]sandbox.Placeholder {
 	all := map[string]sandbox.Placeholder{}
 	for _, path := range protected {
 		named, ok := indirect[path]
@@ -123,7 +134,7 @@ func placeholders(protected, git []string, indirect map[string]sandbox.Placehold
 			all[path] = sandbox.Placeholder{}
 		case ok:
 			all[path] = named
-		case !slices.Contains(git, path):
+		case !slices.Contains(git, path), !sandbox.Within(o.topGit(), path):
 		case name == "commondir":
 			all[path] = sandbox.Placeholder{Text: "."}
 		default:
@@ -131,110 +142,6 @@ func placeholders(protected, git []string, indirect map[string]sandbox.Placehold
 		}
 	}
 	return all
-}
-
-// maxGitDirs limits the search for submodules and worktrees.
-const maxGitDirs = 10_000
-
-// gitDir returns the read-only files of a git directory in the workspace, and of
-// its submodules and worktrees.
-func (o *outfit) gitDir(dir string) ([]string, error) {
-	dirs, err := gitDirs(dir)
-	var files []string
-	for _, one := range dirs {
-		for _, name := range guardedNames() {
-			files = append(files, filepath.Join(one, name))
-		}
-		if tree := coreWorktree(one); one != dir && tree != "" && tree != o.root && sandbox.Within(o.root, tree) {
-			files = append(files, filepath.Join(tree, ".git"))
-		}
-	}
-	return files, err
-}
-
-// gitDirs returns a git directory, and those of its submodules and worktrees.
-func gitDirs(dir string) ([]string, error) {
-	var found []string
-	dirs := []string{dir}
-	for seen := 0; len(dirs) > 0; seen++ {
-		if seen > maxGitDirs {
-			return nil, fmt.Errorf("%s contains more than %d directories of submodules and worktrees", dir, maxGitDirs)
-		}
-		next := dirs[0]
-		dirs = dirs[1:]
-		if next != dir && !exists(filepath.Join(next, "HEAD")) {
-			dirs = append(dirs, subdirectories(next)...)
-			continue
-		}
-		found = append(found, next)
-		dirs = append(dirs, subdirectories(filepath.Join(next, "modules"))...)
-		dirs = append(dirs, subdirectories(filepath.Join(next, "worktrees"))...)
-	}
-	return found, nil
-}
-
-// subdirectories returns the directories in a directory. It follows no symlink.
-func subdirectories(dir string) []string {
-	info, err := os.Lstat(dir)
-	if err != nil || !info.IsDir() {
-		return nil
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	var found []string
-	for _, e := range entries {
-		if e.IsDir() {
-			found = append(found, filepath.Join(dir, e.Name()))
-		}
-	}
-	return found
-}
-
-// gitLink returns the directory that a .git file names; empty if there is none.
-func gitLink(file string) string {
-	name, ok := strings.CutPrefix(string(readSettings(file)), "gitdir: ")
-	if !ok {
-		return ""
-	}
-	return gitName(name, filepath.Dir(file))
-}
-
-// gitPath returns the path in a file of git's, relative to a directory; empty if
-// there is none.
-func gitPath(file, dir string) string { return gitName(string(readSettings(file)), dir) }
-
-// gitName returns the absolute path of a name in a file of git's; empty if it is
-// not a path.
-func gitName(name, dir string) string {
-	name = strings.TrimRight(name, "\r\n")
-	if name == "" || strings.ContainsAny(name, "\x00\r\n") {
-		return ""
-	}
-	return filepath.Clean(absolute(dir, filepath.FromSlash(name)))
-}
-
-// coreWorktree returns the setting core.worktree of a git directory; empty if it
-// is not set.
-func coreWorktree(dir string) string {
-	found := ""
-	for _, set := range parseGitConfig(string(readSettings(filepath.Join(dir, "config")))) {
-		if set.section == "core" && set.name == "worktree" {
-			found = gitName(set.value, dir)
-		}
-	}
-	return found
-}
-
-// sameFile reports whether two paths lead to the same file.
-func sameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
 }
 
 // checkProtected returns protected paths in the form that a policy needs. A path

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hone/internal/gitdir"
 	"hone/sandbox"
 )
 
@@ -135,9 +136,11 @@ func TestLinksOutOfTheWorkspace(t *testing.T) {
 		b := newBench(t, "src/project/.keep", "person/.ssh/info", "person/.ssh/hone.toml")
 		b.shop.Protect = []string{"mine"}
 		if strings.Contains(name, "evil") {
-			b.make(t, filepath.Dir(name)+"/HEAD")
+			b.write(t, filepath.Dir(name)+"/HEAD", "ref: refs/heads/x\n")
+			b.make(t, filepath.Dir(name)+"/objects/x", filepath.Dir(name)+"/refs/x")
 		}
 		b.make(t, name+" -> %/person/.ssh")
+		b.shop.Repositories, _ = gitdir.Find(t.Context(), b.shop.Root)
 		p, _, err := b.shop.Policy()
 		var out *EscapeError
 		if !errors.As(err, &out) || !strings.Contains(out.Error(), "person/.ssh") || out.Hint() == "" {
@@ -209,21 +212,9 @@ func TestGitIndirections(t *testing.T) {
 			t.Errorf("the placeholder of %s is %+v, %t", path, got, ok)
 		}
 	}
-	got, err := GitIndirections(b.root, b.shop.Environ)
+	got, err := GitIndirections(b.root, nil, b.shop.Environ)
 	if want := append([]string{".git/inner"}, named...); err != nil || !slices.Equal(slices.Sorted(slices.Values(append(want, ".husky/_"))), got) {
 		t.Errorf("%q, %v", got, err)
-	}
-}
-
-func TestParseGitConfig(t *testing.T) {
-	text := "name = none\n[Core] hooksPath = a # comment\n\tattributesFile=\"b ;\" ; x\n[include]path=c\\\n d \n" +
-		"[includeIf \"x]\\\"\"]\nPath = \"\\\\e\\\"\"\n; path = f\n[broken\nflag\n[a.b]\nc\n"
-	want := []gitSetting{
-		{"", "name", "none"}, {"core", "hookspath", "a"}, {"core", "attributesfile", "b ;"}, {"include", "path", "c d"},
-		{"includeif", "path", `\e"`}, {"", "flag", ""}, {"a", "c", ""},
-	}
-	if got := parseGitConfig(text); !slices.Equal(got, want) {
-		t.Errorf("%q\nwant\n%q", got, want)
 	}
 }
 

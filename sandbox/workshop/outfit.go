@@ -18,18 +18,19 @@ import (
 // It does not trust the workspace, which a model may have written: no file and no
 // symlink in it decides what is shown.
 type outfit struct {
-	env     []string // hone's own
-	home    string   // the user's; empty if unknown
-	root    string   // the workspace
-	real    string   // the workspace without symlinks
-	run     string   // the directory of this run
-	private []string // the home, the workspace and the run, under all their names
-	opened  []string // what the configuration shows
-	keep    []string // the variables that the configuration passes on
-	self    string   // a program that calls Helper; empty if there is none
-	net     bool
-	paths   resolver
-	keys    func() []place // the user's files with keys
+	env          []string // hone's own
+	home         string   // the user's; empty if unknown
+	root         string   // the workspace
+	real         string   // the workspace without symlinks
+	run          string   // the directory of this run
+	private      []string // the home, the workspace and the run, under all their names
+	opened       []string // what the configuration shows
+	keep         []string // the variables that the configuration passes on
+	repositories []string // git directories in the workspace, and .git files and symlinks
+	self         string   // a program that calls Helper; empty if there is none
+	net          bool
+	paths        resolver
+	keys         func() []place // the user's files with keys
 
 	read   []string // the paths to show
 	reals  []string // the same without symlinks
@@ -48,7 +49,7 @@ type link struct{ Name, Target string }
 
 // newOutfit returns an outfit that shows nothing.
 func newOutfit(w Workshop) *outfit {
-	o := &outfit{env: w.Environ, root: w.Root, run: w.Home, opened: slices.Concat(w.Read, w.Write), keep: w.Keep, self: w.Self, net: w.Net, paths: resolver{}}
+	o := &outfit{env: w.Environ, root: w.Root, run: w.Home, opened: slices.Concat(w.Read, w.Write), keep: w.Keep, self: w.Self, repositories: w.Repositories, net: w.Net, paths: resolver{}}
 	o.real = o.realPath(o.root)
 	o.private = []string{o.root, o.real, o.run, o.realPath(o.run)}
 	if home := environ.Value(w.Environ, "HOME"); filepath.IsAbs(home) {

@@ -63,6 +63,9 @@ type Workshop struct {
 	// commands must not change. hone's settings (ruling G5) and the files that
 	// decide what git runs (ruling G9) are always protected.
 	Protect []string
+	// Repositories are the repositories in Root whose settings and hooks are read-only to
+	// commands, as gitdir.Find returns them. The one at its top always is.
+	Repositories []string
 	// Limits limit each command.
 	Limits sandbox.Limits
 	// Unwalled is for commands without walls that have an environment of their own.
@@ -175,22 +178,15 @@ func (w Workshop) clean() (Workshop, error) {
 // protectedPaths returns the protected paths of the workspace, and the paths of its
 // repository outside, and what takes the place of those that do not exist.
 func (w Workshop) protectedPaths(o *outfit) ([]string, map[string]sandbox.Placeholder, error) {
-	git, err := o.gitFiles()
-	if err != nil {
-		return nil, nil, err
-	}
-	repositories, err := o.gitRepositories()
-	if err != nil {
-		return nil, nil, err
-	}
-	indirect := o.gitIndirect(repositories)
+	git := o.gitFiles()
+	indirect := o.gitIndirect(o.gitRepositories())
 	paths := slices.AppendSeq(slices.Clone(git), maps.Keys(indirect))
 	paths = append(paths, filepath.Join(w.Root, ".config", "hone.toml"), filepath.Join(w.Root, ".config", "bork.json"))
 	for _, path := range w.Protect {
 		paths = append(paths, filepath.Clean(absolute(w.Root, path)))
 	}
 	protected, err := o.checkProtected(paths, slices.Concat(w.Read, w.Write))
-	return protected, placeholders(protected, git, indirect), err
+	return protected, o.placeholders(protected, git, indirect), err
 }
 
 // environment returns the environment of commands: the harmless variables of the

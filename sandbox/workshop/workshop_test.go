@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hone/internal/gitdir"
 	"hone/sandbox"
 	"hone/sandbox/internal/environ"
 )
@@ -80,6 +81,10 @@ func (b *bench) env(vars ...string) {
 
 func (b *bench) policy(t *testing.T) (sandbox.Policy, []string) {
 	t.Helper()
+	var err error
+	if b.shop.Repositories, err = gitdir.Find(t.Context(), b.shop.Root); err != nil {
+		t.Fatal(err)
+	}
 	p, env, err := b.shop.Policy()
 	if err != nil {
 		t.Fatal(err)

@@ -90,6 +90,9 @@ func commandLines(s loop.Settings) []Line {
 	if s.Walls.Net {
 		add("network", "open")
 	}
+	if s.Walls.AllowGit {
+		add("git", "repositories that commands make stay, with their hooks and settings")
+	}
 	add("may write", strings.Join(s.Walls.Write, " "))
 	add("may read", strings.Join(s.Walls.Read, " "))
 	add("variables", strings.Join(s.Walls.Env, " "))

@@ -4,6 +4,7 @@
 package walldir
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 
 	"hone"
 	"hone/harness/internal/state"
+	"hone/internal/git"
+	"hone/internal/gitdir"
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/wall"
@@ -157,32 +160,38 @@ func asideDirs(guards, root string) (found []string) {
 	return found
 }
 
-// Recover restores the protected files of a tree that commands changed, if the hone
-// that ran them died before it could. It removes placeholders that it left, and the
+// Recover restores the protected files of a tree that commands changed, and takes away the
+// repositories that they made and git would obey, if the hone that ran them died before it
+// could. It removes placeholders that it left, and the
 // directories of all processes that were killed. It does not touch the files of a hone
 // that is still alive. The error is a *hone.Stop.
-func Recover(root string) ([]sandbox.Restored, error) {
+func Recover(root string) ([]sandbox.Restored, []sandbox.Repository, error) {
 	removeStale()
 	var all []sandbox.Restored
+	var repositories []sandbox.Repository
 	for _, guards := range allGuards() {
 		err := wall.RecoverPlaceholders(recordsIn(guards))
 		for _, aside := range asideDirs(guards, root) {
-			restored, failed := recoverAside(aside)
-			all, err = append(all, restored...), errors.Join(err, failed)
+			restored, made, failed := recoverAside(aside)
+			all, repositories, err = append(all, restored...), append(repositories, made...), errors.Join(err, failed)
 		}
 		if err != nil {
-			return all, &hone.Stop{Kind: hone.KindBlocked, Why: "a file that a command changed could not be restored", Err: err}
+			return all, repositories, &hone.Stop{Kind: hone.KindBlocked, Why: "a file that a command changed could not be restored", Err: err}
 		}
 	}
-	return all, nil
+	return all, repositories, nil
 }
 
-// RecoveredNotes is Recover with a note for the user about each file.
+// RecoveredNotes is Recover with a note for the user about each file and repository.
 func RecoveredNotes(root string) ([]string, error) {
-	restored, err := Recover(root)
+	restored, repositories, err := Recover(root)
+	const died = "an earlier hone died during a command: "
 	var notes []string
 	for _, r := range restored {
-		notes = append(notes, "an earlier hone died during a command: "+RestoredNote(r))
+		notes = append(notes, died+RestoredNote(r))
+	}
+	for _, r := range repositories {
+		notes = append(notes, died+r.Note())
 	}
 	return notes, err
 }
@@ -201,13 +210,19 @@ func RestoredNote(r sandbox.Restored) string {
 }
 
 // recoverAside restores from one directory, unless a process uses it.
-func recoverAside(aside string) ([]sandbox.Restored, error) {
+func recoverAside(aside string) ([]sandbox.Restored, []sandbox.Repository, error) {
 	lock, ok := tryLock(aside)
 	if !ok {
-		return nil, nil
+		return nil, nil, nil
 	}
 	defer lock.Close()
-	return wall.Recover(aside)
+	restored, err := wall.Recover(aside)
+	moved, failed := gitdir.Recover(context.Background(), aside, git.Unlink)
+	var repositories []sandbox.Repository
+	for _, m := range moved {
+		repositories = append(repositories, sandbox.Repository{Path: m.Path, Why: m.Why, MovedTo: m.To})
+	}
+	return restored, repositories, errors.Join(err, failed)
 }
 
 // claimAside locks one of the tree's directories for what walls put aside.

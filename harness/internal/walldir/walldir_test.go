@@ -50,7 +50,7 @@ func TestWallDir(t *testing.T) {
 		}
 	}
 	second.Remove()
-	if _, err := Recover(t.TempDir()); err != nil {
+	if _, _, err := Recover(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	third, err := New(root, "x")

@@ -1,0 +1,72 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"hone/internal/git"
+	"hone/internal/gitdir"
+	"hone/sandbox"
+)
+
+// watches are the watches over the repositories of a session's trees, by root: all walls
+// around a tree share one, so that each repository is told once. Nil keeps none.
+type watches struct {
+	mu     sync.Mutex
+	byRoot map[string]*gitdir.Watch
+}
+
+// of returns the watch over the tree at root.
+func (w *watches) of(ctx context.Context, home, root string) (*gitdir.Watch, error) {
+	home, root = realPath(home), realPath(root)
+	if !sandbox.Within(home, root) {
+		home = root
+	}
+	if w == nil {
+		w = &watches{}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if found := w.byRoot[root]; found != nil {
+		return found, nil
+	}
+	watch, err := gitdir.NewWatch(ctx, home, root, func(paths []string) []string { return ignoredAmong(ctx, root, paths) }, git.Unlink)
+	if err != nil {
+		return nil, err
+	}
+	if w.byRoot == nil {
+		w.byRoot = map[string]*gitdir.Watch{}
+	}
+	w.byRoot[root] = watch
+	return watch, nil
+}
+
+// ignoredAmong returns the repositories in directories that git ignores, such as those of
+// a build: the next build may remove them. Paths are relative to root.
+func ignoredAmong(ctx context.Context, root string, paths []string) []string {
+	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return strings.HasPrefix(p, ".git"+string(filepath.Separator)) })
+	if len(paths) == 0 {
+		return nil
+	}
+	repo, err := git.OpenAt(root)
+	if err != nil {
+		return nil
+	}
+	top, err := git.Top(root)
+	below, err2 := filepath.Rel(top, root)
+	if errors.Join(err, err2) != nil {
+		return nil
+	}
+	ignored, err := repo.IgnoredPaths(ctx, filepath.ToSlash(below))
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(paths, func(p string) bool {
+		full := filepath.ToSlash(filepath.Join(below, p))
+		return !slices.ContainsFunc(ignored, func(dir string) bool { return strings.HasSuffix(dir, "/") && strings.HasPrefix(full, dir) })
+	})
+}

@@ -1,0 +1,110 @@
+package gitdir
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Find returns the repositories of a tree: git directories, and .git files and symlinks.
+// Root is absolute and has no symlinks, and so are the results.
+func Find(ctx context.Context, root string) ([]string, error) {
+	found, err := (&finder{root: root}).find(ctx)
+	for i, path := range found {
+		found[i] = filepath.Join(root, path)
+	}
+	return found, err
+}
+
+// finder finds what git would take for a repository in a tree. It remembers the
+// directories, so that a later search only reads those that have changed.
+type finder struct {
+	root string // absolute, without symlinks
+	seen map[string]directory
+	now  time.Time
+}
+
+// directory is what a search found in one directory.
+type directory struct {
+	stamp
+	dirs    []string // names
+	pointer string   // the name of a .git that is not a directory; empty if there is none
+	head    bool     // it has a HEAD, so it may be a git directory
+}
+
+// stamp identifies the state of a directory's list of names. Whatever changes the list
+// sets the time, which no program can choose.
+type stamp struct {
+	device, inode uint64
+	changed       int64 // nanoseconds since 1970; 0 if the system does not tell
+}
+
+// settled is how old a change must be for a later one to have another time.
+const settled = 2 * time.Second
+
+// find returns the git directories of the tree, and the .git files and symlinks, as
+// paths relative to the root, outer ones first.
+func (f *finder) find(ctx context.Context) ([]string, error) {
+	f.now = time.Now()
+	was := f.seen
+	f.seen = make(map[string]directory, len(was))
+	var found []string
+	err := f.visit(ctx, "", was, &found)
+	slices.Sort(found)
+	return found, err
+}
+
+// visit searches one directory. It follows no symlink.
+func (f *finder) visit(ctx context.Context, path string, was map[string]directory, found *[]string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	at := filepath.Join(f.root, path)
+	now, isDir, err := stampOf(at)
+	if !isDir || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	d, known := was[path]
+	if !known || d.stamp != now || now.changed == 0 || f.now.UnixNano()-now.changed < int64(settled) {
+		d = read(at)
+		d.stamp = now
+	}
+	f.seen[path] = d
+	if d.pointer != "" {
+		*found = append(*found, filepath.Join(path, d.pointer))
+	}
+	isRepository := d.head && Is(at)
+	if isRepository {
+		*found = append(*found, path)
+	}
+	for _, name := range d.dirs {
+		if isRepository && name == "objects" {
+			continue
+		}
+		if err := f.visit(ctx, filepath.Join(path, name), was, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads a directory. One that cannot be read is empty: git cannot read it either.
+func read(at string) (d directory) {
+	entries, _ := os.ReadDir(at)
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case e.IsDir():
+			d.dirs = append(d.dirs, name)
+		case strings.EqualFold(name, ".git"):
+			d.pointer = name
+		case strings.EqualFold(name, "HEAD"):
+			d.head = true
+		}
+	}
+	return d
+}

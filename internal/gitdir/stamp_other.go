@@ -1,0 +1,11 @@
+//go:build !unix
+
+package gitdir
+
+import "os"
+
+// stampOf returns no stamp, so that every search reads every directory.
+func stampOf(path string) (s stamp, isDir bool, err error) {
+	info, err := os.Lstat(path)
+	return s, err == nil && info.IsDir(), err
+}
