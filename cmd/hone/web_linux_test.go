@@ -3,14 +3,11 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"net/http"
-	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestWebInBackground: a shell's background job serves on, though it must not read the
@@ -46,12 +43,10 @@ func TestWebInBackground(t *testing.T) {
 	}
 	out.Close()
 	defer func() { _ = syscall.Kill(job, syscall.SIGKILL); _ = c.Wait() }()
-	jar, _ := cookiejar.New(nil)
-	browser := &http.Client{Jar: jar, Timeout: time.Minute}
+	browser, address := opened(t, link)
 	for range 100 { // a job that reads the terminal is stopped soon
-		if got := get(t, browser, link); !strings.Contains(got, "<!DOCTYPE html>") {
-			t.Fatalf("%s shows\n%s", link, got)
+		if got := get(t, browser, address); !strings.Contains(got, "<!DOCTYPE html>") {
+			t.Fatalf("%s shows\n%s", address, got)
 		}
-		link, _, _ = strings.Cut(link, "?")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,13 +25,25 @@ import (
 func webRun(t *testing.T, dir string, args ...string) (*exec.Cmd, *http.Client, string) {
 	t.Helper()
 	c, link := startLink(t, dir, "http://127.0.0.1:", args...)
-	jar, _ := cookiejar.New(nil)
-	address, _, _ := strings.Cut(link, "?")
-	browser := &http.Client{Jar: jar, Timeout: time.Minute}
-	if got := get(t, browser, link); !strings.Contains(got, "<!DOCTYPE html>") {
-		t.Fatalf("the link shows\n%s", got)
-	}
+	browser, address := opened(t, link)
 	return c, browser, address
+}
+
+// opened returns a browser that has opened the page of a link, and the address to which that
+// led.
+func opened(t *testing.T, link string) (*http.Client, string) {
+	t.Helper()
+	jar, _ := cookiejar.New(nil)
+	browser := &http.Client{Jar: jar, Timeout: time.Minute}
+	got, err := browser.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	if body, _ := io.ReadAll(got.Body); !strings.Contains(string(body), "<!DOCTYPE html>") {
+		t.Fatalf("the link %s shows\n%s", link, body)
+	}
+	return browser, got.Request.URL.String()
 }
 
 // startLink starts hone with arguments in a directory, and returns the address with that
@@ -62,6 +75,16 @@ func startLink(t *testing.T, dir, start string, args ...string) (*exec.Cmd, stri
 			return c, start + link
 		}
 	}
+}
+
+// pathOf returns the path of an address.
+func pathOf(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Path
 }
 
 func get(t *testing.T, browser *http.Client, address string) string {
@@ -158,9 +181,9 @@ func TestWebFollowsARun(t *testing.T) {
 			t.Errorf("the page does not say %q:\n%s", want, page)
 		}
 	}
-	_, call, ok := strings.Cut(page, `<p><a href="/run/`+id+`/call/`)
+	_, call, ok := strings.Cut(page, `<p><a href="`+pathOf(t, home)+`run/`+id+`/call/`)
 	call, _, _ = strings.Cut(call, `"`)
-	if got := get(t, browser, home+"run/"+id+"/call/"+call); !ok || !strings.Contains(got, `<a href="/run/`+id+`#c`+call+`">run `) || !strings.Contains(got, "<summary>system</summary><pre>") {
+	if got := get(t, browser, home+"run/"+id+"/call/"+call); !ok || !strings.Contains(got, `<a href="`+pathOf(t, home)+`run/`+id+`#c`+call+`">run `) || !strings.Contains(got, "<summary>system</summary><pre>") {
 		t.Errorf("the page of call %q:\n%s", call, got)
 	}
 	if got := get(t, browser, home+"run/"+id+"/call/1"); !strings.Contains(got, "there is no such page") {
@@ -226,18 +249,18 @@ func TestWebAttempts(t *testing.T) {
 	}
 	_, browser, address := webRun(t, dir, "web", "last")
 	group := get(t, browser, address)
-	_, link, ok := strings.Cut(group, `<span class="swatch l2"></span><a href="/run/`)
-	id, _, _ := strings.Cut(link, `"`)
 	home := address[:strings.LastIndex(address, "run/")]
+	_, link, ok := strings.Cut(group, `<span class="swatch l2"></span><a href="`+pathOf(t, home)+`run/`)
+	id, _, _ := strings.Cut(link, `"`)
 	attempt := get(t, browser, home+"run/"+id)
-	if back := `<p><a href="` + address[len(home)-1:] + `">attempt 2 of run `; !ok || !strings.Contains(attempt, back) || !strings.Contains(attempt, `<span class="good">✓ done</span> fix`) {
+	if back := `<p><a href="` + pathOf(t, address) + `">attempt 2 of run `; !ok || !strings.Contains(attempt, back) || !strings.Contains(attempt, `<span class="good">✓ done</span> fix`) {
 		t.Errorf("want %s on the page of attempt %q:\n%s\nto which this leads:\n%s", back, id, attempt, group)
 	}
 	// The other attempt is applied, and that is undone.
 	applied := func(number int) string {
 		return fmt.Sprintf(`<tr class="applied"><th scope="row" class="name"><span class="swatch l%d">`, number)
 	}
-	_, first, _ := strings.Cut(group, `<span class="swatch l1"></span><a href="/run/`)
+	_, first, _ := strings.Cut(group, `<span class="swatch l1"></span><a href="`+pathOf(t, home)+`run/`)
 	first, _, _ = strings.Cut(first, `"`)
 	for i, args := range [][]string{{"take", first}, {"undo", "last"}} {
 		then := exec.Command("hone", args...)
@@ -284,7 +307,7 @@ func TestWebEvaluations(t *testing.T) {
 		t.Skip("SKIPPED: ", err)
 	}
 	_, browser, home := webRun(t, dir, "web")
-	if got := get(t, browser, home); !strings.Contains(got, `<a href="/eval/0/bench/cases.results.jsonl">bench/cases</a>`) || strings.Contains(got, "link.results") {
+	if got := get(t, browser, home); !strings.Contains(got, `<a href="`+pathOf(t, home)+`eval/0/bench/cases.results.jsonl">bench/cases</a>`) || strings.Contains(got, "link.results") {
 		t.Errorf("the list:\n%s", got)
 	}
 	const page = "eval/0/bench/cases.results.jsonl"
@@ -301,7 +324,7 @@ func TestWebEvaluations(t *testing.T) {
 	add(`se":"c","model":"n","time":1,"why":"too late"}` + "\n")
 	until(t, lines, "too late")
 	for _, name := range []string{"eval/0/link.results.jsonl", "eval/0/../x", "eval/1/bench/cases.results.jsonl", "eval/x"} {
-		if got := get(t, browser, home+name); !strings.Contains(got, "there is no such page") && !strings.Contains(got, "404") {
+		if got := get(t, browser, home+name); !strings.Contains(got, "there is no such page") && !strings.Contains(got, "This page is for the user who started hone web") {
 			t.Errorf("%s:\n%s", name, got)
 		}
 	}
@@ -392,7 +415,7 @@ func TestWebDamage(t *testing.T) {
 	says := func(address string, texts ...string) {
 		t.Helper()
 		page := html.UnescapeString(get(t, browser, address))
-		for _, text := range append(texts, "<!DOCTYPE html>", `<nav><a href="/">runs</a>`) {
+		for _, text := range append(texts, "<!DOCTYPE html>", `<nav><a href="`+pathOf(t, home)+`">runs</a>`) {
 			if !strings.Contains(page, text) {
 				t.Errorf("the page does not say %q:\n%s", text, page)
 			}

@@ -3,14 +3,11 @@ package main
 import (
 	"bufio"
 	"io"
-	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // onTTY starts hone on a terminal of its own, and returns what the terminal shows.
@@ -61,11 +58,9 @@ func TestWebAtTheTerminal(t *testing.T) {
 	untilShown(t, terminal, "Change specs/s.md?")
 	w.until("A question is open in the terminal of the run. Answer it there, or stop the run and answer here.")
 	other := *w // the page of another process
-	jar, _ := cookiejar.New(nil)
-	w.browser = &http.Client{Jar: jar, Timeout: time.Minute}
-	get(t, w.browser, link+strings.TrimSpace(token))
-	w.browser.CheckRedirect = other.browser.CheckRedirect
-	w.home, _, _ = strings.Cut(link, "run/")
+	browser, address := opened(t, link+strings.TrimSpace(token))
+	browser.CheckRedirect = notRedirected
+	w.browser, w.home = browser, address[:strings.LastIndex(address, "run/")]
 	digest := field(t, w.page(), `<button name="([0-9a-f]{64})" value="yes">`)
 	if page := w.act("answer", url.Values{strings.Repeat("0", 64): {"yes"}}); !strings.Contains(page, "this question no longer waits for an answer") {
 		t.Errorf("an answer to another question:\n%s", page)

@@ -121,7 +121,7 @@ func (w *acting) send(action string, form url.Values) {
 	}
 	body, _ := io.ReadAll(got.Body)
 	got.Body.Close()
-	if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/run/"+w.run {
+	if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != pathOf(w.t, w.home)+"run/"+w.run {
 		w.t.Fatalf("%s: %s to %q: %s", action, got.Status, got.Header.Get("Location"), body)
 	}
 }

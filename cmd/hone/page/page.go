@@ -153,6 +153,7 @@ const MaxText = 256 << 10
 // Renderer renders pages. It may be used from several goroutines.
 type Renderer struct {
 	clean func(string) string
+	root  string
 	t     *template.Template
 }
 
@@ -161,6 +162,7 @@ func New(clean func(string) string) *Renderer {
 	r := &Renderer{clean: clean}
 	r.t = template.Must(template.New("page").Funcs(template.FuncMap{
 		"text":  r.text,
+		"at":    r.at,
 		"class": class,
 		"diff":  func(s string) []file { return files(r.text(s)) },
 		"mild":  func(e Event) bool { return e.Rest == "" && len(e.Parts) == 0 },
@@ -174,6 +176,18 @@ func New(clean func(string) string) *Renderer {
 		"tool":  func(name string) bool { return strings.HasPrefix(name, "tool ") },
 	}).Parse(pageTemplates + viewTemplates + actTemplates))
 	return r
+}
+
+// Under puts a path before each address of the server, instead of nothing. Call it before
+// anything is rendered.
+func (r *Renderer) Under(root string) { r.root = root }
+
+// at returns an address of the server, or of a place on the same page.
+func (r *Renderer) at(address string) string {
+	if strings.HasPrefix(address, "/") {
+		return r.root + r.text(address)
+	}
+	return r.text(address)
 }
 
 // text returns a text without secrets and control characters. It cuts a text that is
@@ -265,7 +279,7 @@ func (r *Renderer) File(w io.Writer, p Page) error {
 }
 
 // Served is a page of a server, which also serves [Style] as /page.css, [Script] as
-// /page.js and [Icon] as /icon.svg.
+// /page.js and [Icon] as /icon.svg, all three below the path of [Renderer.Under].
 type Served struct {
 	Title   string
 	Version string // of the program

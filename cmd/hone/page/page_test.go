@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -122,6 +124,42 @@ func TestNothingEscapes(t *testing.T) {
 	}
 	if !regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='">`).MatchString(html.UnescapeString(file)) {
 		t.Error("the policy is missing")
+	}
+}
+
+// TestAddresses: every address in a page begins with the path of its server.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.html")
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	addresses := regexp.MustCompile(`(href|src|action|data-stream)="([^#"].{0,4})`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, address := range addresses.FindAllSubmatch(text, -1) {
+			if string(address[2]) != "{{at " {
+				t.Errorf("%s: an address that is not made by at: %s", file, address[0])
+			}
+		}
+	}
+	r := page.New(nil)
+	r.Under("/root")
+	var b strings.Builder
+	if err := r.Serve(&b, page.Served{Stream: "/stream/"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`href="/root/page.css"`, `src="/root/page.js"`, `<a href="/root/">runs</a>`, `data-stream="/root/stream/"`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("want %s in\n%s", want, &b)
+		}
+	}
+	grid, err := r.Evaluation(page.Evaluation{Cases: &page.Grid{Columns: []page.Column{{Name: "here", Link: "#r1"}, {Name: "there", Link: "/run/x"}}}})
+	if err != nil || !strings.Contains(grid.HTML, `<a href="#r1">`) || !strings.Contains(grid.HTML, `<a href="/root/run/x">`) {
+		t.Errorf("%v: %s", err, grid.HTML)
 	}
 }
 

@@ -63,12 +63,12 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, err)
 		return
 	}
-	toRun(w, r)
+	s.toRun(w, r)
 }
 
 // toRun sends the browser to the page of the run that a request is about.
-func toRun(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, (&url.URL{Path: pathOf(r.PathValue("name"))}).EscapedPath(), http.StatusSeeOther)
+func (s *Server) toRun(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, (&url.URL{Path: s.root + pathOf(r.PathValue("name"))}).EscapedPath(), http.StatusSeeOther)
 }
 
 // preview serves the page that shows what an action would do.
@@ -76,7 +76,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 	v, err := s.actor.Preview(r.Context(), r.PathValue("name"), r.PathValue("action"), r.Form)
 	switch {
 	case errors.Is(err, ErrRefused):
-		toRun(w, r)
+		s.toRun(w, r)
 		return
 	case err != nil:
 		s.refuse(w, err)

@@ -31,7 +31,7 @@ func NewRemote(ctx context.Context, l net.Listener, source Source, version strin
 		return nil, err
 	}
 	s := newServer(ctx, r.Name, l, source, version, pages)
-	s.remote = &r
+	s.remote, s.door = &r, page.New(nil)
 	return s, nil
 }
 
@@ -84,8 +84,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		s.askPassword(w, r, http.StatusForbidden, "The password is wrong.")
 	default:
-		s.setCookie(w)
-		redirectWithoutToken(w, r)
+		s.letIn(w, r)
 	}
 }
 
@@ -95,12 +94,12 @@ func (s *Server) askPassword(w http.ResponseWriter, r *http.Request, status int,
 	if r.Method == http.MethodGet {
 		to = pathHere(r)
 	}
-	part, err := s.pages.SignIn(to, why)
+	part, err := s.door.SignIn(to, why)
 	if err != nil {
-		s.refuse(w, err)
+		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = s.pages.Serve(w, page.Served{Title: "hone: sign in", Version: s.version, Parts: []page.Part{part}})
+	_ = s.door.Serve(w, page.Served{Title: "hone: sign in", Version: s.version, Parts: []page.Part{part}})
 }

@@ -2,10 +2,11 @@
 // nobody else.
 //
 // [New] returns the server. Whoever opens [Server.Link] first gets a cookie in exchange
-// for the token in it; every other request needs the cookie. A request must name the
-// server by a loopback name, which keeps web sites from reaching it under a name of
-// their own (DNS rebinding), and requests that other sites make with the user's cookie
-// are refused.
+// for the token in it, and is led to a random path; every other request needs both. The
+// cookie is for this path alone: browsers send cookies to all ports of a host, and another
+// port may be another user's. A request must name the server by a loopback name, which
+// keeps web sites from reaching it under a name of their own (DNS rebinding), and requests
+// that other sites make with the user's cookie are refused.
 //
 // [NewRemote] returns a server that other machines can reach, only with TLS. A request must
 // use a name in its certificate. Browsers also get the cookie for a password.
@@ -27,6 +28,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -63,9 +65,11 @@ type Server struct {
 	pages   *page.Renderer
 	host    string // in the link
 	port    string
-	remote  *Remote // nil if only this machine can reach it
-	tries   tries   // of the password
-	cookie  string  // the value that a browser must send
+	remote  *Remote        // nil if only this machine can reach it
+	door    *page.Renderer // of the form for the password, which does not show the root
+	tries   tries          // of the password
+	root    string         // before the path of every page; only a browser with the cookie is told
+	cookie  string         // the value that a browser must send
 	done    <-chan struct{}
 	actor   Actor // nil if the user may only look
 
@@ -87,7 +91,9 @@ func New(ctx context.Context, l net.Listener, source Source, version string, pag
 
 func newServer(ctx context.Context, host string, l net.Listener, source Source, version string, pages *page.Renderer) *Server {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return &Server{source: source, version: version, pages: pages, host: host, port: port, cookie: rand.Text(), done: ctx.Done(), feeds: map[string]*feed{}}
+	root := "/" + rand.Text()
+	pages.Under(root)
+	return &Server{source: source, version: version, pages: pages, host: host, port: port, root: root, cookie: rand.Text(), done: ctx.Done(), feeds: map[string]*feed{}}
 }
 
 // Link returns the address of a page, with a new token in it. The token can be used
@@ -191,12 +197,13 @@ func (s *Server) isOwnHost(host string) bool {
 
 // admitted lets only the user's requests through, and lets the user in.
 func (s *Server) admitted(next http.Handler) http.Handler {
+	inside := http.StripPrefix(s.root, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch token := r.URL.Query().Get("token"); {
+		case strings.HasPrefix(r.URL.Path, s.root+"/") && s.hasCookie(r):
+			inside.ServeHTTP(w, r)
 		case token != "" && r.Method == http.MethodGet:
 			s.admit(w, r, token)
-		case s.hasCookie(r):
-			next.ServeHTTP(w, r)
 		case s.remote != nil && slices.Contains([]string{"/page.css", "/page.js", "/icon.svg"}, r.URL.Path):
 			next.ServeHTTP(w, r) // for the form, and no secret
 		case s.remote != nil:
@@ -207,20 +214,18 @@ func (s *Server) admitted(next http.Handler) http.Handler {
 	})
 }
 
-// cookieName returns the cookie's name. Browsers send a cookie to all ports of a host, so
-// that the name has to tell servers apart.
-func (s *Server) cookieName() string { return "hone_" + s.port }
+// cookieName is the name of the cookie. The paths of cookies tell servers apart.
+const cookieName = "hone"
 
 // hasCookie reports whether a request has the cookie.
 func (s *Server) hasCookie(r *http.Request) bool {
-	c, err := r.Cookie(s.cookieName())
+	c, err := r.Cookie(cookieName)
 	return err == nil && same(c.Value, s.cookie)
 }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// admit gives a browser the cookie for the token of the link, and removes the token from
-// its address.
+// admit lets a browser in that has the token of the link.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, token string) {
 	s.mu.Lock()
 	right := s.token != "" && same(token, s.token)
@@ -228,29 +233,26 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, token string) {
 		s.token = ""
 	}
 	s.mu.Unlock()
-	if !right && !s.hasCookie(r) {
-		http.Error(w, "This address was used before, or is not the last one that hone web printed. Press Enter in its terminal for a new one.", http.StatusForbidden)
+	if !right {
+		http.Error(w, "This address was used before, or is not the last one that hone web printed. If this browser used it, its history has the page. Otherwise press Enter in the terminal of hone web for a new one.", http.StatusForbidden)
 		return
 	}
-	if right {
-		s.setCookie(w)
-	}
-	redirectWithoutToken(w, r)
+	s.letIn(w, r)
 }
 
-// setCookie gives a browser the cookie.
-func (s *Server) setCookie(w http.ResponseWriter) {
-	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.remote != nil})
+// letIn gives a browser the cookie, and leads it to the page that it asked for.
+func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: s.cookie, Path: s.root + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.remote != nil})
+	http.Redirect(w, r, s.root+pathHere(r), http.StatusSeeOther)
 }
 
-// redirectWithoutToken redirects a browser to the same page, without the token.
-func redirectWithoutToken(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, pathHere(r), http.StatusSeeOther)
-}
+// anyRoot is the root of a server in a path: that of an earlier one if a page outlived it.
+var anyRoot = regexp.MustCompile(`^/[A-Z2-7]{26}(/|$)`)
 
-// pathHere returns the path of a request as an address on this server.
+// pathHere returns the path of the page that a request asks for, without a root.
 func pathHere(r *http.Request) string {
-	here := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/\\")} // two slashes would lead to another site
+	path := anyRoot.ReplaceAllString(r.URL.Path, "/")
+	here := url.URL{Path: "/" + strings.TrimLeft(path, "/\\")} // two slashes would lead to another site
 	return here.EscapedPath()
 }
 

@@ -9,7 +9,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -85,21 +88,22 @@ func serveActor(t *testing.T, actor web.Actor) served {
 	return s
 }
 
-// jar returns a client that does not follow redirects, as somebody who has opened the link.
-func (s served) jar(t *testing.T) *http.Client {
+// enter returns a client that has opened the link, and does not follow redirects, and the
+// address that begins those of all pages for it.
+func (s served) enter(t *testing.T) (c *http.Client, root string) {
 	t.Helper()
-	c := stranger()
+	c = stranger()
 	got, err := c.Get(s.Link(""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got.Body.Close()
-	cookies := got.Cookies()
-	if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/" || len(cookies) != 1 {
-		t.Fatalf("%s to %q with %d cookies", got.Status, got.Header.Get("Location"), len(cookies))
+	cookies, to := got.Cookies(), got.Header.Get("Location")
+	if got.StatusCode != http.StatusSeeOther || !regexp.MustCompile("^/[A-Z2-7]{26}/$").MatchString(to) || len(cookies) != 1 || cookies[0].Path != to {
+		t.Fatalf("%s to %q with cookies %v", got.Status, to, cookies)
 	}
 	c.Transport = withCookie{cookies[0]}
-	return c
+	return c, "http://" + s.at + strings.TrimSuffix(to, "/")
 }
 
 func stranger() *http.Client {
@@ -119,8 +123,9 @@ func (c withCookie) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	user := s.jar(t)
+	user, root := s.enter(t)
 	_, port, _ := net.SplitHostPort(s.at)
+	inside := strings.TrimPrefix(root, "http://"+s.at)
 	for name, c := range map[string]struct {
 		client *http.Client
 		method string
@@ -142,7 +147,9 @@ func TestClosed(t *testing.T) {
 		"no cookie, the style":         {stranger(), "GET", "/page.css", "", nil, 401},
 		"a wrong token":                {stranger(), "GET", "/?token=AAAAAAAAAAAAAAAAAAAAAAAAAA", "", nil, 403},
 		"an empty token":               {stranger(), "GET", "/?token=", "", nil, 401},
-		"another port's cookie":        {stranger(), "GET", "/", "", map[string]string{"Cookie": "hone_1=x; hone_" + port + "=x"}, 401},
+		"no cookie, the path":          {stranger(), "GET", inside + "/", "", nil, 401},
+		"no cookie, the path's style":  {stranger(), "GET", inside + "/page.css", "", nil, 401},
+		"another server's cookie":      {stranger(), "GET", inside + "/", "", map[string]string{"Cookie": "hone=x; hone=y"}, 401},
 		"rebinding":                    {user, "GET", "/", "evil.example", nil, 421},
 		"rebinding, with the port":     {user, "GET", "/", "evil.example:" + port, nil, 421},
 		"rebinding, by a longer name":  {user, "GET", "/", "127.0.0.1.evil.example:" + port, nil, 421},
@@ -157,7 +164,11 @@ func TestClosed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := http.NewRequest(c.method, "http://"+s.at+c.path, nil)
+			at := "http://" + s.at
+			if c.client == user {
+				at = root
+			}
+			r, err := http.NewRequest(c.method, at+c.path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,11 +215,11 @@ func TestLink(t *testing.T) {
 		t.Errorf("an earlier link: %s", got.Status)
 	}
 	got := open(link)
-	if got.StatusCode != 303 || got.Header.Get("Location") != "/run/one" {
-		t.Fatalf("the link: %s, %q", got.Status, got.Header.Get("Location"))
+	to := got.Header.Get("Location")
+	if got.StatusCode != 303 || !strings.HasSuffix(to, "/run/one") {
+		t.Fatalf("the link: %s, %q", got.Status, to)
 	}
-	_, port, _ := net.SplitHostPort(s.at)
-	if c := got.Cookies()[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Name != "hone_"+port {
+	if c := got.Cookies()[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Domain != "" || c.Path != strings.TrimSuffix(to, "run/one") {
 		t.Errorf("the cookie: %+v", c)
 	}
 	if got := open(link); got.StatusCode != 403 || len(got.Cookies()) > 0 {
@@ -217,6 +228,63 @@ func TestLink(t *testing.T) {
 	u, err := url.Parse(link)
 	if err != nil || u.Hostname() != "127.0.0.1" {
 		t.Errorf("%v, %v", u, err)
+	}
+}
+
+// TestOtherPorts: a browser sends the cookie to no other port of the machine, whose servers may
+// belong to other users. Neither the cookie nor the path that it belongs to is enough.
+func TestOtherPorts(t *testing.T) {
+	t.Parallel()
+	var seen []string // what arrives at another port
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header["Cookie"]...)
+		seen = append(seen, r.Header["Referer"]...)
+	}))
+	defer other.Close()
+	c := &clerk{}
+	s := serveActor(t, c)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	home, err := browser.Get(s.Link("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home.Body.Close()
+	cookies := jar.Cookies(home.Request.URL)
+	if home.StatusCode != 200 || len(cookies) != 1 {
+		t.Fatalf("the user's page: %s, %v", home.Status, cookies)
+	}
+	for _, path := range []string{"/", "/run/one", "/run/", "/stream/one", "/act/undo/one", "/page.css", "/?token=x"} {
+		got, err := browser.Get(other.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Body.Close()
+	}
+	if len(seen) > 0 {
+		t.Errorf("another port is sent %q", seen)
+	}
+	for name, replay := range map[string]struct{ address, cookie string }{
+		"the cookie alone": {"http://" + s.at + "/act/undo/one", cookies[0].String()},
+		"the path alone":   {strings.Replace(home.Request.URL.String(), "/run/", "/act/undo/", 1), ""},
+	} {
+		r, err := http.NewRequest("POST", replay.address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Origin", "http://"+s.at)
+		r.Header.Set("Cookie", replay.cookie)
+		got, err := stranger().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Body.Close()
+		if got.StatusCode != 401 || len(c.did) > 0 {
+			t.Errorf("%s: %s, did %v", name, got.Status, c.did)
+		}
 	}
 }
 
@@ -284,8 +352,8 @@ func next(t *testing.T, from <-chan message) message {
 func TestStream(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	user := s.jar(t)
-	from := messages(t, user, "http://"+s.at+"/stream/one", "")
+	user, root := s.enter(t)
+	from := messages(t, user, root+"/stream/one", "")
 	first := next(t, from)
 	if fmt.Sprint(first.parts) != `[<p id="run">head</p> <p id="r1">first</p>]` {
 		t.Errorf("first %v", first.parts)
@@ -303,10 +371,10 @@ func TestStream(t *testing.T) {
 		{"another-1", `[<p id="run">head</p> <p id="r1">first, longer</p> <p id="r2">done</p>]`},
 		{"nonsense", `[<p id="run">head</p> <p id="r1">first, longer</p> <p id="r2">done</p>]`},
 	} {
-		if m := next(t, messages(t, user, "http://"+s.at+"/stream/one", c.last)); m.id != third.id || fmt.Sprint(m.parts) != c.want {
+		if m := next(t, messages(t, user, root+"/stream/one", c.last)); m.id != third.id || fmt.Sprint(m.parts) != c.want {
 			t.Errorf("after %s: %+v", c.last, m)
 		}
-		if m := next(t, messages(t, user, "http://"+s.at+"/stream/one?after="+c.last, "")); fmt.Sprint(m.parts) != c.want {
+		if m := next(t, messages(t, user, root+"/stream/one?after="+c.last, "")); fmt.Sprint(m.parts) != c.want {
 			t.Errorf("after %s, by address: %+v", c.last, m)
 		}
 	}
@@ -318,23 +386,23 @@ func TestPageNamesItsReading(t *testing.T) {
 	t.Parallel()
 	for _, others := range []bool{false, true} {
 		s := serve(t)
-		user := s.jar(t)
+		user, root := s.enter(t)
 		if others {
-			next(t, messages(t, user, "http://"+s.at+"/stream/one", ""))
+			next(t, messages(t, user, root+"/stream/one", ""))
 		}
-		got, err := user.Get("http://" + s.at + "/run/one")
+		got, err := user.Get(root + "/run/one")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer got.Body.Close()
 		body, _ := io.ReadAll(got.Body)
-		_, rest, _ := strings.Cut(string(body), `data-stream="/stream/one" data-seen="`)
+		_, rest, _ := strings.Cut(string(body), `data-stream="`+strings.TrimPrefix(root, "http://"+s.at)+`/stream/one" data-seen="`)
 		seen, _, ok := strings.Cut(rest, `"`)
 		if !ok || !strings.Contains(string(body), `<p id="r1">first</p>`) {
 			t.Fatalf("%s", body)
 		}
 		s.book.write("one", "run", "new head", "r1", "first")
-		later := messages(t, user, "http://"+s.at+"/stream/one?after="+seen, "")
+		later := messages(t, user, root+"/stream/one?after="+seen, "")
 		if m := next(t, later); fmt.Sprint(m.parts) != `[<p id="run">new head</p>]` {
 			t.Errorf("others %t: %v", others, m.parts)
 		}
@@ -346,9 +414,9 @@ func TestPageNamesItsReading(t *testing.T) {
 func TestManyReaders(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	user := s.jar(t)
+	user, root := s.enter(t)
 	s.book.write("one", "run", strings.Repeat("a long text ", 1<<18)) // more than any buffer holds
-	r, err := http.NewRequest("GET", "http://"+s.at+"/stream/one", nil)
+	r, err := http.NewRequest("GET", root+"/stream/one", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,14 +428,14 @@ func TestManyReaders(t *testing.T) {
 	s.book.write("one", "run", "short")
 	var readers []<-chan message
 	for range 255 {
-		readers = append(readers, messages(t, user, "http://"+s.at+"/stream/one", ""))
+		readers = append(readers, messages(t, user, root+"/stream/one", ""))
 	}
 	for _, from := range readers {
 		if m := next(t, from); len(m.parts) != 1 {
 			t.Fatalf("%+v", m)
 		}
 	}
-	got, err := user.Get("http://" + s.at + "/stream/one")
+	got, err := user.Get(root + "/stream/one")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +454,8 @@ func TestManyReaders(t *testing.T) {
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	from := messages(t, s.jar(t), "http://"+s.at+"/stream/one", "")
+	user, root := s.enter(t)
+	from := messages(t, user, root+"/stream/one", "")
 	next(t, from)
 	s.stop()
 	if err := <-s.done; err != nil {
@@ -431,7 +500,8 @@ func TestBroken(t *testing.T) {
 	}
 	go func() { _ = server.Serve(l) }()
 	s := served{Server: server, at: l.Addr().String()}
-	got, err := s.jar(t).Get("http://" + s.at + "/")
+	user, root := s.enter(t)
+	got, err := user.Get(root + "/")
 	if err != nil {
 		t.Fatal(err)
 	}

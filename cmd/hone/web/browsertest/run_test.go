@@ -3,6 +3,8 @@ package browsertest
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,6 +126,33 @@ func TestLong(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("#call a")))
 	b.says("round 100", "editor, turn 1") // what it stands in is open
 	b.lacks("round 150")
+}
+
+// TestOtherPorts: the browser sends nothing of its session with hone web to another port.
+func TestOtherPorts(t *testing.T) {
+	b := browser(t)
+	headers := make(chan http.Header, 10)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/run/one" {
+			headers <- r.Header
+		}
+	}))
+	defer other.Close()
+	address, _ := newPlace(t).web()
+	b.open(address)
+	b.says("Runs")
+	home, away := value[string](b, "location.href"), other.URL+"/run/one"
+	for _, visit := range []func(){
+		func() { b.open(away) },
+		func() { b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("void (location = %q)", away))) },
+	} {
+		visit()
+		if got := <-headers; got["Cookie"] != nil || got["Referer"] != nil {
+			t.Errorf("another port is sent %q and %q", got["Cookie"], got["Referer"])
+		}
+		b.open(home) // the session goes on
+		b.says("Runs")
+	}
 }
 
 // TestSignIn: a browser on another machine signs in with the password.

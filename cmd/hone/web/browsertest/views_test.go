@@ -32,7 +32,7 @@ func TestViews(t *testing.T) {
 	b.open(address)
 	b.says("Evaluations", "handlers")
 	b.lacks("No runs yet")
-	b.do(chromedp.Click(chromedp.CSS(`a[href="/eval/0/handlers.results.jsonl"]`)))
+	b.do(chromedp.Click(chromedp.CSS(`a[href$="/eval/0/handlers.results.jsonl"]`)))
 	b.says("3 cases with 3 models", "flaky-test", "openai/gpt-5-mini")
 	b.review("evaluation")
 
