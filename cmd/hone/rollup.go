@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	}
 	text := implement.Rollup(render.Reader{Tree: tree, Guard: guard}, files)
 	if out == "-" {
-		_, err := a.out.Write(text)
+		_, err := io.WriteString(a.out, a.forReading(string(text)))
 		return err
 	}
 	if err := implement.Write(root, out, bytes.NewReader(text)); err != nil {
