@@ -103,9 +103,9 @@ func (h Host) CanOpen(l loop.Loop) error {
 
 // Guard returns a guard that finds secrets for a loop in a workspace. It allows
 // what the loop's settings allow, and also knows the logins in the addresses of the
-// loop's models; see [NewGuard].
+// loop's models, and the variables that its settings pass on; see [NewGuard].
 func (h Host) Guard(ctx context.Context, l loop.Loop, root string) (*secret.Guard, error) {
-	g, _, err := withSecretsOf(ctx, root, h.keyGuard(l))
+	g, _, err := withSecretsOf(ctx, root, h.keyGuard(l), h.getenv, h.variables(l))
 	return g, err
 }
 

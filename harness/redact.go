@@ -60,20 +60,45 @@ func secretsOfLogin(login string) []string {
 	return []string{secret}
 }
 
+// variables returns the names of the variables that the settings of a loop give to
+// commands, the check, hooks and agents.
+func (h Host) variables(l loop.Loop) []string {
+	names := l.Variables()
+	for _, m := range loop.AllModels(l) {
+		if m.Agent != nil {
+			names = append(names, m.Agent.Env...)
+		}
+	}
+	return SecretVariables(names, h.environ())
+}
+
+// SecretVariables returns the names of the variables whose values programs could print:
+// those that settings open, and those of the environment that mean a secret, which
+// programs without walls get.
+func SecretVariables(opened, environ []string) []string {
+	names := slices.Clone(opened)
+	for _, kv := range environ {
+		if name, _, _ := strings.Cut(kv, "="); secret.NamesSecret(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // NewGuard returns a guard that finds secrets in a workspace. It allows what the
 // send patterns match. It knows the keys of this process, the values of the secret
-// files below root as they are now, and the credentials in the configuration of
-// root's repository.
-func NewGuard(ctx context.Context, getenv func(string) string, root string, send []string) (*secret.Guard, error) {
+// files below root as they are now, the credentials in the configuration of root's
+// repository, and the secret values of variables; see [SecretVariables].
+func NewGuard(ctx context.Context, getenv func(string) string, root string, send, variables []string) (*secret.Guard, error) {
 	g := secret.NewGuard(send)
 	g.Known = KnownKeys(getenv)
-	g, _, err := withSecretsOf(ctx, root, g)
+	g, _, err := withSecretsOf(ctx, root, g, getenv, variables)
 	return g, err
 }
 
-// withSecretsOf returns a guard that also knows the secrets of a workspace, and the
-// files that contain them.
-func withSecretsOf(ctx context.Context, root string, g *secret.Guard) (*secret.Guard, listing.SecretFiles, error) {
+// withSecretsOf returns a guard that also knows the secrets of a workspace and of
+// variables, and the files of the workspace that contain secrets.
+func withSecretsOf(ctx context.Context, root string, g *secret.Guard, getenv func(string) string, variables []string) (*secret.Guard, listing.SecretFiles, error) {
 	var credentials []string
 	var failed error
 	var asked sync.WaitGroup // git works while this process reads files
@@ -88,7 +113,11 @@ func withSecretsOf(ctx context.Context, root string, g *secret.Guard) (*secret.G
 	if failed != nil {
 		return nil, files, failed
 	}
-	return g.WithSecrets(slices.Concat(files.Values, credentials)), files, nil
+	values := slices.Concat(files.Values, credentials)
+	for _, name := range variables {
+		values = append(values, secret.Variable(name, getenv(name))...)
+	}
+	return g.WithSecrets(values), files, nil
 }
 
 // withoutRecorded returns a guard without the secrets that a run has recorded in

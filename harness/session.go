@@ -238,7 +238,7 @@ func (s *Session) Replayed() bool { return s.replayed }
 
 // findSecrets sets the guard that finds secrets, and the files that it found.
 func (s *Session) findSecrets(ctx context.Context, h Host, l loop.Loop) error {
-	g, files, err := withSecretsOf(ctx, s.Dir, h.keyGuard(l))
+	g, files, err := withSecretsOf(ctx, s.Dir, h.keyGuard(l), h.getenv, h.variables(l))
 	if err == nil {
 		s.guard, s.secrets = g, &files
 	}

@@ -116,6 +116,11 @@ type Loop interface {
 	// Models returns the loop's models, one for each role that has its own. They point
 	// into the settings.
 	Models() []RoleModel
+	// Variables returns the names of the user's variables that the settings give to
+	// commands and to the check, even if they contain keys; those of agents are in the
+	// models. Their values are redacted, so that a loop with settings of its own for
+	// variables adds them.
+	Variables() []string
 	// Subject returns the words that tell a run from others in a list, such as the task's;
 	// empty if there are none.
 	Subject() string

@@ -126,6 +126,9 @@ func (s *Settings) Ready(context.Context, *Input) error { return nil }
 // Models returns the settings' model.
 func (s *Settings) Models() []RoleModel { return []RoleModel{{Model: &s.Model}} }
 
+// Variables returns the variables of commands and of the check.
+func (s *Settings) Variables() []string { return slices.Concat(s.Walls.Env, s.CheckEnv) }
+
 // Subject returns the check; empty if there is none.
 func (s *Settings) Subject() string { return s.Check }
 

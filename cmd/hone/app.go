@@ -94,6 +94,15 @@ func (a *app) answerLine() <-chan string {
 	return a.answers()
 }
 
+// forReading returns a text of files or of the model as stdout gets it: a terminal gets it
+// escaped, and other programs as it is.
+func (a *app) forReading(text string) string {
+	if a.outTerminal {
+		return render.Escape(text)
+	}
+	return text
+}
+
 // outExtent returns the size of the terminal on stdout; zeros if it is none.
 func (a *app) outExtent() (columns, rows int) {
 	if a.outSize == nil {

@@ -132,7 +132,7 @@ func (a *app) showPrompt(p loop.Prompt, name string, asJSON bool) error {
 	if asJSON {
 		return errors.Join(json.NewEncoder(a.out).Encode(v), promptError(p.Fits))
 	}
-	fmt.Fprintf(a.out, "%s\n%s", p.System, p.Text)
+	fmt.Fprint(a.out, a.forReading(p.System+"\n"+p.Text))
 	if name != "" {
 		name = " for " + name
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -59,13 +60,13 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err := a.useWorkspaceKeys(implement.Kind(), tree); err != nil {
 		return err
 	}
-	guard, err := harness.NewGuard(ctx, a.env, root, file.Guard.Send)
+	guard, err := harness.NewGuard(ctx, a.env, root, file.Guard.Send, harness.SecretVariables(file.Variables(), a.environ))
 	if err != nil {
 		return err
 	}
 	text := implement.Rollup(render.Reader{Tree: tree, Guard: guard}, files)
 	if out == "-" {
-		_, err := a.out.Write(text)
+		_, err := io.WriteString(a.out, a.forReading(string(text)))
 		return err
 	}
 	if err := implement.Write(root, out, bytes.NewReader(text)); err != nil {

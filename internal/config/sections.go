@@ -1,5 +1,7 @@
 package config
 
+import "slices"
+
 // File is the content of .config/hone.toml, without the sections of the loops.
 // A field is zero if the file does not set it; the code that reads the field has
 // the default.
@@ -16,6 +18,16 @@ type File struct {
 
 	// Opens are the settings that need the user's trust, in the order of the file.
 	Opens []Setting `toml:"-"`
+}
+
+// Variables returns the names of the user's variables that the file gives to commands,
+// the check and agents. The sections of loops are not part of it.
+func (f File) Variables() []string {
+	names := slices.Concat(f.Check.Env, f.Sandbox.Env)
+	for _, a := range f.Commands {
+		names = append(names, a.Env...)
+	}
+	return names
 }
 
 // Model is the [model] section.

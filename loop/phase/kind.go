@@ -107,6 +107,11 @@ type invocation struct {
 // Subject is the phase.
 func (v *invocation) Subject() string { return fmt.Sprintf("phase %d", v.Phase) }
 
+// Variables also returns those of the hooks.
+func (v *invocation) Variables() []string {
+	return slices.Concat(v.Settings.Variables(), v.Hooks.Env)
+}
+
 // hookSettings are what hooks may use in addition to the project's code. Paths are
 // absolute.
 type hookSettings struct {

@@ -31,8 +31,8 @@ type Guard struct {
 	// Known are exact values to withhold everywhere, such as the provider keys
 	// that hone uses (ruling G6). Values shorter than 8 bytes are ignored.
 	Known []string
-	// Secrets are the values of withheld files and of git's configuration; see
-	// [Guard.Values] and [Credentials]. A file that contains one is withheld too,
+	// Secrets are the values of withheld files, of git's configuration and of variables;
+	// see [Guard.Values], [Credentials] and [Variable]. A file that contains one is withheld too,
 	// unless a send pattern matches it.
 	Secrets []string
 
@@ -49,7 +49,7 @@ type Guard struct {
 // ValueReason applies, commands may read the file: their output is redacted.
 const (
 	OwnKeyReason = "it contains one of hone's own keys"
-	ValueReason  = "it contains a value of a secret file or of git's configuration"
+	ValueReason  = "it contains a value of a secret file, of git's configuration or of a variable"
 
 	nameReason = "its name contains a secret"
 )

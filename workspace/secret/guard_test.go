@@ -152,7 +152,7 @@ func TestGuardLetsPass(t *testing.T) {
 		"risk-" + fixedToken(letters, 40),
 		"url: postgres://user:password@localhost/db",
 		"url: postgres://postgres:postgres@db:5432/app",
-		"url: postgres://app:h7Kq2mZx9w@localhost:5432/app",
+		"url: postgres://app:test-of-app1@localhost:5432/app",
 		"url: mysql://root:changeme123@db/app",
 		"url: postgres://${USER}:${PASS12345}@db/app",
 		"url: postgres://user:%s@db/app",

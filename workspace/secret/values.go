@@ -99,11 +99,7 @@ func (c *collector) addFile(name, text string) {
 	c.addPairs(text)
 	c.addLogins(text)
 	c.addSchemes(text)
-	for _, token := range generated.FindAllString(text, -1) {
-		if isGenerated(token) {
-			c.add(token)
-		}
-	}
+	c.addGenerated(text)
 	switch name {
 	case ".netrc", "_netrc":
 		for _, m := range netrcLogin.FindAllStringSubmatch(text, -1) {
@@ -127,6 +123,15 @@ var (
 	scheme       = lazyregexp.New(`(?i)\b(?:basic|bearer|token)\s+([^\s"',;]+)`)
 	login        = lazyregexp.New(`://([^\s/?#"'<>:@]*)(:[^\s/?#"'<>]*)?@`)
 )
+
+// addGenerated adds what looks generated in a text, whatever its name.
+func (c *collector) addGenerated(text string) {
+	for _, token := range generated.FindAllString(text, -1) {
+		if isGenerated(token) {
+			c.add(token)
+		}
+	}
+}
 
 // addLine adds the value of a line that assigns it: with and without its
 // quotes, and without a comment.
@@ -160,7 +165,7 @@ func (c *collector) addPairs(text string) {
 // addNamed adds the value of a name that means a secret, and the password in
 // it if it is an encoded login. It ignores other names.
 func (c *collector) addNamed(name, value string) {
-	if !namesSecret(name) || isOrdinary(value) {
+	if !NamesSecret(name) || isOrdinary(value) {
 		return
 	}
 	c.add(value)
@@ -200,15 +205,10 @@ func (c *collector) addLogins(text string) {
 	}
 }
 
-// namesSecret reports whether the value of a name is a secret.
-func namesSecret(name string) bool {
+// NamesSecret reports whether the value of a name is a secret.
+func NamesSecret(name string) bool {
 	words := nameWords(name)
-	if len(words) == 0 {
-		return false
-	}
-	switch words[len(words)-1] {
-	case "type", "alg", "algorithm", "name", "id", "file", "path", "dir", "url", "uri", "host", "port", "user", "username", "expiry", "expires", "in",
-		"ttl", "age", "size", "length", "bits", "header", "prefix", "issuer", "audience", "endpoint", "region", "method", "mode", "version", "format", "enabled", "helper":
+	if namesOther(words) {
 		return false
 	}
 	for _, word := range words {
@@ -222,6 +222,20 @@ func namesSecret(name string) bool {
 		if strings.Contains(joined, part) {
 			return true
 		}
+	}
+	return false
+}
+
+// namesOther reports whether the last word of a name says that its value is no secret.
+func namesOther(words []string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	switch words[len(words)-1] {
+	case "type", "alg", "algorithm", "name", "id", "file", "path", "dir", "url", "uri", "host", "port", "user", "username", "expiry", "expires", "in",
+		"ttl", "age", "size", "length", "bits", "header", "prefix", "issuer", "audience", "endpoint", "region", "method", "mode", "version", "format", "enabled", "helper",
+		"env", "environment", "stage", "zone", "profile", "level", "locale":
+		return true
 	}
 	return false
 }

