@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -288,25 +287,12 @@ func checkState(s loop.WallSettings) error {
 		return nil
 	}
 	for _, path := range slices.Concat(s.Read, s.Write) {
-		for _, pair := range [][2]string{{path, dir}, {realPath(path), realPath(dir)}} {
-			if sandbox.Within(pair[0], pair[1]) || sandbox.Within(pair[1], pair[0]) {
-				return loop.Usage(fmt.Sprintf("commands must not reach hone's state folder %s, but the settings of the walls open %s", dir, path),
-					"open smaller directories: read and write of [sandbox] in "+config.HonePath)
-			}
+		if state.Overlaps(path) {
+			return loop.Usage(fmt.Sprintf("commands must not reach hone's state folder %s, but the settings of the walls open %s", dir, path),
+				"open smaller directories: read and write of [sandbox] in "+config.HonePath)
 		}
 	}
 	return nil
-}
-
-// realPath returns a clean path without symlinks. It keeps the end of the path that
-// does not exist.
-func realPath(path string) string {
-	path = filepath.Clean(path)
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil || filepath.Dir(path) == path {
-		return cmp.Or(real, path)
-	}
-	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))
 }
 
 // readOnlyTree makes a tree read-only, whatever the policy allows to write in

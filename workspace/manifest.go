@@ -76,7 +76,7 @@ func (t *Tree) ManifestReading(ctx context.Context, prev Manifest, read func(e E
 	for low := 0; low < len(files); low += part {
 		high := min(low+part, len(files))
 		wait.Go(func() {
-			h := hasher{tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: taken, sink: &sink}
+			h := hasher{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: taken, sink: &sink}
 			defer h.cur.Close()
 			for i := low; i < high && ctx.Err() == nil; i++ {
 				m[i] = h.entry(files[i])
@@ -110,6 +110,7 @@ func (s *sink) pass(e Entry, contents []byte) {
 
 // hasher makes entries for consecutive files of a listing.
 type hasher struct {
+	ctx   context.Context // ends the reading of a large file
 	tree  *Tree
 	cur   nofollow.Cursor
 	prev  Manifest
@@ -181,7 +182,7 @@ func (h *hasher) read(e *Entry) error {
 	size, whole := int64(n), err == io.EOF || err == io.ErrUnexpectedEOF
 	if err == nil {
 		var rest int64
-		rest, err = io.CopyBuffer(sum, struct{ io.Reader }{f}, h.buf)
+		rest, err = io.CopyBuffer(sum, cancelable{h.ctx, f}, h.buf)
 		size += rest
 	}
 	if err != nil && !whole {
@@ -194,6 +195,20 @@ func (h *hasher) read(e *Entry) error {
 		h.sink.pass(h.trusted(*e), h.buf[:n])
 	}
 	return nil
+}
+
+// cancelable is a reader that fails once its context ends: a sparse file may be larger
+// than anyone can wait for.
+type cancelable struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (c cancelable) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.Reader.Read(b)
 }
 
 // Digest returns one value for the complete state: path, kind, permission bits,
@@ -295,7 +310,7 @@ func (e Entry) ChangedBefore(t time.Time) bool {
 func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (Manifest, error) {
 	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()
-	h := hasher{tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: time.Now()}
+	h := hasher{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: time.Now()}
 	defer h.cur.Close()
 	var m Manifest
 	for _, p := range slices.Sorted(slices.Values(paths)) {
@@ -310,6 +325,9 @@ func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (M
 		default:
 			m = append(m, h.entry(l.file(p, info, marks{})))
 		}
+	}
+	if err := ctx.Err(); err != nil { // the last file may be half read
+		return nil, fmt.Errorf("inspect %s: %w", t.dir, err)
 	}
 	return m, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hone/harness/runs"
 	"io"
 	"os"
 	"path/filepath"
@@ -159,6 +160,29 @@ func dirFlag(c *cobra.Command) string {
 		return ""
 	}
 	return failure.Elsewhere(at)
+}
+
+// checkState returns an error if a command would work in a tree that contains hone's
+// state folder. It comes before anything is written there.
+func checkState(c *cobra.Command) error {
+	flag := c.Flags().Lookup("dir")
+	if flag == nil {
+		return nil // it works in no tree
+	}
+	dirs, err := c.Flags().GetStringArray("dir")
+	if err != nil {
+		dirs = []string{flag.Value.String()}
+	}
+	for _, dir := range dirs {
+		at, err := loop.AbsDir(dir)
+		if err != nil {
+			continue // the command says so
+		}
+		if err := runs.CheckState(at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // helpFor returns the command line that prints the help of c.

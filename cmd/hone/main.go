@@ -202,8 +202,9 @@ model run in a sandbox, which hone calls a wall.
 Start with: hone demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			a.parsed = true
+			return checkState(c)
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			if printVersion {

@@ -6,6 +6,7 @@
 package state
 
 import (
+	"cmp"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
@@ -30,6 +31,37 @@ func Dir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	return filepath.Join(home, ".local", "state", "hone"), err
+}
+
+// Overlaps reports whether a directory contains the state folder or lies in it, by
+// their names or with symbolic links followed. Neither needs to exist.
+func Overlaps(dir string) bool {
+	own, err := Dir()
+	if err != nil {
+		return false
+	}
+	for _, pair := range [][2]string{{dir, own}, {realPath(dir), realPath(own)}} {
+		if within(pair[0], pair[1]) || within(pair[1], pair[0]) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(outer, inner string) bool {
+	rel, err := filepath.Rel(outer, inner)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// realPath returns a clean path without symlinks. It keeps the end of the path that
+// does not exist.
+func realPath(path string) string {
+	path = filepath.Clean(path)
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil || filepath.Dir(path) == path {
+		return cmp.Or(real, path)
+	}
+	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))
 }
 
 // Make returns the path of a folder in the state folder, without symbolic links.
