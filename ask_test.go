@@ -228,9 +228,7 @@ func TestFault(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := speaker(append(slices.Repeat([]answer{says("fine")}, tt.after), fails(tt.fault))...)
 			// An engine that waits after all is not waited for.
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			end := process{ctx: ctx, round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+			end := process{ctx: patient(t), round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 				for range 2 {
 					if _, err := r.Ask(ctx, editor(m), user("?")); err != nil {
 						return nil, err

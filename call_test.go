@@ -11,13 +11,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/waittest"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -47,7 +47,7 @@ func pairs(name string, n int) []string {
 
 // patient returns a context that ends before the test would hang.
 func patient(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), waittest.Limit)
 	t.Cleanup(cancel)
 	return ctx
 }

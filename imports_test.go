@@ -46,6 +46,7 @@ func house() []room {
 		{folder: "workspace/secret", floor: 0, may: []string{"workspace/treepath"}},
 		{folder: "workspace/internal/nofollow", floor: 0, may: []string{"workspace/treepath"}},
 		{folder: "internal/disktest", floor: 0, test: true},
+		{folder: "internal/waittest", floor: 0, test: true},
 		{folder: "workspace/internal/treetest", floor: 0, test: true},
 		{folder: "workspace", floor: 0, may: []string{"internal/gitdir", "workspace/treepath", "workspace/secret", "workspace/internal/nofollow"}},
 		{folder: "workspace/restore", floor: 0, may: []string{"workspace", "workspace/treepath", "workspace/internal/nofollow"}},
@@ -74,7 +75,7 @@ func house() []room {
 		{folder: "sandbox/putback", floor: 1, may: []string{"sandbox", "sandbox/internal/record"}},
 		{folder: "sandbox/placeholder", floor: 1, may: []string{"sandbox", "sandbox/internal/record"}},
 		{folder: "sandbox/internal/kernel", floor: 1, may: []string{"sandbox"}},
-		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"sandbox"}, test: true},
+		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"internal/waittest", "sandbox"}, test: true},
 		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/placeholder", "sandbox/internal/kernel", "sandbox/internal/process", "sandbox/internal/loopback"}},
 		{folder: "sandbox/wall/early", floor: 3, may: []string{"sandbox/wall"}},
 		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/workshop", "sandbox/wall"}},
@@ -95,7 +96,7 @@ func house() []room {
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
 		{folder: "internal/child", floor: 3, may: []string{"history", "journal", "sandbox"}},
 		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
-		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "journal", "model", "workspace"}, test: true},
+		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "internal/waittest", "journal", "model", "workspace"}, test: true},
 		// Loops import internal/config for the types of the keys in their own tables, and
 		// reconcile for bork's file. None reads .config/hone.toml.
 		{folder: "loop", floor: 4, may: []string{"model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "check", "tool", "internal/render", root, "history", "tool/allow", "internal/config"}},

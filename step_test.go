@@ -17,6 +17,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/crashtest"
+	"hone/internal/waittest"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"
@@ -313,13 +314,9 @@ func TestNoGoroutinesAreLeft(t *testing.T) {
 		})
 		wantEnd(t, process{ctx: ctx, round: asks(editor(busy), "?")}.end(t, t.TempDir()), hone.KindInterrupted)
 	}
-	for range 100 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	if !waittest.Until(func() bool { return runtime.NumGoroutine() <= before }) {
+		t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 	}
-	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
 
 // A run whose start fails records nothing, and Do returns the error.

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"hone"
 	"hone/check"
 	"hone/history"
 	"hone/internal/crashtest"
+	"hone/internal/waittest"
 	"hone/journal"
 	"hone/model"
 	"hone/tool"
@@ -264,13 +264,9 @@ func TestLongTalk(t *testing.T) {
 	if used := int64(end.HeapAlloc) - int64(start.HeapAlloc); used > 20<<20 {
 		t.Errorf("%d bytes of memory at the end of 1000 calls", used)
 	}
-	for range 100 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	if !waittest.Until(func() bool { return runtime.NumGoroutine() <= before }) {
+		t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 	}
-	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
 
 // size returns how many bytes the workspace's home contains.

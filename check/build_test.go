@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/internal/waittest"
 )
 
 // builder returns a project whose build.sh is a script, and what StoreOutput
@@ -118,7 +120,7 @@ echo begun >&3
 sh -c 'sleep 1000 & wait' &
 wait
 `)
-	b.Timeout = time.Second
+	b.Timeout = 5 * time.Second
 	held := filepath.Join(b.Root, "held")
 	if err := syscall.Mkfifo(held, 0o600); err != nil {
 		t.Fatal(err)
@@ -129,7 +131,7 @@ wait
 		read <- fmt.Sprint(string(b), err)
 	}()
 	found := ask(t, Build(runner, b))
-	if len(found) != 1 || found[0].Broken || !strings.HasSuffix(*stored, "build.sh: it did not finish within 1s and was stopped. It printed nothing: it may hang, or it may still have been compiling. The first build of a run is slow if the caches behind the walls are empty\n") {
+	if len(found) != 1 || found[0].Broken || !strings.HasSuffix(*stored, "build.sh: it did not finish within 5s and was stopped. It printed nothing: it may hang, or it may still have been compiling. The first build of a run is slow if the caches behind the walls are empty\n") {
 		t.Errorf("%+v", found)
 	}
 	select {
@@ -137,7 +139,7 @@ wait
 		if got != "begun\n<nil>" {
 			t.Errorf("read %q", got)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(waittest.Limit):
 		t.Error("a child of the build is still running")
 	}
 }

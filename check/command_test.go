@@ -77,9 +77,9 @@ func TestCommand(t *testing.T) {
 
 func TestCommandTimeout(t *testing.T) {
 	c := command(t, "echo begun; sleep 1000 & wait")
-	c.Timeout = 100 * time.Millisecond
+	c.Timeout = 5 * time.Second
 	found := ask(t, Command(runner, c))
-	if len(found) != 1 || found[0].Broken || !strings.Contains(found[0].Text, "it did not finish within 100ms and was stopped.\n") {
+	if len(found) != 1 || found[0].Broken || !strings.Contains(found[0].Text, "it did not finish within 5s and was stopped.\n") {
 		t.Errorf("%+v", found)
 	}
 	c = command(t, "sleep 1000")

@@ -112,8 +112,8 @@ func TestCommandRest(t *testing.T) {
 
 // A check that is stopped says what it has found until then.
 func TestCommandTimeoutReads(t *testing.T) {
-	found := read(t, "echo 'E a:1: no x'; echo waiting for the server; sleep 1000", func(c *CommandConfig) { c.Timeout = 300 * time.Millisecond })
-	if len(found) != 2 || found[1].Place() != "a:1" || !strings.Contains(found[0].Text, "did not finish within 300ms") ||
+	found := read(t, "echo 'E a:1: no x'; echo waiting for the server; sleep 1000", func(c *CommandConfig) { c.Timeout = 5 * time.Second })
+	if len(found) != 2 || found[1].Place() != "a:1" || !strings.Contains(found[0].Text, "did not finish within 5s") ||
 		!strings.Contains(found[0].Text, "waiting for the server") || strings.Contains(found[0].Text, "\nE a:1") {
 		t.Errorf("%+v", found)
 	}

@@ -134,7 +134,11 @@ func TestFaultKinds(t *testing.T) {
 		}, Invalid},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			x := NewExchange(t.Context(), Timeouts{Idle: 50 * time.Millisecond})
+			var limits Timeouts
+			if test.want == Silent {
+				limits.Idle = 50 * time.Millisecond
+			}
+			x := NewExchange(t.Context(), limits)
 			defer x.Close()
 			url := serve(t, test.handler)
 			e := fault(t, x, get(x, url+"/?key=secret"))
@@ -165,14 +169,15 @@ func TestFaultTotalTimeout(t *testing.T) {
 
 // A slow server that is never silent for the idle timeout does not time out.
 func TestSlowResponse(t *testing.T) {
+	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		for range 30 {
+		for range 120 {
 			_, _ = io.WriteString(w, ".")
 			w.(http.Flusher).Flush()
 			time.Sleep(50 * time.Millisecond)
 		}
 	})
-	x := NewExchange(t.Context(), Timeouts{Idle: time.Second})
+	x := NewExchange(t.Context(), Timeouts{Idle: 5 * time.Second})
 	defer x.Close()
 	if err := get(x, url); err != nil {
 		t.Errorf("a slow response failed: %v", x.Fault(err))

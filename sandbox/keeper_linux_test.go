@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hone/internal/waittest"
 	"hone/sandbox"
 	"hone/sandbox/internal/process"
 )
@@ -124,11 +125,8 @@ func (p player) living() (left []string) {
 func (p player) assertEnds(t *testing.T) {
 	t.Helper()
 	var left []string
-	for range 1000 {
-		if left = p.living(); len(left) == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	if waittest.Until(func() bool { left = p.living(); return len(left) == 0 }) {
+		return
 	}
 	t.Errorf("processes are left: %s", left)
 	for _, line := range left {
@@ -249,13 +247,10 @@ func (p player) killWithKeeper(t *testing.T) {
 // awaitKeeper waits until the player has another keeper than before.
 func (p player) awaitKeeper(t *testing.T, before int) {
 	t.Helper()
-	for range 1000 {
-		if pid := p.findKeeper(); pid != 0 && pid != before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	replaced := func() bool { pid := p.findKeeper(); return pid != 0 && pid != before }
+	if !waittest.Until(replaced) {
+		t.Error("there is no other keeper")
 	}
-	t.Error("there is no other keeper")
 }
 
 // keeper returns the process of the player's keeper.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hone/internal/waittest"
 	"hone/sandbox"
 	"hone/sandbox/internal/process"
 	"hone/sandbox/internal/runtest"
@@ -43,17 +44,14 @@ func assertGone(t *testing.T, pids []int) {
 // as git's housekeeping and keepers, and reaps them. This process has become their
 // parent.
 func reapZombies() {
-	for range 1000 {
+	waittest.Until(func() bool {
 		for {
 			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {
 				break
 			}
 		}
-		if len(strangers()) == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return len(strangers()) == 0
+	})
 }
 
 // strangers returns this process's children of other sessions. Processes that other tests
@@ -91,7 +89,7 @@ func TestDaemonsEndWithTheCommand(t *testing.T) {
 			}}
 			c.Live = w
 			if name == "timeout" {
-				c.Timeout = 3 * time.Second
+				c.Timeout = 10 * time.Second
 			}
 			r, err := sandbox.None{Grace: 50 * time.Millisecond}.Run(ctx, c)
 			if err != nil {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"hone/internal/waittest"
 	"hone/sandbox"
 	"hone/sandbox/internal/environ"
 	"hone/sandbox/internal/runtest"
@@ -24,7 +25,7 @@ import (
 // shell returns a command that sh runs.
 func shell(t *testing.T, script string) sandbox.Command {
 	t.Helper()
-	return sandbox.Command{Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: runtest.Long}
+	return sandbox.Command{Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: waittest.Limit}
 }
 
 func mustRun(t *testing.T, c sandbox.Command) sandbox.Result {
@@ -171,14 +172,13 @@ func TestLive(t *testing.T) {
 func TestTimeoutAndCancel(t *testing.T) {
 	polite := `trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done`
 	stubborn := `trap '' TERM; echo ready; while :; do sleep 0.01; done`
-	const long = time.Minute // no busy machine takes that long to run a trap
 	for name, c := range map[string]struct {
 		script, stdout, signal string
 		grace                  time.Duration
 	}{
-		"asked":    {polite, "ready\nbye\n", "", long},
+		"asked":    {polite, "ready\nbye\n", "", waittest.Limit},
 		"stubborn": {stubborn, "ready\n", "killed", 200 * time.Millisecond},
-		"plain":    {"echo ready; exec sleep 1000", "ready\n", "terminated", long},
+		"plain":    {"echo ready; exec sleep 1000", "ready\n", "terminated", waittest.Limit},
 	} {
 		t.Run("cancel/"+name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -193,7 +193,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	}
 	t.Run("timeout", func(t *testing.T) {
 		c := shell(t, stubborn)
-		c.Timeout = 50 * time.Millisecond
+		c.Timeout = 5 * time.Second
 		if r := mustRun(t, c); !r.TimedOut || r.Exit != -1 || r.Signal != "killed" {
 			t.Errorf("%+v", r)
 		}
@@ -206,7 +206,7 @@ func TestGraceIsTheGroups(t *testing.T) {
 	defer cancel()
 	c := shell(t, `sh -c 'trap "sleep 0.2; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done' & wait`)
 	c.Live = runtest.OnWrite(cancel)
-	r, err := sandbox.None{Grace: runtest.Long}.Run(ctx, c)
+	r, err := sandbox.None{Grace: waittest.Limit}.Run(ctx, c)
 	if err != nil || string(r.Stdout) != "ready\ntidied\n" {
 		t.Errorf("%v, stdout %q", err, r.Stdout)
 	}
@@ -215,7 +215,7 @@ func TestGraceIsTheGroups(t *testing.T) {
 // A process that still writes when the command has exited may finish, because shells
 // do not wait for a tee.
 func TestTrailingOutput(t *testing.T) {
-	r := mustRun(t, shell(t, `(sleep 0.1; echo late) & echo early`))
+	r := mustRun(t, shell(t, `(sleep 0.01; echo late) & echo early`))
 	if string(r.Stdout) != "early\nlate\n" {
 		t.Errorf("stdout %q", r.Stdout)
 	}
@@ -239,14 +239,9 @@ func TestNothingIsLeftInThisProcess(t *testing.T) {
 			t.Fatal("an argument with a NUL was passed")
 		}
 	}
-	for range 100 {
-		if runtime.NumGoroutine() <= goroutines {
-			break
-		}
-		time.Sleep(10 * time.Millisecond) // a goroutine that has closed its channel may not be gone yet
-	}
-	if n := runtime.NumGoroutine(); n > goroutines {
-		t.Errorf("%d goroutines, before %d", n, goroutines)
+	// A goroutine that has closed its channel may not be gone yet.
+	if !waittest.Until(func() bool { return runtime.NumGoroutine() <= goroutines }) {
+		t.Errorf("%d goroutines, before %d", runtime.NumGoroutine(), goroutines)
 	}
 	if n := runtest.OpenFiles(t); n > files {
 		t.Errorf("%d open files, before %d", n, files)

@@ -100,8 +100,8 @@ func unlinked(t *testing.T, dir string) string {
 
 func TestBashTimesOut(t *testing.T) {
 	dir := t.TempDir()
-	got := callBash(t, sandbox.None{Grace: time.Millisecond}, listConfig(dir), "echo before; sleep 600", 1)
-	want := "Error: the command timed out after 1s; it and all processes that it started were killed.\nexit_code: -1\nSTDOUT:\nbefore\n\nSTDERR:\n"
+	got := callBash(t, sandbox.None{Grace: time.Millisecond}, listConfig(dir), "echo before; sleep 600", 5)
+	want := "Error: the command timed out after 5s; it and all processes that it started were killed.\nexit_code: -1\nSTDOUT:\nbefore\n\nSTDERR:\n"
 	if got.Text != want || !got.Failed {
 		t.Errorf("got %q", got.Text)
 	}

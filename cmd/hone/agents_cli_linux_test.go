@@ -15,11 +15,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/history"
+	"hone/internal/waittest"
 	"hone/model"
 	"hone/model/modeltest"
 	"hone/sandbox"
@@ -364,12 +364,10 @@ func (s *cliSeat) testKill(t *testing.T, args []string) {
 		t.Fatalf("it was not killed: exit status %d\n%s", exit, out)
 	}
 	var left []string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if left = processesIn(s.dir); len(left) == 0 {
-			return
-		}
+	ended := func() bool { left = processesIn(s.dir); return len(left) == 0 }
+	if !waittest.Until(ended) {
+		t.Errorf("these are left: %s", strings.Join(left, "; "))
 	}
-	t.Errorf("these are left: %s", strings.Join(left, "; "))
 }
 
 // processesIn returns the processes whose working directory is in dir.

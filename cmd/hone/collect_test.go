@@ -4,7 +4,8 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"testing"
-	"time"
+
+	"hone/internal/waittest"
 )
 
 // The first collection ends the exception that it waits for.
@@ -20,12 +21,7 @@ func TestCollectLater(t *testing.T) {
 	if percent() <= usual {
 		t.Errorf("the heap grows by %d percent before the first collection, as usual", percent())
 	}
-	for range 1000 {
-		runtime.GC()
-		if percent() == usual {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	if !waittest.Until(func() bool { runtime.GC(); return percent() == usual }) {
+		t.Errorf("the heap still grows by %d percent, not by %d", percent(), usual)
 	}
-	t.Errorf("the heap still grows by %d percent, not by %d", percent(), usual)
 }

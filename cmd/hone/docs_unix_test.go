@@ -5,7 +5,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,15 +103,12 @@ func scriptOf(page string) string {
 //	workflow FILE               FILE is a workflow that gives hone's action only inputs that it has
 func TestDocs(t *testing.T) {
 	skipShort(t)
-	p := scriptParams(t)
-	p.Dir = "testdata/docs"
-	maps.Copy(p.Cmds, map[string]func(*testscript.TestScript, bool, []string){
+	runScripts(t, "testdata/docs/*.txtar", map[string]func(*testscript.TestScript, bool, []string){
 		"block":    func(ts *testscript.TestScript, _ bool, args []string) { runBlock(t, ts, args) },
 		"shows":    func(ts *testscript.TestScript, _ bool, args []string) { shows(t, ts, args[0]) },
 		"yaml":     yamlTexts,
 		"workflow": func(ts *testscript.TestScript, _ bool, args []string) { workflowFits(t, ts.ReadFile(args[0])) },
 	})
-	testscript.Run(t, p)
 }
 
 func runBlock(t *testing.T, ts *testscript.TestScript, args []string) {
@@ -154,11 +150,11 @@ func pageOf(ts *testscript.TestScript) string {
 }
 
 // shows compares lines without digits, ids, the amount of white space, and the time of a
-// tool call, which only a slow one has.
+// tool call, which only a slow one has outside of tests.
 func shows(t *testing.T, ts *testscript.TestScript, section string) {
 	plain := func(text string) string {
-		text = regexp.MustCompile(`(: ok, [0-9]+ \w+), [0-9.]+s$`).ReplaceAllString(text, "$1")
-		text = regexp.MustCompile(`-[0-9a-f]{6}\b|[0-9.]+m?s\b|[0-9]+`).ReplaceAllString(text, "0")
+		text = regexp.MustCompile(`(: ok, [0-9]+ \w+), [0-9hms.]+$`).ReplaceAllString(text, "$1")
+		text = regexp.MustCompile(`-[0-9a-f]{6}\b|\b[0-9][0-9hms.]*[ms]\b|[0-9]+`).ReplaceAllString(text, "0")
 		return strings.Join(strings.Fields(text), " ")
 	}
 	printed := map[string]bool{}

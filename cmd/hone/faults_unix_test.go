@@ -163,7 +163,7 @@ func (w taskRun) command(args ...string) *exec.Cmd {
 func TestFaultTrickle(t *testing.T) {
 	v := victim{dir: t.TempDir(), asked: new(atomic.Int64)}
 	if err := errors.Join(os.CopyFS(v.dir, os.DirFS(killedRepository(t))), os.Mkdir(filepath.Join(v.dir, ".config"), 0o755),
-		os.WriteFile(filepath.Join(v.dir, ".config", "hone.toml"), []byte("[model]\nattempts = 1\nidle-timeout = \"1m\"\ntotal-timeout = \"1s\"\n"), 0o644)); err != nil {
+		os.WriteFile(filepath.Join(v.dir, ".config", "hone.toml"), []byte("[model]\nattempts = 1\nidle-timeout = \"1m\"\ntotal-timeout = \"5s\"\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +184,7 @@ func TestFaultTrickle(t *testing.T) {
 	defer func() { s.CloseClientConnections(); s.Close() }()
 	v.url = s.URL
 	exit, out := v.hone(t, "", reconcileArgs...)
-	if exit != 5 || !strings.Contains(out, "failed: openai/x did not answer: ") || !strings.Contains(out, "the response was not complete after 1s") ||
+	if exit != 5 || !strings.Contains(out, "failed: openai/x did not answer: ") || !strings.Contains(out, "the response was not complete after 5s") ||
 		!strings.Contains(out, "hone resume last") || v.requests() != 1 {
 		t.Errorf("exit status %d after %d requests\n%s", exit, v.requests(), out)
 	}

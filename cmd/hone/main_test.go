@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,8 +23,10 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/internal/crashtest"
+	"hone/internal/waittest"
 	"hone/journal"
 	"hone/model/modeltest"
 	"hone/sandbox"
@@ -35,6 +38,7 @@ func TestMain(m *testing.M) {
 	harness.Main()
 	testscript.Main(ownState{m}, map[string]func(){
 		"hone": func() {
+			screen.Shortest = 0
 			collectLater()
 			os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")), wallsOfTest()))
 		},
@@ -121,7 +125,7 @@ func die() {
 //	tomls DIR             there is a .toml file below DIR, and every one is valid
 //	count N REGEXP FILE   FILE has exactly N matches
 //	capture NAME REGEXP   sets the variable NAME to what the first group of REGEXP matches in stdout
-//	within N ARGS…        waits up to N seconds until ARGS… exits 0
+//	until ARGS…           waits until ARGS… exits 0
 //	unreplayed DIR WHY    the runs in DIR are not replayed, because the script damaged them on purpose
 //	unaccounted WHY F…    the files F… change outside a run, and its replay may report them
 //
@@ -130,14 +134,43 @@ func die() {
 //
 // After each script every run that it leaves is replayed ([replayAll]).
 func TestScripts(t *testing.T) {
-	dir, files := "testdata/script", []string(nil)
+	names := "*"
 	if testing.Short() {
-		dir, files = "", shortScripts(dir)
+		names = shortScripts
 	}
-	p := scriptParams(t)
-	p.Dir, p.Files = dir, files
-	testscript.Run(t, p)
+	for name := range strings.FieldsSeq(names) {
+		runScripts(t, "testdata/script/"+name+".txtar", nil)
+	}
 }
+
+// scriptLimit is how long a script may take. Only one that hangs reaches it.
+const scriptLimit = 20 * time.Minute
+
+// runScripts runs the scripts of a pattern, each as a test of its own with its own time, and with
+// these commands.
+func runScripts(t *testing.T, pattern string, commands map[string]func(*testscript.TestScript, bool, []string)) {
+	t.Helper()
+	scripts, err := filepath.Glob(pattern)
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("there is no script %s (%v)", pattern, err)
+	}
+	for _, script := range scripts {
+		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			p := scriptParams(t)
+			maps.Copy(p.Cmds, commands)
+			p.Files, p.Deadline = []string{script}, time.Now().Add(scriptLimit)
+			testscript.RunT(oneScript{t}, p)
+		})
+	}
+}
+
+// oneScript is the test of a script that has been started already.
+type oneScript struct{ *testing.T }
+
+func (oneScript) Parallel()                              {}
+func (s oneScript) Run(_ string, run func(testscript.T)) { run(s) }
+func (oneScript) Verbose() bool                          { return testing.Verbose() }
 
 // scriptParams returns what all scripts have in common.
 func scriptParams(t *testing.T) testscript.Params {
@@ -175,7 +208,7 @@ func scriptParams(t *testing.T) testscript.Params {
 			"terminal":    terminal,
 			"count":       count,
 			"capture":     capture,
-			"within":      within,
+			"until":       untilZero,
 			"unreplayed":  unreplayed,
 			"unaccounted": unaccounted,
 			"tomls":       tomls,
@@ -184,16 +217,11 @@ func scriptParams(t *testing.T) testscript.Params {
 	}
 }
 
-// shortScripts returns the scripts that run with -short, as in make race: each
+// shortScripts are the scripts that run with -short, as in make race: each
 // loop once, and whatever runs concurrently (screens, signals, retries, servers,
 // walls). Without -short all scripts run.
-func shortScripts(dir string) (files []string) {
-	for _, name := range strings.Fields("reconcile implement task_flow task_agent task_walls phase_flow prove_killed " +
-		"exit130 fault_provider g2_interrupt g2_terminal g7_retry g11_crash json lock patience_reconcile sandbox_signals task_approve wires") {
-		files = append(files, filepath.Join(dir, name+".txtar"))
-	}
-	return files
-}
+const shortScripts = "reconcile implement task_flow task_agent task_walls phase_flow prove_killed " +
+	"exit130 fault_provider g2_interrupt g2_terminal g7_retry g11_crash json lock patience_reconcile sandbox_signals task_approve wires"
 
 // skipShort skips a test with -short, because it starts many other processes.
 func skipShort(t *testing.T) {
@@ -381,13 +409,9 @@ func header(ts *testscript.TestScript, neg bool, args []string) {
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	for range 1000 {
-		if len(server(ts).Received()) >= n {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	if !waittest.Until(func() bool { return len(server(ts).Received()) >= n }) {
+		ts.Fatalf("there were only %d requests", len(server(ts).Received()))
 	}
-	ts.Fatalf("there were only %d requests in 10 s", len(server(ts).Received()))
 }
 
 func schema(ts *testscript.TestScript, neg bool, args []string) {
@@ -490,14 +514,8 @@ func tomls(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func within(ts *testscript.TestScript, neg bool, args []string) {
-	seconds, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	for range seconds * 20 {
-		if ts.Exec(args[1], args[2:]...) == nil {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
+func untilZero(ts *testscript.TestScript, neg bool, args []string) {
+	if !waittest.Until(func() bool { return ts.Exec(args[0], args[1:]...) == nil }) {
+		ts.Fatalf("%s never exited 0", strings.Join(args, " "))
 	}
-	ts.Fatalf("%s did not come to pass in %d s", strings.Join(args[1:], " "), seconds)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hone/history"
+	"hone/internal/waittest"
 	"hone/journal"
 	"hone/model"
 )
@@ -107,11 +108,11 @@ func (s *sleeper) hone(t *testing.T, promise string, args ...string) bool {
 func (s *sleeper) checkProcesses(t *testing.T) {
 	t.Helper()
 	var left []*os.Process
-	for range 40 {
-		if left = (phaseProject{}).processes(t, s.work.cache); len(left) == 0 {
-			return
-		}
-		time.Sleep(250 * time.Millisecond)
+	if waittest.Until(func() bool {
+		left = (phaseProject{}).processes(t, s.work.cache)
+		return len(left) == 0
+	}) {
+		return
 	}
 	for _, p := range left {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.Pid))

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"hone/internal/crashtest"
+	"hone/internal/waittest"
 	"hone/model"
 	"hone/model/modeltest"
 	"hone/sandbox"
@@ -108,7 +108,7 @@ func TestKillServer(t *testing.T) {
 				if err := c.Start(); err != nil {
 					t.Fatal(err)
 				}
-				if !waitFor(func() bool { return b.hung.Load() }) {
+				if !waittest.Until(func() bool { return b.hung.Load() }) {
 					t.Error("the verifier was not asked within 30 s")
 				}
 				if len(b.processes(t, b.marker)) == 0 {
@@ -311,7 +311,7 @@ func (b phaseProject) events(t *testing.T) int {
 func (b phaseProject) waitForNoProcesses(t *testing.T) {
 	t.Helper()
 	var left []*os.Process
-	waitFor(func() bool {
+	waittest.Until(func() bool {
 		left = append(b.processes(t, b.marker), b.processes(t, b.cache)...)
 		return len(left) == 0
 	})
@@ -319,17 +319,6 @@ func (b phaseProject) waitForNoProcesses(t *testing.T) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.Pid))
 		t.Errorf("process %d is left: %q", p.Pid, line)
 	}
-}
-
-// waitFor waits until a condition is true, for at most half a minute.
-func waitFor(condition func() bool) bool {
-	for range 600 {
-		if condition() {
-			return true
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return false
 }
 
 // processes returns the processes with a word in their arguments or their

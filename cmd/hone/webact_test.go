@@ -13,8 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"hone/internal/waittest"
 	"hone/journal"
 )
 
@@ -98,10 +98,8 @@ func (w *acting) page() string {
 // until waits for a text on the page of the run.
 func (w *acting) until(text string) {
 	w.t.Helper()
-	for start := time.Now(); !strings.Contains(w.page(), text); time.Sleep(20 * time.Millisecond) {
-		if time.Since(start) > time.Minute {
-			w.t.Fatalf("the page does not say %q:\n%s", text, w.page())
-		}
+	if !waittest.Until(func() bool { return strings.Contains(w.page(), text) }) {
+		w.t.Fatalf("the page does not say %q:\n%s", text, w.page())
 	}
 }
 
@@ -269,11 +267,10 @@ func TestWebStops(t *testing.T) {
 			t.Logf("the other process said:\n%s", &said)
 		}
 	})
-	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(w.dir, "checking")); err == nil {
-			break // what is stopped before it resumes the run records no end
-		}
-	}
+	waittest.Until(func() bool { // what is stopped before it resumes the run records no end
+		_, err := os.Stat(filepath.Join(w.dir, "checking"))
+		return err == nil
+	})
 	w.until("Stop this run")
 	w.act("stop", nil)
 	_ = other.Wait()
@@ -306,11 +303,7 @@ func TestWebEndsARun(t *testing.T) {
 		}
 		_ = os.Remove(filepath.Join(w.dir, "../fast"))
 		w.act("resume", url.Values{"rounds": {"2"}})
-		for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(20 * time.Millisecond) {
-			if os.Remove(checking) == nil {
-				break
-			}
-		}
+		waittest.Until(func() bool { return os.Remove(checking) == nil })
 		if page := w.page(); !strings.Contains(page, "▸ running") {
 			t.Fatalf("%v: the run does not work:\n%s", signal, page)
 		}

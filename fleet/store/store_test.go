@@ -93,7 +93,7 @@ func openTestS3(t *testing.T) Store {
 		if answer, err := http.Get("http://" + address + "/"); err == nil {
 			answer.Body.Close()
 			break
-		} else if tries == 600 {
+		} else if tries == 6000 {
 			t.Fatalf("the server does not answer: %v\n%s", err, &said)
 		}
 		time.Sleep(50 * time.Millisecond)

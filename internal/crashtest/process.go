@@ -12,6 +12,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/history"
+	"hone/internal/waittest"
 	"hone/journal"
 	"hone/workspace"
 )
@@ -195,13 +196,13 @@ func RunProcess(t testing.TB, dir string, list workspace.Lister, o journal.Obser
 // starting briefly inherits all open files, so a lock that was released can
 // still appear held.
 func lockHome(home *journal.Home) *journal.Lock {
-	for range 500 {
-		if lock, err := home.Lock(); err == nil {
-			return lock
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return Must(home.Lock())
+	var lock *journal.Lock
+	var err error
+	waittest.Until(func() bool {
+		lock, err = home.Lock()
+		return err == nil
+	})
+	return Must(lock, err)
 }
 
 // openJournal opens the journal of the last run, or that of a new one.

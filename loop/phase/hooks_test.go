@@ -42,7 +42,7 @@ func TestHookFails(t *testing.T) {
 			dir := t.TempDir()
 			project(t, dir, usual().but(c.hook, c.body), nil)
 			m := script(suite(), build("hello"), pass())
-			quick := func(l *phase.Loop, _ *hone.Run) { l.Hooks.Time = 3 * time.Second }
+			quick := func(l *phase.Loop, _ *hone.Run) { l.Hooks.Time = 10 * time.Second }
 			end := process{model: m, set: quick}.live(t, dir)
 			if end.Kind != hone.KindFailed || len(m.asked) != c.turns {
 				t.Fatalf("%+v after %d requests", end, len(m.asked))

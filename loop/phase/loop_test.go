@@ -97,9 +97,9 @@ func TestPrompts(t *testing.T) {
 // address is where a run finds its server.
 var address = regexp.MustCompile(`http://[a-z0-9.]+:[0-9]+`)
 
-// soon gives a server little time to answer, but enough for one that does on a busy
+// soon gives a server little time to answer, but enough for one that does on a slow
 // machine.
-func soon(l *phase.Loop, _ *hone.Run) { l.Hooks.Up = 1500 * time.Millisecond }
+func soon(l *phase.Loop, _ *hone.Run) { l.Hooks.Up = 10 * time.Second }
 
 // TestBoundaries is the seed's table: nothing of the other role's folder is
 // ever in a request, nor anything of the harness's own.

@@ -24,6 +24,7 @@ import (
 	"hone/check"
 	"hone/internal/crashtest"
 	"hone/internal/git"
+	"hone/internal/waittest"
 	"hone/journal"
 	"hone/loop/phase"
 	"hone/loop/phase/devserver"
@@ -97,7 +98,7 @@ func serve(port, mark string) {
 }
 
 func fetch(url string) {
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: waittest.Limit, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get(url)
 	if err != nil {
 		fmt.Println("no answer:", err)

@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"hone/history"
+	"hone/internal/waittest"
 	"hone/journal"
 	"hone/loop/phase"
 	"hone/model"
@@ -255,13 +255,9 @@ func read(dir, name string) string {
 func gone(t testing.TB, dir string) {
 	t.Helper()
 	var left []string
-	for range 50 {
-		if left = running(dir); len(left) == 0 {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !waittest.Until(func() bool { left = running(dir); return len(left) == 0 }) {
+		t.Errorf("processes are left: %q", left)
 	}
-	t.Errorf("processes are left: %q", left)
 }
 
 // running are the processes whose last argument is a mark.

@@ -187,7 +187,7 @@ type writer func([]byte)
 func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
 func TestTimeoutEndsChildren(t *testing.T) {
-	a := agent(t, `sleep 1000 & echo $! >pid; wait`, func(c *Config) { c.Timeout = 500 * time.Millisecond })
+	a := agent(t, `sleep 1000 & echo $! >pid; wait`, func(c *Config) { c.Timeout = 5 * time.Second })
 	if _, err := a.Generate(t.Context(), request("", "do")); err == nil {
 		t.Fatal("the session did not time out")
 	}

@@ -273,9 +273,12 @@ func (p Provider) sameArgs(a, b string) bool {
 		bytes.Equal(encode(x), encode(y))
 }
 
-// eventually waits until ok returns true, for at most 30 seconds.
+// patience is how long a test waits for what must happen. Only a test that fails reaches it.
+const patience = 5 * time.Minute
+
+// eventually waits until ok returns true.
 func eventually(ok func() bool) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for !ok() {
 		select {

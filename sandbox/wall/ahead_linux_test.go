@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hone/internal/waittest"
 	"hone/sandbox/internal/process"
 	"hone/sandbox/internal/runtest"
 )
@@ -37,16 +38,9 @@ func TestPrepareAfterACommand(t *testing.T) {
 			t.Error("a helper waits although nothing was prepared")
 		}
 		w.Prepare()
-		for range 1000 {
-			w.ahead.mu.Lock()
-			h := w.ahead.idle
-			w.ahead.mu.Unlock()
-			if h != nil {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
+		if !waittest.Until(func() bool { return waits(w) }) {
+			t.Error("no helper waits after a command")
 		}
-		t.Error("no helper waits after a command")
 	})
 }
 
@@ -159,13 +153,9 @@ func TestIdleHelperDiesWithHone(t *testing.T) {
 		}
 		must(0, hone.Process.Kill())
 		_ = hone.Wait()
-		for range 1000 {
-			if !lives() {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
+		if !waittest.Until(func() bool { return !lives() }) {
+			t.Error("the helper outlived hone")
 		}
-		t.Error("the helper outlived hone")
 	})
 }
 

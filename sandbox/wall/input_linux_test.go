@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"hone/internal/waittest"
 	"hone/sandbox/internal/runtest"
 )
 
@@ -66,13 +66,11 @@ func TestStdinIsHeldByTheCommandAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		broken := false
-		for i := 0; i < 1000 && !broken; i++ {
+		broken := func() bool {
 			_, err := feed.Write([]byte("x"))
-			broken = errors.Is(err, syscall.EPIPE)
-			time.Sleep(10 * time.Millisecond)
+			return errors.Is(err, syscall.EPIPE)
 		}
-		if !broken {
+		if !waittest.Until(broken) {
 			t.Error("another process keeps it open")
 		}
 		cancel()

@@ -25,6 +25,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hone/internal/waittest"
 	"hone/sandbox"
 	"hone/sandbox/internal/loopback"
 	"hone/sandbox/internal/runtest"
@@ -257,7 +258,7 @@ func TestForwardByDial(t *testing.T) {
 		defer other.Close()
 		url := "http://" + other.DoorAddr(0)
 		for range 2 {
-			r := must(other.Run(context.Background(), sandbox.Command{Argv: []string{binary(), webClient, url, url, "http://[::1]:" + port}, Dir: "/", Timeout: runtest.Long}))
+			r := must(other.Run(context.Background(), sandbox.Command{Argv: []string{binary(), webClient, url, url, "http://[::1]:" + port}, Dir: "/", Timeout: waittest.Limit}))
 			lines := strings.SplitN(string(r.Stdout), "\n", 3)
 			if want := "served at [::1]:" + port; len(lines) != 3 || lines[0] != want || lines[1] != want {
 				t.Fatalf("%q, %s", r.Stdout, r.Stderr)
@@ -370,13 +371,9 @@ func TestRunningDiesWithHone(t *testing.T) {
 		}
 		must(0, hone.Process.Kill())
 		_ = hone.Wait()
-		for range 1000 {
-			if len(left(t, "127.0.0.1:"+port)) == 0 {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
+		if !waittest.Until(func() bool { return len(left(t, "127.0.0.1:"+port)) == 0 }) {
+			t.Errorf("they outlived hone: %v", left(t, "127.0.0.1:"+port))
 		}
-		t.Errorf("they outlived hone: %v", left(t, "127.0.0.1:"+port))
 	})
 }
 
@@ -407,13 +404,9 @@ func TestDialLeavesNothingInThisProcess(t *testing.T) {
 		goroutines, files := runtime.NumGoroutine(), runtest.OpenFiles(t)
 		once()
 		idle(w)
-		for range 200 {
-			if runtime.NumGoroutine() <= goroutines && runtest.OpenFiles(t) <= files {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
+		if !waittest.Until(func() bool { return runtime.NumGoroutine() <= goroutines && runtest.OpenFiles(t) <= files }) {
+			t.Errorf("%d goroutines, before %d; %d open files, before %d", runtime.NumGoroutine(), goroutines, runtest.OpenFiles(t), files)
 		}
-		t.Errorf("%d goroutines, before %d; %d open files, before %d", runtime.NumGoroutine(), goroutines, runtest.OpenFiles(t), files)
 	})
 }
 

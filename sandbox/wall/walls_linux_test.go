@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"hone/internal/shortage"
+	"hone/internal/waittest"
 	"hone/sandbox"
 	"hone/sandbox/internal/process"
 	"hone/sandbox/internal/runtest"
@@ -74,7 +75,7 @@ func behind(t *testing.T, w *Walls, dir, script string) sandbox.Result {
 }
 
 func inside(dir, script string) sandbox.Command {
-	return sandbox.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Timeout: runtest.Long}
+	return sandbox.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Timeout: waittest.Limit}
 }
 
 func TestBehindWalls(t *testing.T) {
@@ -193,7 +194,7 @@ func TestNothingIsLeftBehindWalls(t *testing.T) {
 				}}
 				c.Live = seen
 				if name == "timeout" {
-					c.Timeout = 2 * time.Second
+					c.Timeout = 10 * time.Second
 				}
 				r, err := w.Run(ctx, c)
 				if err != nil {
@@ -230,19 +231,15 @@ func TestDaemonsDieWithHone(t *testing.T) {
 		}
 		must(0, hone.Process.Kill())
 		_ = hone.Wait()
-		for range 1000 {
-			if len(left(t, token)) == 0 {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
+		if !waittest.Until(func() bool { return len(left(t, token)) == 0 }) {
+			t.Errorf("they outlived hone: %v", left(t, token))
 		}
-		t.Errorf("they outlived hone: %v", left(t, token))
 	})
 }
 
 func TestGraceBehindWalls(t *testing.T) {
 	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
-		w.grace = runtest.Long
+		w.grace = waittest.Limit
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		c := inside(dir, `sh -c 'trap "sleep 0.2; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done' & wait`)
@@ -257,7 +254,7 @@ func TestGraceBehindWalls(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	everyWall(t, func(p *sandbox.Policy) { p.Limits.Memory = 256 << 20 }, func(t *testing.T, w *Walls, dir string) {
 		// Many processes together use too much, none of them alone.
-		r := behind(t, w, dir, `for i in 1 2 3 4 5 6; do (dd if=/dev/zero bs=100M count=1 2>/dev/null | (read -r x; sleep 30)) & done; wait; echo survived`)
+		r := behind(t, w, dir, `for i in 1 2 3 4 5 6; do (dd if=/dev/zero bs=100M count=1 2>/dev/null | (read -r x; sleep 1000)) & done; wait; echo survived`)
 		if r.OverLimit != "memory" || r.Exit != -1 {
 			t.Errorf("over %q, exit %d, stdout %s, stderr %s", r.OverLimit, r.Exit, r.Stdout, r.Stderr)
 		}
@@ -270,7 +267,6 @@ func TestMemoryLimit(t *testing.T) {
 func TestProcessLimit(t *testing.T) {
 	everyWall(t, func(p *sandbox.Policy) { p.Limits.Processes = 100 }, func(t *testing.T, w *Walls, dir string) {
 		c := inside(dir, `bomb() { bomb | bomb & }; bomb; sleep 2; echo survived`)
-		c.Timeout = 20 * time.Second
 		r, err := w.Run(context.Background(), c)
 		if err != nil || r.TimedOut {
 			t.Fatal(err, r.TimedOut)
@@ -331,14 +327,8 @@ func TestWallsLeaveNothingInThisProcess(t *testing.T) {
 			}
 		}
 		idle(w)
-		for range 200 {
-			if runtime.NumGoroutine() <= goroutines {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		if n := runtime.NumGoroutine(); n > goroutines {
-			t.Errorf("%d goroutines, before %d", n, goroutines)
+		if !waittest.Until(func() bool { return runtime.NumGoroutine() <= goroutines }) {
+			t.Errorf("%d goroutines, before %d", runtime.NumGoroutine(), goroutines)
 		}
 		if n := runtest.OpenFiles(t); n > files {
 			t.Errorf("%d open files, before %d", n, files)

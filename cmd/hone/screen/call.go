@@ -184,9 +184,13 @@ func lineCount(text string) int {
 	return strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 }
 
+// Shortest is the shortest time of a call or a step that is shown. The scripts of cmd/hone show
+// every time: one that would fail on a slow machine then fails on each.
+var Shortest = 50 * time.Millisecond
+
 // durationText returns a duration with a leading comma; empty if it is short.
 func durationText(d time.Duration) string {
-	if d.Round(100*time.Millisecond) > 0 {
+	if d >= Shortest {
 		return ", " + render.Duration(d)
 	}
 	return ""

@@ -14,6 +14,7 @@ import (
 	"hone/check"
 	"hone/cmd/hone/screen"
 	"hone/history"
+	"hone/internal/waittest"
 	"hone/journal"
 	"hone/model"
 	"hone/workspace"
@@ -262,7 +263,7 @@ func TestReplyArrives(t *testing.T) {
 	defer s.Close()
 	shown := func(want string) {
 		t.Helper()
-		late := time.After(10 * time.Second)
+		late := time.After(waittest.Limit)
 		for !strings.Contains(clocks.ReplaceAllString(terminal(out.String(), 80), "0s"), want) {
 			select {
 			case <-out.writes:

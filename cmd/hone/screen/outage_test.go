@@ -9,6 +9,7 @@ import (
 
 	"hone/cmd/hone/screen"
 	"hone/history"
+	"hone/internal/waittest"
 	"hone/journal"
 )
 
@@ -59,7 +60,7 @@ func TestWaitSaysSinceWhen(t *testing.T) {
 	s.Show(eventAt(since, retry(0, 0, 0)))
 	s.Show(eventAt(now, retry(7, 0, time.Hour)))
 	want := regexp.MustCompile(fmt.Sprintf(`⏸ no reply since %s \(12m\d\ds\) · try 9 in (60:00|59:\d\d) · overloaded \(HTTP 503\): no room\n`, since.Format("15:04")))
-	for late := time.After(10 * time.Second); !want.MatchString(terminal(out.String(), 120)); {
+	for late := time.After(waittest.Limit); !want.MatchString(terminal(out.String(), 120)); {
 		select {
 		case <-out.writes:
 		case <-late:

@@ -34,7 +34,7 @@ func (s *Screen) endCommand(e history.Event) {
 	}
 	s.command = nil
 	s.waitFor("")
-	if took > 0 {
+	if took >= Shortest {
 		name += fmt.Sprintf(" (%s)", took)
 	}
 	switch r := e.Report(s.o.Get); {

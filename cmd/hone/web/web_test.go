@@ -20,6 +20,7 @@ import (
 
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/web"
+	"hone/internal/waittest"
 )
 
 // book is a source whose pages a test writes.
@@ -342,7 +343,7 @@ func next(t *testing.T, from <-chan message) message {
 	select {
 	case m := <-from:
 		return m
-	case <-time.After(30 * time.Second):
+	case <-time.After(waittest.Limit):
 		t.Fatal("nothing is sent")
 		return message{}
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hone/internal/waittest"
 )
 
 func TestMarkEnv(t *testing.T) {
@@ -74,9 +76,10 @@ func TestReadProc(t *testing.T) {
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	var got []byte
 	var err error
-	for deadline := time.Now().Add(time.Minute); len(got) == 0 && err == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		got, err = readProc(cmd.Process.Pid, "environ") // empty while the program is still being started
-	}
+	waittest.Until(func() bool { // it is empty while the program is still being started
+		got, err = readProc(cmd.Process.Pid, "environ")
+		return len(got) > 0 || err != nil
+	})
 	if want := strings.Join(cmd.Env, "\x00") + "\x00"; err != nil || string(got) != want {
 		t.Errorf("%d bytes (%v), want %d", len(got), err, len(want))
 	}

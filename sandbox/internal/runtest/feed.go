@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"hone/internal/waittest"
 	"hone/sandbox"
 )
 
@@ -75,7 +76,7 @@ func feedings(t *testing.T) map[string]struct {
 func FeedAll(t *testing.T, runner sandbox.Runner, dir string) {
 	for name, c := range feedings(t) {
 		t.Run(name, func(t *testing.T) {
-			r, err := runner.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", c.script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: Long, Stdin: c.stdin})
+			r, err := runner.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", c.script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: waittest.Limit, Stdin: c.stdin})
 			if err != nil || r.Exit != c.exit || string(r.Stdout) != c.stdout || r.TimedOut {
 				t.Errorf("%v, exit %d %s, %d bytes of output: %.40q, stderr %q", err, r.Exit, r.Signal, len(r.Stdout), r.Stdout, r.Stderr)
 			}
@@ -87,7 +88,7 @@ func FeedAll(t *testing.T, runner sandbox.Runner, dir string) {
 // input is not read again afterwards.
 func FeedBlocked(t *testing.T, runner sandbox.Runner, dir string) {
 	r, w := io.Pipe()
-	result, err := runner.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "read x; echo $x"}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: Long, Stdin: io.MultiReader(strings.NewReader("a\n"), r)})
+	result, err := runner.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "read x; echo $x"}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: waittest.Limit, Stdin: io.MultiReader(strings.NewReader("a\n"), r)})
 	if err != nil || string(result.Stdout) != "a\n" || result.TimedOut {
 		t.Errorf("%v, exit %d, stdout %q", err, result.Exit, result.Stdout)
 	}

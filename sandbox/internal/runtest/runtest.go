@@ -94,9 +94,6 @@ func Script(t *testing.T, file, text string, mode os.FileMode) {
 	}
 }
 
-// Long is a timeout that only a failing test reaches.
-const Long = time.Minute
-
 // Listen starts a loopback server that answers connections until the test ends,
 // and returns its address.
 func Listen(t *testing.T, answer func(net.Conn)) net.Addr {

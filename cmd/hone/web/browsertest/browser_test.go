@@ -105,13 +105,16 @@ func (b *tab) notice(event any) {
 	}
 }
 
-// do runs steps, for a minute at most.
+// patience is how long a test waits for what must happen. Only a test that fails reaches it.
+const patience = 5 * time.Minute
+
+// do runs steps.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	if err := chromedp.Do(b.ctx); err != nil {
 		b.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		b.t.Fatalf("%v\n%.3000s", err, b.text())
@@ -140,7 +143,7 @@ func (b *tab) text() string {
 // says waits until the page says each of some texts, without a reload.
 func (b *tab) says(texts ...string) {
 	b.t.Helper()
-	for range 1200 {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		got := b.text()
 		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(got, text) }) {
 			return
