@@ -27,7 +27,7 @@ func TestCleanFilesAreRecalled(t *testing.T) {
 	crashtest.AwaitOldStamps()
 	search := func() (values int, news bool) {
 		g := secret.NewGuard(nil)
-		_, found, err := withSecretsOf(t.Context(), root, g)
+		_, found, err := withSecretsOf(t.Context(), root, g, os.Getenv, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"hone/harness/internal/state"
 	"hone/internal/git"
 	"hone/internal/gitdir"
 	"hone/sandbox"
@@ -22,7 +23,7 @@ type watches struct {
 
 // of returns the watch over the tree at root.
 func (w *watches) of(ctx context.Context, home, root string) (*gitdir.Watch, error) {
-	home, root = realPath(home), realPath(root)
+	home, root = state.RealPath(home), state.RealPath(root)
 	if !sandbox.Within(home, root) {
 		home = root
 	}

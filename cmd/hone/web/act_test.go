@@ -55,7 +55,7 @@ func TestActions(t *testing.T) {
 		{name: "from another site", path: "/act/stop/one", header: map[string]string{"Sec-Fetch-Site": "cross-site"}, want: 403},
 		{name: "from another port", path: "/act/stop/one", header: map[string]string{"Sec-Fetch-Site": "same-site"}, want: 403},
 		{name: "with another origin", path: "/act/stop/one", header: map[string]string{"Origin": "http://127.0.0.1:1"}, want: 403},
-		{name: "to another name", path: "/act/stop/one", header: map[string]string{"Host": "evil.example"}, want: 421},
+		{name: "to another name", path: "/act/stop/one", header: map[string]string{"Host": "evil.example"}, want: 403},
 		{name: "too large", path: "/act/answer/one", body: strings.Repeat("a=1&", 30_000), want: 413},
 		{name: "not a form", path: "/act/answer/one", body: "%zz", want: 400},
 		{name: "query is no form", path: "/act/answer/one?a=1", want: 303, did: "one answer "},

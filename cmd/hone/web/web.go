@@ -170,7 +170,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			h.Set(name, value)
 		}
 		if !s.isOwnHost(r.Host) {
-			http.Error(w, "This server does not answer to that name. Open the address that hone web printed.", http.StatusMisdirectedRequest)
+			http.Error(w, "This server does not answer to that name. Open the address that hone web printed.", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

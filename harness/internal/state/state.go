@@ -40,7 +40,7 @@ func Overlaps(dir string) bool {
 	if err != nil {
 		return false
 	}
-	for _, pair := range [][2]string{{dir, own}, {realPath(dir), realPath(own)}} {
+	for _, pair := range [][2]string{{dir, own}, {RealPath(dir), RealPath(own)}} {
 		if within(pair[0], pair[1]) || within(pair[1], pair[0]) {
 			return true
 		}
@@ -53,15 +53,15 @@ func within(outer, inner string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// realPath returns a clean path without symlinks. It keeps the end of the path that
+// RealPath returns a clean path without symlinks. It keeps the end of the path that
 // does not exist.
-func realPath(path string) string {
+func RealPath(path string) string {
 	path = filepath.Clean(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil || filepath.Dir(path) == path {
 		return cmp.Or(real, path)
 	}
-	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))
+	return filepath.Join(RealPath(filepath.Dir(path)), filepath.Base(path))
 }
 
 // Make returns the path of a folder in the state folder, without symbolic links.
