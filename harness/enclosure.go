@@ -36,14 +36,17 @@ type Enclosure struct {
 	Guard    *secret.Guard
 	Doors    []sandbox.Door // ways out of the walls; nil if there are none
 
-	keepVars  []string // variables that commands get in addition to those of the settings
-	protect   []string // what else is read-only in the tree
-	readOnly  bool     // the whole tree is read-only
-	proved    bool     // walls of this kind were just proved
-	hides     bool     // auto takes only walls that hide
-	environ   []string // the complete environment of commands; nil means one that fits the walls
-	vars      []string // KEY=VALUE, added to the environment
-	homePaths []string // files of the user's home, as ~/PATH, that the commands' home has too
+	keepVars []string // variables that commands get in addition to those of the settings
+	protect  []string // what else is read-only in the tree
+	readOnly bool     // the whole tree is read-only
+	// guardTools makes the files of the user's own tools read-only to the commands that a
+	// model asks for.
+	guardTools bool
+	proved     bool     // walls of this kind were just proved
+	hides      bool     // auto takes only walls that hide
+	environ    []string // the complete environment of commands; nil means one that fits the walls
+	vars       []string // KEY=VALUE, added to the environment
+	homePaths  []string // files of the user's home, as ~/PATH, that the commands' home has too
 
 	keeper *sandbox.Keeper // nil means that commands may outlive this process where no helper ends them
 	early  *wall.Early     // the helper of the first command; nil if there is none yet
@@ -63,6 +66,7 @@ type Enclosed struct {
 	root    string
 	policy  sandbox.Policy
 	proved  time.Time // when walls of this kind were proved; zero if they were not
+	guarded modelWalls
 	// recovered are notes about what an earlier process left.
 	recovered []string
 }
@@ -78,7 +82,7 @@ func (e *Enclosed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 
 // Close removes the walls, and the home of their commands.
 func (e *Enclosed) Close() error {
-	err := e.Walls.Close()
+	err := errors.Join(e.guarded.close(), e.Walls.Close())
 	e.dir.Remove()
 	return err
 }
@@ -222,7 +226,10 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 		return err
 	}
 	policy.Aside, policy.Records, policy.Doors = e.dir.Aside, e.dir.Records, w.Doors
-	e.policy = policy
+	e.policy, e.guarded.keeper = policy, w.keeper
+	if w.guardTools {
+		e.guarded.readOnly = e.secrets.Tools
+	}
 	if e.Walls, err = w.early.Build(ctx, sandbox.Wall(w.Settings.Wall), policy); err != nil {
 		return err
 	}
