@@ -25,6 +25,7 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 	session := effect(history.TypeAsk, role.Name, role.stepInput(sent), nil, func(ctx context.Context) (history.Replied, error) {
 		return r.askAgent(ctx, role, sent)
 	})
+	session.models = true
 	begin := func(manifest string) (any, error) {
 		name, err := r.Journal.Home().Put(sent)
 		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Manifest: manifest}, err

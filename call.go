@@ -164,6 +164,7 @@ func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 	defer func() { t.r.at = at }()
 	t.r.at.Call = c.index + 1
 	w := t.callStep(c)
+	w.models = true
 	if c.refused != "" || !c.tool.RunsCommands {
 		var err error
 		c.result, err = step(ctx, t.r, w)
@@ -190,8 +191,12 @@ func (t *talk) noteTree(c *pendingCall, tree string) {
 // protected files that the command changed, and about those that the user changed
 // before.
 func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result {
-	if note := restoredNote(after.Restored); note != "" {
-		result.Text += "\n[" + note + "; change the code, not what checks it]"
+	judges, tools := t.r.restoredNotes(after.Restored)
+	if judges != "" {
+		result.Text += "\n[" + judges + "; change the code, not what checks it]"
+	}
+	if tools != "" {
+		result.Text += "\n[" + tools + "; if the work needs the change, write the file with a tool: the user is asked]"
 	}
 	if paths := t.role.visiblePaths(after.Outside); len(paths) > 0 {
 		result.Text += t.r.Rules.Guard.Redact("\n[while you were working, the user changed " + listed(paths) + "; keep these changes and build on them]")

@@ -2,8 +2,11 @@ package hone
 
 import (
 	"context"
+	"slices"
 
 	"hone/history"
+	"hone/workspace"
+	"hone/workspace/restore"
 )
 
 // Once does what must not be repeated automatically, such as a command that a
@@ -50,9 +53,13 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Sna
 	if v, err = step(ctx, r, w); err != nil {
 		return v, o, err
 	}
-	o, err = step(ctx, r, lookStep(history.StepSnapshot, nil, r.snapshotAfter))
+	begun := "" // the manifest before what a model asked for
+	if w.models {
+		begun = r.manifestOf(w.name)
+	}
+	o, err = step(ctx, r, lookStep(history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, begun) }))
 	if err == nil && len(o.Restored) > 0 {
-		_, err = step(ctx, r, lookStep(history.StepRestore, nil, r.undoProtected))
+		_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.undoProtected(ctx, begun, o) }))
 	}
 	return v, o, err
 }
@@ -60,11 +67,16 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Sna
 // snapshotAfter takes the snapshot after a command, and finds the protected
 // files that it changed. They are recorded before they are restored, so that
 // the model and the user learn of them even if this process is killed.
-func (r *Run) snapshotAfter(ctx context.Context) (history.Snapshot, error) {
-	if err := r.snapshot(ctx); err != nil {
+// begun is the manifest before a model's command, or empty.
+func (r *Run) snapshotAfter(ctx context.Context, begun string) (history.Snapshot, error) {
+	before, err := r.manifestNamed(begun)
+	if err == nil {
+		err = r.snapshot(ctx)
+	}
+	if err != nil {
 		return history.Snapshot{}, err
 	}
-	list, err := r.protectedChanges()
+	list, err := r.protectedChanges(before)
 	if err != nil {
 		return history.Snapshot{}, err
 	}
@@ -73,19 +85,75 @@ func (r *Run) snapshotAfter(ctx context.Context) (history.Snapshot, error) {
 		changed = append(changed, p.Path)
 	}
 	object, err := r.storeManifest()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Outside: r.Past().UntoldChanges(), Report: history.Report{Said: restoredNote(changed)}}, err
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Outside: r.Past().UntoldChanges(), Report: history.Report{Said: r.restoredText(changed)}}, err
 }
 
-// undoProtected restores the protected files that a command changed.
-func (r *Run) undoProtected(ctx context.Context) (history.Snapshot, error) {
-	if _, err := r.Manifest(ctx); err != nil {
+// restoredText tells the user which files are restored; empty if none are.
+func (r *Run) restoredText(paths []string) string {
+	judges, tools := r.restoredNotes(paths)
+	if tools == "" {
+		return judges
+	}
+	tools += "; to allow such changes: tools = false in [guard] of .config/hone.toml"
+	if judges == "" {
+		return tools
+	}
+	return judges + "; " + tools
+}
+
+// undoProtected restores the protected files that a command changed, as the snapshot
+// after it has them. What the user has changed since then stays.
+func (r *Run) undoProtected(ctx context.Context, begun string, after history.Snapshot) (history.Snapshot, error) {
+	list, err := r.stillChanged(ctx, begun, after)
+	if err != nil {
 		return history.Snapshot{}, err
 	}
-	if _, err := r.restoreProtected(ctx); err != nil {
+	if _, err := r.restoreProtected(ctx, list); err != nil {
 		return history.Snapshot{}, err
 	}
 	object, err := r.storeManifest()
 	return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
+}
+
+// stillChanged returns what restores the protected files, except for those of tools that
+// are no longer as a snapshot has them.
+func (r *Run) stillChanged(ctx context.Context, begun string, after history.Snapshot) ([]restore.Target, error) {
+	before, err := r.manifestNamed(begun)
+	if err != nil {
+		return nil, err
+	}
+	left, err := r.manifestNamed(after.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.Manifest(ctx); err != nil {
+		return nil, err
+	}
+	list, err := r.protectedChanges(before)
+	return slices.DeleteFunc(list, func(one restore.Target) bool {
+		was, _ := left.Entry(one.Path)
+		return r.isToolFile(one.Path) && !was.SameState(one.From[0])
+	}), err
+}
+
+// manifestNamed returns a recorded manifest; nil if the name is empty. It need not read
+// the newest that was stored.
+func (r *Run) manifestNamed(object string) (workspace.Manifest, error) {
+	switch object {
+	case "":
+		return nil, nil
+	case r.stored.Name:
+		return r.stored.Manifest, nil
+	}
+	return r.readManifest(object)
+}
+
+// manifestOf returns the name of the manifest before the last command of this name.
+func (r *Run) manifestOf(name string) string {
+	id := r.at
+	id.Name, id.Index = name, r.count[r.firstIdentity(name)]-1
+	begin, _ := r.Past().Begin(id)
+	return begin.Manifest()
 }
 
 // manifestBefore stores the manifest of the tree before a command.
@@ -99,10 +167,7 @@ func (r *Run) manifestBefore(ctx context.Context) (object string, err error) {
 // changedSince returns the files that changed since the last command of this
 // name started.
 func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
-	id := r.at
-	id.Name, id.Index = name, r.count[r.firstIdentity(name)]-1
-	begin, _ := r.Past().Begin(id)
-	object := begin.Manifest()
+	object := r.manifestOf(name)
 	if object == "" {
 		return nil, nil
 	}

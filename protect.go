@@ -18,6 +18,10 @@ import (
 // Code that is judged must not change what judges it. The files that match
 // Run.Protect and existed when the run began are protected: hone asks before it
 // changes one, and restores one that a command changed.
+//
+// The same holds for files that the user's own tools run or believe, new ones as well,
+// if Trust.Tools says so. Only what a command of a model does there is put back: the
+// check is the user's, and such files may be what it makes.
 
 // protectedFiles returns the protected files as they must be: as the run found
 // them, or as an approved edit or the user left them.
@@ -91,32 +95,49 @@ func (r *Run) foundProtected() (map[string]workspace.Entry, error) {
 }
 
 // protectingRules returns rules for a review that also protect the protected
-// files.
+// files and those of the user's tools.
 func (r *Run) protectingRules(rules workspace.Rules) (workspace.Rules, error) {
 	files, err := r.protectedFiles()
+	rules.Tools = rules.Tools || r.Trust.Tools
 	if len(files) > 0 {
 		rules.Protected = func(path string) bool { _, ok := files[path]; return ok }
 	}
 	return rules, err
 }
 
-// protectedChanges returns what restores the protected files that have changed.
-// The newest manifest must be up to date.
-func (r *Run) protectedChanges() ([]restore.Target, error) {
+// protectedChanges returns what restores the protected files that have changed since they
+// were found, and the files of the user's tools that have changed since a manifest, which
+// is that before a model's command; nil if there was none. The newest manifest must be up
+// to date.
+func (r *Run) protectedChanges(before workspace.Manifest) ([]restore.Target, error) {
 	files, err := r.protectedFiles()
-	if err != nil || len(files) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return restorations(files, r.last), nil
+	var list []restore.Target
+	if len(files) > 0 {
+		list = restorations(files, r.last)
+	}
+	if !r.Trust.Tools || before == nil {
+		return list, nil
+	}
+	for _, d := range before.Diff(r.last) {
+		if _, ok := files[d.Path]; ok || treepath.ToolReason(d.Path) == "" {
+			continue
+		}
+		was, _ := before.Entry(d.Path)
+		now, _ := r.last.Entry(d.Path)
+		list = append(list, restore.Target{Path: d.Path, Want: was, From: []workspace.Entry{now}})
+	}
+	return list, nil
 }
 
 // restoreProtected restores the protected files that commands changed, and
 // returns their paths. The newest manifest must be up to date; if files are
 // restored, it takes another one.
-func (r *Run) restoreProtected(ctx context.Context) ([]string, error) {
-	list, err := r.protectedChanges()
-	if err != nil || len(list) == 0 {
-		return nil, err
+func (r *Run) restoreProtected(ctx context.Context, list []restore.Target) ([]string, error) {
+	if len(list) == 0 {
+		return nil, nil
 	}
 	done, err := restore.Paths(context.WithoutCancel(ctx), r.Tree, list, r.openContents)
 	if err != nil {
@@ -151,13 +172,29 @@ func (r *Run) openContents(digest string) (io.ReadCloser, error) {
 	return r.Journal.Home().OpenObject(digest)
 }
 
-// restoredNote tells the user which protected files were restored; empty if none
-// were.
-func restoredNote(paths []string) string {
-	if len(paths) == 0 {
-		return ""
+// isToolFile reports whether a restored file is one of the user's tools.
+func (r *Run) isToolFile(path string) bool {
+	return r.Trust.Tools && treepath.ToolReason(path) != "" && !treepath.Match(r.Trust.Protect, path)
+}
+
+// restoredNotes tell which files were restored: those of what judges the work, and those
+// of the user's tools. A text is empty if there are none.
+func (r *Run) restoredNotes(paths []string) (judges, tools string) {
+	var judging, reasons []string
+	for _, path := range paths {
+		if r.isToolFile(path) {
+			reasons = append(reasons, fmt.Sprintf("%s (%s)", treepath.Display(path), treepath.ToolReason(path)))
+		} else {
+			judging = append(judging, path)
+		}
 	}
-	return fmt.Sprintf("protected files that a command changed were restored: %s", strings.Join(paths, ", "))
+	if len(judging) > 0 {
+		judges = "protected files that a command changed were restored: " + strings.Join(judging, ", ")
+	}
+	if len(reasons) > 0 {
+		tools = "files of the user's own tools that a command changed were put back: " + strings.Join(reasons, ", ")
+	}
+	return judges, tools
 }
 
 // protectFindings tell the model which protected files its commands changed in a
@@ -167,8 +204,11 @@ func (r *Run) protectFindings(round int) []check.Finding {
 	slices.Sort(paths)
 	var findings []check.Finding
 	for _, path := range slices.Compact(paths) {
-		findings = append(findings, check.Finding{Source: "protect", File: path, Advisory: true,
-			Text: "A command changed this file, which is protected because it is part of what judges your work; it was restored. Change the code, not what checks it."})
+		text := "A command changed this file, which is protected because it is part of what judges your work; it was restored. Change the code, not what checks it."
+		if r.isToolFile(path) {
+			text = "A command changed this file, but " + treepath.ToolReason(path) + "; it was put back. If the work needs the change, edit the file: the user is asked."
+		}
+		findings = append(findings, check.Finding{Source: "protect", File: path, Advisory: true, Text: text})
 	}
 	return findings
 }

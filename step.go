@@ -88,6 +88,7 @@ type stepEntry struct {
 	// payload. Nil means that there is no payload.
 	open    func(context.Context) (any, error)
 	command bool // is not repeated automatically
+	models  bool // a command that a model asked for
 }
 
 // lookStep returns a step that looks at the world, or that may be repeated.

@@ -25,6 +25,9 @@ type Trust struct {
 	// Protect are globs of the files that belong to what judges the work; see
 	// protect.go. Nil protects none.
 	Protect []string
+	// Tools asks before a change to a file that the user's own tools run or believe, and
+	// puts back what a model's command changes there; see protect.go.
+	Tools bool
 	// Flaky is how often a failing check runs again, to separate findings that
 	// always appear from those that come and go; 0 means never.
 	Flaky int
@@ -100,7 +103,11 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 	if err := r.snapshot(ctx); err != nil {
 		return nil, nil, err
 	}
-	restored, err := r.restoreProtected(ctx)
+	list, err := r.protectedChanges(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	restored, err := r.restoreProtected(ctx, list)
 	for _, path := range restored {
 		findings = append(findings, check.Finding{Source: "protect", File: path,
 			Text: "This file is protected, because it is part of what judges the work; it was changed while the check ran, and was restored."})

@@ -233,7 +233,7 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 		vars = append(vars, e.model.Agent.KeyEnv+"="+config.Secret)
 	}
 	if e.config.Ledger == nil {
-		return e.walls.runWith(ctx, c, vars)
+		return forModel{e.walls, vars}.Run(ctx, c)
 	}
 	f, err := forward.New(config)
 	if err != nil {
@@ -241,7 +241,7 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 	}
 	vars = append(vars, e.model.Agent.BaseURLEnv+"="+f.URL(e.walls.enclosed.DoorAddr(e.door)))
 	e.setForwarder(f)
-	result, err := e.walls.runWith(ctx, c, vars)
+	result, err := forModel{e.walls, vars}.Run(ctx, c)
 	e.setForwarder(nil)
 	f.Close()
 	e.report = f.Report()

@@ -37,14 +37,17 @@ type Enclosure struct {
 	Guard    *secret.Guard
 	Doors    []sandbox.Door // ways out of the walls; nil if there are none
 
-	keepVars  []string // variables that commands get in addition to those of the settings
-	protect   []string // what else is read-only in the tree
-	readOnly  bool     // the whole tree is read-only
-	proved    bool     // walls of this kind were just proved
-	hides     bool     // auto takes only walls that hide
-	environ   []string // the complete environment of commands; nil means one that fits the walls
-	vars      []string // KEY=VALUE, added to the environment
-	homePaths []string // files of the user's home, as ~/PATH, that the commands' home has too
+	keepVars []string // variables that commands get in addition to those of the settings
+	protect  []string // what else is read-only in the tree
+	readOnly bool     // the whole tree is read-only
+	// guardTools makes the files of the user's own tools read-only to the commands that a
+	// model asks for.
+	guardTools bool
+	proved     bool     // walls of this kind were just proved
+	hides      bool     // auto takes only walls that hide
+	environ    []string // the complete environment of commands; nil means one that fits the walls
+	vars       []string // KEY=VALUE, added to the environment
+	homePaths  []string // files of the user's home, as ~/PATH, that the commands' home has too
 
 	home    string   // the directory whose .hone/aside receives repositories; empty means Root
 	watches *watches // of the session; nil means walls of their own
@@ -68,6 +71,7 @@ type Enclosed struct {
 	policy  sandbox.Policy
 	watch   *gitdir.Watch // nil if repositories are free to be made
 	proved  time.Time     // when walls of this kind were proved; zero if they were not
+	guarded modelWalls
 	// recovered are notes about what an earlier process left.
 	recovered []string
 }
@@ -78,12 +82,13 @@ var _ sandbox.Runner = (*Enclosed)(nil)
 // theirs.
 func (e *Enclosed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	c.Env = e.env
-	return e.run(ctx, c)
+	return e.run(ctx, e.Walls, c)
 }
 
-// run runs a command, and then takes away what it made that git would obey.
-func (e *Enclosed) run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	result, err := e.Walls.Run(ctx, c)
+// run runs a command behind some of the walls, and then takes away what it made that git
+// would obey.
+func (e *Enclosed) run(ctx context.Context, behind *wall.Walls, c sandbox.Command) (sandbox.Result, error) {
+	result, err := behind.Run(ctx, c)
 	made, failed := e.settle(ctx)
 	result.Repositories = made
 	return result, errors.Join(err, failed)
@@ -103,7 +108,7 @@ func (e *Enclosed) settle(ctx context.Context) (made []sandbox.Repository, err e
 
 // Close removes the walls, and the home of their commands.
 func (e *Enclosed) Close() error {
-	err := e.Walls.Close()
+	err := errors.Join(e.guarded.close(), e.Walls.Close())
 	if e.watch != nil { // a command in the background ends without a result
 		_, failed := e.settle(context.Background())
 		if failed == nil {
@@ -264,7 +269,10 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 		return err
 	}
 	policy.Aside, policy.Records, policy.Doors = e.dir.Aside, e.dir.Records, w.Doors
-	e.policy = policy
+	e.policy, e.guarded.keeper = policy, w.keeper
+	if w.guardTools {
+		e.guarded.readOnly = e.secrets.Tools
+	}
 	if e.Walls, err = w.early.Build(ctx, sandbox.Wall(w.Settings.Wall), policy); err != nil {
 		return err
 	}

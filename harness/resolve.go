@@ -209,7 +209,7 @@ func CanLimitCost(l loop.Loop) error {
 
 func resolveTrust(f loop.Flags, file config.File) loop.Trust {
 	t := loop.Trust{
-		Protect: file.Check.Protect, Flaky: cmp.Or(f.Flaky, file.Check.Flaky), Prove: cmp.Or(f.Prove, file.Check.Prove),
+		Protect: file.Check.Protect, FreeTools: file.Guard.Tools != nil && !*file.Guard.Tools, Flaky: cmp.Or(f.Flaky, file.Check.Flaky), Prove: cmp.Or(f.Prove, file.Check.Prove),
 		KeepBest: cmp.Or(f.Keep, file.Limits.Keep) == "best", Include: file.Undo.Include, MaxFile: workspace.DefaultMaxFile,
 		MinFree: loop.DefaultMinFree,
 	}

@@ -285,7 +285,7 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	rules.Immutable = append(slices.Clip(rules.Immutable), set.Trust.GitFiles...)
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
-		Trust: hone.Trust{Protect: set.Trust.Protect, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest}, Largest: set.Trust.MaxFile, MinFree: set.Trust.MinFree,
+		Trust: hone.Trust{Protect: set.Trust.Protect, Tools: !set.Trust.FreeTools, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest}, Largest: set.Trust.MaxFile, MinFree: set.Trust.MinFree,
 		Own: s.loop.Own(s.Dir), Thinking: s.prepareWalls}
 	if s.guard.Knows() {
 		s.run.Redact = s.guard.RedactKnown

@@ -48,7 +48,7 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	if w == nil {
 		w = s.commandWalls()
 	}
-	return append(tools, tool.Bash(w, tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, MaxTimeout: maxCommandTime, Lines: lines}))
+	return append(tools, tool.Bash(forModel{walls: w.(*walls)}, tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, MaxTimeout: maxCommandTime, Lines: lines}))
 }
 
 // treeKey is the part of a Toolset that its tree depends on.

@@ -218,6 +218,9 @@ func (h Host) Openings(l loop.Loop) []string {
 	}
 	add("the check gets the variables %s", set.CheckEnv)
 	add("files that look secret are sent: %s", set.Send)
+	if set.Trust.FreeTools {
+		lines = append(lines, "files that your own tools run are changed without asking")
+	}
 	return lines
 }
 

@@ -47,7 +47,8 @@ func (s *Session) newWalls(p loop.WallPlan) *walls {
 		w.base = p.After.(*walls)
 	}
 	w.enclosure = Enclosure{Settings: settings, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper, home: s.Dir, watches: &s.watches,
-		keepVars: p.Env, vars: p.Vars, protect: p.Protect, readOnly: p.ReadOnly, hides: p.Hides, proved: w.base != nil}
+		keepVars: p.Env, vars: p.Vars, protect: p.Protect, readOnly: p.ReadOnly, hides: p.Hides, proved: w.base != nil,
+		guardTools: !p.ReadOnly && !s.loop.Shared().Trust.FreeTools}
 	if p.Root == "" {
 		w.enclosure.Root, w.enclosure.secrets = s.Dir, s.secrets
 	}
@@ -202,7 +203,7 @@ func (s *Session) beforeRound(ctx context.Context) error {
 func (s *Session) prepareWalls() {
 	for _, w := range s.walls {
 		if w.enclosed != nil {
-			w.enclosed.Walls.Prepare()
+			w.enclosed.prepare()
 		}
 	}
 }
@@ -210,11 +211,22 @@ func (s *Session) prepareWalls() {
 // Run runs a command behind the walls. It tells the user which protected files
 // the command changed, and whether it seems to need the network.
 func (w *walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return w.runWith(ctx, c, nil)
+	return w.runWith(ctx, c, nil, false)
+}
+
+// forModel is a runner of commands that a model asks for.
+type forModel struct {
+	walls *walls
+	vars  []string // KEY=VALUE, in addition to those of all commands
+}
+
+// Run is [walls.Run], but files of the user's own tools are read-only.
+func (f forModel) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	return f.walls.runWith(ctx, c, f.vars, true)
 }
 
 // runWith runs a command with variables in addition to those of all commands.
-func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string) (sandbox.Result, error) {
+func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string, model bool) (sandbox.Result, error) {
 	if err := w.raise(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
@@ -223,7 +235,14 @@ func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string) (
 		return w.session.Unwalled().Run(ctx, c)
 	}
 	c.Env = slices.Concat(w.enclosed.env, vars, w.session.Keeper.Env())
-	result, err := w.enclosed.run(ctx, c)
+	behind := w.enclosed.Walls
+	if model {
+		var err error
+		if behind, err = w.enclosed.forModel(ctx); err != nil {
+			return sandbox.Result{}, NoWalls(ctx, err)
+		}
+	}
+	result, err := w.enclosed.run(ctx, behind, c)
 	if failed(result) {
 		result.Hidden = w.enclosed.hiddenIn(c.Dir, outputOf(result))
 	}
@@ -314,7 +333,7 @@ type withVars struct {
 
 // Run runs a command with the variables.
 func (p withVars) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return p.walls.runWith(ctx, c, p.vars)
+	return p.walls.runWith(ctx, c, p.vars, false)
 }
 
 // commandNotes returns what the user should know about a command that has

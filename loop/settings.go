@@ -371,11 +371,13 @@ func (s WallSettings) Named() bool { return !s.None() && s.Wall != string(sandbo
 
 // Trust defines how far a check is trusted, and what is stored for undo.
 type Trust struct {
-	Protect  []string `json:"protect,omitempty"`
-	Flaky    int      `json:"flaky,omitempty"`
-	Prove    string   `json:"prove,omitempty"` // "on" or "strict"; empty if the check is not proved
-	KeepBest bool     `json:"keep_best,omitempty"`
-	Include  []string `json:"include,omitempty"` // globs of ignored files that are stored for undo
+	Protect []string `json:"protect,omitempty"`
+	// FreeTools lets models change the files of the user's own tools without asking.
+	FreeTools bool     `json:"free_tools,omitempty"`
+	Flaky     int      `json:"flaky,omitempty"`
+	Prove     string   `json:"prove,omitempty"` // "on" or "strict"; empty if the check is not proved
+	KeepBest  bool     `json:"keep_best,omitempty"`
+	Include   []string `json:"include,omitempty"` // globs of ignored files that are stored for undo
 	// MinFree is how many bytes must be free where runs are recorded; 0 means no limit.
 	MinFree int64 `json:"min_free,omitempty"`
 	MaxFile int64 `json:"max_file,omitempty"` // bytes; larger files are not stored for undo; 0 means no limit

@@ -33,7 +33,7 @@ import (
 // A file with several hard links is allowed: Apply breaks the link and leaves
 // the other names alone.
 //
-// Paths are compared with NotSent, Approve, Immutable and hone's own names
+// Paths are compared with NotSent, Approve, Immutable, hone's own names and those of tools
 // ignoring case, but with Scope exactly. Any pattern that is a plain path or
 // ends in a slash also matches everything below.
 //
@@ -332,6 +332,9 @@ func (r *review) askReason(path, unseen string) string {
 	}
 	if r.rules.Protected != nil && r.rules.Protected(path) {
 		reasons = append(reasons, "it is protected because it is part of what checks the work")
+	}
+	if why := treepath.ToolReason(path); why != "" && r.rules.Tools {
+		reasons = append(reasons, "changes to it need approval, because "+why)
 	}
 	return strings.Join(reasons, "; ")
 }

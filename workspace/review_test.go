@@ -135,6 +135,26 @@ func TestReviewSeen(t *testing.T) {
 
 // Ruling G4: where the model can read a file, it must; what a rule forbids stays
 // forbidden.
+func TestReviewAsksAboutTools(t *testing.T) {
+	tree := newTree(t, map[string]string{".github/workflows/ci.yml": "old"}, Options{})
+	ch := Change{Edits: []Edit{write("web/.VSCode/tasks.json", "{}"), {Path: ".github/workflows/ci.yml", Delete: true}, write("a", "new")}}
+	for _, tools := range []bool{true, false} {
+		verdicts, err := tree.Review(ch, Rules{Tools: tools})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range verdicts {
+			want := Allow
+			if tools && i < 2 {
+				want = Ask
+			}
+			if v.Ruling != want {
+				t.Errorf("tools %t: %s, want %s", tools, outcome(v), want)
+			}
+		}
+	}
+}
+
 func TestReviewReadFirst(t *testing.T) {
 	tree := newTree(t, map[string]string{"seen": "1", "unseen": "1", "fixed": "1", "stale": "1"}, Options{})
 	verdicts, err := tree.Review(Change{Edits: []Edit{write("seen", "2"), write("unseen", "2"), write("fixed", "2"), write("new", "2"), write("unseen/x", "2"), write("stale", "2")}},

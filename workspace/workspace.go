@@ -86,6 +86,9 @@ type Rules struct {
 	// Protected reports whether a path needs approval because it is part of
 	// what checks the work. Nil means that no path does.
 	Protected func(path string) bool
+	// Tools asks before a change to a file that the user's own tools run or believe;
+	// see [treepath.ToolReason] (ruling G26).
+	Tools bool
 	// Scope limits changes to these patterns; nil means the complete tree.
 	Scope []string
 	// Seen returns the digest of the contents of a file that the model was

@@ -87,7 +87,7 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 	}
 	v.Settings, v.About = *l.Shared(), kinds.Subject(l)
 	// The attempts prove their checks and protect files; what they changed was judged then.
-	v.Trust.Prove, v.Trust.KeepBest, v.Trust.Protect = "", false, nil
+	v.Trust.Prove, v.Trust.KeepBest, v.Trust.Protect, v.Trust.FreeTools = "", false, nil, true
 	return limits, nil
 }
 
@@ -226,7 +226,7 @@ func (a *app) takeSettings(root string, file config.File) (loop.Settings, error)
 	host.Notify = func(hone.Notice) {} // the notes are about the model
 	settings, err := host.Resolve(attempts.TakeKind(kinds.All()), root, loop.Flags{Wall: "none"}, file)
 	settings.Model, settings.Check = loop.Model{}, ""
-	settings.Trust.Prove, settings.Trust.KeepBest, settings.Trust.Protect = "", false, nil
+	settings.Trust.Prove, settings.Trust.KeepBest, settings.Trust.Protect, settings.Trust.FreeTools = "", false, nil, true
 	return settings, err
 }
 

@@ -74,7 +74,8 @@ type Check struct {
 
 // Guard is the [guard] section.
 type Guard struct {
-	Send []string `toml:"send" valid:"glob" opens:"these files are sent although they look secret"` // ruling G8
+	Send  []string `toml:"send" valid:"glob" opens:"these files are sent although they look secret"`                                            // ruling G8
+	Tools *bool    `toml:"tools" opens:"models change files that your own tools run, such as .vscode/tasks.json and .mcp.json, without asking"` // ruling G26; nil means true
 }
 
 // Sandbox is the [sandbox] section: the walls. In a path, ~ is the home of the

@@ -28,6 +28,9 @@ type SecretFiles struct {
 	// Omitted is the number of values that are not in Values because there are too
 	// many.
 	Omitted int
+	// Tools are the absolute paths of the files that the user's own tools run or believe;
+	// see [treepath.ToolReason]. Those of dependencies are not among them.
+	Tools []string
 }
 
 // SecretFile is a file that contains a secret.
@@ -62,7 +65,8 @@ const (
 // A value that is also in a file that the guard sends is not secret. A file that
 // only contains a value of another one does not count: commands may need it.
 //
-// If a directory below root cannot be read, FindSecrets skips it.
+// On its way it finds the files of the user's own tools. If a directory below root
+// cannot be read, FindSecrets skips it.
 func FindSecrets(ctx context.Context, root string, guard *secret.Guard) (SecretFiles, error) {
 	s := secretSearch{root: root, guard: guard, budget: maxScanned}
 	for dirs := []string{""}; len(dirs) > 0; {
@@ -124,6 +128,7 @@ type suspect struct {
 	state   secret.FileState // of a file whose contents must be judged
 	content []byte           // of a file that the guard sends
 	values  []string         // the secret values in it
+	tool    bool             // it is a file of the user's own tools
 }
 
 // searchLevel judges the files of directories, and returns their
@@ -177,7 +182,7 @@ func (s *secretSearch) list(dir string) (files []suspect, below []string, err er
 		case e.IsDir():
 			below = append(below, at)
 		default:
-			if f := s.suspect(opened, at, e.Type()); f.named || f.unread {
+			if f := s.suspect(opened, at, e.Type()); f.named || f.unread || f.tool {
 				files = append(files, f)
 			}
 		}
@@ -198,6 +203,7 @@ func (s *secretSearch) suspect(dir *os.File, at string, kind fs.FileMode) suspec
 	if isThirdParty(treepath.Parent(at)) || !f.named && !kind.IsRegular() {
 		return f
 	}
+	f.tool = kind.IsRegular() && treepath.ToolReason(at) != ""
 	f.state, f.unread = stateIn(dir, at)
 	f.unread = f.unread && f.state.Size > 0 && f.state.Size <= maxSecretFile
 	return f
@@ -248,6 +254,8 @@ func (s *secretSearch) add(f suspect) {
 	}
 	if f.why != "" {
 		s.found.Files = append(s.found.Files, SecretFile{Path: s.abs(f.at), Why: f.why})
+	} else if f.tool { // commands cannot see a secret one
+		s.found.Tools = append(s.found.Tools, s.abs(f.at))
 	}
 	s.found.Values = append(s.found.Values, f.values...)
 }

@@ -21,6 +21,7 @@ import (
 	"hone/block"
 	"hone/check"
 	"hone/internal/artifact"
+	"hone/internal/config"
 	"hone/internal/excerpt"
 	"hone/internal/render"
 	"hone/internal/reply"
@@ -28,6 +29,7 @@ import (
 	"hone/sandbox"
 	"hone/workspace"
 	"hone/workspace/secret"
+	"hone/workspace/treepath"
 )
 
 // Rounds is the default number of rounds, as in the seed.
@@ -149,9 +151,14 @@ func change(said block.Reply) workspace.Change {
 func refusals(verdicts []workspace.Verdict) []string {
 	var problems []string
 	for _, v := range verdicts {
-		if v.Ruling == workspace.Deny || v.Ruling == workspace.Ask {
-			problems = append(problems, fmt.Sprintf("^^^%s is refused: %s", v.Path, v.Reason))
+		if v.Ruling != workspace.Deny && v.Ruling != workspace.Ask {
+			continue
 		}
+		text := fmt.Sprintf("^^^%s is refused: %s", v.Path, v.Reason)
+		if v.Ruling == workspace.Ask && treepath.ToolReason(v.Path) != "" {
+			text += "; the user can allow it with tools = false in [guard] of " + config.HonePath
+		}
+		problems = append(problems, text)
 	}
 	return problems
 }

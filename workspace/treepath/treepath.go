@@ -2,8 +2,9 @@
 //
 // All paths are relative to the tree's root, with slashes. [Clean] refuses
 // every path that cannot name a file below the root. [Match] matches globs.
-// [Hidden] and [ProtectedReason] recognize hone's and git's own files, in every
-// spelling that some file system treats as the same. The package opens no
+// [Hidden] and [ProtectedReason] recognize hone's and git's own files, and [ToolReason]
+// those that other tools of the user run, in every spelling that some file system
+// treats as the same. The package opens no
 // files.
 package treepath
 
@@ -229,14 +230,24 @@ func IsBelow(path, dir string) bool {
 
 // sameNames reports whether some file system treats p as the wanted path.
 func sameNames(p, wanted string) bool {
+	rest, ok := cutNames(p, wanted)
+	return ok && rest == ""
+}
+
+// cutNames returns what of p is below the wanted path, which is empty for the root, and
+// whether some file system treats the start of p as that path.
+func cutNames(p, wanted string) (below string, ok bool) {
 	for w := range strings.SplitSeq(wanted, "/") {
+		if w == "" {
+			break
+		}
 		name, rest, _ := strings.Cut(p, "/")
 		if canonical(name) != w {
-			return false
+			return "", false
 		}
 		p = rest
 	}
-	return p == ""
+	return p, true
 }
 
 // canonical returns a name in the form that file systems compare when they fold

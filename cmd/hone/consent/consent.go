@@ -97,6 +97,9 @@ func commandLines(s loop.Settings) []Line {
 	add("may read", strings.Join(s.Walls.Read, " "))
 	add("variables", strings.Join(s.Walls.Env, " "))
 	add("may send", strings.Join(s.Send, " "))
+	if s.Trust.FreeTools {
+		add("your tools", "files that they run are changed without asking")
+	}
 	if s.Approve == "all" {
 		add("approve", "all: changes are not asked about")
 	}

@@ -24,6 +24,7 @@ import (
 	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
+	"hone/workspace/treepath"
 )
 
 // Ending is how a run ended, and what the user may do next.
@@ -111,7 +112,8 @@ type File struct {
 }
 
 // ChangedFiles returns the files that differ from those that the run found, without
-// the loop's own; nil if that cannot be read.
+// the loop's own; nil if that cannot be read. Those of the user's own tools come first:
+// the summary may fold the others.
 func ChangedFiles(home *journal.Home, past *history.Past, own func(string) bool) []File {
 	deltas, err := past.AllChanges(home.Get)
 	if err != nil {
@@ -130,7 +132,16 @@ func ChangedFiles(home *journal.Home, past *history.Past, own func(string) bool)
 		}
 		files = append(files, f)
 	}
+	slices.SortStableFunc(files, func(a, b File) int { return toolsFirst(a.Path) - toolsFirst(b.Path) })
 	return files
+}
+
+// toolsFirst orders the files of the user's own tools before all others.
+func toolsFirst(path string) int {
+	if treepath.ToolReason(path) != "" {
+		return 0
+	}
+	return 1
 }
 
 // changedTree reports whether the tree differs from the one that the run found.
