@@ -68,7 +68,7 @@ func (r *Run) askAgent(ctx context.Context, role Role, sent []byte) (history.Rep
 	if errors.As(fault, &failed) {
 		used = failed.Usage
 	}
-	used = plausibleUsage(used)
+	used = plausibleUsage(used, 0)
 	reply.Usage = used
 	if r.Past().Ledger().Reserves == before && (used != nil || failed == nil || !failed.Rejected()) {
 		if err := r.chargeSession(role, used, int64(len(sent))); err != nil {

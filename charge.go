@@ -166,7 +166,7 @@ func (r *Run) commit(h reservation, used *model.Usage, fault error) (*model.Usag
 			c.Usage = f.Usage
 		}
 	}
-	if c.Usage = plausibleUsage(c.Usage); c.Usage != nil && c.Usage.Total() == 0 && (fault == nil || f != nil) {
+	if c.Usage = plausibleUsage(c.Usage, h.Tokens-h.out-framingTokens); c.Usage != nil && c.Usage.Total() == 0 && (fault == nil || f != nil) {
 		c.Usage = nil
 	}
 	switch {
@@ -208,9 +208,15 @@ func chargeSoFar(c *history.Commit, h reservation) {
 // up.
 const maxPlausibleTokens = 1 << 40
 
-// plausibleUsage returns a reported usage; nil if its numbers cannot be counts
-// of tokens.
-func plausibleUsage(u *model.Usage) *model.Usage {
+// maxTokenBytes is more bytes than a token of a long text has on average: it is 3 to 5 in
+// code, and up to 20 or so in long runs of spaces. Of a short request any usage is
+// believed, because little is lost.
+const maxTokenBytes, shortRequest = 64, 16 << 10
+
+// plausibleUsage returns the reported usage of a request of that many bytes; nil if its
+// numbers cannot be counts of tokens, or are too few for the request: a provider that
+// reports almost nothing would make the budget endless.
+func plausibleUsage(u *model.Usage, bytes int64) *model.Usage {
 	if u == nil {
 		return nil
 	}
@@ -218,6 +224,9 @@ func plausibleUsage(u *model.Usage) *model.Usage {
 		if n < 0 || n > maxPlausibleTokens {
 			return nil
 		}
+	}
+	if u.Total() > 0 && u.Input+u.CacheRead+u.CacheWrite < (bytes-shortRequest)/maxTokenBytes {
+		return nil
 	}
 	return u
 }
