@@ -87,6 +87,7 @@ func house() []room {
 		{folder: "model/texttools", floor: 1, may: []string{"model", "internal/reply"}},
 		{folder: "model/command", floor: 1, may: []string{"model", "sandbox"}},
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
+		{folder: "model/script", floor: 1, may: []string{"model", "internal/artifact"}}, // a script is a file that the user names
 		{folder: providers, floor: 1, may: []string{"model"}},
 
 		{folder: "history", floor: 2, may: []string{"journal", "journal/objects", "workspace", "workspace/treepath", "workspace/restore", "check", "model"}},
@@ -129,7 +130,7 @@ func house() []room {
 		{folder: "cmd/hone/rounds", floor: 3, may: []string{"history", "check", "workspace", "internal/render"}},
 		{folder: "cmd/hone/findings", floor: 3, may: []string{"check", "internal/render", "internal/excerpt"}},
 		{folder: "cmd/hone/page", floor: 2, may: []string{"internal/render"}},
-		{folder: "cmd/hone/eval", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
+		{folder: "cmd/hone/eval", floor: 6, may: []string{"internal/artifact", root, "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render", "cmd/hone/failure", "cmd/hone/rounds"}},
 		{folder: "cmd/hone/tty", floor: 0},
 		{folder: "cmd/hone/manual", floor: 0},

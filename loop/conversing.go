@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/internal/artifact"
 	"hone/internal/render"
 )
 
@@ -124,7 +124,7 @@ func (in *Input) Text() (string, error) {
 	if f, ok := in.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return "", Usage("- reads the text from standard input, which is a terminal", hint)
 	}
-	text, err := io.ReadAll(in.In)
+	text, err := artifact.InputFrom(in.In, "standard input")
 	switch {
 	case err != nil:
 		return "", Usage("read standard input: "+err.Error(), hint)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"hone/internal/artifact"
 )
 
 // PythonTests returns a command that runs the Python tests at the top of a
@@ -62,6 +64,6 @@ func unittest(root, sub, pattern string) string {
 }
 
 func hasTestCase(file string) bool {
-	text, err := os.ReadFile(file)
+	text, err := artifact.Input(file)
 	return err == nil && bytes.Contains(text, []byte("TestCase"))
 }

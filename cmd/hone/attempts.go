@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
+	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/journal"
 	"hone/loop"
@@ -110,7 +110,7 @@ func (a *app) withoutStdin(args []string) ([]string, error) {
 	if i < 0 || term.IsTerminal(int(a.in.Fd())) {
 		return args, nil // the loop refuses a terminal
 	}
-	text, err := io.ReadAll(a.in)
+	text, err := artifact.InputFrom(a.in, "standard input")
 	if err != nil {
 		return nil, failure.Usage("read standard input: "+err.Error(), "give the text as an argument")
 	}

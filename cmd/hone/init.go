@@ -219,6 +219,6 @@ func (a *app) knowsProtect(root, line string) bool {
 	if file, err := a.loadConfig(root, "", nil); err != nil || file.Check.Protect != nil {
 		return err == nil
 	}
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(config.HonePath)))
+	text, err := artifact.Input(filepath.Join(root, filepath.FromSlash(config.HonePath)))
 	return err == nil && strings.Contains(string(text), line)
 }

@@ -8,7 +8,9 @@
 // symbolic link, read and append to regular files only, and append to none that
 // has another name.
 //
-// All names are relative to a root, with slashes. A model's own edits are not
+// [Input] reads a file that the user has named, wherever it is.
+//
+// All other names are relative to a root, with slashes. A model's own edits are not
 // written here but with [workspace.Tree].
 package artifact
 
@@ -175,6 +177,48 @@ func Remove(root *os.Root, name string) error {
 	}
 	return nil
 }
+
+// maxInput is how many bytes of a file that the user names are read.
+const maxInput = 64 << 20
+
+// Input reads a file that the user has named: a regular file, also through links, or a pipe
+// that something writes to. It refuses what would never end.
+func Input(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0:
+		return nil, fmt.Errorf("%s is neither a file nor a pipe", name)
+	case info.Size() > maxInput:
+		return nil, tooLong(name)
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) && info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s was replaced while being read", name)
+	}
+	text, err := InputFrom(f, name)
+	if err == nil && len(text) == 0 && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is a pipe that nothing writes to", name)
+	}
+	return text, err
+}
+
+// InputFrom reads an input of the user's that is open, such as standard input. Name is for
+// errors.
+func InputFrom(r io.Reader, name string) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err == nil && len(text) > maxInput {
+		return nil, tooLong(name)
+	}
+	return text, err
+}
+
+func tooLong(name string) error { return fmt.Errorf("%s is larger than %d MiB", name, maxInput>>20) }
 
 // Read reads a regular file of at most most bytes. The error wraps
 // [fs.ErrNotExist] if it does not exist.

@@ -17,6 +17,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
@@ -152,7 +153,7 @@ func (f flags) readQuery(in *loop.Input) (string, error) {
 	case f.query != "":
 		return f.query, nil
 	case f.queryFile != "":
-		text, err := os.ReadFile(f.queryFile)
+		text, err := artifact.Input(f.queryFile)
 		if err != nil {
 			return "", loop.Usage("--query-file: "+err.Error(), "name a file that can be read")
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hone"
+	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/lazyregexp"
@@ -258,7 +259,7 @@ func (v *invocation) complete(root string) error {
 	if own := specs[len(specs)-1]; len(own.Items) == 0 {
 		return loop.Usage(own.Path+" states no contract that hone recognizes, so nothing could be verified", "write one per line, as ACTION → EXPECTED, below a heading Contracts")
 	}
-	hooks, err := os.ReadFile(filepath.Join(root, devserver.Config))
+	hooks, err := artifact.Input(filepath.Join(root, devserver.Config))
 	v.Hooks.Logs = namesLogs.Match(hooks)
 	if info, statErr := os.Stat(filepath.Join(root, devserver.Config)); err != nil || statErr != nil || !info.Mode().IsRegular() {
 		return loop.Usage("there is no "+devserver.Config+" in "+root+", which defines how the project is checked and started", "hone init phase, or name the project's directory with --dir")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"hone/internal/artifact"
 	"hone/internal/lazyregexp"
 	"hone/loop"
 )
@@ -122,7 +123,7 @@ func markIn(dir string, t template) string {
 // whether that runs hone. Both are true if there is none, because hone's own will be
 // written.
 func runsHone(root string) (runs, phase bool) {
-	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	text, err := artifact.Input(filepath.Join(root, "Makefile"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, true
 	}

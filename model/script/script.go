@@ -53,12 +53,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"hone/internal/artifact"
 	"hone/model"
 )
 
@@ -100,7 +100,7 @@ type Call struct{ ID, Name, Args string }
 
 // New reads the script at path.
 func New(path string) (model.Model, error) {
-	data, err := os.ReadFile(path)
+	data, err := artifact.Input(path)
 	if err != nil {
 		return nil, fmt.Errorf("read script: %w", err)
 	}

@@ -4,9 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"hone/internal/artifact"
 )
 
 // Candidate is a model that is compared.
@@ -46,7 +47,7 @@ func (c Candidate) Tries(job *Job, id string, times int) []*Try {
 	for n := 1; n <= times; n++ {
 		key := id
 		if file, ok := strings.CutPrefix(c.At(n), "script/"); ok {
-			script, _ := os.ReadFile(file) // nil with an error, which the run reports
+			script, _ := artifact.Input(file) // nil with an error, which the run reports
 			key = Digest(id, string(script))
 		}
 		tries = append(tries, &Try{Job: job, Time: n, Key: Digest(key, n)})

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"hone/internal/artifact"
 	"hone/loop"
 )
 
@@ -54,7 +55,7 @@ type Record struct {
 // without an end, which a full disk or a lost machine leaves, does not count.
 func OpenRecord(path string) (*Record, error) {
 	r := &Record{path: path, results: map[string]Result{}}
-	text, err := os.ReadFile(path)
+	text, err := artifact.Input(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}

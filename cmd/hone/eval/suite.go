@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hone/internal/artifact"
 	"hone/internal/config"
 	"hone/loop"
 )
@@ -53,7 +53,7 @@ type file struct {
 // write. loops are the loops that a case can use; the first is that of a case which names
 // none.
 func Load(name string, loops []string) (*Suite, error) {
-	text, err := os.ReadFile(name)
+	text, err := artifact.Input(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, loop.Usage(name+" does not exist", "write it: hone help eval shows an example")
 	}

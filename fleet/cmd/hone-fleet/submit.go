@@ -7,13 +7,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"hone/fleet/flow"
 	"hone/fleet/job"
+	"hone/internal/artifact"
 	"hone/internal/render"
 )
 
@@ -107,7 +107,7 @@ func jobsOf(f submitFlags, args []string) (jobs []job.Job, err error) {
 	default:
 		file = args[0]
 	}
-	text, err := os.ReadFile(file)
+	text, err := artifact.Input(file)
 	if err == nil {
 		jobs, err = read(file, text)
 	}
