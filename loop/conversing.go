@@ -127,7 +127,7 @@ func (in *Input) Text() (string, error) {
 	text, err := artifact.InputFrom(in.In, "standard input")
 	switch {
 	case err != nil:
-		return "", Usage("read standard input: "+err.Error(), hint)
+		return "", Usage(err.Error(), hint)
 	case strings.TrimSpace(string(text)) == "":
 		return "", Usage("- reads the text from standard input, which is empty", hint)
 	}
