@@ -207,7 +207,9 @@ func (r *review) note(ch Change) {
 		folded := treepath.Fold(path)
 		r.written[folded] = true
 		for dir := treepath.Parent(folded); dir != ""; dir = treepath.Parent(dir) {
-			r.written[dir] = r.written[dir]
+			if !r.written[dir] {
+				r.written[dir] = false
+			}
 		}
 	}
 }
