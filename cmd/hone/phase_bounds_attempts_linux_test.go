@@ -147,7 +147,7 @@ func (s *scene) gitAttempts() []attempt {
 	return []attempt{
 		{name: "git-config", script: `cd "$PROJECT/$OWN" && git config core.fsmonitor "touch ` + s.at("sprung-git-config") + `; echo" && git config filter.evil.clean "touch ` + s.at("sprung-git-config") + `; cat"; echo '* filter=evil' > .gitattributes; echo '[core]' >> .git/config; echo ' fsmonitor = touch ` + s.at("sprung-git-config") + `' >> .git/config`, leaves: "sprung-git-config"},
 		{name: "git-hook", script: `cd "$PROJECT/$OWN" && mkdir -p .git/hooks; for h in pre-commit post-commit reference-transaction post-index-change; do printf '#!/bin/sh\ntouch ` + s.at("sprung-git-hook") + `\n' > .git/hooks/$h; chmod +x .git/hooks/$h; done`, leaves: "sprung-git-hook"},
-		{name: "git-swap", script: `cd "$PROJECT/$OWN" && mv .git old-git && cp -r old-git .git && printf '[core]\n fsmonitor = touch ` + s.at("sprung-git-swap") + `\n' >> .git/config`, leaves: "sprung-git-swap"},
+		{name: "git-swap", script: `cd "$PROJECT/$OWN" && rm -rf old-git && mv .git old-git && cp -r old-git .git && printf '[core]\n fsmonitor = touch ` + s.at("sprung-git-swap") + `\n' >> .git/config`, leaves: "sprung-git-swap"},
 		{name: "git-nested", script: `cd "$PROJECT/$OWN" && git init -q nested && cd nested && git config core.fsmonitor "touch ` + s.at("sprung-git-nested") + `; echo" && git config filter.evil.clean "touch ` + s.at("sprung-git-nested") + `; cat" && echo '* filter=evil' > .gitattributes && echo "$PROJECT/$OTHER/.git/objects" > .git/objects/info/alternates`, leaves: "sprung-git-nested"},
 	}
 }

@@ -44,6 +44,9 @@ func conversationRun(t *testing.T) string {
 	long := `{"path": "long.txt", "content": "` + strings.Repeat("c", 50_000) + `\u001b[2J"}`
 	replies := scripted{call("words of round one\n", "read", `{"path": "one.txt"}`), answer,
 		call("words of round two \x1b[2J\n", "read", long), call("", "nothing", "{}"), answer}
+	for i := range replies[3:] { // what follows the long arguments has more tokens than a provider can deny
+		replies[3+i].Usage = &model.Usage{Input: 1000, Output: 1}
+	}
 	read := tool.Tool{Spec: model.Spec{Name: "read", Description: "reads a file"}, ReadOnly: true, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
 		if strings.Contains(string(in.Args), "long.txt") {
 			return tool.Result{Text: strings.Repeat("line of a long result\n", 1000) + "\x1b[2J the last line\n"}, nil
@@ -65,8 +68,8 @@ func conversationRun(t *testing.T) string {
 // control character.
 func TestShowConversation(t *testing.T) {
 	dir := conversationRun(t)
-	inAll := "  executor, total: 3 turns, 2 calls (1 refused), 0 files changed, 44 tokens, in "
-	brief := []string{"  test  ✗ rounds, foreign  ", "s ago\n  no model\n✗ round 1  not yet ", "✗ round 2  not yet ", "\n  stopped: ", "  77 tokens · cost unknown · ", "  more: --round 2   --full   --html FILE\n"}
+	inAll := "  executor, total: 3 turns, 2 calls (1 refused), 0 files changed, 2 013 tokens, in "
+	brief := []string{"  test  ✗ rounds, foreign  ", "s ago\n  no model\n✗ round 1  not yet ", "✗ round 2  not yet ", "\n  stopped: ", "  2k tokens · cost unknown · ", "  more: --round 2   --full   --html FILE\n"}
 	for _, tt := range []struct {
 		args       []string
 		want, lack []string // want in this order; lack is not shown

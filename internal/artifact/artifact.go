@@ -185,6 +185,9 @@ const maxInput = 64 << 20
 // that something writes to. It refuses what would never end.
 func Input(name string) ([]byte, error) {
 	info, err := os.Stat(name)
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		path.Op = "open"
+	}
 	switch {
 	case err != nil:
 		return nil, err

@@ -121,6 +121,7 @@ func TestLong(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(`a[href$="/round/91"]`)))
 	b.says("round 100")
 	b.lacks("round 150")
+	b.do(chromedp.WaitReady(chromedp.CSS("#r100 .calls p a"))) // the list of rounds has the words before the round is there
 	b.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('#r100 .calls p a').click()"))
 	b.says("What editor, turn 1 was asked")
 	b.do(chromedp.Click(chromedp.CSS("#call a")))
