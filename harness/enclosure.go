@@ -95,15 +95,12 @@ func (e *Enclosed) run(ctx context.Context, behind *wall.Walls, c sandbox.Comman
 }
 
 // settle takes away what commands made that git would obey, also if ctx is done.
-func (e *Enclosed) settle(ctx context.Context) (made []sandbox.Repository, err error) {
+func (e *Enclosed) settle(ctx context.Context) ([]sandbox.Repository, error) {
 	if e.watch == nil {
 		return nil, nil
 	}
-	all, err := e.watch.Settle(context.WithoutCancel(ctx))
-	for _, m := range all {
-		made = append(made, sandbox.Repository{Path: m.Path, Why: m.Why, MovedTo: m.To})
-	}
-	return made, err
+	moved, err := e.watch.Settle(context.WithoutCancel(ctx))
+	return walldir.Repositories(moved), err
 }
 
 // Close removes the walls, and the home of their commands.

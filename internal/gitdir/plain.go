@@ -113,5 +113,5 @@ func within(dir, path string) bool {
 		return false
 	}
 	rel, err := filepath.Rel(dir, real)
-	return err == nil && (rel == "." || filepath.IsLocal(rel)) && !strings.HasPrefix(rel, "..")
+	return err == nil && filepath.IsLocal(rel) && !strings.HasPrefix(rel, "..")
 }

@@ -218,11 +218,15 @@ func recoverAside(aside string) ([]sandbox.Restored, []sandbox.Repository, error
 	defer lock.Close()
 	restored, err := wall.Recover(aside)
 	moved, failed := gitdir.Recover(context.Background(), aside, git.Unlink)
-	var repositories []sandbox.Repository
+	return restored, Repositories(moved), errors.Join(err, failed)
+}
+
+// Repositories returns what became of repositories in the form of a command's result.
+func Repositories(moved []gitdir.Moved) (all []sandbox.Repository) {
 	for _, m := range moved {
-		repositories = append(repositories, sandbox.Repository{Path: m.Path, Why: m.Why, MovedTo: m.To})
+		all = append(all, sandbox.Repository{Path: m.Path, Why: m.Why, MovedTo: m.To})
 	}
-	return restored, repositories, errors.Join(err, failed)
+	return all
 }
 
 // claimAside locks one of the tree's directories for what walls put aside.
