@@ -63,10 +63,7 @@ func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs 
 // file that the session has not seen is Unread, and the user is not asked (ruling G4).
 func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	v, err := step(ctx, r, lookStep(history.StepReview, ch, func(ctx context.Context) (history.Reviewed, error) {
-		rules, err := r.protectingRules(r.Rules)
-		if err != nil {
-			return history.Reviewed{}, err
-		}
+		rules := r.protectingRules(r.Rules)
 		rules.Seen, rules.ReadFirst = seen, r.at.Call > 0
 		v, err := r.Tree.Review(ch, rules)
 		if err == nil && r.unexpected(v) {

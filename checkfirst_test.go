@@ -36,7 +36,7 @@ func (l *looksFirst) process(dir string) process {
 		_, err := r.Apply(ctx, workspace.Change{Edits: []workspace.Edit{edit("a", fmt.Sprint(r.Round()))}}, nil)
 		return nil, err
 	}, set: func(r *hone.Run) {
-		r.Trust.CheckFirst, r.Trust.Proof = l.first, l.proof
+		r.Trust.CheckFirst, r.Trust.Proof, r.Trust.Copied = l.first, l.proof, passesCopied
 		r.Check = func(context.Context) ([]check.Finding, error) {
 			l.checks++
 			switch a := crashtest.ReadFile(dir, "a"); {
@@ -50,9 +50,12 @@ func (l *looksFirst) process(dir string) process {
 	}}
 }
 
+// passesCopied is a check that passes in every copy.
+func passesCopied(context.Context, string) ([]check.Finding, error) { return nil, nil }
+
 func TestCheckFirst(t *testing.T) {
 	proof := func(strict bool) *hone.Proof {
-		return &hone.Proof{Strict: strict, Check: func(context.Context, string) ([]check.Finding, error) { return nil, nil }}
+		return &hone.Proof{Strict: strict}
 	}
 	const proves = "the check already passed before the first round, so its passing proves nothing"
 	for name, c := range map[string]struct {
@@ -209,7 +212,7 @@ func TestCrashOfTheFirstCheck(t *testing.T) {
 		proof  *hone.Proof
 	}{
 		"informed":             {first: hone.Informed, before: "zero"},
-		"informed, proved":     {first: hone.Informed, before: "two", proof: &hone.Proof{Check: func(context.Context, string) ([]check.Finding, error) { return nil, nil }}},
+		"informed, proved":     {first: hone.Informed, before: "two", proof: &hone.Proof{}},
 		"unless clean":         {first: hone.UnlessClean, before: "zero"},
 		"unless clean, passes": {first: hone.UnlessClean, before: "two"},
 	} {
@@ -220,7 +223,7 @@ func TestCrashOfTheFirstCheck(t *testing.T) {
 				Play: func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
 					p := process{round: everyKind(dir, m), observe: o, set: func(r *hone.Run) {
 						r.Human = hone.Always{}
-						r.Trust.CheckFirst, r.Trust.Proof = c.first, c.proof
+						r.Trust.CheckFirst, r.Trust.Proof, r.Trust.Copied = c.first, c.proof, passesCopied
 						r.Check = func(context.Context) ([]check.Finding, error) {
 							crashtest.WriteFile(dir, "checked", "made by the check")
 							if crashtest.ReadFile(dir, "a") == "two" {

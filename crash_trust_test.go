@@ -62,12 +62,13 @@ func TestCrashOfATrustedCheck(t *testing.T) {
 					}
 					return nil, nil
 				}
-				r.Trust.Proof = &hone.Proof{Check: func(_ context.Context, copied string) ([]check.Finding, error) {
+				r.Trust.Proof = &hone.Proof{}
+				r.Trust.Copied = func(_ context.Context, copied string) ([]check.Finding, error) {
 					if crashtest.ReadFile(copied, "proof") != "here" {
 						return []check.Finding{wrong("there is no proof in the copy")}, nil
 					}
 					return nil, nil
-				}}
+				}
 			}}.end(t, dir)
 			if end.Kind != hone.KindDone || crashtest.ReadFile(dir, "tests/t") != "zero" || crashtest.ReadFile(dir, "tests/gone") != "zero" || crashtest.ReadFile(dir, "tests/more") != "3" {
 				t.Errorf("the run ended %+v; tests hold %q, %q and %q", end, crashtest.ReadFile(dir, "tests/t"), crashtest.ReadFile(dir, "tests/gone"), crashtest.ReadFile(dir, "tests/more"))

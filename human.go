@@ -31,18 +31,38 @@ type (
 
 // Always is a Human that approves everything, for a user who has said so in
 // advance.
-type Always struct{}
+type Always struct {
+	// Judges answers questions about what judges the work, for which nothing can be said
+	// in advance; nil leaves them open.
+	Judges Human
+}
 
 // Ask approves.
-func (Always) Ask(context.Context, Question) (Answer, error) {
+func (a Always) Ask(ctx context.Context, q Question) (Answer, error) {
+	if q.AboutJudges() {
+		return askOther(ctx, a.Judges, q)
+	}
 	return Answer{Approved: true, By: "flag"}, nil
 }
 
 // Never is a Human that declines everything, for a user who has said so in
 // advance.
-type Never struct{}
+type Never struct {
+	Judges Human // as in Always
+}
 
 // Ask declines.
-func (Never) Ask(context.Context, Question) (Answer, error) {
+func (n Never) Ask(ctx context.Context, q Question) (Answer, error) {
+	if q.AboutJudges() {
+		return askOther(ctx, n.Judges, q)
+	}
 	return Answer{By: "flag"}, nil
+}
+
+// askOther asks a Human that may be nil.
+func askOther(ctx context.Context, h Human, q Question) (Answer, error) {
+	if h == nil {
+		return Answer{By: history.NoUser}, nil
+	}
+	return h.Ask(ctx, q)
 }

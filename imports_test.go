@@ -92,7 +92,8 @@ func house() []room {
 
 		{folder: "history", floor: 2, may: []string{"journal", "journal/objects", "workspace", "workspace/treepath", "workspace/restore", "check", "model"}},
 
-		{folder: root, floor: 3, may: []string{"model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply", "internal/render", "internal/shortage"}},
+		{folder: "check/judge", floor: 1, may: []string{"workspace/treepath"}},
+		{folder: root, floor: 3, may: []string{"check/judge", "model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply", "internal/render", "internal/shortage"}},
 
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
 		{folder: "internal/child", floor: 3, may: []string{"history", "journal", "sandbox"}},
@@ -100,7 +101,7 @@ func house() []room {
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "internal/waittest", "journal", "model", "workspace"}, test: true},
 		// Loops import internal/config for the types of the keys in their own tables, and
 		// reconcile for bork's file. None reads .config/hone.toml.
-		{folder: "loop", floor: 4, may: []string{"model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "check", "tool", "internal/render", root, "history", "tool/allow", "internal/config"}},
+		{folder: "loop", floor: 4, may: []string{"check/judge", "workspace/treepath", "model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "check", "tool", "internal/render", root, "history", "tool/allow", "internal/config"}},
 		{folder: "loop/phase/spec", floor: 2, may: []string{"internal/render", "internal/artifact"}},
 		{folder: "loop/phase/verdict", floor: 0},
 		{folder: "loop/phase/devserver", floor: 4, may: []string{"model", "sandbox", "internal/artifact", "internal/excerpt", "tool", root, "history"}},

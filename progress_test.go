@@ -171,11 +171,11 @@ func TestProtectedFilesNeedApproval(t *testing.T) {
 			p := process{round: applies([]workspace.Edit{edit("tests/old", "2"), {Path: "a_test.go", Delete: true}, edit("tests/new", "2"), edit("a.go", "2")}),
 				set: func(r *hone.Run) { protects(r); r.Human = who; r.Limits.Rounds = 1 }}
 			p.end(t, dir)
-			if diff := cmp.Diff([]string{"a_test.go", "tests/old"}, who.paths()); diff != "" {
+			if diff := cmp.Diff([]string{"a_test.go", "tests/new", "tests/old"}, who.paths()); diff != "" {
 				t.Errorf("asked about (-want +got):\n%s", diff)
 			}
-			want := map[bool][2]string{true: {"2", "no file"}, false: {"1", "1"}}[approved]
-			if got := [2]string{crashtest.ReadFile(dir, "tests/old"), crashtest.ReadFile(dir, "a_test.go")}; got != want || crashtest.ReadFile(dir, "tests/new") != "2" || crashtest.ReadFile(dir, "a.go") != "2" {
+			want := map[bool][3]string{true: {"2", "no file", "2"}, false: {"1", "1", "no file"}}[approved]
+			if got := [3]string{crashtest.ReadFile(dir, "tests/old"), crashtest.ReadFile(dir, "a_test.go"), crashtest.ReadFile(dir, "tests/new")}; got != want || crashtest.ReadFile(dir, "a.go") != "2" {
 				t.Errorf("%v", got)
 			}
 			p.replays(t, dir)
@@ -207,7 +207,7 @@ func TestProtectedFilesArePutBack(t *testing.T) {
 	}
 	p := process{round: attack, set: func(r *hone.Run) { protects(r); r.Human = hone.Always{}; r.Limits.Rounds = 2 }}
 	p.end(t, dir)
-	for path, want := range map[string]string{"tests/a": "1", "tests/b": "1", "tests/c": "1", "tests/d": "approved", "tests/e": "new", "x": "2"} {
+	for path, want := range map[string]string{"tests/a": "1", "tests/b": "1", "tests/c": "1", "tests/d": "approved", "tests/e": "no file", "x": "2"} {
 		if got := crashtest.ReadFile(dir, path); got != want {
 			t.Errorf("%s holds %q, want %q", path, got, want)
 		}
@@ -221,7 +221,7 @@ func TestProtectedFilesArePutBack(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"tests/a", "tests/b", "tests/c", "tests/d"}, files); diff != "" {
+	if diff := cmp.Diff([]string{"tests/a", "tests/b", "tests/c", "tests/d", "tests/e"}, files); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 	p.replays(t, dir)
@@ -303,7 +303,8 @@ func TestProve(t *testing.T) {
 				return nil, err
 			}, set: func(r *hone.Run) {
 				r.Check = func(context.Context) ([]check.Finding, error) { return looked(dir) }
-				r.Trust.Proof = &hone.Proof{Strict: c.strict, Check: func(_ context.Context, in string) ([]check.Finding, error) {
+				r.Trust.Proof = &hone.Proof{Strict: c.strict}
+				r.Trust.Copied = func(_ context.Context, in string) ([]check.Finding, error) {
 					copies = append(copies, in)
 					if _, err := os.Stat(filepath.Join(in, ".hone")); err == nil {
 						t.Error("hone's own folder was copied")
@@ -312,7 +313,7 @@ func TestProve(t *testing.T) {
 						return []check.Finding{wrong("in " + in + " something is missing")}, nil
 					}
 					return looked(in)
-				}}
+				}
 			}}
 			end := p.end(t, dir)
 			if end.Kind != c.end || c.rounds != end.Rounds && name != "green" {

@@ -4,125 +4,51 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
 	"hone/check"
-	"hone/history"
 	"hone/workspace"
 	"hone/workspace/restore"
 	"hone/workspace/treepath"
 )
 
-// Code that is judged must not change what judges it. The files that match
-// Run.Protect and existed when the run began are protected: hone asks before it
-// changes one, and restores one that a command changed.
+// What Trust keeps (see judge.go) is asked about before an edit, and put back where a
+// command changed or added it.
 //
-// The same holds for files that the user's own tools run or believe, new ones as well,
-// if Trust.Tools says so. Only what a command of a model does there is put back: the
-// check is the user's, and such files may be what it makes.
+// The same holds for files that the user's own tools run or believe, if Trust.Tools says
+// so. Only what a command of a model does there is put back: the check is the user's, and
+// such files may be what it makes.
 
-// protectedFiles returns the protected files as they must be: as the run found
-// them, or as an approved edit or the user left them.
-func (r *Run) protectedFiles() (map[string]workspace.Entry, error) {
-	if len(r.Trust.Protect) == 0 {
-		return nil, nil
-	}
-	found, err := r.foundProtected()
-	if err != nil {
-		return nil, err
-	}
-	files := maps.Clone(found)
-	for _, e := range r.Past().Events() {
-		switch p := e.Payload.(type) {
-		case history.Applied:
-			for _, v := range p.Verdicts {
-				if was, ok := files[v.Path]; ok {
-					files[v.Path] = history.EntryAfter(was, v)
-				}
-			}
-		case history.Outside:
-			if err := r.addUsersChanges(files, p); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return files, nil
-}
-
-// addUsersChanges sets the protected files that the user changed: they must stay as the
-// user left them.
-func (r *Run) addUsersChanges(files map[string]workspace.Entry, o history.Outside) error {
-	var m workspace.Manifest
-	for _, path := range o.Paths {
-		if _, ok := files[path]; !ok {
-			continue
-		}
-		if m == nil {
-			var err error
-			if m, err = r.readManifest(o.Manifest); err != nil {
-				return err
-			}
-		}
-		files[path], _ = m.Entry(path)
-	}
-	return nil
-}
-
-// foundProtected returns the protected files as the run found them; nil before
-// its first round. They never change, and a tree may be large, so each process
-// matches them only once.
-func (r *Run) foundProtected() (map[string]workspace.Entry, error) {
-	if r.guard != nil {
-		return r.guard, nil
-	}
-	o, ok := r.Past().Opened()
-	if !ok {
-		return nil, nil
-	}
-	first, err := r.readManifest(o.Manifest)
-	if err != nil {
-		return nil, err
-	}
-	r.guard = map[string]workspace.Entry{}
-	for _, e := range first {
-		if treepath.Match(r.Trust.Protect, e.Path) {
-			r.guard[e.Path] = e
-		}
-	}
-	return r.guard, nil
-}
-
-// protectingRules returns rules for a review that also protect the protected
-// files and those of the user's tools.
-func (r *Run) protectingRules(rules workspace.Rules) (workspace.Rules, error) {
-	files, err := r.protectedFiles()
+// protectingRules returns rules for a review that also protect what Trust keeps, and the
+// files of the user's tools.
+func (r *Run) protectingRules(rules workspace.Rules) workspace.Rules {
 	rules.Tools = rules.Tools || r.Trust.Tools
-	if len(files) > 0 {
-		rules.Protected = func(path string) bool { _, ok := files[path]; return ok }
+	if r.Trust.keepsAny() {
+		rules.Protected = r.Trust.keeps
 	}
-	return rules, err
+	return rules
 }
 
-// protectedChanges returns what restores the protected files that have changed since they
-// were found, and the files of the user's tools that have changed since a manifest, which
-// is that before a model's command; nil if there was none. The newest manifest must be up
-// to date.
+// protectedChanges returns what restores the files that Trust keeps and that have changed,
+// and the files of the user's tools that have changed since a manifest, which is that
+// before a model's command; nil if there was none. The newest manifest must be up to date.
 func (r *Run) protectedChanges(before workspace.Manifest) ([]restore.Target, error) {
-	files, err := r.protectedFiles()
-	if err != nil {
-		return nil, err
-	}
 	var list []restore.Target
-	if len(files) > 0 {
-		list = restorations(files, r.last)
+	if r.Trust.keepsAny() {
+		changes, err := r.changedJudges(r.last, r.Trust.keeps)
+		if err == nil {
+			list, err = r.targets(changes)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	if !r.Trust.Tools || before == nil {
 		return list, nil
 	}
 	for _, d := range before.Diff(r.last) {
-		if _, ok := files[d.Path]; ok || treepath.ToolReason(d.Path) == "" {
+		if r.Trust.keeps(d.Path) || treepath.ToolReason(d.Path) == "" {
 			continue
 		}
 		was, _ := before.Entry(d.Path)
@@ -148,25 +74,6 @@ func (r *Run) restoreProtected(ctx context.Context, list []restore.Target) ([]st
 	return done, r.snapshot(ctx)
 }
 
-// restorations returns what restores the files of a manifest that are not as
-// they must be.
-func restorations(files map[string]workspace.Entry, now workspace.Manifest) []restore.Target {
-	here := map[string]workspace.Entry{}
-	for _, e := range now {
-		if _, ok := files[e.Path]; ok {
-			here[e.Path] = e
-		}
-	}
-	var list []restore.Target
-	for path, want := range files {
-		if found := here[path]; !want.SameState(found) {
-			list = append(list, restore.Target{Path: path, Want: want, From: []workspace.Entry{found}})
-		}
-	}
-	slices.SortFunc(list, func(a, b restore.Target) int { return strings.Compare(a.Path, b.Path) })
-	return list
-}
-
 // openContents opens the stored contents of a file.
 func (r *Run) openContents(digest string) (io.ReadCloser, error) {
 	return r.Journal.Home().OpenObject(digest)
@@ -174,7 +81,7 @@ func (r *Run) openContents(digest string) (io.ReadCloser, error) {
 
 // isToolFile reports whether a restored file is one of the user's tools.
 func (r *Run) isToolFile(path string) bool {
-	return r.Trust.Tools && treepath.ToolReason(path) != "" && !treepath.Match(r.Trust.Protect, path)
+	return r.Trust.Tools && treepath.ToolReason(path) != "" && !r.Trust.keeps(path)
 }
 
 // restoredNotes tell which files were restored: those of what judges the work, and those

@@ -444,12 +444,16 @@ func within(step, of journal.Identity) bool {
 }
 
 // inspect returns the last record of the step before the next decision, because
-// each process judges the tree again if it has changed.
+// each process judges the tree again if it has changed. The tree is then the one that this
+// record names, which no later event need name.
 func (p *played) inspect(ctx context.Context, name string, _ func(context.Context) (history.Checked, error)) (c history.Checked, err error) {
 	for {
 		id := p.r.next(name)
 		if id.Index > 0 && !p.recorded(id) {
-			return c, nil
+			if p.r.last.Digest() != c.Tree {
+				err = p.matchTree(ctx, c.Manifest)
+			}
+			return c, err
 		}
 		if c, err = step(ctx, p.r, effect[history.Checked](history.TypeCheck, name, nil, nil, nil)); err != nil {
 			return c, err

@@ -147,6 +147,7 @@ func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done
 		s.Why, err = r.doneWhy(s.Round)
 	case done || declined && usedUp:
 		halt(s, KindBlocked, "changes were not approved", afterDenial())
+	case r.unconfirmedStop(s):
 	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable:
 		r.outOfForm(s, unusable)
 	case broken >= maxBrokenChecks:
@@ -163,20 +164,34 @@ func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done
 	return err
 }
 
-// judge runs the check if nothing else is wrong, and then the proof if the
-// check passes. It reports whether nothing is wrong.
+// judge runs the check if nothing else is wrong, and confirms a pass. It reports whether
+// nothing is wrong.
 func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 	var err error
 	if !done || r.Check == nil {
 		s.Manifest, s.Tree, err = r.world().manifest(ctx)
 		return done, err
 	}
-	c, err := r.world().inspect(ctx, "check", r.checkRepeatedly)
-	if err == nil && !check.Blocking(c.Findings) && r.Trust.Proof != nil {
-		c, err = r.world().inspect(ctx, "prove", r.prove)
-	}
+	c, err := r.verdict(ctx, s.Round)
 	s.Checked, s.Manifest, s.Tree = c.Findings, c.Manifest, c.Tree
 	return !check.Blocking(c.Findings), err
+}
+
+// verdict runs the check and, if it passes and something may have bought the pass, confirms
+// it. A process that ended while it asked about files that judge goes on with that.
+func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
+	asked, ok, err := r.asking()
+	if err != nil {
+		return history.Checked{}, err
+	}
+	if ok {
+		return r.completeAsking(ctx, history.Checked{}, asked)
+	}
+	c, err := r.world().inspect(ctx, "check", r.checkRepeatedly)
+	if err != nil || check.Blocking(c.Findings) {
+		return c, err
+	}
+	return r.confirm(ctx, round, c)
 }
 
 // isOver reports whether the last decision ended the run, and its reason still

@@ -85,14 +85,14 @@ type Run struct {
 	relayed   map[string]bool // roles whose agent's calls this process forwarded; guarded by money
 	once      sync.Once       // sets past
 	past      *history.Past
-	last      workspace.Manifest         // the newest manifest, for its stat cache
-	saidLarge bool                       // this process has named the files that are larger than Largest
-	stored    workspace.Stored           // the manifest that was stored last
-	guard     map[string]workspace.Entry // protected files as the run found them; nil until they are needed
-	stale     bool                       // something may have changed the tree since last
-	fresh     bool                       // last was taken just now: only records were written since
-	resumed   bool                       // this process has called resume
-	replaying world                      // nil unless the run is replayed
+	last      workspace.Manifest // the newest manifest, for its stat cache
+	saidLarge bool               // this process has named the files that are larger than Largest
+	stored    workspace.Stored   // the manifest that was stored last
+	found     workspace.Manifest // the tree as the run found it; nil until it is needed
+	stale     bool               // something may have changed the tree since last
+	fresh     bool               // last was taken just now: only records were written since
+	resumed   bool               // this process has called resume
+	replaying world              // nil unless the run is replayed
 }
 
 // Round returns the number of the current round; 0 before the first.

@@ -222,6 +222,28 @@ func (r *Run) outOfRounds(s *State, findings []check.Finding, unusableRounds int
 	}
 }
 
+// unconfirmedStop stops a run whose check passes only because of what judges the work, or
+// of what commands left in files that git ignores, and reports whether it did. The first
+// such pass only begins another round.
+func (r *Run) unconfirmedStop(s *State) bool {
+	if slices.ContainsFunc(r.openQuestions(), Question.AboutJudges) {
+		halt(s, KindBlocked, "the check passes only with changes to what judges the work", Next{Verb: Resume})
+		return true
+	}
+	records := r.Past().Records(history.StepConfirm)
+	if len(records) == 0 || r.Trust.Proof != nil {
+		return false
+	}
+	last := records[len(records)-1]
+	c, _ := last.Payload.(history.Checked)
+	if last.Step.Round != s.Round || len(c.Lacks) == 0 || len(c.Judges) > 0 || len(r.unconfirmed()) == 0 && s.Round < r.Limits.MaxRounds() {
+		return false
+	}
+	halt(s, KindBlocked, "the check passes here, but not in a clean copy, which lacks what commands left in files that git ignores: "+listed(c.Lacks),
+		Next{First: "let the check build what it needs", Verb: NewRun, Or: &Next{Verb: NewRun, Flags: []Flag{{Name: "judge", Value: "free"}}, Remark: "which believes the check here"}})
+	return true
+}
+
 // halt stops a run that is not done.
 func halt(s *State, kind Kind, why string, next Next) {
 	s.Decision, s.Kind, s.Why, s.Next = StopNow, kind, why, next

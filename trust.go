@@ -2,16 +2,13 @@ package hone
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"hone/check"
+	"hone/check/judge"
 	"hone/history"
-	"hone/workspace/clone"
+	"hone/workspace/restore"
 )
 
 // Trust says how far the run believes its check, and what guards the check. The
@@ -19,12 +16,23 @@ import (
 type Trust struct {
 	// CheckFirst says whether the check also runs before the first round.
 	CheckFirst CheckFirst
-	// Proof requires the check to fail before the first round, and to pass on a
-	// clean copy after the last; nil requires neither.
+	// Copied runs the check on a copy of the tree in a directory. It follows the contract
+	// of [check.Func], and must read only that directory. It confirms a pass; see Judges
+	// and Proof. Nil believes every pass.
+	Copied func(ctx context.Context, dir string) ([]check.Finding, error)
+	// Proof requires the check to fail before the first round, and every pass to be
+	// confirmed; nil requires neither.
 	Proof *Proof
-	// Protect are globs of the files that belong to what judges the work; see
-	// protect.go. Nil protects none.
+	// Judges are the files that judge the work beside the check's command. If one differs
+	// from what the run found, or if git sees no difference at all, a pass is confirmed
+	// (ruling G21). The zero Set has none.
+	Judges judge.Set
+	// Protect are globs of files that judge the work and that the user keeps from
+	// changes: an edit of one needs approval, and what a command does to one is taken
+	// back. Nil protects none.
 	Protect []string
+	// Keep treats all of Judges like Protect.
+	Keep bool
 	// Tools asks before a change to a file that the user's own tools run or believe, and
 	// puts back what a model's command changes there; see protect.go.
 	Tools bool
@@ -57,9 +65,6 @@ const (
 // Proof says how to find out whether a check can be trusted: it must fail
 // before the first round, and pass again on a clean copy after the last.
 type Proof struct {
-	// Check runs the check on a copy of the tree in a directory. It follows the
-	// contract of [check.Func], and must read only that directory.
-	Check func(ctx context.Context, dir string) ([]check.Finding, error)
 	// Strict ends the run if the check passes before the first round.
 	Strict bool
 }
@@ -97,7 +102,7 @@ func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) {
 	r.stale = true
 	findings, err := r.Check(ctx)
-	if err != nil || len(r.Trust.Protect) == 0 {
+	if err != nil || !r.Trust.keepsAny() {
 		return findings, nil, err
 	}
 	if err := r.snapshot(ctx); err != nil {
@@ -109,10 +114,18 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 	}
 	restored, err := r.restoreProtected(ctx, list)
 	for _, path := range restored {
+		if added(list, path) {
+			continue // an output of the user's own program
+		}
 		findings = append(findings, check.Finding{Source: "protect", File: path,
 			Text: "This file is protected, because it is part of what judges the work; it was changed while the check ran, and was restored."})
 	}
 	return findings, restored, err
+}
+
+// added reports whether a path did not exist before it was put back.
+func added(list []restore.Target, path string) bool {
+	return slices.ContainsFunc(list, func(t restore.Target) bool { return t.Path == path && t.Want.Kind == "" })
 }
 
 // checkBeforeFirst runs the check before the first round. If the run cannot
@@ -172,43 +185,4 @@ func (r *Run) judgeFirstCheck(found []check.Finding) error {
 func (r *Run) passedBefore() bool {
 	c, seen := r.Past().FirstCheck()
 	return r.Trust.Proof != nil && seen && !check.Blocking(c.Findings)
-}
-
-// prove runs the check on a copy of the tree, which no command of a model could
-// write.
-func (r *Run) prove(ctx context.Context) (c history.Checked, err error) {
-	history.RemoveScratch(r.Journal.Run())
-	top, err := os.MkdirTemp("", history.ScratchPrefix(r.Journal.Run()))
-	if err != nil {
-		return c, fmt.Errorf("prove the check: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
-	// The copy has the name of the original directory, because some checks depend on it.
-	dir := filepath.Join(top, filepath.Base(r.Tree.Dir()))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return c, fmt.Errorf("prove the check: %w", err)
-	}
-	if _, err := clone.Tree(ctx, r.Tree, dir); err != nil {
-		return c, fmt.Errorf("prove the check: copy the tree: %w", err)
-	}
-	found, err := r.Trust.Proof.Check(ctx, dir)
-	return history.Checked{Findings: proofFindings(found, dir, r.Tree.Dir())}, err
-}
-
-const failsInCopy = "The check passes in the tree, but fails in a clean copy of it in which nothing but the check was run. It must pass there too, so it must not depend on the tree's path, or on a process or a file outside the tree. In the copy it reports:\n\n"
-
-// proofFindings explains to the model, once, what a check found in a copy of dir.
-func proofFindings(found []check.Finding, copied, dir string) []check.Finding {
-	var findings []check.Finding
-	for _, f := range found {
-		if !f.Blocks() {
-			continue
-		}
-		f.Source, f.Text = SourceProof, strings.ReplaceAll(f.Text, copied, dir)
-		if len(findings) == 0 {
-			f.Text = failsInCopy + f.Text
-		}
-		findings = append(findings, f)
-	}
-	return findings
 }

@@ -98,7 +98,7 @@ func TestCheckOfCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	here, hereErr := built.Run.Check(t.Context())
-	there, thereErr := built.Run.Trust.Proof.Check(t.Context(), copied)
+	there, thereErr := built.Run.Trust.Copied(t.Context(), copied)
 	want := []check.Finding{{File: ".gitignore"}, {File: "a.go"}}
 	if hereErr != nil || thereErr != nil || !slices.Equal(here, want) || !slices.Equal(there, want) {
 		t.Errorf("%v, %v; in the copy %v, %v", here, hereErr, there, thereErr)

@@ -437,11 +437,10 @@ func (s *Session) SetCheck(w loop.Walls, makeCheck func(tree *workspace.Tree, w 
 		w = s.commandWalls()
 	}
 	s.run.Check = afterWalls(w.(*walls), makeCheck(s.Tree, w))
-	prove := s.loop.Shared().Trust.Prove
-	if prove == "" {
-		return
+	if prove := s.loop.Shared().Trust.Prove; prove != "" {
+		s.run.Trust.Proof = &hone.Proof{Strict: prove == "strict"}
 	}
-	s.run.Trust.Proof = &hone.Proof{Strict: prove == "strict", Check: func(ctx context.Context, dir string) (found []check.Finding, err error) {
+	s.run.Trust.Copied = func(ctx context.Context, dir string) (found []check.Finding, err error) {
 		tree, err := s.Tree.OpenCopy(dir)
 		if err != nil {
 			return nil, err
@@ -450,5 +449,5 @@ func (s *Session) SetCheck(w loop.Walls, makeCheck func(tree *workspace.Tree, w 
 		copied := w.(*walls).forCopy(tree.Dir())
 		defer func() { err = errors.Join(err, copied.close()) }()
 		return makeCheck(tree, copied)(ctx)
-	}}
+	}
 }

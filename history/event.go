@@ -41,6 +41,7 @@ const (
 	StepSnapshot = "afterwards" // follows every command
 	StepRestore  = "put back"   // restores protected files after a command
 	StepReview   = "review"     // judges a change before it is applied; its result is a [Reviewed]
+	StepConfirm  = "confirm"    // runs the check in clean copies; its record is a [Checked]
 	StepUnpaid   = "unpaid"     // ends a round that the budget did not pay for
 )
 

@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"hone/check"
@@ -279,6 +280,14 @@ type Question struct {
 	Refused []byte `json:"-"`
 }
 
+// AboutJudges begins the reason of a question about a file that judges the work, and
+// whose change was taken back because the check fails without it (ruling G21).
+const AboutJudges = "it judges the work"
+
+// AboutJudges reports whether the question is such a one: only a user who sees the change
+// can answer it.
+func (q Question) AboutJudges() bool { return strings.HasPrefix(q.Reason, AboutJudges) }
+
 // Answer is the record of an approval: what the user, or a flag, said. If it has
 // edited contents it approves nothing: they are asked about next.
 type Answer struct {
@@ -347,9 +356,14 @@ type Checked struct {
 	// not count.
 	Flaky    []check.Finding `json:"flaky,omitempty"`
 	Restored []string        `json:"put_back,omitempty"` // protected files that it changed
-	Tree     string          `json:"tree"`               // digest of the manifest
-	Manifest string          `json:"manifest"`           // object with the tree's manifest afterwards
-	Took     time.Duration   `json:"took_ns"`
+	// Judges are files that judge the work, if it passes only with the run's changes to them;
+	// Lacks what it needs of the files that git ignores and that a clean copy lacks. Both
+	// are empty unless a pass was to be confirmed.
+	Judges   []string      `json:"judges,omitempty"`
+	Lacks    []string      `json:"lacks,omitempty"`
+	Tree     string        `json:"tree"`     // digest of the manifest
+	Manifest string        `json:"manifest"` // object with the tree's manifest afterwards
+	Took     time.Duration `json:"took_ns"`
 }
 
 // Outside names the files that were changed outside the run, between two of its

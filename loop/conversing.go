@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/check/judge"
 	"hone/internal/artifact"
 	"hone/internal/render"
 )
@@ -27,12 +28,18 @@ type Conversing struct {
 	Turns int      `json:"turns"`           // limit of model calls in a session
 	Calls int      `json:"max_tool_calls"`  // limit of tool calls in a session
 	Allow []string `json:"allow,omitempty"` // programs that commands may run in addition to the loop's list
+	Judge string   `json:"judge,omitempty"` // what may change what judges the work: "ask", "keep" or "free" (ruling G21)
 }
 
-// AddFlags adds --turns, --max-tool-calls and --allow.
+// DefaultJudge lets a model change what judges its work, confirms the check without these
+// changes, and asks the user if it fails.
+const DefaultJudge = "ask"
+
+// AddFlags adds --turns, --max-tool-calls, --allow and --judge.
 func (c *Conversing) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.Turns, "turns", 0, fmt.Sprintf("maximum number of model calls in one session (default %d)", DefaultTurns))
 	fs.IntVar(&c.Calls, "max-tool-calls", 0, fmt.Sprintf("maximum number of tool calls in one session (default %d)", DefaultCalls))
+	fs.StringVar(&c.Judge, "judge", "", "changes to tests and whatever else judges the work: ask (if the check fails without them), keep (take them back), or free (default ask)")
 	fs.StringSliceVar(&c.Allow, "allow", nil, "programs that the model may run in addition to the standard list, such as go,make; the check itself is always allowed")
 }
 
@@ -41,12 +48,23 @@ func (c *Conversing) ValidFlags(in *Input) error {
 	return in.CheckPositive(map[string]bool{"turns": c.Turns > 0, "max-tool-calls": c.Calls > 0})
 }
 
-// RepeatArgs returns --allow, if there is a list, and then the argument if it is not empty;
-// see [Repeater].
+// SetJudge sets what judges the work of a run whose check is a command; none if it is
+// empty.
+func (c *Conversing) SetJudge(r *hone.Run, command string) {
+	if command != "" && c.Judge != "free" {
+		r.Trust.Judges, r.Trust.Keep = judge.Of(command), c.Judge == "keep"
+	}
+}
+
+// RepeatArgs returns --allow, if there is a list, --judge if it is not the default, and
+// then the argument if it is not empty; see [Repeater].
 func (c *Conversing) RepeatArgs(arg string) []string {
 	var args []string
 	if len(c.Allow) > 0 {
 		args = append(args, "--allow", strings.Join(c.Allow, ","))
+	}
+	if c.Judge != "" && c.Judge != DefaultJudge {
+		args = append(args, "--judge", c.Judge)
 	}
 	return append(args, OneArg(arg)...)
 }

@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone"
+	"hone/check/judge"
 	"hone/internal/config"
 	"hone/model"
 	"hone/sandbox"
+	"hone/workspace/treepath"
 )
 
 // Flags are the values of the flags that every loop has. The zero value of a
@@ -40,7 +42,7 @@ type Flags struct {
 // FileFlags returns the names of the flags that are allowed in a file of another user, such
 // as a file of cases or jobs. The others weaken a wall, or send files elsewhere.
 func FileFlags() []string {
-	return strings.Fields("allow attempts build-timeout check check-format flaky keep max-cost max-output max-time max-tokens max-tool-calls " +
+	return strings.Fields("allow attempts build-timeout check check-format flaky judge keep max-cost max-output max-time max-tokens max-tool-calls " +
 		"patience prove query reasoning rounds tools turns unreadable wire")
 }
 
@@ -101,6 +103,16 @@ type Reading struct {
 
 // Shared returns the settings themselves.
 func (s *Settings) Shared() *Settings { return s }
+
+// Judges returns a function that reports whether a file judges the work: the user has
+// named it, or it does so with the check's command (ruling G21).
+func (s Settings) Judges() func(path string) bool {
+	protected, judging := treepath.CompileValid(s.Trust.Protect, true), judge.Set{}
+	if s.Check != "" {
+		judging = judge.Of(s.Check)
+	}
+	return func(path string) bool { return protected.Match(path) || judging.Has(path) }
+}
 
 // Flags adds none.
 func (s *Settings) Flags(*pflag.FlagSet) {}

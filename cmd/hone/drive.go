@@ -110,7 +110,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 func (a *app) showEnding(h *harness.Session, built loop.Built, end hone.End, ok bool, o outputFlags) report.Ending {
 	ended := report.EndingOf(h.Home, h.ID(), built.Run.Past(), end, h.Active())
 	if !o.quiet {
-		ended.Files = report.ChangedFiles(h.Home, built.Run.Past(), built.Run.Own)
+		ended.Files = report.ChangedFiles(h.Home, built.Run.Past(), built.Run.Own, h.Settings().Judges())
 	}
 	columns, _ := a.outExtent()
 	if o.json {
@@ -214,12 +214,7 @@ func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outpu
 // human returns who answers the questions of a session; nil if it asks none. The questions are
 // on a screen of the terminal. It calls waits for each that the user is asked.
 func (a *app) human(h *harness.Session, questions *screen.Screen, waits func(hone.Question)) (human hone.Human) {
-	switch approve := h.Settings().Approve; {
-	case approve == "all":
-		human = hone.Always{}
-	case approve == "none":
-		human = hone.Never{}
-	case approve == "ask" && a.terminal:
+	if a.terminal {
 		p := screen.NewPrompter(questions, a.answerLine)
 		p.Waits = waits
 		p.Present, p.Page = a.present, func(text string) error { return tty.Page(os.Stderr, a.redactKnown(text)) }
@@ -227,6 +222,12 @@ func (a *app) human(h *harness.Session, questions *screen.Screen, waits func(hon
 			return tty.Edit(a.in, history.ScratchPrefix(h.ID()), path, content)
 		}
 		human = p
+	}
+	switch h.Settings().Approve {
+	case "all":
+		human = hone.Always{Judges: human}
+	case "none":
+		human = hone.Never{Judges: human}
 	}
 	if len(a.given) > 0 {
 		return answer.Human{Run: h.ID(), Given: a.given, Others: human}

@@ -258,6 +258,7 @@ func choices() map[string][]string {
 	return map[string][]string{
 		"as":        {"bork"},
 		"approve":   {"ask", "none", "all"},
+		"judge":     {"ask", "keep", "free"},
 		"keep":      {"best", "last"},
 		"prove":     {"on", "off", "strict"},
 		"reasoning": {string(model.Low), string(model.Medium), string(model.High)},

@@ -64,11 +64,12 @@ type Check struct {
 	Command string   `toml:"command" opens:"program"`                                                             // a shell runs it
 	Env     []string `toml:"env" valid:"variable" opens:"the check gets these variables, even if they hold keys"` // variables that the command gets although they hold keys (ruling G6)
 	Timeout Duration `toml:"timeout" opens:"-"`
-	Format  string   `toml:"format" valid:"line" opens:"-"`           // how the output is read: a format's name, or a pattern with %
-	Report  string   `toml:"report" valid:"glob" opens:"-"`           // report files that the check writes
-	FailOn  string   `toml:"fail-on" valid:"exit|findings" opens:"-"` // what fails the check
-	Protect []string `toml:"protect" valid:"glob" opens:"-"`          // existing files that need approval to change; nil protects none
-	Flaky   int      `toml:"flaky" opens:"-"`                         // limit of reruns of a check that fails
+	Format  string   `toml:"format" valid:"line" opens:"-"`                                                            // how the output is read: a format's name, or a pattern with %
+	Report  string   `toml:"report" valid:"glob" opens:"-"`                                                            // report files that the check writes
+	FailOn  string   `toml:"fail-on" valid:"exit|findings" opens:"-"`                                                  // what fails the check
+	Judge   string   `toml:"judge" valid:"ask|keep|free" opens:"a model may weaken the tests that its work must pass"` // changes to what judges the work (ruling G21); empty means ask
+	Protect []string `toml:"protect" valid:"glob" opens:"-"`                                                           // files that need approval to change; nil protects none
+	Flaky   int      `toml:"flaky" opens:"-"`                                                                          // limit of reruns of a check that fails
 	Prove   string   `toml:"prove" valid:"off|on|strict" opens:"-"`
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"hone/internal/git"
 	"hone/journal"
+	"hone/workspace"
 )
 
 // Leftover is what undoing a run does not restore. Its texts are raw: they may
@@ -208,7 +209,7 @@ func (s *leftoverSearch) changed(at string) bool {
 // changedBetween reports whether a file changed between the times. It also uses the
 // change time, because programs can set the modification time.
 func (s *leftoverSearch) changedBetween(info fs.FileInfo) bool {
-	return s.inSeconds(info.ModTime()) || s.inSeconds(changeTime(info))
+	return s.inSeconds(info.ModTime()) || s.inSeconds(workspace.ChangeTime(info))
 }
 
 // inSeconds reports whether a time is between the two, both extended to whole seconds

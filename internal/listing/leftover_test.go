@@ -169,10 +169,10 @@ func TestLeftoversByChangeTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if changeTime(info).IsZero() {
+	if workspace.ChangeTime(info).IsZero() {
 		t.Skip("there is no change time here")
 	}
-	got, err := Leftovers(context.Background(), root, nil, changeTime(info), changeTime(info))
+	got, err := Leftovers(context.Background(), root, nil, workspace.ChangeTime(info), workspace.ChangeTime(info))
 	if err != nil || !slices.Contains(got.Ignored, ".env") {
 		t.Errorf("Leftovers() = %q, %v", got.Ignored, err)
 	}

@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"slices"
@@ -63,6 +64,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	v.Advice, err = in.Text()
 	v.System, v.Approve = v.Walls.System(System), in.Approve(v.table.Approve)
 	v.Complete(v.table.Turns, v.table.MaxToolCalls)
+	v.Judge = cmp.Or(v.Judge, in.File.Check.Judge, loop.DefaultJudge)
 	return in.Limits(v.table.Rounds), err
 }
 
@@ -77,6 +79,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		return built, err
 	}
 	s.SetCheck(nil, s.Check)
+	v.SetJudge(r, v.Check)
 	r.Trust.CheckFirst = hone.UnlessClean
 	return loop.Built{Run: r, Round: l.Round, Turns: map[string]int{l.Fixer.Name: v.Turns}, Summary: v.summary}, nil
 }

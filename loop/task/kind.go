@@ -125,6 +125,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	in.Flags.Check = cmp.Or(in.Flags.Check, asked.Check)
+	v.Judge = cmp.Or(v.Judge, asked.Judge, in.File.Check.Judge, loop.DefaultJudge)
 	if v.Log, err = v.flags.logFile(in.Root); err != nil {
 		return l, err
 	}
@@ -213,6 +214,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		return built, err
 	}
 	s.SetCheck(commands, s.Check)
+	v.SetJudge(r, v.Check)
 	if v.Check != "" {
 		r.Trust.CheckFirst = hone.Informed
 	}

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"hone/workspace"
 	"hone/workspace/internal/nofollow"
@@ -35,19 +37,34 @@ const copyStep = 64 << 20
 // files stay holes. After an error, including a
 // canceled context, dst contains a partial copy.
 func Tree(ctx context.Context, tree *workspace.Tree, dst string) (skipped []string, err error) {
+	c := &copier{ctx: ctx, clone: true}
+	err = c.copy(tree, dst)
+	return c.skipped, err
+}
+
+// Clean is like Tree, but copies only the files and links that belong, and those in .git.
+// left are the paths that are not in the copy; a directory of which nothing is ends with
+// a slash.
+func Clean(ctx context.Context, tree *workspace.Tree, dst string, belongs func(path string, info fs.FileInfo) bool) (left []string, err error) {
+	c := &copier{ctx: ctx, clone: true, belongs: belongs}
+	err = c.copy(tree, dst)
+	return c.left, err
+}
+
+// copy copies a tree into an empty directory.
+func (c *copier) copy(tree *workspace.Tree, dst string) error {
 	root, err := os.OpenRoot(dst)
 	if err != nil {
-		return nil, fmt.Errorf("copy %s: %w", tree.Dir(), err)
+		return fmt.Errorf("copy %s: %w", tree.Dir(), err)
 	}
 	defer root.Close()
-	c := &copier{ctx: ctx, clone: true}
 	if c.dst, err = root.Stat("."); err == nil {
 		err = c.tree(tree.Root(), root)
 	}
 	if err != nil {
-		return c.skipped, fmt.Errorf("copy %s: %w", tree.Dir(), err)
+		return fmt.Errorf("copy %s: %w", tree.Dir(), err)
 	}
-	return c.skipped, nil
+	return nil
 }
 
 // copier is the state of one copy.
@@ -56,6 +73,17 @@ type copier struct {
 	dst     fs.FileInfo
 	clone   bool // sharing blocks may work
 	skipped []string
+	belongs func(path string, info fs.FileInfo) bool // nil copies everything
+	left    []string                                 // what does not belong
+}
+
+// leaves reports whether a file or link does not belong in the copy, and notes it.
+func (c *copier) leaves(path string, info fs.FileInfo) bool {
+	if c.belongs == nil || slices.Contains(strings.Split(path, "/"), ".git") || c.belongs(path, info) {
+		return false
+	}
+	c.left = append(c.left, path)
+	return true
 }
 
 // tree copies everything below one root to another.
@@ -115,6 +143,8 @@ func (c *copier) entry(from, to *os.Root, path string) error {
 		return nil
 	case info.IsDir():
 		return c.directory(from, to, path, info)
+	case c.leaves(path, info):
+		return nil
 	case info.Mode().IsRegular():
 		return c.file(from, to, path)
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -146,8 +176,13 @@ func (c *copier) directory(from, to *os.Root, path string, info fs.FileInfo) err
 	if err := to.Mkdir(name, 0o700); err != nil {
 		return err
 	}
+	left := len(c.left)
 	if err := c.dirContents(from, to, path); err != nil {
 		return err
+	}
+	if len(c.left) > left && to.Remove(name) == nil { // nothing in it belongs
+		c.left = append(c.left[:left], path+"/")
+		return nil
 	}
 	if err := to.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
 		return err

@@ -66,6 +66,14 @@ func Own(start hone.Start) func(string) bool {
 	return nil
 }
 
+// Judges returns a function that reports which files judge the work of a run.
+func Judges(start hone.Start) func(string) bool {
+	if l := Recorded(start); l != nil {
+		return l.Shared().Judges()
+	}
+	return func(string) bool { return false }
+}
+
 // Second returns the role and the name of the model that a run's loop asks beside the
 // first; empty if it asks one model alone, or if the loop is not known.
 func Second(l loop.Loop, first string) (role, name string) {

@@ -109,12 +109,13 @@ func undoneNote(past *history.Past, run string) string {
 type File struct {
 	Path           string
 	Added, Removed int
+	Judges         bool // it judges the work
 }
 
 // ChangedFiles returns the files that differ from those that the run found, without
-// the loop's own; nil if that cannot be read. Those of the user's own tools come first:
-// the summary may fold the others.
-func ChangedFiles(home *journal.Home, past *history.Past, own func(string) bool) []File {
+// the loop's own; nil if that cannot be read. Those that judge the work come first, then
+// those of the user's own tools: the summary may fold the others.
+func ChangedFiles(home *journal.Home, past *history.Past, own, judges func(string) bool) []File {
 	deltas, err := past.AllChanges(home.Get)
 	if err != nil {
 		return nil
@@ -124,7 +125,7 @@ func ChangedFiles(home *journal.Home, past *history.Past, own func(string) bool)
 		if own != nil && own(d.Path) {
 			continue
 		}
-		f := File{Path: d.Path}
+		f := File{Path: d.Path, Judges: judges(d.Path)}
 		if patch.Missing(home, d) == "" {
 			before, _ := home.Get(d.Before.Digest) // nil with an error: no lines are counted
 			after, _ := home.Get(d.After.Digest)
@@ -132,16 +133,19 @@ func ChangedFiles(home *journal.Home, past *history.Past, own func(string) bool)
 		}
 		files = append(files, f)
 	}
-	slices.SortStableFunc(files, func(a, b File) int { return toolsFirst(a.Path) - toolsFirst(b.Path) })
+	slices.SortStableFunc(files, func(a, b File) int { return a.rank() - b.rank() })
 	return files
 }
 
-// toolsFirst orders the files of the user's own tools before all others.
-func toolsFirst(path string) int {
-	if treepath.ToolReason(path) != "" {
+// rank orders files: what judges the work, the user's own tools, all others.
+func (f File) rank() int {
+	switch {
+	case f.Judges:
 		return 0
+	case treepath.ToolReason(f.Path) != "":
+		return 1
 	}
-	return 1
+	return 2
 }
 
 // changedTree reports whether the tree differs from the one that the run found.
@@ -262,6 +266,9 @@ func (s Ending) fileLines(minus string, most int) []string {
 	for _, f := range named {
 		path := render.Line(f.Path)
 		lines = append(lines, path+strings.Repeat(" ", longest-displaywidth.String(path)+2)+render.StatText(f.Added, f.Removed, minus))
+		if f.Judges {
+			lines[len(lines)-1] += "  (judges the work)"
+		}
 	}
 	return lines
 }

@@ -42,7 +42,7 @@ func OverviewOf(r *recorded.Run) Overview {
 		active += time.Since(last.Time)
 	}
 	o.Ending, o.Ended = RecordedEnding(r, end, active), ended && !r.Working
-	o.Files = ChangedFiles(r.Home, r.Past, own)
+	o.Files = ChangedFiles(r.Home, r.Past, own, kinds.Judges(r.Start))
 	if n := len(o.Rounds); r.Working && n > 0 && o.Rounds[n-1].Outcome == rounds.Unfinished {
 		o.Rounds[n-1].Outcome, o.Rounds[n-1].Verdict = rounds.Running, "not finished yet"
 	}

@@ -128,7 +128,7 @@ func (s *Screen) showProgress(e history.Event) {
 		s.waitFor(strings.TrimSpace("checking  " + s.o.Check))
 	case history.Checked:
 		s.asking = false
-		s.showCheck(p, e.Step.Name == "prove")
+		s.showCheck(p, e.Step.Name == history.StepConfirm)
 	case history.End, history.Resumed:
 		s.asking = false
 		s.waitFor("")

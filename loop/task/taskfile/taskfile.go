@@ -34,6 +34,9 @@ type Task struct {
 	// file names none. A run uses the one that the file names when it starts (ruling
 	// S3).
 	Check string `json:"check,omitempty"`
+	// Judge says what may change what judges the work: "ask", "keep" or "free"; empty if
+	// the file does not say.
+	Judge string `json:"judge,omitempty"`
 }
 
 // Turn is one message of a task.
@@ -87,7 +90,7 @@ func Load(tree *workspace.Tree, name string) (Task, error) {
 // Parse parses the text of a task file in CodeScribe's form: [[chat.user]] and
 // [[chat.assistant]] tables in the order of the conversation, or [[chat]] tables
 // with a role. Long contents are between three single quotes. [tools] bash and
-// [check] command are optional; other keys are ignored. The error is a [*Error].
+// [check] command and judge are optional; other keys are ignored. The error is a [*Error].
 func Parse(name string, text []byte) (Task, error) {
 	var tree map[string]any
 	if err := checkEncoding(name, text); err != nil {
@@ -105,8 +108,8 @@ func Parse(name string, text []byte) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	command, err := r.check(tree["check"])
-	return Task{File: name, Turns: turns, Allow: allow, Check: command}, err
+	command, judge, err := r.check(tree["check"])
+	return Task{File: name, Turns: turns, Allow: allow, Check: command, Judge: judge}, err
 }
 
 // checkEncoding returns an error for a text that is not plain UTF-8. The TOML
@@ -217,17 +220,23 @@ func (r *reader) allow(tools any) ([]string, error) {
 	return names, nil
 }
 
-// check returns the command of [check]; empty if there is none.
-func (r *reader) check(section any) (string, error) {
+// check returns the command of [check] and how it treats what judges the work; empty if
+// there is none.
+func (r *reader) check(section any) (command, judge string, err error) {
 	const hint = `write command = "make test"`
 	table, ok := section.(map[string]any)
 	if !ok && section != nil {
-		return "", r.wrong(r.line("check"), hint, "check is not a table")
+		return "", "", r.wrong(r.line("check"), hint, "check is not a table")
 	}
 	value, there := table["command"]
-	command, ok := value.(string)
+	command, ok = value.(string)
 	if there && (!ok || strings.TrimSpace(command) == "") {
-		return "", r.wrong(r.line("check", "command"), hint, "command is not a command line")
+		return "", "", r.wrong(r.line("check", "command"), hint, "command is not a command line")
 	}
-	return command, nil
+	value, there = table["judge"]
+	judge, _ = value.(string)
+	if there && judge != "ask" && judge != "keep" && judge != "free" {
+		return "", "", r.wrong(r.line("check", "judge"), `write judge = "ask", "keep" or "free"`, "judge is none of the three words")
+	}
+	return command, judge, nil
 }

@@ -1,4 +1,4 @@
-package listing
+package workspace
 
 import (
 	"io/fs"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// changeTime returns when the file's contents or its entry last changed,
+// ChangeTime returns when the file's contents or its entry last changed,
 // according to the kernel; the zero time if unknown.
-func changeTime(info fs.FileInfo) time.Time {
+func ChangeTime(info fs.FileInfo) time.Time {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return time.Time{}

@@ -1,0 +1,133 @@
+package judge_test
+
+import (
+	"strings"
+	"testing"
+
+	"hone/check/judge"
+)
+
+func TestOf(t *testing.T) {
+	for command, c := range map[string]struct{ judges, others string }{
+		"go test ./...":                          {"a_test.go x/testdata/in go.work x/GO.WORK .golangci.yml", "a.go go.mod Makefile check.sh"},
+		"make test":                              {"GNUmakefile Makefile x/makefile rules.mk tests/a.c", "a.c"},
+		"make -f ci/build.make":                  {"ci/build.make Makefile", "build.make"},
+		"just test":                              {"justfile .justfile", "Makefile"},
+		"./check.sh":                             {"check.sh tests/a", "src/check.go"},
+		"sh -eu ci/check.sh main.c":              {"ci/check.sh", "main.c check.sh"},
+		"cd sub && ./check.sh && ../x/b.sh":      {"sub/check.sh x/b.sh", "a.sh"},
+		"bash -c './check.sh && pytest'":         {"check.sh conftest.py", "main.py"},
+		". ./.ci/env.sh; ./.check":               {".ci/env.sh .check", "env.sh check"},
+		"./a\\ b.sh":                             {"a b.sh", "b.sh a"},
+		"env CI=1 timeout -k 5 60s ./check.sh":   {"check.sh", "main.go"},
+		"X=1 ./check.sh":                         {"check.sh", "main.go"},
+		"python3 main.py":                        {"test_a.py conftest.py pytest.ini unittest.py x.pth sitecustomize.py", "main.py calc.py"},
+		"python3 -m unittest":                    {"unittest/__init__.py tests/x.txt", "calc.py"},
+		"npm test":                               {"a.test.js a.spec.ts x/__snapshots__/a.snap package.json jest.config.cjs .mocharc.yml a-test.js", "src/a.js package-lock.json latest.js"},
+		"cargo test":                             {"src/lib.rs tests/a.rs x.snap .cargo/config.toml Cargo.toml", "Cargo.lock README.md"},
+		"mvn test":                               {"src/test/java/A.java src/main/ATest.java pom.xml", "src/main/A.java"},
+		"ctest":                                  {"tests/a.c test_a.cc a_unittest.cc CMakeLists.txt CTestCustom.cmake", "a.c"},
+		"bundle exec rspec":                      {"spec/a_spec.rb .rspec", "lib/a.rb"},
+		"bundle exec rake":                       {"Rakefile lib/tasks/a.rake test/a.rb", "lib/a.rb"},
+		"vendor/bin/phpunit":                     {"tests/ATest.php phpunit.xml.dist composer.json vendor/bin/phpunit", "src/A.php"},
+		"bats .":                                 {"a.bats", "a.sh"},
+		"prove -r":                               {"t/a.t", "lib/A.pm"},
+		"ruff check . && mypy src":               {"ruff.toml mypy.ini pyproject.toml", "test_a.py tests/a.py conftest.py"},
+		"go vet ./... && gofmt -l .":             {".golangci.yml", "a_test.go"},
+		"gcc -fsanitize=address test_a.c":        {".clang-tidy", "test_a.c"},
+		"npx eslint . && npx tsc --noEmit":       {"eslint.config.js tsconfig.json .eslintrc", "a.test.ts"},
+		"python3 -m mypy .":                      {"mypy.ini", "test_a.py"},
+		"golangci-lint run && go test ./...":     {".golangci.yml a_test.go", "a.go"},
+		"if then":                                {"a_test.go", "a.go"}, // no shell's line
+		"test -z \"$(gofmt -l .)\" && ./ok.sh a": {"ok.sh", "a"},
+	} {
+		s := judge.Of(command)
+		for path := range strings.FieldsSeq(strings.ReplaceAll(c.judges, "a b.sh", "a\x00b.sh")) {
+			if path = strings.ReplaceAll(path, "\x00", " "); !s.Has(path) {
+				t.Errorf("%s: %s does not judge", command, path)
+			}
+		}
+		for path := range strings.FieldsSeq(c.others) {
+			if s.Has(path) {
+				t.Errorf("%s: %s judges", command, path)
+			}
+		}
+	}
+	if (judge.Set{}).Has("a_test.go") {
+		t.Error("the zero Set has a file")
+	}
+}
+
+func TestMerge(t *testing.T) {
+	const rust = "fn f() {}\n#[cfg(test)]\nmod tests {\n    // }\n    #[test]\n    fn a() { assert_eq!(f(), '}', \"}\"); }\n}\n"
+	for name, c := range map[string]struct {
+		path, now, found, want string // "-" is no file; an empty want is now
+	}{
+		"same":                       {"a_test.go", "x", "x", ""},
+		"changed":                    {"a_test.go", "x", "y", "y"},
+		"added":                      {"conftest.py", "x", "-", "-"},
+		"removed":                    {"a_test.go", "-", "x", "x"},
+		"neither":                    {"a_test.go", "-", "-", ""},
+		"emptied":                    {"a_test.go", "", "x", "x"},
+		"dependency":                 {"package.json", `{"scripts":{"test":"a"},"dependencies":{"x":"2"}}`, `{"scripts":{"test":"a"}}`, ""},
+		"script":                     {"package.json", `{"scripts":{"test":"true"},"version":"2"}`, `{"scripts":{"test":"jest"}}`, "{\n  \"scripts\": {\n    \"test\": \"jest\"\n  },\n  \"version\": \"2\"\n}"},
+		"settings added":             {"x/package.json", `{"jest":{"testMatch":[]}}`, `{}`, "{}"},
+		"new package":                {"package.json", `{"jest":1,"name":"a"}`, "-", "{\n  \"name\": \"a\"\n}"},
+		"not JSON":                   {"package.json", `{`, `{}`, "{}"},
+		"Python package":             {"pyproject.toml", "[project]\nversion = '2'\n[tool.pytest.ini_options]\nx = 1\n", "[tool.pytest.ini_options]\nx = 1\n", ""},
+		"pytest":                     {"pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--collect-only'\n", "[tool.pytest.ini_options]\nx = 1\n", "[tool]\n[tool.pytest]\n[tool.pytest.ini_options]\nx = 1\n"},
+		"setup.cfg":                  {"setup.cfg", "[metadata]\nname = b\n[tool:pytest]\naddopts = -k no\n", "[metadata]\nname = a\n[tool:pytest]\nx = 1\n", "[metadata]\nname = b\n[tool:pytest]\nx = 1\n"},
+		"setup.cfg, metadata":        {"setup.cfg", "[metadata]\nname = b\n", "[metadata]\nname = a\n", ""},
+		"crate":                      {"Cargo.toml", "[dependencies]\nx = '2'\n[lib]\nname = 'b'\n", "[dependencies]\nx = '1'\n", ""},
+		"no autotests":               {"Cargo.toml", "[package]\nname = 'a'\nautotests = false\n", "[package]\nname = 'a'\n", "[package]\nname = 'a'\n"},
+		"CMake":                      {"CMakeLists.txt", "add_library(a a.c b.c)\nadd_test(a a)\n", "add_library(a a.c)\nadd_test(a a)\n", ""},
+		"CMake, test":                {"CMakeLists.txt", "add_library(a b.c)\n", "add_library(a a.c)\nadd_test(a a)\n", "add_library(a a.c)\nadd_test(a a)\n"},
+		"CMake, return":              {"CMakeLists.txt", "return()\nadd_test(a a)\n", "add_test(a a)\n", "add_test(a a)\n"},
+		"Maven, dependency":          {"pom.xml", "<version>2</version>\n", "<version>1</version>\n", ""},
+		"Maven, skip":                {"pom.xml", "<skipTests>true</skipTests>\n", "", "" + "\x00"},
+		"Rust source":                {"src/lib.rs", strings.Replace(rust, "{}", "{ 1 }", 1), rust, ""},
+		"Rust test":                  {"src/lib.rs", strings.Replace(strings.Replace(rust, "{}", "{ 1 }", 1), "f(), '}'", "1, '}'", 1), rust, strings.Replace(rust, "{}", "{ 1 }", 1)},
+		"Rust test removed":          {"src/lib.rs", "fn f() { 1 }\n", rust, "fn f() { 1 }\n\n" + strings.TrimPrefix(strings.TrimSuffix(rust, "\n"), "fn f() {}\n")},
+		"Rust test added":            {"src/lib.rs", rust, "fn f() {}\n", "fn f() {}\n\n"},
+		"Rust module of tests":       {"src/lib.rs", "#[cfg(test)]\nmod tests;\nfn a() {}", "#[cfg(test)]\nmod tests;\nfn b() {}", ""},
+		"Rust tests":                 {"src/tests.rs", "x", "y", "y"},
+		"Rust lifetime":              {"src/lib.rs", "fn f<'a>(x: &'a str) { }\n#[test]\nfn t() { }\n", "fn f<'a>(x: &'a str) { }\n#[test]\nfn t() { 1 }\n", "fn f<'a>(x: &'a str) { }\n#[test]\nfn t() { 1 }\n"},
+		"Rust, ignored":              {"src/lib.rs", "#[test]\n#[ignore]\nfn t() { }\n", "#[test]\nfn t() { }\n", "#[test]\nfn t() { }\n"},
+		"Rust, ignored before":       {"src/lib.rs", "#[ignore]\n// why\n#[test]\nfn t() { }\n", "#[test]\nfn t() { }\n", "#[test]\nfn t() { }\n"},
+		"Rust, brace in a raw text":  {"src/lib.rs", "#[test]\nfn t() { r#\"}\"#; }\nfn f() {}", "#[test]\nfn t() { r#\"}\"#; }\nfn g() {}", ""},
+		"Rust, nothing but an error": {"src/lib.rs", "#[test", "fn", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := func(text string) []byte {
+				if text == "-" {
+					return nil
+				}
+				return []byte(text)
+			}
+			got := judge.Merge(c.path, file(c.now), file(c.found))
+			want := file(c.want)
+			switch c.want {
+			case "":
+				want = file(c.now)
+			case "\x00":
+				want = file(c.found)
+			}
+			if (got == nil) != (want == nil) || strings.ReplaceAll(string(got), `"`, "'") != strings.ReplaceAll(string(want), `"`, "'") {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// FuzzMerge merges files that are what they were found as into themselves.
+func FuzzMerge(f *testing.F) {
+	f.Add("#[test]\nfn a() { '}' }", "{}")
+	f.Fuzz(func(t *testing.T, now, found string) {
+		for _, path := range []string{"a.rs", "package.json", "pyproject.toml", "setup.cfg", "pom.xml"} {
+			if got := judge.Merge(path, []byte(now), []byte(now)); string(got) != now {
+				t.Errorf("%s: merged into itself: %q", path, got)
+			}
+			_ = judge.Merge(path, []byte(now), []byte(found))
+		}
+	})
+}

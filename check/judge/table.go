@@ -1,0 +1,75 @@
+package judge
+
+// runnerFiles are the files that test runners read by name: tests, their helpers and
+// settings, and names that a runner would take for its own. A name counts at any depth;
+// with a slash at its end it is a directory, with everything below it.
+//
+// What lists the parts of a program, such as go.mod, is not here: a fix changes it. Of a
+// file that is both, only a part judges; see partOf.
+func runnerFiles() []string {
+	return []string{
+		// Go
+		"*_test.go testdata/ go.work",
+		// Python; a module of a runner's name beside the tests takes its place.
+		"test_*.py *_test.py tests.py conftest.py pytest.ini .pytest.ini tox.ini noxfile.py .coveragerc",
+		"sitecustomize.py usercustomize.py *.pth unittest.py unittest/ doctest.py pytest.py pytest/ _pytest/ pluggy.py",
+		"setup.cfg pyproject.toml",
+		// Node
+		"*.{test,spec}.* *[-_]test.{js,cjs,mjs,jsx,ts,cts,mts,tsx} __tests__/ __mocks__/ __snapshots__/ e2e/ cypress/",
+		"{jest,vitest,vitest.workspace,vite,playwright,cypress,karma,ava,wdio,web-test-runner}.{config,conf}.* vitest.workspace.* karma.conf.* wdio.conf.*",
+		"jest.setup.* setupTests.* .mocharc* .taprc .nycrc* .c8rc* bunfig.toml deno.json deno.jsonc package.json",
+		// Rust; tests stand in the sources as well.
+		"*.rs *.snap .config/nextest.toml .cargo/config .cargo/config.toml Cargo.toml",
+		// Java and Kotlin
+		"src/test/ *Test.java *Tests.java *IT.java *Test.kt *Tests.kt junit-platform.properties pom.xml build.gradle build.gradle.kts",
+		// C and C++
+		"test_*.{c,cc,cpp,cxx} *_{test,tests,unittest}.{c,cc,cpp,cxx} CTestCustom.cmake CTestConfig.cmake CMakeLists.txt meson.build .valgrindrc *.supp",
+		// Ruby
+		"*_spec.rb *_test.rb test_*.rb .rspec .simplecov minitest.rb rspec.rb",
+		// PHP
+		"*Test.php phpunit.xml phpunit.xml.dist phpunit.dist.xml composer.json",
+		// .NET and Elixir
+		"*Tests/ *{Test,Tests}.{cs,fs} *.runsettings xunit.runner.json *_test.exs test_helper.exs",
+		// Shell, Perl and all others
+		"*.bats *_test.sh test_*.sh *.t t/ .shellspec test/ tests/ spec/ specs/ *.golden golden/",
+	}
+}
+
+// linterFiles are the settings of linters and compilers, which say what counts as a fault.
+func linterFiles() []string {
+	return []string{
+		".golangci.* staticcheck.conf revive.toml",
+		"ruff.toml .ruff.toml mypy.ini .mypy.ini .flake8 .pylintrc pylintrc pyrightconfig.json tox.ini setup.cfg pyproject.toml .bandit",
+		".eslintrc* .eslintignore eslint.config.* tsconfig*.json jsconfig.json .prettierrc* .prettierignore prettier.config.* biome.json biome.jsonc .stylelintrc* .oxlintrc.json package.json",
+		"clippy.toml .clippy.toml rustfmt.toml .rustfmt.toml deny.toml Cargo.toml",
+		"checkstyle.xml detekt.yml .editorconfig .clang-tidy .clang-format .rubocop.yml .rubocop_todo.yml",
+		"phpstan.neon phpstan.neon.dist psalm.xml psalm.xml.dist .php-cs-fixer.* .credo.exs .formatter.exs",
+		".shellcheckrc .yamllint* .markdownlint* .hadolint.yaml .codespellrc .typos.toml _typos.toml",
+	}
+}
+
+// linters are programs that judge the files that they name, not by other files. A check
+// that runs nothing else has no tests.
+const linters = " gofmt goimports golangci-lint staticcheck revive govulncheck ruff mypy flake8 pylint pyright black isort bandit eslint tsc prettier biome oxlint stylelint" +
+	" clippy-driver rustfmt rubocop clang-tidy clang-format cppcheck gcc g++ cc c++ clang clang++ javac phpstan psalm shellcheck shfmt yamllint markdownlint hadolint codespell typos "
+
+// lintingWords are, by program, the words after it with which it compiles or lints.
+const lintingWords = " go:vet go:build go:fmt cargo:check cargo:clippy cargo:fmt cargo:build ruff:check dotnet:build swift:build "
+
+// makers are, by program, the files of the tree that say what it runs.
+func makers() map[string]string {
+	const makefiles = "GNUmakefile makefile Makefile *.mk"
+	return map[string]string{
+		"make": makefiles, "gmake": makefiles, "bmake": makefiles + " BSDmakefile", "remake": makefiles,
+		"just": "justfile .justfile *.just", "task": "Taskfile.yml Taskfile.yaml Taskfile.dist.yml Taskfile.dist.yaml",
+		"rake": "Rakefile rakefile Rakefile.rb *.rake", "ninja": "build.ninja", "mage": "magefile.go magefiles/",
+		"tox": "tox.ini", "nox": "noxfile.py", "invoke": "tasks.py", "inv": "tasks.py", "gulp": "gulpfile.*", "grunt": "Gruntfile.*",
+		"ant": "build.xml", "bazel": "BUILD BUILD.bazel", "scons": "SConstruct", "gradlew": "gradlew", "mvnw": "mvnw",
+	}
+}
+
+// shells are programs whose first operand is a script that they run.
+const shells = " sh bash dash zsh ksh ash busybox . source "
+
+// wrappers are programs that run the command that their operands are.
+const wrappers = " env time timeout nice nohup command exec xvfb-run bundle npx uv poetry pipenv hatch run sudo stdbuf unbuffer "

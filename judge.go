@@ -1,0 +1,448 @@
+package hone
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hone/check"
+	"hone/check/judge"
+	"hone/history"
+	"hone/workspace"
+	"hone/workspace/clone"
+	"hone/workspace/restore"
+	"hone/workspace/treepath"
+)
+
+// Code that is judged must not change what judges it (ruling G21). Files that judge are
+// those that Trust.Protect names and those of Trust.Judges. Of the first, and with
+// Trust.Keep of all, a change is asked about before it is made, and taken back where a
+// command made it. Of the others it may be made: then a pass of the check is believed
+// only if the check passes with these files as they were, too.
+
+// judges reports whether a file judges the work.
+func (t Trust) judges(path string) bool { return t.protects(path) || t.Judges.Has(path) }
+
+// protects reports whether the user protects a file by its name.
+func (t Trust) protects(path string) bool { return treepath.Match(t.Protect, path) }
+
+// keeps reports whether a change to a file needs the user's approval.
+func (t Trust) keeps(path string) bool {
+	return len(t.Protect) > 0 && t.protects(path) || t.Keep && t.Judges.Has(path)
+}
+
+// keepsAny reports whether changes to some files need approval.
+func (t Trust) keepsAny() bool { return len(t.Protect) > 0 || t.Keep }
+
+// judgeChange is a file that judges the work and is not as it must be.
+type judgeChange struct {
+	now, want workspace.Entry // zero if there is no file
+	merged    []byte          // what it must hold if only a part of it judges; nil if it must be want
+}
+
+func (c judgeChange) path() string {
+	if c.now.Path != "" {
+		return c.now.Path
+	}
+	return c.want.Path
+}
+
+// changedJudges returns the files that judge the work, among those that which accepts, and
+// are not in a manifest as the run found them, or as the user left or approved them; sorted.
+func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) ([]judgeChange, error) {
+	found, err := r.foundTree()
+	if err != nil || found == nil {
+		return nil, err
+	}
+	must := map[string]workspace.Entry{}
+	for _, d := range found.Diff(m) {
+		if which(d.Path) {
+			must[d.Path] = d.Before
+		}
+	}
+	for _, e := range r.Past().Events() {
+		switch p := e.Payload.(type) {
+		case history.Applied:
+			for _, v := range p.Verdicts {
+				if which(v.Path) && r.isApproved(v) {
+					was, _ := found.Entry(v.Path)
+					must[v.Path] = history.EntryAfter(was, v)
+				}
+			}
+		case history.Outside:
+			if err := r.addUsersChanges(must, which, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var changes []judgeChange
+	for path, want := range must {
+		now, _ := m.Entry(path)
+		c := judgeChange{now: now, want: want}
+		if want.SameState(now) {
+			continue
+		}
+		if same, err := r.merge(path, &c); err != nil || same {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		changes = append(changes, c)
+	}
+	slices.SortFunc(changes, func(a, b judgeChange) int { return strings.Compare(a.path(), b.path()) })
+	return changes, nil
+}
+
+// isApproved reports whether the user approved an edit that was made. An edit that
+// nobody was asked about has no reason.
+func (r *Run) isApproved(v workspace.Verdict) bool { return v.Reason != "" || r.Trust.keeps(v.Path) }
+
+// addUsersChanges sets the files that the user changed: they must stay as the user left
+// them.
+func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path string) bool, o history.Outside) error {
+	var m workspace.Manifest
+	for _, path := range o.Paths {
+		if !which(path) {
+			continue
+		}
+		if m == nil {
+			var err error
+			if m, err = r.readManifest(o.Manifest); err != nil {
+				return err
+			}
+		}
+		must[path], _ = m.Entry(path)
+	}
+	return nil
+}
+
+// foundTree returns the manifest of the tree as the run found it; nil before its first
+// round. It never changes, so each process reads it once.
+func (r *Run) foundTree() (workspace.Manifest, error) {
+	if r.found == nil {
+		o, ok := r.Past().Opened()
+		if !ok {
+			return nil, nil
+		}
+		var err error
+		if r.found, err = r.readManifest(o.Manifest); err != nil {
+			return nil, err
+		}
+	}
+	return r.found, nil
+}
+
+// merge sets what a file must hold if only a part of it judges. same reports whether that
+// part is as it must be. A file whose contents were not stored judges as a whole.
+func (r *Run) merge(path string, c *judgeChange) (same bool, err error) {
+	if r.Trust.protects(path) {
+		return false, nil
+	}
+	now, ok, err := r.contentsOf(c.now)
+	if err != nil || !ok {
+		return false, err
+	}
+	found, ok, err := r.contentsOf(c.want)
+	if err != nil || !ok {
+		return false, err
+	}
+	merged := judge.Merge(path, now, found)
+	if merged != nil && !bytes.Equal(merged, found) {
+		c.merged = merged
+	}
+	return bytes.Equal(merged, now) && (merged == nil) == (now == nil), nil
+}
+
+// contentsOf returns the stored contents of a regular file; nil if there is no file. ok is
+// false if it is something else, or its contents were not stored.
+func (r *Run) contentsOf(e workspace.Entry) (b []byte, ok bool, err error) {
+	if e.Kind == "" {
+		return nil, true, nil
+	}
+	if e.Kind != workspace.Regular || e.Note != "" || !r.Journal.Home().Has(e.Digest) {
+		return nil, false, nil
+	}
+	if b, err = r.Journal.Home().Get(e.Digest); b == nil {
+		b = []byte{}
+	}
+	return b, err == nil, err
+}
+
+// targets returns what brings files that judge into the state in which they must be.
+func (r *Run) targets(changes []judgeChange) ([]restore.Target, error) {
+	var list []restore.Target
+	for _, c := range changes {
+		t := restore.Target{Path: c.path(), Want: c.want, From: []workspace.Entry{c.now}}
+		if c.merged != nil {
+			name, err := r.Journal.Home().Put(c.merged)
+			if err != nil {
+				return nil, err
+			}
+			t.Want = c.now
+			t.Want.Digest, t.Want.Size = name, int64(len(c.merged))
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+const (
+	askName     = "ask about judges" // the step that decides to ask about files that judge
+	failsInCopy = "The check passes in the tree, but fails in a clean copy of it in which nothing but the check was run. It must pass there too, so it must not depend on the tree's path, or on a process or a file outside the tree"
+)
+
+// judgesAsked is the record of the step askName: the files that are taken back, and asked
+// about.
+type judgesAsked struct {
+	Back     []restore.Target `json:"back"`
+	Reason   string           `json:"reason"`
+	Findings []check.Finding  `json:"findings"` // of the check without them
+}
+
+// questions returns the edits that would make the changes again. Only a file can be asked
+// about, not a link.
+func (a judgesAsked) questions() (vs []workspace.Verdict) {
+	image := func(e workspace.Entry) workspace.Image {
+		return workspace.Image{Digest: e.Digest, Size: e.Size, Mode: uint32(e.Mode)}
+	}
+	for _, t := range a.Back {
+		was, is := t.Want, t.From[0]
+		if (was.Digest == "") == (was.Kind == "") && (is.Digest == "") == (is.Kind == "") {
+			vs = append(vs, workspace.Verdict{Path: t.Path, Ruling: workspace.Ask, Reason: a.Reason, Before: image(was), After: image(is)})
+		}
+	}
+	return vs
+}
+
+// confirm decides whether a pass of the check is believed: c is its record, and the tree is
+// as it left it. It returns the record that counts.
+func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (history.Checked, error) {
+	if r.Trust.Copied == nil || r.Trust.Proof == nil && r.Trust.Judges.IsZero() {
+		return c, nil
+	}
+	now, err := r.manifestNamed(c.Manifest)
+	if err != nil {
+		return c, err
+	}
+	changes, err := r.changedJudges(now, r.Trust.judges)
+	if err != nil {
+		return c, err
+	}
+	if r.Trust.Proof == nil && len(changes) == 0 && (len(r.withoutOwn(r.found).Diff(r.withoutOwn(now))) > 0 || !r.failedBefore()) {
+		return c, nil
+	}
+	earlier := len(r.unconfirmed())
+	p, err := r.world().inspect(ctx, history.StepConfirm, func(ctx context.Context) (history.Checked, error) { return r.checkCopies(ctx, changes) })
+	if err != nil || !check.Blocking(p.Findings) || onlyBroken(p.Findings) || len(p.Judges) == 0 || earlier == 0 && round < r.Limits.MaxRounds() {
+		return p, err
+	}
+	return r.askAboutJudges(ctx, c, p, changes)
+}
+
+// failedBefore reports whether the check has failed in the run.
+func (r *Run) failedBefore() bool {
+	return slices.ContainsFunc(r.Past().Records("check"), func(e history.Event) bool {
+		c, ok := e.Payload.(history.Checked)
+		return ok && check.Blocking(c.Findings)
+	})
+}
+
+// unconfirmed returns the records of passes that were not confirmed before the last
+// decision.
+func (r *Run) unconfirmed() []history.Checked {
+	var failed []history.Checked
+	for _, e := range r.Past().Records(history.StepConfirm) {
+		if c, ok := e.Payload.(history.Checked); ok && e.Seq < r.Past().LastDecision() && check.Blocking(c.Findings) {
+			failed = append(failed, c)
+		}
+	}
+	return failed
+}
+
+// checkCopies runs the check in clean copies of the tree: as the tree is, if the check is
+// to be proved or nothing that judges has changed, and with what judges as it must be.
+func (r *Run) checkCopies(ctx context.Context, changes []judgeChange) (c history.Checked, err error) {
+	alone := r.Trust.Proof != nil || len(changes) == 0
+	if alone {
+		found, lacks, err := r.checkCopy(ctx, nil)
+		if err != nil || check.Blocking(found) {
+			return history.Checked{Findings: copyFindings(found, failsInCopy+lacksText(lacks)+". In the copy it reports:\n\n"), Lacks: lacks}, err
+		}
+	}
+	if len(changes) == 0 {
+		return c, nil
+	}
+	found, _, err := r.checkCopy(ctx, changes)
+	if err != nil || !check.Blocking(found) {
+		return c, err
+	}
+	for _, one := range changes {
+		c.Judges = append(c.Judges, one.path())
+	}
+	if !alone {
+		own, lacks, err := r.checkCopy(ctx, nil)
+		if err != nil {
+			return c, err
+		}
+		if check.Blocking(own) {
+			c.Lacks = lacks
+		}
+	}
+	c.Findings = copyFindings(found, fmt.Sprintf("The check passes only with your changes to what judges the work: %s. With that as the run found it, in a clean copy, the check fails. "+
+		"Make it pass without these changes, and take back those that weaken it. If one is right and needed, say why: the user is asked about it. In the copy the check reports:\n\n", listed(c.Judges)))
+	return c, nil
+}
+
+// lacksText names what a clean copy lacks.
+func lacksText(lacks []string) string {
+	if len(lacks) == 0 {
+		return ""
+	}
+	return ", nor on what commands left in files that git ignores: " + listed(lacks)
+}
+
+// checkCopy runs the check in a clean copy of the tree, in which the changed files that
+// judge are as they must be. It also returns which ignored files the copy lacks.
+func (r *Run) checkCopy(ctx context.Context, changes []judgeChange) (found []check.Finding, lacks []string, err error) {
+	history.RemoveScratch(r.Journal.Run())
+	top, err := os.MkdirTemp("", history.ScratchPrefix(r.Journal.Run()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("confirm the check: %w", err)
+	}
+	defer func() { err = errors.Join(err, clone.Remove(top)) }()
+	// The copy has the name of the original directory, because some checks depend on it.
+	dir := filepath.Join(top, filepath.Base(r.Tree.Dir()))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("confirm the check: %w", err)
+	}
+	lacks, err = clone.Clean(ctx, r.Tree, dir, r.belongsInCopy())
+	if err == nil && len(changes) > 0 {
+		err = r.restoreIn(ctx, dir, changes)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("confirm the check: copy the tree: %w", err)
+	}
+	found, err = r.Trust.Copied(ctx, dir)
+	for i := range found {
+		found[i].Text = strings.ReplaceAll(found[i].Text, dir, r.Tree.Dir())
+	}
+	return found, lacks, err
+}
+
+// belongsInCopy returns whether a file belongs in a clean copy: what git sees, what has not
+// changed since the run began, and what an edit of the run wrote.
+func (r *Run) belongsInCopy() func(path string, info fs.FileInfo) bool {
+	edited, began := map[string]bool{}, r.Past().First().Time
+	for _, v := range r.Past().Edits() {
+		edited[v.Path] = true
+	}
+	return func(path string, info fs.FileInfo) bool {
+		_, listed := r.last.Entry(path)
+		return listed || edited[path] || workspace.ChangeTime(info).Before(began)
+	}
+}
+
+// restoreIn brings files that judge into the state in which they must be, in a copy.
+func (r *Run) restoreIn(ctx context.Context, dir string, changes []judgeChange) error {
+	tree, err := r.Tree.OpenCopy(dir)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	list, err := r.targets(changes)
+	if err == nil {
+		_, err = restore.Paths(ctx, tree, list, r.openContents)
+	}
+	return err
+}
+
+// copyFindings explains to the model, once, what a check found in a copy.
+func copyFindings(found []check.Finding, why string) []check.Finding {
+	var findings []check.Finding
+	for _, f := range found {
+		if !f.Blocks() {
+			continue
+		}
+		f.Source = SourceProof
+		if len(findings) == 0 {
+			f.Text = why + f.Text
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// askAboutJudges takes the changes to files that judge back, and asks the user whether to
+// make them after all: no flag answers that. passed is the check's record with the
+// changes, and failed that without them.
+func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked, changes []judgeChange) (history.Checked, error) {
+	asked, err := Step(ctx, r, askName, nil, func(context.Context) (judgesAsked, error) {
+		a := judgesAsked{Reason: history.AboutJudges + ", and the check passes only with this change", Findings: failed.Findings}
+		if len(failed.Lacks) > 0 {
+			a.Reason += "; in a clean copy the check fails in any case, because that lacks " + listed(failed.Lacks)
+		}
+		var err error
+		a.Back, err = r.targets(changes)
+		return a, err
+	})
+	if err != nil {
+		return passed, err
+	}
+	return r.completeAsking(ctx, passed, asked)
+}
+
+// completeAsking is askAboutJudges once it is recorded what is asked.
+func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked judgesAsked) (c history.Checked, err error) {
+	_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) {
+		if _, err := r.restoreProtected(ctx, asked.Back); err != nil {
+			return history.Snapshot{}, err
+		}
+		object, err := r.storeManifest()
+		return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
+	}))
+	if err != nil {
+		return passed, err
+	}
+	vs := asked.questions()
+	ch, err := history.RecordedChange(r.Journal.Home(), vs)
+	if err != nil {
+		return passed, err
+	}
+	if ch, err = r.approve(ctx, ch, vs); err != nil {
+		return passed, err
+	}
+	if _, err = r.applyAllowed(ctx, ch, vs); err != nil {
+		return passed, err
+	}
+	c = passed
+	if len(vs) < len(asked.Back) || slices.ContainsFunc(vs, func(v workspace.Verdict) bool { return v.Ruling != workspace.Allow }) {
+		c.Findings = asked.Findings
+	}
+	r.fresh = false
+	c.Manifest, c.Tree, err = r.world().manifest(ctx)
+	return c, err
+}
+
+// asking returns what the run was asking about files that judge when its process ended; ok
+// is false if it was not.
+func (r *Run) asking() (a judgesAsked, ok bool, err error) {
+	for {
+		_, record := r.Journal.Lookup(r.next(askName))
+		switch {
+		case record == nil:
+			return a, false, nil
+		case record.Seq > r.Past().LastDecision():
+			r.identify(askName)
+			a, err = result[judgesAsked](r, *record)
+			return a, err == nil, err
+		}
+		r.identify(askName)
+	}
+}
