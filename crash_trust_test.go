@@ -7,6 +7,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/check/judge"
 	"hone/internal/crashtest"
 	"hone/journal"
 	"hone/model"
@@ -72,6 +73,44 @@ func TestCrashOfATrustedCheck(t *testing.T) {
 			}}.end(t, dir)
 			if end.Kind != hone.KindDone || crashtest.ReadFile(dir, "tests/t") != "zero" || crashtest.ReadFile(dir, "tests/gone") != "zero" || crashtest.ReadFile(dir, "tests/more") != "3" {
 				t.Errorf("the run ended %+v; tests hold %q, %q and %q", end, crashtest.ReadFile(dir, "tests/t"), crashtest.ReadFile(dir, "tests/gone"), crashtest.ReadFile(dir, "tests/more"))
+			}
+			return end
+		},
+	}.Run(t)
+}
+
+// The check passes only with a weaker test, twice: the test is taken back, and the user
+// approves one of the changes and declines the other.
+func TestCrashOfAQuestionAboutJudges(t *testing.T) {
+	passes := func(dir string) []check.Finding {
+		for _, name := range []string{"a_test.sh", "b_test.sh"} {
+			if crashtest.ReadFile(dir, name) != "weak" {
+				return []check.Finding{wrong(name + " fails")}
+			}
+		}
+		return nil
+	}
+	crashtest.Scene{
+		Setup: func(_ testing.TB, dir string) {
+			crashtest.WriteFile(dir, "a_test.sh", "strong")
+			crashtest.WriteFile(dir, "b_test.sh", "strong")
+		},
+		Play: func(t testing.TB, dir string, _ model.Model, o journal.Observer) hone.End {
+			round := applies([]workspace.Edit{edit("a_test.sh", "weak"), edit("b_test.sh", "weak"), edit("a", "done")})
+			end := process{round: round, observe: o, set: func(r *hone.Run) {
+				r.Limits.Rounds = 2
+				r.Trust.Judges = judge.Of("sh a_test.sh")
+				r.Trust.Copied = func(_ context.Context, copied string) ([]check.Finding, error) { return passes(copied), nil }
+				r.Check = func(context.Context) ([]check.Finding, error) { return passes(dir), nil }
+				r.Human = hone.Always{Judges: &person{answer: func(q hone.Question) (hone.Answer, error) {
+					if !q.AboutJudges() {
+						t.Errorf("asked about %s: %s", q.Path, q.Reason)
+					}
+					return hone.Answer{Approved: q.Path == "b_test.sh", By: "user"}, nil
+				}}}
+			}}.end(t, dir)
+			if a, b := crashtest.ReadFile(dir, "a_test.sh"), crashtest.ReadFile(dir, "b_test.sh"); end.Kind != hone.KindBlocked || a != "strong" || b != "weak" {
+				t.Errorf("the run ended %+v; the tests hold %q and %q", end, a, b)
 			}
 			return end
 		},

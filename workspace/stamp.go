@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"io/fs"
 	"time"
 
 	"hone/workspace/internal/nofollow"
@@ -33,3 +34,7 @@ func (s stamp) isReliable(taken time.Time) bool {
 	}
 	return last < taken.Add(-raceWindow).UnixNano()
 }
+
+// ChangeTime returns when the contents of a file or its entry last changed, according to
+// the kernel; the zero time if unknown.
+func ChangeTime(info fs.FileInfo) time.Time { return nofollow.ChangeTime(info) }

@@ -75,7 +75,7 @@ func TestMerge(t *testing.T) {
 		"new package":                {"package.json", `{"jest":1,"name":"a"}`, "-", "{\n  \"name\": \"a\"\n}"},
 		"not JSON":                   {"package.json", `{`, `{}`, "{}"},
 		"Python package":             {"pyproject.toml", "[project]\nversion = '2'\n[tool.pytest.ini_options]\nx = 1\n", "[tool.pytest.ini_options]\nx = 1\n", ""},
-		"pytest":                     {"pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--collect-only'\n", "[tool.pytest.ini_options]\nx = 1\n", "[tool]\n[tool.pytest]\n[tool.pytest.ini_options]\nx = 1\n"},
+		"pytest":                     {"pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--collect-only'\n", "[tool.pytest.ini_options]\nx = 1\n", "\x00"},
 		"setup.cfg":                  {"setup.cfg", "[metadata]\nname = b\n[tool:pytest]\naddopts = -k no\n", "[metadata]\nname = a\n[tool:pytest]\nx = 1\n", "[metadata]\nname = b\n[tool:pytest]\nx = 1\n"},
 		"setup.cfg, metadata":        {"setup.cfg", "[metadata]\nname = b\n", "[metadata]\nname = a\n", ""},
 		"crate":                      {"Cargo.toml", "[dependencies]\nx = '2'\n[lib]\nname = 'b'\n", "[dependencies]\nx = '1'\n", ""},

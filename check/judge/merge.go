@@ -87,8 +87,11 @@ func keyed(read func([]byte, any) error, write func(any) ([]byte, error), keys .
 			}
 			set(is, names, old, had)
 		}
-		if same {
+		switch {
+		case same:
 			return now, true
+		case reflect.DeepEqual(is, was):
+			return found, true
 		}
 		merged, err := write(is)
 		return merged, err == nil

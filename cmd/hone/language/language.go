@@ -1,5 +1,5 @@
-// Package language knows projects by the files at their root: how a project of a language is
-// tested, and which files say whether its code is right. hone init offers both.
+// Package language knows projects by the files at their root, and how a project of a language
+// is tested. hone init offers that.
 package language
 
 import (
@@ -15,36 +15,30 @@ import (
 
 // Language is a kind of project.
 type Language struct {
-	Name    string
-	Marks   []string // globs of files at the root by which it is known
-	Check   string   // a command that says whether the code is right
-	Protect []string // globs of the files that say whether the code is right
+	Name  string
+	Marks []string // globs of files at the root by which it is known
+	Check string   // a command that says whether the code is right
 }
 
-// All returns the languages that hone knows. Of the files that list what a project is made of,
-// Protect has those that also say how it is tested, and no others: adding a source file should
-// not need approval.
+// All returns the languages that hone knows.
 func All() []Language {
 	return []Language{
-		{"Go", []string{"go.mod", "go.work"}, "go vet ./... && go test ./...", []string{"**/*_test.go", "**/testdata/**", ".golangci.yml", "Makefile"}},
-		{"Python", []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "pytest.ini", "conftest.py"}, "python3 -m pytest",
-			[]string{"**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py", "pytest.ini", "tox.ini", "noxfile.py"}},
-		{"Node", []string{"package.json"}, "npm test",
-			[]string{"**/*.{test,spec}.*", "**/__tests__/**", "**/__snapshots__/**", "{test,tests,e2e,cypress}/**", "package.json", "{jest,vitest,playwright,eslint}.config.*", "tsconfig*.json"}},
-		{"Rust", []string{"Cargo.toml"}, "cargo test", []string{"**/tests/**", "**/*.snap", ".cargo/**", "clippy.toml"}},
-		{"Java", []string{"pom.xml", "build.gradle", "build.gradle.kts"}, "mvn test", []string{"**/src/test/**", "config/**", "checkstyle.xml"}},
-		{"Ruby", []string{"Gemfile", "*.gemspec"}, "bundle exec rake", []string{"**/spec/**", "**/test/**", ".rspec", ".rubocop.yml", "Rakefile"}},
-		{"PHP", []string{"composer.json"}, "composer test", []string{"tests/**", "phpunit.xml*", "phpstan.neon*"}},
-		{"Elixir", []string{"mix.exs"}, "mix test", []string{"**/test/**", ".credo.exs", ".formatter.exs"}},
-		{".NET", []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj"}, "dotnet test", []string{"**/*Tests/**", "**/*{Test,Tests}.{cs,fs}", "{test,tests}/**", ".editorconfig"}},
-		{"C and C++", []string{"CMakeLists.txt", "meson.build", "configure.ac"}, "make test",
-			[]string{"{test,tests}/**", "**/test_*.{c,cc,cpp}", "**/*_test.{c,cc,cpp}", ".clang-tidy"}},
+		{"Go", []string{"go.mod", "go.work"}, "go vet ./... && go test ./..."},
+		{"Python", []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "pytest.ini", "conftest.py"}, "python3 -m pytest"},
+		{"Node", []string{"package.json"}, "npm test"},
+		{"Rust", []string{"Cargo.toml"}, "cargo test"},
+		{"Java", []string{"pom.xml", "build.gradle", "build.gradle.kts"}, "mvn test"},
+		{"Ruby", []string{"Gemfile", "*.gemspec"}, "bundle exec rake"},
+		{"PHP", []string{"composer.json"}, "composer test"},
+		{"Elixir", []string{"mix.exs"}, "mix test"},
+		{".NET", []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj"}, "dotnet test"},
+		{"C and C++", []string{"CMakeLists.txt", "meson.build", "configure.ac"}, "make test"},
 	}
 }
 
 // makefile is the language of a directory that has a Makefile and nothing else that marks one.
 func makefile() Language {
-	return Language{"make", []string{"Makefile", "makefile", "GNUmakefile"}, "make test", []string{"{test,tests}/**", "Makefile", "makefile", "GNUmakefile"}}
+	return Language{"make", []string{"Makefile", "makefile", "GNUmakefile"}, "make test"}
 }
 
 // Of returns the languages of a directory; nil if it has none, or cannot be read. If only tests
@@ -91,41 +85,24 @@ func (l Language) marks(name string) bool {
 	})
 }
 
-// ProtectLine returns the setting that protects the tests of some languages, each glob once.
-func ProtectLine(ls []Language) string {
-	var globs []string
-	for _, l := range ls {
-		for _, glob := range l.Protect {
-			if quoted := strconv.Quote(glob); !slices.Contains(globs, quoted) {
-				globs = append(globs, quoted)
-			}
-		}
-	}
-	return "protect = [" + strings.Join(globs, ", ") + "]"
-}
-
-// Config returns a .config/hone.toml in which nothing is switched on. Without a language there
-// is nothing to protect, and the check is an example.
+// Config returns a .config/hone.toml in which nothing is switched on. Without a language the
+// check is an example.
 func Config(ls []Language) string {
-	if len(ls) == 0 {
-		return checkOffer("make test")
-	}
-	var names, checks []string
+	var checks []string
 	for _, l := range ls {
-		names, checks = append(names, l.Name), append(checks, l.Check)
+		checks = append(checks, l.Check)
 	}
-	return checkOffer(strings.Join(checks, " && ")) + `
-# These files decide whether the code is right (` + strings.Join(names, ", ") + `). Uncomment the next line, and adapt
-# the list, to protect them: a model can then change the files that exist at the start of a run only
-# with your approval, and hone restores them if a command changes them.
-# ` + ProtectLine(ls) + "\n"
-}
-
-// checkOffer returns the part of a .config/hone.toml that offers a check.
-func checkOffer(command string) string {
+	if len(checks) == 0 {
+		checks = []string{"make test"}
+	}
 	return `# Settings of hone for this project. Command-line flags override them.
 
 [check]
 # This command says whether the code is right: it exits 0 if so. Remove the # if it fits; hone fix needs one.
-# command = ` + strconv.Quote(command) + "\n"
+# command = ` + strconv.Quote(strings.Join(checks, " && ")) + `
+
+# A model that changes a test has passed only if the check passes without that change too. To take
+# such changes back at once instead, remove the #.
+# judge = "keep"
+`
 }

@@ -1,4 +1,4 @@
-package workspace
+package nofollow
 
 import (
 	"io/fs"
