@@ -81,7 +81,7 @@ func TestTooDeep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Find(t.Context(), root); err == nil || !strings.Contains(err.Error(), "too long") {
+	if _, err := (&finder{root: root}).find(t.Context()); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Error(err)
 	}
 }

@@ -12,15 +12,6 @@ import (
 	"time"
 )
 
-// Find returns the repositories of a tree: git directories, and .git files and symlinks.
-// Root is absolute and has no symlinks, and so are the results.
-func Find(ctx context.Context, root string) ([]string, error) {
-	f := finder{root: root}
-	defer f.closeAll()
-	found, err := f.find(ctx)
-	return inDir(root, found), err
-}
-
 // finder finds what git would take for a repository in a tree. It remembers the
 // directories, so that a later search only reads those that have changed.
 type finder struct {

@@ -235,7 +235,7 @@ func TestRecover(t *testing.T) {
 	if moved, err := Recover(t.Context(), aside, unlink); len(moved) > 0 || err != nil {
 		t.Error(moved, err)
 	}
-	if found, err := Find(t.Context(), root); err != nil || !slices.Equal(found, []string{filepath.Join(root, "mine", ".git")}) {
+	if found, err := (&finder{root: root}).find(t.Context()); err != nil || !slices.Equal(found, []string{filepath.Join("mine", ".git")}) {
 		t.Error(found, err)
 	}
 }
@@ -258,7 +258,7 @@ func BenchmarkFind(b *testing.B) {
 	time.Sleep(settled)
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Find(b.Context(), root); err != nil {
+			if _, err := (&finder{root: root}).find(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}

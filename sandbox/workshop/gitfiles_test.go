@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"hone/internal/gitdir"
 	"hone/sandbox"
 )
 
@@ -140,7 +139,7 @@ func TestLinksOutOfTheWorkspace(t *testing.T) {
 			b.make(t, filepath.Dir(name)+"/objects/x", filepath.Dir(name)+"/refs/x")
 		}
 		b.make(t, name+" -> %/person/.ssh")
-		b.shop.Repositories, _ = gitdir.Find(t.Context(), b.shop.Root)
+		b.findRepositories(t)
 		p, _, err := b.shop.Policy()
 		var out *EscapeError
 		if !errors.As(err, &out) || !strings.Contains(out.Error(), "person/.ssh") || out.Hint() == "" {
