@@ -129,7 +129,11 @@ func (e *Enclosed) RecoveredNotes() []string { return e.recovered }
 // that ran them died before it could, and returns a note for the user about each. A
 // configuration that a command created is such a file, so call Recover before
 // configuration is read.
-func Recover(root string) ([]string, error) { return walldir.RecoveredNotes(root) }
+func Recover(root string) ([]string, error) { return walldir.Recover(root) }
+
+// CheckState returns an error if hone's state folder is in a tree, or the tree in it. It
+// creates nothing.
+func CheckState(root string) error { return walldir.CheckState(root) }
 
 // DeniedNotes returns a note for each cause for which a command seems to have failed
 // only because of the walls, by cause. The command ran in dir, and environ is the
