@@ -160,7 +160,8 @@ func TestCrashAroundOpenQuestions(t *testing.T) {
 }
 
 // An agent's session changes files and makes model calls of its own. If it is
-// interrupted the next session is told so, and continues from there.
+// interrupted the next session is told so, and continues from there. A file of the user's
+// tools that it makes is put back, however the run is killed (ruling G26).
 func TestCrashOfAnAgent(t *testing.T) {
 	crashtest.Scene{
 		Replies: []model.Reply{text("first"), text("second")},
@@ -178,12 +179,14 @@ func TestCrashOfAnAgent(t *testing.T) {
 					}
 					crashtest.WriteFile(dir, "a", reply.Text())
 					crashtest.WriteFile(dir, "in/"+reply.Text(), "made")
+					crashtest.WriteFile(dir, ".mcp.json", reply.Text())
 					return reply, settle(&model.Usage{Input: 10, Output: 10}, nil)
 				})
 				_, err := r.Talk(ctx, role, user("do it"))
 				return nil, err
 			}
 			end := process{round: round, observe: o, set: func(r *hone.Run) {
+				r.Trust.Tools = true
 				r.Check = func(context.Context) ([]check.Finding, error) {
 					if crashtest.ReadFile(dir, "a") != "second" {
 						return []check.Finding{wrong("a must be second")}, nil
@@ -191,6 +194,9 @@ func TestCrashOfAnAgent(t *testing.T) {
 					return nil, nil
 				}
 			}}.end(t, dir)
+			if content := crashtest.ReadFile(dir, ".mcp.json"); content != "no file" {
+				t.Errorf("the run left .mcp.json: %q", content)
+			}
 			books := newBooks()
 			for _, e := range events(t, dir) {
 				books.take(e)

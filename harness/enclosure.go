@@ -72,6 +72,7 @@ type Enclosed struct {
 	watch   *gitdir.Watch // nil if repositories are free to be made
 	proved  time.Time     // when walls of this kind were proved; zero if they were not
 	guarded modelWalls
+	tell    func(string) // the user
 	// recovered are notes about what an earlier process left.
 	recovered []string
 }
@@ -107,7 +108,10 @@ func (e *Enclosed) settle(ctx context.Context) ([]sandbox.Repository, error) {
 func (e *Enclosed) Close() error {
 	err := errors.Join(e.guarded.close(), e.Walls.Close())
 	if e.watch != nil { // a command in the background ends without a result
-		_, failed := e.settle(context.Background())
+		made, failed := e.settle(context.Background())
+		for _, r := range made {
+			e.tell(r.Note())
+		}
 		if failed == nil {
 			failed = e.watch.Forget(e.dir.Aside)
 		}
@@ -125,7 +129,11 @@ func (e *Enclosed) RecoveredNotes() []string { return e.recovered }
 // that ran them died before it could, and returns a note for the user about each. A
 // configuration that a command created is such a file, so call Recover before
 // configuration is read.
-func Recover(root string) ([]string, error) { return walldir.RecoveredNotes(root) }
+func Recover(root string) ([]string, error) { return walldir.Recover(root) }
+
+// CheckState returns an error if hone's state folder is in a tree, or the tree in it. It
+// creates nothing.
+func CheckState(root string) error { return walldir.CheckState(root) }
 
 // DeniedNotes returns a note for each cause for which a command seems to have failed
 // only because of the walls, by cause. The command ran in dir, and environ is the
@@ -178,7 +186,7 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Enclosed{dir: dir, root: w.Root, guard: w.Guard, recovered: recovered}
+	e := &Enclosed{dir: dir, root: w.Root, guard: w.Guard, recovered: recovered, tell: h.Note}
 	err = h.buildFirst(ctx, e, w)
 	if err == nil && !w.proved {
 		e.proved, err = proof.Of(ctx, e.Grade())

@@ -79,7 +79,7 @@ func (o *observed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 	if failed(r) {
 		r.Hidden = o.hiddenIn(c.Dir, outputOf(r))
 	}
-	o.hints = commandNotes(r, o.net)
+	o.hints = commandNotes(r, "", o.net)
 	if failed(r) {
 		for _, text := range slices.Sorted(maps.Values(o.DeniedNotes(o.environ, c.Dir, outputOf(r)))) {
 			o.hints = append(o.hints, hone.Notice{Text: text})

@@ -69,13 +69,13 @@ func (h Host) variables(l loop.Loop) []string {
 			names = append(names, m.Agent.Env...)
 		}
 	}
-	return SecretVariables(names, h.environ())
+	return secretVariables(names, h.environ())
 }
 
-// SecretVariables returns the names of the variables whose values programs could print:
+// secretVariables returns the names of the variables whose values programs could print:
 // those that settings open, and those of the environment that mean a secret, which
 // programs without walls get.
-func SecretVariables(opened, environ []string) []string {
+func secretVariables(opened, environ []string) []string {
 	names := slices.Clone(opened)
 	for _, kv := range environ {
 		if name, _, _ := strings.Cut(kv, "="); secret.NamesSecret(name) {
@@ -88,11 +88,12 @@ func SecretVariables(opened, environ []string) []string {
 // NewGuard returns a guard that finds secrets in a workspace. It allows what the
 // send patterns match. It knows the keys of this process, the values of the secret
 // files below root as they are now, the credentials in the configuration of root's
-// repository, and the secret values of variables; see [SecretVariables].
-func NewGuard(ctx context.Context, getenv func(string) string, root string, send, variables []string) (*secret.Guard, error) {
+// repository, and the values of the variables that settings open and of those of the
+// environment that mean a secret, which programs without walls get.
+func NewGuard(ctx context.Context, getenv func(string) string, root string, send, opened, environ []string) (*secret.Guard, error) {
 	g := secret.NewGuard(send)
 	g.Known = KnownKeys(getenv)
-	g, _, err := withSecretsOf(ctx, root, g, getenv, variables)
+	g, _, err := withSecretsOf(ctx, root, g, getenv, secretVariables(opened, environ))
 	return g, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/git"
-	"hone/internal/gitdir"
 	"hone/internal/listing"
 	"hone/journal"
 	"hone/loop"
@@ -78,14 +78,14 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		return nil, err
 	}
 	dir := n.Folder
-	repositories, err := gitdir.Find(ctx, dir)
+	s := h.session(l, hone.Start{Version: h.Version, Loop: k.Name, Dir: dir, Model: l.Shared().Model.Name, Limits: limits})
+	watch, err := s.watches.of(ctx, dir, dir)
 	if err == nil {
-		l.Shared().Trust.GitFiles, err = workshop.GitIndirections(dir, repositories, h.environ())
+		l.Shared().Trust.GitFiles, err = workshop.GitIndirections(dir, watch.Known(), h.environ())
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := h.session(l, hone.Start{Version: h.Version, Loop: k.Name, Dir: dir, Model: l.Shared().Model.Name, Limits: limits})
 	s.fresh = true
 	for _, m := range loop.AllModels(l) {
 		s.models[m], err = h.open(*m)
@@ -134,6 +134,11 @@ func (h Host) Resume(ctx context.Context, r *runs.Recorded, k loop.Kind, limits 
 		return nil, err
 	}
 	s.Workspace, s.journal, s.limits = r.Workspace, r.Journal, limits
+	for _, n := range history.Of[history.Notice](r.Past.Events()) {
+		if n.Repository != "" {
+			s.watches.made = append(s.watches.made, filepath.Join(s.Dir, filepath.FromSlash(n.Repository)))
+		}
+	}
 	for _, m := range loop.AllModels(s.loop) {
 		h.dropListPrice(m)
 	}

@@ -246,7 +246,7 @@ func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string, m
 	if failed(result) {
 		result.Hidden = w.enclosed.hiddenIn(c.Dir, outputOf(result))
 	}
-	for _, n := range append(commandNotes(result, w.enclosure.Settings.Net), w.newlyDenied(c.Dir, result)...) {
+	for _, n := range append(commandNotes(result, w.session.Dir, w.enclosure.Settings.Net), w.newlyDenied(c.Dir, result)...) {
 		err = errors.Join(err, w.session.run.Advise(n))
 	}
 	return result, err
@@ -337,13 +337,13 @@ func (p withVars) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 }
 
 // commandNotes returns what the user should know about a command that has
-// ended.
-func commandNotes(r sandbox.Result, net bool) (notes []hone.Notice) {
+// ended. Root is the tree's; empty if nothing is recorded.
+func commandNotes(r sandbox.Result, root string, net bool) (notes []hone.Notice) {
 	for _, p := range r.Restored {
 		notes = append(notes, hone.Notice{Text: walldir.RestoredNote(p)})
 	}
 	for _, p := range r.Repositories {
-		notes = append(notes, hone.Notice{Text: p.Note()})
+		notes = append(notes, hone.Notice{Text: p.Note(), Repository: inTree(root, p.Path), Aside: inTree(root, p.MovedTo)})
 	}
 	if r.OverLimit != "" {
 		notes = append(notes, hone.Notice{Text: "a command exceeded its limit of " + r.OverLimit})
@@ -352,6 +352,16 @@ func commandNotes(r sandbox.Result, net bool) (notes []hone.Notice) {
 		notes = append(notes, WantsNet())
 	}
 	return notes
+}
+
+// inTree returns a path from the root with slashes; empty if it is not in the tree, such as
+// in a copy.
+func inTree(root, path string) string {
+	rel, err := filepath.Rel(root, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	return filepath.ToSlash(rel)
 }
 
 func failed(r sandbox.Result) bool { return r.Exit != 0 || r.TimedOut }

@@ -79,6 +79,7 @@ func TestResolveWalls(t *testing.T) {
 func TestCommandNotes(t *testing.T) {
 	const missed = "curl: (6) Could not resolve host: x"
 	restoredOne := []sandbox.Restored{{Path: "/w/.git/config", MovedTo: "/aside/config"}}
+	made := []sandbox.Repository{{Path: "/w/x/.git"}, {Path: "/w/y", Why: "why", MovedTo: "/w/.hone/aside/1/HEAD.aside"}, {Path: "/copy/x/.git"}}
 	for _, tt := range []struct {
 		r    sandbox.Result
 		net  bool
@@ -91,9 +92,10 @@ func TestCommandNotes(t *testing.T) {
 		{r: sandbox.Result{Exit: 6, Stdout: []byte(missed)}, net: true},
 		{r: sandbox.Result{Exit: -1, TimedOut: true, Stdout: []byte(missed)}, want: []hone.Notice{WantsNet()}},
 		{r: sandbox.Result{Exit: -1, OverLimit: "memory"}, want: []hone.Notice{{Text: "a command exceeded its limit of memory"}}},
+		{r: sandbox.Result{Repositories: made}, want: []hone.Notice{{Text: made[0].Note(), Repository: "x/.git"}, {Text: made[1].Note(), Repository: "y", Aside: ".hone/aside/1/HEAD.aside"}, {Text: made[2].Note()}}},
 		{r: sandbox.Result{Restored: restoredOne}, want: []hone.Notice{{Text: RestoredNote(restoredOne[0])}}},
 	} {
-		if diff := cmp.Diff(tt.want, commandNotes(tt.r, tt.net)); diff != "" {
+		if diff := cmp.Diff(tt.want, commandNotes(tt.r, "/w", tt.net)); diff != "" {
 			t.Errorf("%+v:\n%s", tt.r, diff)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 type watches struct {
 	mu     sync.Mutex
 	byRoot map[string]*gitdir.Watch
+	made   []string // absolute paths of repositories that commands of this run made before
 }
 
 // of returns the watch over the tree at root.
@@ -35,7 +36,9 @@ func (w *watches) of(ctx context.Context, home, root string) (*gitdir.Watch, err
 	if found := w.byRoot[root]; found != nil {
 		return found, nil
 	}
-	watch, err := gitdir.NewWatch(ctx, home, root, func(paths []string) []string { return ignoredAmong(ctx, root, paths) }, git.Unlink)
+	watch, err := gitdir.NewWatch(ctx, home, root, func(plain []string) []string {
+		return append(ignoredAmong(ctx, root, plain), slices.DeleteFunc(slices.Clone(plain), func(p string) bool { return !slices.Contains(w.made, filepath.Join(root, p)) })...)
+	}, git.Unlink)
 	if err != nil {
 		return nil, err
 	}

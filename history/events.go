@@ -53,6 +53,13 @@ type Resumed struct {
 type Notice struct {
 	Text string `json:"text"`
 	Next Next   `json:"next,omitzero"` // what the user can do about it
+	// Repository is a git repository that a command made, as a path from the tree's root
+	// with slashes: a git directory or a .git file. It is empty if the text is about
+	// something else.
+	Repository string `json:"repository,omitempty"`
+	// Aside is where hone moved what makes it a repository, also from the root; empty if
+	// it stays.
+	Aside string `json:"aside,omitempty"`
 }
 
 // Walls is the wall around the commands that a process starts for a run, as it

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,6 @@ import (
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
 	"hone/harness"
-	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/near"
 	"hone/internal/render"
@@ -166,8 +166,8 @@ func dirFlag(c *cobra.Command) string {
 // state folder. It comes before anything is written there.
 func checkState(c *cobra.Command) error {
 	flag := c.Flags().Lookup("dir")
-	if flag == nil {
-		return nil // it works in no tree
+	if flag == nil || slices.Contains([]string{"doctor", "runs", "show"}, c.Name()) {
+		return nil // it works in no tree, or only looks at one
 	}
 	dirs, err := c.Flags().GetStringArray("dir")
 	if err != nil {
@@ -178,7 +178,7 @@ func checkState(c *cobra.Command) error {
 		if err != nil {
 			continue // the command says so
 		}
-		if err := runs.CheckState(at); err != nil {
+		if err := harness.CheckState(at); err != nil {
 			return err
 		}
 	}

@@ -155,7 +155,7 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 	if o.Walls.Absent = o.Walls.Wall == string(sandbox.Auto) && !a.host().HasWalls(); o.Walls.Absent {
 		a.sayPlain("walls: %s", harness.NoWallsHere)
 	}
-	o.Guard, err = harness.NewGuard(ctx, a.env, o.Root, file.Guard.Send, harness.SecretVariables(file.Variables(), a.environ))
+	o.Guard, err = harness.NewGuard(ctx, a.env, o.Root, file.Guard.Send, file.Variables(), a.environ)
 	return o, err
 }
 

@@ -60,7 +60,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err := a.useWorkspaceKeys(implement.Kind(), tree); err != nil {
 		return err
 	}
-	guard, err := harness.NewGuard(ctx, a.env, root, file.Guard.Send, harness.SecretVariables(file.Variables(), a.environ))
+	guard, err := harness.NewGuard(ctx, a.env, root, file.Guard.Send, file.Variables(), a.environ)
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 		return dir, w, err
 	}
 	w.ID = "by-hand"
-	if w.Guard, err = harness.NewGuard(ctx, a.env, w.Root, file.Guard.Send, harness.SecretVariables(file.Variables(), a.environ)); err != nil {
+	if w.Guard, err = harness.NewGuard(ctx, a.env, w.Root, file.Guard.Send, file.Variables(), a.environ); err != nil {
 		return dir, w, err
 	}
 	if f.memory != "" {

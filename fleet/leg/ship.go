@@ -181,7 +181,7 @@ func (g *leg) meetGuard(ctx context.Context, first journal.Event) error {
 	}
 	env := g.environ()
 	var err error
-	g.guard, err = harness.NewGuard(ctx, func(name string) string { return sandbox.EnvValue(env, name) }, g.repo, settings.Send, harness.SecretVariables(settings.Variables(), env))
+	g.guard, err = harness.NewGuard(ctx, func(name string) string { return sandbox.EnvValue(env, name) }, g.repo, settings.Send, settings.Variables(), env)
 	return err
 }
 

@@ -28,21 +28,6 @@ func HomePath(dir string) string {
 	return filepath.Join(dir, journal.HomeName)
 }
 
-// CheckState returns an error if hone's state folder is in a workspace, or the workspace
-// in it: commands, the model and git add -A would reach the secret that runs and trust
-// depend on. It creates nothing.
-func CheckState(dir string) error {
-	if !state.Overlaps(dir) {
-		return nil
-	}
-	own, err := state.Dir()
-	if err != nil {
-		return err
-	}
-	return loop.Usage(fmt.Sprintf("hone's state folder %s and the tree %s must not contain each other, because commands may change the tree", own, dir),
-		"set XDG_STATE_HOME to a directory outside the tree")
-}
-
 // RemoveHome removes the home of a workspace if it is outside the workspace. Errors are
 // ignored.
 func RemoveHome(dir string) {

@@ -64,7 +64,7 @@ func Enter(ctx context.Context, dir string, create bool) (*Workspace, error) {
 
 func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 	// First, because git itself reads files that a command may have written.
-	recovered, err := walldir.RecoveredNotes(w.Dir)
+	recovered, err := walldir.Recover(w.Dir)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package gitdir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,22 +12,39 @@ import (
 	"time"
 )
 
-// Find returns the repositories of a tree: git directories, and .git files and symlinks.
-// Root is absolute and has no symlinks, and so are the results.
-func Find(ctx context.Context, root string) ([]string, error) {
-	found, err := (&finder{root: root}).find(ctx)
-	for i, path := range found {
-		found[i] = filepath.Join(root, path)
-	}
-	return found, err
-}
-
 // finder finds what git would take for a repository in a tree. It remembers the
 // directories, so that a later search only reads those that have changed.
 type finder struct {
-	root string // absolute, without symlinks
-	seen map[string]directory
-	now  time.Time
+	root   string // absolute, without symlinks
+	seen   map[string]directory
+	now    time.Time
+	opened []closed
+}
+
+// closed is a directory that its owner may not read, search or change, with its mode. Git
+// finds a repository there by its name alone.
+type closed struct {
+	path string
+	mode fs.FileMode
+}
+
+// open lets the owner use a closed directory until closeAll. It returns false if nothing
+// is to be gained.
+func (f *finder) open(path string) bool {
+	mode := modeOf(path)
+	if !mode.IsDir() || mode.Perm()&0o700 == 0o700 || os.Chmod(path, mode|0o700) != nil {
+		return false
+	}
+	f.opened = append(f.opened, closed{path, mode})
+	return true
+}
+
+// closeAll closes the directories again, those that are still there.
+func (f *finder) closeAll() {
+	for _, c := range slices.Backward(f.opened) {
+		_ = os.Chmod(c.path, c.mode)
+	}
+	f.opened = nil
 }
 
 // directory is what a search found in one directory.
@@ -48,7 +66,7 @@ type stamp struct {
 const settled = 2 * time.Second
 
 // find returns the git directories of the tree, and the .git files and symlinks, as
-// paths relative to the root, outer ones first.
+// paths relative to the root, outer ones first. The caller calls closeAll.
 func (f *finder) find(ctx context.Context) ([]string, error) {
 	f.now = time.Now()
 	was := f.seen
@@ -66,12 +84,20 @@ func (f *finder) visit(ctx context.Context, path string, was map[string]director
 	}
 	at := filepath.Join(f.root, path)
 	now, isDir, err := stampOf(at)
-	if !isDir || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrPermission) && path != "" && f.open(filepath.Dir(at)) {
+		now, isDir, err = stampOf(at)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+		return nil
+	case err != nil: // such as a path that is too long, which git shortens
+		return fmt.Errorf("look for git repositories in %s: %w", at, err)
+	case !isDir:
 		return nil
 	}
 	d, known := was[path]
 	if !known || d.stamp != now || now.changed == 0 || f.now.UnixNano()-now.changed < int64(settled) {
-		d = read(at)
+		d = f.read(at)
 		d.stamp = now
 	}
 	f.seen[path] = d
@@ -93,9 +119,13 @@ func (f *finder) visit(ctx context.Context, path string, was map[string]director
 	return nil
 }
 
-// read reads a directory. One that cannot be read is empty: git cannot read it either.
-func read(at string) (d directory) {
-	entries, _ := os.ReadDir(at)
+// read reads a directory. Another user's that cannot be read is empty: no command of this
+// user's wrote there.
+func (f *finder) read(at string) (d directory) {
+	entries, err := os.ReadDir(at)
+	if errors.Is(err, fs.ErrPermission) && f.open(at) {
+		entries, _ = os.ReadDir(at)
+	}
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case e.IsDir():

@@ -106,17 +106,22 @@ const maxRead = 4 << 20
 // Read returns the contents of one of git's files; empty if there is none. A command may
 // have written it: it reads regular files only, and not more than git's files contain.
 func Read(file string) string {
+	text, _ := read(file)
+	return text
+}
+
+func read(file string) (string, error) {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {
-		return ""
+		return "", err
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	defer f.Close()
-	b, _ := io.ReadAll(io.LimitReader(f, maxRead))
-	return string(b)
+	b, err := io.ReadAll(io.LimitReader(f, maxRead))
+	return string(b), err
 }
 
 func exists(path string) bool {

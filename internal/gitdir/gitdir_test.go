@@ -150,6 +150,12 @@ func TestSettle(t *testing.T) {
 		"nothing that git takes":    {make: "mkdir -p docs/objects docs/refs .git2; echo no >docs/HEAD; echo x >x"},
 		"an edit of a loose one":    {make: evil + "loose/.git/config", goes: []string{"loose/.git"}},
 		"an upload program, a vcs":  {make: "git init -q x; git -C x config remote.o.uploadpack evil", goes: []string{"x/.git"}},
+		"hooks of later":            {make: "git init -q x; rm -rf x/.git/hooks; mkdir x/h; ln -s ../h x/.git/hooks", goes: []string{"x/.git"}},
+		"commondir, plain":          {make: "mkdir -p docs lib/objects lib/refs; echo 'ref: refs/heads/x' >docs/HEAD; echo ../lib >docs/commondir", goes: []string{"docs"}},
+		"a .git file to objects":    {make: "git init -q x; mv x/.git known/.git/objects/x; echo 'gitdir: ../known/.git/objects/x' >x/.git", goes: []string{"x/.git"}},
+		"a worktree with own hooks": {make: "git -C known config core.hooksPath h; git -C known worktree add -q ../w", goes: []string{"known/.git/worktrees/w", "w/.git"}},
+		"a link to known settings":  {make: "git -C known config core.hooksPath h; mkdir y; echo 'gitdir: ../known/.git' >y/.git", goes: []string{"y/.git"}},
+		"a worktree, two dots":      {make: "git -C known worktree add -q -b w ../..w", stays: []string{"..w/.git", "known/.git/worktrees/-w"}},
 		"a submodule's own command": {make: "git init -q x; git -C x config submodule.s.update '!evil'", goes: []string{"x/.git"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +235,7 @@ func TestRecover(t *testing.T) {
 	if moved, err := Recover(t.Context(), aside, unlink); len(moved) > 0 || err != nil {
 		t.Error(moved, err)
 	}
-	if found, err := Find(t.Context(), root); err != nil || !slices.Equal(found, []string{filepath.Join(root, "mine", ".git")}) {
+	if found, err := (&finder{root: root}).find(t.Context()); err != nil || !slices.Equal(found, []string{filepath.Join("mine", ".git")}) {
 		t.Error(found, err)
 	}
 }
@@ -252,7 +258,7 @@ func BenchmarkFind(b *testing.B) {
 	time.Sleep(settled)
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Find(b.Context(), root); err != nil {
+			if _, err := (&finder{root: root}).find(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}

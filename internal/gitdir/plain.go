@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,39 +17,39 @@ func Guarded() []string {
 	}
 }
 
-// notPlain returns why a git directory, or a .git file or symlink, in root could make git
-// run a program; empty if it is as git clone, git init, git worktree and git submodule
-// leave it. The settings and hooks of a known git directory are the user's.
-func notPlain(path, root string, known func(dir string) bool) string {
+// notPlain returns why a git directory, or a .git file or symlink, could make git run a
+// program; empty if it is as git clone, git init, git worktree and git submodule leave it.
+// Found are all repositories of the tree: what is named elsewhere is not protected. The
+// settings and hooks of a known git directory are the user's.
+func notPlain(path string, found []string, known func(dir string) bool) string {
 	dir := path
-	if info, err := os.Lstat(path); err != nil {
-		return err.Error()
-	} else if !info.IsDir() {
-		if dir = Link(path); info.Mode()&fs.ModeSymlink != 0 {
-			dir, err = filepath.EvalSymlinks(path)
-		}
-		if err != nil || dir == "" || !within(root, dir) {
-			return "it names a directory outside"
+	switch mode := modeOf(path); {
+	case mode&fs.ModeSymlink != 0:
+		dir = real(path)
+	case mode.IsRegular():
+		dir = real(Link(path))
+	}
+	common := real(Common(dir))
+	for _, named := range []string{dir, common} {
+		if !slices.Contains(found, named) {
+			return "it names a directory that is not a repository of the tree"
 		}
 	}
-	common := Common(dir)
-	if !within(root, common) {
-		return "its settings are outside"
-	}
-	if why := settingNotPlain(filepath.Join(dir, "config.worktree"), dir); why != "" && !known(dir) {
+	if why := settingNotPlain(filepath.Join(dir, "config.worktree"), dir, known(dir)); why != "" {
 		return why
 	}
-	if known(common) {
-		return ""
-	}
-	if why := settingNotPlain(filepath.Join(common, "config"), dir); why != "" {
+	if why := settingNotPlain(filepath.Join(common, "config"), dir, known(common)); why != "" || known(common) {
 		return why
 	}
-	hooks, err := os.ReadDir(filepath.Join(common, "hooks"))
+	hooks := filepath.Join(common, "hooks")
+	if mode := modeOf(hooks); mode != 0 && !mode.IsDir() {
+		return "its hooks are elsewhere"
+	}
+	entries, err := os.ReadDir(hooks)
 	if err != nil && !os.IsNotExist(err) {
 		return "its hooks cannot be read"
 	}
-	for _, h := range hooks {
+	for _, h := range entries {
 		if filepath.Ext(h.Name()) != ".sample" {
 			return "it has the hook " + h.Name()
 		}
@@ -57,8 +58,9 @@ func notPlain(path, root string, known func(dir string) bool) string {
 }
 
 // settingNotPlain returns what a file of settings of a git directory contains beside
-// what git clone writes.
-func settingNotPlain(file, dir string) string {
+// what git clone writes. In the user's settings that is only what has another meaning for
+// another work tree.
+func settingNotPlain(file, dir string, users bool) string {
 	info, err := os.Lstat(file)
 	if os.IsNotExist(err) {
 		return ""
@@ -66,13 +68,20 @@ func settingNotPlain(file, dir string) string {
 	if err != nil || !info.Mode().IsRegular() || info.Size() >= maxRead {
 		return filepath.Base(file) + " is not a file of settings"
 	}
-	all, ok := Settings(Read(file))
+	text, err := read(file)
+	if err != nil {
+		return filepath.Base(file) + " cannot be read"
+	}
+	all, ok := Settings(text)
 	for _, s := range all {
+		if users && (s.Section != "core" || s.Name != "hookspath" || filepath.IsAbs(s.Value) || strings.HasPrefix(s.Value, "~")) {
+			continue
+		}
 		if !isPlain(s, dir) {
 			return fmt.Sprintf("it sets %s.%s", s.Section, s.Name)
 		}
 	}
-	if !ok {
+	if !ok && !users {
 		return filepath.Base(file) + " cannot be read"
 	}
 	return ""
@@ -106,12 +115,8 @@ func Same(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// within reports whether a path, without its symlinks, is a directory or in it.
-func within(dir, path string) bool {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return false
-	}
-	rel, err := filepath.Rel(dir, real)
-	return err == nil && filepath.IsLocal(rel) && !strings.HasPrefix(rel, "..")
+// real returns a path without symlinks; empty if there is nothing.
+func real(path string) string {
+	path, _ = filepath.EvalSymlinks(path)
+	return path
 }

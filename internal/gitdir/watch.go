@@ -45,14 +45,16 @@ type Moved struct {
 // repository.
 func NewWatch(ctx context.Context, home, root string, loose func(paths []string) []string, unlink func(ctx context.Context, dir string) error) (*Watch, error) {
 	w := &Watch{find: finder{root: root}, record: record{Home: home, Root: root}, told: map[string]bool{}, unlink: unlink}
+	defer w.find.closeAll()
 	found, err := w.find.find(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var plain []string
+	all := inDir(root, found)
 	none := func(string) bool { return false }
-	for _, path := range found {
-		if path != ".git" && notPlain(filepath.Join(root, path), root, none) == "" {
+	for i, path := range found {
+		if path != ".git" && notPlain(all[i], all, none) == "" {
 			plain = append(plain, path)
 		}
 	}
@@ -69,12 +71,15 @@ func NewWatch(ctx context.Context, home, root string, loose func(paths []string)
 
 // Known returns the absolute paths of the repositories that commands must leave as they
 // are: git directories, and .git files and symlinks.
-func (w *Watch) Known() []string {
-	known := make([]string, len(w.record.Known))
-	for i, path := range w.record.Known {
-		known[i] = filepath.Join(w.record.Root, path)
+func (w *Watch) Known() []string { return inDir(w.record.Root, w.record.Known) }
+
+// inDir returns the absolute form of paths relative to a directory.
+func inDir(dir string, paths []string) []string {
+	all := make([]string, len(paths))
+	for i, path := range paths {
+		all[i] = filepath.Join(dir, path)
 	}
-	return known
+	return all
 }
 
 // Save records what [Recover] needs, in a file of dir, which commands cannot write.
@@ -123,21 +128,22 @@ func Recover(ctx context.Context, dir string, unlink func(ctx context.Context, d
 func (w *Watch) Settle(ctx context.Context) (moved []Moved, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	defer w.find.closeAll()
 	found, err := w.find.find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	known := w.Known()
+	all, known := inDir(w.record.Root, found), w.Known()
 	isKnown := func(dir string) bool { return slices.Contains(known, dir) }
-	for _, path := range found { // outer ones first
-		at := filepath.Join(w.record.Root, path)
+	for i, path := range found { // outer ones first
+		at := all[i]
 		if isKnown(at) {
 			continue
 		}
 		if _, gone := os.Lstat(at); gone != nil {
 			continue // it was taken away with an outer one
 		}
-		m := Moved{Path: at, Why: notPlain(at, w.record.Root, isKnown)}
+		m := Moved{Path: at, Why: notPlain(at, all, isKnown)}
 		if m.Why != "" {
 			var failed error
 			m.To, failed = w.takeAway(ctx, path)
@@ -180,7 +186,11 @@ func (w *Watch) takeAway(ctx context.Context, path string) (string, error) {
 	if isDir {
 		_ = home.Chmod(rel, modeOf(at).Perm()|0o700) // else its owner may not move it
 	}
-	if err := home.Rename(rel, to); err != nil {
+	err = home.Rename(rel, to)
+	if errors.Is(err, fs.ErrPermission) && w.find.open(filepath.Dir(at)) {
+		err = home.Rename(rel, to)
+	}
+	if err != nil {
 		return "", fmt.Errorf("take away %s, which git would obey: %w", at, err)
 	}
 	if isDir {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hone/workspace"
 )
 
 // run is the time of a run in these tests, long ago: what a test writes now lies

@@ -1,6 +1,8 @@
 package workshop
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,8 +37,22 @@ func (o *outfit) gitIndirect(repositories []gitRepository) map[string]sandbox.Pl
 		for _, file := range append(shared, filepath.Join(r.dir, "config"), filepath.Join(r.dir, "config.worktree")) {
 			s.read(file, r.top)
 		}
+		s.addHookLinks(filepath.Join(r.dir, "hooks"), r.top)
 	}
 	return s.found
+}
+
+// addHookLinks adds what a directory of hooks is, or its hooks are, if they are symlinks.
+func (s gitSearch) addHookLinks(hooks, top string) {
+	if info, err := os.Lstat(hooks); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		s.add(s.outfit.realPath(hooks), top, true)
+	}
+	entries, _ := os.ReadDir(hooks)
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink != 0 {
+			s.add(s.outfit.realPath(filepath.Join(hooks, e.Name())), top, false)
+		}
+	}
 }
 
 // read searches one file of settings for a repository whose files are at top.

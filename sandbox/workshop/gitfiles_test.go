@@ -5,6 +5,7 @@ package workshop
 import (
 	"errors"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"hone/internal/gitdir"
 	"hone/sandbox"
 )
 
@@ -140,7 +140,7 @@ func TestLinksOutOfTheWorkspace(t *testing.T) {
 			b.make(t, filepath.Dir(name)+"/objects/x", filepath.Dir(name)+"/refs/x")
 		}
 		b.make(t, name+" -> %/person/.ssh")
-		b.shop.Repositories, _ = gitdir.Find(t.Context(), b.shop.Root)
+		b.findRepositories(t)
 		p, _, err := b.shop.Policy()
 		var out *EscapeError
 		if !errors.As(err, &out) || !strings.Contains(out.Error(), "person/.ssh") || out.Hint() == "" {
@@ -188,8 +188,14 @@ func TestOuterRepositories(t *testing.T) {
 
 // What git's settings name in the workspace is read-only, also if it does not exist.
 func TestGitIndirections(t *testing.T) {
-	b := newBench(t, "src/project/.husky/_/pre-commit", "src/project/hooks/x", "src/project/x", "person/.gitconfig")
+	b := newBench(t, "src/project/.husky/_/pre-commit", "src/project/hooks/x", "src/project/x", "person/.gitconfig", "src/project/scripts/push", "src/project/all/x")
 	b.git(t, "src/project", "init", "-q")
+	b.make(t, "src/project/.git/hooks/pre-push -> %/src/project/scripts/push")
+	b.git(t, "src/project", "init", "-q", "clone")
+	if err := os.RemoveAll(b.root + "/clone/.git/hooks"); err != nil {
+		t.Fatal(err)
+	}
+	b.make(t, "src/project/clone/.git/hooks -> ../../all")
 	for key, value := range map[string]string{
 		"include.path": "../.gitconfig", "includeIf.onbranch:x.path": b.root + "/deep/config", "core.attributesFile": "~/../src/project/attributes",
 		"core.hooksPath": ".husky/_", "core.excludesFile": "excludes",
@@ -201,7 +207,7 @@ func TestGitIndirections(t *testing.T) {
 	b.git(t, "src/project", "config", "--file", ".git/config.worktree", "include.path", "inner")
 	b.git(t, "src/project", "config", "--file", b.home+"/.gitconfig", "core.hooksPath", "hooks")
 	p, _ := b.policy(t)
-	named := []string{".gitconfig", ".husky", "attributes", "deep/config", "hooks", "nested", "other-hooks"}
+	named := []string{".gitconfig", ".husky", "all", "attributes", "clone/hooks", "deep/config", "hooks", "nested", "other-hooks", "scripts/push"}
 	for _, name := range named {
 		b.check(t, p, "read", "src/project/"+name)
 	}
@@ -212,7 +218,7 @@ func TestGitIndirections(t *testing.T) {
 			t.Errorf("the placeholder of %s is %+v, %t", path, got, ok)
 		}
 	}
-	got, err := GitIndirections(b.root, nil, b.shop.Environ)
+	got, err := GitIndirections(b.root, b.shop.Repositories, b.shop.Environ)
 	if want := append([]string{".git/inner"}, named...); err != nil || !slices.Equal(slices.Sorted(slices.Values(append(want, ".husky/_"))), got) {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -64,7 +64,7 @@ type Workshop struct {
 	// decide what git runs (ruling G9) are always protected.
 	Protect []string
 	// Repositories are the repositories in Root whose settings and hooks are read-only to
-	// commands, as gitdir.Find returns them. The one at its top always is.
+	// commands, as gitdir.Watch.Known returns them. The one at its top always is.
 	Repositories []string
 	// Limits limit each command.
 	Limits sandbox.Limits

@@ -79,12 +79,18 @@ func (b *bench) env(vars ...string) {
 	}
 }
 
-func (b *bench) policy(t *testing.T) (sandbox.Policy, []string) {
+func (b *bench) findRepositories(t *testing.T) {
 	t.Helper()
-	var err error
-	if b.shop.Repositories, err = gitdir.Find(t.Context(), b.shop.Root); err != nil {
+	watch, err := gitdir.NewWatch(t.Context(), b.shop.Root, b.shop.Root, func([]string) []string { return nil }, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
+	b.shop.Repositories = watch.Known()
+}
+
+func (b *bench) policy(t *testing.T) (sandbox.Policy, []string) {
+	t.Helper()
+	b.findRepositories(t)
 	p, env, err := b.shop.Policy()
 	if err != nil {
 		t.Fatal(err)

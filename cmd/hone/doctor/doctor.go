@@ -328,7 +328,13 @@ func (o Options) probedModel(f loop.Flags) (loop.Model, error) {
 func (o Options) lookAtWalls(ctx context.Context) iter.Seq[Diagnosis] {
 	return func(yield func(Diagnosis) bool) {
 		wall := sandbox.Wall(o.Wall)
+		dir, err := loop.AbsDir(o.Dir)
+		if err == nil {
+			err = harness.CheckState(dir)
+		}
 		switch {
+		case err != nil:
+			yield(obstacle("state", err))
 		case wall == sandbox.NoWall:
 		case !o.Host.HasWalls():
 			yield(Diagnosis{What: "walls", absent: true, Found: harness.NoWallsHere})

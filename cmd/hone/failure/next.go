@@ -82,15 +82,15 @@ func object(n hone.Next, run string) string {
 	case n.Verb == hone.Runs, n.Verb == hone.Watch:
 		return at
 	case n.Verb == hone.Accept && n.Dir != "":
-		return " " + quoted(n.Dir)
+		return " " + Quoted(n.Dir)
 	case n.Run != "":
 		name = journal.ShortRun(n.Run)
 	}
 	return " " + name + at
 }
 
-// quoted returns a path as a word of a command line.
-func quoted(path string) string {
+// Quoted returns a path as a word of a command line.
+func Quoted(path string) string {
 	word, err := syntax.Quote(path, syntax.LangPOSIX)
 	if err != nil {
 		return "DIR"

@@ -1,13 +1,18 @@
 package undo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/history"
 	"hone/internal/listing"
 	"hone/internal/render"
 )
@@ -40,10 +45,30 @@ func (p *Plan) leftLines(ctx context.Context, restored []string, end time.Time) 
 	add("may be older than the run", p.Doubtful)
 	add("ignored by git, changed after the run started", left.Ignored)
 	add("commit", left.Commits)
+	lines = append(lines, p.repositoryLines()...)
 	if left.More {
 		lines = append(lines, "not all files that git ignores could be inspected: more of them may have changed")
 	}
 	return lines, err
+}
+
+// repositoryLines returns a line for each repository that a command of the undone rounds made,
+// and for each that hone moved away, if it is still there. It may have the user's commits by now.
+func (p *Plan) repositoryLines() (lines []string) {
+	round := 0
+	for _, e := range p.run.Past.Events() {
+		switch event := e.Payload.(type) {
+		case history.State:
+			round = event.Round
+		case history.Notice:
+			path := filepath.Join(p.run.Dir, filepath.FromSlash(cmp.Or(event.Aside, event.Repository)))
+			if _, err := os.Lstat(path); event.Repository != "" && round >= p.Round && err == nil {
+				lines = append(lines, fmt.Sprintf("not undone (git repository): %s; to remove it: rm -r %s", render.Line(event.Repository), failure.Quoted(path)))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
 }
 
 // topLevel returns the top-level directories of paths, and the paths without

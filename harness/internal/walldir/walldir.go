@@ -41,6 +41,9 @@ const runPrefix, newPrefix = "run-", "new-"
 
 // New creates a directory that only the user can read.
 func New(root, id string) (*Dir, error) {
+	if err := CheckState(root); err != nil {
+		return nil, err
+	}
 	base, err := cacheBase(root)
 	if err != nil {
 		return nil, err
@@ -49,12 +52,9 @@ func New(root, id string) (*Dir, error) {
 	if err := f.create(base, id); err != nil {
 		return nil, err
 	}
-	guards, err := guardsDir(base, root)
-	if err == nil {
-		f.Records = recordsIn(guards)
-		f.Aside, err = f.claimAside(guards, root)
-	}
-	if err != nil {
+	guards := guardsDir(base)
+	f.Records = recordsIn(guards)
+	if f.Aside, err = f.claimAside(guards, root); err != nil {
 		f.Remove()
 		return nil, err
 	}
@@ -80,16 +80,27 @@ func (f *Dir) create(base, id string) (err error) {
 
 // guardsDir returns the directory for what must be restored before a configuration
 // is read. It is in the cache if the state folder cannot be used.
-func guardsDir(base, root string) (string, error) {
+func guardsDir(base string) string {
 	dir, err := state.Make("guards")
 	if err != nil {
-		return base, nil
+		return base
 	}
-	if sandbox.Within(root, dir) {
-		return "", loop.Usage(fmt.Sprintf("hone's state folder %s is inside the tree %s, which commands may change", filepath.Dir(dir), root),
-			"set XDG_STATE_HOME to a directory outside the tree")
+	return dir
+}
+
+// CheckState returns an error if hone's state folder is in a tree, or the tree in it:
+// commands, the model and git add -A would reach the secret that runs and trust depend on.
+// It creates nothing.
+func CheckState(root string) error {
+	if !state.Overlaps(root) {
+		return nil
 	}
-	return dir, nil
+	own, err := state.Dir()
+	if err != nil {
+		return err
+	}
+	return loop.Usage(fmt.Sprintf("hone's state folder %s and the tree %s must not contain each other, because commands may change the tree", own, root),
+		"set XDG_STATE_HOME to a directory outside the tree")
 }
 
 // allGuards returns the directories that guardsDir may have returned earlier and
@@ -162,38 +173,22 @@ func asideDirs(guards, root string) (found []string) {
 
 // Recover restores the protected files of a tree that commands changed, and takes away the
 // repositories that they made and git would obey, if the hone that ran them died before it
-// could. It removes placeholders that it left, and the
-// directories of all processes that were killed. It does not touch the files of a hone
-// that is still alive. The error is a *hone.Stop.
-func Recover(root string) ([]sandbox.Restored, []sandbox.Repository, error) {
+// could. It returns a note for the user about each. It also removes placeholders that it
+// left, and the directories of all processes that were killed. It does not touch the files
+// of a hone that is still alive. The error is a *hone.Stop.
+func Recover(root string) (notes []string, err error) {
 	removeStale()
-	var all []sandbox.Restored
-	var repositories []sandbox.Repository
 	for _, guards := range allGuards() {
 		err := wall.RecoverPlaceholders(recordsIn(guards))
 		for _, aside := range asideDirs(guards, root) {
-			restored, made, failed := recoverAside(aside)
-			all, repositories, err = append(all, restored...), append(repositories, made...), errors.Join(err, failed)
+			recovered, failed := recoverAside(aside)
+			notes, err = append(notes, recovered...), errors.Join(err, failed)
 		}
 		if err != nil {
-			return all, repositories, &hone.Stop{Kind: hone.KindBlocked, Why: "a file that a command changed could not be restored", Err: err}
+			return notes, &hone.Stop{Kind: hone.KindBlocked, Why: "what a command changed could not be put back", Err: err}
 		}
 	}
-	return all, repositories, nil
-}
-
-// RecoveredNotes is Recover with a note for the user about each file and repository.
-func RecoveredNotes(root string) ([]string, error) {
-	restored, repositories, err := Recover(root)
-	const died = "an earlier hone died during a command: "
-	var notes []string
-	for _, r := range restored {
-		notes = append(notes, died+RestoredNote(r))
-	}
-	for _, r := range repositories {
-		notes = append(notes, died+r.Note())
-	}
-	return notes, err
+	return notes, nil
 }
 
 // RestoredNote says whether a protected file that a command changed was
@@ -210,15 +205,22 @@ func RestoredNote(r sandbox.Restored) string {
 }
 
 // recoverAside restores from one directory, unless a process uses it.
-func recoverAside(aside string) ([]sandbox.Restored, []sandbox.Repository, error) {
+func recoverAside(aside string) (notes []string, err error) {
 	lock, ok := tryLock(aside)
 	if !ok {
-		return nil, nil, nil
+		return nil, nil
 	}
 	defer lock.Close()
+	const died = "an earlier hone died during a command: "
 	restored, err := wall.Recover(aside)
+	for _, r := range restored {
+		notes = append(notes, died+RestoredNote(r))
+	}
 	moved, failed := gitdir.Recover(context.Background(), aside, git.Unlink)
-	return restored, Repositories(moved), errors.Join(err, failed)
+	for _, r := range Repositories(moved) {
+		notes = append(notes, died+r.Note())
+	}
+	return notes, errors.Join(err, failed)
 }
 
 // Repositories returns what became of repositories in the form of a command's result.

@@ -50,7 +50,7 @@ func TestWallDir(t *testing.T) {
 		}
 	}
 	second.Remove()
-	if _, _, err := Recover(t.TempDir()); err != nil {
+	if _, err := Recover(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	third, err := New(root, "x")
@@ -92,7 +92,7 @@ func TestPlaceOfGuards(t *testing.T) {
 		dir.Remove()
 	}
 	t.Setenv("XDG_STATE_HOME", filepath.Join(root, "state"))
-	if _, err := New(root, "x"); err == nil || !strings.Contains(err.Error(), "inside the tree") {
+	if _, err := New(root, "x"); err == nil || !strings.Contains(err.Error(), "must not contain each other") {
 		t.Errorf("a state folder in the tree: %v", err)
 	}
 }
