@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -294,10 +295,34 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 		s.run.HasKey = s.guard.HoldsKey
 	}
 	if !s.replayed {
-		s.run.Before, s.run.OnRound = s.lastManifest(), s.beforeRound
+		s.run.Before, s.run.OnRound, s.run.Ignored = s.lastManifest(), s.beforeRound, s.changedIgnored
 		s.journal.Observe(s.host.Observer)
 	}
 	return s.run
+}
+
+// changedIgnored returns what changed since the run began among the files that git ignores,
+// in a few names; see [hone.Run]'s Ignored.
+func (s *Session) changedIgnored() string {
+	const patience, most = 5 * time.Second, 3 // an end waits no longer for a line, and names no more
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var edited []string
+	for _, v := range s.run.Past().Edits() {
+		edited = append(edited, v.Path)
+	}
+	paths, _ := listing.IgnoredChanges(ctx, s.Dir, edited, s.run.Past().First().Time)
+	if s.run.Own != nil {
+		paths = slices.DeleteFunc(paths, s.run.Own)
+	}
+	if more := len(paths) - most; more > 0 {
+		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
+	}
+	last := len(paths) - 1
+	if last < 1 {
+		return strings.Join(paths, "")
+	}
+	return strings.Join(paths[:last], ", ") + " and " + paths[last]
 }
 
 // Build builds the session's loop. Only a built loop tells whether it has a

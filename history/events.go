@@ -425,6 +425,9 @@ type End struct {
 	// none, or if the run did not end for lack of rounds or budget.
 	Best int `json:"best_round,omitempty"`
 	// Restored means that the tree is the one at the end of round Best.
-	Restored bool     `json:"restored,omitempty"`
-	Notes    []string `json:"notes,omitempty"` // what else the user should know, one line each
+	Restored bool `json:"restored,omitempty"`
+	// Ignored names what changed during the run among the files that git ignores, other
+	// than by edits; empty if nothing did, or if no command ran.
+	Ignored string   `json:"ignored,omitempty"`
+	Notes   []string `json:"notes,omitempty"` // what else the user should know, one line each
 }

@@ -54,15 +54,20 @@ func (t *Tree) Files(ctx context.Context) ([]File, error) {
 }
 
 // listedFiles returns what Files returns, and the ignored files that the user
-// included.
+// included or that are kept.
 func (t *Tree) listedFiles(ctx context.Context) ([]File, error) {
 	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()
 	if err := l.repository("", marks{}); err != nil {
 		return nil, fmt.Errorf("list %s: %w", t.dir, err)
 	}
+	for _, path := range t.kept() {
+		if err := l.addNamed("", path, marks{untracked: true, ignored: true}); err != nil {
+			return nil, err
+		}
+	}
 	byPath := func(a, b File) int { return strings.Compare(a.Path, b.Path) }
-	slices.SortFunc(l.files, byPath)
+	slices.SortStableFunc(l.files, byPath)
 	return slices.CompactFunc(l.files, func(a, b File) bool { return a.Path == b.Path }), nil
 }
 

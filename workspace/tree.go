@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"hone/workspace/treepath"
 )
@@ -74,6 +77,9 @@ type Tree struct {
 	why     string
 	scratch bool
 
+	extraMu sync.Mutex
+	extra   map[string]bool // see Keep
+
 	// fault is called before every step of Apply. An error from it counts as
 	// the failure of that step. Only tests set it.
 	fault func(step string) error
@@ -110,8 +116,12 @@ func Open(dir string, o Options) (*Tree, error) {
 // must close it.
 func (t *Tree) OpenCopy(dir string) (*Tree, error) {
 	c, err := Open(dir, Options{MaxFile: t.maxFile, Closed: t.closed, Why: t.why})
-	if err != nil || t.list == nil {
-		return c, err
+	if err != nil {
+		return nil, err
+	}
+	c.Keep(t.kept()...)
+	if t.list == nil {
+		return c, nil
 	}
 	c.list = func(ctx context.Context, at string) (Listing, error) {
 		rel, err := filepath.Rel(c.dir, at)
@@ -121,6 +131,27 @@ func (t *Tree) OpenCopy(dir string) (*Tree, error) {
 		return t.list(ctx, filepath.Join(t.dir, rel))
 	}
 	return c, nil
+}
+
+// Keep adds files to the tree even if git ignores them, as if the user included them:
+// manifests have them, prompts do not. Paths must be cleaned. A run keeps what its edits
+// wrote, so that all of what a model wrote can be followed, applied elsewhere and undone.
+func (t *Tree) Keep(paths ...string) {
+	t.extraMu.Lock()
+	defer t.extraMu.Unlock()
+	for _, p := range paths {
+		if t.extra == nil {
+			t.extra = map[string]bool{}
+		}
+		t.extra[p] = true
+	}
+}
+
+// kept returns the files of Keep, sorted.
+func (t *Tree) kept() []string {
+	t.extraMu.Lock()
+	defer t.extraMu.Unlock()
+	return slices.Sorted(maps.Keys(t.extra))
 }
 
 // Close releases the directory. The tree must not be used afterwards.
