@@ -52,6 +52,7 @@ type Session struct {
 	fresh    bool // the start is not recorded yet
 	replayed bool
 	limits   hone.Limits
+	outputs  []string // of this process; see [Host]
 	guard    *secret.Guard
 	secrets  *listing.SecretFiles // as the guard found them; nil if it did not search
 
@@ -112,6 +113,9 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		err = s.findSecrets(ctx, h, l)
 	}
 	if err == nil {
+		s.outputs = h.outputs(dir)
+		s.start.Outputs = s.outputs
+		runs.ShutOutputs(s.Tree, s.outputs)
 		h.Advise(l, s.Tree, s.guard)
 		s.start.Settings, err = json.Marshal(l)
 	}
@@ -135,6 +139,8 @@ func (h Host) Resume(ctx context.Context, r *runs.Recorded, k loop.Kind, limits 
 		return nil, err
 	}
 	s.Workspace, s.journal, s.limits = r.Workspace, r.Journal, limits
+	s.outputs = h.outputs(r.Dir)
+	runs.ShutOutputs(s.Tree, s.outputs)
 	for _, m := range loop.AllModels(s.loop) {
 		h.dropListPrice(m)
 	}
@@ -287,7 +293,8 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
 		Trust: hone.Trust{Protect: set.Trust.Protect, Tools: !set.Trust.FreeTools, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest}, Largest: set.Trust.MaxFile, MinFree: set.Trust.MinFree,
-		Own: s.loop.Own(s.Dir), Thinking: s.prepareWalls}
+		Own:     history.OwnFiles(s.loop.Own(s.Dir), slices.Concat(s.start.Outputs, history.Follow(s.journal).Outputs(), s.outputs)),
+		Outputs: s.outputs, Thinking: s.prepareWalls}
 	if s.guard.Knows() {
 		s.run.Redact = s.guard.RedactKnown
 	}

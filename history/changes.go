@@ -74,9 +74,3 @@ func manifestOf(e workspace.Entry) workspace.Manifest {
 	}
 	return workspace.Manifest{e}
 }
-
-func addAll(set map[string]bool, paths []string) {
-	for _, p := range paths {
-		set[p] = true
-	}
-}

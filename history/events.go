@@ -22,6 +22,8 @@ type Start struct {
 	Model    string          `json:"model"` // provider/name
 	Limits   Limits          `json:"limits"`
 	Settings json.RawMessage `json:"settings"` // the loop's own, with the texts of its roles
+	// Outputs are the files below Dir into which the process writes its output.
+	Outputs []string `json:"outputs,omitempty"`
 	// Redacted means that the run's texts were replaced, so that it can only be shown; see
 	// [Redact].
 	Redacted bool `json:"redacted,omitempty"`
@@ -46,6 +48,7 @@ func (l Limits) MaxRounds() int { return max(1, l.Rounds) }
 // Resumed says that another process resumes the run, with these limits.
 type Resumed struct {
 	Limits
+	Outputs []string `json:"outputs,omitempty"` // as in Start
 }
 
 // Notice is a text for the user, recorded only once in a run.

@@ -61,13 +61,15 @@ func newTracker(get Get, round int) *tracker {
 
 // add adds the next event.
 func (t *tracker) add(e Event) error {
-	var outside []string
+	outside := func(string) bool { return false }
 	ends := false
 	switch p := e.Payload.(type) {
 	case Applied:
 		t.apply(p.Verdicts)
 	case Outside:
-		outside = p.Paths
+		outside = func(path string) bool { return slices.Contains(p.Paths, path) }
+	case Undone: // the user may have changed other files since the run ended
+		outside = func(path string) bool { return !slices.Contains(p.Paths, path) }
 	case State:
 		ends = t.round > 0 && p.Round == t.round
 	}
@@ -87,9 +89,9 @@ func (t *tracker) add(e Event) error {
 	return nil
 }
 
-// advance moves to the next manifest. outside are the paths that were changed
+// advance moves to the next manifest. outside reports whether a path was changed
 // outside the run since the previous one.
-func (t *tracker) advance(object string, outside []string) error {
+func (t *tracker) advance(object string, outside func(path string) bool) error {
 	if object == t.tree.Name() {
 		return nil
 	}
@@ -97,10 +99,8 @@ func (t *tracker) advance(object string, outside []string) error {
 	if err != nil {
 		return err
 	}
-	theirs := map[string]bool{}
-	addAll(theirs, outside)
 	for _, d := range deltas {
-		t.addDelta(d, theirs[d.Path])
+		t.addDelta(d, outside(d.Path))
 	}
 	if t.home != nil {
 		t.revealed = append(t.revealed, Revealed(t.home, deltas)...)

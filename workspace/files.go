@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,13 +59,13 @@ func (t *Tree) Files(ctx context.Context) ([]File, error) {
 func (t *Tree) listedFiles(ctx context.Context) ([]File, error) {
 	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()
-	if err := l.repository("", marks{}); err != nil {
+	err := l.repository("", marks{})
+	t.extra.Range(func(path, _ any) bool {
+		err = cmp.Or(err, l.addNamed("", path.(string), marks{untracked: true, ignored: true}))
+		return err == nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", t.dir, err)
-	}
-	for _, path := range t.kept() {
-		if err := l.addNamed("", path, marks{untracked: true, ignored: true}); err != nil {
-			return nil, err
-		}
 	}
 	byPath := func(a, b File) int { return strings.Compare(a.Path, b.Path) }
 	slices.SortStableFunc(l.files, byPath)
@@ -175,7 +176,7 @@ func (l *lister) add(path string, m marks) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
-	if l.tree.isClosed(path) {
+	if l.tree.Refusal(path) != nil {
 		return nil
 	}
 	info, err := l.cur.Lstat(path)

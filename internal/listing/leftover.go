@@ -57,6 +57,7 @@ func Leftovers(ctx context.Context, root string, restored []string, since, until
 // those nested in it. It reads no contents.
 func IgnoredChanges(ctx context.Context, root string, except []string, since time.Time) ([]string, error) {
 	s := newLeftoverSearch(ctx, root, except, since, time.Now())
+	s.budget /= 2 // a run waits for it
 	top, err := git.Root(root)
 	if errors.Is(err, git.ErrNotRepository) {
 		return nil, nil
