@@ -119,7 +119,7 @@ func house() []room {
 		{folder: "harness", floor: 6, may: []string{"model", "workspace", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},
 
 		{folder: "cmd/hone/failure", floor: 5, may: []string{root, "journal", "sandbox", "internal/git"}},
-		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness", "harness/runs", "internal/config", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/screen"}},
+		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness", "harness/runs", "history", "internal/config", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/screen"}},
 		{folder: "cmd/hone/recorded", floor: 8, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds"}},
 		{folder: "cmd/hone/patch", floor: 6, may: []string{"journal", "workspace", "internal/git", "internal/render", "cmd/hone/failure"}},
 		{folder: "cmd/hone/undo", floor: 8, may: []string{root, "history", "workspace", "workspace/secret", "harness/runs", "internal/listing", "internal/render", "cmd/hone/failure", "cmd/hone/kinds"}},

@@ -515,5 +515,15 @@ func (p *played) manifest(ctx context.Context) (object, tree string, err error) 
 	return "", "", errJournalEnds
 }
 
+// changedIgnored returns what the recorded end says, which is the next event.
+func (p *played) changedIgnored() string {
+	for _, e := range p.r.Journal.Remaining() {
+		if end, ok := history.Decode(e).Payload.(history.End); ok {
+			return end.Ignored
+		}
+	}
+	return ""
+}
+
 // put returns only the object's name: the recorded run has stored it.
 func (p *played) put(b []byte) (name string, err error) { return sum(b), nil }

@@ -19,7 +19,7 @@ func (r *Run) resume(ctx context.Context) error {
 		return nil
 	}
 	if r.Past().Begun() {
-		if _, err := r.append(journal.Entry{Type: history.TypeResume, Payload: history.Resumed{Limits: r.Limits}}); err != nil {
+		if _, err := r.append(journal.Entry{Type: history.TypeResume, Payload: history.Resumed{Limits: r.Limits, Outputs: r.Outputs}}); err != nil {
 			return err
 		}
 		if err := r.compareWithLast(ctx); err != nil {

@@ -38,10 +38,16 @@ type Run struct {
 	// log. Such a file is never a change of the model or the user. Nil means that
 	// there are none.
 	Own func(path string) bool
+	// Outputs are the files of the tree into which this process writes its output. A
+	// resumed run records them; Start has those of a new one. Own must report them.
+	Outputs []string
 	// Reach reports whether commands and servers of the run can change a file. A change
 	// of any other file is the user's even if it is made while they run (ruling G16).
 	// Nil means that they can change all files, as without walls.
 	Reach func(path string) bool
+	// Ignored returns what changed since the run began among the files that git ignores,
+	// but for the run's own edits; see [End]. Nil returns nothing.
+	Ignored func() string
 	// Before returns a manifest of the tree from an earlier run, such as
 	// [history.LastManifest], so that unchanged files need not be read again. It is
 	// called only before the run has its own manifest. If it or its result is nil,

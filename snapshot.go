@@ -50,6 +50,7 @@ func (r *Run) snapshot(ctx context.Context) error {
 // restore, and reports the first files that are too large.
 func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (workspace.Manifest, error) {
 	var large workspace.Manifest
+	history.KeepEdited(r.Past(), r.Tree)
 	m, stored, err := history.TakeManifest(ctx, r.Tree, r.Journal.Home(), r.last, known, func(e workspace.Entry, contents []byte) bool {
 		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) {
 			large = append(large, e)

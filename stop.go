@@ -181,8 +181,11 @@ func (r *Run) recordEnd(s State) (End, error) {
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
 	r.addNotes(&end, r.Past().States())
 	if r.Past().AtEnd() {
+		last, _ := r.Past().End()
+		end.Ignored = last.Ignored
 		return end, nil
 	}
+	end.Ignored = r.world().changedIgnored()
 	_, err := r.append(journal.Entry{Type: history.TypeEnd, Payload: end, Sync: true})
 	return end, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hone/check"
@@ -30,6 +31,8 @@ type world interface {
 	manifest(ctx context.Context) (object, tree string, err error)
 	// put stores an object.
 	put(b []byte) (name string, err error)
+	// changedIgnored returns what changed among the files that git ignores; see [End].
+	changedIgnored() string
 }
 
 // world returns the run's world: the live one, unless the run is replayed.
@@ -195,6 +198,17 @@ func (l live) manifest(ctx context.Context) (object, tree string, err error) {
 	}
 	object, err = l.r.storeManifest()
 	return object, l.r.last.Digest(), err
+}
+
+func (l live) changedIgnored() string {
+	runs := func(e history.Event) bool {
+		_, check := e.Payload.(history.CheckBegun)
+		return check || e.RunsCommand()
+	}
+	if l.r.Ignored == nil || !slices.ContainsFunc(l.r.Past().Events(), runs) {
+		return ""
+	}
+	return l.r.Ignored()
 }
 
 func (l live) put(b []byte) (name string, err error) { return l.r.Journal.Home().Put(b) }

@@ -6,7 +6,9 @@ work=$RUNNER_TEMP/hone
 artifact=$work/artifact
 mkdir -p "$artifact"
 
-set -- "$INPUT_LOOP" --json
+events=$artifact/events.jsonl
+: >"$events" # hone writes none if an argument is wrong
+set -- "$INPUT_LOOP" "--log=$events"
 [ -z "$INPUT_CHECK" ] || set -- "$@" --check "$INPUT_CHECK"
 [ -z "$INPUT_MODEL" ] || set -- "$@" --model "$INPUT_MODEL"
 while IFS= read -r line; do
@@ -20,12 +22,12 @@ token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 echo "::stop-commands::$token"
 {
     status=0
-    hone "$@" 2>&1 >"$artifact/events.jsonl" </dev/null || status=$?
+    hone "$@" 2>&1 </dev/null || status=$?
     echo "$status" >"$work/exit"
 } | tee "$artifact/output.txt"
 echo "::$token::"
 
-run=$(sed -n '1s/^{"v":1,"seq":[0-9]*,"time":"[^"]*","run":"\([0-9a-z-]*\)".*/\1/p' "$artifact/events.jsonl")
+run=$(sed -n '1s/^{"v":1,"seq":[0-9]*,"time":"[^"]*","run":"\([0-9a-z-]*\)".*/\1/p' "$events")
 {
     echo "exit=$(cat "$work/exit")"
     echo "run=$run"

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"hone"
+	"hone/harness/runs"
 
 	"hone/journal"
 	"hone/loop"
@@ -22,6 +23,9 @@ type Host struct {
 	Version  string                       // of the program; runs record it
 	Observer journal.Observer             // is called for the events of every journal
 	Notify   func(hone.Notice)            // tells the user about a default; nil does nothing
+	// Outputs are the open files into which the program writes its output, such as a log;
+	// nil means standard output and standard error.
+	Outputs []*os.File
 	// Walls returns the kinds of walls of this system; nil means wall.Kinds.
 	Walls func() []sandbox.Wall
 	// Trust asks the user to trust a folder's programs or settings; nil denies both.
@@ -44,6 +48,14 @@ func (h Host) environ() []string {
 		return os.Environ()
 	}
 	return h.Environ
+}
+
+// outputs returns the files below a directory into which the program writes its output.
+func (h Host) outputs(dir string) []string {
+	if h.Outputs == nil {
+		h.Outputs = []*os.File{os.Stdout, os.Stderr}
+	}
+	return runs.OutputsIn(dir, h.Outputs)
 }
 
 // WallKinds returns the walls of this system, the strongest first, even if some

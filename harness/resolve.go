@@ -28,6 +28,9 @@ func (h Host) Resolve(k loop.Kind, root string, f loop.Flags, file config.File) 
 		return loop.Settings{}, err
 	}
 	reading, err := ResolveReading(f, file.Check)
+	if err == nil {
+		err = loop.CheckLine(cmp.Or(f.Check, file.Check.Command))
+	}
 	if err != nil {
 		return loop.Settings{}, err
 	}

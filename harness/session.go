@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +52,7 @@ type Session struct {
 	fresh    bool // the start is not recorded yet
 	replayed bool
 	limits   hone.Limits
+	outputs  []string // of this process; see [Host]
 	guard    *secret.Guard
 	secrets  *listing.SecretFiles // as the guard found them; nil if it did not search
 
@@ -111,6 +113,9 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		err = s.findSecrets(ctx, h, l)
 	}
 	if err == nil {
+		s.outputs = h.outputs(dir)
+		s.start.Outputs = s.outputs
+		runs.ShutOutputs(s.Tree, s.outputs)
 		h.Advise(l, s.Tree, s.guard)
 		s.start.Settings, err = json.Marshal(l)
 	}
@@ -139,6 +144,8 @@ func (h Host) Resume(ctx context.Context, r *runs.Recorded, k loop.Kind, limits 
 			s.watches.made = append(s.watches.made, filepath.Join(s.Dir, filepath.FromSlash(n.Repository)))
 		}
 	}
+	s.outputs = h.outputs(r.Dir)
+	runs.ShutOutputs(s.Tree, s.outputs)
 	for _, m := range loop.AllModels(s.loop) {
 		h.dropListPrice(m)
 	}
@@ -291,7 +298,8 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
 		Trust: hone.Trust{Protect: set.Trust.Protect, Tools: !set.Trust.FreeTools, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest}, Largest: set.Trust.MaxFile, MinFree: set.Trust.MinFree,
-		Own: s.loop.Own(s.Dir), Thinking: s.prepareWalls}
+		Own:     history.OwnFiles(s.loop.Own(s.Dir), slices.Concat(s.start.Outputs, history.Follow(s.journal).Outputs(), s.outputs)),
+		Outputs: s.outputs, Thinking: s.prepareWalls}
 	if s.guard.Knows() {
 		s.run.Redact = s.guard.RedactKnown
 	}
@@ -299,10 +307,34 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 		s.run.HasKey = s.guard.HoldsKey
 	}
 	if !s.replayed {
-		s.run.Before, s.run.OnRound = s.lastManifest(), s.beforeRound
+		s.run.Before, s.run.OnRound, s.run.Ignored = s.lastManifest(), s.beforeRound, s.changedIgnored
 		s.journal.Observe(s.host.Observer)
 	}
 	return s.run
+}
+
+// changedIgnored returns what changed since the run began among the files that git ignores,
+// in a few names; see [hone.Run]'s Ignored.
+func (s *Session) changedIgnored() string {
+	const patience, most = 5 * time.Second, 3 // an end waits no longer for a line, and names no more
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var edited []string
+	for _, v := range s.run.Past().Edits() {
+		edited = append(edited, v.Path)
+	}
+	paths, _ := listing.IgnoredChanges(ctx, s.Dir, edited, s.run.Past().First().Time)
+	if s.run.Own != nil {
+		paths = slices.DeleteFunc(paths, s.run.Own)
+	}
+	if more := len(paths) - most; more > 0 {
+		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
+	}
+	last := len(paths) - 1
+	if last < 1 {
+		return strings.Join(paths, "")
+	}
+	return strings.Join(paths[:last], ", ") + " and " + paths[last]
 }
 
 // Build builds the session's loop. Only a built loop tells whether it has a

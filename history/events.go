@@ -23,6 +23,8 @@ type Start struct {
 	Model    string          `json:"model"` // provider/name
 	Limits   Limits          `json:"limits"`
 	Settings json.RawMessage `json:"settings"` // the loop's own, with the texts of its roles
+	// Outputs are the files below Dir into which the process writes its output.
+	Outputs []string `json:"outputs,omitempty"`
 	// Redacted means that the run's texts were replaced, so that it can only be shown; see
 	// [Redact].
 	Redacted bool `json:"redacted,omitempty"`
@@ -47,6 +49,7 @@ func (l Limits) MaxRounds() int { return max(1, l.Rounds) }
 // Resumed says that another process resumes the run, with these limits.
 type Resumed struct {
 	Limits
+	Outputs []string `json:"outputs,omitempty"` // as in Start
 }
 
 // Notice is a text for the user, recorded only once in a run.
@@ -446,6 +449,9 @@ type End struct {
 	// none, or if the run did not end for lack of rounds or budget.
 	Best int `json:"best_round,omitempty"`
 	// Restored means that the tree is the one at the end of round Best.
-	Restored bool     `json:"restored,omitempty"`
-	Notes    []string `json:"notes,omitempty"` // what else the user should know, one line each
+	Restored bool `json:"restored,omitempty"`
+	// Ignored names what changed during the run among the files that git ignores, other
+	// than by edits; empty if nothing did, or if no command ran.
+	Ignored string   `json:"ignored,omitempty"`
+	Notes   []string `json:"notes,omitempty"` // what else the user should know, one line each
 }

@@ -51,6 +51,22 @@ func (p *Past) Limits() Limits {
 	return p.limits
 }
 
+// Outputs returns the files of the tree into which processes of the run wrote their
+// output. They are not part of what the run watches, lists or restores (ruling G24).
+func (p *Past) Outputs() []string {
+	defer p.lock().Unlock()
+	return p.outputs
+}
+
+// OwnFiles adds outputs to the files that a loop writes for users; nil if there are none of
+// both.
+func OwnFiles(loops func(path string) bool, outputs []string) func(path string) bool {
+	if len(outputs) == 0 {
+		return loops
+	}
+	return func(path string) bool { return slices.Contains(outputs, path) || loops != nil && loops(path) }
+}
+
 // Begun reports whether the run has started any step.
 func (p *Past) Begun() bool {
 	defer p.lock().Unlock()

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"sync"
 
 	"hone/check"
@@ -24,6 +25,7 @@ type Past struct {
 type facts struct {
 	fault   error // why an event cannot be read
 	limits  Limits
+	outputs []string
 	begun   bool
 	atEnd   bool
 	end     *End // nil: the run has not ended, or was resumed since
@@ -135,9 +137,10 @@ func (p *Past) fold(e Event) {
 			p.fault = v.Err
 		}
 	case Start:
-		p.limits = v.Limits
+		p.limits, p.outputs = v.Limits, v.Outputs
 	case Resumed:
 		p.limits, p.end = v.Limits, nil
+		p.outputs = slices.Concat(p.outputs, v.Outputs)
 		p.resumes++
 	case Notice:
 		p.noticed[v.Text] = true

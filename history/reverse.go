@@ -16,7 +16,7 @@ import (
 
 // Reversal says how to restore the files that a run changed to their state at
 // the end of one of its rounds. It covers only files in manifests: not git's
-// own files, and not ignored files that hone did not write.
+// own files, and of those that git ignores only what hone's edits wrote.
 type Reversal struct {
 	Round int // 0 means before the first
 	// Changed reports whether the run ever changed a file.
@@ -72,6 +72,7 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 	if err != nil {
 		return nil, err
 	}
+	KeepEdited(Follow(j), tree)
 	if err := t.addInterrupted(ctx, j, tree); err != nil {
 		return nil, fmt.Errorf("find what an interrupted command changed: %w", err)
 	}
@@ -95,6 +96,14 @@ func Reverse(ctx context.Context, j *journal.Journal, tree *workspace.Tree, roun
 	}
 	v.findBlocked()
 	return v, nil
+}
+
+// KeepEdited adds the files that a run's edits wrote to its tree, because git may ignore
+// them.
+func KeepEdited(past *Past, tree *workspace.Tree) {
+	for _, v := range past.Edits() {
+		tree.Keep(v.Path)
+	}
 }
 
 // separateOwn moves the loop's own files from the traces to Own.

@@ -25,13 +25,12 @@ func (t *trace) had(e workspace.Entry) bool { return slices.ContainsFunc(t.state
 
 // tracker follows all paths through the events of a run.
 type tracker struct {
-	home   *journal.Home
+	home   *journal.Home // nil: revealed is not wanted
 	round  int
 	traces map[string]*trace // of all paths that ever changed
 
 	tree     workspace.Series           // at the newest manifest
 	written  map[string]workspace.Entry // by edits since that manifest
-	ignored  map[string]workspace.Entry // files that edits wrote and no manifest has
 	running  bool                       // a command started, and no manifest followed
 	reached  bool                       // the end of the round was passed
 	revealed []string                   // globs of paths that a changed .gitignore may have revealed
@@ -42,7 +41,8 @@ const ofEnd = -1
 
 // track returns a tracker that has followed a run, up to a round that counts as its end.
 func track(j *journal.Journal, round int) (*tracker, error) {
-	t, past := newTracker(j.Home(), round), Follow(j)
+	t, past := newTracker(j.Home().Get, round), Follow(j)
+	t.home = j.Home()
 	err := past.Err()
 	for _, e := range past.Events() {
 		if err == nil {
@@ -55,20 +55,21 @@ func track(j *journal.Journal, round int) (*tracker, error) {
 	return t, nil
 }
 
-func newTracker(home *journal.Home, round int) *tracker {
-	return &tracker{home: home, tree: workspace.Series{Get: home.Get}, round: round, traces: map[string]*trace{},
-		written: map[string]workspace.Entry{}, ignored: map[string]workspace.Entry{}}
+func newTracker(get Get, round int) *tracker {
+	return &tracker{tree: workspace.Series{Get: get}, round: round, traces: map[string]*trace{}, written: map[string]workspace.Entry{}}
 }
 
 // add adds the next event.
 func (t *tracker) add(e Event) error {
-	var outside []string
+	outside := func(string) bool { return false }
 	ends := false
 	switch p := e.Payload.(type) {
 	case Applied:
 		t.apply(p.Verdicts)
 	case Outside:
-		outside = p.Paths
+		outside = func(path string) bool { return slices.Contains(p.Paths, path) }
+	case Undone: // the user may have changed other files since the run ended
+		outside = func(path string) bool { return !slices.Contains(p.Paths, path) }
 	case State:
 		ends = t.round > 0 && p.Round == t.round
 	}
@@ -88,9 +89,9 @@ func (t *tracker) add(e Event) error {
 	return nil
 }
 
-// advance moves to the next manifest. outside are the paths that were changed
+// advance moves to the next manifest. outside reports whether a path was changed
 // outside the run since the previous one.
-func (t *tracker) advance(object string, outside []string) error {
+func (t *tracker) advance(object string, outside func(path string) bool) error {
 	if object == t.tree.Name() {
 		return nil
 	}
@@ -98,16 +99,11 @@ func (t *tracker) advance(object string, outside []string) error {
 	if err != nil {
 		return err
 	}
-	theirs := map[string]bool{}
-	addAll(theirs, outside)
 	for _, d := range deltas {
-		t.addDelta(d, theirs[d.Path])
+		t.addDelta(d, outside(d.Path))
 	}
-	t.revealed = append(t.revealed, Revealed(t.home, deltas)...)
-	for p, e := range t.written {
-		if _, listed := t.tree.Entry(p); !listed {
-			t.ignored[p] = e
-		}
+	if t.home != nil {
+		t.revealed = append(t.revealed, Revealed(t.home, deltas)...)
 	}
 	clear(t.written)
 	return nil
@@ -115,8 +111,9 @@ func (t *tracker) advance(object string, outside []string) error {
 
 // addDelta adds the difference of a path between two manifests.
 func (t *tracker) addDelta(d workspace.Delta, outside bool) {
-	one := t.trace(d.Path, t.stateWith(d.Path, d.Before))
-	one.states = append(one.states, d.Before, d.After)
+	before := t.stateWith(d.Path, d.Before)
+	one := t.trace(d.Path, before)
+	one.states = append(one.states, before, d.After)
 	one.ours = one.ours || !outside
 	one.theirs = one.theirs || outside && t.reached
 }
@@ -125,12 +122,10 @@ func (t *tracker) addDelta(d workspace.Delta, outside bool) {
 func (t *tracker) apply(vs []workspace.Verdict) {
 	for _, v := range vs {
 		was := t.state(v.Path)
-		one := t.trace(v.Path, was)
-		if was.Kind == "" && v.Before.Exists() { // an ignored file, which no manifest has
+		if was.Kind == "" && v.Before.Exists() { // an ignored file; manifests have it from now on
 			was = EntryOf(v.Path, v.Before)
-			one.want = was
-			one.states = append(one.states, was)
 		}
+		one := t.trace(v.Path, was)
 		one.ours, one.made = true, one.made || !v.Before.Exists()
 		t.written[v.Path] = EntryAfter(was, v)
 		one.states = append(one.states, t.written[v.Path])
@@ -160,10 +155,7 @@ func (t *tracker) stateWith(p string, listed workspace.Entry) workspace.Entry {
 	if e, ok := t.written[p]; ok {
 		return e
 	}
-	if listed.Kind != "" {
-		return listed
-	}
-	return t.ignored[p]
+	return listed
 }
 
 // markEnd marks the end of the round: the paths must become what they are now.

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,15 +55,20 @@ func (t *Tree) Files(ctx context.Context) ([]File, error) {
 }
 
 // listedFiles returns what Files returns, and the ignored files that the user
-// included.
+// included or that are kept.
 func (t *Tree) listedFiles(ctx context.Context) ([]File, error) {
 	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()
-	if err := l.repository("", marks{}); err != nil {
+	err := l.repository("", marks{})
+	t.extra.Range(func(path, _ any) bool {
+		err = cmp.Or(err, l.addNamed("", path.(string), marks{untracked: true, ignored: true}))
+		return err == nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", t.dir, err)
 	}
 	byPath := func(a, b File) int { return strings.Compare(a.Path, b.Path) }
-	slices.SortFunc(l.files, byPath)
+	slices.SortStableFunc(l.files, byPath)
 	return slices.CompactFunc(l.files, func(a, b File) bool { return a.Path == b.Path }), nil
 }
 
@@ -170,7 +176,7 @@ func (l *lister) add(path string, m marks) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
-	if l.tree.isClosed(path) {
+	if l.tree.Refusal(path) != nil {
 		return nil
 	}
 	info, err := l.cur.Lstat(path)

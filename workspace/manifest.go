@@ -319,7 +319,7 @@ func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (M
 		}
 		info, err := l.cur.Lstat(p)
 		switch {
-		case t.isClosed(p) || nofollow.IsAbsent(err) || err == nil && info.Mode.IsDir():
+		case t.Refusal(p) != nil || nofollow.IsAbsent(err) || err == nil && info.Mode.IsDir():
 		case err != nil:
 			m = append(m, Entry{Path: p, Kind: Other, Note: nofollow.Reason(err)})
 		default:

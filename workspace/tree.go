@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"hone/workspace/treepath"
 )
@@ -50,12 +52,9 @@ type Options struct {
 	// MaxFile is the size in bytes of the largest file that may be read or
 	// written; 0 means DefaultMaxFile. Manifests have no limit.
 	MaxFile int64
-	// Closed is the name of a directory at the top of the tree, such as "logs".
-	// The tree neither lists, reads nor changes what is in it. Empty closes
-	// nothing.
-	Closed string
-	// Why is the explanation that the model gets if it names a closed path.
-	Why string
+	// Closed is the name of a directory at the top of the tree, such as "logs", to close
+	// with [Tree.Shut]; Why is what the model is told. Empty closes nothing.
+	Closed, Why string
 	// Scratch means that no change has to survive a crash, because the tree can
 	// be made again: changes are not synced to the disk.
 	Scratch bool
@@ -70,9 +69,9 @@ type Tree struct {
 	dir     string
 	list    Lister
 	maxFile int64
-	closed  string
-	why     string
+	closed  map[string]string // paths, and why they are closed
 	scratch bool
+	extra   sync.Map // of Keep: paths
 
 	// fault is called before every step of Apply. An error from it counts as
 	// the failure of that step. Only tests set it.
@@ -94,24 +93,33 @@ func Open(dir string, o Options) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open tree: %w", err)
 	}
-	return &Tree{
-		root:    root,
-		dir:     real,
-		list:    o.List,
-		maxFile: cmp.Or(o.MaxFile, DefaultMaxFile),
-		closed:  o.Closed,
-		why:     cmp.Or(o.Why, "this directory is closed"),
-		scratch: o.Scratch,
-	}, nil
+	t := &Tree{root: root, dir: real, list: o.List, maxFile: cmp.Or(o.MaxFile, DefaultMaxFile), closed: map[string]string{}, scratch: o.Scratch}
+	if o.Closed != "" {
+		t.Shut(cmp.Or(o.Why, "this directory is closed"), o.Closed)
+	}
+	return t, nil
+}
+
+// Shut closes paths: the tree neither lists, reads nor changes them and what is below them.
+// why is what the model is told. Call it before the tree is used.
+func (t *Tree) Shut(why string, paths ...string) {
+	for _, p := range paths {
+		t.closed[p] = why
+	}
 }
 
 // OpenCopy opens a copy of the tree in another directory, such as that of package
 // clone. It lists the files that t lists, as far as the copy has them. The caller
 // must close it.
 func (t *Tree) OpenCopy(dir string) (*Tree, error) {
-	c, err := Open(dir, Options{MaxFile: t.maxFile, Closed: t.closed, Why: t.why})
-	if err != nil || t.list == nil {
-		return c, err
+	c, err := Open(dir, Options{MaxFile: t.maxFile})
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(c.closed, t.closed)
+	t.extra.Range(func(path, _ any) bool { c.Keep(path.(string)); return true })
+	if t.list == nil {
+		return c, nil
 	}
 	c.list = func(ctx context.Context, at string) (Listing, error) {
 		rel, err := filepath.Rel(c.dir, at)
@@ -121,6 +129,14 @@ func (t *Tree) OpenCopy(dir string) (*Tree, error) {
 		return t.list(ctx, filepath.Join(t.dir, rel))
 	}
 	return c, nil
+}
+
+// Keep adds files to the tree even if git ignores them: manifests have them, prompts do not.
+// A run keeps what its edits wrote, so that it can be followed, applied elsewhere and undone.
+func (t *Tree) Keep(paths ...string) {
+	for _, p := range paths {
+		t.extra.Store(p, nil)
+	}
 }
 
 // Close releases the directory. The tree must not be used afterwards.
@@ -136,19 +152,15 @@ func (t *Tree) Root() *os.Root { return t.root }
 // IsScratch reports whether no change has to survive a crash; see Options.
 func (t *Tree) IsScratch() bool { return t.scratch }
 
-// Refusal returns a [*treepath.RefusedError] for the closed directory of the
-// options and for every path in it, and nil for all other paths. The path must
-// be cleaned. Read and Review call it themselves.
+// Refusal returns a [*treepath.RefusedError] for a closed path, and nil for all other
+// paths. The path must be cleaned. Read and Review call it themselves.
 func (t *Tree) Refusal(path string) error {
-	if !t.isClosed(path) {
-		return nil
+	for closed, why := range t.closed {
+		if treepath.IsBelow(path, closed) {
+			return treepath.Refuse(path, "%s", why)
+		}
 	}
-	return treepath.Refuse(path, "%s", t.why)
-}
-
-// isClosed reports whether a cleaned path is in the closed directory.
-func (t *Tree) isClosed(path string) bool {
-	return t.closed != "" && treepath.IsBelow(path, t.closed)
+	return nil
 }
 
 // step calls fault, if it is set.

@@ -50,6 +50,7 @@ type app struct {
 	answers     func() <-chan string  // of answerLine; nil until the first question
 	parsed      bool                  // the command line is valid, and its command runs
 	exit        int
+	log         *os.File // of --log; nil without it
 }
 
 // conceal redacts the values that a guard knows in everything that is printed

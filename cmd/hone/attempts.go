@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ import (
 	"hone/harness/runs"
 	"hone/internal/artifact"
 	"hone/internal/config"
+	"hone/internal/git"
 	"hone/journal"
 	"hone/loop"
 )
@@ -45,6 +47,9 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 		return err
 	}
 	if err := l.Ready(ctx, in); err != nil {
+		return err
+	}
+	if err := a.judgesCopies(in, v.Check); err != nil {
 		return err
 	}
 	if v.Cwd, err = os.Getwd(); err != nil {
@@ -91,6 +96,39 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 	return limits, nil
 }
 
+// judgesCopies returns an error if the check names the directory, or the repository that it
+// is in, by its absolute path: it would judge that, and not the attempts, which are in copies.
+// If a script does, the user is only told, because a script may name it for other reasons.
+func (a *app) judgesCopies(in *loop.Input, check string) error {
+	dirs := []string{in.Root}
+	if typed, err := filepath.Abs(in.Dir); err == nil {
+		dirs = append(dirs, typed)
+	}
+	if top, err := git.Root(in.Root); err == nil {
+		dirs = append(dirs, top)
+	}
+	scripts := append(strings.Fields(check), "build.sh")
+	for _, dir := range dirs {
+		if loop.NamesDir(check, dir) {
+			to, err := filepath.Rel(in.Root, dir)
+			if err != nil {
+				to = "."
+			}
+			return failure.Usage(fmt.Sprintf("the check names %s by its absolute path, so it would judge that directory and not the attempts, which are in copies", dir),
+				"write its paths relative to the directory: "+strings.ReplaceAll(check, dir, to))
+		}
+		for i, script := range scripts {
+			script = filepath.ToSlash(filepath.Clean(script))
+			text, _, err := in.Tree.Read(script)
+			if err == nil && !slices.Contains(scripts[:i], script) && loop.NamesDir(string(text), dir) {
+				a.say("note", fmt.Sprintf("%s names %s by its absolute path; attempts are in copies, so what it judges there is the same for all of them; relative paths work", script, dir))
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
 // trustedBy returns HONE_TRUST for attempts at a workspace whose user trusts what it needs:
 // a copy has the same programs and settings.
 func trustedBy(typed string, n harness.Needs) string {
@@ -129,7 +167,8 @@ var notForAttempts = []string{"ack", "attempts", "dir", "json", "max-cost", "max
 // typedFlags returns the flags that were typed and are for attempts too, as --NAME=VALUE.
 func typedFlags(fs *pflag.FlagSet) (args []string) {
 	fs.Visit(func(f *pflag.Flag) {
-		if slices.Contains(notForAttempts, f.Name) {
+		events := f.Name == "log" && f.Value.String() != "true" // true: the log of CodeScribe
+		if slices.Contains(notForAttempts, f.Name) || events {
 			return
 		}
 		values := []string{f.Value.String()}
@@ -170,6 +209,9 @@ If you have changed one of the files since, take changes nothing and exits with 
 }
 
 func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) error {
+	if err := a.openLog(output.log); err != nil {
+		return err
+	}
 	home, err := runs.Open(dir)
 	if err != nil {
 		return err

@@ -138,6 +138,9 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 	if o.Command = cmp.Or(f.Check, file.Check.Command); o.Command == "" {
 		return o, failure.Usage("there is no check to run", `hone check --check "make test", or set "command" in the [check] section of `+config.HonePath)
 	}
+	if err := loop.CheckLine(o.Command); err != nil {
+		return o, err
+	}
 	n, err := a.startNeeds(o.Root, file, f.Check)
 	if err == nil {
 		err = a.host().Trusted(ctx, n)

@@ -200,8 +200,12 @@ func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outpu
 	}
 	r.Journal.Observe(history.Observer(func(e history.Event) {
 		s.Show(e)
-		if o.json {
-			fmt.Fprintf(a.out, "%s\n", feed.Line(e))
+		if o.json || a.log != nil {
+			line := feed.Line(e)
+			if o.json {
+				fmt.Fprintf(a.out, "%s\n", line)
+			}
+			a.logLine(line, s.Say)
 		}
 		reply.Show(e)
 	}))

@@ -48,7 +48,10 @@ func (m modelFlag) first() string {
 }
 
 // outputFlags select what is shown.
-type outputFlags struct{ json, ack, verbose, quiet, web bool }
+type outputFlags struct {
+	json, ack, verbose, quiet, web bool
+	log                            string
+}
 
 func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	registerDir(c, &f.dir)
@@ -139,6 +142,7 @@ type limitNotes struct{ rounds, patience, unreadable, tokens, cost, time string 
 func (f *outputFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	fs.BoolVar(&f.json, "json", false, "print only the run's events to stdout, as JSON lines")
+	fs.StringVar(&f.log, "log", "", "also append the run's events to `FILE`, as --json prints them")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the model's text and complete findings")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only refusals, notices, remaining findings and the result")
 	fs.BoolVar(&f.web, "web", false, "show the run also on a page in the browser until it ends; see hone help web")
@@ -151,8 +155,11 @@ func (f *outputFlags) registerAck(c *cobra.Command) {
 
 // valid returns a usage error if the flags do not go together.
 func (f *outputFlags) valid(c *cobra.Command) error {
-	if f.ack && !f.json {
+	switch {
+	case f.ack && !f.json:
 		return failure.Usage("--ack is for a program that reads the events of --json", "hone "+c.Name()+" --json --ack")
+	case f.log == "" && c.Flags().Changed("log"):
+		return failure.Usage("--log must name a file", "--log hone.jsonl")
 	}
 	return nil
 }

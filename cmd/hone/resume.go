@@ -57,6 +57,9 @@ answers with status 4, and changes nothing.`,
 }
 
 func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
+	if err := a.openLog(f.output.log); err != nil {
+		return err
+	}
 	run, err := recorded.ForChange(ctx, f.dir, ref, "resume")
 	if err != nil {
 		return err

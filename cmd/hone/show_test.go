@@ -163,12 +163,12 @@ func TestModelsOfARun(t *testing.T) {
 // TestOwnFilesOfALoop: every loop reports the files that it writes for the user.
 func TestOwnFilesOfALoop(t *testing.T) {
 	for loop, path := range map[string]string{"phase": "project_map.txt", "implement": "llm-user-output.txt", "task": "a.log"} {
-		own := kinds.Own(hone.Start{Loop: loop, Dir: "/p", Settings: []byte(`{"log": "/p/a.log"}`)})
+		own := kinds.Own(hone.Start{Loop: loop, Dir: "/p", Settings: []byte(`{"log": "/p/a.log"}`)}, history.Read(nil))
 		if !own(path) || own("main.go") {
 			t.Errorf("%s: %s is not its own, or main.go is", loop, path)
 		}
 	}
-	if kinds.Own(hone.Start{Loop: "reconcile"}) != nil {
+	if kinds.Own(hone.Start{Loop: "reconcile"}, history.Read(nil)) != nil {
 		t.Error("reconcile writes files for people")
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,9 @@ func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 				return err
 			}
 			a.trust = f.trust
+			if err := a.openLog(f.output.log); err != nil {
+				return err
+			}
 			return start(c, k, l, f, args)
 		},
 	}
@@ -166,6 +170,9 @@ func (a *app) useWorkspaceKeys(k loop.Kind, tree *workspace.Tree) error {
 func (a *app) host() harness.Host {
 	h := harness.Host{Getenv: a.env, Environ: a.environ, Version: version(), Observer: a.observer, Walls: a.walls,
 		Notify: func(n hone.Notice) { a.say("note", failure.NoticeText(n)) }, TrustPrograms: a.trust}
+	if h.Outputs = []*os.File{os.Stdout, os.Stderr}; a.log != nil {
+		h.Outputs = append(h.Outputs, a.log)
+	}
 	if a.present() {
 		h.Trust = a.askTrust
 	}

@@ -21,6 +21,7 @@ func fleetFlags() map[string]string {
 		"model":      `write model = "PROVIDER/NAME" in the job`,
 		"attempts":   "write several jobs: attempts share a directory, which cannot move to another worker",
 		"dir":        "remove it: the worker chooses the directory",
+		"log":        "remove it: the store has the events",
 		"json":       "remove it: the worker sets it",
 		"ack":        "remove it: the worker sets it",
 		"verbose":    "remove it: nobody watches a job's output",
@@ -80,7 +81,7 @@ func flagSet(k loop.Kind) *pflag.FlagSet {
 	fs.SetOutput(io.Discard)
 	fs.StringArrayP("model", "m", nil, "")
 	fs.StringP("dir", "C", "", "")
-	for _, name := range strings.Fields("base-url wire reasoning check check-format approve sandbox keep prove") {
+	for _, name := range strings.Fields("base-url wire reasoning log check check-format approve sandbox keep prove") {
 		fs.String(name, "", "")
 	}
 	fs.Lookup("prove").NoOptDefVal = "on"

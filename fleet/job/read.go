@@ -164,6 +164,11 @@ func (j *Job) check() (key, problem, hint string) {
 	if problem, hint = badArgs(kind, j.Args); problem != "" {
 		return "args", problem, hint
 	}
+	for _, arg := range j.Args {
+		if loop.NamesDir(arg, j.Repo) {
+			return "args", fmt.Sprintf("%q names %s by its absolute path, but a worker works in a clone of it", arg, j.Repo), "write paths relative to its top"
+		}
+	}
 	guard := secret.NewGuard(nil)
 	for _, text := range append([]string{j.Repo, j.Ref, j.Model}, j.Args...) {
 		if guard.Redact(text) != text {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 
 	"hone"
 	"hone/history"
@@ -64,7 +66,11 @@ func (r *Recorded) open(ref string) error {
 	var shared loop.Settings
 	_ = json.Unmarshal(r.Start.Settings, &shared) // unreadable settings include no files
 	r.MaxFile = shared.Trust.MaxFile
-	return r.Include(shared.Trust.Include)
+	if err := r.Include(shared.Trust.Include); err != nil {
+		return err
+	}
+	ShutOutputs(r.Tree, slices.Concat(r.Past.Outputs(), OutputsIn(r.Dir, []*os.File{os.Stdout, os.Stderr})))
+	return nil
 }
 
 // Close closes the journal and unlocks the workspace.

@@ -42,19 +42,40 @@ type Leftover struct {
 // Leftovers only reads, follows no symbolic link, and looks at a limited number
 // of files. With an error, it still returns what it has found.
 func Leftovers(ctx context.Context, root string, restored []string, since, until time.Time) (Leftover, error) {
-	s := &leftoverSearch{ctx: ctx, root: root, since: since, until: until, budget: 200_000,
-		restored: map[string]bool{}, parents: map[string]bool{}}
-	for _, p := range restored {
-		s.restored[p], s.parents[path.Dir(p)] = true, true
-	}
+	s := newLeftoverSearch(ctx, root, restored, since, until)
 	top, err := git.Root(root)
 	switch {
 	case errors.Is(err, git.ErrNotRepository):
 		err = s.searchWithoutRepository()
 	case err == nil:
-		err = s.searchOuter(top)
+		err = s.inOuter(top, s.searchRepository)
 	}
 	return s.found, err
+}
+
+// IgnoredChanges returns the ignored paths in which something changed since a time, but
+// for the given ones, as [Leftover] has them; of the repository that root is in, not of
+// those nested in it. It reads no contents.
+func IgnoredChanges(ctx context.Context, root string, except []string, since time.Time) ([]string, error) {
+	s := newLeftoverSearch(ctx, root, except, since, time.Now())
+	s.budget /= 2 // a run waits for it
+	top, err := git.Root(root)
+	if errors.Is(err, git.ErrNotRepository) {
+		return nil, nil
+	}
+	if err == nil {
+		err = s.inOuter(top, s.addIgnored)
+	}
+	return s.found.Ignored, err
+}
+
+func newLeftoverSearch(ctx context.Context, root string, restored []string, since, until time.Time) *leftoverSearch {
+	s := &leftoverSearch{ctx: ctx, root: root, since: since, until: until, budget: 200_000,
+		restored: map[string]bool{}, parents: map[string]bool{}}
+	for _, p := range restored {
+		s.restored[p], s.parents[path.Dir(p)] = true, true
+	}
+	return s
 }
 
 type leftoverSearch struct {
@@ -67,8 +88,8 @@ type leftoverSearch struct {
 	found        Leftover
 }
 
-// searchOuter searches the repository that the workspace is in.
-func (s *leftoverSearch) searchOuter(top string) error {
+// inOuter searches the repository that the workspace is in.
+func (s *leftoverSearch) inOuter(top string, search func(repo *git.Repo, below, at string) error) error {
 	repo, err := Repository(top)
 	if err != nil {
 		return err
@@ -77,7 +98,7 @@ func (s *leftoverSearch) searchOuter(top string) error {
 	if err != nil {
 		return err
 	}
-	return s.searchRepository(repo, filepath.ToSlash(below), ".")
+	return search(repo, filepath.ToSlash(below), ".")
 }
 
 // searchRepository searches a repository below one of its directories, whose
@@ -212,10 +233,16 @@ func (s *leftoverSearch) changedBetween(info fs.FileInfo) bool {
 	return s.inSeconds(info.ModTime()) || s.inSeconds(workspace.ChangeTime(info))
 }
 
-// inSeconds reports whether a time is between the two, both extended to whole seconds
-// because some file systems store only those.
+// inSeconds reports whether a time is between the two. A whole second comes from a file
+// system that stores only those, and may be any time in it; other times lag a little,
+// because kernels read the clock only every few milliseconds.
 func (s *leftoverSearch) inSeconds(t time.Time) bool {
-	return !t.Before(s.since.Truncate(time.Second)) && t.Before(s.until.Truncate(time.Second).Add(time.Second))
+	const lag = 20 * time.Millisecond
+	since, until := s.since.Add(-lag), s.until.Add(lag)
+	if t.Nanosecond() == 0 {
+		since, until = s.since.Truncate(time.Second), s.until.Truncate(time.Second).Add(time.Second)
+	}
+	return !t.Before(since) && t.Before(until)
 }
 
 // searchWithoutRepository searches a tree outside any repository for repositories in it.

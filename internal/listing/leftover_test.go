@@ -194,7 +194,7 @@ func TestLeftoversAreBounded(t *testing.T) {
 		1000: {Ignored: []string{"top.db"}},
 	} {
 		s := &leftoverSearch{ctx: context.Background(), root: root, since: runBegins, until: runEnds, budget: budget}
-		if err := s.searchOuter(root); err != nil {
+		if err := s.inOuter(root, s.searchRepository); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, s.found, cmp.AllowUnexported(Leftover{})); diff != "" {
@@ -203,7 +203,7 @@ func TestLeftoversAreBounded(t *testing.T) {
 	}
 	inRun(t, root, "out")
 	s := &leftoverSearch{ctx: context.Background(), root: root, since: runBegins, until: runEnds, budget: 1000}
-	if err := s.searchOuter(root); err != nil || s.budget < 900 {
+	if err := s.inOuter(root, s.searchRepository); err != nil || s.budget < 900 {
 		t.Errorf("%d entries were looked at, %v", 1000-s.budget, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

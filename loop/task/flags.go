@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -32,7 +33,10 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.Lookup("turns").Usage = fmt.Sprintf("maximum number of model calls in one execution session; also --agent-iterations, -niter (default %d)", loop.DefaultTurns)
 	fs.Lookup("allow").Usage = "programs that the model may run in addition to the standard list and the task file's, such as go,make; the check itself is always allowed"
 	fs.StringVar(&f.tools, "tools", "", "how the model calls tools: native, or text for a model without tool calls (default native)")
-	fs.BoolVar(&f.log, "log", false, "also log the sessions' events in "+standardLog)
+	if log := fs.Lookup("log"); log != nil {
+		log.Value, log.NoOptDefVal = logFlag{log.Value, &f.log}, "true"
+		log.Usage = "append the run's events to a file, as --json prints them: --log=FILE; without a file, as in CodeScribe, log the sessions' events in " + standardLog
+	}
 	fs.StringVar(&f.logPath, "log-path", "", "log the sessions' events in this file")
 	fs.BoolVar(&f.reason, "reason", false, "the same as --reasoning high")
 	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of rounds, each an execution and a review; also --agent-loops, -nloop (default %d)", Loops)
@@ -40,6 +44,28 @@ func (v *invocation) Flags(fs *pflag.FlagSet) {
 	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"
 	fs.Lookup("check").Usage = "a shell command that decides whether the task is done, by exit status 0 (default [check] command of the task file, or of .config/hone.toml)"
 	fs.SetNormalizeFunc(codescribeName)
+}
+
+// logFlag is the flag --log: with a file it is every loop's, and without one CodeScribe's.
+type logFlag struct {
+	pflag.Value
+	standard *bool
+}
+
+func (l logFlag) Set(text string) (err error) {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return l.Value.Set(text)
+	}
+	*l.standard = on
+	return nil
+}
+
+func (l logFlag) String() string {
+	if l.standard != nil && *l.standard {
+		return "true"
+	}
+	return l.Value.String()
 }
 
 // codescribeName returns hone's name of a flag of CodeScribe's.

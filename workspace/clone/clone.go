@@ -22,7 +22,7 @@ const copyStep = 64 << 20
 
 // Tree copies the complete tree into dst, which must be an existing empty
 // directory. The copy includes ignored files and .git at any depth, but not
-// .hone at the root or hone's temporary files. It keeps permission bits,
+// .hone at the root, hone's temporary files, or closed paths. It keeps permission bits,
 // symlinks as stored, and the modification times of files and directories, so
 // that build tools do not start over. It does not keep owners,
 // hard links, access lists or extended attributes, and dst keeps its own
@@ -58,6 +58,7 @@ func (c *copier) copy(tree *workspace.Tree, dst string) error {
 		return fmt.Errorf("copy %s: %w", tree.Dir(), err)
 	}
 	defer root.Close()
+	c.closed = tree.Refusal
 	if c.dst, err = root.Stat("."); err == nil {
 		err = c.tree(tree.Root(), root)
 	}
@@ -73,6 +74,7 @@ type copier struct {
 	dst     fs.FileInfo
 	clone   bool // sharing blocks may work
 	skipped []string
+	closed  func(path string) error
 	belongs func(path string, info fs.FileInfo) bool // nil copies everything
 	left    []string                                 // what does not belong
 }
@@ -115,7 +117,7 @@ func (c *copier) entries(from, to *os.Root, dir string) error {
 		c.skip(dir)
 	}
 	for _, name := range names {
-		if treepath.IsHoneName(name, dir == "") {
+		if treepath.IsHoneName(name, dir == "") || c.closed(treepath.Join(dir, name)) != nil {
 			continue
 		}
 		if err := c.ctx.Err(); err != nil {

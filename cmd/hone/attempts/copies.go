@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -68,8 +69,9 @@ func (p place) copy(n int) string {
 func (p place) dir(n int) string { return filepath.Join(p.copy(n), p.rel) }
 
 // make makes the copies, each complete, and removes what an earlier process left
-// of them. It keeps minFree bytes of the disk free.
-func (p place) make(ctx context.Context, workspaceDir string, count int, minFree int64) (skipped []string, err error) {
+// of them. hone's own outputs in
+// the workspace are not copied. It keeps minFree bytes of the disk free.
+func (p place) make(ctx context.Context, workspaceDir string, outputs []string, count int, minFree int64) (skipped []string, err error) {
 	if err := clone.Remove(p.root); err != nil {
 		return nil, err
 	}
@@ -84,6 +86,9 @@ func (p place) make(ctx context.Context, workspaceDir string, count int, minFree
 		return nil, err
 	}
 	defer tree.Close()
+	for _, o := range outputs {
+		runs.ShutOutputs(tree, []string{path.Join(filepath.ToSlash(p.rel), o)})
+	}
 	for n := 1; n <= count; n++ {
 		if err = p.makeOne(ctx, tree, n, &skipped); err == nil {
 			err = checkSpace(p.root, minFree)

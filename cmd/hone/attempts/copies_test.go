@@ -32,7 +32,7 @@ func TestCopies(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(p.copy(1), "half"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if skipped, err := p.make(t.Context(), top, 2, 0); err != nil || len(skipped) > 0 {
+	if skipped, err := p.make(t.Context(), top, nil, 2, 0); err != nil || len(skipped) > 0 {
 		t.Fatal(skipped, err)
 	}
 	for n := 1; n <= 2; n++ {
@@ -62,7 +62,7 @@ func TestCopiesLeaveSpace(t *testing.T) {
 		t.Skip("the system does not tell how much space is free")
 	}
 	p := place{top: top, rel: ".", root: filepath.Join(t.TempDir(), "run")}
-	_, err := p.make(t.Context(), top, 2, 1<<62)
+	_, err := p.make(t.Context(), top, nil, 2, 1<<62)
 	stop, ok := errors.AsType[*hone.Stop](err)
 	if !ok || stop.Kind != hone.KindFailed {
 		t.Fatal(err)

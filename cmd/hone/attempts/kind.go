@@ -12,7 +12,8 @@
 // of it ([hone.Run.Lend]), so that its ledger counts all tokens, and the limits of its
 // budget hold for all attempts together. A resumed run resumes its attempts.
 //
-// Nothing of an attempt reaches the tree but the changes of files that git does not ignore.
+// Of what an attempt changed in files that git ignores, only the model's own edits reach the
+// tree; what its commands changed there stays in the copy, and is named.
 // They are applied as one change of the run, all or none, and only if the tree has the
 // files as the attempts found them.
 //

@@ -40,6 +40,8 @@ type winner struct {
 	Run    string `json:"attempt_run"`
 	Dir    string `json:"attempt_dir"`
 	Why    string `json:"why"`
+	// Ignored is what its commands changed among the files that git ignores; see [history.End].
+	Ignored string `json:"ignored,omitempty"`
 	change
 	history.Report
 }
@@ -57,6 +59,11 @@ func (g *group) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]ch
 	name := fmt.Sprintf("attempt %d of %d is done", won.Number, g.Count)
 	if err := won.apply(ctx, r, name, hone.Next{Verb: hone.Resume, Or: byHand(won.Dir)}); err != nil {
 		return nil, err
+	}
+	if won.Ignored != "" {
+		if err := r.Notice(fmt.Sprintf("attempt %d also changed files that git ignores, which are only in its copy: %s", won.Number, won.Ignored)); err != nil {
+			return nil, err
+		}
 	}
 	_, err = hone.Step(ctx, r, "announce", nil, func(context.Context) (struct{}, error) {
 		all := r.Past().Attempts()
@@ -88,7 +95,7 @@ func (g *group) copyTree(ctx context.Context) (c copies, err error) {
 	if rel, err := filepath.Rel(g.place.top, g.place.root); err == nil && filepath.IsLocal(rel) {
 		return c, &hone.UsageError{Why: fmt.Sprintf("the cache folder, in which attempts work, is in the tree that they copy: %s", g.place.root), Next: hone.Next{First: "set XDG_CACHE_HOME to a directory elsewhere"}}
 	}
-	skipped, err := g.place.make(ctx, g.session.Dir, g.Count, g.Trust.MinFree)
+	skipped, err := g.place.make(ctx, g.session.Dir, g.run.Past().Outputs(), g.Count, g.Trust.MinFree)
 	c.Said = fmt.Sprintf("copied the tree %d times, to %s", g.Count, g.place.root)
 	if len(skipped) > 0 {
 		const most = 5
@@ -227,7 +234,7 @@ func (g *group) winnerOf(a *attempt) (w winner, err error) {
 	if err != nil {
 		return w, err
 	}
-	w = winner{Number: a.n, Run: r.run, Dir: a.dir, Why: r.end().Why}
+	w = winner{Number: a.n, Run: r.run, Dir: a.dir, Why: r.end().Why, Ignored: r.end().Ignored}
 	if w.change, err = g.changeFrom(home, r); err != nil {
 		return w, err
 	}

@@ -15,6 +15,7 @@ import (
 	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/harness/runs"
+	"hone/history"
 	"hone/internal/config"
 	"hone/loop"
 	"hone/loop/fix"
@@ -57,13 +58,13 @@ func Recorded(start hone.Start) loop.Loop {
 	return l
 }
 
-// Own returns a function that reports which files a run's loop writes for the user; nil if
-// the loop is not known.
-func Own(start hone.Start) func(string) bool {
+// Own returns a function that reports which files a run's loop writes for the user, and into
+// which hone wrote its output; nil if there are none, or the loop is not known.
+func Own(start hone.Start, past *history.Past) (own func(string) bool) {
 	if l := Recorded(start); l != nil {
-		return l.Own(start.Dir)
+		own = l.Own(start.Dir)
 	}
-	return nil
+	return history.OwnFiles(own, past.Outputs())
 }
 
 // Judges returns a function that reports which files judge the work of a run.

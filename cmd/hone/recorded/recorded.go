@@ -95,7 +95,7 @@ func (r *Run) Close() error { return r.Home.Close() }
 
 // Own returns a function that reports which files the run's loop writes for the user; nil if
 // there are none.
-func (r *Run) Own() func(path string) bool { return kinds.Own(r.Start) }
+func (r *Run) Own() func(path string) bool { return kinds.Own(r.Start, r.Past) }
 
 // Foreign reports whether the user neither recorded all of the run here nor accepted it.
 func (r *Run) Foreign() bool { return runs.Foreign(r.Home)(r.ID, r.events) != 0 }

@@ -278,6 +278,9 @@ func (s Ending) fileLines(minus string, most int) []string {
 // last round.
 func (s Ending) notes() []string {
 	notes, round := slices.Clone(s.End.Notes), s.End.Best
+	if s.End.Ignored != "" {
+		notes = append(notes, "changed, but ignored by git: "+s.End.Ignored)
+	}
 	if s.End.Restored {
 		round = s.End.Rounds
 	}

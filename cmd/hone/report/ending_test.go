@@ -58,7 +58,7 @@ func TestEndingOnATerminal(t *testing.T) {
   undo    hone undo last
   keep    git add main.go 長い.go && git commit
 `
-	s := endOf(t, done, File{"main.go", 15, 3}, File{"長い.go", 1, 0})
+	s := endOf(t, done, File{Path: "main.go", Added: 15, Removed: 3}, File{Path: "長い.go", Added: 1, Removed: 0})
 	if diff := cmp.Diff(want, onTerminalOf(s, 100)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

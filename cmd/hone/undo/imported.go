@@ -15,7 +15,7 @@ import (
 // and nothing has done so yet. It refuses to overwrite files of the user's. notes say what it
 // did.
 func Place(ctx context.Context, run *runs.Recorded) (notes []string, err error) {
-	p, err := run.Placement(ctx, kinds.Own(run.Start))
+	p, err := run.Placement(ctx, kinds.Own(run.Start, run.Past))
 	if p == nil && err == nil {
 		_, _, err = run.PlaceImported(ctx, false) // an undo has taken them back
 	}
@@ -51,7 +51,7 @@ func Place(ctx context.Context, run *runs.Recorded) (notes []string, err error) 
 // an undo of them would be recorded, and keep [Place] from restoring them later. A tree that is
 // the run's already passes.
 func checkPlaced(ctx context.Context, run *runs.Recorded) error {
-	p, err := run.Placement(ctx, kinds.Own(run.Start))
+	p, err := run.Placement(ctx, kinds.Own(run.Start, run.Past))
 	if p == nil || err != nil {
 		return err
 	}

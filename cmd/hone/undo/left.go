@@ -32,7 +32,7 @@ func (p *Plan) leftLines(ctx context.Context, restored []string, end time.Time) 
 		}
 	}
 	logs := slices.Clone(p.Own) // git may ignore them
-	if own := kinds.Own(p.run.Start); own != nil {
+	if own := kinds.Own(p.run.Start, p.run.Past); own != nil {
 		left.Ignored = slices.DeleteFunc(left.Ignored, func(path string) bool {
 			if own(path) {
 				logs = append(logs, path)

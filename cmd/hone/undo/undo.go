@@ -48,7 +48,7 @@ func PlanFor(ctx context.Context, run *runs.Recorded, round int) (*Plan, error) 
 	if err != nil {
 		return nil, err
 	}
-	p.Reversal, err = history.Reverse(ctx, run.Journal, run.Tree, round, kinds.Own(run.Start))
+	p.Reversal, err = history.Reverse(ctx, run.Journal, run.Tree, round, kinds.Own(run.Start, run.Past))
 	return p, err
 }
 
@@ -228,8 +228,9 @@ func (p *Plan) earlier() string {
 		if err != nil {
 			return ""
 		}
-		own := kinds.Own(start)
-		changes, err := history.Read(events).AllChanges(home.Get)
+		past := history.Read(events)
+		own := kinds.Own(start, past)
+		changes, err := past.AllChanges(home.Get)
 		if err != nil {
 			return ""
 		}

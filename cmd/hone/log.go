@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"hone/cmd/hone/failure"
+	"hone/internal/render"
+)
+
+// openLog opens the file of --log, to which the events of a run are appended. An empty name
+// opens nothing. It refuses a file that is no such log, because nothing could restore it.
+func (a *app) openLog(name string) error {
+	if name == "" {
+		return nil
+	}
+	refuse := func(why string) error {
+		return failure.Usage(fmt.Sprintf("--log: %s %s", render.Line(name), why), "name a new file, such as --log hone.jsonl")
+	}
+	link, linkErr := os.Lstat(name)
+	info, err := os.Stat(name)
+	null, _ := os.Stat(os.DevNull)
+	switch {
+	case err == nil && (info.Mode()&fs.ModeNamedPipe != 0 || os.SameFile(info, null)):
+	case linkErr == nil && link.Mode()&fs.ModeSymlink != 0 && (err != nil || info.Mode().IsRegular()):
+		return refuse("is a symbolic link")
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return cannotCreate(name, err)
+	case !info.Mode().IsRegular():
+		return refuse("is not a regular file")
+	case !isLog(name):
+		return refuse("has other contents than events of hone")
+	}
+	if a.log, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
+		return cannotCreate(name, err)
+	}
+	return nil
+}
+
+// isLog reports whether a file is empty or begins like an event.
+func isLog(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	const first = `{"v":`
+	head := make([]byte, len(first))
+	n, err := io.ReadFull(f, head)
+	return err == io.EOF || n == len(first) && bytes.Equal(head, []byte(first))
+}
+
+// logLine appends an event to the log of --log. The first fault is said; the run goes on,
+// because its journal has the event.
+func (a *app) logLine(line []byte, say func(format string, args ...any)) {
+	if a.log == nil {
+		return
+	}
+	if _, err := io.WriteString(a.log, a.redactKnown(string(line))+"\n"); err != nil {
+		say("hone: note: --log: %v; the rest is not in the file; hone show last --json prints it", err)
+		a.log = nil
+	}
+}

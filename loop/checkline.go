@@ -1,0 +1,42 @@
+package loop
+
+import (
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// CheckLine returns a usage error for a check that would run nothing, and so always pass:
+// one that has only blanks and comments. An empty line is no check, and no error.
+func CheckLine(line string) error {
+	if line == "" {
+		return nil
+	}
+	for one := range strings.Lines(line) {
+		if one = strings.TrimSpace(one); one != "" && !strings.HasPrefix(one, "#") {
+			return nil
+		}
+	}
+	return Usage("the check has only blanks and comments, so it would always pass", `write a command, such as --check "make test"; a variable in it may be empty`)
+}
+
+// NamesDir reports whether a command line names a directory, or something in it, by its
+// absolute path. In a copy of the directory it would still mean the original.
+func NamesDir(line, dir string) bool {
+	if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || dir == filepath.Dir(dir) {
+		return false
+	}
+	for {
+		_, rest, found := strings.Cut(line, dir)
+		if !found {
+			return false
+		}
+		next := strings.IndexFunc(rest, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+@", r)
+		})
+		if next == 0 || rest == "" {
+			return true
+		}
+		line = rest
+	}
+}
