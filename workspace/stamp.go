@@ -23,13 +23,3 @@ type stamp struct {
 func stampOf(info nofollow.Info) stamp {
 	return stamp{modified: info.Modified, changed: info.Changed, inode: info.Inode}
 }
-
-// isReliable reports whether any change after taken will show in the stamp. It
-// prefers the change time, because a program can set the modification time.
-func (s stamp) isReliable(taken time.Time) bool {
-	last := s.changed
-	if last == 0 {
-		last = s.modified
-	}
-	return last < taken.Add(-raceWindow).UnixNano()
-}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -48,7 +49,7 @@ type Options struct {
 	// List asks git which files to list. Nil means that every file is listed.
 	List Lister
 	// MaxFile is the size in bytes of the largest file that may be read or
-	// written; 0 means DefaultMaxFile. Manifests have no limit.
+	// written, and that manifests read; 0 means DefaultMaxFile. See ReadUpTo.
 	MaxFile int64
 	// Closed is the name of a directory at the top of the tree, such as "logs".
 	// The tree neither lists, reads nor changes what is in it. Empty closes
@@ -69,7 +70,8 @@ type Tree struct {
 	root    *os.Root
 	dir     string
 	list    Lister
-	maxFile int64
+	maxFile int64 // that models may read and write
+	maxHash int64 // that manifests read; not less than maxFile
 	closed  string
 	why     string
 	scratch bool
@@ -99,6 +101,7 @@ func Open(dir string, o Options) (*Tree, error) {
 		dir:     real,
 		list:    o.List,
 		maxFile: cmp.Or(o.MaxFile, DefaultMaxFile),
+		maxHash: cmp.Or(o.MaxFile, DefaultMaxFile),
 		closed:  o.Closed,
 		why:     cmp.Or(o.Why, "this directory is closed"),
 		scratch: o.Scratch,
@@ -110,8 +113,11 @@ func Open(dir string, o Options) (*Tree, error) {
 // must close it.
 func (t *Tree) OpenCopy(dir string) (*Tree, error) {
 	c, err := Open(dir, Options{MaxFile: t.maxFile, Closed: t.closed, Why: t.why})
-	if err != nil || t.list == nil {
-		return c, err
+	if err != nil {
+		return nil, err
+	}
+	if c.maxHash = t.maxHash; t.list == nil {
+		return c, nil
 	}
 	c.list = func(ctx context.Context, at string) (Listing, error) {
 		rel, err := filepath.Rel(c.dir, at)
@@ -122,6 +128,18 @@ func (t *Tree) OpenCopy(dir string) (*Tree, error) {
 	}
 	return c, nil
 }
+
+// ReadUpTo sets the size in bytes of the largest file that manifests read; 0 means no
+// limit. It is never less than Options.MaxFile, because the contents of what a model may
+// change must be known. Call it before the tree is used.
+func (t *Tree) ReadUpTo(size int64) {
+	if t.maxHash = max(size, t.maxFile); size == 0 {
+		t.maxHash = math.MaxInt64 - 1
+	}
+}
+
+// MaxRead returns the size in bytes of the largest file that manifests read.
+func (t *Tree) MaxRead() int64 { return t.maxHash }
 
 // Close releases the directory. The tree must not be used afterwards.
 func (t *Tree) Close() error { return t.root.Close() }

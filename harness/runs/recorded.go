@@ -64,7 +64,7 @@ func (r *Recorded) open(ref string) error {
 	var shared loop.Settings
 	_ = json.Unmarshal(r.Start.Settings, &shared) // unreadable settings include no files
 	r.MaxFile = shared.Trust.MaxFile
-	return r.Include(shared.Trust.Include)
+	return r.Use(shared.Trust)
 }
 
 // Close closes the journal and unlocks the workspace.
