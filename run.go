@@ -92,7 +92,7 @@ type Run struct {
 	once      sync.Once       // sets past
 	past      *history.Past
 	last      workspace.Manifest // the newest manifest, for its stat cache
-	saidLarge bool               // this process has named the files that are larger than Largest
+	named     map[string]bool    // files larger than Largest that this process has named
 	stored    workspace.Stored   // the manifest that was stored last
 	found     workspace.Manifest // the tree as the run found it; nil until it is needed
 	stale     bool               // something may have changed the tree since last

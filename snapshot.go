@@ -47,18 +47,20 @@ func (r *Run) snapshot(ctx context.Context) error {
 
 // takeManifest takes a manifest and stores the files that are not stored yet, so that
 // the tree can be restored. It leaves out the loop's own files, which undo does not
-// restore, and reports the first files that are too large.
+// restore, and names each file that is too large once.
 func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (workspace.Manifest, error) {
 	var large workspace.Manifest
 	history.KeepEdited(r.Past(), r.Tree)
+	if r.named == nil {
+		r.named = map[string]bool{}
+	}
 	m, stored, err := history.TakeManifest(ctx, r.Tree, r.Journal.Home(), r.last, known, func(e workspace.Entry, contents []byte) bool {
-		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) {
-			large = append(large, e)
+		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) && !r.named[e.Path] {
+			large, r.named[e.Path] = append(large, e), true
 		}
 		return r.isOwn(e.Path) || r.isLarge(e) || r.hasKey(e.Path, contents)
 	})
-	if err == nil && len(large) > 0 && !r.saidLarge {
-		r.saidLarge = true
+	if err == nil && len(large) > 0 {
 		err = r.Notice(largeNote(large, r.Largest))
 	}
 	if err != nil || stored < noticeBytes {

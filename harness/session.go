@@ -109,7 +109,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	if s.Unbound() != nil {
 		h.Note(fmt.Sprintf("you will have to accept this run before you can resume or undo it: %v", s.Unbound()))
 	}
-	if err = s.Include(l.Shared().Trust.Include); err == nil {
+	if err = s.Use(l.Shared().Trust); err == nil {
 		err = s.findSecrets(ctx, h, l)
 	}
 	if err == nil {
@@ -160,6 +160,7 @@ func (h Host) Replay(ctx context.Context, w *runs.Workspace, j *journal.Journal,
 		return nil, err
 	}
 	s.Workspace, s.journal, s.replayed = w, j, true
+	s.Tree.ReadUpTo(s.loop.Shared().Trust.MaxFile)
 	return s, s.openModels(ctx, k)
 }
 

@@ -118,7 +118,7 @@ func TestWorkspaceIncludes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := w.Include([]string{".env"}); err != nil {
+	if err := w.Use(loop.Trust{Include: []string{".env"}}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := w.Tree.Manifest(t.Context(), nil)

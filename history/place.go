@@ -95,6 +95,7 @@ func (p *Placement) classify(path string, t *trace, now workspace.Entry) {
 	want := t.want
 	switch {
 	case now.SameState(want):
+	case now.IsUnread() && want.IsUnread() && now.Size == want.Size: // a checkout has another time
 	case want.Kind == workspace.Other, want.Note != "", want.Kind == workspace.Regular && !p.journal.Home().Has(want.Digest):
 		p.Missing = append(p.Missing, path)
 	case now.Kind == "", slices.ContainsFunc(t.states, func(e workspace.Entry) bool { return sameButMode(e, now) }):

@@ -144,15 +144,21 @@ func (v *Reversal) classify(p string, older bool) {
 	case t.theirs:
 		v.conflict(p, "it was also changed outside the run", false)
 	case t.interrupted && !t.had(now):
-		v.conflict(p, "an interrupted command changed it, or it was changed since", now.Kind == workspace.Other)
+		v.conflict(p, "an interrupted command changed it, or it was changed since", false)
 	case !t.had(now):
-		v.conflict(p, "it was changed since", now.Kind == workspace.Other)
+		v.conflict(p, "it was changed since", false)
 	default:
 		v.Restorable = append(v.Restorable, p)
 	}
 }
 
+// conflict adds a conflict. It is lost also if the current contents cannot be copied.
 func (v *Reversal) conflict(p, why string, lost bool) {
+	if now := v.now[p]; now.IsUnread() && !lost {
+		why, lost = why+", and is now too large for a copy: move it away", true
+	} else if now.Kind == workspace.Other {
+		lost = true
+	}
 	v.Conflicts = append(v.Conflicts, Conflict{p, why, lost})
 }
 

@@ -392,7 +392,9 @@ type Trust struct {
 	Include   []string `json:"include,omitempty"` // globs of ignored files that are stored for undo
 	// MinFree is how many bytes must be free where runs are recorded; 0 means no limit.
 	MinFree int64 `json:"min_free,omitempty"`
-	MaxFile int64 `json:"max_file,omitempty"` // bytes; larger files are not stored for undo; 0 means no limit
+	// MaxFile is the size in bytes above which files are not stored for undo, nor read to find
+	// out whether they changed (workspace.Tree.ReadUpTo); 0 means no limit.
+	MaxFile int64 `json:"max_file,omitempty"`
 	// GitFiles are the paths in the tree that git's settings name, such as those
 	// of hooks. They are immutable, like .git.
 	GitFiles []string `json:"git_files,omitempty"`

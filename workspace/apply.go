@@ -136,20 +136,12 @@ func (a *application) selectEdits(ch Change, verdicts []Verdict) error {
 		if err != nil {
 			return err
 		}
-		if cleaned != v.Path || p.wantedDigest() != v.After.Digest {
+		if cleaned != v.Path || p.remove && v.After.Exists() || !p.remove && Digest(p.content) != v.After.Digest {
 			return fmt.Errorf("the verdict on %s is not about edit %d of this change", treepath.Display(v.Path), i+1)
 		}
 		a.edits = append(a.edits, p)
 	}
 	return nil
-}
-
-// wantedDigest returns the digest of the wanted contents, empty for a deletion.
-func (p *pending) wantedDigest() string {
-	if p.remove {
-		return ""
-	}
-	return Digest(p.content)
 }
 
 // run performs the stages of Apply in order.

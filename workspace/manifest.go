@@ -28,7 +28,7 @@ type Entry struct {
 	Kind   Kind
 	Mode   fs.FileMode // permission bits; of regular files
 	Size   int64       // bytes; of regular files
-	Digest string      // SHA-256 in hex; of regular files that could be read
+	Digest string      // SHA-256 in hex, or see IsUnread; of regular files that could be read
 	Target string      // of a symlink
 	Note   string      // why it could not be read; empty if it was
 
@@ -43,11 +43,33 @@ type Entry struct {
 	stamp stamp
 }
 
+// unreadPrefix begins the digest of a file that was too large to be read. Nobody can make
+// contents whose SHA-256 begins with 128 zero bits.
+const unreadPrefix = "00000000000000000000000000000000"
+
+// IsUnread reports whether the file was too large to be read ([Tree.ReadUpTo]). Then its
+// Digest has 32 zeros, the size and the modification time, so that a change of either
+// shows; a change that keeps both does not. No contents have such a digest.
+func (e Entry) IsUnread() bool { return strings.HasPrefix(e.Digest, unreadPrefix) }
+
+// Unread returns the digest of a regular file that manifests do not read, because of its
+// size; modified is in nanoseconds since 1970. It is empty if they read the file.
+//
+// Inode and change time are not in it, because those of a copy of the tree differ, nor is
+// the number of blocks, which file systems also change later.
+func (t *Tree) Unread(size, modified int64) string {
+	if size <= t.maxHash {
+		return ""
+	}
+	return fmt.Sprintf("%s%016x%016x", unreadPrefix, size, uint64(modified))
+}
+
 // Manifest reads the state of the tree: the files that Files returns, and the
 // ignored files that the user included. It does not reread a file whose
 // stamp (size, permission bits, times and inode) equals that of its entry in
 // prev, unless the file changed within two seconds before prev was taken. prev
-// may be nil. A file that cannot be read is an entry with a note, not an error.
+// may be nil. A file that cannot be read is an entry with a note, not an error; one that is
+// too large is never read ([Entry.IsUnread]).
 //
 // If the system has no inode change time (Windows), a program that resets the
 // modification time hides its change.
@@ -127,7 +149,11 @@ func (h *hasher) entry(f File) Entry {
 		e.stamp = stamp{}
 		return e
 	}
-	if old, ok := h.find(f.Path); ok && old.matchesStamp(e) {
+	old := h.find(f.Path)
+	known := old.Digest != "" && !old.IsUnread() && old.stamp != stamp{} && old.stamp == e.stamp &&
+		old.Kind == e.Kind && old.Size == e.Size && old.Mode == e.Mode
+	if e.Digest = h.tree.Unread(e.Size, e.stamp.modified); e.Digest != "" {
+	} else if known {
 		e.Digest = old.Digest
 	} else if err := h.read(&e); err != nil {
 		e.Note, e.stamp = nofollow.Reason(err), stamp{}
@@ -137,15 +163,16 @@ func (h *hasher) entry(f File) Entry {
 
 // trusted returns the entry without its stamp if a later change might not show in that.
 func (h *hasher) trusted(e Entry) Entry {
-	if !e.stamp.isReliable(h.taken) {
+	last := cmp.Or(e.stamp.changed, e.stamp.modified) // a program can set the latter
+	if last >= h.taken.Add(-raceWindow).UnixNano() {
 		e.stamp = stamp{}
 	}
 	return e
 }
 
-// find returns the entry of prev for a path. Paths must come in order, because
-// it discards earlier entries.
-func (h *hasher) find(path string) (Entry, bool) {
+// find returns the entry of prev for a path; zero if there is none. Paths must come in
+// order, because it discards earlier entries.
+func (h *hasher) find(path string) Entry {
 	if len(h.prev) > 0 && h.prev[0].Path < path {
 		next := 1
 		if len(h.prev) > 1 && h.prev[1].Path < path {
@@ -154,16 +181,9 @@ func (h *hasher) find(path string) (Entry, bool) {
 		h.prev = h.prev[next:]
 	}
 	if len(h.prev) == 0 || h.prev[0].Path != path {
-		return Entry{}, false
+		return Entry{}
 	}
-	return h.prev[0], true
-}
-
-// matchesStamp reports whether now, which has not been read, must have the
-// digest of e.
-func (e Entry) matchesStamp(now Entry) bool {
-	return e.Digest != "" && e.stamp != stamp{} && e.stamp == now.stamp &&
-		e.Kind == now.Kind && e.Size == now.Size && e.Mode == now.Mode
+	return h.prev[0]
 }
 
 // read sets the digest, and the size, mode and stamp of the opened file.
@@ -182,33 +202,29 @@ func (h *hasher) read(e *Entry) error {
 	size, whole := int64(n), err == io.EOF || err == io.ErrUnexpectedEOF
 	if err == nil {
 		var rest int64
-		rest, err = io.CopyBuffer(sum, cancelable{h.ctx, f}, h.buf)
+		rest, err = io.CopyBuffer(sum, h.tree.UpToLimit(h.ctx, f, size), h.buf)
 		size += rest
 	}
 	if err != nil && !whole {
 		return err
 	}
-	e.Digest = hex.EncodeToString(sum.Sum(nil))
 	// The stamp is from before reading: a write during the read changes it.
 	e.Size, e.Mode, e.stamp = size, info.Mode.Perm(), stampOf(info)
+	if e.Digest = h.tree.Unread(size, info.Modified); e.Digest != "" { // it grew
+		return nil
+	}
+	e.Digest = hex.EncodeToString(sum.Sum(nil))
 	if whole {
 		h.sink.pass(h.trusted(*e), h.buf[:n])
 	}
 	return nil
 }
 
-// cancelable is a reader that fails once its context ends: a sparse file may be larger
-// than anyone can wait for.
-type cancelable struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (c cancelable) Read(b []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.Reader.Read(b)
+// UpToLimit returns a reader of the rest of a file, of which some bytes were read. It ends
+// with the context, and one byte after what manifests read, because a file may grow while
+// it is read.
+func (t *Tree) UpToLimit(ctx context.Context, f io.Reader, read int64) io.Reader {
+	return nofollow.UntilDone(ctx, io.LimitReader(f, t.maxHash+1-read))
 }
 
 // Digest returns one value for the complete state: path, kind, permission bits,

@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -113,7 +114,7 @@ func TestManifestReusesDigests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := strings.Repeat("0", 64)
+	mark := strings.Repeat("f", 64)
 	prev := Manifest{}
 	for _, f := range files {
 		prev = append(prev, Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Digest: mark, stamp: f.stamp})
@@ -133,6 +134,94 @@ func TestManifestReusesDigests(t *testing.T) {
 	treetest.Put(t, tree.Dir(), "a", "22")
 	if got := manifest(t, tree, prev); got[0].Digest != Digest([]byte("22")) {
 		t.Error("a changed file was not read again")
+	}
+}
+
+// A file of 1 TB is not read: its size and modification time tell its states apart, also in a
+// copy of the tree.
+func TestManifestOfHugeFile(t *testing.T) {
+	const size = 1 << 40
+	at := time.Unix(1_700_000_000, 123)
+	huge := func(t *testing.T, size int64, at time.Time) *Tree {
+		tree := newTree(t, map[string]string{"huge": "", "small": "1"}, Options{})
+		name := filepath.Join(tree.Dir(), "huge")
+		if err := errors.Join(os.Truncate(name, size), os.Chtimes(name, at, at)); err != nil {
+			t.Skip(err) // the file system has no sparse files
+		}
+		return tree
+	}
+	tree := huge(t, size, at)
+	prev := Manifest{{Path: "huge", Kind: Regular, Mode: 0o644, Size: size, Digest: Digest(nil)}}
+	if files, err := tree.Files(t.Context()); err == nil {
+		prev[0].Mode, prev[0].stamp = files[0].Mode, files[0].stamp
+	}
+	m := manifest(t, tree, prev) // whose digest comes from a tree without a limit
+	if !m[0].IsUnread() || m[1].IsUnread() || m[0].Size != size || m[0].Note != "" {
+		t.Fatalf("the manifest is %+v", m)
+	}
+	rewritten := huge(t, size, at)
+	name := filepath.Join(rewritten.Dir(), "huge")
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString("x")
+	if err := errors.Join(err, f.Close(), os.Chtimes(name, at, at)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		tree *Tree
+		same bool
+	}{
+		{"copy", huge(t, size, at), true},
+		{"other contents, and the time set back", rewritten, true}, // which nobody sees
+		{"another size", huge(t, size+1, at), false},
+		{"another time", huge(t, size, at.Add(1)), false},
+	} {
+		if other := manifest(t, c.tree, m); m[0].SameState(other[0]) != c.same || (m.Digest() == other.Digest()) != c.same {
+			t.Errorf("%s: %+v, not %+v", c.name, other[0], m[0])
+		}
+	}
+	if again, err := DecodeManifest(m.Encode()); err != nil || !again[0].IsUnread() || !again[0].SameState(m[0]) {
+		t.Errorf("read back: %+v, %v", again, err)
+	}
+	put := func(r io.Reader) (string, int64, error) {
+		text, err := io.ReadAll(r)
+		return Digest(text), int64(len(text)), err
+	}
+	earlier := Manifest{{Path: "huge", Kind: Regular, Mode: m[0].Mode, Digest: Digest(nil)}} // before it grew
+	if stored, err := tree.Store(t.Context(), earlier, nil, put); err != nil || !stored[0].SameState(m[0]) || stored[0].Size != size {
+		t.Errorf("stored as %+v, %v", stored, err)
+	}
+}
+
+// The limit is that of the run, but not below what models may change. A digest from a tree
+// with another limit is not reused.
+func TestReadUpTo(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": strings.Repeat("x", 100), "b": strings.Repeat("x", 101)}, Options{MaxFile: 10})
+	prev := Manifest(nil)
+	for _, c := range []struct {
+		limit int64
+		want  []bool // unread
+	}{{100, []bool{false, true}}, {0, []bool{false, false}}, {5, []bool{true, true}}, {101, []bool{false, false}}} {
+		tree.ReadUpTo(c.limit)
+		m := manifest(t, tree, prev)
+		if got := []bool{m[0].IsUnread(), m[1].IsUnread()}; !slices.Equal(got, c.want) {
+			t.Errorf("with the limit %d: %v, want %v", c.limit, got, c.want)
+		}
+		copied, err := tree.OpenCopy(tree.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other := manifest(t, copied, nil); other.Digest() != m.Digest() {
+			t.Errorf("with the limit %d, a copy has %+v", c.limit, other)
+		}
+		copied.Close()
+		prev = m
+	}
+	if m := manifest(t, newTree(t, map[string]string{"a": strings.Repeat("x", 11)}, Options{MaxFile: 10}), nil); !m[0].IsUnread() {
+		t.Errorf("without ReadUpTo: %+v", m)
 	}
 }
 
@@ -193,7 +282,7 @@ func TestStampSettles(t *testing.T) {
 		{stamp{modified: at(time.Hour), changed: at(-3 * time.Second)}, true},
 		{stamp{modified: at(-time.Hour), changed: at(-time.Second)}, false},
 	} {
-		if got := c.stamp.isReliable(now); got != c.want {
+		if got := (&hasher{taken: now}).trusted(Entry{stamp: c.stamp}).stamp != (stamp{}); got != c.want {
 			t.Errorf("%+v: settled %v, want %v", c.stamp, got, c.want)
 		}
 	}

@@ -25,16 +25,6 @@ func stampOf(info nofollow.Info) stamp {
 	return stamp{modified: info.Modified, changed: info.Changed, inode: info.Inode}
 }
 
-// isReliable reports whether any change after taken will show in the stamp. It
-// prefers the change time, because a program can set the modification time.
-func (s stamp) isReliable(taken time.Time) bool {
-	last := s.changed
-	if last == 0 {
-		last = s.modified
-	}
-	return last < taken.Add(-raceWindow).UnixNano()
-}
-
 // ChangeTime returns when the contents of a file or its entry last changed, according to
 // the kernel; the zero time if unknown.
 func ChangeTime(info fs.FileInfo) time.Time { return nofollow.ChangeTime(info) }

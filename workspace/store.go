@@ -20,7 +20,8 @@ import (
 // contents and updates its entry in the result. That entry has no stamp, so the
 // next manifest reads the file again. The result omits paths that no longer
 // exist, describes a path that became a symlink or a device as such, and gives
-// a file that cannot be opened a note and no digest. If nothing differs the
+// a file that cannot be opened a note and no digest. A file that has become too large is
+// not passed to put, and its entry says so (Entry.IsUnread). If nothing differs the
 // result is m itself; m is never changed.
 //
 // Contract: put reads to the end and returns the SHA-256 in hex and the size
@@ -28,7 +29,7 @@ import (
 // otherwise. An error from put ends Store. So does a canceled context, which
 // the reader reports as well.
 func (t *Tree) Store(ctx context.Context, m Manifest, want func(Entry) bool, put func(io.Reader) (digest string, size int64, err error)) (Manifest, error) {
-	s := storer{ctx: ctx, cur: nofollow.Cursor{Root: t.root}, put: put}
+	s := storer{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}, put: put}
 	defer s.cur.Close()
 	out := Manifest(nil) // created at the first difference
 	for i, e := range m {
@@ -54,9 +55,10 @@ func (t *Tree) Store(ctx context.Context, m Manifest, want func(Entry) bool, put
 
 // storer is the state of one Store.
 type storer struct {
-	ctx context.Context
-	cur nofollow.Cursor
-	put func(io.Reader) (string, int64, error)
+	ctx  context.Context
+	tree *Tree
+	cur  nofollow.Cursor
+	put  func(io.Reader) (string, int64, error)
 }
 
 // keepFile stores one file and returns its current entry and whether it exists.
@@ -69,12 +71,14 @@ func (s *storer) storeFile(e Entry) (now Entry, there bool, err error) {
 		return s.unopenedEntry(e, err)
 	}
 	defer f.Close()
-	digest, size, err := s.put(nofollow.UntilDone(s.ctx, f))
-	if err != nil {
-		return e, false, err
-	}
 	now = e
-	now.Digest, now.Size, now.Mode = digest, size, info.Mode.Perm()
+	now.Size, now.Mode, now.Digest = info.Size, info.Mode.Perm(), s.tree.Unread(info.Size, info.Modified)
+	if now.Digest == "" {
+		// Of a file that grows meanwhile, this stores the beginning.
+		if now.Digest, now.Size, err = s.put(s.tree.UpToLimit(s.ctx, f, 1)); err != nil {
+			return e, false, err
+		}
+	}
 	if now != e {
 		now.stamp = stamp{}
 	}
@@ -89,7 +93,8 @@ func (s *storer) unopenedEntry(e Entry, cause error) (now Entry, there bool, err
 		return e, false, nil
 	}
 	if err != nil || info.Mode.IsRegular() {
-		return unreadableEntry(e, cause), true, nil
+		e.Digest, e.stamp, e.Note = "", stamp{}, nofollow.Reason(cause)
+		return e, true, nil
 	}
 	now = Entry{Path: e.Path, Kind: kindOf(info), Untracked: e.Untracked, Ignored: e.Ignored}
 	if now.Kind == Symlink {
@@ -102,10 +107,4 @@ func (s *storer) unopenedEntry(e Entry, cause error) (now Entry, there bool, err
 		now.Note = nofollow.Reason(err)
 	}
 	return now, true, nil
-}
-
-// unreadableEntry returns the entry of a file that can no longer be read.
-func unreadableEntry(e Entry, err error) Entry {
-	e.Digest, e.stamp, e.Note = "", stamp{}, nofollow.Reason(err)
-	return e
 }

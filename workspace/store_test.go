@@ -74,6 +74,7 @@ func TestKeep(t *testing.T) {
 
 func TestKeepWithoutDifference(t *testing.T) {
 	tree := newTree(t, map[string]string{"a": "1", "b": "->a"}, Options{})
+	tree.ReadUpTo(0)
 	m := manifest(t, tree, nil)
 	got, err := tree.Store(t.Context(), m, nil, store{}.keep)
 	if err != nil || len(got) != 2 || &got[0] != &m[0] {

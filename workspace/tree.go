@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -50,7 +51,7 @@ type Options struct {
 	// List asks git which files to list. Nil means that every file is listed.
 	List Lister
 	// MaxFile is the size in bytes of the largest file that may be read or
-	// written; 0 means DefaultMaxFile. Manifests have no limit.
+	// written, and that manifests read; 0 means DefaultMaxFile. See ReadUpTo.
 	MaxFile int64
 	// Closed is the name of a directory at the top of the tree, such as "logs", to close
 	// with [Tree.Shut]; Why is what the model is told. Empty closes nothing.
@@ -68,7 +69,8 @@ type Tree struct {
 	root    *os.Root
 	dir     string
 	list    Lister
-	maxFile int64
+	maxFile int64             // that models may read and write
+	maxHash int64             // that manifests read; not less than maxFile
 	closed  map[string]string // paths, and why they are closed
 	scratch bool
 	extra   sync.Map // of Keep: paths
@@ -93,7 +95,7 @@ func Open(dir string, o Options) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open tree: %w", err)
 	}
-	t := &Tree{root: root, dir: real, list: o.List, maxFile: cmp.Or(o.MaxFile, DefaultMaxFile), closed: map[string]string{}, scratch: o.Scratch}
+	t := &Tree{root: root, dir: real, list: o.List, maxFile: cmp.Or(o.MaxFile, DefaultMaxFile), maxHash: cmp.Or(o.MaxFile, DefaultMaxFile), closed: map[string]string{}, scratch: o.Scratch}
 	if o.Closed != "" {
 		t.Shut(cmp.Or(o.Why, "this directory is closed"), o.Closed)
 	}
@@ -118,7 +120,7 @@ func (t *Tree) OpenCopy(dir string) (*Tree, error) {
 	}
 	maps.Copy(c.closed, t.closed)
 	t.extra.Range(func(path, _ any) bool { c.Keep(path.(string)); return true })
-	if t.list == nil {
+	if c.maxHash = t.maxHash; t.list == nil {
 		return c, nil
 	}
 	c.list = func(ctx context.Context, at string) (Listing, error) {
@@ -138,6 +140,18 @@ func (t *Tree) Keep(paths ...string) {
 		t.extra.Store(p, nil)
 	}
 }
+
+// ReadUpTo sets the size in bytes of the largest file that manifests read; 0 means no
+// limit. It is never less than Options.MaxFile, because the contents of what a model may
+// change must be known. Call it before the tree is used.
+func (t *Tree) ReadUpTo(size int64) {
+	if t.maxHash = max(size, t.maxFile); size == 0 {
+		t.maxHash = math.MaxInt64 - 1
+	}
+}
+
+// MaxRead returns the size in bytes of the largest file that manifests read.
+func (t *Tree) MaxRead() int64 { return t.maxHash }
 
 // Close releases the directory. The tree must not be used afterwards.
 func (t *Tree) Close() error { return t.root.Close() }

@@ -19,7 +19,9 @@ import (
 	"hone/history"
 	"hone/internal/child"
 	"hone/internal/git"
+	"hone/internal/render"
 	"hone/journal"
+	"hone/workspace"
 )
 
 // finishing is how long an interrupted leg may take to store what it has.
@@ -58,7 +60,7 @@ func (g *leg) drive(ctx context.Context, stop context.CancelCauseFunc) (job.Outc
 	if err != nil {
 		return o, err
 	}
-	if o.Result, err = g.result(end, o); err != nil {
+	if o.Result, err = g.result(end, &o); err != nil {
 		return o, err
 	}
 	m := g.at
@@ -232,8 +234,9 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 var own = map[string][]string{"task": {".codescribe"}, "implement": {"logs"}}
 
 // result stores the run's changes as a git bundle with one commit on the job's commit, and
-// returns its name; empty if there are none.
-func (g *leg) result(ctx context.Context, o job.Outcome) (string, error) {
+// returns its name; empty if there are none. The outcome then names the files that are
+// too large for it.
+func (g *leg) result(ctx context.Context, o *job.Outcome) (string, error) {
 	if o.Run == "" {
 		return "", nil
 	}
@@ -246,9 +249,12 @@ func (g *leg) result(ctx context.Context, o job.Outcome) (string, error) {
 		return "", err
 	}
 	made, err := repo.Commit(ctx, git.Commit{Subject: fmt.Sprintf("hone %s: %s", g.Job.Loop, g.Job.Name),
-		Trailers: []string{"Hone-Run: " + o.Run, "Hone-Batch: " + g.Batch}, Exclude: own[g.Job.Loop]})
+		Trailers: []string{"Hone-Run: " + o.Run, "Hone-Batch: " + g.Batch}, Exclude: own[g.Job.Loop], MaxFile: workspace.DefaultMaxFile})
 	if err != nil {
 		return "", err
+	}
+	if len(made.TooLarge) > 0 {
+		o.Why += fmt.Sprintf("; not in the result, because they are larger than %s: %s", render.Bytes(workspace.DefaultMaxFile), render.Names(made.TooLarge))
 	}
 	if same, err := g.git(ctx, g.repo, "diff", "--name-only", g.at.Commit, made.ID); err != nil || same == "" {
 		return "", err

@@ -16,6 +16,7 @@ import (
 
 	"hone/fleet/job"
 	"hone/fleet/store"
+	"hone/internal/artifact"
 )
 
 // minKey is the minimum length of a key in bytes.
@@ -32,7 +33,7 @@ func ReadKey(file string) ([]byte, error) {
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("the workers' key: other users can read %s; to change that: chmod 600 %s", file, file)
 	}
-	key, err := os.ReadFile(file)
+	key, err := artifact.Input(file)
 	if key = bytes.TrimSpace(key); err == nil && len(key) < minKey {
 		err = fmt.Errorf("%s has fewer than %d bytes%s", file, minKey, make)
 	}

@@ -66,7 +66,7 @@ func (r *Recorded) open(ref string) error {
 	var shared loop.Settings
 	_ = json.Unmarshal(r.Start.Settings, &shared) // unreadable settings include no files
 	r.MaxFile = shared.Trust.MaxFile
-	if err := r.Include(shared.Trust.Include); err != nil {
+	if err := r.Use(shared.Trust); err != nil {
 		return err
 	}
 	ShutOutputs(r.Tree, slices.Concat(r.Past.Outputs(), OutputsIn(r.Dir, []*os.File{os.Stdout, os.Stderr})))

@@ -117,18 +117,19 @@ func OpenTree(dir string, include ...string) (*workspace.Tree, error) {
 	return workspace.Open(dir, workspace.Options{List: list})
 }
 
-// Include adds the ignored files that match the globs to the tree. Call it
-// before the tree is listed for the first time.
-func (w *Workspace) Include(globs []string) error {
-	if len(globs) == 0 {
-		return nil
+// Use makes the tree that of a run: with the ignored files that the run includes, and
+// without reading files that it does not store. Call it before the tree is listed for the
+// first time.
+func (w *Workspace) Use(t loop.Trust) (err error) {
+	if len(t.Include) > 0 {
+		tree, openErr := OpenTree(w.Dir, t.Include...)
+		if openErr != nil {
+			return openErr
+		}
+		err = w.Tree.Close()
+		w.Tree = tree
 	}
-	tree, err := OpenTree(w.Dir, globs...)
-	if err != nil {
-		return err
-	}
-	err = w.Tree.Close()
-	w.Tree = tree
+	w.Tree.ReadUpTo(t.MaxFile)
 	return err
 }
 

@@ -42,7 +42,7 @@ func BenchmarkOpenListDiff(b *testing.B) {
 			})
 			b.Run("diff", func(b *testing.B) {
 				for b.Loop() {
-					if d, err := r.DiffMain(ctx, "specs"); err != nil || len(d.Patch) == 0 {
+					if d, err := r.DiffMain(ctx, nil, "specs"); err != nil || len(d.Patch) == 0 {
 						b.Fatal(err)
 					}
 				}

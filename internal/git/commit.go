@@ -25,6 +25,9 @@ type Commit struct {
 	// below them. They keep their state of the last commit. Nil excludes
 	// nothing.
 	Exclude []string
+	// MaxFile is the size in bytes of the largest file that is added; 0 means no limit.
+	// Larger ones keep their state of the last commit.
+	MaxFile int64
 }
 
 // message returns the commit's complete message as git stores it.
@@ -49,6 +52,8 @@ type Committed struct {
 	ID      string
 	Made    bool // false if the last commit already had exactly this message
 	Changed bool // its files differ from those of its parent; in the first commit, it has files
+	// TooLarge are the files that exceed MaxFile; nil unless this call made the commit.
+	TooLarge []string
 }
 
 // Commit records the work tree on the branch that HEAD names, or on a detached
@@ -92,7 +97,7 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (made Committed, err error)
 	if config.sparse {
 		return made, fmt.Errorf("%s is a sparse checkout, whose absent files would be committed as deleted; run: git sparse-checkout disable", r.root)
 	}
-	tree, err := r.writeTree(ctx, last.id, config.filtersOff, c.Exclude)
+	tree, large, err := r.writeTree(ctx, last.id, config.filtersOff, c)
 	if err != nil {
 		return made, err
 	}
@@ -107,7 +112,7 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (made Committed, err error)
 	if last.id == "" {
 		changed = !isObject(tree, "tree", nil)
 	}
-	return Committed{ID: id, Made: true, Changed: changed}, nil
+	return Committed{ID: id, Made: true, Changed: changed, TooLarge: large}, nil
 }
 
 // commitConfig is what Commit needs of git's configuration.
@@ -165,32 +170,33 @@ func (c commitConfig) identity() []string {
 }
 
 // writeTree stores the work tree and updates the index. It does so before the
-// branch moves, so that after a kill in between both steps are repeated.
-func (r *Repo) writeTree(ctx context.Context, head string, filtersOff, exclude []string) (id string, err error) {
+// branch moves, so that after a kill in between both steps are repeated. It also returns
+// the files that are too large.
+func (r *Repo) writeTree(ctx context.Context, head string, filtersOff []string, c Commit) (id string, large []string, err error) {
 	dir, err := r.makeIndexDir()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	index := filepath.Join(dir, "index")
-	content, err := r.selectContent(ctx, index, head, exclude)
+	content, err := r.selectContent(ctx, index, head, c)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	// Filters are off in every call with this index, because even write-tree
 	// reads files again that are as new as the index.
 	env := append([]string{"GIT_INDEX_FILE=" + index}, filtersOff...)
 	if err := r.stage(ctx, env, content); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	tree, err := r.runLine(ctx, call{args: []string{"write-tree"}, env: env})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if err := os.Rename(index, filepath.Join(r.dotGit(), "index")); err != nil {
-		return "", fmt.Errorf("replace the index: %w", err)
+		return "", nil, fmt.Errorf("replace the index: %w", err)
 	}
-	return tree, nil
+	return tree, content.large, nil
 }
 
 // commitTree makes the commit, which is not yet on any branch.

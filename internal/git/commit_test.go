@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,7 +135,7 @@ func TestMessagesAreChecked(t *testing.T) {
 		{Subject: "a", Exclude: []string{"../x"}}, {Subject: "a", Exclude: []string{"."}}, {Subject: "a", Exclude: []string{""}},
 	} {
 		if made, err := r.Commit(context.Background(), c); !errors.Is(err, fs.ErrInvalid) || made.Made {
-			t.Errorf("Commit(%q) = %v, %v", c, made, err)
+			t.Errorf("Commit(%+q) = %v, %v", fmt.Sprint(c), made, err)
 		}
 	}
 	if _, _, err := r.FindCommit(context.Background(), ""); !errors.Is(err, fs.ErrInvalid) {
@@ -166,6 +167,31 @@ func TestExcluded(t *testing.T) {
 	commit(t, r, Commit{Subject: "t", Exclude: []string{"results"}})
 	if got := git(t, dir, "diff", "--name-only", "HEAD~", "HEAD"); got != "" {
 		t.Errorf("excluded files were deleted: %s", got)
+	}
+}
+
+// Files of 1 TB are not added, and not read. Of one that git knows, the commit has the state
+// before.
+func TestCommitWithoutHugeFiles(t *testing.T) {
+	g := isolatedGit(t)
+	dir := newDir(t)
+	r := initialize(t, g, dir, "/results/")
+	write(t, dir, "a", "1", "b", "1", ".gitignore", "ignored\n")
+	commit(t, r, Commit{Subject: "small", MaxFile: 100})
+	for _, name := range []string{"a", "new", "ignored"} {
+		write(t, dir, name, "")
+		if err := os.Truncate(filepath.Join(dir, name), 1<<40); err != nil {
+			t.Skip(err) // the file system has no sparse files
+		}
+	}
+	write(t, dir, "b", "2")
+	made, err := r.Commit(context.Background(), Commit{Subject: "huge", MaxFile: 100})
+	if err != nil || !made.Changed || !slices.Equal(made.TooLarge, []string{"a", "new"}) {
+		t.Errorf("Commit() = %+v, %v", made, err)
+	}
+	checkTree(t, dir, "100644 .gitignore\n100644 a\n100644 b\n")
+	if a, b := git(t, dir, "show", "HEAD:a"), git(t, dir, "show", "HEAD:b"); a != "1" || b != "2" {
+		t.Errorf("the commit has %q and %q", a, b)
 	}
 }
 

@@ -64,18 +64,6 @@ var diffArgs = []string{
 	"--submodule=short", "--ignore-submodules=dirty",
 }
 
-// Diff returns a patch from the base's tree to the work tree, limited to the
-// given paths and everything below them; without paths it covers the complete
-// tree. Paths are literal and relative to the root. Untracked files are not
-// included. Equal trees give equal bytes.
-func (r *Repo) Diff(ctx context.Context, base Base, paths ...string) ([]byte, error) {
-	off, err := r.filtersOff(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return r.diff(ctx, base, off, paths)
-}
-
 // MainDiff is the difference between main and the work tree.
 type MainDiff struct {
 	Base  Base   // the zero Base when Found is false
@@ -83,9 +71,14 @@ type MainDiff struct {
 	Patch []byte // empty if nothing differs
 }
 
-// DiffMain combines [Repo.DiffBase] and [Repo.Diff]. It takes the time of two
-// successive git calls instead of three, or of one after [Repo.PrepareDiff].
-func (r *Repo) DiffMain(ctx context.Context, paths ...string) (MainDiff, error) {
+// DiffMain returns a patch from the tree of [Repo.DiffBase] to the work tree, limited to the
+// given paths and everything below them; without paths it covers the complete tree. It
+// leaves out those of without, such as files that git would read for hours. Paths are
+// literal and relative to the root. Untracked files are not included. Equal trees give
+// equal bytes.
+//
+// It takes the time of two successive git calls, or of one after [Repo.PrepareDiff].
+func (r *Repo) DiffMain(ctx context.Context, without []string, paths ...string) (MainDiff, error) {
 	var p preparation
 	if ready := r.prepared.Swap(nil); ready != nil {
 		p = <-*ready
@@ -95,7 +88,19 @@ func (r *Repo) DiffMain(ctx context.Context, paths ...string) (MainDiff, error) 
 	if p.err != nil || !p.found {
 		return MainDiff{}, p.err
 	}
-	patch, err := r.diff(ctx, p.base, p.filtersOff, paths)
+	args := append(diffArgs[:len(diffArgs):len(diffArgs)], p.base.Commit, "--")
+	for i, path := range slices.Concat(paths, without) {
+		rel, err := r.relativePath(path)
+		if err != nil {
+			return MainDiff{}, err
+		}
+		if i < len(paths) {
+			args = append(args, ":(literal)"+rel)
+		} else {
+			args = append(args, ":(literal,exclude)"+rel)
+		}
+	}
+	patch, err := r.run(ctx, call{args: args, env: append(p.filtersOff, "GIT_LITERAL_PATHSPECS=0")})
 	if err != nil {
 		return MainDiff{}, err
 	}
@@ -128,18 +133,6 @@ func (r *Repo) prepare(ctx context.Context) preparation {
 	base, found, err := r.DiffBase(ctx)
 	wait.Wait()
 	return preparation{base, found, off, cmp.Or(err, offErr)}
-}
-
-func (r *Repo) diff(ctx context.Context, base Base, filtersOff, paths []string) ([]byte, error) {
-	args := append(diffArgs[:len(diffArgs):len(diffArgs)], base.Commit, "--")
-	for _, p := range paths {
-		rel, err := r.relativePath(p)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, rel)
-	}
-	return r.run(ctx, call{args: args, env: filtersOff})
 }
 
 // probeKey is a setting that shows whether git reads settings from the

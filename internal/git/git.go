@@ -167,6 +167,9 @@ func (g *Git) run(ctx context.Context, c call) ([]byte, error) {
 		return nil, fmt.Errorf("git %s: %w", c.args[0], context.Cause(ctx))
 	}
 	failure := &Error{Command: c.args[0], Message: oneLine(stderr.String()), Err: err}
+	if strings.Contains(failure.Message, "Out of memory") { // git reads ignore files whole
+		failure.Message += "; this finds ignore files that are too large: find " + quote(c.dir) + " -name .gitignore -size +1M"
+	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		failure.Exit = exit.ExitCode()
 		if c.emptyExit != 0 && failure.Exit == c.emptyExit && failure.Message == "" {

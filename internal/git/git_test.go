@@ -219,8 +219,8 @@ func TestPathsOutsideAreRefused(t *testing.T) {
 		if _, err := r.List(context.Background(), p); err == nil {
 			t.Errorf("List(%q) succeeded", p)
 		}
-		if _, err := r.Diff(context.Background(), Base{Commit: "HEAD"}, p); err == nil {
-			t.Errorf("Diff(%q) succeeded", p)
+		if _, err := r.DiffMain(context.Background(), nil, p); err == nil {
+			t.Errorf("DiffMain(%q) succeeded", p)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func TestCanceled(t *testing.T) {
 	if _, err := r.List(ctx, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("List() = %v, want the context's error", err)
 	}
-	if _, err := r.DiffMain(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := r.DiffMain(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("DiffMain() = %v, want the context's error", err)
 	}
 }

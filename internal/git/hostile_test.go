@@ -136,11 +136,11 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	if err != nil || len(entries) < 6 {
 		t.Errorf("List() = %v, %v", entries, err)
 	}
-	d, err := r.DiffMain(ctx, "specs/")
+	d, err := r.DiffMain(ctx, nil, "specs/")
 	if err != nil || strings.Count(string(d.Patch), "-one\n+two\n") != 5 {
 		t.Errorf("DiffMain() = %v\n%s", err, d.Patch)
 	}
-	if _, err := r.Diff(ctx, d.Base); err != nil {
+	if _, err := r.DiffMain(ctx, nil); err != nil {
 		t.Error(err)
 	}
 	if _, err := g.Version(ctx); err != nil {
@@ -217,7 +217,7 @@ func TestPartialCloneFetchesNothing(t *testing.T) {
 	git(t, dir, "config", "core.sshCommand", "touch "+filepath.Join(tr.marks, "ssh")+"; false")
 	for name, url := range ways {
 		git(t, dir, "config", "remote.origin.url", url)
-		if _, err := r.DiffMain(context.Background(), "specs"); err == nil {
+		if _, err := r.DiffMain(context.Background(), nil, "specs"); err == nil {
 			t.Errorf("%s: Diff succeeded without the missing objects", name)
 		}
 		// Versions of git that cannot disable lazy fetching use the list of
@@ -229,7 +229,7 @@ func TestPartialCloneFetchesNothing(t *testing.T) {
 				old.env = append(old.env, kv)
 			}
 		}
-		if _, err := open(t, &old, dir).DiffMain(context.Background(), "specs"); err == nil {
+		if _, err := open(t, &old, dir).DiffMain(context.Background(), nil, "specs"); err == nil {
 			t.Errorf("%s: Diff succeeded without the missing objects", name)
 		}
 		if marks := tr.newMarks(t); len(marks) > 0 {
@@ -289,11 +289,11 @@ func TestOldGitWithFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := open(t, &Git{path: old, env: g.env}, dir)
-	if _, err := r.DiffMain(context.Background()); err != nil {
+	if _, err := r.DiffMain(context.Background(), nil); err != nil {
 		t.Errorf("without filters: %v", err)
 	}
 	git(t, dir, "config", "filter.x.clean", "cat")
-	if _, err := r.DiffMain(context.Background()); err == nil || !strings.Contains(err.Error(), "2.31") {
+	if _, err := r.DiffMain(context.Background(), nil); err == nil || !strings.Contains(err.Error(), "2.31") {
 		t.Errorf("with a filter: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,7 @@ import (
 // top, with slashes, in walking order.
 type workTree struct {
 	files      []string         // regular files and symbolic links
+	large      []string         // regular files that are too large
 	dirs       map[string]bool  // directories that were entered
 	unreadable map[string]error // why directories could not be read
 }
@@ -23,15 +25,15 @@ type workTree struct {
 // walk finds every file of the work tree without following links. It leaves out
 // everything named .git at any depth and treats a nested repository as an
 // ordinary directory. It also leaves out pipes, sockets and devices, which git
-// cannot store.
-func (r *Repo) walk(excluded func(string) bool) (workTree, error) {
+// cannot store. maxFile is as in [Commit].
+func (r *Repo) walk(excluded func(string) bool, maxFile int64) (workTree, error) {
 	f := workTree{dirs: map[string]bool{}, unreadable: map[string]error{}}
 	err := filepath.WalkDir(r.root, func(path string, d fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(r.root, path)
 		if relErr != nil {
 			return relErr
 		}
-		return f.visit(filepath.ToSlash(rel), d, err, excluded)
+		return f.visit(filepath.ToSlash(rel), d, err, excluded, maxFile)
 	})
 	if err != nil {
 		return workTree{}, fmt.Errorf("list the files to commit: %w", err)
@@ -39,7 +41,7 @@ func (r *Repo) walk(excluded func(string) bool) (workTree, error) {
 	return f, nil
 }
 
-func (f *workTree) visit(path string, d fs.DirEntry, err error, excluded func(string) bool) error {
+func (f *workTree) visit(path string, d fs.DirEntry, err error, excluded func(string) bool, maxFile int64) error {
 	switch {
 	case path == ".":
 		return err
@@ -52,6 +54,8 @@ func (f *workTree) visit(path string, d fs.DirEntry, err error, excluded func(st
 		return nil
 	case d.IsDir():
 		f.dirs[path] = true
+	case d.Type() == 0 && isLarger(d, maxFile):
+		f.large = append(f.large, path)
 	case d.Type() == 0 || d.Type() == fs.ModeSymlink:
 		f.files = append(f.files, path)
 	case strings.HasPrefix(d.Name(), ".git"):
@@ -59,6 +63,15 @@ func (f *workTree) visit(path string, d fs.DirEntry, err error, excluded func(st
 		return fmt.Errorf("%s is not a regular file, but git would read it", path)
 	}
 	return nil
+}
+
+// isLarger reports whether a file exceeds a limit; 0 means none.
+func isLarger(d fs.DirEntry, limit int64) bool {
+	if limit == 0 {
+		return false
+	}
+	info, err := d.Info()
+	return err == nil && info.Size() > limit
 }
 
 // skip leaves out an entry and everything below it.
@@ -157,21 +170,22 @@ func nulTerminated(prefix string, list []string) []byte {
 type content struct {
 	records []string // of the last commit, unchanged
 	files   []string // to read from the work tree
+	large   []string // that are not read, because they are too large
 }
 
 // selectContent returns the content of every file that is tracked or not
 // ignored. It ignores the existing index, whose flags could hide a change.
-// Excluded paths keep the state of the last commit.
-func (r *Repo) selectContent(ctx context.Context, index, head string, exclude []string) (content, error) {
-	excluded, err := pathMatcher(exclude)
+// Excluded paths and files that are too large keep the state of the last commit.
+func (r *Repo) selectContent(ctx context.Context, index, head string, c Commit) (content, error) {
+	excluded, err := pathMatcher(c.Exclude)
 	if err != nil {
 		return content{}, err
 	}
-	f, err := r.walk(excluded)
+	f, err := r.walk(excluded, c.MaxFile)
 	if err != nil {
 		return content{}, err
 	}
-	candidates := f.files[:len(f.files):len(f.files)]
+	candidates := slices.Concat(f.files, f.large)
 	for path := range f.unreadable {
 		candidates = append(candidates, path)
 	}
@@ -180,7 +194,7 @@ func (r *Repo) selectContent(ctx context.Context, index, head string, exclude []
 		return content{}, err
 	}
 	var last []record
-	if len(exclude)+len(ignored) > 0 || f.hasEmptyDir() { // otherwise no record matters
+	if len(c.Exclude)+len(ignored)+len(f.large) > 0 || f.hasEmptyDir() { // otherwise no record matters
 		if last, err = r.commitRecords(ctx, head); err != nil {
 			return content{}, err
 		}
@@ -208,7 +222,7 @@ func (f *workTree) content(last []record, ignored map[string]bool, excluded func
 			return content{}, fmt.Errorf("list the files to commit: %w", err)
 		}
 	}
-	var c content
+	c := content{large: slices.DeleteFunc(f.large, func(path string) bool { return ignored[path] })}
 	parents := map[string]bool{}
 	for _, path := range f.files {
 		if !ignored[path] {
@@ -219,7 +233,7 @@ func (f *workTree) content(last []record, ignored map[string]bool, excluded func
 	for _, entry := range last {
 		// A submodule that is not checked out is an empty directory.
 		empty := entry.module && f.dirs[entry.path] && !parents[entry.path]
-		if empty || excluded(entry.path) {
+		if empty || excluded(entry.path) || slices.Contains(c.large, entry.path) {
 			c.records = append(c.records, entry.line)
 		}
 	}

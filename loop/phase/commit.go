@@ -17,7 +17,9 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/git"
+	"hone/internal/render"
 	"hone/loop/phase/spec"
+	"hone/workspace"
 )
 
 // The trailers of hone's commits: the run, the attempt within the step, and a
@@ -52,20 +54,21 @@ func (l Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attem
 		trailers = append(trailers, fmt.Sprintf("%s: %d", trailerAttempt, attempt))
 	}
 	_, err := hone.Step(ctx, r, stepCommit, []any{repo, point, attempt}, func(ctx context.Context) (committed, error) {
-		return l.commitIn(ctx, r.Tree.Dir(), repo, point, trailers)
+		return l.commitIn(ctx, r.Tree, repo, point, trailers)
 	})
 	return err
 }
 
-// commitIn commits everything in a repository except logs.
-func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers []string) (committed, error) {
-	c := git.Commit{Subject: fmt.Sprintf("phase%d/%s", l.Phase, point), Trailers: trailers}
+// commitIn commits everything in a repository except logs and files that are too large to
+// be read.
+func (l Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point string, trailers []string) (committed, error) {
+	c := git.Commit{Subject: fmt.Sprintf("phase%d/%s", l.Phase, point), Trailers: trailers, MaxFile: tree.MaxRead()}
 	if repo == Tests {
 		c.Exclude = []string{path.Base(Results)}
 	}
 	// If a role has broken its repository, Open would find the user's own in a parent
 	// directory.
-	at, err := l.Git.Init(ctx, filepath.Join(root, repo))
+	at, err := l.Git.Init(ctx, filepath.Join(tree.Dir(), repo))
 	if err != nil {
 		return committed{}, err
 	}
@@ -73,8 +76,12 @@ func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers [
 	if err != nil {
 		return committed{}, err
 	}
+	said := fmt.Sprintf("commit %.7s in %s: %s", made.ID, repo, c.Subject)
+	if len(made.TooLarge) > 0 {
+		said += fmt.Sprintf("; without files larger than %s: %s", render.Bytes(c.MaxFile), render.Names(made.TooLarge))
+	}
 	return committed{Repo: repo, Subject: c.Subject, ID: made.ID, Empty: repo == Src && !made.Changed,
-		Report: history.Report{Said: fmt.Sprintf("commit %.7s in %s: %s", made.ID, repo, c.Subject)}}, nil
+		Report: history.Report{Said: said}}, nil
 }
 
 // idle returns a finding if the builder's last session changed no file, according to
@@ -107,7 +114,7 @@ func (l Loop) markPassed(ctx context.Context, r *hone.Run) error {
 		if message, err := l.lastPassed(ctx, filepath.Join(r.Tree.Dir(), repo)); err == nil && strings.Contains(message, trailers[0]) {
 			continue // an earlier process made the commit
 		}
-		if _, err := l.commitIn(ctx, r.Tree.Dir(), repo, passedPoint, trailers); err != nil {
+		if _, err := l.commitIn(ctx, r.Tree, repo, passedPoint, trailers); err != nil {
 			return fmt.Errorf("record that phase %d passed: %w", l.Phase, err)
 		}
 	}

@@ -18,8 +18,8 @@ type specDiff struct {
 }
 
 // diff returns git's diff for the prompt, without the files whose contents are omitted
-// and without secrets.
-func (l Loop) diff(main git.MainDiff, items []item) specDiff {
+// and without secrets. The diff lacks the unread files.
+func (l Loop) diff(main git.MainDiff, items []item, unread []string) specDiff {
 	if !main.Found {
 		return specDiff{}
 	}
@@ -36,6 +36,9 @@ func (l Loop) diff(main git.MainDiff, items []item) specDiff {
 		} else {
 			b.WriteString(f.text)
 		}
+	}
+	for _, path := range unread {
+		fmt.Fprintf(&b, "[the diff of %s is omitted, like its contents]\n", render.Path(l.Guard.Redact(path)))
 	}
 	text := strings.ToValidUTF8(b.String(), "\uFFFD")
 	return specDiff{Ref: main.Base.Name, Text: l.Guard.Redact(text), Added: added && text == ""}

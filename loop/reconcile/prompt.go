@@ -128,10 +128,16 @@ func lastBase(past []prompt) (prompt, bool) {
 func (l Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace.Manifest) ([]item, specDiff, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var unread []string
+	for _, e := range files {
+		if l.isSpec(e.Path) && e.IsUnread() {
+			unread = append(unread, e.Path)
+		}
+	}
 	var main git.MainDiff
 	var gitErr error
 	var wait sync.WaitGroup
-	wait.Go(func() { main, gitErr = l.Repo.DiffMain(ctx, l.specDirs()...) })
+	wait.Go(func() { main, gitErr = l.Repo.DiffMain(ctx, unread, l.specDirs()...) })
 	items, err := l.inventory(tree, files)
 	if err != nil {
 		cancel()
@@ -140,7 +146,7 @@ func (l Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace
 	if err = cmp.Or(err, gitErr); err != nil {
 		return nil, specDiff{}, err
 	}
-	return items, l.diff(main, items), nil
+	return items, l.diff(main, items, unread), nil
 }
 
 // fullPrompt returns a prompt with specifications, their difference, and all files.

@@ -115,9 +115,13 @@ func (r *restorer) checkBlocked(it *item, cause error) error {
 	return nil
 }
 
-// inspectFile reads a regular file. An unreadable file has no digest.
+// inspectFile reads a regular file, if it is not too large for manifests. An unreadable
+// file has no digest.
 func (r *restorer) inspectFile(ctx context.Context, it *item, dir *nofollow.Pin) error {
 	it.found = workspace.Entry{Kind: workspace.Regular, Mode: it.info.Mode().Perm(), Size: it.info.Size()}
+	if it.found.Digest = r.tree.Unread(it.found.Size, it.info.ModTime().UnixNano()); it.found.Digest != "" {
+		return nil
+	}
 	f, info, err := nofollow.OpenRegular(dir.Root, it.Path)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
@@ -127,11 +131,14 @@ func (r *restorer) inspectFile(ctx context.Context, it *item, dir *nofollow.Pin)
 	}
 	defer f.Close()
 	sum := sha256.New()
-	if it.found.Size, err = io.CopyBuffer(sum, nofollow.UntilDone(ctx, f), r.buf); err != nil {
+	if it.found.Size, err = io.CopyBuffer(sum, r.tree.UpToLimit(ctx, f, 0), r.buf); err != nil {
 		return nofollow.ReadError(it.Path, err)
 	}
 	it.info = info
-	it.found.Mode, it.found.Digest = info.Mode().Perm(), hex.EncodeToString(sum.Sum(nil))
+	it.found.Mode = info.Mode().Perm()
+	if it.found.Digest = r.tree.Unread(it.found.Size, info.ModTime().UnixNano()); it.found.Digest == "" {
+		it.found.Digest = hex.EncodeToString(sum.Sum(nil))
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -457,6 +458,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 func TestRestoreLargeFile(t *testing.T) {
 	treetest.InMemory(t)
 	tree := openTree(t, treetest.Dir(t, map[string]string{"large": ""}), workspace.Options{MaxFile: 10})
+	tree.ReadUpTo(0)
 	const size = 64 << 20
 	file := filepath.Join(tree.Dir(), "large")
 	if err := os.Truncate(file, size); err != nil {
@@ -485,6 +487,35 @@ func TestRestoreLargeFile(t *testing.T) {
 	}
 	if used := after.TotalAlloc - before.TotalAlloc; used > size/16 {
 		t.Errorf("%d bytes were allocated for a file of %d", used, size)
+	}
+}
+
+// A file that a command made 1 TB large is replaced or removed, but not read. It is not
+// replaced if its size or time is not as expected.
+func TestRestoreInPlaceOfHugeFile(t *testing.T) {
+	tree, s := newTree(t, map[string]string{"a": "old", "new": ""}), objects{}
+	want := s.entry("old")
+	for _, name := range []string{"a", "new"} {
+		if err := os.Truncate(filepath.Join(tree.Dir(), name), 1<<40); err != nil {
+			t.Skip(err) // the file system has no sparse files
+		}
+	}
+	m := manifest(t, tree.Tree)
+	list := []Target{{Path: "a", Want: want, From: []workspace.Entry{m[0]}}, {Path: "new", From: []workspace.Entry{m[1]}}}
+	at := time.Unix(1_700_000_000, 0)
+	if err := os.Chtimes(filepath.Join(tree.Dir(), "a"), at, at); err != nil {
+		t.Fatal(err)
+	}
+	var conflict *workspace.ConflictError
+	if _, err := tree.Restore(t.Context(), list, s.open); !errors.As(err, &conflict) || !slices.Equal(conflict.Paths, []string{"a"}) {
+		t.Fatalf("with another time: %v", err)
+	}
+	list[0].From = []workspace.Entry{manifest(t, tree.Tree)[0]}
+	if changed, err := tree.Restore(t.Context(), list, s.open); err != nil || len(changed) != 2 {
+		t.Fatal(changed, err)
+	}
+	if left := treetest.Contents(t, tree.Dir()); len(left) != 1 || !strings.Contains(left["a"], "old") {
+		t.Errorf("left %v", left)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"hone"
 	"hone/harness/runs"
 	"hone/history"
+	"hone/internal/artifact"
 	"hone/internal/git"
 	"hone/loop"
 	"hone/workspace"
@@ -193,7 +194,8 @@ func (b Base) Make(ctx context.Context, cache string) (dir string, err error) {
 	return dir, os.Rename(fresh, at)
 }
 
-// commitAll makes a directory a repository with one commit.
+// commitAll makes a directory a repository with one commit. Files that hone would not read
+// stay untracked.
 func commitAll(ctx context.Context, dir string) error {
 	g, err := git.Find()
 	if errors.Is(err, git.ErrNoGit) {
@@ -204,7 +206,7 @@ func commitAll(ctx context.Context, dir string) error {
 	}
 	repo, err := g.Init(ctx, dir)
 	if err == nil {
-		_, err = repo.Commit(ctx, git.Commit{Subject: "Base"})
+		_, err = repo.Commit(ctx, git.Commit{Subject: "Base", MaxFile: workspace.DefaultMaxFile})
 	}
 	return err
 }
@@ -229,12 +231,19 @@ func overlay(from, to string) error {
 		if d.IsDir() {
 			return dst.MkdirAll(path, 0o755)
 		}
-		text, err := src.ReadFile(path)
+		info, err := src.Stat(path)
 		if err != nil {
 			return err
 		}
-		info, err := d.Info()
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file", filepath.Join(from, path))
+		}
+		in, err := src.Open(path)
 		if err != nil {
+			return err
+		}
+		text, err := artifact.InputFrom(in, filepath.Join(from, path))
+		if err = errors.Join(err, in.Close()); err != nil {
 			return err
 		}
 		if err := dst.RemoveAll(path); err != nil {

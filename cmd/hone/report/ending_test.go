@@ -99,7 +99,7 @@ func TestAdded(t *testing.T) {
 func TestEndingOfManyFiles(t *testing.T) {
 	var files []File
 	for i := range 12 {
-		files = append(files, File{fmt.Sprintf("file%02d", i), 1, 2})
+		files = append(files, File{Path: fmt.Sprintf("file%02d", i), Added: 1, Removed: 2})
 	}
 	lines := Ending{Files: files}.fileLines("-", maxFiles)
 	if len(lines) != 10 || lines[8] != "file08        +1 -2" || lines[9] != "3 more files  +3 -6" {

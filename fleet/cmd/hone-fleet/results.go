@@ -316,6 +316,11 @@ func (d delivery) download(ctx context.Context, object, file string) error {
 		return err
 	}
 	defer in.Close()
+	return write(file, in)
+}
+
+// write writes a file.
+func write(file string, in io.Reader) error {
 	out, err := os.Create(file)
 	if err != nil {
 		return err
@@ -326,14 +331,15 @@ func (d delivery) download(ctx context.Context, object, file string) error {
 
 // keep copies a file into a directory, which it creates if necessary.
 func keep(file, dir, name string) error {
-	content, err := os.ReadFile(file)
+	in, err := os.Open(file)
 	if err != nil {
 		return err
 	}
+	defer in.Close()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, name), content, 0o644)
+	return write(filepath.Join(dir, name), in)
 }
 
 // resultRef returns the only branch of a result's bundle. Because others may write to the
