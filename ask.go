@@ -228,7 +228,7 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 		}
 		p := r.patience(now.Called, next != "")
 		if p.ends(fault, n+1) && next != "" && failsOver(fault) {
-			if err := r.failOver(now, next, fault); err != nil {
+			if err := r.failOver(now, next, fault.Error()); err != nil {
 				return history.Replied{}, err
 			}
 			return r.attempts(ctx, role, sent)

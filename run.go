@@ -63,6 +63,9 @@ type Run struct {
 	// agent. If it returns an error, the request is not sent and costs nothing, and its call
 	// ends with the error. It may be called from any goroutine. Nil does nothing.
 	Sending func() error
+	// Words returns what a reply says to the user, for a loop whose replies have a form; empty
+	// if it says nothing. Nil means that all of its text is for the user.
+	Words func(reply string) string
 	// Stream, if not nil, is given a model's visible text as it arrives.
 	Stream func(text string)
 	// Received, if not nil, is given the size of each part of a model's response as

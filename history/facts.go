@@ -87,6 +87,16 @@ func (p *Past) States() []State {
 	return p.states[:len(p.states):len(p.states)]
 }
 
+// Before returns the state after the check before the first round; ok is false if it did
+// not run then.
+func (p *Past) Before() (s State, ok bool) {
+	defer p.lock().Unlock()
+	if p.before == nil {
+		return s, false
+	}
+	return *p.before, true
+}
+
 // Round returns what has happened in a round; zero if nothing has.
 func (p *Past) Round(n int) Round {
 	defer p.lock().Unlock()
@@ -175,6 +185,13 @@ func (p *Past) HasEscalated(model string) bool {
 func (p *Past) ModelChanges() []string {
 	defer p.lock().Unlock()
 	return p.swaps[:len(p.swaps):len(p.swaps)]
+}
+
+// Swapped returns the last round in which a model was asked that another one has taken the
+// place of; 0 if there is none.
+func (p *Past) Swapped() int {
+	defer p.lock().Unlock()
+	return p.swapped
 }
 
 // Outage returns the outage that is not over; the zero value if there is none.

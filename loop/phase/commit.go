@@ -10,11 +10,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hone"
-	"hone/check"
 	"hone/history"
 	"hone/internal/git"
 	"hone/loop/phase/spec"
@@ -33,7 +31,6 @@ type committed struct {
 	Repo    string `json:"repo"` // "src" or "tests"
 	Subject string `json:"subject"`
 	ID      string `json:"id"`
-	Empty   bool   `json:"empty,omitempty"` // in src, it changes nothing
 	history.Report
 }
 
@@ -73,24 +70,8 @@ func (l Loop) commitIn(ctx context.Context, root, repo, point string, trailers [
 	if err != nil {
 		return committed{}, err
 	}
-	return committed{Repo: repo, Subject: c.Subject, ID: made.ID, Empty: repo == Src && !made.Changed,
+	return committed{Repo: repo, Subject: c.Subject, ID: made.ID,
 		Report: history.Report{Said: fmt.Sprintf("commit %.7s in %s: %s", made.ID, repo, c.Subject)}}, nil
-}
-
-// idle returns a finding if the builder's last session changed no file, according to
-// the commit after it. It must be called within a step.
-func (l Loop) idle(r *hone.Run) []check.Finding {
-	for _, e := range slices.Backward(r.Past().Records(stepCommit)) {
-		c, err := history.ReadResult[committed](e.Event, r.Journal.Home().Get)
-		if err != nil || c.Repo != Src || !strings.HasSuffix(c.Subject, builtPoint) {
-			continue
-		}
-		if c.Empty {
-			return []check.Finding{{Source: sourceIdle, Text: "It changed no file."}}
-		}
-		return nil
-	}
-	return nil
 }
 
 // passedPoint is the subject's end in the commit that records a passed phase.

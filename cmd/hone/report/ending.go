@@ -20,6 +20,7 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/patch"
 	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/rounds"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -56,11 +57,7 @@ func nextStep(home *journal.Home, run string, end hone.End) string {
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed (git clean -fdx removes .hone; git clean -fdx -e .hone does not)"
 	}
 	run = failure.RunName(home, run) + failure.Elsewhere(home.Workspace())
-	line := failure.NextLine(end.Next, run)
-	if end.Kind == hone.KindStuck {
-		line += "; or take all changes back: hone undo " + run
-	}
-	return line
+	return failure.NextLine(end.Next, run)
 }
 
 // EndingOf returns how a run has just ended, without its files. If it changed the tree and
@@ -163,8 +160,11 @@ func (s Ending) Print(out io.Writer, c render.Colours, columns int) {
 	why, more := s.why()
 	fmt.Fprintf(out, "%s (%s)\n", why, strings.Join(s.figures(render.Tokens), ", "))
 	printMore(out, more)
-	for _, line := range s.fileLines("-", maxFiles) {
+	for _, line := range append(s.left(0), s.fileLines("-", maxFiles)...) {
 		fmt.Fprintf(out, "  %s\n", line)
+	}
+	if said := s.said(); said != "" {
+		fmt.Fprintf(out, "  %s\n", said)
 	}
 	if next := s.next(); next != "" {
 		fmt.Fprintf(out, "next: %s\n", render.Escape(next))
@@ -183,8 +183,11 @@ func (s Ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 		fmt.Fprintf(out, "%s %s%s%s\n", mark, c.Bold(why), strings.Repeat(" ", min(gap, 8)), c.Dim(used))
 	}
 	printMore(out, more)
-	for _, line := range s.fileLines("−", maxFiles) {
+	for _, line := range append(s.left(columns-len("  ")), s.fileLines("−", maxFiles)...) {
 		fmt.Fprintf(out, "  %s\n", line)
+	}
+	if said := s.said(); said != "" {
+		fmt.Fprintln(out, render.Wrap("  "+said, columns))
 	}
 	for _, note := range s.notes() {
 		fmt.Fprintln(out, render.Wrap("  "+c.Yellow("!")+" "+render.Line(note), columns))
@@ -196,6 +199,23 @@ func (s Ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 		}
 		fmt.Fprintln(out, line)
 	}
+}
+
+// left returns the first of the findings that are left, one a line of so many columns, unless
+// the reason says what is in the way.
+func (s Ending) left(columns int) []string {
+	if s.End.Kind == hone.KindDone || s.End.Kind == hone.KindBlocked {
+		return nil
+	}
+	return rounds.FindingLines(s.End.Findings, columns, "hone show "+failure.RunName(s.home, s.run)+failure.Elsewhere(s.home.Workspace()))
+}
+
+// said quotes what the model said last; empty if it said nothing, or if the run is done.
+func (s Ending) said() string {
+	if s.End.Said == "" {
+		return ""
+	}
+	return "the model's last words: \"" + render.Line(s.End.Said) + "\""
 }
 
 // Why returns the kind and the reason of the end in one line.

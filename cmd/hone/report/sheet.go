@@ -153,6 +153,14 @@ func (o sheet) troubles() []string {
 			lines = append(lines, "  | "+render.Line(strings.TrimSuffix(line, "\n")))
 		}
 	}
+	if o.Ended {
+		for _, line := range o.left(max(0, o.columns-len("    "))) {
+			lines = append(lines, "    "+line)
+		}
+		if said := o.said(); said != "" {
+			lines = append(lines, "  "+said)
+		}
+	}
 	for _, note := range o.Notes() {
 		lines = append(lines, "  "+rounds.Held.Mark(o.colour)+" "+render.Line(note))
 	}

@@ -307,8 +307,13 @@ func verdict(st history.State, blocking, before []check.Finding) (o Outcome, why
 	case st.Decision == history.StopNow:
 		o, why = Held, st.Why
 	}
-	if st.Same > 0 {
-		why = fmt.Sprintf("↻ as after round %d: %s", st.Same, why)
+	switch {
+	case st.ChangedNothing():
+		why = "↻ nothing changed: " + why
+	case st.Same != nil && *st.Same == 0:
+		why = "↻ as before the first round: " + why
+	case st.Same != nil:
+		why = fmt.Sprintf("↻ as after round %d: %s", *st.Same, why)
 	}
 	return o, why
 }

@@ -102,7 +102,7 @@ func TestRoundsFold(t *testing.T) {
 	}{
 		"done":    {hone.State{Decision: hone.Done, Why: "the check has no findings"}, "✓ round 2  2 files +1 −2 "},
 		"reply":   {hone.State{Decision: hone.AnotherRound, Findings: []check.Finding{{Source: "reply", Text: "not JSON"}}}, "! round 2  2 files +1 −2 "},
-		"circle":  {hone.State{Decision: hone.AnotherRound, Findings: failed, Checked: failed, Same: 1}, "  ↻ as after round 1: ./main"},
+		"circle":  {hone.State{Decision: hone.AnotherRound, Findings: failed, Checked: failed, Same: new(1)}, "  ↻ as after round 1: ./main"},
 		"stopped": {hone.State{Decision: hone.StopNow, Findings: failed, Checked: failed}, "\n    - check: The check command failed: exit status 1."},
 	} {
 		if got := live(t, o, append(entries[:len(entries):len(entries)], decided(2, tt.st))...); !strings.Contains(got, tt.want) {

@@ -52,7 +52,7 @@ func NewRunPage(own func(string) bool, calls Calls) *RunPage {
 func (p *RunPage) Page(ctx context.Context, o report.Overview, choose func([]page.Round) (page.Window, []page.Link)) (page.Page, error) {
 	standing := report.StandingOf(o.Past, o.Working)
 	made := page.Page{Meters: meters(o), Title: fmt.Sprintf("%s %s %s: %s", standing.Mark, standing.Text, o.Start.Loop, journal.ShortRun(o.ID)), Mark: string(standing.Mark), Result: standing.Text,
-		Loop: o.Start.Loop, About: kinds.Subject(o.Loop), Why: reason(o), Notes: o.Notes(), Facts: facts(o), Walls: Walls(o.Past.Events())}
+		Loop: o.Start.Loop, About: kinds.Subject(o.Loop), Why: reason(o), Said: o.End.Said, Notes: o.Notes(), Facts: facts(o), Walls: Walls(o.Past.Events())}
 	if err := p.word(o); err != nil {
 		return made, err
 	}
