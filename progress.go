@@ -43,10 +43,14 @@ func (r *Run) compareWithEarlier(s *State, earlier []State) (err error) {
 	if first, ok := r.Past().Before(); ok {
 		earlier = append([]State{first}, earlier...)
 	}
-	for i, before := range earlier {
-		if before.Fingerprint == s.Fingerprint && (s.Same == nil || i == len(earlier)-1) {
-			s.Same = &before.Round
-		}
+	judged := slices.DeleteFunc(slices.Clone(earlier), func(s State) bool { return blockingSources(s)[check.SourceReply] })
+	i := slices.IndexFunc(judged, func(before State) bool { return before.Fingerprint == s.Fingerprint })
+	switch {
+	case i < 0:
+	case judged[len(judged)-1].Fingerprint == s.Fingerprint:
+		s.Same = new(s.Round - 1)
+	default:
+		s.Same = &judged[i].Round
 	}
 	return nil
 }

@@ -400,8 +400,8 @@ type State struct {
 	// Fingerprint is equal for rounds that ended with the same tree and the same
 	// findings, apart from times and the like.
 	Fingerprint string `json:"fingerprint"`
-	// Same is an earlier round with this fingerprint: the one before this, if that has it. 0
-	// is the state before the first round. Nil means that there is none.
+	// Same is an earlier round that ended in this state: the one before, if the round changed
+	// nothing. 0 is the state before the first round. Nil means that there is none.
 	Same *int `json:"same_as,omitempty"`
 }
 
