@@ -177,7 +177,7 @@ var errTime = errors.New("the run's time is used up")
 // recordEnd records how the run ended, unless its last event is an end already.
 func (r *Run) recordEnd(s State) (End, error) {
 	spent := r.Past().Ledger()
-	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: s.Round,
+	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: r.Past().Rounds(),
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
 	r.addNotes(&end, r.Past().States())
 	if end.Kind != KindDone {
@@ -384,13 +384,13 @@ func (r *Run) doneWhy() (string, error) {
 	}
 	switch {
 	case r.Trust.Passed != "" && r.Check != nil:
-		return r.Trust.Passed + ", and the check has no findings", nil
+		return r.Trust.Passed + ", and " + history.CheckPasses, nil
 	case r.Trust.Passed != "":
 		return r.Trust.Passed, nil
 	case r.Check == nil:
 		return changes + "; " + verified, nil
 	case same:
-		return "the check has no findings, and " + changes, nil
+		return history.CheckPasses + ", and " + changes, nil
 	}
-	return "the check has no findings", nil
+	return history.CheckPasses, nil
 }

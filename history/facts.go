@@ -132,6 +132,19 @@ func (p *Past) Attempts() []Attempt {
 	return slices.DeleteFunc(slices.Clone(p.attempts), func(a Attempt) bool { return a.Number == 0 })
 }
 
+// Rounds returns how many rounds are decided: those of all attempts in a run that has some.
+func (p *Past) Rounds() int {
+	defer p.lock().Unlock()
+	n := 0
+	for _, a := range p.attempts {
+		n += a.Rounds
+	}
+	if len(p.attempts) == 0 {
+		n = p.state.Round
+	}
+	return n
+}
+
 // foldAttempt replaces the state of an attempt.
 func (p *Past) foldAttempt(a Attempt) {
 	const most = 1 << 10 // no command starts as many; a number from elsewhere allocates nothing

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +39,7 @@ type Ending struct {
 	home  *journal.Home
 	run   string
 	known model.Usage // what providers reported
+	check string      // the command line that decided; empty if there is none
 	// foreign means that the user neither recorded the run here nor accepted it.
 	foreign bool
 }
@@ -64,6 +67,11 @@ func nextStep(home *journal.Home, run string, end hone.End) string {
 // there is nothing else to do, the user reviews that next.
 func EndingOf(home *journal.Home, run string, past *history.Past, end hone.End, active time.Duration) Ending {
 	s := Ending{End: end, Active: active, home: home, run: run, known: past.Ledger().Known}
+	if start, ok := past.First().Payload.(hone.Start); ok {
+		var settings struct{ Check string }
+		_ = json.Unmarshal(start.Settings, &settings) // a loop without that setting has another check
+		s.check = settings.Check
+	}
 	if answer.MayWait(end.Kind) {
 		s.End.Notes = append(slices.Clone(end.Notes), answer.Notes(home, run, past.Waiting(), false)...)
 	}
@@ -171,11 +179,17 @@ func (s Ending) Print(out io.Writer, c render.Colours, columns int) {
 	}
 }
 
+// maxCheck is how much of a check's command line the end names.
+const maxCheck = 40
+
 // printOnTerminal prints the summary for a terminal.
 func (s Ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	used := strings.Join(s.figures(render.Short), " · ")
 	mark := markOf(s.End.Kind).Mark(c)
 	why, more := s.why()
+	if s.End.Kind == hone.KindDone && s.End.Why == history.CheckPasses {
+		why = "done  " + cmp.Or(render.Cut(render.Line(s.check), maxCheck), "the check") + " passes"
+	}
 	gap := columns - 1 - displaywidth.String("x "+why+used)
 	if gap < 2 {
 		fmt.Fprintf(out, "%s %s\n  %s\n", mark, c.Bold(why), c.Dim(used))

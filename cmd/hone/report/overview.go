@@ -143,10 +143,13 @@ func StandingOf(past *history.Past, working bool) Standing {
 	return s
 }
 
-// kindText returns how a run ended, for a list, in which "usage" alone could mean tokens.
+// kindText returns how a run ended in words: "usage" alone could mean tokens.
 func kindText(result string) string {
-	if result == string(hone.KindUsage) {
+	switch hone.Kind(result) {
+	case hone.KindUsage:
 		return "usage error"
+	case hone.KindRounds:
+		return "out of rounds"
 	}
 	return result
 }

@@ -10,6 +10,7 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 )
@@ -147,7 +148,7 @@ func (o sheet) troubles() []string {
 		lines = append(lines, "  the run is not finished")
 	case !o.Ended:
 		lines = append(lines, "  died: the process of the run ended without a result")
-	case len(o.Rounds) == 0 || o.End.Why != o.Rounds[len(o.Rounds)-1].Verdict:
+	case len(o.Rounds) == 0 || o.End.Why != o.Rounds[len(o.Rounds)-1].Verdict && o.End.Why != history.CheckPasses:
 		lines = append(lines, "  "+render.Line(why))
 		for line := range strings.Lines(more) {
 			lines = append(lines, "  | "+render.Line(strings.TrimSuffix(line, "\n")))

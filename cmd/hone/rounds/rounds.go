@@ -302,7 +302,7 @@ func verdict(st history.State, blocking, before []check.Finding) (o Outcome, why
 		o, why = Failed, gist(blocking, before)
 	case len(blocking) > 0:
 		o, why = Held, gist(blocking, before)
-	case st.Decision == history.Done:
+	case st.Decision == history.Done && st.Why != history.CheckPasses:
 		why = st.Why
 	case st.Decision == history.StopNow:
 		o, why = Held, st.Why

@@ -69,7 +69,7 @@ func TestOf(t *testing.T) {
 	all := rounds.Of(interrupted(), contents, func(path string) bool { return path == "log" })
 	want := `✗ start                     a.go: undefined: x                                             0.5s     0
 ✗ round 1  a.go +2          a.go: undefined: x                                              13s  1.2k
-! round 2  2 files +1 −1    ↻ as after round 1: not JSON\x1b[2J                            3.5s   800
+! round 2  2 files +1 −1    ↻ nothing changed: not JSON\x1b[2J                             3.5s   800
 - round 3                   not finished                                                   1.0s     0`
 	if diff := cmp.Diff(want, linesOf(all, rounds.Layout{Last: 3, Files: 15, Verdict: 60})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

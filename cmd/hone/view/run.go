@@ -117,7 +117,8 @@ func meters(o report.Overview) []page.Meter {
 		}
 		return min(1, used/limit)
 	}
-	rounds := page.Meter{Name: "rounds", Text: fmt.Sprint(o.Past.State().Round), Limit: fmt.Sprint(limits.MaxRounds()), Share: share(float64(o.Past.State().Round), float64(limits.MaxRounds()))}
+	done, most := o.Past.Rounds(), limits.MaxRounds()*max(1, len(o.Past.Attempts()))
+	rounds := page.Meter{Name: "rounds", Text: fmt.Sprint(done), Limit: fmt.Sprint(most), Share: share(float64(done), float64(most))}
 	tokens := page.Meter{Name: "tokens", Text: render.Short(spent.Tokens), Share: share(float64(spent.Tokens), float64(limits.Tokens))}
 	if limits.Tokens > 0 {
 		tokens.Limit = render.Short(limits.Tokens)
