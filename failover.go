@@ -88,6 +88,7 @@ func (r *Run) escalatedRole(role Role) (Role, error) {
 	}
 	round := r.escalationRound(after)
 	if round == 0 {
+		r.stronger = true
 		return role, nil
 	}
 	up := role.withModel(*role.Escalation)

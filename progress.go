@@ -135,9 +135,9 @@ func (r *Run) repeated(states []State) []State {
 }
 
 // stuck reports whether the limit of rounds that end in an earlier state is
-// reached.
+// reached. It is not while a stronger model has yet to take over.
 func (r *Run) stuck(states []State) bool {
-	return r.Limits.Patience > 0 && len(r.repeated(states)) >= r.Limits.Patience
+	return r.Limits.Patience > 0 && !r.stronger && len(r.repeated(states)) >= r.Limits.Patience
 }
 
 // repeatsNote tells the user which rounds ended in an earlier state; empty if none did.

@@ -83,7 +83,8 @@ type Run struct {
 	startErr  error            // of OnStart
 	at        journal.Identity // where the run is; its name and index are empty
 	count     map[journal.Identity]int
-	sessions  int // started in the round
+	sessions  int  // started in the round
+	stronger  bool // a role that was asked in the round has a stronger model left
 	money     sync.Mutex
 	relayed   map[string]bool // roles whose agent's calls this process forwarded; guarded by money
 	once      sync.Once       // sets past
@@ -132,7 +133,7 @@ func (r *Run) Served(s history.Served) error {
 // startRound moves the run to the start of a round.
 func (r *Run) startRound(round int) {
 	r.at = journal.Identity{Round: round}
-	r.count, r.sessions = nil, 0
+	r.count, r.sessions, r.stronger = nil, 0, false
 }
 
 // Notice tells the user something that is not a finding. It records the same text
