@@ -208,10 +208,10 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	if n := len(s.past); n > 0 {
 		b.WriteString(s.past[n-1].lastText())
 	}
+	b.WriteString(pendingText(s.prior))
 	if s.last != "" {
 		b.WriteString(s.last + "\n")
 	}
-	b.WriteString(pendingText(s.prior))
 	fmt.Fprintf(&b, "\nWorking directory: %s\n", render.Line(dir))
 	b.WriteString(s.files)
 	if s.task.File != "" {
