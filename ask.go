@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	"hone/history"
@@ -213,14 +214,28 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 	if err := json.Unmarshal(sent, &req); err != nil {
 		return history.Replied{}, err
 	}
-	req.Stream, req.Received, req.CacheKey = r.Stream, r.Received, r.cacheKey(role)
+	var first atomic.Pointer[time.Time] // when the attempt's first byte arrived
+	req.Stream, req.CacheKey = r.Stream, r.cacheKey(role)
+	req.Received = func(bytes int) {
+		if first.Load() == nil {
+			first.Store(new(time.Now()))
+		}
+		if r.Received != nil {
+			r.Received(bytes)
+		}
+	}
 	req.Seq, req.Messages = r.Past().Replies(), withCacheMarks(readableBy(req.Messages, now.Called))
 	pause := r.Retry.backoff()
 	for n := 0; ; n++ {
 		req.Attempt = n
+		first.Store(nil)
 		reply, err := r.attempt(ctx, now, req, sent)
 		if err == nil {
-			return r.storeReply(now, role.signed(reply, now.Called), n+1)
+			got, err := r.storeReply(now, role.signed(reply, now.Called), n+1)
+			if at := first.Load(); n > 0 && at != nil {
+				got.Streamed = time.Since(*at).Milliseconds()
+			}
+			return got, err
 		}
 		var fault *model.Error
 		if ctx.Err() != nil || !errors.As(err, &fault) {
@@ -228,7 +243,7 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 		}
 		p := r.patience(now.Called, next != "")
 		if p.ends(fault, n+1) && next != "" && failsOver(fault) {
-			if err := r.failOver(now, next, fault); err != nil {
+			if err := r.failOver(now, next, fault.Error()); err != nil {
 				return history.Replied{}, err
 			}
 			return r.attempts(ctx, role, sent)

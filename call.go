@@ -36,7 +36,7 @@ func (t *talk) runCalls(ctx context.Context, got model.Reply, calls []model.Call
 			ID: calls[i].ID, Name: calls[i].Name, Text: t.textForModel(c), Failed: c.Result.Failed}})
 	}
 	t.history = append(t.history, model.Message{Role: model.Assistant, Parts: got.Parts}, answers)
-	return nil
+	return t.noteFailures(ctx, results)
 }
 
 // runGroup runs the calls from i on that can run concurrently: consecutive

@@ -232,7 +232,7 @@ func TestNothingWasChanged(t *testing.T) {
 	}{
 		"with a check":          {nil, true, "the check has no findings, and nothing was changed"},
 		"with a check, changed": {[]workspace.Edit{edit("a", "2")}, true, "the check has no findings"},
-		"without a check":       {nil, false, "the model asked for no change; not verified, because no check was given"},
+		"without a check":       {nil, false, "nothing was changed; not verified, because no check was given"},
 		"the same contents":     {[]workspace.Edit{edit("a", "1")}, true, "the check has no findings, and nothing was changed"},
 	} {
 		dir := crashtest.Workspace(t, map[string]string{"a": "1"})

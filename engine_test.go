@@ -284,7 +284,7 @@ func TestBlockerEndsBlocked(t *testing.T) {
 	}, set: func(r *hone.Run) { r.Limits = hone.Limits{Rounds: 2} }}
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.KindBlocked)
-	if rounds != 2 || end.Why != "blocked: no database" {
+	if rounds != 2 || end.Why != "no database" {
 		t.Errorf("%d rounds, because %q", rounds, end.Why)
 	}
 }

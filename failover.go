@@ -68,10 +68,10 @@ func (r *Run) inService(role Role) (now Role, next string) {
 // request that a provider rejects, must not go unnoticed.
 func failsOver(fault *model.Error) bool { return fault.Temporary() || fault.Kind == model.Quota }
 
-// failOver records that another model takes the place of the role's.
-func (r *Run) failOver(role Role, to string, fault *model.Error) error {
+// failOver records that another model takes the place of the role's, and why.
+func (r *Run) failOver(role Role, to string, why string) error {
 	_, err := r.append(journal.Entry{Type: history.TypeFailover, Payload: history.FailedOver{
-		Round: r.at.Round, Role: role.Name, From: role.Called, To: to, Error: r.cleanText(fault.Error())}})
+		Round: r.at.Round, Role: role.Name, From: role.Called, To: to, Error: r.cleanText(why)}})
 	return err
 }
 
@@ -88,6 +88,7 @@ func (r *Run) escalatedRole(role Role) (Role, error) {
 	}
 	round := r.escalationRound(after)
 	if round == 0 {
+		r.stronger = true
 		return role, nil
 	}
 	up := role.withModel(*role.Escalation)

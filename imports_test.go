@@ -82,7 +82,7 @@ func house() []room {
 		{folder: "internal/reply", floor: 1, may: []string{"model"}},
 		{folder: "block", floor: 1, may: []string{"workspace/treepath", "internal/reply"}},
 		{folder: "tool/allow", floor: 0},
-		{folder: "tool", floor: 1, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "tool/allow", "internal/reply"}},
+		{folder: "tool", floor: 1, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "tool/allow", "internal/excerpt", "internal/reply"}},
 		{folder: "internal/render", floor: 1, may: []string{"workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "model/texttools", floor: 1, may: []string{"model", "internal/reply"}},
 		{folder: "model/command", floor: 1, may: []string{"model", "sandbox"}},

@@ -163,3 +163,35 @@ func TestOutageOfANight(t *testing.T) {
 		})
 	}
 }
+
+// dripping is a model that fails once, and then sends its reply slowly.
+type dripping struct{ asked int }
+
+func (d *dripping) Generate(_ context.Context, req model.Request) (model.Reply, error) {
+	if d.asked++; d.asked == 1 {
+		return model.Reply{}, down
+	}
+	req.Received(1)
+	time.Sleep(4 * time.Minute)
+	req.Received(1)
+	return text("done"), nil
+}
+
+// An outage is over when the next attempt's first byte arrives, however long the reply takes.
+func TestOutageEndsAtTheFirstByte(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		end := process{round: asks(editor(&dripping{}), "one"), set: retryQuickly}.end(t, dir)
+		wantEnd(t, end, hone.KindDone)
+		var all []history.Event
+		for _, e := range events(t, dir) {
+			all = append(all, history.Decode(e))
+		}
+		if got := history.Outages(all, time.Now()); len(got) > 0 {
+			t.Errorf("%+v", got)
+		}
+		if got := of[history.Replied](t, events(t, dir), "reply", journal.Record); got[0].Streamed != 240_000 {
+			t.Errorf("the reply took %d ms from its first byte", got[0].Streamed)
+		}
+	})
+}

@@ -29,22 +29,28 @@ func (r *Run) fingerprint(s State) (string, error) {
 	return digestOf([]any{r.withoutOwn(r.last).Digest(), check.Keys(wrong)})
 }
 
-// compareWithEarlier sets the fingerprint of a state, and which earlier round
-// ended in the same state. It does not compare a round that changed nothing.
+// compareWithEarlier sets the fingerprint of a state, and which earlier state the run has
+// come back to. A round that changed nothing and left the same findings has come back to
+// the state before it (ruling G19). A round whose reply could not be used judged nothing:
+// those are counted by themselves. A state without findings is what the run is for.
 func (r *Run) compareWithEarlier(s *State, earlier []State) (err error) {
 	if s.Fingerprint, err = r.fingerprint(*s); err != nil {
 		return err
 	}
-	s.Same = 0
-	changed, err := r.changedTree(s.Round)
-	if err != nil || !changed {
-		return err
+	if s.Same = nil; blockingSources(*s)[check.SourceReply] || !check.Blocking(s.Findings) {
+		return nil
 	}
-	for _, before := range earlier {
-		if before.Fingerprint == s.Fingerprint {
-			s.Same = before.Round
-			return nil
-		}
+	if first, ok := r.Past().Before(); ok {
+		earlier = append([]State{first}, earlier...)
+	}
+	judged := slices.DeleteFunc(slices.Clone(earlier), func(s State) bool { return blockingSources(s)[check.SourceReply] })
+	i := slices.IndexFunc(judged, func(before State) bool { return before.Fingerprint == s.Fingerprint })
+	switch {
+	case i < 0:
+	case judged[len(judged)-1].Fingerprint == s.Fingerprint:
+		s.Same = new(s.Round - 1)
+	default:
+		s.Same = &judged[i].Round
 	}
 	return nil
 }
@@ -66,13 +72,19 @@ func (r *Run) differs(manifest string) (bool, error) {
 }
 
 // circleFinding tells the model that the run is back in an earlier state, once
-// for each such circle.
-func circleFinding(s State, earlier []State) []check.Finding {
-	if s.Same == 0 || earlier[len(earlier)-1].Same != 0 {
+// for each such circle. states are those of the rounds so far.
+func circleFinding(states []State) []check.Finding {
+	n := len(states)
+	if n == 0 || states[n-1].Same == nil || n > 1 && states[n-2].Same != nil {
 		return nil
 	}
-	return []check.Finding{{Source: "progress", Advisory: true, Text: fmt.Sprintf("The files and the findings are now exactly the same as at the end of round %d (this was round %d): "+
-		"the changes in between have led back there. Do not repeat them; find another cause, or another solution.", s.Same, s.Round)}}
+	s := states[n-1]
+	text := fmt.Sprintf("The files and the findings are now exactly the same as at the end of round %d (this was round %d): "+
+		"the changes in between have led back there. Do not repeat them; find another cause, or another solution.", *s.Same, s.Round)
+	if s.ChangedNothing() {
+		text = fmt.Sprintf("Round %d changed nothing, and the findings are the same as before it. Do something else: find another cause, or another solution.", s.Round)
+	}
+	return []check.Finding{{Source: "progress", Advisory: true, Text: text}}
 }
 
 // changedNothing reports whether the tree is as the run found it, and no edit
@@ -107,8 +119,8 @@ func (r *Run) noticeTrouble(s State, unusableRounds int) error {
 		return nil
 	}
 	var err error
-	if s.Same != 0 {
-		err = r.Notice(circlesNote([]State{s}))
+	if s.Same != nil {
+		err = r.Notice(repeatsNote([]State{s}))
 	}
 	if unusableRounds > 1 && err == nil {
 		err = r.Notice(unusableText(unusableRounds))
@@ -116,36 +128,35 @@ func (r *Run) noticeTrouble(s State, unusableRounds int) error {
 	return err
 }
 
-// repeats returns how many rounds ended in the state of an earlier round.
-func repeats(states []State) int {
-	n := 0
-	for _, s := range states {
-		if s.Same != 0 {
-			n++
-		}
-	}
-	return n
+// repeated returns the states that are those of earlier rounds, since another model took
+// over: what the one before it did says nothing about that one.
+func (r *Run) repeated(states []State) []State {
+	return slices.DeleteFunc(slices.Clone(states), func(s State) bool { return s.Same == nil || s.Round <= r.Past().Swapped() })
 }
 
 // stuck reports whether the limit of rounds that end in an earlier state is
-// reached.
+// reached. It is not while a stronger model has yet to take over.
 func (r *Run) stuck(states []State) bool {
-	return r.Limits.Patience > 0 && repeats(states) >= r.Limits.Patience
+	return r.Limits.Patience > 0 && !r.stronger && len(r.repeated(states)) >= r.Limits.Patience
 }
 
-// circlesNote tells the user which rounds ended in the state of an earlier round;
-// empty if none did.
-func circlesNote(states []State) string {
-	var pairs []string
+// repeatsNote tells the user which rounds ended in an earlier state; empty if none did.
+func repeatsNote(states []State) string {
+	var parts []string
 	for _, s := range states {
-		if s.Same != 0 {
-			pairs = append(pairs, fmt.Sprintf("round %d ended like round %d", s.Round, s.Same))
+		switch {
+		case s.ChangedNothing():
+			parts = append(parts, fmt.Sprintf("round %d changed nothing", s.Round))
+		case s.Same != nil && *s.Same == 0:
+			parts = append(parts, fmt.Sprintf("round %d ended as the run began", s.Round))
+		case s.Same != nil:
+			parts = append(parts, fmt.Sprintf("round %d ended like round %d", s.Round, *s.Same))
 		}
 	}
-	if len(pairs) == 0 {
+	if len(parts) == 0 {
 		return ""
 	}
-	return strings.Join(pairs, ", ") + ": the same tree with the same findings"
+	return strings.Join(parts, ", ") + ": the same tree with the same findings"
 }
 
 // blocking returns how many findings show that a state's tree is wrong.
@@ -230,11 +241,18 @@ func (r *Run) addNotes(end *End, states []State) {
 	if paths := r.Past().DeclinedPaths(); len(paths) > 0 {
 		end.Notes = append(end.Notes, plural(len(paths), "change was", "changes were")+" declined: "+listed(paths))
 	}
+	end.Notes = append(end.Notes, r.Past().Refusals()...)
+	if n := len(states); n > 0 && end.Kind != KindBlocked && firstBlocker(states[n-1].Findings) != "" {
+		end.Notes = append(end.Notes, "what blocked it was not removed: "+firstBlocker(states[n-1].Findings))
+	}
 	if open := r.Past().Pending(); len(open) > 0 && end.Kind != KindBlocked && end.Kind != KindDone {
 		end.Notes = append(end.Notes, questionsText(open)+"; to answer, resume the run on a terminal")
 	}
 	end.Notes = append(end.Notes, r.Past().ModelChanges()...)
-	if note := circlesNote(states); note != "" {
+	if c, ok, _ := r.cutShort(r.Past().LastRound(), ""); ok && end.Kind != KindDone {
+		end.Notes = append(end.Notes, "the last session was ended: "+c.Why)
+	}
+	if note := repeatsNote(states); note != "" && !(end.Kind == KindStuck && allIdle(r.repeated(states))) {
 		end.Notes = append(end.Notes, note)
 	}
 	if end.Rounds > 0 && r.passedBefore() {
@@ -284,11 +302,39 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 	return err == nil, err
 }
 
-// outOfPatience stops a run that is stuck. s is the last of the states.
-func (r *Run) outOfPatience(s *State, states []State) {
-	if r.stuck(states) {
-		next := resumeWith("patience", r.Limits.Patience*2)
-		next.Or = &Next{Verb: NewRun, Flags: []Flag{{Name: "keep", Value: "best"}}, Remark: "which leaves the files of the round with the fewest findings"}
-		halt(s, KindStuck, fmt.Sprintf("no progress: %d of %d rounds ended in an earlier state", repeats(states), s.Round), next)
+// outOfPatience stops a run that is stuck. More rounds would not help it.
+func (r *Run) outOfPatience(s *State, repeated []State) error {
+	what := "ended in an earlier state"
+	idle := allIdle(repeated)
+	if idle {
+		what = "changed nothing and left the same findings"
 	}
+	halt(s, KindStuck, fmt.Sprintf("no progress: %d of %d rounds %s", len(repeated), s.Round, what), r.anotherWay())
+	last := &s.Next
+	for last.Or != nil {
+		last = last.Or
+	}
+	if !idle {
+		last.Or = &Next{Verb: NewRun, Flags: []Flag{{Name: "keep", Value: "best"}}, Remark: "which leaves the files of the round with the fewest findings"}
+		last = last.Or
+	}
+	same, err := r.changedNothing()
+	if !same {
+		last.Or = &Next{Verb: Undo, Remark: "which takes all changes back"}
+	}
+	return err
+}
+
+func allIdle(states []State) bool {
+	return !slices.ContainsFunc(states, func(s State) bool { return !s.ChangedNothing() })
+}
+
+// anotherWay is what the user can do about a model that gets nowhere.
+func (r *Run) anotherWay() Next {
+	next := Next{Verb: NewRun, Remark: "with another model, or with advice in words"}
+	ranPrograms := func(e history.Event) bool { c, ok := e.Payload.(history.ToolCall); return ok && c.Tool == "bash" }
+	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Events(), ranPrograms) {
+		next.Or = &Next{Flags: []Flag{{Name: "allow", Value: "PROGRAM"}}, Remark: "which lets the model run it"}
+	}
+	return next
 }

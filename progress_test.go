@@ -46,7 +46,11 @@ func complains(dir string) check.Func {
 func sames(t testing.TB, dir string) []int {
 	var got []int
 	for _, s := range of[hone.State](t, events(t, dir), "round", "") {
-		got = append(got, s.Same)
+		same := 0
+		if s.Same != nil {
+			same = *s.Same
+		}
+		got = append(got, same)
 	}
 	return got
 }
@@ -65,7 +69,8 @@ func TestCircles(t *testing.T) {
 		"two circles":           {writes: []string{"A", "B", "A", "C", "B"}, same: []int{0, 0, 1, 0, 2}, told: []int{4}, rounds: 5, note: "round 3 ended like round 1"},
 		"patience":              {writes: []string{"A", "B", "A", "B", "A"}, same: []int{0, 0, 1, 2}, told: []int{4}, patience: 2, rounds: 4, note: "round 3"},
 		"progress":              {writes: []string{"A", "B", "C", "D", "E"}, same: []int{0, 0, 0, 0, 0}, rounds: 5},
-		"nothing is changed":    {writes: []string{"A", "", "", "A", ""}, same: []int{0, 0, 0, 0, 0}, patience: 1, rounds: 5},
+		"nothing is readable":   {writes: []string{"A", "", "", "B", ""}, same: []int{0, 0, 0, 0, 0}, patience: 1, rounds: 5},
+		"nothing is changed":    {writes: []string{"A", "A", "B", "B", "B"}, same: []int{0, 1, 0, 3}, told: []int{3}, patience: 2, rounds: 4},
 		"unreadable in between": {writes: []string{"A", "B", "", "A", "B"}, same: []int{0, 0, 0, 1, 2}, told: []int{5}, rounds: 5, note: "round 4 ended like round 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +125,7 @@ func TestMorePatience(t *testing.T) {
 	p.set = func(r *hone.Run) { set(r); r.Limits.Patience = 2 }
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.KindStuck)
-	if end.Rounds != 4 || flag(end.Next, "patience") != "4" {
+	if end.Rounds != 4 {
 		t.Errorf("%+v", end)
 	}
 }

@@ -94,7 +94,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	prior := append(s.Findings[:len(s.Findings):len(s.Findings)], check.Bound(outsideFindings(o))...)
+	prior := joinFindings(s.Findings, circleFinding(r.statesBefore(s.Round)), check.Bound(outsideFindings(o)))
 	if r.OnRound != nil {
 		if err := r.OnRound(ctx); err != nil {
 			return s, err
@@ -124,7 +124,9 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	if err := r.compareWithEarlier(&s, earlier); err != nil {
 		return s, err
 	}
-	s.Findings = joinFindings(findings, circleFinding(s, earlier), s.Checked)
+	if short != nil { // the round is incomplete
+		s.Same = nil
+	}
 	if err := r.conclude(&s, earlier, findings, done, short); err != nil {
 		return s, err
 	}
@@ -139,23 +141,31 @@ func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done
 	usedUp := s.Round >= r.Limits.MaxRounds()
 	states := append(earlier, *s)
 	unusable, broken := unusableInARow(states), r.brokenChecks(s.Round)
+	unchanged, err := r.staysBlocked(*s, earlier)
+	if err != nil {
+		return err
+	}
 	switch declined := r.Past().Declined(s.Round); {
 	case short != nil:
 		r.outOfBudget(s, short)
 	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
 		s.Decision, s.Kind = Done, KindDone
-		s.Why, err = r.doneWhy(s.Round)
-	case done || declined && usedUp:
-		halt(s, KindBlocked, "changes were not approved", afterDenial())
+		s.Why, err = r.doneWhy()
 	case r.unconfirmedStop(s):
-	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable:
+	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable && !done:
 		r.outOfForm(s, unusable)
-	case broken >= maxBrokenChecks:
+	case broken >= maxBrokenChecks && !done:
 		outOfChecks(s, broken)
+	case declined && (done || usedUp || r.stuck(states)):
+		halt(s, KindBlocked, "changes were not approved", afterDenial())
+	case unchanged, firstBlocker(s.Findings) != "" && (usedUp || r.stuck(states)):
+		r.outOfReach(s)
+	case usedUp && onlyBroken(s.Checked):
+		halt(s, KindFailed, "the check could not run; "+r.usedRounds(*s), fixCheck([]Flag{r.moreRounds()}))
+	case r.stuck(states):
+		err = r.outOfPatience(s, r.repeated(states))
 	case usedUp:
-		r.outOfRounds(s, findings, unusable)
-	default:
-		r.outOfPatience(s, states)
+		r.outOfRounds(s, unusable)
 	}
 	if err == nil {
 		err = r.noticeTrouble(*s, unusable)

@@ -69,6 +69,9 @@ type Run struct {
 	// agent. If it returns an error, the request is not sent and costs nothing, and its call
 	// ends with the error. It may be called from any goroutine. Nil does nothing.
 	Sending func() error
+	// Words returns what a reply says to the user, for a loop whose replies have a form; empty
+	// if it says nothing. Nil means that all of its text is for the user.
+	Words func(reply string) string
 	// Stream, if not nil, is given a model's visible text as it arrives.
 	Stream func(text string)
 	// Received, if not nil, is given the size of each part of a model's response as
@@ -86,7 +89,8 @@ type Run struct {
 	startErr  error            // of OnStart
 	at        journal.Identity // where the run is; its name and index are empty
 	count     map[journal.Identity]int
-	sessions  int // started in the round
+	sessions  int  // started in the round
+	stronger  bool // a role that was asked in the round has a stronger model left
 	money     sync.Mutex
 	relayed   map[string]bool // roles whose agent's calls this process forwarded; guarded by money
 	once      sync.Once       // sets past
@@ -135,7 +139,7 @@ func (r *Run) Served(s history.Served) error {
 // startRound moves the run to the start of a round.
 func (r *Run) startRound(round int) {
 	r.at = journal.Identity{Round: round}
-	r.count, r.sessions = nil, 0
+	r.count, r.sessions, r.stronger = nil, 0, false
 }
 
 // Notice tells the user something that is not a finding. It records the same text

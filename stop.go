@@ -177,9 +177,12 @@ var errTime = errors.New("the run's time is used up")
 // recordEnd records how the run ended, unless its last event is an end already.
 func (r *Run) recordEnd(s State) (End, error) {
 	spent := r.Past().Ledger()
-	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: s.Round,
+	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: r.Past().Rounds(),
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
 	r.addNotes(&end, r.Past().States())
+	if end.Kind != KindDone {
+		end.Said, _ = r.lastWords() // it may be what cannot be read that ended the run
+	}
 	if r.Past().AtEnd() {
 		last, _ := r.Past().End()
 		end.Ignored = last.Ignored
@@ -205,24 +208,43 @@ func (r *Run) outOfBudget(s *State, short *Stop) {
 
 // outOfRounds stops a run whose rounds are used up. The replies of the last
 // unusableRounds of them could not be used.
-func (r *Run) outOfRounds(s *State, findings []check.Finding, unusableRounds int) {
-	used := fmt.Sprintf("%d of %d rounds used", s.Round, r.Limits.MaxRounds())
-	more := []Flag{r.moreRounds()}
+func (r *Run) outOfRounds(s *State, unusableRounds int) {
 	blocking := slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool { return !f.Blocks() })
 	left := "and it is not done"
 	if len(blocking) > 0 {
 		left = check.Tally(blocking) + " left"
 	}
+	next := Next{Verb: Resume, Flags: []Flag{r.moreRounds()}, Or: &Next{First: "fix the remaining findings by hand"}}
 	switch {
-	case firstBlocker(findings) != "":
-		halt(s, KindBlocked, "blocked: "+firstBlocker(findings), Next{First: "remove what blocks it", Verb: Resume, Flags: more})
-	case onlyBroken(s.Checked):
-		halt(s, KindFailed, "the check could not run; "+used, fixCheck(more))
 	case unusableRounds > 0:
-		halt(s, KindRounds, used+", and "+unusableText(unusableRounds), Next{Verb: Resume, Flags: more, Or: anotherModel()})
-	default:
-		halt(s, KindRounds, used+", "+left, Next{Verb: Resume, Flags: more, Or: &Next{First: "fix the remaining findings by hand"}})
+		left, next.Or = "and "+unusableText(unusableRounds), anotherModel()
+	case s.ChangedNothing():
+		next = r.anotherWay()
 	}
+	halt(s, KindRounds, r.usedRounds(*s)+", "+left, next)
+}
+
+func (r *Run) usedRounds(s State) string {
+	return fmt.Sprintf("%d of %d rounds used", s.Round, r.Limits.MaxRounds())
+}
+
+// outOfReach stops a run that only the user can help.
+func (r *Run) outOfReach(s *State) {
+	next := Next{First: "remove what blocks it", Verb: Resume}
+	if s.Round >= r.Limits.MaxRounds() {
+		next.Flags = []Flag{r.moreRounds()}
+	}
+	halt(s, KindBlocked, firstBlocker(s.Findings), next)
+}
+
+// staysBlocked reports whether a second round in a row has left a blocker, and changed
+// nothing (ruling S5).
+func (r *Run) staysBlocked(s State, earlier []State) (bool, error) {
+	if len(earlier) == 0 || firstBlocker(s.Findings) == "" || firstBlocker(earlier[len(earlier)-1].Findings) == "" {
+		return false, nil
+	}
+	changed, err := r.changedTree(s.Round)
+	return err == nil && !changed, err
 }
 
 // unconfirmedStop stops a run whose check passes only because of what judges the work, or
@@ -373,25 +395,27 @@ func plural(n int, one, many string) string {
 }
 
 // doneWhy says why a run is done, and whether it changed anything.
-func (r *Run) doneWhy(round int) (string, error) {
+func (r *Run) doneWhy() (string, error) {
+	same, err := r.changedNothing()
+	if err != nil {
+		return "", err
+	}
+	changes, verified := "the changes are made", "not verified, because no check was given"
+	switch {
+	case same && len(r.Past().Refusals())+len(r.Past().DeclinedPaths()) > 0:
+		changes = "no change was made, because none was allowed"
+	case same:
+		changes = "nothing was changed"
+	}
 	switch {
 	case r.Trust.Passed != "" && r.Check != nil:
-		return r.Trust.Passed + ", and the check has no findings", nil
+		return r.Trust.Passed + ", and " + history.CheckPasses, nil
 	case r.Trust.Passed != "":
 		return r.Trust.Passed, nil
-	case r.Check == nil && !r.Past().Round(round).Touched:
-		return "the model asked for no change; not verified, because no check was given", nil
-	}
-	same, err := r.changedNothing()
-	switch {
-	case err != nil:
-		return "", err
-	case r.Check != nil && same:
-		return "the check has no findings, and nothing was changed", nil
-	case r.Check != nil:
-		return "the check has no findings", nil
+	case r.Check == nil:
+		return changes + "; " + verified, nil
 	case same:
-		return "nothing was changed; not verified, because no check was given", nil
+		return history.CheckPasses + ", and " + changes, nil
 	}
-	return "the changes are made; not verified, because no check was given", nil
+	return history.CheckPasses, nil
 }

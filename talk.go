@@ -19,6 +19,9 @@ const (
 	EndedTurns  = "turns"  // the turns are used up, without an answer
 	EndedCalls  = "calls"  // the calls are used up
 	EndedBudget = "budget" // the run's budget is nearly used up
+
+	EndedDiscarded = "discarded" // three replies in a row were refused, filtered or cut
+	EndedRepeats   = "repeats"   // the same calls failed in the same way three times in a row
 )
 
 // Conversation is the result of a conversation.
@@ -109,6 +112,9 @@ type talk struct {
 	lastRequest string // object of the last request; empty if the next one is stored whole
 	lastLength  int    // number of messages that the last request contains
 	prompts     int    // how often in a row the model was told that it had not answered
+	discarded   int    // how many replies in a row did not end normally
+	failing     string // the calls and results of the last turn if all of them failed
+	failures    int    // how many turns in a row were like it
 
 	runCount int               // number of calls that were run
 	outputs  []string          // complete outputs of all calls
@@ -160,10 +166,13 @@ func (t *talk) requestAnswer(ended, why string) {
 func (t *talk) handleReply(ctx context.Context, got model.Reply) error {
 	calls := got.Calls()
 	last := t.Ended != ""
+	if err := t.noteDiscarded(ctx, got); err != nil {
+		return err
+	}
 	switch {
 	case last && got.Finish == model.Stop && len(calls) == 0 && answerText(got) != "":
 		t.Ended = EndedAnswer
-	case last:
+	case last, t.Ended != "":
 	case !got.Finish.Normal():
 		// An incomplete reply is not sent back: parts of it may be unreadable.
 		t.addText("Your last reply was discarded and none of its calls was run: " + reply.EndProblem(got) + ".")

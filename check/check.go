@@ -43,8 +43,8 @@ type Finding struct {
 	// Broken says that the check itself could not run, so that the state of the
 	// tree is unknown. It always blocks.
 	Broken bool `json:"broken,omitempty"`
-	// Blocker says that only the user can solve the problem (ruling S5). It
-	// always blocks.
+	// Blocker says that only the user can solve the problem (ruling S5). It blocks unless
+	// it is Advisory: then it stands, and the check decides all the same.
 	Blocker bool `json:"blocker,omitempty"`
 	// More is how many findings this one stands for, which were omitted ([Bound]); 0
 	// for any other. Digest is the same for the same omitted findings, in any order.
@@ -90,7 +90,7 @@ func (f Finding) Place() string {
 }
 
 // Blocks reports whether the finding keeps a loop going.
-func (f Finding) Blocks() bool { return !f.Advisory || f.Broken || f.Blocker }
+func (f Finding) Blocks() bool { return !f.Advisory || f.Broken }
 
 // Blocking reports whether any of the findings keeps a loop going.
 func Blocking(findings []Finding) bool { return slices.ContainsFunc(findings, Finding.Blocks) }

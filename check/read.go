@@ -61,7 +61,7 @@ func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Fi
 			found = append(found, Finding{Advisory: true, Text: fmt.Sprintf("The report %s was not read: %s.", report.Path, report.Omitted)})
 			continue
 		}
-		text := applyRedact(c.Redact, streamText(report.Content))
+		text := applyRedact(c.Redact, strings.ToValidUTF8(string(report.Content), "\uFFFD"))
 		found = append(found, readWith(c.ReportReader, text, exit)...)
 	}
 	if !Blocking(found) {

@@ -130,6 +130,20 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	return s, nil
 }
 
+// NoKey returns why a run of a kind that needs a model only if its check fails has none; nil
+// if it has one, or if the kind needs one in any case.
+func (h Host) NoKey(k loop.Kind, l loop.Loop) error {
+	models := loop.AllModels(l)
+	if !k.Modelless || len(models) != 1 {
+		return nil
+	}
+	_, err := h.open(*models[0])
+	if _, noKey := errors.AsType[*noKeyError](err); noKey {
+		return err
+	}
+	return nil
+}
+
 // Resume returns a session that resumes a recorded run. A model that cannot be
 // opened is an error only when it is asked. An empty baseURL keeps the recorded
 // addresses. The caller also closes the recorded run.

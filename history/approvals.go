@@ -216,6 +216,25 @@ func (p *Past) DeclinedPaths() []string {
 	return paths
 }
 
+// maxRefusals is how many refused edits are named.
+const maxRefusals = 3
+
+// Refusals returns which edits were refused, and not made later, and why: a line each, and
+// one for those that are more than a few. It leaves out what the user declined.
+func (p *Past) Refusals() []string {
+	defer p.lock().Unlock()
+	var lines []string
+	for _, path := range slices.Sorted(maps.Keys(p.last)) {
+		if v := p.last[path]; v.Ruling == workspace.Deny {
+			lines = append(lines, path+" is refused: "+v.Reason)
+		}
+	}
+	if more := len(lines) - maxRefusals; more > 1 {
+		lines = append(lines[:maxRefusals], fmt.Sprintf("%d more edits are refused", more))
+	}
+	return lines
+}
+
 // Reopened reports whether a question was asked again and answered since the
 // last decision. Then there is something new to decide about.
 func (p *Past) Reopened() bool {

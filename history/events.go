@@ -36,7 +36,7 @@ type Limits struct {
 	Tokens int64         `json:"tokens"`         // of every call of every role
 	Cost   float64       `json:"cost,omitempty"` // USD
 	Time   time.Duration `json:"time_ns"`        // active time, over all processes
-	// Patience is how many rounds may end in the state of an earlier round.
+	// Patience is how many rounds may end in an earlier state.
 	Patience int `json:"patience,omitempty"`
 	// Unreadable is how many replies in a row may be unusable.
 	Unreadable int `json:"unreadable,omitempty"`
@@ -139,6 +139,9 @@ type Replied struct {
 	Detail   string       `json:"detail,omitempty"`
 	Usage    *model.Usage `json:"usage,omitempty"` // nil: the provider did not say
 	Attempts int          `json:"attempts"`
+	// Streamed is how long the reply took from its first byte, in milliseconds, if an
+	// attempt before it failed.
+	Streamed int64 `json:"streamed_ms,omitempty"`
 	// Request is the object that holds what an agent was sent after its first
 	// session was interrupted. Empty if it was sent what its begin names.
 	Request string `json:"request,omitempty"`
@@ -424,8 +427,14 @@ type State struct {
 	// Fingerprint is equal for rounds that ended with the same tree and the same
 	// findings, apart from times and the like.
 	Fingerprint string `json:"fingerprint"`
-	Same        int    `json:"same_as,omitempty"` // an earlier round with this fingerprint; 0: none
+	// Same is an earlier round that ended in this state: the one before, if the round changed
+	// nothing. 0 is the state before the first round. Nil means that there is none.
+	Same *int `json:"same_as,omitempty"`
 }
+
+// ChangedNothing reports whether the round ended as it began: with the same files and the
+// same findings.
+func (s State) ChangedNothing() bool { return s.Same != nil && *s.Same == s.Round-1 }
 
 // RoundFindings returns the findings of the round itself, without the check's.
 func (s State) RoundFindings() []check.Finding {
@@ -454,4 +463,7 @@ type End struct {
 	// than by edits; empty if nothing did, or if no command ran.
 	Ignored string   `json:"ignored,omitempty"`
 	Notes   []string `json:"notes,omitempty"` // what else the user should know, one line each
+	// Said is what the model said last, if the run is not done: one line, which may be cut
+	// and contain control characters. Empty if it said nothing.
+	Said string `json:"said,omitempty"`
 }

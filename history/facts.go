@@ -103,6 +103,16 @@ func (p *Past) States() []State {
 	return p.states[:len(p.states):len(p.states)]
 }
 
+// Before returns the state after the check before the first round; ok is false if it did
+// not run then.
+func (p *Past) Before() (s State, ok bool) {
+	defer p.lock().Unlock()
+	if p.before == nil {
+		return s, false
+	}
+	return *p.before, true
+}
+
 // Round returns what has happened in a round; zero if nothing has.
 func (p *Past) Round(n int) Round {
 	defer p.lock().Unlock()
@@ -136,6 +146,19 @@ func (p *Past) Reserved() map[int64]Reserve {
 func (p *Past) Attempts() []Attempt {
 	defer p.lock().Unlock()
 	return slices.DeleteFunc(slices.Clone(p.attempts), func(a Attempt) bool { return a.Number == 0 })
+}
+
+// Rounds returns how many rounds are decided: those of all attempts in a run that has some.
+func (p *Past) Rounds() int {
+	defer p.lock().Unlock()
+	n := 0
+	for _, a := range p.attempts {
+		n += a.Rounds
+	}
+	if len(p.attempts) == 0 {
+		n = p.state.Round
+	}
+	return n
 }
 
 // foldAttempt replaces the state of an attempt.
@@ -191,6 +214,13 @@ func (p *Past) HasEscalated(model string) bool {
 func (p *Past) ModelChanges() []string {
 	defer p.lock().Unlock()
 	return p.swaps[:len(p.swaps):len(p.swaps)]
+}
+
+// Swapped returns the last round in which a model was asked that another one has taken the
+// place of; 0 if there is none.
+func (p *Past) Swapped() int {
+	defer p.lock().Unlock()
+	return p.swapped
 }
 
 // Outage returns the outage that is not over; the zero value if there is none.

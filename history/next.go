@@ -18,6 +18,9 @@ const (
 	KindInterrupted Kind = "interrupted" // the context was canceled
 )
 
+// CheckPasses is why a run is done whose check passes after a change.
+const CheckPasses = "the check has no findings"
+
 // UsedUp reports whether a run ended because its rounds or its budget did, with
 // findings left.
 func (k Kind) UsedUp() bool {

@@ -6,7 +6,7 @@ import "time"
 // outage, and is ready to use.
 type Outage struct {
 	Since time.Time // of the first failure
-	Until time.Time // of the reply, or of whatever else ended the wait; zero if nothing has
+	Until time.Time // of the reply's first byte, or of whatever else ended the wait; zero if nothing has
 	Tries int       // that failed
 	Error string    // of the last one
 	last  time.Time // of the last one
@@ -24,7 +24,9 @@ func (o *Outage) Add(e Event) (over Outage) {
 			o.Since = e.Time
 		}
 		o.Tries, o.Error, o.last = o.Tries+1, v.Error, e.Time
-	case Replied, FailedOver, End:
+	case Replied:
+		return o.end(e.Time.Add(-time.Duration(v.Streamed) * time.Millisecond))
+	case FailedOver, End:
 		return o.end(e.Time)
 	case Resumed: // nothing is known about the time since the last failure
 		return o.end(o.last)

@@ -37,6 +37,7 @@ type facts struct {
 	failed  map[string]bool // models that another one has taken the place of
 	raised  map[string]bool // models that another one does the rounds of
 	swaps   []string        // of the model, a line for each
+	swapped int             // the last round that a model did that another one has taken the place of
 	outage  Outage
 
 	state    State
@@ -146,10 +147,10 @@ func (p *Past) fold(e Event) {
 		p.noticed[v.Text] = true
 	case FailedOver:
 		p.failed[v.From] = true
-		p.swaps = append(p.swaps, v.String())
+		p.swaps, p.swapped = append(p.swaps, v.String()), v.Round
 	case Escalated:
 		p.raised[v.From] = true
-		p.swaps = append(p.swaps, v.String())
+		p.swaps, p.swapped = append(p.swaps, v.String()), v.Round-1
 	case State:
 		p.foldState(v)
 		p.decided = e.Seq

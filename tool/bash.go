@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	output "hone/internal/excerpt"
 	"hone/sandbox"
 	"hone/tool/allow"
 )
@@ -167,9 +168,9 @@ func (b bash) result(got sandbox.Result, limit time.Duration) Result {
 	return result
 }
 
-// redact returns a command's output as text without secrets.
+// redact returns a command's output as a terminal shows it, without secrets.
 func (b bash) redact(out []byte) string {
-	return b.Redact(strings.ToValidUTF8(string(out), "\uFFFD"))
+	return b.Redact(output.Screen(strings.ToValidUTF8(string(out), "\uFFFD")))
 }
 
 // notes returns remarks on the result that are not in the output.

@@ -129,7 +129,7 @@ func registerDir(c *cobra.Command, dir *string) {
 func registerLimits(c *cobra.Command, f *loop.LimitFlags, add limitNotes) {
 	fs := c.Flags()
 	fs.IntVar(&f.Rounds, "rounds", 0, "maximum number of rounds"+add.rounds)
-	fs.IntVar(&f.Patience, "patience", 0, "stop after N rounds with the same result as an earlier round"+add.patience)
+	fs.IntVar(&f.Patience, "patience", 0, "stop after N rounds with the same result as an earlier round, or that change nothing"+add.patience)
 	fs.IntVar(&f.Unreadable, "unreadable", 0, "stop after N replies in a row that cannot be used"+add.unreadable)
 	fs.Int64Var(&f.MaxTokens, "max-tokens", 0, "stop the run before it uses more than this many tokens"+add.tokens)
 	fs.Float64Var(&f.MaxCost, "max-cost", 0, "stop the run before it costs more than this, in USD"+add.cost)

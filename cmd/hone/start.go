@@ -105,6 +105,9 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 	if err := l.Ready(ctx, in); err != nil {
 		return err
 	}
+	if err := a.host().NoKey(k, l); err != nil {
+		return a.onlyCheck(ctx, in, o, err)
+	}
 	n, err := a.startNeeds(in.Root, in.File, in.Flags.Check, k)
 	if err != nil {
 		return err
@@ -116,6 +119,20 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 	defer s.Close()
 	end, err := a.drive(ctx, s, o)
 	spent.add(end, s.Active())
+	return err
+}
+
+// onlyCheck shows what the check finds, for a run that has no model to ask. It records no
+// run. The error is noKey unless the check passes or cannot run.
+func (a *app) onlyCheck(ctx context.Context, in *loop.Input, o outputFlags, noKey error) error {
+	if o.json {
+		return noKey
+	}
+	a.say("note", noKey.Error()+": hone can only check")
+	err := a.check(ctx, checkFlags{Flags: in.Flags, dir: in.Dir, trust: a.trust, verbose: o.verbose, quiet: o.quiet})
+	if err == nil && a.exit == failure.ExitStatus(hone.KindRounds) {
+		return noKey
+	}
 	return err
 }
 

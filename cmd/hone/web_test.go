@@ -202,7 +202,7 @@ func TestWebEnds(t *testing.T) {
 	t.Parallel()
 	dir := conversationRun(t)
 	c, browser, address := webRun(t, dir, "web", "last")
-	if got := get(t, browser, address); !strings.Contains(got, "<title>✗ rounds test: ") {
+	if got := get(t, browser, address); !strings.Contains(got, "<title>✗ out of rounds test: ") {
 		t.Errorf("%s", got)
 	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {

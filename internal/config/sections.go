@@ -53,7 +53,7 @@ type Limits struct {
 	MaxTokens  int64    `toml:"max-tokens" valid:"positive"`
 	MaxCost    float64  `toml:"max-cost" valid:"positive"` // in USD
 	MaxTime    Duration `toml:"max-time"`
-	Patience   int      `toml:"patience" valid:"positive"`   // the run stops after this many rounds that end like an earlier one
+	Patience   int      `toml:"patience" valid:"positive"`   // the run stops after this many rounds that end like an earlier one, or change nothing
 	Unreadable int      `toml:"unreadable" valid:"positive"` // the run stops after this many replies in a row that cannot be used
 	Keep       string   `toml:"keep" valid:"best|last"`      // the tree that an unfinished run leaves
 	MinFree    *Size    `toml:"min-free"`                    // free space in bytes below which the run stops; nil means the default, 0 none

@@ -48,3 +48,19 @@ func FuzzMiddle(f *testing.F) {
 		}
 	})
 }
+
+func TestScreen(t *testing.T) {
+	for output, want := range map[string]string{
+		"plain\n":                            "plain\n",
+		"a\r\nb\r\n":                         "a\nb\n",
+		"step 9\rstep 10\rdone\n":            "done 10\n",
+		"step 9\rstep 10\r\x1b[Kdone\nmore":  "done\nmore",
+		"\x1b[31mred\x1b[0m é\b e\n":         "red  e\n",
+		"\x1b]0;title\aa\x1b[2Kb\x1b(B\x1b[": " b",
+		"50 %\r\n100 %\r\n":                  "50 %\n100 %\n",
+	} {
+		if got := Screen(output); got != want {
+			t.Errorf("%q is %q, want %q", output, got, want)
+		}
+	}
+}

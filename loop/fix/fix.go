@@ -26,10 +26,18 @@ type Loop struct {
 	NoBash bool   // the fixer has no bash, and cannot run the check
 }
 
-// Round is one conversation. It starts with what the check reports now.
+// Round is one conversation. It starts with what the one before did and said, and what the
+// check reports now.
 func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
-	report := "\nWhat it reports now:\n\n" + loop.FindingTexts(wrong) + "\n"
-	_, err := r.Talk(ctx, l.Fixer, hone.Text(l.prompt(), report))
+	last, err := r.LastSession(l.Fixer)
+	if err != nil {
+		return nil, err
+	}
+	if last != "" {
+		last = "\n" + last + "\n"
+	}
+	report := last + "\nWhat it reports now:\n\n" + loop.FindingTexts(wrong) + "\n"
+	_, err = r.Talk(ctx, l.Fixer, hone.Text(l.prompt(), report))
 	return nil, err
 }
 

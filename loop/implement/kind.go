@@ -247,6 +247,7 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 		l.Say = s.IO().Say
 	}
 	r := s.NewRun(l.Rules())
+	r.Words = words
 	if err := s.SetModel(&l.Coder, &v.Model, nil); err != nil {
 		return loop.Built{}, err
 	}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,6 +130,16 @@ func read(got model.Reply) (block.Reply, []string) {
 		texts = append(texts, p.String())
 	}
 	return said, texts
+}
+
+// words returns what a reply says to the user: its messages and why nothing needs to change,
+// or everything if it has no block.
+func words(text string) string {
+	said, _ := block.Parse(text)
+	if texts := slices.Concat(said.Thoughts, said.Done); len(texts)+len(said.Files)+len(said.Debug) > 0 {
+		return strings.Join(texts, "\n")
+	}
+	return text
 }
 
 // answer returns a reply's text with its reasoning replaced by empty lines, so that

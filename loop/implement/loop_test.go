@@ -283,6 +283,7 @@ looked
 
 
 build.sh: exit status 1
+Round 3 changed nothing, and the findings are the same as before it. Do something else: find another cause, or another solution.
 `, `
 You then provided the following data in your subsequent response
 

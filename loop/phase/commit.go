@@ -10,11 +10,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hone"
-	"hone/check"
 	"hone/history"
 	"hone/internal/git"
 	"hone/internal/render"
@@ -35,7 +33,6 @@ type committed struct {
 	Repo    string `json:"repo"` // "src" or "tests"
 	Subject string `json:"subject"`
 	ID      string `json:"id"`
-	Empty   bool   `json:"empty,omitempty"` // in src, it changes nothing
 	history.Report
 }
 
@@ -80,24 +77,7 @@ func (l Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point st
 	if len(made.TooLarge) > 0 {
 		said += fmt.Sprintf("; without files larger than %s: %s", render.Bytes(c.MaxFile), render.Names(made.TooLarge))
 	}
-	return committed{Repo: repo, Subject: c.Subject, ID: made.ID, Empty: repo == Src && !made.Changed,
-		Report: history.Report{Said: said}}, nil
-}
-
-// idle returns a finding if the builder's last session changed no file, according to
-// the commit after it. It must be called within a step.
-func (l Loop) idle(r *hone.Run) []check.Finding {
-	for _, e := range slices.Backward(r.Past().Records(stepCommit)) {
-		c, err := history.ReadResult[committed](e.Event, r.Journal.Home().Get)
-		if err != nil || c.Repo != Src || !strings.HasSuffix(c.Subject, builtPoint) {
-			continue
-		}
-		if c.Empty {
-			return []check.Finding{{Source: sourceIdle, Text: "It changed no file."}}
-		}
-		return nil
-	}
-	return nil
+	return committed{Repo: repo, Subject: c.Subject, ID: made.ID, Report: history.Report{Said: said}}, nil
 }
 
 // passedPoint is the subject's end in the commit that records a passed phase.

@@ -164,7 +164,7 @@ func TestHealthAttempts(t *testing.T) {
 	}
 }
 
-// TestIdleBuilder: ruling A2. Only the session after one that changed no file is told so.
+// TestIdleBuilder: rulings A2 and G19. A builder is told what its last session did and said.
 func TestIdleBuilder(t *testing.T) {
 	skipShort(t)
 	t.Parallel()
@@ -177,9 +177,9 @@ func TestIdleBuilder(t *testing.T) {
 	var told []bool
 	for _, a := range m.first() {
 		if a.role == "builder" {
-			told = append(told, strings.Contains(a.prompt(), "===== your last session =====\nIt changed no file.\n"))
+			told = append(told, strings.Contains(a.prompt(), "===== your last session =====\nYour last session changed nothing, and said: built\n"))
 		} else {
-			lacks(t, "the verifier's prompt", a.prompt(), "changed no file")
+			lacks(t, "the verifier's prompt", a.prompt(), "your last session")
 		}
 	}
 	if diff := cmp.Diff([]bool{false, true, false}, told); diff != "" {

@@ -127,7 +127,6 @@ const (
 	sourceReview   = "review"   // what the verifier concluded of them
 	sourceVerdict  = "verdict"  // the verifier's list of those is malformed
 	sourceUnpaid   = "unpaid"   // the budget did not pay for the verifier
-	sourceIdle     = "idle"     // the builder's last session changed no file
 	sourceSuite    = "suite"    // what is wrong with the suite, for the verifier
 )
 

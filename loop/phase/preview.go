@@ -35,7 +35,7 @@ func (l Loop) Preview(dir, role string) (loop.Prompt, error) {
 	if e != toBuild {
 		m = ""
 	}
-	c, err := l.prompt(dir, e, 1, m, nil)
+	c, err := l.prompt(dir, e, 1, m, "", nil)
 	if err != nil {
 		return loop.Prompt{}, err
 	}

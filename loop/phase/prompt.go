@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -110,11 +109,13 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.
 		projectMap = ""
 	}
 	c, err := hone.Step(ctx, r, "compose", []any{e, prior, projectMap}, func(context.Context) (composed, error) {
-		given := prior
+		last := ""
 		if e == toBuild {
-			given = slices.Concat(l.idle(r), prior)
+			if last, err = r.LastSession(l.Builder); err != nil {
+				return composed{}, err
+			}
 		}
-		return l.prompt(r.Tree.Dir(), e, r.Round(), projectMap, given)
+		return l.prompt(r.Tree.Dir(), e, r.Round(), projectMap, last, prior)
 	})
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (l Loop) mapText(tree, deps string) string {
 }
 
 // prompt returns the prompt of a role in a round.
-func (l Loop) prompt(dir string, e errand, round int, projectMap string, prior []check.Finding) (composed, error) {
+func (l Loop) prompt(dir string, e errand, round int, projectMap, last string, prior []check.Finding) (composed, error) {
 	specs, err := l.specs(dir)
 	if err != nil {
 		return composed{}, err
@@ -176,6 +177,7 @@ func (l Loop) prompt(dir string, e errand, round int, projectMap string, prior [
 		}
 		section(&b, title, s.Text)
 	}
+	section(&b, "your last session", last)
 	for _, p := range l.reports(e, prior) {
 		section(&b, p.title, p.text)
 	}
@@ -247,7 +249,7 @@ func (l Loop) reports(e errand, prior []check.Finding) []part {
 	case toReview:
 		return []part{{suitePath + ": what to review", loop.FindingTexts(fromSource(prior, sourceSuite))}}
 	}
-	parts := []part{{"your last session", loop.FindingTexts(fromSource(prior, sourceIdle))}, {failedName + ": the contracts that failed in the last verification", loop.FindingTexts(lastVerdict(prior))}}
+	parts := []part{{failedName + ": the contracts that failed in the last verification", loop.FindingTexts(lastVerdict(prior))}}
 	if e == toBuild {
 		parts = append(parts,
 			part{path.Base(lintLog) + ": what the health check printed when it failed", loop.FindingTexts(fromSource(prior, sourceHealth))},

@@ -189,6 +189,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	repo := s.Repo()
 	l := v.loop(repo, s.Guard())
 	r := s.NewRun(l.Rules())
+	r.Words = words
 	if repo == nil && !s.Replayed() {
 		return built, &hone.Stop{Kind: hone.KindFailed, Why: s.Root() + " is no longer a Git repository",
 			Next: hone.Next{First: "restore its .git", Verb: hone.Resume}}

@@ -14,6 +14,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,6 +22,7 @@ import (
 	"hone/check"
 	"hone/internal/git"
 	"hone/internal/render"
+	"hone/internal/reply"
 	"hone/workspace"
 	"hone/workspace/secret"
 	"hone/workspace/treepath"
@@ -80,11 +82,11 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, err
 	}
-	reply, err := r.Ask(ctx, l.Editor, p.messages())
+	got, err := r.Ask(ctx, l.Editor, p.messages())
 	if err != nil {
 		return nil, l.explain(err, p)
 	}
-	ch, problems := read(reply, p.files())
+	ch, problems := read(got, p.files())
 	if len(problems) > 0 {
 		return problems, nil
 	}
@@ -115,13 +117,15 @@ func (l Loop) explain(err error, p prompt) error {
 // not get its own replies again.
 const attemptLimit = 64 << 10
 
-// notes returns advisory findings about an applied reply for the next round. They do
-// not cause that round: the check decides (ruling B13).
+// notes returns findings about an applied reply for the next round. They do not cause that
+// round, because the check decides (ruling B13), unless edits were refused and nothing was
+// applied or for the user to decide (ruling G12).
 func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	var found []check.Finding
 	if done := appliedText(ch, verdicts); done != "" {
 		found = append(found, note("", "Your last answer "+done+"."))
 	}
+	judged := slices.ContainsFunc(verdicts, func(v workspace.Verdict) bool { return v.Ruling != workspace.Deny && v.Ruling != workspace.Drop })
 	for i, v := range verdicts {
 		e := ch.Edits[i]
 		switch {
@@ -130,7 +134,9 @@ func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 		case v.Ruling == workspace.Allow && v.Edited:
 			found = append(found, note(v.Path, "The user edited your change to this file before approving it; keep what the user wrote and build on it."))
 		case v.Ruling == workspace.Deny:
-			found = append(found, note(v.Path, "Your change to this file was refused: "+v.Reason+"."+attempt(e)))
+			refused := note(v.Path, "Your change to this file was refused: "+v.Reason+"."+attempt(e))
+			refused.Advisory = judged
+			found = append(found, refused)
 		case v.Ruling == workspace.Declined, v.Ruling == workspace.Pending:
 			found = append(found, note(v.Path, "Your change to this file was not approved ("+v.Reason+"). Find a way without it."+attempt(e)))
 		}
@@ -156,6 +162,14 @@ func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
 	return strings.Join(done, ", ")
 }
 
+// words returns what a reply says to the user: everything, unless it is an answer.
+func words(text string) string {
+	if _, err := reply.Object(text, isKey); err == nil {
+		return ""
+	}
+	return text
+}
+
 func note(path, text string) check.Finding {
 	return check.Finding{Source: "apply", File: path, Text: text, Advisory: true}
 }
@@ -167,7 +181,7 @@ func attempt(e workspace.Edit) string {
 	case !utf8.Valid(e.Content):
 		return ""
 	case len(e.Content) > attemptLimit:
-		return fmt.Sprintf(" What you wrote began:\n%s\n[%d more bytes]", e.Content[:attemptLimit], len(e.Content)-attemptLimit)
+		return fmt.Sprintf("\nWhat you wrote began:\n%s\n[%d more bytes]", e.Content[:attemptLimit], len(e.Content)-attemptLimit)
 	}
-	return fmt.Sprintf(" What you wrote:\n%s", e.Content)
+	return fmt.Sprintf("\nWhat you wrote:\n%s", e.Content)
 }

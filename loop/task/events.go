@@ -220,6 +220,8 @@ func stopReason(ended string) string {
 		return "tool_budget"
 	case hone.EndedBudget:
 		return "token_budget"
+	case hone.EndedDiscarded, hone.EndedRepeats:
+		return "no_progress"
 	}
 	return "final_text"
 }

@@ -78,6 +78,9 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 		if s.files, err = l.filesText(ctx, r.Tree); err != nil {
 			return composed{}, err
 		}
+		if s.last, err = r.LastSession(l.Executor); err != nil {
+			return composed{}, err
+		}
 		return composed{s.text(l.Guard.Redact(r.Tree.Dir()), r.Limits.Rounds, l.Executor)}, nil
 	})
 	if err != nil {
@@ -183,6 +186,7 @@ type standing struct {
 	changed bool // since the last loop
 	loop    int
 	past    []LoopSummary
+	last    string // what the last session did and said; empty if there was none
 	prior   []check.Finding
 	files   string // the list of the tree's files
 }
@@ -205,6 +209,9 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 		b.WriteString(s.past[n-1].lastText())
 	}
 	b.WriteString(pendingText(s.prior))
+	if s.last != "" {
+		b.WriteString(s.last + "\n")
+	}
 	fmt.Fprintf(&b, "\nWorking directory: %s\n", render.Line(dir))
 	b.WriteString(s.files)
 	if s.task.File != "" {
@@ -294,6 +301,8 @@ func (s LoopSummary) missingAnswer() string {
 		return "its tool calls were used up"
 	case hone.EndedBudget:
 		return "the run's budget was nearly used up"
+	case hone.EndedDiscarded, hone.EndedRepeats:
+		return "it was ended because it brought nothing"
 	case endedEmpty:
 		return "the model's reply was empty"
 	case endedUnread:

@@ -91,8 +91,11 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		return nil, err
 	}
 	did, err := l.execute(ctx, r, t, prior)
-	if err != nil || did.Status == complete {
+	if err != nil {
 		return nil, err
+	}
+	if did.Status == complete {
+		return standingBlocker(prior, true), nil
 	}
 	if err := clearReview(ctx, r); err != nil {
 		return nil, err
@@ -101,7 +104,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil && !hone.OutOfBudget(err) {
 		return nil, err
 	}
-	return remainingFindings(did, said), err // the work stays, without a review
+	return remainingFindings(did, said, prior), err // the work stays, without a review
 }
 
 // reload reads the current task file: the user may edit it while hone runs
@@ -275,22 +278,35 @@ func (l Loop) reviewTurns() int { return ReviewTurns(l.Executor.Bounds.Resolved(
 func ReviewTurns(execution int) int { return max(6, execution/2) }
 
 // remainingFindings returns what a loop leaves to do (rulings G12, S4 and S5).
-func remainingFindings(did executed, said reviewed) []check.Finding {
-	items := did.Pending
+func remainingFindings(did executed, said reviewed, prior []check.Finding) []check.Finding {
+	items, blocker := did.Pending, standingBlocker(prior, false)
 	if said.Counts {
-		items = said.Pending
+		items, blocker = said.Pending, nil
+	}
+	if said.Blocker != "" {
+		blocker = []check.Finding{{Source: sourceBlocker, Text: said.Blocker, Blocker: true}}
 	}
 	var found []check.Finding
 	for _, item := range items {
 		found = append(found, check.Finding{Source: sourcePending, Text: item})
 	}
-	if said.Blocker != "" {
-		found = append(found, check.Finding{Source: sourceBlocker, Text: said.Blocker, Blocker: true})
-	}
+	found = append(found, blocker...)
 	if len(found) == 0 && !said.Counts {
 		found = append(found, check.Finding{Source: sourceUnfinished, Text: "no report says that the task is complete or what is left"})
 	}
 	return found
+}
+
+// standingBlocker returns the blocker that was there before: it stands until a review
+// removes it (ruling S5). If it is advisory the check decides all the same.
+func standingBlocker(prior []check.Finding, advisory bool) []check.Finding {
+	for _, f := range prior {
+		if f.Source == sourceBlocker {
+			f.Advisory = advisory
+			return []check.Finding{f}
+		}
+	}
+	return nil
 }
 
 // user returns a message with the user's role.

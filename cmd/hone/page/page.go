@@ -26,6 +26,7 @@ type Page struct {
 	Mark, Result string
 	Loop, About  string
 	Why          string
+	Said         string // by the model last; empty if the run is done
 	Notes        []string
 	Meters       []Meter
 	Facts        []Fact

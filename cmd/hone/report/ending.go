@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +22,7 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/patch"
 	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/rounds"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
@@ -36,6 +39,7 @@ type Ending struct {
 	home  *journal.Home
 	run   string
 	known model.Usage // what providers reported
+	check string      // the command line that decided; empty if there is none
 	// foreign means that the user neither recorded the run here nor accepted it.
 	foreign bool
 }
@@ -56,17 +60,18 @@ func nextStep(home *journal.Home, run string, end hone.End) string {
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed (git clean -fdx removes .hone; git clean -fdx -e .hone does not)"
 	}
 	run = failure.RunName(home, run) + failure.Elsewhere(home.Workspace())
-	line := failure.NextLine(end.Next, run)
-	if end.Kind == hone.KindStuck {
-		line += "; or take all changes back: hone undo " + run
-	}
-	return line
+	return failure.NextLine(end.Next, run)
 }
 
 // EndingOf returns how a run has just ended, without its files. If it changed the tree and
 // there is nothing else to do, the user reviews that next.
 func EndingOf(home *journal.Home, run string, past *history.Past, end hone.End, active time.Duration) Ending {
 	s := Ending{End: end, Active: active, home: home, run: run, known: past.Ledger().Known}
+	if start, ok := past.First().Payload.(hone.Start); ok {
+		var settings struct{ Check string }
+		_ = json.Unmarshal(start.Settings, &settings) // a loop without that setting has another check
+		s.check = settings.Check
+	}
 	if answer.MayWait(end.Kind) {
 		s.End.Notes = append(slices.Clone(end.Notes), answer.Notes(home, run, past.Waiting(), false)...)
 	}
@@ -167,19 +172,28 @@ func (s Ending) Print(out io.Writer, c render.Colours, columns int) {
 	why, more := s.why()
 	fmt.Fprintf(out, "%s (%s)\n", why, strings.Join(s.figures(render.Tokens), ", "))
 	printMore(out, more)
-	for _, line := range s.fileLines("-", maxFiles) {
+	for _, line := range append(s.left(0), s.fileLines("-", maxFiles)...) {
 		fmt.Fprintf(out, "  %s\n", line)
+	}
+	if said := s.said(); said != "" {
+		fmt.Fprintf(out, "  %s\n", said)
 	}
 	if next := s.next(); next != "" {
 		fmt.Fprintf(out, "next: %s\n", render.Escape(next))
 	}
 }
 
+// maxCheck is how much of a check's command line the end names.
+const maxCheck = 40
+
 // printOnTerminal prints the summary for a terminal.
 func (s Ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	used := strings.Join(s.figures(render.Short), " · ")
 	mark := markOf(s.End.Kind).Mark(c)
 	why, more := s.why()
+	if s.End.Kind == hone.KindDone && s.End.Why == history.CheckPasses {
+		why = "done  " + cmp.Or(render.Cut(render.Line(s.check), maxCheck), "the check") + " passes"
+	}
 	gap := columns - 1 - displaywidth.String("x "+why+used)
 	if gap < 2 {
 		fmt.Fprintf(out, "%s %s\n  %s\n", mark, c.Bold(why), c.Dim(used))
@@ -187,8 +201,11 @@ func (s Ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 		fmt.Fprintf(out, "%s %s%s%s\n", mark, c.Bold(why), strings.Repeat(" ", min(gap, 8)), c.Dim(used))
 	}
 	printMore(out, more)
-	for _, line := range s.fileLines("−", maxFiles) {
+	for _, line := range append(s.left(columns-len("  ")), s.fileLines("−", maxFiles)...) {
 		fmt.Fprintf(out, "  %s\n", line)
+	}
+	if said := s.said(); said != "" {
+		fmt.Fprintln(out, render.Wrap("  "+said, columns))
 	}
 	for _, note := range s.notes() {
 		fmt.Fprintln(out, render.Wrap("  "+c.Yellow("!")+" "+render.Line(note), columns))
@@ -200,6 +217,23 @@ func (s Ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 		}
 		fmt.Fprintln(out, line)
 	}
+}
+
+// left returns the first of the findings that are left, one a line of so many columns, unless
+// the reason says what is in the way.
+func (s Ending) left(columns int) []string {
+	if s.End.Kind == hone.KindDone || s.End.Kind == hone.KindBlocked {
+		return nil
+	}
+	return rounds.FindingLines(s.End.Findings, columns, "hone show "+failure.RunName(s.home, s.run)+failure.Elsewhere(s.home.Workspace()))
+}
+
+// said quotes what the model said last; empty if it said nothing, or if the run is done.
+func (s Ending) said() string {
+	if s.End.Said == "" {
+		return ""
+	}
+	return "the model's last words: \"" + render.Line(s.End.Said) + "\""
 }
 
 // Why returns the kind and the reason of the end in one line.

@@ -50,7 +50,7 @@ func onTerminalOf(s Ending, columns int) string {
 func TestEndingOnATerminal(t *testing.T) {
 	cost := 0.0123
 	done := hone.End{Kind: hone.KindDone, Why: "the check has no findings", Rounds: 2, Tokens: 2434, Cost: &cost, Notes: []string{"1 change was declined: specs/slug.md"}}
-	want := `✓ done: the check has no findings        2 rounds · 38s · 2.4k tokens · $0.0123
+	want := `✓ done  make test passes        2 rounds · 38s · 2.4k tokens · $0.0123
   main.go  +15 −3
   長い.go  +1
   ! 1 change was declined: specs/slug.md
@@ -59,10 +59,11 @@ func TestEndingOnATerminal(t *testing.T) {
   keep    git add main.go 長い.go && git commit
 `
 	s := endOf(t, done, File{Path: "main.go", Added: 15, Removed: 3}, File{Path: "長い.go", Added: 1, Removed: 0})
+	s.check = "make test"
 	if diff := cmp.Diff(want, onTerminalOf(s, 100)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := onTerminalOf(s, 40); !strings.HasPrefix(got, "✓ done: the check has no findings\n  2 rounds · 38s · 2.4k tokens · $0.0123\n") {
+	if got := onTerminalOf(s, 40); !strings.HasPrefix(got, "✓ done  make test passes\n  2 rounds · 38s · 2.4k tokens · $0.0123\n") {
 		t.Errorf("on 40 columns:\n%s", got)
 	}
 

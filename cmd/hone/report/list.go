@@ -150,7 +150,7 @@ func Summarize(home *journal.Home, run string, working bool, foreign func(string
 	s.Foreign = foreign != nil && foreign(run, events) != 0
 	s.Past = history.Read(events)
 	spent := attempts.Spent(home, run, s.Past)
-	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = s.Past.State().Round, spent.Tokens, spent.Assumed, spent.Price()
+	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = s.Past.Rounds(), spent.Tokens, spent.Assumed, spent.Price()
 	s.Standing, s.Attempts = StandingOf(s.Past, working), s.Past.Attempts()
 	s.Result = s.Standing.Result
 	if end, ok := s.Past.End(); ok {

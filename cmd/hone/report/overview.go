@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,10 +13,8 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/rounds"
 	"hone/history"
-	"hone/internal/render"
 	"hone/journal"
 	"hone/loop"
-	"hone/workspace"
 )
 
 // Overview is what a recorded run did, in facts. [Overview.Lines] is its one screen.
@@ -54,12 +51,11 @@ func OverviewOf(r *recorded.Run) Overview {
 func (o Overview) Notes() []string {
 	notes := o.notes()
 	if !o.Ended {
-		notes = o.declinedPaths()
+		notes = append(o.declinedPaths(), o.Past.Refusals()...)
 	}
 	if !o.Asked && (!o.Ended || answer.MayWait(o.End.Kind)) {
 		notes = append(notes, answer.Notes(o.Home, o.ID, o.Past.Waiting(), o.Working)...)
 	}
-	notes = append(notes, o.refusals()...)
 	if text := o.outages(); text != "" {
 		notes = append(notes, text)
 	}
@@ -93,43 +89,6 @@ func endOfRound(round int) string {
 		return "before the first round"
 	}
 	return fmt.Sprintf("at the end of round %d", round)
-}
-
-// maxRefusals is how many edits are named that were not made.
-const maxRefusals = 3
-
-// refusals returns which edits were refused and not made later, and why. It leaves out
-// those that other notes name: what the user declined, or has to decide.
-func (o Overview) refusals() []string {
-	named := o.Past.DeclinedPaths()
-	for _, q := range o.Past.Pending() {
-		named = append(named, q.Path)
-	}
-	last := map[string]workspace.Verdict{}
-	var paths []string
-	for _, c := range history.Of[history.Changed](o.Past.Events()) {
-		if slices.Contains(named, c.Path) {
-			continue
-		}
-		if _, known := last[c.Path]; !known {
-			paths = append(paths, c.Path)
-		}
-		last[c.Path] = c.Verdict
-	}
-	var notes []string
-	for _, path := range paths {
-		switch v := last[path]; v.Ruling {
-		case workspace.Allow, workspace.Drop:
-		case workspace.Deny:
-			notes = append(notes, path+" is refused: "+v.Reason)
-		default:
-			notes = append(notes, path+" is not changed: "+v.Reason)
-		}
-	}
-	if more := len(notes) - maxRefusals; more > 1 {
-		notes = append(notes[:maxRefusals], render.Count(more, "more edit")+" not made: -v")
-	}
-	return notes
 }
 
 // declinedPaths names the files whose changes the user declined.
@@ -184,10 +143,13 @@ func StandingOf(past *history.Past, working bool) Standing {
 	return s
 }
 
-// kindText returns how a run ended, for a list, in which "usage" alone could mean tokens.
+// kindText returns how a run ended in words: "usage" alone could mean tokens.
 func kindText(result string) string {
-	if result == string(hone.KindUsage) {
+	switch hone.Kind(result) {
+	case hone.KindUsage:
 		return "usage error"
+	case hone.KindRounds:
+		return "out of rounds"
 	}
 	return result
 }

@@ -10,6 +10,7 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 )
@@ -147,10 +148,18 @@ func (o sheet) troubles() []string {
 		lines = append(lines, "  the run is not finished")
 	case !o.Ended:
 		lines = append(lines, "  died: the process of the run ended without a result")
-	case len(o.Rounds) == 0 || o.End.Why != o.Rounds[len(o.Rounds)-1].Verdict:
+	case len(o.Rounds) == 0 || o.End.Why != o.Rounds[len(o.Rounds)-1].Verdict && o.End.Why != history.CheckPasses:
 		lines = append(lines, "  "+render.Line(why))
 		for line := range strings.Lines(more) {
 			lines = append(lines, "  | "+render.Line(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	if o.Ended {
+		for _, line := range o.left(max(0, o.columns-len("    "))) {
+			lines = append(lines, "    "+line)
+		}
+		if said := o.said(); said != "" {
+			lines = append(lines, "  "+said)
 		}
 	}
 	for _, note := range o.Notes() {

@@ -127,11 +127,7 @@ func shortPath(path string, columns int) string {
 // gist returns the line of the first finding that says most, after the number of findings
 // and how they differ from those of the round before.
 func gist(findings, before []check.Finding) string {
-	f := findings[0]
-	text := tellingLine(f.Text)
-	if f.File != "" && !strings.Contains(text, f.File) {
-		text = f.Place() + ": " + text
-	}
+	text := findingLine(findings[0])
 	more, inFiles := check.Count(findings)-1, strings.Contains(check.Tally(findings), " in ")
 	switch {
 	case more > 0 && inFiles:
@@ -140,6 +136,37 @@ func gist(findings, before []check.Finding) string {
 		text += fmt.Sprintf(" (+%d)", more)
 	}
 	return text
+}
+
+// findingLine returns a finding in one line: where it is, and what it says.
+func findingLine(f check.Finding) string {
+	text := tellingLine(f.Text)
+	if f.File != "" && !strings.Contains(text, f.File) {
+		text = f.Place() + ": " + text
+	}
+	return text
+}
+
+// maxFindings is how many findings are named where a run begins or ends.
+const maxFindings = 3
+
+// FindingLines returns the first of the findings that block, one a line that is safe to
+// print, and how many more there are: more says how to see those. The lines have at most
+// so many columns; 0 means that only very long ones are cut.
+func FindingLines(findings []check.Finding, columns int, more string) []string {
+	if columns == 0 {
+		columns = longestVerdict
+	}
+	blocking := slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return !f.Blocks() })
+	named := blocking[:min(len(blocking), maxFindings)]
+	var lines []string
+	for _, f := range named {
+		lines = append(lines, cut(findingLine(f), columns))
+	}
+	if rest := check.Count(blocking) - check.Count(named); rest > 0 {
+		lines = append(lines, fmt.Sprintf("… %d more: %s", rest, more))
+	}
+	return lines
 }
 
 // countText returns how many findings there are, and how they differ from those before.

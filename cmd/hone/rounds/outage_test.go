@@ -25,6 +25,7 @@ func TestOutagesText(t *testing.T) {
 		{"none", []history.Event{at(0, replied), at(9, replied)}, ""},
 		{"a short one", []history.Event{at(0, failed), at(0, failed), at(0, replied)}, ""},
 		{"one", []history.Event{at(0, failed), at(1, failed), at(20, replied)}, "outage from 23:50 to 00:10 (20m00s, 2 attempts): cut: EOF"},
+		{"a short one before a slow reply", []history.Event{at(0, failed), at(20, history.Replied{Streamed: 20*60_000 - 1000})}, ""},
 		{"one that lasts", []history.Event{at(0, failed)}, "outage since 23:50 (30m00s, 1 attempt): cut: EOF"},
 		{"until the end", []history.Event{at(0, failed), at(2, history.End{})}, "outage from 23:50 to 23:52 (2m00s, 1 attempt): cut: EOF"},
 		{"until the run died", []history.Event{at(0, failed), at(3, failed), at(29, history.Resumed{}), at(29, replied)}, "outage from 23:50 to 23:53 (3m00s, 2 attempts): cut: EOF"},

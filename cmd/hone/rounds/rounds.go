@@ -302,13 +302,18 @@ func verdict(st history.State, blocking, before []check.Finding) (o Outcome, why
 		o, why = Failed, gist(blocking, before)
 	case len(blocking) > 0:
 		o, why = Held, gist(blocking, before)
-	case st.Decision == history.Done:
+	case st.Decision == history.Done && st.Why != history.CheckPasses:
 		why = st.Why
 	case st.Decision == history.StopNow:
 		o, why = Held, st.Why
 	}
-	if st.Same > 0 {
-		why = fmt.Sprintf("↻ as after round %d: %s", st.Same, why)
+	switch {
+	case st.ChangedNothing():
+		why = "↻ nothing changed: " + why
+	case st.Same != nil && *st.Same == 0:
+		why = "↻ as before the first round: " + why
+	case st.Same != nil:
+		why = fmt.Sprintf("↻ as after round %d: %s", *st.Same, why)
 	}
 	return o, why
 }

@@ -50,7 +50,7 @@ func interrupted() []history.Event {
 		notice(14_000, history.State{Round: 1, Decision: history.AnotherRound, Findings: failed, Checked: failed}),
 		inRound(2, 14_000, edit("a.go", "1\n2\n", "1\n3\n")), notice(15_000, charged(9000, false)), notice(15_000, history.End{Kind: history.KindInterrupted}),
 		notice(15_000, history.Resumed{}), inRound(2, 15_000, edit("a.go", "1\n3\n", "1\n2\n4\n")), inRound(2, 15_000, edit("b.go", "x\n", "")), notice(15_000, charged(800, true)),
-		notice(17_500, history.State{Round: 2, Decision: history.AnotherRound, Findings: []check.Finding{{Source: "reply", Text: "not JSON\x1b[2J"}}, Same: 1}),
+		notice(17_500, history.State{Round: 2, Decision: history.AnotherRound, Findings: []check.Finding{{Source: "reply", Text: "not JSON\x1b[2J"}}, Same: new(1)}),
 		inRound(3, 18_000, edit("a.go", "1\n2\n4\n", "1\n")), inRound(3, 19_000, edit("a.go", "1\n", "1\n2\n4\n")),
 	}
 }
@@ -69,7 +69,7 @@ func TestOf(t *testing.T) {
 	all := rounds.Of(interrupted(), contents, func(path string) bool { return path == "log" })
 	want := `✗ start                     a.go: undefined: x                                             0.5s     0
 ✗ round 1  a.go +2          a.go: undefined: x                                              13s  1.2k
-! round 2  2 files +1 −1    ↻ as after round 1: not JSON\x1b[2J                            3.5s   800
+! round 2  2 files +1 −1    ↻ nothing changed: not JSON\x1b[2J                             3.5s   800
 - round 3                   not finished                                                   1.0s     0`
 	if diff := cmp.Diff(want, linesOf(all, rounds.Layout{Last: 3, Files: 15, Verdict: 60})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -88,8 +88,16 @@ func (s *Screen) showRound() {
 	s.endLine()
 	s.details = nil
 	columns, _ := s.o.Size()
-	for _, line := range s.ended.Lines(s.o.Colour, rounds.LayoutFor(columns, s.maxRounds())) {
+	r, named := *s.ended, []string(nil)
+	if blocking := blocking(r.Findings); r.Number == 0 && len(blocking) > 1 {
+		r.Verdict = check.Tally(blocking)
+		named = rounds.FindingLines(blocking, columns-len("    "), "hone show")
+	}
+	for _, line := range r.Lines(s.o.Colour, rounds.LayoutFor(columns, s.maxRounds())) {
 		s.text.WriteString(line + "\n")
+	}
+	for _, line := range named {
+		s.text.WriteString("    " + line + "\n")
 	}
 }
 
@@ -318,21 +326,15 @@ func editName(c history.Changed) string {
 }
 
 // showDecision shows why a reply was not used, so that the check did not run. On a
-// terminal it folds the round. Quiet shows only the findings that remain at the end.
+// terminal it folds the round.
 func (s *Screen) showDecision(st hone.State) {
 	defer clear(s.logs)
 	switch {
 	case s.o.Quiet:
-		s.showRemaining(st)
 		return
 	case s.o.folds():
-		if st.Decision != hone.StopNow {
-			s.showBuild(st)
-		}
+		s.showBuild(st)
 		s.showRound()
-		if st.Decision == hone.StopNow {
-			s.showRemaining(st)
-		}
 		return
 	}
 	found, more := s.firstFindings(slices.DeleteFunc(slices.Clone(st.RoundFindings()), func(f check.Finding) bool { return f.Advisory || s.logs[f.Text] }))
@@ -371,18 +373,6 @@ func streamLines(text string) []string {
 	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
 		return line == "STDOUT:" || line == "STDERR:" || strings.TrimSpace(line) == ""
 	})
-}
-
-// showRemaining shows the findings that a run ends with.
-func (s *Screen) showRemaining(st hone.State) {
-	if st.Decision != hone.StopNow {
-		return
-	}
-	left, more := s.firstFindings(slices.DeleteFunc(slices.Clone(st.Findings), func(f check.Finding) bool { return f.Advisory }))
-	for _, f := range left {
-		s.showFinding(f)
-	}
-	s.printMore(s.line, more)
 }
 
 func editedBy(c history.Changed) string {

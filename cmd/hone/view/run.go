@@ -52,7 +52,7 @@ func NewRunPage(own func(string) bool, calls Calls) *RunPage {
 func (p *RunPage) Page(ctx context.Context, o report.Overview, choose func([]page.Round) (page.Window, []page.Link)) (page.Page, error) {
 	standing := report.StandingOf(o.Past, o.Working)
 	made := page.Page{Meters: meters(o), Title: fmt.Sprintf("%s %s %s: %s", standing.Mark, standing.Text, o.Start.Loop, journal.ShortRun(o.ID)), Mark: string(standing.Mark), Result: standing.Text,
-		Loop: o.Start.Loop, About: kinds.Subject(o.Loop), Why: reason(o), Notes: o.Notes(), Facts: facts(o), Walls: Walls(o.Past.Events())}
+		Loop: o.Start.Loop, About: kinds.Subject(o.Loop), Why: reason(o), Said: o.End.Said, Notes: o.Notes(), Facts: facts(o), Walls: Walls(o.Past.Events())}
 	if err := p.word(o); err != nil {
 		return made, err
 	}
@@ -117,7 +117,8 @@ func meters(o report.Overview) []page.Meter {
 		}
 		return min(1, used/limit)
 	}
-	rounds := page.Meter{Name: "rounds", Text: fmt.Sprint(o.Past.State().Round), Limit: fmt.Sprint(limits.MaxRounds()), Share: share(float64(o.Past.State().Round), float64(limits.MaxRounds()))}
+	done, most := o.Past.Rounds(), limits.MaxRounds()*max(1, len(o.Past.Attempts()))
+	rounds := page.Meter{Name: "rounds", Text: fmt.Sprint(done), Limit: fmt.Sprint(most), Share: share(float64(done), float64(most))}
 	tokens := page.Meter{Name: "tokens", Text: render.Short(spent.Tokens), Share: share(float64(spent.Tokens), float64(limits.Tokens))}
 	if limits.Tokens > 0 {
 		tokens.Limit = render.Short(limits.Tokens)
