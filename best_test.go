@@ -80,7 +80,7 @@ func TestManyFindings(t *testing.T) {
 	}}
 	end := p.end(t, dir)
 	wantEnd(t, end, hone.KindRounds)
-	if !strings.Contains(end.Why, "1400 findings left") || end.Best != 0 || len(end.Findings) != check.MaxFindings+2 { // with that about the circle
+	if !strings.Contains(end.Why, "1400 findings left") || end.Best != 0 || len(end.Findings) != check.MaxFindings+1 {
 		t.Errorf("%q, best round %d, %d findings", end.Why, end.Best, len(end.Findings))
 	}
 	if len(prior) != check.MaxFindings+1 || check.Count(prior) != 1500 {

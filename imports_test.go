@@ -123,7 +123,7 @@ func house() []room {
 		{folder: "cmd/hone/recorded", floor: 8, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds"}},
 		{folder: "cmd/hone/patch", floor: 6, may: []string{"journal", "workspace", "internal/git", "internal/render", "cmd/hone/failure"}},
 		{folder: "cmd/hone/undo", floor: 8, may: []string{root, "history", "workspace", "workspace/secret", "harness/runs", "internal/listing", "internal/render", "cmd/hone/failure", "cmd/hone/kinds"}},
-		{folder: "cmd/hone/report", floor: 8, may: []string{"workspace/treepath", root, "tool", "history", "journal", "model", "workspace", "loop", "harness/runs", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/rounds", "cmd/hone/screen"}},
+		{folder: "cmd/hone/report", floor: 8, may: []string{"workspace/treepath", root, "tool", "history", "journal", "model", "loop", "harness/runs", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/rounds", "cmd/hone/screen"}},
 		{folder: "cmd/hone/doctor", floor: 9, may: []string{"harness", "harness/runs", "internal/config", "internal/git", "internal/render", "journal", "loop", "model", "sandbox", "sandbox/prove", "workspace/secret", "cmd/hone/consent", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/report"}},
 		{folder: "cmd/hone/feed", floor: 5, may: []string{root, "history", "internal/render", "sandbox", "cmd/hone/failure"}},
 		{folder: "cmd/hone/consent", floor: 8, may: []string{"harness", "harness/runs", "history", "internal/config", "internal/render", "loop", "cmd/hone/kinds"}},

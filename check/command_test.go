@@ -196,7 +196,8 @@ func TestBlocking(t *testing.T) {
 		{[]Finding{{Advisory: true}}, false},
 		{[]Finding{{Advisory: true}, {}}, true},
 		{[]Finding{{Broken: true}}, true},
-		{[]Finding{{Blocker: true, Advisory: true}}, true},
+		{[]Finding{{Blocker: true}}, true},
+		{[]Finding{{Blocker: true, Advisory: true}}, false},
 	} {
 		if got := Blocking(c.findings); got != c.want {
 			t.Errorf("Blocking(%+v) = %v", c.findings, got)

@@ -257,12 +257,16 @@ func (g *group) noWinner(all []*attempt) error {
 	var states []history.Attempt
 	var best *attempt
 	var bestRecord record
+	bought := "" // the run of an attempt whose check passes only with changes to what judges it
 	for _, a := range all {
 		r, err := a.read()
 		if err != nil {
 			return err
 		}
 		states = append(states, a.state(r))
+		if r.past != nil && slices.ContainsFunc(r.past.Pending(), hone.Question.AboutJudges) {
+			bought = r.run
+		}
 		if left := r.left(); left != nil && (best == nil || *left < *bestRecord.left()) {
 			best, bestRecord = a, r
 		}
@@ -280,13 +284,16 @@ func (g *group) noWinner(all []*attempt) error {
 	if best != nil {
 		take = &hone.Next{Verb: hone.Take, Run: bestRecord.run}
 	}
-	switch stop.Kind {
-	case hone.KindBudget:
+	switch {
+	case bought != "":
+		stop.Kind, stop.Next = hone.KindBlocked, hone.Next{Verb: hone.Show, Run: bought, Or: &hone.Next{Verb: hone.NewRun,
+			Flags: []hone.Flag{{Name: "judge", Value: "free"}}, Remark: "which accepts changed tests"}}
+	case stop.Kind == hone.KindBudget:
 		stop.Next = g.moreBudget(all)
 		stop.Next.Or = take
-	case hone.KindBlocked:
+	case stop.Kind == hone.KindBlocked:
 		stop.Next = hone.Next{First: "answer questions in advance, with --approve all or --approve none", Verb: hone.NewRun, Or: take}
-	case hone.KindFailed, hone.KindInterrupted:
+	case stop.Kind == hone.KindFailed, stop.Kind == hone.KindInterrupted:
 		stop.Kind, stop.Next = hone.KindFailed, hone.Next{Verb: hone.Resume, Or: take}
 	}
 	return stop
