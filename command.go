@@ -50,6 +50,9 @@ func command[T any](r *Run, w stepWork[T], begin func(manifest string) (any, err
 // once runs a command, takes a snapshot, and restores the protected files that
 // the command changed. It also returns the record of the snapshot.
 func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Snapshot, err error) {
+	if w.models {
+		r.noteTools()
+	}
 	if v, err = step(ctx, r, w); err != nil {
 		return v, o, err
 	}
@@ -71,6 +74,9 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Sna
 func (r *Run) snapshotAfter(ctx context.Context, begun string) (history.Snapshot, error) {
 	before, err := r.manifestNamed(begun)
 	if err == nil {
+		if begun != "" {
+			r.keepNewTools()
+		}
 		err = r.snapshot(ctx)
 	}
 	if err != nil {

@@ -58,6 +58,32 @@ func (r *Run) protectedChanges(before workspace.Manifest) ([]restore.Target, err
 	return list, nil
 }
 
+// noteTools notes which files of the user's own tools are there before a model's command.
+func (r *Run) noteTools() {
+	r.tools = map[string]bool{}
+	if !r.Trust.Tools || r.replaying != nil {
+		return
+	}
+	files, _ := r.Tree.ToolFiles() // what cannot be listed is not put back either
+	for _, path := range files {
+		r.tools[path] = true
+	}
+}
+
+// keepNewTools adds the files that appeared there since to the manifest: git may ignore
+// them, also by a rule that the command has written.
+func (r *Run) keepNewTools() {
+	if !r.Trust.Tools {
+		return
+	}
+	files, _ := r.Tree.ToolFiles()
+	for _, path := range files {
+		if !r.tools[path] {
+			r.Tree.Keep(path)
+		}
+	}
+}
+
 // restoreProtected restores the protected files that commands changed, and
 // returns their paths. The newest manifest must be up to date; if files are
 // restored, it takes another one.

@@ -99,6 +99,7 @@ type Run struct {
 	named     map[string]bool    // files larger than Largest that this process has named
 	stored    workspace.Stored   // the manifest that was stored last
 	found     workspace.Manifest // the tree as the run found it; nil until it is needed
+	tools     map[string]bool    // files of the user's own tools that were there before the last model's command
 	stale     bool               // something may have changed the tree since last
 	fresh     bool               // last was taken just now: only records were written since
 	resumed   bool               // this process has called resume

@@ -88,6 +88,13 @@ func ToolReason(cleaned string) string {
 	return ""
 }
 
+// MayBeTool reports whether the file or directory of a name may be one of the user's own
+// tools, or hold one.
+func MayBeTool(name string) bool {
+	folded := canonical(name)
+	return len(toolRows()[folded]) > 0 || len(toolRows()["*"+path.Ext(folded)]) > 0
+}
+
 // toolReason is ToolReason for a name whose parent is any directory, and for what is
 // below the name.
 func toolReason(name, below string) string {
