@@ -309,11 +309,15 @@ func (o checkOutput) Write(b []byte) (int, error) {
 // NewRun returns the run, with rules for its changes. Call it once.
 func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	set := s.loop.Shared()
+	outputs := slices.Concat(s.start.Outputs, s.outputs)
+	if s.journal != nil {
+		outputs = append(outputs, history.Follow(s.journal).Outputs()...)
+	}
 	rules.Immutable = append(slices.Clip(rules.Immutable), set.Trust.GitFiles...)
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
 		Trust: hone.Trust{Protect: set.Trust.Protect, Tools: !set.Trust.FreeTools, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest}, Largest: set.Trust.MaxFile, MinFree: set.Trust.MinFree,
-		Own:     history.OwnFiles(s.loop.Own(s.Dir), slices.Concat(s.start.Outputs, history.Follow(s.journal).Outputs(), s.outputs)),
+		Own:     history.OwnFiles(s.loop.Own(s.Dir), outputs),
 		Outputs: s.outputs, Thinking: s.prepareWalls}
 	if s.guard.Knows() {
 		s.run.Redact = s.guard.RedactKnown

@@ -67,9 +67,9 @@ func (t *tracker) add(e Event) error {
 	case Applied:
 		t.apply(p.Verdicts)
 	case Outside:
-		outside = func(path string) bool { return slices.Contains(p.Paths, path) }
+		outside = func(path string) bool { return slices.Contains(p.Paths, inJSON(path)) }
 	case Undone: // the user may have changed other files since the run ended
-		outside = func(path string) bool { return !slices.Contains(p.Paths, path) }
+		outside = func(path string) bool { return !slices.Contains(p.Paths, inJSON(path)) }
 	case State:
 		ends = t.round > 0 && p.Round == t.round
 	}
@@ -88,6 +88,9 @@ func (t *tracker) add(e Event) error {
 	}
 	return nil
 }
+
+// inJSON returns a path as an event has it: JSON has no bytes that are not UTF-8.
+func inJSON(path string) string { return string([]rune(path)) }
 
 // advance moves to the next manifest. outside reports whether a path was changed
 // outside the run since the previous one.

@@ -158,7 +158,7 @@ func (f *outputFlags) valid(c *cobra.Command) error {
 	switch {
 	case f.ack && !f.json:
 		return failure.Usage("--ack is for a program that reads the events of --json", "hone "+c.Name()+" --json --ack")
-	case f.log == "" && c.Flags().Changed("log"):
+	case c.Flags().Changed("log") && c.Flags().Lookup("log").Value.String() == "":
 		return failure.Usage("--log must name a file", "--log hone.jsonl")
 	}
 	return nil

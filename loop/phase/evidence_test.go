@@ -33,7 +33,7 @@ func TestEvidence(t *testing.T) {
 		"connects and says nothing": {verifier(run("exec 3<>/dev/tcp/127.0.0.1/1; true"), say("all pass")), "no request of the verifier reached the server", false},
 		"never answers":             {verifier(ask(), ask(), ask(), run("echo 4"), run("echo 5")), "gave no final answer (its session ended with: turns)", false},
 		"answers with nothing":      {verifier(ask(), say(" "), say(""), say("\n")), "gave no final answer", false},
-		"is cut off as it answers":  {verifier(ask(), cut, cut, cut, cut), "gave no final answer (its session ended with: turns)", false},
+		"is cut off as it answers":  {verifier(ask(), cut, cut, cut, cut), "gave no final answer (its session ended with: discarded)", false},
 		"writes a link":             {verifier(ask(), run("echo x > y; ln -s y failed_specs.md"), say("all pass")), "is unreadable", true},
 		"writes more than is read":  {verifier(ask(), run("yes SPEC: x | head -c 2000000 > failed_specs.md"), say("all pass")), "is unreadable", false},
 		"fails and writes a pipe":   {verifier(ask(), run("mkfifo failed_specs.md"), say("one fails")), "is unreadable", true},

@@ -53,7 +53,7 @@ func TestPendingIsFixed(t *testing.T) {
 		"## Attempted but NOT executed (harness-rejected — no workspace effect)\n  dance(): unknown_tool\n",
 		"[Execution agent report — loop 1]\n<final_answer>\n**STATUS: INCOMPLETE**", "loop = 1\n")
 	holds(t, "the second execution", prompts[2], "Make a say done.\n\nLoop 2 of 5.\nFiles created across all prior loops: a, b\nLast loop — ran: make test  →  exit_code: 0 | check: not run | errors: read(gone)",
-		"Pending next steps:\n  - make a say done\n\nWorking directory", "The task and the state that the last loop left are above.")
+		"Pending next steps:\n  - make a say done\nYour last session changed a, b, and said: <final_answer> **STATUS: INCOMPLETE**", "The task and the state that the last loop left are above.")
 	for i, req := range m.asked {
 		if n := strings.Count(whole(req), "Make a say done."); n > 1 {
 			t.Errorf("request %d has the task %d times", i, n)
@@ -99,7 +99,7 @@ func TestCheckOfAnOlderTree(t *testing.T) {
 		want  string
 	}{
 		"unchanged": {[]model.Reply{call("read", "path", "a")}, "  - write done\n  - look again\n  - [check] a says \"zero\\n\"\n    and not done\n"},
-		"changed":   {[]model.Reply{call("write", "path", "a", "content", "one\n")}, "  - write done\n  - look again\n\nWorking directory"},
+		"changed":   {[]model.Reply{call("write", "path", "a", "content", "one\n")}, "  - write done\n  - look again\nYour last session changed a, and said: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

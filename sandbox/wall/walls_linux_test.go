@@ -266,7 +266,7 @@ func TestMemoryLimit(t *testing.T) {
 
 func TestProcessLimit(t *testing.T) {
 	everyWall(t, func(p *sandbox.Policy) { p.Limits.Processes = 100 }, func(t *testing.T, w *Walls, dir string) {
-		c := inside(dir, `bomb() { bomb | bomb & }; bomb; for i in {1..600}; do sleep 0.1 || break; done; echo survived`)
+		c := inside(dir, `bomb() { bomb | bomb & }; bomb; i=0; while [ $i -lt 600 ]; do sleep 0.1 || break; i=$((i+1)); done; echo survived`)
 		r, err := w.Run(context.Background(), c)
 		if err != nil || r.TimedOut {
 			t.Fatal(err, r.TimedOut)

@@ -45,6 +45,7 @@ func (o sheet) lines() []string {
 		for i, line := range troubles {
 			troubles[i] = o.cut(line)
 		}
+		troubles = troubles[:min(len(troubles), max(1, room-leastRounds))] // the first says why the run ended
 	}
 	return slices.Concat(head, o.roundLines(max(leastRounds, room-o.height(troubles))), troubles, tail)
 }
