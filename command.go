@@ -114,6 +114,11 @@ func (r *Run) undoProtected(ctx context.Context, begun string, after history.Sna
 	if err != nil {
 		return history.Snapshot{}, err
 	}
+	return r.putBack(ctx, list)
+}
+
+// putBack restores files, and returns the record of [history.StepRestore].
+func (r *Run) putBack(ctx context.Context, list []restore.Target) (history.Snapshot, error) {
 	if _, err := r.restoreProtected(ctx, list); err != nil {
 		return history.Snapshot{}, err
 	}

@@ -161,7 +161,7 @@ func TestCrashAroundOpenQuestions(t *testing.T) {
 
 // An agent's session changes files and makes model calls of its own. If it is
 // interrupted the next session is told so, and continues from there. A file of the user's
-// tools that it makes is put back, however the run is killed (ruling G26).
+// tools that it makes is removed, whenever the run is killed (ruling G26).
 func TestCrashOfAnAgent(t *testing.T) {
 	crashtest.Scene{
 		Replies: []model.Reply{text("first"), text("second")},

@@ -34,7 +34,7 @@ func (t Trust) protects(path string) bool { return treepath.Match(t.Protect, pat
 
 // keeps reports whether a change to a file needs the user's approval.
 func (t Trust) keeps(path string) bool {
-	return len(t.Protect) > 0 && t.protects(path) || t.Keep && t.Judges.Has(path)
+	return t.protects(path) || t.Keep && t.Judges.Has(path)
 }
 
 // keepsAny reports whether changes to some files need approval.
@@ -100,8 +100,8 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 	return changes, nil
 }
 
-// isApproved reports whether the user approved an edit that was made. An edit that
-// nobody was asked about has no reason.
+// isApproved reports whether the user approved an edit that was made. The reason of an edit
+// that needed no approval is empty.
 func (r *Run) isApproved(v workspace.Verdict) bool { return v.Reason != "" || r.Trust.keeps(v.Path) }
 
 // addUsersChanges sets the files that the user changed: they must stay as the user left
@@ -238,9 +238,9 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 	if r.Trust.Proof == nil && len(changes) == 0 && (len(r.withoutOwn(r.found).Diff(r.withoutOwn(now))) > 0 || !r.failedBefore()) {
 		return c, nil
 	}
-	earlier := len(r.unconfirmed())
+	first := !r.wasUnconfirmed()
 	p, err := r.world().inspect(ctx, history.StepConfirm, func(ctx context.Context) (history.Checked, error) { return r.checkCopies(ctx, changes) })
-	if err != nil || !check.Blocking(p.Findings) || onlyBroken(p.Findings) || len(p.Judges) == 0 || earlier == 0 && round < r.Limits.MaxRounds() {
+	if err != nil || !check.Blocking(p.Findings) || onlyBroken(p.Findings) || len(p.Judges) == 0 || first && round < r.Limits.MaxRounds() {
 		return p, err
 	}
 	return r.askAboutJudges(ctx, c, p, changes)
@@ -254,16 +254,12 @@ func (r *Run) failedBefore() bool {
 	})
 }
 
-// unconfirmed returns the records of passes that were not confirmed before the last
-// decision.
-func (r *Run) unconfirmed() []history.Checked {
-	var failed []history.Checked
-	for _, e := range r.Past().Records(history.StepConfirm) {
-		if c, ok := e.Payload.(history.Checked); ok && e.Seq < r.Past().LastDecision() && check.Blocking(c.Findings) {
-			failed = append(failed, c)
-		}
-	}
-	return failed
+// wasUnconfirmed reports whether a pass was not confirmed before the last decision.
+func (r *Run) wasUnconfirmed() bool {
+	return slices.ContainsFunc(r.Past().Records(history.StepConfirm), func(e history.Event) bool {
+		c, ok := e.Payload.(history.Checked)
+		return ok && e.Seq < r.Past().LastDecision() && check.Blocking(c.Findings)
+	})
 }
 
 // checkCopies runs the check in clean copies of the tree: as the tree is, if the check is
@@ -400,13 +396,7 @@ func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked
 
 // completeAsking is askAboutJudges once it is recorded what is asked.
 func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked judgesAsked) (c history.Checked, err error) {
-	_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) {
-		if _, err := r.restoreProtected(ctx, asked.Back); err != nil {
-			return history.Snapshot{}, err
-		}
-		object, err := r.storeManifest()
-		return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
-	}))
+	_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.putBack(ctx, asked.Back) }))
 	if err != nil {
 		return passed, err
 	}

@@ -13,12 +13,12 @@ import (
 	"hone/workspace/treepath"
 )
 
-// What Trust keeps (see judge.go) is asked about before an edit, and put back where a
-// command changed or added it.
+// An edit of a file that Trust keeps (see judge.go) needs approval, and a command's changes
+// to such files are undone.
 //
-// The same holds for files that the user's own tools run or believe, if Trust.Tools says
-// so. Only what a command of a model does there is put back: the check is the user's, and
-// such files may be what it makes.
+// The same holds for files that the user's own tools run or believe, if Trust.Tools is set.
+// There only the changes of a model's commands are undone: the check is the user's own
+// program, and may be meant to write such files.
 
 // protectingRules returns rules for a review that also protect what Trust keeps, and the
 // files of the user's tools.
@@ -64,7 +64,7 @@ func (r *Run) noteTools() {
 	if !r.Trust.Tools || r.replaying != nil {
 		return
 	}
-	files, _ := r.Tree.ToolFiles() // what cannot be listed is not put back either
+	files, _ := r.Tree.ToolFiles() // without a list, nothing is restored
 	for _, path := range files {
 		r.tools[path] = true
 	}

@@ -261,7 +261,7 @@ func (r *Run) unconfirmedStop(s *State) bool {
 	}
 	last := records[len(records)-1]
 	c, _ := last.Payload.(history.Checked)
-	if last.Step.Round != s.Round || len(c.Lacks) == 0 || len(c.Judges) > 0 || len(r.unconfirmed()) == 0 && s.Round < r.Limits.MaxRounds() {
+	if last.Step.Round != s.Round || len(c.Lacks) == 0 || len(c.Judges) > 0 || !r.wasUnconfirmed() && s.Round < r.Limits.MaxRounds() {
 		return false
 	}
 	halt(s, KindBlocked, "the check passes here, but not in a clean copy, which lacks what commands left in files that git ignores: "+listed(c.Lacks),

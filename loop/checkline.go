@@ -20,6 +20,16 @@ func CheckLine(line string) error {
 	return Usage("the check has only blanks and comments, so it would always pass", `write a command, such as --check "make test"; a variable in it may be empty`)
 }
 
+// CheckOfCopies returns a usage error for a check that names a directory by its absolute path
+// although it runs in copies of it, which whose says. to is the directory's relative path.
+func CheckOfCopies(line, dir, to, whose string) error {
+	if !NamesDir(line, dir) {
+		return nil
+	}
+	return Usage("the check names "+dir+" by its absolute path, so it would judge that directory and not the "+whose+", which are in copies",
+		"write its paths relative to the directory: "+strings.ReplaceAll(line, dir, to))
+}
+
 // NamesDir reports whether a command line names a directory, or something in it, by its
 // absolute path. In a copy of the directory it would still mean the original.
 func NamesDir(line, dir string) bool {

@@ -109,13 +109,12 @@ func (a *app) judgesCopies(in *loop.Input, check string) error {
 	}
 	scripts := append(strings.Fields(check), "build.sh")
 	for _, dir := range dirs {
-		if loop.NamesDir(check, dir) {
-			to, err := filepath.Rel(in.Root, dir)
-			if err != nil {
-				to = "."
-			}
-			return failure.Usage(fmt.Sprintf("the check names %s by its absolute path, so it would judge that directory and not the attempts, which are in copies", dir),
-				"write its paths relative to the directory: "+strings.ReplaceAll(check, dir, to))
+		to, err := filepath.Rel(in.Root, dir)
+		if err != nil {
+			to = "."
+		}
+		if err := loop.CheckOfCopies(check, dir, to, "attempts"); err != nil {
+			return err
 		}
 		for i, script := range scripts {
 			script = filepath.ToSlash(filepath.Clean(script))

@@ -112,9 +112,8 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 		if err != nil {
 			return err
 		}
-		if check := l.Shared().Check; loop.NamesDir(check, job.Base.Origin) {
-			return failure.Usage(fmt.Sprintf("the check names %s by its absolute path, so it would judge that directory and not the tries, which are in copies", job.Base.Origin),
-				"write its paths relative to the directory: "+strings.ReplaceAll(check, job.Base.Origin, "."))
+		if err := loop.CheckOfCopies(l.Shared().Check, job.Base.Origin, ".", "tries"); err != nil {
+			return err
 		}
 		n, job.Limits = needs, eval.Amount{Tokens: limits.Tokens, Cost: limits.Cost, Time: limits.Time}
 		job.JudgeWall = judgeWall(l.Shared().Walls)

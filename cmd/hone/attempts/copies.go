@@ -69,8 +69,8 @@ func (p place) copy(n int) string {
 func (p place) dir(n int) string { return filepath.Join(p.copy(n), p.rel) }
 
 // make makes the copies, each complete, and removes what an earlier process left
-// of them. hone's own outputs in
-// the workspace are not copied. It keeps minFree bytes of the disk free.
+// of them. It leaves out hone's own outputs in the workspace, and keeps minFree bytes of the
+// disk free.
 func (p place) make(ctx context.Context, workspaceDir string, outputs []string, count int, minFree int64) (skipped []string, err error) {
 	if err := clone.Remove(p.root); err != nil {
 		return nil, err

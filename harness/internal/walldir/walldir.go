@@ -185,7 +185,7 @@ func Recover(root string) (notes []string, err error) {
 			notes, err = append(notes, recovered...), errors.Join(err, failed)
 		}
 		if err != nil {
-			return notes, &hone.Stop{Kind: hone.KindBlocked, Why: "what a command changed could not be put back", Err: err}
+			return notes, &hone.Stop{Kind: hone.KindBlocked, Why: "cannot restore what a command changed", Err: err}
 		}
 	}
 	return notes, nil
