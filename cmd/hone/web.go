@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/page"
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/site"
 	"hone/cmd/hone/tty"
-	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
 	"hone/harness"
 	"hone/harness/runs"
@@ -117,7 +117,7 @@ func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, pa
 // stop is called. It returns the link to it. If own is nil the user can only look. reply is what
 // arrives while the run waits for a model. say says in the terminal what the user does on the
 // page.
-func (a *app) serveRun(ctx context.Context, h *harness.Session, own *site.OwnRun, reply *view.Reply, say func(string)) (link string, stop func(), err error) {
+func (a *app) serveRun(ctx context.Context, h *harness.Session, own *site.OwnRun, reply *page.Reply, say func(string)) (link string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	source := site.New([]string{h.Home.Workspace()}, a.redactKnown)
 	source.SetOwn(h.ID(), reply)

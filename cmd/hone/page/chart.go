@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+
+	"hone/internal/render"
 )
 
 // chart is a row of bars, one for each round.
@@ -23,8 +25,8 @@ const (
 // fewer than two rounds.
 func (r *Renderer) charts(p Page) (charts []chart) {
 	var rounds []Round
-	for _, one := range p.Rounds {
-		if one.Number > 0 || one.Checked {
+	for _, one := range p.All {
+		if one.Number > 0 || one.Checked() {
 			rounds = append(rounds, one)
 		}
 	}
@@ -36,17 +38,17 @@ func (r *Renderer) charts(p Page) (charts []chart) {
 		charts = append(charts, chart{name, text, r.bars(name, rounds, value, words)})
 	}
 	left := ""
-	if last.Checked {
-		left = fmt.Sprint(last.Count)
+	if last.Checked() {
+		left = fmt.Sprint(last.Left())
 	}
-	add("findings", left, func(r Round) float64 { return float64(r.Count) }, func(r Round) string {
-		if !r.Checked {
+	add("findings", left, func(r Round) float64 { return float64(r.Left()) }, func(r Round) string {
+		if !r.Checked() {
 			return "not checked"
 		}
-		return fmt.Sprint(r.Count)
+		return fmt.Sprint(r.Left())
 	})
-	add("tokens", last.Tokens, func(r Round) float64 { return float64(r.Used) }, func(r Round) string { return r.Tokens })
-	add("time", last.Took, func(r Round) float64 { return r.Seconds }, func(r Round) string { return r.Took })
+	add("tokens", last.Numbers().TokensText(), func(r Round) float64 { return float64(r.Tokens + r.Unconfirmed) }, func(r Round) string { return r.Numbers().TokensText() })
+	add("time", render.Duration(last.Took), func(r Round) float64 { return r.Took.Seconds() }, func(r Round) string { return render.Duration(r.Took) })
 	return charts
 }
 
@@ -61,9 +63,9 @@ func (r *Renderer) bars(name string, rounds []Round, value func(Round) float64, 
 	i := 0
 	for some := range slices.Chunk(rounds, each) {
 		one := slices.MaxFunc(some, high)
-		title := one.Name
+		title := one.Name()
 		if each > 1 {
-			title = fmt.Sprintf("%s to %s, at most", some[0].Name, some[len(some)-1].Name)
+			title = fmt.Sprintf("%s to %s, at most", some[0].Name(), some[len(some)-1].Name())
 		}
 		// A bar without a height still shows that there was a round.
 		height := 1.0
@@ -71,7 +73,7 @@ func (r *Renderer) bars(name string, rounds []Round, value func(Round) float64, 
 			height = max(height, value(one)/most*(chartHeight-2))
 		}
 		fmt.Fprintf(&b, `<rect class="%s" x="%.2f" y="%.2f" width="%.2f" height="%.2f"><title>%s: %s</title></rect>`,
-			class(some[len(some)-1].Mark), float64(i)*step, chartHeight-height, step*0.8, height, template.HTMLEscapeString(r.text(title)), template.HTMLEscapeString(r.text(words(one))))
+			class(string(some[len(some)-1].Outcome)), float64(i)*step, chartHeight-height, step*0.8, height, template.HTMLEscapeString(r.text(title)), template.HTMLEscapeString(r.text(words(one))))
 		i++
 	}
 	b.WriteString("</svg>")

@@ -22,13 +22,13 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/undo"
-	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/child"
 	"hone/journal"
 	"hone/sandbox"
+	"hone/story"
 )
 
 // Actor lets the user act on runs from the page. It implements [web.Actor]. A run that it
@@ -171,7 +171,7 @@ func (x *Actor) resume(ctx context.Context, home *journal.Home, run string, form
 		return err
 	}
 	args := []string{}
-	for _, l := range view.Limits(r.Past.Limits()) {
+	for _, l := range page.LimitsOf(r.Past.Limits()) {
 		if value := strings.TrimSpace(form.Get(l.Flag)); value != "" && value != l.Value {
 			args = append(args, "--"+l.Flag+"="+value)
 		}
@@ -288,7 +288,7 @@ func (x *Actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 	err = x.withPlan(ctx, home, run, func(r *runs.Recorded, plan *undo.Plan) error {
 		p.Restored, p.Force = plan.Restorable, "hone undo "+p.Short+failure.Elsewhere(home.Workspace())+" --force"
 		for _, c := range plan.Conflicts {
-			p.Conflicts = append(p.Conflicts, page.Fact{Name: c.Path, Text: c.Why})
+			p.Conflicts = append(p.Conflicts, story.Part{Name: c.Path, Text: c.Why})
 		}
 		if len(p.Restored) > 0 {
 			p.Digest = planDigest(r, plan)
@@ -339,7 +339,7 @@ func (x *Actor) undo(ctx context.Context, home *journal.Home, run string, form u
 }
 
 // add adds to the page of a run what the user can do.
-func (x *Actor) add(ctx context.Context, v web.View, o report.Overview) (web.View, error) {
+func (x *Actor) add(ctx context.Context, v web.View, o report.Account) (web.View, error) {
 	acts, err := x.acts(ctx, o)
 	if err != nil {
 		return v, err
@@ -351,12 +351,12 @@ func (x *Actor) add(ctx context.Context, v web.View, o report.Overview) (web.Vie
 
 // asks reports whether the page shows the questions of a run that wait, so that the user can
 // answer them.
-func (x *Actor) asks(o report.Overview) bool {
+func (x *Actor) asks(o report.Account) bool {
 	return x != nil && !o.Start.Redacted && (!o.Working || x.owns(o.ID))
 }
 
 // acts returns what the user can do with a run.
-func (x *Actor) acts(ctx context.Context, o report.Overview) (page.Acts, error) {
+func (x *Actor) acts(ctx context.Context, o report.Account) (page.Acts, error) {
 	x.mu.Lock()
 	acts := page.Acts{Run: o.ID, Said: x.said[o.ID], Stop: o.Working}
 	x.mu.Unlock()
@@ -368,7 +368,7 @@ func (x *Actor) acts(ctx context.Context, o report.Overview) (page.Acts, error) 
 		waiting = o.Past.Waiting()
 		acts.Undo = len(o.Files) > 0
 		if !o.Ended || o.End.Kind != hone.KindDone {
-			acts.Resume = view.Limits(o.Past.Limits())
+			acts.Resume = page.LimitsOf(o.Past.Limits())
 		}
 	case x.owns(o.ID):
 		if q := x.Own.desk.question(); q != nil {
@@ -378,7 +378,7 @@ func (x *Actor) acts(ctx context.Context, o report.Overview) (page.Acts, error) 
 		acts.Note = "A question is open in the terminal of the run. Answer it there, or stop the run and answer here."
 	}
 	for _, q := range waiting {
-		one, err := view.Question(ctx, o.Home, o.ID, q)
+		one, err := page.QuestionOf(ctx, o.Home, o.ID, q)
 		if err != nil {
 			return acts, err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"hone/cmd/hone/eval"
 	"hone/cmd/hone/page"
-	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
 )
 
@@ -75,6 +74,6 @@ func (s *Source) evaluation(name string) (web.View, error) {
 		return web.View{}, err
 	}
 	title := s.evalLink(name).Text
-	part, err := s.html.Evaluation(view.Evaluation(title, record.Results()))
+	part, err := s.html.Evaluation(page.EvaluationOf(title, record.Results()))
 	return web.View{Title: "hone eval: " + title, Place: title, Parts: []page.Part{part}}, err
 }

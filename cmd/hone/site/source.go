@@ -19,13 +19,12 @@ import (
 	"hone/cmd/hone/page"
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
-	"hone/cmd/hone/rounds"
-	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/story"
 )
 
 // Source is what a web server shows of the runs in some directories. It implements
@@ -37,14 +36,14 @@ type Source struct {
 	acts  *Actor // nil if the user may only look
 
 	mu    sync.Mutex
-	pages map[string]*view.RunPage // by run
-	rows  map[string]listed        // by run
+	pages map[string]*page.Maker // by run
+	rows  map[string]listed      // by run
 
 	copies sync.Map // of a run's id: its [attempts.Found], if it works in a copy
 	groups sync.Map // the ids of runs with attempts: a later run may apply another attempt
 
 	own   string      // the run of this process; empty if it has none
-	reply *view.Reply // that the run waits for; nil if this process has no run
+	reply *page.Reply // that the run waits for; nil if this process has no run
 	shown shownRun
 }
 
@@ -64,19 +63,18 @@ const longestShown = 5 * time.Second
 type listed struct {
 	state string
 	run   page.Run
-	began time.Time
 }
 
 var _ web.Source = (*Source)(nil)
 
 // New returns the source of some directories. clean removes secrets from a text.
 func New(dirs []string, clean func(string) string) *Source {
-	return &Source{dirs: dirs, html: page.New(clean), clean: clean, pages: map[string]*view.RunPage{}, rows: map[string]listed{}}
+	return &Source{dirs: dirs, html: page.New(clean), clean: clean, pages: map[string]*page.Maker{}, rows: map[string]listed{}}
 }
 
 // SetOwn says which run is that of this process, and what has arrived of the reply that it
 // waits for.
-func (s *Source) SetOwn(run string, reply *view.Reply) { s.own, s.reply = run, reply }
+func (s *Source) SetOwn(run string, reply *page.Reply) { s.own, s.reply = run, reply }
 
 // Renderer returns what renders the pages.
 func (s *Source) Renderer() *page.Renderer { return s.html }
@@ -107,7 +105,7 @@ func (s *Source) State(name string) (string, error) {
 	}
 	if name != "" {
 		run, _ := callOf(name)
-		run, _ = view.ShownRound(run)
+		run, _ = page.ShownRound(run)
 		home, err := s.find(run)
 		if err != nil {
 			return "", err
@@ -224,7 +222,7 @@ func (s *Source) View(ctx context.Context, name string) (web.View, error) {
 		return s.evaluation(name)
 	}
 	run, call := callOf(name)
-	run, round := view.ShownRound(run)
+	run, round := page.ShownRound(run)
 	home, err := s.find(run)
 	if err != nil {
 		return web.View{}, err
@@ -244,8 +242,9 @@ func (s *Source) unreadableView(home *journal.Home, run string, err error) (web.
 	if of.Past != nil { // a stored object is damaged, and not the journal
 		result, err = "unreadable", failure.Of(err, fmt.Sprintf("restore %s from a backup; hone show %s shows what can still be read", render.Line(home.Dir()), short+failure.Elsewhere(home.Workspace())))
 	}
-	return s.viewOf(page.Page{Title: fmt.Sprintf("%s %s: %s", rounds.Failed, result, short), Mark: string(rounds.Failed), Result: result, Loop: "run " + short,
-		Why: explanation(err, failure.Elsewhere(home.Workspace()))}, short)
+	title := fmt.Sprintf("%s %s: run %s", story.Failed, result, short)
+	part, err := s.html.Refusal(title, explanation(err, failure.Elsewhere(home.Workspace())))
+	return web.View{Title: title, Place: short, Parts: []page.Part{part}}, err
 }
 
 // runView returns the page of a run, or of a call in it if call is not 0.
@@ -262,11 +261,11 @@ func (s *Source) runView(ctx context.Context, home *journal.Home, name, run stri
 		return s.call(home, run, r.Past.Events(), call)
 	}
 	shown := shownRun{name: name, state: state, at: time.Now()}
-	if r.Working {
-		shown.wait = view.Waiting(r.Past.Events())
-	}
 	if shown.view, err = s.run(ctx, r, round); err != nil {
 		return web.View{}, err
+	}
+	if r.Working {
+		shown.wait = s.pages[run].Waits()
 	}
 	if run == s.own {
 		s.shown = shown
@@ -289,12 +288,12 @@ func (s *Source) run(ctx context.Context, r *recorded.Run, round int) (web.View,
 	run := r.ID
 	made := s.pages[run]
 	if made == nil {
-		made = view.NewRunPage(r.Own(), view.Calls{Most: mostInRound, Clean: s.clean, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }})
+		made = &page.Maker{Own: r.Own(), Calls: page.Calls{Most: mostInRound, Clean: s.clean, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }}}
 		s.pages[run] = made
 	}
-	o := report.OverviewOf(r)
+	o := report.Of(r)
 	o.Asked = s.acts.asks(o)
-	p, err := made.Page(ctx, o, func(all []page.Round) (page.Window, []page.Link) { return view.Windows(all, run, round) })
+	p, err := made.Page(ctx, o, func(all []page.Round) (page.Window, []page.Link) { return page.Windows(all, run, round) })
 	if err != nil {
 		return web.View{}, err
 	}
@@ -302,7 +301,7 @@ func (s *Source) run(ctx context.Context, r *recorded.Run, round int) (web.View,
 		of := of.(attempts.Found)
 		p.Up = page.Link{Text: fmt.Sprintf("attempt %d of run %s", of.Number, journal.ShortRun(of.Of)), Address: "/run/" + of.Of}
 	}
-	p.Attempts = view.Attempts(o, func(a history.Attempt, home *journal.Home) page.Run {
+	p.Attempts = page.AttemptsOf(o, func(a history.Attempt, home *journal.Home) page.Run {
 		s.copies.Store(a.Run, attempts.Found{Attempt: a, Of: run})
 		return s.row(home, a.Run)
 	})
@@ -318,7 +317,7 @@ func (s *Source) run(ctx context.Context, r *recorded.Run, round int) (web.View,
 
 // call returns the page of a model call.
 func (s *Source) call(home *journal.Home, run string, events []history.Event, seq int64) (web.View, error) {
-	call, ok, err := view.WholeCall(events, seq, home.Get)
+	call, ok, err := page.WholeCall(events, seq, home.Get)
 	if err != nil {
 		return web.View{}, err
 	}
@@ -326,14 +325,14 @@ func (s *Source) call(home *journal.Home, run string, events []history.Event, se
 		return web.View{}, web.ErrNotFound
 	}
 	short := journal.ShortRun(run)
-	part, err := s.html.Call(call, "run "+short, view.CallAddress(run, events, seq))
+	part, err := s.html.Call(call, "run "+short, page.CallAddress(run, events, seq))
 	return web.View{Title: fmt.Sprintf("%s: what %s was asked", short, call.Name), Place: short, Parts: []page.Part{part}}, err
 }
 
 // viewOf renders the page of a run.
 func (s *Source) viewOf(p page.Page, place string) (web.View, error) {
 	head, err := s.html.Head(p)
-	v := web.View{Title: p.Title, Place: place, Parts: head}
+	v := web.View{Title: p.Title(), Place: place, Parts: head}
 	for _, r := range p.InWindow() {
 		if err != nil {
 			return v, err
@@ -377,10 +376,8 @@ func (s *Source) row(home *journal.Home, run string) page.Run {
 	if !ok || known.state != state {
 		known = listed{state: state}
 		of := report.Summarize(home, run, recorded.Working(home, run), nil)
-		known.run, known.began = view.Row(of), of.When
+		known.run = page.RunOf(of)
 		s.rows[run] = known
 	}
-	row := known.run
-	row.Age = render.Age(known.began, time.Now())
-	return row
+	return known.run
 }

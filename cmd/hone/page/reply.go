@@ -1,16 +1,11 @@
-package view
+package page
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
-	"hone/cmd/hone/page"
-	"hone/cmd/hone/screen"
 	"hone/history"
-	"hone/journal"
 )
 
 // Reply is the text of a model's reply while it arrives. The zero value is empty. Its methods
@@ -72,23 +67,4 @@ func (r *Reply) State() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return strconv.Itoa(r.n)
-}
-
-// Waiting returns which model a run waits for, and since when; zero if it waits for none.
-func Waiting(events []history.Event) (w page.Wait) {
-	var step *journal.Identity
-	for _, e := range events {
-		switch p := e.Payload.(type) {
-		case history.Asked:
-			step = e.Step
-			w = page.Wait{Model: screen.ModelName(p.Model), Role: cmp.Or(p.Role, "model"), Since: e.Time.Local().Format(time.TimeOnly)}
-		case history.Replied:
-			if step != nil && e.Step != nil && *e.Step == *step {
-				w = page.Wait{}
-			}
-		case history.Resumed, history.End, history.State:
-			w = page.Wait{}
-		}
-	}
-	return w
 }

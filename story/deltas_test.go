@@ -1,12 +1,13 @@
-package rounds_test
+package story_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"hone/cmd/hone/rounds"
 	"hone/history"
+	"hone/journal"
+	"hone/story"
 	"hone/workspace"
 )
 
@@ -31,14 +32,14 @@ func TestDeltasReadOneManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := 0
-	f := rounds.Fold{Get: func(object string) ([]byte, error) { read += len(objects[object]); return objects[object], nil }}
+	f := story.New(story.Options{Get: func(object string) ([]byte, error) { read += len(objects[object]); return objects[object], nil }})
 	for _, c := range []struct{ before, after, changed string }{{one.Name, one.Name, ""}, {one.Name, two.Name, "f99"}} {
 		read = 0
 		f.Add(inRound(1, 1, history.ToolCall{Command: true, Manifest: c.before}))
-		f.Add(inRound(1, 2, history.Snapshot{Manifest: c.after}))
+		said := f.Add(inRound(1, 2, history.Snapshot{Manifest: c.after}))
 		var changed string
-		for _, d := range f.Deltas() {
-			changed += d.Path
+		for _, line := range said {
+			changed += strings.TrimPrefix(line.Text, "    deleted ")
 		}
 		want := 0
 		if c.changed != "" {
@@ -48,4 +49,9 @@ func TestDeltasReadOneManifest(t *testing.T) {
 			t.Errorf("changed %q, want %q; read %d bytes, want %d", changed, c.changed, read, want)
 		}
 	}
+}
+
+// inRound returns an event of a round, at so many milliseconds of active time.
+func inRound(round int, active int64, payload any) history.Event {
+	return history.Event{Event: journal.Event{Step: &journal.Identity{Round: round, Name: "x"}, Active: active}, Payload: payload}
 }

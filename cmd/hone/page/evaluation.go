@@ -1,4 +1,4 @@
-package view
+package page
 
 import (
 	"fmt"
@@ -6,14 +6,22 @@ import (
 	"time"
 
 	"hone/cmd/hone/eval"
-	"hone/cmd/hone/page"
-	"hone/cmd/hone/rounds"
 	"hone/internal/render"
+	"hone/story"
 )
 
-// Evaluation returns what an evaluation has recorded so far. Cases and models are in the order
+// Evaluation is what hone eval has recorded so far.
+type Evaluation struct {
+	Name  string
+	About string     // such as how many tries there are
+	Head  []string   // of the report
+	Rows  [][]string // a model in each; the first cell names it
+	Cases *Grid      // by model
+}
+
+// EvaluationOf returns what an evaluation has recorded so far. Cases and models are in the order
 // of their first results.
-func Evaluation(name string, results []eval.Result) page.Evaluation {
+func EvaluationOf(name string, results []eval.Result) Evaluation {
 	var cases, models []string
 	tries := map[[2]string]int{}
 	k := 1
@@ -28,7 +36,7 @@ func Evaluation(name string, results []eval.Result) page.Evaluation {
 		tries[at]++
 		k = max(k, tries[at])
 	}
-	e := page.Evaluation{Name: name, About: "no results yet"}
+	e := Evaluation{Name: name, About: "no results yet"}
 	if n := len(results); n > 0 {
 		e.About = fmt.Sprintf("%s with %s · last result %s", render.Count(len(cases), "case"), render.Count(len(models), "model"), results[n-1].At.Local().Format(time.DateTime))
 		rows := eval.NewReport(results, cases, models, k).ModelRows()
@@ -39,14 +47,14 @@ func Evaluation(name string, results []eval.Result) page.Evaluation {
 }
 
 // triesGrid returns the tries of each case with each model.
-func triesGrid(results []eval.Result, cases, models []string) *page.Grid {
-	g := &page.Grid{ID: "cases", Title: "cases", Corner: "case / model", Legend: []page.Tick{
-		{Mark: string(rounds.Passed), Title: "a try that passed"}, {Mark: string(rounds.Failed), Title: "a try that failed"}}}
+func triesGrid(results []eval.Result, cases, models []string) *Grid {
+	g := &Grid{ID: "cases", Title: "cases", Corner: "case / model", Legend: []Tick{
+		{Mark: string(story.Passed), Title: "a try that passed"}, {Mark: string(story.Failed), Title: "a try that failed"}}}
 	for _, model := range models {
-		g.Columns = append(g.Columns, page.Column{Name: model})
+		g.Columns = append(g.Columns, Column{Name: model})
 	}
 	for _, name := range cases {
-		row := page.Row{Name: name}
+		row := Row{Name: name}
 		for _, model := range models {
 			row.Cells = append(row.Cells, triesCell(results, name, model))
 		}
@@ -56,18 +64,18 @@ func triesGrid(results []eval.Result, cases, models []string) *page.Grid {
 }
 
 // triesCell returns a mark for each try of a case with a model, in the order of the tries.
-func triesCell(results []eval.Result, name, model string) page.Cell {
+func triesCell(results []eval.Result, name, model string) Cell {
 	of := slices.DeleteFunc(slices.Clone(results), func(r eval.Result) bool { return r.Case != name || r.Model != model })
 	slices.SortStableFunc(of, func(x, y eval.Result) int { return x.Time - y.Time })
-	var c page.Cell
+	var c Cell
 	passed := 0
 	for _, r := range of {
-		mark := rounds.Failed
+		mark := story.Failed
 		if r.Passed {
-			mark = rounds.Passed
+			mark = story.Passed
 			passed++
 		}
-		c.Marks = append(c.Marks, page.Tick{Mark: string(mark), Title: fmt.Sprintf("try %d: %s, %s, %s tokens", r.Time, r.Why, render.Count(r.Rounds, "round"), render.Short(r.Tokens))})
+		c.Marks = append(c.Marks, Tick{Mark: string(mark), Title: fmt.Sprintf("try %d: %s, %s, %s tokens", r.Time, r.Why, render.Count(r.Rounds, "round"), render.Short(r.Tokens))})
 	}
 	if len(of) > 1 {
 		c.Text = fmt.Sprintf("%d/%d", passed, len(of))

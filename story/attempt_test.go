@@ -1,10 +1,10 @@
-package screen_test
+package story_test
 
 import (
 	"testing"
 
-	"hone/cmd/hone/screen"
 	"hone/history"
+	"hone/story"
 )
 
 // TestAttemptWithoutRun: an attempt that was stopped before its run began names no run.
@@ -14,7 +14,7 @@ func TestAttemptWithoutRun(t *testing.T) {
 		"attempt 2: run a with m":  {Number: 2, Model: "m", Run: "2026-a"},
 		"attempt 3: ✗ failed: why": {Number: 3, Result: history.KindFailed, Why: "why"},
 	} {
-		if got := screen.AttemptText(a, false); got != want {
+		if got := story.AttemptText(a, false); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,19 +1,19 @@
-package view
+package page
 
 import (
 	"fmt"
 	"testing"
 
-	"hone/cmd/hone/page"
+	"hone/story"
 )
 
 // TestWindows: a page shows the last rounds, or those around the one that it names, and
 // each round is on one of the linked pages.
 func TestWindows(t *testing.T) {
 	t.Parallel()
-	rounds := func(n int) (list []page.Round) {
+	rounds := func(n int) (list []Round) {
 		for i := range n {
-			list = append(list, page.Round{Number: i})
+			list = append(list, Round{Round: story.Round{Number: i}})
 		}
 		return list
 	}
@@ -37,7 +37,7 @@ func TestWindows(t *testing.T) {
 				here += l.Text
 			}
 		}
-		if shown != (page.Window{From: c.from, To: c.to}) || len(links) != c.links || here != c.here {
+		if shown != (Window{From: c.from, To: c.to}) || len(links) != c.links || here != c.here {
 			t.Errorf("%d rounds, round %d: %v, here %q, %v", c.rounds, c.round, shown, here, links)
 		}
 	}

@@ -1,12 +1,12 @@
-package rounds_test
+package story_test
 
 import (
 	"testing"
 	"time"
 
-	"hone/cmd/hone/rounds"
 	"hone/history"
 	"hone/journal"
+	"hone/story"
 )
 
 // Outages of a minute or more are one line, also if the run ended, died or was resumed
@@ -32,7 +32,7 @@ func TestOutagesText(t *testing.T) {
 		{"two", []history.Event{at(0, failed), at(2, replied), at(4, failed), at(9, replied)},
 			"2 outages, 7m00s in all; longest outage from 23:54 to 23:59 (5m00s, 1 attempt): cut: EOF"},
 	} {
-		if got := rounds.OutagesText(tt.events, start.Add(30*time.Minute)); got != tt.want {
+		if got := story.OutagesText(tt.events, start.Add(30*time.Minute)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package view_test
+package page
 
 import (
 	"encoding/json"
@@ -11,12 +11,10 @@ import (
 
 	"hone/check"
 	"hone/cmd/hone/eval"
-	"hone/cmd/hone/page"
-	"hone/cmd/hone/rounds"
-	"hone/cmd/hone/view"
 	"hone/history"
 	"hone/journal"
 	"hone/model"
+	"hone/story"
 )
 
 // objects are the objects of a test's run.
@@ -69,28 +67,28 @@ func talk(t *testing.T) ([]history.Event, objects) {
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	events, o := talk(t)
-	c := view.Calls{Most: 400, Clean: func(s string) string { return strings.ReplaceAll(s, "KEY", "[redacted]") }, Link: func(seq int64) string { return fmt.Sprint("/call/", seq) }}
-	got, err := c.ByRound(events, o.get)
-	if err != nil || len(got[1]) != 2 {
-		t.Fatalf("%v, %v", got, err)
+	c := Calls{Most: 400, Clean: func(s string) string { return strings.ReplaceAll(s, "KEY", "[redacted]") }, Link: func(seq int64) string { return fmt.Sprint("/call/", seq) }}
+	for _, e := range events {
+		if err := c.add(e, o.get); err != nil {
+			t.Fatal(err)
+		}
 	}
-	first, second := got[1][0], got[1][1]
+	if len(c.rounds[1]) != 2 {
+		t.Fatal(c.rounds)
+	}
+	first, second := c.rounds[1][0], c.rounds[1][1]
 	if long := first.Texts[2]; len(long.Text) > 500 || !strings.HasPrefix(long.Text, "[redacted] long") {
 		t.Errorf("the long text: %d bytes, %.40q", len(long.Text), long.Text)
 	}
 	first.Texts[2].Text = ""
-	want := page.Call{Seq: 1, Name: "fixer, turn 1", Model: "script/s", Size: "2 000 bytes", Replied: true, Used: &page.Use{Sent: 400, Cached: 300, Received: 7}, Link: "/call/1",
-		Texts: []page.Fact{{Name: "system", Text: "You fix."}, {Name: "tools", Text: "read, edit"}, {Name: "user"}}}
+	want := Call{Seq: 1, Round: 1, Name: "fixer, turn 1", Model: "script/s", Size: "2 000 bytes", Replied: true, Used: &Use{Sent: 400, Cached: 300, Received: 7}, Link: "/call/1",
+		Texts: []story.Part{{Name: "system", Text: "You fix."}, {Name: "tools", Text: "read, edit"}, {Name: "user"}}}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]page.Fact{{Name: "the previous request, followed by:"}, {Name: "assistant", Text: "I read.\n(a call of read, 12 bytes)"},
+	if diff := cmp.Diff([]story.Part{{Name: "the previous request, followed by:"}, {Name: "assistant", Text: "I read.\n(a call of read, 12 bytes)"},
 		{Name: "user", Text: "(the result of read, 8 bytes)"}}, second.Texts); diff != "" || second.Used != nil {
 		t.Error(diff, second.Used)
-	}
-	delete(o, "second") // it was read once
-	if _, err := c.ByRound(events, o.get); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -98,7 +96,7 @@ func TestCalls(t *testing.T) {
 func TestWholeCall(t *testing.T) {
 	t.Parallel()
 	events, o := talk(t)
-	call, ok, err := view.WholeCall(events, 3, o.get)
+	call, ok, err := WholeCall(events, 3, o.get)
 	names := ""
 	for _, text := range call.Texts {
 		names += text.Name + "; "
@@ -106,11 +104,11 @@ func TestWholeCall(t *testing.T) {
 	if err != nil || !ok || names != "system; tool read; tool edit; user; assistant; call of read; result of read; " || call.Replies != nil {
 		t.Errorf("%v, %v, %s", ok, err, names)
 	}
-	if call, _, err = view.WholeCall(events, 1, o.get); err != nil || len(call.Replies) != 1 || call.Replies[0].Text != "Done." || call.Used.Cached != 300 {
+	if call, _, err = WholeCall(events, 1, o.get); err != nil || len(call.Replies) != 1 || call.Replies[0].Text != "Done." || call.Used.Cached != 300 {
 		t.Errorf("%v, %v", call, err)
 	}
 	for _, seq := range []int64{0, 2, 4, -1} {
-		if _, ok, err := view.WholeCall(events, seq, o.get); ok || err != nil {
+		if _, ok, err := WholeCall(events, seq, o.get); ok || err != nil {
 			t.Errorf("event %d is a call: %v", seq, err)
 		}
 	}
@@ -119,13 +117,13 @@ func TestWholeCall(t *testing.T) {
 // TestFindings: a finding says since when it stands, also over a round that was cut short.
 func TestFindings(t *testing.T) {
 	t.Parallel()
-	var f view.Findings
+	var f findings
 	told := func(n int, checked bool, texts ...string) string {
-		r := rounds.Round{Number: n}
+		r := story.Round{Number: n, Outcome: map[bool]story.Outcome{true: story.Failed, false: story.Unfinished}[checked]}
 		for _, text := range texts {
 			r.Findings = append(r.Findings, check.Finding{Source: "check", File: "a", Line: 3, Text: text})
 		}
-		list, change := f.Next(r, checked)
+		list, change := f.next(r)
 		for _, one := range list {
 			change += fmt.Sprintf("; %s %s %v %s", one.Name, one.Text, one.New, one.Since)
 		}
@@ -144,26 +142,6 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestWalls: the walls of the last process come first, and equal ones only once.
-func TestWalls(t *testing.T) {
-	t.Parallel()
-	got := view.Walls([]history.Event{{Payload: history.Walls{Wall: "none", Level: "open", Net: "on", Text: "none (open, network on)", Open: []string{"all"}}}, {Payload: history.Walls{Wall: "none", Level: "open", Net: "on", Text: "none (open, network on)", Open: []string{"all"}}},
-		{Payload: history.Walls{Wall: "hidden", Level: "hidden", Net: "off", Text: "hidden", Landlock: 5, Seccomp: true, Why: "why"}}})
-	if len(got) != 2 || got[0].Name != "hidden" || got[1].Open[0] != "all" {
-		t.Fatal(got)
-	}
-	text := ""
-	for _, f := range got[0].Facts {
-		text += f.Name + "=" + f.Text + "\n"
-	}
-	for _, want := range []string{"grade=hidden: a command does not see what it may not use\n", "network=off: commands have no network\n", "landlock=ABI 5\n",
-		"system calls=filtered with seccomp\n", "proved=not on this machine; to prove it: hone doctor --full\n", "no stronger wall=why\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("want %q in\n%s", want, text)
-		}
-	}
-}
-
 // TestEvaluation: a mark for each try of a case with a model, and the report of the models.
 func TestEvaluation(t *testing.T) {
 	t.Parallel()
@@ -173,7 +151,7 @@ func TestEvaluation(t *testing.T) {
 		{Case: "two", Model: "m", Time: 1, Passed: true, Why: "good", Rounds: 1, At: at},
 		{Case: "one", Model: "n", Time: 1, Passed: true, Why: "good", At: at},
 	}
-	got := view.Evaluation("x", results)
+	got := EvaluationOf("x", results)
 	if got.About != "2 cases with 2 models · last result 2026-11-23 12:00:00" {
 		t.Error(got.About)
 	}
@@ -183,14 +161,14 @@ func TestEvaluation(t *testing.T) {
 	if diff := cmp.Diff([]string{"m", "0.50", "1.00", "1/2"}, got.Rows[0][:4]); diff != "" {
 		t.Error(diff)
 	}
-	want := []page.Row{
-		{Name: "two", Cells: []page.Cell{{Marks: []page.Tick{{Mark: "✓", Title: "try 1: good, 1 round, 0 tokens"}, {Mark: "✗", Title: "try 2: late, 0 rounds, 1.5k tokens"}}, Text: "1/2"}, {}}},
-		{Name: "one", Cells: []page.Cell{{}, {Marks: []page.Tick{{Mark: "✓", Title: "try 1: good, 0 rounds, 0 tokens"}}}}},
+	want := []Row{
+		{Name: "two", Cells: []Cell{{Marks: []Tick{{Mark: "✓", Title: "try 1: good, 1 round, 0 tokens"}, {Mark: "✗", Title: "try 2: late, 0 rounds, 1.5k tokens"}}, Text: "1/2"}, {}}},
+		{Name: "one", Cells: []Cell{{}, {Marks: []Tick{{Mark: "✓", Title: "try 1: good, 0 rounds, 0 tokens"}}}}},
 	}
 	if diff := cmp.Diff(want, got.Cases.Rows); diff != "" {
 		t.Error(diff)
 	}
-	if got := view.Evaluation("x", nil); got.Cases != nil || got.About != "no results yet" {
+	if got := EvaluationOf("x", nil); got.Cases != nil || got.About != "no results yet" {
 		t.Error(got)
 	}
 }
@@ -198,7 +176,7 @@ func TestEvaluation(t *testing.T) {
 // TestReply: a long reply keeps its end, in whole lines, and each attempt begins anew.
 func TestReply(t *testing.T) {
 	t.Parallel()
-	var r view.Reply
+	var r Reply
 	before := r.State()
 	r.Add("first ")
 	if r.Add("line\n"); r.Text() != "first line\n" || r.State() == before {
@@ -216,7 +194,7 @@ func TestReply(t *testing.T) {
 		}
 		r.Add("x")
 	}
-	var none *view.Reply
+	var none *Reply
 	none.Add("x")
 	none.Show(history.Event{Payload: history.Replied{}})
 	if none.Text() != "" || none.State() != "" {
@@ -224,19 +202,26 @@ func TestReply(t *testing.T) {
 	}
 }
 
-// TestWaiting: a run waits for the model from a request to its reply, or to its end.
-func TestWaiting(t *testing.T) {
+// TestWaits: a run waits for the model from a request to its reply, or to its end.
+func TestWaits(t *testing.T) {
 	t.Parallel()
 	events, _ := talk(t)
 	at := time.Date(2026, 11, 23, 12, 0, 1, 0, time.Local)
 	events[2].Time = at
-	if got, want := view.Waiting(events), (page.Wait{Model: "a/b", Role: "fixer", Since: "12:00:01"}); got != want {
+	told := func(events []history.Event) Wait {
+		m := Maker{fold: story.New(story.Options{})}
+		for _, e := range events {
+			m.fold.Add(e)
+		}
+		return m.Waits()
+	}
+	if got, want := told(events), (Wait{Model: "a/b", Role: "fixer", Since: "12:00:01"}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := view.Waiting(events[:2]); got != (page.Wait{}) {
+	if got := told(events[:2]); got != (Wait{}) {
 		t.Errorf("%+v after the reply", got)
 	}
-	if got := view.Waiting(append(events, history.Event{Payload: history.Resumed{}})); got != (page.Wait{}) {
+	if got := told(append(events, history.Event{Payload: history.Resumed{}})); got != (Wait{}) {
 		t.Errorf("%+v in another process", got)
 	}
 }
