@@ -66,6 +66,14 @@ func (o sheet) cut(line string) string {
 	return render.Cut(line, o.columns-1)
 }
 
+// wrapped breaks a line between words if it is wider than the terminal.
+func (o sheet) wrapped(line string) []string {
+	if o.columns == 0 {
+		return []string{line}
+	}
+	return strings.Split(render.Wrap(line, o.columns), "\n")
+}
+
 // heading says which run it is, how it ended, and what it was about.
 func (o sheet) heading() []string {
 	result := o.Standing.Text
@@ -158,11 +166,11 @@ func (o sheet) troubles() []string {
 			lines = append(lines, "    "+line)
 		}
 		if said := o.said(); said != "" {
-			lines = append(lines, "  "+said)
+			lines = append(lines, o.wrapped("  "+said)...)
 		}
 	}
 	for _, note := range o.Notes() {
-		lines = append(lines, "  "+story.Held.Mark(o.colour)+" "+render.Line(note))
+		lines = append(lines, o.wrapped("  "+story.Held.Mark(o.colour)+" "+render.Line(note))...)
 	}
 	return lines
 }
@@ -226,7 +234,11 @@ func (o sheet) commands() []string {
 	}
 	lines := []string{more}
 	if next := o.Next(); next != "" {
-		lines = append(lines, "  next: "+render.Escape(next))
+		if line := "  next: " + render.Escape(next); strings.HasPrefix(next, "hone ") { // a command is copied whole
+			lines = append(lines, line)
+		} else {
+			lines = append(lines, o.wrapped(line)...)
+		}
 	}
 	return lines
 }
