@@ -3,6 +3,7 @@ package story
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"hone/check"
@@ -56,12 +57,12 @@ func (n Numbers) TokensText() string {
 	return text
 }
 
-// CostText returns the cost; empty if nothing was used.
+// CostText returns the cost in a cell of a table, such as "unknown"; empty if nothing was used.
 func (n Numbers) CostText() string {
 	if n.Tokens+n.Unconfirmed == 0 {
 		return ""
 	}
-	return render.Cost(n.Cost, n.Unconfirmed > 0)
+	return strings.TrimPrefix(render.Cost(n.Cost, n.Unconfirmed > 0), "cost ")
 }
 
 // Numbers returns the figures of the round alone.

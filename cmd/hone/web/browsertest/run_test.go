@@ -3,6 +3,7 @@ package browsertest
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -133,7 +134,8 @@ func TestLong(t *testing.T) {
 func TestOtherPorts(t *testing.T) {
 	b := browser(t)
 	headers := make(chan http.Header, 10)
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "another page")
 		if r.URL.Path == "/run/one" {
 			headers <- r.Header
 		}
@@ -151,6 +153,7 @@ func TestOtherPorts(t *testing.T) {
 		if got := <-headers; got["Cookie"] != nil || got["Referer"] != nil {
 			t.Errorf("another port is sent %q and %q", got["Cookie"], got["Referer"])
 		}
+		b.says("another page")
 		b.open(home) // the session goes on
 		b.says("Runs")
 	}
