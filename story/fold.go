@@ -69,6 +69,7 @@ type Fold struct {
 	rounds
 	Now   Activity
 	Spent Spending
+	Uses  []Spending // after each call of a model
 	// Shown means that the output of the running check or call was printed as it came, so
 	// that it is not to be quoted. Whoever prints it sets this; the next begin resets it.
 	Shown bool
@@ -115,6 +116,12 @@ type Spending struct {
 	At     time.Time     // of that event
 }
 
+// Tokens returns the tokens that providers reported, and those that are reserved.
+func (s Spending) Tokens() (confirmed, reserved int64) {
+	confirmed = min(s.Use.Tokens, s.Use.Known.Total())
+	return confirmed, s.Use.Tokens - confirmed
+}
+
 // Add adds the next event of the run, and returns it in words. An event that cannot be read,
 // because another version of hone wrote it, has none.
 func (f *Fold) Add(e history.Event) []Line {
@@ -123,6 +130,9 @@ func (f *Fold) Add(e history.Event) []Line {
 		f.Spent.Known, f.Spent.Use = true, u
 	}
 	f.Spent.Active, f.Spent.At = time.Duration(e.Active)*time.Millisecond, e.Time
+	if _, ok := e.Payload.(history.Usage); ok {
+		f.Uses = append(f.Uses, f.Spent)
+	}
 	if f.o.Silent {
 		f.rounds.add(e)
 		return nil

@@ -9,6 +9,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/render"
+	"hone/journal"
 	"hone/workspace"
 )
 
@@ -23,8 +24,19 @@ type Round struct {
 	Unconfirmed int64         // tokens reserved for calls of which no use was reported
 	Cost        *float64      // USD; nil if it is unknown, or if no model was called
 
+	// Spans are what the round spent its time on, in the order of their begins.
+	Spans []Span
+
 	changes map[string]Change
 	spent   history.Ledger
+}
+
+// Span is a part of a round's time.
+type Span struct {
+	Kind, Name string        // Kind is "model", "tool", "check", "command" or "wait"
+	From, To   time.Duration // since the round began; To is the last known time if it has not ended
+	id         journal.Identity
+	open       bool
 }
 
 // Outcome is how a round or a run ended, as the mark before its line.
@@ -188,6 +200,12 @@ func joined(all []Round, r Round) []Round {
 		changes[path] = c
 	}
 	r.changes = changes
+	spans := slices.Clone(earlier.Spans)
+	for _, span := range r.Spans {
+		span.From, span.To = span.From+earlier.Took, span.To+earlier.Took
+		spans = append(spans, span)
+	}
+	r.Spans = spans
 	r.Took += earlier.Took
 	r.spent = earlier.spent.Plus(r.spent)
 	all[n-1] = r.priced()
@@ -213,6 +231,7 @@ func (f *rounds) add(e history.Event) {
 		f.round, f.isOpen, f.since = Round{Number: s.Round}, true, e.Active
 	}
 	f.last = e.Active
+	f.span(e)
 	switch p := e.Payload.(type) {
 	case history.Reserve:
 		f.round.spent = f.round.spent.Reserved(p)
@@ -244,6 +263,34 @@ func (f *rounds) add(e history.Event) {
 			f.round.Outcome, f.round.Verdict = Unfinished, "not finished"
 			f.end()
 		}
+	}
+}
+
+// span follows what the round spends its time on.
+func (f *rounds) span(e history.Event) {
+	now := time.Duration(e.Active-f.since) * time.Millisecond
+	begin := func(kind, name string) {
+		f.round.Spans = append(f.round.Spans, Span{Kind: kind, Name: name, From: now, To: now, id: *e.Step, open: true})
+	}
+	for i, s := range f.round.Spans {
+		if s.open {
+			f.round.Spans[i].To = now
+			f.round.Spans[i].open = e.Phase != journal.Record || e.Step == nil || *e.Step != s.id
+		}
+	}
+	switch p := e.Payload.(type) {
+	case history.Asked:
+		begin("model", ModelName(p.Model)+", "+p.Role)
+	case history.ToolCall:
+		if p.Refused == "" {
+			begin("tool", p.Tool+" "+Short(mainArgs(p.Args), lineArgs))
+		}
+	case history.CheckBegun:
+		begin("check", e.Step.Name)
+	case history.CommandBegun:
+		begin("command", e.Step.Name)
+	case history.Retried:
+		f.round.Spans = append(f.round.Spans, Span{Kind: "wait", Name: p.Error, From: now, To: now + time.Duration(p.Wait)*time.Millisecond})
 	}
 }
 

@@ -77,7 +77,8 @@ func New(clean func(string) string) *Renderer {
 		"means": func(state string) string { return meanings[state] },
 		"stamp": func(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") },
 		"code":  highlighted,
-		"chart": r.charts,
+		"plots": plots,
+		"lanes": r.lanes,
 		"use":   useText,
 		"total": totalUse,
 		"lines": lines,
@@ -236,7 +237,7 @@ func class(mark string) string {
 	switch mark {
 	case "✓":
 		return "good"
-	case "✗":
+	case "✗", "▪":
 		return "bad"
 	case "!":
 		return "warn"

@@ -14,10 +14,10 @@
       document.querySelector("main").insertBefore(fresh, document.getElementById("wait")); // a new round
       return;
     }
-    for (const was of old.querySelectorAll("details[id], input.split")) {
+    for (const was of [old, ...old.querySelectorAll("details[id], input.split")]) {
       const now = box.content.getElementById(was.id);
       if (now && was.matches("details")) now.open = was.open;
-      else if (now) now.checked = was.checked;
+      else if (now && was.matches("input")) now.checked = was.checked;
     }
     const search = old.querySelector("#search"), focused = document.activeElement;
     const again = focused && focused.id && old.contains(focused) ? focused.id : "";
@@ -37,6 +37,38 @@
     }
   };
   document.addEventListener("input", (e) => { if (e.target.id === "search") find(); });
+
+  // A link to something that is folded unfolds it.
+  const unfold = () => {
+    let at = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = at;
+    for (; at; at = at.parentElement) if (at.matches("details")) at.open = true;
+    if (target) target.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+
+  document.addEventListener("click", (e) => {
+    if (!e.target.matches("[data-copy]")) return;
+    const command = e.target.parentElement.querySelector("code").textContent.split("; ")[0];
+    navigator.clipboard.writeText(command).then(() => { e.target.textContent = "copied"; }, () => { e.target.textContent = "not copied"; });
+  });
+
+  // j and k go from round to round or from run to run, / searches, ? says so.
+  const steps = () => [...document.querySelectorAll(".round > summary, #list tbody tr:not([hidden]) a")];
+  document.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input, textarea, select")) return;
+    const all = steps(), at = all.indexOf(document.activeElement);
+    if (e.key === "j" || e.key === "k") {
+      const next = all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + (e.key === "j" ? 1 : -1)))];
+      if (next) { next.focus(); next.scrollIntoView({ block: "nearest" }); }
+    } else if (e.key === "/" && document.getElementById("search")) {
+      e.preventDefault();
+      document.getElementById("search").focus();
+    } else if (e.key === "?") {
+      document.getElementById("state").textContent = "j next · k previous · / search · Enter opens";
+    }
+  });
 
   const listen = () => {
     source = new EventSource(path + (path.includes("?") ? "&" : "?") + "after=" + seen);

@@ -21,6 +21,7 @@ import (
 	"hone/cmd/hone/report"
 	"hone/history"
 	"hone/journal"
+	"hone/model"
 	"hone/story"
 )
 
@@ -60,11 +61,12 @@ func pageOf(t *testing.T, rounds ...page.Round) page.Page {
 // hostilePage is a page whose run says nothing else.
 func hostilePage(t *testing.T) page.Page {
 	parts := []story.Part{{Name: hostile, Text: hostile}}
-	round := page.Round{Round: story.Round{Number: 1, Outcome: hostile, Verdict: hostile}, Files: hostile, Change: hostile, Found: []page.Finding{{Name: hostile, Text: hostile, New: true, Since: hostile}},
+	found := []check.Finding{{Source: hostile, File: hostile, Text: hostile}}
+	round := page.Round{Round: story.Round{Number: 1, Outcome: story.Failed, Verdict: hostile, Findings: found, Spans: []story.Span{{Kind: "tool", Name: hostile, To: 1}}}, Files: hostile, Change: hostile, Found: []page.Finding{{Name: hostile, Text: hostile, New: true, Since: hostile}},
 		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Link: hostile, Replied: true, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: parts}},
 		Diff:  "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile},
 		Events: []page.Entry{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: parts}}}
-	second := page.Round{Round: story.Round{Number: 2, Outcome: hostile, Verdict: hostile}, Files: hostile}
+	second := page.Round{Round: story.Round{Number: 2, Outcome: story.Failed, Verdict: hostile, Findings: found}, Files: hostile}
 	a := account(t, history.Start{Loop: hostile, Model: hostile, Dir: hostile}, journal.Entry{Type: history.TypeWalls, Payload: history.Walls{Wall: hostile, Level: hostile, Net: hostile, Text: hostile, Why: hostile, Open: []string{hostile}}},
 		journal.Entry{Type: history.TypeEnd, Payload: history.End{Kind: hostile, Why: hostile, Said: hostile, Ignored: hostile, Notes: []string{hostile}}})
 	return page.Page{Account: a, Version: hostile, Why: hostile, Up: page.Link{Text: hostile, Address: hostile}, Contracts: hostileGrid(), All: []page.Round{round, second},
@@ -135,7 +137,7 @@ func TestNothingEscapes(t *testing.T) {
 		texts     int
 		tags      map[string]int
 	}{
-		{"file", file, 68, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 4, "svg": 3, "link": 0, "a": 7}},
+		{"file", file, 66, map[string]int{"html": 1, "head": 1, "title": 2, "style": 1, "body": 1, "section": 3, "svg": 1, "link": 0, "a": 9}},
 		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
 		{"evaluation", served(t, evaluation), 26, map[string]int{"article": 1, "table": 2, "link": 2, "a": 2}},
 		{"wait", served(t, wait), 9, map[string]int{"section": 1, "link": 2, "a": 1}},
@@ -245,26 +247,70 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// TestCharts: a bar for each round, as high as its share of the highest.
-func TestCharts(t *testing.T) {
+// TestHeat: the table says of each finding when it came, went and came back; what is left comes first.
+func TestHeat(t *testing.T) {
 	t.Parallel()
 	p := pageOf(t)
-	for i, n := range []int{4, 2, 0} {
-		p.All = append(p.All, page.Round{Round: story.Round{Number: i + 1, Outcome: story.Failed, Findings: make([]check.Finding, n)}})
+	for i, texts := range [][]string{{"x", "y"}, {"y"}, {"x", "y", "z"}, {"x"}} {
+		r := story.Round{Number: i, Outcome: story.Failed}
+		for _, text := range texts {
+			r.Findings = append(r.Findings, check.Finding{Source: "check", File: "a", Line: 3, Text: text})
+		}
+		p.All = append(p.All, page.Round{Round: r})
+	}
+	p.All = append(p.All, page.Round{Round: story.Round{Number: 4, Outcome: story.Unfinished}})
+	var got []string
+	for _, row := range p.Heat().Rows {
+		line := row.Name
+		for _, c := range row.Cells {
+			if line += " "; len(c.Marks) == 0 {
+				line += "·"
+			} else {
+				line += c.Marks[0].Mark
+			}
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff([]string{"a:3: x ✗ ✓ ! ▪", "a:3: y ✗ ▪ ▪ ✓", "a:3: z · · ✗ ✓"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if p.All = p.All[:1]; p.Heat() != nil {
+		t.Error("one round has a table")
+	}
+}
+
+// TestPlots: what is reserved lies above what is confirmed, and a limit has a line where it is near.
+func TestPlots(t *testing.T) {
+	t.Parallel()
+	p := page.Page{Account: account(t, history.Start{Loop: "fix", Limits: history.Limits{Tokens: 120}})}
+	for i, tokens := range []int64{50, 100} {
+		p.Uses = append(p.Uses, story.Spending{Known: true, Active: time.Duration(i+1) * time.Second, Use: history.Usage{Tokens: tokens, Known: model.Usage{Input: tokens / 2}}})
 	}
 	got := written(t, p)
-	for _, want := range []string{
-		`aria-label="findings of 3 rounds"`,
-		`y="2.00" width="16.00" height="46.00"><title>round 1: 4</title>`,
-		`y="25.00" width="16.00" height="23.00"><title>round 2: 2</title>`,
-		`y="47.00" width="16.00" height="1.00"><title>round 3: 0</title>`,
-	} {
+	for _, want := range []string{`<path class="held" d="M44.0 104.0L260.0 104.0L260.0 64.8L476.0 64.8L476.0 25.7L476.0 25.7L476.0 25.7L476.0 104.0Z"/>`,
+		`<path class="use" d="M44.0 104.0L260.0 104.0L260.0 84.4L476.0 84.4L476.0 64.8L476.0 64.8L476.0 64.8L476.0 104.0Z"/>`, "limit 120</text>"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %s in\n%s", want, got)
 		}
 	}
-	if p.All = p.All[:1]; strings.Contains(written(t, p), "<svg") {
-		t.Error("one round has a chart")
+	if p.Uses = p.Uses[:1]; strings.Contains(written(t, p), "<svg") {
+		t.Error("one call has a plot")
+	}
+}
+
+// TestLanes: each kind of what a round spent its time on has a lane with its sum.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	r := story.Round{Number: 1, Took: 10 * time.Second, Spans: []story.Span{{Kind: "model", Name: "m", To: 4 * time.Second}, {Kind: "check", Name: "check", From: 5 * time.Second, To: 6 * time.Second},
+		{Kind: "model", Name: "m", From: 6 * time.Second, To: 10 * time.Second}}}
+	got := written(t, pageOf(t, page.Round{Round: r}))
+	for _, want := range []string{`<th scope="row">model</th>`, `<rect class="model" x="600.0" y="0" width="400.0" height="10"><title>m: 4.0s</title></rect>`, `<td class="num">8.0s</td>`, `<rect class="check" x="500.0" y="0" width="100.0"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, `<th scope="row">wait</th>`) {
+		t.Error("a lane has nothing")
 	}
 }
 
@@ -312,33 +358,6 @@ func TestLongText(t *testing.T) {
 	got := written(t, p)
 	if len(got) > 1<<19 || !strings.Contains(got, "[1792 KB more]") {
 		t.Errorf("the page has %d bytes", len(got))
-	}
-}
-
-// TestManyRounds: the charts of a long run have bars that are wide enough to see, each
-// for the highest of some rounds.
-func TestManyRounds(t *testing.T) {
-	t.Parallel()
-	p := pageOf(t)
-	for i := range 500 {
-		p.All = append(p.All, page.Round{Round: story.Round{Number: i + 1, Outcome: story.Failed, Findings: make([]check.Finding, i%7)}})
-	}
-	p.Shown = page.Window{From: 480, To: 490}
-	parts, err := page.New(nil).Head(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head := parts[0].HTML + parts[1].HTML
-	if n := strings.Count(head, "<rect"); n != 3*100 {
-		t.Errorf("%d bars", n)
-	}
-	for _, want := range []string{"<title>round 1 to round 5, at most: 4</title>", "<title>round 496 to round 500, at most: 6</title>", `<a href="#r481">`, `<a href="#r490">`} {
-		if !strings.Contains(head, want) {
-			t.Errorf("it lacks %s", want)
-		}
-	}
-	if strings.Count(head, `<a href="#r`) != 10 {
-		t.Error("it shows other rounds")
 	}
 }
 
@@ -411,7 +430,7 @@ func TestFileShowsTheWindow(t *testing.T) {
 	p := pageOf(t, page.Round{Round: story.Round{Number: 1, Verdict: "one"}}, page.Round{Round: story.Round{Number: 2, Verdict: "two"}})
 	p.Shown, p.Rest = page.Window{From: 1, To: 2}, "the others: <here>"
 	got := written(t, p)
-	for _, want := range []string{"<p>the others: &lt;here&gt;</p>", `<td class="name">round 1</td>`, "<td>one</td>", `<td class="name"><a href="#r2">round 2</a></td>`, `<section id="r2">`} {
+	for _, want := range []string{"<p>the others: &lt;here&gt;</p>", `<td class="name">round 1</td>`, "<td>one</td>", `<td class="name"><a href="#r2">round 2</a></td>`, `<details id="r2" class="round">`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %s in\n%s", want, got)
 		}

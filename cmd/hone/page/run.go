@@ -25,11 +25,12 @@ type Page struct {
 	Why       string // below the result; may be empty
 	Up        Link   // the page that this one belongs to; zero if there is none
 	Attempts  []Attempt
-	Contracts *Grid   // by round; nil if the run is no phase
-	All       []Round // of the run, with what came before the first
-	Shown     Window  // of the rounds; the zero value is all of them
-	Windows   []Link  // to the pages of other rounds
-	Rest      string  // says where the other rounds are, if no page shows them: they are only listed
+	Contracts *Grid            // by round; nil if the run is no phase
+	All       []Round          // of the run, with what came before the first
+	Uses      []story.Spending // after each call of a model
+	Shown     Window           // of the rounds; the zero value is all of them
+	Windows   []Link           // to the pages of other rounds
+	Rest      string           // says where the other rounds are, if no page shows them: they are only listed
 }
 
 // Round is one round, or what came before the first, as its page shows it.
@@ -38,6 +39,7 @@ type Round struct {
 	Found  []Finding // blocking
 	Change string    // how the findings differ from those of the round before
 	Last   bool      // no later round has findings
+	Open   bool      // its details are shown
 	Files  string
 	Diff   string // unified
 	NoDiff []string
@@ -185,6 +187,10 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 	}
 	if last >= 0 {
 		p.All[last].Last = true
+	}
+	p.Uses = m.fold.Uses
+	if n := len(p.All); n > 0 {
+		p.All[n-1].Open = true
 	}
 	p.Shown, p.Windows = choose(p.All)
 	return p, m.addDiffs(ctx, p)

@@ -133,9 +133,8 @@ func (s *Screen) totals(now time.Time) string {
 	if !spent.Known {
 		return text
 	}
-	confirmed := min(spent.Use.Tokens, spent.Use.Known.Total())
+	confirmed, left := spent.Tokens()
 	text += " · " + render.Short(confirmed)
-	left := spent.Use.Tokens - confirmed
 	if left > 0 {
 		text += " (+" + render.Short(left) + " unconfirmed)"
 	}
