@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -35,15 +36,71 @@ type Count struct {
 }
 
 // Counts returns how many runs ended with each result, in the order of the list.
-func (f Folder) Counts() (counts []Count) {
-	for _, r := range f.Runs {
-		i := slices.IndexFunc(counts, func(c Count) bool { return c.Text == r.Standing.Text })
-		if i < 0 {
-			i, counts = len(counts), append(counts, Count{r.Standing, 0})
+func (l List) Counts() (counts []Count) {
+	for _, f := range l.Folders {
+		for _, r := range f.Runs {
+			i := slices.IndexFunc(counts, func(c Count) bool { return c.Text == r.Standing.Text })
+			if i < 0 {
+				i, counts = len(counts), append(counts, Count{r.Standing, 0})
+			}
+			counts[i].Runs++
 		}
-		counts[i].Runs++
 	}
 	return counts
+}
+
+// Several reports whether the list has runs of several folders.
+func (l List) Several() bool { return len(l.Folders) > 1 }
+
+// Trend is what the runs of a loop with the same models have in common.
+type Trend struct {
+	Loop, Models string
+	Runs, Done   int
+	story.Numbers
+}
+
+// Percent returns how many of a hundred runs are done.
+func (t Trend) Percent() int { return 100 * t.Done / t.Runs }
+
+// Mean returns the figures of one run: its share of the sums.
+func (t Trend) Mean() story.Numbers {
+	n := story.Numbers{Tokens: t.Tokens / int64(t.Runs), Unconfirmed: t.Unconfirmed / int64(t.Runs), Active: t.Active / time.Duration(t.Runs)}
+	if t.Cost != nil {
+		n.Cost = new(*t.Cost / float64(t.Runs))
+	}
+	return n
+}
+
+// Trends returns the runs that have ended, by loop and models, in the order of the list; nil if
+// no two runs have these in common.
+func (l List) Trends() (trends []Trend) {
+	most := 0
+	for _, f := range l.Folders {
+		for _, r := range f.Runs {
+			if r.Exit == nil {
+				continue
+			}
+			i := slices.IndexFunc(trends, func(t Trend) bool { return t.Loop == r.Loop && t.Models == r.ModelNames() })
+			if i < 0 {
+				i, trends = len(trends), append(trends, Trend{Loop: r.Loop, Models: r.ModelNames(), Numbers: story.Numbers{Cost: new(0.0)}})
+			}
+			t := &trends[i]
+			if t.Runs++; *r.Exit == 0 {
+				t.Done++
+			}
+			t.Tokens, t.Unconfirmed, t.Active = t.Tokens+r.Tokens, t.Unconfirmed+r.Unconfirmed, t.Active+r.Active
+			if r.Cost == nil || t.Cost == nil {
+				t.Cost = nil
+			} else {
+				t.Cost = new(*t.Cost + *r.Cost)
+			}
+			most = max(most, t.Runs)
+		}
+	}
+	if most < 2 {
+		return nil
+	}
+	return trends
 }
 
 // Run is a run in the list.
@@ -76,6 +133,18 @@ func (r Run) ID() string { return journal.ShortRun(r.Run) }
 
 // ModelNames returns the names of its models.
 func (r Run) ModelNames() string { return strings.Join(r.Models, " · ") }
+
+// Left returns how many findings the first and the last checked round left, such as 60→0;
+// empty if that is unknown.
+func (r Run) Left() string {
+	switch {
+	case r.Findings == nil:
+		return ""
+	case len(r.Points) == 0 || r.Points[0].Left == *r.Findings:
+		return fmt.Sprint(*r.Findings)
+	}
+	return fmt.Sprintf("%d→%d", r.Points[0].Left, *r.Findings)
+}
 
 // Started returns when the run began; empty if that is unknown.
 func (r Run) Started() string {

@@ -27,15 +27,39 @@
     find();
   };
 
+  // The list shows the runs that match the search and the chosen result, in the chosen order.
+  let only = "", order = null;
   const find = () => {
-    const search = document.getElementById("search");
-    if (!search) return;
-    const words = search.value.toLowerCase().split(/\s+/);
-    for (const run of document.querySelectorAll(".runs li")) {
-      const text = run.textContent.toLowerCase();
-      run.hidden = !words.every((word) => text.includes(word));
+    const list = document.getElementById("list");
+    if (!list) return;
+    const words = document.getElementById("search").value.toLowerCase().split(/\s+/);
+    const rows = [...list.tBodies[0].rows];
+    let found = 0;
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word)) || (only !== "" && row.dataset.result !== only);
+      if (!row.hidden) found++;
     }
+    document.getElementById("found").textContent = found < rows.length ? found + " of " + rows.length : "";
+    for (const chip of document.querySelectorAll("[data-only]")) chip.setAttribute("aria-pressed", String(chip.dataset.only === only));
+    [...list.tHead.rows[0].cells].forEach((head, i) => {
+      if (!head.querySelector("button")) head.innerHTML = "<button type=button>" + head.textContent + "</button>";
+      head.removeAttribute("aria-sort");
+      if (order && order.column === i) head.setAttribute("aria-sort", order.down ? "descending" : "ascending");
+    });
+    if (!order) return;
+    const value = (row) => { const cell = row.cells[order.column]; return cell.dataset.v === undefined ? cell.textContent.trim() : Number(cell.dataset.v || -1); };
+    rows.sort((a, b) => { const x = value(a), y = value(b); return (x < y ? -1 : x > y ? 1 : 0) * (order.down ? -1 : 1); });
+    list.tBodies[0].append(...rows);
   };
+  document.addEventListener("click", (e) => {
+    const head = e.target.closest("#list thead th"), chip = e.target.closest("[data-only]");
+    if (head) order = { column: head.cellIndex, down: !(order && order.column === head.cellIndex && order.down) };
+    else if (chip) only = only === chip.dataset.only ? "" : chip.dataset.only;
+    else return;
+    find();
+  });
+  find();
   document.addEventListener("input", (e) => { if (e.target.id === "search") find(); });
 
   // A link to something that is folded unfolds it.

@@ -99,7 +99,7 @@ func plots(p Page) (all []plot) {
 		return nil
 	}
 	limits := p.Past.Limits()
-	all = append(all, plot{"tokens over time", p.Numbers.TokensText(), area(p.Uses, float64(limits.Tokens), func(v float64) string { return render.Short(int64(v)) },
+	all = append(all, plot{"tokens over time", p.Numbers.TokensText(), area(p, float64(limits.Tokens), func(v float64) string { return render.Short(int64(v)) },
 		func(s story.Spending) (float64, float64) {
 			confirmed, reserved := s.Tokens()
 			return float64(confirmed), float64(confirmed + reserved)
@@ -107,7 +107,7 @@ func plots(p Page) (all []plot) {
 	if p.Numbers.Cost == nil {
 		return all
 	}
-	return append(all, plot{"cost over time", p.Numbers.CostText(), area(p.Uses, limits.Cost, func(v float64) string { return render.Cost(&v, false) },
+	return append(all, plot{"cost over time", p.Numbers.CostText(), area(p, limits.Cost, func(v float64) string { return render.Cost(&v, false) },
 		func(s story.Spending) (float64, float64) {
 			if s.Use.Cost == nil {
 				return 0, 0
@@ -118,7 +118,8 @@ func plots(p Page) (all []plot) {
 
 // area draws what is confirmed, and above it what is reserved or not told apart, with a line
 // at the limit where that is near; 0 is no limit.
-func area(uses []story.Spending, limit float64, words func(float64) string, values func(story.Spending) (confirmed, all float64)) template.HTML {
+func area(p Page, limit float64, words func(float64) string, values func(story.Spending) (confirmed, all float64)) template.HTML {
+	uses := p.Uses
 	each := (len(uses) + maxPoints - 1) / maxPoints
 	var points []story.Spending
 	for some := range slices.Chunk(uses, each) {
@@ -128,7 +129,9 @@ func area(uses []story.Spending, limit float64, words func(float64) string, valu
 			return cmp.Compare(x, y)
 		}))
 	}
-	points = append(points, uses[len(uses)-1])
+	end := uses[len(uses)-1]
+	end.Active = max(end.Active, p.Numbers.Active)
+	points = append(points, uses[len(uses)-1], end)
 	most, last := 0.0, points[len(points)-1].Active
 	for _, one := range points {
 		_, all := values(one)
@@ -150,8 +153,8 @@ func area(uses []story.Spending, limit float64, words func(float64) string, valu
 		before = [2]float64{confirmed, all}
 	}
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="from %s at %s to %s">`, plotWidth, plotHeight, words(0), render.Duration(points[0].Active), words(before[1]))
-	start, end := fmt.Sprintf("M%.1f %.1f", x(0), y(0)), fmt.Sprintf("L%.1f %.1fZ", x(last), y(0))
-	fmt.Fprintf(&b, `<path class="held" d="%s%s%s"/><path class="use" d="%s%s%s"/>`, start, high.String(), end, start, low.String(), end)
+	start, closed := fmt.Sprintf("M%.1f %.1f", x(0), y(0)), fmt.Sprintf("L%.1f %.1fZ", x(last), y(0))
+	fmt.Fprintf(&b, `<path class="held" d="%s%s%s"/><path class="use" d="%s%s%s"/>`, start, high.String(), closed, start, low.String(), closed)
 	if limit > 0 && limit <= most {
 		fmt.Fprintf(&b, `<path class="limit" d="M%g %.1fH%g"/><text x="%g" y="%.1f" text-anchor="end">limit %s</text>`, plotLeft, y(limit), plotWidth, plotWidth, y(limit)-3, words(limit))
 	}

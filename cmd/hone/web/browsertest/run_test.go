@@ -48,7 +48,7 @@ func TestLive(t *testing.T) {
 	b.review("empty")
 	run := p.start("fix", "-m", "script/../replies", "--check", "sh ../check.sh", "--sandbox", "none", "-q")
 	b.says("running", "fix")
-	b.do(chromedp.Click(chromedp.CSS(".runs a")), chromedp.WaitVisible(chromedp.CSS("#run")))
+	b.do(chromedp.Click(chromedp.CSS("#list a")), chromedp.WaitVisible(chromedp.CSS("#run")))
 	b.do(chromedp.Evaluate[chromedp.Void]("window.loaded = true"))
 	b.says("running")
 	p.write("../go1", "")
@@ -86,7 +86,7 @@ func TestLive(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("nav a")), chromedp.WaitVisible(chromedp.CSS("#runs")))
 	b.review("list")
 	b.do(chromedp.SendKeys(chromedp.ID("search"), "nothing like it"))
-	if value[bool](b, "document.querySelector('.runs li').checkVisibility()") {
+	if value[bool](b, "document.querySelector('#list tbody tr').checkVisibility()") {
 		t.Error("the search finds a run that does not match")
 	}
 }
