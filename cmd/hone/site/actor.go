@@ -293,7 +293,8 @@ func (x *Actor) Preview(ctx context.Context, run, action string, _ url.Values) (
 		if len(p.Restored) > 0 {
 			p.Digest = planDigest(r, plan)
 		}
-		p.Left, err = plan.Left(ctx)
+		v, err := plan.Preview(ctx)
+		p.Left = v.Left
 		return err
 	})
 	if err != nil {
@@ -311,7 +312,7 @@ func (x *Actor) withPlan(ctx context.Context, home *journal.Home, run string, do
 		return err
 	}
 	defer r.Close()
-	plan, err := undo.PlanFor(ctx, r, 0)
+	plan, err := undo.PlanFor(ctx, r, 0, false)
 	if err != nil {
 		return err
 	}
