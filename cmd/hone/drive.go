@@ -21,8 +21,8 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
-	"hone/cmd/hone/site"
 	"hone/cmd/hone/tty"
+	"hone/cmd/hone/web"
 	"hone/harness"
 	"hone/history"
 	"hone/internal/config"
@@ -77,14 +77,14 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	serving := ctx // the page stays until the run has stopped
 	if o.web {
-		var own *site.OwnRun
-		say := func(text string) { s.Say("%s", text) }
+		own := &web.OwnRun{ID: h.ID(), Reply: reply}
+		var say func(string)
 		if a.present() {
-			ctx, own = site.NewOwnRun(ctx, h.ID(), r.Human, say)
+			say = func(text string) { s.Say("%s", text) }
+			ctx, r.Human = own.Attend(ctx, r.Human, say)
 			defer own.Stop()
-			r.Human = own.Human()
 		}
-		link, stop, err := a.serveRun(serving, h, own, reply, say)
+		link, stop, err := a.serveRun(serving, h.Home.Workspace(), own, say)
 		if err != nil {
 			return end, err
 		}

@@ -1,7 +1,10 @@
-package site
+package web
 
 import (
 	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -26,11 +29,13 @@ func (u terminalUser) Ask(ctx context.Context, _ hone.Question) (hone.Answer, er
 func TestDesk(t *testing.T) {
 	q := hone.Question{Path: "a", After: workspace.Image{Digest: "d"}}
 	user, said := make(terminalUser), ""
-	d := &desk{run: "r", terminal: user, say: func(text string) { said = text }}
+	d := &OwnRun{ID: "r"}
+	ctx, human := d.Attend(t.Context(), user, func(text string) { said = text })
+	defer d.Stop()
 	ask := func() <-chan hone.Answer {
 		answered := make(chan hone.Answer)
 		go func() {
-			a, err := d.Ask(t.Context(), q)
+			a, err := human.Ask(ctx, q)
 			if err != nil {
 				t.Error(err)
 			}
@@ -42,13 +47,18 @@ func TestDesk(t *testing.T) {
 		return answered
 	}
 	answered := ask()
-	if d.answer(q.Digest("another run"), true) == nil {
+	if d.answer(q.Digest("another run")+"=yes") == nil {
 		t.Error("an answer to another question counts")
 	}
-	if err := d.answer(q.Digest("r"), true); err != nil {
+	for _, text := range []string{"", q.Digest("r"), q.Digest("r") + "=perhaps"} {
+		if d.answer(text) == nil {
+			t.Errorf("%q is an answer", text)
+		}
+	}
+	if err := d.answer(q.Digest("r") + "=yes"); err != nil {
 		t.Error(err)
 	}
-	if d.answer(q.Digest("r"), false) == nil {
+	if d.answer(q.Digest("r")+"=no") == nil {
 		t.Error("a second answer counts")
 	}
 	if a := <-answered; !a.Approved || !strings.Contains(said, "answered on the page: yes") {
@@ -59,20 +69,29 @@ func TestDesk(t *testing.T) {
 	if a := <-answered; a.Approved {
 		t.Errorf("%+v", a)
 	}
-	if d.answer(q.Digest("r"), true) == nil {
+	if d.answer(q.Digest("r")+"=yes") == nil {
 		t.Error("an answer counts after the one in the terminal")
 	}
 }
 
-// TestActorIsClosed: an ended server resumes no run, because nothing would stop that run.
-func TestActorIsClosed(t *testing.T) {
+// TestNothingBegins: an ended server does nothing for the user, because nothing would wait for it.
+func TestNothingBegins(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
-	var s Source
-	s.Allow(ctx, Options{Say: func(string) {}})
-	x := s.Actor()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(ctx, l, nil, Options{Say: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	end()
-	s.Close()
-	if _, _, err := x.reserve(t.Context(), "dir", "run"); err == nil || len(x.children) > 0 {
-		t.Error(err, x.children)
+	if err := s.Serve(l); err != nil {
+		t.Error(err)
+	}
+	w := httptest.NewRecorder()
+	s.allowed(s.act).ServeHTTP(w, httptest.NewRequest("POST", "/act/resume/run", nil))
+	if w.Code != http.StatusInternalServerError {
+		t.Errorf("%d: %s", w.Code, w.Body)
 	}
 }
