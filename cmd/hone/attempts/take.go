@@ -1,14 +1,15 @@
 package attempts
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"hone"
 	"hone/check"
+	"hone/group"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
@@ -131,61 +132,49 @@ func (v *Taking) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]c
 // plan returns how the tree gets from the attempt that is applied now, if one is, to the
 // wanted one.
 func (v *Taking) plan(ctx context.Context) (p plan, err error) {
-	copied, err := journal.FindHomeAt(v.Dir, runs.HomePath(v.Dir))
-	if err != nil {
-		return p, &hone.UsageError{Why: fmt.Sprintf("the copy of attempt %d was removed: %v", v.Number, err), Next: hone.Next{First: "start the attempts again"}}
+	copied, err := group.OpenHome(v.Dir)
+	if copied == nil {
+		return p, &hone.UsageError{Why: fmt.Sprintf("the copy of attempt %d was removed: %s", v.Number, cmp.Or(fmt.Sprint(err), v.Dir)), Next: hone.Next{First: "start the attempts again"}}
 	}
 	defer copied.Close()
 	home := v.run.Journal.Home()
-	first, err := readFirst(copied)
+	o, err := group.First(copied)
 	if err != nil {
 		return p, err
 	}
-	if p.Own, err = editsOf(first.past, copied, ownOf(v.kinds, first.start)); err != nil {
+	if p.Own, err = editsOf(o, copied, v.kinds); err != nil {
 		return p, err
 	}
-	former, edits, err := v.appliedAttempt(ctx, p.Own)
+	former, edits, err := Applied(home, v.Of, v.run.Journal.Run())
 	if err != nil {
 		return p, err
 	}
-	p.Former, p.Why = former, outcome(first)
-	both := func(digest string) bool { return home.Has(digest) || copied.Has(digest) }
+	if former != 0 { // unless the user has restored the files by hand, or wants to apply the same attempt again
+		others, err := mismatches(ctx, v.run.Tree, slices.Concat(edits, p.Own), before)
+		if err != nil {
+			return p, err
+		}
+		if len(others) == 0 || former == v.Number {
+			former, edits = 0, nil
+		}
+	}
+	p.Former, p.Why = former, "not verified"
+	switch n := left(o); {
+	case o.End().Kind == hone.KindDone:
+		p.Why = o.End().Why
+	case n != nil:
+		p.Why = render.Count(*n, "finding") + " left, not verified"
+	}
 	get := func(digest string) ([]byte, error) {
 		if home.Has(digest) {
 			return home.Get(digest)
 		}
 		return copied.Get(digest)
 	}
-	p.change, err = changeOf(followedBy(reversed(edits), p.Own), get, both, home)
+	has := func(digest string) bool { return home.Has(digest) || copied.Has(digest) }
+	p.change, err = changeOf(inPlaceOf(edits, p.Own), get, has, home)
 	p.Said = fmt.Sprintf("attempt %d changes %s", v.Number, render.Count(len(p.Own), "file"))
 	return p, err
-}
-
-// appliedAttempt returns the number and the edits of the attempt whose changes the tree has; 0
-// if the user has restored the files by hand, or wants to apply the same attempt again. own are
-// the edits of the wanted attempt.
-func (v *Taking) appliedAttempt(ctx context.Context, own []edit) (number int, edits []edit, err error) {
-	number, edits, err = Applied(v.run.Journal.Home(), v.Of, v.run.Journal.Run())
-	if err != nil || number == 0 {
-		return 0, nil, err
-	}
-	others, err := mismatches(ctx, v.run.Tree, slices.Concat(edits, own), before)
-	if err != nil || len(others) == 0 || number == v.Number {
-		return 0, nil, err
-	}
-	return number, edits, nil
-}
-
-// outcome says how an attempt ended.
-func outcome(r record) string {
-	end := r.end()
-	switch left := r.left(); {
-	case end.Kind == hone.KindDone:
-		return end.Why
-	case left != nil:
-		return render.Count(*left, "finding") + " left, not verified"
-	}
-	return "not verified"
 }
 
 // Applied returns which attempt of a run is applied to the tree, according to the runs
@@ -197,24 +186,27 @@ func Applied(home *journal.Home, of, except string) (number int, edits []edit, e
 		return 0, nil, err
 	}
 	for _, run := range slices.Backward(all) {
-		if run == except || run < of {
-			continue
-		}
 		past, start := pastOf(home, run)
-		if past == nil || !changed(past) || past.RestoredTo() != nil && *past.RestoredTo() == 0 {
+		if run == except || run < of || past == nil || past.RestoredTo() != nil && *past.RestoredTo() == 0 {
 			continue
 		}
-		switch {
-		case run == of:
+		if end, _ := past.End(); end.Kind != hone.KindDone && len(past.Edits()) == 0 {
+			continue // it has not made its change
+		}
+		if run == of {
 			w, err := recordOf[winner](home, past, "attempts")
 			return w.Number, w.Edits, err
-		case start.Loop == TakeName:
-			if taken, err := takenBy(start); err != nil || taken.Of != of {
-				continue
-			} else {
-				p, err := recordOf[plan](home, past, "plan")
-				return taken.Number, p.Own, err
-			}
+		}
+		if start.Loop != TakeName {
+			continue
+		}
+		var taken Taking
+		if l, err := runs.Settings(TakeKind(nil), start); err == nil {
+			taken = *l.(*Taking)
+		}
+		if taken.Of == of {
+			p, err := recordOf[plan](home, past, "plan")
+			return taken.Number, p.Own, err
 		}
 	}
 	return 0, nil, nil
@@ -229,25 +221,6 @@ func Unchanged(ctx context.Context, root string, edits []edit) (bool, error) {
 	defer tree.Close()
 	others, err := mismatches(ctx, tree, edits, after)
 	return err == nil && len(others) == 0, err
-}
-
-// changed reports whether a run made its change.
-func changed(past *history.Past) bool {
-	end, ended := past.End()
-	return ended && end.Kind == hone.KindDone || len(past.Edits()) > 0
-}
-
-// takenBy returns the settings of a run that applied an attempt.
-func takenBy(start hone.Start) (*Taking, error) {
-	l, err := runs.Settings(TakeKind(nil), start)
-	if err != nil {
-		return nil, err
-	}
-	taken, ok := l.(*Taking)
-	if !ok {
-		return nil, errors.New("it is no run of hone take")
-	}
-	return taken, nil
 }
 
 // recordOf returns the result of a run's first step of a name.
