@@ -39,10 +39,19 @@ func Copy(ctx context.Context, from, to string, outputs ...string) (skipped []st
 	return clone.Tree(ctx, tree, to)
 }
 
-// Remove removes the copies in the directories DIR/*/*, with what was recorded of their runs
-// outside of them, and dir itself.
+// Remove removes a directory with copies below dir/*/, and what was recorded of their runs outside
+// of them.
 func Remove(dir string) error {
-	homes, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+	groups, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, copies := range groups {
+		_ = RemoveCopy(copies)
+	}
+	return clone.Remove(dir)
+}
+
+// RemoveCopy removes a directory with a copy in it, and what was recorded of its run elsewhere.
+func RemoveCopy(dir string) error {
+	homes, _ := filepath.Glob(filepath.Join(dir, "*"))
 	for _, home := range homes {
 		runs.RemoveHome(home)
 	}
