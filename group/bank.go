@@ -74,14 +74,23 @@ func (a Amount) Flags(had Amount) (flags []string) {
 
 // String returns the tokens and the cost for users, without a part that is 0.
 func (a Amount) String() string {
-	cost := fmt.Sprintf("$%.4f", a.Cost.Float())
+	tokens := render.Tokens(a.Tokens) + " tokens"
 	switch {
 	case a.Cost == 0:
-		return render.Tokens(a.Tokens) + " tokens"
+		return tokens
 	case a.Tokens == 0:
-		return cost
+		return a.Cost.String()
 	}
-	return render.Tokens(a.Tokens) + " tokens and " + cost
+	return a.Cost.String() + " and " + tokens
+}
+
+// String returns the amount for users; empty if it is 0.
+func (u USD) String() string {
+	if u == 0 {
+		return ""
+	}
+	usd := u.Float()
+	return render.Cost(&usd, false)
 }
 
 // Bank divides a budget. Lent + free + spent always equals the cap, exactly. A run never gets

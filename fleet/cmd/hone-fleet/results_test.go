@@ -63,7 +63,7 @@ func newScene(t *testing.T, f resultsFlags) *scene {
 		t.Fatal(err)
 	}
 	object := "B/project/results/" + must(t, made, "rev-parse", "HEAD") + ".bundle"
-	if _, err := from.Put(t.Context(), object, content, ""); err != nil {
+	if _, err := from.Put(t.Context(), object, bytes.NewReader(content), ""); err != nil {
 		t.Fatal(err)
 	}
 	s.delivery = delivery{app: &app{out: &s.out, err: &s.err}, flags: f, batch: "B", from: from}
