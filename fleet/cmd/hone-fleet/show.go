@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"hone/fleet/flow"
-	"hone/fleet/job"
 	"hone/fleet/leg"
 	"hone/group"
 	"hone/internal/render"
