@@ -185,10 +185,6 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.
 	return stop("hone does not make these changes", refused, hone.Next{})
 }
 
-// before and after report whether a file is as an edit expects it, and as it leaves it.
-func before(e edit, is state) bool { return is.same(e.Before) }
-func after(e edit, is state) bool  { return is.same(e.After) }
-
 // mismatches returns the files of edits whose state in the tree is not as a function wants it.
 func mismatches(ctx context.Context, tree *workspace.Tree, edits []edit, as func(e edit, is state) bool) (others []string, err error) {
 	var paths []string

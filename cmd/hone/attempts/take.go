@@ -3,6 +3,8 @@ package attempts
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,44 +60,34 @@ type Found struct {
 // Find returns the attempt whose run a user means by ref: an id, or a unique prefix of
 // one or of its last part, as in [journal.Home.FindRun]. The error is a
 // [*journal.NotFoundError] if there is none.
-func Find(home *journal.Home, ref string) (Found, error) {
-	all, err := home.Runs()
-	if err != nil {
-		return Found{}, err
-	}
-	var found []Found
-	for _, run := range slices.Backward(all) {
-		past, start := pastOf(home, run)
-		if past == nil || start.Loop != Name || ref == "" {
-			continue
-		}
+func Find(home *journal.Home, ref string) (f Found, err error) {
+	missing := &journal.NotFoundError{Ref: ref}
+	err = eachRun(home, func(run string, past *history.Past, start hone.Start) error {
 		for _, a := range past.Attempts() {
-			if strings.HasPrefix(a.Run, ref) || strings.HasPrefix(journal.ShortRun(a.Run), ref) {
-				found = append(found, Found{a, run})
+			if start.Loop == Name && ref != "" && (strings.HasPrefix(a.Run, ref) || strings.HasPrefix(journal.ShortRun(a.Run), ref)) {
+				f, missing.Matches = Found{a, run}, append(missing.Matches, a.Run)
 			}
 		}
+		return nil
+	})
+	if err == nil && len(missing.Matches) != 1 {
+		return Found{}, missing
 	}
-	if len(found) == 1 {
-		return found[0], nil
-	}
-	missing := &journal.NotFoundError{Ref: ref}
-	for _, f := range found {
-		missing.Matches = append(missing.Matches, f.Run)
-	}
-	return Found{}, missing
+	return f, err
 }
 
-// pastOf returns what a run recorded; nil if that cannot be read.
-func pastOf(home *journal.Home, run string) (*history.Past, hone.Start) {
-	events, err := home.Read(run)
-	if err != nil {
-		return nil, hone.Start{}
+// eachRun calls a function for each run of a home that can be read, the newest first, until it
+// returns an error.
+func eachRun(home *journal.Home, do func(run string, past *history.Past, start hone.Start) error) error {
+	all, err := home.Runs()
+	for _, run := range slices.Backward(all) {
+		events, broken := home.Read(run)
+		start, none := runs.Started(events)
+		if err == nil && broken == nil && none == nil {
+			err = do(run, history.Read(events), start)
+		}
 	}
-	start, err := runs.Started(events)
-	if err != nil {
-		return nil, start
-	}
-	return history.Read(events), start
+	return err
 }
 
 // plan is the record of the step that decides what to do.
@@ -150,7 +142,7 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 		return p, err
 	}
 	if former != 0 { // unless the user has restored the files by hand, or wants to apply the same attempt again
-		others, err := mismatches(ctx, v.run.Tree, slices.Concat(edits, p.Own), before)
+		others, err := mismatches(ctx, v.run.Tree, slices.Concat(edits, p.Own), func(e edit, is state) bool { return is.same(e.Before) })
 		if err != nil {
 			return p, err
 		}
@@ -181,45 +173,44 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 // of its workspace except one, and the edits that it made to what the attempts found; 0
 // if none is, because none was or because it was undone.
 func Applied(home *journal.Home, of, except string) (number int, edits []edit, err error) {
-	all, err := home.Runs()
-	if err != nil {
-		return 0, nil, err
-	}
-	for _, run := range slices.Backward(all) {
-		past, start := pastOf(home, run)
-		if run == except || run < of || past == nil || past.RestoredTo() != nil && *past.RestoredTo() == 0 {
-			continue
-		}
-		if end, _ := past.End(); end.Kind != hone.KindDone && len(past.Edits()) == 0 {
-			continue // it has not made its change
+	found := errors.New("found")
+	err = eachRun(home, func(run string, past *history.Past, start hone.Start) error {
+		end, _ := past.End()
+		made := end.Kind == hone.KindDone || len(past.Edits()) > 0
+		if run == except || run < of || !made || past.RestoredTo() != nil && *past.RestoredTo() == 0 {
+			return nil
 		}
 		if run == of {
 			w, err := recordOf[winner](home, past, "attempts")
-			return w.Number, w.Edits, err
-		}
-		if start.Loop != TakeName {
-			continue
+			number, edits = w.Number, w.Edits
+			return cmp.Or(err, found)
 		}
 		var taken Taking
-		if l, err := runs.Settings(TakeKind(nil), start); err == nil {
-			taken = *l.(*Taking)
+		if start.Loop != TakeName || json.Unmarshal(start.Settings, &taken) != nil || taken.Of != of {
+			return nil
 		}
-		if taken.Of == of {
-			p, err := recordOf[plan](home, past, "plan")
-			return taken.Number, p.Own, err
-		}
+		p, err := recordOf[plan](home, past, "plan")
+		number, edits = taken.Number, p.Own
+		return cmp.Or(err, found)
+	})
+	if err == found {
+		err = nil
 	}
-	return 0, nil, nil
+	return number, edits, err
 }
 
-// Unchanged reports whether the files of a directory are still as edits left them.
-func Unchanged(ctx context.Context, root string, edits []edit) (bool, error) {
-	tree, err := workspace.Open(root, workspace.Options{})
+// IsApplied reports whether the tree has the attempt already, as it was applied.
+func (f Found) IsApplied(ctx context.Context, home *journal.Home) (bool, error) {
+	number, edits, err := Applied(home, f.Of, "")
+	if err != nil || number != f.Number {
+		return false, err
+	}
+	tree, err := workspace.Open(home.Workspace(), workspace.Options{})
 	if err != nil {
 		return false, err
 	}
 	defer tree.Close()
-	others, err := mismatches(ctx, tree, edits, after)
+	others, err := mismatches(ctx, tree, edits, func(e edit, is state) bool { return is.same(e.After) })
 	return err == nil && len(others) == 0, err
 }
 
