@@ -118,6 +118,8 @@ func house() []room {
 		{folder: "harness/runs", floor: 5, may: []string{root, "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle"}},
 		{folder: "harness", floor: 6, may: []string{"model", "workspace", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},
 
+		{folder: "group", floor: 6, may: []string{"history", "journal", "workspace", "workspace/clone", "sandbox", "harness/runs", "internal/child", "internal/render"}},
+
 		{folder: "cmd/hone/failure", floor: 5, may: []string{root, "journal", "sandbox", "internal/git"}},
 		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness", "harness/runs", "history", "internal/config", "story", "cmd/hone/attempts", "cmd/hone/failure"}},
 		{folder: "cmd/hone/recorded", floor: 8, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds"}},
@@ -131,13 +133,13 @@ func house() []room {
 		{folder: "cmd/hone/answer", floor: 6, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/failure"}},
 		{folder: "cmd/hone/findings", floor: 3, may: []string{"check", "internal/render", "internal/excerpt"}},
 		{folder: "cmd/hone/page", floor: 9, may: []string{root, "story", "history", "journal", "check", "model", "loop", "sandbox", "workspace", "internal/excerpt", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/report"}},
-		{folder: "cmd/hone/eval", floor: 6, may: []string{"internal/artifact", root, "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
+		{folder: "cmd/hone/eval", floor: 6, may: []string{"internal/artifact", root, "group", "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "story", "history", "check", "internal/render", "cmd/hone/failure"}},
 		{folder: "cmd/hone/tty", floor: 0},
 		{folder: "cmd/hone/manual", floor: 0},
 		{folder: "cmd/hone/language", floor: 5, may: []string{"loop"}},
-		{folder: "cmd/hone", floor: 12, may: []string{"story", "model", "workspace", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/undo", "cmd/hone/language"}},
-		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/child", "internal/git", "internal/render"}},
+		{folder: "cmd/hone", floor: 12, may: []string{"story", "group", "model", "workspace", "workspace/clone", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/undo", "cmd/hone/language"}},
+		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "group", "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/git", "internal/render"}},
 		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "journal", "harness/runs", "sandbox", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/recorded", "cmd/hone/report", "cmd/hone/undo"}},
 	}
 }

@@ -91,7 +91,7 @@ func notRedirected(*http.Request, []*http.Request) error { return http.ErrUseLas
 // page returns the page of the run without its rounds.
 func (w *acting) page() string {
 	w.t.Helper()
-	page, _, _ := strings.Cut(get(w.t, w.browser, w.home+"run/"+w.run), `<section id="r`)
+	page, _, _ := strings.Cut(get(w.t, w.browser, w.home+"run/"+w.run), `<details id="r`)
 	return html.UnescapeString(page)
 }
 
