@@ -42,12 +42,9 @@ deletes a batch that the server does not know: first make sure that the store be
 }
 
 func (a *app) remove(ctx context.Context, f removeFlags, ids []string) error {
-	if f.store == "" {
-		return usage("remove needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
-	}
-	s, err := store.Open(f.store)
+	s, err := openStore("remove", f.store)
 	if err != nil {
-		return usage(err.Error(), "")
+		return err
 	}
 	t, err := a.dial(ctx)
 	if err != nil {
@@ -136,8 +133,6 @@ func (a *app) listStored(ctx context.Context, t client.Client, s store.Store) er
 		}
 		rows = append(rows, []string{id, strconv.Itoa(objects[id]), state})
 	}
-	for _, line := range render.Aligned(rows, false, true) {
-		fmt.Fprintln(a.out, line)
-	}
+	a.printTable(rows, false, true)
 	return nil
 }

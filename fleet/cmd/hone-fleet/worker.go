@@ -93,13 +93,12 @@ func (a *app) worker(ctx context.Context, f workerFlags) error {
 
 // leg returns the worker that the flags describe.
 func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
-	if f.store == "" {
+	switch {
+	case f.store == "":
 		return nil, usage("a worker needs a store, the same for all workers", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
-	}
-	if f.parallel < 1 {
+	case f.parallel < 1:
 		return nil, usage("--parallel must be greater than 0", "")
-	}
-	if f.key == "" {
+	case f.key == "":
 		return nil, usage("a worker needs a key, the same for all workers", "(umask 077 && head -c 32 /dev/urandom | base64 >fleet.key), then add --key fleet.key")
 	}
 	key, err := leg.ReadKey(f.key)
@@ -133,16 +132,25 @@ func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 
 // findHone returns the path of hone.
 func findHone(named string) (string, error) {
-	self, err := os.Executable()
+	found, err := findProgram(cmp.Or(named, "hone"), named != "")
 	if err != nil {
-		return "", failed(err, "name the program with --hone PATH")
+		return "", usage("cannot find "+cmp.Or(named, "the program hone"), "name the program with --hone PATH")
 	}
-	for _, name := range []string{named, filepath.Join(filepath.Dir(self), "hone"), "hone"} {
-		if found, err := exec.LookPath(name); err == nil && (named == "" || name == named) {
-			return filepath.Abs(found)
-		}
+	return found, nil
+}
+
+// findProgram returns the absolute path of a program: beside this one unless it is exact, or else on
+// the PATH.
+func findProgram(name string, exact bool) (string, error) {
+	self, err := os.Executable()
+	if beside, none := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil && none == nil && !exact {
+		return beside, nil
 	}
-	return "", usage("cannot find "+cmp.Or(named, "the program hone"), "name the program with --hone PATH")
+	found, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(found)
 }
 
 // stopWorker is how long a worker has to store its runs when it stops.
