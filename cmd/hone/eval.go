@@ -105,7 +105,6 @@ func (f *evalFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.trust, "trust", false, "run the trees' own programs, such as build.sh, without asking; does not accept their settings (see hone help trust)")
 }
 
-// valid checks the flags by themselves.
 func (f *evalFlags) valid(c *cobra.Command) error {
 	for flag, bad := range map[string]bool{"times": f.times < 1, "at": f.at < 1, "parallel": f.parallel < 1, "max-tokens": f.maxTokens < 1, "max-cost": f.maxCost <= 0, "max-time": f.maxTime <= 0} {
 		if bad && c.Flags().Changed(flag) {
@@ -126,7 +125,6 @@ func (f *evalFlags) valid(c *cobra.Command) error {
 	return nil
 }
 
-// plan is what an evaluation is going to do.
 type plan struct {
 	suite   *eval.Suite
 	record  *eval.Record
@@ -179,7 +177,6 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	return a.report(ctx, f, p, stopped, err)
 }
 
-// casesError returns the usage error for an error in a file of cases.
 func casesError(err error) error {
 	if errors.As(err, new(*config.Error)) {
 		return failure.Usage(err.Error(), "nothing was sent or written")
@@ -205,7 +202,6 @@ func (a *app) planTries(ctx context.Context, f evalFlags, p *plan) error {
 	return nil
 }
 
-// planCase adds the tries of a case with each model.
 func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) error {
 	base, err := p.suite.FindBase(ctx, c)
 	if err != nil {
@@ -268,7 +264,6 @@ func caseArgs(s *eval.Suite, c eval.Case, base eval.Base, typed []string) ([]str
 	return slices.Concat(args, c.Args, typed, again), nil
 }
 
-// aboutJob adds the case and the model to an error.
 func aboutJob(job *eval.Job, err error) error {
 	at := fmt.Sprintf("case %s with %s: ", job.Case, job.Model)
 	if f, ok := failure.Explain(err, ""); ok {

@@ -178,7 +178,6 @@ func (s Score) cells() []string {
 		fmt.Sprint(s.Malformed), fmt.Sprint(s.Refused), render.Duration(time.Duration(s.Active))}
 }
 
-// number formats a number; nil means that it is not known.
 func number(format string, n *float64) string {
 	if n == nil {
 		return "-"

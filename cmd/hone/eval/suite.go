@@ -45,7 +45,6 @@ type Table struct {
 	Needs      []string `toml:"needs" valid:"line" json:"-"`       // programs without which the case is skipped
 }
 
-// file is what a file of cases contains.
 type file struct {
 	Defaults *Table            `toml:"defaults"`
 	Cases    *map[string]Table `toml:"cases" valid:"case"`

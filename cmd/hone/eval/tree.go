@@ -92,7 +92,6 @@ func (s *Suite) commitBase(ctx context.Context, c Case) (b Base, err error) {
 	return b, err
 }
 
-// runBase finds the tree that a run of the user's found.
 func (s *Suite) runBase(c Case) (b Base, err error) {
 	home, err := runs.Open(c.Repo)
 	if errors.Is(err, runs.ErrNone) {

@@ -84,7 +84,6 @@ func stillOpen(j flow.JobStatus, answers []job.Answer) (n int) {
 	return n
 }
 
-// jobOf returns where a job of a batch stands.
 func jobOf(s flow.Status, name string) (flow.JobStatus, error) {
 	i := slices.IndexFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name })
 	if i < 0 {
@@ -115,7 +114,6 @@ the runs. Without a JOB, cancel applies to the whole batch.`,
 	}
 }
 
-// canCancel returns an error if the batch, or one of the named jobs, has ended.
 func canCancel(s flow.Status, names []string) error {
 	hint := "hone-fleet show " + s.ID
 	for _, name := range names {

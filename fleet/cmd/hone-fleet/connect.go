@@ -33,7 +33,6 @@ func (s *server) register(c *cobra.Command) {
 	f.StringVar(&s.profile, "profile", "", "profile in Temporal's configuration file (default TEMPORAL_PROFILE)")
 }
 
-// connection is a connection to the server.
 type connection struct {
 	client.Client
 	app    *app
@@ -91,7 +90,6 @@ func (a *app) withBatch(ctx context.Context, id string, do func(t *connection, s
 	return do(t, r.Status)
 }
 
-// reading is the status of a batch, or why there is none.
 type reading struct {
 	flow.Status
 	err error
@@ -186,13 +184,11 @@ func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*serviceerror.DeadlineExceeded))
 }
 
-// noWorker reports whether a query failed because no worker is running.
 func noWorker(err error) bool {
 	idle := (*serviceerror.FailedPrecondition)(nil) // no worker was there for a while
 	return late(err) || errors.As(err, &idle) && strings.Contains(idle.Message, "no poller")
 }
 
-// serverFailure words the error of a call about a batch.
 func serverFailure(err error, id string) error {
 	refused := (*serviceerror.QueryFailed)(nil)
 	switch {

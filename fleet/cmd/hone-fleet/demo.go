@@ -21,7 +21,6 @@ import (
 //go:embed all:demo
 var sample embed.FS
 
-// runDemo submits the sample projects as a batch, and prints the outcome.
 func (a *app) runDemo(ctx context.Context, t client.Client, f devFlags) error {
 	jobs, err := demoJobs(ctx, filepath.Join(f.dir, "demo"))
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"hone/sandbox"
 )
 
-// devFlags are the flags of dev.
 type devFlags struct {
 	dir          string
 	port, uiPort int
@@ -145,7 +144,6 @@ func runServer(ctx context.Context, program string, f devFlags) error {
 	return fmt.Errorf("the Temporal server ended with status %d: %s", r.Exit, excerpt.End(string(r.Stderr), 1000))
 }
 
-// awaitServer connects to a server that is starting.
 func (a *app) awaitServer(ctx context.Context) (*connection, error) {
 	for {
 		t, err := a.dial(ctx)

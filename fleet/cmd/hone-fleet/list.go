@@ -17,7 +17,6 @@ import (
 	"hone/internal/render"
 )
 
-// batch is a line of the list.
 type batch struct {
 	ID      string       `json:"id"`
 	Started time.Time    `json:"started"`
@@ -92,7 +91,6 @@ func (a *app) printTable(rows [][]string, right ...bool) {
 	}
 }
 
-// printJSON prints a value as indented JSON.
 func (a *app) printJSON(v any) error {
 	e := json.NewEncoder(a.out)
 	e.SetIndent("", "  ")
@@ -121,7 +119,6 @@ func started(ctx context.Context, t client.Client) (list []batch, err error) {
 	return list, nil
 }
 
-// batchState counts the jobs of a batch that are not done, by state, in one line.
 func batchState(s flow.Status) string {
 	var parts []string
 	for _, state := range flow.States() {
@@ -135,7 +132,6 @@ func batchState(s flow.Status) string {
 	return strings.Join(parts, ", ")
 }
 
-// lastBatch returns the id of a batch: of the newest one for "last".
 func lastBatch(ctx context.Context, t client.Client, id string) (string, error) {
 	if id != "last" {
 		return id, nil

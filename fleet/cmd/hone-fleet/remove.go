@@ -18,7 +18,6 @@ import (
 	"hone/internal/render"
 )
 
-// removeFlags are the flags of remove.
 type removeFlags struct {
 	store     string
 	forgotten bool
@@ -62,7 +61,6 @@ func (a *app) remove(ctx context.Context, f removeFlags, ids []string) error {
 	return nil
 }
 
-// removeOne removes a batch from the store if it has ended.
 func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id string, forgotten bool) error {
 	id, err := lastBatch(ctx, t, id)
 	if err != nil {
@@ -91,7 +89,6 @@ func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id 
 	return nil
 }
 
-// removeBatch deletes all objects of a batch, and returns how many there were.
 func removeBatch(ctx context.Context, s store.Store, id string) (n int, err error) {
 	if !job.ValidName(id) {
 		return 0, fmt.Errorf("%q is not the id of a batch", id)
@@ -105,7 +102,6 @@ func removeBatch(ctx context.Context, s store.Store, id string) (n int, err erro
 	return len(names), err
 }
 
-// listStored lists the batches in the store.
 func (a *app) listStored(ctx context.Context, t client.Client, s store.Store) error {
 	names, err := s.List(ctx, "")
 	if err != nil {

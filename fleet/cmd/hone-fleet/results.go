@@ -23,7 +23,6 @@ import (
 	"hone/internal/render"
 )
 
-// resultsFlags say what happens to results.
 type resultsFlags struct {
 	store  string
 	dir    string // of the clone for branch
@@ -79,7 +78,6 @@ the files in the clone: the command should not execute them.`,
 // storeVariable is the variable with the default of --store.
 const storeVariable = "HONE_FLEET_STORE"
 
-// result is what a job changed.
 type result struct {
 	Job    string     `json:"job"`
 	State  flow.State `json:"state"`
@@ -119,7 +117,6 @@ func (a *app) results(ctx context.Context, f resultsFlags, s flow.Status, names 
 	return delivery{app: a, flags: f, batch: s.ID, from: from}.deliver(ctx, list)
 }
 
-// openStore opens the store that a command needs.
 func openStore(command, where string) (store.Store, error) {
 	if where == "" {
 		return nil, usage(command+" needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
@@ -173,7 +170,6 @@ func (a *app) exportRuns(ctx context.Context, f resultsFlags, from store.Store, 
 	return nil
 }
 
-// chosen returns the results of the named jobs, or of all that are done.
 func chosen(s flow.Status, all bool, names []string) (list []result, err error) {
 	for _, name := range names {
 		if _, err := jobOf(s, name); err != nil {
@@ -189,7 +185,6 @@ func chosen(s flow.Status, all bool, names []string) (list []result, err error) 
 	return list, nil
 }
 
-// delivery delivers results as the flags say.
 type delivery struct {
 	app   *app
 	flags resultsFlags
@@ -197,7 +192,6 @@ type delivery struct {
 	from  store.Store
 }
 
-// deliver delivers all results that it can.
 func (d delivery) deliver(ctx context.Context, list []result) error {
 	if d.flags.branch {
 		var err error
@@ -222,7 +216,6 @@ func (d delivery) deliver(ctx context.Context, list []result) error {
 	return nil
 }
 
-// ofClone returns the results of jobs in the repository of the user's clone.
 func (d delivery) ofClone(ctx context.Context, list []result) ([]result, error) {
 	top, err := gitOutput(ctx, d.flags.dir, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -244,7 +237,6 @@ func (d delivery) ofClone(ctx context.Context, list []result) ([]result, error) 
 	return fits, nil
 }
 
-// one delivers one result.
 func (d delivery) one(ctx context.Context, r result) error {
 	tmp, err := os.MkdirTemp("", "hone-result-")
 	if err != nil {
@@ -289,7 +281,6 @@ func (d delivery) one(ctx context.Context, r result) error {
 	return nil
 }
 
-// inClone delivers what needs a clone of the job's repository.
 func (d delivery) inClone(ctx context.Context, r result, bundle, ref, clone string) error {
 	if _, err := gitOutput(ctx, ".", "clone", "--quiet", "--no-checkout", "--", r.Repo, clone); err != nil {
 		return err
@@ -334,7 +325,6 @@ func (d delivery) inClone(ctx context.Context, r result, bundle, ref, clone stri
 	return nil
 }
 
-// write writes a file.
 func write(file string, in io.Reader) error {
 	out, err := os.Create(file)
 	if err != nil {

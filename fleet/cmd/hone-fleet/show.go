@@ -16,7 +16,6 @@ import (
 	"hone/internal/render"
 )
 
-// showFlags are the flags of show.
 type showFlags struct{ json, wait bool }
 
 func (a *app) showCommand() *cobra.Command {
@@ -57,7 +56,6 @@ func (a *app) show(ctx context.Context, f showFlags, t *connection, s flow.Statu
 	return err
 }
 
-// addProgress adds to running jobs the progress that their workers report.
 func addProgress(ctx context.Context, t client.Client, s *flow.Status) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
@@ -136,7 +134,6 @@ func (a *app) printStatus(s flow.Status) {
 	}
 }
 
-// answerLine returns the command that answers the questions of a job.
 func answerLine(id string, j flow.JobStatus) string {
 	line := fmt.Sprintf("hone-fleet answer %s %s", id, j.Name)
 	for _, q := range j.Outcome.Questions {

@@ -64,7 +64,6 @@ their own checkers: use it only if you trust everybody who can submit.`,
 	return c
 }
 
-// registerShared registers the flags that dev shares.
 func (f *workerFlags) registerShared(c *cobra.Command) {
 	c.Flags().StringVar(&f.hone, "hone", "", "path of hone (default beside hone-fleet, or on your PATH)")
 	c.Flags().StringVar(&f.sandbox, "sandbox", "", "walls around commands, as in hone --sandbox (default the strongest)")
@@ -91,7 +90,6 @@ func (a *app) worker(ctx context.Context, f workerFlags) error {
 	return nil
 }
 
-// leg returns the worker that the flags describe.
 func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 	switch {
 	case f.store == "":
@@ -130,7 +128,6 @@ func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 	return w, nil
 }
 
-// findHone returns the path of hone.
 func findHone(named string) (string, error) {
 	found, err := findProgram(cmp.Or(named, "hone"), named != "")
 	if err != nil {
@@ -156,7 +153,6 @@ func findProgram(name string, exact bool) (string, error) {
 // stopWorker is how long a worker has to store its runs when it stops.
 const stopWorker = 45 * time.Second
 
-// startWorker starts a worker, and returns a function that stops it.
 func startWorker(t client.Client, f workerFlags, legs *leg.Worker) (func(), error) {
 	w := worker.New(t, f.queue, worker.Options{
 		MaxConcurrentActivityExecutionSize: f.parallel, WorkerStopTimeout: stopWorker, MaxHeartbeatThrottleInterval: leg.Heartbeat,
@@ -169,7 +165,6 @@ func startWorker(t client.Client, f workerFlags, legs *leg.Worker) (func(), erro
 	return w.Stop, nil
 }
 
-// hintOf returns the hint of an error of another package; empty if it has none.
 func hintOf(err error) string {
 	if h := hinter(nil); errors.As(err, &h) {
 		return h.Hint()
