@@ -96,7 +96,6 @@ func (g *Group) Short(m *Member, o Outcome) bool {
 	return false
 }
 
-// borrow waits for a loan.
 func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (loan Amount, err error) {
 	for {
 		g.mu.Lock()
@@ -126,7 +125,6 @@ func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (loan Amount, er
 	}
 }
 
-// process runs one process on a member, and repays what it did not use.
 func (g *Group) process(ctx context.Context, m *Member, o Outcome, limits Amount) (after Outcome, err error) {
 	var args []string
 	if o.Past != nil {

@@ -69,7 +69,6 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	return err
 }
 
-// resolveAttempts resolves the settings of the attempts, with each model that was typed.
 func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, v *attempts.Invocation) (limits hone.Limits, err error) {
 	named := v.Named
 	if len(named) == 0 {
@@ -248,7 +247,6 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	return err
 }
 
-// noAttempt explains that no attempt has the name, and which there are.
 func (a *app) noAttempt(home *journal.Home, ref string, err error) error {
 	var missing *journal.NotFoundError
 	if !errors.As(err, &missing) {

@@ -21,7 +21,6 @@ import (
 // job is given up.
 const maxIdle = 3
 
-// batch is the state of a Batch workflow.
 type batch struct {
 	Input
 	Carried
@@ -72,7 +71,6 @@ func newBatch(in Input) *batch {
 	return b
 }
 
-// ended reports whether all jobs have ended.
 func (b *batch) ended() bool {
 	return !slices.ContainsFunc(b.Progress, func(p Progress) bool { return !p.State.Ended() })
 }
@@ -85,7 +83,6 @@ func (b *batch) close() {
 	}
 }
 
-// cancel cancels a job that has not ended.
 func (b *batch) cancel(i int) {
 	p := &b.Progress[i]
 	if stop, ok := b.legs[i]; ok {
@@ -123,7 +120,6 @@ func (b *batch) startLegs(ctx workflow.Context) {
 	}
 }
 
-// next returns the job whose turn it is; false if none waits for a leg.
 func (b *batch) next() (first int, ok bool) {
 	for i, p := range b.Progress {
 		if (p.State == Queued || p.State == Waiting) && (!ok || p.Turn < b.Progress[first].Turn) {
@@ -144,7 +140,6 @@ func (b *batch) claim(i int) group.Claim {
 	return group.Claim{Used: p.Outcome.Spent, Had: p.Limit, Own: b.Jobs[i].Max, Again: p.Outcome.Kind == history.KindBudget, Open: open}
 }
 
-// startLeg starts a leg of a job that has borrowed.
 func (b *batch) startLeg(ctx workflow.Context, i int, limit group.Amount) {
 	j, p := b.Jobs[i], &b.Progress[i]
 	p.State, p.Why, p.Limit = Running, "", limit
@@ -211,7 +206,6 @@ func bound(o *job.Outcome) {
 	}
 }
 
-// start shortens a long text to its start.
 func start(text string) string {
 	const most = 200 // bytes
 	if len(text) <= most {
@@ -251,7 +245,6 @@ func (b *batch) after(p *Progress, e End) (State, string) {
 	return Cancelled, "" // why the leg ended is not why the job did
 }
 
-// answerClients answers queries and updates.
 func (b *batch) answerClients(ctx workflow.Context) error {
 	return errors.Join(
 		workflow.SetQueryHandler(ctx, stateQuery, func() (Status, error) { return b.status(), nil }),
@@ -272,7 +265,6 @@ func (b *batch) place(name string) int {
 	return slices.IndexFunc(b.Jobs, func(j job.Job) bool { return j.Name == name })
 }
 
-// mayAnswer returns why a job cannot take answers.
 func (b *batch) mayAnswer(name string, answers []job.Answer) error {
 	i := b.place(name)
 	switch {
@@ -326,7 +318,6 @@ func (b *batch) details() string {
 	return fmt.Sprintf("%s; %v spent\n\nmore: `hone-fleet show %s`", strings.Join(counts, ", "), b.Bank.Spent, b.ID)
 }
 
-// status returns the status of the batch for clients.
 func (b *batch) status() Status {
 	s := Status{ID: b.ID, Ended: b.ended(), Bank: Figures{b.Bank.Cap, b.Bank.Lent(), b.Bank.Spent, b.Bank.Free()}, Parallel: b.Parallel, Counts: map[State]int{}}
 	for i, j := range b.Jobs {

@@ -86,7 +86,6 @@ func Read(ctx context.Context, c client.Client, id string) (s Status, err error)
 	return s, err
 }
 
-// budget returns the limit of a batch for its summary; empty if there is none.
 func budget(limit group.Amount) string {
 	if limit == (group.Amount{}) {
 		return ""
@@ -151,7 +150,6 @@ func Cancel(ctx context.Context, c client.Client, id string, names ...string) er
 	return update(ctx, c, id, cancelUpdate, names)
 }
 
-// update asks a batch for a change, and waits until it is made.
 func update(ctx context.Context, c client.Client, id, name string, args ...any) error {
 	h, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: BatchID(id), UpdateName: name, Args: args, WaitForStage: client.WorkflowUpdateStageCompleted,

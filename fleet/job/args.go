@@ -100,7 +100,6 @@ func flagSet(k loop.Kind) *pflag.FlagSet {
 	return fs
 }
 
-// badFlag returns what is wrong with flags that cannot be parsed, and which one was meant.
 func badFlag(fs *pflag.FlagSet, k loop.Kind, err error) (problem, hint string) {
 	hint = "see hone help " + k.Name
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {

@@ -22,7 +22,6 @@ import (
 	"hone/workspace/secret"
 )
 
-// entry is a job in a file.
 type entry struct {
 	Name      string   `toml:"name" valid:"line"`
 	Repo      string   `toml:"repo" valid:"line"`
@@ -103,7 +102,6 @@ func ReadRepos(file string, text []byte, each Job) ([]Job, error) {
 	})
 }
 
-// named checks jobs, and completes their names.
 func named(jobs []Job, wrong func(i int, key, problem, hint string) error) ([]Job, error) {
 	places := map[string]int{} // by the name, in lower case: names become those of files
 	for i := range jobs {
@@ -189,7 +187,6 @@ const maxName = 60
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`)
 
-// nameOf returns a name for a job in a repository.
 func nameOf(repo string) string {
 	base := strings.TrimSuffix(path.Base(strings.TrimRight(strings.ReplaceAll(repo, ":", "/"), "/")), ".git")
 	base = strings.Trim(notInName.ReplaceAllString(base, "-"), "-")

@@ -78,7 +78,6 @@ func stopCause(ctx context.Context) error {
 	return fmt.Errorf("interrupted: %w", cause)
 }
 
-// follower stores what hone records.
 type follower struct {
 	*leg
 	ctx   context.Context
@@ -141,7 +140,6 @@ func (g *leg) honeEnv() []string {
 	return env
 }
 
-// past returns the past of a run in the clone.
 func (g *leg) past(run string) (*history.Past, error) {
 	home, err := journal.FindHome(g.repo)
 	if err != nil {

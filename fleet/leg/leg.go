@@ -120,7 +120,6 @@ func (e *fatalError) Unwrap() error { return e.error }
 
 func fatal(format string, args ...any) error { return &fatalError{fmt.Errorf(format, args...)} }
 
-// leg is a leg at work.
 type leg struct {
 	*Worker
 	job.Leg
@@ -204,7 +203,6 @@ func (w *Worker) takePlace() (string, error) {
 	return w.place, nil
 }
 
-// prepare clones the repository, and imports the run if there is one.
 func (g *leg) prepare(ctx context.Context) (err error) {
 	g.repo = filepath.Join(g.dir, "repo")
 	if g.at.Commit, err = g.checkOut(ctx, g.Job.Repo, g.Job.Ref, g.at.Commit, g.repo); err != nil || g.at.Run == "" {
@@ -304,7 +302,6 @@ func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func
 	return func() { close(end); <-ended }
 }
 
-// honeVersion returns the version of the program hone.
 func (w *Worker) honeVersion(ctx context.Context) (string, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -353,7 +350,6 @@ func (w *Worker) TryWalls(ctx context.Context) error {
 // withheld are prefixes of variables that hone and git do not get by default.
 var withheld = []string{"AWS_", "TEMPORAL_", "HONE_TRUST=", "XDG_STATE_HOME="}
 
-// environ returns the environment of hone and git.
 func (w *Worker) environ() []string {
 	if w.Env != nil {
 		return w.Env

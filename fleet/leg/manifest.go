@@ -51,7 +51,6 @@ type Term struct {
 	Worker    string `json:"worker"`    // a random id
 }
 
-// before reports whether a term is earlier than another.
 func (t Term) before(other Term) bool {
 	return cmp.Or(cmp.Compare(t.Scheduled, other.Scheduled), cmp.Compare(t.Attempt, other.Attempt)) < 0
 }
@@ -62,7 +61,6 @@ func randomID() string {
 	return hex.EncodeToString(id)
 }
 
-// manifest is the state of a job in the store.
 type manifest struct {
 	Format int          `json:"format"`
 	Batch  string       `json:"batch"`
@@ -85,7 +83,6 @@ const format = 1
 // maxManifest is the maximum size of a manifest in bytes.
 const maxManifest = 4 << 20
 
-// mac returns the MAC of a manifest.
 func mac(key, text []byte) []byte {
 	m := hmac.New(sha256.New, key)
 	m.Write([]byte("hone-fleet manifest\n"))
@@ -120,7 +117,6 @@ func unseal(key, stored []byte, batch, name string) (manifest, error) {
 	return m, nil
 }
 
-// name returns the name of something of the job in the store.
 func (g *leg) name(what string) string { return g.Batch + "/" + g.Job.Name + "/" + what }
 
 // takeOverAnyway calls takeOver even if the leg is interrupted: only the manifest says what

@@ -23,7 +23,6 @@ import (
 // maxPart is the maximum size of a part in bytes, and of what it contains.
 const maxPart = 4 << 30
 
-// ship stores the part of the run that the store lacks.
 func (g *leg) ship(ctx context.Context, run string) error {
 	file := filepath.Join(g.dir, "part.hone")
 	defer os.Remove(file)
@@ -102,7 +101,6 @@ func (g *leg) restore(ctx context.Context) error {
 	return g.hone(ctx, "trust", g.at.Run, "--trust")
 }
 
-// fetch writes a part to a file.
 func (g *leg) fetch(ctx context.Context, digest, file string) error {
 	const help = "restore it from a backup of the store, or submit the job again to start over"
 	name := g.name("parts/" + digest)
@@ -129,7 +127,6 @@ func (g *leg) fetch(ctx context.Context, digest, file string) error {
 	return nil
 }
 
-// hone runs a command of hone in the clone.
 func (g *leg) hone(ctx context.Context, args ...string) error {
 	c := exec.CommandContext(ctx, g.Hone, args...)
 	c.Dir, c.Env = g.repo, g.honeEnv()

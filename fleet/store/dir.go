@@ -58,7 +58,6 @@ func (d dir) newest(name string) (int64, error) {
 	return newest, nil
 }
 
-// versionOf returns the number of a version from the name of its file; 0 if it is none.
 func versionOf(file string) int64 {
 	number, ok := strings.CutPrefix(file, versionPrefix)
 	n, err := strconv.ParseInt(number, 10, 64)

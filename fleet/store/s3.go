@@ -55,7 +55,6 @@ func openS3(where string) (Store, error) {
 	return b, nil
 }
 
-// failure returns the error of a request.
 func failure(what, name string, err error) error {
 	switch r := minio.ToErrorResponse(err); {
 	case r.Code == minio.NoSuchKey || r.Code == "" && r.StatusCode == http.StatusNotFound:

@@ -80,7 +80,6 @@ func Read(ctx context.Context, s Store, name string, limit int64) (content []byt
 
 var validPart = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// checkName returns an error if a name is not valid.
 func checkName(name string) error {
 	for part := range strings.SplitSeq(name, "/") {
 		if !validPart.MatchString(part) {
@@ -111,7 +110,6 @@ func written(ctx context.Context, s Store, name string, content io.ReadSeeker) (
 	return "", fmt.Errorf("write %s to the store: %w", name, ErrConflict)
 }
 
-// digest returns the digest of all that a reader has.
 func digest(r io.Reader) ([]byte, error) {
 	sum := sha256.New()
 	_, err := io.Copy(sum, r)

@@ -128,7 +128,6 @@ func With(args []string, flags ...string) []string {
 	return slices.Insert(slices.Clone(args), at, flags...)
 }
 
-// feed reads the lines of a child's stdout.
 type feed struct {
 	event  func(history.Event)
 	rest   []byte // of a line that is not complete
@@ -152,7 +151,6 @@ func (f *feed) Write(piece []byte) (int, error) {
 	}
 }
 
-// line takes one event.
 func (f *feed) line(line []byte) error {
 	event, err := journal.ParseLine(line)
 	if err != nil {

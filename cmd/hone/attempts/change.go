@@ -38,7 +38,6 @@ type state struct {
 
 func stateOf(e workspace.Entry) state { return state{e.Kind, e.Mode, e.Digest, e.Target, e.Note} }
 
-// same reports whether both are known and equal.
 func (s state) same(o state) bool { return s == o && s.Note == "" }
 
 // editsOf returns what a run changed in its copy, as far as its journal tells, without the own

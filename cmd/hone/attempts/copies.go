@@ -24,14 +24,12 @@ import (
 
 const cacheKind, ownerFile = "attempts", "workspace"
 
-// place is where the copies of a run are.
 type place struct {
 	top  string // of what is copied: the repository, or the workspace outside of one
 	rel  string // the workspace below top; "." if it is the top
 	root string // of the run's copies
 }
 
-// placeOf returns where the copies of a run in a workspace are.
 func placeOf(workspace, run string) (place, error) {
 	all, err := group.Cache(cacheKind)
 	if err != nil {
@@ -48,12 +46,10 @@ func placeOf(workspace, run string) (place, error) {
 	return place{top: top, rel: rel, root: filepath.Join(all, run)}, err
 }
 
-// copy returns the path of a copy of the top.
 func (p place) copy(n int) string {
 	return filepath.Join(p.root, strconv.Itoa(n), filepath.Base(p.top))
 }
 
-// dir returns the workspace in a copy.
 func (p place) dir(n int) string { return filepath.Join(p.copy(n), p.rel) }
 
 // make makes the copies, each complete, or none, and removes what an earlier process left of

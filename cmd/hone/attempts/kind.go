@@ -90,7 +90,6 @@ func (v *Invocation) modelsOf(n int) []loop.Model {
 	return v.Asked[(n-1)%len(v.Asked)].Models
 }
 
-// model returns the name of an attempt's first model.
 func (v *Invocation) model(n int) string {
 	if all := v.modelsOf(n); len(all) > 0 {
 		return all[0].Name
@@ -98,7 +97,6 @@ func (v *Invocation) model(n int) string {
 	return ""
 }
 
-// hasPrice reports whether the cost of an attempt is known.
 func (v *Invocation) hasPrice(n int) bool {
 	return !slices.ContainsFunc(v.modelsOf(n), func(m loop.Model) bool {
 		return slices.ContainsFunc(m.All(), func(one *loop.Model) bool { return one.Price == nil && one.Name != "" })
@@ -131,7 +129,6 @@ func (v *Invocation) line(n int, workspace, dir string, limits hone.Limits) []st
 	return line
 }
 
-// address returns the base URL of an attempt's first model; empty if it has none.
 func (v *Invocation) address(n int) string {
 	if all := v.modelsOf(n); len(all) > 0 {
 		return all[0].BaseURLWithLogin()

@@ -24,7 +24,6 @@ import (
 	"hone/sandbox"
 )
 
-// contest is a run of attempts while a process works on it.
 type contest struct {
 	*Invocation
 	session *harness.Session
@@ -38,7 +37,6 @@ type contest struct {
 	stop  context.CancelFunc
 }
 
-// attempt is one attempt. What it did is in the journal of its run.
 type attempt struct {
 	group.Member
 	n      int   // 1 is the first
@@ -62,7 +60,6 @@ type winner struct {
 	history.Report
 }
 
-// round lets the attempts work, and applies the changes of the first that is done.
 func (g *contest) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 	if _, err := hone.Step(ctx, r, "copies", g.Count, g.copyTree); err != nil {
 		return nil, err
@@ -252,7 +249,6 @@ func (g *contest) raised(n int, o group.Outcome) []string {
 	return flags
 }
 
-// countFlags returns the flags for the limits that are counts and higher than they were.
 func countFlags(l, was hone.Limits) (flags []string) {
 	for _, c := range []struct {
 		flag    string
@@ -265,7 +261,6 @@ func countFlags(l, was hone.Limits) (flags []string) {
 	return flags
 }
 
-// env returns the environment of an attempt.
 func (g *contest) env(n int) []string {
 	environ := sandbox.CleanEnv(g.session.IO().Environ, []string{"HONE_TRUST", Variable})
 	if g.Trusted != "" {
@@ -307,7 +302,6 @@ func ledger(o group.Outcome) history.Ledger {
 	return o.Past.Ledger()
 }
 
-// difference returns what a ledger has more than an earlier state of it.
 func difference(l, before history.Ledger) history.Ledger {
 	l.Tokens -= before.Tokens
 	l.Assumed -= before.Assumed
@@ -383,7 +377,6 @@ func left(o group.Outcome) *int {
 	return &n
 }
 
-// state returns an attempt for the journal and the user.
 func (g *contest) state(a *attempt) history.Attempt {
 	end := a.out.End()
 	s := history.Attempt{Number: a.n, Dir: a.Dir, Run: a.out.Run, Model: g.model(a.n), Findings: left(a.out), Tokens: ledger(a.out).Tokens, Result: end.Kind, Why: end.Why}
@@ -447,7 +440,6 @@ func (g *contest) noWinner() error {
 	return stop
 }
 
-// and joins words.
 func and(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
@@ -456,7 +448,6 @@ func and(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// moreBudget returns the flag that raises the limit that stopped an attempt.
 func (g *contest) moreBudget() hone.Flag {
 	limits := g.run.Limits
 	flag := hone.Flag{Name: "max-time", Value: (2 * limits.Time).String()}
@@ -473,7 +464,6 @@ func (g *contest) moreBudget() hone.Flag {
 	return flag
 }
 
-// line returns an attempt in one line.
 func line(s history.Attempt) string {
 	text := fmt.Sprintf("attempt %d", s.Number)
 	if s.Run != "" {
@@ -489,7 +479,6 @@ func line(s history.Attempt) string {
 	return text
 }
 
-// summary says how to apply another attempt.
 func (g *contest) summary(end hone.End) string {
 	var others []string
 	for _, a := range g.run.Past().Attempts() {

@@ -214,7 +214,6 @@ func (f Found) IsApplied(ctx context.Context, home *journal.Home) (bool, error) 
 	return err == nil && len(others) == 0, err
 }
 
-// recordOf returns the result of a run's first step of a name.
 func recordOf[T any](home *journal.Home, past *history.Past, name string) (v T, err error) {
 	records := past.Records(name)
 	if len(records) == 0 {

@@ -12,7 +12,6 @@ import (
 	"hone/workspace"
 )
 
-// reply identifies a reply of a run.
 type reply struct{ round, session, turn int }
 
 // faultsOf counts the replies of a run that hone could not read, or that had a call of a tool that

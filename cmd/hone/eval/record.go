@@ -42,7 +42,6 @@ type Result struct {
 // model.
 const Already = "already"
 
-// used returns what the try has used.
 func (r Result) used() group.Amount {
 	a := group.Amount{Tokens: r.Tokens, Time: time.Duration(r.Active)}
 	if r.Cost != nil {

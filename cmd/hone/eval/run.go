@@ -146,7 +146,6 @@ func (e *Evaluation) dir(t *Try) string {
 	return filepath.Join(e.Cache, "tries", fmt.Sprintf("%s-%d-%.16s", t.Case, t.Time, t.Key), filepath.Base(t.Base.Origin))
 }
 
-// copy makes the tree of a try, in place of what is there.
 func (e *Evaluation) copy(ctx context.Context, t *Try) error {
 	e.remove(t)
 	return t.Base.Make(ctx, filepath.Dir(e.dir(t)))
@@ -208,7 +207,6 @@ func (e *Evaluation) next() *Try {
 	return nil
 }
 
-// finish records the result of a try, or why it has none.
 func (e *Evaluation) finish(ctx context.Context, t *Try, r Result, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

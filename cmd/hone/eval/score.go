@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -49,16 +50,13 @@ type Score struct {
 // without a model do not count.
 func Sum(results []Result, k int) Score {
 	var s Score
-	var names []string
 	tries, passed := map[string]int{}, map[string]int{}
 	cost, known := 0.0, true
 	for _, r := range results {
 		if r.Kind == Already {
 			continue
 		}
-		if tries[r.Case]++; tries[r.Case] == 1 {
-			names = append(names, r.Case)
-		}
+		tries[r.Case]++
 		if r.Passed {
 			s.Passed++
 			passed[r.Case]++
@@ -81,24 +79,21 @@ func Sum(results []Result, k int) Score {
 			s.CostPerPass = &each
 		}
 	}
-	s.Pass1, s.PassK = meanPass(names, tries, passed, 1), meanPass(names, tries, passed, k)
-	return s
-}
-
-// meanPass returns the mean of PassAt over the cases with at least k tries; nil if there
-// are none.
-func meanPass(names []string, tries, passed map[string]int, k int) *float64 {
-	sum, n := 0.0, 0
-	for _, name := range names {
-		if tries[name] >= k {
-			sum, n = sum+PassAt(tries[name], passed[name], k), n+1
+	// mean returns the mean of PassAt over the cases with at least k tries.
+	mean := func(k int) *float64 {
+		sum, n := 0.0, 0
+		for _, name := range slices.Sorted(maps.Keys(tries)) {
+			if tries[name] >= k {
+				sum, n = sum+PassAt(tries[name], passed[name], k), n+1
+			}
 		}
+		if sum /= float64(max(1, n)); n == 0 {
+			return nil
+		}
+		return &sum
 	}
-	if n == 0 {
-		return nil
-	}
-	mean := sum / float64(n)
-	return &mean
+	s.Pass1, s.PassK = mean(1), mean(k)
+	return s
 }
 
 // Report sums up an evaluation.
@@ -183,7 +178,6 @@ func (s Score) cells() []string {
 		fmt.Sprint(s.Malformed), fmt.Sprint(s.Refused), render.Duration(time.Duration(s.Active))}
 }
 
-// number formats a number; nil means that it is not known.
 func number(format string, n *float64) string {
 	if n == nil {
 		return "-"

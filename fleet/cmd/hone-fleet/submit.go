@@ -21,7 +21,6 @@ import (
 // queueName is the standard task queue of batches and workers.
 const queueName = "hone"
 
-// submitFlags are the flags of submit.
 type submitFlags struct {
 	in    flow.Input
 	cost  float64
@@ -95,7 +94,6 @@ func (a *app) submit(ctx context.Context, f submitFlags, args []string) (err err
 	return nil
 }
 
-// jobsOf returns the jobs that the arguments name.
 func jobsOf(f submitFlags, args []string) (jobs []job.Job, err error) {
 	const hint = "hone-fleet submit --help"
 	file, read := f.repos, job.Read
