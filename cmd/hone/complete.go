@@ -63,7 +63,7 @@ func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
 		complete = completeAnswer
 	case f.Name == "model" || strings.HasSuffix(f.Name, "-model"):
 		complete = a.completeModel
-	case strings.HasPrefix(kind, "int") || kind == "float64" || kind == "duration":
+	case f.Name == "plan" || strings.HasPrefix(kind, "int") || kind == "float64" || kind == "duration":
 		complete = cobra.NoFileCompletions
 	}
 	if complete == nil {
