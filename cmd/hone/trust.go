@@ -55,7 +55,10 @@ shows what resuming it would run and open, and asks whether you accept it.`,
   hone trust last`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if f.list {
+			switch {
+			case f.list && f.revoke:
+				return failure.Usage("--list and --revoke cannot be combined", "leave out one of them")
+			case f.list:
 				return a.listTrust()
 			}
 			if len(args) == 0 {
@@ -77,7 +80,6 @@ shows what resuming it would run and open, and asks whether you accept it.`,
 	c.Flags().BoolVar(&f.list, "list", false, "list the directories that you trust")
 	c.Flags().BoolVar(&f.revoke, "revoke", false, "no longer trust the directory, or the run")
 	c.Flags().BoolVar(&f.yes, "trust", false, "accept the run without asking")
-	c.MarkFlagsMutuallyExclusive("list", "revoke")
 	return c
 }
 
