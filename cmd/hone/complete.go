@@ -53,7 +53,7 @@ func (a *app) completeWords(c *cobra.Command) {
 // completeFlag sets what a shell proposes for the values of a flag.
 func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
 	complete := cobra.CompletionFunc(nil)
-	if values := choices()[f.Name]; values != nil {
+	if values := config.Choices(f); values != nil {
 		complete = cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
 	switch kind := f.Value.Type(); {
@@ -240,7 +240,7 @@ func (a *app) agentNames(c *cobra.Command) (names []string) {
 	if err != nil {
 		return nil
 	}
-	file, err := config.Load(root, kinds.Sections())
+	file, err := config.Load(root)
 	if err != nil || len(file.Commands) == 0 {
 		return nil
 	}

@@ -258,7 +258,7 @@ func validConfiguration(t *testing.T, name, text string) {
 	if err := createFile(dir, config.HonePath, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Load(dir, kinds.Sections()); err != nil {
+	if _, err := config.Load(dir); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
 }

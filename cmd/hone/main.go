@@ -30,6 +30,7 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/harness"
+	"hone/internal/config"
 	"hone/internal/lazyregexp"
 	"hone/internal/render"
 	"hone/journal"
@@ -177,7 +178,7 @@ func ambiguousProve(args []string) error {
 	if end := slices.Index(args, "--"); i < 0 || i+1 >= len(args) || end >= 0 && end < i {
 		return nil
 	}
-	next, values := args[i+1], choices()["prove"]
+	next, values := args[i+1], strings.Split(config.Prove.Valid, "|")
 	if slices.Contains(values, next) {
 		return failure.Usage("--prove "+next+" has no equals sign", "write --prove="+next)
 	}
