@@ -20,7 +20,6 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v4"
 
-	"hone/cmd/hone/kinds"
 	"hone/internal/config"
 )
 

@@ -18,6 +18,7 @@ import (
 
 	"hone/harness"
 	"hone/history"
+	"hone/internal/config"
 	"hone/journal"
 	"hone/loop"
 	"hone/sandbox"
@@ -181,7 +182,7 @@ func (g *leg) meetGuard(ctx context.Context, first journal.Event) error {
 	}
 	env := g.environ()
 	var err error
-	g.guard, err = harness.NewGuard(ctx, func(name string) string { return sandbox.EnvValue(env, name) }, g.repo, settings.Send, settings.Variables(), env)
+	g.guard, err = harness.NewGuard(ctx, func(name string) string { return sandbox.EnvValue(env, name) }, g.repo, config.Send.In(settings.Values), settings.Variables(), env)
 	return err
 }
 

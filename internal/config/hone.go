@@ -35,16 +35,20 @@ import (
 // asked to trust it. A tag on a table applies to all settings in it. It is "-" for a setting
 // that needs no trust, and "program" for one that names a program in the project. A setting
 // without either needs trust.
-func Load(root string) (File, error) { return load(root, false) }
+func Load(root string) (File, error) { return loadFile(root, false) }
 
 // LoadShared is Load for a program with a loop of its own: it ignores the tables of loops.
-func LoadShared(root string) (File, error) { return load(root, true) }
+func LoadShared(root string) (File, error) { return loadFile(root, true) }
 
-func load(root string, shared bool) (File, error) {
+func loadFile(root string, shared bool) (File, error) {
 	text, ok, err := read(root, HonePath)
 	if err != nil || !ok {
 		return File{}, err
 	}
+	return parseHone(text, shared)
+}
+
+func parseHone(text []byte, shared bool) (File, error) {
 	f := File{keys: map[string]any{}}
 	d := &Document{file: HonePath, text: slices.Clone(text), into: target(&f, shared), shared: shared}
 	if err := d.fill(); err != nil {

@@ -152,11 +152,12 @@ func (v Values) Recorded(loop string) Values {
 // Repeat returns the flags that repeat the task of a run with these values.
 func (v Values) Repeat() (args []string) {
 	for _, r := range table {
-		if value := v[r.Name]; r.Repeat && value != nil && !reflect.DeepEqual(value, r.standard) {
-			text := fmt.Sprint(value)
-			if list, ok := value.([]any); ok { // it was recorded
-				text = strings.Trim(strings.ReplaceAll(fmt.Sprint(list...), " ", ","), "[]")
-			}
+		value, ok := v[r.Name]
+		if _, several := r.standard.([]string); several {
+			value = strings.Join(Setting[[]string]{r}.Given(v), ",")
+			ok = value != ""
+		}
+		if text := fmt.Sprint(value); r.Repeat && ok && text != fmt.Sprint(r.standard) {
 			args = append(args, "--"+r.FlagName(), text)
 		}
 	}
@@ -241,7 +242,7 @@ func (r *Row) addFlag(fs *pflag.FlagSet, v Values, command string) {
 		get = func() any { return *p }
 	}
 	f := fs.Lookup(long)
-	f.Usage = r.help(command) + r.defaultText(command, false)
+	f.Usage, f.DefValue = r.help(command)+r.defaultText(command, false), ""
 	if r.Bare != "" {
 		f.NoOptDefVal = r.Bare
 	}
