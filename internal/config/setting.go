@@ -153,7 +153,7 @@ func (v Values) Recorded(loop string) Values {
 func (v Values) Repeat() (args []string) {
 	for _, r := range table {
 		value, ok := v[r.Name]
-		if _, several := r.standard.([]string); several {
+		if r.isList() {
 			value = strings.Join(Setting[[]string]{r}.Given(v), ",")
 			ok = value != ""
 		}
@@ -162,6 +162,11 @@ func (v Values) Repeat() (args []string) {
 		}
 	}
 	return args
+}
+
+func (r *Row) isList() bool {
+	_, ok := r.standard.([]string)
+	return ok
 }
 
 func isZero(value any) bool { return value == nil || reflect.ValueOf(value).IsZero() }
@@ -186,7 +191,7 @@ func (r *Row) keys(loop string) (keys []string) {
 		}
 		return nil
 	}
-	if r.Key != "" {
+	if r.Key != "" && (section == loop || !hasWord(loopNames, section)) {
 		keys = append(keys, r.Key)
 	}
 	if r.Own {
@@ -249,11 +254,14 @@ func (r *Row) addFlag(fs *pflag.FlagSet, v Values, command string) {
 	if choices := r.choices(); choices != nil {
 		SetChoices(fs, long, choices...)
 	}
-	f.Value = &given{f.Value, func() {
+	one := given{f.Value, func() {
 		if v[r.Name] = get(); v[r.Name] == "" {
 			delete(v, r.Name)
 		}
 	}}
+	if f.Value = one; r.isList() {
+		f.Value = givenList{one.Value.(pflag.SliceValue), one}
+	}
 }
 
 // given is the value of a flag that notes when it was given. An empty text is as none.
@@ -262,12 +270,18 @@ type given struct {
 	note func()
 }
 
-func (g *given) Set(text string) error {
+func (g given) Set(text string) error {
 	err := g.Value.Set(text)
 	if err == nil {
 		g.note()
 	}
 	return err
+}
+
+// givenList is the value of a flag with a list.
+type givenList struct {
+	pflag.SliceValue
+	given
 }
 
 // choicesOf is the annotation of a flag that accepts only some values.
