@@ -231,20 +231,25 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	if err != nil {
 		return a.noAttempt(home, ref, err)
 	}
-	if err := notApplied(ctx, home, found); err != nil {
-		return err
-	}
 	root := home.Workspace()
+	if applied, err := found.IsApplied(ctx, home); err != nil {
+		return failure.Of(err, "hone show "+journal.ShortRun(found.Of)+failure.Elsewhere(root))
+	} else if applied {
+		return failure.Usage(fmt.Sprintf("attempt %d is applied already", found.Number), "hone show "+journal.ShortRun(found.Run)+" --diff"+failure.Elsewhere(root))
+	}
 	file, err := config.Load(root)
 	if err != nil {
 		return harness.ConfigError(err)
 	}
-	settings, err := a.takeSettings(root, file)
-	if err != nil {
+	host := a.host()
+	host.Notify = func(hone.Notice) {} // the notes are about the model
+	v := attempts.NewTaking(kinds.All())
+	if v.Settings, err = host.Resolve(attempts.TakeKind(kinds.All()), root, file.For(attempts.TakeName, a.env, config.Values{config.Wall.Name: "none"}), file); err != nil {
 		return err
 	}
-	v := attempts.NewTaking(kinds.All())
-	v.Settings, v.Of, v.Number, v.Run, v.Dir = settings, found.Of, found.Number, found.Run, found.Dir
+	v.Model, v.Check = loop.Model{}, ""
+	unjudged(v.Values)
+	v.Of, v.Number, v.Run, v.Dir = found.Of, found.Number, found.Run, found.Dir
 	s, err := a.host().Start(ctx, attempts.TakeKind(kinds.All()), v, harness.Needs{Folder: root}, hone.Limits{Rounds: 1})
 	if err != nil {
 		return err
@@ -254,34 +259,6 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	return err
 }
 
-// notApplied returns an error if the files here have the attempt already: if it is the one
-// that is applied, and the user has not changed or restored its files since.
-func notApplied(ctx context.Context, home *journal.Home, found attempts.Found) error {
-	at := failure.Elsewhere(home.Workspace())
-	number, edits, err := attempts.Applied(home, found.Of, "")
-	if err != nil {
-		return failure.Of(err, "hone show "+journal.ShortRun(found.Of)+at)
-	}
-	if number != found.Number {
-		return nil
-	}
-	unchanged, err := attempts.Unchanged(ctx, home.Workspace(), edits)
-	if err != nil || !unchanged {
-		return err
-	}
-	return failure.Usage(fmt.Sprintf("attempt %d is applied already", number), "hone show "+journal.ShortRun(found.Run)+" --diff"+at)
-}
-
-// takeSettings returns the settings of a run that asks no model and runs no command.
-func (a *app) takeSettings(root string, file config.File) (loop.Settings, error) {
-	host := a.host()
-	host.Notify = func(hone.Notice) {} // the notes are about the model
-	settings, err := host.Resolve(attempts.TakeKind(kinds.All()), root, file.For(attempts.TakeName, a.env, config.Values{config.Wall.Name: "none"}), file)
-	settings.Model, settings.Check = loop.Model{}, ""
-	unjudged(settings.Values)
-	return settings, err
-}
-
 // noAttempt explains that no attempt has the name, and which there are.
 func (a *app) noAttempt(home *journal.Home, ref string, err error) error {
 	var missing *journal.NotFoundError
@@ -289,8 +266,8 @@ func (a *app) noAttempt(home *journal.Home, ref string, err error) error {
 		return err
 	}
 	why := fmt.Sprintf("no attempt here is called %q", ref)
-	if len(missing.Matches) > 0 {
-		why = fmt.Sprintf("%q matches %d attempts, including %s and %s", ref, len(missing.Matches), missing.Matches[0], missing.Matches[1])
+	if n := len(missing.Matches); n > 0 {
+		why = fmt.Sprintf("%q matches %d attempts, including %s", ref, n, missing.Matches[0])
 	}
 	return failure.Usage(why, "hone show lists the attempts of the last run"+failure.Elsewhere(home.Workspace()))
 }

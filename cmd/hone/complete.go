@@ -17,13 +17,13 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
-	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/loop"
+	"hone/story"
 )
 
 // completeWords adds to c and all commands below it what a shell proposes for their
@@ -152,7 +152,7 @@ func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (wor
 		}
 		for _, s := range r.Past.Attempts() {
 			if s.Run != "" && plainRun.MatchString(s.Run) && strings.HasPrefix(journal.ShortRun(s.Run), word) {
-				text := screen.AttemptText(s, false)
+				text := story.AttemptText(s, false)
 				words = append(words, cobra.CompletionWithDesc(journal.ShortRun(s.Run), render.Cut(render.Line(text), descriptionColumns)))
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"hone/cmd/hone/eval"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/group"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/loop"
@@ -146,11 +147,6 @@ func (f *evalFlags) valid(c *cobra.Command) error {
 	return nil
 }
 
-// limits returns the limits of all tries.
-func (f *evalFlags) limits() eval.Amount {
-	return eval.Amount{Tokens: f.maxTokens, Cost: f.maxCost, Time: f.maxTime}
-}
-
 // plan is what an evaluation is going to do.
 type plan struct {
 	suite   *eval.Suite
@@ -191,9 +187,8 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	if err := runs.CheckBinding(cache); err != nil {
 		return failure.Of(err, "set XDG_STATE_HOME to a directory of your own; without it nothing vouches for the results")
 	}
-	e := &eval.Evaluation{Record: p.record, Cache: cache, Limits: f.limits(), Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
+	e := &eval.Evaluation{Record: p.record, Cache: cache, Limits: group.Amount{Tokens: f.maxTokens, Cost: group.Dollars(f.maxCost), Time: f.maxTime}, Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
 		Say: func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error { return a.printResult(f, r) }}
-	defer e.RemoveBases()
 	if err := a.planTries(ctx, f, p); err != nil {
 		if ctx.Err() != nil {
 			return &failure.Error{Kind: hone.KindInterrupted, Why: "interrupted", Hint: "the same command begins again"}
@@ -255,13 +250,13 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 		}
 	}
 	for _, name := range f.models {
-		m, err := eval.NewCandidate(name)
+		job := &eval.Job{Case: c.Name, Model: name, Base: base, Judge: c.Judge, JudgeFiles: c.JudgeFiles}
+		tries, err := eval.Tries(job, eval.Digest(k.Name, args, base.ID, c.Judge, judge, name), f.times, func(model string) []string {
+			return slices.Concat([]string{k.Name, "-m", model}, args)
+		})
 		if err != nil {
 			return err
 		}
-		job := &eval.Job{Case: c.Name, Model: name, Base: base, Judge: c.Judge, JudgeFiles: c.JudgeFiles}
-		job.Command = func(time int) []string { return slices.Concat([]string{k.Name, "-m", m.At(time)}, args) }
-		tries := m.Tries(job, eval.Digest(k.Name, args, base.ID, c.Judge, judge, name), f.times)
 		p.tries = append(p.tries, tries...)
 		if !slices.ContainsFunc(tries, func(t *eval.Try) bool { _, ok := p.record.Result(t.Key); return !ok }) {
 			continue // the key of the model is not needed

@@ -20,19 +20,19 @@ import (
 // everyday is the title of the group of loops.
 const everyday = "Everyday:"
 
-// group is a part of the list of commands in the help.
-type group struct {
+// section is a part of the list of commands in the help.
+type section struct {
 	title    string
 	commands []*cobra.Command
 }
 
 // groups returns all commands, as the help lists them.
-func (a *app) groups() []group {
+func (a *app) groups() []section {
 	var loops []*cobra.Command
 	for _, k := range kinds.All() {
 		loops = append(loops, a.loopCommand(k))
 	}
-	return []group{
+	return []section{
 		{everyday, loops},
 		{"Look:", []*cobra.Command{a.runsCommand(), a.showCommand(), a.watchCommand(), a.webCommand()}},
 		{"Continue and take back:", []*cobra.Command{a.resumeCommand(), a.undoCommand(), a.takeCommand(), a.replayCommand(),

@@ -161,9 +161,5 @@ func (a *app) tellImported(i *runs.Import) {
 		fmt.Fprintf(a.out, "next: hone show %s\n", named)
 		return
 	}
-	carry := "to continue it"
-	if i.Header.Hone == fleetProgram {
-		carry = "a fleet may still continue the run, and sees nothing of this copy (hone-fleet list); to continue the copy"
-	}
-	fmt.Fprintf(a.out, "next: hone show %s; %s: hone trust %s, then hone resume %s\n", named, carry, named, named)
+	fmt.Fprintf(a.out, "next: hone show %s; to continue it: hone trust %s, then hone resume %s\n", named, named, named)
 }

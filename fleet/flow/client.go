@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"hone/fleet/bank"
 	"hone/fleet/job"
+	"hone/group"
 	"hone/internal/render"
 )
 
@@ -87,11 +87,11 @@ func Read(ctx context.Context, c client.Client, id string) (s Status, err error)
 }
 
 // budget returns the limit of a batch for its summary; empty if there is none.
-func budget(limit job.Amount) string {
-	if limit == (job.Amount{}) {
+func budget(limit group.Amount) string {
+	if limit == (group.Amount{}) {
 		return ""
 	}
-	return ", at most " + text(bank.SumOf(limit))
+	return ", at most " + limit.String()
 }
 
 // Working returns the workflows that still work on a batch: the batch's own if it runs,

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/group"
 	"hone/internal/config"
 	"hone/internal/near"
 	"hone/loop"
@@ -34,7 +35,7 @@ type entry struct {
 }
 
 func (e entry) job() Job {
-	return Job{Name: e.Name, Repo: e.Repo, Ref: e.Ref, Loop: e.Loop, Args: e.Args, Model: e.Model, Max: Amount{e.MaxTokens, e.MaxCost}}
+	return Job{Name: e.Name, Repo: e.Repo, Ref: e.Ref, Loop: e.Loop, Args: e.Args, Model: e.Model, Max: group.Amount{Tokens: e.MaxTokens, Cost: group.Dollars(e.MaxCost)}}
 }
 
 // Read reads jobs from the text of a TOML file with a table [[job]] for each:

@@ -6,11 +6,11 @@
 // including the reservation of the call. So if a worker is lost, at most the calls in
 // progress are lost; those are charged in full.
 //
-// In the store, BATCH/JOB/manifest names the last part of the run; each part names the part
-// before it. A part contains events of the run's journal, and the contents that they need,
-// except files of the commit. The manifest has the digest of its part, and a MAC by a key
-// that the workers share, so that nobody else can make a worker run anything. Anyone who can
-// write to the store can delete objects or restore an earlier state.
+// In the store, BATCH/JOB/manifest names the parts of the run: files of hone export, each with
+// the whole journal, and with contents that neither an earlier part nor the commit has. hone
+// import reads them where the job continues. The manifest has a MAC by a key that the workers
+// share, so that nobody else can make a worker run anything. Anyone who can write to the store can
+// delete objects or restore an earlier state.
 //
 // A worker replaces the manifest only if it wrote it itself. If another worker has taken
 // over, a worker learns this when it stores something, which it does before its next call,
@@ -51,7 +51,7 @@ type Worker struct {
 	Key   []byte // what all workers share; see [ReadKey]
 	Hone  string // the program hone
 	// Dir is a directory for the workers of this machine; they create it. Each process has
-	// a subdirectory of its own, for clones and for repositories that it keeps between legs.
+	// a subdirectory of its own, for clones.
 	Dir string
 	// Trust is what the jobs' repositories may run and open without a question: the value
 	// of HONE_TRUST. Empty trusts nothing.
@@ -65,10 +65,9 @@ type Worker struct {
 	Patience time.Duration
 
 	lock    sync.Mutex
-	version string                 // of hone; empty until it is needed
-	place   string                 // the directory of this process; empty until it is needed
-	held    *journal.Lock          // of place
-	mirrors map[string]*sync.Mutex // by directory
+	version string        // of hone; empty until it is needed
+	place   string        // the directory of this process; empty until it is needed
+	held    *journal.Lock // of place
 }
 
 // Heartbeat is the longest time between two heartbeats of a leg. A leg also learns from a
@@ -125,11 +124,12 @@ func fatal(format string, args ...any) error { return &fatalError{fmt.Errorf(for
 type leg struct {
 	*Worker
 	job.Leg
-	term Term
-	dir  string // of this leg
-	repo string // the clone, below dir
-	shipper
-	beat func(Progress)
+	term  Term
+	dir   string   // of this leg
+	repo  string   // the clone, below dir
+	at    manifest // as it is stored
+	match string   // the version of the manifest in the store
+	beat  func(Progress)
 }
 
 func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
@@ -205,19 +205,43 @@ func (w *Worker) takePlace() (string, error) {
 }
 
 // prepare clones the repository, and imports the run if there is one.
-func (g *leg) prepare(ctx context.Context) error {
+func (g *leg) prepare(ctx context.Context) (err error) {
 	g.repo = filepath.Join(g.dir, "repo")
-	var err error
-	if g.at.Commit, err = g.checkOut(ctx, g.Job.Repo, g.Job.Ref, g.at.Commit, g.repo); err != nil {
+	if g.at.Commit, err = g.checkOut(ctx, g.Job.Repo, g.Job.Ref, g.at.Commit, g.repo); err != nil || g.at.Run == "" {
 		return err
 	}
-	if err := g.know(ctx); err != nil {
+	return g.restore(ctx)
+}
+
+// Export writes the run of a job, as far as the store has it, to a file for hone import. It
+// changes nothing in the store, and a worker may work on the job at the same time.
+func (w *Worker) Export(ctx context.Context, batch string, j job.Job, file string) (err error) {
+	place, err := w.takePlace()
+	if err != nil {
+		return err
+	}
+	g := &leg{Worker: w, Leg: job.Leg{Batch: batch, Job: j}}
+	if g.dir, err = os.MkdirTemp(place, legPrefix); err != nil {
+		return err
+	}
+	defer clone.Remove(g.dir)
+	stored, _, err := store.Read(ctx, g.Store, g.name("manifest"), maxManifest)
+	if err != nil {
+		return err
+	}
+	if g.at, err = unseal(g.Key, stored, batch, j.Name); err != nil {
 		return err
 	}
 	if g.at.Run == "" {
-		return nil
+		return fmt.Errorf("job %s has no run yet", j.Name)
 	}
-	return g.restore(ctx)
+	if file, err = filepath.Abs(file); err != nil {
+		return err
+	}
+	if err := g.prepare(ctx); err != nil {
+		return err
+	}
+	return g.hone(ctx, "export", g.at.Run, "-o", file, "--force")
 }
 
 // interrupted returns the cause of an interrupt in place of its error.
@@ -315,7 +339,7 @@ func (w *Worker) TryWalls(ctx context.Context) error {
 	if err := os.Mkdir(g.repo, 0o700); err != nil {
 		return err
 	}
-	err = g.hone(ctx, nil, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
+	err = g.hone(ctx, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
 	if err == nil {
 		return nil
 	}

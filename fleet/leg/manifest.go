@@ -16,6 +16,7 @@ import (
 
 	"hone/fleet/job"
 	"hone/fleet/store"
+	"hone/group"
 	"hone/internal/artifact"
 )
 
@@ -63,22 +64,22 @@ func randomID() string {
 
 // manifest is the state of a job in the store.
 type manifest struct {
-	Format int        `json:"format"`
-	Batch  string     `json:"batch"`
-	Job    string     `json:"job"`
-	Term   Term       `json:"term"` // of the worker that wrote it
-	Hone   string     `json:"hone"` // the version that works on the run
-	Commit string     `json:"commit,omitempty"`
-	Run    string     `json:"run,omitempty"`  // empty before the first part
-	Part   string     `json:"part,omitempty"` // the SHA-256 of the last part
-	Events int64      `json:"events"`         // in all parts
-	Head   string     `json:"head,omitempty"` // the SHA-256 of the last event
-	Spent  job.Amount `json:"spent,omitzero"` // by then, with calls under way in full
+	Format int          `json:"format"`
+	Batch  string       `json:"batch"`
+	Job    string       `json:"job"`
+	Term   Term         `json:"term"` // of the worker that wrote it
+	Hone   string       `json:"hone"` // the version that works on the run
+	Commit string       `json:"commit,omitempty"`
+	Run    string       `json:"run,omitempty"`   // empty before the first part
+	Parts  []string     `json:"parts,omitempty"` // the SHA-256 of each, in order: files of hone export
+	Events int          `json:"events"`          // in the last part
+	Head   string       `json:"head,omitempty"`  // the SHA-256 of the last event
+	Spent  group.Amount `json:"spent,omitzero"`  // by then, with calls under way in full
 	// Outcome is that of the leg, once it has ended; then another try has nothing to do.
 	Outcome *job.Outcome `json:"outcome,omitempty"`
 }
 
-// format is the only format of manifests and parts that this package reads.
+// format is the only format of manifests that this package reads.
 const format = 1
 
 // maxManifest is the maximum size of a manifest in bytes.
@@ -169,7 +170,7 @@ func (g *leg) put(ctx context.Context, m manifest) error {
 	if err != nil {
 		return err
 	}
-	version, err := g.Store.Put(ctx, g.name("manifest"), sealed, g.match)
+	version, err := g.Store.Put(ctx, g.name("manifest"), bytes.NewReader(sealed), g.match)
 	if errors.Is(err, store.ErrConflict) {
 		return errSuperseded
 	}

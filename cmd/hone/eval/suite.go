@@ -2,6 +2,8 @@ package eval
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -162,4 +164,48 @@ func (c Case) Missing(lookPath func(string) (string, error)) string {
 		}
 	}
 	return ""
+}
+
+// Tries returns how often a case is tried with a model, whose name is that of the job. id
+// identifies all that the results depend on, but for the contents of a script. The file of a
+// script becomes absolute, because each try starts in its own tree. If it is a directory, the
+// tries take its files in turn. command returns the command line with the model's name.
+func Tries(job *Job, id string, times int, command func(model string) []string) ([]*Try, error) {
+	asked := []string{job.Model}
+	file, scripted := strings.CutPrefix(job.Model, "script/")
+	if scripted {
+		file, err := filepath.Abs(file)
+		if err != nil {
+			return nil, err
+		}
+		if asked, _ = filepath.Glob(filepath.Join(file, "*")); len(asked) == 0 {
+			asked = []string{file}
+		}
+	}
+	at := func(time int) string { return asked[(time-1)%len(asked)] }
+	job.Command = func(time int) []string {
+		if scripted {
+			return command("script/" + at(time))
+		}
+		return command(at(time))
+	}
+	var tries []*Try
+	for n := 1; n <= times; n++ {
+		key := id
+		if scripted {
+			script, _ := artifact.Input(at(n)) // nil with an error, which the run reports
+			key = Digest(id, string(script))
+		}
+		tries = append(tries, &Try{Job: job, Time: n, Key: Digest(key, n)})
+	}
+	return tries, nil
+}
+
+// Digest returns a digest of values that JSON can represent.
+func Digest(values ...any) string {
+	text, err := json.Marshal(values)
+	if err != nil {
+		panic(err) // the caller made them
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }

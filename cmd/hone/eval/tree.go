@@ -2,8 +2,6 @@ package eval
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +9,7 @@ import (
 	"path/filepath"
 
 	"hone"
+	"hone/group"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/artifact"
@@ -50,10 +49,11 @@ func (s *Suite) FindBase(ctx context.Context, c Case) (Base, error) {
 		return Base{}, err
 	}
 	return Base{Origin: dir, ID: id, write: func(ctx context.Context, to string) error {
-		if err := copyTree(ctx, dir, to); err != nil {
-			return err
+		skipped, err := group.Copy(ctx, dir, to)
+		if err == nil && len(skipped) > 0 {
+			err = fmt.Errorf("%s cannot be copied", filepath.Join(dir, skipped[0]))
 		}
-		return os.RemoveAll(filepath.Join(to, ".git")) // it may have the solution
+		return errors.Join(err, os.RemoveAll(filepath.Join(to, ".git"))) // it may have the solution
 	}}, nil
 }
 
@@ -66,20 +66,6 @@ func TreeID(ctx context.Context, dir string) (string, error) {
 	defer tree.Close()
 	m, err := tree.Manifest(ctx, nil)
 	return m.Digest(), err
-}
-
-// copyTree copies a directory into an existing empty one.
-func copyTree(ctx context.Context, from, to string) error {
-	tree, err := workspace.Open(from, workspace.Options{})
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	skipped, err := clone.Tree(ctx, tree, to)
-	if err == nil && len(skipped) > 0 {
-		err = fmt.Errorf("%s cannot be copied", filepath.Join(from, skipped[0]))
-	}
-	return err
 }
 
 // commitBase finds the tree of a commit. One that is named HEAD must be all that the user
@@ -166,32 +152,26 @@ func writeRecorded(ctx context.Context, root, manifest, dir string) error {
 	return history.WriteTree(ctx, tree, m, home)
 }
 
-// Make writes the base into a cache, unless it is there, and returns where it is. It is a
-// repository with one commit: the history of the project may have the solution.
-func (b Base) Make(ctx context.Context, cache string) (dir string, err error) {
-	bases := filepath.Join(cache, "bases")
-	sum := sha256.Sum256([]byte(b.Origin + "\x00" + b.ID))
-	at := filepath.Join(bases, hex.EncodeToString(sum[:8]))
-	dir = filepath.Join(at, filepath.Base(b.Origin)) // some checks depend on the name
-	if _, err := os.Lstat(at); err == nil {
-		return dir, nil
+// Make writes the base below a directory that does not exist, in one with the name of the origin:
+// all of it or nothing. It is a repository with one commit: the history of the project may have
+// the solution.
+func (b Base) Make(ctx context.Context, dir string) error {
+	fresh := dir + ".new"
+	to := filepath.Join(fresh, filepath.Base(b.Origin))
+	err := errors.Join(clone.Remove(fresh), os.MkdirAll(to, 0o755))
+	if err == nil {
+		err = b.write(ctx, to)
 	}
-	fresh, err := os.MkdirTemp(bases, ".new-*")
+	if err == nil {
+		err = commitAll(ctx, to)
+	}
+	if err == nil {
+		err = os.Rename(fresh, dir)
+	}
 	if err != nil {
-		return "", err
+		return errors.Join(err, clone.Remove(fresh))
 	}
-	defer os.RemoveAll(fresh)
-	inside := filepath.Join(fresh, filepath.Base(dir))
-	if err := os.Mkdir(inside, 0o755); err != nil {
-		return "", err
-	}
-	if err := b.write(ctx, inside); err != nil {
-		return "", err
-	}
-	if err := commitAll(ctx, inside); err != nil {
-		return "", err
-	}
-	return dir, os.Rename(fresh, at)
+	return nil
 }
 
 // commitAll makes a directory a repository with one commit. Files that hone would not read

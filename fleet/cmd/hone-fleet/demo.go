@@ -13,6 +13,7 @@ import (
 
 	"hone/fleet/flow"
 	"hone/fleet/job"
+	"hone/group"
 )
 
 // sample contains three small projects, each with the scripted replies of a model.
@@ -26,7 +27,7 @@ func (a *app) runDemo(ctx context.Context, t client.Client, f devFlags) error {
 	if err != nil {
 		return failed(err, "")
 	}
-	in := flow.Input{ID: newID(), Jobs: jobs, Max: job.Amount{Tokens: 200_000}, Parallel: 2}
+	in := flow.Input{ID: newID(), Jobs: jobs, Max: group.Amount{Tokens: 200_000}, Parallel: 2}
 	if err := flow.Start(ctx, t, queueName, in); err != nil {
 		return serverFailure(err, in.ID)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,6 +30,10 @@ func (a *app) exportRuns(ctx context.Context, f resultsFlags, s flow.Status, nam
 	if err != nil {
 		return usage(err.Error(), "")
 	}
+	hone, err := findHone("")
+	if err != nil {
+		return err
+	}
 	tmp, err := os.MkdirTemp("", "hone-run-")
 	if err != nil {
 		return failed(err, "")
@@ -39,13 +42,13 @@ func (a *app) exportRuns(ctx context.Context, f resultsFlags, s flow.Status, nam
 	if err := os.MkdirAll(f.run, 0o755); err != nil {
 		return failed(err, "")
 	}
-	w := &leg.Worker{Store: from, Key: key, Dir: tmp}
+	w := &leg.Worker{Store: from, Key: key, Hone: hone, Dir: tmp}
 	for _, j := range s.Jobs {
 		if j.Outcome.Run == "" || len(names) > 0 && !slices.Contains(names, j.Name) {
 			continue
 		}
 		file := filepath.Join(f.run, j.Name+".hone")
-		if err := exportRun(ctx, w, s.ID, j, file); err != nil {
+		if err := w.Export(ctx, s.ID, job.Job{Name: j.Name, Repo: j.Repo, Ref: j.Ref}, file); err != nil {
 			return failed(fmt.Errorf("%s: %w", j.Name, err), "")
 		}
 		fmt.Fprintf(a.out, "%s: run %s is in %s; next, in a clone of %s: hone import %s\n", j.Name, j.Outcome.Run, file, render.Line(j.Repo), file)
@@ -57,17 +60,4 @@ func (a *app) exportRuns(ctx context.Context, f resultsFlags, s flow.Status, nam
 		}
 	}
 	return nil
-}
-
-// exportRun writes the run of a job to a file that only the user can read.
-func exportRun(ctx context.Context, w *leg.Worker, batch string, j flow.JobStatus, file string) error {
-	out, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	err = w.Export(ctx, batch, job.Job{Name: j.Name, Repo: j.Repo, Ref: j.Ref}, out)
-	if err = errors.Join(err, out.Close()); err != nil {
-		_ = os.Remove(file)
-	}
-	return err
 }

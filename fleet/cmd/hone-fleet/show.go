@@ -11,8 +11,8 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"hone/fleet/flow"
-	"hone/fleet/job"
 	"hone/fleet/leg"
+	"hone/group"
 	"hone/internal/render"
 )
 
@@ -119,11 +119,11 @@ func unfinished(s flow.Status) error {
 
 func (a *app) printStatus(s flow.Status) {
 	fmt.Fprintf(a.out, "batch %s: %s, at most %d at a time: %s\n", s.ID, render.Count(len(s.Jobs), "job"), s.Parallel, batchSummary(s))
-	fmt.Fprintf(a.out, "budget: %s spent, %s lent%s\n\n", spentText(s.Bank.Spent, s.Bank.Cap), amount(s.Bank.Lent), free(s))
+	fmt.Fprintf(a.out, "budget: %s spent, %s lent%s\n\n", spentText(s.Bank.Spent, s.Bank.Cap), s.Bank.Lent.String(), free(s))
 	rows := [][]string{{"JOB", "STATE", "ROUNDS", "TOKENS", "COST", "WHY"}}
 	for _, j := range s.Jobs {
 		rows = append(rows, []string{j.Name, string(j.State), strconv.Itoa(j.Outcome.Rounds), render.Tokens(j.Outcome.Spent.Tokens),
-			dollars(j.Outcome.Spent.Cost), render.Line(whyOf(j))})
+			j.Outcome.Spent.Cost.String(), render.Line(whyOf(j))})
 	}
 	for _, line := range render.Aligned(rows, false, false, true, true, true) {
 		fmt.Fprintln(a.out, line)
@@ -175,39 +175,21 @@ func batchSummary(s flow.Status) string {
 
 // free returns what a batch can still lend; empty if it has no limit.
 func free(s flow.Status) string {
-	if s.Bank.Cap == (job.Amount{}) {
+	if s.Bank.Cap == (group.Amount{}) {
 		return ", no limit"
 	}
-	return ", " + amount(s.Bank.Free) + " free"
+	return ", " + s.Bank.Free.String() + " free"
 }
 
 // spentText returns what was spent, and of which limit, if there is one.
-func spentText(spent, limit job.Amount) string {
-	if limit == (job.Amount{}) {
-		return amount(spent)
+func spentText(spent, limit group.Amount) string {
+	if limit == (group.Amount{}) {
+		return spent.String()
 	}
 	if limit.Cost == 0 {
-		return render.Tokens(spent.Tokens) + " of " + amount(limit)
+		return render.Tokens(spent.Tokens) + " of " + limit.String()
 	}
-	return amount(spent) + " of " + amount(limit)
-}
-
-// amount returns an amount as a text for users, without the part that is 0.
-func amount(m job.Amount) string {
-	switch {
-	case m.Cost == 0:
-		return render.Tokens(m.Tokens) + " tokens"
-	case m.Tokens == 0:
-		return dollars(m.Cost)
-	}
-	return dollars(m.Cost) + " and " + render.Tokens(m.Tokens) + " tokens"
-}
-
-func dollars(usd float64) string {
-	if usd == 0 {
-		return ""
-	}
-	return render.Cost(&usd, false)
+	return spent.String() + " of " + limit.String()
 }
 
 // shortDigest returns the beginning of a digest, as users type it.
