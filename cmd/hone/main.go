@@ -16,8 +16,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -46,19 +44,7 @@ var Version = "devel"
 func main() {
 	// In a helper process of a wall this call does not return.
 	harness.Main()
-	collectLater()
 	os.Exit(Main(os.Args[1:], journal.Observer{}, nil))
-}
-
-// collectLater makes the first garbage collection wait for a heap of 16 MB instead of 4.
-// Most runs end before that. Later collections are as usual. If the user has set GOGC, all of them
-// are.
-func collectLater() {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	usual := debug.SetGCPercent(400)
-	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
 // Main runs the program and returns its exit status, so that tests can run it
@@ -223,6 +209,5 @@ Start with: hone demo`,
 	rejectUnknownTopics(root)
 	requireShell(root)
 	rejectUnknownCommands(root)
-	a.completeInBash(root)
 	return root
 }
