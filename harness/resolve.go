@@ -22,9 +22,10 @@ func (h Host) Resolve(k loop.Kind, root string, v config.Values, file config.Fil
 	if s.Model, err = h.resolveModel(k, root, v, file); err != nil {
 		return s, err
 	}
-	if s.Walls, err = h.ResolveWalls(v, root); err != nil {
+	if s.Walls, err = ResolveWalls(v, root); err != nil {
 		return s, err
 	}
+	s.Walls.Absent = s.Walls.Wall == string(sandbox.Auto) && !h.HasWalls()
 	if err := cmp.Or(ValidFormat(v, file), loop.CheckLine(s.Check)); err != nil {
 		return s, err
 	}
@@ -198,11 +199,10 @@ func CanLimitCost(l loop.Loop) error {
 	return nil
 }
 
-// ResolveWalls resolves the settings of the walls.
-func (h Host) ResolveWalls(v config.Values, root string) (loop.WallSettings, error) {
+// ResolveWalls resolves the settings of the walls. It does not look whether there are any.
+func ResolveWalls(v config.Values, root string) (loop.WallSettings, error) {
 	s := loop.WallSettings{Wall: config.Wall.In(v), Net: config.Net.In(v), AllowGit: config.AllowGit.In(v),
 		Env: config.Variables.In(v), Memory: config.Memory.In(v), Processes: config.Processes.In(v)}
-	s.Absent = s.Wall == string(sandbox.Auto) && !h.HasWalls()
 	write := config.MayWrite.In(v)
 	for _, list := range []struct {
 		from []string

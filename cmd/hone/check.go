@@ -153,10 +153,10 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 	if err := harness.ValidFormat(v, file); err != nil {
 		return o, err
 	}
-	if o.Walls, err = a.host().ResolveWalls(v, o.Root); err != nil {
+	if o.Walls, err = harness.ResolveWalls(v, o.Root); err != nil {
 		return o, err
 	}
-	if o.Walls.Absent {
+	if o.Walls.Absent = o.Walls.Wall == string(sandbox.Auto) && !a.host().HasWalls(); o.Walls.Absent {
 		a.sayPlain("walls: %s", harness.NoWallsHere)
 	}
 	o.Guard, err = harness.NewGuard(ctx, a.env, o.Root, config.Send.In(file.Shared()), file.Variables(), a.environ)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"time"
 
@@ -86,7 +87,7 @@ func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFl
 			fmt.Fprintln(a.err)
 		}
 		one := *in
-		one.Args = args
+		one.Args, one.Values = args, maps.Clone(in.Values)
 		if err := a.startRun(ctx, k, l, &one, f.output, &spent); err != nil || a.exit != 0 {
 			return err
 		}

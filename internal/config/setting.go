@@ -358,6 +358,8 @@ func (r *Row) defaultText(command string, key bool) string {
 	switch {
 	case key && strings.Contains(r.help("config"), "(default"):
 		return ""
+	case command == "resume":
+		return " (default: the run's own)"
 	case r.Unset != "":
 		return " (default: " + r.Unset + ")"
 	case text == "" && key:
