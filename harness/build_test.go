@@ -59,7 +59,7 @@ func TestBuildProves(t *testing.T) {
 			built, err := s.Build()
 			switch {
 			case c.want == "":
-				if err != nil || (built.Run.Trust.Proof != nil) != (c.prove != "") {
+				if err != nil || (built.Run.Trust.Proof != nil) != (c.prove != "off") {
 					t.Errorf("%v, %v", built.Run, err)
 				}
 			case !errors.As(err, new(*hone.UsageError)) || !strings.Contains(err.Error(), c.want):
