@@ -184,16 +184,16 @@ func (a *app) notTrusted(err error, n harness.Needs) error {
 
 // startNeeds is [kinds.Needs] for a start of loops, or of the check alone. A check that the user
 // typed replaces the check of the file, which then does not run.
-func (a *app) startNeeds(root string, file config.File, typed string, run ...loop.Kind) (harness.Needs, error) {
-	if typed != "" {
-		file.Check.Command = ""
+func (a *app) startNeeds(root string, file config.File, typed config.Values, run ...loop.Kind) (harness.Needs, error) {
+	if config.Check.Given(typed) != "" {
+		file = file.Without(config.Check.Row)
 	}
 	return kinds.Needs(root, file, run...)
 }
 
 // allNeeds returns what a folder needs trust for, if all loops run in it.
 func (a *app) allNeeds(root string) (harness.Needs, error) {
-	file, err := a.loadConfig(root, "", nil)
+	file, err := a.loadConfig(root)
 	if err != nil {
 		return harness.Needs{}, err
 	}
