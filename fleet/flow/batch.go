@@ -44,14 +44,12 @@ func Batch(ctx workflow.Context, in Input) (Status, error) {
 		if !long {
 			b.startLegs(ctx)
 		}
-		workflow.SetCurrentDetails(ctx, b.details())
 		if err := workflow.Await(ctx, func() bool { return b.changed || b.ended() }); err != nil {
 			b.close()
 			ctx, _ = workflow.NewDisconnectedContext(ctx) // the legs have contexts of the cancelled one
 		}
 		b.changed = false
 	}
-	workflow.SetCurrentDetails(ctx, b.details())
 	return b.status(), nil
 }
 
@@ -304,18 +302,6 @@ func (b *batch) mayCancel(names []string) error {
 		}
 	}
 	return nil
-}
-
-// details returns the status of the batch for the server's pages, in Markdown.
-func (b *batch) details() string {
-	var counts []string
-	s := b.status()
-	for _, state := range States() {
-		if n := s.Counts[state]; n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, state))
-		}
-	}
-	return fmt.Sprintf("%s; %v spent\n\nmore: `hone-fleet show %s`", strings.Join(counts, ", "), b.Bank.Spent, b.ID)
 }
 
 func (b *batch) status() Status {

@@ -32,6 +32,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -76,9 +77,8 @@ const Heartbeat = 5 * time.Second
 
 // Progress is the content of a leg's heartbeats.
 type Progress struct {
-	Round  int    `json:"round"`
-	Tokens int64  `json:"tokens"`
-	Head   string `json:"head,omitempty"` // SHA-256 of the last event that is stored
+	Round  int   `json:"round"`
+	Tokens int64 `json:"tokens"`
 }
 
 // errStopping means that this worker stops.
@@ -128,7 +128,7 @@ type leg struct {
 	repo  string   // the clone, below dir
 	at    manifest // as it is stored
 	match string   // the version of the manifest in the store
-	beat  func(Progress)
+	now   atomic.Pointer[Progress]
 }
 
 func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
@@ -263,33 +263,25 @@ func termOf(ctx context.Context) Term {
 // heartbeats sends heartbeats until the function that it returns is called, and stops the
 // leg when the worker stops.
 func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func() {
-	g.beat = func(Progress) {}
 	if !activity.IsActivity(ctx) {
 		return func() {}
-	}
-	send := make(chan Progress, 1)
-	g.beat = func(p Progress) {
-		select {
-		case <-send: // an older one, which was not sent yet
-		default:
-		}
-		send <- p
 	}
 	every := Heartbeat
 	if timeout := activity.GetInfo(ctx).HeartbeatTimeout; timeout > 0 {
 		every = min(every, timeout/3)
 	}
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(every)
+	end, tick := make(chan struct{}), time.NewTicker(every)
+	var beating sync.WaitGroup
+	beating.Go(func() {
 		defer tick.Stop()
-		var last Progress
 		stopping := activity.GetWorkerStopChannel(ctx)
 		for {
-			activity.RecordHeartbeat(context.WithoutCancel(ctx), last)
+			var now Progress
+			if p := g.now.Load(); p != nil {
+				now = *p
+			}
+			activity.RecordHeartbeat(context.WithoutCancel(ctx), now)
 			select {
-			case last = <-send:
 			case <-tick.C:
 			case <-stopping:
 				stop(errStopping)
@@ -298,8 +290,8 @@ func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func
 				return
 			}
 		}
-	}()
-	return func() { close(end); <-ended }
+	})
+	return func() { close(end); beating.Wait() }
 }
 
 func (w *Worker) honeVersion(ctx context.Context) (string, error) {
@@ -333,10 +325,9 @@ func (w *Worker) TryWalls(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	g := &leg{Worker: w, dir: dir, repo: filepath.Join(dir, "repo")} // beside the state of hone
-	if err := os.Mkdir(g.repo, 0o700); err != nil {
-		return err
+	if err = os.Mkdir(g.repo, 0o700); err == nil {
+		err = g.hone(ctx, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
 	}
-	err = g.hone(ctx, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
 	if err == nil {
 		return nil
 	}
@@ -354,15 +345,7 @@ func (w *Worker) environ() []string {
 	if w.Env != nil {
 		return w.Env
 	}
-	var env []string
-	for _, one := range os.Environ() {
-		own := false
-		for _, name := range withheld {
-			own = own || strings.HasPrefix(one, name)
-		}
-		if !own {
-			env = append(env, one)
-		}
-	}
-	return env
+	return slices.DeleteFunc(os.Environ(), func(one string) bool {
+		return slices.ContainsFunc(withheld, func(name string) bool { return strings.HasPrefix(one, name) })
+	})
 }

@@ -71,7 +71,6 @@ type manifest struct {
 	Run    string       `json:"run,omitempty"`   // empty before the first part
 	Parts  []string     `json:"parts,omitempty"` // the SHA-256 of each, in order: files of hone export
 	Events int          `json:"events"`          // in the last part
-	Head   string       `json:"head,omitempty"`  // the SHA-256 of the last event
 	Spent  group.Amount `json:"spent,omitzero"`  // by then, with calls under way in full
 	// Outcome is that of the leg, once it has ended; then another try has nothing to do.
 	Outcome *job.Outcome `json:"outcome,omitempty"`

@@ -51,7 +51,7 @@ func (g *leg) ship(ctx context.Context, run string) error {
 		return nil
 	}
 	m := g.at
-	m.Run, m.Events, m.Head = run, b.Header.Events, b.Header.Head
+	m.Run, m.Events = run, b.Header.Events
 	m.Parts = append(m.Parts[:len(m.Parts):len(m.Parts)], fmt.Sprintf("%x", sum.Sum(nil)))
 	m.Spent = spent(history.Read(b.Events))
 	if _, err := g.Store.Put(ctx, g.name("parts/"+m.Parts[len(m.Parts)-1]), part, ""); err != nil {
