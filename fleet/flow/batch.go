@@ -112,7 +112,7 @@ func (b *batch) startLegs(ctx workflow.Context) {
 		case len(b.legs) > 0:
 			p.State, p.Why = Waiting, ""
 			return
-		case c.Again:
+		case c.Again[0]:
 			p.Why = "the batch has no budget left for it: " + p.Outcome.Why
 		}
 	}
@@ -135,7 +135,8 @@ func (b *batch) claim(i int) group.Claim {
 			open++
 		}
 	}
-	return group.Claim{Used: p.Outcome.Spent, Had: p.Limit, Own: b.Jobs[i].Max, Again: p.Outcome.Kind == history.KindBudget, Open: open}
+	again := p.Outcome.Kind == history.KindBudget // nobody knows which limit
+	return group.Claim{Used: p.Outcome.Spent, Had: p.Limit, Own: b.Jobs[i].Max, Again: group.Parts{again, again}, Open: open}
 }
 
 func (b *batch) startLeg(ctx workflow.Context, i int, limit group.Amount) {
