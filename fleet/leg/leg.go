@@ -142,11 +142,7 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 	if err != nil {
 		return job.Outcome{Exit: 2, Kind: history.KindUsage, Why: err.Error()}, nil
 	}
-	place, err := g.takePlace()
-	if err != nil {
-		return o, err
-	}
-	if g.dir, err = os.MkdirTemp(place, legPrefix); err != nil {
+	if err := g.makeDir(); err != nil {
 		return o, err
 	}
 	defer func() {
@@ -154,7 +150,7 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 			err = fmt.Errorf("remove the directory of the leg: %w", failed)
 		}
 	}()
-	if err := g.takeOverAnyway(ctx); err != nil {
+	if err := g.takeOver(ctx); err != nil {
 		return o, err
 	}
 	if g.at.Outcome != nil {
@@ -168,6 +164,15 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 
 // legPrefix begins the names of the directories of legs.
 const legPrefix = "leg-"
+
+func (g *leg) makeDir() error {
+	place, err := g.takePlace()
+	if err == nil {
+		g.dir, err = os.MkdirTemp(place, legPrefix)
+	}
+	g.repo = filepath.Join(g.dir, "repo")
+	return err
+}
 
 // takePlace returns the directory of this process: the first one that no other process has
 // locked. It removes what a killed process left there.
@@ -204,7 +209,6 @@ func (w *Worker) takePlace() (string, error) {
 }
 
 func (g *leg) prepare(ctx context.Context) (err error) {
-	g.repo = filepath.Join(g.dir, "repo")
 	if g.at.Commit, err = g.checkOut(ctx, g.Job.Repo, g.Job.Ref, g.at.Commit, g.repo); err != nil || g.at.Run == "" {
 		return err
 	}
@@ -214,20 +218,12 @@ func (g *leg) prepare(ctx context.Context) (err error) {
 // Export writes the run of a job, as far as the store has it, to a file for hone import. It
 // changes nothing in the store, and a worker may work on the job at the same time.
 func (w *Worker) Export(ctx context.Context, batch string, j job.Job, file string) (err error) {
-	place, err := w.takePlace()
-	if err != nil {
-		return err
-	}
 	g := &leg{Worker: w, Leg: job.Leg{Batch: batch, Job: j}}
-	if g.dir, err = os.MkdirTemp(place, legPrefix); err != nil {
+	if err := g.makeDir(); err != nil {
 		return err
 	}
 	defer clone.Remove(g.dir)
-	stored, _, err := store.Read(ctx, g.Store, g.name("manifest"), maxManifest)
-	if err != nil {
-		return err
-	}
-	if g.at, err = unseal(g.Key, stored, batch, j.Name); err != nil {
+	if g.at, _, err = g.read(ctx); err != nil {
 		return err
 	}
 	if g.at.Run == "" {
@@ -339,7 +335,7 @@ func (w *Worker) TryWalls(ctx context.Context) error {
 }
 
 // withheld are prefixes of variables that hone and git do not get by default.
-var withheld = []string{"AWS_", "TEMPORAL_", "HONE_TRUST=", "XDG_STATE_HOME="}
+var withheld = []string{"AWS_", "TEMPORAL_"}
 
 func (w *Worker) environ() []string {
 	if w.Env != nil {
