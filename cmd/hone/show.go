@@ -28,13 +28,14 @@ import (
 
 // showFlags select the part of a run that is shown.
 type showFlags struct {
-	dir     string
-	round   int
-	diff    bool
-	full    bool
-	verbose bool
-	json    bool
-	html    string // the file for the page; empty if none is wanted
+	dir      string
+	round    int
+	diff     bool
+	full     bool
+	verbose  bool
+	json     bool
+	markdown bool
+	html     string // the file for the page; empty if none is wanted
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -57,6 +58,7 @@ outcome of every edit, and the complete findings of the check.`,
 	c.Flags().BoolVar(&f.full, "full", false, "show every event, with complete requests, replies, calls and results")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show every event, with the model's text and the start of results; --round implies it")
 	c.Flags().StringVar(&f.html, "html", "", "write a page that needs nothing else to `FILE`, which must not exist; - is standard output")
+	c.Flags().BoolVar(&f.markdown, "markdown", false, "print a table of the rounds and the findings that are left as Markdown, for a summary of CI")
 	c.Flags().BoolVar(&f.json, "json", false, "print the recorded events as JSON lines")
 	return c
 }
@@ -78,6 +80,9 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 		return a.showJSON(r.Past, f.round)
 	case f.diff:
 		return a.showDiff(ctx, r, f.round)
+	case f.markdown:
+		_, err := fmt.Fprint(a.out, report.Of(r).Markdown())
+		return err
 	case f.html != "":
 		return a.showHTML(ctx, report.Of(r), f.html)
 	case f.round == 0 && !f.full && !f.verbose:
@@ -110,6 +115,8 @@ func (f showFlags) fit(r *recorded.Run) error {
 		return failure.Usage(fmt.Sprintf("the run has no round %d", f.round), show)
 	case f.json && f.diff:
 		return failure.Usage("--diff and --json cannot be combined", "leave out one of them")
+	case f.markdown && (f.json || f.diff || f.html != "" || f.round != 0 || f.full || f.verbose):
+		return failure.Usage("--markdown cannot be combined with a flag that selects what is shown", show+" --markdown")
 	case f.html != "" && (f.json || f.diff || f.round != 0 || f.full || f.verbose):
 		return failure.Usage("--html cannot be combined with a flag that selects what is shown", "hone show --html "+f.html)
 	case r.Start.Redacted && (f.diff || f.full || f.verbose || f.html != "" || f.round != 0):

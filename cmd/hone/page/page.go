@@ -144,6 +144,9 @@ func (r *Renderer) Round(round Round) (Part, error) {
 	return r.part(fmt.Sprintf("r%d", round.Number), "round", round)
 }
 
+// Compare renders two runs side by side.
+func (r *Renderer) Compare(both []Page) (Part, error) { return r.part("compare", "compare", both) }
+
 // List renders the list of runs.
 func (r *Renderer) List(l List) (Part, error) { return r.part("runs", "list", l) }
 

@@ -131,6 +131,10 @@ func TestNothingEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pair, err := page.New(clean).Compare([]page.Page{hostilePage(t), hostilePage(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	file, server := written(t, hostilePage(t)), served(t, list)
 	for _, c := range []struct {
 		name, got string
@@ -141,7 +145,8 @@ func TestNothingEscapes(t *testing.T) {
 		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
 		{"evaluation", served(t, evaluation), 26, map[string]int{"article": 1, "table": 2, "link": 2, "a": 2}},
 		{"wait", served(t, wait), 9, map[string]int{"section": 1, "link": 2, "a": 1}},
-		{"server", server, 16, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 1, "link": 2, "a": 3}},
+		{"pair", served(t, pair), 13, map[string]int{"article": 2, "table": 2, "link": 2, "a": 3}},
+		{"server", server, 17, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 1, "link": 2, "a": 3}},
 	} {
 		for _, not := range []string{"<script>", "<img", "KEY-1", "KEY-1&#43;2", "http:", "https:", "url(", "@import", " onerror=\"a"} {
 			if strings.Contains(strings.ReplaceAll(c.got, "onerror=&#34;", ""), not) {

@@ -35,6 +35,8 @@ import (
 
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
 	"hone/journal"
 	"hone/sandbox"
 )
@@ -164,6 +166,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /run/{name...}", s.page)
 	mux.HandleFunc("GET /"+evaluations+"{rest...}", s.page)
+	mux.HandleFunc("GET /compare", s.compare)
 	mux.HandleFunc("GET /stream/{name...}", s.stream)
 	mux.HandleFunc("GET /icon.svg", asset("image/svg+xml", page.Icon()))
 	mux.HandleFunc("GET /page.css", asset("text/css; charset=utf-8", page.Style()))
@@ -233,6 +236,37 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.serve(w, http.StatusOK, page.Served{Title: got.title, Place: got.place, Stream: "/stream/" + name, Seen: got.id(), Parts: got.parts})
+}
+
+// compare serves the page of two runs, side by side.
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+	names := r.URL.Query()["run"]
+	if len(names) != 2 {
+		s.refuse(w, errors.New("choose two runs in the list"))
+		return
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	var both []page.Page
+	for _, name := range names {
+		home, err := s.find(name)
+		if err == nil {
+			defer home.Close()
+			var run *recorded.Run
+			if run, err = recorded.Read(home, name); err == nil {
+				both = append(both, page.Page{Account: report.Of(run)})
+				continue
+			}
+		}
+		s.refuse(w, err)
+		return
+	}
+	part, err := s.html.Compare(both)
+	if err != nil {
+		s.refuse(w, err)
+		return
+	}
+	s.serve(w, http.StatusOK, page.Served{Title: "hone: two runs", Place: "two runs", Parts: []page.Part{part}})
 }
 
 func (s *Server) serve(w http.ResponseWriter, status int, p page.Served) {

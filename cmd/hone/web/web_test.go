@@ -532,3 +532,21 @@ func TestBroken(t *testing.T) {
 		t.Errorf("%s: %s", got.Status, body)
 	}
 }
+
+// TestCompare: two runs are on one page, and nothing else is compared.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	user, root := s.enter(t)
+	for query, want := range map[string]string{"?run=" + one + "&run=" + one: `<div id="pair"><article>`, "?run=" + one: "choose two runs in the list", "": "choose two runs", "?run=" + one + "&run=../x": "Not found"} {
+		got, err := user.Get(root + "/compare" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(got.Body)
+		got.Body.Close()
+		if !strings.Contains(string(body), want) {
+			t.Errorf("%s: %s", query, body)
+		}
+	}
+}
