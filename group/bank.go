@@ -44,6 +44,9 @@ func LimitsOf(l history.Limits) Amount { return Amount{l.Tokens, Dollars(l.Cost)
 
 const parts = 3
 
+// Parts are parts of an amount: tokens, cost and time.
+type Parts [parts]bool
+
 func (a Amount) parts() [parts]int64 { return [parts]int64{a.Tokens, int64(a.Cost), int64(a.Time)} }
 
 func amountOf(p [parts]int64) Amount { return Amount{p[0], USD(p[1]), time.Duration(p[2])} }
@@ -109,8 +112,8 @@ type Claim struct {
 	Used Amount // by its run
 	Had  Amount // the limits of its run, which cannot be lowered; zero for a new run
 	Own  Amount // what the member may use in all; a part that is 0 has only the limit of the bank
-	// Again means that the run has used up its limits, so that it needs more.
-	Again bool
+	// Again are the limits that the run has used up, so that it needs more.
+	Again Parts
 	// Open is how many members without a loan share what is free, this one included.
 	Open int
 }
@@ -152,7 +155,7 @@ func (b *Bank) Borrow(name string, c Claim) (Amount, bool) {
 			continue
 		}
 		left, least := had[i]-used[i], max(floor[i], had[i]-used[i])
-		if c.Again {
+		if c.Again[i] {
 			left, least = left+1, max(floor[i], 2*had[i]-used[i])
 		}
 		want := max(least, free[i]/int64(max(1, c.Open)))
@@ -190,7 +193,7 @@ func (c Claim) OwnUsed() bool {
 		}
 		grows = grows || had[i] > 0 && (own[i] == 0 || had[i] < own[i])
 	}
-	return c.Again && !grows
+	return c.Again != (Parts{}) && !grows
 }
 
 // Limits returns the limits of a run whose member has borrowed.

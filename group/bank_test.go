@@ -12,6 +12,7 @@ import (
 func tokens(n int64) group.Amount { return group.Amount{Tokens: n} }
 
 func TestBorrow(t *testing.T) {
+	again := group.Parts{true}
 	for _, c := range []struct {
 		about         string
 		limit, others int64
@@ -25,11 +26,11 @@ func TestBorrow(t *testing.T) {
 		{"too little to begin", 4, 0, group.Claim{Open: 1}, 0},
 		{"no more than its own limit", 900, 0, group.Claim{Open: 1, Own: tokens(70)}, 70},
 		{"what its run had left", 900, 0, group.Claim{Open: 9, Used: tokens(100), Had: tokens(400)}, 300},
-		{"as much again", 900, 0, group.Claim{Open: 9, Used: tokens(390), Had: tokens(400), Again: true}, 410},
-		{"the rest, if it is more than was left", 12, 0, group.Claim{Open: 1, Used: tokens(390), Had: tokens(400), Again: true}, 12},
-		{"no rest that was not enough", 10, 0, group.Claim{Open: 1, Used: tokens(390), Had: tokens(400), Again: true}, 0},
+		{"as much again", 900, 0, group.Claim{Open: 9, Used: tokens(390), Had: tokens(400), Again: again}, 410},
+		{"the rest, if it is more than was left", 12, 0, group.Claim{Open: 1, Used: tokens(390), Had: tokens(400), Again: again}, 12},
+		{"no rest that was not enough", 10, 0, group.Claim{Open: 1, Used: tokens(390), Had: tokens(400), Again: again}, 0},
 		{"a used up limit of its own", 900, 0, group.Claim{Open: 1, Used: tokens(70), Had: tokens(70), Own: tokens(70)}, 0},
-		{"no loan can help", 900, 0, group.Claim{Open: 1, Used: tokens(69), Had: tokens(70), Own: tokens(70), Again: true}, 0},
+		{"no loan can help", 900, 0, group.Claim{Open: 1, Used: tokens(69), Had: tokens(70), Own: tokens(70), Again: again}, 0},
 		{"without a limit, its own", 0, 0, group.Claim{Open: 1, Own: tokens(70), Used: tokens(20)}, 50},
 	} {
 		b := group.Bank{Cap: tokens(c.limit), Least: tokens(50)}
@@ -79,7 +80,7 @@ func TestExact(t *testing.T) {
 				delete(open, name)
 			} else {
 				had := amount(limit)
-				if loan, ok := b.Borrow(name, group.Claim{Had: had, Used: amount(had), Again: random.IntN(2) == 0, Open: 1 + random.IntN(20)}); ok {
+				if loan, ok := b.Borrow(name, group.Claim{Had: had, Used: amount(had), Again: group.Parts{random.IntN(2) == 0}, Open: 1 + random.IntN(20)}); ok {
 					open[name] = loan
 					if loan.Tokens > free.Tokens || loan.Cost > free.Cost || loan.Tokens <= 0 || loan.Cost <= 0 {
 						t.Fatalf("seed %d, step %d: lent %v of %v", seed, step, loan, free)

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -73,27 +74,25 @@ func (g *Group) Work(ctx context.Context, m *Member, o Outcome) (Outcome, error)
 			return o, err
 		}
 		o, err = g.process(ctx, m, o, g.Bank.Limits(c, loan))
-		if err != nil || ctx.Err() != nil || !g.Short(m, o) {
+		if err != nil || ctx.Err() != nil || g.Short(m, o) == (Parts{}) {
 			return o, cmp.Or(err, context.Cause(ctx))
 		}
 	}
 }
 
-// Short reports whether a run ended because an allowance that its group can raise was used up.
-func (g *Group) Short(m *Member, o Outcome) bool {
+// Short returns which limits of a run were used up that another loan can raise; none if the run
+// ended for another reason.
+func (g *Group) Short(m *Member, o Outcome) (short Parts) {
 	end := o.End()
-	if end.Kind != history.KindBudget {
-		return false
-	}
 	bank, own, had := g.Bank.Cap.parts(), m.Own.parts(), o.Limits().parts()
 	for i, flag := range []string{"max-tokens", "max-cost", "max-time"} {
-		for _, f := range end.Next.Flags {
-			if f.Name == flag && bank[i] > 0 && (own[i] == 0 || had[i] < own[i]) {
-				return true
-			}
+		raised := bank[i] > 0
+		if own[i] > 0 {
+			raised = had[i] < own[i]
 		}
+		short[i] = end.Kind == history.KindBudget && raised && slices.ContainsFunc(end.Next.Flags, func(f history.Flag) bool { return f.Name == flag })
 	}
-	return false
+	return short
 }
 
 func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (loan Amount, err error) {

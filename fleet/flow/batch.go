@@ -44,14 +44,12 @@ func Batch(ctx workflow.Context, in Input) (Status, error) {
 		if !long {
 			b.startLegs(ctx)
 		}
-		workflow.SetCurrentDetails(ctx, b.details())
 		if err := workflow.Await(ctx, func() bool { return b.changed || b.ended() }); err != nil {
 			b.close()
 			ctx, _ = workflow.NewDisconnectedContext(ctx) // the legs have contexts of the cancelled one
 		}
 		b.changed = false
 	}
-	workflow.SetCurrentDetails(ctx, b.details())
 	return b.status(), nil
 }
 
@@ -114,7 +112,7 @@ func (b *batch) startLegs(ctx workflow.Context) {
 		case len(b.legs) > 0:
 			p.State, p.Why = Waiting, ""
 			return
-		case c.Again:
+		case c.Again[0]:
 			p.Why = "the batch has no budget left for it: " + p.Outcome.Why
 		}
 	}
@@ -137,7 +135,8 @@ func (b *batch) claim(i int) group.Claim {
 			open++
 		}
 	}
-	return group.Claim{Used: p.Outcome.Spent, Had: p.Limit, Own: b.Jobs[i].Max, Again: p.Outcome.Kind == history.KindBudget, Open: open}
+	again := p.Outcome.Kind == history.KindBudget // nobody knows which limit
+	return group.Claim{Used: p.Outcome.Spent, Had: p.Limit, Own: b.Jobs[i].Max, Again: group.Parts{again, again}, Open: open}
 }
 
 func (b *batch) startLeg(ctx workflow.Context, i int, limit group.Amount) {
@@ -304,18 +303,6 @@ func (b *batch) mayCancel(names []string) error {
 		}
 	}
 	return nil
-}
-
-// details returns the status of the batch for the server's pages, in Markdown.
-func (b *batch) details() string {
-	var counts []string
-	s := b.status()
-	for _, state := range States() {
-		if n := s.Counts[state]; n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, state))
-		}
-	}
-	return fmt.Sprintf("%s; %v spent\n\nmore: `hone-fleet show %s`", strings.Join(counts, ", "), b.Bank.Spent, b.ID)
 }
 
 func (b *batch) status() Status {

@@ -102,7 +102,7 @@ func (f *follower) event(e history.Event) {
 			fmt.Fprintln(f.ack, e.Seq) // if hone has ended, it needs no answer
 		}
 	}
-	f.beat(Progress{Round: f.round, Tokens: f.at.Spent.Tokens, Head: f.at.Head})
+	f.now.Store(&Progress{Round: f.round, Tokens: f.at.Spent.Tokens})
 }
 
 // args returns the command line of hone, without --json. A resumed run gets the parts of the

@@ -32,6 +32,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -76,9 +77,8 @@ const Heartbeat = 5 * time.Second
 
 // Progress is the content of a leg's heartbeats.
 type Progress struct {
-	Round  int    `json:"round"`
-	Tokens int64  `json:"tokens"`
-	Head   string `json:"head,omitempty"` // SHA-256 of the last event that is stored
+	Round  int   `json:"round"`
+	Tokens int64 `json:"tokens"`
 }
 
 // errStopping means that this worker stops.
@@ -128,7 +128,7 @@ type leg struct {
 	repo  string   // the clone, below dir
 	at    manifest // as it is stored
 	match string   // the version of the manifest in the store
-	beat  func(Progress)
+	now   atomic.Pointer[Progress]
 }
 
 func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
@@ -142,11 +142,7 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 	if err != nil {
 		return job.Outcome{Exit: 2, Kind: history.KindUsage, Why: err.Error()}, nil
 	}
-	place, err := g.takePlace()
-	if err != nil {
-		return o, err
-	}
-	if g.dir, err = os.MkdirTemp(place, legPrefix); err != nil {
+	if err := g.makeDir(); err != nil {
 		return o, err
 	}
 	defer func() {
@@ -154,7 +150,7 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 			err = fmt.Errorf("remove the directory of the leg: %w", failed)
 		}
 	}()
-	if err := g.takeOverAnyway(ctx); err != nil {
+	if err := g.takeOver(ctx); err != nil {
 		return o, err
 	}
 	if g.at.Outcome != nil {
@@ -168,6 +164,15 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 
 // legPrefix begins the names of the directories of legs.
 const legPrefix = "leg-"
+
+func (g *leg) makeDir() error {
+	place, err := g.takePlace()
+	if err == nil {
+		g.dir, err = os.MkdirTemp(place, legPrefix)
+	}
+	g.repo = filepath.Join(g.dir, "repo")
+	return err
+}
 
 // takePlace returns the directory of this process: the first one that no other process has
 // locked. It removes what a killed process left there.
@@ -204,7 +209,6 @@ func (w *Worker) takePlace() (string, error) {
 }
 
 func (g *leg) prepare(ctx context.Context) (err error) {
-	g.repo = filepath.Join(g.dir, "repo")
 	if g.at.Commit, err = g.checkOut(ctx, g.Job.Repo, g.Job.Ref, g.at.Commit, g.repo); err != nil || g.at.Run == "" {
 		return err
 	}
@@ -214,20 +218,12 @@ func (g *leg) prepare(ctx context.Context) (err error) {
 // Export writes the run of a job, as far as the store has it, to a file for hone import. It
 // changes nothing in the store, and a worker may work on the job at the same time.
 func (w *Worker) Export(ctx context.Context, batch string, j job.Job, file string) (err error) {
-	place, err := w.takePlace()
-	if err != nil {
-		return err
-	}
 	g := &leg{Worker: w, Leg: job.Leg{Batch: batch, Job: j}}
-	if g.dir, err = os.MkdirTemp(place, legPrefix); err != nil {
+	if err := g.makeDir(); err != nil {
 		return err
 	}
 	defer clone.Remove(g.dir)
-	stored, _, err := store.Read(ctx, g.Store, g.name("manifest"), maxManifest)
-	if err != nil {
-		return err
-	}
-	if g.at, err = unseal(g.Key, stored, batch, j.Name); err != nil {
+	if g.at, _, err = g.read(ctx); err != nil {
 		return err
 	}
 	if g.at.Run == "" {
@@ -263,33 +259,25 @@ func termOf(ctx context.Context) Term {
 // heartbeats sends heartbeats until the function that it returns is called, and stops the
 // leg when the worker stops.
 func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func() {
-	g.beat = func(Progress) {}
 	if !activity.IsActivity(ctx) {
 		return func() {}
-	}
-	send := make(chan Progress, 1)
-	g.beat = func(p Progress) {
-		select {
-		case <-send: // an older one, which was not sent yet
-		default:
-		}
-		send <- p
 	}
 	every := Heartbeat
 	if timeout := activity.GetInfo(ctx).HeartbeatTimeout; timeout > 0 {
 		every = min(every, timeout/3)
 	}
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(every)
+	end, tick := make(chan struct{}), time.NewTicker(every)
+	var beating sync.WaitGroup
+	beating.Go(func() {
 		defer tick.Stop()
-		var last Progress
 		stopping := activity.GetWorkerStopChannel(ctx)
 		for {
-			activity.RecordHeartbeat(context.WithoutCancel(ctx), last)
+			var now Progress
+			if p := g.now.Load(); p != nil {
+				now = *p
+			}
+			activity.RecordHeartbeat(context.WithoutCancel(ctx), now)
 			select {
-			case last = <-send:
 			case <-tick.C:
 			case <-stopping:
 				stop(errStopping)
@@ -298,8 +286,8 @@ func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func
 				return
 			}
 		}
-	}()
-	return func() { close(end); <-ended }
+	})
+	return func() { close(end); beating.Wait() }
 }
 
 func (w *Worker) honeVersion(ctx context.Context) (string, error) {
@@ -333,10 +321,9 @@ func (w *Worker) TryWalls(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	g := &leg{Worker: w, dir: dir, repo: filepath.Join(dir, "repo")} // beside the state of hone
-	if err := os.Mkdir(g.repo, 0o700); err != nil {
-		return err
+	if err = os.Mkdir(g.repo, 0o700); err == nil {
+		err = g.hone(ctx, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
 	}
-	err = g.hone(ctx, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
 	if err == nil {
 		return nil
 	}
@@ -348,21 +335,13 @@ func (w *Worker) TryWalls(ctx context.Context) error {
 }
 
 // withheld are prefixes of variables that hone and git do not get by default.
-var withheld = []string{"AWS_", "TEMPORAL_", "HONE_TRUST=", "XDG_STATE_HOME="}
+var withheld = []string{"AWS_", "TEMPORAL_"}
 
 func (w *Worker) environ() []string {
 	if w.Env != nil {
 		return w.Env
 	}
-	var env []string
-	for _, one := range os.Environ() {
-		own := false
-		for _, name := range withheld {
-			own = own || strings.HasPrefix(one, name)
-		}
-		if !own {
-			env = append(env, one)
-		}
-	}
-	return env
+	return slices.DeleteFunc(os.Environ(), func(one string) bool {
+		return slices.ContainsFunc(withheld, func(name string) bool { return strings.HasPrefix(one, name) })
+	})
 }

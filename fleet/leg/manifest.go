@@ -71,7 +71,6 @@ type manifest struct {
 	Run    string       `json:"run,omitempty"`   // empty before the first part
 	Parts  []string     `json:"parts,omitempty"` // the SHA-256 of each, in order: files of hone export
 	Events int          `json:"events"`          // in the last part
-	Head   string       `json:"head,omitempty"`  // the SHA-256 of the last event
 	Spent  group.Amount `json:"spent,omitzero"`  // by then, with calls under way in full
 	// Outcome is that of the leg, once it has ended; then another try has nothing to do.
 	Outcome *job.Outcome `json:"outcome,omitempty"`
@@ -119,33 +118,32 @@ func unseal(key, stored []byte, batch, name string) (manifest, error) {
 
 func (g *leg) name(what string) string { return g.Batch + "/" + g.Job.Name + "/" + what }
 
-// takeOverAnyway calls takeOver even if the leg is interrupted: only the manifest says what
-// the run has spent.
-func (g *leg) takeOverAnyway(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
-	defer cancel()
-	return g.takeOver(ctx)
+// read reads the manifest of the job, and its version in the store.
+func (g *leg) read(ctx context.Context) (m manifest, version string, err error) {
+	stored, version, err := store.Read(ctx, g.Store, g.name("manifest"), maxManifest)
+	if err == nil {
+		m, err = unseal(g.Key, stored, g.Batch, g.Job.Name)
+	}
+	return m, version, err
 }
 
 // takeOver makes this worker the only one that works on the job: from now on, the manifests
-// of others conflict.
+// of others conflict. It does so even if the leg is interrupted: only the manifest says what the
+// run has spent.
 func (g *leg) takeOver(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
+	defer cancel()
 	version, err := g.honeVersion(ctx)
 	if err != nil {
 		return err
 	}
-	stored, match, err := store.Read(ctx, g.Store, g.name("manifest"), maxManifest)
-	before := manifest{Format: format, Batch: g.Batch, Job: g.Job.Name, Hone: version}
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-	case err != nil:
-		return err
-	default:
-		if before, err = unseal(g.Key, stored, g.Batch, g.Job.Name); err != nil {
-			return err
-		}
+	before, match, err := g.read(ctx)
+	if errors.Is(err, store.ErrNotFound) {
+		before, err = manifest{Format: format, Batch: g.Batch, Job: g.Job.Name, Hone: version}, nil
 	}
 	switch {
+	case err != nil:
+		return err
 	case g.term.before(before.Term):
 		return errSuperseded
 	case before.Term.Scheduled != g.term.Scheduled || g.term.Scheduled == 0:
@@ -154,8 +152,7 @@ func (g *leg) takeOver(ctx context.Context) error {
 	if before.Run != "" && before.Hone != version {
 		return fatal("run %s was started by %s, but this worker has %s: keep the old version on the workers until the batch has ended", before.Run, before.Hone, version)
 	}
-	before.Term, before.Hone = g.term, version
-	g.match = match
+	before.Term, before.Hone, g.match = g.term, version, match
 	return g.put(ctx, before)
 }
 

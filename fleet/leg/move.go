@@ -51,7 +51,7 @@ func (g *leg) ship(ctx context.Context, run string) error {
 		return nil
 	}
 	m := g.at
-	m.Run, m.Events, m.Head = run, b.Header.Events, b.Header.Head
+	m.Run, m.Events = run, b.Header.Events
 	m.Parts = append(m.Parts[:len(m.Parts):len(m.Parts)], fmt.Sprintf("%x", sum.Sum(nil)))
 	m.Spent = spent(history.Read(b.Events))
 	if _, err := g.Store.Put(ctx, g.name("parts/"+m.Parts[len(m.Parts)-1]), part, ""); err != nil {
@@ -88,15 +88,17 @@ func (g *leg) keepShipping(ctx context.Context, run string) error {
 // restore imports the run from the store into the clone, and trusts it: the MAC of the manifest,
 // which names the parts, shows that a worker wrote it.
 func (g *leg) restore(ctx context.Context) error {
-	file := filepath.Join(g.dir, "part.hone")
-	defer os.Remove(file)
-	for _, digest := range g.at.Parts {
+	args := []string{"import"}
+	for i, digest := range g.at.Parts {
+		file := filepath.Join(g.dir, fmt.Sprintf("part-%d.hone", i))
+		defer os.Remove(file)
 		if err := g.fetch(ctx, digest, file); err != nil {
 			return err
 		}
-		if err := g.hone(ctx, "import", file); err != nil {
-			return err
-		}
+		args = append(args, file)
+	}
+	if err := g.hone(ctx, args...); err != nil {
+		return err
 	}
 	return g.hone(ctx, "trust", g.at.Run, "--trust")
 }

@@ -26,7 +26,6 @@ import (
 	"slices"
 	"strings"
 
-	"hone"
 	"hone/harness"
 	"hone/loop"
 	"hone/workspace"
@@ -108,9 +107,9 @@ func (v *Invocation) Subject() string {
 	return strings.TrimSpace(fmt.Sprintf("%d × %s %s", v.Count, v.Loop, v.About))
 }
 
-// line returns the command line of an attempt in a directory of a copy, with the limits that are
-// counts. Paths into the workspace become paths into the copy.
-func (v *Invocation) line(n int, workspace, dir string, limits hone.Limits) []string {
+// line returns the command line of an attempt in a directory of a copy, without limits. Paths into
+// the workspace become paths into the copy.
+func (v *Invocation) line(n int, workspace, dir string) []string {
 	line := []string{v.Loop, "--dir", dir}
 	if len(v.Named) > 0 {
 		line = append(line, "--model", v.Named[(n-1)%len(v.Named)])
@@ -122,7 +121,7 @@ func (v *Invocation) line(n int, workspace, dir string, limits hone.Limits) []st
 		}
 		line = append(line, flag+"="+inCopy(value, workspace, dir))
 	}
-	line = append(append(line, countFlags(limits, hone.Limits{})...), "--")
+	line = append(line, "--")
 	for _, text := range v.Text {
 		line = append(line, inCopy(text, workspace, dir))
 	}

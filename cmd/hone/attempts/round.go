@@ -121,7 +121,7 @@ func (g *contest) compete(ctx context.Context) (w winner, err error) {
 	for n := 1; n <= g.Count; n++ {
 		a := &attempt{n: n}
 		a.Member = group.Member{Name: fmt.Sprintf(rolePattern, n), Dir: g.place.dir(n), Cwd: g.Cwd, Env: g.env(n), Own: group.Amount{Time: limits.Time},
-			New:   func(context.Context) ([]string, error) { return g.line(n, g.session.Dir, a.Dir, limits), nil },
+			New:   func(context.Context) ([]string, error) { return g.line(n, g.session.Dir, a.Dir), nil },
 			Raise: func(o group.Outcome) []string { return g.raised(n, o) }, Event: func(e history.Event) { g.follow(a, e) }}
 		if _, err := os.Stat(a.Dir); err != nil {
 			return w, &hone.Stop{Kind: hone.KindFailed, Why: "the copies of the attempts were removed: " + err.Error(), Next: hone.Next{Verb: hone.NewRun}}
@@ -238,19 +238,8 @@ func (g *contest) resumable(o group.Outcome) bool {
 
 // raised returns the flags with which an attempt is resumed: what the user raised since it began,
 // and where its model is.
-func (g *contest) raised(n int, o group.Outcome) []string {
-	flags := countFlags(g.run.Limits, o.Past.Limits())
-	var shared loop.Settings
-	if start, err := runs.Started(o.Events); err == nil {
-		_ = json.Unmarshal(start.Settings, &shared) // the process itself reports settings that it cannot read
-	}
-	if address := g.address(n); address != "" && address != shared.Model.BaseURL {
-		flags = append(flags, "--base-url", address)
-	}
-	return flags
-}
-
-func countFlags(l, was hone.Limits) (flags []string) {
+func (g *contest) raised(n int, o group.Outcome) (flags []string) {
+	l, was := g.run.Limits, o.Past.Limits()
 	for _, c := range []struct {
 		flag    string
 		is, was int
@@ -258,6 +247,13 @@ func countFlags(l, was hone.Limits) (flags []string) {
 		if c.is > c.was {
 			flags = append(flags, c.flag, strconv.Itoa(c.is))
 		}
+	}
+	var shared loop.Settings
+	if start, err := runs.Started(o.Events); err == nil {
+		_ = json.Unmarshal(start.Settings, &shared) // the process itself reports settings that it cannot read
+	}
+	if address := g.address(n); address != "" && address != shared.Model.BaseURL {
+		flags = append(flags, "--base-url", address)
 	}
 	return flags
 }

@@ -286,7 +286,7 @@ func (e *Evaluation) final(m *group.Member, o group.Outcome) bool {
 	case "", hone.KindInterrupted, hone.KindUsage, hone.KindFailed:
 		return false
 	}
-	return !e.group.Short(m, o)
+	return e.group.Short(m, o) == group.Parts{}
 }
 
 const already = "the check passes already, without a model"
