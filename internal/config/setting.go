@@ -423,7 +423,7 @@ func Help() string {
 	for _, r := range table {
 		if name, _, ok := strings.Cut(r.Key, "."); ok && name != "LOOP" && !hasWord(loopNames, name) {
 			if name != section {
-				fmt.Fprintf(&b, "\n[%s]\n", name)
+				fmt.Fprintf(&b, "\n%s\n", strings.Replace("["+name+"]", "[sandbox]", fmt.Sprintf("%-38s # paths are relative to the project, absolute, or begin with ~/", "[sandbox]"), 1))
 			}
 			section = name
 			line(r, r.Key, r.help("config"), r.defaultText("config", true))
