@@ -41,7 +41,7 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	defer in.Tree.Close()
 	ctx := c.Context()
 	v := attempts.New(kinds.All())
-	v.Loop, v.Count, v.Named, v.Args, v.Text = k.Name, f.attempts, f.models, typedFlags(c.Flags()), args
+	v.Loop, v.Count, v.Named, v.Args, v.Text = k.Name, config.Attempts.In(f.Values), f.models, typedFlags(c.Flags()), args
 	limits, err := a.resolveAttempts(ctx, in, l, v)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	if v.Cwd, err = os.Getwd(); err != nil {
 		return failure.Of(err, "cd to a directory that exists")
 	}
-	n, err := a.startNeeds(in.Root, in.File, in.Flags.Check, k)
+	n, err := a.startNeeds(in.Root, in.File, in.Flags, k)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,10 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 		named = []string{""}
 	}
 	for _, name := range slices.Backward(named) { // the settings are those with the first
-		in.Flags.Model = name
+		if name != "" {
+			config.Model.Set(in.Flags, name)
+			in.Values = in.File.For(in.Kind.Name, a.env, in.Flags)
+		}
 		if limits, err = l.Resolve(ctx, in); err != nil {
 			return limits, err
 		}
@@ -91,8 +94,16 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 	}
 	v.Settings, v.About = *l.Shared(), kinds.Subject(l)
 	// The attempts prove their checks and protect files; what they changed was judged then.
-	v.Trust.Prove, v.Trust.KeepBest, v.Trust.Protect, v.Trust.FreeTools = "", false, nil, true
+	unjudged(v.Values)
 	return limits, nil
+}
+
+// unjudged lets the run that applies an attempt do so without judging again.
+func unjudged(v config.Values) {
+	config.Prove.Set(v, "off")
+	config.Keep.Set(v, "last")
+	config.Protect.Set(v, nil)
+	config.GuardTools.Set(v, false)
 }
 
 // judgesCopies returns an error if the check names the directory, or the repository that it
@@ -225,18 +236,18 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	} else if applied {
 		return failure.Usage(fmt.Sprintf("attempt %d is applied already", found.Number), "hone show "+journal.ShortRun(found.Run)+" --diff"+failure.Elsewhere(root))
 	}
-	file, err := config.Load(root, kinds.Sections())
+	file, err := config.Load(root)
 	if err != nil {
 		return harness.ConfigError(err)
 	}
 	host := a.host()
 	host.Notify = func(hone.Notice) {} // the notes are about the model
 	v := attempts.NewTaking(kinds.All())
-	if v.Settings, err = host.Resolve(attempts.TakeKind(kinds.All()), root, loop.Flags{Wall: "none"}, file); err != nil {
+	if v.Settings, err = host.Resolve(attempts.TakeKind(kinds.All()), root, file.For(attempts.TakeName, a.env, config.Values{config.Wall.Name: "none"}), file); err != nil {
 		return err
 	}
 	v.Model, v.Check = loop.Model{}, ""
-	v.Trust.Prove, v.Trust.KeepBest, v.Trust.Protect, v.Trust.FreeTools = "", false, nil, true
+	unjudged(v.Values)
 	v.Of, v.Number, v.Run, v.Dir = found.Of, found.Number, found.Run, found.Dir
 	s, err := a.host().Start(ctx, attempts.TakeKind(kinds.All()), v, harness.Needs{Folder: root}, hone.Limits{Rounds: 1})
 	if err != nil {

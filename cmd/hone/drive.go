@@ -37,7 +37,7 @@ import (
 func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end hone.End, err error) {
 	defer surviveBrokenPipe()()
 	a.conceal(h.Guard())
-	if h.Settings().Approve == "ask" && a.present() {
+	if config.Approve.In(h.Settings().Values) == "ask" && a.present() {
 		h.Terminal = a.in
 	}
 	built, err := h.Build()
@@ -66,7 +66,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	reply := a.connect(h, r, s, o)
 	r.Human = a.human(h, questions, func(q hone.Question) { notify.Question(ctx, q) })
-	if h.Settings().Approve == "all" {
+	if config.Approve.In(h.Settings().Values) == "all" {
 		s.Say("hone: --approve=all approves every change without asking")
 	}
 	if err := h.Begin(); err != nil {
@@ -154,22 +154,22 @@ func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags)
 // the user does not trust it. A new run has asked for that trust. A resumed run reads
 // nothing else of the configuration, and does not ask.
 func (a *app) notifier(h *harness.Session, note func(text string)) *feed.Notifier {
-	file, err := config.Load(h.Dir, kinds.Sections())
+	file, err := config.Load(h.Dir)
 	if err != nil {
 		note(err.Error())
 		return nil
 	}
-	if file.Notify.Command == "" || a.env(attempts.Variable) != "" { // the run of the attempts calls it
+	if config.Notify.In(file.Shared()) == "" || a.env(attempts.Variable) != "" { // the run of the attempts calls it
 		return nil
 	}
 	needs, err := kinds.Needs(h.Dir, file, kinds.All()...)
-	untrusted := func(s config.Setting) bool { return s.Key == "notify.command" }
+	untrusted := func(s config.Opening) bool { return s.Key == "notify.command" }
 	if err != nil || slices.ContainsFunc(a.host().Untrusted(needs), untrusted) {
 		note("notify.command is not trusted and does not run: hone trust " + h.Dir)
 		return nil
 	}
 	env := append(sandbox.CleanEnv(a.environ, harness.KeyVariables()), "HONE_RUN="+journal.ShortRun(h.ID()), "HONE_DIR="+h.Dir)
-	return &feed.Notifier{Command: file.Notify.Command, Dir: h.Dir, Runner: h.Unwalled(), Env: env, Clean: a.redactKnown, Note: note}
+	return &feed.Notifier{Command: config.Notify.In(file.Shared()), Dir: h.Dir, Runner: h.Unwalled(), Env: env, Clean: a.redactKnown, Note: note}
 }
 
 // results returns the writer for a run's results: stdout, or stderr if --json
@@ -227,7 +227,7 @@ func (a *app) human(h *harness.Session, questions *screen.Screen, waits func(hon
 		}
 		human = p
 	}
-	switch h.Settings().Approve {
+	switch config.Approve.In(h.Settings().Values) {
 	case "all":
 		human = hone.Always{Judges: human}
 	case "none":

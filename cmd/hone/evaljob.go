@@ -157,7 +157,7 @@ func (a *app) checkStart(ctx context.Context, k loop.Kind, l loop.Loop, f *loopF
 	if err := l.Ready(ctx, in); err != nil {
 		return limits, n, err
 	}
-	if n, err = a.startNeeds(in.Root, in.File, in.Flags.Check, k); err != nil {
+	if n, err = a.startNeeds(in.Root, in.File, in.Flags, k); err != nil {
 		return limits, n, err
 	}
 	return limits, n, a.host().CanOpen(l)

@@ -17,6 +17,7 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/harness"
 	"hone/harness/runs"
+	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
@@ -109,7 +110,7 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 func (a *app) collect(ctx context.Context, x *runs.Export) error {
 	var shared loop.Settings
 	_ = json.Unmarshal(x.Start.Settings, &shared) // unreadable settings send no file that looks secret
-	guard, err := harness.NewGuard(ctx, a.env, x.Dir, shared.Send, shared.Variables(), a.environ)
+	guard, err := harness.NewGuard(ctx, a.env, x.Dir, config.Send.In(shared.Values), shared.Variables(), a.environ)
 	if err != nil {
 		return err
 	}

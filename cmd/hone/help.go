@@ -12,6 +12,7 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/harness"
+	"hone/internal/config"
 	"hone/internal/near"
 	"hone/internal/render"
 )
@@ -105,7 +106,7 @@ func completeTopic(text string) string {
 	if !strings.Contains(text, "{{") {
 		return text
 	}
-	return strings.NewReplacer("{{providers}}", providerLines(), "{{variables}}", variableLines(), "{{prices}}", priceList()).Replace(text)
+	return strings.NewReplacer("{{settings}}", config.Help(), "{{providers}}", providerLines(), "{{variables}}", variableLines(), "{{prices}}", priceList()).Replace(text)
 }
 
 // providerLines returns a line for each provider: how its models are written, and what

@@ -40,7 +40,7 @@ const Most = 32
 // Kind returns the loop that makes attempts at another one. kinds are the loops that it
 // can start.
 func Kind(kinds []loop.Kind) loop.Kind {
-	return loop.Kind{Name: Name, NoQuestions: true, New: func() loop.Loop { return New(kinds) }}
+	return loop.Kind{Name: Name, New: func() loop.Loop { return New(kinds) }}
 }
 
 // New returns an invocation of that loop without settings.

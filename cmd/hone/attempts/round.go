@@ -18,6 +18,7 @@ import (
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/history"
+	"hone/internal/config"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/loop"
@@ -101,7 +102,7 @@ func (g *contest) copyTree(ctx context.Context) (c history.Report, err error) {
 	if rel, err := filepath.Rel(g.place.top, g.place.root); err == nil && filepath.IsLocal(rel) {
 		return c, &hone.UsageError{Why: fmt.Sprintf("the cache folder, in which attempts work, is in the tree that they copy: %s", g.place.root), Next: hone.Next{First: "set XDG_CACHE_HOME to a directory elsewhere"}}
 	}
-	skipped, err := g.place.make(ctx, g.session.Dir, g.run.Past().Outputs(), g.Count, g.Trust.MinFree)
+	skipped, err := g.place.make(ctx, g.session.Dir, g.run.Past().Outputs(), g.Count, config.MinFree.In(g.Values))
 	c.Said = fmt.Sprintf("copied the tree %d times, to %s", g.Count, g.place.root)
 	if len(skipped) > 0 {
 		c.Log = "not copied: " + render.Names(skipped)

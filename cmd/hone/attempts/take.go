@@ -25,7 +25,7 @@ const TakeName = "take"
 
 // TakeKind returns the loop of "hone take". kinds are those of which an attempt may be.
 func TakeKind(kinds []loop.Kind) loop.Kind {
-	return loop.Kind{Name: TakeName, NoQuestions: true, Modelless: true, New: func() loop.Loop { return NewTaking(kinds) }}
+	return loop.Kind{Name: TakeName, Modelless: true, New: func() loop.Loop { return NewTaking(kinds) }}
 }
 
 // NewTaking returns an invocation of that loop without settings.

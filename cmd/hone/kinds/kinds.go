@@ -110,17 +110,6 @@ func Subject(l loop.Loop) string {
 	return strings.Join(strings.Fields(l.Subject()), " ")
 }
 
-// Sections returns the tables of all loops in a configuration, by their names.
-func Sections() map[string]any {
-	tables := map[string]any{}
-	for _, k := range All() {
-		if s := k.New().Section(); s != nil {
-			tables[k.Name] = s
-		}
-	}
-	return tables
-}
-
 // Needs returns what a folder needs trust for, if these loops run in it. The settings
 // are those of all loops, so that their digest does not depend on the loop.
 func Needs(root string, file config.File, run ...loop.Kind) (n harness.Needs, err error) {

@@ -227,12 +227,18 @@ func (a Account) Why() string {
 	return why
 }
 
+// maxCheck is how much of a check's command line the end names.
+const maxCheck = 40
+
 // why returns the kind and the reason of the end in one line, and the details.
 func (a Account) why() (why, more string) {
 	why, more, _ = strings.Cut(a.End.Why, "\n")
 	why = render.Line(why)
 	if why == string(a.End.Kind) {
 		return why, more
+	}
+	if rest, ok := strings.CutPrefix(why, history.CheckPasses); ok && a.check() != "" {
+		why = render.Cut(render.Line(a.check()), maxCheck) + " passes" + rest
 	}
 	word := string(a.End.Kind)
 	if a.End.Kind == hone.KindRounds {

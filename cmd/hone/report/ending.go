@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/screen"
-	"hone/history"
 	"hone/internal/render"
 )
 
@@ -43,17 +41,12 @@ func (a Account) Print(out io.Writer, c render.Colours, columns int) {
 	}
 }
 
-// maxCheck is how much of a check's command line the end names.
-const maxCheck = 40
-
 // printOnTerminal prints the summary for a terminal.
 func (a Account) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	used := strings.Join(a.figures(render.Short), " · ")
 	mark := a.Standing.Mark.Mark(c)
 	why, more := a.why()
-	if a.End.Kind == hone.KindDone && a.End.Why == history.CheckPasses {
-		why = "done  " + cmp.Or(render.Cut(render.Line(a.check()), maxCheck), "the check") + " passes"
-	}
+	why = strings.Replace(why, "done: ", "done  ", 1)
 	gap := columns - 1 - displaywidth.String("x "+why+used)
 	if gap < 2 {
 		fmt.Fprintf(out, "%s %s\n  %s\n", mark, c.Bold(why), c.Dim(used))
