@@ -62,7 +62,8 @@ func (w *Worker) checkOut(ctx context.Context, repo, ref, commit, dir string) (f
 		names, ref = []string{commit}, commit
 	}
 	for i := 0; i < len(names) && found == ""; i++ {
-		if found, err = w.git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", names[i]+"^{commit}"); ctx.Err() != nil {
+		found, _ = w.git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", names[i]+"^{commit}")
+		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
 	}
