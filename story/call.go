@@ -144,7 +144,7 @@ func (f *Fold) quoteStart(text string) {
 		f.quote("      ", line)
 	}
 	if more := lineCount(text) - quoteLines; more > 0 {
-		f.lines = append(f.lines, Line{fmt.Sprintf("      [%s: hone show last --full]", render.Count(more, "more line")), Detail, true})
+		f.lines = append(f.lines, Line{fmt.Sprintf("      [%s: %s]", render.Count(more, "more line"), f.o.Full), Detail, true})
 	}
 }
 

@@ -30,6 +30,8 @@ type Options struct {
 	Silent bool
 	// Whole shows complete findings and lists. Verbose also shows the start of results.
 	Whole, Verbose bool
+	// More and Full say what to type to see what Whole shows, and everything.
+	More, Full string
 	// Count counts the lines of each change at once, and not only when its round ends.
 	Count bool
 	// Rounds is the maximum number of rounds; Turns that of turns in a session, by role. A
@@ -194,7 +196,7 @@ func (f *Fold) text(l Level, head, indent, text string) {
 		case i == 0:
 			f.say(l, "%s%s", head, line)
 		case omitted > 0 && i == headLines:
-			f.say(l, "%s[%d lines omitted: hone show -v]", indent, omitted)
+			f.say(l, "%s[%d lines omitted: %s]", indent, omitted, f.o.More)
 		case i < headLines || i >= headLines+omitted:
 			f.say(l, "%s%s", indent, line)
 		}

@@ -32,7 +32,7 @@ func (f *Fold) tell(e history.Event) {
 			f.say(Always, "hone: %s was changed outside the run", path)
 		}
 		if more > 0 {
-			f.say(Always, "hone: … and %s: hone show -v", render.Count(more, "more file"))
+			f.say(Always, "hone: … and %s: %s", render.Count(more, "more file"), f.o.More)
 		}
 	case history.Undone:
 		f.tellUndone(p)
@@ -121,7 +121,7 @@ func (f *Fold) tellUndone(u history.Undone) {
 		f.say(Plain, "    %s", path)
 	}
 	if more > 0 {
-		f.say(Plain, "    [%s: hone show -v]", render.Count(more, "more file"))
+		f.say(Plain, "    [%s: %s]", render.Count(more, "more file"), f.o.More)
 	}
 }
 
@@ -277,7 +277,7 @@ func (f *Fold) firstFindings(all []check.Finding) (first []check.Finding, more i
 // tellMore says how many findings are not shown.
 func (f *Fold) tellMore(l Level, n int) {
 	if n > 0 {
-		f.say(l, "    … and %s: hone show -v", render.Count(n, "more finding"))
+		f.say(l, "    … and %s: %s", render.Count(n, "more finding"), f.o.More)
 	}
 }
 
@@ -327,7 +327,7 @@ func (f *Fold) tellReport(head string, t history.Report) {
 	f.logs[t.Log] = true
 	lines := strings.Split(strings.TrimRight(t.Log, "\n"), "\n")
 	if before := len(lines) - quoteLines; before > 1 && !f.o.whole() {
-		f.lines = append(f.lines, Line{fmt.Sprintf("    [%s before: hone show -v]", render.Count(before, "line")), Detail, true})
+		f.lines = append(f.lines, Line{fmt.Sprintf("    [%s before: %s]", render.Count(before, "line"), f.o.More), Detail, true})
 		lines = lines[before:]
 	}
 	for _, line := range lines {
@@ -359,7 +359,7 @@ func (f *Fold) tellSnapshot(o history.Snapshot) {
 		f.say(Detail, "    %s", deltaText(d))
 	}
 	if more > 0 {
-		f.say(Detail, "    [%s changed: hone show -v]", render.Count(more, "more file"))
+		f.say(Detail, "    [%s changed: %s]", render.Count(more, "more file"), f.o.More)
 	}
 	if o.Said != "" {
 		f.text(Plain, "  ! ", "    ", o.Said)

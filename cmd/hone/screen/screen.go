@@ -64,7 +64,7 @@ type Screen struct {
 
 // New returns a screen that writes to out until it is closed.
 func New(out io.Writer, o Options) *Screen {
-	o.Notice, o.Count = failure.NoticeText, o.folds()
+	o.Notice, o.Count, o.More, o.Full = failure.NoticeText, o.folds(), "hone show -v", "hone show last --full"
 	s := &Screen{o: o, out: out, fold: story.New(o.Options), closing: make(chan struct{})}
 	if o.Size != nil {
 		s.region = &region{out: out, size: o.Size, typed: o.Typed}
