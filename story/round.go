@@ -83,6 +83,9 @@ func (r Round) Name() string {
 // Checked reports whether the round was judged, so that its findings are all that is left.
 func (r Round) Checked() bool { return r.Outcome == Passed || r.Outcome == Failed }
 
+// Decided reports whether the round has ended with a decision.
+func (r Round) Decided() bool { return r.Checked() || r.Outcome == Held }
+
 // Left returns how many findings keep the run going after the round.
 func (r Round) Left() int { return check.Count(blocking(r.Findings)) }
 

@@ -174,7 +174,7 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 		return p, err
 	}
 	if events, ok := m.entries[0]; ok && (len(a.Rounds) == 0 || a.Rounds[0].Number > 0) {
-		p.All = append(p.All, Round{Calls: m.Calls.rounds[0], Events: events})
+		p.All = append(p.All, Round{Open: true, Calls: m.Calls.rounds[0], Events: events}) // its own parts are folded
 	}
 	var findings findings
 	last := -1
@@ -189,8 +189,10 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 		p.All[last].Last = true
 	}
 	p.Uses = m.fold.Uses
-	if last := len(p.All) - 1; last >= 0 && (p.All[last].Number > 0 || p.All[last].Checked()) { // what came before the first may be long
-		p.All[last].Open = true
+	for i := len(p.All) - 1; i >= 0; i-- { // the last round that is decided, and what follows
+		if p.All[i].Open = true; p.All[i].Decided() {
+			break
+		}
 	}
 	p.Shown, p.Windows = choose(p.All)
 	return p, m.addDiffs(ctx, p)
