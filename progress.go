@@ -25,7 +25,7 @@ func (r *Run) statesBefore(round int) []State {
 // except the loop's own files, and the same findings, except for times and the
 // like.
 func (r *Run) fingerprint(s State) (string, error) {
-	wrong := slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool { return !f.Blocks() })
+	wrong := check.BlockingOf(s.Findings)
 	return digestOf([]any{r.withoutOwn(r.last).Digest(), check.Keys(wrong)})
 }
 

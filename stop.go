@@ -209,7 +209,7 @@ func (r *Run) outOfBudget(s *State, short *Stop) {
 // outOfRounds stops a run whose rounds are used up. The replies of the last
 // unusableRounds of them could not be used.
 func (r *Run) outOfRounds(s *State, unusableRounds int) {
-	blocking := slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool { return !f.Blocks() })
+	blocking := check.BlockingOf(s.Findings)
 	left := "and it is not done"
 	if len(blocking) > 0 {
 		left = check.Tally(blocking) + " left"

@@ -94,3 +94,8 @@ func (f Finding) Blocks() bool { return !f.Advisory || f.Broken }
 
 // Blocking reports whether any of the findings keeps a loop going.
 func Blocking(findings []Finding) bool { return slices.ContainsFunc(findings, Finding.Blocks) }
+
+// BlockingOf returns the findings that keep a loop going, in a list of their own.
+func BlockingOf(findings []Finding) []Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return !f.Blocks() })
+}

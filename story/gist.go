@@ -42,7 +42,7 @@ const maxFindings = 3
 // FirstFindings returns the first of the findings that block, in a line each that is not safe
 // to print, and how many more there are.
 func FirstFindings(findings []check.Finding) (lines []string, more int) {
-	all := blocking(findings)
+	all := check.BlockingOf(findings)
 	first := all[:min(len(all), maxFindings)]
 	for _, f := range first {
 		lines = append(lines, FindingLine(f))

@@ -33,7 +33,7 @@ func NumbersOf(past *history.Past, spent history.Ledger, active time.Duration) N
 		n.Cached = int(100 * spent.Known.CacheRead / input)
 	}
 	if st := past.State(); st.Decision != "" {
-		n.Findings = new(check.Count(blocking(st.Findings)))
+		n.Findings = new(check.Count(check.BlockingOf(st.Findings)))
 	}
 	return n
 }

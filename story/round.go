@@ -87,11 +87,7 @@ func (r Round) Checked() bool { return r.Outcome == Passed || r.Outcome == Faile
 func (r Round) Decided() bool { return r.Checked() || r.Outcome == Held }
 
 // Left returns how many findings keep the run going after the round.
-func (r Round) Left() int { return check.Count(blocking(r.Findings)) }
-
-func blocking(findings []check.Finding) []check.Finding {
-	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return !f.Blocks() })
-}
+func (r Round) Left() int { return check.Count(check.BlockingOf(r.Findings)) }
 
 // Changes returns the files that differ from those that the round found, sorted by
 // path.
@@ -257,7 +253,7 @@ func (f *rounds) add(e history.Event) {
 	case history.State:
 		f.undecided = p.Round + 1
 		f.round.Findings = p.Findings
-		left := blocking(p.Findings)
+		left := check.BlockingOf(p.Findings)
 		f.round.Outcome, f.round.Verdict = verdict(p, left, f.found)
 		f.found = left
 		f.end()

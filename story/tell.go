@@ -211,7 +211,7 @@ func (f *Fold) tellCheck(c history.Checked, copied bool) {
 	}
 	switch n := check.Count(c.Findings); {
 	case check.Blocking(c.Findings):
-		result = "reports " + check.Tally(blocking(c.Findings))
+		result = "reports " + check.Tally(check.BlockingOf(c.Findings))
 	case n > 0:
 		result += ", with " + render.Count(n, "advisory finding")
 	}

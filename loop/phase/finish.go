@@ -45,7 +45,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 		fmt.Fprintf(&b, "\n%s, the end of it:\n%s\n", logName(f.Source), render.Escape(tail(f.Text, 20)))
 	}
 	found := fromSource(end.Findings, check.SourceCommand)
-	switch found = slices.DeleteFunc(found, func(f check.Finding) bool { return !f.Blocks() }); len(found) {
+	switch found = check.BlockingOf(found); len(found) {
 	case 0:
 	case 1:
 		fmt.Fprintf(&b, "\nthe check, the end of it:\n%s\n", render.Escape(tail(loop.FindingTexts(found), 20)))

@@ -349,7 +349,7 @@ func (g *contest) follow(a *attempt, e history.Event) {
 		if p.Round == 0 || p.Decision == hone.Done {
 			return
 		}
-		left := blocking(p.Findings)
+		left := check.Count(check.BlockingOf(p.Findings))
 		now.Rounds, now.Findings = p.Round, &left
 	default:
 		return
@@ -361,16 +361,12 @@ func (g *contest) follow(a *attempt, e history.Event) {
 	}
 }
 
-func blocking(findings []check.Finding) int {
-	return check.Count(slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return !f.Blocks() }))
-}
-
 // left returns how many findings the last round left; nil if the check has not run.
 func left(o group.Outcome) *int {
 	if o.Past == nil || o.Past.State().Decision == "" {
 		return nil
 	}
-	n := blocking(o.Past.State().Findings)
+	n := check.Count(check.BlockingOf(o.Past.State().Findings))
 	return &n
 }
 

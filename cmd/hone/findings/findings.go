@@ -44,15 +44,10 @@ func (r Result) Exit() int {
 	return 0
 }
 
-// blocking returns the findings that fail the check.
-func (r Result) blocking() []check.Finding {
-	return slices.DeleteFunc(slices.Clone(r.Findings), func(f check.Finding) bool { return !f.Blocks() })
-}
-
 // Summary returns the result in a few words.
 func (r Result) Summary() string {
 	text := "the check passed"
-	if blocking := r.blocking(); len(blocking) > 0 {
+	if blocking := check.BlockingOf(r.Findings); len(blocking) > 0 {
 		text = check.Tally(blocking)
 	}
 	notes := 0
@@ -120,7 +115,7 @@ func (r Result) Text(w io.Writer, all bool) error {
 func (r Result) JSON(w io.Writer) error {
 	result := map[int]string{0: "passed", 1: "failed", 5: "broken"}[r.Exit()]
 	files := map[string]bool{}
-	for _, f := range r.blocking() {
+	for _, f := range check.BlockingOf(r.Findings) {
 		if f.File != "" {
 			files[f.File] = true
 		}
@@ -134,7 +129,7 @@ func (r Result) JSON(w io.Writer) error {
 		Blocking int             `json:"blocking"`
 		Files    int             `json:"files"`
 		Findings []check.Finding `json:"findings"`
-	}{1, result, r.Exit(), r.Command, r.Took.Milliseconds(), check.Count(r.blocking()), len(files), append([]check.Finding{}, r.byFile()...)})
+	}{1, result, r.Exit(), r.Command, r.Took.Milliseconds(), check.Count(check.BlockingOf(r.Findings)), len(files), append([]check.Finding{}, r.byFile()...)})
 }
 
 // Bork prints the blocking findings as a correctness checker of Bork does. A check that
@@ -149,7 +144,7 @@ func (r Result) Bork(w io.Writer) error {
 		PerFile []finding `json:"per_file_findings"`
 		Overall []finding `json:"overall_findings"`
 	}{[]finding{}, []finding{}}
-	for _, f := range (Result{Findings: r.blocking()}).byFile() {
+	for _, f := range (Result{Findings: check.BlockingOf(r.Findings)}).byFile() {
 		one := finding{Provenance: "code-review", File: f.File, Finding: f.Text}
 		if f.Line > 0 {
 			one.Finding = fmt.Sprintf("line %d: %s", f.Line, f.Text)

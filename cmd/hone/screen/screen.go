@@ -118,7 +118,7 @@ func (s *Screen) showRound(r story.Round) {
 	s.details = nil
 	columns, _ := s.o.Size()
 	var named []string
-	if blocking := slices.DeleteFunc(slices.Clone(r.Findings), func(f check.Finding) bool { return !f.Blocks() }); r.Number == 0 && len(blocking) > 1 {
+	if blocking := check.BlockingOf(r.Findings); r.Number == 0 && len(blocking) > 1 {
 		r.Verdict = check.Tally(blocking)
 		named = FindingLines(blocking, columns-len("    "), "hone show")
 	}
