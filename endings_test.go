@@ -27,11 +27,11 @@ func TestEndingsWithACleanCheck(t *testing.T) {
 		why   string
 		note  string
 	}{
-		"no terminal":         {nil, hone.KindBlocked, "2 questions are open: asked, new; the check has no findings", ""},
-		"in the background":   {&person{answer: away}, hone.KindBlocked, "2 questions are open: asked, new; the check has no findings", ""},
-		"declined":            {&person{answer: no}, hone.KindDone, "the check has no findings", "2 changes were declined: asked, new"},
-		"declined in advance": {hone.Never{}, hone.KindDone, "the check has no findings", "2 changes were declined: asked, new"},
-		"approved":            {hone.Always{}, hone.KindDone, "the check has no findings", ""},
+		"no terminal":         {nil, hone.KindBlocked, "2 questions are open: asked, new; the check passes", ""},
+		"in the background":   {&person{answer: away}, hone.KindBlocked, "2 questions are open: asked, new; the check passes", ""},
+		"declined":            {&person{answer: no}, hone.KindDone, "the check passes", "2 changes were declined: asked, new"},
+		"declined in advance": {hone.Never{}, hone.KindDone, "the check passes", "2 changes were declined: asked, new"},
+		"approved":            {hone.Always{}, hone.KindDone, "the check passes", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := crashtest.Workspace(t, map[string]string{"asked": "old"})
@@ -87,7 +87,7 @@ func TestPendingQuestionsAreAskedFirst(t *testing.T) {
 			set(nil)
 			end := p.end(t, dir)
 			wantEnd(t, end, hone.KindBlocked)
-			if want := "1 question is open: asked; the check has no findings"; end.Why != want || end.Rounds != 2 {
+			if want := "1 question is open: asked; the check passes"; end.Why != want || end.Rounds != 2 {
 				t.Errorf("%q after %d rounds, want %q after 2", end.Why, end.Rounds, want)
 			}
 			h := &person{answer: c.answer}
@@ -230,10 +230,10 @@ func TestNothingWasChanged(t *testing.T) {
 		check bool
 		why   string
 	}{
-		"with a check":          {nil, true, "the check has no findings, and nothing was changed"},
-		"with a check, changed": {[]workspace.Edit{edit("a", "2")}, true, "the check has no findings"},
+		"with a check":          {nil, true, "the check passes, and nothing was changed"},
+		"with a check, changed": {[]workspace.Edit{edit("a", "2")}, true, "the check passes"},
 		"without a check":       {nil, false, "nothing was changed; not verified, because no check was given"},
-		"the same contents":     {[]workspace.Edit{edit("a", "1")}, true, "the check has no findings, and nothing was changed"},
+		"the same contents":     {[]workspace.Edit{edit("a", "1")}, true, "the check passes, and nothing was changed"},
 	} {
 		dir := crashtest.Workspace(t, map[string]string{"a": "1"})
 		p := process{round: applies(c.edits), set: func(r *hone.Run) {

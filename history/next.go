@@ -5,7 +5,7 @@ type Kind string
 
 // The ways to end.
 const (
-	KindDone        Kind = "done"        // the check has no findings, or there is none and the loop reached its own end
+	KindDone        Kind = "done"        // the check passes, or there is none and the loop reached its own end
 	KindRounds      Kind = "rounds"      // the rounds are used up, and findings are left
 	KindStuck       Kind = "stuck"       // too many rounds ended in an earlier state
 	KindUnreadable  Kind = "unreadable"  // too many replies in a row could not be used
@@ -18,8 +18,9 @@ const (
 	KindInterrupted Kind = "interrupted" // the context was canceled
 )
 
-// CheckPasses is why a run is done whose check passes after a change.
-const CheckPasses = "the check has no findings"
+// CheckPasses is why a run is done whose check passes after a change. A summary that knows
+// the check names it instead.
+const CheckPasses = "the check passes"
 
 // UsedUp reports whether a run ended because its rounds or its budget did, with
 // findings left.

@@ -176,7 +176,7 @@ func TestWebFollowsARun(t *testing.T) {
 		t.Errorf("the list:\n%s", got)
 	}
 	page := get(t, browser, home+"run/"+id)
-	for _, want := range []string{"the check has no findings", "a is not two", `<span class="del">-one &lt;b&gt;</span>`, `<span class="add">+two</span>`} {
+	for _, want := range []string{"the check passes", "a is not two", `<span class="del">-one &lt;b&gt;</span>`, `<span class="add">+two</span>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q:\n%s", want, page)
 		}

@@ -83,7 +83,7 @@ func fix(t *testing.T, dir string, environ ...string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	state := t.TempDir()
-	for _, want := range []string{"The verb was wrong.\ndone: the check has no findings\n", "done: the check already passes\n"} {
+	for _, want := range []string{"The verb was wrong.\ndone: the check passes\n", "done: the check already passes\n"} {
 		run := exec.Command(program)
 		run.Dir, run.Env = dir, append(append(os.Environ(), "XDG_STATE_HOME="+state), environ...)
 		if out, err := run.CombinedOutput(); err != nil || string(out) != want {

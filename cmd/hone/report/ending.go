@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,12 +65,7 @@ func nextStep(home *journal.Home, run string, end hone.End) string {
 // EndingOf returns how a run has just ended, without its files. If it changed the tree and
 // there is nothing else to do, the user reviews that next.
 func EndingOf(home *journal.Home, run string, past *history.Past, end hone.End, active time.Duration) Ending {
-	s := Ending{End: end, Active: active, home: home, run: run, known: past.Ledger().Known}
-	if start, ok := past.First().Payload.(hone.Start); ok {
-		var settings struct{ Check string }
-		_ = json.Unmarshal(start.Settings, &settings) // a loop without that setting has another check
-		s.check = settings.Check
-	}
+	s := Ending{End: end, Active: active, home: home, run: run, known: past.Ledger().Known, check: checkOf(past)}
 	if answer.MayWait(end.Kind) {
 		s.End.Notes = append(slices.Clone(end.Notes), answer.Notes(home, run, past.Waiting(), false)...)
 	}
@@ -94,7 +88,16 @@ func RecordedEnding(r *recorded.Run, end hone.End, active time.Duration) Ending 
 		}
 		end.Next = hone.Next{First: first, Or: end.Next.Or}
 	}
-	return Ending{End: end, Active: active, home: r.Home, run: r.ID, foreign: r.Foreign()}
+	return Ending{End: end, Active: active, home: r.Home, run: r.ID, foreign: r.Foreign(), check: checkOf(r.Past)}
+}
+
+// checkOf returns the command line of a run's check; empty if its loop has another check.
+func checkOf(past *history.Past) string {
+	var settings struct{ Check string }
+	if start, ok := past.First().Payload.(hone.Start); ok {
+		_ = json.Unmarshal(start.Settings, &settings)
+	}
+	return settings.Check
 }
 
 // undoneNote says that a run was undone after its last round, and how to redo it; empty
@@ -191,9 +194,7 @@ func (s Ending) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	used := strings.Join(s.figures(render.Short), " · ")
 	mark := markOf(s.End.Kind).Mark(c)
 	why, more := s.why()
-	if s.End.Kind == hone.KindDone && s.End.Why == history.CheckPasses {
-		why = "done  " + cmp.Or(render.Cut(render.Line(s.check), maxCheck), "the check") + " passes"
-	}
+	why = strings.Replace(why, "done: ", "done  ", 1)
 	gap := columns - 1 - displaywidth.String("x "+why+used)
 	if gap < 2 {
 		fmt.Fprintf(out, "%s %s\n  %s\n", mark, c.Bold(why), c.Dim(used))
@@ -248,6 +249,9 @@ func (s Ending) why() (why, more string) {
 	why = render.Line(why)
 	if why == string(s.End.Kind) {
 		return why, more
+	}
+	if more, ok := strings.CutPrefix(why, history.CheckPasses); ok && s.check != "" && s.End.Kind == hone.KindDone {
+		why = render.Cut(render.Line(s.check), maxCheck) + " passes" + more
 	}
 	word := string(s.End.Kind)
 	if s.End.Kind == hone.KindRounds {

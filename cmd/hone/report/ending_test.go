@@ -49,7 +49,7 @@ func onTerminalOf(s Ending, columns int) string {
 // what fits next. Unknown costs and unconfirmed tokens are no figures of their own.
 func TestEndingOnATerminal(t *testing.T) {
 	cost := 0.0123
-	done := hone.End{Kind: hone.KindDone, Why: "the check has no findings", Rounds: 2, Tokens: 2434, Cost: &cost, Notes: []string{"1 change was declined: specs/slug.md"}}
+	done := hone.End{Kind: hone.KindDone, Why: "the check passes", Rounds: 2, Tokens: 2434, Cost: &cost, Notes: []string{"1 change was declined: specs/slug.md"}}
 	want := `✓ done  make test passes        2 rounds · 38s · 2.4k tokens · $0.0123
   main.go  +15 −3
   長い.go  +1

@@ -100,7 +100,7 @@ func TestRoundsFold(t *testing.T) {
 		st   hone.State
 		want string
 	}{
-		"done":   {hone.State{Decision: hone.Done, Why: "the check has no findings"}, "✓ round 2  2 files +1 −2 "},
+		"done":   {hone.State{Decision: hone.Done, Why: "the check passes"}, "✓ round 2  2 files +1 −2 "},
 		"reply":  {hone.State{Decision: hone.AnotherRound, Findings: []check.Finding{{Source: "reply", Text: "not JSON"}}}, "! round 2  2 files +1 −2 "},
 		"circle": {hone.State{Decision: hone.AnotherRound, Findings: failed, Checked: failed, Same: new(1)}, "  ↻ nothing changed: ./main"},
 		"return": {hone.State{Decision: hone.AnotherRound, Findings: failed, Checked: failed, Same: new(0)}, "  ↻ as before the first round: ./main"},

@@ -11,7 +11,7 @@ import (
 
 // result is a line of a file with the results of hone eval.
 func result(name, model string, time int, passed bool) string {
-	return fmt.Sprintf(`{"key":"%[1]s %[2]s %[3]d","case":"%[1]s","model":"%[2]s","time":%[3]d,"passed":%[4]t,"result":"done","why":"the check has no findings","rounds":%[3]d,"tokens":52310,"cost":0.0421,"seconds":71.5,"at":"2026-11-20T10:00:00Z"}`+"\n", name, model, time, passed)
+	return fmt.Sprintf(`{"key":"%[1]s %[2]s %[3]d","case":"%[1]s","model":"%[2]s","time":%[3]d,"passed":%[4]t,"result":"done","why":"the check passes","rounds":%[3]d,"tokens":52310,"cost":0.0421,"seconds":71.5,"at":"2026-11-20T10:00:00Z"}`+"\n", name, model, time, passed)
 }
 
 // TestViews looks at the views of attempts, of a phase and of an evaluation.
