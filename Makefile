@@ -92,9 +92,9 @@ share: build ## write the man pages and completions to bin/share
 docs: ## write docs/configuration.md from the program
 	$(PLAIN) $(GO) test ./cmd/hone -run 'TestConfigurationPage$$' -update
 
-install: share ## install hone, its man pages and completions below DESTDIR and PREFIX
+install: share fleet ## install hone, hone-fleet, the man pages and completions below DESTDIR and PREFIX
 	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 755 bin/hone '$(DESTDIR)$(PREFIX)/bin/hone'
+	install -m 755 bin/hone bin/hone-fleet '$(DESTDIR)$(PREFIX)/bin'
 	@cd bin/share && set -e && for file in $$(find . -type f); do \
 		install -d "$(DESTDIR)$(PREFIX)/share/$${file%/*}"; \
 		install -m 644 "$$file" "$(DESTDIR)$(PREFIX)/share/$$file"; \
@@ -103,7 +103,7 @@ install: share ## install hone, its man pages and completions below DESTDIR and 
 		echo 'hone is in $(PREFIX)/bin, which is not on your PATH; add to your shell'"'"'s profile: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
 uninstall: share ## remove what install has installed
-	rm -f '$(DESTDIR)$(PREFIX)/bin/hone'
+	rm -f '$(DESTDIR)$(PREFIX)/bin/hone' '$(DESTDIR)$(PREFIX)/bin/hone-fleet'
 	@cd bin/share && find . -type f | while read -r file; do rm -f "$(DESTDIR)$(PREFIX)/share/$$file"; done
 
 demo: build ## run the main job end to end, offline, in seconds

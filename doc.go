@@ -71,6 +71,8 @@
 //   - [hone/history] gives a journal its meaning: one type for each event, and
 //     [hone/history.Past], which all of them add up to. Undo and the diffs of rounds are
 //     there as well, since they need only a journal and a tree.
+//   - [hone/story] says what a run looks like: its rounds, every event in words, its
+//     figures. A terminal, a page and JSON print it.
 //   - This package is the engine. What stops a run is in stop.go, when a check is
 //     believed in trust.go and protect.go, progress in progress.go, money in charge.go
 //     and allowance.go, resuming in resume.go and replaying in replay.go. It is one

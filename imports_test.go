@@ -107,7 +107,7 @@ func house() []room {
 		{folder: "loop/phase/devserver", floor: 4, may: []string{"model", "sandbox", "internal/artifact", "internal/excerpt", "tool", root, "history"}},
 		{folder: "loop/phase", floor: 5, may: []string{"model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "check", "tool", "internal/render", root, "history", "loop", "loop/phase/*", "internal/config", "internal/tap"}},
 		{folder: "loop/task/taskfile", floor: 1, may: []string{"model", "workspace"}},
-		{folder: "loop/task", floor: 5, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "journal", "internal/artifact", "internal/reply", "check", "tool", "internal/render", root, "history", "loop", "loop/task/taskfile", "tool/allow"}},
+		{folder: "loop/task", floor: 5, may: []string{"internal/config", "model", "workspace", "workspace/treepath", "workspace/secret", "journal", "internal/artifact", "internal/reply", "check", "tool", "internal/render", root, "history", "loop", "loop/task/taskfile", "tool/allow"}},
 		{folder: "loop/*", floor: 5, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "internal/reply", "check", "block", "internal/render", root, "history", "loop", "tool/allow", "internal/config"}},
 
 		{folder: "harness/internal/state", floor: 0},
@@ -115,32 +115,32 @@ func house() []room {
 		{folder: "harness/internal/walldir", floor: 5, may: []string{"internal/git", "internal/gitdir", root, "loop", "sandbox", "sandbox/wall", "workspace/clone", "harness/internal/state"}},
 		{folder: "harness/internal/denied", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
 		{folder: "harness/internal/proof", floor: 5, may: []string{root, "sandbox", "sandbox/prove", "harness/internal/state"}},
-		{folder: "harness/runs", floor: 5, may: []string{root, "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle"}},
+		{folder: "harness/runs", floor: 5, may: []string{root, "internal/config", "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle"}},
 		{folder: "harness", floor: 6, may: []string{"model", "workspace", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},
 
+		{folder: "group", floor: 6, may: []string{"history", "journal", "workspace", "workspace/clone", "sandbox", "harness/runs", "internal/child", "internal/render"}},
+
 		{folder: "cmd/hone/failure", floor: 5, may: []string{root, "journal", "sandbox", "internal/git"}},
-		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness", "harness/runs", "history", "internal/config", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/screen"}},
+		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness", "harness/runs", "history", "internal/config", "story", "cmd/hone/attempts", "cmd/hone/failure"}},
 		{folder: "cmd/hone/recorded", floor: 8, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds"}},
+		{folder: "story", floor: 4, may: []string{"history", "journal", "check", "model", "tool", "workspace", "internal/render"}},
 		{folder: "cmd/hone/patch", floor: 6, may: []string{"journal", "workspace", "internal/git", "internal/render", "cmd/hone/failure"}},
 		{folder: "cmd/hone/undo", floor: 8, may: []string{root, "history", "workspace", "workspace/secret", "harness/runs", "internal/listing", "internal/render", "cmd/hone/failure", "cmd/hone/kinds"}},
-		{folder: "cmd/hone/report", floor: 8, may: []string{"workspace/treepath", root, "tool", "history", "journal", "model", "loop", "harness/runs", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/rounds", "cmd/hone/screen"}},
+		{folder: "cmd/hone/report", floor: 8, may: []string{"workspace/treepath", root, "story", "history", "journal", "loop", "harness/runs", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/screen"}},
 		{folder: "cmd/hone/doctor", floor: 9, may: []string{"harness", "harness/runs", "internal/config", "internal/git", "internal/render", "journal", "loop", "model", "sandbox", "sandbox/prove", "workspace/secret", "cmd/hone/consent", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/report"}},
 		{folder: "cmd/hone/feed", floor: 5, may: []string{root, "history", "internal/render", "sandbox", "cmd/hone/failure"}},
 		{folder: "cmd/hone/consent", floor: 8, may: []string{"harness", "harness/runs", "history", "internal/config", "internal/render", "loop", "cmd/hone/kinds"}},
 		{folder: "cmd/hone/answer", floor: 6, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/failure"}},
-		{folder: "cmd/hone/rounds", floor: 3, may: []string{"history", "check", "workspace", "internal/render"}},
 		{folder: "cmd/hone/findings", floor: 3, may: []string{"check", "internal/render", "internal/excerpt"}},
-		{folder: "cmd/hone/page", floor: 2, may: []string{"internal/render"}},
-		{folder: "cmd/hone/eval", floor: 6, may: []string{"internal/artifact", root, "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
-		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "history", "journal", "model", "tool", "check", "workspace", "internal/render", "cmd/hone/failure", "cmd/hone/rounds"}},
+		{folder: "cmd/hone/page", floor: 9, may: []string{root, "story", "history", "journal", "check", "model", "loop", "sandbox", "workspace", "internal/excerpt", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/report"}},
+		{folder: "cmd/hone/eval", floor: 6, may: []string{"internal/artifact", root, "group", "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
+		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "story", "history", "check", "internal/render", "cmd/hone/failure"}},
 		{folder: "cmd/hone/tty", floor: 0},
 		{folder: "cmd/hone/manual", floor: 0},
 		{folder: "cmd/hone/language", floor: 5, may: []string{"loop"}},
-		{folder: "cmd/hone/view", floor: 9, may: []string{root, "workspace", "tool", "cmd/hone/recorded", "cmd/hone/attempts", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/report", "loop", "check", "history", "journal", "model", "sandbox", "internal/excerpt", "internal/render", "cmd/hone/eval", "cmd/hone/page", "cmd/hone/rounds", "cmd/hone/screen"}},
-		{folder: "cmd/hone", floor: 10, may: []string{"model", "workspace", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/view", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/undo", "cmd/hone/site", "cmd/hone/language"}},
-		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/child", "internal/git", "internal/render"}},
-		{folder: "cmd/hone/site", floor: 9, may: []string{root, "history", "journal", "harness/runs", "sandbox", "internal/child", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/recorded", "cmd/hone/report", "cmd/hone/rounds", "cmd/hone/undo", "cmd/hone/view", "cmd/hone/web"}},
-		{folder: "cmd/hone/web", floor: 5, may: []string{"cmd/hone/failure", "cmd/hone/page"}},
+		{folder: "cmd/hone", floor: 12, may: []string{"story", "group", "workspace", "workspace/clone", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/undo", "cmd/hone/language"}},
+		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "internal/config", "group", "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/git", "internal/render"}},
+		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "journal", "harness/runs", "sandbox", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/recorded", "cmd/hone/report", "cmd/hone/undo"}},
 	}
 }
 
@@ -371,7 +371,8 @@ func TestOnlyTheCommandExits(t *testing.T) {
 // program, and of each loop's own command.
 func wordsCommandLines(folder, file string) bool {
 	switch {
-	case folder == "loop", strings.HasPrefix(folder, "cmd/"), folder == "harness/internal/denied": // its notes are plain texts
+	case folder == "loop", strings.HasPrefix(folder, "cmd/"), folder == "harness/internal/denied", // its notes are plain texts
+		folder == "internal/config": // its table has the help of flags and keys
 		return true
 	case strings.HasPrefix(folder, "loop/"):
 		return slices.Contains([]string{"kind.go", "flags.go", "starters.go", "codescribe.go"}, file)

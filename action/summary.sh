@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the job summary: the result, the end of the output, the changed files, and the run with its diff. The part before
+# Writes the job summary: the result, a table of the rounds, how to get the run, the changed files, and the diff. The part before
 # the diff is also the text of the pull request.
 set -eu
 work=$RUNNER_TEMP/hone
@@ -26,9 +26,16 @@ verbatim() {
 {
     echo "## hone $INPUT_LOOP: $(result)"
     echo
-    tail -n 20 "$work/artifact/output.txt" | verbatim
+    if [ -z "$RUN_ID" ] || ! hone show "$RUN_ID" --markdown 2>/dev/null; then
+        tail -n 20 "$work/artifact/output.txt" | verbatim
+    fi
     echo
     echo "Exit status $RUN_EXIT${RUN_ID:+, run $RUN_ID}"
+    if [ -n "$RUN_ID" ] && [ -n "${INPUT_ARTIFACT:-}" ]; then
+        printf '\nTo look at the run, or to resume it, in a clone of this repository:\n\n'
+        printf '    gh run download %s -R %s -n %s -D hone-run && hone import hone-run/run.hone && hone show last\n' \
+            "${GITHUB_RUN_ID:-RUN}" "${GITHUB_REPOSITORY:-OWNER/REPO}" "$INPUT_ARTIFACT"
+    fi
     changed=$(git status --short 2>/dev/null || true)
     if [ -n "$changed" ]; then
         printf '\nChanged files:\n\n'

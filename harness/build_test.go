@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/internal/config"
 	"hone/loop"
 	"hone/workspace"
 )
@@ -43,10 +44,10 @@ func TestBuildProves(t *testing.T) {
 	}{
 		{"a check in code is proved", "on", passes, ""},
 		{"no check is not proved", "on", nil, "--prove needs a check"},
-		{"no check, no proof", "", nil, ""},
+		{"no check, no proof", "off", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := &codedLoop{Settings: loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}, Trust: loop.Trust{Prove: c.prove}}, check: c.check}
+			l := &codedLoop{Settings: loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}, Values: config.Values{config.Prove.Name: c.prove}}, check: c.check}
 			if err := l.Ready(t.Context(), &loop.Input{}); err != nil {
 				t.Errorf("it is refused before it is built: %v", err)
 			}
@@ -58,7 +59,7 @@ func TestBuildProves(t *testing.T) {
 			built, err := s.Build()
 			switch {
 			case c.want == "":
-				if err != nil || (built.Run.Trust.Proof != nil) != (c.prove != "") {
+				if err != nil || (built.Run.Trust.Proof != nil) != (c.prove != "off") {
 					t.Errorf("%v, %v", built.Run, err)
 				}
 			case !errors.As(err, new(*hone.UsageError)) || !strings.Contains(err.Error(), c.want):
@@ -83,7 +84,7 @@ func TestCheckOfCopy(t *testing.T) {
 		}
 		return found, err
 	}
-	l := &codedLoop{Settings: loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}, Trust: loop.Trust{Prove: "on"}, Walls: loop.WallSettings{Wall: "none"}}, check: files}
+	l := &codedLoop{Settings: loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}, Values: config.Values{config.Prove.Name: "on"}, Walls: loop.WallSettings{Wall: "none"}}, check: files}
 	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: dir}, hone.Limits{})
 	if err != nil {
 		t.Fatal(err)

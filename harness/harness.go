@@ -106,11 +106,13 @@ func Open(dir string, o Options) (*Session, error) {
 		h.Getenv = lookup(o.Environ)
 	}
 	k := loop.Kind{Name: cmp.Or(o.Loop, filepath.Base(os.Args[0])), Modelless: true}
-	flags := loop.Flags{Model: o.Model, BaseURL: o.BaseURL, Wall: o.Walls}
-	if o.Net {
-		flags.Net = &o.Net
-	}
-	settings, err := h.Resolve(k, root, flags, file)
+	flags := config.Values{}
+	config.Model.Before(flags, nil, o.Model)
+	config.BaseURL.Before(flags, nil, o.BaseURL)
+	config.Wall.Before(flags, nil, o.Walls)
+	config.Net.Before(flags, nil, o.Net)
+	values := file.For(k.Name, h.getenv, flags)
+	settings, err := h.Resolve(k, root, values, file)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func Open(dir string, o Options) (*Session, error) {
 		return nil, err
 	}
 	n := Needs{Folder: root, Programs: programs, Settings: file.Opens}
-	s, err := h.Start(context.Background(), k, &programLoop{settings}, n, loop.Flags{}.Limits.Resolve(file.Limits, 0, 0))
+	s, err := h.Start(context.Background(), k, &programLoop{settings}, n, loop.LimitsOf(values))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"hone"
 	"hone/harness/runs"
 
+	"hone/internal/config"
 	"hone/journal"
 	"hone/loop"
 	"hone/sandbox"
@@ -127,7 +128,7 @@ func (h Host) keyGuard(l loop.Loop) *secret.Guard {
 	for _, m := range loop.AllModels(l) {
 		addresses = append(addresses, m.BaseURLWithLogin())
 	}
-	g := secret.NewGuard(l.Shared().Send)
+	g := secret.NewGuard(config.Send.In(l.Shared().Values))
 	g.Known = KnownKeys(h.getenv, addresses...)
 	return g
 }

@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/internal/config"
 	"hone/loop"
 	"hone/sandbox"
 	"hone/workspace"
@@ -21,7 +22,7 @@ import (
 type OneCheck struct {
 	Root    string // absolute path of the directory that is checked
 	Command string
-	Reading loop.Reading
+	Values  config.Values // of the settings
 	Timeout time.Duration // 0 means that of [check.CommandConfig]
 	Env     []string      // names of variables that the command gets although they contain keys
 	Walls   loop.WallSettings
@@ -58,7 +59,7 @@ func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding,
 	}
 	r := &observed{Enclosed: enclosed, net: o.Walls.Net, environ: h.environ()}
 	found, err = check.Command(r, CheckConfig(check.CommandConfig{
-		Command: o.Command, Timeout: o.Timeout, Redact: o.Guard.Redact, Live: o.Live, AllNotes: true}, o.Reading, tree))(ctx)
+		Command: o.Command, Timeout: o.Timeout, Redact: o.Guard.Redact, Live: o.Live, AllNotes: true}, o.Values, tree))(ctx)
 	if ctx.Err() != nil {
 		err = &hone.Stop{Kind: hone.KindInterrupted, Why: "interrupted"}
 	}

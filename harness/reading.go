@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,33 +13,30 @@ import (
 	"hone/workspace"
 )
 
-// ResolveReading resolves how findings are found in what a check prints and writes: flag,
-// file, default.
-func ResolveReading(f loop.Flags, file config.Check) (loop.Reading, error) {
-	r := loop.Reading{Format: cmp.Or(f.Format, file.Format, reader.AutoName), Report: file.Report, FailOnFindings: file.FailOn == "findings"}
-	if _, err := reader.Named(r.Format); err != nil {
-		at := "the format of the check's output"
-		if f.Format == "" {
-			at = "format in the [check] section of " + config.HonePath
-		}
-		return r, loop.Usage(at+": "+err.Error(), reader.AutoName+" recognizes most outputs, and is the default")
+// ValidFormat returns an error if there is no format of the name that the settings have.
+func ValidFormat(v config.Values, file config.File) error {
+	name := config.CheckFormat.In(v)
+	_, err := reader.Named(name)
+	if err == nil {
+		return nil
 	}
-	if r.Format == reader.AutoName {
-		r.Format = "" // what it recognizes is this version's matter, also of an older run
+	at := "the format of the check's output"
+	if name == config.CheckFormat.In(file.Shared()) {
+		at = "format in the [check] section of " + config.HonePath
 	}
-	return r, nil
+	return loop.Usage(at+": "+err.Error(), reader.AutoName+" recognizes most outputs, and is the default")
 }
 
 // CheckConfig returns the configuration of a check that runs in a tree, and whose output
-// and reports are read as r says.
-func CheckConfig(c check.CommandConfig, r loop.Reading, tree *workspace.Tree) check.CommandConfig {
-	c.Dir, c.FailOnFindings = tree.Dir(), r.FailOnFindings
+// and reports are read as the settings say.
+func CheckConfig(c check.CommandConfig, v config.Values, tree *workspace.Tree) check.CommandConfig {
+	c.Dir, c.FailOnFindings = tree.Dir(), config.FailOn.In(v) == "findings"
 	c.Reader, c.ReportReader = reader.Auto(), reader.Auto()
-	if named, err := reader.Named(r.Format); err == nil {
+	if named, err := reader.Named(config.CheckFormat.In(v)); err == nil {
 		c.Reader = named
 	}
-	if r.Report != "" {
-		c.Reports = report.Files{Tree: tree, Patterns: []string{r.Report}}.Watch
+	if pattern := config.CheckReport.In(v); pattern != "" {
+		c.Reports = report.Files{Tree: tree, Patterns: []string{pattern}}.Watch
 	}
 	c.Place = func(found []check.Finding) { place(found, tree.Dir()) }
 	return c

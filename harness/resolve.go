@@ -13,65 +13,56 @@ import (
 	"hone/loop"
 	"hone/model"
 	"hone/sandbox"
-	"hone/workspace"
 )
 
-// Resolve resolves the settings that every loop has, in this order of
-// precedence: flag, environment, .config/hone.toml, default.
-func (h Host) Resolve(k loop.Kind, root string, f loop.Flags, file config.File) (loop.Settings, error) {
-	m, err := h.resolveModel(k, root, f, file)
-	if err != nil {
-		return loop.Settings{}, err
+// Resolve resolves the settings that every loop has. The values are of all settings; file
+// has the prices, the agents, and the address of its model.
+func (h Host) Resolve(k loop.Kind, root string, v config.Values, file config.File) (s loop.Settings, err error) {
+	s = loop.Settings{Values: v.Recorded(k.Name), Check: config.Check.In(v), RepoAdvice: loop.Advice{Off: k.NoAdvice || config.Advice.In(v) == "none"}}
+	if s.Model, err = h.resolveModel(k, root, v, file); err != nil {
+		return s, err
 	}
-	walls, err := ResolveWalls(f, file.Sandbox, root)
-	if err != nil {
-		return loop.Settings{}, err
+	if s.Walls, err = ResolveWalls(v, root); err != nil {
+		return s, err
 	}
-	reading, err := ResolveReading(f, file.Check)
-	if err == nil {
-		err = loop.CheckLine(cmp.Or(f.Check, file.Check.Command))
+	s.Walls.Absent = s.Walls.Wall == string(sandbox.Auto) && !h.HasWalls()
+	if err := cmp.Or(ValidFormat(v, file), loop.CheckLine(s.Check)); err != nil {
+		return s, err
 	}
-	if err != nil {
-		return loop.Settings{}, err
-	}
-	walls.Absent = walls.Wall == string(sandbox.Auto) && !h.HasWalls()
-	return loop.Settings{Model: m, Approve: cmp.Or(f.Approve, "ask"), Send: file.Guard.Send, Walls: walls, Trust: resolveTrust(f, file),
-		RepoAdvice: loop.Advice{Off: k.NoAdvice || file.Model.Advice == "none"},
-		Check:      cmp.Or(f.Check, file.Check.Command), CheckTime: file.Check.Timeout.Value(), CheckEnv: file.Check.Env, Reading: reading}, checkCostLimit(f, file, m)
+	return s, checkCostLimit(config.MaxCost.In(v), s.Model)
 }
 
 // resolveModel resolves the model with its fallbacks, and their settings.
-func (h Host) resolveModel(k loop.Kind, root string, f loop.Flags, file config.File) (loop.Model, error) {
-	names, err := modelNames(cmp.Or(f.Model, h.getenv("HONE_MODEL"), file.Model.Model, k.Model))
+func (h Host) resolveModel(k loop.Kind, root string, v config.Values, file config.File) (loop.Model, error) {
+	names, err := modelNames(config.Model.In(v))
 	if err != nil {
 		return loop.Model{}, err
 	}
-	f.Model = names[0]
-	m, err := h.resolveFirst(k, root, f, file)
+	m, err := h.resolveFirst(k, root, names[0], v, file)
 	if err != nil {
 		return m, err
 	}
 	for _, name := range names[1:] {
-		fallback, err := h.resolveFallback(m, name, f, file)
+		fallback, err := h.resolveFallback(m, name, v, file)
 		if err != nil {
 			return m, err
 		}
 		m.Fallbacks = append(m.Fallbacks, fallback)
 	}
-	return m, h.resolveEscalation(&m, f, file)
+	return m, h.resolveEscalation(&m, v, file)
 }
 
 // resolveEscalation sets the model that does the rounds if a model makes no progress.
-func (h Host) resolveEscalation(m *loop.Model, f loop.Flags, file config.File) error {
-	switch name := file.Model.Escalate; {
+func (h Host) resolveEscalation(m *loop.Model, v config.Values, file config.File) error {
+	switch name := config.Escalate.In(v); {
 	case name == "", name == m.Name, m.Name == "":
 		return nil
 	case m.Agent != nil:
 		h.Note(m.Name + " is a command-line agent, which [model] escalate does not apply to")
 		return nil
 	default:
-		up, err := h.resolveFallback(*m, name, f, file)
-		m.Escalation, m.EscalateAfter = &up, file.Model.EscalateAfter
+		up, err := h.resolveFallback(*m, name, v, file)
+		m.Escalation, m.EscalateAfter = &up, config.EscalateAfter.In(v)
 		return err
 	}
 }
@@ -95,7 +86,7 @@ func modelNames(list string) ([]string, error) {
 
 // resolveFallback resolves a model that takes the place of another one. What the
 // settings say of a model's limits and address is about that other one.
-func (h Host) resolveFallback(first loop.Model, name string, f loop.Flags, file config.File) (loop.Model, error) {
+func (h Host) resolveFallback(first loop.Model, name string, v config.Values, file config.File) (loop.Model, error) {
 	m := first
 	m.Name, m.Fallbacks, m.Escalation, m.Price, m.PriceSource, m.Context, m.MaxOutput = name, nil, nil, nil, "", 0, 0
 	m.SetBaseURL("")
@@ -114,24 +105,24 @@ func (h Host) resolveFallback(first loop.Model, name string, f loop.Flags, file 
 		return m, loop.Usage(fmt.Sprintf("the base URL is that of %s, and nothing says where %s is, which has the same provider", first.Name, name), hint)
 	}
 	fillLimits(&m)
-	m.Context, m.MaxOutput = cmp.Or(m.Context, file.Model.Context), min(m.MaxOutput, cmp.Or(file.Model.MaxOutput, m.MaxOutput))
+	m.Context, m.MaxOutput = cmp.Or(m.Context, config.Context.In(v)), min(m.MaxOutput, cmp.Or(config.MaxOutput.In(v), m.MaxOutput))
 	h.setPrice(&m, file.Prices)
 	return m, nil
 }
 
-// resolveFirst resolves the model that f names, and its settings. An empty name is the
+// resolveFirst resolves the named model, and its settings. An empty name is the
 // default model.
-func (h Host) resolveFirst(k loop.Kind, root string, f loop.Flags, file config.File) (loop.Model, error) {
+func (h Host) resolveFirst(k loop.Kind, root, name string, v config.Values, file config.File) (loop.Model, error) {
 	m := loop.Model{
-		Name:      f.Model,
-		Wire:      cmp.Or(f.Wire, file.Model.Wire),
-		Tools:     cmp.Or(f.Tools, file.Model.Tools),
-		Reasoning: cmp.Or(model.Reasoning(f.Reasoning), model.Reasoning(file.Model.Reasoning)),
-		Context:   file.Model.Context,
-		MaxOutput: file.Model.MaxOutput,
-		Idle:      file.Model.IdleTimeout.Value(),
-		Total:     file.Model.TotalTimeout.Value(),
-		Attempts:  file.Model.Attempts,
+		Name:      name,
+		Wire:      config.Wire.In(v),
+		Tools:     config.Tools.In(v),
+		Reasoning: model.Reasoning(config.Reasoning.In(v)),
+		Context:   config.Context.In(v),
+		MaxOutput: config.MaxOutput.In(v),
+		Idle:      config.IdleTimeout.In(v),
+		Total:     config.TotalTimeout.In(v),
+		Attempts:  config.CallAttempts.In(v),
 	}
 	if m.Name == "" {
 		name, err := defaultModel(h.getenv)
@@ -147,7 +138,7 @@ func (h Host) resolveFirst(k loop.Kind, root string, f loop.Flags, file config.F
 	if err := resolveScriptPath(&m); err != nil {
 		return m, err
 	}
-	m.SetBaseURL(cmp.Or(f.BaseURL, h.fileAddress(m, file.Model)))
+	m.SetBaseURL(cmp.Or(config.BaseURL.In(v), h.fileAddress(m, file)))
 	if err := assignAgent(&m, k.Agents, file.Commands, root); err != nil {
 		return m, err
 	}
@@ -159,21 +150,21 @@ func (h Host) resolveFirst(k loop.Kind, root string, f loop.Flags, file config.F
 // fileAddress returns the address in the configuration if it is for this model: if no
 // variable has another address, and the configuration names no model of another
 // provider.
-func (h Host) fileAddress(m loop.Model, file config.Model) string {
+func (h Host) fileAddress(m loop.Model, file config.File) string {
 	p, _, err := splitModel(m.Name)
 	if err != nil || p.Base != "" && h.getenv(p.Base) != "" {
 		return ""
 	}
-	if named := (loop.Model{Name: file.Model}); file.Model != "" && named.Provider() != p.Name {
+	if named := (loop.Model{Name: config.Model.In(file.Shared())}); named.Name != "" && named.Provider() != p.Name {
 		return ""
 	}
-	return file.BaseURL
+	return file.Late(config.BaseURL)
 }
 
 // checkCostLimit returns an error if there is a cost limit that hone cannot
 // enforce.
-func checkCostLimit(f loop.Flags, file config.File, model loop.Model) error {
-	if cmp.Or(f.Limits.MaxCost, file.Limits.MaxCost) == 0 {
+func checkCostLimit(limit float64, model loop.Model) error {
+	if limit == 0 {
 		return nil
 	}
 	for _, m := range model.All() {
@@ -200,44 +191,23 @@ func checkCounted(m *loop.Model) error {
 // CanLimitCost returns why a limit of costs cannot be enforced for a loop, such as that
 // the price of one of its models is unknown; nil if it can.
 func CanLimitCost(l loop.Loop) error {
-	var limited loop.Flags
-	limited.Limits.MaxCost = 1
 	for _, asked := range l.Models() {
-		if err := checkCostLimit(limited, config.File{}, *asked.Model); err != nil {
+		if err := checkCostLimit(1, *asked.Model); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func resolveTrust(f loop.Flags, file config.File) loop.Trust {
-	t := loop.Trust{
-		Protect: file.Check.Protect, FreeTools: file.Guard.Tools != nil && !*file.Guard.Tools, Flaky: cmp.Or(f.Flaky, file.Check.Flaky), Prove: cmp.Or(f.Prove, file.Check.Prove),
-		KeepBest: cmp.Or(f.Keep, file.Limits.Keep) == "best", Include: file.Undo.Include, MaxFile: workspace.DefaultMaxFile,
-		MinFree: loop.DefaultMinFree,
-	}
-	if file.Limits.MinFree != nil {
-		t.MinFree = int64(*file.Limits.MinFree)
-	}
-	if file.Undo.MaxFile != nil {
-		t.MaxFile = int64(*file.Undo.MaxFile)
-	}
-	if t.Prove == "off" {
-		t.Prove = ""
-	}
-	return t
-}
-
-// ResolveWalls resolves the settings of the walls, in this order of precedence:
-// flag, file, default.
-func ResolveWalls(f loop.Flags, file config.Sandbox, root string) (loop.WallSettings, error) {
-	net := cmp.Or(f.Net, file.Net)
-	s := loop.WallSettings{Wall: cmp.Or(f.Wall, file.Wall, string(sandbox.Auto)), Net: net != nil && *net, AllowGit: f.AllowGit || file.AllowGit,
-		Env: file.Env, Memory: int64(file.Memory), Processes: file.Processes}
+// ResolveWalls resolves the settings of the walls. It does not look whether there are any.
+func ResolveWalls(v config.Values, root string) (loop.WallSettings, error) {
+	s := loop.WallSettings{Wall: config.Wall.In(v), Net: config.Net.In(v), AllowGit: config.AllowGit.In(v),
+		Env: config.Variables.In(v), Memory: config.Memory.In(v), Processes: config.Processes.In(v)}
+	write := config.MayWrite.In(v)
 	for _, list := range []struct {
 		from []string
 		to   *[]string
-	}{{file.Write, &s.Write}, {file.Read, &s.Read}, {file.Hide, &s.Hide}} {
+	}{{write, &s.Write}, {config.MayRead.In(v), &s.Read}, {config.Hide.In(v), &s.Hide}} {
 		var err error
 		if *list.to, err = loop.AbsPaths(root, list.from); err != nil {
 			return s, err
@@ -245,7 +215,7 @@ func ResolveWalls(f loop.Flags, file config.Sandbox, root string) (loop.WallSett
 	}
 	for i, p := range s.Write {
 		if _, err := os.Stat(p); err != nil {
-			return s, loop.Usage(config.HonePath+": sandbox.write: "+file.Write[i]+" does not exist", "create it, or remove it from the list")
+			return s, loop.Usage(config.HonePath+": sandbox.write: "+write[i]+" does not exist", "create it, or remove it from the list")
 		}
 	}
 	return s, checkState(s)

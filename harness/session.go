@@ -16,6 +16,7 @@ import (
 	"hone/check"
 	"hone/harness/runs"
 	"hone/history"
+	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/listing"
 	"hone/journal"
@@ -83,7 +84,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	s := h.session(l, hone.Start{Version: h.Version, Loop: k.Name, Dir: dir, Model: l.Shared().Model.Name, Limits: limits})
 	watch, err := s.watches.of(ctx, dir, dir)
 	if err == nil {
-		l.Shared().Trust.GitFiles, err = workshop.GitIndirections(dir, watch.Known(), h.environ())
+		l.Shared().GitFiles, err = workshop.GitIndirections(dir, watch.Known(), h.environ())
 	}
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 	if s.Unbound() != nil {
 		h.Note(fmt.Sprintf("you will have to accept this run before you can resume or undo it: %v", s.Unbound()))
 	}
-	if err = s.Use(l.Shared().Trust); err == nil {
+	if err = s.Use(l.Shared().Values); err == nil {
 		err = s.findSecrets(ctx, h, l)
 	}
 	if err == nil {
@@ -174,7 +175,7 @@ func (h Host) Replay(ctx context.Context, w *runs.Workspace, j *journal.Journal,
 		return nil, err
 	}
 	s.Workspace, s.journal, s.replayed = w, j, true
-	s.Tree.ReadUpTo(s.loop.Shared().Trust.MaxFile)
+	s.Tree.ReadUpTo(config.MaxFile.In(s.loop.Shared().Values))
 	return s, s.openModels(ctx, k)
 }
 
@@ -309,14 +310,15 @@ func (o checkOutput) Write(b []byte) (int, error) {
 // NewRun returns the run, with rules for its changes. Call it once.
 func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	set := s.loop.Shared()
+	v := set.Values
 	outputs := slices.Concat(s.start.Outputs, s.outputs)
 	if s.journal != nil {
 		outputs = append(outputs, history.Follow(s.journal).Outputs()...)
 	}
-	rules.Immutable = append(slices.Clip(rules.Immutable), set.Trust.GitFiles...)
+	rules.Immutable = append(slices.Clip(rules.Immutable), set.GitFiles...)
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
-		Trust: hone.Trust{Protect: set.Trust.Protect, Tools: !set.Trust.FreeTools, Flaky: set.Trust.Flaky, KeepBest: set.Trust.KeepBest}, Largest: set.Trust.MaxFile, MinFree: set.Trust.MinFree,
+		Trust: hone.Trust{Protect: config.Protect.In(v), Tools: config.GuardTools.In(v), Flaky: config.Flaky.In(v), KeepBest: config.Keep.In(v) == "best"}, Largest: config.MaxFile.In(v), MinFree: config.MinFree.In(v),
 		Own:     history.OwnFiles(s.loop.Own(s.Dir), outputs),
 		Outputs: s.outputs, Thinking: s.prepareWalls}
 	if s.guard.Knows() {
@@ -365,7 +367,7 @@ func (s *Session) Build() (loop.Built, error) {
 		return built, err
 	}
 	if err == nil {
-		err = s.loop.Shared().Trust.Provable(built.Run.Check != nil && built.Run.Trust.Proof != nil)
+		err = s.loop.Shared().Provable(built.Run.Check != nil && built.Run.Trust.Proof != nil)
 	}
 	if err == nil {
 		return built, nil
@@ -457,8 +459,8 @@ func (s *Session) Command(line string) check.Func {
 
 func (s *Session) command(line string, tree *workspace.Tree, w loop.Walls) check.Func {
 	set := s.loop.Shared()
-	return check.Command(w.With(set.CheckEnv), CheckConfig(check.CommandConfig{
-		Command: line, Timeout: set.CheckTime, Redact: s.guard.Redact, Live: checkOutput{s}}, set.Reading, tree))
+	return check.Command(w.With(config.CheckEnv.In(set.Values)), CheckConfig(check.CommandConfig{
+		Command: line, Timeout: config.CheckTimeout.In(set.Values), Redact: s.guard.Redact, Live: checkOutput{s}}, set.Values, tree))
 }
 
 // Check returns the settings' check for a tree, behind walls; nil if the settings
@@ -493,7 +495,7 @@ func (s *Session) SetCheck(w loop.Walls, makeCheck func(tree *workspace.Tree, w 
 		w = s.commandWalls()
 	}
 	s.run.Check = afterWalls(w.(*walls), makeCheck(s.Tree, w))
-	if prove := s.loop.Shared().Trust.Prove; prove != "" {
+	if prove := s.loop.Shared().Prove(); prove != "" {
 		s.run.Trust.Proof = &hone.Proof{Strict: prove == "strict"}
 	}
 	s.run.Trust.Copied = func(ctx context.Context, dir string) (found []check.Finding, err error) {

@@ -14,6 +14,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/harness/runs"
+	"hone/internal/config"
 	"hone/internal/crashtest"
 	"hone/loop"
 	"hone/workspace"
@@ -118,7 +119,7 @@ func TestWorkspaceIncludes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := w.Use(loop.Trust{Include: []string{".env"}}); err != nil {
+	if err := w.Use(config.Values{config.Include.Name: []string{".env"}}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := w.Tree.Manifest(t.Context(), nil)

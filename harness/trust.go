@@ -20,7 +20,7 @@ import (
 type Needs struct {
 	Folder   string           // absolute
 	Programs []string         // the folder's own programs that would run, such as build.sh
-	Settings []config.Setting // of its configuration
+	Settings []config.Opening // of its configuration
 }
 
 // TrustQuestion asks the user to trust a folder's programs or its settings.
@@ -52,8 +52,8 @@ func (n Needs) Digest() string {
 // the user did not type them: the check of the configuration, and the kinds' own.
 func OwnPrograms(folder string, file config.File, kinds ...loop.Kind) ([]string, error) {
 	var programs []string
-	if file.Check.Command != "" {
-		programs = append(programs, file.Check.Command+" (check.command in "+config.HonePath+")")
+	if check := config.Check.In(file.Shared()); check != "" {
+		programs = append(programs, check+" (check.command in "+config.HonePath+")")
 	}
 	for _, k := range kinds {
 		if k.Programs == nil {
@@ -71,7 +71,7 @@ func OwnPrograms(folder string, file config.File, kinds ...loop.Kind) ([]string,
 // OwnSettings returns the settings of a folder that need trust: those of its
 // configuration, and the keys in its files that replace the user's in loops of these
 // kinds.
-func OwnSettings(folder string, file config.File, kinds ...loop.Kind) ([]config.Setting, error) {
+func OwnSettings(folder string, file config.File, kinds ...loop.Kind) ([]config.Opening, error) {
 	settings := slices.Clone(file.Opens)
 	tree, err := workspace.Open(folder, workspace.Options{})
 	if err != nil {
@@ -87,7 +87,7 @@ func OwnSettings(folder string, file config.File, kinds ...loop.Kind) ([]config.
 			return nil, err
 		}
 		for variable, key := range keys {
-			settings = append(settings, config.Setting{File: k.KeyFile, Line: 1, Key: variable, Value: fmt.Sprintf("sha256:%.12x", sha256.Sum256([]byte(key))),
+			settings = append(settings, config.Opening{File: k.KeyFile, Line: 1, Key: variable, Value: fmt.Sprintf("sha256:%.12x", sha256.Sum256([]byte(key))),
 				Opens: "this key replaces yours, so that your files are sent to its owner's account"})
 		}
 	}
@@ -146,7 +146,7 @@ func TrustOwn(n Needs) error {
 }
 
 // Untrusted returns the settings that the user does not trust yet, without asking.
-func (h Host) Untrusted(n Needs) []config.Setting {
+func (h Host) Untrusted(n Needs) []config.Opening {
 	if settings, _ := h.typedTrust(n); settings {
 		return nil
 	}
@@ -157,9 +157,9 @@ func (h Host) Untrusted(n Needs) []config.Setting {
 	return n.untrusted(r)
 }
 
-func (n Needs) untrusted(r trust.Record) []config.Setting {
+func (n Needs) untrusted(r trust.Record) []config.Opening {
 	missing := r.Untrusted(n.lines())
-	return slices.DeleteFunc(slices.Clone(n.Settings), func(s config.Setting) bool { return !slices.Contains(missing, s.String()) })
+	return slices.DeleteFunc(slices.Clone(n.Settings), func(s config.Opening) bool { return !slices.Contains(missing, s.String()) })
 }
 
 // ask returns the user's answer; false if the user cannot be asked.
@@ -173,7 +173,7 @@ func untrustedPrograms(n Needs) error {
 			Or: &hone.Next{First: "without a terminal accept all of these programs", Flags: []hone.Flag{{Name: "trust"}}, Remark: "or HONE_TRUST=1"}}}
 }
 
-func (h Host) untrustedSettings(n Needs, open []config.Setting) error {
+func (h Host) untrustedSettings(n Needs, open []config.Opening) error {
 	const most = 5
 	var keys []string
 	for _, s := range open[:min(most, len(open))] {
@@ -216,9 +216,9 @@ func (h Host) Openings(l loop.Loop) []string {
 		add("commands can read %s", set.Walls.Read)
 		add("commands get the variables %s", set.Walls.Env)
 	}
-	add("the check gets the variables %s", set.CheckEnv)
-	add("files that look secret are sent: %s", set.Send)
-	if set.Trust.FreeTools {
+	add("the check gets the variables %s", config.CheckEnv.In(set.Values))
+	add("files that look secret are sent: %s", config.Send.In(set.Values))
+	if !config.GuardTools.In(set.Values) {
 		lines = append(lines, "files that your own tools run are changed without asking")
 	}
 	return lines

@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/harness/internal/walldir"
+	"hone/internal/config"
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/wall"
@@ -48,7 +49,7 @@ func (s *Session) newWalls(p loop.WallPlan) *walls {
 	}
 	w.enclosure = Enclosure{Settings: settings, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper, home: s.Dir, watches: &s.watches,
 		keepVars: p.Env, vars: p.Vars, protect: p.Protect, readOnly: p.ReadOnly, hides: p.Hides, proved: w.base != nil,
-		guardTools: !p.ReadOnly && !s.loop.Shared().Trust.FreeTools}
+		guardTools: !p.ReadOnly && config.GuardTools.In(s.loop.Shared().Values)}
 	if p.Root == "" {
 		w.enclosure.Root, w.enclosure.secrets = s.Dir, s.secrets
 	}

@@ -41,9 +41,8 @@ func TestResolveWalls(t *testing.T) {
 	root := crashtest.Workspace(t, map[string]string{"out/x": ""})
 	t.Setenv("HOME", root)
 	t.Setenv("USERPROFILE", root)
-	file := config.Sandbox{Wall: "bwrap", Write: []string{"out", "~/out"}, Read: []string{"lib/../lib"}, Hide: []string{filepath.Join(root, "x")},
-		Env: []string{"A"}, Memory: 5, Processes: 6}
-	got, err := ResolveWalls(loop.Flags{Wall: "landlock", Net: new(true)}, file, root)
+	got, err := ResolveWalls(config.Values{config.Wall.Name: "landlock", config.Net.Name: true, config.MayWrite.Name: []string{"out", "~/out"}, config.MayRead.Name: []string{"lib/../lib"},
+		config.Hide.Name: []string{filepath.Join(root, "x")}, config.Variables.Name: []string{"A"}, config.Memory.Name: int64(5), config.Processes.Name: 6}, root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,24 +51,6 @@ func TestResolveWalls(t *testing.T) {
 		Hide: []string{filepath.Join(root, "x")}, Env: []string{"A"}, Memory: 5, Processes: 6}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-	for _, tt := range []struct {
-		flag, file, want string
-		none             bool
-	}{{"", "", "auto", false}, {"", "bwrap", "bwrap", false}, {"none", "bwrap", "none", true}} {
-		got, err := ResolveWalls(loop.Flags{Wall: tt.flag}, config.Sandbox{Wall: tt.file}, root)
-		if err != nil || got.Wall != tt.want || got.None() != tt.none {
-			t.Errorf("flag %q and file %q: %+v, %v", tt.flag, tt.file, got, err)
-		}
-	}
-	for _, tt := range []struct {
-		flag, file *bool
-		want       bool
-	}{{nil, nil, false}, {nil, new(true), true}, {new(false), new(true), false}, {new(true), new(false), true}} {
-		got, err := ResolveWalls(loop.Flags{Net: tt.flag}, config.Sandbox{Net: tt.file}, root)
-		if err != nil || got.Net != tt.want {
-			t.Errorf("--net %v and net = %v: %+v, %v", tt.flag, tt.file, got, err)
-		}
 	}
 	if !(loop.WallSettings{}).None() {
 		t.Error("nothing is taken for a wall")

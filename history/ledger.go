@@ -56,6 +56,17 @@ func (l Ledger) with(c Commit) Ledger {
 	return l
 }
 
+// Reserved returns the ledger after a reserve.
+func (l Ledger) Reserved(r Reserve) Ledger {
+	l.reserve(r)
+	return l
+}
+
+// Plus returns what two ledgers add up to.
+func (l Ledger) Plus(o Ledger) Ledger {
+	return Ledger{l.Reserves + o.Reserves, l.Tokens + o.Tokens, l.Assumed + o.Assumed, l.Cost + o.Cost, l.Unpriced || o.Unpriced, l.Known.Add(o.Known)}
+}
+
 // Repaid returns the ledger after a reserve is replaced.
 func (l Ledger) Repaid(r Reserve, c Commit) Ledger {
 	l.commit(r, c)

@@ -51,9 +51,10 @@ type Reversal struct {
 
 // Conflict is a path that is only restored by force.
 type Conflict struct {
-	Path, Why string
+	Path string `json:"path"`
+	Why  string `json:"why"`
 	// Lost means that not even force can restore it.
-	Lost bool
+	Lost bool `json:"lost,omitempty"`
 }
 
 // ConflictError is the error of [Reversal.Restore] without force.

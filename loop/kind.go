@@ -11,9 +11,9 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"io"
+	"maps"
 
 	"github.com/spf13/pflag"
 
@@ -45,24 +45,16 @@ type Kind struct {
 	// style of another program work. Nil changes nothing.
 	Rewrite func(args []string) []string
 
-	// Rounds is the default limit of rounds.
-	Rounds int
-	// Model is the default model; empty means that of the first provider whose key is
-	// set.
-	Model string
 	// Modelless means that a run may end without asking a model. Such a run starts
 	// without a key, which is missed only when a model would be asked.
 	Modelless bool
-	// NoQuestions means that the user is never asked to approve a change, so that the
-	// command has no flag --approve.
-	NoQuestions bool
 	// NoAdvice means that the loop's roles get no advice of the repository, because they
 	// must not see more of it than the loop gives them; see [Advice].
 	NoAdvice bool
 	// Agents allows command-line agents as the loop's models.
 	Agents bool
 	// Attempts returns why several attempts at an invocation with resolved settings cannot
-	// be judged, as a usage error. Nil means that the loop has no flag --attempts.
+	// be judged, as a usage error. Nil if the loop has no flag --attempts.
 	Attempts func(l Loop) error
 
 	// Root returns the workspace of a directory. Nil means the directory itself, absolute
@@ -96,17 +88,12 @@ type Kind struct {
 type Loop interface {
 	// Shared returns the settings that all loops have.
 	Shared() *Settings
-	// Flags adds the loop's own flags to those that every loop has, which it can look
-	// up to change their usage texts. "hone prompt" does not have them; see
-	// [Previewer.PreviewFlags].
+	// Flags adds flags that are no settings to those of the table of settings, which it can
+	// look up. "hone prompt" does not have them; see [Previewer.PreviewFlags].
 	Flags(fs *pflag.FlagSet)
-	// Valid returns what is wrong with the flags by themselves. It may change
-	// the shared ones. Only Kind, Dir, Args, Flags, Changed and Getenv of the
+	// Valid returns what is wrong with the flags by themselves. It may change them. Only Kind, Dir, Args, Flags, Changed and Getenv of the
 	// input are set.
 	Valid(in *Input) error
-	// Section returns a pointer to the loop's own table of .config/hone.toml, a struct
-	// with toml tags; nil if there is none.
-	Section() any
 	// Resolve sets the settings from flags, environment, configuration and defaults. It
 	// must not write or send anything.
 	Resolve(ctx context.Context, in *Input) (hone.Limits, error)
@@ -184,7 +171,7 @@ type Series interface {
 
 // Repeater is implemented by a Loop whose task can be given to another run.
 type Repeater interface {
-	// RepeatArgs returns the arguments of a command line that starts a new run of the same
+	// RepeatArgs returns [Settings.Repeat] of the task: the arguments of a command line that starts a new run of the same
 	// task in the same tree: flags, and then "--" and the arguments if there are any. Model,
 	// check, walls and limits are not among them.
 	RepeatArgs() []string
@@ -193,10 +180,11 @@ type Repeater interface {
 // Input is what an invocation's settings are resolved from.
 type Input struct {
 	Kind    Kind
-	Root    string   // the workspace, absolute
-	Dir     string   // the directory as the user named it
-	Args    []string // the command's arguments, which [Kind.Args] accepted; see [Input.Below]
-	Flags   Flags    // the shared ones; a loop may change them before it calls Settings
+	Root    string        // the workspace, absolute
+	Dir     string        // the directory as the user named it
+	Args    []string      // the command's arguments, which [Kind.Args] accepted; see [Input.Below]
+	Flags   config.Values // that were given
+	Values  config.Values // of all settings of the loop; it may change them before it calls Settings
 	Changed func(flag string) bool
 	Getenv  func(variable string) string
 	File    config.File     // .config/hone.toml
@@ -206,7 +194,7 @@ type Input struct {
 	Out     io.Writer // standard output
 
 	// Resolve resolves the shared settings; see [Input.Settings].
-	Resolve func(Flags) (Settings, error)
+	Resolve func(config.Values) (Settings, error)
 	// Guard returns what [Session.Guard] will return, for Ready to refuse a file that
 	// would be withheld. It reads the whole tree. It depends on the resolved settings.
 	Guard func(ctx context.Context) (*secret.Guard, error)
@@ -214,28 +202,21 @@ type Input struct {
 	HasProvider func(model string) bool
 }
 
-// Settings resolves the shared settings. Approve is the flag's value or else "ask".
-func (in *Input) Settings() (Settings, error) { return in.Resolve(in.Flags) }
+// Settings resolves the shared settings.
+func (in *Input) Settings() (Settings, error) { return in.Resolve(in.Values) }
 
-// Model resolves an additional model, with the flags of the settings' model. It does not
+// Model resolves an additional model, with the values of the settings' model. It does not
 // escalate: it judges, or does what does not depend on how hard the work is.
 func (in *Input) Model(name string) (Model, error) {
-	f := in.Flags
-	f.Model = name
-	s, err := in.Resolve(f)
+	v := maps.Clone(in.Values)
+	config.Model.Set(v, name)
+	s, err := in.Resolve(v)
 	s.Model.Escalation, s.Model.EscalateAfter = nil, 0
 	return s.Model, err
 }
 
-// Limits returns the run's limits. Flags come first, then rounds, which is the value
-// of the loop's own table or 0, then the shared configuration, then the defaults.
-func (in *Input) Limits(rounds int) hone.Limits {
-	return in.Flags.Limits.Resolve(in.File.Limits, rounds, in.Kind.Rounds)
-}
-
-// Approve returns how changes to protected files are approved: the flag's value, else
-// that of the loop's own table if it is not empty, else "ask".
-func (in *Input) Approve(table string) string { return cmp.Or(in.Flags.Approve, table, "ask") }
+// Limits returns the run's limits.
+func (in *Input) Limits() hone.Limits { return LimitsOf(in.Values) }
 
 // Preview describes the command that prints a kind's first prompt without sending it.
 // The zero value means that there is none.

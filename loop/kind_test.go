@@ -3,13 +3,14 @@ package loop_test
 import (
 	"testing"
 
+	"hone/internal/config"
 	"hone/loop"
 )
 
 // A reviewer or verifier with a model of its own keeps it; its fallbacks stay too.
 func TestAnAdditionalModelDoesNotEscalate(t *testing.T) {
-	in := loop.Input{Resolve: func(f loop.Flags) (loop.Settings, error) {
-		return loop.Settings{Model: loop.Model{Name: f.Model, Fallbacks: []loop.Model{{Name: "c/d"}}, Escalation: &loop.Model{Name: "e/f"}, EscalateAfter: 3}}, nil
+	in := loop.Input{Values: config.Values{}, Resolve: func(v config.Values) (loop.Settings, error) {
+		return loop.Settings{Model: loop.Model{Name: config.Model.In(v), Fallbacks: []loop.Model{{Name: "c/d"}}, Escalation: &loop.Model{Name: "e/f"}, EscalateAfter: 3}}, nil
 	}}
 	settings, err := in.Settings()
 	if err != nil || len(settings.Model.All()) != 3 {

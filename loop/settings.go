@@ -1,10 +1,8 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,91 +12,57 @@ import (
 	"hone"
 	"hone/check/judge"
 	"hone/internal/config"
+	"hone/internal/render"
 	"hone/model"
 	"hone/sandbox"
 	"hone/workspace/treepath"
 )
 
-// Flags are the values of the flags that every loop has. The zero value of a
-// field means that the flag was not given.
-type Flags struct {
-	Model     string // PROVIDER/NAME
-	BaseURL   string
-	Wire      string
-	Reasoning string
-	Tools     string // how tools are called: "native" or "text"
-	Check     string // a command line
-	Format    string // of the check's output
-	Approve   string // "ask", "none" or "all"
-	Wall      string
-	Net       *bool // nil means that the flag was not given
-	AllowGit  bool
-	Flaky     int
-	Prove     string // "on", "off" or "strict"
-	Keep      string // "best" or "last"
-	Limits    LimitFlags
-}
-
 // FileFlags returns the names of the flags that are allowed in a file of another user, such
 // as a file of cases or jobs. The others weaken a wall, or send files elsewhere.
-func FileFlags() []string {
-	return strings.Fields("allow attempts build-timeout check check-format flaky judge keep max-cost max-output max-time max-tokens max-tool-calls " +
-		"patience prove query reasoning rounds tools turns unreadable wire")
-}
-
-// LimitFlags bound a run. A resumed run may raise them.
-type LimitFlags struct {
-	Rounds     int
-	Patience   int // rounds that may end like an earlier one
-	Unreadable int // unusable replies in a row
-	MaxTokens  int64
-	MaxCost    float64 // in USD
-	MaxTime    time.Duration
-}
-
-// The default limits of a run.
-const (
-	DefaultPatience   = 2
-	DefaultUnreadable = 3
-
-	DefaultMinFree = 256 << 20 // bytes
-
-	DefaultTokens = 5_000_000
-	DefaultTime   = 4 * time.Hour
-)
-
-// Resolve returns the limits: the flags, or else rounds, or else the configuration,
-// or else standard and the defaults. 0 means that there is no value.
-func (f LimitFlags) Resolve(file config.Limits, rounds, standard int) hone.Limits {
-	return hone.Limits{
-		Rounds:   cmp.Or(f.Rounds, rounds, file.Rounds, standard),
-		Patience: cmp.Or(f.Patience, file.Patience, DefaultPatience), Unreadable: cmp.Or(f.Unreadable, file.Unreadable, DefaultUnreadable),
-		Tokens: cmp.Or(f.MaxTokens, file.MaxTokens, DefaultTokens),
-		Cost:   cmp.Or(f.MaxCost, file.MaxCost),
-		Time:   cmp.Or(f.MaxTime, file.MaxTime.Value(), DefaultTime),
+func FileFlags() (names []string) {
+	for _, r := range config.Table() {
+		if r.Lend {
+			names = append(names, r.FlagName())
+		}
 	}
+	return names
+}
+
+// LimitsOf returns the limits that settings set.
+func LimitsOf(v config.Values) (l hone.Limits) {
+	for _, one := range eachLimit(&l) {
+		one.set(v)
+	}
+	return l
+}
+
+// RaiseLimits returns the limits of a run, raised to those that were given. A lower limit is
+// a usage error, with a hint to resume the run named ref; that may be followed by -C.
+func RaiseLimits(l hone.Limits, v config.Values, ref string) (hone.Limits, error) {
+	raised := l
+	for _, one := range eachLimit(&raised) {
+		if err := one.raise(v, ref); err != nil {
+			return l, err
+		}
+	}
+	return raised, nil
 }
 
 // Settings are the settings that all loops have. They are recorded in the start event
 // together with the loop's own. A Loop embeds them.
 type Settings struct {
-	Model      Model         `json:"model"`
-	Approve    string        `json:"approve"`        // "ask", "none" or "all"
-	Send       []string      `json:"send,omitempty"` // globs of files that are sent although they look secret
-	Walls      WallSettings  `json:"walls,omitzero"`
-	Trust      Trust         `json:"trust,omitzero"`
-	RepoAdvice Advice        `json:"repo_advice,omitzero"`
-	Check      string        `json:"check,omitempty"` // a command line; empty if there is none
-	Reading    Reading       `json:"check_reading,omitzero"`
-	CheckTime  time.Duration `json:"check_timeout_ns,omitempty"`
-	CheckEnv   []string      `json:"check_env,omitempty"` // names of variables that the check gets although they contain keys
-}
+	// Values are the settings that are recorded as they were given. What was made of the
+	// others is below.
+	config.Values `json:"values"`
 
-// Reading says how findings are found in what a check prints and writes.
-type Reading struct {
-	Format         string `json:"format,omitempty"` // the name of a format, or a pattern; empty means "auto"
-	Report         string `json:"report,omitempty"` // a glob of the report files that the check writes; empty means none
-	FailOnFindings bool   `json:"fail_on_findings,omitempty"`
+	Model      Model        `json:"model"`
+	Walls      WallSettings `json:"walls,omitzero"`
+	RepoAdvice Advice       `json:"repo_advice,omitzero"`
+	Check      string       `json:"check,omitempty"` // a command line; empty if there is none
+	// GitFiles are the paths in the tree that git's settings name, such as those of hooks.
+	// They are immutable, like .git.
+	GitFiles []string `json:"git_files,omitempty"`
 }
 
 // Shared returns the settings themselves.
@@ -107,7 +71,7 @@ func (s *Settings) Shared() *Settings { return s }
 // Judges returns a function that reports whether a file judges the work: the user has
 // named it, or it does so with the check's command (ruling G21).
 func (s Settings) Judges() func(path string) bool {
-	protected, judging := treepath.CompileValid(s.Trust.Protect, true), judge.Set{}
+	protected, judging := treepath.CompileValid(config.Protect.In(s.Values), true), judge.Set{}
 	if s.Check != "" {
 		judging = judge.Of(s.Check)
 	}
@@ -123,13 +87,10 @@ func (s *Settings) PreviewFlags(*pflag.FlagSet) {}
 // Valid finds nothing wrong.
 func (s *Settings) Valid(*Input) error { return nil }
 
-// Section returns nil: the loop has no table of its own.
-func (s *Settings) Section() any { return nil }
-
 // Resolve sets the shared settings.
 func (s *Settings) Resolve(_ context.Context, in *Input) (l hone.Limits, err error) {
 	*s, err = in.Settings()
-	return in.Limits(0), err
+	return in.Limits(), err
 }
 
 // Ready returns nil: nothing is missing.
@@ -139,7 +100,9 @@ func (s *Settings) Ready(context.Context, *Input) error { return nil }
 func (s *Settings) Models() []RoleModel { return []RoleModel{{Model: &s.Model}} }
 
 // Variables returns the variables of commands and of the check.
-func (s *Settings) Variables() []string { return slices.Concat(s.Walls.Env, s.CheckEnv) }
+func (s *Settings) Variables() []string {
+	return slices.Concat(s.Walls.Env, config.CheckEnv.In(s.Values))
+}
 
 // Subject returns the check; empty if there is none.
 func (s *Settings) Subject() string { return s.Check }
@@ -381,32 +344,38 @@ your instructions say. Read the code with care instead, and never claim that you
 // hone.
 func (s WallSettings) Named() bool { return !s.None() && s.Wall != string(sandbox.Auto) }
 
-// Trust defines how far a check is trusted, and what is stored for undo.
-type Trust struct {
-	Protect []string `json:"protect,omitempty"`
-	// FreeTools lets models change the files of the user's own tools without asking.
-	FreeTools bool     `json:"free_tools,omitempty"`
-	Flaky     int      `json:"flaky,omitempty"`
-	Prove     string   `json:"prove,omitempty"` // "on" or "strict"; empty if the check is not proved
-	KeepBest  bool     `json:"keep_best,omitempty"`
-	Include   []string `json:"include,omitempty"` // globs of ignored files that are stored for undo
-	// MinFree is how many bytes must be free where runs are recorded; 0 means no limit.
-	MinFree int64 `json:"min_free,omitempty"`
-	// MaxFile is the size in bytes above which files are not stored for undo, nor read to find
-	// out whether they changed (workspace.Tree.ReadUpTo); 0 means no limit.
-	MaxFile int64 `json:"max_file,omitempty"`
-	// GitFiles are the paths in the tree that git's settings name, such as those
-	// of hooks. They are immutable, like .git.
-	GitFiles []string `json:"git_files,omitempty"`
-}
-
 // Provable returns an error if a check is to be proved, but there is none.
-func (t Trust) Provable(check bool) error {
-	if t.Prove == "" || check {
+func (s *Settings) Provable(check bool) error {
+	if s.Prove() == "" || check {
 		return nil
 	}
 	return Usage("--prove needs a check", `--check "make test"`)
 }
+
+// Prove returns how a check is proved: "on" or "strict"; empty if it is not.
+func (s *Settings) Prove() string {
+	if how := config.Prove.In(s.Values); how != "off" {
+		return how
+	}
+	return ""
+}
+
+// SetJudge sets what judges the work of a run whose check is a command; none if it is
+// empty.
+func (s *Settings) SetJudge(r *hone.Run, command string) {
+	if how := config.Judge.In(s.Values); command != "" && how != "free" {
+		r.Trust.Judges, r.Trust.Keep = judge.Of(command), how == "keep"
+	}
+}
+
+// Bounds returns the bounds of a session.
+func (s *Settings) Bounds() hone.Bounds {
+	return hone.Bounds{Turns: config.Turns.In(s.Values), Calls: config.MaxToolCalls.In(s.Values)}
+}
+
+// Repeat returns the flags that belong to the task, and then the argument if it is not
+// empty; see [Repeater].
+func (s *Settings) Repeat(arg string) []string { return append(s.Values.Repeat(), OneArg(arg)...) }
 
 // Usage returns an error about a command line, a configuration or a directory that is
 // found before anything is sent or written. hint says what to type next.
@@ -419,13 +388,43 @@ func (in *Input) Usagef(format string, args ...any) error {
 	return Usage(fmt.Sprintf(format, args...), "hone help "+in.Kind.Name)
 }
 
-// CheckPositive returns an error for each flag that was given and whose entry in flags is
-// false: entries say whether the value is greater than 0.
-func (in *Input) CheckPositive(flags map[string]bool) error {
-	for _, flag := range slices.Sorted(maps.Keys(flags)) {
-		if !flags[flag] && in.Changed(flag) {
-			return in.Usagef("--%s must be greater than 0", flag)
-		}
+// limit is a limit of a run, with the setting that sets it.
+type limit interface {
+	set(v config.Values)
+	raise(v config.Values, ref string) error
+}
+
+type limitOf[T int | int64 | float64 | time.Duration] struct {
+	config.Setting[T]
+	at *T
+}
+
+func eachLimit(l *hone.Limits) []limit {
+	return []limit{limitOf[int]{config.Rounds, &l.Rounds}, limitOf[int]{config.Patience, &l.Patience}, limitOf[int]{config.Unreadable, &l.Unreadable},
+		limitOf[int64]{config.MaxTokens, &l.Tokens}, limitOf[float64]{config.MaxCost, &l.Cost}, limitOf[time.Duration]{config.MaxTime, &l.Time}}
+}
+
+func (l limitOf[T]) set(v config.Values) { *l.at = l.In(v) }
+
+func (l limitOf[T]) raise(v config.Values, ref string) error {
+	wanted := l.Given(v)
+	switch {
+	case wanted == 0:
+		return nil
+	case *l.at == 0:
+		return Usage(fmt.Sprintf("the run has no limit for --%s, and resume cannot add one", l.FlagName()), "hone resume "+ref)
+	case wanted < *l.at:
+		return Usage(fmt.Sprintf("--%s %s is below the run's limit of %s", l.FlagName(), limitText(wanted), limitText(*l.at)),
+			fmt.Sprintf("hone resume %s --%s %s", ref, l.FlagName(), limitText(*l.at*2)))
 	}
+	*l.at = wanted
 	return nil
+}
+
+// limitText formats a limit as its flag accepts it.
+func limitText(limit any) string {
+	if d, ok := limit.(time.Duration); ok {
+		return render.Duration(d)
+	}
+	return fmt.Sprint(limit)
 }

@@ -16,7 +16,6 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
 	"hone/harness"
@@ -278,10 +277,9 @@ func runArg(args []string) string {
 	return args[0]
 }
 
-// loadConfig reads the .config/hone.toml of a folder. If l is not nil, the loop called name
-// also gets its own table. Before that it restores what a killed hone left, so that it
-// reads no configuration that a command wrote.
-func (a *app) loadConfig(root, name string, l loop.Loop) (config.File, error) {
+// loadConfig reads the .config/hone.toml of a folder. Before that it restores what a killed
+// hone left, so that it reads no configuration that a command wrote.
+func (a *app) loadConfig(root string) (config.File, error) {
 	notes, err := harness.Recover(root)
 	for _, note := range notes {
 		a.sayPlain("%s", note)
@@ -289,11 +287,7 @@ func (a *app) loadConfig(root, name string, l loop.Loop) (config.File, error) {
 	if err != nil {
 		return config.File{}, err
 	}
-	tables := kinds.Sections()
-	if l != nil && l.Section() != nil {
-		tables[name] = l.Section()
-	}
-	file, err := config.Load(root, tables)
+	file, err := config.Load(root)
 	if err != nil {
 		return file, harness.ConfigError(err)
 	}

@@ -41,7 +41,7 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	defer in.Tree.Close()
 	ctx := c.Context()
 	v := attempts.New(kinds.All())
-	v.Loop, v.Count, v.Named, v.Args, v.Text = k.Name, f.attempts, f.models, typedFlags(c.Flags()), args
+	v.Loop, v.Count, v.Named, v.Args, v.Text = k.Name, config.Attempts.In(f.Values), f.models, typedFlags(c.Flags()), args
 	limits, err := a.resolveAttempts(ctx, in, l, v)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	if v.Cwd, err = os.Getwd(); err != nil {
 		return failure.Of(err, "cd to a directory that exists")
 	}
-	n, err := a.startNeeds(in.Root, in.File, in.Flags.Check, k)
+	n, err := a.startNeeds(in.Root, in.File, in.Flags, k)
 	if err != nil {
 		return err
 	}
@@ -69,14 +69,16 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	return err
 }
 
-// resolveAttempts resolves the settings of the attempts, with each model that was typed.
 func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, v *attempts.Invocation) (limits hone.Limits, err error) {
 	named := v.Named
 	if len(named) == 0 {
 		named = []string{""}
 	}
 	for _, name := range slices.Backward(named) { // the settings are those with the first
-		in.Flags.Model = name
+		if name != "" {
+			config.Model.Set(in.Flags, name)
+			in.Values = in.File.For(in.Kind.Name, a.env, in.Flags)
+		}
 		if limits, err = l.Resolve(ctx, in); err != nil {
 			return limits, err
 		}
@@ -92,8 +94,16 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 	}
 	v.Settings, v.About = *l.Shared(), kinds.Subject(l)
 	// The attempts prove their checks and protect files; what they changed was judged then.
-	v.Trust.Prove, v.Trust.KeepBest, v.Trust.Protect, v.Trust.FreeTools = "", false, nil, true
+	unjudged(v.Values)
 	return limits, nil
+}
+
+// unjudged lets the run that applies an attempt do so without judging again.
+func unjudged(v config.Values) {
+	config.Prove.Set(v, "off")
+	config.Keep.Set(v, "last")
+	config.Protect.Set(v, nil)
+	config.GuardTools.Set(v, false)
 }
 
 // judgesCopies returns an error if the check names the directory, or the repository that it
@@ -220,20 +230,25 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	if err != nil {
 		return a.noAttempt(home, ref, err)
 	}
-	if err := notApplied(ctx, home, found); err != nil {
-		return err
-	}
 	root := home.Workspace()
-	file, err := config.Load(root, kinds.Sections())
+	if applied, err := found.IsApplied(ctx, home); err != nil {
+		return failure.Of(err, "hone show "+journal.ShortRun(found.Of)+failure.Elsewhere(root))
+	} else if applied {
+		return failure.Usage(fmt.Sprintf("attempt %d is applied already", found.Number), "hone show "+journal.ShortRun(found.Run)+" --diff"+failure.Elsewhere(root))
+	}
+	file, err := config.Load(root)
 	if err != nil {
 		return harness.ConfigError(err)
 	}
-	settings, err := a.takeSettings(root, file)
-	if err != nil {
+	host := a.host()
+	host.Notify = func(hone.Notice) {} // the notes are about the model
+	v := attempts.NewTaking(kinds.All())
+	if v.Settings, err = host.Resolve(attempts.TakeKind(kinds.All()), root, file.For(attempts.TakeName, a.env, config.Values{config.Wall.Name: "none"}), file); err != nil {
 		return err
 	}
-	v := attempts.NewTaking(kinds.All())
-	v.Settings, v.Of, v.Number, v.Run, v.Dir = settings, found.Of, found.Number, found.Run, found.Dir
+	v.Model, v.Check = loop.Model{}, ""
+	unjudged(v.Values)
+	v.Of, v.Number, v.Run, v.Dir = found.Of, found.Number, found.Run, found.Dir
 	s, err := a.host().Start(ctx, attempts.TakeKind(kinds.All()), v, harness.Needs{Folder: root}, hone.Limits{Rounds: 1})
 	if err != nil {
 		return err
@@ -243,43 +258,14 @@ func (a *app) take(ctx context.Context, dir, ref string, output outputFlags) err
 	return err
 }
 
-// notApplied returns an error if the files here have the attempt already: if it is the one
-// that is applied, and the user has not changed or restored its files since.
-func notApplied(ctx context.Context, home *journal.Home, found attempts.Found) error {
-	at := failure.Elsewhere(home.Workspace())
-	number, edits, err := attempts.Applied(home, found.Of, "")
-	if err != nil {
-		return failure.Of(err, "hone show "+journal.ShortRun(found.Of)+at)
-	}
-	if number != found.Number {
-		return nil
-	}
-	unchanged, err := attempts.Unchanged(ctx, home.Workspace(), edits)
-	if err != nil || !unchanged {
-		return err
-	}
-	return failure.Usage(fmt.Sprintf("attempt %d is applied already", number), "hone show "+journal.ShortRun(found.Run)+" --diff"+at)
-}
-
-// takeSettings returns the settings of a run that asks no model and runs no command.
-func (a *app) takeSettings(root string, file config.File) (loop.Settings, error) {
-	host := a.host()
-	host.Notify = func(hone.Notice) {} // the notes are about the model
-	settings, err := host.Resolve(attempts.TakeKind(kinds.All()), root, loop.Flags{Wall: "none"}, file)
-	settings.Model, settings.Check = loop.Model{}, ""
-	settings.Trust.Prove, settings.Trust.KeepBest, settings.Trust.Protect, settings.Trust.FreeTools = "", false, nil, true
-	return settings, err
-}
-
-// noAttempt explains that no attempt has the name, and which there are.
 func (a *app) noAttempt(home *journal.Home, ref string, err error) error {
 	var missing *journal.NotFoundError
 	if !errors.As(err, &missing) {
 		return err
 	}
 	why := fmt.Sprintf("no attempt here is called %q", ref)
-	if len(missing.Matches) > 0 {
-		why = fmt.Sprintf("%q matches %d attempts, including %s and %s", ref, len(missing.Matches), missing.Matches[0], missing.Matches[1])
+	if n := len(missing.Matches); n > 0 {
+		why = fmt.Sprintf("%q matches %d attempts, including %s", ref, n, missing.Matches[0])
 	}
 	return failure.Usage(why, "hone show lists the attempts of the last run"+failure.Elsewhere(home.Workspace()))
 }

@@ -24,7 +24,7 @@ import (
 
 // checkFlags are the flags of hone check.
 type checkFlags struct {
-	loop.Flags
+	config.Values  // that were given
 	dir            string
 	trust          bool
 	json           bool
@@ -70,14 +70,14 @@ const borkFailed = 2
 
 func (f *checkFlags) register(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringVar(&f.Check, "check", "", "a shell command that must exit with status 0 (default: command in the [check] section of .config/hone.toml)")
-	registerFormat(fs, &f.Format)
-	registerWall(fs, &f.Wall, "", "walls for the check: auto, hidden, bwrap, landlock, firejail or none (default auto)")
-	registerNet(fs, &f.Net, "let the check reach the network")
+	f.Values = config.Values{}
+	fs.SetNormalizeFunc(wallToo)
+	config.AddFlags(fs, f.Values, "", c.Name())
 	fs.BoolVar(&f.trust, "trust", false, "run the check of .config/hone.toml without asking (see hone help trust)")
 	fs.BoolVar(&f.json, "json", false, "print the result as one JSON object")
 	fs.StringVar(&f.sarif, "sarif", "", "also write the findings to this file as SARIF 2.1.0, for code scanning; - is standard output")
 	fs.StringVar(&f.as, "as", "", "bork: print the findings as a correctness checker does")
+	config.SetChoices(fs, "as", "bork")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the check's output, and complete findings")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print only findings and errors")
 }
@@ -93,7 +93,7 @@ func (f *checkFlags) valid(c *cobra.Command) error {
 	if outputs > 1 {
 		return failure.Usage("--json, --as and --sarif - all write to standard output", "give --sarif the name of a file, or use only one of them")
 	}
-	return validChoices(c)
+	return validFlags(c, f.Values)
 }
 
 // check runs the check, and ends with its verdict.
@@ -131,34 +131,35 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 	if o.Root, err = loop.AbsDir(f.dir); err != nil {
 		return o, err
 	}
-	file, err := a.loadConfig(o.Root, "", nil)
+	file, err := a.loadConfig(o.Root)
 	if err != nil {
 		return o, err
 	}
-	if o.Command = cmp.Or(f.Check, file.Check.Command); o.Command == "" {
+	v := file.For("", a.env, f.Values)
+	if o.Command = config.Check.In(v); o.Command == "" {
 		return o, failure.Usage("there is no check to run", `hone check --check "make test", or set "command" in the [check] section of `+config.HonePath)
 	}
 	if err := loop.CheckLine(o.Command); err != nil {
 		return o, err
 	}
-	n, err := a.startNeeds(o.Root, file, f.Check)
+	n, err := a.startNeeds(o.Root, file, f.Values)
 	if err == nil {
 		err = a.host().Trusted(ctx, n)
 	}
 	if err != nil {
 		return o, err
 	}
-	o.Timeout, o.Env = file.Check.Timeout.Value(), file.Check.Env
-	if o.Reading, err = harness.ResolveReading(f.Flags, file.Check); err != nil {
+	o.Timeout, o.Env, o.Values = config.CheckTimeout.In(v), config.CheckEnv.In(v), v
+	if err := harness.ValidFormat(v, file); err != nil {
 		return o, err
 	}
-	if o.Walls, err = harness.ResolveWalls(f.Flags, file.Sandbox, o.Root); err != nil {
+	if o.Walls, err = harness.ResolveWalls(v, o.Root); err != nil {
 		return o, err
 	}
 	if o.Walls.Absent = o.Walls.Wall == string(sandbox.Auto) && !a.host().HasWalls(); o.Walls.Absent {
 		a.sayPlain("walls: %s", harness.NoWallsHere)
 	}
-	o.Guard, err = harness.NewGuard(ctx, a.env, o.Root, file.Guard.Send, file.Variables(), a.environ)
+	o.Guard, err = harness.NewGuard(ctx, a.env, o.Root, config.Send.In(file.Shared()), file.Variables(), a.environ)
 	return o, err
 }
 

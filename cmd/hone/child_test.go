@@ -42,7 +42,7 @@ func playParent(ctx context.Context, args []string) int {
 		fmt.Println("parent:", err)
 		return 1
 	}
-	fmt.Printf("exit %d, run %t, %d tokens, why: %v\n", r.Exit, r.Run != "", r.Spent.Tokens, r.Error())
+	fmt.Printf("exit %d, run %t, why: %v\n", r.Exit, r.Run != "", r.Error())
 	if r.End != nil {
 		fmt.Printf("end %s, %d findings\n", r.End.Kind, len(r.End.Findings))
 	}

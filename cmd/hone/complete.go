@@ -17,13 +17,13 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
-	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/loop"
+	"hone/story"
 )
 
 // completeWords adds to c and all commands below it what a shell proposes for their
@@ -53,7 +53,7 @@ func (a *app) completeWords(c *cobra.Command) {
 // completeFlag sets what a shell proposes for the values of a flag.
 func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
 	complete := cobra.CompletionFunc(nil)
-	if values := choices()[f.Name]; values != nil {
+	if values := config.Choices(f); values != nil {
 		complete = cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
 	switch kind := f.Value.Type(); {
@@ -63,7 +63,7 @@ func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
 		complete = completeAnswer
 	case f.Name == "model" || strings.HasSuffix(f.Name, "-model"):
 		complete = a.completeModel
-	case strings.HasPrefix(kind, "int") || kind == "float64" || kind == "duration":
+	case f.Name == "plan" || strings.HasPrefix(kind, "int") || kind == "float64" || kind == "duration":
 		complete = cobra.NoFileCompletions
 	}
 	if complete == nil {
@@ -152,7 +152,7 @@ func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (wor
 		}
 		for _, s := range r.Past.Attempts() {
 			if s.Run != "" && plainRun.MatchString(s.Run) && strings.HasPrefix(journal.ShortRun(s.Run), word) {
-				text := screen.AttemptText(s, false)
+				text := story.AttemptText(s, false)
 				words = append(words, cobra.CompletionWithDesc(journal.ShortRun(s.Run), render.Cut(render.Line(text), descriptionColumns)))
 			}
 		}
@@ -240,7 +240,7 @@ func (a *app) agentNames(c *cobra.Command) (names []string) {
 	if err != nil {
 		return nil
 	}
-	file, err := config.Load(root, kinds.Sections())
+	file, err := config.Load(root)
 	if err != nil || len(file.Commands) == 0 {
 		return nil
 	}
@@ -266,47 +266,3 @@ func withTopics(commands cobra.CompletionFunc) cobra.CompletionFunc {
 		return words, directive
 	}
 }
-
-// bashWords splits the command line in bash as the generated script needs it, but
-// without the package bash-completion. The script calls it only if that is not loaded.
-// bash itself also splits at = and :. The words are joined and evaluated again, so that
-// quotes may be split.
-const bashWords = `
-__hone_init_completion()
-{
-    local line=${COMP_LINE:0:COMP_POINT}
-    COMPREPLY=()
-    read -ra words <<<"${line}"
-    if [[ ${line} == *[[:space:]] ]]; then
-        words+=("")
-    fi
-    cword=$((${#words[@]} - 1))
-    cur=${words[cword]}
-    prev=${words[cword - 1]}
-}
-`
-
-// completeInBash makes the script for bash complete without the package
-// bash-completion.
-func (a *app) completeInBash(root *cobra.Command) {
-	bash, _, err := root.Find([]string{"completion", "bash"})
-	if err != nil {
-		return
-	}
-	printScript := bash.RunE
-	bash.RunE = func(c *cobra.Command, args []string) error {
-		if err := printScript(c, args); err != nil {
-			return err
-		}
-		_, err := fmt.Fprint(a.out, bashWords)
-		return err
-	}
-	bash.Long = strings.Replace(bash.Long, bashPackage, "", 1)
-}
-
-// bashPackage is what the help of hone completion bash says although it is not true
-// here.
-const bashPackage = `This script depends on the 'bash-completion' package.
-If it is not installed already, you can install it via your OS's package manager.
-
-`

@@ -54,13 +54,18 @@ func TestConfigurationPage(t *testing.T) {
 // opening is what settings of a section open.
 type opening struct{ section, text string }
 
-// settingsThatOpen returns the rows of the settings that need trust, from their tags.
+// settingsThatOpen returns the rows of the settings that need trust.
 func settingsThatOpen() string {
-	tables := kinds.Sections()
-	tables[""] = &config.File{}
 	settings := map[opening][]string{}
-	for name, table := range tables {
-		collectOpenings(settings, name, reflect.TypeOf(table).Elem(), "")
+	collectOpenings(settings, "prices.NAME", reflect.TypeFor[config.Price](), "costs are counted at this price")
+	collectOpenings(settings, "commands.NAME", reflect.TypeFor[config.Agent](), "this program takes the place of a model, as you")
+	for _, r := range config.Table() {
+		section, key, _ := strings.Cut(r.Key, ".")
+		for _, loop := range strings.Fields(cmp.Or(r.Sections, "LOOP")) {
+			if o := (opening{strings.Replace(section, "LOOP", loop, 1), r.Opens}); key != "" && r.Opens != "-" && r.Opens != "program" {
+				settings[o] = append(settings[o], key)
+			}
+		}
 	}
 	var rows []string
 	for o, keys := range settings {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
+	"hone/internal/config"
 	"hone/loop"
 	"hone/loop/reconcile"
 )
@@ -45,8 +46,7 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 	}
 	a.explain("The sample project is in %s:\n"+
 		"a script, a specification that the script violates, and a correctness checker.\nThe model's replies are scripted; everything else is real.\n\n", dir)
-	f := &loopFlags{dir: dir, output: output}
-	f.Model = "script/" + filepath.Join(dir, ".git", "replies.script")
+	f := &loopFlags{dir: dir, output: output, Values: config.Values{config.Model.Name: "script/" + filepath.Join(dir, ".git", "replies.script")}}
 	k := reconcile.Kind()
 	given := func(flag string) bool { return flag == "model" || flag == "dir" }
 	if err := a.startLoop(ctx, k, k.New(), f, given, nil); err != nil || a.exit != 0 {

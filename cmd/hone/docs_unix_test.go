@@ -20,7 +20,6 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v4"
 
-	"hone/cmd/hone/kinds"
 	"hone/internal/config"
 )
 
@@ -258,7 +257,7 @@ func validConfiguration(t *testing.T, name, text string) {
 	if err := createFile(dir, config.HonePath, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Load(dir, kinds.Sections()); err != nil {
+	if _, err := config.Load(dir); err != nil {
 		t.Errorf("%s: %v", name, err)
 	}
 }

@@ -24,18 +24,18 @@ providers of the models that a run would use, at no cost, and builds the walls t
 --full tries to cross every wall that works here, in more than 150 ways each. That takes about half a minute.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := validChoices(c); err != nil {
+			if err := validFlags(c, o.Typed); err != nil {
 				return err
 			}
 			return a.doctor(c.Context(), o)
 		},
 	}
 	registerDir(c, &o.Dir)
-	c.Flags().StringVarP(&o.Model, "model", "m", "", "the model whose provider is checked, as PROVIDER/NAME, or several with commas between them")
-	c.Flags().StringVar(&o.BaseURL, "base-url", "", "the provider's endpoint")
+	o.Typed = config.Values{}
+	c.Flags().SetNormalizeFunc(wallToo)
+	config.AddFlags(c.Flags(), o.Typed, "", c.Name())
 	c.Flags().BoolVar(&o.Full, "full", false, "try to cross every wall that works here")
 	c.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "with --full or --sandbox, list what each wall leaves open")
-	registerWall(c.Flags(), &o.Wall, "auto", "try to cross this wall; auto builds the walls that a run would get, none checks no walls")
 	return c
 }
 
@@ -46,7 +46,7 @@ func (a *app) doctor(ctx context.Context, o doctor.Options) error {
 		}
 		last.Close()
 	}
-	o.Host, o.Load = a.host(), func(root string) (config.File, error) { return a.loadConfig(root, "", nil) }
+	o.Host, o.Load = a.host(), func(root string) (config.File, error) { return a.loadConfig(root) }
 	if a.terminal {
 		o.Progress = a.err
 	}

@@ -17,11 +17,12 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/feed"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/page"
+	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
-	"hone/cmd/hone/site"
 	"hone/cmd/hone/tty"
-	"hone/cmd/hone/view"
+	"hone/cmd/hone/web"
 	"hone/harness"
 	"hone/history"
 	"hone/internal/config"
@@ -29,13 +30,14 @@ import (
 	"hone/journal"
 	"hone/loop"
 	"hone/sandbox"
+	"hone/story"
 )
 
 // drive runs the loop of a new or resumed session to its end, and shows it.
 func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end hone.End, err error) {
 	defer surviveBrokenPipe()()
 	a.conceal(h.Guard())
-	if h.Settings().Approve == "ask" && a.present() {
+	if config.Approve.In(h.Settings().Values) == "ask" && a.present() {
 		h.Terminal = a.in
 	}
 	built, err := h.Build()
@@ -64,7 +66,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	reply := a.connect(h, r, s, o)
 	r.Human = a.human(h, questions, func(q hone.Question) { notify.Question(ctx, q) })
-	if h.Settings().Approve == "all" {
+	if config.Approve.In(h.Settings().Values) == "all" {
 		s.Say("hone: --approve=all approves every change without asking")
 	}
 	if err := h.Begin(); err != nil {
@@ -75,14 +77,14 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	serving := ctx // the page stays until the run has stopped
 	if o.web {
-		var own *site.OwnRun
-		say := func(text string) { s.Say("%s", text) }
+		own := &web.OwnRun{ID: h.ID(), Reply: reply}
+		var say func(string)
 		if a.present() {
-			ctx, own = site.NewOwnRun(ctx, h.ID(), r.Human, say)
+			say = func(text string) { s.Say("%s", text) }
+			ctx, r.Human = own.Attend(ctx, r.Human, say)
 			defer own.Stop()
-			r.Human = own.Human()
 		}
-		link, stop, err := a.serveRun(serving, h, own, reply, say)
+		link, stop, err := a.serveRun(serving, h.Home.Workspace(), own, say)
 		if err != nil {
 			return end, err
 		}
@@ -107,11 +109,9 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 }
 
 // showEnding prints how a run ended, with the loop's own summary if nothing failed.
-func (a *app) showEnding(h *harness.Session, built loop.Built, end hone.End, ok bool, o outputFlags) report.Ending {
-	ended := report.EndingOf(h.Home, h.ID(), built.Run.Past(), end, h.Active())
-	if !o.quiet {
-		ended.Files = report.ChangedFiles(h.Home, built.Run.Past(), built.Run.Own, h.Settings().Judges())
-	}
+func (a *app) showEnding(h *harness.Session, built loop.Built, end hone.End, ok bool, o outputFlags) report.Account {
+	start, _ := built.Run.Past().First().Payload.(hone.Start)
+	ended := report.Ending(&recorded.Run{Home: h.Home, ID: h.ID(), Past: built.Run.Past(), Start: start}, end, h.Active(), !o.quiet)
 	columns, _ := a.outExtent()
 	if o.json {
 		columns = 0
@@ -126,9 +126,9 @@ func (a *app) showEnding(h *harness.Session, built loop.Built, end hone.End, ok 
 // sayStart says which run begins or continues, and what the user should know of it. with
 // names what it works with; empty means its models.
 func sayStart(s *screen.Screen, h *harness.Session, with string) {
-	s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(with, screen.ModelName(h.Settings().Model.Names()), "no model"))
+	s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(with, story.ModelName(h.Settings().Model.Names()), "no model"))
 	if m := h.Settings().Model; m.Escalation != nil {
-		s.Say("hone: %s does the rounds after %d in a row without fewer findings", screen.ModelName(m.Escalation.Name), cmp.Or(m.EscalateAfter, hone.DefaultEscalateAfter))
+		s.Say("hone: %s does the rounds after %d in a row without fewer findings", story.ModelName(m.Escalation.Name), cmp.Or(m.EscalateAfter, hone.DefaultEscalateAfter))
 	}
 	if advice := h.Settings().RepoAdvice; advice.File != "" {
 		s.Say("hone: %s", advice)
@@ -142,8 +142,8 @@ func sayStart(s *screen.Screen, h *harness.Session, with string) {
 // terminal, and would get between the lines of --json.
 func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags) screen.Options {
 	r := built.Run
-	options := screen.Options{Colour: a.errColour, Verbose: o.verbose, Quiet: o.quiet, Get: h.Home.Get, Own: r.Own, Rounds: cmp.Or(built.Rounds, r.Limits.Rounds),
-		Turns: built.Turns, Tokens: r.Limits.Tokens, Check: cmp.Or(built.Checks, h.Settings().Check), Asking: built.Asking}
+	options := screen.Options{Options: story.Options{Verbose: o.verbose, Get: h.Home.Get, Own: r.Own, Rounds: cmp.Or(built.Rounds, r.Limits.Rounds), Turns: built.Turns,
+		Check: cmp.Or(built.Checks, h.Settings().Check), Asking: built.Asking}, Colour: a.errColour, Quiet: o.quiet, Tokens: r.Limits.Tokens}
 	if !o.quiet && !o.json {
 		options.Size, options.Typed = a.errSize, a.typedBytes
 	}
@@ -154,22 +154,22 @@ func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags)
 // the user does not trust it. A new run has asked for that trust. A resumed run reads
 // nothing else of the configuration, and does not ask.
 func (a *app) notifier(h *harness.Session, note func(text string)) *feed.Notifier {
-	file, err := config.Load(h.Dir, kinds.Sections())
+	file, err := config.Load(h.Dir)
 	if err != nil {
 		note(err.Error())
 		return nil
 	}
-	if file.Notify.Command == "" || a.env(attempts.Variable) != "" { // the run of the attempts calls it
+	if config.Notify.In(file.Shared()) == "" || a.env(attempts.Variable) != "" { // the run of the attempts calls it
 		return nil
 	}
 	needs, err := kinds.Needs(h.Dir, file, kinds.All()...)
-	untrusted := func(s config.Setting) bool { return s.Key == "notify.command" }
+	untrusted := func(s config.Opening) bool { return s.Key == "notify.command" }
 	if err != nil || slices.ContainsFunc(a.host().Untrusted(needs), untrusted) {
 		note("notify.command is not trusted and does not run: hone trust " + h.Dir)
 		return nil
 	}
 	env := append(sandbox.CleanEnv(a.environ, harness.KeyVariables()), "HONE_RUN="+journal.ShortRun(h.ID()), "HONE_DIR="+h.Dir)
-	return &feed.Notifier{Command: file.Notify.Command, Dir: h.Dir, Runner: h.Unwalled(), Env: env, Clean: a.redactKnown, Note: note}
+	return &feed.Notifier{Command: config.Notify.In(file.Shared()), Dir: h.Dir, Runner: h.Unwalled(), Env: env, Clean: a.redactKnown, Note: note}
 }
 
 // results returns the writer for a run's results: stdout, or stderr if --json
@@ -192,11 +192,11 @@ func surviveBrokenPipe() (undo func()) {
 
 // connect connects a run to the screen, to the JSON feed, and to the page. It returns the reply
 // of a model that arrives, for the page; nil without one.
-func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outputFlags) (reply *view.Reply) {
+func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outputFlags) (reply *page.Reply) {
 	h.Output = s
 	h.Thoughts = func(text string) { s.Around(func() { fmt.Fprintln(a.results(o), render.Escape(text)) }) }
 	if o.web {
-		reply = &view.Reply{}
+		reply = &page.Reply{}
 	}
 	r.Journal.Observe(history.Observer(func(e history.Event) {
 		s.Show(e)
@@ -227,7 +227,7 @@ func (a *app) human(h *harness.Session, questions *screen.Screen, waits func(hon
 		}
 		human = p
 	}
-	switch h.Settings().Approve {
+	switch config.Approve.In(h.Settings().Values) {
 	case "all":
 		human = hone.Always{Judges: human}
 	case "none":

@@ -18,6 +18,7 @@ import (
 	"hone/cmd/hone/eval"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/group"
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/loop"
@@ -25,19 +26,13 @@ import (
 
 // evalFlags are the flags of eval.
 type evalFlags struct {
-	models    []string
-	cases     []string // names; nil means all
-	typed     []string // flags of the loops
-	times, at int
-	parallel  int
-	maxTokens int64
-	maxCost   float64
-	maxTime   time.Duration
-	output    string
-	keep      bool
-	json      bool
-	verbose   bool
-	trust     bool
+	models, cases, typed       []string // the cases' names, nil means all; typed are flags of the loops
+	times, at, parallel        int
+	maxTokens                  int64
+	maxCost                    float64
+	maxTime                    time.Duration
+	output                     string
+	keep, json, verbose, trust bool
 }
 
 const evalHelp = `eval runs a loop on each case of a file, with each model, several times. It prints how often each model
@@ -50,31 +45,19 @@ project itself is not changed.
   args = ["--rounds", "3"]       # flags of the loop
 
   [cases.slug]
-  commit = "v1.2"                # of the repository that has the file, or of repo = "DIR"
+  commit = "v1.2"                # or files = "DIR", or run = "RUN" of yours, whose task and check it takes
   task = "runs of spaces become one dash"
-
-  [cases.parser]
-  run = "20261122-224310-b19b95" # the tree, the task and the check of a run of yours
+  loop = "implement"             # fix (default), task, implement or reconcile
   judge = "make hidden"          # must pass, too
   judge-files = "hidden"         # copied over the tree for the judge; no model sees them
-
-  [cases.toy]
-  files = "toy"                  # a directory
-  loop = "implement"             # fix (default), task, implement or reconcile
-  task = "add a flag --json"
   needs = ["node"]               # else the case is skipped
 
 eval records results in CASES.results.jsonl next to the file, or in the file of --output. After a stop, the
 same command continues, and pays for nothing twice. If you add tries, models or cases, it runs only what is
-new. A case that you change runs again.
-
-PASS@1 is the share of tries that passed, averaged over the cases. PASS@K is the probability that at least
-one of K tries passes, an unbiased estimate from all tries. MALFORMED counts replies that were cut off, that
-hone could not read, or whose tool calls it could not read; REFUSED counts replies with an edit that it did
-not make. ROUNDS is the mean of the tries; tokens, costs and times are sums.
+new. A case that you change runs again. The limits of eval apply to all tries together.
 
 FLAGS are flags of the loops, for all cases. Those that give access or send files elsewhere, such as --sandbox,
---net and --base-url, work only after -- and not in the file. The limits of eval apply to all tries together.
+--net and --base-url, work only after -- and not in the file. docs/eval.md explains the tables.
 
 Exit status: 0 if every try has a result, passed or not; 2 usage; 3 a limit is reached; 5 some tries could not
 run; 130 interrupted.`
@@ -122,14 +105,10 @@ func (f *evalFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.trust, "trust", false, "run the trees' own programs, such as build.sh, without asking; does not accept their settings (see hone help trust)")
 }
 
-// valid checks the flags by themselves.
 func (f *evalFlags) valid(c *cobra.Command) error {
-	for _, v := range []struct {
-		flag string
-		bad  bool
-	}{{"times", f.times < 1}, {"at", f.at < 1}, {"parallel", f.parallel < 1}, {"max-tokens", f.maxTokens < 1}, {"max-cost", f.maxCost <= 0}, {"max-time", f.maxTime <= 0}} {
-		if v.bad && c.Flags().Changed(v.flag) {
-			return failure.Usage(fmt.Sprintf("--%s must be greater than 0", v.flag), "hone help eval")
+	for flag, bad := range map[string]bool{"times": f.times < 1, "at": f.at < 1, "parallel": f.parallel < 1, "max-tokens": f.maxTokens < 1, "max-cost": f.maxCost <= 0, "max-time": f.maxTime <= 0} {
+		if bad && c.Flags().Changed(flag) {
+			return failure.Usage(fmt.Sprintf("--%s must be greater than 0", flag), "hone help eval")
 		}
 	}
 	if f.at = cmp.Or(f.at, f.times); f.at > f.times {
@@ -146,12 +125,6 @@ func (f *evalFlags) valid(c *cobra.Command) error {
 	return nil
 }
 
-// limits returns the limits of all tries.
-func (f *evalFlags) limits() eval.Amount {
-	return eval.Amount{Tokens: f.maxTokens, Cost: f.maxCost, Time: f.maxTime}
-}
-
-// plan is what an evaluation is going to do.
 type plan struct {
 	suite   *eval.Suite
 	record  *eval.Record
@@ -191,9 +164,8 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	if err := runs.CheckBinding(cache); err != nil {
 		return failure.Of(err, "set XDG_STATE_HOME to a directory of your own; without it nothing vouches for the results")
 	}
-	e := &eval.Evaluation{Record: p.record, Cache: cache, Limits: f.limits(), Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
+	e := &eval.Evaluation{Record: p.record, Cache: cache, Limits: group.Amount{Tokens: f.maxTokens, Cost: group.Dollars(f.maxCost), Time: f.maxTime}, Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
 		Say: func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error { return a.printResult(f, r) }}
-	defer e.RemoveBases()
 	if err := a.planTries(ctx, f, p); err != nil {
 		if ctx.Err() != nil {
 			return &failure.Error{Kind: hone.KindInterrupted, Why: "interrupted", Hint: "the same command begins again"}
@@ -205,7 +177,6 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	return a.report(ctx, f, p, stopped, err)
 }
 
-// casesError returns the usage error for an error in a file of cases.
 func casesError(err error) error {
 	if errors.As(err, new(*config.Error)) {
 		return failure.Usage(err.Error(), "nothing was sent or written")
@@ -231,7 +202,6 @@ func (a *app) planTries(ctx context.Context, f evalFlags, p *plan) error {
 	return nil
 }
 
-// planCase adds the tries of a case with each model.
 func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) error {
 	base, err := p.suite.FindBase(ctx, c)
 	if err != nil {
@@ -255,13 +225,13 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 		}
 	}
 	for _, name := range f.models {
-		m, err := eval.NewCandidate(name)
+		job := &eval.Job{Case: c.Name, Model: name, Base: base, Judge: c.Judge, JudgeFiles: c.JudgeFiles}
+		tries, err := eval.Tries(job, eval.Digest(k.Name, args, base.ID, c.Judge, judge, name), f.times, func(model string) []string {
+			return slices.Concat([]string{k.Name, "-m", model}, args)
+		})
 		if err != nil {
 			return err
 		}
-		job := &eval.Job{Case: c.Name, Model: name, Base: base, Judge: c.Judge, JudgeFiles: c.JudgeFiles}
-		job.Command = func(time int) []string { return slices.Concat([]string{k.Name, "-m", m.At(time)}, args) }
-		tries := m.Tries(job, eval.Digest(k.Name, args, base.ID, c.Judge, judge, name), f.times)
 		p.tries = append(p.tries, tries...)
 		if !slices.ContainsFunc(tries, func(t *eval.Try) bool { _, ok := p.record.Result(t.Key); return !ok }) {
 			continue // the key of the model is not needed
@@ -294,7 +264,6 @@ func caseArgs(s *eval.Suite, c eval.Case, base eval.Base, typed []string) ([]str
 	return slices.Concat(args, c.Args, typed, again), nil
 }
 
-// aboutJob adds the case and the model to an error.
 func aboutJob(job *eval.Job, err error) error {
 	at := fmt.Sprintf("case %s with %s: ", job.Case, job.Model)
 	if f, ok := failure.Explain(err, ""); ok {

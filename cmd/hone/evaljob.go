@@ -17,10 +17,12 @@ import (
 	"hone/cmd/hone/eval"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/group"
 	"hone/harness"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
+	"hone/workspace/clone"
 )
 
 // checkFileArgs returns an error if the arguments of a case are not flags and texts of its
@@ -75,13 +77,14 @@ func evalLoop(c eval.Case, base eval.Base) (loop.Kind, bool) {
 // prepareJob makes the tree of a job, and checks in it all that its loop would check
 // before it sends anything: flags, configuration, trust and the model's key.
 func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Job, k loop.Kind) (err error) {
-	dir, err := job.Base.Make(ctx, p.cache)
-	if err != nil {
+	top := filepath.Join(p.cache, "tree")
+	if err := errors.Join(clone.Remove(top), job.Base.Make(ctx, top)); err != nil {
 		return err
 	}
+	defer clone.Remove(top)
 	here, err := os.Getwd()
 	if err == nil {
-		err = os.Chdir(dir) // as the run will be; no other goroutine runs yet
+		err = os.Chdir(filepath.Join(top, filepath.Base(job.Base.Origin))) // as the run will be; no other goroutine runs yet
 	}
 	if err != nil {
 		return err
@@ -115,7 +118,7 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 		if err := loop.CheckOfCopies(l.Shared().Check, job.Base.Origin, ".", "tries"); err != nil {
 			return err
 		}
-		n, job.Limits = needs, eval.Amount{Tokens: limits.Tokens, Cost: limits.Cost, Time: limits.Time}
+		n, job.Limits = needs, group.LimitsOf(limits)
 		job.JudgeWall = judgeWall(l.Shared().Walls)
 		if !k.Modelless { // that run looks at its check itself
 			job.Check = l.Shared().Check
@@ -154,7 +157,7 @@ func (a *app) checkStart(ctx context.Context, k loop.Kind, l loop.Loop, f *loopF
 	if err := l.Ready(ctx, in); err != nil {
 		return limits, n, err
 	}
-	if n, err = a.startNeeds(in.Root, in.File, in.Flags.Check, k); err != nil {
+	if n, err = a.startNeeds(in.Root, in.File, in.Flags, k); err != nil {
 		return limits, n, err
 	}
 	return limits, n, a.host().CanOpen(l)

@@ -17,6 +17,7 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/harness"
 	"hone/harness/runs"
+	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
@@ -29,6 +30,8 @@ type exportFlags struct {
 	force  bool
 	// redacted leaves out the run's texts.
 	redacted bool
+	since    int64  // an event
+	without  string // a commit
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -60,6 +63,8 @@ imported and shown, but not resumed, undone or replayed.`,
 	registerDir(c, &f.dir)
 	c.Flags().StringVarP(&f.output, "output", "o", "", "the file to write, or - for standard output")
 	c.Flags().BoolVar(&f.force, "force", false, "overwrite the file")
+	c.Flags().Int64Var(&f.since, "since", 0, "leave out the contents that the run needed by its event `N`, for a place that imported them")
+	c.Flags().StringVar(&f.without, "without", "", "leave out the files of `COMMIT`, which import takes from its checkout")
 	c.Flags().BoolVar(&f.redacted, "redacted", false, "leave out all texts, for a report about hone")
 	return c
 }
@@ -79,6 +84,7 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 		return err
 	}
 	defer x.Close()
+	x.Since, x.Without = f.since, f.without
 	if f.redacted || x.Redacted {
 		err = x.Redact()
 	} else {
@@ -104,7 +110,7 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 func (a *app) collect(ctx context.Context, x *runs.Export) error {
 	var shared loop.Settings
 	_ = json.Unmarshal(x.Start.Settings, &shared) // unreadable settings send no file that looks secret
-	guard, err := harness.NewGuard(ctx, a.env, x.Dir, shared.Send, shared.Variables(), a.environ)
+	guard, err := harness.NewGuard(ctx, a.env, x.Dir, config.Send.In(shared.Values), shared.Variables(), a.environ)
 	if err != nil {
 		return err
 	}

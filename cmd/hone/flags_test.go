@@ -8,6 +8,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/kinds"
+	"hone/internal/config"
 	"hone/loop"
 )
 
@@ -15,19 +16,19 @@ func TestRaised(t *testing.T) {
 	had := hone.Limits{Rounds: 5, Tokens: 1000, Time: time.Hour}
 	for _, test := range []struct {
 		name string
-		ask  loop.LimitFlags
+		ask  config.Values
 		want hone.Limits // zero if refused
 	}{
-		{"nothing is asked for", loop.LimitFlags{}, had},
-		{"the same", loop.LimitFlags{Rounds: 5, MaxTokens: 1000, MaxTime: time.Hour}, had},
-		{"one is raised", loop.LimitFlags{Rounds: 6}, hone.Limits{Rounds: 6, Tokens: 1000, Time: time.Hour}},
-		{"all are raised", loop.LimitFlags{Rounds: 6, MaxTokens: 1001, MaxTime: 2 * time.Hour}, hone.Limits{Rounds: 6, Tokens: 1001, Time: 2 * time.Hour}},
-		{"rounds are lowered", loop.LimitFlags{Rounds: 4, MaxTokens: 2000}, hone.Limits{}},
-		{"tokens are lowered", loop.LimitFlags{MaxTokens: 999}, hone.Limits{}},
-		{"time is lowered", loop.LimitFlags{MaxTime: time.Minute}, hone.Limits{}},
-		{"a cost limit where there was none", loop.LimitFlags{MaxCost: 100}, hone.Limits{}},
+		{"nothing is asked for", nil, had},
+		{"the same", config.Values{config.Rounds.Name: 5, config.MaxTokens.Name: int64(1000), config.MaxTime.Name: time.Hour}, had},
+		{"one is raised", config.Values{config.Rounds.Name: 6}, hone.Limits{Rounds: 6, Tokens: 1000, Time: time.Hour}},
+		{"all are raised", config.Values{config.Rounds.Name: 6, config.MaxTokens.Name: int64(1001), config.MaxTime.Name: 2 * time.Hour}, hone.Limits{Rounds: 6, Tokens: 1001, Time: 2 * time.Hour}},
+		{"rounds are lowered", config.Values{config.Rounds.Name: 4, config.MaxTokens.Name: int64(2000)}, hone.Limits{}},
+		{"tokens are lowered", config.Values{config.MaxTokens.Name: int64(999)}, hone.Limits{}},
+		{"time is lowered", config.Values{config.MaxTime.Name: time.Minute}, hone.Limits{}},
+		{"a cost limit where there was none", config.Values{config.MaxCost.Name: float64(100)}, hone.Limits{}},
 	} {
-		got, err := raisedLimits(had, test.ask, "last")
+		got, err := loop.RaiseLimits(had, test.ask, "last")
 		switch {
 		case test.want == hone.Limits{}:
 			if !errors.As(err, new(*hone.UsageError)) || got != had {
@@ -37,7 +38,7 @@ func TestRaised(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", test.name, got, err, test.want)
 		}
 	}
-	costly, err := raisedLimits(hone.Limits{Rounds: 1, Cost: 1.5}, loop.LimitFlags{MaxCost: 2}, "last")
+	costly, err := loop.RaiseLimits(hone.Limits{Rounds: 1, Cost: 1.5}, config.Values{config.MaxCost.Name: float64(2)}, "last")
 	if err != nil || costly.Cost != 2 {
 		t.Errorf("a cost limit is raised: %+v, %v", costly, err)
 	}

@@ -26,24 +26,28 @@ func (a *app) fleetCommand() *cobra.Command {
 		Long: `fleet runs a loop in each of many repositories, on many machines, within one budget. A Temporal server
 distributes the jobs to workers. If a machine fails, its jobs continue on another one.
 
-hone fleet runs the program hone-fleet, on your PATH or beside hone, with the same arguments.
-hone fleet --help lists its commands, and docs/fleet.md explains them.`,
+hone fleet runs the program hone-fleet, on your PATH or beside hone, with the same arguments. make install, in
+a clone of hone, builds and installs it. hone fleet --help then lists its commands, and docs/fleet.md explains them.`,
 		Example: `  hone fleet dev
   hone fleet submit jobs.toml --max-cost 50 --parallel 8
   hone fleet list`,
 		DisableFlagParsing: true,
-		RunE:               func(_ *cobra.Command, args []string) error { return a.fleet(args) },
+		RunE:               a.fleet,
 		ValidArgsFunction:  completeFleet,
 	}
 }
 
 // fleet replaces this process by hone-fleet. It returns only if that fails, or on systems
 // where a process cannot do that.
-func (a *app) fleet(args []string) error {
+func (a *app) fleet(c *cobra.Command, args []string) error {
 	program, err := findFleet()
-	if err != nil {
+	switch {
+	case err == nil:
+	case len(args) == 0, slices.Contains(args, "--help"), slices.Contains(args, "-h"):
+		return c.Help()
+	default:
 		return &failure.Error{Kind: hone.KindFailed, Why: fleetProgram + " is neither on your PATH nor beside hone",
-			Hint: "run make fleet in a clone of hone, then put bin/hone-fleet on your PATH"}
+			Hint: "run make install in a clone of hone"}
 	}
 	a.exit, err = become(program, append([]string{fleetProgram}, args...), a.environ)
 	return err

@@ -12,6 +12,7 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/harness"
+	"hone/internal/config"
 	"hone/internal/near"
 	"hone/internal/render"
 )
@@ -19,19 +20,19 @@ import (
 // everyday is the title of the group of loops.
 const everyday = "Everyday:"
 
-// group is a part of the list of commands in the help.
-type group struct {
+// section is a part of the list of commands in the help.
+type section struct {
 	title    string
 	commands []*cobra.Command
 }
 
 // groups returns all commands, as the help lists them.
-func (a *app) groups() []group {
+func (a *app) groups() []section {
 	var loops []*cobra.Command
 	for _, k := range kinds.All() {
 		loops = append(loops, a.loopCommand(k))
 	}
-	return []group{
+	return []section{
 		{everyday, loops},
 		{"Look:", []*cobra.Command{a.runsCommand(), a.showCommand(), a.watchCommand(), a.webCommand()}},
 		{"Continue and take back:", []*cobra.Command{a.resumeCommand(), a.undoCommand(), a.takeCommand(), a.replayCommand(),
@@ -105,7 +106,7 @@ func completeTopic(text string) string {
 	if !strings.Contains(text, "{{") {
 		return text
 	}
-	return strings.NewReplacer("{{providers}}", providerLines(), "{{variables}}", variableLines(), "{{prices}}", priceList()).Replace(text)
+	return strings.NewReplacer("{{settings}}", config.Help(), "{{providers}}", providerLines(), "{{variables}}", variableLines(), "{{prices}}", priceList()).Replace(text)
 }
 
 // providerLines returns a line for each provider: how its models are written, and what

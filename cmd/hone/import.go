@@ -30,7 +30,7 @@ const defaultImport = "4GB"
 func (a *app) importCommand() *cobra.Command {
 	var f importFlags
 	c := &cobra.Command{
-		Use:   "import FILE",
+		Use:   "import FILE …",
 		Short: "read a run that was exported",
 		Long: `import reads a run that hone export wrote, verifies it, and stores it in .hone. It changes no other file, runs
 nothing and trusts nothing: hone show and hone replay work at once, and hone resume works after hone trust RUN.
@@ -40,26 +40,29 @@ left them, with uncommitted changes, and continues from there; it does not pay a
 here has contents that neither the run nor that commit has, resume names it, changes nothing and exits with
 status 4. hone undo undoes what the run changed.
 
-If the run is here already, import adds what it lacks. FILE may be - for standard input.`,
+If the run is here already, import adds what it lacks. FILE may be - for standard input. Several files are read in
+order, such as the parts of a run.`,
 		Example: `  hone import run.hone
   hone trust last
   hone resume last`,
-		Args: oneFile,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return failure.Usage("import takes a FILE, or - for standard input", helpFor(c))
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.importRun(c.Context(), f, args[0])
+			for _, name := range args {
+				if err := a.importRun(c.Context(), f, name); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 	registerDir(c, &f.dir)
 	c.Flags().StringVar(&f.maxSize, "max-size", defaultImport, "refuse a file with more contents than this")
 	return c
-}
-
-// oneFile checks that a command has one argument, a file.
-func oneFile(c *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return failure.Usage(c.Name()+" takes one FILE, or - for standard input", helpFor(c))
 }
 
 func (a *app) importRun(ctx context.Context, f importFlags, name string) error {
@@ -161,9 +164,5 @@ func (a *app) tellImported(i *runs.Import) {
 		fmt.Fprintf(a.out, "next: hone show %s\n", named)
 		return
 	}
-	carry := "to continue it"
-	if i.Header.Hone == fleetProgram {
-		carry = "a fleet may still continue the run, and sees nothing of this copy (hone-fleet list); to continue the copy"
-	}
-	fmt.Fprintf(a.out, "next: hone show %s; %s: hone trust %s, then hone resume %s\n", named, carry, named, named)
+	fmt.Fprintf(a.out, "next: hone show %s; to continue it: hone trust %s, then hone resume %s\n", named, named, named)
 }

@@ -26,11 +26,11 @@ func TestInitLanguages(t *testing.T) {
 		if out := runInit(t, root); !strings.Contains(out, "wrote   .config/hone.toml, with the check commented out\n") {
 			t.Errorf("%s: %s", mark, out)
 		}
-		if off, err := (&app{err: io.Discard}).loadConfig(root, "", nil); err != nil || off.Check.Command != "" || off.Check.Judge != "" {
-			t.Errorf("%s: %+v, %v", mark, off.Check, err)
+		if off, err := (&app{err: io.Discard}).loadConfig(root); err != nil || config.Check.In(off.Shared()) != "" || config.Judge.In(off.Shared()) != "ask" {
+			t.Errorf("%s: %+v, %v", mark, off, err)
 		}
-		if on := enabledConfig(t, root); on.Check.Command != check || on.Check.Judge != "keep" {
-			t.Errorf("%s: %+v", mark, on.Check)
+		if on := enabledConfig(t, root); config.Check.In(on.Shared()) != check || config.Judge.In(on.Shared()) != "keep" {
+			t.Errorf("%s: %+v", mark, on)
 		}
 		if out := runInit(t, root); !strings.Contains(out, "kept    .config/hone.toml, which already exists\n") {
 			t.Errorf("%s, a second time: %s", mark, out)
@@ -60,7 +60,7 @@ func enabledConfig(t *testing.T, root string) config.File {
 	if err := os.WriteFile(at, bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("# command"), []byte("command")), []byte("# judge"), []byte("judge")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	file, err := (&app{err: io.Discard}).loadConfig(root, "", nil)
+	file, err := (&app{err: io.Discard}).loadConfig(root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,6 +28,7 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/harness"
+	"hone/internal/config"
 	"hone/internal/lazyregexp"
 	"hone/internal/render"
 	"hone/journal"
@@ -45,19 +44,7 @@ var Version = "devel"
 func main() {
 	// In a helper process of a wall this call does not return.
 	harness.Main()
-	collectLater()
 	os.Exit(Main(os.Args[1:], journal.Observer{}, nil))
-}
-
-// collectLater makes the first garbage collection wait for a heap of 16 MB instead of 4.
-// Most runs end before that. Later collections are as usual. If the user has set GOGC, all of them
-// are.
-func collectLater() {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	usual := debug.SetGCPercent(400)
-	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
 // Main runs the program and returns its exit status, so that tests can run it
@@ -177,7 +164,7 @@ func ambiguousProve(args []string) error {
 	if end := slices.Index(args, "--"); i < 0 || i+1 >= len(args) || end >= 0 && end < i {
 		return nil
 	}
-	next, values := args[i+1], choices()["prove"]
+	next, values := args[i+1], strings.Split(config.Prove.Valid, "|")
 	if slices.Contains(values, next) {
 		return failure.Usage("--prove "+next+" has no equals sign", "write --prove="+next)
 	}
@@ -222,6 +209,5 @@ Start with: hone demo`,
 	rejectUnknownTopics(root)
 	requireShell(root)
 	rejectUnknownCommands(root)
-	a.completeInBash(root)
 	return root
 }

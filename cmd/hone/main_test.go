@@ -23,7 +23,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/internal/crashtest"
 	"hone/internal/waittest"
@@ -32,14 +31,14 @@ import (
 	"hone/sandbox"
 	"hone/sandbox/wall"
 	"hone/sandbox/workshop"
+	"hone/story"
 )
 
 func TestMain(m *testing.M) {
 	harness.Main()
 	testscript.Main(ownState{m}, map[string]func(){
 		"hone": func() {
-			screen.Shortest = 0
-			collectLater()
+			story.Shortest = 0
 			os.Exit(Main(os.Args[1:], killer(os.Getenv("HONE_TEST_KILL")), wallsOfTest()))
 		},
 		"on-terminal": onTerminal,

@@ -26,6 +26,9 @@ func (a *app) manCommand() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
+			for _, topic := range c.Root().Commands() {
+				topic.Long = completeTopic(topic.Long)
+			}
 			return manual.Write(c.Root(), args[0], version(), everyday)
 		},
 	}

@@ -14,6 +14,7 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/harness"
 	"hone/harness/runs"
+	"hone/internal/config"
 	"hone/internal/listing"
 	"hone/internal/render"
 	"hone/loop"
@@ -56,12 +57,15 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 	c := &cobra.Command{
 		Use: cmp.Or(p.Use, k.Use), Short: p.Short, Long: p.Long, Args: argsOf(k.Name, check), ValidArgsFunction: completeFrom(words),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := validFlags(c, f.Values); err != nil {
+				return err
+			}
 			return a.prompt(c.Context(), k, l, f, c.Flags().Changed, args)
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringVarP(&f.Model, "model", "m", "", "the model to compare the size with, as PROVIDER/NAME")
-	c.Flags().StringVar(&f.Check, "check", "", "the run's check: a command that must exit with status 0 (default: command in the [check] section of .config/hone.toml)")
+	f.Values = config.Values{}
+	config.AddFlags(c.Flags(), f.Values, k.Name, "prompt")
 	c.Flags().BoolVar(&f.output.json, "json", false, "print the request as one JSON object")
 	l.PreviewFlags(c.Flags())
 	return c
@@ -78,7 +82,8 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags
 	limits, err := l.Resolve(ctx, in)
 	unnamed := errors.Is(err, harness.ErrNoModel)
 	if unnamed {
-		in.Flags.Model = "script/none"
+		config.Model.Set(in.Flags, "script/none")
+		config.Model.Set(in.Values, "script/none")
 		limits, err = l.Resolve(ctx, in)
 	}
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"hone/journal"
 	"hone/journal/objects"
 	"hone/loop"
+	"hone/story"
 	"hone/workspace"
 )
 
@@ -103,7 +104,7 @@ func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journa
 		return done, err
 	}
 	r := built.Run
-	s := screen.New(a.err, screen.Options{Whole: true, Colour: a.errColour, Get: w.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns})
+	s := screen.New(a.err, screen.Options{Options: story.Options{Whole: true, Get: w.Home.Get, Own: r.Own, Rounds: r.Limits.Rounds, Turns: built.Turns}, Colour: a.errColour})
 	defer s.Close()
 	if verbose {
 		r.Journal.Observe(history.Observer(s.Show))

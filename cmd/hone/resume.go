@@ -11,15 +11,16 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/undo"
+	"hone/internal/config"
 	"hone/loop"
 )
 
 // resumeFlags are the flags of resume.
 type resumeFlags struct {
-	dir, baseURL string
-	answers      []string // as typed
-	limits       loop.LimitFlags
-	output       outputFlags
+	config.Values // that were given
+	dir           string
+	answers       []string // as typed
+	output        outputFlags
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -40,7 +41,7 @@ answers with status 4, and changes nothing.`,
   hone resume last --answer 1f2e3d4c5b6a=yes`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(validLimits(c, f.limits), f.output.valid(c)); err != nil {
+			if err := cmp.Or(validFlags(c, f.Values), f.output.valid(c)); err != nil {
 				return err
 			}
 			return a.resume(c.Context(), f, runArg(args))
@@ -48,9 +49,8 @@ answers with status 4, and changes nothing.`,
 	}
 	registerDir(c, &f.dir)
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer an open question, as `DIGEST=yes` or DIGEST=no; hone show prints the digest; repeat it for more")
-	c.Flags().StringVar(&f.baseURL, "base-url", "", "the provider's endpoint, if its address has changed")
-	const own = " (default: the run's own limit)"
-	registerLimits(c, &f.limits, limitNotes{own, own, own, own, own, own})
+	f.Values = config.Values{}
+	config.AddFlags(c.Flags(), f.Values, "", c.Name())
 	f.output.register(c)
 	f.output.registerAck(c)
 	return c
@@ -68,7 +68,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	for _, n := range run.Notes {
 		a.say("note", failure.NoticeText(n))
 	}
-	l, err := raisedLimits(run.Limits(), f.limits, ref+failure.Elsewhere(run.Dir))
+	l, err := loop.RaiseLimits(run.Limits(), f.Values, ref+failure.Elsewhere(run.Dir))
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (a *app) resume(ctx context.Context, f resumeFlags, ref string) error {
 	if a.given, err = answer.To(run, f.answers); err != nil {
 		return err
 	}
-	s, err := a.host().Resume(ctx, run, k, l, f.baseURL)
+	s, err := a.host().Resume(ctx, run, k, l, config.BaseURL.In(f.Values))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"hone/cmd/hone/failure"
 	"hone/harness"
 	"hone/harness/runs"
+	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/loop/implement"
@@ -44,7 +45,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if out != "-" && !filepath.IsLocal(out) {
 		return failure.Usage("-o "+out+" is not in "+root, "hone rollup >FILE writes a file anywhere")
 	}
-	file, err := a.loadConfig(root, "", nil)
+	file, err := a.loadConfig(root)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err := a.useWorkspaceKeys(implement.Kind(), tree); err != nil {
 		return err
 	}
-	guard, err := harness.NewGuard(ctx, a.env, root, file.Guard.Send, file.Variables(), a.environ)
+	guard, err := harness.NewGuard(ctx, a.env, root, config.Send.In(file.Shared()), file.Variables(), a.environ)
 	if err != nil {
 		return err
 	}

@@ -32,9 +32,7 @@ import (
 
 // sandboxFlags are what the walls by hand are made of.
 type sandboxFlags struct {
-	wall           string
-	net            *bool
-	allowGit       bool
+	config.Values  // that were given
 	dir            string
 	rw, ro, hide   []string
 	doors          []string
@@ -76,9 +74,9 @@ hone itself exits with 5 if there is no wall, and with 3 if a limit stopped the 
 
 func (f *sandboxFlags) register(c *cobra.Command) {
 	fs := c.Flags()
-	registerWall(fs, &f.wall, "", "the wall: auto, hidden, bwrap, landlock, firejail or none (default auto)")
-	registerNet(fs, &f.net, "let the command reach the network")
-	fs.BoolVar(&f.allowGit, "allow-git", false, "leave git repositories that the command makes, whatever their settings and hooks let git run")
+	f.Values = config.Values{}
+	fs.SetNormalizeFunc(wallToo)
+	config.AddFlags(fs, f.Values, "", c.Name())
 	fs.StringArrayVar(&f.rw, "rw", nil, "another directory or file that the command may change; repeatable")
 	fs.StringArrayVar(&f.ro, "ro", nil, "another directory or file that the command may read but not change; repeatable")
 	fs.StringArrayVar(&f.hide, "hide", nil, "a directory or file to hide from the command; repeatable")
@@ -98,7 +96,7 @@ func (f *sandboxFlags) valid(c *cobra.Command) error {
 			return failure.Usage(fmt.Sprintf("--%s must be greater than 0", flag), "hone help sandbox")
 		}
 	}
-	return validChoices(c)
+	return validFlags(c, f.Values)
 }
 
 // sandbox runs a command behind walls, and ends with its exit status.
@@ -147,7 +145,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if w.Root, err = workshopRoot(dir); err != nil {
 		return dir, w, err
 	}
-	file, err := a.loadConfig(w.Root, "", nil)
+	file, err := a.loadConfig(w.Root)
 	if err != nil {
 		return dir, w, err
 	}
@@ -162,11 +160,11 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	if err != nil {
 		return dir, w, err
 	}
-	if w.Settings, err = harness.ResolveWalls(loop.Flags{Wall: f.wall, Net: f.net, AllowGit: f.allowGit}, file.Sandbox, w.Root); err != nil {
+	if w.Settings, err = harness.ResolveWalls(file.For("", a.env, f.Values), w.Root); err != nil {
 		return dir, w, err
 	}
 	w.ID = "by-hand"
-	if w.Guard, err = harness.NewGuard(ctx, a.env, w.Root, file.Guard.Send, file.Variables(), a.environ); err != nil {
+	if w.Guard, err = harness.NewGuard(ctx, a.env, w.Root, config.Send.In(file.Shared()), file.Variables(), a.environ); err != nil {
 		return dir, w, err
 	}
 	if f.memory != "" {

@@ -20,21 +20,22 @@ import (
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
-	"hone/cmd/hone/view"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/story"
 )
 
 // showFlags select the part of a run that is shown.
 type showFlags struct {
-	dir     string
-	round   int
-	diff    bool
-	full    bool
-	verbose bool
-	json    bool
-	html    string // the file for the page; empty if none is wanted
+	dir      string
+	round    int
+	diff     bool
+	full     bool
+	verbose  bool
+	json     bool
+	markdown bool
+	html     string // the file for the page; empty if none is wanted
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -57,6 +58,7 @@ outcome of every edit, and the complete findings of the check.`,
 	c.Flags().BoolVar(&f.full, "full", false, "show every event, with complete requests, replies, calls and results")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show every event, with the model's text and the start of results; --round implies it")
 	c.Flags().StringVar(&f.html, "html", "", "write a page that needs nothing else to `FILE`, which must not exist; - is standard output")
+	c.Flags().BoolVar(&f.markdown, "markdown", false, "print a table of the rounds and the findings that are left as Markdown, for a summary of CI")
 	c.Flags().BoolVar(&f.json, "json", false, "print the recorded events as JSON lines")
 	return c
 }
@@ -78,11 +80,14 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 		return a.showJSON(r.Past, f.round)
 	case f.diff:
 		return a.showDiff(ctx, r, f.round)
+	case f.markdown:
+		_, err := fmt.Fprint(a.out, report.Of(r).Markdown())
+		return err
 	case f.html != "":
-		return a.showHTML(ctx, report.OverviewOf(r), f.html)
+		return a.showHTML(ctx, report.Of(r), f.html)
 	case f.round == 0 && !f.full && !f.verbose:
 		columns, rows := a.outExtent()
-		_, err := fmt.Fprintln(a.out, strings.Join(report.OverviewOf(r).Lines(a.outColour, columns, rows), "\n"))
+		_, err := fmt.Fprintln(a.out, strings.Join(report.Of(r).Lines(a.outColour, columns, rows), "\n"))
 		return err
 	}
 	t := a.transcript(r, f, false)
@@ -110,6 +115,8 @@ func (f showFlags) fit(r *recorded.Run) error {
 		return failure.Usage(fmt.Sprintf("the run has no round %d", f.round), show)
 	case f.json && f.diff:
 		return failure.Usage("--diff and --json cannot be combined", "leave out one of them")
+	case f.markdown && (f.json || f.diff || f.html != "" || f.round != 0 || f.full || f.verbose):
+		return failure.Usage("--markdown cannot be combined with a flag that selects what is shown", show+" --markdown")
 	case f.html != "" && (f.json || f.diff || f.round != 0 || f.full || f.verbose):
 		return failure.Usage("--html cannot be combined with a flag that selects what is shown", "hone show --html "+f.html)
 	case r.Start.Redacted && (f.diff || f.full || f.verbose || f.html != "" || f.round != 0):
@@ -124,7 +131,7 @@ func (a *app) transcript(r *recorded.Run, f showFlags, live bool) *report.Transc
 	limits := r.Past.Limits()
 	t := &report.Transcript{Out: a.out, Colour: a.outColour, Round: f.round, Text: (f.verbose || f.round != 0) && !f.full, Full: f.full, Brief: live && a.outSize != nil}
 	t.Columns, _ = a.outExtent()
-	options := screen.Options{Whole: true, Verbose: t.Text, Colour: a.outColour, Get: r.Home.Get, Own: r.Own(), Rounds: limits.Rounds}
+	options := screen.Options{Options: story.Options{Whole: true, Verbose: t.Text, Get: r.Home.Get, Own: r.Own(), Rounds: limits.Rounds}, Colour: a.outColour}
 	if live {
 		options.Typed = a.typedBytes
 		options.Size, options.Whole, options.Followed, options.Tokens = a.outSize, a.outSize == nil, true, limits.Tokens
@@ -161,8 +168,8 @@ func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
 		return err
 	}
 	a.sayNotes(omitted)
-	if back := r.Past.RestoredTo(); back != nil && round == 0 && len(diff)+len(omitted) == 0 {
-		a.sayNotes([]string{"there is nothing to show: " + report.RestoredText(r.Past, *back)})
+	if back := report.RestoredText(r.Past, r.ID+failure.Elsewhere(r.Home.Workspace())); back != "" && round == 0 && len(diff)+len(omitted) == 0 {
+		a.sayNotes([]string{"there is nothing to show: " + back})
 		return nil
 	}
 	if len(diff)+len(omitted) == 0 {
@@ -184,18 +191,22 @@ func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
 const mostInFile = 32 << 10
 
 // showHTML writes the page of a run to a new file, or to stdout if its name is "-".
-func (a *app) showHTML(ctx context.Context, o report.Overview, name string) error {
-	p, err := view.NewRunPage(o.Own(), view.Calls{Most: mostInFile, Clean: a.redactKnown}).Page(ctx, o, lastRounds)
+func (a *app) showHTML(ctx context.Context, o report.Account, name string) error {
+	maker := page.Maker{Own: o.Own(), Calls: page.Calls{Most: mostInFile, Clean: a.redactKnown}}
+	p, err := maker.Page(ctx, o, func(all []page.Round) (page.Window, []page.Link) {
+		shown, _ := page.Windows(all, "", -1) // no other page has the others
+		return shown, nil
+	})
 	if err != nil {
 		return err
 	}
 	p.Version = version()
 	if n := p.Shown.From; n > 0 {
 		p.Rest = fmt.Sprintf("This file has the details of the last %s. To see an earlier round, type hone show %s --round N where the run was recorded; add --diff for its changes.",
-			render.Count(len(p.Rounds)-n, "round"), journal.ShortRun(o.ID))
+			render.Count(len(p.All)-n, "round"), journal.ShortRun(o.ID))
 	}
-	p.Attempts = view.Attempts(o, func(a history.Attempt, home *journal.Home) page.Run {
-		row := view.Row(report.Summarize(home, a.Run, recorded.Working(home, a.Run), nil))
+	p.Attempts = page.AttemptsOf(o, func(a history.Attempt, home *journal.Home) page.Run {
+		row := page.RunOf(report.Summarize(home, a.Run, recorded.Working(home, a.Run), nil))
 		row.Link = "" // nothing serves it
 		return row
 	})
@@ -224,12 +235,6 @@ func (a *app) showHTML(ctx context.Context, o report.Overview, name string) erro
 		fmt.Fprintf(a.err, "wrote %s\n", render.Line(name))
 	}
 	return err
-}
-
-// lastRounds returns the window of the last rounds, without links to other pages.
-func lastRounds(all []page.Round) (page.Window, []page.Link) {
-	shown, _ := view.Windows(all, "", -1)
-	return shown, nil
 }
 
 // cannotCreate returns the error if a file that the user named cannot be created.

@@ -12,12 +12,12 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
-	"hone/cmd/hone/rounds"
 	"hone/history"
 	"hone/internal/crashtest"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/model"
+	"hone/story"
 	"hone/tool"
 )
 
@@ -183,10 +183,10 @@ func TestOverviewFits(t *testing.T) {
 	}
 	defer r.Close()
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 15}} {
-		o := report.OverviewOf(r)
+		o := report.Of(r)
 		r.Start.Loop, r.Start.Model, o.End.Kind = "l\x1b[2J\nforged", "m\x1b[2J\nforged", "k\x1b[2J\nforged"
 		for n := len(o.Rounds) + 1; n <= 60; n++ {
-			o.Rounds = append(o.Rounds, rounds.Round{Number: n, Outcome: rounds.Failed, Verdict: strings.Repeat("long verdict ", 20)})
+			o.Rounds = append(o.Rounds, story.Round{Number: n, Outcome: story.Failed, Verdict: strings.Repeat("long verdict ", 20)})
 		}
 		lines := o.Lines(false, size[0], size[1])
 		text := strings.Join(lines, "\n")

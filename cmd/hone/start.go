@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"hone"
 	"hone/cmd/hone/failure"
 	"hone/harness"
+	"hone/internal/config"
 	"hone/loop"
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -19,7 +21,7 @@ import (
 // loopCommand returns the command of a loop.
 func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 	return a.loopCommandFor(k, func(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopFlags, args []string) error {
-		if f.attempts > 1 {
+		if config.Attempts.In(f.Values) > 1 {
 			return a.startAttempts(c, k, l, f, args)
 		}
 		return a.startLoop(c.Context(), k, l, f, c.Flags().Changed, args)
@@ -85,7 +87,7 @@ func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFl
 			fmt.Fprintln(a.err)
 		}
 		one := *in
-		one.Args = args
+		one.Args, one.Values = args, maps.Clone(in.Values)
 		if err := a.startRun(ctx, k, l, &one, f.output, &spent); err != nil || a.exit != 0 {
 			return err
 		}
@@ -108,7 +110,7 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 	if err := a.host().NoKey(k, l); err != nil {
 		return a.onlyCheck(ctx, in, o, err)
 	}
-	n, err := a.startNeeds(in.Root, in.File, in.Flags.Check, k)
+	n, err := a.startNeeds(in.Root, in.File, in.Flags, k)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (a *app) onlyCheck(ctx context.Context, in *loop.Input, o outputFlags, noKe
 		return noKey
 	}
 	a.say("note", noKey.Error()+": hone can only check")
-	err := a.check(ctx, checkFlags{Flags: in.Flags, dir: in.Dir, trust: a.trust, verbose: o.verbose, quiet: o.quiet})
+	err := a.check(ctx, checkFlags{Values: in.Flags, dir: in.Dir, trust: a.trust, verbose: o.verbose, quiet: o.quiet})
 	if err == nil && a.exit == failure.ExitStatus(hone.KindRounds) {
 		return noKey
 	}
@@ -139,7 +141,7 @@ func (a *app) onlyCheck(ctx context.Context, in *loop.Input, o outputFlags, noKe
 // input returns what a loop resolves its settings from. The caller closes its
 // tree.
 func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) (*loop.Input, error) {
-	in := &loop.Input{Kind: k, Dir: f.dir, Args: args, Flags: f.Flags, Changed: changed, Getenv: a.env,
+	in := &loop.Input{Kind: k, Dir: f.dir, Args: args, Flags: f.Values, Changed: changed, Getenv: a.env,
 		Note: func(text string) { a.say("note", text) }, In: a.in, Out: a.out, HasProvider: harness.HasProvider}
 	err := l.Valid(in)
 	if err != nil {
@@ -152,7 +154,7 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 	if in.Root, err = root(in.Dir); err != nil {
 		return nil, err
 	}
-	if in.File, err = a.loadConfig(in.Root, k.Name, l); err != nil {
+	if in.File, err = a.loadConfig(in.Root); err != nil {
 		return nil, err
 	}
 	if in.Tree, err = workspace.Open(in.Root, workspace.Options{}); err != nil {
@@ -163,7 +165,8 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 		return nil, err
 	}
 	in.Getenv = a.env
-	in.Resolve = func(f loop.Flags) (loop.Settings, error) { return a.host().Resolve(k, in.Root, f, in.File) }
+	in.Values = in.File.For(k.Name, a.env, in.Flags)
+	in.Resolve = func(v config.Values) (loop.Settings, error) { return a.host().Resolve(k, in.Root, v, in.File) }
 	in.Guard = func(ctx context.Context) (*secret.Guard, error) { return a.host().Guard(ctx, l, in.Root) }
 	return in, nil
 }

@@ -55,7 +55,10 @@ shows what resuming it would run and open, and asks whether you accept it.`,
   hone trust last`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if f.list {
+			switch {
+			case f.list && f.revoke:
+				return failure.Usage("--list and --revoke cannot be combined", "leave out one of them")
+			case f.list:
 				return a.listTrust()
 			}
 			if len(args) == 0 {
@@ -77,7 +80,6 @@ shows what resuming it would run and open, and asks whether you accept it.`,
 	c.Flags().BoolVar(&f.list, "list", false, "list the directories that you trust")
 	c.Flags().BoolVar(&f.revoke, "revoke", false, "no longer trust the directory, or the run")
 	c.Flags().BoolVar(&f.yes, "trust", false, "accept the run without asking")
-	c.MarkFlagsMutuallyExclusive("list", "revoke")
 	return c
 }
 
@@ -182,16 +184,16 @@ func (a *app) notTrusted(err error, n harness.Needs) error {
 
 // startNeeds is [kinds.Needs] for a start of loops, or of the check alone. A check that the user
 // typed replaces the check of the file, which then does not run.
-func (a *app) startNeeds(root string, file config.File, typed string, run ...loop.Kind) (harness.Needs, error) {
-	if typed != "" {
-		file.Check.Command = ""
+func (a *app) startNeeds(root string, file config.File, typed config.Values, run ...loop.Kind) (harness.Needs, error) {
+	if config.Check.Given(typed) != "" {
+		file = file.Without(config.Check.Row)
 	}
 	return kinds.Needs(root, file, run...)
 }
 
 // allNeeds returns what a folder needs trust for, if all loops run in it.
 func (a *app) allNeeds(root string) (harness.Needs, error) {
-	file, err := a.loadConfig(root, "", nil)
+	file, err := a.loadConfig(root)
 	if err != nil {
 		return harness.Needs{}, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -15,13 +16,16 @@ import (
 
 // undoFlags select the state to restore.
 type undoFlags struct {
-	dir   string
-	round int
-	force bool
+	dir          string
+	round        int
+	force        bool
+	plan         *string // nil if it is not given
+	dryRun, json bool
 }
 
 func (a *app) undoCommand() *cobra.Command {
 	var f undoFlags
+	var plan string
 	c := &cobra.Command{
 		Use:   "undo [RUN]",
 		Short: "restore the files that a run changed",
@@ -35,6 +39,9 @@ a copy of their contents. undo does not change git's index, HEAD, stash and hook
 restores files that git ignores only if hone wrote them or [undo] include names them. It lists what it does
 not restore.
 
+With --dry-run it only prints what it would do, and the digest of this plan. --plan DIGEST carries out exactly
+this plan: if the files or the run have changed since, it restores nothing.
+
 To redo a run that you undid: hone undo RUN --to-round LAST, where LAST is the number of its last round.
 After undo --to-round, hone resume RUN continues from that round.`,
 		Example: `  hone undo last
@@ -44,12 +51,21 @@ After undo --to-round, hone resume RUN continues from that round.`,
 			if f.round < 0 {
 				return failure.Usage("--to-round must be 0 or greater", helpFor(c))
 			}
+			if f.json && !f.dryRun {
+				return failure.Usage("--json needs --dry-run", helpFor(c))
+			}
+			if c.Flags().Changed("plan") {
+				f.plan = &plan
+			}
 			return a.undo(c.Context(), f, runArg(args))
 		},
 	}
 	registerDir(c, &f.dir)
 	c.Flags().IntVar(&f.round, "to-round", 0, "restore the state at the end of this round; 0 is before the first round")
 	c.Flags().BoolVar(&f.force, "force", false, "also overwrite files that were changed after the run; their contents are kept")
+	c.Flags().StringVar(&plan, "plan", "", "restore only if the plan still has this `DIGEST`, which --dry-run prints")
+	c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be restored, and restore nothing")
+	c.Flags().BoolVar(&f.json, "json", false, "with --dry-run, print one JSON object")
 	return c
 }
 
@@ -64,17 +80,41 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 		a.say("note", failure.NoticeText(n))
 	}
 	run.Journal.Observe(a.observer)
-	plan, err := undo.PlanFor(ctx, run, f.round)
+	plan, err := undo.PlanFor(ctx, run, f.round, !f.dryRun && f.plan == nil)
 	if err != nil {
 		return err
 	}
 	a.sayNotes(plan.Notes)
+	if f.plan != nil {
+		if err := plan.MustBe(*f.plan); err != nil {
+			return err
+		}
+	}
+	if f.dryRun {
+		return a.previewUndo(ctx, plan, f)
+	}
 	done, err := plan.CarryOut(ctx, f.force, harness.KnownKeys(a.env))
 	for _, lost := range done.Lost {
 		a.say("error", lost)
 		a.exit = failure.ExitStatus(hone.KindBlocked) // if anything, not all files were restored
 	}
 	for _, line := range done.Lines {
+		fmt.Fprintln(a.out, line)
+	}
+	return err
+}
+
+// previewUndo prints what an undo would do.
+func (a *app) previewUndo(ctx context.Context, plan *undo.Plan, f undoFlags) error {
+	preview, err := plan.Preview(ctx)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return json.NewEncoder(a.out).Encode(preview)
+	}
+	lines, err := plan.PreviewLines(preview, f.force)
+	for _, line := range lines {
 		fmt.Fprintln(a.out, line)
 	}
 	return err

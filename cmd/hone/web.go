@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -14,11 +13,8 @@ import (
 
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/recorded"
-	"hone/cmd/hone/site"
 	"hone/cmd/hone/tty"
-	"hone/cmd/hone/view"
 	"hone/cmd/hone/web"
-	"hone/harness"
 	"hone/harness/runs"
 )
 
@@ -79,21 +75,22 @@ address that is in the certificate.`,
 // web serves the pages of runs until the context ends. It prints the link to one page; to
 // the list if page is empty.
 func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, page string, open, actions bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	source := site.New(dirs, a.redactKnown)
+	o := web.Options{Dirs: dirs, Version: version(), Clean: a.redactKnown, Environ: a.environ}
 	if actions {
-		source.Allow(ctx, site.Options{Say: func(text string) { a.say("note", text) }, Environ: a.environ, Keys: harness.KnownKeys(a.env)})
+		o.Say = func(text string) { a.say("note", text) }
 	}
-	defer source.Close()
-	defer cancel()
-	s, l, err := a.webServer(ctx, listen, source)
+	l, remote, err := listen.Listen()
 	if err != nil {
 		return err
+	}
+	s, err := web.New(ctx, l, remote, o)
+	if err != nil {
+		return failure.Of(errors.Join(err, l.Close()), "")
 	}
 	defer surviveBrokenPipe()() // hone web | head -1 keeps running
 	link := s.Link(page)
 	fmt.Fprintf(a.out, "%s\n", link)
-	if listen.Remote() {
+	if remote != nil {
 		address, _, _ := strings.Cut(link, "?")
 		a.say("note", "to sign in with the password, open "+address)
 	}
@@ -113,57 +110,26 @@ func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, pa
 	return s.Serve(l)
 }
 
-// serveRun serves the page of a run that starts, and those of the runs before it, until
-// stop is called. It returns the link to it. If own is nil the user can only look. reply is what
-// arrives while the run waits for a model. say says in the terminal what the user does on the
-// page.
-func (a *app) serveRun(ctx context.Context, h *harness.Session, own *site.OwnRun, reply *view.Reply, say func(string)) (link string, stop func(), err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	source := site.New([]string{h.Home.Workspace()}, a.redactKnown)
-	source.SetOwn(h.ID(), reply)
-	if own != nil {
-		source.Allow(ctx, site.Options{Own: own, Say: say, Environ: a.environ, Keys: harness.KnownKeys(a.env)})
+// serveRun serves the page of a run of this process, and those of the runs before it, until
+// stop is called. It returns the link to it. say says in the terminal what the user does on the
+// page; nil means that the user can only look.
+func (a *app) serveRun(ctx context.Context, dir string, own *web.OwnRun, say func(string)) (link string, stop func(), err error) {
+	l, _, err := web.ListenFlags{}.Listen()
+	if err != nil {
+		return "", nil, err
 	}
-	s, l, err := a.webServer(ctx, web.ListenFlags{Address: web.AnyPort}, source)
+	ctx, cancel := context.WithCancel(ctx)
+	s, err := web.New(ctx, l, nil, web.Options{Dirs: []string{dir}, Version: version(), Clean: a.redactKnown, Environ: a.environ, Own: own, Say: say})
 	if err != nil {
 		cancel()
-		return "", nil, err
+		return "", nil, failure.Of(errors.Join(err, l.Close()), "")
 	}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
 		_ = s.Serve(l) // the run does not depend on its page
 	}()
-	return s.Link(h.ID()), func() { cancel(); <-served; source.Close() }, nil
-}
-
-// webServer returns a server of a source, and where it listens.
-func (a *app) webServer(ctx context.Context, listen web.ListenFlags, source *site.Source) (s *web.Server, l net.Listener, err error) {
-	var remote web.Remote
-	if listen.Remote() {
-		remote, err = listen.Read()
-	} else {
-		err = listen.Check()
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if l, err = net.Listen("tcp", listen.Address); err != nil {
-		return nil, nil, failure.Of(err, "hone web --listen HOST:PORT with another port, or without --listen")
-	}
-	if listen.Remote() {
-		s, err = web.NewRemote(ctx, l, source, version(), source.Renderer(), remote)
-	} else {
-		s, err = web.New(ctx, l, source, version(), source.Renderer())
-	}
-	if err != nil {
-		l.Close()
-		return nil, nil, failure.Of(err, "")
-	}
-	if actor := source.Actor(); actor != nil {
-		s.Allow(actor)
-	}
-	return s, l, nil
+	return s.Link(own.ID), func() { cancel(); <-served }, nil
 }
 
 // openBrowser opens an address in the user's browser.

@@ -145,7 +145,7 @@ func TestWebFollowsARun(t *testing.T) {
 		t.Errorf("the page of the run itself:\n%s", got)
 	}
 	_, browser, home := webRun(t, dir, "web")
-	if got := get(t, browser, home); !strings.Contains(got, `<span class="live">▸ running</span> <b>reconcile</b>`) {
+	if got := get(t, browser, home); !strings.Contains(got, `<tr data-result="running">`) {
 		t.Errorf("the list:\n%s", got)
 	}
 	id := address[strings.LastIndex(address, "/")+1:]
@@ -172,7 +172,7 @@ func TestWebFollowsARun(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	until(t, stream, "- undone")
-	if got := get(t, browser, home); !strings.Contains(got, `<span class="dim">- undone</span> <b>reconcile</b>`) {
+	if got := get(t, browser, home); !strings.Contains(got, `<tr data-result="undone">`) {
 		t.Errorf("the list:\n%s", got)
 	}
 	page := get(t, browser, home+"run/"+id)

@@ -91,7 +91,7 @@ func notRedirected(*http.Request, []*http.Request) error { return http.ErrUseLas
 // page returns the page of the run without its rounds.
 func (w *acting) page() string {
 	w.t.Helper()
-	page, _, _ := strings.Cut(get(w.t, w.browser, w.home+"run/"+w.run), `<section id="r`)
+	page, _, _ := strings.Cut(get(w.t, w.browser, w.home+"run/"+w.run), `<details id="r`)
 	return html.UnescapeString(page)
 }
 
@@ -165,9 +165,9 @@ func TestWebAnswers(t *testing.T) {
 	w.write("work/specs/s.md", "Old.\n")
 	for form, want := range map[string]string{
 		"":                                    "no question was answered",
-		digest + "=perhaps":                   "neither yes nor no",
+		digest + "=perhaps":                   "is not DIGEST=yes or DIGEST=no",
 		strings.Repeat("0", 64) + "=yes":      "no question of the run has the digest 0000",
-		"--max-tokens=1":                      "neither yes nor no",
+		"--max-tokens=1":                      "is not DIGEST=yes or DIGEST=no",
 		digest[:8] + "=yes&" + digest + "=no": "says both yes and no",
 	} {
 		values, _ := url.ParseQuery(form)
@@ -280,7 +280,7 @@ func TestWebStops(t *testing.T) {
 	w.until("interrupted")
 	w.act("resume", nil)
 	w.until("Stop this run")
-	if page := w.act("resume", nil); !strings.Contains(page, "still works in this directory") {
+	if page := w.act("resume", nil); !strings.Contains(page, "another hone is working here, on run "+w.run) {
 		t.Errorf("a second child:\n%s", page)
 	}
 	w.act("stop", nil)

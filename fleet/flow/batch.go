@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"hone/fleet/bank"
 	"hone/fleet/job"
+	"hone/group"
 	"hone/history"
 )
 
@@ -21,7 +21,6 @@ import (
 // job is given up.
 const maxIdle = 3
 
-// batch is the state of a Batch workflow.
 type batch struct {
 	Input
 	Carried
@@ -45,34 +44,31 @@ func Batch(ctx workflow.Context, in Input) (Status, error) {
 		if !long {
 			b.startLegs(ctx)
 		}
-		workflow.SetCurrentDetails(ctx, b.details())
 		if err := workflow.Await(ctx, func() bool { return b.changed || b.ended() }); err != nil {
 			b.close()
 			ctx, _ = workflow.NewDisconnectedContext(ctx) // the legs have contexts of the cancelled one
 		}
 		b.changed = false
 	}
-	workflow.SetCurrentDetails(ctx, b.details())
 	return b.status(), nil
 }
 
 func newBatch(in Input) *batch {
 	in.Parallel, in.Tries = cmp.Or(in.Parallel, 8), cmp.Or(in.Tries, 20)
 	in.Heartbeat = cmp.Or(in.Heartbeat, time.Minute)
-	in.Least = job.Amount{Tokens: cmp.Or(in.Least.Tokens, 100_000), Cost: cmp.Or(in.Least.Cost, 0.10)}
+	in.Least = group.Amount{Tokens: cmp.Or(in.Least.Tokens, 100_000), Cost: cmp.Or(in.Least.Cost, group.Dollars(0.10))}
 	b := &batch{Input: in, legs: map[int]workflow.CancelFunc{}}
 	if in.Carried != nil {
 		b.Carried, b.Input.Carried = *in.Carried, nil
 		return b
 	}
-	b.Bank, b.Progress = bank.New(in.Max), make([]Progress, len(in.Jobs))
+	b.Bank, b.Progress = group.Bank{Cap: in.Max, Least: in.Least}, make([]Progress, len(in.Jobs))
 	for i := range b.Progress {
 		b.Progress[i].State = Queued
 	}
 	return b
 }
 
-// ended reports whether all jobs have ended.
 func (b *batch) ended() bool {
 	return !slices.ContainsFunc(b.Progress, func(p Progress) bool { return !p.State.Ended() })
 }
@@ -85,7 +81,6 @@ func (b *batch) close() {
 	}
 }
 
-// cancel cancels a job that has not ended.
 func (b *batch) cancel(i int) {
 	p := &b.Progress[i]
 	if stop, ok := b.legs[i]; ok {
@@ -106,20 +101,23 @@ func (b *batch) startLegs(ctx workflow.Context) {
 		if !ok {
 			return
 		}
-		loan, why := b.borrow(i)
-		switch p := &b.Progress[i]; {
-		case why == "":
-			b.startLeg(ctx, i, loan)
-		case len(b.legs) > 0 && !b.ownUsed(i):
+		c, p := b.claim(i), &b.Progress[i]
+		loan, lent := b.Bank.Borrow(b.Jobs[i].Name, c)
+		p.State, p.Why = NoBudget, "the batch has too little left for it: "+b.Bank.Free().String()
+		switch {
+		case lent:
+			b.startLeg(ctx, i, b.Bank.Limits(c, loan))
+		case c.OwnUsed():
+			p.Why = strings.TrimSuffix(fmt.Sprintf("its own limit of %v is used up: %s", c.Own, p.Outcome.Why), ": ")
+		case len(b.legs) > 0:
 			p.State, p.Why = Waiting, ""
 			return
-		default:
-			p.State, p.Why = NoBudget, why
+		case c.Again[0]:
+			p.Why = "the batch has no budget left for it: " + p.Outcome.Why
 		}
 	}
 }
 
-// next returns the job whose turn it is; false if none waits for a leg.
 func (b *batch) next() (first int, ok bool) {
 	for i, p := range b.Progress {
 		if (p.State == Queued || p.State == Waiting) && (!ok || p.Turn < b.Progress[first].Turn) {
@@ -129,10 +127,21 @@ func (b *batch) next() (first int, ok bool) {
 	return first, ok
 }
 
-// startLeg starts a leg of a job that has borrowed.
-func (b *batch) startLeg(ctx workflow.Context, i int, loan bank.Sum) {
+// claim returns what a job asks the bank for.
+func (b *batch) claim(i int) group.Claim {
+	p, open := b.Progress[i], len(b.legs)
+	for _, p := range b.Progress {
+		if p.State == Queued || p.State == Waiting {
+			open++
+		}
+	}
+	again := p.Outcome.Kind == history.KindBudget // nobody knows which limit
+	return group.Claim{Used: p.Outcome.Spent, Had: p.Limit, Own: b.Jobs[i].Max, Again: group.Parts{again, again}, Open: open}
+}
+
+func (b *batch) startLeg(ctx workflow.Context, i int, limit group.Amount) {
 	j, p := b.Jobs[i], &b.Progress[i]
-	p.State, p.Why, p.Limit = Running, "", limitOf(bank.SumOf(p.Outcome.Spent), loan)
+	p.State, p.Why, p.Limit = Running, "", limit
 	p.Legs++
 	order := Order{job.Leg{Batch: b.ID, Job: j, Limit: p.Limit, Answers: p.Answers}, b.Heartbeat, b.Tries}
 	ctx, b.legs[i] = workflow.WithCancel(ctx)
@@ -152,39 +161,26 @@ func (b *batch) startLeg(ctx workflow.Context, i int, loan bank.Sum) {
 	})
 }
 
-// limitOf returns the limit of a run that has used some and borrowed more. A part of which
-// nothing was borrowed has no limit.
-func limitOf(used, loan bank.Sum) job.Amount {
-	limit := used.Plus(loan)
-	if loan.Tokens == 0 {
-		limit.Tokens = 0
-	}
-	if loan.Nano == 0 {
-		limit.Nano = 0
-	}
-	return limit.Amount()
-}
-
 // settle repays the loan of a leg, and decides how its job continues.
 func (b *batch) settle(i int, e End) {
 	name, p := b.Jobs[i].Name, &b.Progress[i]
 	delete(b.legs, i)
-	before, loan := bank.SumOf(p.Outcome.Spent), b.Bank.Loans[name]
-	spent := bank.SumOf(e.Outcome.Spent).Minus(before)
+	before, loan := p.Outcome.Spent, b.Bank.Loans[name]
+	spent := e.Outcome.Spent.Minus(before)
 	if e.Lost && !e.Known {
 		spent = loan
 	}
-	spent = bank.Sum{Tokens: max(0, spent.Tokens), Nano: max(0, spent.Nano)} // of a leg that found no run
+	spent = group.Amount{Tokens: max(0, spent.Tokens), Cost: max(0, spent.Cost)} // of a leg that found no run
 	b.Bank.Repay(name, spent)
 
-	e.Outcome.Spent = before.Plus(spent).Amount()
+	e.Outcome.Spent = before.Plus(spent)
 	e.Outcome.Run, e.Outcome.Result = cmp.Or(e.Outcome.Run, p.Outcome.Run), cmp.Or(e.Outcome.Result, p.Outcome.Result)
 	if e.Lost {
 		e.Outcome.Exit, e.Outcome.Kind, e.Outcome.Rounds = 5, history.KindFailed, max(e.Outcome.Rounds, p.Outcome.Rounds)
 	}
 	bound(&e.Outcome)
 	p.Outcome, p.Answers, p.Idle = e.Outcome, nil, p.Idle+1
-	if spent != (bank.Sum{}) {
+	if spent != (group.Amount{}) {
 		p.Idle = 0
 	}
 	p.State, p.Why = b.after(p, e)
@@ -209,7 +205,6 @@ func bound(o *job.Outcome) {
 	}
 }
 
-// start shortens a long text to its start.
 func start(text string) string {
 	const most = 200 // bytes
 	if len(text) <= most {
@@ -222,7 +217,7 @@ func start(text string) string {
 func (b *batch) after(p *Progress, e End) (State, string) {
 	out := p.Outcome
 	state, why := Failed, out.Why
-	switch limited := p.Limit != (job.Amount{}); {
+	switch limited := p.Limit != (group.Amount{}); {
 	case e.Lost && !e.Known:
 		why += "; what the leg has spent is unknown"
 		if limited {
@@ -249,7 +244,6 @@ func (b *batch) after(p *Progress, e End) (State, string) {
 	return Cancelled, "" // why the leg ended is not why the job did
 }
 
-// answerClients answers queries and updates.
 func (b *batch) answerClients(ctx workflow.Context) error {
 	return errors.Join(
 		workflow.SetQueryHandler(ctx, stateQuery, func() (Status, error) { return b.status(), nil }),
@@ -270,7 +264,6 @@ func (b *batch) place(name string) int {
 	return slices.IndexFunc(b.Jobs, func(j job.Job) bool { return j.Name == name })
 }
 
-// mayAnswer returns why a job cannot take answers.
 func (b *batch) mayAnswer(name string, answers []job.Answer) error {
 	i := b.place(name)
 	switch {
@@ -312,21 +305,8 @@ func (b *batch) mayCancel(names []string) error {
 	return nil
 }
 
-// details returns the status of the batch for the server's pages, in Markdown.
-func (b *batch) details() string {
-	var counts []string
-	s := b.status()
-	for _, state := range States() {
-		if n := s.Counts[state]; n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, state))
-		}
-	}
-	return fmt.Sprintf("%s; %s spent\n\nmore: `hone-fleet show %s`", strings.Join(counts, ", "), text(b.Bank.Spent), b.ID)
-}
-
-// status returns the status of the batch for clients.
 func (b *batch) status() Status {
-	s := Status{ID: b.ID, Ended: b.ended(), Bank: b.Bank.Figures(), Parallel: b.Parallel, Counts: map[State]int{}}
+	s := Status{ID: b.ID, Ended: b.ended(), Bank: Figures{b.Bank.Cap, b.Bank.Lent(), b.Bank.Spent, b.Bank.Free()}, Parallel: b.Parallel, Counts: map[State]int{}}
 	for i, j := range b.Jobs {
 		p := b.Progress[i]
 		s.Counts[p.State]++

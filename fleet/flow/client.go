@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"hone/fleet/bank"
 	"hone/fleet/job"
+	"hone/group"
 	"hone/internal/render"
 )
 
@@ -86,12 +86,11 @@ func Read(ctx context.Context, c client.Client, id string) (s Status, err error)
 	return s, err
 }
 
-// budget returns the limit of a batch for its summary; empty if there is none.
-func budget(limit job.Amount) string {
-	if limit == (job.Amount{}) {
+func budget(limit group.Amount) string {
+	if limit == (group.Amount{}) {
 		return ""
 	}
-	return ", at most " + text(bank.SumOf(limit))
+	return ", at most " + limit.String()
 }
 
 // Working returns the workflows that still work on a batch: the batch's own if it runs,
@@ -151,7 +150,6 @@ func Cancel(ctx context.Context, c client.Client, id string, names ...string) er
 	return update(ctx, c, id, cancelUpdate, names)
 }
 
-// update asks a batch for a change, and waits until it is made.
 func update(ctx context.Context, c client.Client, id, name string, args ...any) error {
 	h, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: BatchID(id), UpdateName: name, Args: args, WaitForStage: client.WorkflowUpdateStageCompleted,

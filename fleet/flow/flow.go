@@ -21,8 +21,8 @@ package flow
 import (
 	"time"
 
-	"hone/fleet/bank"
 	"hone/fleet/job"
+	"hone/group"
 )
 
 // Leg is the name of the activity. It takes a [job.Leg] and returns a [job.Outcome]. When
@@ -42,14 +42,14 @@ const (
 
 // Input starts a batch.
 type Input struct {
-	ID       string     `json:"id"`
-	Jobs     []job.Job  `json:"jobs"`         // at least one, with different names
-	Max      job.Amount `json:"max,omitzero"` // of all jobs; a part that is 0 has no limit
-	Parallel int        `json:"parallel"`     // the number of legs at the same time; 0 means 8
+	ID       string       `json:"id"`
+	Jobs     []job.Job    `json:"jobs"`         // at least one, with different names
+	Max      group.Amount `json:"max,omitzero"` // of all jobs; a part that is 0 has no limit
+	Parallel int          `json:"parallel"`     // the number of legs at the same time; 0 means 8
 
 	// Least is the smallest loan for the first leg of a job, if so much is free. A part
 	// that is 0 means 100 000 tokens or 0.10 USD.
-	Least job.Amount `json:"least,omitzero"`
+	Least group.Amount `json:"least,omitzero"`
 	// Heartbeat is the time after which a silent worker counts as lost; 0 means 60 s.
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	// Tries is how often a leg is tried when workers are lost or fail; 0 means 20.
@@ -61,7 +61,7 @@ type Input struct {
 
 // Carried is what a batch knows. All of it is in the order of [Input.Jobs].
 type Carried struct {
-	Bank     *bank.Bank `json:"bank"`
+	Bank     group.Bank `json:"bank"`
 	Progress []Progress `json:"progress"`
 	Turn     int        `json:"turn"` // of the last job in the queue
 }
@@ -93,10 +93,10 @@ func (s State) Ended() bool {
 
 // Progress is where a job stands.
 type Progress struct {
-	State State      `json:"state"`
-	Why   string     `json:"why,omitempty"`  // one line: why it is in this state; may be empty
-	Legs  int        `json:"legs,omitempty"` // begun so far
-	Limit job.Amount `json:"limit,omitzero"` // of the last leg
+	State State        `json:"state"`
+	Why   string       `json:"why,omitempty"`  // one line: why it is in this state; may be empty
+	Legs  int          `json:"legs,omitempty"` // begun so far
+	Limit group.Amount `json:"limit,omitzero"` // of the last leg
 	// Outcome is that of the last leg that has ended, with shortened texts. If the job has
 	// ended, its Why is empty: see Why above.
 	Outcome job.Outcome `json:"outcome,omitzero"`
@@ -111,10 +111,18 @@ type Progress struct {
 type Status struct {
 	ID       string        `json:"id"`
 	Ended    bool          `json:"ended"`
-	Bank     bank.Figures  `json:"bank"`
+	Bank     Figures       `json:"bank"`
 	Parallel int           `json:"parallel"`
 	Counts   map[State]int `json:"counts"`
 	Jobs     []JobStatus   `json:"jobs"` // in the order in which they were submitted
+}
+
+// Figures is the state of a bank for people.
+type Figures struct {
+	Cap   group.Amount `json:"cap,omitzero"` // a part that is 0 has no limit
+	Lent  group.Amount `json:"lent,omitzero"`
+	Spent group.Amount `json:"spent,omitzero"`
+	Free  group.Amount `json:"free,omitzero"` // of the limited parts; negative if more was spent than lent
 }
 
 // JobStatus is the state of a job for clients.

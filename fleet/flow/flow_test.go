@@ -11,16 +11,16 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
-	"hone/fleet/bank"
 	"hone/fleet/flow"
 	"hone/fleet/job"
+	"hone/group"
 	"hone/history"
 )
 
 func TestDone(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1_000_000}, Parallel: 2})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 1_000_000}, Parallel: 2})
 	for _, name := range []string{"a", "b", "c"} {
-		w.add(name, &run{need: tokens(50_000), step: tokens(1000)}, job.Amount{})
+		w.add(name, &run{need: tokens(50_000), step: tokens(1000)}, group.Amount{})
 	}
 	s := w.start(nil)
 	states(t, s, flow.Done, flow.Done, flow.Done)
@@ -32,12 +32,12 @@ func TestDone(t *testing.T) {
 // TestBorrowAgain: a job that has used up its share continues after the others have begun,
 // with at least twice as much.
 func TestBorrowAgain(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1_000_000}, Parallel: 1})
-	a := w.add("a", &run{need: tokens(700_000), step: tokens(1000)}, job.Amount{})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 1_000_000}, Parallel: 1})
+	a := w.add("a", &run{need: tokens(700_000), step: tokens(1000)}, group.Amount{})
 	var order []string
 	w.begun = func(name string) { order = append(order, name) }
 	for _, name := range []string{"b", "c", "d"} {
-		w.add(name, &run{need: tokens(50_000), step: tokens(1000)}, job.Amount{})
+		w.add(name, &run{need: tokens(50_000), step: tokens(1000)}, group.Amount{})
 	}
 	s := w.start(nil)
 	states(t, s, flow.Done, flow.Done, flow.Done, flow.Done)
@@ -51,10 +51,10 @@ func TestBorrowAgain(t *testing.T) {
 
 // TestWaitForBudget: a job waits for what others give back.
 func TestWaitForBudget(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Cost: 0.15}, Parallel: 2})
-	cents := func(n int64) bank.Sum { return bank.Sum{Tokens: n, Nano: n * 1e7} }
-	w.add("a", &run{need: cents(5), step: cents(1)}, job.Amount{})
-	w.add("b", &run{need: cents(7), step: cents(1)}, job.Amount{})
+	w := newWorld(t, flow.Input{Max: group.Amount{Cost: group.Dollars(0.15)}, Parallel: 2})
+	cents := func(n int64) group.Amount { return group.Amount{Tokens: n, Cost: group.USD(n * 1e7)} }
+	w.add("a", &run{need: cents(5), step: cents(1)}, group.Amount{})
+	w.add("b", &run{need: cents(7), step: cents(1)}, group.Amount{})
 	waited := false
 	w.begun = func(name string) {
 		if name == "a" {
@@ -66,16 +66,16 @@ func TestWaitForBudget(t *testing.T) {
 	if !waited {
 		t.Error("b has not waited")
 	}
-	if s.Bank.Spent.Cost != 0.12 || s.Bank.Free.Cost != 0.03 {
+	if s.Bank.Spent.Cost != group.Dollars(0.12) || s.Bank.Free.Cost != group.Dollars(0.03) {
 		t.Errorf("%+v", s.Bank)
 	}
 }
 
 func TestBudgetIsUsedUp(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 300_000}, Parallel: 2})
-	a := w.add("a", &run{need: tokens(900_000), step: tokens(7000)}, job.Amount{})
-	w.add("b", &run{need: tokens(900_000), step: tokens(7000)}, job.Amount{Tokens: 50_000})
-	w.add("c", &run{need: tokens(10_000), step: tokens(5000)}, job.Amount{})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 300_000}, Parallel: 2})
+	a := w.add("a", &run{need: tokens(900_000), step: tokens(7000)}, group.Amount{})
+	w.add("b", &run{need: tokens(900_000), step: tokens(7000)}, group.Amount{Tokens: 50_000})
+	w.add("c", &run{need: tokens(10_000), step: tokens(5000)}, group.Amount{})
 	s := w.start(nil)
 	states(t, s, flow.NoBudget, flow.NoBudget, flow.Done)
 	if why := s.Jobs[0].Why; why != "the batch has no budget left for it: budget" {
@@ -93,9 +93,9 @@ func TestBudgetIsUsedUp(t *testing.T) {
 // not asked again.
 func TestOwnLimitOnly(t *testing.T) {
 	w := newWorld(t, flow.Input{Parallel: 2})
-	w.add("a", &run{need: tokens(900_000), step: tokens(7000)}, job.Amount{Tokens: 50_000})
-	w.add("b", &run{need: tokens(900_000), step: tokens(7000)}, job.Amount{})
-	w.add("c", &run{ends: []job.Outcome{{Exit: 3, Kind: history.KindBudget, Why: "the time limit is reached"}}}, job.Amount{})
+	w.add("a", &run{need: tokens(900_000), step: tokens(7000)}, group.Amount{Tokens: 50_000})
+	w.add("b", &run{need: tokens(900_000), step: tokens(7000)}, group.Amount{})
+	w.add("c", &run{ends: []job.Outcome{{Exit: 3, Kind: history.KindBudget, Why: "the time limit is reached"}}}, group.Amount{})
 	s := w.start(nil)
 	states(t, s, flow.NoBudget, flow.Done, flow.Failed)
 	if s.Jobs[0].Legs != 1 || s.Jobs[2].Why != "the time limit is reached" {
@@ -106,11 +106,11 @@ func TestOwnLimitOnly(t *testing.T) {
 // TestBudgetDoesNotHelp: a job that stops for its budget and spends nothing ends. Its run
 // may have reached a time limit.
 func TestBudgetDoesNotHelp(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1e9}, Parallel: 2})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 1e9}, Parallel: 2})
 	late := job.Outcome{Exit: 3, Kind: history.KindBudget, Why: "the time limit is reached"}
-	a := w.add("a", &run{ends: slices.Repeat([]job.Outcome{late}, 10)}, job.Amount{})
+	a := w.add("a", &run{ends: slices.Repeat([]job.Outcome{late}, 10)}, group.Amount{})
 	for _, name := range strings.Fields("b c d e f g h i j") {
-		w.add(name, &run{step: tokens(1000), ends: slices.Repeat([]job.Outcome{{Exit: 130}}, 4)}, job.Amount{})
+		w.add(name, &run{step: tokens(1000), ends: slices.Repeat([]job.Outcome{{Exit: 130}}, 4)}, group.Amount{})
 	}
 	s := w.start(nil)
 	states(t, s, slices.Insert(slices.Repeat([]flow.State{flow.Done}, 9), 0, flow.Failed)...)
@@ -120,16 +120,16 @@ func TestBudgetDoesNotHelp(t *testing.T) {
 }
 
 func TestQuestions(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1_000_000}, Parallel: 1})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 1_000_000}, Parallel: 1})
 	asks := job.Outcome{Exit: 4, Kind: history.KindBlocked, Why: "it may not write Makefile", Questions: []job.Question{{Digest: "d1", Path: "Makefile"}, {Digest: "d2", Path: "go.mod"}}}
-	a := w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{asks}}, job.Amount{})
-	w.add("b", &run{need: tokens(20_000), step: tokens(1000)}, job.Amount{})
-	w.add("c", &run{ends: []job.Outcome{{Exit: 4, Kind: history.KindBlocked, Why: "a file is in a third state"}}}, job.Amount{})
+	a := w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{asks}}, group.Amount{})
+	w.add("b", &run{need: tokens(20_000), step: tokens(1000)}, group.Amount{})
+	w.add("c", &run{ends: []job.Outcome{{Exit: 4, Kind: history.KindBlocked, Why: "a file is in a third state"}}}, group.Amount{})
 	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() {
 			s := w.read()
 			states(t, s, flow.NeedsYou, flow.Done, flow.Failed)
-			if s.Bank.Lent != (job.Amount{}) || s.Bank.Spent.Tokens != 40_000 || len(s.Jobs[0].Outcome.Questions) != 2 {
+			if s.Bank.Lent != (group.Amount{}) || s.Bank.Spent.Tokens != 40_000 || len(s.Jobs[0].Outcome.Questions) != 2 {
 				t.Errorf("a job that waits for the user: %+v", s)
 			}
 			w.update("the batch has no job x", "answer", "x", []job.Answer{})
@@ -150,10 +150,10 @@ func TestQuestions(t *testing.T) {
 
 // TestLostWorkers: a leg is tried again, and what lost workers have spent is charged.
 func TestLostWorkers(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1_000_000}, Parallel: 2})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 1_000_000}, Parallel: 2})
 	a := &run{need: tokens(50_000), step: tokens(1000)}
 	a.faults = []func() error{w.lose(a, 9000), w.lose(a, 11_000), lost}
-	w.add("a", a, job.Amount{})
+	w.add("a", a, group.Amount{})
 	s := w.start(nil)
 	states(t, s, flow.Done)
 	if s.Jobs[0].Legs != 1 || len(a.limits) != 4 {
@@ -163,16 +163,16 @@ func TestLostWorkers(t *testing.T) {
 
 // TestAllTriesFail: if nobody knows what was spent, the whole allowance counts as spent.
 func TestAllTriesFail(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 3, Tries: 4})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 900_000}, Parallel: 3, Tries: 4})
 	w.loose = true
 	bad := &run{}
 	bad.faults = slices.Repeat([]func() error{w.lose(bad, 1000)}, 10)
-	w.add("bad", bad, job.Amount{})
+	w.add("bad", bad, group.Amount{})
 	known := &run{}
 	known.faults = slices.Repeat([]func() error{func() error {
-		return temporal.NewNonRetryableApplicationError("no walls", "environment", nil, job.Outcome{Run: "r", Rounds: 2, Spent: job.Amount{Tokens: 77}})
+		return temporal.NewNonRetryableApplicationError("no walls", "environment", nil, job.Outcome{Run: "r", Rounds: 2, Spent: group.Amount{Tokens: 77}})
 	}}, 10)
-	w.add("known", known, job.Amount{})
+	w.add("known", known, group.Amount{})
 	s := w.start(nil)
 	states(t, s, flow.Failed, flow.Failed)
 	if got := s.Jobs[0].Outcome.Spent.Tokens; got != 450_000 || len(bad.limits) != 4 {
@@ -188,12 +188,12 @@ func TestAllTriesFail(t *testing.T) {
 
 // TestCancelJob: the leg of a cancelled job returns what it has spent, and the others go on.
 func TestCancelJob(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 900_000}, Parallel: 2})
 	w.hang = true
-	w.add("a", &run{spent: tokens(123)}, job.Amount{})
-	w.add("b", &run{spent: tokens(456)}, job.Amount{})
-	w.add("c", &run{spent: tokens(789)}, job.Amount{})
-	w.add("d", &run{}, job.Amount{})
+	w.add("a", &run{spent: tokens(123)}, group.Amount{})
+	w.add("b", &run{spent: tokens(456)}, group.Amount{})
+	w.add("c", &run{spent: tokens(789)}, group.Amount{})
+	w.add("d", &run{}, group.Amount{})
 	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() {
 			w.update("the batch has no job nope", "cancel", []string{"a", "nope"})
@@ -215,10 +215,10 @@ func TestCancelJob(t *testing.T) {
 // TestCancelling: a job says that it is being cancelled until its worker has stopped, and
 // then no longer why its leg stopped.
 func TestCancelling(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 900_000}, Parallel: 2})
 	w.hang, w.stops = true, time.Minute
-	w.add("a", &run{spent: tokens(100)}, job.Amount{})
-	w.add("b", &run{spent: tokens(200)}, job.Amount{})
+	w.add("a", &run{spent: tokens(100)}, group.Amount{})
+	w.add("b", &run{spent: tokens(200)}, group.Amount{})
 	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() { w.update("", "cancel", []string{"a"}) }, time.Hour)
 		env.RegisterDelayedCallback(func() {
@@ -243,11 +243,11 @@ func TestCancelling(t *testing.T) {
 
 // TestCancelBatch: all jobs end, and what the interrupted ones have spent is charged.
 func TestCancelBatch(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 900_000}, Parallel: 2})
 	w.hang = true
-	w.add("a", &run{spent: tokens(100)}, job.Amount{})
-	w.add("b", &run{spent: tokens(200)}, job.Amount{})
-	w.add("c", &run{}, job.Amount{})
+	w.add("a", &run{spent: tokens(100)}, group.Amount{})
+	w.add("b", &run{spent: tokens(200)}, group.Amount{})
+	w.add("c", &run{}, group.Amount{})
 	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
 	})
@@ -259,9 +259,9 @@ func TestCancelBatch(t *testing.T) {
 
 // TestCancelWaiting: a job that waits for the user ends at once.
 func TestCancelWaiting(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 900_000}, Parallel: 2})
 	asks := job.Outcome{Exit: 4, Why: "1 question is open", Questions: []job.Question{{Digest: "d1"}}}
-	w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{asks}}, job.Amount{})
+	w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{asks}}, group.Amount{})
 	s := w.start(func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
 	})
@@ -273,8 +273,8 @@ func TestCancelWaiting(t *testing.T) {
 
 // TestStoppedWorker: a leg that was interrupted, although nobody has cancelled it, goes on.
 func TestStoppedWorker(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 900_000}, Parallel: 2})
-	w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{{Exit: 130, Kind: history.KindInterrupted}}}, job.Amount{})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 900_000}, Parallel: 2})
+	w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{{Exit: 130, Kind: history.KindInterrupted}}}, group.Amount{})
 	s := w.start(nil)
 	states(t, s, flow.Done)
 	if s.Jobs[0].Legs != 2 {
@@ -285,11 +285,11 @@ func TestStoppedWorker(t *testing.T) {
 // TestContinueAsNew: a batch with a long history waits for its legs, and continues with
 // all that it knows: ended jobs, loans repaid, questions and turns.
 func TestContinueAsNew(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 2_000_000}, Parallel: 2})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 2_000_000}, Parallel: 2})
 	asks := job.Outcome{Exit: 4, Questions: []job.Question{{Digest: "d1"}}}
-	a := w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{asks}}, job.Amount{})
+	a := w.add("a", &run{need: tokens(20_000), step: tokens(1000), ends: []job.Outcome{asks}}, group.Amount{})
 	for _, name := range []string{"b", "c", "d", "e"} {
-		w.add(name, &run{need: tokens(400_000), step: tokens(1000)}, job.Amount{})
+		w.add(name, &run{need: tokens(400_000), step: tokens(1000)}, group.Amount{})
 	}
 	w.begun = func(string) { w.env.RegisterDelayedCallback(func() { w.env.SetContinueAsNewSuggested(true) }, 0) }
 	in, windows := w.in, 0
@@ -314,11 +314,11 @@ func TestContinueAsNew(t *testing.T) {
 // TestLongTexts: the state and the result of the largest batch fit into a payload, also if
 // all its jobs end with long texts.
 func TestLongTexts(t *testing.T) {
-	w := newWorld(t, flow.Input{Max: job.Amount{Tokens: 1e12, Cost: 1e6}, Parallel: 50})
+	w := newWorld(t, flow.Input{Max: group.Amount{Tokens: 1e12, Cost: group.Dollars(1e6)}, Parallel: 50})
 	long := job.Outcome{Exit: 1, Kind: history.KindRounds, Rounds: 12, Why: strings.Repeat("long ", 1000), Questions: slices.Repeat([]job.Question{{Digest: "d"}}, 50)}
 	for i := range 100 {
 		name := fmt.Sprintf("%s-%04d", strings.Repeat("n", 50), i)
-		w.add(name, &run{need: bank.Sum{Tokens: 123_456, Nano: 1_234_567_890}, step: bank.Sum{Tokens: 1000, Nano: 1e7}, ends: []job.Outcome{long}}, job.Amount{})
+		w.add(name, &run{need: group.Amount{Tokens: 123_456, Cost: 1_234_567_890}, step: group.Amount{Tokens: 1000, Cost: 1e7}, ends: []job.Outcome{long}}, group.Amount{})
 	}
 	s := w.start(nil)
 	text, err := json.Marshal(s)

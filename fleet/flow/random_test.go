@@ -9,9 +9,9 @@ import (
 
 	"go.temporal.io/sdk/testsuite"
 
-	"hone/fleet/bank"
 	"hone/fleet/flow"
 	"hone/fleet/job"
+	"hone/group"
 	"hone/history"
 )
 
@@ -46,11 +46,11 @@ func TestRandomBatches(t *testing.T) {
 // randomBatch runs a batch, and returns its end and how often it continued as new.
 func randomBatch(t *testing.T, random *rand.Rand) (flow.Status, int) {
 	w := newWorld(t, flow.Input{Parallel: 1 + random.IntN(5), Tries: 1 + random.IntN(4)})
-	for w.in.Max == (job.Amount{}) && random.IntN(10) > 0 {
-		w.in.Max = job.Amount{Tokens: random.Int64N(2) * (50_000 + random.Int64N(8_000_000)), Cost: float64(random.IntN(2)) * random.Float64() * 9}
+	for w.in.Max == (group.Amount{}) && random.IntN(10) > 0 {
+		w.in.Max = group.Amount{Tokens: random.Int64N(2) * (50_000 + random.Int64N(8_000_000)), Cost: group.Dollars(float64(random.IntN(2)) * random.Float64() * 9)}
 	}
 	for i := range 1 + random.IntN(20) {
-		w.add(fmt.Sprint(i), nil, job.Amount{Tokens: random.Int64N(2) * random.Int64N(500_000), Cost: float64(random.IntN(2)) * random.Float64()})
+		w.add(fmt.Sprint(i), nil, group.Amount{Tokens: random.Int64N(2) * random.Int64N(500_000), Cost: group.Dollars(float64(random.IntN(2)) * random.Float64())})
 		w.runs[fmt.Sprint(i)] = w.randomRun(random)
 	}
 	suggest := random.IntN(2) == 0
@@ -80,7 +80,7 @@ func randomBatch(t *testing.T, random *rand.Rand) (flow.Status, int) {
 }
 
 func (w *world) randomRun(random *rand.Rand) *run {
-	r := &run{need: bank.Sum{Tokens: random.Int64N(400_000), Nano: random.Int64N(3e8)}, step: bank.Sum{Tokens: 1 + random.Int64N(9000), Nano: 1 + random.Int64N(9e6)}}
+	r := &run{need: group.Amount{Tokens: random.Int64N(400_000), Cost: group.USD(random.Int64N(3e8))}, step: group.Amount{Tokens: 1 + random.Int64N(9000), Cost: 1 + group.USD(random.Int64N(9e6))}}
 	for random.IntN(3) == 0 {
 		r.faults = append(r.faults, slices.Repeat([]func() error{w.lose(r, random.Int64N(5000))}, 1+random.IntN(4))...)
 	}

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"go.temporal.io/sdk/temporal"
-
-	"hone/fleet/job"
 )
 
 // TestTerminated: a batch whose workflow was terminated has ended, with all its jobs.
@@ -18,15 +16,6 @@ func TestTerminated(t *testing.T) {
 	}
 	if want := map[State]int{Done: 1, Running: 0, Cancelled: 2}; !maps.Equal(s.Counts, want) {
 		t.Errorf("%v", s.Counts)
-	}
-}
-
-// TestDetails: the server's pages show how far a batch is.
-func TestDetails(t *testing.T) {
-	b := newBatch(Input{ID: "B", Jobs: make([]job.Job, 3), Max: job.Amount{Tokens: 9000}})
-	b.Progress[0].State, b.Progress[2].State, b.Bank.Spent.Tokens = Done, NeedsYou, 1234
-	if got, want := b.details(), "1 queued, 1 needs you, 1 done; 1 234 tokens spent\n\nmore: `hone-fleet show B`"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
-	"hone/fleet/bank"
 	"hone/fleet/flow"
 	"hone/fleet/job"
+	"hone/group"
 	"hone/history"
 )
 
@@ -39,15 +39,15 @@ type world struct {
 
 // run is the run of a job.
 type run struct {
-	need   bank.Sum // until it is done
-	spent  bank.Sum
-	step   bank.Sum       // what one call spends
+	need   group.Amount // until it is done
+	spent  group.Amount
+	step   group.Amount   // what one call spends
 	faults []func() error // one for each try of a leg, until they are used up; nil has no effect
 	ends   []job.Outcome  // of the first legs that reach need; then it is done
 	works  bool           // a leg works now
-	limit  bank.Sum       // of the leg that works now
+	limit  group.Amount   // of the leg that works now
 	given  []job.Answer
-	limits []job.Amount // of its legs
+	limits []group.Amount // of its legs
 }
 
 // newWorld returns a world without runs for a batch.
@@ -58,14 +58,14 @@ func newWorld(t *testing.T, in flow.Input) *world {
 }
 
 // add adds a job to the batch, and its run.
-func (w *world) add(name string, r *run, limit job.Amount) *run {
+func (w *world) add(name string, r *run, limit group.Amount) *run {
 	w.in.Jobs = append(w.in.Jobs, job.Job{Name: name, Repo: "https://git.example/" + name, Loop: "fix", Max: limit})
 	w.runs[name] = r
 	return r
 }
 
 // tokens returns a sum of tokens only.
-func tokens(n int64) bank.Sum { return bank.Sum{Tokens: n} }
+func tokens(n int64) group.Amount { return group.Amount{Tokens: n} }
 
 // leg is the activity.
 func (w *world) leg(_ context.Context, l job.Leg) (job.Outcome, error) {
@@ -84,7 +84,7 @@ func (w *world) leg(_ context.Context, l job.Leg) (job.Outcome, error) {
 			return job.Outcome{}, err
 		}
 	}
-	return r.work(bank.SumOf(l.Limit)), nil
+	return r.work(l.Limit), nil
 }
 
 // cancelled stands for flow.Job if legs last until they are cancelled: Temporal's test suite
@@ -113,7 +113,7 @@ func (w *world) begin(l job.Leg) *run {
 	if r.works {
 		w.t.Errorf("job %s has two legs at the same time", l.Job.Name)
 	}
-	r.works, r.limit, r.given = true, bank.SumOf(l.Limit), l.Answers
+	r.works, r.limit, r.given = true, l.Limit, l.Answers
 	r.limits = append(r.limits, l.Limit)
 	w.legs++
 	if w.legs > w.in.Parallel {
@@ -125,23 +125,23 @@ func (w *world) begin(l job.Leg) *run {
 
 // checkCap checks that the budget suffices even if each leg spends all that it may.
 func (w *world) checkCap() {
-	var most bank.Sum
+	var most group.Amount
 	for _, r := range w.runs {
 		if most = most.Plus(r.spent); r.works {
 			most = most.Plus(r.limit.Minus(r.spent))
 		}
 	}
-	limit := bank.SumOf(w.in.Max)
-	if !w.loose && (limit.Tokens > 0 && most.Tokens > limit.Tokens || limit.Nano > 0 && most.Nano > limit.Nano) {
+	limit := w.in.Max
+	if !w.loose && (limit.Tokens > 0 && most.Tokens > limit.Tokens || limit.Cost > 0 && most.Cost > limit.Cost) {
 		w.t.Errorf("the legs may spend %v of %v", most, limit)
 	}
 }
 
 // work spends until the run is done, or until the next step might exceed a limit.
-func (r *run) work(limit bank.Sum) job.Outcome {
-	for r.spent.Tokens < r.need.Tokens || r.spent.Nano < r.need.Nano {
+func (r *run) work(limit group.Amount) job.Outcome {
+	for r.spent.Tokens < r.need.Tokens || r.spent.Cost < r.need.Cost {
 		next := r.spent.Plus(r.step)
-		if limit.Tokens > 0 && next.Tokens > limit.Tokens || limit.Nano > 0 && next.Nano > limit.Nano {
+		if limit.Tokens > 0 && next.Tokens > limit.Tokens || limit.Cost > 0 && next.Cost > limit.Cost {
 			return r.outcome(3, history.KindBudget)
 		}
 		r.spent = next
@@ -149,7 +149,7 @@ func (r *run) work(limit bank.Sum) job.Outcome {
 	if len(r.ends) > 0 {
 		end := r.ends[0]
 		r.ends = r.ends[1:]
-		end.Run, end.Spent = "r", r.spent.Amount()
+		end.Run, end.Spent = "r", r.spent
 		if end.Exit == 130 {
 			r.need = r.need.Plus(r.step)
 		}
@@ -161,7 +161,7 @@ func (r *run) work(limit bank.Sum) job.Outcome {
 }
 
 func (r *run) outcome(exit int, kind history.Kind) job.Outcome {
-	return job.Outcome{Run: "r", Exit: exit, Kind: kind, Why: string(kind), Spent: r.spent.Amount()}
+	return job.Outcome{Run: "r", Exit: exit, Kind: kind, Why: string(kind), Spent: r.spent}
 }
 
 // lose returns a fault: the worker spends some, and is lost.
@@ -227,16 +227,16 @@ func (w *world) checkEnd(s flow.Status) {
 	if !s.Ended {
 		w.t.Error("the batch has not ended")
 	}
-	var spent bank.Sum
+	var spent group.Amount
 	for _, j := range s.Jobs {
 		if !j.State.Ended() {
 			w.t.Errorf("job %s is %s", j.Name, j.State)
 		}
-		spent = spent.Plus(bank.SumOf(j.Outcome.Spent))
-		charged, real := bank.SumOf(j.Outcome.Spent), w.runs[j.Name].spent
+		spent = spent.Plus(j.Outcome.Spent)
+		charged, real := j.Outcome.Spent, w.runs[j.Name].spent
 		if lost := j.Outcome.Exit == 5; lost && !w.loose {
 			// Of a part without a limit, nobody knows what lost legs have spent.
-			less := w.in.Max.Tokens > 0 && charged.Tokens < real.Tokens || w.in.Max.Cost > 0 && charged.Nano < real.Nano
+			less := w.in.Max.Tokens > 0 && charged.Tokens < real.Tokens || w.in.Max.Cost > 0 && charged.Cost < real.Cost
 			if less {
 				w.t.Errorf("job %s: charged %v, and its run has spent %v: %s", j.Name, charged, real, j.Why)
 			}
@@ -244,10 +244,10 @@ func (w *world) checkEnd(s flow.Status) {
 			w.t.Errorf("job %s: charged %v, and its run has spent %v", j.Name, charged, real)
 		}
 	}
-	if bank.SumOf(s.Bank.Spent) != spent || s.Bank.Lent != (job.Amount{}) {
+	if s.Bank.Spent != spent || s.Bank.Lent != (group.Amount{}) {
 		w.t.Errorf("the jobs have spent %v, the bank: %+v", spent, s.Bank)
 	}
-	if limit := bank.SumOf(w.in.Max); limit.Tokens > 0 && limit.Tokens != bank.SumOf(s.Bank.Free).Tokens+spent.Tokens {
+	if limit := w.in.Max; limit.Tokens > 0 && limit.Tokens != s.Bank.Free.Tokens+spent.Tokens {
 		w.t.Errorf("free and spent are not the cap: %+v", s.Bank)
 	}
 }

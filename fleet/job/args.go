@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"hone/internal/config"
 	"hone/internal/near"
 	"hone/loop"
 )
@@ -79,28 +80,18 @@ func badArgs(k loop.Kind, args []string) (problem, hint string) {
 func flagSet(k loop.Kind) *pflag.FlagSet {
 	fs := pflag.NewFlagSet(k.Name, pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.StringArrayP("model", "m", nil, "")
+	config.AddFlags(fs, config.Values{}, k.Name, k.Name)
 	fs.StringP("dir", "C", "", "")
-	for _, name := range strings.Fields("base-url wire reasoning log check check-format approve sandbox keep prove") {
-		fs.String(name, "", "")
-	}
-	fs.Lookup("prove").NoOptDefVal = "on"
-	for _, name := range strings.Fields("rounds patience unreadable flaky attempts") {
-		fs.Int(name, 0, "")
-	}
-	for _, name := range strings.Fields("net trust json ack web") {
+	fs.String("log", "", "")
+	for _, name := range strings.Fields("trust json ack web") {
 		fs.Bool(name, false, "")
 	}
 	fs.BoolP("verbose", "v", false, "")
 	fs.BoolP("quiet", "q", false, "")
-	fs.Int64("max-tokens", 0, "")
-	fs.Float64("max-cost", 0, "")
-	fs.Duration("max-time", 0, "")
 	k.New().Flags(fs)
 	return fs
 }
 
-// badFlag returns what is wrong with flags that cannot be parsed, and which one was meant.
 func badFlag(fs *pflag.FlagSet, k loop.Kind, err error) (problem, hint string) {
 	hint = "see hone help " + k.Name
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {

@@ -6,7 +6,10 @@
 // settings that only the operator of a worker decides, and keys.
 package job
 
-import "hone/history"
+import (
+	"hone/group"
+	"hone/history"
+)
 
 // Job is one run of a loop in one repository. Its place in the batch is its identity.
 type Job struct {
@@ -17,13 +20,7 @@ type Job struct {
 	Args  []string `json:"args,omitempty"` // of the loop, as on the command line
 	Model string   `json:"model,omitempty"`
 	// Max is what the job may use in all; a part that is 0 has only the limit of the batch.
-	Max Amount `json:"max,omitzero"`
-}
-
-// Amount is a part of a budget.
-type Amount struct {
-	Tokens int64   `json:"tokens,omitempty"`
-	Cost   float64 `json:"cost,omitempty"` // USD
+	Max group.Amount `json:"max,omitzero"`
 }
 
 // Leg asks a worker to work on a job until it ends or stops: to start its run, or to
@@ -32,7 +29,7 @@ type Leg struct {
 	Batch string `json:"batch"` // the id of the batch
 	Job   Job    `json:"job"`
 	// Limit is what the run may have used, in all its legs, when this leg ends.
-	Limit Amount `json:"limit,omitzero"`
+	Limit group.Amount `json:"limit,omitzero"`
 	// Answers are the user's answers to the questions of the last leg.
 	Answers []Answer `json:"answers,omitempty"`
 }
@@ -58,7 +55,7 @@ type Outcome struct {
 	Kind   history.Kind `json:"kind,omitempty"`
 	Why    string       `json:"why,omitempty"` // one line, for users
 	Rounds int          `json:"rounds"`
-	Spent  Amount       `json:"spent,omitzero"` // by the run in all its legs; lost calls count in full
+	Spent  group.Amount `json:"spent,omitzero"` // by the run in all its legs; lost calls count in full
 	// Questions are what the run waits for, if it stopped for the user.
 	Questions []Question `json:"questions,omitempty"`
 	// Result is the name in the store of a git bundle with the result as a branch; empty

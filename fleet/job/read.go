@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/group"
 	"hone/internal/config"
 	"hone/internal/near"
 	"hone/loop"
@@ -21,7 +22,6 @@ import (
 	"hone/workspace/secret"
 )
 
-// entry is a job in a file.
 type entry struct {
 	Name      string   `toml:"name" valid:"line"`
 	Repo      string   `toml:"repo" valid:"line"`
@@ -34,7 +34,7 @@ type entry struct {
 }
 
 func (e entry) job() Job {
-	return Job{Name: e.Name, Repo: e.Repo, Ref: e.Ref, Loop: e.Loop, Args: e.Args, Model: e.Model, Max: Amount{e.MaxTokens, e.MaxCost}}
+	return Job{Name: e.Name, Repo: e.Repo, Ref: e.Ref, Loop: e.Loop, Args: e.Args, Model: e.Model, Max: group.Amount{Tokens: e.MaxTokens, Cost: group.Dollars(e.MaxCost)}}
 }
 
 // Read reads jobs from the text of a TOML file with a table [[job]] for each:
@@ -102,7 +102,6 @@ func ReadRepos(file string, text []byte, each Job) ([]Job, error) {
 	})
 }
 
-// named checks jobs, and completes their names.
 func named(jobs []Job, wrong func(i int, key, problem, hint string) error) ([]Job, error) {
 	places := map[string]int{} // by the name, in lower case: names become those of files
 	for i := range jobs {
@@ -188,7 +187,6 @@ const maxName = 60
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`)
 
-// nameOf returns a name for a job in a repository.
 func nameOf(repo string) string {
 	base := strings.TrimSuffix(path.Base(strings.TrimRight(strings.ReplaceAll(repo, ":", "/"), "/")), ".git")
 	base = strings.Trim(notInName.ReplaceAllString(base, "-"), "-")

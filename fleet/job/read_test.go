@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hone/fleet/job"
+	"hone/group"
 )
 
 func TestRead(t *testing.T) {
@@ -46,7 +47,7 @@ loop = "reconcile"
 		t.Errorf("the names are %q, want %q", names, want)
 	}
 	want := job.Job{Name: "parser", Repo: "https://git.example/team/parser.git", Ref: "release/1.2", Loop: "fix", Args: jobs[0].Args,
-		Model: "openai/gpt-5.4,anthropic/claude-sonnet-5", Max: job.Amount{Tokens: 3_000_000, Cost: 2.5}}
+		Model: "openai/gpt-5.4,anthropic/claude-sonnet-5", Max: group.Amount{Tokens: 3_000_000, Cost: group.Dollars(2.5)}}
 	if fmt.Sprint(jobs[0]) != fmt.Sprint(want) || len(jobs[0].Args) != 6 {
 		t.Errorf("%+v", jobs[0])
 	}
@@ -135,7 +136,7 @@ func TestRepos(t *testing.T) {
 }
 
 func TestReadRepos(t *testing.T) {
-	each := job.Job{Loop: "task", Args: []string{"upgrade to Go 1.26"}, Max: job.Amount{Cost: 1}}
+	each := job.Job{Loop: "task", Args: []string{"upgrade to Go 1.26"}, Max: group.Amount{Cost: group.Dollars(1)}}
 	jobs, err := job.ReadRepos("repos.txt", []byte("https://git.example/a\n # not this one\r\n\nhttps://git.example/b.git\r\nssh://git.example/x/A"), each)
 	if err != nil || len(jobs) != 3 {
 		t.Fatal(jobs, err)

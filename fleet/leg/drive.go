@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"hone/fleet/job"
+	"hone/group"
 	"hone/history"
 	"hone/internal/child"
 	"hone/internal/git"
@@ -78,7 +78,6 @@ func stopCause(ctx context.Context) error {
 	return fmt.Errorf("interrupted: %w", cause)
 }
 
-// follower stores what hone records.
 type follower struct {
 	*leg
 	ctx   context.Context
@@ -103,57 +102,29 @@ func (f *follower) event(e history.Event) {
 			fmt.Fprintln(f.ack, e.Seq) // if hone has ended, it needs no answer
 		}
 	}
-	f.beat(Progress{Round: f.round, Tokens: f.at.Spent.Tokens, Head: f.at.Head})
+	f.now.Store(&Progress{Round: f.round, Tokens: f.at.Spent.Tokens})
 }
 
-// args returns the command line of hone, without --json.
+// args returns the command line of hone, without --json. A resumed run gets the parts of the
+// allowance that it has not.
 func (g *leg) args() ([]string, error) {
 	flags := []string{"--ack", "-C", g.repo}
-	limits, err := g.limits()
-	if err != nil {
-		return nil, err
-	}
-	flags = append(flags, limits...)
-	if g.at.Run != "" {
-		for _, a := range g.Answers {
-			answer := "no"
-			if a.Approved {
-				answer = "yes"
-			}
-			flags = append(flags, "--answer", a.Question+"="+answer)
-		}
-		return append([]string{"resume", g.at.Run}, flags...), nil
-	}
-	if g.Job.Model != "" {
-		flags = append(flags, "-m", g.Job.Model)
-	}
-	flags = append(flags, g.Args...)
-	flags = append(flags, "--trust=false") // Trust is in the environment
-	args := append([]string{g.Job.Loop}, g.Job.Args...)
-	at := slices.Index(args, "--")
-	if at < 0 {
-		at = len(args)
-	}
-	return slices.Insert(args, at, flags...), nil
-}
-
-// limits returns the flags of the allowance; for a resumed run, only those that changed.
-func (g *leg) limits() (flags []string, err error) {
-	var now history.Limits
 	if g.at.Run != "" {
 		past, err := g.past(g.at.Run)
 		if err != nil {
 			return nil, err
 		}
-		now = past.Limits()
+		for _, a := range g.Answers {
+			flags = append(flags, "--answer", a.Question+"="+map[bool]string{true: "yes", false: "no"}[a.Approved])
+		}
+		return slices.Concat([]string{"resume", g.at.Run}, flags, g.Limit.Flags(group.LimitsOf(past.Limits()))), nil
 	}
-	if l := g.Limit.Tokens; l > 0 && l != now.Tokens {
-		flags = append(flags, "--max-tokens", strconv.FormatInt(l, 10))
+	flags = append(flags, g.Limit.Flags(group.Amount{})...)
+	if g.Job.Model != "" {
+		flags = append(flags, "-m", g.Job.Model)
 	}
-	if l := g.Limit.Cost; l > 0 && l != now.Cost {
-		flags = append(flags, "--max-cost", strconv.FormatFloat(l, 'f', -1, 64))
-	}
-	return flags, nil
+	flags = append(append(flags, g.Args...), "--trust=false") // Trust is in the environment
+	return child.With(append([]string{g.Job.Loop}, g.Job.Args...), flags...), nil
 }
 
 // honeEnv returns the environment of hone. The leg has a state directory of its own, so that
@@ -169,7 +140,6 @@ func (g *leg) honeEnv() []string {
 	return env
 }
 
-// past returns the past of a run in the clone.
 func (g *leg) past(run string) (*history.Past, error) {
 	home, err := journal.FindHome(g.repo)
 	if err != nil {
@@ -207,9 +177,7 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	if err != nil {
 		return o, err
 	}
-	ledger := past.Ledger()
-	o.Spent = job.Amount{Tokens: ledger.Tokens, Cost: ledger.Cost}
-	o.Rounds = past.State().Round
+	o.Spent, o.Rounds = spent(past), past.State().Round
 	if o.Kind != "" {
 		return o, nil // hone did not continue the run
 	}
@@ -267,28 +235,12 @@ func (g *leg) result(ctx context.Context, o *job.Outcome) (string, error) {
 	if _, err := g.git(ctx, g.repo, "bundle", "create", "-q", file, branch, "^"+g.at.Commit); err != nil {
 		return "", err
 	}
-	content, err := os.ReadFile(file)
+	content, err := os.Open(file)
 	if err != nil {
 		return "", err
 	}
+	defer content.Close()
 	name := g.name("results/" + made.ID + ".bundle")
 	_, err = g.Store.Put(ctx, name, content, "")
 	return name, err
-}
-
-// spentAfter returns what a run has spent after an event, with calls under way in full.
-func spentAfter(a job.Amount, e history.Event) job.Amount {
-	switch p := e.Payload.(type) {
-	case history.Reserve:
-		a.Tokens += p.Tokens
-		if p.Cost != nil {
-			a.Cost += *p.Cost
-		}
-	case history.Usage: // of the whole run
-		a.Tokens = p.Tokens
-		if p.Cost != nil {
-			a.Cost = *p.Cost
-		}
-	}
-	return a
 }

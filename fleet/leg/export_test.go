@@ -15,8 +15,8 @@ func TestExport(t *testing.T) {
 	w, l := f.worker(), f.leg(1)
 	o := f.done(w, l, 4)
 	before := f.stored()
-	var out bytes.Buffer
-	if err := (&Worker{Store: w.Store, Key: w.Key, Dir: t.TempDir(), Env: f.env()}).Export(t.Context(), l.Batch, l.Job, &out); err != nil {
+	out := filepath.Join(t.TempDir(), "run.hone")
+	if err := (&Worker{Store: w.Store, Key: w.Key, Hone: hone, Dir: t.TempDir(), Env: f.env()}).Export(t.Context(), l.Batch, l.Job, out); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range f.stored() {
@@ -26,20 +26,20 @@ func TestExport(t *testing.T) {
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
 	f.git(f.repo, "clone", "-q", f.repo, clone)
-	for _, args := range [][]string{{"import", "-"}, {"show", "last"}} {
+	for _, args := range [][]string{{"import", out}, {"show", "last"}} {
 		c := exec.Command(hone, args...)
-		c.Dir, c.Env, c.Stdin = clone, f.env(), &out
+		c.Dir, c.Env = clone, f.env()
 		said, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("hone %q: %v\n%s", args, err, said)
 		}
-		want := map[string]string{"import": "a fleet may still continue the run", "show": "question " + o.Questions[0].Digest[:12]}
+		want := map[string]string{"import": "imported run " + o.Run, "show": "question " + o.Questions[0].Digest[:12]}
 		if !strings.Contains(string(said), want[args[0]]) {
 			t.Errorf("hone %s does not have %q:\n%s", args[0], want[args[0]], said)
 		}
 	}
 	other := &Worker{Store: w.Store, Key: []byte(strings.Repeat("another key ", 4)), Dir: t.TempDir(), Env: f.env()}
-	if err := other.Export(t.Context(), l.Batch, l.Job, &out); err == nil || !strings.Contains(err.Error(), "not signed with this worker's key") {
+	if err := other.Export(t.Context(), l.Batch, l.Job, out); err == nil || !strings.Contains(err.Error(), "not signed with this worker's key") {
 		t.Error(err)
 	}
 }

@@ -233,7 +233,7 @@ func (f *fleet) clean(w *Worker) {
 	for _, below := range []string{"*", "worker-1/*"} {
 		found, _ := filepath.Glob(filepath.Join(w.Dir, below))
 		for _, path := range found {
-			if name := filepath.Base(path); name != "worker-1" && name != "worker-1.lock" && name != "mirrors" {
+			if name := filepath.Base(path); name != "worker-1" && name != "worker-1.lock" {
 				f.Errorf("%s is left", path)
 			}
 		}

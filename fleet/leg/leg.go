@@ -6,11 +6,11 @@
 // including the reservation of the call. So if a worker is lost, at most the calls in
 // progress are lost; those are charged in full.
 //
-// In the store, BATCH/JOB/manifest names the last part of the run; each part names the part
-// before it. A part contains events of the run's journal, and the contents that they need,
-// except files of the commit. The manifest has the digest of its part, and a MAC by a key
-// that the workers share, so that nobody else can make a worker run anything. Anyone who can
-// write to the store can delete objects or restore an earlier state.
+// In the store, BATCH/JOB/manifest names the parts of the run: files of hone export, each with
+// the whole journal, and with contents that neither an earlier part nor the commit has. hone
+// import reads them where the job continues. The manifest has a MAC by a key that the workers
+// share, so that nobody else can make a worker run anything. Anyone who can write to the store can
+// delete objects or restore an earlier state.
 //
 // A worker replaces the manifest only if it wrote it itself. If another worker has taken
 // over, a worker learns this when it stores something, which it does before its next call,
@@ -32,6 +32,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -51,7 +52,7 @@ type Worker struct {
 	Key   []byte // what all workers share; see [ReadKey]
 	Hone  string // the program hone
 	// Dir is a directory for the workers of this machine; they create it. Each process has
-	// a subdirectory of its own, for clones and for repositories that it keeps between legs.
+	// a subdirectory of its own, for clones.
 	Dir string
 	// Trust is what the jobs' repositories may run and open without a question: the value
 	// of HONE_TRUST. Empty trusts nothing.
@@ -65,10 +66,9 @@ type Worker struct {
 	Patience time.Duration
 
 	lock    sync.Mutex
-	version string                 // of hone; empty until it is needed
-	place   string                 // the directory of this process; empty until it is needed
-	held    *journal.Lock          // of place
-	mirrors map[string]*sync.Mutex // by directory
+	version string        // of hone; empty until it is needed
+	place   string        // the directory of this process; empty until it is needed
+	held    *journal.Lock // of place
 }
 
 // Heartbeat is the longest time between two heartbeats of a leg. A leg also learns from a
@@ -77,9 +77,8 @@ const Heartbeat = 5 * time.Second
 
 // Progress is the content of a leg's heartbeats.
 type Progress struct {
-	Round  int    `json:"round"`
-	Tokens int64  `json:"tokens"`
-	Head   string `json:"head,omitempty"` // SHA-256 of the last event that is stored
+	Round  int   `json:"round"`
+	Tokens int64 `json:"tokens"`
 }
 
 // errStopping means that this worker stops.
@@ -121,15 +120,15 @@ func (e *fatalError) Unwrap() error { return e.error }
 
 func fatal(format string, args ...any) error { return &fatalError{fmt.Errorf(format, args...)} }
 
-// leg is a leg at work.
 type leg struct {
 	*Worker
 	job.Leg
-	term Term
-	dir  string // of this leg
-	repo string // the clone, below dir
-	shipper
-	beat func(Progress)
+	term  Term
+	dir   string   // of this leg
+	repo  string   // the clone, below dir
+	at    manifest // as it is stored
+	match string   // the version of the manifest in the store
+	now   atomic.Pointer[Progress]
 }
 
 func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
@@ -143,11 +142,7 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 	if err != nil {
 		return job.Outcome{Exit: 2, Kind: history.KindUsage, Why: err.Error()}, nil
 	}
-	place, err := g.takePlace()
-	if err != nil {
-		return o, err
-	}
-	if g.dir, err = os.MkdirTemp(place, legPrefix); err != nil {
+	if err := g.makeDir(); err != nil {
 		return o, err
 	}
 	defer func() {
@@ -155,7 +150,7 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 			err = fmt.Errorf("remove the directory of the leg: %w", failed)
 		}
 	}()
-	if err := g.takeOverAnyway(ctx); err != nil {
+	if err := g.takeOver(ctx); err != nil {
 		return o, err
 	}
 	if g.at.Outcome != nil {
@@ -169,6 +164,15 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 
 // legPrefix begins the names of the directories of legs.
 const legPrefix = "leg-"
+
+func (g *leg) makeDir() error {
+	place, err := g.takePlace()
+	if err == nil {
+		g.dir, err = os.MkdirTemp(place, legPrefix)
+	}
+	g.repo = filepath.Join(g.dir, "repo")
+	return err
+}
 
 // takePlace returns the directory of this process: the first one that no other process has
 // locked. It removes what a killed process left there.
@@ -204,20 +208,34 @@ func (w *Worker) takePlace() (string, error) {
 	return w.place, nil
 }
 
-// prepare clones the repository, and imports the run if there is one.
-func (g *leg) prepare(ctx context.Context) error {
-	g.repo = filepath.Join(g.dir, "repo")
-	var err error
-	if g.at.Commit, err = g.checkOut(ctx, g.Job.Repo, g.Job.Ref, g.at.Commit, g.repo); err != nil {
+func (g *leg) prepare(ctx context.Context) (err error) {
+	if g.at.Commit, err = g.checkOut(ctx, g.Job.Repo, g.Job.Ref, g.at.Commit, g.repo); err != nil || g.at.Run == "" {
 		return err
 	}
-	if err := g.know(ctx); err != nil {
+	return g.restore(ctx)
+}
+
+// Export writes the run of a job, as far as the store has it, to a file for hone import. It
+// changes nothing in the store, and a worker may work on the job at the same time.
+func (w *Worker) Export(ctx context.Context, batch string, j job.Job, file string) (err error) {
+	g := &leg{Worker: w, Leg: job.Leg{Batch: batch, Job: j}}
+	if err := g.makeDir(); err != nil {
+		return err
+	}
+	defer clone.Remove(g.dir)
+	if g.at, _, err = g.read(ctx); err != nil {
 		return err
 	}
 	if g.at.Run == "" {
-		return nil
+		return fmt.Errorf("job %s has no run yet", j.Name)
 	}
-	return g.restore(ctx)
+	if file, err = filepath.Abs(file); err != nil {
+		return err
+	}
+	if err := g.prepare(ctx); err != nil {
+		return err
+	}
+	return g.hone(ctx, "export", g.at.Run, "-o", file, "--force")
 }
 
 // interrupted returns the cause of an interrupt in place of its error.
@@ -241,33 +259,25 @@ func termOf(ctx context.Context) Term {
 // heartbeats sends heartbeats until the function that it returns is called, and stops the
 // leg when the worker stops.
 func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func() {
-	g.beat = func(Progress) {}
 	if !activity.IsActivity(ctx) {
 		return func() {}
-	}
-	send := make(chan Progress, 1)
-	g.beat = func(p Progress) {
-		select {
-		case <-send: // an older one, which was not sent yet
-		default:
-		}
-		send <- p
 	}
 	every := Heartbeat
 	if timeout := activity.GetInfo(ctx).HeartbeatTimeout; timeout > 0 {
 		every = min(every, timeout/3)
 	}
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(every)
+	end, tick := make(chan struct{}), time.NewTicker(every)
+	var beating sync.WaitGroup
+	beating.Go(func() {
 		defer tick.Stop()
-		var last Progress
 		stopping := activity.GetWorkerStopChannel(ctx)
 		for {
-			activity.RecordHeartbeat(context.WithoutCancel(ctx), last)
+			var now Progress
+			if p := g.now.Load(); p != nil {
+				now = *p
+			}
+			activity.RecordHeartbeat(context.WithoutCancel(ctx), now)
 			select {
-			case last = <-send:
 			case <-tick.C:
 			case <-stopping:
 				stop(errStopping)
@@ -276,11 +286,10 @@ func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func
 				return
 			}
 		}
-	}()
-	return func() { close(end); <-ended }
+	})
+	return func() { close(end); beating.Wait() }
 }
 
-// honeVersion returns the version of the program hone.
 func (w *Worker) honeVersion(ctx context.Context) (string, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -312,10 +321,9 @@ func (w *Worker) TryWalls(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	g := &leg{Worker: w, dir: dir, repo: filepath.Join(dir, "repo")} // beside the state of hone
-	if err := os.Mkdir(g.repo, 0o700); err != nil {
-		return err
+	if err = os.Mkdir(g.repo, 0o700); err == nil {
+		err = g.hone(ctx, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
 	}
-	err = g.hone(ctx, nil, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
 	if err == nil {
 		return nil
 	}
@@ -327,22 +335,13 @@ func (w *Worker) TryWalls(ctx context.Context) error {
 }
 
 // withheld are prefixes of variables that hone and git do not get by default.
-var withheld = []string{"AWS_", "TEMPORAL_", "HONE_TRUST=", "XDG_STATE_HOME="}
+var withheld = []string{"AWS_", "TEMPORAL_"}
 
-// environ returns the environment of hone and git.
 func (w *Worker) environ() []string {
 	if w.Env != nil {
 		return w.Env
 	}
-	var env []string
-	for _, one := range os.Environ() {
-		own := false
-		for _, name := range withheld {
-			own = own || strings.HasPrefix(one, name)
-		}
-		if !own {
-			env = append(env, one)
-		}
-	}
-	return env
+	return slices.DeleteFunc(os.Environ(), func(one string) bool {
+		return slices.ContainsFunc(withheld, func(name string) bool { return strings.HasPrefix(one, name) })
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -230,7 +231,7 @@ type fault struct {
 	n   int
 }
 
-func (s *fault) Put(ctx context.Context, name string, content []byte, match string) (string, error) {
+func (s *fault) Put(ctx context.Context, name string, content io.ReadSeeker, match string) (string, error) {
 	s.n++
 	if err := s.put(s.n, name); err != nil {
 		return "", err
@@ -333,16 +334,16 @@ func TestDamagedStore(t *testing.T) {
 	}
 	moved := l
 	moved.Job.Name = "moved"
-	if _, err := s.Put(t.Context(), "b/moved/manifest", sealed, ""); err != nil {
+	if _, err := s.Put(t.Context(), "b/moved/manifest", bytes.NewReader(sealed), ""); err != nil {
 		t.Fatal(err)
 	}
 	refused("a manifest of another job", "belongs to job count", f.worker(), moved)
-	version, err = s.Put(t.Context(), "b/count/manifest", bytes.Replace(sealed, []byte(`"events":`), []byte(`"events":1`), 1), version)
+	version, err = s.Put(t.Context(), "b/count/manifest", bytes.NewReader(bytes.Replace(sealed, []byte(`"events":`), []byte(`"events":1`), 1)), version)
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused("a changed manifest", "was not signed with this worker's key", f.worker(), l)
-	if _, err = s.Put(t.Context(), "b/count/manifest", sealed, version); err != nil {
+	if _, err = s.Put(t.Context(), "b/count/manifest", bytes.NewReader(sealed), version); err != nil {
 		t.Fatal(err)
 	}
 	parts, err := s.List(t.Context(), "b/count/parts/")
@@ -353,7 +354,7 @@ func TestDamagedStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Put(t.Context(), parts[0], content[:len(content)-1], partVersion); err != nil {
+	if _, err := s.Put(t.Context(), parts[0], bytes.NewReader(content[:len(content)-1]), partVersion); err != nil {
 		t.Fatal(err)
 	}
 	refused("a changed part", "is not what the worker wrote", f.worker(), l)
@@ -416,7 +417,7 @@ func TestRefused(t *testing.T) {
 	f := newFleet(t, nil)
 	for what, change := range map[string]func(*Worker, *job.Leg){
 		"no branch, tag or commit": func(_ *Worker, l *job.Leg) { l.Job.Ref = "gone" },
-		"does not appear to be":    func(_ *Worker, l *job.Leg) { l.Job.Repo = "/nowhere/at/all" },
+		"does not exist":           func(_ *Worker, l *job.Leg) { l.Job.Repo = "/nowhere/at/all" },
 		"has no hone":              func(w *Worker, _ *job.Leg) { w.Hone = "/nowhere/hone" },
 	} {
 		w, l := f.worker(), f.leg(1)

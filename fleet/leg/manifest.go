@@ -16,6 +16,7 @@ import (
 
 	"hone/fleet/job"
 	"hone/fleet/store"
+	"hone/group"
 	"hone/internal/artifact"
 )
 
@@ -50,7 +51,6 @@ type Term struct {
 	Worker    string `json:"worker"`    // a random id
 }
 
-// before reports whether a term is earlier than another.
 func (t Term) before(other Term) bool {
 	return cmp.Or(cmp.Compare(t.Scheduled, other.Scheduled), cmp.Compare(t.Attempt, other.Attempt)) < 0
 }
@@ -61,30 +61,27 @@ func randomID() string {
 	return hex.EncodeToString(id)
 }
 
-// manifest is the state of a job in the store.
 type manifest struct {
-	Format int        `json:"format"`
-	Batch  string     `json:"batch"`
-	Job    string     `json:"job"`
-	Term   Term       `json:"term"` // of the worker that wrote it
-	Hone   string     `json:"hone"` // the version that works on the run
-	Commit string     `json:"commit,omitempty"`
-	Run    string     `json:"run,omitempty"`  // empty before the first part
-	Part   string     `json:"part,omitempty"` // the SHA-256 of the last part
-	Events int64      `json:"events"`         // in all parts
-	Head   string     `json:"head,omitempty"` // the SHA-256 of the last event
-	Spent  job.Amount `json:"spent,omitzero"` // by then, with calls under way in full
+	Format int          `json:"format"`
+	Batch  string       `json:"batch"`
+	Job    string       `json:"job"`
+	Term   Term         `json:"term"` // of the worker that wrote it
+	Hone   string       `json:"hone"` // the version that works on the run
+	Commit string       `json:"commit,omitempty"`
+	Run    string       `json:"run,omitempty"`   // empty before the first part
+	Parts  []string     `json:"parts,omitempty"` // the SHA-256 of each, in order: files of hone export
+	Events int          `json:"events"`          // in the last part
+	Spent  group.Amount `json:"spent,omitzero"`  // by then, with calls under way in full
 	// Outcome is that of the leg, once it has ended; then another try has nothing to do.
 	Outcome *job.Outcome `json:"outcome,omitempty"`
 }
 
-// format is the only format of manifests and parts that this package reads.
+// format is the only format of manifests that this package reads.
 const format = 1
 
 // maxManifest is the maximum size of a manifest in bytes.
 const maxManifest = 4 << 20
 
-// mac returns the MAC of a manifest.
 func mac(key, text []byte) []byte {
 	m := hmac.New(sha256.New, key)
 	m.Write([]byte("hone-fleet manifest\n"))
@@ -119,36 +116,34 @@ func unseal(key, stored []byte, batch, name string) (manifest, error) {
 	return m, nil
 }
 
-// name returns the name of something of the job in the store.
 func (g *leg) name(what string) string { return g.Batch + "/" + g.Job.Name + "/" + what }
 
-// takeOverAnyway calls takeOver even if the leg is interrupted: only the manifest says what
-// the run has spent.
-func (g *leg) takeOverAnyway(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
-	defer cancel()
-	return g.takeOver(ctx)
+// read reads the manifest of the job, and its version in the store.
+func (g *leg) read(ctx context.Context) (m manifest, version string, err error) {
+	stored, version, err := store.Read(ctx, g.Store, g.name("manifest"), maxManifest)
+	if err == nil {
+		m, err = unseal(g.Key, stored, g.Batch, g.Job.Name)
+	}
+	return m, version, err
 }
 
 // takeOver makes this worker the only one that works on the job: from now on, the manifests
-// of others conflict.
+// of others conflict. It does so even if the leg is interrupted: only the manifest says what the
+// run has spent.
 func (g *leg) takeOver(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
+	defer cancel()
 	version, err := g.honeVersion(ctx)
 	if err != nil {
 		return err
 	}
-	stored, match, err := store.Read(ctx, g.Store, g.name("manifest"), maxManifest)
-	before := manifest{Format: format, Batch: g.Batch, Job: g.Job.Name, Hone: version}
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-	case err != nil:
-		return err
-	default:
-		if before, err = unseal(g.Key, stored, g.Batch, g.Job.Name); err != nil {
-			return err
-		}
+	before, match, err := g.read(ctx)
+	if errors.Is(err, store.ErrNotFound) {
+		before, err = manifest{Format: format, Batch: g.Batch, Job: g.Job.Name, Hone: version}, nil
 	}
 	switch {
+	case err != nil:
+		return err
 	case g.term.before(before.Term):
 		return errSuperseded
 	case before.Term.Scheduled != g.term.Scheduled || g.term.Scheduled == 0:
@@ -157,8 +152,7 @@ func (g *leg) takeOver(ctx context.Context) error {
 	if before.Run != "" && before.Hone != version {
 		return fatal("run %s was started by %s, but this worker has %s: keep the old version on the workers until the batch has ended", before.Run, before.Hone, version)
 	}
-	before.Term, before.Hone = g.term, version
-	g.match = match
+	before.Term, before.Hone, g.match = g.term, version, match
 	return g.put(ctx, before)
 }
 
@@ -169,7 +163,7 @@ func (g *leg) put(ctx context.Context, m manifest) error {
 	if err != nil {
 		return err
 	}
-	version, err := g.Store.Put(ctx, g.name("manifest"), sealed, g.match)
+	version, err := g.Store.Put(ctx, g.name("manifest"), bytes.NewReader(sealed), g.match)
 	if errors.Is(err, store.ErrConflict) {
 		return errSuperseded
 	}

@@ -58,7 +58,6 @@ func (d dir) newest(name string) (int64, error) {
 	return newest, nil
 }
 
-// versionOf returns the number of a version from the name of its file; 0 if it is none.
 func versionOf(file string) int64 {
 	number, ok := strings.CutPrefix(file, versionPrefix)
 	n, err := strconv.ParseInt(number, 10, 64)
@@ -92,7 +91,7 @@ func (d dir) Get(ctx context.Context, name string) (io.ReadCloser, string, error
 	}
 }
 
-func (d dir) Put(ctx context.Context, name string, content []byte, match string) (string, error) {
+func (d dir) Put(ctx context.Context, name string, content io.ReadSeeker, match string) (string, error) {
 	now, err := d.newest(name)
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return "", fmt.Errorf("write %s to the store: %w", name, err)
@@ -114,7 +113,7 @@ func (d dir) Put(ctx context.Context, name string, content []byte, match string)
 }
 
 // link writes a version, which must be new.
-func (d dir) link(name string, content []byte, n int64) error {
+func (d dir) link(name string, content io.ReadSeeker, n int64) error {
 	if err := os.MkdirAll(d.path(name), 0o700); err != nil {
 		return err
 	}
@@ -123,7 +122,9 @@ func (d dir) link(name string, content []byte, n int64) error {
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, err = f.Write(content)
+	if _, err = content.Seek(0, io.SeekStart); err == nil {
+		_, err = io.Copy(f, content)
+	}
 	if err == nil {
 		err = f.Sync()
 	}

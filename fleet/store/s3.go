@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +55,6 @@ func openS3(where string) (Store, error) {
 	return b, nil
 }
 
-// failure returns the error of a request.
 func failure(what, name string, err error) error {
 	switch r := minio.ToErrorResponse(err); {
 	case r.Code == minio.NoSuchKey || r.Code == "" && r.StatusCode == http.StatusNotFound:
@@ -78,8 +76,12 @@ func (b bucket) Get(ctx context.Context, name string) (io.ReadCloser, string, er
 	return content, info.ETag, nil
 }
 
-func (b bucket) Put(ctx context.Context, name string, content []byte, match string) (string, error) {
-	if err := checkName(name); err != nil {
+func (b bucket) Put(ctx context.Context, name string, content io.ReadSeeker, match string) (string, error) {
+	size, err := content.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = content.Seek(0, io.SeekStart)
+	}
+	if err = errors.Join(checkName(name), err); err != nil {
 		return "", err
 	}
 	o := minio.PutObjectOptions{DisableMultipart: true, ContentType: "application/octet-stream"}
@@ -88,7 +90,7 @@ func (b bucket) Put(ctx context.Context, name string, content []byte, match stri
 	} else {
 		o.SetMatchETag(match)
 	}
-	info, err := b.client.Client.PutObject(ctx, b.name, b.prefix+name, bytes.NewReader(content), int64(len(content)), o)
+	info, err := b.client.Client.PutObject(ctx, b.name, b.prefix+name, content, size, o)
 	if err == nil {
 		return info.ETag, nil
 	}

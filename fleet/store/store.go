@@ -12,10 +12,10 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"regexp"
 	"strings"
 )
@@ -36,10 +36,10 @@ type Store interface {
 	// Get returns an object and its version. The caller closes the content. If the object
 	// does not exist, the error wraps ErrNotFound.
 	Get(ctx context.Context, name string) (content io.ReadCloser, version string, err error)
-	// Put writes a whole object or nothing, and returns its new version. It replaces only
+	// Put writes a whole object, content from its start to its end, or nothing, and returns its new version. It replaces only
 	// the version match; if match is empty, the object must not exist. Otherwise the error
 	// wraps ErrConflict, unless the object has this content already: then Put succeeds.
-	Put(ctx context.Context, name string, content []byte, match string) (version string, err error)
+	Put(ctx context.Context, name string, content io.ReadSeeker, match string) (version string, err error)
 	// List returns the names that begin with prefix, sorted.
 	List(ctx context.Context, prefix string) ([]string, error)
 	// Delete deletes an object if it exists. Nobody may write it at the same time.
@@ -80,7 +80,6 @@ func Read(ctx context.Context, s Store, name string, limit int64) (content []byt
 
 var validPart = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// checkName returns an error if a name is not valid.
 func checkName(name string) error {
 	for part := range strings.SplitSeq(name, "/") {
 		if !validPart.MatchString(part) {
@@ -92,10 +91,27 @@ func checkName(name string) error {
 
 // written returns the version of an object if it has this content; otherwise the error
 // wraps ErrConflict.
-func written(ctx context.Context, s Store, name string, content []byte) (string, error) {
-	now, version, err := Read(ctx, s, name, int64(len(content)))
-	if err != nil || !bytes.Equal(now, content) {
-		return "", fmt.Errorf("write %s to the store: %w", path.Clean(name), ErrConflict)
+func written(ctx context.Context, s Store, name string, content io.ReadSeeker) (string, error) {
+	now, version, err := s.Get(ctx, name)
+	if err == nil {
+		defer now.Close()
+		_, err = content.Seek(0, io.SeekStart)
 	}
-	return version, nil
+	if err == nil {
+		var there, here []byte
+		there, err = digest(now)
+		if err == nil {
+			here, err = digest(content)
+		}
+		if err == nil && bytes.Equal(there, here) {
+			return version, nil
+		}
+	}
+	return "", fmt.Errorf("write %s to the store: %w", name, ErrConflict)
+}
+
+func digest(r io.Reader) ([]byte, error) {
+	sum := sha256.New()
+	_, err := io.Copy(sum, r)
+	return sum.Sum(nil), err
 }

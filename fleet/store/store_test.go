@@ -45,11 +45,11 @@ func TestDirOldWriter(t *testing.T) {
 	version := ""
 	for i := range 5 {
 		var err error
-		if version, err = d.Put(t.Context(), "a", []byte{byte(i)}, version); err != nil {
+		if version, err = d.Put(t.Context(), "a", bytes.NewReader([]byte{byte(i)}), version); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := d.link("a", []byte("old"), 3); err != nil { // as if it had looked before version 3 existed
+	if err := d.link("a", strings.NewReader("old"), 3); err != nil { // as if it had looked before version 3 existed
 		t.Fatal(err)
 	}
 	if err := d.confirm("a", 3); !errors.Is(err, os.ErrExist) {
@@ -113,7 +113,7 @@ func conform(t *testing.T, s Store) {
 	ctx := t.Context()
 	put := func(name, content, match string, want error) string {
 		t.Helper()
-		version, err := s.Put(ctx, name, []byte(content), match)
+		version, err := s.Put(ctx, name, strings.NewReader(content), match)
 		if !errors.Is(err, want) {
 			t.Errorf("put %s for version %q: error %v, want %v", name, match, err, want)
 		}
@@ -149,7 +149,7 @@ func conform(t *testing.T, s Store) {
 		}
 	}
 	for _, name := range []string{"", "/a", "a/", "a//b", "../a", "a/../b", ".hone", "a b", "a\nb"} {
-		if _, err := s.Put(ctx, name, nil, ""); err == nil {
+		if _, err := s.Put(ctx, name, strings.NewReader(""), ""); err == nil {
 			t.Errorf("put %q", name)
 		}
 	}
@@ -163,7 +163,7 @@ func conform(t *testing.T, s Store) {
 	}
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := s.Put(done, "c", nil, ""); err == nil {
+	if _, err := s.Put(done, "c", strings.NewReader(""), ""); err == nil {
 		t.Error("put although the context is done")
 	}
 	if !t.Failed() {
@@ -174,7 +174,7 @@ func conform(t *testing.T, s Store) {
 // compete lets writers increment a number: none may be lost.
 func compete(t *testing.T, s Store) {
 	const writers, times = 4, 8
-	if _, err := s.Put(t.Context(), "n", []byte("0 of nobody"), ""); err != nil {
+	if _, err := s.Put(t.Context(), "n", strings.NewReader("0 of nobody"), ""); err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
@@ -187,7 +187,7 @@ func compete(t *testing.T, s Store) {
 					return
 				}
 				n, _ := strconv.Atoi(strings.Fields(string(content))[0])
-				_, err = s.Put(t.Context(), "n", fmt.Appendf(nil, "%d of %d.%d", n+1, w, i), version)
+				_, err = s.Put(t.Context(), "n", strings.NewReader(fmt.Sprintf("%d of %d.%d", n+1, w, i)), version)
 				if err == nil {
 					i++
 				} else if !errors.Is(err, ErrConflict) {
@@ -228,7 +228,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Put(t.Context(), "a", []byte("four"), ""); err != nil {
+	if _, err := s.Put(t.Context(), "a", strings.NewReader("four"), ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := Read(t.Context(), s, "a", 3); err == nil {

@@ -12,9 +12,11 @@ import (
 
 	"hone"
 	"hone/history"
+	"hone/internal/git"
 	"hone/internal/listing"
 	"hone/journal"
 	"hone/journal/bundle"
+	"hone/workspace"
 )
 
 // Export is a run that is written to a file, as far as it was recorded when it was
@@ -31,6 +33,11 @@ type Export struct {
 	// Redacted means that the run's texts are left out. OpenExport sets it for a run whose
 	// texts were left out before.
 	Redacted bool
+	// Since leaves out what the run needed by that event, for a place that has it.
+	Since int64
+	// Without leaves out the files of a commit, which import takes from its checkout; empty leaves
+	// out none.
+	Without string
 
 	home   *journal.Home
 	events []journal.Event
@@ -116,19 +123,42 @@ func (x *Export) Collect(ctx context.Context, withheld func(path string, content
 	if err != nil {
 		return incompleteError(err)
 	}
+	before, err := history.NeededObjects(x.home, x.events[:min(max(0, x.Since), int64(len(x.events)))])
+	if err != nil {
+		return incompleteError(err)
+	}
+	there := map[string]bool{}
+	for _, n := range before {
+		there[n.Name] = true
+	}
+	var blobs map[string]string
+	if x.Without != "" {
+		repo, err := git.OpenAt(x.Dir)
+		if err == nil {
+			blobs, err = repo.Blobs(ctx, x.Without)
+		}
+		if err != nil {
+			return &hone.UsageError{Why: fmt.Sprintf("there is no commit %s: %v", x.Without, err), Next: hone.Next{First: "name the id of a commit"}}
+		}
+	}
 	for _, n := range all {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		secret, err := x.secretPaths(n, withheld)
+		if there[n.Name] {
+			continue
+		}
+		secret, err := x.secretPaths(n, func(path string, content []byte) bool {
+			there[n.Name] = there[n.Name] || git.IsBlob(blobs[path], content)
+			return withheld(path, content)
+		})
 		if err != nil {
 			return err
 		}
-		if secret != nil {
-			x.Withheld = append(x.Withheld, secret...)
-			continue
+		x.Withheld = append(x.Withheld, secret...)
+		if secret == nil && !there[n.Name] {
+			x.needs = append(x.needs, n)
 		}
-		x.needs = append(x.needs, n)
 	}
 	slices.Sort(x.Withheld)
 	x.Withheld, x.Objects = slices.Compact(x.Withheld), len(x.needs)
@@ -155,7 +185,7 @@ func (x *Export) secretPaths(n history.Needed, withheld func(string, []byte) boo
 
 // Write writes the bundle. version is that of this program.
 func (x *Export) Write(ctx context.Context, w io.Writer, version string) error {
-	h := bundle.Header{Hone: version, Base: x.base, Withheld: x.Withheld}
+	h := bundle.Header{Hone: version, Base: x.base, Without: x.Without, Withheld: x.Withheld}
 	var list []bundle.Object
 	for _, n := range x.needs {
 		list = append(list, bundle.Object{Name: n.Name, Size: n.Size})
@@ -242,6 +272,11 @@ func ReadImport(ctx context.Context, dir string, in io.Reader, limit int64) (*Im
 	if err := storeObjects(ctx, w.Home, b, i.Start.Redacted); err != nil {
 		return nil, err
 	}
+	if b.Header.Without != "" {
+		if err := storeCommitted(w.Home, i.Past, root); err != nil {
+			return nil, err
+		}
+	}
 	if i.Before == len(b.Events) {
 		return i, nil
 	}
@@ -294,6 +329,35 @@ func storeObjects(ctx context.Context, home *journal.Home, b *bundle.Reader, red
 	}
 	if _, err := needs(home, b.Events); err != nil {
 		return &bundle.DamageError{Why: "it lacks something that its journal needs", Err: err}
+	}
+	return nil
+}
+
+// storeCommitted stores the contents of files of the checkout in a directory with which the run
+// began, and which its bundle therefore leaves out.
+func storeCommitted(home *journal.Home, past *history.Past, dir string) error {
+	opened, ok := past.Opened()
+	if !ok {
+		return nil
+	}
+	m, err := history.ReadManifest(opened.Manifest, home.Get)
+	if err != nil {
+		return err
+	}
+	tree, err := workspace.Open(dir, workspace.Options{})
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	for _, e := range m {
+		if e.Kind != workspace.Regular || home.Has(e.Digest) {
+			continue
+		}
+		if content, image, err := tree.Read(e.Path); err == nil && image.Digest == e.Digest {
+			if _, err := home.Put(content); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

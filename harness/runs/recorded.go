@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/history"
+	"hone/internal/config"
 	"hone/journal"
 	"hone/loop"
 )
@@ -65,8 +66,8 @@ func (r *Recorded) open(ref string) error {
 	}
 	var shared loop.Settings
 	_ = json.Unmarshal(r.Start.Settings, &shared) // unreadable settings include no files
-	r.MaxFile = shared.Trust.MaxFile
-	if err := r.Use(shared.Trust); err != nil {
+	r.MaxFile = config.MaxFile.In(shared.Values)
+	if err := r.Use(shared.Values); err != nil {
 		return err
 	}
 	ShutOutputs(r.Tree, slices.Concat(r.Past.Outputs(), OutputsIn(r.Dir, []*os.File{os.Stdout, os.Stderr})))

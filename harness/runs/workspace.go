@@ -17,6 +17,7 @@ import (
 
 	"hone"
 	"hone/harness/internal/walldir"
+	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/listing"
 	"hone/journal"
@@ -120,16 +121,16 @@ func OpenTree(dir string, include ...string) (*workspace.Tree, error) {
 // Use makes the tree that of a run: with the ignored files that the run includes, and
 // without reading files that it does not store. Call it before the tree is listed for the
 // first time.
-func (w *Workspace) Use(t loop.Trust) (err error) {
-	if len(t.Include) > 0 {
-		tree, openErr := OpenTree(w.Dir, t.Include...)
+func (w *Workspace) Use(v config.Values) (err error) {
+	if include := config.Include.In(v); len(include) > 0 {
+		tree, openErr := OpenTree(w.Dir, include...)
 		if openErr != nil {
 			return openErr
 		}
 		err = w.Tree.Close()
 		w.Tree = tree
 	}
-	w.Tree.ReadUpTo(t.MaxFile)
+	w.Tree.ReadUpTo(config.MaxFile.In(v))
 	return err
 }
 

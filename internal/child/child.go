@@ -68,9 +68,6 @@ type Result struct {
 	Run string
 	// End is the end that the child recorded; nil if it recorded none.
 	End *history.End
-	// Spent is what the run had used by the child's last event, with reservations in
-	// full. A child that was killed may have reserved more: its journal has the truth.
-	Spent history.Usage
 	// Said is the end of what the child printed to stderr, without the last newline.
 	Said string
 }
@@ -109,7 +106,7 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 	f := &feed{event: c.Event}
 	said := &tail{most: maxSaid}
 	r, err := sandbox.None{Grace: Grace, Keeper: c.Keeper}.Run(ctx, sandbox.Command{
-		Argv: append([]string{program}, withJSON(c.Args)...), Dir: c.Dir, Env: c.Env,
+		Argv: append([]string{program}, With(c.Args, "--json")...), Dir: c.Dir, Env: c.Env,
 		Stdin: c.Stdin, MaxOutput: 1, LiveOut: f, LiveErr: said,
 	})
 	if err != nil {
@@ -122,16 +119,15 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 	return f.result, f.err
 }
 
-// withJSON adds --json to arguments.
-func withJSON(args []string) []string {
+// With adds flags to arguments, before the first argument that is "--".
+func With(args []string, flags ...string) []string {
 	at := slices.Index(args, "--")
 	if at < 0 {
 		at = len(args)
 	}
-	return slices.Insert(slices.Clone(args), at, "--json")
+	return slices.Insert(slices.Clone(args), at, flags...)
 }
 
-// feed reads the lines of a child's stdout.
 type feed struct {
 	event  func(history.Event)
 	rest   []byte // of a line that is not complete
@@ -155,7 +151,6 @@ func (f *feed) Write(piece []byte) (int, error) {
 	}
 }
 
-// line takes one event.
 func (f *feed) line(line []byte) error {
 	event, err := journal.ParseLine(line)
 	if err != nil {
@@ -164,13 +159,10 @@ func (f *feed) line(line []byte) error {
 	e := history.Decode(event)
 	f.result.Run = e.Run
 	switch p := e.Payload.(type) {
-	case history.Usage:
-		f.result.Spent = p
 	case history.Resumed:
 		f.result.End, f.exit = nil, nil
 	case history.End:
 		f.result.End, f.exit = &p, exitOf(event)
-		f.result.Spent.Tokens, f.result.Spent.Cost = p.Tokens, p.Cost
 	}
 	if f.event != nil {
 		f.event(e)

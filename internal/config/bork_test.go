@@ -190,7 +190,7 @@ func FuzzHone(f *testing.F) {
 		if checkText(HonePath, text) != nil {
 			return
 		}
-		file, err := parseDocument(text, new(Loops).Sections(), false)
+		file, err := parseHone(text, false)
 		checkFuzzed(t, text, err)
 		for name, a := range file.Commands {
 			if len(a.Argv) == 0 || (a.Wire == "") != (a.BaseURLEnv == "") || a.Net && a.BaseURLEnv != "" {

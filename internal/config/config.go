@@ -1,6 +1,20 @@
-// Package config reads how the user has configured a project: hone's own
-// .config/hone.toml by [Load], and .config/bork.json of the loop reconcile by
-// [Bork].
+// Package config is the table of hone's settings, and reads how the user has configured a
+// project: hone's own .config/hone.toml by [Load], and .config/bork.json of the loop
+// reconcile by [Bork].
+//
+// A setting is a row of the table in table.go: a variable of type [Setting] with its default,
+// key, flag, variable, rule, help, loops and need of trust; see [Row]. Everything else comes
+// from the rows: the flags of all commands ([AddFlags]) with their choices for completion, the
+// keys of the file with the line of every error ([Load]), hone help config ([Help]) and
+// docs/configuration.md, the questions of trust ([File.Opens]), what a run records
+// ([Values.Recorded]) and the flags that repeat it ([Values.Repeat]). To add a setting, add a
+// row; the code that needs it says config.Patience.In(values).
+//
+// Values are maps by the name of a setting. Those that were typed and those of the file stay
+// apart until [File.For] merges them for a loop, in the order of precedence: flag, variable,
+// section of the loop, other section, default. A run records the merged values, so that a
+// resumed run has the same ones, but for those of rows that are Apart: models and walls, of
+// which it records what was resolved, and what only its start needs.
 //
 // Both files are strict. An unknown key, a wrong type or a wrong value is an
 // [*Error] that names the file, the line and the key, and says what to write

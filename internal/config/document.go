@@ -393,7 +393,7 @@ func (d *Document) valueProblem(k key) (problem, hint string) {
 		return "", ""
 	}
 	what, hint := d.expected(k)
-	switch small := n < 0 || n == 0 && rule == "positive"; {
+	switch small := n < 0 || n == 0 && (rule == "positive" || rule == "size>0"); {
 	case small && v.Type() == reflect.TypeFor[Size]():
 		return "it is not " + what, hint
 	case small:

@@ -5,50 +5,76 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
+	"time"
 )
 
-// Load reads .config/hone.toml below root. It also fills sections, the tables
-// of the loops by name: each value is a pointer to a struct. A key that the file
-// does not have leaves its field as it is. After an error the structs can be filled
-// in part.
+// Load reads .config/hone.toml below root.
 //
-// Each field has the tag "toml" with its key, which is written with dashes; the
-// file may have underscores instead. The type is string, bool, int, int64,
-// float64, [Duration], [Size], []string or []int. A number must not be negative.
+// The values are those of the rows of the table, the prices and the agents. In a struct for
+// [Parse], each field has the tag "toml" with its key, which is written with dashes; the file
+// may have underscores instead. The type is string, bool, int, int64, float64, [Duration],
+// [Size], []string or []int. A number must not be negative.
 //
-// The tag "valid" restricts a field further: "positive" for a number; for a
-// string, or each string of a list, a choice such as "ask|none|all", or one of
+// The rule in the column Valid, or the tag "valid", restricts a value further: "positive" for
+// a number; for a string, or each string of a list, a choice such as "ask|none|all", or one of
 //
 //	line      one line of text
 //	model     "provider/name"
 //	models    the same, or several with commas between them
 //	url       an http or https URL
+//	loopback  the http URL of a server on this machine
 //	variable  the name of an environment variable
 //	glob      a pattern relative to the root
 //	path      a path, which may begin with ~/
 //
-// A struct that is a [Validator] checks the rest itself.
+// An int64 with the rule "size", or "size>0", is a number of bytes. A struct that is a
+// [Validator] checks the rest itself.
 //
-// The tag "opens" says what the setting permits, to the user who is asked to trust it. A
-// tag on a table applies to all settings in it. It is "-" for a setting that needs no
-// trust, and "program" for one that names a program in the project. A setting without the
-// tag needs trust.
-func Load(root string, sections map[string]any) (File, error) {
+// The column Opens, or the tag "opens", says what the setting permits, to the user who is
+// asked to trust it. A tag on a table applies to all settings in it. It is "-" for a setting
+// that needs no trust, and "program" for one that names a program in the project. A setting
+// without either needs trust.
+func Load(root string) (File, error) { return loadFile(root, false) }
+
+// LoadShared is Load for a program with a loop of its own: it ignores the tables of loops.
+func LoadShared(root string) (File, error) { return loadFile(root, true) }
+
+func loadFile(root string, shared bool) (File, error) {
 	text, ok, err := read(root, HonePath)
 	if err != nil || !ok {
 		return File{}, err
 	}
-	return parseDocument(text, sections, false)
+	return parseHone(text, shared)
 }
 
-// LoadShared is Load for a program that does not know the tables of the loops: it
-// ignores them.
-func LoadShared(root string) (File, error) {
-	text, ok, err := read(root, HonePath)
-	if err != nil || !ok {
+func parseHone(text []byte, shared bool) (File, error) {
+	f := File{keys: map[string]any{}}
+	d := &Document{file: HonePath, text: slices.Clone(text), into: target(&f, shared), shared: shared}
+	if err := d.fill(); err != nil {
 		return File{}, err
 	}
-	return parseDocument(text, nil, true)
+	if err := f.completePrices(d); err != nil {
+		return File{}, err
+	}
+	for _, k := range d.keys {
+		if v, _, _ := d.lookup(k.path); len(k.path) == 2 && v.Kind() != reflect.Struct {
+			f.keys[keyText(k.path)] = plain(v.Interface())
+		}
+	}
+	f.Opens = d.settingsToTrust()
+	return f, nil
+}
+
+// plain returns a value of a document as settings have it.
+func plain(value any) any {
+	switch value := value.(type) {
+	case Duration:
+		return value.Value()
+	case Size:
+		return int64(value)
+	}
+	return value
 }
 
 // Validator is implemented by tables that have more to check than the tags say.
@@ -93,40 +119,61 @@ func (d *Document) Wrong(problem, hint string, path ...string) error {
 	return &Error{File: d.file, Problem: problem, Hint: hint}
 }
 
-func parseDocument(text []byte, sections map[string]any, shared bool) (File, error) {
-	var f File
-	d := &Document{file: HonePath, text: slices.Clone(text), into: target(&f, sections), shared: shared}
-	if err := d.fill(); err != nil {
-		return File{}, err
+// target returns a struct with a pointer to each section.
+func target(f *File, shared bool) reflect.Value {
+	var sections []string
+	fields := map[string][]reflect.StructField{}
+	add := func(r *Row, full string) {
+		section, key, _ := strings.Cut(full, ".")
+		if fields[section] == nil {
+			sections = append(sections, section)
+		}
+		fields[section] = append(fields[section], reflect.StructField{Name: fmt.Sprintf("F%d", len(fields[section])), Type: r.fileType(),
+			Tag: reflect.StructTag(fmt.Sprintf("toml:%q valid:%q opens:%q", key, r.Valid, r.Opens))})
 	}
-	if err := f.completePrices(d); err != nil {
-		return File{}, err
+	for _, key := range slices.Sorted(maps.Keys(keys())) {
+		if section, _, _ := strings.Cut(key, "."); !shared || !hasWord(loopNames, section) {
+			add(keys()[key], key)
+		}
 	}
-	f.Opens = d.settingsToTrust()
-	return f, nil
+	all := []reflect.StructField{{Name: "Prices", Type: reflect.TypeOf(&f.Prices), Tag: `toml:"prices" valid:"model" opens:"costs are counted at this price"`},
+		{Name: "Commands", Type: reflect.TypeOf(&f.Commands), Tag: `toml:"commands" valid:"agent" opens:"this program takes the place of a model, as you"`}}
+	for i, name := range sections {
+		all = append(all, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: reflect.PointerTo(reflect.StructOf(fields[name])), Tag: reflect.StructTag(fmt.Sprintf("toml:%q", name))})
+	}
+	into := reflect.New(reflect.StructOf(all)).Elem()
+	for i := range all {
+		into.Field(i).Set(reflect.New(all[i].Type.Elem()))
+	}
+	into.Field(0).Set(reflect.ValueOf(&f.Prices))
+	into.Field(1).Set(reflect.ValueOf(&f.Commands))
+	return into
 }
 
-// target returns a struct with a pointer to each section.
-func target(f *File, sections map[string]any) reflect.Value {
-	var fields []reflect.StructField
-	var pointers []reflect.Value
-	for shared, value := range reflect.ValueOf(f).Elem().Fields() {
-		if shared.Tag.Get("toml") == "-" {
-			continue
+// keys returns the rows by the keys of the file, such as "task.rounds".
+func keys() map[string]*Row {
+	rows := map[string]*Row{}
+	for _, r := range table {
+		for _, loop := range strings.Fields(loopNames) {
+			for _, key := range r.keys(loop) {
+				rows[key] = r
+			}
 		}
-		fields = append(fields, reflect.StructField{Name: shared.Name, Type: reflect.PointerTo(shared.Type), Tag: shared.Tag})
-		pointers = append(pointers, value.Addr())
 	}
-	for i, name := range slices.Sorted(maps.Keys(sections)) {
-		pointer := reflect.ValueOf(sections[name])
-		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("Section%d", i), Type: pointer.Type(), Tag: reflect.StructTag(fmt.Sprintf("toml:%q", name))})
-		pointers = append(pointers, pointer)
+	return rows
+}
+
+// fileType returns the type of a row's value in a document.
+func (r *Row) fileType() reflect.Type {
+	switch r.standard.(type) {
+	case time.Duration:
+		return reflect.TypeFor[Duration]()
+	case int64:
+		if strings.HasPrefix(r.Valid, "size") {
+			return reflect.TypeFor[Size]()
+		}
 	}
-	all := reflect.New(reflect.StructOf(fields)).Elem()
-	for i, pointer := range pointers {
-		all.Field(i).Set(pointer)
-	}
-	return all
+	return reflect.TypeOf(r.standard)
 }
 
 // completePrices sets the prices of cached tokens that the file does not set.

@@ -26,18 +26,10 @@ func project(t *testing.T, file, text string) string {
 	return root
 }
 
-// everyFile contains all sections of a file: the shared ones and those of the loops.
-type everyFile struct {
-	File
-	Loops
-}
-
-func load(root string) (everyFile, error) {
-	var all everyFile
-	var err error
-	all.File, err = Load(root, all.Loops.Sections())
-	all.File.Opens = nil // TestOpens is about them
-	return all, err
+func load(root string) (File, error) {
+	f, err := Load(root)
+	f.Opens = nil // TestOpens is about them
+	return f, err
 }
 
 const everything = `# a comment
@@ -161,16 +153,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := everyFile{File: File{
-		Model: Model{Model: "openai/gpt-5", BaseURL: "http://localhost:8080/v1", Reasoning: "high", Wire: "chat", Tools: "text", Context: 200_000,
-			MaxOutput: 32_000, IdleTimeout: "90s", TotalTimeout: "1h", Attempts: 3, Advice: "none"},
-		Limits: Limits{Rounds: 5, MaxTokens: 5_000_000, MaxCost: 2, MaxTime: "4h", Patience: 2, Unreadable: 4, Keep: "best"},
-		Check: Check{Command: "go test ./...", Env: []string{"DATABASE_URL", "OPENAI_API_KEY"}, Timeout: "10m",
-			Protect: []string{"tests/**", "Makefile"}, Flaky: 3, Prove: "strict"},
-		Guard: Guard{Send: []string{"testdata/**", ".env.ci"}},
-		Sandbox: Sandbox{Wall: "bwrap", Net: new(true), Write: []string{"~/.cache/x", "out"}, Read: []string{"/opt/data"}, Hide: []string{"private"},
-			Env: []string{"DATABASE_URL"}, Memory: 4 << 30, Processes: 512},
-		Undo:   Undo{Include: []string{".env.local", "data/*.db"}, MaxFile: new(Size(64 << 20))},
+	want := File{
 		Prices: map[string]Price{"openai/gpt-5": {Input: 1.25, Output: 10, CacheWrite: 1.25}, "ollama/qwen3:8b": {}},
 		Commands: map[string]Agent{
 			"gemini": {
@@ -182,17 +165,29 @@ func TestLoad(t *testing.T) {
 			},
 			"Own_agent-2": {Argv: []string{"./agent"}, Net: true, KeyEnv: "KEY", Usage: AgentUsage{Input: "in"}},
 		},
-	}, Loops: Loops{
-		Reconcile: Reconcile{Rounds: 3, Approve: "none"},
-		Implement: Implement{Rounds: 4, MaxOutput: 1000, BuildTimeout: "90s"},
-		Task:      Task{Conversing: Conversing{Rounds: 6, Turns: 20, MaxToolCalls: 50, Approve: "all"}, ReviewerModel: "gemini/gemini-2.5-flash"},
-		Phase: Phase{BuilderModel: "command/gemini/gemini-2.5-pro", VerifierModel: "gpt-5", Rounds: 4, HealthAttempts: 2, Turns: 60, MaxToolCalls: 200,
-			DevURL: "http://localhost:3000", HookRead: []string{"~/.npmrc"}, HookEnv: []string{"DATABASE_URL"}, HookNet: true, HookTimeout: "5m"},
-	}}
-	if diff := cmp.Diff(want, got); diff != "" {
+		keys: map[string]any{
+			"model.model": "openai/gpt-5", "model.base-url": "http://localhost:8080/v1", "model.reasoning": "high", "model.wire": "chat", "model.tools": "text", "model.context": int64(200_000),
+			"model.max-output": int64(32_000), "model.idle-timeout": 90 * time.Second, "model.total-timeout": time.Hour, "model.attempts": 3, "model.advice": "none",
+			"limits.rounds": 5, "limits.max-tokens": int64(5_000_000), "limits.max-cost": 2.0, "limits.max-time": 4 * time.Hour, "limits.patience": 2, "limits.unreadable": 4, "limits.keep": "best",
+			"check.command": "go test ./...", "check.env": []string{"DATABASE_URL", "OPENAI_API_KEY"}, "check.timeout": 10 * time.Minute,
+			"check.protect": []string{"tests/**", "Makefile"}, "check.flaky": 3, "check.prove": "strict",
+			"guard.send":   []string{"testdata/**", ".env.ci"},
+			"sandbox.wall": "bwrap", "sandbox.net": true, "sandbox.write": []string{"~/.cache/x", "out"}, "sandbox.read": []string{"/opt/data"}, "sandbox.hide": []string{"private"},
+			"sandbox.env": []string{"DATABASE_URL"}, "sandbox.memory": int64(4 << 30), "sandbox.processes": 512,
+			"undo.include": []string{".env.local", "data/*.db"}, "undo.max-file": int64(64 << 20),
+			"reconcile.rounds": 3, "reconcile.approve": "none", "implement.rounds": 4, "implement.max-output": 1000, "implement.build-timeout": 90 * time.Second,
+			"task.rounds": 6, "task.turns": 20, "task.max-tool-calls": 50, "task.approve": "all", "task.reviewer-model": "gemini/gemini-2.5-flash",
+			"phase.builder-model": "command/gemini/gemini-2.5-pro", "phase.verifier-model": "gpt-5", "phase.rounds": 4, "phase.health-attempts": 2, "phase.turns": 60, "phase.max-tool-calls": 200,
+			"phase.dev-url": "http://localhost:3000", "phase.hook-read": []string{"~/.npmrc"}, "phase.hook-env": []string{"DATABASE_URL"}, "phase.hook-net": true, "phase.hook-timeout": 5 * time.Minute,
+		},
+	}
+	if diff := cmp.Diff(want, got, inside); diff != "" {
 		t.Error(diff)
 	}
 }
+
+// inside compares all of a file.
+var inside = cmp.AllowUnexported(File{})
 
 // TestAgentJSON checks that an agent survives the start event of a run, from which a
 // resumed run reads it, and that its keys are spelled like those of other events.
@@ -230,7 +225,8 @@ func TestLoadNothing(t *testing.T) {
 		"empty sections": project(t, HonePath, "[model]\n[limits]\n[prices]\n[reconcile]\n[phase]\n[commands]\n"),
 	} {
 		got, err := load(root)
-		if diff := cmp.Diff(everyFile{}, got); err != nil || diff != "" {
+		if err != nil || len(got.keys) > 0 || len(got.Prices) > 0 || len(got.Commands) > 0 {
+			diff := cmp.Diff(File{}, got, inside)
 			t.Errorf("%s: %v %s", name, err, diff)
 		}
 	}
@@ -240,8 +236,8 @@ func TestLoadErrors(t *testing.T) {
 	const at = ".config/hone.toml:"
 	for _, c := range []struct{ text, want string }{
 		{"[modle]\nmodel = 'a/b'\n", at + "1: modle: unknown section; did you mean model?"},
-		{"[nonsense]\n", at + "1: nonsense: unknown section; remove it, or use one of: check, commands, guard, implement, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
-		{"rounds = 5\n", at + "1: rounds: it is outside of its section; write it below one of: [limits], [implement], [phase], [reconcile], [task]"},
+		{"[nonsense]\n", at + "1: nonsense: unknown section; remove it, or use one of: check, commands, fix, guard, implement, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
+		{"rounds = 5\n", at + "1: rounds: it is outside of its section; write it below one of: [fix], [implement], [limits], [phase], [reconcile], [task]"},
 		{"max-cost = 5\n", at + "1: max-cost: it is outside of its section; write it below [limits]"},
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: unknown key; did you mean rounds?"},
 		{"[limits]\nmax_token = 5\n", at + "2: limits.max_token: unknown key; did you mean max-tokens?"},
@@ -250,7 +246,7 @@ func TestLoadErrors(t *testing.T) {
 		{"[limits.rounds]\nx = 5\n", at + "1: limits.rounds: it is not a whole number; write a whole number greater than 0"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
-		{"'model.model' = 1\n", at + "1: \"model.model\": unknown section; remove it, or use one of: check, commands, guard, implement, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
+		{"'model.model' = 1\n", at + "1: \"model.model\": unknown section; remove it, or use one of: check, commands, fix, guard, implement, limits, model, notify, phase, prices, reconcile, sandbox, task, undo"},
 		{"limits = { rounds = 1,\n  # x\n  max-time = 3 }\n", at + "3: limits.max-time: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
 		{"limits.rounds = '5'\n", at + "1: limits.rounds: it is not a whole number; write a whole number greater than 0"},
 		{"[limits]\nrounds = 0\n", at + "2: limits.rounds: 0 is too small; write a whole number greater than 0"},
@@ -279,8 +275,8 @@ func TestLoadErrors(t *testing.T) {
 		{"[check]\nprotect = ['a{b']\n", at + "2: check.protect: \"a{b\" is not a valid glob; close its brackets and braces, or write \\[ and \\{ for the characters themselves"},
 		{"[check]\nflaky = 1.5\n", at + "2: check.flaky: it is not a whole number; write 0 or a greater whole number"},
 		{"[check]\nflaky = -2\n", at + "2: check.flaky: -2 is too small; write 0 or a greater whole number"},
-		{"[check]\nprove = true\n", at + "2: check.prove: it is not a string; write \"off\", \"on\" or \"strict\""},
-		{"[check]\nprove = 'yes'\n", at + "2: check.prove: \"yes\" is not one of the choices; write \"off\", \"on\" or \"strict\""},
+		{"[check]\nprove = true\n", at + "2: check.prove: it is not a string; write \"on\", \"off\" or \"strict\""},
+		{"[check]\nprove = 'yes'\n", at + "2: check.prove: \"yes\" is not one of the choices; write \"on\", \"off\" or \"strict\""},
 		{"[undo]\ninclude = true\n", at + "2: undo.include: it is not a list of strings; write a list, such as include = [\"docs/**\"]"},
 		{"[undo]\ninclude = ['/etc/*']\n", at + "2: undo.include: \"/etc/*\" is an absolute path; write it relative to the root, such as \"docs/**\""},
 		{"[undo]\nmax-file = -1\n", at + "2: undo.max-file: it is not a size; write a number of bytes, or a number with its unit, such as \"4GB\""},
@@ -327,40 +323,6 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-type ownSection struct {
-	Low  int      `toml:"low"`
-	High int      `toml:"high"`
-	Word string   `toml:"some-word" valid:"one|two"`
-	Wait Duration `toml:"wait"`
-}
-
-func (o *ownSection) Valid() (key, problem, hint string) {
-	if o.Low > o.High {
-		return "low", "it is greater than high", "write a smaller number"
-	}
-	return "", "", ""
-}
-
-// TestSections checks that the caller decides which sections exist in addition to
-// the shared ones.
-func TestSections(t *testing.T) {
-	var own ownSection
-	file, err := Load(project(t, HonePath, "[limits]\nrounds = 2\n[my-loop]\nlow = 1\nhigh = 2\nsome_word = 'two'\nwait = '90s'\n"), map[string]any{"my-loop": &own})
-	if want := (ownSection{1, 2, "two", "90s"}); err != nil || own != want || own.Wait.Value() != 90*time.Second || file.Limits.Rounds != 2 {
-		t.Errorf("%+v, %+v, %v", own, file, err)
-	}
-	for text, want := range map[string]string{
-		"[my-lop]\n":                    "1: my-lop: unknown section; did you mean my-loop?",
-		"[phase]\n":                     "1: phase: unknown section; remove it, or use one of: check, commands, guard, limits, model, my-loop, notify, prices, sandbox, undo",
-		"\n[my-loop]\nlow = 3\n":        "3: my-loop.low: it is greater than high; write a smaller number",
-		"[my-loop]\nlow = -3\n":         "2: my-loop.low: -3 is too small; write 0 or a greater whole number",
-		"[my-loop]\nsome-word = 'no'\n": "2: my-loop.some-word: \"no\" is not one of the choices; write \"one\" or \"two\"",
-	} {
-		_, err := Load(project(t, HonePath, text), map[string]any{"my-loop": new(ownSection)})
-		checkError(t, text, err, ".config/hone.toml:"+want)
-	}
-}
-
 // TestSpellings checks that keys may have dashes or underscores.
 func TestSpellings(t *testing.T) {
 	want, err := load(project(t, HonePath, everything))
@@ -374,7 +336,7 @@ func TestSpellings(t *testing.T) {
 			t.Fatalf("%s: nothing is spelled otherwise", name)
 		}
 		got, err := load(project(t, HonePath, text))
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		if diff := cmp.Diff(want, got, inside); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", name, err, diff)
 		}
 	}
@@ -405,14 +367,14 @@ func TestSpelledTwice(t *testing.T) {
 // TestNone checks that a file can state that there is no limit.
 func TestNone(t *testing.T) {
 	got, err := load(project(t, HonePath, "[check]\nflaky = 0\nprotect = []\n[limits]\nmin-free = 0\n[undo]\nmax-file = 0\ninclude = []\n"))
-	want := everyFile{File: File{Check: Check{Protect: []string{}}, Limits: Limits{MinFree: new(Size(0))}, Undo: Undo{Include: []string{}, MaxFile: new(Size(0))}}}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+	want := map[string]any{"check.flaky": 0, "check.protect": []string{}, "limits.min-free": int64(0), "undo.max-file": int64(0), "undo.include": []string{}}
+	if diff := cmp.Diff(want, got.keys); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 	for text, want := range map[string]int64{"5000000000": 5_000_000_000, "'1GB'": 1 << 30} {
 		got, err := load(project(t, HonePath, "[undo]\nmax_file = "+text+"\n"))
-		if err != nil || got.Undo.MaxFile == nil || int64(*got.Undo.MaxFile) != want {
-			t.Errorf("%s: %v, %v", text, got.Undo, err)
+		if err != nil || MaxFile.In(got.Shared()) != want {
+			t.Errorf("%s: %v, %v", text, got.keys, err)
 		}
 	}
 }
@@ -433,7 +395,7 @@ func TestParseSize(t *testing.T) {
 // tables and reads the shared ones strictly.
 func TestLoadShared(t *testing.T) {
 	file, err := LoadShared(project(t, HonePath, "[task]\nrounds = 'x'\n[task.deep]\nlist = [1]\n[limits]\nrounds = 7\n"))
-	if err != nil || file.Limits.Rounds != 7 {
+	if err != nil || Rounds.In(file.Shared()) != 7 {
 		t.Errorf("%+v, %v", file, err)
 	}
 	_, err = LoadShared(project(t, HonePath, "[task]\nrounds = 3\n[limits]\nround = 7\n"))

@@ -2,10 +2,12 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -29,6 +31,7 @@ var rules = map[string]rule{
 	"glob":     {"docs/**", globProblem},
 	"home":     {"~/.gemini/settings.json", homeProblem},
 	"line":     {"", lineProblem},
+	"loopback": {"", loopbackProblem},
 	"model":    {"openai/gpt-5", modelProblem},
 	"models":   {"openai/gpt-5", modelsProblem},
 	"path":     {"/opt/data", pathProblem},
@@ -178,4 +181,32 @@ func globProblem(pattern string) (problem, hint string) {
 		return fmt.Sprintf("%q is not a valid glob", pattern), `close its brackets and braces, or write \[ and \{ for the characters themselves`
 	}
 	return "", ""
+}
+
+// loopbackProblem accepts http, a loopback host and a port, because a verifier's wall allows
+// only these (ruling A13).
+func loopbackProblem(s string) (problem, hint string) {
+	const example = `write the URL of the server, such as "http://localhost:3000"`
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" || u.Hostname() == "":
+		return "it is not an http URL", example
+	case u.User != nil:
+		return "the URL contains a user name or a password", example
+	case !strings.EqualFold(s, "http://"+u.Host):
+		return "the URL does not end after the port", example
+	case !loopback(u.Hostname()):
+		return "the host is not a loopback address", "use localhost, 127.0.0.1 or [::1] as the host"
+	case u.Port() == "":
+		return "the port is missing", example
+	}
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || port == 0 {
+		return u.Port() + " is not a port", "write one from 1 to 65535"
+	}
+	return "", ""
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback() && ip.Zone() == ""
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Setting is a key of a configuration file that needs the user's trust (ruling G14).
-type Setting struct {
+// Opening is a key of a configuration file that needs the user's trust (ruling G14).
+type Opening struct {
 	File  string // relative to the root of the project
 	Line  int    // counted from 1
 	Key   string // as in "model.base-url"
@@ -18,11 +18,11 @@ type Setting struct {
 
 // String returns the setting without its line, so that it stays the same if other lines
 // of the file change.
-func (s Setting) String() string { return s.File + ": " + s.Key + " = " + s.Value }
+func (s Opening) String() string { return s.File + ": " + s.Key + " = " + s.Value }
 
 // settingsToTrust returns the settings that need trust.
-func (d *Document) settingsToTrust() []Setting {
-	var all []Setting
+func (d *Document) settingsToTrust() []Opening {
+	var all []Opening
 	for _, k := range d.keys {
 		v, _, _ := d.lookup(k.path)
 		text := d.opensText(k)
@@ -31,7 +31,7 @@ func (d *Document) settingsToTrust() []Setting {
 		if isTable || isEmpty || text == "-" || text == "program" {
 			continue
 		}
-		all = append(all, Setting{File: HonePath, Line: k.at.Line, Key: keyText(k.path), Value: valueText(v), Opens: text})
+		all = append(all, Opening{File: HonePath, Line: k.at.Line, Key: keyText(k.path), Value: valueText(v), Opens: text})
 	}
 	return all
 }

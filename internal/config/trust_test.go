@@ -6,14 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Settings that open something need trust, in either spelling and in inline tables. Limits
+// Openings that open something need trust, in either spelling and in inline tables. Limits
 // and the like do not, nor does the check, which is a program of the folder.
 func TestOpens(t *testing.T) {
-	type table struct {
-		Rounds int      `toml:"rounds" opens:"-"`
-		Env    []string `toml:"hook-env" opens:"hooks get these"`
-		Secret string   `toml:"secret"`
-	}
+	toy(t, "", Row{Key: "phase.secret"})
 	text := `[model]
 model = "openai/x"
 base-url = "http://h/v1"
@@ -33,18 +29,18 @@ argv = ["x", "y"]
 usage = {input = "a"}
 timeout = "1m"
 `
-	f, err := Load(project(t, HonePath, text), map[string]any{"phase": new(table)})
+	f, err := Load(project(t, HonePath, text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	setting := func(line int, key, value, opens string) Setting {
-		return Setting{File: HonePath, Line: line, Key: key, Value: value, Opens: opens}
+	setting := func(line int, key, value, opens string) Opening {
+		return Opening{File: HonePath, Line: line, Key: key, Value: value, Opens: opens}
 	}
 	const agent = "this program takes the place of a model, as you"
-	want := []Setting{
+	want := []Opening{
 		setting(2, "model.model", `"openai/x"`, "your files are sent to this model, at your cost"),
 		setting(3, "model.base-url", `"http://h/v1"`, "your files and the provider's key are sent to this address"),
-		setting(13, "phase.hook-env", `["A", "B"]`, "hooks get these"),
+		setting(13, "phase.hook-env", `["A", "B"]`, "hooks get these variables, even if they hold keys"),
 		setting(14, "phase.secret", `"s"`, ""),
 		setting(16, "commands.x.argv", `["x", "y"]`, agent),
 		setting(17, "commands.x.usage.input", `"a"`, agent),

@@ -56,6 +56,8 @@ type Header struct {
 	// Base is the commit that was checked out where the run was exported; empty if there
 	// was none.
 	Base string `json:"base,omitempty"`
+	// Without is the commit whose files the bundle leaves out; empty if it leaves out none.
+	Without string `json:"without,omitempty"`
 	// Withheld are the paths of files whose contents the journal needs to restore them,
 	// and which the bundle leaves out.
 	Withheld []string `json:"withheld,omitempty"`

@@ -1,14 +1,12 @@
 package fix
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"slices"
 
-	"github.com/spf13/pflag"
-
 	"hone"
+	"hone/internal/config"
 	"hone/loop"
 	"hone/tool/allow"
 	"hone/workspace"
@@ -24,7 +22,7 @@ func Kind() loop.Kind {
 		Example: `  hone fix --check "go vet ./... && go test ./..."
   hone fix "the parser is right, the printer is wrong" --check "make test" --allow go
   git log -3 | hone fix - --check "npm test" -m ollama/qwen3-coder`,
-		Args: loop.OneText, Text: true, Rounds: 5, Modelless: true, Attempts: loop.RequireCheck,
+		Args: loop.OneText, Text: true, Modelless: true, Attempts: loop.RequireCheck,
 		New:     func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
 		Starters: func() loop.Starters {
@@ -38,23 +36,13 @@ func Kind() loop.Kind {
 // invocation is one fix with all its settings resolved.
 type invocation struct {
 	loop.Settings
-	loop.Conversing
 	System string `json:"system"`
 	Advice string `json:"advice,omitempty"`
-	table  loop.ConversingTable
-}
-
-func (v *invocation) Section() any               { return &v.table }
-func (v *invocation) Valid(in *loop.Input) error { return v.ValidFlags(in) }
-
-func (v *invocation) Flags(fs *pflag.FlagSet) {
-	v.AddFlags(fs)
-	fs.Lookup("check").Usage = "the check: a shell command that exits with status 0 if all is well (default: command in the [check] section of .config/hone.toml)"
 }
 
 // Resolve reads flags and configuration. It requires a check.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
-	if in.Flags.Check == "" && in.File.Check.Command == "" {
+	if config.Check.In(in.Values) == "" {
 		return l, loop.Usage("there is no check, so nothing says what to fix",
 			`hone fix --check "make test", or set "command" in the [check] section of .config/hone.toml`)
 	}
@@ -62,26 +50,24 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	v.Advice, err = in.Text()
-	v.System, v.Approve = v.Walls.System(System), in.Approve(v.table.Approve)
-	v.Complete(v.table.Turns, v.table.MaxToolCalls)
-	v.Judge = cmp.Or(v.Judge, in.File.Check.Judge, loop.DefaultJudge)
-	return in.Limits(v.table.Rounds), err
+	v.System = v.Walls.System(System)
+	return in.Limits(), err
 }
 
 // RepeatArgs gives the same advice.
-func (v *invocation) RepeatArgs() []string { return v.Conversing.RepeatArgs(v.Advice) }
+func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Advice) }
 
 // Build puts loop, tools and check together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
 	l := v.loop(s.Role("fixer", v.System))
-	if l.Fixer.Tools, err = s.Tools(loop.Toolset{Programs: slices.Concat(allow.ExecutionPrograms(), v.Allow)}); err != nil {
+	if l.Fixer.Tools, err = s.Tools(loop.Toolset{Programs: slices.Concat(allow.ExecutionPrograms(), config.Allow.In(v.Values))}); err != nil {
 		return built, err
 	}
 	s.SetCheck(nil, s.Check)
 	v.SetJudge(r, v.Check)
 	r.Trust.CheckFirst = hone.UnlessClean
-	return loop.Built{Run: r, Round: l.Round, Turns: map[string]int{l.Fixer.Name: v.Turns}, Summary: v.summary}, nil
+	return loop.Built{Run: r, Round: l.Round, Turns: map[string]int{l.Fixer.Name: v.Bounds().Turns}, Summary: v.summary}, nil
 }
 
 func (v *invocation) loop(fixer hone.Role) Loop {

@@ -11,9 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
-
-	"github.com/spf13/pflag"
 
 	"hone"
 	"hone/check"
@@ -43,18 +40,15 @@ logs/ contains every query, response and build output.`,
 		Example: `  hone implement
   hone implement "add a --json flag to the list command" --check "make test"
   hone implement - --check "make test" < issue.md`,
-		Args:        loop.OneText,
-		Text:        true,
-		Rounds:      Rounds,
-		Model:       "gemini/gemini-2.5-pro",
-		Keys:        Keys,
-		KeyFile:     KeyName,
-		Programs:    programs,
-		NoQuestions: true,
-		Attempts:    func(loop.Loop) error { return nil }, // the build judges them
-		New:         func() loop.Loop { return &invocation{} },
-		Preview:     loop.Preview{Short: "what implement would send first"},
-		Starters:    starterFiles,
+		Args:     loop.OneText,
+		Text:     true,
+		Keys:     Keys,
+		KeyFile:  KeyName,
+		Programs: programs,
+		Attempts: func(loop.Loop) error { return nil }, // the build judges them
+		New:      func() loop.Loop { return &invocation{} },
+		Preview:  loop.Preview{Short: "what implement would send first"},
+		Starters: starterFiles,
 	}
 }
 
@@ -62,32 +56,10 @@ logs/ contains every query, response and build output.`,
 // read in the first round.
 type invocation struct {
 	loop.Settings
-	System       string        `json:"system"`
-	Query        string        `json:"query"`
-	HasBuild     bool          `json:"build"` // build.sh exists
-	BuildTimeout time.Duration `json:"build_timeout_ns"`
-	MaxOutput    int           `json:"max_output"` // bytes of the build's output that are sent to the model
-
-	flags flags
-	table table
+	System   string `json:"system"`
+	Query    string `json:"query"`
+	HasBuild bool   `json:"build"` // build.sh exists
 }
-
-// flags are the loop's own.
-type flags struct {
-	query, queryFile string
-	maxOutput        int
-	buildTimeout     time.Duration
-}
-
-// table is the table [implement].
-type table struct {
-	Rounds       int             `toml:"rounds" valid:"positive" opens:"-"`
-	MaxOutput    int             `toml:"max-output" valid:"positive" opens:"-"` // bytes of the build's output that are sent to the model
-	BuildTimeout config.Duration `toml:"build-timeout" opens:"-"`
-}
-
-// Section is the table [implement].
-func (v *invocation) Section() any { return &v.table }
 
 // Subject is the query.
 func (v *invocation) Subject() string { return v.Query }
@@ -95,32 +67,9 @@ func (v *invocation) Subject() string { return v.Query }
 // Own reports whether a file is one of the loop's logs.
 func (v *invocation) Own(string) func(string) bool { return Own }
 
-// Flags adds the loop's own flags.
-func (v *invocation) Flags(fs *pflag.FlagSet) {
-	v.PreviewFlags(fs)
-	fs.Lookup("check").Usage = "a shell command that must exit with status 0, in addition to build.sh if there is one"
-	fs.Lookup("sandbox").Usage = "walls for build.sh and --check: auto, hidden, bwrap, landlock, firejail or none (default auto)"
-	fs.Lookup("net").Usage = "let build.sh and --check reach the network, as builds download files (default true)"
-	fs.IntVar(&v.flags.maxOutput, "max-output", 0, "bytes of the build's output that are sent to the model (default 65536)")
-	fs.DurationVar(&v.flags.buildTimeout, "build-timeout", 0, "stop the build and all its children after this time (default 10m)")
-}
-
-// PreviewFlags adds those of the query.
-func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.flags.query, "query", "", "what you want, instead of query.txt; the same as TEXT")
-	fs.StringVar(&v.flags.queryFile, "query-file", "", "the file with the query, instead of query.txt")
-}
-
-// Valid returns what is wrong with the flags by themselves.
-func (v *invocation) Valid(in *loop.Input) error {
-	return in.CheckPositive(map[string]bool{"max-output": v.flags.maxOutput > 0, "build-timeout": v.flags.buildTimeout > 0})
-}
-
 // Resolve reads flags, environment, the directory's files and the configuration.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
-	v.BuildTimeout = cmp.Or(v.flags.buildTimeout, v.table.BuildTimeout.Value())
-	v.MaxOutput = cmp.Or(v.flags.maxOutput, v.table.MaxOutput, check.MaxBuildText)
-	if v.Query, err = v.flags.readQuery(in); err != nil {
+	if v.Query, err = readQuery(in); err != nil {
 		return l, err
 	}
 	if v.System, _, err = readInput(in.Tree, SystemName); err != nil {
@@ -134,15 +83,14 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if v.System == System && v.Check != "" {
 		v.System += "\n# The user's check\n\n" + render.Line(v.Check) + "\n"
 	}
-	v.Walls.Net = v.Walls.Net || in.Flags.Net == nil && in.File.Sandbox.Net == nil // builds download files
-	v.Approve = "none"
-	return in.Limits(v.table.Rounds), err
+	return in.Limits(), err
 }
 
 // readQuery returns the query.
-func (f flags) readQuery(in *loop.Input) (string, error) {
+func readQuery(in *loop.Input) (string, error) {
+	query, file := config.Query.Given(in.Flags), config.QueryFile.Given(in.Flags)
 	switch {
-	case len(in.Args) > 0 && f.query+f.queryFile != "", f.query != "" && f.queryFile != "":
+	case len(in.Args) > 0 && query+file != "", query != "" && file != "":
 		return "", loop.Usage("there is more than one query", "give one of TEXT, --query and --query-file")
 	case len(in.Args) > 0:
 		text, err := in.Text()
@@ -150,14 +98,14 @@ func (f flags) readQuery(in *loop.Input) (string, error) {
 			return "", err
 		}
 		return validQuery("TEXT", text)
-	case f.query != "":
-		return f.query, nil
-	case f.queryFile != "":
-		text, err := artifact.Input(f.queryFile)
+	case query != "":
+		return query, nil
+	case file != "":
+		text, err := artifact.Input(file)
 		if err != nil {
 			return "", loop.Usage("--query-file: "+err.Error(), "name a file that can be read")
 		}
-		return validQuery(f.queryFile, string(text))
+		return validQuery(file, string(text))
 	}
 	return fileQuery(in.Tree)
 }
@@ -238,7 +186,7 @@ func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 }
 
 // RepeatArgs gives the same query.
-func (v *invocation) RepeatArgs() []string { return loop.OneArg(v.Query) }
+func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Query) }
 
 // Build puts loop and checks together.
 func (v *invocation) Build(s loop.Session) (loop.Built, error) {
@@ -254,12 +202,12 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 	walls := s.Walls(loop.WallPlan{Protect: append([]string{BuildName}, Inputs...)})
 	s.SetCheck(walls, func(tree *workspace.Tree, w loop.Walls) check.Func {
 		var checks []check.Func
-		build := check.BuildConfig{Root: tree.Dir(), Timeout: v.BuildTimeout, MaxText: v.MaxOutput, Live: s.IO().CheckOutput}
+		build := check.BuildConfig{Root: tree.Dir(), Timeout: config.BuildTimeout.In(v.Values), MaxText: config.BuildOutput.In(v.Values), Live: s.IO().CheckOutput}
 		switch {
 		case v.HasBuild && tree == r.Tree:
-			checks = append(checks, l.Build(r, w.With(v.CheckEnv), build))
+			checks = append(checks, l.Build(r, w.With(config.CheckEnv.In(v.Values)), build))
 		case v.HasBuild:
-			checks = append(checks, l.BuildUnlogged(w.With(v.CheckEnv), build))
+			checks = append(checks, l.BuildUnlogged(w.With(config.CheckEnv.In(v.Values)), build))
 		}
 		return check.All(append(checks, s.Check(tree, w))...)
 	})

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"hone"
 	"hone/internal/artifact"
@@ -52,7 +51,6 @@ skips phases that passed with the current specifications.`,
 			}
 			return words
 		},
-		Rounds:   Rounds,
 		NoAdvice: true,
 		Agents:   true,
 		Programs: programs,
@@ -76,13 +74,10 @@ const (
 	bySession = "session"
 )
 
-// Defaults of a phase: the seed's models and address.
+// The seed's models.
 const (
 	defaultBuilder  = "gemini/gemini-2.5-pro"
 	defaultVerifier = "gemini/gemini-2.5-flash"
-	defaultURL      = "http://localhost:3000"
-	defaultTurns    = 60
-	defaultCalls    = 240
 )
 
 // invocation is one phase with all its settings resolved. Model is the builder's.
@@ -94,15 +89,11 @@ type invocation struct {
 	BuilderSystem  string          `json:"builder_system"`
 	VerifierSystem string          `json:"verifier_system"`
 	NamesRoot      map[string]bool `json:"names_root,omitempty"` // by role, see Loop
-	HealthAttempts int             `json:"health_attempts"`
-	Turns          int             `json:"turns"`          // most model calls in a session
-	Calls          int             `json:"max_tool_calls"` // most in a session
-	DevURL         string          `json:"dev_url"`
-	Verify         string          `json:"verify"` // bySuite or bySession
-	Hooks          hookSettings    `json:"hooks,omitzero"`
+	Verify         string          `json:"verify"`               // bySuite or bySession
+	HookRead       []string        `json:"hook_read,omitempty"`  // absolute
+	HookLogs       bool            `json:"hook_logs,omitempty"`  // hooks write into LogDir
 
-	flags flags
-	table table
+	role string // of a preview
 }
 
 // Subject is the phase.
@@ -110,49 +101,10 @@ func (v *invocation) Subject() string { return fmt.Sprintf("phase %d", v.Phase) 
 
 // Variables also returns those of the hooks.
 func (v *invocation) Variables() []string {
-	return slices.Concat(v.Settings.Variables(), v.Hooks.Env)
+	return slices.Concat(v.Settings.Variables(), config.HookEnv.In(v.Values))
 }
 
-// hookSettings are what hooks may use in addition to the project's code. Paths are
-// absolute.
-type hookSettings struct {
-	Read []string      `json:"read,omitempty"`
-	Env  []string      `json:"env,omitempty"` // names of variables
-	Net  bool          `json:"net,omitempty"`
-	Time time.Duration `json:"timeout_ns,omitempty"` // 0 means the default of devserver.Hooks
-	Logs bool          `json:"logs,omitempty"`       // they write into LogDir
-}
-
-// table is the table [phase]. The hooks are those of abl.config.sh; they and
-// the server run behind walls, which hook-read, hook-env and hook-net open.
-type table struct {
-	BuilderModel   string          `toml:"builder-model" valid:"line" opens:"your files are sent to this model, at your cost"` // "provider/name", or a name alone
-	VerifierModel  string          `toml:"verifier-model" valid:"line" opens:"your files are sent to this model, at your cost"`
-	Rounds         int             `toml:"rounds" valid:"positive" opens:"-"`                                                   // limit of rounds of building and verifying
-	HealthAttempts int             `toml:"health-attempts" valid:"positive" opens:"-"`                                          // failed health checks that end a round
-	Turns          int             `toml:"turns" valid:"positive" opens:"-"`                                                    // limit of model calls in one session
-	MaxToolCalls   int             `toml:"max-tool-calls" valid:"positive" opens:"-"`                                           // limit of tool calls in one session
-	Verify         string          `toml:"verify" valid:"line" opens:"-"`                                                       // "suite" or "session"
-	DevURL         string          `toml:"dev-url" valid:"line" opens:"the server is expected at this address of your machine"` // of the server
-	HookRead       []string        `toml:"hook-read" valid:"path" opens:"hooks can read these paths"`                           // more that hooks may read
-	HookEnv        []string        `toml:"hook-env" valid:"variable" opens:"hooks get these variables, even if they hold keys"` // variables that hooks get although they hold keys
-	HookNet        bool            `toml:"hook-net" opens:"hooks can reach the network"`                                        // hooks may reach the network
-	HookTimeout    config.Duration `toml:"hook-timeout" opens:"-"`                                                              // for one hook
-}
-
-// Section is the table [phase].
-func (v *invocation) Section() any { return &v.table }
-
-// Valid implements [config.Validator].
-func (s table) Valid() (key, problem, hint string) {
-	if s.Verify != "" && s.Verify != bySuite && s.Verify != bySession {
-		return "verify", fmt.Sprintf("%q is unknown", s.Verify), `write "suite" or "session"`
-	}
-	if s.DevURL != "" {
-		problem, hint = badDevURL(s.DevURL)
-	}
-	return "dev-url", problem, hint
-}
+func (v *invocation) devURL() string { return config.DevURL.In(v.Values) }
 
 // Models returns the builder's and the verifier's model.
 func (v *invocation) Models() []loop.RoleModel {
@@ -161,7 +113,7 @@ func (v *invocation) Models() []loop.RoleModel {
 
 // Own reports whether a file is the loop's own.
 func (v *invocation) Own(string) func(string) bool {
-	return func(name string) bool { return Own(name) || v.Hooks.Logs && strings.HasPrefix(name, LogDir+"/") }
+	return func(name string) bool { return Own(name) || v.HookLogs && strings.HasPrefix(name, LogDir+"/") }
 }
 
 // namesLogs matches a line of abl.config.sh that writes into LogDir.
@@ -192,31 +144,27 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if err := project(in.Root); err != nil {
 		return l, err
 	}
-	f, t := v.flags, v.table
 	v.Phase, _ = strconv.Atoi(in.Args[0])
-	v.HealthAttempts = cmp.Or(f.healthAttempts, t.HealthAttempts, HealthAttempts)
-	v.Turns, v.Calls = cmp.Or(f.turns, t.Turns, defaultTurns), cmp.Or(f.calls, t.MaxToolCalls, defaultCalls)
-	v.DevURL = cmp.Or(f.devURL, t.DevURL, defaultURL)
-	read, err := loop.AbsPaths(in.Root, t.HookRead)
-	if err != nil {
+	if v.HookRead, err = loop.AbsPaths(in.Root, config.HookRead.In(in.Values)); err != nil {
 		return l, err
 	}
-	v.Hooks = hookSettings{Read: read, Env: t.HookEnv, Net: t.HookNet, Time: t.HookTimeout.Value()}
-	both := cmp.Or(in.Flags.Model, in.Getenv("HONE_MODEL"))
-	verifier := modelName(in, f.verifierModel, both, t.VerifierModel, in.File.Model.Model, defaultVerifier)
-	in.Flags.Model = modelName(in, f.builderModel, both, t.BuilderModel, in.File.Model.Model, defaultBuilder)
+	both := cmp.Or(config.Model.Given(in.Flags), in.Getenv("HONE_MODEL"))
+	model := func(s config.Setting[string], standard string) string {
+		return modelName(in, s.Given(in.Flags), both, s.In(in.Values), config.Model.In(in.Values), standard)
+	}
+	verifier := model(config.VerifierModel, defaultVerifier)
+	config.Model.Set(in.Values, model(config.BuilderModel, defaultBuilder))
 	if v.Settings, err = in.Settings(); err != nil {
 		return l, err
 	}
-	v.Approve = in.Approve("")
 	if v.Verifier, err = in.Model(verifier); err != nil {
 		return l, err
 	}
-	v.Verify = cmp.Or(f.verify, t.Verify)
+	v.Verify = config.Verify.In(in.Values)
 	if err := v.readRoles(in.Root, in.Note); err != nil {
 		return l, err
 	}
-	return in.Limits(t.Rounds), v.complete(in.Root)
+	return in.Limits(), v.complete(in.Root)
 }
 
 // readRoles reads the system texts of the two roles. A verifier's prompt of the
@@ -245,7 +193,7 @@ func (v *invocation) readRoles(root string, note func(string)) error {
 		}
 	}
 	v.BuilderSystem = BuilderSystem(builder, v.Model.Agent != nil)
-	v.VerifierSystem = VerifierSystem(verifier, v.DevURL, v.Verifier.Agent != nil, v.Verify == bySession)
+	v.VerifierSystem = VerifierSystem(verifier, v.devURL(), v.Verifier.Agent != nil, v.Verify == bySession)
 	return nil
 }
 
@@ -260,7 +208,7 @@ func (v *invocation) complete(root string) error {
 		return loop.Usage(own.Path+" states no contract that hone recognizes, so nothing could be verified", "write one per line, as ACTION → EXPECTED, below a heading Contracts")
 	}
 	hooks, err := artifact.Input(filepath.Join(root, devserver.Config))
-	v.Hooks.Logs = namesLogs.Match(hooks)
+	v.HookLogs = namesLogs.Match(hooks)
 	if info, statErr := os.Stat(filepath.Join(root, devserver.Config)); err != nil || statErr != nil || !info.Mode().IsRegular() {
 		return loop.Usage("there is no "+devserver.Config+" in "+root+", which defines how the project is checked and started", "hone init phase, or name the project's directory with --dir")
 	}
@@ -292,17 +240,17 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	if err != nil {
 		return built, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "install git", Verb: hone.Resume}}
 	}
-	server, err := devserver.New(v.DevURL)
+	server, err := devserver.New(v.devURL())
 	if err != nil {
 		return built, loop.Usage(err.Error(), "--dev-url http://localhost:3000")
 	}
 	l := v.loop(s.Guard())
-	l.Server, l.Git, l.Logs = server, g, v.Hooks.Logs
+	l.Server, l.Git, l.Logs = server, g, v.HookLogs
 	r := s.NewRun(l.Rules())
 	r.Trust.Passed = fmt.Sprintf("phase %d passed", v.Phase)
 	walls := v.walls(s, r, g, server)
 	l.Suite = walls.verifier
-	l.Hooks = devserver.Hooks{Runner: walls.hooks, Dir: s.Root(), Time: v.Hooks.Time}
+	l.Hooks = devserver.Hooks{Runner: walls.hooks, Dir: s.Root(), Time: config.HookTimeout.In(v.Values)}
 	if err := v.equip(&l, s, walls); err != nil {
 		return built, err
 	}
@@ -311,7 +259,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		Run:     r,
 		Round:   l.Round,
 		With:    fmt.Sprintf("builder %s and verifier %s", v.Model.Names(), v.Verifier.Names()),
-		Turns:   map[string]int{l.Builder.Name: v.Turns, l.Verifier.Name: v.Turns},
+		Turns:   map[string]int{l.Builder.Name: v.Bounds().Turns, l.Verifier.Name: v.Bounds().Turns},
 		Finish:  func(ctx context.Context, end hone.End, _ int) error { return l.Finish(ctx, r, end) },
 		Summary: func(end hone.End) string { return l.Summary(r, end) },
 	}, nil
@@ -321,10 +269,10 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 func (v *invocation) loop(guard *secret.Guard) Loop {
 	role := func(name string, m loop.Model, system, folder string) hone.Role {
 		role := m.Role(name, system)
-		role.Dir, role.Bounds = folder, hone.Bounds{Turns: v.Turns, Calls: v.Calls}
+		role.Dir, role.Bounds = folder, v.Bounds()
 		return role
 	}
-	l := Loop{Phase: v.Phase, Session: v.Verify != bySuite, NamesRoot: v.NamesRoot, HealthAttempts: v.HealthAttempts, Guard: guard,
+	l := Loop{Phase: v.Phase, Session: v.Verify != bySuite, NamesRoot: v.NamesRoot, HealthAttempts: config.HealthAttempts.In(v.Values), Guard: guard,
 		Builder: role("builder", v.Model, v.BuilderSystem, Src), Writer: role("verifier", v.Verifier, v.VerifierSystem, Tests)}
 	l.Verifier = l.Writer
 	return l
@@ -345,16 +293,16 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 			}
 			return nil, noteWeak(r, grade)
 		}})
-	logs := []string{at(Results)}
+	logs, net := []string{at(Results)}, config.HookNet.In(v.Values)
 	for _, dir := range v.logDirs() {
 		logs = append(logs, at(dir))
 	}
 	hooks := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
-		Net: &v.Hooks.Net, Env: v.Hooks.Env, Protect: []string{".git"},
-		Write: logs, Read: append([]string{at(devserver.Config)}, v.Hooks.Read...)})
+		Net: &net, Env: config.HookEnv.In(v.Values), Protect: []string{".git"},
+		Write: logs, Read: append([]string{at(devserver.Config)}, v.HookRead...)})
 	tester := loop.WallPlan{Root: at(Tests), Bounded: true, OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
 	writer, verifier := tester, tester
-	writer.Vars = []string{"DEV_URL=" + v.DevURL}
+	writer.Vars = []string{"DEV_URL=" + v.devURL()}
 	verifier.Door = server.Door
 	verifier.OnBuilt = func(_ sandbox.Grade, door string) ([]string, error) {
 		server.SetAddr(door)
@@ -371,7 +319,7 @@ func (v *invocation) canChange(file string) bool {
 
 // logDirs returns the directories of the hooks' logs besides tests/results/.
 func (v *invocation) logDirs() []string {
-	if v.Hooks.Logs {
+	if v.HookLogs {
 		return []string{LogDir}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"hone/internal/config"
 	"hone/loop"
 	"hone/loop/phase/devserver"
 )
@@ -44,20 +45,18 @@ func (l Loop) Preview(dir, role string) (loop.Prompt, error) {
 	return p, nil
 }
 
-// PreviewFlags adds the role, and the models.
+// PreviewFlags adds the role.
 func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.flags.role, "role", "verifier", "the role: verifier, which gets the first prompt of a run, or builder")
-	v.verifyFlag(fs)
-	fs.StringVar(&v.flags.builderModel, "builder-model", "", "the builder's model, as PROVIDER/NAME")
-	fs.StringVar(&v.flags.verifierModel, "verifier-model", "", "the verifier's model, as PROVIDER/NAME")
+	fs.StringVar(&v.role, "role", "verifier", "the role: verifier, which gets the first prompt of a run, or builder")
+	config.SetChoices(fs, "role", "builder", "verifier")
 }
 
 // Preview returns the first prompt of a role.
 func (v *invocation) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
-	p, err := v.loop(view.Guard).Preview(view.Tree.Dir(), v.flags.role)
-	p.What = "to the " + v.flags.role + ": the instructions, the project and its contracts"
+	p, err := v.loop(view.Guard).Preview(view.Tree.Dir(), v.role)
+	p.What = "to the " + v.role + ": the instructions, the project and its contracts"
 	p.Model = v.Verifier.Name
-	if v.flags.role == "builder" {
+	if v.role == "builder" {
 		p.Model = v.Model.Name
 	}
 	return p, err

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/internal/artifact"
+	"hone/internal/config"
 	"hone/internal/lazyregexp"
 	"hone/loop"
 )
@@ -32,6 +33,7 @@ example, which hone phase refuses until you edit it. init phase keeps files that
 root contains code, a .config/hone.toml offers to protect its tests, as "hone help init" describes.`,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&named, "template", "", "the kind of web service: go, node or python (default: the language of src/, else go)")
+			config.SetChoices(fs, "template", "go", "node", "python")
 		},
 		Files: func(root string, note func(string)) ([]loop.File, error) {
 			name, err := chooseTemplate(root, named, note)

@@ -10,15 +10,15 @@ import (
 )
 
 // load reads a .config/hone.toml that holds the text.
-func load(t *testing.T, text string) (*table, error) {
+func load(t *testing.T, text string) (config.Values, error) {
 	t.Helper()
-	root, v := t.TempDir(), &invocation{}
+	root := t.TempDir()
 	path := filepath.Join(root, filepath.FromSlash(config.HonePath))
 	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := config.Load(root, map[string]any{"phase": v.Section()})
-	return &v.table, err
+	file, err := config.Load(root)
+	return file.For("phase", nil, nil), err
 }
 
 func TestPhaseErrors(t *testing.T) {
@@ -41,7 +41,7 @@ func TestPhaseErrors(t *testing.T) {
 		"hook_net = 'yes'":          "hook_net: it is not a boolean; write true or false, without quotes",
 		"hook-timeout = 5":          "hook-timeout: it is not a string; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\"",
 
-		"verify = 'hone'":                            "verify: \"hone\" is unknown; write \"suite\" or \"session\"",
+		"verify = 'hone'":                            "verify: \"hone\" is not one of the choices; write \"suite\" or \"session\"",
 		"dev-url = 'localhost:3000'":                 "dev-url: it is not an http URL" + example,
 		"dev-url = 'https://localhost:3000'":         "dev-url: it is not an http URL" + example,
 		"dev-url = 'http://:3000'":                   "dev-url: it is not an http URL" + example,
@@ -70,8 +70,8 @@ func TestPhaseErrors(t *testing.T) {
 func TestDevURL(t *testing.T) {
 	for _, url := range []string{"http://localhost:3000", "http://LocalHost:1", "http://127.0.0.1:65535", "http://127.1.2.3:80", "http://[::1]:3000"} {
 		got, err := load(t, "[phase]\ndev-url = '"+url+"'\n")
-		if err != nil || got.DevURL != url {
-			t.Errorf("%s: %q, %v", url, got.DevURL, err)
+		if err != nil || config.DevURL.In(got) != url {
+			t.Errorf("%s: %q, %v", url, config.DevURL.In(got), err)
 		}
 	}
 }

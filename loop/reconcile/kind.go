@@ -10,8 +10,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"hone"
 	"hone/check"
 	"hone/internal/config"
@@ -39,7 +37,6 @@ may contain specifications, too.`,
   hone reconcile --model ollama/qwen3-coder --check "make test"
   hone prompt reconcile`,
 		Args:     atMostOne,
-		Rounds:   Rounds,
 		Root:     root,
 		Programs: programs,
 		New:      func() loop.Loop { return &invocation{} },
@@ -77,26 +74,10 @@ type invocation struct {
 	Checker      string   `json:"checker,omitempty"`
 	NeedApproval []string `json:"edits_require_approval,omitempty"`
 	NotSent      []string `json:"not_sent,omitempty"`
-
-	table table
-}
-
-// table is the table [reconcile].
-type table struct {
-	Rounds  int    `toml:"rounds" valid:"positive" opens:"-"`
-	Approve string `toml:"approve" valid:"ask|none|all" opens:"changes to protected files are approved in this way"`
 }
 
 // Subject is SOURCE_DIR.
 func (v *invocation) Subject() string { return v.Scope }
-
-// Section is the table [reconcile].
-func (v *invocation) Section() any { return &v.table }
-
-// Flags adds none. It says what walls mean for the correctness checker.
-func (v *invocation) Flags(fs *pflag.FlagSet) {
-	fs.Lookup("sandbox").Usage = "walls for --check, and for the correctness checker only if you name one here: auto, hidden, bwrap, landlock, firejail or none (default auto)"
-}
 
 // Resolve reads flags, environment, .config/hone.toml and .config/bork.json.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
@@ -109,8 +90,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, err
 	}
 	v.Settings, err = in.Settings()
-	v.Approve = in.Approve(v.table.Approve)
-	return in.Limits(v.table.Rounds), err
+	return in.Limits(), err
 }
 
 // programs returns the correctness checker if there is one.
@@ -155,7 +135,7 @@ func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	if err := v.checkChecker(in.Root); err != nil {
 		return err
 	}
-	if in.Flags.Wall == string(sandbox.Auto) && v.Checker != "" {
+	if config.Wall.Given(in.Flags) == string(sandbox.Auto) && v.Checker != "" {
 		in.Note("the correctness checker is your own program and runs without walls; a wall that you name, such as --sandbox hidden, applies to it too")
 	}
 	return nil
@@ -182,7 +162,7 @@ func (v *invocation) checkChecker(root string) error {
 }
 
 // RepeatArgs gives the same directory.
-func (v *invocation) RepeatArgs() []string { return loop.OneArg(v.Scope) }
+func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Scope) }
 
 // Build puts loop and checks together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
@@ -223,7 +203,7 @@ func (v *invocation) check(s loop.Session, tree *workspace.Tree, w loop.Walls) c
 			runner, terminal = w.With(variables(s.IO().Environ)), nil
 		}
 		checks = append(checks, check.Bork(runner, check.BorkConfig{
-			Root: tree.Dir(), Checker: v.Checker, Env: s.IO().Environ, Timeout: v.CheckTime, Stdin: terminal, Redact: s.Guard().Redact, Live: s.IO().CheckOutput}))
+			Root: tree.Dir(), Checker: v.Checker, Env: s.IO().Environ, Timeout: config.CheckTimeout.In(v.Values), Stdin: terminal, Redact: s.Guard().Redact, Live: s.IO().CheckOutput}))
 	}
 	return check.All(append(checks, s.Check(tree, w))...)
 }

@@ -12,37 +12,19 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone/internal/artifact"
+	"hone/internal/config"
 	"hone/loop"
 	"hone/model"
 )
 
-// flags are the loop's own flags. CodeScribe's names for them work as well.
-type flags struct {
-	reviewerModel string
-	tools         string // "native" or "text"
-	log           bool
-	logPath       string
-	reason        bool
-}
-
-// Flags adds the loop's own flags.
+// Flags lets --log have no file, and gives flags the names that they have in CodeScribe.
 func (v *invocation) Flags(fs *pflag.FlagSet) {
-	f := &v.flags
-	fs.StringVar(&f.reviewerModel, "reviewer-model", "", "the reviewer's model, as PROVIDER/NAME; required if --model is a command-line agent (default the executor's)")
-	v.AddFlags(fs)
-	fs.Lookup("turns").Usage = fmt.Sprintf("maximum number of model calls in one execution session; also --agent-iterations, -niter (default %d)", loop.DefaultTurns)
-	fs.Lookup("allow").Usage = "programs that the model may run in addition to the standard list and the task file's, such as go,make; the check itself is always allowed"
-	fs.StringVar(&f.tools, "tools", "", "how the model calls tools: native, or text for a model without tool calls (default native)")
 	if log := fs.Lookup("log"); log != nil {
-		log.Value, log.NoOptDefVal = logFlag{log.Value, &f.log}, "true"
+		log.Value, log.NoOptDefVal = logFlag{log.Value, &v.bareLog}, "true"
 		log.Usage = "append the run's events to a file, as --json prints them: --log=FILE; without a file, as in CodeScribe, log the sessions' events in " + standardLog
 	}
-	fs.StringVar(&f.logPath, "log-path", "", "log the sessions' events in this file")
-	fs.BoolVar(&f.reason, "reason", false, "the same as --reasoning high")
-	fs.Lookup("rounds").Usage = fmt.Sprintf("maximum number of rounds, each an execution and a review; also --agent-loops, -nloop (default %d)", Loops)
 	fs.Lookup("dir").Usage = "work in this directory; also --workdir"
 	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"
-	fs.Lookup("check").Usage = "a shell command that decides whether the task is done, by exit status 0 (default [check] command of the task file, or of .config/hone.toml)"
 	fs.SetNormalizeFunc(codescribeName)
 }
 
@@ -110,34 +92,25 @@ const standardLog = ".codescribe/logs/toolusage.toml"
 // Valid returns what is wrong with the flags by themselves, and sets the shared flags
 // for which the loop's own are shorthands.
 func (v *invocation) Valid(in *loop.Input) error {
-	f := v.flags
-	if err := v.ValidFlags(in); err != nil {
-		return err
-	}
-	if f.logPath == "" && in.Changed("log-path") {
+	if config.LogPath.Given(in.Flags) == "" && in.Changed("log-path") {
 		return in.Usagef("--log-path must name a file")
 	}
-	switch f.tools {
-	case "", loop.NativeTools, loop.TextTools:
-	default:
-		return in.Usagef("--tools %s is not native or text", f.tools)
-	}
-	in.Flags.Tools = f.tools
-	if f.reason {
-		if given := in.Flags.Reasoning; given != "" && given != string(model.High) {
+	if config.Reason.Given(in.Flags) {
+		if given := config.Reasoning.Given(in.Flags); given != "" && given != string(model.High) {
 			return loop.Usage(fmt.Sprintf("--reason means --reasoning high, but --reasoning is %s", given), "give one of them")
 		}
-		in.Flags.Reasoning = string(model.High)
+		config.Reasoning.Set(in.Flags, string(model.High))
 	}
 	return nil
 }
 
 // logFile returns the absolute path of the log of --log or --log-path; empty if there
 // is none. It fails if the log cannot be written because of a link, for example.
-func (f flags) logFile(tree string) (string, error) {
-	at := f.logPath
+func (v *invocation) logFile(in *loop.Input) (string, error) {
+	named := config.LogPath.Given(in.Flags)
+	at := named
 	switch {
-	case at == "" && !f.log:
+	case at == "" && !v.bareLog:
 		return "", nil
 	case at == "":
 		at = filepath.FromSlash(standardLog)
@@ -149,10 +122,10 @@ func (f flags) logFile(tree string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Dir(log)); err != nil && f.logPath != "" {
-		return "", loop.Usage(fmt.Sprintf("--log-path: there is no directory %s", filepath.Dir(f.logPath)), "make it, or name a file elsewhere")
+	if _, err := os.Stat(filepath.Dir(log)); err != nil && named != "" {
+		return "", loop.Usage(fmt.Sprintf("--log-path: there is no directory %s", filepath.Dir(named)), "make it, or name a file elsewhere")
 	}
-	base, name, err := logBase(tree, log)
+	base, name, err := logBase(in.Root, log)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hone"
+	"hone/internal/config"
 	"hone/loop"
 	"hone/loop/task/taskfile"
 	"hone/tool"
@@ -48,7 +49,6 @@ For compatibility, task also accepts the options of code-scribe loop, and models
 		Args:     taskArg,
 		Text:     true,
 		Rewrite:  rewriteOptions,
-		Rounds:   Loops,
 		Agents:   true,
 		Attempts: loop.RequireCheck,
 		New:      func() loop.Loop { return &invocation{} },
@@ -61,7 +61,6 @@ For compatibility, task also accepts the options of code-scribe loop, and models
 // each loop.
 type invocation struct {
 	loop.Settings
-	loop.Conversing // of an execution session; Allow adds to the task file's list
 
 	Reviewer       loop.Model `json:"reviewer_model,omitzero"` // zero means the executor's, which is Model
 	System         string     `json:"system"`
@@ -71,18 +70,8 @@ type invocation struct {
 	Text           string     `json:"task,omitempty"`
 	Log            string     `json:"log,omitempty"` // absolute
 
-	flags flags
-	table table
+	bareLog bool // --log without a file
 }
-
-// table is the table [task].
-type table struct {
-	loop.ConversingTable
-	ReviewerModel string `toml:"reviewer-model" valid:"models" opens:"your files are sent to this model, at your cost"` // empty means the model of the executor
-}
-
-// Section is the table [task].
-func (v *invocation) Section() any { return &v.table }
 
 // Models returns the executor's model, and the reviewer's if it is another one.
 func (v *invocation) Models() []loop.RoleModel {
@@ -116,7 +105,6 @@ func (v *invocation) Subject() string { return cmp.Or(v.Text, v.File) }
 
 // Resolve reads flags, environment, task file and configuration.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
-	v.Complete(v.table.Turns, v.table.MaxToolCalls)
 	if v.File, v.Text, err = argument(in); err != nil {
 		return l, err
 	}
@@ -124,20 +112,23 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if err != nil {
 		return l, err
 	}
-	in.Flags.Check = cmp.Or(in.Flags.Check, asked.Check)
-	v.Judge = cmp.Or(v.Judge, asked.Judge, in.File.Check.Judge, loop.DefaultJudge)
-	if v.Log, err = v.flags.logFile(in.Root); err != nil {
+	config.Check.Before(in.Values, in.Flags, asked.Check)
+	config.Judge.Before(in.Values, in.Flags, asked.Judge)
+	if v.Log, err = v.logFile(in); err != nil {
 		return l, err
 	}
-	if in.Flags.Model, err = modelName(in, in.Flags.Model, in.Getenv("HONE_MODEL"), in.Getenv("CODESCRIBE_MODEL")); err != nil {
+	name, err := modelName(in, config.Model.Given(in.Flags), in.Getenv("HONE_MODEL"), in.Getenv("CODESCRIBE_MODEL"))
+	if err != nil {
 		return l, err
+	}
+	if name != "" {
+		config.Model.Set(in.Values, name)
 	}
 	if err := v.resolveModels(in); err != nil {
 		return l, err
 	}
 	v.System, v.ReviewerSystem = v.Walls.System(System), v.Walls.System(ReviewerSystem)
-	v.Approve = in.Approve(v.table.Approve)
-	return in.Limits(v.table.Rounds), nil
+	return in.Limits(), nil
 }
 
 // task returns the current task, or an error for the user if its file is invalid.
@@ -164,7 +155,7 @@ func (v *invocation) resolveModels(in *loop.Input) (err error) {
 	if v.Model.Agent != nil {
 		v.AgentSystem = AgentSystem
 	}
-	name, err := modelName(in, v.flags.reviewerModel, v.table.ReviewerModel)
+	name, err := modelName(in, config.ReviewerModel.In(in.Values))
 	if err != nil || name == "" {
 		return err
 	}
@@ -197,7 +188,7 @@ func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 }
 
 // RepeatArgs gives the same text, or the same file of the tree.
-func (v *invocation) RepeatArgs() []string { return v.Conversing.RepeatArgs(v.Subject()) }
+func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Subject()) }
 
 // Build puts loop, tools, check and rules together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
@@ -221,7 +212,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	built = loop.Built{
 		Run:     r,
 		Round:   l.Round,
-		Turns:   map[string]int{l.Executor.Name: v.Turns, l.Reviewer.Name: ReviewTurns(v.Turns)},
+		Turns:   map[string]int{l.Executor.Name: v.Bounds().Turns, l.Reviewer.Name: ReviewTurns(v.Bounds().Turns)},
 		Finish:  func(_ context.Context, end hone.End, exit int) error { return l.Finish(r, end, exit) },
 		Summary: func(hone.End) string { return Summary(r) + "\n" },
 		// CodeScribe's users save it with tee.
@@ -270,7 +261,7 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 	}
 	return func(programs []string) (execute, review []tool.Tool) {
 		with := execution
-		with.Programs = slices.Concat(allow.ExecutionPrograms(), v.Allow, programs)
+		with.Programs = slices.Concat(allow.ExecutionPrograms(), config.Allow.In(v.Values), programs)
 		execute, _ = s.Tools(with) // the tree is open, so that it cannot fail
 		return execute, reviewing
 	}, nil

@@ -47,9 +47,6 @@ func ShortDigest(run string, q hone.Question) string { return q.Digest(run)[:dig
 // plain matches a value of --answer.
 var plain = lazyregexp.New(`^([0-9a-f]{8,64})=(yes|no)$`)
 
-// Valid reports whether a value of --answer is DIGEST=yes or DIGEST=no.
-func Valid(value string) bool { return plain.MatchString(value) }
-
 // To returns the answers of --answer to pending questions of a run, by the digest of
 // the question, without answers that are recorded already. If one answer is not possible,
 // it returns an error.

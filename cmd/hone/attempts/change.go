@@ -10,9 +10,12 @@ import (
 	"strings"
 
 	"hone"
+	"hone/group"
+	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/loop"
 	"hone/workspace"
 )
 
@@ -35,17 +38,24 @@ type state struct {
 
 func stateOf(e workspace.Entry) state { return state{e.Kind, e.Mode, e.Digest, e.Target, e.Note} }
 
-// same reports whether both are known and equal.
 func (s state) same(o state) bool { return s == o && s.Note == "" }
 
-// editsOf returns what a run changed in its copy, as far as its journal tells. It leaves
-// out the loop's own files, such as logs.
-func editsOf(past *history.Past, home *journal.Home, own func(string) bool) ([]edit, error) {
-	deltas, err := past.AllChanges(home.Get)
+// editsOf returns what a run changed in its copy, as far as its journal tells, without the own
+// files of its loop, which is one of kinds, such as logs.
+func editsOf(o group.Outcome, home *journal.Home, kinds []loop.Kind) (edits []edit, err error) {
+	own := func(string) bool { return false }
+	if start, err := runs.Started(o.Events); err == nil {
+		i := slices.IndexFunc(kinds, func(k loop.Kind) bool { return k.Name == start.Loop })
+		if i >= 0 {
+			if l, err := runs.Settings(kinds[i], start); err == nil {
+				own = l.Own(start.Dir)
+			}
+		}
+	}
+	deltas, err := o.Past.AllChanges(home.Get)
 	if err != nil {
 		return nil, fmt.Errorf("read what the attempt changed: %w", err)
 	}
-	var edits []edit
 	for _, d := range deltas {
 		if own == nil || !own(d.Path) {
 			edits = append(edits, edit{d.Path, stateOf(d.Before), stateOf(d.After)})
@@ -54,23 +64,16 @@ func editsOf(past *history.Past, home *journal.Home, own func(string) bool) ([]e
 	return edits, nil
 }
 
-// reversed returns the edits that take edits back.
-func reversed(edits []edit) (back []edit) {
-	for _, e := range edits {
-		back = append(back, edit{e.Path, e.After, e.Before})
-	}
-	return back
-}
-
-// followedBy returns the edits that have the same effect as edits and then those of next.
-func followedBy(edits, next []edit) []edit {
+// inPlaceOf returns the edits that take those of former back and make edits. Both are edits of the
+// same tree.
+func inPlaceOf(former, edits []edit) []edit {
 	all := map[string]edit{}
-	for _, e := range edits {
-		all[e.Path] = e
+	for _, e := range former {
+		all[e.Path] = edit{e.Path, e.After, e.Before}
 	}
-	for _, e := range next {
-		if first, ok := all[e.Path]; ok {
-			e.Before = first.Before
+	for _, e := range edits {
+		if back, ok := all[e.Path]; ok {
+			e.Before = back.Before
 		}
 		all[e.Path] = e
 	}
@@ -84,23 +87,6 @@ func followedBy(edits, next []edit) []edit {
 	return joined
 }
 
-// problem returns why an edit cannot be made with the contents that a copy's journal
-// stored; empty if it can. hone's edits write and remove regular files.
-func (e edit) problem(has func(digest string) bool) string {
-	regular := func(s state) bool { return s.Kind == "" || s.Kind == workspace.Regular }
-	switch {
-	case e.Before.Note != "" || e.After.Note != "":
-		return "it could not be read"
-	case !regular(e.Before) || !regular(e.After):
-		return "it is not a regular file"
-	case e.After.Kind != "" && !has(e.After.Digest):
-		return "its contents were not stored: it is larger than [undo] max-file, contains a provider's key, or could not be read"
-	case e.Before.Kind != "" && e.After.Kind != "" && (e.Before.Mode^e.After.Mode)&0o111 != 0:
-		return "it became executable, or no longer is"
-	}
-	return ""
-}
-
 // change is what a run applies to its tree. It is recorded whole, so that neither a
 // resumed run nor a replay needs the copy.
 type change struct {
@@ -110,14 +96,12 @@ type change struct {
 
 // changeOf returns the change of edits. It stores the contents, of which get returns
 // each by its digest, in the home of the run that applies it.
-func changeOf(edits []edit, get history.Get, has func(string) bool, home *journal.Home) (c change, err error) {
-	c.Edits = edits
+func changeOf(edits []edit, get history.Get, has func(string) bool, home *journal.Home) (change, error) {
+	c := change{Edits: edits}
 	for _, e := range edits {
-		why := e.problem(has)
-		if why == "" && e.After.Kind != "" {
-			if why, err = e.store(get, home); err != nil {
-				return c, fmt.Errorf("read what the attempt made of %s: %w", e.Path, err)
-			}
+		why, err := e.store(get, has, home)
+		if err != nil {
+			return c, fmt.Errorf("read what the attempt made of %s: %w", e.Path, err)
 		}
 		if why != "" {
 			c.Problems = append(c.Problems, render.Line(e.Path)+": "+why)
@@ -126,9 +110,23 @@ func changeOf(edits []edit, get history.Get, has func(string) bool, home *journa
 	return c, nil
 }
 
-// store stores the contents that an edit writes, and returns why it cannot be made with
-// them; empty if it can. hone makes a new file executable only if it starts with "#!".
-func (e edit) store(get history.Get, home *journal.Home) (why string, err error) {
+// store stores the contents that an edit writes, and returns why it cannot be made; empty if it
+// can. hone writes and removes regular files, and makes a new one executable only if it starts
+// with "#!".
+func (e edit) store(get history.Get, has func(digest string) bool, home *journal.Home) (why string, err error) {
+	regular := func(s state) bool { return s.Kind == "" || s.Kind == workspace.Regular }
+	switch {
+	case e.Before.Note != "" || e.After.Note != "":
+		return "it could not be read", nil
+	case !regular(e.Before) || !regular(e.After):
+		return "it is not a regular file", nil
+	case e.After.Kind == "":
+		return "", nil
+	case !has(e.After.Digest):
+		return "its contents were not stored: it is larger than [undo] max-file, contains a provider's key, or could not be read", nil
+	case e.Before.Kind != "" && (e.Before.Mode^e.After.Mode)&0o111 != 0:
+		return "it became executable, or no longer is", nil
+	}
 	content, err := get(e.After.Digest)
 	if err == nil {
 		_, err = home.Put(content)
@@ -139,9 +137,8 @@ func (e edit) store(get history.Get, home *journal.Home) (why string, err error)
 	return why, err
 }
 
-// apply makes a change, all of it or nothing, if the tree has what the copy had. what
-// names the change. If it cannot be applied, the error is a [*hone.Stop], and again.Or is
-// what the user can do; again is what applies it once the user has restored files.
+// apply makes a change to the tree of a run, all of it or nothing. what names the attempt,
+// and again continues or repeats it once the user has restored files.
 func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.Next) error {
 	stop := func(why string, paths []string, next hone.Next) error {
 		next.Or = again.Or
@@ -150,11 +147,8 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.
 	if len(c.Problems) > 0 {
 		return stop("hone cannot make these changes", c.Problems, hone.Next{})
 	}
-	if len(c.Edits) == 0 {
-		return nil
-	}
 	_, err := hone.Step(ctx, r, "compare", nil, func(ctx context.Context) (struct{}, error) {
-		changed, err := c.changed(ctx, r.Tree)
+		changed, err := mismatches(ctx, r.Tree, c.Edits, func(e edit, is state) bool { return is.same(e.Before) || is.same(e.After) })
 		if err == nil && len(changed) > 0 {
 			err = stop("these files are not as the attempts found them", changed, hone.Next{First: "restore these files", Verb: again.Verb, Run: again.Run})
 		}
@@ -163,11 +157,21 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.
 	if err != nil {
 		return err
 	}
-	todo, err := c.edits(r.Journal.Home())
-	if err != nil {
-		return err
+	known := map[string]string{} // the digests that the files must have
+	var todo workspace.Change
+	for _, e := range c.Edits {
+		t := workspace.Edit{Path: e.Path, Delete: e.After.Kind == ""}
+		if !t.Delete {
+			if t.Content, err = r.Journal.Home().Get(e.After.Digest); err != nil {
+				return fmt.Errorf("read what the attempt made of %s: %w", e.Path, err)
+			}
+		}
+		if e.Before.Kind != "" {
+			known[e.Path] = e.Before.Digest
+		}
+		todo.Edits = append(todo.Edits, t)
 	}
-	vs, ok, err := r.ApplyAll(ctx, todo, c.knownDigest)
+	vs, ok, err := r.ApplyAll(ctx, todo, func(path string) (string, bool) { digest, ok := known[path]; return digest, ok })
 	if err != nil || ok {
 		return err
 	}
@@ -179,15 +183,6 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.
 	}
 	return stop("hone does not make these changes", refused, hone.Next{})
 }
-
-// changed returns the files that the tree has in another state than the edits expect.
-func (c change) changed(ctx context.Context, tree *workspace.Tree) ([]string, error) {
-	return mismatches(ctx, tree, c.Edits, func(e edit, is state) bool { return is.same(e.Before) || is.same(e.After) })
-}
-
-// before and after report whether a file is as an edit expects it, and as it leaves it.
-func before(e edit, is state) bool { return is.same(e.Before) }
-func after(e edit, is state) bool  { return is.same(e.After) }
 
 // mismatches returns the files of edits whose state in the tree is not as a function wants it.
 func mismatches(ctx context.Context, tree *workspace.Tree, edits []edit, as func(e edit, is state) bool) (others []string, err error) {
@@ -205,28 +200,4 @@ func mismatches(ctx context.Context, tree *workspace.Tree, edits []edit, as func
 		}
 	}
 	return others, nil
-}
-
-// knownDigest returns the digest of a file's contents before the edits; ok is false if no
-// edit changes the file, or if that is unknown.
-func (c change) knownDigest(path string) (digest string, ok bool) {
-	i := slices.IndexFunc(c.Edits, func(e edit) bool { return e.Path == path })
-	if i < 0 || c.Edits[i].Before.Kind == "" {
-		return "", false
-	}
-	return c.Edits[i].Before.Digest, true
-}
-
-// edits returns the edits with their contents.
-func (c change) edits(home *journal.Home) (ch workspace.Change, err error) {
-	for _, e := range c.Edits {
-		todo := workspace.Edit{Path: e.Path, Delete: e.After.Kind == ""}
-		if !todo.Delete {
-			if todo.Content, err = home.Get(e.After.Digest); err != nil {
-				return ch, fmt.Errorf("read what the attempt made of %s: %w", e.Path, err)
-			}
-		}
-		ch.Edits = append(ch.Edits, todo)
-	}
-	return ch, nil
 }

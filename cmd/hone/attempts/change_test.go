@@ -17,18 +17,18 @@ func file(text string) state {
 }
 
 // From what one attempt left to what another made of the same tree.
-func TestFollowedBy(t *testing.T) {
+func TestInPlaceOf(t *testing.T) {
 	none := state{}
 	first := []edit{{"both", file("old"), file("one")}, {"gone", file("old"), none}, {"made", none, file("one")}, {"same", file("old"), file("new")}}
 	second := []edit{{"both", file("old"), file("two")}, {"made too", none, file("two")}, {"same", file("old"), file("new")}}
 	want := []edit{{"both", file("one"), file("two")}, {"gone", none, file("old")}, {"made", file("one"), none}, {"made too", none, file("two")}}
-	if diff := cmp.Diff(want, followedBy(reversed(first), second)); diff != "" {
+	if diff := cmp.Diff(want, inPlaceOf(first, second)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := followedBy(nil, second); !cmp.Equal(got, second) {
+	if got := inPlaceOf(nil, second); !cmp.Equal(got, second) {
 		t.Errorf("from nothing: %+v", got)
 	}
-	if got := followedBy(reversed(first), first); got != nil {
+	if got := inPlaceOf(first, first); got != nil {
 		t.Errorf("to the same: %+v", got)
 	}
 }

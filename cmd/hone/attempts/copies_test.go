@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hone"
+	"hone/group"
 	"hone/journal"
 )
 
@@ -47,7 +48,7 @@ func TestCopies(t *testing.T) {
 	if info, err := os.Stat(p.root); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := removeCopies(p.root); err != nil {
+	if err := group.Remove(p.root); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(p.root); !os.IsNotExist(err) {

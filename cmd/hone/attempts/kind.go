@@ -2,9 +2,8 @@
 // first run whose check passes.
 //
 // [Kind] is a loop without a command of its own: "hone fix --attempts 3" starts it. Its one
-// round copies the tree for each attempt, starts hone itself in each copy (package
-// internal/child), lends each a part of the run's budget, and applies the changes of
-// the first that is done. [TakeKind] is the loop of "hone take": it applies the changes of
+// round copies the tree for each attempt, lets a group of runs work in the copies (package
+// group), and applies the changes of the first that is done. [TakeKind] is the loop of "hone take": it applies the changes of
 // another attempt in place of those.
 //
 // An attempt is an ordinary run, with its own journal in its copy; the user can show and
@@ -27,9 +26,7 @@ import (
 	"slices"
 	"strings"
 
-	"hone"
 	"hone/harness"
-	"hone/harness/runs"
 	"hone/loop"
 	"hone/workspace"
 )
@@ -43,7 +40,7 @@ const Most = 32
 // Kind returns the loop that makes attempts at another one. kinds are the loops that it
 // can start.
 func Kind(kinds []loop.Kind) loop.Kind {
-	return loop.Kind{Name: Name, NoQuestions: true, New: func() loop.Loop { return New(kinds) }}
+	return loop.Kind{Name: Name, New: func() loop.Loop { return New(kinds) }}
 }
 
 // New returns an invocation of that loop without settings.
@@ -92,7 +89,6 @@ func (v *Invocation) modelsOf(n int) []loop.Model {
 	return v.Asked[(n-1)%len(v.Asked)].Models
 }
 
-// model returns the name of an attempt's first model.
 func (v *Invocation) model(n int) string {
 	if all := v.modelsOf(n); len(all) > 0 {
 		return all[0].Name
@@ -100,7 +96,6 @@ func (v *Invocation) model(n int) string {
 	return ""
 }
 
-// hasPrice reports whether the cost of an attempt is known.
 func (v *Invocation) hasPrice(n int) bool {
 	return !slices.ContainsFunc(v.modelsOf(n), func(m loop.Model) bool {
 		return slices.ContainsFunc(m.All(), func(one *loop.Model) bool { return one.Price == nil && one.Name != "" })
@@ -112,8 +107,8 @@ func (v *Invocation) Subject() string {
 	return strings.TrimSpace(fmt.Sprintf("%d × %s %s", v.Count, v.Loop, v.About))
 }
 
-// line returns the command line of an attempt in a directory of a copy, without limits.
-// Paths into the workspace become paths into the copy.
+// line returns the command line of an attempt in a directory of a copy, without limits. Paths into
+// the workspace become paths into the copy.
 func (v *Invocation) line(n int, workspace, dir string) []string {
 	line := []string{v.Loop, "--dir", dir}
 	if len(v.Named) > 0 {
@@ -126,23 +121,18 @@ func (v *Invocation) line(n int, workspace, dir string) []string {
 		}
 		line = append(line, flag+"="+inCopy(value, workspace, dir))
 	}
+	line = append(line, "--")
+	for _, text := range v.Text {
+		line = append(line, inCopy(text, workspace, dir))
+	}
 	return line
 }
 
-// address returns the base URL of an attempt's first model; empty if it has none.
 func (v *Invocation) address(n int) string {
 	if all := v.modelsOf(n); len(all) > 0 {
 		return all[0].BaseURLWithLogin()
 	}
 	return ""
-}
-
-// texts returns the arguments that are not flags.
-func (v *Invocation) texts(workspace, dir string) (texts []string) {
-	for _, text := range v.Text {
-		texts = append(texts, inCopy(text, workspace, dir))
-	}
-	return texts
 }
 
 // inCopy returns an absolute path into the workspace as one into the copy, and any other
@@ -160,19 +150,6 @@ func (v *Invocation) Build(s loop.Session) (loop.Built, error) {
 	if !ok {
 		return loop.Built{}, fmt.Errorf("attempts need a session of the harness, not %T", s)
 	}
-	g := &group{Invocation: v, session: h, run: s.NewRun(workspace.Rules{Guard: s.Guard()})}
+	g := &contest{Invocation: v, session: h, run: s.NewRun(workspace.Rules{Guard: s.Guard()})}
 	return loop.Built{Run: g.run, Round: g.round, Rounds: 1, With: fmt.Sprintf("%d attempts of %s", v.Count, v.Loop), Summary: g.summary}, nil
-}
-
-// ownOf reports which files a recorded run's loop writes for the user; nil if none.
-func ownOf(kinds []loop.Kind, start hone.Start) func(string) bool {
-	i := slices.IndexFunc(kinds, func(k loop.Kind) bool { return k.Name == start.Loop })
-	if i < 0 {
-		return nil
-	}
-	l, err := runs.Settings(kinds[i], start)
-	if err != nil {
-		return nil
-	}
-	return l.Own(start.Dir)
 }

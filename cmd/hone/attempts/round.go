@@ -2,37 +2,52 @@ package attempts
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"hone"
 	"hone/check"
+	"hone/group"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/history"
+	"hone/internal/config"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/loop"
 	"hone/sandbox"
 )
 
-// group is a run of attempts while a process works on it.
-type group struct {
+type contest struct {
 	*Invocation
 	session *harness.Session
 	run     *hone.Run
 	place   place
-	bank    *bank
+	group   group.Group
+	all     []*attempt
 
-	mu     sync.Mutex
-	tokens map[int]int64 // that each attempt has used, as its events say
-	fault  error         // why an event could not be recorded
-	stop   context.CancelFunc
+	mu    sync.Mutex
+	fault error // why the attempts cannot be recorded
+	stop  context.CancelFunc
 }
+
+type attempt struct {
+	group.Member
+	n      int   // 1 is the first
+	loan   int64 // the event that has recorded it
+	tokens int64 // that its run has used, as its events say
+	out    group.Outcome
+}
+
+// rolePattern is the name under which the ledger has an attempt.
+const rolePattern = "attempt %d"
 
 // winner is the record of the step that runs the attempts.
 type winner struct {
@@ -46,10 +61,8 @@ type winner struct {
 	history.Report
 }
 
-// round lets the attempts work, and applies the changes of the first that is done.
-func (g *group) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
-	_, err := hone.Step(ctx, r, "copies", g.Count, g.copyTree)
-	if err != nil {
+func (g *contest) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+	if _, err := hone.Step(ctx, r, "copies", g.Count, g.copyTree); err != nil {
 		return nil, err
 	}
 	won, err := hone.Step(ctx, r, "attempts", nil, g.compete)
@@ -66,13 +79,13 @@ func (g *group) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]ch
 		}
 	}
 	_, err = hone.Step(ctx, r, "announce", nil, func(context.Context) (struct{}, error) {
-		all := r.Past().Attempts()
-		i := slices.IndexFunc(all, func(a history.Attempt) bool { return a.Number == won.Number })
-		if i < 0 {
-			return struct{}{}, nil
+		for _, a := range r.Past().Attempts() {
+			if a.Number == won.Number {
+				a.Applied = true
+				return struct{}{}, r.Attempted(a)
+			}
 		}
-		all[i].Applied = true
-		return struct{}{}, r.Attempted(all[i])
+		return struct{}{}, nil
 	})
 	r.Trust.Passed = fmt.Sprintf("%s: %s", name, won.Why)
 	return nil, err
@@ -81,118 +94,107 @@ func (g *group) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]ch
 // byHand is what the user can do with an attempt that cannot be applied.
 func byHand(dir string) *hone.Next { return &hone.Next{First: "copy what you need from " + dir} }
 
-// copies is the record of the step that copies the tree.
-type copies struct {
-	history.Report
-}
-
-// copyTree copies the tree for each attempt, before any starts, so that all start with
-// the same.
-func (g *group) copyTree(ctx context.Context) (c copies, err error) {
-	if err := g.find(); err != nil {
+// copyTree copies the tree for each attempt, before any starts, so that all start with the same.
+func (g *contest) copyTree(ctx context.Context) (c history.Report, err error) {
+	if g.place, err = placeOf(g.session.Dir, g.session.ID()); err != nil {
 		return c, err
 	}
 	if rel, err := filepath.Rel(g.place.top, g.place.root); err == nil && filepath.IsLocal(rel) {
 		return c, &hone.UsageError{Why: fmt.Sprintf("the cache folder, in which attempts work, is in the tree that they copy: %s", g.place.root), Next: hone.Next{First: "set XDG_CACHE_HOME to a directory elsewhere"}}
 	}
-	skipped, err := g.place.make(ctx, g.session.Dir, g.run.Past().Outputs(), g.Count, g.Trust.MinFree)
+	skipped, err := g.place.make(ctx, g.session.Dir, g.run.Past().Outputs(), g.Count, config.MinFree.In(g.Values))
 	c.Said = fmt.Sprintf("copied the tree %d times, to %s", g.Count, g.place.root)
 	if len(skipped) > 0 {
-		const most = 5
-		c.Log = "not copied: " + strings.Join(skipped[:min(most, len(skipped))], ", ")
-		if more := len(skipped) - most; more > 0 {
-			c.Log += fmt.Sprintf(" and %d more", more)
-		}
+		c.Log = "not copied: " + render.Names(skipped)
 	}
 	return c, err
 }
 
-func (g *group) find() (err error) {
-	g.place, err = placeOf(g.session.Dir, g.session.ID())
-	return err
-}
-
-// compete lets the attempts work until one is done. Without a winner the error is a
-// [*hone.Stop]: then nothing is recorded, and a resumed run continues the attempts.
-func (g *group) compete(ctx context.Context) (w winner, err error) {
-	if err := g.find(); err != nil {
+// compete lets the attempts work until one is done. Without a winner the error is a [*hone.Stop]:
+// then nothing is recorded, and a resumed run continues the attempts.
+func (g *contest) compete(ctx context.Context) (w winner, err error) {
+	if g.place, err = placeOf(g.session.Dir, g.session.ID()); err != nil {
 		return w, err
 	}
-	all := g.attempts()
-	for _, a := range all {
-		if _, err := os.Stat(a.dir); err != nil {
+	limits := g.run.Limits
+	g.all = nil
+	for n := 1; n <= g.Count; n++ {
+		a := &attempt{n: n}
+		a.Member = group.Member{Name: fmt.Sprintf(rolePattern, n), Dir: g.place.dir(n), Cwd: g.Cwd, Env: g.env(n), Own: group.Amount{Time: limits.Time},
+			New:   func(context.Context) ([]string, error) { return g.line(n, g.session.Dir, a.Dir), nil },
+			Raise: func(o group.Outcome) []string { return g.raised(n, o) }, Event: func(e history.Event) { g.follow(a, e) }}
+		if _, err := os.Stat(a.Dir); err != nil {
 			return w, &hone.Stop{Kind: hone.KindFailed, Why: "the copies of the attempts were removed: " + err.Error(), Next: hone.Next{Verb: hone.NewRun}}
 		}
+		if a.out, err = group.Read(ctx, a.Dir); err != nil {
+			return w, err
+		}
+		if err := g.repayEarlier(a); err != nil {
+			return w, err
+		}
+		g.all = append(g.all, a)
 	}
-	if err := g.repayEarlier(all); err != nil {
+	spent := g.run.Past().Ledger()
+	g.group = group.Group{Width: g.Count, Keeper: g.session.Keeper, Lend: g.lend, Repay: g.repay,
+		Bank: group.Bank{Cap: group.Amount{Tokens: limits.Tokens, Cost: group.Dollars(limits.Cost)}, Spent: group.Amount{Tokens: spent.Tokens, Cost: group.Dollars(spent.Cost)}}}
+	first, err := g.race(ctx)
+	switch {
+	case err != nil:
 		return w, err
+	case first == nil:
+		return w, g.noWinner()
 	}
-	total := amount{g.run.Limits.Tokens, g.run.Limits.Cost}
-	g.bank = newBank(total, amountOf(g.run.Past().Ledger()))
-	first, err := g.race(ctx, all)
+	end := first.out.End()
+	w = winner{Number: first.n, Run: first.out.Run, Dir: first.Dir, Why: end.Why, Ignored: end.Ignored}
+	w.Said = fmt.Sprintf("attempt %d is the first that is done", first.n)
+	home, err := group.OpenHome(first.Dir)
 	if err != nil {
 		return w, err
 	}
-	if first == nil {
-		return w, g.noWinner(all)
+	defer home.Close()
+	edits, err := editsOf(first.out, home, g.kinds)
+	if err == nil {
+		w.change, err = changeOf(edits, home.Get, home.Has, g.run.Journal.Home())
 	}
-	return g.winnerOf(first)
+	return w, err
 }
 
-func (g *group) attempts() (all []*attempt) {
-	for n := 1; n <= g.Count; n++ {
-		all = append(all, &attempt{g: g, n: n, dir: g.place.dir(n)})
-	}
-	return all
-}
-
-// repayEarlier repays the loans of an earlier process, with what the attempts' journals
-// say, and announces the attempts that have ended since.
-func (g *group) repayEarlier(all []*attempt) error {
+// repayEarlier repays the loan that an earlier process gave to an attempt, with what the
+// attempt's journal says, and announces how it has ended since.
+func (g *contest) repayEarlier(a *attempt) error {
 	past := g.run.Past()
 	for seq, open := range past.Reserved() {
-		i := slices.IndexFunc(all, func(a *attempt) bool { return a.role() == open.Role })
-		if i < 0 {
+		if open.Role != a.Name {
 			continue
 		}
-		r, err := all[i].read()
-		if err != nil {
-			return err // the loan counts in full
-		}
-		if err := g.run.Repay(seq, difference(r.used(), past.Charged(open.Role))); err != nil {
+		if err := g.run.Repay(seq, difference(ledger(a.out), past.Charged(open.Role))); err != nil || a.out.End().Kind == "" {
 			return err
 		}
-		// It may have ended after that process was killed, and before it was killed itself.
-		if r.end().Kind != "" {
-			if err := all[i].announce(r); err != nil {
-				return err
-			}
-		}
+		return g.run.Attempted(g.state(a))
 	}
 	return nil
 }
 
-// race lets all attempts work side by side, and returns the first that is done; nil if
-// none is. It stops the others, and returns when all have ended.
-func (g *group) race(ctx context.Context, all []*attempt) (first *attempt, err error) {
-	parent := ctx
-	ctx, g.stop = context.WithCancel(ctx)
-	defer g.stop()
-	g.tokens = map[int]int64{}
+// race lets all attempts work side by side, and returns the first that is done; nil if none is. It
+// stops the others, and returns when all have ended.
+func (g *contest) race(parent context.Context) (first *attempt, err error) {
+	ctx, stop := context.WithCancel(parent)
+	defer stop()
+	g.stop = stop
 	var working sync.WaitGroup
-	for _, a := range all {
+	for _, a := range g.all {
 		working.Go(func() {
-			if err := a.work(ctx); err != nil && !errors.Is(err, context.Canceled) {
-				g.fail(err)
-				return
+			var err error
+			if g.resumable(a.out) {
+				a.out, err = g.group.Work(ctx, &a.Member, a.out)
 			}
-			if r, err := a.read(); err == nil && r.end().Kind == hone.KindDone {
-				g.mu.Lock()
-				defer g.mu.Unlock()
-				if first == nil {
-					first = a
-					g.stop()
-				}
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if err != nil && !errors.Is(err, group.ErrShort) && !errors.Is(err, context.Canceled) {
+				g.fail(err)
+			} else if a.out.End().Kind == hone.KindDone && first == nil {
+				first = a
+				stop()
 			}
 		})
 	}
@@ -206,178 +208,57 @@ func (g *group) race(ctx context.Context, all []*attempt) (first *attempt, err e
 	return first, nil
 }
 
-// fail stops all attempts because of an error.
-func (g *group) fail(err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// fail stops all attempts because of an error. The caller has locked g.
+func (g *contest) fail(err error) {
 	if g.fault == nil {
 		g.fault = err
 	}
 	g.stop()
 }
 
-// note gives a function the tokens that attempts have used.
-func (g *group) note(do func(map[int]int64)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	do(g.tokens)
+// resumable reports whether a process can continue a run, by itself or with the limits of the
+// attempts.
+func (g *contest) resumable(o group.Outcome) bool {
+	if o.Past == nil {
+		return true
+	}
+	has, was := g.run.Limits, o.Past.Limits()
+	switch o.End().Kind {
+	case hone.KindRounds:
+		return has.Rounds > was.Rounds
+	case hone.KindStuck:
+		return has.Patience > was.Patience
+	case hone.KindUnreadable:
+		return has.Unreadable > was.Unreadable
+	case hone.KindDone, hone.KindUsage, hone.KindPrompt, hone.KindContext, hone.KindBlocked:
+		return false
+	}
+	return true // it died, was interrupted, failed, or used up its budget
 }
 
-// winnerOf returns the record of the first attempt that is done.
-func (g *group) winnerOf(a *attempt) (w winner, err error) {
-	home, err := journal.FindHomeAt(a.dir, runs.HomePath(a.dir))
-	if err != nil {
-		return w, err
-	}
-	defer home.Close()
-	r, err := readFirst(home)
-	if err != nil {
-		return w, err
-	}
-	w = winner{Number: a.n, Run: r.run, Dir: a.dir, Why: r.end().Why, Ignored: r.end().Ignored}
-	if w.change, err = g.changeFrom(home, r); err != nil {
-		return w, err
-	}
-	w.Said = fmt.Sprintf("attempt %d is the first that is done", a.n)
-	return w, nil
-}
-
-// changeFrom returns the change of a run in a copy.
-func (g *group) changeFrom(home *journal.Home, r record) (change, error) {
-	edits, err := editsOf(r.past, home, ownOf(g.kinds, r.start))
-	if err != nil {
-		return change{}, err
-	}
-	return changeOf(edits, home.Get, home.Has, g.run.Journal.Home())
-}
-
-// noWinner returns why no attempt is done, and what to do about it. What can still
-// continue comes first.
-func (g *group) noWinner(all []*attempt) error {
-	var states []history.Attempt
-	var best *attempt
-	var bestRecord record
-	bought := "" // the run of an attempt whose check passes only with changes to what judges it
-	for _, a := range all {
-		r, err := a.read()
-		if err != nil {
-			return err
-		}
-		states = append(states, a.state(r))
-		if r.past != nil && slices.ContainsFunc(r.past.Pending(), hone.Question.AboutJudges) {
-			bought = r.run
-		}
-		if left := r.left(); left != nil && (best == nil || *left < *bestRecord.left()) {
-			best, bestRecord = a, r
+// raised returns the flags with which an attempt is resumed: what the user raised since it began,
+// and where its model is.
+func (g *contest) raised(n int, o group.Outcome) (flags []string) {
+	l, was := g.run.Limits, o.Past.Limits()
+	for _, c := range []struct {
+		flag    string
+		is, was int
+	}{{"--rounds", l.Rounds, was.Rounds}, {"--patience", l.Patience, was.Patience}, {"--unreadable", l.Unreadable, was.Unreadable}} {
+		if c.is > c.was {
+			flags = append(flags, c.flag, strconv.Itoa(c.is))
 		}
 	}
-	stop := &hone.Stop{Kind: kindOf(states), Why: fmt.Sprintf("no attempt of %d is done", g.Count), Next: hone.Next{Verb: hone.NewRun}}
-	if best != nil {
-		stop.Why += "; " + fewestText(states, *bestRecord.left())
-		stop.Next = hone.Next{Verb: hone.Take, Run: bestRecord.run}
-		stop.Findings = bestRecord.past.State().Findings
+	var shared loop.Settings
+	if start, err := runs.Started(o.Events); err == nil {
+		_ = json.Unmarshal(start.Settings, &shared) // the process itself reports settings that it cannot read
 	}
-	for _, s := range states {
-		stop.Why += "\n" + line(s)
+	if address := g.address(n); address != "" && address != shared.Model.BaseURL {
+		flags = append(flags, "--base-url", address)
 	}
-	var take *hone.Next
-	if best != nil {
-		take = &hone.Next{Verb: hone.Take, Run: bestRecord.run}
-	}
-	switch {
-	case bought != "":
-		stop.Kind, stop.Next = hone.KindBlocked, hone.Next{Verb: hone.Show, Run: bought, Or: &hone.Next{Verb: hone.NewRun,
-			Flags: []hone.Flag{{Name: "judge", Value: "free"}}, Remark: "which accepts changed tests"}}
-	case stop.Kind == hone.KindBudget:
-		stop.Next = g.moreBudget(all)
-		stop.Next.Or = take
-	case stop.Kind == hone.KindBlocked:
-		stop.Next = hone.Next{First: "answer questions in advance, with --approve all or --approve none", Verb: hone.NewRun, Or: take}
-	case stop.Kind == hone.KindFailed, stop.Kind == hone.KindInterrupted:
-		stop.Kind, stop.Next = hone.KindFailed, hone.Next{Verb: hone.Resume, Or: take}
-	}
-	return stop
+	return flags
 }
 
-// fewestText says which attempts have the fewest findings.
-func fewestText(states []history.Attempt, least int) string {
-	var numbers []string
-	for _, s := range states {
-		if s.Findings != nil && *s.Findings == least {
-			numbers = append(numbers, fmt.Sprint(s.Number))
-		}
-	}
-	last := len(numbers) - 1
-	if last < 1 {
-		return fmt.Sprintf("attempt %s has the fewest findings (%d)", strings.Join(numbers, ""), least)
-	}
-	return fmt.Sprintf("attempts %s and %s have the fewest findings (%d each)", strings.Join(numbers[:last], ", "), numbers[last], least)
-}
-
-// kindOf returns how a run ends whose attempts ended so: for lack of budget if that
-// stopped any, else not done if any used up its rounds, else as the user can do most
-// about it.
-func kindOf(states []history.Attempt) hone.Kind {
-	for _, kind := range []hone.Kind{hone.KindBudget, hone.KindRounds, hone.KindStuck, hone.KindUnreadable, hone.KindContext, hone.KindBlocked, hone.KindPrompt, hone.KindUsage} {
-		if slices.ContainsFunc(states, func(s history.Attempt) bool { return s.Result == kind }) {
-			return kind
-		}
-	}
-	return hone.KindFailed
-}
-
-// moreBudget returns the flag that raises the limit that stopped an attempt.
-func (g *group) moreBudget(all []*attempt) hone.Next {
-	limits := g.run.Limits
-	flag := hone.Flag{Name: "max-time", Value: (2 * limits.Time).String()}
-	for _, a := range all {
-		r, _ := a.read()
-		switch name, _ := sharedLimit(r.end()); name {
-		case "max-tokens":
-			flag = hone.Flag{Name: name, Value: fmt.Sprint(2 * limits.Tokens)}
-		case "max-cost":
-			flag = hone.Flag{Name: name, Value: fmt.Sprint(2 * limits.Cost)}
-		}
-	}
-	return hone.Next{Verb: hone.Resume, Flags: []hone.Flag{flag}}
-}
-
-// line returns an attempt in one line.
-func line(s history.Attempt) string {
-	text := fmt.Sprintf("attempt %d", s.Number)
-	if s.Run != "" {
-		text += fmt.Sprintf(" (run %s)", journal.ShortRun(s.Run))
-	}
-	why, _, _ := strings.Cut(s.Why, "\n")
-	text += fmt.Sprintf(": %s", s.Result)
-	if s.Findings != nil && s.Result != hone.KindDone {
-		text += ", " + render.Count(*s.Findings, "finding")
-	}
-	if why != "" {
-		text += ": " + render.Line(why)
-	}
-	return text
-}
-
-// summary says where the attempts are, and how to apply another one.
-func (g *group) summary(end hone.End) string {
-	if end.Kind != hone.KindDone {
-		return ""
-	}
-	var others []string
-	for _, a := range g.run.Past().Attempts() {
-		if !a.Applied && a.Run != "" {
-			others = append(others, journal.ShortRun(a.Run))
-		}
-	}
-	if len(others) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("hone take RUN applies another attempt instead: %s\n", strings.Join(others, ", "))
-}
-
-// env returns the environment of an attempt.
-func (g *group) env(n int) []string {
+func (g *contest) env(n int) []string {
 	environ := sandbox.CleanEnv(g.session.IO().Environ, []string{"HONE_TRUST", Variable})
 	if g.Trusted != "" {
 		environ = append(environ, "HONE_TRUST="+g.Trusted)
@@ -387,3 +268,223 @@ func (g *group) env(n int) []string {
 
 // Variable is the environment variable that has the number of an attempt, in its process.
 const Variable = "HONE_ATTEMPT"
+
+// lend and repay record the loans of the group in the run's ledger.
+func (g *contest) lend(m *group.Member, loan group.Amount) (err error) {
+	a := g.of(m)
+	var cost *float64
+	if g.hasPrice(a.n) {
+		usd := loan.Cost.Float()
+		cost = &usd
+	}
+	a.loan, err = g.run.Lend(m.Name, g.model(a.n), loan.Tokens, cost)
+	return err
+}
+
+func (g *contest) repay(m *group.Member, before, after group.Outcome) error {
+	a := g.of(m)
+	a.out = after
+	return errors.Join(g.run.Repay(a.loan, difference(ledger(after), ledger(before))), g.run.Attempted(g.state(a)))
+}
+
+func (g *contest) of(m *group.Member) *attempt {
+	return g.all[slices.IndexFunc(g.all, func(a *attempt) bool { return &a.Member == m })]
+}
+
+// ledger returns what a run has used; zero before it starts.
+func ledger(o group.Outcome) history.Ledger {
+	if o.Past == nil {
+		return history.Ledger{}
+	}
+	return o.Past.Ledger()
+}
+
+func difference(l, before history.Ledger) history.Ledger {
+	l.Tokens -= before.Tokens
+	l.Assumed -= before.Assumed
+	l.Cost -= before.Cost
+	k, b := &l.Known, before.Known
+	k.Input, k.Output, k.Reasoning = k.Input-b.Input, k.Output-b.Output, k.Reasoning-b.Reasoning
+	k.CacheRead, k.CacheWrite = k.CacheRead-b.CacheRead, k.CacheWrite-b.CacheWrite
+	return l
+}
+
+// Spent returns what a run has used. Of a loan to an attempt, such as one that a killed process
+// left, only what the attempt's journal says counts, as when it is repaid: nothing if the attempt
+// had not begun one, and all of it if it cannot be read.
+func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
+	spent := past.Ledger()
+	for loan, open := range past.Reserved() {
+		var n int // an attempt that has just begun has no state yet
+		if _, err := fmt.Sscanf(open.Role, rolePattern, &n); err != nil {
+			continue
+		}
+		p, err := placeOf(home.Workspace(), run)
+		if err != nil {
+			continue
+		}
+		var o group.Outcome
+		copied, err := group.OpenHome(p.dir(n))
+		if copied != nil {
+			o, err = group.First(copied)
+			copied.Close()
+		}
+		if err == nil {
+			spent = spent.Repaid(open, history.Repayment(loan, difference(ledger(o), past.Charged(open.Role))))
+		}
+	}
+	return spent
+}
+
+// follow records what an event of an attempt's run means to users. An error of the journal stops
+// the attempts.
+func (g *contest) follow(a *attempt, e history.Event) {
+	now := history.Attempt{Number: a.n, Dir: a.Dir, Run: e.Run, Model: g.model(a.n), Tokens: a.tokens}
+	switch p := e.Payload.(type) {
+	case hone.Start:
+	case history.Usage:
+		a.tokens = p.Tokens
+		return
+	case hone.State:
+		if p.Round == 0 || p.Decision == hone.Done {
+			return
+		}
+		left := blocking(p.Findings)
+		now.Rounds, now.Findings = p.Round, &left
+	default:
+		return
+	}
+	if err := g.run.Attempted(now); err != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.fail(err)
+	}
+}
+
+func blocking(findings []check.Finding) int {
+	return check.Count(slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return !f.Blocks() }))
+}
+
+// left returns how many findings the last round left; nil if the check has not run.
+func left(o group.Outcome) *int {
+	if o.Past == nil || o.Past.State().Decision == "" {
+		return nil
+	}
+	n := blocking(o.Past.State().Findings)
+	return &n
+}
+
+func (g *contest) state(a *attempt) history.Attempt {
+	end := a.out.End()
+	s := history.Attempt{Number: a.n, Dir: a.Dir, Run: a.out.Run, Model: g.model(a.n), Findings: left(a.out), Tokens: ledger(a.out).Tokens, Result: end.Kind, Why: end.Why}
+	if a.out.Past != nil {
+		s.Rounds = a.out.Past.State().Round
+	}
+	if s.Result == "" && a.out.Died != nil {
+		s.Result, s.Why = hone.KindFailed, a.out.Died.Error()
+	}
+	return s
+}
+
+// noWinner returns why no attempt is done, and what to do about it. What can still continue comes
+// first.
+func (g *contest) noWinner() error {
+	var best *attempt
+	var bought string // the run of an attempt whose check passes only with changes to what judges it
+	var fewest []string
+	kind, lines := hone.KindFailed, ""
+	for _, k := range []hone.Kind{hone.KindUsage, hone.KindPrompt, hone.KindBlocked, hone.KindContext, hone.KindUnreadable, hone.KindStuck, hone.KindRounds, hone.KindBudget} {
+		if slices.ContainsFunc(g.all, func(a *attempt) bool { return g.state(a).Result == k }) {
+			kind = k // the later, the more the user can do about it
+		}
+	}
+	for _, a := range g.all {
+		lines += "\n" + line(g.state(a))
+		if a.out.Past != nil && slices.ContainsFunc(a.out.Past.Pending(), hone.Question.AboutJudges) {
+			bought = a.out.Run
+		}
+		n := left(a.out)
+		if n != nil && (best == nil || *n < *left(best.out)) {
+			best, fewest = a, nil
+		}
+		if n != nil && *n == *left(best.out) {
+			fewest = append(fewest, strconv.Itoa(a.n))
+		}
+	}
+	stop := &hone.Stop{Kind: kind, Why: fmt.Sprintf("no attempt of %d is done", g.Count), Next: hone.Next{Verb: hone.NewRun}}
+	var take *hone.Next
+	if best != nil {
+		take = &hone.Next{Verb: hone.Take, Run: best.out.Run}
+		stop.Next, stop.Findings = *take, best.out.Past.State().Findings
+		text := "; attempt %s has the fewest findings (%d)"
+		if len(fewest) > 1 {
+			text = "; attempts %s have the fewest findings (%d each)"
+		}
+		stop.Why += fmt.Sprintf(text, and(fewest), *left(best.out))
+	}
+	stop.Why += lines
+	switch {
+	case bought != "":
+		stop.Kind, stop.Next = hone.KindBlocked, hone.Next{Verb: hone.Show, Run: bought, Or: &hone.Next{Verb: hone.NewRun,
+			Flags: []hone.Flag{{Name: "judge", Value: "free"}}, Remark: "which accepts changed tests"}}
+	case kind == hone.KindBudget:
+		stop.Next = hone.Next{Verb: hone.Resume, Flags: []hone.Flag{g.moreBudget()}, Or: take}
+	case kind == hone.KindBlocked:
+		stop.Next = hone.Next{First: "answer questions in advance, with --approve all or --approve none", Verb: hone.NewRun, Or: take}
+	case kind == hone.KindFailed:
+		stop.Next = hone.Next{Verb: hone.Resume, Or: take}
+	}
+	return stop
+}
+
+func and(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+func (g *contest) moreBudget() hone.Flag {
+	limits := g.run.Limits
+	flag := hone.Flag{Name: "max-time", Value: (2 * limits.Time).String()}
+	for _, a := range g.all {
+		for _, f := range a.out.End().Next.Flags {
+			switch f.Name {
+			case "max-tokens":
+				flag = hone.Flag{Name: f.Name, Value: fmt.Sprint(2 * limits.Tokens)}
+			case "max-cost":
+				flag = hone.Flag{Name: f.Name, Value: fmt.Sprint(2 * limits.Cost)}
+			}
+		}
+	}
+	return flag
+}
+
+func line(s history.Attempt) string {
+	text := fmt.Sprintf("attempt %d", s.Number)
+	if s.Run != "" {
+		text += fmt.Sprintf(" (run %s)", journal.ShortRun(s.Run))
+	}
+	text += fmt.Sprintf(": %s", s.Result)
+	if s.Findings != nil && s.Result != hone.KindDone {
+		text += ", " + render.Count(*s.Findings, "finding")
+	}
+	if why, _, _ := strings.Cut(s.Why, "\n"); why != "" {
+		text += ": " + render.Line(why)
+	}
+	return text
+}
+
+func (g *contest) summary(end hone.End) string {
+	var others []string
+	for _, a := range g.run.Past().Attempts() {
+		if !a.Applied && a.Run != "" {
+			others = append(others, journal.ShortRun(a.Run))
+		}
+	}
+	if end.Kind != hone.KindDone || len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("hone take RUN applies another attempt instead: %s\n", strings.Join(others, ", "))
+}

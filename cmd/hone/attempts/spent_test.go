@@ -2,6 +2,7 @@ package attempts
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestSpent(t *testing.T) {
 	}
 	defer j.Close()
 	past := history.Follow(j)
-	if _, err := j.Append(journal.Entry{Type: history.TypeReserve, Payload: history.Reserve{Role: roleOf(2), Tokens: 1000}}); err != nil {
+	if _, err := j.Append(journal.Entry{Type: history.TypeReserve, Payload: history.Reserve{Role: fmt.Sprintf(rolePattern, 2), Tokens: 1000}}); err != nil {
 		t.Fatal(err)
 	}
 	if spent := Spent(home, j.Run(), past); spent.Tokens != 0 {

@@ -1,7 +1,9 @@
 package attempts
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +11,7 @@ import (
 
 	"hone"
 	"hone/check"
+	"hone/group"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
@@ -22,7 +25,7 @@ const TakeName = "take"
 
 // TakeKind returns the loop of "hone take". kinds are those of which an attempt may be.
 func TakeKind(kinds []loop.Kind) loop.Kind {
-	return loop.Kind{Name: TakeName, NoQuestions: true, Modelless: true, New: func() loop.Loop { return NewTaking(kinds) }}
+	return loop.Kind{Name: TakeName, Modelless: true, New: func() loop.Loop { return NewTaking(kinds) }}
 }
 
 // NewTaking returns an invocation of that loop without settings.
@@ -57,44 +60,34 @@ type Found struct {
 // Find returns the attempt whose run a user means by ref: an id, or a unique prefix of
 // one or of its last part, as in [journal.Home.FindRun]. The error is a
 // [*journal.NotFoundError] if there is none.
-func Find(home *journal.Home, ref string) (Found, error) {
-	all, err := home.Runs()
-	if err != nil {
-		return Found{}, err
-	}
-	var found []Found
-	for _, run := range slices.Backward(all) {
-		past, start := pastOf(home, run)
-		if past == nil || start.Loop != Name || ref == "" {
-			continue
-		}
+func Find(home *journal.Home, ref string) (f Found, err error) {
+	missing := &journal.NotFoundError{Ref: ref}
+	err = eachRun(home, func(run string, past *history.Past, start hone.Start) error {
 		for _, a := range past.Attempts() {
-			if strings.HasPrefix(a.Run, ref) || strings.HasPrefix(journal.ShortRun(a.Run), ref) {
-				found = append(found, Found{a, run})
+			if start.Loop == Name && ref != "" && (strings.HasPrefix(a.Run, ref) || strings.HasPrefix(journal.ShortRun(a.Run), ref)) {
+				f, missing.Matches = Found{a, run}, append(missing.Matches, a.Run)
 			}
 		}
+		return nil
+	})
+	if err == nil && len(missing.Matches) != 1 {
+		return Found{}, missing
 	}
-	if len(found) == 1 {
-		return found[0], nil
-	}
-	missing := &journal.NotFoundError{Ref: ref}
-	for _, f := range found {
-		missing.Matches = append(missing.Matches, f.Run)
-	}
-	return Found{}, missing
+	return f, err
 }
 
-// pastOf returns what a run recorded; nil if that cannot be read.
-func pastOf(home *journal.Home, run string) (*history.Past, hone.Start) {
-	events, err := home.Read(run)
-	if err != nil {
-		return nil, hone.Start{}
+// eachRun calls a function for each run of a home that can be read, the newest first, until it
+// returns an error.
+func eachRun(home *journal.Home, do func(run string, past *history.Past, start hone.Start) error) error {
+	all, err := home.Runs()
+	for _, run := range slices.Backward(all) {
+		events, broken := home.Read(run)
+		start, none := runs.Started(events)
+		if err == nil && broken == nil && none == nil {
+			err = do(run, history.Read(events), start)
+		}
 	}
-	start, err := runs.Started(events)
-	if err != nil {
-		return nil, start
-	}
-	return history.Read(events), start
+	return err
 }
 
 // plan is the record of the step that decides what to do.
@@ -131,126 +124,96 @@ func (v *Taking) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]c
 // plan returns how the tree gets from the attempt that is applied now, if one is, to the
 // wanted one.
 func (v *Taking) plan(ctx context.Context) (p plan, err error) {
-	copied, err := journal.FindHomeAt(v.Dir, runs.HomePath(v.Dir))
-	if err != nil {
-		return p, &hone.UsageError{Why: fmt.Sprintf("the copy of attempt %d was removed: %v", v.Number, err), Next: hone.Next{First: "start the attempts again"}}
+	copied, err := group.OpenHome(v.Dir)
+	if copied == nil {
+		return p, &hone.UsageError{Why: fmt.Sprintf("the copy of attempt %d was removed: %s", v.Number, cmp.Or(fmt.Sprint(err), v.Dir)), Next: hone.Next{First: "start the attempts again"}}
 	}
 	defer copied.Close()
 	home := v.run.Journal.Home()
-	first, err := readFirst(copied)
+	o, err := group.First(copied)
 	if err != nil {
 		return p, err
 	}
-	if p.Own, err = editsOf(first.past, copied, ownOf(v.kinds, first.start)); err != nil {
+	if p.Own, err = editsOf(o, copied, v.kinds); err != nil {
 		return p, err
 	}
-	former, edits, err := v.appliedAttempt(ctx, p.Own)
+	former, edits, err := Applied(home, v.Of, v.run.Journal.Run())
 	if err != nil {
 		return p, err
 	}
-	p.Former, p.Why = former, outcome(first)
-	both := func(digest string) bool { return home.Has(digest) || copied.Has(digest) }
+	if former != 0 { // unless the user has restored the files by hand, or wants to apply the same attempt again
+		others, err := mismatches(ctx, v.run.Tree, slices.Concat(edits, p.Own), func(e edit, is state) bool { return is.same(e.Before) })
+		if err != nil {
+			return p, err
+		}
+		if len(others) == 0 || former == v.Number {
+			former, edits = 0, nil
+		}
+	}
+	p.Former, p.Why = former, "not verified"
+	switch n := left(o); {
+	case o.End().Kind == hone.KindDone:
+		p.Why = o.End().Why
+	case n != nil:
+		p.Why = render.Count(*n, "finding") + " left, not verified"
+	}
 	get := func(digest string) ([]byte, error) {
 		if home.Has(digest) {
 			return home.Get(digest)
 		}
 		return copied.Get(digest)
 	}
-	p.change, err = changeOf(followedBy(reversed(edits), p.Own), get, both, home)
+	has := func(digest string) bool { return home.Has(digest) || copied.Has(digest) }
+	p.change, err = changeOf(inPlaceOf(edits, p.Own), get, has, home)
 	p.Said = fmt.Sprintf("attempt %d changes %s", v.Number, render.Count(len(p.Own), "file"))
 	return p, err
-}
-
-// appliedAttempt returns the number and the edits of the attempt whose changes the tree has; 0
-// if the user has restored the files by hand, or wants to apply the same attempt again. own are
-// the edits of the wanted attempt.
-func (v *Taking) appliedAttempt(ctx context.Context, own []edit) (number int, edits []edit, err error) {
-	number, edits, err = Applied(v.run.Journal.Home(), v.Of, v.run.Journal.Run())
-	if err != nil || number == 0 {
-		return 0, nil, err
-	}
-	others, err := mismatches(ctx, v.run.Tree, slices.Concat(edits, own), before)
-	if err != nil || len(others) == 0 || number == v.Number {
-		return 0, nil, err
-	}
-	return number, edits, nil
-}
-
-// outcome says how an attempt ended.
-func outcome(r record) string {
-	end := r.end()
-	switch left := r.left(); {
-	case end.Kind == hone.KindDone:
-		return end.Why
-	case left != nil:
-		return render.Count(*left, "finding") + " left, not verified"
-	}
-	return "not verified"
 }
 
 // Applied returns which attempt of a run is applied to the tree, according to the runs
 // of its workspace except one, and the edits that it made to what the attempts found; 0
 // if none is, because none was or because it was undone.
 func Applied(home *journal.Home, of, except string) (number int, edits []edit, err error) {
-	all, err := home.Runs()
-	if err != nil {
-		return 0, nil, err
-	}
-	for _, run := range slices.Backward(all) {
-		if run == except || run < of {
-			continue
+	found := errors.New("found")
+	err = eachRun(home, func(run string, past *history.Past, start hone.Start) error {
+		end, _ := past.End()
+		made := end.Kind == hone.KindDone || len(past.Edits()) > 0
+		if run == except || run < of || !made || past.RestoredTo() != nil && *past.RestoredTo() == 0 {
+			return nil
 		}
-		past, start := pastOf(home, run)
-		if past == nil || !changed(past) || past.RestoredTo() != nil && *past.RestoredTo() == 0 {
-			continue
-		}
-		switch {
-		case run == of:
+		if run == of {
 			w, err := recordOf[winner](home, past, "attempts")
-			return w.Number, w.Edits, err
-		case start.Loop == TakeName:
-			if taken, err := takenBy(start); err != nil || taken.Of != of {
-				continue
-			} else {
-				p, err := recordOf[plan](home, past, "plan")
-				return taken.Number, p.Own, err
-			}
+			number, edits = w.Number, w.Edits
+			return cmp.Or(err, found)
 		}
+		var taken Taking
+		if start.Loop != TakeName || json.Unmarshal(start.Settings, &taken) != nil || taken.Of != of {
+			return nil
+		}
+		p, err := recordOf[plan](home, past, "plan")
+		number, edits = taken.Number, p.Own
+		return cmp.Or(err, found)
+	})
+	if err == found {
+		err = nil
 	}
-	return 0, nil, nil
+	return number, edits, err
 }
 
-// Unchanged reports whether the files of a directory are still as edits left them.
-func Unchanged(ctx context.Context, root string, edits []edit) (bool, error) {
-	tree, err := workspace.Open(root, workspace.Options{})
+// IsApplied reports whether the tree has the attempt already, as it was applied.
+func (f Found) IsApplied(ctx context.Context, home *journal.Home) (bool, error) {
+	number, edits, err := Applied(home, f.Of, "")
+	if err != nil || number != f.Number {
+		return false, err
+	}
+	tree, err := workspace.Open(home.Workspace(), workspace.Options{})
 	if err != nil {
 		return false, err
 	}
 	defer tree.Close()
-	others, err := mismatches(ctx, tree, edits, after)
+	others, err := mismatches(ctx, tree, edits, func(e edit, is state) bool { return is.same(e.After) })
 	return err == nil && len(others) == 0, err
 }
 
-// changed reports whether a run made its change.
-func changed(past *history.Past) bool {
-	end, ended := past.End()
-	return ended && end.Kind == hone.KindDone || len(past.Edits()) > 0
-}
-
-// takenBy returns the settings of a run that applied an attempt.
-func takenBy(start hone.Start) (*Taking, error) {
-	l, err := runs.Settings(TakeKind(nil), start)
-	if err != nil {
-		return nil, err
-	}
-	taken, ok := l.(*Taking)
-	if !ok {
-		return nil, errors.New("it is no run of hone take")
-	}
-	return taken, nil
-}
-
-// recordOf returns the result of a run's first step of a name.
 func recordOf[T any](home *journal.Home, past *history.Past, name string) (v T, err error) {
 	records := past.Records(name)
 	if len(records) == 0 {

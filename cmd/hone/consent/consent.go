@@ -81,7 +81,7 @@ func commandLines(s loop.Settings) []Line {
 		}
 	}
 	add("check", s.Check)
-	add("check env", strings.Join(s.CheckEnv, " "))
+	add("check env", strings.Join(config.CheckEnv.In(s.Values), " "))
 	if s.Walls.None() {
 		add("walls", "none: commands run with your rights")
 	} else {
@@ -96,11 +96,11 @@ func commandLines(s loop.Settings) []Line {
 	add("may write", strings.Join(s.Walls.Write, " "))
 	add("may read", strings.Join(s.Walls.Read, " "))
 	add("variables", strings.Join(s.Walls.Env, " "))
-	add("may send", strings.Join(s.Send, " "))
-	if s.Trust.FreeTools {
+	add("may send", strings.Join(config.Send.In(s.Values), " "))
+	if !config.GuardTools.In(s.Values) {
 		add("your tools", "files that they run are changed without asking")
 	}
-	if s.Approve == "all" {
+	if config.Approve.In(s.Values) == "all" {
 		add("approve", "all: changes are not asked about")
 	}
 	return lines
@@ -137,7 +137,7 @@ func leafLines(name string, value json.RawMessage) []Line {
 }
 
 // Setting returns a setting with its place, and what it opens.
-func Setting(s config.Setting) string {
+func Setting(s config.Opening) string {
 	text := fmt.Sprintf("%s:%d: %s = %s", s.File, s.Line, s.Key, s.Value)
 	if s.Opens != "" {
 		text += ": " + s.Opens

@@ -41,11 +41,11 @@ type Options struct {
 	Load     func(root string) (config.File, error) // reads the configuration of a directory
 	Progress io.Writer                              // shows which wall is being tried; nil shows nothing
 	Dir      string
-	Model    string // whose provider is asked; empty means that of a run
-	BaseURL  string // of the provider; empty means its usual one
-	Wall     string // to try; auto builds the walls that a run would get
-	Full     bool   // try every wall
-	Verbose  bool   // list what each wall leaves open
+	// Typed are the settings that were typed: the model whose provider is asked, its address,
+	// and the wall to try; auto builds the walls that a run would get.
+	Typed   config.Values
+	Full    bool // try every wall
+	Verbose bool // list what each wall leaves open
 }
 
 // Diagnose checks one thing after the other, and yields what it finds about each.
@@ -154,7 +154,7 @@ func (o Options) lookAtConfig() Diagnosis {
 }
 
 // untrusted returns the settings of a folder that the user does not trust.
-func (o Options) untrusted(root string, file config.File) ([]config.Setting, error) {
+func (o Options) untrusted(root string, file config.File) ([]config.Opening, error) {
 	n, err := kinds.Needs(root, file)
 	return o.Host.Untrusted(n), err
 }
@@ -206,10 +206,8 @@ func (o Options) lookAtDisk() Diagnosis {
 		return Diagnosis{What: "disk", Found: where}
 	}
 	found := fmt.Sprintf("%s, %s free", where, render.Bytes(free))
-	least := int64(loop.DefaultMinFree)
-	if file, err := o.Load(root); err == nil && file.Limits.MinFree != nil {
-		least = int64(*file.Limits.MinFree)
-	}
+	file, _ := o.Load(root) // a fault is that of another look
+	least := config.MinFree.In(file.Shared())
 	if free < least {
 		return problem("disk", fmt.Sprintf("%s, less than [limits] min-free (%s), so runs stop", found, render.Bytes(least)), "free some disk space, for example with hone gc")
 	}
@@ -267,7 +265,7 @@ func (o Options) lookAtKeys() []Diagnosis {
 // lookAtProviders asks the providers of the models that a run would take, at no
 // cost.
 func (o Options) lookAtProviders(ctx context.Context) []Diagnosis {
-	m, err := o.probedModel(loop.Flags{Model: o.Model, BaseURL: o.BaseURL})
+	m, err := o.probedModel()
 	if errors.Is(err, errConfigUnused) {
 		return []Diagnosis{{What: "provider", absent: true, Found: err.Error()}}
 	}
@@ -309,17 +307,17 @@ var errConfigUnused = errors.New("not checked, because the configuration is not 
 
 // probedModel returns the model that a run in the directory would ask, or that a run
 // there asks now.
-func (o Options) probedModel(f loop.Flags) (loop.Model, error) {
+func (o Options) probedModel() (loop.Model, error) {
 	root, file, ok := o.trustedConfig()
-	if _, start, working := runs.Working(root); working && f == (loop.Flags{}) {
+	if _, start, working := runs.Working(root); working && config.Model.Given(o.Typed)+config.BaseURL.Given(o.Typed) == "" {
 		if l := kinds.Recorded(start); l != nil {
 			return l.Shared().Model, nil
 		}
 	}
-	if !ok && f.Model == "" {
+	if !ok && config.Model.Given(o.Typed) == "" {
 		return loop.Model{}, errConfigUnused
 	}
-	s, err := o.Host.Resolve(loop.Kind{}, root, f, file)
+	s, err := o.Host.Resolve(loop.Kind{}, root, file.For("", o.Host.Getenv, o.Typed), file)
 	return s.Model, err
 }
 
@@ -327,7 +325,7 @@ func (o Options) probedModel(f loop.Flags) (loop.Model, error) {
 // cross all walls, or a certain one.
 func (o Options) lookAtWalls(ctx context.Context) iter.Seq[Diagnosis] {
 	return func(yield func(Diagnosis) bool) {
-		wall := sandbox.Wall(o.Wall)
+		wall := sandbox.Wall(config.Wall.In(o.Typed))
 		dir, err := loop.AbsDir(o.Dir)
 		if err == nil {
 			err = harness.CheckState(dir)

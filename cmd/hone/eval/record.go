@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
+	"hone/group"
 	"hone/internal/artifact"
+	"hone/internal/render"
 	"hone/loop"
 )
 
@@ -28,8 +30,8 @@ type Result struct {
 	Rounds    int       `json:"rounds"`
 	Tokens    int64     `json:"tokens"`         // unconfirmed ones included
 	Cost      *float64  `json:"cost,omitempty"` // USD; nil if it is not known
-	Malformed int       `json:"malformed"`      // replies; see [Outcome]
-	Refused   int       `json:"refused"`
+	Malformed int       `json:"malformed"`      // replies that hone could not read, or had a call that it could not read
+	Refused   int       `json:"refused"`        // replies with an edit that hone did not make
 	Active    Seconds   `json:"seconds"`
 	Run       string    `json:"run"`
 	Hone      string    `json:"hone"` // the version that ran it
@@ -40,15 +42,50 @@ type Result struct {
 // model.
 const Already = "already"
 
-// counts reports whether a result counts: whether a model made it.
-func (r Result) counts() bool { return r.Kind != Already && !(r.Passed && r.Rounds == 0) }
+func (r Result) used() group.Amount {
+	a := group.Amount{Tokens: r.Tokens, Time: time.Duration(r.Active)}
+	if r.Cost != nil {
+		a.Cost = group.Dollars(*r.Cost)
+	}
+	return a
+}
+
+// Line returns a result in a few words.
+func (r Result) Line() string {
+	verdict := "passed"
+	if !r.Passed {
+		why, _, _ := strings.Cut(r.Why, "\n")
+		verdict = "failed: " + render.Line(why)
+	}
+	if r.Kind == Already {
+		verdict = "does not count: " + r.Why
+	}
+	figures := append([]string{render.Count(r.Rounds, "round"), render.Duration(time.Duration(r.Active))}, render.UsageParts(r.Tokens, 0, r.Cost, render.Tokens)...)
+	return fmt.Sprintf("%s (%s)", verdict, strings.Join(figures, ", "))
+}
+
+// Seconds is a time that JSON has as a number of seconds.
+type Seconds time.Duration
+
+// MarshalJSON implements json.Marshaler, with milliseconds.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return json.Marshal(time.Duration(s).Round(time.Millisecond).Seconds())
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Seconds) UnmarshalJSON(text []byte) error {
+	var seconds float64
+	err := json.Unmarshal(text, &seconds)
+	*s = Seconds(seconds * float64(time.Second))
+	return err
+}
 
 // Record is the file with the results of an evaluation, a JSON object in each line. Only
 // complete tries are in it, so that the same command continues where it was stopped.
 type Record struct {
 	path    string
+	size    int64 // of the complete lines
 	results map[string]Result
-	torn    bool // the last line has no end
 }
 
 // OpenRecord reads a record; a file that does not exist is an empty one. A last line
@@ -56,24 +93,17 @@ type Record struct {
 func OpenRecord(path string) (*Record, error) {
 	r := &Record{path: path, results: map[string]Result{}}
 	text, err := artifact.Input(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, loop.Usage(err.Error(), "name another file with --output")
 	}
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	for i, line := range lines {
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	r.size = int64(len(text))
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		var one Result
 		if len(line) == 0 {
 			continue
 		}
-		var one Result
-		err := json.Unmarshal(line, &one)
-		if line[len(line)-1] != '\n' {
-			r.torn = true
-			continue
-		}
-		if err != nil || one.Key == "" {
+		if err := json.Unmarshal(line, &one); err != nil || one.Key == "" {
 			return nil, loop.Usage(fmt.Sprintf("%s:%d: it is not a result of hone eval", path, i+1),
 				"remove the line, whose try then runs again; or name another file with --output")
 		}
@@ -101,20 +131,21 @@ func (r *Record) Of(tries []*Try) []Result {
 }
 
 // Results returns all results, the oldest first.
-func (r *Record) Results() []Result {
-	return slices.SortedFunc(maps.Values(r.results), func(x, y Result) int {
-		return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Key, y.Key))
-	})
+func (r *Record) Results() (all []Result) {
+	for _, one := range r.results {
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(x, y Result) int { return cmp.Or(x.At.Compare(y.At), cmp.Compare(x.Key, y.Key)) })
+	return all
 }
 
-// CanAdd returns why a result cannot be added; nil if it can, as far as is known. It
-// creates the file.
+// CanAdd makes the file ready for Add, and returns why that is not possible.
 func (r *Record) CanAdd() error {
-	f, err := os.OpenFile(r.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(r.path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return loop.Usage(err.Error(), "name another file with --output")
 	}
-	return f.Close()
+	return errors.Join(f.Truncate(r.size), f.Close())
 }
 
 // Add appends a result, and returns when it is on the disk.
@@ -123,38 +154,14 @@ func (r *Record) Add(one Result) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(r.path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("record a result: %w", err)
-	}
-	if r.torn {
-		err = cutLastLine(f)
-	}
+	f, err := os.OpenFile(r.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err == nil {
 		_, err = f.Write(append(line, '\n'))
+		err = errors.Join(err, f.Sync(), f.Close())
 	}
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		r.torn = true // perhaps
+	if err != nil {
 		return fmt.Errorf("record a result: %w", err)
 	}
-	r.torn = false
 	r.results[one.Key] = one
 	return nil
-}
-
-// cutLastLine removes an unfinished last line.
-func cutLastLine(f *os.File) error {
-	text, err := os.ReadFile(f.Name())
-	if err != nil {
-		return err
-	}
-	return f.Truncate(int64(bytes.LastIndexByte(text, '\n') + 1))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *Seconds) UnmarshalJSON(text []byte) error {
-	var seconds float64
-	err := json.Unmarshal(text, &seconds)
-	*s = Seconds(seconds * float64(time.Second))
-	return err
 }

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +52,7 @@ func TestRecordTorn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := open(t, path)
-	if err := r.Add(Result{Key: "b"}); err != nil {
+	if err := errors.Join(r.CanAdd(), r.Add(Result{Key: "b"})); err != nil {
 		t.Fatal(err)
 	}
 	r = open(t, path)

@@ -1,20 +1,20 @@
 // Package eval compares models on a user's own cases.
 //
 // [Load] reads a file of cases, and [Suite.FindBase] finds the tree of each. A [Job] is a
-// case with a model, and a [Try] is one run of it: a whole hone as a child process, in a
+// case with a model, and a [Try] is one run of it: a member of a group (package group), in a
 // copy of the tree in the user's cache. [Evaluation.Run] makes all tries that its [Record]
 // does not have yet, and [NewReport] adds up their results.
 //
 // A try is recorded when it has a result, so that an evaluation that was stopped or killed
 // can continue: it does not repeat recorded tries, and resumes runs that had begun, without
-// paying for their replies twice. The budget of an evaluation is lent to the runs, whose
-// ledgers enforce it.
+// paying for their replies twice.
 //
 // The package does not decide whether the user trusts what a tree runs and opens.
 package eval
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -25,12 +25,14 @@ import (
 	"time"
 
 	"hone"
-	"hone/harness/runs"
+	"hone/group"
 	"hone/history"
 	"hone/internal/child"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/loop"
 	"hone/sandbox"
+	"hone/workspace/clone"
 )
 
 // Job is a case with a model: what its tries have in common.
@@ -40,7 +42,7 @@ type Job struct {
 	// Command is the command line of a try, which starts in its tree.
 	Command func(time int) []string
 	// Limits are those of the command line and of the configuration.
-	Limits Amount
+	Limits group.Amount
 	// Env is the environment of the child.
 	Env []string
 	// Judge is a command line that must pass after the run; empty means none. JudgeFiles
@@ -61,40 +63,29 @@ type Try struct {
 
 func (t *Try) String() string { return fmt.Sprintf("%s, %s, try %d", t.Case, t.Model, t.Time) }
 
-// dir is the directory of the try below that of the evaluation.
-func (t *Try) dir() string {
-	return filepath.Join("tries", fmt.Sprintf("%s-%d-%.16s", t.Case, t.Time, t.Key))
-}
-
 // Evaluation makes tries.
 type Evaluation struct {
 	Record   *Record
-	Cache    string // directory of its copies, which [Open] returned
-	Limits   Amount // of all tries together
-	Parallel int    // how many run at the same time; at least 1
-	Keep     bool   // keep the copies of finished tries
-	Version  string // of hone
+	Cache    string       // directory of its copies, which [Open] returned
+	Limits   group.Amount // of all tries together
+	Parallel int          // how many run at the same time; at least 1
+	Keep     bool         // keep the copies of finished tries
+	Version  string       // of hone
 	// Say tells the user what happens, in one line. Done is called for each new result.
 	Say  func(text string)
 	Done func(Result) error
 	// Verbose also tells the user how each round ends.
 	Verbose bool
 
-	bank   Bank
-	keeper *sandbox.Keeper
-
+	group   group.Group
 	mu      sync.Mutex
 	waiting []*Try
-	running int
 	total   int
 	done    int
-	short   []*Try                 // what they were lent was not enough
 	checked map[string]func() bool // by the case; see [Evaluation.passesAlready]
-	// shortWhy is why the last of them was short.
-	shortWhy string
-	failed   map[*Job]bool // a try could not run
-	faults   []string
-	err      error // the record cannot be written
+	failed  map[*Job]bool          // a try could not run
+	stopped Stopped
+	err     error // the record cannot be written
 }
 
 // Stopped is how an evaluation ended, apart from its results.
@@ -104,21 +95,81 @@ type Stopped struct {
 	Spent  string   // by all tries, for the user
 }
 
+// maxAge is how long the copies of an evaluation are kept after its last use.
+const maxAge = 30 * 24 * time.Hour
+
+// Open returns the directory in the user's cache for the copies of the evaluation with a
+// record, and locks it until unlock is called. It removes those of other evaluations that
+// were last used long ago.
+func Open(record string) (cache string, unlock func(), err error) {
+	all, err := group.Cache("eval")
+	if err == nil {
+		err = os.MkdirAll(all, 0o700)
+	}
+	if err == nil {
+		all, err = filepath.EvalSymlinks(all)
+	}
+	cache = filepath.Join(all, fmt.Sprintf("%x", sha256.Sum256([]byte(record)))[:16])
+	at := filepath.Join(cache, "lock") // beside the copies: a run in a directory locks out runs below it
+	if err == nil {
+		err = os.MkdirAll(at, 0o700)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	home, err := journal.OpenHome(at)
+	if err != nil {
+		return "", nil, err
+	}
+	lock, err := home.Lock()
+	if err != nil {
+		home.Close()
+		if errors.As(err, new(*journal.LockedError)) {
+			err = loop.Usage("another hone eval works on "+record, "wait for it, or name another file with --output")
+		}
+		return "", nil, err
+	}
+	now := time.Now()
+	_ = os.Chtimes(cache, now, now)
+	entries, _ := os.ReadDir(all)
+	for _, entry := range entries { // what cannot be removed stays for the next time
+		if info, err := entry.Info(); err == nil && info.ModTime().Before(now.Add(-maxAge)) {
+			_ = group.Remove(filepath.Join(all, entry.Name(), "tries"))
+			_ = clone.Remove(filepath.Join(all, entry.Name()))
+		}
+	}
+	return cache, func() { lock.Unlock(); home.Close() }, nil
+}
+
+// dir returns the directory in which a try works. Some checks depend on its name.
+func (e *Evaluation) dir(t *Try) string {
+	return filepath.Join(e.Cache, "tries", fmt.Sprintf("%s-%d-%.16s", t.Case, t.Time, t.Key), filepath.Base(t.Base.Origin))
+}
+
+func (e *Evaluation) copy(ctx context.Context, t *Try) error {
+	e.remove(t)
+	return t.Base.Make(ctx, filepath.Dir(e.dir(t)))
+}
+
+// remove removes the tree of a try. What cannot be removed stays until it is swept.
+func (e *Evaluation) remove(t *Try) { _ = group.RemoveCopy(filepath.Dir(e.dir(t))) }
+
 // Run makes all tries without a result, those first that an earlier process has begun.
 // Tries whose result is recorded only count for the budget.
 func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
-	e.bank.limit, e.failed, e.checked, e.total = e.Limits, map[*Job]bool{}, map[string]func() bool{}, len(tries)
-	e.keeper = sandbox.NewKeeper(e.Cache)
-	defer e.keeper.Close()
-	e.keeper.EndEarlier()
+	e.failed, e.checked, e.total = map[*Job]bool{}, map[string]func() bool{}, len(tries)
+	e.group = group.Group{Bank: group.Bank{Cap: e.Limits}, Width: e.Parallel, Keeper: sandbox.NewKeeper(e.Cache)}
+	defer e.group.Keeper.Close()
+	e.group.Keeper.EndEarlier()
+	spent := &e.group.Bank.Spent
 	var begun, fresh []*Try
 	for _, t := range tries {
 		if r, ok := e.Record.Result(t.Key); ok {
 			e.done++
-			e.bank.Spend(amountOf(r))
-		} else if o, err := e.readRun(ctx, t); err == nil && o.Started {
+			*spent = spent.Plus(r.used())
+		} else if o, err := group.Read(ctx, e.dir(t)); err == nil && o.Past != nil {
 			begun = append(begun, t)
-			e.bank.Spend(o.Used)
+			*spent = spent.Plus(o.Used())
 		} else {
 			fresh = append(fresh, t)
 		}
@@ -132,71 +183,44 @@ func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 	for range min(e.Parallel, len(e.waiting)) {
 		workers.Go(func() {
 			for t := e.next(); t != nil; t = e.next() {
-				e.makeTry(ctx, t)
+				r, err := e.try(ctx, t)
+				e.finish(ctx, t, r, err)
 			}
 		})
 	}
 	workers.Wait()
-	return Stopped{Budget: e.runOneByOne(ctx), Faults: e.faults, Spent: e.bank.Spent()}, errors.Join(e.err, context.Cause(ctx))
-}
-
-func amountOf(r Result) Amount {
-	a := Amount{Tokens: r.Tokens, Time: time.Duration(r.Active)}
-	if r.Cost != nil {
-		a.Cost = *r.Cost
-	}
-	return a
-}
-
-// runOneByOne makes the tries that are left after one was short of budget, one at a time,
-// each with all that is left. It returns why the budget did not pay for one.
-func (e *Evaluation) runOneByOne(ctx context.Context) string {
-	e.Parallel = 1
-	for len(e.short) > 0 && ctx.Err() == nil && e.err == nil {
-		e.waiting, e.short = slices.Concat(e.short, e.waiting), nil
-		for t := e.next(); t != nil; t = e.next() {
-			before := e.bank.Spent()
-			if e.makeTry(ctx, t); len(e.short) > 0 && e.bank.Spent() == before {
-				return e.shortWhy
-			}
-		}
-	}
-	return ""
+	e.stopped.Spent = fmt.Sprintf("%s tokens, $%.4f, %s", render.Tokens(spent.Tokens), spent.Cost.Float(), render.Duration(spent.Time))
+	return e.stopped, errors.Join(e.err, context.Cause(ctx))
 }
 
 // next returns the next try; nil if none is to start.
 func (e *Evaluation) next() *Try {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for len(e.waiting) > 0 && len(e.short) == 0 && e.err == nil {
+	for len(e.waiting) > 0 && e.stopped.Budget == "" && e.err == nil {
 		t := e.waiting[0]
 		e.waiting = e.waiting[1:]
 		if !e.failed[t.Job] {
-			e.running++
 			return t
 		}
 	}
 	return nil
 }
 
-// makeTry makes a try, and records its result, or why it has none.
-func (e *Evaluation) makeTry(ctx context.Context, t *Try) {
-	r, err := e.attempt(ctx, t)
+func (e *Evaluation) finish(ctx context.Context, t *Try, r Result, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.running--
 	switch {
-	case errors.Is(err, errShort):
-		e.short, e.shortWhy = append(e.short, t), err.Error()
+	case errors.Is(err, group.ErrShort):
+		e.stopped.Budget = strings.TrimSuffix("the limits of this evaluation are reached: "+r.Why, ": ")
 	case ctx.Err() != nil:
 	case err != nil:
 		e.failed[t.Job] = true
-		e.faults = append(e.faults, fmt.Sprintf("%s: %v", t, err))
+		e.stopped.Faults = append(e.stopped.Faults, fmt.Sprintf("%s: %v", t, err))
 		e.Say(fmt.Sprintf("%s: could not run: %s", t, render.Line(err.Error())))
 	default:
 		e.done++
-		if err := e.Record.Add(r); err != nil {
-			e.err = err
+		if e.err = e.Record.Add(r); e.err != nil {
 			return
 		}
 		e.Say(fmt.Sprintf("[%d/%d] %s: %s", e.done, e.total, t, r.Line()))
@@ -206,115 +230,77 @@ func (e *Evaluation) makeTry(ctx context.Context, t *Try) {
 	}
 }
 
-// errShort means that the budget did not pay for the rest of a try.
-var errShort = errors.New("the limits of this evaluation are reached")
-
-// attempt starts or continues a try, and returns its result.
-func (e *Evaluation) attempt(ctx context.Context, t *Try) (Result, error) {
-	before, err := e.readRun(ctx, t)
-	if err != nil || before.final(t.Limits) {
-		return e.result(ctx, t, before, err)
+// try starts or continues a try, and returns its result. After an error it must be tried again;
+// then Why of the result says how its run ended, if it did.
+func (e *Evaluation) try(ctx context.Context, t *Try) (r Result, err error) {
+	dir := e.dir(t)
+	o, err := group.Read(ctx, dir)
+	if err != nil {
+		return r, err
 	}
-	if !before.Started && e.passesAlready(ctx, t) {
-		return e.newResult(t, before).passedResult(), ctx.Err()
+	if o.Past == nil && e.passesAlready(ctx, t) {
+		r = e.newResult(t, o)
+		r.Passed, r.Kind, r.Why = false, Already, already
+		return r, ctx.Err()
 	}
-	e.mu.Lock()
-	idle := e.Parallel - e.running + 1
-	e.mu.Unlock()
-	loan, ok := e.bank.Lend(t.Limits, before.Limits, before.Used, idle)
-	if !ok {
-		return Result{}, errShort
-	}
-	said, err := e.start(ctx, t, before, loan)
-	after, lookErr := e.readRun(context.WithoutCancel(ctx), t)
-	e.bank.Return(loan, after.Used)
-	if err = errors.Join(err, lookErr); err == nil && !after.Started {
-		err = errors.New(said)
-	}
-	return e.result(ctx, t, after, err)
-}
-
-// start runs the child, in a new copy unless the try has begun. It returns why the child
-// recorded nothing.
-func (e *Evaluation) start(ctx context.Context, t *Try, before Outcome, loan Loan) (said string, err error) {
-	dir := e.tree(t)
-	var args []string
-	if before.Started {
-		if before.Limits.Cost == 0 {
-			loan.Limits.Cost = 0 // a run that started without such a limit gets none
-		}
-		args = append([]string{"resume", "last"}, loan.Limits.flags()...)
-	} else {
-		if err := e.copy(ctx, t); err != nil {
-			return "", err
-		}
-		args = withFlags(t.Command(t.Time), loan.Limits.flags())
-	}
-	c := child.Command{Dir: dir, Args: args, Env: t.Env, Keeper: e.keeper}
+	m := &group.Member{Name: t.Key, Dir: dir, Env: t.Env, Own: t.Limits,
+		New: func(ctx context.Context) ([]string, error) { return t.Command(t.Time), e.copy(ctx, t) }}
 	if e.Verbose {
-		c.Event = func(event history.Event) {
+		m.Event = func(event history.Event) {
 			if s, ok := event.Payload.(history.State); ok {
 				e.Say(fmt.Sprintf("%s: round %d: %s", t, s.Round, render.Count(len(s.Findings), "finding")))
 			}
 		}
 	}
-	r, err := c.Run(ctx)
-	if why := r.Error(); why != nil {
-		said = why.Error()
+	if !e.final(m, o) {
+		if o, err = e.group.Work(ctx, m, o); err == nil && o.Died != nil {
+			err = o.Died
+		}
+		if err == nil && !e.final(m, o) {
+			err = fmt.Errorf("%s; its copy is in %s", o.End().Why, dir)
+		}
 	}
-	return said, err
-}
-
-// withFlags adds flags before the first argument that is "--".
-func withFlags(args, flags []string) []string {
-	at := slices.Index(args, "--")
-	if at < 0 {
-		at = len(args)
-	}
-	return slices.Insert(slices.Clone(args), at, flags...)
-}
-
-// result returns the result of a run. An error means that it has none, and must be tried
-// again.
-func (e *Evaluation) result(ctx context.Context, t *Try, o Outcome, err error) (r Result, _ error) {
-	switch {
-	case err != nil:
+	if r = e.newResult(t, o); err != nil {
 		return r, err
-	case o.Ended && o.End.Kind == hone.KindBudget && !o.final(t.Limits):
-		return r, fmt.Errorf("%w: %s", errShort, o.End.Why)
-	case !o.Ended:
-		return r, errors.New("its process was killed")
-	case !o.final(t.Limits):
-		return r, fmt.Errorf("%s; its copy is in %s", o.End.Why, e.tree(t))
 	}
-	r = e.newResult(t, o)
-	if r.Passed && r.Rounds == 0 {
-		return r.passedResult(), nil
-	}
-	if r.Passed && t.Judge != "" {
-		if said, err := e.judge(ctx, t); err != nil {
-			return r, fmt.Errorf("the judge cannot run: %w; its copy is in %s", err, e.tree(t))
-		} else if said != "" {
+	switch r.Malformed, r.Refused, err = faultsOf(o, dir); {
+	case err != nil:
+	case r.Passed && r.Rounds == 0:
+		r.Passed, r.Kind, r.Why = false, Already, already
+	case r.Passed && t.Judge != "":
+		said, err := e.judge(ctx, t)
+		if err != nil {
+			return r, fmt.Errorf("the judge cannot run: %w; its copy is in %s", err, dir)
+		}
+		if said != "" {
 			r.Passed, r.Kind, r.Why = false, "judge", "the judge failed: "+said
 		}
 	}
-	return r, nil
+	return r, err
 }
+
+// final reports whether the run's end is its result: it was not interrupted, it did not fail, and
+// no budget below its own limits stopped it.
+func (e *Evaluation) final(m *group.Member, o group.Outcome) bool {
+	switch o.End().Kind {
+	case "", hone.KindInterrupted, hone.KindUsage, hone.KindFailed:
+		return false
+	}
+	return e.group.Short(m, o) == group.Parts{}
+}
+
+const already = "the check passes already, without a model"
 
 // newResult returns the result of a run, without that of its judge.
-func (e *Evaluation) newResult(t *Try, o Outcome) Result {
-	r := Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: o.End.Kind == hone.KindDone, Kind: string(o.End.Kind), Why: o.End.Why,
-		Rounds: o.Rounds, Tokens: o.Used.Tokens, Malformed: o.Malformed, Refused: o.Refused, Active: Seconds(o.Used.Time),
-		Run: o.Run, Hone: e.Version, At: time.Now().UTC().Truncate(time.Second)}
-	if o.Priced {
-		r.Cost = &o.Used.Cost
+func (e *Evaluation) newResult(t *Try, o group.Outcome) Result {
+	end, used := o.End(), o.Used()
+	r := Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: end.Kind == hone.KindDone, Kind: string(end.Kind), Why: end.Why,
+		Tokens: used.Tokens, Active: Seconds(used.Time), Run: o.Run, Hone: e.Version, At: time.Now().UTC().Truncate(time.Second)}
+	usd := 0.0
+	r.Cost = &usd
+	if o.Past != nil {
+		r.Rounds, r.Cost = o.Past.State().Round, o.Past.Ledger().Price()
 	}
-	return r
-}
-
-// passedResult returns the result of a try whose check passes without a model.
-func (r Result) passedResult() Result {
-	r.Passed, r.Kind, r.Why = false, Already, "the check passes already, without a model"
 	return r
 }
 
@@ -340,64 +326,11 @@ func (e *Evaluation) passesAlready(ctx context.Context, t *Try) bool {
 	return check()
 }
 
-// Line returns a result in a few words.
-func (r Result) Line() string {
-	verdict := "passed"
-	switch {
-	case !r.counts():
-		verdict = "does not count: " + r.passedResult().Why
-	case !r.Passed:
-		why, _, _ := strings.Cut(r.Why, "\n")
-		verdict = "failed: " + render.Line(why)
-	}
-	figures := append([]string{render.Count(r.Rounds, "round"), render.Duration(time.Duration(r.Active))}, render.UsageParts(r.Tokens, 0, r.Cost, render.Tokens)...)
-	return fmt.Sprintf("%s (%s)", verdict, strings.Join(figures, ", "))
-}
-
-// readRun reads what the run of a try has recorded. It waits for a process that still works
-// on it, because the evaluation that started it was killed.
-func (e *Evaluation) readRun(ctx context.Context, t *Try) (Outcome, error) {
-	dir := e.tree(t)
-	for {
-		if _, err := os.Lstat(dir); err != nil {
-			return Outcome{}, nil
-		}
-		if _, _, working := runs.Working(dir); !working {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return Outcome{}, context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	home, err := journal.FindHomeAt(dir, runs.HomePath(dir))
-	if errors.Is(err, os.ErrNotExist) {
-		return Outcome{}, nil
-	}
-	if err != nil {
-		return Outcome{}, err
-	}
-	defer home.Close()
-	run, err := home.FindRun("last")
-	if err != nil {
-		return Outcome{}, nil // it died before it recorded a run
-	}
-	events, err := home.Read(run)
-	if err == nil && runs.Foreign(home)(run, events) != 0 {
-		err = fmt.Errorf("a command changed the journal of the run in %s", dir)
-	}
-	o := ReadOutcome(events, home.Get)
-	o.Run = run
-	return o, err
-}
-
 // judge runs the judge of a try, and returns why it failed; empty if it passed. An error
 // means that it could not run.
 func (e *Evaluation) judge(ctx context.Context, t *Try) (said string, err error) {
-	dir := e.tree(t)
 	if t.JudgeFiles != "" {
-		if err := overlay(t.JudgeFiles, dir); err != nil {
+		if err := overlay(t.JudgeFiles, e.dir(t)); err != nil {
 			return err.Error(), nil // for example because of a link that leads out of the tree
 		}
 	}
@@ -407,24 +340,20 @@ func (e *Evaluation) judge(ctx context.Context, t *Try) (said string, err error)
 // inWalls runs a command line in the tree of a try, and returns why it failed; empty if it
 // passed. An error means that it could not run.
 func (e *Evaluation) inWalls(ctx context.Context, t *Try, line string) (said string, err error) {
+	const most = "10m" // that a judge, or a check before the first try, may take
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	dir := e.tree(t)
-	args := slices.Concat([]string{self, "sandbox", "--quiet", "-C", dir, "--timeout", judgeTime.String()}, t.JudgeWall, []string{"--", "sh", "-c", line})
-	r, err := sandbox.None{Grace: child.Grace, Keeper: e.keeper}.Run(ctx, sandbox.Command{Argv: args, Dir: dir, Env: t.Env, MaxOutput: 64 << 10})
+	args := slices.Concat([]string{self, "sandbox", "--quiet", "-C", e.dir(t), "--timeout", most}, t.JudgeWall, []string{"--", "sh", "-c", line})
+	r, err := sandbox.None{Grace: child.Grace, Keeper: e.group.Keeper}.Run(ctx, sandbox.Command{Argv: args, Dir: e.dir(t), Env: t.Env, MaxOutput: 64 << 10})
 	if err != nil || r.Exit == 0 {
 		return "", errors.Join(err, ctx.Err())
 	}
-	lines := strings.Split(strings.TrimSpace(string(r.Stderr)), "\n")
-	for _, line := range lines {
+	for line := range strings.Lines(string(r.Stderr)) {
 		if why, ok := strings.CutPrefix(line, "hone: error: "); ok && r.Exit != 3 {
-			return "", errors.New(why)
+			return "", errors.New(strings.TrimSpace(why))
 		}
 	}
 	return fmt.Sprintf("exit status %d", r.Exit), nil
 }
-
-// judgeTime is how long a judge, and a check before the first try, may run.
-const judgeTime = 10 * time.Minute

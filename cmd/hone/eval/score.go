@@ -1,9 +1,12 @@
 package eval
 
 import (
-	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
+
+	"hone/internal/render"
 )
 
 // PassAt returns the probability that at least one of k tries passes, estimated without
@@ -47,16 +50,13 @@ type Score struct {
 // without a model do not count.
 func Sum(results []Result, k int) Score {
 	var s Score
-	var names []string
 	tries, passed := map[string]int{}, map[string]int{}
 	cost, known := 0.0, true
 	for _, r := range results {
-		if !r.counts() {
+		if r.Kind == Already {
 			continue
 		}
-		if tries[r.Case]++; tries[r.Case] == 1 {
-			names = append(names, r.Case)
-		}
+		tries[r.Case]++
 		if r.Passed {
 			s.Passed++
 			passed[r.Case]++
@@ -79,24 +79,21 @@ func Sum(results []Result, k int) Score {
 			s.CostPerPass = &each
 		}
 	}
-	s.Pass1, s.PassK = meanPass(names, tries, passed, 1), meanPass(names, tries, passed, k)
-	return s
-}
-
-// meanPass returns the mean of PassAt over the cases with at least k tries; nil if there
-// are none.
-func meanPass(names []string, tries, passed map[string]int, k int) *float64 {
-	sum, n := 0.0, 0
-	for _, name := range names {
-		if tries[name] >= k {
-			sum, n = sum+PassAt(tries[name], passed[name], k), n+1
+	// mean returns the mean of PassAt over the cases with at least k tries.
+	mean := func(k int) *float64 {
+		sum, n := 0.0, 0
+		for _, name := range slices.Sorted(maps.Keys(tries)) {
+			if tries[name] >= k {
+				sum, n = sum+PassAt(tries[name], passed[name], k), n+1
+			}
 		}
+		if sum /= float64(max(1, n)); n == 0 {
+			return nil
+		}
+		return &sum
 	}
-	if n == 0 {
-		return nil
-	}
-	mean := sum / float64(n)
-	return &mean
+	s.Pass1, s.PassK = mean(1), mean(k)
+	return s
 }
 
 // Report sums up an evaluation.
@@ -125,7 +122,7 @@ func NewReport(results []Result, cases, models []string, k int) Report {
 		rep.Models = append(rep.Models, s)
 	}
 	for _, name := range cases {
-		if slices.ContainsFunc(results, func(r Result) bool { return r.Case == name && !r.counts() }) {
+		if slices.ContainsFunc(results, func(r Result) bool { return r.Case == name && r.Kind == Already }) {
 			rep.Already = append(rep.Already, name)
 		}
 		for _, model := range models {
@@ -137,10 +134,53 @@ func NewReport(results []Result, cases, models []string, k int) Report {
 	return rep
 }
 
-// Seconds is a time that JSON has as a number of seconds.
-type Seconds time.Duration
+// figures are the heads of the columns that both tables have.
+var figures = []string{"PASSED", "ROUNDS", "TOKENS", "COST", "COST/PASS", "MALFORMED", "REFUSED", "TIME"}
 
-// MarshalJSON implements json.Marshaler, with milliseconds.
-func (s Seconds) MarshalJSON() ([]byte, error) {
-	return json.Marshal(time.Duration(s).Round(time.Millisecond).Seconds())
+// Table returns the lines of a report: a table of the models, and one of the cases.
+func (r Report) Table() []string {
+	right := slices.Repeat([]bool{true}, len(figures)+2)
+	cases := [][]string{append([]string{"CASE", "MODEL"}, figures...)}
+	for _, s := range r.Cases {
+		cases = append(cases, append([]string{render.Line(s.Case), render.Line(s.Model)}, s.cells()...))
+	}
+	lines := append(render.Aligned(r.ModelRows(), append([]bool{false}, right...)...), "")
+	lines = append(lines, render.Aligned(cases, append([]bool{false, false}, right...)...)...)
+	for _, name := range r.Already {
+		lines = append(lines, "does not count: "+render.Line(name)+", whose check passes already, without a model")
+	}
+	return lines
+}
+
+// ModelRows returns the table of the models: its head, and a row for each.
+func (r Report) ModelRows() [][]string {
+	head := []string{"MODEL", "PASS@1", fmt.Sprintf("PASS@%d", r.K)}[:1+min(r.K, 2)]
+	rows := [][]string{append(head, figures...)}
+	for _, s := range r.Models {
+		row := []string{render.Line(s.Model), number("%.2f", s.Pass1), number("%.2f", s.PassK)}[:len(head)]
+		rows = append(rows, append(row, s.cells()...))
+	}
+	return rows
+}
+
+// cells returns the columns that both tables have.
+func (s Score) cells() []string {
+	if s.Tries == 0 {
+		return append([]string{"0/0"}, slices.Repeat([]string{"-"}, len(figures)-1)...)
+	}
+	dollars := func(usd *float64) string {
+		if usd == nil {
+			return "-"
+		}
+		return render.Cost(usd, false)
+	}
+	return []string{fmt.Sprintf("%d/%d", s.Passed, s.Tries), fmt.Sprintf("%.1f", s.Rounds), render.Tokens(s.Tokens), dollars(s.Cost), dollars(s.CostPerPass),
+		fmt.Sprint(s.Malformed), fmt.Sprint(s.Refused), render.Duration(time.Duration(s.Active))}
+}
+
+func number(format string, n *float64) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *n)
 }

@@ -2,6 +2,8 @@ package eval
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,7 +45,6 @@ type Table struct {
 	Needs      []string `toml:"needs" valid:"line" json:"-"`       // programs without which the case is skipped
 }
 
-// file is what a file of cases contains.
 type file struct {
 	Defaults *Table            `toml:"defaults"`
 	Cases    *map[string]Table `toml:"cases" valid:"case"`
@@ -71,7 +72,7 @@ func Load(name string, loops []string) (*Suite, error) {
 	}
 	for _, title := range s.doc.Names("cases") {
 		c := Case{title, f.Defaults.with((*f.Cases)[title], loops[0])}
-		if err := errors.Join(s.valid(c, loops), c.absolute(dir)); err != nil {
+		if err := s.complete(&c, dir, loops); err != nil {
 			return nil, err
 		}
 		s.Cases = append(s.Cases, c)
@@ -115,24 +116,27 @@ func (d Table) with(t Table, standard string) Table {
 	return t
 }
 
-// valid returns what is wrong with a case by itself.
-func (s *Suite) valid(c Case, loops []string) error {
-	trees := 0
-	for _, t := range []string{c.Files, c.Commit, c.Run} {
-		if t != "" {
-			trees++
+// complete makes the paths of a case absolute, which are relative to dir, and returns what is
+// wrong with it by itself.
+func (s *Suite) complete(c *Case, dir string, loops []string) (err error) {
+	c.Repo = cmp.Or(c.Repo, ".")
+	for _, p := range []*string{&c.Files, &c.Repo, &c.JudgeFiles} {
+		if *p != "" && err == nil {
+			*p, err = loop.AbsPath(dir, filepath.FromSlash(*p))
 		}
 	}
 	const one = "write one of commit, files and run"
-	switch {
-	case trees == 0:
-		return s.Wrong(c, "", "it names no tree", one)
-	case trees > 1:
-		return s.Wrong(c, "", "it names more than one tree", one)
+	switch trees := slices.DeleteFunc([]string{c.Files, c.Commit, c.Run}, func(t string) bool { return t == "" }); {
+	case err != nil:
+		return err
+	case len(trees) == 0:
+		return s.Wrong(*c, "", "it names no tree", one)
+	case len(trees) > 1:
+		return s.Wrong(*c, "", "it names more than one tree", one)
 	case c.Loop != "" && !slices.Contains(loops, c.Loop):
-		return s.Wrong(c, "loop", fmt.Sprintf("%q is not a loop that eval runs", c.Loop), "write "+strings.Join(loops, ", "))
+		return s.Wrong(*c, "loop", fmt.Sprintf("%q is not a loop that eval runs", c.Loop), "write "+strings.Join(loops, ", "))
 	case c.JudgeFiles != "" && c.Judge == "":
-		return s.Wrong(c, "judge-files", "it has no effect without judge", `write the command next to it, such as judge = "make hidden-test"`)
+		return s.Wrong(*c, "judge-files", "it has no effect without judge", `write the command next to it, such as judge = "make hidden-test"`)
 	}
 	return nil
 }
@@ -140,17 +144,6 @@ func (s *Suite) valid(c Case, loops []string) error {
 // Wrong returns an error about a key of a case; an empty key means the case.
 func (s *Suite) Wrong(c Case, key, problem, hint string) error {
 	return s.doc.Wrong(problem, hint, "cases", c.Name, key)
-}
-
-// absolute makes the paths of a case absolute, which are relative to dir.
-func (c *Case) absolute(dir string) (err error) {
-	c.Repo = cmp.Or(c.Repo, ".")
-	for _, p := range []*string{&c.Files, &c.Repo, &c.JudgeFiles} {
-		if *p != "" && err == nil {
-			*p, err = loop.AbsPath(dir, filepath.FromSlash(*p))
-		}
-	}
-	return err
 }
 
 // Missing returns the first program that a case needs and that is not on PATH; empty if
@@ -162,4 +155,45 @@ func (c Case) Missing(lookPath func(string) (string, error)) string {
 		}
 	}
 	return ""
+}
+
+// Tries returns how often a case is tried with a model, whose name is that of the job. id
+// identifies all that the results depend on, but for the contents of a script. The file of a
+// script becomes absolute, because each try starts in its own tree. If it is a directory, the
+// tries take its files in turn. command returns the command line with the model's name.
+func Tries(job *Job, id string, times int, command func(model string) []string) (tries []*Try, err error) {
+	const prefix = "script/"
+	asked := []string{job.Model}
+	if file, scripted := strings.CutPrefix(job.Model, prefix); scripted {
+		if file, err = filepath.Abs(file); err != nil {
+			return nil, err
+		}
+		files, _ := filepath.Glob(filepath.Join(file, "*"))
+		if asked = []string{prefix + file}; len(files) > 0 {
+			asked = nil
+		}
+		for _, f := range files {
+			asked = append(asked, prefix+f)
+		}
+	}
+	at := func(time int) string { return asked[(time-1)%len(asked)] }
+	job.Command = func(time int) []string { return command(at(time)) }
+	for n := 1; n <= times; n++ {
+		key := id
+		if file, scripted := strings.CutPrefix(at(n), prefix); scripted {
+			script, _ := artifact.Input(file) // nil with an error, which the run reports
+			key = Digest(id, string(script))
+		}
+		tries = append(tries, &Try{Job: job, Time: n, Key: Digest(key, n)})
+	}
+	return tries, nil
+}
+
+// Digest returns a digest of values that JSON can represent.
+func Digest(values ...any) string {
+	text, err := json.Marshal(values)
+	if err != nil {
+		panic(err) // the caller made them
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }

@@ -2,8 +2,6 @@ package eval
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +9,7 @@ import (
 	"path/filepath"
 
 	"hone"
+	"hone/group"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/artifact"
@@ -46,15 +45,13 @@ func (s *Suite) FindBase(ctx context.Context, c Case) (Base, error) {
 		return Base{}, s.Wrong(c, "files", c.Files+" is not a directory", "name one, relative to "+s.File)
 	}
 	id, err := TreeID(ctx, dir)
-	if err != nil {
-		return Base{}, err
-	}
 	return Base{Origin: dir, ID: id, write: func(ctx context.Context, to string) error {
-		if err := copyTree(ctx, dir, to); err != nil {
-			return err
+		skipped, err := group.Copy(ctx, dir, to)
+		if err == nil && len(skipped) > 0 {
+			err = fmt.Errorf("%s cannot be copied", filepath.Join(dir, skipped[0]))
 		}
-		return os.RemoveAll(filepath.Join(to, ".git")) // it may have the solution
-	}}, nil
+		return errors.Join(err, os.RemoveAll(filepath.Join(to, ".git"))) // it may have the solution
+	}}, err
 }
 
 // TreeID returns a digest of the files of a directory.
@@ -68,147 +65,110 @@ func TreeID(ctx context.Context, dir string) (string, error) {
 	return m.Digest(), err
 }
 
-// copyTree copies a directory into an existing empty one.
-func copyTree(ctx context.Context, from, to string) error {
-	tree, err := workspace.Open(from, workspace.Options{})
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	skipped, err := clone.Tree(ctx, tree, to)
-	if err == nil && len(skipped) > 0 {
-		err = fmt.Errorf("%s cannot be copied", filepath.Join(from, skipped[0]))
-	}
-	return err
-}
-
 // commitBase finds the tree of a commit. One that is named HEAD must be all that the user
 // works on.
-func (s *Suite) commitBase(ctx context.Context, c Case) (Base, error) {
+func (s *Suite) commitBase(ctx context.Context, c Case) (b Base, err error) {
 	repo, err := git.OpenAt(c.Repo)
 	if errors.Is(err, git.ErrNotRepository) {
-		return Base{}, s.Wrong(c, "repo", c.Repo+" is not in a git repository", `name one, such as repo = "../project"`)
+		return b, s.Wrong(c, "repo", c.Repo+" is not in a git repository", `name one, such as repo = "../project"`)
 	}
 	if err != nil {
-		return Base{}, err
+		return b, err
 	}
-	id, err := repo.CommitID(ctx, c.Commit)
+	b.ID, err = repo.CommitID(ctx, c.Commit)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Base{}, s.Wrong(c, "commit", fmt.Sprintf("there is no commit %q in %s", c.Commit, c.Repo), "git log lists the commits")
+		return b, s.Wrong(c, "commit", fmt.Sprintf("there is no commit %q in %s", c.Commit, c.Repo), "git log lists the commits")
 	}
-	if err != nil {
-		return Base{}, err
-	}
-	if c.Commit == "HEAD" {
-		dirty, err := repo.Dirty(ctx)
-		if err != nil {
-			return Base{}, err
-		}
-		if dirty {
-			return Base{}, s.Wrong(c, "commit", c.Repo+" has changes that are not in the commit HEAD", "commit them, or leave them out by the commit's id: "+id[:12])
+	if err == nil && c.Commit == "HEAD" {
+		var dirty bool
+		if dirty, err = repo.Dirty(ctx); dirty {
+			return b, s.Wrong(c, "commit", c.Repo+" has changes that are not in the commit HEAD", "commit them, or leave them out by the commit's id: "+b.ID[:12])
 		}
 	}
-	top, err := git.Root(c.Repo)
-	return Base{Origin: top, ID: id, write: func(ctx context.Context, dir string) error { return repo.Export(ctx, id, dir) }}, err
+	if err == nil {
+		b.Origin, err = git.Root(c.Repo)
+	}
+	b.write = func(ctx context.Context, dir string) error { return repo.Export(ctx, b.ID, dir) }
+	return b, err
 }
 
-// runBase finds the tree that a run of the user's found.
-func (s *Suite) runBase(c Case) (Base, error) {
+func (s *Suite) runBase(c Case) (b Base, err error) {
 	home, err := runs.Open(c.Repo)
 	if errors.Is(err, runs.ErrNone) {
-		return Base{}, s.Wrong(c, "run", "no runs were recorded in "+c.Repo, `name the directory in which it was started, such as repo = "../project"`)
+		return b, s.Wrong(c, "run", "no runs were recorded in "+c.Repo, `name the directory in which it was started, such as repo = "../project"`)
 	}
 	if err != nil {
-		return Base{}, err
+		return b, err
 	}
 	defer home.Close()
-	wrong := func(format string, args ...any) (Base, error) {
-		return Base{}, s.Wrong(c, "run", fmt.Sprintf(format, args...), "hone runs lists the runs")
-	}
 	run, err := home.FindRun(c.Run)
+	var opened history.Opened
+	if err == nil {
+		events, broken := home.Read(run)
+		if err = broken; err == nil && runs.Foreign(home)(run, events) != 0 {
+			return b, s.Wrong(c, "run", "you did not record it on this machine", "to see what it would run, and accept it: hone trust "+run)
+		}
+		var ok bool
+		if opened, ok = history.Read(events).Opened(); err == nil && !ok {
+			err = fmt.Errorf("the run %s ended before its first round, and recorded no tree", run)
+		}
+		if err == nil {
+			b.Start, err = runs.Started(events)
+		}
+	}
 	if err != nil {
-		return wrong("%v", err)
+		return b, s.Wrong(c, "run", err.Error(), "hone runs lists the runs")
 	}
-	events, err := home.Read(run)
-	if err != nil {
-		return wrong("%v", err)
+	b.Origin, b.ID = home.Workspace(), opened.Tree
+	b.write = func(ctx context.Context, dir string) error {
+		home, err := runs.Open(b.Origin)
+		if err != nil {
+			return err
+		}
+		defer home.Close()
+		m, err := history.ReadManifest(opened.Manifest, home.Get)
+		if err != nil {
+			return err
+		}
+		tree, err := workspace.Open(dir, workspace.Options{Scratch: true})
+		if err != nil {
+			return err
+		}
+		defer tree.Close()
+		return history.WriteTree(ctx, tree, m, home)
 	}
-	if runs.Foreign(home)(run, events) != 0 {
-		return Base{}, s.Wrong(c, "run", "you did not record it on this machine", "to see what it would run, and accept it: hone trust "+run)
-	}
-	start, err := runs.Started(events)
-	opened, ok := history.Read(events).Opened()
-	if err != nil || !ok {
-		return wrong("the run %s ended before its first round, and recorded no tree", run)
-	}
-	root := home.Workspace()
-	return Base{Origin: root, ID: opened.Tree, Start: start, write: func(ctx context.Context, dir string) error {
-		return writeRecorded(ctx, root, opened.Manifest, dir)
-	}}, nil
+	return b, nil
 }
 
-// writeRecorded writes a recorded tree into an empty directory.
-func writeRecorded(ctx context.Context, root, manifest, dir string) error {
-	home, err := runs.Open(root)
-	if err != nil {
-		return err
-	}
-	defer home.Close()
-	m, err := history.ReadManifest(manifest, home.Get)
-	if err != nil {
-		return err
-	}
-	tree, err := workspace.Open(dir, workspace.Options{Scratch: true})
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	return history.WriteTree(ctx, tree, m, home)
-}
-
-// Make writes the base into a cache, unless it is there, and returns where it is. It is a
-// repository with one commit: the history of the project may have the solution.
-func (b Base) Make(ctx context.Context, cache string) (dir string, err error) {
-	bases := filepath.Join(cache, "bases")
-	sum := sha256.Sum256([]byte(b.Origin + "\x00" + b.ID))
-	at := filepath.Join(bases, hex.EncodeToString(sum[:8]))
-	dir = filepath.Join(at, filepath.Base(b.Origin)) // some checks depend on the name
-	if _, err := os.Lstat(at); err == nil {
-		return dir, nil
-	}
-	fresh, err := os.MkdirTemp(bases, ".new-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(fresh)
-	inside := filepath.Join(fresh, filepath.Base(dir))
-	if err := os.Mkdir(inside, 0o755); err != nil {
-		return "", err
-	}
-	if err := b.write(ctx, inside); err != nil {
-		return "", err
-	}
-	if err := commitAll(ctx, inside); err != nil {
-		return "", err
-	}
-	return dir, os.Rename(fresh, at)
-}
-
-// commitAll makes a directory a repository with one commit. Files that hone would not read
-// stay untracked.
-func commitAll(ctx context.Context, dir string) error {
+// Make writes the base below a directory that does not exist, in one with the name of the origin:
+// all of it or nothing. It is a repository with one commit: the history of the project may have
+// the solution. Files that hone would not read stay untracked.
+func (b Base) Make(ctx context.Context, dir string) error {
+	fresh := dir + ".new"
+	to := filepath.Join(fresh, filepath.Base(b.Origin))
 	g, err := git.Find()
 	if errors.Is(err, git.ErrNoGit) {
 		return loop.Usage(err.Error(), "install git")
 	}
-	if err != nil {
-		return err
-	}
-	repo, err := g.Init(ctx, dir)
 	if err == nil {
-		_, err = repo.Commit(ctx, git.Commit{Subject: "Base", MaxFile: workspace.DefaultMaxFile})
+		err = errors.Join(clone.Remove(fresh), os.MkdirAll(to, 0o755))
 	}
-	return err
+	if err == nil {
+		err = b.write(ctx, to)
+	}
+	if err == nil {
+		var repo *git.Repo
+		if repo, err = g.Init(ctx, to); err == nil {
+			_, err = repo.Commit(ctx, git.Commit{Subject: "Base", MaxFile: workspace.DefaultMaxFile})
+		}
+	}
+	if err == nil {
+		err = os.Rename(fresh, dir)
+	}
+	if err != nil {
+		return errors.Join(err, clone.Remove(fresh))
+	}
+	return nil
 }
 
 // overlay copies the files of a directory over a tree that a model's commands wrote:
@@ -232,23 +192,24 @@ func overlay(from, to string) error {
 			return dst.MkdirAll(path, 0o755)
 		}
 		info, err := src.Stat(path)
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s is not a regular file", filepath.Join(from, path))
+		}
+		var in *os.File
+		if err == nil {
+			in, err = src.Open(path)
+		}
 		if err != nil {
 			return err
 		}
-		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a regular file", filepath.Join(from, path))
-		}
-		in, err := src.Open(path)
-		if err != nil {
-			return err
-		}
+		defer in.Close()
 		text, err := artifact.InputFrom(in, filepath.Join(from, path))
-		if err = errors.Join(err, in.Close()); err != nil {
-			return err
+		if err == nil {
+			err = dst.RemoveAll(path)
 		}
-		if err := dst.RemoveAll(path); err != nil {
-			return err
+		if err == nil {
+			err = dst.WriteFile(path, text, info.Mode().Perm())
 		}
-		return dst.WriteFile(path, text, info.Mode().Perm())
+		return err
 	})
 }

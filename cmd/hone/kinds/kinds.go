@@ -12,7 +12,6 @@ import (
 	"hone"
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
-	"hone/cmd/hone/screen"
 	"hone/harness"
 	"hone/harness/runs"
 	"hone/history"
@@ -23,6 +22,7 @@ import (
 	"hone/loop/phase"
 	"hone/loop/reconcile"
 	"hone/loop/task"
+	"hone/story"
 )
 
 // All returns the loops that this program has. Commands, configuration, help and
@@ -91,12 +91,12 @@ func Second(l loop.Loop, first string) (role, name string) {
 // ModelNames returns the names of the models that a run asks, with their roles if there
 // are several.
 func ModelNames(l loop.Loop, start hone.Start) []string {
-	first := screen.ModelName(start.Model)
+	first := story.ModelName(start.Model)
 	if l != nil {
-		first = screen.ModelName(cmp.Or(l.Shared().Model.Names(), start.Model))
+		first = story.ModelName(cmp.Or(l.Shared().Model.Names(), start.Model))
 	}
 	if role, name := Second(l, start.Model); name != "" {
-		return []string{strings.TrimSpace(l.Models()[0].Role + " " + first), strings.TrimSpace(role + " " + screen.ModelName(name))}
+		return []string{strings.TrimSpace(l.Models()[0].Role + " " + first), strings.TrimSpace(role + " " + story.ModelName(name))}
 	}
 	return []string{cmp.Or(first, "no model")}
 }
@@ -108,17 +108,6 @@ func Subject(l loop.Loop) string {
 		return ""
 	}
 	return strings.Join(strings.Fields(l.Subject()), " ")
-}
-
-// Sections returns the tables of all loops in a configuration, by their names.
-func Sections() map[string]any {
-	tables := map[string]any{}
-	for _, k := range All() {
-		if s := k.New().Section(); s != nil {
-			tables[k.Name] = s
-		}
-	}
-	return tables
 }
 
 // Needs returns what a folder needs trust for, if these loops run in it. The settings

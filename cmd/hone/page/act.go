@@ -1,6 +1,10 @@
 package page
 
-import _ "embed"
+import (
+	_ "embed"
+
+	"hone/story"
+)
 
 var (
 	//go:embed act.html
@@ -53,9 +57,9 @@ type Plan struct {
 	Run, Short string
 	Digest     string // of the plan; empty if it cannot be carried out
 	Restored   []string
-	Conflicts  []Fact   // files in the way, and why
-	Left       []string // what it does not undo
-	Force      string   // the command that overwrites the files in the way
+	Conflicts  []story.Part // files in the way, and why
+	Left       []string     // what it does not undo
+	Force      string       // the command that overwrites the files in the way
 }
 
 // Plan renders the preview of an undo.

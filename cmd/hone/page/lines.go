@@ -6,14 +6,6 @@ import (
 	"strings"
 )
 
-// Attempt is one of several attempts at the same task.
-type Attempt struct {
-	Number  int  // 1 is the first
-	Applied bool // its changes are in the tree
-	Why     string
-	Run
-}
-
 // Point is how many findings a round left.
 type Point struct{ Round, Left int }
 
@@ -25,14 +17,6 @@ const (
 
 // Colour returns the class that gives an attempt its colour.
 func (a Attempt) Colour() string { return fmt.Sprintf("l%d", (a.Number-1)%lineColours+1) }
-
-// Left returns how many findings the last checked round left; empty if unknown.
-func (a Attempt) Left() string {
-	if len(a.Points) == 0 {
-		return ""
-	}
-	return fmt.Sprint(a.Points[len(a.Points)-1].Left)
-}
 
 // lines draws the findings of each round, a line for each attempt. It is empty if no
 // attempt has two rounds.
@@ -89,15 +73,11 @@ func (a Attempt) line(b *strings.Builder, x, y func(int) float64) {
 func lineWords(attempts []Attempt) string {
 	var words []string
 	for _, a := range attempts {
-		counts := strings.Fields(strings.Trim(fmt.Sprint(countsOf(a.Points)), "[]"))
+		var counts []string
+		for _, p := range a.Points {
+			counts = append(counts, fmt.Sprint(p.Left))
+		}
 		words = append(words, fmt.Sprintf("attempt %d: %s", a.Number, strings.Join(counts, ", ")))
 	}
 	return strings.Join(words, "; ")
-}
-
-func countsOf(points []Point) (counts []int) {
-	for _, p := range points {
-		counts = append(counts, p.Left)
-	}
-	return counts
 }

@@ -1,5 +1,21 @@
 package page
 
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
+	"hone/history"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/story"
+)
+
 // List is what the page of runs says.
 type List struct {
 	Folders     []Folder
@@ -13,40 +29,141 @@ type Folder struct {
 	Runs []Run
 }
 
+// Count is how many runs ended with a result.
+type Count struct {
+	story.Standing
+	Runs int
+}
+
 // Counts returns how many runs ended with each result, in the order of the list.
-func (f Folder) Counts() (counts []struct {
-	Mark, Result string
-	Runs         int
-}) {
-	at := map[string]int{}
-	for _, r := range f.Runs {
-		i, ok := at[r.Result]
-		if !ok {
-			i = len(counts)
-			at[r.Result] = i
-			counts = append(counts, struct {
-				Mark, Result string
-				Runs         int
-			}{r.Mark, r.Result, 0})
+func (l List) Counts() (counts []Count) {
+	for _, f := range l.Folders {
+		for _, r := range f.Runs {
+			i := slices.IndexFunc(counts, func(c Count) bool { return c.Text == r.Standing.Text })
+			if i < 0 {
+				i, counts = len(counts), append(counts, Count{r.Standing, 0})
+			}
+			counts[i].Runs++
 		}
-		counts[i].Runs++
 	}
 	return counts
 }
 
+// Several reports whether the list has runs of several folders.
+func (l List) Several() bool { return len(l.Folders) > 1 }
+
+// Trend is what the runs of a loop with the same models have in common.
+type Trend struct {
+	Loop, Models string
+	Runs, Done   int
+	story.Numbers
+}
+
+// Percent returns how many of a hundred runs are done.
+func (t Trend) Percent() int { return 100 * t.Done / t.Runs }
+
+// Mean returns the figures of one run: its share of the sums.
+func (t Trend) Mean() story.Numbers {
+	n := story.Numbers{Tokens: t.Tokens / int64(t.Runs), Unconfirmed: t.Unconfirmed / int64(t.Runs), Active: t.Active / time.Duration(t.Runs)}
+	if t.Cost != nil {
+		n.Cost = new(*t.Cost / float64(t.Runs))
+	}
+	return n
+}
+
+// Trends returns the runs that have ended, by loop and models, in the order of the list; nil if
+// no two runs have these in common.
+func (l List) Trends() (trends []Trend) {
+	most := 0
+	for _, f := range l.Folders {
+		for _, r := range f.Runs {
+			if r.Exit == nil {
+				continue
+			}
+			i := slices.IndexFunc(trends, func(t Trend) bool { return t.Loop == r.Loop && t.Models == r.ModelNames() })
+			if i < 0 {
+				i, trends = len(trends), append(trends, Trend{Loop: r.Loop, Models: r.ModelNames(), Numbers: story.Numbers{Cost: new(0.0)}})
+			}
+			t := &trends[i]
+			if t.Runs++; *r.Exit == 0 {
+				t.Done++
+			}
+			t.Tokens, t.Unconfirmed, t.Active = t.Tokens+r.Tokens, t.Unconfirmed+r.Unconfirmed, t.Active+r.Active
+			if r.Cost == nil || t.Cost == nil {
+				t.Cost = nil
+			} else {
+				t.Cost = new(*t.Cost + *r.Cost)
+			}
+			most = max(most, t.Runs)
+		}
+	}
+	if most < 2 {
+		return nil
+	}
+	return trends
+}
+
 // Run is a run in the list.
 type Run struct {
-	ID, Link     string
-	Mark, Result string
-	Loop, About  string
-	Model        string
-	Ticks        []Tick  // one for each round
-	Points       []Point // the findings that the rounds left
-	Findings     string  // the number that is left; empty if unknown
-	Tokens, Cost string
-	Share        float64 // of the budget of tokens, from 0 to 1; 0 if there is none
-	Took         string  // active time
-	Age, When    string
+	report.Summary
+	Link   string
+	Ticks  []Tick  // one for each round
+	Points []Point // the findings that the rounds left
+}
+
+// RunOf returns a run in the list.
+func RunOf(s report.Summary) Run {
+	r := Run{Summary: s, Link: "/run/" + s.Run}
+	if s.Past == nil {
+		return r
+	}
+	for _, one := range story.RoundsOf(s.Past.Events(), nil, nil, s.Result == "running") {
+		if one.Checked() {
+			r.Points = append(r.Points, Point{one.Number, one.Left()})
+		}
+		if one.Number > 0 {
+			r.Ticks = append(r.Ticks, Tick{string(one.Outcome), one.Name() + ": " + one.Verdict})
+		}
+	}
+	return r
+}
+
+// ID returns the short name of the run.
+func (r Run) ID() string { return journal.ShortRun(r.Run) }
+
+// ModelNames returns the names of its models.
+func (r Run) ModelNames() string { return strings.Join(r.Models, " · ") }
+
+// Left returns how many findings the first and the last checked round left, such as 60→0;
+// empty if that is unknown.
+func (r Run) Left() string {
+	switch {
+	case r.Findings == nil:
+		return ""
+	case len(r.Points) == 0 || r.Points[0].Left == *r.Findings:
+		return fmt.Sprint(*r.Findings)
+	}
+	return fmt.Sprintf("%d→%d", r.Points[0].Left, *r.Findings)
+}
+
+// Started returns when the run began; empty if that is unknown.
+func (r Run) Started() string {
+	if r.When.IsZero() {
+		return ""
+	}
+	return r.When.Local().Format(time.DateTime)
+}
+
+// Age returns how long ago that was.
+func (r Run) Age() string { return render.Age(r.When, time.Now()) }
+
+// Share returns how much of the budget of tokens is used or reserved, from 0 to 1; 0 if there
+// is none.
+func (r Run) Share() float64 {
+	if r.Past == nil || r.Past.Limits().Tokens == 0 {
+		return 0
+	}
+	return min(1, float64(r.Tokens+r.Unconfirmed)/float64(r.Past.Limits().Tokens))
 }
 
 // Tick is a round in the strip of a run.
@@ -65,4 +182,65 @@ func (r Run) Strip() (strip struct {
 		strip.Hidden = len(r.Ticks) - maxTicks
 	}
 	return strip
+}
+
+// Attempt is one of several attempts at the same task.
+type Attempt struct {
+	Number  int  // 1 is the first
+	Applied bool // its changes are in the tree
+	Why     string
+	Run
+}
+
+// AttemptsOf returns the attempts of a run; nil if it has none. row reads the run of an attempt
+// from the home in its copy, as a list shows it. If the copy was deleted, the events of the run
+// itself describe the attempt.
+func AttemptsOf(a report.Account, row func(history.Attempt, *journal.Home) Run) (all []Attempt) {
+	states := map[int][]history.Attempt{}
+	for _, one := range history.Of[history.Attempt](a.Past.Events()) {
+		states[one.Number] = append(states[one.Number], one)
+	}
+	applied, _, err := attempts.Applied(a.Home, a.ID, "")
+	for _, number := range slices.Sorted(maps.Keys(states)) {
+		last := states[number][len(states[number])-1]
+		one := Attempt{Number: number, Applied: last.Applied}
+		one.Why, _, _ = strings.Cut(last.Why, "\n")
+		if err == nil { // as it is now
+			one.Applied = number == applied
+		}
+		if home := recorded.Copy(last); home != nil {
+			one.Run = row(last, home)
+			home.Close()
+		} else {
+			one.Run = withoutCopy(states[number], a.Working)
+		}
+		one.Models = []string{story.ModelName(last.Model)}
+		all = append(all, one)
+	}
+	return all
+}
+
+// withoutCopy returns the run of an attempt from its recorded states.
+func withoutCopy(states []history.Attempt, working bool) Run {
+	last := states[len(states)-1]
+	r := Run{Summary: report.Summary{Run: last.Run, Numbers: story.Numbers{Tokens: last.Tokens}, Standing: story.Standing{Mark: story.MarkOf(last.Result), Text: story.KindText(last.Result)}}}
+	switch {
+	case last.Result == "" && working:
+		r.Standing = story.Standing{Mark: story.Running, Text: "running"}
+	case last.Result == "":
+		r.Standing = story.Standing{Mark: story.Failed, Text: "died"}
+	}
+	for _, s := range states {
+		if s.Findings == nil || s.Rounds <= len(r.Ticks) {
+			continue
+		}
+		mark := story.Failed
+		if *s.Findings == 0 {
+			mark = story.Passed
+		}
+		r.Ticks = append(r.Ticks, Tick{string(mark), render.Count(*s.Findings, "finding")})
+		r.Points = append(r.Points, Point{s.Rounds, *s.Findings})
+	}
+	r.Findings = last.Findings
+	return r
 }

@@ -15,107 +15,13 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"time"
 
 	"hone/internal/render"
 )
 
-// Page is what the page of a run says.
-type Page struct {
-	Title        string
-	Version      string // of the program
-	Mark, Result string
-	Loop, About  string
-	Why          string
-	Said         string // by the model last; empty if the run is done
-	Notes        []string
-	Meters       []Meter
-	Facts        []Fact
-	Walls        []Wall // of each process, the newest first
-	Up           Link   // the page that this one belongs to; zero if there is none
-	Attempts     []Attempt
-	Contracts    *Grid // by round; nil if the run is no phase
-	Rounds       []Round
-	Shown        Window // of the rounds; the zero value is all of them
-	Windows      []Link // to the pages of other rounds
-	Rest         string // says where the other rounds are, if no page shows them: they are only listed
-}
-
-// Window is a part of the rounds of a run, by their place in the list.
-type Window struct{ From, To int }
-
-// InWindow returns the rounds that the page shows.
-func (p Page) InWindow() []Round {
-	if p.Shown == (Window{}) {
-		return p.Rounds
-	}
-	return p.Rounds[p.Shown.From:p.Shown.To]
-}
-
-// Listed is a round in the list of rounds.
-type Listed struct {
-	Round
-	Here bool // the page shows it
-}
-
-// List returns the rounds that the page lists: those that it shows, and those that no other
-// page has.
-func (p Page) List() (list []Listed) {
-	shown := p.InWindow()
-	if p.Rest != "" {
-		for _, r := range p.Rounds[:p.Shown.From] {
-			list = append(list, Listed{Round: r})
-		}
-	}
-	for _, r := range shown {
-		list = append(list, Listed{r, true})
-	}
-	return list
-}
-
-// Meter is how much a run has used of something.
-type Meter struct {
-	Name, Text string
-	Limit      string  // the limit in words; empty if there is none
-	Share      float64 // of the limit, from 0 to 1; 0 if there is none
-}
-
-// Fact is something about a run, with its name.
-type Fact struct{ Name, Text string }
-
 // Link is an address with its words.
 type Link struct{ Text, Address string }
-
-// Finding is what a round left.
-type Finding struct {
-	Name, Text string
-	New        bool   // the round before did not leave it
-	Since      string // the first of the consecutive rounds that left it; empty if that is this one
-}
-
-// Round is one round, or what came before the first.
-type Round struct {
-	Number                     int // 0 is what came before the first round
-	Name, Mark, Verdict, Files string
-	Took, Tokens, Cost         string
-	Seconds                    float64 // active time
-	Used                       int64   // tokens that were charged
-	Count                      int     // blocking findings that it left
-	Checked                    bool    // Count is known
-	Last                       bool    // no later round has findings
-	Change                     string  // how the findings differ from those of the round before
-	Findings                   []Finding
-	Diff                       string // unified
-	NoDiff                     []string
-	Calls                      []Call // of models
-	Events                     []Event
-}
-
-// Event is something that happened. Its first line is shown, the rest can be opened.
-type Event struct {
-	Line  string
-	Rest  string
-	Parts []Fact // such as the arguments of a call, and its result
-}
 
 // Part is an element of a page that is sent as a whole.
 type Part struct {
@@ -162,13 +68,17 @@ type Renderer struct {
 func New(clean func(string) string) *Renderer {
 	r := &Renderer{clean: clean}
 	r.t = template.Must(template.New("page").Funcs(template.FuncMap{
-		"text":  r.text,
+		"text":  func(s any) string { return r.text(fmt.Sprint(s)) },
 		"at":    r.at,
-		"class": class,
+		"class": func(mark any) string { return class(fmt.Sprint(mark)) },
 		"diff":  func(s string) []file { return files(r.text(s)) },
-		"mild":  func(e Event) bool { return e.Rest == "" && len(e.Parts) == 0 },
+		"mild":  func(e Entry) bool { return e.Rest == "" && len(e.Parts) == 0 },
+		"time":  render.Duration,
+		"means": func(state string) string { return meanings[state] },
+		"stamp": func(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") },
 		"code":  highlighted,
-		"chart": r.charts,
+		"plots": plots,
+		"lanes": r.lanes,
 		"use":   useText,
 		"total": totalUse,
 		"lines": lines,
@@ -234,6 +144,9 @@ func (r *Renderer) Round(round Round) (Part, error) {
 	return r.part(fmt.Sprintf("r%d", round.Number), "round", round)
 }
 
+// Compare renders two runs side by side.
+func (r *Renderer) Compare(both []Page) (Part, error) { return r.part("compare", "compare", both) }
+
 // List renders the list of runs.
 func (r *Renderer) List(l List) (Part, error) { return r.part("runs", "list", l) }
 
@@ -252,6 +165,26 @@ func (r *Renderer) Refusal(title, why string) (Part, error) {
 func (r *Renderer) Evaluation(e Evaluation) (Part, error) {
 	return r.part("evaluation", "evaluation", e)
 }
+
+// Call renders the page of a call of a run. The link leads to its place in the run.
+func (r *Renderer) Call(c Call, run, link string) (Part, error) {
+	return r.part("call", "call", struct {
+		Call
+		Run, RunLink string
+	}{c, run, link})
+}
+
+// Wait is a call of a model that has not ended.
+type Wait struct {
+	Model string // empty if no model is asked now
+	Role  string
+	Since string // the time of day
+	Text  string // of the reply so far; empty if none has arrived, or if it is unknown
+}
+
+// Wait renders what a run waits for. If it waits for nothing, the element exists and is
+// empty.
+func (r *Renderer) Wait(w Wait) (Part, error) { return r.part("wait", "wait", w) }
 
 // document is a page with its frame.
 type document struct {
@@ -275,7 +208,7 @@ func (r *Renderer) File(w io.Writer, p Page) error {
 		parts = append(parts, one)
 	}
 	sum := sha256.Sum256([]byte(Style()))
-	return r.write(w, document{Served: Served{Title: p.Title, Version: p.Version, Parts: parts}, Sheet: template.CSS(Style()),
+	return r.write(w, document{Served: Served{Title: p.Title(), Version: p.Version, Parts: parts}, Sheet: template.CSS(Style()),
 		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"})
 }
 
@@ -307,7 +240,7 @@ func class(mark string) string {
 	switch mark {
 	case "✓":
 		return "good"
-	case "✗":
+	case "✗", "▪":
 		return "bad"
 	case "!":
 		return "warn"

@@ -10,41 +10,82 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
+	"github.com/google/go-cmp/cmp"
+
+	"hone/check"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
+	"hone/history"
+	"hone/journal"
+	"hone/model"
+	"hone/story"
 )
 
 // hostile is a text that would do something if one place forgot to escape it.
 const hostile = "</title></style></pre><script>alert(1)</script><img src=x onerror=\"a()\">\x1b[2J\x00\u202e'\"`{{.Title}} javascript:a() KEY-1+2"
 
-func hostilePage() page.Page {
-	facts := []page.Fact{{Name: hostile, Text: hostile}}
-	round := page.Round{Number: 1, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile, Checked: true, Count: 1,
-		Change: hostile, Findings: []page.Finding{{Name: hostile, Text: hostile, New: true, Since: hostile}},
-		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Link: hostile, Replied: true, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: facts}},
+// account returns what a run did that began with these settings, and recorded these events.
+func account(t *testing.T, start history.Start, entries ...journal.Entry) report.Account {
+	t.Helper()
+	home, err := journal.OpenHome(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { home.Close() })
+	j, err := home.Create(home.NewRun())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for _, e := range append([]journal.Entry{{Type: history.TypeStart, Payload: start}}, entries...) {
+		if _, err := j.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := recorded.Read(home, j.Run())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.Of(r)
+}
+
+// pageOf returns the page of a run with these rounds.
+func pageOf(t *testing.T, rounds ...page.Round) page.Page {
+	return page.Page{Account: account(t, history.Start{Loop: "fix", Dir: "/x"}), All: rounds}
+}
+
+// hostilePage is a page whose run says nothing else.
+func hostilePage(t *testing.T) page.Page {
+	parts := []story.Part{{Name: hostile, Text: hostile}}
+	found := []check.Finding{{Source: hostile, File: hostile, Text: hostile}}
+	round := page.Round{Round: story.Round{Number: 1, Outcome: story.Failed, Verdict: hostile, Findings: found, Spans: []story.Span{{Kind: "tool", Name: hostile, To: 1}}}, Files: hostile, Change: hostile, Found: []page.Finding{{Name: hostile, Text: hostile, New: true, Since: hostile}},
+		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Link: hostile, Replied: true, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: parts}},
 		Diff:  "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile},
-		Events: []page.Event{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: facts}}}
-	second := page.Round{Number: 2, Name: hostile, Mark: hostile, Verdict: hostile, Files: hostile, Took: hostile, Tokens: hostile, Cost: hostile}
-	return page.Page{Title: hostile, Version: hostile, Mark: hostile, Result: hostile, Loop: hostile, About: hostile, Why: hostile, Notes: []string{hostile},
-		Meters: []page.Meter{{Name: hostile, Text: hostile, Limit: hostile, Share: .5}}, Facts: facts, Walls: []page.Wall{{Name: hostile, Facts: facts, Open: []string{hostile}}}, Up: page.Link{Text: hostile, Address: hostile},
-		Attempts:  []page.Attempt{{Number: 1, Why: hostile, Run: hostileRun()}, {Number: 2, Applied: true}},
-		Contracts: hostileGrid(), Rounds: []page.Round{round, second}}
+		Events: []page.Entry{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: parts}}}
+	second := page.Round{Round: story.Round{Number: 2, Outcome: story.Failed, Verdict: hostile, Findings: found}, Files: hostile}
+	a := account(t, history.Start{Loop: hostile, Model: hostile, Dir: hostile}, journal.Entry{Type: history.TypeWalls, Payload: history.Walls{Wall: hostile, Level: hostile, Net: hostile, Text: hostile, Why: hostile, Open: []string{hostile}}},
+		journal.Entry{Type: history.TypeEnd, Payload: history.End{Kind: hostile, Why: hostile, Said: hostile, Ignored: hostile, Notes: []string{hostile}}})
+	return page.Page{Account: a, Version: hostile, Why: hostile, Up: page.Link{Text: hostile, Address: hostile}, Contracts: hostileGrid(), All: []page.Round{round, second},
+		Attempts: []page.Attempt{{Number: 1, Why: hostile, Run: hostileRun()}, {Number: 2, Applied: true}}}
 }
 
 func hostileList() page.List {
 	return page.List{Evaluations: []page.Link{{Text: hostile, Address: hostile}}, Folders: []page.Folder{{Name: hostile, Note: hostile, Runs: []page.Run{hostileRun()}}}}
 }
 
+func hostileRun() page.Run {
+	return page.Run{Link: hostile, Ticks: []page.Tick{{Mark: hostile, Title: hostile}}, Summary: report.Summary{Run: hostile, Loop: hostile, Subject: hostile, Models: []string{hostile},
+		Standing: story.Standing{Mark: hostile, Text: hostile}}}
+}
+
 func hostileGrid() *page.Grid {
 	ticks := []page.Tick{{Mark: hostile, Title: hostile}}
 	return &page.Grid{ID: "grid", Title: hostile, Corner: hostile, Columns: []page.Column{{Name: hostile, Link: hostile}, {Name: hostile}}, Note: hostile, Legend: ticks,
 		Rows: []page.Row{{Name: hostile, Note: hostile, Cells: []page.Cell{{Marks: ticks, Text: hostile}, {}}}}}
-}
-
-func hostileRun() page.Run {
-	return page.Run{ID: hostile, Link: hostile, Mark: hostile, Result: hostile, Loop: hostile, About: hostile, Model: hostile, Ticks: []page.Tick{{Mark: hostile, Title: hostile}},
-		Findings: hostile, Tokens: hostile, Cost: hostile, Share: .5, Took: hostile, Age: hostile, When: hostile}
 }
 
 // clean removes the one secret of these tests.
@@ -77,7 +118,7 @@ func TestNothingEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := []page.Fact{{Name: hostile, Text: hostile}}
+	facts := []story.Part{{Name: hostile, Text: hostile}}
 	call, err := page.New(clean).Call(page.Call{Name: hostile, Model: hostile, Size: hostile, Texts: facts, Replies: facts}, hostile, hostile)
 	if err != nil {
 		t.Fatal(err)
@@ -90,17 +131,22 @@ func TestNothingEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, server := written(t, hostilePage()), served(t, list)
+	pair, err := page.New(clean).Compare([]page.Page{hostilePage(t), hostilePage(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, server := written(t, hostilePage(t)), served(t, list)
 	for _, c := range []struct {
 		name, got string
 		texts     int
 		tags      map[string]int
 	}{
-		{"file", file, 93, map[string]int{"html": 1, "head": 1, "title": 7, "style": 1, "body": 1, "section": 4, "svg": 3, "link": 0, "a": 7}},
+		{"file", file, 66, map[string]int{"html": 1, "head": 1, "title": 2, "style": 1, "body": 1, "section": 3, "svg": 1, "link": 0, "a": 9}},
 		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
 		{"evaluation", served(t, evaluation), 26, map[string]int{"article": 1, "table": 2, "link": 2, "a": 2}},
 		{"wait", served(t, wait), 9, map[string]int{"section": 1, "link": 2, "a": 1}},
-		{"server", server, 20, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 2, "link": 2, "a": 3}},
+		{"pair", served(t, pair), 13, map[string]int{"article": 2, "table": 2, "link": 2, "a": 3}},
+		{"server", server, 17, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 1, "link": 2, "a": 3}},
 	} {
 		for _, not := range []string{"<script>", "<img", "KEY-1", "KEY-1&#43;2", "http:", "https:", "url(", "@import", " onerror=\"a"} {
 			if strings.Contains(strings.ReplaceAll(c.got, "onerror=&#34;", ""), not) {
@@ -166,7 +212,7 @@ func TestAddresses(t *testing.T) {
 // TestPolicyFitsStyle: the policy of the file allows its style sheet, byte by byte.
 func TestPolicyFitsStyle(t *testing.T) {
 	t.Parallel()
-	got := written(t, page.Page{})
+	got := written(t, pageOf(t))
 	_, rest, _ := strings.Cut(got, "<style>")
 	sheet, _, _ := strings.Cut(rest, "</style>")
 	sum := sha256.Sum256([]byte(sheet))
@@ -179,7 +225,7 @@ func TestPolicyFitsStyle(t *testing.T) {
 // language have colours.
 func TestDiffIsColoured(t *testing.T) {
 	t.Parallel()
-	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n same\n-old\n--- two\n+++ fresh\n+return \"<a>\" + 7 // why\n\\ No newline at end of file\n"}}})
+	got := written(t, pageOf(t, page.Round{Diff: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n same\n-old\n--- two\n+++ fresh\n+return \"<a>\" + 7 // why\n\\ No newline at end of file\n"}))
 	for _, want := range []string{
 		`<b>x</b> <span class="good">+2</span> <span class="bad">−2</span>`,
 		`<pre class="one"><span class="hunk">@@ -1,2 +1,3 @@</span>` +
@@ -197,7 +243,7 @@ func TestDiffIsColoured(t *testing.T) {
 // TestSides: a side without a line is empty.
 func TestSides(t *testing.T) {
 	t.Parallel()
-	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git a/x b/x\n@@ -1,2 +1 @@\n-a\n-b\n+c\n@@ -9,0 +9 @@\n+d\n"}}})
+	got := written(t, pageOf(t, page.Round{Diff: "diff --git a/x b/x\n@@ -1,2 +1 @@\n-a\n-b\n+c\n@@ -9,0 +9 @@\n+d\n"}))
 	for _, want := range []string{`<tr><td class="del">-a</td><td class="add">+c</td></tr><tr><td class="del">-b</td><td class="none"></td></tr>`,
 		`<tr><td class="none"></td><td class="add">+d</td></tr>`} {
 		if !strings.Contains(got, want) {
@@ -206,26 +252,70 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// TestCharts: a bar for each round, as high as its share of the highest.
-func TestCharts(t *testing.T) {
+// TestHeat: the table says of each finding when it came, went and came back; what is left comes first.
+func TestHeat(t *testing.T) {
 	t.Parallel()
-	var p page.Page
-	for i, n := range []int{4, 2, 0} {
-		p.Rounds = append(p.Rounds, page.Round{Number: i + 1, Name: fmt.Sprintf("round %d", i+1), Mark: "✗", Checked: true, Count: n})
+	p := pageOf(t)
+	for i, texts := range [][]string{{"x", "y"}, {"y"}, {"x", "y", "z"}, {"x"}} {
+		r := story.Round{Number: i, Outcome: story.Failed}
+		for _, text := range texts {
+			r.Findings = append(r.Findings, check.Finding{Source: "check", File: "a", Line: 3, Text: text})
+		}
+		p.All = append(p.All, page.Round{Round: r})
+	}
+	p.All = append(p.All, page.Round{Round: story.Round{Number: 4, Outcome: story.Unfinished}})
+	var got []string
+	for _, row := range p.Heat().Rows {
+		line := row.Name
+		for _, c := range row.Cells {
+			if line += " "; len(c.Marks) == 0 {
+				line += "·"
+			} else {
+				line += c.Marks[0].Mark
+			}
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff([]string{"a:3: x ✗ ✓ ! ▪", "a:3: y ✗ ▪ ▪ ✓", "a:3: z · · ✗ ✓"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if p.All = p.All[:1]; p.Heat() != nil {
+		t.Error("one round has a table")
+	}
+}
+
+// TestPlots: what is reserved lies above what is confirmed, and a limit has a line where it is near.
+func TestPlots(t *testing.T) {
+	t.Parallel()
+	p := page.Page{Account: account(t, history.Start{Loop: "fix", Limits: history.Limits{Tokens: 120}})}
+	for i, tokens := range []int64{50, 100} {
+		p.Uses = append(p.Uses, story.Spending{Known: true, Active: time.Duration(i+1) * time.Second, Use: history.Usage{Tokens: tokens, Known: model.Usage{Input: tokens / 2}}})
 	}
 	got := written(t, p)
-	for _, want := range []string{
-		`aria-label="findings of 3 rounds"`,
-		`y="2.00" width="16.00" height="46.00"><title>round 1: 4</title>`,
-		`y="25.00" width="16.00" height="23.00"><title>round 2: 2</title>`,
-		`y="47.00" width="16.00" height="1.00"><title>round 3: 0</title>`,
-	} {
+	for _, want := range []string{`<path class="held" d="M44.0 104.0L260.0 104.0L260.0 64.8L476.0 64.8L476.0 25.7L476.0 25.7L476.0 25.7L476.0 25.7L476.0 25.7L476.0 104.0Z"/>`,
+		`<path class="use" d="M44.0 104.0L260.0 104.0L260.0 84.4L476.0 84.4L476.0 64.8L476.0 64.8L476.0 64.8L476.0 64.8L476.0 64.8L476.0 104.0Z"/>`, "limit 120</text>"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %s in\n%s", want, got)
 		}
 	}
-	if p.Rounds = p.Rounds[:1]; strings.Contains(written(t, p), "<svg") {
-		t.Error("one round has a chart")
+	if p.Uses = p.Uses[:1]; strings.Contains(written(t, p), "<svg") {
+		t.Error("one call has a plot")
+	}
+}
+
+// TestLanes: each kind of what a round spent its time on has a lane with its sum.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	r := story.Round{Number: 1, Took: 10 * time.Second, Spans: []story.Span{{Kind: "model", Name: "m", To: 4 * time.Second}, {Kind: "check", Name: "check", From: 5 * time.Second, To: 6 * time.Second},
+		{Kind: "model", Name: "m", From: 6 * time.Second, To: 10 * time.Second}}}
+	got := written(t, pageOf(t, page.Round{Round: r}))
+	for _, want := range []string{`<th scope="row">model</th>`, `<rect class="model" x="600.0" y="0" width="400.0" height="10"><title>m: 4.0s</title></rect>`, `<td class="num">8.0s</td>`, `<rect class="check" x="500.0" y="0" width="100.0"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, `<th scope="row">wait</th>`) {
+		t.Error("a lane has nothing")
 	}
 }
 
@@ -233,14 +323,14 @@ func TestCharts(t *testing.T) {
 func TestLines(t *testing.T) {
 	t.Parallel()
 	points := []page.Point{{Round: 0, Left: 2}, {Round: 1, Left: 0}}
-	p := page.Page{Attempts: []page.Attempt{{Number: 1, Run: page.Run{Points: points}}, {Number: 2, Run: page.Run{Points: points}}}}
+	p := pageOf(t)
+	p.Attempts = []page.Attempt{{Number: 1, Run: page.Run{Points: points}}, {Number: 2, Run: page.Run{Points: points}}}
 	got := written(t, p)
 	for _, want := range []string{
 		`aria-label="findings of each round: attempt 1: 2, 0; attempt 2: 2, 0"`,
 		`<path d="M22.0 10.9L342.0 130.9"/><text x="347.0" y="133.9">1</text></g><g class="l2">`,
 		`<path d="M22.0 13.1L342.0 133.1"/><text x="347.0" y="136.1">2</text></g></svg>`,
 		`<title>attempt 2, round 1: 0</title>`,
-		`<td class="num" data-name="findings now">0</td>`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %s in\n%s", want, got)
@@ -268,43 +358,18 @@ func TestStrip(t *testing.T) {
 
 // TestLongText: a text that no reader would read is cut, and the page says so.
 func TestLongText(t *testing.T) {
-	got := written(t, page.Page{About: strings.Repeat("é", 1<<20)})
+	p := pageOf(t)
+	p.Why = strings.Repeat("é", 1<<20)
+	got := written(t, p)
 	if len(got) > 1<<19 || !strings.Contains(got, "[1792 KB more]") {
 		t.Errorf("the page has %d bytes", len(got))
-	}
-}
-
-// TestManyRounds: the charts of a long run have bars that are wide enough to see, each
-// for the highest of some rounds.
-func TestManyRounds(t *testing.T) {
-	t.Parallel()
-	var p page.Page
-	for i := range 500 {
-		p.Rounds = append(p.Rounds, page.Round{Number: i + 1, Name: fmt.Sprintf("round %d", i+1), Checked: true, Count: i % 7, Tokens: "1", Took: "1s"})
-	}
-	p.Shown = page.Window{From: 480, To: 490}
-	parts, err := page.New(nil).Head(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head := parts[0].HTML + parts[1].HTML
-	if n := strings.Count(head, "<rect"); n != 3*100 {
-		t.Errorf("%d bars", n)
-	}
-	for _, want := range []string{"<title>round 1 to round 5, at most: 4</title>", "<title>round 496 to round 500, at most: 6</title>", `<a href="#r481">`, `<a href="#r490">`} {
-		if !strings.Contains(head, want) {
-			t.Errorf("it lacks %s", want)
-		}
-	}
-	if strings.Count(head, `<a href="#r`) != 10 {
-		t.Error("it shows other rounds")
 	}
 }
 
 // TestQuotedName: a file whose name git quotes is shown under its name.
 func TestQuotedName(t *testing.T) {
 	t.Parallel()
-	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git \"b/\\\"<b>.txt\" \"b/\\\"<b>.txt\"\nnew file mode 100644\nindex 1..2\n--- /dev/null\n+++ \"b/\\\"<b>.txt\"\n@@ -0,0 +1 @@\n+x\n"}}})
+	got := written(t, pageOf(t, page.Round{Diff: "diff --git \"b/\\\"<b>.txt\" \"b/\\\"<b>.txt\"\nnew file mode 100644\nindex 1..2\n--- /dev/null\n+++ \"b/\\\"<b>.txt\"\n@@ -0,0 +1 @@\n+x\n"}))
 	if !strings.Contains(got, `<b>&#34;&lt;b&gt;.txt</b>`) || !strings.Contains(got, `<span class="head">new file</span>`) {
 		t.Errorf("%s", got)
 	}
@@ -313,7 +378,7 @@ func TestQuotedName(t *testing.T) {
 // TestModes: a change of a file's mode names both modes.
 func TestModes(t *testing.T) {
 	t.Parallel()
-	got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git a/x b/x\nold mode 100755\nnew mode 100644\n"}}})
+	got := written(t, pageOf(t, page.Round{Diff: "diff --git a/x b/x\nold mode 100755\nnew mode 100644\n"}))
 	if !strings.Contains(got, `<span class="head">old mode 100755</span>`) || !strings.Contains(got, `<span class="head">new mode 100644</span>`) {
 		t.Errorf("%s", got)
 	}
@@ -323,7 +388,7 @@ func TestModes(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for _, header := range []string{"a/x b/y.txt b/x b/y.txt", "b/x b/y.txt b/x b/y.txt", "a/x b/y.txt a/x b/y.txt"} {
-		if got := written(t, page.Page{Rounds: []page.Round{{Diff: "diff --git " + header + "\n@@ -1 +1 @@\n-x\n+y\n"}}}); !strings.Contains(got, "<b>x b/y.txt</b>") {
+		if got := written(t, pageOf(t, page.Round{Diff: "diff --git " + header + "\n@@ -1 +1 @@\n-x\n+y\n"})); !strings.Contains(got, "<b>x b/y.txt</b>") {
 			t.Errorf("%s:\n%s", header, got)
 		}
 	}
@@ -332,8 +397,11 @@ func TestNames(t *testing.T) {
 // TestCounts: the list says how many runs ended with each result.
 func TestCounts(t *testing.T) {
 	t.Parallel()
-	f := page.Folder{Runs: []page.Run{{Mark: "▸", Result: "running"}, {Mark: "✓", Result: "done"}, {Mark: "✗", Result: "budget"}, {Mark: "✓", Result: "done"}}}
-	if got := fmt.Sprint(f.Counts()); got != "[{▸ running 1} {✓ done 2} {✗ budget 1}]" {
+	f := page.Folder{}
+	for _, s := range []story.Standing{{Mark: "▸", Text: "running"}, {Mark: "✓", Text: "done"}, {Mark: "✗", Text: "budget"}, {Mark: "✓", Text: "done"}} {
+		f.Runs = append(f.Runs, page.Run{Summary: report.Summary{Standing: s}})
+	}
+	if got := fmt.Sprint(page.List{Folders: []page.Folder{f}}.Counts()); got != "[{{▸  running} 1} {{✓  done} 2} {{✗  budget} 1}]" {
 		t.Error(got)
 	}
 }
@@ -343,12 +411,13 @@ func TestCounts(t *testing.T) {
 func TestList(t *testing.T) {
 	t.Parallel()
 	r := page.New(nil)
-	one := page.Run{Ticks: make([]page.Tick, 1), Age: "2m", When: "today", Model: "ollama/<b>:30b"}
+	when := time.Now().Add(-125 * time.Second)
+	one := page.Run{Ticks: make([]page.Tick, 1), Summary: report.Summary{When: when, Past: history.Read(nil), Models: []string{"ollama/<b>:30b"}}}
 	list, err := r.List(page.List{Folders: []page.Folder{{Runs: []page.Run{one}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`aria-label="1 round"`, `<span title="today">2m ago</span>`, `<span>ollama/<wbr>&lt;b&gt;:<wbr>30b</span>`} {
+	for _, want := range []string{`aria-label="1 round"`, `title="` + when.Format(time.DateTime) + `">2m</td>`, `class="dim">ollama/<wbr>&lt;b&gt;:<wbr>30b</td>`} {
 		if !strings.Contains(list.HTML, want) {
 			t.Errorf("want %s in\n%s", want, list.HTML)
 		}
@@ -363,14 +432,57 @@ func TestList(t *testing.T) {
 // each of the others.
 func TestFileShowsTheWindow(t *testing.T) {
 	t.Parallel()
-	p := page.Page{Shown: page.Window{From: 1, To: 2}, Rest: "the others: <here>", Rounds: []page.Round{{Number: 1, Name: "round 1", Verdict: "one"}, {Number: 2, Name: "round 2", Verdict: "two"}}}
+	p := pageOf(t, page.Round{Round: story.Round{Number: 1, Verdict: "one"}}, page.Round{Round: story.Round{Number: 2, Verdict: "two"}})
+	p.Shown, p.Rest = page.Window{From: 1, To: 2}, "the others: <here>"
 	got := written(t, p)
-	for _, want := range []string{"<p>the others: &lt;here&gt;</p>", `<td class="name">round 1</td>`, "<td>one</td>", `<td class="name"><a href="#r2">round 2</a></td>`, `<section id="r2">`} {
+	for _, want := range []string{"<p>the others: &lt;here&gt;</p>", `<td class="name">round 1</td>`, "<td>one</td>", `<td class="name"><a href="#r2">round 2</a></td>`, `<details id="r2" class="round">`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %s in\n%s", want, got)
 		}
 	}
 	if strings.Contains(got, `id="r1"`) {
 		t.Error("the file has the details of round 1")
+	}
+}
+
+// TestAttempts: an attempt whose journal is gone shows what the run of the attempts knows.
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	record := func(a history.Attempt) journal.Entry { return journal.Entry{Type: history.TypeAttempt, Payload: a} }
+	a := account(t, history.Start{Loop: "attempts"}, record(history.Attempt{Number: 1, Run: "2026-a", Model: "script/x/y", Rounds: 1, Findings: new(2), Tokens: 1500}),
+		record(history.Attempt{Number: 2, Run: "2026-b", Model: "m"}),
+		record(history.Attempt{Number: 1, Run: "2026-a", Model: "script/x/y", Rounds: 2, Findings: new(0), Tokens: 2500, Result: history.KindDone, Why: "why\nmore", Applied: true}))
+	for working, second := range map[bool]string{true: "▸ running m 0", false: "✗ died m 0"} {
+		a.Working = working
+		var got []string
+		for _, one := range page.AttemptsOf(a, nil) {
+			got = append(got, fmt.Sprintf("%s %s %s %s", one.Standing.Mark, one.Standing.Text, one.ModelNames(), one.TokensText()))
+		}
+		if diff := cmp.Diff([]string{"✓ done script/y 2.5k", second}, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	first := page.AttemptsOf(a, nil)[0]
+	if diff := cmp.Diff([]page.Tick{{Mark: "✗", Title: "2 findings"}, {Mark: "✓", Title: "0 findings"}}, first.Ticks); diff != "" || *first.Findings != 0 || first.Why != "why" {
+		t.Error(diff, first)
+	}
+}
+
+// TestWalls: the walls of the last process come first, and equal ones only once.
+func TestWalls(t *testing.T) {
+	t.Parallel()
+	record := func(w history.Walls) journal.Entry { return journal.Entry{Type: history.TypeWalls, Payload: w} }
+	none := history.Walls{Wall: "none", Level: "open", Net: "on", Text: "none (open, network on)", Open: []string{"all"}}
+	got := written(t, page.Page{Account: account(t, history.Start{Loop: "fix"}, record(none), record(none),
+		record(history.Walls{Wall: "hidden", Level: "hidden", Net: "off", Text: "hidden", Landlock: 5, Seccomp: true, Why: "why"}))})
+	_, got, _ = strings.Cut(got, "<summary>walls: hidden</summary>")
+	if strings.Count(got, "<summary>walls: none (open, network on)</summary>") != 1 || !strings.Contains(got, "<li>all</li>") {
+		t.Error(got)
+	}
+	for _, want := range []string{"<dt>grade</dt><dd>hidden: a command does not see what it may not use</dd>", "<dt>network</dt><dd>off: commands have no network</dd>", "<dt>landlock</dt><dd>ABI 5</dd>",
+		"<dt>system calls</dt><dd>filtered with seccomp</dd>", "<dt>proved</dt><dd>not on this machine; to prove it: hone doctor --full</dd>", "<dt>no stronger wall</dt><dd>why</dd>"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
 	}
 }

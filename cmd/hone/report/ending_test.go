@@ -10,12 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone"
+	"hone/cmd/hone/recorded"
 	"hone/history"
 	"hone/journal"
+	"hone/story"
 )
 
 // endOf returns how a run ended whose journal exists.
-func endOf(t *testing.T, end hone.End, files ...File) Ending {
+func endOf(t *testing.T, end hone.End, files ...File) Account {
 	t.Helper()
 	dir := t.TempDir()
 	home, err := journal.OpenHome(dir)
@@ -36,10 +38,11 @@ func endOf(t *testing.T, end hone.End, files ...File) Ending {
 	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return Ending{home: home, run: run, End: end, Active: 38_400_000_000, Files: files}
+	return Account{Run: &recorded.Run{Home: home, ID: run, Past: history.Read(nil), Start: hone.Start{Loop: "fix"}}, End: end, Ended: true, Files: files, Standing: story.Standing{Mark: story.MarkOf(end.Kind)},
+		Numbers: story.Numbers{Rounds: end.Rounds, Tokens: end.Tokens - end.Assumed, Unconfirmed: end.Assumed, Cost: end.Cost, Active: 38_400_000_000}}
 }
 
-func onTerminalOf(s Ending, columns int) string {
+func onTerminalOf(s Account, columns int) string {
 	var out strings.Builder
 	s.printOnTerminal(&out, false, columns)
 	return out.String()
@@ -59,7 +62,7 @@ func TestEndingOnATerminal(t *testing.T) {
   keep    git add main.go 長い.go && git commit
 `
 	s := endOf(t, done, File{Path: "main.go", Added: 15, Removed: 3}, File{Path: "長い.go", Added: 1, Removed: 0})
-	s.check = "make test"
+	s.Start.Settings = []byte(`{"Check":"make test"}`)
 	if diff := cmp.Diff(want, onTerminalOf(s, 100)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -85,14 +88,14 @@ func TestAdded(t *testing.T) {
 	for want, files := range map[string][]File{
 		"a b c d": many[:4], "-A": many, `"it's" 'a b'`: {{Path: "it's"}, {Path: "a b"}},
 	} {
-		if got := (Ending{Files: files}).added(false); got != want {
+		if got := (Account{Files: files}).added(false); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	if got := (Ending{Files: []File{{Path: "-x"}}}).added(false); got != "-A" {
+	if got := (Account{Files: []File{{Path: "-x"}}}).added(false); got != "-A" {
 		t.Errorf("an option: %s", got)
 	}
-	if got := (Ending{Files: many[:1]}).added(true); got != ":/a" {
+	if got := (Account{Files: many[:1]}).added(true); got != ":/a" {
 		t.Errorf("in a subdirectory: %s", got)
 	}
 }
@@ -102,7 +105,7 @@ func TestEndingOfManyFiles(t *testing.T) {
 	for i := range 12 {
 		files = append(files, File{Path: fmt.Sprintf("file%02d", i), Added: 1, Removed: 2})
 	}
-	lines := Ending{Files: files}.fileLines("-", maxFiles)
+	lines := Account{Files: files}.fileLines("-", maxFiles)
 	if len(lines) != 10 || lines[8] != "file08        +1 -2" || lines[9] != "3 more files  +3 -6" {
 		t.Errorf("%q", lines)
 	}

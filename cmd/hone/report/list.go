@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,12 +9,11 @@ import (
 	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/rounds"
-	"hone/cmd/hone/screen"
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/story"
 )
 
 // Summary is one run in the list.
@@ -23,25 +21,20 @@ type Summary struct {
 	Run    string `json:"run"`
 	Loop   string `json:"loop"`
 	Model  string `json:"model"`
-	Rounds int    `json:"rounds"`
 	Result string `json:"result"` // "running" or "died" if it has no end
 	Exit   *int   `json:"exit,omitempty"`
-	Tokens int64  `json:"tokens"` // unconfirmed ones included
-	// Unconfirmed is how many of the tokens are reserved for calls of which no use was
-	// reported.
-	Unconfirmed int64     `json:"unconfirmed,omitempty"`
-	Cost        *float64  `json:"cost,omitempty"`
-	When        time.Time `json:"when"`
-	Subject     string    `json:"subject,omitempty"` // such as the task's words
+	story.Numbers
+	When    time.Time `json:"when"`
+	Subject string    `json:"subject,omitempty"` // such as the task's words
 	// Attempts are the runs that it started in copies of the directory; nil if it is no run
 	// of attempts.
 	Attempts []history.Attempt `json:"attempts,omitempty"`
 	// Foreign means that the user recorded the run neither here nor accepted it.
 	Foreign bool `json:"foreign,omitempty"`
 
-	Standing Standing      `json:"-"`
-	Past     *history.Past `json:"-"` // nil if the journal is unreadable
-	Models   []string      `json:"-"` // as [kinds.ModelNames] words them
+	Standing story.Standing `json:"-"`
+	Past     *history.Past  `json:"-"` // nil if the journal is unreadable
+	Models   []string       `json:"-"` // as [kinds.ModelNames] words them
 
 	role, second string // of the second model; empty if there is none
 }
@@ -53,9 +46,8 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 	if err != nil || s.second == "" {
 		return b, err
 	}
-	name, err := json.Marshal(map[string]string{s.role: s.second})
-	first, rest, _ := bytes.Cut(b, []byte(`,"rounds":`))
-	return slices.Concat(first, []byte{','}, name[1:len(name)-1], []byte(`,"rounds":`), rest), err
+	second, err := json.Marshal(map[string]string{s.role: s.second})
+	return slices.Concat(b[:len(b)-1], []byte{','}, second[1:]), err
 }
 
 // Table returns a line for each run and attempt, below a heading, cut to the columns of the
@@ -103,26 +95,22 @@ func (s Summary) cells(c render.Colours) []string {
 	if s.Foreign {
 		result += ", foreign"
 	}
-	tokens := render.Short(s.Tokens - s.Unconfirmed)
-	if s.Unconfirmed > 0 {
-		tokens += " +" + render.Short(s.Unconfirmed)
-	}
-	return []string{render.Line(journal.ShortRun(s.Run)), result, render.Line(s.Loop), fmt.Sprint(s.Rounds), tokens, render.Age(s.When, time.Now()), render.Line(s.Subject)}
+	return []string{render.Line(journal.ShortRun(s.Run)), result, render.Line(s.Loop), fmt.Sprint(s.Rounds), s.TokensText(), render.Age(s.When, time.Now()), render.Line(s.Subject)}
 }
 
 // attemptCells returns the columns of the run's attempts, whose runs are in copies. They
 // are of the run's age.
 func (s Summary) attemptCells(c render.Colours) (rows [][]string) {
 	for _, one := range s.Attempts {
-		result := rounds.Running.Mark(c) + " running"
+		result := story.Running.Mark(c) + " running"
 		switch {
 		case one.Result != "":
-			result = markOf(one.Result).Mark(c) + " " + render.Line(kindText(string(one.Result)))
+			result = story.MarkOf(one.Result).Mark(c) + " " + render.Line(story.KindText(one.Result))
 		case s.Result != "running":
-			result = rounds.Failed.Mark(c) + " died"
+			result = story.Failed.Mark(c) + " died"
 		}
 		rows = append(rows, []string{" " + render.Line(journal.ShortRun(one.Run)), result, fmt.Sprintf("attempt %d", one.Number),
-			fmt.Sprint(one.Rounds), render.Short(one.Tokens), "", render.Line(screen.ModelName(one.Model))})
+			fmt.Sprint(one.Rounds), render.Short(one.Tokens), "", render.Line(story.ModelName(one.Model))})
 	}
 	return rows
 }
@@ -136,7 +124,7 @@ func Summarize(home *journal.Home, run string, working bool, foreign func(string
 	if runs.OtherVersion(err) != "" {
 		s.Result = "other version"
 	}
-	s.Standing = Standing{rounds.Failed, s.Result, s.Result}
+	s.Standing = story.Standing{Mark: story.Failed, Result: s.Result, Text: s.Result}
 	if err != nil || len(events) == 0 {
 		return s
 	}
@@ -149,9 +137,8 @@ func Summarize(home *journal.Home, run string, working bool, foreign func(string
 	s.When = events[0].Time
 	s.Foreign = foreign != nil && foreign(run, events) != 0
 	s.Past = history.Read(events)
-	spent := attempts.Spent(home, run, s.Past)
-	s.Rounds, s.Tokens, s.Unconfirmed, s.Cost = s.Past.Rounds(), spent.Tokens, spent.Assumed, spent.Price()
-	s.Standing, s.Attempts = StandingOf(s.Past, working), s.Past.Attempts()
+	s.Numbers = story.NumbersOf(s.Past, attempts.Spent(home, run, s.Past), time.Duration(s.Past.Last().Active)*time.Millisecond)
+	s.Standing, s.Attempts = story.StandingOf(s.Past, working), s.Past.Attempts()
 	s.Result = s.Standing.Result
 	if end, ok := s.Past.End(); ok {
 		exit := failure.ExitStatus(end.Kind)

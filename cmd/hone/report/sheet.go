@@ -6,26 +6,25 @@ import (
 	"strings"
 	"time"
 
-	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/kinds"
-	"hone/cmd/hone/rounds"
 	"hone/cmd/hone/screen"
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/story"
 )
 
-// Lines returns the overview as the lines of a terminal with so many columns and rows. If
+// Lines returns the account as the lines of a terminal with so many columns and rows. If
 // there are too many rounds for it, those in the middle are left out. What the user should
 // know is cut if it leaves the rounds no room. Zero columns and rows mean that there is no
 // terminal: nothing is cut or left out.
-func (o Overview) Lines(c render.Colours, columns, rows int) []string {
-	return sheet{o, c, columns, rows}.lines()
+func (a Account) Lines(c render.Colours, columns, rows int) []string {
+	return sheet{a, c, columns, rows}.lines()
 }
 
-// sheet is an overview on a terminal.
+// sheet is an account on a terminal.
 type sheet struct {
-	Overview
+	Account
 	colour  render.Colours
 	columns int
 	rows    int
@@ -67,14 +66,21 @@ func (o sheet) cut(line string) string {
 	return render.Cut(line, o.columns-1)
 }
 
+// wrapped breaks a line between words if it is wider than the terminal.
+func (o sheet) wrapped(line string) []string {
+	if o.columns == 0 {
+		return []string{line}
+	}
+	return strings.Split(render.Wrap(line, o.columns), "\n")
+}
+
 // heading says which run it is, how it ended, and what it was about.
 func (o sheet) heading() []string {
-	standing := StandingOf(o.Past, o.Working)
-	result := standing.Text
+	result := o.Standing.Text
 	if o.foreign {
 		result += ", foreign"
 	}
-	head := fmt.Sprintf("%s  %s  %s %s  %s ago", o.colour.Bold(render.Line(journal.ShortRun(o.ID))), render.Line(o.Start.Loop), standing.Mark.Mark(o.colour), o.colour.Bold(render.Line(result)),
+	head := fmt.Sprintf("%s  %s  %s %s  %s ago", o.colour.Bold(render.Line(journal.ShortRun(o.ID))), render.Line(o.Start.Loop), o.Standing.Mark.Mark(o.colour), o.colour.Bold(render.Line(result)),
 		render.Age(o.Past.First().Time, time.Now()))
 	about := render.Line(kinds.Subject(o.Loop))
 	lines := []string{head}
@@ -98,7 +104,7 @@ func (o sheet) heading() []string {
 // room. If room is greater than 0 there are at most so many lines: rounds in the middle
 // are left out.
 func (o sheet) roundLines(room int) []string {
-	layout := rounds.LayoutOf(o.Rounds, o.columns)
+	layout := screen.LayoutOf(o.Rounds, o.columns)
 	all := o.linesIn(layout)
 	height := len(slices.Concat(all...))
 	if room == 0 {
@@ -118,22 +124,22 @@ func (o sheet) roundLines(room int) []string {
 }
 
 // linesIn returns the lines of each round.
-func (o sheet) linesIn(l rounds.Layout) [][]string {
+func (o sheet) linesIn(l screen.Layout) [][]string {
 	var all [][]string
 	for _, r := range o.Rounds {
-		all = append(all, r.Lines(o.colour, l))
+		all = append(all, screen.RoundLines(r, o.colour, l))
 	}
 	return all
 }
 
 // leftOut words the rounds that are not shown.
-func leftOut(list []rounds.Round) string {
-	marks := map[rounds.Outcome]int{}
+func leftOut(list []story.Round) string {
+	marks := map[story.Outcome]int{}
 	for _, r := range list {
 		marks[r.Outcome]++
 	}
 	text := fmt.Sprintf("… %s:", render.Count(len(list), "more round"))
-	for _, mark := range []rounds.Outcome{rounds.Passed, rounds.Failed, rounds.Held, rounds.Unfinished} {
+	for _, mark := range []story.Outcome{story.Passed, story.Failed, story.Held, story.Unfinished} {
 		if marks[mark] > 0 {
 			text += fmt.Sprintf(" %d %s", marks[mark], mark)
 		}
@@ -160,11 +166,11 @@ func (o sheet) troubles() []string {
 			lines = append(lines, "    "+line)
 		}
 		if said := o.said(); said != "" {
-			lines = append(lines, "  "+said)
+			lines = append(lines, o.wrapped("  "+said)...)
 		}
 	}
 	for _, note := range o.Notes() {
-		lines = append(lines, "  "+rounds.Held.Mark(o.colour)+" "+render.Line(note))
+		lines = append(lines, o.wrapped("  "+story.Held.Mark(o.colour)+" "+render.Line(note))...)
 	}
 	return lines
 }
@@ -173,14 +179,14 @@ func (o sheet) troubles() []string {
 func (o sheet) attempts() []string {
 	var lines []string
 	for _, s := range o.Past.Attempts() {
-		lines = append(lines, o.cut("  "+screen.AttemptText(s, o.colour)), o.cut("    "+o.colour.Dim(render.Line(s.Dir))))
+		lines = append(lines, o.cut("  "+story.AttemptText(s, o.colour)), o.cut("    "+o.colour.Dim(render.Line(s.Dir))))
 	}
 	return lines
 }
 
 // changed names the files that the run changed, if its rounds do not.
 func (o sheet) changed() []string {
-	several := func(r rounds.Round) bool { return len(r.Changes()) > 1 }
+	several := func(r story.Round) bool { return len(r.Changes()) > 1 }
 	if len(o.Files) == 0 || len(o.Files) == 1 && len(o.Rounds) > 0 && !slices.ContainsFunc(o.Rounds, several) {
 		return nil
 	}
@@ -198,8 +204,7 @@ func (o sheet) changed() []string {
 // totals returns what the run used, and that its journal is intact: the journal would
 // not have been read if a line had been changed.
 func (o sheet) totals() []string {
-	spent := attempts.Spent(o.Home, o.ID, o.Past)
-	parts := append(UsageParts(spent, spent.Price(), render.Short), render.Duration(o.Active))
+	parts := append(o.Numbers.Parts(render.Short), render.Duration(o.Numbers.Active))
 	intact := fmt.Sprintf("journal intact (%.12s)", o.Hash())
 	used := "  " + strings.Join(parts, " · ")
 	if o.columns > 0 && render.Width(used+intact)+4 > o.columns {
@@ -228,8 +233,12 @@ func (o sheet) commands() []string {
 		}
 	}
 	lines := []string{more}
-	if next := o.next(); next != "" {
-		lines = append(lines, "  next: "+render.Escape(next))
+	if next := o.Next(); next != "" {
+		if line := "  next: " + render.Escape(next); strings.HasPrefix(next, "hone ") { // a command is copied whole
+			lines = append(lines, line)
+		} else {
+			lines = append(lines, o.wrapped(line)...)
+		}
 	}
 	return lines
 }
@@ -238,7 +247,7 @@ func (o sheet) commands() []string {
 // if only the check before the first round ran.
 func (o sheet) tellingRound() (number int) {
 	for _, r := range slices.Backward(o.Rounds) {
-		if r.Number > 0 && r.Outcome == rounds.Failed {
+		if r.Number > 0 && r.Outcome == story.Failed {
 			return r.Number
 		}
 		number = max(number, r.Number)

@@ -10,8 +10,7 @@ import (
 	"hone/cmd/hone/screen"
 	"hone/history"
 	"hone/internal/render"
-	"hone/model"
-	"hone/tool"
+	"hone/story"
 )
 
 // Transcript shows a recorded run event by event.
@@ -39,9 +38,13 @@ func (t *Transcript) Show(r *recorded.Run) (err error) {
 		if i < t.shown || t.Round != 0 && roundOf(e, round) != t.Round {
 			continue
 		}
-		if p, ok := e.Payload.(history.Replied); ok && t.Text {
-			if err := t.showReply(p, r.Home.Get); err != nil {
+		if _, ok := e.Payload.(history.Replied); ok && t.Text {
+			parts, err := story.EventParts(r.Past, e, r.Home.Get)
+			if err != nil {
 				return err
+			}
+			for _, p := range parts {
+				t.Screen.Text(p.Text)
 			}
 		}
 		t.Screen.Show(e)
@@ -70,49 +73,42 @@ func (t *Transcript) showDetails(r *recorded.Run, e history.Event) error {
 	case history.Resumed:
 		fmt.Fprintf(t.Out, "resumed at %s\n", e.Time.Local().Format("2006-01-02 15:04:05"))
 	case history.End:
-		active := (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)
-		RecordedEnding(r, p, active).Print(t.Out, t.Colour, t.Columns)
-		if t.Brief {
-			return nil
+		a := Account{Run: r, End: p, Ended: true, earlier: e.Seq < r.Past.Last().Seq, foreign: r.Foreign(), Standing: story.Standing{Mark: story.MarkOf(p.Kind)}, Numbers: story.Numbers{Rounds: p.Rounds, Tokens: p.Tokens - p.Assumed,
+			Unconfirmed: p.Assumed, Cost: p.Cost, Active: (time.Duration(e.Active) * time.Millisecond).Round(100 * time.Millisecond)}}
+		a.Print(t.Out, t.Colour, t.Columns)
+		if !t.Brief {
+			fmt.Fprintf(t.Out, "hash of the journal: %s\n", e.Hash())
 		}
-		fmt.Fprintf(t.Out, "hash of the journal: %s\n", e.Hash())
 	case history.StepResult:
 		if !t.Brief {
 			return t.showCommit(e)
 		}
 	default:
 		if t.Full {
-			return t.showFull(e, r.Home.Get)
+			return t.showFull(r, e)
 		}
 	}
 	return nil
 }
 
-// showFull shows a complete request, reply, tool call or result.
-func (t *Transcript) showFull(e history.Event, get history.Get) error {
+// showFull shows a complete request, reply, or tool call with its result.
+func (t *Transcript) showFull(r *recorded.Run, e history.Event) (err error) {
+	var parts []story.Part
 	switch p := e.Payload.(type) {
 	case history.Asked:
-		return t.showRequest(p, get)
+		parts, err = story.RequestParts(p.Request, true, r.Home.Get)
 	case history.Replied:
-		reply, err := history.ReadReply(p, get)
-		if err == nil {
-			t.showParts("reply", reply.Parts)
-		}
-		return err
-	case history.ToolCall:
-		args, err := p.Arguments(get)
-		if err == nil {
-			t.showText("call of "+render.Line(p.Tool), args)
-		}
-		return err
-	case history.ToolResult:
-		result, err := history.ReadResult[tool.Result](e.Event, get)
-		if err == nil {
-			t.showText("result", result.Text)
-		}
-		return err
+		parts, err = story.WholeReply(p, r.Home.Get)
+	default:
+		parts, err = story.EventParts(r.Past, e, r.Home.Get)
 	}
-	return nil
+	for _, p := range parts {
+		fmt.Fprintf(t.Out, "---- %s ----\n", render.Line(p.Name))
+		if p.Text != "" {
+			fmt.Fprintln(t.Out, strings.TrimRight(render.Escape(p.Text), "\n"))
+		}
+	}
+	return err
 }
 
 // showCommit prints the command that shows the diff of a commit. No other diff
@@ -127,58 +123,4 @@ func (t *Transcript) showCommit(e history.Event) error {
 	}
 	_, err = fmt.Fprintf(t.Out, "    git -C %s show %.12s\n", render.Line(made.Repo), render.Line(made.ID))
 	return err
-}
-
-// showRequest shows a request. If the request continues a session, it shows only
-// the new messages.
-func (t *Transcript) showRequest(asked history.Asked, get history.Get) error {
-	request, err := history.ReadRequest(asked.Request, get)
-	if err != nil {
-		return err
-	}
-	switch {
-	case request.Repeated > 0:
-		if request.Request, err = history.ReadWholeRequest(asked.Request, get); err != nil {
-			return err
-		}
-	case request.After != "":
-		fmt.Fprintln(t.Out, "---- the earlier request, followed by: ----")
-	}
-	t.showText("system", request.System)
-	for _, one := range request.Tools {
-		t.showText("tool "+render.Line(one.Name), one.Description)
-	}
-	for _, m := range request.Messages {
-		t.showParts(string(m.Role), m.Parts)
-	}
-	return nil
-}
-
-// showParts shows the parts of a message. It only names results and calls,
-// because their own events show them in full.
-func (t *Transcript) showParts(who string, parts []model.Part) {
-	for _, p := range parts {
-		t.showText(who, p.Text)
-		if p.Result != nil {
-			t.showText(who, fmt.Sprintf("(the result of %s, %s of it)", p.Result.Name, render.Bytes(int64(len(p.Result.Text)))))
-		}
-		if p.Call != nil {
-			t.showText(who, fmt.Sprintf("(calls %s: %s)", p.Call.Name, render.Bytes(int64(len(p.Call.Args)))))
-		}
-	}
-}
-
-// showReply shows the text of a reply as it was shown when it arrived.
-func (t *Transcript) showReply(replied history.Replied, get history.Get) error {
-	r, err := history.ReadReply(replied, get)
-	if text := r.Text(); text != "" {
-		t.Screen.Text(strings.TrimRight(text, "\n"))
-	}
-	return err
-}
-
-func (t *Transcript) showText(who, text string) {
-	if text != "" {
-		fmt.Fprintf(t.Out, "---- %s ----\n%s\n", who, render.Escape(text))
-	}
 }

@@ -2,6 +2,7 @@ package screen_test
 
 import (
 	"fmt"
+	"hone/story"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -82,7 +83,7 @@ func TestRoundsFold(t *testing.T) {
 		decided(1, hone.State{Decision: hone.AnotherRound, Findings: failed, Checked: failed}),
 		askedModel(2), edited(2, "a", "x\n", "y\n"), deleted(2, "b", "x\n"), edited(2, "same", "x\n", "y\n"), edited(2, "same", "y\n", "x\n"),
 	}
-	o := screen.Options{Rounds: 8, Tokens: 5_000_000, Get: objects}
+	o := screen.Options{Options: story.Options{Rounds: 8, Get: objects}, Tokens: 5_000_000}
 	want := `✗ round 1  main.go +2 −1                  ./main.go:25:3: undefined: json (+1)                               0s   434
   round 2/8  2 files +1 −2
     changed a, 2 bytes
@@ -167,7 +168,7 @@ func TestEnter(t *testing.T) {
 	out := newBuffer()
 	input := 0 // the screen makes one call of Typed at a time
 	typed := make(chan int, 1)
-	s := screen.New(out, screen.Options{Size: size(80, 24), Rounds: 5, Typed: func() int {
+	s := screen.New(out, screen.Options{Options: story.Options{Rounds: 5}, Size: size(80, 24), Typed: func() int {
 		select {
 		case enter := <-typed:
 			fmt.Fprint(out, strings.Repeat("x", enter-1)+"\n") // the terminal's echo
@@ -192,7 +193,7 @@ func TestEnter(t *testing.T) {
 
 // TestCommandAndTime: a long command does not hide how long it has been running.
 func TestCommandAndTime(t *testing.T) {
-	o := screen.Options{Size: size(40, 24), Check: "go vet ./... && go test ./... -run TestEverything"}
+	o := screen.Options{Options: story.Options{Check: "go vet ./... && go test ./... -run TestEverything"}, Size: size(40, 24)}
 	got := live(t, o, journal.Entry{Type: "check", Phase: journal.Begin, Step: at(1, "check"), Payload: history.CheckBegun{}})
 	if !strings.Contains(got, "⠋ checking  go vet ./... && go tes…  0s\n") {
 		t.Errorf("the time is not shown:\n%s", got)
@@ -223,7 +224,7 @@ func TestRoundsAlign(t *testing.T) {
     Format(40) is XXXX, and in Roman numerals it is written XL, a smaller symbol before a larger one
 `,
 	} {
-		got, _, _ := strings.Cut(live(t, screen.Options{Size: size(columns, 24), Get: objects}, entries...), "  round 2/2\n")
+		got, _, _ := strings.Cut(live(t, screen.Options{Options: story.Options{Get: objects}, Size: size(columns, 24)}, entries...), "  round 2/2\n")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%d columns (-want +got):\n%s", columns, diff)
 		}
@@ -326,7 +327,7 @@ func TestOutputIsFolded(t *testing.T) {
 // stays.
 func TestAskingCheck(t *testing.T) {
 	out := newBuffer()
-	s := screen.New(out, screen.Options{Size: size(80, 24), Asking: true})
+	s := screen.New(out, screen.Options{Options: story.Options{Asking: true}, Size: size(80, 24)})
 	defer s.Close()
 	feed(t, s, askedModel(1), journal.Entry{Type: "check", Phase: journal.Begin, Step: at(1, "check")})
 	_, _ = s.Write([]byte("Is it right?\n"))
@@ -341,7 +342,7 @@ func TestResize(t *testing.T) {
 	term := &vt{columns: 80, rows: make([]vtRow, 1)}
 	var columns, seen atomic.Int64
 	columns.Store(80)
-	s := screen.New(term, screen.Options{Rounds: 1, Size: func() (int, int) {
+	s := screen.New(term, screen.Options{Options: story.Options{Rounds: 1}, Size: func() (int, int) {
 		if c := int(columns.Load()); c != term.columns {
 			if strings.Contains(term.String(), "\n  round 1/1  …") {
 				seen.Add(1)
@@ -367,7 +368,7 @@ func TestResize(t *testing.T) {
 
 // TestNotOnATerminal: without a size there are no live lines, and no controls.
 func TestNotOnATerminal(t *testing.T) {
-	if got := shown(t, screen.Options{Rounds: 1}, askedModel(1)); got != "round 1 of 1\n  asking gemini/gemini-2.5-pro: 400 bytes, about 100 tokens\n" {
+	if got := shown(t, screen.Options{Options: story.Options{Rounds: 1}}, askedModel(1)); got != "round 1 of 1\n  asking gemini/gemini-2.5-pro: 400 bytes, about 100 tokens\n" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"hone/history"
 	"hone/internal/waittest"
 	"hone/journal"
+	"hone/story"
 )
 
 // eventAt returns an event of a time.
@@ -39,7 +40,7 @@ func TestOutageIsTwoLines(t *testing.T) {
 	}
 	begins := "  ! overloaded (HTTP 503): no room; trying again in 1.0s, then until the model replies\n"
 	ends := "  ! the model replies again after an outage from 02:14 to 02:51 (37m00s, 100 attempts): overloaded (HTTP 503): no room\n"
-	for _, o := range []screen.Options{{}, {Quiet: true}, {Verbose: true}, {Whole: true}} {
+	for _, o := range []screen.Options{{}, {Quiet: true}, {Options: story.Options{Verbose: true}}, {Options: story.Options{Whole: true}}} {
 		if got := show(o, start.Add(37*time.Minute)); !strings.HasPrefix(got, begins) || !strings.Contains(got, ends) || strings.Count(got, "503") != 2 {
 			t.Errorf("%+v: the screen shows\n%s", o, got)
 		}

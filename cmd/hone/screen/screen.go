@@ -1,24 +1,26 @@
 // Package screen shows a run to the user. Not on a terminal it prints plain lines. On
 // a terminal it folds each round to one line, and keeps a few lines below it that say
-// what is going on. It reads the events of a run and does not depend on any loop.
-//
-// It escapes control characters in every text from a model, a checker or a file.
+// what is going on. The lines come from package story; this package knows where they go.
 package screen
 
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"hone/cmd/hone/rounds"
+	"hone/check"
+	"hone/cmd/hone/failure"
 	"hone/history"
 	"hone/internal/render"
+	"hone/story"
 )
 
 // Options select what is shown and how.
 type Options struct {
+	story.Options // Verbose also shows the model's text; rounds are then not folded
 	// Size returns the size of the terminal that the screen writes to, which may
 	// change. Nil means that it is not a terminal, or that plain lines are wanted.
 	Size func() (columns, rows int)
@@ -28,64 +30,32 @@ type Options struct {
 	Typed func() int
 	// Colour colors diffs, marks and times.
 	Colour render.Colours
-	// Verbose shows the model's text, the start of tool output, and complete
-	// findings; rounds are not folded. Quiet shows only refusals, notices and the
-	// findings that remain at the end.
-	Verbose, Quiet bool
-	// Whole shows complete findings and lists, as Verbose does.
-	Whole bool
-	// Asking means that a check may ask the user at the terminal: then nothing is drawn
-	// while it runs, and its output is not folded.
-	Asking bool
+	// Quiet shows only refusals, notices and the findings that remain at the end.
+	Quiet bool
 	// Followed means that another process works on the run. What a model sends does not
-	// arrive here, so that silence means nothing; and events may be older than now.
+	// arrive here, so that silence means nothing.
 	Followed bool
-	// Get reads an object of the run: the contents of a refused edit, or the
-	// long arguments or result of a call. If it is nil, these are not shown.
-	Get func(object string) ([]byte, error)
-	// Own reports whether the loop itself writes a file for the user. Changes of
-	// such a file are not shown. Nil means that there are no such files.
-	Own func(path string) bool
-	// Rounds is the maximum number of rounds.
-	Rounds int
-	// Turns is the maximum number of turns in a session, by role. The maximum is
-	// not shown for a role that is missing or has 0.
-	Turns map[string]int
 	// Tokens is the maximum number of tokens; 0 is not shown.
 	Tokens int64
-	// Check is the command of the check; empty if it has none.
-	Check string
 }
 
-func (o Options) whole() bool { return o.Whole || o.Verbose }
-
 // folds reports whether finished rounds fold to one line.
-func (o Options) folds() bool { return o.Size != nil && !o.whole() && !o.Quiet }
+func (o Options) folds() bool { return o.Size != nil && !o.Whole && !o.Verbose && !o.Quiet }
 
 // Screen writes lines. Its methods may be called from several goroutines.
 type Screen struct {
 	o Options
 
 	mu          sync.Mutex
+	fold        *story.Fold
 	out         io.Writer
 	region      *region         // nil unless there is a terminal
 	text        strings.Builder // printed since the last flush
-	now         activity
-	rounds      rounds.Fold
-	ended       *rounds.Round   // by the last event; nil if it ended none
-	details     []string        // last lines of the round
-	outputShown bool            // the output of the running check or call was shown
-	outputBytes int             // of the running check or call
-	session     session         // the current one
-	open        []call          // tool calls without a result, in the order of their start
-	command     *command        // the loop's own command that is running; nil if there is none
-	logs        map[string]bool // shown in this round
-	requestTime time.Time       // of the last request
-	streaming   bool            // the model's text is being shown, and its line has not ended
-	asking      bool            // the user is asked
-	spent       spending
-	outage      history.Outage
-	at          time.Time // of the event that is being shown; zero if none is
+	arriving    arriving
+	details     []string // last lines of the round
+	outputBytes int      // of the running check or call
+	streaming   bool     // the model's text is being shown, and its line has not ended
+	asking      bool     // the user is asked
 	closed      bool
 	closing     chan struct{}
 	closeOnce   sync.Once
@@ -94,13 +64,98 @@ type Screen struct {
 
 // New returns a screen that writes to out until it is closed.
 func New(out io.Writer, o Options) *Screen {
-	s := &Screen{o: o, out: out, session: session{files: map[string]bool{}}, logs: map[string]bool{}, closing: make(chan struct{})}
-	s.rounds = rounds.Fold{Get: o.Get, Own: o.Own, Lines: o.folds()}
+	o.Notice, o.Count, o.More, o.Full = failure.NoticeText, o.folds(), "hone show -v", "hone show last --full"
+	s := &Screen{o: o, out: out, fold: story.New(o.Options), closing: make(chan struct{})}
 	if o.Size != nil {
 		s.region = &region{out: out, size: o.Size, typed: o.Typed}
 		s.done.Go(s.tick)
 	}
 	return s
+}
+
+// Show shows an event as a line or several, if it is worth one.
+func (s *Screen) Show(e history.Event) {
+	defer s.lock()()
+	before, _ := s.fold.Open()
+	lines := s.fold.Add(e)
+	if now, open := s.fold.Open(); open && now.Number > before.Number {
+		s.details = nil
+	}
+	s.print(lines)
+	if st, decided := e.Payload.(history.State); decided && s.o.folds() {
+		s.showBuild(st)
+	}
+	if r := s.fold.Ended(); r != nil && s.o.folds() {
+		s.showRound(*r)
+	}
+}
+
+// print prints the lines that are to be shown here.
+func (s *Screen) print(lines []story.Line) {
+	for _, l := range lines {
+		always := l.Level == story.Always || l.Level == story.Live
+		switch {
+		case s.o.Quiet && !always, s.o.folds() && (l.Level == story.Unfold || l.Level == story.Live):
+		case s.o.folds() && l.Level == story.Detail:
+			s.details = append(s.details, l.Text)
+			s.details = s.details[max(0, len(s.details)-maxDetails):]
+		case l.Dim:
+			s.endLine()
+			s.text.WriteString(s.o.Colour.Dim(l.Text) + "\n")
+		default:
+			s.line(l.Text)
+		}
+	}
+}
+
+// maxDetails is the number of lines of a round that are shown until they are folded.
+const maxDetails = 4
+
+// showRound prints the round that has ended as one line, and below the check before the
+// first round its first findings.
+func (s *Screen) showRound(r story.Round) {
+	s.endLine()
+	s.details = nil
+	columns, _ := s.o.Size()
+	var named []string
+	if blocking := slices.DeleteFunc(slices.Clone(r.Findings), func(f check.Finding) bool { return !f.Blocks() }); r.Number == 0 && len(blocking) > 1 {
+		r.Verdict = check.Tally(blocking)
+		named = FindingLines(blocking, columns-len("    "), "hone show")
+	}
+	for _, line := range RoundLines(r, s.o.Colour, LayoutFor(columns, max(s.o.Rounds, r.Number))) {
+		s.text.WriteString(line + "\n")
+	}
+	for _, line := range named {
+		s.text.WriteString("    " + line + "\n")
+	}
+}
+
+// buildLines is the number of lines of a failed build that are shown above its folded
+// round, and their length in characters.
+const (
+	buildLines = 20
+	buildWidth = 160
+)
+
+// showBuild shows what a failed build printed, without blank lines and the headings of its two
+// streams: everything if it is short, else its end, which says why.
+func (s *Screen) showBuild(st history.State) {
+	for _, f := range st.Checked {
+		if f.Source != check.SourceBuild {
+			continue
+		}
+		s.endLine()
+		lines := slices.DeleteFunc(strings.Split(f.Text, "\n"), func(line string) bool {
+			return line == "STDOUT:" || line == "STDERR:" || strings.TrimSpace(line) == ""
+		})
+		if before := len(lines) - buildLines; before > 1 {
+			s.text.WriteString(s.o.Colour.Dim(fmt.Sprintf("  … %s before: hone show --round %d", render.Count(before, "line"), st.Round)) + "\n")
+			lines = lines[before:]
+		}
+		for _, line := range lines {
+			s.text.WriteString("  | " + story.Short(line, buildWidth) + "\n")
+		}
+	}
 }
 
 // Close removes the live lines, and prints which calls have no result. It may be
@@ -109,8 +164,7 @@ func (s *Screen) Close() {
 	s.closeOnce.Do(func() {
 		unlock := s.lock()
 		s.endLine()
-		s.waitFor("")
-		s.reportOpenCalls()
+		s.print(s.fold.Close())
 		s.closed = true
 		unlock()
 		close(s.closing)
@@ -181,16 +235,21 @@ func (s *Screen) endLine() {
 	}
 }
 
-// Say prints a line that belongs to no event.
+// Say prints a line that belongs to no event, with the control characters of its arguments
+// escaped.
 func (s *Screen) Say(format string, args ...any) {
 	defer s.lock()()
-	s.line(format, args...)
+	for i, a := range args {
+		if text, ok := a.(string); ok {
+			args[i] = render.Line(text)
+		}
+	}
+	s.line(fmt.Sprintf(format, args...))
 }
 
-// line prints one line, with the control characters of its arguments escaped.
-func (s *Screen) line(format string, args ...any) {
+// line prints one line that is safe to print.
+func (s *Screen) line(text string) {
 	s.endLine()
-	text := lineText(format, args)
 	if s.o.folds() && !strings.HasPrefix(strings.TrimLeft(text, " "), "| ") { // contents stay as they are
 		columns, _ := s.o.Size()
 		text = render.Wrap(text, columns)
@@ -201,36 +260,11 @@ func (s *Screen) line(format string, args ...any) {
 	s.text.WriteString(text + "\n")
 }
 
-// lineText formats a line, with the control characters of its arguments escaped.
-func lineText(format string, args []any) string {
-	for i, a := range args {
-		if text, ok := a.(string); ok {
-			args[i] = render.Line(text)
-		}
-	}
-	return fmt.Sprintf(format, args...)
-}
-
-// detail prints a line that is folded with its round.
-func (s *Screen) detail(format string, args ...any) {
-	if !s.o.folds() {
-		s.line(format, args...)
-		return
-	}
-	s.details = append(s.details, lineText(format, args))
-	if n := len(s.details); n > maxDetails {
-		s.details = s.details[n-maxDetails:]
-	}
-}
-
-// maxDetails is the number of lines of a round that are shown until they are folded.
-const maxDetails = 4
-
 // Text shows the model's text as it arrives.
 func (s *Screen) Text(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now.text += int64(len(text))
+	s.arrives().text += int64(len(text))
 	if !s.o.Verbose || s.o.Quiet {
 		return
 	}
@@ -243,8 +277,9 @@ func (s *Screen) Text(text string) {
 func (s *Screen) Received(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now.received += int64(bytes)
-	s.now.heard = time.Now()
+	a := s.arrives()
+	a.received += int64(bytes)
+	a.heard = time.Now()
 }
 
 // Stopping says that the run stops, because the user has interrupted it.
@@ -264,7 +299,9 @@ func (s *Screen) Write(b []byte) (int, error) {
 	if s.o.folds() && !s.o.Asking {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.now.output = lastLine(string(b), s.now.output)
+		if text := strings.TrimSpace(string(b)); text != "" {
+			s.arrives().output = text[strings.LastIndexAny(text, "\r\n")+1:]
+		}
 		return len(b), nil
 	}
 	defer s.lock()()
@@ -273,27 +310,20 @@ func (s *Screen) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	s.endLine()
-	s.showCallName()
-	s.outputShown = true
+	if call := s.fold.RunningCall(); call != "" && !s.fold.Shown {
+		s.line("    " + call + ":") // the line of the call comes only after its output
+	}
+	s.fold.Shown = true
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(&s.text, "  | %s\n", render.Line(strings.TrimRight(line, "\r\n")))
 	}
 	return len(b), nil
 }
 
-// lastLine returns the last line of a text that is not empty, or else another line.
-func lastLine(text, otherwise string) string {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return otherwise
-	}
-	return text[strings.LastIndexAny(text, "\r\n")+1:]
-}
-
 // visibleOutput returns the part of b that is shown, as the next output of a
 // command.
 func (s *Screen) visibleOutput(b []byte) string {
-	if !s.outputShown {
+	if !s.fold.Shown {
 		s.outputBytes = 0
 	}
 	room := maxLiveOutput - s.outputBytes
@@ -305,35 +335,4 @@ func (s *Screen) visibleOutput(b []byte) string {
 		return string(b)
 	}
 	return string(b[:room]) + "\n[more output is not shown]"
-}
-
-// The number of lines of a text that are shown by default: its first lines, which say
-// what failed, and its end, which says why.
-const (
-	headLines = 3
-	tailLines = 8
-)
-
-// lines shows a text of several lines, shortened unless the screen shows
-// everything.
-func (s *Screen) lines(head, indent, text string) {
-	s.printLines(s.line, head, indent, text)
-}
-
-func (s *Screen) printLines(print func(string, ...any), head, indent, text string) {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	omitted := len(lines) - headLines - tailLines
-	if omitted <= 1 || s.o.whole() {
-		omitted = 0
-	}
-	for i, line := range lines {
-		switch {
-		case i == 0:
-			print("%s%s", head, line)
-		case omitted > 0 && i == headLines:
-			print("%s[%d lines omitted: hone show -v]", indent, omitted)
-		case i < headLines || i >= headLines+omitted:
-			print("%s%s", indent, line)
-		}
-	}
 }

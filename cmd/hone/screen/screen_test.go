@@ -2,6 +2,7 @@ package screen_test
 
 import (
 	"bytes"
+	"hone/story"
 	"strings"
 	"sync"
 	"testing"
@@ -95,7 +96,7 @@ func all() []journal.Entry {
 }
 
 func TestScreenShowsNoControls(t *testing.T) {
-	for name, o := range map[string]screen.Options{"plain": {Rounds: 3}, "verbose": {Rounds: 3, Verbose: true}, "quiet": {Quiet: true}} {
+	for name, o := range map[string]screen.Options{"plain": {Options: story.Options{Rounds: 3}}, "verbose": {Options: story.Options{Rounds: 3, Verbose: true}}, "quiet": {Quiet: true}} {
 		out := newBuffer()
 		s := screen.New(out, o)
 		feed(t, s, all()...)
@@ -118,7 +119,7 @@ func TestScreenShowsNoControls(t *testing.T) {
 
 func TestScreenHeadsEachRoundOnce(t *testing.T) {
 	out := newBuffer()
-	s := screen.New(out, screen.Options{Rounds: 2})
+	s := screen.New(out, screen.Options{Options: story.Options{Rounds: 2}})
 	feed(t, s, journal.Entry{Type: "step", Phase: journal.Begin, Step: at(1, "open")}, journal.Entry{Type: "step", Phase: journal.Begin, Step: at(1, "compose")},
 		journal.Entry{Type: "step", Phase: journal.Begin, Step: at(2, "open")}, journal.Entry{Type: "step", Phase: journal.Begin, Step: at(3, "open")})
 	s.Close()
@@ -168,9 +169,9 @@ func TestTextIsShownWithVerboseAlone(t *testing.T) {
 		want string
 	}{
 		{screen.Options{}, "next\n"},
-		{screen.Options{Verbose: true}, "one two\nnext\n"},
-		{screen.Options{Verbose: true, Colour: true}, "\x1b[2mone \x1b[0m\x1b[2mtwo\x1b[0m\nnext\n"},
-		{screen.Options{Verbose: true, Quiet: true}, "next\n"},
+		{screen.Options{Options: story.Options{Verbose: true}}, "one two\nnext\n"},
+		{screen.Options{Options: story.Options{Verbose: true}, Colour: true}, "\x1b[2mone \x1b[0m\x1b[2mtwo\x1b[0m\nnext\n"},
+		{screen.Options{Options: story.Options{Verbose: true}, Quiet: true}, "next\n"},
 	} {
 		out := newBuffer()
 		s := screen.New(out, test.o)
@@ -187,7 +188,7 @@ func TestTextIsShownWithVerboseAlone(t *testing.T) {
 // TestAround: what is written around the screen follows what the screen printed, and
 // no live lines are there meanwhile.
 func TestAround(t *testing.T) {
-	for name, o := range map[string]screen.Options{"plain": {Verbose: true}, "terminal": {Verbose: true, Size: size(80, 24)}} {
+	for name, o := range map[string]screen.Options{"plain": {Options: story.Options{Verbose: true}}, "terminal": {Options: story.Options{Verbose: true}, Size: size(80, 24)}} {
 		out := newBuffer()
 		s := screen.New(out, o)
 		feed(t, s, askedModel(1))
@@ -206,8 +207,8 @@ func TestFindingIsCutUnlessVerbose(t *testing.T) {
 	f := check.Finding{Source: "checker", File: "a", Text: strings.Repeat("line\n", 20)}
 	for verbose, want := range map[bool]int{false: 11, true: 20} {
 		out := newBuffer()
-		s := screen.New(out, screen.Options{Verbose: verbose})
-		s.Finding(f)
+		s := screen.New(out, screen.Options{Options: story.Options{Verbose: verbose}})
+		feed(t, s, journal.Entry{Type: "check", Phase: journal.Record, Step: at(1, "check"), Payload: history.Checked{Findings: []check.Finding{f}}})
 		s.Close()
 		if got := strings.Count(out.String(), "line\n"); got != want {
 			t.Errorf("verbose %v: %d lines, want %d:\n%s", verbose, got, want, out.String())
@@ -231,7 +232,7 @@ func TestManyFindings(t *testing.T) {
 		has     string
 	}{
 		{screen.Options{}, 50, "    … and 76 more findings: hone show -v\n"},
-		{screen.Options{Whole: true}, 62, "    - checker: … and 70 more findings\n"},
+		{screen.Options{Options: story.Options{Whole: true}}, 62, "    - checker: … and 70 more findings\n"},
 	} {
 		var out bytes.Buffer
 		s := screen.New(&out, c.options)
@@ -257,7 +258,7 @@ func TestManyFilesOutside(t *testing.T) {
 
 func TestRefusedContentsAreShown(t *testing.T) {
 	out := newBuffer()
-	s := screen.New(out, screen.Options{Get: func(object string) ([]byte, error) { return []byte("of " + object + "\n\x1b[2J\n"), nil }})
+	s := screen.New(out, screen.Options{Options: story.Options{Get: func(object string) ([]byte, error) { return []byte("of " + object + "\n\x1b[2J\n"), nil }}})
 	feed(t, s, journal.Entry{Type: "change", Phase: journal.Record, Step: at(1, "change"),
 		Payload: history.Changed{Verdict: workspace.Verdict{Path: "../x", Ruling: workspace.Deny, Reason: "why"}, Attempted: "abc"}})
 	s.Close()

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hone/story"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,11 +62,11 @@ func TestCommand(t *testing.T) {
 		want += fmt.Sprintf("    | line %d\n", i)
 	}
 	want += "  ! GET /\n    no answer\n  ! line 0\n  ! line 0\n"
-	got := shown(t, screen.Options{Rounds: 2}, entries...)
+	got := shown(t, screen.Options{Options: story.Options{Rounds: 2}}, entries...)
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant first\n%s", got, want)
 	}
-	if got := shown(t, screen.Options{Rounds: 2, Verbose: true}, entries...); !strings.Contains(got, "    | line 0\n    | line 1\n") || strings.Contains(got, "lines before") {
+	if got := shown(t, screen.Options{Options: story.Options{Rounds: 2, Verbose: true}}, entries...); !strings.Contains(got, "    | line 0\n    | line 1\n") || strings.Contains(got, "lines before") {
 		t.Errorf("the log is not shown whole:\n%s", got)
 	}
 	if got := shown(t, screen.Options{Quiet: true}, entries...); got != "" {
@@ -123,7 +124,7 @@ func commandsOf(t *testing.T, active map[string][2]int64, names ...string) []jou
 // TestCommandCutOff: a command without a result is reported once at the end. The
 // result that another process records later is still shown.
 func TestCommandCutOff(t *testing.T) {
-	got := shown(t, screen.Options{Rounds: 1}, begun("health check"), journal.Entry{Type: "end", Payload: hone.End{}},
+	got := shown(t, screen.Options{Options: story.Options{Rounds: 1}}, begun("health check"), journal.Entry{Type: "end", Payload: hone.End{}},
 		journal.Entry{Type: "resume", Payload: hone.Limits{}}, recorded("health check", history.Report{Said: "passed"}))
 	if want := "round 1 of 1\n  health check: no result recorded\n  health check: passed\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -144,7 +145,7 @@ func TestStepsOfALoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer home.Close()
-	s := screen.New(out, screen.Options{Rounds: 1, Get: home.Get})
+	s := screen.New(out, screen.Options{Options: story.Options{Rounds: 1, Get: home.Get}})
 	crashtest.RunProcess(t, dir, nil, history.Observer(s.Show), func(*hone.Run) hone.Round {
 		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 			say := func(t told) func(context.Context) (told, error) {
@@ -249,7 +250,7 @@ func TestAgentSession(t *testing.T) {
   builder: reply of 9 bytes in 0s, 100 tokens in, 10 out
   builder, total: 0 files changed, in 0s
 `
-	if diff := cmp.Diff(want, session(t, screen.Options{Own: own}, files, build)); diff != "" {
+	if diff := cmp.Diff(want, session(t, screen.Options{Options: story.Options{Own: own}}, files, build)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := session(t, screen.Options{Quiet: true}, files, build); got != "" {
@@ -267,7 +268,7 @@ func TestAgentSession(t *testing.T) {
 	if n := strings.Count(got, "    created "); n != 12 || !strings.Contains(got, "    [8 more files changed: hone show -v]\n  builder, total: 20 files changed") {
 		t.Errorf("%d of 20 files are named:\n%s", n, got)
 	}
-	if n := strings.Count(session(t, screen.Options{Whole: true}, nil, many), "    created "); n != 20 {
+	if n := strings.Count(session(t, screen.Options{Options: story.Options{Whole: true}}, nil, many), "    created "); n != 20 {
 		t.Errorf("%d of 20 files are named with Whole", n)
 	}
 }
@@ -283,7 +284,7 @@ func TestLiveSteps(t *testing.T) {
 		"b, builder, turn 1/60":  {{Type: "ask", Phase: journal.Begin, Step: at(1, "builder"), Payload: history.Asked{Role: "builder", Model: "a/b"}}},
 		"builder works, 1 call to models, 1 200 tokens, $0.5000": {agent, {Type: "commit", Payload: history.Commit{Tokens: 1200, Cost: &cost, Basis: "provider"}}},
 	} {
-		if got := live(t, screen.Options{Check: "go vet ./...", Turns: map[string]int{"builder": 60}}, entries...); !strings.Contains(got, " "+want+"  0s") {
+		if got := live(t, screen.Options{Options: story.Options{Check: "go vet ./...", Turns: map[string]int{"builder": 60}}}, entries...); !strings.Contains(got, " "+want+"  0s") {
 			t.Errorf("%q is not shown:\n%s", want, got)
 		}
 	}
@@ -304,7 +305,7 @@ func TestCommandOfAModelChangesFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer home.Close()
-	got := p.shown(t, dir, screen.Options{Get: home.Get})
+	got := p.shown(t, dir, screen.Options{Options: story.Options{Get: home.Get}})
 	for _, want := range []string{"    bash make: exit 0, 0 bytes\n    created made, 3 bytes\n", "1 call, 1 file changed"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not shown:\n%s", want, got)

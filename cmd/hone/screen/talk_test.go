@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hone/story"
 	"regexp"
 	"strings"
 	"testing"
@@ -172,7 +173,7 @@ func everyday() process {
 }
 
 func TestConversation(t *testing.T) {
-	got := everyday().shown(t, t.TempDir(), screen.Options{Rounds: 1, Turns: map[string]int{"executor": 30}})
+	got := everyday().shown(t, t.TempDir(), screen.Options{Options: story.Options{Rounds: 1, Turns: map[string]int{"executor": 30}}})
 	if diff := cmp.Diff(everydayShown, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -202,7 +203,7 @@ const everydayShown = `round 1 of 1
 // TestConversationInQuiet: Quiet shows only the calls that did not run, with
 // their arguments.
 func TestConversationInQuiet(t *testing.T) {
-	got := everyday().shown(t, t.TempDir(), screen.Options{Quiet: true, Verbose: true})
+	got := everyday().shown(t, t.TempDir(), screen.Options{Options: story.Options{Verbose: true}, Quiet: true})
 	want := `    ! remember is refused: there is no tool "remember"; there are: read, grep, write, bash
     ! .git/config is refused: git's own files are protected
       its contents would have been:
@@ -224,7 +225,7 @@ func TestBeginningOfResults(t *testing.T) {
 			return []tool.Tool{says("short", "one\r\n\ttwo\n\x1b[31m\n"), says("long", strings.Repeat("line\n", 5000)), says("wide", strings.Repeat("x", 1<<20)), says("none", ""), says("wrong", "Error: no", failed), says("slow", "ended\n", failed, exited(-1))}
 		},
 	}
-	plain := p.shown(t, t.TempDir(), screen.Options{Verbose: true})
+	plain := p.shown(t, t.TempDir(), screen.Options{Options: story.Options{Verbose: true}})
 	want := "round 1 of 1\n  asking test/model: 351 bytes, about 87 tokens\n" +
 		"  executor, turn 1: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102\n" +
 		"    short a: ok, 3 lines\n      | one\n      | \\ttwo\n      | \\x1b[31m\n" +
@@ -236,7 +237,7 @@ func TestBeginningOfResults(t *testing.T) {
 	if diff := cmp.Diff(want, plain); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	coloured := p.shown(t, t.TempDir(), screen.Options{Verbose: true, Colour: true})
+	coloured := p.shown(t, t.TempDir(), screen.Options{Options: story.Options{Verbose: true}, Colour: true})
 	if got := regexp.MustCompile(`\x1b\[(2|0)m`).ReplaceAllString(coloured, ""); got != plain {
 		t.Errorf("colours change more than colours:\n%s", got)
 	}
@@ -266,7 +267,7 @@ func TestHostileConversation(t *testing.T) {
 			return []tool.Tool{looks(says("read", evil+strings.Repeat(big, 20))), says("bad", "Error: "+evil+big, failed), commands(says("bash", big, failed)), says("nul", "\x00\xff\xfe\n", exited(-1))}
 		},
 	}
-	for name, o := range map[string]screen.Options{"plain": {}, "verbose": {Verbose: true}, "quiet": {Quiet: true}} {
+	for name, o := range map[string]screen.Options{"plain": {}, "verbose": {Options: story.Options{Verbose: true}}, "quiet": {Quiet: true}} {
 		got := p.shown(t, t.TempDir(), o)
 		if strings.ContainsAny(got, "\x1b\x07\x00\r\u202e\u200b") {
 			t.Errorf("%s: controls are shown: %.2000q", name, got)
@@ -294,7 +295,7 @@ func TestHostileConversation(t *testing.T) {
 func TestNarrowTerminal(t *testing.T) {
 	for _, width := range []int{10, 40, 200} {
 		live, plain := newBuffer(), newBuffer()
-		o := screen.Options{Rounds: 1, Verbose: true}
+		o := screen.Options{Options: story.Options{Rounds: 1, Verbose: true}}
 		s := screen.New(plain, o)
 		o.Size = size(width, 24)
 		p := everyday()
@@ -370,7 +371,7 @@ func TestCallBegunAgain(t *testing.T) {
 // not shown again.
 func TestOutputIsHeaded(t *testing.T) {
 	out := newBuffer()
-	s := screen.New(out, screen.Options{Verbose: true})
+	s := screen.New(out, screen.Options{Options: story.Options{Verbose: true}})
 	p := process{replies: replies{calls("bash", `{"command": "make"}`, "bash", `{"command": "true"}`), words("Done.")}, screens: []*screen.Screen{s},
 		tools: func(*hone.Run) []tool.Tool {
 			return []tool.Tool{commands(tool.Tool{Spec: model.Spec{Name: "bash"}, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
@@ -395,7 +396,7 @@ func TestOutputIsHeaded(t *testing.T) {
 func TestSessionsAreToldApart(t *testing.T) {
 	p := process{fails: true, replies: replies{calls("read", "{}"), words("One."), calls("read", "{}", "read", `{"path": "x"}`), calls("nothing", "{}"), words("Two.")},
 		tools: func(*hone.Run) []tool.Tool { return []tool.Tool{looks(says("read", "text"))} }}
-	got := p.shown(t, t.TempDir(), screen.Options{Rounds: 2})
+	got := p.shown(t, t.TempDir(), screen.Options{Options: story.Options{Rounds: 2}})
 	var ends []string
 	for line := range strings.Lines(got) {
 		if strings.HasPrefix(line, "round ") || strings.Contains(line, ", total: ") {
@@ -460,7 +461,7 @@ func TestCutOffCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := newBuffer()
-	s := screen.New(all, screen.Options{Whole: true, Get: home.Get})
+	s := screen.New(all, screen.Options{Options: story.Options{Whole: true, Get: home.Get}})
 	for _, e := range events {
 		s.Show(history.Decode(e))
 	}

@@ -17,11 +17,6 @@ import (
 	"hone/internal/render"
 )
 
-// Left returns a line for each change that the undo would leave alone.
-func (p *Plan) Left(ctx context.Context) ([]string, error) {
-	return p.leftLines(ctx, p.Restorable, p.run.Past.Last().Time)
-}
-
 // leftLines returns a line for each change that an undo leaves alone. restored are the paths that
 // it restores; end is the time of the run's last event.
 func (p *Plan) leftLines(ctx context.Context, restored []string, end time.Time) (lines []string, err error) {

@@ -1,7 +1,7 @@
 // Package undo restores the files that a run changed.
 //
-// [PlanFor] finds what an undo would restore, and [Plan.CarryOut] restores it. [Place] brings the
-// files of an imported run into the tree before the run is resumed.
+// [PlanFor] finds what an undo would restore, [Plan.Preview] says it, and [Plan.CarryOut] restores it.
+// [Place] brings the files of an imported run into the tree before the run is resumed.
 package undo
 
 import (
@@ -31,16 +31,16 @@ type Plan struct {
 }
 
 // PlanFor returns what an undo of a run to the end of a round would restore; round 0 is before
-// the first. If the run was imported and round is not 0, it first restores the files as the run
-// left them.
-func PlanFor(ctx context.Context, run *runs.Recorded, round int) (*Plan, error) {
+// the first. If the run was imported, round is not 0, and place is true, it first restores the
+// files as the run left them.
+func PlanFor(ctx context.Context, run *runs.Recorded, round int, place bool) (*Plan, error) {
 	p := &Plan{run: run, named: run.Journal.Run() + failure.Elsewhere(run.Dir)}
 	rounds := run.Past.State().Round
 	var err error
 	switch {
 	case round > rounds:
 		return nil, failure.Usage(fmt.Sprintf("the run has no round %d that ended; it has %s", round, render.Count(rounds, "round")), "hone show "+p.named)
-	case round == 0:
+	case round == 0 || !place:
 		err = checkPlaced(ctx, run)
 	default:
 		p.Notes, err = Place(ctx, run)
@@ -192,23 +192,35 @@ func (p *Plan) report(done *Done, kept map[string]string) {
 			done.say("    the overwritten version is in %s", render.Line(file))
 		}
 	}
-	run, n, when := p.run.Journal.Run(), len(p.Restored), "before the run"
+	if n := len(p.Restored); n > 0 {
+		done.say("undone: %s as %s", render.Count(n, "file")+verbFor(n), itWas(n)+" "+p.when())
+	} else {
+		done.Lines = append(done.Lines, p.nothing()...)
+	}
+}
+
+// when says which state the undo restores.
+func (p *Plan) when() string {
 	if p.Round > 0 {
-		when = fmt.Sprintf("at the end of round %d", p.Round)
+		return fmt.Sprintf("at the end of round %d", p.Round)
 	}
+	return "before the run"
+}
+
+// nothing says why there is nothing to restore.
+func (p *Plan) nothing() []string {
+	run := p.run.Journal.Run()
 	switch {
-	case n == 0 && len(p.Conflicts) > 0:
-		done.say("nothing was restored")
-	case n == 0 && !p.Changed:
-		done.say("nothing to undo: run %s changed no files", run)
-		if earlier := p.earlier(); earlier != "" {
-			done.say("to undo the last run that did: hone undo %s%s", earlier, failure.Elsewhere(p.run.Dir))
-		}
-	case n == 0:
-		done.say("nothing to undo: the files are already as they were %s", strings.Replace(when, "the run", "run "+run, 1))
-	default:
-		done.say("undone: %s as %s", render.Count(n, "file")+verbFor(n), itWas(n)+" "+when)
+	case len(p.Conflicts) > 0:
+		return []string{"nothing was restored"}
+	case p.Changed:
+		return []string{"nothing to undo: the files are already as they were " + strings.Replace(p.when(), "the run", "run "+run, 1)}
 	}
+	lines := []string{fmt.Sprintf("nothing to undo: run %s changed no files", run)}
+	if earlier := p.earlier(); earlier != "" {
+		lines = append(lines, fmt.Sprintf("to undo the last run that did: hone undo %s%s", earlier, failure.Elsewhere(p.run.Dir)))
+	}
+	return lines
 }
 
 // earlier returns the last run before this one that changed files and was not undone; empty

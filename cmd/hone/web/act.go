@@ -1,46 +1,46 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
 
+	"hone"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
+	"hone/cmd/hone/undo"
+	"hone/journal"
+	"hone/sandbox"
+	"hone/story"
 )
 
-// Actor performs the actions of the forms on the pages of runs. Its methods may be called from
-// several goroutines.
-type Actor interface {
-	// Act starts an action on a run, and does not wait for its end. The page of the run shows
-	// the result, or why the action was refused. The error is [ErrNotFound] if the run or the
-	// action does not exist.
-	Act(ctx context.Context, run, action string, form url.Values) error
-	// Preview returns a page that shows what an action would do. It changes nothing. The error
-	// is [ErrNotFound] as in Act, or [ErrRefused].
-	Preview(ctx context.Context, run, action string, form url.Values) (View, error)
+// resumed is a run at work in a child of this process.
+type resumed struct {
+	run  string
+	stop func()
 }
-
-// ErrRefused means that the action was refused; the page of the run says why.
-var ErrRefused = errors.New("it was refused")
-
-// Allow lets the user act. Without Allow, or with nil, the server refuses all actions. Call
-// it before [Server.Serve].
-func (s *Server) Allow(actor Actor) { s.actor = actor }
 
 // maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
-// actions adds the handlers of actions.
-func (s *Server) actions(mux *http.ServeMux) {
-	mux.Handle("POST /act/{action}/{name...}", s.allowed(s.act))
-	mux.Handle("GET /preview/{action}/{name...}", s.allowed(s.preview))
-}
-
-// allowed refuses requests if the user may not act on this server, and reads their forms.
-func (s *Server) allowed(next http.HandlerFunc) http.Handler {
+// allowed refuses requests if the user may only look, and reads their forms.
+func (s *Server) allowed(do func(w http.ResponseWriter, r *http.Request, home *journal.Home, run string) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.actor == nil {
+		if s.Say == nil {
 			http.Error(w, "This page only shows runs. To answer, stop, resume or undo on it, start it with: hone web --allow-actions", http.StatusForbidden)
 			return
 		}
@@ -53,35 +53,285 @@ func (s *Server) allowed(next http.HandlerFunc) http.Handler {
 			http.Error(w, "The form cannot be read: "+err.Error(), status)
 			return
 		}
-		next(w, r)
+		s.mu.Lock()
+		over := s.ctx.Err()
+		if over == nil {
+			s.running.Add(1)
+		}
+		s.mu.Unlock()
+		if over != nil { // nothing would wait for what it starts
+			s.refuse(w, over)
+			return
+		}
+		defer s.running.Done()
+		run := r.PathValue("name")
+		s.reading.Lock()
+		home, err := s.find(run)
+		s.reading.Unlock()
+		if err == nil {
+			defer home.Close()
+			err = do(w, r, home, run)
+		}
+		if err != nil {
+			s.refuse(w, err)
+		}
 	})
 }
 
-// act starts an action, and sends the browser back to the page of the run.
-func (s *Server) act(w http.ResponseWriter, r *http.Request) {
-	if err := s.actor.Act(r.Context(), r.PathValue("name"), r.PathValue("action"), r.PostForm); err != nil {
-		s.refuse(w, err)
-		return
+// act does what a form asks for, and sends the browser back to the page of the run. That page
+// shows the result, or why it was refused.
+func (s *Server) act(w http.ResponseWriter, r *http.Request, home *journal.Home, run string) error {
+	action := r.PathValue("action")
+	act := map[string]func(context.Context, *journal.Home, string, url.Values) error{"stop": s.stop, "resume": s.resume, "answer": s.answer, "undo": s.undo}[action]
+	if act == nil {
+		return errNotFound
+	}
+	s.Say(fmt.Sprintf("requested on the page: %s %s", action, journal.ShortRun(run)))
+	s.note(run, "")
+	if err := act(r.Context(), home, run, r.PostForm); err != nil {
+		s.refused(run, err)
 	}
 	s.toRun(w, r)
+	return nil
 }
 
 // toRun sends the browser to the page of the run that a request is about.
 func (s *Server) toRun(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, (&url.URL{Path: s.root + pathOf(r.PathValue("name"))}).EscapedPath(), http.StatusSeeOther)
+	http.Redirect(w, r, (&url.URL{Path: s.root + "/run/" + r.PathValue("name")}).EscapedPath(), http.StatusSeeOther)
 }
 
-// preview serves the page that shows what an action would do.
-func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
-	v, err := s.actor.Preview(r.Context(), r.PathValue("name"), r.PathValue("action"), r.Form)
-	switch {
-	case errors.Is(err, ErrRefused):
-		s.toRun(w, r)
-		return
-	case err != nil:
-		s.refuse(w, err)
-		return
+// note sets what the page of a run says about the last action.
+func (s *Server) note(run, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said[run] = text
+}
+
+func (s *Server) refused(run string, err error) {
+	s.note(run, explanation(err, ""))
+	s.Say("refused: " + err.Error())
+}
+
+// explanation returns an error with what to type next. at is empty, or the flag -C.
+func explanation(err error, at string) string {
+	if f, _ := failure.Explain(err, at); f.Hint != "" {
+		return err.Error() + "\nnext: " + f.Hint
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = s.pages.Serve(w, page.Served{Title: v.Title, Version: s.version, Place: v.Place, Parts: v.Parts})
+	return err.Error()
+}
+
+// isOwn reports whether a run is that of this process.
+func (s *Server) isOwn(run string) bool { return s.Own != nil && s.Own.ID == run }
+
+// acted returns a text that changes when the user's actions have something new to show about a
+// run.
+func (s *Server) acted(run string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.said[run]
+	if s.isOwn(run) {
+		if q := s.Own.question(); q != nil {
+			text += q.Digest(run)
+		}
+	}
+	return text
+}
+
+// hone runs a command of this program on a run, with the user's rights, and returns how it ended.
+// out gets what it prints.
+func (s *Server) hone(ctx context.Context, dir, run string, out io.Writer, args ...string) (sandbox.Result, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	return sandbox.None{Grace: 20 * time.Second, Keeper: s.keeper}.Run(ctx, sandbox.Command{Dir: ".", Env: s.Environ, MaxOutput: 8 << 20, LiveOut: out,
+		Argv: slices.Concat([]string{program}, args, []string{"-C", dir, "--", run})})
+}
+
+// failed returns why a hone did not do what it should; nil if it did.
+func failed(r sandbox.Result, err error) error {
+	if err != nil || r.Exit == 0 {
+		return err
+	}
+	var text strings.Builder
+	shown := false
+	for line := range strings.Lines(string(r.Stderr)) {
+		if why, ok := strings.CutPrefix(line, "hone: error: "); ok {
+			shown, line = true, why
+		} else if hint, ok := strings.CutPrefix(line, "hone: hint: "); ok {
+			shown, line = true, "next: "+hint
+		} else if strings.HasPrefix(line, "hone: ") {
+			shown = false
+		}
+		if shown {
+			text.WriteString(line)
+		}
+	}
+	return errors.New(cmp.Or(strings.TrimSpace(text.String()), fmt.Sprintf("hone ended with status %d", r.Exit)))
+}
+
+// stop stops the process that works on a run, as Ctrl-C does.
+func (s *Server) stop(_ context.Context, home *journal.Home, run string, _ url.Values) error {
+	if s.isOwn(run) {
+		s.Own.stop()
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	child := false
+	for _, r := range s.resumed {
+		if r.run == run {
+			r.stop()
+			child = true
+		}
+	}
+	switch {
+	case child:
+		return nil
+	case !recorded.Working(home, run):
+		return failure.Usage("no process works on this run", "")
+	}
+	err := home.SignalHolder(syscall.SIGTERM)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return failure.Usage("on this system the page cannot stop the run of another process", "press Ctrl-C in its terminal")
+	}
+	return err
+}
+
+// resume resumes a run with the limits of a form.
+func (s *Server) resume(ctx context.Context, home *journal.Home, run string, form url.Values) error {
+	r, err := recorded.Read(home, run)
+	if err != nil {
+		return err
+	}
+	var flags []string
+	for _, l := range page.LimitsOf(r.Past.Limits()) {
+		if value := strings.TrimSpace(form.Get(l.Flag)); value != "" && value != l.Value {
+			flags = append(flags, "--"+l.Flag+"="+value)
+		}
+	}
+	s.start(ctx, home.Workspace(), run, flags)
+	return nil
+}
+
+// answer gives the answers of a form, which names each question by its digest.
+func (s *Server) answer(ctx context.Context, home *journal.Home, run string, form url.Values) error {
+	var flags []string
+	for _, digest := range slices.Sorted(maps.Keys(form)) {
+		text := digest + "=" + form.Get(digest)
+		if s.isOwn(run) {
+			return s.Own.answer(text)
+		}
+		flags = append(flags, "--answer="+text)
+	}
+	if flags == nil {
+		return failure.Usage("no question was answered", "choose yes or no")
+	}
+	s.start(ctx, home.Workspace(), run, flags)
+	return nil
+}
+
+// start resumes a run in a child. It returns when the child has recorded an event or has
+// ended. The lock of the directory lets only one child work there.
+func (s *Server) start(ctx context.Context, dir, run string, flags []string) {
+	during, stop := context.WithCancel(s.ctx)
+	r, begun, ended := &resumed{run, stop}, make(chan struct{}), make(chan struct{})
+	s.mu.Lock()
+	s.resumed = append(s.resumed, r)
+	s.mu.Unlock()
+	s.running.Go(func() {
+		defer close(ended)
+		defer stop()
+		result, err := s.hone(during, dir, run, written(sync.OnceFunc(func() { close(begun) })), slices.Concat([]string{"resume", "--json"}, flags)...)
+		s.mu.Lock()
+		s.resumed = slices.DeleteFunc(s.resumed, func(one *resumed) bool { return one == r })
+		s.mu.Unlock()
+		if err = failed(result, err); err != nil && len(result.Stdout) == 0 {
+			s.refused(run, err)
+			return
+		}
+		s.Say(fmt.Sprintf("run %s, which was resumed on the page, ended with status %d", journal.ShortRun(run), result.Exit))
+	})
+	select {
+	case <-begun:
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
+
+// written is a writer that is called at each write.
+type written func()
+
+func (f written) Write(b []byte) (int, error) {
+	f()
+	return len(b), nil
+}
+
+// undo undoes a run if the plan is still the one that the user saw.
+func (s *Server) undo(ctx context.Context, home *journal.Home, run string, form url.Values) error {
+	r, err := s.hone(context.WithoutCancel(ctx), home.Workspace(), run, nil, "undo", "--plan="+form.Get("plan"))
+	text := strings.TrimSpace(string(r.Stdout))
+	if err = failed(r, err); err == nil || text == "" {
+		s.note(run, text)
+		return err
+	}
+	return fmt.Errorf("%s\n%w", text, err)
+}
+
+// preview serves the page that shows what an undo would do.
+func (s *Server) preview(w http.ResponseWriter, r *http.Request, home *journal.Home, run string) error {
+	got, err := s.hone(r.Context(), home.Workspace(), run, nil, "undo", "--dry-run", "--json")
+	var would undo.Preview
+	if err = failed(got, err); err == nil {
+		err = json.Unmarshal(got.Stdout, &would)
+	}
+	if err != nil {
+		s.refused(run, err)
+		s.toRun(w, r)
+		return nil
+	}
+	short := journal.ShortRun(run)
+	p := page.Plan{Run: run, Short: short, Restored: would.Restored, Left: would.Left, Force: "hone undo " + short + failure.Elsewhere(home.Workspace()) + " --force"}
+	for _, c := range would.Conflicts {
+		p.Conflicts = append(p.Conflicts, story.Part{Name: c.Path, Text: c.Why})
+	}
+	if len(p.Restored) > 0 {
+		p.Digest = would.Plan
+	}
+	part, err := s.html.Plan(p)
+	if err == nil {
+		s.serve(w, http.StatusOK, page.Served{Title: "undo " + short, Place: short, Parts: []page.Part{part}})
+	}
+	return err
+}
+
+// acts returns the part of a run's page with what the user can do.
+func (s *Server) acts(ctx context.Context, o report.Account) (part page.Part, err error) {
+	s.mu.Lock()
+	acts := page.Acts{Run: o.ID, Said: s.said[o.ID], Stop: o.Working}
+	s.mu.Unlock()
+	var waiting []hone.Question
+	switch {
+	case o.Start.Redacted:
+	case !o.Working:
+		waiting = o.Past.Waiting()
+		acts.Undo = len(o.Files) > 0
+		if !o.Ended || o.End.Kind != hone.KindDone {
+			acts.Resume = page.LimitsOf(o.Past.Limits())
+		}
+	case s.isOwn(o.ID):
+		if q := s.Own.question(); q != nil {
+			waiting = []hone.Question{*q}
+		}
+	case o.Past.Asking() != nil:
+		acts.Note = "A question is open in the terminal of the run. Answer it there, or stop the run and answer here."
+	}
+	for _, q := range waiting {
+		one, err := page.QuestionOf(ctx, o.Home, o.ID, q)
+		if err != nil {
+			return part, err
+		}
+		acts.Questions = append(acts.Questions, one)
+	}
+	return s.html.Acts(acts)
 }

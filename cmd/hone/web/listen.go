@@ -18,60 +18,76 @@ import (
 	"hone/cmd/hone/failure"
 )
 
-// AnyPort is an address at which the system chooses the port.
-const AnyPort = "127.0.0.1:0"
+// anyPort is an address at which the system chooses the port.
+const anyPort = "127.0.0.1:0"
 
-// ListenFlags say where hone web listens, and how browsers on other machines sign in.
+// ListenFlags say where hone web listens, and how browsers on other machines sign in. The zero
+// value is any port of 127.0.0.1.
 type ListenFlags struct {
-	Address             string // HOST:PORT
+	address             string // HOST:PORT
 	cert, key, password string // names of files; empty if not given
 }
 
 // Register adds the flags to a command.
 func (f *ListenFlags) Register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.Address, "listen", AnyPort, "listen on `HOST:PORT`; if other machines can reach it, the files below are needed")
+	fs.StringVar(&f.address, "listen", anyPort, "listen on `HOST:PORT`; if other machines can reach it, the files below are needed")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate of the server in PEM, followed by its intermediate certificates")
 	fs.StringVar(&f.key, "tls-key", "", "private key of the certificate in PEM")
 	fs.StringVar(&f.password, "password-file", "", "file with the password, in one line")
 }
 
-// Remote reports whether the server speaks TLS and asks for a password.
-func (f ListenFlags) Remote() bool { return f.cert != "" || f.key != "" || f.password != "" }
+// Listen listens. remote is nil if only this machine can reach the address; it refuses other
+// addresses without what they need.
+func (f ListenFlags) Listen() (l net.Listener, remote *Remote, err error) {
+	f.address = cmp.Or(f.address, anyPort)
+	if f.cert != "" || f.key != "" || f.password != "" {
+		remote, err = f.read()
+	} else {
+		err = f.checkLoopback()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if l, err = net.Listen("tcp", f.address); err != nil {
+		return nil, nil, failure.Of(err, "hone web --listen HOST:PORT with another port, or without --listen")
+	}
+	return l, remote, nil
+}
 
-// Check refuses an address that other machines reach.
-func (f ListenFlags) Check() error {
-	at, err := net.ResolveTCPAddr("tcp", f.Address)
+// checkLoopback refuses an address that other machines reach.
+func (f ListenFlags) checkLoopback() error {
+	at, err := net.ResolveTCPAddr("tcp", f.address)
 	if err != nil {
 		return failure.Usage("--listen: "+err.Error(), "hone web --listen 127.0.0.1:8080")
 	}
 	if at.IP == nil || !at.IP.IsLoopback() {
-		return failure.Usage(fmt.Sprintf("--listen %s: other machines can reach this address, so it needs a certificate and a password", f.Address),
-			fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE, or forward a port of 127.0.0.1 with ssh -L; see hone help web", f.Address))
+		return failure.Usage(fmt.Sprintf("--listen %s: other machines can reach this address, so it needs a certificate and a password", f.address),
+			fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE, or forward a port of 127.0.0.1 with ssh -L; see hone help web", f.address))
 	}
 	return nil
 }
 
-// Read reads the files of a server that other machines can reach.
-func (f ListenFlags) Read() (Remote, error) {
+// read reads the files of a server that other machines can reach.
+func (f ListenFlags) read() (*Remote, error) {
 	for _, flag := range []struct{ name, value string }{{"--tls-cert", f.cert}, {"--tls-key", f.key}, {"--password-file", f.password}} {
 		if flag.value == "" {
-			return Remote{}, failure.Usage("a server that other machines can reach needs "+flag.name,
-				fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE", f.Address))
+			return nil, failure.Usage("a server that other machines can reach needs "+flag.name,
+				fmt.Sprintf("hone web --listen %s --tls-cert FILE --tls-key FILE --password-file FILE", f.address))
 		}
 	}
-	host, _, err := net.SplitHostPort(f.Address)
+	host, _, err := net.SplitHostPort(f.address)
 	if err != nil {
-		return Remote{}, failure.Usage("--listen: "+err.Error(), "hone web --listen HOST:PORT")
+		return nil, failure.Usage("--listen: "+err.Error(), "hone web --listen HOST:PORT")
 	}
 	password, err := readPassword(f.password)
 	if err != nil {
-		return Remote{}, err
+		return nil, err
 	}
 	if host == "" || net.ParseIP(host).IsUnspecified() {
 		host = ""
 	}
 	certificate, name, err := f.certificate(host)
-	return Remote{Name: name, Certificate: certificate, Password: password}, err
+	return &Remote{Name: name, Certificate: certificate, Password: password}, err
 }
 
 // certificate reads the certificate, and returns a name in it: the host if possible.

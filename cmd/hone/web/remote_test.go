@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"hone/cmd/hone/page"
 	"hone/cmd/hone/web"
 )
 
@@ -57,11 +56,9 @@ func serveRemote(t *testing.T) remote {
 		t.Fatal(err)
 	}
 	cert, trust := certificate(t, "box.example")
-	s := remote{served: served{book: &book{parts: map[string][]page.Part{}}, at: l.Addr().String()}, trust: trust}
+	s := remote{served: served{book: newBook(t), at: l.Addr().String()}, trust: trust}
 	_, s.port, _ = net.SplitHostPort(s.at)
-	s.book.write("", "runs", "all of them")
-	s.book.write("one", "run", "head")
-	if s.Server, err = web.NewRemote(t.Context(), l, s.book, "1", page.New(nil), web.Remote{Name: "box.example", Certificate: cert, Password: password}); err != nil {
+	if s.Server, err = web.New(t.Context(), l, &web.Remote{Name: "box.example", Certificate: cert, Password: password}, web.Options{Dirs: []string{s.dir}, Version: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = s.Serve(l) }()
@@ -117,8 +114,8 @@ func TestRemote(t *testing.T) {
 		status               int
 	}{
 		"no cookie":                   {own, "/", "", nil, 401},
-		"no cookie, a run":            {own, "/run/one", "", nil, 401},
-		"no cookie, the stream":       {own, "/stream/one", "", nil, 401},
+		"no cookie, a run":            {own, "/run/" + one, "", nil, 401},
+		"no cookie, the stream":       {own, "/stream/" + one, "", nil, 401},
 		"no cookie, the style":        {own, "/page.css", "", nil, 200},
 		"by address":                  {"127.0.0.1:" + s.port, "/", "", nil, 401},
 		"a wrong token":               {own, "/?token=x", "", nil, 403},
@@ -137,7 +134,7 @@ func TestRemote(t *testing.T) {
 		"the password in the address": {own, "/?password=" + url.QueryEscape(password), "", nil, 401},
 	} {
 		got, text := s.ask(t, c, q.host, q.path, q.password, q.header)
-		if got.StatusCode != q.status || strings.Contains(text, "all of them") || len(got.Cookies()) > 0 {
+		if got.StatusCode != q.status || strings.Contains(text, shown) || len(got.Cookies()) > 0 {
 			t.Errorf("%s: %s, want %d, cookies %v\n%s", name, got.Status, q.status, got.Cookies(), text)
 		}
 		if !strings.HasPrefix(got.Header.Get("Content-Security-Policy"), "default-src 'none'") {
@@ -145,27 +142,27 @@ func TestRemote(t *testing.T) {
 		}
 	}
 	for _, enter := range []func() *http.Response{
-		func() *http.Response { got, _ := s.ask(t, c, own, "/run/one", password, nil); return got },
+		func() *http.Response { got, _ := s.ask(t, c, own, "/run/"+one, password, nil); return got },
 		func() *http.Response {
-			_, query, _ := strings.Cut(s.Link("one"), "?")
-			got, _ := s.ask(t, c, own, "/run/one?"+query, "", nil)
+			_, query, _ := strings.Cut(s.Link(one), "?")
+			got, _ := s.ask(t, c, own, "/run/"+one+"?"+query, "", nil)
 			return got
 		},
 	} {
 		got := enter()
 		to := got.Header.Get("Location")
-		if got.StatusCode != 303 || !strings.HasSuffix(to, "/run/one") || len(got.Cookies()) != 1 || got.ProtoMajor != 2 {
+		if got.StatusCode != 303 || !strings.HasSuffix(to, "/run/"+one) || len(got.Cookies()) != 1 || got.ProtoMajor != 2 {
 			t.Fatalf("%s %s to %q, cookies %v", got.Proto, got.Status, to, got.Cookies())
 		}
 		cookie := got.Cookies()[0]
-		if !cookie.Secure || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != strings.TrimSuffix(to, "run/one") {
+		if !cookie.Secure || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != strings.TrimSuffix(to, "run/"+one) {
 			t.Errorf("the cookie: %+v", cookie)
 		}
-		if got, text := s.ask(t, c, own, cookie.Path, "", http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}); got.StatusCode != 200 || !strings.Contains(text, "all of them") {
+		if got, text := s.ask(t, c, own, cookie.Path, "", http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}); got.StatusCode != 200 || !strings.Contains(text, shown) {
 			t.Errorf("with the cookie: %s\n%s", got.Status, text)
 		}
 	}
-	if link := s.Link("one"); !strings.HasPrefix(link, "https://"+own+"/run/one?token=") {
+	if link := s.Link(one); !strings.HasPrefix(link, "https://"+own+"/run/"+one+"?token=") {
 		t.Error(link)
 	}
 }
@@ -177,7 +174,7 @@ func TestSignInLeadsHere(t *testing.T) {
 	s := serveRemote(t)
 	c := s.browser(t)
 	earlier := "/" + strings.Repeat("A", 26)
-	for path, want := range map[string]string{"/run/one": "/run/one", earlier + "/run/one": "/run/one", earlier: "/", earlier + "//evil.example/": "/evil.example/", "//evil.example/": "/evil.example/", "/%5cevil.example": "/evil.example", "/run/%22%3e%3cscript%3e": "/run/%22%3E%3Cscript%3E"} {
+	for path, want := range map[string]string{"/run/" + one: "/run/" + one, earlier + "/run/" + one: "/run/" + one, earlier: "/", earlier + "//evil.example/": "/evil.example/", "//evil.example/": "/evil.example/", "/%5cevil.example": "/evil.example", "/run/%22%3e%3cscript%3e": "/run/%22%3E%3Cscript%3E"} {
 		got, _ := s.ask(t, c, "box.example:"+s.port, path, password, nil)
 		at := got.Header.Get("Location")
 		root, ok := strings.CutSuffix(at, want)
@@ -240,8 +237,8 @@ func TestRemoteNeeds(t *testing.T) {
 	}
 	defer l.Close()
 	cert, _ := certificate(t, "box.example")
-	for _, r := range []web.Remote{{Name: "box.example", Certificate: cert}, {Name: "other.example", Certificate: cert, Password: password}} {
-		if _, err := web.NewRemote(t.Context(), l, &book{}, "1", page.New(nil), r); err == nil {
+	for _, r := range []*web.Remote{{Name: "box.example", Certificate: cert}, {Name: "other.example", Certificate: cert, Password: password}} {
+		if _, err := web.New(t.Context(), l, r, web.Options{}); err == nil {
 			t.Errorf("%s, password %q: it serves", r.Name, r.Password)
 		}
 	}

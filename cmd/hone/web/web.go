@@ -8,121 +8,129 @@
 // keeps web sites from reaching it under a name of their own (DNS rebinding), and requests
 // that other sites make with the user's cookie are refused.
 //
-// [NewRemote] returns a server that other machines can reach, only with TLS. A request must
-// use a name in its certificate. Browsers also get the cookie for a password.
+// With [Remote], other machines can reach the server, only with TLS. A request must use a
+// name in its certificate. Browsers also get the cookie for a password.
 //
-// Pages are read from a [Source] that the server asks again while a browser shows
-// them. A page that is open is sent the elements that changed; a slow reader is sent
-// fewer of them, and does not delay others.
+// The pages show the runs in some directories, and the results of hone eval (source.go). A
+// page that is open is sent the elements that changed (stream.go). What the user does on the
+// page of a run is done by a hone that the server starts (act.go); only the questions of this
+// process's own run stay in it (own.go).
 package web
 
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"hone/cmd/hone/attempts"
 	"hone/cmd/hone/page"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
+	"hone/journal"
+	"hone/sandbox"
 )
 
-// Source is what a server shows. Its methods may be called from several goroutines.
-type Source interface {
-	// State returns a text that differs whenever View would return something else. It
-	// is asked often, and must be cheap. The error is [ErrNotFound] if there is no page
-	// of that name.
-	State(name string) (string, error)
-	// View returns the page of a run; of all runs if the name is empty; of an evaluation
-	// if it begins with [Evaluations].
-	View(ctx context.Context, name string) (View, error)
+// Options say what a server shows, and what the user can do there.
+type Options struct {
+	Dirs    []string            // whose runs it shows
+	Version string              // of the program
+	Clean   func(string) string // removes secrets from a text
+	Own     *OwnRun             // the run of this process; nil if it has none
+	Environ []string            // of the processes that it starts
+	// Say says in the terminal what the user does on the page; nil means that the user may
+	// only look.
+	Say func(text string)
 }
 
-// View is a page.
-type View struct {
-	Title string
-	Place string // the page's name in the bar; empty for the list of runs
-	Parts []page.Part
-}
-
-// ErrNotFound is the error of a [Source] that does not have a page.
-var ErrNotFound = errors.New("there is no such page")
-
-// Server serves the pages of a source. Use [New].
+// Server serves the pages of runs. Use [New].
 type Server struct {
-	source  Source
-	version string
-	pages   *page.Renderer
-	host    string // in the link
-	port    string
-	remote  *Remote        // nil if only this machine can reach it
-	door    *page.Renderer // of the form for the password, which does not show the root
-	tries   tries          // of the password
-	root    string         // before the path of every page; only a browser with the cookie is told
-	cookie  string         // the value that a browser must send
-	done    <-chan struct{}
-	actor   Actor // nil if the user may only look
+	Options
+	html   *page.Renderer
+	door   *page.Renderer // of the form for the password, which does not show the root
+	host   string         // in the link
+	port   string
+	remote *Remote // nil if only this machine can reach it
+	tries  tries   // of the password
+	root   string  // before the path of every page; only a browser with the cookie is told
+	cookie string  // the value that a browser must send
+	ctx    context.Context
+	end    func()
 
 	mu      sync.Mutex
-	token   string           // of the link; empty after it was used
-	feeds   map[string]*feed // by page; a feed outlives its last viewer for a while
+	token   string // of the link; empty after it was used
 	viewers int
+	said    map[string]string // about the last action, by run
+	resumed []*resumed        // runs at work in children
+	running sync.WaitGroup    // what the user has asked for
+	keeper  *sandbox.Keeper   // of children
+
+	reading  sync.Mutex // guards what follows: what was read of the directories
+	readings map[string]*reading
+	seed     maphash.Seed
+	pages    map[string]*page.Maker    // by run
+	rows     map[string]listed         // by run
+	copies   map[string]attempts.Found // runs that work in copies
+	groups   map[string]bool           // runs with attempts: a later run may apply another attempt
 }
 
-// New returns a server for a listener on a loopback address. Streams end when the context
-// does.
-func New(ctx context.Context, l net.Listener, source Source, version string, pages *page.Renderer) (*Server, error) {
+// New returns a server for a listener: on a loopback address if remote is nil. It serves until
+// the context ends.
+func New(ctx context.Context, l net.Listener, remote *Remote, o Options) (*Server, error) {
 	at, ok := l.Addr().(*net.TCPAddr)
-	if !ok || !at.IP.IsLoopback() {
+	switch {
+	case remote == nil && (!ok || !at.IP.IsLoopback()):
 		return nil, fmt.Errorf("%s is not a loopback address", l.Addr())
+	case remote != nil && remote.Password == "":
+		return nil, errors.New("a server for other machines needs a password")
+	case remote != nil:
+		if err := remote.Certificate.Leaf.VerifyHostname(remote.Name); err != nil {
+			return nil, err
+		}
 	}
-	return newServer(ctx, at.IP.String(), l, source, version, pages), nil
+	s := &Server{Options: o, remote: remote, root: "/" + rand.Text(), cookie: rand.Text(), html: page.New(o.Clean), door: page.New(nil),
+		said: map[string]string{}, readings: map[string]*reading{}, seed: maphash.MakeSeed(), keeper: sandbox.NewKeeper(""),
+		pages: map[string]*page.Maker{}, rows: map[string]listed{}, copies: map[string]attempts.Found{}, groups: map[string]bool{}}
+	s.html.Under(s.root)
+	s.host, s.port, _ = net.SplitHostPort(l.Addr().String())
+	if remote != nil {
+		s.host = remote.Name
+	}
+	s.ctx, s.end = context.WithCancel(ctx)
+	return s, nil
 }
 
-func newServer(ctx context.Context, host string, l net.Listener, source Source, version string, pages *page.Renderer) *Server {
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	root := "/" + rand.Text()
-	pages.Under(root)
-	return &Server{source: source, version: version, pages: pages, host: host, port: port, root: root, cookie: rand.Text(), done: ctx.Done(), feeds: map[string]*feed{}}
-}
-
-// Link returns the address of a page, with a new token in it. The token can be used
-// once, and earlier ones not any more.
-func (s *Server) Link(name string) string {
+// Link returns the address of the page of a run, or of the list if run is empty, with a new
+// token in it. The token can be used once, and earlier ones not any more.
+func (s *Server) Link(run string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.token = rand.Text()
-	u := url.URL{Scheme: "http", Host: net.JoinHostPort(s.host, s.port), Path: pathOf(name), RawQuery: "token=" + s.token}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(s.host, s.port), Path: "/", RawQuery: "token=" + s.token}
+	if run != "" {
+		u.Path = "/run/" + run
+	}
 	if s.remote != nil {
 		u.Scheme = "https"
 	}
 	return u.String()
 }
 
-// Evaluations is the prefix of the names of pages of evaluations.
-const Evaluations = "eval/"
-
-// pathOf returns the path of a page.
-func pathOf(name string) string {
-	if name == "" || strings.HasPrefix(name, Evaluations) {
-		return "/" + name
-	}
-	return "/run/" + name
-}
-
-// Serve answers requests until the context of [New] ends.
+// Serve answers requests until the context of [New] ends, and for what the user has asked for by
+// then.
 func (s *Server) Serve(l net.Listener) error {
-	h := http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, IdleTimeout: 2 * time.Minute}
+	defer s.wait()
+	h := http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, IdleTimeout: 2 * time.Minute}
 	serve := h.Serve
 	if s.remote != nil {
 		h.TLSConfig = &tls.Config{Certificates: []tls.Certificate{s.remote.Certificate}}
@@ -134,24 +142,37 @@ func (s *Server) Serve(l net.Listener) error {
 	select {
 	case err := <-served:
 		return err
-	case <-s.done:
+	case <-s.ctx.Done():
 		_ = h.Close()
 		<-served
 		return nil
 	}
 }
 
-// Handler returns what answers requests.
-func (s *Server) Handler() http.Handler {
+// wait ends the runs that the server has resumed, and waits for what the user asked for.
+func (s *Server) wait() {
+	s.end()
+	s.mu.Lock() // nothing begins from here on
+	for _, r := range s.resumed {
+		s.Say("stopping run " + journal.ShortRun(r.run) + ", which was resumed on the page")
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	s.keeper.Close()
+}
+
+func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /run/{name...}", s.page)
-	mux.HandleFunc("GET /"+Evaluations+"{rest...}", s.page)
+	mux.HandleFunc("GET /"+evaluations+"{rest...}", s.page)
+	mux.HandleFunc("GET /compare", s.compare)
 	mux.HandleFunc("GET /stream/{name...}", s.stream)
 	mux.HandleFunc("GET /icon.svg", asset("image/svg+xml", page.Icon()))
 	mux.HandleFunc("GET /page.css", asset("text/css; charset=utf-8", page.Style()))
 	mux.HandleFunc("GET /page.js", asset("text/javascript; charset=utf-8", page.Script()))
-	s.actions(mux)
+	mux.Handle("POST /act/{action}/{name...}", s.allowed(s.act))
+	mux.Handle("GET /preview/undo/{name...}", s.allowed(s.preview))
 	return s.guarded(http.NewCrossOriginProtection().Handler(s.admitted(mux)))
 }
 
@@ -195,67 +216,6 @@ func (s *Server) isOwnHost(host string) bool {
 	return slices.Contains([]string{"127.0.0.1", "localhost", "::1", s.host}, name)
 }
 
-// admitted lets only the user's requests through, and lets the user in.
-func (s *Server) admitted(next http.Handler) http.Handler {
-	inside := http.StripPrefix(s.root, next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch token := r.URL.Query().Get("token"); {
-		case strings.HasPrefix(r.URL.Path, s.root+"/") && s.hasCookie(r):
-			inside.ServeHTTP(w, r)
-		case token != "" && r.Method == http.MethodGet:
-			s.admit(w, r, token)
-		case s.remote != nil && slices.Contains([]string{"/page.css", "/page.js", "/icon.svg"}, r.URL.Path):
-			next.ServeHTTP(w, r) // for the form, and no secret
-		case s.remote != nil:
-			s.signIn(w, r)
-		default:
-			http.Error(w, "This page is for the user who started hone web. Open the address that it printed; press Enter in its terminal for a new one.", http.StatusUnauthorized)
-		}
-	})
-}
-
-// cookieName is the name of the cookie. The paths of cookies tell servers apart.
-const cookieName = "hone"
-
-// hasCookie reports whether a request has the cookie.
-func (s *Server) hasCookie(r *http.Request) bool {
-	c, err := r.Cookie(cookieName)
-	return err == nil && same(c.Value, s.cookie)
-}
-
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-
-// admit lets a browser in that has the token of the link.
-func (s *Server) admit(w http.ResponseWriter, r *http.Request, token string) {
-	s.mu.Lock()
-	right := s.token != "" && same(token, s.token)
-	if right {
-		s.token = ""
-	}
-	s.mu.Unlock()
-	if !right {
-		http.Error(w, "This address was used before, or is not the last one that hone web printed. If this browser used it, its history has the page. Otherwise press Enter in the terminal of hone web for a new one.", http.StatusForbidden)
-		return
-	}
-	s.letIn(w, r)
-}
-
-// letIn gives a browser the cookie, and leads it to the page that it asked for.
-func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: s.cookie, Path: s.root + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.remote != nil})
-	http.Redirect(w, r, s.root+pathHere(r), http.StatusSeeOther)
-}
-
-// anyRoot is the root of a server in a path: that of an earlier one if a page outlived it.
-var anyRoot = regexp.MustCompile(`^/[A-Z2-7]{26}(/|$)`)
-
-// pathHere returns the path of the page that a request asks for, without a root.
-func pathHere(r *http.Request) string {
-	path := anyRoot.ReplaceAllString(r.URL.Path, "/")
-	here := url.URL{Path: "/" + strings.TrimLeft(path, "/\\")} // two slashes would lead to another site
-	return here.EscapedPath()
-}
-
 // asset returns a handler of a text that never changes.
 func asset(kind, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -268,31 +228,64 @@ func asset(kind, text string) http.HandlerFunc {
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if rest := r.PathValue("rest"); rest != "" {
-		name = Evaluations + rest
+		name = evaluations + rest
 	}
-	f := s.open(name)
-	defer s.close(f)
-	got, err := f.read(r.Context())
+	got, err := s.read(r.Context(), name)
 	if err != nil {
 		s.refuse(w, err)
 		return
 	}
+	s.serve(w, http.StatusOK, page.Served{Title: got.title, Place: got.place, Stream: "/stream/" + name, Seen: got.id(), Parts: got.parts})
+}
+
+// compare serves the page of two runs, side by side.
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+	names := r.URL.Query()["run"]
+	if len(names) != 2 {
+		s.refuse(w, errors.New("choose two runs in the list"))
+		return
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	var both []page.Page
+	for _, name := range names {
+		home, err := s.find(name)
+		if err == nil {
+			defer home.Close()
+			var run *recorded.Run
+			if run, err = recorded.Read(home, name); err == nil {
+				both = append(both, page.Page{Account: report.Of(run)})
+				continue
+			}
+		}
+		s.refuse(w, err)
+		return
+	}
+	part, err := s.html.Compare(both)
+	if err != nil {
+		s.refuse(w, err)
+		return
+	}
+	s.serve(w, http.StatusOK, page.Served{Title: "hone: two runs", Place: "two runs", Parts: []page.Part{part}})
+}
+
+func (s *Server) serve(w http.ResponseWriter, status int, p page.Served) {
+	p.Version = s.Version
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = s.pages.Serve(w, page.Served{Title: got.view.Title, Version: s.version, Place: got.view.Place, Stream: "/stream/" + name, Seen: got.id(), Parts: got.view.Parts})
+	w.WriteHeader(status)
+	_ = s.html.Serve(w, p)
 }
 
 // refuse answers that a page cannot be shown.
 func (s *Server) refuse(w http.ResponseWriter, err error) {
 	status, title := http.StatusInternalServerError, "This page cannot be shown"
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, errNotFound) {
 		status, title = http.StatusNotFound, "Not found"
 	}
-	part, failed := s.pages.Refusal(title, err.Error())
+	part, failed := s.html.Refusal(title, err.Error())
 	if failed != nil {
 		http.Error(w, err.Error(), status)
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_ = s.pages.Serve(w, page.Served{Title: "hone: " + title, Version: s.version, Parts: []page.Part{part}})
+	s.serve(w, status, page.Served{Title: "hone: " + title, Parts: []page.Part{part}})
 }

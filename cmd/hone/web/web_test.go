@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,80 +11,106 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"hone/cmd/hone/page"
 	"hone/cmd/hone/web"
+	"hone/history"
 	"hone/internal/waittest"
+	"hone/journal"
 )
 
-// book is a source whose pages a test writes.
+// one is the id of the run of a book.
+const one = "20260102-030405-abcdef"
+
+// shown is what the pages of a book show.
+const shown = "the-loop"
+
+// book is a directory with a run, to which a test adds.
 type book struct {
-	mu    sync.Mutex
-	parts map[string][]page.Part
-	views int
+	t   *testing.T
+	dir string
+	run *journal.Journal
 }
 
-func (b *book) State(name string) (string, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	parts, ok := b.parts[name]
-	if !ok {
-		return "", web.ErrNotFound
+func newBook(t *testing.T) *book {
+	t.Helper()
+	b := &book{t: t, dir: t.TempDir()}
+	if err := os.Mkdir(filepath.Join(b.dir, ".git"), 0o755); err != nil { // no run is looked for above it
+		t.Fatal(err)
 	}
-	return fmt.Sprint(parts), nil
-}
-
-func (b *book) View(_ context.Context, name string) (web.View, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.views++
-	return web.View{Title: "page " + name, Place: name, Parts: b.parts[name]}, nil
-}
-
-// write replaces the parts of a page: names and texts alternate.
-func (b *book) write(name string, parts ...string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var list []page.Part
-	for i := 0; i < len(parts); i += 2 {
-		list = append(list, page.Part{ID: parts[i], HTML: `<p id="` + parts[i] + `">` + parts[i+1] + "</p>"})
+	home, err := journal.OpenHome(b.dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	b.parts[name] = list
+	t.Cleanup(func() { home.Close() })
+	if b.run, err = home.Create(one); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.run.Close() })
+	b.add(history.TypeStart, nil, history.Start{Loop: shown, Dir: b.dir, Limits: history.Limits{Rounds: 3}})
+	b.note("first")
+	return b
+}
+
+func (b *book) add(kind journal.Type, step *journal.Identity, payload any) {
+	b.t.Helper()
+	if _, err := b.run.Append(journal.Entry{Type: kind, Step: step, Payload: payload}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// note adds a text to what came before the first round.
+func (b *book) note(text string) {
+	b.t.Helper()
+	b.add(history.TypeNotice, nil, history.Notice{Text: text})
+}
+
+// begin begins a round, and ends the one before it.
+func (b *book) begin(round int) {
+	b.t.Helper()
+	if round > 1 {
+		b.add(history.TypeRound, nil, history.State{Round: round - 1, Decision: history.AnotherRound})
+	}
+	b.add(history.TypeNotice, &journal.Identity{Round: round, Name: "test"}, history.Notice{Text: "it begins"})
 }
 
 // served is a server that runs until the test ends.
 type served struct {
 	*web.Server
-	book *book
+	*book
 	at   string
 	stop func()
 	done chan error
 }
 
-func serve(t *testing.T) served { return serveActor(t, nil) }
+func serve(t *testing.T) served { return serveSaying(t, nil) }
 
-// serveActor is serve with an actor; nil allows no actions.
-func serveActor(t *testing.T, actor web.Actor) served {
+// serveSaying is serve with what is called when the user acts; nil allows no actions.
+func serveSaying(t *testing.T, say func(string)) served {
 	t.Helper()
+	b := newBook(t)
+	return b.serve(web.Options{Dirs: []string{b.dir}, Version: "1", Say: say})
+}
+
+func (b *book) serve(o web.Options) served {
+	b.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := served{book: &book{parts: map[string][]page.Part{}}, at: l.Addr().String(), stop: cancel, done: make(chan error, 1)}
-	s.book.write("", "runs", "all of them")
-	s.book.write("one", "run", "head", "r1", "first")
-	if s.Server, err = web.New(ctx, l, s.book, "1", page.New(nil)); err != nil {
-		t.Fatal(err)
+	s := served{book: b, at: l.Addr().String(), stop: cancel, done: make(chan error, 1)}
+	if s.Server, err = web.New(ctx, l, nil, o); err != nil {
+		b.t.Fatal(err)
 	}
-	s.Allow(actor)
 	go func() { s.done <- s.Serve(l) }()
-	t.Cleanup(cancel)
+	b.t.Cleanup(cancel)
 	return s
 }
 
@@ -138,13 +163,13 @@ func TestClosed(t *testing.T) {
 		"the user":                     {user, "GET", "/", "", nil, 200},
 		"the user, by localhost":       {user, "GET", "/", "localhost:" + port, nil, 200},
 		"the user, by IPv6":            {user, "GET", "/", "[::1]:" + port, nil, 200},
-		"a run":                        {user, "GET", "/run/one", "", nil, 200},
+		"a run":                        {user, "GET", "/run/" + one, "", nil, 200},
 		"no such run":                  {user, "GET", "/run/two", "", nil, 404},
 		"no such page":                 {user, "GET", "/etc/passwd", "", nil, 404},
 		"climbing":                     {user, "GET", "/run/../../etc/passwd", "", nil, 307}, // to /etc/passwd
 		"no cookie":                    {stranger(), "GET", "/", "", nil, 401},
-		"no cookie, a run":             {stranger(), "GET", "/run/one", "", nil, 401},
-		"no cookie, the stream":        {stranger(), "GET", "/stream/one", "", nil, 401},
+		"no cookie, a run":             {stranger(), "GET", "/run/" + one, "", nil, 401},
+		"no cookie, the stream":        {stranger(), "GET", "/stream/" + one, "", nil, 401},
 		"no cookie, the style":         {stranger(), "GET", "/page.css", "", nil, 401},
 		"a wrong token":                {stranger(), "GET", "/?token=AAAAAAAAAAAAAAAAAAAAAAAAAA", "", nil, 403},
 		"an empty token":               {stranger(), "GET", "/?token=", "", nil, 401},
@@ -183,7 +208,7 @@ func TestClosed(t *testing.T) {
 			}
 			defer got.Body.Close()
 			body, _ := io.ReadAll(got.Body)
-			if got.StatusCode != c.status || got.StatusCode != 200 && strings.Contains(string(body), "all of them") {
+			if got.StatusCode != c.status || got.StatusCode != 200 && strings.Contains(string(body), shown) {
 				t.Errorf("%s, want %d\n%s", got.Status, c.status, body)
 			}
 			for name, want := range map[string]string{"Content-Security-Policy": "default-src 'none'", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"} {
@@ -203,7 +228,7 @@ func TestClosed(t *testing.T) {
 func TestLink(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	old, link := s.Link("one"), s.Link("one")
+	old, link := s.Link(one), s.Link(one)
 	open := func(link string) *http.Response {
 		got, err := stranger().Get(link)
 		if err != nil {
@@ -217,10 +242,10 @@ func TestLink(t *testing.T) {
 	}
 	got := open(link)
 	to := got.Header.Get("Location")
-	if got.StatusCode != 303 || !strings.HasSuffix(to, "/run/one") {
+	if got.StatusCode != 303 || !strings.HasSuffix(to, "/run/"+one) {
 		t.Fatalf("the link: %s, %q", got.Status, to)
 	}
-	if c := got.Cookies()[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Domain != "" || c.Path != strings.TrimSuffix(to, "run/one") {
+	if c := got.Cookies()[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Domain != "" || c.Path != strings.TrimSuffix(to, "run/"+one) {
 		t.Errorf("the cookie: %+v", c)
 	}
 	if got := open(link); got.StatusCode != 403 || len(got.Cookies()) > 0 {
@@ -242,14 +267,14 @@ func TestOtherPorts(t *testing.T) {
 		seen = append(seen, r.Header["Referer"]...)
 	}))
 	defer other.Close()
-	c := &clerk{}
-	s := serveActor(t, c)
+	var did []string
+	s := serveSaying(t, func(text string) { did = append(did, text) })
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	browser := &http.Client{Jar: jar}
-	home, err := browser.Get(s.Link("one"))
+	home, err := browser.Get(s.Link(one))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +283,7 @@ func TestOtherPorts(t *testing.T) {
 	if home.StatusCode != 200 || len(cookies) != 1 {
 		t.Fatalf("the user's page: %s, %v", home.Status, cookies)
 	}
-	for _, path := range []string{"/", "/run/one", "/run/", "/stream/one", "/act/undo/one", "/page.css", "/?token=x"} {
+	for _, path := range []string{"/", "/run/" + one, "/run/", "/stream/" + one, "/act/stop/" + one, "/page.css", "/?token=x"} {
 		got, err := browser.Get(other.URL + path)
 		if err != nil {
 			t.Fatal(err)
@@ -269,8 +294,8 @@ func TestOtherPorts(t *testing.T) {
 		t.Errorf("another port is sent %q", seen)
 	}
 	for name, replay := range map[string]struct{ address, cookie string }{
-		"the cookie alone": {"http://" + s.at + "/act/undo/one", cookies[0].String()},
-		"the path alone":   {strings.Replace(home.Request.URL.String(), "/run/", "/act/undo/", 1), ""},
+		"the cookie alone": {"http://" + s.at + "/act/stop/" + one, cookies[0].String()},
+		"the path alone":   {strings.Replace(home.Request.URL.String(), "/run/", "/act/stop/", 1), ""},
 	} {
 		r, err := http.NewRequest("POST", replay.address, nil)
 		if err != nil {
@@ -283,8 +308,8 @@ func TestOtherPorts(t *testing.T) {
 			t.Fatal(err)
 		}
 		got.Body.Close()
-		if got.StatusCode != 401 || len(c.did) > 0 {
-			t.Errorf("%s: %s, did %v", name, got.Status, c.did)
+		if got.StatusCode != 401 || len(did) > 0 {
+			t.Errorf("%s: %s, did %v", name, got.Status, did)
 		}
 	}
 }
@@ -292,6 +317,7 @@ func TestOtherPorts(t *testing.T) {
 // message is one of a stream.
 type message struct {
 	id    string
+	ids   []string // of the parts
 	parts []string
 }
 
@@ -326,8 +352,9 @@ func messages(t *testing.T, c *http.Client, address, last string) <-chan message
 				if err := json.Unmarshal([]byte(value), &parts); err != nil {
 					t.Error(err)
 				}
-				m.parts = nil
+				m.ids, m.parts = nil, nil
 				for _, p := range parts {
+					m.ids = append(m.ids, p.ID)
 					m.parts = append(m.parts, p.HTML)
 				}
 				out <- m
@@ -354,29 +381,28 @@ func TestStream(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	user, root := s.enter(t)
-	from := messages(t, user, root+"/stream/one", "")
+	from := messages(t, user, root+"/stream/"+one, "")
 	first := next(t, from)
-	if fmt.Sprint(first.parts) != `[<p id="run">head</p> <p id="r1">first</p>]` {
-		t.Errorf("first %v", first.parts)
+	if got := fmt.Sprint(first.ids); got != "[run rounds r0 wait]" || !strings.Contains(fmt.Sprint(first.parts), "first") {
+		t.Errorf("first %s", got)
 	}
-	s.book.write("one", "run", "head", "r1", "first, longer", "r2", "second")
+	s.begin(1)
 	second := next(t, from)
-	if fmt.Sprint(second.parts) != `[<p id="r1">first, longer</p> <p id="r2">second</p>]` {
-		t.Errorf("then %v", second.parts)
+	if got := fmt.Sprint(second.ids); !strings.Contains(got, " r1") || strings.Contains(got, "r0") || strings.Contains(got, "wait") {
+		t.Errorf("then %s", got)
 	}
-	s.book.write("one", "run", "head", "r1", "first, longer", "r2", "done")
+	s.begin(2)
 	third := next(t, from)
-	for _, c := range []struct{ last, want string }{
-		{second.id, `[<p id="r2">done</p>]`},
-		{first.id, `[<p id="r1">first, longer</p> <p id="r2">done</p>]`},
-		{"another-1", `[<p id="run">head</p> <p id="r1">first, longer</p> <p id="r2">done</p>]`},
-		{"nonsense", `[<p id="run">head</p> <p id="r1">first, longer</p> <p id="r2">done</p>]`},
+	for _, c := range []struct{ last, with, without string }{
+		{second.id, " r2", "r0"},
+		{first.id, " r1 r2", "r0"},
+		{"another-1", "r0 r1 r2 wait", "nothing"},
+		{"nonsense", "r0 r1 r2 wait", "nothing"},
 	} {
-		if m := next(t, messages(t, user, root+"/stream/one", c.last)); m.id != third.id || fmt.Sprint(m.parts) != c.want {
-			t.Errorf("after %s: %+v", c.last, m)
-		}
-		if m := next(t, messages(t, user, root+"/stream/one?after="+c.last, "")); fmt.Sprint(m.parts) != c.want {
-			t.Errorf("after %s, by address: %+v", c.last, m)
+		for _, m := range []message{next(t, messages(t, user, root+"/stream/"+one, c.last)), next(t, messages(t, user, root+"/stream/"+one+"?after="+c.last, ""))} {
+			if got := fmt.Sprint(m.ids); m.id != third.id || !strings.Contains(got, c.with) || strings.Contains(got, c.without) {
+				t.Errorf("after %s: %s, %s", c.last, m.id, got)
+			}
 		}
 	}
 }
@@ -389,35 +415,36 @@ func TestPageNamesItsReading(t *testing.T) {
 		s := serve(t)
 		user, root := s.enter(t)
 		if others {
-			next(t, messages(t, user, root+"/stream/one", ""))
+			next(t, messages(t, user, root+"/stream/"+one, ""))
 		}
-		got, err := user.Get(root + "/run/one")
+		got, err := user.Get(root + "/run/" + one)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer got.Body.Close()
 		body, _ := io.ReadAll(got.Body)
-		_, rest, _ := strings.Cut(string(body), `data-stream="`+strings.TrimPrefix(root, "http://"+s.at)+`/stream/one" data-seen="`)
+		_, rest, _ := strings.Cut(string(body), `data-stream="`+strings.TrimPrefix(root, "http://"+s.at)+`/stream/`+one+`" data-seen="`)
 		seen, _, ok := strings.Cut(rest, `"`)
-		if !ok || !strings.Contains(string(body), `<p id="r1">first</p>`) {
+		if !ok || !strings.Contains(string(body), "first") {
 			t.Fatalf("%s", body)
 		}
-		s.book.write("one", "run", "new head", "r1", "first")
-		later := messages(t, user, root+"/stream/one?after="+seen, "")
-		if m := next(t, later); fmt.Sprint(m.parts) != `[<p id="run">new head</p>]` {
-			t.Errorf("others %t: %v", others, m.parts)
+		s.begin(1)
+		later := messages(t, user, root+"/stream/"+one+"?after="+seen, "")
+		if got := fmt.Sprint(next(t, later).ids); !strings.Contains(got, "r1") || strings.Contains(got, "r0") {
+			t.Errorf("others %t: %s", others, got)
 		}
 	}
 }
 
-// TestManyReaders: the source is read once for all of them, one that reads nothing delays
-// no other, and there is a limit.
+// TestManyReaders: one that reads nothing delays no other, and there is a limit.
 func TestManyReaders(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	user, root := s.enter(t)
-	s.book.write("one", "run", strings.Repeat("a long text ", 1<<18)) // more than any buffer holds
-	r, err := http.NewRequest("GET", root+"/stream/one", nil)
+	for range 15 {
+		s.note(strings.Repeat("a long text ", 1<<14)) // in all more than any buffer holds
+	}
+	r, err := http.NewRequest("GET", root+"/stream/"+one, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,28 +453,31 @@ func TestManyReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer slow.Body.Close()
-	s.book.write("one", "run", "short")
+	page, err := user.Get(root + "/run/" + one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Body.Close()
+	body, _ := io.ReadAll(page.Body)
+	_, rest, _ := strings.Cut(string(body), `data-seen="`)
+	seen, _, _ := strings.Cut(rest, `"`)
 	var readers []<-chan message
 	for range 255 {
-		readers = append(readers, messages(t, user, root+"/stream/one", ""))
+		readers = append(readers, messages(t, user, root+"/stream/"+one+"?after="+seen, ""))
 	}
+	s.begin(1)
 	for _, from := range readers {
-		if m := next(t, from); len(m.parts) != 1 {
+		if m := next(t, from); !slices.Contains(m.ids, "r1") {
 			t.Fatalf("%+v", m)
 		}
 	}
-	got, err := user.Get(root + "/stream/one")
+	got, err := user.Get(root + "/stream/" + one)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got.Body.Close()
 	if got.StatusCode != 503 {
 		t.Errorf("one more reader: %s", got.Status)
-	}
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	if s.book.views > 10 {
-		t.Errorf("the source was read %d times", s.book.views)
 	}
 }
 
@@ -456,7 +486,7 @@ func TestEnd(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	user, root := s.enter(t)
-	from := messages(t, user, root+"/stream/one", "")
+	from := messages(t, user, root+"/stream/"+one, "")
 	next(t, from)
 	s.stop()
 	if err := <-s.done; err != nil {
@@ -475,39 +505,48 @@ func TestOnlyLoopback(t *testing.T) {
 		t.Skip("SKIPPED: ", err)
 	}
 	defer l.Close()
-	if _, err := web.New(t.Context(), l, &book{}, "1", page.New(nil)); err == nil {
+	if _, err := web.New(t.Context(), l, nil, web.Options{}); err == nil {
 		t.Error("it listens to others")
 	}
 }
 
-var errBroken = errors.New("the journal is damaged")
-
-// broken is a source that cannot be read.
-type broken struct{}
-
-func (broken) State(string) (string, error)                   { return "", errBroken }
-func (broken) View(context.Context, string) (web.View, error) { return web.View{}, errBroken }
-
 // TestBroken: a page that cannot be read says why.
 func TestBroken(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	b := newBook(t)
+	b.run.Close()
+	if err := os.RemoveAll(filepath.Join(b.dir, ".hone", "runs")); err != nil {
 		t.Fatal(err)
 	}
-	server, err := web.New(t.Context(), l, broken{}, "1", page.New(nil))
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(b.dir, ".hone", "runs"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = server.Serve(l) }()
-	s := served{Server: server, at: l.Addr().String()}
+	s := b.serve(web.Options{Dirs: []string{b.dir}})
 	user, root := s.enter(t)
 	got, err := user.Get(root + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer got.Body.Close()
-	if body, _ := io.ReadAll(got.Body); got.StatusCode != 500 || !strings.Contains(string(body), "damaged") {
+	if body, _ := io.ReadAll(got.Body); got.StatusCode != 500 || !strings.Contains(string(body), "not a directory") {
 		t.Errorf("%s: %s", got.Status, body)
+	}
+}
+
+// TestCompare: two runs are on one page, and nothing else is compared.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	user, root := s.enter(t)
+	for query, want := range map[string]string{"?run=" + one + "&run=" + one: `<div id="pair"><article>`, "?run=" + one: "choose two runs in the list", "": "choose two runs", "?run=" + one + "&run=../x": "Not found"} {
+		got, err := user.Get(root + "/compare" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(got.Body)
+		got.Body.Close()
+		if !strings.Contains(string(body), want) {
+			t.Errorf("%s: %s", query, body)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,39 +24,34 @@ A digest stands for one exact change of one file; its first 6 digits are enough.
 else.`,
 		Example: `  hone-fleet answer 20261123-59cf5d guarded 4f1c22ab90de=yes`,
 		Args:    batchArgs("the ID of a batch, a JOB, and DIGEST=yes or DIGEST=no", 3, -1),
-		RunE:    func(c *cobra.Command, args []string) error { return a.answer(c.Context(), args[0], args[1], args[2:]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			return a.withBatch(ctx, args[0], func(t *connection, s flow.Status) error { return a.answer(ctx, t, s, args[1], args[2:]) })
+		},
 	}
 }
 
-func (a *app) answer(ctx context.Context, id, name string, words []string) error {
-	t, id, err := a.dialBatch(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	s, err := t.batch(ctx, id)
-	if err != nil {
-		return err
-	}
+func (a *app) answer(ctx context.Context, t *connection, s flow.Status, name string, words []string) error {
+	show := "hone-fleet show " + s.ID
 	j, err := jobOf(s, name)
+	if err == nil && j.State != flow.NeedsYou {
+		err = usage(fmt.Sprintf("job %s does not wait for an answer; its state: %s", name, j.State), show)
+	}
 	if err != nil {
 		return err
 	}
-	if j.State != flow.NeedsYou {
-		return usage(fmt.Sprintf("job %s does not wait for an answer; its state: %s", name, j.State), "hone-fleet show "+id)
-	}
-	answers, err := answersOf(j.Outcome.Questions, words, "hone-fleet show "+id)
+	answers, err := answersOf(j.Outcome.Questions, words, show)
 	if err != nil {
 		return err
 	}
-	if err := flow.Answer(ctx, t, id, name, answers); err != nil {
-		return changeFailure(err, id)
+	if err := flow.Answer(ctx, t, s.ID, name, answers); err != nil {
+		return serverFailure(err, s.ID)
 	}
+	what := name + " continues"
 	if open := stillOpen(j, answers); open > 0 {
-		fmt.Fprintf(a.out, "answered; %s of %s still open; next: hone-fleet show %s\n", render.Count(open, "question"), name, id)
-		return nil
+		what = fmt.Sprintf("%s of %s still open", render.Count(open, "question"), name)
 	}
-	fmt.Fprintf(a.out, "answered: %s continues; next: hone-fleet show %s\n", name, id)
+	fmt.Fprintf(a.out, "answered; %s; next: %s\n", what, show)
 	return nil
 }
 
@@ -69,12 +63,7 @@ func answersOf(questions []job.Question, words []string, hint string) (answers [
 		if !ok || says != "yes" && says != "no" {
 			return nil, usage(fmt.Sprintf("%q is not DIGEST=yes or DIGEST=no", word), hint)
 		}
-		var fits []job.Question
-		for _, q := range questions {
-			if len(digest) >= 6 && strings.HasPrefix(q.Digest, digest) {
-				fits = append(fits, q)
-			}
-		}
+		fits := slices.DeleteFunc(slices.Clone(questions), func(q job.Question) bool { return len(digest) < 6 || !strings.HasPrefix(q.Digest, digest) })
 		if len(fits) != 1 {
 			return nil, usage(fmt.Sprintf("no single question of the job has a digest that begins with %q; give at least 6 digits", digest), hint)
 		}
@@ -95,7 +84,6 @@ func stillOpen(j flow.JobStatus, answers []job.Answer) (n int) {
 	return n
 }
 
-// jobOf returns where a job of a batch stands.
 func jobOf(s flow.Status, name string) (flow.JobStatus, error) {
 	i := slices.IndexFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name })
 	if i < 0 {
@@ -111,31 +99,21 @@ func (a *app) cancelCommand() *cobra.Command {
 		Long: `cancel interrupts running jobs as Ctrl-C interrupts hone, and keeps the others from starting. The store keeps
 the runs. Without a JOB, cancel applies to the whole batch.`,
 		Args: batchArgs("the ID of a batch, and optionally its jobs", 1, -1),
-		RunE: func(c *cobra.Command, args []string) error { return a.cancel(c.Context(), args[0], args[1:]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withBatch(c.Context(), args[0], func(t *connection, s flow.Status) error {
+				err := canCancel(s, args[1:])
+				if err == nil {
+					err = serverFailure(flow.Cancel(c.Context(), t, s.ID, args[1:]...), s.ID)
+				}
+				if err == nil {
+					fmt.Fprintf(a.out, "asked the workers to stop; next: hone-fleet show %s\n", s.ID)
+				}
+				return err
+			})
+		},
 	}
 }
 
-func (a *app) cancel(ctx context.Context, id string, jobs []string) error {
-	t, id, err := a.dialBatch(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	s, err := t.batch(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := canCancel(s, jobs); err != nil {
-		return err
-	}
-	if err := flow.Cancel(ctx, t, id, jobs...); err != nil {
-		return changeFailure(err, id)
-	}
-	fmt.Fprintf(a.out, "asked the workers to stop; next: hone-fleet show %s\n", id)
-	return nil
-}
-
-// canCancel returns an error if the batch, or one of the named jobs, has ended.
 func canCancel(s flow.Status, names []string) error {
 	hint := "hone-fleet show " + s.ID
 	for _, name := range names {
@@ -151,12 +129,4 @@ func canCancel(s flow.Status, names []string) error {
 		return usage(fmt.Sprintf("batch %s has ended: %s", s.ID, batchSummary(s)), hint)
 	}
 	return nil
-}
-
-// changeFailure words the error of a change to a batch.
-func changeFailure(err error, id string) error {
-	if errors.Is(err, flow.ErrEnded) {
-		return usage(fmt.Sprintf("batch %s has ended", id), "hone-fleet show "+id)
-	}
-	return serverFailure(err, id)
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,10 +16,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hone/fleet/flow"
+	"hone/fleet/job"
 )
 
-// answerWithin is how long the commands wait for an answer of the server.
-const answerWithin = 15 * time.Second
+// How long the commands wait for an answer of the server, and for a worker to answer for a batch
+// before they answer for themselves.
+const answerWithin, workersTime = 15 * time.Second, 3 * time.Second
 
 // server names the Temporal server that the commands talk to.
 type server struct{ address, namespace, profile string }
@@ -31,21 +33,6 @@ func (s *server) register(c *cobra.Command) {
 	f.StringVar(&s.profile, "profile", "", "profile in Temporal's configuration file (default TEMPORAL_PROFILE)")
 }
 
-// options returns the options of a client: the flags, else the variables that Temporal's
-// own command line reads (TEMPORAL_ADDRESS, TEMPORAL_TLS_…, TEMPORAL_API_KEY), else the
-// profile of its configuration file.
-func (s *server) options() (client.Options, error) {
-	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: s.profile})
-	if err != nil {
-		return client.Options{}, err
-	}
-	p.Address = cmp.Or(s.address, p.Address, client.DefaultHostPort)
-	p.Namespace = cmp.Or(s.namespace, p.Namespace, client.DefaultNamespace)
-	o, err := p.ToClientOptions(envconfig.ToClientOptionsRequest{})
-	return o, err
-}
-
-// connection is a connection to the server.
 type connection struct {
 	client.Client
 	app    *app
@@ -60,9 +47,17 @@ func (c *connection) Close() {
 	c.Client.Close()
 }
 
-// dial connects to the server.
+// dial connects to the server: that of the flags, else of the variables that Temporal's own
+// command line reads (TEMPORAL_ADDRESS, TEMPORAL_TLS_…, TEMPORAL_API_KEY), else of the profile of
+// its configuration file.
 func (a *app) dial(ctx context.Context) (*connection, error) {
-	o, err := a.server.options()
+	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: a.server.profile})
+	p.Address = cmp.Or(a.server.address, p.Address, client.DefaultHostPort)
+	p.Namespace = cmp.Or(a.server.namespace, p.Namespace, client.DefaultNamespace)
+	var o client.Options
+	if err == nil {
+		o, err = p.ToClientOptions(envconfig.ToClientOptionsRequest{})
+	}
 	if err != nil {
 		return nil, usage(fmt.Sprintf("Temporal's configuration: %v", err), "correct the TEMPORAL_ variables, or Temporal's configuration file")
 	}
@@ -77,38 +72,46 @@ func (a *app) dial(ctx context.Context) (*connection, error) {
 	return &connection{c, a, map[string]func(){}}, nil
 }
 
-// workersTime is how long a command waits for a worker to answer for a batch, before it
-// answers for itself.
-const workersTime = 3 * time.Second
+// withBatch connects to the server, and calls a function with the status of a batch: of the newest
+// one for "last".
+func (a *app) withBatch(ctx context.Context, id string, do func(t *connection, s flow.Status) error) error {
+	t, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if id, err = lastBatch(ctx, t, id); err != nil {
+		return err
+	}
+	r := t.read(ctx, id)[id]
+	if r.err != nil {
+		return r.err
+	}
+	return do(t, r.Status)
+}
 
-// reading is the status of a batch, or why there is none.
 type reading struct {
 	flow.Status
 	err error
 }
 
-// batch returns the status of a batch, or an error for the user. If no worker answers, this
-// process does until the connection is closed.
-func (c *connection) batch(ctx context.Context, id string) (flow.Status, error) {
-	r := c.read(ctx, id)[id]
-	return r.Status, r.err
-}
-
-// read is [connection.batch] for several batches.
+// read returns the status of batches, or errors for the user. If no worker answers, this process
+// does until the connection is closed.
 func (c *connection) read(ctx context.Context, ids ...string) map[string]reading {
 	all := readWithin(ctx, c, ids, workersTime)
 	var silent []string
 	for _, id := range ids {
-		if !noWorker(all[id].err) {
-			continue
+		if noWorker(all[id].err) {
+			if err := c.standIn(ctx, id); err != nil {
+				all[id] = reading{err: err}
+			} else {
+				silent = append(silent, id)
+			}
 		}
-		if err := c.standIn(ctx, id); err != nil {
-			all[id] = reading{err: err}
-			continue
-		}
-		silent = append(silent, id)
 	}
-	maps.Copy(all, readWithin(ctx, c, silent, answerWithin))
+	for id, r := range readWithin(ctx, c, silent, answerWithin) {
+		all[id] = r
+	}
 	for id, r := range all {
 		r.err = serverFailure(r.err, id)
 		all[id] = r
@@ -122,11 +125,10 @@ func (c *connection) standIn(ctx context.Context, id string) error {
 	if err != nil || c.served[queue] != nil {
 		return err
 	}
-	stop, err := flow.StandIn(c.Client, queue, id)
-	if err != nil {
+	if c.served[queue], err = flow.StandIn(c.Client, queue, id); err != nil {
+		delete(c.served, queue)
 		return err
 	}
-	c.served[queue] = stop
 	hint := "hone-fleet worker --store DIR --key FILE"
 	if queue != queueName {
 		hint += " --queue " + queue
@@ -135,44 +137,46 @@ func (c *connection) standIn(ctx context.Context, id string) error {
 	return nil
 }
 
-// maxReads is the maximum number of batches that are read at the same time.
-const maxReads = 32
-
-// readWithin reads batches, and gives up each after some time.
+// readWithin reads batches, at most 32 at the same time, and gives up each after some time. It
+// asks again until that is over, because the SDK gives up after half of it, and the server needs
+// ten seconds to notice that a worker died with a task of the batch.
 func readWithin(ctx context.Context, t client.Client, ids []string, time time.Duration) map[string]reading {
-	list := make([]reading, len(ids))
+	all := map[string]reading{}
+	var lock sync.Mutex
 	var g errgroup.Group
-	g.SetLimit(maxReads)
-	for i, id := range ids {
+	g.SetLimit(32)
+	for _, id := range ids {
 		g.Go(func() error {
-			list[i].Status, list[i].err = readOne(ctx, t, id, time)
+			ctx, cancel := context.WithTimeout(ctx, time)
+			defer cancel()
+			var r reading
+			for {
+				if r.Status, r.err = flow.Read(ctx, t, id); !late(r.err) || ctx.Err() != nil {
+					break
+				}
+			}
+			if r.err == nil {
+				r.err = plainNames(r.Status)
+			}
+			lock.Lock()
+			defer lock.Unlock()
+			all[id] = r
 			return nil
 		})
 	}
 	_ = g.Wait() // each has its own error
-	all := map[string]reading{}
-	for i, id := range ids {
-		all[id] = list[i]
-	}
 	return all
 }
 
-// readOne reads the status of a batch. It asks again until the time is over, because the SDK
-// gives up after half of it, and the server needs ten seconds to notice that a worker died
-// with a task of the batch.
-func readOne(ctx context.Context, t client.Client, id string, time time.Duration) (s flow.Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time)
-	defer cancel()
-	for {
-		s, err = flow.Read(ctx, t, id)
-		if !late(err) || ctx.Err() != nil {
-			break
+// plainNames returns an error if a batch has names that submit refuses. They become names of
+// files and branches here, and others can start workflows without submit.
+func plainNames(s flow.Status) error {
+	for _, j := range s.Jobs {
+		if !job.ValidName(s.ID) || !job.ValidName(j.Name) {
+			return fmt.Errorf("job %q of batch %q was not submitted by hone-fleet", j.Name, s.ID)
 		}
 	}
-	if err == nil {
-		err = plainNames(s)
-	}
-	return s, err
+	return nil
 }
 
 // late reports whether a call ended because its time was over.
@@ -180,24 +184,23 @@ func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*serviceerror.DeadlineExceeded))
 }
 
-// noWorker reports whether a query failed because no worker is running.
 func noWorker(err error) bool {
 	idle := (*serviceerror.FailedPrecondition)(nil) // no worker was there for a while
 	return late(err) || errors.As(err, &idle) && strings.Contains(idle.Message, "no poller")
 }
 
-// serverFailure words the error of a call about a batch.
 func serverFailure(err error, id string) error {
-	if err == nil {
+	refused := (*serviceerror.QueryFailed)(nil)
+	switch {
+	case err == nil:
 		return nil
-	}
-	if errors.Is(err, flow.ErrUnknown) {
+	case errors.Is(err, flow.ErrUnknown):
 		return usage("there is no batch "+id, "hone-fleet list")
-	}
-	if refused := (*serviceerror.QueryFailed)(nil); errors.As(err, &refused) {
+	case errors.Is(err, flow.ErrEnded):
+		return usage(fmt.Sprintf("batch %s has ended", id), "hone-fleet show "+id)
+	case errors.As(err, &refused):
 		return failed(fmt.Errorf("batch %s: %w", id, err), "")
-	}
-	if noWorker(err) {
+	case noWorker(err):
 		return failed(fmt.Errorf("batch %s does not answer: no worker is running", id), "hone-fleet worker --store DIR --key FILE")
 	}
 	return failed(err, "")

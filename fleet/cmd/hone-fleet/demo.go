@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"go.temporal.io/sdk/client"
 
 	"hone/fleet/flow"
 	"hone/fleet/job"
+	"hone/group"
 )
 
 // sample contains three small projects, each with the scripted replies of a model.
@@ -20,13 +21,12 @@ import (
 //go:embed all:demo
 var sample embed.FS
 
-// runDemo submits the sample projects as a batch, and prints the outcome.
 func (a *app) runDemo(ctx context.Context, t client.Client, f devFlags) error {
 	jobs, err := demoJobs(ctx, filepath.Join(f.dir, "demo"))
 	if err != nil {
 		return failed(err, "")
 	}
-	in := flow.Input{ID: newID(), Jobs: jobs, Max: job.Amount{Tokens: 200_000}, Parallel: 2}
+	in := flow.Input{ID: newID(), Jobs: jobs, Max: group.Amount{Tokens: 200_000}, Parallel: 2}
 	if err := flow.Start(ctx, t, queueName, in); err != nil {
 		return serverFailure(err, in.ID)
 	}
@@ -67,32 +67,16 @@ func demoJobs(ctx context.Context, dir string) ([]job.Job, error) {
 
 func writeDemo(ctx context.Context, dir string) error {
 	files, err := fs.Sub(sample, "demo")
-	if err != nil {
-		return err
-	}
-	if err := os.CopyFS(dir, files); err != nil {
-		return err
+	if err == nil {
+		err = os.CopyFS(dir, files)
 	}
 	for _, name := range []string{"small", "empty", "guarded"} {
-		for _, args := range [][]string{
-			{"init", "--quiet", "--initial-branch=main"},
-			{"add", "--all"},
-			{"-c", "user.name=hone", "-c", "user.email=hone@localhost", "-c", "commit.gpgSign=false", "commit", "--quiet", "--message=a sample project"},
-		} {
-			if err := git(ctx, filepath.Join(dir, "repositories", name), args...); err != nil {
-				return err
+		for _, line := range []string{"init --quiet --initial-branch=main", "add --all",
+			"-c user.name=hone -c user.email=hone@localhost -c commit.gpgSign=false commit --quiet --message=sample"} {
+			if err == nil {
+				_, err = gitOutput(ctx, filepath.Join(dir, "repositories", name), strings.Fields(line)...)
 			}
 		}
 	}
-	return nil
-}
-
-// git runs git in a directory.
-func git(ctx context.Context, dir string, args ...string) error {
-	c := exec.CommandContext(ctx, "git", args...)
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
-	}
-	return nil
+	return err
 }

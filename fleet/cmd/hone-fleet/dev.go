@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -15,12 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
-	"hone/fleet/leg"
 	"hone/internal/excerpt"
 	"hone/sandbox"
 )
 
-// devFlags are the flags of dev.
 type devFlags struct {
 	dir          string
 	port, uiPort int
@@ -51,24 +48,29 @@ With --dir, batches are kept when dev ends. If you change --port, give the other
 	return c
 }
 
-// stopServer is how long the server has to end by itself.
-const stopServer = 5 * time.Second
-
 func (a *app) dev(ctx context.Context, f devFlags) error {
-	program, err := findTemporal()
+	program, err := findProgram("temporal", false)
 	if err != nil {
-		return err
+		return failed(errors.New("the program temporal is neither on your PATH nor beside hone-fleet"),
+			"install Temporal's command line, or run make temporal in a clone of hone")
 	}
-	if f.dir, err = devDir(f.dir); err != nil {
+	if f.dir == "" {
+		f.dir, err = os.MkdirTemp("", "hone-fleet-")
+	} else if f.dir, err = filepath.Abs(f.dir); err == nil {
+		err = os.MkdirAll(f.dir, 0o700)
+	}
+	if err != nil {
 		return failed(err, "")
 	}
 	if f.uiPort == 0 {
 		f.uiPort = f.port + 1000
 	}
 	for _, port := range []int{f.port, f.uiPort} {
-		if err := portFree(port); err != nil {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
 			return usage(fmt.Sprintf("port %d is in use", port), "choose others with --port and --ui-port")
 		}
+		l.Close()
 	}
 	a.server.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port))
 	ctx, stop := context.WithCancelCause(ctx)
@@ -87,20 +89,29 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	return err
 }
 
-// work waits for the server, and runs the worker and the demo until the context ends.
+// work waits for the server, and runs a worker, with a store and a key of its own, and the demo
+// until the context ends.
 func (a *app) work(ctx context.Context, f devFlags) error {
 	t, err := a.awaitServer(ctx)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	w, err := f.leg(ctx)
+	w := &f.worker
+	w.store, w.key, w.dir = filepath.Join(f.dir, "store"), filepath.Join(f.dir, "fleet.key"), filepath.Join(f.dir, "work")
+	w.queue, w.parallel, w.trust = queueName, 2, "1"
+	if _, err := os.Stat(w.key); err != nil {
+		if err := os.WriteFile(w.key, []byte(rand.Text()+rand.Text()), 0o600); err != nil {
+			return failed(err, "")
+		}
+	}
+	legs, err := w.leg(ctx)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "server: %s, with its state in %s\npages:  http://127.0.0.1:%d\nfor results: --store %s --key %s\n",
-		a.server.address, f.dir, f.uiPort, f.worker.store, f.worker.key)
-	stop, err := startWorker(t.Client, f.worker, w)
+		a.server.address, f.dir, f.uiPort, w.store, w.key)
+	stop, err := startWorker(t.Client, *w, legs)
 	if err != nil {
 		return err
 	}
@@ -115,60 +126,11 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 	return nil
 }
 
-// leg returns the worker of dev, with a store and a key of its own.
-func (f *devFlags) leg(ctx context.Context) (*leg.Worker, error) {
-	w := &f.worker
-	w.store, w.key, w.dir = filepath.Join(f.dir, "store"), filepath.Join(f.dir, "fleet.key"), filepath.Join(f.dir, "work")
-	w.queue, w.parallel, w.trust = queueName, 2, "1"
-	if _, err := os.Stat(w.key); err != nil {
-		if err := os.WriteFile(w.key, []byte(rand.Text()+rand.Text()), 0o600); err != nil {
-			return nil, failed(err, "")
-		}
-	}
-	return w.leg(ctx)
-}
-
-// findTemporal returns the path of Temporal's command line.
-func findTemporal() (string, error) {
-	if found, err := exec.LookPath("temporal"); err == nil {
-		return found, nil
-	}
-	self, err := os.Executable()
-	if err == nil {
-		var found string
-		if found, err = exec.LookPath(filepath.Join(filepath.Dir(self), "temporal")); err == nil {
-			return found, nil
-		}
-	}
-	return "", failed(errors.New("the program temporal is neither on your PATH nor beside hone-fleet"),
-		"install Temporal's command line, or run make temporal in a clone of hone")
-}
-
-// devDir creates the directory of dev, and returns its absolute path.
-func devDir(dir string) (string, error) {
-	if dir == "" {
-		return os.MkdirTemp("", "hone-fleet-")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	return dir, os.MkdirAll(dir, 0o700)
-}
-
-func portFree(port int) error {
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return err
-	}
-	return l.Close()
-}
-
 // runServer runs the server until the context is done. Any earlier end is an error.
 func runServer(ctx context.Context, program string, f devFlags) error {
 	keeper := sandbox.NewKeeper(f.dir)
 	defer keeper.Close()
-	r, err := sandbox.None{Grace: stopServer, Keeper: keeper}.Run(ctx, sandbox.Command{
+	r, err := sandbox.None{Grace: 5 * time.Second, Keeper: keeper}.Run(ctx, sandbox.Command{
 		Argv: []string{program, "server", "start-dev", "--ip", "127.0.0.1", "--port", strconv.Itoa(f.port), "--ui-port", strconv.Itoa(f.uiPort),
 			"--db-filename", filepath.Join(f.dir, "temporal.db"), "--log-level", "error"},
 		Dir: f.dir, Env: os.Environ(), MaxOutput: 64 << 10,
@@ -182,7 +144,6 @@ func runServer(ctx context.Context, program string, f devFlags) error {
 	return fmt.Errorf("the Temporal server ended with status %d: %s", r.Exit, excerpt.End(string(r.Stderr), 1000))
 }
 
-// awaitServer connects to a server that is starting.
 func (a *app) awaitServer(ctx context.Context) (*connection, error) {
 	for {
 		t, err := a.dial(ctx)

@@ -14,11 +14,9 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"hone/fleet/flow"
-	"hone/fleet/job"
 	"hone/internal/render"
 )
 
-// batch is a line of the list.
 type batch struct {
 	ID      string       `json:"id"`
 	Started time.Time    `json:"started"`
@@ -33,51 +31,71 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "list batches, the newest first, and which of them wait for you",
 		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if limit < 1 {
-				return usage("--limit must be greater than 0", "")
-			}
-			t, err := a.dial(c.Context())
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			list, err := batches(c.Context(), t, limit)
-			switch {
-			case err != nil:
-				return serverFailure(err, "")
-			case asJSON:
-				return a.printJSON(list)
-			}
-			a.printBatches(list)
-			return nil
-		},
+		RunE:  func(c *cobra.Command, _ []string) error { return a.list(c.Context(), limit, asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().IntVar(&limit, "limit", 20, "maximum number of batches")
 	return c
 }
 
-// batches returns the newest batches with their status.
-func batches(ctx context.Context, t *connection, limit int) ([]batch, error) {
+func (a *app) list(ctx context.Context, limit int, asJSON bool) error {
+	if limit < 1 {
+		return usage("--limit must be greater than 0", "")
+	}
+	t, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
 	list, err := started(ctx, t)
 	if err != nil {
-		return nil, err
+		return serverFailure(err, "")
 	}
 	list = list[:min(limit, len(list))]
-	ids := make([]string, len(list))
-	for i := range list {
-		ids[i] = list[i].ID
+	var ids []string
+	for _, b := range list {
+		ids = append(ids, b.ID)
 	}
 	all := t.read(ctx, ids...)
-	for i, id := range ids {
-		if r := all[id]; r.err != nil {
+	rows, next := [][]string{{"BATCH", "STARTED", "JOBS", "DONE", "SPENT", "STATE"}}, ""
+	for i, b := range list {
+		row := []string{b.ID, render.Duration(time.Since(b.Started).Round(time.Second)) + " ago"}
+		if r := all[b.ID]; r.err != nil {
 			list[i].Unread = r.err.Error()
+			row = append(row, "", "", "", render.Line(list[i].Unread))
 		} else {
 			list[i].Status = &r.Status
+			row = append(row, strconv.Itoa(len(r.Jobs)), strconv.Itoa(r.Counts[flow.Done]), spentText(r.Bank.Spent, r.Bank.Cap), batchState(r.Status))
+			if r.Counts[flow.NeedsYou] > 0 {
+				next += fmt.Sprintf("next: hone-fleet show %s\n", b.ID)
+			}
 		}
+		rows = append(rows, row)
 	}
-	return list, nil
+	switch {
+	case asJSON:
+		return a.printJSON(list)
+	case len(list) == 0:
+		fmt.Fprintln(a.out, "no batches; next: hone-fleet submit jobs.toml --max-cost 50")
+	default:
+		a.printTable(rows, false, false, true, true)
+		fmt.Fprint(a.out, next)
+	}
+	return nil
+}
+
+// printTable prints rows, with these columns on the right.
+func (a *app) printTable(rows [][]string, right ...bool) {
+	for _, line := range render.Aligned(rows, right...) {
+		fmt.Fprintln(a.out, line)
+	}
+}
+
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // started returns all batches, the newest first. It reads all pages, because the server lists
@@ -101,43 +119,6 @@ func started(ctx context.Context, t client.Client) (list []batch, err error) {
 	return list, nil
 }
 
-// plainNames returns an error if a batch has names that submit refuses. They become names of
-// files and branches here, and others can start workflows without submit.
-func plainNames(s flow.Status) error {
-	for _, j := range s.Jobs {
-		if !job.ValidName(s.ID) || !job.ValidName(j.Name) {
-			return fmt.Errorf("job %q of batch %q was not submitted by hone-fleet", j.Name, s.ID)
-		}
-	}
-	return nil
-}
-
-func (a *app) printBatches(list []batch) {
-	if len(list) == 0 {
-		fmt.Fprintln(a.out, "no batches; next: hone-fleet submit jobs.toml --max-cost 50")
-		return
-	}
-	rows := [][]string{{"BATCH", "STARTED", "JOBS", "DONE", "SPENT", "STATE"}}
-	for _, b := range list {
-		if b.Status == nil {
-			rows = append(rows, []string{b.ID, ago(b.Started), "", "", "", render.Line(b.Unread)})
-			continue
-		}
-		s := b.Status
-		rows = append(rows, []string{b.ID, ago(b.Started), strconv.Itoa(len(s.Jobs)), strconv.Itoa(s.Counts[flow.Done]),
-			spentText(s.Bank.Spent, s.Bank.Cap), batchState(*s)})
-	}
-	for _, line := range render.Aligned(rows, false, false, true, true) {
-		fmt.Fprintln(a.out, line)
-	}
-	for _, b := range list {
-		if b.Status != nil && b.Status.Counts[flow.NeedsYou] > 0 {
-			fmt.Fprintf(a.out, "next: hone-fleet show %s\n", b.ID)
-		}
-	}
-}
-
-// batchState counts the jobs of a batch that are not done, by state, in one line.
 func batchState(s flow.Status) string {
 	var parts []string
 	for _, state := range flow.States() {
@@ -151,30 +132,6 @@ func batchState(s flow.Status) string {
 	return strings.Join(parts, ", ")
 }
 
-func ago(t time.Time) string { return render.Duration(time.Since(t).Round(time.Second)) + " ago" }
-
-// printJSON prints a value as indented JSON.
-func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
-// dialBatch connects to the server, and returns the id of a batch: of the newest one for "last".
-func (a *app) dialBatch(ctx context.Context, id string) (*connection, string, error) {
-	t, err := a.dial(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	if id, err = lastBatch(ctx, t, id); err != nil {
-		t.Close()
-		return nil, "", err
-	}
-	return t, id, nil
-}
-
-// lastBatch returns the id of a batch: of the newest one for "last".
 func lastBatch(ctx context.Context, t client.Client, id string) (string, error) {
 	if id != "last" {
 		return id, nil

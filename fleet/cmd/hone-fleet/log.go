@@ -12,31 +12,16 @@ import (
 // every few seconds.
 type sdkLog struct {
 	app     *app
-	lock    sync.Mutex
-	printed map[string]time.Time // by text
+	printed sync.Map // times, by text
 }
 
 func (l *sdkLog) Debug(string, ...any) {}
 func (l *sdkLog) Info(string, ...any)  {}
 
-func (l *sdkLog) Warn(what string, values ...any)  { l.print("warning", logText(what, values)) }
-func (l *sdkLog) Error(what string, values ...any) { l.print("error", logText(what, values)) }
+func (l *sdkLog) Warn(what string, values ...any)  { l.print("warning", what, values) }
+func (l *sdkLog) Error(what string, values ...any) { l.print("error", what, values) }
 
-func (l *sdkLog) print(kind, text string) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if time.Since(l.printed[text]) < time.Minute {
-		return
-	}
-	if l.printed == nil {
-		l.printed = map[string]time.Time{}
-	}
-	l.printed[text] = time.Now()
-	l.app.say(kind, text)
-}
-
-// logText returns what the SDK logs, with the workflow and the error, if there are any.
-func logText(what string, values []any) string {
+func (l *sdkLog) print(kind, what string, values []any) {
 	text := strings.TrimSuffix(what, ".")
 	for i := 0; i+1 < len(values); i += 2 {
 		switch values[i] {
@@ -46,5 +31,10 @@ func logText(what string, values []any) string {
 			text = fmt.Sprintf("%s: %v", text, values[i+1])
 		}
 	}
-	return text
+	last, _ := l.printed.Swap(text, time.Now())
+	if at, ok := last.(time.Time); ok && time.Since(at) < time.Minute {
+		l.printed.Store(text, at)
+		return
+	}
+	l.app.say(kind, text)
 }

@@ -40,7 +40,6 @@ func main() {
 	os.Exit(status)
 }
 
-// app is the program with its streams and what all commands need.
 type app struct {
 	out, err io.Writer
 	server   server
@@ -57,7 +56,6 @@ const (
 	exitInterrupted = 130
 )
 
-// failure is why a command failed, and what to type next.
 type failure struct {
 	exit      int
 	why, hint string // hint may be empty
@@ -67,13 +65,10 @@ func (f *failure) Error() string { return f.why }
 
 func usage(why, hint string) error { return &failure{exitUsage, why, hint} }
 
-// failed returns an error of the environment.
 func failed(err error, hint string) error { return &failure{exitFailed, err.Error(), hint} }
 
-// hinter is an error of another package that says what to type next.
 type hinter interface{ Hint() string }
 
-// run runs a command line and returns the exit status.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.command()
 	root.SetArgs(args)
@@ -133,7 +128,6 @@ Start with: hone-fleet dev`,
 	return root
 }
 
-// knownCommand rejects an unknown command, and suggests a similar one.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

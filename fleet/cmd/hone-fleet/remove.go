@@ -18,7 +18,6 @@ import (
 	"hone/internal/render"
 )
 
-// removeFlags are the flags of remove.
 type removeFlags struct {
 	store     string
 	forgotten bool
@@ -42,12 +41,9 @@ deletes a batch that the server does not know: first make sure that the store be
 }
 
 func (a *app) remove(ctx context.Context, f removeFlags, ids []string) error {
-	if f.store == "" {
-		return usage("remove needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
-	}
-	s, err := store.Open(f.store)
+	s, err := openStore("remove", f.store)
 	if err != nil {
-		return usage(err.Error(), "")
+		return err
 	}
 	t, err := a.dial(ctx)
 	if err != nil {
@@ -65,7 +61,6 @@ func (a *app) remove(ctx context.Context, f removeFlags, ids []string) error {
 	return nil
 }
 
-// removeOne removes a batch from the store if it has ended.
 func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id string, forgotten bool) error {
 	id, err := lastBatch(ctx, t, id)
 	if err != nil {
@@ -94,7 +89,6 @@ func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id 
 	return nil
 }
 
-// removeBatch deletes all objects of a batch, and returns how many there were.
 func removeBatch(ctx context.Context, s store.Store, id string) (n int, err error) {
 	if !job.ValidName(id) {
 		return 0, fmt.Errorf("%q is not the id of a batch", id)
@@ -108,7 +102,6 @@ func removeBatch(ctx context.Context, s store.Store, id string) (n int, err erro
 	return len(names), err
 }
 
-// listStored lists the batches in the store.
 func (a *app) listStored(ctx context.Context, t client.Client, s store.Store) error {
 	names, err := s.List(ctx, "")
 	if err != nil {
@@ -136,8 +129,6 @@ func (a *app) listStored(ctx context.Context, t client.Client, s store.Store) er
 		}
 		rows = append(rows, []string{id, strconv.Itoa(objects[id]), state})
 	}
-	for _, line := range render.Aligned(rows, false, true) {
-		fmt.Fprintln(a.out, line)
-	}
+	a.printTable(rows, false, true)
 	return nil
 }

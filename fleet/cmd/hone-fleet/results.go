@@ -16,12 +16,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"hone/fleet/flow"
+	"hone/fleet/job"
+	"hone/fleet/leg"
 	"hone/fleet/store"
 	"hone/internal/excerpt"
 	"hone/internal/render"
 )
 
-// resultsFlags say what happens to results.
 type resultsFlags struct {
 	store  string
 	dir    string // of the clone for branch
@@ -55,7 +56,9 @@ the files in the clone: the command should not execute them.`,
 		Example: `  hone-fleet results last --store s3://hone --branch -C ~/src/project
   hone-fleet results last --store s3://hone --push --pr-command 'gh pr create --fill --head "$HONE_BRANCH"'`,
 		Args: batchArgs("the ID of a batch, and optionally its jobs", 1, -1),
-		RunE: func(c *cobra.Command, args []string) error { return a.results(c.Context(), f, args[0], args[1:]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withBatch(c.Context(), args[0], func(_ *connection, s flow.Status) error { return a.results(c.Context(), f, s, args[1:]) })
+		},
 	}
 	l := c.Flags()
 	l.StringVar(&f.store, "store", os.Getenv(storeVariable), "store of the workers: DIR or s3://BUCKET (default "+storeVariable+")")
@@ -75,7 +78,6 @@ the files in the clone: the command should not execute them.`,
 // storeVariable is the variable with the default of --store.
 const storeVariable = "HONE_FLEET_STORE"
 
-// result is what a job changed.
 type result struct {
 	Job    string     `json:"job"`
 	State  flow.State `json:"state"`
@@ -87,41 +89,92 @@ type result struct {
 	Why    string     `json:"why,omitempty"`
 }
 
-func (a *app) results(ctx context.Context, f resultsFlags, id string, names []string) error {
-	t, id, err := a.dialBatch(ctx, id)
-	if err != nil {
+func (a *app) results(ctx context.Context, f resultsFlags, s flow.Status, names []string) error {
+	list, err := chosen(s, f.all, names)
+	deliver := f.branch || f.push || f.patch != "" || f.bundle != "" || f.each != ""
+	switch {
+	case err != nil:
 		return err
+	case f.run == "" && !deliver && f.json:
+		return a.printJSON(list)
+	case f.run == "" && !deliver:
+		rows := [][]string{{"JOB", "STATE", "BRANCH", "REPOSITORY"}}
+		for _, r := range list {
+			rows = append(rows, []string{r.Job, string(r.State), r.Branch, render.Line(r.Repo)})
+		}
+		a.printTable(rows)
+		fmt.Fprintf(a.out, "%s of %d jobs; next: hone-fleet results %s --store DIR, with --branch, --push, --patch DIR, --bundle DIR or --pr-command CMD\n",
+			render.Count(len(list), "result"), len(s.Jobs), s.ID)
+		return nil
 	}
-	defer t.Close()
-	s, err := t.batch(ctx, id)
+	from, err := openStore("results", f.store)
 	if err != nil {
 		return err
 	}
 	if f.run != "" {
-		return a.exportRuns(ctx, f, s, names)
+		return a.exportRuns(ctx, f, from, s, names)
 	}
-	list, err := chosen(s, f.all, names)
+	return delivery{app: a, flags: f, batch: s.ID, from: from}.deliver(ctx, list)
+}
+
+func openStore(command, where string) (store.Store, error) {
+	if where == "" {
+		return nil, usage(command+" needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
+	}
+	s, err := store.Open(where)
 	if err != nil {
-		return err
+		return nil, usage(err.Error(), "")
 	}
-	if !f.branch && !f.push && f.patch == "" && f.bundle == "" && f.each == "" {
-		return a.listResults(list, s, f.json)
+	return s, nil
+}
+
+// exportRuns writes the runs of the named jobs, or of all that have one, to files that only the
+// user can read.
+func (a *app) exportRuns(ctx context.Context, f resultsFlags, from store.Store, s flow.Status, names []string) error {
+	if f.key == "" {
+		return usage("--run needs the workers' key", "add --key FILE")
 	}
-	if f.store == "" {
-		return usage("results needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
-	}
-	from, err := store.Open(f.store)
+	key, err := leg.ReadKey(f.key)
 	if err != nil {
 		return usage(err.Error(), "")
 	}
-	d := delivery{app: a, flags: f, batch: id, from: from}
-	return d.deliver(ctx, list)
+	hone, err := findHone("")
+	if err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp("", "hone-run-")
+	if err == nil {
+		defer os.RemoveAll(tmp)
+		err = os.MkdirAll(f.run, 0o755)
+	}
+	if err != nil {
+		return failed(err, "")
+	}
+	w := &leg.Worker{Store: from, Key: key, Hone: hone, Dir: tmp}
+	for _, j := range s.Jobs {
+		if j.Outcome.Run == "" || len(names) > 0 && !slices.Contains(names, j.Name) {
+			continue
+		}
+		file := filepath.Join(f.run, j.Name+".hone")
+		if err := w.Export(ctx, s.ID, job.Job{Name: j.Name, Repo: j.Repo, Ref: j.Ref}, file); err != nil {
+			return failed(fmt.Errorf("%s: %w", j.Name, err), "")
+		}
+		fmt.Fprintf(a.out, "%s: run %s is in %s; next, in a clone of %s: hone import %s\n", j.Name, j.Outcome.Run, file, render.Line(j.Repo), file)
+		if !j.State.Ended() {
+			fmt.Fprintln(a.out, "  it is a copy: the fleet continues the run, and does not see what hone resume does in the clone")
+		}
+		if j.State == flow.NeedsYou {
+			fmt.Fprintf(a.out, "  next: %s\n", answerLine(s.ID, j))
+		}
+	}
+	return nil
 }
 
-// chosen returns the results of the named jobs, or of all that are done.
 func chosen(s flow.Status, all bool, names []string) (list []result, err error) {
-	if err := known(s, names); err != nil {
-		return nil, err
+	for _, name := range names {
+		if _, err := jobOf(s, name); err != nil {
+			return nil, err
+		}
 	}
 	for _, j := range s.Jobs {
 		wanted := slices.Contains(names, j.Name) || len(names) == 0 && (all || j.State == flow.Done)
@@ -132,33 +185,6 @@ func chosen(s flow.Status, all bool, names []string) (list []result, err error) 
 	return list, nil
 }
 
-// known returns an error if a batch has no job of a name.
-func known(s flow.Status, names []string) error {
-	for _, name := range names {
-		if !slices.ContainsFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name }) {
-			return usage(fmt.Sprintf("batch %s has no job %s", s.ID, name), "hone-fleet show "+s.ID)
-		}
-	}
-	return nil
-}
-
-func (a *app) listResults(list []result, s flow.Status, asJSON bool) error {
-	if asJSON {
-		return a.printJSON(list)
-	}
-	rows := [][]string{{"JOB", "STATE", "BRANCH", "REPOSITORY"}}
-	for _, r := range list {
-		rows = append(rows, []string{r.Job, string(r.State), r.Branch, render.Line(r.Repo)})
-	}
-	for _, line := range render.Aligned(rows) {
-		fmt.Fprintln(a.out, line)
-	}
-	fmt.Fprintf(a.out, "%s of %d jobs; next: hone-fleet results %s --store DIR, with --branch, --push, --patch DIR, --bundle DIR or --pr-command CMD\n",
-		render.Count(len(list), "result"), len(s.Jobs), s.ID)
-	return nil
-}
-
-// delivery delivers results as the flags say.
 type delivery struct {
 	app   *app
 	flags resultsFlags
@@ -166,7 +192,6 @@ type delivery struct {
 	from  store.Store
 }
 
-// deliver delivers all results that it can.
 func (d delivery) deliver(ctx context.Context, list []result) error {
 	if d.flags.branch {
 		var err error
@@ -191,31 +216,27 @@ func (d delivery) deliver(ctx context.Context, list []result) error {
 	return nil
 }
 
-// ofClone returns the results of jobs in the repository of the user's clone.
 func (d delivery) ofClone(ctx context.Context, list []result) ([]result, error) {
 	top, err := gitOutput(ctx, d.flags.dir, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, usage(fmt.Sprintf("%s is not a clone of a repository", d.flags.dir), "name the clone with -C DIR, or use --push, --patch DIR or --bundle DIR")
 	}
+	plain := func(url string) string { // without file://, a final slash and .git
+		return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(url, "file://"), "/"), ".git")
+	}
 	urls, _ := gitOutput(ctx, d.flags.dir, "config", "--get-regexp", `^remote\..*\.url$`) // it may have no remote
-	known := []string{plainURL(top)}
+	known := []string{plain(top)}
 	for line := range strings.Lines(urls) {
 		_, url, _ := strings.Cut(strings.TrimSpace(line), " ")
-		known = append(known, plainURL(url))
+		known = append(known, plain(url))
 	}
-	fits := slices.DeleteFunc(slices.Clone(list), func(r result) bool { return !slices.Contains(known, plainURL(r.Repo)) })
+	fits := slices.DeleteFunc(slices.Clone(list), func(r result) bool { return !slices.Contains(known, plain(r.Repo)) })
 	if len(fits) == 0 {
 		return nil, usage(fmt.Sprintf("none of %s belongs to the repository in %s", render.Count(len(list), "result"), top), "hone-fleet results "+d.batch+" shows the repositories")
 	}
 	return fits, nil
 }
 
-// plainURL returns the address of a repository without file://, a final slash and .git.
-func plainURL(url string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(url, "file://"), "/"), ".git")
-}
-
-// one delivers one result.
 func (d delivery) one(ctx context.Context, r result) error {
 	tmp, err := os.MkdirTemp("", "hone-result-")
 	if err != nil {
@@ -223,7 +244,12 @@ func (d delivery) one(ctx context.Context, r result) error {
 	}
 	defer os.RemoveAll(tmp)
 	bundle := filepath.Join(tmp, "result.bundle")
-	if err := d.download(ctx, r.Object, bundle); err != nil {
+	in, _, err := d.from.Get(ctx, r.Object)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := write(bundle, in); err != nil {
 		return err
 	}
 	ref, err := resultRef(ctx, r, bundle)
@@ -231,7 +257,15 @@ func (d delivery) one(ctx context.Context, r result) error {
 		return err
 	}
 	if d.flags.bundle != "" {
-		if err := keep(bundle, d.flags.bundle, r.Job+".bundle"); err != nil {
+		kept, err := os.Open(bundle)
+		if err == nil {
+			defer kept.Close()
+			err = os.MkdirAll(d.flags.bundle, 0o755)
+		}
+		if err == nil {
+			err = write(filepath.Join(d.flags.bundle, r.Job+".bundle"), kept)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -247,7 +281,6 @@ func (d delivery) one(ctx context.Context, r result) error {
 	return nil
 }
 
-// inClone delivers what needs a clone of the job's repository.
 func (d delivery) inClone(ctx context.Context, r result, bundle, ref, clone string) error {
 	if _, err := gitOutput(ctx, ".", "clone", "--quiet", "--no-checkout", "--", r.Repo, clone); err != nil {
 		return err
@@ -256,8 +289,18 @@ func (d delivery) inClone(ctx context.Context, r result, bundle, ref, clone stri
 		return err
 	}
 	if d.flags.patch != "" {
-		if err := d.writePatches(ctx, r, clone); err != nil {
+		dir, err := filepath.Abs(filepath.Join(d.flags.patch, r.Job))
+		if err != nil {
 			return err
+		}
+		files, err := gitOutput(ctx, clone, "format-patch", "--output-directory", dir, r.Branch, "--not", "--remotes")
+		switch {
+		case err != nil:
+			return err
+		case files == "":
+			fmt.Fprintf(d.app.out, "%s: no patch, because the repository already has the result\n", r.Job)
+		default:
+			fmt.Fprintf(d.app.out, "%s: patches in %s\n", r.Job, dir)
 		}
 	}
 	if d.flags.push {
@@ -266,36 +309,9 @@ func (d delivery) inClone(ctx context.Context, r result, bundle, ref, clone stri
 		}
 		fmt.Fprintf(d.app.out, "%s: pushed %s to %s\n", r.Job, r.Branch, render.Line(r.Repo))
 	}
-	if d.flags.each != "" {
-		return d.runCommand(ctx, r, clone)
-	}
-	return nil
-}
-
-// writePatches writes the commits of a result as files.
-func (d delivery) writePatches(ctx context.Context, r result, clone string) error {
-	dir, err := filepath.Abs(filepath.Join(d.flags.patch, r.Job))
-	if err != nil {
-		return err
-	}
-	list, err := gitOutput(ctx, clone, "rev-list", "--reverse", r.Branch, "--not", "--remotes")
-	if err != nil {
-		return err
-	}
-	first, _, _ := strings.Cut(list, "\n")
-	if first == "" {
-		fmt.Fprintf(d.app.out, "%s: no patch, because the repository already has the result\n", r.Job)
+	if d.flags.each == "" {
 		return nil
 	}
-	if _, err := gitOutput(ctx, clone, "format-patch", "--quiet", "--output-directory", dir, first+"^.."+r.Branch); err != nil {
-		return err
-	}
-	fmt.Fprintf(d.app.out, "%s: patches in %s\n", r.Job, dir)
-	return nil
-}
-
-// runCommand runs the user's command for a result.
-func (d delivery) runCommand(ctx context.Context, r result, clone string) error {
 	if _, err := gitOutput(ctx, clone, "checkout", "--quiet", r.Branch); err != nil {
 		return err
 	}
@@ -309,17 +325,6 @@ func (d delivery) runCommand(ctx context.Context, r result, clone string) error 
 	return nil
 }
 
-// download writes an object of the store to a file.
-func (d delivery) download(ctx context.Context, object, file string) error {
-	in, _, err := d.from.Get(ctx, object)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return write(file, in)
-}
-
-// write writes a file.
 func write(file string, in io.Reader) error {
 	out, err := os.Create(file)
 	if err != nil {
@@ -327,19 +332,6 @@ func write(file string, in io.Reader) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
-}
-
-// keep copies a file into a directory, which it creates if necessary.
-func keep(file, dir, name string) error {
-	in, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return write(filepath.Join(dir, name), in)
 }
 
 // resultRef returns the only branch of a result's bundle. Because others may write to the

@@ -63,7 +63,7 @@ func newScene(t *testing.T, f resultsFlags) *scene {
 		t.Fatal(err)
 	}
 	object := "B/project/results/" + must(t, made, "rev-parse", "HEAD") + ".bundle"
-	if _, err := from.Put(t.Context(), object, content, ""); err != nil {
+	if _, err := from.Put(t.Context(), object, bytes.NewReader(content), ""); err != nil {
 		t.Fatal(err)
 	}
 	s.delivery = delivery{app: &app{out: &s.out, err: &s.err}, flags: f, batch: "B", from: from}
@@ -151,7 +151,7 @@ func TestOtherResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.list[0].Object = "B/project/results/" + strings.Repeat("0", 40) + ".bundle"
-	if _, err := s.from.Put(t.Context(), s.list[0].Object, content, ""); err != nil {
+	if _, err := s.from.Put(t.Context(), s.list[0].Object, bytes.NewReader(content), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.delivery.deliver(t.Context(), s.list); err == nil || !strings.Contains(s.err.String(), "is not what the worker stored") {
@@ -172,7 +172,7 @@ func TestRemoveBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a/job/manifest", "a/job/parts/1", "a/other/results/2.bundle", "a-b/job/manifest", "b/a/manifest"} {
-		if _, err := s.Put(t.Context(), name, []byte(name), ""); err != nil {
+		if _, err := s.Put(t.Context(), name, strings.NewReader(name), ""); err != nil {
 			t.Fatal(err)
 		}
 	}

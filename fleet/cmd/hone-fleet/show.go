@@ -11,12 +11,11 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"hone/fleet/flow"
-	"hone/fleet/job"
 	"hone/fleet/leg"
+	"hone/group"
 	"hone/internal/render"
 )
 
-// showFlags are the flags of show.
 type showFlags struct{ json, wait bool }
 
 func (a *app) showCommand() *cobra.Command {
@@ -30,30 +29,25 @@ much of the budget is spent, lent to jobs, and free. ID may be "last", the newes
 With --wait, show waits until every job has ended or waits for you. It exits with 0 if all jobs are done, 4 if
 one waits for you, 3 if a budget is used up, and 1 if jobs failed or were cancelled.`,
 		Args: batchArgs("the ID of a batch", 1, 1),
-		RunE: func(c *cobra.Command, args []string) error { return a.show(c.Context(), f, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withBatch(c.Context(), args[0], func(t *connection, s flow.Status) error { return a.show(c.Context(), f, t, s) })
+		},
 	}
 	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait until every job has ended or waits for you")
 	return c
 }
 
-func (a *app) show(ctx context.Context, f showFlags, id string) error {
-	t, id, err := a.dialBatch(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	s, err := t.batch(ctx, id)
-	if f.wait && err == nil {
-		s, err = settled(ctx, t, id)
+func (a *app) show(ctx context.Context, f showFlags, t *connection, s flow.Status) (err error) {
+	if f.wait {
+		if s, err = settled(ctx, t, s.ID); err != nil {
+			return err
+		}
 	}
 	addProgress(ctx, t, &s)
-	switch {
-	case err != nil:
-		return err
-	case f.json:
+	if f.json {
 		err = a.printJSON(s)
-	default:
+	} else {
 		a.printStatus(s)
 	}
 	if f.wait && err == nil {
@@ -62,7 +56,6 @@ func (a *app) show(ctx context.Context, f showFlags, id string) error {
 	return err
 }
 
-// addProgress adds to running jobs the progress that their workers report.
 func addProgress(ctx context.Context, t client.Client, s *flow.Status) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
@@ -83,11 +76,11 @@ func addProgress(ctx context.Context, t client.Client, s *flow.Status) {
 	}
 }
 
-// settled waits until all jobs of a batch have ended or wait for the user. If the server
-// is down, it tries again.
+// settled waits until all jobs of a batch have ended or wait for the user: none will continue by
+// itself. If the server is down, it tries again.
 func settled(ctx context.Context, t client.Client, id string) (s flow.Status, err error) {
 	for {
-		if s, err = flow.Read(ctx, t, id); err == nil && waitsForNothing(s) {
+		if s, err = flow.Read(ctx, t, id); err == nil && (s.Ended || s.Counts[flow.Queued]+s.Counts[flow.Waiting]+s.Counts[flow.Running] == 0) {
 			return s, nil
 		}
 		select {
@@ -96,11 +89,6 @@ func settled(ctx context.Context, t client.Client, id string) (s flow.Status, er
 		case <-time.After(time.Second):
 		}
 	}
-}
-
-// waitsForNothing reports whether no job of a batch will continue by itself.
-func waitsForNothing(s flow.Status) bool {
-	return s.Ended || s.Counts[flow.Queued]+s.Counts[flow.Waiting]+s.Counts[flow.Running] == 0
 }
 
 // unfinished returns an error with the exit status of a settled batch; nil if all jobs are
@@ -118,42 +106,38 @@ func unfinished(s flow.Status) error {
 }
 
 func (a *app) printStatus(s flow.Status) {
+	free := ", no limit"
+	if s.Bank.Cap != (group.Amount{}) {
+		free = fmt.Sprintf(", %v free", s.Bank.Free)
+	}
 	fmt.Fprintf(a.out, "batch %s: %s, at most %d at a time: %s\n", s.ID, render.Count(len(s.Jobs), "job"), s.Parallel, batchSummary(s))
-	fmt.Fprintf(a.out, "budget: %s spent, %s lent%s\n\n", spentText(s.Bank.Spent, s.Bank.Cap), amount(s.Bank.Lent), free(s))
+	fmt.Fprintf(a.out, "budget: %s spent, %v lent%s\n\n", spentText(s.Bank.Spent, s.Bank.Cap), s.Bank.Lent, free)
 	rows := [][]string{{"JOB", "STATE", "ROUNDS", "TOKENS", "COST", "WHY"}}
 	for _, j := range s.Jobs {
 		rows = append(rows, []string{j.Name, string(j.State), strconv.Itoa(j.Outcome.Rounds), render.Tokens(j.Outcome.Spent.Tokens),
-			dollars(j.Outcome.Spent.Cost), render.Line(whyOf(j))})
+			j.Outcome.Spent.Cost.String(), render.Line(whyOf(j))})
 	}
-	for _, line := range render.Aligned(rows, false, false, true, true, true) {
-		fmt.Fprintln(a.out, line)
-	}
+	a.printTable(rows, false, false, true, true, true)
 	for _, j := range s.Jobs {
-		a.printQuestions(s.ID, j)
+		if j.State != flow.NeedsYou {
+			continue
+		}
+		fmt.Fprintf(a.out, "\n%s waits for you:\n", j.Name)
+		for _, q := range j.Outcome.Questions {
+			fmt.Fprintf(a.out, "  approve the change of %s? %s\n", render.Line(q.Path), render.Line(q.Why))
+		}
+		fmt.Fprintf(a.out, "  to see the change: hone-fleet results %s %s --run . --store DIR --key FILE\n", s.ID, j.Name)
+		fmt.Fprintf(a.out, "  next: %s\n", answerLine(s.ID, j))
 	}
 	if s.Ended && s.Counts[flow.Done] > 0 {
 		fmt.Fprintf(a.out, "\nnext: hone-fleet results %s --store DIR\n", s.ID)
 	}
 }
 
-// printQuestions prints the questions of a job, and what to type.
-func (a *app) printQuestions(id string, j flow.JobStatus) {
-	if j.State != flow.NeedsYou {
-		return
-	}
-	fmt.Fprintf(a.out, "\n%s waits for you:\n", j.Name)
-	for _, q := range j.Outcome.Questions {
-		fmt.Fprintf(a.out, "  approve the change of %s? %s\n", render.Line(q.Path), render.Line(q.Why))
-	}
-	fmt.Fprintf(a.out, "  to see the change: hone-fleet results %s %s --run . --store DIR --key FILE\n", id, j.Name)
-	fmt.Fprintf(a.out, "  next: %s\n", answerLine(id, j))
-}
-
-// answerLine returns the command that answers the questions of a job.
 func answerLine(id string, j flow.JobStatus) string {
 	line := fmt.Sprintf("hone-fleet answer %s %s", id, j.Name)
 	for _, q := range j.Outcome.Questions {
-		line += " " + shortDigest(q.Digest) + "=yes"
+		line += " " + q.Digest[:min(len(q.Digest), 12)] + "=yes"
 	}
 	return line + "   (or =no)"
 }
@@ -173,42 +157,13 @@ func batchSummary(s flow.Status) string {
 	return fmt.Sprintf("%d done, %s", s.Counts[flow.Done], batchState(s))
 }
 
-// free returns what a batch can still lend; empty if it has no limit.
-func free(s flow.Status) string {
-	if s.Bank.Cap == (job.Amount{}) {
-		return ", no limit"
-	}
-	return ", " + amount(s.Bank.Free) + " free"
-}
-
 // spentText returns what was spent, and of which limit, if there is one.
-func spentText(spent, limit job.Amount) string {
-	if limit == (job.Amount{}) {
-		return amount(spent)
+func spentText(spent, limit group.Amount) string {
+	if limit == (group.Amount{}) {
+		return spent.String()
 	}
 	if limit.Cost == 0 {
-		return render.Tokens(spent.Tokens) + " of " + amount(limit)
+		return render.Tokens(spent.Tokens) + " of " + limit.String()
 	}
-	return amount(spent) + " of " + amount(limit)
+	return spent.String() + " of " + limit.String()
 }
-
-// amount returns an amount as a text for users, without the part that is 0.
-func amount(m job.Amount) string {
-	switch {
-	case m.Cost == 0:
-		return render.Tokens(m.Tokens) + " tokens"
-	case m.Tokens == 0:
-		return dollars(m.Cost)
-	}
-	return dollars(m.Cost) + " and " + render.Tokens(m.Tokens) + " tokens"
-}
-
-func dollars(usd float64) string {
-	if usd == 0 {
-		return ""
-	}
-	return render.Cost(&usd, false)
-}
-
-// shortDigest returns the beginning of a digest, as users type it.
-func shortDigest(digest string) string { return digest[:min(len(digest), 12)] }

@@ -13,6 +13,7 @@ import (
 
 	"hone/fleet/flow"
 	"hone/fleet/job"
+	"hone/group"
 	"hone/internal/artifact"
 	"hone/internal/render"
 )
@@ -20,9 +21,9 @@ import (
 // queueName is the standard task queue of batches and workers.
 const queueName = "hone"
 
-// submitFlags are the flags of submit.
 type submitFlags struct {
 	in    flow.Input
+	cost  float64
 	repos string
 	model string
 	queue string
@@ -45,7 +46,7 @@ the workers; never write them into jobs, because the server stores them.`,
 		RunE: func(c *cobra.Command, args []string) error { return a.submit(c.Context(), f, args) },
 	}
 	l := c.Flags()
-	l.Float64Var(&f.in.Max.Cost, "max-cost", 0, "maximum cost of all jobs together, in USD")
+	l.Float64Var(&f.cost, "max-cost", 0, "maximum cost of all jobs together, in USD")
 	l.Int64Var(&f.in.Max.Tokens, "max-tokens", 0, "maximum number of tokens of all jobs together")
 	l.IntVar(&f.in.Parallel, "parallel", 8, "maximum number of jobs at the same time")
 	l.StringVar(&f.repos, "repos", "", "`FILE` that lists one repository per line")
@@ -59,6 +60,7 @@ the workers; never write them into jobs, because the server stores them.`,
 
 func (a *app) submit(ctx context.Context, f submitFlags, args []string) (err error) {
 	in := f.in
+	in.Max.Cost = group.Dollars(f.cost)
 	if in.Jobs, err = jobsOf(f, args); err != nil {
 		return err
 	}
@@ -88,11 +90,10 @@ func (a *app) submit(ctx context.Context, f submitFlags, args []string) (err err
 		return a.printJSON(map[string]any{"id": in.ID, "jobs": len(in.Jobs)})
 	}
 	fmt.Fprintf(a.out, "submitted batch %s: %s, at most %s in all\nnext: hone-fleet show %s\n", in.ID,
-		render.Count(len(in.Jobs), "job"), amount(in.Max), in.ID)
+		render.Count(len(in.Jobs), "job"), in.Max.String(), in.ID)
 	return nil
 }
 
-// jobsOf returns the jobs that the arguments name.
 func jobsOf(f submitFlags, args []string) (jobs []job.Job, err error) {
 	const hint = "hone-fleet submit --help"
 	file, read := f.repos, job.Read

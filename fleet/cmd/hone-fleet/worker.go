@@ -64,7 +64,6 @@ their own checkers: use it only if you trust everybody who can submit.`,
 	return c
 }
 
-// registerShared registers the flags that dev shares.
 func (f *workerFlags) registerShared(c *cobra.Command) {
 	c.Flags().StringVar(&f.hone, "hone", "", "path of hone (default beside hone-fleet, or on your PATH)")
 	c.Flags().StringVar(&f.sandbox, "sandbox", "", "walls around commands, as in hone --sandbox (default the strongest)")
@@ -91,15 +90,13 @@ func (a *app) worker(ctx context.Context, f workerFlags) error {
 	return nil
 }
 
-// leg returns the worker that the flags describe.
 func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
-	if f.store == "" {
+	switch {
+	case f.store == "":
 		return nil, usage("a worker needs a store, the same for all workers", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
-	}
-	if f.parallel < 1 {
+	case f.parallel < 1:
 		return nil, usage("--parallel must be greater than 0", "")
-	}
-	if f.key == "" {
+	case f.key == "":
 		return nil, usage("a worker needs a key, the same for all workers", "(umask 077 && head -c 32 /dev/urandom | base64 >fleet.key), then add --key fleet.key")
 	}
 	key, err := leg.ReadKey(f.key)
@@ -131,24 +128,31 @@ func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 	return w, nil
 }
 
-// findHone returns the path of hone.
 func findHone(named string) (string, error) {
-	self, err := os.Executable()
+	found, err := findProgram(cmp.Or(named, "hone"), named != "")
 	if err != nil {
-		return "", failed(err, "name the program with --hone PATH")
+		return "", usage("cannot find "+cmp.Or(named, "the program hone"), "name the program with --hone PATH")
 	}
-	for _, name := range []string{named, filepath.Join(filepath.Dir(self), "hone"), "hone"} {
-		if found, err := exec.LookPath(name); err == nil && (named == "" || name == named) {
-			return filepath.Abs(found)
-		}
+	return found, nil
+}
+
+// findProgram returns the absolute path of a program: beside this one unless it is exact, or else on
+// the PATH.
+func findProgram(name string, exact bool) (string, error) {
+	self, err := os.Executable()
+	if beside, none := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil && none == nil && !exact {
+		return beside, nil
 	}
-	return "", usage("cannot find "+cmp.Or(named, "the program hone"), "name the program with --hone PATH")
+	found, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(found)
 }
 
 // stopWorker is how long a worker has to store its runs when it stops.
 const stopWorker = 45 * time.Second
 
-// startWorker starts a worker, and returns a function that stops it.
 func startWorker(t client.Client, f workerFlags, legs *leg.Worker) (func(), error) {
 	w := worker.New(t, f.queue, worker.Options{
 		MaxConcurrentActivityExecutionSize: f.parallel, WorkerStopTimeout: stopWorker, MaxHeartbeatThrottleInterval: leg.Heartbeat,
@@ -161,7 +165,6 @@ func startWorker(t client.Client, f workerFlags, legs *leg.Worker) (func(), erro
 	return w.Stop, nil
 }
 
-// hintOf returns the hint of an error of another package; empty if it has none.
 func hintOf(err error) string {
 	if h := hinter(nil); errors.As(err, &h) {
 		return h.Hint()

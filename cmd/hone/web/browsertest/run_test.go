@@ -3,6 +3,7 @@ package browsertest
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,7 +48,7 @@ func TestLive(t *testing.T) {
 	b.review("empty")
 	run := p.start("fix", "-m", "script/../replies", "--check", "sh ../check.sh", "--sandbox", "none", "-q")
 	b.says("running", "fix")
-	b.do(chromedp.Click(chromedp.CSS(".runs a")), chromedp.WaitVisible(chromedp.CSS("#run")))
+	b.do(chromedp.Click(chromedp.CSS("#list a")), chromedp.WaitVisible(chromedp.CSS("#run")))
 	b.do(chromedp.Evaluate[chromedp.Void]("window.loaded = true"))
 	b.says("running")
 	p.write("../go1", "")
@@ -85,7 +86,7 @@ func TestLive(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("nav a")), chromedp.WaitVisible(chromedp.CSS("#runs")))
 	b.review("list")
 	b.do(chromedp.SendKeys(chromedp.ID("search"), "nothing like it"))
-	if value[bool](b, "document.querySelector('.runs li').checkVisibility()") {
+	if value[bool](b, "document.querySelector('#list tbody tr').checkVisibility()") {
 		t.Error("the search finds a run that does not match")
 	}
 }
@@ -133,7 +134,8 @@ func TestLong(t *testing.T) {
 func TestOtherPorts(t *testing.T) {
 	b := browser(t)
 	headers := make(chan http.Header, 10)
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "another page")
 		if r.URL.Path == "/run/one" {
 			headers <- r.Header
 		}
@@ -151,6 +153,7 @@ func TestOtherPorts(t *testing.T) {
 		if got := <-headers; got["Cookie"] != nil || got["Referer"] != nil {
 			t.Errorf("another port is sent %q and %q", got["Cookie"], got["Referer"])
 		}
+		b.says("another page")
 		b.open(home) // the session goes on
 		b.says("Runs")
 	}

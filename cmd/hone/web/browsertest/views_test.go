@@ -39,7 +39,7 @@ func TestViews(t *testing.T) {
 	p.run([]int{0}, "import", recorded)
 	b.do(chromedp.Click(chromedp.CSS("nav a")))
 	b.says("phase 1")
-	b.do(chromedp.Click(chromedp.CSS(".runs a")))
+	b.do(chromedp.Click(chromedp.CSS("#list a")))
 	b.says("contract / round", "passed", "failed", "not verified", "round 3")
 	b.review("phase")
 
@@ -50,7 +50,7 @@ func TestViews(t *testing.T) {
 	p.run([]int{0}, "fix", "--attempts", "2", "-m", "script/../first-model-with-a-long-name-20260101", "-m", "script/../second", "--rounds", "2", "--check", "sh check.sh", "--sandbox", "none", "-q")
 	b.do(chromedp.Click(chromedp.CSS("nav a")))
 	b.says("sh check.sh")
-	b.do(chromedp.Click(chromedp.CSS(".runs a")))
+	b.do(chromedp.Click(chromedp.CSS("#list a")))
 	b.says("attempt 1", "attempt 2", "applied", "findings after each round")
 	b.review("attempts")
 }

@@ -1,0 +1,355 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hone/check"
+	"hone/cmd/hone/failure"
+	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/patch"
+	"hone/cmd/hone/report"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/story"
+)
+
+// Page is what the page of a run says.
+type Page struct {
+	report.Account
+	Version   string // of the program
+	Why       string // below the result; may be empty
+	Up        Link   // the page that this one belongs to; zero if there is none
+	Attempts  []Attempt
+	Contracts *Grid            // by round; nil if the run is no phase
+	All       []Round          // of the run, with what came before the first
+	Uses      []story.Spending // after each call of a model
+	Shown     Window           // of the rounds; the zero value is all of them
+	Windows   []Link           // to the pages of other rounds
+	Rest      string           // says where the other rounds are, if no page shows them: they are only listed
+}
+
+// Round is one round, or what came before the first, as its page shows it.
+type Round struct {
+	story.Round
+	Found  []Finding // blocking
+	Change string    // how the findings differ from those of the round before
+	Last   bool      // no later round has findings
+	Open   bool      // its details are shown
+	Files  string
+	Diff   string // unified
+	NoDiff []string
+	Calls  []Call // of models
+	Events []Entry
+}
+
+// Finding is what a round left.
+type Finding struct {
+	Name, Text string
+	New        bool   // the round before did not leave it
+	Since      string // the first of the consecutive rounds that left it; empty if that is this one
+}
+
+// Entry is something that happened. Its first line is shown, the rest can be opened.
+type Entry struct {
+	Line, Rest string
+	Parts      []story.Part // such as the arguments of a call, and its result
+}
+
+// Window is a part of the rounds of a run, by their place in the list.
+type Window struct{ From, To int }
+
+// InWindow returns the rounds that the page shows.
+func (p Page) InWindow() []Round {
+	if p.Shown == (Window{}) {
+		return p.All
+	}
+	return p.All[p.Shown.From:p.Shown.To]
+}
+
+// List returns the rounds that the page lists: those that it shows, and those that no other
+// page has.
+func (p Page) List() []Round {
+	if p.Rest != "" {
+		return p.All[:p.Shown.To]
+	}
+	return p.InWindow()
+}
+
+// Here reports whether the page shows a round of the list.
+func (p Page) Here(r Round) bool { return r.Number >= p.InWindow()[0].Number }
+
+// Title returns the title of the browser's window.
+func (p Page) Title() string {
+	return fmt.Sprintf("%s %s %s: %s", p.Standing.Mark, p.Standing.Text, p.Start.Loop, journal.ShortRun(p.ID))
+}
+
+// Subject returns what the run is about.
+func (p Page) Subject() string { return kinds.Subject(p.Loop) }
+
+// Meter is how much a run has used of something.
+type Meter struct {
+	Name, Text string
+	Limit      string  // the limit in words; empty if there is none
+	Share      float64 // of the limit, from 0 to 1; 0 if there is none
+}
+
+// Meters returns what the run has used of its limits. What is reserved counts as used.
+func (p Page) Meters() []Meter {
+	n, limits := p.Numbers, p.Past.Limits()
+	meter := func(name, text string, used, limit float64, words string) Meter {
+		if limit <= 0 {
+			return Meter{Name: name, Text: text}
+		}
+		return Meter{name, text, words, min(1, used/limit)}
+	}
+	rounds := limits.MaxRounds() * max(1, len(p.Past.Attempts()))
+	cost := 0.0
+	if n.Cost != nil {
+		cost = *n.Cost
+	}
+	return []Meter{
+		meter("rounds", fmt.Sprint(n.Rounds), float64(n.Rounds), float64(rounds), fmt.Sprint(rounds)),
+		meter("tokens", n.TokensText(), float64(n.Tokens+n.Unconfirmed), float64(limits.Tokens), render.Short(limits.Tokens)),
+		meter("cost", strings.TrimPrefix(render.Cost(n.Cost, n.Unconfirmed > 0), "cost "), cost, limits.Cost, render.Cost(&limits.Cost, false)),
+		meter("time", render.Duration(n.Active), float64(n.Active), float64(limits.Time), render.Duration(limits.Time)),
+	}
+}
+
+// Facts returns what is known about the run: its models, and when it began.
+func (p Page) Facts() []story.Part {
+	facts := []story.Part{
+		{Name: "run", Text: p.ID},
+		{Name: "model", Text: strings.Join(kinds.ModelNames(p.Loop, p.Start), " · ")},
+		{Name: "directory", Text: p.Start.Dir},
+		{Name: "started", Text: p.Past.First().Time.Local().Format("2006-01-02 15:04:05 MST")},
+		{Name: "time", Text: render.Duration(p.Numbers.Active)},
+		{Name: "used", Text: strings.Join(p.Numbers.Parts(render.Tokens), ", ")},
+		{Name: "journal", Text: "intact, " + p.Hash()},
+	}
+	return slices.DeleteFunc(facts, func(f story.Part) bool { return f.Text == "" })
+}
+
+// Maker makes the page of a run, repeatedly while the run works. It reads each event once, and
+// finds out once what a finished round changed.
+type Maker struct {
+	Own   func(path string) bool // reports which files the run's loop writes
+	Calls Calls                  // how the model calls are shown
+
+	fold    *story.Fold
+	entries map[int][]Entry // by round
+	read    int             // events
+	round   int             // of the last one
+	diffs   map[int]roundDiff
+}
+
+// roundDiff is what a round changed.
+type roundDiff struct {
+	made    string // of which state of the round
+	diff    string
+	omitted []string
+	files   int
+}
+
+// Page returns the page of the run with the changes of the rounds that choose chooses, and
+// with links to the others.
+func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round) (Window, []Link)) (Page, error) {
+	p := Page{Account: a}
+	switch {
+	case a.Working:
+	case !a.Ended:
+		p.Why = "the process of the run ended without a result"
+	case a.End.Why != string(a.End.Kind):
+		p.Why = a.End.Why
+	}
+	if err := m.follow(a); err != nil {
+		return p, err
+	}
+	var err error
+	if p.Contracts, err = contractsOf(a); err != nil {
+		return p, err
+	}
+	if events, ok := m.entries[0]; ok && (len(a.Rounds) == 0 || a.Rounds[0].Number > 0) {
+		p.All = append(p.All, Round{Calls: m.Calls.rounds[0], Events: events})
+	}
+	var findings findings
+	last := -1
+	for _, r := range a.Rounds {
+		one := Round{Round: r, Files: r.FilesText(80), Calls: m.Calls.rounds[r.Number], Events: m.entries[r.Number]}
+		if one.Found, one.Change = findings.next(r); len(one.Found) > 0 {
+			last = len(p.All)
+		}
+		p.All = append(p.All, one)
+	}
+	if last >= 0 {
+		p.All[last].Last = true
+	}
+	p.Uses = m.fold.Uses
+	if last := len(p.All) - 1; last >= 0 && p.All[last].Number > 0 { // what came before the first may be long
+		p.All[last].Open = !a.Working || p.All[last].Outcome == story.Running
+	}
+	p.Shown, p.Windows = choose(p.All)
+	return p, m.addDiffs(ctx, p)
+}
+
+// follow reads the events that were recorded since the last call, and sorts what they say by
+// round. An event that names no round belongs to the one that is open.
+func (m *Maker) follow(a report.Account) error {
+	if m.fold == nil {
+		m.entries, m.diffs = map[int][]Entry{}, map[int]roundDiff{}
+		m.fold = story.New(story.Options{Whole: true, Get: a.Home.Get, Own: m.Own, Rounds: a.Past.Limits().Rounds, Notice: failure.NoticeText})
+	}
+	for _, e := range a.Past.Events()[m.read:] {
+		if e.Step != nil {
+			m.round = e.Step.Round
+		}
+		if err := m.Calls.add(e, a.Home.Get); err != nil {
+			return err
+		}
+		lines := m.fold.Add(e)
+		parts, err := story.EventParts(a.Past, e, a.Home.Get)
+		if err != nil {
+			return err
+		}
+		m.addEntry(lines, parts)
+		m.read++
+	}
+	if !a.Working {
+		for _, line := range m.fold.Close() { // the calls without a result
+			m.addEntry([]story.Line{line}, nil)
+		}
+	}
+	return nil
+}
+
+func (m *Maker) addEntry(lines []story.Line, parts []story.Part) {
+	if len(lines) == 0 {
+		return
+	}
+	var rest []string
+	for _, l := range lines[1:] {
+		rest = append(rest, l.Text)
+	}
+	m.entries[m.round] = append(m.entries[m.round], Entry{strings.TrimSpace(lines[0].Text), strings.Join(rest, "\n"), parts})
+}
+
+// Waits returns which model the run waits for; zero if it waits for none.
+func (m *Maker) Waits() Wait {
+	if m.fold == nil || m.fold.Now.Model == "" {
+		return Wait{}
+	}
+	return Wait{Model: m.fold.Now.Model, Role: m.fold.Now.Role, Since: m.fold.Now.Since.Local().Format(time.TimeOnly)}
+}
+
+// addDiffs adds the changes of the rounds on a page.
+func (m *Maker) addDiffs(ctx context.Context, p Page) error {
+	for i := range p.InWindow() {
+		one := &p.InWindow()[i]
+		if one.Number == 0 {
+			continue
+		}
+		made := fmt.Sprint(one.Outcome, one.Took, one.Tokens, one.Unconfirmed, one.Changes())
+		d, ok := m.diffs[one.Number]
+		if !ok || d.made != made {
+			deltas, err := p.Past.Changes(one.Number, p.Home.Get)
+			if err != nil {
+				return err
+			}
+			diff, omitted, err := patch.Of(ctx, p.Home, deltas, m.Own, false)
+			if err != nil {
+				return err
+			}
+			d = roundDiff{made, string(diff), omitted, len(deltas)}
+			m.diffs[one.Number] = d
+		}
+		if one.Diff, one.NoDiff = d.diff, d.omitted; one.Files == "" {
+			one.Files = render.Count(d.files, "file")
+		}
+	}
+	return nil
+}
+
+// findings compares the blocking findings of each round with those of the round before.
+type findings struct {
+	since map[string]string // the rounds that left the last findings first, by [check.Key]
+	known bool              // the check looked in the last round
+}
+
+// next returns the blocking findings of the next round. If the round before was checked,
+// change says how they differ from its findings.
+func (f *findings) next(r story.Round) (list []Finding, change string) {
+	now, came, stayed := map[string]string{}, 0, 0
+	name := r.Name()
+	if r.Number == 0 {
+		name = "the start"
+	}
+	for _, one := range r.Findings {
+		if !one.Blocks() {
+			continue
+		}
+		key := check.Key(one)
+		first, old := f.since[key]
+		shown := Finding{Name: story.SourceText(one), Text: one.Text, New: f.known && !old, Since: first}
+		if shown.New {
+			came++
+		}
+		if _, twice := now[key]; old && !twice {
+			stayed++
+		}
+		if now[key] = name; old {
+			now[key] = first
+		}
+		list = append(list, shown)
+	}
+	if f.known {
+		change = fmt.Sprintf("%d new, %d as before, %d gone", came, stayed, len(f.since)-stayed)
+	}
+	if f.known = r.Checked(); f.known || len(list) > 0 { // a round that was cut short leaves what was there
+		f.since = now
+	}
+	return list, change
+}
+
+// maxRounds is how many rounds a page shows. Browsers are slow with thousands of diffs.
+const maxRounds = 30
+
+// ShownRound returns the run of a page, and a round on it; -1 for the page of the last rounds.
+func ShownRound(name string) (run string, round int) {
+	run, number, _ := strings.Cut(name, "/round/")
+	round, err := strconv.Atoi(number)
+	if err != nil || round < 0 {
+		return name, -1
+	}
+	return run, round
+}
+
+// Windows returns the rounds on the page of a round, and links to the pages of the others; no
+// links if all rounds fit on one page. Round -1 means the last ones.
+func Windows(rounds []Round, run string, round int) (shown Window, links []Link) {
+	if len(rounds) <= maxRounds {
+		return shown, nil
+	}
+	shown = Window{From: len(rounds) - maxRounds, To: len(rounds)}
+	at := slices.IndexFunc(rounds, func(r Round) bool { return r.Number == round })
+	for from := 0; from < len(rounds); from += maxRounds {
+		w := Window{From: from, To: min(from+maxRounds, len(rounds))}
+		first, last := rounds[w.From].Number, rounds[w.To-1].Number
+		one := Link{fmt.Sprintf("%d–%d", first, last), fmt.Sprintf("/run/%s/round/%d", run, first)}
+		if first == last {
+			one.Text = strconv.Itoa(first)
+		}
+		if at >= w.From && at < w.To {
+			shown, one.Address = w, ""
+		}
+		links = append(links, one)
+	}
+	latest := Link{fmt.Sprintf("last %d", maxRounds), "/run/" + run}
+	if at < 0 {
+		latest.Address = ""
+	}
+	return shown, append(links, latest)
+}

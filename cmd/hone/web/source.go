@@ -1,0 +1,363 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
+	"hone/cmd/hone/page"
+	"hone/cmd/hone/recorded"
+	"hone/cmd/hone/report"
+	"hone/harness/runs"
+	"hone/history"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/story"
+)
+
+// errNotFound is the error about a page that does not exist.
+var errNotFound = errors.New("there is no such page")
+
+// reading is a page as it was read last.
+type reading struct {
+	title string
+	place string // the page's name in the bar; empty for the list of runs
+	parts []page.Part
+	sums  []string   // of the parts
+	wait  *page.Wait // the last part, which is rendered at each look; nil if there is none
+
+	state string    // of what it was read from
+	used  time.Time // the last time
+}
+
+// id names the reading's parts.
+func (r reading) id() string { return strings.Join(r.sums, ".") }
+
+// since returns the parts that an earlier reading did not have.
+func (r reading) since(id string) (parts []page.Part) {
+	had := strings.Split(id, ".")
+	for i, p := range r.parts {
+		if !slices.Contains(had, r.sums[i]) {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// keepTime is how long a page that nobody looks at is kept.
+const keepTime = time.Minute
+
+// read returns the page of that name: the list of runs if it is empty. A page is read again only
+// if its state has changed, for all viewers.
+func (s *Server) read(ctx context.Context, name string) (reading, error) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	state, err := s.state(name)
+	if err != nil {
+		return reading{}, err
+	}
+	r := s.readings[name]
+	if r == nil || r.state != state {
+		if r, err = s.view(ctx, name); err != nil {
+			return reading{}, err
+		}
+		for _, part := range r.parts {
+			r.sums = append(r.sums, s.sum(part))
+		}
+		r.state, s.readings[name] = state, r
+	}
+	r.used = time.Now()
+	maps.DeleteFunc(s.readings, func(_ string, other *reading) bool { return r.used.Sub(other.used) > keepTime })
+	shown := *r
+	if r.wait != nil {
+		wait := *r.wait
+		if run, _, _ := parsed(name); s.isOwn(run) {
+			wait.Text = s.Own.Reply.Text()
+		}
+		part, err := s.html.Wait(wait)
+		if err != nil {
+			return reading{}, err
+		}
+		shown.parts, shown.sums = append(slices.Clip(r.parts), part), append(slices.Clip(r.sums), s.sum(part))
+	}
+	return shown, nil
+}
+
+// sum identifies a part.
+func (s *Server) sum(part page.Part) string {
+	return strconv.FormatUint(maphash.Comparable(s.seed, part), 36)
+}
+
+// parsed returns the run of a page, the number of a round on it or -1, and the number of the
+// event that begins the call on it or 0.
+func parsed(name string) (run string, round int, call int64) {
+	run, number, _ := strings.Cut(name, "/call/")
+	call, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		run, call = name, 0
+	}
+	run, round = page.ShownRound(run)
+	return run, round, call
+}
+
+// state returns a text that changes with a page: with the lengths of the journals, with whether
+// processes work on the runs, and with what the user can do.
+func (s *Server) state(name string) (string, error) {
+	if strings.HasPrefix(name, evaluations) {
+		e, ok := s.evaluations()[name]
+		if !ok {
+			return "", errNotFound
+		}
+		return e.state, nil
+	}
+	if name != "" {
+		run, _, _ := parsed(name)
+		home, err := s.find(run)
+		if err != nil {
+			return "", err
+		}
+		defer home.Close()
+		state := runState(home, run) + s.acted(run)
+		if s.groups[run] {
+			others, _ := homeState(home) // the page can be read without it
+			state += others
+		}
+		if s.isOwn(run) {
+			state += fmt.Sprint(" ", time.Now().Unix()/5) // its working time
+		}
+		return state, nil
+	}
+	var state strings.Builder
+	err := s.eachHome(func(home *journal.Home) error {
+		text, err := homeState(home)
+		state.WriteString(text)
+		return err
+	})
+	for _, name := range slices.Sorted(maps.Keys(s.evaluations())) {
+		fmt.Fprintln(&state, name)
+	}
+	return state.String(), err
+}
+
+// homeState returns a text that changes with the runs of a directory.
+func homeState(home *journal.Home) (string, error) {
+	ids, err := home.Runs()
+	var state strings.Builder
+	for _, id := range ids {
+		fmt.Fprintf(&state, "%s %s\n", id, runState(home, id))
+	}
+	return state.String(), err
+}
+
+// runState returns a text that changes with the journal of a run, and when a process
+// starts or ends to work on it.
+func runState(home *journal.Home, run string) string {
+	size, _ := home.Size(run) // one that cannot be read has no size
+	return fmt.Sprint(size, recorded.Working(home, run))
+}
+
+// eachHome calls do with the home of each directory that has runs.
+func (s *Server) eachHome(do func(*journal.Home) error) error {
+	for _, dir := range s.Dirs {
+		home, err := runs.Open(dir)
+		if errors.Is(err, runs.ErrNone) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = do(home)
+		home.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find opens the home of a run or of an attempt. The caller must close it.
+func (s *Server) find(run string) (*journal.Home, error) {
+	for _, dir := range s.Dirs {
+		home, err := runs.Open(dir)
+		if err != nil {
+			continue
+		}
+		if found, err := home.FindRun(run); err == nil && found == run {
+			return home, nil
+		}
+		home.Close()
+	}
+	if _, known := s.copies[run]; !known {
+		_ = s.eachHome(func(home *journal.Home) error {
+			if one, err := attempts.Find(home, run); err == nil && one.Run == run {
+				s.copies[run] = one
+			}
+			return nil
+		})
+	}
+	if copied, ok := s.copies[run]; ok {
+		if home := recorded.Copy(copied.Attempt); home != nil {
+			return home, nil
+		}
+	}
+	return nil, errNotFound
+}
+
+// view reads a page.
+func (s *Server) view(ctx context.Context, name string) (*reading, error) {
+	switch {
+	case name == "":
+		return s.list()
+	case strings.HasPrefix(name, evaluations):
+		return s.evaluation(name)
+	}
+	run, round, call := parsed(name)
+	home, err := s.find(run)
+	if err != nil {
+		return nil, err
+	}
+	defer home.Close()
+	r, err := recorded.Read(home, run)
+	var v *reading
+	switch {
+	case err != nil:
+	case call > 0:
+		v, err = s.call(r, call)
+	default:
+		v, err = s.run(ctx, r, round)
+	}
+	if err == nil || errors.Is(err, errNotFound) || ctx.Err() != nil {
+		return v, err
+	}
+	return s.unreadable(home, run, err)
+}
+
+// unreadable returns the page of a run that cannot be read: why, and what to type.
+func (s *Server) unreadable(home *journal.Home, run string, err error) (*reading, error) {
+	of := report.Summarize(home, run, recorded.Working(home, run), nil)
+	short, result, at := journal.ShortRun(run), of.Standing.Text, failure.Elsewhere(home.Workspace())
+	if of.Past != nil { // a stored object is damaged, and not the journal
+		result, err = "unreadable", failure.Of(err, fmt.Sprintf("restore %s from a backup; hone show %s shows what can still be read", render.Line(home.Dir()), short+at))
+	}
+	title := fmt.Sprintf("%s %s: run %s", story.Failed, result, short)
+	part, err := s.html.Refusal(title, explanation(err, at))
+	return &reading{title: title, place: short, parts: []page.Part{part}}, err
+}
+
+// mostInRound is how many bytes of a request the page of a run shows, with a link to the rest.
+const mostInRound = 4 << 10
+
+// run returns the page of a run, with the rounds of one of its windows.
+func (s *Server) run(ctx context.Context, r *recorded.Run, round int) (*reading, error) {
+	run := r.ID
+	made := s.pages[run]
+	if made == nil {
+		made = &page.Maker{Own: r.Own(), Calls: page.Calls{Most: mostInRound, Clean: s.Clean, Link: func(seq int64) string { return fmt.Sprintf("/run/%s/call/%d", run, seq) }}}
+		s.pages[run] = made
+	}
+	o := report.Of(r)
+	o.Asked = s.Say != nil && !o.Start.Redacted && (!o.Working || s.isOwn(run))
+	p, err := made.Page(ctx, o, func(all []page.Round) (page.Window, []page.Link) { return page.Windows(all, run, round) })
+	if err != nil {
+		return nil, err
+	}
+	if of, ok := s.copies[run]; ok {
+		p.Up = page.Link{Text: fmt.Sprintf("attempt %d of run %s", of.Number, journal.ShortRun(of.Of)), Address: "/run/" + of.Of}
+	}
+	p.Attempts = page.AttemptsOf(o, func(a history.Attempt, home *journal.Home) page.Run {
+		s.copies[a.Run] = attempts.Found{Attempt: a, Of: run}
+		return s.row(home, a.Run)
+	})
+	s.groups[run] = p.Attempts != nil
+	v, err := s.rendered(p, journal.ShortRun(run))
+	if err == nil && s.Say != nil {
+		var part page.Part
+		part, err = s.acts(ctx, o)
+		v.parts = slices.Insert(v.parts, 1, part)
+	}
+	if v.wait = (&page.Wait{}); err == nil && r.Working {
+		*v.wait = made.Waits()
+	}
+	return v, err
+}
+
+// call returns the page of a model call.
+func (s *Server) call(r *recorded.Run, seq int64) (*reading, error) {
+	events, short := r.Past.Events(), journal.ShortRun(r.ID)
+	call, ok, err := page.WholeCall(events, seq, r.Home.Get)
+	if !ok {
+		return nil, cmp.Or(err, errNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	part, err := s.html.Call(call, "run "+short, page.CallAddress(r.ID, events, seq))
+	return &reading{title: fmt.Sprintf("%s: what %s was asked", short, call.Name), place: short, parts: []page.Part{part}}, err
+}
+
+// rendered returns the page of a run.
+func (s *Server) rendered(p page.Page, place string) (*reading, error) {
+	parts, err := s.html.Head(p)
+	for _, r := range p.InWindow() {
+		if err != nil {
+			break
+		}
+		var part page.Part
+		part, err = s.html.Round(r)
+		parts = append(parts, part)
+	}
+	return &reading{title: p.Title(), place: place, parts: parts}, err
+}
+
+// list returns the page of all runs.
+func (s *Server) list() (*reading, error) {
+	var l page.List
+	err := s.eachHome(func(home *journal.Home) error {
+		ids, err := home.Runs()
+		f := page.Folder{Name: render.Line(home.Workspace())}
+		for _, id := range slices.Backward(ids) {
+			f.Runs = append(f.Runs, s.row(home, id))
+		}
+		if use, err := report.UseOf(home); err == nil {
+			f.Note = use.String()
+		}
+		l.Folders = append(l.Folders, f)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := s.evaluations()
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		l.Evaluations = append(l.Evaluations, page.Link{Text: found[name].title, Address: "/" + name})
+	}
+	part, err := s.html.List(l)
+	return &reading{title: "hone: runs", parts: []page.Part{part}}, err
+}
+
+// listed is a run in the list as it was in some state.
+type listed struct {
+	state string
+	run   page.Run
+}
+
+// row returns a run in the list. It reads the run again only if its state has changed.
+func (s *Server) row(home *journal.Home, run string) page.Run {
+	state := runState(home, run)
+	known, ok := s.rows[run]
+	if !ok || known.state != state {
+		of := report.Summarize(home, run, recorded.Working(home, run), nil)
+		known = listed{state, page.RunOf(of)}
+		s.rows[run] = known
+	}
+	return known.run
+}

@@ -1,0 +1,249 @@
+// Package group drives several runs of hone within one budget.
+//
+// A [Member] is a directory in which at most one run works, and the command line that starts
+// this run. [Group.Work] lets processes of hone (package internal/child) work on it until the
+// run ends for another reason than its allowance, and returns its [Outcome]: what the journal
+// of the run says. Before each process the member borrows from the [Bank] of the group, and
+// after it repays what the process has not used; the run's own ledger keeps to what was lent.
+// A member whose run has used up its allowance waits until others have repaid, and borrows
+// again. A process that works on a member of which a run was recorded resumes that run, so
+// that no reply is paid for twice, whatever ended the process before it.
+//
+// Attempts are a group whose first clean member is applied, an evaluation is a group whose
+// members have a judge, and a fleet lets workers on other machines drive the members: it uses
+// the bank alone. The package decides neither which members there are nor what becomes of
+// them. [Copy] and [Remove] make and remove the directories in which members work.
+package group
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"hone/harness/runs"
+	"hone/history"
+	"hone/internal/child"
+	"hone/journal"
+	"hone/sandbox"
+)
+
+// Member is one run of a group.
+type Member struct {
+	Name string   // in the bank
+	Dir  string   // where its run works
+	Cwd  string   // where its processes start; empty means Dir
+	Env  []string // of its processes, complete
+	Own  Amount   // its own limits; a part that is 0 has only the limit of the group
+	// New returns the command line of a new run, without limits, once all is ready for it.
+	New func(ctx context.Context) ([]string, error)
+	// Raise returns flags of resume for a recorded run; nil means none.
+	Raise func(Outcome) []string
+	// Event is called for each event of the run; nil does nothing.
+	Event func(history.Event)
+}
+
+// Group is a group of members. Its methods may be called at the same time for different members.
+type Group struct {
+	Bank   Bank            // not to be used while members work
+	Width  int             // how many members work side by side
+	Keeper *sandbox.Keeper // ends the processes if this one is killed
+	// Lend records a loan before it is given, and Repay what became of it. If Repay fails, the
+	// loan stays: what is unknown counts in full. One of them is called at a time; nil does nothing.
+	Lend  func(m *Member, loan Amount) error
+	Repay func(m *Member, before, after Outcome) error
+
+	mu      sync.Mutex
+	changed chan struct{} // closed when a loan is repaid
+}
+
+// ErrShort means that the budget of the group did not pay for the rest of a run.
+var ErrShort = errors.New("the budget is used up")
+
+// Work lets processes work on a member, whose last outcome is o. The error is ErrShort, that of
+// the context, of Lend or Repay, or why the member cannot be started or read.
+func (g *Group) Work(ctx context.Context, m *Member, o Outcome) (Outcome, error) {
+	for {
+		c := Claim{Used: o.Used(), Had: o.Limits(), Own: m.Own, Again: g.Short(m, o)}
+		loan, err := g.borrow(ctx, m, c)
+		if err != nil {
+			return o, err
+		}
+		o, err = g.process(ctx, m, o, g.Bank.Limits(c, loan))
+		if err != nil || ctx.Err() != nil || g.Short(m, o) == (Parts{}) {
+			return o, cmp.Or(err, context.Cause(ctx))
+		}
+	}
+}
+
+// Short returns which limits of a run were used up that another loan can raise; none if the run
+// ended for another reason.
+func (g *Group) Short(m *Member, o Outcome) (short Parts) {
+	end := o.End()
+	bank, own, had := g.Bank.Cap.parts(), m.Own.parts(), o.Limits().parts()
+	for i, flag := range []string{"max-tokens", "max-cost", "max-time"} {
+		raised := bank[i] > 0
+		if own[i] > 0 {
+			raised = had[i] < own[i]
+		}
+		short[i] = end.Kind == history.KindBudget && raised && slices.ContainsFunc(end.Next.Flags, func(f history.Flag) bool { return f.Name == flag })
+	}
+	return short
+}
+
+func (g *Group) borrow(ctx context.Context, m *Member, c Claim) (loan Amount, err error) {
+	for {
+		g.mu.Lock()
+		c.Open = g.Width - len(g.Bank.Loans)
+		loan, ok := g.Bank.Borrow(m.Name, c)
+		if ok && g.Lend != nil {
+			if err = g.Lend(m, loan); err != nil {
+				delete(g.Bank.Loans, m.Name)
+			}
+		}
+		if g.changed == nil {
+			g.changed = make(chan struct{})
+		}
+		changed, others := g.changed, len(g.Bank.Loans) > 0
+		g.mu.Unlock()
+		switch {
+		case ok || err != nil:
+			return loan, err
+		case !others:
+			return loan, ErrShort
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return loan, context.Cause(ctx)
+		}
+	}
+}
+
+func (g *Group) process(ctx context.Context, m *Member, o Outcome, limits Amount) (after Outcome, err error) {
+	var args []string
+	if o.Past != nil {
+		if o.Past.Limits().Cost == 0 {
+			limits.Cost = 0 // a run that began without such a limit gets none
+		}
+		args = append([]string{"resume", o.Run, "--dir", m.Dir}, limits.Flags(o.Limits())...)
+		if m.Raise != nil {
+			args = append(args, m.Raise(o)...)
+		}
+	} else if args, err = m.New(ctx); err == nil {
+		args = child.With(args, limits.Flags(Amount{})...)
+	}
+	var died error
+	if err == nil {
+		var r child.Result
+		r, died = child.Command{Dir: cmp.Or(m.Cwd, m.Dir), Args: args, Env: m.Env, Keeper: g.Keeper, Event: m.Event}.Run(ctx)
+		if died == nil {
+			died = r.Error()
+		}
+	}
+	after, readErr := Read(context.WithoutCancel(ctx), m.Dir)
+	if err = errors.Join(err, readErr); readErr != nil {
+		return after, err // the loan stays
+	}
+	if died == nil && err == nil && after.End().Kind == "" && ctx.Err() == nil {
+		died = errors.New("its process was killed")
+	}
+	after.Died = died
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.Repay != nil {
+		err = errors.Join(err, g.Repay(m, o, after))
+		if err != nil {
+			return after, err
+		}
+	}
+	g.Bank.Repay(m.Name, after.Used().Minus(o.Used()))
+	close(g.changed)
+	g.changed = make(chan struct{})
+	return after, err
+}
+
+// Outcome is what the journal of a member's run says.
+type Outcome struct {
+	Run    string          // empty: there is no run yet
+	Events []journal.Event // all of them
+	Past   *history.Past   // nil: there is no run yet
+	// Died is why the last process, if [Group.Work] ran one, ended without recording an end.
+	Died error
+}
+
+// Used returns what the run has used, lost calls in full.
+func (o Outcome) Used() Amount {
+	if o.Past == nil {
+		return Amount{}
+	}
+	l := o.Past.Ledger()
+	return Amount{l.Tokens, Dollars(l.Cost), time.Duration(o.Past.Last().Active) * time.Millisecond}
+}
+
+// Limits returns the limits that the run has now.
+func (o Outcome) Limits() Amount {
+	if o.Past == nil {
+		return Amount{}
+	}
+	return LimitsOf(o.Past.Limits())
+}
+
+// End returns how the run ended; the zero End if it did not.
+func (o Outcome) End() (end history.End) {
+	if o.Past != nil {
+		end, _ = o.Past.End()
+	}
+	return end
+}
+
+// Read reads the run of a member, which is the first in its directory: the user may have started
+// others there. It waits for a process that still works on it, because the one that drove the
+// group was killed. A journal that hone did not write is an error.
+func Read(ctx context.Context, dir string) (o Outcome, err error) {
+	for {
+		if _, _, working := runs.Working(dir); !working {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return o, context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	home, err := OpenHome(dir)
+	if home == nil {
+		return o, err
+	}
+	defer home.Close()
+	if o, err = First(home); err == nil && o.Past != nil && runs.CheckBinding(dir) == nil && runs.Foreign(home)(o.Run, o.Events) != 0 {
+		err = fmt.Errorf("the journal of the run in %s was not written by hone", dir)
+	}
+	return o, err
+}
+
+// OpenHome opens the home of a member's run; nil if there is none.
+func OpenHome(dir string) (*journal.Home, error) {
+	home, err := journal.FindHomeAt(dir, runs.HomePath(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return home, err
+}
+
+// First reads the first run of a home; the Outcome is zero if there is none.
+func First(home *journal.Home) (o Outcome, err error) {
+	all, err := home.Runs()
+	if err != nil || len(all) == 0 {
+		return o, err
+	}
+	events, err := home.Read(all[0])
+	if err != nil || len(events) == 0 {
+		return o, err
+	}
+	return Outcome{Run: all[0], Events: events, Past: history.Read(events)}, nil
+}

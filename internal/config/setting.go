@@ -1,0 +1,447 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Row is a setting: what users can write, where, and what is said about it.
+type Row struct {
+	Name    string // in [Values] and in the record of a run; row derives it from Key or Flag
+	Key     string // "section.key" of the file; the section LOOP stands for that of each loop; empty means that there is only a flag
+	Own     bool   // the section of a loop may have the key, too; it has precedence there
+	Flag    string // its name, or "name,n" with a letter; empty means that there is only a key
+	Bare    string // what the flag means without a value; empty means that it needs one
+	Env     string // a variable that has precedence over the file; empty means none
+	Loops   string // that have the flag, and the key of a section LOOP; empty means all
+	Also    string // other commands that have the flag; "prompt" is that of the same loops
+	Valid   string // a rule; see [Load]
+	Opens   string // what it permits, for the question of trust; safe means that it needs none
+	Late    bool   // the value of the file is not among those of a loop: who uses it decides whether it counts
+	Apart   bool   // not recorded by its name: a run records what was made of it, or does not need it again
+	Lend    bool   // the flag may stand in a file of another user, such as cases or jobs: it opens nothing
+	Repeat  bool   // the flag belongs to the task, so that a repetition of the run has it
+	Help    string // for the flag and the key
+	Unset   string // what holds without a value, if the default does not say so
+	Example string // as TOML; empty means the default
+
+	Sections string // that have the key of a section LOOP, if not those of Loops
+	In       In     // what is different in some loops and commands
+	standard any
+}
+
+// In says how a row differs in loops or commands.
+type In map[string]struct {
+	Default any    // nil means that of the row
+	Help    string // empty means that of the row
+}
+
+// Setting is a row whose value has the type T: string, bool, int, int64, float64,
+// time.Duration or []string.
+type Setting[T any] struct{ *Row }
+
+var table []*Row
+
+// Table returns all rows.
+func Table() []*Row { return table }
+
+// row adds a row to the table.
+func row[T any](standard T, r Row) Setting[T] {
+	r.standard = standard
+	if r.Name = strings.TrimPrefix(r.Key, "LOOP."); r.Key == "" {
+		r.Name = r.FlagName()
+	}
+	table = append(table, &r)
+	return Setting[T]{&r}
+}
+
+// Values are values of settings, by the names of their rows: those that were given in one
+// place, or those of all.
+type Values map[string]any
+
+// In returns a setting's value; the default of most loops if there is none.
+func (s Setting[T]) In(v Values) T {
+	if _, ok := v[s.Name]; !ok {
+		return s.standard.(T)
+	}
+	return s.Given(v)
+}
+
+// Given returns a setting's value; the zero value if there is none.
+func (s Setting[T]) Given(v Values) (value T) {
+	switch got := v[s.Name].(type) {
+	case nil:
+	case T:
+		return got
+	default: // it was recorded
+		text, err := json.Marshal(got)
+		if err == nil {
+			_ = json.Unmarshal(text, &value) // another type is no value
+		}
+	}
+	return value
+}
+
+// Set sets a setting's value.
+func (s Setting[T]) Set(v Values, value T) { v[s.Name] = value }
+
+// Before sets a value, unless a flag gave another one. An empty text is none.
+func (s Setting[T]) Before(v, flags Values, value T) {
+	if _, ok := flags[s.Name]; !ok && !isZero(value) {
+		v[s.Name] = value
+	}
+}
+
+// For returns the values of all settings in a loop: of the flags, or else of the
+// environment, the file or the defaults. A nil getenv has no variables.
+func (f File) For(loop string, getenv func(string) string, flags Values) Values {
+	v := Values{}
+	for _, r := range table {
+		v[r.Name] = r.defaultIn(loop)
+		for _, key := range r.keys(loop) {
+			if value, ok := f.keys[key]; ok && !r.Late {
+				v[r.Name] = value
+			}
+		}
+		if r.Env != "" && getenv != nil {
+			if value := getenv(r.Env); value != "" {
+				v[r.Name] = value
+			}
+		}
+	}
+	maps.Copy(v, flags)
+	return v
+}
+
+// Without returns the file without the value of a setting.
+func (f File) Without(r *Row) File {
+	f.keys = maps.Clone(f.keys)
+	delete(f.keys, r.Key)
+	return f
+}
+
+// Late returns the file's value of a setting that is Late.
+func (f File) Late(s Setting[string]) string {
+	value, _ := f.keys[s.Key].(string)
+	return value
+}
+
+// Shared returns the values of the settings that do not depend on a loop.
+func (f File) Shared() Values { return f.For("", nil, nil) }
+
+// Recorded returns the values that a run of a loop records by their names.
+func (v Values) Recorded(loop string) Values {
+	recorded := Values{}
+	for _, r := range table {
+		if value := v[r.Name]; !r.Apart && (r.has(loop) || len(r.keys(loop)) > 0) && !(isZero(value) && isZero(r.standard)) {
+			recorded[r.Name] = value
+		}
+	}
+	return recorded
+}
+
+// Repeat returns the flags that repeat the task of a run with these values.
+func (v Values) Repeat() (args []string) {
+	for _, r := range table {
+		value, ok := v[r.Name]
+		if r.isList() {
+			value = strings.Join(Setting[[]string]{r}.Given(v), ",")
+			ok = value != ""
+		}
+		if text := fmt.Sprint(value); r.Repeat && ok && text != fmt.Sprint(r.standard) {
+			args = append(args, "--"+r.FlagName(), text)
+		}
+	}
+	return args
+}
+
+func (r *Row) isList() bool {
+	_, ok := r.standard.([]string)
+	return ok
+}
+
+func isZero(value any) bool { return value == nil || reflect.ValueOf(value).IsZero() }
+
+// FlagName returns the name of the flag; empty if there is none.
+func (r *Row) FlagName() string {
+	long, _, _ := strings.Cut(r.Flag, ",")
+	return long
+}
+
+// has reports whether the command of a loop has the flag.
+func (r *Row) has(loop string) bool { return r.Loops == "" || hasWord(r.Loops, loop) }
+
+func hasWord(words, word string) bool { return slices.Contains(strings.Fields(words), word) }
+
+// keys returns the keys of the file that count in a loop, the last one most.
+func (r *Row) keys(loop string) (keys []string) {
+	section, key, _ := strings.Cut(r.Key, ".")
+	if section == "LOOP" {
+		if loops := r.Sections; hasWord(loops, loop) || loops == "" && r.has(loop) {
+			return []string{loop + "." + key}
+		}
+		return nil
+	}
+	if r.Key != "" && (section == loop || !hasWord(loopNames, section)) {
+		keys = append(keys, r.Key)
+	}
+	if r.Own {
+		keys = append(keys, loop+"."+key)
+	}
+	return keys
+}
+
+func (r *Row) defaultIn(loop string) any {
+	if other := r.In[loop].Default; other != nil {
+		return other
+	}
+	return r.standard
+}
+
+// AddFlags adds the flags of a command to fs. What is given goes to v. A command of a loop
+// beside the loop itself, such as prompt, has only the rows that name it.
+func AddFlags(fs *pflag.FlagSet, v Values, loop, command string) {
+	for _, r := range table {
+		switch {
+		case r.Flag == "", command != loop && !hasWord(r.Also, command), loop != "" && !r.has(loop):
+		default:
+			r.addFlag(fs, v, command)
+		}
+	}
+}
+
+// addFlag adds the flag of a row for a command.
+func (r *Row) addFlag(fs *pflag.FlagSet, v Values, command string) {
+	long, short, _ := strings.Cut(r.Flag, ",")
+	var get func() any
+	switch r.standard.(type) {
+	case string:
+		p := fs.StringP(long, short, "", "")
+		get = func() any { return *p }
+	case bool:
+		p := fs.BoolP(long, short, false, "")
+		get = func() any { return *p }
+	case int:
+		p := fs.IntP(long, short, 0, "")
+		get = func() any { return *p }
+	case int64:
+		p := fs.Int64P(long, short, 0, "")
+		get = func() any { return *p }
+	case float64:
+		p := fs.Float64P(long, short, 0, "")
+		get = func() any { return *p }
+	case time.Duration:
+		p := fs.DurationP(long, short, 0, "")
+		get = func() any { return *p }
+	case []string:
+		p := fs.StringSliceP(long, short, nil, "")
+		get = func() any { return *p }
+	}
+	f := fs.Lookup(long)
+	f.Usage, f.DefValue = r.help(command)+r.defaultText(command, false), ""
+	if r.Bare != "" {
+		f.NoOptDefVal = r.Bare
+	}
+	if choices := r.choices(); choices != nil {
+		SetChoices(fs, long, choices...)
+	}
+	one := given{f.Value, func() {
+		if v[r.Name] = get(); v[r.Name] == "" {
+			delete(v, r.Name)
+		}
+	}}
+	if f.Value = one; r.isList() {
+		f.Value = givenList{one.Value.(pflag.SliceValue), one}
+	}
+}
+
+// given is the value of a flag that notes when it was given. An empty text is as none.
+type given struct {
+	pflag.Value
+	note func()
+}
+
+func (g given) Set(text string) error {
+	err := g.Value.Set(text)
+	if err == nil {
+		g.note()
+	}
+	return err
+}
+
+// givenList is the value of a flag with a list.
+type givenList struct {
+	pflag.SliceValue
+	given
+}
+
+// choicesOf is the annotation of a flag that accepts only some values.
+const choicesOf = "hone-choices"
+
+// SetChoices says that a flag accepts only these values.
+func SetChoices(fs *pflag.FlagSet, flag string, values ...string) {
+	_ = fs.SetAnnotation(flag, choicesOf, values) // it exists
+}
+
+// Choices returns the values that a flag accepts; nil means any.
+func Choices(f *pflag.Flag) []string { return f.Annotations[choicesOf] }
+
+func (r *Row) choices() []string {
+	if choices := strings.Split(r.Valid, "|"); len(choices) > 1 {
+		return choices
+	}
+	return nil
+}
+
+// FlagProblem returns what is wrong with the values of flags by themselves, and what to
+// write instead; an empty hint means the help of the command.
+func FlagProblem(fs *pflag.FlagSet, v Values) (problem, hint string) {
+	fs.VisitAll(func(f *pflag.Flag) {
+		values := Choices(f)
+		if last := len(values) - 1; problem == "" && last >= 0 && f.Value.String() != "" && !slices.Contains(values, f.Value.String()) {
+			problem = fmt.Sprintf("--%s %s is not %s", f.Name, f.Value, strings.TrimPrefix(strings.Join(values[:last], ", ")+" or ", " or ")+values[last])
+			if f.Name == Wall.FlagName() {
+				hint = "hone doctor --full lists the walls that work here"
+			}
+		}
+	})
+	for _, r := range table {
+		value, ok := v[r.Name]
+		if problem != "" || !ok {
+			continue
+		}
+		n, isNumber := number(value)
+		switch {
+		case isNumber && r.Valid == "positive" && n <= 0:
+			problem = fmt.Sprintf("--%s must be greater than 0", r.FlagName())
+		case isNumber && r.Valid == "natural" && n < 0:
+			problem = fmt.Sprintf("--%s must be 0 or greater", r.FlagName())
+		case r.Valid == "loopback":
+			if problem, hint = loopbackProblem(fmt.Sprint(value)); problem != "" {
+				problem = fmt.Sprintf("--%s %s: %s", r.FlagName(), value, problem)
+			}
+		}
+	}
+	return problem, hint
+}
+
+func number(value any) (n float64, ok bool) {
+	v := reflect.ValueOf(value)
+	switch {
+	case v.CanInt():
+		return float64(v.Int()), true
+	case v.CanFloat():
+		return v.Float(), true
+	}
+	return math.NaN(), false
+}
+
+func (r *Row) help(command string) string {
+	if other := r.In[command].Help; other != "" {
+		return other
+	}
+	return r.Help
+}
+
+// defaultText returns the end of a text about a flag, or about a key.
+func (r *Row) defaultText(command string, key bool) string {
+	text := r.text(r.defaultIn(command), key)
+	switch {
+	case key && strings.Contains(r.help("config"), "(default"):
+		return ""
+	case command == "resume":
+		return " (default: the run's own)"
+	case r.Unset != "":
+		return " (default: " + r.Unset + ")"
+	case text == "" && key:
+		return " (default: none)"
+	case text == "", !key && text == "false", !key && text == "0" && r.Valid != "natural":
+		return ""
+	}
+	if key && !strings.HasPrefix(r.Key, "LOOP") {
+		usual := text
+		for _, loop := range strings.Fields(loopNames) {
+			switch other := r.text(r.defaultIn(loop), true); {
+			case usual == "0":
+				usual, text = other, other
+			case other != usual:
+				text += "; in " + loop + " " + other
+			}
+		}
+	}
+	return " (default " + text + ")"
+}
+
+// text returns a value as flags accept it, or as TOML writes it; empty for nothing.
+func (r *Row) text(value any, toml bool) string {
+	switch value := value.(type) {
+	case string:
+		if toml && value != "" {
+			return strconv.Quote(value)
+		}
+		return value
+	case time.Duration:
+		text := strings.TrimSuffix(value.String(), "0s")
+		if strings.HasSuffix(text, "h0m") {
+			text = strings.TrimSuffix(text, "0m")
+		}
+		if toml {
+			return strconv.Quote(text)
+		}
+		return text
+	case []string:
+		return ""
+	}
+	if strings.HasPrefix(r.Valid, "size") {
+		return r.Example
+	}
+	return fmt.Sprint(value)
+}
+
+// Help returns a file with all settings as hone help config prints it: each with an
+// example, its help and its default.
+func Help() string {
+	var b strings.Builder
+	line := func(r *Row, key, help, more string) {
+		example := r.Example
+		if example == "" {
+			example = r.text(r.defaultIn(strings.Split(key, ".")[0]), true)
+		}
+		_, key, _ = strings.Cut(key, ".")
+		fmt.Fprintf(&b, "%-38s # %s%s\n", key+" = "+example, help, more)
+	}
+	section := ""
+	for _, r := range table {
+		if name, _, ok := strings.Cut(r.Key, "."); ok && name != "LOOP" && !hasWord(loopNames, name) {
+			if name != section {
+				fmt.Fprintf(&b, "\n%s\n", strings.Replace("["+name+"]", "[sandbox]", fmt.Sprintf("%-38s # paths are relative to the project, absolute, or begin with ~/", "[sandbox]"), 1))
+			}
+			section = name
+			line(r, r.Key, r.help("config"), r.defaultText("config", true))
+		}
+	}
+	for _, loop := range strings.Fields(loopNames) {
+		fmt.Fprintf(&b, "\n[%s]\n", loop)
+		for _, r := range table {
+			for _, key := range r.keys(loop) {
+				if strings.HasPrefix(key, loop+".") {
+					help := r.help(loop)
+					if r.Own {
+						help = "instead of that in [" + strings.Split(r.Key, ".")[0] + "]"
+					}
+					line(r, key, help, r.defaultText(loop, !r.Own))
+				}
+			}
+		}
+	}
+	return b.String()
+}

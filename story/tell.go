@@ -1,0 +1,429 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hone/check"
+	"hone/history"
+	"hone/internal/render"
+	"hone/journal"
+	"hone/workspace"
+)
+
+// tell words an event.
+func (f *Fold) tell(e history.Event) {
+	over := f.outage.Add(e)
+	switch p := e.Payload.(type) {
+	case history.Notice:
+		text := p.Text
+		if f.o.Notice != nil {
+			text = f.o.Notice(p)
+		}
+		f.say(Always, "hone: %s", text)
+	case history.Walls:
+		f.tellWalls(p)
+	case history.Outside:
+		first, more := list(f, p.Paths)
+		for _, path := range first {
+			f.say(Always, "hone: %s was changed outside the run", path)
+		}
+		if more > 0 {
+			f.say(Always, "hone: … and %s: %s", render.Count(more, "more file"), f.o.More)
+		}
+	case history.Undone:
+		f.tellUndone(p)
+	case history.Asked:
+		f.asked = e.Time
+		f.tellRequest(p, e.Step.Turn)
+	case history.Replied:
+		if over.Long(over.Until) {
+			f.say(Always, "  ! the model replies again after an %s", OutageText(over, over.Until))
+		}
+		f.tellReply(p, e.Step.Turn, e.Time.Sub(f.asked))
+	case history.Commit:
+		f.addAttempt(p)
+	case history.Retried:
+		f.tellRetry(p)
+	case history.FailedOver:
+		f.say(Always, "  ! %s has failed and is not asked again: %s; %s takes its place", ModelName(p.From), p.Error, ModelName(p.To))
+		f.waitForModel(p.To, p.Role, p.Role)
+	case history.Escalated:
+		f.say(Always, "  ! %s", p.String())
+	case history.ToolCall:
+		f.tellCall(p, e)
+	case history.ToolResult:
+		f.tellResult(f.takeCall(*e.Step, e), e)
+	case history.Changed:
+		f.tellChange(p)
+	case history.CommandBegun:
+		f.command = &command{*e.Step, e.Active}
+		f.waitFor(e.Step.Name)
+	case history.CommandResult:
+		f.tellCommand(e)
+	case history.StepResult:
+		f.tellReport("", e.Report(f.o.Get))
+	case history.Snapshot:
+		f.tellSnapshot(p)
+	case history.Served:
+		f.tellServer(p)
+	case history.Attempt:
+		f.say(Plain, "  %s", AttemptText(p, false))
+	case history.Question:
+		f.waitFor("")
+		f.Now.Asking = true
+	case history.Answer:
+		f.waitFor(f.openCalls())
+	case history.CheckBegun:
+		f.Shown = false
+		f.waitFor(strings.TrimSpace("checking  " + f.o.Check))
+		f.Now.Asking = f.o.Asking
+	case history.Checked:
+		f.tellCheck(p, e.Step.Name == history.StepConfirm)
+	case history.State:
+		f.tellDecision(p)
+	case history.End, history.Resumed:
+		f.waitFor("")
+		f.reportOpenCalls()
+	}
+}
+
+// tellWalls says what is around commands, and what that leaves open if everything is shown.
+func (f *Fold) tellWalls(w history.Walls) {
+	text := "behind " + w.Text
+	if w.Wall == "none" {
+		text = "without walls, with your rights"
+	}
+	f.say(Plain, "hone: commands run %s", text)
+	if !f.o.whole() {
+		return
+	}
+	if w.Why != "" {
+		f.say(Plain, "  no stronger wall: %s", w.Why)
+	}
+	for _, o := range w.Open {
+		f.say(Plain, "  open: %s", o)
+	}
+}
+
+// tellUndone says that the user, or the run itself, restored files.
+func (f *Fold) tellUndone(u history.Undone) {
+	are, were := "are", "they were"
+	if len(u.Paths) == 1 {
+		are, were = "is", "it was"
+	}
+	f.say(Always, "hone: %s %s restored as %s %s", render.Count(len(u.Paths), "file"), are, were, EndOfRound(u.Round))
+	first, more := list(f, u.Paths)
+	for _, path := range first {
+		f.say(Plain, "    %s", path)
+	}
+	if more > 0 {
+		f.say(Plain, "    [%s: %s]", render.Count(more, "more file"), f.o.More)
+	}
+}
+
+// EndOfRound names the time to which files were restored.
+func EndOfRound(round int) string {
+	if round == 0 {
+		return "before the first round"
+	}
+	return fmt.Sprintf("at the end of round %d", round)
+}
+
+// tellRetry says why a call is repeated. If attempts have no limit it says so only once,
+// because there may be many.
+func (f *Fold) tellRetry(r history.Retried) {
+	wait := time.Duration(r.Wait) * time.Millisecond
+	next := f.event.Time.Add(wait)
+	try := fmt.Sprintf("try %d", r.Attempt+2)
+	switch {
+	case r.Limit > 0:
+		try += fmt.Sprintf("/%d", r.Limit)
+		f.say(Live, "  ! %s; trying again in %s", r.Error, render.Duration(wait))
+	case f.outage.Tries == 1:
+		f.say(Live, "  ! %s; trying again in %s, then until the model replies", r.Error, render.Duration(wait))
+	}
+	was := f.Now
+	f.Now = Activity{N: was.N + 1, What: was.What, Model: was.Model, Role: was.Role, Since: next, Try: try, Until: next, Outage: f.outage}
+}
+
+// tellChange says what became of an edit; of a refused one also what it would have written.
+func (f *Fold) tellChange(c history.Changed) {
+	in := "  "
+	if s := f.event.Step; s != nil && s.Call > 0 {
+		in = "    "
+	}
+	name := cmp.Or(c.Path, `""`)
+	switch c.Ruling {
+	case workspace.Allow:
+		f.session.files[c.Path] = true
+		verb, size, by := "created", ", "+render.Bytes(c.After.Size), ""
+		switch {
+		case c.Delete:
+			verb, size = "deleted", ""
+		case c.Before.Exists():
+			verb = "changed"
+		}
+		if c.Edited {
+			by = ", edited by you"
+		}
+		f.say(Detail, "%s%s %s%s%s", in, verb, c.Path, size, by)
+	case workspace.Drop:
+		f.say(Detail, "%s= %s: %s", in, c.Path, c.Reason)
+	case workspace.Declined, workspace.Pending, workspace.Unread:
+		f.say(Always, "%s! %s is not changed: %s", in, c.Path, c.Reason)
+	default:
+		if c.Delete {
+			name = "deleting " + name
+		}
+		f.say(Always, "%s! %s is refused: %s", in, name, c.Reason)
+		if c.Attempted == "" || f.o.Get == nil {
+			return
+		}
+		if b, err := f.o.Get(c.Attempted); err == nil {
+			f.say(Always, "%s  its contents would have been:", in)
+			for line := range strings.Lines(string(b)) {
+				f.say(Always, "%s  | %s", in, strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
+}
+
+// tellDecision says why a reply was not used, so that the check did not run.
+func (f *Fold) tellDecision(st history.State) {
+	found, more := f.firstFindings(slices.DeleteFunc(slices.Clone(st.RoundFindings()), func(one check.Finding) bool { return one.Advisory || f.logs[one.Text] }))
+	for _, one := range found {
+		f.text(Unfold, "  ! ", "    ", one.Text)
+	}
+	f.tellMore(Unfold, more)
+	clear(f.logs)
+}
+
+// tellCheck says what the check found in the tree, or in a clean copy.
+func (f *Fold) tellCheck(c history.Checked, copied bool) {
+	f.waitFor("")
+	where, result := "", "passed"
+	if copied {
+		where = " in a clean copy"
+	}
+	switch n := check.Count(c.Findings); {
+	case check.Blocking(c.Findings):
+		result = "reports " + check.Tally(blocking(c.Findings))
+	case n > 0:
+		result += ", with " + render.Count(n, "advisory finding")
+	}
+	f.say(Detail, "  the check %s%s (%s)", result, where, render.Duration(c.Took))
+	findings, more := f.firstFindings(c.Findings)
+	for _, one := range findings {
+		switch {
+		case !f.Shown || one.Broken || one.Source != check.SourceBuild && one.Source != check.SourceCommand:
+			f.tellFinding(one)
+		case one.ID != "" || one.Blocks():
+			f.say(Detail, "    - %s", belowOutput(one))
+		}
+	}
+	f.tellMore(Detail, more)
+	flaky, more := f.firstFindings(c.Flaky)
+	for _, one := range flaky {
+		one.Text = "(flaky: not reproduced, does not count) " + one.Text
+		f.tellFinding(one)
+	}
+	f.tellMore(Detail, more)
+}
+
+// belowOutput returns one line about a finding in an output that is shown above.
+func belowOutput(f check.Finding) string {
+	switch first, _, _ := strings.Cut(f.Text, "\n"); {
+	case f.File != "":
+		return f.Place() + ": " + first
+	case f.ID != "":
+		return first
+	}
+	return f.Source + " failed; see its output above"
+}
+
+// SourceText says where a finding comes from.
+func SourceText(f check.Finding) string {
+	if f.File == "" {
+		return f.Source
+	}
+	return f.Source + ", " + f.Place()
+}
+
+func (f *Fold) tellFinding(one check.Finding) {
+	f.text(Detail, "    - "+render.Line(SourceText(one))+": ", "      ", one.Text)
+}
+
+// maxFindingLines is the number of lines of one list of findings, unless everything is
+// shown.
+const maxFindingLines = 50
+
+// firstFindings returns the first findings of a list, at least one, that fit
+// maxFindingLines together with a line about the others. more counts the others.
+func (f *Fold) firstFindings(all []check.Finding) (first []check.Finding, more int) {
+	room := maxFindingLines
+	for i, one := range all {
+		room -= min(strings.Count(strings.TrimRight(one.Text, "\n"), "\n"), headLines+tailLines) + 1
+		if i > 0 && room < 1 && !f.o.whole() {
+			return all[:i], check.Count(all[i:])
+		}
+	}
+	return all, 0
+}
+
+// tellMore says how many findings are not shown.
+func (f *Fold) tellMore(l Level, n int) {
+	if n > 0 {
+		f.say(l, "    … and %s: %s", render.Count(n, "more finding"), f.o.More)
+	}
+}
+
+// command is a step of a loop that runs commands and has no result so far.
+type command struct {
+	id    journal.Identity
+	since int64 // the run's active time at the start, in milliseconds
+}
+
+// longCommand is the duration from which a step gets a line even if it reports
+// nothing.
+const longCommand = 5 * time.Second
+
+// tellCommand says what a step did that ran commands, in one line.
+func (f *Fold) tellCommand(e history.Event) {
+	took, name := time.Duration(0), e.Step.Name
+	if c := f.command; c != nil && c.id == *e.Step {
+		took = (time.Duration(e.Active-c.since) * time.Millisecond).Round(100 * time.Millisecond)
+	}
+	f.command = nil
+	f.waitFor("")
+	if took >= Shortest {
+		name += fmt.Sprintf(" (%s)", took)
+	}
+	switch r := e.Report(f.o.Get); {
+	case r.Said != "":
+		f.tellReport(name+": ", r)
+	case took >= longCommand:
+		f.say(Detail, "  %s", name)
+	}
+}
+
+// tellReport says what a step reports, and the end of the output in it; nothing if that is
+// empty.
+func (f *Fold) tellReport(head string, t history.Report) {
+	if t.Said == "" {
+		return
+	}
+	mark := "  "
+	if t.Log != "" {
+		mark = "  ! "
+	}
+	f.text(Detail, mark+render.Line(head), "    ", t.Said)
+	if t.Log == "" {
+		return
+	}
+	f.logs[t.Log] = true
+	lines := strings.Split(strings.TrimRight(t.Log, "\n"), "\n")
+	if before := len(lines) - quoteLines; before > 1 && !f.o.whole() {
+		f.lines = append(f.lines, Line{fmt.Sprintf("    [%s before: %s]", render.Count(before, "line"), f.o.More), Detail, true})
+		lines = lines[before:]
+	}
+	for _, line := range lines {
+		f.quote("    ", line)
+	}
+}
+
+// tellServer says what happened to a server. It omits the start of a server during a step,
+// because that step reports it.
+func (f *Fold) tellServer(v history.Served) {
+	switch {
+	case v.What == history.Up && f.command == nil:
+		f.say(Detail, "  the server is up at %s", v.URL)
+	case v.What == history.Reached && v.Requests <= 1:
+		f.say(Detail, "    the server was reached")
+	case v.What == history.Down:
+		f.say(Detail, "  the server was stopped")
+	}
+}
+
+// tellSnapshot says what the command before it changed, and which protected files were
+// restored.
+func (f *Fold) tellSnapshot(o history.Snapshot) {
+	for _, d := range f.deltas {
+		f.session.files[d.Path] = true
+	}
+	first, more := list(f, f.deltas)
+	for _, d := range first {
+		f.say(Detail, "    %s", deltaText(d))
+	}
+	if more > 0 {
+		f.say(Detail, "    [%s changed: %s]", render.Count(more, "more file"), f.o.More)
+	}
+	if o.Said != "" {
+		f.text(Plain, "  ! ", "    ", o.Said)
+	}
+}
+
+// OutageText returns when and why a model did not reply. The text is not safe to print.
+func OutageText(o history.Outage, now time.Time) string {
+	when := "since " + o.Since.Local().Format("15:04")
+	if !o.Until.IsZero() {
+		when = fmt.Sprintf("from %s to %s", o.Since.Local().Format("15:04"), o.Until.Local().Format("15:04"))
+	}
+	return fmt.Sprintf("outage %s (%s, %s): %s", when, render.Duration(o.Lasted(now)), render.Count(o.Tries, "attempt"), o.Error)
+}
+
+// OutagesText returns when and why models did not reply, in one line; empty if no outage
+// lasted a minute. The text is not safe to print.
+func OutagesText(events []history.Event, now time.Time) string {
+	all := history.Outages(events, now)
+	switch len(all) {
+	case 0:
+		return ""
+	case 1:
+		return OutageText(all[0], now)
+	}
+	longest, sum := all[0], time.Duration(0)
+	for _, o := range all {
+		sum += o.Lasted(now)
+		if o.Lasted(now) > longest.Lasted(now) {
+			longest = o
+		}
+	}
+	return fmt.Sprintf("%d outages, %s in all; longest %s", len(all), render.Duration(sum), OutageText(longest, now))
+}
+
+// AttemptText returns the state of an attempt in one line that is safe to print.
+func AttemptText(a history.Attempt, c render.Colours) string {
+	head := fmt.Sprintf("attempt %d: ", a.Number)
+	run := render.Line(journal.ShortRun(a.Run))
+	found := ""
+	if a.Findings != nil {
+		found = render.Count(*a.Findings, "finding")
+	}
+	switch {
+	case a.Result != "":
+		text := strings.TrimSpace(MarkOf(a.Result).Mark(c) + " " + string(a.Result))
+		if found != "" && a.Result != history.KindDone {
+			text += ", " + found
+		}
+		why, _, _ := strings.Cut(a.Why, "\n")
+		if a.Applied {
+			why = "applied"
+		}
+		if why != "" && why != string(a.Result) {
+			text += ": " + render.Line(why)
+		}
+		if a.Run == "" {
+			return head + text
+		}
+		return head + text + fmt.Sprintf(" (run %s, %s, %s tokens)", run, render.Count(a.Rounds, "round"), render.Tokens(a.Tokens))
+	case a.Rounds > 0:
+		return head + fmt.Sprintf("round %d %s %s", a.Rounds, Failed.Mark(c), found)
+	case a.Run == "": // it was stopped before
+		return head + "not started"
+	}
+	return head + fmt.Sprintf("run %s with %s", run, render.Line(ModelName(a.Model)))
+}
