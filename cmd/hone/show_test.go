@@ -79,7 +79,7 @@ func TestShowConversation(t *testing.T) {
 			"[993 more lines: hone show last --full]", "! nothing is refused: there is no tool", inAll}, []string{"the last line", "the task", "\x1b"}},
 		{[]string{"--round", "2"}, []string{"round 2 of 2\n", `words of round two \x1b[2J` + "\n", "      | line of a long result\n", inAll}, []string{"round 1", "one.txt", "the last line", "\x1b"}},
 		{[]string{"--full"}, []string{"---- system ----\na system text\n", "---- tool read ----\nreads a file\n", "---- user ----\nthe task\n", "---- reply ----\nwords of round one\n",
-			"---- call of read ----\n{\"path\": \"one.txt\"}\n", "---- result ----\nthe one line\n", "---- the earlier request, followed by: ----\n", "(the result of read, 13 bytes of it)", "---- reply ----\nan answer\n",
+			"---- call of read ----\n{\"path\": \"one.txt\"}\n", "---- result ----\nthe one line\n", "---- the previous request, followed by: ----\n", "(the result of read, 13 bytes)", "---- reply ----\nan answer\n",
 			strings.Repeat("c", 50_000) + `\u001b[2J`, strings.Repeat("line of a long result\n", 1000) + `\x1b[2J the last line`}, []string{"\x1b"}},
 		{[]string{"--full", "-v"}, []string{"---- result ----\nthe one line\n"}, []string{"      | the one line"}},
 	} {

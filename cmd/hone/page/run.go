@@ -189,8 +189,8 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 		p.All[last].Last = true
 	}
 	p.Uses = m.fold.Uses
-	if last := len(p.All) - 1; last >= 0 && p.All[last].Number > 0 { // what came before the first may be long
-		p.All[last].Open = !a.Working || p.All[last].Outcome == story.Running
+	if last := len(p.All) - 1; last >= 0 && (p.All[last].Number > 0 || p.All[last].Checked()) { // what came before the first may be long
+		p.All[last].Open = true
 	}
 	p.Shown, p.Windows = choose(p.All)
 	return p, m.addDiffs(ctx, p)

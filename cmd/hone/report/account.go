@@ -237,7 +237,7 @@ func (a Account) why() (why, more string) {
 	if why == string(a.End.Kind) {
 		return why, more
 	}
-	if rest, ok := strings.CutPrefix(why, history.CheckPasses); ok && a.End.Kind == hone.KindDone && a.check() != "" {
+	if rest, ok := strings.CutPrefix(why, history.CheckPasses); ok && !strings.HasPrefix(rest, " ") && a.check() != "" {
 		why = render.Cut(render.Line(a.check()), maxCheck) + " passes" + rest
 	}
 	word := string(a.End.Kind)
