@@ -235,7 +235,7 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 	if err != nil {
 		return c, err
 	}
-	if r.Trust.Proof == nil && len(changes) == 0 && (len(r.withoutOwn(r.found).Diff(r.withoutOwn(now))) > 0 || !r.failedBefore()) {
+	if r.Trust.Proof == nil && len(changes) == 0 && len(c.Lacks) == 0 && (len(r.withoutOwn(r.found).Diff(r.withoutOwn(now))) > 0 || !r.failedBefore()) {
 		return c, nil
 	}
 	first := !r.wasUnconfirmed()

@@ -46,8 +46,8 @@ type Run struct {
 	// Nil means that they can change all files, as without walls.
 	Reach func(path string) bool
 	// Ignored returns what changed since the run began among the files that git ignores,
-	// but for the run's own edits; see [End]. Nil returns nothing.
-	Ignored func() string
+	// but for the run's own edits; a directory ends with a slash. Nil returns nothing.
+	Ignored func() []string
 	// Before returns a manifest of the tree from an earlier run, such as
 	// [history.LastManifest], so that unchanged files need not be read again. It is
 	// called only before the run has its own manifest. If it or its result is nil,

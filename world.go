@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"hone/check"
@@ -31,7 +32,7 @@ type world interface {
 	manifest(ctx context.Context) (object, tree string, err error)
 	// put stores an object.
 	put(b []byte) (name string, err error)
-	// changedIgnored returns what changed among the files that git ignores; see [End].
+	// changedIgnored names what changed among the files that git ignores; see [End].
 	changedIgnored() string
 }
 
@@ -201,14 +202,29 @@ func (l live) manifest(ctx context.Context) (object, tree string, err error) {
 }
 
 func (l live) changedIgnored() string {
+	const most = 3
+	paths := l.r.changedIgnored()
+	if more := len(paths) - most; more > 0 {
+		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
+	}
+	last := len(paths) - 1
+	if last < 1 {
+		return strings.Join(paths, "")
+	}
+	return strings.Join(paths[:last], ", ") + " and " + paths[last]
+}
+
+// changedIgnored returns what changed among the files that git ignores, if something that
+// can change them has run.
+func (r *Run) changedIgnored() []string {
 	runs := func(e history.Event) bool {
 		_, check := e.Payload.(history.CheckBegun)
 		return check || e.RunsCommand()
 	}
-	if l.r.Ignored == nil || !slices.ContainsFunc(l.r.Past().Events(), runs) {
-		return ""
+	if r.Ignored == nil || !slices.ContainsFunc(r.Past().Events(), runs) {
+		return nil
 	}
-	return l.r.Ignored()
+	return r.Ignored()
 }
 
 func (l live) put(b []byte) (name string, err error) { return l.r.Journal.Home().Put(b) }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -334,10 +333,9 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	return s.run
 }
 
-// changedIgnored returns what changed since the run began among the files that git ignores,
-// in a few names; see [hone.Run]'s Ignored.
-func (s *Session) changedIgnored() string {
-	const patience, most = 5 * time.Second, 3 // an end waits no longer for a line, and names no more
+// changedIgnored is [hone.Run]'s Ignored.
+func (s *Session) changedIgnored() []string {
+	const patience = 5 * time.Second // an end waits no longer for a line
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var edited []string
@@ -348,14 +346,7 @@ func (s *Session) changedIgnored() string {
 	if s.run.Own != nil {
 		paths = slices.DeleteFunc(paths, s.run.Own)
 	}
-	if more := len(paths) - most; more > 0 {
-		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
-	}
-	last := len(paths) - 1
-	if last < 1 {
-		return strings.Join(paths, "")
-	}
-	return strings.Join(paths[:last], ", ") + " and " + paths[last]
+	return paths
 }
 
 // Build builds the session's loop. Only a built loop tells whether it has a

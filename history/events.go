@@ -370,8 +370,8 @@ type Checked struct {
 	Flaky    []check.Finding `json:"flaky,omitempty"`
 	Restored []string        `json:"put_back,omitempty"` // protected files that it changed
 	// Judges are files that judge the work, if it passes only with the run's changes to them;
-	// Lacks what it needs of the files that git ignores and that a clean copy lacks. Both
-	// are empty unless a pass was to be confirmed.
+	// Lacks what it needs of the files that git ignores and that a clean copy lacks. Of a
+	// pass that is still to be confirmed, Lacks are such files that judge the work.
 	Judges   []string      `json:"judges,omitempty"`
 	Lacks    []string      `json:"lacks,omitempty"`
 	Tree     string        `json:"tree"`     // digest of the manifest

@@ -44,6 +44,9 @@ func atAnyDepth(name string) string {
 	if strings.HasSuffix(name, "/") {
 		name += "**"
 	}
+	if top, ok := strings.CutPrefix(name, "/"); ok {
+		return top
+	}
 	return "**/" + name
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -43,7 +44,7 @@ func partOf(cleaned string) (p part, ok bool) {
 	name := strings.ToLower(path.Base(cleaned))
 	switch {
 	case name == "package.json":
-		return keyed(json.Unmarshal, indented, "scripts", "workspaces", "jest", "mocha", "ava", "tap", "nyc", "c8", "vitest", "eslintConfig", "eslintIgnore", "prettier", "xo", "standard", "stylelint", "cypress"), true
+		return keyed(json.Unmarshal, indented, "scripts", "workspaces", "overrides", "resolutions", "pnpm", "babel", "jest", "mocha", "ava", "tap", "nyc", "c8", "vitest", "eslintConfig", "eslintIgnore", "prettier", "xo", "standard", "stylelint", "cypress"), true
 	case name == "composer.json":
 		return keyed(json.Unmarshal, indented, "scripts", "autoload-dev"), true
 	case name == "deno.json":
@@ -52,12 +53,16 @@ func partOf(cleaned string) (p part, ok bool) {
 		return keyed(toml.Unmarshal, toml.Marshal, "tool.pytest", "tool.coverage", "tool.tox", "tool.nox", "tool.hatch", "tool.poe", "tool.taskipy", "tool.doit",
 			"tool.ruff", "tool.mypy", "tool.pylint", "tool.pyright", "tool.basedpyright", "tool.black", "tool.isort", "tool.bandit", "tool.flake8"), true
 	case name == "cargo.toml":
-		return keyed(toml.Unmarshal, toml.Marshal, "test", "bench", "lints", "lib.test", "lib.doctest", "lib.harness", "package.autotests", "package.autobenches", "profile.test",
+		return keyed(toml.Unmarshal, toml.Marshal, "test", "bench", "lints", "lib.test", "lib.doctest", "lib.harness", "package.autotests", "package.autobenches", "profile.test", "patch", "replace",
 			"workspace.lints", "workspace.members", "workspace.default-members", "workspace.exclude"), true
 	case name == "setup.cfg":
 		return sections, true
-	case name == "cmakelists.txt", name == "meson.build", name == "pom.xml", name == "build.gradle", name == "build.gradle.kts", strings.HasPrefix(name, "vite.config."):
-		return lines, true
+	case cleaned == "go.mod":
+		return lines(replacingLine), true
+	case name == "go.mod": // the tests below one are no longer those of the module above
+		return lines(moduleLine), true
+	case slices.Contains(buildFiles, name), slices.Contains(buildFiles, path.Ext(name)), strings.HasPrefix(name, "vite.config."):
+		return lines(judgingLine), true
 	case strings.HasSuffix(name, ".rs"):
 		return rustTests, !isRustTest(strings.ToLower(cleaned))
 	}
@@ -151,21 +156,31 @@ func split(cfg []byte) (packaging, others string) {
 	return packaging, others
 }
 
-var judgingLine = lazyregexp.New(`(?i)test|junit|surefire|failsafe|skip|exclude|enabled|onlyif|\bif\b|\breturn\b|fail`)
+// buildFiles are files, by name or extension, that list the parts of a program and say which tests run.
+var buildFiles = []string{"cmakelists.txt", ".cmake", "meson.build", "pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "mix.exs", "rebar.config",
+	"package.swift", "build.zig", ".cabal", ".csproj", ".fsproj", ".vbproj", ".sln", ".slnx"}
+
+var (
+	judgingLine   = lazyregexp.New(`(?i)test|junit|surefire|failsafe|skip|exclude|enabled|onlyif|\bif\b|\breturn\b|fail|<modules?>|<packaging>|\baliases\b`)
+	replacingLine = lazyregexp.New(`=>`) // what a test imports may be replaced as well
+	moduleLine    = lazyregexp.New(`=>|^module\b`)
+)
 
 // lines are the lines of a build file that say which tests run. They have no order of
 // their own, so that the whole file is as it was found if one of them differs.
-func lines(now, found []byte) ([]byte, bool) {
-	if judgingLines(now) == judgingLines(found) {
-		return now, true
+func lines(judging *lazyregexp.Regexp) part {
+	return func(now, found []byte) ([]byte, bool) {
+		if matching(judging, now) == matching(judging, found) {
+			return now, true
+		}
+		return found, true
 	}
-	return found, true
 }
 
-func judgingLines(build []byte) string {
+func matching(judging *lazyregexp.Regexp, build []byte) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(build)) {
-		if judgingLine.MatchString(line) {
+		if judging.MatchString(line) {
 			b.WriteString(strings.TrimSpace(line) + "\n")
 		}
 	}

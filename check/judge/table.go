@@ -2,34 +2,43 @@ package judge
 
 // runnerFiles are the files that test runners read by name: tests, their helpers and
 // settings, and names that a runner would take for its own. A name counts at any depth;
-// with a slash at its end it is a directory, with everything below it.
+// with a slash at its end it is a directory, with everything below it, and with one before it
+// it counts only at the top of the tree.
 //
-// What lists the parts of a program, such as go.mod, is not here: a fix changes it. Of a
+// What lists the parts of a program, such as go.sum, is not here: a fix changes it. Of a
 // file that is both, only a part judges; see partOf.
 func runnerFiles() []string {
 	return []string{
 		// Go
-		"*_test.go testdata/ go.work",
+		"*_test.go testdata/ go.work go.mod",
 		// Python; a module of a runner's name beside the tests takes its place.
 		"test_*.py *_test.py tests.py conftest.py pytest.ini .pytest.ini tox.ini noxfile.py .coveragerc",
 		"sitecustomize.py usercustomize.py *.pth unittest.py unittest/ doctest.py pytest.py pytest/ _pytest/ pluggy.py",
-		"setup.cfg pyproject.toml",
+		"setup.cfg pyproject.toml pytest.toml .pytest.toml *.egg-info/ *.dist-info/ nose2.cfg unittest.cfg behave.ini",
 		// Node
 		"*.{test,spec}.* *[-_]test.{js,cjs,mjs,jsx,ts,cts,mts,tsx} __tests__/ __mocks__/ __snapshots__/ e2e/ cypress/",
 		"{jest,vitest,vitest.workspace,vite,playwright,cypress,karma,ava,wdio,web-test-runner}.{config,conf}.* vitest.workspace.* karma.conf.* wdio.conf.*",
 		"jest.setup.* setupTests.* .mocharc* .taprc .nycrc* .c8rc* bunfig.toml deno.json deno.jsonc package.json",
+		".yarnrc* .pnp.* .pnpmfile.cjs pnpm-workspace.yaml nx.json turbo.json angular.json babel.config.* .babelrc* .swcrc jest.preset.* *.{cy,e2e}.*",
 		// Rust; tests stand in the sources as well.
-		"*.rs *.snap .config/nextest.toml .cargo/config .cargo/config.toml Cargo.toml",
+		"*.rs *.snap .config/nextest.toml .cargo/config .cargo/config.toml Cargo.toml rust-toolchain rust-toolchain.toml",
 		// Java and Kotlin
 		"src/test/ *Test.java *Tests.java *IT.java *Test.kt *Tests.kt junit-platform.properties pom.xml build.gradle build.gradle.kts",
+		"settings.gradle settings.gradle.kts gradle.properties gradle/wrapper/ buildSrc/ .mvn/ *{Spec,Test}.{groovy,scala} build.sbt",
 		// C and C++
-		"test_*.{c,cc,cpp,cxx} *_{test,tests,unittest}.{c,cc,cpp,cxx} CTestCustom.cmake CTestConfig.cmake CMakeLists.txt meson.build .valgrindrc *.supp",
+		"test_*.{c,cc,cpp,cxx} *_{test,tests,unittest}.{c,cc,cpp,cxx} CTestCustom.cmake CTestConfig.cmake CMakeLists.txt CMake*Presets.json *.cmake meson.build .valgrindrc *.supp",
 		// Ruby
 		"*_spec.rb *_test.rb test_*.rb .rspec .simplecov minitest.rb rspec.rb",
 		// PHP
-		"*Test.php phpunit.xml phpunit.xml.dist phpunit.dist.xml composer.json",
+		"*Test.php phpunit.xml phpunit.xml.dist phpunit.dist.xml codeception.yml behat.yml composer.json",
 		// .NET and Elixir
-		"*Tests/ *{Test,Tests}.{cs,fs} *.runsettings xunit.runner.json *_test.exs test_helper.exs",
+		"*Tests/ *{Test,Tests}.{cs,fs} *.runsettings xunit.runner.json *.{cs,fs,vb}proj *.sln *.slnx Directory.Build.* *_test.exs test_helper.exs mix.exs config/test.exs",
+		// Swift, Dart, Erlang, Lua, Haskell, Zig
+		"*{Test,Tests}.swift Package.swift *_test.dart dart_test.yaml *_SUITE.erl rebar.config *_spec.lua .busted *.cabal build.zig",
+		// What a program that tests may start in turn, and the code of other people that tests use
+		"GNUmakefile Makefile makefile Makefile.am *.mk justfile .justfile Taskfile.yml Taskfile.yaml Rakefile rakefile *.rake gulpfile.* Gruntfile.*",
+		"{test,tests,runtest,runtests,run-test,run-tests,run_test,run_tests,check,ci}.{sh,bash} {bin,script,scripts,tools}/{test,tests,check,ci,cibuild} ci/ .ci/",
+		".env .env.* /vendor/ node_modules/ site-packages/",
 		// Shell, Perl and all others
 		"*.bats *_test.sh test_*.sh *.t t/ .shellspec test/ tests/ spec/ specs/ *.golden golden/",
 	}
