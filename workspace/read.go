@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
@@ -51,6 +53,18 @@ func (t *Tree) Read(path string) ([]byte, Image, error) {
 	c := nofollow.Cursor{Root: t.root}
 	defer c.Close()
 	return t.readAt(&c, cleaned)
+}
+
+// CheckNew is [treepath.CheckNew] for a name in this tree, which may also be absolute.
+func (t *Tree) CheckNew(name string) error {
+	rest := name
+	if url, ok := strings.CutPrefix(name, "file:"); ok {
+		rest = "/" + strings.TrimLeft(strings.TrimPrefix(url, "//localhost"), "/")
+	}
+	if below, ok := strings.CutPrefix(filepath.ToSlash(rest), filepath.ToSlash(t.dir)+"/"); ok {
+		return treepath.Refuse(name, "paths are relative to the root of the tree; did you mean %s?", treepath.Display(below))
+	}
+	return treepath.CheckNew(name, t.root.FS())
 }
 
 // Holds reports whether a file has the contents of an image. It does not if it cannot be

@@ -294,6 +294,9 @@ func (r *review) contentDenial(path string, old []byte, e Edit) string {
 	if reason, ok := r.rules.Guard.Withheld(path, old); ok {
 		return "it is withheld from the model: " + reason
 	}
+	if r.rules.Typed && !e.Delete {
+		return encodingDenial(old, e.Content)
+	}
 	return ""
 }
 
