@@ -295,7 +295,7 @@ func (a *application) place() error {
 		if p.remove {
 			err = dir.Root.Remove(treepath.Base(p.path))
 		} else {
-			err = dir.Root.Rename(p.tempName(), treepath.Base(p.path))
+			err = dir.Place(p.tempName(), treepath.Base(p.path))
 		}
 		if err != nil {
 			return fmt.Errorf("replace %s: %w", treepath.Display(p.path), nofollow.WithoutPath(err))

@@ -87,5 +87,5 @@ func (a *application) rollBackFile(p *pending) error {
 	if err := dir.WriteTemp(p.temp(p.oldInfo.Mode().Perm()), contentWriter(p.oldContent)); err != nil {
 		return errors.Join(err, dir.RemoveTemp(p.tempName(), p.path))
 	}
-	return dir.Root.Rename(p.tempName(), treepath.Base(p.path))
+	return dir.Place(p.tempName(), treepath.Base(p.path))
 }
