@@ -273,7 +273,15 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	if err := e.dir.LinkHome(w.homePaths); err != nil {
 		return err
 	}
-	policy.Aside, policy.Records, policy.Doors = e.dir.Aside, e.dir.Records, w.Doors
+	policy.Aside, policy.Records, policy.Doors, policy.As = e.dir.Aside, e.dir.Records, w.Doors, sandbox.OwnerOf(w.Root)
+	for _, dir := range policy.Write {
+		if !sandbox.Within(e.dir.Path, dir) {
+			continue
+		}
+		if err := policy.As.Own(dir); err != nil { // some programs ask whether they may write, and do not try
+			return fmt.Errorf("give the home of commands to their user: %w", err)
+		}
+	}
 	e.policy, e.guarded.keeper = policy, w.keeper
 	if w.guardTools {
 		e.guarded.readOnly = e.secrets.Tools

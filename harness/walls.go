@@ -82,7 +82,7 @@ func (s *Session) startEarly(w *walls) {
 	if !set.None() {
 		kind = sandbox.Wall(set.Wall)
 	}
-	s.early = wall.StartEarly(kind, sandbox.Policy{Net: set.Net, Limits: commandLimits(set)})
+	s.early = wall.StartEarly(kind, sandbox.Policy{Net: set.Net, Limits: commandLimits(set), As: sandbox.OwnerOf(w.enclosure.Root)})
 	w.enclosure.early = s.early
 }
 
@@ -188,6 +188,9 @@ func NoWalls(ctx context.Context, err error) error {
 func (s *Session) beforeRound(ctx context.Context) error {
 	if err := s.canAsk(); err != nil {
 		return err
+	}
+	if err := sandbox.OwnerOf(s.Dir).Check(); err != nil {
+		return NoWalls(ctx, err)
 	}
 	for _, w := range s.walls {
 		if w.plan.Later {

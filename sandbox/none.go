@@ -31,6 +31,8 @@ type None struct {
 	// Keeper ends commands when this process ends before them; nil means that they
 	// may outlive it.
 	Keeper *Keeper
+	// As is whom commands run as, with the capabilities of this process.
+	As User
 }
 
 var _ Runner = None{}
@@ -50,6 +52,7 @@ func (n None) RunNotify(ctx context.Context, c Command, started Started) (Result
 	if err != nil {
 		return Result{}, err
 	}
+	n.As.start(cmd)
 	streams, err := process.NewStreams(cmd, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr})
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Reason: "cannot make its streams", Err: err}
