@@ -178,6 +178,9 @@ func RestoredNote(r sandbox.Restored) string { return walldir.RestoredNote(r) }
 // tried under the same conditions before. If an attempt succeeds, the error is a
 // [*hone.Stop] and the walls are not used. The caller closes the result.
 func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
+	if err := sandbox.OwnerOf(w.Root).Check(); err != nil {
+		return nil, err
+	}
 	recovered, err := Recover(w.Root)
 	if err != nil {
 		return nil, err

@@ -88,6 +88,9 @@ func (s *Session) startEarly(w *walls) {
 
 // raise builds the walls, once, and records their grade.
 func (w *walls) raise(ctx context.Context) error {
+	if err := sandbox.OwnerOf(w.enclosure.Root).Check(); err != nil {
+		return NoWalls(ctx, err)
+	}
 	if w.unwalled {
 		return nil
 	}
@@ -188,9 +191,6 @@ func NoWalls(ctx context.Context, err error) error {
 func (s *Session) beforeRound(ctx context.Context) error {
 	if err := s.canAsk(); err != nil {
 		return err
-	}
-	if err := sandbox.OwnerOf(s.Dir).Check(); err != nil {
-		return NoWalls(ctx, err)
 	}
 	for _, w := range s.walls {
 		if w.plan.Later {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"time"
@@ -45,7 +46,7 @@ func (n None) Run(ctx context.Context, c Command) (Result, error) {
 
 // RunNotify is like Run, and calls started when the command runs; see [Start].
 func (n None) RunNotify(ctx context.Context, c Command, started Started) (Result, error) {
-	if err := c.Check(ctx); err != nil {
+	if err := cmp.Or(c.Check(ctx), n.As.Check()); err != nil {
 		return Result{}, err
 	}
 	cmd, err := c.Exec()

@@ -81,11 +81,17 @@ func (r Restraint) power() uint64 {
 	return power & sandbox.Capabilities()
 }
 
+// securebitNoFixup is the kernel's SECBIT_NO_SETUID_FIXUP.
+const securebitNoFixup = 1 << 2
+
 // become makes the calling thread and what it starts run as r.As, with these capabilities.
 func (r Restraint) become(keep uint64) error {
 	if r.As != (sandbox.User{}) {
 		if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("keep capabilities: %w", err)
+		}
+		if !r.Free { // otherwise access(2) asks without the capabilities, and git finds no repository
+			_ = unix.Prctl(unix.PR_SET_SECUREBITS, securebitNoFixup, 0, 0, 0)
 		}
 		// Of all threads, which need no groups; the rest is this thread's alone.
 		if err := unix.Setgroups([]int{r.As.GID}); err != nil {
