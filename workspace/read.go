@@ -72,7 +72,7 @@ func (t *Tree) CheckNew(name string) error {
 func (t *Tree) Holds(path string, image Image) bool {
 	_, now, err := t.Read(path)
 	if err != nil {
-		return !image.Exists() && errors.Is(err, fs.ErrNotExist)
+		return !image.Exists() && (errors.Is(err, fs.ErrNotExist) || t.inPlaceOf(path))
 	}
 	return now.Digest == image.Digest
 }
