@@ -69,7 +69,9 @@ func contentAsMeant(tree *workspace.Tree, in Input, p string, content []byte) ([
 	if err != nil {
 		old = nil
 	}
-	return reply.StyleOf(old).Apply(content), reply.CheckContent(p, old, content)
+	style := reply.StyleOf(old)
+	style.CRLF = style.CRLF || old == nil && tree.EndsInCRLF(p)
+	return style.Apply(content), reply.CheckContent(p, old, content)
 }
 
 // wouldLoseBytes reports whether a file that the model has seen contains invalid
