@@ -146,9 +146,9 @@ func cannotRun(r sandbox.Result) bool { return !r.TimedOut && (r.Exit == 126 || 
 
 // failure returns the finding of a command that failed, with all of its output.
 func (c CommandConfig) failure(r sandbox.Result, timeout time.Duration) Finding {
-	text := c.head(r, timeout) + section("Its output", excerpt.Middle(applyRedact(c.Redact, streamText(r.Stdout)), MaxText))
+	text := c.head(r, timeout) + section("Its output", excerpt.Middle(applyRedact(c.Redact, excerpt.Output(r.Stdout)), MaxText))
 	if len(r.Stderr) > 0 {
-		text += section("Its standard error", excerpt.Middle(applyRedact(c.Redact, streamText(r.Stderr)), MaxText))
+		text += section("Its standard error", excerpt.Middle(applyRedact(c.Redact, excerpt.Output(r.Stderr)), MaxText))
 	}
 	if r.Discarded > 0 {
 		text += fmt.Sprintf("\n[... %d more bytes followed and were discarded ...]\n", r.Discarded)

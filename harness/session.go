@@ -258,7 +258,9 @@ func (s *Session) Guard() *secret.Guard { return s.guard }
 
 // Unwalled returns the runner of the user's own programs, which runs them without walls.
 // They end with this process.
-func (s *Session) Unwalled() sandbox.Runner { return sandbox.None{Keeper: s.Keeper} }
+func (s *Session) Unwalled() sandbox.Runner {
+	return sandbox.None{Keeper: s.Keeper, As: sandbox.OwnerOf(s.Dir)}
+}
 
 // Replayed reports whether a recorded run is replayed.
 func (s *Session) Replayed() bool { return s.replayed }

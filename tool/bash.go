@@ -186,7 +186,7 @@ func (b bash) result(got sandbox.Result, limit time.Duration) Result {
 
 // redact returns a command's output as a terminal shows it, without secrets.
 func (b bash) redact(out []byte) string {
-	return b.Redact(output.Screen(strings.ToValidUTF8(string(out), "\uFFFD")))
+	return b.Redact(output.Output(out))
 }
 
 func (b bash) notesText(got sandbox.Result) string {

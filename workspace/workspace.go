@@ -99,6 +99,9 @@ type Rules struct {
 	// ReadFirst rules such an edit Unread instead, because the model can read the
 	// file.
 	ReadFirst bool
+	// Typed means that the new contents are text that a model wrote, in UTF-8. A change that
+	// would spoil a file in another encoding is denied.
+	Typed bool
 	// Guard finds secrets; a file that it withholds is denied. Nil withholds
 	// nothing.
 	Guard *secret.Guard
