@@ -67,11 +67,8 @@ type CommandConfig struct {
 func Command(r sandbox.Runner, c CommandConfig) Func {
 	return func(ctx context.Context) ([]Finding, error) {
 		watched := newLive(c.Live, c.Redact)
-		timeout := cmp.Or(c.Timeout, 10*time.Minute)
-		written := func() []Report { return nil }
-		if c.Reports != nil {
-			written = c.Reports()
-		}
+		timeout := c.Limit()
+		read := c.Begin()
 		result, err := r.Run(ctx, sandbox.Command{
 			Argv: shellArgv(c.Command), Dir: c.Dir, Env: c.Env,
 			Timeout: timeout, MaxOutput: c.MaxOutput, Live: watched.writer(),
@@ -88,8 +85,21 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 			text := fmt.Sprintf("The check command could not run: the shell cannot read it.\n\n    %s\n", indentRest(c.Command)) + section("Its output", excerpt.Output(result.Stdout))
 			return []Finding{{Source: SourceCommand, Text: applyRedact(c.Redact, text), Broken: true}}, nil
 		}
-		return c.findings(result, timeout, written), nil
+		return read(result), nil
 	}
+}
+
+// Limit returns the time limit of the command.
+func (c CommandConfig) Limit() time.Duration { return cmp.Or(c.Timeout, 10*time.Minute) }
+
+// Begin is called before the command is run by other means than [Command]. The function
+// that it returns returns what Command would have found.
+func (c CommandConfig) Begin() func(sandbox.Result) []Finding {
+	written := func() []Report { return nil }
+	if c.Reports != nil {
+		written = c.Reports()
+	}
+	return func(r sandbox.Result) []Finding { return c.findings(r, c.Limit(), written) }
 }
 
 // isUnreadable reports whether a command failed because the shell cannot parse it, which no

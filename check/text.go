@@ -8,9 +8,9 @@ import (
 // notUTF8 replaces a text of a checker's that is not UTF-8 (ruling B11).
 const notUTF8 = "<non-UTF8 output>"
 
-// MaxText is the length in bytes above which the middle of a text is omitted
-// from a finding.
-const MaxText = 60 << 10
+// MaxText is the length in bytes above which the middle of an output that no [Reader]
+// understands is omitted from a finding: that of a command which a model runs is cut there, too.
+const MaxText = 16 << 10
 
 // tailText is how many bytes of standard error are shown of a check that could
 // not run.

@@ -151,7 +151,7 @@ func (r *review) edit(i int, e Edit) Verdict {
 	if unseen != "" && r.rules.ReadFirst {
 		v.Ruling, v.Reason = Unread, unseen
 	} else if reason := r.askReason(cleaned, unseen); reason != "" {
-		v.Ruling, v.Reason = Ask, reason
+		v.Ruling, v.Reason, v.Tool = Ask, reason, r.rules.Tools && r.tree.ToolReason(cleaned) != ""
 	}
 	return v
 }
@@ -374,7 +374,7 @@ func (r *review) askReason(path, unseen string) string {
 	if r.rules.Protected != nil && r.rules.Protected(path) {
 		reasons = append(reasons, "it is protected because it is part of what checks the work")
 	}
-	if why := treepath.ToolReason(path); why != "" && r.rules.Tools {
+	if why := r.tree.ToolReason(path); why != "" && r.rules.Tools {
 		reasons = append(reasons, "changes to it need approval, because "+why)
 	}
 	return strings.Join(reasons, "; ")

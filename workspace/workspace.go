@@ -60,6 +60,7 @@ type Verdict struct {
 	Before Image  `json:"before"`
 	After  Image  `json:"after"`
 	Edited bool   `json:"edited,omitempty"` // the user edited the contents before approving them
+	Tool   bool   `json:"tool,omitempty"`   // one of the user's own tools runs or believes it, see [Tree.ToolReason]
 }
 
 // Image is the state of a file at one moment. The zero Image means that the
