@@ -29,6 +29,7 @@ require (
 	golang.org/x/sync v0.17.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect
+	golang.org/x/text v0.30.0 // indirect
 	mvdan.cc/sh/v3 v3.14.1 // indirect
 )
 
