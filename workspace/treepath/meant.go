@@ -1,6 +1,7 @@
 package treepath
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -81,14 +82,14 @@ func respell(name string) (spelled, fault string) {
 	}
 	if strings.Contains(spelled, `\`) {
 		spelled = strings.ReplaceAll(spelled, `\`, "/")
-		fault = either(fault, `names in a path are separated by "/", not by "\"`)
+		fault = cmp.Or(fault, `names in a path are separated by "/", not by "\"`)
 	}
 	parts := strings.Split(spelled, "/")
 	for i, part := range parts {
 		parts[i] = strings.TrimFunc(part, func(r rune) bool { return unicode.IsSpace(r) || Invisible(r) })
 	}
 	if trimmed := strings.Join(parts, "/"); trimmed != spelled {
-		spelled, fault = trimmed, either(fault, "a name in it begins or ends with a blank, a line feed or an invisible character")
+		spelled, fault = trimmed, cmp.Or(fault, "a name in it begins or ends with a blank, a line feed or an invisible character")
 	}
 	visible := strings.Map(func(r rune) rune {
 		if Invisible(r) && r != '\u200c' && r != '\u200d' { // these two join letters and emoji
@@ -97,16 +98,9 @@ func respell(name string) (spelled, fault string) {
 		return r
 	}, spelled)
 	if visible != spelled {
-		spelled, fault = visible, either(fault, "it contains an invisible character")
+		spelled, fault = visible, cmp.Or(fault, "it contains an invisible character")
 	}
 	return spelled, fault
-}
-
-func either(first, second string) string {
-	if first != "" {
-		return first
-	}
-	return second
 }
 
 // alike returns the path of what exists and looks like a path; empty if nothing does.
