@@ -155,11 +155,7 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	case err != nil:
 		return Result{}, fmt.Errorf("run a command: %w", err)
 	}
-	result := b.result(got, limit)
-	if verdict := understand(got); verdict != "" {
-		result.Brief = fmt.Sprintf("exit_code: %d; %s%s", got.Exit, verdict, b.notesText(got))
-	}
-	return result, nil
+	return b.result(got, limit, understand(got)), nil
 }
 
 // timeout returns the time limit for a requested number of seconds; 0 means the
@@ -174,9 +170,19 @@ func (b bash) timeout(seconds int64) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-func (b bash) result(got sandbox.Result, limit time.Duration) Result {
-	text := fmt.Sprintf("exit_code: %d\nSTDOUT:\n%s\nSTDERR:\n%s", got.Exit, b.redact(got.Stdout), b.redact(got.Stderr)) + b.notesText(got)
+// result returns what the model receives. verdict is what a check's output means; empty if it
+// is another line's, or if that is not known.
+func (b bash) result(got sandbox.Result, limit time.Duration, verdict string) Result {
+	stdout, stderr := b.redact(got.Stdout), b.redact(got.Stderr)
+	notes := ""
+	for _, note := range b.notes(got, stdout+stderr) {
+		notes += "\nNOTE: " + note
+	}
+	text := fmt.Sprintf("exit_code: %d\nSTDOUT:\n%s\nSTDERR:\n%s", got.Exit, stdout, stderr) + notes
 	result := Result{Text: text, Exit: &got.Exit}
+	if verdict != "" {
+		result.Brief = fmt.Sprintf("exit_code: %d; %s%s", got.Exit, verdict, notes)
+	}
 	if got.TimedOut {
 		result.Text = fmt.Sprintf("Error: the command timed out after %s; it and all processes that it started were killed.\n%s", limit, text)
 		result.Failed = true
@@ -187,14 +193,6 @@ func (b bash) result(got sandbox.Result, limit time.Duration) Result {
 // redact returns a command's output as a terminal shows it, without secrets.
 func (b bash) redact(out []byte) string {
 	return b.Redact(output.Output(out))
-}
-
-func (b bash) notesText(got sandbox.Result) string {
-	notes := b.notes(got, b.redact(got.Stdout)+b.redact(got.Stderr))
-	if len(notes) == 0 {
-		return ""
-	}
-	return "\nNOTE: " + strings.Join(notes, "\nNOTE: ")
 }
 
 // notes returns remarks on the result that are not in the output.
