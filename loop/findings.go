@@ -30,10 +30,7 @@ const wholeAtPlace = 2
 // the rest is counted by files. A finding without an ID is not cut, because it is not
 // known what in it matters, nor is one that is not of a check command.
 func ForModel(findings []check.Finding) []string {
-	findings = slices.Clone(findings)
-	slices.SortStableFunc(findings, func(f, g check.Finding) int {
-		return boolInt(!f.Blocks()) - boolInt(!g.Blocks())
-	})
+	advisory := slices.DeleteFunc(slices.Clone(findings), check.Finding.Blocks)
 	var (
 		texts []string
 		left  = maxTold
@@ -51,7 +48,7 @@ func ForModel(findings []check.Finding) []string {
 		texts, count = append(texts, text), append(count, 1)
 		left -= len(text)
 	}
-	for _, f := range findings {
+	for _, f := range slices.Concat(check.BlockingOf(findings), advisory) {
 		text := strings.TrimRight(FindingText(f), "\r\n")
 		if f.ID == "" || f.Source != check.SourceCommand {
 			texts, count = append(texts, text), append(count, 1)
@@ -129,11 +126,4 @@ func shortRuns(text string) string {
 		i += n
 	}
 	return b.String()
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

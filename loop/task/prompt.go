@@ -314,10 +314,12 @@ func (s LoopSummary) missingAnswer() string {
 // pendingText lists what is left according to earlier loops and the check.
 func pendingText(prior []check.Finding) string {
 	var items, blockers, notes strings.Builder
+	var checked []check.Finding
 	for _, f := range prior {
 		text := loop.FindingText(f)
 		switch {
 		case f.Source == check.SourceCommand && f.Blocks():
+			checked = append(checked, f)
 		case f.Source == sourceUnfinished:
 		case f.Source == sourceBlocker:
 			entry(&blockers, text)
@@ -329,7 +331,7 @@ func pendingText(prior []check.Finding) string {
 			entry(&items, "["+f.Source+"] "+text)
 		}
 	}
-	for _, text := range loop.ForModel(fromCheck(prior)) {
+	for _, text := range loop.ForModel(checked) {
 		entry(&items, "["+check.SourceCommand+"] "+text)
 	}
 	var b strings.Builder
@@ -355,11 +357,6 @@ const blocked = "If one of them still holds, do not weaken a requirement or a te
 	"and end with `STATUS: INCOMPLETE`.\n"
 
 // entry writes a list item and indents its further lines.
-// fromCheck returns what keeps the check from passing.
-func fromCheck(prior []check.Finding) []check.Finding {
-	return slices.DeleteFunc(check.BlockingOf(prior), func(f check.Finding) bool { return f.Source != check.SourceCommand })
-}
-
 func entry(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "  - %s\n", strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\n", "\n    "))
 }
