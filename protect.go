@@ -144,7 +144,7 @@ func (r *Run) protectFindings(round int) []check.Finding {
 	for _, path := range slices.Compact(paths) {
 		text := "A command changed this file, which is protected because it is part of what judges your work; it was restored. Change the code, not what checks it."
 		if why := r.toolReason(path); why != "" {
-			text = "A command changed this file, but " + why + "; it was put back. If the work needs the change, edit the file: the user is asked."
+			text = "A command changed this file, and the change was undone, because " + why + ". If you need the change, edit the file; hone asks the user to approve it."
 		}
 		findings = append(findings, check.Finding{Source: "protect", File: path, Advisory: true, Text: text})
 	}

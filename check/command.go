@@ -102,9 +102,9 @@ func (c CommandConfig) Begin() func(sandbox.Result) []Finding {
 	return func(r sandbox.Result) []Finding { return c.findings(r, c.Limit(), written) }
 }
 
-// isUnreadable reports whether a command failed because the shell cannot parse it, which no
-// change of the tree mends. What it printed may be about a script that it ran, so the shell
-// is asked to parse the command alone.
+// isUnreadable reports whether a command failed because the shell cannot parse it: then no
+// change to the tree can make it pass. The syntax error may be in a script that the command
+// ran, so the shell parses the command once more, without running it.
 func (c CommandConfig) isUnreadable(ctx context.Context, r sandbox.Runner, result sandbox.Result) bool {
 	said := strings.ToLower(string(result.Stdout))
 	if result.Exit != 2 || !strings.Contains(said, "syntax error") && !strings.Contains(said, "unexpected eof") || runtime.GOOS == "windows" {
