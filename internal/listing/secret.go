@@ -129,7 +129,8 @@ type suspect struct {
 	state   secret.FileState // of a file whose contents must be judged
 	content []byte           // of a file that the guard sends
 	values  []string         // the secret values in it
-	tool    bool             // it is a file of the user's own tools
+	tool    bool             // it is a file of the user's own tools, or a link of such a name
+	link    bool             // it is a symbolic link
 }
 
 // searchLevel judges the files of directories, and returns their
@@ -204,7 +205,8 @@ func (s *secretSearch) suspect(dir *os.File, at string, kind fs.FileMode) suspec
 	if isThirdParty(treepath.Parent(at)) {
 		return f
 	}
-	f.tool = (kind.IsRegular() || kind == fs.ModeSymlink) && treepath.ToolReason(at) != ""
+	f.link = kind == fs.ModeSymlink
+	f.tool = (kind.IsRegular() || f.link) && treepath.ToolReason(at) != ""
 	if !f.named && !kind.IsRegular() {
 		return f
 	}
@@ -259,12 +261,26 @@ func (s *secretSearch) add(f suspect) {
 	if f.why != "" {
 		s.found.Files = append(s.found.Files, SecretFile{Path: s.abs(f.at), Why: f.why})
 	} else if f.tool { // commands cannot see a secret one
-		real, err := filepath.EvalSymlinks(s.abs(f.at)) // a link protects nothing: see where it leads
-		if rel, outside := filepath.Rel(s.root, real); err == nil && outside == nil && filepath.IsLocal(rel) {
-			s.found.Tools = append(s.found.Tools, real)
-		}
+		s.addTool(f)
 	}
 	s.found.Values = append(s.found.Values, f.values...)
+}
+
+// addTool adds a file of the user's tools. A link protects nothing: what it leads to in the
+// tree is added in its place.
+func (s *secretSearch) addTool(f suspect) {
+	at := s.abs(f.at)
+	if f.link {
+		real, err := filepath.EvalSymlinks(at)
+		if err != nil {
+			return
+		}
+		if rel, err := filepath.Rel(s.root, real); err != nil || !filepath.IsLocal(rel) {
+			return
+		}
+		at = real
+	}
+	s.found.Tools = append(s.found.Tools, at)
 }
 
 // inParallel calls do for each of n items, on all processors if there are many.
