@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"hone/internal/lazyregexp"
 )
 
 // sign is how servers report one class of fault. The first sign that matches decides.
@@ -137,19 +139,16 @@ func kindOf(status int, text string) Kind {
 var passing = []int{408, 409, 425, statusClientClosed}
 
 var (
-	contextFigure = `(?:context (?:length|limit|size|window)|<=|>)\D{0,20}(\d+)`
-	promptFigure  = `(\d+) (?:tokens )?(?:in the messages|in your prompt|in the prompt|of text input|input tokens|prompt tokens|tokens from the input|.inputs. tokens)|` +
-		`(?:prompt contains|request has|messages resulted in|limit:)\D{0,20}(\d+)`
-	figures = sync.OnceValue(func() [2]*regexp.Regexp {
-		return [2]*regexp.Regexp{regexp.MustCompile(contextFigure), regexp.MustCompile(promptFigure)}
-	})
+	contextFigure = lazyregexp.New(`(?:context (?:length|limit|size|window)|<=|>)\D{0,20}(\d+)`)
+	promptFigure  = lazyregexp.New(`(\d+) (?:tokens )?(?:in the messages|in your prompt|in the prompt|of text input|input tokens|prompt tokens|tokens from the input|.inputs. tokens)|` +
+		`(?:prompt contains|request has|messages resulted in|limit:)\D{0,20}(\d+)`)
 )
 
 // promptFills reports whether a prompt takes more than three quarters of the context in a
 // message that tells both, so that a smaller output limit does not help for long.
 func promptFills(text string) bool {
 	text = strings.ReplaceAll(text, ",", "")
-	number := func(r *regexp.Regexp) float64 {
+	number := func(r *lazyregexp.Regexp) float64 {
 		n := 0.0
 		for _, s := range append(r.FindStringSubmatch(text), "")[1:] {
 			if f, err := strconv.ParseFloat(s, 64); err == nil {
@@ -158,6 +157,6 @@ func promptFills(text string) bool {
 		}
 		return n
 	}
-	context, prompt := number(figures()[0]), number(figures()[1])
+	context, prompt := number(contextFigure), number(promptFigure)
 	return context > 0 && prompt > context*3/4
 }
