@@ -89,7 +89,7 @@ func Advise(root, at, hint string) string {
 		return hint
 	}
 	own := Quoted(Checks(found))
-	if before, _, _ := strings.Cut(hint, example); before[0] != 'h' || len(strings.Fields(before)) != len(strings.Fields("hone fix --check")) {
+	if before, _, _ := strings.Cut(hint, example); !strings.HasPrefix(before, "hone ") || len(strings.Fields(before)) != len(strings.Fields("hone fix --check")) {
 		return strings.ReplaceAll(hint, example, own)
 	}
 	var from []string
