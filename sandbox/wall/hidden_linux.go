@@ -75,12 +75,38 @@ func makeRoot(s spec) (*newRoot, error) {
 	if err := r.file(hiddenFile, 0); err != nil {
 		return nil, err
 	}
-	r.empty, err = openTree(fd, hiddenFile)
+	if s.Hidden != "" {
+		r.empty, err = openTree(unix.AT_FDCWD, s.Hidden)
+	} else {
+		r.empty, err = openTree(fd, hiddenFile)
+	}
 	return r, err
 }
 
 // hiddenFile is the name of the empty file that is mounted over hidden files.
 const hiddenFile = ".hidden"
+
+// hiddenFrom returns an empty file beside the records of placeholders that not even root can
+// open in the namespaces of a command: its owner and its group do not exist there, so root's
+// power over modes does not reach it. It is empty if there can be none; then commands do not
+// keep that power.
+func hiddenFrom(records string) string {
+	const owner, group = 65533, 65532 // at most one of them is the owner of a tree
+	dir, err := filepath.EvalSymlinks(filepath.Dir(records))
+	if records == "" || err != nil {
+		return ""
+	}
+	path := filepath.Join(dir, "hidden")
+	fd, err := unix.Open(path, unix.O_CREAT|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	if unix.Fchown(fd, owner, group) != nil || unix.Fchmod(fd, 0) != nil {
+		return ""
+	}
+	return path
+}
 
 // newFS makes a file system and does not mount it. Options are pairs of a key
 // and a value; an empty value sets a flag.

@@ -52,6 +52,7 @@ type spec struct {
 	Policy  sandbox.Policy // without Doors
 	Entries []sandbox.Entry
 	Doors   []string // addresses
+	Hidden  string   // the file to mount over hidden ones, see hiddenFrom; empty: the helper makes one
 	Layers  string   // the directory with the layers of the overlays; empty if there are none
 	// Wrapper is the command line of the program that builds the wall and runs
 	// the keeper; empty if there is none.
@@ -122,7 +123,7 @@ func (s spec) sharedNamespaces() []string {
 
 // limits returns the restraint that every wall has in common.
 func (s spec) limits() kernel.Restraint {
-	return kernel.Restraint{Limits: s.Policy.Limits, As: s.Policy.As, Net: s.Policy.Net || s.ownNet()}
+	return kernel.Restraint{Limits: s.Policy.Limits, As: s.Policy.As, Modes: !s.Traits.Mounted || s.Hidden != "", Net: s.Policy.Net || s.ownNet()}
 }
 
 // behindMounts returns the restraint for walls whose mounts already guard the

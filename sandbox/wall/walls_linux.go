@@ -109,6 +109,9 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	w := &Walls{kind: k, serve: p.Doors}
 	p.Doors = nil
 	w.spec = spec{Wall: wall, Traits: k.traits, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}
+	if k.build != nil && os.Geteuid() == 0 {
+		w.spec.Hidden = hiddenFrom(p.Records)
+	}
 	placeholders := w.cover()
 	if k.args != nil {
 		w.spec.Wrapper, err = wrapper(k, w.spec)

@@ -15,7 +15,7 @@ import (
 // Restraint is what the thread that starts a command gives up first. It cannot
 // be undone, and everything that the thread starts inherits it. The zero
 // Restraint gives up privileges, denies the system calls of [Restraint.rules],
-// and limits processes to the usual number. Root keeps its power over the modes of files.
+// and limits processes to the usual number.
 type Restraint struct {
 	// Entries are the paths as the command sees them: [BehindMounts] if the
 	// wall mounts a file system, otherwise the policy's and [DevicesAndProc].
@@ -41,6 +41,8 @@ type Restraint struct {
 	Apart bool `json:"apart,omitempty"`
 	// Free only sets the limits and the user, for commands without walls.
 	Free bool `json:"free,omitempty"`
+	// Modes means that root keeps its power over the modes of files.
+	Modes bool `json:"modes,omitempty"`
 	// As is whom the thread runs as from then on. The calling thread must be root's unless it
 	// is zero.
 	As sandbox.User `json:"as,omitzero"`

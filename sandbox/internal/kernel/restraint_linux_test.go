@@ -229,7 +229,7 @@ func statusField(text, field string) string {
 func TestRestraintDropsPrivileges(t *testing.T) {
 	for _, u := range runtest.Users() {
 		t.Run(u.Name, func(t *testing.T) {
-			task := restrained{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/"}
+			task := restrained{Restraint: Restraint{Modes: true}, Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/"}
 			got := restrainAs(t, u, runtest.TestBinary(t, u), task)
 			if got.Fail != "" || got.Exit != 0 {
 				t.Fatalf("%+v", got)
