@@ -84,16 +84,19 @@ func utf16Order(b []byte) string {
 	case len(b) < 2 || len(b)%2 != 0:
 		return ""
 	}
-	var zeros [2]int
+	var zeros, text [2]int // zeros at even and odd places, and characters beside them
 	for i, c := range b {
-		if c == 0 {
+		if other := b[i^1]; c == 0 {
 			zeros[i%2]++
+			if other >= ' ' || other == '\t' || other == '\n' || other == '\r' {
+				text[i%2]++
+			}
 		}
 	}
 	switch most := len(b) / 4; {
-	case zeros[1] > most && zeros[0] == 0:
+	case text[1] > most && zeros[0] == 0:
 		return "UTF-16LE"
-	case zeros[0] > most && zeros[1] == 0:
+	case text[0] > most && zeros[1] == 0:
 		return "UTF-16BE"
 	}
 	return ""
