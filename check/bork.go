@@ -96,7 +96,11 @@ func (c BorkConfig) findings(r sandbox.Result, out *spool) []Finding {
 	switch {
 	case err != nil: // what could be read is kept, and the rest is shown
 		why := fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %v", r.Exit, err)
-		return append(findings, c.failedToRun(why, c.printed(out, read), r.Stderr)...)
+		rest := ""
+		if read > 0 {
+			rest = c.printed(out, read)
+		}
+		return append(findings, c.failedToRun(why, rest, r.Stderr)...)
 	case r.Exit == 1 && len(findings) == 0:
 		return c.failedToRun("exit status 1 means that it has findings, but its output has none", "", r.Stderr)
 	}

@@ -28,7 +28,7 @@ type borkDecoder struct {
 	redact func(string) string
 	found  bounded
 	raw    json.RawMessage // the last item
-	good   int64           // the offset after the last finding
+	good   int64           // the offset after the last finding, or after the start of the object; 0 if there is none
 }
 
 // itemReader reads a text, and fails if an item is too long.
@@ -71,6 +71,7 @@ func (d *borkDecoder) output() error {
 	case start != json.Delim('{'):
 		return errors.New("it is not an object")
 	}
+	d.good = d.InputOffset()
 	lists := 0
 	for d.More() {
 		isList, err := d.member()
