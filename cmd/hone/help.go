@@ -15,6 +15,7 @@ import (
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/near"
+	"hone/loop/fix"
 )
 
 // everyday is the title of the group of loops.
@@ -261,7 +262,7 @@ func otherName(name string) string {
 	case "log", "logs", "diff", "report", "summary":
 		return "show"
 	case "run", "start", "go":
-		return "fix"
+		return fix.Kind().Name
 	case "test", "lint":
 		return "check"
 	case "settings", "set":

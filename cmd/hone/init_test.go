@@ -18,8 +18,8 @@ import (
 func TestInitLanguages(t *testing.T) {
 	for mark, check := range map[string]string{
 		"go.mod": "go vet ./... && go test ./...", "go.work": "go vet ./... && go test ./...", "pyproject.toml": "python3 -m pytest", "setup.py": "python3 -m pytest",
-		"package.json": "npm test", "Cargo.toml": "cargo test", "pom.xml": "mvn test", "build.gradle.kts": "mvn test", "Gemfile": "bundle exec rake",
-		"composer.json": "composer test", "mix.exs": "mix test", "x.csproj": "dotnet test", "all.sln": "dotnet test", "CMakeLists.txt": "make test", "GNUmakefile": "make test",
+		"package.json": "npm test", "Cargo.toml": "cargo test", "pom.xml": "mvn test", "build.gradle.kts": "gradle test", "Gemfile": "bundle exec rake",
+		"composer.json": "composer test", "mix.exs": "mix test", "x.csproj": "dotnet test", "all.sln": "dotnet test", "CMakeLists.txt": "cmake -B build && cmake --build build && ctest --test-dir build", "GNUmakefile": "make",
 	} {
 		root := t.TempDir()
 		touch(t, root, mark)

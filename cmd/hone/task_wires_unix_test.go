@@ -53,7 +53,7 @@ func TestTaskOverEachWire(t *testing.T) {
 			// The model got the results of parallel calls in order and the
 			// failing test, and the second session got the reviewer's item.
 			checkOrder(t, received[1].Body, "a - b", "want 5", "add.go", "add_test.go")
-			checkOrder(t, received[2].Body, "FAIL")
+			checkOrder(t, received[2].Body, "the check reports 1 finding", "add_test.go", "want 5")
 			checkOrder(t, received[3].Body, "FAIL")
 			checkOrder(t, received[5].Body, "fix Add: it multiplies")
 		})
