@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"hone/internal/gitdir"
+	"hone/internal/transient"
 	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
 )
@@ -37,7 +39,8 @@ import (
 // ignoring case, but with Scope exactly. Any pattern that is a plain path or
 // ends in a slash also matches everything below.
 //
-// An error means that the rules contain a malformed pattern.
+// An error means that the rules contain a malformed pattern, or that a file could not be
+// inspected for a reason that may pass (ruling G22).
 func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 	r, err := newReview(t, rules)
 	if err != nil {
@@ -48,6 +51,9 @@ func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 	verdicts := make([]Verdict, len(ch.Edits))
 	for i, e := range ch.Edits {
 		verdicts[i] = r.edit(e)
+	}
+	if r.err != nil {
+		return nil, r.err
 	}
 	return verdicts, nil
 }
@@ -64,6 +70,7 @@ type review struct {
 	written   map[string]bool   // folded paths that the change would create: files, and false for directories
 	files     map[string]string // paths of the change so far, by folded path
 	dirs      map[string]string // the same, by folded parent directory
+	err       error             // that may pass, the first
 }
 
 func newReview(t *Tree, rules Rules) (*review, error) {
@@ -92,7 +99,7 @@ func newReview(t *Tree, rules Rules) (*review, error) {
 func (r *review) edit(e Edit) Verdict {
 	cleaned, err := treepath.Clean(e.Path)
 	if err != nil {
-		return deny(e.Path, errorReason(err))
+		return deny(e.Path, r.reason(e.Path, err))
 	}
 	if reason := r.duplicateReason(cleaned); reason != "" {
 		return deny(cleaned, reason)
@@ -105,7 +112,7 @@ func (r *review) edit(e Edit) Verdict {
 	}
 	old, before, err := r.currentFile(cleaned)
 	if err != nil {
-		return deny(cleaned, errorReason(err))
+		return deny(cleaned, r.reason(cleaned, err))
 	}
 	v := Verdict{Path: cleaned, Ruling: Allow, Before: before, After: imageAfter(e, before)}
 	if reason := r.contentDenial(cleaned, old, e); reason != "" {
@@ -129,8 +136,8 @@ func deny(path, reason string) Verdict {
 	return Verdict{Path: path, Ruling: Deny, Reason: reason}
 }
 
-// errorReason returns an error's text without the path, which the verdict has.
-func errorReason(err error) string {
+// reason returns what an error says about the file, without the path, which the verdict has.
+func (r *review) reason(path string, err error) string {
 	var refused *treepath.RefusedError
 	var large *TooLargeError
 	switch {
@@ -139,7 +146,9 @@ func errorReason(err error) string {
 	case errors.As(err, &large):
 		return fmt.Sprintf("%d bytes is more than the limit of %d", large.Size, large.Max)
 	}
-	return "the file cannot be read: " + nofollow.Reason(err)
+	reason, passing := nofollow.Fact(path, err)
+	r.err = cmp.Or(r.err, passing)
+	return "the file cannot be read: " + reason
 }
 
 // duplicateReason denies a path that the change has already named, and paths
@@ -175,7 +184,7 @@ func withOtherSpelling(path, other, reason string) string {
 // pathDenial returns why the path alone forbids a change, or an empty string.
 func (r *review) pathDenial(path string) string {
 	if err := r.tree.Refusal(path); err != nil {
-		return errorReason(err)
+		return r.reason(path, err)
 	}
 	if reason := treepath.ProtectedReason(path); reason != "" {
 		return reason
@@ -238,6 +247,9 @@ func (r *review) has(path string, isFile bool) bool {
 		return true
 	}
 	info, err := r.cur.Lstat(path)
+	if transient.Is(err) {
+		r.err = cmp.Or(r.err, nofollow.ReadError(path, err))
+	}
 	return err == nil && !(isFile && info.Mode.IsDir())
 }
 
@@ -289,7 +301,7 @@ func imageAfter(e Edit, before Image) Image {
 // them knows it already.
 func (r *review) contentDenial(path string, old []byte, e Edit) string {
 	if size := int64(len(e.Content)); !e.Delete && size > r.tree.maxFile {
-		return errorReason(&TooLargeError{Size: size, Max: r.tree.maxFile})
+		return r.reason(path, &TooLargeError{Size: size, Max: r.tree.maxFile})
 	}
 	if reason, ok := r.rules.Guard.Withheld(path, old); ok {
 		return "it is withheld from the model: " + reason
