@@ -64,7 +64,7 @@ func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs 
 func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	v, err := step(ctx, r, lookStep(history.StepReview, ch, func(ctx context.Context) (history.Reviewed, error) {
 		rules := r.protectingRules(r.Rules)
-		rules.Seen, rules.ReadFirst = seen, r.at.Call > 0
+		rules.Seen, rules.ReadFirst, rules.Typed = seen, r.at.Call > 0, true
 		v, err := r.Tree.Review(ch, rules)
 		if err == nil && r.unexpected(v) {
 			err = r.snapshot(ctx)

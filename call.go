@@ -193,13 +193,13 @@ func (t *talk) noteTree(c *pendingCall, tree string) {
 func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result {
 	judges, tools := t.r.restoredNotes(after.Restored)
 	if judges != "" {
-		result.Text += "\n[" + judges + "; change the code, not what checks it]"
+		result.Add("\n[" + judges + "; change the code, not what checks it]")
 	}
 	if tools != "" {
-		result.Text += "\n[" + tools + "; if the work needs the change, write the file with a tool: the user is asked]"
+		result.Add("\n[" + tools + "; if the work needs the change, write the file with a tool: the user is asked]")
 	}
 	if paths := t.role.visiblePaths(after.Outside); len(paths) > 0 {
-		result.Text += t.r.Rules.Guard.Redact("\n[while you were working, the user changed " + listed(paths) + "; keep these changes and build on them]")
+		result.Add(t.r.Rules.Guard.Redact("\n[while you were working, the user changed " + listed(paths) + "; keep these changes and build on them]"))
 	}
 	return result
 }
@@ -322,6 +322,9 @@ func (t *talk) textForModel(c Called) string {
 		}
 	}
 	text := c.Result.Text
+	if brief := c.Result.Brief; brief != "" {
+		return fmt.Sprintf("%s\n[its output has %d bytes; to see it, read or grep \"output:%d\"]", brief, len(text), len(t.outputs))
+	}
 	if len(text) <= limit {
 		return text
 	}

@@ -143,7 +143,7 @@ func (r *Run) stillChanged(ctx context.Context, begun string, after history.Snap
 	list, err := r.protectedChanges(before)
 	return slices.DeleteFunc(list, func(one restore.Target) bool {
 		was, _ := left.Entry(one.Path)
-		return r.isToolFile(one.Path) && !was.SameState(one.From[0])
+		return r.toolReason(one.Path) != "" && !was.SameState(one.From[0])
 	}), err
 }
 

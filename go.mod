@@ -19,6 +19,7 @@ require (
 	go.yaml.in/yaml/v4 v4.0.0-rc.2
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
+	golang.org/x/text v0.30.0
 	mvdan.cc/sh/v3 v3.14.1
 )
 

@@ -23,7 +23,7 @@ func (r *Run) Interpret(ctx context.Context, ch workspace.Change) (workspace.Cha
 		for i, e := range ch.Edits {
 			style, err := r.judgeEdit(e)
 			if j.Styles[i] = style; err != nil {
-				j.Faults = append(j.Faults, fmt.Sprintf("%s: %v", e.Path, err))
+				j.Faults = append(j.Faults, err.Error())
 			}
 		}
 		return j, nil
@@ -48,17 +48,17 @@ func (r *Run) judgeEdit(e workspace.Edit) (reply.Style, error) {
 	old, _, err := r.Tree.Read(path.Clean(e.Path))
 	if err != nil {
 		old = nil
-		if err := reply.CheckPath(e.Path, r.exists); err != nil {
+		if err := r.Tree.CheckNew(e.Path); err != nil {
 			return reply.Style{}, err
 		}
 	}
 	if e.Delete {
 		return reply.Style{}, nil
 	}
-	return reply.StyleOf(old), reply.CheckContent(e.Path, old, e.Content)
-}
-
-func (r *Run) exists(path string) bool {
-	_, _, err := r.Tree.Read(path)
-	return err == nil
+	if err := reply.CheckContent(e.Path, old, e.Content); err != nil {
+		return reply.Style{}, fmt.Errorf("%s: %w", e.Path, err)
+	}
+	style := reply.StyleOf(old)
+	style.CRLF = style.CRLF || old == nil && r.Tree.EndsInCRLF(path.Clean(e.Path))
+	return style, nil
 }

@@ -380,7 +380,7 @@ func copyFindings(found []check.Finding, why string) []check.Finding {
 // changes, and failed that without them.
 func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked, changes []judgeChange) (history.Checked, error) {
 	asked, err := Step(ctx, r, askName, nil, func(context.Context) (judgesAsked, error) {
-		a := judgesAsked{Reason: history.AboutJudges + ", and the check passes only with this change", Findings: failed.Findings}
+		a := judgesAsked{Reason: history.AboutJudges + ": the check passes only with this change", Findings: failed.Findings}
 		if len(failed.Lacks) > 0 {
 			a.Reason += "; in a clean copy the check fails in any case, because that lacks " + listed(failed.Lacks)
 		}

@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -48,7 +49,7 @@ func (r *Run) protectedChanges(before workspace.Manifest) ([]restore.Target, err
 		return list, nil
 	}
 	for _, d := range before.Diff(r.last) {
-		if r.Trust.keeps(d.Path) || treepath.ToolReason(d.Path) == "" {
+		if r.Trust.keeps(d.Path) || r.Tree.ToolReason(d.Path) == "" {
 			continue
 		}
 		was, _ := before.Entry(d.Path)
@@ -105,9 +106,13 @@ func (r *Run) openContents(digest string) (io.ReadCloser, error) {
 	return r.Journal.Home().OpenObject(digest)
 }
 
-// isToolFile reports whether a restored file is one of the user's tools.
-func (r *Run) isToolFile(path string) bool {
-	return r.Trust.Tools && treepath.ToolReason(path) != "" && !r.Trust.keeps(path)
+// toolReason returns why a restored file is one of the user's tools; empty if it judges the
+// work instead. A replay, which has no tree, returns the same.
+func (r *Run) toolReason(path string) string {
+	if !r.Trust.Tools || r.Trust.keeps(path) {
+		return ""
+	}
+	return cmp.Or(treepath.ToolReason(path), "one of the user's tools finds it by a link")
 }
 
 // restoredNotes tell which files were restored: those of what judges the work, and those
@@ -115,8 +120,8 @@ func (r *Run) isToolFile(path string) bool {
 func (r *Run) restoredNotes(paths []string) (judges, tools string) {
 	var judging, reasons []string
 	for _, path := range paths {
-		if r.isToolFile(path) {
-			reasons = append(reasons, fmt.Sprintf("%s (%s)", treepath.Display(path), treepath.ToolReason(path)))
+		if why := r.toolReason(path); why != "" {
+			reasons = append(reasons, fmt.Sprintf("%s (%s)", treepath.Display(path), why))
 		} else {
 			judging = append(judging, path)
 		}
@@ -138,8 +143,8 @@ func (r *Run) protectFindings(round int) []check.Finding {
 	var findings []check.Finding
 	for _, path := range slices.Compact(paths) {
 		text := "A command changed this file, which is protected because it is part of what judges your work; it was restored. Change the code, not what checks it."
-		if r.isToolFile(path) {
-			text = "A command changed this file, but " + treepath.ToolReason(path) + "; it was put back. If the work needs the change, edit the file: the user is asked."
+		if why := r.toolReason(path); why != "" {
+			text = "A command changed this file, but " + why + "; it was put back. If the work needs the change, edit the file: the user is asked."
 		}
 		findings = append(findings, check.Finding{Source: "protect", File: path, Advisory: true, Text: text})
 	}

@@ -9,7 +9,7 @@ if [ "$RUN_EXIT" != 0 ]; then
     exit 0
 fi
 if [ -z "$(git status --porcelain)" ]; then
-    echo "hone: no branch: nothing changed"
+    echo "hone: no branch: git sees no change (files that it ignores do not count)"
     exit 0
 fi
 

@@ -45,8 +45,9 @@ type BorkConfig struct {
 // with findings. Findings count even with exit status 0. Anything else (exit
 // status 1 without findings, 2 or any other, output that is not the JSON, not
 // executable, missing, killed, timed out) means that it failed to run: one
-// Broken finding, never success (ruling B9). If the machine is short of what a start needs,
-// or of room for the output, that is an error.
+// Broken finding, never success (ruling B9). Of output that can be read in part, what can be
+// read are its findings, and the rest is another one, as text (ruling B16). If the machine is
+// short of what a start needs, or of room for the output, that is an error.
 func Bork(r sandbox.Runner, c BorkConfig) Func {
 	if c.Timeout == 0 {
 		c.Timeout = time.Hour
@@ -54,7 +55,7 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 	return func(ctx context.Context) (found []Finding, err error) {
 		name := filepath.FromSlash(c.Checker)
 		if !filepath.IsLocal(name) {
-			return c.failedToRun("its path is not below the Git root", nil), nil
+			return c.failedToRun("its path is not below the Git root", "", nil), nil
 		}
 		out := spool{max: cmp.Or(c.MaxOutput, maxFindings)}
 		defer func() { err = errors.Join(err, out.remove()) }()
@@ -68,7 +69,7 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 			return nil, err
 		}
 		if err != nil {
-			return c.failedToRun(err.Error(), nil), nil
+			return c.failedToRun(err.Error(), "", nil), nil
 		}
 		return c.findings(result, &out), nil
 	}
@@ -82,30 +83,47 @@ const (
 // findings returns the findings of a finished checker, which it printed to out.
 func (c BorkConfig) findings(r sandbox.Result, out *spool) []Finding {
 	if r.TimedOut || r.Exit != 0 && r.Exit != 1 {
-		return c.failedToRun(outcome(r, c.Timeout), r.Stderr)
+		return c.failedToRun(outcome(r, c.Timeout), c.printed(out, 0), r.Stderr)
 	}
 	if out.lost > 0 {
-		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", out.lost), r.Stderr)
+		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", out.lost), "", r.Stderr)
 	}
 	stdout, err := out.reader()
 	if err != nil {
-		return c.failedToRun("its output could not be stored: "+err.Error(), r.Stderr)
+		return c.failedToRun("its output could not be stored: "+err.Error(), "", r.Stderr)
 	}
-	findings, err := parseBork(stdout, c.Redact)
+	findings, read, err := parseBork(stdout, c.Redact)
 	switch {
-	case err != nil:
-		return c.failedToRun(fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %v", r.Exit, err), r.Stderr)
+	case err != nil: // what could be read is kept, and the rest is shown
+		why := fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %v", r.Exit, err)
+		return append(findings, c.failedToRun(why, c.printed(out, read), r.Stderr)...)
 	case r.Exit == 1 && len(findings) == 0:
-		return c.failedToRun("exit status 1 means that it has findings, but its output has none", r.Stderr)
+		return c.failedToRun("exit status 1 means that it has findings, but its output has none", "", r.Stderr)
 	}
 	return findings
 }
 
+// printed returns what a checker printed from an offset on, for a finding.
+func (c BorkConfig) printed(out *spool, from int64) string {
+	r, err := out.reader()
+	if err == nil {
+		_, err = io.CopyN(io.Discard, r, from)
+	}
+	if err != nil {
+		return ""
+	}
+	b, _ := io.ReadAll(io.LimitReader(r, maxRead))
+	return excerpt.Middle(applyRedact(c.Redact, excerpt.Output(b)), MaxText/2)
+}
+
 // failedToRun returns the finding that the checker failed to run.
-func (c BorkConfig) failedToRun(why string, stderr []byte) []Finding {
+func (c BorkConfig) failedToRun(why, stdout string, stderr []byte) []Finding {
 	text := fmt.Sprintf("The correctness checker %s failed to run: %s.\n", c.Checker, applyRedact(c.Redact, why))
+	if stdout != "" {
+		text += section("What else it printed", stdout)
+	}
 	if len(stderr) > 0 {
-		text += section("The end of its standard error", excerpt.End(applyRedact(c.Redact, streamText(stderr)), tailText))
+		text += section("The end of its standard error", excerpt.End(applyRedact(c.Redact, excerpt.Output(stderr)), tailText))
 	}
 	return []Finding{{Source: SourceBork, Text: text, Broken: true}}
 }

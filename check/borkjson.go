@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,6 +28,7 @@ type borkDecoder struct {
 	redact func(string) string
 	found  bounded
 	raw    json.RawMessage // the last item
+	good   int64           // the offset after the last finding
 }
 
 // itemReader reads a text, and fails if an item is too long.
@@ -47,14 +50,13 @@ func (r *itemReader) Read(b []byte) (int, error) {
 
 // parseBork parses the JSON of a correctness checker. It ignores unknown keys.
 // One of the two lists may be missing and counts as empty; if both are missing,
-// the output is something else. The findings are bounded ([Bound]).
-func parseBork(out io.Reader, redact func(string) string) ([]Finding, error) {
+// the output is something else. The findings are bounded ([Bound]). After an error they
+// are those before it, in the first bytes of the output.
+func parseBork(out io.Reader, redact func(string) string) (found []Finding, bytes int64, err error) {
 	r := &itemReader{Reader: out}
 	d := &borkDecoder{Decoder: json.NewDecoder(r), read: r, redact: redact}
-	if err := d.output(); err != nil {
-		return nil, err
-	}
-	return d.found.findings(), nil
+	err = d.output()
+	return d.found.findings(), d.good, err
 }
 
 // output decodes the single object of the output.
@@ -115,9 +117,10 @@ func (d *borkDecoder) member() (isList bool, err error) {
 		}
 		f, err := parseFinding(item, key == "per_file_findings", d.redact)
 		if err != nil {
-			return true, fmt.Errorf("%s[%d]: %w", key, i, err)
+			f = asText(item, fmt.Errorf("%s[%d]: %w", key, i, err), d.redact)
 		}
 		d.found.add(f)
+		d.good = d.InputOffset()
 	}
 	_, err = d.Token()
 	return true, d.withLine(err)
@@ -185,6 +188,26 @@ func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) strin
 	return f, err
 }
 
+// asText returns a finding of another form, with the reason why it cannot be read.
+func asText(raw json.RawMessage, why error, redact func(string) string) Finding {
+	f := Finding{Source: SourceBork, Text: fmt.Sprintf("The checker reported this in a form that hone does not know (%s):\n", applyRedact(redact, why.Error()))}
+	var o object
+	if json.Unmarshal(raw, &o) != nil || o == nil {
+		o = object{"finding": raw}
+	}
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		value, err := o.text(key, redact)
+		if err != nil {
+			value = applyRedact(redact, excerpt.Output(o[key]))
+		}
+		if key == "file" && err == nil {
+			f.File = value
+		}
+		f.Text += section(applyRedact(redact, key), excerpt.Middle(excerpt.Screen(value), MaxText/2))
+	}
+	return f
+}
+
 // command returns the text of a finding about a command that the checker ran.
 func (o object) command(redact func(string) string) (string, error) {
 	exit, err := o.integer("exit-code")
@@ -198,8 +221,8 @@ func (o object) command(redact func(string) string) (string, error) {
 		}
 	}
 	text := fmt.Sprintf("The checker ran this command, which exited with status %d:\n\n    %s\n", exit, indentRest(excerpt.Middle(texts["command"], maxFile/2)))
-	text += section("Its standard output", excerpt.Middle(texts["stdout"], MaxText/2))
-	return text + section("Its standard error", excerpt.Middle(texts["stderr"], MaxText/2)), nil
+	text += section("Its standard output", excerpt.Middle(excerpt.Screen(texts["stdout"]), MaxText/2))
+	return text + section("Its standard error", excerpt.Middle(excerpt.Screen(texts["stderr"]), MaxText/2)), nil
 }
 
 // text returns a required string, redacted, or a placeholder if it is not UTF-8

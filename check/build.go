@@ -127,7 +127,7 @@ func (c BuildConfig) argv() []string {
 
 // text returns the output as far as it was kept, and how the build failed.
 func (c BuildConfig) text(r sandbox.Result) string {
-	text := fmt.Sprintf("STDOUT:\n%s\n\nSTDERR:\n%s\n", streamText(r.Stdout), streamText(r.Stderr))
+	text := fmt.Sprintf("STDOUT:\n%s\n\nSTDERR:\n%s\n", excerpt.Output(r.Stdout), excerpt.Output(r.Stderr))
 	if r.Discarded > 0 {
 		text += fmt.Sprintf("\n[... %d more bytes followed; they are only in the log ...]\n", r.Discarded)
 	}

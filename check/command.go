@@ -67,11 +67,8 @@ type CommandConfig struct {
 func Command(r sandbox.Runner, c CommandConfig) Func {
 	return func(ctx context.Context) ([]Finding, error) {
 		watched := newLive(c.Live, c.Redact)
-		timeout := cmp.Or(c.Timeout, 10*time.Minute)
-		written := func() []Report { return nil }
-		if c.Reports != nil {
-			written = c.Reports()
-		}
+		timeout := c.Limit()
+		read := c.Begin()
 		result, err := r.Run(ctx, sandbox.Command{
 			Argv: shellArgv(c.Command), Dir: c.Dir, Env: c.Env,
 			Timeout: timeout, MaxOutput: c.MaxOutput, Live: watched.writer(),
@@ -84,8 +81,21 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 			text := fmt.Sprintf("The check command could not be started: %v\n\n    %s\n", err, indentRest(c.Command))
 			return []Finding{{Source: SourceCommand, Text: applyRedact(c.Redact, text), Broken: true}}, nil
 		}
-		return c.findings(result, timeout, written), nil
+		return read(result), nil
 	}
+}
+
+// Limit returns the time limit of the command.
+func (c CommandConfig) Limit() time.Duration { return cmp.Or(c.Timeout, 10*time.Minute) }
+
+// Begin is called before the command is run by other means than [Command]. The function
+// that it returns returns what Command would have found.
+func (c CommandConfig) Begin() func(sandbox.Result) []Finding {
+	written := func() []Report { return nil }
+	if c.Reports != nil {
+		written = c.Reports()
+	}
+	return func(r sandbox.Result) []Finding { return c.findings(r, c.Limit(), written) }
 }
 
 // noVerdict returns the error of a check whose command ended with result and err, if that
@@ -136,9 +146,9 @@ func cannotRun(r sandbox.Result) bool { return !r.TimedOut && (r.Exit == 126 || 
 
 // failure returns the finding of a command that failed, with all of its output.
 func (c CommandConfig) failure(r sandbox.Result, timeout time.Duration) Finding {
-	text := c.head(r, timeout) + section("Its output", excerpt.Middle(applyRedact(c.Redact, streamText(r.Stdout)), MaxText))
+	text := c.head(r, timeout) + section("Its output", excerpt.Middle(applyRedact(c.Redact, excerpt.Output(r.Stdout)), MaxText))
 	if len(r.Stderr) > 0 {
-		text += section("Its standard error", excerpt.Middle(applyRedact(c.Redact, streamText(r.Stderr)), MaxText))
+		text += section("Its standard error", excerpt.Middle(applyRedact(c.Redact, excerpt.Output(r.Stderr)), MaxText))
 	}
 	if r.Discarded > 0 {
 		text += fmt.Sprintf("\n[... %d more bytes followed and were discarded ...]\n", r.Discarded)

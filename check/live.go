@@ -3,6 +3,8 @@ package check
 import (
 	"bytes"
 	"io"
+
+	"hone/internal/excerpt"
 )
 
 // live forwards a stream without its secrets. It forwards complete lines,
@@ -54,6 +56,6 @@ func (l *live) emit(n int) {
 	if n == 0 {
 		return
 	}
-	_, _ = io.WriteString(l.to, applyRedact(l.redact, string(l.pending[:n])))
+	_, _ = io.WriteString(l.to, applyRedact(l.redact, excerpt.Output(l.pending[:n])))
 	l.pending = append(l.pending[:0], l.pending[n:]...)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/internal/excerpt"
 	"hone/internal/lazyregexp"
 )
 
@@ -32,8 +33,6 @@ var volatile = []struct {
 	re   *lazyregexp.Regexp
 	with string
 }{
-	// Colors.
-	{oneOf{"\x1b"}, lazyregexp.New(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\a\x1b\n]*(?:\a|\x1b\\)|[()][0-9A-B])`), ""},
 	// What programs generate: UUIDs, checksums, names of temporary files.
 	{oneOf{"-"}, lazyregexp.New(`\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`), "<uuid>"},
 	{nil, lazyregexp.New(`\b[0-9A-Fa-f]{32,}\b`), "<hex>"},
@@ -80,7 +79,7 @@ var volatile = []struct {
 // Normalize takes linear time, and normalizing twice changes nothing more. The result is at
 // most five times as long as the text.
 func Normalize(text string) string {
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(excerpt.Screen(text), "\n")
 	for i, line := range lines {
 		lines[i] = normalizeLine(line)
 	}
@@ -92,17 +91,17 @@ func Normalize(text string) string {
 const longestLine = 4 << 10
 
 func normalizeLine(line string) string {
-	if len(line) > longestLine || !strings.ContainsAny(line, "0123456789=\x1b/\\(") {
+	if len(line) > longestLine || !strings.ContainsAny(line, "0123456789=/\\(") {
 		return strings.TrimRight(line, " \t\r")
 	}
-	for range 8 { // one, and one to see that nothing is left; what colors hid takes more
+	for range 8 { // one, and one to see that nothing is left
 		before := line
 		for _, v := range volatile {
 			if v.has.in(line) {
 				line = v.re.ReplaceAllString(line, v.with)
 			}
 		}
-		if line = strings.TrimRight(line, " \t\r"); line == before || !strings.ContainsAny(line, "0123456789\x1b") {
+		if line = strings.TrimRight(line, " \t\r"); line == before || !strings.ContainsAny(line, "0123456789") {
 			break
 		}
 	}

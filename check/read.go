@@ -35,7 +35,7 @@ func (c CommandConfig) output(r sandbox.Result) string {
 	if len(r.Stderr) > 0 {
 		out = slices.Concat(bytes.TrimSuffix(out, []byte("\n")), []byte("\n"), r.Stderr)
 	}
-	clean := func(b []byte) string { return applyRedact(c.Redact, streamText(b)) }
+	clean := func(b []byte) string { return applyRedact(c.Redact, excerpt.Output(b)) }
 	if len(out) <= maxRead {
 		return clean(out)
 	}

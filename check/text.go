@@ -3,26 +3,18 @@ package check
 import (
 	"fmt"
 	"strings"
-
-	"hone/internal/excerpt"
 )
 
 // notUTF8 replaces a text of a checker's that is not UTF-8 (ruling B11).
 const notUTF8 = "<non-UTF8 output>"
 
-// MaxText is the length in bytes above which the middle of a text is omitted
-// from a finding.
-const MaxText = 60 << 10
+// MaxText is the length in bytes above which the middle of an output that no [Reader]
+// understands is omitted from a finding: that of a command which a model runs is cut there, too.
+const MaxText = 16 << 10
 
 // tailText is how many bytes of standard error are shown of a check that could
 // not run.
 const tailText = 8 << 10
-
-// streamText returns the text of a stream. What is not UTF-8 becomes U+FFFD: one name in
-// Latin-1 must not hide a whole build log. Of a progress bar its last state stays.
-func streamText(stream []byte) string {
-	return excerpt.Screen(strings.ToValidUTF8(string(stream), "\uFFFD"))
-}
 
 // section returns a titled text between blank lines.
 func section(title, text string) string {

@@ -178,6 +178,9 @@ func RestoredNote(r sandbox.Restored) string { return walldir.RestoredNote(r) }
 // tried under the same conditions before. If an attempt succeeds, the error is a
 // [*hone.Stop] and the walls are not used. The caller closes the result.
 func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
+	if err := sandbox.OwnerOf(w.Root).Check(); err != nil {
+		return nil, err
+	}
 	recovered, err := Recover(w.Root)
 	if err != nil {
 		return nil, err
@@ -273,7 +276,15 @@ func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err err
 	if err := e.dir.LinkHome(w.homePaths); err != nil {
 		return err
 	}
-	policy.Aside, policy.Records, policy.Doors = e.dir.Aside, e.dir.Records, w.Doors
+	policy.Aside, policy.Records, policy.Doors, policy.As = e.dir.Aside, e.dir.Records, w.Doors, sandbox.OwnerOf(w.Root)
+	for _, dir := range policy.Write {
+		if !sandbox.Within(e.dir.Path, dir) {
+			continue
+		}
+		if err := policy.As.Own(dir); err != nil { // some programs ask whether they may write, and do not try
+			return fmt.Errorf("give the home of commands to their user: %w", err)
+		}
+	}
 	e.policy, e.guarded.keeper = policy, w.keeper
 	if w.guardTools {
 		e.guarded.readOnly = e.secrets.Tools

@@ -258,7 +258,9 @@ func (s *Session) Guard() *secret.Guard { return s.guard }
 
 // Unwalled returns the runner of the user's own programs, which runs them without walls.
 // They end with this process.
-func (s *Session) Unwalled() sandbox.Runner { return sandbox.None{Keeper: s.Keeper} }
+func (s *Session) Unwalled() sandbox.Runner {
+	return sandbox.None{Keeper: s.Keeper, As: sandbox.OwnerOf(s.Dir)}
+}
 
 // Replayed reports whether a recorded run is replayed.
 func (s *Session) Replayed() bool { return s.replayed }
@@ -449,9 +451,13 @@ func (s *Session) Command(line string) check.Func {
 }
 
 func (s *Session) command(line string, tree *workspace.Tree, w loop.Walls) check.Func {
-	set := s.loop.Shared()
-	return check.Command(w.With(config.CheckEnv.In(set.Values)), CheckConfig(check.CommandConfig{
-		Command: line, Timeout: config.CheckTimeout.In(set.Values), Redact: s.guard.Redact, Live: checkOutput{s}}, set.Values, tree))
+	return check.Command(w.With(config.CheckEnv.In(s.loop.Shared().Values)), s.commandConfig(line, tree))
+}
+
+func (s *Session) commandConfig(line string, tree *workspace.Tree) check.CommandConfig {
+	v := s.loop.Shared().Values
+	return CheckConfig(check.CommandConfig{
+		Command: line, Timeout: config.CheckTimeout.In(v), Redact: s.guard.Redact, Live: checkOutput{s}}, v, tree)
 }
 
 // Check returns the settings' check for a tree, behind walls; nil if the settings

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"hone"
+	"hone/check"
 	"hone/internal/listing"
 	"hone/loop"
+	"hone/sandbox"
 	"hone/tool"
 	"hone/workspace"
 )
@@ -40,15 +42,33 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	if s.loop.Shared().Walls.Absent {
 		return tools
 	}
-	lines := set.Lines(tree.Dir())
-	if check := s.loop.Shared().Check; check != "" && !set.ReadOnly && set.Dir == "" {
-		lines.Always = []string{check}
+	b := tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, MaxTimeout: maxCommandTime, Lines: set.Lines(tree.Dir())}
+	if line := s.loop.Shared().Check; line != "" && !set.ReadOnly && set.Dir == "" {
+		c := s.commandConfig(line, tree)
+		b.Lines.Always, b.CheckTimeout = []string{line}, c.Limit()
+		b.Verdict = func() func(sandbox.Result) string {
+			read := c.Begin()
+			return func(r sandbox.Result) string { return verdict(read(r)) }
+		}
 	}
 	w := set.Walls
 	if w == nil {
 		w = s.commandWalls()
 	}
-	return append(tools, tool.Bash(forModel{walls: w.(*walls)}, tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, MaxTimeout: maxCommandTime, Lines: lines}))
+	return append(tools, tool.Bash(forModel{walls: w.(*walls)}, b))
+}
+
+// verdict says what the check found when a model ran it (ruling S12), in the words of the
+// prompt; it is empty if no reader understood the output.
+func verdict(found []check.Finding) string {
+	blocking := check.BlockingOf(found)
+	switch {
+	case len(blocking) == 0:
+		return "the check passes"
+	case !slices.ContainsFunc(blocking, func(f check.Finding) bool { return f.ID != "" }):
+		return ""
+	}
+	return "the check reports " + check.Tally(blocking) + ":\n\n" + strings.Join(loop.ForModel(found), "\n\n")
 }
 
 // treeKey is the part of a Toolset that its tree depends on.

@@ -83,12 +83,15 @@ func (s *Session) startEarly(w *walls) {
 	if !set.None() {
 		kind = sandbox.Wall(set.Wall)
 	}
-	s.early = wall.StartEarly(kind, sandbox.Policy{Net: set.Net, Limits: commandLimits(set)})
+	s.early = wall.StartEarly(kind, sandbox.Policy{Net: set.Net, Limits: commandLimits(set), As: sandbox.OwnerOf(w.enclosure.Root)})
 	w.enclosure.early = s.early
 }
 
 // raise builds the walls, once, and records their grade.
 func (w *walls) raise(ctx context.Context) error {
+	if err := sandbox.OwnerOf(w.enclosure.Root).Check(); err != nil {
+		return NoWalls(ctx, err)
+	}
 	if w.unwalled {
 		return nil
 	}

@@ -12,10 +12,14 @@ type Kind string
 // The kinds of failure that a retry cannot fix.
 const (
 	Auth    Kind = "auth"     // 401, 403: the key is missing, wrong or lacks permission
-	Invalid Kind = "invalid"  // 400, 404, 422: the server rejects the request or the model's name
+	Invalid Kind = "invalid"  // 400, 404, 422: the server rejects the request
 	TooLong Kind = "too long" // the request does not fit the model's context
-	Quota   Kind = "quota"    // 402, or 400 and 429 for an account without credit
-	Failed  Kind = "failed"   // an agent's session failed; the same session is never repeated
+	Quota   Kind = "quota"    // 402, or 400, 403 and 429 for an account without credit
+	// OutputLimit means that the request asks for more output than the model gives, or than
+	// its context has room for.
+	OutputLimit Kind = "output limit"
+	NoModel     Kind = "unknown model" // the server does not have the model
+	Failed      Kind = "failed"        // an agent's session failed; the same session is never repeated
 )
 
 // The kinds of failure after which a retry may succeed.
@@ -64,7 +68,7 @@ func (e *Error) Error() string {
 // Temporary reports whether another attempt may succeed.
 func (e *Error) Temporary() bool {
 	switch e.Kind {
-	case Auth, Invalid, TooLong, Quota, Failed:
+	case Auth, Invalid, TooLong, OutputLimit, Quota, NoModel, Failed:
 		return false
 	}
 	return true
@@ -82,6 +86,8 @@ func (e *Error) Rejected() bool {
 		return false
 	case e.Status == http.StatusServiceUnavailable, e.Status == statusOverloaded:
 		return true
+	case e.Status/100 == 2: // the body is nothing but an error
+		return !e.Temporary() || e.Kind == RateLimited
 	}
 	return e.Status >= 400 && e.Status < 500
 }

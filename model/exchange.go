@@ -2,11 +2,14 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -16,7 +19,8 @@ import (
 )
 
 // Limits of the response body that an [Exchange] reads, in bytes after
-// decompression. A longer body or line is an error of kind [Garbage].
+// decompression and without what a [Framer] ignores. A longer body or line is an
+// error of kind [Garbage].
 const (
 	MaxBody = 256 << 20
 	// MaxLine limits a line of a response: it must be shorter. A
@@ -42,8 +46,8 @@ const (
 // Exchange is the HTTP side of one attempt, the same for every provider. It
 // limits the attempt in time and size, records the response and describes
 // failures. A provider creates one, sends its request with the
-// [Exchange.Context] and the [Exchange.Client], and passes every error through
-// [Exchange.Fault]. If it uses an SDK, it gives both to the SDK and turns the
+// [Exchange.Context] and the [Exchange.Client], reads the response with
+// [Exchange.Events], and passes every error through [Exchange.Fault]. If it uses an SDK, it gives both to the SDK and turns the
 // SDK's own retries off. The file example_test.go contains a complete provider.
 //
 // An Exchange is for one request; if a client sends several, it records the
@@ -73,9 +77,17 @@ type response struct {
 	connected bool // and got one
 	status    int
 	header    http.Header
-	body      bytes.Buffer
-	line      int   // bytes since the last line feed
+	frames    Framer
+	events    []event
+	size      int   // of the events, in bytes
+	cut       bool  // it ended inside the last event
+	done      bool  // it said [DONE], or is not a stream
 	err       error // what cut the body; nil if it ended normally
+}
+
+type event struct {
+	name string
+	data []byte
 }
 
 // NewExchange starts an attempt within ctx. The caller must Close it.
@@ -142,28 +154,127 @@ func (x *Exchange) Header() http.Header {
 	return x.response.header
 }
 
-// Body returns the part of the response body that was read so far.
+// Body returns the part of the response body that was read so far, without its events.
 func (x *Exchange) Body() []byte {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return bytes.Clone(x.response.body.Bytes())
+	return slices.Concat(x.response.frames.body, x.response.frames.line)
 }
 
-// Raw returns the response body if it is JSON. For a stream it returns an
-// array of the events' data in order, each as it is if it is JSON, otherwise
-// as a string, without the closing "[DONE]". For lines of JSON it returns an
-// array of them. It is nil for any other body.
+// Raw returns the response body if it is JSON. For a stream, and for lines of JSON, it
+// returns an array of the events' data in order, each as it is if it is JSON, otherwise
+// as a string, without the closing "[DONE]". It is nil for any other body.
 func (x *Exchange) Raw() json.RawMessage {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	body := bytes.TrimSpace(x.response.body.Bytes())
-	if json.Valid(body) {
+	r := &x.response
+	if body := bytes.TrimSpace(r.frames.body); json.Valid(body) {
 		return bytes.Clone(body)
 	}
-	if lines := lineArray(body); lines != nil {
-		return lines
+	out := []byte{'['}
+	for _, e := range r.events {
+		data := e.data
+		if r.frames.plain && !json.Valid(data) {
+			return nil
+		}
+		if !json.Valid(data) {
+			// Marshal cannot fail for a string.
+			data, _ = json.Marshal(string(data))
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, data...)
 	}
-	return eventArray(body)
+	if len(out) == 1 {
+		return nil
+	}
+	return append(out, ']')
+}
+
+// Send sends a request and returns the body of a 2xx response. A body that is not nil is
+// JSON.
+func (x *Exchange) Send(method, url string, header http.Header, body []byte) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(x.ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, header)
+	req.Header.Set("User-Agent", "hone")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := x.Client().Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode/100 == 2 {
+		return res.Body, nil
+	}
+	defer res.Body.Close()
+	// Reading the body lets the exchange record it for its error message.
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return nil, err
+	}
+	return nil, errors.New(res.Status)
+}
+
+// Events reads the body of a response of this exchange, which may be wrapped, and yields
+// the data of each event as a [Framer] finds it. It ends with an error if reading fails,
+// or if an event is an error of the provider or no JSON. It ends with "[DONE]", which it
+// does not yield.
+func (x *Exchange) Events(body io.Reader) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		buffer := make([]byte, 32<<10)
+		for next := 0; ; {
+			_, err := body.Read(buffer)
+			for {
+				data, fault := x.event(next)
+				if data == nil {
+					break
+				}
+				if !yield(data, fault) || fault != nil {
+					return
+				}
+				next++
+			}
+			switch {
+			case err == io.EOF || x.Done():
+				return
+			case err != nil:
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// event returns an event that has arrived, or the fault that it is; nil if it has not.
+func (x *Exchange) event(i int) (json.RawMessage, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r := &x.response
+	if i >= len(r.events) {
+		return nil, nil
+	}
+	e := r.events[i]
+	switch fault := r.eventFault(e); {
+	case r.cut && i == len(r.events)-1:
+		return e.data, &Error{Kind: Cut, Message: "the stream ended inside an event"}
+	case fault != nil:
+		return e.data, fault
+	case r.frames.plain && !json.Valid(e.data):
+		return e.data, &Error{Kind: Garbage, Message: OneLine("the response is not JSON: " + cmp.Or(plainText(e.data), "a web page"))}
+	}
+	return e.data, nil
+}
+
+// Done reports whether the response is complete by itself: a stream said "[DONE]", or it is
+// not a stream and has ended.
+func (x *Exchange) Done() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.response.done
 }
 
 // recorder is the transport that records a request's response in x.
@@ -189,6 +300,7 @@ func (x *Exchange) recordRequest() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.response = response{}
+	x.response.frames.Event = x.response.addEvent
 	x.restartIdle()
 }
 
@@ -204,6 +316,7 @@ func (x *Exchange) recordResponse(res *http.Response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.response.status, x.response.header = res.StatusCode, res.Header
+	x.response.frames.plain = x.response.failed()
 	x.restartIdle()
 }
 
@@ -243,13 +356,15 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 	r := &b.x.response
 	if n > 0 {
 		b.x.restartIdle()
-		r.add(p[:n])
+		r.frames.Write(p[:n])
 	}
 	switch {
-	case r.body.Len() > b.x.maxBody:
+	case r.stored() > b.x.maxBody:
 		err = errTooLarge
-	case !r.failed() && r.line >= b.x.maxLine:
+	case !r.failed() && r.frames.run >= b.x.maxLine:
 		err = errLongLine
+	case err == io.EOF && !r.failed():
+		r.cut, r.done = r.frames.End(), r.done || r.frames.plain
 	}
 	if err != nil && err != io.EOF {
 		r.err = err
@@ -264,67 +379,26 @@ func (x *Exchange) readable() int {
 	defer x.mu.Unlock()
 	r := &x.response
 	if r.failed() {
-		return max(0, MaxErrorBody-r.body.Len())
+		return max(0, MaxErrorBody-r.stored())
 	}
-	return max(1, min(x.maxBody+1-r.body.Len(), x.maxLine-r.line))
+	return max(1, min(x.maxBody+1-r.stored(), x.maxLine-r.frames.run))
 }
 
 // failed reports whether the status is not 2xx.
 func (r *response) failed() bool { return r.status/100 != 2 }
 
-// add records the next part of the body.
-func (r *response) add(p []byte) {
-	r.body.Write(p)
-	if i := bytes.LastIndexByte(p, '\n'); i >= 0 {
-		r.line, p = 0, p[i+1:]
-	}
-	r.line += len(p)
+// stored returns the number of bytes that the response occupies.
+func (r *response) stored() int {
+	return r.size + len(r.frames.body) + len(r.frames.line) + len(r.frames.data)
 }
 
-// lineArray returns the lines of a body as a JSON array; nil if one of them is not
-// JSON, or if there are none.
-func lineArray(body []byte) json.RawMessage {
-	lines := bytes.FieldsFunc(body, func(r rune) bool { return r == '\n' })
-	if len(lines) == 0 || slices.ContainsFunc(lines, func(line []byte) bool { return !json.Valid(line) }) {
-		return nil
+func (r *response) addEvent(name string, data []byte) {
+	switch {
+	case r.done:
+	case bytes.HasPrefix(data, []byte("[DONE]")):
+		r.done = true
+	default:
+		r.events = append(r.events, event{name, bytes.Clone(data)})
+		r.size += len(data)
 	}
-	return slices.Concat([]byte{'['}, bytes.Join(lines, []byte{','}), []byte{']'})
-}
-
-// eventArray returns the data of a stream's events as a JSON array; nil if
-// body contains no events. Line feeds join the data lines of one event, as
-// the server-sent events standard says.
-func eventArray(body []byte) json.RawMessage {
-	out := []byte{'['}
-	var data [][]byte
-	for line := range bytes.Lines(body) {
-		line = bytes.TrimRight(line, "\r\n")
-		switch value, isData := bytes.CutPrefix(line, []byte("data:")); {
-		case isData:
-			data = append(data, bytes.TrimPrefix(value, []byte(" ")))
-		case len(line) == 0:
-			out, data = appendEvent(out, data), nil
-		}
-	}
-	// Raw trims the body, and so removes the last event's blank line.
-	out = appendEvent(out, data)
-	if len(out) == 1 {
-		return nil
-	}
-	return append(out, ']')
-}
-
-func appendEvent(out []byte, data [][]byte) []byte {
-	event := bytes.Join(data, []byte("\n"))
-	if len(event) == 0 || bytes.Equal(event, []byte("[DONE]")) {
-		return out
-	}
-	if !json.Valid(event) {
-		// Marshal cannot fail for a string.
-		event, _ = json.Marshal(string(event))
-	}
-	if len(out) > 1 {
-		out = append(out, ',')
-	}
-	return append(out, event...)
 }

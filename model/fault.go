@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,8 +48,8 @@ func (r *response) fault(err error) *Error {
 	case r.err != nil:
 		return &Error{Kind: Cut, Message: "the response ended early: " + errorText(r.err)}
 	case r.status >= 300:
-		message, code := ErrorBody(r.body.Bytes())
-		return StatusError(r.status, r.header, message, code)
+		e := readError(r.frames.body)
+		return e.fault(r.status, r.header)
 	case r.status != 0 && errors.Is(err, io.EOF):
 		return &Error{Kind: Cut, Message: "the response ended early"}
 	case r.status != 0:
@@ -78,83 +78,61 @@ func errorText(err error) string {
 // Retry-After.
 func StatusError(status int, header http.Header, message, code string) *Error {
 	e := &Error{
-		Kind:       kindOf(status, strings.ToLower(message), strings.ToLower(code)),
+		Kind:       kindOf(status, strings.ToLower(message+" "+code)),
 		Status:     status,
-		Message:    OneLine(cmp.Or(message, code, http.StatusText(status), "no error message")),
+		Message:    OneLine(cmp.Or(message, strings.TrimSpace(code), http.StatusText(status), "no error message")),
 		RetryAfter: retryAfter(header, time.Now()),
 	}
-	if status == http.StatusNotFound {
-		e.Hint = "no such model? Make sure that its name and the endpoint's address are right"
-		e.Alternative = "start a new run with another model"
-	}
+	e.Hint, e.Alternative = remedy(e)
 	return e
 }
 
-// kindOf considers the provider's message and code before the status, because
-// providers report a full context or an empty account under statuses that
-// also mean something else.
-func kindOf(status int, message, code string) Kind {
+// remedy returns what the user can do about a class of fault. A provider adds the
+// variable of its key. For a full context the caller starts a new run.
+func remedy(e *Error) (hint, alternative string) {
+	const anotherModel = "start a new run with another model"
 	switch {
-	case status == http.StatusRequestEntityTooLarge, containsAny(code, contextCodes), containsAny(message, contextWords):
-		return TooLong
-	case status == http.StatusPaymentRequired, containsAny(code, quotaCodes), containsAny(message, quotaWords):
-		return Quota
-	case containsAny(message, keyWords):
-		return Auth
+	case e.Kind == OutputLimit:
+		return "set a smaller max-output in [model] of .config/hone.toml", anotherModel
+	case e.Kind == Quota && strings.Contains(e.Message, "max_tokens"):
+		return "add credit to the account, or set a smaller max-output in [model] of .config/hone.toml", anotherModel
+	case e.Kind == Quota:
+		return "add credit to the account, or raise its limit", anotherModel
+	case e.Kind == NoModel, e.Status == http.StatusNotFound:
+		return "no such model? Make sure that its name and the endpoint's address are right", anotherModel
 	}
-	switch status {
-	case 0:
-		return kindOfCode(code)
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return Auth
-	case http.StatusTooManyRequests:
-		return RateLimited
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, statusClientClosed:
-		return Overloaded
-	}
-	if status >= 500 {
-		return Overloaded
-	}
-	return Invalid
+	return "", ""
 }
 
-// kindOfCode classifies an error inside a stream. An unknown code counts as
-// temporary.
-func kindOfCode(code string) Kind {
-	switch {
-	case strings.Contains(code, "rate_limit"), strings.Contains(code, "resource_exhausted"):
-		return RateLimited
-	case strings.Contains(code, "authentication"), strings.Contains(code, "permission"), strings.Contains(code, "api_key"):
-		return Auth
-	case strings.Contains(code, "invalid"), strings.Contains(code, "not_found"):
-		return Invalid
+// EventFault returns the error of the provider that the data of an event is; nil if it is
+// none.
+func EventFault(data []byte) *Error {
+	e := new(errorBody)
+	if !e.find("", data, false) {
+		return nil
 	}
-	return Overloaded
+	fault := e.fault(e.status, nil)
+	fault.Streamed = true
+	return fault
 }
 
-const (
-	// OpenAI, Anthropic (request_too_large), llama.cpp (exceed_context_size_error).
-	contextCodes = "context_length|context_window|exceed_context_size|request_too_large|string_above_max_length"
-	// OpenAI and vLLM, Anthropic, Gemini, llama.cpp, Ollama.
-	contextWords = "maximum context length|context window|context length|context size|prompt is too long|" +
-		"input token count exceeds|input token count ("
-	// OpenAI and Anthropic. Gemini's quota message is not listed, because it
-	// is also used for limits per minute.
-	quotaCodes = "insufficient_quota|billing"
-	quotaWords = "credit balance is too low"
-	// Gemini answers with status 400 to a wrong key.
-	keyWords = "api key not valid|api key expired"
-)
+var errorMarks = []string{`"error`, `"message"`, `"msg"`, `"detail"`, `"base_resp"`}
 
-// containsAny reports whether text contains one of words, which are separated
-// by bars.
-func containsAny(text, words string) bool {
-	for word := range strings.SplitSeq(words, "|") {
-		if strings.Contains(text, word) {
-			return true
-		}
+// eventFault returns the error that an event is; nil if it is none. An error that is the
+// whole body releases the reserve as its class would; one in a stream does not (rulings
+// G17, G23).
+func (r *response) eventFault(e event) *Error {
+	// Most events are parts of a reply, and are parsed only once.
+	mayBe := r.frames.plain || e.name == "error" || slices.ContainsFunc(errorMarks, func(m string) bool { return bytes.Contains(e.data, []byte(m)) })
+	var read errorBody
+	if !mayBe || !read.find(e.name, e.data, r.frames.plain) {
+		return nil
 	}
-	return false
+	fault := read.fault(read.status, r.header)
+	if fault.Streamed = !r.frames.plain || len(r.events) > 1; !fault.Streamed {
+		fault.Status = cmp.Or(fault.Status, r.status)
+	}
+	return fault
 }
 
 // maxAfter limits the wait that a server may ask for.
@@ -190,38 +168,12 @@ func parseDelay(value string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(f * float64(unit)), true
 }
 
-// ErrorBody returns the message and the code of an error's JSON, for
+// ErrorBody returns the message and the codes of an error's JSON, for
 // [StatusError]; both are empty if it has none. The body may be a response's
-// or an event's. Providers use {"error":{"message","code","type","status"}},
-// {"error":"text"}, {"message"} or {"detail":"text"}; Gemini's streams wrap
-// it in an array. A plain text body is itself the message.
+// or an event's. A plain text body is itself the message.
 func ErrorBody(body []byte) (message, code string) {
-	body = bytes.TrimSpace(body)
-	var list []json.RawMessage
-	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-		body = list[0]
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil {
-		return plainText(body), ""
-	}
-	if inner, ok := fields["error"]; ok {
-		if text := jsonString(inner); text != "" {
-			return text, ""
-		}
-		if json.Unmarshal(inner, &fields) != nil {
-			return "", ""
-		}
-	}
-	return cmp.Or(jsonString(fields["message"]), jsonString(fields["detail"])),
-		strings.Join([]string{jsonString(fields["code"]), jsonString(fields["type"]), jsonString(fields["status"])}, " ")
-}
-
-// jsonString returns the decoded string; empty if raw is not a JSON string.
-func jsonString(raw json.RawMessage) string {
-	var s string
-	_ = json.Unmarshal(raw, &s)
-	return s
+	e := readError(body)
+	return e.message(), e.code()
 }
 
 // plainText returns the body unless it is a web page, as proxies send.

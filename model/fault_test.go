@@ -28,7 +28,7 @@ func TestFaultReadsErrorBodies(t *testing.T) {
 		{"Gemini", 429, `{"error":{"code":429,"message":"Quota exceeded for the minute.","status":"RESOURCE_EXHAUSTED"}}`, RateLimited, "Quota exceeded for the minute."},
 		{"Gemini key", 400, `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}`, Auth, "API key not valid. Please pass a valid API key."},
 		{"Gemini stream", 503, `[{"error":{"code":503,"message":"Busy.","status":"UNAVAILABLE"}}]`, Overloaded, "Busy."},
-		{"Ollama", 404, `{"error":"model \"x\" not found"}`, Invalid, `model "x" not found`},
+		{"Ollama", 404, `{"error":"model \"x\" not found"}`, NoModel, `model "x" not found`},
 		{"llama.cpp", 400, `{"error":{"code":400,"message":"too many tokens","type":"exceed_context_size_error"}}`, TooLong, "too many tokens"},
 		{"vLLM", 400, `{"object":"error","message":"bad","type":"BadRequestError","code":400}`, Invalid, "bad"},
 		{"FastAPI", 422, `{"detail":"no such field"}`, Invalid, "no such field"},
@@ -105,7 +105,7 @@ func TestTemporary(t *testing.T) {
 			t.Errorf("%q is not temporary", kind)
 		}
 	}
-	for _, kind := range []Kind{Auth, Invalid, TooLong, Quota} {
+	for _, kind := range []Kind{Auth, Invalid, TooLong, OutputLimit, Quota, NoModel} {
 		if (&Error{Kind: kind}).Temporary() {
 			t.Errorf("%q is temporary", kind)
 		}

@@ -18,6 +18,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 )
 
 // Model makes one attempt at a call. Implementations are safe for concurrent
@@ -240,4 +242,35 @@ func (u Usage) Add(v Usage) Usage {
 		CacheRead:  u.CacheRead + v.CacheRead,
 		CacheWrite: u.CacheWrite + v.CacheWrite,
 	}
+}
+
+// madeID begins the ids of calls to which no server gave one. They have nine letters and
+// digits, the only form that Mistral takes.
+const madeID = "made"
+
+// HasMadeID reports whether a call got its ID from [NameCalls].
+func HasMadeID(id string) bool { return strings.HasPrefix(id, madeID) && len(id) == 9 }
+
+// NameCalls returns the parts of the reply to a request, whose calls have IDs that are unique in
+// the conversation: strict servers reject a request in which two calls have the same ID.
+// A missing ID, and one that is used before, is replaced. The parts of the reply are changed.
+func NameCalls(req Request, parts []Part) []Part {
+	used := map[string]bool{}
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			if p.Call != nil {
+				used[p.Call.ID] = true
+			}
+		}
+	}
+	for _, p := range parts {
+		if p.Call == nil {
+			continue
+		}
+		for n := len(used) + 1; p.Call.ID == "" || used[p.Call.ID]; n++ {
+			p.Call.ID = fmt.Sprintf("%s%05d", madeID, n)
+		}
+		used[p.Call.ID] = true
+	}
+	return parts
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"time"
@@ -31,6 +32,8 @@ type None struct {
 	// Keeper ends commands when this process ends before them; nil means that they
 	// may outlive it.
 	Keeper *Keeper
+	// As is whom commands run as, with the capabilities of this process.
+	As User
 }
 
 var _ Runner = None{}
@@ -43,13 +46,14 @@ func (n None) Run(ctx context.Context, c Command) (Result, error) {
 
 // RunNotify is like Run, and calls started when the command runs; see [Start].
 func (n None) RunNotify(ctx context.Context, c Command, started Started) (Result, error) {
-	if err := c.Check(ctx); err != nil {
+	if err := cmp.Or(c.Check(ctx), n.As.Check()); err != nil {
 		return Result{}, err
 	}
 	cmd, err := c.Exec()
 	if err != nil {
 		return Result{}, err
 	}
+	n.As.start(cmd)
 	streams, err := process.NewStreams(cmd, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr})
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Reason: "cannot make its streams", Err: err}

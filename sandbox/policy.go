@@ -54,6 +54,8 @@ type Policy struct {
 	Doors []Door
 	// Limits bound each command.
 	Limits Limits
+	// As is whom commands run as.
+	As User
 }
 
 // Placeholder is a harmless file or directory in place of one that does not exist.

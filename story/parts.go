@@ -125,7 +125,12 @@ func EventParts(past *history.Past, e history.Event, get history.Get) ([]Part, e
 		if err != nil {
 			return nil, err
 		}
-		p.add("result", result.Text)
+		if result.Brief != "" {
+			p.add("result", result.Brief)
+			p.add("its output", result.Text)
+		} else {
+			p.add("result", result.Text)
+		}
 	}
 	return p.all, nil
 }

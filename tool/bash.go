@@ -1,10 +1,12 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the description
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +49,12 @@ type BashConfig struct {
 	// Net means that commands have network access. Otherwise a failed command
 	// that seems to need the network gets a note about it.
 	Net bool
+	// Verdict is called before a line of Lines.Always runs. The function that it returns
+	// says what the result means, as the run itself will understand it (ruling S12), or
+	// returns an empty text if it does not know. Nil understands nothing.
+	Verdict func() func(sandbox.Result) string
+	// CheckTimeout is the default time limit of such a line; 0 means Timeout.
+	CheckTimeout time.Duration
 	// Redact removes secrets from the output; nil removes nothing.
 	Redact func(string) string
 }
@@ -125,7 +133,15 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
 		return Failure(err.Error() + ". No part of the line was run." + b.alwaysText()), nil
 	}
-	limit := b.timeout(args.Timeout)
+	limit, understand := b.timeout(args.Timeout), func(sandbox.Result) string { return "" }
+	if slices.Contains(b.Lines.Always, args.Command) {
+		if args.Timeout <= 0 {
+			limit = cmp.Or(b.CheckTimeout, limit)
+		}
+		if b.Verdict != nil {
+			understand = b.Verdict()
+		}
+	}
 	got, err := b.runner.Run(ctx, sandbox.Command{
 		Argv:      []string{b.Shell, "-c", "--", args.Command},
 		Dir:       b.Lines.Dir,
@@ -139,7 +155,11 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	case err != nil:
 		return Result{}, fmt.Errorf("run a command: %w", err)
 	}
-	return b.result(got, limit), nil
+	result := b.result(got, limit)
+	if verdict := understand(got); verdict != "" {
+		result.Brief = fmt.Sprintf("exit_code: %d; %s%s", got.Exit, verdict, b.notesText(got))
+	}
+	return result, nil
 }
 
 // timeout returns the time limit for a requested number of seconds; 0 means the
@@ -155,11 +175,7 @@ func (b bash) timeout(seconds int64) time.Duration {
 }
 
 func (b bash) result(got sandbox.Result, limit time.Duration) Result {
-	stdout, stderr := b.redact(got.Stdout), b.redact(got.Stderr)
-	text := fmt.Sprintf("exit_code: %d\nSTDOUT:\n%s\nSTDERR:\n%s", got.Exit, stdout, stderr)
-	if notes := b.notes(got, stdout+stderr); len(notes) > 0 {
-		text += "\nNOTE: " + strings.Join(notes, "\nNOTE: ")
-	}
+	text := fmt.Sprintf("exit_code: %d\nSTDOUT:\n%s\nSTDERR:\n%s", got.Exit, b.redact(got.Stdout), b.redact(got.Stderr)) + b.notesText(got)
 	result := Result{Text: text, Exit: &got.Exit}
 	if got.TimedOut {
 		result.Text = fmt.Sprintf("Error: the command timed out after %s; it and all processes that it started were killed.\n%s", limit, text)
@@ -170,7 +186,15 @@ func (b bash) result(got sandbox.Result, limit time.Duration) Result {
 
 // redact returns a command's output as a terminal shows it, without secrets.
 func (b bash) redact(out []byte) string {
-	return b.Redact(output.Screen(strings.ToValidUTF8(string(out), "\uFFFD")))
+	return b.Redact(output.Output(out))
+}
+
+func (b bash) notesText(got sandbox.Result) string {
+	notes := b.notes(got, b.redact(got.Stdout)+b.redact(got.Stderr))
+	if len(notes) == 0 {
+		return ""
+	}
+	return "\nNOTE: " + strings.Join(notes, "\nNOTE: ")
 }
 
 // notes returns remarks on the result that are not in the output.

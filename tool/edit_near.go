@@ -5,13 +5,18 @@ import (
 	"fmt"
 	"math/bits"
 	"regexp"
+	"strconv"
 	"strings"
+	"unicode"
+
+	"hone/workspace/treepath"
 )
 
 // Limits of the search for similar lines.
 const (
 	nearBytes  = 16 << 20 // of a file
 	nearLines  = 24       // of oldText
+	lookBytes  = 1 << 20  // of a file, for texts that look the same
 	sketchSize = 512      // bytes of a line
 )
 
@@ -27,6 +32,9 @@ func (v view) nearest(old string) string {
 	if bare := withoutLineNumbers(old); bare != old && bytes.Contains(v.text, []byte(bare)) {
 		return "oldText contains read's line numbers, which are not part of the file; remove them"
 	}
+	if differs := lookAlike(string(v.text[:min(len(v.text), lookBytes)]), old); differs != "" {
+		return differs
+	}
 	wanted := strings.Split(strings.TrimSuffix(old, "\n"), "\n")
 	text := v.text[:min(len(v.text), nearBytes)]
 	start, likeness := mostSimilar(text, wanted)
@@ -34,6 +42,47 @@ func (v view) nearest(old string) string {
 		return "No lines in the file are similar to it; read the file again"
 	}
 	return showNearest(text, start, wanted, old)
+}
+
+// lookAlike says which code points differ if the file has a text that looks the same as
+// oldText; empty if it has none.
+func lookAlike(text, old string) string {
+	look, at := treepath.Look(text)
+	wanted, _ := treepath.Look(old)
+	start := strings.Index(look, wanted)
+	if start < 0 || strings.TrimSpace(wanted) == "" {
+		return ""
+	}
+	end := len(text)
+	if start+len(wanted) < len(at) {
+		end = at[start+len(wanted)]
+	}
+	is := []rune(text[at[start]:end])
+	was := []rune(old)
+	same := 0
+	for same < len(is) && same < len(was) && is[same] == was[same] {
+		same++
+	}
+	line := 1 + strings.Count(text[:at[start]], "\n") + strings.Count(string(is[:same]), "\n")
+	return fmt.Sprintf("Line %d of the file looks the same, but has %s where oldText has %s. Copy the file's characters, or leave that part out of oldText",
+		line, codePoints(is[same:]), codePoints(was[same:]))
+}
+
+// codePoints names the first character of a text, with what combines with it or cannot be
+// seen.
+func codePoints(text []rune) string {
+	n := 0
+	for n < len(text) && n < 4 && (n == 0 || unicode.Is(unicode.M, text[n]) || treepath.Invisible(text[n-1])) {
+		n++
+	}
+	if n == 0 {
+		return "nothing"
+	}
+	codes := make([]string, n)
+	for i, r := range text[:n] {
+		codes[i] = fmt.Sprintf("U+%04X", r)
+	}
+	return fmt.Sprintf("%s (%s)", strconv.QuoteToGraphic(string(text[:n])), strings.Join(codes, " "))
 }
 
 // withoutLineNumbers removes the line numbers that read adds.

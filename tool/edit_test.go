@@ -44,7 +44,7 @@ func TestEdit(t *testing.T) {
 		{"lone CR", "a\rb\r\r\n", edits("b", "c"), "a\rc\r\r\n"},
 		{"BOM", bom + "a\nb\n", edits("a\n", "1\n"), bom + "1\nb\n"},
 		{"BOM and CRLF", bom + "a\r\nb", edits("a\nb", "1\n2"), bom + "1\r\n2"},
-		{"bytes that are not UTF-8", "caf\xe9 x \xff\xfe\n", edits("x", "ü"), "caf\xe9 ü \xff\xfe\n"},
+		{"bytes that are not UTF-8", "caf\xe9 x \xff\xfe\n", edits("x", "y"), "caf\xe9 y \xff\xfe\n"},
 		{"nothing is a pattern", "a.*[b]$1", edits(".*[b]$1", `\1$0`), `a\1$0`},
 		{"like JSON", `<a href="x">&</a>`, edits("&", "<&>"), `<a href="x"><&></a>`},
 	} {
@@ -111,6 +111,26 @@ func TestEditRefuses(t *testing.T) {
 				t.Errorf("%d bytes", len(last))
 			}
 		})
+	}
+}
+
+// A text that looks the same as one of the file is not found; the error says which code
+// points differ.
+func TestEditLooksTheSame(t *testing.T) {
+	for _, c := range []struct{ content, old, want string }{
+		{"a\ncafe\u0301\n", "caf\u00e9", `Line 2 of the file looks the same, but has "é" (U+0065 U+0301) where oldText has "é" (U+00E9)`},
+		{"caf\u00e9\n", "cafe\u0301", `has "é" (U+00E9) where oldText has "é" (U+0065 U+0301)`},
+		{"a\u200bb\n", "ab", "(U+200B U+0062) where oldText has \"b\" (U+0062)"},
+		{"ab\n", "a\ufeffb", "has \"b\" (U+0062) where oldText has"},
+		{"x\u00a0= 1\n", "x = 1", "(U+00A0) where oldText has \" \" (U+0020)"},
+		{"it\u2019s\n", "it's", "(U+2019)"},
+	} {
+		s := newSession(t, map[string]string{"f": c.content})
+		s.succeeds("read", args{"path": "f"})
+		s.fails("edit", args{"path": "f", "edits": edits(c.old, "x")})
+		if got := s.outputs[1]; !strings.Contains(got, c.want) {
+			t.Errorf("%q in %q: %s", c.old, c.content, got)
+		}
 	}
 }
 

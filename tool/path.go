@@ -29,13 +29,17 @@ func locate(tree *workspace.Tree, p string) (string, error) {
 	return cleanPath(tree, rel)
 }
 
-// cleanPath returns a clean relative path, unless the tree has closed it.
+// cleanPath returns a clean relative path, unless the tree has closed it or another
+// one is meant.
 func cleanPath(tree *workspace.Tree, rel string) (string, error) {
 	p, err := treepath.Clean(rel)
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = tree.Refusal(p)
 	}
-	return p, tree.Refusal(p)
+	if err == nil {
+		err = tree.CheckNew(rel)
+	}
+	return p, err
 }
 
 // locateDir is locate for a directory. It returns "" for the tree's root.
@@ -63,8 +67,6 @@ func relPath(tree *workspace.Tree, p string) (string, error) {
 	switch {
 	case len(p) > maxPath:
 		return "", refuse(fmt.Sprintf("a path of %d bytes is longer than %d", len(p), maxPath))
-	case p == "~", strings.HasPrefix(p, "~/"):
-		return "", refuse("~ is not expanded, and files outside the working directory cannot be used")
 	case slices.Contains(strings.Split(p, "/"), ".."):
 		return "", refuse(`".." is not allowed, because files outside the working directory cannot be used; use a path relative to it`)
 	case !filepath.IsAbs(filepath.FromSlash(p)):

@@ -58,6 +58,9 @@ type Result struct {
 	// Text is the complete text for the model. The engine omits the middle of a
 	// text that is too long, and tells the model how to get the rest.
 	Text string `json:"text"`
+	// Brief is what the model receives instead of Text, which it can read as an output;
+	// empty if it receives Text.
+	Brief string `json:"brief,omitempty"`
 	// Failed means that the call did not do what was requested.
 	Failed bool `json:"failed,omitempty"`
 	// Shown contains the digests of the files whose contents the model knows from
@@ -65,6 +68,14 @@ type Result struct {
 	Shown map[string]string `json:"saw,omitempty"`
 	// Exit is a command's exit status; nil if no command ran.
 	Exit *int `json:"exit,omitempty"`
+}
+
+// Add adds to what the model receives.
+func (r *Result) Add(text string) {
+	r.Text += text
+	if r.Brief != "" {
+		r.Brief += text
+	}
 }
 
 // Apply changes files, if the engine allows it; see hone.Run.Apply. The seen

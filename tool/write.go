@@ -63,20 +63,15 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 }
 
 // contentAsMeant returns what to write for the contents that the model sent, or an
-// error if they or the path cannot be meant (ruling G15).
+// error if they cannot be meant (ruling G15).
 func contentAsMeant(tree *workspace.Tree, in Input, p string, content []byte) ([]byte, error) {
 	old, err := originalContent(tree, in, p)
 	if err != nil {
 		old = nil
-		exists := func(p string) bool {
-			_, _, err := tree.Read(p)
-			return err == nil
-		}
-		if err := reply.CheckPath(p, exists); err != nil {
-			return nil, err
-		}
 	}
-	return reply.StyleOf(old).Apply(content), reply.CheckContent(p, old, content)
+	style := reply.StyleOf(old)
+	style.CRLF = style.CRLF || old == nil && tree.EndsInCRLF(p)
+	return style.Apply(content), reply.CheckContent(p, old, content)
 }
 
 // wouldLoseBytes reports whether a file that the model has seen contains invalid
@@ -131,7 +126,7 @@ func refusal(v workspace.Verdict, seen func(string) (string, bool)) Result {
 	text := fmt.Sprintf("%s was not changed: %s", v.Path, toModel.Replace(v.Reason))
 	digest, known := seen(v.Path)
 	switch {
-	case v.Ruling == workspace.Deny:
+	case v.Ruling == workspace.Deny && !v.After.Exists(): // the path is refused, not the contents
 		text += ". This rule is final; work without changing this file"
 	case v.Before.Exists() && (!known || digest != v.Before.Digest):
 		text += ". Read it, then try again"

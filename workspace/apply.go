@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
+	"hone/internal/transient"
 	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
 )
@@ -115,6 +117,7 @@ type pending struct {
 	oldInfo    fs.FileInfo // of the file found; nil if there is none
 	staged     bool        // the temporary file may exist
 	placed     bool        // this call made the edit
+	early      bool        // it makes room for others; see [application.makeRoom]
 	done       bool        // the file was already as in After
 }
 
@@ -150,9 +153,15 @@ func (a *application) run(ctx context.Context) error {
 	if err := a.inspectAll(ctx); err != nil {
 		return err
 	}
+	if err := a.makeRoom(); err != nil {
+		return a.rollBack(err)
+	}
 	err := a.stage(ctx)
 	if err == nil {
 		err = a.recheck()
+	}
+	if err != nil && slices.ContainsFunc(a.edits, func(p *pending) bool { return p.placed }) {
+		return a.rollBack(err)
 	}
 	if err != nil {
 		return errors.Join(a.conflict(err), a.removeTemps())
@@ -208,14 +217,36 @@ func (a *application) inspect(p *pending) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", err
+		return "", a.unlessRoom(p, err)
 	}
 	content, image, info, err := a.tree.readIn(dir.Root, p.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
+	if err != nil {
+		err = a.unlessRoom(p, err)
+	}
 	p.oldContent, p.oldInfo = content, info
 	return image.Digest, err
+}
+
+// unlessRoom returns nil if deletions of the change make room for an edit, or if it is such a
+// deletion and was made; otherwise the error of its path.
+func (a *application) unlessRoom(p *pending, err error) error {
+	if transient.Is(err) {
+		return err
+	}
+	deleted := map[string]bool{}
+	for _, other := range a.edits {
+		deleted[other.path] = other.remove
+	}
+	if p.remove && a.tree.inPlaceOf(p.path) {
+		return nil
+	}
+	if _, ok := a.tree.roomFor(p.path, deleted); ok && !p.remove {
+		return nil
+	}
+	return err
 }
 
 // stage writes all temporary files, and removes those that a crash during the
@@ -226,7 +257,7 @@ func (a *application) stage(ctx context.Context) error {
 			return err
 		}
 		dir, err := a.pins.At(treepath.Parent(p.path), !p.done && !p.remove)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || err != nil && p.remove && a.tree.inPlaceOf(p.path) {
 			continue // the file to delete no longer exists
 		}
 		if err != nil {
@@ -281,7 +312,7 @@ func (a *application) recheck() error {
 	}
 	var conflicts []string
 	for _, p := range a.edits {
-		if p.done {
+		if p.done || p.placed {
 			continue
 		}
 		same, err := a.pins.Unchanged(p.path, p.oldInfo)
@@ -298,32 +329,40 @@ func (a *application) recheck() error {
 // place renames and deletes. The caller must roll back after an error.
 func (a *application) place() error {
 	for _, p := range a.edits {
-		if p.done {
+		if p.done || p.placed {
 			continue
 		}
-		if err := a.tree.step("place %s", p.path); err != nil {
+		if err := a.placeOne(p); err != nil {
 			return err
 		}
-		same, err := a.pins.Unchanged(p.path, p.oldInfo)
-		if err != nil {
-			return err
-		}
-		if !same {
-			return &ConflictError{Paths: []string{p.path}}
-		}
-		dir, err := a.pins.At(treepath.Parent(p.path), false)
-		if err != nil {
-			return err
-		}
-		if p.remove {
-			err = dir.Root.Remove(treepath.Base(p.path))
-		} else {
-			err = dir.Root.Rename(p.tempName(), treepath.Base(p.path))
-		}
-		if err != nil {
-			return fmt.Errorf("replace %s: %w", treepath.Display(p.path), nofollow.WithoutPath(err))
-		}
-		p.placed = true
 	}
 	return a.tree.step("placed")
+}
+
+func (a *application) placeOne(p *pending) error {
+	if err := a.tree.step("place %s", p.path); err != nil {
+		return err
+	}
+	same, err := a.pins.Unchanged(p.path, p.oldInfo)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return &ConflictError{Paths: []string{p.path}}
+	}
+	dir, err := a.pins.At(treepath.Parent(p.path), false)
+	if err != nil {
+		return err
+	}
+	dir.Changed = true
+	if p.remove {
+		err = dir.Root.Remove(treepath.Base(p.path))
+	} else {
+		err = dir.Place(p.tempName(), treepath.Base(p.path))
+	}
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", treepath.Display(p.path), nofollow.WithoutPath(err))
+	}
+	p.placed = true
+	return nil
 }

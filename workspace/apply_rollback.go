@@ -47,13 +47,18 @@ func (a *application) rollBack(cause error) error {
 	partial := PartialError{Err: cause}
 	// First, because this frees space on a full disk.
 	left := a.removeTemps()
-	for _, p := range slices.Backward(a.edits) {
-		if !p.placed {
-			continue
+	for _, early := range []bool{false, true} {
+		for _, p := range slices.Backward(a.edits) {
+			if !p.placed || p.early != early {
+				continue
+			}
+			if err := a.rollBackFile(p); err != nil {
+				partial.Paths = append(partial.Paths, p.path)
+				partial.Why = errors.Join(partial.Why, err)
+			}
 		}
-		if err := a.rollBackFile(p); err != nil {
-			partial.Paths = append(partial.Paths, p.path)
-			partial.Why = errors.Join(partial.Why, err)
+		if !early {
+			left = errors.Join(left, a.pins.RemoveCreated()) // a directory in the place of a file
 		}
 	}
 	left = errors.Join(left, a.pins.RemoveCreated(), a.pins.Sync(a.tree.step))
@@ -70,7 +75,7 @@ func (a *application) rollBackFile(p *pending) error {
 	if err := a.tree.step("restore %s", p.path); err != nil {
 		return err
 	}
-	dir, err := a.pins.At(treepath.Parent(p.path), false)
+	dir, err := a.pins.At(treepath.Parent(p.path), p.early)
 	if err != nil {
 		return err
 	}
@@ -87,5 +92,5 @@ func (a *application) rollBackFile(p *pending) error {
 	if err := dir.WriteTemp(p.temp(p.oldInfo.Mode().Perm()), contentWriter(p.oldContent)); err != nil {
 		return errors.Join(err, dir.RemoveTemp(p.tempName(), p.path))
 	}
-	return dir.Root.Rename(p.tempName(), treepath.Base(p.path))
+	return dir.Place(p.tempName(), treepath.Base(p.path))
 }

@@ -46,6 +46,68 @@ func mixedChange() (files map[string]string, ch Change, after map[string]string)
 	return files, ch, after
 }
 
+// roomChange is mixedChange for files in the place of directories, and the reverse.
+func roomChange() (files map[string]string, ch Change, after map[string]string) {
+	files = map[string]string{"file": "f", "folder/one": "1", "folder/two/three": "3", "keep": "kept"}
+	ch = Change{Edits: []Edit{
+		write("file/main", "m"), write("keep", "changed"), {Path: "file", Delete: true}, write("file/deep/er", "d"),
+		{Path: "folder/one", Delete: true}, write("folder", "now a file"), {Path: "folder/two/three", Delete: true},
+	}}
+	after = map[string]string{"file/": "", "file/main": "m", "file/deep/": "", "file/deep/er": "d", "folder": "now a file", "keep": "changed"}
+	return files, ch, after
+}
+
+func TestApplyMakesRoom(t *testing.T) {
+	files, ch, after := roomChange()
+	tree := newTree(t, files, Options{})
+	verdicts := allowedVerdicts(t, tree, ch)
+	for range 2 {
+		if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(after, treetest.Contents(t, tree.Dir())); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+	// What a crash left after the deletions is rolled forward.
+	tree = newTree(t, map[string]string{"folder/two/": "", "keep": "kept"}, Options{})
+	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(after, treetest.Contents(t, tree.Dir())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Deletions make room only if they are sure to be made, and if nothing else is in the way.
+func TestReviewOfRoom(t *testing.T) {
+	tree := newTree(t, map[string]string{"file": "f", "folder/one": "1", "folder/other": "2", "empty/": ""}, Options{})
+	gone := func(path string) Edit { return Edit{Path: path, Delete: true} }
+	for _, c := range []struct {
+		edits []Edit
+		rules Rules
+		last  Ruling
+	}{
+		{[]Edit{gone("file"), write("file/x", "")}, Rules{}, Allow},
+		{[]Edit{write("file/x", "")}, Rules{}, Deny},
+		{[]Edit{gone("file"), write("file/x", "")}, Rules{Immutable: []string{"file"}}, Deny},
+		{[]Edit{gone("file"), write("file/x", "")}, Rules{Approve: []string{"file"}}, Deny},
+		{[]Edit{write("file", "new"), write("file/x", "")}, Rules{}, Deny},
+		{[]Edit{gone("folder/one"), write("folder", "")}, Rules{}, Deny},
+		{[]Edit{gone("folder/one"), gone("folder/other"), write("folder", "")}, Rules{}, Allow},
+		{[]Edit{gone("folder/one"), write("folder/new", ""), gone("folder/other"), write("folder", "")}, Rules{}, Deny},
+		{[]Edit{write("empty", "")}, Rules{}, Deny},
+	} {
+		verdicts, err := tree.Review(Change{Edits: c.edits}, c.rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := verdicts[len(verdicts)-1]; last.Ruling != c.last {
+			t.Errorf("%v: %s", c.edits, outcome(last))
+		}
+	}
+}
+
 func TestApply(t *testing.T) {
 	files, ch, after := mixedChange()
 	tree := newTree(t, files, Options{})
@@ -174,9 +236,14 @@ func TestApplyCanceled(t *testing.T) {
 
 // An error at any step before the sync leaves the tree unchanged.
 func TestApplyRollsBack(t *testing.T) {
+	testRollBack(t, mixedChange)
+	testRollBack(t, roomChange)
+}
+
+func testRollBack(t *testing.T, change func() (map[string]string, Change, map[string]string)) {
 	broken := errors.New("broken")
 	for fail := 0; ; fail++ {
-		files, ch, after := mixedChange()
+		files, ch, after := change()
 		tree := newTree(t, files, Options{})
 		verdicts := allowedVerdicts(t, tree, ch)
 		before := treetest.Contents(t, tree.Dir())
@@ -191,7 +258,7 @@ func TestApplyRollsBack(t *testing.T) {
 		}
 		err := tree.Apply(t.Context(), ch, verdicts)
 		if at == "" {
-			if err != nil || fail < 14 {
+			if err != nil || fail < 12 {
 				t.Fatalf("after %d steps: %v", fail, err)
 			}
 			return
@@ -282,7 +349,7 @@ func TestApplyConcurrentChange(t *testing.T) {
 func TestApplyToReplacedFile(t *testing.T) {
 	for name, replace := range map[string]func(string) error{
 		"link":      func(at string) error { return os.Symlink("../a", at) },
-		"directory": func(at string) error { return os.Mkdir(at, 0o755) },
+		"directory": func(at string) error { return errors.Join(os.Mkdir(at, 0o755), os.WriteFile(filepath.Join(at, "x"), nil, 0o644)) },
 		"parent": func(at string) error {
 			return errors.Join(os.RemoveAll(filepath.Dir(at)), os.Symlink("e", filepath.Dir(at)))
 		},

@@ -111,6 +111,9 @@ func (t *Tree) ManifestReading(ctx context.Context, prev Manifest, read func(e E
 	if err := cmp.Or(ctx.Err(), sink.err, errors.Join(errs...)); err != nil {
 		return nil, fmt.Errorf("manifest of %s: %w", t.dir, err)
 	}
+	if t.links.Load() == nil {
+		t.noteLinks(m)
+	}
 	return m, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"hone/internal/transient"
 	"hone/workspace/internal/nofollow"
@@ -52,10 +54,27 @@ func (t *Tree) Read(path string) ([]byte, Image, error) {
 	c := nofollow.Cursor{Root: t.root}
 	defer c.Close()
 	content, image, err := t.readAt(&c, cleaned)
+	t.note(err)
+	return content, image, err
+}
+
+// note keeps an error that may pass for Fault.
+func (t *Tree) note(err error) {
 	if transient.Is(err) {
 		t.passing.CompareAndSwap(nil, &err)
 	}
-	return content, image, err
+}
+
+// CheckNew is [treepath.CheckNew] for a name in this tree, which may also be absolute.
+func (t *Tree) CheckNew(name string) error {
+	rest := name
+	if url, ok := strings.CutPrefix(name, "file:"); ok {
+		rest = "/" + strings.TrimLeft(strings.TrimPrefix(url, "//localhost"), "/")
+	}
+	if below, ok := strings.CutPrefix(filepath.ToSlash(rest), filepath.ToSlash(t.dir)+"/"); ok {
+		return treepath.Refuse(name, "paths are relative to the root of the tree; did you mean %s?", treepath.Display(below))
+	}
+	return treepath.CheckNew(name, t.root.FS())
 }
 
 // Holds reports whether a file has the contents of an image. It does not if it cannot be
@@ -63,7 +82,7 @@ func (t *Tree) Read(path string) ([]byte, Image, error) {
 func (t *Tree) Holds(path string, image Image) bool {
 	_, now, err := t.Read(path)
 	if err != nil {
-		return !image.Exists() && errors.Is(err, fs.ErrNotExist)
+		return !image.Exists() && (errors.Is(err, fs.ErrNotExist) || t.inPlaceOf(path))
 	}
 	return now.Digest == image.Digest
 }

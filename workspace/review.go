@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,7 +30,8 @@ import (
 //   - the closed directory of the tree's options
 //   - a path that the change names twice, or that is below another path of the
 //     change, ignoring case
-//   - a path through a symlink or below a file
+//   - a path through a symlink, or below a file or in the place of a directory, unless the
+//     change deletes the file, or all that is in the directory
 //   - a target that is not a regular file
 //
 // A file with several hard links is allowed: Apply breaks the link and leaves
@@ -50,12 +52,30 @@ func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 	r.note(ch)
 	verdicts := make([]Verdict, len(ch.Edits))
 	for i, e := range ch.Edits {
-		verdicts[i] = r.edit(e)
+		verdicts[i] = r.edit(i, e)
 	}
 	if r.err != nil {
 		return nil, r.err
 	}
+	r.checkRooms(verdicts)
 	return verdicts, nil
+}
+
+// named is a path of the change.
+type named struct {
+	path    string
+	deleted bool
+}
+
+// checkRooms denies the edits for which a deletion would make room that is not certain.
+func (r *review) checkRooms(verdicts []Verdict) {
+	for i, paths := range r.rooms {
+		for _, v := range verdicts {
+			if v.Ruling != Allow && slices.Contains(paths, v.Path) {
+				verdicts[i] = deny(verdicts[i].Path, fmt.Sprintf("%s is in its place; delete that first, in a change of its own", treepath.Display(v.Path)))
+			}
+		}
+	}
 }
 
 // review is the state of one Review.
@@ -67,14 +87,16 @@ type review struct {
 	notSent   treepath.Patterns
 	approve   treepath.Patterns
 	scope     treepath.Patterns
-	written   map[string]bool   // folded paths that the change would create: files, and false for directories
-	files     map[string]string // paths of the change so far, by folded path
-	dirs      map[string]string // the same, by folded parent directory
-	err       error             // that may pass, the first
+	written   map[string]bool  // folded paths that the change would create: files, and false for directories
+	deleted   map[string]bool  // paths that the change deletes
+	files     map[string]named // paths of the change so far, by folded path
+	dirs      map[string]named // the same, by folded parent directory
+	rooms     map[int][]string // the deleted paths that make room for an edit, by its index
+	err       error            // that may pass, the first
 }
 
 func newReview(t *Tree, rules Rules) (*review, error) {
-	r := &review{tree: t, rules: rules, cur: nofollow.Cursor{Root: t.root}, files: map[string]string{}, dirs: map[string]string{}}
+	r := &review{tree: t, rules: rules, cur: nofollow.Cursor{Root: t.root}, files: map[string]named{}, dirs: map[string]named{}, rooms: map[int][]string{}}
 	for _, list := range []struct {
 		name  string
 		from  []string
@@ -96,12 +118,12 @@ func newReview(t *Tree, rules Rules) (*review, error) {
 }
 
 // edit returns the verdict on one edit.
-func (r *review) edit(e Edit) Verdict {
+func (r *review) edit(i int, e Edit) Verdict {
 	cleaned, err := treepath.Clean(e.Path)
 	if err != nil {
 		return deny(e.Path, r.reason(e.Path, err))
 	}
-	if reason := r.duplicateReason(cleaned); reason != "" {
+	if reason := r.duplicateReason(cleaned, e.Delete); reason != "" {
 		return deny(cleaned, reason)
 	}
 	if reason := r.pathDenial(cleaned); reason != "" {
@@ -111,6 +133,11 @@ func (r *review) edit(e Edit) Verdict {
 		return deny(cleaned, reason)
 	}
 	old, before, err := r.currentFile(cleaned)
+	if err != nil && !e.Delete && !transient.Is(err) {
+		if paths, ok := r.tree.roomFor(cleaned, r.deleted); ok && len(paths) > 0 {
+			r.rooms[i], err = paths, nil
+		}
+	}
 	if err != nil {
 		return deny(cleaned, r.reason(cleaned, err))
 	}
@@ -127,7 +154,7 @@ func (r *review) edit(e Edit) Verdict {
 	if unseen != "" && r.rules.ReadFirst {
 		v.Ruling, v.Reason = Unread, unseen
 	} else if reason := r.askReason(cleaned, unseen); reason != "" {
-		v.Ruling, v.Reason = Ask, reason
+		v.Ruling, v.Reason, v.Tool = Ask, reason, r.rules.Tools && r.tree.ToolReason(cleaned) != ""
 	}
 	return v
 }
@@ -153,22 +180,24 @@ func (r *review) reason(path string, err error) string {
 
 // duplicateReason denies a path that the change has already named, and paths
 // below each other. It ignores case, because some file systems do.
-func (r *review) duplicateReason(path string) string {
+func (r *review) duplicateReason(path string, deleted bool) string {
 	folded := treepath.Fold(path)
 	if other, ok := r.files[folded]; ok {
-		return withOtherSpelling(path, other, "the change names this path twice")
+		return withOtherSpelling(path, other.path, "the change names this path twice")
 	}
-	if other, ok := r.dirs[folded]; ok {
-		return fmt.Sprintf("the same change also names %s, which is below it", treepath.Display(other))
+	if other, ok := r.dirs[folded]; ok && other.deleted == deleted {
+		return fmt.Sprintf("the same change also names %s, which is below it", treepath.Display(other.path))
 	}
 	for dir := treepath.Parent(folded); dir != ""; dir = treepath.Parent(dir) {
-		if other, ok := r.files[dir]; ok {
-			return fmt.Sprintf("it is below %s, which the same change also names", treepath.Display(other))
+		if other, ok := r.files[dir]; ok && other.deleted == deleted {
+			return fmt.Sprintf("it is below %s, which the same change also names", treepath.Display(other.path))
 		}
 	}
-	r.files[folded] = path
+	r.files[folded] = named{path, deleted}
 	for dir := treepath.Parent(folded); dir != ""; dir = treepath.Parent(dir) {
-		r.dirs[dir] = path
+		if other, ok := r.dirs[dir]; !ok || other.deleted {
+			r.dirs[dir] = named{path, deleted} // a directory that is written stays one
+		}
 	}
 	return ""
 }
@@ -207,9 +236,12 @@ func (r *review) pathDenial(path string) string {
 
 // note notes which paths a change would create.
 func (r *review) note(ch Change) {
-	r.written = map[string]bool{}
+	r.written, r.deleted = map[string]bool{}, map[string]bool{}
 	for _, e := range ch.Edits {
 		path, err := treepath.Clean(e.Path)
+		if err == nil && e.Delete {
+			r.deleted[path] = true
+		}
 		if err != nil || e.Delete {
 			continue
 		}
@@ -306,6 +338,9 @@ func (r *review) contentDenial(path string, old []byte, e Edit) string {
 	if reason, ok := r.rules.Guard.Withheld(path, old); ok {
 		return "it is withheld from the model: " + reason
 	}
+	if r.rules.Typed && !e.Delete {
+		return encodingDenial(old, e.Content)
+	}
 	return ""
 }
 
@@ -347,7 +382,7 @@ func (r *review) askReason(path, unseen string) string {
 	if r.rules.Protected != nil && r.rules.Protected(path) {
 		reasons = append(reasons, "it is protected because it is part of what checks the work")
 	}
-	if why := treepath.ToolReason(path); why != "" && r.rules.Tools {
+	if why := r.tree.ToolReason(path); why != "" && r.rules.Tools {
 		reasons = append(reasons, "changes to it need approval, because "+why)
 	}
 	return strings.Join(reasons, "; ")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
 )
 
@@ -81,6 +79,7 @@ type Tree struct {
 	scratch bool
 	extra   sync.Map               // of Keep: paths
 	passing *atomic.Pointer[error] // of Fault
+	links   atomic.Pointer[[]toolLink]
 
 	// fault is called before every step of Apply. An error from it counts as
 	// the failure of that step. Only tests set it.
@@ -149,41 +148,6 @@ func (t *Tree) Keep(paths ...string) {
 	for _, p := range paths {
 		t.extra.Store(p, nil)
 	}
-}
-
-// maxToolFiles limits how many files ToolFiles looks at.
-const maxToolFiles = 10_000
-
-// ToolFiles returns the files that the user's own tools run or believe and that lie at the
-// top of the tree or in a directory of theirs there, whether or not git ignores them. It
-// follows no link, and leaves out what cannot be read.
-func (t *Tree) ToolFiles() ([]string, error) {
-	names, err := nofollow.DirNames(t.root)
-	if err != nil {
-		return nil, err
-	}
-	var found []string
-	seen := 0
-	for _, name := range names {
-		info, err := t.root.Lstat(name)
-		if err != nil || !treepath.MayBeTool(name) {
-			continue
-		}
-		if !info.IsDir() {
-			found = append(found, name)
-			continue
-		}
-		_ = fs.WalkDir(t.root.FS(), name, func(p string, d fs.DirEntry, err error) error {
-			if seen++; seen > maxToolFiles {
-				return fs.SkipAll
-			}
-			if err == nil && !d.IsDir() && treepath.ToolReason(p) != "" {
-				found = append(found, p)
-			}
-			return nil
-		})
-	}
-	return found, nil
 }
 
 // ReadUpTo sets the size in bytes of the largest file that manifests read; 0 means no

@@ -60,6 +60,7 @@ type Verdict struct {
 	Before Image  `json:"before"`
 	After  Image  `json:"after"`
 	Edited bool   `json:"edited,omitempty"` // the user edited the contents before approving them
+	Tool   bool   `json:"tool,omitempty"`   // one of the user's own tools runs or believes it, see [Tree.ToolReason]
 }
 
 // Image is the state of a file at one moment. The zero Image means that the
@@ -98,6 +99,9 @@ type Rules struct {
 	// ReadFirst rules such an edit Unread instead, because the model can read the
 	// file.
 	ReadFirst bool
+	// Typed means that the new contents are text that a model wrote, in UTF-8. A change that
+	// would spoil a file in another encoding is denied.
+	Typed bool
 	// Guard finds secrets; a file that it withholds is denied. Nil withholds
 	// nothing.
 	Guard *secret.Guard

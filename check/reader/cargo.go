@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/internal/excerpt"
 	"hone/internal/lazyregexp"
 )
 
@@ -237,7 +238,7 @@ func (c *cargoOutput) json(line string) {
 			break
 		}
 	}
-	_, below, _ := strings.Cut(strings.TrimSpace(withoutColors(said.Rendered)), "\n")
+	_, below, _ := strings.Cut(strings.TrimSpace(excerpt.Screen(said.Rendered)), "\n")
 	if i.file != "" {
 		_, below, _ = strings.Cut(below, "\n") // the arrow
 	}

@@ -3,6 +3,7 @@ package reader
 import (
 	"strings"
 
+	"hone/internal/excerpt"
 	"hone/internal/lazyregexp"
 )
 
@@ -66,14 +67,14 @@ func (j *jestOutput) result(r jestResult) bool {
 		}
 		failed = true
 		name := strings.Join(append(a.Ancestors, a.Title), " > ")
-		i := jestItem(r.Name, name, strings.Split(withoutColors(strings.Join(a.Failures, "\n")), "\n"))
+		i := jestItem(r.Name, name, strings.Split(excerpt.Screen(strings.Join(a.Failures, "\n")), "\n"))
 		if i.line == 0 && a.Location != nil {
 			i.line = a.Location.Line
 		}
 		j.add(i)
 	}
 	if !failed && r.Status == "failed" {
-		i := jestItem(r.Name, "", strings.Split(withoutColors(r.Message), "\n"))
+		i := jestItem(r.Name, "", strings.Split(excerpt.Screen(r.Message), "\n"))
 		i.rank = crash
 		j.add(i)
 	}

@@ -1,31 +1,17 @@
 package reader
 
 import (
+	"bytes"
 	"path"
 	"strconv"
 	"strings"
 
-	"hone/internal/lazyregexp"
+	"hone/internal/excerpt"
 )
 
-var escape = lazyregexp.New("\x1b(?:\\[[0-9;:?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][0-9A-Za-z]|[@-Z\\\\^_=>])")
-
-// plainText returns an output as UTF-8 without colors and with single line ends.
+// plainText returns an output as text, without a byte order mark.
 func plainText(out []byte) string {
-	text := strings.ToValidUTF8(string(out), "\uFFFD")
-	text = withoutColors(strings.TrimPrefix(text, "\uFEFF"))
-	if strings.Contains(text, "\r") {
-		text = strings.ReplaceAll(text, "\r\n", "\n")
-	}
-	return text
-}
-
-// withoutColors returns a text without the codes of terminals.
-func withoutColors(text string) string {
-	if !strings.Contains(text, "\x1b") {
-		return text
-	}
-	return escape.ReplaceAllString(text, "")
+	return excerpt.Output(bytes.TrimPrefix(out, []byte("\uFEFF")))
 }
 
 // number returns the value of digits, 0 if there are none.

@@ -51,13 +51,22 @@ func FuzzMiddle(f *testing.F) {
 
 func TestScreen(t *testing.T) {
 	for output, want := range map[string]string{
-		"plain\n":                            "plain\n",
-		"a\r\nb\r\n":                         "a\nb\n",
-		"step 9\rstep 10\rdone\n":            "done 10\n",
-		"step 9\rstep 10\r\x1b[Kdone\nmore":  "done\nmore",
-		"\x1b[31mred\x1b[0m é\b e\n":         "red  e\n",
-		"\x1b]0;title\aa\x1b[2Kb\x1b(B\x1b[": " b",
-		"50 %\r\n100 %\r\n":                  "50 %\n100 %\n",
+		"plain\n":                                   "plain\n",
+		"a\r\nb\r\n":                                "a\nb\n",
+		"step 9\rstep 10\rdone\n":                   "done 10\n",
+		"step 9\rstep 10\r\x1b[Kdone\nmore":         "done\nmore",
+		"\x1b[31mred\x1b[0m é\b e\n":                "red  e\n",
+		"\x1b]0;title\aa\x1b[2Kb\x1b(B\x1b[":        " b[",
+		"50 %\r\n100 %\r\n":                         "50 %\n100 %\n",
+		"wait\x1b[1Gok\x1b[0K\n":                    "ok\n",
+		"abc\x1b[2D\x1b[1Px\x1b[3Cy":                "ax   y",
+		"ab\x1b[999999999Cc":                        "ab" + strings.Repeat(" ", 498) + "c",
+		"abc\x1b[2Dx\x1b[1K!":                       "  !",
+		"\x1b]8;;file:///C:\\a\x1b\\link\x1b]8;;\a": "link",
+		"\x1b]0;never ended\nERROR: cause":          "]0;never ended\nERROR: cause",
+		"\x1bP1$r0m\x1b\\a\x1b#8b\x1b=c\a":          "abc",
+		"\x1b[?25lhidden cursor\x1b[?25h":           "hidden cursor",
+		"日本\b語":                                     "日語",
 	} {
 		if got := Screen(output); got != want {
 			t.Errorf("%q is %q, want %q", output, got, want)

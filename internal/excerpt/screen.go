@@ -1,15 +1,21 @@
 package excerpt
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
+
+// Output returns what a program printed as text: as [Screen] does, and with U+FFFD for what
+// is not UTF-8. All output is measured, read, shown and sent in this form.
+func Output(stream []byte) string { return Screen(strings.ToValidUTF8(string(stream), "\uFFFD")) }
 
 // Screen returns a program's output as a terminal shows it in the end: a carriage return
 // goes back to the start of the line, as progress bars do, and codes for colours and the
 // cursor are left out.
 func Screen(output string) string {
-	if !strings.ContainsAny(output, "\r\b\x1b") {
+	if !strings.ContainsAny(output, controls) {
 		return output
 	}
 	var b strings.Builder
@@ -23,8 +29,14 @@ func Screen(output string) string {
 	return b.String()
 }
 
+// controls are the characters that a terminal does not show.
+const controls = "\r\b\a\x1b"
+
+// widest is the column beyond which the cursor is not moved past the end of a line.
+const widest = 500
+
 func screenLine(line string) string {
-	if !strings.ContainsAny(line, "\r\b\x1b") {
+	if !strings.ContainsAny(line, controls) {
 		return line
 	}
 	var cells []rune
@@ -32,12 +44,7 @@ func screenLine(line string) string {
 	for len(line) > 0 {
 		if line[0] == '\x1b' {
 			code, rest := escape(line)
-			switch code {
-			case "[K", "[0K":
-				cells = cells[:min(at, len(cells))]
-			case "[2K":
-				cells = cells[:0]
-			}
+			cells, at = move(code, cells, at)
 			line = rest
 			continue
 		}
@@ -50,6 +57,8 @@ func screenLine(line string) string {
 		case '\b':
 			at = max(0, at-1)
 			continue
+		case '\a':
+			continue
 		}
 		for len(cells) <= at {
 			cells = append(cells, ' ')
@@ -60,26 +69,69 @@ func screenLine(line string) string {
 	return string(cells)
 }
 
+// move does what a code does within a line: erase, or move the cursor.
+func move(code string, cells []rune, at int) ([]rune, int) {
+	if len(code) < 2 || code[0] != '[' {
+		return cells, at
+	}
+	given := code[1 : len(code)-1]
+	n, err := strconv.Atoi(given)
+	if err != nil && given != "" {
+		return cells, at
+	}
+	steps := max(1, n)
+	switch code[len(code)-1] {
+	case 'K', 'J':
+		switch n {
+		case 0:
+			cells = cells[:min(at, len(cells))]
+		case 1:
+			for i := range min(at+1, len(cells)) {
+				cells[i] = ' '
+			}
+		default:
+			cells = cells[:0]
+		}
+	case 'P':
+		if at < len(cells) {
+			cells = slices.Delete(cells, at, min(at+steps, len(cells)))
+		}
+	case 'G':
+		at = min(steps-1, max(len(cells), widest))
+	case 'C':
+		at = min(at+steps, max(len(cells), widest))
+	case 'D':
+		at = max(0, at-steps)
+	}
+	return cells, at
+}
+
 // escape returns the code after the escape character that a text starts with, and the rest
-// of the text.
+// of the text. A code that does not end in the text is only that character.
 func escape(text string) (code, rest string) {
 	if len(text) < 2 {
 		return "", ""
 	}
-	ends := func(byte) bool { return true }
+	end := 0
 	switch text[1] {
 	case '[':
-		ends = func(c byte) bool { return c >= '@' && c <= '~' }
-	case ']':
-		ends = func(c byte) bool { return c == '\a' || c == '\\' }
-	case '(', ')':
+		end = 1 + strings.IndexFunc(text[2:], func(r rune) bool { return r >= '@' && r <= '~' })
+	case ']', 'P', 'X', '^', '_': // a title, a link or other text for the terminal
+		bell, stop := strings.IndexByte(text, '\a'), strings.Index(text, "\x1b\\")
+		if end = stop - 1; stop < 0 || bell >= 0 && bell < stop {
+			return "", text[max(1, bell+1):]
+		}
+		return "", text[end+3:]
+	case '(', ')', '#', ' ', '%':
+		if len(text) > 2 {
+			end = 1
+		}
 	default:
 		return text[1:2], text[2:]
 	}
-	for i := 2; i < len(text); i++ {
-		if ends(text[i]) {
-			return text[1 : i+1], text[i+1:]
-		}
+	if end == 0 {
+		return "", text[1:]
 	}
-	return "", ""
+	_, size := utf8.DecodeRuneInString(text[end+1:])
+	return text[1 : end+1+size], text[end+1+size:]
 }

@@ -55,10 +55,10 @@ func Leftovers(ctx context.Context, root string, restored []string, since, until
 
 // IgnoredChanges returns the ignored paths in which something changed since a time, but
 // for the given ones, as [Leftover] has them; of the repository that root is in, not of
-// those nested in it. It reads no contents.
+// those nested in it, whose .git it does not enter. It reads no contents.
 func IgnoredChanges(ctx context.Context, root string, except []string, since time.Time) ([]string, error) {
 	s := newLeftoverSearch(ctx, root, except, since, time.Now())
-	s.budget /= 2 // a run waits for it
+	s.budget, s.files = s.budget/2, true // a run waits for it
 	top, err := git.Root(root)
 	if errors.Is(err, git.ErrNotRepository) {
 		return nil, nil
@@ -85,6 +85,7 @@ type leftoverSearch struct {
 	restored     map[string]bool
 	parents      map[string]bool // directories of restored files: restoring changed their times
 	budget       int             // how many entries may still be looked at
+	files        bool            // what git keeps of ignored repositories does not count
 	found        Leftover
 }
 
@@ -216,7 +217,7 @@ func (s *leftoverSearch) changed(at string) bool {
 	found := false
 	s.walk(at, func(at string, info fs.FileInfo) error {
 		switch {
-		case path.Base(at) == journal.HomeName:
+		case path.Base(at) == journal.HomeName || s.files && path.Base(at) == ".git":
 			return fs.SkipDir
 		case at == "." || s.restored[at] || info.IsDir() && s.parents[at] || !s.changedBetween(info):
 			return nil

@@ -28,8 +28,9 @@ type SecretFiles struct {
 	// Omitted is the number of values that are not in Values because there are too
 	// many.
 	Omitted int
-	// Tools are the absolute paths of the files that the user's own tools run or believe;
-	// see [treepath.ToolReason]. Those of dependencies are not among them.
+	// Tools are the absolute paths of the files that the user's own tools run or believe,
+	// see [treepath.ToolReason], and of the files and directories in the tree to which links
+	// of such names lead. Those of dependencies are not among them.
 	Tools []string
 }
 
@@ -200,10 +201,13 @@ func (s *secretSearch) abs(at string) string {
 func (s *secretSearch) suspect(dir *os.File, at string, kind fs.FileMode) suspect {
 	f := suspect{at: at}
 	f.why, f.named = s.guard.WithheldName(at)
-	if isThirdParty(treepath.Parent(at)) || !f.named && !kind.IsRegular() {
+	if isThirdParty(treepath.Parent(at)) {
 		return f
 	}
-	f.tool = kind.IsRegular() && treepath.ToolReason(at) != ""
+	f.tool = (kind.IsRegular() || kind == fs.ModeSymlink) && treepath.ToolReason(at) != ""
+	if !f.named && !kind.IsRegular() {
+		return f
+	}
 	f.state, f.unread = stateIn(dir, at)
 	f.unread = f.unread && f.state.Size > 0 && f.state.Size <= maxSecretFile
 	return f
@@ -255,7 +259,10 @@ func (s *secretSearch) add(f suspect) {
 	if f.why != "" {
 		s.found.Files = append(s.found.Files, SecretFile{Path: s.abs(f.at), Why: f.why})
 	} else if f.tool { // commands cannot see a secret one
-		s.found.Tools = append(s.found.Tools, s.abs(f.at))
+		real, err := filepath.EvalSymlinks(s.abs(f.at)) // a link protects nothing: see where it leads
+		if rel, outside := filepath.Rel(s.root, real); err == nil && outside == nil && filepath.IsLocal(rel) {
+			s.found.Tools = append(s.found.Tools, real)
+		}
 	}
 	s.found.Values = append(s.found.Values, f.values...)
 }

@@ -3,6 +3,7 @@ package reply
 import (
 	"bytes"
 	"fmt"
+	"hash/fnv"
 	"path"
 	"slices"
 	"strings"
@@ -59,13 +60,21 @@ type Style struct {
 	LF    bool `json:"lf,omitempty"`    // no line ends in CRLF
 	Final bool `json:"final,omitempty"` // the last line has a line end
 	BOM   bool `json:"bom,omitempty"`   // a byte order mark precedes the text
+	// Mixed are the line ends of a file that has both kinds: sums of its lines, and whether
+	// they end in CRLF. A line that it has twice, with both, is left out.
+	Mixed map[uint64]bool `json:"mixed,omitempty"`
 }
 
 // StyleOf returns the style of contents. Mixed line ends, lines that end in more than one
 // carriage return, and contents without line ends have neither CRLF nor LF.
 func StyleOf(content []byte) Style {
 	lines, returns := bytes.Count(content, []byte("\n")), bytes.Count(content, []byte("\r\n"))
+	var mixed map[uint64]bool
+	if returns > 0 && returns < lines && !bytes.Contains(content, []byte("\r\r\n")) {
+		mixed = mixedEnds(content)
+	}
 	return Style{
+		Mixed: mixed,
 		CRLF:  lines > 0 && returns == lines && !bytes.Contains(content, []byte("\r\r\n")),
 		LF:    lines > 0 && returns == 0,
 		Final: bytes.HasSuffix(content, []byte("\n")),
@@ -89,10 +98,59 @@ func (s Style) Apply(content []byte) []byte {
 	if s.CRLF {
 		content = bytes.ReplaceAll(content, newline, crlf)
 	}
+	if s.Mixed != nil && !bytes.Contains(content, crlf) {
+		content = s.mix(content)
+	}
 	if s.BOM && !bytes.HasPrefix(content, []byte(bom)) {
 		content = append([]byte(bom), content...)
 	}
 	return content
+}
+
+// mixedEnds returns the line ends of contents that have both kinds.
+func mixedEnds(content []byte) map[uint64]bool {
+	ends, both := map[uint64]bool{}, map[uint64]bool{}
+	for line := range bytes.Lines(content) {
+		text, ended := bytes.CutSuffix(line, []byte("\n"))
+		text, crlf := bytes.CutSuffix(text, []byte("\r"))
+		sum := sumOf(text)
+		if was, seen := ends[sum]; seen && was != crlf {
+			both[sum] = true
+		}
+		if ended {
+			ends[sum] = crlf
+		}
+	}
+	for sum := range both {
+		delete(ends, sum)
+	}
+	return ends
+}
+
+// mix gives the lines of the file the ends that they had, and others that of the line before.
+func (s Style) mix(content []byte) []byte {
+	out := make([]byte, 0, len(content)+len(content)/16)
+	crlf := false
+	for line := range bytes.Lines(content) {
+		text, ended := bytes.CutSuffix(line, []byte("\n"))
+		if had, known := s.Mixed[sumOf(text)]; known {
+			crlf = had
+		}
+		out = append(out, text...)
+		if ended && crlf {
+			out = append(out, '\r')
+		}
+		if ended {
+			out = append(out, '\n')
+		}
+	}
+	return out
+}
+
+func sumOf(line []byte) uint64 {
+	h := fnv.New64a()
+	h.Write(line)
+	return h.Sum64()
 }
 
 // unixLines returns contents without the carriage returns at the ends of lines.

@@ -130,6 +130,9 @@ func TestStyle(t *testing.T) {
 		{"", "a\r\n", "a\r\n"},
 		{"a\r\r\n", "a\r\r\n", "a\r\r\n"},
 		{"a\n", "", ""},
+		{"a\r\nb\nc\r\n", "a\nb\nx\nc\ny\n", "a\r\nb\nx\nc\r\ny\r\n"},
+		{"a\r\nb\n", "new\na\nb\n", "new\na\r\nb\n"},
+		{"a\r\n\nb\r\n\r\n", "\na\n\nb", "\na\r\n\r\nb"},
 	} {
 		got := StyleOf([]byte(c.old)).Apply([]byte(c.content))
 		if string(got) != c.want {

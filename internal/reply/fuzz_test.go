@@ -39,7 +39,6 @@ func FuzzObject(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		_ = CheckPath(text, known)
 		_ = Answer(text, nil)
 		object, err := Object(text, known)
 		if err != nil {

@@ -3,8 +3,8 @@
 //
 //   - [Answer] removes reasoning, and [EndProblem] explains a reply that did not end
 //     normally.
-//   - [CheckContent], [CheckEdit] and [CheckPath] check what a model wants to write to a
-//     file, and the file's path; [Style] gives the text the file's line ends.
+//   - [CheckContent] and [CheckEdit] check what a model wants to write to a file; [Style]
+//     gives the text the file's line ends.
 //   - [Object], [ToolName] and [Arguments] read JSON, names and arguments of tool
 //     calls in the dialects of other programs.
 //

@@ -6,11 +6,14 @@ package fix
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"strings"
 
 	"hone"
 	"hone/check"
+	"hone/internal/render"
 	"hone/loop"
+	"hone/workspace/secret"
 )
 
 // System describes its part to the model (ruling G13).
@@ -24,6 +27,12 @@ type Loop struct {
 	Check  string // the command line that must pass
 	Advice string // the user's; empty if there is none
 	NoBash bool   // the fixer has no bash, and cannot run the check
+	Guard  *secret.Guard
+}
+
+// place is the record of where the work is: the directory, and its files.
+type place struct {
+	Text string `json:"text"`
 }
 
 // Round is one conversation. It starts with what the one before did and said, and what the
@@ -36,7 +45,14 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]
 	if last != "" {
 		last = "\n" + last + "\n"
 	}
-	report := last + "\nWhat it reports now:\n\n" + loop.FindingTexts(wrong) + "\n"
+	at, err := hone.Step(ctx, r, "look", nil, func(ctx context.Context) (place, error) {
+		files, err := loop.FilesText(ctx, r.Tree, l.Guard, r.Own)
+		return place{fmt.Sprintf("\nWorking directory: %s\n%s", render.Line(l.Guard.Redact(r.Tree.Dir())), files)}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	report := at.Text + last + "\nWhat it reports now:\n\n" + strings.Join(loop.ForModel(wrong), "\n\n") + "\n"
 	_, err = r.Talk(ctx, l.Fixer, hone.Text(l.prompt(), report))
 	return nil, err
 }

@@ -61,6 +61,7 @@ func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Advice) }
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
 	l := v.loop(s.Role("fixer", v.System))
+	l.Guard = s.Guard()
 	if l.Fixer.Tools, err = s.Tools(loop.Toolset{Programs: slices.Concat(allow.ExecutionPrograms(), config.Allow.In(v.Values))}); err != nil {
 		return built, err
 	}

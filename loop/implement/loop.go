@@ -30,7 +30,6 @@ import (
 	"hone/sandbox"
 	"hone/workspace"
 	"hone/workspace/secret"
-	"hone/workspace/treepath"
 )
 
 // Rounds is the default number of rounds, as in the seed.
@@ -166,7 +165,7 @@ func refusals(verdicts []workspace.Verdict) []string {
 			continue
 		}
 		text := fmt.Sprintf("^^^%s is refused: %s", v.Path, v.Reason)
-		if v.Ruling == workspace.Ask && treepath.ToolReason(v.Path) != "" {
+		if v.Tool {
 			text += "; the user can allow it with tools = false in [guard] of " + config.HonePath
 		}
 		problems = append(problems, text)

@@ -254,7 +254,7 @@ func (l Loop) reports(e errand, prior []check.Finding) []part {
 		parts = append(parts,
 			part{path.Base(lintLog) + ": what the health check printed when it failed", loop.FindingTexts(fromSource(prior, sourceHealth))},
 			part{path.Base(devserver.Log) + ": the server did not come up", loop.FindingTexts(fromSource(prior, sourceServer))},
-			part{"what the project's check reported", loop.FindingTexts(fromSource(prior, check.SourceCommand))})
+			part{"what the project's check reported", strings.Join(loop.ForModel(fromSource(prior, check.SourceCommand)), "\n\n")})
 	}
 	folder := l.folder(e) + "/"
 	for _, f := range fromSource(prior, "outside") {

@@ -16,6 +16,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/internal/excerpt"
 	"hone/loop"
 	"hone/loop/phase/spec"
 	"hone/sandbox"
@@ -58,7 +59,7 @@ func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 	if err != nil {
 		return suiteRun{}, err
 	}
-	run := suiteRun{Exit: got.Exit, Output: l.redact(strings.ToValidUTF8(string(got.Stdout), "\uFFFD"))}
+	run := suiteRun{Exit: got.Exit, Output: l.redact(excerpt.Output(got.Stdout))}
 	switch {
 	case got.TimedOut:
 		run.Broken = fmt.Sprintf("%s did not finish within %s and was stopped", suitePath, limit)
@@ -72,7 +73,7 @@ func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 		run.Broken = fmt.Sprintf("%s cannot run (exit status %d)", suitePath, got.Exit)
 	}
 	run.Said = fmt.Sprintf("%s ended with exit status %d", suitePath, got.Exit)
-	run.Log = l.shortened(maxSaid, string(got.Stderr))
+	run.Log = l.shortened(maxSaid, excerpt.Output(got.Stderr))
 	return run, nil
 }
 

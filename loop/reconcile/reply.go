@@ -175,9 +175,10 @@ func collisions(ch workspace.Change, known []string) (faults []string) {
 			dirs[d] = true
 		}
 	}
-	once := map[string]bool{}
+	once, gone := map[string]bool{}, map[string]bool{}
 	for _, e := range ch.Edits {
 		p := path.Clean(e.Path)
+		gone[p] = e.Delete
 		if once[p] {
 			faults = append(faults, fmt.Sprintf("%q appears twice", e.Path))
 		}
@@ -188,7 +189,7 @@ func collisions(ch workspace.Change, known []string) (faults []string) {
 	}
 	for _, e := range ch.Edits {
 		for d := path.Dir(path.Clean(e.Path)); !e.Delete && d != "." && d != "/"; d = path.Dir(d) {
-			if once[d] || files[d] {
+			if !gone[d] && (once[d] || files[d]) {
 				faults = append(faults, fmt.Sprintf("%q is below %q, which is a file", e.Path, d))
 			}
 		}

@@ -75,7 +75,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 		if s.prior, err = currentFindings(r, prior); err != nil {
 			return composed{}, err
 		}
-		if s.files, err = l.filesText(ctx, r.Tree); err != nil {
+		if s.files, err = loop.FilesText(ctx, r.Tree, l.Guard, Own); err != nil {
 			return composed{}, err
 		}
 		if s.last, err = r.LastSession(l.Executor); err != nil {
@@ -317,6 +317,7 @@ func pendingText(prior []check.Finding) string {
 	for _, f := range prior {
 		text := loop.FindingText(f)
 		switch {
+		case f.Source == check.SourceCommand && f.Blocks():
 		case f.Source == sourceUnfinished:
 		case f.Source == sourceBlocker:
 			entry(&blockers, text)
@@ -327,6 +328,9 @@ func pendingText(prior []check.Finding) string {
 		default:
 			entry(&items, "["+f.Source+"] "+text)
 		}
+	}
+	for _, text := range loop.ForModel(fromCheck(prior)) {
+		entry(&items, "["+check.SourceCommand+"] "+text)
 	}
 	var b strings.Builder
 	switch {
@@ -351,6 +355,11 @@ const blocked = "If one of them still holds, do not weaken a requirement or a te
 	"and end with `STATUS: INCOMPLETE`.\n"
 
 // entry writes a list item and indents its further lines.
+// fromCheck returns what keeps the check from passing.
+func fromCheck(prior []check.Finding) []check.Finding {
+	return slices.DeleteFunc(check.BlockingOf(prior), func(f check.Finding) bool { return f.Source != check.SourceCommand })
+}
+
 func entry(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "  - %s\n", strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\n", "\n    "))
 }
@@ -386,7 +395,7 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree, loops int) (loo
 	if err != nil {
 		return loop.Prompt{}, err
 	}
-	files, err := l.filesText(ctx, tree)
+	files, err := loop.FilesText(ctx, tree, l.Guard, Own)
 	if err != nil {
 		return loop.Prompt{}, err
 	}

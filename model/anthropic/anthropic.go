@@ -20,7 +20,6 @@ import (
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"hone/model"
 )
@@ -76,6 +75,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, e
 		return model.Reply{}, m.fault(x, err, tokens(r.usage, false))
 	}
 	reply := r.reply()
+	reply.Parts = model.NameCalls(req, reply.Parts)
 	reply.Raw = x.Raw()
 	return reply, nil
 }
@@ -115,20 +115,15 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 		return err
 	}
 	defer res.Body.Close()
-	return read(res, r)
-}
-
-func read(res *http.Response, r *reader) error {
-	events := ssestream.NewDecoder(res)
-	for !r.done && events.Next() {
-		if err := r.addEvent(events.Event().Data); err != nil {
-			return err
+	for data, err := range x.Events(res.Body) {
+		if err == nil {
+			err = r.addEvent(data)
+		}
+		if err != nil || r.done {
+			return cmp.Or(err, r.checkComplete(false))
 		}
 	}
-	if err := events.Err(); err != nil {
-		return err
-	}
-	return r.checkComplete()
+	return r.checkComplete(x.Done())
 }
 
 // fault adds usage and a hint to the exchange's error.

@@ -220,7 +220,10 @@ func TestErrorInTheStream(t *testing.T) {
 	} {
 		m := stream(t, start, textStart, textDelta, `{"type":"error","error":{"type":"`+kind+`","message":"No."}}`, blockStop, endTurn, stop)
 		_, err := m.Generate(t.Context(), hi)
-		wantError := &model.Error{Kind: want, Message: "No.", Usage: &model.Usage{Input: 9, CacheRead: 4, Output: 1}}
+		wantError := &model.Error{Kind: want, Streamed: true, Message: "No.", Usage: &model.Usage{Input: 9, CacheRead: 4, Output: 1}}
+		if want == model.Quota {
+			wantError.Hint, wantError.Alternative = "add credit to the account, or raise its limit", "start a new run with another model"
+		}
 		if diff := cmp.Diff(wantError, fault(t, err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
@@ -239,19 +242,16 @@ func TestProtocolViolationsNeverSucceed(t *testing.T) {
 		around(`{"type":"content_block_start","index":1}`):                                         model.Garbage,
 		around(`{"type":"content_block_start","index":1,"content_block":7}`):                       model.Garbage,
 		around(`{"type":"content_block_start","index":1,"content_block":{"type":"text"}}`):         model.Garbage,
-		around(`{"type":"error"}`):                   model.Garbage,
+		around(`{"type":"error"}`):                   model.Overloaded,
 		around(`{"oops":1}`):                         model.Garbage,
-		around(`null`):                               model.Garbage,
 		around("{\"type\":\"ping\",\"x\":\"\xff\"}"): model.Garbage,
 		events(start, textStart, textDelta, blockStop) + "data: {\"oops\": [,,,\n\n" + events(endTurn, stop): model.Garbage,
 		events(start, textStart, blockStop, textDelta, endTurn, stop):                                        model.Garbage,
 		events(start, textStart, textDelta, endTurn, stop):                                                   model.Garbage,
 		events(start, textStart, textDelta, blockStop, endTurn):                                              model.Cut,
-		events(start, textStart, textDelta, blockStop, stop):                                                 model.Cut,
 		events(start) + "event: message_stop\ndata: {":                                                       model.Cut,
 		"":                   model.Cut,
-		"<html>proxy</html>": model.Cut,
-		`{"type":"message","stop_reason":"end_turn"}`: model.Cut,
+		"<html>proxy</html>": model.Garbage,
 	} {
 		reply, err := raw(t, 200, body).Generate(t.Context(), hi)
 		if err == nil {
@@ -289,12 +289,13 @@ func TestErrorBodies(t *testing.T) {
 		{modeltest.Turn{Status: 401, Message: "invalid x-api-key"}, model.Error{Kind: model.Auth, Status: 401,
 			Message: "invalid x-api-key", Hint: "set ANTHROPIC_API_KEY to an Anthropic API key with access to this model"}},
 		{modeltest.Turn{Status: 400, Message: "Your credit balance is too low to access the Anthropic API."},
-			model.Error{Kind: model.Quota, Status: 400, Message: "Your credit balance is too low to access the Anthropic API."}},
+			model.Error{Kind: model.Quota, Status: 400, Message: "Your credit balance is too low to access the Anthropic API.",
+				Hint: "add credit to the account, or raise its limit", Alternative: "start a new run with another model"}},
 		{modeltest.Turn{Status: 400, Code: "context_length_exceeded"},
 			model.Error{Kind: model.TooLong, Status: 400, Message: "prompt is too long: 208310 tokens > 200000 maximum"}},
 		{modeltest.Turn{Status: 413, Message: "Request exceeds the maximum size"},
 			model.Error{Kind: model.TooLong, Status: 413, Message: "Request exceeds the maximum size"}},
-		{modeltest.Turn{Status: 404, Message: "model: claude-x"}, model.Error{Kind: model.Invalid, Status: 404, Message: "model: claude-x",
+		{modeltest.Turn{Status: 404, Message: "model: claude-x"}, model.Error{Kind: model.NoModel, Status: 404, Message: "model: claude-x",
 			Hint: "no such model? Make sure that its name and the endpoint's address are right", Alternative: "start a new run with another model"}},
 		{modeltest.Turn{Status: 429, Message: "Slow.", RetryAfter: "13"},
 			model.Error{Kind: model.RateLimited, Status: 429, Message: "Slow.", RetryAfter: 13 * time.Second}},

@@ -2,9 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"hone/model"
@@ -26,12 +23,14 @@ func FuzzRead(f *testing.F) {
 	f.Add("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n")
 	f.Add(end)
 	f.Fuzz(func(t *testing.T, body string) {
-		r := &reader{}
-		if err := read(&http.Response{Body: io.NopCloser(strings.NewReader(body))}, r); err != nil {
+		r, ended := &reader{}, false
+		frames := model.Framer{Event: func(_ string, data []byte) { ended = ended || r.addEvent(data) != nil }}
+		frames.Write([]byte(body))
+		if frames.End() || ended || r.checkComplete(false) != nil {
 			return
 		}
 		reply := r.reply()
-		if reply.Finish == "" || reply.Detail == "" {
+		if reply.Finish == "" {
 			t.Fatalf("read as %+v", reply)
 		}
 		recorded, err := json.Marshal(reply)

@@ -27,15 +27,15 @@ type metered struct {
 	Usage   json.RawMessage   `json:"usage"`
 	Content []json.RawMessage `json:"content"`
 	Stop    string            `json:"stop_reason"`
-	Error   struct {
-		Message string `json:"message"`
-	} `json:"error"`
 }
 
 func (m *meter) read(data []byte) model.Metered {
 	var e metered
 	if json.Unmarshal(data, &e) == nil {
 		m.add(e)
+	}
+	if fault := model.EventFault(data); fault != nil {
+		m.known.Fault = fault.Message
 	}
 	m.known.Usage = nil
 	if m.known.Reported && m.ended {
@@ -59,8 +59,6 @@ func (m *meter) add(e metered) {
 	case "message":
 		m.addUsage(e.Usage)
 		m.ended, m.content = e.Stop != "", len(e.Content) > 0
-	case "error":
-		m.known.Fault = model.OneLine(e.Error.Message)
 	}
 }
 

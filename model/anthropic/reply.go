@@ -23,10 +23,11 @@ type event struct {
 	Start json.RawMessage `json:"content_block"`
 	Delta delta           `json:"delta"`
 	Usage json.RawMessage `json:"usage"`
-	Error *struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
-	} `json:"error"`
+
+	// Of a message that is not a stream.
+	Content  []json.RawMessage `json:"content"`
+	Stop     string            `json:"stop_reason"`
+	Sequence string            `json:"stop_sequence"`
 }
 
 // delta is a piece of a block, or the fields of the message's end.
@@ -75,9 +76,6 @@ type reader struct {
 // addEvent adds the data of one event. It ignores unknown types, as the API
 // requires of clients.
 func (r *reader) addEvent(data []byte) error {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil
-	}
 	// The decoder would silently replace bytes that are not UTF-8.
 	if !utf8.Valid(data) {
 		return errors.New("an event is not UTF-8")
@@ -89,8 +87,6 @@ func (r *reader) addEvent(data []byte) error {
 	switch e.Type {
 	case "":
 		return errors.New("an event without a type")
-	case "error":
-		return e.fault()
 	case "message_start":
 		r.usage.Merge(e.Message.Usage)
 	case "content_block_start":
@@ -110,15 +106,27 @@ func (r *reader) addEvent(data []byte) error {
 		r.stop, r.detail = e.Delta.Stop, e.Delta.detail()
 	case "message_stop":
 		r.done = true
+	case "message":
+		return r.addMessage(e)
 	}
 	return nil
 }
 
-func (e event) fault() error {
-	if e.Error == nil {
-		return errors.New("an error event without an error")
+// addMessage adds the response of a server that does not stream.
+func (r *reader) addMessage(e event) error {
+	for i, block := range e.Content {
+		if err := r.startBlock(event{Index: i, Start: block}); err != nil {
+			return err
+		}
+		b := r.blocks[i]
+		b.stopped = true
+		if b.Type == "tool_use" {
+			b.received.Write(b.Input)
+		}
 	}
-	return model.StatusError(0, nil, e.Error.Message, e.Error.Type)
+	r.usage.Merge(e.Usage)
+	r.stop, r.detail = e.Stop, delta{Stop: e.Stop, Sequence: e.Sequence}.detail()
+	return nil
 }
 
 func (r *reader) startBlock(e event) error {
@@ -181,9 +189,10 @@ func (r *reader) addText(b *content, text string) {
 	}
 }
 
-// checkComplete returns an error if the stream ended too early.
-func (r *reader) checkComplete() error {
-	if !r.done || r.stop == "" {
+// checkComplete returns an error if the stream ended too early. A response that is done
+// by itself, or at least has all its blocks and its last event, needs no reason if it has content.
+func (r *reader) checkComplete(done bool) error {
+	if !(done || r.done) || r.stop == "" && !r.reply().HasContent() {
 		return &model.Error{Kind: model.Cut, Message: "the stream ended before the message was complete"}
 	}
 	for i, b := range r.blocks {
@@ -202,7 +211,7 @@ func (r *reader) reply() model.Reply {
 		}
 	}
 	reply.Usage = tokens(r.usage, reply.HasContent())
-	reply.Finish = finish(r.stop, len(reply.Calls()) > 0)
+	reply.Finish = model.FinishOf(r.stop, reply)
 	return reply
 }
 
@@ -234,21 +243,6 @@ func (b *content) thinkingPart(text string) model.Part {
 
 func opaque(data json.RawMessage) model.Part {
 	return model.Part{Opaque: &model.Opaque{Wire: Wire, Data: data}}
-}
-
-func finish(reason string, calls bool) model.Finish {
-	switch reason {
-	case "end_turn", "stop_sequence", "tool_use":
-		if calls {
-			return model.Calls
-		}
-		return model.Stop
-	case "max_tokens", "model_context_window_exceeded":
-		return model.Length
-	case "refusal":
-		return model.Filtered
-	}
-	return model.Other
 }
 
 // detail returns the provider's stop reason and its explanation.

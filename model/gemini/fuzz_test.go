@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"hone/model"
@@ -18,8 +17,10 @@ func FuzzRead(f *testing.F) {
 	f.Add("data: {\"candidates\":[{}]}\n\n[{\"error\":{\"code\":503,\"details\":[{\"retryDelay\":\"1s\"}]}}]")
 	f.Add("data: {\"promptFeedback\":{\"blockReason\":\"X\"}}")
 	f.Fuzz(func(t *testing.T, body string) {
-		r := newReader(model.Request{})
-		if err := read(strings.NewReader(body), r); err != nil {
+		r, ended := &reader{}, false
+		frames := model.Framer{Event: func(_ string, data []byte) { ended = ended || r.addEvent(data) != nil }}
+		frames.Write([]byte(body))
+		if frames.End() || ended || r.checkComplete(false) != nil {
 			return
 		}
 		reply := r.reply()

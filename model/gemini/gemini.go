@@ -13,7 +13,6 @@
 package gemini
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -21,7 +20,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"hone/model"
 )
@@ -74,11 +72,12 @@ func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	x := model.NewExchange(ctx, m.config.Timeouts)
 	x.Received = req.Received
 	defer x.Close()
-	r := newReader(req)
+	r := &reader{onText: req.Stream}
 	if err := m.stream(x, req, r); err != nil {
 		return model.Reply{}, m.fault(x, err, tokens(r.usage, false))
 	}
 	reply := r.reply()
+	reply.Parts = model.NameCalls(req, reply.Parts)
 	reply.Raw = x.Raw()
 	return reply, nil
 }
@@ -111,45 +110,26 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 		return err
 	}
 	defer body.Close()
-	return read(body, r)
-}
-
-func read(body io.Reader, r *reader) error {
-	if err := forEachEvent(body, r.addEvent); err != nil {
-		return err
+	for data, err := range x.Events(body) {
+		if err == nil {
+			err = r.addEvent(data)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return r.checkComplete()
+	return r.checkComplete(x.Done())
 }
 
-// send returns the body of a 2xx response.
 func (m *Model) send(x *model.Exchange, method, url string, body []byte) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(x.Context(), method, url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("User-Agent", "hone")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
+	header := http.Header{}
 	if m.config.Key != "" {
-		req.Header.Set("X-Goog-Api-Key", m.config.Key)
+		header.Set("X-Goog-Api-Key", m.config.Key)
 	}
-	res, err := x.Client().Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if res.StatusCode/100 == 2 {
-		return res.Body, nil
-	}
-	defer res.Body.Close()
-	// Reading the body lets the exchange record it for its error message.
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return nil, err
-	}
-	return nil, errors.New(res.Status)
+	return x.Send(method, url, header, body)
 }
 
-// fault adds usage, Gemini's error details and a hint to the exchange's error.
+// fault adds usage and a hint to the exchange's error.
 func (m *Model) fault(x *model.Exchange, err error, used *model.Usage) error {
 	err = x.Fault(err)
 	var known *model.Error
@@ -158,48 +138,8 @@ func (m *Model) fault(x *model.Exchange, err error, used *model.Usage) error {
 	}
 	e := *known
 	e.Usage = used
-	if x.Status() >= 300 {
-		if body := errorBody(x.Body()); body != nil {
-			body.refine(&e)
-		}
-	}
 	if e.Kind == model.Auth {
 		e.Hint = "set " + m.config.KeyVariable + " to a Gemini API key with access to this model"
 	}
 	return &e
-}
-
-// apiError is a google.rpc.Status, from an error response or inside a stream.
-type apiError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Status  string `json:"status"`
-	Details []struct {
-		Type       string `json:"@type"`
-		Reason     string `json:"reason"`     // of an ErrorInfo
-		RetryDelay string `json:"retryDelay"` // of a RetryInfo, such as "13s"
-	} `json:"details"`
-}
-
-// fault returns the error for an apiError inside a stream.
-func (a *apiError) fault() *model.Error {
-	e := model.StatusError(a.Code, nil, a.Message, a.Status)
-	e.Streamed = true
-	a.refine(e)
-	return e
-}
-
-// refine adds what only the details tell: a wrong key, and the retry delay.
-func (a *apiError) refine(e *model.Error) {
-	for _, detail := range a.Details {
-		if strings.HasPrefix(detail.Reason, "API_KEY_") {
-			e.Kind = model.Auth
-		}
-		if !strings.HasSuffix(detail.Type, "google.rpc.RetryInfo") {
-			continue
-		}
-		if after, err := time.ParseDuration(detail.RetryDelay); err == nil && after > e.RetryAfter {
-			e.RetryAfter = after
-		}
-	}
 }

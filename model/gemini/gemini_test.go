@@ -86,7 +86,7 @@ func TestSignaturesAreSentBackWithTheirParts(t *testing.T) {
 		opaque(`"c2lnMQ=="`), {Text: "I look."},
 		{Text: "ok"},
 		opaque(`"c2ln+/Mg=="`),
-		{Call: &model.Call{ID: "unnamed_call_1", Name: "read", Args: `{"b":12345678901234567890,"a":1.50}`}},
+		{Call: &model.Call{ID: "made00001", Name: "read", Args: `{"b":12345678901234567890,"a":1.50}`}},
 		{Call: &model.Call{ID: "x7", Name: "grep", Args: `{"q":"a<b"}`}},
 		opaque(unknown), opaque(emptyText),
 	}
@@ -101,7 +101,7 @@ func TestSignaturesAreSentBackWithTheirParts(t *testing.T) {
 	req.Messages = append(req.Messages,
 		model.Message{Role: model.Assistant, Parts: reply.Parts},
 		model.Message{Role: model.User, Parts: []model.Part{
-			{Result: &model.Result{ID: "unnamed_call_1", Name: "read", Text: "text"}},
+			{Result: &model.Result{ID: "made00001", Name: "read", Text: "text"}},
 			{Result: &model.Result{ID: "x7", Name: "grep", Text: "no such file", Failed: true}},
 		}})
 	if _, err := newModel(s.URL).Generate(t.Context(), req); err != nil {
@@ -157,13 +157,13 @@ func TestMadeCallIDsAreUnique(t *testing.T) {
 	call := parts(`{"functionCall":{"name":"read"}}`)
 	req := ask("hi")
 	req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: []model.Part{
-		{Call: &model.Call{ID: "unnamed_call_1", Name: "read", Args: "{}"}},
+		{Call: &model.Call{ID: "made00001", Name: "read", Args: "{}"}},
 	}})
 	reply, err := stream(t, call, call, stop).Generate(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []model.Call{{ID: "unnamed_call_2", Name: "read", Args: "{}"}, {ID: "unnamed_call_3", Name: "read", Args: "{}"}}
+	want := []model.Call{{ID: "made00002", Name: "read", Args: "{}"}, {ID: "made00003", Name: "read", Args: "{}"}}
 	if diff := cmp.Diff(want, reply.Calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -267,13 +267,10 @@ func TestProtocolViolationsNeverSucceed(t *testing.T) {
 		event(parts(`{"text":"a","thoughtSignature":{}}`)):  model.Garbage,
 		event(parts(`{"functionCall":"a"}`)):                model.Garbage,
 		event(`{"usageMetadata":[]}`):                       model.Garbage,
-		event(`{"error":"no"}`):                             model.Garbage,
+		event(`{"error":"no"}`):                             model.Overloaded,
 		event(`{"oops":1}`):                                 model.Garbage,
-		event(`null`):                                       model.Garbage,
-		event(`[]`):                                         model.Garbage,
 		event(parts("{\"text\":\"\xff\"}")):                 model.Garbage,
 		"<html>proxy</html>":                                model.Garbage,
-		stop:                                                model.Garbage,
 		"":                                                  model.Cut,
 		": comment\n\n":                                     model.Cut,
 		"data: " + parts(`{"text":"a"}`) + "\n\n":           model.Cut,
@@ -328,7 +325,7 @@ func TestErrorBodies(t *testing.T) {
 			`{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}`,
 			model.Error{Kind: model.TooLong, Status: 400, Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}},
 		{"no such model", 404, `{"error":{"code":404,"message":"models/x is not found","status":"NOT_FOUND"}}`,
-			model.Error{Kind: model.Invalid, Status: 404, Message: "models/x is not found",
+			model.Error{Kind: model.NoModel, Status: 404, Message: "models/x is not found",
 				Hint: "no such model? Make sure that its name and the endpoint's address are right", Alternative: "start a new run with another model"}},
 		{"a proxy's page", 502, `<html>Bad</html>`,
 			model.Error{Kind: model.Overloaded, Status: 502, Message: "Bad Gateway"}},

@@ -23,6 +23,9 @@ func (m *meter) read(data []byte) model.Metered {
 	if json.Unmarshal(data, &c) == nil {
 		m.add(c)
 	}
+	if fault := model.EventFault(data); fault != nil {
+		m.fault = fault.Message
+	}
 	known := model.Metered{Reported: m.usage != nil, Fault: m.fault}
 	if m.ended {
 		known.Usage = tokens(m.usage, m.content)
@@ -31,9 +34,6 @@ func (m *meter) read(data []byte) model.Metered {
 }
 
 func (m *meter) add(c chunk) {
-	if c.Error != nil {
-		m.fault = model.OneLine(c.Error.Message)
-	}
 	m.ended = m.ended || c.Feedback != nil && c.Feedback.Reason != ""
 	for _, candidate := range c.Candidates {
 		m.ended = m.ended || candidate.Reason != ""

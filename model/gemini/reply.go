@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -21,7 +20,6 @@ type chunk struct {
 		Message string `json:"blockReasonMessage"`
 	} `json:"promptFeedback"`
 	Usage json.RawMessage `json:"usageMetadata"`
-	Error *apiError       `json:"error"`
 	ID    string          `json:"responseId"`
 }
 
@@ -37,7 +35,6 @@ type candidate struct {
 // reader builds a reply from a stream's chunks.
 type reader struct {
 	onText  func(string)
-	calls   int // in the conversation so far, to number the missing ids
 	parts   []model.Part
 	open    bool // the last part is text that may grow
 	text    bytes.Buffer
@@ -45,18 +42,6 @@ type reader struct {
 	detail  string
 	blocked bool            // the prompt was blocked
 	usage   json.RawMessage // the last one reported; nil if there is none
-}
-
-func newReader(req model.Request) *reader {
-	r := &reader{onText: req.Stream}
-	for _, m := range req.Messages {
-		for _, p := range m.Parts {
-			if p.Call != nil {
-				r.calls++
-			}
-		}
-	}
-	return r
 }
 
 // addEvent adds the data of one event.
@@ -69,10 +54,7 @@ func (r *reader) addEvent(data []byte) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return fmt.Errorf("decode an event: %w", err)
 	}
-	switch {
-	case c.Error != nil:
-		return c.Error.fault()
-	case c.Candidates == nil && c.Feedback == nil && !bytes.HasPrefix(c.Usage, []byte("{")) && c.ID == "":
+	if c.Candidates == nil && c.Feedback == nil && !bytes.HasPrefix(c.Usage, []byte("{")) && c.ID == "" {
 		return errors.New("an event is not a GenerateContentResponse")
 	}
 	if len(c.Usage) > 0 && !bytes.Equal(c.Usage, []byte("null")) {
@@ -149,10 +131,6 @@ func (r *reader) addOpaque(raw json.RawMessage) error {
 }
 
 func (r *reader) addCall(c functionCall) {
-	r.calls++
-	if c.ID == "" {
-		c.ID = madeID + strconv.Itoa(r.calls)
-	}
 	args := string(c.Args)
 	if isString(c.Args) {
 		// These are not an object; a call holds them as the model wrote them.
@@ -189,9 +167,11 @@ func (r *reader) add(p model.Part) {
 	r.parts = append(r.parts, p)
 }
 
-// checkComplete returns an error if the stream ended too early.
-func (r *reader) checkComplete() error {
-	if r.reason == "" && !r.blocked {
+// checkComplete returns an error if the stream ended too early. A response that is
+// done without a reason is complete if it has content.
+func (r *reader) checkComplete(done bool) error {
+	hasContent := r.text.Len() > 0 || (model.Reply{Parts: r.parts}).HasContent()
+	if r.reason == "" && !r.blocked && !(done && hasContent) {
 		return &model.Error{Kind: model.Cut, Message: "the stream ended without a finish reason"}
 	}
 	return nil
@@ -199,28 +179,13 @@ func (r *reader) checkComplete() error {
 
 func (r *reader) reply() model.Reply {
 	r.closeText()
-	reply := model.Reply{Parts: r.parts, Detail: r.detail, Finish: finish(r.reason)}
+	reply := model.Reply{Parts: r.parts, Detail: r.detail}
+	reply.Finish = model.FinishOf(r.reason, reply)
 	reply.Usage = tokens(r.usage, reply.HasContent())
-	switch {
-	case r.blocked:
+	if r.blocked {
 		reply.Finish = model.Filtered
-	case reply.Finish == model.Stop && len(reply.Calls()) > 0:
-		reply.Finish = model.Calls
 	}
 	return reply
-}
-
-func finish(reason string) model.Finish {
-	switch reason {
-	case "STOP":
-		return model.Stop
-	case "MAX_TOKENS":
-		return model.Length
-	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
-		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
-		return model.Filtered
-	}
-	return model.Other
 }
 
 func detail(reason, message string) string {

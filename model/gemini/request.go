@@ -226,12 +226,10 @@ func encodePart(p model.Part, signature json.RawMessage) (json.RawMessage, error
 	return json.Marshal(out)
 }
 
-// madeID begins the ids of calls to which the API gave no id. They are not
-// sent: without ids the API matches results to calls by name and order.
-const madeID = "unnamed_call_"
-
+// sentID returns the id that is sent. Without ids, as it gave none itself, the API
+// matches results to calls by name and order.
 func sentID(id string) string {
-	if strings.HasPrefix(id, madeID) {
+	if model.HasMadeID(id) {
 		return ""
 	}
 	return id

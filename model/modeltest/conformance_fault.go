@@ -99,7 +99,7 @@ func contextTooLong(t *testing.T, p Provider) {
 }
 
 func unknownModel(t *testing.T, p Provider) {
-	e := p.fault(t, Turn{Status: 404, Message: "The model does not exist."}, model.Invalid)
+	e := p.fault(t, Turn{Status: 404, Message: "The model does not exist."}, model.NoModel)
 	if e.Temporary() || !strings.Contains(e.Error(), "The model does not exist.") || !strings.Contains(e.Hint, "no such model?") {
 		t.Errorf("error = %v with the hint %q, want one that is not temporary, with the provider's message and a question about the model", e, e.Hint)
 	}

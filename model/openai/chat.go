@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -16,29 +15,8 @@ import (
 type chatModel struct{ Config }
 
 func (m chatModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
-	return m.attempt(ctx, m.request(req), func(x *model.Exchange, body []byte) (model.Reply, error) {
-		x.Received = req.Received
-		return m.read(x, req, body)
-	})
-}
-
-func (m chatModel) read(x *model.Exchange, req model.Request, body []byte) (model.Reply, error) {
-	service := sdk.NewChatCompletionService(m.options(x, body)...)
-	stream := service.NewStreaming(x.Context(), sdk.ChatCompletionNewParams{})
-	defer stream.Close()
-	answer := chatAnswer{calls: callList{before: countCalls(req)}}
-	for stream.Next() {
-		answer.add(stream.Current(), req.Stream)
-	}
-	if err := stream.Err(); err != nil {
-		return model.Reply{}, err
-	}
-	if answer.reason == "" && !answer.addPlain(x.Raw(), req.Stream) {
-		return model.Reply{}, &model.Error{
-			Kind: model.Cut, Message: "the stream ended without a finish reason", Usage: chatUsage(answer.usage, false),
-		}
-	}
-	return answer.reply(), nil
+	answer := chatAnswer{onText: req.Stream, tools: toolNames(req.Tools)}
+	return m.attempt(ctx, req, "chat/completions", m.request(req), answer.add, answer.reply)
 }
 
 // chatRequest is a request's body. The fields that change from call to call
@@ -170,140 +148,138 @@ func validArgs(args string) string {
 	return "{}"
 }
 
-func countCalls(req model.Request) int {
-	n := 0
-	for _, m := range req.Messages {
-		n += len(toReply(m.Parts).Calls())
-	}
-	return n
-}
-
-// chatAnswer collects the chunks of a stream.
+// chatAnswer collects the chunks of a stream, or a response that is not a stream.
 type chatAnswer struct {
+	onText  func(string)
 	text    []byte
 	refusal string
-	calls   callList
+	tools   map[string]bool
+	calls   []pendingCall
 	reason  string
 	usage   json.RawMessage // the last one reported; nil if there is none
 }
 
-func (a *chatAnswer) add(chunk sdk.ChatCompletionChunk, stream func(string)) {
+func (a *chatAnswer) add(data []byte) error {
+	var chunk sdk.ChatCompletionChunk
+	if err := json.Unmarshal(data, &chunk); err != nil {
+		return err
+	}
 	if chunk.JSON.Usage.Valid() {
 		a.usage = json.RawMessage(chunk.JSON.Usage.Raw())
 	}
 	for _, choice := range chunk.Choices {
-		a.addText(choice.Delta.Content, stream)
+		a.addText(choice.Delta.Content)
 		a.refusal += choice.Delta.Refusal
 		for _, d := range choice.Delta.ToolCalls {
-			a.calls.add(d.Index, d.ID, d.Function.Name, d.Function.Arguments)
+			a.addCall(d.Index, d.ID, d.Function.Name, d.Function.Arguments)
 		}
 		a.reason = cmp.Or(choice.FinishReason, a.reason)
 	}
-}
-
-func (a *chatAnswer) addText(text string, stream func(string)) {
-	a.text = append(a.text, text...)
-	if stream != nil && text != "" {
-		stream(text)
+	if len(chunk.Choices) > 0 && chunk.Choices[0].JSON.Delta.Valid() {
+		return nil
 	}
+	return a.addPlain(data)
 }
 
-// addPlain reads the response of a server that does not stream. It reports
-// whether raw is a complete one.
-func (a *chatAnswer) addPlain(raw json.RawMessage, stream func(string)) bool {
+// addPlain adds the response of a server that does not stream.
+func (a *chatAnswer) addPlain(data []byte) error {
 	var completion sdk.ChatCompletion
-	if json.Unmarshal(raw, &completion) != nil || len(completion.Choices) == 0 {
-		return false
+	if err := json.Unmarshal(data, &completion); err != nil || len(completion.Choices) == 0 {
+		return err
 	}
-	choice := completion.Choices[0]
-	if completion.JSON.Usage.Valid() {
-		a.usage = json.RawMessage(completion.JSON.Usage.Raw())
+	message := completion.Choices[0].Message
+	a.addText(message.Content)
+	a.refusal += message.Refusal
+	for i, c := range message.ToolCalls {
+		a.addCall(int64(i), c.ID, c.Function.Name, c.Function.Arguments)
 	}
-	a.addText(choice.Message.Content, stream)
-	a.refusal, a.reason = choice.Message.Refusal, choice.FinishReason
-	for i, c := range choice.Message.ToolCalls {
-		a.calls.add(int64(i), c.ID, c.Function.Name, c.Function.Arguments)
-	}
-	return a.reason != ""
+	return nil
 }
 
-func (a *chatAnswer) reply() model.Reply {
+func (a *chatAnswer) addText(text string) {
+	a.text = append(a.text, text...)
+	if a.onText != nil && text != "" {
+		a.onText(text)
+	}
+}
+
+// reply returns the reply; done reports whether the response is complete by itself, so
+// that it needs no reason.
+func (a *chatAnswer) reply(done bool) (model.Reply, error) {
 	r := model.Reply{Detail: a.reason}
 	if len(a.text) > 0 {
 		r.Parts = append(r.Parts, model.Part{Text: string(a.text)})
 	}
-	for _, c := range a.calls.calls() {
-		r.Parts = append(r.Parts, model.Part{Call: &c})
+	for _, c := range a.calls {
+		r.Parts = append(r.Parts, model.Part{Call: &model.Call{ID: c.id, Name: c.name, Args: string(c.args)}})
+	}
+	if a.reason == "" && !(done && r.HasContent()) {
+		return r, &model.Error{
+			Kind: model.Cut, Message: "the stream ended without a finish reason", Usage: chatUsage(a.usage, false),
+		}
 	}
 	r.Usage = chatUsage(a.usage, a.refusal != "" || r.HasContent())
-	r.Finish = chatFinish(a.reason, len(a.calls.list) > 0)
+	r.Finish = model.FinishOf(a.reason, r)
 	if a.refusal != "" {
 		r.Finish, r.Detail = model.Filtered, "refusal: "+model.OneLine(a.refusal)
 	}
-	return r
-}
-
-func chatFinish(reason string, calls bool) model.Finish {
-	switch reason {
-	case "stop", "tool_calls", "function_call":
-		if calls {
-			return model.Calls
-		}
-		if reason == "stop" {
-			return model.Stop
-		}
-	case "length":
-		return model.Length
-	case "content_filter":
-		return model.Filtered
-	}
-	return model.Other
+	return r, nil
 }
 
 func chatUsage(raw json.RawMessage, content bool) *model.Usage {
 	return toUsage(raw, "prompt_tokens", "completion_tokens", content)
 }
 
-// callList assembles calls that arrive in pieces.
-type callList struct {
-	before int // number of calls in earlier replies
-	list   []pendingCall
-}
-
+// pendingCall is a call that arrives in pieces.
 type pendingCall struct {
 	index    int64
 	id, name string
 	args     []byte
 }
 
-// add appends a piece to its call. Some servers give all calls the same index:
-// there a new ID begins a new call, and so does a second name if there are no
-// IDs either.
-func (l *callList) add(index int64, id, name, args string) {
+// addCall adds a piece to its call, which is the last one with its index. Some servers give
+// all calls the same index, or no IDs, or another ID to each piece.
+func (a *chatAnswer) addCall(index int64, id, name, args string) {
 	var c *pendingCall
-	for i := range l.list {
-		if l.list[i].index == index {
-			c = &l.list[i]
+	for i := range a.calls {
+		if a.calls[i].index == index || name == "" && id != "" && a.calls[i].id == id {
+			c = &a.calls[i]
 		}
 	}
-	if c == nil || id != "" && id != c.id || id == "" && c.id == "" && name != "" && json.Valid(c.args) {
-		l.list = append(l.list, pendingCall{index: index, id: id})
-		c = &l.list[len(l.list)-1]
+	if c == nil && name == "" && len(a.calls) > 0 {
+		c = &a.calls[len(a.calls)-1]
 	}
-	c.name = cmp.Or(c.name, name)
+	if c == nil || a.begins(c, id, name) {
+		a.calls = append(a.calls, pendingCall{index: index})
+		c = &a.calls[len(a.calls)-1]
+	}
+	c.id = cmp.Or(c.id, id)
+	switch {
+	case name == c.name: // repeated
+	case strings.HasPrefix(name, c.name): // all of it so far
+		c.name = name
+	case len(c.args) == 0 || !a.tools[c.name]:
+		c.name += name
+	}
 	c.args = append(c.args, args...)
 }
 
-// calls returns the complete calls, each with an ID.
-func (l *callList) calls() []model.Call {
-	var calls []model.Call
-	for i, c := range l.list {
-		id := cmp.Or(c.id, callID(l.before+i+1))
-		calls = append(calls, model.Call{ID: id, Name: c.name, Args: string(c.args)})
+// begins reports whether a piece begins another call than c. Only a name does, and not one
+// that continues or repeats the name of c, whose arguments are still missing.
+func (a *chatAnswer) begins(c *pendingCall, id, name string) bool {
+	switch {
+	case name == "", id != "" && id == c.id:
+		return false
+	case len(c.args) > 0:
+		return json.Valid(c.args)
 	}
-	return calls
+	return name != c.name && a.tools[c.name] && !a.tools[c.name+name]
 }
 
-// callID returns the ID of a call to which its server gave none. The number
-// counts the calls of the whole conversation, so that IDs are unique.
-func callID(number int) string { return fmt.Sprintf("call_%d", number) }
+func toolNames(tools []model.Spec) map[string]bool {
+	names := map[string]bool{}
+	for _, t := range tools {
+		names[t.Name] = true
+	}
+	return names
+}

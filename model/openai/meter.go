@@ -50,7 +50,6 @@ type meteredChunk struct {
 		Message meteredMessage `json:"message"`
 	} `json:"choices"`
 	Usage json.RawMessage `json:"usage"`
-	Error json.RawMessage `json:"error"`
 }
 
 type meteredMessage struct {
@@ -71,9 +70,8 @@ func (m *meter) readChat(data []byte) model.Metered {
 }
 
 func (m *meter) addChunk(c meteredChunk, data []byte) {
-	if isSet(c.Error) {
-		message, _ := model.ErrorBody(data)
-		m.fault = model.OneLine(message)
+	if fault := model.EventFault(data); fault != nil {
+		m.fault = fault.Message
 	}
 	for _, choice := range c.Choices {
 		m.ended = m.ended || choice.Reason != ""
@@ -94,7 +92,6 @@ func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 // meteredEvent is an event of the Responses API.
 type meteredEvent struct {
 	Type     string          `json:"type"`
-	Message  string          `json:"message"`
 	Response meteredResponse `json:"response"`
 }
 
@@ -120,7 +117,7 @@ func (m *meter) addEvent(e meteredEvent, data []byte) {
 	switch e.Type {
 	case "response.completed", "response.incomplete", "response.failed":
 	case "error":
-		m.fault = model.OneLine(e.Message)
+		m.fault = model.EventFault(data).Message
 		return
 	case "": // not an event but the response itself
 		if json.Unmarshal(data, &e.Response) != nil {

@@ -19,11 +19,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"hone/model"
 )
@@ -98,47 +97,57 @@ func (c Config) check() error {
 	return nil
 }
 
-// attempt encodes the request and calls read, which sends it over the exchange
-// and reads the reply.
-func (c Config) attempt(ctx context.Context, request any, read func(*model.Exchange, []byte) (model.Reply, error)) (model.Reply, error) {
+// attempt sends a request to the wire's path, calls add with the data of each event, and
+// returns the reply that end makes of them; done reports whether the response is complete
+// by itself.
+func (c Config) attempt(ctx context.Context, req model.Request, path string, request any, add func([]byte) error, end func(done bool) (model.Reply, error)) (model.Reply, error) {
 	if err := cmp.Or(ctx.Err(), c.check()); err != nil {
 		return model.Reply{}, err
 	}
-	body, err := encode(request)
+	sent, err := encode(request)
 	if err != nil {
 		return model.Reply{}, err
 	}
 	x := model.NewExchange(ctx, c.Timeouts)
 	defer x.Close()
-	reply, err := read(x, body)
+	x.Received = req.Received
+	body, err := c.send(x, http.MethodPost, path, sent)
 	if err != nil {
 		return model.Reply{}, c.fault(x, err)
 	}
+	defer body.Close()
+	for data, err := range x.Events(body) {
+		if err == nil {
+			err = add(data)
+		}
+		if err != nil {
+			return model.Reply{}, c.fault(x, err)
+		}
+	}
+	reply, err := end(x.Done())
+	if err != nil {
+		return model.Reply{}, c.fault(x, err)
+	}
+	reply.Parts = model.NameCalls(req, reply.Parts)
 	reply.Raw = x.Raw()
 	return reply, nil
 }
 
-// options returns the SDK's options for one request. The SDK's client would
-// add options from the environment, so its services are created without one.
-func (c Config) options(x *model.Exchange, body []byte) []option.RequestOption {
-	options := []option.RequestOption{
-		option.WithBaseURL(c.BaseURL),
-		option.WithHTTPClient(x.Client()),
-		option.WithMaxRetries(0),
-		option.WithRequestBody("application/json", body),
+// send returns the body of a 2xx response.
+func (c Config) send(x *model.Exchange, method, path string, body []byte) (io.ReadCloser, error) {
+	address, err := url.JoinPath(c.BaseURL, path)
+	if err != nil {
+		return nil, err
 	}
+	header := http.Header{}
 	if c.Key != "" {
-		options = append(options, option.WithAPIKey(c.Key))
+		header.Set("Authorization", "Bearer "+c.Key)
 	}
-	return options
+	return x.Send(method, address, header, body)
 }
 
 // fault returns the exchange's error for err, with a hint.
 func (c Config) fault(x *model.Exchange, err error) error {
-	if e := (*ssestream.StreamError)(nil); errors.As(err, &e) {
-		message, code := model.ErrorBody(e.Event.Data)
-		err = model.StatusError(0, nil, message, code)
-	}
 	err = x.Fault(err)
 	if e := (*model.Error)(nil); errors.As(err, &e) && e.Hint == "" {
 		e.Hint = c.hint(e.Kind)

@@ -201,13 +201,13 @@ func TestChatCallFormats(t *testing.T) {
 			[]string{
 				`{"index":0,"function":{"name":"read","arguments":"{\"p\":1}"}}`,
 				`{"index":1,"function":{"name":"write","arguments":"{\"p\":2}"}}`,
-			}, []model.Call{{ID: "call_1", Name: "read", Args: a.Args}, {ID: "call_2", Name: "write", Args: b.Args}},
+			}, []model.Call{{ID: "made00001", Name: "read", Args: a.Args}, {ID: "made00002", Name: "write", Args: b.Args}},
 		},
 		"without IDs and with one index": {
 			[]string{
 				`{"function":{"name":"read","arguments":"{\"p\":1}"}}`,
 				`{"function":{"name":"write","arguments":"{\"p\":2}"}}`,
-			}, []model.Call{{ID: "call_1", Name: "read", Args: a.Args}, {ID: "call_2", Name: "write", Args: b.Args}},
+			}, []model.Call{{ID: "made00001", Name: "read", Args: a.Args}, {ID: "made00002", Name: "write", Args: b.Args}},
 		},
 	} {
 		var chunks []string
@@ -237,8 +237,8 @@ func TestChatMadeIDsAreUnique(t *testing.T) {
 		req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts},
 			model.Message{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: call.ID, Name: "read", Text: "ok"}}}})
 	}
-	if n := strings.Count(string(last.Body), `"call_2"`); n != 2 {
-		t.Errorf("call_2 appears %d times in the request, want 2 (its call and its result): %s", n, last.Body)
+	if n := strings.Count(string(last.Body), `"made00002"`); n != 2 {
+		t.Errorf("the second ID appears %d times in the request, want 2 (its call and its result): %s", n, last.Body)
 	}
 }
 
@@ -317,24 +317,24 @@ func TestErrorsInsideAStream(t *testing.T) {
 	}{
 		"chat": {
 			openai.Chat, events(`{"error":{"message":"Too many\nrequests.","type":"requests","code":"rate_limit_exceeded"}}`),
-			model.Error{Kind: model.RateLimited, Message: "Too many requests."},
+			model.Error{Kind: model.RateLimited, Streamed: true, Message: "Too many requests."},
 		},
 		"OpenRouter": {
 			openai.Chat, events(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`, `{"error":{"message":"The provider disconnected.","code":502},"choices":[]}`),
-			model.Error{Kind: model.Overloaded, Message: "The provider disconnected."},
+			model.Error{Kind: model.Overloaded, Status: 502, Streamed: true, Message: "The provider disconnected."},
 		},
 		"responses": {
 			openai.Responses, events(`{"type":"error","code":"server_error","message":"It broke.","param":null,"sequence_number":1}`),
-			model.Error{Kind: model.Overloaded, Message: "It broke."},
+			model.Error{Kind: model.Overloaded, Streamed: true, Message: "It broke."},
 		},
 		"responses, nested": {
 			openai.Responses, events(`{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"Too long."}}`),
-			model.Error{Kind: model.TooLong, Message: "Too long."},
+			model.Error{Kind: model.TooLong, Streamed: true, Message: "Too long."},
 		},
 		"a failed response": {
 			openai.Responses, events(`{"type":"response.failed","response":{"status":"failed","output":[],"error":{"code":"rate_limit_exceeded","message":"Later."},` +
 				`"usage":{"input_tokens":5,"output_tokens":2,"total_tokens":7}}}`),
-			model.Error{Kind: model.RateLimited, Message: "Later.", Usage: &model.Usage{Input: 5, Output: 2}},
+			model.Error{Kind: model.RateLimited, Streamed: true, Message: "Later.", Usage: &model.Usage{Input: 5, Output: 2}},
 		},
 	} {
 		url, _ := serve(t, stream, test.body)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 
 	"hone/model"
 )
@@ -17,31 +16,18 @@ func (c Config) Probe(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	list, err := url.JoinPath(c.BaseURL, "models")
-	if err != nil {
-		return err
-	}
 	x := model.NewExchange(ctx, c.Timeouts)
 	defer x.Close()
-	req, err := http.NewRequestWithContext(x.Context(), http.MethodGet, list, nil)
-	if err != nil {
-		return err
-	}
-	if c.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Key)
-	}
-	resp, err := x.Client().Do(req)
+	body, err := c.send(x, http.MethodGet, "models", nil)
 	if err == nil {
-		_, err = io.Copy(io.Discard, resp.Body)
-		err = errors.Join(err, resp.Body.Close())
+		_, err = io.Copy(io.Discard, body)
+		err = errors.Join(err, body.Close())
 	}
-	switch s := x.Status(); {
-	case err != nil:
-		return c.fault(x, err)
-	case s == http.StatusOK, s == http.StatusNotFound, s == http.StatusMethodNotAllowed:
+	if s := x.Status(); s == http.StatusNotFound || s == http.StatusMethodNotAllowed {
 		return nil
-	default:
-		message, code := model.ErrorBody(x.Body())
-		return c.fault(x, model.StatusError(s, x.Header(), message, code))
 	}
+	if err != nil {
+		return c.fault(x, err)
+	}
+	return nil
 }

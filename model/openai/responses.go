@@ -18,29 +18,8 @@ const opaqueWire = "openai-responses"
 type responsesModel struct{ Config }
 
 func (m responsesModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
-	return m.attempt(ctx, m.request(req), func(x *model.Exchange, body []byte) (model.Reply, error) {
-		x.Received = req.Received
-		return m.read(x, req, body)
-	})
-}
-
-func (m responsesModel) read(x *model.Exchange, req model.Request, body []byte) (model.Reply, error) {
-	service := responses.NewResponseService(m.options(x, body)...)
-	stream := service.NewStreaming(x.Context(), responses.ResponseNewParams{})
-	defer stream.Close()
 	answer := responseAnswer{onText: req.Stream}
-	for stream.Next() {
-		if err := answer.add(stream.Current()); err != nil {
-			return model.Reply{}, err
-		}
-	}
-	if err := stream.Err(); err != nil {
-		return model.Reply{}, err
-	}
-	if answer.end == nil && !answer.addPlain(x.Raw()) {
-		return model.Reply{}, &model.Error{Kind: model.Cut, Message: "the stream ended before its last event"}
-	}
-	return answer.reply(countCalls(req))
+	return m.attempt(ctx, req, "responses", m.request(req), answer.add, answer.reply)
 }
 
 // responseRequest is a request's body. The fields that change from call to
@@ -181,51 +160,56 @@ func messageMark(data json.RawMessage) (mark, bool) {
 	return m, err == nil && m.Type == "message"
 }
 
-// responseAnswer collects the events of a stream.
+// responseAnswer collects the events of a stream, or a response that is not a stream.
 type responseAnswer struct {
 	onText func(string)
+	text   []byte // streamed
 	items  []responses.ResponseOutputItemUnion
 	end    *responses.Response
 }
 
-func (a *responseAnswer) add(event responses.ResponseStreamEventUnion) error {
+func (a *responseAnswer) add(data []byte) error {
+	var event responses.ResponseStreamEventUnion
+	if err := json.Unmarshal(data, &event); err != nil {
+		return err
+	}
 	switch event.Type {
 	case "response.output_text.delta":
-		if a.onText != nil && event.Delta != "" {
-			a.onText(event.Delta)
-		}
+		a.addText(event.Delta)
 	case "response.output_item.done":
 		a.items = append(a.items, event.Item)
 	case "response.completed", "response.incomplete", "response.failed":
 		a.end = &event.Response
-	case "error":
-		return model.StatusError(0, nil, event.Message, event.Code)
+		a.end.Status = cmp.Or(a.end.Status, responses.ResponseStatus(strings.TrimPrefix(event.Type, "response.")))
+	case "":
+		var r responses.Response
+		if json.Unmarshal(data, &r) == nil && r.Status != "" {
+			a.end = &r
+			a.addText(r.OutputText())
+		}
 	}
 	return nil
 }
 
-// addPlain reads the response of a server that does not stream. It reports
-// whether raw is one.
-func (a *responseAnswer) addPlain(raw json.RawMessage) bool {
-	var r responses.Response
-	if json.Unmarshal(raw, &r) != nil || r.Status == "" {
-		return false
+func (a *responseAnswer) addText(text string) {
+	a.text = append(a.text, text...)
+	if a.onText != nil && text != "" {
+		a.onText(text)
 	}
-	a.end = &r
-	if a.onText != nil {
-		if text := r.OutputText(); text != "" {
-			a.onText(text)
-		}
-	}
-	return true
 }
 
-// reply returns the collected reply; before is the number of calls in earlier
-// replies.
-func (a *responseAnswer) reply(before int) (model.Reply, error) {
+// reply returns the collected reply; done reports whether the response is complete by
+// itself, so that it needs no last event.
+func (a *responseAnswer) reply(done bool) (model.Reply, error) {
+	if a.end == nil && done && len(a.text)+len(a.items) > 0 {
+		a.end = &responses.Response{Status: responses.ResponseStatusCompleted}
+	}
+	if a.end == nil {
+		return model.Reply{}, &model.Error{Kind: model.Cut, Message: "the stream ended before its last event"}
+	}
 	if a.end.Status == responses.ResponseStatusFailed {
 		err := model.StatusError(0, nil, a.end.Error.Message, string(a.end.Error.Code))
-		err.Usage = responseUsage(a.end, false)
+		err.Usage, err.Streamed = responseUsage(a.end, false), true
 		return model.Reply{}, err
 	}
 	output := a.items
@@ -240,15 +224,18 @@ func (a *responseAnswer) reply(before int) (model.Reply, error) {
 		case "message":
 			parts, refusal = messageParts(item, refusal)
 		case "function_call":
-			before++
-			parts = []model.Part{callPart(item, before)}
+			parts = []model.Part{{Call: &model.Call{ID: item.CallID, Name: item.Name, Args: item.Arguments.OfString}}}
 		default:
 			parts = []model.Part{opaquePart(json.RawMessage(item.RawJSON()))}
 		}
 		r.Parts = append(r.Parts, parts...)
 	}
+	if len(output) == 0 && len(a.text) > 0 {
+		r.Parts = []model.Part{{Text: string(a.text)}}
+	}
 	r.Usage = responseUsage(a.end, refusal != "" || r.HasContent())
-	r.Finish, r.Detail = responseFinish(a.end, len(r.Calls()) > 0)
+	r.Detail = cmp.Or(a.end.IncompleteDetails.Reason, string(a.end.Status))
+	r.Finish = model.FinishOf(r.Detail, r)
 	if refusal != "" {
 		r.Finish, r.Detail = model.Filtered, "refusal: "+model.OneLine(refusal)
 	}
@@ -257,13 +244,6 @@ func (a *responseAnswer) reply(before int) (model.Reply, error) {
 
 func opaquePart(data json.RawMessage) model.Part {
 	return model.Part{Opaque: &model.Opaque{Wire: opaqueWire, Data: data}}
-}
-
-// callPart returns a call item's part; a missing ID is made from number.
-func callPart(item responses.ResponseOutputItemUnion, number int) model.Part {
-	return model.Part{Call: &model.Call{
-		ID: cmp.Or(item.CallID, callID(number)), Name: item.Name, Args: item.Arguments.OfString,
-	}}
 }
 
 // messageParts returns a message item's texts, preceded by a mark if the item
@@ -284,21 +264,6 @@ func messageParts(item responses.ResponseOutputItemUnion, refusal string) ([]mod
 		return parts, refusal
 	}
 	return append([]model.Part{opaquePart(data)}, parts...), refusal
-}
-
-func responseFinish(r *responses.Response, calls bool) (model.Finish, string) {
-	reason := r.IncompleteDetails.Reason
-	switch {
-	case r.Status == responses.ResponseStatusIncomplete && reason == "max_output_tokens":
-		return model.Length, reason
-	case r.Status == responses.ResponseStatusIncomplete && reason == "content_filter":
-		return model.Filtered, reason
-	case r.Status != responses.ResponseStatusCompleted:
-		return model.Other, cmp.Or(reason, string(r.Status))
-	case calls:
-		return model.Calls, string(r.Status)
-	}
-	return model.Stop, string(r.Status)
 }
 
 func responseUsage(r *responses.Response, content bool) *model.Usage {

@@ -54,7 +54,7 @@ func (h *helper) start(s spec) error {
 	begin := process.StartDetached
 	k, _ := kindOf(s.Wall)
 	if k.build != nil {
-		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net)
+		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net, s.Policy.As)
 		begin = func(cmd *exec.Cmd) (*process.Tree, error) { return process.Start(cmd, nil) }
 	}
 	if h.tree, err = begin(cmd); err != nil {
@@ -138,8 +138,8 @@ type Early struct {
 	helper chan *helper // nil if it was taken, or did not start
 }
 
-// StartEarly starts the helper of a first command, in the background. Only the policy's Net
-// and Limits matter. For Auto, the helper is that of the strongest wall. Call Close, whether
+// StartEarly starts the helper of a first command, in the background. Only the policy's Net,
+// Limits and As matter. For Auto, the helper is that of the strongest wall. Call Close, whether
 // or not walls were built with the helper.
 func StartEarly(wall sandbox.Wall, p sandbox.Policy) *Early {
 	if _, ok := helperWork(os.Args); ok {
@@ -148,7 +148,7 @@ func StartEarly(wall sandbox.Wall, p sandbox.Policy) *Early {
 	if wall == sandbox.Auto {
 		wall = sandbox.Hidden
 	}
-	e := &Early{spec{Wall: wall, Policy: sandbox.Policy{Net: p.Net, Limits: p.Limits}}, make(chan *helper, 1)}
+	e := &Early{spec{Wall: wall, Policy: sandbox.Policy{Net: p.Net, Limits: p.Limits, As: p.As}}, make(chan *helper, 1)}
 	go func() {
 		h, _ := newHelper(e.spec) // without it the first command says why
 		e.helper <- h
@@ -158,7 +158,7 @@ func StartEarly(wall sandbox.Wall, p sandbox.Policy) *Early {
 
 // take returns the helper if it fits walls; otherwise nil.
 func (e *Early) take(s spec) *helper {
-	if e == nil || e.spec.Wall != s.Wall || e.spec.Policy.Net != s.Policy.Net || e.spec.Policy.Limits != s.Policy.Limits {
+	if e == nil || e.spec.Wall != s.Wall || e.spec.Policy.Net != s.Policy.Net || e.spec.Policy.Limits != s.Policy.Limits || e.spec.Policy.As != s.Policy.As {
 		return nil
 	}
 	h := <-e.helper

@@ -122,7 +122,7 @@ func (s spec) sharedNamespaces() []string {
 
 // limits returns the restraint that every wall has in common.
 func (s spec) limits() kernel.Restraint {
-	return kernel.Restraint{Limits: s.Policy.Limits, Net: s.Policy.Net || s.ownNet()}
+	return kernel.Restraint{Limits: s.Policy.Limits, As: s.Policy.As, Net: s.Policy.Net || s.ownNet()}
 }
 
 // behindMounts returns the restraint for walls whose mounts already guard the

@@ -96,6 +96,9 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	if !ok {
 		return nil, &sandbox.WallError{Wall: wall, Reason: "there is no wall of that name", Next: "use auto, hidden, bwrap, landlock, firejail or none"}
 	}
+	if k.args != nil && p.As != (sandbox.User{}) {
+		return nil, &sandbox.WallError{Wall: wall, Reason: fmt.Sprintf("it cannot run commands as user %d, the owner of the project's folder", p.As.UID), Next: "run hone as that user, or use the hidden or landlock wall"}
+	}
 	entries, err := p.Entries()
 	if err != nil {
 		return nil, fmt.Errorf("read the policy of the walls: %w", err)

@@ -142,7 +142,7 @@ func (r *restorer) placeItem(it *item) error {
 	}
 	if it.modeOnly() {
 		err = r.setMode(dir, it, it.Want.Mode.Perm())
-	} else if err = dir.Root.Rename(it.tempName(), treepath.Base(it.Path)); err != nil {
+	} else if err = dir.Place(it.tempName(), treepath.Base(it.Path)); err != nil {
 		err = fmt.Errorf("replace %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
 	}
 	if err != nil {
@@ -315,5 +315,5 @@ func (r *restorer) revert(it *item) error {
 	if dir, err = r.pins.At(dir.Path, false); err != nil {
 		return err
 	}
-	return dir.Root.Rename(it.tempName(), treepath.Base(it.Path))
+	return dir.Place(it.tempName(), treepath.Base(it.Path))
 }

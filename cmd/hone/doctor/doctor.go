@@ -55,6 +55,7 @@ func Diagnose(ctx context.Context, o Options) iter.Seq[Diagnosis] {
 			func() []Diagnosis {
 				return []Diagnosis{lookAtGit(ctx), lookAtRepository(o.Dir), o.lookAtConfig(), o.lookAtDisk()}
 			},
+			func() []Diagnosis { return lookAtOwner(o.Dir) },
 			func() []Diagnosis { return lookAtRuns(o.Dir) },
 			o.lookAtKeys,
 			o.lookAtAgents,
@@ -119,6 +120,18 @@ func lookAtRepository(dir string) Diagnosis {
 		return Diagnosis{What: "repository", absent: true, Found: err.Error(), Hint: "reconcile needs a repository: git init"}
 	}
 	return Diagnosis{What: "repository", Found: top}
+}
+
+// lookAtOwner says whom commands run as if root works in a folder of another user.
+func lookAtOwner(dir string) []Diagnosis {
+	owner := sandbox.OwnerOf(dir)
+	if owner == (sandbox.User{}) {
+		return nil
+	}
+	if err := owner.Check(); err != nil {
+		return []Diagnosis{obstacle("owner", err)}
+	}
+	return []Diagnosis{{What: "owner", Found: fmt.Sprintf("user %d; hone is root, and its commands run as that user, to whom new files belong", owner.UID)}}
 }
 
 func (o Options) lookAtConfig() Diagnosis {
@@ -357,6 +370,9 @@ func (o Options) lookAtAuto(ctx context.Context) Diagnosis {
 		return problem("walls", err.Error(), "make the directory for temporary files writable")
 	}
 	defer os.RemoveAll(dir)
+	if owner := sandbox.OwnerOf(o.Dir); owner.Check() == nil {
+		_ = owner.Own(dir) // otherwise these are walls for root
+	}
 	e, err := o.Host.Enclose(ctx, harness.Enclosure{Settings: loop.WallSettings{Wall: string(sandbox.Auto)}, Root: dir, ID: "doctor", Guard: &secret.Guard{}})
 	if _, none := errors.AsType[*sandbox.WallError](err); none {
 		return Diagnosis{What: "walls", absent: true, Found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5", Hint: "hone doctor --full says why"}

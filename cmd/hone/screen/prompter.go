@@ -164,14 +164,14 @@ func (p *Prompter) act(q hone.Question, line string) (edited []byte, ok bool) {
 
 // explain says what the answers mean.
 func (p *Prompter) explain(q hone.Question) {
-	p.screen.Say("  y  make this change\n  n  do not change this file\n  a  make this and all other changes of this reply")
+	p.screen.Say("  y  make this change\n  n  do not change this file\n  a  make this change and all others that are asked about now")
 	if p.edits(q) {
 		p.screen.Say("  e  edit the new contents in $EDITOR or vi, and see the change again")
 	}
 	if p.Page != nil {
 		p.screen.Say("  p  show the whole diff in $PAGER, or less")
 	}
-	p.screen.Say("  q  make no change of this reply, and stop")
+	p.screen.Say("  q  make none of them, and stop")
 }
 
 // edits reports whether the user can edit the new contents: those of a text.

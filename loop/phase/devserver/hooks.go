@@ -77,7 +77,7 @@ func (h Hooks) Call(ctx context.Context, name string) (Result, error) {
 		Argv: []string{"bash", "-c", `exec bash "$0" "$1" 2>&1`, Config, name},
 		Dir:  h.Dir, Timeout: h.time(), MaxOutput: maxLog,
 	})
-	output := string(got.Stdout) + string(got.Stderr)
+	output := excerpt.Output(got.Stdout) + excerpt.Output(got.Stderr)
 	switch {
 	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)

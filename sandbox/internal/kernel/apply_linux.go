@@ -3,10 +3,14 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"math/bits"
+	"os"
 	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hone/sandbox"
 )
 
 // Apply restrains the calling thread. The goroutine must be locked to the thread
@@ -14,8 +18,11 @@ import (
 // process, see [Restraint.limit]. If Strict is set and there is no Landlock, the
 // error is a [*sandbox.WallError]. After an error a part may have been applied.
 func (r Restraint) Apply() (got Reached, err error) {
-	if got.Processes, err = r.limit(); err != nil || r.Free {
+	if got.Processes, err = r.limit(); err != nil {
 		return got, err
+	}
+	if r.Free {
+		return got, r.become(sandbox.Capabilities())
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return got, fmt.Errorf("give up new privileges: %w", err)
@@ -24,8 +31,12 @@ func (r Restraint) Apply() (got Reached, err error) {
 	if got.Landlock, err = r.holdFiles(); err != nil {
 		return got, fmt.Errorf("restrict files with Landlock: %w", err)
 	}
-	if err := dropCapabilities(); err != nil {
+	keep := r.power()
+	if err := dropCapabilities(keep); err != nil {
 		return got, fmt.Errorf("drop capabilities: %w", err)
+	}
+	if err := r.become(keep); err != nil {
+		return got, err
 	}
 	if got.Seccomp, err = r.filterCalls(got.Landlock); err != nil {
 		return got, fmt.Errorf("filter system calls: %w", err)
@@ -55,13 +66,71 @@ func OnOwnThread(do func()) {
 	<-done
 }
 
-// dropCapabilities drops all capabilities of the calling thread, and those that
-// it could get by running a program.
-func dropCapabilities() error {
+// power returns the capabilities that commands keep: those of root over the modes of files.
+// A program that sees that it is root relies on them, as a user relies on being able to change
+// the modes of his own files. In a user namespace they reach only the files of its users;
+// otherwise Landlock says which files can be opened.
+func (r Restraint) power() uint64 {
+	if os.Geteuid() != 0 {
+		return 0
+	}
+	power := uint64(1 << unix.CAP_DAC_OVERRIDE)
+	if r.Apart {
+		power |= 1 << unix.CAP_FOWNER
+	}
+	return power & sandbox.Capabilities()
+}
+
+// securebitNoFixup is the kernel's SECBIT_NO_SETUID_FIXUP.
+const securebitNoFixup = 1 << 2
+
+// become makes the calling thread and what it starts run as r.As, with these capabilities.
+func (r Restraint) become(keep uint64) error {
+	if r.As != (sandbox.User{}) {
+		if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("keep capabilities: %w", err)
+		}
+		if !r.Free { // otherwise access(2) asks without the capabilities, and git finds no repository
+			_ = unix.Prctl(unix.PR_SET_SECUREBITS, securebitNoFixup, 0, 0, 0)
+		}
+		// Of all threads, which need no groups; the rest is this thread's alone.
+		if err := unix.Setgroups([]int{r.As.GID}); err != nil {
+			return fmt.Errorf("run as group %d: %w", r.As.GID, err)
+		}
+		if err := unix.Setresgid(r.As.GID, r.As.GID, r.As.GID); err != nil {
+			return fmt.Errorf("run as group %d: %w", r.As.GID, err)
+		}
+		if err := unix.Setresuid(r.As.UID, r.As.UID, r.As.UID); err != nil {
+			return fmt.Errorf("run as user %d: %w", r.As.UID, err)
+		}
+	}
+	if r.Free && r.As == (sandbox.User{}) {
+		return nil
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	low, high := uint32(keep), uint32(keep>>32)
+	data := [2]unix.CapUserData{{Effective: low, Permitted: low, Inheritable: low}, {Effective: high, Permitted: high, Inheritable: high}}
+	if err := unix.Capset(&header, &data[0]); err != nil {
+		return fmt.Errorf("set capabilities: %w", err)
+	}
+	for ; keep != 0; keep &= keep - 1 {
+		if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, uintptr(bits.TrailingZeros64(keep)), 0, 0); err != nil {
+			return fmt.Errorf("keep capabilities: %w", err)
+		}
+	}
+	return nil
+}
+
+// dropCapabilities drops the capabilities, other than some, that the calling thread could
+// get by running a program.
+func dropCapabilities(keep uint64) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
 		return err
 	}
 	for c := uintptr(0); ; c++ {
+		if c < 64 && keep>>c&1 == 1 {
+			continue
+		}
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		// EINVAL comes after the last one. EPERM does not matter: without new
 		// privileges a program gets no capability.
@@ -72,9 +141,7 @@ func dropCapabilities() error {
 			return err
 		}
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	return unix.Capset(&header, &none[0])
+	return nil
 }
 
 // filterCalls sets the filter of system calls on the calling thread. It reports

@@ -15,7 +15,7 @@ import (
 // Restraint is what the thread that starts a command gives up first. It cannot
 // be undone, and everything that the thread starts inherits it. The zero
 // Restraint gives up privileges, denies the system calls of [Restraint.rules],
-// and limits processes to the usual number.
+// and limits processes to the usual number. Root keeps its power over the modes of files.
 type Restraint struct {
 	// Entries are the paths as the command sees them: [BehindMounts] if the
 	// wall mounts a file system, otherwise the policy's and [DevicesAndProc].
@@ -39,8 +39,11 @@ type Restraint struct {
 	// Apart means that the command has a user namespace of its own, in which the
 	// kernel counts its processes separately.
 	Apart bool `json:"apart,omitempty"`
-	// Free only sets the limits, for commands without walls.
+	// Free only sets the limits and the user, for commands without walls.
 	Free bool `json:"free,omitempty"`
+	// As is whom the thread runs as from then on. The calling thread must be root's unless it
+	// is zero.
+	As sandbox.User `json:"as,omitzero"`
 }
 
 // Reached describes what a restraint does on this kernel.

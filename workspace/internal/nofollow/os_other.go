@@ -23,5 +23,8 @@ func ChmodOpen(_ *os.File, dir *os.Root, name string, mode fs.FileMode) error {
 	return dir.Chmod(name, mode)
 }
 
-// copyOwner does nothing: the directory determines the owner of a new file.
-func copyOwner(*os.File, fs.FileInfo) {}
+// giveOwner does nothing: the directory determines the owner of a new file.
+func giveOwner(*os.File, *os.Root, fs.FileInfo) {}
+
+// isBusy is false: files are no mount points on this system.
+func isBusy(error) bool { return false }

@@ -49,9 +49,17 @@ func CheckDirWritable(dir *os.Root) error {
 // its directory and name.
 func ChmodOpen(f *os.File, _ *os.Root, _ string, mode fs.FileMode) error { return f.Chmod(mode) }
 
-// copyOwner gives a new file the owner of the one that it replaces, if this
-// process may.
-func copyOwner(f *os.File, old fs.FileInfo) {
+// giveOwner gives a new file the owner of the one that it replaces, or, if this process is
+// root, of the directory that it is in: root in a container works in the tree of a user, who
+// must be able to change what it leaves.
+func giveOwner(f *os.File, dir *os.Root, old fs.FileInfo) {
+	if old == nil {
+		in, err := dir.Stat(".")
+		if err != nil || os.Geteuid() != 0 {
+			return
+		}
+		old = in
+	}
 	st, ok := old.Sys().(*syscall.Stat_t)
 	if !ok {
 		return
@@ -61,3 +69,7 @@ func copyOwner(f *os.File, old fs.FileInfo) {
 		_ = f.Chown(-1, int(st.Gid))
 	}
 }
+
+// isBusy reports whether a file cannot be replaced by another one because it is a mount
+// point.
+func isBusy(err error) bool { return errors.Is(err, syscall.EBUSY) }

@@ -145,8 +145,13 @@ func (p *Pin) create() (err error) {
 	p.Root, p.info, err = OpenDir(p.parent.Root, treepath.Base(p.Path), p.Path)
 	if err != nil {
 		_ = p.parent.Root.Remove(treepath.Base(p.Path))
+		return err
 	}
-	return err
+	if f, err := p.Root.Open("."); err == nil {
+		giveOwner(f, p.parent.Root, nil)
+		f.Close()
+	}
+	return nil
 }
 
 // sorted returns the pins, parents first.
@@ -320,9 +325,7 @@ func (p *Pin) WriteTemp(t Temp, fill func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", treepath.Display(t.Path), WithoutPath(err))
 	}
-	if t.Replaces != nil {
-		copyOwner(f, t.Replaces)
-	}
+	giveOwner(f, p.Root, t.Replaces)
 	err = fill(f)
 	if err == nil {
 		err = f.Chmod(t.Mode)
@@ -334,6 +337,36 @@ func (p *Pin) WriteTemp(t Temp, fill func(io.Writer) error) error {
 		return fmt.Errorf("write %s: %w", treepath.Display(t.Path), WithoutPath(err))
 	}
 	return nil
+}
+
+// Place gives a name the contents of a temporary file, by renaming that. A mount point, such
+// as a file that a container binds, cannot be replaced: it is written in place. Then a crash
+// can leave it with a part of each contents, and other processes can see that.
+func (p *Pin) Place(temp, name string) error {
+	err := p.Root.Rename(temp, name)
+	if !isBusy(err) {
+		return err
+	}
+	from, err := p.Root.Open(temp)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := p.Root.OpenFile(name, os.O_WRONLY|openNonblock, 0)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(to, from)
+	if err == nil {
+		err = to.Truncate(n)
+	}
+	if err == nil && !p.scratch {
+		err = to.Sync()
+	}
+	if err := errors.Join(err, to.Close()); err != nil {
+		return err
+	}
+	return p.Root.Remove(temp)
 }
 
 // RemoveTemp removes the temporary file of that name if it exists. The path of
