@@ -56,7 +56,7 @@ func house() []room {
 		{folder: "sandbox/internal/environ", floor: 0},
 		{folder: "sandbox/internal/loopback", floor: 0},
 		{folder: "journal/internal/dir", floor: 0},
-		{folder: "journal/objects", floor: 0, may: []string{"journal/internal/dir"}},
+		{folder: "journal/objects", floor: 0, may: []string{"internal/transient", "journal/internal/dir"}},
 		{folder: "journal", floor: 0, may: []string{"journal/objects", "journal/internal/dir"}},
 		{folder: "journal/bundle", floor: 0, may: []string{"journal"}},
 		{folder: "internal/git", floor: 0, may: []string{"internal/transient"}},
@@ -102,7 +102,7 @@ func house() []room {
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "internal/waittest", "journal", "model", "workspace"}, test: true},
 		// Loops import internal/config for the types of the keys in their own tables, and
 		// reconcile for bork's file. None reads .config/hone.toml.
-		{folder: "loop", floor: 4, may: []string{"internal/excerpt", "check/judge", "workspace/treepath", "model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "check", "tool", "internal/render", root, "history", "tool/allow", "internal/config"}},
+		{folder: "loop", floor: 4, may: []string{"internal/transient", "internal/excerpt", "check/judge", "workspace/treepath", "model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "check", "tool", "internal/render", root, "history", "tool/allow", "internal/config"}},
 		{folder: "loop/phase/spec", floor: 2, may: []string{"internal/render", "internal/artifact"}},
 		{folder: "loop/phase/verdict", floor: 0},
 		{folder: "loop/phase/devserver", floor: 4, may: []string{"model", "sandbox", "internal/artifact", "internal/excerpt", "tool", root, "history"}},
@@ -137,8 +137,8 @@ func house() []room {
 		{folder: "cmd/hone/eval", floor: 6, may: []string{"internal/artifact", root, "group", "history", "journal", "model", "tool", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness/runs", "internal/child", "internal/config", "internal/git", "internal/render"}},
 		{folder: "cmd/hone/screen", floor: 6, may: []string{root, "story", "history", "check", "internal/render", "cmd/hone/failure"}},
 		{folder: "cmd/hone/tty", floor: 0},
-		{folder: "cmd/hone/manual", floor: 0},
-		{folder: "cmd/hone/language", floor: 5, may: []string{"loop"}},
+		{folder: "cmd/hone/manual", floor: 3, may: []string{"internal/config", "internal/render"}},
+		{folder: "cmd/hone/language", floor: 5, may: []string{"loop", "internal/artifact"}},
 		{folder: "cmd/hone", floor: 12, may: []string{"story", "group", "workspace", "workspace/clone", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/undo", "cmd/hone/language"}},
 		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "internal/config", "group", "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/git", "internal/render"}},
 		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "journal", "harness/runs", "sandbox", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/recorded", "cmd/hone/report", "cmd/hone/undo"}},

@@ -63,7 +63,7 @@ type CommandConfig struct {
 // the command's output. If the system has sh, both streams are in the order printed.
 // What a Reader finds in a command that passed is advisory. If the command cannot be
 // started, or the shell cannot find or execute the program (exit status 126 or 127),
-// the finding is Broken. If the machine is short of what a start needs, that is an error.
+// or cannot parse the command, the finding is Broken. If the machine is short of what a start needs, that is an error.
 func Command(r sandbox.Runner, c CommandConfig) Func {
 	return func(ctx context.Context) ([]Finding, error) {
 		watched := newLive(c.Live, c.Redact)
@@ -81,6 +81,10 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 			text := fmt.Sprintf("The check command could not be started: %v\n\n    %s\n", err, indentRest(c.Command))
 			return []Finding{{Source: SourceCommand, Text: applyRedact(c.Redact, text), Broken: true}}, nil
 		}
+		if c.isUnreadable(ctx, r, result) {
+			text := fmt.Sprintf("The check command could not run: the shell cannot read it.\n\n    %s\n", indentRest(c.Command)) + section("Its output", excerpt.Output(result.Stdout))
+			return []Finding{{Source: SourceCommand, Text: applyRedact(c.Redact, text), Broken: true}}, nil
+		}
 		return read(result), nil
 	}
 }
@@ -96,6 +100,18 @@ func (c CommandConfig) Begin() func(sandbox.Result) []Finding {
 		written = c.Reports()
 	}
 	return func(r sandbox.Result) []Finding { return c.findings(r, c.Limit(), written) }
+}
+
+// isUnreadable reports whether a command failed because the shell cannot parse it, which no
+// change of the tree mends. What it printed may be about a script that it ran, so the shell
+// is asked to parse the command alone.
+func (c CommandConfig) isUnreadable(ctx context.Context, r sandbox.Runner, result sandbox.Result) bool {
+	said := strings.ToLower(string(result.Stdout))
+	if result.Exit != 2 || !strings.Contains(said, "syntax error") && !strings.Contains(said, "unexpected eof") || runtime.GOOS == "windows" {
+		return false
+	}
+	parsed, err := r.Run(ctx, sandbox.Command{Argv: []string{"sh", "-n", "-c", c.Command}, Dir: c.Dir, Env: c.Env, Timeout: time.Minute})
+	return err == nil && parsed.Exit == 2
 }
 
 // noVerdict returns the error of a check whose command ended with result and err, if that

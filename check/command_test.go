@@ -54,12 +54,12 @@ func TestCommand(t *testing.T) {
 			text: "The check command could not run: exit status 127 means that the program does not exist or is not executable.\n\n    no-such-program 2>/dev/null\n\nIts output: (empty)\n"},
 		"no program": {command: "/ 2>/dev/null", broken: true,
 			text: "The check command could not run: exit status 126 means that the program does not exist or is not executable.\n\n    / 2>/dev/null\n\nIts output: (empty)\n"},
-		"the shell's own words": {command: "echo a\nif", text: "Syntax error"},
+		"the shell's own words": {command: "echo a\nif", text: "yntax error", broken: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := ask(t, Command(runner, command(t, c.command)))
 			if name == "the shell's own words" {
-				if len(found) != 1 || !strings.Contains(found[0].Text, "yntax error") {
+				if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, "yntax error") {
 					t.Errorf("%+v", found)
 				}
 				return
@@ -72,6 +72,19 @@ func TestCommand(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// What the shell cannot parse is not the tree's fault; what a script says is.
+func TestCommandSyntax(t *testing.T) {
+	for line, broken := range map[string]bool{
+		"if": true, `echo "a`: true, "for x in; done done": true, "echo a; )": true,
+		`printf 'if\n' >script; sh script`: false, `echo "a.c:1: syntax error"; exit 2`: false, `echo "unexpected EOF"; exit 2`: false,
+	} {
+		found := ask(t, Command(runner, command(t, line)))
+		if len(found) != 1 || found[0].Broken != broken || strings.Contains(found[0].Text, "cannot read it") != broken {
+			t.Errorf("%s: %+v", line, found)
+		}
 	}
 }
 

@@ -155,8 +155,8 @@ func splitModel(model string) (Provider, string, error) {
 		return Provider{}, "", &hone.UsageError{Why: fmt.Sprintf("model %q names a provider, but no model of it", model), Next: useModel(p + "/" + cmp.Or(known[i].Standard, known[i].Argument, "NAME"))}
 	}
 	names := ListedProviders()
-	if meant := meantModel(model, p, names); meant != "" {
-		return Provider{}, "", loop.Usage(fmt.Sprintf("model %q is not PROVIDER/NAME", model), "did you mean "+meant+"?")
+	if meant := near.Name(p, names); meant != "" && name != "" {
+		return Provider{}, "", loop.Usage(fmt.Sprintf("model %q is not PROVIDER/NAME", model), "did you mean "+meant+"/"+name+"?")
 	}
 	for i := range names {
 		names[i] += "/NAME"
@@ -172,23 +172,15 @@ func useModel(name string) hone.Next {
 	return hone.Next{Flags: []hone.Flag{{Name: "model", Value: name}}}
 }
 
-// meantModel returns the model that the user probably means: with the provider whose
-// models have such names, or whose name is like the one that was given. It returns the
-// empty string if there is none.
-func meantModel(model, provider string, known []string) string {
-	_, name, named := strings.Cut(model, "/")
-	if named {
-		if meant := near.Name(provider, known); meant != "" && name != "" {
-			return meant + "/" + name
-		}
-		return ""
-	}
+// fullName returns a model's name with its provider: that whose models have such names, if
+// the name has none.
+func fullName(model string) string {
 	for _, p := range Providers() {
-		if slices.ContainsFunc(p.Families, func(f Family) bool { return f.Prefix != "" && strings.HasPrefix(model, f.Prefix) }) {
+		if !strings.Contains(model, "/") && slices.ContainsFunc(p.Families, func(f Family) bool { return f.Prefix != "" && strings.HasPrefix(model, f.Prefix) }) {
 			return p.Name + "/" + model
 		}
 	}
-	return ""
+	return model
 }
 
 // resolveScriptPath checks a model's name, and makes the path of a script

@@ -54,7 +54,7 @@ func (h Host) resolveModel(k loop.Kind, root string, v config.Values, file confi
 
 // resolveEscalation sets the model that does the rounds if a model makes no progress.
 func (h Host) resolveEscalation(m *loop.Model, v config.Values, file config.File) error {
-	switch name := config.Escalate.In(v); {
+	switch name := fullName(config.Escalate.In(v)); {
 	case name == "", name == m.Name, m.Name == "":
 		return nil
 	case m.Agent != nil:
@@ -72,7 +72,7 @@ func (h Host) resolveEscalation(m *loop.Model, v config.Values, file config.File
 func modelNames(list string) ([]string, error) {
 	var names []string
 	for name := range strings.SplitSeq(list, ",") {
-		name = strings.TrimSpace(name)
+		name = fullName(strings.TrimSpace(name))
 		switch {
 		case name == "" && list != "":
 			return nil, &hone.UsageError{Why: fmt.Sprintf("models %q: a name is missing beside a comma", list), Next: useModel("PROVIDER/NAME,PROVIDER/NAME")}

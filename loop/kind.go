@@ -119,6 +119,9 @@ type Loop interface {
 	Build(s Session) (Built, error)
 }
 
+// ExampleCheck stands in hints for a check: the command line names the project's own instead.
+const ExampleCheck = "make test"
+
 // RequireCheck is an Attempts function of a [Kind] that needs a check.
 func RequireCheck(l Loop) error {
 	if l.Shared().Check == "" {

@@ -20,7 +20,7 @@ type errorBody struct {
 
 // maxNesting limits how deep an error may be wrapped: gateways put the bodies of other
 // servers into theirs, also as text.
-const maxNesting = 6
+const maxNesting = 10
 
 // readError reads the body of an error.
 func readError(body []byte) *errorBody {

@@ -60,7 +60,7 @@ var signs = []sign{
 
 	// The output limit is too large. Prompt and output together are weighed apart: see [kindOf].
 	{OutputLimit, outputField + `.*(too (large|high|many)|exceed|at most|less than|must be|maximum|supported range|valid range|greater than|>|<=|非法|超)|` +
-		`(exceed|at most|range of|valid range|reduce|decrease|lower|fewer).*` + outputField, rejected,
+		`(exceed|at most|range of|valid range|maximum context|requested|reduce|decrease|lower|fewer).*` + outputField, rejected,
 		"DeepSeek: deepseek-ai/DeepSeek-V3#69; Groq: khoj-ai/khoj#1236; vLLM: vllm-project/vllm#42474; TGI: huggingface/transformers#28523; " +
 			"Zhipu: lobehub/lobehub#1398; Ollama: DaviRain-Su/hyper-grok-build#44; Gemini: ai.google.dev/api; Anthropic: stackblitz/bolt.new#7414; " +
 			"OpenRouter: openclaw/openclaw#85921; Cohere and Bedrock: their documentation"},

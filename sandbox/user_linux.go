@@ -39,7 +39,7 @@ func (u User) Check() error {
 }
 
 func (e *UserError) Error() string {
-	return fmt.Sprintf("hone runs as root, the project's folder belongs to user %d, and %s", e.Owner.UID, e.Reason)
+	return fmt.Sprintf("root is working here, the project's folder belongs to user %d, and %s", e.Owner.UID, e.Reason)
 }
 
 // Hint tells what to do.

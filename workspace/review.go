@@ -146,6 +146,10 @@ func (r *review) edit(i int, e Edit) Verdict {
 		v.Ruling, v.Reason = Deny, reason
 		return v
 	}
+	if e.Delete && before.Exists() && nofollow.IsMount(r.tree.root, cleaned) {
+		v.Ruling, v.Reason = Deny, "it is mounted from outside, so it can be changed but not deleted"
+		return v
+	}
 	if reason := dropReason(old, e, before); reason != "" {
 		v.Ruling, v.Reason = Drop, reason
 		return v

@@ -16,6 +16,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/language"
 	"hone/cmd/hone/screen"
 	"hone/cmd/hone/tty"
 	"hone/harness"
@@ -49,6 +50,7 @@ type app struct {
 	answers     func() <-chan string  // of answerLine; nil until the first question
 	parsed      bool                  // the command line is valid, and its command runs
 	exit        int
+	allFlags    bool     // help has the flags that are rarely needed, too
 	log         *os.File // of --log; nil without it
 }
 
@@ -141,7 +143,11 @@ func (a *app) fail(c *cobra.Command, err error) int {
 		a.say("error", one)
 	}
 	a.say("error", f.Error())
-	a.say("hint", f.Hint)
+	dir := "."
+	if flag := c.Flags().Lookup("dir"); flag != nil {
+		dir = flag.Value.String()
+	}
+	a.say("hint", language.Advise(dir, dirFlag(c), f.Hint))
 	return failure.ExitStatus(f.Kind)
 }
 
@@ -248,6 +254,9 @@ func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	if meant := near.Name(err.GetSpecifiedName(), known); meant != "" && err.GetSpecifiedShortnames() == "" {
 		return failure.UsageOf(err, "did you mean --"+meant+"?")
+	}
+	if !c.HasParent() {
+		return failure.Usage(err.Error(), `flags follow the command: hone fix --check "make test"`)
 	}
 	return err
 }

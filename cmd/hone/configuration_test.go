@@ -12,11 +12,13 @@ import (
 	"text/template"
 
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/manual"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"hone/internal/config"
+	"hone/internal/render"
 )
 
 var update = flag.Bool("update", false, "write docs/configuration.md")
@@ -26,7 +28,7 @@ var update = flag.Bool("update", false, "write docs/configuration.md")
 func TestConfigurationPage(t *testing.T) {
 	const path = "../../docs/configuration.md"
 	page, err := template.New("configuration.md.tmpl").Funcs(template.FuncMap{
-		"topic":     func(name string) string { return topicText(t, name) },
+		"topic":     func(name string) string { return render.Fill(topicText(t, name), manual.Columns) },
 		"opens":     settingsThatOpen,
 		"loopFlags": loopFlagRows,
 	}).ParseFiles("testdata/configuration.md.tmpl")
@@ -102,7 +104,8 @@ func loopFlagRows() string {
 	loops := map[row][]string{}
 	for _, c := range (&app{}).groups()[0].commands {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if r := (row{flagName(f), flagMeaning(f)}); !f.Hidden {
+			name, meaning := manual.Flag(f)
+			if r := (row{cell(name), cell(meaning)}); !f.Hidden {
 				loops[r] = append(loops[r], c.Name())
 			}
 		})
@@ -123,25 +126,6 @@ func loopFlagRows() string {
 func longName(row string) string {
 	_, name, _ := strings.Cut(row, "--")
 	return name
-}
-
-// flagName returns a flag as the help prints it.
-func flagName(f *pflag.Flag) string {
-	name := "--" + f.Name
-	if f.Shorthand != "" {
-		name = "-" + f.Shorthand + ", " + name
-	}
-	value, _ := pflag.UnquoteUsage(f)
-	return strings.TrimSpace(name + " " + value)
-}
-
-// flagMeaning returns a flag's usage with its default, unless it is the zero value.
-func flagMeaning(f *pflag.Flag) string {
-	_, usage := pflag.UnquoteUsage(f)
-	if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
-		usage += fmt.Sprintf(" (default %s)", f.DefValue)
-	}
-	return cell(usage)
 }
 
 // cell returns a text for a cell of a table.

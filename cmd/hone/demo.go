@@ -7,13 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"hone/cmd/hone/failure"
 	"hone/internal/config"
 	"hone/loop"
-	"hone/loop/reconcile"
+	"hone/loop/fix"
 )
 
 // sample contains a small project and scripted replies in place of a model's.
@@ -45,10 +46,12 @@ func (a *app) demo(ctx context.Context, output outputFlags) error {
 		return failure.Of(err, "hone doctor")
 	}
 	a.explain("The sample project is in %s:\n"+
-		"a script, a specification that the script violates, and a correctness checker.\nThe model's replies are scripted; everything else is real.\n\n", dir)
-	f := &loopFlags{dir: dir, output: output, Values: config.Values{config.Model.Name: "script/" + filepath.Join(dir, ".git", "replies.script")}}
-	k := reconcile.Kind()
-	given := func(flag string) bool { return flag == "model" || flag == "dir" }
+		"a script, and a test that fails. The model's replies are scripted; everything else is real.\n"+
+		"This is: hone fix --check \"sh test.sh\"\n\n", dir)
+	f := &loopFlags{dir: dir, output: output, Values: config.Values{
+		config.Model.Name: "script/" + filepath.Join(dir, ".git", "replies.script"), config.Check.Name: "sh test.sh"}}
+	k := fix.Kind()
+	given := func(flag string) bool { return slices.Contains([]string{"model", "dir", "check"}, flag) }
 	if err := a.startLoop(ctx, k, k.New(), f, given, nil); err != nil || a.exit != 0 {
 		return err
 	}
@@ -57,14 +60,12 @@ Inspect the result:
   cd %s
   hone show --diff              what the run changed
   hone show                     what happened, round by round
-  git diff                      the same, as git sees it
+  hone undo                     restore what it changed
 
-Then use your own repository and key:
+Then use your own project and key:
   export GEMINI_API_KEY=…       or OPENAI_API_KEY, ANTHROPIC_API_KEY; or --model ollama/NAME
-  cd your/repository
-  hone init reconcile           write a starter specification and checker
-  hone prompt reconcile         show what would be sent, and its size
-  hone reconcile
+  cd your/project
+  hone fix                      it names a check for your project: add it, and type the line again
 `, dir)
 	return nil
 }

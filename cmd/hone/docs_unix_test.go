@@ -363,6 +363,10 @@ var otherFlags = strings.Fields("--auth-type --cap-drop --privileged --read-only
 func checkWords(t *testing.T, page string, root *cobra.Command, flags *pflag.FlagSet, line string) {
 	t.Helper()
 	words := strings.Fields(regexp.MustCompile(`"[^"]*"|'[^']*'|\s#.*`).ReplaceAllString(line, " Q "))
+	if len(words) > 0 && words[0] == "hone" {
+		rest, _ := withoutAll(words[1:]) // of --all, which only help has
+		words = append(words[:1:1], rest...)
+	}
 	of := flags // the flags of the command that the words belong to; nil if it is another program's
 	for i, word := range words {
 		first := i == 0 || regexp.MustCompile(`^([|&;!]+|if|\w+:)$|;$`).MatchString(words[i-1])

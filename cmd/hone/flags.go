@@ -51,8 +51,9 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	fs := c.Flags()
 	config.AddFlags(fs, f.Values, k.Name, k.Name)
 	model := fs.Lookup(config.Model.FlagName())
-	model.Value, model.Usage = &f.models, strings.Replace(model.Usage, "PROVIDER/NAME", "PROVIDER/NAME ("+strings.Join(harness.ListedProviders(), ", ")+")", 1)
+	model.Value, model.Usage = &f.models, strings.Replace(model.Usage, "`PROVIDER/NAME`", "`PROVIDER/NAME` ("+strings.Join(harness.ListedProviders(), ", ")+")", 1)
 	fs.BoolVar(&f.trust, "trust", false, "run the directory's own programs, such as build.sh, without asking; does not accept its settings (see hone help trust)")
+	config.SetGroup(fs, "trust", "safety", false)
 	f.output.register(c)
 	f.output.registerAck(c)
 }
@@ -66,7 +67,7 @@ func wallToo(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 }
 
 func registerDir(c *cobra.Command, dir *string) {
-	c.Flags().StringVarP(dir, "dir", "C", ".", "work in this directory")
+	c.Flags().StringVarP(dir, "dir", "C", ".", "work in `DIR`")
 }
 
 func (f *outputFlags) register(c *cobra.Command) {
@@ -76,11 +77,15 @@ func (f *outputFlags) register(c *cobra.Command) {
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the model's text and complete findings")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show only refusals, notices, remaining findings and the result")
 	fs.BoolVar(&f.web, "web", false, "show the run also on a page in the browser until it ends; see hone help web")
+	for _, flag := range []string{"json", "log", "verbose", "quiet", "web"} {
+		config.SetGroup(fs, flag, "output", false)
+	}
 }
 
 // registerAck adds the flag --ack to a command that works on one run.
 func (f *outputFlags) registerAck(c *cobra.Command) {
 	c.Flags().BoolVar(&f.ack, "ack", false, "with --json: before each model call, wait for a line on stdin with the number (seq) of the last event")
+	config.SetGroup(c.Flags(), "ack", "output", true)
 }
 
 // valid returns a usage error if the flags do not go together.

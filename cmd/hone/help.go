@@ -11,10 +11,10 @@ import (
 
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/manual"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/near"
-	"hone/internal/render"
 )
 
 // everyday is the title of the group of loops.
@@ -60,26 +60,32 @@ func (a *app) groupCommands(root *cobra.Command) {
 	root.AddCommand(topics()...)
 	root.SetHelpCommandGroupID(last)
 	root.SetCompletionCommandGroupID(last)
-	root.SetUsageTemplate(strings.NewReplacer("Additional help topics:", "Topics, for hone help:",
-		"{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}",
-		"{{rpad .CommandPath .CommandPathPadding}}", "{{rpad .Name .NamePadding}}").Replace(root.UsageTemplate()))
 }
 
-// fillHelp completes the help topics, and fits the help of all commands to a terminal.
-func (a *app) fillHelp(root *cobra.Command) {
-	printHelp := root.HelpFunc()
-	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+// setHelp sets how the help of all commands is printed, and completes the help topics.
+func (a *app) setHelp(root *cobra.Command) {
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		c.Long = completeTopic(c.Long)
-		if a.outSize == nil {
-			printHelp(c, args)
-			return
+		columns := manual.Columns
+		if a.outSize != nil {
+			terminal, _ := a.outSize()
+			columns = min(columns, terminal)
 		}
-		var text strings.Builder
-		c.SetOut(&text)
-		printHelp(c, args)
-		columns, _ := a.outSize()
-		fmt.Fprint(a.out, render.Fill(text.String(), columns))
+		fmt.Fprint(a.out, manual.Help(c, columns, a.allFlags))
 	})
+}
+
+// withoutAll returns a command line that asks for help without --all, and whether it has it.
+func withoutAll(args []string) ([]string, bool) {
+	line := args
+	if end := slices.Index(args, "--"); end >= 0 {
+		line = args[:end]
+	}
+	at := slices.Index(line, "--all")
+	if at < 0 || line[0] != "help" && !slices.Contains(line, "--help") && !slices.Contains(line, "-h") {
+		return args, false
+	}
+	return slices.Delete(slices.Clone(args), at, at+1), true
 }
 
 // topics returns the help topics that are no commands, without what [completeTopic] adds.
@@ -226,16 +232,54 @@ func rejectUnknownCommands(c *cobra.Command) {
 func unknownName(c *cobra.Command, before, what, name string, rest []string) error {
 	var known []string
 	for _, sub := range c.Commands() {
-		known = append(known, sub.Name())
+		if !sub.Hidden {
+			known = append(known, sub.Name())
+		}
 	}
 	hint := helpFor(c)
 	if strings.Contains(name, " ") && what == "command" {
 		hint = fmt.Sprintf("hone task %q, or hone fix --check \"make test\"", name)
 	}
 	if len(rest) > 0 {
-		if meant := near.Name(rest[0], known); meant != "" {
+		meant := near.Name(rest[0], known)
+		if !c.HasParent() {
+			meant = cmp.Or(otherName(rest[0]), meant)
+		}
+		if meant != "" {
 			hint = "did you mean " + before + strings.TrimLeft(commandPath(c)+" "+meant, " ") + "?"
 		}
 	}
 	return failure.Usage(fmt.Sprintf("unknown %s %q", what, name), hint)
+}
+
+// otherName returns what hone calls a command that other programs call name; empty if there
+// is none.
+func otherName(name string) string {
+	switch strings.ToLower(name) {
+	case "status", "list", "ls", "ps", "history":
+		return "runs"
+	case "log", "logs", "diff", "report", "summary":
+		return "show"
+	case "run", "start", "go":
+		return "fix"
+	case "test", "lint":
+		return "check"
+	case "settings", "set":
+		return "config"
+	case "login", "auth", "setup", "configure", "diagnose":
+		return "doctor"
+	case "continue", "retry":
+		return "resume"
+	case "revert", "restore", "rollback", "reset":
+		return "undo"
+	case "apply", "merge":
+		return "take"
+	case "clean", "rm", "delete", "prune":
+		return "gc"
+	case "serve", "ui", "open", "browse":
+		return "web"
+	case "follow", "tail":
+		return "watch"
+	}
+	return ""
 }

@@ -41,8 +41,8 @@ func TestHelpConfig(t *testing.T) {
 	}
 	for _, r := range config.Table() {
 		_, key, ok := strings.Cut(r.Key, ".")
-		_, line, found := strings.Cut(text, "\n"+key+" = ")
-		if line, _, _ = strings.Cut(line, "\n"); ok && (!found || !strings.Contains(line, "default")) {
+		before, _, found := strings.Cut(text, "\n"+key+" = ")
+		if comment := before[strings.LastIndex(before, "\n")+1:]; ok && (!found || !strings.Contains(comment, "default")) {
 			t.Errorf("hone help config does not have %s with its default", r.Key)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,14 +29,25 @@ If init recognizes the project's language, it also writes .config/hone.toml, wit
 files that a model may change only with your approval. Both are commented out: nothing is checked or protected
 until you uncomment them. If .config/hone.toml already exists, init prints the lines that you could add.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return failure.Usage("init needs the name of a loop", "hone init reconcile")
+		RunE: func(c *cobra.Command, _ []string) error {
+			return failure.Usage("init needs the name of a loop", "hone init fix; or one of: "+loopNames(c))
 		},
 	}
 	for _, k := range kinds.All() {
 		c.AddCommand(a.initLoopCommand(k))
 	}
 	return c
+}
+
+// loopNames returns the names of the loops that a command works for.
+func loopNames(c *cobra.Command) string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func (a *app) initLoopCommand(k loop.Kind) *cobra.Command {
@@ -98,6 +110,9 @@ func (a *app) init(root string, starters loop.Starters) error {
 		if err := a.trustStarters(root); err != nil {
 			return err
 		}
+	}
+	if checks := language.Checks(found); checks != "" {
+		next = strings.Replace(next, strconv.Quote(loop.ExampleCheck), language.Quoted(checks), 1)
 	}
 	_, err = fmt.Fprintf(a.out, "next: %s\n", next)
 	return err

@@ -132,7 +132,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a twentieth of a start
 		a.completeWords(root)
 	}
-	args = rewrittenArgs(args)
+	args, a.allFlags = withoutAll(rewrittenArgs(args))
 	if err := ambiguousProve(args); err != nil {
 		return a.fail(root, err)
 	}
@@ -202,7 +202,7 @@ Start with: hone demo`,
 	}
 	root.Flags().BoolVar(&printVersion, "version", false, "print the version of hone")
 	root.SetFlagErrorFunc(flagError)
-	a.fillHelp(root)
+	a.setHelp(root)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	a.groupCommands(root)
 	root.AddCommand(a.manCommand())

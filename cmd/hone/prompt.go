@@ -27,7 +27,7 @@ func (a *app) promptCommand() *cobra.Command {
 		Long:  "prompt prints the first request of a loop, with its size and an estimate of its tokens. It sends nothing and writes nothing.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return failure.Usage("prompt needs the name of a loop", "hone prompt reconcile")
+			return failure.Usage("prompt needs the name of a loop", "hone prompt fix; or one of: "+loopNames(c))
 		},
 	}
 	for _, k := range kinds.All() {

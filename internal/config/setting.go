@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,6 +21,8 @@ type Row struct {
 	Key     string // "section.key" of the file; the section LOOP stands for that of each loop; empty means that there is only a flag
 	Own     bool   // the section of a loop may have the key, too; it has precedence there
 	Flag    string // its name, or "name,n" with a letter; empty means that there is only a key
+	Group   string // of flags in the help; empty means the section of the key, or the first one
+	Rare    bool   // the help shows the flag only if all are asked for
 	Bare    string // what the flag means without a value; empty means that it needs one
 	Env     string // a variable that has precedence over the file; empty means none
 	Loops   string // that have the flag, and the key of a section LOOP; empty means all
@@ -222,29 +225,22 @@ func AddFlags(fs *pflag.FlagSet, v Values, loop, command string) {
 // addFlag adds the flag of a row for a command.
 func (r *Row) addFlag(fs *pflag.FlagSet, v Values, command string) {
 	long, short, _ := strings.Cut(r.Flag, ",")
-	var get func() any
+	var p any
 	switch r.standard.(type) {
 	case string:
-		p := fs.StringP(long, short, "", "")
-		get = func() any { return *p }
+		p = fs.StringP(long, short, "", "")
 	case bool:
-		p := fs.BoolP(long, short, false, "")
-		get = func() any { return *p }
+		p = fs.BoolP(long, short, false, "")
 	case int:
-		p := fs.IntP(long, short, 0, "")
-		get = func() any { return *p }
+		p = fs.IntP(long, short, 0, "")
 	case int64:
-		p := fs.Int64P(long, short, 0, "")
-		get = func() any { return *p }
+		p = fs.Int64P(long, short, 0, "")
 	case float64:
-		p := fs.Float64P(long, short, 0, "")
-		get = func() any { return *p }
+		p = fs.Float64P(long, short, 0, "")
 	case time.Duration:
-		p := fs.DurationP(long, short, 0, "")
-		get = func() any { return *p }
+		p = fs.DurationP(long, short, 0, "")
 	case []string:
-		p := fs.StringSliceP(long, short, nil, "")
-		get = func() any { return *p }
+		p = fs.StringSliceP(long, short, nil, "")
 	}
 	f := fs.Lookup(long)
 	f.Usage, f.DefValue = r.help(command)+r.defaultText(command, false), ""
@@ -254,8 +250,10 @@ func (r *Row) addFlag(fs *pflag.FlagSet, v Values, command string) {
 	if choices := r.choices(); choices != nil {
 		SetChoices(fs, long, choices...)
 	}
+	section, _, _ := strings.Cut(r.Key, ".")
+	SetGroup(fs, long, cmp.Or(r.Group, section), r.Rare)
 	one := given{f.Value, func() {
-		if v[r.Name] = get(); v[r.Name] == "" {
+		if v[r.Name] = reflect.ValueOf(p).Elem().Interface(); v[r.Name] == "" {
 			delete(v, r.Name)
 		}
 	}}
@@ -294,6 +292,26 @@ func SetChoices(fs *pflag.FlagSet, flag string, values ...string) {
 
 // Choices returns the values that a flag accepts; nil means any.
 func Choices(f *pflag.Flag) []string { return f.Annotations[choicesOf] }
+
+// groupOf is the annotation of a flag with its group, and with "rare".
+const groupOf = "hone-group"
+
+// Groups returns the groups of flags in the order of the help. The first has all others.
+func Groups() []string { return []string{"Flags", "Check", "Model", "Limits", "Output", "Safety"} }
+
+// SetGroup says where the help has a flag. Names of groups may be in lower case.
+func SetGroup(fs *pflag.FlagSet, flag, group string, rare bool) {
+	_ = fs.SetAnnotation(flag, groupOf, []string{group, fmt.Sprint(rare)}) // it exists
+}
+
+// GroupOf returns the group of a flag, and whether it is rarely needed.
+func GroupOf(f *pflag.Flag) (group string, rare bool) {
+	if said := f.Annotations[groupOf]; said != nil {
+		group, rare = said[0], said[1] == "true"
+	}
+	i := slices.IndexFunc(Groups(), func(title string) bool { return strings.EqualFold(title, group) })
+	return Groups()[max(0, i)], rare
+}
 
 func (r *Row) choices() []string {
 	if choices := strings.Split(r.Valid, "|"); len(choices) > 1 {
@@ -407,25 +425,24 @@ func (r *Row) text(value any, toml bool) string {
 	return fmt.Sprint(value)
 }
 
-// Help returns a file with all settings as hone help config prints it: each with an
-// example, its help and its default.
+// Help returns a file with all settings as hone help config prints it: each with its help,
+// its default and an example.
 func Help() string {
 	var b strings.Builder
 	line := func(r *Row, key, help, more string) {
-		example := r.Example
-		if example == "" {
-			example = r.text(r.defaultIn(strings.Split(key, ".")[0]), true)
-		}
+		example := cmp.Or(r.Example, r.text(r.defaultIn(strings.Split(key, ".")[0]), true))
 		_, key, _ = strings.Cut(key, ".")
-		fmt.Fprintf(&b, "%-38s # %s%s\n", key+" = "+example, help, more)
+		fmt.Fprintf(&b, "# %s%s\n%s = %s\n", strings.ReplaceAll(help, "`", ""), more, key, example)
 	}
 	section := ""
 	for _, r := range table {
 		if name, _, ok := strings.Cut(r.Key, "."); ok && name != "LOOP" && !hasWord(loopNames, name) {
 			if name != section {
-				fmt.Fprintf(&b, "\n%s\n", strings.Replace("["+name+"]", "[sandbox]", fmt.Sprintf("%-38s # paths are relative to the project, absolute, or begin with ~/", "[sandbox]"), 1))
+				fmt.Fprintf(&b, "\n[%s]\n", name)
 			}
-			section = name
+			if section = name; r.Key == Wall.Key {
+				b.WriteString("# Paths are relative to the project, absolute, or begin with ~/.\n")
+			}
 			line(r, r.Key, r.help("config"), r.defaultText("config", true))
 		}
 	}
@@ -436,7 +453,7 @@ func Help() string {
 				if strings.HasPrefix(key, loop+".") {
 					help := r.help(loop)
 					if r.Own {
-						help = "instead of that in [" + strings.Split(r.Key, ".")[0] + "]"
+						help = r.Help + ", instead of that in [" + strings.Split(r.Key, ".")[0] + "]"
 					}
 					line(r, key, help, r.defaultText(loop, !r.Own))
 				}

@@ -36,7 +36,7 @@ func TestOneRow(t *testing.T) {
 	if AddFlags(other, Values{}, "phase", "phase"); other.Lookup("naps") != nil {
 		t.Error("another loop has the flag")
 	}
-	if !strings.Contains(Help(), "\nnaps = \"short\"                         # how long the run naps (default \"short\")\n") {
+	if !strings.Contains(Help(), "\n# how long the run naps (default \"short\")\nnaps = \"short\"\n") {
 		t.Errorf("help:\n%s", Help())
 	}
 

@@ -154,12 +154,13 @@ func TestFileThatCannotBeLookedAt(t *testing.T) {
 func TestFill(t *testing.T) {
 	for text, want := range map[string]string{
 		"short": "short",
-		"hone: commands run behind hidden (hidden)":     "hone: commands run\nbehind hidden\n(hidden)",
-		"  fix    let a model fix all\n  task   x":      "  fix    let a\n         model fix\n         all\n  task   x",
-		"one two three four five\nsix.\nseven\n\neight": "one two three four\nfive six.\nseven\n\neight",
-		"http://127.0.0.1:37619/v1 is it":               "http://127.0.0.1:37619/v1\nis it",
-		"\x1b[1mbold\x1b[0m words in one line here":     "\x1b[1mbold\x1b[0m words in one\nline here",
-		"ends with a newline\n":                         "ends with a\nnewline\n",
+		"hone: commands run behind hidden (hidden)": "hone: commands run\nbehind hidden\n(hidden)",
+		"  fix    let a model fix all\n  task   x":  "  fix    let a\n         model fix\n         all\n  task   x",
+		"one two three four five\nsix.":             "one two three four\nfive\nsix.",
+		"# one two three four five":                 "# one two three\n# four five",
+		"http://127.0.0.1:37619/v1 is it":           "http://127.0.0.1:37619/v1\nis it",
+		"\x1b[1mbold\x1b[0m words in one line here": "\x1b[1mbold\x1b[0m words in one\nline here",
+		"ends with a newline\n":                     "ends with a\nnewline\n",
 	} {
 		if got := render.Fill(text, 18); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)

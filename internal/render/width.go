@@ -52,41 +52,16 @@ func Aligned(rows [][]string, right ...bool) []string {
 
 // Fill wraps the lines of a text at words, so that none is wider than columns. A line
 // continues below its second column, which two spaces separate from the first, or else
-// below its start. A paragraph that was filled to a greater width is filled again.
-func Fill(text string, columns int) string {
-	var b strings.Builder
-	for i, paragraph := range joinLong(strings.Split(text, "\n"), columns) {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(wrapped(paragraph, columns, 0))
-	}
-	return b.String()
-}
+// below its start. A comment of a configuration stays one.
+func Fill(text string, columns int) string { return fill(text, columns, 0) }
 
-// joinLong joins each line that is longer than columns with the next one, if neither is
-// indented or empty.
-func joinLong(lines []string, columns int) []string {
-	var all []string
-	long := false
-	for _, line := range lines {
-		indented := line == "" || line[0] == ' '
-		if long && !indented {
-			all[len(all)-1] += " " + line
-		} else {
-			all = append(all, line)
-		}
-		long = !indented && Width(line) > columns
-	}
-	return all
-}
+// Wrap is [Fill], but a line without a second column continues two spaces further right.
+func Wrap(text string, columns int) string { return fill(text, columns, 2) }
 
-// Wrap is [Fill] for lines that are not parts of a paragraph: it joins none, and indents
-// the continuation of each by two spaces.
-func Wrap(text string, columns int) string {
+func fill(text string, columns, more int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = wrapped(line, columns, 2)
+		lines[i] = wrapped(line, columns, more)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -98,6 +73,9 @@ func wrapped(line string, columns, more int) string {
 		return line
 	}
 	indent := strings.Repeat(" ", hangingIndent(line, columns, more))
+	if strings.HasPrefix(line, "# ") {
+		indent = "# "
+	}
 	var b strings.Builder
 	used, gap := 0, ""
 	for _, word := range strings.SplitAfter(line, " ") {

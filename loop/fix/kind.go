@@ -27,7 +27,7 @@ func Kind() loop.Kind {
 		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
 		Starters: func() loop.Starters {
 			return loop.Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(string) string {
-				return `set "command" in the [check] section of .config/hone.toml, then: hone fix; or: hone fix --check "make test"`
+				return `hone fix --check "make test"; or remove the # before "command" in .config/hone.toml, then: hone fix`
 			}}
 		},
 	}

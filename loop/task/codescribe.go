@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
+	"hone/internal/config"
 	"hone/loop"
 )
 
@@ -22,6 +24,20 @@ func modelName(in *loop.Input, names ...string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// maxTokens takes CodeScribe's limit of a reply, unless [model] max-output is set.
+func maxTokens(in *loop.Input) error {
+	text := in.Getenv("CODESCRIBE_MAX_TOKENS")
+	if text == "" || config.MaxOutput.In(in.Values) != 0 {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 {
+		return loop.Usage(fmt.Sprintf("CODESCRIBE_MAX_TOKENS=%s is not a positive number of tokens", text), "for example: CODESCRIBE_MAX_TOKENS=16384")
+	}
+	config.MaxOutput.Set(in.Values, n)
+	return nil
 }
 
 // codescribeModel converts CodeScribe's name of a model to hone's spelling. It returns

@@ -21,10 +21,9 @@ import (
 func (v *invocation) Flags(fs *pflag.FlagSet) {
 	if log := fs.Lookup("log"); log != nil {
 		log.Value, log.NoOptDefVal = logFlag{log.Value, &v.bareLog}, "true"
-		log.Usage = "append the run's events to a file, as --json prints them: --log=FILE; without a file, as in CodeScribe, log the sessions' events in " + standardLog
+		log.Usage = "append the run's events to `FILE`, as --json prints them: --log=FILE; without a file, as in CodeScribe, log the sessions' events in " + standardLog
 	}
-	fs.Lookup("dir").Usage = "work in this directory; also --workdir"
-	fs.Lookup("model").Usage += "; also CodeScribe's openai-NAME, anthropic-NAME, oaic-NAME; command/NAME for a command-line agent as the executor"
+	fs.Lookup("dir").Usage += "; also --workdir"
 	fs.SetNormalizeFunc(codescribeName)
 }
 

@@ -124,7 +124,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if name != "" {
 		config.Model.Set(in.Values, name)
 	}
-	if err := v.resolveModels(in); err != nil {
+	if err := cmp.Or(maxTokens(in), v.resolveModels(in)); err != nil {
 		return l, err
 	}
 	v.System, v.ReviewerSystem = v.Walls.System(System), v.Walls.System(ReviewerSystem)

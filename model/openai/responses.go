@@ -18,7 +18,7 @@ const opaqueWire = "openai-responses"
 type responsesModel struct{ Config }
 
 func (m responsesModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
-	answer := responseAnswer{onText: req.Stream}
+	answer := responseAnswer{onText: req.Stream, limit: req.MaxOutput}
 	return m.attempt(ctx, req, "responses", m.request(req), answer.add, answer.reply)
 }
 
@@ -163,6 +163,7 @@ func messageMark(data json.RawMessage) (mark, bool) {
 // responseAnswer collects the events of a stream, or a response that is not a stream.
 type responseAnswer struct {
 	onText func(string)
+	limit  int64  // of the output; 0 means none
 	text   []byte // streamed
 	items  []responses.ResponseOutputItemUnion
 	end    *responses.Response
@@ -236,6 +237,10 @@ func (a *responseAnswer) reply(done bool) (model.Reply, error) {
 	r.Usage = responseUsage(a.end, refusal != "" || r.HasContent())
 	r.Detail = cmp.Or(a.end.IncompleteDetails.Reason, string(a.end.Status))
 	r.Finish = model.FinishOf(r.Detail, r)
+	// Ollama (0.17) calls a reply completed that it cut off at the limit.
+	if a.limit > 0 && r.Usage != nil && r.Usage.Output >= a.limit {
+		r.Finish = model.Length
+	}
 	if refusal != "" {
 		r.Finish, r.Detail = model.Filtered, "refusal: "+model.OneLine(refusal)
 	}

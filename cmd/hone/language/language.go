@@ -1,44 +1,54 @@
 // Package language knows projects by the files at their root, and how a project of a language
-// is tested. hone init offers that.
+// is tested. hone init offers that, and hints name it.
 package language
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"hone/internal/artifact"
 	"hone/loop"
 )
 
 // Language is a kind of project.
 type Language struct {
-	Name  string
 	Marks []string // globs of files at the root by which it is known
-	Check string   // a command that says whether the code is right
+	Check string   // a command that says whether the code is right; empty if the project has none
+	Mark  string   // the file that was found
+
+	// own returns the check of the project in a directory; nil means Check.
+	own func(root string, usual string) string
 }
 
 // All returns the languages that hone knows.
 func All() []Language {
 	return []Language{
-		{"Go", []string{"go.mod", "go.work"}, "go vet ./... && go test ./..."},
-		{"Python", []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "pytest.ini", "conftest.py"}, "python3 -m pytest"},
-		{"Node", []string{"package.json"}, "npm test"},
-		{"Rust", []string{"Cargo.toml"}, "cargo test"},
-		{"Java", []string{"pom.xml", "build.gradle", "build.gradle.kts"}, "mvn test"},
-		{"Ruby", []string{"Gemfile", "*.gemspec"}, "bundle exec rake"},
-		{"PHP", []string{"composer.json"}, "composer test"},
-		{"Elixir", []string{"mix.exs"}, "mix test"},
-		{".NET", []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj"}, "dotnet test"},
-		{"C and C++", []string{"CMakeLists.txt", "meson.build", "configure.ac"}, "make test"},
+		{Marks: []string{"go.mod", "go.work"}, Check: "go vet ./... && go test ./..."},
+		{Marks: []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "pytest.ini", "conftest.py"}, Check: "python3 -m pytest", own: pythonCheck},
+		{Marks: []string{"package.json"}, Check: "npm test", own: nodeCheck},
+		{Marks: []string{"Cargo.toml"}, Check: "cargo test"},
+		{Marks: []string{"pom.xml"}, Check: "mvn test"},
+		{Marks: []string{"build.gradle", "build.gradle.kts"}, Check: "gradle test"},
+		{Marks: []string{"Gemfile", "*.gemspec"}, Check: "bundle exec rake"},
+		{Marks: []string{"composer.json"}, Check: "composer test"},
+		{Marks: []string{"mix.exs"}, Check: "mix test"},
+		{Marks: []string{"*.sln", "*.slnx", "*.csproj", "*.fsproj"}, Check: "dotnet test"},
+		{Marks: []string{"CMakeLists.txt"}, Check: "cmake -B build && cmake --build build && ctest --test-dir build"},
+		{Marks: []string{"meson.build", "configure.ac"}, Check: "make test"},
 	}
 }
 
 // makefile is the language of a directory that has a Makefile and nothing else that marks one.
 func makefile() Language {
-	return Language{"make", []string{"Makefile", "makefile", "GNUmakefile"}, "make test"}
+	return Language{Marks: []string{"Makefile", "makefile", "GNUmakefile"}, Check: "make", own: makeCheck}
 }
 
 // Of returns the languages of a directory; nil if it has none, or cannot be read. If only tests
@@ -49,32 +59,123 @@ func Of(root string, written []string) []Language {
 	if len(found) == 0 && !slices.ContainsFunc(written, makefile().marks) {
 		found = marked(root, []Language{makefile()})
 	}
-	if len(found) == 0 {
-		found = plainPython(root)
+	if tests := loop.PythonTests(root); len(found) == 0 && tests != "" {
+		found = []Language{{Check: tests, Mark: "the tests"}}
 	}
 	return found
 }
 
-// marked returns the languages that a file in a directory marks.
-func marked(root string, known []Language) []Language {
+// Checks returns the command that checks all languages; empty if there is none.
+func Checks(ls []Language) string {
+	var checks []string
+	for _, l := range ls {
+		if l.Check != "" {
+			checks = append(checks, l.Check)
+		}
+	}
+	return strings.Join(checks, " && ")
+}
+
+// Advise returns a hint in which the check of the project in a directory takes the place of
+// the example. If the hint is the command line itself, at, which is empty or the flag -C, follows
+// the check, and the files that it is from precede the line.
+func Advise(root, at, hint string) string {
+	example := strconv.Quote(loop.ExampleCheck)
+	if !strings.Contains(hint, example) {
+		return hint
+	}
+	found := slices.DeleteFunc(Of(root, nil), func(l Language) bool { return l.Check == "" })
+	if len(found) == 0 {
+		return hint
+	}
+	own := Quoted(Checks(found))
+	if before, _, _ := strings.Cut(hint, example); before[0] != 'h' || len(strings.Fields(before)) != len(strings.Fields("hone fix --check")) {
+		return strings.ReplaceAll(hint, example, own)
+	}
+	var from []string
+	for _, l := range found {
+		from = append(from, l.Mark)
+	}
+	verb := " suggest: "
+	if len(from) == 1 && !strings.HasSuffix(from[0], "tests") {
+		verb = " suggests: "
+	}
+	return strings.Join(from, " and ") + verb + strings.ReplaceAll(hint, example, own+at)
+}
+
+// Quoted returns a command as one word of a command line.
+func Quoted(command string) string {
+	if strings.ContainsAny(command, "\"$`\\!") {
+		return "'" + command + "'" // no check that hone knows has a single quote
+	}
+	return `"` + command + `"`
+}
+
+// marked returns the languages that a file in a directory marks, with its own checks.
+func marked(root string, known []Language) (found []Language) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(known), func(l Language) bool {
-		return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Type().IsRegular() && l.marks(e.Name()) })
-	})
+	for _, l := range known {
+		i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Type().IsRegular() && l.marks(e.Name()) })
+		if i < 0 {
+			continue
+		}
+		if l.Mark = entries[i].Name(); l.own != nil {
+			l.Check = l.own(root, l.Check)
+		}
+		found = append(found, l)
+	}
+	return found
 }
 
-// plainPython returns Python for a directory in which only tests show that it is.
-func plainPython(root string) []Language {
-	command, known := loop.PythonTests(root), All()
-	i := slices.IndexFunc(known, func(l Language) bool { return l.Name == "Python" })
-	if command == "" {
-		return nil
+// pythonCheck returns unittest if all tests are for it and nothing configures pytest.
+func pythonCheck(root, usual string) string {
+	for _, name := range []string{"pytest.ini", "conftest.py"} {
+		if _, err := os.Lstat(filepath.Join(root, name)); err == nil {
+			return usual
+		}
 	}
-	known[i].Check = command
-	return known[i : i+1]
+	text, _ := artifact.Input(filepath.Join(root, "pyproject.toml"))
+	if bytes.Contains(text, []byte("pytest")) {
+		return usual
+	}
+	return cmp.Or(loop.PythonTests(root), usual)
+}
+
+// nodeCheck returns what package.json runs as a test, or else the script that most nearly is one.
+func nodeCheck(root, usual string) string {
+	var project struct{ Scripts map[string]string }
+	text, err := artifact.Input(filepath.Join(root, "package.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &project)
+	}
+	if err != nil {
+		return usual
+	}
+	if test := project.Scripts["test"]; test != "" && !strings.Contains(test, "no test specified") {
+		return usual
+	}
+	for _, name := range []string{"check", "typecheck", "lint", "build"} {
+		if project.Scripts[name] != "" {
+			return "npm run " + name
+		}
+	}
+	return ""
+}
+
+// makeCheck returns make with the target that tests, or without one.
+func makeCheck(root, usual string) string {
+	for _, name := range makefile().Marks {
+		text, _ := artifact.Input(filepath.Join(root, name))
+		for _, target := range []string{"test", "check", "tests"} {
+			if bytes.HasPrefix(text, []byte(target+":")) || bytes.Contains(text, []byte("\n"+target+":")) {
+				return usual + " " + target
+			}
+		}
+	}
+	return usual
 }
 
 // marks reports whether a file's name marks the language.
@@ -88,18 +189,11 @@ func (l Language) marks(name string) bool {
 // Config returns a .config/hone.toml in which nothing is switched on. Without a language the
 // check is an example.
 func Config(ls []Language) string {
-	var checks []string
-	for _, l := range ls {
-		checks = append(checks, l.Check)
-	}
-	if len(checks) == 0 {
-		checks = []string{"make test"}
-	}
 	return `# Settings of hone for this project. Command-line flags override them.
 
 [check]
 # This command says whether the code is right: it exits 0 if so. Remove the # if it fits; hone fix needs one.
-# command = ` + strconv.Quote(strings.Join(checks, " && ")) + `
+# command = ` + strconv.Quote(cmp.Or(Checks(ls), loop.ExampleCheck)) + `
 
 # A model that changes a test has passed only if the check passes without that change too. To take
 # such changes back at once instead, remove the #.

@@ -1,4 +1,5 @@
-// Package manual writes the man pages of a command line.
+// Package manual writes what a command line says of itself: the help of its commands, and
+// their man pages.
 package manual
 
 import (
@@ -6,13 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"hone/internal/lazyregexp"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"hone/internal/config"
+	"hone/internal/lazyregexp"
 )
 
 // Write writes the page of a command, such as hone-show.1, and the pages of its subcommands
@@ -39,7 +39,6 @@ func name(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), 
 // page returns the man page of a command, in roff. It has no date, so that the same
 // source always makes the same page.
 func page(c *cobra.Command, version, loops string) string {
-	c.InitDefaultHelpFlag()
 	topic := !c.Runnable() && !c.HasSubCommands()
 	synopsis := c.UseLine()
 	if topic {
@@ -53,7 +52,14 @@ func page(c *cobra.Command, version, loops string) string {
 	paragraphs(&b, longOrShort(c))
 	if c.HasAvailableLocalFlags() && !topic {
 		b.WriteString(".SH OPTIONS\n")
-		c.LocalFlags().VisitAll(func(f *pflag.Flag) { flag(&b, f) })
+		for _, g := range flagGroups(c, true) {
+			if g.title != config.Groups()[0] && len(g.rows) > 0 {
+				fmt.Fprintf(&b, ".SS %s\n", g.title)
+			}
+			for _, row := range g.rows {
+				fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(strings.TrimSpace(row[0])), roff(row[1]))
+			}
+		}
 	}
 	if c.HasExample() {
 		b.WriteString(".SH EXAMPLES\n")
@@ -120,26 +126,6 @@ func paragraphs(w io.Writer, text string) {
 			fmt.Fprintln(w, roff(paragraph))
 		}
 	}
-}
-
-func flag(w io.Writer, f *pflag.Flag) {
-	if f.Hidden || f.Deprecated != "" {
-		return
-	}
-	short := ""
-	if f.Shorthand != "" {
-		short = "-" + f.Shorthand + ", "
-	}
-	value, usage := pflag.UnquoteUsage(f)
-	fmt.Fprintf(w, ".TP\n\\fB%s\\fR", roff(short+"--"+f.Name))
-	if value != "" {
-		fmt.Fprintf(w, " \\fI%s\\fR", roff(value))
-	}
-	fmt.Fprintf(w, "\n%s", roff(usage))
-	if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
-		fmt.Fprintf(w, " (default %s)", roff(f.DefValue))
-	}
-	fmt.Fprintln(w)
 }
 
 // roff returns a text in which troff finds no commands.

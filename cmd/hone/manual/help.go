@@ -1,0 +1,157 @@
+package manual
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hone/internal/config"
+	"hone/internal/render"
+)
+
+// Columns is the greatest width of a help text.
+const Columns = 100
+
+// few is the number of flags up to which they need no groups.
+const few = 12
+
+// Help returns the help of a command in at most so many columns. all includes flags that are
+// rarely needed.
+func Help(c *cobra.Command, columns int, all bool) string {
+	var b strings.Builder
+	paragraphs := strings.Split(strings.TrimSpace(longOrShort(c)), "\n\n")
+	for _, p := range paragraphs {
+		if !verbatim.MatchString(p) {
+			p = strings.ReplaceAll(p, "\n", " ")
+		}
+		fmt.Fprintf(&b, "%s\n\n", render.Fill(p, columns))
+	}
+	commands := c.HasAvailableSubCommands()
+	switch {
+	case commands:
+		fmt.Fprintf(&b, "Usage:\n  %s COMMAND\n\n", c.CommandPath())
+	case c.Runnable():
+		fmt.Fprintf(&b, "Usage:\n  %s\n\n", c.UseLine())
+	default: // a topic
+		return strings.TrimSuffix(b.String(), "\n")
+	}
+	if c.HasExample() {
+		fmt.Fprintf(&b, "Examples:\n%s\n\n", render.Fill(c.Example, columns))
+	}
+	if commands {
+		for _, g := range c.Groups() {
+			table(&b, g.Title, columns, rowsOf(c, func(sub *cobra.Command) bool { return sub.GroupID == g.ID }))
+		}
+		table(&b, "Commands:", columns, rowsOf(c, func(sub *cobra.Command) bool { return sub.GroupID == "" && sub.IsAvailableCommand() }))
+	}
+	for _, g := range flagGroups(c, all) {
+		table(&b, g.title+":", columns, g.rows)
+	}
+	if commands {
+		table(&b, "Topics, for hone help:", columns, rowsOf(c, (*cobra.Command).IsAdditionalHelpTopicCommand))
+		fmt.Fprintf(&b, "For more about a command: %s COMMAND --help\n\n", c.CommandPath())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// rowsOf returns a row for each command below c of which ok is true.
+func rowsOf(c *cobra.Command, ok func(*cobra.Command) bool) (rows [][2]string) {
+	for _, sub := range c.Commands() {
+		if ok(sub) && !sub.Hidden {
+			rows = append(rows, [2]string{sub.Name(), sub.Short})
+		}
+	}
+	return rows
+}
+
+// table writes rows of two columns under a title; nothing without rows.
+func table(b *strings.Builder, title string, columns int, rows [][2]string) {
+	width := 0
+	for _, row := range rows {
+		width = max(width, len(row[0]))
+	}
+	width = min(width, columns/2-4)
+	for i, row := range rows {
+		if i == 0 {
+			fmt.Fprintln(b, title)
+		}
+		fmt.Fprintln(b, render.Fill(fmt.Sprintf("  %-*s  %s", width, row[0], row[1]), columns))
+		if i == len(rows)-1 {
+			fmt.Fprintln(b)
+		}
+	}
+}
+
+// group is some of a command's flags, with what is said about each.
+type group struct {
+	title string
+	rows  [][2]string
+}
+
+// flagGroups returns the flags of a command by their groups, in the order of
+// [config.Groups]. A command with few flags has one group.
+func flagGroups(c *cobra.Command, all bool) (groups []group) {
+	c.InitDefaultHelpFlag()
+	rows, shown, hidden := map[string][][2]string{}, 0, 0
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		name, rare := config.GroupOf(f)
+		switch {
+		case f.Hidden:
+		case rare && !all:
+			hidden++
+		default:
+			left, usage := Flag(f)
+			if f.Shorthand == "" {
+				left = "    " + left
+			}
+			rows[name] = append(rows[name], [2]string{left, usage})
+			shown++
+		}
+	})
+	for _, title := range config.Groups() {
+		if shown <= few && len(groups) > 0 {
+			groups[0].rows = append(groups[0].rows, rows[title]...)
+		} else {
+			groups = append(groups, group{title, rows[title]})
+		}
+	}
+	if shown <= few {
+		slices.SortStableFunc(groups[0].rows, func(a, b [2]string) int { return strings.Compare(a[0][4:], b[0][4:]) })
+	}
+	if hidden > 0 {
+		i := slices.IndexFunc(groups[0].rows, func(row [2]string) bool { return strings.HasPrefix(row[0], "-h, --help") })
+		groups[0].rows[i][1] = "this help; --help --all has " + render.Count(hidden, "more flag")
+	}
+	return groups
+}
+
+// Flag returns a flag with the name of its value, and its usage with the default, unless
+// that is the zero value.
+func Flag(f *pflag.Flag) (name, usage string) {
+	value, usage := pflag.UnquoteUsage(f)
+	switch value {
+	case "int", "float":
+		value = "N"
+	case "duration":
+		value = "TIME"
+	case "string":
+		if choices := strings.Join(config.Choices(f), "|"); choices != "" {
+			value = choices
+		}
+	}
+	if f.NoOptDefVal != "" && value != "" {
+		value = "[=" + value + "]"
+	} else if value != "" {
+		value = " " + value
+	}
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", "
+	}
+	if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
+		usage += fmt.Sprintf(" (default %s)", f.DefValue)
+	}
+	return name + "--" + f.Name + value, usage
+}

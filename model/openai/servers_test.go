@@ -1,0 +1,178 @@
+package openai_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"hone/model"
+	"hone/model/anthropic"
+	"hone/model/gemini"
+	"hone/model/openai"
+)
+
+// open returns a model for each wire.
+func open(wire, url string) model.Model {
+	switch wire {
+	case "anthropic":
+		return anthropic.New(anthropic.Config{Name: "m", BaseURL: url})
+	case "gemini":
+		return gemini.New(gemini.Config{Name: "m", BaseURL: url})
+	}
+	return openai.New(openai.Config{Name: "m", BaseURL: url, Wire: openai.Wire(wire)})
+}
+
+// replies is a complete stream of each wire, whose text is "Hi".
+var replies = map[string]string{
+	"chat": events(`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`, chatEnd, "[DONE]"),
+	"responses": events(`{"type":"response.output_item.done","item":{"type":"message","content":[{"type":"output_text","text":"Hi"}]}}`,
+		`{"type":"response.completed","response":{"status":"completed"}}`),
+	"anthropic": events(`{"type":"message_start","message":{}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi"}}`,
+		`{"type":"content_block_stop","index":0}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_stop"}`),
+	"gemini": events(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}]}`),
+}
+
+// What servers, gateways and proxies put around events says nothing, on any wire (ruling G23).
+func TestSignsOfLife(t *testing.T) {
+	around := func(noise string) func(string) string {
+		return func(s string) string { return noise + strings.ReplaceAll(s, "\n\n", "\n\n"+noise) }
+	}
+	for name, change := range map[string]func(string) string{
+		"comments with a blank line (OpenRouter)": around(": working\n\n"),
+		"comments alone":                  around(": ping\n"),
+		"empty data":                      around("data:\n\n"),
+		"empty data with a blank":         around("data: \n\n"),
+		"blank lines":                     around("\n\n"),
+		"retry, id and an unknown field":  around("retry: 3000\nid: 7\nx-took: 5\n\n"),
+		"an event without data":           around("event: ping\n\n"),
+		"data that is no JSON":            around("data: keepalive\n\n"),
+		"a comment as data (llm-gateway)": around("data: : working\n\n"),
+		"an empty object":                 around("data: {}\n\n"),
+		"null":                            around("data: null\n\n"),
+		"byte order mark":                 func(s string) string { return "\ufeff" + s },
+		"byte order mark and comment":     func(s string) string { return "\ufeff: x\n\n" + s },
+		"CRLF":                            func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
+		"CR":                              func(s string) string { return strings.ReplaceAll(s, "\n", "\r") },
+		"no space after data":             func(s string) string { return strings.ReplaceAll(s, "data: ", "data:") },
+		"no blank line between events":    func(s string) string { return strings.ReplaceAll(s, "\n\n", "\n") },
+		"no blank line at the end":        strings.TrimSpace,
+		"an event in several lines":       func(s string) string { return strings.ReplaceAll(s, `{"`, "{\ndata: \"") },
+		"error: null in each event":       func(s string) string { return strings.ReplaceAll(s, "data: {", `data: {"error":null,`) },
+		"empty members of errors": func(s string) string {
+			return strings.ReplaceAll(s, "data: {", `data: {"error":{"code":null,"message":""},`)
+		},
+		"[DONE] at the end":                           func(s string) string { return s + "data: [DONE]\n\n" },
+		"40 MB of comments":                           around(strings.Repeat(": "+strings.Repeat("x", 1<<20)+"\n", 8)),
+		"a comment longer than a line of a reply may": func(s string) string { return ":" + strings.Repeat("x", model.MaxLine+1) + "\n" + s },
+	} {
+		for wire, reply := range replies {
+			url, _ := serve(t, stream, change(reply))
+			got, err := open(wire, url).Generate(t.Context(), hello())
+			if err != nil || got.Text() != "Hi" || got.Finish != model.Stop {
+				t.Errorf("%s, %s: %q, %q, %v", wire, name, got.Text(), got.Finish, err)
+			}
+		}
+	}
+}
+
+// What servers send, in words of our own after public reports, and what becomes of it. See
+// the table of signs in model for the reports.
+func TestServersFaults(t *testing.T) {
+	message := func(text, code string) string {
+		return `{"error":{"message":"` + text + `","type":"","code":"` + code + `"}}`
+	}
+	for _, test := range []struct {
+		server string
+		status int
+		body   string
+		want   model.Kind
+	}{
+		{"xAI", 400, message("The maximum prompt length of this model is 1000, the request has 2000 tokens.", ""), model.TooLong},
+		{"Moonshot", 400, message("Your request exceeded model token limit: 1000 (requested: 2000)", "invalid_request_error"), model.TooLong},
+		{"Qwen", 400, message("<400> Range of input length should be [1, 1000]", "invalid_parameter_error"), model.TooLong},
+		{"Copilot", 400, message("prompt token count of 2000 exceeds the limit of 1000", "model_max_prompt_tokens_exceeded"), model.TooLong},
+		{"Zhipu", 400, message("Prompt 超长", "1261"), model.TooLong},
+		{"Together", 422, message("The input (9000 tokens) is longer than the model's context length (8192 tokens).", ""), model.TooLong},
+		{"Mistral", 400, `{"object":"error","message":"Prompt contains 9000 tokens, too large for model with 8192 maximum context length","type":"invalid_request_prompt"}`, model.TooLong},
+		{"Cohere", 400, `{"message":"total tokens exceeds the model's max of 4096"}`, model.TooLong},
+		{"TGI", 422, `{"error":"Input validation error: inputs must have less than 1024 tokens. Given: 2000","error_type":"validation"}`, model.TooLong},
+		{"LM Studio", 400, message("Trying to keep the first 9000 tokens, but the model is loaded with only 4096", ""), model.TooLong},
+		{"llama.cpp", 500, message("the request exceeds the available context size", "exceed_context_size_error"), model.TooLong},
+		{"Anthropic", 400, message("input length and max_tokens exceed context limit: 198000 + 8192 > 200000", ""), model.TooLong},
+		{"Groq, more than in a minute", 413, message("Request too large for model x on tokens per minute (TPM): Limit 6000, Requested 9000", "rate_limit_exceeded"), model.TooLong},
+		{"LiteLLM", 503, message("litellm.ServiceUnavailableError: Requested token count exceeds the model's maximum context length of 131072 tokens", ""), model.TooLong},
+		{"OpenRouter, of the provider behind", 400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"maximum context length is 100 tokens\"}}"}}}`, model.TooLong},
+		{"DeepSeek, almost full", 400, message("maximum context length is 131072 tokens. However, you requested 131134 tokens (122942 in the messages, 8192 in the completion)", ""), model.TooLong},
+
+		{"vLLM", 400, message("'max_tokens' is too large: 16384. maximum context length is 8192 tokens and your request has 1500 input tokens", ""), model.OutputLimit},
+		{"OpenAI", 400, message("max_tokens is too large: 16384. This model supports at most 4096 completion tokens", "invalid_value"), model.OutputLimit},
+		{"DeepSeek", 400, message("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", "invalid_request_error"), model.OutputLimit},
+		{"Groq", 400, message("`max_completion_tokens` must be less than or equal to `8192`, less than the `context_window`", ""), model.OutputLimit},
+		{"Qwen", 400, message("Range of max_tokens should be [1, 8192]", ""), model.OutputLimit},
+		{"Zhipu", 400, message("max_tokens 参数非法", "1214"), model.OutputLimit},
+		{"TGI", 422, `{"error":"inputs tokens + max_new_tokens must be <= 4096. Given: 1500 inputs tokens and 16384 max_new_tokens"}`, model.OutputLimit},
+		{"OpenRouter", 400, message("maximum context length is 262144 tokens. However, you requested about 284283 tokens (8963 of text input, 262144 in the output)", ""), model.OutputLimit},
+		{"FastAPI", 422, `{"detail":[{"loc":["body","max_tokens"],"msg":"max_tokens must be less than or equal to 4096"}]}`, model.OutputLimit},
+
+		{"Moonshot", 429, message("Your account is suspended due to insufficient balance, please recharge", "exceeded_current_quota_error"), model.Quota},
+		{"Zhipu", 429, message("余额不足或无可用资源包,请充值。", "1113"), model.Quota},
+		{"xAI", 403, message("Your team has used all available credits or reached its spending limit", "permission-denied"), model.Quota},
+		{"OpenRouter", 402, message("requires more credits, or fewer max_tokens. You can only afford 3919", "402"), model.Quota},
+		{"DeepSeek", 402, message("Insufficient Balance", ""), model.Quota},
+		{"Qwen", 400, message("Access denied, please make sure your account is in good standing.", "Arrearage"), model.Quota},
+		{"Fireworks", 412, message("Account x is suspended, possibly due to reaching the monthly spending limit", "PRECONDITION_FAILED"), model.Quota},
+		{"LiteLLM", 400, message("Budget has been exceeded! Current cost: 0.4, Max budget: 0.35", "400"), model.Quota},
+		{"one-api", 403, message("user quota is not enough", "insufficient_user_quota"), model.Quota},
+		{"MiniMax", 200, `{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`, model.Quota},
+		{"a gateway", 200, `{"error":{"message":"no credit is left","code":402}}`, model.Quota},
+
+		{"Bedrock", 400, `{"message":"Too many tokens, please wait before trying again.","__type":"ThrottlingException"}`, model.RateLimited},
+		{"Azure", 429, message("exceeded token rate limit of your current pricing tier. Please retry after 6 seconds.", "429"), model.RateLimited},
+		{"Gemini", 429, `{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details","status":"RESOURCE_EXHAUSTED"}}`, model.RateLimited},
+		{"a gateway", 200, `{"error":{"message":"Rate limit reached","code":429}}`, model.RateLimited},
+
+		{"OpenRouter", 400, message("x/y is not a valid model ID", "400"), model.NoModel},
+		{"DeepSeek", 400, message("Model Not Exist", "invalid_request_error"), model.NoModel},
+		{"Ollama 0.17 (seen)", 404, message("model 'nosuch' not found", "not_found_error"), model.NoModel},
+		{"LiteLLM", 400, message("Invalid model name passed in model=x", "400"), model.NoModel},
+		{"Groq", 400, message("The model x has been decommissioned", "model_decommissioned"), model.NoModel},
+		{"Copilot", 400, message("The requested model is not supported.", "model_not_supported"), model.NoModel},
+		{"Azure", 404, message("The API deployment for this resource does not exist.", "DeploymentNotFound"), model.NoModel},
+		{"new-api", 503, message("No available channel for model x under group default", "model_not_found"), model.NoModel},
+		{"Zhipu", 400, message("模型不存在，请检查模型代码", "1211"), model.NoModel},
+
+		{"OpenRouter", 401, message("No auth credentials found", "401"), model.Auth},
+		{"a gateway", 200, `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`, model.Auth},
+		{"Gemini", 400, message("API key not valid. Please pass a valid API key.", ""), model.Auth},
+
+		{"Ollama 0.17 (seen)", 400, message("tiny does not support thinking", "invalid_request_error"), model.Invalid},
+		{"OpenAI", 400, message("Unsupported parameter: 'max_tokens' is not supported with this model.", "unsupported_parameter"), model.Invalid},
+		{"a gateway", 200, `{"error":{"message":"upstream failed","code":502}}`, model.Overloaded},
+		{"DeepSeek", 503, message("Service is too busy", ""), model.Overloaded},
+	} {
+		for wire := range replies {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.body)
+			}))
+			_, err := open(wire, s.URL).Generate(t.Context(), hello())
+			s.Close()
+			var e *model.Error
+			if !errors.As(err, &e) || e.Kind != test.want {
+				t.Errorf("%s, %s, status %d: %v, want %q", wire, test.server, test.status, err, test.want)
+				continue
+			}
+			if e.Kind == model.OutputLimit && !strings.Contains(e.Hint, "max-output") {
+				t.Errorf("%s: the hint %q does not name max-output", test.server, e.Hint)
+			}
+			if test.status == 200 && e.Rejected() != (test.want != model.Overloaded) {
+				t.Errorf("%s, %s: an error that is the whole body releases the reserve: %t", wire, test.server, e.Rejected())
+			}
+		}
+	}
+}
