@@ -348,8 +348,10 @@ func TestApplyConcurrentChange(t *testing.T) {
 // A link, a directory or a pipe that replaced a file after the review is somebody's change.
 func TestApplyToReplacedFile(t *testing.T) {
 	for name, replace := range map[string]func(string) error{
-		"link":      func(at string) error { return os.Symlink("../a", at) },
-		"directory": func(at string) error { return errors.Join(os.Mkdir(at, 0o755), os.WriteFile(filepath.Join(at, "x"), nil, 0o644)) },
+		"link": func(at string) error { return os.Symlink("../a", at) },
+		"directory": func(at string) error {
+			return errors.Join(os.Mkdir(at, 0o755), os.WriteFile(filepath.Join(at, "x"), nil, 0o644))
+		},
 		"parent": func(at string) error {
 			return errors.Join(os.RemoveAll(filepath.Dir(at)), os.Symlink("e", filepath.Dir(at)))
 		},
