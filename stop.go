@@ -11,7 +11,7 @@ import (
 
 	"hone/check"
 	"hone/history"
-	"hone/internal/shortage"
+	"hone/internal/transient"
 	"hone/journal"
 	"hone/journal/objects"
 )
@@ -60,10 +60,13 @@ func (s *Stop) Unwrap() error { return s.Err }
 // file. The engine passes it on to the user.
 type UsageError struct {
 	Why  string
-	Next Next // what to do, type or write instead; the zero Next has no advice
+	Next Next  // what to do, type or write instead; the zero Next has no advice
+	Err  error // the cause, which Why contains; nil if there is none. If it may pass, nothing is wrong with what the user asked for (ruling G22)
 }
 
 func (u *UsageError) Error() string { return u.Why }
+
+func (u *UsageError) Unwrap() error { return u.Err }
 
 // resume returns what to do before the run that the error ended is resumed.
 func (u *UsageError) resume() Next {
@@ -132,13 +135,13 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 		return r.outOfTime()
 	case errors.As(err, &stop):
 		return stop
-	case errors.As(err, &usage):
+	case errors.As(err, &usage) && !transient.Is(err):
 		return &Stop{Kind: KindUsage, Why: usage.Why, Next: usage.resume()}
 	case errors.As(err, &room) && r.Past().Replies() == 0:
 		return &Stop{Kind: KindPrompt, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
 	case room != nil:
 		return &Stop{Kind: KindContext, Why: room.Error(), Next: Next{First: room.Remedy, Verb: NewRun}}
-	case errors.As(err, new(*objects.MissingError)):
+	case errors.As(err, new(*objects.MissingError)) && !transient.Is(err):
 		return &Stop{Kind: KindFailed, Why: "cannot read what the run recorded: " + err.Error(),
 			Next: Next{First: "restore .hone from a backup", Verb: Resume, Or: &Next{Verb: NewRun, Remark: "which leaves the files as they are"}}}
 	case ctx.Err() != nil:
@@ -148,7 +151,7 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 }
 
 // remedy returns what the user has to do about a failure of the environment.
-func remedy(err error) string { return cmp.Or(shortage.Remedy(err), "fix this") }
+func remedy(err error) string { return cmp.Or(transient.Remedy(err), "fix this") }
 
 // outOfTime stops a run whose time is used up.
 func (r *Run) outOfTime() *Stop {

@@ -11,7 +11,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/render"
-	"hone/internal/shortage"
+	"hone/internal/transient"
 	"hone/journal"
 )
 
@@ -97,8 +97,12 @@ func (l live) recordBegin(ctx context.Context, p *stepPlace) (err error) {
 }
 
 // append fails with a [*Stop], because without its journal a run cannot
-// continue. On a full disk only what has begun is recorded; nothing new begins.
+// continue. Nothing is recorded that may follow from an error that passes (ruling G22). On a full disk only what has begun is recorded; nothing new begins.
 func (l live) append(n journal.Entry) (e journal.Event, err error) {
+	// What is already paid for, and the end, are recorded all the same.
+	if err := l.r.Tree.Fault(); err != nil && n.Type != history.TypeEnd && n.Type != history.TypeReply && n.Type != history.TypeCommit {
+		return e, err
+	}
 	write := func() error {
 		e, err = l.r.Journal.Append(n)
 		return err
@@ -142,7 +146,7 @@ func (r *Run) holdSpace(tokens int64) error {
 // space that is held.
 func (r *Run) inHeldSpace(record func() error) error {
 	err := record()
-	if shortage.OfDisk(err) {
+	if transient.OfDisk(err) {
 		_ = r.Journal.Home().ReleaseSpace() // another goroutine may have released it
 		err = record()
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hone/internal/excerpt"
-	"hone/internal/shortage"
+	"hone/internal/transient"
 	"hone/sandbox"
 )
 
@@ -121,7 +121,7 @@ func noVerdict(ctx context.Context, what string, result sandbox.Result, err erro
 	switch {
 	case ctx.Err() != nil && (err != nil || result.Exit < 0):
 		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-	case shortage.Remedy(err) != "":
+	case transient.Is(err):
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil

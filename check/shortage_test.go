@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"hone/internal/shortage"
+	"hone/internal/transient"
 	"hone/sandbox"
 )
 
@@ -35,7 +35,7 @@ func TestShortMachine(t *testing.T) {
 		for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN} {
 			cause := &sandbox.StartError{Program: "sh", Err: fmt.Errorf("protect files: %w", errno)}
 			found, err := check(failing{err: cause})(context.Background())
-			if found != nil || !errors.Is(err, errno) || shortage.Remedy(err) == "" {
+			if found != nil || !errors.Is(err, errno) || transient.Remedy(err) == "" {
 				t.Errorf("%s, %v: %+v, %v", name, errno, found, err)
 			}
 		}

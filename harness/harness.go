@@ -149,7 +149,7 @@ func (s *Session) Run(limits hone.Limits) *hone.Run {
 
 // ConfigError returns the usage error for an error in a configuration file, whose
 // text must contain the file and the line.
-func ConfigError(err error) error { return loop.Usage(err.Error(), "nothing was sent or written") }
+func ConfigError(err error) error { return loop.UsageOf(err, "nothing was sent or written") }
 
 // programLoop is the loop of a program that uses Open: it has only settings.
 type programLoop struct{ loop.Settings }

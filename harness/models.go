@@ -103,7 +103,7 @@ func openChat(a access) (model.Model, error) {
 func openScript(a access) (model.Model, error) {
 	s, err := script.New(a.name)
 	if err != nil {
-		return nil, loop.Usage(err.Error(), "script/FILE takes a file of scripted replies")
+		return nil, loop.UsageOf(err, "script/FILE takes a file of scripted replies")
 	}
 	return s, nil
 }

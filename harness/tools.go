@@ -91,7 +91,7 @@ func (s *Session) RoleTree(set loop.Toolset) (*workspace.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := workspace.Open(root, workspace.Options{List: list, Closed: set.Closed, Why: set.Why})
+	tree, err := workspace.Open(root, workspace.Options{List: list, Closed: set.Closed, Why: set.Why, Whole: s.Tree})
 	if err == nil {
 		s.trees[key] = tree
 	}

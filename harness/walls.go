@@ -11,6 +11,7 @@ import (
 	"hone"
 	"hone/harness/internal/walldir"
 	"hone/internal/config"
+	"hone/internal/transient"
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/wall"
@@ -170,7 +171,7 @@ func (w *walls) recordGrade(homeNote string) error {
 // NoWalls returns the error of a command whose walls cannot be built, with
 // advice for the user.
 func NoWalls(ctx context.Context, err error) error {
-	if ctx.Err() != nil || errors.As(err, new(*hone.Stop)) || errors.As(err, new(*hone.UsageError)) {
+	if ctx.Err() != nil || transient.Is(err) || errors.As(err, new(*hone.Stop)) || errors.As(err, new(*hone.UsageError)) {
 		return err
 	}
 	stop := &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}

@@ -245,7 +245,7 @@ func (v *Reversal) record(ctx context.Context) error {
 		return err
 	}
 	stored, err := KeepManifest(home, v.last, m)
-	if err != nil {
+	if err := cmp.Or(err, v.tree.Fault()); err != nil {
 		return err
 	}
 	paths := slices.Concat(v.Restored, v.unrecorded)

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 
 	"hone"
 	"hone/internal/artifact"
+	"hone/internal/transient"
 )
 
 // AbsDir returns the absolute path of a directory that the user named, without links.
@@ -18,7 +20,11 @@ func AbsDir(dir string) (string, error) {
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
-	if info, statErr := os.Stat(dir); err != nil || statErr != nil || !info.IsDir() {
+	info, statErr := os.Stat(dir)
+	if err := cmp.Or(err, statErr); transient.Is(err) {
+		return "", err
+	}
+	if err != nil || statErr != nil || !info.IsDir() {
 		return "", Usage(fmt.Sprintf("%s is not a directory", dir), "name an existing one with -C DIR")
 	}
 	return abs, nil

@@ -383,6 +383,11 @@ func Usage(why, hint string) error {
 	return &hone.UsageError{Why: why, Next: hone.Next{First: hint}}
 }
 
+// UsageOf is [Usage] for an error, unless it may pass (ruling G22): then the command fails.
+func UsageOf(err error, hint string) error {
+	return &hone.UsageError{Why: err.Error(), Next: hone.Next{First: hint}, Err: err}
+}
+
 // Usagef is [Usage] about a flag. Its hint is the help of the command.
 func (in *Input) Usagef(format string, args ...any) error {
 	return Usage(fmt.Sprintf(format, args...), "hone help "+in.Kind.Name)

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/internal/transient"
 	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
 )
@@ -162,12 +164,28 @@ func (a *application) run(ctx context.Context) error {
 		return a.rollBack(err)
 	}
 	if err != nil {
-		return errors.Join(err, a.removeTemps())
+		return errors.Join(a.conflict(err), a.removeTemps())
 	}
 	if err := a.place(); err != nil {
 		return a.rollBack(err)
 	}
 	return a.pins.Sync(a.tree.step)
+}
+
+// conflict returns the conflict that another process caused with a link or a file in the place of a directory,
+// and any other error as it is.
+func (a *application) conflict(err error) error {
+	refused, ok := errors.AsType[*treepath.RefusedError](err)
+	if !ok {
+		return err
+	}
+	var paths []string
+	for _, p := range a.edits {
+		if treepath.Contains(refused.Path, p.path) {
+			paths = append(paths, p.path)
+		}
+	}
+	return cmp.Or(conflictError(paths), err)
 }
 
 // inspectAll reads the current state of every path and reports all conflicts
@@ -179,11 +197,12 @@ func (a *application) inspectAll(ctx context.Context) error {
 			return err
 		}
 		digest, err := a.inspect(p)
-		if err != nil {
+		_, refused := errors.AsType[*treepath.RefusedError](err) // a link or a directory is there now
+		if err != nil && !refused {
 			return err
 		}
-		p.done = digest == p.after.Digest
-		if !p.done && digest != p.before.Digest {
+		p.done = !refused && digest == p.after.Digest
+		if refused || !p.done && digest != p.before.Digest {
 			conflicts = append(conflicts, p.path)
 		}
 	}
@@ -214,6 +233,9 @@ func (a *application) inspect(p *pending) (string, error) {
 // unlessRoom returns nil if deletions of the change make room for an edit, or if it is such a
 // deletion and was made; otherwise the error of its path.
 func (a *application) unlessRoom(p *pending, err error) error {
+	if transient.Is(err) {
+		return err
+	}
 	deleted := map[string]bool{}
 	for _, other := range a.edits {
 		deleted[other.path] = other.remove
@@ -290,17 +312,18 @@ func (a *application) recheck() error {
 	}
 	var conflicts []string
 	for _, p := range a.edits {
-		if !p.done && !p.placed && !a.unchanged(p) {
+		if p.done || p.placed {
+			continue
+		}
+		same, err := a.pins.Unchanged(p.path, p.oldInfo)
+		if err != nil {
+			return err
+		}
+		if !same {
 			conflicts = append(conflicts, p.path)
 		}
 	}
 	return conflictError(conflicts)
-}
-
-// unchanged reports whether a path is still as inspected.
-func (a *application) unchanged(p *pending) bool {
-	dir, err := a.pins.At(treepath.Parent(p.path), false)
-	return err == nil && dir.Unchanged(treepath.Base(p.path), p.oldInfo)
 }
 
 // place renames and deletes. The caller must roll back after an error.
@@ -320,7 +343,11 @@ func (a *application) placeOne(p *pending) error {
 	if err := a.tree.step("place %s", p.path); err != nil {
 		return err
 	}
-	if !a.unchanged(p) {
+	same, err := a.pins.Unchanged(p.path, p.oldInfo)
+	if err != nil {
+		return err
+	}
+	if !same {
 		return &ConflictError{Paths: []string{p.path}}
 	}
 	dir, err := a.pins.At(treepath.Parent(p.path), false)

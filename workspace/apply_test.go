@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -344,6 +345,34 @@ func TestApplyConcurrentChange(t *testing.T) {
 	}
 }
 
+// A link, a directory or a pipe that replaced a file after the review is somebody's change.
+func TestApplyToReplacedFile(t *testing.T) {
+	for name, replace := range map[string]func(string) error{
+		"link": func(at string) error { return os.Symlink("../a", at) },
+		"directory": func(at string) error {
+			return errors.Join(os.Mkdir(at, 0o755), os.WriteFile(filepath.Join(at, "x"), nil, 0o644))
+		},
+		"parent": func(at string) error {
+			return errors.Join(os.RemoveAll(filepath.Dir(at)), os.Symlink("e", filepath.Dir(at)))
+		},
+	} {
+		files, ch, _ := mixedChange()
+		tree := newTree(t, files, Options{})
+		verdicts := allowedVerdicts(t, tree, ch)
+		file := filepath.Join(tree.Dir(), "d", "c")
+		if err := errors.Join(os.RemoveAll(file), replace(file)); err != nil {
+			t.Fatal(err)
+		}
+		var conflict *ConflictError
+		if err := tree.Apply(t.Context(), ch, verdicts); !errors.As(err, &conflict) || !slices.Contains(conflict.Paths, "d/c") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, _, err := tree.Read("a"); string(got) != files["a"] {
+			t.Errorf("%s: a is %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestApplyRemovesLeftovers(t *testing.T) {
 	files, ch, after := mixedChange()
 	tree := newTree(t, files, Options{})
@@ -376,8 +405,8 @@ func TestApplyThroughSwappedDirectory(t *testing.T) {
 			}
 			return errors.Join(os.Rename(filepath.Join(dir, "d"), filepath.Join(dir, "moved")), os.Symlink("moved", filepath.Join(dir, "d")))
 		}
-		var refused *treepath.RefusedError
-		if err := tree.Apply(t.Context(), ch, verdicts); !errors.As(err, &refused) {
+		var conflict *ConflictError
+		if err := tree.Apply(t.Context(), ch, verdicts); !errors.As(err, &conflict) || !cmp.Equal(conflict.Paths, []string{"d/b", "d/gone", "d/c"}) {
 			t.Errorf("swapped at %s: %v", at, err)
 		}
 		want := map[string]string{

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"hone/internal/transient"
 	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
 )
@@ -47,7 +48,7 @@ type File struct {
 // no repository. It leaves out files that git ignores, git's own files at any
 // depth, .hone at the root, the closed directory of the options, hone's temporary
 // files and empty configurations, and listed paths that do not exist or are
-// behind a symlink. A directory that cannot be read is an entry of kind Other
+// behind a symlink. A directory that may not be read is an entry of kind Other
 // with a note, not an error.
 func (t *Tree) Files(ctx context.Context) ([]File, error) {
 	files, err := t.listedFiles(ctx)
@@ -154,8 +155,7 @@ func (l *lister) walk(dir string, m marks) error {
 		return nil
 	}
 	if err != nil && dir != "" {
-		l.addUnreadable(dir, m, err)
-		return nil
+		return l.addUnreadable(dir, m, err)
 	}
 	if err != nil {
 		return err
@@ -183,12 +183,14 @@ func (l *lister) add(path string, m marks) error {
 	switch {
 	case nofollow.IsAbsent(err):
 	case err != nil:
-		l.addUnreadable(path, m, err)
+		return l.addUnreadable(path, m, err)
 	case info.Mode.IsDir():
 		return l.enter(path, m)
 	case isPlaceholder(path, info):
 	default:
-		l.files = append(l.files, l.file(path, info, m))
+		f, err := l.file(path, info, m)
+		l.files = append(l.files, f)
+		return err
 	}
 	return nil
 }
@@ -204,31 +206,36 @@ func isPlaceholder(name string, info nofollow.Info) bool {
 
 // enter lists a nested repository, or walks an ordinary directory.
 func (l *lister) enter(dir string, m marks) error {
-	if _, err := l.cur.Lstat(treepath.Join(dir, ".git")); err == nil {
+	_, err := l.cur.Lstat(treepath.Join(dir, ".git"))
+	switch {
+	case err == nil:
 		return l.repository(dir, m)
+	case transient.Is(err):
+		return nofollow.ReadError(dir, err)
 	}
 	return l.walk(dir, m)
 }
 
-// addUnreadable adds a path that cannot be inspected.
-func (l *lister) addUnreadable(path string, m marks, err error) {
-	l.files = append(l.files, File{Path: path, Kind: Other, Untracked: m.untracked, Ignored: m.ignored, Note: nofollow.Reason(err)})
+// addUnreadable adds a path that cannot be inspected, unless that may pass.
+func (l *lister) addUnreadable(path string, m marks, cause error) error {
+	note, err := nofollow.Fact(path, cause)
+	l.files = append(l.files, File{Path: path, Kind: Other, Untracked: m.untracked, Ignored: m.ignored, Note: note})
+	return err
 }
 
 // file returns the File for the info of a path.
-func (l *lister) file(path string, info nofollow.Info, m marks) File {
-	f := File{Path: path, Kind: kindOf(info), Untracked: m.untracked, Ignored: m.ignored, stamp: stampOf(info)}
+func (l *lister) file(path string, info nofollow.Info, m marks) (f File, err error) {
+	f = File{Path: path, Kind: kindOf(info), Untracked: m.untracked, Ignored: m.ignored, stamp: stampOf(info)}
 	switch f.Kind {
 	case Regular:
 		f.Size, f.Mode = info.Size, info.Mode.Perm()
 	case Symlink:
-		target, err := l.cur.Readlink(path)
-		if err != nil {
-			f.Note = nofollow.Reason(err)
+		var cause error
+		if f.Target, cause = l.cur.Readlink(path); cause != nil {
+			f.Note, err = nofollow.Fact(path, cause)
 		}
-		f.Target = target
 	}
-	return f
+	return f, err
 }
 
 // kindOf returns the kind of a file that is not a directory.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -30,7 +31,7 @@ type Entry struct {
 	Size   int64       // bytes; of regular files
 	Digest string      // SHA-256 in hex, or see IsUnread; of regular files that could be read
 	Target string      // of a symlink
-	Note   string      // why it could not be read; empty if it was
+	Note   string      // why it may not be read; empty if it was
 
 	// Untracked and Ignored are as in File. They are not part of the state:
 	// digest and encoding leave them out.
@@ -68,8 +69,8 @@ func (t *Tree) Unread(size, modified int64) string {
 // ignored files that the user included. It does not reread a file whose
 // stamp (size, permission bits, times and inode) equals that of its entry in
 // prev, unless the file changed within two seconds before prev was taken. prev
-// may be nil. A file that cannot be read is an entry with a note, not an error; one that is
-// too large is never read ([Entry.IsUnread]).
+// may be nil. A file that may not be read is an entry with a note, not an error, unless the reason may
+// pass (ruling G22); one that is too large is never read ([Entry.IsUnread]).
 //
 // If the system has no inode change time (Windows), a program that resets the
 // modification time hides its change.
@@ -95,18 +96,19 @@ func (t *Tree) ManifestReading(ctx context.Context, prev Manifest, read func(e E
 	part := (len(files) + workers - 1) / workers
 	var wait sync.WaitGroup
 	sink := sink{read: read}
-	for low := 0; low < len(files); low += part {
-		high := min(low+part, len(files))
+	errs := make([]error, workers)
+	for worker := range errs {
+		low, high := min(worker*part, len(files)), min((worker+1)*part, len(files))
 		wait.Go(func() {
 			h := hasher{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: taken, sink: &sink}
 			defer h.cur.Close()
-			for i := low; i < high && ctx.Err() == nil; i++ {
-				m[i] = h.entry(files[i])
+			for i := low; i < high && ctx.Err() == nil && errs[worker] == nil; i++ {
+				m[i], errs[worker] = h.entry(files[i])
 			}
 		})
 	}
 	wait.Wait()
-	if err := cmp.Or(ctx.Err(), sink.err); err != nil {
+	if err := cmp.Or(ctx.Err(), sink.err, errors.Join(errs...)); err != nil {
 		return nil, fmt.Errorf("manifest of %s: %w", t.dir, err)
 	}
 	if t.links.Load() == nil {
@@ -145,12 +147,12 @@ type hasher struct {
 }
 
 // entry returns the entry of a listed file.
-func (h *hasher) entry(f File) Entry {
-	e := Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Target: f.Target, Note: f.Note, stamp: f.stamp}
+func (h *hasher) entry(f File) (e Entry, err error) {
+	e = Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Target: f.Target, Note: f.Note, stamp: f.stamp}
 	e.Untracked, e.Ignored = f.Untracked, f.Ignored
 	if f.Kind != Regular {
 		e.stamp = stamp{}
-		return e
+		return e, nil
 	}
 	old := h.find(f.Path)
 	known := old.Digest != "" && !old.IsUnread() && old.stamp != stamp{} && old.stamp == e.stamp &&
@@ -158,10 +160,11 @@ func (h *hasher) entry(f File) Entry {
 	if e.Digest = h.tree.Unread(e.Size, e.stamp.modified); e.Digest != "" {
 	} else if known {
 		e.Digest = old.Digest
-	} else if err := h.read(&e); err != nil {
-		e.Note, e.stamp = nofollow.Reason(err), stamp{}
+	} else if cause := h.read(&e); cause != nil {
+		e.stamp = stamp{}
+		e.Note, err = nofollow.Fact(e.Path, cause)
 	}
-	return h.trusted(e)
+	return h.trusted(e), err
 }
 
 // trusted returns the entry without its stamp if a later change might not show in that.
@@ -325,28 +328,34 @@ func (e Entry) ChangedBefore(t time.Time) bool {
 }
 
 // ManifestOf reads the state of single paths, whether or not git ignores them.
-// Paths that do not exist or are closed are left out. prev is as in [Tree.Manifest].
+// Paths that do not exist or are closed are left out. prev and errors are as in [Tree.Manifest].
 func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (Manifest, error) {
 	l := &lister{tree: t, ctx: ctx, cur: nofollow.Cursor{Root: t.root}}
 	defer l.cur.Close()
 	h := hasher{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}, prev: prev, taken: time.Now()}
 	defer h.cur.Close()
 	var m Manifest
+	var err error
 	for _, p := range slices.Sorted(slices.Values(paths)) {
-		if err := ctx.Err(); err != nil {
+		info, cause := l.cur.Lstat(p)
+		switch {
+		case t.Refusal(p) != nil || nofollow.IsAbsent(cause) || cause == nil && info.Mode.IsDir():
+			continue
+		case cause != nil:
+			err = l.addUnreadable(p, marks{}, cause)
+		default:
+			var f File
+			f, err = l.file(p, info, marks{})
+			l.files = append(l.files, f)
+		}
+		if err == nil {
+			var e Entry
+			e, err = h.entry(l.files[len(l.files)-1])
+			m = append(m, e)
+		}
+		if err := cmp.Or(ctx.Err(), err); err != nil { // the last file may be half read
 			return nil, fmt.Errorf("inspect %s: %w", t.dir, err)
 		}
-		info, err := l.cur.Lstat(p)
-		switch {
-		case t.Refusal(p) != nil || nofollow.IsAbsent(err) || err == nil && info.Mode.IsDir():
-		case err != nil:
-			m = append(m, Entry{Path: p, Kind: Other, Note: nofollow.Reason(err)})
-		default:
-			m = append(m, h.entry(l.file(p, info, marks{})))
-		}
-	}
-	if err := ctx.Err(); err != nil { // the last file may be half read
-		return nil, fmt.Errorf("inspect %s: %w", t.dir, err)
 	}
 	return m, nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hone/internal/transient"
 	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
 )
@@ -52,7 +53,16 @@ func (t *Tree) Read(path string) ([]byte, Image, error) {
 	}
 	c := nofollow.Cursor{Root: t.root}
 	defer c.Close()
-	return t.readAt(&c, cleaned)
+	content, image, err := t.readAt(&c, cleaned)
+	t.note(err)
+	return content, image, err
+}
+
+// note keeps an error that may pass for Fault.
+func (t *Tree) note(err error) {
+	if transient.Is(err) {
+		t.passing.CompareAndSwap(nil, &err)
+	}
 }
 
 // CheckNew is [treepath.CheckNew] for a name in this tree, which may also be absolute.
@@ -68,13 +78,23 @@ func (t *Tree) CheckNew(name string) error {
 }
 
 // Holds reports whether a file has the contents of an image. It does not if it cannot be
-// read.
+// read; see [Tree.Fault].
 func (t *Tree) Holds(path string, image Image) bool {
 	_, now, err := t.Read(path)
 	if err != nil {
 		return !image.Exists() && (errors.Is(err, fs.ErrNotExist) || t.inPlaceOf(path))
 	}
 	return now.Digest == image.Digest
+}
+
+// Fault returns the first error of a Read that may pass (ruling G22); nil if there was none.
+// Whoever took such an error for a fact about the file must not record what followed
+// from it.
+func (t *Tree) Fault() error {
+	if first := t.passing.Load(); first != nil {
+		return *first
+	}
+	return nil
 }
 
 // readAt reads a regular file. The error wraps fs.ErrNotExist if it does not exist.

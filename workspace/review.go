@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"hone/internal/gitdir"
+	"hone/internal/transient"
 	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
 )
@@ -39,7 +41,8 @@ import (
 // ignoring case, but with Scope exactly. Any pattern that is a plain path or
 // ends in a slash also matches everything below.
 //
-// An error means that the rules contain a malformed pattern.
+// An error means that the rules contain a malformed pattern, or that a file could not be
+// inspected for a reason that may pass (ruling G22).
 func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 	r, err := newReview(t, rules)
 	if err != nil {
@@ -50,6 +53,9 @@ func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 	verdicts := make([]Verdict, len(ch.Edits))
 	for i, e := range ch.Edits {
 		verdicts[i] = r.edit(i, e)
+	}
+	if r.err != nil {
+		return nil, r.err
 	}
 	r.checkRooms(verdicts)
 	return verdicts, nil
@@ -86,6 +92,7 @@ type review struct {
 	files     map[string]named // paths of the change so far, by folded path
 	dirs      map[string]named // the same, by folded parent directory
 	rooms     map[int][]string // the deleted paths that make room for an edit, by its index
+	err       error            // that may pass, the first
 }
 
 func newReview(t *Tree, rules Rules) (*review, error) {
@@ -114,7 +121,7 @@ func newReview(t *Tree, rules Rules) (*review, error) {
 func (r *review) edit(i int, e Edit) Verdict {
 	cleaned, err := treepath.Clean(e.Path)
 	if err != nil {
-		return deny(e.Path, errorReason(err))
+		return deny(e.Path, r.reason(e.Path, err))
 	}
 	if reason := r.duplicateReason(cleaned, e.Delete); reason != "" {
 		return deny(cleaned, reason)
@@ -126,13 +133,13 @@ func (r *review) edit(i int, e Edit) Verdict {
 		return deny(cleaned, reason)
 	}
 	old, before, err := r.currentFile(cleaned)
-	if err != nil && !e.Delete {
+	if err != nil && !e.Delete && !transient.Is(err) {
 		if paths, ok := r.tree.roomFor(cleaned, r.deleted); ok && len(paths) > 0 {
 			r.rooms[i], err = paths, nil
 		}
 	}
 	if err != nil {
-		return deny(cleaned, errorReason(err))
+		return deny(cleaned, r.reason(cleaned, err))
 	}
 	v := Verdict{Path: cleaned, Ruling: Allow, Before: before, After: imageAfter(e, before)}
 	if reason := r.contentDenial(cleaned, old, e); reason != "" {
@@ -160,8 +167,8 @@ func deny(path, reason string) Verdict {
 	return Verdict{Path: path, Ruling: Deny, Reason: reason}
 }
 
-// errorReason returns an error's text without the path, which the verdict has.
-func errorReason(err error) string {
+// reason returns what an error says about the file, without the path, which the verdict has.
+func (r *review) reason(path string, err error) string {
 	var refused *treepath.RefusedError
 	var large *TooLargeError
 	switch {
@@ -170,7 +177,9 @@ func errorReason(err error) string {
 	case errors.As(err, &large):
 		return fmt.Sprintf("%d bytes is more than the limit of %d", large.Size, large.Max)
 	}
-	return "the file cannot be read: " + nofollow.Reason(err)
+	reason, passing := nofollow.Fact(path, err)
+	r.err = cmp.Or(r.err, passing)
+	return "the file cannot be read: " + reason
 }
 
 // duplicateReason denies a path that the change has already named, and paths
@@ -208,7 +217,7 @@ func withOtherSpelling(path, other, reason string) string {
 // pathDenial returns why the path alone forbids a change, or an empty string.
 func (r *review) pathDenial(path string) string {
 	if err := r.tree.Refusal(path); err != nil {
-		return errorReason(err)
+		return r.reason(path, err)
 	}
 	if reason := treepath.ProtectedReason(path); reason != "" {
 		return reason
@@ -274,6 +283,9 @@ func (r *review) has(path string, isFile bool) bool {
 		return true
 	}
 	info, err := r.cur.Lstat(path)
+	if transient.Is(err) {
+		r.err = cmp.Or(r.err, nofollow.ReadError(path, err))
+	}
 	return err == nil && !(isFile && info.Mode.IsDir())
 }
 
@@ -325,7 +337,7 @@ func imageAfter(e Edit, before Image) Image {
 // them knows it already.
 func (r *review) contentDenial(path string, old []byte, e Edit) string {
 	if size := int64(len(e.Content)); !e.Delete && size > r.tree.maxFile {
-		return errorReason(&TooLargeError{Size: size, Max: r.tree.maxFile})
+		return r.reason(path, &TooLargeError{Size: size, Max: r.tree.maxFile})
 	}
 	if reason, ok := r.rules.Guard.Withheld(path, old); ok {
 		return "it is withheld from the model: " + reason

@@ -229,7 +229,7 @@ func TestReviewImages(t *testing.T) {
 
 func TestReviewReasons(t *testing.T) {
 	err := nofollow.ReadError("a", &fs.PathError{Op: "openat", Path: "a", Err: syscall.EACCES})
-	if got := errorReason(err); got != "the file cannot be read: permission denied" {
+	if got := new(review).reason("a", err); got != "the file cannot be read: permission denied" {
 		t.Errorf("reason %q", got)
 	}
 }

@@ -20,14 +20,16 @@ func (t *Tree) roomFor(path string, deleted map[string]bool) (paths []string, ok
 	c := nofollow.Cursor{Root: t.root}
 	defer c.Close()
 	for dir := treepath.Parent(path); dir != ""; dir = treepath.Parent(dir) {
-		if info, err := c.Lstat(dir); err == nil && info.Mode.IsRegular() && deleted[dir] {
+		info, err := c.Lstat(dir)
+		if t.note(err); err == nil && info.Mode.IsRegular() && deleted[dir] {
 			return []string{dir}, true
 		}
 	}
-	if info, err := c.Lstat(path); err != nil || !info.Mode.IsDir() {
+	info, err := c.Lstat(path)
+	if t.note(err); err != nil || !info.Mode.IsDir() {
 		return nil, false
 	}
-	err := fs.WalkDir(t.root.FS(), path, func(p string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(t.root.FS(), path, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || d.IsDir():
 			return err
@@ -37,6 +39,7 @@ func (t *Tree) roomFor(path string, deleted map[string]bool) (paths []string, ok
 		paths = append(paths, p)
 		return nil
 	})
+	t.note(err)
 	return paths, err == nil
 }
 
@@ -46,11 +49,13 @@ func (t *Tree) inPlaceOf(path string) bool {
 	c := nofollow.Cursor{Root: t.root}
 	defer c.Close()
 	for dir := treepath.Parent(path); dir != ""; dir = treepath.Parent(dir) {
-		if info, err := c.Lstat(dir); err == nil {
+		info, err := c.Lstat(dir)
+		if t.note(err); err == nil {
 			return info.Mode.IsRegular()
 		}
 	}
 	info, err := c.Lstat(path)
+	t.note(err)
 	return err == nil && info.Mode.IsDir()
 }
 

@@ -20,7 +20,7 @@ import (
 // contents and updates its entry in the result. That entry has no stamp, so the
 // next manifest reads the file again. The result omits paths that no longer
 // exist, describes a path that became a symlink or a device as such, and gives
-// a file that cannot be opened a note and no digest. A file that has become too large is
+// a file that may not be opened a note and no digest. A file that has become too large is
 // not passed to put, and its entry says so (Entry.IsUnread). If nothing differs the
 // result is m itself; m is never changed.
 //
@@ -88,13 +88,22 @@ func (s *storer) storeFile(e Entry) (now Entry, there bool, err error) {
 // unopenedEntry returns the entry of a path that could not be opened as a
 // regular file.
 func (s *storer) unopenedEntry(e Entry, cause error) (now Entry, there bool, err error) {
+	note, err := nofollow.Fact(e.Path, cause)
+	if err != nil {
+		return e, false, err
+	}
 	info, err := s.cur.Lstat(e.Path)
 	if nofollow.IsAbsent(err) || err == nil && info.Mode.IsDir() {
 		return e, false, nil
 	}
-	if err != nil || info.Mode.IsRegular() {
-		e.Digest, e.stamp, e.Note = "", stamp{}, nofollow.Reason(cause)
+	if err == nil && info.Mode.IsRegular() {
+		e.Digest, e.stamp, e.Note = "", stamp{}, note
 		return e, true, nil
+	}
+	if err != nil {
+		e.Digest, e.stamp = "", stamp{}
+		e.Note, err = nofollow.Fact(e.Path, err)
+		return e, true, err
 	}
 	now = Entry{Path: e.Path, Kind: kindOf(info), Untracked: e.Untracked, Ignored: e.Ignored}
 	if now.Kind == Symlink {
@@ -104,7 +113,7 @@ func (s *storer) unopenedEntry(e Entry, cause error) (now Entry, there bool, err
 		return e, false, nil
 	}
 	if err != nil {
-		now.Note = nofollow.Reason(err)
+		now.Note, err = nofollow.Fact(e.Path, err)
 	}
-	return now, true, nil
+	return now, true, err
 }

@@ -60,6 +60,9 @@ type Options struct {
 	// Scratch means that no change has to survive a crash, because the tree can
 	// be made again: changes are not synced to the disk.
 	Scratch bool
+	// Whole is the tree that this one is a part or a view of; nil if there is none. The two
+	// have one [Tree.Fault].
+	Whole *Tree
 }
 
 // Tree is a directory whose regular files can be listed, read and changed. It
@@ -74,7 +77,8 @@ type Tree struct {
 	maxHash int64             // that manifests read; not less than maxFile
 	closed  map[string]string // paths, and why they are closed
 	scratch bool
-	extra   sync.Map // of Keep: paths
+	extra   sync.Map               // of Keep: paths
+	passing *atomic.Pointer[error] // of Fault
 	links   atomic.Pointer[[]toolLink]
 
 	// fault is called before every step of Apply. An error from it counts as
@@ -97,7 +101,10 @@ func Open(dir string, o Options) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open tree: %w", err)
 	}
-	t := &Tree{root: root, dir: real, list: o.List, maxFile: cmp.Or(o.MaxFile, DefaultMaxFile), maxHash: cmp.Or(o.MaxFile, DefaultMaxFile), closed: map[string]string{}, scratch: o.Scratch}
+	t := &Tree{root: root, dir: real, list: o.List, maxFile: cmp.Or(o.MaxFile, DefaultMaxFile), maxHash: cmp.Or(o.MaxFile, DefaultMaxFile), closed: map[string]string{}, scratch: o.Scratch, passing: new(atomic.Pointer[error])}
+	if o.Whole != nil {
+		t.passing = o.Whole.passing
+	}
 	if o.Closed != "" {
 		t.Shut(cmp.Or(o.Why, "this directory is closed"), o.Closed)
 	}
@@ -116,7 +123,7 @@ func (t *Tree) Shut(why string, paths ...string) {
 // clone. It lists the files that t lists, as far as the copy has them. The caller
 // must close it.
 func (t *Tree) OpenCopy(dir string) (*Tree, error) {
-	c, err := Open(dir, Options{MaxFile: t.maxFile})
+	c, err := Open(dir, Options{MaxFile: t.maxFile, Whole: t})
 	if err != nil {
 		return nil, err
 	}

@@ -231,7 +231,7 @@ func flagError(c *cobra.Command, err error) error {
 		return unknownFlag(c, missing)
 	}
 	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok && bare.GetSpecifiedName() == "html" {
-		return failure.Usage(err.Error(), "hone show --html run.html")
+		return failure.UsageOf(err, "hone show --html run.html")
 	}
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -253,7 +253,7 @@ func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	var known []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	if meant := near.Name(err.GetSpecifiedName(), known); meant != "" && err.GetSpecifiedShortnames() == "" {
-		return failure.Usage(err.Error(), "did you mean --"+meant+"?")
+		return failure.UsageOf(err, "did you mean --"+meant+"?")
 	}
 	if !c.HasParent() {
 		return failure.Usage(err.Error(), `flags follow the command: hone fix --check "make test"`)

@@ -159,7 +159,7 @@ func (a *app) withoutStdin(args []string) ([]string, error) {
 	}
 	text, err := artifact.InputFrom(a.in, "standard input")
 	if err != nil {
-		return nil, failure.Usage(err.Error(), "give the text as an argument")
+		return nil, failure.UsageOf(err, "give the text as an argument")
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, failure.Usage("- reads the text from standard input, which is empty", "give the text as an argument")

@@ -179,7 +179,7 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 
 func casesError(err error) error {
 	if errors.As(err, new(*config.Error)) {
-		return failure.Usage(err.Error(), "nothing was sent or written")
+		return failure.UsageOf(err, "nothing was sent or written")
 	}
 	return err
 }

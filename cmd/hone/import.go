@@ -91,13 +91,13 @@ func (a *app) bundleFile(name string) (io.ReadCloser, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, failure.Usage(err.Error(), "name a file that hone export wrote")
+		return nil, failure.UsageOf(err, "name a file that hone export wrote")
 	case !info.Mode().IsRegular():
 		return nil, failure.Usage(name+" is not a regular file", "name a file that hone export wrote")
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, failure.Usage(err.Error(), "name a file that you can read")
+		return nil, failure.UsageOf(err, "name a file that you can read")
 	}
 	return f, nil
 }

@@ -25,6 +25,7 @@ import (
 
 	"hone/harness"
 	"hone/internal/crashtest"
+	"hone/internal/faulttest"
 	"hone/internal/waittest"
 	"hone/journal"
 	"hone/model/modeltest"
@@ -43,6 +44,10 @@ func TestMain(m *testing.M) {
 		},
 		"on-terminal": onTerminal,
 		"child-hone":  childHone,
+		"faulty": func() {
+			fmt.Fprintln(os.Stderr, faulttest.Main())
+			os.Exit(125)
+		},
 	})
 }
 

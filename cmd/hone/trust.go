@@ -179,7 +179,7 @@ func (a *app) notTrusted(err error, n harness.Needs) error {
 			hint = "type hone trust on a terminal, or accept the programs and these settings with HONE_TRUST=" + digest
 		}
 	}
-	return failure.Usage(err.Error(), hint)
+	return failure.UsageOf(err, hint)
 }
 
 // startNeeds is [kinds.Needs] for a start of loops, or of the check alone. A check that the user

@@ -13,6 +13,7 @@ import (
 	"hone"
 	"hone/harness/internal/state"
 	"hone/internal/git"
+	"hone/internal/transient"
 	"hone/journal"
 	"hone/loop"
 )
@@ -79,6 +80,9 @@ var ErrNone = errors.New("no runs")
 // noHome returns the error for a directory whose runs cannot be opened, with
 // advice for the user.
 func noHome(dir string, err error) error {
+	if transient.Is(err) {
+		return err
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(loop.Usage("no runs found in "+dir, "cd to the directory in which the run was started, or name it with -C DIR"), ErrNone)
 	}
@@ -116,7 +120,9 @@ func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 		if w.Home, err = open(w.Dir, path); err != nil {
 			return noHome(w.Dir, err)
 		}
-		w.Home.Owner, w.stateless = owner(w.Dir, w.Home)
+		if w.Home.Owner, w.stateless = owner(w.Dir, w.Home); transient.Is(w.stateless) {
+			return w.stateless
+		}
 		if w.lock, err = w.Home.Lock(); err != nil {
 			return err
 		}

@@ -116,15 +116,19 @@ func (w *Workspace) explainForeign(err error) error {
 	if !errors.As(err, &foreign) || foreign.Damage != nil {
 		return err
 	}
+	began := time.Now()
 	if events, err := w.Home.Read(foreign.Run); err == nil {
+		began = events[0].Time
 		// There is nothing to accept in a run without texts.
 		if start, err := Started(events); err == nil && start.Redacted {
 			return CheckWhole(foreign.Run, start)
 		}
 	}
 	why := foreign.Error()
-	if w.stateless != nil {
+	if made, file := state.KeyMade(); w.stateless != nil {
 		why += ": " + w.stateless.Error()
+	} else if made.After(began) && !foreign.Imported {
+		why += ": hone made its key, " + file + ", after the run began"
 	}
 	return &hone.UsageError{Why: why + "; nothing was sent, run or written",
 		Next: hone.Next{First: "to see what the run would do, and accept it", Verb: hone.Accept, Run: foreign.Run}}
@@ -200,7 +204,7 @@ func findRun(dir, ref string) (*journal.Home, string, error) {
 	run, err := home.FindRun(ref)
 	if err != nil {
 		home.Close()
-		return nil, "", &hone.UsageError{Why: err.Error(), Next: hone.Next{Verb: hone.Runs}}
+		return nil, "", &hone.UsageError{Why: err.Error(), Err: err, Next: hone.Next{Verb: hone.Runs}}
 	}
 	return home, run, nil
 }

@@ -52,7 +52,7 @@ func Find(ctx context.Context, dir, ref string) (*Recorded, error) {
 func (r *Recorded) open(ref string) error {
 	run, err := r.Home.FindRun(ref)
 	if err != nil {
-		return &hone.UsageError{Why: err.Error(), Next: hone.Next{Verb: hone.Runs}}
+		return &hone.UsageError{Why: err.Error(), Err: err, Next: hone.Next{Verb: hone.Runs}}
 	}
 	if r.Journal, err = r.Home.Open(run); err != nil {
 		return explainDamaged(r.explainForeign(err))

@@ -20,6 +20,7 @@ import (
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/internal/listing"
+	"hone/internal/transient"
 	"hone/journal"
 	"hone/loop"
 	"hone/sandbox"
@@ -191,7 +192,7 @@ func waitOrFollow(dir string) hone.Next {
 // explainDamaged adds advice to the error about a journal that was changed, or that
 // another version of hone wrote. What the run was about to apply is unknown.
 func explainDamaged(err error) error {
-	if !errors.As(err, new(*journal.DamageError)) {
+	if !errors.As(err, new(*journal.DamageError)) || transient.Is(err) {
 		return err
 	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.NewRun, First: cmp.Or(OtherVersion(err),
@@ -227,8 +228,10 @@ func findRoot(dir string, topOf func(string) (string, error)) (string, error) {
 		return "", err
 	}
 	for at := abs; ; at = filepath.Dir(at) {
-		if isDir(HomePath(at)) {
+		if info, err := os.Lstat(HomePath(at)); err == nil && info.IsDir() {
 			return at, nil
+		} else if transient.Is(err) {
+			return "", err
 		}
 		if at == top {
 			return without, nil

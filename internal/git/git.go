@@ -125,6 +125,7 @@ type call struct {
 	env       []string // added to the usual environment
 	stdin     []byte   // nil means empty
 	emptyExit int      // exit status that means an empty result; 0 if there is none
+	again     bool     // a signal has killed it once
 }
 
 // flags returns everything before the subcommand.
@@ -163,6 +164,10 @@ func (g *Git) run(ctx context.Context, c call) ([]byte, error) {
 	if err == nil {
 		return stdout.Bytes(), nil
 	}
+	if wasKilled(err) && reads[c.args[0]] && !c.again && ctx.Err() == nil {
+		c.again = true
+		return g.run(ctx, c)
+	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("git %s: %w", c.args[0], context.Cause(ctx))
 	}
@@ -178,6 +183,18 @@ func (g *Git) run(ctx context.Context, c call) ([]byte, error) {
 	}
 	failure.Hint = hintFor(stderr.String(), c.dir)
 	return nil, failure
+}
+
+// reads are the subcommands that only read, so that they can be started again.
+var reads = map[string]bool{
+	"version": true, "config": true, "rev-parse": true, "rev-list": true, "ls-files": true, "ls-tree": true, "cat-file": true,
+	"check-ignore": true, "status": true, "diff": true, "diff-index": true, "diff-tree": true, "log": true, "for-each-ref": true,
+}
+
+// wasKilled reports whether a signal ended a program, such as that of a system that is out of memory.
+func wasKilled(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.ExitCode() < 0
 }
 
 // Error says that git failed, or could not be started.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"hone/internal/transient"
 )
 
 // Init opens the repository whose top is dir, or creates one; a repository
@@ -71,7 +73,9 @@ func isComplete(dotGit string) (bool, error) {
 		return false, err
 	}
 	for _, name := range []string{"HEAD", "config", "objects", "refs"} {
-		if _, err := os.Lstat(filepath.Join(dotGit, name)); err != nil {
+		if _, err := os.Lstat(filepath.Join(dotGit, name)); transient.Is(err) {
+			return false, err
+		} else if err != nil {
 			return false, nil
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"hone/internal/transient"
 )
 
 // ErrUnsafe says that a git directory leads out of its work tree or contains
@@ -78,7 +80,11 @@ func checkGitDir(dotGit string) error {
 		"objects/info/http-alternates": "it borrows objects from elsewhere",
 	} {
 		file := filepath.Join(dotGit, filepath.FromSlash(name))
-		if _, err := os.Lstat(file); err == nil && !isPlaceholder(file) {
+		_, err := os.Lstat(file)
+		if transient.Is(err) {
+			return fmt.Errorf("inspect the git directory: %w", err)
+		}
+		if err == nil && !isPlaceholder(file) {
 			return fmt.Errorf("%w: %s exists: %s", ErrUnsafe, file, why)
 		}
 	}

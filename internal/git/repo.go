@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"hone/internal/transient"
 )
 
 // ErrNotRepository says that neither a directory nor any of its parents is the
@@ -46,7 +48,9 @@ func Top(dir string) (string, error) {
 		return "", fmt.Errorf("find the git root: %w", err)
 	}
 	for at := start; ; at = filepath.Dir(at) {
-		if hasRepository(at) {
+		if found, err := hasRepository(at); err != nil {
+			return "", fmt.Errorf("find the git root: %w", err)
+		} else if found {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
@@ -56,30 +60,34 @@ func Top(dir string) (string, error) {
 }
 
 // hasRepository reports whether git would find a repository in dir. An empty
-// directory named .git does not count.
-func hasRepository(dir string) bool {
+// directory named .git does not count. An error may pass.
+func hasRepository(dir string) (found bool, err error) {
 	dotGit := filepath.Join(dir, ".git")
 	info, err := os.Stat(dotGit)
-	if err != nil {
-		return false
+	switch {
+	case err != nil:
+	case info.IsDir():
+		_, err = os.Lstat(filepath.Join(dotGit, "HEAD"))
+		found = err == nil
+	case info.Mode().IsRegular():
+		found, err = isGitFile(dotGit)
 	}
-	if info.IsDir() {
-		_, err := os.Lstat(filepath.Join(dotGit, "HEAD"))
-		return err == nil
+	if transient.Is(err) {
+		return false, err
 	}
-	return info.Mode().IsRegular() && isGitFile(dotGit)
+	return found, nil
 }
 
 // isGitFile reports whether a file named .git points to a git directory.
-func isGitFile(file string) bool {
+func isGitFile(file string) (bool, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer f.Close()
 	head := make([]byte, len("gitdir:"))
 	_, err = f.Read(head)
-	return err == nil && string(head) == "gitdir:"
+	return err == nil && string(head) == "gitdir:", err
 }
 
 // Repo is one work tree and its repository.

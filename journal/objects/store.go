@@ -22,6 +22,7 @@ import (
 	"io/fs"
 	"os"
 
+	"hone/internal/transient"
 	"hone/journal/internal/dir"
 )
 
@@ -272,7 +273,7 @@ func (o *object) Read(b []byte) (int, error) {
 // explain returns the error for an object that is damaged; other errors as they are.
 func (o *object) explain(err error) error {
 	var damaged *damagedError
-	if !errors.As(err, &damaged) {
+	if !errors.As(err, &damaged) || transient.Is(err) {
 		return err
 	}
 	return fmt.Errorf("%s was changed after it was stored: it no longer contains the object %s", o.path, o.want)

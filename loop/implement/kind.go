@@ -149,7 +149,7 @@ func readInput(tree *workspace.Tree, name string) (text string, ok bool, err err
 	case errors.Is(err, fs.ErrNotExist):
 		return "", false, nil
 	case err != nil:
-		return "", false, loop.Usage(err.Error(), "replace it with a regular file")
+		return "", false, loop.UsageOf(err, "replace it with a regular file")
 	}
 	return string(b), true, nil
 }

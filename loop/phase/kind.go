@@ -173,11 +173,11 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 func (v *invocation) readRoles(root string, note func(string)) error {
 	builder, err := RoleText(root, "builder")
 	if err != nil {
-		return loop.Usage(err.Error(), "fix the file, or remove it")
+		return loop.UsageOf(err, "fix the file, or remove it")
 	}
 	verifier, err := RoleText(root, "verifier")
 	if err != nil {
-		return loop.Usage(err.Error(), "fix the file, or remove it")
+		return loop.UsageOf(err, "fix the file, or remove it")
 	}
 	if v.Verify == "" {
 		v.Verify = bySuite
@@ -242,7 +242,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	}
 	server, err := devserver.New(v.devURL())
 	if err != nil {
-		return built, loop.Usage(err.Error(), "--dev-url http://localhost:3000")
+		return built, loop.UsageOf(err, "--dev-url http://localhost:3000")
 	}
 	l := v.loop(s.Guard())
 	l.Server, l.Git, l.Logs = server, g, v.HookLogs

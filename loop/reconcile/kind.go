@@ -61,7 +61,7 @@ func root(dir string) (string, error) {
 	}
 	top, err := git.Root(abs)
 	if errors.Is(err, git.ErrNotRepository) {
-		return "", loop.Usage(err.Error(), "reconcile needs a Git repository: cd into one, name it with --dir, or: git init")
+		return "", loop.UsageOf(err, "reconcile needs a Git repository: cd into one, name it with --dir, or: git init")
 	}
 	return top, err
 }
@@ -83,7 +83,7 @@ func (v *invocation) Subject() string { return v.Scope }
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
 	bork, err := config.Bork(in.Root)
 	if err != nil {
-		return l, loop.Usage(err.Error(), "nothing was sent or written")
+		return l, loop.UsageOf(err, "nothing was sent or written")
 	}
 	v.System, v.Checker, v.NeedApproval, v.NotSent = System, bork.Checker, bork.Approve, bork.NotSent
 	if v.Scope, err = scope(in); err != nil {
@@ -97,7 +97,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 func programs(root string) ([]string, error) {
 	bork, err := config.Bork(root)
 	if err != nil {
-		return nil, loop.Usage(err.Error(), "nothing was sent or written")
+		return nil, loop.UsageOf(err, "nothing was sent or written")
 	}
 	if bork.Checker == "" {
 		return nil, nil

@@ -138,7 +138,7 @@ func (v *invocation) task(tree *workspace.Tree) (taskfile.Task, error) {
 	}
 	t, err := taskfile.Load(tree, v.File)
 	if err != nil {
-		return t, loop.Usage(err.Error(), "hone init task writes an example")
+		return t, loop.UsageOf(err, "hone init task writes an example")
 	}
 	return t, nil
 }

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"hone/internal/shortage"
+	"hone/internal/transient"
 	"hone/internal/waittest"
 	"hone/sandbox"
 	"hone/sandbox/internal/process"
@@ -165,7 +165,7 @@ func TestShortWhileWallsAreBuilt(t *testing.T) {
 		w.spec.Entries = append(w.spec.Entries, sandbox.Entry{Path: fmt.Sprintf("/link-%d", i), Access: sandbox.AccessRead, Link: strings.Repeat("x/", 1000)})
 	}
 	_, err = w.Run(context.Background(), inside("/", "true"))
-	if none, ok := errors.AsType[*sandbox.WallError](err); !ok || none.Next == "" || shortage.Remedy(err) == "" || strings.Count(err.Error(), "no space left") != 1 {
+	if none, ok := errors.AsType[*sandbox.WallError](err); !ok || none.Next == "" || transient.Remedy(err) == "" || strings.Count(err.Error(), "no space left") != 1 {
 		t.Errorf("%v", err)
 	}
 }

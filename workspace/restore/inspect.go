@@ -287,7 +287,14 @@ func (r *restorer) recheck() error {
 	}
 	var conflicts []string
 	for _, it := range r.items {
-		if !it.done && !r.unchanged(it) {
+		if it.done {
+			continue
+		}
+		same, err := r.unchanged(it)
+		if err != nil {
+			return err
+		}
+		if !same {
 			conflicts = append(conflicts, it.Path)
 		}
 	}
@@ -298,14 +305,13 @@ func (r *restorer) recheck() error {
 }
 
 // unchanged reports whether a path is still as inspected.
-func (r *restorer) unchanged(it *item) bool {
+func (r *restorer) unchanged(it *item) (bool, error) {
 	path := it.Path
 	if it.missingDir != "" {
 		if it.blocked {
-			return true // missingDir is itself an item and is checked as such
+			return true, nil // missingDir is itself an item and is checked as such
 		}
 		path = it.missingDir
 	}
-	dir, err := r.pins.At(treepath.Parent(path), false)
-	return err == nil && dir.Unchanged(treepath.Base(path), it.info)
+	return r.pins.Unchanged(path, it.info)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/internal/transient"
 	"hone/workspace"
 	"hone/workspace/internal/nofollow"
 	"hone/workspace/treepath"
@@ -54,7 +55,11 @@ func (r *restorer) unchangedParent(step string, it *item) (*nofollow.Pin, error)
 	if err := r.step("%s %s", step, it.Path); err != nil {
 		return nil, err
 	}
-	if !r.unchanged(it) {
+	same, err := r.unchanged(it)
+	if err != nil {
+		return nil, err
+	}
+	if !same {
 		return nil, &workspace.ConflictError{Paths: []string{it.Path}}
 	}
 	dir, err := r.pins.At(treepath.Parent(it.Path), false)
@@ -162,7 +167,9 @@ func (r *restorer) graft(top string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := dir.Root.Lstat(treepath.Base(top)); !nofollow.IsNotExist(err) {
+	if _, err := dir.Root.Lstat(treepath.Base(top)); transient.Is(err) {
+		return nofollow.ReadError(top, err)
+	} else if !nofollow.IsNotExist(err) {
 		return &workspace.ConflictError{Paths: []string{top}}
 	}
 	dir.Changed = true
@@ -236,8 +243,11 @@ func (r *restorer) removeEmptied() error {
 		if nofollow.IsAbsent(err) {
 			continue
 		}
-		if err == nil && !dir.Empty() {
-			continue
+		empty := false
+		if err == nil {
+			if empty, err = dir.Empty(); err == nil && !empty {
+				continue
+			}
 		}
 		if err == nil {
 			err = r.step("sweep %s", path)

@@ -126,6 +126,8 @@ func answerable(run *runs.Recorded, q hone.Question, approved bool, named string
 			return true, nil
 		case answered:
 			return false, outdated("the question was answered before", "hone resume "+named)
+		case !run.Tree.Holds(q.Path, q.Before) && run.Tree.Fault() != nil:
+			return false, run.Tree.Fault()
 		case !run.Tree.Holds(q.Path, q.Before):
 			return false, outdated("the file has changed since the question was asked",
 				"restore the file, then answer again; or run hone resume "+named+" on a terminal, which drops the question")

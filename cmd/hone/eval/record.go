@@ -94,7 +94,7 @@ func OpenRecord(path string) (*Record, error) {
 	r := &Record{path: path, results: map[string]Result{}}
 	text, err := artifact.Input(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, loop.Usage(err.Error(), "name another file with --output")
+		return nil, loop.UsageOf(err, "name another file with --output")
 	}
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	r.size = int64(len(text))
@@ -143,7 +143,7 @@ func (r *Record) Results() (all []Result) {
 func (r *Record) CanAdd() error {
 	f, err := os.OpenFile(r.path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return loop.Usage(err.Error(), "name another file with --output")
+		return loop.UsageOf(err, "name another file with --output")
 	}
 	return errors.Join(f.Truncate(r.size), f.Close())
 }

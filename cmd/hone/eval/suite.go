@@ -59,7 +59,7 @@ func Load(name string, loops []string) (*Suite, error) {
 		return nil, loop.Usage(name+" does not exist", "write it: hone help eval shows an example")
 	}
 	if err != nil {
-		return nil, loop.Usage(err.Error(), "name a TOML file that can be read")
+		return nil, loop.UsageOf(err, "name a TOML file that can be read")
 	}
 	f := file{Defaults: &Table{}, Cases: &map[string]Table{}}
 	s := &Suite{File: name}

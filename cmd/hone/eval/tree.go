@@ -148,7 +148,7 @@ func (b Base) Make(ctx context.Context, dir string) error {
 	to := filepath.Join(fresh, filepath.Base(b.Origin))
 	g, err := git.Find()
 	if errors.Is(err, git.ErrNoGit) {
-		return loop.Usage(err.Error(), "install git")
+		return loop.UsageOf(err, "install git")
 	}
 	if err == nil {
 		err = errors.Join(clone.Remove(fresh), os.MkdirAll(to, 0o755))

@@ -5,16 +5,24 @@
 package failure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"hone"
 	"hone/internal/git"
+	"hone/internal/transient"
 )
 
 // Usage returns an error about a command line or a configuration, with what to type
 // next.
 func Usage(why, hint string) error { return &hone.UsageError{Why: why, Next: hone.Next{First: hint}} }
+
+// UsageOf is Usage for an error that says what is wrong with what the user typed or wrote, unless
+// it may pass.
+func UsageOf(err error, hint string) error {
+	return &hone.UsageError{Why: err.Error(), Next: hone.Next{First: hint}, Err: err}
+}
 
 // Error says why a command failed, and what to type next.
 type Error struct {
@@ -52,6 +60,8 @@ func Explain(err error, at string) (f *Error, ok bool) {
 	switch {
 	case errors.As(err, &stop):
 		return &Error{Kind: stop.Kind, Why: stop.Error(), Hint: NextLine(stop.Next, "last"+at)}, true
+	case transient.Is(err):
+		return &Error{Kind: hone.KindFailed, Why: err.Error(), Hint: cmp.Or(transient.Remedy(err), "fix this") + ", then try again"}, true
 	case errors.As(err, &usage):
 		return &Error{Kind: hone.KindUsage, Why: usage.Why, Hint: NextLine(usage.Next, "last"+at)}, true
 	case errors.As(err, &foreign):

@@ -46,7 +46,7 @@ func Find(dir, ref string) (home *journal.Home, id string, err error) {
 	if found, none := attempts.Find(home, ref); none == nil {
 		return Find(found.Dir, found.Run)
 	}
-	return nil, "", &hone.UsageError{Why: err.Error(), Next: hone.Next{Verb: hone.Runs}}
+	return nil, "", &hone.UsageError{Why: err.Error(), Err: err, Next: hone.Next{Verb: hone.Runs}}
 }
 
 // Open finds a run as [Find] does, and reads it. The caller must close it.

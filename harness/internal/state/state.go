@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 )
 
 // Dir returns the path of the folder, which need not exist:
@@ -142,6 +143,19 @@ func Key(purpose string) ([]byte, error) {
 		return nil, fmt.Errorf("read hone's secret: %w", err)
 	}
 	return hkdf.Key(sha256.New, secret, nil, purpose, secretSize)
+}
+
+// KeyMade returns when the secret was created, and its file; the zero time if that is unknown.
+func KeyMade() (made time.Time, file string) {
+	dir, err := Find()
+	if err != nil {
+		return made, ""
+	}
+	file = filepath.Join(dir, "secret")
+	if info, err := os.Stat(file); err == nil {
+		made = info.ModTime()
+	}
+	return made, file
 }
 
 func readSecret(file string) ([]byte, error) {

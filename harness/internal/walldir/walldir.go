@@ -20,6 +20,7 @@ import (
 	"hone/harness/internal/state"
 	"hone/internal/git"
 	"hone/internal/gitdir"
+	"hone/internal/transient"
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/wall"
@@ -183,6 +184,9 @@ func Recover(root string) (notes []string, err error) {
 		for _, aside := range asideDirs(guards, root) {
 			recovered, failed := recoverAside(aside)
 			notes, err = append(notes, recovered...), errors.Join(err, failed)
+		}
+		if transient.Is(err) {
+			return notes, err
 		}
 		if err != nil {
 			return notes, &hone.Stop{Kind: hone.KindBlocked, Why: "cannot restore what a command changed", Err: err}

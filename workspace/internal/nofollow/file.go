@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 
+	"hone/internal/transient"
 	"hone/workspace/treepath"
 )
 
@@ -67,17 +68,20 @@ func ReadError(path string, err error) error {
 	return fmt.Errorf("read %s: %w", treepath.Display(path), err)
 }
 
-// Reason returns an error's reason without the path, which the reader has.
-func Reason(err error) string {
+// Fact returns what an error says about the file at a path, without the path, which the
+// reader has. An error that may pass says nothing: it is returned, with the path.
+func Fact(path string, err error) (reason string, passing error) {
 	var refused *treepath.RefusedError
 	var code syscall.Errno
 	switch {
+	case transient.Is(err):
+		return "", ReadError(path, err)
 	case errors.As(err, &refused):
-		return refused.Reason
+		return refused.Reason, nil
 	case errors.As(err, &code):
-		return code.Error()
+		return code.Error(), nil
 	}
-	return WithoutPath(err).Error()
+	return WithoutPath(err).Error(), nil
 }
 
 // WithoutPath strips from an error the path given to the system, which is

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/internal/transient"
 	"hone/workspace/treepath"
 )
 
@@ -184,6 +185,9 @@ func (s *Pins) CheckInPlace(p *Pin) error {
 		return err
 	}
 	info, err := parent.Root.Lstat(treepath.Base(p.Path))
+	if transient.Is(err) {
+		return ReadError(p.Path, err)
+	}
 	if err != nil || !os.SameFile(info, p.info) {
 		return treepath.Refuse(p.Path, "another process replaced the directory")
 	}
@@ -211,7 +215,10 @@ func (s *Pins) RemoveEmpty(p *Pin) error {
 	if err := s.CheckInPlace(p); err != nil {
 		return err
 	}
-	if _, err := s.At(p.Path, false); err != nil || !p.Empty() {
+	if _, err := s.At(p.Path, false); err != nil {
+		return err
+	}
+	if empty, err := p.Empty(); err != nil || !empty {
 		return err
 	}
 	parent, err := s.At(p.parent.Path, false)
@@ -223,29 +230,37 @@ func (s *Pins) RemoveEmpty(p *Pin) error {
 	return parent.Root.Remove(treepath.Base(p.Path))
 }
 
-// Unchanged reports whether a name still has the file info was; nil means that
+// Unchanged reports whether a path still has the file info was; nil means that
 // it did not exist. For a directory it checks only identity, because this
-// package changes its contents.
-func (p *Pin) Unchanged(name string, was fs.FileInfo) bool {
-	now, err := p.Root.Lstat(name)
-	if err != nil {
-		return was == nil && IsNotExist(err)
+// package changes its contents. An error may pass.
+func (s *Pins) Unchanged(path string, was fs.FileInfo) (bool, error) {
+	var now fs.FileInfo
+	dir, err := s.At(treepath.Parent(path), false)
+	if err == nil {
+		if now, err = dir.Root.Lstat(treepath.Base(path)); IsNotExist(err) {
+			return was == nil, nil
+		}
 	}
-	if was == nil || !os.SameFile(now, was) || now.Mode() != was.Mode() {
-		return false
+	switch {
+	case transient.Is(err):
+		return false, ReadError(path, err)
+	case err != nil, was == nil, !os.SameFile(now, was), now.Mode() != was.Mode():
+		return false, nil
 	}
-	return now.IsDir() || now.Size() == was.Size() && now.ModTime().Equal(was.ModTime())
+	return now.IsDir() || now.Size() == was.Size() && now.ModTime().Equal(was.ModTime()), nil
 }
 
-// Empty reports whether the directory is empty.
-func (p *Pin) Empty() bool {
+// Empty reports whether the directory is empty. One that may not be read is not. An error may pass.
+func (p *Pin) Empty() (bool, error) {
 	f, err := p.Root.Open(".")
-	if err != nil {
-		return false
+	if err == nil {
+		defer f.Close()
+		_, err = f.Readdirnames(1)
 	}
-	defer f.Close()
-	_, err = f.Readdirnames(1)
-	return errors.Is(err, io.EOF)
+	if transient.Is(err) {
+		return false, ReadError(p.Path, err)
+	}
+	return errors.Is(err, io.EOF), nil
 }
 
 // Sync makes the changed names durable, except in a scratch tree.

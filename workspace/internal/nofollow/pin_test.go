@@ -29,8 +29,8 @@ func TestPinsAreBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Path != path || !p.Empty() {
-				t.Fatalf("%s: got %+v", path, p)
+			if empty, err := p.Empty(); p.Path != path || !empty || err != nil {
+				t.Fatalf("%s: got %+v, %v", path, p, err)
 			}
 			open := 0
 			for _, other := range s.byPath {

@@ -1,7 +1,9 @@
 //go:build !windows
 
-package shortage
+package transient
 
 import "syscall"
 
 var ofDisk = []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}
+
+var ofSystem []error
