@@ -55,7 +55,8 @@ func (t *Tree) noteLinks(m Manifest) {
 			links = append(links, t.follow(e.Path)...)
 		}
 	}
-	names, _ := nofollow.DirNames(t.root)
+	names, err := nofollow.DirNames(t.root)
+	t.note(err)
 	for _, name := range names {
 		if _, listed := m.Entry(name); !listed && treepath.MayBeTool(name) {
 			links = append(links, t.follow(name)...)
@@ -86,6 +87,7 @@ func (t *Tree) follow(at string) (list []toolLink) {
 	for range maxToolLinks {
 		target, err := t.root.Readlink(filepath.FromSlash(next))
 		if err != nil {
+			t.note(err)
 			break
 		}
 		if !filepath.IsAbs(target) {
@@ -95,7 +97,8 @@ func (t *Tree) follow(at string) (list []toolLink) {
 		}
 		add(next)
 	}
-	if real, err := filepath.EvalSymlinks(filepath.Join(t.dir, at)); err == nil {
+	real, err := filepath.EvalSymlinks(filepath.Join(t.dir, at))
+	if t.note(err); err == nil {
 		if rel, err := filepath.Rel(t.dir, real); err == nil {
 			add(rel)
 		}
@@ -105,7 +108,7 @@ func (t *Tree) follow(at string) (list []toolLink) {
 
 // ToolFiles returns the files that the user's own tools run or believe and that lie at the
 // top of the tree, in a directory of theirs there, or where a link leads that is theirs,
-// whether or not git ignores them. It leaves out what cannot be read.
+// whether or not git ignores them. It leaves out what may not be read.
 func (t *Tree) ToolFiles() ([]string, error) {
 	names, err := nofollow.DirNames(t.root)
 	if err != nil {
@@ -118,7 +121,7 @@ func (t *Tree) ToolFiles() ([]string, error) {
 	seen := 0
 	for _, name := range names {
 		info, err := t.root.Lstat(filepath.FromSlash(name))
-		if err != nil || !treepath.MayBeTool(name) && t.ToolReason(name) == "" {
+		if t.note(err); err != nil || !treepath.MayBeTool(name) && t.ToolReason(name) == "" {
 			continue
 		}
 		if !info.IsDir() {
@@ -129,11 +132,11 @@ func (t *Tree) ToolFiles() ([]string, error) {
 			if seen++; seen > maxToolFiles {
 				return fs.SkipAll
 			}
-			if err == nil && !d.IsDir() && t.ToolReason(p) != "" {
+			if t.note(err); err == nil && !d.IsDir() && t.ToolReason(p) != "" {
 				found = append(found, p)
 			}
 			return nil
 		})
 	}
-	return found, nil
+	return found, t.Fault()
 }
