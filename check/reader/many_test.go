@@ -46,6 +46,8 @@ func many(n int) map[string]string {
 		"eslint":      repeated(`[{"filePath":"/x/a.js","messages":[`, `{"ruleId":"r","severity":2,"message":"v@ is undefined","line":@}`, ",", "]}]"),
 		"ruff":        repeated("[", `{"code":"F821","filename":"/x/a.py","location":{"row":1@,"column":1},"message":"v@ is undefined"}`, ",\n", "]"),
 		"staticcheck": repeated("", `{"code":"SA1","severity":"error","location":{"file":"/x/a.go","line":@},"message":"v@ is undefined"}`+"\n", "", ""),
+		"sanitizer":   repeated("", "src/a.c:@:7: runtime error: v@ is out of bounds\n", "", ""),
+		"valgrind":    repeated("==7== Memcheck, a memory error detector\n==7== \n", "==7== Invalid read of size 4\n==7==    at 0x1@: f@ (a.c:@)\n==7== \n", "", "==7== ERROR SUMMARY: 2 errors\n"),
 		"lines":       repeated("", "a/b.c:@:1: error: v@ is undefined\n", "", "2 errors\n"),
 	}
 }

@@ -45,6 +45,9 @@
 //	eslint       eslint, plain or as JSON, also if it crashes
 //	ruff         ruff's full output, JSON and lines of JSON; lines has the concise one
 //	staticcheck  staticcheck -f json; go and lines have the plain one
+//	sanitizer    the reports of AddressSanitizer, LeakSanitizer, MemorySanitizer,
+//	             ThreadSanitizer and UndefinedBehaviorSanitizer
+//	valgrind     the errors that valgrind reports
 //	lines        file:line:col: message, file:line: message, file(line,col): message
 //
 // # Limits
@@ -95,6 +98,8 @@ func formats() []format {
 		{"eslint", readESLint, false},
 		{"ruff", readRuff, false},
 		{"staticcheck", readStaticcheck, false},
+		{"sanitizer", readSanitizer, false},
+		{"valgrind", readValgrind, false},
 		{"lines", readLines, true},
 	}
 }

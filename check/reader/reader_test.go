@@ -82,6 +82,53 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestPlaceFrame: the place is the first frame of a stack that is inside the tree.
+func TestPlaceFrame(t *testing.T) {
+	out := "==1==ERROR: AddressSanitizer: SEGV on unknown address 0x000000000000 (pc 0x1 bp 0x2 sp 0x3 T0)\n" +
+		"    #0 0x1 in vec_push /opt/vec/vec.c:3\n    #1 0x2 in grow ../src/list.c:4:7\n    #2 0x3 in main ../tests/a.c:5\nSUMMARY: x\n"
+	found, _ := named(t, "sanitizer").Read([]byte(out), 1)
+	reader.Place(found, "/home/u/tree", func(file string) bool { return file == "src/list.c" || file == "tests/a.c" })
+	want := "src/list.c:4: /opt/vec/vec.c: AddressSanitizer: SEGV in vec_push | AddressSanitizer: SEGV in vec_push\n"
+	if diff := cmp.Diff(want, outline(found)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMemory: the text of a report has its stacks, and neither addresses nor the runtime's frames.
+func TestMemory(t *testing.T) {
+	for file, want := range map[string]string{
+		"sanitizer/gcc12-asan-uaf.txt": `AddressSanitizer: heap-use-after-free in list_at
+READ of size 8 thread T0
+    at list_at (src/list.c:15)
+    at main (tests/uaf.c:7)
+
+0 bytes inside of 24-byte region
+freed by thread T0 here:
+    at list_free (src/list.c:26)
+    at main (tests/uaf.c:6)
+
+previously allocated by thread T0 here:
+    at list_new (src/list.c:5)
+    at main (tests/uaf.c:4)`,
+		"valgrind/valgrind319-overflow.txt": `Invalid read of size 4 in list_at
+    at list_at (list.c:15)
+    at list_sum (list.c:20)
+    at main (overflow.c:6)
+Address is 0 bytes after a block of size 16 alloc'd
+    at list_add (list.c:10)
+    at main (overflow.c:5)`,
+	} {
+		out, err := os.ReadFile("testdata/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, _ := named(t, filepath.Dir(file)).Read(out, 1)
+		if diff := cmp.Diff(want, first(found, true)[0].Text); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
 // TestPlaceLinks: a program may print the path of a tree without symbolic links.
 func TestPlaceLinks(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())

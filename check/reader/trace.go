@@ -77,7 +77,7 @@ func isUserFile(file string) bool {
 	if strings.HasPrefix(file, "<") || strings.HasPrefix(file, "node:") || strings.HasPrefix(file, "internal/") {
 		return false
 	}
-	for _, dir := range []string{"/node_modules/", "/site-packages/", "/dist-packages/", "/lib/python", "/pkg/mod/", "/.cargo/", "/rustc/", "/.rustup/", "/gems/"} {
+	for _, dir := range []string{"/node_modules/", "/site-packages/", "/dist-packages/", "/lib/python", "/pkg/mod/", "/.cargo/", "/rustc/", "/.rustup/", "/gems/", "/libsanitizer/", "/compiler-rt/", "/sysdeps/", "/csu/", "/usr/include/"} {
 		if strings.Contains("/"+file, dir) {
 			return false
 		}
