@@ -48,6 +48,7 @@ func many(n int) map[string]string {
 		"staticcheck": repeated("", `{"code":"SA1","severity":"error","location":{"file":"/x/a.go","line":@},"message":"v@ is undefined"}`+"\n", "", ""),
 		"sanitizer":   repeated("", "src/a.c:@:7: runtime error: v@ is out of bounds\n", "", ""),
 		"valgrind":    repeated("==7== Memcheck, a memory error detector\n==7== \n", "==7== Invalid read of size 4\n==7==    at 0x1@: f@ (a.c:@)\n==7== \n", "", "==7== ERROR SUMMARY: 2 errors\n"),
+		"crash":       repeated("", "t@: src/a.c:@: main: Assertion `v@ == 0' failed.\nAborted (core dumped)\n", "", ""),
 		"lines":       repeated("", "a/b.c:@:1: error: v@ is undefined\n", "", "2 errors\n"),
 	}
 }

@@ -48,6 +48,8 @@
 //	sanitizer    the reports of AddressSanitizer, LeakSanitizer, MemorySanitizer,
 //	             ThreadSanitizer and UndefinedBehaviorSanitizer
 //	valgrind     the errors that valgrind reports
+//	crash        a program that a signal ended, in the words of a shell or of make, and the
+//	             assertion of C or the exception of C++ that did it
 //	lines        file:line:col: message, file:line: message, file(line,col): message
 //
 // # Limits
@@ -100,6 +102,7 @@ func formats() []format {
 		{"staticcheck", readStaticcheck, false},
 		{"sanitizer", readSanitizer, false},
 		{"valgrind", readValgrind, false},
+		{"crash", readDeath, true},
 		{"lines", readLines, true},
 	}
 }
@@ -158,7 +161,7 @@ func readAny(text string, l *list) bool {
 		}
 	}
 	if len(l.items) == 0 {
-		known = readPython(text, l) || known
+		known = readPython(text, l) || readDeath(text, l) || known
 	}
 	return addSureLines(text, l, known) || known
 }

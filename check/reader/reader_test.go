@@ -129,6 +129,20 @@ Address is 0 bytes after a block of size 16 alloc'd
 	}
 }
 
+// TestAssertions of systems that are not recorded.
+func TestAssertions(t *testing.T) {
+	out := "Assertion failed: n == 3 (src/a.c: check: 7)\nAborted\n" + // musl
+		"Assertion failed: (n == 3), function check, file b.c, line 8.\nsh: line 1: 99 Abort trap: 6           ./b\n" + // macOS
+		"Assertion failed: n == 3, file src\\c.c, line 9\n" // Windows
+	want := "src/a.c:7: src/a.c: assertion failed: n == <n> in check | assertion failed: n == 3 in check\n" +
+		"b.c:8: b.c: assertion failed: n == <n> in check | assertion failed: n == 3 in check\n" +
+		"src/c.c:9: src/c.c: assertion failed: n == <n> | assertion failed: n == 3\n"
+	found, _ := named(t, "crash").Read([]byte(out), 1)
+	if diff := cmp.Diff(want, outline(found)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestPlaceLinks: a program may print the path of a tree without symbolic links.
 func TestPlaceLinks(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -176,7 +190,7 @@ a.c:3: a.c: expected expression | expected expression
 	if diff := cmp.Diff(want, outline(found)); diff != "" || !ok {
 		t.Errorf("%v (-want +got):\n%s", ok, diff)
 	}
-	if found, ok := reader.Auto().Read([]byte("Segmentation fault\nserver.go:12: listening\n"), 139); ok || len(found) > 0 {
+	if found, ok := reader.Auto().Read([]byte("It broke\nserver.go:12: listening\n"), 139); ok || len(found) > 0 {
 		t.Errorf("%v %v", found, ok)
 	}
 }
