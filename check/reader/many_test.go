@@ -36,6 +36,7 @@ func many(n int) map[string]string {
 		"go-json":     repeated("", `{"Action":"output","Package":"m/a","Test":"Test@","Output":"    a_test.go:@: got @\n"}`+"\n"+`{"Action":"fail","Package":"m/a","Test":"Test@"}`+"\n", "", `{"Action":"fail","Package":"m/a"}`+"\n"),
 		"junit":       repeated("<testsuites><testsuite name='s'>", "<testcase classname='c' name='t@'><failure message='no @'>at a.py:@: AssertionError</failure></testcase>\n", "", "</testsuite></testsuites>"),
 		"tap":         repeated("TAP version 13\n", "not ok - t@\n  ---\n  message: no @\n  at: a.js:@:1\n  ...\n", "", fmt.Sprintf("1..%d\n", n)),
+		"node":        repeated("▶ all\n", "  ✖ t@ (1.5ms)\n    Error: no @\n        at a.js:@:1\n\n", "", "✖ all (9ms)\nℹ fail 9\n"),
 		"sarif":       repeated(`{"version":"2.1.0","runs":[{"results":[`, `{"ruleId":"R@","level":"error","message":{"text":"no"},"locations":[{"physicalLocation":{"artifactLocation":{"uri":"a.c"},"region":{"startLine":@}}}]}`, ",\n", "]}]}"),
 		"pytest":      repeated(ruler("=", "FAILURES"), ruler("_", "test_@")+"\n\n>       assert 1 == 2\nE       assert 1 == @\n\ntests/test_a.py:@: AssertionError\n", "", repeated(ruler("=", "short test summary info"), "FAILED tests/test_a.py::test_@ - assert 1 == @\n", "", ruler("=", "1 failed in 0.1s"))),
 		"unittest":    repeated("", unittestDouble+"\nFAIL: test_@ (m.C.test_@)\n"+unittestSingle+"\nTraceback (most recent call last):\n  File \"/x/a.py\", line @, in test_@\nAssertionError: @\n\n", "", unittestSingle+"\nRan 9 tests in 0.1s\n"),

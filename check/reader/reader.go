@@ -36,6 +36,7 @@
 //	go-json      go test -json
 //	junit        JUnit's XML, one or several documents, with any text around them
 //	tap          the Test Anything Protocol 13 and 14, with subtests
+//	node         node --test with the spec reporter; tap and junit have the others
 //	sarif        SARIF 2.1: failures that are not suppressed, and errors of the tool itself
 //	pytest       pytest with any --tb, also if it crashes or pytest-timeout ends it
 //	unittest     Python's unittest, and Django's tests
@@ -90,6 +91,7 @@ func formats() []format {
 		{"go-json", readGoJSON, false},
 		{"junit", readJUnit, false},
 		{"tap", readTAP, false},
+		{"node", readNodeSpec, false},
 		{"sarif", readSARIF, false},
 		{"pytest", readPytest, false},
 		{"unittest", readUnittest, false},
