@@ -71,7 +71,7 @@ func (l *list) findings(exit int) []check.Finding {
 		}
 		found = append(found, check.Finding{
 			Source: check.SourceCommand, File: i.file, Line: i.line, ID: id,
-			Text:     excerpt.Middle(i.text, maxText),
+			Text:     excerpt.Middle(withValues(withoutForeign(i.text)), maxText),
 			Partial:  i.rank == crash,
 			Advisory: advisory && i.rank >= warning,
 		})

@@ -9,6 +9,7 @@ import (
 var (
 	specPoint = lazyregexp.New(`^( *)([✔✖▶﹣⚠]) (\S.*?)( \(\d[\d.]*ms\))?(?: (# .*))?$`)
 	specPlace = lazyregexp.New(`^test at (\S.*):(\d{1,9}):\d{1,9}$`)
+	specNoise = lazyregexp.New(`(?m)^ *(?:generatedMessage|code|operator|diff): .*\n?`)
 	specError = lazyregexp.New(`(?m)^\w*Error(?: \[\w+\])?: .*$`)
 )
 
@@ -113,9 +114,8 @@ func (s *specOutput) leave(indent int, name string) (ended bool) {
 
 func (t *specTest) item() item {
 	i := item{rank: failure, test: t.name}
-	text := dedent(t.text)
-	said, _, _ := strings.Cut(text, "\n")
-	said = strings.Trim(strings.TrimPrefix(said, "AssertionError [ERR_ASSERTION]: "), "'")
+	text := strings.TrimPrefix(dedent(t.text), "AssertionError [ERR_ASSERTION]: ")
+	said := strings.Trim(firstLine(text), "'")
 	if said == "test failed" {
 		i.rank, text = crash, dedent(t.before)
 		if why := specError.FindString(text); why != "" {
@@ -125,6 +125,6 @@ func (t *specTest) item() item {
 	if i.file, i.line = locate(text); i.file == "" {
 		i.file, i.line = t.file, t.line
 	}
-	i.text = headed(strings.TrimSuffix(t.name+": "+said, ": "), text)
+	i.text = headed(strings.TrimSuffix(t.name+": "+said, ": "), strings.TrimSuffix(specNoise.ReplaceAllString(text, ""), "\n}"))
 	return i
 }

@@ -129,6 +129,45 @@ Address is 0 bytes after a block of size 16 alloc'd
 	}
 }
 
+// TestNoise: of a failed test's diagnostics only what says what is wrong is left.
+func TestNoise(t *testing.T) {
+	for file, want := range map[string]string{
+		"tap/node20-kinds.txt":  "sum: got -6, want 2\n\n-6 !== 2\nexpected: 2\nactual: -6",
+		"tap/tap18-timeout.txt": "test/a.cjs > adds > should be equal: got 0, want 2\ndiff: |\n  --- expected\n  +++ actual\n  @@ -1,1 +1,1 @@\n  -2\n  +0\n    at Object.<anonymous> (test/a.cjs:2:3)",
+		"node/node24-kinds.txt": "sum: got -6, want 2\n\n-6 !== 2\n\n    at TestContext.<anonymous> (/tmp/readers-spec/test/sum.test.js:6:26)\n  actual: -6,\n  expected: 2,",
+	} {
+		out, err := os.ReadFile("testdata/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := ""
+		found, _ := named(t, filepath.Dir(file)).Read(out, 1)
+		for _, f := range found {
+			texts += f.Text + "\n=\n"
+		}
+		if !strings.Contains(texts, want+"\n=\n") {
+			t.Errorf("%s: %q is not a finding: %s", file, want, texts)
+		}
+	}
+}
+
+// TestValues: the first line says what the test got and wanted.
+func TestValues(t *testing.T) {
+	for out, want := range map[string]string{
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: sum:\n        got:  -6\n        want: 6\nFAIL\n":                                                       "TestSum: sum: got -6, want 6",
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: sum() mismatch (-want +got):\n          []int{\n        - \t6,\n        + \t-6,\n          }\nFAIL\n":  "TestSum: sum() mismatch (-want +got): got -6, want 6",
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: \n        \tError Trace:\ta_test.go:3\n        \texpected: 6\n        \tactual  : -6\nFAIL\n":          "TestSum failed: got -6, want 6",
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: sum is -6, not 6\n        got: -6\n        want: 6\nFAIL\n":                                            "TestSum: sum is -6, not 6",
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: unexpected output:\n        a b\nFAIL\n":                                                               "TestSum: unexpected output: a b",
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: sum:\n        got: " + strings.Repeat("x", 90) + "\n        want: {\n            6\n        }\nFAIL\n": "TestSum: sum: got: " + strings.Repeat("x", 75) + "…",
+	} {
+		found, _ := named(t, "go").Read([]byte(out), 1)
+		if head, _, _ := strings.Cut(found[0].Text, "\n"); head != want {
+			t.Errorf("%q: got %q, want %q", out, head, want)
+		}
+	}
+}
+
 // TestAssertions of systems that are not recorded.
 func TestAssertions(t *testing.T) {
 	out := "Assertion failed: n == 3 (src/a.c: check: 7)\nAborted\n" + // musl
