@@ -3,6 +3,7 @@ package reader_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	"hone/check"
 	"hone/check/reader"
+	"hone/sandbox"
 )
 
 func TestNamed(t *testing.T) {
@@ -300,3 +302,20 @@ func TestStopped(t *testing.T) {
 }
 
 func first(found []check.Finding, _ bool) []check.Finding { return found }
+
+// TestNothingLeft: a user and a model are not told again, as the rest of the output, what
+// its findings say, nor what says nothing: only what a program printed itself.
+func TestNothingLeft(t *testing.T) {
+	prints := regexp.MustCompile(`(?m)^(?:The check command ended with .*|(?:# )?✖ not a test|(?:first|sum) \d|\s*AssertionError \[ERR_ASSERTION\]: Missing expected exception\.|\s*assert\.ok\(false\)|\s*)\n`)
+	for _, r := range recordings(t) {
+		switch r.format {
+		case "tap", "node", "sanitizer", "valgrind", "crash":
+			read := check.CommandConfig{Reader: reader.Auto()}.Begin()
+			for _, f := range read(sandbox.Result{Exit: r.exit, Stdout: r.out}) {
+				if left := prints.ReplaceAllString(f.Text+"\n", ""); f.ID == "" && left != "" {
+					t.Errorf("%s: %s", r.file, left)
+				}
+			}
+		}
+	}
+}
