@@ -11,15 +11,11 @@ const signals = `Segmentation fault|Aborted|Abort trap|Bus error|Illegal instruc
 var (
 	// died is how a shell or make says that a signal ended a program.
 	died = lazyregexp.New(`^(?:\S*sh: line \d+: +\d+ |\S+: line \d+: +\d+ |make(?:\[\d+\])?: \*\*\* \[(?:\S+: )?([^\]\n]+)\] )?(` + signals + `)(?:: \d+)?(?: *\(core dumped\))?(?: +(\S.*))?$`)
-	// asserted are the failed assertions of glibc, musl, and macOS or Windows, and what is the
-	// file, the line, the function and the condition in them.
-	asserted = []struct {
-		re    *lazyregexp.Regexp
-		parts string
-	}{
-		{lazyregexp.New("^(?:[^:\n]+: )?([^:\\s]+):(\\d{1,9}): (.+): Assertion `(.+)' failed\\.$"), "$1\n$2\n$3\n$4"},
-		{lazyregexp.New(`^Assertion failed: (.+) \(([^:\s]+): (.+): (\d{1,9})\)$`), "$2\n$4\n$3\n$1"},
-		{lazyregexp.New(`^Assertion failed: \(?(.+?)\)?,(?: function (.+?),)? file (.+), line (\d{1,9})\.?$`), "$3\n$4\n$2\n$1"},
+	// asserted are the failed assertions of glibc, musl, and macOS or Windows.
+	asserted = []*lazyregexp.Regexp{
+		lazyregexp.New("^(?:[^:\n]+: )?(?P<file>[^:\\s]+):(?P<line>\\d{1,9}): .+: Assertion `(?P<text>.+)' failed\\.$"),
+		lazyregexp.New(`^Assertion failed: (?P<text>.+) \((?P<file>[^:\s]+): .+: (?P<line>\d{1,9})\)$`),
+		lazyregexp.New(`^Assertion failed: \(?(?P<text>.+?)\)?,(?: function .+?,)? file (?P<file>.+), line (?P<line>\d{1,9})\.?$`),
 	}
 	// aborts is what the C and C++ libraries print before they abort.
 	aborts = lazyregexp.New(`^(?:terminate called .*|libc\+\+abi: .*|\*\*\* .* \*\*\*: terminated|(?:free|malloc|realloc|calloc|munmap_chunk)\(\): .+|double free or corruption .*|corrupted (?:size|double).*)$`)
@@ -68,16 +64,11 @@ func assertion(line string) (item, bool) {
 	if !strings.Contains(line, "Assertion") {
 		return item{}, false
 	}
-	for _, a := range asserted {
-		parts := strings.Split(a.re.ReplaceAllString(line, a.parts), "\n")
-		if len(parts) != 4 {
-			continue
+	for _, re := range asserted {
+		if i, ok := matched(re, line); ok {
+			i.rank, i.text = crash, "assertion failed: "+i.text
+			return i, true
 		}
-		i := item{rank: crash, file: parts[0], line: number(parts[1]), text: "assertion failed: " + parts[3]}
-		if parts[2] != "" {
-			i.text += " in " + parts[2]
-		}
-		return i, true
 	}
 	return item{}, false
 }

@@ -18,7 +18,7 @@ type eslintFile struct {
 	}
 }
 
-var eslintLine = lazyregexp.New(`^ +(\d{1,9}):\d{1,9} +(error|warning) +(\S.*?)(?:  +(\S+))?$`)
+var eslintLine = lazyregexp.New(`^ +(?P<line>\d{1,9}):\d{1,9} +(?P<severity>error|warning) +(?P<text>\S.*?)(?:  +(?P<rule>\S+))?$`)
 
 // readESLint reads what eslint prints, plain or as JSON, also if it crashes.
 func readESLint(text string, l *list) bool {
@@ -38,9 +38,9 @@ func readESLintLines(text string, l *list) bool {
 			file = line
 			return
 		}
-		if m := eslintLine.FindStringSubmatch(line); m != nil && file != "" {
-			known = true
-			l.add(item{rank: rankOf(m[2]), rule: m[4], file: file, line: number(m[1]), text: withRule(m[3], m[4])})
+		if i, ok := matched(eslintLine, line); ok && file != "" {
+			known, i.file = true, file
+			l.add(i)
 		}
 	})
 	return known
@@ -99,7 +99,7 @@ type ruffMessage struct {
 
 // ruffHead is the first line of a message in ruff's full output, with a rule's code or,
 // with --preview, its name.
-var ruffHead = lazyregexp.New(`^(?:(error|warning|info)\[([\w-]+)\]:|([A-Z]{1,6}\d{1,5}|[a-z][a-z0-9-]*-[a-z0-9-]*):?) (?:\[[*-]\] )?(\S.*)$`)
+var ruffHead = lazyregexp.New(`^(?:(?P<severity>error|warning|info)\[(?P<rule>[\w-]+)\]:|(?P<rule2>[A-Z]{1,6}\d{1,5}|[a-z][a-z0-9-]*-[a-z0-9-]*):?) (?:\[[*-]\] )?(?P<text>\S.*)$`)
 
 // readRuff reads what ruff prints: as JSON, as lines of JSON, or its full output.
 func readRuff(text string, l *list) bool {
@@ -113,25 +113,9 @@ func readRuff(text string, l *list) bool {
 	if strings.Contains(text, `"filename"`) && strings.Contains(text, `"row"`) && (forEachValue(text, []string{"*"}, add) || forEachValue(text, nil, add)) {
 		return true
 	}
-	a := arrows{head: ruffHeading, files: []string{".py", ".pyi", ".ipynb"}}
+	a := arrows{head: ruffHead, crash: "invalid-syntax", files: []string{".py", ".pyi", ".ipynb"}}
 	forEachLine(text, func(line string) { a.line(line, l) })
 	return a.known
-}
-
-// ruffHeading reads the first line of a message in the full output.
-func ruffHeading(line string) (item, bool) {
-	m := ruffHead.FindStringSubmatch(line)
-	if m == nil {
-		return item{}, false
-	}
-	i := item{rank: failure, rule: m[2] + m[3], text: withRule(m[4], m[2]+m[3])}
-	switch {
-	case i.rule == "invalid-syntax":
-		i.rank = crash
-	case m[1] != "":
-		i.rank = rankOf(m[1])
-	}
-	return i, true
 }
 
 func (m ruffMessage) item() item {

@@ -10,7 +10,7 @@ import (
 var (
 	sanitizerHead = lazyregexp.New(`^(?:==\d+==)?(?:ERROR|WARNING): (\w+Sanitizer: [\w-]+(?: [a-z][\w-]*)*?)(?: on (?:unknown )?address\b.*| \(.*|:.*| in .*)?$`)
 	sanitizerLeak = lazyregexp.New(`^(Direct|Indirect) (leak of \d+ byte\(s\) in \d+ object\(s\)) allocated from:$`)
-	undefined     = lazyregexp.New(`^(\S[^:\n]*):(\d{1,9}):\d{1,9}: (runtime error: \S.*)$`)
+	undefined     = lazyregexp.New(`^(?P<file>\S[^:\n]*):(?P<line>\d{1,9}):\d{1,9}: (?P<text>runtime error: \S.*)$`)
 	memoryFrame   = lazyregexp.New(`^ +(?:#\d+ (?:0x[0-9a-f]+ in )?(\S.*?) \(?([^\s:()]+):(\d{1,9})(?::\d{1,9})?\)?(?: \(.*\))?|(?:at|by) 0x[0-9A-F]+: (.+) \(([^\s:()]+):(\d{1,9})\))$`)
 	anyFrame      = lazyregexp.New(`^ +(?:#\d+|(?:at|by) 0x)`)
 	valgrindLine  = lazyregexp.New(`^==\d+== ?`)
@@ -38,8 +38,8 @@ func readSanitizer(text string, l *list) bool {
 	r := &memoryReports{list: l}
 	forEachLine(text, func(line string) {
 		leak := sanitizerLeak.FindStringSubmatch(line)
-		if m := undefined.FindStringSubmatch(line); m != nil {
-			r.begin(item{rank: failure, file: m[1], line: number(m[2])}, m[3])
+		if i, ok := matched(undefined, line); ok {
+			r.begin(item{rank: failure, file: i.file, line: i.line}, i.text)
 		} else if strings.HasSuffix(line, "Sanitizer: detected memory leaks") {
 			r.close()
 			r.known = true

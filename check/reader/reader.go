@@ -22,7 +22,9 @@
 // An ID is a test's full name, or else the rule, the file and the first line of the
 // message without numbers, addresses and temporary paths. The second finding with the
 // same ID gets " #2", and so on. IDs do not depend on the order of tests, on line numbers
-// or, after [Place], on where the tree is. They identify findings of one command.
+// or, after [Place], on where the tree is. They identify findings of one command. Without
+// names of tests, the same message twice in a file is told apart by its order alone: in
+// crash, lines, sanitizer and valgrind, and by node-tap after a time-out.
 //
 // # Files
 //

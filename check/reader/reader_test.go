@@ -175,8 +175,8 @@ func TestAssertions(t *testing.T) {
 	out := "Assertion failed: n == 3 (src/a.c: check: 7)\nAborted\n" + // musl
 		"Assertion failed: (n == 3), function check, file b.c, line 8.\nsh: line 1: 99 Abort trap: 6           ./b\n" + // macOS
 		"Assertion failed: n == 3, file src\\c.c, line 9\n" // Windows
-	want := "src/a.c:7: src/a.c: assertion failed: n == <n> in check | assertion failed: n == 3 in check\n" +
-		"b.c:8: b.c: assertion failed: n == <n> in check | assertion failed: n == 3 in check\n" +
+	want := "src/a.c:7: src/a.c: assertion failed: n == <n> | assertion failed: n == 3\n" +
+		"b.c:8: b.c: assertion failed: n == <n> | assertion failed: n == 3\n" +
 		"src/c.c:9: src/c.c: assertion failed: n == <n> | assertion failed: n == 3\n"
 	found, _ := named(t, "crash").Read([]byte(out), 1)
 	if diff := cmp.Diff(want, outline(found)); diff != "" {
