@@ -1,21 +1,40 @@
 package reader
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
 	"hone/internal/lazyregexp"
 )
 
-type eslintFile struct {
-	FilePath string
-	Messages []struct {
-		RuleID   string
-		Severity int
-		Message  string
-		Line     int
-		Fatal    bool
+// lintMessage is a message in the JSON of eslint, ruff or staticcheck.
+type lintMessage struct {
+	RuleID, Code      string
+	Severity          any // a number for eslint
+	Message, Filename string
+	Line              int
+	Fatal             bool
+	Location          struct {
+		File      string
+		Line, Row int
 	}
+}
+
+// item returns the finding of a message in a file, which the message may name itself.
+func (m lintMessage) item(file string) item {
+	rule := cmp.Or(m.RuleID, m.Code)
+	i := item{rank: failure, rule: rule, file: cmp.Or(file, m.Filename, m.Location.File), line: cmp.Or(m.Line, m.Location.Line, m.Location.Row), text: withRule(m.Message, rule)}
+	severity, named := m.Severity.(string)
+	switch {
+	case m.Fatal, m.Filename != "" && (rule == "" || rule == "invalid-syntax"):
+		i.rank = crash
+	case named && severity != "":
+		i.rank = rankOf(severity)
+	case m.Severity == 1.0:
+		i.rank = warning
+	}
+	return i
 }
 
 var eslintLine = lazyregexp.New(`^ +(?P<line>\d{1,9}):\d{1,9} +(?P<severity>error|warning) +(?P<text>\S.*?)(?:  +(?P<rule>\S+))?$`)
@@ -23,7 +42,15 @@ var eslintLine = lazyregexp.New(`^ +(?P<line>\d{1,9}):\d{1,9} +(?P<severity>erro
 // readESLint reads what eslint prints, plain or as JSON, also if it crashes.
 func readESLint(text string, l *list) bool {
 	crashed := readESLintCrash(text, l)
-	add := func(f eslintFile) bool { return f.add(l) }
+	add := func(f struct {
+		FilePath string
+		Messages []lintMessage
+	}) bool {
+		for _, m := range f.Messages {
+			l.add(m.item(f.FilePath))
+		}
+		return f.FilePath != ""
+	}
 	if strings.Contains(text, `"filePath"`) && forEachValue(text, []string{"*"}, add) {
 		return true
 	}
@@ -71,42 +98,16 @@ func readESLintCrash(text string, l *list) bool {
 	return known
 }
 
-// add adds the messages of a file, and reports whether it is one.
-func (f eslintFile) add(l *list) bool {
-	if f.FilePath == "" {
-		return false
-	}
-	for _, m := range f.Messages {
-		i := item{rank: failure, rule: m.RuleID, file: f.FilePath, line: m.Line, text: withRule(m.Message, m.RuleID)}
-		switch {
-		case m.Fatal:
-			i.rank = crash
-		case m.Severity == 1:
-			i.rank = warning
-		}
-		l.add(i)
-	}
-	return true
-}
-
-type ruffMessage struct {
-	Code     *string
-	Filename string
-	Location struct{ Row int }
-	Message  string
-	Severity string
-}
-
 // ruffHead is the first line of a message in ruff's full output, with a rule's code or,
 // with --preview, its name.
 var ruffHead = lazyregexp.New(`^(?:(?P<severity>error|warning|info)\[(?P<rule>[\w-]+)\]:|(?P<rule2>[A-Z]{1,6}\d{1,5}|[a-z][a-z0-9-]*-[a-z0-9-]*):?) (?:\[[*-]\] )?(?P<text>\S.*)$`)
 
 // readRuff reads what ruff prints: as JSON, as lines of JSON, or its full output.
 func readRuff(text string, l *list) bool {
-	add := func(m ruffMessage) bool {
+	add := func(m lintMessage) bool {
 		known := m.Filename != "" && m.Location.Row > 0
 		if known {
-			l.add(m.item())
+			l.add(m.item(""))
 		}
 		return known
 	}
@@ -118,31 +119,6 @@ func readRuff(text string, l *list) bool {
 	return a.known
 }
 
-func (m ruffMessage) item() item {
-	i := item{rank: failure, file: m.Filename, line: m.Location.Row}
-	if m.Severity != "" {
-		i.rank = rankOf(m.Severity)
-	}
-	if m.Code != nil {
-		i.rule = *m.Code
-	}
-	if m.Code == nil || i.rule == "invalid-syntax" {
-		i.rank = crash
-	}
-	i.text = withRule(m.Message, i.rule)
-	return i
-}
-
-type staticcheckMessage struct {
-	Code     string
-	Severity string
-	Location *struct {
-		File string
-		Line int
-	}
-	Message string
-}
-
 // readStaticcheck reads what staticcheck -f json prints.
 func readStaticcheck(text string, l *list) bool {
 	if !strings.Contains(text, `"severity"`) || !strings.Contains(text, `"location"`) {
@@ -150,8 +126,8 @@ func readStaticcheck(text string, l *list) bool {
 	}
 	known := false
 	forEachLine(text, func(line string) {
-		var m staticcheckMessage
-		if !strings.HasPrefix(line, `{"code"`) || json.Unmarshal([]byte(line), &m) != nil || m.Location == nil {
+		var m lintMessage
+		if !strings.HasPrefix(line, `{"code"`) || !strings.Contains(line, `"location"`) || json.Unmarshal([]byte(line), &m) != nil {
 			return
 		}
 		known = true
@@ -164,7 +140,7 @@ func readStaticcheck(text string, l *list) bool {
 				return
 			}
 		}
-		l.add(item{rank: rankOf(m.Severity), rule: m.Code, file: m.Location.File, line: m.Location.Line, text: withRule(m.Message, m.Code)})
+		l.add(m.item(""))
 	})
 	return known
 }
