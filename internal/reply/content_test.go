@@ -144,8 +144,9 @@ func TestForms(t *testing.T) {
 		"SEARCH/REPLACE":         {"<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n", "------- SEARCH\nx\n=======\ny\n+++++++ REPLACE\n"},
 		"begins with a number":   {"0001: a\n0002: b\n0003:\n0004: c\n", "1: a\n2: b\n", "     1\ta\n     2\tb\n", "1 | a\n2 |\n3 | b\n", "  1→a\n  2→b\n", "0007: a\n"},
 		"in place of line break": {`def add(a, b):\n    return a + b\n`},
-		"HTML entities":          {"if a &lt; b:\n    pass\n", "\"\"\"Arithmetic.\"\"\"\nf = lambda a: a &amp;&amp; b\n"},
-		"a part of the file":     {"def mul(a, b):\n    return b * a\n", "    return a + b\n"},
+		"HTML entities": {"\"\"\"Arithmetic.\"\"\"\nx = a &#43; b\n", "x = a &#x2b; b\n", "x = a &plus; b\n", "print(&quot;a&quot;)\n", "print(&#39;a&#39;, a &gt; b)\n", "x = a &lpar;b&rpar; < 2 and 'x' != \"</p>\"\n", "if a &lt; b and c > d: # 'x\n    pass\n", "x =&nbsp;1\n",
+			"if a &lt; b:\n    pass\n", "\"\"\"Arithmetic.\"\"\"\nf = lambda a: a &amp;&amp; b\n"},
+		"a part of the file": {"def mul(a, b):\n    return b * a\n", "    return a + b\n"},
 	} {
 		for _, text := range texts {
 			text = strings.ReplaceAll(text, "{new}", calc)
@@ -153,6 +154,15 @@ func TestForms(t *testing.T) {
 				t.Errorf("%q: %v, want %s", text, err, want)
 			}
 		}
+	}
+	for name, text := range map[string]string{"a.html": "&lt;p&gt;a&lt;/p&gt;\n", "a.cpp": "std::vector<int> v;\nbool b = x &amp;&amp; y;\n", "a.go": "package a\n\nvar x = a &#43; b\n", "a.js": "const f = a =&gt; a;\n",
+		"a.rs": "fn f<'a>(x: &'a str) -> bool { x &lt; y }\n", "a.sh": "a &amp;&amp; b\n"} {
+		if err := CheckContent(name, nil, []byte(text)); err == nil || !strings.Contains(err.Error(), "HTML entities") {
+			t.Errorf("%s: %q: %v", name, text, err)
+		}
+	}
+	if err := CheckEdit("a.go", []byte("x := a - b\n"), []byte("x := a &#43; b\n"), []string{"a &#43; b"}); err == nil || !strings.Contains(err.Error(), "newText: line 1") {
+		t.Errorf("in an edit: %v", err)
 	}
 	for old, text := range map[string]string{
 		"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-y\n",
