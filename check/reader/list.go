@@ -78,7 +78,7 @@ func (l *list) findings(exit int) []check.Finding {
 		}
 		found = append(found, check.Finding{
 			Source: check.SourceCommand, File: i.file, Line: i.line, ID: id,
-			Text:     excerpt.Middle(withValues(withoutForeign(i.text)), maxText),
+			Text:     withValues(excerpt.Middle(withoutForeign(excerpt.Middle(i.text, 16*maxText)), maxText)),
 			Partial:  i.rank == crash,
 			Advisory: advisory && i.rank >= warning,
 		})
