@@ -62,23 +62,46 @@ const (
 
 // await waits until the command has exited, and stops it if it must.
 func await(ctx context.Context, c Supervised, timeout, grace time.Duration) ending {
-	var late <-chan time.Time
-	if timeout > 0 {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		late = timer.C
-	}
+	limit := newLimit(timeout)
 	how := byItself
-	select {
-	case <-c.Exited():
-		return how
-	case <-late:
-		how = byTimeout
-	case <-ctx.Done():
-		how = byContext
+	for how == byItself {
+		began := time.Now()
+		select {
+		case <-c.Exited():
+			return how
+		case <-limit.tick():
+			if limit.passed(time.Since(began)) {
+				how = byTimeout
+			}
+		case <-ctx.Done():
+			how = byContext
+		}
 	}
 	stop(c, grace)
 	return how
+}
+
+// limit is a time limit in short parts. While this process was stopped, as in a paused
+// container, its command most likely was as well: that counts as one part more.
+type limit struct{ left, part time.Duration }
+
+// newLimit returns a limit; 0 means none.
+func newLimit(timeout time.Duration) limit {
+	return limit{timeout, max(timeout/10, min(timeout, 10*time.Millisecond))}
+}
+
+// tick returns a channel on which the end of the next part is received.
+func (l *limit) tick() <-chan time.Time {
+	if l.part == 0 {
+		return nil
+	}
+	return time.After(min(l.left, l.part))
+}
+
+// passed counts a part that took so long, and reports whether the limit is reached.
+func (l *limit) passed(took time.Duration) bool {
+	l.left -= min(took, 2*l.part)
+	return l.left <= 0
 }
 
 // stop asks the command's group to end, and kills it after the grace period.
