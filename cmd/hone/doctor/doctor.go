@@ -60,7 +60,9 @@ func Diagnose(ctx context.Context, o Options) iter.Seq[Diagnosis] {
 			},
 			o.lookAtKeys,
 			o.lookAtAgents,
-			func() []Diagnosis { return slices.Concat([]Diagnosis{o.lookAtDisk()}, lookAtOwner(o.Dir), lookAtRuns(o.Dir)) },
+			func() []Diagnosis {
+				return slices.Concat([]Diagnosis{o.lookAtDisk()}, lookAtOwner(o.Dir), lookAtRuns(o.Dir))
+			},
 			func() []Diagnosis { return o.lookAtProviders(ctx) },
 		} {
 			for _, found := range look() {
