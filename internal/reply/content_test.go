@@ -32,7 +32,7 @@ func TestOmissions(t *testing.T) {
 		"<%# ... rest of template ... %>", "... rest unchanged ...", "[... remaining functions unchanged ...]", "(… unchanged …)", "# … rest of file …", "# [rest of the code unchanged]",
 		"    # ... sub and mul unchanged ...", "# ... other methods remain unchanged", "// Rest of your code remains the same", "# keep existing code", "# existing code here",
 		"// code omitted for brevity", "# ... same as before ...", "# ... omitted for brevity ...", "/// ... existing code ...", "# ...", "...", "# unchanged", "# (unchanged)",
-		"def sub(a, b): ...", "class Rest: ...", "# The rest of the functions", "// ... [existing imports] ...", "# <<< ... existing ... >>>", "dnl ... rest ...", "@* ... existing markup ... *@",
+		"def sub(a, b): ...", "class Rest: ...", "# sub and mul unchanged", "# sub, mul and its helpers omitted", "# The rest of the functions", "// ... [existing imports] ...", "# <<< ... existing ... >>>", "dnl ... rest ...", "@* ... existing markup ... *@",
 	} {
 		if err := CheckContent("calc.py", []byte(calc), []byte(code(line))); err == nil || !strings.Contains(err.Error(), "stands for omitted code") {
 			t.Errorf("%q: %v", line, err)
@@ -57,13 +57,13 @@ func TestStubs(t *testing.T) {
 			"def sub(a, b):\n    # body omitted", "def sub(a, b):\n    # (implementation unchanged)", "def sub(a, b):\n    # original code here", "def sub(a, b):\n    # no changes",
 			"def sub(a, b):\n    # not changed", "def sub(a, b):\n    # as is", "def sub(a, b):\n    raise NotImplementedError  # unchanged", "def sub(a, b):\n    raise NotImplementedError(\"same as before\")",
 			"def sub(a: int, b: int) -> int: ...  # unchanged", "def sub(a: int, b: int) -> int: ...", "def sub(a, b):\n    return  # same as before", "def sub(a, b):\n    # ... existing",
-			"def sub(a, b): # the rest of the code", "def sub(a, b):\n    # keep as is", "def sub(a, b): #unmodified", "def sub(a, b):\n    # previous implementation"},
+			"def sub(a, b): # the rest of the code", "def sub(a, b):\n    # keep as is", "def sub(a, b): #unmodified", "def sub(a, b): ...  # noqa", "def sub(a, b):\n    ...  # as in the file", "def sub(a, b):\n    \"\"\"Unchanged.\"\"\"", "def sub(a, b):\n    '''same as before'''", "def sub(a, b):\n    # previous implementation"},
 		".js": {"function sub(a, b) { /* unchanged */ }", "function sub(a, b) { ... }", "function sub(a, b) {\n  /* unchanged */\n}", "function sub(a, b) { // unchanged\n}", "function sub(a, b) {\n  // ... existing\n}",
 			"function sub(a, b) { /* same as before */ };", "function sub(a, b) {\n  // same\n}", "function sub(a, b) {\n  throw new Error('unchanged');\n}", "function sub(a, b) { /* … */ }",
 			"function sub(a, b) {\n  // TODO: same as before\n}", "function sub(a, b) {\n  // see above, unchanged\n}"},
 		".ts": {"const sub = (a, b) => { /* unchanged */ };", "const sub = (a, b) => {\n  // same as above\n};"},
 		".go": {"func sub(a, b int) int { /* unchanged */ }", "func sub(a, b int) int { ... }", "func sub(a, b int) int {\n\tpanic(\"unchanged\")\n}", "func sub(a, b int) int {\n\t// existing code\n}"},
-		".rs": {"fn sub(a: i32, b: i32) -> i32 { /* omitted */ }", "fn sub(a: i32, b: i32) -> i32 { todo!(\"same as before\") }", "fn sub(a: i32, b: i32) -> i32 {\n    todo!() // unchanged\n}"},
+		".rs": {"fn sub(a: i32, b: i32) -> i32 { /* omitted */ }", "fn sub(a: i32, b: i32) -> i32 { unimplemented!(\"unchanged\") }", "fn sub(a: i32, b: i32) -> i32 { todo!(\"same as before\") }", "fn sub(a: i32, b: i32) -> i32 {\n    todo!() // unchanged\n}"},
 		".rb": {"def sub(a, b) # unchanged\nend", "def sub(a, b)\n  # same as before\nend", "def sub(a, b)\n  # omitted\nend"},
 		".el": {"(defun sub (a b) ...)", "(defun sub (a b)\n  ;; unchanged\n  )"},
 	} {

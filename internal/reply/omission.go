@@ -77,7 +77,7 @@ var (
 	hints = lazyregexp.New(`(?i)\.\.\.|…|(?:\. ){2}|\b(?:rest|remainder|remaining|existing|unchanged|previous(?:ly)?|original(?:ly)?|same|unmodified|untouched|omitted|elided|truncated|identical|intact|` +
 		`snip|snipped|skipped|left out|as before|as above|as (?:it )?(?:is|was)|no changes?|(?:not|nothing) changed?|etc)\b`)
 	// block matches a line that is a block with an ellipsis or a comment as its body.
-	block = lazyregexp.New(`^(\S.*?(?:[:={>)]|\b(?:do|then|begin)))\s*((?:pass\b|\.{3}|…)?\s*(?:#|//|/\*|--|\(\*|<!--|\{/\*).*?|\.{3}|…|(?:todo|unimplemented|panic)!?\(["'\x60].*?["'\x60]\);?|throw new \w+\(["'\x60].*?["'\x60]\);?)\s*((?:[});,\]]|</[\w.-]+>|\bend\b)*)$`)
+	block = lazyregexp.New(`^(\S.*?(?:[:={>)]|\b(?:do|then|begin)))\s*((?:pass\b|\.{3}|…)?\s*(?:#|//|/\*|--|\(\*|<!--|\{/\*).*?|\.{3}|…|(?i:todo|unimplemented|panic|fatalError)!?\(["'\x60].*?["'\x60]\);?|undefined\s*--.*?|throw new \w+\(["'\x60].*?["'\x60]\);?)\s*((?:[});,\]]|</[\w.-]+>|\bend\b)*)$`)
 	// declared matches the beginning of a function or type, to the end of its name.
 	declared = lazyregexp.New(`^\(?(?:[\w()]+ )*?(?:def|defn|defun|define|class|func|fun|fn|function|sub|interface|struct|trait|module)\s+(?:\(.*?\) ?)?[\w.:$]+`)
 )
@@ -85,10 +85,12 @@ var (
 var (
 	// leader matches what begins a comment in any language, and brackets, ornaments and
 	// empty statements before a placeholder; trailer matches what ends one.
-	leader = lazyregexp.New(`^(?:(?:pass|return(?: None| null| nil)?|raise NotImplementedError(?:\(\))?|(?:todo|unimplemented)!\(\))[;\s]*(?:#+|//+|/\*+|--+)|` +
-		`(?:raise NotImplementedError|(?:todo|unimplemented|panic)!?|throw new \w+)\(["'\x60]|` +
+	leader = lazyregexp.New(`^(?:(?:pass|return(?: None| null| nil)?|raise NotImplementedError(?:\(\))?|(?:todo|unimplemented)!\(\)|undefined|:)[;\s]*(?:#+|//+|/\*+|--+)|` +
+		`(?:raise NotImplementedError|(?i:todo|unimplemented|panic|fatalError)!?|throw new \w+)\(["'\x60]|"""|\x27{3}|` +
 		`\{/\*+|/\*+|//+!?|#+!?|--+(?:\[\[)?|;+|%+|<!--+|<%#|<%--|\{\{!(?:--)?|\{#|\(\*|\{-|["']\s|!|\*+|(?i:rem)\b|\.\.(?: |$)|@\*|dnl\b)\s*`)
-	trailer = lazyregexp.New(`\s*(?:\*+/\}|\*+/|--+>|--%>|%>|--\}\}|\}\}|#\}|\*\)|-\}|\*@|\]\]|["'\x60]\);?)$`)
+	trailer = lazyregexp.New(`\s*(?:\*+/\}|\*+/|--+>|--%>|%>|--\}\}|\}\}|#\}|\*\)|-\}|\*@|\]\]|["'\x60]\);?|"""|\x27{3})$`)
+	// remark matches a comment after an ellipsis.
+	remark = lazyregexp.New(`^(?:#|//|/\*)`)
 	// dotsFirst and dotsLast match an ellipsis at the ends of a placeholder.
 	dotsFirst = lazyregexp.New(`^[\[({<*_~=\s-]*(?:\.{3,}|…|(?:\. ){2,}\.)[\])}>*_~=\s-]*`)
 	dotsLast  = lazyregexp.New(`[\[({<*_~=\s-]*(?:\.{3,}|…)[\])}>*_~=;,.\s-]*$`)
@@ -117,7 +119,7 @@ var (
 		`|^keep ` + some + `(?:existing|remaining) (?:[\w-]+ )?` + things + `(?: here)?$` +
 		`|^(?:[\w-]+ )?` + things + ` ` + be + `(?:omitted|elided|truncated|unchanged)(?: for brevity| for clarity| here)$`)
 	// bare matches words that mean an omission only where something is missing.
-	bare = lazyregexp.New(`^(?:` + some + `(?:rest|remainder) of .{2,40}|(?:(?:` + core + `|` + things + `|the|all|of|keep|with|and|insert|include|your|my|our|any|some|put|plus|is|are|was|were|goes?|remains?|stays?|kept|leave|continues?|continued|follows?|` +
+	bare = lazyregexp.New(`^(?:(?:[\w.()]+,? ){1,6}(?:unchanged|unmodified|omitted|elided)|` + some + `(?:rest|remainder) of .{2,40}|(?:(?:` + core + `|` + things + `|the|all|of|keep|with|and|insert|include|your|my|our|any|some|put|plus|is|are|was|were|goes?|remains?|stays?|kept|leave|continues?|continued|follows?|` +
 		`here|below|above|before|brevity|clarity|for|as|it|its|in|from|to|this|that|not?|nothing|changes?|changed|needed|todo|fixme|see|copy|untouched|elided|truncated|snip|snipped|skipped|identical|intact|left|out|` +
 		`previously|originally|etc|\w+\(\))(?:[:;,.]? |[:;,.]?$)){1,10})$`)
 	// spread matches JavaScript's spread and Python's and C's uses of an ellipsis
@@ -145,6 +147,8 @@ func placeholder(line string) (certain, possible bool) {
 		return false, false
 	case first && last:
 		return anyCore.MatchString(rest), means(rest)
+	case first && remark.MatchString(words):
+		return oneSided.MatchString(rest), true
 	case first, last && commented:
 		return oneSided.MatchString(rest), means(rest)
 	case commented || strings.ContainsAny(line[:1], "[(<"):
