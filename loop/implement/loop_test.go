@@ -318,7 +318,7 @@ The response could not be used: no file was written and the build did not run.
 	if len(kept) != 20 {
 		t.Errorf("%d logs", len(kept))
 	}
-	if diff := cmp.Diff([]string{"for you", "read this all the same"}, said); diff != "" {
+	if diff := cmp.Diff([]string{"for you", "read this all the same", "It is right."}, said); diff != "" {
 		t.Errorf("what was said: %s", diff)
 	}
 	tree := crashtest.Tree(t, dir)
