@@ -117,7 +117,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		return nil, err
 	}
 	if !ok {
-		return l.unusableFindings(ctx, r, got, refusals(vs))
+		return l.unusableFindings(ctx, r, got, refusals(vs, p.listed))
 	}
 	return nil, record(ctx, r, exchangeOf(said, vs))
 }
@@ -172,7 +172,8 @@ func change(said block.Reply) workspace.Change {
 
 // refusals returns why a change cannot be made completely (rulings C5 and C13).
 // Because the loop never asks the user, it refuses what would need approval.
-func refusals(verdicts []workspace.Verdict) []string {
+// If it can ask for files, the model is told how.
+func refusals(verdicts []workspace.Verdict, asks bool) []string {
 	var problems []string
 	for _, v := range verdicts {
 		if v.Ruling != workspace.Deny && v.Ruling != workspace.Ask {
@@ -181,6 +182,9 @@ func refusals(verdicts []workspace.Verdict) []string {
 		text := fmt.Sprintf("^^^%s is refused: %s", v.Path, v.Reason)
 		if v.Tool {
 			text += "; the user can allow it with tools = false in [guard] of " + config.HonePath
+		}
+		if asks && v.Ruling == workspace.Ask && v.Before.Exists() {
+			text += fmt.Sprintf(`; to get its contents, answer with {"files": [%q]} only`, v.Path)
 		}
 		problems = append(problems, text)
 	}

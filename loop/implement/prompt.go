@@ -175,18 +175,20 @@ func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt,
 		if err == nil {
 			p.Warnings = []string{RollupName + " is not sent, because a flag chooses from the files themselves"}
 		}
-		shown, _ := pick(files, l.Files)
+		err = nil
 		p.Choose = l.Files == nil && l.isLarge(read, files)
 		p.Listed = p.Choose || l.Files != nil
-		err = nil
-		switch {
-		case p.Choose:
+		if text = nil; p.Listed {
 			text = list(read, files)
-		case p.Listed:
-			text, p.Seen.Digests = rollup(read, shown)
-			text = slices.Concat(list(read, files), []byte("\n"+chosenLead+"\n\n"), text)
-		default:
-			text, p.Seen.Digests = rollup(read, files)
+		}
+		if l.Files != nil {
+			files, _ = pick(files, l.Files)
+			text = append(text, "\n"+chosenLead+"\n\n"...)
+		}
+		if !p.Choose {
+			var contents []byte
+			contents, p.Seen.Digests = rollup(read, files)
+			text = append(text, contents...)
 		}
 	default:
 		err = fmt.Errorf("read the code base: %w", err)
