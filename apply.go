@@ -173,7 +173,9 @@ func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict
 // again.
 func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
 	for {
+		asked := r.Journal.Wait()
 		a, err := r.Human.Ask(ctx, q)
+		asked()
 		if err != nil || a.Contents == nil {
 			return a, err
 		}

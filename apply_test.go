@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -372,4 +374,25 @@ func TestSettleOverwritesNoThirdState(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"a": "old", "b": "mine"}, crashtest.Tree(t, dir)); diff != "" {
 		t.Errorf("the tree (-want +got):\n%s", diff)
 	}
+}
+
+// While a user is asked, the run does not work: that time counts neither as active nor
+// towards the limit.
+func TestTimeOfAQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		slow := &person{answer: func(hone.Question) (hone.Answer, error) {
+			time.Sleep(3 * time.Hour)
+			return hone.Answer{Approved: true, By: "user"}, nil
+		}}
+		end := process{round: applies([]workspace.Edit{edit("asked", "new")}), set: func(r *hone.Run) {
+			approve(slow, "asked")(r)
+			r.Limits.Time = time.Hour
+		}}.end(t, dir)
+		wantEnd(t, end, hone.KindDone)
+		all := events(t, dir)
+		if last := all[len(all)-1]; last.Active > time.Hour.Milliseconds() {
+			t.Errorf("active for %d ms", last.Active)
+		}
+	})
 }

@@ -291,9 +291,14 @@ func (r *Run) checkCopies(ctx context.Context, changes []judgeChange) (c history
 			c.Lacks = lacks
 		}
 	}
-	c.Findings = copyFindings(found, fmt.Sprintf("The check passes only with your changes to what judges the work: %s. With that as the run found it, in a clean copy, the check fails. "+
-		"Make it pass without these changes, and take back those that weaken it. If one is right and needed, say why: the user is asked about it. In the copy the check reports:\n\n", listed(c.Judges)))
+	c.Findings = copyFindings(found, onlyWith(c.Judges))
 	return c, nil
+}
+
+// onlyWith says that the check passes only with changes to files that judge.
+func onlyWith(judges []string) string {
+	return fmt.Sprintf("The check passes only with the changes to %s. That is part of the check: with it as the run found it, in a clean copy, the check fails. "+
+		"Make it pass without these changes, and take back those that weaken it. If one is right and needed, say why in the reply that ends your session: the user reads that, and decides. In the copy the check reports:\n\n", listed(judges))
 }
 
 // lacksText names what a clean copy lacks.
@@ -380,11 +385,19 @@ func copyFindings(found []check.Finding, why string) []check.Finding {
 // changes, and failed that without them.
 func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked, changes []judgeChange) (history.Checked, error) {
 	asked, err := Step(ctx, r, askName, nil, func(context.Context) (judgesAsked, error) {
-		a := judgesAsked{Reason: history.AboutJudges + ": the check passes only with this change", Findings: failed.Findings}
+		a := judgesAsked{Reason: history.AboutJudges, Findings: slices.Clone(failed.Findings)}
 		if len(failed.Lacks) > 0 {
 			a.Reason += "; in a clean copy the check fails in any case, because that lacks " + listed(failed.Lacks)
 		}
-		var err error
+		a.Findings[0].Text = fmt.Sprintf("hone took back the changes to %s, with which the check passed, and asked the user for them. The user has not allowed them: make the check pass without them. Without them it reports:\n\n",
+			listed(failed.Judges)) + strings.TrimPrefix(a.Findings[0].Text, onlyWith(failed.Judges))
+		said, err := r.lastWords()
+		if err != nil {
+			return a, err
+		}
+		if said != "" {
+			a.Reason += fmt.Sprintf(" (the model says: %q)", said)
+		}
 		a.Back, err = r.targets(changes)
 		return a, err
 	})

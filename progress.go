@@ -9,6 +9,7 @@ import (
 
 	"hone/check"
 	"hone/history"
+	"hone/tool"
 	"hone/workspace"
 )
 
@@ -79,10 +80,13 @@ func circleFinding(states []State) []check.Finding {
 		return nil
 	}
 	s := states[n-1]
-	text := fmt.Sprintf("The files and the findings are now exactly the same as at the end of round %d (this was round %d): "+
-		"the changes in between have led back there. Do not repeat them; find another cause, or another solution.", *s.Same, s.Round)
+	at := fmt.Sprintf("at the end of round %d", *s.Same)
+	if *s.Same == 0 {
+		at = "before the first round"
+	}
+	text := fmt.Sprintf("The files and the findings are now exactly as they were %s: the changes since then have led back there. Do not repeat them; find another cause, or another solution.", at)
 	if s.ChangedNothing() {
-		text = fmt.Sprintf("Round %d changed nothing, and the findings are the same as before it. Do something else: find another cause, or another solution.", s.Round)
+		text = "No file has changed since the round before, so the findings are the same. A solution in words is not enough: make the change. If no change can help, say what the user has to do."
 	}
 	return []check.Finding{{Source: "progress", Advisory: true, Text: text}}
 }
@@ -329,11 +333,18 @@ func allIdle(states []State) bool {
 	return !slices.ContainsFunc(states, func(s State) bool { return !s.ChangedNothing() })
 }
 
+// wasNotAllowed reports whether the record of a call is that of a command which was not run.
+func (r *Run) wasNotAllowed(record history.Event) bool {
+	begin, _ := r.Past().Begin(*record.Step)
+	call, _ := begin.Payload.(history.ToolCall)
+	got, err := result[tool.Result](r, record.Event)
+	return err == nil && call.Tool == "bash" && call.Refused == "" && got.Failed && got.Exit == nil
+}
+
 // anotherWay is what the user can do about a model that gets nowhere.
 func (r *Run) anotherWay() Next {
 	next := Next{Verb: NewRun, Remark: "with another model, or with advice in words"}
-	ranPrograms := func(e history.Event) bool { c, ok := e.Payload.(history.ToolCall); return ok && c.Tool == "bash" }
-	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Events(), ranPrograms) {
+	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Records(toolStepName), r.wasNotAllowed) {
 		next.Or = &Next{Flags: []Flag{{Name: "allow", Value: "PROGRAM"}}, Remark: "which lets the model run it"}
 	}
 	return next

@@ -109,7 +109,22 @@ func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFun
 	if r.Limits.Time == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, r.Limits.Time-r.Journal.Active(), errTime)
+	ctx, cancel := context.WithCancelCause(ctx)
+	left := func() time.Duration { return r.Limits.Time - r.Journal.Active() }
+	if left() <= 0 {
+		cancel(errTime)
+	}
+	go func() {
+		for left() > 0 { // it stays the same while the user is asked
+			select {
+			case <-time.After(max(left(), 10*time.Millisecond)):
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel(errTime)
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // durationText returns a duration as a user types it: 4h, not 4h0m0s.
@@ -183,9 +198,7 @@ func (r *Run) recordEnd(s State) (End, error) {
 	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: r.Past().Rounds(),
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
 	r.addNotes(&end, r.Past().States())
-	if end.Kind != KindDone {
-		end.Said, _ = r.lastWords() // it may be what cannot be read that ended the run
-	}
+	end.Said, _ = r.lastWords() // it may be what cannot be read that ended the run
 	if r.Past().AtEnd() {
 		last, _ := r.Past().End()
 		end.Ignored = last.Ignored
@@ -255,7 +268,7 @@ func (r *Run) staysBlocked(s State, earlier []State) (bool, error) {
 // such pass only begins another round.
 func (r *Run) unconfirmedStop(s *State) bool {
 	if slices.ContainsFunc(r.openQuestions(), Question.AboutJudges) {
-		halt(s, KindBlocked, "the check passes only with changes to what judges the work", Next{Verb: Resume})
+		halt(s, KindBlocked, "the check passes only with changes to what is part of it", Next{Verb: Resume})
 		return true
 	}
 	records := r.Past().Records(history.StepConfirm)

@@ -118,7 +118,7 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 			continue // an output of the user's own program
 		}
 		findings = append(findings, check.Finding{Source: "protect", File: path,
-			Text: "This file is protected, because it is part of what judges the work; it was changed while the check ran, and was restored."})
+			Text: "This file is protected, because it is part of the check; it was changed while the check ran, and was restored."})
 	}
 	return findings, restored, err
 }

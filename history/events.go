@@ -295,7 +295,7 @@ type Question struct {
 
 // AboutJudges begins the reason of a question about a file that judges the work, and
 // whose change was taken back because the check fails without it (ruling G21).
-const AboutJudges = "it judges the work"
+const AboutJudges = "the check passes only with this change, so hone took it back"
 
 // AboutJudges reports whether the question is such a one: only a user who sees the change
 // can answer it.
@@ -463,7 +463,7 @@ type End struct {
 	// than by edits; empty if nothing did, or if no command ran.
 	Ignored string   `json:"ignored,omitempty"`
 	Notes   []string `json:"notes,omitempty"` // what else the user should know, one line each
-	// Said is what the model said last, if the run is not done: one line, which may be cut
+	// Said is what the model said last: one line, which may be cut
 	// and contain control characters. Empty if it said nothing.
 	Said string `json:"said,omitempty"`
 }

@@ -149,6 +149,10 @@ type Journal struct {
 	opened    time.Time // includes a monotonic reading
 	active    int64     // of earlier processes, in milliseconds
 
+	clock   sync.Mutex
+	waiting time.Time     // since when the process waits for a user; zero if it does not
+	waited  time.Duration // how long it has done so before
+
 	replaying bool    // opened by OpenReplay
 	remaining []Event // events still to be replayed
 }
@@ -292,9 +296,30 @@ func (j *Journal) Head() string {
 	return j.head
 }
 
-// Active returns how long processes have worked on the run so far.
+// Active returns how long processes have worked on the run so far, without the time in
+// which they waited for a user ([Journal.Wait]).
 func (j *Journal) Active() time.Duration {
-	return time.Duration(j.active)*time.Millisecond + time.Since(j.opened)
+	j.clock.Lock()
+	defer j.clock.Unlock()
+	now := time.Now()
+	if !j.waiting.IsZero() {
+		now = j.waiting
+	}
+	return time.Duration(j.active)*time.Millisecond + now.Sub(j.opened) - j.waited
+}
+
+// Wait says that the process waits for a user until done is called. It must not be called
+// again before that.
+func (j *Journal) Wait() (done func()) {
+	j.clock.Lock()
+	defer j.clock.Unlock()
+	j.waiting = time.Now()
+	return func() {
+		j.clock.Lock()
+		defer j.clock.Unlock()
+		j.waited += time.Since(j.waiting)
+		j.waiting = time.Time{}
+	}
 }
 
 // Append appends one event and returns it.

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"hone/fleet/flow"
@@ -191,6 +192,7 @@ func (w *world) once(in flow.Input, setup func(*testsuite.TestWorkflowEnvironmen
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(silent{})
 	w.env = suite.NewTestWorkflowEnvironment()
+	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Hour}) // a busy machine is no deadlock
 	w.env.SetTestTimeout(time.Minute)
 	flow.Register(w.env)
 	w.env.RegisterActivityWithOptions(w.leg, activity.RegisterOptions{Name: flow.Leg})

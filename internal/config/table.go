@@ -75,7 +75,7 @@ var (
 	FailOn       = row("exit", Row{Key: "check.fail-on", Valid: "exit|findings", Opens: safe, Help: `what fails: a status other than 0 ("exit"), or also findings in the output ("findings")`})
 	CheckEnv     = row([]string(nil), Row{Key: "check.env", Valid: "variable", Opens: "the check gets these variables, even if they hold keys", Example: `["GEMINI_API_KEY"]`, Help: "variables that the check gets even if they hold keys"})
 	Judge        = row("ask", Row{Key: "check.judge", Flag: "judge", Loops: "fix task", Valid: "ask|keep|free", Opens: "a model may weaken the tests that its work must pass", Lend: true, Repeat: true,
-		Help: "changes to tests and whatever else judges the work: ask (if the check fails without them), keep (take them back), or free"})
+		Help: "changes to tests and whatever else is part of the check: ask (if the check fails without them), keep (take them back), or free"})
 	Protect = row([]string(nil), Row{Key: "check.protect", Valid: "glob", Opens: safe, Example: `["tests/**"]`, Help: "more files that a model may not change without approval"})
 	Flaky   = row(0, Row{Key: "check.flaky", Flag: "flaky", Valid: "natural", Opens: safe, Lend: true, Example: "2", Help: "rerun a failing check up to N times; only findings that appear every time count"})
 	Prove   = row("off", Row{Key: "check.prove", Flag: "prove", Bare: "on", Valid: "on|off|strict", Opens: safe, Lend: true, Example: `"on"`,

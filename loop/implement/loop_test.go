@@ -283,7 +283,7 @@ looked
 
 
 build.sh: exit status 1
-Round 3 changed nothing, and the findings are the same as before it. Do something else: find another cause, or another solution.
+No file has changed since the round before, so the findings are the same. A solution in words is not enough: make the change. If no change can help, say what the user has to do.
 `, `
 You then provided the following data in your subsequent response
 

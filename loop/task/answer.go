@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -35,6 +36,17 @@ func parseAnswer(text string) answer {
 		}
 	}
 	return parseLines(text)
+}
+
+// said returns what an execution session's last text says to the user: its final answer
+// without the tags and the status, which are for hone.
+func said(text string) string {
+	text = reply.Answer(text, nil)
+	if i := strings.LastIndex(text, tag); i >= 0 && parseLines(text[i+len(tag):]).Status != unknown {
+		text, _, _ = strings.Cut(text[i+len(tag):], "</"+tag[1:])
+	}
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return statusOf(line) != unknown })
+	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
 func parseLines(text string) answer {

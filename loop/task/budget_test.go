@@ -89,7 +89,7 @@ func TestExecutorIsAskedInTime(t *testing.T) {
 			files(t, dir, map[string]string{"Spec.toml": specText, "a": "zero\n"})
 			m := &recorder{replies: slices.Concat([]model.Reply{withUsage(55_000, call("read", "path", "a")), tt.last},
 				[]model.Reply{call("write", "path", "a", "content", "done\n"), say(incomplete)}, wrote("loop = 2\nblocker = ''\n"))}
-			p := process{model: m, rounds: 5, tokens: 74_500}
+			p := process{model: m, rounds: 5, tokens: 74_200}
 			end := p.live(t, dir)
 			if end.Kind != hone.KindBudget || end.Rounds != 1 || len(m.asked) != 2 {
 				t.Fatalf("%d requests, %+v", len(m.asked), end)

@@ -27,10 +27,11 @@ func Kind() loop.Kind {
 		Name:  "task",
 		Use:   `task TASK.toml|"TEXT"|-`,
 		Short: "let a model do a task, with a reviewer, until it is done",
-		Long: `task gives a model tools (read, glob, grep, write, edit, bash) and a task, and lets it work. Then a
-reviewer, which cannot change anything, lists what is left to do, and the next round starts with that
-list. hone tells the reviewer what the tool calls did, not what the model reports. If there is a check,
-it decides whether the task is done.
+		Long: `task gives a model tools (read, glob, grep, write, edit, bash) and a task, and lets it work. Unless the
+model reports that the task is complete, a reviewer, which cannot change anything, then lists what is
+left to do, and the next round starts with that list. hone tells the reviewer what the tool calls did,
+not what the model reports. A report that the task is complete ends the run only if the check passes.
+Without a check nothing verifies that report, and the summary says so.
 
 The task is a TOML file (see hone init task) or a text; use - to read the text from standard input.
 Commands are limited to a list of programs, which the task file and --allow can extend. They run behind
@@ -204,6 +205,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	if l.Tools, err = v.tools(s, commands, review); err != nil {
 		return built, err
 	}
+	r.Words = said
 	s.SetCheck(commands, s.Check)
 	v.SetJudge(r, v.Check)
 	if v.Check != "" {

@@ -283,7 +283,7 @@ func TestFirstLoopWithACheckThatPasses(t *testing.T) {
 	if end.Kind != hone.KindDone || end.Rounds != 1 || len(end.Notes) > 0 {
 		t.Fatalf("%+v", end)
 	}
-	holds(t, "the first execution", m.prompts()[0], "Make b.\n\nLoop 1 of 5.\nNo pending steps recorded")
+	holds(t, "the first execution", m.prompts()[0], "Make b.\n\nLoop 1 of 5.\n\nWorking directory: ")
 }
 
 // TestNoFinalAnswer: the pending items stay, and the reviewer is told (ruling

@@ -208,7 +208,9 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	if n := len(s.past); n > 0 {
 		b.WriteString(s.past[n-1].lastText())
 	}
-	b.WriteString(pendingText(s.prior))
+	if s.loop > 1 || len(s.prior) > 0 {
+		b.WriteString(pendingText(s.prior))
+	}
 	if s.last != "" {
 		b.WriteString(s.last + "\n")
 	}
@@ -232,7 +234,11 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	case s.noBash:
 		checks = ". This session has no `bash`: read what you changed again instead, and say so in place of the check"
 	}
-	fmt.Fprintf(&b, executionProtocol, s.orientation(), bounds, checks)
+	first := ""
+	if s.loop > 1 {
+		first = ", the pending next steps first"
+	}
+	fmt.Fprintf(&b, executionProtocol, s.orientation(), bounds, checks, first)
 	return b.String()
 }
 
@@ -341,7 +347,7 @@ func pendingText(prior []check.Finding) string {
 	case blockers.Len() > 0:
 		b.WriteString("No pending steps: the last review found nothing left to do except for what is blocked.\n")
 	default:
-		b.WriteString("No pending steps recorded — determine next action from the task above.\n")
+		b.WriteString("No pending steps are recorded: find out from the files what is left of the task.\n")
 	}
 	if blockers.Len() > 0 {
 		b.WriteString("Blockers that the last review reported:\n" + blockers.String() + blocked)

@@ -64,7 +64,7 @@ var programs = []program{
 	{names: "rsync", refuse: "e M rsh rsync-path remote-option files-from daemon"},
 	{names: "sed gsed", operands: script, harmless: harmlessSed.MatchString, first: "e expression", text: "e expression", values: "l line-length",
 		refuse: "i I f in-place file", why: "it changes files, or reads its script from one",
-		instead: "print with addresses, p, d, q, s/…/…/ and y/…/…/; change files with the edit tool"},
+		instead: "print with addresses, p, d, q, s/…/…/ and y/…/…/; with the edit tool, where you have it, change files"},
 	{names: "sort", text: "t k field-separator key", values: "o S T output temporary-directory", writes: "o output", refuse: "compress-program files0-from"},
 	{names: "split", values: "a b C l n t", refuse: "filter"},
 	{names: "stat", text: "c format printf", globs: true},

@@ -81,10 +81,13 @@ func (a Account) left(columns int) []string {
 	return screen.FindingLines(a.End.Findings, columns, "hone show "+a.name())
 }
 
-// said quotes what the model said last; empty if it said nothing, or if the run is done.
+// said quotes what the model said last; empty if it said nothing.
 func (a Account) said() string {
-	if a.End.Said == "" {
+	switch {
+	case a.End.Said == "":
 		return ""
+	case a.End.Kind == hone.KindDone:
+		return "the model says: \"" + render.Line(a.End.Said) + "\""
 	}
 	return "the model's last words: \"" + render.Line(a.End.Said) + "\""
 }
@@ -123,7 +126,7 @@ func (a Account) fileLines(minus string, most int) []string {
 		path := render.Line(f.Path)
 		line := path + strings.Repeat(" ", longest-displaywidth.String(path)+2) + render.StatText(f.Added, f.Removed, minus)
 		if f.Judges {
-			line += "  (judges the work)"
+			line += "  (part of the check)"
 		}
 		lines = append(lines, line)
 	}

@@ -164,7 +164,11 @@ func (p *Prompter) act(q hone.Question, line string) (edited []byte, ok bool) {
 
 // explain says what the answers mean.
 func (p *Prompter) explain(q hone.Question) {
-	p.screen.Say("  y  make this change\n  n  do not change this file\n  a  make this change and all others that are asked about now")
+	y, n := "make this change", "do not change this file"
+	if q.AboutJudges() {
+		y, n = "make this change again: then the run is done", "leave it as it is now: the model tries without the change if a round is left"
+	}
+	p.screen.Say("  y  %s\n  n  %s\n  a  make this change and all others that are asked about now", y, n)
 	if p.edits(q) {
 		p.screen.Say("  e  edit the new contents in $EDITOR or vi, and see the change again")
 	}
@@ -252,7 +256,12 @@ func (p *Prompter) show(q hone.Question, again bool) {
 	if q.Edited {
 		reason = "edited by you; " + reason
 	}
-	fmt.Fprintf(&s.text, "\n%s  %s   (%s)\n", s.o.Colour.Bold(header), render.StatText(added, removed, "−"), reason)
+	head := fmt.Sprintf("\n%s  %s", s.o.Colour.Bold(header), render.StatText(added, removed, "−"))
+	if columns, _ := p.size(); q.AboutJudges() {
+		fmt.Fprintf(&s.text, "%s\n%s\n", head, render.Wrap("  "+reason, columns))
+	} else {
+		fmt.Fprintf(&s.text, "%s   (%s)\n", head, reason)
+	}
 	if q.Problem != "" {
 		fmt.Fprintf(&s.text, "  %s your contents cannot be used: %s\n", s.o.Colour.Yellow("!"), render.Line(q.Problem))
 	}
@@ -264,14 +273,19 @@ func (p *Prompter) show(q hone.Question, again bool) {
 	}
 }
 
+// size returns the columns and rows of the terminal, or large numbers.
+func (p *Prompter) size() (columns, rows int) {
+	if p.screen.o.Size == nil {
+		return 1 << 30, 1 << 30
+	}
+	return p.screen.o.Size()
+}
+
 // foldedLength returns how many lines of a diff a question shows: as many as fit on
 // the terminal together with the rest of the question, but no more than diffLines.
 // The pager shows the others.
 func (p *Prompter) foldedLength(diff []string) int {
-	columns, rows := 1<<30, 1<<30
-	if p.screen.o.Size != nil {
-		columns, rows = p.screen.o.Size()
-	}
+	columns, rows := p.size()
 	room := max(1, rows-otherLines)
 	used, folded := 0, 1
 	for i, line := range diff {
