@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -23,6 +24,9 @@ func (l Loop) warnings(dir string, files workspace.Manifest) []string {
 	if !slices.ContainsFunc(files, func(e workspace.Entry) bool { return l.isSpec(e.Path) }) {
 		texts = append(texts, l.noSpecs(files))
 	}
+	if ignored := l.ignoredSpecs(dir, files); len(ignored) > 0 {
+		texts = append(texts, fmt.Sprintf("git ignores these specifications, so they are not sent: %s; change .gitignore, or git add --force", render.Names(ignored)))
+	}
 	for _, list := range []struct {
 		key      string
 		patterns []string
@@ -34,6 +38,25 @@ func (l Loop) warnings(dir string, files workspace.Manifest) []string {
 		}
 	}
 	return texts
+}
+
+// ignoredSpecs returns the files in the directories of specifications that git ignores.
+func (l Loop) ignoredSpecs(dir string, files workspace.Manifest) (ignored []string) {
+	known := map[string]bool{}
+	for _, e := range files {
+		known[e.Path] = true
+	}
+	for _, specs := range l.specDirs() {
+		// What cannot be read is not known to be a specification.
+		_ = filepath.WalkDir(filepath.Join(dir, filepath.FromSlash(specs)), func(at string, d fs.DirEntry, err error) error {
+			rel, relErr := filepath.Rel(dir, at)
+			if rel = filepath.ToSlash(rel); err == nil && relErr == nil && d.Type().IsRegular() && !known[rel] {
+				ignored = append(ignored, rel)
+			}
+			return nil
+		})
+	}
+	return ignored
 }
 
 // noSpecs returns the warning that there are no specifications. It names a directory
