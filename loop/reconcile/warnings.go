@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"hone"
 	"hone/internal/config"
@@ -19,8 +20,8 @@ import (
 
 // warnings returns what the user may not expect of the settings: that there are no
 // specifications, and entries of the configuration that match nothing (ruling B14).
-func (l Loop) warnings(dir string, files workspace.Manifest) []string {
-	var texts []string
+func (l Loop) warnings(dir string, files workspace.Manifest, items []item) []string {
+	texts := l.namesOutside(files, items)
 	if !slices.ContainsFunc(files, func(e workspace.Entry) bool { return l.isSpec(e.Path) }) {
 		texts = append(texts, l.noSpecs(files))
 	}
@@ -57,6 +58,33 @@ func (l Loop) ignoredSpecs(dir string, files workspace.Manifest) (ignored []stri
 		})
 	}
 	return ignored
+}
+
+// namesOutside returns warnings about specifications that name files outside SOURCE_DIR
+// by their paths (ruling B15).
+func (l Loop) namesOutside(files workspace.Manifest, items []item) (texts []string) {
+	outside := map[string]bool{}
+	for _, e := range files {
+		outside[e.Path] = !l.within(e.Path) && strings.ContainsAny(e.Path, "./")
+	}
+	noPath := func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_./-", c)
+	}
+	for _, it := range items {
+		if l.Scope == "" || !l.isSpec(it.Path) {
+			continue
+		}
+		var named []string
+		for _, word := range strings.FieldsFunc(string(it.Content), noPath) {
+			if word = path.Clean(strings.TrimRight(word, ".")); outside[word] && !slices.Contains(named, word) {
+				named = append(named, word)
+			}
+		}
+		if len(named) > 0 {
+			texts = append(texts, fmt.Sprintf("%s names files outside %s, which are not sent and cannot be changed: %s", render.Path(it.Path), render.Path(l.Scope), render.Names(named)))
+		}
+	}
+	return texts
 }
 
 // noSpecs returns the warning that there are no specifications. It names a directory
