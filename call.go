@@ -86,7 +86,11 @@ func (t *talk) planCall(call model.Call, index int) *pendingCall {
 		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; %s", shorten(call.Name, maxNameBytes),
 			cmp.Or(reply.CallHint(call.Name, t.specs), "there are: "+strings.Join(t.toolNames(), ", "))))
 	case !json.Valid([]byte(call.Args)):
-		c.refuse(RefusedJSON, fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonError(call.Args), shorten(call.Args, 500)))
+		text := fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonError(call.Args), shorten(call.Args, 500))
+		if t.role.TextCalls {
+			text += "\n" + strings.ToUpper(callForm[:1]) + callForm[1:]
+		}
+		c.refuse(RefusedJSON, text)
 	case index >= bounds.PerTurn:
 		c.refuse(RefusedTurn, fmt.Sprintf("not run: a reply may have %d calls at most", bounds.PerTurn))
 	case t.runCount >= bounds.Calls:

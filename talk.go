@@ -218,7 +218,7 @@ func (t *talk) handleAnswer(got model.Reply) error {
 		return nil
 	}
 	if t.role.TextCalls {
-		t.addText(missing + " If it was meant to contain a call, that cannot be read: write one JSON object between <tool_call> and </tool_call>, each tag alone on its line, outside of fences.")
+		t.addText(missing + " If it was meant to contain a call, that cannot be read: "+callForm)
 		return nil
 	}
 	t.addText(missing + " A call that is written as text is not read: use the tool calls of the API.")
@@ -226,6 +226,8 @@ func (t *talk) handleAnswer(got model.Reply) error {
 	return t.r.Advise(Notice{Text: writer.Called + " writes tool calls as text, which are not read",
 		Next: Next{Verb: NewRun, Flags: []Flag{{Name: "tools", Value: "text"}}, Remark: "which reads them"}})
 }
+
+const callForm = "write a call so, with its tags alone on their lines and outside of fences:\n" + reply.CallExample
 
 // addText adds a text of hone's to the next request. It does not change
 // messages that were sent already, so that the provider can use its cache. Not
@@ -299,12 +301,15 @@ func (t *talk) encode() ([]byte, error) {
 // toolInput returns the input of a call. It does not change while tools run
 // concurrently.
 func (t *talk) toolInput(args string) tool.Input {
-	seen, outputs := maps.Clone(t.seen), t.outputs
+	seen, outputs, history := maps.Clone(t.seen), t.outputs, t.history
 	return tool.Input{
 		Args: json.RawMessage(args),
 		Seen: func(path string) (string, bool) {
 			digest, ok := seen[path]
 			return digest, ok
+		},
+		Told: func(path, text string) bool {
+			return slices.ContainsFunc(history, func(m model.Message) bool { return m.Role == model.User && tells(m, path, text) })
 		},
 		Output: func(call int) (string, bool) {
 			if call < 1 || call > len(outputs) {
@@ -313,6 +318,25 @@ func (t *talk) toolInput(args string) tool.Input {
 			return outputs[call-1], true
 		},
 	}
+}
+
+// tells reports whether one part of a message names a file and contains each line of a text.
+func tells(m model.Message, path, text string) bool {
+	return slices.ContainsFunc(m.Parts, func(p model.Part) bool {
+		said := p.Text
+		if p.Result != nil {
+			said = p.Result.Text
+		}
+		if !strings.Contains(said, path) {
+			return false
+		}
+		for line := range strings.Lines(text) {
+			if !strings.Contains(said, strings.TrimSpace(line)) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // originalContents returns what a file contained before a call changed it that

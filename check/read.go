@@ -172,6 +172,20 @@ const (
 // those of a format for programs.
 var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED\b|FAILED\b|--- |=== |\? |exit status \d|make(?:\[\d+\])?: \*\*\*|Ran \d+ tests? in |[.FEsxu]+$|\S+ \([\w.<>]+\) \.\.\. (?:ok|FAIL|ERROR|skipped\b.*)$|File ".*", line \d+|at .*:\d+:\d+\)?$|[^\pL\d]*$)`)
 
+// formatLine matches lines of formats whose findings say it in other words, or that say
+// nothing: of node and TAP, of sanitizers and valgrind, and of programs that crash.
+var formatLine = lazyregexp.New(`^(?:` + strings.Join([]string{
+	`(?:ℹ )?(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+`, `1\.\.\d+`, `\{ total: .*\}`, `time=.*`, `Subtest: .*`, `No coverage generated`, `Node\.js v[\d.]+`, `TAP version \d+`,
+	`[✔✖▶﹣⚠] (?:.* \(\d[\d.]*ms\).*|failing tests:)`, `test at \S+:\d+:\d+`, `▶ .*`, `(?:at )?(?:.*[ (])?(?:node:[\w/]+:\d+:\d+|<anonymous>)\)?(?: \{)?`, `at async Promise.*`, `'test failed'`,
+	`(?:generatedMessage: (?:true|false)|code: 'ERR_\w+'|operator: '.*'|diff: '\w+'),?`, `(?:actual|expected): .*,`, `(?:\w*Error(?: \[\w+\])?: )?(?:Expected values to be .* ?equal:|expect\(received\).*)`,
+	`==\d+==.*`, `(?:SUMMARY: |WARNING: )?\w+Sanitizer: ?.*`, `#\d+ .*(?::\d+|\+0x[0-9a-f]+\))(?: \(.*\))?`, `(?:=>)?0x[0-9a-f]+: .*`, `[A-Z][A-Za-z ]+: +(?:[0-9a-f]{2} ?)+`, `(?:[0-9a-f]{2} *)+`,
+	`Shadow byte.*`, `(?:Direct|Indirect) leak of .*`, `(?:Thread T\d+|Location is|Read of|Write of|Previous|READ of|WRITE of) .*`, `0x[0-9a-f]+ is located .*`,
+	`\S+: line \d+: +\d+ .*`, `(?:Segmentation fault|Aborted|Killed|Bus error)(?: \(core dumped\))?`, `terminate called .*`, `what\(\): .*`, ".*: Assertion `.*' failed\\.",
+}, "|") + `)$`)
+
+// yamlBlock matches what TAP says of a point.
+var yamlBlock = lazyregexp.New(`(?ms)^ +---$.*?^ +\.\.\.$`)
+
 // restOf returns the last lines of an output that no finding contains.
 func restOf(out string, found []Finding) string {
 	if len(out) > restSearched {
@@ -179,10 +193,11 @@ func restOf(out string, found []Finding) string {
 		_, out, _ = strings.Cut(out, "\n")
 	}
 	told := newSaid(found)
+	out = yamlBlock.ReplaceAllString(out, "")
 	var lines []string
 	for _, line := range slices.Backward(strings.Split(out, "\n")) {
-		trimmed := strings.TrimSpace(line)
-		if summaryLine.MatchString(trimmed) || told.has(trimmed) {
+		trimmed := strings.TrimPrefix(strings.TrimSpace(line), "# ") // of TAP
+		if summaryLine.MatchString(trimmed) || formatLine.MatchString(trimmed) || told.has(trimmed) {
 			continue
 		}
 		if lines = append(lines, excerpt.Middle(strings.TrimRight(line, " \t\r"), restText/2)); len(lines) == restLines {

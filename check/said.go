@@ -11,7 +11,7 @@ var (
 	// leadingPlace matches a file and a line before a message.
 	leadingPlace = lazyregexp.New(`^\S+:\d+(?::\d+)?:? +`)
 	// leadingSeverity matches what a compiler calls a message. Readers remove it.
-	leadingSeverity = lazyregexp.New(`^(?i:fatal error|error|err|failure|warning|warn|note|info|hint|style|remark)(?:[\[(][\w./@-]+[\])]| [A-Z]{1,6}\d{1,5})?: +`)
+	leadingSeverity = lazyregexp.New(`^(?i:fatal error|error|err|failure|warning|warn|note|info|hint|style|remark|\w*Error)(?: ?[\[(][\w./@-]+[\])]| [A-Z]{1,6}\d{1,5})?: +`)
 	// testHead matches the heading of a failure that Python's unittest prints.
 	testHead = lazyregexp.New(`^(?:FAIL|ERROR): (\S+)`)
 	// stackLine matches the lines of a Go program's stack.
@@ -59,7 +59,7 @@ func (s said) has(line string) bool {
 	if strings.Contains(s.text, line) || s.crash && stackLine.MatchString(line) {
 		return true
 	}
-	message := leadingPlace.ReplaceAllString(line, "")
+	message := withoutPlace(line)
 	if message == "" || len(message) > 3 && strings.Contains(s.text, message) {
 		return true
 	}

@@ -43,6 +43,7 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 		return tools
 	}
 	b := tool.BashConfig{Net: s.loop.Shared().Walls.Net, Redact: s.guard.Redact, MaxTimeout: maxCommandTime, Lines: set.Lines(tree.Dir())}
+	b.Lines.Walled = !s.loop.Shared().Walls.None()
 	if line := s.loop.Shared().Check; line != "" && !set.ReadOnly && set.Dir == "" {
 		c := s.commandConfig(line, tree)
 		b.Lines.Always, b.CheckTimeout = []string{line}, c.Limit()

@@ -7,7 +7,6 @@ import (
 
 	"hone/check"
 	"hone/internal/excerpt"
-	"hone/internal/lazyregexp"
 	"hone/internal/render"
 )
 
@@ -57,7 +56,8 @@ func ForModel(findings []check.Finding) []string {
 		text = shortRuns(text)
 		whole := f.File == "" || at[f.Place()] < wholeAtPlace
 		if _, told := same[text]; !told && (!whole || len(text) > left-maxLines) {
-			text = oneLine(text)
+			first, _, _ := strings.Cut(text, "\n") // which has the values
+			text = strings.ReplaceAll(excerpt.Middle(first, maxShort), "\n", " ")
 		} else if len(text) > maxWhole {
 			text = excerpt.Middle(text, maxWhole)
 		}
@@ -92,18 +92,6 @@ func restText(rest []check.Finding) []string {
 		text += ", in " + render.Names(files)
 	}
 	return []string{text}
-}
-
-// values matches the lines in which test runners say what they got and wanted.
-var values = lazyregexp.New(`(?im)^[ \t]*(?:[-+] ?(?:expected|actual)\b.*|(?:got|want|wanted|expected|actual|received|found)\b ?[:=].*)$`)
-
-// oneLine returns the first line of a finding, and the values below it.
-func oneLine(text string) string {
-	head, body, _ := strings.Cut(text, "\n")
-	for _, line := range values.FindAllString(body, 2) {
-		head = strings.TrimSuffix(head, ":") + "; " + strings.TrimSpace(line)
-	}
-	return strings.ReplaceAll(excerpt.Middle(head, maxShort), "\n", " ")
 }
 
 // maxRun is how often one character may be repeated.

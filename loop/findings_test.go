@@ -23,8 +23,8 @@ func TestForModel(t *testing.T) {
 		"blocking before notes": {[]check.Finding{note, parsed("a.go", 1, "bad")}, []string{"a.go:1: bad", "a note"}},
 		"an output that no reader knows is whole": {[]check.Finding{unread}, []string{strings.TrimRight(unread.Text, "\n")}},
 		"of a place, two whole": {
-			[]check.Finding{parsed("a.go", 1, "T/1: sum:\ngot: 1\nwant: 2\nmore"), parsed("a.go", 1, "T/2: sum:\ngot: 3\nwant: 4\nmore"), parsed("a.go", 1, "T/3: sum:\ngot: 5\nwant: 6\nmore"), parsed("b.go", 1, "other\nmore")},
-			[]string{"a.go:1: T/1: sum:\ngot: 1\nwant: 2\nmore", "a.go:1: T/2: sum:\ngot: 3\nwant: 4\nmore", "a.go:1: T/3: sum; got: 5; want: 6", "b.go:1: other\nmore"},
+			[]check.Finding{parsed("a.go", 1, "T/1: got 1, want 2\nmore"), parsed("a.go", 1, "T/2: got 3, want 4\nmore"), parsed("a.go", 1, "T/3: got 5, want 6\nmore"), parsed("b.go", 1, "other\nmore")},
+			[]string{"a.go:1: T/1: got 1, want 2\nmore", "a.go:1: T/2: got 3, want 4\nmore", "a.go:1: T/3: got 5, want 6", "b.go:1: other\nmore"},
 		},
 		"equal ones are counted": {[]check.Finding{parsed("a.go", 1, "bad"), parsed("a.go", 1, "bad"), parsed("a.go", 1, "bad")}, []string{"a.go:1: bad (3 times)"}},
 		"long runs":              {[]check.Finding{parsed("", 0, "got "+strings.Repeat("é", 5000)+"x")}, []string{"got éééééééééé[… 5000 times in all]x"}},
@@ -42,14 +42,14 @@ func TestForModel(t *testing.T) {
 func TestForModelBounded(t *testing.T) {
 	var many []check.Finding
 	for i := range 150 {
-		many = append(many, parsed(fmt.Sprintf("test/%d.js", i%7), i, fmt.Sprintf("case %d:\nexpected: %d\n%s", i, i, strings.Repeat("stack of it\n", 30))))
+		many = append(many, parsed(fmt.Sprintf("test/%d.js", i%7), i, fmt.Sprintf("case %d: got 0, want %d\n%s", i, i, strings.Repeat("stack of it\n", 30))))
 	}
 	texts := ForModel(many)
 	all := strings.Join(texts, "\n\n")
 	if len(all) > maxTold+1<<10 {
 		t.Errorf("%d bytes", len(all))
 	}
-	if !strings.Contains(texts[0], "stack of it\nstack of it") || !strings.Contains(all, "case 40; expected: 40") {
+	if !strings.Contains(texts[0], "stack of it\nstack of it") || !strings.Contains(all, "case 40: got 0, want 40") {
 		t.Errorf("the first is not whole, or others are not told in a line: %.2000s", all)
 	}
 	last := texts[len(texts)-1]

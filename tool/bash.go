@@ -112,7 +112,7 @@ func (b bash) description() string {
 	if b.Lines.Programs == nil {
 		return text
 	}
-	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". Combine them with pipes, `&&`, `||`, `;`, `if`, `for` and `while`," +
+	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". Also `go doc`, `go list -m`, `npm ls` and `pip show`. Combine them with pipes, `&&`, `||`, `;`, `if`, `for` and `while`," +
 		" but without substitutions such as `$(…)`, background jobs and functions. Paths must be relative and stay in the working directory."
 	text += b.alwaysText()
 	if b.Lines.ReadOnly {

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hone/internal/reply"
@@ -50,7 +51,7 @@ type replacement struct {
 }
 
 // Edit returns the tool that replaces parts of a file whose current contents the
-// model has seen. All other bytes of the file are unchanged. The apply function
+// model has seen, or exact texts that findings or results of grep have shown. All other bytes of the file are unchanged. The apply function
 // decides whether the change is allowed. The guard redacts names in errors; nil
 // redacts nothing.
 func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
@@ -63,16 +64,23 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		if err != nil {
 			return readFailure(ctx, tree, guard, p, err), ctx.Err()
 		}
-		if fault := checkRead(in, p, content); fault != "" {
-			return Failure(fault), nil
+		unread := checkRead(in, p, content)
+		if _, withheld := guard.Withheld(p, content); unread != "" && (withheld || !isTold(in, p, args.Edits)) {
+			return Failure(unread), nil
 		}
 		places, fault := place(content, args.Edits)
-		if fault != "" {
+		switch {
+		case fault != "" && unread != "":
+			return Failure(unread), nil
+		case fault != "":
 			return Failure(fault), nil
 		}
 		changed := applyPlaces(content, places)
 		if err := reply.CheckEdit(p, content, changed, newTexts(args.Edits)); err != nil {
 			return Failure(fmt.Sprintf("%v. Nothing was changed", err)), nil
+		}
+		if unread != "" {
+			in.Seen = func(string) (string, bool) { return workspace.Digest(content), true }
 		}
 		v, err := applyContent(ctx, apply, in, p, changed)
 		switch {
@@ -86,7 +94,11 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		if v.Edited {
 			return editedByUser(p), nil
 		}
-		return Result{Text: editReport(p, content, changed, places), Shown: knownDigest(p, changed)}, nil
+		result := Result{Text: editReport(p, content, changed, places)}
+		if unread == "" {
+			result.Shown = knownDigest(p, changed)
+		}
+		return result, nil
 	})
 }
 
@@ -119,6 +131,16 @@ func checkRead(in Input, p string, content []byte) string {
 		return fmt.Sprintf("%s has changed since it was read; read it again, then edit", p)
 	}
 	return ""
+}
+
+// isTold reports whether the model knows all that it replaces in a file that it has not
+// read, from findings or results of grep.
+func isTold(in Input, p string, edits []replacement) bool {
+	const least = 8 // bytes; less may stand anywhere
+	_, read := in.seenDigest(p)
+	return !read && in.Told != nil && !slices.ContainsFunc(edits, func(e replacement) bool {
+		return len(strings.TrimSpace(e.Old)) < least || !in.Told(p, e.Old)
+	})
 }
 
 // applyPlaces returns the original with the edits made.

@@ -167,6 +167,30 @@ func TestEditRefusesFiles(t *testing.T) {
 	}
 }
 
+// TestEditTold checks that the exact text of a finding or a result of grep can be replaced
+// without reading the file, and nothing else of it.
+func TestEditTold(t *testing.T) {
+	const text = "package a\r\n\r\nvar first = 1\r\nvar second = 2\r\n"
+	s := newSession(t, map[string]string{"a.go": text, "fixed.txt": "a long line\n", ".env": "TOKEN=abcdefgh\n", "keys.txt": awsKey})
+	s.fails("edit", args{"path": "a.go", "edits": edits("var first = 1", "var first = 3")}, "has not been read")
+	s.told = s.succeeds("grep", args{"pattern": "var first"}).Text
+	s.fails("edit", args{"path": "a.go", "edits": edits("var first = 1\nvar second = 2", "x")}, "has not been read")
+	s.fails("edit", args{"path": "a.go", "edits": edits("first", "x")}, "has not been read")
+	if r := s.succeeds("edit", args{"path": "a.go", "edits": edits("var first = 1", "var first = 3")}); r.Shown != nil {
+		t.Errorf("the file counts as read: %v", r.Shown)
+	}
+	s.fails("write", args{"path": "a.go", "content": "package a\n"}, "were not shown to you")
+	s.fails("edit", args{"path": "a.go", "edits": edits("var first = 1", "var first = 4")}, "has not been read")
+	s.told = "a.go:3: x\n  var first = 3\n  var second = 2\nfixed.txt: a long line\n.env: TOKEN=abcdefgh\nkeys.txt " + awsKey
+	s.succeeds("edit", args{"path": "a.go", "edits": edits("var first = 3\nvar second = 2", "var both = 4")})
+	if got := s.file("a.go"); got != "package a\r\n\r\nvar both = 4\r\n" {
+		t.Errorf("%q", got)
+	}
+	s.fails("edit", args{"path": "fixed.txt", "edits": edits("a long line", "b")}, "may not be changed here")
+	s.fails("edit", args{"path": ".env", "edits": edits("TOKEN=abcdefgh", "b")}, "has not been read")
+	s.fails("edit", args{"path": "keys.txt", "edits": edits(strings.TrimSpace(awsKey), "b")}, "has not been read")
+}
+
 // An interrupted call that runs again after its change was made computes the
 // same change.
 func TestEditRunsAgain(t *testing.T) {

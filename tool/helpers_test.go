@@ -21,6 +21,7 @@ type session struct {
 	tree    *workspace.Tree
 	rules   workspace.Rules
 	seen    map[string]string
+	told    string // of a message, with the results of all calls
 	outputs []string
 	changes []workspace.Change
 	// original is Input.Original.
@@ -89,6 +90,14 @@ func (s *session) raw(name, args string) Result {
 	in := Input{
 		Args: json.RawMessage(args),
 		Seen: func(p string) (string, bool) { d, ok := s.seen[p]; return d, ok },
+		Told: func(p, text string) bool {
+			for line := range strings.Lines(p + "\n" + text) {
+				if !strings.Contains(s.told, strings.TrimSpace(line)) {
+					return false
+				}
+			}
+			return true
+		},
 		Output: func(n int) (string, bool) {
 			if n < 1 || n > len(s.outputs) {
 				return "", false

@@ -44,6 +44,10 @@ type Input struct {
 	// Seen returns the digest of a file's contents that the model has seen in
 	// this session; nil means that it has seen none.
 	Seen func(path string) (digest string, ok bool)
+	// Told reports whether one message of this session to the model names a file and
+	// contains each line of a text, such as a finding or a result of grep; nil means that
+	// none does.
+	Told func(path, text string) bool
 	// Output returns the complete output of an earlier call in this session, by
 	// the call's number; nil means that there is none.
 	Output func(call int) (text string, ok bool)

@@ -13,7 +13,7 @@ import (
 var (
 	// arrow is the line with the place below a message of rustc and other tools.
 	arrow       = lazyregexp.New(`^ *--> (\S.*?):(\d{1,9}):(\d{1,9})$`)
-	rustHead    = lazyregexp.New(`^(error|warning)(?:\[([\w:-]+)\])?: (\S.*)$`)
+	rustHead    = lazyregexp.New(`^(?P<severity>error|warning)(?:\[(?P<rule>[\w:-]+)\])?: (?P<text>\S.*)$`)
 	rustVerdict = lazyregexp.New(`^error: (?:could not compile|test failed|doctest failed|bench failed|\d+ targets? failed|aborting due to|build failed)`)
 	rustRunning = lazyregexp.New(`^ +(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
 	rustResult  = lazyregexp.New(`^test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)`)
@@ -27,8 +27,9 @@ var (
 
 // arrows reads messages whose place is in the line below their head, up to an empty line.
 type arrows struct {
-	// head reads the first line of a message.
-	head func(line string) (item, bool)
+	head *lazyregexp.Regexp // the first line of a message
+	// crash is the rule that what does not compile breaks; empty if every error is that.
+	crash string
 	// files are the suffixes of the files that count: others belong to another tool.
 	files   []string
 	known   bool
@@ -37,7 +38,10 @@ type arrows struct {
 }
 
 func (a *arrows) line(line string, l *list) {
-	if i, ok := a.head(line); ok {
+	if i, ok := matched(a.head, line); ok {
+		if a.crash == "" && i.rank == failure || a.crash != "" && i.rule == a.crash {
+			i.rank = crash
+		}
 		a.pending, a.open = &i, false
 		return
 	}
@@ -49,28 +53,8 @@ func (a *arrows) line(line string, l *list) {
 	case a.pending != nil || strings.TrimSpace(line) == "":
 		a.pending, a.open = nil, false
 	case a.open:
-		last := &l.items[len(l.items)-1]
-		if len(last.text) < maxText {
-			last.text += "\n" + line
-		}
+		l.more(line)
 	}
-}
-
-// rustMessage reads the first line of a message of rustc.
-func rustMessage(line string) (item, bool) {
-	m := rustHead.FindStringSubmatch(line)
-	if m == nil {
-		return item{}, false
-	}
-	return rustItem(m[1], m[2], m[3]), true
-}
-
-func rustItem(level, code, message string) item {
-	i := item{rank: rankOf(level), rule: code, text: withRule(message, code)}
-	if i.rank == failure {
-		i.rank = crash
-	}
-	return i
 }
 
 type cargoMessage struct {
@@ -113,7 +97,7 @@ type cargoTest struct {
 // --message-format=json.
 func readCargo(text string, l *list) bool {
 	c := &cargoOutput{list: l, tests: map[string]*cargoTest{}, seen: map[string]bool{}}
-	c.arrows = arrows{head: rustMessage, files: []string{".rs", ".toml"}}
+	c.arrows = arrows{head: rustHead, files: []string{".rs", ".toml"}}
 	forEachLine(text, c.line)
 	c.endMessage()
 	known := c.known || c.arrows.known || c.ran
@@ -231,7 +215,10 @@ func (c *cargoOutput) json(line string) {
 	if said.Code != nil {
 		code = said.Code.Code
 	}
-	i := rustItem(said.Level, code, said.Message)
+	i := item{rank: rankOf(said.Level), rule: code, text: withRule(said.Message, code)}
+	if i.rank == failure {
+		i.rank = crash
+	}
 	for _, s := range said.Spans {
 		if s.IsPrimary {
 			i.file, i.line = s.FileName, s.LineStart

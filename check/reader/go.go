@@ -108,7 +108,9 @@ func (g *goOutput) build(line string) bool {
 		g.endBuild()
 		return false
 	case g.open && (line == "" || line[0] == '\t' || line[0] == ' '):
-		g.continueItem(line)
+		if line != "" {
+			g.more(line)
+		}
 		return g.block != "" || line != ""
 	}
 	g.open = false
@@ -158,13 +160,6 @@ func (g *goOutput) command(line string) bool {
 	g.add(item{rank: crash, text: said})
 	g.open = true
 	return true
-}
-
-func (g *goOutput) continueItem(line string) {
-	last := &g.items[len(g.items)-1]
-	if line != "" && len(last.text) < maxText {
-		last.text += "\n" + line
-	}
 }
 
 // beginBuild starts the output for a package: "# path" or, from vet, "# [path]".

@@ -34,10 +34,7 @@ func readPlaces(text string, l *list, sure bool) bool {
 			l.add(i)
 			open = true
 		case open && line != "" && (line[0] == ' ' || line[0] == '\t'):
-			last := &l.items[len(l.items)-1]
-			if len(last.text) < maxText {
-				last.text += "\n" + line
-			}
+			l.more(line)
 		default:
 			open = false
 		}
@@ -86,9 +83,9 @@ func rankOf(severity string) rank {
 	switch strings.ToLower(severity) {
 	case "fatal", "fatal error", "blocker", "critical":
 		return crash
-	case "warning", "warn", "minor":
+	case "warning", "warn", "minor", "w":
 		return warning
-	case "note", "info", "information", "hint", "help", "style", "remark", "none", "ignored":
+	case "note", "info", "n", "i", "information", "hint", "help", "style", "remark", "none", "ignored":
 		return note
 	}
 	return failure

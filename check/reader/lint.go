@@ -1,29 +1,56 @@
 package reader
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
 	"hone/internal/lazyregexp"
 )
 
-type eslintFile struct {
-	FilePath string
-	Messages []struct {
-		RuleID   string
-		Severity int
-		Message  string
-		Line     int
-		Fatal    bool
+// lintMessage is a message in the JSON of eslint, ruff or staticcheck.
+type lintMessage struct {
+	RuleID, Code      string
+	Severity          any // a number for eslint
+	Message, Filename string
+	Line              int
+	Fatal             bool
+	Location          struct {
+		File      string
+		Line, Row int
 	}
 }
 
-var eslintLine = lazyregexp.New(`^ +(\d{1,9}):\d{1,9} +(error|warning) +(\S.*?)(?:  +(\S+))?$`)
+// item returns the finding of a message in a file, which the message may name itself.
+func (m lintMessage) item(file string) item {
+	rule := cmp.Or(m.RuleID, m.Code)
+	i := item{rank: failure, rule: rule, file: cmp.Or(file, m.Filename, m.Location.File), line: cmp.Or(m.Line, m.Location.Line, m.Location.Row), text: withRule(m.Message, rule)}
+	severity, named := m.Severity.(string)
+	switch {
+	case m.Fatal, m.Filename != "" && (rule == "" || rule == "invalid-syntax"):
+		i.rank = crash
+	case named && severity != "":
+		i.rank = rankOf(severity)
+	case m.Severity == 1.0:
+		i.rank = warning
+	}
+	return i
+}
+
+var eslintLine = lazyregexp.New(`^ +(?P<line>\d{1,9}):\d{1,9} +(?P<severity>error|warning) +(?P<text>\S.*?)(?:  +(?P<rule>\S+))?$`)
 
 // readESLint reads what eslint prints, plain or as JSON, also if it crashes.
 func readESLint(text string, l *list) bool {
 	crashed := readESLintCrash(text, l)
-	add := func(f eslintFile) bool { return f.add(l) }
+	add := func(f struct {
+		FilePath string
+		Messages []lintMessage
+	}) bool {
+		for _, m := range f.Messages {
+			l.add(m.item(f.FilePath))
+		}
+		return f.FilePath != ""
+	}
 	if strings.Contains(text, `"filePath"`) && forEachValue(text, []string{"*"}, add) {
 		return true
 	}
@@ -38,9 +65,9 @@ func readESLintLines(text string, l *list) bool {
 			file = line
 			return
 		}
-		if m := eslintLine.FindStringSubmatch(line); m != nil && file != "" {
-			known = true
-			l.add(item{rank: rankOf(m[2]), rule: m[4], file: file, line: number(m[1]), text: withRule(m[3], m[4])})
+		if i, ok := matched(eslintLine, line); ok && file != "" {
+			known, i.file = true, file
+			l.add(i)
 		}
 	})
 	return known
@@ -71,92 +98,25 @@ func readESLintCrash(text string, l *list) bool {
 	return known
 }
 
-// add adds the messages of a file, and reports whether it is one.
-func (f eslintFile) add(l *list) bool {
-	if f.FilePath == "" {
-		return false
-	}
-	for _, m := range f.Messages {
-		i := item{rank: failure, rule: m.RuleID, file: f.FilePath, line: m.Line, text: withRule(m.Message, m.RuleID)}
-		switch {
-		case m.Fatal:
-			i.rank = crash
-		case m.Severity == 1:
-			i.rank = warning
-		}
-		l.add(i)
-	}
-	return true
-}
-
-type ruffMessage struct {
-	Code     *string
-	Filename string
-	Location struct{ Row int }
-	Message  string
-	Severity string
-}
-
 // ruffHead is the first line of a message in ruff's full output, with a rule's code or,
 // with --preview, its name.
-var ruffHead = lazyregexp.New(`^(?:(error|warning|info)\[([\w-]+)\]:|([A-Z]{1,6}\d{1,5}|[a-z][a-z0-9-]*-[a-z0-9-]*):?) (?:\[[*-]\] )?(\S.*)$`)
+var ruffHead = lazyregexp.New(`^(?:(?P<severity>error|warning|info)\[(?P<rule>[\w-]+)\]:|(?P<rule2>[A-Z]{1,6}\d{1,5}|[a-z][a-z0-9-]*-[a-z0-9-]*):?) (?:\[[*-]\] )?(?P<text>\S.*)$`)
 
 // readRuff reads what ruff prints: as JSON, as lines of JSON, or its full output.
 func readRuff(text string, l *list) bool {
-	add := func(m ruffMessage) bool {
+	add := func(m lintMessage) bool {
 		known := m.Filename != "" && m.Location.Row > 0
 		if known {
-			l.add(m.item())
+			l.add(m.item(""))
 		}
 		return known
 	}
 	if strings.Contains(text, `"filename"`) && strings.Contains(text, `"row"`) && (forEachValue(text, []string{"*"}, add) || forEachValue(text, nil, add)) {
 		return true
 	}
-	a := arrows{head: ruffHeading, files: []string{".py", ".pyi", ".ipynb"}}
+	a := arrows{head: ruffHead, crash: "invalid-syntax", files: []string{".py", ".pyi", ".ipynb"}}
 	forEachLine(text, func(line string) { a.line(line, l) })
 	return a.known
-}
-
-// ruffHeading reads the first line of a message in the full output.
-func ruffHeading(line string) (item, bool) {
-	m := ruffHead.FindStringSubmatch(line)
-	if m == nil {
-		return item{}, false
-	}
-	i := item{rank: failure, rule: m[2] + m[3], text: withRule(m[4], m[2]+m[3])}
-	switch {
-	case i.rule == "invalid-syntax":
-		i.rank = crash
-	case m[1] != "":
-		i.rank = rankOf(m[1])
-	}
-	return i, true
-}
-
-func (m ruffMessage) item() item {
-	i := item{rank: failure, file: m.Filename, line: m.Location.Row}
-	if m.Severity != "" {
-		i.rank = rankOf(m.Severity)
-	}
-	if m.Code != nil {
-		i.rule = *m.Code
-	}
-	if m.Code == nil || i.rule == "invalid-syntax" {
-		i.rank = crash
-	}
-	i.text = withRule(m.Message, i.rule)
-	return i
-}
-
-type staticcheckMessage struct {
-	Code     string
-	Severity string
-	Location *struct {
-		File string
-		Line int
-	}
-	Message string
 }
 
 // readStaticcheck reads what staticcheck -f json prints.
@@ -166,8 +126,8 @@ func readStaticcheck(text string, l *list) bool {
 	}
 	known := false
 	forEachLine(text, func(line string) {
-		var m staticcheckMessage
-		if !strings.HasPrefix(line, `{"code"`) || json.Unmarshal([]byte(line), &m) != nil || m.Location == nil {
+		var m lintMessage
+		if !strings.HasPrefix(line, `{"code"`) || !strings.Contains(line, `"location"`) || json.Unmarshal([]byte(line), &m) != nil {
 			return
 		}
 		known = true
@@ -180,7 +140,7 @@ func readStaticcheck(text string, l *list) bool {
 				return
 			}
 		}
-		l.add(item{rank: rankOf(m.Severity), rule: m.Code, file: m.Location.File, line: m.Location.Line, text: withRule(m.Message, m.Code)})
+		l.add(m.item(""))
 	})
 	return known
 }

@@ -50,6 +50,13 @@ func (l *list) addInterrupted(test, name string, said []string) {
 
 func (l *list) add(i ...item) { l.items = append(l.items, i...) }
 
+// more adds a line to the text of the last item.
+func (l *list) more(line string) {
+	if last := &l.items[len(l.items)-1]; len(last.text) < maxText {
+		last.text += "\n" + line
+	}
+}
+
 // maxText is the length of the longest text of a finding, in bytes.
 const maxText = 4 << 10
 
@@ -71,7 +78,7 @@ func (l *list) findings(exit int) []check.Finding {
 		}
 		found = append(found, check.Finding{
 			Source: check.SourceCommand, File: i.file, Line: i.line, ID: id,
-			Text:     excerpt.Middle(i.text, maxText),
+			Text:     excerpt.Middle(withValues(withoutForeign(i.text)), maxText),
 			Partial:  i.rank == crash,
 			Advisory: advisory && i.rank >= warning,
 		})

@@ -36,6 +36,7 @@ func many(n int) map[string]string {
 		"go-json":     repeated("", `{"Action":"output","Package":"m/a","Test":"Test@","Output":"    a_test.go:@: got @\n"}`+"\n"+`{"Action":"fail","Package":"m/a","Test":"Test@"}`+"\n", "", `{"Action":"fail","Package":"m/a"}`+"\n"),
 		"junit":       repeated("<testsuites><testsuite name='s'>", "<testcase classname='c' name='t@'><failure message='no @'>at a.py:@: AssertionError</failure></testcase>\n", "", "</testsuite></testsuites>"),
 		"tap":         repeated("TAP version 13\n", "not ok - t@\n  ---\n  message: no @\n  at: a.js:@:1\n  ...\n", "", fmt.Sprintf("1..%d\n", n)),
+		"node":        repeated("▶ all\n", "  ✖ t@ (1.5ms)\n    Error: no @\n        at a.js:@:1\n\n", "", "✖ all (9ms)\nℹ fail 9\n"),
 		"sarif":       repeated(`{"version":"2.1.0","runs":[{"results":[`, `{"ruleId":"R@","level":"error","message":{"text":"no"},"locations":[{"physicalLocation":{"artifactLocation":{"uri":"a.c"},"region":{"startLine":@}}}]}`, ",\n", "]}]}"),
 		"pytest":      repeated(ruler("=", "FAILURES"), ruler("_", "test_@")+"\n\n>       assert 1 == 2\nE       assert 1 == @\n\ntests/test_a.py:@: AssertionError\n", "", repeated(ruler("=", "short test summary info"), "FAILED tests/test_a.py::test_@ - assert 1 == @\n", "", ruler("=", "1 failed in 0.1s"))),
 		"unittest":    repeated("", unittestDouble+"\nFAIL: test_@ (m.C.test_@)\n"+unittestSingle+"\nTraceback (most recent call last):\n  File \"/x/a.py\", line @, in test_@\nAssertionError: @\n\n", "", unittestSingle+"\nRan 9 tests in 0.1s\n"),
@@ -46,6 +47,9 @@ func many(n int) map[string]string {
 		"eslint":      repeated(`[{"filePath":"/x/a.js","messages":[`, `{"ruleId":"r","severity":2,"message":"v@ is undefined","line":@}`, ",", "]}]"),
 		"ruff":        repeated("[", `{"code":"F821","filename":"/x/a.py","location":{"row":1@,"column":1},"message":"v@ is undefined"}`, ",\n", "]"),
 		"staticcheck": repeated("", `{"code":"SA1","severity":"error","location":{"file":"/x/a.go","line":@},"message":"v@ is undefined"}`+"\n", "", ""),
+		"sanitizer":   repeated("", "src/a.c:@:7: runtime error: v@ is out of bounds\n", "", ""),
+		"valgrind":    repeated("==7== Memcheck, a memory error detector\n==7== \n", "==7== Invalid read of size 4\n==7==    at 0x1@: f@ (a.c:@)\n==7== \n", "", "==7== ERROR SUMMARY: 2 errors\n"),
+		"crash":       repeated("", "t@: src/a.c:@: main: Assertion `v@ == 0' failed.\nAborted (core dumped)\n", "", ""),
 		"lines":       repeated("", "a/b.c:@:1: error: v@ is undefined\n", "", "2 errors\n"),
 	}
 }

@@ -29,8 +29,9 @@ func Pattern(pattern string) (check.Reader, error) {
 	}
 	read := func(text string, l *list) bool {
 		forEachLine(text, func(line string) {
-			if m := re.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-				l.add(matchedItem(re, m))
+			if i, ok := matched(re, strings.TrimSpace(line)); ok {
+				i.rule = ruleIn(i.text, "")
+				l.add(i)
 			}
 		})
 		return len(l.items) > 0
@@ -38,23 +39,37 @@ func Pattern(pattern string) (check.Reader, error) {
 	return format{name: pattern, read: read}.reader(), nil
 }
 
-// matchedItem returns the item of a line that a pattern fits.
-func matchedItem(re *regexp.Regexp, m []string) item {
+// finder is an expression whose groups have the names that matched knows.
+type finder interface {
+	FindStringSubmatch(string) []string
+	SubexpNames() []string
+}
+
+// matched returns the item of a line that an expression fits: its groups are file, line,
+// severity, rule and text. Without a severity it is a failure.
+func matched(re finder, line string) (item, bool) {
+	m := re.FindStringSubmatch(line)
+	if m == nil {
+		return item{}, false
+	}
 	i := item{rank: failure}
 	for n, name := range re.SubexpNames() {
-		switch name {
-		case "f":
+		switch {
+		case m[n] == "":
+		case name == "file":
 			i.file = m[n]
-		case "l":
+		case name == "line":
 			i.line = number(m[n])
-		case "m":
+		case name == "severity":
+			i.rank = rankOf(m[n])
+		case strings.HasPrefix(name, "rule"): // or rule2, in another branch
+			i.rule = m[n]
+		case name == "text":
 			i.text = m[n]
-		case "t":
-			i.rank = map[string]rank{"w": warning, "i": note, "n": note, "e": failure}[strings.ToLower(m[n])]
 		}
 	}
-	i.rule = ruleIn(i.text, "")
-	return i
+	i.text = withRule(i.text, i.rule)
+	return i, true
 }
 
 // compilePattern returns the expression of a pattern.
@@ -72,7 +87,7 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 			return nil, fmt.Errorf("it ends with a single %%; write %%%% for a percent sign")
 		}
 		c := pattern[at]
-		part, ok := map[byte]string{'f': `(?P<f>.+?)`, 'l': `(?P<l>\d{1,9})`, 'c': `\d{1,9}`, 't': `(?P<t>[EWINewin])\w*`, 'm': `(?P<m>.+?)`, '%': `%`, '*': `.*?`}[c]
+		part, ok := map[byte]string{'f': `(?P<file>.+?)`, 'l': `(?P<line>\d{1,9})`, 'c': `\d{1,9}`, 't': `(?P<severity>[EWINewin])\w*`, 'm': `(?P<text>.+?)`, '%': `%`, '*': `.*?`}[c]
 		if !ok {
 			return nil, fmt.Errorf("%%%c is unknown; use %%f, %%l, %%c, %%t, %%m, %%* or %%%%", c)
 		}

@@ -7,7 +7,11 @@ import (
 	"strings"
 
 	"hone/check"
+	"hone/internal/lazyregexp"
 )
+
+// frameLine is a line of a stack in a text, with its place.
+var frameLine = lazyregexp.New(`(?m)^ +at .* \((\S+?):(\d{1,9})(?::\d{1,9})?\)$`)
 
 // Place makes the files of findings relative to a tree, in place. dir is the absolute
 // path of the tree where the program ran, with or without symbolic links; has reports whether the tree has a file
@@ -15,8 +19,10 @@ import (
 //
 // Paths below dir lose it, also in texts and IDs. From another relative path
 // leading directories are removed until the tree has the file: import paths become
-// files. For a Java class the usual source directories are tried. A file that the tree
-// does not have is moved from File to the start of the text, as is its line.
+// files. For a Java class, and for a name without a directory, the usual source directories
+// are tried. If the tree does not have the file, the first frame of a stack in the text
+// whose file it has is the place; without one, file and line are moved to the start of the
+// text.
 func Place(found []check.Finding, dir string, has func(file string) bool) {
 	prefixes := []string{strings.TrimSuffix(cleanFile(dir), "/") + "/"}
 	if real, err := filepath.EvalSymlinks(dir); err == nil { // programs print either
@@ -37,9 +43,16 @@ func Place(found []check.Finding, dir string, has func(file string) bool) {
 			placed = inTree(f.File, prefixes, has)
 			known[f.File] = placed
 		}
-		if placed == "" {
-			f.Text, f.Line = fmt.Sprintf("%s: %s", placeText(f.File, f.Line), f.Text), 0
+		line := f.Line
+		for _, m := range frameLine.FindAllStringSubmatch(f.Text, 20) {
+			if placed == "" {
+				placed, line = inTree(cleanFile(m[1]), prefixes, has), number(m[2])
+			}
 		}
+		if placed == "" {
+			f.Text, line = fmt.Sprintf("%s: %s", placeText(f.File, f.Line), f.Text), 0
+		}
+		f.Line = line
 		f.File = placed
 	}
 }
@@ -66,7 +79,7 @@ func inTree(file string, prefixes []string, has func(string) bool) string {
 			return rest
 		}
 	}
-	for _, source := range []string{"src/test/java/", "src/main/java/", "src/test/kotlin/", "src/main/kotlin/"} {
+	for _, source := range []string{"src/test/java/", "src/main/java/", "src/test/kotlin/", "src/main/kotlin/", "src/", "lib/", "test/", "tests/"} {
 		if has(source + file) {
 			return source + file
 		}

@@ -22,7 +22,9 @@
 // An ID is a test's full name, or else the rule, the file and the first line of the
 // message without numbers, addresses and temporary paths. The second finding with the
 // same ID gets " #2", and so on. IDs do not depend on the order of tests, on line numbers
-// or, after [Place], on where the tree is. They identify findings of one command.
+// or, after [Place], on where the tree is. They identify findings of one command. Without
+// names of tests, the same message twice in a file is told apart by its order alone: in
+// crash, lines, sanitizer and valgrind, and by node-tap after a time-out.
 //
 // # Files
 //
@@ -36,6 +38,7 @@
 //	go-json      go test -json
 //	junit        JUnit's XML, one or several documents, with any text around them
 //	tap          the Test Anything Protocol 13 and 14, with subtests
+//	node         node --test with the spec reporter; tap and junit have the others
 //	sarif        SARIF 2.1: failures that are not suppressed, and errors of the tool itself
 //	pytest       pytest with any --tb, also if it crashes or pytest-timeout ends it
 //	unittest     Python's unittest, and Django's tests
@@ -45,6 +48,11 @@
 //	eslint       eslint, plain or as JSON, also if it crashes
 //	ruff         ruff's full output, JSON and lines of JSON; lines has the concise one
 //	staticcheck  staticcheck -f json; go and lines have the plain one
+//	sanitizer    the reports of AddressSanitizer, LeakSanitizer, MemorySanitizer,
+//	             ThreadSanitizer and UndefinedBehaviorSanitizer
+//	valgrind     the errors that valgrind reports
+//	crash        a program that a signal ended, in the words of a shell or of make, and the
+//	             assertion of C or the exception of C++ that did it
 //	lines        file:line:col: message, file:line: message, file(line,col): message
 //
 // # Limits
@@ -85,6 +93,7 @@ func formats() []format {
 		{"go-json", readGoJSON, false},
 		{"junit", readJUnit, false},
 		{"tap", readTAP, false},
+		{"node", readNodeSpec, false},
 		{"sarif", readSARIF, false},
 		{"pytest", readPytest, false},
 		{"unittest", readUnittest, false},
@@ -95,6 +104,9 @@ func formats() []format {
 		{"eslint", readESLint, false},
 		{"ruff", readRuff, false},
 		{"staticcheck", readStaticcheck, false},
+		{"sanitizer", readSanitizer, false},
+		{"valgrind", readValgrind, false},
+		{"crash", readDeath, true},
 		{"lines", readLines, true},
 	}
 }
@@ -153,7 +165,7 @@ func readAny(text string, l *list) bool {
 		}
 	}
 	if len(l.items) == 0 {
-		known = readPython(text, l) || known
+		known = readPython(text, l) || readDeath(text, l) || known
 	}
 	return addSureLines(text, l, known) || known
 }

@@ -3,6 +3,7 @@ package reader_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	"hone/check"
 	"hone/check/reader"
+	"hone/sandbox"
 )
 
 func TestNamed(t *testing.T) {
@@ -82,6 +84,106 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestPlaceFrame: the place is the first frame of a stack that is inside the tree.
+func TestPlaceFrame(t *testing.T) {
+	out := "==1==ERROR: AddressSanitizer: SEGV on unknown address 0x000000000000 (pc 0x1 bp 0x2 sp 0x3 T0)\n" +
+		"    #0 0x1 in vec_push /opt/vec/vec.c:3\n    #1 0x2 in grow ../src/list.c:4:7\n    #2 0x3 in main ../tests/a.c:5\nSUMMARY: x\n"
+	found, _ := named(t, "sanitizer").Read([]byte(out), 1)
+	reader.Place(found, "/home/u/tree", func(file string) bool { return file == "src/list.c" || file == "tests/a.c" })
+	want := "src/list.c:4: /opt/vec/vec.c: AddressSanitizer: SEGV in vec_push | AddressSanitizer: SEGV in vec_push\n"
+	if diff := cmp.Diff(want, outline(found)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMemory: the text of a report has its stacks, and neither addresses nor the runtime's frames.
+func TestMemory(t *testing.T) {
+	for file, want := range map[string]string{
+		"sanitizer/gcc12-asan-uaf.txt": `AddressSanitizer: heap-use-after-free in list_at
+READ of size 8 thread T0
+    at list_at (src/list.c:15)
+    at main (tests/uaf.c:7)
+
+0 bytes inside of 24-byte region
+freed by thread T0 here:
+    at list_free (src/list.c:26)
+    at main (tests/uaf.c:6)
+
+previously allocated by thread T0 here:
+    at list_new (src/list.c:5)
+    at main (tests/uaf.c:4)`,
+		"valgrind/valgrind319-overflow.txt": `Invalid read of size 4 in list_at
+    at list_at (list.c:15)
+    at list_sum (list.c:20)
+    at main (overflow.c:6)
+Address is 0 bytes after a block of size 16 alloc'd
+    at list_add (list.c:10)
+    at main (overflow.c:5)`,
+	} {
+		out, err := os.ReadFile("testdata/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, _ := named(t, filepath.Dir(file)).Read(out, 1)
+		if diff := cmp.Diff(want, first(found, true)[0].Text); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+// TestNoise: of a failed test's diagnostics only what says what is wrong is left.
+func TestNoise(t *testing.T) {
+	for file, want := range map[string]string{
+		"tap/node20-kinds.txt":  "sum: got -6, want 2\n\n-6 !== 2\nexpected: 2\nactual: -6",
+		"tap/tap18-timeout.txt": "test/a.cjs > adds > should be equal: got 0, want 2\ndiff: |\n  --- expected\n  +++ actual\n  @@ -1,1 +1,1 @@\n  -2\n  +0\n    at Object.<anonymous> (test/a.cjs:2:3)",
+		"node/node24-kinds.txt": "sum: got -6, want 2\n\n-6 !== 2\n\n    at TestContext.<anonymous> (/tmp/readers-spec/test/sum.test.js:6:26)\n  actual: -6,\n  expected: 2,",
+	} {
+		out, err := os.ReadFile("testdata/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := ""
+		found, _ := named(t, filepath.Dir(file)).Read(out, 1)
+		for _, f := range found {
+			texts += f.Text + "\n=\n"
+		}
+		if !strings.Contains(texts, want+"\n=\n") {
+			t.Errorf("%s: %q is not a finding: %s", file, want, texts)
+		}
+	}
+}
+
+// TestValues: the first line says what the test got and wanted.
+func TestValues(t *testing.T) {
+	for out, want := range map[string]string{
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: sum:\n        got:  -6\n        want: 6\nFAIL\n":                                                       "TestSum: sum: got -6, want 6",
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: sum() mismatch (-want +got):\n          []int{\n        - \t6,\n        + \t-6,\n          }\nFAIL\n":  "TestSum: sum() mismatch (-want +got): got -6, want 6",
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: \n        \tError Trace:\ta_test.go:3\n        \texpected: 6\n        \tactual  : -6\nFAIL\n":          "TestSum failed: got -6, want 6",
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: sum is -6, not 6\n        got: -6\n        want: 6\nFAIL\n":                                            "TestSum: sum is -6, not 6",
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: unexpected output:\n        a b\nFAIL\n":                                                               "TestSum: unexpected output: a b",
+		"--- FAIL: TestSum (0.00s)\n    a_test.go:3: sum:\n        got: " + strings.Repeat("x", 90) + "\n        want: {\n            6\n        }\nFAIL\n": "TestSum: sum: got: " + strings.Repeat("x", 75) + "…",
+	} {
+		found, _ := named(t, "go").Read([]byte(out), 1)
+		if head, _, _ := strings.Cut(found[0].Text, "\n"); head != want {
+			t.Errorf("%q: got %q, want %q", out, head, want)
+		}
+	}
+}
+
+// TestAssertions of systems that are not recorded.
+func TestAssertions(t *testing.T) {
+	out := "Assertion failed: n == 3 (src/a.c: check: 7)\nAborted\n" + // musl
+		"Assertion failed: (n == 3), function check, file b.c, line 8.\nsh: line 1: 99 Abort trap: 6           ./b\n" + // macOS
+		"Assertion failed: n == 3, file src\\c.c, line 9\n" // Windows
+	want := "src/a.c:7: src/a.c: assertion failed: n == <n> | assertion failed: n == 3\n" +
+		"b.c:8: b.c: assertion failed: n == <n> | assertion failed: n == 3\n" +
+		"src/c.c:9: src/c.c: assertion failed: n == <n> | assertion failed: n == 3\n"
+	found, _ := named(t, "crash").Read([]byte(out), 1)
+	if diff := cmp.Diff(want, outline(found)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestPlaceLinks: a program may print the path of a tree without symbolic links.
 func TestPlaceLinks(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -129,7 +231,7 @@ a.c:3: a.c: expected expression | expected expression
 	if diff := cmp.Diff(want, outline(found)); diff != "" || !ok {
 		t.Errorf("%v (-want +got):\n%s", ok, diff)
 	}
-	if found, ok := reader.Auto().Read([]byte("Segmentation fault\nserver.go:12: listening\n"), 139); ok || len(found) > 0 {
+	if found, ok := reader.Auto().Read([]byte("It broke\nserver.go:12: listening\n"), 139); ok || len(found) > 0 {
 		t.Errorf("%v %v", found, ok)
 	}
 }
@@ -200,3 +302,20 @@ func TestStopped(t *testing.T) {
 }
 
 func first(found []check.Finding, _ bool) []check.Finding { return found }
+
+// TestNothingLeft: a user and a model are not told again, as the rest of the output, what
+// its findings say, nor what says nothing: only what a program printed itself.
+func TestNothingLeft(t *testing.T) {
+	prints := regexp.MustCompile(`(?m)^(?:The check command ended with .*|(?:# )?✖ not a test|(?:first|sum) \d|\s*AssertionError \[ERR_ASSERTION\]: Missing expected exception\.|\s*assert\.ok\(false\)|\s*)\n`)
+	for _, r := range recordings(t) {
+		switch r.format {
+		case "tap", "node", "sanitizer", "valgrind", "crash":
+			read := check.CommandConfig{Reader: reader.Auto()}.Begin()
+			for _, f := range read(sandbox.Result{Exit: r.exit, Stdout: r.out}) {
+				if left := prints.ReplaceAllString(f.Text+"\n", ""); f.ID == "" && left != "" {
+					t.Errorf("%s: %s", r.file, left)
+				}
+			}
+		}
+	}
+}

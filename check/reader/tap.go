@@ -1,6 +1,8 @@
 package reader
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -55,6 +57,7 @@ type tapLevel struct {
 type tapFailure struct {
 	name string
 	tap.Point
+	around string // the place of the test around it
 }
 
 func (t *tapOutput) line(line string) {
@@ -155,44 +158,85 @@ func (level *tapLevel) failures(report tap.Report) (found []tapFailure) {
 			below = nil
 		}
 		if len(below) == 0 {
-			found = append(found, tapFailure{p.Description, p})
+			found = append(found, tapFailure{name: p.Description, Point: p})
 		}
 		for _, b := range below {
-			b.name = p.Description + " > " + b.name
+			b.name, b.around = p.Description+" > "+b.name, cmp.Or(b.around, tapPlace(p))
 			found = append(found, b)
 		}
 	}
 	return found
 }
 
+// tapNoise are the keys of diagnostics that say nothing of what is wrong: the place, which
+// the finding has, the environment of the test, and what its runner calls the failure.
+const tapNoise = " at stack location source file fileName line lineNumber column columnNumber type test typeName name code failureType duration_ms operator compare generatedMessage env stdio command args cwd timeout tapError message error expired exitCode signal "
+
+// tapValues are keys whose values become one line.
+const tapValues = " expected actual found wanted got want received "
+
+var tapKey = lazyregexp.New(`^([A-Za-z_]\w*):(?: |$)`)
+
 // item returns the finding of a failed point.
 func (f tapFailure) item() item {
-	i := item{rank: failure, test: f.name}
-	if i.test == "" {
-		i.test = "not ok"
-	}
-	said := f.Value("message")
-	if said == "" {
-		said = f.Value("error")
-	}
+	i := item{rank: failure, test: cmp.Or(f.name, "not ok")}
+	said := cmp.Or(f.Value("message"), f.Value("error"))
+	places := []string{f.Value("stack"), f.Value("at"), f.Value("location"), f.Diagnostics, tapPlace(f.Point), f.around}
 	if first := strings.TrimSpace(firstLine(f.Diagnostics)); said == "" && !strings.Contains(first, ":") {
 		said = first
 	}
-	head := strings.TrimSuffix(i.test+": "+firstLine(said), ": ")
-	var body []string
-	for line := range strings.Lines(f.Diagnostics) {
-		if line = strings.TrimSuffix(line, "\n"); !tapSummary.MatchString(line) && !strings.HasPrefix(strings.TrimSpace(line), "duration_ms:") {
-			body = append(body, line)
-		}
+	if expired := f.Value("expired"); expired != "" {
+		said = strings.TrimSuffix("timed out: "+expired, ": TAP") // which is no name
+	} else if signal := f.Value("signal"); said == "" && strings.HasPrefix(signal, "SIG") {
+		said = "ended by " + signal
 	}
-	for _, text := range []string{f.Value("stack"), f.Value("at"), f.Value("location"), f.Diagnostics} {
+	if f.Value("exitCode") != "" {
+		i.rank = crash
+		if why := specError.FindString(f.Diagnostics); why != "" {
+			said = why
+		}
+		slices.Reverse(places)
+	}
+	for _, text := range places {
 		if i.file, i.line = locate(text); i.file != "" {
 			break
 		}
 	}
-	if f.Value("exitCode") != "" {
-		i.rank = crash
-	}
-	i.text = headed(head, dedent(body))
+	i.text = headed(strings.TrimSuffix(i.test+": "+firstLine(said), ": "), said+"\n"+f.told())
 	return i
+}
+
+// tapPlace returns where node-tap says that a test begins.
+func tapPlace(p tap.Point) string {
+	return p.Value("fileName") + ":" + p.Value("lineNumber") + ":1"
+}
+
+// told returns what the diagnostics say, without noise.
+func (f tapFailure) told() string {
+	var body []string
+	skip := false
+	for line := range strings.Lines(f.Diagnostics) {
+		line = strings.TrimSuffix(line, "\n")
+		if m := tapKey.FindStringSubmatch(line); m != nil {
+			skip = strings.Contains(tapNoise, " "+m[1]+" ")
+			if strings.Contains(tapValues, " "+m[1]+" ") {
+				skip = true
+				if value := strings.Fields(f.Value(m[1])); len(value) > 0 {
+					body = append(body, m[1]+": "+strings.Join(value, " "))
+				}
+			}
+		}
+		if !skip && !tapSummary.MatchString(line) {
+			body = append(body, line)
+		}
+	}
+	for n, frame := range userFrames(f.Value("stack")) {
+		if n > 0 { // the first is the place
+			body = append(body, "    at "+frame)
+		}
+	}
+	if exit := f.Value("exitCode"); exit != "" && exit != "1" {
+		body = append(body, "exitCode: "+exit)
+	}
+	return dedent(body)
 }

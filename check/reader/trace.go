@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -70,6 +71,31 @@ func somePlace(line string) [2]string {
 	return [2]string{}
 }
 
+// userFrames returns the lines of a JavaScript stack that are in the user's code.
+func userFrames(stack string) (frames []string) {
+	forEachLine(stack, func(l string) {
+		if m := jsFrame.FindStringSubmatch(l); m != nil && isUserFile(m[1]) {
+			frames = append(frames, strings.TrimSpace(l))
+		}
+	})
+	return frames
+}
+
+// foreignFrame is a frame of a runtime or an installed package in a JavaScript stack.
+var foreignFrame = lazyregexp.New(`^\s*at (?:.*[ (])?(?:node:|internal/|<anonymous>\)|\S*/node_modules/|async Promise\.all)`)
+
+// withoutForeign returns a text without the frames that are of nobody's code here.
+func withoutForeign(text string) string {
+	if !strings.Contains(text, " at ") && !strings.Contains(text, "\tat ") {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool {
+		m := javaFrame.FindStringSubmatch(l)
+		return m != nil && !isUserClass(m[1]) || foreignFrame.MatchString(l)
+	}), "\n")
+}
+
 // isUserFile reports whether a file is neither of a language's library nor of an
 // installed package.
 func isUserFile(file string) bool {
@@ -77,7 +103,7 @@ func isUserFile(file string) bool {
 	if strings.HasPrefix(file, "<") || strings.HasPrefix(file, "node:") || strings.HasPrefix(file, "internal/") {
 		return false
 	}
-	for _, dir := range []string{"/node_modules/", "/site-packages/", "/dist-packages/", "/lib/python", "/pkg/mod/", "/.cargo/", "/rustc/", "/.rustup/", "/gems/"} {
+	for _, dir := range []string{"/node_modules/", "/site-packages/", "/dist-packages/", "/lib/python", "/pkg/mod/", "/.cargo/", "/rustc/", "/.rustup/", "/gems/", "/libsanitizer/", "/compiler-rt/", "/sysdeps/", "/csu/", "/usr/include/"} {
 		if strings.Contains("/"+file, dir) {
 			return false
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -18,8 +19,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "check what hone needs: git, keys, provider, disk, walls",
-		Long: `doctor checks what hone needs: git, keys (never shown), the provider, the disk and the walls. It asks the
-providers of the models that a run would use, at no cost, and builds the walls that a run would get.
+		Long: `doctor looks for what would make a run fail, in the order in which a run needs it: git, the configuration,
+the check, keys (never shown), the disk, the provider and the walls. It asks the providers of the models
+that a run would use, at no cost, and builds the walls that a run would get.
 
 --full tries to cross every wall that works here, in more than 150 ways each. That takes about half a minute.`,
 		Args: noArgs,
@@ -51,15 +53,15 @@ func (a *app) doctor(ctx context.Context, o doctor.Options) error {
 		o.Progress = a.err
 	}
 	a.printDiagnosis(doctor.Diagnosis{What: "hone", Found: version()})
-	bad := 0
+	var bad []doctor.Diagnosis
 	for d := range doctor.Diagnose(ctx, o) {
 		if d.Bad {
-			bad++
+			bad = append(bad, d)
 		}
 		a.printDiagnosis(d)
 	}
-	if bad > 0 {
-		return failure.Of(fmt.Errorf("%s found", render.Count(bad, "problem")), "see the lines marked ✗")
+	if len(bad) > 0 {
+		return failure.Of(fmt.Errorf("%s found", render.Count(len(bad), "problem")), "begin with "+bad[0].What+": "+cmp.Or(bad[0].Hint, "see the line marked ✗"))
 	}
 	return nil
 }

@@ -51,9 +51,8 @@ func synonyms() map[string]string {
 // CallHint returns how to call the offered tool that does what a tool of the name does
 // in other programs; empty if none does.
 func CallHint(name string, offered []model.Spec) string {
-	short := strings.ToLower(base(name))
 	for _, one := range offered {
-		if slices.Contains(strings.Split(synonyms()[one.Name], "|"), short) {
+		if isSynonym(name, one.Name) {
 			return "use " + one.Name + " " + shape(one.Schema)
 		}
 	}
@@ -126,21 +125,28 @@ func Arguments(args string) (object string, ok bool) {
 	return string(fixed), true
 }
 
+// CallExample is a call as text, in the form that models are told to write.
+const CallExample = "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"README.md\"}}\n</tool_call>"
+
 // written matches the beginning of a call that a model wrote as text.
 var written = lazyregexp.New(`(?i)<\|?(?:tool_call|function_call|tool_calls|invoke|function|tool_use|python_tag)[\s>=|]|\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|^Action(?: Input)?:\s|\*\*\* Begin Patch`)
 
+// namedCall matches a member that names a tool.
+var namedCall = lazyregexp.New(`"(?:name|tool|tool_name|function)":\s*"([^"\s]{1,60})"`)
+
+// isSynonym reports whether other programs give a tool the name.
+func isSynonym(name, tool string) bool {
+	return slices.Contains(strings.Split(synonyms()[tool], "|"), strings.ToLower(base(name)))
+}
+
 // WrittenCall reports whether a text contains what looks like a call of one of the
-// tools, written as text.
+// tools, or of one with another program's name for it, written as text.
 func WrittenCall(text string, tools []string) bool {
 	if written.MatchString(text) {
 		return true
 	}
-	for _, name := range tools {
-		for _, key := range []string{"name", "tool", "tool_name", "function"} {
-			if strings.Contains(text, `"`+key+`": "`+name+`"`) || strings.Contains(text, `"`+key+`":"`+name+`"`) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(namedCall.FindAllStringSubmatch(text, -1), func(m []string) bool {
+		name := ToolName(m[1], tools)
+		return slices.Contains(tools, name) || slices.ContainsFunc(tools, func(t string) bool { return isSynonym(name, t) })
+	})
 }

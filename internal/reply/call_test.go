@@ -55,6 +55,7 @@ func TestArguments(t *testing.T) {
 func TestWrittenCall(t *testing.T) {
 	for text, want := range map[string]bool{
 		"<tool_call>{}</tool_call>": true, "[TOOL_CALLS]": true, "<invoke name=\"edit\">": true, "so: {\"name\": \"edit\", \"arguments\": {}}": true, "Action: edit\n": true,
+		"```json\n{\"tool\": \"str_replace\", \"parameters\": {}}\n```": true, "{\"tool\": \"hammer\"}": false,
 		"I call the edit tool.": false, "{\"name\": \"Ann\"}": false,
 	} {
 		if got := WrittenCall(text, []string{"edit"}); got != want {

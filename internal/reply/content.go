@@ -25,6 +25,9 @@ func CheckContent(name string, old, content []byte) error {
 	if fault := formFault(name, before, after); fault != "" {
 		return fmt.Errorf("%s; write only the complete contents of the file", fault)
 	}
+	if fault := entityFault(name, before, after); fault != "" {
+		return fmt.Errorf("%s; write the characters themselves", fault)
+	}
 	if fault := fragmentFault(before, after); fault != "" {
 		return fmt.Errorf("%s; %s", fault, instead)
 	}
@@ -42,6 +45,9 @@ func CheckEdit(name string, old, changed []byte, texts []string) error {
 		if fault := formFault(name, before, normalized([]byte(text))); fault != "" {
 			return fmt.Errorf("newText: %s; write only the new text", fault)
 		}
+	}
+	if fault := entityFault(name, before, after); fault != "" {
+		return fmt.Errorf("newText: %s; write the characters themselves", fault)
 	}
 	if _, text, found := omission(name, before, after); found {
 		return fmt.Errorf("newText: the line %s stands for omitted code; write out the lines that it stands for, or shorten oldText so that they stay", brief(text))

@@ -1,6 +1,7 @@
 package reply
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -47,36 +48,84 @@ func TestOmissions(t *testing.T) {
 	}
 }
 
+// TestStubs checks that a body which the old file has is never replaced by words, and that
+// the same words may stand where nothing is lost.
+func TestStubs(t *testing.T) {
+	for ext, bodies := range map[string][]string{
+		".py": {"def sub(a, b): ...  # unchanged", "def sub(a, b): ... # same", "def sub(a, b): pass  # unchanged", "def sub(a, b):\n    pass  # unchanged", "def sub(a, b):  # unchanged\n    ...",
+			"def sub(a, b):\n    ...  # as before", "def sub(a, b):\n    # same as before", "def sub(a, b):\n    # todo: same", "def sub(a, b):\n    # TODO: same as original\n    pass",
+			"def sub(a, b):\n    # body omitted", "def sub(a, b):\n    # (implementation unchanged)", "def sub(a, b):\n    # original code here", "def sub(a, b):\n    # no changes",
+			"def sub(a, b):\n    # not changed", "def sub(a, b):\n    # as is", "def sub(a, b):\n    raise NotImplementedError  # unchanged", "def sub(a, b):\n    raise NotImplementedError(\"same as before\")",
+			"def sub(a: int, b: int) -> int: ...  # unchanged", "def sub(a: int, b: int) -> int: ...", "def sub(a, b):\n    return  # same as before", "def sub(a, b):\n    # ... existing",
+			"def sub(a, b): # the rest of the code", "def sub(a, b):\n    # keep as is", "def sub(a, b): #unmodified", "def sub(a, b):\n    # previous implementation"},
+		".js": {"function sub(a, b) { /* unchanged */ }", "function sub(a, b) { ... }", "function sub(a, b) {\n  /* unchanged */\n}", "function sub(a, b) { // unchanged\n}", "function sub(a, b) {\n  // ... existing\n}",
+			"function sub(a, b) { /* same as before */ };", "function sub(a, b) {\n  // same\n}", "function sub(a, b) {\n  throw new Error('unchanged');\n}", "function sub(a, b) { /* … */ }",
+			"function sub(a, b) {\n  // TODO: same as before\n}", "function sub(a, b) {\n  // see above, unchanged\n}"},
+		".ts": {"const sub = (a, b) => { /* unchanged */ };", "const sub = (a, b) => {\n  // same as above\n};"},
+		".go": {"func sub(a, b int) int { /* unchanged */ }", "func sub(a, b int) int { ... }", "func sub(a, b int) int {\n\tpanic(\"unchanged\")\n}", "func sub(a, b int) int {\n\t// existing code\n}"},
+		".rs": {"fn sub(a: i32, b: i32) -> i32 { /* omitted */ }", "fn sub(a: i32, b: i32) -> i32 { todo!(\"same as before\") }", "fn sub(a: i32, b: i32) -> i32 {\n    todo!() // unchanged\n}"},
+		".rb": {"def sub(a, b) # unchanged\nend", "def sub(a, b)\n  # same as before\nend", "def sub(a, b)\n  # omitted\nend"},
+		".el": {"(defun sub (a b) ...)", "(defun sub (a b)\n  ;; unchanged\n  )"},
+	} {
+		old := map[string]string{
+			".py": calc, ".js": "function add(a, b) {\n  return a - b;\n}\nfunction sub(a, b) {\n  return a - b - 0;\n}\nfunction mul(a, b) {\n  return a * b;\n}\n",
+			".go": "func add(a, b int) int {\n\treturn a - b\n}\nfunc sub(a, b int) int {\n\treturn a - b - 0\n}\nfunc mul(a, b int) int {\n\treturn a * b\n}\n",
+			".ts": "const add = (a, b) => {\n  return a - b;\n};\nconst sub = (a, b) => {\n  return a - b - 0;\n};\nconst mul = (a, b) => {\n  return a * b;\n};\n",
+			".rs": "fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\nfn sub(a: i32, b: i32) -> i32 {\n    a - b - 0\n}\nfn mul(a: i32, b: i32) -> i32 {\n    a * b\n}\n",
+			".rb": "def add(a, b)\n  a - b\nend\ndef sub(a, b)\n  a - b - 0\nend\ndef mul(a, b)\n  a * b\nend\n",
+			".el": "(defun add (a b)\n  (- a b))\n(defun sub (a b)\n  (- a b 0))\n(defun mul (a b)\n  (* a b))\n",
+		}[ext]
+		parts := regexp.MustCompile(`(?ms)^(\(?\w+ (?:add).*)(^\(?\w+ sub.*)(^\(?\w+ mul.*)`).FindStringSubmatch(old)
+		for _, body := range bodies {
+			for _, extra := range []string{"", "x = 1\ny = 2\nz = 3\n"} {
+				text := parts[1] + extra + body + "\n" + parts[3]
+				if err := CheckContent("a"+ext, []byte(old), []byte(text)); err == nil || !strings.Contains(err.Error(), "stands for omitted code") {
+					t.Errorf("%s: %q after %q: %v", ext, body, extra, err)
+				}
+			}
+			if err := CheckContent("a"+ext, []byte(parts[1]+body+"\n"), []byte(parts[1]+"\n"+body+"\n"+parts[3])); err != nil {
+				t.Errorf("%s: %q was there before: %v", ext, body, err)
+			}
+		}
+	}
+}
+
 func TestNoOmissions(t *testing.T) {
 	for name, c := range map[string]struct{ name, old, text string }{
-		"a Python body":             {"a.py", "", "class A:\n    ...\n\ndef f(): ...\n\n@overload\ndef g(x: int) -> int: ...\n"},
-		"a body in place of pass":   {"a.py", "class A:\n    pass\n\nx = 1\n", "class A:\n    ...\n\nx = 1\n"},
-		"an overload":               {"a.py", "def f(x):\n    return x\n", "@overload\ndef f(x: int) -> int: ...\ndef f(x):\n    return x\n"},
-		"a stub":                    {"a.pyi", "def f(x): pass\ndef g(x): pass\n", "def f(x): ...\n# ...\n"},
-		"a doctest":                 {"a.py", "", "def f():\n    \"\"\"\n    >>> f()\n    ...\n    \"\"\"\n"},
-		"spread":                    {"a.js", "", "const a = {\n  ...rest,\n  ...existing,\n  ...other\n};\nf(...remaining);\n"},
-		"a variadic function":       {"a.go", "", "func f(rest ...string) { g(rest...) }\n"},
-		"an empty comment":          {"a.js", "", "function f() {\n  // ...\n}\n"},
-		"a menu":                    {"a.go", "", "menu(\"Open existing file...\")\nlog(\"Loading the rest...\")\n"},
-		"a sentence":                {"a.go", "", "// The rest of the code assumes that x is set.\n// ...and the existing file is kept if it is newer.\n"},
-		"a comment about order":     {"a.go", "", "// remaining files are removed below\n// existing entries stay where they are in the list\n"},
-		"prose":                     {"a.md", "", "Wait… the rest is unchanged …\n\n```js\n// ... existing code ...\n```\n"},
-		"an example in a comment":   {"a.go", "", "//\tf()\n//\t... rest of the program ...\n"},
-		"a test about ellipsis":     {"a_test.go", "", "var s = `\n# ... rest of the file unchanged ...\n`\n"},
-		"a prompt about ellipsis":   {"p.py", "", "PROMPT = \"\"\"\n# ... existing code ...\n\"\"\"\n"},
-		"a string":                  {"a.py", "", "bad = [\n    \"# ... existing code ...\",\n]\n"},
-		"test data":                 {"testdata/x.py", "", "# ... existing code ...\n"},
-		"a new comment, none lost":  {"a.py", "x = 1\ny = 2\n", "x = 1\n# ...\ny = 2\n"},
-		"deleted lines, no comment": {"a.py", "x = 1\ny = 2\nz = 3\n", "x = 1\n"},
-		"YAML's end":                {"a.yaml", "", "---\na: 1\n...\n"},
-		"a fence in a document":     {"a.md", "", "```sh\nmake\n```\n"},
-		"a patch":                   {"fix.patch", "", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"},
-		"numbered data":             {"a.tsv", "", "1\ta\n2\tb\n"},
-		"a YAML map of numbers":     {"a.yml", "", "1: a\n2: b\n"},
-		"entities":                  {"a.html", "", "<p>a &lt; b</p>\n"},
-		"an escaper":                {"a.py", "", "s = s.replace('<', '&lt;').replace('>', '&gt;')\n"},
-		"minified":                  {"a.js", "", `f("a\nb\nc")`},
-		"SEARCH in a string":        {"a.py", "", "s = '''\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n'''\n"},
+		"a Python body":              {"a.py", "", "class A:\n    ...\n\ndef f(): ...\n\n@overload\ndef g(x: int) -> int: ...\n"},
+		"a body in place of pass":    {"a.py", "class A:\n    pass\n\nx = 1\n", "class A:\n    ...\n\nx = 1\n"},
+		"an overload":                {"a.py", "def f(x):\n    return x\n", "@overload\ndef f(x: int) -> int: ...\ndef f(x):\n    return x\n"},
+		"a class becomes a protocol": {"a.py", "class A(ABC):\n    @abstractmethod\n    def f(self):\n        \"\"\"F.\"\"\"\n        raise NotImplementedError\n", "class A(Protocol):\n    def f(self) -> int: ...\n"},
+		"a protocol is added":        {"a.py", "def f(x):\n    return g(x)\n\ndef h():\n    return 1\n", "class F(Protocol):\n    def __call__(self, x: int) -> int: ...\n\ndef f(x):\n    return x\n\ndef h():\n    return 1\n"},
+		"a comment about the code":   {"a.py", "def f(x):\n    y = x\n    z = y\n    return z\n", "def f(x):\n    return x  # the rest is done by the caller\n"},
+		"a comment on a whole line":  {"a.py", "def f(x):\n    y = x\n    z = y\n    return z\n", "def f(x):\n    z = x  # unchanged\n    return z\n"},
+		"a comment after a function": {"a.go", "func f() int {\n\tx := 1\n\ty := x\n\treturn y\n}\n", "func f() int { // same as before, but shorter\n\treturn 1\n}\n"},
+		"an error's text":            {"a.py", "def f(x):\n    check(x)\n    y = x\n    return y\n", "def f(x):\n    raise ValueError(\"the file is unchanged\")\n"},
+		"a stub":                     {"a.pyi", "def f(x): pass\ndef g(x): pass\n", "def f(x): ...\n# ...\n"},
+		"a doctest":                  {"a.py", "", "def f():\n    \"\"\"\n    >>> f()\n    ...\n    \"\"\"\n"},
+		"spread":                     {"a.js", "", "const a = {\n  ...rest,\n  ...existing,\n  ...other\n};\nf(...remaining);\n"},
+		"a variadic function":        {"a.go", "", "func f(rest ...string) { g(rest...) }\n"},
+		"an empty comment":           {"a.js", "", "function f() {\n  // ...\n}\n"},
+		"a menu":                     {"a.go", "", "menu(\"Open existing file...\")\nlog(\"Loading the rest...\")\n"},
+		"a sentence":                 {"a.go", "", "// The rest of the code assumes that x is set.\n// ...and the existing file is kept if it is newer.\n"},
+		"a comment about order":      {"a.go", "", "// remaining files are removed below\n// existing entries stay where they are in the list\n"},
+		"prose":                      {"a.md", "", "Wait… the rest is unchanged …\n\n```js\n// ... existing code ...\n```\n"},
+		"an example in a comment":    {"a.go", "", "//\tf()\n//\t... rest of the program ...\n"},
+		"a test about ellipsis":      {"a_test.go", "", "var s = `\n# ... rest of the file unchanged ...\n`\n"},
+		"a prompt about ellipsis":    {"p.py", "", "PROMPT = \"\"\"\n# ... existing code ...\n\"\"\"\n"},
+		"a string":                   {"a.py", "", "bad = [\n    \"# ... existing code ...\",\n]\n"},
+		"test data":                  {"testdata/x.py", "", "# ... existing code ...\n"},
+		"a new comment, none lost":   {"a.py", "x = 1\ny = 2\n", "x = 1\n# ...\ny = 2\n"},
+		"deleted lines, no comment":  {"a.py", "x = 1\ny = 2\nz = 3\n", "x = 1\n"},
+		"YAML's end":                 {"a.yaml", "", "---\na: 1\n...\n"},
+		"a fence in a document":      {"a.md", "", "```sh\nmake\n```\n"},
+		"a patch":                    {"fix.patch", "", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"},
+		"numbered data":              {"a.tsv", "", "1\ta\n2\tb\n"},
+		"a YAML map of numbers":      {"a.yml", "", "1: a\n2: b\n"},
+		"entities":                   {"a.html", "", "<p>a &lt; b</p>\n"},
+		"an escaper":                 {"a.py", "", "s = s.replace('<', '&lt;').replace('>', '&gt;')\n"},
+		"minified":                   {"a.js", "", `f("a\nb\nc")`},
+		"SEARCH in a string":         {"a.py", "", "s = '''\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n'''\n"},
 	} {
 		var old []byte
 		if c.old != "" {
@@ -95,8 +144,9 @@ func TestForms(t *testing.T) {
 		"SEARCH/REPLACE":         {"<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n", "------- SEARCH\nx\n=======\ny\n+++++++ REPLACE\n"},
 		"begins with a number":   {"0001: a\n0002: b\n0003:\n0004: c\n", "1: a\n2: b\n", "     1\ta\n     2\tb\n", "1 | a\n2 |\n3 | b\n", "  1→a\n  2→b\n", "0007: a\n"},
 		"in place of line break": {`def add(a, b):\n    return a + b\n`},
-		"HTML entities":          {"if a &lt; b:\n    pass\n", "\"\"\"Arithmetic.\"\"\"\nf = lambda a: a &amp;&amp; b\n"},
-		"a part of the file":     {"def mul(a, b):\n    return b * a\n", "    return a + b\n"},
+		"HTML entities": {"\"\"\"Arithmetic.\"\"\"\nx = a &#43; b\n", "x = a &#x2b; b\n", "x = a &plus; b\n", "print(&quot;a&quot;)\n", "print(&#39;a&#39;, a &gt; b)\n", "x = a &lpar;b&rpar; < 2 and 'x' != \"</p>\"\n", "if a &lt; b and c > d: # 'x\n    pass\n", "x =&nbsp;1\n",
+			"if a &lt; b:\n    pass\n", "\"\"\"Arithmetic.\"\"\"\nf = lambda a: a &amp;&amp; b\n"},
+		"a part of the file": {"def mul(a, b):\n    return b * a\n", "    return a + b\n"},
 	} {
 		for _, text := range texts {
 			text = strings.ReplaceAll(text, "{new}", calc)
@@ -104,6 +154,15 @@ func TestForms(t *testing.T) {
 				t.Errorf("%q: %v, want %s", text, err, want)
 			}
 		}
+	}
+	for name, text := range map[string]string{"a.html": "&lt;p&gt;a&lt;/p&gt;\n", "a.cpp": "std::vector<int> v;\nbool b = x &amp;&amp; y;\n", "a.go": "package a\n\nvar x = a &#43; b\n", "a.js": "const f = a =&gt; a;\n",
+		"a.rs": "fn f<'a>(x: &'a str) -> bool { x &lt; y }\n", "a.sh": "a &amp;&amp; b\n"} {
+		if err := CheckContent(name, nil, []byte(text)); err == nil || !strings.Contains(err.Error(), "HTML entities") {
+			t.Errorf("%s: %q: %v", name, text, err)
+		}
+	}
+	if err := CheckEdit("a.go", []byte("x := a - b\n"), []byte("x := a &#43; b\n"), []string{"a &#43; b"}); err == nil || !strings.Contains(err.Error(), "newText: line 1") {
+		t.Errorf("in an edit: %v", err)
 	}
 	for old, text := range map[string]string{
 		"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-y\n",

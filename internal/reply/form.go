@@ -19,7 +19,7 @@ func formFault(name, old, text string) string {
 			return fault
 		}
 	}
-	return entityFault(k, old, text)
+	return ""
 }
 
 // edges returns the first and last lines that are not blank, and the number of the
@@ -130,30 +130,121 @@ func escapeFault(k fileKind, text string) string {
 	return `it is one line with \n as two characters in place of line breaks`
 }
 
-var entity = lazyregexp.New(`&(?:lt|gt|amp|quot|apos|#39);`)
+// entity matches what becomes another character in HTML, with the name of one that has a name.
+var entity = lazyregexp.New(`&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|([A-Za-z]{2,20}));`)
 
-// entityFault recognizes a text whose characters were replaced by HTML entities: a
-// line that the old text has without them, or a program without a single < or >.
-func entityFault(k fileKind, old, text string) string {
-	markup := k.prose || k.fixture || slices.Contains([]string{".html", ".htm", ".xhtml", ".xml", ".svg", ".vue", ".svelte", ".jsx", ".tsx"}, k.ext)
-	if !strings.Contains(text, "&") || !entity.MatchString(text) || entity.MatchString(old) {
+// entityFault recognizes a text whose characters were replaced by HTML entities: in a
+// program, any that is neither in a string nor in a comment, unless the old text has one;
+// in another file, lines that the old text has without them, and no < or > at all.
+func entityFault(name, old, text string) string {
+	k := kindOf(name)
+	if k.fixture || !entity.MatchString(text) {
 		return ""
 	}
 	lines := lineSet(old)
-	at := 0
-	for line := range strings.Lines(text) {
-		at++
+	code := codeLines(k, text)
+	escaped := !strings.ContainsAny(text, "<>") && (strings.ContainsAny(old, "<>") || strings.HasPrefix(text, "&lt;"))
+	words := names(code)
+	if slices.ContainsFunc(codeLines(k, old), func(line string) bool { return hasEntity(line, words) }) {
+		return ""
+	}
+	for at, line := range strings.Split(text, "\n") {
 		t := strings.TrimSpace(line)
 		plain := html.UnescapeString(t)
-		if plain != t && (lines[plain] && !lines[t] || !markup && operators.MatchString(t) && !strings.ContainsAny(text, "<>")) {
-			return fmt.Sprintf("line %d, %s, has HTML entities in place of characters", at, brief(t))
+		whole := escaped && plain != t && !k.prose && (lines[plain] || old == "")
+		if !lines[t] && (whole || code != nil && hasEntity(code[at], words)) {
+			return fmt.Sprintf("line %d, %s, has HTML entities in place of characters", at+1, brief(t))
 		}
 	}
 	return ""
 }
 
-// operators matches entities that can only be a program's comparison or arrow.
-var operators = lazyregexp.New(`\w\)? &(?:lt|gt|amp;&amp);=? ?[\w(]|[-=]&gt;|#include &lt;`)
+// hasEntity reports whether a line of a program has an entity for a character of ASCII, or a
+// no-break space, that is none of the names.
+func hasEntity(line string, names map[string]bool) bool {
+	return slices.ContainsFunc(entity.FindAllStringSubmatch(line, -1), func(m []string) bool {
+		c := html.UnescapeString(m[0])
+		return (len(c) == 1 || c == "\u00a0") && !names[m[1]]
+	})
+}
+
+// names returns the words of a program that are no entities. One that has the name of an
+// entity is a variable, and the entity its address.
+func names(code []string) map[string]bool {
+	found := map[string]bool{}
+	for _, line := range code {
+		for _, word := range word.FindAllString(entity.ReplaceAllString(line, " "), -1) {
+			found[word] = true
+		}
+	}
+	return found
+}
+
+var word = lazyregexp.New(`[A-Za-z]\w+`)
+
+var (
+	programs = strings.Fields(".py .go .c .h .cc .cpp .cxx .hpp .hh .rs .java .kt .kts .swift .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .sh .bash .zsh .pl .pm .lua .cs .fs .scala .dart .zig .nim " +
+		".ex .exs .erl .hs .ml .r .jl .sql .m .mm .groovy .gradle .clj .el .lisp .d .pas .f90 .v .sv .vhd .s .css .scss .less .proto .ps1")
+	comment = lazyregexp.New(`^(?:\*|--|;|%|#(?:[^a-z]|$))|//|(?:^|\s)(?:#|--)\s.*`)
+	tag     = lazyregexp.New(`</[\w>]|/>`)
+)
+
+// codeLines returns the lines of a program without strings and comments; nil for other
+// files, and for programs that contain markup, where any line may be text.
+func codeLines(k fileKind, text string) []string {
+	if !slices.Contains(programs, k.ext) {
+		return nil
+	}
+	quoted := stringTracker{ext: k.ext}
+	inComment := false
+	var code []string
+	for line := range strings.SplitSeq(text, "\n") {
+		hidden := quoted.next(line) || inComment
+		if at := strings.LastIndex(line, "/*"); at >= 0 || inComment {
+			inComment = strings.LastIndex(line, "*/") <= at
+		}
+		line = withoutStrings(strings.TrimSpace(line))
+		if at := comment.FindStringIndex(line); at != nil {
+			line = line[:at[0]]
+		}
+		line, _, _ = strings.Cut(line, "/*")
+		switch {
+		case hidden:
+			line = ""
+		case tag.MatchString(line):
+			return nil
+		}
+		code = append(code, line)
+	}
+	return code
+}
+
+// withoutStrings returns a line without what is between quotation marks.
+func withoutStrings(line string) string {
+	var out strings.Builder
+	for {
+		at := strings.IndexAny(line, "\"'`")
+		if at < 0 {
+			return out.String() + line
+		}
+		out.WriteString(line[:at+1])
+		end := at + 1
+		for end < len(line) && line[end] != line[at] {
+			if line[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		switch {
+		case end < len(line):
+			line = line[end+1:]
+		case line[at] == '\'': // an apostrophe
+			line = line[at+1:]
+		default:
+			return out.String()
+		}
+	}
+}
 
 // lineSet returns the lines of a text that are not blank, without the white space
 // around them.

@@ -10,55 +10,88 @@ import (
 // the old text. A line that says so ("... rest unchanged ...") counts anywhere in a
 // program, except in a string of several lines. In strings, documents and test data
 // it counts only if lines of the old text are missing at that place, and so does a
-// line that is only an ellipsis: it can be a Python body or an empty comment.
+// line that is only an ellipsis, or a block with a comment such as "unchanged" as its
+// body: it can be a Python body or an empty comment.
 func omission(name, old, text string) (line int, found string, ok bool) {
 	k := kindOf(name)
-	if !strings.Contains(text, "...") && !strings.Contains(text, "…") && !mention.MatchString(text) {
+	if k.ext == ".pyi" || !hints.MatchString(text) {
 		return 0, "", false
 	}
 	before := lineSet(old)
 	var gaps *gapFinder
-	quoted := stringTracker{ext: k.ext}
-	for l := range strings.Lines(text) {
-		line++
-		inString := quoted.next(l)
-		t := strings.TrimSpace(l)
-		if t == "" || before[t] {
+	for i, p := range pieces(k.ext, text) {
+		if p.text == "" || before[p.line] || !hints.MatchString(p.text) {
 			continue
 		}
-		certain, possible := placeholder(t)
-		if !certain && !possible || k.ext == ".pyi" {
-			continue
+		certain, possible := placeholder(p.text)
+		if certain && !p.inString && !k.prose && !k.fixture {
+			return p.number, p.line, true
 		}
-		if certain && !inString && !k.prose && !k.fixture {
-			return line, t, true
-		}
-		if len(before) == 0 {
+		if !possible || len(before) == 0 {
 			continue
 		}
 		if gaps == nil {
-			gaps = newGapFinder(old, text)
+			gaps = newGapFinder(pieces(k.ext, old), pieces(k.ext, text))
 		}
-		if gaps.hasGap(line - 1) {
-			return line, t, true
+		if gaps.hasGap(i) {
+			return p.number, p.line, true
 		}
 	}
 	return 0, "", false
 }
 
-// mention matches what every placeholder without an ellipsis mentions.
-var mention = lazyregexp.New(`(?i)\b(?:rest of|existing|remaining|unchanged|omitted|snip|as before|no changes?)\b`)
+// piece is a line without white space around it; or one of the parts of a line that is a
+// whole block with a placeholder as its body: its beginning, the placeholder, its end.
+type piece struct {
+	number   int // of the line, from 1
+	line     string
+	text     string
+	inString bool // begins in a string of several lines
+}
+
+func pieces(ext, text string) (list []piece) {
+	quoted := stringTracker{ext: ext}
+	number := 0
+	for l := range strings.Lines(text) {
+		number++
+		p := piece{number: number, line: strings.TrimSpace(l), inString: quoted.next(l)}
+		parts := []string{p.line}
+		if m := block.FindStringSubmatch(p.line); m != nil && hints.MatchString(m[2]) && isHead(m[1]) {
+			parts = m[1:]
+		}
+		for _, p.text = range parts {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// isHead reports whether a text can be the beginning of a block.
+func isHead(text string) bool {
+	quotes := strings.Count(text, `"`)%2 + strings.Count(text, "'")%2 + strings.Count(text, "`")%2
+	return quotes == 0 && (!strings.HasSuffix(text, ")") || declared.MatchString(text))
+}
 
 var (
-	// leader matches what begins a comment in any language, and brackets and
-	// ornaments around a placeholder; trailer matches what ends one.
-	leader  = lazyregexp.New(`^(?:\{/\*+|/\*+|//+!?|#+!?|--+(?:\[\[)?|;+|%+|<!--+|<%#|<%--|\{\{!(?:--)?|\{#|\(\*|\{-|["']\s|!|\*+|(?i:rem)\b|\.\.(?: |$)|@\*|dnl\b)\s*`)
-	trailer = lazyregexp.New(`\s*(?:\*+/\}|\*+/|--+>|--%>|%>|--\}\}|\}\}|#\}|\*\)|-\}|\*@|\]\])$`)
+	// hints matches what every placeholder contains.
+	hints = lazyregexp.New(`(?i)\.\.\.|…|(?:\. ){2}|\b(?:rest|remainder|remaining|existing|unchanged|previous(?:ly)?|original(?:ly)?|same|unmodified|untouched|omitted|elided|truncated|identical|intact|` +
+		`snip|snipped|skipped|left out|as before|as above|as (?:it )?(?:is|was)|no changes?|(?:not|nothing) changed?|etc)\b`)
+	// block matches a line that is a block with an ellipsis or a comment as its body.
+	block = lazyregexp.New(`^(\S.*?(?:[:={>)]|\b(?:do|then|begin)))\s*((?:pass\b|\.{3}|…)?\s*(?:#|//|/\*|--|\(\*|<!--|\{/\*).*?|\.{3}|…|(?:todo|unimplemented|panic)!?\(["'\x60].*?["'\x60]\);?|throw new \w+\(["'\x60].*?["'\x60]\);?)\s*((?:[});,\]]|</[\w.-]+>|\bend\b)*)$`)
+	// declared matches the beginning of a function or type, to the end of its name.
+	declared = lazyregexp.New(`^\(?(?:[\w()]+ )*?(?:def|defn|defun|define|class|func|fun|fn|function|sub|interface|struct|trait|module)\s+(?:\(.*?\) ?)?[\w.:$]+`)
+)
+
+var (
+	// leader matches what begins a comment in any language, and brackets, ornaments and
+	// empty statements before a placeholder; trailer matches what ends one.
+	leader = lazyregexp.New(`^(?:(?:pass|return(?: None| null| nil)?|raise NotImplementedError(?:\(\))?|(?:todo|unimplemented)!\(\))[;\s]*(?:#+|//+|/\*+|--+)|` +
+		`(?:raise NotImplementedError|(?:todo|unimplemented|panic)!?|throw new \w+)\(["'\x60]|` +
+		`\{/\*+|/\*+|//+!?|#+!?|--+(?:\[\[)?|;+|%+|<!--+|<%#|<%--|\{\{!(?:--)?|\{#|\(\*|\{-|["']\s|!|\*+|(?i:rem)\b|\.\.(?: |$)|@\*|dnl\b)\s*`)
+	trailer = lazyregexp.New(`\s*(?:\*+/\}|\*+/|--+>|--%>|%>|--\}\}|\}\}|#\}|\*\)|-\}|\*@|\]\]|["'\x60]\);?)$`)
 	// dotsFirst and dotsLast match an ellipsis at the ends of a placeholder.
 	dotsFirst = lazyregexp.New(`^[\[({<*_~=\s-]*(?:\.{3,}|…|(?:\. ){2,}\.)[\])}>*_~=\s-]*`)
 	dotsLast  = lazyregexp.New(`[\[({<*_~=\s-]*(?:\.{3,}|…)[\])}>*_~=;,.\s-]*$`)
-	// body matches a line of code that ends in an elided body.
-	body = lazyregexp.New(`(?:\{\s*(?:/\*+\s*|//\s*)?(?:\.{3}|…)(?:\s*\*+/)?\s*\}?[;,)]*|[:=]\s*\.{3}|:\s*#\s*(?:\.{3}|…))$`)
 )
 
 // Words of placeholders.
@@ -84,7 +117,9 @@ var (
 		`|^keep ` + some + `(?:existing|remaining) (?:[\w-]+ )?` + things + `(?: here)?$` +
 		`|^(?:[\w-]+ )?` + things + ` ` + be + `(?:omitted|elided|truncated|unchanged)(?: for brevity| for clarity| here)$`)
 	// bare matches words that mean an omission only where something is missing.
-	bare = lazyregexp.New(`^(?:` + some + core + ` ` + things + `|` + same + `|` + some + `rest|snip|no changes?(?: (?:here|below|above|needed))?|` + some + `(?:rest|remainder) of .{2,40})$`)
+	bare = lazyregexp.New(`^(?:` + some + `(?:rest|remainder) of .{2,40}|(?:(?:` + core + `|` + things + `|the|all|of|keep|with|and|insert|include|your|my|our|any|some|put|plus|is|are|was|were|goes?|remains?|stays?|kept|leave|continues?|continued|follows?|` +
+		`here|below|above|before|brevity|clarity|for|as|it|its|in|from|to|this|that|not?|nothing|changes?|changed|needed|todo|fixme|see|copy|untouched|elided|truncated|snip|snipped|skipped|identical|intact|left|out|` +
+		`previously|originally|etc|\w+\(\))(?:[:;,.]? |[:;,.]?$)){1,10})$`)
 	// spread matches JavaScript's spread and Python's and C's uses of an ellipsis
 	// before a name.
 	spread = lazyregexp.New(`^\.\.\.[\w$({\[]`)
@@ -102,21 +137,24 @@ func placeholder(line string) (certain, possible bool) {
 	first := len(words) < len(text)
 	rest := dotsLast.ReplaceAllString(words, "")
 	last := len(rest) < len(words)
-	rest = strings.ToLower(strings.Trim(rest, " \t[](){}<>*_~=-:;,.!\"'`"))
+	rest = strings.ToLower(strings.Trim(rest, " \t[](){}<>*_~=-:;,.!\"'`#/%"))
 	switch {
 	case rest == "":
 		return false, first || last
 	case len(rest) > 100:
 		return false, false
 	case first && last:
-		return anyCore.MatchString(rest), bare.MatchString(rest)
+		return anyCore.MatchString(rest), means(rest)
 	case first, last && commented:
-		return oneSided.MatchString(rest), bare.MatchString(rest)
+		return oneSided.MatchString(rest), means(rest)
 	case commented || strings.ContainsAny(line[:1], "[(<"):
-		return plain.MatchString(rest), bare.MatchString(rest)
+		return plain.MatchString(rest), means(rest)
 	}
-	return false, body.MatchString(line)
+	return false, false
 }
+
+// means reports whether words say nothing but that something is left out.
+func means(words string) bool { return hints.MatchString(words) && bare.MatchString(words) }
 
 // uncomment returns a line without the marks of a comment, and whether there were
 // any. A comment whose text is indented is an example in a documentation.
@@ -165,8 +203,8 @@ type gapFinder struct {
 	known      map[[2]int]bool // results of lost, by the lines of the gap
 }
 
-func newGapFinder(old, text string) *gapFinder {
-	g := &gapFinder{old: trimmedLines(old), text: trimmedLines(text), count: map[string]int{}, oldAt: map[string]int{}, known: map[[2]int]bool{}}
+func newGapFinder(old, text []piece) *gapFinder {
+	g := &gapFinder{old: keys(old), text: keys(text), count: map[string]int{}, oldAt: map[string]int{}, known: map[[2]int]bool{}}
 	for _, line := range g.text {
 		g.count[line]++
 	}
@@ -222,7 +260,7 @@ func (g *gapFinder) missingLines(i int) int {
 	missing := 0
 	for at := g.startAfter[i]; at < g.endBefore[i]; at++ {
 		line := g.old[at]
-		if line != "" && g.count[line] == 0 && line != "pass" && !strings.HasPrefix(line, "raise NotImplemented") {
+		if g.count[line] == 0 && !emptyBody.MatchString(line) {
 			missing++
 		}
 	}
@@ -235,9 +273,12 @@ func (g *gapFinder) missingLines(i int) int {
 	return missing
 }
 
+// emptyBody matches lines whose loss is none.
+var emptyBody = lazyregexp.New(`^(?:|pass|raise NotImplemented.*|"""[^"]*"""|[})\];,]+|end)$`)
+
 // isNew is 1 if line j of the new text is not in the old one, and 0 otherwise.
 func (g *gapFinder) isNew(j int) int {
-	if _, known := g.oldAt[g.text[j]]; known || g.text[j] == "" {
+	if _, known := g.oldAt[g.text[j]]; known || emptyBody.MatchString(g.text[j]) {
 		return 0
 	}
 	if certain, possible := placeholder(g.text[j]); certain || possible {
@@ -246,10 +287,15 @@ func (g *gapFinder) isNew(j int) int {
 	return 1
 }
 
-func trimmedLines(text string) []string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimSpace(line)
+// keys returns the texts by which pieces are compared: of what declares a function or a
+// type, the beginning, so that one with other parameters is the same.
+func keys(list []piece) []string {
+	texts := make([]string, len(list))
+	for i, p := range list {
+		texts[i] = p.text
+		if name := declared.FindString(p.text); name != "" {
+			texts[i] = name
+		}
 	}
-	return lines
+	return texts
 }

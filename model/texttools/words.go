@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hone/internal/lazyregexp"
+	"hone/internal/reply"
 	"hone/model"
 )
 
@@ -82,7 +83,17 @@ func partText(p model.Part) string {
 	case p.Result != nil:
 		return formatResult(*p.Result)
 	}
-	return escape(p.Text)
+	return escapeOthers(p.Text)
+}
+
+// escapeOthers escapes all tags but those of the example: a correction shows it, and who
+// quotes it reads a README.
+func escapeOthers(text string) string {
+	parts := strings.Split(text, reply.CallExample)
+	for i, part := range parts {
+		parts[i] = escape(part)
+	}
+	return strings.Join(parts, reply.CallExample)
 }
 
 // Format returns a call in the requested syntax, without its ID. [Parse] reads
@@ -108,7 +119,7 @@ func formatResult(r model.Result) string {
 		status = ` status="failed"`
 	}
 	return "<tool_result name=" + escapeJSON(encode(r.Name)) + status + ">\n" +
-		strings.TrimSuffix(escape(r.Text), "\n") + "\n</tool_result>\n"
+		strings.TrimSuffix(escapeOthers(r.Text), "\n") + "\n</tool_result>\n"
 }
 
 // encode returns v as JSON without HTML escapes. It is only called for values that

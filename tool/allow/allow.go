@@ -28,6 +28,9 @@ import (
 
 // Lines defines the command lines that a model may run (rulings S6, S7 and S12).
 //
+// Commands that only print what is known of dependencies, such as go doc, may run
+// although their program is not listed. After cd DIR &&, paths are relative to DIR.
+//
 // A line may combine programs with pipes, &&, ||, ;, newlines, groups, if, case,
 // for and while. Check refuses everything that hides which program or path a line
 // uses: substitutions, background jobs, functions, eval, unknown variables in
@@ -48,6 +51,9 @@ type Lines struct {
 	// Temp is the absolute path of a second directory in which paths may lie;
 	// empty if there is none.
 	Temp string
+	// Walled means that walls hold whatever a line does: it may change files of Dir with
+	// sed -i, and read the caches of Go, npm, pip and cargo.
+	Walled bool
 	// ReadOnly refuses every redirect except to /dev/null and between the
 	// standard streams, such as 2>&1.
 	ReadOnly bool

@@ -41,6 +41,7 @@ func table(t testing.TB, name, dir, temp string) (rows []tabled) {
 			if fields[1] == "review" {
 				l.Programs, l.ReadOnly = ReviewPrograms(), true
 			}
+			l.Walled = fields[1] == "walled"
 			continue
 		}
 		line, err := strconv.Unquote(text)

@@ -37,18 +37,22 @@ func (c *checker) path(a arg) error {
 	return nil
 }
 
-// outside reports whether the text of a path leads out of the working directory.
-// This also works after a cd, which can only lead deeper.
+// caches matches paths in what package managers have installed.
+var caches = lazyregexp.New(`/(?:pkg/mod|node_modules|site-packages|dist-packages|\.cargo/registry|\.m2/repository)(?:/|$)`)
+
+// outside reports whether the text of a path leads out of the working directory, from
+// where the line is.
 func (c *checker) outside(p string) bool {
 	p = filepath.ToSlash(p)
 	if strings.HasPrefix(p, "~") {
 		return true
 	}
 	rooted := strings.HasPrefix(p, "/") || filepath.VolumeName(p) != ""
-	p = path.Clean(p)
 	if rooted {
-		return p != "/dev/null" && !within(c.Dir, p) && !within(c.Temp, p)
+		p = path.Clean(p)
+		return p != "/dev/null" && !(c.Walled && caches.MatchString(p)) && !within(c.Dir, p) && !within(c.Temp, p)
 	}
+	p = path.Join(c.at, p)
 	return p == ".." || strings.HasPrefix(p, "../")
 }
 
@@ -64,6 +68,9 @@ func within(dir, p string) bool {
 // (ruling G5).
 func (c *checker) closed(p string) bool {
 	p = path.Clean(filepath.ToSlash(p))
+	if !path.IsAbs(p) {
+		p = path.Join(c.at, p)
+	}
 	p = strings.TrimPrefix(p, path.Clean(filepath.ToSlash(c.Dir))+"/")
 	return slices.ContainsFunc(strings.Split(strings.ToLower(p), "/"), func(part string) bool {
 		return part == ".git" || part == ".hone" || part == ".codescribe"

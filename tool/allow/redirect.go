@@ -41,5 +41,7 @@ func (c *checker) target(r *syntax.Redirect) error {
 	case r.Op != syntax.RdrIn && c.closed(args[0].text):
 		return refuse("a redirect to "+args[0].text, "commands may not change this directory", "leave it unchanged")
 	}
-	return c.path(args[0])
+	writes := *c
+	writes.Walled = writes.Walled && r.Op == syntax.RdrIn
+	return writes.path(args[0])
 }

@@ -1,6 +1,8 @@
 package allow
 
 import (
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,8 +16,28 @@ func (c *checker) cd(args []arg) error {
 	if len(args) != 1 || !args[0].known() || args[0].text == "" || strings.HasPrefix(args[0].text, "-") {
 		return refuse("cd without one plain directory", "hone could not check later paths", "write cd DIR, with a directory inside the working directory")
 	}
-	c.moved = true
-	return c.path(args[0])
+	c.moves++
+	if err := c.path(args[0]); err != nil {
+		return err
+	}
+	c.enter(args[0].text)
+	return nil
+}
+
+// enter follows a change of the directory.
+func (c *checker) enter(dir string) {
+	dir = path.Clean(filepath.ToSlash(dir))
+	switch below, inside := strings.CutPrefix(dir+"/", strings.TrimSuffix(path.Clean(filepath.ToSlash(c.Dir)), "/")+"/"); {
+	case inside:
+		c.at = strings.TrimSuffix(below, "/")
+	case path.IsAbs(dir):
+		c.at = ""
+	default:
+		c.at = path.Join(c.at, dir)
+	}
+	if c.at == "." {
+		c.at = ""
+	}
 }
 
 // inner checks the command that a program runs.
@@ -144,6 +166,7 @@ var (
 // git checks a git command and its options. It refuses commands that are not in
 // the table, because an alias can run any program.
 func (c *checker) git(args []arg) error {
+	defer c.back(c.at, c.moves)
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
 		switch {
 		case gitPlain.MatchString(args[0].text):
@@ -152,6 +175,7 @@ func (c *checker) git(args []arg) error {
 			if err := c.path(args[1]); err != nil {
 				return err
 			}
+			c.enter(args[1].text)
 			args = args[2:]
 		default:
 			return refuse("git "+args[0].text, "options before the command can run programs, or lead to another repository", "write git COMMAND, or git -C DIR COMMAND")
@@ -216,7 +240,7 @@ func (c *checker) tar(name string, args []arg) error {
 func (c *checker) shell(name string, args []arg) error {
 	switch {
 	case len(args) == 2 && args[0].text == "-c" && args[1].known():
-		return (&checker{Lines: c.Lines, moved: c.moved, depth: c.depth}).line(args[1].text)
+		return (&checker{Lines: c.Lines, at: c.at, moves: c.moves, depth: c.depth}).line(args[1].text)
 	case len(args) > 0 && args[0].known() && !strings.HasPrefix(args[0].text, "-"):
 		return c.paths(args)
 	}

@@ -1,6 +1,7 @@
 package allow
 
 import (
+	"path"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -66,7 +67,7 @@ func (c *checker) value(name string) string {
 	case name == "?", name == "#", name == "$":
 		return anyNumber
 	case name == "PWD":
-		return c.Dir
+		return path.Join(c.Dir, c.at)
 	case name == "IFS":
 		return " \t\n" // the usual one, because no line can set it
 	case name == "HOME":

@@ -13,7 +13,8 @@ type checker struct {
 	Lines
 	assigned map[string]assigned // the assignments of the whole line, by variable
 	vars     map[string]string   // the values of the variables that are set so far and have a known value
-	moved    bool                // a cd came earlier
+	at       string              // where the line certainly is, below Dir; empty if it may be in Dir or anywhere below
+	moves    int                 // how many cds came earlier
 	names    bool                // the last program was a find that prints only names, each followed by NUL
 	fed      bool                // the next program reads what that prints
 	depth    int                 // number of programs that run this one
@@ -93,11 +94,24 @@ var setsOrRuns = lazyregexp.New(`^(:?=|@)$`)
 
 func (c *checker) statements(list []*syntax.Stmt) error {
 	for _, s := range list {
+		before := c.moves
 		if err := c.statement(s); err != nil {
 			return err
 		}
+		c.leave(before)
 	}
 	return nil
+}
+
+// back returns to where the line was before another process changed its directory.
+func (c *checker) back(at string, moves int) { c.at, c.moves = at, moves }
+
+// leave notes that a command is over which may have failed before its cd, or after it. From
+// Dir itself, .. leads outside first.
+func (c *checker) leave(before int) {
+	if c.moves != before {
+		c.at = ""
+	}
 }
 
 func (c *checker) statement(s *syntax.Stmt) error {
@@ -110,7 +124,12 @@ func (c *checker) statement(s *syntax.Stmt) error {
 			return err
 		}
 	}
-	return c.command(s.Cmd)
+	before := c.moves
+	err := c.command(s.Cmd)
+	if s.Negated {
+		c.leave(before)
+	}
+	return err
 }
 
 // step counts the work on a line, and refuses a line that needs too much.
@@ -136,6 +155,7 @@ func (c *checker) command(cmd syntax.Command) error {
 	case *syntax.Block:
 		return c.statements(cmd.Stmts)
 	case *syntax.Subshell:
+		defer c.back(c.at, c.moves)
 		return c.scoped(cmd.Stmts)
 	case *syntax.IfClause:
 		for ; cmd != nil; cmd = cmd.Else {
@@ -145,6 +165,7 @@ func (c *checker) command(cmd syntax.Command) error {
 		}
 		return nil
 	case *syntax.WhileClause:
+		c.at = ""
 		return c.scoped(cmd.Cond, cmd.Do)
 	case *syntax.ForClause:
 		if iter, ok := cmd.Loop.(*syntax.WordIter); ok && !cmd.Select && iter.InPos.IsValid() {
@@ -184,8 +205,10 @@ func (c *checker) scoped(lists ...[]*syntax.Stmt) error {
 
 // binary checks a pipe, && or ||.
 func (c *checker) binary(b *syntax.BinaryCmd) (err error) {
+	at, before := c.at, c.moves
 	if b.Op == syntax.Pipe || b.Op == syntax.PipeAll {
 		err = c.scoped([]*syntax.Stmt{b.X})
+		c.back(at, before)
 		c.fed = c.names && lastProgram(b.X)
 	} else {
 		err = c.statement(b.X)
@@ -193,6 +216,13 @@ func (c *checker) binary(b *syntax.BinaryCmd) (err error) {
 	if err != nil {
 		return err
 	}
+	if b.Op == syntax.AndStmt {
+		outer := c.vars
+		defer func() { c.vars = outer }()
+		c.vars = maps.Clone(outer)
+		return c.statement(b.Y)
+	}
+	c.leave(before)
 	return c.scoped([]*syntax.Stmt{b.Y})
 }
 
@@ -208,6 +238,7 @@ func lastProgram(s *syntax.Stmt) bool {
 // forEach checks a loop once for each word.
 func (c *checker) forEach(iter *syntax.WordIter, do []*syntax.Stmt) error {
 	items, err := c.words(iter.Items)
+	c.at = ""
 	outer := c.vars
 	defer func() { c.vars = outer }()
 	for _, item := range items {

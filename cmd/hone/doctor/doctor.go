@@ -15,12 +15,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"hone/cmd/hone/consent"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
+	"hone/cmd/hone/language"
 	"hone/cmd/hone/report"
 	"hone/harness"
 	"hone/harness/runs"
@@ -48,17 +50,19 @@ type Options struct {
 	Verbose bool // list what each wall leaves open
 }
 
-// Diagnose checks one thing after the other, and yields what it finds about each.
+// Diagnose checks one thing after the other, in the order in which a run would fail, and
+// yields what it finds about each.
 func Diagnose(ctx context.Context, o Options) iter.Seq[Diagnosis] {
 	return func(yield func(Diagnosis) bool) {
 		for _, look := range []func() []Diagnosis{
 			func() []Diagnosis {
-				return []Diagnosis{lookAtGit(ctx), lookAtRepository(o.Dir), o.lookAtConfig(), o.lookAtDisk()}
+				return []Diagnosis{lookAtGit(ctx), lookAtRepository(o.Dir), o.lookAtConfig(), o.lookAtCheck()}
 			},
-			func() []Diagnosis { return lookAtOwner(o.Dir) },
-			func() []Diagnosis { return lookAtRuns(o.Dir) },
 			o.lookAtKeys,
 			o.lookAtAgents,
+			func() []Diagnosis {
+				return slices.Concat([]Diagnosis{o.lookAtDisk()}, lookAtOwner(o.Dir), lookAtRuns(o.Dir))
+			},
 			func() []Diagnosis { return o.lookAtProviders(ctx) },
 		} {
 			for _, found := range look() {
@@ -164,6 +168,20 @@ func (o Options) lookAtConfig() Diagnosis {
 		return Diagnosis{What: "config", absent: true, Found: "there is no " + config.HonePath + ", so defaults apply"}
 	}
 	return Diagnosis{What: "config", Found: "readable"}
+}
+
+// lookAtCheck returns which check fix would run.
+func (o Options) lookAtCheck() Diagnosis {
+	root, file, ok := o.trustedConfig()
+	if line := config.Check.In(file.Shared()); ok && line != "" {
+		return Diagnosis{What: "check", Found: render.Line(line)}
+	}
+	d := Diagnosis{What: "check", absent: true, Found: "none is set, so fix needs one"}
+	if !ok {
+		d.Found = "not read, because the configuration is not used"
+	}
+	d.Hint = language.Advise(root, "", "hone fix --check "+strconv.Quote(loop.ExampleCheck))
+	return d
 }
 
 // untrusted returns the settings of a folder that the user does not trust.

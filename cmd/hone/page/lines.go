@@ -1,8 +1,11 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +16,7 @@ const (
 	linesWidth, linesHeight = 360.0, 150.0
 	linesLeft, linesBottom  = 22.0, 18.0 // room for the labels of the axes
 	lineColours             = 6
+	labelHeight             = 10.0 // so that labels of lines that end alike do not overlap
 )
 
 // Colour returns the class that gives an attempt its colour.
@@ -46,15 +50,36 @@ func lines(attempts []Attempt) template.HTML {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%d</text>`, x(round), linesHeight-4, round)
 	}
 	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">round</text>`, linesWidth/2, linesHeight-4)
+	ends := map[int][]mark{}
 	for i, a := range attempts {
 		// Equal lines stay visible side by side.
-		a.line(&b, x, func(left int) float64 { return y(left) + 2.2*(float64(i)-float64(len(attempts)-1)/2) })
+		beside := func(left int) float64 { return y(left) + 2.2*(float64(i)-float64(len(attempts)-1)/2) }
+		a.line(&b, x, beside)
+		if n := len(a.Points); n > 0 {
+			end := a.Points[n-1]
+			ends[end.Round] = append(ends[end.Round], mark{a, beside(end.Left)})
+		}
+	}
+	for _, round := range slices.Sorted(maps.Keys(ends)) {
+		marks := ends[round]
+		slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(b.y, a.y) })
+		above := linesHeight
+		for _, m := range marks { // most end at the bottom, so that there is room above
+			above = min(m.y, above-labelHeight)
+			fmt.Fprintf(&b, `<text class="%s" x="%.1f" y="%.1f">%d</text>`, m.Colour(), x(round)+5, above+3, m.Number)
+		}
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
 }
 
-// line draws the line of an attempt, with its number at the end.
+// mark is the label at the end of an attempt's line.
+type mark struct {
+	Attempt
+	y float64
+}
+
+// line draws the line of an attempt.
 func (a Attempt) line(b *strings.Builder, x, y func(int) float64) {
 	if len(a.Points) == 0 {
 		return
@@ -65,8 +90,7 @@ func (a Attempt) line(b *strings.Builder, x, y func(int) float64) {
 		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(i, 1)], x(p.Round), y(p.Left))
 		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2.5"><title>attempt %d, round %d: %d</title></circle>`, x(p.Round), y(p.Left), a.Number, p.Round, p.Left)
 	}
-	end := a.Points[len(a.Points)-1]
-	fmt.Fprintf(b, `<path d="%s"/><text x="%.1f" y="%.1f">%d</text></g>`, path.String(), x(end.Round)+5, y(end.Left)+3, a.Number)
+	fmt.Fprintf(b, `<path d="%s"/></g>`, path.String())
 }
 
 // lineWords describes the lines in words.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hone/cmd/hone/attempts"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/history"
@@ -189,6 +190,7 @@ type Attempt struct {
 	Number  int  // 1 is the first
 	Applied bool // its changes are in the tree
 	Why     string
+	Take    string // the command that applies it in place of another; empty if it cannot be
 	Run
 }
 
@@ -215,6 +217,9 @@ func AttemptsOf(a report.Account, row func(history.Attempt, *journal.Home) Run) 
 			one.Run = withoutCopy(states[number], a.Working)
 		}
 		one.Models = []string{story.ModelName(last.Model)}
+		if !one.Applied && !a.Working && last.Run != "" {
+			one.Take = "hone take " + journal.ShortRun(last.Run) + failure.Elsewhere(a.Home.Workspace())
+		}
 		all = append(all, one)
 	}
 	return all

@@ -319,7 +319,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestLines: each attempt has a line with its number, and equal lines lie side by side.
+// TestLines: each attempt has a line with its number. Equal lines lie side by side, and their
+// numbers above one another.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	points := []page.Point{{Round: 0, Left: 2}, {Round: 1, Left: 0}}
@@ -328,8 +329,8 @@ func TestLines(t *testing.T) {
 	got := written(t, p)
 	for _, want := range []string{
 		`aria-label="findings of each round: attempt 1: 2, 0; attempt 2: 2, 0"`,
-		`<path d="M22.0 10.9L342.0 130.9"/><text x="347.0" y="133.9">1</text></g><g class="l2">`,
-		`<path d="M22.0 13.1L342.0 133.1"/><text x="347.0" y="136.1">2</text></g></svg>`,
+		`<path d="M22.0 10.9L342.0 130.9"/></g><g class="l2">`,
+		`<path d="M22.0 13.1L342.0 133.1"/></g><text class="l2" x="347.0" y="136.1">2</text><text class="l1" x="347.0" y="126.1">1</text></svg>`,
 		`<title>attempt 2, round 1: 0</title>`,
 	} {
 		if !strings.Contains(got, want) {
@@ -463,6 +464,9 @@ func TestAttempts(t *testing.T) {
 		}
 	}
 	first := page.AttemptsOf(a, nil)[0]
+	if second := page.AttemptsOf(a, nil)[1]; !strings.HasPrefix(second.Take, "hone take ") {
+		t.Errorf("take: %q", second.Take)
+	}
 	if diff := cmp.Diff([]page.Tick{{Mark: "✗", Title: "2 findings"}, {Mark: "✓", Title: "0 findings"}}, first.Ticks); diff != "" || *first.Findings != 0 || first.Why != "why" {
 		t.Error(diff, first)
 	}
