@@ -24,9 +24,9 @@ func (a *app) rollupCommand() *cobra.Command {
 		Use:   "rollup",
 		Short: "print the code base as one text, as implement sends it",
 		Long: `rollup prints every file of the directory that git does not ignore. For binary files and files that look
-secret it prints only the name. implement sends the same text, unless there is a codeRollup.txt: then it
-sends that. To choose its contents, write it with -o codeRollup.txt and edit it; write it again when the code
-changes.`,
+secret it prints only the name, and for those of not-sent in [implement] of .config/hone.toml. implement sends
+the same text, unless it is long or there is a codeRollup.txt: then it sends that. To choose its contents,
+write it with -o codeRollup.txt and edit it; write it again when the code changes.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.rollup(c.Context(), dir, out)
@@ -65,7 +65,7 @@ func (a *app) rollup(ctx context.Context, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	text := implement.Rollup(render.Reader{Tree: tree, Guard: guard}, files)
+	text := implement.Rollup(render.Reader{Tree: tree, Guard: guard, NotSent: config.NotSent.In(file.For("implement", nil, nil))}, files)
 	if out == "-" {
 		_, err := io.WriteString(a.out, a.forReading(string(text)))
 		return err

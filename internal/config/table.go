@@ -123,6 +123,9 @@ var (
 	// [implement]
 	BuildOutput  = row(65536, Row{Key: "implement.max-output", Flag: "max-output", Group: "check", Rare: true, Loops: "implement", Valid: "positive", Opens: safe, Lend: true, Help: "bytes of the build's output that are sent to the model"})
 	BuildTimeout = row(10*time.Minute, Row{Key: "implement.build-timeout", Flag: "build-timeout", Group: "check", Loops: "implement", Valid: "positive", Opens: safe, Lend: true, Help: "stop the build and all its children after this time"})
+	SelectAbove  = row(int64(40_000), Row{Key: "implement.select-above", Flag: "select-above", Loops: "implement", Also: "prompt", Valid: "positive", Opens: safe, Lend: true, Repeat: true, Help: "let the model choose the files to send if all have more than this many tokens"})
+	Files        = row([]string(nil), Row{Flag: "files", Loops: "implement", Also: "prompt", Valid: "glob", Lend: true, Repeat: true, Help: "send these files, as `globs` such as src/**,go.mod; the others are only named"})
+	NotSent      = row([]string(nil), Row{Key: "implement.not-sent", Loops: "implement", Valid: "glob", Opens: safe, Example: `["testdata/**"]`, Help: "files that models know by name only and cannot change"})
 	Query        = row("", Row{Flag: "query", Loops: "implement", Also: "prompt", Apart: true, Lend: true, Help: "what you want, instead of query.txt; the same as TEXT"})
 	QueryFile    = row("", Row{Flag: "query-file", Loops: "implement", Also: "prompt", Apart: true, Help: "the `FILE` with the query, instead of query.txt"})
 

@@ -6,6 +6,7 @@ import (
 	"hone"
 	"hone/internal/crashtest"
 	"hone/journal"
+	"hone/loop/implement"
 	"hone/model"
 )
 
@@ -27,6 +28,25 @@ func TestCrashAmongRefusals(t *testing.T) {
 // TestCrashWithoutSuccess: the rounds are used up and the build fails still.
 func TestCrashWithoutSuccess(t *testing.T) {
 	implementScene(2, []model.Reply{answer("^^^a\none\n^^^end\n^^^b\nbee\n^^^end\n"), answer("%%%start\nI give up\n%%%end\n$$$\n")}).Run(t)
+}
+
+// TestCrashWhileChoosing: the model chooses files, and asks for more (ruling C14).
+func TestCrashWhileChoosing(t *testing.T) {
+	scene := implementScene(8, []model.Reply{
+		answer(`{"files": ["a"]}`),
+		answer("^^^a\none\n^^^end\n"),
+		answer(`{"files": ["b", "a"]}`),
+		answer("^^^a\ntwo\n^^^end\n^^^b\nbee\n^^^end\n"),
+		answer(`{"files": ["nowhere"]}`),
+		answer(`{"files": ["b"]}`),
+		answer("^^^a\ndone\n^^^end\n"),
+	})
+	scene.Play = func(t testing.TB, dir string, m model.Model, o journal.Observer) hone.End {
+		end := process{loop: implement.Loop{SelectAbove: 1}, model: m, rounds: 8, observe: o}.live(t, dir)
+		timeless(t, dir)
+		return end
+	}
+	scene.Run(t)
 }
 
 func implementScene(rounds int, replies []model.Reply) crashtest.Scene {

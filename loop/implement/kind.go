@@ -36,6 +36,9 @@ gemini-system-prompt.txt. If not, TEXT is the query (use - to read it from stand
 is every file that git does not ignore, the key comes from the environment, such as GEMINI_API_KEY, and
 the system prompt is built in. --check runs after build.sh, or alone if there is no build.sh.
 
+If the code base is large, the model first chooses the files to send, and may ask for more later. --files
+chooses instead.
+
 logs/ contains every query, response and build output.`,
 		Example: `  hone implement
   hone implement "add a --json flag to the list command" --check "make test"
@@ -59,6 +62,7 @@ type invocation struct {
 	System   string `json:"system"`
 	Query    string `json:"query"`
 	HasBuild bool   `json:"build"` // build.sh exists
+	Choose   bool   `json:"choose,omitempty"`
 }
 
 // Subject is the query.
@@ -68,7 +72,7 @@ func (v *invocation) Subject() string { return v.Query }
 func (v *invocation) Own(string) func(string) bool { return Own }
 
 // Resolve reads flags, environment, the directory's files and the configuration.
-func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits, err error) {
 	if v.Query, err = readQuery(in); err != nil {
 		return l, err
 	}
@@ -79,11 +83,31 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if _, v.HasBuild, err = readInput(in.Tree, BuildName); err != nil {
 		return l, err
 	}
+	if v.Choose, err = chooses(ctx, in); err != nil {
+		return l, err
+	}
 	v.Settings, err = in.Settings()
 	if v.System == System && v.Check != "" {
 		v.System += "\n# The user's check\n\n" + render.Line(v.Check) + "\n"
 	}
 	return in.Limits(), err
+}
+
+// chooses reports whether a flag says which files to send. It refuses one that names no
+// file.
+func chooses(ctx context.Context, in *loop.Input) (bool, error) {
+	globs := config.Files.Given(in.Flags)
+	if globs == nil {
+		return config.SelectAbove.Given(in.Flags) > 0, nil
+	}
+	files, err := in.Tree.Manifest(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	if _, unknown := pick(base(files), globs); len(unknown) > 0 {
+		return false, loop.Usage("--files: no file matches "+unknown[0], "hone implement --files 'src/**,go.mod'")
+	}
+	return true, nil
 }
 
 // readQuery returns the query.
@@ -227,7 +251,8 @@ func (v *invocation) checks() string {
 
 // loop returns the loop of the settings, without its model.
 func (v *invocation) loop(guard *secret.Guard) Loop {
-	return Loop{Coder: v.Model.Role("coder", v.WithAdvice(v.System)), Query: v.Query, Guard: guard, Redact: guard.Redact}
+	return Loop{Coder: v.Model.Role("coder", v.WithAdvice(v.System)), Query: v.Query, Guard: guard, Redact: guard.Redact,
+		Choose: v.Choose, SelectAbove: config.SelectAbove.In(v.Values), Files: config.Files.In(v.Values), NotSent: config.NotSent.In(v.Values)}
 }
 
 // Preview returns the prompt of the first round.

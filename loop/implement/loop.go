@@ -1,6 +1,6 @@
 // Package implement carries out a query: it sends the query and the code base to a
 // model, writes the files of the answer, all or none, and lets the build decide; the
-// build's output starts the next round (the seed "code-commit", rulings C1 to C13).
+// build's output starts the next round (the seed "code-commit", rulings C1 to C14).
 //
 // It guarantees that each round's prompt starts with the complete prompt of the round
 // before, byte for byte, unless long outputs of earlier rounds were shortened, and that a
@@ -9,6 +9,7 @@
 package implement
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -59,6 +60,15 @@ type Loop struct {
 	Coder hone.Role
 	// Query is what the user wants.
 	Query string
+	// SelectAbove is the number of tokens above which the model chooses the files to
+	// send; 0 means that all are sent. A codeRollup.txt is sent whole unless Choose is set.
+	SelectAbove int64
+	Choose      bool
+	// Files are patterns of the files to send; nil sends all, or lets the model choose.
+	Files []string
+	// NotSent are patterns of files that are named without their contents, and that the
+	// model cannot change.
+	NotSent []string
 	// Guard finds secrets, which hone omits from its own rollup; nil omits nothing.
 	Guard *secret.Guard
 	// Redact removes secrets from the logs; nil removes nothing.
@@ -71,6 +81,7 @@ type Loop struct {
 func (l Loop) Rules() workspace.Rules {
 	return workspace.Rules{
 		Immutable: append([]string{BuildName, OutputName, LogsName + "/**", LogsName}, Inputs...),
+		NotSent:   l.NotSent,
 		Guard:     l.Guard,
 	}
 }
@@ -81,15 +92,15 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, err
 	}
-	if err := l.log(ctx, r, "query.txt", l.loggedQuery(r, p)); err != nil {
-		return nil, err
-	}
-	got, err := r.Ask(ctx, l.Coder, p.messages())
+	p, got, err := l.ask(ctx, r, p)
 	if err != nil {
 		return nil, err
 	}
 	said, problems := read(got)
-	if err := l.logReply(ctx, r, got, said); err != nil {
+	if err := l.logReply(ctx, r, "response", got); err != nil {
+		return nil, err
+	}
+	if err := l.printSaid(ctx, r, said); err != nil {
 		return nil, err
 	}
 	ch := change(said)
@@ -106,7 +117,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		return nil, err
 	}
 	if !ok {
-		return l.unusableFindings(ctx, r, got, refusals(vs))
+		return l.unusableFindings(ctx, r, got, refusals(vs, p.listed))
 	}
 	return nil, record(ctx, r, exchangeOf(said, vs))
 }
@@ -134,6 +145,9 @@ func read(got model.Reply) (block.Reply, []string) {
 // words returns what a reply says to the user: its messages and why nothing needs to change,
 // or everything if it has no block.
 func words(text string) string {
+	if _, ok := readPick(text); ok {
+		return ""
+	}
 	said, _ := block.Parse(text)
 	if texts := slices.Concat(said.Thoughts, said.Done); len(texts)+len(said.Files)+len(said.Debug) > 0 {
 		return strings.Join(texts, "\n")
@@ -158,7 +172,8 @@ func change(said block.Reply) workspace.Change {
 
 // refusals returns why a change cannot be made completely (rulings C5 and C13).
 // Because the loop never asks the user, it refuses what would need approval.
-func refusals(verdicts []workspace.Verdict) []string {
+// If it can ask for files, the model is told how.
+func refusals(verdicts []workspace.Verdict, asks bool) []string {
 	var problems []string
 	for _, v := range verdicts {
 		if v.Ruling != workspace.Deny && v.Ruling != workspace.Ask {
@@ -167,6 +182,9 @@ func refusals(verdicts []workspace.Verdict) []string {
 		text := fmt.Sprintf("^^^%s is refused: %s", v.Path, v.Reason)
 		if v.Tool {
 			text += "; the user can allow it with tools = false in [guard] of " + config.HonePath
+		}
+		if asks && v.Ruling == workspace.Ask && v.Before.Exists() {
+			text += fmt.Sprintf(`; to get its contents, answer with {"files": [%q]} only`, v.Path)
 		}
 		problems = append(problems, text)
 	}
@@ -186,18 +204,27 @@ func (l Loop) unusableFindings(ctx context.Context, r *hone.Run, got model.Reply
 	return []check.Finding{{Source: check.SourceReply, Text: text}}, nil
 }
 
-// logReply writes a reply to the logs: the provider's response, the text, and the
-// messages to the user (rulings C8 and C9).
-func (l Loop) logReply(ctx context.Context, r *hone.Run, got model.Reply, said block.Reply) error {
-	raw := string(response(got.Raw))
-	if raw == "" {
-		raw = "null"
-	}
-	if err := l.log(ctx, r, "response.json", raw+"\n"); err != nil {
+// logReply writes a reply to the logs: the provider's response, and the text (ruling C9).
+func (l Loop) logReply(ctx context.Context, r *hone.Run, name string, got model.Reply) error {
+	raw := cmp.Or(string(response(got.Raw)), "null")
+	if err := l.log(ctx, r, name+".json", raw+"\n"); err != nil {
 		return err
 	}
-	if err := l.log(ctx, r, "response.txt", got.Text()); err != nil {
-		return err
+	return l.log(ctx, r, name+".txt", got.Text())
+}
+
+// printSaid prints what a reply says to the user: its messages, which are also added to
+// their file (ruling C8), and why nothing needs to change (ruling C14).
+func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) error {
+	for _, why := range said.Done {
+		if _, err := hone.Step(ctx, r, "say", why, func(context.Context) (done, error) {
+			if l.Say != nil {
+				l.Say(why)
+			}
+			return done{}, nil
+		}); err != nil {
+			return err
+		}
 	}
 	for _, thought := range said.Thoughts {
 		if err := l.printThought(ctx, r, thought); err != nil {
@@ -261,14 +288,17 @@ type made struct {
 
 // logFolder returns the run's directory below logs/, and creates it once.
 func logFolder(ctx context.Context, r *hone.Run) (string, error) {
-	if m, ok, err := hone.First[made](r, "log folder"); ok || err != nil {
-		return m.Folder, err
+	m, ok, err := hone.First[made](r, "log folder")
+	if err == nil && !ok {
+		m, err = inTree(ctx, r, "log folder", func(root *os.Root) (made, error) {
+			at, err := folder(root, time.Now())
+			return made{at}, err
+		})
 	}
-	m, err := inTree(ctx, r, "log folder", func(root *os.Root) (made, error) {
-		at, err := folder(root, time.Now())
-		return made{at}, err
-	})
-	return m.Folder, err
+	if err != nil {
+		return "", err
+	}
+	return m.Folder, r.Notice("everything that is sent, received and built is in " + m.Folder)
 }
 
 // inTree is a step that reads or writes below the tree's root.
@@ -316,5 +346,5 @@ func (l Loop) BuildUnlogged(runner sandbox.Runner, c check.BuildConfig) check.Fu
 
 // reader returns the reader for a rollup.
 func (l Loop) reader(tree *workspace.Tree) render.Reader {
-	return render.Reader{Tree: tree, Guard: l.Guard}
+	return render.Reader{Tree: tree, Guard: l.Guard, NotSent: l.NotSent}
 }

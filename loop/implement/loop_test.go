@@ -318,7 +318,7 @@ The response could not be used: no file was written and the build did not run.
 	if len(kept) != 20 {
 		t.Errorf("%d logs", len(kept))
 	}
-	if diff := cmp.Diff([]string{"for you", "read this all the same"}, said); diff != "" {
+	if diff := cmp.Diff([]string{"for you", "read this all the same", "It is right."}, said); diff != "" {
 		t.Errorf("what was said: %s", diff)
 	}
 	tree := crashtest.Tree(t, dir)
@@ -401,5 +401,25 @@ func TestRequestsBeginAlike(t *testing.T) {
 			t.Errorf("request %d does not begin as the one before:\n%s\n%s", i+1, sent[i-1], sent[i])
 		}
 		t.Logf("request %d: %d of %d bytes are those of the one before", i+1, len(before), len(sent[i]))
+	}
+}
+
+// A run has eight choices of files (ruling C14); a ninth is a reply without blocks.
+func TestChoicesAreLimited(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir, map[string]string{"a": "zero\n", "b": "unseen\n", "build.sh": untilDone})
+	m := &recorder{replies: []string{`{"files": []}`, "^^^a\none\n^^^end\n"}}
+	for range 8 {
+		m.replies = append(m.replies, `{"files": ["a"]}`)
+	}
+	m.replies = append(m.replies, "^^^a\ndone\n^^^end\n")
+	end := process{loop: implement.Loop{SelectAbove: 1}, model: m, rounds: 8}.live(t, dir)
+	if end.Kind != hone.KindDone || end.Rounds != 3 || len(m.asked) != 11 {
+		t.Fatalf("%+v after %d calls", end, len(m.asked))
+	}
+	for i, wanted := range map[int]string{2: `to get its contents, answer with {"files": ["a"]} only`, 9: "No more files can be asked for.", 10: "neither a file nor a $$$ block"} {
+		if text := prompt(m.asked[i]); !strings.Contains(text, wanted) {
+			t.Errorf("request %d has no %q:\n%s", i+1, wanted, text)
+		}
 	}
 }

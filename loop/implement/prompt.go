@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/excerpt"
+	"hone/internal/render"
 	"hone/loop"
 	"hone/model"
 	"hone/workspace"
@@ -36,12 +38,24 @@ type prompt struct {
 	Short string `json:"short,omitempty"`
 	// Seen are the files that the model has seen, in addition to earlier rounds.
 	Seen seenFiles `json:"seen"`
-	// Warnings are for the user; only in the first round.
+	// Warnings are for the user.
 	Warnings []string `json:"warnings,omitempty"`
+	// Listed means that the first round names all files, so that the model can ask for
+	// their contents (ruling C14); Choose, that it must ask before anything else.
+	Listed bool `json:"listed,omitempty"`
+	Choose bool `json:"choose,omitempty"`
+	// Asked means that it shows files that the model asked for; Replied, that it repeats
+	// the reply of the round before.
+	Asked   bool `json:"asked,omitempty"`
+	Replied bool `json:"replied,omitempty"`
 
-	before   []string  // the additions of earlier rounds, as this one sends them
+	before   []string  // the additions before this one, as it sends them
 	repeated int       // how many of them the round before sent unchanged
 	seen     seenFiles // of all rounds
+	listed   bool      // in the first round
+	asked    int       // how often the model asked for files
+	rounds   int       // how many of them repeat a reply
+	history  int       // bytes of those rounds
 }
 
 func (p prompt) parts() []string { return append(p.before[:len(p.before):len(p.before)], p.Added) }
@@ -82,25 +96,45 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if len(past) == 0 {
 			return l.firstPrompt(ctx, r)
 		}
-		p = laterPrompt(len(past), said[len(said)-1], prior)
+		p = laterPrompt(r.Round()-1, said[len(said)-1], prior)
 		err = l.addChanged(ctx, r, &p, seen, written)
 		return p, err
 	})
 	if err != nil {
 		return p, err
 	}
-	p.before = additions(append(past, p))[:len(past)]
-	for sent := additions(past); p.repeated < len(past) && p.before[p.repeated] == sent[p.repeated]; {
+	p.before = additions(append(past, p), said)[:len(past)]
+	for sent := additions(past, said); p.repeated < len(past) && p.before[p.repeated] == sent[p.repeated]; {
 		p.repeated++
 	}
 	seen.add(p.Seen)
 	p.seen = seen
-	for _, text := range p.Warnings {
-		if err := r.Notice(text); err != nil {
-			return p, err
+	for i, one := range append(past, p) {
+		p.listed = p.listed || one.Listed
+		if one.Asked {
+			p.asked++
+		}
+		if one.Replied {
+			p.rounds++
+		}
+		if p.rounds > 0 {
+			p.history += len(p.parts()[i])
 		}
 	}
-	return p, explain(l.Coder.Fits(int64(len(l.Coder.System)+len(p.text()))), p)
+	if err := l.check(r, p); err != nil || !p.Choose {
+		return p, err
+	}
+	return l.choose(ctx, r, p)
+}
+
+// check tells the user what a prompt warns of. A prompt that does not fit is an error.
+func (l Loop) check(r *hone.Run, p prompt) error {
+	for _, text := range p.Warnings {
+		if err := r.Notice(text); err != nil {
+			return err
+		}
+	}
+	return explain(l.Coder.Fits(int64(len(l.Coder.System)+len(p.text()))), p)
 }
 
 // addChanged adds the contents of the files that have changed since the model saw or
@@ -126,26 +160,42 @@ func (l Loop) firstPrompt(ctx context.Context, r *hone.Run) (prompt, error) {
 	if err != nil {
 		return prompt{}, err
 	}
-	return l.newPrompt(r.Tree, files)
+	return l.newPrompt(r.Tree, base(files))
 }
 
 // newPrompt returns the first round's prompt, with the user's rollup or hone's own.
 func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt, error) {
 	var p prompt
+	read := l.reader(tree)
 	text, _, err := tree.Read(RollupName)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		text, p.Seen.Digests = rollup(l.reader(tree), files)
-	case err != nil:
-		return prompt{}, fmt.Errorf("read the code base: %w", err)
-	default:
-		if p.Seen, p.Warnings, err = seenInRollup(tree, string(text), files); err != nil {
-			return prompt{}, err
+	case err == nil && !l.Choose:
+		p.Seen, p.Warnings, err = seenInRollup(tree, string(text), files)
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		if err == nil {
+			p.Warnings = []string{RollupName + " is not sent, because a flag chooses from the files themselves"}
 		}
+		err = nil
+		p.Choose = l.Files == nil && l.isLarge(read, files)
+		p.Listed = p.Choose || l.Files != nil
+		if text = nil; p.Listed {
+			text = list(read, files)
+		}
+		if l.Files != nil {
+			files, _ = pick(files, l.Files)
+			text = append(text, "\n"+chosenLead+"\n\n"...)
+		}
+		if !p.Choose {
+			var contents []byte
+			contents, p.Seen.Digests = rollup(read, files)
+			text = append(text, contents...)
+		}
+	default:
+		err = fmt.Errorf("read the code base: %w", err)
 	}
 	base := strings.ToValidUTF8(l.clean(string(text)), "\uFFFD")
 	p.Added = strings.TrimRight(l.Query, "\r\n") + "\n\n" + withNewline(base)
-	return p, nil
+	return p, err
 }
 
 // Preview composes the first prompt without sending or recording anything.
@@ -154,7 +204,14 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 	if err != nil {
 		return loop.Prompt{}, err
 	}
+	files = base(files)
 	p, err := l.newPrompt(tree, files)
+	if p.Choose {
+		picker := l.picker()
+		text := p.Added + pickClosing
+		fits := explain(picker.Fits(int64(len(picker.System)+len(text))), p)
+		return loop.Prompt{System: picker.System, Text: text, What: "the names of " + render.Count(len(files), "file") + ", from which the model chooses", Warnings: p.Warnings, Fits: fits}, err
+	}
 	fits := l.Coder.Fits(int64(len(l.Coder.System) + len(p.Added)))
 	return loop.Prompt{System: l.Coder.System, Text: p.Added, Files: len(p.Seen.Digests), Warnings: p.Warnings, Fits: explain(fits, p)}, err
 }
@@ -171,12 +228,13 @@ const (
 // exchange is the part of a reply that later prompts repeat.
 type exchange struct {
 	Text    string   `json:"text"`
+	Wrote   bool     `json:"wrote,omitempty"`   // it was usable
 	Created []string `json:"created,omitempty"` // the files that the reply created
 }
 
 // exchangeOf returns that part of a usable reply.
 func exchangeOf(said block.Reply, vs []workspace.Verdict) exchange {
-	e := exchange{Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
+	e := exchange{Wrote: true, Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
 	for _, v := range vs {
 		if v.Ruling == workspace.Allow && !v.Before.Exists() {
 			e.Created = append(e.Created, fmt.Sprintf("%q", v.Path))
@@ -196,7 +254,7 @@ func laterPrompt(round int, said exchange, prior []check.Finding) prompt {
 		b.WriteString(withNewline(f.Text))
 	}
 	head, result := roundHistory(round, said, prior), b.String()
-	p := prompt{Added: head + result}
+	p := prompt{Added: head + result, Replied: true}
 	if len(result) > 2*shortOutcome {
 		p.Short = head + excerpt.Middle(result, shortOutcome)
 	}
@@ -223,7 +281,7 @@ func roundHistory(round int, said exchange, prior []check.Finding) string {
 // additions returns the additions of all rounds, as the last one sends them. When
 // those before the last exceed a limit they are shortened all at once, so that providers
 // seldom have to read them anew.
-func additions(rounds []prompt) []string {
+func additions(rounds []prompt, said []exchange) []string {
 	var texts []string
 	whole := 0 // bytes that could be saved
 	for i, p := range rounds {
@@ -237,7 +295,35 @@ func additions(rounds []prompt) []string {
 			whole += len(p.Added) - len(p.Short)
 		}
 	}
+	if len(rounds) > 0 && rounds[0].Listed {
+		onlyNewest(texts, rounds, said)
+	}
 	return texts
+}
+
+// onlyNewest leaves out the files of replies that a later reply wrote again (ruling C14).
+func onlyNewest(texts []string, rounds []prompt, said []exchange) {
+	var at []int // the addition that repeats a reply
+	for i, p := range rounds {
+		if p.Replied {
+			at = append(at, i)
+		}
+	}
+	newer := map[string]bool{}
+	for n, i := range slices.Backward(at) {
+		if !said[n].Wrote {
+			continue
+		}
+		reply, _ := block.Parse(said[n].Text)
+		for _, f := range reply.Files {
+			if name := path.Clean(f.Path); newer[name] {
+				old := block.Format(block.Reply{Files: []block.File{f}})
+				texts[i] = strings.Replace(texts[i], old, fmt.Sprintf("[%s: you wrote it again below]\n", render.Path(f.Path)), 1)
+			} else {
+				newer[name] = true
+			}
+		}
+	}
 }
 
 // outcome returns the findings about the last reply. Problems of an unusable reply
@@ -269,9 +355,9 @@ func explain(err error, p prompt) error {
 	if !errors.As(err, &c) || c.Room != "" {
 		return err
 	}
-	parts := p.parts()
-	c.Room = fmt.Sprintf("the query and the code base take %d bytes, the history of %d rounds %d",
-		len(parts[0]), len(parts)-1, len(p.text())-len(parts[0]))
-	c.Remedy = "make codeRollup.txt smaller, with fewer files or more in .gitignore, or choose a model with a larger context"
+	c.Room = fmt.Sprintf("the query and the code base take %d bytes, the history of %d rounds %d", len(p.text())-p.history, p.rounds, p.history)
+	c.Remedy = remedy
 	return err
 }
+
+const remedy = "send fewer files, with --files GLOB or not-sent in [implement] of .config/hone.toml, or choose a model with a larger context"

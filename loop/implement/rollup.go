@@ -3,6 +3,7 @@ package implement
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hone/internal/render"
@@ -21,7 +22,7 @@ const (
 // a header, a rule, the contents and an empty line. The header of a file that no
 // model may see states why its contents are omitted.
 func Rollup(read render.Reader, files workspace.Manifest) []byte {
-	text, _ := rollup(read, files)
+	text, _ := rollup(read, base(files))
 	return text
 }
 
@@ -30,9 +31,6 @@ func rollup(read render.Reader, files workspace.Manifest) (text []byte, digests 
 	var b bytes.Buffer
 	digests = map[string]string{}
 	for _, e := range files {
-		if Own(e.Path) {
-			continue
-		}
 		f, ok := read.File(e)
 		switch {
 		case !ok:
@@ -48,6 +46,11 @@ func rollup(read render.Reader, files workspace.Manifest) (text []byte, digests 
 		}
 	}
 	return b.Bytes(), digests
+}
+
+// base returns the files that are part of the code base.
+func base(files workspace.Manifest) workspace.Manifest {
+	return slices.DeleteFunc(slices.Clone(files), func(e workspace.Entry) bool { return Own(e.Path) })
 }
 
 // Own reports whether a file is one of the loop's own, which are not part of the code

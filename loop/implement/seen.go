@@ -163,7 +163,7 @@ func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, 
 	seen.Digests = map[string]string{}
 	var newer []string
 	for _, e := range files {
-		if e.Untracked || e.Digest == "" || Own(e.Path) {
+		if e.Untracked || e.Digest == "" {
 			continue
 		}
 		seen.Digests[e.Path] = e.Digest

@@ -33,6 +33,8 @@ func (l Loop) diff(main git.MainDiff, items []item, unread []string) specDiff {
 		_, withheld := l.Guard.WithheldName(f.path) // also of a file that no longer exists
 		if f.path = l.Guard.Redact(f.path); withheld || hidden[f.path] {
 			fmt.Fprintf(&b, "[the diff of %s is omitted, like its contents]\n", render.Path(f.path))
+		} else if head, _, _ := strings.Cut(f.text, "\n@@ "); strings.Contains(head, "\nnew file mode ") && !hidden[f.path] {
+			fmt.Fprintf(&b, "[%s is new: all of it, as shown above]\n", render.Path(f.path))
 		} else {
 			b.WriteString(f.text)
 		}

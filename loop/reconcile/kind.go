@@ -168,6 +168,9 @@ func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Scope) }
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	repo := s.Repo()
 	l := v.loop(repo, s.Guard())
+	if !s.Replayed() {
+		l.Say = s.IO().Say
+	}
 	r := s.NewRun(l.Rules())
 	r.Words = words
 	if repo == nil && !s.Replayed() {

@@ -1,7 +1,7 @@
 // Package reconcile brings code and specifications into sync: it sends the complete
 // code base, its specs and their difference from main to a model, applies the JSON
 // edits of the answer, and lets a correctness checker decide (the seed "edit loop" of
-// Bork, rulings B1 to B14).
+// Bork, rulings B1 to B15).
 //
 // It guarantees that the prompt of a later round starts with that of the first, byte
 // for byte; that it omits nothing silently; and that a reply is applied completely or
@@ -52,6 +52,8 @@ type Loop struct {
 	// Approve and NotSent are the configuration's patterns (ruling B1).
 	Approve []string
 	NotSent []string
+	// Say prints what an answer says to the user; nil prints nothing.
+	Say func(text string)
 	// Guard finds secrets, which are withheld (ruling G8); nil withholds nothing.
 	Guard *secret.Guard
 }
@@ -85,6 +87,16 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	got, err := r.Ask(ctx, l.Editor, p.messages())
 	if err != nil {
 		return nil, l.explain(err, p)
+	}
+	if text := said(got.Text()); text != "" {
+		if _, err := hone.Step(ctx, r, "say", text, func(context.Context) (struct{}, error) {
+			if l.Say != nil {
+				l.Say(text)
+			}
+			return struct{}{}, nil
+		}); err != nil {
+			return nil, err
+		}
 	}
 	ch, problems := read(got, p.files())
 	if len(problems) > 0 {
@@ -165,7 +177,7 @@ func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
 // words returns what a reply says to the user: everything, unless it is an answer.
 func words(text string) string {
 	if _, err := reply.Object(text, isKey); err == nil {
-		return ""
+		return said(text)
 	}
 	return text
 }

@@ -98,7 +98,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 			base = prompt{Base: l.fullPrompt(items, diff), Anew: true, Items: items, Diff: diff}
 		}
 		if len(past) == 0 {
-			base.Warnings = l.warnings(r.Tree.Dir(), files)
+			base.Warnings = l.warnings(r.Tree.Dir(), files, items)
 		}
 		base.Since += findings(prior, r.Round(), r.Limits.Rounds)
 		return base, nil
@@ -283,7 +283,7 @@ func (l Loop) Preview(ctx context.Context, tree *workspace.Tree) (loop.Prompt, e
 		return loop.Prompt{}, err
 	}
 	p := prompt{Base: l.fullPrompt(items, diff), Items: items}
-	v := loop.Prompt{System: l.Editor.System, Text: p.Base, Warnings: l.warnings(tree.Dir(), files)}
+	v := loop.Prompt{System: l.Editor.System, Text: p.Base, Warnings: l.warnings(tree.Dir(), files, items)}
 	for _, it := range items {
 		if it.Digest != "" {
 			v.Files++

@@ -40,6 +40,32 @@ const (
 	keyDelete = "delete"
 )
 
+// said returns what an answer says to the user beside its edits (ruling B15); empty if the
+// text is no answer, or says nothing.
+func said(text string) string {
+	var members map[string]json.RawMessage
+	object, err := reply.Object(text, isKey)
+	if err != nil || json.Unmarshal(object, &members) != nil {
+		return ""
+	}
+	var lines []string
+	for _, key := range []string{"message", "description", "high-level-description", "decisions", "implementation-decisions", "rationale", "questions"} {
+		var many []string
+		if one, ok := stringIn(members[key]); ok {
+			many = []string{one}
+		} else if json.Unmarshal(members[key], &many) != nil {
+			continue
+		}
+		for _, one := range many {
+			if one = strings.TrimSpace(one); one != "" && key != "message" {
+				one = key + ": " + one
+			}
+			lines = append(lines, one)
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
 // decode reads the two lists in their order. A missing list is empty. Unknown keys are
 // ignored unless they look like a misspelling, which would otherwise make the answer
 // empty.

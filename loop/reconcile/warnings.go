@@ -2,11 +2,13 @@ package reconcile
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"hone"
 	"hone/internal/config"
@@ -18,10 +20,13 @@ import (
 
 // warnings returns what the user may not expect of the settings: that there are no
 // specifications, and entries of the configuration that match nothing (ruling B14).
-func (l Loop) warnings(dir string, files workspace.Manifest) []string {
-	var texts []string
+func (l Loop) warnings(dir string, files workspace.Manifest, items []item) []string {
+	texts := l.namesOutside(files, items)
 	if !slices.ContainsFunc(files, func(e workspace.Entry) bool { return l.isSpec(e.Path) }) {
 		texts = append(texts, l.noSpecs(files))
+	}
+	if ignored := l.ignoredSpecs(dir, files); len(ignored) > 0 {
+		texts = append(texts, fmt.Sprintf("git ignores these specifications, so they are not sent: %s; change .gitignore, or git add --force", render.Names(ignored)))
 	}
 	for _, list := range []struct {
 		key      string
@@ -31,6 +36,52 @@ func (l Loop) warnings(dir string, files workspace.Manifest) []string {
 			if !matchesFile(pattern, dir, files) {
 				texts = append(texts, fmt.Sprintf("%s: %q in %s matches no file%s", config.BorkPath, pattern, list.key, l.advice(pattern, files)))
 			}
+		}
+	}
+	return texts
+}
+
+// ignoredSpecs returns the files in the directories of specifications that git ignores.
+func (l Loop) ignoredSpecs(dir string, files workspace.Manifest) (ignored []string) {
+	known := map[string]bool{}
+	for _, e := range files {
+		known[e.Path] = true
+	}
+	for _, specs := range l.specDirs() {
+		// What cannot be read is not known to be a specification.
+		_ = filepath.WalkDir(filepath.Join(dir, filepath.FromSlash(specs)), func(at string, d fs.DirEntry, err error) error {
+			rel, relErr := filepath.Rel(dir, at)
+			if rel = filepath.ToSlash(rel); err == nil && relErr == nil && d.Type().IsRegular() && !known[rel] {
+				ignored = append(ignored, rel)
+			}
+			return nil
+		})
+	}
+	return ignored
+}
+
+// namesOutside returns warnings about specifications that name files outside SOURCE_DIR
+// by their paths (ruling B15).
+func (l Loop) namesOutside(files workspace.Manifest, items []item) (texts []string) {
+	outside := map[string]bool{}
+	for _, e := range files {
+		outside[e.Path] = !l.within(e.Path) && strings.ContainsAny(e.Path, "./")
+	}
+	noPath := func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_./-", c)
+	}
+	for _, it := range items {
+		if l.Scope == "" || !l.isSpec(it.Path) {
+			continue
+		}
+		var named []string
+		for _, word := range strings.FieldsFunc(string(it.Content), noPath) {
+			if word = path.Clean(strings.TrimRight(word, ".")); outside[word] && !slices.Contains(named, word) {
+				named = append(named, word)
+			}
+		}
+		if len(named) > 0 {
+			texts = append(texts, fmt.Sprintf("%s names files outside %s, which are not sent and cannot be changed: %s", render.Path(it.Path), render.Path(l.Scope), render.Names(named)))
 		}
 	}
 	return texts

@@ -1,0 +1,243 @@
+package implement
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"hone"
+	"hone/block"
+	"hone/internal/render"
+	"hone/internal/reply"
+	"hone/model"
+	"hone/workspace"
+	"hone/workspace/treepath"
+)
+
+// maxPicks is how often the model can choose files in a run (ruling C14).
+const maxPicks = 8
+
+const (
+	listLead = `The code base has these files, each with its size in bytes. You get the contents of some of them. If you need more, answer with nothing but a
+JSON object such as {"files": ["src/main.rs", "docs/"]}: you get their contents, and answer again. An existing file can only be changed after
+you got its contents.`
+	pickClosing = "\nChoose the files whose contents you need. Answer with the JSON object only.\n"
+	chosenLead  = "These files contain:"
+	lastLead    = "No more files can be asked for."
+)
+
+//go:embed choose.md
+var pickSystem string
+
+// picker is the role that chooses files before the first prompt.
+func (l Loop) picker() hone.Role {
+	picker := l.Coder
+	picker.System = pickSystem
+	return picker
+}
+
+// isLarge reports whether the model has to choose. It reads no more than it must.
+func (l Loop) isLarge(read render.Reader, files workspace.Manifest) bool {
+	left := 4 * l.SelectAbove
+	for _, e := range files {
+		text, _ := rollup(read, workspace.Manifest{e})
+		if left -= int64(len(text)); left < 0 {
+			return l.SelectAbove > 0
+		}
+	}
+	return false
+}
+
+// list names the files of a code base, by directory.
+func list(read render.Reader, files workspace.Manifest) []byte {
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b workspace.Entry) int { return strings.Compare(path.Dir(a.Path), path.Dir(b.Path)) })
+	var b bytes.Buffer
+	b.WriteString(listLead + "\n\n")
+	dir := ""
+	for _, e := range files {
+		if d := path.Dir(e.Path); d != dir {
+			dir = d
+			fmt.Fprintf(&b, "%s/\n", render.Path(dir))
+		}
+		fmt.Fprintf(&b, "  %s %d", render.Path(path.Base(e.Path)), e.Size)
+		if why := read.OmitReason(e); why != "" {
+			fmt.Fprintf(&b, " (%s)", why)
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+// pick returns the files that names match, which are paths, directories or patterns, and
+// the names that match none.
+func pick(files workspace.Manifest, names []string) (picked workspace.Manifest, unknown []string) {
+	chosen := make([]bool, len(files))
+	for _, name := range names {
+		found := false
+		exact := []string{treepath.Quote(path.Clean(name))}
+		pattern := treepath.CompileValid([]string{name}, false)
+		for i, e := range files {
+			if pattern.Match(e.Path) || treepath.Match(exact, e.Path) {
+				chosen[i], found = true, true
+			}
+		}
+		if !found {
+			unknown = append(unknown, name)
+		}
+	}
+	for i, e := range files {
+		if chosen[i] {
+			picked = append(picked, e)
+		}
+	}
+	return picked, unknown
+}
+
+// readPick returns the files that a reply asks for. ok is false if it does not ask for
+// any in the required form, or has blocks as well.
+func readPick(text string) (names []string, ok bool) {
+	said, _ := block.Parse(answer(text))
+	if len(said.Files)+len(said.Done)+len(block.Spans(text)) > 0 {
+		return nil, false
+	}
+	object, err := reply.Object(text, func(key string) bool { return key == "files" })
+	var pick struct {
+		Files *[]string `json:"files"`
+	}
+	if err != nil || json.Unmarshal(object, &pick) != nil || pick.Files == nil {
+		return nil, false
+	}
+	return append([]string{}, *pick.Files...), true
+}
+
+// choose asks the model for the files of the first prompt, and adds them. If the choice
+// cannot be read, it adds all.
+func (l Loop) choose(ctx context.Context, r *hone.Run, p prompt) (prompt, error) {
+	picker, ask := l.picker(), p
+	ask.before, ask.Added = p.parts(), pickClosing
+	if err := l.log(ctx, r, "select.txt", withNewline(picker.System)+"\n"+ask.text()); err != nil {
+		return p, err
+	}
+	got, err := r.Ask(ctx, picker, ask.messages())
+	if err != nil {
+		return p, err
+	}
+	if err := l.logReply(ctx, r, "select-response", got); err != nil {
+		return p, err
+	}
+	names, ok := readPick(got.Text())
+	if !ok || reply.EndProblem(got) != "" {
+		names = nil
+	}
+	p, err = l.show(ctx, r, p, names)
+	var room *hone.ContextError
+	if errors.As(err, &room) { // all or too many of the files, in the first prompt
+		return p, &hone.Stop{Kind: hone.KindPrompt, Why: room.Error(), Next: hone.Next{First: room.Remedy, Verb: hone.NewRun}}
+	}
+	return p, err
+}
+
+// ask sends a prompt until the reply is something else than a request for more files,
+// which it adds. It returns the prompt with them.
+func (l Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Reply, error) {
+	n := 1
+	if p.Asked { // it already chose in this round
+		n = 2
+	}
+	for ; ; n++ {
+		sent := l.loggedQuery(r, p)
+		if err := l.log(ctx, r, "query.txt", sent); err != nil {
+			return p, model.Reply{}, err
+		}
+		got, err := r.Ask(ctx, l.Coder, p.messages())
+		if err != nil {
+			return p, got, err
+		}
+		names, ok := readPick(got.Text())
+		if !ok || !p.listed || p.asked >= maxPicks || reply.EndProblem(got) != "" {
+			return p, got, nil
+		}
+		name := "select"
+		if n > 1 {
+			name = fmt.Sprintf("select-%d", n)
+		}
+		if err := l.log(ctx, r, name+".txt", sent); err != nil {
+			return p, got, err
+		}
+		if err := l.logReply(ctx, r, name+"-response", got); err != nil {
+			return p, got, err
+		}
+		if p, err = l.show(ctx, r, p, names); err != nil {
+			return p, got, err
+		}
+	}
+}
+
+// show adds the current contents of files that the model asked for to a prompt, unless it
+// has them; with nil, or if the first choice names no file at all, those of all files.
+func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (prompt, error) {
+	next, err := hone.Step(ctx, r, "compose", names, func(ctx context.Context) (prompt, error) {
+		files, err := r.Manifest(ctx)
+		if err != nil {
+			return prompt{}, err
+		}
+		files = base(files)
+		picked, unknown := pick(files, names)
+		next := prompt{Asked: true}
+		switch {
+		case names == nil, p.Choose && len(picked) == 0 && len(names) > 0:
+			picked, unknown = files, nil
+			next.Warnings = []string{"the model's choice of files cannot be read, so all are sent"}
+		case len(picked) > 0:
+			next.Warnings = []string{fmt.Sprintf("the model asked for %d of %d files: %s", len(picked), len(files), render.Names(pathsOf(picked)))}
+		}
+		var again []string
+		picked = slices.DeleteFunc(slices.Clone(picked), func(e workspace.Entry) bool {
+			has := e.Digest != "" && p.seen.Digests[e.Path] == e.Digest
+			if has {
+				again = append(again, e.Path)
+			}
+			return has
+		})
+		text, digests := rollup(l.reader(r.Tree), picked)
+		var b strings.Builder
+		for _, note := range []struct {
+			lead  string
+			names []string
+		}{{"You have the current contents of", again}, {"There are no files named", unknown}} {
+			if len(note.names) > 0 {
+				fmt.Fprintf(&b, "\n%s %s.\n", note.lead, strings.Join(note.names, ", "))
+			}
+		}
+		if p.asked+1 >= maxPicks {
+			b.WriteString("\n" + lastLead + "\n")
+		}
+		fmt.Fprintf(&b, "\n%s\n\n%s", chosenLead, text)
+		next.Added, next.Seen.Digests = strings.ToValidUTF8(l.clean(b.String()), "\uFFFD"), digests
+		return next, nil
+	})
+	if err != nil {
+		return p, err
+	}
+	next.before, next.repeated, next.seen, next.listed, next.asked = p.parts(), p.repeated, p.seen, p.listed, p.asked+1
+	next.rounds, next.history = p.rounds, p.history
+	if p.rounds > 0 {
+		next.history += len(next.Added)
+	}
+	next.seen.add(next.Seen)
+	return next, l.check(r, next)
+}
+
+func pathsOf(files workspace.Manifest) (paths []string) {
+	for _, e := range files {
+		paths = append(paths, e.Path)
+	}
+	return paths
+}
