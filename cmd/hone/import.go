@@ -15,6 +15,7 @@ import (
 	"hone/harness/runs"
 	"hone/internal/config"
 	"hone/internal/render"
+	"hone/internal/transient"
 	"hone/journal/bundle"
 )
 
@@ -132,10 +133,10 @@ func notWritten(err error, what, hint string) error {
 	if errors.Is(err, context.Canceled) {
 		return &failure.Error{Kind: hone.KindInterrupted, Why: "interrupted: " + what}
 	}
-	if _, ok := failure.Explain(err, ""); ok {
+	if _, ok := failure.Explain(err, ""); ok && !transient.Is(err) {
 		return err
 	}
-	return failure.Of(fmt.Errorf("%s: %w", what, err), hint)
+	return failure.Of(fmt.Errorf("%s: %w", what, err), cmp.Or(transient.Remedy(err), hint))
 }
 
 // tellImported says what was imported, and what to type next.
