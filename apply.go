@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"hone/history"
 	"hone/journal"
@@ -113,7 +114,8 @@ func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	case a.By == history.Outdated:
 		return workspace.Declined, v.Reason + ", and the file changed before a user could be asked"
 	}
-	return workspace.Declined, v.Reason + ", and the user declined it"
+	reason, _, _ := strings.Cut(v.Reason, saidMark)
+	return workspace.Declined, reason + ", and the user declined it"
 }
 
 // askAbout asks about one edit. If the user edits its contents, it asks about those.

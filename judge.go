@@ -194,7 +194,8 @@ func (r *Run) targets(changes []judgeChange) ([]restore.Target, error) {
 }
 
 const (
-	askName     = "ask about judges" // the step that decides to ask about files that judge
+	saidMark    = " (the model says: " // in the reason of a question, before the model's last words
+	askName     = "ask about judges"   // the step that decides to ask about files that judge
 	failsInCopy = "The check passes in the tree, but fails in a clean copy of it in which nothing but the check was run. It must pass there too, so it must not depend on the tree's path, or on a process or a file outside the tree"
 )
 
@@ -298,7 +299,7 @@ func (r *Run) checkCopies(ctx context.Context, changes []judgeChange) (c history
 // onlyWith says that the check passes only with changes to files that judge.
 func onlyWith(judges []string) string {
 	return fmt.Sprintf("The check passes only with the changes to %s. That is part of the check: with it as the run found it, in a clean copy, the check fails. "+
-		"Make it pass without these changes, and take back those that weaken it. If one is right and needed, say why in the reply that ends your session: the user reads that, and decides. In the copy the check reports:\n\n", listed(judges))
+		"The user has not been asked yet. If there is a right way without these changes, take them back and use it. If there is none, change nothing, and end with one sentence that says why they are right: the user reads it with the diff, and decides. In the copy the check reports:\n\n", listed(judges))
 }
 
 // lacksText names what a clean copy lacks.
@@ -396,7 +397,7 @@ func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked
 			return a, err
 		}
 		if said != "" {
-			a.Reason += fmt.Sprintf(" (the model says: %q)", said)
+			a.Reason += saidMark + fmt.Sprintf("%q)", said)
 		}
 		a.Back, err = r.targets(changes)
 		return a, err

@@ -72,11 +72,11 @@ func (r *Run) differs(manifest string) (bool, error) {
 	return err == nil && len(r.withoutOwn(was).Diff(r.withoutOwn(r.last))) > 0, err
 }
 
-// circleFinding tells the model that the run is back in an earlier state, once
-// for each such circle. states are those of the rounds so far.
-func circleFinding(states []State) []check.Finding {
+// circleFinding tells the model that the run is back in an earlier state, once for each such
+// circle, unless that is the user's doing. states are those of the rounds so far.
+func (r *Run) circleFinding(states []State) []check.Finding {
 	n := len(states)
-	if n == 0 || states[n-1].Same == nil || n > 1 && states[n-2].Same != nil {
+	if n == 0 || states[n-1].Same == nil || n > 1 && states[n-2].Same != nil || r.Past().Declined(states[n-1].Round) {
 		return nil
 	}
 	s := states[n-1]
@@ -259,8 +259,14 @@ func (r *Run) addNotes(end *End, states []State) {
 	if note := repeatsNote(states); note != "" && !(end.Kind == KindStuck && allIdle(r.repeated(states))) {
 		end.Notes = append(end.Notes, note)
 	}
-	if end.Rounds > 0 && r.passedBefore() {
-		end.Notes = append(end.Notes, "the check already passed before the first round, so its passing proves nothing")
+	if first, seen := r.Past().FirstCheck(); end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
+		idle, err := r.changedNothing()
+		switch {
+		case r.Trust.Proof != nil:
+			end.Notes = append(end.Notes, "the check already passed before the first round, so its passing proves nothing")
+		case idle && err == nil:
+			end.Notes = append(end.Notes, "the check passed before the first round, and nothing was changed: nothing shows that the work is done")
+		}
 	}
 	best, ok := bestRound(states)
 	if !ok || !end.Kind.UsedUp() {

@@ -95,7 +95,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	prior := joinFindings(s.Findings, circleFinding(r.statesBefore(s.Round)), check.Bound(outsideFindings(o)))
+	prior := joinFindings(s.Findings, r.circleFinding(r.statesBefore(s.Round)), check.Bound(outsideFindings(o)))
 	if r.OnRound != nil {
 		if err := r.OnRound(ctx); err != nil {
 			return s, err

@@ -218,7 +218,7 @@ func (t *talk) handleAnswer(got model.Reply) error {
 		return nil
 	}
 	if t.role.TextCalls {
-		t.addText(missing + " If it was meant to contain a call, that cannot be read: "+callForm)
+		t.addText(missing + " If it was meant to contain a call, that cannot be read: " + callForm)
 		return nil
 	}
 	t.addText(missing + " A call that is written as text is not read: use the tool calls of the API.")

@@ -179,10 +179,3 @@ func (r *Run) judgeFirstCheck(found []check.Finding) error {
 	}
 	return nil
 }
-
-// passedBefore reports whether the check passed before the first round although
-// a proof requires it to fail.
-func (r *Run) passedBefore() bool {
-	c, seen := r.Past().FirstCheck()
-	return r.Trust.Proof != nil && seen && !check.Blocking(c.Findings)
-}

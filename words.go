@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"hone/check"
@@ -87,15 +88,22 @@ func (r *Run) LastSession(role Role) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	back, err := r.takenBack(round)
+	if err != nil {
+		return "", err
+	}
 	var paths []string
 	for _, d := range deltas {
-		if r.Own == nil || !r.Own(d.Path) {
+		if (r.Own == nil || !r.Own(d.Path)) && !slices.Contains(back, d.Path) {
 			paths = append(paths, d.Path)
 		}
 	}
 	text := "Your last session changed nothing"
+	if back = role.visiblePaths(back); len(back) > 0 {
+		text = "hone took back what you had changed in " + listed(back) + ": the user has not allowed it. Apart from that, your last session changed nothing"
+	}
 	if paths = role.visiblePaths(paths); len(paths) > 0 {
-		text = "Your last session changed " + listed(paths)
+		text = strings.TrimSuffix(text, "nothing") + listed(paths)
 	}
 	if cut, ok, err := r.cutShort(round, role.Name); ok || err != nil {
 		return text + ", and was ended, because " + cut.Why + ".", err
@@ -104,6 +112,23 @@ func (r *Run) LastSession(role Role) (string, error) {
 		return text + ", and said: " + said, nil
 	}
 	return text + ", and said nothing.", nil
+}
+
+// takenBack returns which files that are part of the check were taken back in a round, and
+// are not allowed.
+func (r *Run) takenBack(round int) (paths []string, err error) {
+	for _, e := range r.Past().Records(askName) {
+		asked, err := result[judgesAsked](r, e.Event)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range asked.Back {
+			if e.Step.Round == round && slices.Contains(r.Past().DeclinedPaths(), t.Path) {
+				paths = append(paths, t.Path)
+			}
+		}
+	}
+	return paths, nil
 }
 
 // maxWaste is how many turns in a row of a session may bring nothing.

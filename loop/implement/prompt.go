@@ -360,4 +360,4 @@ func explain(err error, p prompt) error {
 	return err
 }
 
-const remedy = "send fewer files, with --files GLOB or not-sent in [implement] of .config/hone.toml, or choose a model with a larger context"
+const remedy = "name the files that are sent, or those that are not-sent in [implement], or choose a model with a larger context"

@@ -230,7 +230,7 @@ func TestCompleteIsNotBelieved(t *testing.T) {
 	holds(t, "the first execution", prompts[0], "Pending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n")
 	for i, loop := range []string{"Loop 2 of 5.\n", "Loop 3 of 5.\n"} {
 		sent := m.asked[i+1].Messages
-		holds(t, "a later loop", sent[len(sent)-1].Parts[0].Text, loop+"Last loop — check: not run.\n", "The check does not pass", "[check] a says \"zero\\n\"\n    and not done\n", "This session continues, with at most")
+		holds(t, "a later loop", sent[len(sent)-1].Parts[0].Text, loop+"Last loop — check: not run.\n", "The check does not pass", "[check] a says \"zero\\n\"\n    and not done\n", "This session continues: from now on it has at most")
 		if len(sent) != 3+2*i || sent[len(sent)-2].Parts[0].Text != complete {
 			t.Errorf("%d messages in loop %d: %+v", len(sent), i+2, sent)
 		}

@@ -109,7 +109,7 @@ func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.T
 }
 
 // continuation tells the executor how to continue a session that it had ended.
-const continuation = "\nThis session continues, with %s from now on. Fix what the check reports, run the check again, and end with your final answer in the same form as before.\n"
+const continuation = "\nThis session continues: from now on it has %s; the last reply is for the final answer. Fix what the check reports, run the check again, and end with your final answer in the same form as before.\n"
 
 // onlyChecked reports whether a check found something, and nothing else is left
 // to do.
@@ -227,7 +227,7 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 		fmt.Fprintf(&b, "Check: %s (it decides at the end whether the task is done; %s)\n", render.Line(s.check), may)
 	}
 	b.WriteString("\n")
-	bounds, checks := " The session has "+session(role.Bounds.Resolved().Turns, role)+".", checksOfTools
+	bounds, checks := " The session has "+session(role.Bounds.Resolved().Turns, role)+"; the last reply is for the final answer.", checksOfTools
 	switch {
 	case role.Agent:
 		bounds, checks = "", ""
@@ -386,7 +386,7 @@ func unique(items []string) []string {
 
 // session describes the bounds of a session, so that the role can plan.
 func session(turns int, role hone.Role) string {
-	return fmt.Sprintf("at most %d replies and %d tool calls; the last reply is for the final answer", turns, role.Bounds.Resolved().Calls)
+	return fmt.Sprintf("at most %d replies and %d tool calls", turns, role.Bounds.Resolved().Calls)
 }
 
 func withNewline(text string) string { return strings.TrimRight(text, "\r\n") + "\n" }

@@ -19,7 +19,7 @@ var reviewProtocol string
 // turns only if the task is not in a file.
 func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskfile.Task, did executed) ([]model.Message, error) {
 	p, err := hone.Step(ctx, r, "compose review", nil, func(context.Context) (composed, error) {
-		return composed{reviewText(l.Guard.Redact(r.Tree.Dir()), t, did, session(l.reviewTurns(), l.Reviewer))}, nil
+		return composed{reviewText(l.Guard.Redact(r.Tree.Dir()), l.Check, t, did, session(l.reviewTurns(), l.Reviewer))}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -28,12 +28,15 @@ func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskfile.Task, d
 }
 
 // reviewText states what was done and what was claimed, and asks for the review.
-func reviewText(dir string, t taskfile.Task, did executed, session string) string {
+func reviewText(dir, check string, t taskfile.Task, did executed, session string) string {
 	var b strings.Builder
 	s := did.Facts
 	fmt.Fprintf(&b, "Working directory: %s\n", render.Line(dir))
 	if t.File != "" {
 		fmt.Fprintf(&b, "Task file: %s (read-only; read it first)\n", render.Line(t.File))
+	}
+	if check != "" {
+		fmt.Fprintf(&b, "Check: %s (it decides, and runs after your review)\n", render.Line(check))
 	}
 	fmt.Fprintf(&b, "Review output: %s (write here)\n\nPHASE: REVIEW\n\n", reviewOutput)
 	if t.File == "" {
@@ -69,7 +72,7 @@ const (
 		"a check passed if a verified command shows exit code 0, which is the status of the last command in its line."
 	evidenceOfFiles = "What it says about files, verify in the files. You cannot run the checks yourself, and it is unknown which commands ran: " +
 		"that a check passed is the report's word and no more. If the loop has a check of its own, it runs after your review."
-	enoughOfCalls = "the check passed, no error is open and the task's requirements are met"
+	enoughOfCalls = "the check passed, what failed was mended (a refused call needs no mending), and the task's requirements are met"
 	enoughOfFiles = "the files meet the task's requirements and the report leaves nothing open"
 )
 

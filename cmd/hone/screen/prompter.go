@@ -175,7 +175,7 @@ func (p *Prompter) explain(q hone.Question) {
 	if p.Page != nil {
 		p.screen.Say("  p  show the whole diff in $PAGER, or less")
 	}
-	p.screen.Say("  q  make none of them, and stop")
+	p.screen.Say("  q  decide later: stop now, and hone resume asks again")
 }
 
 // edits reports whether the user can edit the new contents: those of a text.
