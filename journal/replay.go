@@ -42,7 +42,9 @@ func (j *Journal) Skip() Event {
 // advance moves the next recorded event to the past events.
 func (j *Journal) advance(e Event) {
 	j.remaining = j.remaining[1:]
+	j.clock.Lock()
 	j.active = e.Active
+	j.clock.Unlock()
 	j.addToIndex(e)
 	for _, o := range j.observers {
 		if o.After != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -223,7 +224,10 @@ func (r passingRun) mustSucceed(t *testing.T, o outcome, want map[string]string,
 
 func (r passingRun) isRecorded() bool {
 	found, _ := filepath.Glob(filepath.Join(r.dir, ".hone", "runs", "*.jsonl"))
-	return len(found) > 0
+	return slices.ContainsFunc(found, func(file string) bool {
+		info, err := os.Stat(file)
+		return err == nil && info.Size() > 0 // an empty one has no recorded start
+	})
 }
 
 // state returns the tree without what the loops record in it.
