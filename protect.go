@@ -142,7 +142,7 @@ func (r *Run) protectFindings(round int) []check.Finding {
 	slices.Sort(paths)
 	var findings []check.Finding
 	for _, path := range slices.Compact(paths) {
-		text := "A command changed this file, which is protected because it is part of what judges your work; it was restored. Change the code, not what checks it."
+		text := "A command changed this file, which is protected because it is part of the check; it was restored. Change the code, not the check."
 		if why := r.toolReason(path); why != "" {
 			text = "A command changed this file, and the change was undone, because " + why + ". If you need the change, edit the file; hone asks the user to approve it."
 		}

@@ -345,7 +345,7 @@ func TestApplyConcurrentChange(t *testing.T) {
 	}
 }
 
-// A link, a directory or a pipe that replaced a file after the review is somebody's change.
+// A link, a directory or a pipe that replaced a file after the review was put there by another process, and stays.
 func TestApplyToReplacedFile(t *testing.T) {
 	for name, replace := range map[string]func(string) error{
 		"link": func(at string) error { return os.Symlink("../a", at) },

@@ -88,8 +88,8 @@ func (t *Tree) Holds(path string, image Image) bool {
 }
 
 // Fault returns the first error of a Read that may pass (ruling G22); nil if there was none.
-// Whoever took such an error for a fact about the file must not record what followed
-// from it.
+// A caller that treated such an error as a fact about the file must not record anything
+// derived from it.
 func (t *Tree) Fault() error {
 	if first := t.passing.Load(); first != nil {
 		return *first

@@ -84,7 +84,7 @@ func userFrames(stack string) (frames []string) {
 // foreignFrame is a frame of a runtime or an installed package in a JavaScript stack.
 var foreignFrame = lazyregexp.New(`^\s*at (?:.*[ (])?(?:node:|internal/|<anonymous>\)|\S*/node_modules/|async Promise\.all)`)
 
-// withoutForeign returns a text without the frames that are of nobody's code here.
+// withoutForeign returns a text without the stack frames of runtimes and installed packages.
 func withoutForeign(text string) string {
 	if !strings.Contains(text, " at ") && !strings.Contains(text, "\tat ") {
 		return text

@@ -1,6 +1,6 @@
 // Package transient tells errors of the operating system that may pass from those that say
-// what a file is. The former say nothing about a file, a program or a model: whoever meets
-// one records nothing and stops (ruling G22).
+// what a file is. An error that may pass says nothing about a file, a program or a model, so
+// code that gets one records nothing and stops (ruling G22).
 package transient
 
 import (

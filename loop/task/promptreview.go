@@ -72,7 +72,7 @@ const (
 		"a check passed if a verified command shows exit code 0, which is the status of the last command in its line."
 	evidenceOfFiles = "What it says about files, verify in the files. You cannot run the checks yourself, and it is unknown which commands ran: " +
 		"that a check passed is the report's word and no more. If the loop has a check of its own, it runs after your review."
-	enoughOfCalls = "the check passed, what failed was mended (a refused call needs no mending), and the task's requirements are met"
+	enoughOfCalls = "the check passed, every failure was fixed (a refused call is not a failure), and the task's requirements are met"
 	enoughOfFiles = "the files meet the task's requirements and the report leaves nothing open"
 )
 
