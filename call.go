@@ -88,7 +88,7 @@ func (t *talk) planCall(call model.Call, index int) *pendingCall {
 	case !json.Valid([]byte(call.Args)):
 		text := fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonError(call.Args), shorten(call.Args, 500))
 		if t.role.TextCalls {
-			text += "\n" + strings.ToUpper(callForm[:1]) + callForm[1:]
+			text += "\n" + callForm
 		}
 		c.refuse(RefusedJSON, text)
 	case index >= bounds.PerTurn:

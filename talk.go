@@ -218,7 +218,7 @@ func (t *talk) handleAnswer(got model.Reply) error {
 		return nil
 	}
 	if t.role.TextCalls {
-		t.addText(missing + " If it was meant to contain a call, that cannot be read: " + callForm)
+		t.addText(missing + " If it was meant to contain a call, that cannot be read. " + callForm)
 		return nil
 	}
 	t.addText(missing + " A call that is written as text is not read: use the tool calls of the API.")
@@ -227,7 +227,7 @@ func (t *talk) handleAnswer(got model.Reply) error {
 		Next: Next{Verb: NewRun, Flags: []Flag{{Name: "tools", Value: "text"}}, Remark: "which reads them"}})
 }
 
-const callForm = "write a call so, with its tags alone on their lines and outside of fences:\n" + reply.CallExample
+const callForm = "Write a call like this, with each tag alone on its line and outside of fences:\n" + reply.CallExample
 
 // addText adds a text of hone's to the next request. It does not change
 // messages that were sent already, so that the provider can use its cache. Not

@@ -117,13 +117,17 @@ func (r *Run) LastSession(role Role) (string, error) {
 // takenBack returns which files that are part of the check were taken back in a round, and
 // are not allowed.
 func (r *Run) takenBack(round int) (paths []string, err error) {
+	declined := r.Past().DeclinedPaths()
 	for _, e := range r.Past().Records(askName) {
+		if e.Step.Round != round {
+			continue
+		}
 		asked, err := result[judgesAsked](r, e.Event)
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range asked.Back {
-			if e.Step.Round == round && slices.Contains(r.Past().DeclinedPaths(), t.Path) {
+			if slices.Contains(declined, t.Path) {
 				paths = append(paths, t.Path)
 			}
 		}

@@ -71,6 +71,17 @@ type Session interface {
 	SetCheck(w Walls, makeCheck func(tree *workspace.Tree, w Walls) check.Func)
 }
 
+// Say prints what a model says to the user, once in a run, with [IO.Say]; nil prints nothing.
+func Say(ctx context.Context, r *hone.Run, print func(text string), text string) error {
+	_, err := hone.Step(ctx, r, "say", text, func(context.Context) (struct{}, error) {
+		if print != nil {
+			print(text)
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
 // IO is the environment of the user's own checks, and the outputs.
 type IO struct {
 	// Environ is the user's environment, including keys. It is for the user's own

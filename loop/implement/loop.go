@@ -27,6 +27,7 @@ import (
 	"hone/internal/excerpt"
 	"hone/internal/render"
 	"hone/internal/reply"
+	"hone/loop"
 	"hone/model"
 	"hone/sandbox"
 	"hone/workspace"
@@ -217,12 +218,7 @@ func (l Loop) logReply(ctx context.Context, r *hone.Run, name string, got model.
 // their file (ruling C8), and why nothing needs to change (ruling C14).
 func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) error {
 	for _, why := range said.Done {
-		if _, err := hone.Step(ctx, r, "say", why, func(context.Context) (done, error) {
-			if l.Say != nil {
-				l.Say(why)
-			}
-			return done{}, nil
-		}); err != nil {
+		if err := loop.Say(ctx, r, l.Say, why); err != nil {
 			return err
 		}
 	}

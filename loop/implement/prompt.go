@@ -356,8 +356,6 @@ func explain(err error, p prompt) error {
 		return err
 	}
 	c.Room = fmt.Sprintf("the query and the code base take %d bytes, the history of %d rounds %d", len(p.text())-p.history, p.rounds, p.history)
-	c.Remedy = remedy
+	c.Remedy = "name the files that are sent, or those that are not-sent in [implement], or choose a model with a larger context"
 	return err
 }
-
-const remedy = "name the files that are sent, or those that are not-sent in [implement], or choose a model with a larger context"

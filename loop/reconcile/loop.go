@@ -23,6 +23,7 @@ import (
 	"hone/internal/git"
 	"hone/internal/render"
 	"hone/internal/reply"
+	"hone/loop"
 	"hone/workspace"
 	"hone/workspace/secret"
 	"hone/workspace/treepath"
@@ -89,12 +90,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		return nil, l.explain(err, p)
 	}
 	if text := said(got.Text()); text != "" {
-		if _, err := hone.Step(ctx, r, "say", text, func(context.Context) (struct{}, error) {
-			if l.Say != nil {
-				l.Say(text)
-			}
-			return struct{}{}, nil
-		}); err != nil {
+		if err := loop.Say(ctx, r, l.Say, text); err != nil {
 			return nil, err
 		}
 	}

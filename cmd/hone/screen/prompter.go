@@ -256,12 +256,12 @@ func (p *Prompter) show(q hone.Question, again bool) {
 	if q.Edited {
 		reason = "edited by you; " + reason
 	}
-	head := fmt.Sprintf("\n%s  %s", s.o.Colour.Bold(header), render.StatText(added, removed, "−"))
-	if columns, _ := p.size(); q.AboutJudges() {
-		fmt.Fprintf(&s.text, "%s\n%s\n", head, render.Wrap("  "+reason, columns))
-	} else {
-		fmt.Fprintf(&s.text, "%s   (%s)\n", head, reason)
+	about := "   (" + reason + ")"
+	if q.AboutJudges() { // which has a long reason
+		columns, _ := p.size()
+		about = "\n" + render.Wrap("  "+reason, columns)
 	}
+	fmt.Fprintf(&s.text, "\n%s  %s%s\n", s.o.Colour.Bold(header), render.StatText(added, removed, "−"), about)
 	if q.Problem != "" {
 		fmt.Fprintf(&s.text, "  %s your contents cannot be used: %s\n", s.o.Colour.Yellow("!"), render.Line(q.Problem))
 	}
