@@ -315,7 +315,7 @@ func onlyBroken(checked []check.Finding) bool {
 // afterDenial returns what the user can do after denying changes, which is final. short means
 // that the run only lacks rounds.
 func (r *Run) afterDenial(short bool) Next {
-	next := Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: &Next{Verb: NewRun, Remark: "which may do without the declined changes"}}
+	next := Next{Verb: NewRun, Remark: "which may do without the declined changes"}
 	if short {
 		return Next{Verb: Resume, Flags: []Flag{r.moreRounds()}, Remark: "which goes on without them", Or: &next}
 	}
