@@ -4,6 +4,7 @@
 package screen
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -54,7 +55,7 @@ type Screen struct {
 	arriving    arriving
 	details     []string // last lines of the round
 	outputLines int      // of the running check or call that are shown
-	held        []string // its last lines, which are shown when it has ended
+	held        []byte   // its last lines, which are shown when it has ended
 	more        int      // its lines between those, which are not shown
 	streaming   bool     // the model's text is being shown, and its line has not ended
 	asking      bool     // the user is asked
@@ -297,6 +298,7 @@ const (
 	lastOutput  = 20
 	mostOutput  = 50_000 // instead of firstOutput, if nothing is held back
 	outputWidth = 2000   // of a line, in characters
+	mostHeld    = 1 << 20
 )
 
 // Write shows the output of a child process line by line. It shows nothing if the screen is
@@ -326,20 +328,35 @@ func (s *Screen) Write(b []byte) (int, error) {
 	if s.o.Verbose || s.o.Asking {
 		first = mostOutput
 	}
-	for line := range strings.Lines(string(b)) {
-		line = "  | " + story.Short(strings.TrimRight(line, "\r\n"), outputWidth) + "\n"
-		if s.outputLines < first {
-			s.outputLines++
-			s.text.WriteString(line)
-			continue
+	rest := b
+	for ; len(rest) > 0 && s.outputLines < first; s.outputLines++ {
+		line := rest
+		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+			line = rest[:i+1]
 		}
-		s.held = append(s.held, line)
-		if n := len(s.held) - lastOutput; n > 0 {
-			s.held = s.held[n:]
-			s.more += n
-		}
+		s.output(line)
+		rest = rest[len(line):]
+	}
+	if len(rest) > 0 {
+		s.hold(rest)
 	}
 	return len(b), nil
+}
+
+func (s *Screen) output(line []byte) {
+	s.text.WriteString("  | " + story.Short(string(bytes.TrimRight(line, "\r\n")), outputWidth) + "\n")
+}
+
+// hold keeps the last lines of the output, of which b is the next part.
+func (s *Screen) hold(b []byte) {
+	s.held = append(s.held, b...)
+	from := len(s.held)
+	for n := 0; n < lastOutput && from > 0; n++ {
+		from = bytes.LastIndexByte(s.held[:from-1], '\n') + 1
+	}
+	from = max(from, len(s.held)-mostHeld)
+	s.more += bytes.Count(s.held[:from], []byte("\n"))
+	s.held = append(s.held[:0], s.held[from:]...)
 }
 
 // endOutput shows the last lines of a command's output.
@@ -347,8 +364,8 @@ func (s *Screen) endOutput() {
 	if s.more > 0 {
 		s.line("  … " + render.Count(s.more, "more line") + ": " + s.o.Full)
 	}
-	for _, line := range s.held {
-		s.text.WriteString(line)
+	for line := range bytes.Lines(s.held) {
+		s.output(line)
 	}
 	s.held, s.more = nil, 0
 }
