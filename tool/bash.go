@@ -135,7 +135,7 @@ func (b bash) alwaysText() (text string) {
 
 func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
-		return Failure(err.Error() + ". No part of the line was run." + b.alwaysText()), nil
+		return refused(err.Error() + ". No part of the line was run." + b.alwaysText()), nil
 	}
 	limit, understand := b.timeout(args.Timeout), func(sandbox.Result) string { return "" }
 	if slices.Contains(b.Lines.Always, args.Command) {
