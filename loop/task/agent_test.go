@@ -59,7 +59,7 @@ func TestAgentExecutes(t *testing.T) {
 	if first.System != task.AgentSystem || len(first.Tools) != 0 || len(parts) != 3 || parts[0].Text != "Make a say done.\n" || strings.Contains(parts[2].Text, "\n") {
 		t.Errorf("the first session was sent %+v", first)
 	}
-	holds(t, "the first execution", parts[1].Text, "Loop 1 of 5.", "PHASE: EXECUTION", "as possible.\n", "or a command that parses or compiles the code.\n", "STATUS: COMPLETE")
+	holds(t, "the first execution", parts[1].Text, "Loop 1 of 5.", "PHASE: EXECUTION", "as possible.\n", "3. Run the check above.\n", "STATUS: COMPLETE")
 	for _, word := range []string{"tool calls", "replies and", "`bash`", "`read`", "`write`"} {
 		if strings.Contains(whole(first)+first.System, word) {
 			t.Errorf("an agent is told of %s", word)

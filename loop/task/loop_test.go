@@ -45,7 +45,7 @@ func TestPendingIsFixed(t *testing.T) {
 	if len(prompts) != 3 {
 		t.Fatalf("%d sessions", len(prompts))
 	}
-	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.\nPending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n",
+	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.\nThe check reports:\n  - a says \"zero\\n\"\n    and not done\n",
 		"Working directory: "+dir, "Task file: Spec.toml (read-only", "\nCheck: make test (it decides", "PHASE: EXECUTION", "1. The complete task is above.")
 	holds(t, "the review", prompts[1], "Task file: Spec.toml", "Review output: "+output+" (write here)", "PHASE: REVIEW",
 		"## Verified actions from loop 1 (harness-computed)\nFiles read: a\nFiles written: a, b\nCommands run:\n  make test  →  exit_code: 0\nNo command ran after the last write or edit.\nThe check that decides: not run\nErrors:\n  read(gone): Error:",
@@ -98,7 +98,7 @@ func TestCheckOfAnOlderTree(t *testing.T) {
 		first []model.Reply
 		want  string
 	}{
-		"unchanged": {[]model.Reply{call("read", "path", "a")}, "  - write done\n  - look again\n  - [check] a says \"zero\\n\"\n    and not done\n"},
+		"unchanged": {[]model.Reply{call("read", "path", "a")}, "  - write done\n  - look again\nThe check reports:\n  - a says \"zero\\n\"\n    and not done\n"},
 		"changed":   {[]model.Reply{call("write", "path", "a", "content", "one\n")}, "  - write done\n  - look again\nYour last session changed a, and said: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,10 +225,10 @@ func TestCompleteIsNotBelieved(t *testing.T) {
 	}
 	prompts := m.prompts()
 	holds(t, "the first execution", prompts[0], "Make a say done.\n\nLoop 1 of 5.")
-	holds(t, "the first execution", prompts[0], "Pending next steps:\n  - [check] a says \"zero\\n\"\n    and not done\n")
+	holds(t, "the first execution", prompts[0], "The check reports:\n  - a says \"zero\\n\"\n    and not done\n")
 	for i, loop := range []string{"Loop 2 of 5.\n", "Loop 3 of 5.\n"} {
 		sent := m.asked[i+1].Messages
-		holds(t, "a later loop", sent[len(sent)-1].Parts[0].Text, loop+"Last loop — check: not run.\n", "The check does not pass", "[check] a says \"zero\\n\"\n    and not done\n", "This session continues: from now on it has at most")
+		holds(t, "a later loop", sent[len(sent)-1].Parts[0].Text, loop+"Last loop — check: not run.\n", "The check does not pass", "  - a says \"zero\\n\"\n    and not done\n", "This session continues: from now on it has at most")
 		if len(sent) != 3+2*i || sent[len(sent)-2].Parts[0].Text != complete {
 			t.Errorf("%d messages in loop %d: %+v", len(sent), i+2, sent)
 		}

@@ -107,7 +107,7 @@ func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.T
 		if err != nil {
 			return composed{}, err
 		}
-		return composed{fmt.Sprintf("Loop %d of %d.\n%s%sThe check does not pass with the files as they are now:\n%s%s", r.Round(), max(r.Round(), r.Limits.Rounds), last.uncheckedText(),
+		return composed{fmt.Sprintf("Loop %d of %d.\n%s%sThe check does not pass with the files as they are now.\n%s%s", r.Round(), max(r.Round(), r.Limits.Rounds), last.uncheckedText(),
 			loop.FalseClaim(said, prior), pendingText(prior), fmt.Sprintf(continuation, session(l.Executor.Bounds.Resolved().Turns, l.Executor)))}, nil
 	})
 	return p.Text, true, err
@@ -243,7 +243,11 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	if s.loop > 1 {
 		first = ", the pending next steps first"
 	}
-	fmt.Fprintf(&b, executionProtocol, s.orientation(), bounds, checks, first)
+	run := "the project's tests, or a command that parses or compiles the code"
+	if s.check != "" {
+		run = "the check above"
+	}
+	fmt.Fprintf(&b, executionProtocol, s.orientation(), bounds, checks, first, run)
 	return b.String()
 }
 
@@ -324,7 +328,7 @@ func (s LoopSummary) missingAnswer() string {
 
 // pendingText lists what is left according to earlier loops and the check.
 func pendingText(prior []check.Finding) string {
-	var items, blockers, notes strings.Builder
+	var items, blockers, notes, reports strings.Builder
 	var checked []check.Finding
 	for _, f := range prior {
 		text := loop.FindingText(f)
@@ -343,16 +347,20 @@ func pendingText(prior []check.Finding) string {
 		}
 	}
 	for _, text := range loop.ForModel(checked) {
-		entry(&items, "["+check.SourceCommand+"] "+text)
+		entry(&reports, text)
 	}
 	var b strings.Builder
 	switch {
 	case items.Len() > 0:
 		b.WriteString("Pending next steps:\n" + items.String())
+	case reports.Len() > 0:
 	case blockers.Len() > 0:
 		b.WriteString("No pending steps: the last review found nothing left to do except for what is blocked.\n")
 	default:
 		b.WriteString("No pending steps are recorded: find out from the files what is left of the task.\n")
+	}
+	if reports.Len() > 0 {
+		b.WriteString("The check reports:\n" + reports.String())
 	}
 	if blockers.Len() > 0 {
 		b.WriteString("Blockers that the last review reported:\n" + blockers.String() + blocked)
