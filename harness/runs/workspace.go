@@ -42,10 +42,10 @@ type Workspace struct {
 
 	lock       *journal.Lock
 	registered *os.File // the locked file that says that the workspace is locked; nil if there is none
-	orphaned   bool   // an earlier process may have died here, and left commands running
-	asked      bool   // git was asked whether it tracks .hone
-	tracked    error  // of checkUntracked, if git was asked
-	stateless  error  // why runs cannot be bound to the user; nil if they can
+	orphaned   bool     // an earlier process may have died here, and left commands running
+	asked      bool     // git was asked whether it tracks .hone
+	tracked    error    // of checkUntracked, if git was asked
+	stateless  error    // why runs cannot be bound to the user; nil if they can
 }
 
 // Enter opens and locks a directory, and completes the edits that an earlier
