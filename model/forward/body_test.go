@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"hone/model/openai"
 )
 
 // patch returns the body that is sent if limit is granted.
@@ -196,14 +198,30 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
+// The usage is found in whatever form a stream has (ruling G23).
+func TestMeterForms(t *testing.T) {
+	const chat = "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4}}\n\ndata: [DONE]\n\n"
+	for name, text := range map[string]string{
+		"LF": chat, "CR": strings.ReplaceAll(chat, "\n", "\r"), "a byte order mark": "\ufeff" + chat, "no blank lines": strings.ReplaceAll(chat, "\n\n", "\n"),
+		"comments": ": working\n" + chat, "data that is no JSON": "data: ping\n\n" + chat, "lines of JSON": strings.ReplaceAll(strings.ReplaceAll(chat, "data: [DONE]", ""), "data: ", ""),
+	} {
+		m := newMeter(openai.NewMeter("/v1/chat/completions"), false)
+		m.feed([]byte(text))
+		m.end()
+		if used := m.result(true); used == nil || used.Input != 3 || used.Output != 4 {
+			t.Errorf("%s: %+v", name, used)
+		}
+	}
+}
+
 // Feeding a response in pieces makes no difference.
 func FuzzMeter(f *testing.F) {
-	f.Add("data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":4}}\r\n\r\ndata: {\"type\":\"message_stop\"}\n\n", 9, true)
-	f.Add(`[{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3}}]`, 5, false)
-	f.Fuzz(func(t *testing.T, text string, cut int, events bool) {
+	f.Add("data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":4}}\r\n\r\ndata: {\"type\":\"message_stop\"}\n\n", 9)
+	f.Add(`[{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3}}]`, 5)
+	f.Fuzz(func(t *testing.T, text string, cut int) {
 		cut = max(0, min(cut, len(text)))
 		for _, s := range simples() {
-			one, two := &meter{read: meters(s.wire)(s.path), events: events}, &meter{read: meters(s.wire)(s.path), events: events}
+			one, two := newMeter(meters(s.wire)(s.path), false), newMeter(meters(s.wire)(s.path), false)
 			one.feed([]byte(text))
 			two.feed([]byte(text[:cut]))
 			two.feed([]byte(text[cut:]))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
@@ -198,7 +197,6 @@ func (c *call) modify(res *http.Response) error {
 	if err := c.checkResponse(res); err != nil {
 		return err
 	}
-	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	// These belong to this response's encoding, or to the provider's site.
 	for _, name := range []string{"Content-Length", "Content-Encoding", "Set-Cookie", "Location", "Refresh", "Alt-Svc",
 		"Www-Authenticate", "Strict-Transport-Security", "Report-To", "Nel"} {
@@ -207,8 +205,7 @@ func (c *call) modify(res *http.Response) error {
 	c.f.redactor.header(res.Header)
 	res.Body = &relay{
 		c: c, status: res.StatusCode, header: res.Header, from: res.Body, gate: gate{r: c.f.redactor},
-		meter: meter{read: c.f.config.Meter(c.target.path), events: err == nil && kind == "text/event-stream",
-			off: c.reserved == nil || res.StatusCode >= 400},
+		meter: newMeter(c.f.config.Meter(c.target.path), c.reserved == nil || res.StatusCode >= 400),
 	}
 	return nil
 }

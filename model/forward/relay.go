@@ -18,7 +18,7 @@ type relay struct {
 	header http.Header
 	from   io.ReadCloser
 	gate   gate
-	meter  meter
+	meter  *meter
 	size   int    // of what was read
 	start  []byte // of an error's body
 	out    []byte // can be read
