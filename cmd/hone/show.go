@@ -86,8 +86,9 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	case f.html != "":
 		return a.showHTML(ctx, report.Of(r), f.html)
 	case f.round == 0 && !f.full && !f.verbose:
+		o := report.Of(r)
 		columns, rows := a.outExtent()
-		_, err := fmt.Fprintln(a.out, strings.Join(report.Of(r).Lines(a.outColour, columns, rows), "\n"))
+		_, err := fmt.Fprintln(a.out, strings.Join(o.Lines(o.Rounds(), a.outColour, columns, rows), "\n"))
 		return err
 	}
 	t := a.transcript(r, f, false)

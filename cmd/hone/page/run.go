@@ -173,12 +173,13 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 	if p.Contracts, err = contractsOf(a); err != nil {
 		return p, err
 	}
-	if events, ok := m.entries[0]; ok && (len(a.Rounds) == 0 || a.Rounds[0].Number > 0) {
+	rounds := m.fold.Rounds(a.Working)
+	if events, ok := m.entries[0]; ok && (len(rounds) == 0 || rounds[0].Number > 0) {
 		p.All = append(p.All, Round{Open: true, Calls: m.Calls.rounds[0], Events: events}) // its own parts are folded
 	}
 	var findings findings
 	last := -1
-	for _, r := range a.Rounds {
+	for _, r := range rounds {
 		one := Round{Round: r, Files: r.FilesText(80), Calls: m.Calls.rounds[r.Number], Events: m.entries[r.Number]}
 		if one.Found, one.Change = findings.next(r); len(one.Found) > 0 {
 			last = len(p.All)
