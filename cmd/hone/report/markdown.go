@@ -27,7 +27,7 @@ func (a Account) Markdown() string {
 		lines = append(lines, strings.Split(strings.TrimRight(more, "\n"), "\n")...)
 	}
 	if lines = append(lines, a.left(0)...); a.End.Said != "" {
-		lines = append(lines, a.said())
+		lines = append(lines, a.Said())
 	}
 	for _, line := range append(lines, a.Notes()...) {
 		fmt.Fprintf(&b, "- %s\n", code(line))

@@ -166,7 +166,7 @@ func (o sheet) troubles() []string {
 		for _, line := range o.left(max(0, o.columns-len("    "))) {
 			lines = append(lines, "    "+line)
 		}
-		if said := o.said(); said != "" {
+		if said := o.Said(); said != "" {
 			lines = append(lines, o.wrapped("  "+said)...)
 		}
 	}
