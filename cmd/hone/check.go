@@ -20,6 +20,7 @@ import (
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
+	"hone/story"
 )
 
 // checkFlags are the flags of hone check.
@@ -165,7 +166,7 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 
 // sayWalls says what the check runs behind.
 func (a *app) sayWalls(g sandbox.Grade, notes []string) {
-	a.sayPlain("behind %s", g.String())
+	a.sayPlain("%s", story.WallsText(string(g.Wall), g.String()))
 	for _, note := range notes {
 		if note != "" {
 			a.sayPlain("%s", note)

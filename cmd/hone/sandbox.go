@@ -27,6 +27,7 @@ import (
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
+	"hone/story"
 	"hone/workspace/secret"
 )
 
@@ -244,7 +245,7 @@ func (a *app) introduce(e *harness.Enclosed, w harness.Enclosure, f sandboxFlags
 		return
 	}
 	g := e.Grade()
-	a.sayPlain("behind %s", g.String())
+	a.sayPlain("%s", story.WallsText(string(g.Wall), g.String()))
 	for _, note := range []string{e.SecretsNote(), e.HomeNote()} {
 		if note != "" {
 			a.sayPlain("%s", note)
