@@ -68,7 +68,7 @@ Inspect the result:
 Then use your own project and key:
   export GEMINI_API_KEY=…       or OPENAI_API_KEY, ANTHROPIC_API_KEY; or --model ollama/NAME
   cd your/project
-  hone fix                      it names a check for your project: add it, and type the line again
+  hone fix                      it finds your project's check, and asks whether to use it
 `, dir)
 	return nil
 }
