@@ -79,7 +79,7 @@ type pendingCall struct {
 func (t *talk) planCall(call model.Call, index int) *pendingCall {
 	call.Name = reply.ToolName(call.Name, t.toolNames())
 	call.Args, _ = reply.Arguments(call.Args)
-	c := &pendingCall{call: call, index: index, key: call.Name + "\x00" + compact(call.Args)}
+	c := &pendingCall{call: call, index: index, key: callKey(call.Name, call.Args)}
 	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == call.Name })
 	switch bounds := t.role.Bounds; {
 	case i < 0:
@@ -114,6 +114,9 @@ func (t *talk) unplanCall(c *pendingCall) {
 }
 
 func (c *pendingCall) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
+
+// callKey returns a key that is equal for equal calls.
+func callKey(name, args string) string { return name + "\x00" + compact(args) }
 
 // compact returns a call's arguments without insignificant white space. Numbers
 // stay as they are written: as float64, long ones would become equal.
@@ -316,8 +319,12 @@ func (t *talk) runConcurrently(ctx context.Context, group []*pendingCall) (err e
 	return nil
 }
 
-// textForModel returns the text of a result as the model receives it. It omits
-// the middle of a long text, which the model can read with a tool.
+// shortAnswer is the size in bytes up to which an answer is sent again as it is.
+const shortAnswer = 400
+
+// textForModel returns the text of a result as the model receives it. It omits what the last
+// result of the same call said (ruling S12), and the middle of a long text, which the model can
+// read with a tool.
 func (t *talk) textForModel(c Called) string {
 	limit := 16 << 10
 	for _, one := range t.role.Tools {
@@ -325,8 +332,15 @@ func (t *talk) textForModel(c Called) string {
 			limit = one.MaxText
 		}
 	}
-	text := c.Result.Text
-	if brief := c.Result.Brief; brief != "" {
+	text, brief := c.Result.Text, c.Result.Brief
+	if c.Result.Exit != nil {
+		key, all := callKey(c.Name, c.Args), cmp.Or(brief, text)
+		if t.times[key] > 1 && t.told[key] == all && len(all) > shortAnswer {
+			brief = fmt.Sprintf("exit_code: %d; the same as your last run of it; no other call has changed a file since", *c.Result.Exit)
+		}
+		t.told[key] = all
+	}
+	if brief != "" {
 		return fmt.Sprintf("%s\n[its output has %d bytes; to see it, read or grep \"output:%d\"]", brief, len(text), len(t.outputs))
 	}
 	if len(text) <= limit {

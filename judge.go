@@ -100,6 +100,20 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 	return changes, nil
 }
 
+// ChangedJudges returns the files that are part of the check, and that were not as the run found
+// them, or as the user left or approved them, before the last command; sorted. Then a pass of the
+// check is not believed (ruling G21). Nil means that there are none.
+func (r *Run) ChangedJudges() (paths []string, err error) {
+	if r.Trust.Judges.IsZero() {
+		return nil, nil
+	}
+	changes, err := r.changedJudges(r.last, r.Trust.judges)
+	for _, c := range changes {
+		paths = append(paths, c.path())
+	}
+	return paths, err
+}
+
 // isApproved reports whether the user approved an edit that was made. The reason of an edit
 // that needed no approval is empty.
 func (r *Run) isApproved(v workspace.Verdict) bool { return v.Reason != "" || r.Trust.keeps(v.Path) }

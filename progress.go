@@ -91,15 +91,21 @@ func (r *Run) circleFinding(states []State) []check.Finding {
 	return []check.Finding{{Source: "progress", Advisory: true, Text: text}}
 }
 
-// changedNothing reports whether the tree is as the run found it, and no edit
-// was made.
+// changedNothing reports whether the tree is as the run found it, and no edit of a file that
+// git ignores was made.
 func (r *Run) changedNothing() (bool, error) {
 	opened, ok := r.Past().Opened()
-	if !ok || slices.ContainsFunc(r.Past().Edits(), func(v workspace.Verdict) bool { return v.Before.Digest != v.After.Digest }) {
+	if !ok {
 		return false, nil
 	}
-	changed, err := r.differs(opened.Manifest)
-	return err == nil && !changed, err
+	found, err := r.readManifest(opened.Manifest)
+	if err != nil || len(r.withoutOwn(found).Diff(r.withoutOwn(r.last))) > 0 {
+		return false, err
+	}
+	return !slices.ContainsFunc(r.Past().Edits(), func(v workspace.Verdict) bool {
+		_, listed := found.Entry(v.Path)
+		return !listed && v.Before.Digest != v.After.Digest
+	}), nil
 }
 
 // unusableInARow returns how many of the last states followed a reply that
@@ -147,10 +153,18 @@ func (r *Run) stuck(states []State) bool {
 // repeatsNote tells the user which rounds ended in an earlier state; empty if none did.
 func repeatsNote(states []State) string {
 	var parts []string
-	for _, s := range states {
-		switch {
+	for i := 0; i < len(states); i++ {
+		switch s := states[i]; {
 		case s.ChangedNothing():
-			parts = append(parts, fmt.Sprintf("round %d changed nothing", s.Round))
+			first := s.Round
+			for i+1 < len(states) && states[i+1].ChangedNothing() && states[i+1].Round == states[i].Round+1 {
+				i++
+			}
+			text := fmt.Sprintf("round %d changed nothing", first)
+			if last := states[i].Round; last > first {
+				text = fmt.Sprintf("rounds %d to %d changed nothing", first, last)
+			}
+			parts = append(parts, text)
 		case s.Same != nil && *s.Same == 0:
 			parts = append(parts, fmt.Sprintf("round %d ended as the run began", s.Round))
 		case s.Same != nil:
@@ -322,10 +336,6 @@ func (r *Run) outOfPatience(s *State, repeated []State) error {
 	halt(s, KindStuck, fmt.Sprintf("no progress: %d of %d rounds %s", len(repeated), s.Round, what), r.anotherWay())
 	last := &s.Next
 	for last.Or != nil {
-		last = last.Or
-	}
-	if !idle {
-		last.Or = &Next{Verb: NewRun, Flags: []Flag{{Name: "keep", Value: "best"}}, Remark: "which leaves the files of the round with the fewest findings"}
 		last = last.Or
 	}
 	same, err := r.changedNothing()

@@ -158,7 +158,7 @@ func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done
 	case broken >= maxBrokenChecks && !done:
 		outOfChecks(s, broken)
 	case declined && (done || usedUp || r.stuck(states)):
-		halt(s, KindBlocked, "changes were not approved", afterDenial())
+		halt(s, KindBlocked, "changes were not approved", r.afterDenial(usedUp && !done))
 	case unchanged, firstBlocker(s.Findings) != "" && (usedUp || r.stuck(states)):
 		r.outOfReach(s)
 	case usedUp && onlyBroken(s.Checked):

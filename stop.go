@@ -312,9 +312,14 @@ func onlyBroken(checked []check.Finding) bool {
 	return check.Blocking(checked) && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
 }
 
-// afterDenial returns what the user can do after denying changes, which is final.
-func afterDenial() Next {
-	return Next{Verb: Show, Flags: []Flag{{Name: "diff"}}, Or: &Next{Verb: NewRun, Remark: "which may do without the declined changes"}}
+// afterDenial returns what the user can do after denying changes, which is final. short means
+// that the run only lacks rounds.
+func (r *Run) afterDenial(short bool) Next {
+	next := Next{Verb: NewRun, Remark: "which may do without the declined changes"}
+	if short {
+		return Next{Verb: Resume, Flags: []Flag{r.moreRounds()}, Remark: "which goes on without them", Or: &next}
+	}
+	return next
 }
 
 // maxBrokenChecks is how often in a row a check may be unable to run. Another

@@ -87,7 +87,7 @@ func (r *Run) startSession() (end func()) {
 // newTalk returns a conversation that starts with these messages.
 func (r *Run) newTalk(role Role, messages []model.Message) *talk {
 	role.Bounds = role.Bounds.Resolved()
-	t := &talk{r: r, role: role, history: messages, seen: map[string]string{}, times: map[string]int{}}
+	t := &talk{r: r, role: role, history: messages, seen: map[string]string{}, times: map[string]int{}, told: map[string]string{}}
 	for _, one := range role.Tools {
 		t.specs = append(t.specs, one.Spec)
 	}
@@ -120,6 +120,7 @@ type talk struct {
 	outputs  []string          // complete outputs of all calls
 	seen     map[string]string // digests of the files that the model was shown, by path
 	times    map[string]int    // how often each call was answered since the last change
+	told     map[string]string // what the last run of each command said, by the call's key
 	tree     string            // the digest of the tree after the last command; "" before the first
 }
 

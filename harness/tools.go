@@ -11,6 +11,7 @@ import (
 	"hone"
 	"hone/check"
 	"hone/internal/listing"
+	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
 	"hone/tool"
@@ -49,7 +50,14 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 		b.Lines.Always, b.CheckTimeout = []string{line}, c.Limit()
 		b.Verdict = func() func(sandbox.Result) string {
 			read := c.Begin()
-			return func(r sandbox.Result) string { return verdict(read(r)) }
+			judges, err := s.run.ChangedJudges()
+			return func(r sandbox.Result) string {
+				text := verdict(read(r))
+				if text == passes && err == nil && len(judges) > 0 {
+					text += " with the changes to " + render.Names(judges) + ". That is part of the check, so hone will also run it with that as it was: it must pass then, too"
+				}
+				return text
+			}
 		}
 	}
 	w := set.Walls
@@ -59,13 +67,15 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	return append(tools, tool.Bash(forModel{walls: w.(*walls)}, b))
 }
 
+const passes = "the check passes"
+
 // verdict says what the check found when a model ran it (ruling S12), in the words of the
 // prompt; it is empty if no reader understood the output.
 func verdict(found []check.Finding) string {
 	blocking := check.BlockingOf(found)
 	switch {
 	case len(blocking) == 0:
-		return "the check passes"
+		return passes
 	case !slices.ContainsFunc(blocking, func(f check.Finding) bool { return f.ID != "" }):
 		return ""
 	}

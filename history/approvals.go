@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"hone/workspace"
 )
@@ -214,6 +215,17 @@ func (p *Past) DeclinedPaths() []string {
 		}
 	}
 	return paths
+}
+
+// HasDeclined reports whether the user has declined a change of a file before, in any round.
+func (p *Past) HasDeclined(path string) bool {
+	defer p.lock().Unlock()
+	for key, a := range p.given {
+		if about := strings.SplitN(key, " ", 3)[2]; about == path && !a.Approved && a.By != Outdated {
+			return true
+		}
+	}
+	return false
 }
 
 // maxRefusals is how many refused edits are named.

@@ -148,17 +148,21 @@ func (p *Past) Attempts() []Attempt {
 	return slices.DeleteFunc(slices.Clone(p.attempts), func(a Attempt) bool { return a.Number == 0 })
 }
 
-// Rounds returns how many rounds are decided: those of all attempts in a run that has some.
+// Rounds returns how many rounds a model has replied in: those of all attempts in a run that
+// has some.
 func (p *Past) Rounds() int {
 	defer p.lock().Unlock()
 	n := 0
 	for _, a := range p.attempts {
 		n += a.Rounds
 	}
-	if len(p.attempts) == 0 {
-		n = p.state.Round
+	if len(p.attempts) > 0 {
+		return n
 	}
-	return n
+	if p.answers {
+		return p.state.Round + 1
+	}
+	return p.state.Round
 }
 
 // foldAttempt replaces the state of an attempt.

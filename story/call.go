@@ -62,7 +62,7 @@ func (f *Fold) tellCall(b history.ToolCall, e history.Event) {
 		f.session.turn = e.Step.Turn
 		f.say(Detail, "  %s, resumed", f.turnName(b.Role, e.Step.Turn))
 	}
-	f.Shown = false
+	f.Shown, f.edited = false, false
 	f.waitFor(f.openCalls())
 }
 
@@ -105,11 +105,10 @@ func (f *Fold) RunningCall() string {
 // tellResult says what became of a call.
 func (f *Fold) tellResult(c call, e history.Event) {
 	r, err := history.ReadResult[tool.Result](e.Event, f.o.Get)
-	refused := c.start.Refused != ""
-	notRun := refused || c.start.Command && r.Failed && r.Exit == nil
+	refused := c.start.Refused != "" || c.start.Command && r.Refused
 	f.session.calls++
 	switch {
-	case refused:
+	case refused, r.Refused:
 		f.session.refused++
 	case r.Failed:
 		f.session.failed++
@@ -118,7 +117,7 @@ func (f *Fold) tellResult(c call, e history.Event) {
 	switch {
 	case refused:
 		f.say(Always, "    ! %s is refused: %s", c.name(refusedArgs), reason(r, refusedArgs))
-	case notRun:
+	case c.start.Command && r.Failed && r.Exit == nil:
 		f.say(Always, "    ! %s failed: %s", c.name(refusedArgs), reason(r, refusedArgs))
 	case err != nil:
 		f.say(Detail, "    %s: cannot read its result", c.name(lineArgs))
@@ -127,7 +126,11 @@ func (f *Fold) tellResult(c call, e history.Event) {
 		if d := e.Time.Sub(c.at); d >= Shortest {
 			took = ", " + render.Duration(d)
 		}
-		f.say(Detail, "    %s: %s%s", c.name(lineArgs), outcome(r), took)
+		what := outcome(r)
+		if f.edited && !r.Failed {
+			what = "ok" // the line above says what it did
+		}
+		f.say(Detail, "    %s: %s%s", c.name(lineArgs), what, took)
 	}
 	if f.o.Verbose && !f.Shown && !refused && !(r.Failed && r.Exit == nil && lineCount(r.Text) == 1) {
 		f.quoteStart(r.Text)
@@ -155,6 +158,8 @@ func outcome(r tool.Result) string {
 		return fmt.Sprintf("failed, exit %d, %s", *r.Exit, size(r.Text))
 	case r.Exit != nil:
 		return fmt.Sprintf("exit %d, %s", *r.Exit, size(r.Text))
+	case r.Refused:
+		return "refused: " + reason(r, 2*lineArgs)
 	case r.Failed:
 		return "failed: " + reason(r, 2*lineArgs)
 	}

@@ -76,6 +76,7 @@ type Fold struct {
 	// that it is not to be quoted. Whoever prints it sets this; the next begin resets it.
 	Shown bool
 
+	edited  bool // the running call has changed a file
 	lines   []Line
 	outage  history.Outage
 	session session

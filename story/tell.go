@@ -164,12 +164,16 @@ func (f *Fold) tellChange(c history.Changed) {
 	switch c.Ruling {
 	case workspace.Allow:
 		f.session.files[c.Path] = true
+		f.edited = true
 		verb, size, by := "created", ", "+render.Bytes(c.After.Size), ""
 		switch {
 		case c.Delete:
 			verb, size = "deleted", ""
 		case c.Before.Exists():
 			verb = "changed"
+		}
+		if added, removed := render.Stat(f.content(c.Before.Digest), f.content(c.After.Digest)); added+removed > 0 {
+			size = " " + render.StatText(added, removed, "−")
 		}
 		if c.Edited {
 			by = ", edited by you"

@@ -112,8 +112,12 @@ func (b bash) description() string {
 	if b.Lines.Programs == nil {
 		return text
 	}
-	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". Also `go doc`, `go list -m`, `npm ls` and `pip show`. Combine them with pipes, `&&`, `||`, `;`, `if`, `for` and `while`," +
-		" but without substitutions such as `$(…)`, background jobs and functions. Paths must be relative and stay in the working directory."
+	never := "without substitutions such as `$(…)`, variables, programs in arguments such as `python -c`, background jobs and functions"
+	if b.Lines.Walled {
+		never = "without background jobs and functions"
+	}
+	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". Also `go doc`, `go list -m`, `npm ls` and `pip show`. Combine them with pipes, `&&`, `||`, `;`, `if` and `while`, " +
+		never + ". Paths must be relative and stay in the working directory."
 	text += b.alwaysText()
 	if b.Lines.ReadOnly {
 		text += " The only allowed redirects are to /dev/null and 2>&1."
@@ -131,7 +135,7 @@ func (b bash) alwaysText() (text string) {
 
 func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
-		return Failure(err.Error() + ". No part of the line was run." + b.alwaysText()), nil
+		return refused(err.Error() + ". No part of the line was run." + b.alwaysText()), nil
 	}
 	limit, understand := b.timeout(args.Timeout), func(sandbox.Result) string { return "" }
 	if slices.Contains(b.Lines.Always, args.Command) {

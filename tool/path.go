@@ -85,7 +85,10 @@ func relPath(tree *workspace.Tree, p string) (string, error) {
 
 // readFailure tells the model why a file was not read.
 func readFailure(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, p string, err error) Result {
-	return Failure(readFault(ctx, tree, guard, p, err))
+	r := Failure(readFault(ctx, tree, guard, p, err))
+	var rule *treepath.RefusedError
+	r.Refused = errors.As(err, &rule)
+	return r
 }
 
 // readFault is the text of readFailure.

@@ -67,6 +67,8 @@ type Result struct {
 	Brief string `json:"brief,omitempty"`
 	// Failed means that the call did not do what was requested.
 	Failed bool `json:"failed,omitempty"`
+	// Refused means that it failed because the model may not do it.
+	Refused bool `json:"refused,omitempty"`
 	// Shown contains the digests of the files whose contents the model knows from
 	// this result, by path.
 	Shown map[string]string `json:"saw,omitempty"`
@@ -89,6 +91,9 @@ type Apply func(ctx context.Context, ch workspace.Change, seen func(path string)
 // Failure returns a failed result with an explanation for the model. Its Text is
 // the explanation after the prefix "Error: ", so text must not start with it.
 func Failure(text string) Result { return Result{Text: "Error: " + text, Failed: true} }
+
+// refused is Failure for what the model may not do.
+func refused(text string) Result { return Result{Text: "Error: " + text, Failed: true, Refused: true} }
 
 // CallError is an error in a call that the model can correct. A function of [Define]
 // that returns it does not stop the run: the model receives [Failure] of the text.

@@ -133,5 +133,5 @@ func refusal(v workspace.Verdict, seen func(string) (string, bool)) Result {
 	default:
 		text += ". Do not try the same change again"
 	}
-	return Failure(text)
+	return refused(text)
 }

@@ -14,6 +14,8 @@ func runnerFiles() []string {
 		// Python; a module of a runner's name beside the tests takes its place.
 		"test_*.py *_test.py tests.py conftest.py pytest.ini .pytest.ini tox.ini noxfile.py .coveragerc",
 		"sitecustomize.py usercustomize.py *.pth unittest.py unittest/ doctest.py pytest.py pytest/ _pytest/ pluggy.py",
+		// So does one of a module of the standard library that a runner imports.
+		"/" + runnerImports + ".py /" + runnerImports + "/__init__.py",
 		"setup.cfg pyproject.toml pytest.toml .pytest.toml *.egg-info/ *.dist-info/ nose2.cfg unittest.cfg behave.ini",
 		// Node
 		"*.{test,spec}.* *[-_]test.{js,cjs,mjs,jsx,ts,cts,mts,tsx} __tests__/ __mocks__/ __snapshots__/ e2e/ cypress/",
@@ -24,13 +26,15 @@ func runnerFiles() []string {
 		"*.rs *.snap .config/nextest.toml .cargo/config .cargo/config.toml Cargo.toml rust-toolchain rust-toolchain.toml",
 		// Java and Kotlin
 		"src/test/ *Test.java *Tests.java *IT.java *Test.kt *Tests.kt junit-platform.properties pom.xml build.gradle build.gradle.kts",
+		"org/junit/ junit/ org/testng/ org/hamcrest/ org/mockito/ org/assertj/ kotlin/test/",
 		"settings.gradle settings.gradle.kts gradle.properties gradle/wrapper/ buildSrc/ .mvn/ *{Spec,Test}.{groovy,scala} build.sbt",
 		// C and C++
 		"test_*.{c,cc,cpp,cxx} *_{test,tests,unittest}.{c,cc,cpp,cxx} CTestCustom.cmake CTestConfig.cmake CMakeLists.txt CMake*Presets.json *.cmake meson.build .valgrindrc *.supp",
+		"assert.h unity.h cmocka.h catch.hpp doctest.h catch2/ gtest/ gmock/ criterion/ boost/test/",
 		// Ruby
-		"*_spec.rb *_test.rb test_*.rb .rspec .simplecov minitest.rb rspec.rb",
+		"*_spec.rb *_test.rb test_*.rb .rspec .simplecov minitest.rb rspec.rb minitest/ rspec/",
 		// PHP
-		"*Test.php phpunit.xml phpunit.xml.dist phpunit.dist.xml codeception.yml behat.yml composer.json",
+		"PHPUnit/ *Test.php phpunit.xml phpunit.xml.dist phpunit.dist.xml codeception.yml behat.yml composer.json",
 		// .NET and Elixir
 		"*Tests/ *{Test,Tests}.{cs,fs} *.runsettings xunit.runner.json *.{cs,fs,vb}proj *.sln *.slnx Directory.Build.* *_test.exs test_helper.exs mix.exs config/test.exs",
 		// Swift, Dart, Erlang, Lua, Haskell, Zig
@@ -43,6 +47,12 @@ func runnerFiles() []string {
 		"*.bats *_test.sh test_*.sh *.t t/ .shellspec test/ tests/ spec/ specs/ *.golden golden/",
 	}
 }
+
+// runnerImports are modules of Python's standard library that unittest, pytest and doctest
+// import, one of the tree's top first.
+const runnerImports = "{argparse,ast,atexit,bdb,bisect,cmd,code,codeop,collections,configparser,contextlib,copy,csv,dataclasses,datetime,decimal,difflib,dis,email,enum,fnmatch,functools," +
+	"gettext,glob,hashlib,heapq,importlib,inspect,itertools,json,keyword,linecache,locale,logging,math,numbers,opcode,operator,pathlib,pdb,platform,pprint,queue,random,re,reprlib,runpy," +
+	"shlex,shutil,signal,socket,string,struct,subprocess,tempfile,textwrap,threading,token,tokenize,traceback,types,typing,uuid,warnings,weakref,xml,zipfile}"
 
 // linterFiles are the settings of linters and compilers, which say what counts as a fault.
 func linterFiles() []string {

@@ -65,7 +65,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 		defer stop()
 	}
 	reply := a.connect(h, r, s, o)
-	r.Human = a.human(h, questions, func(q hone.Question) { notify.Question(ctx, q) })
+	r.Human = a.human(h, questions, r.Past().HasDeclined, func(q hone.Question) { notify.Question(ctx, q) })
 	if config.Approve.In(h.Settings().Values) == "all" {
 		s.Say("hone: --approve=all approves every change without asking")
 	}
@@ -93,9 +93,13 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	}
 	announced := make(chan struct{})
 	unused := context.AfterFunc(ctx, func() { s.Stopping(); close(announced) })
+	before := len(r.Past().Events())
 	end, err = r.Do(ctx, built.Round)
 	if !unused() {
 		<-announced
+	}
+	if r.Past().AtEnd() && len(r.Past().Events()) == before {
+		s.Say("hone: the run had ended before, and this is how; nothing was done now")
 	}
 	s.Close()
 	err = errors.Join(err, h.CloseWalls())
@@ -216,11 +220,12 @@ func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outpu
 }
 
 // human returns who answers the questions of a session; nil if it asks none. The questions are
-// on a screen of the terminal. It calls waits for each that the user is asked.
-func (a *app) human(h *harness.Session, questions *screen.Screen, waits func(hone.Question)) (human hone.Human) {
+// on a screen of the terminal. It calls waits for each that the user is asked. declined
+// reports whether the user has declined a change of a file before.
+func (a *app) human(h *harness.Session, questions *screen.Screen, declined func(path string) bool, waits func(hone.Question)) (human hone.Human) {
 	if a.terminal {
 		p := screen.NewPrompter(questions, a.answerLine)
-		p.Waits = waits
+		p.Waits, p.Declined = waits, declined
 		p.Present, p.Page = a.present, func(text string) error { return tty.Page(os.Stderr, a.redactKnown(text)) }
 		p.Edit = func(path string, content []byte) ([]byte, error) {
 			return tty.Edit(a.in, history.ScratchPrefix(h.ID()), path, content)

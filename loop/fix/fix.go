@@ -43,7 +43,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]
 		return nil, err
 	}
 	if last != "" {
-		last = "\n" + last + "\n"
+		last = "\n" + last + "\n" + loop.FalseClaim(last, wrong)
 	}
 	at, err := hone.Step(ctx, r, "look", nil, func(ctx context.Context) (place, error) {
 		files, err := loop.FilesText(ctx, r.Tree, l.Guard, r.Own)

@@ -94,7 +94,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 			return nil, err
 		}
 	}
-	ch, problems := read(got, p.files())
+	ch, problems := read(got, p.files(), func(path string) string { return l.place(p, path) })
 	if len(problems) > 0 {
 		return problems, nil
 	}

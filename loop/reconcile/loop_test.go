@@ -312,6 +312,18 @@ func TestScopeLimitsWhatIsSent(t *testing.T) {
 	}
 }
 
+// TestPathBelowScope: ruling B15.
+func TestPathBelowScope(t *testing.T) {
+	dir := t.TempDir()
+	project(t, dir, map[string]string{"specs/s.md": "do\n", "in/a": "old\n", "in/b": "old\n", "in/specs/t.md": "do\n", "b": "root\n", "in/gone": "x\n"}, nil)
+	m := &recorder{replies: []string{`{"create-or-update": {"./a": "new\n", "b": "new\n", "c": "new\n"}, "delete": ["gone"]}`}}
+	end := process{loop: reconcile.Loop{Scope: "in"}, model: m}.live(t, dir)
+	tree := crashtest.Tree(t, dir)
+	if tree["in/a"] != "new\n" || tree["in/b"] != "old\n" || tree["b"] != "root\n" || tree["in/c"]+tree["c"]+tree["in/gone"] != "" {
+		t.Errorf("%+v: %v", end, tree)
+	}
+}
+
 // TestPromptThatDoesNotFit: ruling G10.
 func TestPromptThatDoesNotFit(t *testing.T) {
 	dir := t.TempDir()

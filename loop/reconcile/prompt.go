@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,8 @@ type prompt struct {
 	Diff specDiff `json:"diff"`
 	// Warnings are for the user; only in the first round.
 	Warnings []string `json:"warnings,omitempty"`
+	// Outside are the files outside SOURCE_DIR whose path, below SOURCE_DIR, is a file too.
+	Outside []string `json:"outside,omitempty"`
 }
 
 func (p prompt) messages() []model.Message {
@@ -74,6 +77,26 @@ func (p prompt) files() []string {
 	return paths
 }
 
+// twins returns the files outside SOURCE_DIR for which it has a file of the same path.
+func (l Loop) twins(files workspace.Manifest) (paths []string) {
+	for _, e := range files {
+		if _, both := files.Entry(l.Scope + "/" + e.Path); both && !l.within(e.Path) {
+			paths = append(paths, e.Path)
+		}
+	}
+	return paths
+}
+
+// place returns the file that a path of a reply means: one below SOURCE_DIR if it exists
+// only there (ruling B15).
+func (l Loop) place(p prompt, written string) string {
+	below := path.Join(l.Scope, written)
+	if l.Scope == "" || l.within(written) || slices.Contains(p.Outside, path.Clean(written)) || !slices.Contains(p.files(), below) {
+		return written
+	}
+	return below
+}
+
 // compose returns the round's prompt. It reads the tree and runs git in a step. A
 // prompt that does not fit stops the run before anything is sent.
 func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
@@ -100,6 +123,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if len(past) == 0 {
 			base.Warnings = l.warnings(r.Tree.Dir(), files, items)
 		}
+		base.Outside = l.twins(files)
 		base.Since += findings(prior, r.Round(), r.Limits.Rounds)
 		return base, nil
 	})

@@ -14,8 +14,8 @@ import (
 )
 
 // read returns the change in a reply, or all problems that can be found at once. known
-// lists the files of the tree.
-func read(got model.Reply, known []string) (workspace.Change, []check.Finding) {
+// lists the files of the tree, and place returns the file that a path means.
+func read(got model.Reply, known []string, place func(string) string) (workspace.Change, []check.Finding) {
 	if cause := reply.EndProblem(got); cause != "" {
 		return workspace.Change{}, check.Unusable(cause + ".")
 	}
@@ -26,6 +26,9 @@ func read(got model.Reply, known []string) (workspace.Change, []check.Finding) {
 	ch, err := decode(object)
 	if err != nil {
 		return workspace.Change{}, check.Unusable(err.Error())
+	}
+	for i := range ch.Edits {
+		ch.Edits[i].Path = place(ch.Edits[i].Path)
 	}
 	return ch, check.Unusable(collisions(ch, known)...)
 }

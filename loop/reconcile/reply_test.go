@@ -42,7 +42,7 @@ func TestReadReply(t *testing.T) {
 		"forbidden paths are no fault": {`{"create-or-update": {"../x": "1", ".git/config": "2"}}`, []workspace.Edit{write("../x", "1"), write(".git/config", "2")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ch, problems := read(replied(c.text), []string{"c/d", "a"})
+			ch, problems := read(replied(c.text), []string{"c/d", "a"}, asWritten)
 			if len(problems) > 0 {
 				t.Fatalf("unreadable: %v", problems)
 			}
@@ -77,7 +77,7 @@ func TestUnreadableReplySaysWhy(t *testing.T) {
 		"a folder to delete":          {`{"delete": ["c"]}`, `"c" is a directory`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, problems := read(replied(c.text), []string{"c/d", "a"})
+			_, problems := read(replied(c.text), []string{"c/d", "a"}, asWritten)
 			if len(problems) == 0 {
 				t.Fatal("it was read")
 			}
@@ -89,7 +89,7 @@ func TestUnreadableReplySaysWhy(t *testing.T) {
 }
 
 func TestAllCollisionsAreSaidAtOnce(t *testing.T) {
-	_, problems := read(replied(`{"create-or-update": {"a/b": "x", "n": "1"}, "delete": ["c", "n"]}`), []string{"c/d", "a"})
+	_, problems := read(replied(`{"create-or-update": {"a/b": "x", "n": "1"}, "delete": ["c", "n"]}`), []string{"c/d", "a"}, asWritten)
 	if len(problems) != 3 {
 		t.Errorf("%d problems, want 3: %v", len(problems), problems)
 	}
@@ -100,7 +100,7 @@ func TestAbnormalEndIsUnreadable(t *testing.T) {
 	for _, f := range []model.Finish{model.Length, model.Filtered, model.Other} {
 		r := replied(`{"delete": ["a"]}`)
 		r.Finish, r.Detail = f, "why it ended"
-		ch, problems := read(r, nil)
+		ch, problems := read(r, nil, asWritten)
 		want := map[model.Finish]string{model.Length: "output limit", model.Filtered: "filtered: why it ended", model.Other: "other: why it ended"}[f]
 		if len(ch.Edits) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Text, want) {
 			t.Errorf("%s: %v, %v", f, ch, problems)
@@ -113,7 +113,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		ch, problems := read(replied(s), []string{"a", "b/c"})
+		ch, problems := read(replied(s), []string{"a", "b/c"}, asWritten)
 		if len(problems) == 0 && strings.TrimSpace(s) == "" {
 			t.Error("an empty reply was read")
 		}
@@ -133,8 +133,10 @@ func BenchmarkReadHostile(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(s)))
 			for b.Loop() {
-				read(replied(s), nil)
+				read(replied(s), nil, asWritten)
 			}
 		})
 	}
 }
+
+func asWritten(path string) string { return path }

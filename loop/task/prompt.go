@@ -81,6 +81,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 		if s.last, err = r.LastSession(l.Executor); err != nil {
 			return composed{}, err
 		}
+		s.last += loop.FalseClaim(s.last, s.prior)
 		return composed{s.text(l.Guard.Redact(r.Tree.Dir()), r.Limits.Rounds, l.Executor)}, nil
 	})
 	if err != nil {
@@ -102,8 +103,12 @@ func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.T
 		return "", false, nil
 	}
 	p, err := hone.Step(ctx, r, "compose continuation", prior, func(context.Context) (composed, error) {
-		return composed{fmt.Sprintf("Loop %d of %d.\n%sThe check does not pass with the files as they are now:\n%s%s", r.Round(), max(r.Round(), r.Limits.Rounds), last.uncheckedText(),
-			pendingText(prior), fmt.Sprintf(continuation, session(l.Executor.Bounds.Resolved().Turns, l.Executor)))}, nil
+		said, err := r.LastSession(l.Executor)
+		if err != nil {
+			return composed{}, err
+		}
+		return composed{fmt.Sprintf("Loop %d of %d.\n%s%sThe check does not pass with the files as they are now:\n%s%s", r.Round(), max(r.Round(), r.Limits.Rounds), last.uncheckedText(),
+			loop.FalseClaim(said, prior), pendingText(prior), fmt.Sprintf(continuation, session(l.Executor.Bounds.Resolved().Turns, l.Executor)))}, nil
 	})
 	return p.Text, true, err
 }
@@ -386,7 +391,7 @@ func unique(items []string) []string {
 
 // session describes the bounds of a session, so that the role can plan.
 func session(turns int, role hone.Role) string {
-	return fmt.Sprintf("at most %d replies and %d tool calls", turns, role.Bounds.Resolved().Calls)
+	return fmt.Sprintf("at most %d replies and %d tool calls, %d in one reply", turns, role.Bounds.Resolved().Calls, role.Bounds.Resolved().PerTurn)
 }
 
 func withNewline(text string) string { return strings.TrimRight(text, "\r\n") + "\n" }

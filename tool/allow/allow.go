@@ -9,10 +9,8 @@
 //
 // The check is a courtesy to the model, not security: it only reads the line, and
 // a listed program may do anything. It tells the model early and clearly what
-// will not work. Only the walls around the command protect the machine.
-//
-// It is large for a courtesy: a path in a line counts only after all expansions of the shell that
-// made it, and each line in testdata, hostile or honest, is a promise about one of them.
+// will not work. Only the walls around the command protect the machine. Where there
+// are none, a line must say in plain words all that it does.
 package allow
 
 import (
@@ -31,11 +29,10 @@ import (
 // Commands that only print what is known of dependencies, such as go doc, may run
 // although their program is not listed. After cd DIR &&, paths are relative to DIR.
 //
-// A line may combine programs with pipes, &&, ||, ;, newlines, groups, if, case,
-// for and while. Check refuses everything that hides which program or path a line
-// uses: substitutions, background jobs, functions, eval, unknown variables in
-// paths, and options such as find -ok. A program that runs another one, such as
-// env, passes if the other one is listed too.
+// A line may combine programs with pipes, &&, ||, ;, newlines, groups, if, case, for
+// and while. A program that runs another one, such as env, passes if the other one is
+// listed too. Background jobs, functions and eval never pass. Variables, substitutions
+// and programs in arguments (python -c) hide what a line does: they pass where walls hold.
 type Lines struct {
 	// Programs are the names of the programs that a line may run, or paths of
 	// programs in Dir, such as ./build.sh. Nil means that there is no list, and
@@ -51,8 +48,8 @@ type Lines struct {
 	// Temp is the absolute path of a second directory in which paths may lie;
 	// empty if there is none.
 	Temp string
-	// Walled means that walls hold whatever a line does: it may change files of Dir with
-	// sed -i, and read the caches of Go, npm, pip and cargo.
+	// Walled means that walls hold whatever a line does: what it hides passes. It may change
+	// files of Dir with sed -i, and read the caches of Go, npm, pip and cargo.
 	Walled bool
 	// ReadOnly refuses every redirect except to /dev/null and between the
 	// standard streams, such as 2>&1.
@@ -92,7 +89,11 @@ func (l Lines) Check(line string) error {
 	if err := readable(line); err != nil || l.Programs == nil && !l.ReadOnly {
 		return err
 	}
-	return (&checker{Lines: l}).line(line)
+	file, err := parseLine(line)
+	if err != nil {
+		return err
+	}
+	return (&checker{Lines: l}).file(file)
 }
 
 // readable refuses a line that the shell, the user and this package could
@@ -135,7 +136,6 @@ func refuse(what, why, instead string) error {
 // clipped shortens a text of the model for an error.
 func clipped(text string) string {
 	const limit = 200
-	text = strings.NewReplacer(home, "~", unknown, "…").Replace(text)
 	if len(text) > limit {
 		return strings.ToValidUTF8(text[:limit], "") + "…"
 	}

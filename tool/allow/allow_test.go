@@ -212,7 +212,7 @@ func TestWording(t *testing.T) {
 		"ls ~/x":   "not allowed: the path ~/x: it leads outside the working directory; use a relative path inside it",
 		" ":        "empty command",
 		"ls '":     "could not parse command: line 1:4: reached EOF without closing quote `'`",
-		"ls $(id)": "not allowed: the command substitution $(id): its output would become part of the line; run the command in a call of its own, and write its output into the next line",
+		"ls $(id)": "not allowed: $(id): no walls hold here, and the line does not show what stands for it; write the text itself; if a command prints it, run that in a call of its own first",
 	} {
 		if err := l.Check(line); err == nil || err.Error() != want {
 			t.Errorf("%q:\n got %v\nwant %s", line, err, want)
@@ -225,7 +225,7 @@ func TestNested(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: long lines in one goroutine")
 	}
-	l := Lines{Programs: append(ExecutionPrograms(), "env", "bash"), Dir: "/srv/x"}
+	l := Lines{Programs: append(ExecutionPrograms(), "env", "bash"), Dir: "/srv/x", Walled: true}
 	for _, unit := range []string{"(", "{ ", "$(", "`", "$((", "${x:-", "\"$(", "if ", "while ", "! ", "ls|", "ls&&", "[[ ", "((", "case x in x) ", "<<a ", "{a,", "[", "env ",
 		"bash -c '", "echo \"", "x=", "\\", "{1..9}", "${", "find . -exec ", "\n", "for x in a; do "} {
 		for _, line := range []string{strings.Repeat(unit, 3000), strings.Repeat(unit, maxLine/len(unit)), "echo " + strings.Repeat(unit, 500), "x=" + strings.Repeat(unit, 500)} {

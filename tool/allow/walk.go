@@ -1,98 +1,58 @@
 package allow
 
 import (
-	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"hone/internal/lazyregexp"
 
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/pattern"
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // checker checks one line in the order in which the shell runs it.
 type checker struct {
 	Lines
-	assigned map[string]assigned // the assignments of the whole line, by variable
-	vars     map[string]string   // the values of the variables that are set so far and have a known value
-	at       string              // where the line certainly is, below Dir; empty if it may be in Dir or anywhere below
-	moves    int                 // how many cds came earlier
-	names    bool                // the last program was a find that prints only names, each followed by NUL
-	fed      bool                // the next program reads what that prints
-	depth    int                 // number of programs that run this one
-	steps    int                 // statements and words checked so far
+	at    string // where the line certainly is, below Dir; empty if it may be in Dir or anywhere below
+	moves int    // how many cds came earlier
 }
 
-// maxSteps limits the work on nested loops and braces.
-const maxSteps = 20_000
-
-func (c *checker) line(line string) error {
-	file, err := parseLine(line)
-	if err != nil {
-		return err
-	}
-	c.assigned, c.vars = assignments(file), map[string]string{}
+func (c *checker) file(file *syntax.File) error {
+	lists := [][]*syntax.Stmt{file.Stmts}
 	for n := range syntax.Preorder(file) {
-		r, ok := n.(*syntax.Redirect)
+		r, redirects := n.(*syntax.Redirect)
 		switch {
-		case c.Programs != nil:
-			err = c.forbidden(n)
-		case ok:
-			err = c.redirect(r)
+		case c.Programs == nil && redirects:
+			if err := c.redirect(r); err != nil {
+				return err
+			}
+		case c.Programs == nil:
+		case !c.Walled && dynamic(n):
+			return refuse(shellText(n), "no walls hold here, and the line does not show what stands for it", "write the text itself; if a command prints it, run that in a call of its own first")
 		}
-		if err != nil {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			lists = append(lists, n.Stmts)
+		case *syntax.ProcSubst:
+			lists = append(lists, n.Stmts)
+		}
+	}
+	for _, list := range lists {
+		c.at, c.moves = "", 0
+		if err := c.statements(list); err != nil {
 			return err
 		}
-	}
-	if c.Programs == nil {
-		return nil
-	}
-	return c.statements(file.Stmts)
-}
-
-// forbidden refuses syntax that is never allowed.
-func (c *checker) forbidden(n syntax.Node) error {
-	switch n := n.(type) {
-	case *syntax.Stmt:
-		if n.Background || n.Coprocess || n.Disown {
-			return refuse("a background job (&)", "no process may outlive the call", "run it in the foreground, or combine commands with &&")
-		}
-	case *syntax.CmdSubst:
-		return refuse("the command substitution "+shellText(n), "its output would become part of the line",
-			"run the command in a call of its own, and write its output into the next line")
-	case *syntax.ProcSubst:
-		return refuse("the process substitution "+shellText(n), "the shell ignores the exit status of its commands", "use a pipe, or a file in the working directory")
-	case *syntax.ExtGlob:
-		return refuse("the pattern "+shellText(n), "not every shell supports it", "use *, ? and […]")
-	case *syntax.SglQuoted:
-		if n.Dollar {
-			return refuse("$'…'", "it hides its value", "write '…'")
-		}
-	case *syntax.DblQuoted:
-		if n.Dollar {
-			return refuse(`$"…"`, "the shell translates it", `write "…"`)
-		}
-	case *syntax.ParamExp:
-		if n.Param == nil || n.Excl || n.Index != nil || n.Names != 0 || n.Slice != nil || n.Exp != nil && setsOrRuns.MatchString(n.Exp.Op.String()) {
-			return refuse("the expansion "+shellText(n), "it can set a variable or run a command", "write $NAME, or the value itself")
-		}
-	case *syntax.ArithmExp:
-		if n.Bracket {
-			return refuse("$[…]", "not every shell supports it", "write $((…))")
-		}
-		return c.arithmetic(n)
-	case *syntax.Assign:
-		if n.Name == nil || n.Index != nil || n.Array != nil || n.Append {
-			return refuse("this assignment", "it is not a plain one", "write NAME=VALUE")
-		}
-		return settable(n.Name.Value)
-	case *syntax.WordIter:
-		return settable(n.Name.Value)
 	}
 	return nil
 }
 
-var setsOrRuns = lazyregexp.New(`^(:?=|@)$`)
-
 func (c *checker) statements(list []*syntax.Stmt) error {
+	if c.Programs == nil {
+		return nil
+	}
 	for _, s := range list {
 		before := c.moves
 		if err := c.statement(s); err != nil {
@@ -115,11 +75,10 @@ func (c *checker) leave(before int) {
 }
 
 func (c *checker) statement(s *syntax.Stmt) error {
-	if err := c.step(1); err != nil {
-		return err
+	if s.Background || s.Coprocess || s.Disown {
+		return refuse("a background job (&)", "no process may outlive the call", "run it in the foreground, or combine commands with &&")
 	}
 	for _, r := range s.Redirs {
-		c.fed = false
 		if err := c.redirect(r); err != nil {
 			return err
 		}
@@ -132,158 +91,269 @@ func (c *checker) statement(s *syntax.Stmt) error {
 	return err
 }
 
-// step counts the work on a line, and refuses a line that needs too much.
-func (c *checker) step(n int) error {
-	if c.steps += n; c.steps > maxSteps {
-		return refuse("a line with so many steps", "it is too long to check", "loop over fewer words, or split it into several calls")
-	}
-	return nil
-}
-
 func (c *checker) command(cmd syntax.Command) error {
 	switch cmd := cmd.(type) {
 	case nil:
 		return nil
 	case *syntax.CallExpr:
 		return c.call(cmd)
-	case *syntax.DeclClause:
-		if cmd.Variant.Value == "export" {
-			return c.assign(cmd.Args, true, true)
-		}
 	case *syntax.BinaryCmd:
 		return c.binary(cmd)
-	case *syntax.Block:
-		return c.statements(cmd.Stmts)
 	case *syntax.Subshell:
 		defer c.back(c.at, c.moves)
-		return c.scoped(cmd.Stmts)
-	case *syntax.IfClause:
-		for ; cmd != nil; cmd = cmd.Else {
-			if err := c.scoped(cmd.Cond, cmd.Then); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.statements(cmd.Stmts)
+	case *syntax.Block, *syntax.IfClause, *syntax.CaseClause, *syntax.TimeClause:
+		return c.statements(inner(cmd))
 	case *syntax.WhileClause:
 		c.at = ""
-		return c.scoped(cmd.Cond, cmd.Do)
+		return c.statements(inner(cmd))
 	case *syntax.ForClause:
-		if iter, ok := cmd.Loop.(*syntax.WordIter); ok && !cmd.Select && iter.InPos.IsValid() {
-			return c.forEach(iter, cmd.Do)
+		if c.Walled {
+			c.at = ""
+			return c.statements(inner(cmd))
 		}
-	case *syntax.CaseClause:
-		for _, item := range cmd.Items {
-			if err := c.scoped(item.Stmts); err != nil {
-				return err
-			}
-		}
-		return nil
-	case *syntax.TestClause:
-		return c.testClause(cmd)
-	case *syntax.TimeClause:
-		if cmd.Stmt == nil {
+	case *syntax.TestClause, *syntax.DeclClause, *syntax.ArithmCmd, *syntax.LetClause:
+		if c.Walled {
 			return nil
 		}
-		return c.statement(cmd.Stmt)
 	}
-	return refuse(shellText(cmd), "hone cannot check a command of this kind", "use plain commands, NAME=VALUE, pipes, &&, if, case, while and for NAME in WORDS")
+	return refuse(shellText(cmd), "hone cannot check a command of this kind", "use plain commands, pipes, &&, ||, ;, if, case and while")
 }
 
-// scoped checks statements that the shell may skip, repeat or run in another
-// process. Afterwards the variables that they set are unknown.
-func (c *checker) scoped(lists ...[]*syntax.Stmt) error {
-	outer := c.vars
-	defer func() { c.vars = outer }()
-	c.vars = maps.Clone(outer)
-	for _, list := range lists {
-		if err := c.statements(list); err != nil {
-			return err
+// inner returns the statements of a compound command.
+func inner(cmd syntax.Command) (list []*syntax.Stmt) {
+	syntax.Walk(cmd, func(n syntax.Node) bool {
+		s, ok := n.(*syntax.Stmt)
+		if ok {
+			list = append(list, s)
 		}
-	}
-	return nil
+		_, word := n.(*syntax.Word)
+		return !ok && !word
+	})
+	return list
 }
 
 // binary checks a pipe, && or ||.
-func (c *checker) binary(b *syntax.BinaryCmd) (err error) {
+func (c *checker) binary(b *syntax.BinaryCmd) error {
 	at, before := c.at, c.moves
-	if b.Op == syntax.Pipe || b.Op == syntax.PipeAll {
-		err = c.scoped([]*syntax.Stmt{b.X})
-		c.back(at, before)
-		c.fed = c.names && lastProgram(b.X)
-	} else {
-		err = c.statement(b.X)
-	}
-	if err != nil {
+	if err := c.statement(b.X); err != nil {
 		return err
 	}
-	if b.Op == syntax.AndStmt {
-		outer := c.vars
-		defer func() { c.vars = outer }()
-		c.vars = maps.Clone(outer)
-		return c.statement(b.Y)
+	switch b.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		c.back(at, before)
+		defer c.back(at, before)
+	case syntax.OrStmt:
+		c.leave(before)
+		defer c.leave(before)
 	}
-	c.leave(before)
-	return c.scoped([]*syntax.Stmt{b.Y})
-}
-
-// lastProgram reports whether the end of a pipe is a program.
-func lastProgram(s *syntax.Stmt) bool {
-	if pipe, ok := s.Cmd.(*syntax.BinaryCmd); ok && pipe.Op == syntax.Pipe {
-		s = pipe.Y
-	}
-	_, ok := s.Cmd.(*syntax.CallExpr)
-	return ok
-}
-
-// forEach checks a loop once for each word.
-func (c *checker) forEach(iter *syntax.WordIter, do []*syntax.Stmt) error {
-	items, err := c.words(iter.Items)
-	c.at = ""
-	outer := c.vars
-	defer func() { c.vars = outer }()
-	for _, item := range items {
-		c.vars = maps.Clone(outer)
-		c.set(iter.Name.Value, item.text)
-		if err := c.statements(do); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// assign checks assignments. Exported variables reach programs, which could open a
-// path in the value. Lasting ones remain set after the command.
-func (c *checker) assign(list []*syntax.Assign, exported, lasting bool) error {
-	for _, a := range list {
-		var value arg
-		if a.Value != nil {
-			value = c.word(a.Value)
-		}
-		if exported {
-			if err := c.path(value); err != nil {
-				return err
-			}
-		}
-		if lasting && !a.Naked {
-			c.set(a.Name.Value, value.text)
-		}
-	}
-	return nil
+	return c.statement(b.Y)
 }
 
 // call checks a simple command.
 func (c *checker) call(call *syntax.CallExpr) error {
-	runs := len(call.Args) > 0
-	if err := c.assign(call.Assigns, runs, !runs); err != nil || !runs {
-		return err
+	if len(call.Assigns) > 0 && !c.Walled {
+		return refuse("setting "+shellText(call.Assigns[0]), "it can change which programs and files the line uses, and no walls hold here", "use the program's options")
 	}
-	name, ok := literal(call.Args[0])
-	if !ok {
+	if len(call.Args) == 0 {
+		return nil
+	}
+	args, err := c.words(call.Args)
+	switch {
+	case err != nil:
+		return err
+	case !args[0].plain():
 		return refuse("the program "+shellText(call.Args[0]), "its name is not plain text", "write the program's name")
 	}
-	args, err := c.words(call.Args[1:])
-	if err != nil {
-		return err
+	return c.run(args[0].text, args[1:])
+}
+
+var stream = lazyregexp.New(`^[0-9]$`)
+
+func (c *checker) redirect(r *syntax.Redirect) error {
+	if r.N != nil && !stream.MatchString(r.N.Value) {
+		return refuse("the redirect "+r.N.Value+r.Op.String(), "it sets a variable or opens another stream", "redirect only 1 or 2")
 	}
-	return c.run(name, args)
+	document := r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc
+	file := word(r.Word)
+	duplicates := r.Op == syntax.DplOut || r.Op == syntax.DplIn
+	switch {
+	case !document && file.text == "/dev/null", duplicates && (file.text == "-" || stream.MatchString(file.text)):
+		return nil
+	case c.ReadOnly:
+		return refuse("the redirect "+r.Op.String(), "this session only reads files", "use what the command prints; only >/dev/null and 2>&1 are allowed")
+	case document:
+		return nil // data
+	case file.glob || file.dynamic && !c.Walled:
+		return refuse("a redirect to a pattern", "it does not name one file", "write the name of the file")
+	case r.Op != syntax.RdrIn && c.closed(file.text):
+		return refuse("a redirect to "+file.text, "commands may not change this directory", "leave it unchanged")
+	}
+	writes := *c
+	writes.Walled = writes.Walled && r.Op == syntax.RdrIn // a cache is only read
+	return writes.path(file)
+}
+
+// arg is one argument of a program.
+type arg struct {
+	text    string // empty if dynamic
+	glob    bool   // the text is a pattern, and the argument stands for matching names
+	dynamic bool   // the line does not show the text, or how many arguments it is
+}
+
+// plain reports whether the text is exactly what the program receives.
+func (a arg) plain() bool { return !a.glob && !a.dynamic }
+
+// dynamic reports whether the line does not show what a part of it stands for.
+func dynamic(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.ParamExp:
+		return !n.Short || n.Param.Value != "?" // that is a number
+	case *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob:
+		return true
+	case *syntax.DblQuoted:
+		return n.Dollar
+	case *syntax.Word:
+		literal := ""
+		for _, part := range n.Parts {
+			if lit, ok := part.(*syntax.Lit); ok {
+				literal += lit.Value
+			}
+		}
+		return braces.MatchString(literal)
+	}
+	return false
+}
+
+var braces = lazyregexp.New(`\{.*(,|\.\.).*\}`)
+
+// words returns the arguments that the shell makes of the words of a command. It
+// refuses patterns that match paths outside the working directory.
+func (c *checker) words(list []*syntax.Word) (args []arg, err error) {
+	for _, w := range list {
+		args = append(args, word(w))
+		if a := args[len(args)-1]; a.glob {
+			if err := c.path(a); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return args, nil
+}
+
+func word(w *syntax.Word) arg {
+	for n := range syntax.Preorder(w) {
+		if dynamic(n) {
+			return arg{dynamic: true}
+		}
+	}
+	fields, err := expand.Fields(expansion, w)
+	if err != nil || len(fields) != 1 {
+		return arg{dynamic: true}
+	}
+	meta, _ := expand.Pattern(expansion, w)
+	return arg{text: fields[0], glob: pattern.HasMeta(meta, 0)}
+}
+
+// expansion leaves the home directory as ~.
+var expansion = &expand.Config{Env: expand.FuncEnviron(func(name string) string {
+	if name == "?" {
+		return "0"
+	}
+	return "~" + strings.TrimPrefix(strings.TrimPrefix(name, "HOME"), " ")
+})}
+
+// shellText returns the source text of a node on one line, for messages.
+func shellText(n syntax.Node) string {
+	var b strings.Builder
+	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
+		return "this part of the line"
+	}
+	return b.String()
+}
+
+// paths checks arguments that may be paths.
+func (c *checker) paths(args []arg) error {
+	for _, a := range args {
+		if err := c.path(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path refuses an argument that a program could read as a path outside the
+// working directory.
+func (c *checker) path(a arg) error {
+	for _, p := range candidates(a.text) {
+		if c.outside(p) {
+			return refuse("the path "+p, "it leads outside the working directory", "use a relative path inside it")
+		}
+	}
+	if a.glob && climbs.MatchString(a.text) {
+		return refuse("the pattern "+a.text, "it can match ..", "write .[!.]* for names that begin with a dot")
+	}
+	return nil
+}
+
+// caches matches paths in what package managers have installed.
+var caches = lazyregexp.New(`/(?:pkg/mod|node_modules|site-packages|dist-packages|\.cargo/registry|\.m2/repository)(?:/|$)`)
+
+// relative returns a path from Dir, as it is seen where the line is; a path elsewhere stays absolute.
+func (c *checker) relative(p string) string {
+	p = filepath.ToSlash(p)
+	if !path.IsAbs(p) && filepath.VolumeName(p) == "" {
+		return path.Join(c.at, p)
+	}
+	if p = path.Clean(p); within(c.Dir, p) {
+		return strings.TrimPrefix(p[len(path.Clean(filepath.ToSlash(c.Dir))):], "/")
+	}
+	return p
+}
+
+// outside reports whether the text of a path leads out of the working directory, from
+// where the line is.
+func (c *checker) outside(p string) bool {
+	r := c.relative(p)
+	if path.IsAbs(r) || filepath.VolumeName(r) != "" {
+		return r != "/dev/null" && !(c.Walled && caches.MatchString(r)) && !within(c.Temp, r)
+	}
+	return r == ".." || strings.HasPrefix(r, "../") || strings.HasPrefix(p, "~")
+}
+
+func within(dir, p string) bool {
+	if dir == "" {
+		return false
+	}
+	dir = path.Clean(filepath.ToSlash(dir))
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// closed reports whether a path lies in a directory that the model may not change
+// (ruling G5).
+func (c *checker) closed(p string) bool {
+	return slices.ContainsFunc(strings.Split(strings.ToLower(c.relative(p)), "/"), func(part string) bool {
+		return part == ".git" || part == ".hone" || part == ".codescribe"
+	})
+}
+
+var (
+	climbs     = lazyregexp.New(`(^|/)\.\.?[*?]`)
+	webAddress = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+)
+
+// candidates returns the parts of an argument that could be paths: the entire
+// argument, and what follows an option letter, =, :, a comma or @.
+func candidates(text string) (list []string) {
+	for _, part := range strings.Split(text, "=") {
+		if webAddress.MatchString(part) && !strings.HasPrefix(strings.ToLower(part), "file:") {
+			continue
+		}
+		list = append(list, part)
+		list = append(list, strings.FieldsFunc(part, func(r rune) bool { return strings.ContainsRune(":,@", r) })...)
+	}
+	if strings.HasPrefix(text, "-") && len(text) > 2 {
+		list = append(list, text[2:])
+	}
+	return list
 }

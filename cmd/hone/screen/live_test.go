@@ -86,10 +86,10 @@ func TestRoundsFold(t *testing.T) {
 	o := screen.Options{Options: story.Options{Rounds: 8, Get: objects}, Tokens: 5_000_000}
 	want := `✗ round 1  main.go +2 −1                  ./main.go:25:3: undefined: json (+1)                               0s   434
   round 2/8  2 files +1 −2
-    changed a, 2 bytes
-    deleted b
-    changed same, 2 bytes
-    changed same, 2 bytes
+    changed a +1 −1
+    deleted b −1
+    changed same +1 −1
+    changed same +1 −1
 ⠋ gemini-2.5-pro, editor  0s
   0s · 2.4k of 5M tokens · $0.0123
 `

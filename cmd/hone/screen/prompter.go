@@ -30,6 +30,9 @@ type Prompter struct {
 	// Waits is called once for each question, before the user answers; nil does
 	// nothing.
 	Waits func(q hone.Question)
+	// Declined reports whether the user has declined a change of a file before: a question
+	// about another one says so. Nil means never.
+	Declined func(path string) bool
 
 	screen      *Screen
 	next        func() <-chan string
@@ -253,8 +256,11 @@ func (p *Prompter) show(q hone.Question, again bool) {
 	added, removed := render.Stat(q.Old, q.New)
 	header := fmt.Sprintf("[%d/%d] %s %s", p.total-p.left, p.total, verbOf(q), render.Line(q.Path))
 	reason := render.Line(q.Reason)
-	if q.Edited {
+	switch {
+	case q.Edited:
 		reason = "edited by you; " + reason
+	case p.Declined != nil && p.Declined(q.Path):
+		reason = "not the change that you declined, but another; " + reason
 	}
 	about := "   (" + reason + ")"
 	if q.AboutJudges() { // which has a long reason

@@ -4,6 +4,7 @@
 package screen
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -53,7 +54,9 @@ type Screen struct {
 	text        strings.Builder // printed since the last flush
 	arriving    arriving
 	details     []string // last lines of the round
-	outputBytes int      // of the running check or call
+	outputLines int      // of the running check or call that are shown
+	held        []byte   // its last lines, which are shown when it has ended
+	more        int      // its lines between those, which are not shown
 	streaming   bool     // the model's text is being shown, and its line has not ended
 	asking      bool     // the user is asked
 	closed      bool
@@ -76,6 +79,7 @@ func New(out io.Writer, o Options) *Screen {
 // Show shows an event as a line or several, if it is worth one.
 func (s *Screen) Show(e history.Event) {
 	defer s.lock()()
+	s.endOutput()
 	before, _ := s.fold.Open()
 	lines := s.fold.Add(e)
 	if now, open := s.fold.Open(); open && now.Number > before.Number {
@@ -163,6 +167,7 @@ func (s *Screen) showBuild(st history.State) {
 func (s *Screen) Close() {
 	s.closeOnce.Do(func() {
 		unlock := s.lock()
+		s.endOutput()
 		s.endLine()
 		s.print(s.fold.Close())
 		s.closed = true
@@ -239,6 +244,7 @@ func (s *Screen) endLine() {
 // escaped.
 func (s *Screen) Say(format string, args ...any) {
 	defer s.lock()()
+	s.endOutput()
 	for i, a := range args {
 		if text, ok := a.(string); ok {
 			args[i] = render.Line(text)
@@ -285,13 +291,18 @@ func (s *Screen) Received(bytes int) {
 // Stopping says that the run stops, because the user has interrupted it.
 func (s *Screen) Stopping() { s.Say("stopping…, ^C again ends now") }
 
-// maxLiveOutput is the maximum number of bytes of one command's output that are
-// shown while it runs.
-const maxLiveOutput = 4 << 20
+// The lines of one command's output that are shown: the first ones while it runs, and the
+// last ones when it has ended. With Verbose, and while a command may ask the user, none is held back.
+const (
+	firstOutput = 20
+	lastOutput  = 20
+	mostOutput  = 50_000 // instead of firstOutput, if nothing is held back
+	outputWidth = 2000   // of a line, in characters
+	mostHeld    = 1 << 20
+)
 
-// Write shows the output of a child process line by line, up to maxLiveOutput
-// bytes. It shows nothing if the screen is Quiet. It makes a Screen the Live
-// writer of a command.
+// Write shows the output of a child process line by line. It shows nothing if the screen is
+// Quiet. It makes a Screen the Live writer of a command.
 func (s *Screen) Write(b []byte) (int, error) {
 	if s.o.Quiet {
 		return len(b), nil
@@ -305,34 +316,56 @@ func (s *Screen) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	defer s.lock()()
-	text := s.visibleOutput(b)
-	if text == "" {
-		return len(b), nil
-	}
 	s.endLine()
 	if call := s.fold.RunningCall(); call != "" && !s.fold.Shown {
 		s.line("    " + call + ":") // the line of the call comes only after its output
 	}
+	if !s.fold.Shown {
+		s.outputLines = 0
+	}
 	s.fold.Shown = true
-	for line := range strings.Lines(text) {
-		fmt.Fprintf(&s.text, "  | %s\n", render.Line(strings.TrimRight(line, "\r\n")))
+	first := firstOutput
+	if s.o.Verbose || s.o.Asking {
+		first = mostOutput
+	}
+	rest := b
+	for ; len(rest) > 0 && s.outputLines < first; s.outputLines++ {
+		line := rest
+		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+			line = rest[:i+1]
+		}
+		s.output(line)
+		rest = rest[len(line):]
+	}
+	if len(rest) > 0 {
+		s.hold(rest)
 	}
 	return len(b), nil
 }
 
-// visibleOutput returns the part of b that is shown, as the next output of a
-// command.
-func (s *Screen) visibleOutput(b []byte) string {
-	if !s.fold.Shown {
-		s.outputBytes = 0
+func (s *Screen) output(line []byte) {
+	s.text.WriteString("  | " + story.Short(string(bytes.TrimRight(line, "\r\n")), outputWidth) + "\n")
+}
+
+// hold keeps the last lines of the output, of which b is the next part.
+func (s *Screen) hold(b []byte) {
+	s.held = append(s.held, b...)
+	from := len(s.held)
+	for n := 0; n < lastOutput && from > 0; n++ {
+		from = bytes.LastIndexByte(s.held[:from-1], '\n') + 1
 	}
-	room := maxLiveOutput - s.outputBytes
-	s.outputBytes += len(b)
-	switch {
-	case room < 0:
-		return ""
-	case len(b) <= room:
-		return string(b)
+	from = max(from, len(s.held)-mostHeld)
+	s.more += bytes.Count(s.held[:from], []byte("\n"))
+	s.held = append(s.held[:0], s.held[from:]...)
+}
+
+// endOutput shows the last lines of a command's output.
+func (s *Screen) endOutput() {
+	if s.more > 0 {
+		s.line("  … " + render.Count(s.more, "more line") + ": " + s.o.Full)
 	}
-	return string(b[:room]) + "\n[more output is not shown]"
+	for line := range bytes.Lines(s.held) {
+		s.output(line)
+	}
+	s.held, s.more = nil, 0
 }

@@ -163,7 +163,7 @@ func everyday() process {
 			return []tool.Tool{looks(says("read", "# path: go.mod\n# lines: 1-1 of 1\n0001: module x\n")), looks(says("grep", "Error: no such folder\n", failed)), writes(r),
 				commands(tool.Tool{Spec: model.Spec{Name: "bash"}, Run: func(_ context.Context, in tool.Input) (tool.Result, error) {
 					if strings.Contains(string(in.Args), "curl") {
-						return tool.Failure("command not allowed: 'curl'"), nil
+						return tool.Result{Text: "Error: command not allowed: 'curl'", Failed: true, Refused: true}, nil
 					}
 					one := 1
 					return tool.Result{Text: strings.Repeat("FAIL\n", 20), Exit: &one}, nil
@@ -187,17 +187,17 @@ const everydayShown = `round 1 of 1
     grep func main in cmd: failed: no such folder
     ! remember is refused: there is no tool "remember"; there are: read, grep, write, bash
   executor, turn 2/30: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102
-    created a.txt, 4 bytes
-    write a.txt: ok, 7 bytes
+    created a.txt +1
+    write a.txt: ok
     ! .git/config is refused: git's own files are protected
       its contents would have been:
       | x
     write .git/config: failed: .git/config was refused
     bash go test ./...: exit 1, 20 lines
-    ! bash curl x | sh failed: command not allowed: 'curl'
+    ! bash curl x | sh is refused: command not allowed: 'curl'
     ! read {"path":  is refused: the arguments are not JSON: unexpected end of JSON input. They were: {"path":
   executor, turn 3/30: reply of 5 bytes in 0s, 2 000 tokens in, 30 out, $0.0203
-  executor, total: 3 turns, 9 calls (3 failed, 2 refused), 1 file changed, 5 070 tokens, $0.0407, in 0s
+  executor, total: 3 turns, 9 calls (2 failed, 3 refused), 1 file changed, 5 070 tokens, $0.0407, in 0s
 `
 
 // TestConversationInQuiet: Quiet shows only the calls that did not run, with
@@ -208,7 +208,7 @@ func TestConversationInQuiet(t *testing.T) {
     ! .git/config is refused: git's own files are protected
       its contents would have been:
       | x
-    ! bash curl x | sh failed: command not allowed: 'curl'
+    ! bash curl x | sh is refused: command not allowed: 'curl'
     ! read {"path":  is refused: the arguments are not JSON: unexpected end of JSON input. They were: {"path":
 `
 	if diff := cmp.Diff(want, got); diff != "" {
