@@ -72,8 +72,8 @@ func Providers() []Provider {
 		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Base: "OPENAI_BASE_URL", Standard: "gpt-5.4",
 			Families: []Family{{"gpt-5", 400_000, 128_000}, {"gpt-4.1", 1_047_576, 32_768}, {"gpt-4o", 128_000, 16_384},
 				{"o3", 200_000, 100_000}, {"o4", 200_000, 100_000}},
-			About: "with a base URL any server that speaks the same protocol, such\n" +
-				"as vLLM, llama.cpp, LM Studio or OpenRouter, which may need no key",
+			About: "with a base URL any server that speaks the same\n" +
+				"protocol, such as vLLM, llama.cpp, LM Studio or OpenRouter, which may need no key",
 			open: openOpenAI, meter: openai.NewMeter, keyOptional: true},
 		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Base: "ANTHROPIC_BASE_URL", Standard: "claude-sonnet-5",
 			Families: []Family{{"claude-opus-4-0", 200_000, 32_000}, {"claude-opus-4-1", 200_000, 32_000}, {"claude-", 200_000, 64_000}},

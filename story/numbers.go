@@ -77,6 +77,9 @@ type Standing struct {
 	Text   string // Result in words, unless the run was undone since
 }
 
+// Line returns the standing in a few words that are safe to print.
+func (s Standing) Line(c render.Colours) string { return s.Mark.Mark(c) + " " + render.Line(s.Text) }
+
 // StandingOf returns how a run ended. A run that was undone after its end counts as undone.
 // working means that a process works on it.
 func StandingOf(past *history.Past, working bool) Standing {
@@ -96,6 +99,19 @@ func StandingOf(past *history.Past, working bool) Standing {
 		s.Mark, s.Text = Unfinished, "undone"
 	default:
 		s.Mark, s.Text = Unfinished, fmt.Sprintf("undone to round %d", *to)
+	}
+	return s
+}
+
+// AttemptStanding returns how an attempt ended. working means that a process works on its run or on
+// the run that it is of.
+func AttemptStanding(a history.Attempt, working bool) Standing {
+	s := Standing{Failed, "died", "died"}
+	switch {
+	case a.Result != "":
+		s = Standing{MarkOf(a.Result), string(a.Result), KindText(a.Result)}
+	case working:
+		s = Standing{Running, "running", "running"}
 	}
 	return s
 }

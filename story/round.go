@@ -373,9 +373,6 @@ func (f *rounds) end() {
 	f.isOpen, f.ended = false, true
 	f.done = joined(f.done, f.round)
 	f.done[len(f.done)-1] = f.counted(f.done[len(f.done)-1])
-	if f.o.Count {
-		f.round = f.counted(f.round)
-	}
 }
 
 // verdict returns how a round ended, and why. left are its blocking findings, before those

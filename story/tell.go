@@ -93,11 +93,7 @@ func (f *Fold) tell(e history.Event) {
 
 // tellWalls says what is around commands, and what that leaves open if everything is shown.
 func (f *Fold) tellWalls(w history.Walls) {
-	text := "behind " + w.Text
-	if w.Wall == "none" {
-		text = "without walls, with your rights"
-	}
-	f.say(Plain, "hone: commands run %s", text)
+	f.say(Plain, "hone: commands run %s", WallsText(w.Wall, w.Text))
 	if !f.o.whole() {
 		return
 	}
@@ -107,6 +103,14 @@ func (f *Fold) tellWalls(w history.Walls) {
 	for _, o := range w.Open {
 		f.say(Plain, "  open: %s", o)
 	}
+}
+
+// WallsText says what is around commands: a wall, with its details in text.
+func WallsText(wall, text string) string {
+	if wall == "none" {
+		return "without walls, with your rights"
+	}
+	return "behind walls: " + text
 }
 
 // tellUndone says that the user, or the run itself, restored files.
@@ -409,7 +413,7 @@ func AttemptText(a history.Attempt, c render.Colours) string {
 	}
 	switch {
 	case a.Result != "":
-		text := strings.TrimSpace(MarkOf(a.Result).Mark(c) + " " + string(a.Result))
+		text := strings.TrimSpace(AttemptStanding(a, false).Line(c))
 		if found != "" && a.Result != history.KindDone {
 			text += ", " + found
 		}

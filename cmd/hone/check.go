@@ -20,6 +20,7 @@ import (
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
+	"hone/story"
 )
 
 // checkFlags are the flags of hone check.
@@ -75,8 +76,8 @@ func (f *checkFlags) register(c *cobra.Command) {
 	config.AddFlags(fs, f.Values, "", c.Name())
 	fs.BoolVar(&f.trust, "trust", false, "run the check of .config/hone.toml without asking (see hone help trust)")
 	fs.BoolVar(&f.json, "json", false, "print the result as one JSON object")
-	fs.StringVar(&f.sarif, "sarif", "", "also write the findings to this file as SARIF 2.1.0, for code scanning; - is standard output")
-	fs.StringVar(&f.as, "as", "", "bork: print the findings as a correctness checker does")
+	fs.StringVar(&f.sarif, "sarif", "", "also write the findings to `FILE` as SARIF 2.1.0, for code scanning; - is standard output")
+	fs.StringVar(&f.as, "as", "", "`bork`: print the findings as a correctness checker does")
 	config.SetChoices(fs, "as", "bork")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the check's output, and complete findings")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print only findings and errors")
@@ -165,7 +166,7 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 
 // sayWalls says what the check runs behind.
 func (a *app) sayWalls(g sandbox.Grade, notes []string) {
-	a.sayPlain("behind %s", g.String())
+	a.sayPlain("%s", story.WallsText(string(g.Wall), g.String()))
 	for _, note := range notes {
 		if note != "" {
 			a.sayPlain("%s", note)

@@ -14,6 +14,7 @@ import (
 
 	"hone/check/reader"
 	"hone/cmd/hone/answer"
+	"hone/cmd/hone/failure"
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
@@ -25,6 +26,53 @@ import (
 	"hone/loop"
 	"hone/story"
 )
+
+// shells are the shells whose command lines hone completes.
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+func (a *app) completionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "print the script that completes hone's command lines in a shell",
+		Long: `completion prints a script with which Tab completes commands, flags, runs and models. SHELL is bash, zsh, fish or
+powershell. make install installs the scripts for the first three.
+
+For bash, which needs its package bash-completion, and for fish:
+
+  hone completion bash >~/.local/share/bash-completion/completions/hone
+  hone completion fish >~/.config/fish/completions/hone.fish
+
+For zsh, name a directory of $fpath. For PowerShell, add the output to your $PROFILE:
+
+  hone completion zsh >"${fpath[1]}/_hone"
+  hone completion powershell >>$PROFILE
+
+It works in each new shell.`,
+		ValidArgs: shells,
+		Args: func(_ *cobra.Command, args []string) error {
+			hint := "hone completion bash, zsh, fish or powershell"
+			switch {
+			case len(args) != 1:
+				return failure.Usage("completion needs the name of a shell", hint)
+			case !slices.Contains(shells, args[0]):
+				return failure.Usage(fmt.Sprintf("hone has no completion for %q", args[0]), hint)
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			switch root := c.Root(); args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(a.out, true)
+			case "zsh":
+				return root.GenZshCompletion(a.out)
+			case "fish":
+				return root.GenFishCompletion(a.out, true)
+			default:
+				return root.GenPowerShellCompletionWithDesc(a.out)
+			}
+		},
+	}
+}
 
 // completeWords adds to c and all commands below it what a shell proposes for their
 // arguments and flags. To complete, hone only reads: it asks nothing, records no trust

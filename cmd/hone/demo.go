@@ -27,7 +27,10 @@ func (a *app) demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "run a loop on a small sample project, with scripted replies",
-		Args:  noArgs,
+		Long: `demo makes a small project in a new directory and runs fix on it, as hone fix does on yours. It needs no key and no
+network: scripted replies take the place of a model. The first round leaves findings, and the second one passes. It
+then says how to look at the run, and what to type for your own project.`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.demo(c.Context(), output)
 		},
@@ -65,7 +68,7 @@ Inspect the result:
 Then use your own project and key:
   export GEMINI_API_KEY=…       or OPENAI_API_KEY, ANTHROPIC_API_KEY; or --model ollama/NAME
   cd your/project
-  hone fix                      it names a check for your project: add it, and type the line again
+  hone fix                      it finds your project's check, and asks whether to use it
 `, dir)
 	return nil
 }

@@ -45,7 +45,7 @@ project itself is not changed.
   args = ["--rounds", "3"]       # flags of the loop
 
   [cases.slug]
-  commit = "v1.2"                # or files = "DIR", or run = "RUN" of yours, whose task and check it takes
+  commit = "v1.2"                # or files = "DIR", or run = "RUN", with its task and check
   task = "runs of spaces become one dash"
   loop = "implement"             # fix (default), task, implement or reconcile
   judge = "make hidden"          # must pass, too
@@ -90,15 +90,15 @@ func (a *app) evalCommand() *cobra.Command {
 }
 
 func (f *evalFlags) register(fs *pflag.FlagSet) {
-	fs.StringArrayVarP(&f.models, "model", "m", nil, "a model, as PROVIDER/NAME; repeatable")
-	fs.StringArrayVar(&f.cases, "case", nil, "try only this case; repeatable")
+	fs.StringArrayVarP(&f.models, "model", "m", nil, "a model, as `PROVIDER/NAME`; repeatable")
+	fs.StringArrayVar(&f.cases, "case", nil, "try only the case `NAME`; repeatable")
 	fs.IntVar(&f.times, "times", 1, "number of tries of each case with each model")
 	fs.IntVar(&f.at, "at", 0, "the K of pass@K (default the number of tries)")
 	fs.IntVar(&f.parallel, "parallel", 1, "number of tries that run at the same time")
 	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "stop before all tries use more than this many tokens")
 	fs.Float64Var(&f.maxCost, "max-cost", 0, "stop before all tries cost more than this, in USD; needs the models' prices: hone help models")
 	fs.DurationVar(&f.maxTime, "max-time", 0, "stop after this much active time of all tries, such as 8h")
-	fs.StringVarP(&f.output, "output", "o", "", "record the results in this file (default CASES.results.jsonl)")
+	fs.StringVarP(&f.output, "output", "o", "", "record the results in `FILE` (default CASES.results.jsonl)")
 	fs.BoolVar(&f.keep, "keep", false, "keep the copies of the trees")
 	fs.BoolVar(&f.json, "json", false, "print each result as a JSON line, and last the report")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show each round")

@@ -61,7 +61,7 @@ imported and shown, but not resumed, undone or replayed.`,
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringVarP(&f.output, "output", "o", "", "the file to write, or - for standard output")
+	c.Flags().StringVarP(&f.output, "output", "o", "", "the `FILE` to write, or - for standard output")
 	c.Flags().BoolVar(&f.force, "force", false, "overwrite the file")
 	c.Flags().Int64Var(&f.since, "since", 0, "leave out the contents that the run needed by its event `N`, for a place that imported them")
 	c.Flags().StringVar(&f.without, "without", "", "leave out the files of `COMMIT`, which import takes from its checkout")

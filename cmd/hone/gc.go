@@ -61,9 +61,9 @@ an answer, used up their budget, failed, or cannot be read.`,
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringVar(&f.olderThan, "older-than", "", "delete runs that ended longer ago than this, such as 7d, 12h or 0 (default 30d without other limits)")
+	c.Flags().StringVar(&f.olderThan, "older-than", "", "delete runs that ended longer ago than `AGE`, such as 7d, 12h or 0 (default 30d without other limits)")
 	c.Flags().IntVar(&f.keep, "keep", 0, "delete all but the newest N runs")
-	c.Flags().StringVar(&f.maxSize, "max-size", "", "delete the oldest runs until the others need no more than this, such as 1GB")
+	c.Flags().StringVar(&f.maxSize, "max-size", "", "delete the oldest runs until the others need no more than `SIZE`, such as 1GB")
 	c.Flags().BoolVar(&f.unfinished, "unfinished", false, "also delete runs that can be resumed")
 	c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be deleted, and delete nothing")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")

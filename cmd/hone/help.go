@@ -40,7 +40,7 @@ func (a *app) groups() []section {
 			a.exportCommand(), a.importCommand(), a.gcCommand()}},
 		{"Many repositories:", []*cobra.Command{a.fleetCommand()}},
 		{"Set up:", []*cobra.Command{a.initCommand(), a.checkCommand(), a.promptCommand(), a.rollupCommand(), a.trustCommand(),
-			a.doctorCommand(), a.sandboxCommand(), a.evalCommand(), a.demoCommand(), a.versionCommand()}},
+			a.doctorCommand(), a.sandboxCommand(), a.evalCommand(), a.demoCommand(), a.versionCommand(), a.completionCommand()}},
 	}
 }
 
@@ -60,7 +60,6 @@ func (a *app) groupCommands(root *cobra.Command) {
 	}
 	root.AddCommand(topics()...)
 	root.SetHelpCommandGroupID(last)
-	root.SetCompletionCommandGroupID(last)
 }
 
 // setHelp sets how the help of all commands is printed, and completes the help topics.
@@ -179,19 +178,6 @@ depends on the length of the prompt are not listed.
 %s
 Sources:
 %s`
-
-// requireShell makes completion without the name of a shell a usage error.
-func requireShell(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	c, _, err := root.Find([]string{"completion"})
-	if err != nil || c == root {
-		return
-	}
-	c.Short = "print the script that completes hone's command lines in a shell"
-	c.RunE = func(*cobra.Command, []string) error {
-		return failure.Usage("completion needs the name of a shell", "hone completion bash, zsh, fish or powershell")
-	}
-}
 
 // rejectUnknownTopics makes help about an unknown command a usage error.
 func rejectUnknownTopics(root *cobra.Command) {

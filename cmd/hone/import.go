@@ -62,7 +62,7 @@ order, such as the parts of a run.`,
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringVar(&f.maxSize, "max-size", defaultImport, "refuse a file with more contents than this")
+	c.Flags().StringVar(&f.maxSize, "max-size", defaultImport, "refuse a file with more contents than `SIZE`")
 	return c
 }
 

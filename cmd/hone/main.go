@@ -203,11 +203,9 @@ Start with: hone demo`,
 	root.Flags().BoolVar(&printVersion, "version", false, "print the version of hone")
 	root.SetFlagErrorFunc(flagError)
 	a.setHelp(root)
-	root.CompletionOptions.HiddenDefaultCmd = false
 	a.groupCommands(root)
 	root.AddCommand(a.manCommand())
 	rejectUnknownTopics(root)
-	requireShell(root)
 	rejectUnknownCommands(root)
 	return root
 }

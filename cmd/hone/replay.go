@@ -54,7 +54,7 @@ default.`,
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringVar(&f.into, "into", "", "keep the scratch copy in this directory, which must be new or empty")
+	c.Flags().StringVar(&f.into, "into", "", "keep the scratch copy in `DIR`, which must be new or empty")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show the run while it is replayed")
 	return c
 }

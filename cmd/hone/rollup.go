@@ -33,7 +33,7 @@ write it with -o codeRollup.txt and edit it; write it again when the code change
 		},
 	}
 	registerDir(c, &dir)
-	c.Flags().StringVarP(&out, "output", "o", "-", "the file to write, relative to the directory; - is stdout")
+	c.Flags().StringVarP(&out, "output", "o", "-", "the `FILE` to write, relative to the directory; - is stdout")
 	return c
 }
 

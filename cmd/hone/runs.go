@@ -28,8 +28,8 @@ there are no runs.
 
 The attempts of a run are listed below it; they work in copies of the directory.
 
-RESULT is running, died, or how the run ended, such as done, rounds (all are used up) or blocked; undone if hone undo
-has restored the files since. TASK is the run's check, query or task.
+RESULT is running, died, or how the run ended, such as done, out of rounds, stuck or blocked (hone help exit-codes);
+undone if hone undo has restored the files since. A foreign run is one that you did not record on this machine. TASK is the run's check, query or task.
 
 TOKENS counts the tokens that providers reported. +N is reserved for interrupted calls, whose use is unknown.
 AGE is the time since the run started. The last line shows how much disk space the runs need; hone gc deletes old

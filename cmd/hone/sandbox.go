@@ -27,6 +27,7 @@ import (
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
+	"hone/story"
 	"hone/workspace/secret"
 )
 
@@ -77,12 +78,12 @@ func (f *sandboxFlags) register(c *cobra.Command) {
 	f.Values = config.Values{}
 	fs.SetNormalizeFunc(wallToo)
 	config.AddFlags(fs, f.Values, "", c.Name())
-	fs.StringArrayVar(&f.rw, "rw", nil, "another directory or file that the command may change; repeatable")
-	fs.StringArrayVar(&f.ro, "ro", nil, "another directory or file that the command may read but not change; repeatable")
-	fs.StringArrayVar(&f.hide, "hide", nil, "a directory or file to hide from the command; repeatable")
-	fs.StringArrayVar(&f.doors, "door", nil, "a loopback address that the command may reach without --net, such as 127.0.0.1:3000; repeatable")
+	fs.StringArrayVar(&f.rw, "rw", nil, "another directory or file, `PATH`, that the command may change; repeatable")
+	fs.StringArrayVar(&f.ro, "ro", nil, "another directory or file, `PATH`, that the command may read but not change; repeatable")
+	fs.StringArrayVar(&f.hide, "hide", nil, "a directory or file, `PATH`, to hide from the command; repeatable")
+	fs.StringArrayVar(&f.doors, "door", nil, "a loopback `ADDRESS` that the command may reach without --net, such as 127.0.0.1:3000; repeatable")
 	fs.DurationVar(&f.timeout, "timeout", 0, "stop the command and its children after this time, such as 5m")
-	fs.StringVar(&f.memory, "memory", "", "memory limit of the command, such as 4GB")
+	fs.StringVar(&f.memory, "memory", "", "memory limit of the command, a `SIZE` such as 4GB")
 	fs.IntVar(&f.processes, "processes", 0, "limit of processes and threads at a time (default 4096)")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "list what stays open and what is hidden")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors, apart from the command's output")
@@ -244,7 +245,7 @@ func (a *app) introduce(e *harness.Enclosed, w harness.Enclosure, f sandboxFlags
 		return
 	}
 	g := e.Grade()
-	a.sayPlain("behind %s", g.String())
+	a.sayPlain("%s", story.WallsText(string(g.Wall), g.String()))
 	for _, note := range []string{e.SecretsNote(), e.HomeNote()} {
 		if note != "" {
 			a.sayPlain("%s", note)

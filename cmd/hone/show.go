@@ -34,6 +34,7 @@ type showFlags struct {
 	full     bool
 	verbose  bool
 	json     bool
+	follow   bool
 	markdown bool
 	html     string // the file for the page; empty if none is wanted
 }
@@ -53,6 +54,7 @@ outcome of every edit, and the complete findings of the check.`,
 		RunE: func(c *cobra.Command, args []string) error { return a.show(c.Context(), f, runArg(args)) },
 	}
 	registerDir(c, &f.dir)
+	c.Flags().BoolVar(&f.follow, "follow", false, "follow the run until it ends, as hone watch does; with -v every event")
 	c.Flags().IntVar(&f.round, "round", 0, "show only this round, event by event")
 	c.Flags().BoolVar(&f.diff, "diff", false, "show only what changed, including by commands, as a patch for git apply; with --round what changed in that round")
 	c.Flags().BoolVar(&f.full, "full", false, "show every event, with complete requests, replies, calls and results")
@@ -76,6 +78,8 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 		return err
 	}
 	switch {
+	case f.follow:
+		return a.follow(ctx, f.dir, ref, !f.verbose)
 	case f.json:
 		return a.showJSON(r.Past, f.round)
 	case f.diff:
@@ -86,8 +90,9 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	case f.html != "":
 		return a.showHTML(ctx, report.Of(r), f.html)
 	case f.round == 0 && !f.full && !f.verbose:
+		o := report.Of(r)
 		columns, rows := a.outExtent()
-		_, err := fmt.Fprintln(a.out, strings.Join(report.Of(r).Lines(a.outColour, columns, rows), "\n"))
+		_, err := fmt.Fprintln(a.out, strings.Join(o.Lines(o.Rounds(), a.outColour, columns, rows), "\n"))
 		return err
 	}
 	t := a.transcript(r, f, false)
@@ -110,14 +115,17 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 // for them.
 func (f showFlags) fit(r *recorded.Run) error {
 	show := "hone show " + r.ID + failure.Elsewhere(r.Home.Workspace())
+	selected := f.json || f.diff || f.round != 0 || f.full
 	switch {
 	case f.round < 0 || f.round > r.Past.LastRound():
 		return failure.Usage(fmt.Sprintf("the run has no round %d", f.round), show)
 	case f.json && f.diff:
 		return failure.Usage("--diff and --json cannot be combined", "leave out one of them")
-	case f.markdown && (f.json || f.diff || f.html != "" || f.round != 0 || f.full || f.verbose):
+	case f.follow && (selected || f.markdown || f.html != ""):
+		return failure.Usage("--follow cannot be combined with a flag that selects what is shown", show+" --follow")
+	case f.markdown && (selected || f.html != "" || f.verbose):
 		return failure.Usage("--markdown cannot be combined with a flag that selects what is shown", show+" --markdown")
-	case f.html != "" && (f.json || f.diff || f.round != 0 || f.full || f.verbose):
+	case f.html != "" && (selected || f.verbose):
 		return failure.Usage("--html cannot be combined with a flag that selects what is shown", "hone show --html "+f.html)
 	case r.Start.Redacted && (f.diff || f.full || f.verbose || f.html != "" || f.round != 0):
 		return failure.Usage("the texts of run "+r.ID+" were replaced by hone export --redacted", show+", or add --json")

@@ -185,10 +185,11 @@ func TestOverviewFits(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 15}} {
 		o := report.Of(r)
 		r.Start.Loop, r.Start.Model, o.End.Kind = "l\x1b[2J\nforged", "m\x1b[2J\nforged", "k\x1b[2J\nforged"
-		for n := len(o.Rounds) + 1; n <= 60; n++ {
-			o.Rounds = append(o.Rounds, story.Round{Number: n, Outcome: story.Failed, Verdict: strings.Repeat("long verdict ", 20)})
+		rounds := o.Rounds()
+		for n := len(rounds) + 1; n <= 60; n++ {
+			rounds = append(rounds, story.Round{Number: n, Outcome: story.Failed, Verdict: strings.Repeat("long verdict ", 20)})
 		}
-		lines := o.Lines(false, size[0], size[1])
+		lines := o.Lines(rounds, false, size[0], size[1])
 		text := strings.Join(lines, "\n")
 		got := 0
 		for _, line := range lines {

@@ -11,6 +11,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/cmd/hone/language"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/loop"
@@ -92,6 +93,7 @@ func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFl
 
 // startRun resolves all settings before it writes anything, and drives the run.
 func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.Input, o outputFlags, spent *spending) error {
+	a.offerCheck(ctx, k, in)
 	limits, err := l.Resolve(ctx, in)
 	if err != nil {
 		return err
@@ -117,6 +119,18 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 	end, err := a.drive(ctx, s, o)
 	spent.add(end, s.Active())
 	return err
+}
+
+// offerCheck asks at the terminal whether the run uses the project's own check, if the loop needs one
+// and none is set.
+func (a *app) offerCheck(ctx context.Context, k loop.Kind, in *loop.Input) {
+	if !a.present() || k.Starters == nil || !k.Starters().NeedsCheck || config.Check.In(in.Values) != "" {
+		return
+	}
+	if from, check := language.Suggestion(in.Root); check != "" && a.confirm(ctx, fmt.Sprintf("There is no check. %s: %s\nUse it for this run?", from, check)) {
+		config.Check.Set(in.Values, check)
+		config.Check.Set(in.Flags, check)
+	}
 }
 
 // onlyCheck shows what the check finds, for a run that has no model to ask. It records no

@@ -19,8 +19,8 @@ func (a *app) watchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "follow a run from another terminal until it ends",
-		Long: `watch shows what a run has done so far, and follows it until it ends. On a terminal it shows a line for each
-round, and below them the current activity. It exits with the run's exit status, or with 5 if the run's process
+		Long: `watch, or show --follow, shows what a run has done so far, and follows it until it ends. On a terminal it shows
+a line for each round, and below them the current activity. It exits with the run's exit status, or with 5 if the run's process
 died.
 
 RUN is an id from hone runs, a unique prefix of one, or "last", the default. Ctrl-C ends watch, not the run.`,

@@ -66,7 +66,7 @@ address that is in the certificate.`,
 		},
 	}
 	listen.Register(c.Flags())
-	c.Flags().StringArrayVarP(&dirs, "dir", "C", []string{"."}, "show the runs in this directory; repeat it for more")
+	c.Flags().StringArrayVarP(&dirs, "dir", "C", []string{"."}, "show the runs in `DIR`; repeat it for more")
 	c.Flags().BoolVar(&actions, "allow-actions", false, "let the page answer questions, and stop, resume and undo runs")
 	c.Flags().BoolVar(&open, "open", false, "open the page in the browser")
 	return c

@@ -126,7 +126,7 @@ var (
 	SelectAbove  = row(int64(40_000), Row{Key: "implement.select-above", Flag: "select-above", Loops: "implement", Also: "prompt", Valid: "positive", Opens: safe, Lend: true, Repeat: true, Help: "let the model choose the files to send if all have more than this many tokens"})
 	Files        = row([]string(nil), Row{Flag: "files", Loops: "implement", Also: "prompt", Valid: "glob", Lend: true, Repeat: true, Help: "send these files, as `globs` such as src/**,go.mod; the others are only named"})
 	NotSent      = row([]string(nil), Row{Key: "implement.not-sent", Loops: "implement", Valid: "glob", Opens: safe, Example: `["testdata/**"]`, Help: "files that models know by name only and cannot change"})
-	Query        = row("", Row{Flag: "query", Loops: "implement", Also: "prompt", Apart: true, Lend: true, Help: "what you want, instead of query.txt; the same as TEXT"})
+	Query        = row("", Row{Flag: "query", Loops: "implement", Also: "prompt", Apart: true, Lend: true, Help: "what you want, as `TEXT`, instead of query.txt"})
 	QueryFile    = row("", Row{Flag: "query-file", Loops: "implement", Also: "prompt", Apart: true, Help: "the `FILE` with the query, instead of query.txt"})
 
 	// [task]

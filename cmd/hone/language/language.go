@@ -84,23 +84,33 @@ func Advise(root, at, hint string) string {
 	if !strings.Contains(hint, example) {
 		return hint
 	}
-	found := slices.DeleteFunc(Of(root, nil), func(l Language) bool { return l.Check == "" })
-	if len(found) == 0 {
+	from, own := Suggestion(root)
+	if own == "" {
 		return hint
 	}
-	own := Quoted(Checks(found))
+	own = Quoted(own)
 	if before, _, _ := strings.Cut(hint, example); !strings.HasPrefix(before, "hone ") || len(strings.Fields(before)) != len(strings.Fields("hone fix --check")) {
 		return strings.ReplaceAll(hint, example, own)
 	}
-	var from []string
+	return from + ": " + strings.ReplaceAll(hint, example, own+at)
+}
+
+// Suggestion returns the check of the project in a directory, and which files suggest it, such as
+// "go.mod suggests"; empty if hone knows none.
+func Suggestion(root string) (from, check string) {
+	found := slices.DeleteFunc(Of(root, nil), func(l Language) bool { return l.Check == "" })
+	if len(found) == 0 {
+		return "", ""
+	}
+	var marks []string
 	for _, l := range found {
-		from = append(from, l.Mark)
+		marks = append(marks, l.Mark)
 	}
-	verb := " suggest: "
-	if len(from) == 1 && !strings.HasSuffix(from[0], "tests") {
-		verb = " suggests: "
+	verb := " suggest"
+	if len(marks) == 1 && !strings.HasSuffix(marks[0], "tests") {
+		verb = " suggests"
 	}
-	return strings.Join(from, " and ") + verb + strings.ReplaceAll(hint, example, own+at)
+	return strings.Join(marks, " and ") + verb, Checks(found)
 }
 
 // Quoted returns a command as one word of a command line.

@@ -132,15 +132,15 @@ func flagGroups(c *cobra.Command, all bool) (groups []group) {
 // that is the zero value.
 func Flag(f *pflag.Flag) (name, usage string) {
 	value, usage := pflag.UnquoteUsage(f)
-	switch value {
-	case "int", "float":
+	switch choices := strings.Join(config.Choices(f), "|"); {
+	case value == "int" || value == "float":
 		value = "N"
-	case "duration":
+	case value == "duration":
 		value = "TIME"
-	case "string":
-		if choices := strings.Join(config.Choices(f), "|"); choices != "" {
-			value = choices
-		}
+	case value == "string" && choices != "":
+		value = choices
+	case value == strings.ToLower(value) && value != "bork":
+		value = strings.ToUpper(value)
 	}
 	if f.NoOptDefVal != "" && value != "" {
 		value = "[=" + value + "]"
@@ -151,7 +151,7 @@ func Flag(f *pflag.Flag) (name, usage string) {
 		name = "-" + f.Shorthand + ", "
 	}
 	if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
-		usage += fmt.Sprintf(" (default %s)", f.DefValue)
+		usage += fmt.Sprintf(" (default %s)", strings.Trim(f.DefValue, "[]"))
 	}
 	return name + "--" + f.Name + value, usage
 }

@@ -130,16 +130,6 @@ func (c *Calls) added(object string, get history.Get) ([]story.Part, error) {
 	return texts, err
 }
 
-// CallAddress returns the address of the call that an event begins: a place on the page of the
-// run, or on the page of the round if the run has too many rounds for one page.
-func CallAddress(run string, events []history.Event, seq int64) string {
-	address := "/run/" + run
-	if last := len(story.RoundsOf(events, nil, nil, false)); last >= maxRounds { // and perhaps what came before
-		address += fmt.Sprintf("/round/%d", events[seq-1].Step.Round)
-	}
-	return fmt.Sprintf("%s#c%d", address, seq)
-}
-
 // WholeCall returns the call that an event begins, with the full request and reply. ok is
 // false if the event begins no call.
 func WholeCall(events []history.Event, seq int64, get history.Get) (call Call, ok bool, err error) {

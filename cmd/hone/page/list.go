@@ -228,13 +228,7 @@ func AttemptsOf(a report.Account, row func(history.Attempt, *journal.Home) Run) 
 // withoutCopy returns the run of an attempt from its recorded states.
 func withoutCopy(states []history.Attempt, working bool) Run {
 	last := states[len(states)-1]
-	r := Run{Summary: report.Summary{Run: last.Run, Numbers: story.Numbers{Tokens: last.Tokens}, Standing: story.Standing{Mark: story.MarkOf(last.Result), Text: story.KindText(last.Result)}}}
-	switch {
-	case last.Result == "" && working:
-		r.Standing = story.Standing{Mark: story.Running, Text: "running"}
-	case last.Result == "":
-		r.Standing = story.Standing{Mark: story.Failed, Text: "died"}
-	}
+	r := Run{Summary: report.Summary{Run: last.Run, Numbers: story.Numbers{Tokens: last.Tokens, Findings: last.Findings}, Standing: story.AttemptStanding(last, working)}}
 	for _, s := range states {
 		if s.Findings == nil || s.Rounds <= len(r.Ticks) {
 			continue
@@ -246,6 +240,5 @@ func withoutCopy(states []history.Attempt, working bool) Run {
 		r.Ticks = append(r.Ticks, Tick{string(mark), render.Count(*s.Findings, "finding")})
 		r.Points = append(r.Points, Point{s.Rounds, *s.Findings})
 	}
-	r.Findings = last.Findings
 	return r
 }

@@ -4,6 +4,7 @@
 (() => {
   const path = document.body.dataset.stream, state = document.getElementById("state");
   let source, seen = "";
+  document.documentElement.classList.add("scripted"); // shows what works only with this program
 
   const replace = ({ id, html }) => {
     const old = document.getElementById(id);
@@ -14,17 +15,26 @@
       document.querySelector("main").insertBefore(fresh, document.getElementById("wait")); // a new round
       return;
     }
-    for (const was of [old, ...old.querySelectorAll("details[id], input.split")]) {
+    for (const was of [old, ...old.querySelectorAll("details[id], input.split, input[type=search]")]) {
       const now = box.content.getElementById(was.id);
       if (now && was.matches("details")) now.open = was.open;
-      else if (now && was.matches("input")) now.checked = was.checked;
+      else if (now) { now.checked = was.checked; now.value = was.value; }
     }
-    const search = old.querySelector("#search"), focused = document.activeElement;
+    const focused = document.activeElement;
     const again = focused && focused.id && old.contains(focused) ? focused.id : "";
-    if (search) fresh.querySelector("#search").value = search.value;
     old.replaceWith(fresh);
     if (again && document.getElementById(again)) document.getElementById(again).focus();
     find();
+    fresh.querySelectorAll(".log").forEach(filter);
+  };
+
+  // A log shows the lines that contain what is searched for.
+  const filter = (log) => {
+    const words = log.querySelector("input").value.toLowerCase(), text = log.querySelector("pre");
+    text.lines ??= text.textContent.trimEnd().split("\n");
+    const found = text.lines.filter((line) => line.toLowerCase().includes(words));
+    text.textContent = found.join("\n");
+    log.querySelector("[role=status]").textContent = words && found.length + " of " + text.lines.length + " lines";
   };
 
   // The list shows the runs that match the search and the chosen result, in the chosen order.
@@ -60,7 +70,10 @@
     find();
   });
   find();
-  document.addEventListener("input", (e) => { if (e.target.id === "search") find(); });
+  document.addEventListener("input", (e) => {
+    if (e.target.id === "search") find();
+    else if (e.target.closest(".log")) filter(e.target.closest(".log"));
+  });
 
   // A link to something that is folded unfolds it.
   const unfold = () => {

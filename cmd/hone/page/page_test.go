@@ -64,7 +64,7 @@ func hostilePage(t *testing.T) page.Page {
 	found := []check.Finding{{Source: hostile, File: hostile, Text: hostile}}
 	round := page.Round{Round: story.Round{Number: 1, Outcome: story.Failed, Verdict: hostile, Findings: found, Spans: []story.Span{{Kind: "tool", Name: hostile, To: 1}}}, Files: hostile, Change: hostile, Found: []page.Finding{{Name: hostile, Text: hostile, New: true, Since: hostile}},
 		Calls: []page.Call{{Seq: 3, Name: hostile, Model: hostile, Link: hostile, Replied: true, Used: &page.Use{Sent: 10, Cached: 5, Received: 2}, Texts: parts}},
-		Diff:  "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile},
+		Diff:  "diff --git a/x b/" + hostile + "\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-- " + hostile + "\n+" + hostile + "\n", NoDiff: []string{hostile}, Log: hostile,
 		Events: []page.Entry{{Line: hostile}, {Line: hostile, Rest: hostile, Parts: parts}}}
 	second := page.Round{Round: story.Round{Number: 2, Outcome: story.Failed, Verdict: hostile, Findings: found}, Files: hostile}
 	a := account(t, history.Start{Loop: hostile, Model: hostile, Dir: hostile}, journal.Entry{Type: history.TypeWalls, Payload: history.Walls{Wall: hostile, Level: hostile, Net: hostile, Text: hostile, Why: hostile, Open: []string{hostile}}},
@@ -141,11 +141,11 @@ func TestNothingEscapes(t *testing.T) {
 		texts     int
 		tags      map[string]int
 	}{
-		{"file", file, 66, map[string]int{"html": 1, "head": 1, "title": 2, "style": 1, "body": 1, "section": 3, "svg": 1, "link": 0, "a": 9}},
+		{"file", file, 67, map[string]int{"html": 1, "head": 1, "title": 2, "style": 1, "body": 1, "section": 3, "svg": 1, "link": 0, "a": 9}},
 		{"call", served(t, call), 13, map[string]int{"article": 1, "details": 1, "link": 2, "a": 2}},
 		{"evaluation", served(t, evaluation), 26, map[string]int{"article": 1, "table": 2, "link": 2, "a": 2}},
 		{"wait", served(t, wait), 9, map[string]int{"section": 1, "link": 2, "a": 1}},
-		{"pair", served(t, pair), 13, map[string]int{"article": 2, "table": 2, "link": 2, "a": 3}},
+		{"pair", served(t, pair), 13, map[string]int{"h1": 1, "article": 2, "table": 2, "link": 2, "a": 3}},
 		{"server", server, 17, map[string]int{"html": 1, "head": 1, "title": 1, "style": 0, "body": 1, "section": 1, "link": 2, "a": 3}},
 	} {
 		for _, not := range []string{"<script>", "<img", "KEY-1", "KEY-1&#43;2", "http:", "https:", "url(", "@import", " onerror=\"a"} {
@@ -292,14 +292,20 @@ func TestPlots(t *testing.T) {
 		p.Uses = append(p.Uses, story.Spending{Known: true, Active: time.Duration(i+1) * time.Second, Use: history.Usage{Tokens: tokens, Known: model.Usage{Input: tokens / 2}}})
 	}
 	got := written(t, p)
-	for _, want := range []string{`<path class="held" d="M44.0 104.0L260.0 104.0L260.0 64.8L476.0 64.8L476.0 25.7L476.0 25.7L476.0 25.7L476.0 25.7L476.0 25.7L476.0 104.0Z"/>`,
-		`<path class="use" d="M44.0 104.0L260.0 104.0L260.0 84.4L476.0 84.4L476.0 64.8L476.0 64.8L476.0 64.8L476.0 64.8L476.0 64.8L476.0 104.0Z"/>`, "limit 120</text>"} {
+	for _, want := range []string{`<path class="held" d="M44.0 104.0L260.0 104.0L260.0 66.5L476.0 66.5L476.0 29.0L476.0 29.0L476.0 29.0L476.0 29.0L476.0 29.0L476.0 104.0Z"/>`,
+		`<path class="use" d="M44.0 104.0L260.0 104.0L260.0 85.2L476.0 85.2L476.0 66.5L476.0 66.5L476.0 66.5L476.0 66.5L476.0 66.5L476.0 104.0Z"/>`, "limit 120</text>"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %s in\n%s", want, got)
 		}
 	}
-	if p.Uses = p.Uses[:1]; strings.Contains(written(t, p), "<svg") {
-		t.Error("one call has a plot")
+	if strings.Contains(got, "cost over time") {
+		t.Error("a run that costs nothing has a plot of it")
+	}
+	p.Attempts = []page.Attempt{}
+	of := strings.Contains(written(t, p), "<svg")
+	p.Attempts = nil
+	if p.Uses = p.Uses[:1]; of || strings.Contains(written(t, p), "<svg") {
+		t.Error("attempts or one call have a plot")
 	}
 }
 
@@ -443,6 +449,36 @@ func TestFileShowsTheWindow(t *testing.T) {
 	}
 	if strings.Contains(got, `id="r1"`) {
 		t.Error("the file has the details of round 1")
+	}
+}
+
+// TestLog: the log of a round has all that the run keeps of its checks and builds, and nothing else.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("wide ", 60) + "end"
+	record := func(kind journal.Type, name string, payload any) journal.Entry {
+		return journal.Entry{Type: kind, Phase: journal.Record, Step: &journal.Identity{Round: 1, Name: name}, Payload: payload}
+	}
+	a := account(t, history.Start{Loop: "fix"}, record(history.TypeStep, history.StepOpen, history.Opened{}),
+		record(history.TypeCheck, "check", history.Checked{Findings: []check.Finding{{Source: "check", File: "a.go", Line: 3, Text: "wrong\n  " + long}, {Source: "check", Advisory: true, Text: "The end:\nbye"}},
+			Flaky: []check.Finding{{Source: "check", Text: "some\x1b"}}}),
+		record(history.TypeCommand, "build", history.Report{Said: "it fails", Log: long + "\nlast\n"}),
+		record(history.TypeStep, "note", history.Report{Said: "no log"}))
+	p, err := (&page.Maker{}).Page(t.Context(), a, func([]page.Round) (page.Window, []page.Link) { return page.Window{}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "the check reports 1 finding (0.0s)\n  - check, a.go:3: wrong\n      " + long + "\n  - check: The end:\n    bye\n  - check: (flaky: not reproduced, does not count) some\\x1b\n" +
+		"! build: it fails\n" + long + "\nlast\n"
+	if diff := cmp.Diff(want, p.All[len(p.All)-1].Log); diff != "" {
+		t.Error(diff)
+	}
+	lines := ""
+	for _, e := range p.All[len(p.All)-1].Events {
+		lines += e.Line + "; " + e.Rest
+	}
+	if want := "round 1 of 1; the check reports 1 finding (0.0s); ! build: it fails; no log; "; lines != want {
+		t.Errorf("events: %q", lines)
 	}
 }
 

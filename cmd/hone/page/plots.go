@@ -93,9 +93,10 @@ const (
 )
 
 // plots returns the tokens and the cost over the time that a run worked, with what is reserved
-// above what is confirmed; none before the second call of a model.
+// above what is confirmed; none before the second call of a model, and of attempts, which have their
+// own.
 func plots(p Page) (all []plot) {
-	if len(p.Uses) < 2 {
+	if len(p.Uses) < 2 || p.Attempts != nil {
 		return nil
 	}
 	limits := p.Past.Limits()
@@ -104,7 +105,7 @@ func plots(p Page) (all []plot) {
 			confirmed, reserved := s.Tokens()
 			return float64(confirmed), float64(confirmed + reserved)
 		})})
-	if p.Numbers.Cost == nil {
+	if p.Numbers.Cost == nil || *p.Numbers.Cost == 0 {
 		return all
 	}
 	return append(all, plot{"cost over time", p.Numbers.CostText(), area(p, limits.Cost, func(v float64) string { return render.Cost(&v, false) },
@@ -143,7 +144,7 @@ func area(p Page, limit float64, words func(float64) string, values func(story.S
 	x := func(at time.Duration) float64 {
 		return plotLeft + float64(at)*(plotWidth-plotLeft-4)/float64(max(last, 1))
 	}
-	y := func(v float64) float64 { return plotHeight - plotBottom - v*(plotHeight-plotBottom-10)/max(most, 1e-9) }
+	y := func(v float64) float64 { return plotHeight - plotBottom - v*(plotHeight-plotBottom-14)/max(most, 1e-9) }
 	var b, low, high strings.Builder
 	before := [2]float64{}
 	for _, one := range points {

@@ -13,6 +13,7 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/patch"
 	"hone/cmd/hone/report"
+	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/story"
@@ -44,6 +45,7 @@ type Round struct {
 	Diff   string // unified
 	NoDiff []string
 	Calls  []Call // of models
+	Log    string // what the checks and builds said, as far as the run keeps it
 	Events []Entry
 }
 
@@ -141,7 +143,9 @@ type Maker struct {
 	Calls Calls                  // how the model calls are shown
 
 	fold    *story.Fold
+	get     history.Get     // of the home that is open now
 	entries map[int][]Entry // by round
+	logs    map[int]string  // what its checks and builds said, by round
 	read    int             // events
 	round   int             // of the last one
 	diffs   map[int]roundDiff
@@ -173,13 +177,14 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 	if p.Contracts, err = contractsOf(a); err != nil {
 		return p, err
 	}
-	if events, ok := m.entries[0]; ok && (len(a.Rounds) == 0 || a.Rounds[0].Number > 0) {
-		p.All = append(p.All, Round{Open: true, Calls: m.Calls.rounds[0], Events: events}) // its own parts are folded
+	rounds := m.fold.Rounds(a.Working)
+	if events, ok := m.entries[0]; ok && (len(rounds) == 0 || rounds[0].Number > 0) {
+		p.All = append(p.All, Round{Open: true, Calls: m.Calls.rounds[0], Log: m.logs[0], Events: events}) // its own parts are folded
 	}
 	var findings findings
 	last := -1
-	for _, r := range a.Rounds {
-		one := Round{Round: r, Files: r.FilesText(80), Calls: m.Calls.rounds[r.Number], Events: m.entries[r.Number]}
+	for _, r := range rounds {
+		one := Round{Round: r, Files: r.FilesText(80), Calls: m.Calls.rounds[r.Number], Log: m.logs[r.Number], Events: m.entries[r.Number]}
 		if one.Found, one.Change = findings.next(r); len(one.Found) > 0 {
 			last = len(p.All)
 		}
@@ -201,21 +206,26 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 // follow reads the events that were recorded since the last call, and sorts what they say by
 // round. An event that names no round belongs to the one that is open.
 func (m *Maker) follow(a report.Account) error {
+	m.get = a.Home.Get
 	if m.fold == nil {
-		m.entries, m.diffs = map[int][]Entry{}, map[int]roundDiff{}
-		m.fold = story.New(story.Options{Whole: true, Get: a.Home.Get, Own: m.Own, Rounds: a.Past.Limits().Rounds, Notice: failure.NoticeText})
+		m.entries, m.logs, m.diffs = map[int][]Entry{}, map[int]string{}, map[int]roundDiff{}
+		m.fold = story.New(story.Options{Whole: true, Get: func(object string) ([]byte, error) { return m.get(object) }, Own: m.Own, Rounds: a.Past.Limits().Rounds, Notice: failure.NoticeText})
 	}
 	for _, e := range a.Past.Events()[m.read:] {
 		if e.Step != nil {
 			m.round = e.Step.Round
 		}
-		if err := m.Calls.add(e, a.Home.Get); err != nil {
+		if err := m.Calls.add(e, m.get); err != nil {
 			return err
 		}
 		lines := m.fold.Add(e)
-		parts, err := story.EventParts(a.Past, e, a.Home.Get)
+		parts, err := story.EventParts(a.Past, e, m.get)
 		if err != nil {
 			return err
+		}
+		if log := logOf(e, lines, m.get); log != "" {
+			m.logs[m.round] += log
+			lines = lines[:1]
 		}
 		m.addEntry(lines, parts)
 		m.read++
@@ -226,6 +236,25 @@ func (m *Maker) follow(a report.Account) error {
 		}
 	}
 	return nil
+}
+
+// logOf returns what a check or a build said, as far as the run keeps it; empty for another event.
+func logOf(e history.Event, lines []story.Line, get history.Get) string {
+	var b strings.Builder
+	switch e.Payload.(type) {
+	case history.Checked:
+		if len(lines) == 1 { // that it passed, which is an event
+			break
+		}
+		for _, l := range lines {
+			b.WriteString(strings.TrimPrefix(l.Text, "  ") + "\n")
+		}
+	case history.CommandResult, history.StepResult:
+		if r := e.Report(get); r.Log != "" && len(lines) > 0 {
+			b.WriteString(strings.TrimSpace(lines[0].Text) + "\n" + strings.TrimRight(r.Log, "\n") + "\n")
+		}
+	}
+	return b.String()
 }
 
 func (m *Maker) addEntry(lines []story.Line, parts []story.Part) {
@@ -268,7 +297,7 @@ func (m *Maker) addDiffs(ctx context.Context, p Page) error {
 			d = roundDiff{made, string(diff), omitted, len(deltas)}
 			m.diffs[one.Number] = d
 		}
-		if one.Diff, one.NoDiff = d.diff, d.omitted; one.Files == "" {
+		if one.Diff, one.NoDiff = d.diff, d.omitted; one.Files == "" && d.files > 0 {
 			one.Files = render.Count(d.files, "file")
 		}
 	}

@@ -41,7 +41,6 @@ type Account struct {
 	Numbers  story.Numbers
 	Files    []File    // nil if they are not shown
 	Loop     loop.Loop // nil if this program does not have it
-	Rounds   []story.Round
 	// Asked means that the questions that wait are shown with buttons that answer them.
 	Asked bool
 	// foreign means that the user neither recorded the run here nor accepted it.
@@ -57,11 +56,14 @@ func Of(r *recorded.Run) Account {
 	if r.Working {
 		active += time.Since(last.Time)
 	}
-	own := r.Own()
 	a := account(r, active)
-	a.Rounds, a.foreign = story.RoundsOf(r.Past.Events(), r.Home.Get, own, r.Working), r.Foreign()
-	a.Files = changedFiles(r.Home, r.Past, own, kinds.Judges(r.Start))
+	a.foreign, a.Files = r.Foreign(), changedFiles(r.Home, r.Past, r.Own(), kinds.Judges(r.Start))
 	return a
+}
+
+// Rounds returns the rounds of the run.
+func (a Account) Rounds() []story.Round {
+	return story.RoundsOf(a.Past.Events(), a.Home.Get, a.Own(), a.Working)
 }
 
 // account returns what a run did that worked for so long, without its files and rounds.

@@ -33,7 +33,7 @@ func (a Account) Print(out io.Writer, c render.Colours, columns int) {
 	for _, line := range append(a.left(0), a.fileLines("-", maxFiles)...) {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
-	if said := a.said(); said != "" {
+	if said := a.Said(); said != "" {
 		fmt.Fprintf(out, "  %s\n", said)
 	}
 	if next := a.Next(); next != "" {
@@ -57,7 +57,7 @@ func (a Account) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	for _, line := range append(a.left(columns-len("  ")), a.fileLines("−", maxFiles)...) {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
-	if said := a.said(); said != "" {
+	if said := a.Said(); said != "" {
 		fmt.Fprintln(out, render.Wrap("  "+said, columns))
 	}
 	for _, note := range a.Notes() {
@@ -81,8 +81,8 @@ func (a Account) left(columns int) []string {
 	return screen.FindingLines(a.End.Findings, columns, "hone show "+a.name())
 }
 
-// said quotes what the model said last; empty if it said nothing.
-func (a Account) said() string {
+// Said quotes what the model said last; empty if it said nothing.
+func (a Account) Said() string {
 	switch {
 	case a.End.Said == "":
 		return ""

@@ -91,7 +91,7 @@ func fittingTable(rows [][]string, columns int) []string {
 
 // cells returns the columns of a run in the list.
 func (s Summary) cells(c render.Colours) []string {
-	result := s.Standing.Mark.Mark(c) + " " + render.Line(s.Standing.Text)
+	result := s.Standing.Line(c)
 	if s.Foreign {
 		result += ", foreign"
 	}
@@ -102,14 +102,8 @@ func (s Summary) cells(c render.Colours) []string {
 // are of the run's age.
 func (s Summary) attemptCells(c render.Colours) (rows [][]string) {
 	for _, one := range s.Attempts {
-		result := story.Running.Mark(c) + " running"
-		switch {
-		case one.Result != "":
-			result = story.MarkOf(one.Result).Mark(c) + " " + render.Line(story.KindText(one.Result))
-		case s.Result != "running":
-			result = story.Failed.Mark(c) + " died"
-		}
-		rows = append(rows, []string{" " + render.Line(journal.ShortRun(one.Run)), result, fmt.Sprintf("attempt %d", one.Number),
+		standing := story.AttemptStanding(one, s.Result == "running")
+		rows = append(rows, []string{" " + render.Line(journal.ShortRun(one.Run)), standing.Line(c), fmt.Sprintf("attempt %d", one.Number),
 			fmt.Sprint(one.Rounds), render.Short(one.Tokens), "", render.Line(story.ModelName(one.Model))})
 	}
 	return rows

@@ -13,7 +13,7 @@ import (
 func (a Account) Markdown() string {
 	var b strings.Builder
 	b.WriteString("| | round | files | verdict | time | tokens | cost |\n|---|---|---|---|--:|--:|--:|\n")
-	for _, r := range a.Rounds {
+	for _, r := range a.Rounds() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.Outcome, r.Name(), code(r.FilesText(60)), code(r.Verdict), render.Duration(r.Took), r.Numbers().TokensText(), r.Numbers().CostText())
 	}
 	figures := a.figures(render.Short)
@@ -27,7 +27,7 @@ func (a Account) Markdown() string {
 		lines = append(lines, strings.Split(strings.TrimRight(more, "\n"), "\n")...)
 	}
 	if lines = append(lines, a.left(0)...); a.End.Said != "" {
-		lines = append(lines, a.said())
+		lines = append(lines, a.Said())
 	}
 	for _, line := range append(lines, a.Notes()...) {
 		fmt.Fprintf(&b, "- %s\n", code(line))

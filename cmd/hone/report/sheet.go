@@ -14,17 +14,18 @@ import (
 	"hone/story"
 )
 
-// Lines returns the account as the lines of a terminal with so many columns and rows. If
+// Lines returns the account and its rounds as the lines of a terminal with so many columns and rows. If
 // there are too many rounds for it, those in the middle are left out. What the user should
 // know is cut if it leaves the rounds no room. Zero columns and rows mean that there is no
 // terminal: nothing is cut or left out.
-func (a Account) Lines(c render.Colours, columns, rows int) []string {
-	return sheet{a, c, columns, rows}.lines()
+func (a Account) Lines(rounds []story.Round, c render.Colours, columns, rows int) []string {
+	return sheet{a, rounds, c, columns, rows}.lines()
 }
 
 // sheet is an account on a terminal.
 type sheet struct {
 	Account
+	rounds  []story.Round
 	colour  render.Colours
 	columns int
 	rows    int
@@ -104,7 +105,7 @@ func (o sheet) heading() []string {
 // room. If room is greater than 0 there are at most so many lines: rounds in the middle
 // are left out.
 func (o sheet) roundLines(room int) []string {
-	layout := screen.LayoutOf(o.Rounds, o.columns)
+	layout := screen.LayoutOf(o.rounds, o.columns)
 	all := o.linesIn(layout)
 	height := len(slices.Concat(all...))
 	if room == 0 {
@@ -120,13 +121,13 @@ func (o sheet) roundLines(room int) []string {
 	shown := max(2, (room-1)/each)
 	first := min(3, shown/2)
 	last := len(all) - (shown - first)
-	return slices.Concat(slices.Concat(all[:first]...), []string{o.cut("  " + o.colour.Dim(leftOut(o.Rounds[first:last])))}, slices.Concat(all[last:]...))
+	return slices.Concat(slices.Concat(all[:first]...), []string{o.cut("  " + o.colour.Dim(leftOut(o.rounds[first:last])))}, slices.Concat(all[last:]...))
 }
 
 // linesIn returns the lines of each round.
 func (o sheet) linesIn(l screen.Layout) [][]string {
 	var all [][]string
-	for _, r := range o.Rounds {
+	for _, r := range o.rounds {
 		all = append(all, screen.RoundLines(r, o.colour, l))
 	}
 	return all
@@ -155,7 +156,7 @@ func (o sheet) troubles() []string {
 		lines = append(lines, "  the run is not finished")
 	case !o.Ended:
 		lines = append(lines, "  died: the process of the run ended without a result")
-	case len(o.Rounds) == 0 || o.End.Why != o.Rounds[len(o.Rounds)-1].Verdict && o.End.Why != history.CheckPasses:
+	case len(o.rounds) == 0 || o.End.Why != o.rounds[len(o.rounds)-1].Verdict && o.End.Why != history.CheckPasses:
 		lines = append(lines, "  "+render.Line(why))
 		for line := range strings.Lines(more) {
 			lines = append(lines, "  | "+render.Line(strings.TrimSuffix(line, "\n")))
@@ -165,7 +166,7 @@ func (o sheet) troubles() []string {
 		for _, line := range o.left(max(0, o.columns-len("    "))) {
 			lines = append(lines, "    "+line)
 		}
-		if said := o.said(); said != "" {
+		if said := o.Said(); said != "" {
 			lines = append(lines, o.wrapped("  "+said)...)
 		}
 	}
@@ -187,7 +188,7 @@ func (o sheet) attempts() []string {
 // changed names the files that the run changed, if its rounds do not.
 func (o sheet) changed() []string {
 	several := func(r story.Round) bool { return len(r.Changes()) > 1 }
-	if len(o.Files) == 0 || len(o.Files) == 1 && len(o.Rounds) > 0 && !slices.ContainsFunc(o.Rounds, several) {
+	if len(o.Files) == 0 || len(o.Files) == 1 && len(o.rounds) > 0 && !slices.ContainsFunc(o.rounds, several) {
 		return nil
 	}
 	most := maxFiles
@@ -246,7 +247,7 @@ func (o sheet) commands() []string {
 // tellingRound returns the number of the last round that failed, or else of the last one; 0
 // if only the check before the first round ran.
 func (o sheet) tellingRound() (number int) {
-	for _, r := range slices.Backward(o.Rounds) {
+	for _, r := range slices.Backward(o.rounds) {
 		if r.Number > 0 && r.Outcome == story.Failed {
 			return r.Number
 		}

@@ -28,14 +28,14 @@ func LayoutFor(columns, last int) Layout {
 // LayoutOf returns the layout of all these rounds.
 func LayoutOf(all []story.Round, columns int) Layout {
 	l := Layout{Columns: columns}
-	most := 40
+	most, widest := 40, pipedVerdict
 	if columns > 0 {
-		most = columns / 3
+		most, widest = columns/3, 60
 	}
 	for _, r := range all {
 		l.Last = max(l.Last, r.Number)
 		l.Files = max(l.Files, min(most, render.Width(r.FilesText(most))))
-		l.Verdict = max(l.Verdict, min(60, render.Width(render.Line(r.Verdict))))
+		l.Verdict = max(l.Verdict, min(widest, render.Width(render.Line(r.Verdict))))
 	}
 	return l
 }
@@ -54,8 +54,12 @@ const (
 	widestLine  = 120
 )
 
-// longestVerdict is where a verdict is cut even if lines are not.
-const longestVerdict = 200
+// A verdict that has a line of its own is cut at longestVerdict, and one in a line of a file or a
+// pipe at pipedVerdict.
+const (
+	longestVerdict = 200
+	pipedVerdict   = 100
+)
 
 // RoundLines returns a round as one line, or as two: on a narrow terminal the verdict has a
 // line of its own, and so has one that is not to be cut.
@@ -64,7 +68,7 @@ func RoundLines(r story.Round, c render.Colours, l Layout) []string {
 	figures := c.Dim(fmt.Sprintf("%5s %5s", render.Duration(r.Took), render.Short(r.Tokens)))
 	head := fmt.Sprintf("%s %s  ", r.Outcome.Mark(c), name)
 	fixed := len("x ") + len(name) + len("  ") + len("  ") + len("12.3s 12.3k")
-	rest := longestVerdict
+	rest := pipedVerdict
 	if l.Columns > 0 {
 		rest = l.Columns - 1 - fixed
 		if l.Files > 0 {

@@ -31,9 +31,9 @@ type ListenFlags struct {
 // Register adds the flags to a command.
 func (f *ListenFlags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.address, "listen", anyPort, "listen on `HOST:PORT`; if other machines can reach it, the files below are needed")
-	fs.StringVar(&f.cert, "tls-cert", "", "certificate of the server in PEM, followed by its intermediate certificates")
-	fs.StringVar(&f.key, "tls-key", "", "private key of the certificate in PEM")
-	fs.StringVar(&f.password, "password-file", "", "file with the password, in one line")
+	fs.StringVar(&f.cert, "tls-cert", "", "`FILE` with the certificate of the server in PEM, followed by its intermediate certificates")
+	fs.StringVar(&f.key, "tls-key", "", "`FILE` with the private key of the certificate in PEM")
+	fs.StringVar(&f.password, "password-file", "", "`FILE` with the password, in one line")
 }
 
 // Listen listens. remote is nil if only this machine can reach the address; it refuses other

@@ -300,7 +300,7 @@ func (s *Server) call(r *recorded.Run, seq int64) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	part, err := s.html.Call(call, "run "+short, page.CallAddress(r.ID, events, seq))
+	part, err := s.html.Call(call, "run "+short, fmt.Sprintf("/run/%s/round/%d#c%d", r.ID, call.Round, seq))
 	return &reading{title: fmt.Sprintf("%s: what %s was asked", short, call.Name), place: short, parts: []page.Part{part}}, err
 }
 

@@ -74,6 +74,13 @@ func TestLive(t *testing.T) {
 	p.write("../go4", "")
 	p.run([]int{0}, "resume", "last", "-q")
 	b.says("done", "round 3")
+	b.do(chromedp.Evaluate[chromedp.Void]("document.getElementById('r2-log').open = true"))
+	b.do(chromedp.SendKeys(chromedp.ID("r2-find"), "TOTAL"))
+	b.says("1 of 6 lines", "cart.go:9: the total is wrong")
+	if log := value[string](b, "document.querySelector('#r2-log pre').textContent"); strings.Contains(log, "step 3") {
+		t.Errorf("the log shows lines that do not match:\n%s", log)
+	}
+	b.lacks("+0") // the lines of later rounds are counted, too
 	b.review("done")
 	p.run([]int{0}, "undo", "last")
 	b.says("undone")

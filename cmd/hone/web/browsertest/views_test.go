@@ -14,7 +14,7 @@ func result(name, model string, time int, passed bool) string {
 	return fmt.Sprintf(`{"key":"%[1]s %[2]s %[3]d","case":"%[1]s","model":"%[2]s","time":%[3]d,"passed":%[4]t,"result":"done","why":"the check passes","rounds":%[3]d,"tokens":52310,"cost":0.0421,"seconds":71.5,"at":"2026-11-20T10:00:00Z"}`+"\n", name, model, time, passed)
 }
 
-// TestViews looks at the views of attempts, of a phase and of an evaluation.
+// TestViews looks at the views of attempts, of a phase, of an evaluation and of two runs.
 func TestViews(t *testing.T) {
 	b := browser(t)
 	recorded, err := filepath.Abs("testdata/phase.hone") // by hone export, after testdata/script/phase_flow.txtar of cmd/hone
@@ -53,4 +53,11 @@ func TestViews(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("#list a")))
 	b.says("attempt 1", "attempt 2", "applied", "findings after each round")
 	b.review("attempts")
+
+	b.do(chromedp.Click(chromedp.CSS("nav a")))
+	b.says("compare the two")
+	b.do(chromedp.Evaluate[chromedp.Void]("document.querySelectorAll('#list input').forEach(box => box.click())"))
+	b.do(chromedp.Click(chromedp.CSS("#compare button")))
+	b.says("Two runs", "phase 1", "attempts")
+	b.review("compare")
 }
