@@ -100,7 +100,7 @@ func (h Host) Ready(m loop.Model) error {
 // agentModel returns an agent as a model. Its runner runs it behind its walls.
 func agentModel(s *loop.Agent, r sandbox.Runner, dir string, redact func(string) string) (*command.Agent, error) {
 	agent, err := command.New(r, command.Config{
-		Name: s.Name, Argv: s.Argv, Model: s.Asked, Stdin: command.Stdin(s.Stdin), Dir: dir,
+		Name: s.Name, Argv: s.Argv, Model: s.Asked, Stdin: s.Stdin, Dir: dir,
 		Timeout: s.Timeout.Value(), Exits: s.Exits, Answer: s.Answer, Redact: redact,
 		Usage: command.Usage(s.Usage),
 	})
