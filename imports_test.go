@@ -74,7 +74,7 @@ func house() []room {
 		{folder: "sandbox/workshop", floor: 1, may: []string{"internal/gitdir", "sandbox", "sandbox/internal/environ"}},
 		{folder: "sandbox/internal/record", floor: 1},
 		{folder: "sandbox/putback", floor: 1, may: []string{"sandbox", "sandbox/internal/record"}},
-		{folder: "sandbox/placeholder", floor: 1, may: []string{"sandbox", "sandbox/internal/record"}},
+		{folder: "sandbox/placeholder", floor: 1, may: []string{"internal/transient", "sandbox", "sandbox/internal/record"}},
 		{folder: "sandbox/internal/kernel", floor: 1, may: []string{"sandbox"}},
 		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"internal/waittest", "sandbox"}, test: true},
 		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/placeholder", "sandbox/internal/kernel", "sandbox/internal/process", "sandbox/internal/loopback"}},

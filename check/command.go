@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -63,7 +64,7 @@ type CommandConfig struct {
 // the command's output. If the system has sh, both streams are in the order printed.
 // What a Reader finds in a command that passed is advisory. If the command cannot be
 // started, or the shell cannot find or execute the program (exit status 126 or 127),
-// or cannot parse the command, the finding is Broken. If the machine is short of what a start needs, that is an error.
+// or cannot parse the command, the finding is Broken. If the machine is short of what a start needs, or the runner fails, that is an error.
 func Command(r sandbox.Runner, c CommandConfig) Func {
 	return func(ctx context.Context) ([]Finding, error) {
 		watched := newLive(c.Live, c.Redact)
@@ -115,13 +116,14 @@ func (c CommandConfig) isUnreadable(ctx context.Context, r sandbox.Runner, resul
 }
 
 // noVerdict returns the error of a check whose command ended with result and err, if that
-// says nothing about the tree: the context is done, or the machine is short of something.
-// Otherwise it returns nil.
+// says nothing about the tree: the context is done, the machine is short of something, or
+// what the runner needs failed. Otherwise it returns nil. Only a [sandbox.StartError] is about
+// the command.
 func noVerdict(ctx context.Context, what string, result sandbox.Result, err error) error {
 	switch {
 	case ctx.Err() != nil && (err != nil || result.Exit < 0):
 		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-	case transient.Is(err):
+	case transient.Is(err), err != nil && !errors.As(err, new(*sandbox.StartError)):
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil

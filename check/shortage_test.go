@@ -23,8 +23,8 @@ func (f failing) Run(context.Context, sandbox.Command) (sandbox.Result, error) {
 	return sandbox.Result{}, f.err
 }
 
-// TestShortMachine: a check that does not start because the machine is short of something
-// has no findings, but an error that says of what. Another program or file is a finding.
+// TestShortMachine: a check that does not start because the machine is short of something, or
+// because its walls fail, has no findings, but an error that says why. Another program or file is a finding.
 func TestShortMachine(t *testing.T) {
 	checks := map[string]func(sandbox.Runner) Func{
 		"command": func(r sandbox.Runner) Func { return Command(r, command(t, "true")) },
@@ -38,6 +38,10 @@ func TestShortMachine(t *testing.T) {
 			if found != nil || !errors.Is(err, errno) || transient.Remedy(err) == "" {
 				t.Errorf("%s, %v: %+v, %v", name, errno, found, err)
 			}
+		}
+		walls := errors.New("walls")
+		if found, err := check(failing{err: fmt.Errorf("protect files: %w", walls)})(context.Background()); found != nil || !errors.Is(err, walls) {
+			t.Errorf("%s: without walls: %+v, %v", name, found, err)
 		}
 		for _, errno := range []syscall.Errno{syscall.ENOENT, syscall.EACCES, syscall.ENOEXEC, syscall.E2BIG} {
 			found, err := check(failing{err: &sandbox.StartError{Program: "sh", Err: errno}})(context.Background())

@@ -92,7 +92,10 @@ func (e *Enclosed) run(ctx context.Context, behind *wall.Walls, c sandbox.Comman
 	result, err := behind.Run(ctx, c)
 	made, failed := e.settle(ctx)
 	result.Repositories = made
-	return result, errors.Join(err, failed)
+	if err = errors.Join(err, failed); err != nil {
+		err = e.dir.Explain(err)
+	}
+	return result, err
 }
 
 // settle takes away what commands made that git would obey, also if ctx is done.

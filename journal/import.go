@@ -42,7 +42,7 @@ func ValidRun(id string) bool { return validRun.MatchString(id) }
 // [Home.Read] it accepts no incomplete last line. A line that is not right is a
 // [*DamageError].
 func Parse(run string, data []byte) ([]Event, error) {
-	events, size, err := parse(run, data)
+	events, size, err := parse(run, bytes.NewReader(data))
 	if err == nil && size < int64(len(data)) {
 		err = &DamageError{Line: len(events) + 1, Why: "it is incomplete"}
 	}

@@ -215,18 +215,19 @@ func newJournal(h *Home, run string, f *os.File) *Journal {
 
 // load reads the file and truncates it after its last complete line.
 func (j *Journal) load() error {
-	data, err := io.ReadAll(j.file)
-	if err != nil {
-		return err
+	events, size, damage := parse(j.run, j.file)
+	if damage != nil && !errors.As(damage, new(*DamageError)) {
+		return damage
 	}
-	events, size, damage := parse(j.run, data)
 	if err := j.home.Owner.checkFile(j.run, events, damage); err != nil {
 		return err
 	}
-	if size < int64(len(data)) {
-		if err := j.file.Truncate(size); err != nil {
-			return fmt.Errorf("remove an incomplete line: %w", err)
-		}
+	info, err := j.file.Stat()
+	if err == nil && size < info.Size() {
+		err = j.file.Truncate(size)
+	}
+	if err != nil {
+		return fmt.Errorf("remove an incomplete line: %w", err)
 	}
 	for _, e := range events {
 		j.addToIndex(e)
@@ -338,6 +339,9 @@ func (j *Journal) Append(n Entry) (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
+	if len(e.line) > maxLine {
+		return Event{}, fmt.Errorf("event %s: its %d bytes are too many for a line of the journal", n.Type, len(e.line))
+	}
 	if err := j.home.Store.Sync(); err != nil {
 		return Event{}, err
 	}
@@ -389,7 +393,10 @@ func (j *Journal) write(line []byte, sync bool) error {
 	if j.brokenBy != nil {
 		return fmt.Errorf("%w since: %w", ErrBroken, j.brokenBy)
 	}
-	_, err := j.file.Write(append(line, '\n'))
+	err := j.checkSize()
+	if err == nil {
+		_, err = j.file.Write(append(line, '\n'))
+	}
 	if err == nil && sync {
 		err = j.home.in.SyncFile(runFile(j.run), j.file)
 	}
@@ -401,10 +408,25 @@ func (j *Journal) write(line []byte, sync bool) error {
 	return fmt.Errorf("append to the journal: %w", err)
 }
 
-// truncate removes what a failed write may have left. If that fails, the state
-// of the file is unknown and the journal accepts no more events.
+// checkSize returns an error if the file does not end with the last line.
+func (j *Journal) checkSize() error {
+	info, err := j.file.Stat()
+	if err == nil && info.Size() != j.size {
+		err = fmt.Errorf("another program changed %s: it has %d bytes instead of %d", j.home.in.At(runFile(j.run)), info.Size(), j.size)
+	}
+	return err
+}
+
+// truncate removes what a failed write, or another program, left after the last line. If that
+// fails, the state of the file is unknown and the journal accepts no more events.
 func (j *Journal) truncate(cause error) {
-	err := j.file.Truncate(j.size)
+	info, err := j.file.Stat()
+	if err == nil && info.Size() < j.size {
+		err = cause
+	}
+	if err == nil {
+		err = j.file.Truncate(j.size)
+	}
 	if err == nil {
 		_, err = j.file.Seek(j.size, io.SeekStart)
 	}

@@ -126,6 +126,56 @@ func TestTornLastLineIsCutOff(t *testing.T) {
 	}
 }
 
+// TestChangedWhileOpen: another program makes the file longer or shorter. The next append fails; what
+// was added is removed, and no event follows lines that are missing.
+func TestChangedWhileOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		by        int64
+		continues bool
+	}{"longer": {2 << 30, true}, "shorter": {-20, false}} {
+		h := home(t)
+		fill(t, h, "r", 3)
+		j, err := h.Open("r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, err := h.Size("r")
+		if err := errors.Join(err, os.Truncate(file(h, "r"), size+c.by)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.Append(journal.Entry{Type: "test"}); err == nil || !strings.Contains(err.Error(), "another program changed") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := j.Append(journal.Entry{Type: "test"}); (err == nil) != c.continues {
+			t.Errorf("%s: the append after that: %v", name, err)
+		}
+		j.Close()
+		want := 2
+		if c.continues {
+			want = 4
+		}
+		if events, err := h.Read("r"); err != nil || len(events) != want {
+			t.Errorf("%s: %d events, %v", name, len(events), err)
+		}
+	}
+}
+
+// TestLongLine: a line that hone does not write is damage, and readers do not read all of it.
+func TestLongLine(t *testing.T) {
+	h := home(t)
+	fill(t, h, "r", 3)
+	if err := os.Truncate(file(h, "r"), 1<<40); err != nil {
+		t.Skip("no sparse files: ", err)
+	}
+	_, readErr := h.Read("r")
+	_, openErr := h.Open("r")
+	for _, err := range []error{readErr, openErr} {
+		if damage := new(journal.DamageError); !errors.As(err, &damage) || damage.Line != 4 {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func TestDamageIsFound(t *testing.T) {
 	edit := func(old, new string) func([]byte) []byte {
 		return func(b []byte) []byte { return bytes.Replace(b, []byte(old), []byte(new), 1) }

@@ -62,10 +62,7 @@ func (h *Home) lock(try func(*os.File) error, grace time.Duration) (*Lock, error
 	if err != nil {
 		return nil, fmt.Errorf("lock the workspace: %w", err)
 	}
-	err = try(f)
-	for until := time.Now().Add(grace); errors.Is(err, errLocked) && time.Now().Before(until); err = try(f) {
-		time.Sleep(10 * time.Millisecond)
-	}
+	err = within(grace, f, try)
 	who, readErr := io.ReadAll(io.LimitReader(f, 256))
 	last := strings.TrimSpace(string(who))
 	switch {
@@ -77,6 +74,39 @@ func (h *Home) lock(try func(*os.File) error, grace time.Duration) (*Lock, error
 		err = fmt.Errorf("lock the workspace: %w", errors.Join(err, readErr))
 	}
 	return nil, errors.Join(err, f.Close())
+}
+
+// within tries to lock a file for a while.
+func within(grace time.Duration, f *os.File, try func(*os.File) error) error {
+	err := try(f)
+	for until := time.Now().Add(grace); errors.Is(err, errLocked) && time.Now().Before(until); err = try(f) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
+
+// LockFile opens a file for writing and locks it until it is closed or the process ends. It creates
+// a file that does not exist. Like [Home.Lock] it waits for half a second.
+func LockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := within(lockGrace, f, tryLock); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// IsLocked reports whether a file is locked by [LockFile]. Several processes may ask at once.
+func IsLocked(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(tryShare(f), errLocked)
 }
 
 // openLock opens the lock's file in a home; path is for its error.

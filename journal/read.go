@@ -1,7 +1,7 @@
 package journal
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,11 +31,7 @@ func (h *Home) Read(run string) ([]Event, error) {
 		return nil, fmt.Errorf("read the run's journal: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("read the run's journal: %w", err)
-	}
-	events, _, err := parse(run, data)
+	events, _, err := parse(run, f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.in.At(runFile(run)), err)
 	}
@@ -70,25 +66,18 @@ func (h *Home) Follow(ctx context.Context, run string) iter.Seq2[Event, error] {
 const followEvery = 50 * time.Millisecond
 
 func follow(ctx context.Context, run string, f *os.File, yield func(Event, error) bool) {
-	c := chain{run: run}
-	var rest []byte
+	c, in := chain{run: run}, newLines(f)
 	for {
-		more, err := io.ReadAll(f)
-		if err != nil {
-			yield(Event{}, err)
-			return
+		line, err := in.next()
+		var e Event
+		if err == nil {
+			e, err = c.next(line)
 		}
-		rest = append(rest, more...)
-		for {
-			line, after, whole := bytes.Cut(rest, []byte{'\n'})
-			if !whole {
-				break
-			}
-			rest = after
-			e, err := c.next(bytes.Clone(line))
+		if !errors.Is(err, io.EOF) {
 			if !yield(e, err) || err != nil {
 				return
 			}
+			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -102,26 +91,66 @@ func follow(ctx context.Context, run string, f *os.File, yield func(Event, error
 // last complete line; anything after it is incomplete. A last line that ends in
 // a newline but is not JSON counts as incomplete too: after a power failure a
 // file may have its length before its contents. With an error, the events are those
-// before the damaged line.
-func parse(run string, data []byte) (events []Event, size int64, err error) {
-	c := chain{run: run}
-	for size < int64(len(data)) {
-		n := bytes.IndexByte(data[size:], '\n')
-		if n < 0 {
-			break
+// before the damaged line. parse reads no further than that.
+func parse(run string, from io.Reader) (events []Event, size int64, err error) {
+	c, in := chain{run: run}, newLines(from)
+	for {
+		line, err := in.next()
+		if errors.Is(err, io.EOF) {
+			return events, size, nil
 		}
-		e, err := c.next(data[size : size+int64(n)])
-		last := size+int64(n)+1 == int64(len(data))
-		if errors.As(err, new(*json.SyntaxError)) && last {
-			break
+		var e Event
+		if err == nil {
+			e, err = c.next(line)
+		} else if errors.Is(err, errLongLine) {
+			err = &DamageError{Line: c.n + 1, Why: err.Error()}
+		}
+		if errors.As(err, new(*json.SyntaxError)) && in.atEnd() {
+			return events, size, nil
 		}
 		if err != nil {
 			return events, 0, err
 		}
 		events = append(events, e)
-		size += int64(n) + 1
+		size += int64(len(line)) + 1
 	}
-	return events, size, nil
+}
+
+// maxLine is the maximum length of a line in bytes. What could be longer is stored as an object.
+const maxLine = 64 << 20
+
+var errLongLine = fmt.Errorf("it is longer than the %d MB that hone writes: another program changed the journal", maxLine>>20)
+
+// lines reads complete lines, also while more are appended.
+type lines struct {
+	in    *bufio.Reader
+	begun []byte // of the next line
+}
+
+func newLines(from io.Reader) *lines { return &lines{in: bufio.NewReaderSize(from, 64<<10)} }
+
+// next returns the next line without its newline; the caller may keep it. The error is io.EOF until
+// the line is complete.
+func (l *lines) next() ([]byte, error) {
+	for {
+		part, err := l.in.ReadSlice('\n')
+		l.begun = append(l.begun, part...)
+		switch {
+		case len(l.begun) > maxLine:
+			return nil, errLongLine
+		case err == nil:
+			line := l.begun[:len(l.begun)-1]
+			l.begun = nil
+			return line, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+func (l *lines) atEnd() bool {
+	_, err := l.in.Peek(1)
+	return errors.Is(err, io.EOF)
 }
 
 // chain checks each line against the previous one.

@@ -191,16 +191,19 @@ func markParents(parents map[string]bool, name string) {
 // goLogged is a line that a test logged, with its place.
 var goLogged = lazyregexp.New(`^\s*((?:[A-Za-z]:)?[^\s:]*\.go):(\d{1,9}): ?(.*)$`)
 
-// item returns the failure of a test. Its place and its first line are those of the last
-// line that the test logged: earlier ones are more often progress than the failure.
+// item returns the failure of a test. Its place is that of the last line that the test logged,
+// because earlier ones are more often progress than the failure; and its first line is the first
+// that the test logged there, as for the first of the rows of a table that fail.
 func (t *goTest) item(pkg string) item {
 	i := item{rank: failure, test: goName(pkg, t.name)}
 	said, last := "", 0
-	for n, line := range t.out {
-		if m := goLogged.FindStringSubmatch(line); m != nil && m[1] != "testing.go" {
-			i.file, said, last = goFile(pkg, m[1]), m[3], n
-			i.line = number(m[2])
+	for n, line := range slices.Backward(t.out) {
+		m := goLogged.FindStringSubmatch(line)
+		if m == nil || m[1] == "testing.go" || i.file != "" && (goFile(pkg, m[1]) != i.file || number(m[2]) != i.line) {
+			continue
 		}
+		i.file, said, last = goFile(pkg, m[1]), m[3], n
+		i.line = number(m[2])
 	}
 	rest := t.out
 	if said != "" && (last == 0 || last == len(rest)-1) { // between other lines it belongs to what follows

@@ -266,7 +266,11 @@ func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return failure.Usage(c.Name()+" takes no arguments", helpFor(c))
+	hint := helpFor(c)
+	if c.Flags().Lookup("check") != nil {
+		hint = fmt.Sprintf("the check is a flag: %s --check %q", c.CommandPath(), strings.Join(args, " "))
+	}
+	return failure.Usage(c.Name()+" takes no arguments", hint)
 }
 
 // oneRun checks that a command has at most one argument, a run.

@@ -55,7 +55,7 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 		words = p.Complete
 	}
 	c := &cobra.Command{
-		Use: cmp.Or(p.Use, k.Use), Short: p.Short, Long: p.Long, Args: argsOf(k.Name, check), ValidArgsFunction: completeFrom(words),
+		Use: cmp.Or(p.Use, k.Use), Short: p.Short, Long: p.Long, Args: argsOf(check), ValidArgsFunction: completeFrom(words),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := validFlags(c, f.Values); err != nil {
 				return err

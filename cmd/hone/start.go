@@ -36,7 +36,7 @@ func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 	l := k.New()
 	f := &loopFlags{}
 	c := &cobra.Command{
-		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k.Name, k.Args), ValidArgsFunction: completeFrom(k.Complete),
+		Use: k.Use, Short: k.Short, Long: k.Long, Example: k.Example, Args: argsOf(k.Args), ValidArgsFunction: completeFrom(k.Complete),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.valid(c); err != nil {
 				return err
@@ -55,16 +55,11 @@ func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 
 // argsOf returns check as cobra needs it. A nil check accepts no
 // arguments.
-func argsOf(loop string, check func([]string) error) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch {
-		case check != nil:
-			return check(args)
-		case len(args) > 0:
-			return failure.Usage(loop+" takes no arguments", "hone help "+loop)
-		}
-		return nil
+func argsOf(check func([]string) error) cobra.PositionalArgs {
+	if check == nil {
+		return noArgs
 	}
+	return func(_ *cobra.Command, args []string) error { return check(args) }
 }
 
 // startLoop starts a loop as one run, or as several runs in order. It stops

@@ -66,7 +66,7 @@ func TestReadErrors(t *testing.T) {
 		"ref = 'main'\n" + fix:                "1: ref: it is outside of its section; write it below [[job]]",
 		fix + "arg = ['x']\n":                 "4: job.arg: unknown key; did you mean args?",
 		fix + "max-cost = 0\n":                "4: job.max-cost: 0 is too small; write US dollars as a number, such as 2.50",
-		fix + "model = 'gpt-5'\n":             `4: job.model: "gpt-5" is not the name of a model; write "provider/name", such as "openai/gpt-5"`,
+		fix + "model = 'openai/'\n":           `4: job.model: "openai/" is not the name of a model; write "provider/name", such as "openai/gpt-5"`,
 		repo:                                  "1: job: the loop is missing; write one of: fix, task, implement, reconcile",
 		repo + "loop = 'fixx'\n":              `3: job.loop: "fixx" is not a loop; did you mean fix?`,
 		repo + "loop = 'phase'\n":             "3: job.loop: phase keeps repositories of its own below src/ and tests/, which cannot move to another worker; write one of: fix, task, implement, reconcile",

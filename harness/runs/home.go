@@ -139,16 +139,14 @@ func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 func (w *Workspace) moved() bool { return HomePath(w.Dir) != w.Home.Dir() }
 
 func (w *Workspace) closeHome() {
-	if w.registered != "" && !w.orphaned { // else the next process must look for what is left
-		_ = os.Remove(w.registered)
-	}
+	w.unregister()
 	if w.lock != nil {
 		w.lock.Unlock()
 	}
 	if w.Home != nil {
 		w.Home.Close()
 	}
-	w.registered, w.lock, w.Home = "", nil, nil
+	w.lock, w.Home = nil, nil
 }
 
 // LeaveTree moves the home, with the journal that this process has open, to the state

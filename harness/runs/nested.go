@@ -3,9 +3,12 @@ package runs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"hone"
 
@@ -16,8 +19,9 @@ import (
 
 // Two runs in one tree would take each other's changes for the user's or their own. So
 // hone does not enter a workspace while another one above or below it is locked. To find
-// workspaces above, it tries the directories on the path. To find those below, it searches
-// no tree: each locked workspace has a file with its path in the state folder.
+// workspaces above, it tries the directories on the path. For all others it searches
+// no tree: each locked workspace has a file in the state folder that says where its files
+// are, so that it is found through bind mounts as well. Its process has that file locked.
 //
 // A process locks and registers its workspace before it looks for others, so that of
 // two that start at the same time at least one sees the other. It sees processes of other
@@ -35,18 +39,36 @@ func (w *Workspace) register() {
 		w.orphaned = true // it may be
 		return
 	}
-	file := filepath.Join(dir, homeName(w.Dir))
-	if _, err := os.Lstat(file); err == nil {
+	name := filepath.Join(dir, homeName(w.Dir))
+	if _, err := os.Lstat(name); err == nil {
 		w.orphaned = true
 	}
-	if state.WriteCache(file, []byte(w.Dir)) == nil {
-		w.registered = file
+	f, err := journal.LockFile(name)
+	if err != nil {
+		return
+	}
+	w.registered = f
+	if err = f.Truncate(0); err == nil {
+		_, _ = f.WriteString(formatPlaces(places(w.Dir)))
 	}
 }
 
-// registeredDirs returns the workspaces that are locked, or whose process was killed. It
-// forgets those that no longer exist, and reports whether there were any.
-func registeredDirs() (dirs []string, lost bool) {
+// unregister is called while the workspace is still locked. An orphaned one leaves its
+// file, so that the next process looks for what an earlier one left running.
+func (w *Workspace) unregister() {
+	if w.registered == nil {
+		return
+	}
+	w.registered.Close()
+	if !w.orphaned {
+		_ = os.Remove(w.registered.Name())
+	}
+	w.registered = nil
+}
+
+// registrations returns where the files of the other workspaces are that are locked. It forgets
+// those that no longer exist, and reports whether there were any.
+func (w *Workspace) registrations() (locked [][]place, lost bool) {
 	dir, err := state.Find(registeredDir)
 	if err != nil {
 		return nil, false
@@ -55,17 +77,20 @@ func registeredDirs() (dirs []string, lost bool) {
 	for _, e := range entries {
 		file := filepath.Join(dir, e.Name())
 		b, err := os.ReadFile(file)
-		if err != nil || !filepath.IsAbs(string(b)) {
-			continue // it is being written, or was just removed
+		all := parsePlaces(string(b))
+		if err != nil || len(all) == 0 || all[0].At == w.Dir {
+			continue // it is being written, was just removed, or is this one
 		}
-		if _, err := os.Lstat(string(b)); errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Lstat(all[0].At)
+		switch {
+		case journal.IsLocked(file):
+			locked = append(locked, all)
+		case errors.Is(err, fs.ErrNotExist):
 			_ = os.Remove(file)
 			lost = true
-			continue
 		}
-		dirs = append(dirs, string(b))
 	}
-	return dirs, lost
+	return locked, lost
 }
 
 // checkNested returns an error if another hone works above or below a workspace.
@@ -77,18 +102,89 @@ func (w *Workspace) checkNested(ctx context.Context) error {
 			return nestedError(at, run)
 		}
 	}
-	others, lost := registeredDirs()
+	others, lost := w.registrations()
 	w.orphaned = w.orphaned || lost // it may have been this one, under another name
+	if len(others) == 0 {
+		return nil
+	}
+	own := places(dir)
 	for _, other := range others {
-		rel, err := filepath.Rel(dir, other)
-		if err != nil || rel == "." || !filepath.IsLocal(rel) {
-			continue
-		}
-		if run, ok := working(other); ok && isPart(ctx, other, dir) {
-			return nestedError(other, run)
+		if shares(ctx, own, other) || shares(ctx, other, own) {
+			run, _ := working(other[0].At)
+			return nestedError(other[0].At, run)
 		}
 	}
 	return nil
+}
+
+// place is a directory with files of a workspace: the workspace itself, which is the first of its
+// places, or a mount point in it.
+type place struct {
+	At string // its path
+	In string // its file system and its path there, which bind mounts do not change; At if that is unknown
+}
+
+// shares reports whether a workspace at places has a place of another one in it.
+func shares(ctx context.Context, all, other []place) bool {
+	for _, p := range all {
+		for _, q := range other {
+			rel, err := filepath.Rel(p.In, q.In)
+			if err == nil && filepath.IsLocal(rel) && isPart(ctx, filepath.Join(p.At, rel), all[0].At) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// places returns the places of the workspace in a directory, whose path has no symbolic links. Only
+// Linux tells the file systems.
+func places(dir string) []place {
+	all := []place{{dir, dir}}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	f, openErr := os.Open(dir)
+	if err != nil || openErr != nil {
+		return all
+	}
+	defer f.Close()
+	own, _ := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
+	_, id, _ := strings.Cut(string(own), "mnt_id:")
+	id, _, _ = strings.Cut(strings.TrimSpace(id), "\n")
+	escapes := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	for line := range strings.Lines(string(mounts)) {
+		fields := strings.Fields(line) // number, parent, device, path in the file system, mount point
+		if len(fields) < 5 {
+			continue
+		}
+		at, in := escapes.Replace(fields[4]), fields[2]+escapes.Replace(fields[3])
+		rel, err := filepath.Rel(at, dir)
+		below, belowErr := filepath.Rel(dir, at)
+		switch {
+		case fields[0] == id && err == nil:
+			all[0].In = filepath.Join(in, rel)
+		case belowErr == nil && below != "." && filepath.IsLocal(below):
+			all = append(all, place{at, in})
+		}
+	}
+	return all
+}
+
+// formatPlaces returns the contents of a registration.
+func formatPlaces(all []place) string {
+	var text strings.Builder
+	for _, p := range all {
+		text.WriteString(p.At + "\x00" + p.In + "\x00")
+	}
+	return text.String()
+}
+
+func parsePlaces(text string) (all []place) {
+	for pair := range slices.Chunk(strings.Split(text, "\x00"), 2) {
+		if len(pair) == 2 && filepath.IsAbs(pair[0]) {
+			all = append(all, place{pair[0], pair[1]})
+		}
+	}
+	return all
 }
 
 // working reports whether another hone of the user works in a directory, and on which run.

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"hone/harness/internal/state"
 	"hone/internal/crashtest"
 )
 
@@ -51,19 +53,36 @@ func TestNestedLeftovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{gone, below} {
-		(&Workspace{Dir: dir}).register()
+		died(dir)
 	}
 	w, err := Enter(t.Context(), top, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, lost := registeredDirs(); lost || strings.Join(got, " ") != below+" "+top && strings.Join(got, " ") != top+" "+below {
-		t.Errorf("registered: %q, lost %v", got, lost)
+	registered := func() (names []string) {
+		dir, _ := state.Find(registeredDir)
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	both := []string{homeName(below), homeName(top)}
+	slices.Sort(both)
+	if got := registered(); !slices.Equal(got, both) {
+		t.Errorf("registered: %q", got)
 	}
 	w.Close()
-	if got, _ := registeredDirs(); len(got) != 1 || got[0] != below {
+	if got := registered(); len(got) != 1 || got[0] != homeName(below) {
 		t.Errorf("registered after Close: %q", got)
 	}
+}
+
+// died leaves what a process in a directory leaves that was killed.
+func died(dir string) {
+	w := &Workspace{Dir: dir}
+	w.register()
+	w.registered.Close()
 }
 
 // TestOrphaned: processes are searched for what an earlier hone left running if that did
@@ -91,8 +110,6 @@ func TestOrphaned(t *testing.T) {
 		}
 		w.Close()
 	}
-	died := func(dir string) { (&Workspace{Dir: dir}).register() }
-
 	if orphaned, _ := lock(below); orphaned {
 		t.Error("nothing was here before")
 	}

@@ -124,14 +124,15 @@ func (w *Workspace) explainForeign(err error) error {
 			return CheckWhole(foreign.Run, start)
 		}
 	}
-	why := foreign.Error()
+	why, first := foreign.Error(), "to see what the run would do, and accept it"
 	if made, file := state.KeyMade(); w.stateless != nil {
 		why += ": " + w.stateless.Error()
 	} else if made.After(began) && !foreign.Imported {
-		why += ": hone made its key, " + file + ", after the run began"
+		why += ": hone's key is gone; " + file + " was made after the run began"
+		first = "bring hone's key back, or, " + first
 	}
 	return &hone.UsageError{Why: why + "; nothing was sent, run or written",
-		Next: hone.Next{First: "to see what the run would do, and accept it", Verb: hone.Accept, Run: foreign.Run}}
+		Next: hone.Next{First: first, Verb: hone.Accept, Run: foreign.Run}}
 }
 
 // Inspection is a recorded run that was only read.

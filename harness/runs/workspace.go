@@ -41,11 +41,11 @@ type Workspace struct {
 	Notes []hone.Notice
 
 	lock       *journal.Lock
-	registered string // file that says that the workspace is locked; empty if there is none
-	orphaned   bool   // an earlier process may have died here, and left commands running
-	asked      bool   // git was asked whether it tracks .hone
-	tracked    error  // of checkUntracked, if git was asked
-	stateless  error  // why runs cannot be bound to the user; nil if they can
+	registered *os.File // the locked file that says that the workspace is locked; nil if there is none
+	orphaned   bool     // an earlier process may have died here, and left commands running
+	asked      bool     // git was asked whether it tracks .hone
+	tracked    error    // of checkUntracked, if git was asked
+	stateless  error    // why runs cannot be bound to the user; nil if they can
 }
 
 // Enter opens and locks a directory, and completes the edits that an earlier

@@ -136,7 +136,7 @@ func target(f *File, shared bool) reflect.Value {
 			add(keys()[key], key)
 		}
 	}
-	all := []reflect.StructField{{Name: "Prices", Type: reflect.TypeOf(&f.Prices), Tag: `toml:"prices" valid:"model" opens:"costs are counted at this price"`},
+	all := []reflect.StructField{{Name: "Prices", Type: reflect.TypeOf(&f.Prices), Tag: `toml:"prices" valid:"priced" opens:"costs are counted at this price"`},
 		{Name: "Commands", Type: reflect.TypeOf(&f.Commands), Tag: `toml:"commands" valid:"agent" opens:"this program takes the place of a model, as you"`}}
 	for i, name := range sections {
 		all = append(all, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: reflect.PointerTo(reflect.StructOf(fields[name])), Tag: reflect.StructTag(fmt.Sprintf("toml:%q", name))})

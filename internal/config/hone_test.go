@@ -257,7 +257,7 @@ func TestLoadErrors(t *testing.T) {
 		{"[limits]\nmax-cost = '2 USD'\n", at + "2: limits.max-cost: it is not a number; write US dollars as a number, such as 2.50"},
 		{"[limits]\nmax-time = '4'\n", at + "2: limits.max-time: \"4\" is not a duration; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
 		{"[limits]\nmax-time = '-4h'\n", at + "2: limits.max-time: \"-4h\" is not greater than 0; write a number with its unit, such as \"90s\", \"10m\" or \"1h30m\""},
-		{"[model]\nmodel = 'gpt-5'\n", at + "2: model.model: \"gpt-5\" is not the name of a model; write \"provider/name\", such as \"openai/gpt-5\""},
+		{"[model]\nmodel = 'openai/'\n", at + "2: model.model: \"openai/\" is not the name of a model; write \"provider/name\", such as \"openai/gpt-5\""},
 		{"[model]\nmodel = 5\n", at + "2: model.model: it is not a string; write it in double quotes"},
 		{"[model]\nreasoning = 'hihg'\n", at + "2: model.reasoning: \"hihg\" is not one of the choices; write \"low\", \"medium\" or \"high\""},
 		{"[model]\nreasoning = 3\n", at + "2: model.reasoning: it is not a string; write \"low\", \"medium\" or \"high\""},

@@ -35,6 +35,7 @@ var rules = map[string]rule{
 	"model":    {"openai/gpt-5", modelProblem},
 	"models":   {"openai/gpt-5", modelsProblem},
 	"path":     {"/opt/data", pathProblem},
+	"priced":   {"openai/gpt-5", pricedProblem},
 	"setting":  {"NO_COLOR=1", settingProblem},
 	"url":      {"", urlProblem},
 	"variable": {"DATABASE_URL", variableProblem},
@@ -92,12 +93,25 @@ func lineProblem(s string) (problem, hint string) {
 	return "", ""
 }
 
+// modelProblem accepts a name without a provider as well, which means here what it means after -m.
 func modelProblem(s string) (problem, hint string) {
-	provider, name, _ := strings.Cut(s, "/")
-	if provider == "" || name == "" || strings.ContainsAny(s, " \t\r\n,") {
-		return fmt.Sprintf("%q is not the name of a model", s), `write "provider/name", such as "openai/gpt-5"`
+	provider, name, given := strings.Cut(s, "/")
+	if provider == "" || given && name == "" || strings.ContainsAny(s, " \t\r\n,") {
+		return notModel(s)
 	}
 	return "", ""
+}
+
+func notModel(s string) (problem, hint string) {
+	return fmt.Sprintf("%q is not the name of a model", s), `write "provider/name", such as "openai/gpt-5"`
+}
+
+// pricedProblem accepts the whole name of a model: another would be the price of none.
+func pricedProblem(s string) (problem, hint string) {
+	if !strings.Contains(s, "/") {
+		return notModel(s)
+	}
+	return modelProblem(s)
 }
 
 // modelsProblem accepts one model, or several with commas between them.

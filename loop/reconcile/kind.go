@@ -48,7 +48,7 @@ may contain specifications, too.`,
 // atMostOne accepts SOURCE_DIR or no argument.
 func atMostOne(args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("accepts at most 1 arg(s), received %d", len(args))
+		return loop.Usage(fmt.Sprintf("one SOURCE_DIR is expected, but there are %d arguments", len(args)), `name one directory; the check is a flag: --check "make test"`)
 	}
 	return nil
 }

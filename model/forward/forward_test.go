@@ -161,6 +161,32 @@ func TestEventsAreNotDelayed(t *testing.T) {
 	}
 }
 
+// The usage is found in whatever form a stream has (ruling G23), and the agent
+// gets it as it is.
+func TestFormsOfStreams(t *testing.T) {
+	const chat = "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4}}\n\ndata: [DONE]\n\n"
+	for name, text := range map[string]string{
+		"LF": chat, "CR": strings.ReplaceAll(chat, "\n", "\r"), "a byte order mark": "\ufeff" + chat, "no blank lines": strings.ReplaceAll(chat, "\n\n", "\n"),
+		"comments": ": working\n" + chat, "data that is no JSON": "data: ping\n\n" + chat, "lines of JSON": strings.ReplaceAll(strings.ReplaceAll(chat, "data: [DONE]", ""), "data: ", ""),
+		"no last line feed": strings.TrimRight(chat, "\n"),
+	} {
+		for size := 1; size <= len(text); size += 16 {
+			ledger := &book{}
+			up := upstream(t, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+				for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
+					_, _ = io.WriteString(w, rest[:min(size, len(rest))])
+					w.(http.Flusher).Flush()
+				}
+			})
+			_, addr := open(t, Config{Wire: OpenAI, Base: up, Reserve: ledger.Reserve})
+			got := post(t, "http://"+addr+"/chat/completions", simples()[5].body)
+			if done := ledger.one(t); got.body != text || done.used == nil || *done.used != (model.Usage{Input: 3, Output: 4}) {
+				t.Errorf("%s, in pieces of %d: the agent got %q, settled with %+v, %v", name, size, got.body, done.used, done.fault)
+			}
+		}
+	}
+}
+
 // After the last event an agent may immediately make another call, whose
 // reservation must not fail because of the first one.
 func TestSettledBeforeTheLastEventIsSent(t *testing.T) {

@@ -4,17 +4,40 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
+	"sync/atomic"
 
 	sdk "github.com/openai/openai-go/v3"
 
+	"hone/internal/lazyregexp"
 	"hone/model"
 )
 
 // chatModel implements [model.Model] over chat completions.
-type chatModel struct{ Config }
+type chatModel struct {
+	Config
+	// completion means that the limit of the output is max_completion_tokens. OpenAI's reasoning
+	// models reject max_tokens, also on Azure and behind gateways; most other servers know only that.
+	completion *atomic.Bool
+}
 
+// Generate sends a request again whose max_tokens was rejected, which costs nothing.
 func (m chatModel) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
+	asked := m.completion.Load()
+	reply, err := m.generate(ctx, req)
+	if e := (*model.Error)(nil); asked || !errors.As(err, &e) || !e.Rejected() || !useCompletion.MatchString(e.Message) {
+		return reply, err
+	}
+	m.completion.Store(true)
+	return m.generate(ctx, req)
+}
+
+// useCompletion finds: Unsupported parameter: 'max_tokens' is not supported with this model. Use
+// 'max_completion_tokens' instead. (learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning)
+var useCompletion = lazyregexp.New(`(?i)\buse\W+max_completion_tokens`)
+
+func (m chatModel) generate(ctx context.Context, req model.Request) (model.Reply, error) {
 	answer := chatAnswer{onText: req.Stream, tools: toolNames(req.Tools)}
 	return m.attempt(ctx, req, "chat/completions", m.request(req), answer.add, answer.reply)
 }
@@ -73,9 +96,7 @@ func (m chatModel) request(req model.Request) chatRequest {
 		Model: m.Name, Effort: req.Reasoning, CacheKey: m.cacheKey(req), Stream: true,
 		StreamOptions: streamOptions{IncludeUsage: true},
 	}
-	// OpenAI's reasoning models reject max_tokens; most other servers support
-	// only that.
-	if m.isOpenAI() {
+	if m.completion.Load() {
 		r.MaxCompletion = req.MaxOutput
 	} else {
 		r.MaxTokens = req.MaxOutput

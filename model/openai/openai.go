@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"hone/model"
 )
@@ -64,7 +65,9 @@ func New(c Config) model.Model {
 	if c.Wire == Responses || c.Wire == "" && c.isOpenAI() {
 		return responsesModel{c}
 	}
-	return chatModel{c}
+	chat := chatModel{c, new(atomic.Bool)}
+	chat.completion.Store(c.isOpenAI())
+	return chat
 }
 
 // isOpenAI reports whether BaseURL is OpenAI's server.

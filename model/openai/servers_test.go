@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -75,6 +76,43 @@ func TestSignsOfLife(t *testing.T) {
 				t.Errorf("%s, %s: %q, %q, %v", wire, name, got.Text(), got.Finish, err)
 			}
 		}
+	}
+}
+
+// TestCompletionLimit: a model that rejects max_tokens gets max_completion_tokens, and no other
+// request with max_tokens. Any other rejection is the reply.
+func TestCompletionLimit(t *testing.T) {
+	var limits []string
+	says := "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]json.RawMessage
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		limits = append(limits, string(body["max_tokens"])+"/"+string(body["max_completion_tokens"]))
+		if body["max_tokens"] != nil {
+			w.WriteHeader(400)
+			_, _ = io.WriteString(w, `{"error":{"message":"`+says+`","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}`)
+			return
+		}
+		w.Header().Set("Content-Type", stream)
+		_, _ = io.WriteString(w, replies["chat"])
+	}))
+	defer s.Close()
+	req := hello()
+	req.MaxOutput = 5
+	m := open("chat", s.URL)
+	for range 2 {
+		if reply, err := m.Generate(t.Context(), req); err != nil || reply.Text() != "Hi" {
+			t.Errorf("%q, %v", reply.Text(), err)
+		}
+	}
+	says = "max_tokens or max_completion_tokens is too large"
+	if _, err := open("chat", s.URL).Generate(t.Context(), req); err == nil {
+		t.Error("another rejection is not an error")
+	}
+	if got := strings.Join(limits, " "); got != "5/ /5 /5 5/" {
+		t.Errorf("limits: %s", got)
 	}
 }
 

@@ -2,7 +2,9 @@ package placeholder
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,3 +25,5 @@ func flock(f *os.File, how int) error {
 		}
 	}
 }
+
+func inode(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }

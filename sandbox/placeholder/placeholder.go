@@ -5,6 +5,7 @@
 package placeholder
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"hone/internal/transient"
 	"hone/sandbox"
 	"hone/sandbox/internal/record"
 )
@@ -35,6 +37,7 @@ type dir struct {
 	files  []file   // outer ones first
 	record string   // the path of the record, without its ending; the same for all processes
 	lock   *os.File // shared with the other processes that need the placeholders; nil if this one does not
+	made   list     // what the record says while the placeholders are needed; the record may be removed
 }
 
 // file is a placeholder, or a directory that was created for one.
@@ -46,8 +49,12 @@ type file struct {
 // list is the record of what was created in a directory.
 type list struct {
 	Root  string
+	Inode uint64 // of the root; where its file system is not mounted, another directory is at its path
 	Files []file
 }
+
+// errAway means that the root of a list is not there. Its record stays until it is.
+var errAway = errors.New("the directory was moved away or unmounted")
 
 const (
 	listEnding = ".created"
@@ -138,7 +145,11 @@ func (s *Set) Close() error {
 }
 
 func newDir(records, root string, byPath map[string]sandbox.Placeholder) (*dir, error) {
-	sum := sha256.Sum256([]byte(root))
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", root, inode(info)))
 	d := &dir{root: root, record: filepath.Join(records, fmt.Sprintf("%x", sum[:12]))}
 	add := func(f file) {
 		if !slices.Contains(d.files, f) {
@@ -177,8 +188,12 @@ func (d *dir) fill() error {
 		})
 		l, err := d.list()
 		created := slices.DeleteFunc(slices.Clone(missing), func(f file) bool { return slices.Contains(l.Files, f) })
+		info, statErr := root.Stat(".")
+		if err = errors.Join(err, statErr); err == nil {
+			d.made = list{d.root, inode(info), append(l.Files, created...)}
+		}
 		if err == nil && len(created) > 0 {
-			err = record.Write(d.record+listEnding, list{d.root, append(l.Files, created...)})
+			err = record.Write(d.record+listEnding, d.made)
 		}
 		for _, f := range missing {
 			if err == nil {
@@ -231,6 +246,8 @@ func (f file) create(root *os.Root) error {
 func (f file) remove(root *os.Root) error {
 	info, err := root.Lstat(f.Path)
 	switch {
+	case transient.Is(err):
+		return err
 	case err != nil || info.IsDir() != f.Dir:
 		return nil
 	case f.Dir:
@@ -252,26 +269,42 @@ func (d *dir) empty() error {
 	}
 	lock := d.lock
 	d.lock = nil
-	return d.exclusive(func() error {
+	defer lock.Close()
+	err := d.exclusive(func() error {
 		defer lock.Close()
 		if !isAlone(lock) {
 			return nil
 		}
 		return d.removeAll()
 	})
+	if errors.Is(err, fs.ErrNotExist) { // the directory of the records was removed, and they with it
+		err = errors.Join(err, d.removeAll())
+	}
+	d.made = list{}
+	return err
 }
 
 // removeAll removes all that is recorded, inner ones first.
 func (d *dir) removeAll() error {
 	l, err := d.list()
+	if err == nil && l.Root == "" {
+		l = d.made
+	}
 	if err != nil || l.Root == "" {
 		return err
 	}
 	root, err := os.OpenRoot(l.Root)
 	if err != nil {
-		return record.IgnoreMissing(err)
+		return cmp.Or(record.IgnoreMissing(err), errAway)
 	}
 	defer root.Close()
+	info, err := root.Stat(".")
+	if err == nil && inode(info) != l.Inode {
+		err = errAway
+	}
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, f := range slices.Backward(l.Files) {
 		errs = append(errs, f.remove(root))
@@ -279,9 +312,10 @@ func (d *dir) removeAll() error {
 	return errors.Join(errs...)
 }
 
-// forget removes the placeholders and the record, unless a process needs them.
+// forget removes the placeholders and the record, unless a process needs them, or the root is
+// away.
 func (d *dir) forget() error {
-	return d.exclusive(func() error {
+	err := d.exclusive(func() error {
 		lock, err := d.share()
 		if err != nil {
 			return err
@@ -295,6 +329,10 @@ func (d *dir) forget() error {
 		}
 		return errors.Join(record.IgnoreMissing(os.Remove(d.record+listEnding)), record.IgnoreMissing(os.Remove(d.record+usedEnding)))
 	})
+	if errors.Is(err, errAway) {
+		return nil
+	}
+	return record.IgnoreMissing(err)
 }
 
 // exclusive calls do while no other process changes records and placeholders.
@@ -311,14 +349,18 @@ func (d *dir) exclusive(do func() error) error {
 }
 
 // Recover removes the placeholders that processes left which no longer
-// run. records is the Records of their policies.
-func Recover(records string) error {
+// run. records is the Records of their policies. Those that cannot be removed stay recorded;
+// an error means that some are in tree, or that a record is damaged.
+func Recover(records, tree string) error {
 	entries, err := os.ReadDir(records)
 	errs := []error{record.IgnoreMissing(err)}
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), listEnding); ok {
 			d := &dir{record: filepath.Join(records, name)}
-			errs = append(errs, d.forget())
+			err := d.forget()
+			if l, damaged := d.list(); damaged != nil || sandbox.Within(tree, l.Root) {
+				errs = append(errs, err)
+			}
 		}
 	}
 	return errors.Join(errs...)

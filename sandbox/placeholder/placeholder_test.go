@@ -3,6 +3,8 @@
 package placeholder
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +99,7 @@ func TestAround(t *testing.T) {
 		<-started
 	})
 	wantFiles(t, root, filled)
-	if err := Recover(records); err != nil {
+	if err := Recover(records, root); err != nil {
 		t.Error(err)
 	}
 	wantFiles(t, root, filled)
@@ -134,7 +136,7 @@ func TestChangesFromOutside(t *testing.T) {
 // damaged record stays and is named.
 func TestSettlePlaceholders(t *testing.T) {
 	records, root := filledTree(t)
-	if err := Recover(records); err != nil {
+	if err := Recover(records, root); err != nil {
 		t.Error(err)
 	}
 	s := newSet(t, records, root)
@@ -148,12 +150,58 @@ func TestSettlePlaceholders(t *testing.T) {
 	}
 	torn := filepath.Join(records, "torn"+listEnding)
 	write(t, torn, "no list")
-	if err := Recover(records); err == nil || !strings.Contains(err.Error(), torn) {
+	if err := Recover(records, root); err == nil || !strings.Contains(err.Error(), torn) {
 		t.Errorf("of a damaged record: %v", err)
 	}
 	wantFiles(t, root, empty)
 	if left, _ := filepath.Glob(filepath.Join(records, "*"+listEnding)); !slices.Equal(left, []string{torn}) {
 		t.Errorf("records: %v", left)
+	}
+}
+
+// Where the tree's file system is unmounted or the tree is away, the record waits for it. A tree whose
+// record cannot be used does not stop work in another.
+func TestTreeThatIsAway(t *testing.T) {
+	records, root := filledTree(t)
+	s := newSet(t, records, root)
+	away := root + ".away"
+	err := during(t, s, func() {
+		if err := errors.Join(os.Rename(root, away), os.Mkdir(root, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(root, "mine"), "")
+	})
+	if !errors.Is(err, errAway) {
+		t.Errorf("of a tree that is away: %v", err)
+	}
+	if err := errors.Join(s.Close(), Recover(records, root)); err != nil {
+		t.Error(err)
+	}
+	wantFiles(t, away, filled)
+	if err := errors.Join(os.RemoveAll(root), Recover(records, root), os.Rename(away, root), Recover(records, root)); err != nil {
+		t.Error(err)
+	}
+	wantFiles(t, root, empty)
+	if left, _ := filepath.Glob(filepath.Join(records, "*"+listEnding)); len(left) > 0 {
+		t.Errorf("records: %v", left)
+	}
+}
+
+// The records are removed while a command runs: its placeholders do not stay.
+func TestRecordsRemoved(t *testing.T) {
+	records, root := filledTree(t)
+	s := newSet(t, records, root)
+	err := during(t, s, func() {
+		if err := os.RemoveAll(records); err != nil {
+			t.Error(err)
+		}
+	})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without records: %v", err)
+	}
+	wantFiles(t, root, empty)
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -76,8 +76,8 @@ func Recover(aside string) ([]sandbox.Restored, error) { return putback.Recover(
 
 // RecoverPlaceholders removes the placeholders of processes that died during a
 // command. records is the Records of their policies. It does not touch those of
-// living processes.
-func RecoverPlaceholders(records string) error { return placeholder.Recover(records) }
+// living processes. Its error is about those in tree.
+func RecoverPlaceholders(records, tree string) error { return placeholder.Recover(records, tree) }
 
 // DoorAddr returns the address at which commands find the door of the policy
 // with that index.

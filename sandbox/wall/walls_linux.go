@@ -315,14 +315,14 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 	}
 	s, unlock, err := w.lockLayers(s)
 	if err != nil {
-		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
+		return sandbox.Result{}, w.unavailableError(err)
 	}
 	defer unlock()
 	var o process.Outcome
 	l, err := retryKilled(ctx, func() (*walled, error) {
 		l, err := w.start(s, c, w.serve, up)
 		if err != nil {
-			return nil, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot build its walls", Err: err}
+			return nil, w.unavailableError(err)
 		}
 		o = process.Supervise(ctx, l, l.streams, c.Timeout, w.grace)
 		return l, nil

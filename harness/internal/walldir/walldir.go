@@ -180,7 +180,7 @@ func asideDirs(guards, root string) (found []string) {
 func Recover(root string) (notes []string, err error) {
 	removeStale()
 	for _, guards := range allGuards() {
-		err := wall.RecoverPlaceholders(recordsIn(guards))
+		err := wall.RecoverPlaceholders(recordsIn(guards), root)
 		for _, aside := range asideDirs(guards, root) {
 			recovered, failed := recoverAside(aside)
 			notes, err = append(notes, recovered...), errors.Join(err, failed)
@@ -270,6 +270,18 @@ func (f *Dir) LinkHome(paths []string) error {
 		}
 	}
 	return nil
+}
+
+// Explain returns the error of a command, or, if what the walls need outside the tree was
+// removed while they were in use, a *hone.Stop that says so.
+func (f *Dir) Explain(err error) error {
+	for _, dir := range []string{f.Path, f.Aside} {
+		if _, gone := os.Lstat(dir); errors.Is(gone, fs.ErrNotExist) {
+			return &hone.Stop{Kind: hone.KindFailed, Why: dir + " was removed or unmounted while hone used it", Err: err,
+				Next: hone.Next{First: "make HOME and hone's folders in it available again", Verb: hone.Resume}}
+		}
+	}
+	return err
 }
 
 // Remove removes the directory with everything that commands left in it, but
