@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync/atomic"
 	"time"
 
 	"hone/history"
@@ -214,28 +213,15 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 	if err := json.Unmarshal(sent, &req); err != nil {
 		return history.Replied{}, err
 	}
-	var first atomic.Pointer[time.Time] // when the attempt's first byte arrived
 	req.Stream, req.CacheKey = r.Stream, r.cacheKey(role)
-	req.Received = func(bytes int) {
-		if first.Load() == nil {
-			first.Store(new(time.Now()))
-		}
-		if r.Received != nil {
-			r.Received(bytes)
-		}
-	}
+	req.Received = r.Received
 	req.Seq, req.Messages = r.Past().Replies(), withCacheMarks(readableBy(req.Messages, now.Called))
 	pause := r.Retry.backoff()
 	for n := 0; ; n++ {
 		req.Attempt = n
-		first.Store(nil)
 		reply, err := r.attempt(ctx, now, req, sent)
 		if err == nil {
-			got, err := r.storeReply(now, role.signed(reply, now.Called), n+1)
-			if at := first.Load(); n > 0 && at != nil {
-				got.Streamed = time.Since(*at).Milliseconds()
-			}
-			return got, err
+			return r.storeReply(now, role.signed(reply, now.Called), n+1)
 		}
 		var fault *model.Error
 		if ctx.Err() != nil || !errors.As(err, &fault) {

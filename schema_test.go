@@ -269,7 +269,7 @@ func TestSchemaRefusesDamagedEvents(t *testing.T) {
 }
 
 // optional are fields that an event may lack.
-const optional = " cost usage detail limit delete rest reason attempted next why result checked phase input error same_as best_round notes flaky put_back landlock seccomp open saw left applied attempt_run said streamed_ms "
+const optional = " cost usage detail limit delete rest reason attempted next why result checked phase input error same_as best_round notes flaky put_back landlock seccomp open saw left applied attempt_run said "
 
 // damaged returns the lines that result from damaging an event, by the damage.
 func damaged(t *testing.T, e journal.Event) map[string][]byte {

@@ -17,7 +17,7 @@ import (
 // way.
 
 // maxWords limits the characters of a model's last words.
-const maxWords = 400
+const maxWords = 800
 
 // lastReply returns what a role said last in a round, in one of its first sessions; without a
 // name, the role that was asked first in the round. ok is false if it did not reply.

@@ -170,11 +170,12 @@ const (
 
 // summaryLine matches lines that only say that something failed or passed, or where, and
 // those of a format for programs.
-var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED\b|FAILED\b|--- |=== |\? |exit status \d|make(?:\[\d+\])?: \*\*\*|Ran \d+ tests? in |[.FEsxu]+$|\S+ \([\w.<>]+\) \.\.\. (?:ok|FAIL|ERROR|skipped\b.*)$|File ".*", line \d+|at .*:\d+:\d+\)?$|[^\pL\d]*$)`)
+var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED\b|FAILED\b|--- |=== |\? |exit status \d|make(?:\[\d+\])?: \*\*\*|Ran \d+ tests? in |[.FEsxu]+$|\S+ \([\w.<>]+\) \.\.\. (?:ok|FAIL|ERROR|skipped\b.*)$|File ".*", line \d+|\S+\.py:\d+:(?: in .*)?|at .*:\d+:\d+\)?$|[^\pL\d]*$)`)
 
 // formatLine matches lines of formats whose findings say it in other words, or that say
-// nothing: of node and TAP, of sanitizers and valgrind, and of programs that crash.
+// nothing: of pytest, of node and TAP, of sanitizers and valgrind, and of programs that crash.
 var formatLine = lazyregexp.New(`^(?:` + strings.Join([]string{
+	`=+ \S.* =+`, `_+ \S.* _+`, `[.FEsxX]+ +\[ *\d+%\]`, `\d+ (?:failed|passed|errors?|skipped).* in \d[\d.]*s.*`,
 	`(?:ℹ )?(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+`, `1\.\.\d+`, `\{ total: .*\}`, `time=.*`, `Subtest: .*`, `No coverage generated`, `Node\.js v[\d.]+`, `TAP version \d+`,
 	`[✔✖▶﹣⚠] (?:.* \(\d[\d.]*ms\).*|failing tests:)`, `test at \S+:\d+:\d+`, `▶ .*`, `(?:at )?(?:.*[ (])?(?:node:[\w/]+:\d+:\d+|<anonymous>)\)?(?: \{)?`, `at async Promise.*`, `'test failed'`,
 	`(?:generatedMessage: (?:true|false)|code: 'ERR_\w+'|operator: '.*'|diff: '\w+'),?`, `(?:actual|expected): .*,`, `(?:\w*Error(?: \[\w+\])?: )?(?:Expected values to be .* ?equal:|expect\(received\).*)`,
@@ -186,6 +187,9 @@ var formatLine = lazyregexp.New(`^(?:` + strings.Join([]string{
 // yamlBlock matches what TAP says of a point.
 var yamlBlock = lazyregexp.New(`(?ms)^ +---$.*?^ +\.\.\.$`)
 
+// pytestSource matches the source that pytest prints up to the line that it marks.
+var pytestSource = lazyregexp.New(`(?m)(?:^(?: {4}.*)?\n)*^>.*$`)
+
 // restOf returns the last lines of an output that no finding contains.
 func restOf(out string, found []Finding) string {
 	if len(out) > restSearched {
@@ -193,7 +197,7 @@ func restOf(out string, found []Finding) string {
 		_, out, _ = strings.Cut(out, "\n")
 	}
 	told := newSaid(found)
-	out = yamlBlock.ReplaceAllString(out, "")
+	out = pytestSource.ReplaceAllString(yamlBlock.ReplaceAllString(out, ""), "")
 	var lines []string
 	for _, line := range slices.Backward(strings.Split(out, "\n")) {
 		trimmed := strings.TrimPrefix(strings.TrimSpace(line), "# ") // of TAP

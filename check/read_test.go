@@ -5,6 +5,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -107,6 +108,17 @@ func TestCommandRest(t *testing.T) {
 	found = read(t, fmt.Sprintf("echo 'E a:1: no x'; for i in $(seq 100); do echo $i %s; done; exit 1", long), nil)
 	if len(found) != 2 || len(found[1].Text) > restText+200 || !strings.Contains(found[1].Text, "\n100 "+long) {
 		t.Errorf("the end is not bounded: %d bytes", len(found[1].Text))
+	}
+}
+
+// The source that pytest prints is no rest, although findings do not have all of it.
+func TestCommandRestOfPytest(t *testing.T) {
+	out, err := os.ReadFile("reader/testdata/pytest/long-source.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rest := restOf(string(out), []Finding{{Text: "test_numbers: assert 40 == 41\nseen = [0, 1, 2, 3, 4, 5, ...], want = 41\nE       assert 40 == 41", File: "test_long.py", Line: 4}}); rest != "" {
+		t.Errorf("the rest is\n%s", rest)
 	}
 }
 

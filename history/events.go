@@ -139,9 +139,6 @@ type Replied struct {
 	Detail   string       `json:"detail,omitempty"`
 	Usage    *model.Usage `json:"usage,omitempty"` // nil: the provider did not say
 	Attempts int          `json:"attempts"`
-	// Streamed is how long the reply took from its first byte, in milliseconds, if an
-	// attempt before it failed.
-	Streamed int64 `json:"streamed_ms,omitempty"`
 	// Request is the object that holds what an agent was sent after its first
 	// session was interrupted. Empty if it was sent what its begin names.
 	Request string `json:"request,omitempty"`

@@ -6,10 +6,11 @@ import "time"
 // outage, and is ready to use.
 type Outage struct {
 	Since time.Time // of the first failure
-	Until time.Time // of the reply's first byte, or of whatever else ended the wait; zero if nothing has
+	Until time.Time // when the attempt that got the reply began, or whatever else ended the wait; zero if nothing has
 	Tries int       // that failed
 	Error string    // of the last one
 	last  time.Time // of the last one
+	next  time.Time // when another attempt begins
 }
 
 // longOutage is the duration from which an outage is worth a line.
@@ -24,8 +25,9 @@ func (o *Outage) Add(e Event) (over Outage) {
 			o.Since = e.Time
 		}
 		o.Tries, o.Error, o.last = o.Tries+1, v.Error, e.Time
+		o.next = e.Time.Add(time.Duration(v.Wait) * time.Millisecond)
 	case Replied:
-		return o.end(e.Time.Add(-time.Duration(v.Streamed) * time.Millisecond))
+		return o.end(o.next) // however long the model took to reply
 	case FailedOver, End:
 		return o.end(e.Time)
 	case Resumed: // nothing is known about the time since the last failure

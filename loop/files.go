@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hone/internal/render"
@@ -42,19 +44,37 @@ func FilesText(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, o
 	return fmt.Sprintf("Files (%d of %d; none of the others is less deep):\n%s", listed, len(files), text), nil
 }
 
-// namesOf lists the first of the files, one a line, up to the limits.
+// namesOf lists the first of the files up to the limits, a line for each directory.
 func namesOf(files []workspace.File, guard *secret.Guard) (text string, listed int) {
-	var names strings.Builder
+	var dirs []string
+	names, size := map[string][]string{}, 0
 	for _, f := range files[:min(len(files), maxFiles)] {
-		name := render.Line(guard.Redact(f.Path))
+		dir, name := path.Split(render.Line(guard.Redact(f.Path)))
+		if strings.Contains(name, ", ") {
+			name = strconv.Quote(name)
+		}
 		if _, withheld := guard.WithheldName(f.Path); withheld {
 			name += " (withheld)"
 		}
-		if names.Len()+len(name) > maxFilesText {
+		if size += len(name) + len(", "); names[dir] == nil {
+			size += len(dir)
+		}
+		if size > maxFilesText {
 			break
 		}
-		names.WriteString("  " + name + "\n")
+		if names[dir] == nil {
+			dirs = append(dirs, dir)
+		}
+		names[dir] = append(names[dir], name)
 		listed++
 	}
-	return names.String(), listed
+	var b strings.Builder
+	for _, dir := range dirs {
+		head := dir
+		if dir != "" {
+			head += ": "
+		}
+		b.WriteString("  " + head + strings.Join(names[dir], ", ") + "\n")
+	}
+	return b.String(), listed
 }

@@ -297,6 +297,26 @@ func (r *pytestReport) item() item {
 	if i.file, i.line = locate(strings.Join(r.text, "\n")); i.file == "" {
 		i.file, i.line = nodeFile(node), 0
 	}
-	i.text = headed(head+": "+said, dedent(r.text))
+	i.text = headed(head+": "+said, dedent(withoutSource(r.text)))
 	return i
+}
+
+// keptSource is how many lines of source are kept before a line that pytest marks.
+const keptSource = 4
+
+// withoutSource returns lines of a report without most of the source between the head of a
+// function and the line that pytest marks in it: pytest prints all of it.
+func withoutSource(lines []string) []string {
+	var kept []string
+	run := 0 // the first line of the source
+	for _, line := range lines {
+		if strings.HasPrefix(line, ">") && len(kept)-run > keptSource+2 {
+			kept = slices.Replace(kept, run+1, len(kept)-keptSource, "    ...")
+		}
+		kept = append(kept, line)
+		if blank := strings.TrimSpace(line) == ""; blank && run == len(kept)-1 || !blank && !strings.HasPrefix(line, "    ") {
+			run = len(kept)
+		}
+	}
+	return kept
 }

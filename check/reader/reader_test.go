@@ -135,7 +135,7 @@ Address is 0 bytes after a block of size 16 alloc'd
 func TestNoise(t *testing.T) {
 	for file, want := range map[string]string{
 		"tap/node20-kinds.txt":  "sum: got -6, want 2\n\n-6 !== 2\nexpected: 2\nactual: -6",
-		"tap/tap18-timeout.txt": "test/a.cjs > adds > should be equal: got 0, want 2\ndiff: |\n  --- expected\n  +++ actual\n  @@ -1,1 +1,1 @@\n  -2\n  +0\n    at Object.<anonymous> (test/a.cjs:2:3)",
+		"tap/tap18-timeout.txt": "test/a.cjs > adds > should be equal: got 0, want 2",
 		"node/node24-kinds.txt": "sum: got -6, want 2\n\n-6 !== 2\n\n    at TestContext.<anonymous> (/tmp/readers-spec/test/sum.test.js:6:26)\n  actual: -6,\n  expected: 2,",
 	} {
 		out, err := os.ReadFile("testdata/" + file)

@@ -14,7 +14,7 @@ var (
 	tapSure    = lazyregexp.New(`(?m)^(?:TAP version 1[34]\s*$|1\.\.\d+\s*(?:#.*)?$)`)
 	tapPoint   = lazyregexp.New(`(?m)^ *(?:not )?ok\b`)
 	tapTime    = lazyregexp.New(`\s*#\s*time=[\d.]+m?s\b`)
-	tapSummary = lazyregexp.New(`^(?:(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|time) ?[=]?[\d.]+(?:ms)?|Subtest: .*)$`)
+	tapSummary = lazyregexp.New(`^(?:(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|time) ?[=]?[\d.]+(?:ms)?|failed \d+ of \d+ tests|Subtest: .*)$`)
 )
 
 // readTAP reads the Test Anything Protocol, versions 13 and 14, with subtests.
@@ -202,7 +202,7 @@ func (f tapFailure) item() item {
 			break
 		}
 	}
-	i.text = headed(strings.TrimSuffix(i.test+": "+firstLine(said), ": "), said+"\n"+f.told())
+	i.text = headed(strings.TrimSuffix(i.test+": "+firstLine(said), ": "), said+"\n"+f.told(i.file))
 	return i
 }
 
@@ -211,8 +211,9 @@ func tapPlace(p tap.Point) string {
 	return p.Value("fileName") + ":" + p.Value("lineNumber") + ":1"
 }
 
-// told returns what the diagnostics say, without noise.
-func (f tapFailure) told() string {
+// told returns what the diagnostics say, without noise, such as frames in
+// the file of the place.
+func (f tapFailure) told(file string) string {
 	var body []string
 	skip := false
 	for line := range strings.Lines(f.Diagnostics) {
@@ -231,7 +232,7 @@ func (f tapFailure) told() string {
 		}
 	}
 	for n, frame := range userFrames(f.Value("stack")) {
-		if n > 0 { // the first is the place
+		if n > 0 && !strings.Contains(frame, file+":") { // the first is the place
 			body = append(body, "    at "+frame)
 		}
 	}

@@ -20,6 +20,8 @@ var (
 	signs = valued{lazyregexp.New(`(?m)^[ \t]*\+[ \t\x{a0}]*(\S.*?),?$`), lazyregexp.New(`(?m)^[ \t]*-[ \t\x{a0}]*(\S.*?),?$`), [2]string{"got ", "want "}}
 	// difference announces a comparison in which - is what was wanted.
 	difference = lazyregexp.New(`(?m)^[ \t]*(?:\+ actual - expected.*|--- expected[ \t]*\n[ \t]*\+\+\+ actual.*|- Expected\b.*\n[ \t]*\+ Received\b.*)$|\(-want \+got\)`)
+	// oneLine is a diff of one line, as node-tap prints it.
+	oneLine = lazyregexp.New(`(?m)^[ \t]*diff: \|\n(?:.*\n){2}.*@@ -1,1 \+1,1 @@\n.*\n.*(?:\n|$)`)
 	// generated is what an assertion says if the test says nothing: the values say more.
 	generated = lazyregexp.New("(?:\\w*Error(?: \\[\\w+\\])?: )?(?:Expected values to be \\w+ (?:deep-)?equal:.*|expect\\(received\\)\\.(?:not\\.)?to\\w+\\((?:expected)?\\)(?: // .*)?|assertion `left == right` failed)$")
 	// expectation is a first line that has the values in its own words.
@@ -51,8 +53,11 @@ func withValues(text string) string {
 	}
 	if said != "" {
 		head = strings.TrimRight(head, ".: ") + ": " + said
+		if !strings.Contains(said, "…") {
+			body = oneLine.ReplaceAllString(body, "")
+		}
 	}
-	return head + "\n" + body
+	return strings.TrimRight(head+"\n"+body, "\n")
 }
 
 // values returns what a test got and wanted; empty if the body does not say it, or the head

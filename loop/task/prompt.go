@@ -386,7 +386,7 @@ func unique(items []string) []string {
 
 // session describes the bounds of a session, so that the role can plan.
 func session(turns int, role hone.Role) string {
-	return fmt.Sprintf("at most %d replies and %d tool calls", turns, role.Bounds.Resolved().Calls)
+	return fmt.Sprintf("at most %d replies and %d tool calls, %d in one reply", turns, role.Bounds.Resolved().Calls, role.Bounds.Resolved().PerTurn)
 }
 
 func withNewline(text string) string { return strings.TrimRight(text, "\r\n") + "\n" }

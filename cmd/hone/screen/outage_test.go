@@ -32,7 +32,11 @@ func TestOutageIsTwoLines(t *testing.T) {
 		out := newBuffer()
 		s := screen.New(out, o)
 		for i := range 100 {
-			s.Show(eventAt(start, retry(i, 0, time.Second)))
+			wait := time.Second
+			if i == 99 {
+				wait = last.Sub(start)
+			}
+			s.Show(eventAt(start, retry(i, 0, wait)))
 		}
 		s.Show(eventAt(last, reply))
 		s.Close()
