@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"hone"
 	"hone/internal/config"
@@ -100,7 +100,7 @@ func (h Host) Ready(m loop.Model) error {
 // agentModel returns an agent as a model. Its runner runs it behind its walls.
 func agentModel(s *loop.Agent, r sandbox.Runner, dir string, redact func(string) string) (*command.Agent, error) {
 	agent, err := command.New(r, command.Config{
-		Name: s.Name, Argv: s.Argv, Model: s.Asked, Stdin: command.Stdin(s.Stdin), Dir: dir,
+		Name: s.Name, Argv: s.Argv, Model: s.Asked, Stdin: s.Stdin, Dir: dir,
 		Timeout: s.Timeout.Value(), Exits: s.Exits, Answer: s.Answer, Redact: redact,
 		Usage: command.Usage(s.Usage),
 	})
@@ -120,11 +120,10 @@ type enclosedAgent struct {
 	walls *walls
 	inner *command.Agent
 
-	config    forward.Config // has no Ledger if the agent has no forwarder
-	door      int            // index of the forwarder's door
-	mu        sync.Mutex
-	forwarder *forward.Forward // nil unless a session is in progress
-	report    forward.Report   // of the last session
+	config    forward.Config                  // has no Reserve if the agent has no forwarder
+	door      int                             // index of the forwarder's door
+	forwarder atomic.Pointer[forward.Forward] // nil unless a session is in progress
+	refused   error                           // why the forwarder of the last session refused calls
 }
 
 var _ model.Model = (*enclosedAgent)(nil)
@@ -138,7 +137,7 @@ func (s *Session) enclose(m loop.Model, role string, walls *walls) (*enclosedAge
 	}
 	if p, ok := wireProvider(m.Agent); ok {
 		key, _ := p.Key(s.host.getenv)
-		e.config = forward.Config{Wire: forward.Wire(m.Agent.Wire), Base: s.host.endpoint(m.Agent), Key: key, Ledger: e, Meter: p.meter,
+		e.config = forward.Config{Wire: m.Agent.Wire, Base: s.host.endpoint(m.Agent), Key: key, Reserve: e.reserve, Meter: p.meter,
 			Hosted: m.Agent.Hosted, Timeouts: model.Timeouts{Idle: m.Idle, Total: m.Total}}
 		probe, err := forward.New(e.config)
 		if err != nil {
@@ -174,15 +173,15 @@ func placedHome(paths []string) []string {
 // Generate lets the agent hold a session. If the budget refused its calls the
 // error is that [*hone.Stop], however the session ended.
 func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
-	e.report = forward.Report{}
+	e.refused = nil
 	reply, err := e.inner.Generate(ctx, req)
 	var stop *hone.Stop
 	var over *forward.Overrun
 	switch {
 	case ctx.Err() != nil:
-	case errors.As(e.report.Stopped, &over):
+	case errors.As(e.refused, &over):
 		return reply, &hone.Stop{Kind: hone.KindBudget, Why: over.Error(), Next: hone.Next{First: "choose another model", Verb: hone.NewRun}}
-	case errors.As(e.report.LedgerErr, &stop) || errors.As(e.report.Stopped, &stop):
+	case errors.As(e.refused, &stop):
 		return reply, stop
 	}
 	return reply, err
@@ -190,35 +189,24 @@ func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.
 
 // serve serves one connection of the agent.
 func (e *enclosedAgent) serve(c net.Conn) {
-	e.mu.Lock()
-	f := e.forwarder
-	e.mu.Unlock()
-	if f == nil {
-		c.Close()
+	if f := e.forwarder.Load(); f != nil {
+		f.ServeConn(c)
 		return
 	}
-	f.ServeConn(c)
+	c.Close()
 }
 
-// setForwarder sets the forwarder of a session; nil refuses all connections.
-func (e *enclosedAgent) setForwarder(f *forward.Forward) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.forwarder = f
-}
-
-// Reserve reserves the cost of a call of the agent in the run's budget.
-func (e *enclosedAgent) Reserve(_ context.Context, c forward.Call) (forward.Reservation, error) {
-	m := loop.Model{Name: e.model.Agent.Wire + "/" + strings.TrimPrefix(c.Model, "models/")}
+// reserve reserves the cost of a call of the agent in the run's budget.
+func (e *enclosedAgent) reserve(asked string, bytes, maxOutput int64) (int64, func(*model.Usage, error) error, error) {
+	m := loop.Model{Name: e.model.Agent.Wire + "/" + strings.TrimPrefix(asked, "models/")}
 	if m.Name == e.model.PricedAs() {
 		m.MaxOutput, m.Price = e.model.MaxOutput, e.model.Price
 	}
 	fillLimits(&m)
-	if c.MaxOutput > 0 {
-		m.MaxOutput = c.MaxOutput
+	if maxOutput > 0 {
+		m.MaxOutput = maxOutput
 	}
-	maxOutput, commit, err := e.run.Reserve(m.Role(e.role, ""), c.RequestBytes)
-	return forward.Reservation{MaxOutput: maxOutput, Commit: commit}, err
+	return e.run.Reserve(m.Role(e.role, ""), bytes)
 }
 
 // Run runs the agent behind its walls, with the variables that tell it where
@@ -232,7 +220,7 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 		config.Secret = dummyKey + rand.Text()
 		vars = append(vars, e.model.Agent.KeyEnv+"="+config.Secret)
 	}
-	if e.config.Ledger == nil {
+	if e.config.Reserve == nil {
 		return forModel{e.walls, vars}.Run(ctx, c)
 	}
 	f, err := forward.New(config)
@@ -240,11 +228,11 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 		return sandbox.Result{}, err
 	}
 	vars = append(vars, e.model.Agent.BaseURLEnv+"="+f.URL(e.walls.enclosed.DoorAddr(e.door)))
-	e.setForwarder(f)
+	e.forwarder.Store(f)
 	result, err := forModel{e.walls, vars}.Run(ctx, c)
-	e.setForwarder(nil)
+	e.forwarder.Store(nil)
 	f.Close()
-	e.report = f.Report()
+	e.refused = f.Err()
 	return result, err
 }
 

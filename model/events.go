@@ -151,9 +151,6 @@ func (f *Framer) endEvent() {
 	}
 }
 
-// Held returns how many bytes it stores: those of the current event, or of a response that is not a stream.
-func (f *Framer) Held() int { return len(f.line) + len(f.data) + len(f.body) }
-
 // End says that the response has ended, and passes on what is left. It reports whether
 // the response ended inside an event.
 func (f *Framer) End() (inside bool) {

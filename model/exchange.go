@@ -56,6 +56,10 @@ type Exchange struct {
 	// Received is called with the size of each part of the response body that is
 	// read; see [Request.Received]. Nil does nothing. Set it before the request.
 	Received func(bytes int)
+	// Event is called with the data of each event of the response as it arrives, which is
+	// valid during the call. The exchange then stores no events. Nil stores them. Set it
+	// before the request; it must not call methods of the Exchange.
+	Event func(data []byte)
 
 	parent     context.Context
 	ctx        context.Context
@@ -301,6 +305,9 @@ func (x *Exchange) recordRequest() {
 	defer x.mu.Unlock()
 	x.response = response{}
 	x.response.frames.Event = x.response.addEvent
+	if x.Event != nil {
+		x.response.frames.Event = func(_ string, data []byte) { x.Event(data) }
+	}
 	x.restartIdle()
 }
 

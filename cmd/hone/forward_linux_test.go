@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,20 +27,20 @@ type allowance struct {
 	used  model.Usage
 }
 
-func (a *allowance) Reserve(context.Context, forwarder.Call) (forwarder.Reservation, error) {
+func (a *allowance) reserve(string, int64, int64) (int64, func(*model.Usage, error) error, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.calls--; a.calls < 0 {
-		return forwarder.Reservation{}, errors.New("the budget is used up")
+		return 0, nil, errors.New("the budget is used up")
 	}
-	return forwarder.Reservation{MaxOutput: 50, Commit: func(used *model.Usage, _ error) error {
+	return 50, func(used *model.Usage, _ error) error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if used != nil {
 			a.used = a.used.Add(*used)
 		}
 		return nil
-	}}, nil
+	}, nil
 }
 
 // agent is a program behind a wall with a base URL and a dummy key. It makes two
@@ -95,7 +94,7 @@ func TestForwarderBehindWalls(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			bodies = nil
 			ledger := &allowance{calls: 1}
-			f, err := forwarder.New(forwarder.Config{Wire: forwarder.Gemini, Base: provider.URL, Key: key, Ledger: ledger, Meter: gemini.NewMeter})
+			f, err := forwarder.New(forwarder.Config{Wire: forwarder.Gemini, Base: provider.URL, Key: key, Reserve: ledger.reserve, Meter: gemini.NewMeter})
 			if err != nil {
 				t.Fatal(err)
 			}

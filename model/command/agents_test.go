@@ -110,7 +110,7 @@ func outputParser(t *testing.T, answer string, usage Usage) *Agent {
 type section struct {
 	Argv   []string `toml:"argv"`
 	Model  string   `toml:"model"`
-	Stdin  Stdin    `toml:"stdin"`
+	Stdin  string   `toml:"stdin"`
 	Answer string   `toml:"answer"`
 	Usage  struct {
 		Input         string `toml:"input"`

@@ -23,47 +23,43 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"hone/model"
 	"hone/sandbox"
 )
 
-// Stdin selects the contents of an agent's standard input. The empty Stdin
-// means StdinNone if Argv contains {context}, StdinContext if it contains only
-// {prompt}, and StdinAll if it contains neither.
-type Stdin string
-
 // The possible contents of standard input.
 const (
-	StdinContext Stdin = "context" // the context
-	StdinAll     Stdin = "all"     // the context, a blank line, the prompt
-	StdinNone    Stdin = "none"    // empty
+	StdinContext = "context" // the context
+	StdinAll     = "all"     // the context, a blank line, the prompt
+	StdinNone    = "none"    // empty
 )
-
-// DefaultTimeout is the timeout if Config.Timeout is 0.
-const DefaultTimeout = 30 * time.Minute
 
 // Config describes how to call an agent and how to read its output.
 type Config struct {
 	// Name is the agent's name in the configuration, as in [commands.NAME],
-	// for errors and hints. Empty means the program's name.
+	// for errors and hints.
 	Name string
-	// Argv is the program and its arguments. In each element {model},
+	// Argv is the program and its arguments; it must not be empty. In each element {model},
 	// {prompt} and {context} are replaced once, so that the texts themselves
 	// may contain these words. Nothing else is expanded, and there is no
 	// escape for the three.
 	Argv []string
 	// Model replaces {model}; it may be empty if Argv does not contain it.
 	Model string
-	Stdin Stdin
-	// Dir is the working directory, and Env the entire environment; see
-	// [sandbox.Command].
+	// Stdin is the content of standard input. Empty means StdinNone if Argv contains
+	// {context}, StdinContext if it contains only {prompt}, and StdinAll if it
+	// contains neither.
+	Stdin string
+	// Dir is the working directory; see [sandbox.Command].
 	Dir string
-	Env []string
-	// Timeout limits a session; 0 means DefaultTimeout.
+	// Timeout limits a session; 0 means 30 minutes.
 	Timeout time.Duration
 	// Exits are the exit statuses of a successful session; nil means only 0.
 	Exits []int
@@ -77,10 +73,6 @@ type Config struct {
 	// Redact removes secrets from a text; nil removes nothing. It must be
 	// safe for concurrent use.
 	Redact func(string) string
-	// Live, if not nil, receives both output streams line by line, redacted
-	// and without control characters, under the same contract as
-	// [sandbox.Command]'s Live.
-	Live io.Writer
 }
 
 // Agent is a [model.Model]. It keeps no state between sessions and is safe for
@@ -97,93 +89,56 @@ var _ model.Model = (*Agent)(nil)
 // New returns the agent that c describes; r runs its sessions. An error is a
 // [*model.Error] whose hint names the section of the configuration to fix.
 func New(r sandbox.Runner, c Config) (*Agent, error) {
-	if len(c.Argv) == 0 || c.Argv[0] == "" {
-		return nil, c.invalid("argv names no program", "write argv in %s, such as argv = [\"gemini\", \"-p\", \"{prompt}\"]")
-	}
-	c.Name = cmp.Or(c.Name, c.Argv[0])
-	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Minute)
 	if c.Exits == nil {
 		c.Exits = []int{0}
 	}
-	if c.Model == "" && c.has("{model}") {
-		return nil, c.invalid("argv contains {model}, but no model is set", "write model in %s, or name it as command/NAME/MODEL")
+	if c.Redact == nil {
+		c.Redact = func(text string) string { return text }
 	}
-	if err := c.resolveStdin(); err != nil {
-		return nil, err
+	has := func(placeholder string) bool {
+		return slices.ContainsFunc(c.Argv, func(arg string) bool { return strings.Contains(arg, placeholder) })
+	}
+	prompt, context := has("{prompt}"), has("{context}")
+	switch {
+	case c.Stdin != "":
+	case context:
+		c.Stdin = StdinNone
+	case prompt:
+		c.Stdin = StdinContext
+	default:
+		c.Stdin = StdinAll
+	}
+	switch {
+	case c.Model == "" && has("{model}"):
+		return nil, c.invalid("argv contains {model}, but no model is set", "write model in %s, or name it as command/NAME/MODEL")
+	case !prompt && c.Stdin != StdinAll:
+		return nil, c.invalid("the agent would not receive the prompt", `add {prompt} to argv in %s, or write stdin = "all"`)
+	case !context && c.Stdin == StdinNone:
+		return nil, c.invalid("the agent would not receive the context", `add {context} to argv in %s, or write stdin = "context"`)
 	}
 	a := &Agent{config: c, runner: r}
 	var err error
 	if a.answer, err = parsePath(c.Answer); err != nil {
-		return nil, c.invalid("answer: "+err.Error(), pathHint)
+		err = fmt.Errorf("answer: %w", err)
+	} else {
+		a.usage, err = c.Usage.parse()
 	}
-	if a.usage, err = c.Usage.parse(); err != nil {
-		return nil, c.invalid(err.Error(), pathHint)
+	if err != nil {
+		return nil, c.invalid(err.Error(), `correct the path in %s; examples are answer = "response" and usage.input = "stats.models.*.tokens.prompt"`)
 	}
 	return a, nil
-}
-
-const pathHint = "correct the path in %s; examples are answer = \"response\" and usage.input = \"stats.models.*.tokens.prompt\""
-
-// has reports whether Argv contains a placeholder.
-func (c *Config) has(placeholder string) bool {
-	return slices.ContainsFunc(c.Argv, func(arg string) bool { return strings.Contains(arg, placeholder) })
-}
-
-// resolveStdin replaces an empty Stdin and verifies that both texts reach the
-// agent.
-func (c *Config) resolveStdin() error {
-	prompt, context := c.has("{prompt}"), c.has("{context}")
-	if c.Stdin == "" {
-		switch {
-		case context:
-			c.Stdin = StdinNone
-		case prompt:
-			c.Stdin = StdinContext
-		default:
-			c.Stdin = StdinAll
-		}
-	}
-	switch c.Stdin {
-	case StdinAll:
-		return nil
-	case StdinContext:
-		context = true
-	case StdinNone:
-	default:
-		return c.invalid(fmt.Sprintf("unknown stdin %q", c.Stdin), "write stdin = \"context\", \"all\" or \"none\" in %s")
-	}
-	if !prompt {
-		return c.invalid("the agent would not receive the prompt", "add {prompt} to argv in %s, or write stdin = \"all\"")
-	}
-	if !context {
-		return c.invalid("the agent would not receive the context", "add {context} to argv in %s, or write stdin = \"context\"")
-	}
-	return nil
 }
 
 // invalid returns the error for a wrong configuration or request. No session
 // was started, so nothing was used. In the hint, %s stands for the section.
 func (c *Config) invalid(message, hint string) *model.Error {
-	return &model.Error{
-		Kind: model.Invalid, Message: cmp.Or(c.Name, "the agent") + ": " + message,
-		Hint: strings.ReplaceAll(hint, "%s", c.section()), Usage: &model.Usage{},
-	}
+	return &model.Error{Kind: model.Invalid, Message: c.Name + ": " + message, Hint: c.inSection(hint), Usage: &model.Usage{}}
 }
 
-// failed returns the error for a session that failed or did not start. The
-// message does not name the agent, because the caller adds its own name for it.
-// In help, %s stands for the agent's section.
-func (c *Config) failed(message string, help remedy, used *model.Usage) *model.Error {
-	return &model.Error{Kind: model.Failed, Message: message, Usage: used,
-		Hint: help.first, Alternative: strings.ReplaceAll(help.or, "%s", c.section())}
+func (c *Config) inSection(hint string) string {
+	return strings.ReplaceAll(hint, "%s", "[commands."+c.Name+"]")
 }
-
-// remedy is what the user can do about a failed session: before another try, or
-// instead of one. A run keeps the settings that it started with.
-type remedy struct{ first, or string }
-
-// section returns the agent's section in the configuration.
-func (c *Config) section() string { return "[commands." + cmp.Or(c.Name, "NAME") + "]" }
 
 // Generate runs one session. The request's last text, which must be in its last
 // message, is the prompt, a short instruction. The system text and all earlier
@@ -208,58 +163,186 @@ func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	if err != nil {
 		return model.Reply{}, err
 	}
-	s := a.newStreams()
+	var stdin io.Reader
+	switch a.config.Stdin {
+	case StdinContext:
+		stdin = strings.NewReader(before)
+	case StdinAll:
+		stdin = strings.NewReader(joinTexts(before, prompt))
+	}
+	stdout, stderr := &stream{limit: maxStdout}, &stream{limit: maxStderr}
 	result, err := a.runner.Run(ctx, sandbox.Command{
-		Argv: argv, Dir: a.config.Dir, Env: a.config.Env, Stdin: a.stdin(prompt, before), Timeout: a.config.Timeout,
+		Argv: argv, Dir: a.config.Dir, Stdin: stdin, Timeout: a.config.Timeout,
 		// The runner stores the beginning of the output, but the end is needed.
-		MaxOutput: 1, LiveOut: s.stdout, LiveErr: s.stderr,
+		MaxOutput: 1, LiveOut: stdout, LiveErr: stderr,
 	})
-	s.close()
 	if ctx.Err() != nil && (err != nil || result.Exit < 0) {
 		return model.Reply{}, fmt.Errorf("%s: %w", a.config.Name, context.Cause(ctx))
 	}
+	// The message does not name the agent, because the caller adds its own name for it.
+	failed := &model.Error{Kind: model.Failed, Usage: &model.Usage{}}
 	if err != nil {
-		return model.Reply{}, a.config.failed("it could not be started: "+oneLine(a.redact(err.Error())), remedy{or: "correct argv in %s or the PATH it runs with, then start a new run"}, &model.Usage{})
+		failed.Message = "it could not be started: " + model.OneLine(a.config.Redact(err.Error()))
+		failed.Alternative = a.config.inSection("correct argv in %s or the PATH it runs with, then start a new run")
+		return model.Reply{}, failed
 	}
-	out := a.parse(s.stdout.tail())
-	if message, help := a.failure(result); message != "" {
-		return model.Reply{}, a.config.failed(message+"; "+a.tails(s), help, out.usage)
-	}
-	reply := a.reply(out, s)
-	if req.Stream != nil && len(reply.Parts) > 0 {
-		req.Stream(reply.Text())
-	}
-	return reply, nil
-}
-
-// failure describes how a session failed and what to do about it; both are
-// empty if it succeeded.
-func (a *Agent) failure(r sandbox.Result) (message string, help remedy) {
+	out := a.parse(stdout.tail())
+	tails := a.tail("stderr", stderr) + a.tail("stdout", stdout)
+	tails = cmp.Or(tails, "; it printed nothing")
 	switch {
-	case r.OverLimit != "":
-		return "it exceeded its limit of " + r.OverLimit, remedy{or: "increase " + r.OverLimit + " in [sandbox] and start a new run"}
-	case r.TimedOut:
-		return fmt.Sprintf("it timed out after %v", a.config.Timeout), remedy{or: "increase timeout in %s and start a new run"}
-	case r.Signal != "":
-		return "it was killed by a signal (" + r.Signal + ")", remedy{}
-	case !slices.Contains(a.config.Exits, r.Exit):
-		return fmt.Sprintf("it failed with exit status %d", r.Exit),
-			remedy{"fix what it reports", fmt.Sprintf("if status %d means success, add it to exits in %%s and start a new run", r.Exit)}
+	case result.OverLimit != "":
+		failed.Message = "it exceeded its limit of " + result.OverLimit
+		failed.Alternative = "increase " + result.OverLimit + " in [sandbox] and start a new run"
+	case result.TimedOut:
+		failed.Message = fmt.Sprintf("it timed out after %v", a.config.Timeout)
+		failed.Alternative = a.config.inSection("increase timeout in %s and start a new run")
+	case result.Signal != "":
+		failed.Message = "it was killed by a signal (" + result.Signal + ")"
+	case !slices.Contains(a.config.Exits, result.Exit):
+		failed.Message = fmt.Sprintf("it failed with exit status %d", result.Exit)
+		failed.Hint = "fix what it reports"
+		failed.Alternative = a.config.inSection(fmt.Sprintf("if status %d means success, add it to exits in %%s and start a new run", result.Exit))
 	}
-	return "", remedy{}
-}
-
-// reply returns the reply of a successful session.
-func (a *Agent) reply(out output, s *streams) model.Reply {
+	if failed.Message != "" {
+		failed.Message += tails
+		failed.Usage = out.usage
+		return model.Reply{}, failed
+	}
 	reply := model.Reply{Finish: model.Stop, Usage: out.usage}
 	switch {
-	case out.found && out.answer != "":
+	case out.answer != "":
 		reply.Parts = []model.Part{{Text: out.answer}}
+		if req.Stream != nil {
+			req.Stream(out.answer)
+		}
 	case out.found:
 	case a.config.Answer == "":
 		reply.Finish, reply.Detail = model.Other, fmt.Sprintf("its output is longer than %d bytes, too long for an answer", maxStdout)
 	default:
-		reply.Finish, reply.Detail = model.Other, fmt.Sprintf("its output has no answer at %q; %s", a.config.Answer, a.tails(s))
+		reply.Finish, reply.Detail = model.Other, fmt.Sprintf("its output has no answer at %q%s", a.config.Answer, tails)
 	}
-	return reply
+	return reply, nil
+}
+
+// splitPrompt returns a request's prompt and the text before it.
+func splitPrompt(req model.Request) (prompt, before string) {
+	all := []string{req.System}
+	for i, m := range req.Messages {
+		for _, p := range m.Parts {
+			if p.Text == "" {
+				continue
+			}
+			all = append(all, p.Text)
+			if i == len(req.Messages)-1 {
+				prompt = p.Text
+			}
+		}
+	}
+	if prompt == "" {
+		return "", ""
+	}
+	return prompt, joinTexts(all[:len(all)-1]...)
+}
+
+// joinTexts joins the non-empty texts with blank lines.
+func joinTexts(texts ...string) string {
+	var all []string
+	for _, t := range texts {
+		if t = strings.TrimRight(t, "\n"); t != "" {
+			all = append(all, t)
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// argv returns the command line of one session, or an error if a text does not
+// fit.
+func (a *Agent) argv(prompt, before string) ([]string, error) {
+	// A replacer makes one pass, so a prompt may contain "{context}".
+	fill := strings.NewReplacer("{model}", a.config.Model, "{prompt}", prompt, "{context}", before)
+	argv := make([]string, len(a.config.Argv))
+	for i, template := range a.config.Argv {
+		argv[i] = fill.Replace(template)
+		hint := `remove {prompt} and its option from argv in %s, and write stdin = "all"`
+		if strings.Contains(template, "{context}") {
+			hint = `remove {context} from argv in %s; the agent then receives it on standard input`
+		}
+		if strings.IndexByte(argv[i], 0) >= 0 {
+			return nil, a.config.invalid(fmt.Sprintf("argument %d would contain a NUL character", i), hint)
+		}
+		if len(argv[i]) > maxArgument() {
+			return nil, a.config.invalid(fmt.Sprintf("argument %d would be %d bytes long, but the limit is %d", i, len(argv[i]), maxArgument()), hint)
+		}
+	}
+	return argv, nil
+}
+
+// maxArgument returns the limit for one argument, in bytes. Linux allows
+// 128 KiB including the final NUL, Windows 32,767 characters for the entire
+// command line. Systems that allow more get Linux's limit, so that a project
+// behaves the same everywhere.
+func maxArgument() int {
+	if runtime.GOOS == "windows" {
+		return 32000
+	}
+	return 128<<10 - 1
+}
+
+// Limits of the stored output, in bytes.
+const (
+	maxStdout = 16 << 20
+	maxStderr = 64 << 10
+	maxTail   = 450 // of one stream, in an error
+)
+
+// stream stores the end of an output stream. Agents print the answer and the token
+// counts last.
+type stream struct {
+	end       []byte
+	limit     int
+	truncated bool // the beginning of the output is lost
+}
+
+// Write never fails. It removes old output when it holds twice the limit.
+func (s *stream) Write(p []byte) (int, error) {
+	s.end = append(s.end, p...)
+	if len(s.end) > 2*s.limit {
+		s.end, s.truncated = append(s.end[:0], s.end[len(s.end)-s.limit:]...), true
+	}
+	return len(p), nil
+}
+
+// tail returns the end of the output, and whether it is the complete output.
+func (s *stream) tail() (end []byte, complete bool) {
+	if len(s.end) > s.limit {
+		return s.end[len(s.end)-s.limit:], false
+	}
+	return s.end, !s.truncated
+}
+
+// tail returns the end of a stream, for an error; empty if it is empty.
+func (a *Agent) tail(name string, s *stream) string {
+	end, _ := s.tail()
+	text := strings.Join(strings.Fields(a.readable(string(end[max(0, len(end)-maxStderr):]))), " ")
+	// The secrets are removed before, because shortening could split one.
+	if len(text) > maxTail {
+		text = "…" + strings.ToValidUTF8(text[len(text)-maxTail:], "")
+	}
+	if text == "" {
+		return ""
+	}
+	return "; its " + name + " ends with: " + model.OneLine(text)
+}
+
+// readable returns printed output as plain text without secrets: as valid UTF-8
+// without terminal escape sequences and without control characters except tabs and line
+// feeds. Secrets are removed last, because escape sequences may interrupt one.
+func (a *Agent) readable(printed string) string {
+	escape := regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))`)
+	return a.config.Redact(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, escape.ReplaceAllString(strings.ToValidUTF8(printed, "�"), "")))
 }

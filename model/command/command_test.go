@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,7 +68,7 @@ func TestTexts(t *testing.T) {
 }
 
 func TestStdinFollowsFromArgv(t *testing.T) {
-	for argv, want := range map[string]Stdin{
+	for argv, want := range map[string]string{
 		"x": StdinAll, "x {prompt}": StdinContext, "x {prompt} {context}": StdinNone, "x -p={prompt}\n\n{context}": StdinNone,
 	} {
 		a, err := New(sandbox.None{}, Config{Argv: strings.Fields(argv)})
@@ -87,14 +88,11 @@ func TestInvalidConfigurations(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"no program":    {argv(), "argv names no program"},
-		"empty program": {argv(""), "argv names no program"},
 		"no model":      {argv("x", "-m", "{model}"), "no model is set"},
 		"context only":  {argv("x", "{context}"), "would not receive the prompt"},
 		"no prompt":     {with(argv("x"), func(c *Config) { c.Stdin = StdinContext }), "would not receive the prompt"},
 		"neither":       {with(argv("x"), func(c *Config) { c.Stdin = StdinNone }), "would not receive the prompt"},
 		"no context":    {with(argv("x", "{prompt}"), func(c *Config) { c.Stdin = StdinNone }), "would not receive the context"},
-		"unknown stdin": {with(argv("x"), func(c *Config) { c.Stdin = "prompt" }), `unknown stdin "prompt"`},
 		"broken answer": {with(argv("x"), func(c *Config) { c.Answer = "a..b" }), "answer: path"},
 		"broken count":  {with(argv("x"), func(c *Config) { c.Usage.CacheRead = "a[b" }), "usage.cache-read: path"},
 		"only input":    {with(argv("x"), func(c *Config) { c.Usage.Input = "a" }), "usage needs both input and output"},
@@ -112,7 +110,7 @@ func TestInvalidConfigurations(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	var got sandbox.Command
-	c := Config{Name: "x", Argv: []string{"{model}", "-m={model}", "{prompt}", "{other}", "$HOME"}, Model: "m/{prompt}", Dir: "/d", Env: []string{"A=1"}}
+	c := Config{Name: "x", Argv: []string{"{model}", "-m={model}", "{prompt}", "{other}", "$HOME"}, Model: "m/{prompt}", Dir: "/d"}
 	a, err := New(runner(func(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
 		got = c
 		return sandbox.Result{}, nil
@@ -127,7 +125,7 @@ func TestCommand(t *testing.T) {
 	if diff := cmp.Diff(want, got.Argv); diff != "" {
 		t.Error(diff)
 	}
-	if got.Dir != "/d" || len(got.Env) != 1 || got.Timeout != DefaultTimeout {
+	if got.Dir != "/d" || got.Timeout != 30*time.Minute {
 		t.Errorf("command = %+v", got)
 	}
 }

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
+	"hone/internal/lazyregexp"
 	"hone/model"
 )
 
@@ -44,13 +48,13 @@ type Usage struct {
 
 // usagePaths is a parsed Usage.
 type usagePaths struct {
+	Usage
 	input, output, cacheRead, cacheWrite, reasoning sum
-	cachedInInput, each                             bool
 }
 
 // parse parses the paths; without paths, no document reports usage.
 func (u Usage) parse() (usagePaths, error) {
-	c := usagePaths{cachedInInput: u.CachedInInput, each: u.Each}
+	c := usagePaths{Usage: u}
 	for _, field := range []struct {
 		name, text string
 		into       *sum
@@ -58,11 +62,10 @@ func (u Usage) parse() (usagePaths, error) {
 		{"input", u.Input, &c.input}, {"output", u.Output, &c.output}, {"reasoning", u.Reasoning, &c.reasoning},
 		{"cache-read", u.CacheRead, &c.cacheRead}, {"cache-write", u.CacheWrite, &c.cacheWrite},
 	} {
-		s, err := parseSum(field.text)
-		if err != nil {
+		var err error
+		if *field.into, err = parseSum(field.text); err != nil {
 			return c, fmt.Errorf("usage.%s: %w", field.name, err)
 		}
-		*field.into = s
 	}
 	if u != (Usage{}) && (c.input == nil || c.output == nil) {
 		return c, errors.New("usage needs both input and output")
@@ -73,17 +76,20 @@ func (u Usage) parse() (usagePaths, error) {
 // usageOf returns the usage that a document reports, which is nil if a value in
 // it is not a count, and whether the document reports one.
 func (c usagePaths) usageOf(doc any) (*model.Usage, bool) {
-	in, out := c.input.evaluate(doc), c.output.evaluate(doc)
+	in, inIs := c.input.evaluate(doc)
+	out, outIs := c.output.evaluate(doc)
 	// A document with null for both counts does not report yet.
-	if !in.reported() || !out.reported() || in == (total{null: true}) && out == in {
+	if inIs == missing || outIs == missing || inIs == null && outIs == null {
 		return nil, false
 	}
-	read, write, hidden := c.cacheRead.evaluate(doc), c.cacheWrite.evaluate(doc), c.reasoning.evaluate(doc)
-	if in.null || out.null || in.wrong || out.wrong || read.wrong || write.wrong || hidden.wrong {
+	read, readIs := c.cacheRead.evaluate(doc)
+	write, writeIs := c.cacheWrite.evaluate(doc)
+	hidden, hiddenIs := c.reasoning.evaluate(doc)
+	if max(inIs, outIs) > count || max(readIs, writeIs, hiddenIs) == wrong {
 		return nil, true
 	}
-	u := model.Usage{Input: in.n, Output: out.n, CacheRead: read.n, CacheWrite: write.n, Reasoning: min(hidden.n, out.n)}
-	if c.cachedInInput {
+	u := model.Usage{Input: in, Output: out, CacheRead: read, CacheWrite: write, Reasoning: min(hidden, out)}
+	if c.CachedInInput {
 		u.Input = max(0, u.Input-u.CacheRead-u.CacheWrite)
 	}
 	return &u, true
@@ -106,35 +112,31 @@ func (a *Agent) parse(end []byte, complete bool) output {
 		return out
 	}
 	if !complete {
-		end = afterLine(end)
+		_, end, _ = bytes.Cut(end, []byte("\n"))
 	}
 	lost := !complete
 	for doc := range documents(end) {
-		lost = !a.add(&out, doc) || lost
+		if a.config.Answer != "" {
+			for _, v := range a.answer.values(doc) {
+				if text, ok := v.(string); ok {
+					out.answer, out.found = a.readable(text), true
+				}
+			}
+		}
+		u, reported := a.usage.usageOf(doc)
+		if !reported {
+			continue
+		}
+		lost = lost || u == nil
+		if a.usage.Each && u != nil && out.usage != nil {
+			*u = out.usage.Add(*u)
+		}
+		out.usage = u
 	}
-	if a.usage.each && lost {
+	if a.usage.Each && lost {
 		out.usage = nil
 	}
 	return out
-}
-
-// add adds the answer and the usage in one document, and returns false if the
-// usage is not readable.
-func (a *Agent) add(out *output, doc any) bool {
-	if a.config.Answer != "" {
-		if text, ok := a.answer.lastString(doc); ok {
-			out.answer, out.found = a.readable(text), true
-		}
-	}
-	u, ok := a.usage.usageOf(doc)
-	if !ok {
-		return true
-	}
-	if a.usage.each && u != nil && out.usage != nil {
-		*u = out.usage.Add(*u)
-	}
-	out.usage = u
-	return u != nil
 }
 
 // Limits on the cost of parsing hostile output.
@@ -147,57 +149,34 @@ const (
 // after another document, and the elements of lists that do. A document may
 // contain line feeds. If decoding fails, it continues with the next line.
 func documents(out []byte) iter.Seq[any] {
+	opens := func(text []byte) bool { return len(text) > 0 && (text[0] == '{' || text[0] == '[') }
 	return func(yield func(any) bool) {
-		out := bytes.TrimPrefix(out, []byte("\xef\xbb\xbf"))
-		for wasted := 0; len(out) > 0; {
-			if !opensJSON(out) {
-				out = afterLine(out)
-				continue
-			}
-			text := out
-			if wasted > maxWasted {
-				text = out[:len(out)-len(afterLine(out))]
-			}
-			raw, n, ok := decodeFirst(text)
-			if !ok {
-				wasted += n
-				out = afterLine(out)
-				continue
-			}
-			for _, doc := range elements(raw) {
-				if !yield(doc) {
-					return
+		wasted := 0
+		for out := bytes.TrimPrefix(out, []byte("\xef\xbb\xbf")); len(out) > 0; {
+			if opens(out) {
+				text := out
+				if wasted > maxWasted {
+					text, _, _ = bytes.Cut(out, []byte("\n"))
+				}
+				var raw json.RawMessage
+				from := bytes.NewReader(text)
+				d := json.NewDecoder(from)
+				if d.Decode(&raw) != nil {
+					wasted += len(text) - from.Len()
+				} else {
+					for _, doc := range elements(raw) {
+						if !yield(doc) {
+							return
+						}
+					}
+					if out = bytes.TrimLeft(out[d.InputOffset():], " \t\r\n"); opens(out) {
+						continue
+					}
 				}
 			}
-			if out = bytes.TrimLeft(out[n:], " \t\r\n"); !opensJSON(out) {
-				out = afterLine(out)
-			}
+			_, out, _ = bytes.Cut(out, []byte("\n"))
 		}
 	}
-}
-
-func opensJSON(text []byte) bool { return len(text) > 0 && (text[0] == '{' || text[0] == '[') }
-
-// afterLine returns the text after the first line feed.
-func afterLine(text []byte) []byte {
-	if i := bytes.IndexByte(text, '\n'); i >= 0 {
-		return text[i+1:]
-	}
-	return nil
-}
-
-// decodeFirst returns the JSON value at the beginning of a text, and the number
-// of bytes that it read.
-func decodeFirst(text []byte) (raw json.RawMessage, n int, ok bool) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if err := d.Decode(&raw); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			return nil, int(syntax.Offset), false
-		}
-		return nil, len(text), false
-	}
-	return raw, int(d.InputOffset()), true
 }
 
 // elements returns a list's elements, or a list with only the document. It
@@ -217,4 +196,142 @@ func elements(raw json.RawMessage) []any {
 		return list
 	}
 	return []any{v}
+}
+
+// path selects values in a JSON document; see [Usage] for the form.
+type path []step
+
+// step selects children of a value.
+type step struct {
+	name  string // of a member, or an element's index; "*" selects all, "" the value itself
+	key   string // if not empty, a member that the selected value must have
+	value string // the required value of that member
+}
+
+var stepForm = lazyregexp.New(`^([^.\[]*)(?:\[([^=\]]+)=([^\]]*)\])?(\.|$)`)
+
+// parsePath parses a path; an empty text has no steps.
+func parsePath(text string) (path, error) {
+	var p path
+	for rest := text; text != ""; {
+		m := stepForm.FindStringSubmatch(rest)
+		if m == nil || m[1] == "" && (m[2] == "" || len(p) > 0) {
+			return nil, fmt.Errorf("path %q has no name, or no [name=value], at %q", text, rest)
+		}
+		p = append(p, step{m[1], m[2], m[3]})
+		if m[4] == "" {
+			break
+		}
+		rest = rest[len(m[0]):]
+	}
+	return p, nil
+}
+
+// values returns every value at the path: elements in order, members sorted by name.
+func (p path) values(v any) []any {
+	if len(p) == 0 {
+		return []any{v}
+	}
+	var all []any
+	for _, child := range p[0].children(v) {
+		if p[0].matches(child) {
+			all = append(all, p[1:].values(child)...)
+		}
+	}
+	return all
+}
+
+func (s step) children(v any) []any {
+	if s.name == "" {
+		return []any{v}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if child, ok := v[s.name]; ok && s.name != "*" {
+			return []any{child}
+		}
+		var all []any
+		if s.name == "*" {
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				all = append(all, v[name])
+			}
+		}
+		return all
+	case []any:
+		if s.name == "*" {
+			return v
+		}
+		if i, err := strconv.Atoi(s.name); err == nil && i >= 0 && i < len(v) {
+			return v[i : i+1]
+		}
+	}
+	return nil
+}
+
+// matches reports whether a value has the member that the step requires.
+func (s step) matches(v any) bool {
+	if s.key == "" {
+		return true
+	}
+	object, _ := v.(map[string]any)
+	switch member, ok := object[s.key]; member := member.(type) {
+	case string, json.Number, bool:
+		return fmt.Sprint(member) == s.value
+	case nil:
+		return ok && s.value == "null"
+	}
+	return false
+}
+
+// sum adds the numbers at several paths.
+type sum []path
+
+// parseSum parses paths separated by plus signs; an empty text has none.
+func parseSum(text string) (sum, error) {
+	var s sum
+	for term := range strings.SplitSeq(text, " + ") {
+		p, err := parsePath(strings.TrimSpace(term))
+		if err != nil {
+			return nil, err
+		}
+		if p == nil && text != "" {
+			return nil, errors.New("a plus sign must be between two paths")
+		}
+		s = append(s, p)
+	}
+	if text == "" {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// found tells what a sum selects in a document: the last of these that it does.
+type found int
+
+const (
+	missing found = iota
+	count
+	null  // at a named place
+	wrong // something else that is not a count
+)
+
+// evaluate adds the numbers in a document, up to model.MaxTokens. What a path's last
+// name selects must be a number; if the path ends in *, it ignores other values.
+func (s sum) evaluate(doc any) (total int64, is found) {
+	for _, p := range s {
+		named := p[len(p)-1].name != "*"
+		for _, v := range p.values(doc) {
+			number, ok := v.(json.Number)
+			n, isCount := model.ParseCount(number.String())
+			switch {
+			case ok && isCount && total+n <= model.MaxTokens:
+				total, is = total+n, max(is, count)
+			case ok, named && v != nil:
+				is = wrong
+			case named:
+				is = max(is, null)
+			}
+		}
+	}
+	return total, is
 }

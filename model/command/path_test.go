@@ -48,9 +48,7 @@ func TestPath(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found := []any{}
-			p.forEach(document(t, doc), func(v any) { found = append(found, v) })
-			if got := fmt.Sprint(found); got != c.want {
+			if got := fmt.Sprint(p.values(document(t, doc))); got != c.want {
 				t.Errorf("found %s, want %s", got, c.want)
 			}
 		})
@@ -62,58 +60,46 @@ func TestSum(t *testing.T) {
 		"part":1.5,"nil":null,"most":1099511627776,"list":[1,"x",2,-1,null]}`)
 	for _, c := range []struct {
 		sum  string
-		want total
+		want int64
+		is   found
 	}{
-		{"a.x", total{n: 1, found: true}},
-		{"a.*", total{n: 3, found: true}},
-		{"a.x + a.y", total{n: 3, found: true}},
-		{"a.x + missing", total{n: 1, found: true}},
-		{"missing + gone", total{}},
-		{"a.z", total{wrong: true}},
-		{"a.x + a.z", total{n: 1, found: true, wrong: true}},
-		{"a", total{wrong: true}},
-		{"neg", total{wrong: true}},
-		{"part", total{wrong: true}},
-		{"zero", total{found: true}},
-		{"nil", total{null: true}},
-		{"a.x + nil", total{n: 1, found: true, null: true}},
-		{"list.*", total{n: 3, found: true, wrong: true}},
-		{"list.*.n", total{}},
-		{"most", total{n: model.MaxTokens, found: true}},
-		{"most + a.x", total{n: model.MaxTokens, found: true, wrong: true}},
-		{"huge + huge", total{wrong: true}},
-		{"endless", total{wrong: true}},
+		{"a.x", 1, count},
+		{"a.*", 3, count},
+		{"a.x + a.y", 3, count},
+		{"a.x + missing", 1, count},
+		{"missing + gone", 0, missing},
+		{"a.z", 0, wrong},
+		{"a.x + a.z", 1, wrong},
+		{"a", 0, wrong},
+		{"neg", 0, wrong},
+		{"part", 0, wrong},
+		{"zero", 0, count},
+		{"nil", 0, null},
+		{"a.x + nil", 1, null},
+		{"list.*", 3, wrong},
+		{"list.*.n", 0, missing},
+		{"most", model.MaxTokens, count},
+		{"most + a.x", model.MaxTokens, wrong},
+		{"huge + huge", 0, wrong},
+		{"endless", 0, wrong},
 	} {
 		t.Run(c.sum, func(t *testing.T) {
 			s, err := parseSum(c.sum)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := s.evaluate(doc); got != c.want {
-				t.Errorf("got %+v, want %+v", got, c.want)
+			if got, is := s.evaluate(doc); got != c.want || is != c.is {
+				t.Errorf("got %d, %d, want %d, %d", got, is, c.want, c.is)
 			}
 		})
 	}
 }
 
 func TestInvalidPaths(t *testing.T) {
-	for text, want := range map[string]string{
-		"a..b":     "a name is empty",
-		".a":       "a name is empty",
-		"a.":       "a name is empty",
-		"a.[k=v]":  "a name is empty",
-		"a[k]":     "a bracket must contain name=value",
-		"a[=v]":    "a bracket must contain name=value",
-		"a[k=v":    "a bracket must contain name=value",
-		"a[k=v]b":  "a dot must follow the bracket",
-		"a + ":     "a plus sign must be between two paths",
-		"a + b..c": "a name is empty",
-	} {
-		t.Run(text, func(t *testing.T) {
-			if _, err := parseSum(text); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("error = %v, want %q", err, want)
-			}
-		})
+	for _, text := range []string{"a..b", ".a", "a.", "a.[k=v]", "a[k]", "a[=v]", "a[k=v", "a[k=v]b", "a + ", "a + b..c"} {
+		if _, err := parseSum(text); err == nil {
+			t.Errorf("%q is a path", text)
+		}
 	}
 }
 

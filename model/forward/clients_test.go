@@ -26,7 +26,7 @@ func TestProvidersThroughForwarder(t *testing.T) {
 	turn := modeltest.Turn{Text: "Grüße, " + strings.Repeat("wörld ", 50), Thinking: "hm", Split: 7,
 		Calls: []model.Call{{ID: "c1", Name: "read", Args: `{"path":"a"}`}}, Usage: &model.Usage{Input: 30, Output: 20, Reasoning: 4, CacheRead: 3}}
 	for name, test := range map[string]struct {
-		wire Wire
+		wire string
 		make func(url string) model.Model
 	}{
 		"gemini": {Gemini, func(url string) model.Model {
@@ -45,7 +45,7 @@ func TestProvidersThroughForwarder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			up := modeltest.NewServer(t, turn)
 			ledger := &book{grant: 60}
-			f, addr := open(t, Config{Wire: test.wire, Base: up.URL, Ledger: ledger})
+			f, addr := open(t, Config{Wire: test.wire, Base: up.URL, Reserve: ledger.Reserve})
 			req := model.Request{MaxOutput: 100, Messages: []model.Message{{Role: model.User, Parts: []model.Part{{Text: "hi"}}}},
 				Tools: []model.Spec{{Name: "read", Schema: []byte(`{"type":"object"}`)}}}
 			got, err := test.make(f.URL(addr)).Generate(t.Context(), req)
@@ -70,7 +70,7 @@ func TestProvidersThroughForwarder(t *testing.T) {
 // genaitest tests Google's.
 func TestClientsDoNotRetry(t *testing.T) {
 	clients := map[string]struct {
-		wire Wire
+		wire string
 		call func(ctx context.Context, url string) error
 	}{
 		"anthropic": {Anthropic, func(ctx context.Context, url string) error {
@@ -89,13 +89,13 @@ func TestClientsDoNotRetry(t *testing.T) {
 	for name, client := range clients {
 		t.Run(name, func(t *testing.T) {
 			ledger := &book{refuse: errors.New("nothing is left")}
-			f, addr := open(t, Config{Wire: client.wire, Base: forbid(t), Ledger: ledger})
+			f, addr := open(t, Config{Wire: client.wire, Base: forbid(t), Reserve: ledger.Reserve})
 			err := client.call(t.Context(), f.URL(addr))
 			if err == nil || !strings.Contains(err.Error(), "the budget of this run is used up") {
 				t.Errorf("the client returns %v", err)
 			}
-			if r := f.Report(); r.Refused != 1 {
-				t.Errorf("the client sent %d requests, want 1", r.Refused)
+			if f.calls != 1 || !errors.Is(f.Err(), ledger.refuse) {
+				t.Errorf("the client made %d calls, want 1; the last error is %v", f.calls, f.Err())
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func TestClientsDoNotRetry(t *testing.T) {
 // The next call reuses the connection, and ServeConn returns when it is closed.
 func TestConnectionReuse(t *testing.T) {
 	up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 1, Output: 1}})
-	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Ledger: &book{}})
+	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Reserve: (&book{}).Reserve})
 	var dialled atomic.Int64
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, a string) (net.Conn, error) {
 		dialled.Add(1)

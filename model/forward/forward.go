@@ -12,7 +12,7 @@
 // need. It answers all other requests with an error in the provider's format.
 // It removes the key from every response.
 //
-// Every call is reserved on the [Ledger] before it is sent (ruling G11) and
+// Every call is reserved before it is sent (ruling G11) and
 // settled exactly once: with the usage that the provider reports, with zero if
 // the provider rejected the request, and otherwise in full, for example if the
 // response was cut or the agent disconnected.
@@ -23,8 +23,9 @@
 // against expensive service tiers, documents and images with more tokens than
 // bytes, or anything that the agent learns from the model.
 //
-// httputil.ReverseProxy copies requests and responses. The rest of the package applies the
-// budget to the protocol of each provider, and removes keys that a stream splits.
+// httputil.ReverseProxy copies requests and responses, a [model.Exchange] limits and reads
+// them. The rest of the package applies the budget to the protocol of each provider, and
+// removes keys that a stream splits.
 package forward
 
 import (
@@ -32,8 +33,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,19 +47,9 @@ import (
 	"hone/model"
 )
 
-// Wire is a provider's protocol.
-type Wire string
-
-// The protocols. OpenAI includes both chat completions and Responses.
-const (
-	Gemini    Wire = "gemini"
-	Anthropic Wire = "anthropic"
-	OpenAI    Wire = "openai"
-)
-
 // Config describes the provider and the limits.
 type Config struct {
-	Wire Wire
+	Wire string // Gemini, Anthropic or OpenAI
 	// Base is the provider's endpoint, as its SDK's variable contains it; empty
 	// means the provider's own. A login in it is sent, and protected like the
 	// key.
@@ -63,66 +59,36 @@ type Config struct {
 	// Secret is what a request must contain in place of a key, so that only the
 	// agent can spend the budget. Empty allows all requests.
 	Secret string
-	// Ledger reserves each call that generates. It must not be nil.
-	Ledger Ledger
+	// Reserve reserves a call that generates before it is sent. It must not be nil,
+	// and is called from many goroutines.
+	//
+	// The size of the request is in bytes; it has at most one token per byte.
+	// maxOutput is its limit on output tokens, for all its answers together; 0 means
+	// that it sets no limit. The limit that is granted replaces a higher one or a
+	// missing one; if it is not positive, the call is refused. An error means that the
+	// call is refused, for example because the budget is used up; the agent is told
+	// only that.
+	//
+	// commit settles the reservation. It is called exactly once. If used is nil, the
+	// usage is unknown and the reservation is charged in full; it is zero for a rejected
+	// request. The fault says what failed, and is nil on success; a provider's failure is
+	// a [*model.Error] or an [*Overrun]. It never contains a key. If commit returns an
+	// error, no more calls are forwarded.
+	Reserve func(model string, bytes, maxOutput int64) (granted int64, commit func(used *model.Usage, fault error) error, err error)
 	// Meter returns the meter of one response to a request with this path, such
-	// as /v1/messages. Nil charges every call in full.
+	// as /v1/messages. It must not be nil.
 	Meter func(path string) model.Meter
 	// Hosted allows requests for tools that the provider runs (web search, code
 	// execution, remote MCP), for addresses that it fetches and for data that
 	// it has stored. An agent's own tools do not need it.
 	Hosted bool
-	// Timeouts limit each call. Idle applies to the first byte, to the time
-	// between bytes, and to an agent that does not read or write. Zero fields
-	// mean the defaults of [model.Timeouts].
+	// Timeouts limit each call. Idle also applies to an agent that does not read or
+	// write. Zero fields mean the defaults of [model.Timeouts].
 	Timeouts model.Timeouts
-	// MaxBody limits a request, in bytes; 0 means 32 MiB. [model.MaxBody]
-	// limits a response.
-	MaxBody int64
-	// MaxCalls limits the number of calls, and separately that of free
-	// requests; 0 means 10,000.
-	MaxCalls int64
-	// MaxConcurrent limits the number of concurrent calls; others wait. 0 means
-	// 16. Eight times as many connections are accepted.
-	MaxConcurrent int
-	// Transport sends the calls; nil means the forwarder's own, which uses the
-	// environment's proxy like [http.DefaultTransport]. It must not decode a
-	// response's content encoding.
-	Transport http.RoundTripper
-}
 
-// Ledger is the budget to which calls are charged.
-type Ledger interface {
-	// Reserve reserves a call before it is sent. An error means that the call
-	// is refused, for example because the budget is used up; the agent is told
-	// only that. Reserve must be safe for concurrent use.
-	Reserve(ctx context.Context, c Call) (Reservation, error)
-}
-
-// Call is what is known about a call before it is sent.
-type Call struct {
-	Model string // as named in the request
-	// RequestBytes is the size of the body, which has at most one token per
-	// byte.
-	RequestBytes int64
-	// MaxOutput is the request's limit on output tokens, for all its answers
-	// together; 0 means that it sets no limit.
-	MaxOutput int64
-}
-
-// Reservation is the permission to send a call.
-type Reservation struct {
-	// MaxOutput limits the output tokens, for all answers together. It replaces
-	// a higher limit or a missing one. If it is not positive, the call is
-	// refused.
-	MaxOutput int64
-	// Commit settles the reservation; it may be nil. It is called exactly once,
-	// from the call's goroutine. If used is nil, the usage is unknown and the
-	// reservation is charged in full; it is zero for a rejected request. The
-	// fault says what failed, and is nil on success; a provider's failure is a
-	// [*model.Error] or an [*Overrun]. It never contains a key. If Commit
-	// returns an error, no more calls are forwarded.
-	Commit func(used *model.Usage, fault error) error
+	maxBody       int64 // of a request, in bytes; 0 means 32 MiB
+	maxCalls      int   // and requests without cost; 0 means 10,000
+	maxConcurrent int   // others wait; 0 means 16. Eight times as many connections are accepted
 }
 
 // Overrun is the error for a provider that wrote more tokens than its limit.
@@ -137,224 +103,160 @@ func (o *Overrun) Error() string {
 	return fmt.Sprintf("%s wrote %d tokens, but its limit was %d: a budget needs a provider that respects limits", o.Model, o.Wrote, o.Allowed)
 }
 
-// Report is a summary of the requests so far.
-type Report struct {
-	Calls         int64 // reserved calls
-	Free          int64 // requests without cost: token counts, lists of models
-	Refused       int64 // requests that were answered without the provider
-	ChargedInFull int64 // calls that were charged in full, because their usage is unknown
-	// Usage is the sum of the usage that the provider reported.
-	Usage model.Usage
-	// LedgerErr is the ledger's last error; nil if it refused no call.
-	LedgerErr error
-	// Stopped is the reason why no more calls are forwarded: an [*Overrun], an
-	// error of a Commit, or [ErrClosed]; nil while calls are forwarded.
-	Stopped error
-}
-
-// ErrClosed is the error of requests to a closed forwarder.
-var ErrClosed = errors.New("the forwarder is closed")
-
 // Forward forwards the calls of the connections that it serves. It is safe for
 // concurrent use. [New] returns one; the caller must Close it.
 type Forward struct {
-	config    Config
-	base      *url.URL // without the API's version
-	routes    []route
-	redactor  *redactor
-	login     *url.Userinfo
-	transport http.RoundTripper
-	own       *http.Transport // nil if the transport is the caller's
-	server    *http.Server
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
-	slots     chan struct{} // one element for each running call
-	conns     chan struct{} // one element for each open connection
+	config   Config
+	wire     *wire
+	base     *url.URL // without the API's version
+	login    *url.Userinfo
+	redactor redactor
+	server   *http.Server
+	ctx      context.Context
+	cancel   context.CancelFunc
+	slots    chan struct{} // one element for each running call
+	conns    chan struct{} // one element for each open connection
+	serving  sync.RWMutex  // every request reads
 
-	mu     sync.Mutex
-	active sync.WaitGroup // open requests; Add needs mu, and that f is not closed
-	report Report
+	mu      sync.Mutex
+	calls   int
+	stopped error // why no more calls are forwarded
+	refused error // the last reason to refuse a call
 }
 
 const (
-	defaultBody       = 32 << 20
-	defaultCalls      = 10_000
-	defaultConcurrent = 16
-	defaultIdle       = 20 * time.Minute
-	defaultTotal      = time.Hour
-	maxHeader         = 64 << 10
+	maxHeader    = 64 << 10         // bytes
+	headerTime   = 30 * time.Second // limit for sending a header
+	idleConnTime = 10 * time.Minute // limit for an idle connection
+	// drainTime is how long the server reads the rest of a refused request: if
+	// it closed the connection earlier, the agent could lose the response.
+	drainTime = 5 * time.Second
 )
 
 // New returns a forwarder, or an error for an invalid configuration. It sends
 // no request.
 func New(c Config) (*Forward, error) {
-	if c.Ledger == nil {
-		return nil, errors.New("a forwarder needs a ledger")
-	}
-	if c.MaxBody < 0 || c.MaxCalls < 0 || c.MaxConcurrent < 0 {
-		return nil, errors.New("a forwarder's limit is negative")
-	}
-	base, err := parseBase(c)
-	if err != nil {
-		return nil, err
-	}
-	if c.Meter == nil {
-		c.Meter = func(string) model.Meter { return func([]byte) model.Metered { return model.Metered{} } }
-	}
-	c.MaxBody = cmp.Or(c.MaxBody, defaultBody)
-	c.MaxCalls = cmp.Or(c.MaxCalls, defaultCalls)
-	c.Timeouts.Idle = cmp.Or(max(0, c.Timeouts.Idle), defaultIdle)
-	c.Timeouts.Total = cmp.Or(max(0, c.Timeouts.Total), defaultTotal)
-	c.MaxConcurrent = cmp.Or(c.MaxConcurrent, defaultConcurrent)
-	f := &Forward{
-		config: c, base: base, login: base.User, transport: c.Transport,
-		routes: routes(c.Wire), slots: make(chan struct{}, c.MaxConcurrent), conns: make(chan struct{}, 8*c.MaxConcurrent),
-	}
-	f.base.User = nil
-	f.base.Path = trimVersion(c.Wire, f.base.Path)
-	f.redactor = newRedactor(c.Key, secretOf(f.login))
-	f.ctx, f.cancel = context.WithCancelCause(context.Background())
-	if f.transport == nil {
-		f.own = newTransport()
-		f.transport = f.own
-	}
-	f.server = f.newServer()
-	return f, nil
-}
-
-func parseBase(c Config) (*url.URL, error) {
-	own := map[Wire]string{
-		Gemini:    "https://generativelanguage.googleapis.com",
-		Anthropic: "https://api.anthropic.com",
-		OpenAI:    "https://api.openai.com/v1",
-	}[c.Wire]
-	if own == "" {
+	f := &Forward{config: c}
+	known := wires()
+	i := slices.IndexFunc(known, func(w wire) bool { return w.name == c.Wire })
+	if i < 0 {
 		return nil, fmt.Errorf("unknown wire %q", c.Wire)
 	}
-	u, err := url.Parse(cmp.Or(c.Base, own))
+	f.wire = &known[i]
+	var err error
+	f.base, err = url.Parse(cmp.Or(c.Base, f.wire.own))
 	// The errors omit the address, which may contain a login.
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || f.base.Host == "" || f.base.Scheme != "http" && f.base.Scheme != "https" || f.base.RawQuery != "" || f.base.Fragment != "" {
 		return nil, errors.New("the base URL is not an http or https URL such as https://api.openai.com/v1")
 	}
-	u.Path = strings.TrimRight(u.Path, "/")
-	if u.RawPath != "" || u.Path != "" && !isPlainPath(u.Path) {
+	f.base.Path = strings.TrimRight(f.base.Path, "/")
+	if !regexp.MustCompile(`\A(/[\w~@+-][\w.~:@+-]*)*\z`).MatchString(f.base.EscapedPath()) {
 		return nil, errors.New("the base URL's path has unsupported characters")
 	}
-	return u, nil
-}
-
-// trimVersion removes the API version from a base's path if the wire's requests
-// contain it.
-func trimVersion(w Wire, path string) string {
-	switch w {
-	case Gemini:
-		for _, v := range geminiVersions() {
-			path = strings.TrimSuffix(path, "/"+v)
-		}
-	case Anthropic:
-		path = strings.TrimSuffix(path, "/v1")
+	if f.wire.version != nil {
+		f.base.Path = f.wire.version.ReplaceAllString(f.base.Path, "")
 	}
-	return path
-}
-
-// secretOf returns the secret part of a login.
-func secretOf(login *url.Userinfo) string {
-	if login == nil {
-		return ""
+	f.login, f.base.User = f.base.User, nil
+	password, ok := f.login.Password()
+	if !ok {
+		password = f.login.Username()
 	}
-	if password, ok := login.Password(); ok {
-		return password
+	f.redactor = newRedactor(c.Key, password)
+	f.config.Timeouts.Idle = cmp.Or(max(0, c.Timeouts.Idle), 20*time.Minute)
+	f.config.maxBody = cmp.Or(c.maxBody, 32<<20)
+	f.config.maxCalls = cmp.Or(c.maxCalls, 10_000)
+	concurrent := cmp.Or(c.maxConcurrent, 16)
+	f.slots, f.conns = make(chan struct{}, concurrent), make(chan struct{}, 8*concurrent)
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.server = &http.Server{
+		Handler:           http.HandlerFunc(f.serve),
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleConnTime,
+		MaxHeaderBytes:    maxHeader,
+		// The general handler would answer OPTIONS *.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     log.New(io.Discard, "", 0),
+		BaseContext:                  func(net.Listener) context.Context { return f.ctx },
 	}
-	return login.Username()
-}
-
-func newTransport() *http.Transport {
-	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
-	if d, ok := http.DefaultTransport.(*http.Transport); ok {
-		t = d.Clone()
-	}
-	t.DisableCompression = true
-	t.MaxResponseHeaderBytes = maxHeader
-	return t
+	return f, nil
 }
 
 // URL returns the value of the agent's base URL variable if the forwarder
 // serves addr, such as 127.0.0.1:4000.
-func (f *Forward) URL(addr string) string { return "http://" + addr + f.base.Path }
+func (f *Forward) URL(addr string) string { return "http://" + addr + f.wire.agents }
 
-// Report returns a summary of the requests so far.
-func (f *Forward) Report() Report {
+// Err returns why calls were refused: an [*Overrun] or an error of a commit,
+// after which none is forwarded, or else the last error of Reserve. It is nil if
+// there was none of these.
+func (f *Forward) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.report
+	return cmp.Or(f.stopped, f.refused)
 }
 
 // Close cancels all calls, closes all connections, and returns when every
 // reservation is settled.
 func (f *Forward) Close() {
-	f.stop(ErrClosed)
-	f.mu.Lock()
-	f.cancel(ErrClosed)
-	f.mu.Unlock()
+	f.cancel()
 	// An error about a listener or a connection does not matter here.
 	_ = f.server.Close()
-	f.active.Wait()
-	if f.own != nil {
-		f.own.CloseIdleConnections()
-	}
+	f.serving.Lock()
+	defer f.serving.Unlock()
 }
 
-// stop ends the forwarding of calls. Only the first reason is recorded.
+// stop ends the forwarding of calls.
 func (f *Forward) stop(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.report.Stopped == nil {
-		f.report.Stopped = why
-	}
+	f.stopped = cmp.Or(f.stopped, why)
 }
 
-// addRequest registers a request, and returns false if the forwarder is closed.
-// After true the caller must call f.active.Done.
-func (f *Forward) addRequest() bool {
+// count counts a call or a free request, or returns the reason to refuse it.
+func (f *Forward) count() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.ctx.Err() != nil {
-		return false
+	if f.calls++; f.calls > f.config.maxCalls && f.stopped == nil {
+		return errors.New("too many calls were made")
 	}
-	f.active.Add(1)
-	return true
+	return f.stopped
 }
 
-// acquireSlot waits until fewer than MaxConcurrent calls are running.
-func (f *Forward) acquireSlot(ctx context.Context) error {
+// ServeConn serves one connection, and returns when either side has closed it.
+// A wall calls it for each connection from the inside. If too many connections
+// are open, it closes this one.
+func (f *Forward) ServeConn(c net.Conn) {
 	select {
-	case f.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case f.conns <- struct{}{}:
+		defer func() { <-f.conns }()
+	default:
+		c.Close()
+		return
 	}
+	// Serve always returns an error, here when the connection is closed.
+	_ = f.server.Serve(&listener{Conn: c, closed: make(chan struct{})})
 }
 
-// countCall adds a call or a free request to the report, or returns the reason
-// to refuse it.
-func (f *Forward) countCall(free bool) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n := &f.report.Calls
-	if free {
-		n = &f.report.Free
-	}
-	switch {
-	case f.report.Stopped != nil:
-		return f.report.Stopped
-	case *n >= f.config.MaxCalls:
-		return errTooMany
-	}
-	*n++
-	return nil
+// listener is a connection that accepts itself, once. Its second Accept waits
+// for the connection's end.
+type listener struct {
+	net.Conn
+	accepted bool
+	once     sync.Once
+	closed   chan struct{}
 }
 
-var errTooMany = errors.New("too many calls were made")
+func (l *listener) Accept() (net.Conn, error) {
+	if l.accepted {
+		<-l.closed
+		return nil, net.ErrClosed
+	}
+	l.accepted = true
+	return l, nil
+}
 
-// geminiVersions returns the API versions that agents use, the longest first.
-func geminiVersions() []string { return []string{"v1alpha", "v1beta", "v1"} }
+func (l *listener) Close() error {
+	defer l.once.Do(func() { close(l.closed) })
+	return l.Conn.Close()
+}
+
+func (l *listener) Addr() net.Addr { return l.LocalAddr() }

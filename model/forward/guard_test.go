@@ -16,7 +16,7 @@ import (
 
 func TestOnlySomePathsPass(t *testing.T) {
 	for _, test := range []struct {
-		wire Wire
+		wire string
 		line string // method and target
 		want int
 	}{
@@ -78,7 +78,7 @@ func TestOnlySomePathsPass(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, "{}")
 			})
-			_, addr := open(t, Config{Wire: test.wire, Base: up, Ledger: &book{}})
+			_, addr := open(t, Config{Wire: test.wire, Base: up, Reserve: (&book{}).Reserve})
 			got := raw(t, addr, fmt.Sprintf("%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}", test.line))
 			if !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", test.want)) || (reached == 1) != (test.want == 200) {
 				t.Errorf("%d requests reached the provider, response: %s", reached, got)
@@ -98,7 +98,7 @@ func TestSecretIsRequired(t *testing.T) {
 		_, _ = io.WriteString(w, `{"models":[]}`)
 	})
 	b := &book{}
-	f, addr := open(t, Config{Wire: Gemini, Base: up, Ledger: b, Secret: "the-secret"})
+	f, addr := open(t, Config{Wire: Gemini, Base: up, Reserve: b.Reserve, Secret: "the-secret"})
 	for _, tt := range []struct {
 		header, value, query string
 		status               int
@@ -119,8 +119,8 @@ func TestSecretIsRequired(t *testing.T) {
 			}
 		}
 	}
-	if passed != 7 || f.Report().Refused != 10 {
-		t.Errorf("%d requests were passed on, and %d refused", passed, f.Report().Refused)
+	if passed != 7 || f.calls != 7 {
+		t.Errorf("%d requests were passed on, and %d counted", passed, f.calls)
 	}
 }
 
@@ -140,17 +140,20 @@ func TestHostileRequests(t *testing.T) {
 		"HTTP/2":                {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/1.1 "},
 		"no JSON":               {plainPost("/v1/messages", "{"), "HTTP/1.1 400 "},
 		"a list":                {plainPost("/v1/messages", "[]"), "HTTP/1.1 400 "},
+		"a twin inside":         {plainPost("/v1/messages", strings.Replace(body, `"content"`, `"content":[{"source":{"url":"","url":"https://x"}}],"content"`, 1)), "HTTP/1.1 400 "},
+		"a twin deep inside":    {plainPost("/v1/messages", strings.Replace(body, `"hi"`, `[{"type":"image","source":{"url":"","url":"https://x"}}]`, 1)), "HTTP/1.1 400 "},
+		"a twin of a tool":      {plainPost("/v1/messages", strings.Replace(body, "{", `{"tools":[{"type":"web_search_20250305","type":"custom"}],`, 1)), "HTTP/1.1 400 "},
 		"a twin":                {plainPost("/v1/messages", strings.Replace(body, "{", `{"max\u005ftokens":1,`, 1)), "HTTP/1.1 400 "},
 		"not UTF-8":             {plainPost("/v1/messages", strings.Replace(body, "hi", "\xff", 1)), "HTTP/1.1 400 "},
 		"a length and no model": {plainPost("/v1/messages", `{"max_tokens":1}`), "HTTP/1.1 400 "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Ledger: &book{}, MaxBody: 4000})
+			f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Reserve: (&book{}).Reserve, maxBody: 4000})
 			if got := raw(t, addr, test.request); !strings.HasPrefix(got, test.want) {
 				t.Errorf("response: %.300s", got)
 			}
-			if r := f.Report(); r.Calls != 0 {
-				t.Errorf("report: %+v", r)
+			if f.calls != 0 {
+				t.Errorf("%d calls are counted", f.calls)
 			}
 		})
 	}
@@ -161,7 +164,7 @@ func TestHostileRequests(t *testing.T) {
 func TestLengthWithChunks(t *testing.T) {
 	up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Input: 1, Output: 1}})
 	body := simples()[2].body
-	_, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Ledger: &book{}})
+	_, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Reserve: (&book{}).Reserve})
 	got := raw(t, addr, fmt.Sprintf("POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"+
 		"GET /admin HTTP/1.1\r\nHost: x\r\n\r\n", len(body), body))
 	if n := len(up.Received()); n != 1 || strings.Count(got, "HTTP/1.1 ") > 2 || !strings.HasPrefix(got, "HTTP/1.1 200 ") && !strings.HasPrefix(got, "HTTP/1.1 400 ") {
@@ -174,15 +177,16 @@ func TestLengthWithChunks(t *testing.T) {
 
 func TestPipelined(t *testing.T) {
 	up := modeltest.NewServer(t, modeltest.Turn{Text: "first", Usage: &model.Usage{Input: 1, Output: 1}}, modeltest.Turn{Text: "second", Usage: &model.Usage{Input: 1, Output: 1}})
-	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Ledger: &book{}})
+	ledger := &book{}
+	f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Reserve: ledger.Reserve})
 	one := plainPost("/v1/messages", simples()[2].body)
 	got := raw(t, addr, one+one+"GET /quit HTTP/1.1\r\nHost: x\r\n\r\n")
 	first, second := strings.Index(got, "first"), strings.Index(got, "second")
 	if first < 0 || second < first || strings.Count(got, "HTTP/1.1 200") != 2 || strings.Count(got, "HTTP/1.1 403") != 1 {
 		t.Errorf("responses: %s", got)
 	}
-	if r := f.Report(); r.Calls != 2 || r.Refused != 1 || r.Usage.Total() != 4 {
-		t.Errorf("report: %+v", r)
+	if _, done := ledger.list(); len(done) != 2 || f.calls != 2 {
+		t.Errorf("%d calls, settled %+v", f.calls, done)
 	}
 }
 
@@ -204,7 +208,6 @@ func TestReachingBeyondTheRequest(t *testing.T) {
 		{0, `{"contents":[],"tools":[{"googleSearch":{}}]}`, 400},
 		{0, `{"contents":[{"parts":[{"fileData":{"fileUri":"https://x"}}]}]}`, 400},
 		{0, `{"contents":[{"parts":[{"file_data":{"file_uri":"https://x"}}]}]}`, 400},
-		{0, `{"contents":[{"parts":[{"fileData":{"fileUri":"https://x","fileUri":""}}]}]}`, 400},
 		{0, `{"contents":[{"a":1e400,"parts":[{"functionCall":{"args":{"a":[1]}}},{"fileData":{"fileUri":"https://x"}}]}]}`, 400},
 		{0, `{"contents":[],"cachedContent":"cachedContents/1"}`, 400},
 		{2, `{"model":"m","messages":[],"tools":[{"name":"f","input_schema":{}},{"type":"custom","name":"g"},{"type":"bash_20250124","name":"bash"}]}`, 200},
@@ -234,7 +237,7 @@ func TestReachingBeyondTheRequest(t *testing.T) {
 				want = 200
 			}
 			up := modeltest.NewServer(t, modeltest.Turn{Text: "hello"})
-			_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Ledger: &book{}, Hosted: hosted})
+			_, addr := open(t, Config{Wire: s.wire, Base: up.URL, Reserve: (&book{}).Reserve, Hosted: hosted})
 			if got := post(t, "http://"+addr+s.path, test.body); got.status != want || (len(up.Received()) == 1) != (want == 200) {
 				t.Errorf("hosted %v: %s returns status %d %s", hosted, test.body, got.status, got.body)
 			}
@@ -245,14 +248,14 @@ func TestReachingBeyondTheRequest(t *testing.T) {
 func TestBounds(t *testing.T) {
 	t.Run("calls", func(t *testing.T) {
 		up := modeltest.NewServer(t, modeltest.Turn{Text: "hello", Usage: &model.Usage{Output: 1}})
-		f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Ledger: &book{}, MaxCalls: 2})
+		f, addr := open(t, Config{Wire: Anthropic, Base: up.URL, Reserve: (&book{}).Reserve, maxCalls: 2})
 		for i, want := range []int{200, 200, 400, 400} {
 			if got := post(t, "http://"+addr+"/v1/messages", simples()[2].body); got.status != want {
 				t.Errorf("call %d returns status %d", i, got.status)
 			}
 		}
-		if r := f.Report(); r.Calls != 2 || r.Refused != 2 || r.LedgerErr == nil {
-			t.Errorf("report: %+v", r)
+		if f.Err() == nil {
+			t.Error("there is no reason for the refusals")
 		}
 	})
 	t.Run("at once", func(t *testing.T) {
@@ -263,7 +266,7 @@ func TestBounds(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 		})
 		ledger := &book{}
-		_, addr := open(t, Config{Wire: Anthropic, Base: up, Ledger: ledger, MaxConcurrent: 1})
+		_, addr := open(t, Config{Wire: Anthropic, Base: up, Reserve: ledger.Reserve, maxConcurrent: 1})
 		answers := make(chan reply, 2)
 		for range 2 {
 			go func() { answers <- post(t, "http://"+addr+"/v1/messages", simples()[2].body) }()
@@ -283,7 +286,7 @@ func TestBounds(t *testing.T) {
 		}
 	})
 	t.Run("connections", func(t *testing.T) {
-		f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Ledger: &book{}, MaxConcurrent: 1})
+		f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Reserve: (&book{}).Reserve, maxConcurrent: 1})
 		for range 8 {
 			dial(t, addr, "GET /x HTTP/1.1\r\nHost: x\r\n")
 		}
@@ -298,11 +301,11 @@ func TestBounds(t *testing.T) {
 
 // An agent that does not send its body loses its slot.
 func TestMissingBody(t *testing.T) {
-	f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Ledger: &book{}, MaxConcurrent: 1,
+	f, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Reserve: (&book{}).Reserve, maxConcurrent: 1,
 		Timeouts: model.Timeouts{Idle: 100 * time.Millisecond}})
 	raw(t, addr, "POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{")
-	if r := f.Report(); r.Calls != 0 || len(f.slots) != 0 {
-		t.Errorf("report: %+v, %d slots are taken", r, len(f.slots))
+	if f.calls != 0 || len(f.slots) != 0 {
+		t.Errorf("%d calls, %d slots are taken", f.calls, len(f.slots))
 	}
 }
 
@@ -314,7 +317,7 @@ func TestUnreadResponse(t *testing.T) {
 		}
 	})
 	ledger := &book{}
-	_, addr := open(t, Config{Wire: Anthropic, Base: up, Ledger: ledger, Timeouts: model.Timeouts{Idle: 200 * time.Millisecond}})
+	_, addr := open(t, Config{Wire: Anthropic, Base: up, Reserve: ledger.Reserve, Timeouts: model.Timeouts{Idle: 200 * time.Millisecond}})
 	dial(t, addr, plainPost("/v1/messages", simples()[2].body))
 	ledger.wait()
 	if done := ledger.one(t); done.used != nil || done.fault == nil {
@@ -324,12 +327,10 @@ func TestUnreadResponse(t *testing.T) {
 
 func TestConfigurations(t *testing.T) {
 	for name, c := range map[string]Config{
-		"no ledger":  {Wire: OpenAI},
-		"no wire":    {Ledger: &book{}},
-		"a bound":    {Wire: OpenAI, Ledger: &book{}, MaxConcurrent: -1},
-		"no address": {Wire: OpenAI, Ledger: &book{}, Base: "localhost:8080"},
-		"a query":    {Wire: OpenAI, Ledger: &book{}, Base: "http://x/v1?key=secret"},
-		"a bad path": {Wire: OpenAI, Ledger: &book{}, Base: "http://x/a/../b"},
+		"no wire":    {Reserve: (&book{}).Reserve},
+		"no address": {Wire: OpenAI, Reserve: (&book{}).Reserve, Base: "localhost:8080"},
+		"a query":    {Wire: OpenAI, Reserve: (&book{}).Reserve, Base: "http://x/v1?key=secret"},
+		"a bad path": {Wire: OpenAI, Reserve: (&book{}).Reserve, Base: "http://x/a/../b"},
 	} {
 		if f, err := New(c); err == nil {
 			f.Close()
@@ -348,8 +349,8 @@ func TestBaseWithLoginAndPath(t *testing.T) {
 		user, password, _ = r.BasicAuth()
 		_, _ = io.WriteString(w, `{"a":"my-password"}`)
 	})
-	f, addr := open(t, Config{Wire: Anthropic, Base: strings.Replace(up, "://", "://me:my-password@", 1) + "/gateway/v1/", Ledger: &book{}})
-	if f.URL("a:1") != "http://a:1/gateway" {
+	f, addr := open(t, Config{Wire: Anthropic, Base: strings.Replace(up, "://", "://me:my-password@", 1) + "/gateway/v1/", Reserve: (&book{}).Reserve})
+	if f.URL("a:1") != "http://a:1" {
 		t.Errorf("the agent's URL is %s", f.URL("a:1"))
 	}
 	got := post(t, f.URL(addr)+"/v1/messages", simples()[2].body)
@@ -361,7 +362,7 @@ func TestBaseWithLoginAndPath(t *testing.T) {
 func TestBudgetStatus(t *testing.T) {
 	for _, s := range simples() {
 		ledger := &book{refuse: errors.New("none of the 5 tokens is left")}
-		f, addr := open(t, Config{Wire: s.wire, Base: forbid(t), Ledger: ledger})
+		f, addr := open(t, Config{Wire: s.wire, Base: forbid(t), Reserve: ledger.Reserve})
 		got := post(t, "http://"+addr+s.path, s.body)
 		message, _ := model.ErrorBody([]byte(got.body))
 		if got.status != 400 || message != errBudget.message || got.header.Get("X-Should-Retry") != "false" {
@@ -370,8 +371,8 @@ func TestBudgetStatus(t *testing.T) {
 		if k := model.StatusError(400, nil, message, "").Kind; k != model.Invalid {
 			t.Errorf("%s: the message is classified as %q", s.name, k)
 		}
-		if r := f.Report(); r.Calls != 0 || r.Refused != 1 || !errors.Is(r.LedgerErr, ledger.refuse) {
-			t.Errorf("%s: report: %+v", s.name, r)
+		if calls, _ := ledger.list(); len(calls) != 0 || !errors.Is(f.Err(), ledger.refuse) {
+			t.Errorf("%s: %d calls, %v", s.name, len(calls), f.Err())
 		}
 	}
 }
@@ -379,7 +380,7 @@ func TestBudgetStatus(t *testing.T) {
 // A thinking budget above the granted limit is refused with a clear message.
 func TestThinkingBudgetTooLarge(t *testing.T) {
 	ledger := &book{grant: 2000}
-	_, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Ledger: ledger})
+	_, addr := open(t, Config{Wire: Anthropic, Base: forbid(t), Reserve: ledger.Reserve})
 	got := post(t, "http://"+addr+"/v1/messages", `{"model":"m","max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":4000},"messages":[]}`)
 	if got.status != 400 || !strings.Contains(got.body, "budget") {
 		t.Errorf("response: %+v", got)

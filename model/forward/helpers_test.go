@@ -2,13 +2,15 @@ package forward
 
 import (
 	"bytes"
-	"context"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,8 +32,13 @@ type book struct {
 	fail   error // of Commit
 
 	mu      sync.Mutex
-	calls   []Call
+	calls   []reserved
 	settled []settled
+}
+
+type reserved struct {
+	model            string
+	bytes, maxOutput int64
 }
 
 type settled struct {
@@ -39,29 +46,24 @@ type settled struct {
 	fault error
 }
 
-func (b *book) Reserve(_ context.Context, c Call) (Reservation, error) {
+func (b *book) Reserve(model string, bytes, maxOutput int64) (int64, func(*usage, error) error, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.refuse != nil {
-		return Reservation{}, b.refuse
+		return 0, nil, b.refuse
 	}
-	b.calls = append(b.calls, c)
-	out := b.grant
-	if out == 0 {
-		out = c.MaxOutput
-	}
-	if out == 0 {
-		out = 1000
-	}
-	return Reservation{MaxOutput: out, Commit: func(used *model.Usage, fault error) error {
+	b.calls = append(b.calls, reserved{model, bytes, maxOutput})
+	return cmp.Or(b.grant, maxOutput, 1000), func(used *usage, fault error) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.settled = append(b.settled, settled{used, fault})
 		return b.fail
-	}}, nil
+	}, nil
 }
 
-func (b *book) list() ([]Call, []settled) {
+type usage = model.Usage
+
+func (b *book) list() ([]reserved, []settled) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.calls), slices.Clone(b.settled)
@@ -104,8 +106,8 @@ func open(t *testing.T, c Config) (*Forward, string) {
 }
 
 // meters returns the meters of a wire's own package.
-func meters(w Wire) func(path string) model.Meter {
-	return map[Wire]func(string) model.Meter{Gemini: gemini.NewMeter, Anthropic: anthropic.NewMeter, OpenAI: openai.NewMeter}[w]
+func meters(w string) func(path string) model.Meter {
+	return map[string]func(string) model.Meter{Gemini: gemini.NewMeter, Anthropic: anthropic.NewMeter, OpenAI: openai.NewMeter}[w]
 }
 
 // listen returns an address whose connections the forwarder serves until the
@@ -203,7 +205,7 @@ func raw(t *testing.T, addr, request string) string {
 
 // simple is a minimal call on a wire.
 type simple struct {
-	wire       Wire
+	wire       string
 	name, path string // the path follows the agent's base URL
 	body       string // with a limit of 500 tokens
 	limit      string // the member with the limit, as in body
@@ -245,4 +247,10 @@ func dial(t *testing.T, addr, request string) net.Conn {
 // plainPost returns the bytes of a POST request.
 func plainPost(path, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
+}
+
+// sameJSON reports whether two texts are the same JSON.
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }

@@ -3,7 +3,6 @@ package forward
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,112 +15,57 @@ const minKey = 8
 // mark replaces a key.
 const mark = "[key]"
 
-// redactor removes secrets, in any encoding, from responses (ruling G6).
-type redactor struct {
-	secrets [][]byte // the longest first, because one may be a prefix of another
-	first   string   // the first bytes of all secrets
-}
+// redactor removes secrets, in any encoding, from responses (ruling G6). The
+// longest come first, because one may be a prefix of another.
+type redactor [][]byte
 
-func newRedactor(secrets ...string) *redactor {
-	r := &redactor{}
-	var all []string
+func newRedactor(secrets ...string) redactor {
+	var r redactor
 	for _, s := range secrets {
 		if len(s) < minKey {
 			continue
 		}
-		all = append(all, s, url.QueryEscape(s), url.PathEscape(s))
 		// Marshal cannot fail for a string.
 		quoted, _ := json.Marshal(s)
 		inner := string(quoted[1 : len(quoted)-1])
-		all = append(all, inner, strings.ReplaceAll(inner, "/", `\/`))
+		for _, form := range []string{s, url.QueryEscape(s), url.PathEscape(s), inner, strings.ReplaceAll(inner, "/", `\/`)} {
+			r = append(r, []byte(form))
+		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
-	for _, s := range all {
-		r.secrets = append(r.secrets, []byte(s))
-		r.first += s[:1]
-	}
+	slices.SortFunc(r, func(a, b []byte) int { return len(b) - len(a) })
 	return r
 }
 
 // text returns s without secrets.
-func (r *redactor) text(s string) string {
-	out, _ := r.scan([]byte(s), true)
-	return string(out)
-}
-
-// header removes secrets from a header.
-func (r *redactor) header(h http.Header) {
-	for name, values := range h {
-		if r.isInName(name) {
-			delete(h, name)
-			continue
-		}
-		for i, v := range values {
-			values[i] = r.text(v)
-		}
-	}
-}
-
-// isInName reports whether a header's name contains a secret, ignoring case.
-func (r *redactor) isInName(name string) bool {
-	return slices.ContainsFunc(r.secrets, func(s []byte) bool {
-		return strings.Contains(strings.ToLower(name), strings.ToLower(string(s)))
-	})
+func (r redactor) text(s string) string {
+	return string((&gate{r: r}).filter([]byte(s), true))
 }
 
 // gate removes secrets from a stream. It holds back the end of the data if a
 // secret may begin there.
 type gate struct {
-	r       *redactor
+	r       redactor
 	pending []byte
 }
 
-// filter adds p and returns the data that can be sent now.
-func (g *gate) filter(p []byte) []byte {
-	out, pending := g.r.scan(append(g.pending, p...), false)
-	g.pending = bytes.Clone(pending)
-	return out
-}
-
-// flush returns the rest at the end of the stream.
-func (g *gate) flush() []byte {
-	out, _ := g.r.scan(g.pending, true)
+// filter adds p, which may be the last piece, and returns the data that can be sent now.
+func (g *gate) filter(p []byte, last bool) []byte {
+	text := append(g.pending, p...)
+	out := make([]byte, 0, len(text))
 	g.pending = nil
+next:
+	for len(text) > 0 {
+		for _, s := range g.r {
+			if bytes.HasPrefix(text, s) {
+				out, text = append(out, mark...), text[len(s):]
+				continue next
+			}
+			if !last && bytes.HasPrefix(s, text) {
+				g.pending = bytes.Clone(text)
+				return out
+			}
+		}
+		out, text = append(out, text[0]), text[1:]
+	}
 	return out
-}
-
-// scan removes the secrets from text. Unless text is all of the data, pending
-// is its end if a secret may begin there.
-func (r *redactor) scan(text []byte, all bool) (out, pending []byte) {
-	out = make([]byte, 0, len(text))
-	for {
-		i := bytes.IndexAny(text, r.first)
-		if i < 0 {
-			return append(out, text...), nil
-		}
-		out, text = append(out, text[:i]...), text[i:]
-		n, open := r.match(text, all)
-		switch {
-		case n > 0:
-			out, text = append(out, mark...), text[n:]
-		case open:
-			return out, text
-		default:
-			out, text = append(out, text[0]), text[1:]
-		}
-	}
-}
-
-// match returns the length of the secret at the beginning of text, or 0. Unless
-// text is all of the data, open means that text is the beginning of a secret.
-func (r *redactor) match(text []byte, all bool) (n int, open bool) {
-	for _, s := range r.secrets {
-		if bytes.HasPrefix(text, s) {
-			return len(s), false
-		}
-		if !all && bytes.HasPrefix(s, text) {
-			return 0, true
-		}
-	}
-	return 0, false
 }

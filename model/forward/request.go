@@ -1,25 +1,162 @@
 package forward
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
-	"net/url"
+	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
+// object is a JSON object of a request, for reading. What is sent is the
+// request's own text, except for the members that [request.withLimit] sets.
+type object = map[string]any
+
+// parseBody parses the body of a request, and refuses it if it goes beyond itself.
+func (f *Forward) parseBody(body []byte) (object, error) {
+	if !utf8.Valid(body) || !json.Valid(body) {
+		return nil, malformedError("its body is not JSON")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber() // another number could be out of range
+	v, err := decode(d)
+	if err != nil {
+		return nil, malformedError(err.Error())
+	}
+	o, ok := v.(object)
+	if !ok {
+		return nil, malformedError("its body is not an object")
+	}
+	if what := f.wire.beyond(o); what != "" && !f.config.Hosted {
+		return nil, beyondError(what)
+	}
+	return o, nil
+}
+
+// decode returns the next value of d, which reads valid JSON. Two equal names
+// in an object are an error, because servers differ in which of them counts.
+func decode(d *json.Decoder) (any, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t {
+	case json.Delim('['):
+		list := []any{}
+		for d.More() {
+			v, err := decode(d)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		_, err = d.Token()
+		return list, err
+	case json.Delim('{'):
+		o := object{}
+		for d.More() {
+			t, _ := d.Token()
+			name := fmt.Sprint(t)
+			if _, twice := o[name]; twice {
+				return nil, fmt.Errorf("duplicate member %q", name)
+			}
+			if o[name], err = decode(d); err != nil {
+				return nil, err
+			}
+		}
+		_, err = d.Token()
+		return o, err
+	}
+	return t, nil
+}
+
+// canon returns the canonical form of a name: protobuf accepts names with and
+// without underscores, and some servers ignore case.
+func canon(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' {
+			return -1
+		}
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, name)
+}
+
+// reader reads members of objects. It keeps the first error.
+type reader struct{ err error }
+
+func (r *reader) fail(format string, args ...any) {
+	r.err = cmp.Or(r.err, fmt.Errorf(format, args...))
+}
+
+// member returns the member with one of the spellings, and how the object
+// spells it: as the first of them if it is missing. Any other spelling of the
+// name is an error.
+func (r *reader) member(o object, spellings ...string) (name string, value any) {
+	found := false
+	name = spellings[0]
+	for key, v := range o {
+		if canon(key) != canon(spellings[0]) {
+			continue
+		}
+		if found || !slices.Contains(spellings, key) {
+			r.fail("unsupported spelling %q of %q", key, spellings[0])
+		}
+		name, value, found = key, v, true
+	}
+	return name, value
+}
+
+// object returns a member that is an object; nil if it is missing or null.
+func (r *reader) object(o object, spellings ...string) (string, object) {
+	name, v := r.member(o, spellings...)
+	inner, ok := v.(object)
+	if v != nil && !ok {
+		r.fail("%q is not an object", name)
+	}
+	return name, inner
+}
+
+// number returns a member that is a whole number from 1 to limit; 0 if it is
+// missing or null.
+func (r *reader) number(o object, limit int64, spellings ...string) (string, int64) {
+	name, v := r.member(o, spellings...)
+	if v == nil {
+		return name, 0
+	}
+	number, _ := v.(json.Number)
+	n, err := number.Float64()
+	if err != nil || n < 1 || n > float64(limit) || n != math.Trunc(n) {
+		r.fail("%q is not a whole number from 1 to %d", name, limit)
+		return name, 0
+	}
+	return name, int64(n)
+}
+
 // request is the parsed body of a generation call.
 type request struct {
-	body    object
+	body    []byte
 	model   string
 	answers int64 // requested number of answers
 	limit   int64 // output tokens for each answer; 0 if the body sets none
 	minimum int64 // the limit must be greater (Anthropic's thinking budget)
 
-	limits []string // members that limit the output; if all are missing, the first is added
-	config string   // member of the body whose object has the limits; empty means the body itself
-	inner  object   // that object
+	limits  []limit // if none is set, the first is added
+	config  string  // member of the body whose object has them; empty means the body itself
+	options string  // member of the body whose object gets include_usage; empty means none
+}
+
+type limit struct {
+	name   string
+	tokens int64 // 0 if it is not set
 }
 
 // Limits on what a request may ask for, so that products do not overflow.
@@ -35,193 +172,96 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 	if err != nil {
 		return request{}, err
 	}
-	q := request{body: o, model: t.model, answers: 1}
+	var r reader
+	q := request{body: body, model: t.model}
+	limited := func(o object, spellings ...string) {
+		name, n := r.number(o, maxTokens, spellings...)
+		if q.limits = append(q.limits, limit{name, n}); n > 0 && (q.limit == 0 || n < q.limit) {
+			q.limit = n
+		}
+	}
 	switch t.kind {
 	case generate:
-		err = q.readGemini()
+		var config object
+		q.config, config = r.object(o, "generationConfig", "generation_config")
+		_, q.answers = r.number(config, maxAnswers, "candidateCount", "candidate_count")
+		limited(config, "maxOutputTokens", "max_output_tokens")
 	case messages:
-		err = q.readAnthropic()
+		_, thinking := r.object(o, "thinking")
+		_, q.minimum = r.number(thinking, maxTokens, "budget_tokens")
+		limited(o, "max_tokens")
 	case chat:
-		err = q.readChat(f.base)
-	default:
-		err = q.readLimits("max_output_tokens")
+		// OpenAI's reasoning models reject max_tokens; most other servers support only that.
+		names := []string{"max_tokens", "max_completion_tokens"}
+		if h := "." + f.base.Hostname(); strings.HasSuffix(h, ".api.openai.com") {
+			slices.Reverse(names)
+		}
+		limited(o, names[0])
+		limited(o, names[1])
+		_, q.answers = r.number(o, maxAnswers, "n")
+		_, stream := r.member(o, "stream")
+		if streamed, ok := stream.(bool); stream != nil && !ok {
+			r.fail(`"stream" is neither true nor false`)
+		} else if options, set := r.object(o, "stream_options"); streamed && set["include_usage"] != true {
+			q.options = options
+		}
+	case responses:
+		limited(o, "max_output_tokens")
 	}
-	if err == nil && t.kind != generate {
-		err = q.readModel()
+	if t.kind != generate {
+		_, named := r.member(o, "model")
+		if q.model, _ = named.(string); q.model == "" {
+			r.fail("the body does not name a model")
+		}
 	}
-	if err != nil {
-		return request{}, malformedError(err.Error())
+	if q.answers = max(1, q.answers); r.err != nil {
+		return request{}, malformedError(r.err.Error())
 	}
 	return q, nil
 }
 
-// parseBody parses and checks the body of any request.
-func (f *Forward) parseBody(body []byte) (object, error) {
-	if !utf8.Valid(body) || !json.Valid(body) {
-		return object{}, malformedError("its body is not JSON")
-	}
-	o, err := parseObject(body)
-	if err != nil {
-		return object{}, malformedError(err.Error())
-	}
-	if f.config.Hosted {
-		return o, nil
-	}
-	return o, f.checkLocal(o)
-}
-
-// readModel reads the model from the body.
-func (q *request) readModel() error {
-	m, err := q.body.get("model")
-	if err != nil {
-		return err
-	}
-	if m == nil || json.Unmarshal(m.value, &q.model) != nil || q.model == "" {
-		return errors.New("the body does not name a model")
-	}
-	return nil
-}
-
-// limitsObject returns the object that has the limits.
-func (q *request) limitsObject() *object {
+// withLimit returns the body with its limit lowered to at most most.
+func (q *request) withLimit(most int64) []byte {
+	body := members(q.body)
+	in := body
 	if q.config != "" {
-		return &q.inner
+		in = members(body[q.config])
 	}
-	return &q.body
-}
-
-// readLimits reads the members that limit the output.
-func (q *request) readLimits(names ...string) error {
-	q.limits = names
-	for _, name := range names {
-		m, err := q.limitsObject().get(name)
-		if err != nil {
-			return err
-		}
-		n, err := m.number(maxTokens)
-		if err != nil {
-			return err
-		}
-		if n > 0 && (q.limit == 0 || n < q.limit) {
-			q.limit = n
+	same := q.options == ""
+	for i, l := range q.limits {
+		if l.tokens > most || q.limit == 0 && i == 0 {
+			in[l.name], same = strconv.AppendInt(nil, most, 10), false
 		}
 	}
-	return nil
-}
-
-func (q *request) readAnswers(spellings ...string) error {
-	m, err := q.limitsObject().get(spellings...)
-	if err != nil {
-		return err
-	}
-	n, err := m.number(maxAnswers)
-	q.answers = max(1, n)
-	return err
-}
-
-// innerObject parses an object in the body, which may be missing or null. It returns
-// the spelling that the body uses.
-func (q *request) innerObject(spellings ...string) (name string, o object, err error) {
-	m, err := q.body.get(spellings...)
-	switch {
-	case err != nil || m == nil:
-		return spellings[0], object{}, err
-	case !m.null():
-		o, err = parseObject(m.value)
-	}
-	return m.name, o, err
-}
-
-func (q *request) readGemini() (err error) {
-	if q.config, q.inner, err = q.innerObject("generationConfig", "generation_config"); err != nil {
-		return err
-	}
-	if err := q.readAnswers("candidateCount", "candidate_count"); err != nil {
-		return err
-	}
-	const camel, snake = "maxOutputTokens", "max_output_tokens"
-	n, err := q.inner.get(camel, snake)
-	if err != nil {
-		return err
-	}
-	if n != nil && n.name == snake {
-		return q.readLimits(snake)
-	}
-	return q.readLimits(camel)
-}
-
-func (q *request) readAnthropic() error {
-	_, thinking, err := q.innerObject("thinking")
-	if err != nil {
-		return err
-	}
-	b, err := thinking.get("budget_tokens")
-	if err != nil {
-		return err
-	}
-	if q.minimum, err = b.number(maxTokens); err != nil {
-		return err
-	}
-	return q.readLimits("max_tokens")
-}
-
-// readChat also requests the usage of a stream. OpenAI's reasoning models reject
-// max_tokens; most other servers support only that.
-func (q *request) readChat(base *url.URL) error {
-	names := []string{"max_tokens", "max_completion_tokens"}
-	if h := base.Hostname(); h == "api.openai.com" || strings.HasSuffix(h, ".api.openai.com") {
-		names[0], names[1] = names[1], names[0]
-	}
-	if err := q.readLimits(names...); err != nil {
-		return err
-	}
-	if err := q.readAnswers("n"); err != nil {
-		return err
-	}
-	s, err := q.body.get("stream")
-	if err != nil {
-		return err
-	}
-	if streamed, err := s.flag(); err != nil || !streamed {
-		return err
-	}
-	return q.requestUsage()
-}
-
-func (q *request) requestUsage() error {
-	const option = "include_usage"
-	name, options, err := q.innerObject("stream_options")
-	if err != nil {
-		return err
-	}
-	u, err := options.get(option)
-	if err != nil {
-		return err
-	}
-	if asked, err := u.flag(); err != nil || asked {
-		return err
-	}
-	options.set(option, []byte("true"))
-	q.body.set(name, options.text())
-	return nil
-}
-
-// maxOutput returns the limit for all answers together; 0 if there is none.
-func (q *request) maxOutput() int64 { return q.limit * q.answers }
-
-// withLimit returns the body with its limit lowered to at most limit.
-func (q *request) withLimit(limit int64) []byte {
-	o := q.limitsObject()
-	for i, name := range q.limits {
-		// readLimits has read them without an error.
-		m, _ := o.get(name)
-		n, _ := m.number(maxTokens)
-		if n > limit || q.limit == 0 && i == 0 {
-			o.set(name, strconv.AppendInt(nil, limit, 10))
-		}
+	if same {
+		return q.body
 	}
 	if q.config != "" {
-		q.body.set(q.config, o.text())
+		body[q.config] = encode(in)
 	}
-	return q.body.text()
+	if q.options != "" {
+		options := members(body[q.options])
+		options["include_usage"] = []byte("true")
+		body[q.options] = encode(options)
+	}
+	return encode(body)
+}
+
+// members returns the members of an object as they are written; none if it is missing or null.
+func members(text []byte) map[string]json.RawMessage {
+	m := map[string]json.RawMessage{}
+	// parseRequest has read it.
+	_ = json.Unmarshal(text, &m)
+	if m == nil {
+		m = map[string]json.RawMessage{}
+	}
+	return m
+}
+
+func encode(members map[string]json.RawMessage) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(members) // they were valid
+	return bytes.TrimSpace(b.Bytes())
 }
