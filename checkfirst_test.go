@@ -66,10 +66,11 @@ func TestCheckFirst(t *testing.T) {
 		checks int
 		notes  []string
 	}{
-		"blind":                            {before: "0", end: hone.KindDone, priors: [][]string{{}, {"a is 1"}}, checks: 2},
-		"blind, proved":                    {looksFirst: looksFirst{proof: proof(false)}, before: "0", end: hone.KindDone, priors: [][]string{{}, {"a is 1"}}, checks: 3},
-		"informed":                         {looksFirst: looksFirst{first: hone.Informed}, before: "0", end: hone.KindDone, priors: [][]string{{"a is 0"}, {"a is 1"}}, checks: 3},
-		"informed, passes":                 {looksFirst: looksFirst{first: hone.Informed}, before: "2", end: hone.KindDone, priors: [][]string{{"well done"}, {"a is 1"}}, checks: 3},
+		"blind":         {before: "0", end: hone.KindDone, priors: [][]string{{}, {"a is 1"}}, checks: 2},
+		"blind, proved": {looksFirst: looksFirst{proof: proof(false)}, before: "0", end: hone.KindDone, priors: [][]string{{}, {"a is 1"}}, checks: 3},
+		"informed":      {looksFirst: looksFirst{first: hone.Informed}, before: "0", end: hone.KindDone, priors: [][]string{{"a is 0"}, {"a is 1"}}, checks: 3},
+		"informed, passes": {looksFirst: looksFirst{first: hone.Informed}, before: "2", end: hone.KindDone, priors: [][]string{{"well done"}, {"a is 1"}}, checks: 3,
+			notes: []string{"the check passed before the first round, and nothing was changed: nothing shows that the work is done"}},
 		"informed, proved":                 {looksFirst: looksFirst{first: hone.Informed, proof: proof(true)}, before: "0", end: hone.KindDone, priors: [][]string{{"a is 0"}, {"a is 1"}}, checks: 3},
 		"informed, proved, passes":         {looksFirst: looksFirst{first: hone.Informed, proof: proof(false)}, before: "2", end: hone.KindDone, priors: [][]string{{"well done"}, {"a is 1"}}, checks: 3, notes: []string{proves}},
 		"informed, proved, passes, strict": {looksFirst: looksFirst{first: hone.Informed, proof: proof(true)}, before: "2", end: hone.KindUsage, checks: 1},
