@@ -152,7 +152,7 @@ func pageOf(ts *testscript.TestScript) string {
 // tool call, which only a slow one has outside of tests.
 func shows(t *testing.T, ts *testscript.TestScript, section string) {
 	plain := func(text string) string {
-		text = regexp.MustCompile(`(: ok, [0-9]+ \w+), [0-9hms.]+$`).ReplaceAllString(text, "$1")
+		text = regexp.MustCompile(`(: ok(?:, [0-9]+ \w+)?), [0-9hms.]+$`).ReplaceAllString(text, "$1")
 		text = regexp.MustCompile(`-[0-9a-f]{6}\b|\b[0-9][0-9hms.]*[ms]\b|[0-9]+`).ReplaceAllString(text, "0")
 		return strings.Join(strings.Fields(text), " ")
 	}
