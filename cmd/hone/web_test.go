@@ -183,7 +183,7 @@ func TestWebFollowsARun(t *testing.T) {
 	}
 	_, call, ok := strings.Cut(page, `<p><a href="`+pathOf(t, home)+`run/`+id+`/call/`)
 	call, _, _ = strings.Cut(call, `"`)
-	if got := get(t, browser, home+"run/"+id+"/call/"+call); !ok || !strings.Contains(got, `<a href="`+pathOf(t, home)+`run/`+id+`#c`+call+`">run `) || !strings.Contains(got, "<summary>system</summary><pre>") {
+	if got := get(t, browser, home+"run/"+id+"/call/"+call); !ok || !strings.Contains(got, `<a href="`+pathOf(t, home)+`run/`+id+`/round/1#c`+call+`">run `) || !strings.Contains(got, "<summary>system</summary><pre>") {
 		t.Errorf("the page of call %q:\n%s", call, got)
 	}
 	if got := get(t, browser, home+"run/"+id+"/call/1"); !strings.Contains(got, "there is no such page") {
