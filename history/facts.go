@@ -156,13 +156,13 @@ func (p *Past) Rounds() int {
 	for _, a := range p.attempts {
 		n += a.Rounds
 	}
-	if len(p.attempts) > 0 {
-		return n
+	if len(p.attempts) == 0 {
+		n = p.state.Round
+		if p.answers {
+			n++
+		}
 	}
-	if p.answers {
-		return p.state.Round + 1
-	}
-	return p.state.Round
+	return n
 }
 
 // foldAttempt replaces the state of an attempt.

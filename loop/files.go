@@ -70,11 +70,11 @@ func namesOf(files []workspace.File, guard *secret.Guard) (text string, listed i
 	}
 	var b strings.Builder
 	for _, dir := range dirs {
-		head := dir
+		list := strings.Join(names[dir], ", ")
 		if dir != "" {
-			head += ": "
+			list = dir + ": " + list
 		}
-		b.WriteString("  " + head + strings.Join(names[dir], ", ") + "\n")
+		b.WriteString("  " + list + "\n")
 	}
 	return b.String(), listed
 }

@@ -123,7 +123,9 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 		if len(past) == 0 {
 			base.Warnings = l.warnings(r.Tree.Dir(), files, items)
 		}
-		base.Outside = l.twins(files)
+		if l.Scope != "" {
+			base.Outside = l.twins(files)
+		}
 		base.Since += findings(prior, r.Round(), r.Limits.Rounds)
 		return base, nil
 	})
