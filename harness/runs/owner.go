@@ -128,7 +128,7 @@ func (w *Workspace) explainForeign(err error) error {
 	if made, file := state.KeyMade(); w.stateless != nil {
 		why += ": " + w.stateless.Error()
 	} else if made.After(began) && !foreign.Imported {
-		why += ": hone made its key, " + file + ", after the run began: the run is another user's, or the key was removed since"
+		why += ": the key that signs runs, " + file + ", was made after the run began: the run is another user's, or the key was removed since"
 		first = "if the key was removed, bring it back; " + first
 	}
 	return &hone.UsageError{Why: why + "; nothing was sent, run or written",
