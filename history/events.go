@@ -381,8 +381,11 @@ type Checked struct {
 	// Judges are files that judge the work, if it passes only with the run's changes to them;
 	// Lacks what it needs of the files that git ignores and that a clean copy lacks. Of a
 	// pass that is still to be confirmed, Lacks are such files that judge the work.
-	Judges   []string      `json:"judges,omitempty"`
-	Lacks    []string      `json:"lacks,omitempty"`
+	Judges []string `json:"judges,omitempty"`
+	Lacks  []string `json:"lacks,omitempty"`
+	// Output is the object with what was printed, without secrets, abridged if it is long.
+	// Empty if nothing was.
+	Output   string        `json:"output,omitempty"`
 	Tree     string        `json:"tree"`     // digest of the manifest
 	Manifest string        `json:"manifest"` // object with the tree's manifest afterwards
 	Took     time.Duration `json:"took_ns"`
