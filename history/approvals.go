@@ -11,7 +11,6 @@ import (
 	"hone/workspace"
 )
 
-// approvals are the questions to the user, and their outcomes.
 type approvals struct {
 	pending  []Question        // that no user could be asked, one for each path
 	asking   *Question         // that a user is asked, or was when the process ended
@@ -54,8 +53,7 @@ func (p *Past) foldApprovals(e Event) {
 	}
 }
 
-// answer updates the questions with an answer; late means that the question was
-// asked again.
+// late means that the question was asked again.
 func (a *approvals) answer(q Question, v Answer, late bool) {
 	if v.By == NoUser {
 		a.close(q.Path)
@@ -78,7 +76,6 @@ func (a *approvals) answer(q Question, v Answer, late bool) {
 	a.reopened = a.reopened || late
 }
 
-// edit replaces what a question is about by the user's version.
 func (a *approvals) edit(q Question, after workspace.Image) {
 	key := questionKey(q)
 	i := slices.IndexFunc(a.pending, func(p Question) bool { return questionKey(p) == key })
@@ -126,25 +123,20 @@ func (a *approvals) applied(v Applied, late bool) {
 	}
 }
 
-// close drops the question about a path.
 func (a *approvals) close(path string) {
 	a.pending = slices.DeleteFunc(slices.Clone(a.pending), func(q Question) bool { return q.Path == path })
 }
 
-// declined reports whether an edit was not made because its approval was denied,
-// at once or later.
 func (a *approvals) declined(v workspace.Verdict) bool {
 	open := slices.ContainsFunc(a.pending, func(q Question) bool { return q.Path == v.Path })
 	return !open && (v.Ruling == workspace.Declined || v.Ruling == workspace.Pending) && !a.late[editKey(v)]
 }
 
-// editKey returns a key that is equal for edits that do the same to the same
-// file.
+// Edits that do the same to the same file have equal keys.
 func editKey(v workspace.Verdict) string {
 	return v.Before.Digest + " " + v.After.Digest + " " + v.Path
 }
 
-// questionKey is editKey for the edit that a question is about.
 func questionKey(q Question) string {
 	return editKey(workspace.Verdict{Path: q.Path, Before: q.Before, After: q.After})
 }
