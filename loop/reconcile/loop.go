@@ -112,7 +112,6 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	return notes(ch, verdicts), nil
 }
 
-// explain adds the largest parts of the prompt to a context error.
 func (l Loop) explain(err error, p prompt) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) && c.Room == "" {
@@ -125,8 +124,7 @@ func (l Loop) explain(err error, p prompt) error {
 // not get its own replies again.
 const attemptLimit = 64 << 10
 
-// notes returns findings about an applied reply for the next round. They do not cause that
-// round, because the check decides (ruling B13), unless edits were refused and nothing was
+// The findings do not cause the next round, because the check decides (ruling B13), unless edits were refused and nothing was
 // applied or for the user to decide (ruling G12).
 func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	var found []check.Finding
@@ -152,8 +150,7 @@ func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	return found
 }
 
-// appliedText lists the edits that were made, because the model does not get its own
-// answers again.
+// The model does not get its own answers again.
 func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
 	var done []string
 	for i, v := range verdicts {
@@ -170,7 +167,6 @@ func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
 	return strings.Join(done, ", ")
 }
 
-// words returns what a reply says to the user: everything, unless it is an answer.
 func words(text string) string {
 	if _, err := reply.Object(text, isKey); err == nil {
 		return said(text)

@@ -13,8 +13,8 @@ import (
 	"hone/workspace"
 )
 
-// read returns the change in a reply, or all problems that can be found at once. known
-// lists the files of the tree, and place returns the file that a path means.
+// It returns the change, or all problems that can be found at once. known lists the files of the tree, and place returns the
+// file that a path means.
 func read(got model.Reply, known []string, place func(string) string) (workspace.Change, []check.Finding) {
 	if cause := reply.EndProblem(got); cause != "" {
 		return workspace.Change{}, check.Unusable(cause + ".")
@@ -33,7 +33,7 @@ func read(got model.Reply, known []string, place func(string) string) (workspace
 	return ch, check.Unusable(collisions(ch, known)...)
 }
 
-// isKey reports whether a key is one of the answer's, or a misspelling of one.
+// A misspelling counts too.
 func isKey(key string) bool {
 	return resembles(key, keyWrite) || resembles(key, keyDelete)
 }
@@ -43,8 +43,7 @@ const (
 	keyDelete = "delete"
 )
 
-// said returns what an answer says to the user beside its edits (ruling B15); empty if the
-// text is no answer, or says nothing.
+// An answer may say something to the user beside its edits (ruling B15).
 func said(text string) string {
 	var members map[string]json.RawMessage
 	object, err := reply.Object(text, isKey)
@@ -69,8 +68,7 @@ func said(text string) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// decode reads the two lists in their order. A missing list is empty. Unknown keys are
-// ignored unless they look like a misspelling, which would otherwise make the answer
+// A missing list is empty. Unknown keys are ignored unless they look like a misspelling, which would otherwise make the answer
 // empty.
 func decode(raw []byte) (workspace.Change, error) {
 	var ch workspace.Change
@@ -101,7 +99,7 @@ func decode(raw []byte) (workspace.Change, error) {
 	return ch, err
 }
 
-// resembles compares keys by their letters only.
+// Only letters count.
 func resembles(a, b string) bool {
 	letters := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -115,8 +113,7 @@ func resembles(a, b string) bool {
 	return a == b || a == b+"d" || a == b+"s" || a == "createupdate" && b == letters(keyWrite)
 }
 
-// eachKey walks the keys of raw, which is an object, in order, with the decoder before
-// each value.
+// raw is an object. d is before the value of key.
 func eachKey(raw []byte, visit func(key string, d *json.Decoder) error) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := d.Token(); err != nil { // the opening brace
@@ -194,8 +191,7 @@ func deletions(d *json.Decoder, ch *workspace.Change) error {
 	return nil
 }
 
-// collisions returns what is wrong with edits that no order makes possible: the same path
-// twice, a path below a file, and deleting a directory (ruling B6).
+// No order makes these edits possible: the same path twice, a path below a file, and deleting a directory (ruling B6).
 func collisions(ch workspace.Change, known []string) (faults []string) {
 	files, dirs := map[string]bool{}, map[string]bool{}
 	for _, k := range known {
