@@ -44,7 +44,6 @@ const digestColumns = 12
 // ShortDigest returns the digest of a question as it is shown.
 func ShortDigest(run string, q hone.Question) string { return q.Digest(run)[:digestColumns] }
 
-// plain matches a value of --answer.
 var plain = lazyregexp.New(`^([0-9a-f]{8,64})=(yes|no)$`)
 
 // To returns the answers of --answer to pending questions of a run, by the digest of
@@ -76,7 +75,6 @@ func To(run *runs.Recorded, values []string) (map[string]bool, error) {
 	return given, nil
 }
 
-// questionOf returns the question of a run whose digest starts with prefix.
 func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err error) {
 	pending := run.Past.Waiting()
 	found := map[string]hone.Question{}
@@ -110,8 +108,7 @@ func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err 
 	return q, failure.Usage(why+"; these wait for an answer: "+strings.Join(waiting, ", "), "hone show "+named)
 }
 
-// answerable returns an error if the user can no longer give this answer to a question.
-// known means that the user has given it before, so that nothing is left to do.
+// known means that the user has given the answer before, so that nothing is left to do.
 func answerable(run *runs.Recorded, q hone.Question, approved bool, named string) (known bool, err error) {
 	id, pending := run.Journal.Run(), run.Past.Waiting()
 	digest := q.Digest(id)
@@ -143,8 +140,6 @@ func answerable(run *runs.Recorded, q hone.Question, approved bool, named string
 	return false, outdated("the question is closed", "hone show "+named)
 }
 
-// lastAnswer returns the last answer of the user to a question; ok is false if there is
-// none.
 func lastAnswer(past *history.Past, isIt func(hone.Question) bool) (a hone.Answer, ok bool) {
 	for e, answer := range history.Of[history.Answer](past.Events()) {
 		if answer.By == history.NoUser || answer.By == history.Outdated || answer.Edited.Exists() {

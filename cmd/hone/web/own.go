@@ -62,7 +62,6 @@ func (o *OwnRun) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) 
 	return *o.given, nil
 }
 
-// question returns the question that waits for an answer; nil if there is none.
 func (o *OwnRun) question() *hone.Question {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,7 +71,7 @@ func (o *OwnRun) question() *hone.Question {
 	return o.waits
 }
 
-// answer answers the question that waits, if text is its digest with =yes or =no.
+// text is the question's digest with =yes or =no.
 func (o *OwnRun) answer(text string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
