@@ -59,7 +59,6 @@ func (n Never) Ask(ctx context.Context, q Question) (Answer, error) {
 	return Answer{By: "flag"}, nil
 }
 
-// askOther asks a Human that may be nil.
 func askOther(ctx context.Context, h Human, q Question) (Answer, error) {
 	if h == nil {
 		return Answer{By: history.NoUser}, nil

@@ -140,7 +140,6 @@ func (r *Run) Served(s history.Served) error {
 	return err
 }
 
-// startRound moves the run to the start of a round.
 func (r *Run) startRound(round int) {
 	r.at = journal.Identity{Round: round}
 	r.count, r.sessions, r.stronger = nil, 0, false
@@ -159,7 +158,6 @@ func (r *Run) Advise(n Notice) error {
 	return err
 }
 
-// append writes an event, after those of OnStart.
 func (r *Run) append(n journal.Entry) (journal.Event, error) {
 	r.starting.Do(func() {
 		if r.OnStart != nil {
@@ -172,7 +170,6 @@ func (r *Run) append(n journal.Entry) (journal.Event, error) {
 	return r.write(n)
 }
 
-// write writes an event, without keys and other secret values.
 func (r *Run) write(n journal.Entry) (journal.Event, error) {
 	if n.Payload != nil && r.Redact != nil {
 		b, err := marshal(n.Payload)
@@ -184,7 +181,6 @@ func (r *Run) write(n journal.Entry) (journal.Event, error) {
 	return r.world().append(n)
 }
 
-// redact calls Redact unless it is nil.
 func (r *Run) redact(b []byte) []byte {
 	if r.Redact == nil {
 		return b
@@ -192,7 +188,6 @@ func (r *Run) redact(b []byte) []byte {
 	return []byte(r.Redact(string(b)))
 }
 
-// cleanText returns a provider's message without keys, so that it can be shown.
 func (r *Run) cleanText(s string) string { return string(r.redact([]byte(s))) }
 
 // marshal encodes a value like the journal.

@@ -11,7 +11,6 @@ import (
 	"hone/workspace"
 )
 
-// approvals are the questions to the user, and their outcomes.
 type approvals struct {
 	pending  []Question      // that no user could be asked, one for each path
 	asking   *Question       // that a user is asked, or was when the process ended
@@ -101,7 +100,6 @@ func (a *approvals) answer(q Question, v Answer, at journal.Identity) {
 	a.reopened = a.reopened || late
 }
 
-// edit replaces what a question is about by the user's version.
 func (a *approvals) edit(q Question, after workspace.Image) {
 	was := q.edit()
 	i := slices.IndexFunc(a.pending, func(p Question) bool { return p.edit() == was })
@@ -148,13 +146,10 @@ func (a *approvals) applied(v Applied, late bool) {
 	}
 }
 
-// close drops the question about a path.
 func (a *approvals) close(path string) {
 	a.pending = slices.DeleteFunc(slices.Clone(a.pending), func(q Question) bool { return q.Path == path })
 }
 
-// declined reports whether an edit was not made because its approval was denied,
-// at once or later.
 func (a *approvals) declined(v workspace.Verdict) bool {
 	open := slices.ContainsFunc(a.pending, func(q Question) bool { return q.Path == v.Path })
 	return !open && (v.Ruling == workspace.Declined || v.Ruling == workspace.Pending) && !a.late[editOf(v)]

@@ -76,7 +76,6 @@ func ForModel(findings []check.Finding) []string {
 	return append(texts, restText(rest)...)
 }
 
-// restText counts findings that are not told.
 func restText(rest []check.Finding) []string {
 	if len(rest) == 0 {
 		return nil
@@ -97,7 +96,7 @@ func restText(rest []check.Finding) []string {
 // maxRun is how often one character may be repeated.
 const maxRun = 60
 
-// shortRuns cuts long runs of one character, such as the input of a test of limits.
+// The input of a test of limits may have long runs.
 func shortRuns(text string) string {
 	var b strings.Builder
 	runes := []rune(text)

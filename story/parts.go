@@ -13,7 +13,6 @@ import (
 // Part is a text that belongs to an event, with its name.
 type Part struct{ Name, Text string }
 
-// parts collects texts that are not blank.
 type parts struct {
 	all   []Part
 	merge bool // successive texts of a name
@@ -30,8 +29,7 @@ func (p *parts) add(name, text string) {
 	}
 }
 
-// addMessage adds a message. Unless whole, it only names calls and results, which have events
-// of their own.
+// Unless whole, it only names calls and results, which have events of their own.
 func (p *parts) addMessage(m model.Message, whole bool) {
 	for _, one := range m.Parts {
 		p.add(string(m.Role), one.Text)

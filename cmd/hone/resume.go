@@ -15,7 +15,6 @@ import (
 	"hone/loop"
 )
 
-// resumeFlags are the flags of resume.
 type resumeFlags struct {
 	config.Values // that were given
 	dir           string

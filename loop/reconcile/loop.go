@@ -147,7 +147,6 @@ func askUser(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.F
 	return append(rest, answers...), err
 }
 
-// explain adds the largest parts of the prompt to a context error.
 func (l Loop) explain(err error, p prompt) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) && c.Room == "" {
@@ -160,8 +159,7 @@ func (l Loop) explain(err error, p prompt) error {
 // not get its own replies again.
 const attemptLimit = 64 << 10
 
-// notes returns findings about an applied reply for the next round. They do not cause that
-// round, because the check decides (ruling B13), unless edits were refused and nothing was
+// The findings do not cause the next round, because the check decides (ruling B13), unless edits were refused and nothing was
 // applied or for the user to decide (ruling G12).
 func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	var found []check.Finding
@@ -187,8 +185,7 @@ func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	return found
 }
 
-// appliedText lists the edits that were made, because the model does not get its own
-// answers again.
+// The model does not get its own answers again.
 func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
 	var done []string
 	for i, v := range verdicts {
@@ -205,7 +202,6 @@ func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
 	return strings.Join(done, ", ")
 }
 
-// words returns what a reply says to the user: everything, unless it is an answer.
 func words(text string) string {
 	if _, err := reply.Object(text, isKey); err == nil {
 		text, _ = said(text)

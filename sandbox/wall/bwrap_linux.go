@@ -31,7 +31,6 @@ import (
 //
 // The keeper adds Landlock, seccomp and the limits.
 
-// bwrapKind returns the wall that the program bwrap builds.
 func bwrapKind() kind {
 	return kind{
 		traits:   traits{Level: sandbox.LevelHidden, Namespaces: true, Mounted: true},
@@ -49,10 +48,7 @@ var readOnlyProc = [...]string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", 
 // maxBwrapArgs is how many arguments bubblewrap accepts.
 const maxBwrapArgs = 9000
 
-// bwrapArgs returns the command line with which bubblewrap shows the entries of
-// a policy and runs the keeper behind the walls, as process 1. The keeper
-// inherits descriptors. Paths may contain any character. It needs bubblewrap
-// 0.4.
+// The keeper runs as process 1 and inherits descriptors. Paths may contain any character. It needs bubblewrap 0.4.
 func bwrapArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper []string) ([]string, error) {
 	list := mounts(entries)
 	list, err := checkTmp(p.Tmp, list)
@@ -73,7 +69,6 @@ func bwrapArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper
 	return args, nil
 }
 
-// bwrapMounts returns the options for all mounts.
 func bwrapMounts(tmp string, list []mount) (args []string) {
 	rooted := len(list) > 0 && list[0].Path == "/"
 	if rooted {
@@ -97,7 +92,6 @@ func bwrapMounts(tmp string, list []mount) (args []string) {
 	return args
 }
 
-// bwrapSystem returns the options for the mounts that every command has.
 func bwrapSystem(tmp string) []string {
 	args := []string{"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"}
 	for _, path := range readOnlyProc {
@@ -110,7 +104,6 @@ func bwrapSystem(tmp string) []string {
 	return append(args, "--bind", tmp, "/tmp")
 }
 
-// bwrapMount returns the options for one mount.
 func bwrapMount(m mount) []string {
 	switch {
 	case m.Kind == mountLink:
@@ -146,8 +139,7 @@ func checkTmp(tmp string, list []mount) (rest []mount, err error) {
 	return rest, nil
 }
 
-// tmpPoint checks the mount point in the directory for /tmp. It reports whether
-// the mount is a symlink that already exists there.
+// made means that the mount is a symlink that already exists there.
 func tmpPoint(tmp string, m mount) (made bool, err error) {
 	tmp = filepath.Clean(tmp)
 	point := filepath.Join(tmp, strings.TrimPrefix(m.Path, "/tmp"))
@@ -166,8 +158,6 @@ func tmpPoint(tmp string, m mount) (made bool, err error) {
 	return made, nil
 }
 
-// namespaceAdvice returns the likely reason why a program cannot make
-// namespaces, and what the user can do.
 func namespaceAdvice(program string) (likely, next string) {
 	setuid := false
 	if info, err := os.Stat(program); err == nil {

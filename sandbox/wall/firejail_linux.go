@@ -42,7 +42,6 @@ import (
 // firejail adds files such as .bashrc to a home in which an entry lies. It
 // writes nothing to the real home.
 
-// firejailKind returns the wall that the program firejail builds.
 func firejailKind() kind {
 	return kind{
 		traits:   traits{Level: sandbox.LevelGuarded, Namespaces: true},
@@ -55,7 +54,6 @@ func firejailKind() kind {
 	}
 }
 
-// useOther is the advice if firejail cannot show the policy.
 const useOther = "use the hidden or the bwrap wall"
 
 const (
@@ -66,9 +64,7 @@ const (
 	firejailUnfit = `\&!?"<>%^{};,*[`
 )
 
-// firejailArgs returns the command line with which firejail shows the entries of
-// a policy and runs the keeper behind the walls. The keeper inherits
-// descriptors. firejail accepts at most 255 environment variables.
+// The keeper inherits descriptors. firejail accepts at most 255 environment variables.
 func firejailArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper []string) ([]string, error) {
 	entries, err := withTmp(entries, p.Tmp)
 	if err != nil {
@@ -99,7 +95,6 @@ var firejailSystem = []string{
 	"--ipc-namespace", "--private-dev", "--deterministic-exit-code", "--deterministic-shutdown",
 }
 
-// withTmp adds the directory for temporary files to the entries.
 func withTmp(entries []sandbox.Entry, tmp string) ([]sandbox.Entry, error) {
 	if tmp == "" {
 		return entries, nil
@@ -118,7 +113,7 @@ func withTmp(entries []sandbox.Entry, tmp string) ([]sandbox.Entry, error) {
 	return entries, nil
 }
 
-// ownHome returns this user's home as firejail sees it; empty if there is none.
+// It is the home as firejail sees it; empty if there is none.
 func ownHome() string {
 	u, err := user.Current()
 	if err != nil || u.HomeDir == "/" {
@@ -127,7 +122,6 @@ func ownHome() string {
 	return filepath.Clean(u.HomeDir)
 }
 
-// jail converts entries to options.
 type jail struct {
 	home    string
 	root    bool
@@ -135,7 +129,6 @@ type jail struct {
 	mounts  []mount
 }
 
-// options returns the options for all paths.
 func (j jail) options() (args []string, err error) {
 	temporary := []string{"--private-tmp"}
 	for _, m := range j.mounts {
@@ -159,7 +152,7 @@ func (j jail) options() (args []string, err error) {
 	return append(temporary, args...), nil
 }
 
-// check refuses a mount that firejail cannot show or would omit silently.
+// firejail cannot show such a mount, or would omit it silently.
 func (j jail) check(m mount) error {
 	around, in := j.around(m.Path)
 	switch {
@@ -171,7 +164,7 @@ func (j jail) check(m mount) error {
 	return fitsFirejail(m.Path)
 }
 
-// fitsFirejail refuses a path that firejail would reject or change.
+// firejail would reject or change such a path.
 func fitsFirejail(path string) error {
 	unfit := strings.Contains(path, "..") || strings.ContainsAny(path, firejailUnfit) ||
 		strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f })
@@ -181,8 +174,7 @@ func fitsFirejail(path string) error {
 	return &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it cannot show the path %q: it rejects control characters, two dots and any of %s", path, firejailUnfit), Next: useOther}
 }
 
-// show returns the options for one mount. They show its path if all around it
-// is hidden, and set its access if that differs from what firejail gives.
+// They show its path if all around it is hidden, and set its access if that differs from what firejail gives.
 func (j jail) show(m mount) (args []string) {
 	around, inside := j.around(m.Path)
 	if !inside && j.sealed(m.Path) {
@@ -200,8 +192,6 @@ func (j jail) show(m mount) (args []string) {
 	return args
 }
 
-// around returns the innermost mount around a path; ok is false if there is
-// none.
 func (j jail) around(path string) (found mount, ok bool) {
 	for _, m := range j.mounts {
 		if m.Path != path && m.Kind != mountLink && sandbox.Within(m.Path, path) {
@@ -229,8 +219,7 @@ func (j jail) seen(path string) bool {
 	return inside || !j.sealed(path)
 }
 
-// top returns the directory above a path in which firejail can hide everything
-// but entries.
+// firejail can hide everything but entries in this directory.
 func (j jail) top(path string) string {
 	if j.home != "" && sandbox.Within(j.home, path) {
 		return j.home
@@ -239,8 +228,7 @@ func (j jail) top(path string) string {
 	return "/" + first
 }
 
-// inSystem reports whether a path lies in a directory that firejail makes
-// read-only or needs unchanged.
+// firejail makes these directories read-only or needs them unchanged.
 func inSystem(path string) bool {
 	for _, dir := range [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/dev", "/proc", "/sys", "/run"} {
 		if sandbox.Within(dir, path) {

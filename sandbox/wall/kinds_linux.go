@@ -11,7 +11,6 @@ func Kinds() []sandbox.Wall {
 	return []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail}
 }
 
-// kindOf returns the kind of a wall; ok is false if there is no such wall.
 func kindOf(wall sandbox.Wall) (k kind, ok bool) {
 	k, ok = map[sandbox.Wall]kind{
 		sandbox.Hidden:     hiddenKind(),

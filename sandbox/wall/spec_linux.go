@@ -75,8 +75,7 @@ const (
 	streamsFD = 6 // where a wrapped keeper receives the command's streams
 )
 
-// readSpec reads the spec. It does not move the file's position, which the
-// helpers share.
+// The file's position, which the helpers share, is not moved.
 func readSpec() (s spec, err error) {
 	var info unix.Stat_t
 	if err := unix.Fstat(specFD, &info); err != nil {
@@ -89,8 +88,7 @@ func readSpec() (s spec, err error) {
 	return s, gob.NewDecoder(bytes.NewReader(text)).Decode(&s)
 }
 
-// specFile returns a file in memory that contains a spec. It is not JSON because
-// paths and arguments need not be UTF-8.
+// It is not JSON because paths and arguments need not be UTF-8.
 func specFile(s spec) (*os.File, error) {
 	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -104,11 +102,9 @@ func specFile(s spec) (*os.File, error) {
 	return f, nil
 }
 
-// ownNet reports whether commands have a network of their own.
 func (s spec) ownNet() bool { return !s.Policy.Net && s.Traits.Namespaces }
 
-// sharedNamespaces returns the namespaces that this process should have for
-// itself but shares with the process that built the walls.
+// This process should have them for itself but shares them with the process that built the walls.
 func (s spec) sharedNamespaces() []string {
 	if !s.Traits.Namespaces {
 		return nil
@@ -126,16 +122,14 @@ func (s spec) limits() kernel.Restraint {
 	return kernel.Restraint{Limits: s.Policy.Limits, As: s.Policy.As, Modes: !s.Traits.Mounted || s.Hidden != "", Net: s.Policy.Net || s.ownNet()}
 }
 
-// behindMounts returns the restraint for walls whose mounts already guard the
-// files.
+// The mounts already guard the files.
 func behindMounts(s spec) kernel.Restraint {
 	r := s.limits()
 	r.Files, r.Apart, r.Entries = true, true, kernel.BehindMounts(s.Entries)
 	return r
 }
 
-// guardFiles returns the restraint for walls in which only Landlock guards the
-// files. It adds the writable directories to the policy and ignores empty names.
+// Only Landlock guards the files. Empty names are ignored.
 func guardFiles(s spec, writable ...string) kernel.Restraint {
 	r := s.limits()
 	r.Files, r.Strict, r.Entries = true, true, slices.Concat(s.Entries, kernel.DevicesAndProc())
@@ -147,7 +141,6 @@ func guardFiles(s spec, writable ...string) kernel.Restraint {
 	return r
 }
 
-// ports returns the ports of the doors.
 func (s spec) ports() []int {
 	var ports []int
 	for _, door := range s.Doors {
@@ -159,7 +152,6 @@ func (s spec) ports() []int {
 	return ports
 }
 
-// grade returns the grade of walls that reached r.
 func (s spec) grade(r kernel.Reached) sandbox.Grade {
 	g := sandbox.Grade{Wall: s.Wall, Level: s.Traits.Level, Landlock: r.Landlock, Seccomp: r.Seccomp, Net: "off", Open: r.Open}
 	switch {

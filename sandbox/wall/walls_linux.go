@@ -71,8 +71,7 @@ func (e *Early) Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) 
 	return nil, err
 }
 
-// buildAuto builds the strongest wall that can be built here. It never chooses
-// Firejail.
+// It never chooses Firejail.
 func (e *Early) buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 	var why []string
 	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock} {
@@ -90,7 +89,7 @@ func (e *Early) buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error)
 	return nil, &sandbox.WallError{Wall: sandbox.Auto, Reason: strings.Join(why, "; "), Next: "install bubblewrap, or use a kernel with user namespaces or Landlock"}
 }
 
-// newWalls returns walls that have not been tried yet.
+// They have not been tried yet.
 func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	k, ok := kindOf(wall)
 	if !ok {
@@ -135,7 +134,6 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	return w, err
 }
 
-// wrapper returns the command line of the program that builds the walls.
 func wrapper(k kind, s spec) ([]string, error) {
 	program, err := exec.LookPath(string(s.Wall))
 	if err == nil {
@@ -160,7 +158,7 @@ func (w *Walls) Grade() sandbox.Grade { return w.grade }
 // trialTime is how long walls may take to be built on a very busy machine.
 const trialTime = 30 * time.Second
 
-// try builds the walls once without a command, unless building them cannot fail.
+// Building walls without advice cannot fail.
 func (w *Walls) try(ctx context.Context) error {
 	if w.kind.advice == nil {
 		w.grade = w.spec.grade(kernel.Reached{})
@@ -207,7 +205,6 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 	return nil
 }
 
-// unavailableError returns the error of walls that could not be built.
 func (w *Walls) unavailableError(err error) error {
 	e := &sandbox.WallError{Wall: w.spec.Wall, Err: err}
 	if w.kind.advice != nil {
@@ -251,8 +248,7 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 	})
 }
 
-// checkStdin refuses a standard input through which a command could leave its
-// walls.
+// A command could leave its walls through such an input.
 func checkStdin(from io.Reader) error {
 	file, ok := from.(*os.File)
 	if !ok {
@@ -268,7 +264,7 @@ func checkStdin(from io.Reader) error {
 	return nil
 }
 
-// lower returns the lower of two limits; 0 means no limit.
+// 0 means no limit.
 func lower[T int64 | time.Duration](a, b T) T {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -276,8 +272,7 @@ func lower[T int64 | time.Duration](a, b T) T {
 	return a
 }
 
-// unprotected returns the entries that these walls cannot protect while a
-// command runs, so that its changes must be undone afterwards.
+// Changes to these must be undone after a command, because the walls cannot protect them.
 func (w *Walls) unprotected() []sandbox.Entry {
 	return slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
 		mounted := w.spec.Traits.Mounted && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
@@ -285,7 +280,6 @@ func (w *Walls) unprotected() []sandbox.Entry {
 	})
 }
 
-// start starts a command in the helper that waits for it, or in a new one.
 func (w *Walls) start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
 	h := w.ahead.take()
 	if h == nil {
@@ -297,8 +291,7 @@ func (w *Walls) start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbo
 	return start(h, s, c, doors, up)
 }
 
-// retryKilled calls once, which runs a helper to its end. It calls it again if something
-// killed the helper before the command began.
+// once runs a helper to its end. It is called again if something killed the helper before the command began.
 func retryKilled(ctx context.Context, once func() (*walled, error)) (*walled, error) {
 	l, err := once()
 	if err == nil && l.wasKilled() && ctx.Err() == nil {
@@ -307,7 +300,6 @@ func retryKilled(ctx context.Context, once func() (*walled, error)) (*walled, er
 	return l, err
 }
 
-// supervise starts a command and waits until it has ended.
 func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {
 	s, err := w.currentSpec()
 	if err != nil {

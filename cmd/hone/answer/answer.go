@@ -44,7 +44,6 @@ const digestColumns = 12
 // ShortDigest returns the digest of a question as it is shown.
 func ShortDigest(run string, q hone.Question) string { return q.Digest(run)[:digestColumns] }
 
-// plain matches a value of --answer.
 var plain = lazyregexp.New(`(?is)^([0-9a-f]{8,64})=(.+)$`)
 
 // Parse returns the answer that a user has typed to a question: yes or no, or a text. ok is
@@ -94,7 +93,6 @@ func To(run *runs.Recorded, values []string) (map[string]hone.Answer, error) {
 
 func same(a, b hone.Answer) bool { return a.Approved == b.Approved && a.Text == b.Text }
 
-// questionOf returns the question of a run whose digest starts with prefix.
 func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err error) {
 	pending := run.Past.Waiting()
 	found := map[string]hone.Question{}
@@ -128,7 +126,6 @@ func questionOf(run *runs.Recorded, prefix, named string) (q hone.Question, err 
 	return q, failure.Usage(why+"; these wait for an answer: "+strings.Join(waiting, ", "), "hone show "+named)
 }
 
-// answerable returns an error if the user can no longer give this answer to a question.
 // known means that the user has given it before, so that nothing is left to do.
 func answerable(run *runs.Recorded, q hone.Question, a hone.Answer, named string) (known bool, err error) {
 	id, pending := run.Journal.Run(), run.Past.Waiting()
@@ -163,8 +160,6 @@ func answerable(run *runs.Recorded, q hone.Question, a hone.Answer, named string
 	return false, outdated("the question is closed", "hone show "+named)
 }
 
-// lastAnswer returns the last answer of the user to a question; ok is false if there is
-// none.
 func lastAnswer(past *history.Past, isIt func(hone.Question) bool) (a hone.Answer, ok bool) {
 	for e, answer := range history.Of[history.Answer](past.Events()) {
 		if answer.By == history.NoUser || answer.By == history.Outdated || answer.Edited.Exists() {

@@ -64,7 +64,6 @@ func (o *OwnRun) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) 
 	return *o.given, nil
 }
 
-// question returns the question that waits for an answer; nil if there is none.
 func (o *OwnRun) question() *hone.Question {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -55,7 +55,6 @@ func recordFile(wall sandbox.Wall) (string, error) {
 	return filepath.Join(dir, string(wall)+".json"), err
 }
 
-// read returns a recorded proof; zero if there is none that can be read.
 func read(file string) (p record) {
 	b, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(b, &p) != nil {
