@@ -24,7 +24,7 @@ type (
 )
 
 // Attempts returns the attempts of [Wall].
-func Attempts() []attempt {
+func Attempts() []stage.Attempt {
 	return slices.Concat(fileAttempts(), guardedAttempts(), processAttempts(), kernelAttempts(), networkAttempts())
 }
 

@@ -71,25 +71,14 @@ func (r Report) pick(keep func(Result) bool) []Result {
 	return slices.DeleteFunc(slices.Clone(r.Results), func(one Result) bool { return !keep(one) })
 }
 
-// HoleError means that a wall does not hold.
-type HoleError struct {
-	Wall  sandbox.Wall
-	Holes []Result // at least one
-}
-
-// Error names the attempts that got through.
-func (e *HoleError) Error() string {
-	names := make([]string, len(e.Holes))
-	for i, hole := range e.Holes {
-		names[i] = hole.Name
-	}
-	return fmt.Sprintf("the %s wall does not hold: %s", e.Wall, strings.Join(names, ", "))
-}
-
-// Err returns a [*HoleError] if there are holes, and nil otherwise.
+// Err returns an error that names the holes; nil if there are none.
 func (r Report) Err() error {
-	if holes := r.Holes(); len(holes) > 0 {
-		return &HoleError{Wall: r.Grade.Wall, Holes: holes}
+	var names []string
+	for _, hole := range r.Holes() {
+		names = append(names, hole.Name)
 	}
-	return nil
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the %s wall does not hold: %s", r.Grade.Wall, strings.Join(names, ", "))
 }
