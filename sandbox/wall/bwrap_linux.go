@@ -35,7 +35,7 @@ import (
 // bwrapKind returns the wall that the program bwrap builds.
 func bwrapKind() kind {
 	return kind{
-		traits:   traits{Level: sandbox.LevelHidden, Namespaces: true, Mounted: true},
+		level: sandbox.LevelHidden, namespaces: true, mounted: true,
 		args:     bwrapArgs,
 		install:  "apt install bubblewrap (dnf, pacman and apk have the same package)",
 		restrain: behindMounts,

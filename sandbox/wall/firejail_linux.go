@@ -45,7 +45,7 @@ import (
 // firejailKind returns the wall that the program firejail builds.
 func firejailKind() kind {
 	return kind{
-		traits:   traits{Level: sandbox.LevelGuarded, Namespaces: true},
+		level: sandbox.LevelGuarded, namespaces: true,
 		args:     firejailArgs,
 		install:  "apt install firejail, 0.9.72 or later (dnf, pacman and apk have the same package)",
 		restrain: func(s spec) kernel.Restraint { return guardFiles(s, "/tmp", "/dev/shm", s.Policy.Tmp) },
