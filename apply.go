@@ -159,25 +159,40 @@ func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict
 			return a, nil
 		case rest:
 			return Answer{Approved: true, By: "user"}, nil
-		case r.Human == nil:
-			return Answer{By: history.NoUser}, nil
 		}
-		a, err := r.askUser(ctx, q)
-		r.stale = true // the user may have changed files meanwhile
-		if errors.Is(err, ErrPending) {
-			return a, &Stop{Kind: KindBlocked, Why: "the question about " + q.Path + " is not answered yet", Next: Next{Verb: Resume}}
-		}
-		return a, err
+		return r.askUser(ctx, q)
 	}))
 }
 
-// askUser asks the user. It stores edited contents, or, if they cannot be used, asks
-// again.
+// AskUser asks the user what the model asks (ruling B15), and records the answer, which
+// [history.Past.AnswerTo] returns. The same question is asked once; without a user it is open,
+// and asked when the run is resumed.
+func (r *Run) AskUser(ctx context.Context, asks string) error {
+	q := Question{Asks: asks}
+	_, err := step(ctx, r, effect(history.TypeApproval, "approval", q, func(context.Context) (any, error) { return q, nil },
+		func(ctx context.Context) (Answer, error) {
+			if a, ok := r.Past().AnswerTo(q); ok {
+				return a, nil
+			}
+			return r.askUser(ctx, q)
+		}))
+	return err
+}
+
+// askUser asks the user, if there is one. It stores edited contents, or, if they cannot be
+// used, asks again.
 func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
+	if r.Human == nil {
+		return Answer{By: history.NoUser}, nil
+	}
+	defer func() { r.stale = true }() // the user may change files meanwhile
 	for {
 		asked := r.Journal.Wait()
 		a, err := r.Human.Ask(ctx, q)
 		asked()
+		if errors.Is(err, ErrPending) {
+			return a, &Stop{Kind: KindBlocked, Why: "the question about " + q.About() + " is not answered yet", Next: Next{Verb: Resume}}
+		}
 		if err != nil || a.Contents == nil {
 			return a, err
 		}

@@ -118,7 +118,7 @@ func house() []room {
 		{folder: "harness/internal/denied", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
 		{folder: "harness/internal/proof", floor: 5, may: []string{root, "sandbox", "sandbox/prove", "harness/internal/state"}},
 		{folder: "harness/runs", floor: 5, may: []string{root, "internal/transient", "internal/config", "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle"}},
-		{folder: "harness", floor: 6, may: []string{"internal/transient", "model", "workspace", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},
+		{folder: "harness", floor: 6, may: []string{"internal/excerpt", "internal/transient", "model", "workspace", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},
 
 		{folder: "group", floor: 6, may: []string{"history", "journal", "workspace", "workspace/clone", "sandbox", "harness/runs", "internal/child", "internal/render"}},
 
@@ -142,7 +142,7 @@ func house() []room {
 		{folder: "cmd/hone/language", floor: 5, may: []string{"loop", "internal/artifact"}},
 		{folder: "cmd/hone", floor: 12, may: []string{"story", "group", "workspace", "workspace/clone", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", "internal/transient", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/undo", "cmd/hone/language"}},
 		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "internal/config", "group", "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/git", "internal/render"}},
-		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "journal", "harness/runs", "sandbox", "internal/render", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/recorded", "cmd/hone/report", "cmd/hone/undo"}},
+		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "journal", "harness/runs", "sandbox", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/recorded", "cmd/hone/report", "cmd/hone/undo"}},
 	}
 }
 

@@ -139,9 +139,10 @@ func (r *Run) noticeTrouble(s State, unusableRounds int) error {
 }
 
 // repeated returns the states that are those of earlier rounds, since another model took
-// over: what the one before it did says nothing about that one.
+// over, or the user told the model what it asked: what was done before says nothing about
+// what follows.
 func (r *Run) repeated(states []State) []State {
-	return slices.DeleteFunc(slices.Clone(states), func(s State) bool { return s.Same == nil || s.Round <= r.Past().Swapped() })
+	return slices.DeleteFunc(slices.Clone(states), func(s State) bool { return s.Same == nil || s.Round <= max(r.Past().Swapped(), r.Past().Told()) })
 }
 
 // stuck reports whether the limit of rounds that end in an earlier state is

@@ -69,12 +69,23 @@ func outsideFindings(o history.Opened) []check.Finding {
 // askPending asks the pending questions, and applies the edits that are
 // approved. A question whose file has changed is dropped.
 func (r *Run) askPending(ctx context.Context) error {
-	pending := r.Past().Pending()
-	if r.Human == nil || len(pending) == 0 {
+	if r.Human == nil {
 		return nil
 	}
 	r.at.Session = -r.Past().Resumes()
 	defer func() { r.at.Session = 0 }()
+	for _, q := range r.Past().Asked() {
+		if _, answered := r.Past().AnswerTo(q); answered {
+			continue
+		}
+		if err := r.AskUser(ctx, q.Asks); err != nil {
+			return err
+		}
+	}
+	pending := r.Past().Pending()
+	if len(pending) == 0 {
+		return nil
+	}
 	var vs []workspace.Verdict
 	for _, q := range pending {
 		v := workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After, Edited: q.Edited}

@@ -219,7 +219,7 @@ func (r *Run) isOver(s State) bool {
 		return false
 	case s.Decision == Done:
 		return true
-	case !r.resumed && r.Human != nil && len(r.Past().Pending()) > 0:
+	case !r.resumed && r.Human != nil && len(r.Past().Waiting()) > 0:
 		return false
 	case r.stuck(r.Past().States()), r.Limits.Unreadable > 0 && unusableInARow(r.Past().States()) >= r.Limits.Unreadable:
 		return true

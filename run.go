@@ -77,6 +77,9 @@ type Run struct {
 	// Received, if not nil, is given the size of each part of a model's response as
 	// it arrives; see [model.Request].
 	Received func(bytes int)
+	// Printed returns what checks have printed since it was last called; nil keeps nothing of
+	// that but the findings.
+	Printed func() []byte
 	// OnStart is called once by each process, before it records the run's first
 	// event; nil does nothing. It records the settings of a new run with
 	// [Run.Start]. If it fails, nothing is recorded, and Do returns its error.

@@ -181,10 +181,19 @@ func (l live) inspect(ctx context.Context, name string, judge func(context.Conte
 	}
 	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
 	return step(ctx, l.r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {
-		began := time.Now()
+		began, printed := time.Now(), l.r.Printed
+		if printed == nil {
+			printed = func() []byte { return nil }
+		}
+		printed()
 		c, err := judge(ctx)
 		if err != nil {
 			return c, err
+		}
+		if text := printed(); len(text) > 0 {
+			if c.Output, err = l.r.putHeld(text); err != nil {
+				return c, err
+			}
 		}
 		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
 		l.r.fresh = false

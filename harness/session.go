@@ -16,6 +16,7 @@ import (
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/config"
+	"hone/internal/excerpt"
 	"hone/internal/git"
 	"hone/internal/listing"
 	"hone/journal"
@@ -51,6 +52,7 @@ type Session struct {
 	start    hone.Start
 	fresh    bool // the start is not recorded yet
 	replayed bool
+	printed  []byte // by checks, for the journal
 	limits   hone.Limits
 	outputs  []string // of this process; see [Host]
 	guard    *secret.Guard
@@ -298,14 +300,28 @@ func (s *Session) IO() loop.IO {
 	}}
 }
 
-// checkOutput writes to the session's Output, which may be set later.
+// checkOutput keeps what checks print for the journal, and writes it to the session's Output,
+// which may be set later.
 type checkOutput struct{ s *Session }
 
+// mostPrinted is how much of what a check prints is kept, in bytes.
+const mostPrinted = 256 << 10
+
 func (o checkOutput) Write(b []byte) (int, error) {
+	if o.s.printed = append(o.s.printed, b...); len(o.s.printed) > 2*mostPrinted {
+		o.s.printed = []byte(excerpt.Middle(string(o.s.printed), mostPrinted))
+	}
 	if o.s.Output == nil {
 		return len(b), nil
 	}
 	return o.s.Output.Write(b)
+}
+
+// takePrinted is [hone.Run]'s Printed.
+func (s *Session) takePrinted() []byte {
+	text := []byte(excerpt.Middle(string(s.printed), mostPrinted))
+	s.printed = nil
+	return text
 }
 
 // NewRun returns the run, with rules for its changes. Call it once.
@@ -321,7 +337,7 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
 		Trust: hone.Trust{Protect: config.Protect.In(v), Tools: config.GuardTools.In(v), Flaky: config.Flaky.In(v), KeepBest: config.Keep.In(v) == "best"}, Largest: config.MaxFile.In(v), MinFree: config.MinFree.In(v),
 		Own:     history.OwnFiles(s.loop.Own(s.Dir), outputs),
-		Outputs: s.outputs, Thinking: s.prepareWalls}
+		Outputs: s.outputs, Thinking: s.prepareWalls, Printed: s.takePrinted}
 	if s.guard.Knows() {
 		s.run.Redact = s.guard.RedactKnown
 	}

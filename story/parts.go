@@ -100,7 +100,7 @@ func WholeReply(replied history.Replied, get history.Get) ([]Part, error) {
 	return p.all, err
 }
 
-// EventParts returns what a model wrote or was shown with an event: the text of a reply, or the
+// EventParts returns what a model wrote or was shown with an event: the text of a reply, what a check printed, or the
 // arguments of a call with its result.
 func EventParts(past *history.Past, e history.Event, get history.Get) ([]Part, error) {
 	var p parts
@@ -111,6 +111,14 @@ func EventParts(past *history.Past, e history.Event, get history.Get) ([]Part, e
 			return nil, err
 		}
 		p.add("reply", reply.Text())
+	case history.Checked:
+		if v.Output != "" {
+			text, err := get(v.Output)
+			if err != nil {
+				return nil, err
+			}
+			p.add("its output", string(text))
+		}
 	case history.ToolResult:
 		if begun, ok := past.Begin(*e.Step); ok {
 			if c, ok := begun.Payload.(history.ToolCall); ok {

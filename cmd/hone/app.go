@@ -44,11 +44,11 @@ type app struct {
 	errColour   render.Colours
 	secrets     []func(string) string // remove the values that conceal knows
 	observer    journal.Observer
-	walls       func() []sandbox.Wall // see harness.Host
-	trust       bool                  // the user typed that the folder's own programs may run
-	given       map[string]bool       // what --answer says; see answers
-	answers     func() <-chan string  // of answerLine; nil until the first question
-	parsed      bool                  // the command line is valid, and its command runs
+	walls       func() []sandbox.Wall  // see harness.Host
+	trust       bool                   // the user typed that the folder's own programs may run
+	given       map[string]hone.Answer // what --answer says; see answers
+	answers     func() <-chan string   // of answerLine; nil until the first question
+	parsed      bool                   // the command line is valid, and its command runs
 	exit        int
 	allFlags    bool     // help has the flags that are rarely needed, too
 	log         *os.File // of --log; nil without it

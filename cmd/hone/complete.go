@@ -165,16 +165,21 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 
 // completeAnswer proposes answers to the open questions of the run.
 func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
-	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	r, err := recorded.Open(c.Flag("dir").Value.String(), runArg(args))
 	if err != nil {
 		return nil, directive
 	}
 	defer r.Close()
 	for _, q := range r.Past.Waiting() {
-		for _, choice := range []string{"=yes", "=no"} {
-			if value := answer.ShortDigest(r.ID, q) + choice; strings.HasPrefix(value, word) {
-				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.Path), descriptionColumns)))
+		choices := []string{"yes", "no"}
+		if q.Asks != "" {
+			choices = []string{""}
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		for _, choice := range choices {
+			if value := answer.ShortDigest(r.ID, q) + "=" + choice; strings.HasPrefix(value, word) {
+				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.About()), descriptionColumns)))
 			}
 		}
 	}

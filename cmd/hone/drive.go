@@ -234,9 +234,9 @@ func (a *app) human(h *harness.Session, questions *screen.Screen, declined func(
 	}
 	switch config.Approve.In(h.Settings().Values) {
 	case "all":
-		human = hone.Always{Judges: human}
+		human = hone.Always{Others: human}
 	case "none":
-		human = hone.Never{Judges: human}
+		human = hone.Never{Others: human}
 	}
 	if len(a.given) > 0 {
 		return answer.Human{Run: h.ID(), Given: a.given, Others: human}

@@ -81,6 +81,10 @@ func (l Loop) Rules() workspace.Rules {
 
 // Round is one round of the loop.
 func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	prior, err := askUser(ctx, r, prior)
+	if err != nil {
+		return nil, err
+	}
 	p, err := l.compose(ctx, r, prior)
 	if err != nil {
 		return nil, err
@@ -89,7 +93,8 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, l.explain(err, p)
 	}
-	if text := said(got.Text()); text != "" {
+	text, questions := said(got.Text())
+	if text != "" {
 		if err := loop.Say(ctx, r, l.Say, text); err != nil {
 			return nil, err
 		}
@@ -109,7 +114,37 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, err
 	}
-	return notes(ch, verdicts), nil
+	return append(notes(ch, verdicts), questions...), nil
+}
+
+// sourceQuestion is the source of a finding that is the model's question to the user.
+const sourceQuestion = "question"
+
+// askUser asks the user what the model asked in the last round, and returns, instead of
+// these questions, findings that tell the model all answers so far (ruling B15).
+func askUser(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	var rest []check.Finding
+	for _, f := range prior {
+		if f.Source != sourceQuestion {
+			rest = append(rest, f)
+		} else if err := r.AskUser(ctx, f.Text); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.Past().Asked()) == 0 {
+		return rest, nil
+	}
+	answers, err := hone.Step(ctx, r, "answers", nil, func(context.Context) (found []check.Finding, _ error) {
+		for _, q := range r.Past().Asked() {
+			text := "There is no answer: decide yourself, and say in \"message\" what you assumed."
+			if a, _ := r.Past().AnswerTo(q); a.Text != "" {
+				text = "The answer: " + a.Text
+			}
+			found = append(found, check.Finding{Source: sourceQuestion, Advisory: true, Text: "You asked the user: " + q.Asks + "\n" + text})
+		}
+		return found, nil
+	})
+	return append(rest, answers...), err
 }
 
 // explain adds the largest parts of the prompt to a context error.
@@ -173,7 +208,7 @@ func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
 // words returns what a reply says to the user: everything, unless it is an answer.
 func words(text string) string {
 	if _, err := reply.Object(text, isKey); err == nil {
-		return said(text)
+		text, _ = said(text)
 	}
 	return text
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"hone/check"
@@ -43,30 +44,41 @@ const (
 	keyDelete = "delete"
 )
 
-// said returns what an answer says to the user beside its edits (ruling B15); empty if the
-// text is no answer, or says nothing.
-func said(text string) string {
+// said returns what an answer says to the user beside its edits, and what it asks (ruling
+// B15); nothing if the text is no answer.
+func said(text string) (says string, asks []check.Finding) {
 	var members map[string]json.RawMessage
 	object, err := reply.Object(text, isKey)
 	if err != nil || json.Unmarshal(object, &members) != nil {
-		return ""
+		return "", nil
 	}
 	var lines []string
 	for _, key := range []string{"message", "description", "high-level-description", "decisions", "implementation-decisions", "rationale", "questions"} {
-		var many []string
-		if one, ok := stringIn(members[key]); ok {
-			many = []string{one}
-		} else if json.Unmarshal(members[key], &many) != nil {
-			continue
-		}
-		for _, one := range many {
-			if one = strings.TrimSpace(one); one != "" && key != "message" {
+		for _, one := range texts(members[key]) {
+			if key != "message" {
 				one = key + ": " + one
 			}
 			lines = append(lines, one)
 		}
 	}
-	return strings.TrimSpace(strings.Join(lines, "\n"))
+	for _, one := range texts(members["questions"]) {
+		asks = append(asks, check.Finding{Source: sourceQuestion, Advisory: true, Text: one})
+	}
+	return strings.Join(lines, "\n"), asks
+}
+
+// texts returns a text, or the texts of a list, without empty ones; nil for anything else.
+func texts(raw json.RawMessage) []string {
+	var many []string
+	if one, ok := stringIn(raw); ok {
+		many = []string{one}
+	} else if json.Unmarshal(raw, &many) != nil {
+		return nil
+	}
+	for i := range many {
+		many[i] = strings.TrimSpace(many[i])
+	}
+	return slices.DeleteFunc(many, func(one string) bool { return one == "" })
 }
 
 // decode reads the two lists in their order. A missing list is empty. Unknown keys are

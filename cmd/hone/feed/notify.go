@@ -34,7 +34,7 @@ type Notifier struct {
 // run's, which may end before the command.
 func (n *Notifier) Question(ctx context.Context, q hone.Question) {
 	if n != nil {
-		n.running.Go(func() { n.run(ctx, "question", "a question waits: "+q.Path) })
+		n.running.Go(func() { n.run(ctx, "question", "a question waits: "+q.About()) })
 	}
 }
 

@@ -27,8 +27,11 @@ func LimitsOf(l hone.Limits) []Limit {
 	return raisable
 }
 
-// QuestionOf returns a question of a run with its change as a diff.
+// QuestionOf returns a question of a run, with its change as a diff.
 func QuestionOf(ctx context.Context, home *journal.Home, run string, q hone.Question) (Question, error) {
+	if q.Asks != "" {
+		return Question{Asks: q.Asks, Digest: q.Digest(run)}, nil
+	}
 	verb := "Change"
 	switch {
 	case q.Delete:

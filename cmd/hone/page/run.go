@@ -45,7 +45,7 @@ type Round struct {
 	Diff   string // unified
 	NoDiff []string
 	Calls  []Call // of models
-	Log    string // what the checks and builds said, as far as the run keeps it
+	Log    string // what the checks and builds printed, as far as the run keeps it
 	Events []Entry
 }
 
@@ -223,9 +223,9 @@ func (m *Maker) follow(a report.Account) error {
 		if err != nil {
 			return err
 		}
-		if log := logOf(e, lines, m.get); log != "" {
+		if log := logOf(e, lines, parts, m.get); log != "" {
 			m.logs[m.round] += log
-			lines = lines[:1]
+			lines, parts = lines[:1], nil
 		}
 		m.addEntry(lines, parts)
 		m.read++
@@ -238,11 +238,15 @@ func (m *Maker) follow(a report.Account) error {
 	return nil
 }
 
-// logOf returns what a check or a build said, as far as the run keeps it; empty for another event.
-func logOf(e history.Event, lines []story.Line, get history.Get) string {
+// logOf returns what a check or a build printed, or, of a check without an output, its findings; empty for another event.
+func logOf(e history.Event, lines []story.Line, parts []story.Part, get history.Get) string {
 	var b strings.Builder
 	switch e.Payload.(type) {
 	case history.Checked:
+		if len(parts) > 0 {
+			b.WriteString(strings.TrimSpace(lines[0].Text) + "\n" + strings.TrimRight(parts[0].Text, "\n") + "\n")
+			break
+		}
 		if len(lines) == 1 { // that it passed, which is an event
 			break
 		}

@@ -168,8 +168,8 @@ func (a Account) Notes() []string {
 	if a.earlier {
 		return notes
 	}
-	if !a.Asked && (!a.Ended || answer.MayWait(a.End.Kind)) {
-		notes = append(notes, answer.Notes(a.Home, a.ID, a.Past.Waiting(), a.Working)...)
+	if !a.Asked {
+		notes = append(notes, answer.Notes(a.Home, a.ID, answer.Waiting(a.Past, a.End.Kind), a.Working)...)
 	}
 	now := a.Past.Last().Time
 	if a.Working {

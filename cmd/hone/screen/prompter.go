@@ -98,6 +98,10 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 		case gone:
 			p.screen.Say("")
 			return hone.Answer{By: history.NoUser}, nil
+		case q.Asks != "" && strings.TrimSpace(line) == "q":
+			return hone.Answer{}, hone.ErrPending
+		case q.Asks != "":
+			return hone.Answer{Text: strings.TrimSpace(line), By: "user"}, nil
 		}
 		if a, err, known := answer(line); known {
 			return a, err
@@ -253,6 +257,11 @@ func (p *Prompter) show(q hone.Question, again bool) {
 		}
 		s.text.WriteString(setTitle)
 	}
+	if q.Asks != "" {
+		columns, _ := p.size()
+		fmt.Fprintf(&s.text, "\n%s\n%s\n", s.o.Colour.Bold("The model asks:"), render.Wrap("  "+render.Line(q.Asks), columns))
+		return
+	}
 	added, removed := render.Stat(q.Old, q.New)
 	header := fmt.Sprintf("[%d/%d] %s %s", p.total-p.left, p.total, verbOf(q), render.Line(q.Path))
 	reason := render.Line(q.Reason)
@@ -329,6 +338,10 @@ func verbOf(q hone.Question) string {
 func (p *Prompter) prompt(q hone.Question) {
 	s := p.screen
 	defer s.lock()()
+	if q.Asks != "" {
+		s.text.WriteString("Answer? [a line; empty: no answer; q: later] ")
+		return
+	}
 	keys := "y/n/a/"
 	if p.edits(q) {
 		keys += "e/"

@@ -218,14 +218,17 @@ func (s *Server) resume(ctx context.Context, home *journal.Home, run string, for
 func (s *Server) answer(ctx context.Context, home *journal.Home, run string, form url.Values) error {
 	var flags []string
 	for _, digest := range slices.Sorted(maps.Keys(form)) {
-		text := digest + "=" + form.Get(digest)
+		text := digest + "=" + strings.TrimSpace(form.Get(digest))
+		if strings.HasSuffix(text, "=") {
+			continue // a text that was left empty
+		}
 		if s.isOwn(run) {
 			return s.Own.answer(text)
 		}
 		flags = append(flags, "--answer="+text)
 	}
 	if flags == nil {
-		return failure.Usage("no question was answered", "choose yes or no")
+		return failure.Usage("no question was answered", "choose yes or no, or type an answer")
 	}
 	s.start(ctx, home.Workspace(), run, flags)
 	return nil
