@@ -51,8 +51,8 @@ func (h *helper) start(s spec) error {
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
 	begin := process.StartDetached
-	k, _ := kindOf(s.Wall)
-	if k.build != nil {
+	build := s.kind().build
+	if build != nil {
 		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net, s.Policy.As)
 		begin = func(cmd *exec.Cmd) (*process.Tree, error) { return process.Start(cmd, nil) }
 	}
@@ -61,7 +61,7 @@ func (h *helper) start(s spec) error {
 		return err
 	}
 	h.control = ours
-	if k.build == nil || !kernel.NumbersLimited() { // see [newRoot.limitProcesses]
+	if build == nil || !kernel.NumbersLimited() { // see [newRoot.limitProcesses]
 		h.cage = kernel.NewCage(s.Policy.Limits.MaxProcesses(), h.tree.PID())
 	}
 	return nil

@@ -41,7 +41,7 @@ type walled struct {
 func start(h *helper, s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
 	s.Argv, s.Dir, s.Env, s.Stdin = c.Argv, c.Dir, c.Env, c.Stdin != nil
 	s.Caged = h.cage != nil
-	l := &walled{helper: h, namespaces: s.Traits.Namespaces, over: make(chan struct{})}
+	l := &walled{helper: h, namespaces: s.kind().namespaces, over: make(chan struct{})}
 	var files exec.Cmd
 	var err error
 	if l.streams, err = process.NewStreams(&files, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {

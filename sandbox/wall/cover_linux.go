@@ -17,7 +17,7 @@ import (
 // either.
 func (w *Walls) cover() map[string]map[string]sandbox.Placeholder {
 	byRoot := map[string]map[string]sandbox.Placeholder{}
-	if w.spec.Policy.Records == "" || !w.spec.Traits.Namespaces {
+	if w.spec.Policy.Records == "" || !w.spec.kind().namespaces {
 		return byRoot
 	}
 	for i, e := range w.spec.Entries {
@@ -83,8 +83,8 @@ func (w *Walls) currentSpec() (spec, error) {
 		return w.spec, nil
 	}
 	var err error
-	if w.kind.args != nil {
-		s.Wrapper, err = wrapper(w.kind, s)
+	if s.kind().args != nil {
+		s.Wrapper, err = wrapper(s)
 	}
 	return s, err
 }

@@ -44,7 +44,7 @@ import (
 
 func firejailKind() kind {
 	return kind{
-		traits:   traits{Level: sandbox.LevelGuarded, Namespaces: true},
+		level: sandbox.LevelGuarded, namespaces: true,
 		args:     firejailArgs,
 		install:  "apt install firejail, 0.9.72 or later (dnf, pacman and apk have the same package)",
 		restrain: func(s spec) kernel.Restraint { return guardFiles(s, "/tmp", "/dev/shm", s.Policy.Tmp) },
@@ -66,22 +66,28 @@ const (
 
 // The keeper inherits descriptors. firejail accepts at most 255 environment variables.
 func firejailArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper []string) ([]string, error) {
-	entries, err := withTmp(entries, p.Tmp)
-	if err != nil {
-		return nil, err
+	if p.Tmp != "" {
+		tmp, err := filepath.EvalSymlinks(p.Tmp)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(entries, func(e sandbox.Entry) bool { return e.Path == tmp }) {
+			entries = append(slices.Clip(entries), sandbox.Entry{Path: tmp, Access: sandbox.AccessWrite, Dir: true})
+			slices.SortFunc(entries, func(a, b sandbox.Entry) int { return cmp.Compare(a.Path, b.Path) })
+		}
 	}
-	j := jail{home: ownHome(), root: os.Getuid() == 0, entries: entries, mounts: mounts(entries)}
+	j := jail{root: os.Getuid() == 0, entries: entries, mounts: mounts(entries)}
+	if u, err := user.Current(); err == nil && u.HomeDir != "/" {
+		j.home = filepath.Clean(u.HomeDir) // as firejail sees it
+	}
 	paths, err := j.options()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{program}
-	args = append(args, firejailSystem...)
 	if !p.Net {
-		args = append(args, "--net=none")
+		paths = append([]string{"--net=none"}, paths...)
 	}
-	args = append(args, paths...)
-	args = append(append(args, "--"), keeper...)
+	args := slices.Concat([]string{program}, firejailSystem, paths, []string{"--"}, keeper)
 	if len(args) > maxFirejailArgs {
 		return nil, &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it accepts at most %d arguments, and the policy's paths need %d", maxFirejailArgs, len(args)),
 			Next: "hide directories instead of single files, or use the hidden wall"}
@@ -93,33 +99,6 @@ func firejailArgs(program string, p sandbox.Policy, entries []sandbox.Entry, kee
 var firejailSystem = []string{
 	"--noprofile", "--quiet", "--keep-fd=all", "--nonewprivs", "--caps.drop=all", "--noroot", "--nodbus",
 	"--ipc-namespace", "--private-dev", "--deterministic-exit-code", "--deterministic-shutdown",
-}
-
-func withTmp(entries []sandbox.Entry, tmp string) ([]sandbox.Entry, error) {
-	if tmp == "" {
-		return entries, nil
-	}
-	real, err := filepath.EvalSymlinks(tmp)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		if e.Path == real {
-			return entries, nil
-		}
-	}
-	entries = append(slices.Clip(entries), sandbox.Entry{Path: real, Access: sandbox.AccessWrite, Dir: true})
-	slices.SortFunc(entries, func(a, b sandbox.Entry) int { return cmp.Compare(a.Path, b.Path) })
-	return entries, nil
-}
-
-// It is the home as firejail sees it; empty if there is none.
-func ownHome() string {
-	u, err := user.Current()
-	if err != nil || u.HomeDir == "/" {
-		return ""
-	}
-	return filepath.Clean(u.HomeDir)
 }
 
 type jail struct {

@@ -19,7 +19,7 @@ import (
 func hiddenKind() kind {
 	const advice = "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; in a container its settings), or use the landlock wall"
 	return kind{
-		traits:   traits{Level: sandbox.LevelHidden, Namespaces: true, Mounted: true, Overlays: true},
+		level: sandbox.LevelHidden, namespaces: true, mounted: true, overlays: true,
 		build:    buildHidden,
 		restrain: behindMounts,
 		advice:   func(spec) (string, string) { return "", advice },

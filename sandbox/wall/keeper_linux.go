@@ -38,8 +38,8 @@ type keeper struct {
 func runKeeper(s spec, c control) error {
 	k := &keeper{spec: s, control: c, started: make(chan struct{}), gone: make(chan struct{})}
 	go k.listen()
-	if kind, _ := kindOf(s.Wall); kind.build != nil {
-		if err := kind.build(s); err != nil {
+	if build := s.kind().build; build != nil {
+		if err := build(s); err != nil {
 			return err
 		}
 	}
@@ -150,8 +150,7 @@ func (k *keeper) startRestrained() error {
 	if err != nil {
 		return err
 	}
-	kind, _ := kindOf(k.Wall)
-	r, err := kind.restrain(k.spec).Apply()
+	r, err := k.kind().restrain(k.spec).Apply()
 	if err != nil {
 		return fmt.Errorf("restrain the command: %w", err)
 	}

@@ -17,7 +17,7 @@ func kindOf(wall sandbox.Wall) (k kind, ok bool) {
 		sandbox.Bubblewrap: bwrapKind(),
 		sandbox.Firejail:   firejailKind(),
 		sandbox.Landlock: {
-			traits: traits{Level: sandbox.LevelGuarded},
+			level: sandbox.LevelGuarded,
 			restrain: func(s spec) kernel.Restraint {
 				r := guardFiles(s, s.Policy.Tmp)
 				r.Ports = s.ports()
@@ -26,7 +26,7 @@ func kindOf(wall sandbox.Wall) (k kind, ok bool) {
 			advice: func(spec) (string, string) { return "", kernel.LandlockAdvice },
 		},
 		sandbox.NoWall: {
-			traits: traits{Level: sandbox.LevelOpen},
+			level: sandbox.LevelOpen,
 			restrain: func(s spec) kernel.Restraint {
 				r := s.limits()
 				r.Free = true

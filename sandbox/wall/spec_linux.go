@@ -16,7 +16,14 @@ import (
 
 // kind is how one wall is built, and how it differs from the others.
 type kind struct {
-	traits traits
+	level sandbox.Level
+	// namespaces means that commands have namespaces of their own. The kernel
+	// ends their processes with the process namespace.
+	namespaces bool
+	// mounted means that commands see a file system built from the policy.
+	mounted bool
+	// overlays means that the wall can mount the policy's overlays.
+	overlays bool
 	// args returns the command line with which another program, which has the
 	// wall's name, builds the wall and runs the keeper behind it; nil if no other
 	// program is needed. install tells the user how to get the program.
@@ -33,22 +40,9 @@ type kind struct {
 	advice func(spec) (likely, next string)
 }
 
-// traits are the differences between walls that every process needs to know.
-type traits struct {
-	Level sandbox.Level
-	// Namespaces means that commands have namespaces of their own. The kernel
-	// ends their processes with the process namespace.
-	Namespaces bool
-	// Mounted means that commands see a file system built from the policy.
-	Mounted bool
-	// Overlays means that the wall can mount the policy's overlays.
-	Overlays bool
-}
-
 // spec tells a helper what to do.
 type spec struct {
 	Wall    sandbox.Wall
-	Traits  traits
 	Policy  sandbox.Policy // without Doors
 	Entries []sandbox.Entry
 	Doors   []string // addresses
@@ -102,11 +96,16 @@ func specFile(s spec) (*os.File, error) {
 	return f, nil
 }
 
-func (s spec) ownNet() bool { return !s.Policy.Net && s.Traits.Namespaces }
+func (s spec) kind() kind {
+	k, _ := kindOf(s.Wall)
+	return k
+}
+
+func (s spec) ownNet() bool { return !s.Policy.Net && s.kind().namespaces }
 
 // This process should have them for itself but shares them with the process that built the walls.
 func (s spec) sharedNamespaces() []string {
-	if !s.Traits.Namespaces {
+	if !s.kind().namespaces {
 		return nil
 	}
 	kinds := []string{"mnt", "pid", "ipc"}
@@ -119,7 +118,7 @@ func (s spec) sharedNamespaces() []string {
 
 // limits returns the restraint that every wall has in common.
 func (s spec) limits() kernel.Restraint {
-	return kernel.Restraint{Limits: s.Policy.Limits, As: s.Policy.As, Modes: !s.Traits.Mounted || s.Hidden != "", Net: s.Policy.Net || s.ownNet()}
+	return kernel.Restraint{Limits: s.Policy.Limits, As: s.Policy.As, Modes: !s.kind().mounted || s.Hidden != "", Net: s.Policy.Net || s.ownNet()}
 }
 
 // The mounts already guard the files.
@@ -153,14 +152,14 @@ func (s spec) ports() []int {
 }
 
 func (s spec) grade(r kernel.Reached) sandbox.Grade {
-	g := sandbox.Grade{Wall: s.Wall, Level: s.Traits.Level, Landlock: r.Landlock, Seccomp: r.Seccomp, Net: "off", Open: r.Open}
+	g := sandbox.Grade{Wall: s.Wall, Level: s.kind().level, Landlock: r.Landlock, Seccomp: r.Seccomp, Net: "off", Open: r.Open}
 	switch {
-	case s.Policy.Net || s.Traits.Level == sandbox.LevelOpen:
+	case s.Policy.Net || s.kind().level == sandbox.LevelOpen:
 		g.Net = "on"
 	case len(s.Doors) > 0:
 		g.Net = "doors"
 	}
-	if s.Traits.Level == sandbox.LevelOpen {
+	if s.kind().level == sandbox.LevelOpen {
 		g.Open = []string{"everything that the user may do"}
 	}
 	return g

@@ -23,7 +23,6 @@ import (
 // Walls runs commands behind walls. It is safe for concurrent use.
 type Walls struct {
 	outside
-	kind  kind
 	spec  spec
 	serve []sandbox.Door // those of the policy
 	grade sandbox.Grade
@@ -105,15 +104,15 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	if len(p.Doors) > maxDoors {
 		return nil, fmt.Errorf("the policy of the walls has more than %d doors", maxDoors)
 	}
-	w := &Walls{kind: k, serve: p.Doors}
+	w := &Walls{serve: p.Doors}
 	p.Doors = nil
-	w.spec = spec{Wall: wall, Traits: k.traits, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}
+	w.spec = spec{Wall: wall, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}
 	if k.build != nil && os.Geteuid() == 0 {
 		w.spec.Hidden = hiddenFrom(p.Records)
 	}
 	placeholders := w.cover()
 	if k.args != nil {
-		w.spec.Wrapper, err = wrapper(k, w.spec)
+		w.spec.Wrapper, err = wrapper(w.spec)
 	}
 	if err == nil {
 		err = w.placeDoors(w.serve, w.spec.ownNet())
@@ -125,7 +124,7 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	if err == nil {
 		w.guard, err = putback.New(w.unprotected(), p.Aside)
 	}
-	if err == nil && k.traits.Overlays {
+	if err == nil && k.overlays {
 		err = w.overlay()
 	}
 	if err != nil {
@@ -134,15 +133,15 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	return w, err
 }
 
-func wrapper(k kind, s spec) ([]string, error) {
+func wrapper(s spec) ([]string, error) {
 	program, err := exec.LookPath(string(s.Wall))
 	if err == nil {
 		program, err = filepath.Abs(program)
 	}
 	if err != nil {
-		return nil, &sandbox.WallError{Wall: s.Wall, Reason: fmt.Sprintf("there is no program %s in PATH", s.Wall), Next: k.install, Err: err}
+		return nil, &sandbox.WallError{Wall: s.Wall, Reason: fmt.Sprintf("there is no program %s in PATH", s.Wall), Next: s.kind().install, Err: err}
 	}
-	return k.args(program, s.Policy, s.Entries, []string{selfPath, helperName, "wrapped"})
+	return s.kind().args(program, s.Policy, s.Entries, []string{selfPath, helperName, "wrapped"})
 }
 
 // Close ends the helper that waits for a command, closes the doors and removes the
@@ -160,7 +159,7 @@ const trialTime = 30 * time.Second
 
 // Building walls without advice cannot fail.
 func (w *Walls) try(ctx context.Context) error {
-	if w.kind.advice == nil {
+	if w.spec.kind().advice == nil {
 		w.grade = w.spec.grade(kernel.Reached{})
 		return ctx.Err()
 	}
@@ -207,8 +206,8 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 
 func (w *Walls) unavailableError(err error) error {
 	e := &sandbox.WallError{Wall: w.spec.Wall, Err: err}
-	if w.kind.advice != nil {
-		e.Reason, e.Next = w.kind.advice(w.spec)
+	if w.spec.kind().advice != nil {
+		e.Reason, e.Next = w.spec.kind().advice(w.spec)
 	}
 	return e
 }
@@ -275,7 +274,7 @@ func lower[T int64 | time.Duration](a, b T) T {
 // Changes to these must be undone after a command, because the walls cannot protect them.
 func (w *Walls) unprotected() []sandbox.Entry {
 	return slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
-		mounted := w.spec.Traits.Mounted && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
+		mounted := w.spec.kind().mounted && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
 		return mounted || slices.Contains(w.filled, e.Path)
 	})
 }

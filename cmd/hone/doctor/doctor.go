@@ -394,7 +394,7 @@ func (o Options) lookAtWall(ctx context.Context, wall sandbox.Wall) Diagnosis {
 		fmt.Fprintf(o.Progress, "  %-12s trying to cross it…", wall)
 		defer fmt.Fprint(o.Progress, "\r\x1b[K")
 	}
-	report, err := prove.All(ctx, wall)
+	report, err := prove.Wall(ctx, wall)
 	var cannot *sandbox.WallError
 	switch {
 	case errors.As(err, &cannot):
@@ -429,11 +429,7 @@ func details(report prove.Report) []string {
 		results []prove.Result
 	}{{"open", report.Open()}, {"blocked, but should be open", report.Blocked()}, {"not tried", report.Inconclusive()}} {
 		for _, r := range list.results {
-			line := list.word + ": " + r.Name + ", " + r.About
-			if r.Text != "" {
-				line += " (" + r.Text + ")"
-			}
-			lines = append(lines, line)
+			lines = append(lines, list.word+": "+r.String())
 		}
 	}
 	return lines
