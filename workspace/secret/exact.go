@@ -58,11 +58,6 @@ func escapeAround(text string, begin int) int {
 	return begin
 }
 
-func newExact(list []shape) *scanner {
-	slices.SortStableFunc(list, func(a, b shape) int { return cmp.Compare(len(b.literals[0]), len(a.literals[0])) })
-	return newScanner(list)
-}
-
 // spellings returns a value as it is, and as JSON, URLs and hex write
 // it. A spelling that would be valid JSON syntax, not only text in a JSON
 // string, is omitted: replacing it would break the JSON.

@@ -5,6 +5,7 @@
 package secret
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -202,7 +203,8 @@ var formats = sync.OnceValue(func() *scanner { return newScanner(knownShapes()) 
 func (g *Guard) init() {
 	g.once.Do(func() {
 		list := append(exactShapes(OwnKeyReason, g.Known), exactShapes(ValueReason, g.Secrets)...)
-		g.exact = newExact(list)
+		slices.SortStableFunc(list, func(a, b shape) int { return cmp.Compare(len(b.literals[0]), len(a.literals[0])) })
+		g.exact = newScanner(list)
 		for _, s := range list {
 			g.starts = append(g.starts, s.literals[0])
 			g.longest = max(g.longest, len(s.literals[0]))

@@ -11,15 +11,17 @@ import (
 func secretName(p string) string {
 	folded := treepath.Fold(p)
 	name := treepath.Base(folded)
-	switch {
-	case strings.HasPrefix(name, ".env"):
-		if isTemplate(name) {
+	if strings.HasPrefix(name, ".env") {
+		switch path.Ext(name) {
+		case ".example", ".sample", ".template":
 			return ""
 		}
 		return "an environment file"
-	case isPrivateKeyName(name):
+	}
+	switch name {
+	case "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_xmss": // the names that OpenSSH uses
 		return "a private key"
-	case isCredentialsName(name):
+	case ".netrc", "_netrc", ".pgpass", ".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".s3cfg", ".boto":
 		return "a credentials file"
 	}
 	switch path.Ext(name) {
@@ -32,31 +34,6 @@ func secretName(p string) string {
 		return "a credentials file"
 	}
 	return ""
-}
-
-func isTemplate(name string) bool {
-	switch path.Ext(name) {
-	case ".example", ".sample", ".template":
-		return true
-	}
-	return false
-}
-
-// isPrivateKeyName reports whether OpenSSH uses the name for private keys.
-func isPrivateKeyName(name string) bool {
-	switch name {
-	case "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_xmss":
-		return true
-	}
-	return false
-}
-
-func isCredentialsName(name string) bool {
-	switch name {
-	case ".netrc", "_netrc", ".pgpass", ".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".s3cfg", ".boto":
-		return true
-	}
-	return false
 }
 
 // The name of a settings file says that it can contain credentials, and its contents that it does.
@@ -87,23 +64,15 @@ func reasonIf(holds bool, reason string) string {
 func hasAssignment(content []byte, keys ...string) bool {
 	for line := range bytes.Lines(content) {
 		for _, key := range keys {
-			if hasValue(string(line), key) {
+			_, rest, _ := strings.Cut(string(line), key)
+			rest = strings.TrimLeft(rest, " \t\"'")
+			if rest == "" || rest[0] != '=' && rest[0] != ':' {
+				continue
+			}
+			if value := strings.Trim(rest[1:], " \t\r\n\"',;}"); len(value) >= 4 && !isPlaceholder(value) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-func hasValue(line, key string) bool {
-	_, rest, found := strings.Cut(line, key)
-	if !found {
-		return false
-	}
-	rest = strings.TrimLeft(rest, " \t\"'")
-	if rest == "" || rest[0] != '=' && rest[0] != ':' {
-		return false
-	}
-	value := strings.Trim(rest[1:], " \t\r\n\"',;}")
-	return len(value) >= 4 && !isPlaceholder(value)
 }

@@ -156,13 +156,6 @@ func (set *charset) run(text string, at int) int {
 	return at
 }
 
-func (set *charset) runBack(text string, at int) int {
-	for at > 0 && set.has(text[at-1]) {
-		at--
-	}
-	return at
-}
-
 // startsWord reports whether a token can start at a position: not after a
 // letter or digit, unless these belong to an escape such as \n or %22. Hyphens
 // and underscores join a token to other words in names of files.

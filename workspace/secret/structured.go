@@ -27,7 +27,8 @@ func findKeyBlock(text string, begin, end int) (from, to int, ok bool) {
 	}
 	to = start + len(inner)
 	if !closed {
-		return begin, keyBody().run(text, start), true
+		body := chars("a-zA-Z0-9+/= \t\r\n\\\"',:;.-") // headers included
+		return begin, body.run(text, start), true
 	}
 	if footer, found := strings.CutPrefix(text[to:], "-----END "); found {
 		if name, _, found := strings.Cut(footer, "-----"); found && len(name) <= 40 {
@@ -36,9 +37,6 @@ func findKeyBlock(text string, begin, end int) (from, to int, ok bool) {
 	}
 	return begin, to, true
 }
-
-// keyBody returns the bytes that a key block may contain, headers included.
-func keyBody() *charset { return chars("a-zA-Z0-9+/= \t\r\n\\\"',:;.-") }
 
 func hasKeyLine(body string) bool {
 	set := chars("a-zA-Z0-9+/")
@@ -74,8 +72,9 @@ func findPutty(text string, begin, end int) (from, to int, ok bool) {
 
 // findTelegram finds <8 to 10 digits>:AA<33>.
 func findTelegram(text string, begin, end int) (from, to int, ok bool) {
-	low := max(0, begin-11)
-	from = low + chars("0-9").runBack(text[low:begin], begin-low)
+	for from = begin; from > max(0, begin-11) && isDigit(text[from-1]); {
+		from--
+	}
 	if n := begin - from; n < 8 || n > 10 || !startsWord(text, from) && !strings.HasSuffix(text[:from], "bot") {
 		return 0, 0, false
 	}
@@ -127,20 +126,16 @@ func findJWT(text string, begin, end int) (from, to int, ok bool) {
 		return 0, 0, false
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || isExampleClaim(string(payload)) {
+	if err != nil {
 		return 0, 0, false
 	}
-	return begin, to, len(parts[2]) >= 32 && isRandom(parts[2])
-}
-
-func isExampleClaim(payload string) bool {
-	lower := strings.ToLower(payload)
+	lower := strings.ToLower(string(payload))
 	for _, word := range []string{"john doe", "jane doe", "1234567890", "example", "supabase-demo"} {
 		if strings.Contains(lower, word) {
-			return true
+			return 0, 0, false
 		}
 	}
-	return false
+	return begin, to, len(parts[2]) >= 32 && isRandom(parts[2])
 }
 
 // findURL finds the password of scheme://user:password@host. It ignores weak
@@ -160,23 +155,16 @@ func findURL(text string, begin, end int) (from, to int, ok bool) {
 		return 0, 0, false
 	}
 	user, password, host := rest[:colon], rest[colon+1:at], rest[at+1:]
-	if isExampleHost(host) || !isPassword(user, password) {
+	if isExampleHost(host) || len(password) < 8 || strings.EqualFold(user, password) || isPlaceholder(password) {
 		return 0, 0, false
-	}
-	return end + colon + 1, end + at, true
-}
-
-func isPassword(user, password string) bool {
-	if len(password) < 8 || strings.EqualFold(user, password) || isPlaceholder(password) {
-		return false
 	}
 	lower := strings.ToLower(password)
 	for _, weak := range []string{"password", "passwd", "secret", "postgres", "mysql", "mongo", "redis", "rabbit", "token", "test"} {
 		if strings.Contains(lower, weak) {
-			return false
+			return 0, 0, false
 		}
 	}
-	return strings.ContainsAny(password, "0123456789") && entropy(password) >= 2.5
+	return end + colon + 1, end + at, strings.ContainsAny(password, "0123456789") && entropy(password) >= 2.5
 }
 
 func isExampleHost(host string) bool {

@@ -91,7 +91,18 @@ func isBase64(r rune) bool {
 
 func (c *collector) addFile(name, text string) {
 	for line := range strings.Lines(text) {
-		c.addLine(strings.TrimSpace(line))
+		m := assignedLine.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			continue
+		}
+		value := strings.TrimSpace(m[2])
+		if quote := value[0]; quote == '"' || quote == '\'' {
+			continue // addPairs finds it
+		}
+		c.addNamed(m[1], strings.TrimSuffix(value, ","))
+		if before, _, ok := strings.Cut(value, " #"); ok {
+			c.addNamed(m[1], strings.TrimSpace(before))
+		}
 	}
 	c.addPairs(text)
 	c.addLogins(text)
@@ -129,21 +140,6 @@ func (c *collector) addGenerated(text string) {
 	}
 }
 
-func (c *collector) addLine(line string) {
-	m := assignedLine.FindStringSubmatch(line)
-	if m == nil {
-		return
-	}
-	value := strings.TrimSpace(m[2])
-	if quote := value[0]; quote == '"' || quote == '\'' {
-		return // addPairs finds it
-	}
-	c.addNamed(m[1], strings.TrimSuffix(value, ","))
-	if before, _, ok := strings.Cut(value, " #"); ok {
-		c.addNamed(m[1], strings.TrimSpace(before))
-	}
-}
-
 func (c *collector) addPairs(text string) {
 	for _, m := range assignedPair.FindAllStringSubmatch(text, -1) {
 		value := strings.Trim(m[2], `"'`)
@@ -159,16 +155,11 @@ func (c *collector) addNamed(name, value string) {
 		return
 	}
 	c.add(value)
-	c.addEncoded(value)
-}
-
-// addEncoded adds the password of user:password in base64.
-func (c *collector) addEncoded(value string) {
 	decoded, err := base64.StdEncoding.DecodeString(value)
 	if err != nil || strings.ContainsFunc(string(decoded), func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return
 	}
-	if _, password, ok := strings.Cut(string(decoded), ":"); ok && !isOrdinary(password) {
+	if _, password, ok := strings.Cut(string(decoded), ":"); ok && !isOrdinary(password) { // user:password in base64
 		c.add(password)
 	}
 }
