@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,8 +57,6 @@ func (r *restorer) inspect(ctx context.Context, it *item) error {
 	case it.info.IsDir():
 		it.dirsToClear = []clearing{{it.Path, it.info.Mode().Perm()}}
 		return nil
-	case it.info.Mode().IsRegular():
-		return r.inspectFile(ctx, it, dir)
 	case it.info.Mode()&fs.ModeSymlink != 0:
 		target, err := dir.Root.Readlink(treepath.Base(it.Path))
 		if err != nil {
@@ -65,8 +64,31 @@ func (r *restorer) inspect(ctx context.Context, it *item) error {
 		}
 		it.found = workspace.Entry{Kind: workspace.Symlink, Target: target}
 		return nil
+	case !it.info.Mode().IsRegular():
+		it.found = workspace.Entry{Kind: workspace.Other}
+		return nil
 	}
-	it.found = workspace.Entry{Kind: workspace.Other}
+	it.found = workspace.Entry{Kind: workspace.Regular, Mode: it.info.Mode().Perm(), Size: it.info.Size()}
+	if it.found.Digest = r.tree.Unread(it.found.Size, it.info.ModTime().UnixNano()); it.found.Digest != "" {
+		return nil
+	}
+	f, info, err := nofollow.OpenRegular(dir.Root, it.Path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // without a digest
+	}
+	if err != nil {
+		return nofollow.ReadError(it.Path, err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if it.found.Size, err = io.CopyBuffer(sum, r.tree.UpToLimit(ctx, f, 0), r.buf); err != nil {
+		return nofollow.ReadError(it.Path, err)
+	}
+	it.info = info
+	it.found.Mode = info.Mode().Perm()
+	if it.found.Digest = r.tree.Unread(it.found.Size, info.ModTime().UnixNano()); it.found.Digest == "" {
+		it.found.Digest = hex.EncodeToString(sum.Sum(nil))
+	}
 	return nil
 }
 
@@ -106,32 +128,6 @@ func (r *restorer) checkBlocked(it *item, cause error) error {
 		return cause
 	}
 	it.blocked = true
-	return nil
-}
-
-// An unreadable file has no digest.
-func (r *restorer) inspectFile(ctx context.Context, it *item, dir *nofollow.Pin) error {
-	it.found = workspace.Entry{Kind: workspace.Regular, Mode: it.info.Mode().Perm(), Size: it.info.Size()}
-	if it.found.Digest = r.tree.Unread(it.found.Size, it.info.ModTime().UnixNano()); it.found.Digest != "" {
-		return nil
-	}
-	f, info, err := nofollow.OpenRegular(dir.Root, it.Path)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	if err != nil {
-		return nofollow.ReadError(it.Path, err)
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if it.found.Size, err = io.CopyBuffer(sum, r.tree.UpToLimit(ctx, f, 0), r.buf); err != nil {
-		return nofollow.ReadError(it.Path, err)
-	}
-	it.info = info
-	it.found.Mode = info.Mode().Perm()
-	if it.found.Digest = r.tree.Unread(it.found.Size, info.ModTime().UnixNano()); it.found.Digest == "" {
-		it.found.Digest = hex.EncodeToString(sum.Sum(nil))
-	}
 	return nil
 }
 
@@ -245,24 +241,14 @@ func (r *restorer) checkWritable() error {
 				continue
 			}
 			asked[dir] = true
-			if err := r.checkDirWritable(dir); err != nil {
+			pin, err := r.pins.At(dir, false)
+			if err != nil {
 				return err
 			}
+			if err := nofollow.CheckDirWritable(pin.Root); err != nil {
+				return fmt.Errorf("write to directory %s: %w", treepath.Display(cmp.Or(dir, r.tree.Dir())), err)
+			}
 		}
-	}
-	return nil
-}
-
-func (r *restorer) checkDirWritable(path string) error {
-	dir, err := r.pins.At(path, false)
-	if err != nil {
-		return err
-	}
-	if err := nofollow.CheckDirWritable(dir.Root); err != nil {
-		if path == "" {
-			path = r.tree.Dir()
-		}
-		return fmt.Errorf("write to directory %s: %w", treepath.Display(path), err)
 	}
 	return nil
 }

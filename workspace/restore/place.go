@@ -147,7 +147,12 @@ func (r *restorer) placeItem(it *item) error {
 
 // graft renames a complete new directory to a path that no longer exists.
 func (r *restorer) graft(top string) error {
-	items := r.itemsBelow(top)
+	var items []*item
+	for _, it := range r.items {
+		if it.missingDir == top && it.staged {
+			items = append(items, it)
+		}
+	}
 	from := graftOf(top)
 	if err := r.seal(from, items); err != nil {
 		return err
@@ -177,16 +182,6 @@ func (r *restorer) graft(top string) error {
 		r.addReversal(it.Path, func() error { return r.revert(it) })
 	}
 	return nil
-}
-
-func (r *restorer) itemsBelow(top string) []*item {
-	var items []*item
-	for _, it := range r.items {
-		if it.missingDir == top && it.staged {
-			items = append(items, it)
-		}
-	}
-	return items
 }
 
 // It also closes the directory, because some systems cannot rename an open one.

@@ -36,8 +36,17 @@ func (it *item) stagePath() string {
 }
 
 func (r *restorer) stage(ctx context.Context) error {
-	if err := r.removeLeftovers(); err != nil {
-		return err
+	seen := map[string]bool{"": true}
+	for _, it := range r.items {
+		if err := r.removeLeftover(treepath.Join(treepath.Parent(it.Path), it.tempName()), it.Path); err != nil {
+			return err
+		}
+		for dir := treepath.Parent(it.Path); !seen[dir]; dir = treepath.Parent(dir) {
+			seen[dir] = true
+			if err := r.removeLeftover(graftOf(dir), dir); err != nil {
+				return err
+			}
+		}
 	}
 	for _, it := range r.items {
 		if it.done || it.isRemoval() || it.modeOnly() {
@@ -52,22 +61,6 @@ func (r *restorer) stage(ctx context.Context) error {
 		}
 	}
 	return r.step("staged")
-}
-
-func (r *restorer) removeLeftovers() error {
-	seen := map[string]bool{"": true}
-	for _, it := range r.items {
-		if err := r.removeLeftover(treepath.Join(treepath.Parent(it.Path), it.tempName()), it.Path); err != nil {
-			return err
-		}
-		for dir := treepath.Parent(it.Path); !seen[dir]; dir = treepath.Parent(dir) {
-			seen[dir] = true
-			if err := r.removeLeftover(graftOf(dir), dir); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (r *restorer) removeLeftover(left, path string) error {
@@ -104,30 +97,21 @@ func (r *restorer) write(ctx context.Context, it *item, path string, want worksp
 	if err != nil {
 		return fmt.Errorf("the contents of %s: %w", treepath.Display(it.Path), err)
 	}
-	t := nofollow.Temp{Name: treepath.Base(path), Path: it.Path, Mode: want.Mode.Perm(), Replaces: it.replacedFile()}
+	t := nofollow.Temp{Name: treepath.Base(path), Path: it.Path, Mode: want.Mode.Perm()}
+	if it.info != nil && it.info.Mode().IsRegular() {
+		t.Replaces = it.info // whose owner the new file gets
+	}
 	err = dir.WriteTemp(t, func(w io.Writer) error {
-		return r.copyVerified(w, nofollow.UntilDone(ctx, content), want.Digest)
+		sum := sha256.New()
+		if _, err := io.CopyBuffer(io.MultiWriter(w, sum), nofollow.UntilDone(ctx, content), r.buf); err != nil {
+			return err
+		}
+		if got := hex.EncodeToString(sum.Sum(nil)); got != want.Digest {
+			return fmt.Errorf("the stored contents have digest %s, not %s", got, want.Digest)
+		}
+		return nil
 	})
 	return errors.Join(err, content.Close())
-}
-
-// The new file gets the owner of this one.
-func (it *item) replacedFile() fs.FileInfo {
-	if it.info != nil && it.info.Mode().IsRegular() {
-		return it.info
-	}
-	return nil
-}
-
-func (r *restorer) copyVerified(w io.Writer, from io.Reader, digest string) error {
-	sum := sha256.New()
-	if _, err := io.CopyBuffer(io.MultiWriter(w, sum), from, r.buf); err != nil {
-		return err
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != digest {
-		return fmt.Errorf("the stored contents have digest %s, not %s", got, digest)
-	}
-	return nil
 }
 
 func (r *restorer) removeTemps() error {
