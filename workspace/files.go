@@ -98,32 +98,26 @@ func (l *lister) repository(dir string, of marks) error {
 	}
 	kept := slices.Clone(listing.Paths)
 	slices.Sort(kept)
-	return l.inParts(slices.Compact(kept), func(l *lister, name string) error {
-		m := marks{untracked: listing.Untracked[name], ignored: of.ignored || listing.Ignored[name]}
-		return l.addNamed(dir, name, m)
-	})
-}
-
-// The files of the parts are collected in order.
-func (l *lister) inParts(names []string, add func(l *lister, name string) error) error {
-	workers := min(runtime.GOMAXPROCS(0), 1+len(names)/256)
+	kept = slices.Compact(kept)
+	workers := min(runtime.GOMAXPROCS(0), 1+len(kept)/256)
 	parts, errs := make([]lister, workers), make([]error, workers)
 	var wait sync.WaitGroup
 	for i := range parts {
-		part, names := &parts[i], names[i*len(names)/workers:(i+1)*len(names)/workers]
+		part, names := &parts[i], kept[i*len(kept)/workers:(i+1)*len(kept)/workers]
 		part.tree, part.ctx, part.cur.Root = l.tree, l.ctx, l.tree.root
 		part.files = make([]File, 0, len(names))
 		wait.Go(func() {
 			defer part.cur.Close()
 			for _, name := range names {
-				if errs[i] = add(part, name); errs[i] != nil {
+				m := marks{untracked: listing.Untracked[name], ignored: of.ignored || listing.Ignored[name]}
+				if errs[i] = part.addNamed(dir, name, m); errs[i] != nil {
 					return
 				}
 			}
 		})
 	}
 	wait.Wait()
-	for i := range parts {
+	for i := range parts { // in order
 		if errs[i] != nil {
 			return errs[i]
 		}

@@ -44,56 +44,6 @@ import (
 // An error means that the rules contain a malformed pattern, or that a file could not be
 // inspected for a reason that may pass (ruling G22).
 func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
-	r, err := newReview(t, rules)
-	if err != nil {
-		return nil, err
-	}
-	defer r.cur.Close()
-	r.note(ch)
-	verdicts := make([]Verdict, len(ch.Edits))
-	for i, e := range ch.Edits {
-		verdicts[i] = r.edit(i, e)
-	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	r.checkRooms(verdicts)
-	return verdicts, nil
-}
-
-type named struct {
-	path    string
-	deleted bool
-}
-
-// checkRooms denies the edits for which a deletion would make room that is not certain.
-func (r *review) checkRooms(verdicts []Verdict) {
-	for i, paths := range r.rooms {
-		for _, v := range verdicts {
-			if v.Ruling != Allow && slices.Contains(paths, v.Path) {
-				verdicts[i] = deny(verdicts[i].Path, fmt.Sprintf("%s is in its place; delete that first, in a change of its own", treepath.Display(v.Path)))
-			}
-		}
-	}
-}
-
-type review struct {
-	tree      *Tree
-	rules     Rules
-	cur       nofollow.Cursor
-	immutable treepath.Patterns
-	notSent   treepath.Patterns
-	approve   treepath.Patterns
-	scope     treepath.Patterns
-	written   map[string]bool  // folded paths that the change would create: files, and false for directories
-	deleted   map[string]bool  // paths that the change deletes
-	files     map[string]named // paths of the change so far, by folded path
-	dirs      map[string]named // the same, by folded parent directory
-	rooms     map[int][]string // the deleted paths that make room for an edit, by its index
-	err       error            // that may pass, the first
-}
-
-func newReview(t *Tree, rules Rules) (*review, error) {
 	r := &review{tree: t, rules: rules, cur: nofollow.Cursor{Root: t.root}, files: map[string]named{}, dirs: map[string]named{}, rooms: map[int][]string{}}
 	for _, list := range []struct {
 		name  string
@@ -112,7 +62,44 @@ func newReview(t *Tree, rules Rules) (*review, error) {
 		}
 		*list.ready = ps
 	}
-	return r, nil
+	defer r.cur.Close()
+	r.note(ch)
+	verdicts := make([]Verdict, len(ch.Edits))
+	for i, e := range ch.Edits {
+		verdicts[i] = r.edit(i, e)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	for i, paths := range r.rooms { // a deletion that is not certain makes no room
+		for _, v := range verdicts {
+			if v.Ruling != Allow && slices.Contains(paths, v.Path) {
+				verdicts[i] = deny(verdicts[i].Path, fmt.Sprintf("%s is in its place; delete that first, in a change of its own", treepath.Display(v.Path)))
+			}
+		}
+	}
+	return verdicts, nil
+}
+
+type named struct {
+	path    string
+	deleted bool
+}
+
+type review struct {
+	tree      *Tree
+	rules     Rules
+	cur       nofollow.Cursor
+	immutable treepath.Patterns
+	notSent   treepath.Patterns
+	approve   treepath.Patterns
+	scope     treepath.Patterns
+	written   map[string]bool  // folded paths that the change would create: files, and false for directories
+	deleted   map[string]bool  // paths that the change deletes
+	files     map[string]named // paths of the change so far, by folded path
+	dirs      map[string]named // the same, by folded parent directory
+	rooms     map[int][]string // the deleted paths that make room for an edit, by its index
+	err       error            // that may pass, the first
 }
 
 func (r *review) edit(i int, e Edit) Verdict {
@@ -139,25 +126,50 @@ func (r *review) edit(i int, e Edit) Verdict {
 		return deny(cleaned, r.reason(cleaned, err))
 	}
 	v := Verdict{Path: cleaned, Ruling: Allow, Before: before, After: imageAfter(e, before)}
-	if reason := r.contentDenial(cleaned, old, e); reason != "" {
+	switch reason := r.contentDenial(cleaned, old, e); {
+	case reason != "":
 		v.Ruling, v.Reason = Deny, reason
-		return v
-	}
-	if e.Delete && before.Exists() && nofollow.IsMount(r.tree.root, cleaned) {
+	case e.Delete && !before.Exists():
+		v.Ruling, v.Reason = Drop, "there is no such file to delete"
+	case e.Delete && nofollow.IsMount(r.tree.root, cleaned):
 		v.Ruling, v.Reason = Deny, "it is mounted from outside, so it can be changed but not deleted"
-		return v
-	}
-	if reason := dropReason(old, e, before); reason != "" {
-		v.Ruling, v.Reason = Drop, reason
-		return v
-	}
-	unseen := r.unseenReason(cleaned, before)
-	if unseen != "" && r.rules.ReadFirst {
-		v.Ruling, v.Reason = Unread, unseen
-	} else if reason := r.askReason(cleaned, unseen); reason != "" {
-		v.Ruling, v.Reason, v.Tool = Ask, reason, r.rules.Tools && r.tree.ToolReason(cleaned) != ""
+	case !e.Delete && before.Exists() && bytes.Equal(old, e.Content):
+		v.Ruling, v.Reason = Drop, "the file already has these contents"
+	default:
+		r.ask(&v)
 	}
 	return v
+}
+
+// ask decides on an edit that nothing denies: whether the file must be read first, or a
+// person asked.
+func (r *review) ask(v *Verdict) {
+	var reasons []string
+	if v.Before.Exists() && r.rules.Seen != nil {
+		switch digest, ok := r.rules.Seen(v.Path); {
+		case !ok:
+			reasons = append(reasons, "its contents were not shown to the model")
+		case digest != v.Before.Digest:
+			reasons = append(reasons, "its contents have changed since they were shown to the model")
+		}
+	}
+	if len(reasons) > 0 && r.rules.ReadFirst {
+		v.Ruling, v.Reason = Unread, reasons[0]
+		return
+	}
+	if r.approve.Match(v.Path) {
+		reasons = append(reasons, "changes to it need approval")
+	}
+	if r.rules.Protected != nil && r.rules.Protected(v.Path) {
+		reasons = append(reasons, "it is protected because it is part of what checks the work")
+	}
+	if why := r.tree.ToolReason(v.Path); why != "" && r.rules.Tools {
+		reasons = append(reasons, "changes to it need approval, because "+why)
+		v.Tool = true
+	}
+	if len(reasons) > 0 {
+		v.Ruling, v.Reason = Ask, strings.Join(reasons, "; ")
+	}
 }
 
 func deny(path, reason string) Verdict {
@@ -183,7 +195,10 @@ func (r *review) reason(path string, err error) string {
 func (r *review) duplicateReason(path string, deleted bool) string {
 	folded := treepath.Fold(path)
 	if other, ok := r.files[folded]; ok {
-		return withOtherSpelling(path, other.path, "the change names this path twice")
+		if path != other.path {
+			return "the change names this path twice, also as " + treepath.Display(other.path)
+		}
+		return "the change names this path twice"
 	}
 	if other, ok := r.dirs[folded]; ok && other.deleted == deleted {
 		return fmt.Sprintf("the same change also names %s, which is below it", treepath.Display(other.path))
@@ -200,13 +215,6 @@ func (r *review) duplicateReason(path string, deleted bool) string {
 		}
 	}
 	return ""
-}
-
-func withOtherSpelling(path, other, reason string) string {
-	if path == other {
-		return reason
-	}
-	return fmt.Sprintf("%s, also as %s", reason, treepath.Display(other))
 }
 
 func (r *review) pathDenial(path string) string {
@@ -284,7 +292,10 @@ func (r *review) has(path string, isFile bool) bool {
 
 func (r *review) currentFile(path string) ([]byte, Image, error) {
 	if err := r.cur.Enter(treepath.Parent(path)); err != nil {
-		return nil, Image{}, ignoreNotExist(parentError(err))
+		if refused := (*treepath.RefusedError)(nil); errors.As(err, &refused) {
+			err = treepath.Refuse(refused.Path, "a parent directory cannot be used: %s", refused.Reason)
+		}
+		return nil, Image{}, ignoreNotExist(err)
 	}
 	content, image, err := r.tree.readAt(&r.cur, path)
 	return content, image, ignoreNotExist(err)
@@ -293,14 +304,6 @@ func (r *review) currentFile(path string) ([]byte, Image, error) {
 func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	}
-	return err
-}
-
-func parentError(err error) error {
-	var refused *treepath.RefusedError
-	if errors.As(err, &refused) {
-		return treepath.Refuse(refused.Path, "a parent directory cannot be used: %s", refused.Reason)
 	}
 	return err
 }
@@ -331,44 +334,4 @@ func (r *review) contentDenial(path string, old []byte, e Edit) string {
 		return encodingDenial(old, e.Content)
 	}
 	return ""
-}
-
-func dropReason(old []byte, e Edit, before Image) string {
-	switch {
-	case e.Delete && !before.Exists():
-		return "there is no such file to delete"
-	case !e.Delete && before.Exists() && bytes.Equal(old, e.Content):
-		return "the file already has these contents"
-	}
-	return ""
-}
-
-func (r *review) unseenReason(path string, before Image) string {
-	if !before.Exists() || r.rules.Seen == nil {
-		return ""
-	}
-	switch digest, ok := r.rules.Seen(path); {
-	case !ok:
-		return "its contents were not shown to the model"
-	case digest != before.Digest:
-		return "its contents have changed since they were shown to the model"
-	}
-	return ""
-}
-
-func (r *review) askReason(path, unseen string) string {
-	var reasons []string
-	if unseen != "" {
-		reasons = append(reasons, unseen)
-	}
-	if r.approve.Match(path) {
-		reasons = append(reasons, "changes to it need approval")
-	}
-	if r.rules.Protected != nil && r.rules.Protected(path) {
-		reasons = append(reasons, "it is protected because it is part of what checks the work")
-	}
-	if why := r.tree.ToolReason(path); why != "" && r.rules.Tools {
-		reasons = append(reasons, "changes to it need approval, because "+why)
-	}
-	return strings.Join(reasons, "; ")
 }

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hone/workspace/internal/nofollow"
@@ -51,7 +52,7 @@ func (t *Tree) toolLinks() []toolLink {
 func (t *Tree) noteLinks(m Manifest) {
 	links := []toolLink{}
 	for _, e := range m {
-		if e.Kind == Symlink && mayBeTool(e.Path) {
+		if e.Kind == Symlink && slices.ContainsFunc(strings.Split(e.Path, "/"), treepath.MayBeTool) {
 			links = append(links, t.follow(e.Path)...)
 		}
 	}
@@ -63,15 +64,6 @@ func (t *Tree) noteLinks(m Manifest) {
 		}
 	}
 	t.links.Store(&links)
-}
-
-func mayBeTool(cleaned string) bool {
-	for name := range strings.SplitSeq(cleaned, "/") {
-		if treepath.MayBeTool(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // follow returns where in the tree a link leads: each link on the way, whether or not

@@ -221,7 +221,7 @@ func (c *copier) file(from, to *os.Root, path string) error {
 		err = dst.Chmod(info.Mode().Perm())
 	}
 	err = errors.Join(err, dst.Close())
-	if isReadError(err) {
+	if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Op == "read" {
 		c.skip(path)
 		return to.Remove(treepath.Base(path))
 	}
@@ -281,11 +281,6 @@ func (c *copier) section(dst, src *os.File, from, to int64) error {
 		left -= n
 	}
 	return nil
-}
-
-func isReadError(err error) bool {
-	var at *fs.PathError
-	return errors.As(err, &at) && at.Op == "read"
 }
 
 // Remove removes a directory, such as a copy, even if it contains directories that their

@@ -36,23 +36,20 @@ func Compile(list []string, fold bool) (Patterns, error) {
 func CompileValid(list []string, fold bool) Patterns {
 	out := Patterns{fold: fold, globs: make([]glob, 0, len(list))}
 	for _, p := range list {
-		if doublestar.ValidatePattern(p) {
-			out.globs = append(out.globs, newGlob(p, fold))
+		if !doublestar.ValidatePattern(p) {
+			continue
 		}
+		plain := !strings.ContainsAny(p, `*?[{\`)
+		g := glob{text: strings.TrimPrefix(strings.TrimRight(p, "/"), "./"), below: plain || strings.HasSuffix(p, "/")}
+		if plain {
+			g.text = path.Clean(g.text)
+		}
+		if fold {
+			g.text = Fold(g.text)
+		}
+		out.globs = append(out.globs, g)
 	}
 	return out
-}
-
-func newGlob(p string, fold bool) glob {
-	plain := !strings.ContainsAny(p, `*?[{\`)
-	g := glob{text: strings.TrimPrefix(strings.TrimRight(p, "/"), "./"), below: plain || strings.HasSuffix(p, "/")}
-	if plain {
-		g.text = path.Clean(g.text)
-	}
-	if fold {
-		g.text = Fold(g.text)
-	}
-	return g
 }
 
 // Match reports whether one of the patterns matches a cleaned path.

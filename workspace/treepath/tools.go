@@ -98,17 +98,15 @@ func MayBeTool(name string) bool {
 // below the name.
 func toolReason(name, below string) string {
 	folded := canonical(name)
+	if _, generated := cutNames(below, "_"); generated && folded == ".husky" {
+		return ""
+	}
 	for _, first := range []string{folded, "*" + path.Ext(folded)} {
 		for _, row := range toolRows()[first] {
-			if _, ok := cutNames(below, row.rest); ok && !isGeneratedHook(folded, below) {
+			if _, ok := cutNames(below, row.rest); ok {
 				return row.why
 			}
 		}
 	}
 	return ""
-}
-
-func isGeneratedHook(name, below string) bool {
-	_, ok := cutNames(below, "_")
-	return name == ".husky" && ok
 }
