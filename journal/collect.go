@@ -78,19 +78,9 @@ func (c *Collector) namedBy(name string) ([]string, error) {
 	return c.newlyNeeded(o)
 }
 
+// newlyNeeded returns the stored objects that a text names and nothing needed before. It
+// names them by their digest: 64 hexadecimal digits between other characters.
 func (c *Collector) newlyNeeded(text io.Reader) (more []string, err error) {
-	err = eachDigest(text, func(name string) {
-		if _, stored := c.sizes[name]; stored && !c.needed[name] {
-			c.needed[name] = true
-			more = append(more, name)
-		}
-	})
-	return more, err
-}
-
-// eachDigest calls visit for each digest in a text: 64 hexadecimal digits between
-// other characters.
-func eachDigest(text io.Reader, visit func(name string)) error {
 	in := bufio.NewReaderSize(text, 1<<16)
 	var run [2*sha256.Size + 1]byte // the digits so far; the last one means too many
 	n := 0
@@ -104,14 +94,18 @@ func eachDigest(text io.Reader, visit func(name string)) error {
 			continue
 		}
 		if n == len(run)-1 {
-			visit(string(run[:n]))
+			name := string(run[:n])
+			if _, stored := c.sizes[name]; stored && !c.needed[name] {
+				c.needed[name] = true
+				more = append(more, name)
+			}
 		}
 		n = 0
 		switch {
 		case err == io.EOF:
-			return nil
+			return more, nil
 		case err != nil:
-			return err
+			return more, err
 		}
 	}
 }
@@ -143,19 +137,7 @@ func (c *Collector) deletedRuns() ([]string, error) {
 // Delete deletes the journals of the runs that are not kept, the objects that none
 // needs, and what killed processes left.
 func (c *Collector) Delete(ctx context.Context) error {
-	err := errors.Join(c.deleteJournals(), c.home.dropBallast())
-	if err == nil {
-		err = c.home.Retain(ctx, func(object string) bool { return c.needed[object] })
-	}
-	if err != nil {
-		return fmt.Errorf("delete what no run needs: %w", err)
-	}
-	return nil
-}
-
-// deleteJournals comes first, and is durable before an object is deleted: a run
-// without its objects could not be undone.
-func (c *Collector) deleteJournals() error {
+	// The journals come first, durably: a run without its objects could not be undone.
 	runs, err := c.deletedRuns()
 	for _, run := range runs {
 		err = errors.Join(err, c.home.in.Root.Remove(runFile(run)))
@@ -163,7 +145,14 @@ func (c *Collector) deleteJournals() error {
 			err = errors.Join(err, removed)
 		}
 	}
-	return errors.Join(err, c.home.in.Sync(runsDir))
+	err = errors.Join(err, c.home.in.Sync(runsDir), c.home.dropBallast())
+	if err == nil {
+		err = c.home.Retain(ctx, func(object string) bool { return c.needed[object] })
+	}
+	if err != nil {
+		return fmt.Errorf("delete what no run needs: %w", err)
+	}
+	return nil
 }
 
 // TotalSize returns the size in bytes of all files of the home.

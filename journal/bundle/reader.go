@@ -69,8 +69,10 @@ type Reader struct {
 // contains more a [*LimitError]. The caller closes the reader.
 func NewReader(in io.Reader, limit int64) (*Reader, error) {
 	buffered := bufio.NewReader(in)
-	if err := checkMagic(buffered); err != nil {
-		return nil, err
+	// An error of the file is left to its next reader.
+	begin, err := buffered.Peek(len(magic))
+	if (err == nil || err == io.EOF) && (len(begin) == 0 || !strings.HasPrefix(magic, string(begin))) {
+		return nil, &DamageError{Why: "it is not a run that hone exported", Other: true}
 	}
 	z, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
@@ -89,15 +91,6 @@ func NewReader(in io.Reader, limit int64) (*Reader, error) {
 
 // magic is how a file begins that was compressed with zstd.
 const magic = "\x28\xb5\x2f\xfd"
-
-// It leaves an error of the file to its next reader.
-func checkMagic(in *bufio.Reader) error {
-	begin, err := in.Peek(len(magic))
-	if err != nil && err != io.EOF || len(begin) > 0 && strings.HasPrefix(magic, string(begin)) {
-		return nil
-	}
-	return &DamageError{Why: "it is not a run that hone exported", Other: true}
-}
 
 // Close releases what the reader needs. It does not close the file.
 func (r *Reader) Close() { r.zstd.Close() }

@@ -46,10 +46,30 @@ func (s *Store) Retain(ctx context.Context, needed func(name string) bool) error
 		return err
 	}
 	c := collection{store: s, needed: func(d digest) bool { return needed(d.String()) }}
-	if err := c.deleteLoose(ctx); err != nil {
+	if err := s.eachLoose(func(file string, d digest, _ int64) error {
+		if c.needed(d) {
+			return ctx.Err()
+		}
+		return errors.Join(ctx.Err(), s.in.Root.Remove(file))
+	}); err != nil {
 		return err
 	}
-	return c.deletePacked(ctx)
+	if err := s.removeStalePacks(); err != nil {
+		return err
+	}
+	byPack := s.packs.byFile()
+	// Packs that are deleted without being written again make room for the others.
+	names := slices.Collect(maps.Keys(byPack))
+	slices.SortFunc(names, func(a, b string) int { return int(c.neededShare(byPack[a]) - c.neededShare(byPack[b])) })
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.shrink(name, byPack[name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type collection struct {
@@ -78,34 +98,6 @@ func (s *Store) eachLoose(visit func(file string, d digest, size int64) error) e
 		}
 		return visit(file, d, info.Size())
 	})
-}
-
-func (c collection) deleteLoose(ctx context.Context) error {
-	return c.store.eachLoose(func(file string, d digest, _ int64) error {
-		if c.needed(d) {
-			return ctx.Err()
-		}
-		return errors.Join(ctx.Err(), c.store.in.Root.Remove(file))
-	})
-}
-
-func (c collection) deletePacked(ctx context.Context) error {
-	if err := c.store.removeStalePacks(); err != nil {
-		return err
-	}
-	byPack := c.store.packs.byFile()
-	// Packs that are deleted without being written again make room for the others.
-	names := slices.Collect(maps.Keys(byPack))
-	slices.SortFunc(names, func(a, b string) int { return int(c.neededShare(byPack[a]) - c.neededShare(byPack[b])) })
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := c.shrink(name, byPack[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // neededShare returns the needed part of a pack's contents, in percent, rounded up.

@@ -79,7 +79,9 @@ func (s *Store) appendLog(places []place, contents []byte) error {
 		return errors.Join(err, l.truncate(l.end))
 	}
 	l.end += int64(len(b))
-	s.packs.addLogged(places, l.name, l.end)
+	s.packs.mu.Lock()
+	defer s.packs.mu.Unlock()
+	s.packs.mergeLogged(places, l.name, l.end)
 	return nil
 }
 

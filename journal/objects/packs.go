@@ -109,10 +109,6 @@ func readIndex(r io.ReaderAt, size int64) ([]place, error) {
 	if [sha256.Size]byte(sum.Sum(nil)) != [sha256.Size]byte(trailer[trailerHead:]) {
 		return nil, errors.New("its index was changed after it was written")
 	}
-	return decodeIndex(index, contents)
-}
-
-func decodeIndex(index []byte, contents uint64) ([]place, error) {
 	places := make([]place, 0, len(index)/entrySize)
 	for e := range slices.Chunk(index, entrySize) {
 		offset := binary.BigEndian.Uint64(e[sha256.Size:])
@@ -211,13 +207,8 @@ func (p *packs) merge(more []place, names ...string) {
 	p.places = append(all, more...)
 }
 
-// addLogged adds objects of a log. known is how many bytes of it are known now.
-func (p *packs) addLogged(places []place, log string, known int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mergeLogged(places, log, known)
-}
-
+// mergeLogged adds objects of a log. known is how many bytes of it are known now. The
+// caller holds the mutex.
 func (p *packs) mergeLogged(places []place, log string, known int64) {
 	if p.logs == nil {
 		p.logs, p.logged, p.torn = map[string]int64{}, map[digest]place{}, map[string]error{}
@@ -290,7 +281,26 @@ func (s *Store) refreshPacks(force bool) error {
 	if err != nil {
 		return err
 	}
-	s.readPacks(names)
+	var more []place
+	var fresh []string
+	damaged := map[string]error{}
+	for _, n := range names {
+		if p.loaded[n] {
+			continue
+		}
+		places, err := s.readPack(n)
+		if err != nil {
+			damaged[n] = fmt.Errorf("%s cannot be used: %w", s.in.At(packsDir+"/"+n), err)
+			continue
+		}
+		fresh = append(fresh, n)
+		more = append(more, places...)
+	}
+	p.damaged = damaged
+	if len(fresh) > 0 {
+		slices.SortFunc(more, place.compare)
+		p.merge(more, fresh...)
+	}
 	logs, err := s.packNames(logSuffix)
 	for _, n := range logs {
 		if _, known := p.logs[n]; !known {
@@ -320,30 +330,6 @@ func (s *Store) readRest(log string) {
 	delete(p.torn, log)
 	if err != nil {
 		p.torn[log] = err
-	}
-}
-
-func (s *Store) readPacks(names []string) {
-	p := &s.packs
-	var more []place
-	var fresh []string
-	damaged := map[string]error{}
-	for _, n := range names {
-		if p.loaded[n] {
-			continue
-		}
-		places, err := s.readPack(n)
-		if err != nil {
-			damaged[n] = fmt.Errorf("%s cannot be used: %w", s.in.At(packsDir+"/"+n), err)
-			continue
-		}
-		fresh = append(fresh, n)
-		more = append(more, places...)
-	}
-	p.damaged = damaged
-	if len(fresh) > 0 {
-		slices.SortFunc(more, place.compare)
-		p.merge(more, fresh...)
 	}
 }
 

@@ -187,7 +187,17 @@ func (s *Store) OpenObject(name string) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("read an object: %w", err)
 		}
 	}
-	return s.openPacked(d)
+	p, ok := s.packs.find(d)
+	if !ok {
+		if err := s.refreshPacks(true); err != nil {
+			return nil, fmt.Errorf("read an object: %w", err)
+		}
+		s.refreshLogs()
+		if p, ok = s.packs.find(d); !ok {
+			return nil, &MissingError{Name: name, DamagedPacks: s.packs.damageErrors(true)}
+		}
+	}
+	return s.openPlace(p)
 }
 
 func (s *Store) openLoose(d digest, suffix string) (io.ReadCloser, error) {
@@ -206,20 +216,6 @@ func (s *Store) openLoose(d digest, suffix string) (io.ReadCloser, error) {
 		return nil, o.explain(err)
 	}
 	return o.decompressed(size)
-}
-
-func (s *Store) openPacked(d digest) (io.ReadCloser, error) {
-	p, ok := s.packs.find(d)
-	if !ok {
-		if err := s.refreshPacks(true); err != nil {
-			return nil, fmt.Errorf("read an object: %w", err)
-		}
-		s.refreshLogs()
-		if p, ok = s.packs.find(d); !ok {
-			return nil, &MissingError{Name: d.String(), DamagedPacks: s.packs.damageErrors(true)}
-		}
-	}
-	return s.openPlace(p)
 }
 
 func (s *Store) openPlace(p place) (io.ReadCloser, error) {
