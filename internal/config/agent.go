@@ -70,13 +70,6 @@ func (a Agent) Valid() (key, problem, hint string) {
 			return "exits", fmt.Sprintf("%d is not an exit status", status), statuses
 		}
 	}
-	if key, problem, hint := a.forwarderProblem(); problem != "" {
-		return key, problem, hint
-	}
-	return a.variablesProblem()
-}
-
-func (a Agent) forwarderProblem() (key, problem, hint string) {
 	const useless, forwarder = "it has no effect without base-url-env", "write the variable that tells the agent the address of its provider, or remove this line"
 	switch {
 	case a.BaseURLEnv != "" && a.Wire == "":
@@ -84,7 +77,6 @@ func (a Agent) forwarderProblem() (key, problem, hint string) {
 	case a.BaseURLEnv != "" && a.Net:
 		return "net", "an agent with a forwarder cannot have the network", "remove it, or remove base-url-env, wire, base-url and hosted"
 	case a.BaseURLEnv != "":
-		return "", "", ""
 	case a.Wire != "":
 		return "wire", useless, forwarder
 	case a.BaseURL != "":
@@ -92,11 +84,7 @@ func (a Agent) forwarderProblem() (key, problem, hint string) {
 	case a.Hosted:
 		return "hosted", useless, forwarder
 	}
-	return "", "", ""
-}
-
-func (a Agent) variablesProblem() (key, problem, hint string) {
-	first := map[string]string{}
+	first := map[string]string{} // the setting that has a variable, by its name
 	for _, c := range []struct {
 		key      string
 		settings []string

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -353,7 +354,12 @@ func (d *Document) valueProblem(k key) (problem, hint string) {
 	rule := tag.Get("valid")
 	switch value := v.Interface().(type) {
 	case Duration:
-		return durationProblem(string(value))
+		switch d, err := time.ParseDuration(string(value)); {
+		case err != nil:
+			return fmt.Sprintf("%q is not a duration", value), durationHint
+		case d <= 0:
+			return fmt.Sprintf("%q is not greater than 0", value), durationHint
+		}
 	case string:
 		return textProblem(rule, value)
 	case []string:

@@ -23,16 +23,6 @@ func (d Duration) Value() time.Duration {
 
 const durationHint = `write a number with its unit, such as "90s", "10m" or "1h30m"`
 
-func durationProblem(s string) (problem, hint string) {
-	switch d, err := time.ParseDuration(s); {
-	case err != nil:
-		return fmt.Sprintf("%q is not a duration", s), durationHint
-	case d <= 0:
-		return fmt.Sprintf("%q is not greater than 0", s), durationHint
-	}
-	return "", ""
-}
-
 // Size is a number of bytes, written as a number or as [ParseSize] reads it.
 type Size int64
 
