@@ -38,19 +38,15 @@ func Object(text string, known func(key string) bool) (json.RawMessage, error) {
 	case len(faults) > 0:
 		return nil, syntaxFault(text[faults[0].from:], faults[0].err)
 	}
-	return onlyObject(answer)
-}
-
-// None of its keys need be known: the caller reports which keys are wrong.
-func onlyObject(answer string) (json.RawMessage, error) {
+	// None of the keys of an object that is alone need be known: the caller reports which are wrong.
 	at := max(0, strings.IndexByte(answer, '{'))
 	var raw json.RawMessage
 	d := json.NewDecoder(strings.NewReader(answer[at:]))
 	if d.Decode(&raw) == nil && raw[0] == '{' && isAlone(answer[:at], answer[at+int(d.InputOffset()):]) {
 		return raw, nil
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(answer), "\n")
-	return nil, fmt.Errorf("it contains no JSON object with one of the expected keys; it begins with %s. Answer with the bare object", brief(line))
+	first, _, _ := strings.Cut(strings.TrimSpace(answer), "\n")
+	return nil, fmt.Errorf("it contains no JSON object with one of the expected keys; it begins with %s. Answer with the bare object", brief(first))
 }
 
 // object is a JSON object with a known key, and where it is in a text.

@@ -245,17 +245,11 @@ func (g *gapFinder) anchor(i int) int {
 // around line i that both texts have, than are new there.
 func (g *gapFinder) hasGap(i int) bool {
 	gap := [2]int{g.startAfter[i], g.endBefore[i]}
-	lost, known := g.known[gap]
-	if !known {
-		lost = g.missingLines(i) > 0
-		g.known[gap] = lost
+	if lost, known := g.known[gap]; known {
+		return lost
 	}
-	return lost
-}
-
-func (g *gapFinder) missingLines(i int) int {
 	missing := 0
-	for at := g.startAfter[i]; at < g.endBefore[i]; at++ {
+	for at := gap[0]; at < gap[1]; at++ {
 		line := g.old[at]
 		if g.count[line] == 0 && !emptyBody.MatchString(line) {
 			missing++
@@ -267,7 +261,8 @@ func (g *gapFinder) missingLines(i int) int {
 	for j := i + 1; j < len(g.text) && g.anchor(j) < 0; j++ {
 		missing -= g.isNew(j)
 	}
-	return missing
+	g.known[gap] = missing > 0
+	return missing > 0
 }
 
 // emptyBody matches lines whose loss is none.
