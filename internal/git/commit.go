@@ -100,7 +100,11 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (made Committed, err error)
 	if err != nil {
 		return made, err
 	}
-	id, err := r.commitTree(ctx, tree, last.id, message, config.identity())
+	args := []string{"commit-tree", "--no-gpg-sign"}
+	if last.id != "" {
+		args = append(args, "-p", last.id)
+	}
+	id, err := r.runLine(ctx, call{args: append(args, tree), env: config.identity(), stdin: []byte(message)})
 	if err != nil {
 		return made, err
 	}
@@ -167,9 +171,13 @@ func (c commitConfig) identity() []string {
 // The index is updated before the branch moves, so that after a kill in between both steps are repeated. large are the files
 // that are too large.
 func (r *Repo) writeTree(ctx context.Context, head string, filtersOff []string, c Commit) (id string, large []string, err error) {
-	dir, err := r.makeIndexDir()
+	dir := filepath.Join(r.dotGit(), "hone-index") // where no other git locks an index
+	err = os.RemoveAll(dir)                        // what a killed hone left
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
 	if err != nil {
-		return "", nil, err
+		return "", nil, fmt.Errorf("create a directory for the index: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	index := filepath.Join(dir, "index")
@@ -191,15 +199,6 @@ func (r *Repo) writeTree(ctx context.Context, head string, filtersOff []string, 
 		return "", nil, fmt.Errorf("replace the index: %w", err)
 	}
 	return tree, content.large, nil
-}
-
-// The commit is not yet on any branch.
-func (r *Repo) commitTree(ctx context.Context, tree, parent, message string, who []string) (string, error) {
-	args := []string{"commit-tree", "--no-gpg-sign"}
-	if parent != "" {
-		args = append(args, "-p", parent)
-	}
-	return r.runLine(ctx, call{args: append(args, tree), env: who, stdin: []byte(message)})
 }
 
 // HEAD moves only if the last commit is still old.

@@ -34,21 +34,15 @@ func (r *Repo) DiffBase(ctx context.Context) (Base, bool, error) {
 	if err != nil {
 		return Base{}, false, err
 	}
-	base, ok := pickBase(string(out))
-	return base, ok, nil
-}
-
-// A reference that only starts with a base's name, such as main/x, does not count.
-func pickBase(lines string) (Base, bool) {
 	for _, b := range bases {
-		for line := range strings.Lines(lines) {
+		for line := range strings.Lines(string(out)) {
 			ref, commit, ok := strings.Cut(strings.TrimSpace(line), " ")
-			if ok && ref == b.ref {
-				return Base{Name: b.name, Commit: commit}, true
+			if ok && ref == b.ref { // not one such as main/x
+				return Base{Name: b.name, Commit: commit}, true, nil
 			}
 		}
 	}
-	return Base{}, false
+	return Base{}, false, nil
 }
 
 // diffArgs make a patch that depends only on the two trees, not on any
@@ -155,7 +149,8 @@ func (r *Repo) filtersOff(ctx context.Context) ([]string, error) {
 func filtersOff(keys []string) ([]string, error) {
 	var pairs []string
 	for _, key := range keys {
-		if name, ok := filterName(key); ok {
+		if i := strings.LastIndexByte(key, '.'); strings.HasPrefix(key, "filter.") && i >= len("filter.") {
+			name := key[:i] // "filter.x" of "filter.x.clean"
 			pairs = append(pairs, name+".clean", "", name+".smudge", "", name+".process", "", name+".required", "false")
 		}
 	}
@@ -163,15 +158,6 @@ func filtersOff(keys []string) ([]string, error) {
 		return nil, fmt.Errorf("the repository's configuration names content filters, and git before 2.31 cannot be told to skip them: update git")
 	}
 	return configEnv(pairs), nil
-}
-
-// The filter of "filter.x.clean" is "filter.x".
-func filterName(key string) (string, bool) {
-	i := strings.LastIndexByte(key, '.')
-	if !strings.HasPrefix(key, "filter.") || i < len("filter.") {
-		return "", false
-	}
-	return key[:i], true
 }
 
 func configEnv(pairs []string) []string {

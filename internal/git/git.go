@@ -97,9 +97,9 @@ func environment(from []string) []string {
 }
 
 // They override the repository's settings.
-func safetyFlags() []string {
+func (c call) flags() []string {
 	args := []string{"--no-pager", "--no-optional-locks"}
-	for _, setting := range []string{
+	for _, setting := range append([]string{
 		"core.fsmonitor=false",
 		"core.hooksPath=" + os.DevNull,
 		"core.untrackedCache=false",
@@ -109,7 +109,7 @@ func safetyFlags() []string {
 		"diff.external=",
 		"diff.suppressBlankEmpty=false",
 		"submodule.recurse=false",
-	} {
+	}, c.set...) {
 		args = append(args, "-c", setting)
 	}
 	return args
@@ -123,14 +123,6 @@ type call struct {
 	stdin     []byte   // nil means empty
 	emptyExit int      // exit status that means an empty result; 0 if there is none
 	again     bool     // a signal has killed it once
-}
-
-func (c call) flags() []string {
-	args := safetyFlags()
-	for _, setting := range c.set {
-		args = append(args, "-c", setting)
-	}
-	return args
 }
 
 // callTimeout is the maximum duration of a call. A file system that does not

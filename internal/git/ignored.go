@@ -21,19 +21,14 @@ func (r *Repo) IgnoredPaths(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return outermost(paths), nil
-}
-
-// git lists a directory and the paths below it. The list is sorted.
-func outermost(paths []string) []string {
 	kept := paths[:0]
-	for _, p := range paths {
+	for _, p := range paths { // sorted; git lists a directory and the paths below it
 		if n := len(kept); n > 0 && strings.HasSuffix(kept[n-1], "/") && strings.HasPrefix(p, kept[n-1]) {
 			continue
 		}
 		kept = append(kept, p)
 	}
-	return kept
+	return kept, nil
 }
 
 // IgnoredFiles returns every single file that git ignores at or below the given

@@ -34,7 +34,8 @@ func (g *Git) Init(ctx context.Context, dir string, exclude ...string) (*Repo, e
 		return nil, err
 	}
 	if !whole {
-		if err := g.makeRepository(ctx, root); err != nil {
+		// The environment names no work tree, because git init does not allow that.
+		if _, err := g.run(ctx, call{dir: root, set: fixedSettings, args: []string{"init", "--quiet", "--template=", "--initial-branch=main"}}); err != nil {
 			return nil, err
 		}
 	}
@@ -78,16 +79,6 @@ func isComplete(dotGit string) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// The environment names no work tree, because git init does not allow that.
-func (g *Git) makeRepository(ctx context.Context, root string) error {
-	_, err := g.run(ctx, call{
-		dir:  root,
-		set:  fixedSettings,
-		args: []string{"init", "--quiet", "--template=", "--initial-branch=main"},
-	})
-	return err
 }
 
 // The file is replaced, so that a partial pattern is never in it.

@@ -91,20 +91,16 @@ func checkGitDir(dotGit string) error {
 		if err != nil {
 			return fmt.Errorf("inspect the git directory: %w", err)
 		}
-		return checkGitDirEntry(dotGit, path, d)
+		if d.IsDir() && path == filepath.Join(dotGit, "hooks") {
+			return filepath.SkipDir
+		}
+		if d.Type()&unsafeTypes != 0 {
+			return fmt.Errorf("%w: %s is neither a file nor a directory", ErrUnsafe, path)
+		}
+		return nil
 	})
 }
 
 // unsafeTypes are the types of files that lead elsewhere or block their
 // readers.
 const unsafeTypes = fs.ModeSymlink | fs.ModeNamedPipe | fs.ModeDevice | fs.ModeIrregular
-
-func checkGitDirEntry(dotGit, path string, d fs.DirEntry) error {
-	if d.IsDir() && path == filepath.Join(dotGit, "hooks") {
-		return filepath.SkipDir
-	}
-	if d.Type()&unsafeTypes != 0 {
-		return fmt.Errorf("%w: %s is neither a file nor a directory", ErrUnsafe, path)
-	}
-	return nil
-}

@@ -169,21 +169,6 @@ func (r *Repo) List(ctx context.Context, dir string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseList(out)
-}
-
-func (r *Repo) relativePath(path string) (string, error) {
-	if path == "" {
-		path = "."
-	}
-	if !filepath.IsLocal(filepath.FromSlash(path)) {
-		return "", fmt.Errorf("%w: %q is not a path below the git root", fs.ErrInvalid, path)
-	}
-	return path, nil
-}
-
-// Records have the form "? PATH" or "H MODE OBJECT STAGE\tPATH".
-func parseList(out []byte) ([]Entry, error) {
 	entries := make([]Entry, 0, bytes.Count(out, []byte{0}))
 	for record := range strings.SplitSeq(string(out), "\x00") {
 		if record == "" {
@@ -196,12 +181,23 @@ func parseList(out []byte) ([]Entry, error) {
 		entries = append(entries, e)
 	}
 	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	return uniquePaths(entries), nil
+	return slices.CompactFunc(entries, func(a, b Entry) bool { return a.Path == b.Path }), nil
+}
+
+func (r *Repo) relativePath(path string) (string, error) {
+	if path == "" {
+		path = "."
+	}
+	if !filepath.IsLocal(filepath.FromSlash(path)) {
+		return "", fmt.Errorf("%w: %q is not a path below the git root", fs.ErrInvalid, path)
+	}
+	return path, nil
 }
 
 // gitlink is the mode of a submodule's commit.
 const gitlink = "160000 "
 
+// A record has the form "? PATH" or "H MODE OBJECT STAGE\tPATH".
 func parseEntry(record string) (Entry, error) {
 	if path, ok := strings.CutPrefix(record, "? "); ok {
 		name := strings.TrimSuffix(path, "/")
@@ -212,17 +208,6 @@ func parseEntry(record string) (Entry, error) {
 		return Entry{}, fmt.Errorf("git ls-files: cannot parse the line %q", record)
 	}
 	return Entry{Path: path, Nested: strings.HasPrefix(meta[2:], gitlink)}, nil
-}
-
-// The entries are sorted.
-func uniquePaths(entries []Entry) []Entry {
-	kept := entries[:0]
-	for _, e := range entries {
-		if len(kept) == 0 || kept[len(kept)-1].Path != e.Path {
-			kept = append(kept, e)
-		}
-	}
-	return kept
 }
 
 // Setting is a setting of a repository's configuration. Name is in lower case,

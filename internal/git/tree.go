@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -189,8 +188,10 @@ func (r *Repo) selectContent(ctx context.Context, index, head string, c Commit) 
 			return content{}, err
 		}
 	}
-	for _, entry := range last {
-		removeTracked(ignored, entry.path)
+	for _, entry := range last { // tracked paths must be read
+		for i := len(entry.path); i > 0; i = strings.LastIndexByte(entry.path[:i], '/') {
+			delete(ignored, entry.path[:i])
+		}
 	}
 	return f.content(last, ignored, excluded)
 }
@@ -228,13 +229,6 @@ func (f *workTree) content(last []record, ignored map[string]bool, excluded func
 	return c, nil
 }
 
-// Tracked paths must be read.
-func removeTracked(ignored map[string]bool, tracked string) {
-	for i := len(tracked); i > 0; i = strings.LastIndexByte(tracked[:i], '/') {
-		delete(ignored, tracked[:i])
-	}
-}
-
 func addParents(parents map[string]bool, path string) {
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
 		if parents[path[:i]] {
@@ -264,16 +258,4 @@ func (r *Repo) stage(ctx context.Context, env []string, c content) error {
 		}
 	}
 	return nil
-}
-
-// No other git locks an index there. What a killed hone left is removed.
-func (r *Repo) makeIndexDir() (string, error) {
-	dir := filepath.Join(r.dotGit(), "hone-index")
-	if err := os.RemoveAll(dir); err != nil {
-		return "", fmt.Errorf("create a directory for the index: %w", err)
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", fmt.Errorf("create a directory for the index: %w", err)
-	}
-	return dir, nil
 }
