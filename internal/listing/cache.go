@@ -110,7 +110,16 @@ func fingerprintOf(ctx context.Context, repo *git.Repo, root string, prev *finge
 	w := walk{fingerprint: g, prev: prev, root: root}
 	ok := w.dotGit() && w.dir("")
 	asked.Wait()
-	if !ok || failed != nil || !g.readExcludes(root) {
+	if !ok || failed != nil {
+		return nil
+	}
+	users, ok := userIgnoreFile(g.settings)
+	for i, name := range []string{filepath.Join(root, ".git", "info", "exclude"), users} {
+		if ok && name != "" {
+			g.excludes[i], ok = readIgnore(name)
+		}
+	}
+	if !ok {
 		return nil
 	}
 	return g
@@ -139,16 +148,6 @@ func (g *fingerprint) isReliable() bool {
 		}
 	}
 	return g.index.isReliable(g.taken) && g.excludes[0].stamp.isReliable(g.taken) && g.excludes[1].stamp.isReliable(g.taken)
-}
-
-func (g *fingerprint) readExcludes(root string) (ok bool) {
-	users, ok := userIgnoreFile(g.settings)
-	for i, name := range []string{filepath.Join(root, ".git", "info", "exclude"), users} {
-		if ok && name != "" {
-			g.excludes[i], ok = readIgnore(name)
-		}
-	}
-	return ok
 }
 
 // name is empty if there is none. ok is false if it, or the listing, depends on settings that are not understood.

@@ -142,14 +142,16 @@ func literalPrefixes(dir, glob string) []string {
 	if isDeep(components[n]) || err != nil || !info.IsDir() {
 		return []string{base}
 	}
-	names, err := namesIn(filepath.Join(dir, filepath.FromSlash(base)))
-	names = slices.DeleteFunc(names, func(name string) bool { return !treepath.Match(components[n:n+1], name) })
+	entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(base)))
+	var paths []string
+	for _, e := range entries {
+		if treepath.Match(components[n:n+1], e.Name()) {
+			paths = append(paths, path.Join(base, e.Name()))
+		}
+	}
 	const few = 64 // the length of a command line is limited
-	if err != nil || len(names) > few {
+	if err != nil || len(paths) > few {
 		return []string{base}
 	}
-	for i, name := range names {
-		names[i] = path.Join(base, name)
-	}
-	return names
+	return paths
 }

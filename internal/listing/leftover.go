@@ -208,18 +208,15 @@ func (s *leftoverSearch) changed(at string) bool {
 		switch {
 		case path.Base(at) == journal.HomeName || s.files && path.Base(at) == ".git":
 			return fs.SkipDir
-		case at == "." || s.restored[at] || info.IsDir() && s.parents[at] || !s.changedBetween(info):
+		case at == "." || s.restored[at] || info.IsDir() && s.parents[at]:
+			return nil
+		case !s.inSeconds(info.ModTime()) && !s.inSeconds(workspace.ChangeTime(info)): // programs can set the former
 			return nil
 		}
 		found = true
 		return fs.SkipAll
 	})
 	return found
-}
-
-// Programs can set the modification time, so the change time counts too.
-func (s *leftoverSearch) changedBetween(info fs.FileInfo) bool {
-	return s.inSeconds(info.ModTime()) || s.inSeconds(workspace.ChangeTime(info))
 }
 
 // A whole second comes from a file system that stores only those, and may be any time in it; other times lag a little, because

@@ -11,7 +11,6 @@ package listing
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 
 	"hone/internal/git"
@@ -116,12 +115,3 @@ type missing struct{ error }
 
 // Hint returns what the user can do about it.
 func (missing) Hint() string { return "install git" }
-
-func namesIn(root string) ([]string, error) {
-	entries, err := os.ReadDir(root)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names, err
-}
