@@ -21,7 +21,7 @@ import (
 // change the direction or width of surrounding text, and all bytes that are not
 // UTF-8 (ruling G1).
 func Escape(s string) string {
-	if isHarmless(s) {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !isHarmlessRune(r) }) {
 		return s
 	}
 	var b strings.Builder
@@ -40,15 +40,6 @@ func Escape(s string) string {
 		i += n
 	}
 	return b.String()
-}
-
-func isHarmless(s string) bool {
-	for _, r := range s {
-		if !isHarmlessRune(r) {
-			return false
-		}
-	}
-	return utf8.ValidString(s)
 }
 
 // isHarmlessRune reports whether a character affects neither the terminal nor
