@@ -37,9 +37,26 @@ func (r *restorer) place() error {
 		if it.done || it.placed {
 			continue
 		}
-		if err := r.placeItem(it); err != nil {
+		if it.missingDir != "" {
+			if err := r.graft(it.missingDir); err != nil {
+				return err
+			}
+			continue
+		}
+		dir, err := r.unchangedParent("place", it)
+		if err != nil {
 			return err
 		}
+		if it.modeOnly() {
+			err = r.setMode(dir, it, it.Want.Mode.Perm())
+		} else if err = dir.Place(it.tempName(), treepath.Base(it.Path)); err != nil {
+			err = fmt.Errorf("replace %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
+		}
+		if err != nil {
+			return err
+		}
+		it.placed = true
+		r.addReversal(it.Path, func() error { return r.revert(it) })
 	}
 	return r.step("placed")
 }
@@ -122,27 +139,6 @@ func (r *restorer) recreateDir(c clearing) error {
 		return err
 	}
 	return f.Chmod(c.mode)
-}
-
-func (r *restorer) placeItem(it *item) error {
-	if it.missingDir != "" {
-		return r.graft(it.missingDir)
-	}
-	dir, err := r.unchangedParent("place", it)
-	if err != nil {
-		return err
-	}
-	if it.modeOnly() {
-		err = r.setMode(dir, it, it.Want.Mode.Perm())
-	} else if err = dir.Place(it.tempName(), treepath.Base(it.Path)); err != nil {
-		err = fmt.Errorf("replace %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
-	}
-	if err != nil {
-		return err
-	}
-	it.placed = true
-	r.addReversal(it.Path, func() error { return r.revert(it) })
-	return nil
 }
 
 // graft renames a complete new directory to a path that no longer exists.

@@ -1,6 +1,7 @@
 package nofollow
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -70,24 +71,18 @@ func (c *Cursor) push(path string) error {
 		return treepath.Refuse(next, "it leaves the tree")
 	}
 	dir, err := c.top().enter(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err != nil {
-		return c.notDir(name, next, err)
+		if info, failed := c.top().lstat(name); failed == nil {
+			err = cmp.Or(requireDir(next, info.Mode), err)
+		}
+		return err
 	}
 	c.stack = append(c.stack, openedDir{path: next, dir: dir})
 	c.path = next
 	return nil
-}
-
-func (c *Cursor) notDir(name, path string, cause error) error {
-	if errors.Is(cause, fs.ErrNotExist) {
-		return cause
-	}
-	if info, err := c.top().lstat(name); err == nil {
-		if refused := requireDir(path, info.Mode); refused != nil {
-			return refused
-		}
-	}
-	return cause
 }
 
 func (c *Cursor) pop() {
