@@ -211,7 +211,23 @@ func (r *Repo) moveHead(ctx context.Context, id, old, subject string) error {
 	if err == nil {
 		return nil
 	}
-	young, removed := r.removeStaleLocks(ctx)
+	locks := []string{"HEAD.lock", "reftable/tables.list.lock"}
+	ref, failed := r.runLine(ctx, call{args: []string{"symbolic-ref", "--quiet", "HEAD"}})
+	if failed == nil && filepath.IsLocal(ref) && path.Clean(ref) == ref {
+		locks = append(locks, ref+".lock")
+	}
+	young, removed := "", false
+	for _, name := range locks {
+		file := filepath.Join(r.dotGit(), filepath.FromSlash(name))
+		info, failed := os.Lstat(file)
+		switch {
+		case failed != nil || !info.Mode().IsRegular():
+		case time.Since(info.ModTime()) < staleLockAge:
+			young = file
+		default:
+			removed = os.Remove(file) == nil || removed
+		}
+	}
 	if removed && young == "" {
 		_, err = r.runOwn(ctx, update)
 	}
@@ -223,24 +239,3 @@ func (r *Repo) moveHead(ctx context.Context, id, old, subject string) error {
 
 // staleLockAge is the age at which no process can still hold a branch's lock.
 const staleLockAge = time.Minute
-
-// young is the path of a lock that is not old.
-func (r *Repo) removeStaleLocks(ctx context.Context) (young string, removed bool) {
-	locks := []string{"HEAD.lock", "reftable/tables.list.lock"}
-	ref, err := r.runLine(ctx, call{args: []string{"symbolic-ref", "--quiet", "HEAD"}})
-	if err == nil && filepath.IsLocal(ref) && path.Clean(ref) == ref {
-		locks = append(locks, ref+".lock")
-	}
-	for _, name := range locks {
-		file := filepath.Join(r.dotGit(), filepath.FromSlash(name))
-		info, err := os.Lstat(file)
-		switch {
-		case err != nil || !info.Mode().IsRegular():
-		case time.Since(info.ModTime()) < staleLockAge:
-			young = file
-		default:
-			removed = os.Remove(file) == nil || removed
-		}
-	}
-	return young, removed
-}

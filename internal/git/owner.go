@@ -21,22 +21,24 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("git detected dubious ownership in repository at %s: another user could have planted it", e.Dir)
 }
 
-// git is asked only if the user does not own all of what it looks at, so that usually no process is started. Git repeats the
-// check in each call, but what is read without git depends on this one.
-func checkOwner(top string) error {
-	if isOwn(top) {
-		return nil
+// Root is [Top], but the error is a [*ForeignError] if git refuses the repository
+// because another user owns it. Only if another user does, and a safe.directory
+// setting may allow it, does Root start a process.
+func Root(dir string) (string, error) {
+	top, err := Top(dir)
+	if err != nil || isOwn(top) {
+		return top, err
 	}
 	g, err := Find()
 	if err != nil {
-		return err
+		return "", err
 	}
+	// Git repeats the check in each call, but what is read without git depends on this one.
 	_, err = (&Repo{git: g, root: top}).run(context.Background(), call{args: []string{"rev-parse", "--git-dir"}})
-	var failure *Error
-	if errors.As(err, &failure) && strings.HasPrefix(failure.Hint, safeDirectory) {
-		return &ForeignError{Dir: top, Advice: failure.Hint}
+	if failure, ok := errors.AsType[*Error](err); ok && strings.HasPrefix(failure.Hint, safeDirectory) {
+		return "", &ForeignError{Dir: top, Advice: failure.Hint}
 	}
-	return nil // the next call of git reports any other error
+	return top, nil // the next call of git reports any other error
 }
 
 // safeDirectory starts git's advice about a repository of another user.

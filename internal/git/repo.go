@@ -19,20 +19,6 @@ import (
 // top of a work tree.
 var ErrNotRepository = errors.New("not in a git repository")
 
-// Root is [Top], but the error is a [*ForeignError] if git refuses the repository
-// because another user owns it. Only if another user does, and a safe.directory
-// setting may allow it, does Root start a process.
-func Root(dir string) (string, error) {
-	top, err := Top(dir)
-	if err == nil {
-		err = checkOwner(top)
-	}
-	if err != nil {
-		return "", err
-	}
-	return top, nil
-}
-
 // Top returns the top of the work tree that contains dir: the nearest
 // directory, from dir upwards, with a git directory or a file that points to
 // one (a linked work tree or a submodule). The result is absolute and has no
