@@ -156,7 +156,14 @@ func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 		whose = at + ": "
 	}
 	for _, m := range moves {
-		text := whose + m.ID[:7] + " " + moveText(m)
+		what := m.Action + ": " + m.Subject
+		switch {
+		case strings.Trim(m.ID, "0") == "":
+			what = cmp.Or(m.Subject, "HEAD no longer names a commit")
+		case m.Action == "commit" || m.Action == "commit (initial)" || m.Action == "":
+			what = cmp.Or(m.Subject, "without a subject")
+		}
+		text := whose + m.ID[:7] + " " + what
 		if m.When.Unix() == s.since.Unix() {
 			text += " (perhaps made just before the run)" // git records whole seconds
 		}
@@ -164,17 +171,6 @@ func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 	}
 	s.found.More = s.found.More || len(moves) == git.MaxReflog
 	return nil
-}
-
-func moveText(m git.ReflogEntry) string {
-	plain := m.Action == "commit" || m.Action == "commit (initial)" || m.Action == ""
-	switch {
-	case strings.Trim(m.ID, "0") == "":
-		return cmp.Or(m.Subject, "HEAD no longer names a commit")
-	case plain:
-		return cmp.Or(m.Subject, "without a subject")
-	}
-	return m.Action + ": " + m.Subject
 }
 
 func (s *leftoverSearch) addIgnored(repo *git.Repo, below, at string) error {

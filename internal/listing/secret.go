@@ -77,7 +77,16 @@ func FindSecrets(ctx context.Context, root string, guard *secret.Guard) (SecretF
 		}
 		dirs = below
 	}
-	s.limitValues()
+	seen := map[string]bool{}
+	values := slices.DeleteFunc(s.found.Values, func(v string) bool {
+		again := seen[v]
+		seen[v] = true
+		return again || slices.ContainsFunc(s.sent, func(content []byte) bool { return bytes.Contains(content, []byte(v)) })
+	})
+	s.found.Omitted = max(0, len(values)-maxValues)
+	if s.found.Values = nil; len(values) > 0 {
+		s.found.Values = values[:min(len(values), maxValues)]
+	}
 	return s.found, nil
 }
 
@@ -289,19 +298,6 @@ func inParallel(n int, do func(i int)) {
 
 func isBinary(content []byte) bool {
 	return bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0
-}
-
-func (s *secretSearch) limitValues() {
-	seen := map[string]bool{}
-	values := slices.DeleteFunc(s.found.Values, func(v string) bool {
-		again := seen[v]
-		seen[v] = true
-		return again || slices.ContainsFunc(s.sent, func(content []byte) bool { return bytes.Contains(content, []byte(v)) })
-	})
-	s.found.Omitted = max(0, len(values)-maxValues)
-	if s.found.Values = nil; len(values) > 0 {
-		s.found.Values = values[:min(len(values), maxValues)]
-	}
 }
 
 func isThirdParty(dir string) bool {
