@@ -83,8 +83,8 @@ func numberFault(k fileKind, text string) string {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") { // most texts end the loop at the first line
 		count++
 		m := number.FindStringSubmatch(line)
-		if m == nil {
-			m = bareNumber(line, before)
+		if bare := strings.TrimSpace(line); m == nil && before >= 0 && strings.TrimLeft(bare, "0") == strconv.Itoa(before+1) {
+			m = []string{bare, bare} // the separator of an empty line may be missing
 		}
 		if m == nil {
 			return ""
@@ -103,15 +103,6 @@ func numberFault(k fileKind, text string) string {
 		return ""
 	}
 	return fmt.Sprintf("each line begins with a number, such as %s", brief(first))
-}
-
-// The separator of an empty line may be missing.
-func bareNumber(line string, before int) []string {
-	line = strings.TrimSpace(line)
-	if before < 0 || strings.TrimLeft(line, "0") != strconv.Itoa(before+1) {
-		return nil
-	}
-	return []string{line, line}
 }
 
 func escapeFault(k fileKind, text string) string {

@@ -78,19 +78,15 @@ func objects(text string, known func(string) bool) (found []object, faults []obj
 			faults = append(faults, objectFault{at, err})
 			budget -= len(text) - at
 		case err != nil:
-			budget -= errorOffset(err, len(text)-at)
+			read := len(text) - at
+			if s, ok := errors.AsType[*json.SyntaxError](err); ok {
+				read = int(s.Offset)
+			}
+			budget -= read
 		}
 		at += max(1, end)
 	}
 	return found, faults
-}
-
-func errorOffset(err error, length int) int {
-	var s *json.SyntaxError
-	if errors.As(err, &s) {
-		return int(s.Offset)
-	}
-	return length
 }
 
 func isAlone(before, after string) bool {
@@ -201,7 +197,7 @@ func Repair(text string) (json.RawMessage, bool) {
 			c = text[i]
 		case c == '"':
 			inString = !inString
-		case c == ',' && !inString && closesNext(text[i+1:]):
+		case c == ',' && !inString && strings.IndexAny(strings.TrimLeft(text[i+1:], " \t\r\n"), "}]") == 0: // a bracket closes next
 			continue
 		}
 		if inString && c < ' ' {
@@ -213,9 +209,4 @@ func Repair(text string) (json.RawMessage, bool) {
 		b.WriteByte(c)
 	}
 	return json.RawMessage(b.String()), json.Valid([]byte(b.String()))
-}
-
-func closesNext(text string) bool {
-	text = strings.TrimLeft(text, " \t\r\n")
-	return text != "" && (text[0] == '}' || text[0] == ']')
 }
