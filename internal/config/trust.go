@@ -24,7 +24,11 @@ func (d *Document) settingsToTrust() []Opening {
 	var all []Opening
 	for _, k := range d.keys {
 		v, _, _ := d.lookup(k.path)
-		text := d.opensText(k)
+		text := ""
+		for n := len(k.path); n > 0 && text == ""; n-- {
+			_, tag, _ := d.lookup(k.path[:n])
+			text = tag.Get("opens")
+		}
 		isTable := v.Kind() == reflect.Struct || v.Kind() == reflect.Map
 		isEmpty := v.Kind() == reflect.Slice && v.Len() == 0
 		if isTable || isEmpty || text == "-" || text == "program" {
@@ -33,16 +37,6 @@ func (d *Document) settingsToTrust() []Opening {
 		all = append(all, Opening{File: HonePath, Line: k.at.Line, Key: keyText(k.path), Value: valueText(v), Opens: text})
 	}
 	return all
-}
-
-func (d *Document) opensText(k key) string {
-	for n := len(k.path); n > 0; n-- {
-		_, tag, _ := d.lookup(k.path[:n])
-		if text := tag.Get("opens"); text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 func valueText(v reflect.Value) string {

@@ -17,15 +17,11 @@ type Regexp struct{ compiled func() *regexp.Regexp }
 // use; in a process that go test starts, it panics here.
 func New(pattern string) *Regexp {
 	r := &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })}
-	if runsTests(os.Args) {
+	// A test binary that a test starts to do something else has no flag of go test's.
+	if args := os.Args; strings.HasSuffix(args[0], ".test") && len(args) > 1 && strings.HasPrefix(args[1], "-test.") {
 		r.compiled()
 	}
 	return r
-}
-
-// A test binary that a test starts to do something else has no flag of go test's.
-func runsTests(args []string) bool {
-	return strings.HasSuffix(args[0], ".test") && len(args) > 1 && strings.HasPrefix(args[1], "-test.")
 }
 
 func (r *Regexp) Match(b []byte) bool                  { return r.compiled().Match(b) }
