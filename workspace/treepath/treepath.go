@@ -133,22 +133,13 @@ func checkWindows(p, cleaned string) error {
 		if strings.TrimRight(name, ". ") != name {
 			return Refuse(p, "on Windows, a name that ends in a dot or a space means another file")
 		}
-		if isShortName(name) {
+		stem, _, _ := strings.Cut(name, ".")
+		before, digits, _ := strings.Cut(stem, "~")
+		if before != "" && digits != "" && len(stem) <= 8 && strings.Trim(digits, "0123456789") == "" { // CONFIG~1, HONE~1.TOM
 			return Refuse(p, "on Windows, an 8.3 short name means another file")
 		}
 	}
 	return nil
-}
-
-// isShortName reports whether a name has the form of an 8.3 alias, such as
-// CONFIG~1 or HONE~1.TOM.
-func isShortName(name string) bool {
-	stem, _, _ := strings.Cut(name, ".")
-	before, digits, found := strings.Cut(stem, "~")
-	if !found || before == "" || digits == "" || len(stem) > 8 {
-		return false
-	}
-	return strings.Trim(digits, "0123456789") == ""
 }
 
 // isGit reports whether some file system treats the name as .git: case is
