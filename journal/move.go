@@ -162,7 +162,13 @@ func (m *move) copyTo(temp string) (o opened, err error) {
 	}); err != nil {
 		return o, err
 	}
-	if err := syncDirs(o.root); err != nil {
+	in := &dir.Dir{Root: o.root}
+	if err := fs.WalkDir(o.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return in.Sync(path)
+	}); err != nil {
 		return o, err
 	}
 	if o.lock, err = openLock(o.root, temp); err != nil {
@@ -190,16 +196,6 @@ func copyFile(from, to *os.Root, path string) error {
 	}
 	_, err = io.Copy(w, r)
 	return errors.Join(err, w.Sync(), w.Close())
-}
-
-func syncDirs(root *os.Root) error {
-	in := &dir.Dir{Root: root}
-	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		return in.Sync(path)
-	})
 }
 
 func createFile(path string) error {

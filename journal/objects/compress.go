@@ -40,13 +40,17 @@ func newEncoder() *zstd.Encoder {
 	return e
 }
 
-// The reader never returns more than size bytes, and takes little memory, whatever the frame contains.
-func decompress(from io.Reader, size int64) (io.ReadCloser, error) {
-	d, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+// decompressed closes the object's file if it fails. The reader never returns more than
+// size bytes, and takes little memory, whatever the frame contains.
+func (o *object) decompressed(size int64) (io.ReadCloser, error) {
+	z, err := zstd.NewReader(o.from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
+		o.file.Close()
 		return nil, err
 	}
-	return &decompressor{decoder: d, from: io.LimitReader(d, size)}, nil
+	d := &decompressor{decoder: z, from: io.LimitReader(z, size)}
+	o.from, o.unzip = d, d
+	return o, nil
 }
 
 type decompressor struct {

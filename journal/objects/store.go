@@ -241,16 +241,6 @@ type object struct {
 	path  string
 }
 
-func (o *object) decompressed(size int64) (io.ReadCloser, error) {
-	d, err := decompress(o.from, size)
-	if err != nil {
-		o.file.Close()
-		return nil, err
-	}
-	o.from, o.unzip = d, d
-	return o, nil
-}
-
 func (o *object) Read(b []byte) (int, error) {
 	n, err := o.from.Read(b)
 	o.sum.Write(b[:n])
