@@ -71,14 +71,18 @@ func (c Command) program() (string, error) {
 	if err := c.Check(context.Background()); err != nil {
 		return "", err
 	}
-	if err := c.checkDir(); err != nil {
-		return "", &StartError{Program: c.Argv[0], Err: err}
+	info, err := os.Stat(c.Dir)
+	if err != nil {
+		return "", &StartError{Program: c.Argv[0], Err: fmt.Errorf("working directory: %w", err)}
+	}
+	if !info.IsDir() {
+		return "", &StartError{Program: c.Argv[0], Err: fmt.Errorf("working directory %s: %w", c.Dir, syscall.ENOTDIR)}
 	}
 	path, err := c.find()
 	if err != nil {
 		return "", err
 	}
-	info, err := os.Stat(path)
+	info, err = os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", &StartError{Program: c.Argv[0], Reason: "there is no such file", Err: err}
@@ -90,17 +94,6 @@ func (c Command) program() (string, error) {
 		return "", &StartError{Program: c.Argv[0], Reason: "it is not executable (chmod +x makes it so)", Err: fs.ErrPermission}
 	}
 	return path, nil
-}
-
-func (c Command) checkDir() error {
-	info, err := os.Stat(c.Dir)
-	if err != nil {
-		return fmt.Errorf("working directory: %w", err)
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("working directory %s: %w", c.Dir, syscall.ENOTDIR)
-	}
-	return nil
 }
 
 // A name without a slash is looked up in the PATH of Env; other names are relative to Dir. Entries of PATH that are not

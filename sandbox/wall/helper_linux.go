@@ -82,18 +82,12 @@ func runHelper(c control) error {
 func runWrapped(c control) error {
 	s, err := readSpec()
 	if err == nil {
-		err = receiveStreams()
+		err = receiveFiles(control{streamsFD}, streamNumbers[:]...)
 	}
 	if err != nil {
 		return err
 	}
 	return runKeeper(s, c)
-}
-
-func asHelper(cmd *exec.Cmd) *exec.Cmd {
-	cmd.Dir, cmd.Env = "/", []string{}
-	cmd.ExtraFiles = []*os.File{os.NewFile(specFD, "spec"), os.NewFile(controlFD, "control"), os.NewFile(selfFD, "self")}
-	return cmd
 }
 
 func waitFor(t *process.Tree) {
@@ -112,8 +106,8 @@ func runWrapper(s spec, c control) error {
 		return err
 	}
 	runtime.LockOSThread() // the program dies with the thread that started it
-	cmd := asHelper(&exec.Cmd{Path: s.Wrapper[0], Args: s.Wrapper})
-	cmd.ExtraFiles = append(cmd.ExtraFiles, theirs)
+	cmd := &exec.Cmd{Path: s.Wrapper[0], Args: s.Wrapper, Dir: "/", Env: []string{}}
+	cmd.ExtraFiles = []*os.File{os.NewFile(specFD, "spec"), os.NewFile(controlFD, "control"), os.NewFile(selfFD, "self"), theirs}
 	stderr, err := captureStderr(cmd)
 	if err != nil {
 		return err

@@ -301,11 +301,8 @@ func (r *newRoot) proc() error {
 			return err
 		}
 	}
-	return r.mask("/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/kmsg", "/proc/timer_list", "/proc/sched_debug", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup")
-}
-
-func (r *newRoot) mask(paths ...string) error {
-	for _, path := range paths {
+	for _, name := range []string{"kcore", "keys", "key-users", "kmsg", "timer_list", "sched_debug", "kpagecount", "kpageflags", "kpagecgroup"} {
+		path := "/proc/" + name
 		at, err := r.open(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

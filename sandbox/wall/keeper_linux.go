@@ -56,7 +56,9 @@ func runKeeper(s spec, c control) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM)
 	reserveThreads()
-	if err := k.startCommand(); err != nil || k.tree == nil {
+	var err error
+	kernel.OnOwnThread(func() { err = k.startRestrained() }) // the thread lives as long as this process
+	if err != nil || k.tree == nil {
 		return err
 	}
 	kernel.TakeSpare(k.Policy.Limits, k.tree.PID())
@@ -136,13 +138,6 @@ func (k *keeper) sendSockets(request int) {
 	for _, fd := range fds {
 		_ = unix.Close(fd)
 	}
-}
-
-// The thread is restrained and lives as long as this process.
-func (k *keeper) startCommand() error {
-	var err error
-	kernel.OnOwnThread(func() { err = k.startRestrained() })
-	return err
 }
 
 func (k *keeper) startRestrained() error {

@@ -38,7 +38,9 @@ func (w *Walls) overlay() error {
 		if err != nil {
 			return fmt.Errorf("read the policy of the walls: %w", err)
 		}
-		if !ownDir(lower) {
+		// The kernel cannot copy the files of others to an overlay, because these users do not exist behind the walls.
+		var info unix.Stat_t
+		if unix.Stat(lower, &info) != nil || info.Uid != uint32(os.Getuid()) || info.Mode&unix.S_IFMT != unix.S_IFDIR {
 			continue
 		}
 		w.spec.Entries = slices.DeleteFunc(w.spec.Entries, func(e sandbox.Entry) bool {
@@ -48,12 +50,6 @@ func (w *Walls) overlay() error {
 		w.overlays = append(w.overlays, o)
 	}
 	return nil
-}
-
-// The kernel cannot copy the files of others to an overlay, because these users do not exist behind the walls.
-func ownDir(path string) bool {
-	var info unix.Stat_t
-	return unix.Stat(path, &info) == nil && info.Uid == uint32(os.Getuid()) && info.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 // OverlayEnv returns the variables of commands that use the overlays of the policy;
@@ -84,7 +80,17 @@ func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 			_ = lock.Close()
 			return s, nil, err
 		}
-		return s, func() { s.removeWork(); unlockDir(lock) }, nil
+		return s, func() {
+			// The kernel leaves a directory of unmounted overlays that only root can open, and files in it.
+			for _, dir := range s.layers() {
+				work := filepath.Join(dir, workName)
+				_ = os.Chmod(filepath.Join(work, "work"), 0o700)
+				_ = os.RemoveAll(work)
+			}
+			// Close alone would not unlock it: a process that starts at this moment has the file too, until it runs its program.
+			_ = unix.Flock(int(lock.Fd()), unix.LOCK_UN)
+			_ = lock.Close()
+		}, nil
 	}
 }
 
@@ -102,12 +108,6 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, &os.PathError{Op: "lock", Path: dir, Err: err}
 	}
 	return f, nil
-}
-
-// Close alone would not unlock it: a process that starts at this moment has the file too, until it runs its program.
-func unlockDir(f *os.File) {
-	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
-	_ = f.Close()
 }
 
 func (s spec) layers() (dirs []string) {
@@ -128,15 +128,6 @@ func (s spec) makeLayers() error {
 		}
 	}
 	return nil
-}
-
-// The kernel leaves a directory of unmounted overlays that only root can open, and files in it.
-func (s spec) removeWork() {
-	for _, dir := range s.layers() {
-		work := filepath.Join(dir, workName)
-		_ = os.Chmod(filepath.Join(work, "work"), 0o700)
-		_ = os.RemoveAll(work)
-	}
 }
 
 // The directories of an overlay: its changes, and one for the kernel.

@@ -82,20 +82,6 @@ func readSpec() (s spec, err error) {
 	return s, gob.NewDecoder(bytes.NewReader(text)).Decode(&s)
 }
 
-// It is not JSON because paths and arguments need not be UTF-8.
-func specFile(s spec) (*os.File, error) {
-	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	f := os.NewFile(uintptr(fd), "spec")
-	if err := gob.NewEncoder(f).Encode(s); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 func (s spec) kind() kind {
 	k, _ := kindOf(s.Wall)
 	return k

@@ -1,6 +1,7 @@
 package wall
 
 import (
+	"encoding/gob"
 	"fmt"
 	"io"
 	"os"
@@ -10,8 +11,6 @@ import (
 )
 
 var streamNumbers = [...]int{unix.Stdin, unix.Stdout, unix.Stderr}
-
-func receiveStreams() error { return receiveFiles(control{streamsFD}, streamNumbers[:]...) }
 
 // receiveSpec makes the spec that [sendSpec] sends this process's specFD, and the
 // command's streams its own.
@@ -36,11 +35,16 @@ func receiveFiles(c control, numbers ...int) error {
 }
 
 func sendSpec(c control, s spec, streams *exec.Cmd) error {
-	spec, err := specFile(s)
+	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
 	if err != nil {
+		return os.NewSyscallError("memfd_create", err)
+	}
+	spec := os.NewFile(uintptr(fd), "spec")
+	defer spec.Close()
+	// It is not JSON because paths and arguments need not be UTF-8.
+	if err := gob.NewEncoder(spec).Encode(s); err != nil {
 		return err
 	}
-	defer spec.Close()
 	stdin, ok := streams.Stdin.(*os.File)
 	if !ok {
 		stdin = spec // any file: the keeper does not read it

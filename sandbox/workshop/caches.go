@@ -3,6 +3,7 @@ package workshop
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"net/url"
 	"os"
@@ -57,7 +58,8 @@ func (o *outfit) goCaches() {
 		return
 	}
 	o.set("GOMODCACHE", o.inHome("go/pkg/mod"))
-	proxies := withoutPasswords(o.goVar("GOPROXY"))
+	safe := slices.DeleteFunc(strings.FieldsFunc(o.goVar("GOPROXY"), func(r rune) bool { return r == ',' || r == '|' }), secretURL)
+	proxies := cmp.Or(strings.Join(safe, ","), "https://proxy.golang.org,direct")
 	if cache != "" {
 		o.overlay(cache, cache, "GOMODCACHE="+cache, "GOPROXY="+proxies)
 	}
@@ -68,15 +70,6 @@ func (o *outfit) goCaches() {
 	if db := o.goVar("GOSUMDB"); db != "" {
 		o.set("GOSUMDB", db)
 	}
-}
-
-// The default ones remain if there are no others.
-func withoutPasswords(proxies string) string {
-	kept := slices.DeleteFunc(strings.FieldsFunc(proxies, func(r rune) bool { return r == ',' || r == '|' }), secretURL)
-	if len(kept) == 0 {
-		return "https://proxy.golang.org,direct"
-	}
-	return strings.Join(kept, ",")
 }
 
 func secretURL(address string) bool {

@@ -59,7 +59,7 @@ func (o *outfit) credentials(named, shown []string) []string {
 			found = append(found, path)
 		}
 	}
-	for _, path := range systemSecrets() {
+	for _, path := range []string{"/usr/local/etc", "/usr/etc/npmrc"} { // npm's global settings, for example, may contain tokens
 		hideAt(path)
 	}
 	for _, dir := range o.read[o.system:] {

@@ -12,6 +12,7 @@ const maxSearched = 100_000
 
 // Commands could talk to programs outside the walls through them. Outer directories come first, and no symlink is followed.
 func endpoints(root string) []string {
+	stores := []string{filepath.Join(root, ".hone"), filepath.Join(root, ".git", "objects")} // only objects, and many of them
 	var found []string
 	dirs := []string{root}
 	for seen := 0; len(dirs) > 0 && seen < maxSearched; {
@@ -24,15 +25,10 @@ func endpoints(root string) []string {
 			switch {
 			case e.Type()&(fs.ModeSocket|fs.ModeNamedPipe) != 0:
 				found = append(found, path)
-			case e.IsDir() && !slices.Contains(gitStores(root), path):
+			case e.IsDir() && !slices.Contains(stores, path):
 				dirs = append(dirs, path)
 			}
 		}
 	}
 	return found
-}
-
-// They contain only objects, and many of them.
-func gitStores(root string) []string {
-	return []string{filepath.Join(root, ".hone"), filepath.Join(root, ".git", "objects")}
 }

@@ -58,13 +58,6 @@ func newOutfit(w Workshop) *outfit {
 	return o
 }
 
-func (o *outfit) showSystem() {
-	for _, path := range System() {
-		o.add(path)
-	}
-	o.system = len(o.read)
-}
-
 // Each path is resolved once.
 func (o *outfit) realPath(path string) string { return o.paths.real(filepath.Clean(path)) }
 

@@ -13,23 +13,7 @@ import (
 // or settings of services in /etc, and nothing of /opt. The walls add /dev and
 // /proc.
 func System() []string {
-	var found []string
-	for _, pattern := range systemPatterns() {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			continue
-		}
-		for _, path := range paths {
-			if exists(path) {
-				found = append(found, path)
-			}
-		}
-	}
-	return found
-}
-
-// They are for the common distributions.
-func systemPatterns() []string {
+	// For the common distributions.
 	patterns := []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libexec",
 		"/nix/store", "/gnu/store",
@@ -47,11 +31,20 @@ func systemPatterns() []string {
 	} {
 		patterns = append(patterns, "/etc/"+name)
 	}
-	return patterns
+	var found []string
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			continue
+		}
+		for _, path := range paths {
+			if exists(path) {
+				found = append(found, path)
+			}
+		}
+	}
+	return found
 }
-
-// npm's global settings, for example, may contain tokens.
-func systemSecrets() []string { return []string{"/usr/local/etc", "/usr/etc/npmrc"} }
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

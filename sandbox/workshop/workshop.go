@@ -99,11 +99,17 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 		return sandbox.Policy{}, nil, err
 	}
 	o := newOutfit(w)
-	if w.Unwalled {
-		p, err := w.unwalledPolicy(o)
-		return p, nil, err
+	if w.Unwalled { // nothing hides the toolchains, so they are not inspected
+		protected, placeholders, err := w.protectedPaths(o)
+		return sandbox.Policy{
+			Write: append([]string{w.Root}, w.Write...), Read: append(protected, w.Read...),
+			Aside: filepath.Join(w.Home, asideDir), Limits: w.Limits, Net: w.Net, Placeholders: placeholders,
+		}, nil, err
 	}
-	o.showSystem()
+	for _, path := range System() {
+		o.add(path)
+	}
+	o.system = len(o.read)
 	path := o.toolchains()
 	o.caches()
 	o.certificates()
@@ -133,15 +139,6 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	}
 	o.useOverlays(&p)
 	return p, w.environment(o, path), nil
-}
-
-// The toolchains are not inspected: nothing hides their paths.
-func (w Workshop) unwalledPolicy(o *outfit) (sandbox.Policy, error) {
-	protected, placeholders, err := w.protectedPaths(o)
-	return sandbox.Policy{
-		Write: append([]string{w.Root}, w.Write...), Read: append(protected, w.Read...),
-		Aside: filepath.Join(w.Home, asideDir), Limits: w.Limits, Net: w.Net, Placeholders: placeholders,
-	}, err
 }
 
 func (w Workshop) clean() (Workshop, error) {

@@ -167,15 +167,7 @@ func (r Restraint) open(abi int, seccomp bool) []string {
 	if !r.Strict {
 		return open
 	}
-	open = append(open, r.openFiles(abi)...)
-	if !seccomp {
-		open = append(open, "all kinds of sockets can be used; Landlock restricts only TCP connections, from ABI 4")
-	}
-	return append(open, r.openOthers(abi, seccomp)...)
-}
-
-func (r Restraint) openFiles(abi int) []string {
-	open := []string{"files outside the policy are visible and can be watched for changes; their modes, owners, times and attributes can be changed if the user may"}
+	open = append(open, "files outside the policy are visible and can be watched for changes; their modes, owners, times and attributes can be changed if the user may")
 	open = append(open, unheldEntries(r.Entries)...)
 	if abi < 2 {
 		open = append(open, "no file can be renamed or linked to another directory (EXDEV), because Landlock has ABI 1")
@@ -186,21 +178,18 @@ func (r Restraint) openFiles(abi int) []string {
 	if abi < 5 {
 		open = append(open, "ioctl on devices that can be opened is not restricted, because Landlock is older than ABI 5")
 	}
-	return open
-}
-
-func (r Restraint) openOthers(abi int, seccomp bool) []string {
-	open := []string{"other processes are visible with their command lines, and their scheduling can be changed to slow them down"}
+	if !seccomp {
+		open = append(open, "all kinds of sockets can be used; Landlock restricts only TCP connections, from ABI 4")
+	}
+	open = append(open, "other processes are visible with their command lines, and their scheduling can be changed to slow them down")
 	if abi < 6 {
 		open = append(open, "the user's other processes can be signalled, because Landlock is older than ABI 6")
 	}
-	if r.Net {
-		return open
-	}
-	if abi >= 4 || !seccomp {
-		return append(open, "commands can listen on TCP ports, and other machines may connect to them")
-	}
-	if len(r.Ports) > 0 {
+	switch {
+	case r.Net:
+	case abi >= 4 || !seccomp:
+		open = append(open, "commands can listen on TCP ports, and other machines may connect to them")
+	case len(r.Ports) > 0:
 		open = append(open, "doors cannot be reached: Landlock older than ABI 4 can only close the whole network")
 	}
 	return open

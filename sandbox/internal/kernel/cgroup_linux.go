@@ -35,7 +35,14 @@ func NewCage(most, pid int) *Cage {
 	if at == "" {
 		return nil
 	}
-	sweepCages(at)
+	left, _ := filepath.Glob(filepath.Join(at, cagePrefix+"*")) // by killed processes
+	for _, dir := range left {
+		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cagePrefix), "-")
+		pid, err := strconv.Atoi(owner)
+		if err == nil && unix.Kill(pid, 0) == unix.ESRCH {
+			_ = os.Remove(dir) // fails while a process is in it
+		}
+	}
 	c := &Cage{dir: filepath.Join(at, fmt.Sprintf("%s%d-%d", cagePrefix, os.Getpid(), cages.Add(1)))}
 	if os.Mkdir(c.dir, 0o755) != nil {
 		return nil
@@ -55,17 +62,6 @@ func (c *Cage) Remove() {
 }
 
 const cagePrefix = "hone-"
-
-func sweepCages(at string) {
-	left, _ := filepath.Glob(filepath.Join(at, cagePrefix+"*"))
-	for _, dir := range left {
-		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cagePrefix), "-")
-		pid, err := strconv.Atoi(owner)
-		if err == nil && unix.Kill(pid, 0) == unix.ESRCH {
-			_ = os.Remove(dir) // fails while a process is in it
-		}
-	}
-}
 
 func writeNumber(dir, file string, n int) error {
 	return os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(n)), 0o644)

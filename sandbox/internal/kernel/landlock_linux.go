@@ -65,27 +65,19 @@ func (r Restraint) holdFiles() (abi int, err error) {
 		return 0, err
 	}
 	defer rules.close()
-	if err := r.addRules(rules, handled); err != nil {
-		return 0, err
-	}
-	return abi, rules.restrict()
-}
-
-func (r Restraint) addRules(rules ruleset, handled unix.LandlockRulesetAttr) error {
 	for _, g := range grants(r.Entries, handled.Handled_access_fs) {
 		if err := rules.grant(g); err != nil {
-			return fmt.Errorf("%s: %w", g.path, err)
+			return 0, fmt.Errorf("%s: %w", g.path, err)
 		}
 	}
-	if handled.Handled_access_net&unix.LANDLOCK_ACCESS_NET_CONNECT_TCP == 0 {
-		return nil
-	}
-	for _, port := range r.Ports {
-		if err := rules.connect(port); err != nil {
-			return fmt.Errorf("port %d: %w", port, err)
+	if handled.Handled_access_net&unix.LANDLOCK_ACCESS_NET_CONNECT_TCP != 0 {
+		for _, port := range r.Ports {
+			if err := rules.connect(port); err != nil {
+				return 0, fmt.Errorf("port %d: %w", port, err)
+			}
 		}
 	}
-	return nil
+	return abi, rules.restrict()
 }
 
 func (r Restraint) handled(abi int) unix.LandlockRulesetAttr {
@@ -130,17 +122,14 @@ func grants(entries []sandbox.Entry, handled uint64) []grant {
 		case e.Access == sandbox.AccessWrite:
 			all = append(all, grant{e.Path, handled &^ neverGranted})
 		default:
-			all = append(all, toRead(entries, e.Path)...)
+			around, ok := grantsAround(e.Path, hiddenBelow(entries, e.Path))
+			if !ok {
+				around = []grant{{e.Path, rightsToRead}}
+			}
+			all = append(all, around...)
 		}
 	}
 	return all
-}
-
-func toRead(entries []sandbox.Entry, dir string) []grant {
-	if all, ok := grantsAround(dir, hiddenBelow(entries, dir)); ok {
-		return all
-	}
-	return []grant{{dir, rightsToRead}}
 }
 
 // Those in writable directories are omitted: Landlock cannot hide them.

@@ -63,7 +63,8 @@ func ownData() uint64 {
 
 // It returns the limit; 0 if none was set.
 func (r Restraint) limitTasks(most uint64) (uint64, error) {
-	if r.Apart && !countsApart() || rootOfMachine() {
+	// Linux counts the processes of each user namespace separately since 5.14.
+	if r.Apart && !since(5, 14) || rootOfMachine() {
 		return 0, nil
 	}
 	if !r.Apart {
@@ -126,9 +127,6 @@ func rootOfMachine() bool {
 	mapping, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && os.Getuid() == 0 && strings.Join(strings.Fields(string(mapping)), " ") == "0 0 4294967295"
 }
-
-// Linux counts the processes of each user namespace separately since 5.14.
-func countsApart() bool { return since(5, 14) }
 
 // NumbersLimited reports whether each process namespace has a limit of its process
 // numbers, as in Linux since 6.14. It limits root as well.

@@ -141,7 +141,8 @@ func (t *Tree) Reap() { _ = t.cmd.Wait() } // a status other than 0 is not an er
 // itself has exited.
 func (t *Tree) ReapOthers() {
 	for {
-		pid, err := waitAny()
+		info, err := waitid(unix.P_ALL, 0)
+		pid := int(info.pid)
 		if err != nil || pid == t.pid {
 			return
 		}

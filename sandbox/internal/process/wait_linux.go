@@ -27,11 +27,6 @@ func waitid(kind, id int) (info exitInfo, err error) {
 	return info, err
 }
 
-func waitAny() (pid int, err error) {
-	info, err := waitid(unix.P_ALL, 0)
-	return int(info.pid), err
-}
-
 func (i exitInfo) exit() Exit {
 	const exited = 1 // CLD_EXITED
 	if i.code == exited {
