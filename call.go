@@ -317,10 +317,12 @@ func (t *talk) textForModel(c Called) string {
 		}
 		t.told[key] = all
 	}
-	if brief != "" {
+	switch {
+	case brief != "" && len(text) <= shortAnswer && c.Result.Brief != "":
+		return brief + "\n[its output:]\n" + text
+	case brief != "":
 		return fmt.Sprintf("%s\n[its output has %d bytes; to see it, read or grep \"output:%d\"]", brief, len(text), len(t.outputs))
-	}
-	if len(text) <= limit {
+	case len(text) <= limit:
 		return text
 	}
 	head, tail := wholeLines(text[:limit*2/3], false), wholeLines(text[len(text)-limit/3:], true)

@@ -49,6 +49,7 @@ type reviewed struct {
 	Summary string   `json:"summary,omitempty"`
 	Pending []string `json:"pending,omitempty"`
 	Blocker string   `json:"blocker,omitempty"`
+	history.Report
 }
 
 // A missing or invalid file does not count as a review (ruling S4). If the run was moved to another directory after the review,
@@ -69,6 +70,9 @@ func readReview(ctx context.Context, r *hone.Run) (reviewed, error) {
 		said, err := parseReview(text, r.Round())
 		if err != nil {
 			return reviewed{Why: err.Error()}, nil
+		}
+		if said.Summary != "" {
+			said.Said = "the reviewer says: " + said.Summary
 		}
 		return said, nil
 	})
