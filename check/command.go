@@ -148,7 +148,12 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration, written
 		rest := c.restFindings(r, timeout, out, found)
 		return append(c.bounded(found), rest...)
 	case Blocking(found):
-		return c.bounded(append([]Finding{c.stoppedFinding(r, timeout, out, found)}, found...))
+		// The command was stopped after it had reported findings.
+		text := c.head(r, timeout)
+		if rest := restOf(out, found); rest != "" {
+			text += section(restTitle, rest)
+		}
+		return c.bounded(append([]Finding{{Source: SourceCommand, Text: text + hiddenNote(r)}}, found...))
 	}
 	return []Finding{c.failure(r, timeout)}
 }

@@ -129,15 +129,6 @@ func (c CommandConfig) bounded(findings []Finding) []Finding {
 	return findings
 }
 
-// The command was stopped after it had reported findings.
-func (c CommandConfig) stoppedFinding(r sandbox.Result, timeout time.Duration, out string, found []Finding) Finding {
-	text := c.head(r, timeout)
-	if rest := restOf(out, found); rest != "" {
-		text += section(restTitle, rest)
-	}
-	return Finding{Source: SourceCommand, Text: text + hiddenNote(r)}
-}
-
 // What findings already say is left out; nil if nothing is left. A failure that no Reader knows is here.
 func (c CommandConfig) restFindings(r sandbox.Result, timeout time.Duration, out string, found []Finding) []Finding {
 	rest, hidden := restOf(out, found), hiddenNote(r)

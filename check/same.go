@@ -50,7 +50,13 @@ func SplitFlaky(runs ...[]Finding) (stay, flaky []Finding) {
 			stay = append(stay, f)
 		}
 	}
-	stay = c.addPermanent(stay, runs)
+	seen := c.keys(stay)
+	for _, f := range slices.Concat(runs...) {
+		if key := c.key(f); isPermanent(f) && !seen[key] {
+			seen[key] = true
+			stay = append(stay, f)
+		}
+	}
 	if Blocking(believed) && !Blocking(stay) {
 		stay = slices.Clone(believed)
 	}
@@ -141,17 +147,6 @@ func (c comparison) keys(run []Finding) map[string]bool {
 		keys[c.key(f)] = true
 	}
 	return keys
-}
-
-func (c comparison) addPermanent(stay []Finding, runs [][]Finding) []Finding {
-	seen := c.keys(stay)
-	for _, f := range slices.Concat(runs...) {
-		if key := c.key(f); isPermanent(f) && !seen[key] {
-			seen[key] = true
-			stay = append(stay, f)
-		}
-	}
-	return stay
 }
 
 // Each is returned once.

@@ -16,7 +16,6 @@ import (
 	"hone/harness/internal/proof"
 	"hone/harness/internal/state"
 	"hone/harness/internal/walldir"
-	"hone/history"
 	"hone/internal/config"
 	"hone/internal/gitdir"
 	"hone/internal/listing"
@@ -207,16 +206,11 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	return nil, err
 }
 
-// For Auto package wall chooses, unless the walls must hide the rest of the project.
-func (w Enclosure) wallsToTry() []sandbox.Wall {
-	if w.hides && sandbox.Wall(w.Settings.Wall) == sandbox.Auto {
-		return []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap}
-	}
-	return []sandbox.Wall{sandbox.Wall(w.Settings.Wall)}
-}
-
 func (h Host) buildFirst(ctx context.Context, e *Enclosed, w Enclosure) error {
-	kinds := w.wallsToTry()
+	kinds := []sandbox.Wall{sandbox.Wall(w.Settings.Wall)}
+	if w.hides && kinds[0] == sandbox.Auto { // else package wall chooses
+		kinds = []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap}
+	}
 	var why []string
 	for _, wall := range kinds {
 		w.Settings.Wall = string(wall)
@@ -326,11 +320,6 @@ func readOnlyTree(p *sandbox.Policy, root string) {
 		return err == nil && filepath.IsLocal(rel)
 	})
 	p.Read = append(p.Read, root)
-}
-
-func wallsEvent(g sandbox.Grade, proved time.Time) history.Walls {
-	return history.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
-		Text: g.String(), Why: g.Why, Open: g.Open, Proved: proved}
 }
 
 // Secrets returns the secret files in the tree, as paths from its root with the reason.

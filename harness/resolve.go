@@ -48,21 +48,18 @@ func (h Host) resolveModel(k loop.Kind, root string, v config.Values, file confi
 		}
 		m.Fallbacks = append(m.Fallbacks, fallback)
 	}
-	return m, h.resolveEscalation(&m, v, file)
-}
-
-func (h Host) resolveEscalation(m *loop.Model, v config.Values, file config.File) error {
 	switch name := fullName(config.Escalate.In(v)); {
 	case name == "", name == m.Name, m.Name == "":
-		return nil
 	case m.Agent != nil:
 		h.Note(m.Name + " is a command-line agent, which [model] escalate does not apply to")
-		return nil
 	default:
-		up, err := h.resolveFallback(*m, name, v, file)
+		up, err := h.resolveFallback(m, name, v, file)
+		if err != nil {
+			return m, err
+		}
 		m.Escalation, m.EscalateAfter = &up, config.EscalateAfter.In(v)
-		return err
 	}
+	return m, nil
 }
 
 // There is always one name, which may be empty.
@@ -160,21 +157,14 @@ func checkCostLimit(limit float64, model loop.Model) error {
 		return nil
 	}
 	for _, m := range model.All() {
-		if err := checkCounted(m); err != nil {
-			return err
+		if m.Agent != nil && m.Agent.Wire == "" {
+			return loop.Usage("a cost limit was given, but hone cannot count the usage of "+m.Name+": it has no forwarder",
+				"give it wire and base-url-env in [commands."+m.Agent.Name+"], or set no cost limit")
 		}
-	}
-	return nil
-}
-
-func checkCounted(m *loop.Model) error {
-	if m.Agent != nil && m.Agent.Wire == "" {
-		return loop.Usage("a cost limit was given, but hone cannot count the usage of "+m.Name+": it has no forwarder",
-			"give it wire and base-url-env in [commands."+m.Agent.Name+"], or set no cost limit")
-	}
-	if m.Price == nil && m.Name != "" {
-		return loop.Usage("a cost limit was given, but the price of "+m.PricedAs()+" is unknown",
-			"add to .config/hone.toml: [prices.\""+m.PricedAs()+"\"] with input = and output =, in USD per million tokens")
+		if m.Price == nil && m.Name != "" {
+			return loop.Usage("a cost limit was given, but the price of "+m.PricedAs()+" is unknown",
+				"add to .config/hone.toml: [prices.\""+m.PricedAs()+"\"] with input = and output =, in USD per million tokens")
+		}
 	}
 	return nil
 }

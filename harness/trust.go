@@ -107,7 +107,9 @@ func (h Host) Trusted(ctx context.Context, n Needs) error {
 	byDigest, byName := h.typedTrust(n)
 	if len(n.Programs) > 0 && !r.Programs && !byName {
 		if !h.ask(ctx, TrustQuestion{Needs: Needs{Folder: n.Folder, Programs: n.Programs}}) {
-			return untrustedPrograms(n)
+			return &hone.UsageError{Why: fmt.Sprintf("%s is not trusted, and its own programs would run: %s", n.Folder, strings.Join(n.Programs, ", ")),
+				Next: hone.Next{First: "read them, then", Verb: hone.Accept, Dir: n.Folder,
+					Or: &hone.Next{First: "without a terminal accept all of these programs", Flags: []hone.Flag{{Name: "trust"}}, Remark: "or HONE_TRUST=1"}}}
 		}
 		r.Programs = true
 		h.record(r)
@@ -161,12 +163,6 @@ func (n Needs) untrusted(r trust.Record) []config.Opening {
 
 func (h Host) ask(ctx context.Context, q TrustQuestion) bool {
 	return h.Trust != nil && h.Trust(ctx, q)
-}
-
-func untrustedPrograms(n Needs) error {
-	return &hone.UsageError{Why: fmt.Sprintf("%s is not trusted, and its own programs would run: %s", n.Folder, strings.Join(n.Programs, ", ")),
-		Next: hone.Next{First: "read them, then", Verb: hone.Accept, Dir: n.Folder,
-			Or: &hone.Next{First: "without a terminal accept all of these programs", Flags: []hone.Flag{{Name: "trust"}}, Remark: "or HONE_TRUST=1"}}}
 }
 
 func (h Host) untrustedSettings(n Needs, open []config.Opening) error {

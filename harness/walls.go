@@ -10,6 +10,7 @@ import (
 
 	"hone"
 	"hone/harness/internal/walldir"
+	"hone/history"
 	"hone/internal/config"
 	"hone/internal/transient"
 	"hone/loop"
@@ -148,7 +149,9 @@ func (w *walls) recordGrade(homeNote string) error {
 	case w.enclosure.readOnly && w.enclosed.Grade().Level == sandbox.LevelOpen:
 		notes = append(notes, "there are no walls, so the reviewer's commands could change files; only the list of allowed commands prevents that")
 	case !w.enclosure.proved:
-		if err := run.Walled(wallsEvent(w.enclosed.Grade(), w.enclosed.proved)); err != nil {
+		g := w.enclosed.Grade()
+		if err := run.Walled(history.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
+			Text: g.String(), Why: g.Why, Open: g.Open, Proved: w.enclosed.proved}); err != nil {
 			return err
 		}
 		notes = append(notes, w.enclosed.SecretsNote())

@@ -26,7 +26,10 @@ func plainName(name string) string {
 // rename gives unknown members of an object the names that they certainly mean: of
 // a required member that is missing and has another spelling or an alias.
 func rename(s *jsonschema.Schema, v map[string]any) {
-	targets := slices.Concat(s.Required, itemNames(s))
+	targets := slices.Clone(s.Required)
+	if _, items := itemList(s); items != nil {
+		targets = append(targets, items.Required...)
+	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		member := v[name]
 		if _, known := s.Properties[name]; known {
@@ -51,13 +54,6 @@ func itemList(s *jsonschema.Schema) (name string, items *jsonschema.Schema) {
 		}
 	}
 	return name, items
-}
-
-func itemNames(s *jsonschema.Schema) []string {
-	if _, items := itemList(s); items != nil {
-		return items.Required
-	}
-	return nil
 }
 
 // fold makes a list of one object out of its members, if they are in the object

@@ -75,7 +75,11 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 			return Failure(fault), nil
 		}
 		changed := applyPlaces(content, places)
-		if err := reply.CheckEdit(p, content, changed, newTexts(args.Edits)); err != nil {
+		texts := make([]string, len(args.Edits))
+		for i, e := range args.Edits {
+			texts[i] = e.New
+		}
+		if err := reply.CheckEdit(p, content, changed, texts); err != nil {
 			return Failure(fmt.Sprintf("%v. Nothing was changed", err)), nil
 		}
 		if unread != "" {
@@ -99,14 +103,6 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		}
 		return result, nil
 	})
-}
-
-func newTexts(edits []replacement) []string {
-	texts := make([]string, len(edits))
-	for i, e := range edits {
-		texts[i] = e.New
-	}
-	return texts
 }
 
 // An interrupted run of this call may have changed the file.

@@ -28,7 +28,7 @@ func (v view) nearest(old string) string {
 	if strings.TrimSpace(old) == "" {
 		return "oldText is only white space; include a line with text"
 	}
-	if bare := withoutLineNumbers(old); bare != old && bytes.Contains(v.text, []byte(bare)) {
+	if bare := regexp.MustCompile(`(?m)^\d{4,}: `).ReplaceAllString(old, ""); bare != old && bytes.Contains(v.text, []byte(bare)) {
 		return "oldText contains read's line numbers, which are not part of the file; remove them"
 	}
 	if differs := lookAlike(string(v.text[:min(len(v.text), lookBytes)]), old); differs != "" {
@@ -80,10 +80,6 @@ func codePoints(text []rune) string {
 		codes[i] = fmt.Sprintf("U+%04X", r)
 	}
 	return fmt.Sprintf("%s (%s)", strconv.QuoteToGraphic(string(text[:n])), strings.Join(codes, " "))
-}
-
-func withoutLineNumbers(text string) string {
-	return regexp.MustCompile(`(?m)^\d{4,}: `).ReplaceAllString(text, "")
 }
 
 // A likeness of 1 is equal. The first line is 0.

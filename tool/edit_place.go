@@ -23,8 +23,11 @@ func place(content []byte, edits []replacement) ([]placement, string) {
 	var faults []string
 	for i, e := range edits {
 		one, fault := v.place(e)
+		if fault != "" && len(edits) > 1 {
+			fault = fmt.Sprintf("edits[%d]: %s", i, fault)
+		}
 		if fault != "" {
-			faults = append(faults, withIndex(i, len(edits), fault))
+			faults = append(faults, fault)
 		}
 		one.index = i
 		places = append(places, one)
@@ -40,13 +43,6 @@ func place(content []byte, edits []replacement) ([]placement, string) {
 		return nil, strings.Join(faults, "\n") + "\nNothing was changed"
 	}
 	return places, ""
-}
-
-func withIndex(i, of int, fault string) string {
-	if of == 1 {
-		return fault
-	}
-	return fmt.Sprintf("edits[%d]: %s", i, fault)
 }
 
 func overlaps(places []placement, v view) []string {

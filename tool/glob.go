@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -63,7 +64,11 @@ func Glob(tree *workspace.Tree, guard *secret.Guard) Tool {
 		if len(found) == 0 {
 			return Result{Text: noMatch(files, root)}, nil
 		}
-		return Result{Text: formatList(found, args.Limit)}, nil
+		limit := cmp.Or(args.Limit, 2000)
+		if len(found) <= limit {
+			return Result{Text: strings.Join(found, "\n") + "\n"}, nil
+		}
+		return Result{Text: fmt.Sprintf("%s\n# %d of %d results; narrow the pattern or increase limit\n", strings.Join(found[:limit], "\n"), limit, len(found))}, nil
 	})
 }
 
@@ -162,14 +167,4 @@ func noMatch(files []workspace.File, root string) string {
 		}
 	}
 	return fmt.Sprintf("# no match: %s has no files\n", clip(path.Join(root, "."), 200))
-}
-
-func formatList(lines []string, limit int) string {
-	if limit == 0 {
-		limit = 2000
-	}
-	if len(lines) <= limit {
-		return strings.Join(lines, "\n") + "\n"
-	}
-	return fmt.Sprintf("%s\n# %d of %d results; narrow the pattern or increase limit\n", strings.Join(lines[:limit], "\n"), limit, len(lines))
 }

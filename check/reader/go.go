@@ -98,7 +98,13 @@ func (g *goOutput) readSummary(line string) bool {
 func (g *goOutput) build(line string) bool {
 	switch {
 	case goHeader.MatchString(line) && g.pkg.atTop():
-		g.beginBuild(strings.TrimPrefix(line, "# "))
+		header := strings.TrimPrefix(line, "# ") // a path or, from vet, [path]
+		name, _, _ := strings.Cut(strings.Trim(header, "[]"), " ")
+		g.vet = strings.HasPrefix(header, "[")
+		if name != g.block {
+			g.endBuild()
+		}
+		g.block = name
 		return true
 	case strings.HasPrefix(line, "=== ") || strings.Contains(line, "--- FAIL: "):
 		g.endBuild()
@@ -155,16 +161,6 @@ func (g *goOutput) command(line string) bool {
 	g.add(item{rank: crash, text: said})
 	g.open = true
 	return true
-}
-
-// header is "# path" or, from vet, "# [path]".
-func (g *goOutput) beginBuild(header string) {
-	name, _, _ := strings.Cut(strings.Trim(header, "[]"), " ")
-	g.vet = strings.HasPrefix(header, "[")
-	if name != g.block {
-		g.endBuild()
-	}
-	g.block = name
 }
 
 // Lines without a place, such as those of a linker, are one finding.

@@ -95,18 +95,8 @@ func (g *goEvents) finish(name string, failed bool) {
 	}
 	delete(g.packages, name)
 	g.endBuild()
-	p.out = withoutVerdict(p.out)
+	p.out = slices.DeleteFunc(p.out, ended.MatchString)
 	p.finish(g.list, name, failed)
-}
-
-func withoutVerdict(out []string) []string {
-	var kept []string
-	for _, line := range out {
-		if ended.FindStringSubmatch(line) == nil {
-			kept = append(kept, line)
-		}
-	}
-	return kept
 }
 
 // It has for each package, for each analyzer, what it found.

@@ -114,7 +114,12 @@ func (p *goPackage) owns(t *goTest, line string) bool {
 
 // It reports whether there are failures. failed means that the package failed, whether or not a test did.
 func (p *goPackage) finish(l *list, name string, failed bool) bool {
-	parents := p.failedParents()
+	parents := map[string]bool{}
+	for _, t := range p.tests {
+		if t.result == "FAIL" {
+			markParents(parents, t.name)
+		}
+	}
 	before := len(l.items)
 	died := p.addCrash(l, name, parents)
 	for _, t := range p.tests {
@@ -156,16 +161,6 @@ func (p *goPackage) endedItem(name string) item {
 		}
 	}
 	return item{rank: failure, test: name, text: headed("package "+name+" failed, but none of its tests did", dedent(p.out))}
-}
-
-func (p *goPackage) failedParents() map[string]bool {
-	parents := map[string]bool{}
-	for _, t := range p.tests {
-		if t.result == "FAIL" {
-			markParents(parents, t.name)
-		}
-	}
-	return parents
 }
 
 // No tests are deeper than the limit.

@@ -36,7 +36,8 @@ func readJUnit(text string, l *list) bool {
 		at += start
 		at += max(1, r.document(text[at:]))
 	}
-	r.removeParents()
+	// Parents failed because a subtest did, and have no text of their own.
+	r.items = slices.DeleteFunc(r.items, func(i item) bool { return r.parents[i.test] && r.silent[i.test] })
 	for _, name := range r.goOrder {
 		r.goPackages[name].finish(l, name, false)
 	}
@@ -174,21 +175,13 @@ func (r *junitReport) test(c junitCase) {
 	if c.File == "" && c.Line != "" && isAbs(suite) { // ruff's suites are files
 		c.File = suite
 	}
-	i.file, i.line = junitPlace(c, strings.Join(body, "\n"))
+	if i.file, i.line = locate(strings.Join(body, "\n")); i.file == "" && c.File != "" {
+		i.file, i.line = c.File, number(c.Line)
+	}
 	i.text = headed(strings.TrimSuffix(head, ": "), dedent(strings.Split(strings.Join(body, "\n"), "\n")))
 	r.add(i)
 	markParents(r.parents, i.test)
 	r.silent[i.test] = strings.TrimSpace(strings.Join(body, "")) == ""
-}
-
-func junitPlace(c junitCase, text string) (file string, line int) {
-	if file, line = locate(text); file != "" {
-		return file, line
-	}
-	if c.File == "" {
-		return "", 0
-	}
-	return c.File, number(c.Line)
 }
 
 func (r *junitReport) fullName(c junitCase) string {
@@ -237,9 +230,4 @@ func (r *junitReport) goTest(suite string, c junitCase, text string) {
 	if p.crash == nil {
 		p.crash = crashed
 	}
-}
-
-// They failed because a subtest did, and have no text of their own.
-func (r *junitReport) removeParents() {
-	r.items = slices.DeleteFunc(r.items, func(i item) bool { return r.parents[i.test] && r.silent[i.test] })
 }

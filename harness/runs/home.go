@@ -133,7 +133,13 @@ func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 func (w *Workspace) moved() bool { return HomePath(w.Dir) != w.Home.Dir() }
 
 func (w *Workspace) closeHome() {
-	w.unregister()
+	if w.registered != nil {
+		w.registered.Close()
+		if !w.orphaned { // else the next process looks for what an earlier one left running
+			_ = os.Remove(w.registered.Name())
+		}
+		w.registered = nil
+	}
 	if w.lock != nil {
 		w.lock.Unlock()
 	}

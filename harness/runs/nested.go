@@ -52,19 +52,6 @@ func (w *Workspace) register() {
 	}
 }
 
-// unregister is called while the workspace is still locked. An orphaned one leaves its
-// file, so that the next process looks for what an earlier one left running.
-func (w *Workspace) unregister() {
-	if w.registered == nil {
-		return
-	}
-	w.registered.Close()
-	if !w.orphaned {
-		_ = os.Remove(w.registered.Name())
-	}
-	w.registered = nil
-}
-
 // Files that no longer exist are forgotten; lost reports whether there were any.
 func (w *Workspace) registrations() (locked [][]place, lost bool) {
 	dir, err := state.Find(registeredDir)

@@ -129,24 +129,17 @@ func readQuery(in *loop.Input) (string, error) {
 		}
 		return validQuery(file, string(text))
 	}
-	return fileQuery(in.Tree)
-}
-
-func fileQuery(tree *workspace.Tree) (string, error) {
-	text, ok, err := readInput(tree, QueryName)
+	text, ok, err := readInput(in.Tree, QueryName)
 	if err != nil {
 		return "", err
 	}
-	if !ok && hasLaterQuery(tree.Dir()) {
-		return "", loop.Usage("there is no query.txt; hone does not read "+laterDir+"/, which later versions of code-commit use",
-			fmt.Sprintf("hone implement --query-file %s/%s; set GEMINI_API_KEY, and add %[1]s/ to .gitignore so that hone does not send it", laterDir, QueryName))
+	if !ok {
+		if _, err := os.Stat(filepath.Join(in.Tree.Dir(), laterDir, QueryName)); err == nil {
+			return "", loop.Usage("there is no query.txt; hone does not read "+laterDir+"/, which later versions of code-commit use",
+				fmt.Sprintf("hone implement --query-file %s/%s; set GEMINI_API_KEY, and add %[1]s/ to .gitignore so that hone does not send it", laterDir, QueryName))
+		}
 	}
 	return validQuery(QueryName, text)
-}
-
-func hasLaterQuery(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, laterDir, QueryName))
-	return err == nil
 }
 
 // laterDir is the directory of the inputs of later versions of code-commit.
@@ -260,10 +253,11 @@ func starterFiles() loop.Starters {
 	return loop.Starters{
 		Short: "a build.sh that fits the code, query.txt and the system prompt",
 		Files: func(root string, _ func(string)) ([]loop.File, error) {
-			script, err := buildScript(root)
+			script, err := starters.ReadFile("starters/build/" + buildKind(root) + ".sh")
 			if err != nil {
 				return nil, err
 			}
+			script = bytes.ReplaceAll(script, []byte("PYTHON_TESTS"), []byte(loop.PythonTests(root)))
 			files, err := loop.Files(starters, "starters/implement")
 			return append([]loop.File{{Path: BuildName, Content: script}, {Path: SystemName, Content: []byte(System)}}, files...), err
 		},
@@ -274,11 +268,6 @@ func starterFiles() loop.Starters {
 			return "write what you want into query.txt, check build.sh, then: hone prompt implement && hone implement"
 		},
 	}
-}
-
-func buildScript(root string) ([]byte, error) {
-	script, err := starters.ReadFile("starters/build/" + buildKind(root) + ".sh")
-	return bytes.ReplaceAll(script, []byte("PYTHON_TESTS"), []byte(loop.PythonTests(root))), err
 }
 
 func buildKind(root string) string {

@@ -92,11 +92,25 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	}
 	p, err := hone.Step(ctx, r, "compose", prior, func(ctx context.Context) (p prompt, err error) {
 		if len(past) == 0 {
-			return l.firstPrompt(ctx, r)
+			files, err := r.Manifest(ctx)
+			if err != nil {
+				return p, err
+			}
+			return l.newPrompt(r.Tree, base(files))
 		}
 		p = laterPrompt(r.Round()-1, said[len(said)-1], prior)
-		err = l.addChanged(ctx, r, &p, seen, written)
-		return p, err
+		files, later, err := seen.changed(ctx, r, written)
+		if err != nil {
+			return p, err
+		}
+		text, shown := showChanged(l.reader(r.Tree), files)
+		later.add(shown)
+		text = l.clean(text)
+		p.Seen, p.Added = later, p.Added+text
+		if p.Short != "" {
+			p.Short += text
+		}
+		return p, nil
 	})
 	if err != nil {
 		return p, err
@@ -133,29 +147,6 @@ func (l Loop) check(r *hone.Run, p prompt) error {
 		}
 	}
 	return explain(l.Coder.Fits(int64(len(l.Coder.System)+len(p.text()))), p)
-}
-
-func (l Loop) addChanged(ctx context.Context, r *hone.Run, p *prompt, seen seenFiles, written []history.Applied) error {
-	files, later, err := seen.changed(ctx, r, written)
-	if err != nil {
-		return err
-	}
-	text, shown := showChanged(l.reader(r.Tree), files)
-	later.add(shown)
-	text = l.clean(text)
-	p.Seen, p.Added = later, p.Added+text
-	if p.Short != "" {
-		p.Short += text
-	}
-	return nil
-}
-
-func (l Loop) firstPrompt(ctx context.Context, r *hone.Run) (prompt, error) {
-	files, err := r.Manifest(ctx)
-	if err != nil {
-		return prompt{}, err
-	}
-	return l.newPrompt(r.Tree, base(files))
 }
 
 // It has the user's rollup or hone's own.

@@ -80,23 +80,6 @@ func (l Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point st
 // passedPoint is the subject's end in the commit that records a passed phase.
 const passedPoint = "passed"
 
-func (l Loop) markPassed(ctx context.Context, r *hone.Run) error {
-	sum, err := specsDigest(r.Tree.Dir(), l.Phase)
-	if err != nil {
-		return err
-	}
-	trailers := []string{trailerRun + ": " + r.Journal.Run(), trailerSpecs + ": " + sum}
-	for _, repo := range []string{Src, Tests} {
-		if message, err := l.lastPassed(ctx, filepath.Join(r.Tree.Dir(), repo)); err == nil && strings.Contains(message, trailers[0]) {
-			continue // an earlier process made the commit
-		}
-		if _, err := l.commitIn(ctx, r.Tree, repo, passedPoint, trailers); err != nil {
-			return fmt.Errorf("record that phase %d passed: %w", l.Phase, err)
-		}
-	}
-	return nil
-}
-
 func (l Loop) lastPassed(ctx context.Context, dir string) (string, error) {
 	at, err := l.Git.Init(ctx, dir)
 	if err != nil {

@@ -34,7 +34,11 @@ func resultsOf(due []spec.Item, run suiteRun) (o results) {
 	o.faults = append(o.faults, report.Problems...)
 	stopped := len(report.Points) < report.Planned
 	if stopped && run.Broken == "" {
-		o.faults = append(o.faults, stoppedEarly(run))
+		text := fmt.Sprintf("%s ended with exit status %d before it printed all points; every point must be printed, whatever the server answers", suitePath, run.Exit)
+		if run.Log != "" {
+			text += ". Its standard error:\n" + loop.Indented(run.Log)
+		}
+		o.faults = append(o.faults, text)
 	}
 	o.points = make([]tap.Point, len(due))
 	var plain []string
@@ -61,14 +65,6 @@ func resultsOf(due []spec.Item, run suiteRun) (o results) {
 		}
 	}
 	return o
-}
-
-func stoppedEarly(run suiteRun) string {
-	text := fmt.Sprintf("%s ended with exit status %d before it printed all points; every point must be printed, whatever the server answers", suitePath, run.Exit)
-	if run.Log == "" {
-		return text
-	}
-	return text + ". Its standard error:\n" + loop.Indented(run.Log)
 }
 
 // If one contract contains another, the longer one counts.
@@ -195,7 +191,17 @@ const (
 // unseen are the points that no server made fail although none of them certainly breaks their contract.
 func (s seenFailing) faults(due []spec.Item) (wrong, unseen []string) {
 	a, b := resultsOf(due, s.Unimplemented), resultsOf(due, s.Empty)
-	wrong = faultsOfBoth(a.faults, b.faults)
+	for _, f := range a.faults {
+		if !slices.Contains(b.faults, f) {
+			f = to501 + ": " + f
+		}
+		wrong = append(wrong, f)
+	}
+	for _, f := range b.faults {
+		if !slices.Contains(a.faults, f) {
+			wrong = append(wrong, toEmpty+": "+f)
+		}
+	}
 	if s.Unimplemented.Requests == 0 || s.Empty.Requests == 0 {
 		return append(wrong, "no request reached the server at $DEV_URL"), nil
 	}
@@ -203,7 +209,11 @@ func (s seenFailing) faults(due []spec.Item) (wrong, unseen []string) {
 	if len(failed) > 0 && s.Unimplemented.Exit == 0 {
 		wrong = append(wrong, "the exit status is 0 although points fail")
 	}
-	wrong = append(wrong, diagnosticFaults(slices.Concat(failed, b.failures()))...)
+	for _, f := range slices.Concat(failed, b.failures()) {
+		if text := f.missingDiagnostics(); text != "" && !slices.Contains(wrong, text) {
+			wrong = append(wrong, text)
+		}
+	}
 	for i, name := range a.names {
 		at := slices.Index(b.names, name)
 		bare, empty := a.points[i].Passed(), at >= 0 && b.points[at].Passed()
@@ -221,31 +231,6 @@ func (s seenFailing) faults(due []spec.Item) (wrong, unseen []string) {
 		}
 	}
 	return wrong, unseen
-}
-
-func faultsOfBoth(unimplemented, empty []string) (all []string) {
-	for _, f := range unimplemented {
-		if slices.Contains(empty, f) {
-			all = append(all, f)
-		} else {
-			all = append(all, to501+": "+f)
-		}
-	}
-	for _, f := range empty {
-		if !slices.Contains(unimplemented, f) {
-			all = append(all, toEmpty+": "+f)
-		}
-	}
-	return all
-}
-
-func diagnosticFaults(failed []failure) (faults []string) {
-	for _, f := range failed {
-		if text := f.missingDiagnostics(); text != "" && !slices.Contains(faults, text) {
-			faults = append(faults, text)
-		}
-	}
-	return faults
 }
 
 // certainty is how sure it is that a contract rules an answer out.

@@ -158,39 +158,31 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if v.Verifier, err = in.Model(verifier); err != nil {
 		return l, err
 	}
-	v.Verify = config.Verify.In(in.Values)
-	if err := v.readRoles(in.Root, in.Note); err != nil {
-		return l, err
-	}
-	return in.Limits(), v.complete(in.Root)
-}
-
-// A verifier's prompt of the user's own that does not ask for tests/run decides who runs the suite, unless the user does.
-func (v *invocation) readRoles(root string, note func(string)) error {
-	builder, err := RoleText(root, "builder")
+	builderText, err := RoleText(in.Root, "builder")
 	if err != nil {
-		return loop.UsageOf(err, "fix the file, or remove it")
+		return l, loop.UsageOf(err, "fix the file, or remove it")
 	}
-	verifier, err := RoleText(root, "verifier")
+	verifierText, err := RoleText(in.Root, "verifier")
 	if err != nil {
-		return loop.UsageOf(err, "fix the file, or remove it")
+		return l, loop.UsageOf(err, "fix the file, or remove it")
 	}
-	if v.Verify == "" {
+	// A verifier's prompt of the user's own that does not ask for tests/run decides who runs the suite, unless the user does.
+	if v.Verify = config.Verify.In(in.Values); v.Verify == "" {
 		v.Verify = bySuite
-		if !strings.Contains(verifier, suitePath) {
+		if !strings.Contains(verifierText, suitePath) {
 			v.Verify = bySession
-			note("prompts/verifier.md does not mention " + suitePath + ", so the verifier runs the tests and its report is the verdict; to have hone run them: --verify suite")
+			in.Note("prompts/verifier.md does not mention " + suitePath + ", so the verifier runs the tests and its report is the verdict; to have hone run them: --verify suite")
 		}
 	}
-	v.NamesRoot = map[string]bool{"builder": namesRoot(builder), "verifier": namesRoot(verifier)}
+	v.NamesRoot = map[string]bool{"builder": namesRoot(builderText), "verifier": namesRoot(verifierText)}
 	for _, role := range []struct{ name, folder string }{{"builder", Src}, {"verifier", Tests}} {
 		if v.NamesRoot[role.name] {
-			note(rootNote(role.name, role.folder))
+			in.Note(rootNote(role.name, role.folder))
 		}
 	}
-	v.BuilderSystem = BuilderSystem(builder, v.Model.Agent != nil)
-	v.VerifierSystem = VerifierSystem(verifier, v.devURL(), v.Verifier.Agent != nil, v.Verify == bySession)
-	return nil
+	v.BuilderSystem = BuilderSystem(builderText, v.Model.Agent != nil)
+	v.VerifierSystem = VerifierSystem(verifierText, v.devURL(), v.Verifier.Agent != nil, v.Verify == bySession)
+	return in.Limits(), v.complete(in.Root)
 }
 
 // It fails before anything is written.
@@ -246,8 +238,27 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	walls := v.walls(s, r, g, server)
 	l.Suite = walls.verifier
 	l.Hooks = devserver.Hooks{Runner: walls.hooks, Dir: s.Root(), Time: config.HookTimeout.In(v.Values)}
-	if err := v.equip(&l, s, walls); err != nil {
-		return built, err
+	for _, one := range []struct {
+		role  *hone.Role
+		model *loop.Model
+		walls loop.Walls
+	}{{&l.Builder, &v.Model, walls.builder}, {&l.Writer, &v.Verifier, walls.writer}, {&l.Verifier, &v.Verifier, walls.verifier}} {
+		if err := s.SetModel(one.role, one.model, one.walls); err != nil {
+			return built, err
+		}
+		if one.role.Agent {
+			continue // it has its own tools
+		}
+		set := loop.Toolset{Dir: one.role.Dir, Walls: one.walls}
+		if one.role.Dir == path.Dir(Results) {
+			set.Closed = path.Base(Results)
+			set.Why = set.Closed + " contains the logs of other parts of this run and is closed"
+		}
+		tools, err := s.Tools(set)
+		if err != nil {
+			return built, err
+		}
+		one.role.Tools = inSeat(tools, filepath.Join(s.Root(), one.role.Dir))
 	}
 	s.SetCheck(walls.hooks, s.Check)
 	return loop.Built{
@@ -328,33 +339,6 @@ func noteWeak(r *hone.Run, g sandbox.Grade) error {
 		open = "you could yourself"
 	}
 	return r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", g.Wall, open))
-}
-
-// An agent has its own tools.
-func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
-	for _, one := range []struct {
-		role  *hone.Role
-		model *loop.Model
-		walls loop.Walls
-	}{{&l.Builder, &v.Model, w.builder}, {&l.Writer, &v.Verifier, w.writer}, {&l.Verifier, &v.Verifier, w.verifier}} {
-		if err := s.SetModel(one.role, one.model, one.walls); err != nil {
-			return err
-		}
-		if one.role.Agent {
-			continue
-		}
-		set := loop.Toolset{Dir: one.role.Dir, Walls: one.walls}
-		if one.role.Dir == path.Dir(Results) {
-			set.Closed = path.Base(Results)
-			set.Why = set.Closed + " contains the logs of other parts of this run and is closed"
-		}
-		tools, err := s.Tools(set)
-		if err != nil {
-			return err
-		}
-		one.role.Tools = inSeat(tools, filepath.Join(s.Root(), one.role.Dir))
-	}
-	return nil
 }
 
 // written returns the numbers of the phases that have a specification and are not among

@@ -82,12 +82,20 @@ func (m *mapper) entry(dir *os.Root, e fs.DirEntry, lead, below string, depth in
 		m.line(lead, mapName(e.Name())+linkTarget(dir, e), &m.files)
 		return
 	}
-	sub, children, err := mapOpen(dir, e.Name())
+	var children []fs.DirEntry
+	sub, err := dir.OpenRoot(e.Name())
+	if err == nil {
+		defer sub.Close()
+		children, err = mapRead(sub)
+	}
 	if err != nil {
-		m.line(lead, mapName(e.Name())+"  "+mapReason(err), &m.folders)
+		why := "[cannot be read]"
+		if errors.Is(err, errCrowded) {
+			why = fmt.Sprintf("[more than %d entries, omitted]", mapFolder)
+		}
+		m.line(lead, mapName(e.Name())+"  "+why, &m.folders)
 		return
 	}
-	defer sub.Close()
 	m.line(lead, mapName(e.Name()), &m.folders)
 	if depth < mapDepth {
 		m.draw(sub, children, below, depth+1)
@@ -141,27 +149,6 @@ func linkTarget(dir *os.Root, e fs.DirEntry) string {
 }
 
 var errCrowded = errors.New("too many entries")
-
-func mapReason(err error) string {
-	if errors.Is(err, errCrowded) {
-		return fmt.Sprintf("[more than %d entries, omitted]", mapFolder)
-	}
-	return "[cannot be read]"
-}
-
-// The caller closes the directory.
-func mapOpen(dir *os.Root, name string) (*os.Root, []fs.DirEntry, error) {
-	sub, err := dir.OpenRoot(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	children, err := mapRead(sub)
-	if err != nil {
-		sub.Close()
-		return nil, nil, err
-	}
-	return sub, children, nil
-}
 
 func mapRead(dir *os.Root) ([]fs.DirEntry, error) {
 	f, err := dir.Open(".")

@@ -137,7 +137,10 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 			return nil, err
 		}
 	}
-	if !builderDone(prior) {
+	// If in the previous round the code was healthy, and only the budget did not pay for the verifier, the builder got all earlier
+	// failures in that round.
+	unpaid := len(fromSource(prior, sourceUnpaid))
+	if unpaid == 0 || len(prior) != len(lastVerdict(prior))+unpaid {
 		unhealthy, err := l.build(ctx, r, prior)
 		if unhealthy != nil {
 			// The failures of the last verification were not verified again, and stay.
@@ -148,12 +151,6 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 		}
 	}
 	return l.verify(ctx, r, prior)
-}
-
-// In the previous round the code was healthy, and only the budget did not pay for the verifier. The builder got all earlier
-// failures in that round.
-func builderDone(prior []check.Finding) bool {
-	return len(prior) == len(lastVerdict(prior))+len(fromSource(prior, sourceUnpaid)) && len(fromSource(prior, sourceUnpaid)) > 0
 }
 
 // stepSpecs reads the specifications when a run begins.

@@ -183,7 +183,11 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 		return "", err
 	}
 	for try, told := 1, false; ; try++ {
-		if words, err = l.talk(ctx, r, e, suiteFindings(why)); err != nil {
+		var faults []check.Finding
+		for _, text := range why {
+			faults = append(faults, check.Finding{Source: sourceSuite, Text: "- " + text})
+		}
+		if words, err = l.talk(ctx, r, e, faults); err != nil {
 			return "", err
 		}
 		seen, err := l.seeItFail(ctx, r, due)
@@ -217,13 +221,6 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 func (l Loop) dueItems(r *hone.Run) ([]spec.Item, error) {
 	specs, _, err := hone.First[specList](r, stepSpecs)
 	return spec.DueItems(specs.Specs), err
-}
-
-func suiteFindings(why []string) (found []check.Finding) {
-	for _, text := range why {
-		found = append(found, check.Finding{Source: sourceSuite, Text: "- " + text})
-	}
-	return found
 }
 
 // The verifier is asked only if there are doubts about the suite itself.

@@ -86,15 +86,6 @@ func verdictText(by string, failures int) string {
 	return fmt.Sprintf("the %s reports %s, see %s", by, plural(failures, "failure", "failures"), failedPath)
 }
 
-func newVerdictFile(text string) verdictFile {
-	v := verdict.Parse(text)
-	said := verdictText("verifier", len(v.Failures))
-	for _, w := range v.Warnings {
-		said += "\n" + w
-	}
-	return verdictFile{Text: text, Report: history.Report{Said: said}}
-}
-
 // Removing the old verdict, the session, and reading the new verdict are three steps (ruling A4).
 func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v verification, err error) {
 	if err := l.clear(ctx, r); err != nil {
@@ -210,7 +201,13 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
 		if bad != "" {
 			return verdictFile{Bad: bad}, nil
 		}
-		return newVerdictFile(l.redact(text)), nil
+		text = l.redact(text)
+		v := verdict.Parse(text)
+		said := verdictText("verifier", len(v.Failures))
+		for _, w := range v.Warnings {
+			said += "\n" + w
+		}
+		return verdictFile{Text: text, Report: history.Report{Said: said}}, nil
 	})
 }
 

@@ -72,8 +72,10 @@ func encode(name string, req model.Request) ([]byte, error) {
 		}
 		r.System = &content{Role: "user", Parts: []json.RawMessage{text}}
 	}
+	// Models older than Gemini 3 do not need signatures.
+	early := hasPrefix(strings.TrimPrefix(name, "models/"), "gemini-1", "gemini-2", "gemma")
 	for i, message := range req.Messages {
-		if !isEarly(name) {
+		if !early {
 			message = signForeignCalls(message)
 		}
 		c, err := encodeMessage(message)
@@ -168,11 +170,6 @@ func signForeignCalls(m model.Message) model.Message {
 	}
 	m.Parts = parts
 	return m
-}
-
-// Models older than Gemini 3 do not need signatures.
-func isEarly(name string) bool {
-	return hasPrefix(strings.TrimPrefix(name, "models/"), "gemini-1", "gemini-2", "gemma")
 }
 
 func encodeMessage(m model.Message) (content, error) {

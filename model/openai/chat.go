@@ -151,21 +151,15 @@ func assistantMessage(parts []model.Part) []chatMessage {
 		message.Content = &text
 	}
 	for _, c := range toReply(parts).Calls() {
-		f := chatCallFunction{c.Name, validArgs(c.Args)}
-		message.Calls = append(message.Calls, chatCall{ID: c.ID, Type: "function", Function: f})
+		if !json.Valid([]byte(c.Args)) {
+			c.Args = "{}" // many servers decode the arguments of earlier calls for the model's template
+		}
+		message.Calls = append(message.Calls, chatCall{ID: c.ID, Type: "function", Function: chatCallFunction{c.Name, c.Args}})
 	}
 	if message.Content == nil && message.Calls == nil {
 		return nil
 	}
 	return []chatMessage{message}
-}
-
-// Many servers decode the arguments of earlier calls for the model's template.
-func validArgs(args string) string {
-	if json.Valid([]byte(args)) {
-		return args
-	}
-	return "{}"
 }
 
 // chatAnswer collects the chunks of a stream, or a response that is not a stream.

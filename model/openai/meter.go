@@ -64,20 +64,16 @@ func (m *meter) readChat(data []byte) model.Metered {
 	case string(data) == "[DONE]":
 		m.closed = true
 	case json.Unmarshal(data, &c) == nil:
-		m.addChunk(c, data)
+		if fault := model.EventFault(data); fault != nil {
+			m.fault = fault.Message
+		}
+		for _, choice := range c.Choices {
+			m.ended = m.ended || choice.Reason != ""
+			m.content = m.content || choice.Delta.hasContent() || choice.Message.hasContent()
+		}
+		m.setUsage(c.Usage)
 	}
 	return m.metered("prompt_tokens", "completion_tokens")
-}
-
-func (m *meter) addChunk(c meteredChunk, data []byte) {
-	if fault := model.EventFault(data); fault != nil {
-		m.fault = fault.Message
-	}
-	for _, choice := range c.Choices {
-		m.ended = m.ended || choice.Reason != ""
-		m.content = m.content || choice.Delta.hasContent() || choice.Message.hasContent()
-	}
-	m.setUsage(c.Usage)
 }
 
 func (m meteredMessage) hasContent() bool {

@@ -117,8 +117,9 @@ func items(m model.Message) []any {
 			if p.Opaque.Wire != opaqueWire {
 				continue
 			}
-			if mark, ok := messageMark(p.Opaque.Data); ok {
-				phase, text = mark.Phase, nil
+			var m mark
+			if json.Unmarshal(p.Opaque.Data, &m) == nil && m.Type == "message" {
+				phase, text = m.Phase, nil
 				continue
 			}
 			list, text = append(list, p.Opaque.Data), nil
@@ -150,12 +151,6 @@ func textType(r model.Role) string {
 type mark struct {
 	Type  string `json:"type"`
 	Phase string `json:"phase"`
-}
-
-func messageMark(data json.RawMessage) (mark, bool) {
-	var m mark
-	err := json.Unmarshal(data, &m)
-	return m, err == nil && m.Type == "message"
 }
 
 // responseAnswer collects the events of a stream, or a response that is not a stream.

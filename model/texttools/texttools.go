@@ -99,7 +99,10 @@ func withCalls(reply model.Reply, req model.Request) model.Reply {
 		isText := func(p model.Part) bool { return p.Text != "" }
 		reply.Parts = append(slices.DeleteFunc(reply.Parts, isText), split(text, spans)...)
 	}
-	number := countCalls(req)
+	number := 0
+	for _, m := range req.Messages {
+		number += len(model.Reply{Parts: m.Parts}.Calls())
+	}
 	for i, p := range reply.Parts {
 		if p.Call != nil {
 			number++
@@ -134,11 +137,4 @@ func appendText(parts []model.Part, text string) []model.Part {
 		return parts
 	}
 	return append(parts, model.Part{Text: text})
-}
-
-func countCalls(req model.Request) (n int) {
-	for _, m := range req.Messages {
-		n += len(model.Reply{Parts: m.Parts}.Calls())
-	}
-	return n
 }

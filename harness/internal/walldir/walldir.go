@@ -53,7 +53,11 @@ func New(root, id string) (*Dir, error) {
 	if err := f.create(base, id); err != nil {
 		return nil, err
 	}
-	guards := guardsDir(base)
+	// What must be restored before a configuration is read is in the cache only if the state folder cannot be used.
+	guards, err := state.Make("guards")
+	if err != nil {
+		guards = base
+	}
 	f.Records = recordsIn(guards)
 	if f.Aside, err = f.claimAside(guards, root); err != nil {
 		f.Remove()
@@ -76,16 +80,6 @@ func (f *Dir) create(base, id string) (err error) {
 	}
 	f.Path = locked
 	return nil
-}
-
-// The directory is for what must be restored before a configuration is read. It is in the cache if the state folder cannot be
-// used.
-func guardsDir(base string) string {
-	dir, err := state.Make("guards")
-	if err != nil {
-		return base
-	}
-	return dir
 }
 
 // CheckState returns an error if hone's state folder is in a tree, or the tree in it:

@@ -59,7 +59,8 @@ func Parse(text string) Report {
 		}
 		v.Warnings = append(v.Warnings, missingParts(v.Failures)...)
 	case strings.Contains(v.Text, "SPEC:"):
-		v.Failures = []Failure{singleFailure(v.Text)}
+		at := slices.IndexFunc(e.lines, func(l string) bool { return strings.Contains(l, "SPEC:") })
+		v.Failures = []Failure{{Spec: strings.TrimSpace(e.lines[at]), Text: strings.TrimRight(v.Text, "\n"), Line: at + 1}}
 		v.Warnings = append(v.Warnings, "it contains SPEC:, but no line starts with it; the whole text counts as one failure")
 	case strings.TrimSpace(v.Text) != "":
 		v.Warnings = append(v.Warnings, passNote(v.Text))
@@ -182,13 +183,6 @@ func (e *entries) failure(start, end int) Failure {
 		Text:     strings.Join(e.lines[start:end], "\n"),
 		Line:     start + 1,
 	}
-}
-
-// The text contains SPEC:.
-func singleFailure(text string) Failure {
-	lines := strings.Split(text, "\n")
-	at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "SPEC:") })
-	return Failure{Spec: strings.TrimSpace(lines[at]), Text: strings.TrimRight(text, "\n"), Line: at + 1}
 }
 
 func missingParts(failures []Failure) []string {
