@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hone/check"
@@ -327,29 +328,46 @@ func lacksText(lacks []string) string {
 // checkCopy runs the check in a clean copy of the tree, in which the changed files that
 // judge are as they must be. It also returns which ignored files the copy lacks.
 func (r *Run) checkCopy(ctx context.Context, changes []judgeChange) (found []check.Finding, lacks []string, err error) {
+	list, err := r.targets(changes)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = r.inCopies(ctx, [][]restore.Target{list}, func(dirs, missing []string) error {
+		lacks = missing
+		found, err = r.Trust.Copied(ctx, dirs[0])
+		for i := range found {
+			found[i].Text = strings.ReplaceAll(found[i].Text, dirs[0], r.Tree.Dir())
+		}
+		return err
+	})
+	return found, lacks, err
+}
+
+// inCopies makes clean copies of the tree, in each of which other files are put back, and
+// removes them after do. lacks are the ignored files that the copies do not have.
+func (r *Run) inCopies(ctx context.Context, back [][]restore.Target, do func(dirs, lacks []string) error) (err error) {
 	history.RemoveScratch(r.Journal.Run())
 	top, err := os.MkdirTemp("", history.ScratchPrefix(r.Journal.Run()))
 	if err != nil {
-		return nil, nil, fmt.Errorf("confirm the check: %w", err)
+		return fmt.Errorf("copy the tree: %w", err)
 	}
 	defer func() { err = errors.Join(err, clone.Remove(top)) }()
-	// The copy has the name of the original directory, because some checks depend on it.
-	dir := filepath.Join(top, filepath.Base(r.Tree.Dir()))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("confirm the check: %w", err)
+	var dirs, lacks []string
+	for i, list := range back {
+		// The copy has the name of the original directory, because some checks depend on it.
+		dir := filepath.Join(top, strconv.Itoa(i), filepath.Base(r.Tree.Dir()))
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			lacks, err = clone.Clean(ctx, r.Tree, dir, r.belongsInCopy())
+		}
+		if err == nil && len(list) > 0 {
+			err = r.restoreIn(ctx, dir, list)
+		}
+		if err != nil {
+			return fmt.Errorf("copy the tree: %w", err)
+		}
+		dirs = append(dirs, dir)
 	}
-	lacks, err = clone.Clean(ctx, r.Tree, dir, r.belongsInCopy())
-	if err == nil && len(changes) > 0 {
-		err = r.restoreIn(ctx, dir, changes)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("confirm the check: copy the tree: %w", err)
-	}
-	found, err = r.Trust.Copied(ctx, dir)
-	for i := range found {
-		found[i].Text = strings.ReplaceAll(found[i].Text, dir, r.Tree.Dir())
-	}
-	return found, lacks, err
+	return do(dirs, lacks)
 }
 
 // belongsInCopy returns whether a file belongs in a clean copy: what git sees, what has not
@@ -365,17 +383,14 @@ func (r *Run) belongsInCopy() func(path string, info fs.FileInfo) bool {
 	}
 }
 
-// restoreIn brings files that judge into the state in which they must be, in a copy.
-func (r *Run) restoreIn(ctx context.Context, dir string, changes []judgeChange) error {
+// restoreIn puts files back in a copy.
+func (r *Run) restoreIn(ctx context.Context, dir string, list []restore.Target) error {
 	tree, err := r.Tree.OpenCopy(dir)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	list, err := r.targets(changes)
-	if err == nil {
-		_, err = restore.Paths(ctx, tree, list, r.openContents)
-	}
+	_, err = restore.Paths(ctx, tree, list, r.openContents)
 	return err
 }
 

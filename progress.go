@@ -273,7 +273,7 @@ func (r *Run) addNotes(end *End, states []State) {
 	if note := repeatsNote(states); note != "" && !(end.Kind == KindStuck && allIdle(r.repeated(states))) {
 		end.Notes = append(end.Notes, note)
 	}
-	if first, seen := r.Past().FirstCheck(); end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
+	if first, seen := r.Past().FirstCheck(); r.Metric == nil && end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
 		idle, err := r.changedNothing()
 		switch {
 		case r.Trust.Proof != nil:
@@ -306,10 +306,15 @@ func (r *Run) restoredTo(round int) bool {
 }
 
 // restoreBest restores the tree of the best round if the rounds or the budget
-// are used up, and reports whether it did.
+// are used up, or if a number judges the run and its last round was not measured. It
+// reports whether it did.
 func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err error) {
 	best, ok := bestRound(r.Past().States())
-	if !ok || !r.Trust.KeepBest || !kind.UsedUp() || r.restoredTo(best.Round) {
+	if ok = ok && r.Trust.KeepBest && kind.UsedUp(); r.Metric != nil { // whatever is not measured is taken back
+		best = r.Past().State()
+		ok = best.Decision != "" && r.Past().LastRound() > best.Round
+	}
+	if !ok || r.restoredTo(best.Round) {
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)
