@@ -102,6 +102,9 @@ func (r *Run) alreadyScored() (v scored, ok bool, err error) {
 // judgeByNumber checks what the round changed, and measures it beside the best so far, which
 // best describes.
 func (r *Run) judgeByNumber(ctx context.Context, best State, blocked bool) (v scored, err error) {
+	if _, err := r.Manifest(ctx); err != nil { // a resumed process may not have read the tree yet
+		return v, err
+	}
 	back, err := r.changesBack(best.Manifest)
 	if err != nil {
 		return v, err

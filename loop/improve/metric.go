@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +44,12 @@ func readMetric(out []byte) values {
 	return v
 }
 
-func (v values) add(name string, number float64) { v[name] = append(v[name], number) }
+// add adds a number; what is none, such as NaN, it leaves out.
+func (v values) add(name string, number float64) {
+	if !math.IsNaN(number) && !math.IsInf(number, 0) {
+		v[name] = append(v[name], number)
+	}
+}
 
 // addBenchmarks adds each unit of a Go benchmark as Name/unit.
 func (v values) addBenchmarks(out []byte) {
