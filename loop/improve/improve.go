@@ -70,11 +70,13 @@ func (l Loop) standing(r *hone.Run) string {
 			tried = append(tried, s)
 		}
 	}
-	last, _ := r.Past().Before()
-	if len(tried) > 0 {
-		last = tried[len(tried)-1]
+	start, _ := r.Past().Before()
+	best := start.Score
+	for _, s := range tried {
+		if s.Score.Kept {
+			best = s.Score
+		}
 	}
-	best := last.Score
 	text := fmt.Sprintf("\n%s was %s at the start. The best so far is %s, give or take %.2g %%. A gain must be at least %s and greater than the noise.\n",
 		l.Name, history.Figure(best.First), history.Figure(best.Best), best.Noise*100, l.MinGain)
 	for _, name := range best.ShownNames() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,21 +137,39 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
 	l := v.loop(s.Role("improver", v.System))
 	l.Guard = s.Guard()
-	if l.Improver.Tools, err = s.Tools(loop.Toolset{Programs: slices.Concat(allow.ExecutionPrograms(), config.Allow.In(v.Values)), Always: []string{l.Metric}}); err != nil {
+	confirm := config.Confirm.In(v.Values)
+	tools := loop.Toolset{Programs: slices.Concat(allow.ExecutionPrograms(), config.Allow.In(v.Values)), Always: []string{l.Metric}}
+	if hidden := judge.Scripts(confirm); len(hidden) > 0 {
+		s.Guard().Hide(hidden)
+		tools.Walls = s.Walls(loop.WallPlan{Bounded: true, Hide: existing(s.Root(), hidden)})
+	}
+	if l.Improver.Tools, err = s.Tools(tools); err != nil {
 		return built, err
 	}
 	if v.Check != "" {
 		s.SetCheck(nil, s.Check)
 	}
 	r.Trust.CheckFirst = hone.Informed
-	r.Trust.Judges, r.Trust.Keep = judge.Of(strings.Join([]string{v.Check, l.Metric, config.Confirm.In(v.Values)}, "\n")), true
-	m := meter{session: s, run: r, line: l.Metric, confirm: config.Confirm.In(v.Values), name: l.Name, lower: l.Lower,
+	r.Trust.Judges, r.Trust.Keep = judge.Of(strings.Join([]string{v.Check, l.Metric, confirm}, "\n")), true
+	r.Trust.Protect = slices.Concat(r.Trust.Protect, judge.Scripts(l.Metric), judge.Scripts(confirm), judge.Scripts(v.Check))
+	m := meter{session: s, run: r, line: l.Metric, confirm: confirm, name: l.Name, lower: l.Lower,
 		samples: config.Samples.In(v.Values), timeout: config.MetricTimeout.In(v.Values), redact: s.Guard().Redact}
 	r.Metric = &hone.Metric{First: m.first, Compare: m.compare}
 	if m.gain, err = minGain(v.Values); err == nil {
 		r.Metric.Target, err = target(v.Values)
 	}
 	return loop.Built{Run: r, Round: l.Round, Turns: map[string]int{l.Improver.Name: v.Bounds().Turns}, Summary: func(end hone.End) string { return summaryText(r, end) }}, err
+}
+
+// existing returns the absolute paths of patterns that name files from the root.
+func existing(root string, patterns []string) (paths []string) {
+	for _, p := range patterns {
+		file := filepath.Join(root, filepath.FromSlash(strings.TrimPrefix(p, "**/")))
+		if _, err := os.Lstat(file); err == nil {
+			paths = append(paths, file)
+		}
+	}
+	return paths
 }
 
 func (v *invocation) loop(improver hone.Role) Loop {
