@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hone/check"
@@ -332,42 +331,50 @@ func (r *Run) checkCopy(ctx context.Context, changes []judgeChange) (found []che
 	if err != nil {
 		return nil, nil, err
 	}
-	err = r.inCopies(ctx, [][]restore.Target{list}, func(dirs, missing []string) error {
-		lacks = missing
-		found, err = r.Trust.Copied(ctx, dirs[0])
+	err = r.withCopies(func(make copier) error {
+		var dir string
+		if dir, lacks, err = make(ctx, "0", list); err != nil {
+			return err
+		}
+		found, err = r.Trust.Copied(ctx, dir)
 		for i := range found {
-			found[i].Text = strings.ReplaceAll(found[i].Text, dirs[0], r.Tree.Dir())
+			found[i].Text = strings.ReplaceAll(found[i].Text, dir, r.Tree.Dir())
 		}
 		return err
 	})
 	return found, lacks, err
 }
 
-// inCopies makes clean copies of the tree, in each of which other files are put back, and
-// removes them after do. lacks are the ignored files that the copies do not have.
-func (r *Run) inCopies(ctx context.Context, back [][]restore.Target, do func(dirs, lacks []string) error) (err error) {
+// copier makes a clean copy of the tree in which other files are put back. One of a name
+// takes the place of the one before it. lacks are the ignored files that it does not have.
+type copier func(ctx context.Context, name string, back []restore.Target) (dir string, lacks []string, err error)
+
+// withCopies removes the copies after do.
+func (r *Run) withCopies(do func(copier) error) (err error) {
 	history.RemoveScratch(r.Journal.Run())
 	top, err := os.MkdirTemp("", history.ScratchPrefix(r.Journal.Run()))
 	if err != nil {
 		return fmt.Errorf("copy the tree: %w", err)
 	}
 	defer func() { err = errors.Join(err, clone.Remove(top)) }()
-	var dirs, lacks []string
-	for i, list := range back {
+	return do(func(ctx context.Context, name string, back []restore.Target) (dir string, lacks []string, err error) {
 		// The copy has the name of the original directory, because some checks depend on it.
-		dir := filepath.Join(top, strconv.Itoa(i), filepath.Base(r.Tree.Dir()))
-		if err = os.MkdirAll(dir, 0o700); err == nil {
+		place := filepath.Join(top, name)
+		dir = filepath.Join(place, filepath.Base(r.Tree.Dir()))
+		if err = clone.Remove(place); err == nil {
+			err = os.MkdirAll(dir, 0o700)
+		}
+		if err == nil {
 			lacks, err = clone.Clean(ctx, r.Tree, dir, r.belongsInCopy())
 		}
-		if err == nil && len(list) > 0 {
-			err = r.restoreIn(ctx, dir, list)
+		if err == nil && len(back) > 0 {
+			err = r.restoreIn(ctx, dir, back)
 		}
 		if err != nil {
-			return fmt.Errorf("copy the tree: %w", err)
+			err = fmt.Errorf("copy the tree: %w", err)
 		}
-		dirs = append(dirs, dir)
-	}
-	return do(dirs, lacks)
+		return dir, lacks, err
+	})
 }
 
 // belongsInCopy returns whether a file belongs in a clean copy: what git sees, what has not

@@ -17,11 +17,29 @@ import (
 // round leaves is always the best.
 type Metric struct {
 	Target *float64 // the run is done when the best is as good; nil means as good as possible
-	// First measures a clean copy of the tree before the first round.
-	First func(ctx context.Context, dir string) (history.Score, error)
-	// Compare measures two clean copies in turn: of the best so far, whose score is given, and
-	// of the tree. It sets Kept, or Why it is not. An error means that nothing can be measured here.
-	Compare func(ctx context.Context, best history.Score, old, new string) (history.Score, error)
+	// First measures the tree before the first round.
+	First func(ctx context.Context, c Copies) (history.Score, error)
+	// Compare measures the best so far, whose score is given, and the tree in turn. It sets
+	// Kept, or Why it is not. An error means that nothing can be measured here.
+	Compare func(ctx context.Context, best history.Score, c Copies) (history.Score, error)
+}
+
+// Copies makes a clean copy of the tree, or of the best so far, for one measurement: what
+// an earlier one left is not in it.
+type Copies func(ctx context.Context, best bool) (dir string, err error)
+
+// copies calls do with the copies of a tree whose changes since the best are known.
+func (r *Run) copies(back []restore.Target, do func(Copies) error) error {
+	return r.withCopies(func(make copier) error {
+		return do(func(ctx context.Context, best bool) (dir string, err error) {
+			if best {
+				dir, _, err = make(ctx, "0", back)
+			} else {
+				dir, _, err = make(ctx, "1", nil)
+			}
+			return dir, err
+		})
+	})
 }
 
 // scoreStep is the name of the step that judges by the number.
@@ -42,8 +60,8 @@ func (r *Run) firstScore(ctx context.Context, s *State) error {
 			Next: Next{First: "make it pass first, for example with hone fix", Verb: NewRun}}
 	}
 	v, err := Step(ctx, r, scoreStep, nil, func(ctx context.Context) (v scored, err error) {
-		err = r.inCopies(ctx, make([][]restore.Target, 1), func(dirs, _ []string) error {
-			v.Score, err = r.Metric.First(ctx, dirs[0])
+		err = r.copies(nil, func(c Copies) error {
+			v.Score, err = r.Metric.First(ctx, c)
 			return err
 		})
 		v.Said = "at the start: " + v.Score.Change()
@@ -132,8 +150,8 @@ func (r *Run) compare(ctx context.Context, best State, found []check.Finding, ba
 	case check.Blocking(found):
 		v.Score.Why = "the check fails: " + check.Tally(check.BlockingOf(found))
 	default:
-		err = r.inCopies(ctx, [][]restore.Target{v.Back, nil}, func(dirs, _ []string) error {
-			v.Score, err = r.Metric.Compare(ctx, *best.Score, dirs[0], dirs[1])
+		err = r.copies(v.Back, func(c Copies) error {
+			v.Score, err = r.Metric.Compare(ctx, *best.Score, c)
 			return err
 		})
 	}

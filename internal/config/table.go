@@ -115,7 +115,7 @@ var (
 		In: In{"phase": {Default: 60}, "task": {Help: "maximum number of model calls in one execution session; also --agent-iterations, -niter"}}})
 	MaxToolCalls = row(120, Row{Key: "LOOP.max-tool-calls", Flag: "max-tool-calls", Group: "limits", Rare: true, Loops: "fix task phase improve", Valid: "positive", Opens: safe, Lend: true, Help: "maximum number of tool calls in one session",
 		In: In{"phase": {Default: 240}}})
-	Approve = row("ask", Row{Key: "LOOP.approve", Flag: "approve", Group: "safety", Loops: "fix task reconcile phase", Sections: "fix task reconcile", Valid: "ask|none|all", Opens: "changes to protected files are approved in this way",
+	Approve = row("ask", Row{Key: "LOOP.approve", Flag: "approve", Group: "safety", Loops: "fix task reconcile phase improve", Sections: "fix task reconcile improve", Valid: "ask|none|all", Opens: "changes to protected files are approved in this way",
 		Help: "how to approve changes that need approval: ask, all, or none, which declines them", In: In{"implement": {Default: "none"}, "improve": {Default: "none"}}})
 	Allow = row([]string(nil), Row{Flag: "allow", Group: "safety", Loops: "fix task improve", Lend: true, Repeat: true, Help: "`programs` that the model may run in addition to the standard list, such as go,make; the check itself is always allowed",
 		In: In{"improve": {Help: "`programs` that the model may run in addition to the standard list, such as go,make; check and metric are always allowed"}, "task": {Help: "`programs` that the model may run in addition to the standard list and the task file's, such as go,make; the check itself is always allowed"}}})

@@ -98,16 +98,30 @@ func onlyOnes(dir string) check.Func {
 	}
 }
 
-func size(dir string) float64 { return float64(len(crashtest.ReadFile(dir, "a"))) }
-
-func first(_ context.Context, dir string) (history.Score, error) {
-	x := size(dir)
-	return history.Score{Name: "size", Lower: true, First: x, Best: x, New: []float64{x}}, nil
+func size(ctx context.Context, c hone.Copies, best bool) (float64, error) {
+	dir, err := c(ctx, best)
+	if err != nil {
+		return 0, err
+	}
+	return float64(len(crashtest.ReadFile(dir, "a"))), nil
 }
 
-func compare(_ context.Context, best history.Score, old, changed string) (history.Score, error) {
-	s, x := best.Next(), size(changed)
-	s.Old, s.New, s.Value = []float64{size(old)}, []float64{x}, &x
+func first(ctx context.Context, c hone.Copies) (history.Score, error) {
+	x, err := size(ctx, c, false)
+	return history.Score{Name: "size", Lower: true, First: x, Best: x, New: []float64{x}}, err
+}
+
+func compare(ctx context.Context, best history.Score, c hone.Copies) (history.Score, error) {
+	s := best.Next()
+	old, err := size(ctx, c, true)
+	if err != nil {
+		return s, err
+	}
+	x, err := size(ctx, c, false)
+	if err != nil {
+		return s, err
+	}
+	s.Old, s.New, s.Value = []float64{old}, []float64{x}, &x
 	if s.Old[0] != best.Best {
 		return s, fmt.Errorf("the best so far is %v, not %v", s.Old[0], best.Best)
 	}

@@ -49,9 +49,18 @@ type meter struct {
 // noScore is why a command gave no number.
 type noScore struct{ error }
 
-// once runs a metric in a copy and returns its numbers. The error is a noScore, or one of the
-// machine.
-func (m meter) once(ctx context.Context, r sandbox.Runner, dir, line string) (values, error) {
+// once runs a metric in a clean copy of its own and returns its numbers. The error is a
+// noScore, or one of the machine.
+func (m meter) once(ctx context.Context, c hone.Copies, best bool, line string) (v values, err error) {
+	dir, err := c(ctx, best)
+	if err != nil {
+		return nil, err
+	}
+	r, remove, err := m.session.InCopy(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
 	argv := []string{"sh", "-c", line}
 	if runtime.GOOS == "windows" {
 		argv = []string{"cmd", "/C", line}
@@ -90,7 +99,7 @@ func (m meter) number(v values, want int) (number float64, n int, err error) {
 }
 
 // first measures a copy of the tree before the first round.
-func (m meter) first(ctx context.Context, dir string) (s history.Score, err error) {
+func (m meter) first(ctx context.Context, c hone.Copies) (s history.Score, err error) {
 	s = history.Score{Name: m.name, Lower: m.lower}
 	done, err := m.session.Measuring(ctx)
 	if err != nil {
@@ -100,14 +109,9 @@ func (m meter) first(ctx context.Context, dir string) (s history.Score, err erro
 	if err := m.noteLoad(); err != nil {
 		return s, err
 	}
-	r, remove, err := m.session.InCopy(dir)
-	if err != nil {
-		return s, err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
 	var shown []values
 	for i := 0; i <= m.wanted(s.New); i++ { // the first one warms up
-		v, err := m.once(ctx, r, dir, m.line)
+		v, err := m.once(ctx, c, false, m.line)
 		if err == nil {
 			var x float64
 			if x, s.Values, err = m.number(v, s.Values); err == nil && i > 0 {
@@ -119,7 +123,7 @@ func (m meter) first(ctx context.Context, dir string) (s history.Score, err erro
 		}
 	}
 	if m.confirm != "" {
-		v, err := m.once(ctx, r, dir, m.confirm)
+		v, err := m.once(ctx, c, false, m.confirm)
 		if err == nil {
 			_, _, err = m.number(v, 0)
 		}
@@ -161,7 +165,7 @@ func atStart(err error) error {
 
 // compare measures the best so far and a change in turn, twice if the first time shows a gain
 // (ruling I2).
-func (m meter) compare(ctx context.Context, best history.Score, before, after string) (s history.Score, err error) {
+func (m meter) compare(ctx context.Context, best history.Score, c hone.Copies) (s history.Score, err error) {
 	s = best.Next()
 	done, err := m.session.Measuring(ctx)
 	if err != nil {
@@ -171,18 +175,8 @@ func (m meter) compare(ctx context.Context, best history.Score, before, after st
 	if err := m.noteLoad(); err != nil {
 		return s, err
 	}
-	dirs := [2]string{before, after}
-	var runners [2]sandbox.Runner
-	for i, dir := range dirs {
-		r, remove, err := m.session.InCopy(dir)
-		if err != nil {
-			return s, err
-		}
-		defer func() { err = errors.Join(err, remove()) }()
-		runners[i] = r
-	}
 	for range 2 {
-		got, shown, err := m.inTurn(ctx, runners, dirs, m.line, best)
+		got, shown, err := m.inTurn(ctx, c, m.line, best)
 		if err != nil {
 			return s, notScored(&s, err)
 		}
@@ -194,7 +188,7 @@ func (m meter) compare(ctx context.Context, best history.Score, before, after st
 		}
 	}
 	if m.confirm != "" {
-		got, _, err := m.inTurn(ctx, runners, dirs, m.confirm, history.Score{Samples: max(best.Samples, firstSamples)})
+		got, _, err := m.inTurn(ctx, c, m.confirm, history.Score{Samples: max(best.Samples, firstSamples)})
 		if errors.As(err, new(noScore)) {
 			err = noScore{errors.New("--confirm gave none")} // its output stays hidden
 		}
@@ -222,12 +216,12 @@ func notScored(s *history.Score, err error) error {
 	return nil
 }
 
-// inTurn measures two copies in turn, after a warm-up of each. shown are the numbers of the
-// second.
-func (m meter) inTurn(ctx context.Context, runners [2]sandbox.Runner, dirs [2]string, line string, best history.Score) (got [2][]float64, shown []values, err error) {
+// inTurn measures the best so far and a change in turn, after a warm-up of each. shown are the
+// numbers of the change.
+func (m meter) inTurn(ctx context.Context, c hone.Copies, line string, best history.Score) (got [2][]float64, shown []values, err error) {
 	for i := range 1 + best.Samples {
 		for _, which := range [][2]int{{0, 1}, {1, 0}}[i%2] {
-			v, err := m.once(ctx, runners[which], dirs[which], line)
+			v, err := m.once(ctx, c, which == 0, line)
 			x := 0.0
 			if err == nil {
 				x, _, err = m.number(v, best.Values)
