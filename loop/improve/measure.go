@@ -69,9 +69,6 @@ func (m meter) once(ctx context.Context, c hone.Copies, best bool, line string) 
 		argv = append([]string{"taskset", "-c", cpu}, argv...)
 	}
 	got, err := r.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, Timeout: m.timeout})
-	said := func() string {
-		return strings.TrimSpace(render.Cut(render.Line(m.redact(lastLine(got.Stdout, got.Stderr))), 200))
-	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -80,7 +77,7 @@ func (m meter) once(ctx context.Context, c hone.Copies, best bool, line string) 
 	case got.TimedOut:
 		return nil, noScore{fmt.Errorf("the metric did not end within %s", render.Duration(m.timeout))}
 	case got.Exit != 0:
-		return nil, noScore{fmt.Errorf("the metric ended with status %d: %s", got.Exit, said())}
+		return nil, noScore{errors.New(strings.TrimSuffix(fmt.Sprintf("the metric ended with status %d: %s", got.Exit, render.Cut(render.Line(m.redact(lastLine(got.Stdout, got.Stderr))), 200)), ": "))}
 	}
 	return readMetric(got.Stdout), nil
 }
