@@ -119,8 +119,9 @@ var (
 		Help: "how to approve changes that need approval: ask, all, or none, which declines them", In: In{"implement": {Default: "none"}, "improve": {Default: "none"}}})
 	Allow = row([]string(nil), Row{Flag: "allow", Group: "safety", Loops: "fix task improve", Lend: true, Repeat: true, Help: "`programs` that the model may run in addition to the standard list, such as go,make; the check itself is always allowed",
 		In: In{"improve": {Help: "`programs` that the model may run in addition to the standard list, such as go,make; check and metric are always allowed"}, "task": {Help: "`programs` that the model may run in addition to the standard list and the task file's, such as go,make; the check itself is always allowed"}}})
-	Attempts = row(1, Row{Flag: "attempts", Group: "limits", Loops: "fix task implement", Apart: true, Lend: true,
-		Help: "try N times side by side, in copies of the directory, and apply the first result that passes the check; with several -m each model in turn"})
+	Attempts = row(1, Row{Flag: "attempts", Group: "limits", Loops: "fix task implement improve", Apart: true, Lend: true,
+		Help: "try N times side by side, in copies of the directory, and apply the first result that passes the check; with several -m each model in turn",
+		In:   In{"improve": {Help: "try N times side by side, in copies of the directory, and apply the result with the best number; with several -m each model in turn"}}})
 
 	// [implement]
 	BuildOutput  = row(65536, Row{Key: "implement.max-output", Flag: "max-output", Group: "check", Rare: true, Loops: "implement", Valid: "positive", Opens: safe, Lend: true, Help: "bytes of the build's output that are sent to the model"})

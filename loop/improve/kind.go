@@ -28,7 +28,7 @@ func Kind() loop.Kind {
 		Example: `  hone improve --metric "go test -run - -bench Parse ." --lower ns/op --check "go test ./..." --allow go
   hone improve "start with the parser" --metric ./bench.sh --lower p95_ms --target 100 --check "make test"
   hone improve --metric "stat -c %s dist/app.js" --lower value --check "npm test"`,
-		Args: loop.OneText, Text: true,
+		Args: loop.OneText, Text: true, Attempts: func(loop.Loop) error { return nil },
 		New:     func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{Short: "what improve would send first, without what it measures at the start"},
 		Starters: func() loop.Starters {
