@@ -11,9 +11,8 @@ import (
 	"hone/model"
 )
 
-// delegate lets an agent hold a session. To the engine a session is a command:
-// it is not repeated as it was. If it was interrupted, an agent starts anew and
-// is told so, with the files that changed.
+// To the engine a session is a command: it is not repeated as it was. If it was interrupted, an agent starts anew and is told
+// so, with the files that changed.
 func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
 	r.at.Turn = 1
 	request := model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning}
@@ -47,8 +46,7 @@ func (r *Run) delegate(ctx context.Context, role Role, messages []model.Message)
 	return t, err
 }
 
-// askAgent asks an agent for a session. If the agent fails nothing is recorded,
-// and a resumed run starts the session anew.
+// If the agent fails nothing is recorded, and a resumed run starts the session anew.
 func (r *Run) askAgent(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
 	var req model.Request
 	if err := json.Unmarshal(sent, &req); err != nil {
@@ -88,8 +86,6 @@ func (r *Run) askAgent(ctx context.Context, role Role, sent []byte) (history.Rep
 	return history.Replied{}, fault
 }
 
-// restartAgent asks an agent for a session that was interrupted. The request
-// says so, and lists the files that changed since.
 func (r *Run) restartAgent(ctx context.Context, role Role, req model.Request, changed []string) (history.Replied, error) {
 	text := "An earlier session with this task was interrupted, because the program that ran it stopped; it is not known how far it got. " + r.Rules.Guard.Redact(role.changesText(changed))
 	last := req.Messages[len(req.Messages)-1]

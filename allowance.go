@@ -44,15 +44,13 @@ const (
 	maxTurnText = 4096 - maxHarnessText
 )
 
-// recordedAllowance returns the turn's allowance. It is a step, because the
-// request depends on it and the ledger differs after a crash.
+// The allowance is a step, because the request depends on it and the ledger differs after a crash.
 func (t *talk) recordedAllowance(ctx context.Context) (Allowance, error) {
 	return Step(ctx, t.r, "budget", nil, func(context.Context) (Allowance, error) { return t.allowance() })
 }
 
-// allowance computes an allowance from the ledger. If the budget cannot pay for
-// the next request, the error is a [*Stop]. Errors are not recorded, so a
-// resumed run computes the allowance again.
+// If the budget cannot pay for the next request, the error is a [*Stop]. Errors are not recorded, so a resumed run computes the
+// allowance again.
 func (t *talk) allowance() (Allowance, error) {
 	if !t.r.limited() {
 		return Allowance{}, nil
@@ -81,25 +79,20 @@ func (t *talk) allowance() (Allowance, error) {
 	return a, err
 }
 
-// atMost limits a number of tokens to what a reply of the role may have.
 func (role Role) atMost(tokens int64) int64 { return min(role.MaxOutput, tokens) }
 
-// turnAndAnswer returns what a turn and a final answer after it need. in is the
-// number of tokens of the turn's request.
+// in is the number of tokens of the turn's request.
 func (role Role) turnAndAnswer(in int64) need {
 	turn := role.atMost(minTurn)
 	return need{in: 2*in + bytesPerToken*turn + maxTurnText + maxHarnessText, out: turn + role.atMost(minAnswer), what: "the next turn"}
 }
 
-// limited reports whether the run limits tokens or cost.
 func (r *Run) limited() bool { return r.Limits.Tokens > 0 || r.Limits.Cost > 0 }
 
 // remainingBudget is what is left of one of the run's limits, and what each
 // token that is read (in) or written (out) takes of it.
 type remainingBudget struct{ left, in, out float64 }
 
-// remainingBudgets returns one value for each limit of the run that applies to
-// the role.
 func (r *Run) remainingBudgets(role Role) []remainingBudget {
 	spent := r.Past().Ledger()
 	var all []remainingBudget
@@ -112,10 +105,8 @@ func (r *Run) remainingBudgets(role Role) []remainingBudget {
 	return all
 }
 
-// turnOutput returns how many tokens the reply to a request may have so that
-// the budget still pays for an answer; in is the number of tokens of the
-// request. It returns 0 if the role's own limit is lower. Each token is paid
-// for twice: when it is written, and when it is sent again.
+// The budget still pays for an answer after such a reply. It returns 0 if the role's own limit is lower. Each token is paid for
+// twice: when it is written, and when it is sent again.
 func (r *Run) turnOutput(role Role, in int64) int64 {
 	most := float64(role.MaxOutput)
 	for _, p := range r.remainingBudgets(role) {

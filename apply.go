@@ -60,8 +60,7 @@ func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs 
 	}
 }
 
-// review returns the verdicts of Apply without changing anything. In a tool call a
-// file that the session has not seen is Unread, and the user is not asked (ruling G4).
+// In a tool call a file that the session has not seen is Unread, and the user is not asked (ruling G4).
 func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
 	v, err := step(ctx, r, lookStep(history.StepReview, ch, func(ctx context.Context) (history.Reviewed, error) {
 		rules := r.protectingRules(r.Rules)
@@ -75,9 +74,8 @@ func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen) ([]wor
 	return v.Verdicts, err
 }
 
-// approve asks about the edits of a change that need an approval, one question
-// for each file, and replaces each Ask by Allow, Declined or Pending. It returns the
-// change with the contents that the user edited.
+// It asks one question for each file, and replaces each Ask by Allow, Declined or Pending. The returned change has the contents
+// that the user edited.
 func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) (workspace.Change, error) {
 	ch.Edits = slices.Clone(ch.Edits)
 	more := 0
@@ -102,7 +100,6 @@ func (r *Run) approve(ctx context.Context, ch workspace.Change, vs []workspace.V
 	return ch, nil
 }
 
-// rulingFor returns the ruling and the reason that follow from an answer.
 func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	switch {
 	case a.Approved && v.Edited:
@@ -118,8 +115,7 @@ func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	return workspace.Declined, reason + ", and the user declined it"
 }
 
-// askAbout asks about one edit. If the user edits its contents, it asks about those.
-// Unless the user declines them, e and v are about them afterwards.
+// If the user edits the contents, it asks about those. Unless the user declines them, e and v are about them afterwards.
 func (r *Run) askAbout(ctx context.Context, e *workspace.Edit, v *workspace.Verdict, more int, rest bool) (Answer, error) {
 	asked, about := *e, *v
 	for {
@@ -140,9 +136,8 @@ func (r *Run) askAbout(ctx context.Context, e *workspace.Edit, v *workspace.Verd
 	}
 }
 
-// askOnce asks one question. It records the question, and stores the contents that
-// it is about, before the user sees it. The same question is not asked again: an
-// answer is final. If the file has changed since the review, the question is outdated.
+// It records the question, and stores the contents that it is about, before the user sees it. The same question is not asked
+// again: an answer is final. If the file has changed since the review, the question is outdated.
 func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict, more int, rest bool) (Answer, error) {
 	q := Question{Path: v.Path, Reason: v.Reason, Delete: e.Delete, Edited: v.Edited, Before: v.Before, After: v.After, More: more}
 	same := true
@@ -159,25 +154,38 @@ func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict
 			return a, nil
 		case rest:
 			return Answer{Approved: true, By: "user"}, nil
-		case r.Human == nil:
-			return Answer{By: history.NoUser}, nil
 		}
-		a, err := r.askUser(ctx, q)
-		r.stale = true // the user may have changed files meanwhile
-		if errors.Is(err, ErrPending) {
-			return a, &Stop{Kind: KindBlocked, Why: "the question about " + q.Path + " is not answered yet", Next: Next{Verb: Resume}}
-		}
-		return a, err
+		return r.askUser(ctx, q)
 	}))
 }
 
-// askUser asks the user. It stores edited contents, or, if they cannot be used, asks
-// again.
+// AskUser asks the user what the model asks (ruling B15), and records the answer, which
+// [history.Past.AnswerTo] returns. The same question is asked once; without a user it is open,
+// and asked when the run is resumed.
+func (r *Run) AskUser(ctx context.Context, asks string) error {
+	q := Question{Asks: asks}
+	_, err := step(ctx, r, effect(history.TypeApproval, "approval", q, func(context.Context) (any, error) { return q, nil },
+		func(ctx context.Context) (Answer, error) {
+			if a, ok := r.Past().AnswerTo(q); ok {
+				return a, nil
+			}
+			return r.askUser(ctx, q)
+		}))
+	return err
+}
+
 func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
+	if r.Human == nil {
+		return Answer{By: history.NoUser}, nil
+	}
+	defer func() { r.stale = true }() // the user may change files meanwhile
 	for {
 		asked := r.Journal.Wait()
 		a, err := r.Human.Ask(ctx, q)
 		asked()
+		if errors.Is(err, ErrPending) {
+			return a, &Stop{Kind: KindBlocked, Why: "the question about " + q.About() + " is not answered yet", Next: Next{Verb: Resume}}
+		}
 		if err != nil || a.Contents == nil {
 			return a, err
 		}
@@ -193,8 +201,6 @@ func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
 	}
 }
 
-// reviewEdited returns the image of contents that the user made of an edit, and why
-// they cannot be used; empty if they can.
 func (r *Run) reviewEdited(path string, content []byte) (after workspace.Image, problem string, err error) {
 	vs, err := r.Tree.Review(workspace.Change{Edits: []workspace.Edit{{Path: path, Content: content}}}, r.Rules)
 	if err != nil {
@@ -210,9 +216,7 @@ func (r *Run) reviewEdited(path string, content []byte) (after workspace.Image, 
 	return v.After, "", nil
 }
 
-// storeQuestionImages stores the contents of a file before and after an edit,
-// and adds them to the question. same is false if the file has changed since the
-// review.
+// same is false if the file has changed since the review.
 func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err error) {
 	home := r.Journal.Home()
 	if q.Before.Exists() {
@@ -240,9 +244,8 @@ func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err
 	return true, err
 }
 
-// applyAllowed makes the allowed edits and records the outcome of every edit.
-// It can be repeated: it completes what a crash interrupted. outdated means that the
-// user changed a file after the review, so that no edit was made.
+// It can be repeated: it completes what a crash interrupted. outdated means that the user changed a file after the review, so
+// that no edit was made.
 func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) (outdated bool, err error) {
 	edits, allowed := allowedEdits(ch, vs)
 	if len(allowed) == 0 {
@@ -273,8 +276,6 @@ func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []worksp
 	return false, r.recordVerdicts(ch, vs)
 }
 
-// allowedEdits returns the allowed part of a change, with cleaned paths, and
-// its verdicts.
 func allowedEdits(ch workspace.Change, vs []workspace.Verdict) (workspace.Change, []workspace.Verdict) {
 	var todo workspace.Change
 	var allowed []workspace.Verdict
@@ -289,8 +290,7 @@ func allowedEdits(ch workspace.Change, vs []workspace.Verdict) (workspace.Change
 	return todo, allowed
 }
 
-// storeImages stores the contents before and after every edit of a change, and returns
-// the files that have changed since the review.
+// changed are the files that have changed since the review.
 func (r *Run) storeImages(ch workspace.Change, vs []workspace.Verdict) (changed []string, err error) {
 	for i, v := range vs {
 		q := Question{Path: v.Path, Before: v.Before, After: v.After}
@@ -305,8 +305,7 @@ func (r *Run) storeImages(ch workspace.Change, vs []workspace.Verdict) (changed 
 	return changed, nil
 }
 
-// recordVerdicts records each edit and its verdict, once. It stores the
-// contents of edits that were not made.
+// Each is recorded once. The contents of edits that were not made are stored too.
 func (r *Run) recordVerdicts(ch workspace.Change, vs []workspace.Verdict) error {
 	for i, v := range vs {
 		id := r.identify("change")

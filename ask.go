@@ -98,7 +98,6 @@ func (r *Run) patience(called string, spare bool) patience {
 	return p
 }
 
-// ends reports whether an error ends a call after the given number of attempts.
 func (p patience) ends(fault *model.Error, attempts int) bool {
 	return !fault.Temporary() || p.attempts > 0 && attempts >= p.attempts || p.tooLong(fault.RetryAfter)
 }
@@ -161,8 +160,7 @@ func (r *Run) addedRequest(role Role, sent []byte) ([]byte, error) {
 	return marshal(history.AddedRequest{After: object, Repeated: repeated, Parts: now.Messages[0].Parts[repeated:]})
 }
 
-// repeatedParts returns how many parts at the start of a request of one message repeat
-// those of an earlier one; 0 if the requests differ in anything else.
+// It returns 0 if the requests differ in anything else.
 func repeatedParts(earlier, now model.Request) int {
 	if earlier.System != now.System || earlier.Reasoning != now.Reasoning || len(earlier.Tools)+len(now.Tools) > 0 ||
 		len(earlier.Messages) != 1 || len(now.Messages) != 1 || earlier.Messages[0].Role != now.Messages[0].Role {
@@ -176,8 +174,7 @@ func repeatedParts(earlier, now model.Request) int {
 	return n
 }
 
-// send sends a request. keep is what is stored: the request, or what it adds to
-// an earlier one.
+// keep is what is stored: the request, or what it adds to an earlier one.
 func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Reply, error) {
 	open := func(context.Context) (any, error) {
 		name, err := r.Journal.Home().Put(keep)
@@ -194,19 +191,15 @@ func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Rep
 	return r.reply(got)
 }
 
-// stepInput returns what the reply to a request depends on. Which of the role's models
-// replied is not part of it: the record says that.
+// Which of the role's models replied is not part of it: the record says that.
 func (role Role) stepInput(request []byte) any {
 	return []any{role.Name, role.Called, json.RawMessage(request)}
 }
 
-// reply reads the reply that a record names.
 func (r *Run) reply(got history.Replied) (model.Reply, error) {
 	return history.ReadReply(got, r.Journal.Home().Get)
 }
 
-// attempts sends a request until it succeeds or cannot succeed, or until the
-// patience with the last model of the role ends.
 func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
 	now, next := r.inService(role)
 	var req model.Request
@@ -244,7 +237,6 @@ func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Rep
 	}
 }
 
-// storeReply stores a reply and returns its record.
 func (r *Run) storeReply(role Role, reply model.Reply, attempts int) (history.Replied, error) {
 	b, err := marshal(history.StoredReply{Reply: reply, Raw: reply.Raw})
 	if err != nil {
@@ -255,7 +247,6 @@ func (r *Run) storeReply(role Role, reply model.Reply, attempts int) (history.Re
 		Finish: reply.Finish, Detail: reply.Detail, Usage: reply.Usage, Attempts: attempts}, err
 }
 
-// attempt makes one attempt. It reserves the cost before, and commits it after.
 func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []byte) (model.Reply, error) {
 	held, err := r.reserve(role, req.Attempt, int64(len(sent))+framingTokens)
 	if err != nil {
@@ -285,7 +276,6 @@ func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []
 	return reply, fault
 }
 
-// waitToRetry records a failed attempt, and waits.
 func (r *Run) waitToRetry(ctx context.Context, failed history.Retried, d time.Duration) error {
 	failed.Wait = d.Milliseconds()
 	if _, err := r.append(journal.Entry{Type: history.TypeRetry, Payload: failed}); err != nil {
@@ -294,7 +284,6 @@ func (r *Run) waitToRetry(ctx context.Context, failed history.Retried, d time.Du
 	return wait(ctx, d, time.Now)
 }
 
-// lookAtClock is how often a wait looks at the clock.
 const lookAtClock = time.Second
 
 // wait waits until d has passed by the time of day or by the process's clock, whichever is
@@ -316,8 +305,6 @@ func wait(ctx context.Context, d time.Duration, now func() time.Time) error {
 	}
 }
 
-// retryStop returns the error for a fault after which another attempt is
-// useless now.
 func (r *Run) retryStop(role Role, fault *model.Error, attempts int, p patience) error {
 	stop := &Stop{Kind: KindFailed, Next: afterFault(fault), Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.cleanText(fault.Error()))}
 	switch {
@@ -331,8 +318,6 @@ func (r *Run) retryStop(role Role, fault *model.Error, attempts int, p patience)
 	return stop
 }
 
-// afterFault returns what the user can do about a provider's or an agent's
-// fault.
 func afterFault(fault *model.Error) Next {
 	next := resumeAfter(fault.Hint)
 	if fault.Alternative != "" {
@@ -351,8 +336,7 @@ func (role Role) Fits(bytes int64) error {
 	return &ContextError{Need: need, Limit: role.Context}
 }
 
-// cacheKey returns the cache key of a role's requests. It is the same in all processes
-// of a run, and reveals nothing.
+// It is the same in all processes of a run, and reveals nothing.
 func (r *Run) cacheKey(role Role) string {
 	return sum([]byte(r.Journal.Run() + "\x00" + role.Name))[:32]
 }

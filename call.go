@@ -16,8 +16,6 @@ import (
 	"hone/tool"
 )
 
-// runCalls runs the calls of a reply, and adds all results to the history, in
-// order.
 func (t *talk) runCalls(ctx context.Context, got model.Reply, calls []model.Call) error {
 	t.prompts = 0
 	results := make([]Called, len(calls))
@@ -39,8 +37,7 @@ func (t *talk) runCalls(ctx context.Context, got model.Reply, calls []model.Call
 	return t.noteFailures(ctx, results)
 }
 
-// runGroup runs the calls from i on that can run concurrently: consecutive
-// calls of read-only tools, or a single other call. It returns how many it ran.
+// Consecutive calls of read-only tools run concurrently, any other call alone. It returns how many it ran.
 func (t *talk) runGroup(ctx context.Context, calls []model.Call, i int, results []Called) (int, error) {
 	var group []*pendingCall
 	for j := i; j < len(calls); j++ {
@@ -65,7 +62,6 @@ func (t *talk) runGroup(ctx context.Context, calls []model.Call, i int, results 
 	return len(group), nil
 }
 
-// pendingCall is a call that is planned, and then run.
 type pendingCall struct {
 	call    model.Call
 	index   int // in its reply, from 0
@@ -75,7 +71,6 @@ type pendingCall struct {
 	result  tool.Result
 }
 
-// planCall counts a call, or refuses it.
 func (t *talk) planCall(call model.Call, index int) *pendingCall {
 	call.Name = reply.ToolName(call.Name, t.toolNames())
 	call.Args, _ = reply.Arguments(call.Args)
@@ -105,7 +100,6 @@ func (t *talk) planCall(call model.Call, index int) *pendingCall {
 	return c
 }
 
-// unplanCall reverts what planCall counted.
 func (t *talk) unplanCall(c *pendingCall) {
 	if c.refused == "" {
 		t.runCount--
@@ -115,11 +109,9 @@ func (t *talk) unplanCall(c *pendingCall) {
 
 func (c *pendingCall) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
 
-// callKey returns a key that is equal for equal calls.
 func callKey(name, args string) string { return name + "\x00" + compact(args) }
 
-// compact returns a call's arguments without insignificant white space. Numbers
-// stay as they are written: as float64, long ones would become equal.
+// Numbers stay as they are written: as float64, long ones would become equal.
 func compact(args string) string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(args))
@@ -150,8 +142,7 @@ func (t *talk) toolNames() []string {
 	return names
 }
 
-// noteResult notes which files a result showed, and that a call may have
-// changed something.
+// After a call that may have changed something, calls may be repeated.
 func (t *talk) noteResult(c *pendingCall) {
 	for path, digest := range c.result.Shown {
 		t.seen[path] = digest
@@ -161,7 +152,6 @@ func (t *talk) noteResult(c *pendingCall) {
 	}
 }
 
-// runPlanned runs planned calls, and records them in order.
 func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 	if len(group) > 1 {
 		return t.runConcurrently(ctx, group)
@@ -184,9 +174,8 @@ func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 	return err
 }
 
-// noteTree notes the tree after a command. If the tree has changed since the last command,
-// other calls may be repeated. The command itself may not: it could change the tree each
-// time.
+// If the tree has changed since the last command, other calls may be repeated. The command itself may not: it could change the
+// tree each time.
 func (t *talk) noteTree(c *pendingCall, tree string) {
 	if t.tree != "" && t.tree != tree {
 		maps.DeleteFunc(t.times, func(key string, _ int) bool { return key != c.key })
@@ -194,9 +183,6 @@ func (t *talk) noteTree(c *pendingCall, tree string) {
 	t.tree = tree
 }
 
-// withNotes returns a command's result as the model reads it, with notes about the
-// protected files that the command changed, and about those that the user changed
-// before.
 func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result {
 	judges, tools := t.r.restoredNotes(after.Restored)
 	if judges != "" {
@@ -211,7 +197,6 @@ func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result
 	return result
 }
 
-// callStep returns the step that runs a call.
 func (t *talk) callStep(c *pendingCall) stepWork[tool.Result] {
 	open := func(context.Context) (any, error) { return t.callBegin(c, "") }
 	return effect(history.TypeTool, toolStepName, []string{c.call.Name, c.call.Args}, open, func(ctx context.Context) (tool.Result, error) {
@@ -232,9 +217,7 @@ const toolStepName = "tool"
 // name of any length.
 const maxNameBytes = 100
 
-// callBegin returns the begin of a call. manifest is empty unless the call runs
-// commands. Arguments that are too long for an event's line are stored as an
-// object.
+// manifest is empty unless the call runs commands. Arguments that are too long for an event's line are stored as an object.
 func (t *talk) callBegin(c *pendingCall, manifest string) (history.ToolCall, error) {
 	b := history.ToolCall{Role: t.role.Name, Tool: shorten(c.call.Name, maxNameBytes), Args: c.call.Args, Refused: c.refused,
 		Command: manifest != "", Manifest: manifest}
@@ -247,13 +230,11 @@ func (t *talk) callBegin(c *pendingCall, manifest string) (history.ToolCall, err
 	return b, err
 }
 
-// interruptedResult returns the result of an interrupted command.
 func (t *talk) interruptedResult(_ context.Context, changed []string) (tool.Result, error) {
 	return tool.Failure("the command was interrupted, because the program that ran it stopped; it may or may not have done its work, and it was not run again. " +
 		t.r.Rules.Guard.Redact(t.role.changesText(changed))), nil
 }
 
-// changesText says which of the changed files the role may see.
 func (role Role) changesText(changed []string) string {
 	visible := role.visiblePaths(changed)
 	if len(visible) == 0 {
@@ -262,7 +243,6 @@ func (role Role) changesText(changed []string) string {
 	return "Files that changed since it began: " + strings.Join(visible[:min(len(visible), 50)], ", ") + "."
 }
 
-// visiblePaths returns those of the paths that the role may see, as it names them.
 func (role Role) visiblePaths(paths []string) []string {
 	var visible []string
 	for _, path := range paths {
@@ -278,11 +258,9 @@ func (role Role) visiblePaths(paths []string) []string {
 	return visible
 }
 
-// maxConcurrent limits how many calls run at the same time.
 const maxConcurrent = 8
 
-// runConcurrently runs calls of read-only tools at the same time. It records
-// their begins before, and their results after, in the order of the calls.
+// It records their begins before, and their results after, in the order of the calls.
 func (t *talk) runConcurrently(ctx context.Context, group []*pendingCall) (err error) {
 	at := t.r.at
 	defer func() { t.r.at = at }()
@@ -322,9 +300,8 @@ func (t *talk) runConcurrently(ctx context.Context, group []*pendingCall) (err e
 // shortAnswer is the size in bytes up to which an answer is sent again as it is.
 const shortAnswer = 400
 
-// textForModel returns the text of a result as the model receives it. It omits what the last
-// result of the same call said (ruling S12), and the middle of a long text, which the model can
-// read with a tool.
+// It omits what the last result of the same call said (ruling S12), and the middle of a long text, which the model can read
+// with a tool.
 func (t *talk) textForModel(c Called) string {
 	limit := 16 << 10
 	for _, one := range t.role.Tools {
@@ -340,10 +317,12 @@ func (t *talk) textForModel(c Called) string {
 		}
 		t.told[key] = all
 	}
-	if brief != "" {
+	switch {
+	case brief != "" && len(text) <= shortAnswer && c.Result.Brief != "":
+		return brief + "\n[its output:]\n" + text
+	case brief != "":
 		return fmt.Sprintf("%s\n[its output has %d bytes; to see it, read or grep \"output:%d\"]", brief, len(text), len(t.outputs))
-	}
-	if len(text) <= limit {
+	case len(text) <= limit:
 		return text
 	}
 	head, tail := wholeLines(text[:limit*2/3], false), wholeLines(text[len(text)-limit/3:], true)
@@ -351,8 +330,7 @@ func (t *talk) textForModel(c Called) string {
 		head, len(text)-len(head)-len(tail), len(t.outputs), tail)
 }
 
-// wholeLines returns a piece of a text without the incomplete line at its end,
-// or at its start, unless that is most of the piece.
+// The incomplete line stays if it is most of the piece.
 func wholeLines(piece string, start bool) string {
 	if start {
 		if i := strings.IndexByte(piece, '\n'); i >= 0 && i < len(piece)/2 {
@@ -364,8 +342,6 @@ func wholeLines(piece string, start bool) string {
 	return strings.ToValidUTF8(piece, "")
 }
 
-// shorten returns a text without its middle if it is longer than about so many
-// bytes.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

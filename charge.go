@@ -45,8 +45,6 @@ func (r *Run) affordableOutput(role Role, n need) (int64, error) {
 	return out, nil
 }
 
-// affordableOutputByCost lowers an output limit to what the cost limit pays
-// for.
 func (r *Run) affordableOutputByCost(role Role, n need, out int64, spent history.Ledger) (int64, error) {
 	if role.Price == nil || spent.Unpriced {
 		return 0, &Stop{Kind: KindUsage, Why: "a cost limit needs the price of " + role.Called, Err: errNoPrice,
@@ -78,8 +76,7 @@ type reservation struct {
 	price *Price
 }
 
-// reserve reserves the cost of an attempt that sends at most in tokens, and the disk space
-// for its reply.
+// The attempt sends at most in tokens. The disk space for its reply is held too.
 func (r *Run) reserve(role Role, attempt int, in int64) (reservation, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -110,7 +107,6 @@ func (r *Run) release(h reservation) error {
 	return cmp.Or(failed, err)
 }
 
-// sending calls Sending, if it is set.
 func (r *Run) sending() error {
 	if r.Sending == nil {
 		return nil
@@ -142,8 +138,7 @@ func (r *Run) Reserve(role Role, bytes int64) (maxOutput int64, commit func(used
 	}, nil
 }
 
-// noteRelayed notes that the calls of a role are forwarded, whether the budget
-// pays for them or not. The agent's own report then does not count.
+// The calls are forwarded whether the budget pays for them or not. The agent's own report then does not count.
 func (r *Run) noteRelayed(role Role) {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -153,8 +148,7 @@ func (r *Run) noteRelayed(role Role) {
 	r.relayed[role.Name] = true
 }
 
-// commit records what an attempt used, and returns it; nil if the provider
-// reported nothing plausible.
+// It returns nil if the provider reported nothing plausible.
 func (r *Run) commit(h reservation, used *model.Usage, fault error) (*model.Usage, error) {
 	r.money.Lock()
 	defer r.money.Unlock()
@@ -183,7 +177,6 @@ func (r *Run) commit(h reservation, used *model.Usage, fault error) (*model.Usag
 	return c.Usage, r.recordCommit(c)
 }
 
-// charge fills in the tokens and the cost of a commit from its usage.
 func charge(c *history.Commit, price *Price) {
 	c.Tokens = c.Usage.Total()
 	if price != nil {
@@ -192,8 +185,7 @@ func charge(c *history.Commit, price *Price) {
 	}
 }
 
-// chargeSoFar charges a reply that was interrupted. The provider reported what
-// it read, but not all that it wrote, so the maximum counts as written.
+// The provider reported what it read, but not all that it wrote, so the maximum counts as written.
 func chargeSoFar(c *history.Commit, h reservation) {
 	if c.Usage.Total() > c.Usage.Output {
 		most := *c.Usage
@@ -231,7 +223,6 @@ func plausibleUsage(u *model.Usage, bytes int64) *model.Usage {
 	return u
 }
 
-// recordCommit records a commit, and the sums of the run after it.
 func (r *Run) recordCommit(c history.Commit) error {
 	if _, err := r.append(journal.Entry{Type: history.TypeCommit, Payload: c}); err != nil {
 		return err
@@ -297,5 +288,4 @@ func (r *Run) Attempted(a history.Attempt) error {
 	return err
 }
 
-// errNoPrice is why a run with a cost limit cannot ask a model.
 var errNoPrice = errors.New("the model's price is not known")

@@ -67,10 +67,8 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Sna
 	return v, o, err
 }
 
-// snapshotAfter takes the snapshot after a command, and finds the protected
-// files that it changed. They are recorded before they are restored, so that
-// the model and the user learn of them even if this process is killed.
-// begun is the manifest before a model's command, or empty.
+// The protected files that the command changed are recorded before they are restored, so that the model and the user learn of
+// them even if this process is killed. begun is the manifest before a model's command, or empty.
 func (r *Run) snapshotAfter(ctx context.Context, begun string) (history.Snapshot, error) {
 	before, err := r.manifestNamed(begun)
 	if err == nil {
@@ -94,7 +92,6 @@ func (r *Run) snapshotAfter(ctx context.Context, begun string) (history.Snapshot
 	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Outside: r.Past().UntoldChanges(), Report: history.Report{Said: r.restoredText(changed)}}, err
 }
 
-// restoredText tells the user which files are restored; empty if none are.
 func (r *Run) restoredText(paths []string) string {
 	judges, tools := r.restoredNotes(paths)
 	if tools == "" {
@@ -107,8 +104,7 @@ func (r *Run) restoredText(paths []string) string {
 	return judges + "; " + tools
 }
 
-// undoProtected restores the protected files that a command changed, as the snapshot
-// after it has them. What the user has changed since then stays.
+// What the user has changed since then stays.
 func (r *Run) undoProtected(ctx context.Context, begun string, after history.Snapshot) (history.Snapshot, error) {
 	list, err := r.stillChanged(ctx, begun, after)
 	if err != nil {
@@ -117,7 +113,6 @@ func (r *Run) undoProtected(ctx context.Context, begun string, after history.Sna
 	return r.putBack(ctx, list)
 }
 
-// putBack restores files, and returns the record of [history.StepRestore].
 func (r *Run) putBack(ctx context.Context, list []restore.Target) (history.Snapshot, error) {
 	if _, err := r.restoreProtected(ctx, list); err != nil {
 		return history.Snapshot{}, err
@@ -150,8 +145,6 @@ func (r *Run) stillChanged(ctx context.Context, begun string, after history.Snap
 	}), err
 }
 
-// manifestNamed returns a recorded manifest; nil if the name is empty. It need not read
-// the newest that was stored.
 func (r *Run) manifestNamed(object string) (workspace.Manifest, error) {
 	switch object {
 	case "":
@@ -162,7 +155,6 @@ func (r *Run) manifestNamed(object string) (workspace.Manifest, error) {
 	return r.readManifest(object)
 }
 
-// manifestOf returns the name of the manifest before the last command of this name.
 func (r *Run) manifestOf(name string) string {
 	id := r.at
 	id.Name, id.Index = name, r.count[r.firstIdentity(name)]-1
@@ -170,7 +162,6 @@ func (r *Run) manifestOf(name string) string {
 	return begin.Manifest()
 }
 
-// manifestBefore stores the manifest of the tree before a command.
 func (r *Run) manifestBefore(ctx context.Context) (object string, err error) {
 	if _, err := r.Manifest(ctx); err != nil {
 		return "", err
@@ -178,8 +169,6 @@ func (r *Run) manifestBefore(ctx context.Context) (object string, err error) {
 	return r.storeManifest()
 }
 
-// changedSince returns the files that changed since the last command of this
-// name started.
 func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	object := r.manifestOf(name)
 	if object == "" {

@@ -64,8 +64,6 @@ func (r *Run) Continue(ctx context.Context, role Role, text string) (c Conversat
 	return c, true, err
 }
 
-// lastAsked returns the begin of the last model call of a role in a round; nil if
-// there is none.
 func (r *Run) lastAsked(role Role, round int) *history.Event {
 	for _, e := range slices.Backward(r.Past().Events()) {
 		if a, ok := e.Payload.(history.Asked); ok && a.Role == role.Name && e.Step.Round == round {
@@ -75,8 +73,7 @@ func (r *Run) lastAsked(role Role, round int) *history.Event {
 	return nil
 }
 
-// restore sets the talk to the end of the session whose last call is given, and
-// adds a text. It reports whether the session ended with an answer.
+// It reports whether the session ended with an answer.
 func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
 	asked := last.Payload.(history.Asked)
 	request, err := history.ReadWholeRequest(asked.Request, t.r.Journal.Home().Get)
@@ -105,8 +102,7 @@ func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
 	return err == nil, err
 }
 
-// sameOffer reports whether a recorded session had the same system text and the
-// same tools, so that its requests need not be stored again.
+// If they are the same, the requests need not be stored again.
 func (t *talk) sameOffer(request model.Request) (bool, error) {
 	was, err := digestOf([]any{request.System, request.Tools, request.Reasoning})
 	if err != nil {
@@ -116,8 +112,6 @@ func (t *talk) sameOffer(request model.Request) (bool, error) {
 	return was == now, err
 }
 
-// restoreResults restores what the calls of a session returned, and those of the
-// sessions that it continued.
 func (t *talk) restoreResults(round, session int) error {
 	for _, e := range t.r.Past().Records("continue") {
 		if e.Step.Round != round {
@@ -149,8 +143,6 @@ func (t *talk) restoreResults(round, session int) error {
 	return nil
 }
 
-// snapshotAfterCall returns the record of the snapshot that followed a recorded call;
-// zero if there is none.
 func (r *Run) snapshotAfterCall(call journal.Identity) history.Snapshot {
 	call.Name, call.Index = history.StepSnapshot, 0
 	record, _ := r.Past().Record(call)
@@ -158,8 +150,6 @@ func (r *Run) snapshotAfterCall(call journal.Identity) history.Snapshot {
 	return snapshot
 }
 
-// isAffordable reports whether the talk leaves room in the context, and whether
-// the budget pays for a turn and an answer.
 func (t *talk) isAffordable() (bool, error) {
 	whole, err := t.encode()
 	if err != nil {

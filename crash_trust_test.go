@@ -102,7 +102,7 @@ func TestCrashOfAQuestionAboutJudges(t *testing.T) {
 				r.Trust.Judges = judge.Of("sh a_test.sh")
 				r.Trust.Copied = func(_ context.Context, copied string) ([]check.Finding, error) { return passes(copied), nil }
 				r.Check = func(context.Context) ([]check.Finding, error) { return passes(dir), nil }
-				r.Human = hone.Always{Judges: &person{answer: func(q hone.Question) (hone.Answer, error) {
+				r.Human = hone.Always{Others: &person{answer: func(q hone.Question) (hone.Answer, error) {
 					if !q.AboutJudges() {
 						t.Errorf("asked about %s: %s", q.Path, q.Reason)
 					}

@@ -11,20 +11,17 @@ import (
 // A long conversation outgrows the model's context, or what the budget pays for.
 // Then the oldest tool output is replaced by a note: the model can repeat a call.
 
-// crowded reports whether a request takes more than four fifths of the context
-// (ruling G13). It counts four bytes as one token.
+// The limit is four fifths of the context (ruling G13), at four bytes a token.
 func (role Role) crowded(bytes int64) bool {
 	return role.Context > 0 && bytes/4 > role.Context*8/10
 }
 
-// elided is the record of tool output that was omitted.
 type elided struct {
 	Results int   `json:"results"` // number of results, the oldest first
 	Bytes   int64 `json:"bytes"`
 }
 
-// surplus returns how many bytes of a crowded request to omit, so that it fills
-// two fifths of the context; 0 if it is not crowded.
+// What is left fills two fifths of the context.
 func (t *talk) surplus(size int64) int64 {
 	if !t.role.crowded(size) {
 		return 0
@@ -32,17 +29,14 @@ func (t *talk) surplus(size int64) int64 {
 	return size - t.role.Context*4*4/10
 }
 
-// worthEliding reports whether to omit tool output from a crowded request. As
-// long as the request fits, a small saving is not worth losing the provider's
-// cache.
+// As long as the request fits, a small saving is not worth losing the provider's cache.
 func (t *talk) worthEliding(size int64) bool {
 	goal := t.surplus(size)
 	can := t.elideOutput(goal, false, false)
 	return can.Results > 0 && (can.Bytes >= goal/4 || t.role.Fits(size) != nil)
 }
 
-// elide omits so many bytes of tool output from the history, the oldest first.
-// Only if all is set does it omit the last results too.
+// The oldest output goes first, and the last results only if all is set.
 func (t *talk) elide(ctx context.Context, goal int64, all bool) error {
 	can := t.elideOutput(goal, all, false)
 	if can.Results == 0 {
@@ -57,8 +51,7 @@ func (t *talk) elide(ctx context.Context, goal int64, all bool) error {
 	return err
 }
 
-// elideOutput omits tool output like elide, but records nothing. If really is
-// not set, it only returns what it would omit.
+// Nothing is recorded. If really is not set, it only returns what it would omit.
 func (t *talk) elideOutput(goal int64, all, really bool) (done elided) {
 	end := t.lastResults()
 	if all {
@@ -88,8 +81,6 @@ func (t *talk) elideOutput(goal int64, all, really bool) (done elided) {
 	return done
 }
 
-// lastResults returns the index of the last message that contains results; -1
-// if there is none.
 func (t *talk) lastResults() int {
 	i := len(t.history) - 1
 	for i >= 0 && !slices.ContainsFunc(t.history[i].Parts, func(p model.Part) bool { return p.Result != nil }) {

@@ -24,18 +24,15 @@ type Substitute struct {
 	Price     *Price // as in [Role]
 }
 
-// ownModel returns the role's own model as a substitute.
 func (role Role) ownModel() Substitute {
 	return Substitute{Model: role.Model, Called: role.Called, MaxOutput: role.MaxOutput, Price: role.Price}
 }
 
-// withModel returns the role with another model.
 func (role Role) withModel(s Substitute) Role {
 	role.Model, role.Called, role.MaxOutput, role.Price = s.Model, s.Called, s.MaxOutput, s.Price
 	return role
 }
 
-// limitOutput limits the tokens of a reply, whichever model writes it.
 func (role Role) limitOutput(most int64) Role {
 	role.MaxOutput = min(role.MaxOutput, most)
 	role.Fallbacks = slices.Clone(role.Fallbacks)
@@ -45,9 +42,8 @@ func (role Role) limitOutput(most int64) Role {
 	return role
 }
 
-// inService returns the role with the model that is asked now: the first that has not
-// failed in the run. next is the model that takes its place if it fails too; empty if
-// there is none.
+// The model that is asked now is the first that has not failed in the run. next takes its place if it fails too; empty if there
+// is none.
 func (r *Run) inService(role Role) (now Role, next string) {
 	models := append([]Substitute{role.ownModel()}, role.Fallbacks...)
 	failed := func(s Substitute) bool { return r.Past().HasFailed(s.Called) }
@@ -63,12 +59,9 @@ func (r *Run) inService(role Role) (now Role, next string) {
 	return role.withModel(models[i]), ""
 }
 
-// failsOver reports whether a model that another one can take the place of is given up
-// for an error: it is overloaded, out of quota, or does not respond. A wrong key, or a
-// request that a provider rejects, must not go unnoticed.
+// A wrong key, or a request that a provider rejects, must not go unnoticed.
 func failsOver(fault *model.Error) bool { return fault.Temporary() || fault.Kind == model.Quota }
 
-// failOver records that another model takes the place of the role's, and why.
 func (r *Run) failOver(role Role, to string, why string) error {
 	_, err := r.append(journal.Entry{Type: history.TypeFailover, Payload: history.FailedOver{
 		Round: r.at.Round, Role: role.Name, From: role.Called, To: to, Error: r.cleanText(why)}})
@@ -78,9 +71,8 @@ func (r *Run) failOver(role Role, to string, why string) error {
 // DefaultEscalateAfter is what 0 in EscalateAfter of a [Role] means.
 const DefaultEscalateAfter = 2
 
-// escalatedRole returns the role as it is in this round: with its Escalation as its model if
-// the rounds before make no progress. That follows from their recorded findings, so that
-// a resumed run and a replay agree; the event only tells the user.
+// Whether the Escalation is the role's model follows from the recorded findings of the rounds before, so that a resumed run and
+// a replay agree; the event only tells the user.
 func (r *Run) escalatedRole(role Role) (Role, error) {
 	after := orElse(role.EscalateAfter, DefaultEscalateAfter)
 	if role.Escalation == nil || role.Agent {
@@ -139,8 +131,7 @@ func improves(s State, earlier []State) bool {
 	return len(earlier) > 0
 }
 
-// signed returns a reply whose opaque parts say which of the role's models wrote them.
-// If there is only one, nothing needs to be said.
+// If there is only one model, nothing needs to be said.
 func (role Role) signed(reply model.Reply, called string) model.Reply {
 	if len(role.Fallbacks) == 0 && role.Escalation == nil {
 		return reply
@@ -156,8 +147,7 @@ func (role Role) signed(reply model.Reply, called string) model.Reply {
 	return reply
 }
 
-// readableBy returns messages without the opaque parts of other models. A model can
-// neither read nor verify those: even models of the same provider reject them.
+// A model can neither read nor verify the opaque parts of others: even models of the same provider reject them.
 func readableBy(messages []model.Message, called string) []model.Message {
 	foreign := func(p model.Part) bool { return p.Opaque != nil && p.Opaque.From != "" && p.Opaque.From != called }
 	own := slices.Clone(messages)

@@ -16,7 +16,7 @@ type Human interface {
 	// and asks again when it is resumed. Any other error stops the run too.
 	//
 	// If the answer has Contents, the user has edited the proposed file, and the
-	// next question asks about these contents.
+	// next question asks about these contents. If the question Asks, the answer's Text counts.
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
@@ -32,15 +32,15 @@ type (
 // Always is a Human that approves everything, for a user who has said so in
 // advance.
 type Always struct {
-	// Judges answers questions about what judges the work, for which nothing can be said
-	// in advance; nil leaves them open.
-	Judges Human
+	// Others answers the questions for which nothing can be said in advance: about what
+	// judges the work, and what the model asks; nil leaves them open.
+	Others Human
 }
 
 // Ask approves.
 func (a Always) Ask(ctx context.Context, q Question) (Answer, error) {
-	if q.AboutJudges() {
-		return askOther(ctx, a.Judges, q)
+	if !q.InAdvance() {
+		return askOther(ctx, a.Others, q)
 	}
 	return Answer{Approved: true, By: "flag"}, nil
 }
@@ -48,18 +48,17 @@ func (a Always) Ask(ctx context.Context, q Question) (Answer, error) {
 // Never is a Human that declines everything, for a user who has said so in
 // advance.
 type Never struct {
-	Judges Human // as in Always
+	Others Human // as in Always
 }
 
 // Ask declines.
 func (n Never) Ask(ctx context.Context, q Question) (Answer, error) {
-	if q.AboutJudges() {
-		return askOther(ctx, n.Judges, q)
+	if !q.InAdvance() {
+		return askOther(ctx, n.Others, q)
 	}
 	return Answer{By: "flag"}, nil
 }
 
-// askOther asks a Human that may be nil.
 func askOther(ctx context.Context, h Human, q Question) (Answer, error) {
 	if h == nil {
 		return Answer{By: history.NoUser}, nil

@@ -42,8 +42,7 @@ type judgement struct {
 	Styles []reply.Style `json:"styles,omitempty"` // of the files before the change
 }
 
-// judgeEdit returns the style of an edit's file, and an error if the edit cannot be
-// meant. The rules decide about paths that cannot be read.
+// The rules decide about paths that cannot be read.
 func (r *Run) judgeEdit(e workspace.Edit) (reply.Style, error) {
 	old, _, err := r.Tree.Read(path.Clean(e.Path))
 	if err != nil {

@@ -26,10 +26,8 @@ import (
 // command made it. Of the others it may be made: then a pass of the check is believed
 // only if the check passes with these files as they were, too.
 
-// judges reports whether a file judges the work.
 func (t Trust) judges(path string) bool { return t.protects(path) || t.Judges.Has(path) }
 
-// protects reports whether the user protects a file by its name.
 func (t Trust) protects(path string) bool { return treepath.Match(t.Protect, path) }
 
 // keeps reports whether a change to a file needs the user's approval.
@@ -37,7 +35,6 @@ func (t Trust) keeps(path string) bool {
 	return t.protects(path) || t.Keep && t.Judges.Has(path)
 }
 
-// keepsAny reports whether changes to some files need approval.
 func (t Trust) keepsAny() bool { return len(t.Protect) > 0 || t.Keep }
 
 // judgeChange is a file that judges the work and is not as it must be.
@@ -114,12 +111,10 @@ func (r *Run) ChangedJudges() (paths []string, err error) {
 	return paths, err
 }
 
-// isApproved reports whether the user approved an edit that was made. The reason of an edit
-// that needed no approval is empty.
+// The reason of an edit that needed no approval is empty.
 func (r *Run) isApproved(v workspace.Verdict) bool { return v.Reason != "" || r.Trust.keeps(v.Path) }
 
-// addUsersChanges sets the files that the user changed: they must stay as the user left
-// them.
+// They must stay as the user left them.
 func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path string) bool, o history.Outside) error {
 	var m workspace.Manifest
 	for _, path := range o.Paths {
@@ -137,8 +132,7 @@ func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path s
 	return nil
 }
 
-// foundTree returns the manifest of the tree as the run found it; nil before its first
-// round. It never changes, so each process reads it once.
+// It is nil before the first round. It never changes, so each process reads it once.
 func (r *Run) foundTree() (workspace.Manifest, error) {
 	if r.found == nil {
 		o, ok := r.Past().Opened()
@@ -189,7 +183,6 @@ func (r *Run) contentsOf(e workspace.Entry) (b []byte, ok bool, err error) {
 	return b, err == nil, err
 }
 
-// targets returns what brings files that judge into the state in which they must be.
 func (r *Run) targets(changes []judgeChange) ([]restore.Target, error) {
 	var list []restore.Target
 	for _, c := range changes {
@@ -221,8 +214,7 @@ type judgesAsked struct {
 	Findings []check.Finding  `json:"findings"` // of the check without them
 }
 
-// questions returns the edits that would make the changes again. Only a file can be asked
-// about, not a link.
+// Only a file can be asked about, not a link.
 func (a judgesAsked) questions() (vs []workspace.Verdict) {
 	image := func(e workspace.Entry) workspace.Image {
 		return workspace.Image{Digest: e.Digest, Size: e.Size, Mode: uint32(e.Mode)}
@@ -236,8 +228,7 @@ func (a judgesAsked) questions() (vs []workspace.Verdict) {
 	return vs
 }
 
-// confirm decides whether a pass of the check is believed: c is its record, and the tree is
-// as it left it. It returns the record that counts.
+// c is the record of the check, and the tree is as it left it. The returned record is the one that counts.
 func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (history.Checked, error) {
 	if r.Trust.Copied == nil || r.Trust.Proof == nil && r.Trust.Judges.IsZero() {
 		return c, nil
@@ -261,7 +252,6 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 	return r.askAboutJudges(ctx, c, p, changes)
 }
 
-// failedBefore reports whether the check has failed in the run.
 func (r *Run) failedBefore() bool {
 	return slices.ContainsFunc(r.Past().Records("check"), func(e history.Event) bool {
 		c, ok := e.Payload.(history.Checked)
@@ -269,7 +259,6 @@ func (r *Run) failedBefore() bool {
 	})
 }
 
-// wasUnconfirmed reports whether a pass was not confirmed before the last decision.
 func (r *Run) wasUnconfirmed() bool {
 	return slices.ContainsFunc(r.Past().Records(history.StepConfirm), func(e history.Event) bool {
 		c, ok := e.Payload.(history.Checked)
@@ -310,13 +299,11 @@ func (r *Run) checkCopies(ctx context.Context, changes []judgeChange) (c history
 	return c, nil
 }
 
-// onlyWith says that the check passes only with changes to files that judge.
 func onlyWith(judges []string) string {
 	return fmt.Sprintf("The check passes only with the changes to %s. That is part of the check: with it as the run found it, in a clean copy, the check fails. "+
 		"The user has not been asked yet. If there is a right way without these changes, take them back and use it. If there is none, change nothing, and end with one sentence that says why they are right: the user reads it with the diff, and decides. In the copy the check reports:\n\n", listed(judges))
 }
 
-// lacksText names what a clean copy lacks.
 func lacksText(lacks []string) string {
 	if len(lacks) == 0 {
 		return ""
@@ -324,8 +311,7 @@ func lacksText(lacks []string) string {
 	return ", nor on what commands left in files that git ignores: " + listed(lacks)
 }
 
-// checkCopy runs the check in a clean copy of the tree, in which the changed files that
-// judge are as they must be. It also returns which ignored files the copy lacks.
+// lacks are the ignored files that the copy lacks.
 func (r *Run) checkCopy(ctx context.Context, changes []judgeChange) (found []check.Finding, lacks []string, err error) {
 	list, err := r.targets(changes)
 	if err != nil {
@@ -390,7 +376,6 @@ func (r *Run) belongsInCopy() func(path string, info fs.FileInfo) bool {
 	}
 }
 
-// restoreIn puts files back in a copy.
 func (r *Run) restoreIn(ctx context.Context, dir string, list []restore.Target) error {
 	tree, err := r.Tree.OpenCopy(dir)
 	if err != nil {
@@ -401,7 +386,6 @@ func (r *Run) restoreIn(ctx context.Context, dir string, list []restore.Target) 
 	return err
 }
 
-// copyFindings explains to the model, once, what a check found in a copy.
 func copyFindings(found []check.Finding, why string) []check.Finding {
 	var findings []check.Finding
 	for _, f := range found {
@@ -417,9 +401,7 @@ func copyFindings(found []check.Finding, why string) []check.Finding {
 	return findings
 }
 
-// askAboutJudges takes the changes to files that judge back, and asks the user whether to
-// make them after all: no flag answers that. passed is the check's record with the
-// changes, and failed that without them.
+// No flag answers that question. passed is the check's record with the changes, and failed that without them.
 func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked, changes []judgeChange) (history.Checked, error) {
 	asked, err := Step(ctx, r, askName, nil, func(context.Context) (judgesAsked, error) {
 		a := judgesAsked{Reason: history.AboutJudges, Findings: slices.Clone(failed.Findings)}

@@ -25,7 +25,7 @@ type Retry struct {
 	Most time.Duration
 }
 
-// maxAttempts returns how many attempts a call may have; 0 means no limit.
+// 0 means no limit.
 func (t Retry) maxAttempts(replied bool) int {
 	if t.Attempts == 0 && !replied {
 		return 6

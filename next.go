@@ -28,19 +28,15 @@ const (
 	Runs   = history.Runs
 )
 
-// resumeWith returns the advice to resume the run with another limit.
 func resumeWith(flag string, value any) Next {
 	return Next{Verb: Resume, Flags: []Flag{{Name: flag, Value: fmt.Sprint(value)}}}
 }
 
-// resumeAfter returns the advice to do something and then resume the run.
 func resumeAfter(first string) Next { return Next{First: first, Verb: Resume} }
 
-// fixProgram is what the user can do about a check that could not run.
 const fixProgram = "install or fix what the check runs"
 
-// fixCheck returns the advice to make the check run and then resume the run
-// with flags. The command itself cannot change in a resumed run.
+// The command itself cannot change in a resumed run.
 func fixCheck(flags []Flag) Next {
 	return Next{First: fixProgram, Verb: Resume, Flags: flags,
 		Or: &Next{First: "choose another check", Verb: NewRun, Flags: []Flag{{Name: "check", Value: "COMMAND"}}}}

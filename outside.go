@@ -14,9 +14,8 @@ import (
 // runs counts as the command's, because hone cannot tell the two apart, unless walls keep
 // commands from the file.
 
-// recordOutside records how the newest manifest differs from the tree that the run
-// left: the newest recorded manifest with the edits since. If a command or a server was
-// running since, it records only the files that these cannot change.
+// The run left the newest recorded manifest with the edits since. If a command or a server was running since, only the files
+// that these cannot change are recorded.
 func (r *Run) recordOutside() error {
 	object, written, certain := r.Past().NewestManifest()
 	if object == "" || !certain && r.Reach == nil {
@@ -44,9 +43,8 @@ func (r *Run) recordOutside() error {
 	return err
 }
 
-// usersChanges returns the paths of the differences that no edit of written explains,
-// and those of the edits whose files have other contents now; sorted. A file that a
-// changed .gitignore may have revealed is not new.
+// No edit of written explains these differences, or the file has other contents now. A file that a changed .gitignore may have
+// revealed is not new.
 func (r *Run) usersChanges(deltas []workspace.Delta, written map[string]workspace.Image) []string {
 	var paths []string
 	revealed := history.Revealed(r.Journal.Home(), deltas)
@@ -66,8 +64,7 @@ func (r *Run) usersChanges(deltas []workspace.Delta, written map[string]workspac
 	return paths
 }
 
-// unexpected reports whether a file of a review is not as the run left it, so that a
-// snapshot must record the user's change before an edit hides it.
+// A snapshot must then record the user's change before an edit hides it.
 func (r *Run) unexpected(vs []workspace.Verdict) bool {
 	object, written := r.Past().Expected()
 	if object == "" || r.last == nil {

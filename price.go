@@ -11,14 +11,13 @@ type Price struct {
 	CacheWrite float64 `json:"cache_write"`
 }
 
-// cost returns what a usage costs, in USD.
+// The cost is in USD.
 func (p Price) cost(u model.Usage) float64 {
 	return (float64(u.Input)*p.Input + float64(u.Output)*p.Output +
 		float64(u.CacheRead)*p.CacheRead + float64(u.CacheWrite)*p.CacheWrite) / 1e6
 }
 
-// maxCost returns the maximum cost of reading in tokens and writing out tokens,
-// in USD.
+// The cost is in USD; in and out are tokens.
 func (p Price) maxCost(in, out int64) float64 {
 	return (float64(in)*max(p.Input, p.CacheRead, p.CacheWrite) + float64(out)*p.Output) / 1e6
 }

@@ -17,7 +17,6 @@ import (
 // whether a run makes progress, whatever the model says: a state that comes back
 // is a circle, and one with fewer findings than the last is worth restoring.
 
-// statesBefore returns the states of the rounds before one.
 func (r *Run) statesBefore(round int) []State {
 	return slices.DeleteFunc(slices.Clone(r.Past().States()), func(s State) bool { return s.Round >= round })
 }
@@ -30,10 +29,8 @@ func (r *Run) fingerprint(s State) (string, error) {
 	return digestOf([]any{r.withoutOwn(r.last).Digest(), check.Keys(wrong)})
 }
 
-// compareWithEarlier sets the fingerprint of a state, and which earlier state the run has
-// come back to. A round that changed nothing and left the same findings has come back to
-// the state before it (ruling G19). A round whose reply could not be used judged nothing:
-// those are counted by themselves. A state without findings is what the run is for.
+// A round that changed nothing and left the same findings has come back to the state before it (ruling G19). A round whose
+// reply could not be used judged nothing: those are counted by themselves. A state without findings is what the run is for.
 func (r *Run) compareWithEarlier(s *State, earlier []State) (err error) {
 	if s.Fingerprint, err = r.fingerprint(*s); err != nil {
 		return err
@@ -56,7 +53,6 @@ func (r *Run) compareWithEarlier(s *State, earlier []State) (err error) {
 	return nil
 }
 
-// changedTree reports whether a round changed a file, by an edit or a command.
 func (r *Run) changedTree(round int) (bool, error) {
 	now := r.Past().Round(round)
 	if now.Edited || now.Manifest == "" {
@@ -65,15 +61,12 @@ func (r *Run) changedTree(round int) (bool, error) {
 	return r.differs(now.Manifest)
 }
 
-// differs reports whether the tree differs from a recorded manifest, except in the
-// loop's own files.
 func (r *Run) differs(manifest string) (bool, error) {
 	was, err := r.readManifest(manifest)
 	return err == nil && len(r.withoutOwn(was).Diff(r.withoutOwn(r.last))) > 0, err
 }
 
-// circleFinding tells the model that the run is back in an earlier state, once for each such
-// circle, unless that is the user's doing. states are those of the rounds so far.
+// The model is told once for each circle, unless that is the user's doing.
 func (r *Run) circleFinding(states []State) []check.Finding {
 	n := len(states)
 	if n == 0 || states[n-1].Same == nil || n > 1 && states[n-2].Same != nil || r.Past().Declined(states[n-1].Round) {
@@ -91,8 +84,7 @@ func (r *Run) circleFinding(states []State) []check.Finding {
 	return []check.Finding{{Source: "progress", Advisory: true, Text: text}}
 }
 
-// changedNothing reports whether the tree is as the run found it, and no edit of a file that
-// git ignores was made.
+// An edit of a file that git ignores counts as a change.
 func (r *Run) changedNothing() (bool, error) {
 	opened, ok := r.Past().Opened()
 	if !ok {
@@ -108,8 +100,6 @@ func (r *Run) changedNothing() (bool, error) {
 	}), nil
 }
 
-// unusableInARow returns how many of the last states followed a reply that
-// could not be used.
 func unusableInARow(states []State) int {
 	n := 0
 	for _, s := range slices.Backward(states) {
@@ -121,9 +111,7 @@ func unusableInARow(states []State) int {
 	return n
 }
 
-// noticeTrouble tells the user, while the run continues, that it goes in circles
-// or that the model does not answer in the required form: the replies of that
-// many rounds in a row were unusable.
+// unusableRounds is how many rounds in a row had replies that could not be used.
 func (r *Run) noticeTrouble(s State, unusableRounds int) error {
 	if s.Decision != AnotherRound {
 		return nil
@@ -138,19 +126,17 @@ func (r *Run) noticeTrouble(s State, unusableRounds int) error {
 	return err
 }
 
-// repeated returns the states that are those of earlier rounds, since another model took
-// over: what the one before it did says nothing about that one.
+// What was done before another model took over, or before the user told the model what it asked,
+// says nothing about what follows.
 func (r *Run) repeated(states []State) []State {
-	return slices.DeleteFunc(slices.Clone(states), func(s State) bool { return s.Same == nil || s.Round <= r.Past().Swapped() })
+	return slices.DeleteFunc(slices.Clone(states), func(s State) bool { return s.Same == nil || s.Round <= max(r.Past().Swapped(), r.Past().Told()) })
 }
 
-// stuck reports whether the limit of rounds that end in an earlier state is
-// reached. It is not while a stronger model has yet to take over.
+// A run is not stuck while a stronger model has yet to take over.
 func (r *Run) stuck(states []State) bool {
 	return r.Limits.Patience > 0 && !r.stronger && len(r.repeated(states)) >= r.Limits.Patience
 }
 
-// repeatsNote tells the user which rounds ended in an earlier state; empty if none did.
 func repeatsNote(states []State) string {
 	var parts []string
 	for i := 0; i < len(states); i++ {
@@ -177,18 +163,15 @@ func repeatsNote(states []State) string {
 	return strings.Join(parts, ", ") + ": the same tree with the same findings"
 }
 
-// blocking returns how many findings show that a state's tree is wrong.
 func blocking(s State) int { return check.Count(blockingOf(s)) }
 
-// blockingOf returns the findings that show that a state's tree is wrong. An
-// unusable reply shows nothing about the tree.
+// An unusable reply shows nothing about the tree.
 func blockingOf(s State) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(s.Findings), func(f check.Finding) bool {
 		return !f.Blocks() || f.Source == check.SourceReply
 	})
 }
 
-// blockingSources returns the sources of a state's blocking findings.
 func blockingSources(s State) map[string]bool {
 	m := map[string]bool{}
 	for _, f := range s.Findings {
@@ -199,10 +182,8 @@ func blockingSources(s State) map[string]bool {
 	return m
 }
 
-// bestRound returns the latest of the best rounds; ok is false unless it is better than
-// the last round. It compares only states that were judged alike: it skips a round whose
-// reply was unreadable, and one that did not reach the check that found something in the
-// last round.
+// ok is false unless it is better than the last round. Only states that were judged alike are compared: a round whose reply was
+// unreadable is skipped, and one that did not reach the check that found something in the last round.
 func bestRound(states []State) (best State, ok bool) {
 	if len(states) == 0 {
 		return best, false
@@ -217,8 +198,7 @@ func bestRound(states []State) (best State, ok bool) {
 	return best, ok
 }
 
-// better reports whether a state has fewer findings than another. If the check did not
-// get to its end in one of them, that one is worse: its findings hide others.
+// A state in which the check did not get to its end is worse: its findings hide others.
 func better(s, than State) bool {
 	if p, q := partial(s, than), partial(than, s); p != q {
 		return q
@@ -226,8 +206,7 @@ func better(s, than State) bool {
 	return blocking(s) < blocking(than)
 }
 
-// partial reports whether a state has only a part of its findings. Beside findings of
-// another state that were told apart, an output that was not counts as one.
+// Beside findings of another state that were told apart, an output that was not counts as one.
 func partial(s, beside State) bool {
 	identified := map[string]bool{}
 	for _, f := range beside.Findings {
@@ -238,8 +217,6 @@ func partial(s, beside State) bool {
 	})
 }
 
-// comparable reports whether every source of findings in a state also found
-// something in the last state.
 func comparable(s, last State) bool {
 	found, now := blockingSources(s), blockingSources(last)
 	if len(found) == 0 || found[check.SourceReply] {
@@ -253,8 +230,6 @@ func comparable(s, last State) bool {
 	return true
 }
 
-// addNotes adds to an end what the states of the rounds show, what was
-// declined, and which questions are pending.
 func (r *Run) addNotes(end *End, states []State) {
 	if paths := r.Past().DeclinedPaths(); len(paths) > 0 {
 		end.Notes = append(end.Notes, plural(len(paths), "change was", "changes were")+" declined: "+listed(paths))
@@ -298,16 +273,12 @@ func (r *Run) addNotes(end *End, states []State) {
 	end.Notes = append(end.Notes, note)
 }
 
-// restoredTo reports whether the tree was restored to the end of a round since
-// the last round.
 func (r *Run) restoredTo(round int) bool {
 	to := r.Past().RestoredTo()
 	return to != nil && *to == round
 }
 
-// restoreBest restores the tree of the best round if the rounds or the budget
-// are used up, or if a number judges the run and its last round was not measured. It
-// reports whether it did.
+// It also takes back what a run with a number as its judge has not measured.
 func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err error) {
 	best, ok := bestRound(r.Past().States())
 	if ok = ok && r.Trust.KeepBest && kind.UsedUp(); r.Metric != nil { // whatever is not measured is taken back
@@ -331,7 +302,6 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 	return err == nil, err
 }
 
-// outOfPatience stops a run that is stuck. More rounds would not help it.
 func (r *Run) outOfPatience(s *State, repeated []State) error {
 	what := "ended in an earlier state"
 	idle := allIdle(repeated)
@@ -354,7 +324,6 @@ func allIdle(states []State) bool {
 	return !slices.ContainsFunc(states, func(s State) bool { return !s.ChangedNothing() })
 }
 
-// wasNotAllowed reports whether the record of a call is that of a command which was not run.
 func (r *Run) wasNotAllowed(record history.Event) bool {
 	begin, _ := r.Past().Begin(*record.Step)
 	call, _ := begin.Payload.(history.ToolCall)
@@ -362,7 +331,6 @@ func (r *Run) wasNotAllowed(record history.Event) bool {
 	return err == nil && call.Tool == "bash" && call.Refused == "" && got.Failed && got.Exit == nil
 }
 
-// anotherWay is what the user can do about a model that gets nowhere.
 func (r *Run) anotherWay() Next {
 	next := Next{Verb: NewRun, Remark: "with another model, or with advice in words"}
 	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Records(toolStepName), r.wasNotAllowed) {

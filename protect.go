@@ -21,8 +21,6 @@ import (
 // There only the changes of a model's commands are undone: the check is the user's own
 // program, and may be meant to write such files.
 
-// protectingRules returns rules for a review that also protect what Trust keeps, and the
-// files of the user's tools.
 func (r *Run) protectingRules(rules workspace.Rules) workspace.Rules {
 	rules.Tools = rules.Tools || r.Trust.Tools
 	if r.Trust.keepsAny() {
@@ -31,9 +29,7 @@ func (r *Run) protectingRules(rules workspace.Rules) workspace.Rules {
 	return rules
 }
 
-// protectedChanges returns what restores the files that Trust keeps and that have changed,
-// and the files of the user's tools that have changed since a manifest, which is that
-// before a model's command; nil if there was none. The newest manifest must be up to date.
+// before is the manifest before a model's command; nil if there was none. The newest manifest must be up to date.
 func (r *Run) protectedChanges(before workspace.Manifest) ([]restore.Target, error) {
 	var list []restore.Target
 	if r.Trust.keepsAny() {
@@ -59,7 +55,6 @@ func (r *Run) protectedChanges(before workspace.Manifest) ([]restore.Target, err
 	return list, nil
 }
 
-// noteTools notes which files of the user's own tools are there before a model's command.
 func (r *Run) noteTools() {
 	r.tools = map[string]bool{}
 	if !r.Trust.Tools || r.replaying != nil {
@@ -71,8 +66,7 @@ func (r *Run) noteTools() {
 	}
 }
 
-// keepNewTools adds the files that appeared there since to the manifest: git may ignore
-// them, also by a rule that the command has written.
+// git may ignore them, also by a rule that the command has written.
 func (r *Run) keepNewTools() {
 	if !r.Trust.Tools {
 		return
@@ -85,9 +79,7 @@ func (r *Run) keepNewTools() {
 	}
 }
 
-// restoreProtected restores the protected files that commands changed, and
-// returns their paths. The newest manifest must be up to date; if files are
-// restored, it takes another one.
+// The newest manifest must be up to date; if files are restored, another one is taken.
 func (r *Run) restoreProtected(ctx context.Context, list []restore.Target) ([]string, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -101,13 +93,11 @@ func (r *Run) restoreProtected(ctx context.Context, list []restore.Target) ([]st
 	return done, r.snapshot(ctx)
 }
 
-// openContents opens the stored contents of a file.
 func (r *Run) openContents(digest string) (io.ReadCloser, error) {
 	return r.Journal.Home().OpenObject(digest)
 }
 
-// toolReason returns why a restored file is one of the user's tools; empty if it judges the
-// work instead. A replay, which has no tree, returns the same.
+// It is empty if the file judges the work instead. A replay, which has no tree, returns the same.
 func (r *Run) toolReason(path string) string {
 	if !r.Trust.Tools || r.Trust.keeps(path) {
 		return ""
@@ -115,8 +105,6 @@ func (r *Run) toolReason(path string) string {
 	return cmp.Or(treepath.ToolReason(path), "one of the user's tools finds it by a link")
 }
 
-// restoredNotes tell which files were restored: those of what judges the work, and those
-// of the user's tools. A text is empty if there are none.
 func (r *Run) restoredNotes(paths []string) (judges, tools string) {
 	var judging, reasons []string
 	for _, path := range paths {
@@ -135,8 +123,6 @@ func (r *Run) restoredNotes(paths []string) (judges, tools string) {
 	return judges, tools
 }
 
-// protectFindings tell the model which protected files its commands changed in a
-// round.
 func (r *Run) protectFindings(round int) []check.Finding {
 	paths := slices.Clone(r.Past().Round(round).Restored)
 	slices.Sort(paths)

@@ -74,7 +74,6 @@ func (r *Run) Replay(ctx context.Context, round Round) (Replayed, error) {
 	return p.Replayed, err
 }
 
-// drive replays the rounds of all processes of the run.
 func (p *played) drive(ctx context.Context, round Round) error {
 	if len(p.r.Journal.Remaining()) == 0 {
 		return errors.New("the journal of the run is empty")
@@ -103,7 +102,6 @@ func (p *played) drive(ctx context.Context, round Round) error {
 	}
 }
 
-// passStart passes the start, and sets the limits that the run started with.
 func (p *played) passStart() error {
 	e := history.Decode(p.r.Journal.Skip())
 	start, ok := e.Payload.(Start)
@@ -115,8 +113,7 @@ func (p *played) passStart() error {
 	return nil
 }
 
-// passStop handles an error of the loop: the recorded run must have ended with
-// it too.
+// The recorded run must have ended with the error too.
 func (p *played) passStop(ctx context.Context, err error) error {
 	var diverged *journal.DivergedError
 	if ctx.Err() != nil || errors.Is(err, errJournalEnds) || errors.As(err, &diverged) {
@@ -145,9 +142,7 @@ func (p *played) catchUp(ctx context.Context, until ...journal.Type) error {
 	}
 }
 
-// isOutsideLoop reports whether the loop does not make an event. Such an event
-// comes from its surroundings, from the end of a process, or from a question
-// that was answered later.
+// Such an event comes from the loop's surroundings, from the end of a process, or from a question that was answered later.
 func isOutsideLoop(e journal.Event) bool {
 	switch e.Type {
 	case history.TypeWalls, history.TypeNotice, history.TypeServer, history.TypeAttempt, history.TypeReserve, history.TypeCommit, history.TypeUsage,
@@ -157,7 +152,6 @@ func isOutsideLoop(e journal.Event) bool {
 	return e.Step != nil && e.Step.Session < 0
 }
 
-// pass passes the next event, and changes the scratch tree as the event says.
 func (p *played) pass(ctx context.Context) error {
 	e := history.Decode(p.r.Journal.Skip())
 	switch payload := e.Payload.(type) {
@@ -186,7 +180,6 @@ func (p *played) pass(ctx context.Context) error {
 	return p.matchTree(ctx, e.Manifest())
 }
 
-// reapply makes recorded edits again.
 func (p *played) reapply(ctx context.Context, vs []workspace.Verdict) error {
 	ch, err := history.RecordedChange(p.r.Journal.Home(), vs)
 	if err != nil {
@@ -211,8 +204,7 @@ func (p *played) reapply(ctx context.Context, vs []workspace.Verdict) error {
 	return nil
 }
 
-// writeIgnored writes a file that an edit found but no manifest has, because
-// git ignores it.
+// No manifest has the file, because git ignores it.
 func (p *played) writeIgnored(ctx context.Context, v workspace.Verdict) error {
 	if _, listed := p.r.last.Entry(v.Path); listed {
 		return nil // Apply reports that it differs
@@ -221,10 +213,8 @@ func (p *played) writeIgnored(ctx context.Context, v workspace.Verdict) error {
 	return err
 }
 
-// matchTree compares the scratch tree with a recorded manifest, and makes it
-// match. Only replay writes in the scratch tree, so matchTree compares only the
-// paths that changed since the previous manifest or that edits wrote.
-// [played.matchAll] compares the complete tree at the end.
+// Only replay writes in the scratch tree, so matchTree compares only the paths that changed since the previous manifest or that
+// edits wrote. [played.matchAll] compares the complete tree at the end.
 func (p *played) matchTree(ctx context.Context, object string) error {
 	first := p.tree.Name() == ""
 	deltas, err := p.tree.MoveTo(object)
@@ -253,8 +243,6 @@ func (p *played) matchTree(ctx context.Context, object string) error {
 	return nil
 }
 
-// touchedPaths returns the paths that may differ from the previous manifest, sorted:
-// those of deltas, and those that edits wrote.
 func (p *played) touchedPaths(deltas []workspace.Delta) []string {
 	paths := slices.Collect(maps.Keys(p.written))
 	for _, d := range deltas {
@@ -264,7 +252,6 @@ func (p *played) touchedPaths(deltas []workspace.Delta) []string {
 	return slices.Compact(paths)
 }
 
-// pathsOf returns the paths of a manifest.
 func pathsOf(m workspace.Manifest) []string {
 	paths := make([]string, len(m))
 	for i, e := range m {
@@ -273,7 +260,6 @@ func pathsOf(m workspace.Manifest) []string {
 	return paths
 }
 
-// subset returns the entries of sorted paths, as far as the manifest has them.
 func subset(m workspace.Manifest, paths []string) workspace.Manifest {
 	var some workspace.Manifest
 	for _, path := range paths {
@@ -284,10 +270,8 @@ func subset(m workspace.Manifest, paths []string) workspace.Manifest {
 	return some
 }
 
-// differences returns what makes paths of the scratch tree match a manifest.
-// deltas are the differences between that manifest and the previous one. same
-// reports whether only commands and the loop's own files explain the
-// differences.
+// deltas are the differences between want and the previous manifest. same reports whether only commands and the loop's own
+// files explain the differences.
 func (p *played) differences(now, want workspace.Manifest, deltas []workspace.Delta) (list []restore.Target, same bool) {
 	same = true
 	rulesChanged := slices.ContainsFunc(deltas, func(d workspace.Delta) bool { return path.Base(d.Path) == ".gitignore" })
@@ -314,9 +298,8 @@ func (p *played) differences(now, want workspace.Manifest, deltas []workspace.De
 	return list, same
 }
 
-// matchAll compares the whole scratch tree with the newest manifest, except for
-// what edits wrote later, what git ignores, and what was not stored. A
-// difference means that an edit changed other files than its record says.
+// It leaves out what edits wrote later, what git ignores, and what was not stored. A difference means that an edit changed
+// other files than its record says.
 func (p *played) matchAll(ctx context.Context) error {
 	if p.tree.Name() == "" {
 		return nil
@@ -334,8 +317,6 @@ func (p *played) matchAll(ctx context.Context) error {
 	return nil
 }
 
-// begin finds the record of a step, and passes its begin, its record and all
-// events between them.
 func (p *played) begin(ctx context.Context, at *stepPlace) error {
 	begun, record := p.lookUp(at.id)
 	if err := at.sameInput(begun, record); err != nil {
@@ -374,8 +355,6 @@ func (p *played) begin(ctx context.Context, at *stepPlace) error {
 	return nil
 }
 
-// lookUp finds the first begin of a step and its record, also among the events
-// that are not passed yet.
 func (p *played) lookUp(id journal.Identity) (begun, record *journal.Event) {
 	begun, record = p.r.Journal.Lookup(id)
 	for _, e := range p.r.Journal.Remaining() {
@@ -392,13 +371,10 @@ func (p *played) lookUp(id journal.Identity) (begun, record *journal.Event) {
 	return begun, record
 }
 
-// lastPassed returns the number of the event that was passed last.
 func (p *played) lastPassed() int64 { return int64(len(p.r.Journal.Events())) }
 
-// unpaidStep returns the stop of a step that has no record because the budget
-// did not pay for it, and whose round ended without it; otherwise nil. It
-// passes the begins of the step wherever they are, because each process started
-// it again.
+// Such a step has no record because the budget did not pay for it, and its round ended without it. Its begins are passed
+// wherever they are, because each process started it again.
 func (p *played) unpaidStep(ctx context.Context, id journal.Identity) error {
 	ended, session := false, false
 	for _, e := range p.r.Journal.Remaining() {
@@ -421,13 +397,10 @@ func (p *played) unpaidStep(ctx context.Context, id journal.Identity) error {
 	return &Stop{Kind: KindBudget}
 }
 
-// isSkipped reports whether an event is passed wherever it is.
 func (p *played) isSkipped(e journal.Event) bool {
 	return isOutsideLoop(e) || e.Step != nil && p.unpaid[*e.Step]
 }
 
-// missingRecord returns why a step has no record: the run ended there, or it
-// did something that is not part of the step.
 func (p *played) missingRecord(id journal.Identity, begin *journal.Event) error {
 	for _, e := range p.r.Journal.Remaining() {
 		if p.isSkipped(e) || begin != nil && e.Step != nil && within(*e.Step, id) {
@@ -438,14 +411,12 @@ func (p *played) missingRecord(id journal.Identity, begin *journal.Event) error 
 	return errJournalEnds
 }
 
-// within reports whether a step may be part of another one.
 func within(step, of journal.Identity) bool {
 	return step.Round == of.Round && step.Session == of.Session && step.Turn == of.Turn && step.Call == of.Call
 }
 
-// inspect returns the last record of the step before the next decision, because
-// each process judges the tree again if it has changed. The tree is then the one that this
-// record names, which no later event need name.
+// Each process judges the tree again if it has changed, so the last record before the next decision counts. The tree is then
+// the one that this record names, which no later event need name.
 func (p *played) inspect(ctx context.Context, name string, _ func(context.Context) (history.Checked, error)) (c history.Checked, err error) {
 	for {
 		id := p.r.next(name)
@@ -461,7 +432,6 @@ func (p *played) inspect(ctx context.Context, name string, _ func(context.Contex
 	}
 }
 
-// recorded reports whether a step has a record before the next decision.
 func (p *played) recorded(id journal.Identity) bool {
 	if _, record := p.r.Journal.Lookup(id); record != nil {
 		return true
@@ -477,7 +447,6 @@ func (p *played) recorded(id journal.Identity) bool {
 	return false
 }
 
-// append compares an event of the engine with the next one in the journal.
 func (p *played) append(n journal.Entry) (journal.Event, error) {
 	for {
 		e, err := p.r.Journal.Append(n)
@@ -498,8 +467,7 @@ func (p *played) append(n journal.Entry) (journal.Event, error) {
 	}
 }
 
-// manifest returns the tree of the next event that names one. The scratch tree
-// must match it.
+// The scratch tree must match it.
 func (p *played) manifest(ctx context.Context) (object, tree string, err error) {
 	if err := p.catchUp(ctx); err != nil {
 		return "", "", err
@@ -515,7 +483,6 @@ func (p *played) manifest(ctx context.Context) (object, tree string, err error) 
 	return "", "", errJournalEnds
 }
 
-// changedIgnored returns what the recorded end says, which is the next event.
 func (p *played) changedIgnored() string {
 	for _, e := range p.r.Journal.Remaining() {
 		if end, ok := history.Decode(e).Payload.(history.End); ok {
@@ -525,5 +492,5 @@ func (p *played) changedIgnored() string {
 	return ""
 }
 
-// put returns only the object's name: the recorded run has stored it.
+// The recorded run has stored the object.
 func (p *played) put(b []byte) (name string, err error) { return sum(b), nil }

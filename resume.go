@@ -11,9 +11,7 @@ import (
 	"hone/workspace"
 )
 
-// resume is the first thing that a process does with a run of an earlier
-// process. It records that it resumes the run, and what was changed outside the
-// run since. It asks the pending questions.
+// It is the first thing that a process does with a run of an earlier process.
 func (r *Run) resume(ctx context.Context) error {
 	if r.resumed {
 		return nil
@@ -33,8 +31,7 @@ func (r *Run) resume(ctx context.Context) error {
 	return nil
 }
 
-// compareWithLast takes a snapshot, which records how the tree differs from the one
-// that the last process left.
+// The snapshot records how the tree differs from the one that the last process left.
 func (r *Run) compareWithLast(ctx context.Context) error {
 	object, _ := r.Past().Expected()
 	if object == "" {
@@ -48,8 +45,6 @@ func (r *Run) compareWithLast(ctx context.Context) error {
 	return r.snapshot(ctx)
 }
 
-// outsideFindings tells the model what was restored, and what was changed
-// outside the run.
 func outsideFindings(o history.Opened) []check.Finding {
 	var findings []check.Finding
 	if o.RestoredTo != nil {
@@ -66,15 +61,25 @@ func outsideFindings(o history.Opened) []check.Finding {
 	return findings
 }
 
-// askPending asks the pending questions, and applies the edits that are
-// approved. A question whose file has changed is dropped.
+// A question whose file has changed is dropped.
 func (r *Run) askPending(ctx context.Context) error {
-	pending := r.Past().Pending()
-	if r.Human == nil || len(pending) == 0 {
+	if r.Human == nil {
 		return nil
 	}
 	r.at.Session = -r.Past().Resumes()
 	defer func() { r.at.Session = 0 }()
+	for _, q := range r.Past().Asked() {
+		if _, answered := r.Past().AnswerTo(q); answered {
+			continue
+		}
+		if err := r.AskUser(ctx, q.Asks); err != nil {
+			return err
+		}
+	}
+	pending := r.Past().Pending()
+	if len(pending) == 0 {
+		return nil
+	}
 	var vs []workspace.Verdict
 	for _, q := range pending {
 		v := workspace.Verdict{Path: q.Path, Ruling: workspace.Ask, Reason: q.Reason, Before: q.Before, After: q.After, Edited: q.Edited}
@@ -98,7 +103,6 @@ func (r *Run) askPending(ctx context.Context) error {
 	return r.askPending(ctx) // which drops the questions about files that have changed
 }
 
-// dropQuestion records that a pending question is outdated, and tells the user.
 func (r *Run) dropQuestion(ctx context.Context, q Question, v workspace.Verdict) error {
 	a, err := step(ctx, r, effect(history.TypeApproval, "approval", q, func(context.Context) (any, error) { return q, nil },
 		func(context.Context) (Answer, error) { return Answer{By: history.Outdated}, nil }))
@@ -113,8 +117,7 @@ func (r *Run) dropQuestion(ctx context.Context, q Question, v workspace.Verdict)
 	return r.recordVerdicts(ch, []workspace.Verdict{v})
 }
 
-// openQuestions returns the pending questions about files that are unchanged in
-// the newest manifest. It reads no file, so that a replay returns the same.
+// It reads no file, so that a replay returns the same.
 func (r *Run) openQuestions() []Question {
 	return slices.DeleteFunc(r.Past().Pending(), func(q Question) bool {
 		e, listed := r.last.Entry(q.Path)

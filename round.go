@@ -81,7 +81,6 @@ func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	return r.play(ctx, s, round)
 }
 
-// play runs one round and decides what follows.
 func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if s.Decision == "" {
 		var err error
@@ -110,9 +109,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	return r.decide(ctx, s, findings, short)
 }
 
-// decide runs the check unless a finding blocks it, and records the decision
-// that follows from the round. short is why the budget did not pay for the rest
-// of the round; nil if it did. If it is set the check always runs, because the
+// short is why the budget did not pay for the rest of the round; nil if it did. If it is set the check always runs, because the
 // findings may only say that the round is incomplete.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
 	findings = check.Bound(joinFindings(findings, r.protectFindings(s.Round)))
@@ -183,8 +180,7 @@ func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done
 	return err
 }
 
-// judge runs the check if nothing else is wrong, and confirms a pass. It reports whether
-// nothing is wrong.
+// It reports whether nothing is wrong.
 func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 	var err error
 	if !done || r.Check == nil {
@@ -196,8 +192,7 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 	return !check.Blocking(c.Findings), err
 }
 
-// verdict runs the check and, if it passes and something may have bought the pass, confirms
-// it. A process that ended while it asked about files that judge goes on with that.
+// A process that ended while it asked about files that judge goes on with that.
 func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
 	asked, ok, err := r.asking()
 	if err != nil {
@@ -219,15 +214,13 @@ func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
 	return r.confirm(ctx, round, c)
 }
 
-// isOver reports whether the last decision ended the run, and its reason still
-// holds.
 func (r *Run) isOver(s State) bool {
 	switch {
 	case s.Decision == "", s.Decision == AnotherRound, r.decidesAgain(s):
 		return false
 	case s.Decision == Done:
 		return true
-	case !r.resumed && r.Human != nil && len(r.Past().Pending()) > 0:
+	case !r.resumed && r.Human != nil && len(r.Past().Waiting()) > 0:
 		return false
 	case r.Metric != nil && (s.Kind == KindStuck || s.Kind == KindRounds):
 		return r.plateau(s, r.Past().States()) != ""
@@ -237,15 +230,11 @@ func (r *Run) isOver(s State) bool {
 	return !check.Blocking(s.Findings) && s.Kind != KindBudget || s.Round >= r.Limits.MaxRounds()
 }
 
-// decidesAgain reports whether the last round is decided again: pending
-// questions were answered since, or the check could not run. It runs again
-// before another round is paid for.
+// A check that could not run runs again before another round is paid for.
 func (r *Run) decidesAgain(s State) bool {
 	return s.Decision == StopNow && (r.Past().Reopened() || s.Kind == KindFailed && onlyBroken(s.Checked))
 }
 
-// checkFirst runs the check before the first round, if the run wants that, and
-// decides whether the first round starts.
 func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	if r.Metric == nil && (r.Check == nil || r.Trust.CheckFirst == Blind && r.Trust.Proof == nil) {
 		return s, nil
@@ -282,14 +271,13 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	return s, r.recordDecision(s)
 }
 
-// openRound takes the snapshot that a resumed run compares the tree with.
+// A resumed run compares the tree with this snapshot.
 func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
 	name, tree, err := r.world().manifest(ctx)
 	return history.Opened{Manifest: name, Tree: tree, Outside: r.Past().OutsideChanges(), RestoredTo: r.Past().RestoredTo()}, err
 }
 
-// unpaidStop returns why the budget did not pay for the rest of a round; nil if
-// it did. Any other error is returned as it is.
+// It is nil if the budget did. Any other error is returned as it is.
 func (r *Run) unpaidStop(ctx context.Context, findings []check.Finding, err error) (*Stop, error) {
 	if findings == nil || !OutOfBudget(err) {
 		return nil, err
@@ -301,14 +289,12 @@ func (r *Run) unpaidStop(ctx context.Context, findings []check.Finding, err erro
 	return &Stop{Kind: KindBudget, Why: u.Why, Next: u.Next}, err
 }
 
-// recordDecision records a decision.
 func (r *Run) recordDecision(s State) error {
 	_, err := r.append(journal.Entry{Type: history.TypeRound, Payload: s})
 	return err
 }
 
-// joinFindings joins lists of findings. The result is never nil, so that JSON
-// has an array.
+// The result is never nil, so that JSON has an array.
 func joinFindings(lists ...[]check.Finding) []check.Finding {
 	return append([]check.Finding{}, slices.Concat(lists...)...)
 }

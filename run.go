@@ -79,6 +79,9 @@ type Run struct {
 	// Received, if not nil, is given the size of each part of a model's response as
 	// it arrives; see [model.Request].
 	Received func(bytes int)
+	// Printed returns what checks have printed since it was last called; nil keeps nothing of
+	// that but the findings.
+	Printed func() []byte
 	// OnStart is called once by each process, before it records the run's first
 	// event; nil does nothing. It records the settings of a new run with
 	// [Run.Start]. If it fails, nothing is recorded, and Do returns its error.
@@ -139,7 +142,6 @@ func (r *Run) Served(s history.Served) error {
 	return err
 }
 
-// startRound moves the run to the start of a round.
 func (r *Run) startRound(round int) {
 	r.at = journal.Identity{Round: round}
 	r.count, r.sessions, r.stronger = nil, 0, false
@@ -158,7 +160,6 @@ func (r *Run) Advise(n Notice) error {
 	return err
 }
 
-// append writes an event, after those of OnStart.
 func (r *Run) append(n journal.Entry) (journal.Event, error) {
 	r.starting.Do(func() {
 		if r.OnStart != nil {
@@ -171,7 +172,6 @@ func (r *Run) append(n journal.Entry) (journal.Event, error) {
 	return r.write(n)
 }
 
-// write writes an event, without keys and other secret values.
 func (r *Run) write(n journal.Entry) (journal.Event, error) {
 	if n.Payload != nil && r.Redact != nil {
 		b, err := marshal(n.Payload)
@@ -183,7 +183,6 @@ func (r *Run) write(n journal.Entry) (journal.Event, error) {
 	return r.world().append(n)
 }
 
-// redact calls Redact unless it is nil.
 func (r *Run) redact(b []byte) []byte {
 	if r.Redact == nil {
 		return b
@@ -191,7 +190,6 @@ func (r *Run) redact(b []byte) []byte {
 	return []byte(r.Redact(string(b)))
 }
 
-// cleanText returns a provider's message without keys, so that it can be shown.
 func (r *Run) cleanText(s string) string { return string(r.redact([]byte(s))) }
 
 // marshal encodes a value like the journal.

@@ -24,14 +24,11 @@ func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
 	return r.last, nil
 }
 
-// storeManifest stores the newest manifest as an object.
 func (r *Run) storeManifest() (object string, err error) {
 	r.stored, err = history.KeepManifest(r.Journal.Home(), r.stored, r.last)
 	return r.stored.Name, err
 }
 
-// snapshot takes a manifest of the tree, stores the contents of files that are new
-// in it, and records what the user changed since the last one.
 func (r *Run) snapshot(ctx context.Context) error {
 	known := r.last
 	if known == nil && r.Before != nil {
@@ -45,9 +42,7 @@ func (r *Run) snapshot(ctx context.Context) error {
 	return r.recordOutside()
 }
 
-// takeManifest takes a manifest and stores the files that are not stored yet, so that
-// the tree can be restored. It leaves out the loop's own files, which undo does not
-// restore, and names each file that is too large once.
+// It leaves out the loop's own files, which undo does not restore, and names each file that is too large once.
 func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (workspace.Manifest, error) {
 	var large workspace.Manifest
 	history.KeepEdited(r.Past(), r.Tree)
@@ -70,7 +65,6 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 		"(without git, run git init first), or lower [undo] max-file in .config/hone.toml", render.Bytes(stored)))
 }
 
-// isUnstored reports whether the contents of a file are not stored.
 func (r *Run) isUnstored(e workspace.Entry) bool {
 	return r.isOwn(e.Path) || r.isLarge(e) || r.hasKey(e.Path, nil)
 }
@@ -84,8 +78,6 @@ const noticeBytes = 256 << 20
 // maxNamed is how many files a notice names.
 const maxNamed = 3
 
-// largeNote tells the user which files are larger than a limit, and what that
-// means for undo.
 func largeNote(large workspace.Manifest, limit int64) string {
 	slices.SortStableFunc(large, func(a, b workspace.Entry) int { return cmp.Compare(b.Size, a.Size) })
 	var names []string
@@ -99,9 +91,8 @@ func largeNote(large workspace.Manifest, limit int64) string {
 		"[undo] max-file in .config/hone.toml sets the limit (0: none)", render.Bytes(limit), strings.Join(names, ", "))
 }
 
-// hasKey reports whether a file contains a provider's key: its contents are never
-// stored (ruling G6). contents are nil if they were not read. A file that is too large
-// to be read is not a text with a key.
+// Such contents are never stored (ruling G6). contents are nil if they were not read. A file that is too large to be read is
+// not a text with a key.
 func (r *Run) hasKey(path string, contents []byte) bool {
 	if r.HasKey == nil {
 		return false
@@ -115,7 +106,6 @@ func (r *Run) hasKey(path string, contents []byte) bool {
 	return r.HasKey(contents)
 }
 
-// readManifest reads a recorded manifest.
 func (r *Run) readManifest(object string) (workspace.Manifest, error) {
 	return history.ReadManifest(object, r.Journal.Home().Get)
 }
@@ -123,7 +113,6 @@ func (r *Run) readManifest(object string) (workspace.Manifest, error) {
 // isOwn reports whether the loop itself writes a file for the user.
 func (r *Run) isOwn(path string) bool { return r.Own != nil && r.Own(path) }
 
-// withoutOwn returns a manifest without the loop's own files.
 func (r *Run) withoutOwn(m workspace.Manifest) workspace.Manifest {
 	if r.Own == nil {
 		return m

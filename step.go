@@ -62,7 +62,6 @@ func Last[T any](r *Run, name string) (v T, ok bool, err error) {
 	return resultOf[T](r, records[max(0, len(records)-1):])
 }
 
-// resultOf returns the result of one record; ok is false if there is none.
 func resultOf[T any](r *Run, records []history.Event) (v T, ok bool, err error) {
 	if len(records) == 0 {
 		return v, false, nil
@@ -102,7 +101,6 @@ func effect[T any](event journal.Type, name string, input any, open func(context
 	return stepWork[T]{stepEntry: stepEntry{event: event, name: name, input: input, open: open}, do: do}
 }
 
-// recordType returns the type of the step's record.
 func (e stepEntry) recordType() journal.Type {
 	if e.event == history.TypeAsk {
 		return history.TypeReply
@@ -171,7 +169,6 @@ type stepPlace struct {
 	cutOff bool           // an earlier process started this command and did not record it
 }
 
-// begin gives a step its place, and records its begin unless it has a record.
 func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
 	p := stepPlace{stepEntry: e, id: r.identify(e.name)}
 	var err error
@@ -181,8 +178,7 @@ func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
 	return p, r.world().begin(ctx, &p)
 }
 
-// finish records the result of a step unless it has a record, and returns what
-// a resumed run would read.
+// It returns what a resumed run would read.
 func finish[T any](r *Run, p stepPlace, v T) (T, error) {
 	if p.record != nil {
 		return result[T](r, *p.record)
@@ -203,8 +199,6 @@ func finish[T any](r *Run, p stepPlace, v T) (T, error) {
 // line.
 const inlineLimit = 16 << 10
 
-// pack returns the payload of a record: the result, or the name of the object
-// that contains it.
 func (r *Run) pack(v any, inline bool) (any, error) {
 	b, err := marshal(v)
 	if err != nil {
@@ -220,8 +214,7 @@ func (r *Run) pack(v any, inline bool) (any, error) {
 	return history.StoredResult{Object: name, Said: report.Said}, err
 }
 
-// fitsLine reports whether a result can be in an event's line: it must be an
-// object without any of the event's own keys.
+// It must be an object without any of the event's own keys.
 func fitsLine(b []byte) bool {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(b, &keys) != nil || keys == nil {
@@ -236,12 +229,10 @@ func fitsLine(b []byte) bool {
 	return true
 }
 
-// result reads a result from its record.
 func result[T any](r *Run, e journal.Event) (T, error) {
 	return history.ReadResult[T](e, r.Journal.Home().Get)
 }
 
-// sameInput returns a [*Stop] if an event was recorded for another input.
 func (p *stepPlace) sameInput(events ...*journal.Event) error {
 	for _, e := range events {
 		if e != nil && e.Input != p.digest {
@@ -252,21 +243,18 @@ func (p *stepPlace) sameInput(events ...*journal.Event) error {
 	return nil
 }
 
-// firstIdentity returns the identity of the first step of a name here.
 func (r *Run) firstIdentity(name string) journal.Identity {
 	id := r.at
 	id.Name = name
 	return id
 }
 
-// next returns the identity of the next step of a name.
 func (r *Run) next(name string) journal.Identity {
 	id := r.firstIdentity(name)
 	id.Index = r.count[id]
 	return id
 }
 
-// identify returns the identity of the next step of a name, and counts it.
 func (r *Run) identify(name string) journal.Identity {
 	if r.count == nil {
 		r.count = map[journal.Identity]int{}
@@ -276,7 +264,6 @@ func (r *Run) identify(name string) journal.Identity {
 	return id
 }
 
-// digestOf returns the digest of a value's JSON form.
 func digestOf(v any) (string, error) {
 	b, err := marshal(v)
 	if err != nil {
@@ -285,8 +272,7 @@ func digestOf(v any) (string, error) {
 	return sum(b), nil
 }
 
-// sum returns the SHA-256 of some bytes in hex, which is also the name of their
-// object.
+// It is also the name of the object with these bytes.
 func sum(b []byte) string {
 	s := sha256.Sum256(b)
 	return hex.EncodeToString(s[:])

@@ -68,7 +68,6 @@ func (u *UsageError) Error() string { return u.Why }
 
 func (u *UsageError) Unwrap() error { return u.Err }
 
-// resume returns what to do before the run that the error ended is resumed.
 func (u *UsageError) resume() Next {
 	next := u.Next
 	next.Verb = cmp.Or(next.Verb, Resume)
@@ -104,7 +103,6 @@ func (e *ContextError) Error() string {
 	return text
 }
 
-// limitTime returns a context that ends when the run's time is used up.
 func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.Limits.Time == 0 {
 		return context.WithCancel(ctx)
@@ -127,7 +125,7 @@ func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() { cancel(nil) }
 }
 
-// durationText returns a duration as a user types it: 4h, not 4h0m0s.
+// A user types 4h, not 4h0m0s.
 func durationText(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -139,8 +137,7 @@ func durationText(d time.Duration) string {
 	return text
 }
 
-// stopFor returns the stop that an error causes. An error that is not of a
-// known type is a failure of the environment.
+// An error that is not of a known type is a failure of the environment.
 func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	var stop *Stop
 	var usage *UsageError
@@ -165,10 +162,8 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	return &Stop{Kind: KindFailed, Why: err.Error(), Next: resumeAfter(remedy(err))}
 }
 
-// remedy returns what the user has to do about a failure of the environment.
 func remedy(err error) string { return cmp.Or(transient.Remedy(err), "fix this") }
 
-// outOfTime stops a run whose time is used up.
 func (r *Run) outOfTime() *Stop {
 	limit := r.Limits.Time
 	why := fmt.Sprintf("the time limit of %s is reached", durationText(limit))
@@ -178,7 +173,6 @@ func (r *Run) outOfTime() *Stop {
 	return &Stop{Kind: KindBudget, Why: why, Next: resumeWith("max-time", durationText(2*limit))}
 }
 
-// stoppedState returns the state of a run that an error stopped.
 func (r *Run) stoppedState(ctx context.Context, err error) State {
 	s, stop := r.Past().State(), r.stopFor(ctx, err)
 	s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
@@ -188,11 +182,8 @@ func (r *Run) stoppedState(ctx context.Context, err error) State {
 	return s
 }
 
-// errTime is the cause of a context that ended because the run's time is used
-// up.
 var errTime = errors.New("the run's time is used up")
 
-// recordEnd records how the run ended, unless its last event is an end already.
 func (r *Run) recordEnd(s State) (End, error) {
 	spent := r.Past().Ledger()
 	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: r.Past().Rounds(),
@@ -209,8 +200,7 @@ func (r *Run) recordEnd(s State) (End, error) {
 	return end, err
 }
 
-// outOfBudget stops a run whose budget did not pay for the rest of its last
-// round. It does not end as done even if the check passes (ruling G12).
+// The run does not end as done even if the check passes (ruling G12).
 func (r *Run) outOfBudget(s *State, short *Stop) {
 	why, next := short.Why, short.Next
 	if r.Check != nil && !check.Blocking(s.Checked) {
@@ -222,8 +212,7 @@ func (r *Run) outOfBudget(s *State, short *Stop) {
 	halt(s, KindBudget, why, next)
 }
 
-// outOfRounds stops a run whose rounds are used up. The replies of the last
-// unusableRounds of them could not be used.
+// The replies of the last unusableRounds rounds could not be used.
 func (r *Run) outOfRounds(s *State, unusableRounds int) {
 	blocking := check.BlockingOf(s.Findings)
 	left := "and it is not done"
@@ -285,18 +274,14 @@ func (r *Run) unconfirmedStop(s *State) bool {
 	return true
 }
 
-// halt stops a run that is not done.
 func halt(s *State, kind Kind, why string, next Next) {
 	s.Decision, s.Kind, s.Why, s.Next = StopNow, kind, why, next
 }
 
-// moreRounds returns the flag that doubles the rounds.
 func (r *Run) moreRounds() Flag {
 	return Flag{Name: "rounds", Value: fmt.Sprint(r.Limits.MaxRounds() * 2)}
 }
 
-// firstBlocker returns the text of the first finding that only the user can
-// resolve; empty if there is none.
 func firstBlocker(findings []check.Finding) string {
 	for _, f := range findings {
 		if f.Blocker {
@@ -306,14 +291,12 @@ func firstBlocker(findings []check.Finding) string {
 	return ""
 }
 
-// onlyBroken reports whether the check blocks only because it could not run, so
-// that nothing is known about the tree.
+// The check blocks only because it could not run, so nothing is known about the tree.
 func onlyBroken(checked []check.Finding) bool {
 	return check.Blocking(checked) && !slices.ContainsFunc(checked, func(f check.Finding) bool { return !f.Broken && !f.Advisory })
 }
 
-// afterDenial returns what the user can do after denying changes, which is final. short means
-// that the run only lacks rounds.
+// A denial is final. short means that the run only lacks rounds.
 func (r *Run) afterDenial(short bool) Next {
 	next := Next{Verb: NewRun, Remark: "which may do without the declined changes"}
 	if short {
@@ -326,8 +309,7 @@ func (r *Run) afterDenial(short bool) Next {
 // round would be paid for without finding anything out.
 const maxBrokenChecks = 2
 
-// brokenChecks returns how often in a row the check could not run; 0 if it did
-// not run in this round.
+// It is 0 if the check did not run in this round.
 func (r *Run) brokenChecks(round int) int {
 	n := 0
 	for _, e := range slices.Backward(r.Past().Records("check")) {
@@ -340,24 +322,20 @@ func (r *Run) brokenChecks(round int) int {
 	return n
 }
 
-// outOfChecks stops a run whose check could not run several times in a row.
 func outOfChecks(s *State, times int) {
 	halt(s, KindFailed, fmt.Sprintf("the check could not run %d times in a row, so nothing verifies the changes", times), fixCheck(nil))
 }
 
-// outOfForm stops a run whose model does not answer in the required form.
 func (r *Run) outOfForm(s *State, n int) {
 	next := resumeWith("unreadable", r.Limits.Unreadable*2)
 	next.Or = anotherModel()
 	halt(s, KindUnreadable, unusableText(n), next)
 }
 
-// anotherModel is what the user can do about replies that cannot be used.
 func anotherModel() *Next {
 	return &Next{Verb: NewRun, Remark: "with another model, or with a larger output limit if the replies were cut off"}
 }
 
-// unusableText says that the last n replies could not be used.
 func unusableText(n int) string {
 	if n == 1 {
 		return "the last reply could not be used"
@@ -365,8 +343,7 @@ func unusableText(n int) string {
 	return fmt.Sprintf("the model does not answer in the required form: %d replies in a row could not be used", n)
 }
 
-// waitForUser blocks a run that has decided how it ends on its pending
-// questions. A run that failed or whose budget is used up ends for that reason.
+// A run that failed or whose budget is used up ends for that reason.
 func (r *Run) waitForUser(s *State) {
 	open := r.openQuestions()
 	switch {
@@ -391,7 +368,6 @@ func (r *Run) waitForUser(s *State) {
 // maxListed limits how many files a line for the user names.
 const maxListed = 10
 
-// questionsText says how many questions are open, and which.
 func questionsText(open []Question) string {
 	var paths []string
 	for _, q := range open {
@@ -400,7 +376,6 @@ func questionsText(open []Question) string {
 	return fmt.Sprintf("%s: %s", plural(len(paths), "question is open", "questions are open"), listed(paths))
 }
 
-// listed names the first paths of a list.
 func listed(paths []string) string {
 	if more := len(paths) - maxListed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(paths[:maxListed], ", "), more)
@@ -415,7 +390,6 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// doneWhy says why a run is done, and whether it changed anything.
 func (r *Run) doneWhy() (string, error) {
 	same, err := r.changedNothing()
 	if err != nil {

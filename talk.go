@@ -75,8 +75,6 @@ func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Co
 	return r.delegate(ctx, role, messages)
 }
 
-// startSession moves the run to its next session. The function that it returns
-// moves it back.
 func (r *Run) startSession() (end func()) {
 	at := r.at
 	r.sessions++
@@ -84,7 +82,6 @@ func (r *Run) startSession() (end func()) {
 	return func() { r.at = at }
 }
 
-// newTalk returns a conversation that starts with these messages.
 func (r *Run) newTalk(role Role, messages []model.Message) *talk {
 	role.Bounds = role.Bounds.Resolved()
 	t := &talk{r: r, role: role, history: messages, seen: map[string]string{}, times: map[string]int{}, told: map[string]string{}}
@@ -94,14 +91,12 @@ func (r *Run) newTalk(role Role, messages []model.Message) *talk {
 	return t
 }
 
-// converse takes the turns of a session.
 func (r *Run) converse(ctx context.Context, t *talk) (Conversation, error) {
 	defer r.startSession()()
 	err := t.takeTurns(ctx)
 	return t.Conversation, err
 }
 
-// talk is a conversation in progress.
 type talk struct {
 	Conversation
 	r       *Run
@@ -124,7 +119,6 @@ type talk struct {
 	tree     string            // the digest of the tree after the last command; "" before the first
 }
 
-// takeTurns takes turns until the conversation ends.
 func (t *talk) takeTurns(ctx context.Context) error {
 	for t.Ended == "" {
 		t.Turns++
@@ -157,13 +151,11 @@ func (t *talk) takeTurns(ctx context.Context) error {
 	return nil
 }
 
-// requestAnswer tells the model that its next reply must be its answer.
 func (t *talk) requestAnswer(ended, why string) {
 	t.Ended = ended
 	t.addText(why + " Give your final answer now, from what you know, and call no more tools.")
 }
 
-// handleReply decides what follows a reply.
 func (t *talk) handleReply(ctx context.Context, got model.Reply) error {
 	calls := got.Calls()
 	last := t.Ended != ""
@@ -185,7 +177,6 @@ func (t *talk) handleReply(ctx context.Context, got model.Reply) error {
 	return nil
 }
 
-// answerText returns a reply's text without its reasoning.
 func answerText(got model.Reply) string {
 	return strings.TrimSpace(reply.Answer(got.Text(), nil))
 }
@@ -194,9 +185,7 @@ func answerText(got model.Reply) string {
 // answers is told to do so.
 const maxPrompts = 2
 
-// handleAnswer accepts a reply without calls as the answer, unless it is empty,
-// or the role rejects it. If it seems to contain a call as text, the model and the
-// user are told that it is not read.
+// If the reply seems to contain a call as text, the model and the user are told that it is not read.
 func (t *talk) handleAnswer(got model.Reply) error {
 	text := answerText(got)
 	missing := ""
@@ -230,10 +219,8 @@ func (t *talk) handleAnswer(got model.Reply) error {
 
 const callForm = "Write a call like this, with each tag alone on its line and outside of fences:\n" + reply.CallExample
 
-// addText adds a text of hone's to the next request. It does not change
-// messages that were sent already, so that the provider can use its cache. Not
-// every provider accepts two consecutive messages of the user, so it inserts a
-// placeholder for a reply that was discarded.
+// It does not change messages that were sent already, so that the provider can use its cache. Not every provider accepts two
+// consecutive messages of the user, so it inserts a placeholder for a reply that was discarded.
 func (t *talk) addText(text string) {
 	part := model.Part{Text: text}
 	n := len(t.history)
@@ -249,7 +236,6 @@ func (t *talk) addText(text string) {
 	t.history = append(t.history, model.Message{Role: model.User, Parts: []model.Part{part}})
 }
 
-// ask makes the model call of a turn, within an allowance.
 func (t *talk) ask(ctx context.Context, a Allowance) (model.Reply, error) {
 	whole, err := t.request(ctx, a.Request)
 	if err != nil {
@@ -270,8 +256,7 @@ func (t *talk) ask(ctx context.Context, a Allowance) (model.Reply, error) {
 	return t.r.send(ctx, role, whole, keep)
 }
 
-// request returns the request, redacted. It omits older tool output if the
-// request would fit neither the context nor most bytes; 0 means any number. If
+// most is in bytes; 0 means any number. Older tool output is omitted if the request would fit neither it nor the context. If
 // that is not enough, the error is a [*ContextError].
 func (t *talk) request(ctx context.Context, most int64) ([]byte, error) {
 	whole, err := t.encode()
@@ -299,8 +284,7 @@ func (t *talk) encode() ([]byte, error) {
 	return t.r.redact(b), err
 }
 
-// toolInput returns the input of a call. It does not change while tools run
-// concurrently.
+// It does not change while tools run concurrently.
 func (t *talk) toolInput(args string) tool.Input {
 	seen, outputs, history := maps.Clone(t.seen), t.outputs, t.history
 	return tool.Input{

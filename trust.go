@@ -73,9 +73,7 @@ type Proof struct {
 // copy.
 const SourceProof = "proof"
 
-// checkRepeatedly runs the check. If it fails, it runs again as often as
-// Trust.Flaky says, to separate findings that always appear from those that
-// come and go.
+// If it fails, it runs again as often as Trust.Flaky says, to separate findings that always appear from those that come and go.
 func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 	var c history.Checked
 	var runs [][]check.Finding
@@ -97,8 +95,7 @@ func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 	return c, nil
 }
 
-// checkOnce runs the check. It restores protected files that the check changed,
-// and adds a finding for each: the code under test tried to judge itself.
+// A protected file that the check changed is restored and becomes a finding: the code under test tried to judge itself.
 func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) {
 	r.stale = true
 	findings, err := r.Check(ctx)
@@ -128,9 +125,7 @@ func added(list []restore.Target, path string) bool {
 	return slices.ContainsFunc(list, func(t restore.Target) bool { return t.Path == path && t.Want.Kind == "" })
 }
 
-// checkBeforeFirst runs the check before the first round. If the run cannot
-// start without a check and the check could not run, it returns an error, so
-// that a resumed run tries again.
+// If the run cannot start without a check and the check could not run, it returns an error, so that a resumed run tries again.
 func (r *Run) checkBeforeFirst(ctx context.Context) (history.Checked, error) {
 	c, err := r.checkRepeatedly(ctx)
 	if err != nil || !onlyBroken(c.Findings) {
@@ -156,15 +151,13 @@ const (
 	alreadyOK   = "the check already passes, so passing later proves nothing"
 )
 
-// notStrict is what the user can do instead about a strict proof.
 func notStrict() *Next {
 	return &Next{Flags: []Flag{{Name: "prove", Value: "on"}}, Remark: "which only warns"}
 }
 
 func (r *Run) strict() bool { return r.Trust.Proof != nil && r.Trust.Proof.Strict }
 
-// judgeFirstCheck tells the user if the check's findings before the first round
-// prove nothing. If the proof is strict, the run stops.
+// Only a strict proof stops the run.
 func (r *Run) judgeFirstCheck(found []check.Finding) error {
 	passes, proves := !check.Blocking(found), r.Trust.Proof != nil && r.Trust.CheckFirst != UnlessClean
 	switch {

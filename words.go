@@ -45,7 +45,6 @@ func (r *Run) lastReply(round, sessions int, name string) (got model.Reply, ok b
 	return got, err == nil, err
 }
 
-// words returns what a reply says to the user, in one line that is not too long.
 func (r *Run) words(got model.Reply) string {
 	text := answerText(got)
 	if r.Words != nil {
@@ -61,7 +60,6 @@ func (r *Run) words(got model.Reply) string {
 	return text
 }
 
-// lastWords returns what the model said in the last round in which it replied; empty if it said nothing.
 func (r *Run) lastWords() (string, error) {
 	for round := r.Past().LastRound(); round > 0; round-- {
 		if got, ok, err := r.lastReply(round, math.MaxInt, ""); ok || err != nil {
@@ -114,8 +112,6 @@ func (r *Run) LastSession(role Role) (string, error) {
 	return text + ", and said nothing.", nil
 }
 
-// takenBack returns which files that are part of the check were taken back in a round, and
-// are not allowed.
 func (r *Run) takenBack(round int) (paths []string, err error) {
 	declined := r.Past().DeclinedPaths()
 	for _, e := range r.Past().Records(askName) {
@@ -149,7 +145,6 @@ type cutShort struct {
 	history.Report
 }
 
-// cutShort returns why the last session of a role in a round was ended.
 func (r *Run) cutShort(round int, name string) (c cutShort, ok bool, err error) {
 	for _, e := range r.Past().Records(stepCutShort) {
 		if e.Step.Round != round {
@@ -166,8 +161,6 @@ func (r *Run) cutShort(round int, name string) (c cutShort, ok bool, err error) 
 	return c, ok, nil
 }
 
-// noteDiscarded counts the replies in a row that did not end normally, and ends the session
-// after three.
 func (t *talk) noteDiscarded(ctx context.Context, got model.Reply) error {
 	if got.Finish.Normal() {
 		t.discarded = 0
@@ -187,8 +180,6 @@ func (t *talk) noteDiscarded(ctx context.Context, got model.Reply) error {
 	return t.cut(ctx, why)
 }
 
-// noteFailures counts the turns in a row with the same calls and the same failures, and
-// ends the session after three.
 func (t *talk) noteFailures(ctx context.Context, results []Called) error {
 	key := ""
 	for _, c := range results {
@@ -208,8 +199,7 @@ func (t *talk) noteFailures(ctx context.Context, results []Called) error {
 	return t.cut(ctx, fmt.Sprintf("it made the same failing call of %s %d times in a row", results[0].Name, t.failures))
 }
 
-// cut records that the session is ended, and why. If the role has another model, that one
-// does the next round.
+// If the role has another model, that one does the next round.
 func (t *talk) cut(ctx context.Context, why string) error {
 	now, next := t.r.inService(t.role)
 	c, err := Step(ctx, t.r, stepCutShort, nil, func(context.Context) (cutShort, error) {

@@ -36,7 +36,6 @@ type world interface {
 	changedIgnored() string
 }
 
-// world returns the run's world: the live one, unless the run is replayed.
 func (r *Run) world() world {
 	if r.replaying == nil {
 		return live{r}
@@ -44,7 +43,6 @@ func (r *Run) world() world {
 	return r.replaying
 }
 
-// live is the real world.
 type live struct{ r *Run }
 
 func (l live) begin(ctx context.Context, p *stepPlace) error {
@@ -83,7 +81,6 @@ func (l live) checkSpace() error {
 		Next: resumeAfter("free some disk space, or delete old runs")}
 }
 
-// recordBegin records that a step starts.
 func (l live) recordBegin(ctx context.Context, p *stepPlace) (err error) {
 	id := p.id
 	n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: &id, Input: p.digest, Sync: p.beginDurable()}
@@ -142,8 +139,6 @@ func (r *Run) holdSpace(tokens int64) error {
 	return r.Journal.Home().HoldSpace(heldForEvents + heldPerToken*min(tokens, maxHeldTokens))
 }
 
-// inHeldSpace does what records something. If the disk is full, it does that again, in the
-// space that is held.
 func (r *Run) inHeldSpace(record func() error) error {
 	err := record()
 	if transient.OfDisk(err) {
@@ -153,7 +148,6 @@ func (r *Run) inHeldSpace(record func() error) error {
 	return err
 }
 
-// putHeld stores an object that a record names.
 func (r *Run) putHeld(b []byte) (name string, err error) {
 	err = r.inHeldSpace(func() error {
 		name, err = r.Journal.Home().Put(b)
@@ -181,10 +175,19 @@ func (l live) inspect(ctx context.Context, name string, judge func(context.Conte
 	}
 	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
 	return step(ctx, l.r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {
-		began := time.Now()
+		began, printed := time.Now(), l.r.Printed
+		if printed == nil {
+			printed = func() []byte { return nil }
+		}
+		printed()
 		c, err := judge(ctx)
 		if err != nil {
 			return c, err
+		}
+		if text := printed(); len(text) > 0 {
+			if c.Output, err = l.r.putHeld(text); err != nil {
+				return c, err
+			}
 		}
 		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
 		l.r.fresh = false
@@ -193,7 +196,6 @@ func (l live) inspect(ctx context.Context, name string, judge func(context.Conte
 	}))
 }
 
-// manifest reads the tree, unless it was read just now.
 func (l live) manifest(ctx context.Context) (object, tree string, err error) {
 	if !l.r.fresh {
 		if err := l.r.snapshot(ctx); err != nil {
@@ -218,8 +220,6 @@ func (l live) changedIgnored() string {
 	return strings.Join(paths[:last], ", ") + " and " + paths[last]
 }
 
-// changedIgnored returns what changed among the files that git ignores, if something that
-// can change them has run.
 func (r *Run) changedIgnored() []string {
 	runs := func(e history.Event) bool {
 		_, check := e.Payload.(history.CheckBegun)

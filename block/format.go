@@ -52,8 +52,7 @@ func writeFile(b *strings.Builder, f File) {
 	writeBlock(b, mark+f.Path, content, last)
 }
 
-// writeBlock writes marker lines around contents that are empty or end in a
-// line break.
+// The contents are empty or end in a line break.
 func writeBlock(b *strings.Builder, first, content, last string) {
 	if b.Len() > 0 {
 		b.WriteByte('\n')
@@ -134,8 +133,7 @@ func checkPath(name string) error {
 	return nil
 }
 
-// checkLines refuses text that contains a marker line. A slip is text inside a
-// block.
+// A slip is text inside a block.
 func checkLines(s string) error {
 	number := 0
 	for line := range strings.Lines(s) {

@@ -9,7 +9,6 @@ import (
 	"hone/internal/reply"
 )
 
-// kind is one of the four kinds of blocks.
 type kind uint8
 
 const (
@@ -23,13 +22,10 @@ const (
 // signs has the sign of each kind; three of them make a marker.
 const signs = "&%^$"
 
-// sign returns the three signs that start the kind's markers.
 func (k kind) sign() string { return k.closing()[:3] }
 
-// closing returns the kind's closing marker.
 func (k kind) closing() string { return [kinds]string{"&&&end", "%%%end", "^^^end", "$$$end"}[k] }
 
-// opening returns the kind's opening marker as described to a model.
 func (k kind) opening() string {
 	if k == file {
 		return "^^^ and the file's path"
@@ -37,7 +33,6 @@ func (k kind) opening() string {
 	return [kinds]string{thought: "&&&start", debug: "%%%start", done: "$$$start"}[k]
 }
 
-// role is the meaning of a line.
 type role uint8
 
 const (
@@ -47,8 +42,6 @@ const (
 	slip                // probably meant as one of these
 )
 
-// classify returns the role of a line and, unless it is text, the kind of
-// block.
 func classify(line string) (kind, role) {
 	s := strings.TrimSpace(line)
 	if len(s) < 3 || s[0] != s[1] || s[1] != s[2] {
@@ -61,7 +54,6 @@ func classify(line string) (kind, role) {
 	return kind(sign), roleOf(kind(sign), strings.TrimSpace(s[3:]))
 }
 
-// roleOf returns the role of a line from what follows its three signs.
 func roleOf(k kind, rest string) role {
 	switch {
 	case strings.EqualFold(rest, "end"), k == file && strings.EqualFold(rest, "delete"):
@@ -74,7 +66,6 @@ func roleOf(k kind, rest string) role {
 	return text
 }
 
-// isWord reports whether s is empty or one short word of ASCII letters.
 func isWord(s string) bool {
 	const longest = 16
 	if len(s) > longest {
@@ -88,19 +79,16 @@ func isWord(s string) bool {
 	return true
 }
 
-// pathOf returns the path in the opening marker of a file.
 func pathOf(line string) string {
 	return reply.Unquoted(strings.TrimSpace(strings.TrimSpace(line)[len("^^^"):]))
 }
 
-// deletes reports whether the closing marker of a file deletes it.
 func deletes(line string) bool {
 	_, r := classify(line)
 	return r == closing && strings.EqualFold(pathOf(line), "delete")
 }
 
-// displayLine returns a line for a message: trimmed, shortened, and escaped if
-// it contains anything unprintable.
+// It is trimmed, shortened, and escaped if it contains anything unprintable.
 func displayLine(line string) string {
 	const longest = 120
 	s := strings.TrimSpace(line)

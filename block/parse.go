@@ -49,7 +49,6 @@ type marker struct {
 	slip  int // of an opening: line of the first slip after it; 0 if there is none
 }
 
-// parser reads one reply.
 type parser struct {
 	text  string
 	marks []marker
@@ -65,10 +64,9 @@ type parser struct {
 	overlap, repeat problemList
 }
 
-// nothingOpen returns the value of parser.last when no block is open.
 func nothingOpen() [kinds]int { return [kinds]int{none, none, none, none} }
 
-// scan finds all markers and matches each kind separately.
+// Each kind is matched separately.
 func (p *parser) scan() {
 	p.marks = make([]marker, 0, p.bound())
 	start := 0
@@ -81,8 +79,7 @@ func (p *parser) scan() {
 	}
 }
 
-// bound returns an upper bound for the number of markers. Growing a slice of
-// millions costs more than counting signs, and most replies have few.
+// Growing a slice of millions costs more than counting signs, and most replies have few.
 func (p *parser) bound() int {
 	count := 0
 	for k := range kinds {
@@ -91,7 +88,6 @@ func (p *parser) bound() int {
 	return min(count, strings.Count(p.text, "\n")+1)
 }
 
-// lineAt returns the line that starts at an offset, with its line break.
 func (p *parser) lineAt(start int) string {
 	rest := p.text[start:]
 	if i := strings.IndexByte(rest, '\n'); i >= 0 {
@@ -100,10 +96,8 @@ func (p *parser) lineAt(start int) string {
 	return rest
 }
 
-// display returns a marker for a message.
 func (p *parser) display(m *marker) string { return displayLine(p.lineAt(m.start)) }
 
-// match adds a marker and matches it with an open one of its kind.
 func (p *parser) match(m marker) {
 	top := p.last[m.kind]
 	i := len(p.marks)
@@ -125,7 +119,6 @@ func (p *parser) match(m marker) {
 	p.marks = append(p.marks, m)
 }
 
-// endsDeletion reports whether m is an end that follows the deletion of a file.
 func (p *parser) endsDeletion(m marker) bool {
 	if len(p.marks) == 0 || m.kind != file || m.role != closing || p.last[file] != none {
 		return false
@@ -136,8 +129,7 @@ func (p *parser) endsDeletion(m marker) bool {
 		strings.TrimSpace(p.text[before.start+len(line):m.start]) == ""
 }
 
-// push makes m, with index i, the last open marker of its kind. It replaces an
-// open slip, which cannot contain a block.
+// An open slip is replaced: it cannot contain a block.
 func (p *parser) push(m *marker, i int) {
 	if top := p.last[m.kind]; top != none && p.marks[top].role == opening {
 		m.under = top
@@ -146,7 +138,7 @@ func (p *parser) push(m *marker, i int) {
 	p.last[m.kind] = i
 }
 
-// collect returns the well-formed blocks.
+// They are well-formed.
 func (p *parser) collect() Reply {
 	var r Reply
 	lines := make(map[string]int)
@@ -180,12 +172,11 @@ func (p *parser) collect() Reply {
 	return r
 }
 
-// withoutBreak returns a text without its last line break.
 func withoutBreak(s string) string {
 	return strings.TrimRight(strings.TrimSuffix(s, "\n"), "\r")
 }
 
-// clean returns the same spelling for all paths that name the same file.
+// All paths that name the same file get the same spelling.
 func clean(name string) string {
 	if cleaned, err := treepath.Clean(name); err == nil {
 		return cleaned

@@ -16,8 +16,7 @@ type problemList struct {
 	firstOmitted int // line of the first one not kept
 }
 
-// add adds a problem with m. It calls text only if the problem is kept, so that
-// a reply with an error in every line costs no more than reading it.
+// text is called only if the problem is kept, so that a reply with an error in every line costs no more than reading it.
 func (p *parser) add(r *problemList, m *marker, text func() string) {
 	r.count++
 	if len(r.kept) < maxProblems {
@@ -27,7 +26,6 @@ func (p *parser) add(r *problemList, m *marker, text func() string) {
 	}
 }
 
-// problems returns the kept problems in line order.
 func (p *parser) problems() []Problem {
 	all := slices.Concat(p.general, p.overlap.kept, p.repeat.kept)
 	slices.SortStableFunc(all, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
@@ -38,8 +36,7 @@ func (p *parser) problems() []Problem {
 	return append(all[:maxProblems], p.omittedProblem(all[maxProblems:], count-maxProblems))
 }
 
-// omittedProblem returns the problem that stands for the omitted ones, of which kept
-// are known.
+// kept are the known ones of those omitted.
 func (p *parser) omittedProblem(kept []Problem, count int) Problem {
 	lines := []int{p.overlap.firstOmitted, p.repeat.firstOmitted}
 	if len(kept) > 0 {

@@ -2,8 +2,7 @@ package block
 
 import "fmt"
 
-// checkMarkers reports markers that are in wrong places, in order. Blocks that
-// overlap are broken.
+// Blocks that overlap are broken.
 func (p *parser) checkMarkers() {
 	p.last = nothingOpen()
 	for i := range p.marks {
@@ -39,8 +38,7 @@ func (p *parser) checkOpening(i int) {
 	}
 }
 
-// checkClosed reports blocks that are not closed: the one still open when m
-// opened, and m itself unless another one covers it.
+// They are the block still open when m opened, and m itself unless another one covers it.
 func (p *parser) checkClosed(m *marker) {
 	if m.under != none && !p.marks[m.under].reported {
 		outer := &p.marks[m.under]
@@ -57,8 +55,7 @@ func (p *parser) checkClosed(m *marker) {
 	}
 }
 
-// slipAfter returns an addition to a message about an unclosed block with a
-// slip, which may have been meant to close it.
+// The slip may have been meant to close the block.
 func slipAfter(m *marker) string {
 	if m.slip == 0 {
 		return ""
@@ -84,8 +81,7 @@ func (p *parser) checkClosing(m *marker) {
 	})
 }
 
-// matchedUnder returns the matched block of the same kind around the one that
-// marker i opens. Openings below an unmatched one are unmatched too.
+// Openings below an unmatched one are unmatched too.
 func (p *parser) matchedUnder(i int) int {
 	if under := p.marks[i].under; under != none && p.marks[under].matched {
 		return under
@@ -112,7 +108,6 @@ func (p *parser) checkSlip(m *marker) {
 	})
 }
 
-// enclosing returns the innermost open matched block of another kind.
 func (p *parser) enclosing(k kind) int {
 	inner := none
 	for other, i := range p.last {
@@ -134,7 +129,6 @@ func (p *parser) breakEnclosing(k kind) int {
 	return p.enclosing(k)
 }
 
-// addInside reports that a marker is inside the block that the outer one opens.
 func (p *parser) addInside(m *marker, outer int) {
 	o := &p.marks[outer]
 	p.add(&p.overlap, m, func() string {
@@ -143,8 +137,7 @@ func (p *parser) addInside(m *marker, outer int) {
 	})
 }
 
-// checkRepeat reports a file that the reply has already written. lines maps
-// each cleaned path to its line.
+// lines maps each cleaned path to its line.
 func (p *parser) checkRepeat(m *marker, name string, lines map[string]int) {
 	cleaned := clean(name)
 	if first, found := lines[cleaned]; found {
@@ -156,15 +149,14 @@ func (p *parser) checkRepeat(m *marker, name string, lines map[string]int) {
 	lines[cleaned] = m.line
 }
 
-// addDeletesText reports a deletion with text between the path and ^^^delete.
 func (p *parser) addDeletesText(m *marker) {
 	p.add(&p.repeat, m, func() string {
 		return "deletes a file, but there is text before it; write ^^^ and the path and then ^^^delete, each alone on its line, or ^^^end to write the text to the file"
 	})
 }
 
-// checkWhole reports a reply that does not say what to do (ruling C6). It is
-// silent if the reply tried to, because that problem is reported already.
+// It reports a reply that does not say what to do (ruling C6), and is silent if the reply tried to, because that problem is
+// reported already.
 func (p *parser) checkWhole() {
 	switch {
 	case !p.attempted[file] && !p.attempted[done]:

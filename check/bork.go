@@ -80,7 +80,6 @@ const (
 	maxStderr   = 8 << 20   // the bytes of standard error that are kept
 )
 
-// findings returns the findings of a finished checker, which it printed to out.
 func (c BorkConfig) findings(r sandbox.Result, out *spool) []Finding {
 	if r.TimedOut || r.Exit != 0 && r.Exit != 1 {
 		return c.failedToRun(outcome(r, c.Timeout), c.printed(out, 0), r.Stderr)
@@ -107,7 +106,6 @@ func (c BorkConfig) findings(r sandbox.Result, out *spool) []Finding {
 	return findings
 }
 
-// printed returns what a checker printed from an offset on, for a finding.
 func (c BorkConfig) printed(out *spool, from int64) string {
 	r, err := out.reader()
 	if err == nil {
@@ -120,7 +118,6 @@ func (c BorkConfig) printed(out *spool, from int64) string {
 	return excerpt.Middle(applyRedact(c.Redact, excerpt.Output(b)), MaxText/2)
 }
 
-// failedToRun returns the finding that the checker failed to run.
 func (c BorkConfig) failedToRun(why, stdout string, stderr []byte) []Finding {
 	text := fmt.Sprintf("The correctness checker %s failed to run: %s.\n", c.Checker, applyRedact(c.Redact, why))
 	if stdout != "" {

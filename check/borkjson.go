@@ -48,10 +48,9 @@ func (r *itemReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// parseBork parses the JSON of a correctness checker. It ignores unknown keys.
-// One of the two lists may be missing and counts as empty; if both are missing,
-// the output is something else. The findings are bounded ([Bound]). After an error they
-// are those before it, in the first bytes of the output.
+// Unknown keys are ignored. One of the two lists may be missing and counts as empty; if both are missing, the output is
+// something else. The findings are bounded ([Bound]). After an error they are those before it, in the first bytes of the
+// output.
 func parseBork(out io.Reader, redact func(string) string) (found []Finding, bytes int64, err error) {
 	r := &itemReader{Reader: out}
 	d := &borkDecoder{Decoder: json.NewDecoder(r), read: r, redact: redact}
@@ -59,7 +58,6 @@ func parseBork(out io.Reader, redact func(string) string) (found []Finding, byte
 	return d.found.findings(), d.good, err
 }
 
-// output decodes the single object of the output.
 func (d *borkDecoder) output() error {
 	switch start, err := d.Token(); {
 	case errors.Is(err, io.EOF):
@@ -94,7 +92,6 @@ func (d *borkDecoder) output() error {
 	return nil
 }
 
-// member decodes a member of the object. It reports whether that is a list of findings.
 func (d *borkDecoder) member() (isList bool, err error) {
 	key, err := d.Token()
 	if err != nil {
@@ -127,7 +124,7 @@ func (d *borkDecoder) member() (isList bool, err error) {
 	return true, d.withLine(err)
 }
 
-// item decodes one value. It is valid until the next one is decoded.
+// It is valid until the next one is decoded.
 func (d *borkDecoder) item() (json.RawMessage, error) {
 	d.read.bytes = 0
 	err := d.Decode(&d.raw)
@@ -142,7 +139,6 @@ func (d *borkDecoder) item() (json.RawMessage, error) {
 	return nil, fmt.Errorf("line %d: %w", 1+d.read.lines-bytes.Count(rest, []byte("\n")), err)
 }
 
-// withLine returns the error of a token with its line; nil if err is nil.
 func (d *borkDecoder) withLine(err error) error {
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("line %d: %w", d.line(), err)
@@ -153,14 +149,11 @@ func (d *borkDecoder) withLine(err error) error {
 	return err
 }
 
-// line returns the number of the line that the decoder has reached.
 func (d *borkDecoder) line() int {
 	rest, _ := io.ReadAll(d.Buffered())
 	return 1 + d.read.lines - bytes.Count(rest, []byte("\n"))
 }
 
-// parseFinding parses one finding of either provenance. It requires a file if
-// needsFile is set.
 func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) string) (Finding, error) {
 	var o object
 	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
@@ -189,7 +182,6 @@ func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) strin
 	return f, err
 }
 
-// asText returns a finding of another form, with the reason why it cannot be read.
 func asText(raw json.RawMessage, why error, redact func(string) string) Finding {
 	f := Finding{Source: SourceBork, Text: fmt.Sprintf("The checker reported this in a form that hone does not know (%s):\n", applyRedact(redact, why.Error()))}
 	var o object
@@ -209,7 +201,6 @@ func asText(raw json.RawMessage, why error, redact func(string) string) Finding 
 	return f
 }
 
-// command returns the text of a finding about a command that the checker ran.
 func (o object) command(redact func(string) string) (string, error) {
 	exit, err := o.integer("exit-code")
 	if err != nil {
@@ -226,8 +217,7 @@ func (o object) command(redact func(string) string) (string, error) {
 	return text + section("Its standard error", excerpt.Middle(excerpt.Screen(texts["stderr"]), MaxText/2)), nil
 }
 
-// text returns a required string, redacted, or a placeholder if it is not UTF-8
-// (ruling B11).
+// It is redacted, or a placeholder if it is not UTF-8 (ruling B11).
 func (o object) text(key string, redact func(string) string) (string, error) {
 	raw, ok := o[key]
 	if !ok {
@@ -243,7 +233,6 @@ func (o object) text(key string, redact func(string) string) (string, error) {
 	return applyRedact(redact, s), nil
 }
 
-// integer returns a required integer.
 func (o object) integer(key string) (int, error) {
 	raw, ok := o[key]
 	if !ok {

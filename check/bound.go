@@ -68,14 +68,12 @@ func Keys(findings []Finding) []string {
 	return slices.Compact(keys)
 }
 
-// group returns what a finding has in common with those that are counted together
-// with it: its source and its flags.
+// Findings with the same source and flags are counted together.
 func (f Finding) group() Finding {
 	return Finding{Source: f.Source, Advisory: f.Advisory, Broken: f.Broken, Blocker: f.Blocker}
 }
 
-// sum returns a digest of a finding, or of all those that it counts. The sum of such
-// digests does not depend on their order.
+// A finding may count others. The sum of digests does not depend on their order.
 func (f Finding) sum() uint64 {
 	if f.More > 0 {
 		sum, _ := strconv.ParseUint(f.Digest, 16, 64)
@@ -102,7 +100,6 @@ type counted struct {
 	sum   uint64
 }
 
-// shelf is a list of findings within the limits.
 type shelf struct {
 	placed []placed
 	bytes  int
@@ -114,7 +111,6 @@ type placed struct {
 	at int
 }
 
-// add adds the next finding of the list.
 func (b *bounded) add(f Finding) {
 	b.added++
 	if f.More > 0 || !b.shelves[f.rank()].add(placed{f, b.added}) {
@@ -122,7 +118,7 @@ func (b *bounded) add(f Finding) {
 	}
 }
 
-// rank orders findings by how much a model needs them: 0 most.
+// 0 is what a model needs most.
 func (f Finding) rank() int {
 	switch {
 	case f.Broken || f.Blocker:
@@ -133,7 +129,7 @@ func (f Finding) rank() int {
 	return 2
 }
 
-// add adds a finding, cut if necessary. It reports whether there is room for it.
+// It cuts the finding if necessary, and reports whether there is room for it.
 func (s *shelf) add(f placed) bool {
 	if len(s.placed) == MaxFindings {
 		return false
@@ -151,7 +147,7 @@ func (s *shelf) add(f placed) bool {
 	return true
 }
 
-// cut omits the middle of a text longer than most bytes, so that it has at most most.
+// The result has at most most bytes.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -159,7 +155,6 @@ func cut(text string, most int) string {
 	return excerpt.Middle(text, most-len("\n[... 9999999999 bytes omitted ...]\n"))
 }
 
-// omit counts a finding.
 func (b *bounded) omit(f Finding) {
 	i := slices.IndexFunc(b.rest, func(c counted) bool { return c.group == f.group() })
 	if i < 0 {
@@ -169,7 +164,6 @@ func (b *bounded) omit(f Finding) {
 	b.rest[i].sum += f.sum()
 }
 
-// findings returns the list in its order, and then what was counted.
 func (b *bounded) findings() []Finding {
 	var all shelf
 	for _, s := range b.shelves {
@@ -190,7 +184,6 @@ func (b *bounded) findings() []Finding {
 	return findings
 }
 
-// finding returns the finding that stands for the counted ones.
 func (c counted) finding() Finding {
 	f := c.group
 	f.More, f.Digest, f.Text = c.n, hex(c.sum), fmt.Sprintf("… and %d more findings", c.n)

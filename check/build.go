@@ -76,10 +76,8 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 	}
 }
 
-// run runs the build, with each stream copied to its spool. If the build cannot
-// be started, the result is nil and text says why; otherwise text is the
-// build's output. The error is the context's, or that of a machine that is short of
-// what a start needs.
+// Each stream is copied to its spool. If the build cannot be started, the result is nil and text says why; otherwise text is
+// the build's output. The error is the context's, or that of a machine that is short of what a start needs.
 func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool) (*sandbox.Result, string, error) {
 	watched, whole, wholeErr := newLive(c.Live, c.Redact), newLive(out, c.Redact), newLive(errs, c.Redact)
 	result, err := r.Run(ctx, sandbox.Command{
@@ -98,8 +96,7 @@ func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool
 	return &result, c.text(result), nil
 }
 
-// storeOutput passes the complete output to StoreOutput: the text, or the
-// spools if the text is incomplete.
+// The spools count if the text is incomplete.
 func (c BuildConfig) storeOutput(result *sandbox.Result, text string, out, errs *spool) error {
 	if result == nil || result.Discarded == 0 {
 		return c.StoreOutput(strings.NewReader(text))
@@ -116,7 +113,6 @@ func (c BuildConfig) storeOutput(result *sandbox.Result, text string, out, errs 
 		strings.NewReader("\n"+c.failureLine(*result))))
 }
 
-// argv returns the arguments that run the script.
 func (c BuildConfig) argv() []string {
 	script := filepath.Join(c.Root, c.Script)
 	if info, err := os.Stat(script); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 == 0 {
@@ -125,7 +121,6 @@ func (c BuildConfig) argv() []string {
 	return []string{script}
 }
 
-// text returns the output as far as it was kept, and how the build failed.
 func (c BuildConfig) text(r sandbox.Result) string {
 	text := fmt.Sprintf("STDOUT:\n%s\n\nSTDERR:\n%s\n", excerpt.Output(r.Stdout), excerpt.Output(r.Stderr))
 	if r.Discarded > 0 {
@@ -134,7 +129,6 @@ func (c BuildConfig) text(r sandbox.Result) string {
 	return applyRedact(c.Redact, text+c.failureLine(r))
 }
 
-// failureLine describes how a build failed, empty if it passed.
 func (c BuildConfig) failureLine(r sandbox.Result) string {
 	if r.Exit == 0 && !r.TimedOut {
 		return ""

@@ -103,9 +103,8 @@ func (c CommandConfig) Begin() func(sandbox.Result) []Finding {
 	return func(r sandbox.Result) []Finding { return c.findings(r, c.Limit(), written) }
 }
 
-// isUnreadable reports whether a command failed because the shell cannot parse it: then no
-// change to the tree can make it pass. The syntax error may be in a script that the command
-// ran, so the shell parses the command once more, without running it.
+// If the shell cannot parse a command, no change to the tree can make it pass. The syntax error may be in a script that the
+// command ran, so the shell parses the command once more, without running it.
 func (c CommandConfig) isUnreadable(ctx context.Context, r sandbox.Runner, result sandbox.Result) bool {
 	said := strings.ToLower(string(result.Stdout))
 	if result.Exit != 2 || !strings.Contains(said, "syntax error") && !strings.Contains(said, "unexpected eof") || runtime.GOOS == "windows" {
@@ -115,10 +114,8 @@ func (c CommandConfig) isUnreadable(ctx context.Context, r sandbox.Runner, resul
 	return err == nil && parsed.Exit == 2
 }
 
-// noVerdict returns the error of a check whose command ended with result and err, if that
-// says nothing about the tree: the context is done, the machine is short of something, or
-// what the runner needs failed. Otherwise it returns nil. Only a [sandbox.StartError] is about
-// the command.
+// Such an end says nothing about the tree: the context is done, the machine is short of something, or what the runner needs
+// failed. Only a [sandbox.StartError] is about the command.
 func noVerdict(ctx context.Context, what string, result sandbox.Result, err error) error {
 	switch {
 	case ctx.Err() != nil && (err != nil || result.Exit < 0):
@@ -129,9 +126,7 @@ func noVerdict(ctx context.Context, what string, result sandbox.Result, err erro
 	return nil
 }
 
-// shellArgv returns the arguments that make the system run a command line. The
-// outer sh joins both streams in order; the inner one sees the command as
-// given, with its own line numbers.
+// The outer sh joins both streams in order; the inner one sees the command as given, with its own line numbers.
 func shellArgv(command string) []string {
 	if runtime.GOOS == "windows" {
 		return []string{"cmd", "/C", command}
@@ -139,7 +134,6 @@ func shellArgv(command string) []string {
 	return []string{"sh", "-c", `exec sh -c "$0" 2>&1`, command}
 }
 
-// findings returns the findings of a finished command, nil if it passed without any.
 func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration, written func() []Report) []Finding {
 	passed := r.Exit == 0 && !r.TimedOut
 	if cannotRun(r) {
@@ -159,10 +153,9 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration, written
 	return []Finding{c.failure(r, timeout)}
 }
 
-// cannotRun reports whether the shell did not find or could not execute the program.
+// The shell did not find or could not execute the program.
 func cannotRun(r sandbox.Result) bool { return !r.TimedOut && (r.Exit == 126 || r.Exit == 127) }
 
-// failure returns the finding of a command that failed, with all of its output.
 func (c CommandConfig) failure(r sandbox.Result, timeout time.Duration) Finding {
 	text := c.head(r, timeout) + section("Its output", excerpt.Middle(applyRedact(c.Redact, excerpt.Output(r.Stdout)), MaxText))
 	if len(r.Stderr) > 0 {
@@ -174,7 +167,6 @@ func (c CommandConfig) failure(r sandbox.Result, timeout time.Duration) Finding 
 	return Finding{Source: SourceCommand, Text: text + hiddenNote(r), Broken: cannotRun(r)}
 }
 
-// head returns the start of a finding: how the command failed, and which it was.
 func (c CommandConfig) head(r sandbox.Result, timeout time.Duration) string {
 	what := "The check command failed: " + outcome(r, timeout) + silenceCause(r)
 	if cannotRun(r) {
@@ -183,7 +175,6 @@ func (c CommandConfig) head(r sandbox.Result, timeout time.Duration) string {
 	return fmt.Sprintf("%s.\n\n    %s\n", what, indentRest(applyRedact(c.Redact, c.Command)))
 }
 
-// outcome describes how a command failed.
 func outcome(r sandbox.Result, timeout time.Duration) string {
 	switch {
 	case r.TimedOut:
@@ -194,7 +185,6 @@ func outcome(r sandbox.Result, timeout time.Duration) string {
 	return fmt.Sprintf("exit status %d", r.Exit)
 }
 
-// silenceCause says what the cause may be if a command timed out without any output.
 func silenceCause(r sandbox.Result) string {
 	if !r.TimedOut || len(r.Stdout)+len(r.Stderr) > 0 {
 		return ""
@@ -202,7 +192,6 @@ func silenceCause(r sandbox.Result) string {
 	return ". It printed nothing: it may hang, or it may still have been compiling. The first build of a run is slow if the caches behind the walls are empty"
 }
 
-// hiddenNote explains that a command cannot read files that look secret.
 func hiddenNote(r sandbox.Result) string {
 	if note := r.HiddenNote(); note != "" {
 		return "\nNote: " + note + "\n"
@@ -210,7 +199,6 @@ func hiddenNote(r sandbox.Result) string {
 	return ""
 }
 
-// indentRest indents every line of a text except the first.
 func indentRest(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }

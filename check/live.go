@@ -16,7 +16,7 @@ type live struct {
 	pending []byte
 }
 
-// newLive returns nil if to is nil.
+// It is nil if to is nil.
 func newLive(to io.Writer, redact func(string) string) *live {
 	if to == nil {
 		return nil
@@ -24,7 +24,7 @@ func newLive(to io.Writer, redact func(string) string) *live {
 	return &live{to: to, redact: redact}
 }
 
-// writer returns l as an io.Writer, or a nil interface if l is nil.
+// A nil live becomes a nil interface.
 func (l *live) writer() io.Writer {
 	if l == nil {
 		return nil
@@ -43,15 +43,14 @@ func (l *live) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close forwards a last line without a newline.
+// The last line may have no newline.
 func (l *live) close() {
 	if l != nil {
 		l.emit(len(l.pending))
 	}
 }
 
-// emit forwards the first n pending bytes. Errors of the viewer do not affect
-// the check.
+// Errors of the viewer do not affect the check.
 func (l *live) emit(n int) {
 	if n == 0 {
 		return

@@ -28,8 +28,7 @@ const (
 	maxSecret = 64 << 10
 )
 
-// output returns what a command printed, redacted, as valid UTF-8. The middle of a very
-// long output is left out.
+// It is redacted and valid UTF-8. The middle of a very long output is left out.
 func (c CommandConfig) output(r sandbox.Result) string {
 	out := r.Stdout
 	if len(r.Stderr) > 0 {
@@ -44,8 +43,7 @@ func (c CommandConfig) output(r sandbox.Result) string {
 	return strings.ToValidUTF8(head[:max(0, len(head)-maxSecret)]+"\n[...]\n"+tail[min(len(tail), maxSecret):], "\uFFFD")
 }
 
-// read returns what the Readers find, the worst first: in the reports, or if these have
-// nothing that blocks, in the output. Reports and output usually describe the same
+// The worst come first. The reports count, or if these have nothing that blocks, the output: both usually describe the same
 // failures in different words.
 func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Finding {
 	exit := r.Exit
@@ -77,8 +75,7 @@ func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Fi
 	return distinct(found)
 }
 
-// readWith returns what a Reader finds; nil if it is the zero Reader, or if the output is
-// not of its format.
+// It is nil if r is the zero Reader, or if the output is not of its format.
 func readWith(r Reader, out string, exit int) []Finding {
 	if r.Read == nil {
 		return nil
@@ -90,7 +87,6 @@ func readWith(r Reader, out string, exit int) []Finding {
 	return slices.Clone(found)
 }
 
-// distinct returns findings without those that are exactly like an earlier one.
 func distinct(findings []Finding) []Finding {
 	seen := map[Finding]bool{}
 	return slices.DeleteFunc(findings, func(f Finding) bool {
@@ -100,7 +96,7 @@ func distinct(findings []Finding) []Finding {
 	})
 }
 
-// advisory returns the findings of a command that passed.
+// The command passed.
 func advisory(findings []Finding) []Finding {
 	for i := range findings {
 		findings[i].Advisory = true
@@ -112,7 +108,6 @@ func advisory(findings []Finding) []Finding {
 // hundreds of warnings, and a model needs none of them.
 const maxAdvisory = 20
 
-// bounded counts the advisory findings beyond maxAdvisory.
 func (c CommandConfig) bounded(findings []Finding) []Finding {
 	if c.AllNotes {
 		return findings
@@ -134,8 +129,7 @@ func (c CommandConfig) bounded(findings []Finding) []Finding {
 	return findings
 }
 
-// stoppedFinding returns the finding of a command that was stopped after it had reported
-// findings.
+// The command was stopped after it had reported findings.
 func (c CommandConfig) stoppedFinding(r sandbox.Result, timeout time.Duration, out string, found []Finding) Finding {
 	text := c.head(r, timeout)
 	if rest := restOf(out, found); rest != "" {
@@ -144,8 +138,7 @@ func (c CommandConfig) stoppedFinding(r sandbox.Result, timeout time.Duration, o
 	return Finding{Source: SourceCommand, Text: text + hiddenNote(r)}
 }
 
-// restFindings returns an advisory finding with the end of the output, without what findings
-// already say; nil if nothing is left. It is where a failure is that no Reader knows.
+// What findings already say is left out; nil if nothing is left. A failure that no Reader knows is here.
 func (c CommandConfig) restFindings(r sandbox.Result, timeout time.Duration, out string, found []Finding) []Finding {
 	rest, hidden := restOf(out, found), hiddenNote(r)
 	if rest == "" && hidden == "" {
@@ -158,7 +151,6 @@ func (c CommandConfig) restFindings(r sandbox.Result, timeout time.Duration, out
 	return []Finding{{Source: SourceCommand, Advisory: true, Text: text}}
 }
 
-// restTitle is the title of what restOf returns.
 const restTitle = "The end of its output, without what is reported apart"
 
 // The bounds of the end of an output: in bytes, and in lines.
@@ -190,7 +182,6 @@ var yamlBlock = lazyregexp.New(`(?ms)^ +---$.*?^ +\.\.\.$`)
 // pytestSource matches the source that pytest prints up to the line that it marks.
 var pytestSource = lazyregexp.New(`(?m)(?:^(?: {4}.*)?\n)*^>.*$`)
 
-// restOf returns the last lines of an output that no finding contains.
 func restOf(out string, found []Finding) string {
 	if len(out) > restSearched {
 		out = out[len(out)-restSearched:]

@@ -46,12 +46,11 @@ func newSaid(found []Finding) said {
 	return s
 }
 
-// withoutPlace returns a line without the place and the severity at its start.
 func withoutPlace(line string) string {
 	return leadingSeverity.ReplaceAllString(leadingPlace.ReplaceAllString(line, ""), "")
 }
 
-// has reports whether a trimmed line says nothing that the findings do not.
+// The line is trimmed.
 func (s said) has(line string) bool {
 	if s.crash {
 		line, _, _ = strings.Cut(line, " [recovered")
@@ -66,15 +65,13 @@ func (s said) has(line string) bool {
 	return s.hasHead(line) || s.hasTest(line)
 }
 
-// hasHead reports whether a line ends with the first line of a finding, or is that but for
-// the place and the severity. A short text counts only if it is the complete message.
+// The line may lack the place and the severity. A short text counts only if it is the complete message.
 func (s said) hasHead(line string) bool {
 	bare := withoutPlace(line)
 	return slices.ContainsFunc(s.heads, func(head string) bool { return len(head) > 3 && strings.HasSuffix(line, head) }) ||
 		slices.ContainsFunc(s.bare, func(head string) bool { return bare == head || strings.HasPrefix(head, bare+" (") })
 }
 
-// hasTest reports whether a line is the heading of a test that a finding is about.
 func (s said) hasTest(line string) bool {
 	m := testHead.FindStringSubmatch(line)
 	return m != nil && slices.ContainsFunc(s.bare, func(head string) bool { return strings.HasPrefix(head, m[1]+":") })

@@ -57,8 +57,7 @@ func SplitFlaky(runs ...[]Finding) (stay, flaky []Finding) {
 	return stay, c.flaky(stay, runs)
 }
 
-// decisiveRun returns the run whose findings count: the last one without
-// blocking findings, else the last complete one, else the last.
+// It is the last one without blocking findings, else the last complete one, else the last.
 func decisiveRun(runs [][]Finding) []Finding {
 	for _, trust := range []func([]Finding) bool{
 		func(run []Finding) bool { return !Blocking(run) },
@@ -73,13 +72,12 @@ func decisiveRun(runs [][]Finding) []Finding {
 	return runs[len(runs)-1]
 }
 
-// isComplete reports whether the check could run, so that the run has all
-// findings.
+// A run in which the check could run has all findings.
 func isComplete(run []Finding) bool {
 	return !slices.ContainsFunc(run, func(f Finding) bool { return f.Broken })
 }
 
-// isPermanent reports whether a finding cannot be flaky.
+// A permanent finding cannot be flaky.
 func isPermanent(f Finding) bool { return f.Broken || f.Blocker }
 
 // comparison is what several runs of a check have in common.
@@ -88,8 +86,7 @@ type comparison struct {
 	always map[string]bool // keys of findings in every run
 }
 
-// compareRuns compares the complete runs. If one of them passes, they have
-// nothing in common.
+// If one of the runs passes, they have nothing in common.
 func compareRuns(runs [][]Finding, believed []Finding) comparison {
 	c := comparison{single: map[string]bool{}, always: map[string]bool{}}
 	var known [][]Finding
@@ -112,10 +109,9 @@ func compareRuns(runs [][]Finding, believed []Finding) comparison {
 	return c
 }
 
-// isExempt reports whether a finding is not compared with those of other runs.
+// An exempt finding is not compared with those of other runs.
 func isExempt(f Finding) bool { return f.Advisory || isPermanent(f) }
 
-// findSingle finds the sources with exactly one finding in each run.
 func (c comparison) findSingle(runs [][]Finding) {
 	for i, run := range runs {
 		count := map[string]int{}
@@ -131,8 +127,7 @@ func (c comparison) findSingle(runs [][]Finding) {
 	}
 }
 
-// key returns a string that is equal for findings that are the same in this
-// comparison.
+// Findings that are the same in this comparison have equal keys.
 func (c comparison) key(f Finding) string {
 	if c.single[f.Source] && !isExempt(f) {
 		return f.Source
@@ -140,7 +135,6 @@ func (c comparison) key(f Finding) string {
 	return Key(f)
 }
 
-// keys returns the keys of a run's findings.
 func (c comparison) keys(run []Finding) map[string]bool {
 	keys := map[string]bool{}
 	for _, f := range run {
@@ -149,7 +143,6 @@ func (c comparison) keys(run []Finding) map[string]bool {
 	return keys
 }
 
-// addPermanent adds the permanent findings of all runs.
 func (c comparison) addPermanent(stay []Finding, runs [][]Finding) []Finding {
 	seen := c.keys(stay)
 	for _, f := range slices.Concat(runs...) {
@@ -161,7 +154,7 @@ func (c comparison) addPermanent(stay []Finding, runs [][]Finding) []Finding {
 	return stay
 }
 
-// flaky returns the blocking findings that do not stay, each once.
+// Each is returned once.
 func (c comparison) flaky(stay []Finding, runs [][]Finding) []Finding {
 	seen := c.keys(stay)
 	var flaky []Finding

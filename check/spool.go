@@ -33,7 +33,6 @@ func (s *spool) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// store stores the next part of the stream.
 func (s *spool) store(p []byte) {
 	if s.err != nil {
 		return
@@ -54,7 +53,6 @@ func (s *spool) store(p []byte) {
 	}
 }
 
-// reader returns a reader of the stream from its start.
 func (s *spool) reader() (io.Reader, error) {
 	if s.err != nil || s.file == nil {
 		return bytes.NewReader(s.memory.Bytes()), s.err
@@ -63,7 +61,6 @@ func (s *spool) reader() (io.Reader, error) {
 	return s.file, err
 }
 
-// remove deletes the stored stream.
 func (s *spool) remove() error {
 	if s.file == nil {
 		return nil

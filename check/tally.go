@@ -46,7 +46,7 @@ func Difference(before, now []Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// identified returns the keys of the blocking findings. ok is false if one has no ID.
+// ok is false if one has no ID.
 func identified(findings []Finding) (list []string, ok bool) {
 	for _, f := range findings {
 		if f.Blocks() && f.ID == "" {
@@ -59,8 +59,7 @@ func identified(findings []Finding) (list []string, ok bool) {
 	return list, true
 }
 
-// without returns the strings that are not in another list, of equal strings as many as
-// that has fewer.
+// Of equal strings as many stay as other has fewer.
 func without(list, other []string) []string {
 	other = slices.Clone(other)
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {

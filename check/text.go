@@ -16,7 +16,6 @@ const MaxText = 16 << 10
 // not run.
 const tailText = 8 << 10
 
-// section returns a titled text between blank lines.
 func section(title, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return fmt.Sprintf("\n%s: (empty)\n", title)
@@ -24,7 +23,6 @@ func section(title, text string) string {
 	return fmt.Sprintf("\n%s:\n\n%s\n", title, strings.Trim(text, "\n"))
 }
 
-// applyRedact removes the secrets from a text.
 func applyRedact(redact func(string) string, text string) string {
 	if redact == nil {
 		return text

@@ -46,8 +46,7 @@ func (h Host) Advise(l loop.Loop, tree *workspace.Tree, g *secret.Guard) {
 	}
 }
 
-// beginning returns the complete lines at the start of a text that fit into so many
-// bytes, and whether that is not the whole text. A line that is longer is cut.
+// A line that is longer than most is cut.
 func beginning(text string, most int) (string, bool) {
 	if len(text) <= most {
 		return text, false

@@ -26,8 +26,6 @@ import (
 // command/NAME/MODEL.
 const agentProvider = "command"
 
-// assignAgent sets the agent that a model's name refers to, from those of the
-// configuration. It does nothing for other models.
 func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, root string) error {
 	p, rest, err := splitModel(m.Name)
 	if err != nil || p.Name != agentProvider {
@@ -60,8 +58,6 @@ func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, ro
 	return nil
 }
 
-// wireProvider returns the provider that an agent's forwarder asks; ok is false
-// if the agent has no forwarder.
 func wireProvider(s *loop.Agent) (p Provider, ok bool) {
 	i := slices.IndexFunc(Providers(), func(p Provider) bool { return s.Wire != "" && p.Name == s.Wire })
 	if i < 0 {
@@ -70,8 +66,7 @@ func wireProvider(s *loop.Agent) (p Provider, ok bool) {
 	return Providers()[i], true
 }
 
-// endpoint returns the address for the agent's calls; empty means the
-// provider's own.
+// Empty means the provider's own.
 func (h Host) endpoint(s *loop.Agent) string {
 	p, _ := wireProvider(s)
 	return cmp.Or(s.BaseURL, h.getenv(p.Base))
@@ -97,7 +92,6 @@ func (h Host) Ready(m loop.Model) error {
 	return nil
 }
 
-// agentModel returns an agent as a model. Its runner runs it behind its walls.
 func agentModel(s *loop.Agent, r sandbox.Runner, dir string, redact func(string) string) (*command.Agent, error) {
 	agent, err := command.New(r, command.Config{
 		Name: s.Name, Argv: s.Argv, Model: s.Asked, Stdin: s.Stdin, Dir: dir,
@@ -128,7 +122,6 @@ type enclosedAgent struct {
 
 var _ model.Model = (*enclosedAgent)(nil)
 
-// enclose puts an agent behind the walls of its role.
 func (s *Session) enclose(m loop.Model, role string, walls *walls) (*enclosedAgent, error) {
 	e := &enclosedAgent{model: m, role: role, run: s.run, walls: walls}
 	var err error
@@ -156,8 +149,6 @@ func (s *Session) enclose(m loop.Model, role string, walls *walls) (*enclosedAge
 	return e, nil
 }
 
-// placedHome returns the absolute paths of the files that exist in the user's
-// home.
 func placedHome(paths []string) []string {
 	var placed []string
 	home, err := os.UserHomeDir()
@@ -187,7 +178,6 @@ func (e *enclosedAgent) Generate(ctx context.Context, req model.Request) (model.
 	return reply, err
 }
 
-// serve serves one connection of the agent.
 func (e *enclosedAgent) serve(c net.Conn) {
 	if f := e.forwarder.Load(); f != nil {
 		f.ServeConn(c)
@@ -196,7 +186,6 @@ func (e *enclosedAgent) serve(c net.Conn) {
 	c.Close()
 }
 
-// reserve reserves the cost of a call of the agent in the run's budget.
 func (e *enclosedAgent) reserve(asked string, bytes, maxOutput int64) (int64, func(*model.Usage, error) error, error) {
 	m := loop.Model{Name: e.model.Agent.Wire + "/" + strings.TrimPrefix(asked, "models/")}
 	if m.Name == e.model.PricedAs() {

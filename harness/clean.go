@@ -35,8 +35,7 @@ func recallClean(g *secret.Guard, root string) (save func()) {
 	}
 }
 
-// cleanList returns the name and the key of the list of a workspace. Another program
-// may judge otherwise, so that it has another key.
+// Another program may judge otherwise, so that it has another key.
 func cleanList(root string) (file string, key []byte, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -54,7 +53,6 @@ func cleanList(root string) (file string, key []byte, err error) {
 	return filepath.Join(dir, hex.EncodeToString(name[:16])), key, err
 }
 
-// removeOld removes the files of a directory that were last written before a time.
 func removeOld(dir string, before time.Time) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

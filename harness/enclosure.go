@@ -86,8 +86,6 @@ func (e *Enclosed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 	return e.run(ctx, e.Walls, c)
 }
 
-// run runs a command behind some of the walls, and then takes away what it made that git
-// would obey.
 func (e *Enclosed) run(ctx context.Context, behind *wall.Walls, c sandbox.Command) (sandbox.Result, error) {
 	result, err := behind.Run(ctx, c)
 	made, failed := e.settle(ctx)
@@ -98,7 +96,7 @@ func (e *Enclosed) run(ctx context.Context, behind *wall.Walls, c sandbox.Comman
 	return result, err
 }
 
-// settle takes away what commands made that git would obey, also if ctx is done.
+// It takes away what commands made that git would obey, also if ctx is done.
 func (e *Enclosed) settle(ctx context.Context) ([]sandbox.Repository, error) {
 	if e.watch == nil {
 		return nil, nil
@@ -152,8 +150,7 @@ func (e *Enclosed) DeniedNotes(environ []string, dir, output string) map[string]
 	return notes
 }
 
-// hiddenIn returns the secret files, as paths from the root, that a command which ran
-// in dir seems to have needed.
+// Paths are from the root.
 func (e *Enclosed) hiddenIn(dir, output string) []string {
 	if e.Grade().Level == sandbox.LevelOpen {
 		return nil
@@ -165,7 +162,7 @@ func (e *Enclosed) hiddenIn(dir, output string) []string {
 	return paths
 }
 
-// deniedCommand describes a command that ran in dir. Landlock does not hide secret files.
+// Landlock does not hide secret files.
 func (e *Enclosed) deniedCommand(environ []string, dir string) denied.Command {
 	c := denied.Command{Policy: e.policy, Root: e.root, Home: e.dir.Path, Dir: dir, Env: e.env, Environ: environ, Keys: KeyVariables()}
 	if e.Grade().Wall != sandbox.Landlock {
@@ -210,8 +207,7 @@ func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
 	return nil, err
 }
 
-// wallsToTry returns the walls to try, the strongest first. For Auto package
-// wall chooses, unless the walls must hide the rest of the project.
+// For Auto package wall chooses, unless the walls must hide the rest of the project.
 func (w Enclosure) wallsToTry() []sandbox.Wall {
 	if w.hides && sandbox.Wall(w.Settings.Wall) == sandbox.Auto {
 		return []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap}
@@ -219,7 +215,6 @@ func (w Enclosure) wallsToTry() []sandbox.Wall {
 	return []sandbox.Wall{sandbox.Wall(w.Settings.Wall)}
 }
 
-// buildFirst builds walls of the first kind that works here.
 func (h Host) buildFirst(ctx context.Context, e *Enclosed, w Enclosure) error {
 	kinds := w.wallsToTry()
 	var why []string
@@ -236,7 +231,6 @@ func (h Host) buildFirst(ctx context.Context, e *Enclosed, w Enclosure) error {
 		Next: hone.Next{Verb: hone.Doctor, Or: &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "landlock, firejail or none"}}, Remark: "which hide less of the project from the roles"}}}
 }
 
-// buildWalls builds walls of one kind.
 func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err error) {
 	if w.secrets != nil && sandbox.Wall(w.Settings.Wall) == sandbox.NoWall {
 		e.secrets = *w.secrets
@@ -307,8 +301,7 @@ func commandLimits(s loop.WallSettings) sandbox.Limits {
 	return sandbox.Limits{Memory: s.Memory, Processes: s.Processes}
 }
 
-// checkState returns an error if settings would open the state folder, or part of it,
-// to commands behind walls: what lies there decides what hone trusts.
+// What lies in the state folder decides what hone trusts.
 func checkState(s loop.WallSettings) error {
 	dir, err := state.Dir()
 	if err != nil || s.None() {
@@ -323,8 +316,7 @@ func checkState(s loop.WallSettings) error {
 	return nil
 }
 
-// readOnlyTree makes a tree read-only, whatever the policy allows to write in
-// it.
+// The tree becomes read-only, whatever the policy allows to write in it.
 func readOnlyTree(p *sandbox.Policy, root string) {
 	p.Write = slices.DeleteFunc(p.Write, func(path string) bool {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -336,8 +328,6 @@ func readOnlyTree(p *sandbox.Policy, root string) {
 	p.Read = append(p.Read, root)
 }
 
-// wallsEvent returns a grade, and when the walls were proved, as the journal records
-// them.
 func wallsEvent(g sandbox.Grade, proved time.Time) history.Walls {
 	return history.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
 		Text: g.String(), Why: g.Why, Open: g.Open, Proved: proved}
@@ -361,8 +351,7 @@ func (e *Enclosed) Secrets() []string {
 // empty if there are none.
 func (e *Enclosed) SecretsNote() string { return secretsNote(e.secrets, e.Grade().Wall) }
 
-// secretsNote returns the note about secret files for a wall. Landlock cannot
-// hide a file in a directory that commands may write.
+// Landlock cannot hide a file in a directory that commands may write.
 func secretsNote(s listing.SecretFiles, wall sandbox.Wall) string {
 	var parts []string
 	files := render.Count(len(s.Files), "secret file")

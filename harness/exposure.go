@@ -10,8 +10,7 @@ import (
 	"hone/sandbox"
 )
 
-// exposes reports whether commands behind the walls can write a home: landlock can
-// only grant, and grants the whole tree.
+// Landlock can only grant, and grants the whole tree.
 func (e *Enclosed) exposes(home string) bool {
 	return e.Grade().Wall == sandbox.Landlock &&
 		slices.ContainsFunc(e.policy.Write, func(path string) bool { return sandbox.Within(path, home) })
@@ -31,8 +30,7 @@ func exposedNote(home string) string {
 	return "commands behind landlock can change and delete the runs in " + home
 }
 
-// leaveTree moves the home to the state folder if commands behind the walls could
-// write it. It returns a note for the user; empty if nothing changed.
+// It returns a note for the user; empty if nothing changed.
 func (s *Session) leaveTree(ctx context.Context, e *Enclosed) string {
 	from := s.Home.Dir()
 	if s.homeStays || !e.exposes(from) {

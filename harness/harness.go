@@ -159,7 +159,6 @@ func (*programLoop) Build(loop.Session) (loop.Built, error) {
 	return loop.Built{}, fmt.Errorf("the loop is built by its own program")
 }
 
-// lookup returns a function that looks up variables in an environment.
 func lookup(environ []string) func(string) string {
 	return func(variable string) string { return sandbox.EnvValue(environ, variable) }
 }

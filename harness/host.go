@@ -35,7 +35,6 @@ type Host struct {
 	TrustPrograms bool // the user typed that the folder's own programs may run
 }
 
-// getenv returns the value of a variable.
 func (h Host) getenv(variable string) string {
 	if h.Getenv == nil {
 		return os.Getenv(variable)
@@ -43,7 +42,6 @@ func (h Host) getenv(variable string) string {
 	return h.Getenv(variable)
 }
 
-// environ returns the environment of the user's own programs.
 func (h Host) environ() []string {
 	if h.Environ == nil {
 		return os.Environ()
@@ -51,7 +49,6 @@ func (h Host) environ() []string {
 	return h.Environ
 }
 
-// outputs returns the files below a directory into which the program writes its output.
 func (h Host) outputs(dir string) []string {
 	if h.Outputs == nil {
 		h.Outputs = []*os.File{os.Stdout, os.Stderr}

@@ -88,18 +88,16 @@ func Providers() []Provider {
 	}
 }
 
-// openOpenAI opens a model by the wire format that the user chose.
 func openOpenAI(a access) (model.Model, error) {
 	return openai.New(openai.Config{Name: a.name, Key: a.key, BaseURL: a.address, KeyVariable: a.variable, Wire: openai.Wire(a.wire), Timeouts: a.timeouts}), nil
 }
 
-// openChat opens a model of a server that only knows OpenAI's older wire format.
+// Some servers only know OpenAI's older wire format.
 func openChat(a access) (model.Model, error) {
 	a.wire = string(openai.Chat)
 	return openOpenAI(a)
 }
 
-// openScript opens a file of scripted replies.
 func openScript(a access) (model.Model, error) {
 	s, err := script.New(a.name)
 	if err != nil {
@@ -108,7 +106,7 @@ func openScript(a access) (model.Model, error) {
 	return s, nil
 }
 
-// openAgent returns an error: an agent is opened with the settings of its own.
+// An agent is opened with the settings of its own.
 func openAgent(a access) (model.Model, error) {
 	return nil, &hone.UsageError{Why: fmt.Sprintf("there is no command-line agent %q", a.name), Next: useModel("gemini/gemini-2.5-pro")}
 }
@@ -142,8 +140,6 @@ func ListedProviders() []string {
 	return names
 }
 
-// splitModel splits a model's name into its provider and the provider's own
-// name.
 func splitModel(model string) (Provider, string, error) {
 	p, name, ok := strings.Cut(model, "/")
 	known := Providers()
@@ -167,13 +163,11 @@ func splitModel(model string) (Provider, string, error) {
 	return Provider{}, "", &hone.UsageError{Next: next, Why: fmt.Sprintf("model %q has an unknown provider; the providers are %s, and %s/NAME for a command-line agent of task or phase", model, strings.Join(names, ", "), agentProvider)}
 }
 
-// useModel returns the advice to use a model.
 func useModel(name string) hone.Next {
 	return hone.Next{Flags: []hone.Flag{{Name: "model", Value: name}}}
 }
 
-// fullName returns a model's name with its provider: that whose models have such names, if
-// the name has none.
+// A name without a provider gets the one whose models have such names.
 func fullName(model string) string {
 	for _, p := range Providers() {
 		if !strings.Contains(model, "/") && slices.ContainsFunc(p.Families, func(f Family) bool { return f.Prefix != "" && strings.HasPrefix(model, f.Prefix) }) {
@@ -183,8 +177,7 @@ func fullName(model string) string {
 	return model
 }
 
-// resolveScriptPath checks a model's name, and makes the path of a script
-// absolute, so that a resumed run finds it from any directory.
+// A resumed run then finds the script from any directory.
 func resolveScriptPath(m *loop.Model) error {
 	p, name, err := splitModel(m.Name)
 	if err != nil || p.Name != "script" {
@@ -199,14 +192,12 @@ func resolveScriptPath(m *loop.Model) error {
 var ErrNoModel error = &noKeyError{hone.UsageError{Why: "no model was given, and no provider's key is set",
 	Next: noModelNext("")}}
 
-// noModelNext returns what the user can do without a model, and then verb.
 func noModelNext(verb hone.Verb) hone.Next {
 	keyless := useModel("ollama/NAME")
 	keyless.Remark = "which needs no key"
 	return hone.Next{First: "set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY", Verb: verb, Or: &keyless}
 }
 
-// noKeyError is the usage error that a model's key is not set.
 type noKeyError struct{ hone.UsageError }
 
 // Unwrap returns the usage error.
@@ -218,8 +209,6 @@ func HasProvider(model string) bool {
 	return err == nil
 }
 
-// defaultModel returns the default model of the first provider whose key is
-// set. If there is none, the error is ErrNoModel.
 func defaultModel(getenv func(string) string) (string, error) {
 	for _, p := range Providers() {
 		if value, _ := p.Key(getenv); value != "" && p.Standard != "" {
@@ -229,7 +218,6 @@ func defaultModel(getenv func(string) string) (string, error) {
 	return "", ErrNoModel
 }
 
-// open opens a model. If the settings say so, the model calls tools by text.
 func (h Host) open(m loop.Model) (model.Model, error) {
 	opened, err := h.connect(m)
 	if err == nil && m.Tools == loop.TextTools {
@@ -238,8 +226,7 @@ func (h Host) open(m loop.Model) (model.Model, error) {
 	return opened, err
 }
 
-// connect opens the model of a provider. The key and the address come from the
-// environment of this process, never from a journal.
+// The key and the address come from the environment of this process, never from a journal.
 func (h Host) connect(m loop.Model) (model.Model, error) {
 	if m.Name == "" {
 		return nil, ErrNoModel
@@ -263,7 +250,6 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 	return p.open(a)
 }
 
-// afterNoKey returns what to type if the key of a provider is not set.
 func (h Host) afterNoKey(p Provider) hone.Next {
 	for _, entry := range slices.Sorted(slices.Values(h.environ())) {
 		variable, value, _ := strings.Cut(entry, "=")
@@ -279,16 +265,14 @@ func (h Host) afterNoKey(p Provider) hone.Next {
 	return next
 }
 
-// resembles reports whether a variable has a name like those of the provider's key, such
-// as OPENAI_KEY.
+// OPENAI_KEY resembles OPENAI_API_KEY.
 func (p Provider) resembles(variable string) bool {
 	brand, _, _ := strings.Cut(p.Keys[0], "_")
 	return strings.HasPrefix(variable, brand+"_") && (strings.HasSuffix(variable, "KEY") || strings.HasSuffix(variable, "TOKEN")) &&
 		!slices.Contains(KeyVariables(), variable)
 }
 
-// address returns the address of a model's provider; empty means the provider's
-// own.
+// Empty means the provider's own.
 func (h Host) address(m loop.Model, p Provider) (string, error) {
 	base, err := m.Address()
 	if err != nil {
@@ -304,7 +288,6 @@ func (h Host) address(m loop.Model, p Provider) (string, error) {
 	return p.parseAddress(base)
 }
 
-// parseAddress parses an address that the user wrote.
 func (p Provider) parseAddress(text string) (string, error) {
 	if p.hostOnly && !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -345,16 +328,12 @@ func RedactURL(text string) string {
 // tokens.
 const defaultOutput = 16_384
 
-// fillLimits sets the context and the output limit unless the settings have
-// them.
 func fillLimits(m *loop.Model) {
 	f := familyOf(m.PricedAs())
 	m.Context = cmp.Or(m.Context, f.Context)
 	m.MaxOutput = cmp.Or(m.MaxOutput, f.Output, defaultOutput)
 }
 
-// familyOf returns the family of a model, PROVIDER/NAME; the zero value if none
-// is known.
 func familyOf(model string) Family {
 	provider, name, _ := strings.Cut(model, "/")
 	for _, p := range Providers() {
@@ -376,8 +355,7 @@ func (m missingModel) Generate(context.Context, model.Request) (model.Reply, err
 	return model.Reply{}, m.why
 }
 
-// canAsk returns why the run's next request would fail: a model could not be
-// opened. It returns nil if the reply is recorded.
+// It returns why the run's next request would fail; nil if the reply is recorded.
 func (s *Session) canAsk() error {
 	if s.run.Past().Answered() {
 		return nil
@@ -390,7 +368,6 @@ func (s *Session) canAsk() error {
 	return nil
 }
 
-// stop returns the error of a run that needs the model.
 func (m missingModel) stop() error {
 	if m.why != ErrNoModel {
 		return m.why

@@ -21,8 +21,6 @@ type modelWalls struct {
 	walls *wall.Walls // nil before their first command
 }
 
-// forModel returns the walls of the commands that a model asks for. It builds them for
-// the first one.
 func (e *Enclosed) forModel(ctx context.Context) (*wall.Walls, error) {
 	m := &e.guarded
 	m.mu.Lock()
@@ -45,7 +43,7 @@ func (e *Enclosed) forModel(ctx context.Context) (*wall.Walls, error) {
 	return built, nil
 }
 
-// prepare lets the walls of the next command prepare for it, which is probably a model's.
+// The next command is probably a model's.
 func (e *Enclosed) prepare() {
 	e.guarded.mu.Lock()
 	defer e.guarded.mu.Unlock()

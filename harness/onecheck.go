@@ -66,7 +66,6 @@ func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding,
 	return found, r.hints, err
 }
 
-// observed is a runner that notes what its command misses behind the walls.
 type observed struct {
 	*Enclosed
 	net     bool

@@ -34,9 +34,7 @@ func ListPrices() []ListPrice {
 	return table.Price
 }
 
-// setPrice sets the price of a model: that of the configuration, or else the list
-// price if the model is called at its provider's own endpoint. What another server
-// costs is not known.
+// The list price counts only at the provider's own endpoint: what another server costs is not known.
 func (h Host) setPrice(m *loop.Model, configured map[string]config.Price) {
 	p, ok := configured[m.PricedAs()]
 	if !ok && h.foreignAddress(*m) == "" {
@@ -52,8 +50,7 @@ func (h Host) setPrice(m *loop.Model, configured map[string]config.Price) {
 	}
 }
 
-// dropListPrice removes a list price from the model of a resumed run that is now called
-// at another endpoint. The prices of the calls that were made stay recorded.
+// A resumed run may call the model at another endpoint. The prices of the calls that were made stay recorded.
 func (h Host) dropListPrice(m *loop.Model) {
 	if m.PriceSource != "" && h.foreignAddress(*m) != "" {
 		m.Price, m.PriceSource = nil, ""

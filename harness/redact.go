@@ -47,8 +47,7 @@ func KnownKeys(getenv func(string) string, addresses ...string) []string {
 	return slices.DeleteFunc(keys, func(k string) bool { return len(k) < minKeyLength })
 }
 
-// secretsOfLogin returns the secret part of a login, as written and unescaped:
-// the password or, without one, the user, which is a token.
+// Without a password the user of a login is the secret, because it is a token.
 func secretsOfLogin(login string) []string {
 	secret, password, ok := strings.Cut(login, ":")
 	if ok {
@@ -60,8 +59,6 @@ func secretsOfLogin(login string) []string {
 	return []string{secret}
 }
 
-// variables returns the names of the variables that the settings of a loop give to
-// commands, the check, hooks and agents.
 func (h Host) variables(l loop.Loop) []string {
 	names := l.Variables()
 	for _, m := range loop.AllModels(l) {
@@ -72,9 +69,8 @@ func (h Host) variables(l loop.Loop) []string {
 	return secretVariables(names, h.environ())
 }
 
-// secretVariables returns the names of the variables whose values programs could print:
-// those that settings open, and those of the environment that mean a secret, which
-// programs without walls get.
+// Programs could print the values of variables that settings open, and of those that mean a secret, which programs without
+// walls get.
 func secretVariables(opened, environ []string) []string {
 	names := slices.Clone(opened)
 	for _, kv := range environ {
@@ -97,8 +93,6 @@ func NewGuard(ctx context.Context, getenv func(string) string, root string, send
 	return g, err
 }
 
-// withSecretsOf returns a guard that also knows the secrets of a workspace and of
-// variables, and the files of the workspace that contain secrets.
 func withSecretsOf(ctx context.Context, root string, g *secret.Guard, getenv func(string) string, variables []string) (*secret.Guard, listing.SecretFiles, error) {
 	var credentials []string
 	var failed error
@@ -121,9 +115,8 @@ func withSecretsOf(ctx context.Context, root string, g *secret.Guard, getenv fun
 	return g.WithSecrets(values), files, nil
 }
 
-// withoutRecorded returns a guard without the secrets that a run has recorded in
-// plain text, because a command printed them before they were in a secret file, for
-// example. They were sent, and a resumed run must send the same again.
+// Such secrets were sent, because a command printed them before they were in a secret file, for example, and a resumed run must
+// send the same again.
 func withoutRecorded(g *secret.Guard, j *journal.Journal) *secret.Guard {
 	for text := range recordedTexts(j) {
 		if !g.Knows() {
@@ -138,11 +131,9 @@ func withoutRecorded(g *secret.Guard, j *journal.Journal) *secret.Guard {
 	return g
 }
 
-// objectName matches the name of an object.
 var objectName = lazyregexp.New(`\b[0-9a-f]{64}\b`)
 
-// recordedTexts returns the events of a run, with the objects that they name
-// except for contents of changed files.
+// The contents of changed files are left out.
 func recordedTexts(j *journal.Journal) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		seen := map[string]bool{}

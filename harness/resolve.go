@@ -32,7 +32,6 @@ func (h Host) Resolve(k loop.Kind, root string, v config.Values, file config.Fil
 	return s, checkCostLimit(config.MaxCost.In(v), s.Model)
 }
 
-// resolveModel resolves the model with its fallbacks, and their settings.
 func (h Host) resolveModel(k loop.Kind, root string, v config.Values, file config.File) (loop.Model, error) {
 	names, err := modelNames(config.Model.In(v))
 	if err != nil {
@@ -52,7 +51,6 @@ func (h Host) resolveModel(k loop.Kind, root string, v config.Values, file confi
 	return m, h.resolveEscalation(&m, v, file)
 }
 
-// resolveEscalation sets the model that does the rounds if a model makes no progress.
 func (h Host) resolveEscalation(m *loop.Model, v config.Values, file config.File) error {
 	switch name := fullName(config.Escalate.In(v)); {
 	case name == "", name == m.Name, m.Name == "":
@@ -67,8 +65,7 @@ func (h Host) resolveEscalation(m *loop.Model, v config.Values, file config.File
 	}
 }
 
-// modelNames splits names that are separated by commas. There is always one, which may
-// be empty.
+// There is always one name, which may be empty.
 func modelNames(list string) ([]string, error) {
 	var names []string
 	for name := range strings.SplitSeq(list, ",") {
@@ -84,8 +81,7 @@ func modelNames(list string) ([]string, error) {
 	return names, nil
 }
 
-// resolveFallback resolves a model that takes the place of another one. What the
-// settings say of a model's limits and address is about that other one.
+// What the settings say of a model's limits and address is about the first.
 func (h Host) resolveFallback(first loop.Model, name string, v config.Values, file config.File) (loop.Model, error) {
 	m := first
 	m.Name, m.Fallbacks, m.Escalation, m.Price, m.PriceSource, m.Context, m.MaxOutput = name, nil, nil, nil, "", 0, 0
@@ -110,8 +106,7 @@ func (h Host) resolveFallback(first loop.Model, name string, v config.Values, fi
 	return m, nil
 }
 
-// resolveFirst resolves the named model, and its settings. An empty name is the
-// default model.
+// An empty name is the default model.
 func (h Host) resolveFirst(k loop.Kind, root, name string, v config.Values, file config.File) (loop.Model, error) {
 	m := loop.Model{
 		Name:      name,
@@ -147,8 +142,7 @@ func (h Host) resolveFirst(k loop.Kind, root, name string, v config.Values, file
 	return m, nil
 }
 
-// fileAddress returns the address in the configuration if it is for this model: if no
-// variable has another address, and the configuration names no model of another
+// The configuration's address is for this model if no variable has another, and the configuration names no model of another
 // provider.
 func (h Host) fileAddress(m loop.Model, file config.File) string {
 	p, _, err := splitModel(m.Name)
@@ -161,8 +155,6 @@ func (h Host) fileAddress(m loop.Model, file config.File) string {
 	return file.Late(config.BaseURL)
 }
 
-// checkCostLimit returns an error if there is a cost limit that hone cannot
-// enforce.
 func checkCostLimit(limit float64, model loop.Model) error {
 	if limit == 0 {
 		return nil
@@ -175,7 +167,6 @@ func checkCostLimit(limit float64, model loop.Model) error {
 	return nil
 }
 
-// checkCounted returns an error if hone cannot tell what a model costs.
 func checkCounted(m *loop.Model) error {
 	if m.Agent != nil && m.Agent.Wire == "" {
 		return loop.Usage("a cost limit was given, but hone cannot count the usage of "+m.Name+": it has no forwarder",
@@ -221,7 +212,6 @@ func ResolveWalls(v config.Values, root string) (loop.WallSettings, error) {
 	return s, checkState(s)
 }
 
-// exceptNames returns the names without the exceptions.
 func exceptNames(names, exceptions []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(exceptions, n) })
 }

@@ -16,6 +16,7 @@ import (
 	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/config"
+	"hone/internal/excerpt"
 	"hone/internal/git"
 	"hone/internal/listing"
 	"hone/journal"
@@ -51,6 +52,7 @@ type Session struct {
 	start    hone.Start
 	fresh    bool // the start is not recorded yet
 	replayed bool
+	printed  []byte // by checks, for the journal
 	limits   hone.Limits
 	outputs  []string // of this process; see [Host]
 	guard    *secret.Guard
@@ -178,7 +180,6 @@ func (h Host) Replay(ctx context.Context, w *runs.Workspace, j *journal.Journal,
 	return s, s.openModels(ctx, k)
 }
 
-// resumedSession returns a session with the settings of a recorded run.
 func (h Host) resumedSession(k loop.Kind, start hone.Start, baseURL string) (*Session, error) {
 	l, err := runs.Settings(k, start)
 	if err != nil {
@@ -198,8 +199,6 @@ func (h Host) session(l loop.Loop, start hone.Start) *Session {
 		models: map[*loop.Model]model.Model{}, trees: map[treeKey]*workspace.Tree{}}
 }
 
-// openModels opens the models, with the keys that the workspace itself
-// contains.
 func (s *Session) openModels(ctx context.Context, k loop.Kind) (err error) {
 	if s.host, err = s.host.WithKeys(k, s.Tree); err != nil {
 		return err
@@ -265,7 +264,6 @@ func (s *Session) Unwalled() sandbox.Runner {
 // Replayed reports whether a recorded run is replayed.
 func (s *Session) Replayed() bool { return s.replayed }
 
-// findSecrets sets the guard that finds secrets, and the files that it found.
 func (s *Session) findSecrets(ctx context.Context, h Host, l loop.Loop) error {
 	g, files, err := withSecretsOf(ctx, s.Dir, h.keyGuard(l), h.getenv, h.variables(l))
 	if err == nil {
@@ -298,14 +296,28 @@ func (s *Session) IO() loop.IO {
 	}}
 }
 
-// checkOutput writes to the session's Output, which may be set later.
+// checkOutput keeps what checks print for the journal, and writes it to the session's Output,
+// which may be set later.
 type checkOutput struct{ s *Session }
 
+// mostPrinted is how much of what a check prints is kept, in bytes.
+const mostPrinted = 256 << 10
+
 func (o checkOutput) Write(b []byte) (int, error) {
+	if o.s.printed = append(o.s.printed, b...); len(o.s.printed) > 2*mostPrinted {
+		o.s.printed = []byte(excerpt.Middle(string(o.s.printed), mostPrinted))
+	}
 	if o.s.Output == nil {
 		return len(b), nil
 	}
 	return o.s.Output.Write(b)
+}
+
+// takePrinted is [hone.Run]'s Printed.
+func (s *Session) takePrinted() []byte {
+	text := []byte(excerpt.Middle(string(s.printed), mostPrinted))
+	s.printed = nil
+	return text
 }
 
 // NewRun returns the run, with rules for its changes. Call it once.
@@ -321,7 +333,7 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
 		Trust: hone.Trust{Protect: config.Protect.In(v), Tools: config.GuardTools.In(v), Flaky: config.Flaky.In(v), KeepBest: config.Keep.In(v) == "best"}, Largest: config.MaxFile.In(v), MinFree: config.MinFree.In(v),
 		Own:     history.OwnFiles(s.loop.Own(s.Dir), outputs),
-		Outputs: s.outputs, Thinking: s.prepareWalls}
+		Outputs: s.outputs, Thinking: s.prepareWalls, Printed: s.takePrinted}
 	if s.guard.Knows() {
 		s.run.Redact = s.guard.RedactKnown
 	}
@@ -335,7 +347,6 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	return s.run
 }
 
-// changedIgnored is [hone.Run]'s Ignored.
 func (s *Session) changedIgnored() []string {
 	const patience = 5 * time.Second // an end waits no longer for a line
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -371,8 +382,6 @@ func (s *Session) Build() (loop.Built, error) {
 	return loop.Built{}, err
 }
 
-// lastManifest returns a function that reads the last manifest of the tree: that of
-// the run if it is resumed, otherwise that of the run before it.
 func (s *Session) lastManifest() func() workspace.Manifest {
 	run := s.journal.Run()
 	if s.fresh {
@@ -425,7 +434,6 @@ func (s *Session) SetModel(role *hone.Role, m *loop.Model, w loop.Walls) error {
 	return err
 }
 
-// assign gives a role of [loop.Model.Role] its opened models.
 func (s *Session) assign(role *hone.Role, m *loop.Model) {
 	role.Model = s.models[m]
 	for i := range role.Fallbacks {
@@ -436,7 +444,6 @@ func (s *Session) assign(role *hone.Role, m *loop.Model) {
 	}
 }
 
-// commandWalls returns the walls of commands without walls of their own.
 func (s *Session) commandWalls() loop.Walls {
 	if s.sharedWalls == nil {
 		s.sharedWalls = s.Walls(loop.WallPlan{Bounded: true})
@@ -470,9 +477,8 @@ func (s *Session) Check(tree *workspace.Tree, w loop.Walls) check.Func {
 	return s.command(line, tree, w)
 }
 
-// afterWalls returns a check that first builds its walls, so that walls which cannot be
-// built end the run, with advice about them. Walls that are built later are those of
-// commands that may never run. A nil check stays nil.
+// Walls which cannot be built then end the run, with advice about them. Walls that are built later are those of commands that
+// may never run. A nil check stays nil.
 func afterWalls(w *walls, run check.Func) check.Func {
 	if run == nil || w.plan.Later {
 		return run

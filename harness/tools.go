@@ -33,7 +33,6 @@ func (s *Session) Tools(set loop.Toolset) ([]tool.Tool, error) {
 	return s.toolset(set, tree), nil
 }
 
-// toolset returns the tools of a Toolset for a tree.
 func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	tools := []tool.Tool{tool.Read(tree, s.guard), tool.Glob(tree, s.guard), tool.Grep(tree, s.guard)}
 	if !set.ReadOnly {
@@ -72,8 +71,7 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 
 const passes = "the check passes"
 
-// verdict says what the check found when a model ran it (ruling S12), in the words of the
-// prompt; it is empty if no reader understood the output.
+// It uses the words of the prompt (ruling S12), and is empty if no reader understood the output.
 func verdict(found []check.Finding) string {
 	blocking := check.BlockingOf(found)
 	switch {
@@ -118,8 +116,7 @@ type roleDir struct {
 	run *hone.Run
 }
 
-// withPaths returns a tool that changes files, with paths relative to the
-// directory.
+// Its paths are relative to the directory.
 func (d roleDir) withPaths(t tool.Tool) tool.Tool {
 	if d.dir == "" {
 		return t
@@ -134,7 +131,6 @@ func (d roleDir) withPaths(t tool.Tool) tool.Tool {
 	return t
 }
 
-// apply changes files of the directory, through the run.
 func (d roleDir) apply(ctx context.Context, ch workspace.Change, seen func(string) (string, bool)) ([]workspace.Verdict, error) {
 	if d.dir == "" {
 		return d.run.Apply(ctx, ch, seen)
@@ -153,7 +149,6 @@ func (d roleDir) apply(ctx context.Context, ch workspace.Change, seen func(strin
 	return verdicts, err
 }
 
-// refuseAll refuses every edit of a change.
 func refuseAll(ch workspace.Change, why string) []workspace.Verdict {
 	verdicts := make([]workspace.Verdict, len(ch.Edits))
 	for i, e := range ch.Edits {

@@ -30,7 +30,6 @@ type TrustQuestion struct {
 	Digest  string // of all settings; empty if there are none
 }
 
-// lines returns the settings as they are recorded.
 func (n Needs) lines() []string {
 	var lines []string
 	for _, s := range n.Settings {
@@ -128,15 +127,13 @@ func (h Host) Trusted(ctx context.Context, n Needs) error {
 	return nil
 }
 
-// record records an answer. If it cannot, hone asks again next time.
 func (h Host) record(r trust.Record) {
 	if err := r.Save(); err != nil {
 		h.Note(err.Error() + "; hone will ask again")
 	}
 }
 
-// typedTrust reports whether the user typed that the settings of a folder and its
-// programs are trusted, or its programs. HONE_TRUST is a list: 1 and digests.
+// HONE_TRUST is a list: 1 and digests.
 func (h Host) typedTrust(n Needs) (settings, programs bool) {
 	typed := strings.Split(h.getenv("HONE_TRUST"), ",")
 	digest := n.Digest()
@@ -167,7 +164,6 @@ func (n Needs) untrusted(r trust.Record) []config.Opening {
 	return slices.DeleteFunc(slices.Clone(n.Settings), func(s config.Opening) bool { return !slices.Contains(missing, s.String()) })
 }
 
-// ask returns the user's answer; false if the user cannot be asked.
 func (h Host) ask(ctx context.Context, q TrustQuestion) bool {
 	return h.Trust != nil && h.Trust(ctx, q)
 }
@@ -229,8 +225,7 @@ func (h Host) Openings(l loop.Loop) []string {
 	return lines
 }
 
-// foreignAddress returns the address of a model if it is not the provider's own;
-// otherwise it is empty.
+// It is empty if the address is the provider's own.
 func (h Host) foreignAddress(m loop.Model) string {
 	if m.Agent != nil {
 		return h.endpoint(m.Agent)

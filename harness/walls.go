@@ -72,8 +72,7 @@ func (s *Session) newWalls(p loop.WallPlan) *walls {
 	return w
 }
 
-// startEarly starts the helper of the first command, which is a part of the check, while the
-// session opens. There is none for walls that may never be built.
+// The helper is that of the first command, which is a part of the check. There is none for walls that may never be built.
 func (s *Session) startEarly(w *walls) {
 	if s.early != nil || !s.fresh || w.unwalled || w.plan.Later || s.loop.Shared().Check == "" {
 		return
@@ -87,7 +86,6 @@ func (s *Session) startEarly(w *walls) {
 	w.enclosure.early = s.early
 }
 
-// raise builds the walls, once, and records their grade.
 func (w *walls) raise(ctx context.Context) error {
 	if err := sandbox.OwnerOf(w.enclosure.Root).Check(); err != nil {
 		return NoWalls(ctx, err)
@@ -138,13 +136,11 @@ func (w *walls) build(ctx context.Context) error {
 	return w.recordGrade(homeNote)
 }
 
-// ownNet reports whether commands behind a wall have a network of their own.
 func ownNet(wall sandbox.Wall, net bool) bool {
 	return wall != sandbox.Landlock && wall != sandbox.NoWall && !net
 }
 
-// recordGrade records what the walls prevent, and tells the user what they do
-// not; homeNote is leaveTree's. There is nothing to add for walls of the same kind as their base.
+// homeNote is leaveTree's. There is nothing to add for walls of the same kind as their base.
 func (w *walls) recordGrade(homeNote string) error {
 	run, notes := w.session.run, w.enclosed.RecoveredNotes()
 	switch {
@@ -186,9 +182,7 @@ func NoWalls(ctx context.Context, err error) error {
 	return stop
 }
 
-// beforeRound returns an error if the round would ask a model that could not be opened.
-// It builds the session's walls, so that no model is asked for something that could not
-// be checked.
+// The walls are built first, so that no model is asked for something that could not be checked.
 func (s *Session) beforeRound(ctx context.Context) error {
 	if err := s.canAsk(); err != nil {
 		return err
@@ -204,7 +198,6 @@ func (s *Session) beforeRound(ctx context.Context) error {
 	return nil
 }
 
-// prepareWalls lets the walls of the session that were used prepare their next command.
 func (s *Session) prepareWalls() {
 	for _, w := range s.walls {
 		if w.enclosed != nil {
@@ -230,7 +223,6 @@ func (f forModel) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	return f.walls.runWith(ctx, c, f.vars, true)
 }
 
-// runWith runs a command with variables in addition to those of all commands.
 func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string, model bool) (sandbox.Result, error) {
 	if err := w.raise(ctx); err != nil {
 		return sandbox.Result{}, err
@@ -257,8 +249,7 @@ func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string, m
 	return result, err
 }
 
-// newlyDenied returns notes about what a command that failed seems to have missed
-// behind the walls. There is one note per cause in a session.
+// There is one note per cause in a session.
 func (w *walls) newlyDenied(dir string, r sandbox.Result) []hone.Notice {
 	if !failed(r) {
 		return nil
@@ -295,7 +286,6 @@ func (w *walls) Grade() sandbox.Grade {
 	return w.enclosed.Grade()
 }
 
-// close removes the walls if they were built.
 func (w *walls) close() error {
 	if w.enclosed == nil {
 		return nil
@@ -303,7 +293,6 @@ func (w *walls) close() error {
 	return w.enclosed.Close()
 }
 
-// forCopy returns the same walls around a copy of the tree.
 func (w *walls) forCopy(dir string) *walls {
 	root := w.session.Dir
 	c := &walls{session: w.session, unwalled: w.unwalled, enclosure: w.enclosure}
@@ -330,7 +319,6 @@ func (w *walls) With(names []string) sandbox.Runner {
 	return withVars{w, vars}
 }
 
-// withVars is a runner whose commands have more variables.
 type withVars struct {
 	walls *walls
 	vars  []string // KEY=VALUE
@@ -341,8 +329,7 @@ func (p withVars) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	return p.walls.runWith(ctx, c, p.vars, false)
 }
 
-// commandNotes returns what the user should know about a command that has
-// ended. Root is the tree's; empty if nothing is recorded.
+// root is the tree's; empty if nothing is recorded.
 func commandNotes(r sandbox.Result, root string, net bool) (notes []hone.Notice) {
 	for _, p := range r.Restored {
 		notes = append(notes, hone.Notice{Text: walldir.RestoredNote(p)})
@@ -359,8 +346,7 @@ func commandNotes(r sandbox.Result, root string, net bool) (notes []hone.Notice)
 	return notes
 }
 
-// inTree returns a path from the root with slashes; empty if it is not in the tree, such as
-// in a copy.
+// It is empty if the path is not in the tree, such as in a copy.
 func inTree(root, path string) string {
 	rel, err := filepath.Rel(root, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -371,7 +357,7 @@ func inTree(root, path string) string {
 
 func failed(r sandbox.Result) bool { return r.Exit != 0 || r.TimedOut }
 
-// outputOf returns the ends of a command's outputs, where errors are.
+// Errors are at the ends of a command's outputs.
 func outputOf(r sandbox.Result) string { return tail(r.Stdout) + "\n" + tail(r.Stderr) }
 
 // WantsNet is the note about a command that seems to have failed because it has
@@ -381,10 +367,8 @@ func WantsNet() hone.Notice {
 		Next: hone.Next{Flags: []hone.Flag{{Name: "net"}}, Remark: "which allows it"}}
 }
 
-// tail returns the end of an output.
 func tail(b []byte) string { return string(b[max(0, len(b)-64<<10):]) }
 
-// rebase returns paths with those in one directory moved to another.
 func rebase(from, to string, paths ...string) []string {
 	there := make([]string, len(paths))
 	for i, p := range paths {

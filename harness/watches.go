@@ -22,7 +22,6 @@ type watches struct {
 	made   []string // absolute paths of repositories that commands of this run made before
 }
 
-// of returns the watch over the tree at root.
 func (w *watches) of(ctx context.Context, home, root string) (*gitdir.Watch, error) {
 	home, root = state.RealPath(home), state.RealPath(root)
 	if !sandbox.Within(home, root) {
@@ -49,8 +48,7 @@ func (w *watches) of(ctx context.Context, home, root string) (*gitdir.Watch, err
 	return watch, nil
 }
 
-// ignoredAmong returns the repositories in directories that git ignores, such as those of
-// a build: the next build may remove them. Paths are relative to root.
+// The next build may remove such repositories. Paths are relative to root.
 func ignoredAmong(ctx context.Context, root string, paths []string) []string {
 	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return strings.HasPrefix(p, ".git"+string(filepath.Separator)) })
 	if len(paths) == 0 {

@@ -6,30 +6,39 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"hone/journal"
 	"hone/workspace"
 )
 
-// approvals are the questions to the user, and their outcomes.
 type approvals struct {
-	pending  []Question        // that no user could be asked, one for each path
-	asking   *Question         // that a user is asked, or was when the process ended
-	given    map[string]Answer // by questionKey; until the edit is made
+	pending  []Question      // that no user could be asked, one for each path
+	asking   *Question       // that a user is asked, or was when the process ended
+	asked    []Question      // what the model asks, in order
+	told     int             // the last round whose model did not know all answers to these; 0: there is none
+	given    map[edit]Answer // until the edit is made
 	changes  map[int]map[string]workspace.Verdict
 	last     map[string]workspace.Verdict // of each path, in any round
-	late     map[string]bool              // edits that were applied after a question was asked again, by editKey
-	edited   map[string]string            // by the editKey of the user's version of an edit, that of the edit
+	late     map[edit]bool                // that were applied after a question was asked again
+	edited   map[edit]edit                // by the user's version, what it was made of
 	reopened bool                         // a question was asked again and answered since the last decision
 }
 
+// edit identifies what a question is about: edits that do the same to the same file are
+// equal.
+type edit struct{ asks, path, before, after string }
+
+func editOf(v workspace.Verdict) edit { return edit{"", v.Path, v.Before.Digest, v.After.Digest} }
+
+func (q Question) edit() edit { return edit{q.Asks, q.Path, q.Before.Digest, q.After.Digest} }
+
 func newApprovals() approvals {
 	return approvals{
-		given:   map[string]Answer{},
+		given:   map[edit]Answer{},
 		changes: map[int]map[string]workspace.Verdict{},
 		last:    map[string]workspace.Verdict{},
-		late:    map[string]bool{},
-		edited:  map[string]string{},
+		late:    map[edit]bool{},
+		edited:  map[edit]edit{},
 	}
 }
 
@@ -41,7 +50,7 @@ func (p *Past) foldApprovals(e Event) {
 		p.asking = nil
 		begin, _ := p.begin(*e.Step)
 		if q, ok := begin.Payload.(Question); ok {
-			p.answer(q, v, e.Step.Session < 0)
+			p.answer(q, v, *e.Step)
 		}
 	case Changed:
 		p.change(e.Step.Round, v)
@@ -54,9 +63,22 @@ func (p *Past) foldApprovals(e Event) {
 	}
 }
 
-// answer updates the questions with an answer; late means that the question was
-// asked again.
-func (a *approvals) answer(q Question, v Answer, late bool) {
+// answer updates the questions with an answer. The session of a question that is asked
+// again is negative.
+func (a *approvals) answer(q Question, v Answer, at journal.Identity) {
+	late := at.Session < 0
+	if q.Asks != "" {
+		if !slices.ContainsFunc(a.asked, func(other Question) bool { return other.Asks == q.Asks }) {
+			a.asked = append(a.asked, q)
+		}
+		if v.By != NoUser {
+			a.given[q.edit()], a.told = v, at.Round
+		}
+		if v.By != NoUser && !late {
+			a.told--
+		}
+		return
+	}
 	if v.By == NoUser {
 		a.close(q.Path)
 		a.pending = append(a.pending, q)
@@ -68,38 +90,36 @@ func (a *approvals) answer(q Question, v Answer, late bool) {
 	}
 	v.Rest = false
 	if v.Approved { // the question stays open until its edit is made
-		a.given[questionKey(q)] = v
+		a.given[q.edit()] = v
 		return
 	}
-	for _, key := range a.versions(questionKey(q)) {
+	for _, key := range a.versions(q.edit()) {
 		a.given[key] = v
 	}
 	a.close(q.Path)
 	a.reopened = a.reopened || late
 }
 
-// edit replaces what a question is about by the user's version.
 func (a *approvals) edit(q Question, after workspace.Image) {
-	key := questionKey(q)
-	i := slices.IndexFunc(a.pending, func(p Question) bool { return questionKey(p) == key })
+	was := q.edit()
+	i := slices.IndexFunc(a.pending, func(p Question) bool { return p.edit() == was })
 	q.After, q.Edited = after, true
-	a.edited[questionKey(q)] = key
+	a.edited[q.edit()] = was
 	if i >= 0 {
 		a.pending = slices.Clone(a.pending)
 		a.pending[i] = q
 	}
 }
 
-// versions returns the key of an edit, and those of the edits that the user made it
-// from.
-func (a *approvals) versions(key string) []string {
-	keys := []string{key}
+// versions returns an edit, and those that the user made it from.
+func (a *approvals) versions(of edit) []edit {
+	all := []edit{of}
 	for {
-		from, ok := a.edited[key]
-		if !ok || slices.Contains(keys, from) {
-			return keys
+		from, ok := a.edited[of]
+		if !ok || slices.Contains(all, from) {
+			return all
 		}
-		keys, key = append(keys, from), from
+		all, of = append(all, from), from
 	}
 }
 
@@ -114,39 +134,25 @@ func (a *approvals) change(round int, c Changed) {
 }
 
 func (a *approvals) applied(v Applied, late bool) {
-	for _, edit := range v.Verdicts {
-		a.close(edit.Path)
-		delete(a.given, editKey(edit))
+	for _, made := range v.Verdicts {
+		a.close(made.Path)
+		delete(a.given, editOf(made))
 		if late {
 			a.reopened = true
-			for _, key := range a.versions(editKey(edit)) {
+			for _, key := range a.versions(editOf(made)) {
 				a.late[key] = true
 			}
 		}
 	}
 }
 
-// close drops the question about a path.
 func (a *approvals) close(path string) {
 	a.pending = slices.DeleteFunc(slices.Clone(a.pending), func(q Question) bool { return q.Path == path })
 }
 
-// declined reports whether an edit was not made because its approval was denied,
-// at once or later.
 func (a *approvals) declined(v workspace.Verdict) bool {
 	open := slices.ContainsFunc(a.pending, func(q Question) bool { return q.Path == v.Path })
-	return !open && (v.Ruling == workspace.Declined || v.Ruling == workspace.Pending) && !a.late[editKey(v)]
-}
-
-// editKey returns a key that is equal for edits that do the same to the same
-// file.
-func editKey(v workspace.Verdict) string {
-	return v.Before.Digest + " " + v.After.Digest + " " + v.Path
-}
-
-// questionKey is editKey for the edit that a question is about.
-func questionKey(q Question) string {
-	return editKey(workspace.Verdict{Path: q.Path, Before: q.Before, After: q.After})
+	return !open && (v.Ruling == workspace.Declined || v.Ruling == workspace.Pending) && !a.late[editOf(v)]
 }
 
 // Digest returns the digest, in hex, of a question of a run, over everything that the user
@@ -172,23 +178,42 @@ func (p *Past) Asking() *Question {
 }
 
 // Waiting returns the questions that the user can answer before the run is resumed: the
-// pending ones, and the one that the user was being asked when the process ended.
+// pending ones, what the model asked without an answer, and the question that the user was
+// being asked when the process ended.
 func (p *Past) Waiting() []Question {
 	all, asking := p.Pending(), p.Asking()
+	for _, q := range p.Asked() {
+		if _, answered := p.AnswerTo(q); !answered {
+			all = append(all, q)
+		}
+	}
 	if asking == nil {
 		return all
 	}
-	key := questionKey(*asking)
-	all = slices.DeleteFunc(all, func(q Question) bool { return questionKey(q) == key })
+	all = slices.DeleteFunc(all, func(q Question) bool { return q.edit() == asking.edit() })
 	return append(all, *asking)
 }
 
+// Asked returns what the model has asked the user so far (ruling B15), in order, with an
+// answer or without; nil if it has asked nothing.
+func (p *Past) Asked() []Question {
+	defer p.lock().Unlock()
+	return slices.Clone(p.asked)
+}
+
+// Told returns the last round that was played before the user answered the last of what the
+// model asked; 0 if there is none.
+func (p *Past) Told() int {
+	defer p.lock().Unlock()
+	return p.told
+}
+
 // AnswerTo returns the user's answer to the same question: about the same file,
-// with the same contents before and after. ok is false if there is none, or if
+// with the same contents before and after, or in the same words. ok is false if there is none, or if
 // it was a yes and the edit was made since.
 func (p *Past) AnswerTo(q Question) (a Answer, ok bool) {
 	defer p.lock().Unlock()
-	a, ok = p.given[questionKey(q)]
+	a, ok = p.given[q.edit()]
 	return a, ok
 }
 
@@ -220,8 +245,8 @@ func (p *Past) DeclinedPaths() []string {
 // HasDeclined reports whether the user has declined a change of a file before, in any round.
 func (p *Past) HasDeclined(path string) bool {
 	defer p.lock().Unlock()
-	for key, a := range p.given {
-		if about := strings.SplitN(key, " ", 3)[2]; about == path && !a.Approved && a.By != Outdated {
+	for about, a := range p.given {
+		if about.path == path && !a.Approved && a.By != Outdated {
 			return true
 		}
 	}

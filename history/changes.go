@@ -50,7 +50,6 @@ func (p *Past) AllChanges(get Get) ([]workspace.Delta, error) {
 	return changes(events[first:], get)
 }
 
-// changes returns how events changed the files, from the first manifest on.
 func changes(events []Event, get Get) ([]workspace.Delta, error) {
 	t := newTracker(get, ofEnd)
 	for _, e := range events {
@@ -67,7 +66,6 @@ func changes(events []Event, get Get) ([]workspace.Delta, error) {
 	return deltas, nil
 }
 
-// manifestOf returns the manifest of a tree with one file; nil if the entry is zero.
 func manifestOf(e workspace.Entry) workspace.Manifest {
 	if e.Kind == "" {
 		return nil

@@ -97,7 +97,6 @@ func Observer(show func(Event)) journal.Observer {
 	return journal.Observer{After: func(e journal.Event) { show(Decode(e)) }}
 }
 
-// decodeNotice reads the payload of an event that belongs to no step.
 func decodeNotice(e journal.Event) any {
 	switch e.Type {
 	case TypeAttempt:
@@ -178,8 +177,7 @@ func decodeRecord(e journal.Event) any {
 	return nil
 }
 
-// decodeStep reads the record of a step that the engine takes. A loop's own step
-// may have the name of one: a round opens once, and outside of any session.
+// A loop's own step may have the name of one of the engine's: a round opens once, and outside of any session.
 func decodeStep(e journal.Event) any {
 	switch name := e.Step.Name; {
 	case name == StepOpen && e.Step.Session == 0 && e.Step.Index == 0:

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -268,11 +269,14 @@ const (
 	Down    = "down"    // it was stopped
 )
 
-// Question asks the user whether one edit may be made. It is the begin of an
-// approval.
+// Question asks the user whether one edit may be made, or what the model asks. It is the
+// begin of an approval.
 type Question struct {
-	Path   string          `json:"path"`
-	Reason string          `json:"reason"` // why the edit needs an approval
+	// Asks is what the model asks, if the answer is a text (ruling B15); then there is no
+	// edit.
+	Asks   string          `json:"asks,omitempty"`
+	Path   string          `json:"path,omitempty"`
+	Reason string          `json:"reason,omitempty"` // why the edit needs an approval
 	Delete bool            `json:"delete,omitempty"`
 	Edited bool            `json:"edited,omitempty"` // After is what the user made of an earlier question
 	Before workspace.Image `json:"before"`
@@ -298,10 +302,18 @@ const AboutJudges = "the check passes only with this change, so hone took it bac
 // can answer it.
 func (q Question) AboutJudges() bool { return strings.HasPrefix(q.Reason, AboutJudges) }
 
+// InAdvance reports whether a flag can answer the question before it is asked.
+func (q Question) InAdvance() bool { return !q.AboutJudges() && q.Asks == "" }
+
+// About returns what the question is about: the file, or what the model asks.
+func (q Question) About() string { return cmp.Or(q.Asks, q.Path) }
+
 // Answer is the record of an approval: what the user, or a flag, said. If it has
 // edited contents it approves nothing: they are asked about next.
 type Answer struct {
 	Approved bool `json:"approved"`
+	// Text answers what the model asks; empty if the user has no answer to it.
+	Text string `json:"text,omitempty"`
 	// Rest also approves the questions about the same change that follow.
 	Rest bool `json:"rest,omitempty"`
 	// By says who answered: "user", "flag", [NoUser] or [Outdated].
@@ -369,8 +381,11 @@ type Checked struct {
 	// Judges are files that judge the work, if it passes only with the run's changes to them;
 	// Lacks what it needs of the files that git ignores and that a clean copy lacks. Of a
 	// pass that is still to be confirmed, Lacks are such files that judge the work.
-	Judges   []string      `json:"judges,omitempty"`
-	Lacks    []string      `json:"lacks,omitempty"`
+	Judges []string `json:"judges,omitempty"`
+	Lacks  []string `json:"lacks,omitempty"`
+	// Output is the object with what was printed, without secrets, abridged if it is long.
+	// Empty if nothing was.
+	Output   string        `json:"output,omitempty"`
 	Tree     string        `json:"tree"`     // digest of the manifest
 	Manifest string        `json:"manifest"` // object with the tree's manifest afterwards
 	Took     time.Duration `json:"took_ns"`

@@ -165,7 +165,6 @@ func (p *Past) Rounds() int {
 	return n
 }
 
-// foldAttempt replaces the state of an attempt.
 func (p *Past) foldAttempt(a Attempt) {
 	const most = 1 << 10 // no command starts as many; a number from elsewhere allocates nothing
 	if a.Number < 1 || a.Number > most {

@@ -34,8 +34,7 @@ func Revealed(home *journal.Home, deltas []workspace.Delta) []string {
 	return globs
 }
 
-// rulesOf returns the rules of a .gitignore; ok is false if its contents were not
-// stored. A file that does not exist has no rules.
+// ok is false if the contents were not stored.
 func rulesOf(home *journal.Home, e workspace.Entry) (rules []string, ok bool) {
 	switch {
 	case e.Kind == "":

@@ -32,7 +32,6 @@ func (l *Ledger) reserve(r Reserve) {
 	l.Cost += *r.Cost
 }
 
-// commit replaces a reserve.
 func (l *Ledger) commit(r Reserve, c Commit) {
 	l.Tokens += c.Tokens - r.Tokens
 	l.Assumed -= r.Tokens
@@ -47,7 +46,6 @@ func (l *Ledger) commit(r Reserve, c Commit) {
 	}
 }
 
-// with returns the ledger after a call that used this much.
 func (l Ledger) with(c Commit) Ledger {
 	l.Tokens, l.Assumed, l.Known = l.Tokens+c.Tokens, l.Assumed+c.Assumed, l.Known.Add(*c.Usage)
 	if c.Cost != nil {

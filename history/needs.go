@@ -54,7 +54,6 @@ func Manifests(home *journal.Home, events []journal.Event) ([]Needed, error) {
 	return slices.DeleteFunc(n.list, func(o Needed) bool { return !o.Manifest }), nil
 }
 
-// needs collects objects.
 type needs struct {
 	home    *journal.Home
 	list    []Needed
@@ -75,7 +74,7 @@ func newNeeds(home *journal.Home) *needs {
 	return n
 }
 
-// add adds an object. The path is empty, or that of a file with these contents.
+// The path is empty, or that of a file with these contents.
 func (n *needs) add(name string, size int64, path string) {
 	i, ok := n.index[name]
 	if !ok {
@@ -88,7 +87,6 @@ func (n *needs) add(name string, size int64, path string) {
 	}
 }
 
-// read reads and adds a record.
 func (n *needs) read(name string) ([]byte, error) {
 	b, err := n.home.Get(name)
 	if err == nil {
@@ -97,8 +95,7 @@ func (n *needs) read(name string) ([]byte, error) {
 	return b, err
 }
 
-// addJSON adds the objects that a record names. A value names an object if it is a
-// digest and nothing else, so that a text cannot name one.
+// A value names an object if it is a digest and nothing else, so that a text cannot name one.
 func (n *needs) addJSON(text []byte) error {
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
@@ -107,8 +104,7 @@ func (n *needs) addJSON(text []byte) error {
 	return n.addValue("", "", v)
 }
 
-// addValue adds the objects of a value. path is that of the file that the value is about;
-// it may be empty.
+// path is that of the file that the value is about; it may be empty.
 func (n *needs) addValue(key, path string, v any) error {
 	switch v := v.(type) {
 	case string:
@@ -135,7 +131,6 @@ func (n *needs) addValue(key, path string, v any) error {
 	return nil
 }
 
-// addName adds the object that the value of a key names.
 func (n *needs) addName(key, path, name string) error {
 	if len(name) != 64 {
 		return nil
@@ -160,8 +155,6 @@ func (n *needs) addName(key, path, name string) error {
 	return nil
 }
 
-// addManifest adds a manifest, those that it depends on, and the contents of the files
-// that are new in it.
 func (n *needs) addManifest(name string) error {
 	first := n.tree.Name() == ""
 	deltas, err := n.tree.MoveTo(name)
@@ -179,7 +172,6 @@ func (n *needs) addManifest(name string) error {
 	return nil
 }
 
-// addRequest adds a request, and those that it repeats.
 func (n *needs) addRequest(name string) error {
 	for name != "" {
 		if _, known := n.index[name]; known {
@@ -200,7 +192,6 @@ func (n *needs) addRequest(name string) error {
 	return nil
 }
 
-// addResult adds the result of a step, and what it names.
 func (n *needs) addResult(name string) error {
 	if _, known := n.index[name]; known {
 		return nil

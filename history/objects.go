@@ -90,7 +90,6 @@ type StoredRequest struct {
 	model.Request
 }
 
-// follow returns the whole request, given the earlier one.
 func (s StoredRequest) follow(earlier model.Request) (model.Request, error) {
 	if s.Repeated == 0 {
 		earlier.Messages = append(earlier.Messages, s.Messages...)
@@ -134,7 +133,6 @@ func ReadWholeRequest(object string, get Get) (model.Request, error) {
 	return whole, nil
 }
 
-// readObject decodes an object that holds JSON.
 // errNoObjects is the error of a reader without objects.
 var errNoObjects = errors.New("no objects can be read")
 

@@ -105,7 +105,7 @@ func newPast() *Past {
 	}}
 }
 
-// lock locks the past after adding the events that were appended since.
+// Events that were appended since are added first.
 func (p *Past) lock() *sync.Mutex {
 	p.mu.Lock()
 	if p.source != nil {
@@ -114,7 +114,6 @@ func (p *Past) lock() *sync.Mutex {
 	return &p.mu
 }
 
-// add adds the new events.
 func (p *Past) add(events []journal.Event) {
 	for _, e := range events[len(p.events):] {
 		p.events = append(p.events, Decode(e))
@@ -122,7 +121,6 @@ func (p *Past) add(events []journal.Event) {
 	}
 }
 
-// fold updates the facts with the event that was added last.
 func (p *Past) fold(e Event) {
 	_, p.atEnd = e.Payload.(End)
 	p.round = max(p.round, e.Round())
@@ -177,7 +175,6 @@ func (p *Past) fold(e Event) {
 	}
 }
 
-// foldStep updates the facts with an event of a step.
 func (p *Past) foldStep(e Event) {
 	p.begun = true
 	switch e.Phase {
@@ -216,8 +213,7 @@ func (p *Past) foldStep(e Event) {
 	}
 }
 
-// foldState updates the facts with a decision. A round whose questions were
-// answered later may be decided again.
+// A round whose questions were answered later may be decided again.
 func (p *Past) foldState(s State) {
 	p.state, p.answers = s, false
 	if s.Round == 0 { // the check before the first round
@@ -230,8 +226,7 @@ func (p *Past) foldState(s State) {
 	p.states = append(p.states, s)
 }
 
-// foldUndone updates the facts after the tree was restored: the findings and the
-// score are again those at the end of that round.
+// The findings and the score are again those at the end of that round.
 func (p *Past) foldUndone(u Undone) {
 	p.restored = &u.Round
 	p.state.Manifest, p.state.Tree = u.Manifest, u.Tree
@@ -248,7 +243,6 @@ func (p *Past) foldUndone(u Undone) {
 	}
 }
 
-// foldTree updates what is known about the tree.
 func (p *Past) foldTree(e Event) {
 	switch v := e.Payload.(type) {
 	case Applied:

@@ -90,7 +90,6 @@ func Place(ctx context.Context, j *journal.Journal, tree *workspace.Tree, own fu
 	return p, nil
 }
 
-// classify adds a path to one of the lists, unless it is in the run's state already.
 func (p *Placement) classify(path string, t *trace, now workspace.Entry) {
 	want := t.want
 	switch {
@@ -105,8 +104,7 @@ func (p *Placement) classify(path string, t *trace, now workspace.Entry) {
 	}
 }
 
-// sameButMode reports whether two entries have the same state, except for permission
-// bits: those of a checkout depend on its user's settings.
+// The permission bits of a checkout depend on its user's settings.
 func sameButMode(a, b workspace.Entry) bool {
 	a.Mode, b.Mode = 0, 0
 	return a.SameState(b)
@@ -117,8 +115,7 @@ func (p *Placement) change(path string, want, now workspace.Entry) {
 	p.list = append(p.list, restore.Target{Path: path, Want: want, From: []workspace.Entry{now}})
 }
 
-// keepReplaced stores the contents of the files that the brought ones replace, so that
-// [PlaceImported] can restore them.
+// [PlaceImported] can then restore them.
 func (p *Placement) keepReplaced(ctx context.Context) error {
 	var m workspace.Manifest
 	for _, b := range p.Imported {

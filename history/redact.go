@@ -62,11 +62,9 @@ func Redact(events []journal.Event, key []byte) ([]journal.Event, error) {
 	return journal.Parse(events[0].Run, text)
 }
 
-// redaction replaces texts.
 type redaction struct{ key []byte }
 
-// value returns the redacted value of a key, whose own value is in that of the key
-// parent.
+// parent is the key of the object that the value is in.
 func (r redaction) value(key, parent string, v any) any {
 	switch v := v.(type) {
 	case string:
@@ -86,7 +84,6 @@ func (r redaction) value(key, parent string, v any) any {
 	return v
 }
 
-// isPlain reports whether a text is kept.
 func (r redaction) isPlain(key, parent, text string) bool {
 	if text == "" || slices.Contains(plainKeys, key) {
 		return true
@@ -101,7 +98,6 @@ func (r redaction) isPlain(key, parent, text string) bool {
 	return err == nil
 }
 
-// mark returns what stands for a text.
 func (r redaction) mark(text string) string {
 	h := hmac.New(sha256.New, r.key)
 	h.Write([]byte(text))

@@ -107,7 +107,6 @@ func KeepEdited(past *Past, tree *workspace.Tree) {
 	}
 }
 
-// separateOwn moves the loop's own files from the traces to Own.
 func (v *Reversal) separateOwn(own func(path string) bool) {
 	for p := range v.traces {
 		if own != nil && own(p) {
@@ -118,8 +117,7 @@ func (v *Reversal) separateOwn(own func(path string) bool) {
 	slices.Sort(v.Own)
 }
 
-// readCurrent reads the current state of the paths, including those that git
-// ignores.
+// Those that git ignores are read too.
 func (v *Reversal) readCurrent(ctx context.Context) error {
 	m, err := v.tree.ManifestOf(ctx, slices.Sorted(maps.Keys(v.traces)), v.last.Manifest)
 	for _, e := range m {
@@ -128,8 +126,7 @@ func (v *Reversal) readCurrent(ctx context.Context) error {
 	return err
 }
 
-// classify adds a path to one of the lists. older says that the file may be
-// older than the run.
+// older says that the file may be older than the run.
 func (v *Reversal) classify(p string, older bool) {
 	t, now := v.traces[p], v.now[p]
 	switch {
@@ -153,7 +150,7 @@ func (v *Reversal) classify(p string, older bool) {
 	}
 }
 
-// conflict adds a conflict. It is lost also if the current contents cannot be copied.
+// A conflict is lost also if the current contents cannot be copied.
 func (v *Reversal) conflict(p, why string, lost bool) {
 	if now := v.now[p]; now.IsUnread() && !lost {
 		why, lost = why+", and is now too large for a copy: move it away", true
@@ -163,8 +160,7 @@ func (v *Reversal) conflict(p, why string, lost bool) {
 	v.Conflicts = append(v.Conflicts, Conflict{p, why, lost})
 }
 
-// findBlocked turns a doubtful path into a conflict if a restorable path needs
-// a directory in its place.
+// A restorable path may need a directory in the place of a doubtful one.
 func (v *Reversal) findBlocked() {
 	v.Doubtful = slices.DeleteFunc(v.Doubtful, func(p string) bool {
 		blocks := slices.ContainsFunc(v.Restorable, func(other string) bool { return strings.HasPrefix(other, p+"/") })
@@ -210,8 +206,7 @@ func (v *Reversal) Restore(ctx context.Context, force bool) (kept map[string]str
 	return kept, v.record(ctx)
 }
 
-// keepConflicts stores the current contents of conflicts, so that even force
-// loses nothing. It returns the paths of the copies, by path.
+// Even force then loses nothing. It returns the paths of the copies, by path.
 func (v *Reversal) keepConflicts(ctx context.Context) (map[string]string, error) {
 	var m workspace.Manifest
 	for _, c := range v.Conflicts {
@@ -234,7 +229,6 @@ func (v *Reversal) keepConflicts(ctx context.Context) (map[string]string, error)
 	return kept, nil
 }
 
-// record records which files were restored, and the tree as it is now.
 func (v *Reversal) record(ctx context.Context) error {
 	home := v.journal.Home()
 	m, err := v.tree.Manifest(ctx, v.last.Manifest)

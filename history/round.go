@@ -11,7 +11,6 @@ type Round struct {
 	Agent *Event
 }
 
-// fold updates the round with an event of one of its steps.
 func (r *Round) fold(e Event) {
 	r.Touched = r.Touched || e.RunsCommand()
 	switch v := e.Payload.(type) {

@@ -41,7 +41,6 @@ func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last 
 	return errors.Join(complete(ctx, j, tree), j.Close())
 }
 
-// complete completes and records the edits that a run had started to apply.
 func complete(ctx context.Context, j *journal.Journal, tree *workspace.Tree) error {
 	var err error
 	for _, e := range Follow(j).Unapplied() {
@@ -66,7 +65,6 @@ func (p *Past) Unapplied() []Event {
 	return begun
 }
 
-// completeApply makes the edits of an apply that was started, and records it.
 func completeApply(ctx context.Context, j *journal.Journal, tree *workspace.Tree, e Event) error {
 	begun := e.Payload.(ApplyBegun)
 	ch, err := RecordedChange(j.Home(), begun.Verdicts)
@@ -100,8 +98,7 @@ func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch wor
 	return conflict.Paths, rollBack(ctx, tree, home, ch, vs)
 }
 
-// rollBack undoes the edits of a change that were made, and removes the temporary
-// files of the others. It leaves files in any other state alone.
+// Files in any other state are left alone; the temporary files of edits that were not made are removed.
 func rollBack(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch workspace.Change, vs []workspace.Verdict) error {
 	var paths []string
 	for _, v := range vs {

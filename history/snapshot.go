@@ -46,8 +46,7 @@ type contents struct {
 	stored int64
 }
 
-// isFresh reports whether to store a file, whose contents are given if they were read.
-// old is its entry in the earlier manifest, or zero.
+// contents are those of the file if they were read; old is its entry in the earlier manifest, or zero.
 func (k *contents) isFresh(e, old workspace.Entry, contents []byte) (bool, error) {
 	if e.Digest == "" || e.Digest == old.Digest {
 		return false, nil
@@ -61,7 +60,6 @@ func (k *contents) isFresh(e, old workspace.Entry, contents []byte) (bool, error
 	return !k.pack.Has(e.Digest, e.Size) && !k.skip(e, contents), nil
 }
 
-// keep stores a file that was read.
 func (k *contents) keep(e workspace.Entry, contents []byte) error {
 	old, _ := k.before.Entry(e.Path)
 	fresh, err := k.isFresh(e, old, contents)
@@ -77,8 +75,6 @@ func (k *contents) add(in io.Reader) (string, int64, error) {
 	return name, size, err
 }
 
-// keepRest stores the files of a manifest that are not stored yet, and completes the
-// pack.
 func (k *contents) keepRest(ctx context.Context, tree *workspace.Tree, m workspace.Manifest) (workspace.Manifest, int64, error) {
 	var packErr error
 	before := k.before // from the file on that is asked about; a search for each file would take longer

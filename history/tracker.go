@@ -20,10 +20,8 @@ type trace struct {
 	interrupted bool // an interrupted command, or something later, changed it
 }
 
-// had reports whether the path was ever in this state.
 func (t *trace) had(e workspace.Entry) bool { return slices.ContainsFunc(t.states, e.SameState) }
 
-// tracker follows all paths through the events of a run.
 type tracker struct {
 	home   *journal.Home // nil: revealed is not wanted
 	round  int
@@ -39,7 +37,7 @@ type tracker struct {
 // ofEnd is the number of no round: the caller of track marks the end itself.
 const ofEnd = -1
 
-// track returns a tracker that has followed a run, up to a round that counts as its end.
+// The round counts as the end of the run.
 func track(j *journal.Journal, round int) (*tracker, error) {
 	t, past := newTracker(j.Home().Get, round), Follow(j)
 	t.home = j.Home()
@@ -59,7 +57,6 @@ func newTracker(get Get, round int) *tracker {
 	return &tracker{tree: workspace.Series{Get: get}, round: round, traces: map[string]*trace{}, written: map[string]workspace.Entry{}}
 }
 
-// add adds the next event.
 func (t *tracker) add(e Event) error {
 	outside := func(string) bool { return false }
 	ends := false
@@ -92,8 +89,7 @@ func (t *tracker) add(e Event) error {
 // inJSON returns a path as an event has it: JSON has no bytes that are not UTF-8.
 func inJSON(path string) string { return string([]rune(path)) }
 
-// advance moves to the next manifest. outside reports whether a path was changed
-// outside the run since the previous one.
+// outside reports whether a path was changed outside the run since the previous manifest.
 func (t *tracker) advance(object string, outside func(path string) bool) error {
 	if object == t.tree.Name() {
 		return nil
@@ -112,7 +108,6 @@ func (t *tracker) advance(object string, outside func(path string) bool) error {
 	return nil
 }
 
-// addDelta adds the difference of a path between two manifests.
 func (t *tracker) addDelta(d workspace.Delta, outside bool) {
 	before := t.stateWith(d.Path, d.Before)
 	one := t.trace(d.Path, before)
@@ -121,7 +116,6 @@ func (t *tracker) addDelta(d workspace.Delta, outside bool) {
 	one.theirs = one.theirs || outside && t.reached
 }
 
-// apply adds edits.
 func (t *tracker) apply(vs []workspace.Verdict) {
 	for _, v := range vs {
 		was := t.state(v.Path)
@@ -135,7 +129,6 @@ func (t *tracker) apply(vs []workspace.Verdict) {
 	}
 }
 
-// trace returns the trace of a path. A new one starts with the state was.
 func (t *tracker) trace(p string, was workspace.Entry) *trace {
 	one, ok := t.traces[p]
 	if !ok {
@@ -145,15 +138,12 @@ func (t *tracker) trace(p string, was workspace.Entry) *trace {
 	return one
 }
 
-// state returns the state of a path after the events so far; zero if nothing is
-// there.
 func (t *tracker) state(p string) workspace.Entry {
 	e, _ := t.tree.Entry(p)
 	return t.stateWith(p, e)
 }
 
-// stateWith is state for a path whose entry in the newest manifest is known:
-// listed, or zero if it has none.
+// listed is the path's entry in the newest manifest; zero if it has none.
 func (t *tracker) stateWith(p string, listed workspace.Entry) workspace.Entry {
 	if e, ok := t.written[p]; ok {
 		return e
@@ -161,7 +151,7 @@ func (t *tracker) stateWith(p string, listed workspace.Entry) workspace.Entry {
 	return listed
 }
 
-// markEnd marks the end of the round: the paths must become what they are now.
+// The paths must become what they are now.
 func (t *tracker) markEnd() {
 	t.reached = true
 	for p, one := range t.traces {

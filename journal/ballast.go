@@ -13,7 +13,6 @@ import (
 // ballastFile takes the space that [Home.HoldSpace] holds.
 const ballastFile = "ballast"
 
-// ballast is the space that this process holds.
 type ballast struct {
 	mu   sync.Mutex
 	size int64
@@ -39,7 +38,7 @@ func (h *Home) HoldSpace(size int64) error {
 	return nil
 }
 
-// writeBallast writes bytes that no file system can compress.
+// The bytes are random, so that no file system can compress them.
 func (h *Home) writeBallast(size int64) error {
 	f, err := h.in.Root.OpenFile(ballastFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -62,14 +61,13 @@ func (h *Home) ReleaseSpace() error {
 	return h.removeBallast()
 }
 
-// dropBallast releases the space that this process or a killed one holds.
 func (h *Home) dropBallast() error {
 	h.ballast.mu.Lock()
 	defer h.ballast.mu.Unlock()
 	return h.removeBallast()
 }
 
-// removeBallast deletes the file. The caller holds the lock.
+// The caller holds the lock.
 func (h *Home) removeBallast() error {
 	h.ballast.size = 0
 	if err := h.in.Root.Remove(ballastFile); !errors.Is(err, fs.ErrNotExist) {

@@ -69,7 +69,6 @@ func (c *Collector) Keep(ctx context.Context, run string, limit int64) (size int
 	return size, true, nil
 }
 
-// namedBy returns the objects that an object needs and that were not needed before.
 func (c *Collector) namedBy(name string) ([]string, error) {
 	o, err := c.home.OpenObject(name)
 	if err != nil {
@@ -79,7 +78,6 @@ func (c *Collector) namedBy(name string) ([]string, error) {
 	return c.newlyNeeded(o)
 }
 
-// newlyNeeded returns the objects that a text names and that were not needed before.
 func (c *Collector) newlyNeeded(text io.Reader) (more []string, err error) {
 	err = eachDigest(text, func(name string) {
 		if _, stored := c.sizes[name]; stored && !c.needed[name] {
@@ -137,7 +135,6 @@ func (c *Collector) Unneeded() (int64, error) {
 	return total, err
 }
 
-// deletedRuns returns the runs that are not kept, oldest first.
 func (c *Collector) deletedRuns() ([]string, error) {
 	runs, err := c.home.Runs()
 	return slices.DeleteFunc(runs, func(run string) bool { return c.kept[run] }), err

@@ -35,7 +35,6 @@ func (h *Home) SignalHolder(sig os.Signal) error {
 	return ErrNoHolder
 }
 
-// locks reports whether a process of this user holds an exclusive lock on a file.
 func locks(pid int, file fs.FileInfo) bool {
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	open, err := os.ReadDir(filepath.Join(proc, "fd"))

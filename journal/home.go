@@ -93,8 +93,7 @@ func findHome(workspace, path string, create bool) (*Home, error) {
 	return h, nil
 }
 
-// setUp creates the contents of a new home. The file comes last, so that the names of the
-// directories are durable if it exists.
+// The file comes last, so that the names of the directories are durable if it exists.
 func (h *Home) setUp() error {
 	err := errors.Join(dir.Make(h.in.Root, runsDir), h.Store.Create())
 	if _, missing := h.in.Root.Lstat(".gitignore"); err != nil || missing == nil {

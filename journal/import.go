@@ -100,7 +100,6 @@ func (h *Home) setImported(run string, i Imported) error {
 	return h.replaceFile(importedFile(run), append(note, '\n'))
 }
 
-// replaceFile writes a file below runs, all of it or nothing.
 func (h *Home) replaceFile(name string, content []byte) error {
 	temp := name + ".new"
 	f, err := h.in.Root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

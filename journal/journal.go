@@ -213,7 +213,6 @@ func newJournal(h *Home, run string, f *os.File) *Journal {
 		begins: map[Identity]Event{}, records: map[Identity]Event{}}
 }
 
-// load reads the file and truncates it after its last complete line.
 func (j *Journal) load() error {
 	events, size, damage := parse(j.run, j.file)
 	if damage != nil && !errors.As(damage, new(*DamageError)) {
@@ -240,7 +239,6 @@ func (j *Journal) load() error {
 	return err
 }
 
-// addToIndex adds an event that is in the file to the index.
 func (j *Journal) addToIndex(e Event) {
 	j.events = append(j.events, e)
 	j.head = hash(e.line)
@@ -388,7 +386,7 @@ func (j *Journal) newEvent(n Entry) (Event, error) {
 	return e, nil
 }
 
-// write appends one line, or leaves the file unchanged.
+// After an error the file is unchanged.
 func (j *Journal) write(line []byte, sync bool) error {
 	if j.brokenBy != nil {
 		return fmt.Errorf("%w since: %w", ErrBroken, j.brokenBy)
@@ -408,7 +406,6 @@ func (j *Journal) write(line []byte, sync bool) error {
 	return fmt.Errorf("append to the journal: %w", err)
 }
 
-// checkSize returns an error if the file does not end with the last line.
 func (j *Journal) checkSize() error {
 	info, err := j.file.Stat()
 	if err == nil && info.Size() != j.size {
@@ -417,8 +414,7 @@ func (j *Journal) checkSize() error {
 	return err
 }
 
-// truncate removes what a failed write, or another program, left after the last line. If that
-// fails, the state of the file is unknown and the journal accepts no more events.
+// If truncating fails, the state of the file is unknown and the journal accepts no more events.
 func (j *Journal) truncate(cause error) {
 	info, err := j.file.Stat()
 	if err == nil && info.Size() < j.size {

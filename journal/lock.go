@@ -77,7 +77,6 @@ func (h *Home) lock(try func(*os.File) error, grace time.Duration) (*Lock, error
 	return nil, errors.Join(err, f.Close())
 }
 
-// within tries to lock a file for a while.
 func within(grace time.Duration, f *os.File, try func(*os.File) error) error {
 	err := try(f)
 	for until := time.Now().Add(grace); errors.Is(err, errLocked) && time.Now().Before(until); err = try(f) {
@@ -110,7 +109,6 @@ func IsLocked(path string) bool {
 	return errors.Is(tryShare(f), errLocked)
 }
 
-// openLock opens the lock's file in a home; path is for its error.
 func openLock(home *os.Root, path string) (*os.File, error) {
 	// Opening a pipe in place of the file could wait for ever.
 	info, err := home.Lstat(lockFile)

@@ -13,7 +13,6 @@ import (
 
 func tryLock(f *os.File) error { return flock(f, unix.LOCK_EX) }
 
-// tryShare is tryLock for a lock that several processes can share.
 func tryShare(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
 func flock(f *os.File, how int) error {
@@ -24,7 +23,6 @@ func flock(f *os.File, how int) error {
 	return err
 }
 
-// hasOtherNames reports whether a file has other hard links.
 func hasOtherNames(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Nlink > 1

@@ -13,7 +13,6 @@ import (
 // on.
 func tryLock(f *os.File) error { return lockByte(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
-// tryShare is tryLock for a lock that several processes can share.
 func tryShare(f *os.File) error { return lockByte(f, 0) }
 
 func lockByte(f *os.File, flags uint32) error {

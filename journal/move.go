@@ -30,7 +30,6 @@ func (h *Home) Move(path string, l *Lock, j *Journal) error {
 	return nil
 }
 
-// move is one call of Move.
 type move struct {
 	home    *Home
 	lock    *Lock
@@ -65,8 +64,7 @@ func (m *move) do() error {
 	return nil
 }
 
-// hasLinks reports whether a file in a home has other hard links. Files that cannot
-// be read do not count.
+// Files that cannot be read do not count.
 func hasLinks(home *os.Root) (found bool) {
 	_ = fs.WalkDir(home.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -82,7 +80,6 @@ func hasLinks(home *os.Root) (found bool) {
 	return found
 }
 
-// copy moves the home by copying it.
 func (m *move) copy() error {
 	temp := m.to + ".new"
 	c, err := m.copyTo(temp)
@@ -110,8 +107,7 @@ func (m *move) copy() error {
 // original may still be in the workspace.
 const movedSuffix = ".moved"
 
-// removeMoved removes the home in the workspace if it was copied to this one. What
-// it cannot remove stays for the next time; nothing reads it.
+// What cannot be removed stays for the next time; nothing reads it.
 func (h *Home) removeMoved() {
 	original := filepath.Join(h.workspace, HomeName)
 	if h.in.Path == original {
@@ -144,8 +140,7 @@ func (o opened) Close() {
 	}
 }
 
-// copyTo copies the home to a directory, makes it durable, and locks the copy. It
-// replaces what is there.
+// It also makes the copy durable and locks it.
 func (m *move) copyTo(temp string) (o opened, err error) {
 	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o700)); err != nil {
 		return o, err
@@ -197,7 +192,6 @@ func copyFile(from, to *os.Root, path string) error {
 	return errors.Join(err, w.Sync(), w.Close())
 }
 
-// syncDirs makes the names in a directory and below it durable.
 func syncDirs(root *os.Root) error {
 	in := &dir.Dir{Root: root}
 	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
@@ -208,7 +202,6 @@ func syncDirs(root *os.Root) error {
 	})
 }
 
-// createFile creates an empty file if it does not exist.
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -217,7 +210,6 @@ func createFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// syncPath makes the names in a directory durable.
 func syncPath(path string) error {
 	root, err := os.OpenRoot(path)
 	if err != nil {

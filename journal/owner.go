@@ -70,8 +70,6 @@ func (o *Owner) Check(run string, events []Event) error {
 	return nil
 }
 
-// countTo returns the number of events up to the one with a hash; 0 if there is none, or if
-// the hash is empty.
 func countTo(events []Event, hash string) (n int) {
 	for i := 0; hash != "" && i < len(events); i++ {
 		if events[i].Hash() == hash {
@@ -81,8 +79,7 @@ func countTo(events []Event, hash string) (n int) {
 	return n
 }
 
-// checkFile is Check for the events of a file before its damaged line, or for all if
-// damage is nil. A damaged run is foreign if its first event is; otherwise the
+// The events are those before the damage, or all if it is nil. A damaged run is foreign if its first event is; otherwise the
 // error is the damage.
 func (o *Owner) checkFile(run string, events []Event, damage error) error {
 	if damage == nil || o == nil {
@@ -94,8 +91,6 @@ func (o *Owner) checkFile(run string, events []Event, damage error) error {
 	return &ForeignError{Run: run, Event: 1, Events: len(events) + 1, Damage: damage}
 }
 
-// mac returns what computes the MACs of a run; nil if the owner is nil or has no
-// key.
 func (o *Owner) mac(run string) *mac {
 	if o == nil || len(o.Key) == 0 {
 		return nil
@@ -123,7 +118,6 @@ func (m *mac) sum(text []byte) []byte {
 	return hex.AppendEncode(nil, m.hash.Sum(nil))
 }
 
-// sign adds the MAC to a line, as its last field. A nil mac changes nothing.
 func (m *mac) sign(line []byte) []byte {
 	if m == nil {
 		return line

@@ -153,7 +153,6 @@ func (l *lines) atEnd() bool {
 	return errors.Is(err, io.EOF)
 }
 
-// chain checks each line against the previous one.
 type chain struct {
 	run  string
 	n    int

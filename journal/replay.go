@@ -39,7 +39,6 @@ func (j *Journal) Skip() Event {
 	return e
 }
 
-// advance moves the next recorded event to the past events.
 func (j *Journal) advance(e Event) {
 	j.remaining = j.remaining[1:]
 	j.clock.Lock()
@@ -73,7 +72,6 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("event %d (%s) differs: recorded …%s, replayed …%s", head.Seq, head.Type, excerpt(e.Recorded, same), excerpt(e.Replayed, same))
 }
 
-// excerpt returns the part of a line around the position where it differs.
 func excerpt(line []byte, at int) string {
 	from := max(0, at-60)
 	if at == 0 {
@@ -82,9 +80,7 @@ func excerpt(line []byte, at int) string {
 	return strings.ToValidUTF8(string(line[from:min(len(line), at+160)]), "")
 }
 
-// appendReplayed is Append of a journal opened by OpenReplay. The event must
-// equal the next recorded line, byte for byte, except for its time, which
-// cannot be repeated, and its MAC.
+// The event must equal the next recorded line, byte for byte, except for its time, which cannot be repeated, and its MAC.
 func (j *Journal) appendReplayed(n Entry) (Event, error) {
 	e, err := j.newEvent(n)
 	if err != nil {

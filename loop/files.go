@@ -44,7 +44,6 @@ func FilesText(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, o
 	return fmt.Sprintf("Files (%d of %d; none of the others is less deep):\n%s", listed, len(files), text), nil
 }
 
-// namesOf lists the first of the files up to the limits, a line for each directory.
 func namesOf(files []workspace.File, guard *secret.Guard) (text string, listed int) {
 	var dirs []string
 	names, size := map[string][]string{}, 0

@@ -47,7 +47,7 @@ func ForModel(findings []check.Finding) []string {
 		texts, count = append(texts, text), append(count, 1)
 		left -= len(text)
 	}
-	for _, f := range slices.Concat(check.BlockingOf(findings), advisory) {
+	for _, f := range eachFileFirst(slices.Concat(check.BlockingOf(findings), advisory)) {
 		text := strings.TrimRight(FindingText(f), "\r\n")
 		if f.ID == "" || f.Source != check.SourceCommand {
 			texts, count = append(texts, text), append(count, 1)
@@ -76,7 +76,35 @@ func ForModel(findings []check.Finding) []string {
 	return append(texts, restText(rest)...)
 }
 
-// restText counts findings that are not told.
+// Of findings that cannot all be told, the first of each file comes before the others: one
+// file with many must not hide the others. Blocking ones stay before advisory ones.
+func eachFileFirst(findings []check.Finding) []check.Finding {
+	size := 0
+	for _, f := range findings {
+		size += len(f.Text)
+	}
+	if size <= maxTold {
+		return findings
+	}
+	rank, seen := map[int]int{}, map[string]bool{}
+	order := make([]int, len(findings))
+	for i, f := range findings {
+		order[i] = i
+		if !f.Blocks() {
+			rank[i] = 2
+		} else if f.File != "" && seen[f.File] {
+			rank[i] = 1
+		}
+		seen[f.File] = true
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return rank[a] - rank[b] })
+	sorted := make([]check.Finding, len(findings))
+	for i, from := range order {
+		sorted[i] = findings[from]
+	}
+	return sorted
+}
+
 func restText(rest []check.Finding) []string {
 	if len(rest) == 0 {
 		return nil
@@ -97,7 +125,7 @@ func restText(rest []check.Finding) []string {
 // maxRun is how often one character may be repeated.
 const maxRun = 60
 
-// shortRuns cuts long runs of one character, such as the input of a test of limits.
+// The input of a test of limits may have long runs.
 func shortRuns(text string) string {
 	var b strings.Builder
 	runes := []rune(text)

@@ -57,3 +57,16 @@ func TestForModelBounded(t *testing.T) {
 		t.Errorf("%d texts, the last is %q", len(texts), last)
 	}
 }
+
+// Each file has a finding before "and … more", whichever has most.
+func TestForModelEachFile(t *testing.T) {
+	var many []check.Finding
+	for i := range 200 {
+		many = append(many, parsed("a_test.go", i, fmt.Sprintf("case %d: got 0, want %d\n%s", i, i, strings.Repeat("stack of it\n", 30))))
+	}
+	many = append(many, parsed("b_test.go", 1, "the cause\nwhole"), parsed("c_test.go", 1, "another"))
+	all := strings.Join(ForModel(many), "\n\n")
+	if !strings.Contains(all, "b_test.go:1: the cause\nwhole") || !strings.Contains(all, "c_test.go:1: another") {
+		t.Errorf("%s", all)
+	}
+}

@@ -30,7 +30,6 @@ func PythonTests(root string) string {
 	return strings.Join(slices.Compact(commands), " && ")
 }
 
-// regular returns the files that a pattern matches in a directory below root.
 func regular(root, sub, pattern string) (found []string) {
 	entries, err := os.ReadDir(filepath.Join(root, sub))
 	if err != nil {
@@ -44,8 +43,7 @@ func regular(root, sub, pattern string) (found []string) {
 	return found
 }
 
-// unittest returns the command for the tests of one directory. From the top
-// unittest also looks into tests/, but only if that is a package.
+// From the top unittest also looks into tests/, but only if that is a package.
 func unittest(root, sub, pattern string) string {
 	command := "python3 -m unittest"
 	if regular(root, sub, "__init__.py") != nil {

@@ -222,7 +222,6 @@ func (m *Model) All() []*Model {
 	return all
 }
 
-// chain returns the model itself and its fallbacks.
 func (m *Model) chain() []*Model {
 	chain := []*Model{m}
 	for i := range m.Fallbacks {
@@ -426,7 +425,6 @@ func (l limitOf[T]) raise(v config.Values, ref string) error {
 	return nil
 }
 
-// limitText formats a limit as its flag accepts it.
 func limitText(limit any) string {
 	if d, ok := limit.(time.Duration); ok {
 		return render.Duration(d)

@@ -73,7 +73,6 @@ func (c *Counts) Usage(u Usage, content bool) *Usage {
 	return &u
 }
 
-// count returns raw as a number; 0 if it is missing or null.
 func (c *Counts) count(raw json.RawMessage) int64 {
 	if isNull(raw) {
 		return 0
@@ -99,8 +98,7 @@ func ParseCount(number string) (int64, bool) {
 	return int64(f), true
 }
 
-// jsonFields returns the members of an object; nil if raw is missing or null.
-// It reports false for any other value.
+// They are nil if raw is missing or null; ok is false for any other value than an object.
 func jsonFields(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	if isNull(raw) {
 		return nil, true
@@ -109,7 +107,6 @@ func jsonFields(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	return fields, json.Unmarshal(raw, &fields) == nil
 }
 
-// isNull reports whether raw is missing or null.
 func isNull(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) == 0 || string(raw) == "null"

@@ -22,7 +22,6 @@ type errorBody struct {
 // servers into theirs, also as text.
 const maxNesting = 10
 
-// readError reads the body of an error.
 func readError(body []byte) *errorBody {
 	e := new(errorBody)
 	if bytes.HasPrefix(body, []byte("data:")) || bytes.HasPrefix(body, []byte("event:")) {
@@ -53,7 +52,7 @@ var (
 	innerMembers = []string{"details", "innererror", "inner_error"}
 )
 
-// read adds what raw says: a text, an object with members of an error, or a list of these.
+// raw is a text, an object with members of an error, or a list of these.
 func (e *errorBody) read(raw []byte, depth int) {
 	raw = bytes.TrimSpace(raw)
 	var fields map[string]json.RawMessage
@@ -88,7 +87,7 @@ func (e *errorBody) read(raw []byte, depth int) {
 	}
 }
 
-// readCode adds a code: a string, a number, or a list of them.
+// A code is a string, a number, or a list of them.
 func (e *errorBody) readCode(raw json.RawMessage) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) == nil {
@@ -110,7 +109,7 @@ func (e *errorBody) readCode(raw json.RawMessage) {
 	}
 }
 
-// readInner adds the codes of details, and the delay that Google's RetryInfo asks for.
+// Google's RetryInfo asks for a delay.
 func (e *errorBody) readInner(raw json.RawMessage, depth int) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -163,7 +162,7 @@ func (e *errorBody) find(name string, data []byte, whole bool) bool {
 	return named || e.message() != ""
 }
 
-// hasStatus reports whether MiniMax's base_resp has a status of failure.
+// MiniMax's base_resp has a status.
 func hasStatus(raw json.RawMessage) bool {
 	var base struct {
 		Status int `json:"status_code"`
@@ -171,8 +170,7 @@ func hasStatus(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &base) == nil && base.Status != 0
 }
 
-// isFilled reports whether a JSON value says anything: an object does if one of its members
-// does.
+// An object says something if one of its members does.
 func isFilled(raw json.RawMessage) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) == nil {
@@ -190,7 +188,7 @@ func isFilled(raw json.RawMessage) bool {
 	return true
 }
 
-// jsonString returns the decoded string; empty if raw is not a JSON string.
+// It is empty if raw is not a JSON string.
 func jsonString(raw json.RawMessage) string {
 	var s string
 	_ = json.Unmarshal(raw, &s)

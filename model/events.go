@@ -56,8 +56,7 @@ func (f *Framer) Write(p []byte) {
 	}
 }
 
-// cutLine returns the bytes before the first end of a line, those after it, and the byte
-// that ends it; 0 means that there is none.
+// end is 0 if no line ends.
 func cutLine(p []byte) (line, rest []byte, end byte) {
 	i := bytes.IndexByte(p, '\n')
 	if i < 0 {
@@ -196,8 +195,7 @@ type balance struct {
 	depth                int
 }
 
-// add adds a line, and reports whether the value ends with it. Anything but an object or
-// an array ends with its line.
+// It reports whether the value ends with the line. Anything but an object or an array does.
 func (b *balance) add(line []byte) bool {
 	for _, c := range line {
 		switch {

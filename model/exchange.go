@@ -75,7 +75,6 @@ type Exchange struct {
 	response response
 }
 
-// response is what the server has sent so far.
 type response struct {
 	dialed    bool // the transport asked for a connection
 	connected bool // and got one
@@ -253,7 +252,7 @@ func (x *Exchange) Events(body io.Reader) iter.Seq2[json.RawMessage, error] {
 	}
 }
 
-// event returns an event that has arrived, or the fault that it is; nil if it has not.
+// It is nil if it has not arrived; the error is the fault that an event is.
 func (x *Exchange) event(i int) (json.RawMessage, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -311,8 +310,7 @@ func (x *Exchange) recordRequest() {
 	x.restartIdle()
 }
 
-// recordDial may be called several times: a transport that finds a pooled
-// connection dead asks for another one.
+// It may be called several times: a transport that finds a pooled connection dead asks for another one.
 func (x *Exchange) recordDial(connected bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -327,9 +325,8 @@ func (x *Exchange) recordResponse(res *http.Response) {
 	x.restartIdle()
 }
 
-// restartIdle restarts the idle timer; the caller holds the lock. It leaves a
-// closed exchange's timer stopped, because a running timer would keep the
-// exchange in memory.
+// The caller holds the lock. A closed exchange's timer stays stopped, because a running timer would keep the exchange in
+// memory.
 func (x *Exchange) restartIdle() {
 	if !x.closed {
 		x.idleTimer.Reset(x.idle)
@@ -379,8 +376,7 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readable returns how many bytes of the body may be read next; 0 means none.
-// They are enough to exceed the limits of a body and of a line.
+// The bytes are enough to exceed the limits of a body and of a line; 0 means none.
 func (x *Exchange) readable() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -391,10 +387,8 @@ func (x *Exchange) readable() int {
 	return max(1, min(x.maxBody+1-r.stored(), x.maxLine-r.frames.run))
 }
 
-// failed reports whether the status is not 2xx.
 func (r *response) failed() bool { return r.status/100 != 2 }
 
-// stored returns the number of bytes that the response occupies.
 func (r *response) stored() int {
 	return r.size + len(r.frames.body) + len(r.frames.line) + len(r.frames.data)
 }

@@ -62,8 +62,7 @@ func (r *response) fault(err error) *Error {
 	return &Error{Kind: Invalid, Message: errorText(err)}
 }
 
-// errorText returns err's text without the URL that net/http puts before it,
-// which may contain a key.
+// net/http puts the URL before the text, which may contain a key.
 func errorText(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -87,8 +86,7 @@ func StatusError(status int, header http.Header, message, code string) *Error {
 	return e
 }
 
-// remedy returns what the user can do about a class of fault. A provider adds the
-// variable of its key. For a full context the caller starts a new run.
+// A provider adds the variable of its key. For a full context the caller starts a new run.
 func remedy(e *Error) (hint, alternative string) {
 	const anotherModel = "start a new run with another model"
 	switch {
@@ -118,9 +116,8 @@ func EventFault(data []byte) *Error {
 
 var errorMarks = []string{`"error`, `"message"`, `"msg"`, `"detail"`, `"base_resp"`}
 
-// eventFault returns the error that an event is; nil if it is none. An error that is the
-// whole body releases the reserve as its class would; one in a stream does not (rulings
-// G17, G23).
+// It is nil if the event is none. An error that is the whole body releases the reserve as its class would; one in a stream does
+// not (rulings G17, G23).
 func (r *response) eventFault(e event) *Error {
 	// Most events are parts of a reply, and are parsed only once.
 	mayBe := r.frames.plain || e.name == "error" || slices.ContainsFunc(errorMarks, func(m string) bool { return bytes.Contains(e.data, []byte(m)) })
@@ -138,9 +135,8 @@ func (r *response) eventFault(e event) *Error {
 // maxAfter limits the wait that a server may ask for.
 const maxAfter = 24 * time.Hour
 
-// retryAfter reads retry-after-ms, or Retry-After in seconds or as an HTTP
-// date; 0 if neither is present. A date is compared with the response's Date
-// header if there is one.
+// It is retry-after-ms, or Retry-After in seconds or as an HTTP date; 0 if neither is present. A date is compared with the
+// response's Date header if there is one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if d, ok := parseDelay(h.Get("Retry-After-Ms"), time.Millisecond); ok {
 		return d
@@ -176,7 +172,7 @@ func ErrorBody(body []byte) (message, code string) {
 	return e.message(), e.code()
 }
 
-// plainText returns the body unless it is a web page, as proxies send.
+// Proxies send web pages.
 func plainText(body []byte) string {
 	if bytes.HasPrefix(body, []byte("<")) {
 		return ""

@@ -117,8 +117,7 @@ var signWords = sync.OnceValue(func() (list []*regexp.Regexp) {
 	return list
 })
 
-// kindOf returns the class of a fault from its status and from the provider's words, in
-// lower case. An unknown error inside a stream counts as temporary.
+// text has the provider's words in lower case. An unknown error inside a stream counts as temporary.
 func kindOf(status int, text string) Kind {
 	for i, s := range signs {
 		if (len(s.only) == 0 || slices.Contains(s.only, status)) && signWords()[i].MatchString(text) {

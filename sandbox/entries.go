@@ -59,10 +59,9 @@ func (p Policy) Entries() ([]Entry, error) {
 	return entries, nil
 }
 
-// viewer collects entries by their path.
 type viewer struct{ seen map[string]Entry }
 
-// add returns the entry for a path, and adds the symlinks on the way to it.
+// The symlinks on the way to it are added as well.
 func (v viewer) add(path string, a Access) (Entry, error) {
 	if !filepath.IsAbs(path) {
 		return Entry{}, fmt.Errorf("%s is not an absolute path", path)
@@ -81,7 +80,6 @@ func (v viewer) add(path string, a Access) (Entry, error) {
 	return Entry{Path: real, Access: a, Dir: info.IsDir()}, nil
 }
 
-// put adds an entry unless one with less access has its path.
 func (v viewer) put(e Entry) {
 	old, ok := v.seen[e.Path]
 	if ok && old.Link == "" && old.Access < e.Access {
@@ -96,8 +94,7 @@ func (v viewer) put(e Entry) {
 // mostLinks is how many symlinks a path may contain, as in the kernel.
 const mostLinks = 40
 
-// follow returns a path with its symlinks resolved, and adds an entry for each of
-// them. If the path does not exist it resolves the part that does.
+// If the path does not exist the part that does is resolved.
 func (v viewer) follow(path string, a Access) (string, error) {
 	for range mostLinks {
 		link, target, err := firstLink(path)
@@ -116,8 +113,6 @@ func (v viewer) follow(path string, a Access) (string, error) {
 	return "", fmt.Errorf("%s contains too many symlinks", path)
 }
 
-// firstLink returns the outermost part of a path that is a symlink, and its
-// target; both are empty if there is none.
 func firstLink(path string) (link, target string, err error) {
 	for i := 1; i <= len(path); i++ {
 		if i < len(path) && path[i] != filepath.Separator {

@@ -92,8 +92,7 @@ func (f *Forwarding) Serve(inside net.Conn) {
 	both.Wait()
 }
 
-// copyDirection copies one direction through a writer, and closes the receiver's side of
-// it at the end. If either side fails it closes both.
+// It closes the receiver's side at the end, or both if either side fails.
 func copyDirection(to, from net.Conn, through io.Writer) {
 	_, err := io.Copy(through, from)
 	half, ok := to.(interface{ CloseWrite() error })
@@ -125,15 +124,13 @@ func (h *fromCommand) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// requestLine reports whether bytes start with an HTTP request line.
 func requestLine(b []byte) bool {
 	line, _, ok := bytes.Cut(b[:min(len(b), 8<<10)], []byte("\r\n"))
 	words := bytes.Fields(line)
 	return ok && len(words) == 3 && bytes.HasPrefix(words[2], []byte("HTTP/1.")) && bytes.Equal(words[0], bytes.ToUpper(words[0]))
 }
 
-// sendRequest writes the first bytes of a request and calls reached. Answers wait
-// for it.
+// Answers wait for the first bytes of a request.
 func (f *Forwarding) sendRequest(to io.Writer, b []byte) (int, error) {
 	f.request.Lock()
 	defer f.request.Unlock()
@@ -144,7 +141,6 @@ func (f *Forwarding) sendRequest(to io.Writer, b []byte) (int, error) {
 	return n, err
 }
 
-// toCommand writes and counts the answers.
 type toCommand struct {
 	f  *Forwarding
 	to io.Writer
@@ -157,8 +153,7 @@ func (a toCommand) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// awaitReached waits for reached, which may still run for a request that was
-// answered already.
+// It may still run for a request that was answered already.
 func (f *Forwarding) awaitReached() {
 	f.request.Lock()
 	defer f.request.Unlock()

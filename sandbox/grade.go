@@ -11,7 +11,7 @@ type Wall string
 // The walls, strongest first. All except NoWall need Linux. None of them guards
 // against faults of the kernel, or guards what happens to the tree after the
 // command: files may have been written to attack the programs that read them
-// (ruling G9). The table of the package prove lists attempts to cross each wall
+// (ruling G9). A table in sandbox/prove/table lists attempts to cross each wall
 // and their results.
 const (
 	// Auto is the strongest of Hidden, Bubblewrap and Landlock that can be built

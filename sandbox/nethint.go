@@ -21,7 +21,7 @@ func WantsNetwork(output string) bool {
 	return refusedElsewhere().MatchString(text)
 }
 
-// netSigns returns the texts to look for, in lower case.
+// They are in lower case.
 func netSigns() []string {
 	return []string{
 		// Resolvers and sockets: the C library, Go, Python, Node, Java, Rust.

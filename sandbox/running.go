@@ -46,7 +46,7 @@ func Start(run func(Started) (Result, error)) (*Running, error) {
 	return r, nil
 }
 
-// closed reports whether a channel is closed on which no value is sent.
+// No value is sent on the channel.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -67,7 +67,6 @@ func (c Command) Exec() (*exec.Cmd, error) {
 	return &exec.Cmd{Path: path, Args: c.Argv, Dir: c.Dir, Env: append([]string{}, c.Env...)}, nil
 }
 
-// program returns the path of the file to run, which exists and is executable.
 func (c Command) program() (string, error) {
 	if err := c.Check(context.Background()); err != nil {
 		return "", err
@@ -93,7 +92,6 @@ func (c Command) program() (string, error) {
 	return path, nil
 }
 
-// checkDir checks the working directory.
 func (c Command) checkDir() error {
 	info, err := os.Stat(c.Dir)
 	if err != nil {
@@ -105,9 +103,8 @@ func (c Command) checkDir() error {
 	return nil
 }
 
-// find returns the file that Argv names. It looks up a name without a slash in
-// the PATH of Env; other names are relative to Dir. It skips entries of PATH that
-// are not absolute, because they mean another directory for each Dir.
+// A name without a slash is looked up in the PATH of Env; other names are relative to Dir. Entries of PATH that are not
+// absolute are skipped, because they mean another directory for each Dir.
 func (c Command) find() (string, error) {
 	name := c.Argv[0]
 	if filepath.IsAbs(name) {
@@ -130,13 +127,11 @@ func (c Command) find() (string, error) {
 	return "", &StartError{Program: name, Reason: "it is not on the PATH of the command's environment", Err: fs.ErrNotExist}
 }
 
-// isProgram reports whether a file can be run.
 func isProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
 }
 
-// endings returns the extensions that a program's file name may have.
 func endings(env []string) []string {
 	if runtime.GOOS != "windows" {
 		return []string{""}

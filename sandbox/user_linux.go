@@ -47,7 +47,6 @@ func (e *UserError) Hint() string {
 	return `run hone as the owner of the folder (docker run --user "$(id -u):$(id -g)"; podman run --userns keep-id)`
 }
 
-// isMapped reports whether an id is one of this user namespace's.
 func isMapped(table string, id int) bool {
 	text, err := os.ReadFile(table)
 	if err != nil {
@@ -85,8 +84,7 @@ func (u User) Own(dir string) error {
 	})
 }
 
-// start makes a command that has not started yet run as the user, with all capabilities of
-// this process.
+// The command has not started yet. It gets all capabilities of this process.
 func (u User) start(cmd *exec.Cmd) {
 	if u == (User{}) {
 		return

@@ -25,8 +25,7 @@ type call struct {
 	reported bool // the missing result was reported
 }
 
-// name returns the tool and its arguments, which it shortens to limit
-// characters.
+// Arguments are shortened to limit characters.
 func (c call) name(limit int) string {
 	name := Short(c.start.Tool, 40)
 	if name == "" {
@@ -44,8 +43,7 @@ const (
 	refusedArgs = 200 // the user must know what was attempted (ruling G1)
 )
 
-// tellCall takes note of the start of a tool call. [Fold.tellResult] says what became of it in one
-// line.
+// [Fold.tellResult] says what became of the call in one line.
 func (f *Fold) tellCall(b history.ToolCall, e history.Event) {
 	f.takeCall(*e.Step, e) // an earlier process started it and was killed
 	args := b.Args
@@ -66,9 +64,8 @@ func (f *Fold) tellCall(b history.ToolCall, e history.Event) {
 	f.waitFor(f.openCalls())
 }
 
-// takeCall removes a call from the open ones and returns it. If its start was not seen, its
-// name is its number: it is a command that an earlier process started. Every other call is
-// started again.
+// If the call's start was not seen, its name is its number: it is a command that an earlier process started. Every other call
+// is started again.
 func (f *Fold) takeCall(id journal.Identity, e history.Event) call {
 	for i, c := range f.open {
 		if c.id == id {
@@ -79,8 +76,6 @@ func (f *Fold) takeCall(id journal.Identity, e history.Event) call {
 	return call{id: id, start: history.ToolCall{Tool: fmt.Sprintf("call %d", id.Call), Command: true}, at: e.Time}
 }
 
-// openCalls returns the names of the calls that are running; empty if there are
-// none.
 func (f *Fold) openCalls() string {
 	var names []string
 	for _, c := range f.open {
@@ -102,7 +97,6 @@ func (f *Fold) RunningCall() string {
 	return f.open[len(f.open)-1].name(lineArgs)
 }
 
-// tellResult says what became of a call.
 func (f *Fold) tellResult(c call, e history.Event) {
 	r, err := history.ReadResult[tool.Result](e.Event, f.o.Get)
 	refused := c.start.Refused != "" || c.start.Command && r.Refused
@@ -137,7 +131,6 @@ func (f *Fold) tellResult(c call, e history.Event) {
 	}
 }
 
-// quoteStart quotes the first lines of an output.
 func (f *Fold) quoteStart(text string) {
 	if text = strings.TrimRight(text, "\n"); text == "" {
 		return
@@ -151,7 +144,6 @@ func (f *Fold) quoteStart(text string) {
 	}
 }
 
-// outcome returns a result in a few words.
 func outcome(r tool.Result) string {
 	switch {
 	case r.Exit != nil && r.Failed: // for example a timeout
@@ -166,8 +158,7 @@ func outcome(r tool.Result) string {
 	return "ok, " + size(r.Text)
 }
 
-// reason returns why a call failed: the first line of the result that was sent
-// to the model, shortened to limit characters.
+// It is the first line of the result that was sent to the model, shortened to limit characters.
 func reason(r tool.Result, limit int) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(r.Text, "Error: ")), "\n")
 	if first == "" {
@@ -179,7 +170,6 @@ func reason(r tool.Result, limit int) string {
 // readLines are the lines of a file in a result of read, as its head names them.
 var readLines = lazyregexp.New(`^# path: .*\n(?:# .*\n)*?# lines: (\d{1,9})-(\d{1,9}) of \d+\n`)
 
-// size returns how much a call printed, in lines or bytes.
 func size(text string) string {
 	if m := readLines.FindStringSubmatch(text); m != nil {
 		first, _ := strconv.Atoi(m[1])
@@ -203,8 +193,7 @@ func lineCount(text string) int {
 // every time: one that would fail on a slow machine then fails on each.
 var Shortest = 50 * time.Millisecond
 
-// reportOpenCalls says which calls have no result, because the run or its journal ended
-// first. The result may still come when the run is resumed.
+// The run or its journal ended first. The result may still come when the run is resumed.
 func (f *Fold) reportOpenCalls() {
 	for i, c := range f.open {
 		if !c.reported {
@@ -234,10 +223,8 @@ func Short(text string, limit int) string {
 	return string(runes[:limit-tail-1]) + "…" + string(runes[len(runes)-tail:])
 }
 
-// mainArgs returns the most important arguments of a call: the command, the
-// pattern with its path, or the path. If a tool has none of these, it returns
-// all arguments. Numbers follow, because they distinguish the calls that read a
-// file piece by piece.
+// They are the command, the pattern with its path, or the path; all arguments if a tool has none of these. Numbers follow,
+// because they distinguish the calls that read a file piece by piece.
 func mainArgs(args string) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &fields) != nil {

@@ -106,7 +106,7 @@ type Activity struct {
 	Asking      bool           // the terminal belongs to a question
 }
 
-// waitFor says what the run waits for; an empty text means nothing.
+// An empty text means nothing.
 func (f *Fold) waitFor(what string) {
 	f.Now = Activity{N: f.Now.N + 1, What: render.Line(what), Since: f.event.Time}
 }
@@ -157,7 +157,7 @@ func (f *Fold) Close() []Line {
 	return f.lines
 }
 
-// say adds a line, with the control characters of its arguments escaped.
+// Control characters of the arguments are escaped.
 func (f *Fold) say(l Level, format string, args ...any) {
 	for i, a := range args {
 		if text, ok := a.(string); ok {
@@ -167,7 +167,6 @@ func (f *Fold) say(l Level, format string, args ...any) {
 	f.lines = append(f.lines, Line{fmt.Sprintf(format, args...), l, false})
 }
 
-// quote adds a dimmed line of an output, which is cut.
 func (f *Fold) quote(indent, line string) {
 	f.lines = append(f.lines, Line{indent + "| " + Short(strings.TrimSuffix(line, "\r"), quoteWidth), Detail, true})
 }
@@ -185,7 +184,6 @@ const (
 	tailLines = 8
 )
 
-// text adds a text of several lines, shortened unless everything is shown.
 func (f *Fold) text(l Level, head, indent, text string) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	omitted := len(lines) - headLines - tailLines
@@ -207,7 +205,6 @@ func (f *Fold) text(l Level, head, indent, text string) {
 // maxListed is the number of files in one list, unless everything is shown.
 const maxListed = 12
 
-// list returns the first entries of a list, and how many are left out.
 func list[T any](f *Fold, all []T) (first []T, more int) {
 	if len(all) <= maxListed+1 || f.o.whole() {
 		return all, 0
@@ -215,7 +212,6 @@ func list[T any](f *Fold, all []T) (first []T, more int) {
 	return all[:maxListed], len(all) - maxListed
 }
 
-// deltaText describes a difference between two manifests.
 func deltaText(d workspace.Delta) string {
 	size := ""
 	if d.After.Digest != "" {

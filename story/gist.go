@@ -9,8 +9,7 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// gist returns the line of the first finding that says most, after the number of findings
-// and how they differ from those of the round before.
+// The number of findings comes before it, and how they differ from those of the round before.
 func gist(findings, before []check.Finding) string {
 	text, tally := FindingLine(findings[0]), check.Tally(findings)
 	more := check.Count(findings) - 1
@@ -84,8 +83,7 @@ var (
 	errorWords   = lazyregexp.New(`(?i)error|undefined|panic:|assert|fail|expected|exception|cannot `)
 )
 
-// headsOutput reports whether the output of a program follows a line, as checks and
-// builds write it.
+// Checks and builds write such lines before the output of a program.
 func headsOutput(line string) bool {
 	return line == "STDOUT:" || line == "STDERR:" || strings.HasPrefix(line, "Its ") && strings.HasSuffix(line, ":")
 }

@@ -13,7 +13,6 @@ import (
 // Part is a text that belongs to an event, with its name.
 type Part struct{ Name, Text string }
 
-// parts collects texts that are not blank.
 type parts struct {
 	all   []Part
 	merge bool // successive texts of a name
@@ -30,8 +29,7 @@ func (p *parts) add(name, text string) {
 	}
 }
 
-// addMessage adds a message. Unless whole, it only names calls and results, which have events
-// of their own.
+// Unless whole, it only names calls and results, which have events of their own.
 func (p *parts) addMessage(m model.Message, whole bool) {
 	for _, one := range m.Parts {
 		p.add(string(m.Role), one.Text)
@@ -100,7 +98,7 @@ func WholeReply(replied history.Replied, get history.Get) ([]Part, error) {
 	return p.all, err
 }
 
-// EventParts returns what a model wrote or was shown with an event: the text of a reply, or the
+// EventParts returns what a model wrote or was shown with an event: the text of a reply, what a check printed, or the
 // arguments of a call with its result.
 func EventParts(past *history.Past, e history.Event, get history.Get) ([]Part, error) {
 	var p parts
@@ -111,6 +109,14 @@ func EventParts(past *history.Past, e history.Event, get history.Get) ([]Part, e
 			return nil, err
 		}
 		p.add("reply", reply.Text())
+	case history.Checked:
+		if v.Output != "" {
+			text, err := get(v.Output)
+			if err != nil {
+				return nil, err
+			}
+			p.add("its output", string(text))
+		}
 	case history.ToolResult:
 		if begun, ok := past.Begin(*e.Step); ok {
 			if c, ok := begun.Payload.(history.ToolCall); ok {

@@ -123,7 +123,6 @@ func (r Round) FilesText(columns int) string {
 	return render.Count(len(changes), "file") + " " + lines
 }
 
-// rounds follows a run from round to round.
 type rounds struct {
 	o           Options
 	done        []Round                   // that have ended
@@ -184,7 +183,7 @@ func (f *rounds) Ended() *Round {
 	return &f.round
 }
 
-// joined adds a round, or joins it with the last one if that was resumed or decided again.
+// A round that was resumed or decided again is joined with the last one.
 func joined(all []Round, r Round) []Round {
 	n := len(all)
 	if n == 0 || all[n-1].Number != r.Number {
@@ -211,7 +210,6 @@ func joined(all []Round, r Round) []Round {
 	return all
 }
 
-// priced returns the round with its figures.
 func (r Round) priced() Round {
 	r.Tokens, r.Unconfirmed, r.Cost = r.spent.Tokens-r.spent.Assumed, r.spent.Assumed, nil
 	if r.spent.Tokens > 0 {
@@ -220,7 +218,6 @@ func (r Round) priced() Round {
 	return r
 }
 
-// add adds the next event of the run.
 func (f *rounds) add(e history.Event) {
 	f.deltas = nil
 	if f.ended {
@@ -265,7 +262,6 @@ func (f *rounds) add(e history.Event) {
 	}
 }
 
-// span follows what the round spends its time on.
 func (f *rounds) span(e history.Event) {
 	now := time.Duration(e.Active-f.since) * time.Millisecond
 	begin := func(kind, name string) {
@@ -293,8 +289,7 @@ func (f *rounds) span(e history.Event) {
 	}
 }
 
-// addDeltas adds what a role's command or an agent changed: the difference between the
-// manifest before it and this one.
+// The changes are the difference between the manifest before a role's command or an agent and this one.
 func (f *rounds) addDeltas(manifest string) {
 	before := f.before
 	f.before = ""
@@ -315,7 +310,6 @@ func (f *rounds) addDeltas(manifest string) {
 	}
 }
 
-// change adds the change of a file to those of the round.
 func (f *rounds) change(path, before, after string) {
 	if f.o.Own != nil && f.o.Own(path) {
 		return
@@ -333,7 +327,6 @@ func (f *rounds) change(path, before, after string) {
 	f.round.changes[path] = c
 }
 
-// count returns a change with the numbers of its lines.
 func (f *rounds) count(c Change) Change {
 	c.Added, c.Removed = render.Stat(f.content(c.Before), f.content(c.After))
 	return c
@@ -342,7 +335,7 @@ func (f *rounds) count(c Change) Change {
 // largestStat is the size in bytes of the largest file whose lines are counted.
 const largestStat = 1 << 20
 
-// content returns the contents of a file; nil if it does not exist or is not known.
+// It is nil if the file does not exist or is not known.
 func (f *rounds) content(digest string) []byte {
 	if digest == "" || f.o.Get == nil {
 		return nil
@@ -354,7 +347,6 @@ func (f *rounds) content(digest string) []byte {
 	return b
 }
 
-// counted returns a round with the numbers of the lines of its changes.
 func (f *rounds) counted(r Round) Round {
 	counted := map[string]Change{}
 	for path, c := range r.changes {
@@ -364,7 +356,6 @@ func (f *rounds) counted(r Round) Round {
 	return r
 }
 
-// end ends the round.
 func (f *rounds) end() {
 	f.round = f.round.priced()
 	if f.isOpen {
@@ -375,8 +366,7 @@ func (f *rounds) end() {
 	f.done[len(f.done)-1] = f.counted(f.done[len(f.done)-1])
 }
 
-// verdict returns how a round ended, and why. left are its blocking findings, before those
-// of the round before it.
+// left are the round's blocking findings, before those of the round before it.
 func verdict(st history.State, left, before []check.Finding) (o Outcome, why string) {
 	o, why = Passed, "check passed"
 	switch {

@@ -31,8 +31,7 @@ type session struct {
 	turnCost float64 // of the current turn
 }
 
-// trackSession follows a run from one session to the next. It skips the sessions
-// with a negative number, in which a resume asks again.
+// Sessions with a negative number are skipped: in these a resume asks again.
 func (f *Fold) trackSession(e history.Event) {
 	_, decided := e.Payload.(history.State)
 	switch {
@@ -46,8 +45,7 @@ func (f *Fold) trackSession(e history.Event) {
 	f.session.last = e.Active
 }
 
-// endSession says the totals of a session with more than one request, and starts the next
-// one.
+// A session with more than one request gets a line with its totals.
 func (f *Fold) endSession(round, number int) {
 	left := f.session
 	f.session = session{round: round, number: number, files: map[string]bool{}}
@@ -64,8 +62,7 @@ func (f *Fold) endSession(round, number int) {
 		left.failures(), changed, render.Tokens(left.tokens), left.price(left.cost), took)
 }
 
-// usage returns the usage of an agent's model calls, with a leading comma; empty
-// if none is known.
+// It has a leading comma; empty if none is known.
 func (t session) usage() string {
 	text := ""
 	if t.attempts > 0 {
@@ -77,7 +74,6 @@ func (t session) usage() string {
 	return text
 }
 
-// failures returns how many calls failed or were refused; empty if none were.
 func (t session) failures() string {
 	switch {
 	case t.failed > 0 && t.refused > 0:
@@ -90,7 +86,7 @@ func (t session) failures() string {
 	return ""
 }
 
-// price returns a cost with a leading comma; empty if a part is unknown.
+// It has a leading comma; empty if a part is unknown.
 func (t session) price(cost float64) string {
 	if t.unpriced {
 		return ""
@@ -98,7 +94,6 @@ func (t session) price(cost float64) string {
 	return fmt.Sprintf(", $%.4f", cost)
 }
 
-// addAttempt adds a charged attempt to the totals.
 func (f *Fold) addAttempt(c history.Commit) {
 	if c.Basis != "agent" { // it sums up calls that were not counted
 		f.session.attempts++
@@ -115,7 +110,6 @@ func (f *Fold) addAttempt(c history.Commit) {
 	}
 }
 
-// waitForModel says that the run waits for a model's reply, in a turn of a role.
 func (f *Fold) waitForModel(name, role, turn string) {
 	name = ModelName(name)
 	what := path.Base(name)
@@ -126,8 +120,7 @@ func (f *Fold) waitForModel(name, role, turn string) {
 	f.Now.Model, f.Now.Role = name, role
 }
 
-// tellRequest says which model is asked. A later turn of a conversation gets its line only
-// when it has ended, because there can be many per minute.
+// A later turn of a conversation gets its line only when it has ended, because there can be many per minute.
 func (f *Fold) tellRequest(a history.Asked, turn int) {
 	f.session.role, f.session.turnCost = a.Role, 0
 	switch {
@@ -159,7 +152,6 @@ func ModelName(names string) string {
 	return strings.Join(list, ",")
 }
 
-// turnName returns the name of a turn, with the maximum if it is known.
 func (f *Fold) turnName(role string, turn int) string {
 	if limit := f.o.Turns[role]; limit > 0 {
 		return fmt.Sprintf("%s, turn %d/%d", role, turn, limit)
@@ -167,8 +159,7 @@ func (f *Fold) turnName(role string, turn int) string {
 	return fmt.Sprintf("%s, turn %d", role, turn)
 }
 
-// tellReply says what a model replied. A reply to the first request does not count as a
-// conversation, unless the role has turns.
+// A reply to the first request does not count as a conversation, unless the role has turns.
 func (f *Fold) tellReply(r history.Replied, turn int, took time.Duration) {
 	f.waitFor("")
 	summary := fmt.Sprintf("reply of %s in %s", render.Bytes(int64(r.Bytes)), render.Duration(took))
@@ -193,8 +184,7 @@ func (f *Fold) tellReply(r history.Replied, turn int, took time.Duration) {
 	f.say(Detail, "  ! the reply is incomplete: %s", why)
 }
 
-// usageText returns the usage of a reply, with a leading comma; empty if it is
-// unknown.
+// It has a leading comma; empty if it is unknown.
 func usageText(u *model.Usage) string {
 	if u == nil {
 		return ""

@@ -14,7 +14,6 @@ import (
 	"hone/workspace"
 )
 
-// tell words an event.
 func (f *Fold) tell(e history.Event) {
 	over := f.outage.Add(e)
 	switch p := e.Payload.(type) {
@@ -91,7 +90,6 @@ func (f *Fold) tell(e history.Event) {
 	}
 }
 
-// tellWalls says what is around commands, and what that leaves open if everything is shown.
 func (f *Fold) tellWalls(w history.Walls) {
 	f.say(Plain, "hone: commands run %s", WallsText(w.Wall, w.Text))
 	if !f.o.whole() {
@@ -113,7 +111,6 @@ func WallsText(wall, text string) string {
 	return "behind walls: " + text
 }
 
-// tellUndone says that the user, or the run itself, restored files.
 func (f *Fold) tellUndone(u history.Undone) {
 	are, were := "are", "they were"
 	if len(u.Paths) == 1 {
@@ -137,8 +134,7 @@ func EndOfRound(round int) string {
 	return fmt.Sprintf("at the end of round %d", round)
 }
 
-// tellRetry says why a call is repeated. If attempts have no limit it says so only once,
-// because there may be many.
+// If attempts have no limit it says so only once, because there may be many.
 func (f *Fold) tellRetry(r history.Retried) {
 	wait := time.Duration(r.Wait) * time.Millisecond
 	next := f.event.Time.Add(wait)
@@ -154,7 +150,7 @@ func (f *Fold) tellRetry(r history.Retried) {
 	f.Now = Activity{N: was.N + 1, What: was.What, Model: was.Model, Role: was.Role, Since: next, Try: try, Until: next, Outage: f.outage}
 }
 
-// tellChange says what became of an edit; of a refused one also what it would have written.
+// Of a refused edit it also says what it would have written.
 func (f *Fold) tellChange(c history.Changed) {
 	in := "  "
 	if s := f.event.Step; s != nil && s.Call > 0 {
@@ -200,7 +196,7 @@ func (f *Fold) tellChange(c history.Changed) {
 	}
 }
 
-// tellDecision says why a reply was not used, so that the check did not run.
+// The reply was not used, so that the check did not run.
 func (f *Fold) tellDecision(st history.State) {
 	found, more := f.firstFindings(slices.DeleteFunc(slices.Clone(st.RoundFindings()), func(one check.Finding) bool { return one.Advisory || f.logs[one.Text] }))
 	for _, one := range found {
@@ -210,7 +206,6 @@ func (f *Fold) tellDecision(st history.State) {
 	clear(f.logs)
 }
 
-// tellCheck says what the check found in the tree, or in a clean copy.
 func (f *Fold) tellCheck(c history.Checked, copied bool) {
 	f.waitFor("")
 	where, result := "", "passed"
@@ -242,7 +237,7 @@ func (f *Fold) tellCheck(c history.Checked, copied bool) {
 	f.tellMore(Detail, more)
 }
 
-// belowOutput returns one line about a finding in an output that is shown above.
+// The output is shown above.
 func belowOutput(f check.Finding) string {
 	switch first, _, _ := strings.Cut(f.Text, "\n"); {
 	case f.File != "":
@@ -269,8 +264,7 @@ func (f *Fold) tellFinding(one check.Finding) {
 // shown.
 const maxFindingLines = 50
 
-// firstFindings returns the first findings of a list, at least one, that fit
-// maxFindingLines together with a line about the others. more counts the others.
+// There is at least one. They fit maxFindingLines together with a line about the others, which more counts.
 func (f *Fold) firstFindings(all []check.Finding) (first []check.Finding, more int) {
 	room := maxFindingLines
 	for i, one := range all {
@@ -282,7 +276,6 @@ func (f *Fold) firstFindings(all []check.Finding) (first []check.Finding, more i
 	return all, 0
 }
 
-// tellMore says how many findings are not shown.
 func (f *Fold) tellMore(l Level, n int) {
 	if n > 0 {
 		f.say(l, "    … and %s: %s", render.Count(n, "more finding"), f.o.More)
@@ -299,7 +292,6 @@ type command struct {
 // nothing.
 const longCommand = 5 * time.Second
 
-// tellCommand says what a step did that ran commands, in one line.
 func (f *Fold) tellCommand(e history.Event) {
 	took, name := time.Duration(0), e.Step.Name
 	if c := f.command; c != nil && c.id == *e.Step {
@@ -318,8 +310,6 @@ func (f *Fold) tellCommand(e history.Event) {
 	}
 }
 
-// tellReport says what a step reports, and the end of the output in it; nothing if that is
-// empty.
 func (f *Fold) tellReport(head string, t history.Report) {
 	if t.Said == "" {
 		return
@@ -343,8 +333,7 @@ func (f *Fold) tellReport(head string, t history.Report) {
 	}
 }
 
-// tellServer says what happened to a server. It omits the start of a server during a step,
-// because that step reports it.
+// The start of a server during a step is omitted, because that step reports it.
 func (f *Fold) tellServer(v history.Served) {
 	switch {
 	case v.What == history.Up && f.command == nil:
@@ -356,8 +345,6 @@ func (f *Fold) tellServer(v history.Served) {
 	}
 }
 
-// tellSnapshot says what the command before it changed, and which protected files were
-// restored.
 func (f *Fold) tellSnapshot(o history.Snapshot) {
 	for _, d := range f.deltas {
 		f.session.files[d.Path] = true

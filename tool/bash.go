@@ -125,7 +125,6 @@ func (b bash) description() string {
 	return text
 }
 
-// alwaysText names the lines that are allowed whatever their programs are.
 func (b bash) alwaysText() (text string) {
 	for _, line := range b.Lines.Always {
 		text += fmt.Sprintf(" This exact line is always allowed, without additions: `%s`.", line)
@@ -162,8 +161,7 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	return b.result(got, limit, understand(got)), nil
 }
 
-// timeout returns the time limit for a requested number of seconds; 0 means the
-// default.
+// 0 means the default.
 func (b bash) timeout(seconds int64) time.Duration {
 	if seconds <= 0 {
 		return min(b.Timeout, b.MaxTimeout)
@@ -174,8 +172,7 @@ func (b bash) timeout(seconds int64) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// result returns what the model receives. verdict is what a check's output means; empty if it
-// is another line's, or if that is not known.
+// verdict is what a check's output means; empty if it is another line's, or if that is not known.
 func (b bash) result(got sandbox.Result, limit time.Duration, verdict string) Result {
 	stdout, stderr := b.redact(got.Stdout), b.redact(got.Stderr)
 	notes := ""
@@ -194,12 +191,11 @@ func (b bash) result(got sandbox.Result, limit time.Duration, verdict string) Re
 	return result
 }
 
-// redact returns a command's output as a terminal shows it, without secrets.
+// It is as a terminal shows it.
 func (b bash) redact(out []byte) string {
 	return b.Redact(output.Output(out))
 }
 
-// notes returns remarks on the result that are not in the output.
 func (b bash) notes(got sandbox.Result, output string) (notes []string) {
 	if got.TimedOut && output == "" {
 		notes = append(notes, "the command printed nothing. It may hang, or it may still have been compiling: the first build of a run is slow if the caches behind the walls are empty. Run it again before you look for an endless loop; compiled results are kept.")

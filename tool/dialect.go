@@ -8,8 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// aliases returns the names that other programs give to members of arguments,
-// without underscores and in lower case.
+// Other programs give these names. They have no underscores and are in lower case.
 func aliases() map[string][]string {
 	return map[string][]string{
 		"path":    {"filepath", "file", "filename", "targetfile", "absolutepath"},
@@ -20,7 +19,6 @@ func aliases() map[string][]string {
 	}
 }
 
-// plainName returns a name without underscores and hyphens, in lower case.
 func plainName(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
@@ -46,8 +44,6 @@ func rename(s *jsonschema.Schema, v map[string]any) {
 	}
 }
 
-// itemList returns the name of the only required member that is a list of objects,
-// and the schema of these; empty and nil if there is none.
 func itemList(s *jsonschema.Schema) (name string, items *jsonschema.Schema) {
 	for _, one := range s.Required {
 		if sub := s.Properties[one]; sub != nil && sub.Type == "array" && sub.Items != nil && sub.Items.Type == "object" {

@@ -44,7 +44,6 @@ type editArgs struct {
 	Edits []replacement `json:"edits"`
 }
 
-// replacement is one edit, as the model wrote it.
 type replacement struct {
 	Old string `json:"oldText"`
 	New string `json:"newText"`
@@ -110,8 +109,7 @@ func newTexts(edits []replacement) []string {
 	return texts
 }
 
-// originalContent returns the contents to which the edits apply: those of the
-// file, or those before an interrupted run of this call changed it.
+// An interrupted run of this call may have changed the file.
 func originalContent(tree *workspace.Tree, in Input, p string) ([]byte, error) {
 	if in.Original != nil {
 		if content, ok := in.Original(p); ok {
@@ -122,7 +120,6 @@ func originalContent(tree *workspace.Tree, in Input, p string) ([]byte, error) {
 	return content, err
 }
 
-// checkRead returns a fault if the model has not seen the file's contents.
 func checkRead(in Input, p string, content []byte) string {
 	switch digest, ok := in.seenDigest(p); {
 	case !ok:
@@ -133,8 +130,7 @@ func checkRead(in Input, p string, content []byte) string {
 	return ""
 }
 
-// isTold reports whether the model knows all that it replaces in a file that it has not
-// read, from findings or results of grep.
+// The model knows the text from findings or results of grep.
 func isTold(in Input, p string, edits []replacement) bool {
 	const least = 8 // bytes; less may stand anywhere
 	_, read := in.seenDigest(p)
@@ -143,7 +139,6 @@ func isTold(in Input, p string, edits []replacement) bool {
 	})
 }
 
-// applyPlaces returns the original with the edits made.
 func applyPlaces(content []byte, places []placement) []byte {
 	var b bytes.Buffer
 	at := 0
@@ -156,9 +151,7 @@ func applyPlaces(content []byte, places []placement) []byte {
 	return b.Bytes()
 }
 
-// editReport says where the edits of a call are in the file as it is now. It does not
-// repeat the texts, which the model has just written. The lines of a text include those
-// that are only partly in it.
+// The texts are not repeated: the model has just written them. The lines of a text include those that are only partly in it.
 func editReport(p string, content, changed []byte, places []placement) string {
 	said := make([]string, len(places))
 	moved := 0
@@ -170,7 +163,6 @@ func editReport(p string, content, changed []byte, places []placement) string {
 	return fmt.Sprintf("Edited %s (now %s)\n", p, lines(countLines(changed))) + strings.Join(said, "")
 }
 
-// lines returns a number of lines in words.
 func lines(n int) string {
 	if n == 1 {
 		return "1 line"

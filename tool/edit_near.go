@@ -23,8 +23,7 @@ const (
 // minSimilarity is the minimum similarity of lines that are shown; 1 is equal.
 const minSimilarity = 0.4
 
-// nearest returns a hint for an oldText that is not in the file, with the most
-// similar lines. It takes linear time.
+// It takes linear time.
 func (v view) nearest(old string) string {
 	if strings.TrimSpace(old) == "" {
 		return "oldText is only white space; include a line with text"
@@ -44,8 +43,7 @@ func (v view) nearest(old string) string {
 	return showNearest(text, start, wanted, old)
 }
 
-// lookAlike says which code points differ if the file has a text that looks the same as
-// oldText; empty if it has none.
+// It says which code points differ; empty if no text looks the same.
 func lookAlike(text, old string) string {
 	look, at := treepath.Look(text)
 	wanted, _ := treepath.Look(old)
@@ -68,8 +66,7 @@ func lookAlike(text, old string) string {
 		line, codePoints(is[same:]), codePoints(was[same:]))
 }
 
-// codePoints names the first character of a text, with what combines with it or cannot be
-// seen.
+// It includes what combines with the first character or cannot be seen.
 func codePoints(text []rune) string {
 	n := 0
 	for n < len(text) && n < 4 && (n == 0 || unicode.Is(unicode.M, text[n]) || treepath.Invisible(text[n-1])) {
@@ -85,13 +82,11 @@ func codePoints(text []rune) string {
 	return fmt.Sprintf("%s (%s)", strconv.QuoteToGraphic(string(text[:n])), strings.Join(codes, " "))
 }
 
-// withoutLineNumbers removes the line numbers that read adds.
 func withoutLineNumbers(text string) string {
 	return regexp.MustCompile(`(?m)^\d{4,}: `).ReplaceAllString(text, "")
 }
 
-// mostSimilar returns the start of the lines that are most similar to the wanted
-// ones, and their similarity; 1 is equal. The first line is 0.
+// A likeness of 1 is equal. The first line is 0.
 func mostSimilar(text []byte, wanted []string) (start int, likeness float64) {
 	skip := 0
 	for strings.TrimSpace(wanted[skip]) == "" {
@@ -170,14 +165,12 @@ func sketchOf(line []byte) sketch {
 	return s
 }
 
-// add adds a sequence to the set.
 func (s *sketch) add(run uint32) {
 	hash := run * 2654435761
 	s.set[hash>>30] |= 1 << (hash >> 24 & 63)
 }
 
-// likeness returns the share of a wanted line that another line contains, from 0
-// to 1. Other contents of that line reduce it a little.
+// It is from 0 to 1. Other contents of line reduce it a little.
 func (s sketch) likeness(line sketch) float64 {
 	common := 0
 	for i := range s.set {
@@ -189,8 +182,6 @@ func (s sketch) likeness(line sketch) float64 {
 	return float64(common) / (float64(s.size) + float64(line.size-common)/4)
 }
 
-// showNearest returns the file's lines, starting shortly before the first one
-// that differs from the wanted ones.
 func showNearest(text []byte, start int, wanted []string, old string) string {
 	lines := linesFrom(text, start, len(wanted))
 	differs, spaces := 0, withoutSpace(strings.Join(lines, "\n")) == withoutSpace(old)
@@ -215,7 +206,7 @@ func showNearest(text []byte, start int, wanted []string, old string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// linesFrom returns count lines of a text from start on; the first line is 0.
+// The first line is 0.
 func linesFrom(text []byte, start, count int) []string {
 	for ; start > 0; start-- {
 		_, text, _ = bytes.Cut(text, []byte("\n"))
@@ -230,5 +221,4 @@ func linesFrom(text []byte, start, count int) []string {
 	return lines
 }
 
-// withoutSpace removes white space.
 func withoutSpace(text string) string { return strings.Join(strings.Fields(text), "") }

@@ -8,18 +8,15 @@ import (
 	"strings"
 )
 
-// placement is one edit and its place in the original.
 type placement struct {
 	index      int // in the call, from 0
 	start, end int // byte offsets in the original
 	text       []byte
 }
 
-// maxFaults limits the number of explained faults.
 const maxFaults = 3
 
-// place finds the place of every edit in the original and returns them in the
-// order of the file, or an explanation for the model.
+// They are in the order of the file. The text is an explanation for the model.
 func place(content []byte, edits []replacement) ([]placement, string) {
 	v := viewOf(content)
 	var places []placement
@@ -45,7 +42,6 @@ func place(content []byte, edits []replacement) ([]placement, string) {
 	return places, ""
 }
 
-// withIndex adds the edit's index to a fault if there are several edits.
 func withIndex(i, of int, fault string) string {
 	if of == 1 {
 		return fault
@@ -53,7 +49,6 @@ func withIndex(i, of int, fault string) string {
 	return fmt.Sprintf("edits[%d]: %s", i, fault)
 }
 
-// overlaps returns a fault for each pair of edits that overlap in the original.
 func overlaps(places []placement, v view) []string {
 	var faults []string
 	for i := 1; i < len(places) && len(faults) < maxFaults; i++ {
@@ -94,17 +89,15 @@ func viewOf(content []byte) view {
 	}
 }
 
-// originalOffset converts an offset in the view to one in the original. The
-// offset of a newline becomes that of the carriage return before it.
+// The offset of a newline becomes that of the carriage return before it.
 func (v view) originalOffset(i int) int {
 	before, _ := slices.BinarySearch(v.returns, i)
 	return v.skipped + i + before
 }
 
-// lineAt returns the line number at an offset of the original.
 func (v view) lineAt(i int) int { return 1 + bytes.Count(v.original[:i], []byte("\n")) }
 
-// place returns the only place of an edit, or an explanation for the model.
+// The text is an explanation for the model.
 func (v view) place(e replacement) (placement, string) {
 	old := normalizeNewlines(e.Old)
 	found, more := findAll(v.text, []byte(old))
@@ -119,17 +112,13 @@ func (v view) place(e replacement) (placement, string) {
 	return placement{start: v.originalOffset(start), end: v.originalOffset(end), text: v.withLineEnds(normalizeNewlines(e.New), start)}, ""
 }
 
-// normalizeNewlines converts CRLF to newlines.
 func normalizeNewlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// quoted returns the beginning of a text in quotes.
 func quoted(text string) string { return fmt.Sprintf("%q", clip(text, 200)) }
 
-// maxMatches limits the number of places that findAll returns.
 const maxMatches = 1000
 
-// findAll returns the offsets of old in text, including overlapping ones; more
-// means that there are more than maxMatches.
+// Overlapping ones count; more means that there are more than maxMatches.
 func findAll(text, old []byte) (found []int, more bool) {
 	for at := 0; at <= len(text)-len(old); {
 		i := bytes.Index(text[at:], old)
@@ -145,7 +134,6 @@ func findAll(text, old []byte) (found []int, more bool) {
 	return found, false
 }
 
-// describeMatches returns the number of matches and the lines of the first ones.
 func (v view) describeMatches(found []int, more bool) string {
 	const named = 10
 	var lines []string
@@ -166,8 +154,7 @@ func (v view) describeMatches(found []int, more bool) string {
 	return fmt.Sprintf("%s matches (%s)", count, where)
 }
 
-// withLineEnds gives a new text the line ends of the line at its place, or of the
-// line before if the last line has none.
+// The line ends are those of the line at its place, or of the line before if the last line has none.
 func (v view) withLineEnds(text string, start int) []byte {
 	if len(v.returns) == 0 || !strings.Contains(text, "\n") {
 		return []byte(text)

@@ -67,8 +67,6 @@ func Glob(tree *workspace.Tree, guard *secret.Guard) Tool {
 	})
 }
 
-// globPattern returns a valid pattern, relative to the tree, for what a model
-// wrote.
 func globPattern(tree *workspace.Tree, p string) (string, error) {
 	p = strings.TrimPrefix(p, filepath.ToSlash(tree.Dir())+"/")
 	for strings.HasPrefix(p, "./") {
@@ -94,8 +92,7 @@ func globPattern(tree *workspace.Tree, p string) (string, error) {
 // tries them all.
 const maxAlternatives = 1000
 
-// countAlternatives returns an upper bound of the patterns to which a pattern's
-// braces expand.
+// It is an upper bound.
 func countAlternatives(p string) int {
 	product, commas := 1, 1
 	for i := 0; i < len(p) && product <= maxAlternatives; i++ {
@@ -109,8 +106,7 @@ func countAlternatives(p string) int {
 	return product * commas
 }
 
-// matchFiles returns the files below a directory that match the pattern,
-// relative to the directory, with notes about withheld and special files.
+// They are relative to the directory, with notes about withheld and special files.
 func matchFiles(files []workspace.File, root, pattern string, guard *secret.Guard) []string {
 	var found []string
 	for _, f := range files {
@@ -132,7 +128,6 @@ func matchFiles(files []workspace.File, root, pattern string, guard *secret.Guar
 	return found
 }
 
-// relBelow returns a path relative to a directory; false if it is not below it.
 func relBelow(root, p string) (string, bool) {
 	if root == "" {
 		return p, true
@@ -140,8 +135,7 @@ func relBelow(root, p string) (string, bool) {
 	return strings.CutPrefix(p, root+"/")
 }
 
-// matchFolders returns the directories with listed files that match the pattern,
-// with a final slash.
+// They have listed files and end with a slash.
 func matchFolders(files []workspace.File, root, pattern string, guard *secret.Guard) []string {
 	known := map[string]bool{}
 	var found []string
@@ -161,7 +155,6 @@ func matchFolders(files []workspace.File, root, pattern string, guard *secret.Gu
 	return found
 }
 
-// noMatch returns the text for an empty result.
 func noMatch(files []workspace.File, root string) string {
 	for _, f := range files {
 		if _, ok := relBelow(root, f.Path); ok {
@@ -171,7 +164,6 @@ func noMatch(files []workspace.File, root string) string {
 	return fmt.Sprintf("# no match: %s has no files\n", clip(path.Join(root, "."), 200))
 }
 
-// formatList returns at most limit lines, and a note if there are more.
 func formatList(lines []string, limit int) string {
 	if limit == 0 {
 		limit = 2000

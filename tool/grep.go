@@ -87,7 +87,6 @@ func newGrep(tree *workspace.Tree, guard *secret.Guard, timeout time.Duration) T
 	})
 }
 
-// matcher finds a pattern in lines.
 type matcher struct {
 	*regexp.Regexp
 	// wholeText means that the pattern matches the beginning or end of the
@@ -114,7 +113,6 @@ func (a grepArgs) compile() (matcher, error) {
 	return matcher{re, anchored(parsed)}, err
 }
 
-// patternError explains a syntax error to the model.
 func patternError(err error) error {
 	var fault *syntax.Error
 	if !errors.As(err, &fault) {
@@ -124,8 +122,7 @@ func patternError(err error) error {
 		fault.Code, clip(fault.Expr, 200))
 }
 
-// anchored reports whether an expression matches the beginning or end of the
-// text, rather than of a line.
+// It is the beginning or end of the text, rather than of a line.
 func anchored(e *syntax.Regexp) bool {
 	if e.Op == syntax.OpBeginText || e.Op == syntax.OpEndText {
 		return true
@@ -138,7 +135,6 @@ func anchored(e *syntax.Regexp) bool {
 	return false
 }
 
-// search is the state of one call.
 type search struct {
 	tree     *workspace.Tree
 	guard    *secret.Guard
@@ -158,7 +154,7 @@ type search struct {
 	long     int // lines of which only the beginning was searched
 }
 
-// run executes the search. A fault is the result for a wrong call.
+// A fault is the result for a wrong call.
 func (s *search) run(ctx context.Context, in Input) (fault *Result, err error) {
 	if n, ok := outputNumber(s.args.Path); ok {
 		text, ok := redactedOutput(in, s.guard, n)
@@ -183,7 +179,6 @@ func (s *search) run(ctx context.Context, in Input) (fault *Result, err error) {
 
 func failure(r Result) (*Result, error) { return &r, nil }
 
-// searchDir searches the listed files at or below a path.
 func (s *search) searchDir(ctx context.Context, dir string) (fault *Result, err error) {
 	files, err := s.tree.Files(ctx)
 	if err != nil {
@@ -213,8 +208,7 @@ func (s *search) searchDir(ctx context.Context, dir string) (fault *Result, err 
 	return nil, s.searchFile(ctx, dir)
 }
 
-// shouldSearch decides without opening a listed file whether to search it, and
-// counts the files that are skipped.
+// It decides without opening the file, and counts the files that are skipped.
 func (s *search) shouldSearch(f workspace.File) bool {
 	name := f.Path
 	if !strings.Contains(s.args.Glob, "/") {
@@ -234,7 +228,7 @@ func (s *search) shouldSearch(f workspace.File) bool {
 	return false
 }
 
-// searchFile searches one file. Its error is the context's.
+// The error is the context's.
 func (s *search) searchFile(ctx context.Context, p string) error {
 	if reason, ok := s.guard.WithheldName(p); ok {
 		s.withheld = append(s.withheld, p+": "+reason)

@@ -12,14 +12,13 @@ import (
 // bytes.
 const chunk = 64 << 10
 
-// hit is one matching line.
 type hit struct {
 	number     int // from 1
 	start, end int // of the line, without its line end
 	from       int // start of the match in the line
 }
 
-// searchText searches one text and adds its matches. Its error is the context's.
+// The error is the context's.
 func (s *search) searchText(ctx context.Context, name string, content []byte) error {
 	s.files++
 	content = bytes.TrimPrefix(content, []byte(bom))
@@ -38,7 +37,6 @@ func (s *search) searchText(ctx context.Context, name string, content []byte) er
 	return nil
 }
 
-// findHits returns the matching lines of a text, until there are enough.
 func (s *search) findHits(ctx context.Context, content []byte) ([]hit, error) {
 	var hits []hit
 	number := 1
@@ -67,15 +65,13 @@ func (s *search) findHits(ctx context.Context, content []byte) ([]hit, error) {
 	return hits, nil
 }
 
-// hasEnough reports whether no more hits are needed. One more than the limit shows
-// that there are more.
+// One more than the limit shows that there are more.
 func (s *search) hasEnough(hits int) bool {
 	return s.args.FilesOnly && hits > 0 || s.matches+hits > s.args.Limit
 }
 
-// wholeLines returns the end of the next piece, and the start of the one after
-// it. A piece ends at the end of a line. A line longer than a chunk is a piece of
-// its own, and the part beyond maxSearchedLine is skipped.
+// A piece ends at the end of a line. A line longer than a chunk is a piece of its own, and the part beyond maxSearchedLine is
+// skipped.
 func wholeLines(content []byte, at int) (end, next int) {
 	if len(content)-at <= chunk {
 		return len(content), len(content)
@@ -89,8 +85,7 @@ func wholeLines(content []byte, at int) (end, next int) {
 	return at + maxSearchedLine, len(content)
 }
 
-// matchLines appends the matching lines of a piece, whose first line has the
-// given offset and number.
+// The first line of the piece has the offset at and the number.
 func (s *search) matchLines(hits []hit, piece []byte, at, number int) []hit {
 	for line := range bytes.Lines(piece) {
 		text := bytes.TrimSuffix(line, []byte("\n"))
@@ -106,8 +101,7 @@ func (s *search) matchLines(hits []hit, piece []byte, at, number int) []hit {
 	return hits
 }
 
-// add adds the text of one match to the result. It reports whether the text was
-// within the limits.
+// It reports whether the text was within the limits.
 func (s *search) add(text string) bool {
 	switch {
 	case s.matches >= s.args.Limit:
@@ -122,7 +116,6 @@ func (s *search) add(text string) bool {
 	return false
 }
 
-// addHits adds the hits of one text with their context.
 func (s *search) addHits(name string, content []byte, hits []hit) {
 	shown := 0 // number of the last line that was added
 	for i, h := range hits {
@@ -143,7 +136,6 @@ func (s *search) addHits(name string, content []byte, hits []hit) {
 	}
 }
 
-// writeBefore writes the lines from a number to the hit.
 func writeBefore(b *strings.Builder, name string, content []byte, h hit, from int) {
 	start := h.start
 	for n := h.number; n > from && start > 0; n-- {
@@ -156,8 +148,7 @@ func writeBefore(b *strings.Builder, name string, content []byte, h hit, from in
 	}
 }
 
-// writeAfter writes the lines from the hit to a number, and returns the number
-// of the last one.
+// It returns the number of the last line.
 func writeAfter(b *strings.Builder, name string, content []byte, h hit, to int) int {
 	number := h.number
 	_, rest, _ := bytes.Cut(content[h.end:], []byte("\n"))
@@ -172,7 +163,6 @@ func writeAfter(b *strings.Builder, name string, content []byte, h hit, to int) 
 // maxShownLine limits the shown part of a line, in bytes.
 const maxShownLine = 300
 
-// excerpt returns the part of a line around the start of a match.
 func excerpt(line []byte, from int) string {
 	if len(line) <= maxShownLine {
 		return validUTF8(string(line))
@@ -190,7 +180,6 @@ func excerpt(line []byte, from int) string {
 	return shown
 }
 
-// result returns the matches, and notes about what was not searched.
 func (s *search) result() string {
 	var b strings.Builder
 	b.WriteString(s.found.String())
@@ -222,7 +211,6 @@ func (s *search) result() string {
 	return b.String()
 }
 
-// listSome joins the first names, and counts the others.
 func listSome(names []string) string {
 	const shown = 5
 	text := clip(strings.Join(names[:min(len(names), shown)], "; "), 1000)

@@ -18,9 +18,7 @@ import (
 // maxPath limits a path or a pattern, in bytes.
 const maxPath = 4096
 
-// locate returns the clean path, relative to the tree, of a file that a model
-// named. It refuses every path outside the tree, even if nothing exists there
-// (ruling G5).
+// It refuses every path outside the tree, even if nothing exists there (ruling G5).
 func locate(tree *workspace.Tree, p string) (string, error) {
 	rel, err := relPath(tree, p)
 	if err != nil {
@@ -29,8 +27,7 @@ func locate(tree *workspace.Tree, p string) (string, error) {
 	return cleanPath(tree, rel)
 }
 
-// cleanPath returns a clean relative path, unless the tree has closed it or another
-// one is meant.
+// The tree may have closed the path, or another one is meant.
 func cleanPath(tree *workspace.Tree, rel string) (string, error) {
 	p, err := treepath.Clean(rel)
 	if err == nil {
@@ -42,7 +39,7 @@ func cleanPath(tree *workspace.Tree, rel string) (string, error) {
 	return p, err
 }
 
-// locateDir is locate for a directory. It returns "" for the tree's root.
+// It returns "" for the tree's root.
 func locateDir(tree *workspace.Tree, p string) (string, error) {
 	if p == "" {
 		return "", nil
@@ -60,7 +57,7 @@ func locateDir(tree *workspace.Tree, p string) (string, error) {
 	return cleanPath(tree, rel)
 }
 
-// relPath removes the root from an absolute path, and keeps a final slash.
+// It keeps a final slash.
 func relPath(tree *workspace.Tree, p string) (string, error) {
 	p = filepath.ToSlash(p)
 	refuse := func(reason string) error { return &treepath.RefusedError{Path: clip(p, 200), Reason: reason} }
@@ -83,7 +80,6 @@ func relPath(tree *workspace.Tree, p string) (string, error) {
 	return rel, nil
 }
 
-// readFailure tells the model why a file was not read.
 func readFailure(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, p string, err error) Result {
 	r := Failure(readFault(ctx, tree, guard, p, err))
 	var rule *treepath.RefusedError
@@ -91,7 +87,6 @@ func readFailure(ctx context.Context, tree *workspace.Tree, guard *secret.Guard,
 	return r
 }
 
-// readFault is the text of readFailure.
 func readFault(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, p string, err error) string {
 	var refused *treepath.RefusedError
 	var large *workspace.TooLargeError
@@ -106,8 +101,7 @@ func readFault(ctx context.Context, tree *workspace.Tree, guard *secret.Guard, p
 	return err.Error()
 }
 
-// sameNames returns a hint with up to three files that have the path's name in
-// another directory.
+// Up to three files have the path's name in another directory.
 func sameNames(ctx context.Context, tree *workspace.Tree, p string) string {
 	files, err := tree.Files(ctx)
 	if err != nil {

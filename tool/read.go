@@ -71,16 +71,13 @@ type readArgs struct {
 	Numbers *bool  `json:"with_line_numbers"`
 }
 
-// outputNumber parses "output:N".
 func outputNumber(p string) (n int, ok bool) {
 	digits, found := strings.CutPrefix(p, "output:")
 	n, err := strconv.Atoi(digits)
 	return n, found && err == nil
 }
 
-// redactedOutput returns an earlier call's output without secrets. They are
-// removed before the output is split, because a page could contain only a part
-// of one.
+// Secrets are removed before the output is split, because a page could contain only a part of one.
 func redactedOutput(in Input, guard *secret.Guard, n int) (string, bool) {
 	if in.Output == nil {
 		return "", false
@@ -98,8 +95,7 @@ func readOutput(in Input, guard *secret.Guard, n int, args readArgs) Result {
 	return Result{Text: shown}
 }
 
-// page returns the requested page of a text; shown is false if it contains no
-// line.
+// shown is false if the page contains no line.
 func (a readArgs) page(name string, content []byte) (text string, shown bool) {
 	a.Offset = max(a.Offset, 1)
 	if a.Limit == 0 || a.Limit > maxReadLines {
@@ -124,7 +120,7 @@ func (a readArgs) page(name string, content []byte) (text string, shown bool) {
 	return a.lines(head, rest, total, content[len(content)-1] == '\n'), true
 }
 
-// fileNotes describes properties of a file that a page does not show.
+// A page does not show these properties.
 func fileNotes(content []byte) string {
 	var b strings.Builder
 	if bytes.HasPrefix(content, []byte(bom)) {
@@ -143,7 +139,7 @@ func fileNotes(content []byte) string {
 	return b.String()
 }
 
-// lines returns the requested lines; rest starts with the line at offset.
+// rest starts with the line at offset.
 func (a readArgs) lines(head string, rest []byte, total int, ended bool) string {
 	var b strings.Builder
 	last := a.Offset - 1
@@ -165,7 +161,6 @@ func (a readArgs) lines(head string, rest []byte, total int, ended bool) string 
 	return fmt.Sprintf("%s# lines: %d-%d of %d\n%s", head, a.Offset, last, total, b.String())
 }
 
-// formatLine returns one line, shortened if it is too long.
 func (a readArgs) formatLine(number int, line []byte) string {
 	text := string(line)
 	if len(text) > maxReadLine {
@@ -178,7 +173,6 @@ func (a readArgs) formatLine(number int, line []byte) string {
 	return fmt.Sprintf("%04d: %s\n", number, validUTF8(text))
 }
 
-// lineFrom returns the first line of rest, starting at the column.
 func (a readArgs) lineFrom(rest []byte) string {
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	text := string(trimLineEnd(line))

@@ -71,7 +71,6 @@ func Define[A any](t Tool, name, description, schema string, do func(ctx context
 	return t
 }
 
-// argSchema is a compiled schema.
 type argSchema struct {
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved
@@ -114,7 +113,7 @@ func (c argSchema) decode(args json.RawMessage, to any) string {
 	return ""
 }
 
-// convert converts a value to the schema's type if that is unambiguous.
+// Only unambiguous values are converted.
 func convert(s *jsonschema.Schema, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -179,8 +178,7 @@ func convertString(s *jsonschema.Schema, v string) any {
 	return v
 }
 
-// explain lists what is wrong with a value that the library rejected. The path
-// to the value is at; it is empty for the arguments themselves.
+// The library rejected the value. at is the path to it; empty for the arguments themselves.
 func explain(s *jsonschema.Schema, value any, at string) []string {
 	object, isObject := value.(map[string]any)
 	list, isList := value.([]any)
@@ -231,13 +229,11 @@ func memberPath(at, name string) string {
 	return at + "." + name
 }
 
-// fits reports whether the library accepts a value.
 func fits(s *jsonschema.Schema, value any) bool {
 	resolved, err := s.CloneSchemas().Resolve(nil)
 	return err == nil && resolved.Validate(value) == nil
 }
 
-// expected describes the values that a schema allows.
 func expected(s *jsonschema.Schema) string {
 	switch s.Type {
 	case "string":
@@ -285,7 +281,6 @@ func maximum(n *int) int {
 	return *n
 }
 
-// brief returns a value as short JSON for a message.
 func brief(value any) string {
 	b, err := json.Marshal(value)
 	if err != nil {

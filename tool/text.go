@@ -6,11 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// bom is the byte order mark of UTF-8.
 const bom = "\uFEFF"
 
-// isBinary reports whether content is not text: it contains a NUL, or more than
-// 30 % of its bytes are not UTF-8. Text in older encodings is below that.
+// A NUL, or more than 30 % of bytes that are not UTF-8, is no text. Text in older encodings is below that.
 func isBinary(content []byte) bool {
 	if bytes.IndexByte(content, 0) >= 0 {
 		return true
@@ -29,8 +27,7 @@ func isBinary(content []byte) bool {
 	return wrong*10 > len(content)*3
 }
 
-// countLines returns the number of lines, including a last one without a
-// newline.
+// A last line without a newline counts.
 func countLines(text []byte) int {
 	n := bytes.Count(text, []byte("\n"))
 	if len(text) > 0 && text[len(text)-1] != '\n' {
@@ -39,12 +36,11 @@ func countLines(text []byte) int {
 	return n
 }
 
-// trimLineEnd removes a newline and a carriage return before it.
 func trimLineEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// boundary returns the last position up to n that is not inside a character.
+// It is the last position up to n that is not inside a character.
 func boundary(text string, n int) int {
 	if n >= len(text) {
 		return len(text)
@@ -57,10 +53,9 @@ func boundary(text string, n int) int {
 	return n
 }
 
-// validUTF8 replaces bytes that JSON cannot encode.
+// JSON cannot encode other bytes.
 func validUTF8(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// clip shortens a text to about limit bytes.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return validUTF8(text)

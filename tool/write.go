@@ -62,8 +62,7 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 	})
 }
 
-// contentAsMeant returns what to write for the contents that the model sent, or an
-// error if they cannot be meant (ruling G15).
+// It fails if the contents cannot be meant (ruling G15).
 func contentAsMeant(tree *workspace.Tree, in Input, p string, content []byte) ([]byte, error) {
 	old, err := originalContent(tree, in, p)
 	if err != nil {
@@ -74,8 +73,7 @@ func contentAsMeant(tree *workspace.Tree, in Input, p string, content []byte) ([
 	return style.Apply(content), reply.CheckContent(p, old, content)
 }
 
-// wouldLoseBytes reports whether a file that the model has seen contains invalid
-// UTF-8, which the model cannot write back.
+// The model cannot write invalid UTF-8 back.
 func wouldLoseBytes(tree *workspace.Tree, p string, seen func(string) (string, bool)) bool {
 	digest, ok := seen(p)
 	if !ok {
@@ -85,12 +83,11 @@ func wouldLoseBytes(tree *workspace.Tree, p string, seen func(string) (string, b
 	return err == nil && image.Digest == digest && !utf8.Valid(content)
 }
 
-// knownDigest returns the Shown of a result after the model wrote a file.
+// The model knows what it wrote.
 func knownDigest(p string, content []byte) map[string]string {
 	return map[string]string{p: workspace.Digest(content)}
 }
 
-// seenDigest returns what Seen does; ok is false if Seen is nil.
 func (in Input) seenDigest(p string) (digest string, ok bool) {
 	if in.Seen == nil {
 		return "", false
@@ -98,7 +95,6 @@ func (in Input) seenDigest(p string) (digest string, ok bool) {
 	return in.Seen(p)
 }
 
-// applyContent applies new contents of one file and returns the verdict.
 func applyContent(ctx context.Context, apply Apply, in Input, p string, content []byte) (workspace.Verdict, error) {
 	ch := workspace.Change{Edits: []workspace.Edit{{Path: p, Content: content}}}
 	verdicts, err := apply(ctx, ch, in.seenDigest)
@@ -111,8 +107,7 @@ func applyContent(ctx context.Context, apply Apply, in Input, p string, content 
 	return verdicts[0], nil
 }
 
-// editedByUser tells the model that the file is not as it wrote it, and that it has
-// not seen its contents.
+// The model has not seen the file as the user left it.
 func editedByUser(p string) Result {
 	return Result{Text: fmt.Sprintf("%s was changed, but the user edited your change before approving it. Keep what the user wrote; read the file before you change it again.", p)}
 }
@@ -121,7 +116,6 @@ func editedByUser(p string) Result {
 // reads it.
 var toModel = strings.NewReplacer("the model", "you", "a model", "you")
 
-// refusal tells the model why its change was not made.
 func refusal(v workspace.Verdict, seen func(string) (string, bool)) Result {
 	text := fmt.Sprintf("%s was not changed: %s", v.Path, toModel.Replace(v.Reason))
 	digest, known := seen(v.Path)

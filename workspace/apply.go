@@ -26,7 +26,6 @@ func (e *ConflictError) Error() string {
 	return "left unchanged because they are neither as expected nor as wanted: " + displayAll(e.Paths)
 }
 
-// conflictError returns a ConflictError, or nil if there are no paths.
 func conflictError(paths []string) error {
 	if len(paths) == 0 {
 		return nil
@@ -105,7 +104,6 @@ type application struct {
 	edits []*pending
 }
 
-// pending is one edit to apply.
 type pending struct {
 	path    string
 	content []byte // wanted
@@ -121,8 +119,6 @@ type pending struct {
 	done       bool        // the file was already as in After
 }
 
-// selectEdits collects the allowed edits and checks that the verdicts belong to
-// them.
 func (a *application) selectEdits(ch Change, verdicts []Verdict) error {
 	if len(ch.Edits) != len(verdicts) {
 		return fmt.Errorf("%d edits have %d verdicts", len(ch.Edits), len(verdicts))
@@ -148,7 +144,6 @@ func (a *application) selectEdits(ch Change, verdicts []Verdict) error {
 	return nil
 }
 
-// run performs the stages of Apply in order.
 func (a *application) run(ctx context.Context) error {
 	if err := a.inspectAll(ctx); err != nil {
 		return err
@@ -172,8 +167,7 @@ func (a *application) run(ctx context.Context) error {
 	return a.pins.Sync(a.tree.step)
 }
 
-// conflict returns the conflict that another process caused with a link or a file in the place of a directory,
-// and any other error as it is.
+// Another process put a link or a file in the place of a directory.
 func (a *application) conflict(err error) error {
 	refused, ok := errors.AsType[*treepath.RefusedError](err)
 	if !ok {
@@ -188,8 +182,6 @@ func (a *application) conflict(err error) error {
 	return cmp.Or(conflictError(paths), err)
 }
 
-// inspectAll reads the current state of every path and reports all conflicts
-// together.
 func (a *application) inspectAll(ctx context.Context) error {
 	var conflicts []string
 	for _, p := range a.edits {
@@ -209,8 +201,6 @@ func (a *application) inspectAll(ctx context.Context) error {
 	return conflictError(conflicts)
 }
 
-// inspect reads the file at a path and returns its digest, empty if there is
-// none.
 func (a *application) inspect(p *pending) (string, error) {
 	dir, err := a.pins.At(treepath.Parent(p.path), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -249,8 +239,7 @@ func (a *application) unlessRoom(p *pending, err error) error {
 	return err
 }
 
-// stage writes all temporary files, and removes those that a crash during the
-// same change left.
+// It also removes the temporary files that a crash during the same change left.
 func (a *application) stage(ctx context.Context) error {
 	for _, p := range a.edits {
 		if err := ctx.Err(); err != nil {
@@ -281,14 +270,12 @@ func (a *application) stage(ctx context.Context) error {
 	return a.tree.step("staged")
 }
 
-// tempName returns the name of the temporary file.
 func (p *pending) tempName() string { return nofollow.TempName(p.path, p.after.Digest) }
 
 func (p *pending) temp(mode fs.FileMode) nofollow.Temp {
 	return nofollow.Temp{Name: p.tempName(), Path: p.path, Mode: mode, Replaces: p.oldInfo}
 }
 
-// contentWriter returns the function that fills a temporary file.
 func contentWriter(content []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -296,7 +283,6 @@ func contentWriter(content []byte) func(io.Writer) error {
 	}
 }
 
-// mode returns the wanted permission bits.
 func (p *pending) mode() fs.FileMode {
 	if p.oldInfo != nil {
 		return p.oldInfo.Mode().Perm()
@@ -304,8 +290,7 @@ func (p *pending) mode() fs.FileMode {
 	return fs.FileMode(p.after.Mode).Perm()
 }
 
-// recheck finds directories and files that changed while the temporary files
-// were being written.
+// Directories and files may have changed while the temporary files were being written.
 func (a *application) recheck() error {
 	if err := a.pins.CheckAll(); err != nil {
 		return err
@@ -326,7 +311,7 @@ func (a *application) recheck() error {
 	return conflictError(conflicts)
 }
 
-// place renames and deletes. The caller must roll back after an error.
+// The caller must roll back after an error.
 func (a *application) place() error {
 	for _, p := range a.edits {
 		if p.done || p.placed {

@@ -9,7 +9,6 @@ import (
 	"hone/workspace/treepath"
 )
 
-// removeTemps removes all temporary files and the directories created for them.
 func (a *application) removeTemps() error {
 	var errs []error
 	for _, p := range a.edits {
@@ -41,8 +40,6 @@ func (t *Tree) RemoveTemps(ch Change, verdicts []Verdict) error {
 	return a.removeTemps()
 }
 
-// rollBack restores the files replaced before an error, in reverse order. It
-// returns the error, together with the files that it could not restore.
 func (a *application) rollBack(cause error) error {
 	partial := PartialError{Err: cause}
 	// First, because this frees space on a full disk.

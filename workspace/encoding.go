@@ -8,7 +8,6 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// convert tells what to do about a file in another encoding than UTF-8.
 const convert = "; write ASCII only, with escapes if the language has them, and change whole words. Only the user can convert the file to UTF-8"
 
 // encodingDenial returns why the new contents would spoil a file that is not UTF-8, or an

@@ -73,7 +73,6 @@ func (t *Tree) listedFiles(ctx context.Context) ([]File, error) {
 	return slices.CompactFunc(l.files, func(a, b File) bool { return a.Path == b.Path }), nil
 }
 
-// lister collects the files of one listing.
 type lister struct {
 	tree  *Tree
 	ctx   context.Context
@@ -84,8 +83,7 @@ type lister struct {
 // marks are what git says about a path and everything below it.
 type marks struct{ untracked, ignored bool }
 
-// repository lists a directory by asking git, or walks it if it is in no
-// repository. Everything in an ignored directory is ignored.
+// Everything in an ignored directory is ignored.
 func (l *lister) repository(dir string, of marks) error {
 	of.untracked = false
 	if l.tree.list == nil {
@@ -106,8 +104,7 @@ func (l *lister) repository(dir string, of marks) error {
 	})
 }
 
-// inParts calls add for each name. If there are many, it divides them among the
-// processors, with a lister for each part, and collects their files in order.
+// The files of the parts are collected in order.
 func (l *lister) inParts(names []string, add func(l *lister, name string) error) error {
 	workers := min(runtime.GOMAXPROCS(0), 1+len(names)/256)
 	parts, errs := make([]lister, workers), make([]error, workers)
@@ -135,7 +132,6 @@ func (l *lister) inParts(names []string, add func(l *lister, name string) error)
 	return nil
 }
 
-// addNamed adds a path that git named in the repository at dir.
 func (l *lister) addNamed(dir, name string, m marks) error {
 	cleaned := path.Clean(name)
 	if !treepath.Valid(cleaned) {
@@ -148,7 +144,6 @@ func (l *lister) addNamed(dir, name string, m marks) error {
 	return l.add(full, m)
 }
 
-// walk adds everything below a directory.
 func (l *lister) walk(dir string, m marks) error {
 	names, err := l.cur.Names(dir)
 	if nofollow.IsAbsent(err) && dir != "" {
@@ -171,7 +166,6 @@ func (l *lister) walk(dir string, m marks) error {
 	return nil
 }
 
-// add adds one path, or enters it if it is a directory.
 func (l *lister) add(path string, m marks) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
@@ -204,7 +198,6 @@ func isPlaceholder(name string, info nofollow.Info) bool {
 	return path.Base(name) == "hone.toml" && info.Size == 0 || path.Base(name) == "bork.json" && info.Size == int64(len("{}"))
 }
 
-// enter lists a nested repository, or walks an ordinary directory.
 func (l *lister) enter(dir string, m marks) error {
 	_, err := l.cur.Lstat(treepath.Join(dir, ".git"))
 	switch {
@@ -216,14 +209,12 @@ func (l *lister) enter(dir string, m marks) error {
 	return l.walk(dir, m)
 }
 
-// addUnreadable adds a path that cannot be inspected, unless that may pass.
 func (l *lister) addUnreadable(path string, m marks, cause error) error {
 	note, err := nofollow.Fact(path, cause)
 	l.files = append(l.files, File{Path: path, Kind: Other, Untracked: m.untracked, Ignored: m.ignored, Note: note})
 	return err
 }
 
-// file returns the File for the info of a path.
 func (l *lister) file(path string, info nofollow.Info, m marks) (f File, err error) {
 	f = File{Path: path, Kind: kindOf(info), Untracked: m.untracked, Ignored: m.ignored, stamp: stampOf(info)}
 	switch f.Kind {
@@ -238,7 +229,7 @@ func (l *lister) file(path string, info nofollow.Info, m marks) (f File, err err
 	return f, err
 }
 
-// kindOf returns the kind of a file that is not a directory.
+// The file is not a directory.
 func kindOf(info nofollow.Info) Kind {
 	switch {
 	case info.Mode.IsRegular():

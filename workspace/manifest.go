@@ -146,7 +146,6 @@ type hasher struct {
 	sink  *sink // nil passes nothing on
 }
 
-// entry returns the entry of a listed file.
 func (h *hasher) entry(f File) (e Entry, err error) {
 	e = Entry{Path: f.Path, Kind: f.Kind, Mode: f.Mode, Size: f.Size, Target: f.Target, Note: f.Note, stamp: f.stamp}
 	e.Untracked, e.Ignored = f.Untracked, f.Ignored
@@ -192,7 +191,6 @@ func (h *hasher) find(path string) Entry {
 	return h.prev[0]
 }
 
-// read sets the digest, and the size, mode and stamp of the opened file.
 func (h *hasher) read(e *Entry) error {
 	f, info, err := h.cur.Open(e.Path)
 	if err != nil {
@@ -286,7 +284,7 @@ func (m Manifest) Diff(n Manifest) []Delta {
 	return deltas
 }
 
-// compareHeads compares the first paths. An empty manifest sorts last.
+// An empty manifest sorts last.
 func compareHeads(m, n Manifest) int {
 	switch {
 	case len(m) == 0:
@@ -306,8 +304,6 @@ func (m Manifest) Entry(path string) (Entry, bool) {
 	return m[i], true
 }
 
-// search returns the index of a path, or the index at which it would be
-// inserted.
 func (m Manifest) search(path string) (i int, found bool) {
 	return slices.BinarySearchFunc(m, path, func(e Entry, path string) int { return strings.Compare(e.Path, path) })
 }
@@ -360,8 +356,6 @@ func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (M
 	return m, nil
 }
 
-// equalButStamp reports whether two entries are equal except for their stamps
-// and what git says of them.
 func (e Entry) equalButStamp(o Entry) bool {
 	e.stamp, o.stamp = stamp{}, stamp{}
 	e.Untracked, o.Untracked = false, false

@@ -181,9 +181,7 @@ func (s *Series) chainTo(name string) (links []changes, whole []byte, err error)
 	return links, nil, nil
 }
 
-// applyFull moves to a complete manifest and adds the previous entries of
-// changed paths to was. After the first one, it decodes only the entries that
-// differ from base.
+// After the first one, it decodes only the entries that differ from base.
 func (s *Series) applyFull(text []byte, was map[string]Entry) (err error) {
 	s.links, s.fullSize = 0, len(text)
 	if s.name == "" {
@@ -234,8 +232,6 @@ func (s *Series) applyChanges(links []changes, was map[string]Entry) error {
 	return nil
 }
 
-// deltas returns the differences between the entries in was and the current
-// ones.
 func (s *Series) deltas(was map[string]Entry) []Delta {
 	var list []Delta
 	for _, path := range slices.Sorted(maps.Keys(was)) {

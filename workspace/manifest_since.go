@@ -16,8 +16,6 @@ type changes struct {
 	list []Entry
 }
 
-// changesSince returns the changes that turn base into m. name is the name of
-// base.
 func (m Manifest) changesSince(base Manifest, name string) changes {
 	c := changes{base: name}
 	for len(m) > 0 || len(base) > 0 {
@@ -81,7 +79,6 @@ func (m Manifest) changesTo(text, other []byte) (list []Entry, err error) {
 	return list, nil
 }
 
-// equal reports whether two entries have the same encoding.
 func (e Entry) equal(o Entry) bool { return e.stamp == o.stamp && e.equalButStamp(o) }
 
 // changesHead starts the first line of the text form; the base's name follows.
@@ -113,7 +110,6 @@ func appendChange(b []byte, e Entry) []byte {
 	return append(b, '\n')
 }
 
-// isChanges reports whether a text encodes changes.
 func isChanges(text []byte) bool { return bytes.HasPrefix(text, []byte(changesHead)) }
 
 // decodeChanges parses the output of encode and is as strict as
@@ -129,7 +125,6 @@ func decodeChanges(text []byte) (changes, error) {
 	return changes{base: name, list: list}, err
 }
 
-// change decodes a line of changes.
 func (d *decoder) change(line string) (Entry, error) {
 	quoted, ok := strings.CutPrefix(line, removedWord)
 	if !ok {

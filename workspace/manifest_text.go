@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// manifestHead is the first line of the text form. It includes the version.
 const manifestHead = "hone manifest 1\n"
 
 // Encode returns the manifest as text: a first line with the version, then one
@@ -49,7 +48,6 @@ func appendEntry(b []byte, e Entry) []byte {
 	return append(b, '\n')
 }
 
-// appendQuoted quotes a string as Go does, with a fast path for plain strings.
 func appendQuoted(b []byte, s string) []byte {
 	if !plain(s) {
 		return strconv.AppendQuoteToASCII(b, s)
@@ -82,7 +80,6 @@ func DecodeManifest(text []byte) (Manifest, error) {
 	return decodeLines(string(lines), (*decoder).entry)
 }
 
-// cutHead removes the first line.
 func cutHead(text []byte) (lines []byte, err error) {
 	lines, ok := bytes.CutPrefix(text, []byte(manifestHead))
 	if !ok {
@@ -91,8 +88,7 @@ func cutHead(text []byte) (lines []byte, err error) {
 	return lines, nil
 }
 
-// decodeLines decodes the lines below the first one, which must be sorted by
-// path.
+// The lines must be sorted by path.
 func decodeLines(text string, decode func(d *decoder, line string) (Entry, error)) (Manifest, error) {
 	var m Manifest
 	if n := strings.Count(text, "\n"); n > 0 {
@@ -114,12 +110,11 @@ func decodeLines(text string, decode func(d *decoder, line string) (Entry, error
 	return m, nil
 }
 
-// decoder decodes lines one after another.
 type decoder struct {
 	rewritten []byte // the last line, encoded again
 }
 
-// entry decodes a line. The returned entry shares the line's memory.
+// The returned entry shares the line's memory.
 func (d *decoder) entry(line string) (Entry, error) {
 	f := fields{rest: line}
 	e := Entry{
@@ -145,7 +140,6 @@ func (d *decoder) entry(line string) (Entry, error) {
 	return e, nil
 }
 
-// validate refuses entries that no tree can have.
 func (e Entry) validate() error {
 	if e.Kind != Regular && e.Kind != Symlink && e.Kind != Other {
 		return fmt.Errorf("unknown kind %q", e.Kind)
@@ -159,7 +153,6 @@ func (e Entry) validate() error {
 	return nil
 }
 
-// isDigest reports whether a text is a SHA-256 in hex.
 func isDigest(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {

@@ -107,8 +107,6 @@ func (t *Tree) readAt(c *nofollow.Cursor, path string) ([]byte, Image, error) {
 	return t.readFile(f, path, info.Size, info.Mode)
 }
 
-// readIn is readAt for a file whose parent directory is open. It also returns the
-// file's info.
 func (t *Tree) readIn(dir *os.Root, path string) ([]byte, Image, fs.FileInfo, error) {
 	f, info, err := nofollow.OpenRegular(dir, path)
 	if err != nil {
@@ -119,7 +117,7 @@ func (t *Tree) readIn(dir *os.Root, path string) ([]byte, Image, fs.FileInfo, er
 	return content, image, info, err
 }
 
-// readFile reads an open file. Its size may be outdated, or 0 as in /proc.
+// The size may be outdated, or 0 as in /proc.
 func (t *Tree) readFile(f io.Reader, path string, size int64, mode fs.FileMode) ([]byte, Image, error) {
 	if size > t.maxFile {
 		return nil, Image{}, &TooLargeError{Path: path, Size: size, Max: t.maxFile}
@@ -134,13 +132,10 @@ func (t *Tree) readFile(f io.Reader, path string, size int64, mode fs.FileMode) 
 	return content, imageOf(content, mode), nil
 }
 
-// imageOf returns the image of a file that exists.
 func imageOf(content []byte, mode fs.FileMode) Image {
 	return Image{Digest: Digest(content), Size: int64(len(content)), Mode: uint32(mode.Perm())}
 }
 
-// appendAll reads r to the end and appends to content, growing it only if
-// needed.
 func appendAll(content []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(content) == cap(content) {

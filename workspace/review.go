@@ -61,7 +61,6 @@ func (t *Tree) Review(ch Change, rules Rules) ([]Verdict, error) {
 	return verdicts, nil
 }
 
-// named is a path of the change.
 type named struct {
 	path    string
 	deleted bool
@@ -78,7 +77,6 @@ func (r *review) checkRooms(verdicts []Verdict) {
 	}
 }
 
-// review is the state of one Review.
 type review struct {
 	tree      *Tree
 	rules     Rules
@@ -117,7 +115,6 @@ func newReview(t *Tree, rules Rules) (*review, error) {
 	return r, nil
 }
 
-// edit returns the verdict on one edit.
 func (r *review) edit(i int, e Edit) Verdict {
 	cleaned, err := treepath.Clean(e.Path)
 	if err != nil {
@@ -167,7 +164,7 @@ func deny(path, reason string) Verdict {
 	return Verdict{Path: path, Ruling: Deny, Reason: reason}
 }
 
-// reason returns what an error says about the file, without the path, which the verdict has.
+// The verdict has the path already.
 func (r *review) reason(path string, err error) string {
 	var refused *treepath.RefusedError
 	var large *TooLargeError
@@ -182,8 +179,7 @@ func (r *review) reason(path string, err error) string {
 	return "the file cannot be read: " + reason
 }
 
-// duplicateReason denies a path that the change has already named, and paths
-// below each other. It ignores case, because some file systems do.
+// Case is ignored, as some file systems do.
 func (r *review) duplicateReason(path string, deleted bool) string {
 	folded := treepath.Fold(path)
 	if other, ok := r.files[folded]; ok {
@@ -206,7 +202,6 @@ func (r *review) duplicateReason(path string, deleted bool) string {
 	return ""
 }
 
-// withOtherSpelling adds the other spelling to a reason if it differs.
 func withOtherSpelling(path, other, reason string) string {
 	if path == other {
 		return reason
@@ -214,7 +209,6 @@ func withOtherSpelling(path, other, reason string) string {
 	return fmt.Sprintf("%s, also as %s", reason, treepath.Display(other))
 }
 
-// pathDenial returns why the path alone forbids a change, or an empty string.
 func (r *review) pathDenial(path string) string {
 	if err := r.tree.Refusal(path); err != nil {
 		return r.reason(path, err)
@@ -238,7 +232,6 @@ func (r *review) pathDenial(path string) string {
 	return ""
 }
 
-// note notes which paths a change would create.
 func (r *review) note(ch Change) {
 	r.written, r.deleted = map[string]bool{}, map[string]bool{}
 	for _, e := range ch.Edits {
@@ -289,7 +282,6 @@ func (r *review) has(path string, isFile bool) bool {
 	return err == nil && !(isFile && info.Mode.IsDir())
 }
 
-// currentFile reads the file at a path. A missing file is not an error.
 func (r *review) currentFile(path string) ([]byte, Image, error) {
 	if err := r.cur.Enter(treepath.Parent(path)); err != nil {
 		return nil, Image{}, ignoreNotExist(parentError(err))
@@ -298,8 +290,6 @@ func (r *review) currentFile(path string) ([]byte, Image, error) {
 	return content, image, ignoreNotExist(err)
 }
 
-// ignoreNotExist returns the error, or nil if it says that a path does not
-// exist.
 func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -307,7 +297,6 @@ func ignoreNotExist(err error) error {
 	return err
 }
 
-// parentError words the error of a parent directory that cannot be used.
 func parentError(err error) error {
 	var refused *treepath.RefusedError
 	if errors.As(err, &refused) {
@@ -316,8 +305,6 @@ func parentError(err error) error {
 	return err
 }
 
-// imageAfter returns the image that an edit would leave. An existing file keeps
-// its permission bits; a new one is executable if it starts with "#!".
 func imageAfter(e Edit, before Image) Image {
 	if e.Delete {
 		return Image{}
@@ -332,9 +319,7 @@ func imageAfter(e Edit, before Image) Image {
 	return imageOf(e.Content, mode)
 }
 
-// contentDenial returns why the old contents or the new size forbid a change,
-// or an empty string. New contents may include a secret: the model that writes
-// them knows it already.
+// New contents may include a secret: the model that writes them knows it already.
 func (r *review) contentDenial(path string, old []byte, e Edit) string {
 	if size := int64(len(e.Content)); !e.Delete && size > r.tree.maxFile {
 		return r.reason(path, &TooLargeError{Size: size, Max: r.tree.maxFile})
@@ -348,7 +333,6 @@ func (r *review) contentDenial(path string, old []byte, e Edit) string {
 	return ""
 }
 
-// dropReason returns why an edit changes nothing, or an empty string.
 func dropReason(old []byte, e Edit, before Image) string {
 	switch {
 	case e.Delete && !before.Exists():
@@ -359,8 +343,6 @@ func dropReason(old []byte, e Edit, before Image) string {
 	return ""
 }
 
-// unseenReason returns why a file's contents are not known to the model, or an
-// empty string.
 func (r *review) unseenReason(path string, before Image) string {
 	if !before.Exists() || r.rules.Seen == nil {
 		return ""
@@ -374,7 +356,6 @@ func (r *review) unseenReason(path string, before Image) string {
 	return ""
 }
 
-// askReason returns why an edit needs the user's approval, or an empty string.
 func (r *review) askReason(path, unseen string) string {
 	var reasons []string
 	if unseen != "" {

@@ -59,8 +59,7 @@ func (t *Tree) inPlaceOf(path string) bool {
 	return err == nil && info.Mode.IsDir()
 }
 
-// makeRoom makes the deletions that make room for other edits, and removes the directories in
-// the place of files. The caller must roll back after an error.
+// The caller must roll back after an error.
 func (a *application) makeRoom() error {
 	deleted := map[string]bool{}
 	for _, p := range a.edits {

@@ -20,7 +20,6 @@ type stamp struct {
 	inode    uint64
 }
 
-// stampOf returns the stamp of a file.
 func stampOf(info nofollow.Info) stamp {
 	return stamp{modified: info.Modified, changed: info.Changed, inode: info.Inode}
 }

@@ -53,7 +53,6 @@ func (t *Tree) Store(ctx context.Context, m Manifest, want func(Entry) bool, put
 	return slices.Clip(out), nil
 }
 
-// storer is the state of one Store.
 type storer struct {
 	ctx  context.Context
 	tree *Tree
@@ -61,7 +60,6 @@ type storer struct {
 	put  func(io.Reader) (string, int64, error)
 }
 
-// keepFile stores one file and returns its current entry and whether it exists.
 func (s *storer) storeFile(e Entry) (now Entry, there bool, err error) {
 	if err := s.ctx.Err(); err != nil {
 		return e, false, err
@@ -85,8 +83,6 @@ func (s *storer) storeFile(e Entry) (now Entry, there bool, err error) {
 	return now, true, nil
 }
 
-// unopenedEntry returns the entry of a path that could not be opened as a
-// regular file.
 func (s *storer) unopenedEntry(e Entry, cause error) (now Entry, there bool, err error) {
 	note, err := nofollow.Fact(e.Path, cause)
 	if err != nil {

@@ -65,7 +65,6 @@ func (t *Tree) noteLinks(m Manifest) {
 	t.links.Store(&links)
 }
 
-// mayBeTool reports whether a component of a path has a name of the user's tools.
 func mayBeTool(cleaned string) bool {
 	for name := range strings.SplitSeq(cleaned, "/") {
 		if treepath.MayBeTool(name) {

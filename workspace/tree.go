@@ -186,7 +186,6 @@ func (t *Tree) Refusal(path string) error {
 	return nil
 }
 
-// step calls fault, if it is set.
 func (t *Tree) step(format string, args ...any) error {
 	if t.fault == nil {
 		return nil

@@ -40,7 +40,6 @@ func Of(command string) Set {
 	return Set{&files}
 }
 
-// atAnyDepth returns the pattern of a name in a table.
 func atAnyDepth(name string) string {
 	if strings.HasSuffix(name, "/") {
 		name += "**"
@@ -102,8 +101,7 @@ func calls(line string) iter.Seq[[]string] {
 	}
 }
 
-// readCommand returns patterns of the scripts and makefiles that a command line starts,
-// and whether it may run tests. A line that is not a shell's runs everything.
+// tests means that the line may run tests. A line that is not a shell's runs everything.
 func readCommand(line string) (started []string, tests bool) {
 	if _, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), ""); err != nil {
 		return nil, true
@@ -115,8 +113,7 @@ func readCommand(line string) (started []string, tests bool) {
 	return started, tests
 }
 
-// text returns what a word says without its quotes; a part that only the shell knows is
-// left out.
+// A part that only the shell knows is left out.
 func text(w *syntax.Word) string {
 	var b strings.Builder
 	for n := range syntax.Preorder(w) {
@@ -130,7 +127,6 @@ func text(w *syntax.Word) string {
 	return b.String()
 }
 
-// readCall is readCommand for one program with its arguments.
 func readCall(words []string) (started []string, tests bool) {
 	for len(words) > 1 && (listed(wrappers, words[0]) || strings.Contains(words[0], "=")) {
 		words = words[1:]
@@ -176,13 +172,12 @@ func readCall(words []string) (started []string, tests bool) {
 
 func listed(list, word string) bool { return word != "" && strings.Contains(list, " "+word+" ") }
 
-// isDuration reports whether a word is an operand of timeout.
+// Such a word is an operand of timeout.
 func isDuration(word string) bool {
 	return word != "" && strings.Trim(word, "0123456789.smhd") == "" && strings.ContainsAny(word, "0123456789")
 }
 
-// inTree returns a pattern of a script's path below whatever directory the line is in by
-// then.
+// The line may be in any directory by then.
 func inTree(script string) string {
 	script = path.Clean(script)
 	for strings.HasPrefix(script, "../") {

@@ -39,7 +39,7 @@ func Merge(cleaned string, now, found []byte) []byte {
 // is false if one of them cannot be read.
 type part func(now, found []byte) (merged []byte, ok bool)
 
-// partOf returns which part of a file judges; ok is false if all of it does.
+// ok is false if all of the file judges.
 func partOf(cleaned string) (p part, ok bool) {
 	name := strings.ToLower(path.Base(cleaned))
 	switch {
@@ -71,8 +71,7 @@ func partOf(cleaned string) (p part, ok bool) {
 
 func indented(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
 
-// keyed returns the part of a JSON or TOML file that some keys are; a dot is between the
-// names of tables.
+// A dot is between the names of tables.
 func keyed(read func([]byte, any) error, write func(any) ([]byte, error), keys ...string) part {
 	return func(now, found []byte) ([]byte, bool) {
 		var is, was map[string]any
@@ -187,13 +186,11 @@ func matching(judging *lazyregexp.Regexp, build []byte) string {
 	return b.String()
 }
 
-// isRustTest reports whether a whole Rust source is a test.
 func isRustTest(cleaned string) bool {
 	return strings.HasSuffix("/"+cleaned, "/tests.rs") || strings.HasSuffix("/"+cleaned, "/test.rs") ||
 		strings.Contains("/"+cleaned, "/tests/") || strings.Contains("/"+cleaned, "/benches/")
 }
 
-// rustTests are the inline tests of a Rust source.
 func rustTests(now, found []byte) ([]byte, bool) {
 	is, was := rustItems(now), rustItems(found)
 	same := len(is) == len(was)
@@ -231,8 +228,7 @@ var rustToken = lazyregexp.New(`//[^\n]*|(?s:/\*.*?\*/)|r#+"(?s:.*?)"#+|"(?s:\\.
 
 var testAttribute = lazyregexp.New(`\b(test|rstest|test_case|proptest|bench)\b`)
 
-// rustItems finds the items, such as functions and modules, that an attribute makes tests,
-// each with all its attributes.
+// An attribute makes such items, functions and modules, tests; each has all its attributes.
 func rustItems(src []byte) (items []span) {
 	tokens := rustToken.FindAllStringIndex(string(src), -1)
 	for i := 0; i < len(tokens); i++ {
@@ -265,7 +261,7 @@ func rustItems(src []byte) (items []span) {
 	return items
 }
 
-// closing returns the token that closes the bracket of a token; the last one if none does.
+// The last token counts if none closes the bracket.
 func closing(src []byte, tokens [][]int, open int) int {
 	if !strings.ContainsRune("#([{", rune(src[tokens[open][0]])) {
 		return open

@@ -72,7 +72,6 @@ type cargoMessage struct {
 	}
 }
 
-// cargoOutput is the state between two lines.
 type cargoOutput struct {
 	*list
 	arrows
@@ -93,8 +92,7 @@ type cargoTest struct {
 	text         []string
 }
 
-// readCargo reads what cargo build, check, clippy and test print, plain or with
-// --message-format=json.
+// The output is plain or of --message-format=json.
 func readCargo(text string, l *list) bool {
 	c := &cargoOutput{list: l, tests: map[string]*cargoTest{}, seen: map[string]bool{}}
 	c.arrows = arrows{head: rustHead, files: []string{".rs", ".toml"}}
@@ -125,7 +123,6 @@ func (c *cargoOutput) line(line string) {
 	}
 }
 
-// compiler reads a line of rustc or of cargo itself.
 func (c *cargoOutput) compiler(line string) {
 	c.ran = c.ran || rustCargo.MatchString(line)
 	if !arrow.MatchString(line) {
@@ -140,7 +137,7 @@ func (c *cargoOutput) compiler(line string) {
 	}
 }
 
-// endMessage keeps an error that has no place, such as the linker's.
+// An error such as the linker's has no place.
 func (c *cargoOutput) endMessage() {
 	if c.pending == nil || c.pending.rank != crash {
 		return
@@ -153,7 +150,7 @@ func (c *cargoOutput) endMessage() {
 	c.pending = nil
 }
 
-// test reads a line about tests, and reports whether it is one.
+// It reports whether the line is about tests.
 func (c *cargoOutput) test(line string) bool {
 	if m := rustRunning.FindStringSubmatch(line); m != nil {
 		c.target = m[1] + m[2]
@@ -199,7 +196,6 @@ func (c *cargoOutput) testNamed(name string) *cargoTest {
 	return t
 }
 
-// json reads a message of cargo.
 func (c *cargoOutput) json(line string) {
 	var m cargoMessage
 	if json.Unmarshal([]byte(line), &m) != nil {
@@ -233,7 +229,6 @@ func (c *cargoOutput) json(line string) {
 	c.add(i)
 }
 
-// item returns the failure of a test.
 func (t *cargoTest) item() item {
 	i := item{rank: failure, test: rustLine.ReplaceAllString(t.name, "")}
 	if t.target != "" && !strings.HasPrefix(t.name, t.target) {

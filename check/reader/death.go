@@ -24,8 +24,8 @@ var (
 // maxBefore is how many lines before a death its finding has, if nothing else says why.
 const maxBefore = 10
 
-// readDeath reads the end of a program that died of a signal: what the shell or make says
-// of it, and why the program aborted. Of formats that have findings, Auto does not ask it.
+// The shell or make says that the program died of a signal, and the libraries why it aborted. Of formats that have findings,
+// Auto does not ask it.
 func readDeath(text string, l *list) bool {
 	var before []string
 	explained := false // the next signal is that of the last item
@@ -59,7 +59,6 @@ func readDeath(text string, l *list) bool {
 	return len(l.items) > 0
 }
 
-// assertion reads the line of a failed assertion.
 func assertion(line string) (item, bool) {
 	if !strings.Contains(line, "Assertion") {
 		return item{}, false

@@ -8,8 +8,7 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// readGo reads what go test, go build and go vet print, also through gotestsum, and the
-// JSON of go vet.
+// gotestsum's output and the JSON of go vet are read too.
 func readGo(text string, l *list) bool {
 	g := &goOutput{list: l, pkg: &goPackage{}}
 	forEachLine(text, g.line)
@@ -18,7 +17,6 @@ func readGo(text string, l *list) bool {
 	return readVetJSON(text, l) || g.known
 }
 
-// goOutput is the state between two lines of the output.
 type goOutput struct {
 	*list
 	pkg   *goPackage
@@ -69,8 +67,7 @@ func (g *goOutput) line(line string) {
 	}
 }
 
-// readSummary reads a line that starts a part of gotestsum's summary, and reports whether it is
-// one. The summary has all failures, whatever was printed before.
+// It reports whether the line starts a part of the summary, which has all failures, whatever was printed before.
 func (g *goOutput) readSummary(line string) bool {
 	m := goSummary.FindStringSubmatch(line)
 	switch {
@@ -97,8 +94,7 @@ func (g *goOutput) readSummary(line string) bool {
 	return true
 }
 
-// build reads a line of the compiler, of vet or of the go command, and reports whether it
-// is one.
+// It reports whether the line is of the compiler, of vet or of the go command.
 func (g *goOutput) build(line string) bool {
 	switch {
 	case goHeader.MatchString(line) && g.pkg.atTop():
@@ -124,7 +120,6 @@ func (g *goOutput) build(line string) bool {
 	return false
 }
 
-// compiler reads a line with a place.
 func (g *goOutput) compiler(line string) bool {
 	m := goError.FindStringSubmatch(line)
 	if m == nil || g.block == "" && (m[3] == "" || !strings.HasSuffix(m[1], ".go") || !g.pkg.atTop()) {
@@ -140,7 +135,7 @@ func (g *goOutput) compiler(line string) bool {
 	return true
 }
 
-// command reads an error of the go command itself.
+// The go command itself prints these errors.
 func (g *goOutput) command(line string) bool {
 	if !g.pkg.atTop() {
 		return false
@@ -162,7 +157,7 @@ func (g *goOutput) command(line string) bool {
 	return true
 }
 
-// beginBuild starts the output for a package: "# path" or, from vet, "# [path]".
+// header is "# path" or, from vet, "# [path]".
 func (g *goOutput) beginBuild(header string) {
 	name, _, _ := strings.Cut(strings.Trim(header, "[]"), " ")
 	g.vet = strings.HasPrefix(header, "[")
@@ -172,8 +167,7 @@ func (g *goOutput) beginBuild(header string) {
 	g.block = name
 }
 
-// endBuild ends the output for a package. Lines without a place, such as those of a
-// linker, are one finding.
+// Lines without a place, such as those of a linker, are one finding.
 func (g *goOutput) endBuild() {
 	said := dedent(g.spare)
 	if said != "" && said != "too many errors" && strings.ContainsAny(g.block, "./") {
@@ -182,7 +176,7 @@ func (g *goOutput) endBuild() {
 	g.block, g.spare, g.open = "", nil, false
 }
 
-// goBuildItems returns the compiler's messages in the output of another tool.
+// The output is that of another tool.
 func goBuildItems(text string) []item {
 	g := &goOutput{list: &list{}, pkg: &goPackage{}}
 	forEachLine(text, func(line string) { g.build(line) })

@@ -9,8 +9,7 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// addCrash adds what a package's process died of, and returns the names of the tests that
-// it reports.
+// It returns the names of the tests that it reports.
 func (p *goPackage) addCrash(l *list, pkg string, parents map[string]bool) map[string]bool {
 	if p.crash == nil || pkg == "" && !slices.ContainsFunc(p.crash, isGoroutine) {
 		return nil
@@ -42,7 +41,7 @@ func (p *goPackage) addCrash(l *list, pkg string, parents map[string]bool) map[s
 	return died
 }
 
-// addDeath adds a crash in a test, or in none if the name is empty.
+// name is empty if the crash is in no test.
 func (p *goPackage) addDeath(l *list, pkg, name, message string, frames []frame) {
 	i := item{rank: crash, test: goName(pkg, name)}
 	switch {
@@ -77,9 +76,8 @@ func firstLine(text string) string {
 
 var goTestIn = lazyregexp.New(`\.((?:Test|Benchmark|Fuzz|Example)(?:[^a-z\W]\w*)?)(?:[.(\[ ]|$)`)
 
-// crashedTest returns the name of the test that crashed; empty if it is not known. A
-// panic that a test's own goroutine recovered ends the test first. Any other one is that
-// of the test that was running or that is in the stack.
+// It is empty if it is not known. A panic that a test's own goroutine recovered ends the test first. Any other one is that of
+// the test that was running or that is in the stack.
 func (p *goPackage) crashedTest(stacks [][]frame, parents map[string]bool) string {
 	if strings.Contains(crashMessage(p.crash, ""), " [recovered") {
 		for _, t := range slices.Backward(p.tests) {
@@ -104,8 +102,7 @@ func (p *goPackage) crashedTest(stacks [][]frame, parents map[string]bool) strin
 	return ""
 }
 
-// runningTests returns the tests that were running at a timeout, without those that were
-// waiting for subtests; nil if the crash is not a timeout.
+// Tests that were waiting for subtests are left out; nil if the crash is not a timeout.
 func runningTests(lines []string) (names []string) {
 	if !strings.HasPrefix(lines[0], "panic: test timed out after ") {
 		return nil
@@ -125,8 +122,7 @@ func runningTests(lines []string) (names []string) {
 	return slices.DeleteFunc(names, func(n string) bool { return parents[n] })
 }
 
-// crashMessage returns the message of a panic or of a fatal error, without stacks and
-// without the end of lines from a mark on.
+// Stacks are left out, and the end of lines from the mark on.
 func crashMessage(lines []string, mark string) string {
 	var message []string
 	for n, line := range lines {
@@ -143,7 +139,6 @@ func crashMessage(lines []string, mark string) string {
 	return strings.Join(message, "\n")
 }
 
-// frame is a call in a stack.
 type frame struct {
 	call string
 	file string
@@ -156,8 +151,7 @@ func isGoroutine(line string) bool {
 
 var goFrame = lazyregexp.New(`^\t(.+\.(?:go|s|c)):(\d{1,9})(?: \+0x[0-9a-f]+)?$`)
 
-// goroutines returns the frames of each goroutine's stack that are the user's, deepest
-// first.
+// They are the user's, deepest first.
 func goroutines(lines []string) (stacks [][]frame) {
 	root := ""
 	call := ""
@@ -181,8 +175,7 @@ func goroutines(lines []string) (stacks [][]frame) {
 	return stacks
 }
 
-// goRoot returns the directory of the standard library's sources, which calls of the
-// runtime and of testing reveal.
+// Calls of the runtime and of testing reveal the directory of the standard library's sources.
 func goRoot(root, call, file string) string {
 	for _, name := range []string{"/src/runtime/", "/src/testing/"} {
 		if i := strings.LastIndex(file, name); i >= 0 && root == "" && (strings.Contains(call, "runtime.") || strings.Contains(call, "testing.") || strings.HasPrefix(call, "panic(")) {
@@ -192,8 +185,7 @@ func goRoot(root, call, file string) string {
 	return root
 }
 
-// isUserFrame reports whether a file is neither of the standard library nor of another
-// module.
+// Files of the standard library and of other modules are not the user's.
 func isUserFrame(root, file string) bool {
 	switch {
 	case root != "" && strings.HasPrefix(file, root), strings.Contains(file, "/pkg/mod/"), strings.Contains(file, "/vendor/"), strings.HasPrefix(file, "_"):
@@ -210,7 +202,6 @@ const standardLibrary = `archive bufio bytes cmp compress container context cryp
 	flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime slices
 	sort strconv strings structs sync syscall testing text time unicode unique unsafe weak`
 
-// withoutArguments returns the function of a call in a stack.
 func withoutArguments(call string) string {
 	call = strings.TrimPrefix(call, "created by ")
 	call, _, _ = strings.Cut(call, " in goroutine ")
@@ -222,9 +213,8 @@ func withoutArguments(call string) string {
 	return call
 }
 
-// framesOf returns the stacks of the goroutines that run tests: the first one that calls
-// the function of a test, and under its name with "/" the first that calls a function in
-// it, as subtests are.
+// It is the first stack that calls the function of a test, and under its name with "/" the first that calls a function in it,
+// as subtests are.
 func framesOf(stacks [][]frame) map[string][]frame {
 	of := map[string][]frame{}
 	for _, s := range stacks {

@@ -9,13 +9,11 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// goEvent is an event of go test -json.
 type goEvent struct {
 	Action, Package, Test, Output, ImportPath, FailedBuild string
 }
 
-// readGoJSON reads what go test -json prints. Lines that are not events are read as those
-// of go build.
+// Lines that are not events are read as those of go build.
 func readGoJSON(text string, l *list) bool {
 	g := &goEvents{goOutput: goOutput{list: l, pkg: &goPackage{}}, packages: map[string]*goPackage{}}
 	events := false
@@ -35,7 +33,6 @@ func readGoJSON(text string, l *list) bool {
 	return events
 }
 
-// goEvents is the state between two events.
 type goEvents struct {
 	goOutput
 	packages map[string]*goPackage
@@ -74,7 +71,7 @@ func (g *goEvents) event(e goEvent) {
 	}
 }
 
-// output adds what a test printed, without the lines about tests.
+// Lines about tests are left out.
 func (p *goPackage) output(e goEvent) {
 	line := strings.TrimSuffix(e.Output, "\n")
 	if goRun(line) != nil {
@@ -91,7 +88,6 @@ func (p *goPackage) output(e goEvent) {
 	p.put(t, line)
 }
 
-// finish adds the failures of a package.
 func (g *goEvents) finish(name string, failed bool) {
 	p := g.packages[name]
 	if p == nil {
@@ -103,7 +99,6 @@ func (g *goEvents) finish(name string, failed bool) {
 	p.finish(g.list, name, failed)
 }
 
-// withoutVerdict removes the line about the package itself.
 func withoutVerdict(out []string) []string {
 	var kept []string
 	for _, line := range out {
@@ -114,8 +109,7 @@ func withoutVerdict(out []string) []string {
 	return kept
 }
 
-// readVetJSON reads what go vet -json prints: for each package, for each analyzer, what it
-// found.
+// It has for each package, for each analyzer, what it found.
 func readVetJSON(text string, l *list) bool {
 	if !strings.Contains(text, `"posn"`) {
 		return false

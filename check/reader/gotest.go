@@ -21,7 +21,6 @@ type goPackage struct {
 	crashed *goTest
 }
 
-// goTest is a test and what it printed.
 type goTest struct {
 	name   string
 	out    []string
@@ -29,7 +28,6 @@ type goTest struct {
 	paused bool   // it waits for tests that are not parallel
 }
 
-// test returns the test with a name, which may be new.
 func (p *goPackage) test(name string) *goTest {
 	t := p.byName[name]
 	if t == nil {
@@ -43,7 +41,7 @@ func (p *goPackage) test(name string) *goTest {
 	return t
 }
 
-// atTop reports whether no test is running, as far as the output tells.
+// No test is running, as far as the output tells.
 func (p *goPackage) atTop() bool {
 	return p.crash == nil && (p.current == nil || p.current.result != "")
 }
@@ -54,7 +52,7 @@ var (
 	goDies   = lazyregexp.New(`^(?:panic: |fatal error: |SIG[A-Z]+: |unexpected fault address|runtime: goroutine stack exceeds)`)
 )
 
-// line reads a line of plain output and reports whether go test prints such a line.
+// It reports whether go test prints such a line.
 func (p *goPackage) line(line string) bool {
 	if m := goRun(line); m != nil {
 		p.printed(m[1]) // without a line end
@@ -80,7 +78,6 @@ func (p *goPackage) line(line string) bool {
 	return false
 }
 
-// goRun returns the parts of a line that says which test runs, or nil.
 func goRun(line string) []string {
 	if !strings.Contains(line, "=== ") {
 		return nil
@@ -88,14 +85,14 @@ func goRun(line string) []string {
 	return goRuns.FindStringSubmatch(line)
 }
 
-// printed adds what a test printed before one of go test's lines.
+// The text is before one of go test's lines.
 func (p *goPackage) printed(text string) {
 	if text = strings.TrimRight(text, " "); text != "" {
 		p.put(p.current, text)
 	}
 }
 
-// put adds a line to what a test printed; nil means no test.
+// A nil t means no test.
 func (p *goPackage) put(t *goTest, line string) {
 	switch {
 	case p.crash != nil:
@@ -110,14 +107,12 @@ func (p *goPackage) put(t *goTest, line string) {
 	}
 }
 
-// owns reports whether a line after a test's result belongs to the test: what tests log
-// follows there, but what they print is before.
+// What tests log follows their result, but what they print is before.
 func (p *goPackage) owns(t *goTest, line string) bool {
 	return t.result == "" || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") || strings.HasPrefix(t.name, "Example")
 }
 
-// finish adds the failures of a package, and reports whether there are any. failed means
-// that the package failed, whether or not a test did.
+// It reports whether there are failures. failed means that the package failed, whether or not a test did.
 func (p *goPackage) finish(l *list, name string, failed bool) bool {
 	parents := p.failedParents()
 	before := len(l.items)
@@ -136,8 +131,7 @@ func (p *goPackage) finish(l *list, name string, failed bool) bool {
 	return len(l.items) > before
 }
 
-// addInterrupted adds the tests that were running when the program was stopped, without
-// those that were waiting for subtests.
+// Tests that were waiting for subtests are left out.
 func (p *goPackage) addInterrupted(l *list, pkg string) {
 	waiting := map[string]bool{}
 	for _, t := range p.tests {
@@ -152,8 +146,7 @@ func (p *goPackage) addInterrupted(l *list, pkg string) {
 	}
 }
 
-// endedItem returns the finding of a package that failed without a failed test: its process
-// ended before the tests did, or could not start them.
+// The package failed without a failed test: its process ended before the tests did, or could not start them.
 func (p *goPackage) endedItem(name string) item {
 	if p.verbose {
 		for _, t := range slices.Backward(p.tests) {
@@ -165,7 +158,6 @@ func (p *goPackage) endedItem(name string) item {
 	return item{rank: failure, test: name, text: headed("package "+name+" failed, but none of its tests did", dedent(p.out))}
 }
 
-// failedParents returns the names of all tests that have a failed subtest.
 func (p *goPackage) failedParents() map[string]bool {
 	parents := map[string]bool{}
 	for _, t := range p.tests {
@@ -176,7 +168,7 @@ func (p *goPackage) failedParents() map[string]bool {
 	return parents
 }
 
-// markParents adds the names of all tests above one, up to a depth that no tests have.
+// No tests are deeper than the limit.
 func markParents(parents map[string]bool, name string) {
 	for range 64 {
 		i := strings.LastIndexByte(name, '/')
@@ -191,9 +183,8 @@ func markParents(parents map[string]bool, name string) {
 // goLogged is a line that a test logged, with its place.
 var goLogged = lazyregexp.New(`^\s*((?:[A-Za-z]:)?[^\s:]*\.go):(\d{1,9}): ?(.*)$`)
 
-// item returns the failure of a test. Its place is that of the last line that the test logged,
-// because earlier ones are more often progress than the failure; and its first line is the first
-// that the test logged there, as for the first of the rows of a table that fail.
+// Its place is that of the last line that the test logged, because earlier ones are more often progress than the failure; and
+// its first line is the first that the test logged there, as for the first of the rows of a table that fail.
 func (t *goTest) item(pkg string) item {
 	i := item{rank: failure, test: goName(pkg, t.name)}
 	said, last := "", 0
@@ -221,7 +212,7 @@ func (t *goTest) item(pkg string) item {
 	return i
 }
 
-// failure returns the failure of a test. That of a data race has its place in the report.
+// A data race has its place in the report.
 func (p *goPackage) failure(t *goTest, pkg string) item {
 	i := t.item(pkg)
 	if i.file != "" || !strings.Contains(i.text, "race detected during execution of test") {
@@ -241,7 +232,6 @@ func (p *goPackage) failure(t *goTest, pkg string) item {
 	return i
 }
 
-// raceReport returns the first report of the race detector as a stack.
 func raceReport(out []string) (report []string) {
 	for _, line := range out {
 		switch {
@@ -258,7 +248,6 @@ func raceReport(out []string) (report []string) {
 	return report
 }
 
-// goName returns a test's full name.
 func goName(pkg, test string) string {
 	if pkg == "" {
 		return test
@@ -266,7 +255,7 @@ func goName(pkg, test string) string {
 	return pkg + "." + test
 }
 
-// goFile returns a file of a package; Go prints only its base name.
+// Go prints only the base name.
 func goFile(pkg, file string) string {
 	if pkg == "" || strings.ContainsAny(file, `/\`) {
 		return file

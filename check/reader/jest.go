@@ -15,7 +15,7 @@ var (
 	jestSyntax  = lazyregexp.New(`^\s*(SyntaxError: (/\S+|[A-Za-z]:\S+?): .*\((\d{1,9}):\d+\))$`)
 )
 
-// readJest reads what jest and vitest print, plain or with --json and --reporter=json.
+// The output is plain or of --json and --reporter=json.
 func readJest(text string, l *list) bool {
 	j := &jestOutput{list: l}
 	known := j.json(text)
@@ -39,7 +39,6 @@ type jestResult struct {
 	} `json:"assertionResults"`
 }
 
-// jestOutput is the state between two lines.
 type jestOutput struct {
 	*list
 	known  bool
@@ -55,7 +54,7 @@ func (j *jestOutput) json(text string) bool {
 	return strings.Contains(text, `"testResults"`) && forEachValue(text, []string{"testResults", "*"}, j.result)
 }
 
-// result adds the failures of a file, and reports whether it is one.
+// It reports whether r is a file.
 func (j *jestOutput) result(r jestResult) bool {
 	if r.Name == "" {
 		return false
@@ -81,7 +80,7 @@ func (j *jestOutput) result(r jestResult) bool {
 	return true
 }
 
-// jestItem returns the failure of a test, or of a file if the test has no name.
+// It is the failure of a file if the test has no name.
 func jestItem(file, test string, text []string) item {
 	i := item{rank: failure, test: cleanFile(file), file: file}
 	name := i.test
@@ -141,8 +140,7 @@ func (j *jestOutput) line(line string) {
 	}
 }
 
-// begin reads a line that names a file. jest prints it before the file's failures, vitest
-// before each of them, with the test.
+// jest prints the line before the file's failures, vitest before each of them, with the test.
 func (j *jestOutput) begin(verdict, name string, vitest bool) {
 	if vitest && len(j.tests) > 0 && len(j.text) == 0 {
 		j.tests = append(j.tests, name) // with the same error
@@ -159,7 +157,7 @@ func (j *jestOutput) begin(verdict, name string, vitest bool) {
 	}
 }
 
-// ruler reads a line that vitest prints between failures.
+// vitest prints it between failures.
 func (j *jestOutput) ruler(line string) {
 	j.known = true
 	j.close()
@@ -169,7 +167,6 @@ func (j *jestOutput) ruler(line string) {
 	}
 }
 
-// close adds the open tests.
 func (j *jestOutput) close() {
 	tests, text := j.tests, j.text
 	j.tests, j.text = nil, nil

@@ -30,7 +30,6 @@ func forEachDocument(text string, read func(d *json.Decoder) bool) {
 	}
 }
 
-// beginsDocument reports whether a text begins with what may be a JSON document.
 func beginsDocument(text string) bool {
 	after := strings.TrimLeft(text[1:], " \t\r\n")
 	switch {
@@ -42,9 +41,8 @@ func beginsDocument(text string) bool {
 	return text[0] == '[' && (after[0] == '{' || after[0] == ']')
 }
 
-// forEachElement decodes the value that follows, and calls each with every value at one of the
-// paths, in order. A path names keys; "*" is any element of an array. It returns false if
-// the value is not complete or is not JSON: all elements before that were called.
+// It calls each with every value at one of the paths, in order. A path names keys; "*" is any element of an array. It returns
+// false if the value is not complete or is not JSON: all elements before that were called.
 func forEachElement(d *json.Decoder, paths [][]string, each func(path []string, value json.RawMessage)) bool {
 	return walk(d, nil, paths, each)
 }
@@ -90,8 +88,7 @@ func walk(d *json.Decoder, at []string, paths [][]string, each func([]string, js
 	return err == nil
 }
 
-// forEachValue calls each with every value at a path in the JSON documents of a text, and
-// reports whether it accepted one.
+// It reports whether each accepted a value.
 func forEachValue[T any](text string, path []string, each func(T) bool) (known bool) {
 	forEachDocument(text, func(d *json.Decoder) bool {
 		return forEachElement(d, [][]string{path}, func(_ []string, raw json.RawMessage) {

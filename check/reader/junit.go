@@ -8,7 +8,6 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// junitCase is a test in a report.
 type junitCase struct {
 	Name      string       `xml:"name,attr"`
 	ClassName string       `xml:"classname,attr"`
@@ -25,8 +24,7 @@ type junitFault struct {
 	Text    string `xml:",chardata"`
 }
 
-// readJUnit reads JUnit's XML, in one or more documents: a program's output with other
-// text around, or report files joined.
+// JUnit's XML may be in one or more documents: a program's output with other text around, or report files joined.
 func readJUnit(text string, l *list) bool {
 	r := &junitReport{list: l, goPackages: map[string]*goPackage{}, parents: map[string]bool{}, silent: map[string]bool{}}
 	text = legalXML(text)
@@ -45,8 +43,7 @@ func readJUnit(text string, l *list) bool {
 	return r.known
 }
 
-// nextJUnit returns where the next element of a report starts, or -1. A report may have
-// been cut anywhere.
+// It is -1 if there is none. A report may have been cut anywhere.
 func nextJUnit(text string) int {
 	for at := 0; ; {
 		i := strings.Index(text[at:], "<test")
@@ -64,7 +61,6 @@ func nextJUnit(text string) int {
 // illegal is a reference to a character that XML forbids, but which reports contain.
 var illegal = lazyregexp.New(`&#(?:x0*[0-8bcefBCEF]|x0*1[0-9a-fA-F]|0*(?:[0-8]|1[1245-9]|2[0-9]|3[01]));`)
 
-// legalXML replaces what XML forbids.
 func legalXML(text string) string {
 	if strings.Contains(text, "&#") {
 		text = illegal.ReplaceAllString(text, "\uFFFD")
@@ -81,7 +77,6 @@ func legalXML(text string) string {
 	}, text)
 }
 
-// junitReport is the state between two tests.
 type junitReport struct {
 	*list
 	known      bool
@@ -92,7 +87,7 @@ type junitReport struct {
 	silent     map[string]bool // names of tests that failed without a text
 }
 
-// document reads elements until the text ends or is not XML, and returns how much it read.
+// It ends where the text ends or is not XML, and returns how much it read.
 func (r *junitReport) document(text string) int {
 	d := xml.NewDecoder(strings.NewReader(text))
 	r.suites = nil
@@ -145,7 +140,6 @@ func attribute(e xml.StartElement, name string) string {
 	return ""
 }
 
-// test adds a test if it failed.
 func (r *junitReport) test(c junitCase) {
 	faults := append(c.Failures, c.Errors...)
 	if len(faults) == 0 || c.Skipped != nil {
@@ -187,7 +181,6 @@ func (r *junitReport) test(c junitCase) {
 	r.silent[i.test] = strings.TrimSpace(strings.Join(body, "")) == ""
 }
 
-// junitPlace returns the place of a failed test: that of its stack if there is one.
 func junitPlace(c junitCase, text string) (file string, line int) {
 	if file, line = locate(text); file != "" {
 		return file, line
@@ -198,7 +191,6 @@ func junitPlace(c junitCase, text string) (file string, line int) {
 	return c.File, number(c.Line)
 }
 
-// fullName returns a test's name with its class, or else with the suites around it.
 func (r *junitReport) fullName(c junitCase) string {
 	switch {
 	case c.ClassName == "" || c.ClassName == "test":
@@ -213,7 +205,7 @@ func (r *junitReport) fullName(c junitCase) string {
 	return c.ClassName + "." + c.Name
 }
 
-// goTest adds a Go test, whose text is what it printed.
+// The text of a Go test is what it printed.
 func (r *junitReport) goTest(suite string, c junitCase, text string) {
 	name := c.ClassName
 	if name == "" {
@@ -247,7 +239,7 @@ func (r *junitReport) goTest(suite string, c junitCase, text string) {
 	}
 }
 
-// removeParents removes tests that failed because a subtest did: they have no text of their own.
+// They failed because a subtest did, and have no text of their own.
 func (r *junitReport) removeParents() {
 	r.items = slices.DeleteFunc(r.items, func(i item) bool { return r.parents[i.test] && r.silent[i.test] })
 }

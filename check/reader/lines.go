@@ -18,11 +18,11 @@ var (
 	ruleFirst = lazyregexp.New(`^([A-Z]{1,6}\d{1,5})\b`)
 )
 
-// readLines reads "file:line:col: message" and "file:line: message", with what compilers
-// print below: deeper lines, and notes that continue a message.
+// It reads "file:line:col: message" and "file:line: message", with what compilers print below: deeper lines, and notes that
+// continue a message.
 func readLines(text string, l *list) bool { return readPlaces(text, l, false) }
 
-// readSureLines is readLines for lines that can hardly be anything else.
+// Such lines can hardly be anything else.
 func readSureLines(text string, l *list) bool { return readPlaces(text, l, true) }
 
 func readPlaces(text string, l *list, sure bool) bool {
@@ -42,7 +42,6 @@ func readPlaces(text string, l *list, sure bool) bool {
 	return len(l.items) > 0
 }
 
-// placedItem returns the item of a line that starts with a place.
 func placedItem(line string, sure bool) (item, bool) {
 	if len(line) > 64<<10 || !strings.Contains(line, ":") {
 		return item{}, false
@@ -67,7 +66,6 @@ func placedItem(line string, sure bool) (item, bool) {
 	return i, true
 }
 
-// ruleIn returns the rule that a message names, or else the given one.
 func ruleIn(message, rule string) string {
 	if m := ruleAt.FindStringSubmatch(message); m != nil {
 		return m[1]
@@ -78,7 +76,7 @@ func ruleIn(message, rule string) string {
 	return rule
 }
 
-// rankOf returns the rank of a severity, as any linter calls it.
+// Linters have different names for a severity.
 func rankOf(severity string) rank {
 	switch strings.ToLower(severity) {
 	case "fatal", "fatal error", "blocker", "critical":

@@ -8,7 +8,6 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// lintMessage is a message in the JSON of eslint, ruff or staticcheck.
 type lintMessage struct {
 	RuleID, Code      string
 	Severity          any // a number for eslint
@@ -21,7 +20,7 @@ type lintMessage struct {
 	}
 }
 
-// item returns the finding of a message in a file, which the message may name itself.
+// The message may name the file itself.
 func (m lintMessage) item(file string) item {
 	rule := cmp.Or(m.RuleID, m.Code)
 	i := item{rank: failure, rule: rule, file: cmp.Or(file, m.Filename, m.Location.File), line: cmp.Or(m.Line, m.Location.Line, m.Location.Row), text: withRule(m.Message, rule)}
@@ -39,7 +38,7 @@ func (m lintMessage) item(file string) item {
 
 var eslintLine = lazyregexp.New(`^ +(?P<line>\d{1,9}):\d{1,9} +(?P<severity>error|warning) +(?P<text>\S.*?)(?:  +(?P<rule>\S+))?$`)
 
-// readESLint reads what eslint prints, plain or as JSON, also if it crashes.
+// The output may be plain, JSON, or that of a crash.
 func readESLint(text string, l *list) bool {
 	crashed := readESLintCrash(text, l)
 	add := func(f struct {
@@ -57,7 +56,7 @@ func readESLint(text string, l *list) bool {
 	return readESLintLines(text, l) || crashed
 }
 
-// readESLintLines reads what eslint prints for people.
+// eslint prints these lines for people.
 func readESLintLines(text string, l *list) bool {
 	known, file := false, ""
 	forEachLine(text, func(line string) {
@@ -78,8 +77,7 @@ const eslintOops = "Oops! Something went wrong! :(\n\nESLint: "
 
 var eslintRule = lazyregexp.New(`(?m)^Rule: "([^"\n]+)"$`)
 
-// readESLintCrash reads the exceptions that ended eslint: of a rule, in the code of that
-// rule, or of its configuration.
+// The exception may be that of a rule, in the code of that rule, or of the configuration.
 func readESLintCrash(text string, l *list) bool {
 	_, text, known := strings.Cut(text, eslintOops)
 	for more := known; more; {
@@ -102,7 +100,7 @@ func readESLintCrash(text string, l *list) bool {
 // with --preview, its name.
 var ruffHead = lazyregexp.New(`^(?:(?P<severity>error|warning|info)\[(?P<rule>[\w-]+)\]:|(?P<rule2>[A-Z]{1,6}\d{1,5}|[a-z][a-z0-9-]*-[a-z0-9-]*):?) (?:\[[*-]\] )?(?P<text>\S.*)$`)
 
-// readRuff reads what ruff prints: as JSON, as lines of JSON, or its full output.
+// The output may be JSON, lines of JSON, or ruff's full output.
 func readRuff(text string, l *list) bool {
 	add := func(m lintMessage) bool {
 		known := m.Filename != "" && m.Location.Row > 0
@@ -119,7 +117,7 @@ func readRuff(text string, l *list) bool {
 	return a.known
 }
 
-// readStaticcheck reads what staticcheck -f json prints.
+// It is the output of staticcheck -f json.
 func readStaticcheck(text string, l *list) bool {
 	if !strings.Contains(text, `"severity"`) || !strings.Contains(text, `"location"`) {
 		return false

@@ -10,7 +10,6 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// rank is how bad a finding is.
 type rank int
 
 const (
@@ -34,14 +33,12 @@ type item struct {
 	explicit bool
 }
 
-// list collects what a format finds.
 type list struct {
 	items []item
 	// stopped says that the program was stopped by a signal or by its time limit.
 	stopped bool
 }
 
-// addInterrupted adds a test that was running when the program was stopped.
 func (l *list) addInterrupted(test, name string, said []string) {
 	if l.stopped {
 		l.add(item{rank: crash, test: test, text: headed(name+": it was running when the command was stopped", dedent(said))})
@@ -50,7 +47,6 @@ func (l *list) addInterrupted(test, name string, said []string) {
 
 func (l *list) add(i ...item) { l.items = append(l.items, i...) }
 
-// more adds a line to the text of the last item.
 func (l *list) more(line string) {
 	if last := &l.items[len(l.items)-1]; len(last.text) < maxText {
 		last.text += "\n" + line
@@ -60,7 +56,6 @@ func (l *list) more(line string) {
 // maxText is the length of the longest text of a finding, in bytes.
 const maxText = 4 << 10
 
-// findings returns the items as findings of a program that ended with a status.
 func (l *list) findings(exit int) []check.Finding {
 	slices.SortStableFunc(l.items, func(a, b item) int { return int(a.rank - b.rank) })
 	advisory := exit == 0 || len(l.items) > 0 && l.items[0].rank < warning
@@ -86,7 +81,7 @@ func (l *list) findings(exit int) []check.Finding {
 	return found
 }
 
-// key is equal for what two formats find in the same lines.
+// Two formats that find something in the same lines have equal keys.
 func (i item) key() string { return fmt.Sprintf("%s\n%s:%d", i.id(), i.file, i.line) }
 
 // maxID is the length of the longest first line in an ID, in bytes.
@@ -114,7 +109,7 @@ var (
 	unsteadyNumber = lazyregexp.New(`0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-f]*[0-9][0-9a-f]{11,}\b|\b\d+(?:\.\d+)*(?:ns|µs|ms|s|m|h)?\b`)
 )
 
-// stableText returns a message without what differs between two runs.
+// It lacks what differs between two runs.
 func stableText(text string) string {
 	if strings.ContainsAny(text, `/\`) {
 		text = unsteadyPath.ReplaceAllStringFunc(text, func(p string) string {

@@ -17,7 +17,6 @@ var (
 	address       = lazyregexp.New(`^0x[0-9a-f]+ is located |(?:(?: at| on) address|(?: at)?) 0x[0-9a-fA-F]+| \(p?tid=\d+[^)]*\)| [\[(][^\])]*0x[^\])]*[\])]`)
 )
 
-// memoryReports is the state between two lines of sanitizers and of valgrind.
 type memoryReports struct {
 	*list
 	open   *item // the report that is being read; nil if there is none
@@ -28,9 +27,7 @@ type memoryReports struct {
 	spare  string
 }
 
-// readSanitizer reads the reports of AddressSanitizer, LeakSanitizer, MemorySanitizer,
-// ThreadSanitizer and UndefinedBehaviorSanitizer. The place of a finding is the first frame
-// in the user's code.
+// The place of a finding is the first frame in the user's code.
 func readSanitizer(text string, l *list) bool {
 	if !strings.Contains(text, "Sanitizer") && !strings.Contains(text, ": runtime error: ") {
 		return false
@@ -62,7 +59,7 @@ func readSanitizer(text string, l *list) bool {
 	return r.known
 }
 
-// readValgrind reads the errors that valgrind's tools report, each up to an empty line.
+// Each error goes up to an empty line.
 func readValgrind(text string, l *list) bool {
 	if !strings.Contains(text, "== ") {
 		return false
@@ -94,14 +91,12 @@ func readValgrind(text string, l *list) bool {
 	return r.known
 }
 
-// begin begins a report.
 func (r *memoryReports) begin(i item, head string) {
 	r.close()
 	r.known, r.open, r.head, r.frames = true, &i, head, 0
 }
 
-// more reads a line of a report. Of its stacks the frames with a place in the user's code
-// are kept, and ten of each at most.
+// Of its stacks the frames with a place in the user's code are kept, and ten of each at most.
 func (r *memoryReports) more(line string) {
 	m := memoryFrame.FindStringSubmatch(line)
 	switch {
@@ -121,7 +116,7 @@ func (r *memoryReports) more(line string) {
 	}
 }
 
-// close adds the open report, unless it only says what another one at the same place does.
+// A report that only says what another one at the same place does is left out.
 func (r *memoryReports) close() {
 	i := r.open
 	if r.open = nil; i == nil {

@@ -13,7 +13,6 @@ var (
 	specError = lazyregexp.New(`(?m)^\w*Error(?: \[\w+\])?: .*$`)
 )
 
-// specTest is a failed test of node's.
 type specTest struct {
 	name, last string // with the suites around it, and its own
 	indent     int
@@ -24,7 +23,6 @@ type specTest struct {
 	told       bool // in the list of failed tests
 }
 
-// specOutput is the state between two lines.
 type specOutput struct {
 	suites []specTest
 	tests  []*specTest
@@ -34,8 +32,7 @@ type specOutput struct {
 	place  []string
 }
 
-// readNodeSpec reads what node --test prints for people. Newer versions print why a test
-// failed only in the list at the end, older ones twice.
+// Newer versions print why a test failed only in the list at the end, older ones twice.
 func readNodeSpec(text string, l *list) bool {
 	if !strings.Contains(text, "✖ ") {
 		return false
@@ -71,7 +68,6 @@ func (s *specOutput) line(line string) {
 	}
 }
 
-// point reads a line with a result.
 func (s *specOutput) point(indent int, failed bool, name string) {
 	s.open = nil
 	if s.list {
@@ -93,7 +89,6 @@ func (s *specOutput) point(indent int, failed bool, name string) {
 	s.tests = append(s.tests, s.open)
 }
 
-// full returns the name of a test in the open suites.
 func (s *specOutput) full(name string) string {
 	var names []string
 	for _, suite := range s.suites {
@@ -102,8 +97,7 @@ func (s *specOutput) full(name string) string {
 	return strings.Join(append(names, name), " > ")
 }
 
-// leave ends the suites that are not around a line, and reports whether the line is the
-// result of one.
+// Suites that are not around the line end. It reports whether the line is the result of one.
 func (s *specOutput) leave(indent int, name string) (ended bool) {
 	for n := len(s.suites) - 1; n >= 0 && s.suites[n].indent >= indent; n-- {
 		ended = s.suites[n].indent == indent && s.suites[n].name == name

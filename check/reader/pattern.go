@@ -45,8 +45,7 @@ type finder interface {
 	SubexpNames() []string
 }
 
-// matched returns the item of a line that an expression fits: its groups are file, line,
-// severity, rule and text. Without a severity it is a failure.
+// The groups are file, line, severity, rule and text. Without a severity it is a failure.
 func matched(re finder, line string) (item, bool) {
 	m := re.FindStringSubmatch(line)
 	if m == nil {
@@ -72,7 +71,6 @@ func matched(re finder, line string) (item, bool) {
 	return i, true
 }
 
-// compilePattern returns the expression of a pattern.
 func compilePattern(pattern string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	b.WriteString(`^`)
@@ -103,7 +101,7 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(b.String() + `$`)
 }
 
-// literal returns the expression of a byte that stands for itself.
+// The byte stands for itself.
 func literal(c byte) string {
 	if c == ' ' || c == '\t' {
 		return `[ \t]+`

@@ -57,7 +57,6 @@ func Place(found []check.Finding, dir string, has func(file string) bool) {
 	}
 }
 
-// placeText returns a file with its line.
 func placeText(file string, line int) string {
 	if line == 0 {
 		return file
@@ -65,8 +64,7 @@ func placeText(file string, line int) string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-// inTree returns the path in the tree of a file as a program printed it; empty if the
-// tree does not have it.
+// It is empty if the tree does not have the file.
 func inTree(file string, prefixes []string, has func(string) bool) string {
 	for _, p := range prefixes {
 		file = strings.TrimPrefix(file, p)

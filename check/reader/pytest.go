@@ -21,8 +21,7 @@ var (
 // tests print themselves is usually shorter.
 const pytestWidth = 40
 
-// pytestMessage returns the message of a failure: the first line that pytest marks with E,
-// or the last one of a syntax error, which starts with its place.
+// It is the first line that pytest marks with E, or the last one of a syntax error, which starts with its place.
 func pytestMessage(lines []string) string {
 	message, last := "", false
 	for _, line := range lines {
@@ -41,7 +40,6 @@ func pytestMessage(lines []string) string {
 	return message
 }
 
-// pytestReport is one failure or error, in its own section.
 type pytestReport struct {
 	name  string // as in the section's header
 	phase string // "collecting", "setup", "teardown", "error"; empty for a failure
@@ -50,7 +48,6 @@ type pytestReport struct {
 	said  string // its message, from the summary
 }
 
-// pytestOutput is the state between two lines.
 type pytestOutput struct {
 	known   bool
 	block   string
@@ -66,7 +63,7 @@ type pytestOutput struct {
 	said      []string // lines outside of blocks that explain an abort
 }
 
-// readPytest reads what pytest prints, with any --tb.
+// Any --tb is read.
 func readPytest(text string, l *list) bool {
 	p := &pytestOutput{bySection: map[string][]*pytestReport{}}
 	forEachLine(text, p.line)
@@ -121,7 +118,6 @@ func (p *pytestOutput) line(line string) {
 	}
 }
 
-// section reads a line of the blocks with the failures.
 func (p *pytestOutput) section(line string) {
 	if m := pytestSection.FindStringSubmatch(line); m != nil && len(line) >= pytestWidth && strings.Trim(m[1], "_ ") != "" {
 		r := &pytestReport{name: strings.TrimPrefix(m[1], "[doctest] ")}
@@ -151,7 +147,6 @@ func (p *pytestOutput) section(line string) {
 	}
 }
 
-// verdict reads a line of the summary.
 func (p *pytestOutput) verdict(line string) {
 	m := pytestVerdict.FindStringSubmatch(line)
 	if m == nil {
@@ -180,7 +175,7 @@ func (p *pytestOutput) verdict(line string) {
 	p.reports = append(p.reports, r)
 }
 
-// progress reads a line before the failures, or of a process that died.
+// The line is before the failures, or of a process that died.
 func (p *pytestOutput) progress(line string) {
 	p.death.line(line)
 	if strings.HasPrefix(line, "ImportError while loading conftest") {
@@ -212,7 +207,6 @@ func (p *pytestOutput) progress(line string) {
 	}
 }
 
-// cutNode separates a test's full name from its message in the summary.
 func cutNode(text string) (node, said string) {
 	from := 0
 	if i := strings.IndexByte(text, '['); i >= 0 && i < max(strings.Index(text, " - "), 0) {
@@ -225,8 +219,7 @@ func cutNode(text string) (node, said string) {
 	return text[:from+i], text[from+i+3:]
 }
 
-// nodeName returns the name of a test in a section's header: without its file, and with
-// dots.
+// It has no file, and dots.
 func nodeName(node string) string {
 	_, name, ok := strings.Cut(node, "::")
 	if !ok {
@@ -244,7 +237,7 @@ func nodeFile(node string) string {
 	return file
 }
 
-// nodeOf returns the full name of a test from its section: the first file is the test's.
+// The first file is the test's.
 func (r *pytestReport) nodeOf() string {
 	for _, line := range r.text {
 		m := pytestFrame.FindStringSubmatch(line)
@@ -263,7 +256,6 @@ func (r *pytestReport) nodeOf() string {
 	return r.name
 }
 
-// item returns the finding of a report.
 func (r *pytestReport) item() item {
 	i := item{rank: failure, test: r.node}
 	if r.phase == "collecting" {
@@ -304,8 +296,7 @@ func (r *pytestReport) item() item {
 // keptSource is how many lines of source are kept before a line that pytest marks.
 const keptSource = 4
 
-// withoutSource returns lines of a report without most of the source between the head of a
-// function and the line that pytest marks in it: pytest prints all of it.
+// pytest prints all of the source between the head of a function and the line that it marks.
 func withoutSource(lines []string) []string {
 	var kept []string
 	run := 0 // the first line of the source

@@ -9,7 +9,7 @@ import (
 // pyCall is a line of a Python stack, with its function.
 var pyCall = lazyregexp.New(`^\s*File "([^"\n]+)", line (\d{1,9}),? in (\S+)`)
 
-// readPython reads the end of a Python program that died of an exception or crashed.
+// The program died of an exception or crashed.
 func readPython(text string, l *list) bool {
 	var p pyDeath
 	forEachLine(text, p.line)
@@ -45,7 +45,6 @@ func (p *pyDeath) line(line string) {
 	}
 }
 
-// begins returns what kind of death a line starts, or nothing.
 func (p *pyDeath) begins(line string) string {
 	if i := strings.Index(line, "Fatal Python error: "); i >= 0 {
 		return line[i:]
@@ -64,7 +63,7 @@ func (p *pyDeath) begins(line string) string {
 	return ""
 }
 
-// finish adds the death. running is the test that was running, if that is known.
+// running is the test that was running, if that is known.
 func (p *pyDeath) finish(l *list, running string) {
 	if !p.known || len(p.stack) == 0 || p.kind == "Traceback" && p.said == "" {
 		return
@@ -103,7 +102,6 @@ func (p *pyDeath) finish(l *list, running string) {
 	l.add(i)
 }
 
-// testIn returns the file and the function of the test in a stack; empty if there is none.
 func testIn(stack []string) string {
 	for _, line := range stack {
 		if m := pyCall.FindStringSubmatch(line); m != nil && strings.HasPrefix(m[3], "test") {
@@ -113,7 +111,7 @@ func testIn(stack []string) string {
 	return ""
 }
 
-// pyMessage returns the line with the exception of a text's last stack.
+// It is in the text's last stack.
 func pyMessage(text []string) string {
 	message, inside := "", false
 	for _, line := range text {

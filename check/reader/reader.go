@@ -85,8 +85,7 @@ type format struct {
 	fallback bool
 }
 
-// formats returns all formats that have a name, in the order in which Auto joins what
-// they find.
+// They are in the order in which Auto joins what they find.
 func formats() []format {
 	return []format{
 		{"go", readGo, false},
@@ -170,8 +169,8 @@ func readAny(text string, l *list) bool {
 	return addSureLines(text, l, known) || known
 }
 
-// addSureLines adds lines with places that no other format has. If there are other
-// formats, they must be those of a compiler, because tests print all kinds of lines.
+// No other format has these lines. If there are other formats, they must be those of a compiler, because tests print all kinds
+// of lines.
 func addSureLines(text string, l *list, others bool) bool {
 	own := &list{}
 	readSureLines(text, own)
@@ -187,7 +186,6 @@ func addSureLines(text string, l *list, others bool) bool {
 	return len(own.items) > 0
 }
 
-// reader makes a Reader of a format.
 func (f format) reader() check.Reader {
 	return check.Reader{Name: f.name, Read: func(out []byte, exit int) ([]check.Finding, bool) {
 		l := &list{stopped: exit < 0}

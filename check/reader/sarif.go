@@ -47,7 +47,6 @@ type sarifInvocation struct {
 	Configuration []sarifResult `json:"toolConfigurationNotifications"`
 }
 
-// sarifLog is the state between two elements of a document.
 type sarifLog struct {
 	*list
 	known bool
@@ -56,8 +55,7 @@ type sarifLog struct {
 	early []sarifResult
 }
 
-// readSARIF reads SARIF 2.1: the results that are failures and are not suppressed, and
-// the errors of the tool itself.
+// Results that are failures and are not suppressed count, and the errors of the tool itself (SARIF 2.1).
 func readSARIF(text string, l *list) bool {
 	if !strings.Contains(text, `"runs"`) {
 		return false
@@ -91,7 +89,6 @@ func (l *sarifLog) element(path []string, value json.RawMessage) {
 	}
 }
 
-// result adds a result, or the errors of an invocation.
 func (l *sarifLog) result(kind string, value json.RawMessage) {
 	var r sarifResult
 	var of sarifInvocation
@@ -115,8 +112,7 @@ func (l *sarifLog) result(kind string, value json.RawMessage) {
 	}
 }
 
-// addEarly adds the results that waited for their rules. If the document is not complete,
-// results without a text of their own are not findings.
+// If the document is not complete, results without a text of their own are not findings.
 func (l *sarifLog) addEarly(complete bool) {
 	for _, r := range l.early {
 		if complete || r.Message.Text != "" {
@@ -126,14 +122,13 @@ func (l *sarifLog) addEarly(complete bool) {
 	l.early = nil
 }
 
-// counts reports whether a result is a problem that is neither solved nor suppressed.
+// Such a problem is neither solved nor suppressed.
 func (r sarifResult) counts() bool {
 	accepted := slices.ContainsFunc(r.Suppressions, func(s struct{ Status string }) bool { return s.Status == "" || s.Status == "accepted" })
 	return !accepted && r.BaselineState != "absent" && (r.Kind == "" || r.Kind == "fail" || r.Kind == "open" || r.Kind == "review")
 }
 
-// items returns the finding of a result, or those of a compiler's output that is one
-// result.
+// One result may be a compiler's output.
 func (r sarifResult) items(rules []sarifRule) []item {
 	i := r.item(rules)
 	if i.file == "" {
@@ -172,7 +167,7 @@ func (r sarifResult) item(rules []sarifRule) item {
 	return i
 }
 
-// rule returns the rule of a result; only its ID may be known.
+// Only the rule's ID may be known.
 func (r sarifResult) rule(rules []sarifRule) sarifRule {
 	id, index := cmp.Or(r.RuleID, r.Rule.ID, r.Descriptor.ID), r.RuleIndex
 	if index == nil {
@@ -193,7 +188,6 @@ func (r sarifResult) rule(rules []sarifRule) sarifRule {
 	return sarifRule{ID: id}
 }
 
-// uriPath returns the path of a URI.
 func uriPath(uri string) string {
 	if !strings.Contains(uri, "%") && !strings.Contains(uri, ":") {
 		return uri
@@ -210,7 +204,6 @@ func uriPath(uri string) string {
 	return uri
 }
 
-// withRule returns a message with the rule's name, unless it has it.
 func withRule(message, rule string) string {
 	message = strings.TrimSpace(message)
 	first, rest, _ := strings.Cut(message, "\n")

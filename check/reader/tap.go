@@ -17,7 +17,7 @@ var (
 	tapSummary = lazyregexp.New(`^(?:(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|time) ?[=]?[\d.]+(?:ms)?|failed \d+ of \d+ tests|Subtest: .*)$`)
 )
 
-// readTAP reads the Test Anything Protocol, versions 13 and 14, with subtests.
+// It reads versions 13 and 14, with subtests.
 func readTAP(text string, l *list) bool {
 	if !tapSure.MatchString(text) || !tapPoint.MatchString(text) && !strings.Contains(text, "Bail out!") {
 		return false
@@ -93,15 +93,13 @@ func (t *tapOutput) line(line string) {
 	}
 }
 
-// write adds a line to the level that is read.
 func (t *tapOutput) write(line string) {
 	if len(t.levels) > 0 {
 		t.levels[min(t.depth, len(t.levels)-1)].text.WriteString(line + "\n")
 	}
 }
 
-// enter goes to the level of a line. A point ends the subtests before it, which are its
-// own.
+// A point ends the subtests before it, which are its own.
 func (t *tapOutput) enter(depth int, rest string) {
 	if depth == len(t.levels) {
 		t.levels = append(t.levels, &tapLevel{below: map[int][]tapFailure{}})
@@ -123,7 +121,7 @@ func (t *tapOutput) enter(depth int, rest string) {
 	t.said = nil
 }
 
-// leave ends the subtests in braces, which follow their point.
+// Subtests in braces follow their point.
 func (t *tapOutput) leave(depth int) {
 	level := t.levels[depth]
 	t.depth, t.failed = depth, false
@@ -132,7 +130,7 @@ func (t *tapOutput) leave(depth int) {
 	}
 }
 
-// close ends all levels from a depth on and returns their failures that have none below.
+// Failures that have others below are left out.
 func (t *tapOutput) close(depth int) ([]tapFailure, tap.Report) {
 	var found []tapFailure
 	var report tap.Report
@@ -177,7 +175,6 @@ const tapValues = " expected actual found wanted got want received "
 
 var tapKey = lazyregexp.New(`^([A-Za-z_]\w*):(?: |$)`)
 
-// item returns the finding of a failed point.
 func (f tapFailure) item() item {
 	i := item{rank: failure, test: cmp.Or(f.name, "not ok")}
 	said := cmp.Or(f.Value("message"), f.Value("error"))
@@ -206,13 +203,12 @@ func (f tapFailure) item() item {
 	return i
 }
 
-// tapPlace returns where node-tap says that a test begins.
+// node-tap says where a test begins.
 func tapPlace(p tap.Point) string {
 	return p.Value("fileName") + ":" + p.Value("lineNumber") + ":1"
 }
 
-// told returns what the diagnostics say, without noise, such as frames in
-// the file of the place.
+// Noise, such as frames in the file of the place, is left out.
 func (f tapFailure) told(file string) string {
 	var body []string
 	skip := false

@@ -9,12 +9,10 @@ import (
 	"hone/internal/excerpt"
 )
 
-// plainText returns an output as text, without a byte order mark.
 func plainText(out []byte) string {
 	return excerpt.Output(bytes.TrimPrefix(out, []byte("\uFEFF")))
 }
 
-// number returns the value of digits, 0 if there are none.
 func number(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil {
@@ -23,15 +21,12 @@ func number(digits string) int {
 	return n
 }
 
-// forEachLine calls f with each line of a text, without its end.
 func forEachLine(text string, f func(line string)) {
 	for line := range strings.Lines(text) {
 		f(strings.TrimSuffix(line, "\n"))
 	}
 }
 
-// dedent returns lines without the white space that all of them start with, and
-// without empty lines at both ends.
 func dedent(lines []string) string {
 	indent, first := "", true
 	for _, l := range lines {
@@ -53,7 +48,7 @@ func dedent(lines []string) string {
 	return strings.Trim(b.String(), "\n")
 }
 
-// headed returns a finding's text: a head, and the body without what the head says.
+// The body is without what the head says.
 func headed(head, body string) string {
 	body = strings.Trim(body, "\n")
 	if first, rest, _ := strings.Cut(body, "\n"); first == head || strings.HasSuffix(head, ": "+first) {
@@ -65,7 +60,7 @@ func headed(head, body string) string {
 	return head + "\n" + body
 }
 
-// cleanFile returns a path as findings have it: with slashes, and without "./".
+// Findings have paths with slashes, and without "./".
 func cleanFile(file string) string {
 	file = strings.TrimPrefix(strings.TrimSpace(file), "file://")
 	if file == "" {
@@ -79,7 +74,7 @@ func cleanFile(file string) string {
 	return path.Clean(file)
 }
 
-// isAbs reports whether a path of any system is absolute.
+// The path may be of any system.
 func isAbs(file string) bool {
 	return strings.HasPrefix(file, "/") || len(file) > 2 && file[1] == ':' && (file[2] == '/' || file[2] == '\\')
 }

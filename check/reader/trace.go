@@ -17,8 +17,7 @@ var (
 	anyPlace    = lazyregexp.New(`(?:^|[\s('"\[])((?:[A-Za-z]:[\\/]|\.{0,2}/)?[\w@~+][\w@~+./\\-]*\.[A-Za-z]\w{0,9}):(\d{1,9})\b`)
 )
 
-// locate returns the place in the user's code that a text with a stack points to; an
-// empty file if there is none. Python's stacks end with the failure, others start with it.
+// The file is empty if there is none. Python's stacks end with the failure, others start with it.
 func locate(text string) (file string, line int) {
 	var last, first, other [2]string
 	forEachLine(text, func(l string) {
@@ -45,7 +44,7 @@ func locate(text string) (file string, line int) {
 	return "", 0
 }
 
-// firstFrame returns the place in a line of a stack that starts with the failure.
+// The stack starts with the failure.
 func firstFrame(line string) [2]string {
 	if m := jsFrame.FindStringSubmatch(line); m != nil && isUserFile(m[1]) {
 		return [2]string{m[1], m[2]}
@@ -60,7 +59,6 @@ func firstFrame(line string) [2]string {
 	return [2]string{}
 }
 
-// somePlace returns any place that a line names.
 func somePlace(line string) [2]string {
 	if m := perlPlace.FindStringSubmatch(line); m != nil && isUserFile(m[1]) {
 		return [2]string{m[1], m[2]}
@@ -71,7 +69,6 @@ func somePlace(line string) [2]string {
 	return [2]string{}
 }
 
-// userFrames returns the lines of a JavaScript stack that are in the user's code.
 func userFrames(stack string) (frames []string) {
 	forEachLine(stack, func(l string) {
 		if m := jsFrame.FindStringSubmatch(l); m != nil && isUserFile(m[1]) {
@@ -84,7 +81,7 @@ func userFrames(stack string) (frames []string) {
 // foreignFrame is a frame of a runtime or an installed package in a JavaScript stack.
 var foreignFrame = lazyregexp.New(`^\s*at (?:.*[ (])?(?:node:|internal/|<anonymous>\)|\S*/node_modules/|async Promise\.all)`)
 
-// withoutForeign returns a text without the stack frames of runtimes and installed packages.
+// Runtimes and installed packages are foreign.
 func withoutForeign(text string) string {
 	if !strings.Contains(text, " at ") && !strings.Contains(text, "\tat ") {
 		return text
@@ -96,8 +93,6 @@ func withoutForeign(text string) string {
 	}), "\n")
 }
 
-// isUserFile reports whether a file is neither of a language's library nor of an
-// installed package.
 func isUserFile(file string) bool {
 	file = strings.ReplaceAll(file, `\`, "/")
 	if strings.HasPrefix(file, "<") || strings.HasPrefix(file, "node:") || strings.HasPrefix(file, "internal/") {
@@ -111,7 +106,6 @@ func isUserFile(file string) bool {
 	return true
 }
 
-// isUserClass reports whether a Java class is neither of the JDK nor of a test framework.
 func isUserClass(class string) bool {
 	for _, p := range []string{"java.", "javax.", "jdk.", "sun.", "com.sun.", "kotlin.", "scala.", "groovy.", "org.junit.", "junit.", "org.testng.", "org.gradle.", "org.apache.maven.", "org.assertj.", "org.hamcrest.", "org.mockito.", "org.opentest4j.", "org.codehaus.groovy.", "org.spockframework.", "worker.org.gradle."} {
 		if strings.HasPrefix(class, p) {

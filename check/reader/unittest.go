@@ -18,7 +18,6 @@ const (
 	unittestSingle = "----------------------------------------------------------------------"
 )
 
-// unittestOutput is the state between two lines.
 type unittestOutput struct {
 	known   bool
 	double  bool   // the last line was a double rule
@@ -32,7 +31,7 @@ type unittestOutput struct {
 	death   pyDeath
 }
 
-// readUnittest reads what Python's unittest prints, and Django's tests with it.
+// Django's tests print it too.
 func readUnittest(text string, l *list) bool {
 	u := &unittestOutput{}
 	forEachLine(text, u.line)
@@ -80,7 +79,7 @@ func (u *unittestOutput) line(line string) {
 	u.double = false
 }
 
-// progress reads a line that verbose tests print while they run.
+// Verbose tests print the line while they run.
 func (u *unittestOutput) progress(line string) {
 	u.death.line(line)
 	m := unittestLive.FindStringSubmatch(line)
@@ -96,7 +95,6 @@ func (u *unittestOutput) progress(line string) {
 	}
 }
 
-// close adds the open report.
 func (u *unittestOutput) close() {
 	if u.head != "" && u.inBody {
 		u.found = append(u.found, u.item())
@@ -119,8 +117,7 @@ func (u *unittestOutput) item() item {
 	return i
 }
 
-// unittestFullName returns a test's full name: "test_x (m.Case.test_x) (n=1)" becomes
-// "m.Case.test_x (n=1)", as does "test_x (m.Case) (n=1)" of older versions.
+// "test_x (m.Case.test_x) (n=1)" becomes "m.Case.test_x (n=1)", as does "test_x (m.Case) (n=1)" of older versions.
 func unittestFullName(head string) string {
 	m := unittestName.FindStringSubmatch(head)
 	if m == nil {

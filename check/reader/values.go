@@ -33,8 +33,7 @@ var (
 // maxValue is the length in bytes of the longest value that is not cut in a first line.
 const maxValue = 80
 
-// withValues returns a text whose first line says what the test got and wanted, as far as
-// the lines below do, and does not end with a colon.
+// The first line says what the test got and wanted, as far as the lines below do, and does not end with a colon.
 func withValues(text string) string {
 	head, body, ok := strings.Cut(text, "\n")
 	if !ok {
@@ -60,8 +59,7 @@ func withValues(text string) string {
 	return strings.TrimRight(head+"\n"+body, "\n")
 }
 
-// values returns what a test got and wanted; empty if the body does not say it, or the head
-// does.
+// It is empty if the body does not say it, or the head does.
 func values(head, body string) string {
 	all := head + "\n" + body
 	for _, v := range labels {
@@ -75,7 +73,7 @@ func values(head, body string) string {
 	return ""
 }
 
-// in returns the first values in a text; empty if one is missing, or the head has both.
+// It is empty if one is missing, or the head has both.
 func (v valued) in(text, head string) string {
 	got, want := v.got.FindStringSubmatch(text), v.want.FindStringSubmatch(text)
 	if got == nil || want == nil || openBracket.MatchString(got[1]) || openBracket.MatchString(want[1]) || expectation.MatchString(head) {

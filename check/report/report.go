@@ -58,12 +58,12 @@ func (f Files) Watch() (written func() []check.Report) {
 	}
 }
 
-// isUnchanged reports whether a file was not written between two calls of Lstat.
+// was and now are of two calls of Lstat.
 func isUnchanged(was, now fs.FileInfo) bool {
 	return os.SameFile(was, now) && was.Size() == now.Size() && was.ModTime().Equal(now.ModTime())
 }
 
-// read reads a report. total are the bytes of all reports up to this one.
+// total are the bytes of all reports up to this one.
 func (f Files) read(name string, size, total int64) check.Report {
 	r := check.Report{Path: name}
 	switch {
@@ -81,7 +81,6 @@ func (f Files) read(name string, size, total int64) check.Report {
 	return r
 }
 
-// list returns the reports that there are now, by path.
 func (f Files) list() map[string]fs.FileInfo {
 	found := map[string]fs.FileInfo{}
 	root, err := os.OpenRoot(f.Tree.Dir())
@@ -110,8 +109,7 @@ func (f Files) list() map[string]fs.FileInfo {
 	return found
 }
 
-// tops returns the directories that the patterns begin with, so that a search for
-// build/**/*.xml visits nothing else. It ignores directories behind a symlink.
+// A search for build/**/*.xml then visits nothing else. Directories behind a symlink are ignored.
 func (f Files) tops(root *os.Root) []string {
 	var tops []string
 	for _, p := range f.Patterns {

@@ -44,18 +44,16 @@ type app struct {
 	errColour   render.Colours
 	secrets     []func(string) string // remove the values that conceal knows
 	observer    journal.Observer
-	walls       func() []sandbox.Wall // see harness.Host
-	trust       bool                  // the user typed that the folder's own programs may run
-	given       map[string]bool       // what --answer says; see answers
-	answers     func() <-chan string  // of answerLine; nil until the first question
-	parsed      bool                  // the command line is valid, and its command runs
+	walls       func() []sandbox.Wall  // see harness.Host
+	trust       bool                   // the user typed that the folder's own programs may run
+	given       map[string]hone.Answer // what --answer says; see answers
+	answers     func() <-chan string   // of answerLine; nil until the first question
+	parsed      bool                   // the command line is valid, and its command runs
 	exit        int
 	allFlags    bool     // help has the flags that are rarely needed, too
 	log         *os.File // of --log; nil without it
 }
 
-// conceal redacts the values that a guard knows in everything that is printed
-// from now on.
 func (a *app) conceal(guard *secret.Guard) {
 	if guard.Knows() {
 		a.out, a.err = redacted{a.out, guard.RedactKnown}, redacted{a.err, guard.RedactKnown}
@@ -63,7 +61,6 @@ func (a *app) conceal(guard *secret.Guard) {
 	}
 }
 
-// redactKnown removes the secrets that conceal knows from a text.
 func (a *app) redactKnown(text string) string {
 	for _, clean := range a.secrets {
 		text = clean(text)
@@ -71,7 +68,6 @@ func (a *app) redactKnown(text string) string {
 	return text
 }
 
-// concealKeys is conceal for the keys of this process.
 func (a *app) concealKeys() { a.conceal(&secret.Guard{Known: harness.KnownKeys(a.env)}) }
 
 // redacted is a writer that removes keys. Callers write complete lines, so that
@@ -88,8 +84,7 @@ func (r redacted) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// answerLine requests the next line that the user types. All questions share the
-// lines.
+// All questions share the lines.
 func (a *app) answerLine() <-chan string {
 	if a.answers == nil {
 		a.answers = screen.Lines(tty.Input(a.in))
@@ -97,8 +92,6 @@ func (a *app) answerLine() <-chan string {
 	return a.answers()
 }
 
-// forReading returns a text of files or of the model as stdout gets it: a terminal gets it
-// escaped, and other programs as it is.
 func (a *app) forReading(text string) string {
 	if a.outTerminal {
 		return render.Escape(text)
@@ -106,7 +99,6 @@ func (a *app) forReading(text string) string {
 	return text
 }
 
-// outExtent returns the size of the terminal on stdout; zeros if it is none.
 func (a *app) outExtent() (columns, rows int) {
 	if a.outSize == nil {
 		return 0, 0
@@ -114,12 +106,10 @@ func (a *app) outExtent() (columns, rows int) {
 	return a.outSize()
 }
 
-// present reports whether the user can be asked: there is a terminal, and this
-// process is not in its background.
+// This process must not be in the background of the terminal.
 func (a *app) present() bool { return a.terminal && tty.Foreground(a.in) }
 
-// typedBytes returns how much the user has typed that waits to be read; 0 if this process does
-// not own the input of the terminal.
+// It is 0 if this process does not own the input of the terminal.
 func (a *app) typedBytes() int {
 	if !a.present() {
 		return 0
@@ -127,9 +117,8 @@ func (a *app) typedBytes() int {
 	return tty.Waiting(a.in)
 }
 
-// fail prints an error of a command and returns the exit status. An error of
-// unknown type is a usage error before the command runs. After that it comes
-// from the environment, for example the disk.
+// An error of unknown type is a usage error before the command runs. After that it comes from the environment, for example the
+// disk.
 func (a *app) fail(c *cobra.Command, err error) int {
 	f, ok := failure.Explain(err, dirFlag(c))
 	switch {
@@ -151,7 +140,7 @@ func (a *app) fail(c *cobra.Command, err error) int {
 	return failure.ExitStatus(f.Kind)
 }
 
-// dirFlag returns the flag -C that later commands need after c; empty if they need none.
+// Later commands need it after c; empty if they need none.
 func dirFlag(c *cobra.Command) string {
 	dir := c.Flags().Lookup("dir")
 	if dir == nil {
@@ -168,8 +157,7 @@ func dirFlag(c *cobra.Command) string {
 	return failure.Elsewhere(at)
 }
 
-// checkState returns an error if a command would work in a tree that contains hone's
-// state folder. It comes before anything is written there.
+// It comes before anything is written in hone's state folder, which no tree that a command works in may contain.
 func checkState(c *cobra.Command) error {
 	flag := c.Flags().Lookup("dir")
 	if flag == nil || slices.Contains([]string{"doctor", "runs", "show"}, c.Name()) {
@@ -191,17 +179,13 @@ func checkState(c *cobra.Command) error {
 	return nil
 }
 
-// helpFor returns the command line that prints the help of c.
 func helpFor(c *cobra.Command) string { return strings.TrimSpace("hone help " + commandPath(c)) }
 
-// commandPath returns the path of a command without the program's name.
 func commandPath(c *cobra.Command) string {
 	_, sub, _ := strings.Cut(c.CommandPath(), " ")
 	return sub
 }
 
-// say prints a message of a kind, such as "error" or "hint", to stderr. It
-// prints nothing if text is empty.
 func (a *app) say(what, text string) {
 	if text == "" {
 		return
@@ -209,7 +193,6 @@ func (a *app) say(what, text string) {
 	fmt.Fprintf(a.err, "hone: %s: %s\n", what, strings.TrimRight(render.Escape(text), "\n"))
 }
 
-// printLine prints a line to stdout. On a terminal it is wrapped at words.
 func (a *app) printLine(line string) {
 	if a.outSize != nil {
 		columns, _ := a.outSize()
@@ -224,8 +207,6 @@ func (a *app) sayNotes(notes []string) {
 	}
 }
 
-// flagError explains a flag that does not exist, --html without a file, or a value that
-// is not of the flag's type. Other errors of flags are returned as they are.
 func flagError(c *cobra.Command, err error) error {
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return unknownFlag(c, missing)
@@ -248,7 +229,6 @@ func flagError(c *cobra.Command, err error) error {
 	return err
 }
 
-// unknownFlag returns err as a usage error, with the flag that the user may mean.
 func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	var known []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
@@ -261,7 +241,6 @@ func unknownFlag(c *cobra.Command, err *pflag.NotExistError) error {
 	return err
 }
 
-// noArgs accepts no arguments after a command's name.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -273,7 +252,6 @@ func noArgs(c *cobra.Command, args []string) error {
 	return failure.Usage(c.Name()+" takes no arguments", hint)
 }
 
-// oneRun checks that a command has at most one argument, a run.
 func oneRun(c *cobra.Command, args []string) error {
 	if len(args) <= 1 {
 		return nil
@@ -281,8 +259,6 @@ func oneRun(c *cobra.Command, args []string) error {
 	return failure.Usage(fmt.Sprintf("%s takes one RUN: an id from hone runs, or last", c.Name()), helpFor(c))
 }
 
-// runArg returns the run that a command's arguments name: the last one if they name
-// none.
 func runArg(args []string) string {
 	if len(args) == 0 {
 		return "last"
@@ -290,8 +266,7 @@ func runArg(args []string) string {
 	return args[0]
 }
 
-// loadConfig reads the .config/hone.toml of a folder. Before that it restores what a killed
-// hone left, so that it reads no configuration that a command wrote.
+// What a killed hone left is restored first, so that no configuration is read that a command wrote.
 func (a *app) loadConfig(root string) (config.File, error) {
 	notes, err := harness.Recover(root)
 	for _, note := range notes {

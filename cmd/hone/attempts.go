@@ -27,8 +27,7 @@ import (
 	"hone/loop"
 )
 
-// startAttempts starts a run of several attempts at a loop. Like a run of the loop, it
-// resolves all settings before it writes anything, so that what is wrong is reported once.
+// Like a run of the loop, it resolves all settings before it writes anything, so that what is wrong is reported once.
 func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopFlags, args []string) error {
 	args, err := a.withoutStdin(args)
 	if err != nil {
@@ -98,7 +97,7 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 	return limits, nil
 }
 
-// unjudged lets the run that applies an attempt do so without judging again.
+// The attempt that the run applies was judged already.
 func unjudged(v config.Values) {
 	config.Prove.Set(v, "off")
 	config.Keep.Set(v, "last")
@@ -106,9 +105,8 @@ func unjudged(v config.Values) {
 	config.GuardTools.Set(v, false)
 }
 
-// judgesCopies returns an error if the check names the directory, or the repository that it
-// is in, by its absolute path: it would judge that, and not the attempts, which are in copies.
-// If a script does, the user is only told, because a script may name it for other reasons.
+// Such a check would judge the directory, and not the attempts, which are in copies. If a script names it, the user is only
+// told, because a script may name it for other reasons.
 func (a *app) judgesCopies(in *loop.Input, check string) error {
 	dirs := []string{in.Root}
 	if typed, err := filepath.Abs(in.Dir); err == nil {
@@ -138,8 +136,7 @@ func (a *app) judgesCopies(in *loop.Input, check string) error {
 	return nil
 }
 
-// trustedBy returns HONE_TRUST for attempts at a workspace whose user trusts what it needs:
-// a copy has the same programs and settings.
+// A copy has the same programs and settings as the workspace whose user trusts them.
 func trustedBy(typed string, n harness.Needs) string {
 	var all []string
 	for _, one := range append(strings.Split(typed, ","), "1", n.Digest()) {
@@ -150,8 +147,7 @@ func trustedBy(typed string, n harness.Needs) string {
 	return strings.Join(all, ",")
 }
 
-// withoutStdin returns the arguments with the text of standard input in place of "-",
-// because attempts share no input.
+// Attempts share no input.
 func (a *app) withoutStdin(args []string) ([]string, error) {
 	i := slices.Index(args, "-")
 	if i < 0 || term.IsTerminal(int(a.in.Fd())) {
@@ -173,7 +169,6 @@ func (a *app) withoutStdin(args []string) ([]string, error) {
 // gets with a value of its own.
 var notForAttempts = []string{"ack", "attempts", "dir", "json", "max-cost", "max-time", "max-tokens", "model", "quiet", "trust", "verbose"}
 
-// typedFlags returns the flags that were typed and are for attempts too, as --NAME=VALUE.
 func typedFlags(fs *pflag.FlagSet) (args []string) {
 	fs.Visit(func(f *pflag.Flag) {
 		events := f.Name == "log" && f.Value.String() != "true" // true: the log of CodeScribe

@@ -23,7 +23,6 @@ import (
 	"hone/story"
 )
 
-// checkFlags are the flags of hone check.
 type checkFlags struct {
 	config.Values  // that were given
 	dir            string
@@ -83,7 +82,6 @@ func (f *checkFlags) register(c *cobra.Command) {
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print only findings and errors")
 }
 
-// valid returns what is wrong with the flags by themselves.
 func (f *checkFlags) valid(c *cobra.Command) error {
 	outputs := 0
 	for _, set := range []bool{f.json, f.sarif == "-", f.as != ""} {
@@ -97,7 +95,6 @@ func (f *checkFlags) valid(c *cobra.Command) error {
 	return validFlags(c, f.Values)
 }
 
-// check runs the check, and ends with its verdict.
 func (a *app) check(ctx context.Context, f checkFlags) error {
 	a.trust = f.trust
 	o, err := a.oneCheck(ctx, f)
@@ -127,7 +124,6 @@ func (a *app) check(ctx context.Context, f checkFlags) error {
 	return a.endCheck(r, f, hints)
 }
 
-// oneCheck resolves flags and configuration.
 func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, err error) {
 	if o.Root, err = loop.AbsDir(f.dir); err != nil {
 		return o, err
@@ -164,7 +160,6 @@ func (a *app) oneCheck(ctx context.Context, f checkFlags) (o harness.OneCheck, e
 	return o, err
 }
 
-// sayWalls says what the check runs behind.
 func (a *app) sayWalls(g sandbox.Grade, notes []string) {
 	a.sayPlain("%s", story.WallsText(string(g.Wall), g.String()))
 	for _, note := range notes {
@@ -174,8 +169,7 @@ func (a *app) sayWalls(g sandbox.Grade, notes []string) {
 	}
 }
 
-// printFindings prints the findings in the form that the flags name, and writes the SARIF
-// file. A file that cannot be written does not keep them from the user.
+// A SARIF file that cannot be written does not keep them from the user.
 func (a *app) printFindings(r findings.Result, root string, f checkFlags) (err error) {
 	if f.sarif != "" {
 		err = a.writeSARIF(r, root, f.sarif)
@@ -191,8 +185,7 @@ func (a *app) printFindings(r findings.Result, root string, f checkFlags) (err e
 	return cmp.Or(err, r.Text(a.out, f.verbose))
 }
 
-// probeSARIF returns why the SARIF file cannot be written. It is asked before the check
-// runs, which may take an hour. It leaves no file behind, and does not open a pipe.
+// It is asked before the check runs, which may take an hour. It leaves no file behind, and does not open a pipe.
 func probeSARIF(name string) error {
 	if name == "" || name == "-" {
 		return nil
@@ -212,8 +205,7 @@ func probeSARIF(name string) error {
 	return err
 }
 
-// writeSARIF writes the findings as SARIF. Its paths are relative to the top of the
-// repository, as code scanning wants them.
+// Its paths are relative to the top of the repository, as code scanning wants them.
 func (a *app) writeSARIF(r findings.Result, root, name string) error {
 	prefix := ""
 	if top, err := git.Root(root); err == nil {
@@ -234,7 +226,6 @@ func (a *app) writeSARIF(r findings.Result, root, name string) error {
 	return nil
 }
 
-// endCheck says how the check ended, and sets the exit status.
 func (a *app) endCheck(r findings.Result, f checkFlags, hints []hone.Notice) error {
 	a.exit = r.Exit()
 	if f.as != "" && a.exit == failure.ExitStatus(hone.KindFailed) {

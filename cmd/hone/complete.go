@@ -27,7 +27,6 @@ import (
 	"hone/story"
 )
 
-// shells are the shells whose command lines hone completes.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func (a *app) completionCommand() *cobra.Command {
@@ -74,9 +73,7 @@ It works in each new shell.`,
 	}
 }
 
-// completeWords adds to c and all commands below it what a shell proposes for their
-// arguments and flags. To complete, hone only reads: it asks nothing, records no trust
-// and runs nothing of the folder.
+// To complete, hone only reads: it asks nothing, records no trust and runs nothing of the folder.
 func (a *app) completeWords(c *cobra.Command) {
 	switch c.Name() {
 	case "show", "watch", "web", "resume", "undo", "replay", "export":
@@ -98,7 +95,6 @@ func (a *app) completeWords(c *cobra.Command) {
 	}
 }
 
-// completeFlag sets what a shell proposes for the values of a flag.
 func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
 	complete := cobra.CompletionFunc(nil)
 	if values := config.Choices(f); values != nil {
@@ -131,7 +127,6 @@ const (
 	descriptionColumns = 60
 )
 
-// completeRun proposes the runs of the directory, the newest first.
 func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	if len(args) > 0 {
@@ -163,25 +158,28 @@ func (a *app) completeRun(c *cobra.Command, args []string, word string) ([]cobra
 	return words, directive
 }
 
-// completeAnswer proposes answers to the open questions of the run.
 func completeAnswer(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
-	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	r, err := recorded.Open(c.Flag("dir").Value.String(), runArg(args))
 	if err != nil {
 		return nil, directive
 	}
 	defer r.Close()
 	for _, q := range r.Past.Waiting() {
-		for _, choice := range []string{"=yes", "=no"} {
-			if value := answer.ShortDigest(r.ID, q) + choice; strings.HasPrefix(value, word) {
-				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.Path), descriptionColumns)))
+		choices := []string{"yes", "no"}
+		if q.Asks != "" {
+			choices = []string{""}
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		for _, choice := range choices {
+			if value := answer.ShortDigest(r.ID, q) + "=" + choice; strings.HasPrefix(value, word) {
+				words = append(words, cobra.CompletionWithDesc(value, render.Cut(render.Line(q.About()), descriptionColumns)))
 			}
 		}
 	}
 	return words, directive
 }
 
-// completeAttempt proposes the attempts of the newest run that has any.
 func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	home, err := runs.Open(c.Flag("dir").Value.String())
@@ -209,7 +207,7 @@ func (a *app) completeAttempt(c *cobra.Command, args []string, word string) (wor
 	return words, directive
 }
 
-// completeRunOrDir proposes runs, and files if no run begins with the word.
+// It proposes files if no run begins with the word.
 func (a *app) completeRunOrDir(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	words, directive := a.completeRun(c, args, word)
 	if len(args) == 0 && len(words) == 0 {
@@ -218,7 +216,7 @@ func (a *app) completeRunOrDir(c *cobra.Command, args []string, word string) ([]
 	return words, directive
 }
 
-// completeFrom proposes what a loop's function returns; nil proposes files.
+// nil proposes files.
 func completeFrom(words func(dir string, args []string) []string) cobra.CompletionFunc {
 	if words == nil {
 		return nil
@@ -228,9 +226,7 @@ func completeFrom(words func(dir string, args []string) []string) cobra.Completi
 	}
 }
 
-// completeModel proposes providers, then the names of their models that hone knows and
-// the agents of a trusted configuration. After the beginning of a name no space follows.
-// After a comma it proposes models that were not named before, but no agents.
+// After the beginning of a name no space follows. After a comma it proposes models that were not named before, but no agents.
 func (a *app) completeModel(c *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	at := strings.LastIndexByte(word, ',') + 1
 	if at == 0 {
@@ -247,7 +243,6 @@ func (a *app) completeModel(c *cobra.Command, _ []string, word string) ([]cobra.
 	return words, directive
 }
 
-// proposeModels proposes models that begin with a word.
 func proposeModels(names []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	for _, p := range harness.Providers() {
 		if !strings.Contains(word, "/") {
@@ -277,8 +272,7 @@ func proposeModels(names []string, word string) ([]cobra.Completion, cobra.Shell
 	return words, directive
 }
 
-// agentNames returns the command-line agents that the configuration of a command's
-// directory names, if the user trusts its settings.
+// The user must trust the configuration's settings.
 func (a *app) agentNames(c *cobra.Command) (names []string) {
 	dir := c.Flag("dir")
 	if dir == nil {
@@ -302,7 +296,6 @@ func (a *app) agentNames(c *cobra.Command) (names []string) {
 	return names
 }
 
-// withTopics adds the help topics to the commands that help completes.
 func withTopics(commands cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		words, directive := commands(c, args, word)

@@ -73,11 +73,9 @@ Then use your own project and key:
 	return nil
 }
 
-// explain prints to stderr, so that stdout contains only JSON lines with --json.
+// stdout contains only JSON lines with --json.
 func (a *app) explain(format string, args ...any) { fmt.Fprintf(a.err, format, args...) }
 
-// writeSample writes the sample project and its replies to dir, and commits the
-// project.
 func writeSample(ctx context.Context, dir string) error {
 	files, err := loop.Files(sample, "demo/project")
 	if err != nil {

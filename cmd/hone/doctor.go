@@ -66,7 +66,6 @@ func (a *app) doctor(ctx context.Context, o doctor.Options) error {
 	return nil
 }
 
-// printDiagnosis prints what one look found.
 func (a *app) printDiagnosis(d doctor.Diagnosis) {
 	a.printLine(fmt.Sprintf("%s %-12s %s", d.Mark(), d.What, d.Found))
 	for _, line := range append(d.More, d.Hint) {

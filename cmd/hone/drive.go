@@ -33,7 +33,6 @@ import (
 	"hone/story"
 )
 
-// drive runs the loop of a new or resumed session to its end, and shows it.
 func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end hone.End, err error) {
 	defer surviveBrokenPipe()()
 	a.conceal(h.Guard())
@@ -112,7 +111,6 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	return end, err
 }
 
-// showEnding prints how a run ended, with the loop's own summary if nothing failed.
 func (a *app) showEnding(h *harness.Session, built loop.Built, end hone.End, ok bool, o outputFlags) report.Account {
 	start, _ := built.Run.Past().First().Payload.(hone.Start)
 	ended := report.Ending(&recorded.Run{Home: h.Home, ID: h.ID(), Past: built.Run.Past(), Start: start}, end, h.Active(), !o.quiet)
@@ -127,8 +125,7 @@ func (a *app) showEnding(h *harness.Session, built loop.Built, end hone.End, ok 
 	return ended
 }
 
-// sayStart says which run begins or continues, and what the user should know of it. with
-// names what it works with; empty means its models.
+// with names what it works with; empty means its models.
 func sayStart(s *screen.Screen, h *harness.Session, with string) {
 	s.Say("hone: run %s, %s with %s", h.ID(), h.Loop(), cmp.Or(with, story.ModelName(h.Settings().Model.Names()), "no model"))
 	if m := h.Settings().Model; m.Escalation != nil {
@@ -142,8 +139,7 @@ func sayStart(s *screen.Screen, h *harness.Session, with string) {
 	}
 }
 
-// screenOptions returns what a screen on stderr shows of a run. Live lines need a
-// terminal, and would get between the lines of --json.
+// Live lines need a terminal, and would get between the lines of --json.
 func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags) screen.Options {
 	r := built.Run
 	options := screen.Options{Options: story.Options{Verbose: o.verbose, Get: h.Home.Get, Own: r.Own, Rounds: cmp.Or(built.Rounds, r.Limits.Rounds), Turns: built.Turns,
@@ -154,9 +150,8 @@ func (a *app) screenOptions(h *harness.Session, built loop.Built, o outputFlags)
 	return options
 }
 
-// notifier returns the notifier of a session; nil if the configuration has none, or if
-// the user does not trust it. A new run has asked for that trust. A resumed run reads
-// nothing else of the configuration, and does not ask.
+// It is nil if the configuration has none, or if the user does not trust it. A new run has asked for that trust. A resumed run
+// reads nothing else of the configuration, and does not ask.
 func (a *app) notifier(h *harness.Session, note func(text string)) *feed.Notifier {
 	file, err := config.Load(h.Dir)
 	if err != nil {
@@ -176,8 +171,7 @@ func (a *app) notifier(h *harness.Session, note func(text string)) *feed.Notifie
 	return &feed.Notifier{Command: config.Notify.In(file.Shared()), Dir: h.Dir, Runner: h.Unwalled(), Env: env, Clean: a.redactKnown, Note: note}
 }
 
-// results returns the writer for a run's results: stdout, or stderr if --json
-// reserves stdout for events.
+// --json reserves stdout for events.
 func (a *app) results(o outputFlags) io.Writer {
 	if o.json {
 		return a.err
@@ -185,17 +179,15 @@ func (a *app) results(o outputFlags) io.Writer {
 	return a.out
 }
 
-// surviveBrokenPipe lets a run continue after its reader exits, as in
-// "hone task … | head". Only its output is lost. It catches SIGPIPE instead of
-// ignoring it, because child processes would inherit an ignored signal.
+// A run continues after its reader exits, as in "hone task … | head". Only its output is lost. SIGPIPE is caught instead of
+// ignored, because child processes would inherit an ignored signal.
 func surviveBrokenPipe() (undo func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGPIPE)
 	return func() { signal.Stop(signals) }
 }
 
-// connect connects a run to the screen, to the JSON feed, and to the page. It returns the reply
-// of a model that arrives, for the page; nil without one.
+// reply is that of a model as it arrives, for the page; nil without a page.
 func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outputFlags) (reply *page.Reply) {
 	h.Output = s
 	h.Thoughts = func(text string) { s.Around(func() { fmt.Fprintln(a.results(o), render.Escape(text)) }) }
@@ -219,9 +211,8 @@ func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outpu
 	return reply
 }
 
-// human returns who answers the questions of a session; nil if it asks none. The questions are
-// on a screen of the terminal. It calls waits for each that the user is asked. declined
-// reports whether the user has declined a change of a file before.
+// It is nil if the session asks none. waits is called for each question that the user is asked. declined reports whether the
+// user has declined a change of a file before.
 func (a *app) human(h *harness.Session, questions *screen.Screen, declined func(path string) bool, waits func(hone.Question)) (human hone.Human) {
 	if a.terminal {
 		p := screen.NewPrompter(questions, a.answerLine)
@@ -234,9 +225,9 @@ func (a *app) human(h *harness.Session, questions *screen.Screen, declined func(
 	}
 	switch config.Approve.In(h.Settings().Values) {
 	case "all":
-		human = hone.Always{Judges: human}
+		human = hone.Always{Others: human}
 	case "none":
-		human = hone.Never{Judges: human}
+		human = hone.Never{Others: human}
 	}
 	if len(a.given) > 0 {
 		return answer.Human{Run: h.ID(), Given: a.given, Others: human}

@@ -24,7 +24,6 @@ import (
 	"hone/loop"
 )
 
-// evalFlags are the flags of eval.
 type evalFlags struct {
 	models, cases, typed       []string // the cases' names, nil means all; typed are flags of the loops
 	times, at, parallel        int
@@ -184,8 +183,7 @@ func casesError(err error) error {
 	return err
 }
 
-// planTries finds the tree of each case, and makes sure that each job can start: nothing
-// is sent before all of them can.
+// Nothing is sent before all jobs can start.
 func (a *app) planTries(ctx context.Context, f evalFlags, p *plan) error {
 	for _, c := range p.suite.Cases {
 		if program := c.Missing(exec.LookPath); program != "" {
@@ -243,8 +241,7 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 	return nil
 }
 
-// caseArgs returns the arguments of a case for its loop, but for the model. What the user
-// typed comes after what the file says, and has precedence.
+// What the user typed comes after what the file says, and has precedence.
 func caseArgs(s *eval.Suite, c eval.Case, base eval.Base, typed []string) ([]string, error) {
 	again := loop.OneArg(c.Task)
 	if c.Run != "" {

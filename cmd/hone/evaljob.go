@@ -25,8 +25,6 @@ import (
 	"hone/workspace/clone"
 )
 
-// checkFileArgs returns an error if the arguments of a case are not flags and texts of its
-// loop, or have a flag that is not allowed in a file.
 func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
 	own := *a
 	command := own.loopCommandFor(k, nil)
@@ -50,7 +48,7 @@ func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
 	return opens
 }
 
-// evalLoops returns the loops that a case can use: those whose command starts one run.
+// The command of such a loop starts one run.
 func evalLoops() (all []loop.Kind) {
 	for _, k := range kinds.All() {
 		if _, several := k.New().(loop.Series); !several {
@@ -60,7 +58,7 @@ func evalLoops() (all []loop.Kind) {
 	return all
 }
 
-// evalLoop returns the loop of a case; false if it is the loop of a run that no case can use.
+// It is false if no case can use the loop of the run.
 func evalLoop(c eval.Case, base eval.Base) (loop.Kind, bool) {
 	name := c.Loop
 	if c.Run != "" {
@@ -74,8 +72,7 @@ func evalLoop(c eval.Case, base eval.Base) (loop.Kind, bool) {
 	return all[i], true
 }
 
-// prepareJob makes the tree of a job, and checks in it all that its loop would check
-// before it sends anything: flags, configuration, trust and the model's key.
+// All that its loop would check is checked before anything is sent: flags, configuration, trust and the model's key.
 func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Job, k loop.Kind) (err error) {
 	top := filepath.Join(p.cache, "tree")
 	if err := errors.Join(clone.Remove(top), job.Base.Make(ctx, top)); err != nil {
@@ -103,8 +100,7 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 	return nil
 }
 
-// checkJob checks the command line of a job in the current directory, sets its limits,
-// and returns what needs trust.
+// It works in the current directory.
 func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.Kind) (n harness.Needs, err error) {
 	args := job.Command(1)
 	if k.Rewrite != nil {
@@ -134,8 +130,7 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 	return n, c.ExecuteContext(ctx)
 }
 
-// judgeWall returns the flags of hone sandbox for the walls of a loop. The network stays
-// off.
+// The network stays off.
 func judgeWall(w loop.WallSettings) []string {
 	if w.Absent {
 		return []string{"--sandbox", string(sandbox.NoWall)}
@@ -143,8 +138,7 @@ func judgeWall(w loop.WallSettings) []string {
 	return []string{"--sandbox", w.Wall}
 }
 
-// checkStart does what a loop's start does before it needs trust, asks no model and
-// writes nothing.
+// It asks no model and writes nothing.
 func (a *app) checkStart(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) (limits hone.Limits, n harness.Needs, err error) {
 	in, err := a.input(k, l, f, changed, args)
 	if err != nil {
@@ -163,8 +157,7 @@ func (a *app) checkStart(ctx context.Context, k loop.Kind, l loop.Loop, f *loopF
 	return limits, n, a.host().CanOpen(l)
 }
 
-// trustingEnviron returns the environment of a run in a copy of a directory that the user
-// trusts: it accepts what the directory needs, and nothing else.
+// The run accepts what the directory needs, and nothing else.
 func trustingEnviron(environ []string, n harness.Needs) []string {
 	accepted := n.Digest()
 	if accepted == "" && len(n.Programs) > 0 {
@@ -184,7 +177,6 @@ func trustingEnviron(environ []string, n harness.Needs) []string {
 	return append(env, "HONE_TRUST="+accepted)
 }
 
-// announce says what is going to be tried.
 func (a *app) announce(p *plan, f evalFlags) {
 	recorded := len(p.record.Of(p.tries))
 	text := fmt.Sprintf("hone: %s of %s with %s", countOf(len(p.tries), "try", "tries"), render.Count(len(p.cases), "case"), render.Count(len(f.models), "model"))
@@ -194,7 +186,6 @@ func (a *app) announce(p *plan, f evalFlags) {
 	fmt.Fprintln(a.err, text)
 }
 
-// countOf is render.Count for a word with another plural.
 func countOf(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
@@ -202,7 +193,6 @@ func countOf(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// printResult prints a new result, if the user wants JSON.
 func (a *app) printResult(f evalFlags, r eval.Result) error {
 	if !f.json {
 		return nil
@@ -213,7 +203,6 @@ func (a *app) printResult(f evalFlags, r eval.Result) error {
 	}{"try", r})
 }
 
-// report prints the results of the evaluation, and returns why it is not complete.
 func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Stopped, err error) error {
 	results := p.record.Of(p.tries)
 	rep := eval.NewReport(results, p.cases, f.models, f.at)

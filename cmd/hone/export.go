@@ -23,7 +23,6 @@ import (
 	"hone/sandbox"
 )
 
-// exportFlags say where a run is written.
 type exportFlags struct {
 	dir    string
 	output string
@@ -106,7 +105,7 @@ func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
 	return nil
 }
 
-// collect finds what an export needs, without the files that are withheld from models.
+// Files that are withheld from models are left out.
 func (a *app) collect(ctx context.Context, x *runs.Export) error {
 	var shared loop.Settings
 	_ = json.Unmarshal(x.Start.Settings, &shared) // unreadable settings send no file that looks secret
@@ -120,7 +119,7 @@ func (a *app) collect(ctx context.Context, x *runs.Export) error {
 	})
 }
 
-// checkOutput returns an error if the output cannot be written, before anything is read.
+// It comes before anything is read.
 func (a *app) checkOutput(f exportFlags, ref string) error {
 	switch {
 	case f.output == "":
@@ -146,8 +145,7 @@ func existsError(name string) error {
 	return failure.Usage(name+" exists", "name another file, or add --force")
 }
 
-// writeWhole writes a file that only the user can read, all of it or nothing. Without
-// force it fails if the file exists.
+// Only the user can read the file, which is written whole or not at all. Without force it fails if the file exists.
 func writeWhole(name string, force bool, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), ".hone~export-*")
 	if err != nil {
@@ -170,7 +168,6 @@ func writeWhole(name string, force bool, write func(io.Writer) error) (err error
 	return os.Rename(f.Name(), name)
 }
 
-// exportFailure returns the error of an export that could not be written.
 func exportFailure(err error, name string) error {
 	if _, ok := failure.Explain(err, ""); !ok && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)) {
 		return cannotCreate(name, err)
@@ -178,7 +175,6 @@ func exportFailure(err error, name string) error {
 	return notWritten(cause(err), name+" was not written", "free some disk space, or name a file elsewhere")
 }
 
-// tellExported says what was written, and what to type elsewhere.
 func (a *app) tellExported(x *runs.Export, name string) {
 	out := a.out
 	if name == "-" {

@@ -15,7 +15,6 @@ import (
 	"hone/loop"
 )
 
-// loopFlags are the flags of every loop.
 type loopFlags struct {
 	config.Values // that were given
 	dir           string
@@ -31,7 +30,6 @@ func (m *modelFlag) Set(name string) error { *m = append(*m, name); return nil }
 func (m *modelFlag) String() string        { return strings.Join(*m, " ") }
 func (m *modelFlag) Type() string          { return "string" }
 
-// first returns the first model; empty if none was typed.
 func (m modelFlag) first() string {
 	if len(m) == 0 {
 		return ""
@@ -39,7 +37,6 @@ func (m modelFlag) first() string {
 	return m[0]
 }
 
-// outputFlags select what is shown.
 type outputFlags struct {
 	json, ack, verbose, quiet, web bool
 	log                            string
@@ -58,7 +55,6 @@ func (f *loopFlags) register(c *cobra.Command, k loop.Kind) {
 	f.output.registerAck(c)
 }
 
-// wallToo lets --wall be another name of --sandbox.
 func wallToo(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	if name == "wall" {
 		name = config.Wall.FlagName()
@@ -82,13 +78,11 @@ func (f *outputFlags) register(c *cobra.Command) {
 	}
 }
 
-// registerAck adds the flag --ack to a command that works on one run.
 func (f *outputFlags) registerAck(c *cobra.Command) {
 	c.Flags().BoolVar(&f.ack, "ack", false, "with --json: before each model call, wait for a line on stdin with the number (seq) of the last event")
 	config.SetGroup(c.Flags(), "ack", "output", true)
 }
 
-// valid returns a usage error if the flags do not go together.
 func (f *outputFlags) valid(c *cobra.Command) error {
 	switch {
 	case f.ack && !f.json:
@@ -99,7 +93,6 @@ func (f *outputFlags) valid(c *cobra.Command) error {
 	return nil
 }
 
-// valid checks each flag without the configuration. It returns a usage error.
 func (f *loopFlags) valid(c *cobra.Command) error {
 	if err := cmp.Or(validFlags(c, f.Values), f.validAttempts(c), f.output.valid(c)); err != nil {
 		return err
@@ -110,7 +103,6 @@ func (f *loopFlags) valid(c *cobra.Command) error {
 	return nil
 }
 
-// validFlags returns a usage error about the value of a flag.
 func validFlags(c *cobra.Command, v config.Values) error {
 	problem, hint := config.FlagProblem(c.Flags(), v)
 	if problem == "" {
@@ -119,7 +111,6 @@ func validFlags(c *cobra.Command, v config.Values) error {
 	return failure.Usage(problem, cmp.Or(hint, helpFor(c)))
 }
 
-// validAttempts checks --attempts, and that there is an attempt for each -m.
 func (f *loopFlags) validAttempts(c *cobra.Command) error {
 	n := config.Attempts.In(f.Values)
 	most := max(1, n)

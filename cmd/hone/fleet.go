@@ -37,8 +37,7 @@ a clone of hone, builds and installs it. hone fleet --help then lists its comman
 	}
 }
 
-// fleet replaces this process by hone-fleet. It returns only if that fails, or on systems
-// where a process cannot do that.
+// It returns only if that fails, or on systems where a process cannot do that.
 func (a *app) fleet(c *cobra.Command, args []string) error {
 	program, err := findFleet()
 	switch {
@@ -53,7 +52,6 @@ func (a *app) fleet(c *cobra.Command, args []string) error {
 	return err
 }
 
-// findFleet returns the path of hone-fleet.
 func findFleet() (string, error) {
 	found, err := exec.LookPath(fleetProgram)
 	if err == nil {
@@ -66,7 +64,6 @@ func findFleet() (string, error) {
 	return exec.LookPath(filepath.Join(filepath.Dir(self), fleetProgram))
 }
 
-// completeFleet returns the completions of hone-fleet.
 func completeFleet(_ *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	program, err := findFleet()
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	"hone/journal"
 )
 
-// gcFlags select the runs that gc deletes.
 type gcFlags struct {
 	dir        string
 	olderThan  string
@@ -70,7 +69,6 @@ an answer, used up their budget, failed, or cannot be read.`,
 	return c
 }
 
-// collection returns what the flags mean.
 func (f gcFlags) collection(changed func(string) bool) (runs.Collection, error) {
 	o := runs.Collection{Keep: -1, OlderThan: -1, MaxSize: -1, Unfinished: f.unfinished, DryRun: f.dryRun}
 	var err error
@@ -97,7 +95,6 @@ func (f gcFlags) collection(changed func(string) bool) (runs.Collection, error) 
 
 var daysOrWeeks = lazyregexp.New(`^([0-9]{1,5})([dw])$`)
 
-// parseAge parses a duration, which may be in days or weeks.
 func parseAge(s string) (time.Duration, error) {
 	if m := daysOrWeeks.FindStringSubmatch(s); m != nil {
 		n, _ := strconv.Atoi(m[1]) // at most five digits
@@ -110,8 +107,7 @@ func parseAge(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// collectCopies removes the copies in which attempts of deleted runs worked, and returns
-// whose copies these were.
+// The attempts of deleted runs worked in these copies. It returns whose they were.
 func collectCopies(done runs.Collected, dryRun bool) ([]string, error) {
 	home, err := journal.FindHomeAt(done.Workspace, done.Home)
 	if err != nil {

@@ -21,13 +21,11 @@ import (
 // everyday is the title of the group of loops.
 const everyday = "Everyday:"
 
-// section is a part of the list of commands in the help.
 type section struct {
 	title    string
 	commands []*cobra.Command
 }
 
-// groups returns all commands, as the help lists them.
 func (a *app) groups() []section {
 	var loops []*cobra.Command
 	for _, k := range kinds.All() {
@@ -47,7 +45,6 @@ func (a *app) groups() []section {
 //go:embed help
 var topicTexts embed.FS
 
-// groupCommands adds all commands to root, by groups.
 func (a *app) groupCommands(root *cobra.Command) {
 	last := ""
 	for _, g := range a.groups() {
@@ -62,7 +59,6 @@ func (a *app) groupCommands(root *cobra.Command) {
 	root.SetHelpCommandGroupID(last)
 }
 
-// setHelp sets how the help of all commands is printed, and completes the help topics.
 func (a *app) setHelp(root *cobra.Command) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		c.Long = completeTopic(c.Long)
@@ -75,7 +71,6 @@ func (a *app) setHelp(root *cobra.Command) {
 	})
 }
 
-// withoutAll returns a command line that asks for help without --all, and whether it has it.
 func withoutAll(args []string) ([]string, bool) {
 	line := args
 	if end := slices.Index(args, "--"); end >= 0 {
@@ -88,7 +83,7 @@ func withoutAll(args []string) ([]string, bool) {
 	return slices.Delete(slices.Clone(args), at, at+1), true
 }
 
-// topics returns the help topics that are no commands, without what [completeTopic] adds.
+// [completeTopic] adds their lists.
 func topics() []*cobra.Command {
 	var list []*cobra.Command
 	for _, t := range []struct{ name, short, file string }{
@@ -106,8 +101,7 @@ func topics() []*cobra.Command {
 	return list
 }
 
-// completeTopic adds the lists to the text of a topic. Every start makes the topics, but
-// few show one.
+// Every start makes the topics, but few show one.
 func completeTopic(text string) string {
 	if !strings.Contains(text, "{{") {
 		return text
@@ -115,8 +109,6 @@ func completeTopic(text string) string {
 	return strings.NewReplacer("{{settings}}", config.Help(), "{{providers}}", providerLines(), "{{variables}}", variableLines(), "{{prices}}", priceList()).Replace(text)
 }
 
-// providerLines returns a line for each provider: how its models are written, and what
-// they need.
 func providerLines() string {
 	var b strings.Builder
 	for _, p := range harness.Providers() {
@@ -136,7 +128,6 @@ func providerLines() string {
 	return b.String()
 }
 
-// variableLines returns a line for the keys of each provider, and one for its address.
 func variableLines() string {
 	var b strings.Builder
 	for _, p := range harness.Providers() {
@@ -153,7 +144,6 @@ func variableLines() string {
 	return b.String()
 }
 
-// priceList returns the prices that hone knows, as the end of a help text.
 func priceList() string {
 	var rows, sources []string
 	var read string
@@ -167,8 +157,6 @@ func priceList() string {
 	return fmt.Sprintf(priceText, read, strings.Join(rows, ""), strings.Join(sources, ""))
 }
 
-// priceText is the text of a list of prices: when they were read, their rows and
-// their sources.
 const priceText = `List prices, in USD per million tokens, that hone found on the providers' own pages on %s. They
 apply only at a provider's own endpoint. A [prices."PROVIDER/NAME"] section of .config/hone.toml
 overrides them. Without a price, the cost is unknown and --max-cost is refused. Models whose price
@@ -179,7 +167,6 @@ depends on the length of the prompt are not listed.
 Sources:
 %s`
 
-// rejectUnknownTopics makes help about an unknown command a usage error.
 func rejectUnknownTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
@@ -197,8 +184,6 @@ func rejectUnknownTopics(root *cobra.Command) {
 	}
 }
 
-// rejectUnknownCommands makes the name of an unknown command a usage error, with the
-// command that the user may mean.
 func rejectUnknownCommands(c *cobra.Command) {
 	if !c.HasSubCommands() {
 		return
@@ -214,8 +199,7 @@ func rejectUnknownCommands(c *cobra.Command) {
 	}
 }
 
-// unknownName returns the error about a name that is no command below c. The first of rest
-// is what was not found; before is how a command line about such a command begins.
+// The first of rest is what was not found; before is how a command line about such a command begins.
 func unknownName(c *cobra.Command, before, what, name string, rest []string) error {
 	var known []string
 	for _, sub := range c.Commands() {
@@ -239,8 +223,7 @@ func unknownName(c *cobra.Command, before, what, name string, rest []string) err
 	return failure.Usage(fmt.Sprintf("unknown %s %q", what, name), hint)
 }
 
-// otherName returns what hone calls a command that other programs call name; empty if there
-// is none.
+// Other programs call it name; empty if there is none.
 func otherName(name string) string {
 	switch strings.ToLower(name) {
 	case "status", "list", "ls", "ps", "history":

@@ -19,7 +19,6 @@ import (
 	"hone/journal/bundle"
 )
 
-// importFlags say what is imported.
 type importFlags struct {
 	dir     string
 	maxSize string
@@ -84,7 +83,6 @@ func (a *app) importRun(ctx context.Context, f importFlags, name string) error {
 	return nil
 }
 
-// bundleFile opens a file to import.
 func (a *app) bundleFile(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(a.in), nil
@@ -103,7 +101,6 @@ func (a *app) bundleFile(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// importFailure adds what to do to the error of an import.
 func importFailure(err error, name string, f importFlags) error {
 	var damage *bundle.DamageError
 	var limit *bundle.LimitError
@@ -127,8 +124,7 @@ func importFailure(err error, name string, f importFlags) error {
 	return notWritten(err, name+" was not imported", "free some disk space")
 }
 
-// notWritten returns an error that does not explain itself as one of the environment, or
-// of an interrupt.
+// An error that does not explain itself is one of the environment, or of an interrupt.
 func notWritten(err error, what, hint string) error {
 	if errors.Is(err, context.Canceled) {
 		return &failure.Error{Kind: hone.KindInterrupted, Why: "interrupted: " + what}
@@ -139,7 +135,6 @@ func notWritten(err error, what, hint string) error {
 	return failure.Of(fmt.Errorf("%s: %w", what, err), cmp.Or(transient.Remedy(err), hint))
 }
 
-// tellImported says what was imported, and what to type next.
 func (a *app) tellImported(i *runs.Import) {
 	run := i.Header.Run
 	named := run + failure.Elsewhere(i.Dir)

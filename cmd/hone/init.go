@@ -39,7 +39,6 @@ until you uncomment them. If .config/hone.toml already exists, init prints the l
 	return c
 }
 
-// loopNames returns the names of the loops that a command works for.
 func loopNames(c *cobra.Command) string {
 	var names []string
 	for _, sub := range c.Commands() {
@@ -79,8 +78,6 @@ func (a *app) initLoopCommand(k loop.Kind) *cobra.Command {
 	return c
 }
 
-// init writes a loop's starter files below root, and says of each whether it
-// was written or was there.
 func (a *app) init(root string, starters loop.Starters) error {
 	var files []loop.File
 	if starters.Files != nil {
@@ -118,8 +115,7 @@ func (a *app) init(root string, starters loop.Starters) error {
 	return err
 }
 
-// createFile writes a file that must not be there yet, without following links. What
-// begins with #! can be run.
+// Links are not followed. What begins with #! can be run.
 func createFile(at, rel string, content []byte) error {
 	root, err := os.OpenRoot(at)
 	if err != nil {
@@ -133,8 +129,7 @@ func createFile(at, rel string, content []byte) error {
 	return artifact.Create(root, rel, content, mode)
 }
 
-// checkParents returns an error if something other than a folder, such as a link,
-// is in the way of a file that init writes, or of .config/hone.toml.
+// Something other than a folder, such as a link, must not be in the way of a file that init writes, or of .config/hone.toml.
 func checkParents(at string, files []loop.File, withConfig bool) error {
 	root, err := os.OpenRoot(at)
 	if err != nil {
@@ -152,8 +147,7 @@ func checkParents(at string, files []loop.File, withConfig bool) error {
 	return nil
 }
 
-// placeAll writes the starter files. hasConfig reports whether .config/hone.toml is
-// one of them, and kept whether one of them existed.
+// hasConfig reports whether .config/hone.toml is one of them, and kept whether one of them existed.
 func (a *app) placeAll(root string, files []loop.File) (hasConfig, kept bool, err error) {
 	for _, f := range files {
 		existed, err := a.place(root, f.Path, f.Content)
@@ -165,7 +159,6 @@ func (a *app) placeAll(root string, files []loop.File) (hasConfig, kept bool, er
 	return hasConfig, kept, nil
 }
 
-// place writes one starter file, unless it existed.
 func (a *app) place(root, rel string, content []byte) (existed bool, err error) {
 	line := "wrote   " + rel
 	err = createFile(root, rel, content)
@@ -180,9 +173,7 @@ func (a *app) place(root, rel string, content []byte) (existed bool, err error) 
 	return existed, err
 }
 
-// offerConfig writes a .config/hone.toml that offers a check, or says that there is one. The
-// starter files may include one of the loop's own. Without a language it does nothing unless
-// the loop needs a check.
+// The starter files may include one of the loop's own. Without a language nothing is written unless the loop needs a check.
 func (a *app) offerConfig(root string, ls []language.Language, starter, needsCheck bool) error {
 	if starter || len(ls) == 0 && !needsCheck {
 		return nil

@@ -12,8 +12,7 @@ import (
 	"hone/internal/render"
 )
 
-// openLog opens the file of --log, to which the events of a run are appended. An empty name
-// opens nothing. It refuses a file that is no such log, because nothing could restore it.
+// An empty name opens nothing. A file that is no such log is refused, because nothing could restore it.
 func (a *app) openLog(name string) error {
 	if name == "" {
 		return nil
@@ -42,7 +41,6 @@ func (a *app) openLog(name string) error {
 	return nil
 }
 
-// isLog reports whether a file is empty or begins like an event.
 func isLog(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -55,8 +53,7 @@ func isLog(name string) bool {
 	return err == io.EOF || n == len(first) && bytes.Equal(head, []byte(first))
 }
 
-// logLine appends an event to the log of --log. The first fault is said; the run goes on,
-// because its journal has the event.
+// The first fault is said; the run goes on, because its journal has the event.
 func (a *app) logLine(line []byte, say func(format string, args ...any)) {
 	if a.log == nil {
 		return

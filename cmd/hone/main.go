@@ -66,8 +66,7 @@ func Main(args []string, o journal.Observer, walls func() []sandbox.Wall) int {
 	return a.run(ctx, args)
 }
 
-// terminalSize returns a function that returns the size of a terminal, or a usual one
-// if the terminal does not know its own. It is nil if the file is not a terminal.
+// A terminal that does not know its size gets a usual one. It is nil if the file is not a terminal.
 func terminalSize(f *os.File) func() (columns, rows int) {
 	if !term.IsTerminal(int(f.Fd())) {
 		return nil
@@ -81,8 +80,7 @@ func terminalSize(f *os.File) func() (columns, rows int) {
 	}
 }
 
-// interruptContext returns a context that the first signal cancels, so that the
-// run stops cleanly and can be resumed. A second signal exits the process.
+// The first signal cancels it, so that the run stops cleanly and can be resumed. A second signal exits the process.
 func interruptContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -111,9 +109,8 @@ func interruptContext() (context.Context, func()) {
 // then to the process group of both.
 const echoTime = time.Second
 
-// notify relays signals, except those that were ignored when the process started: they
-// stay ignored, also in children. nohup ignores SIGHUP; a shell without job control ignores
-// SIGINT and SIGQUIT in a background job. Go cannot tell whether SIGQUIT was ignored.
+// Signals that were ignored when the process started stay ignored, also in children. nohup ignores SIGHUP; a shell without job
+// control ignores SIGINT and SIGQUIT in a background job. Go cannot tell whether SIGQUIT was ignored.
 func notify(signals chan<- os.Signal, list ...os.Signal) {
 	if signal.Ignored(os.Interrupt) {
 		signal.Ignore(syscall.SIGQUIT)
@@ -125,7 +122,6 @@ func notify(signals chan<- os.Signal, list ...os.Signal) {
 	}
 }
 
-// run runs a command line and returns the exit status.
 func (a *app) run(ctx context.Context, args []string) int {
 	a.concealKeys()
 	root := a.command()
@@ -145,8 +141,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.exit
 }
 
-// rewrittenArgs returns the arguments of a loop that also accepts the options of
-// another program, with those options as hone spells them.
+// Such a loop also accepts the options of another program.
 func rewrittenArgs(args []string) []string {
 	for _, k := range kinds.All() {
 		if k.Rewrite != nil && len(args) > 0 && args[0] == k.Name {
@@ -156,9 +151,8 @@ func rewrittenArgs(args []string) []string {
 	return args
 }
 
-// ambiguousProve returns a usage error if the word after --prove reads like its value,
-// which the flag takes only after an equals sign: one of its values, or in a command that
-// takes a text any single word.
+// --prove takes its value only after an equals sign. The word after it reads like its value if it is one of them, or in a
+// command that takes a text any single word.
 func ambiguousProve(args []string) error {
 	i := slices.Index(args, "--prove")
 	if end := slices.Index(args, "--"); i < 0 || i+1 >= len(args) || end >= 0 && end < i {

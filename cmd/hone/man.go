@@ -9,8 +9,7 @@ import (
 	"hone/cmd/hone/manual"
 )
 
-// manCommand writes the man pages. It is hidden, because it is for packages: users
-// have the pages, or hone help.
+// It is hidden, because it is for packages: users have the pages, or hone help.
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",

@@ -38,7 +38,6 @@ func (a *app) promptCommand() *cobra.Command {
 	return c
 }
 
-// previewer is a loop that can show its first prompt.
 type previewer interface {
 	loop.Loop
 	loop.Previewer
@@ -71,8 +70,7 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 	return c
 }
 
-// prompt prints the first request of a loop. It needs no key. Without a model it
-// does not compare the size with a context.
+// It needs no key. Without a model the size is not compared with a context.
 func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags, changed func(string) bool, args []string) error {
 	in, err := a.input(k, l, f, changed, args)
 	if err != nil {
@@ -116,7 +114,6 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags
 	return a.showPrompt(p, name, f.output.json)
 }
 
-// preview is a request as --json prints it.
 type preview struct {
 	System string `json:"system"`
 	Text   string `json:"text"`
@@ -126,8 +123,7 @@ type preview struct {
 	Fits   bool   `json:"fits"`
 }
 
-// showPrompt prints a request, and on stderr its size and the model that the
-// size was compared with. An empty name means no model.
+// An empty name means no model.
 func (a *app) showPrompt(p loop.Prompt, name string, asJSON bool) error {
 	v := preview{System: p.System, Text: p.Text, Bytes: len(p.System) + len(p.Text), Files: p.Files, Fits: p.Fits == nil}
 	v.Tokens = v.Bytes / 4
@@ -147,8 +143,7 @@ func (a *app) showPrompt(p loop.Prompt, name string, asJSON bool) error {
 	return promptError(p.Fits)
 }
 
-// promptError returns the error of a prompt that does not fit as the run itself
-// would report it, and every other error unchanged.
+// The run itself would report it like this.
 func promptError(err error) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) {

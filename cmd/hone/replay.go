@@ -27,7 +27,6 @@ import (
 	"hone/workspace"
 )
 
-// replayFlags say where a run is gone through again, and what is shown of it.
 type replayFlags struct {
 	dir     string
 	into    string
@@ -91,8 +90,7 @@ func (a *app) replay(ctx context.Context, f replayFlags, ref string) (err error)
 	return nil
 }
 
-// replayIn replays a run in the scratch tree of a workspace; only a verbose
-// replay is shown.
+// Only a verbose replay is shown.
 func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journal, start hone.Start, k loop.Kind, verbose bool) (done hone.Replayed, err error) {
 	h, err := a.host().Replay(ctx, w, j, start, k)
 	if err != nil {
@@ -112,7 +110,6 @@ func (a *app) replayIn(ctx context.Context, w *runs.Workspace, j *journal.Journa
 	return r.Replay(ctx, built.Round)
 }
 
-// playback opens the journal of a run to replay it.
 func playback(home *journal.Home, run string) (*journal.Journal, hone.Start, error) {
 	j, err := home.OpenReplay(run)
 	if err != nil {
@@ -125,8 +122,7 @@ func playback(home *journal.Home, run string) (*journal.Journal, hone.Start, err
 	return j, start, runs.CheckWhole(run, start)
 }
 
-// scratchFolder returns an empty directory: into, or if that is empty a temporary one.
-// remove removes only the temporary one.
+// It is into, or if that is empty a temporary one. remove removes only the temporary one.
 func scratchFolder(into string) (dir string, remove func() error, err error) {
 	if into == "" {
 		dir, err = os.MkdirTemp("", "hone-replay-")
@@ -146,8 +142,6 @@ func scratchFolder(into string) (dir string, remove func() error, err error) {
 	return dir, func() error { return nil }, err
 }
 
-// replayMismatch returns the error for a replay that differs from the recorded run, or
-// that could not be finished.
 func replayMismatch(err error, j *journal.Journal) error {
 	var missing *objects.MissingError
 	run := j.Run() + failure.Elsewhere(j.Home().Workspace())
@@ -166,8 +160,7 @@ func replayMismatch(err error, j *journal.Journal) error {
 		Hint: "another version of hone or of its loop recorded the run, or the journal was changed; hone show " + run + " --json shows it"}
 }
 
-// tellReplayed says what was the same, and what could not be compared. at is empty, or
-// the flag -C with the directory.
+// at is empty, or the flag -C with the directory.
 func (a *app) tellReplayed(r hone.Replayed, j *journal.Journal, at, into string) {
 	for _, p := range r.Unexplained {
 		fmt.Fprintf(a.out, "changed outside the run: %s\n", render.Line(p))

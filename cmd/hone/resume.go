@@ -15,7 +15,6 @@ import (
 	"hone/loop"
 )
 
-// resumeFlags are the flags of resume.
 type resumeFlags struct {
 	config.Values // that were given
 	dir           string
@@ -34,9 +33,10 @@ terminal. If the run is done, it only prints the result again. RUN is an id from
 of one, or "last", the default. Before it continues a run from hone import, it restores the files as the
 run left them.
 
-Without a terminal, answer a question with --answer DIGEST=yes or DIGEST=no. hone show prints the digest, which
-identifies one exact change of a file. If the file or the proposed change has changed since, resume refuses all
-answers with status 4, and changes nothing.`,
+Without a terminal, answer a question about a change with --answer DIGEST=yes or DIGEST=no, and one that the
+model asks with --answer DIGEST=TEXT. hone show prints the digest, which identifies one exact change of a file,
+or the model's words. If the file or the proposed change has changed since, resume refuses all answers with
+status 4, and changes nothing.`,
 		Example: `  hone resume last --max-tokens 10000000
   hone resume last --answer 1f2e3d4c5b6a=yes`,
 		Args: oneRun,
@@ -48,7 +48,7 @@ answers with status 4, and changes nothing.`,
 		},
 	}
 	registerDir(c, &f.dir)
-	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer an open question, as `DIGEST=yes` or DIGEST=no; hone show prints the digest; repeat it for more")
+	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer an open question, as `DIGEST=yes`, DIGEST=no or DIGEST=TEXT; hone show prints the digest; repeat it for more")
 	f.Values = config.Values{}
 	config.AddFlags(c.Flags(), f.Values, "", c.Name())
 	f.output.register(c)

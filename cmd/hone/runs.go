@@ -95,8 +95,7 @@ func printJSON(out io.Writer, all []report.Summary) error {
 	return nil
 }
 
-// printRuns prints a line for each run and one about all of them, cut to the terminal's
-// width. at is empty, or the flag -C for the command that it names.
+// at is empty, or the flag -C for the command that the line names.
 func (a *app) printRuns(all []report.Summary, use report.Use, at string) error {
 	columns, _ := a.outExtent()
 	for _, line := range append(report.Table(all, a.outColour, columns), use.String()) {

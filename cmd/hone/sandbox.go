@@ -31,7 +31,6 @@ import (
 	"hone/workspace/secret"
 )
 
-// sandboxFlags are what the walls by hand are made of.
 type sandboxFlags struct {
 	config.Values  // that were given
 	dir            string
@@ -90,7 +89,6 @@ func (f *sandboxFlags) register(c *cobra.Command) {
 	c.Flags().SetInterspersed(false)
 }
 
-// valid says what is wrong with the flags by themselves.
 func (f *sandboxFlags) valid(c *cobra.Command) error {
 	for flag, bad := range map[string]bool{"timeout": f.timeout <= 0, "processes": f.processes < 1} {
 		if bad && c.Flags().Changed(flag) {
@@ -100,7 +98,6 @@ func (f *sandboxFlags) valid(c *cobra.Command) error {
 	return validFlags(c, f.Values)
 }
 
-// sandbox runs a command behind walls, and ends with its exit status.
 func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error {
 	dir, w, err := a.resolveSandbox(ctx, f)
 	if err != nil {
@@ -137,8 +134,6 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	return nil
 }
 
-// resolveSandbox resolves flags and file: the folder that the command runs in,
-// and the walls around it.
 func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w harness.Enclosure, err error) {
 	if dir, err = loop.AbsDir(f.dir); err != nil {
 		return dir, w, err
@@ -179,9 +174,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 	return dir, w, extend(&w, f, dir)
 }
 
-// workshopRoot is what a command may write, of the folder that it runs in: the
-// workspace that the folder belongs to in its repository, else the folder
-// alone.
+// A command may write the workspace that the folder belongs to in its repository, else the folder alone.
 func workshopRoot(dir string) (string, error) {
 	if _, err := git.Root(dir); errors.Is(err, git.ErrNotRepository) {
 		return dir, nil
@@ -189,8 +182,7 @@ func workshopRoot(dir string) (string, error) {
 	return runs.FindRoot(dir)
 }
 
-// extend adds the paths of flags. What is written on the command line has to
-// be there, but for what is to be kept from coming into being.
+// What is written on the command line has to be there, but for what is to be kept from coming into being.
 func extend(w *harness.Enclosure, f sandboxFlags, dir string) error {
 	for _, list := range []struct {
 		flag  string
@@ -216,13 +208,11 @@ func extend(w *harness.Enclosure, f sandboxFlags, dir string) error {
 	return nil
 }
 
-// inside reports whether a path is a folder or lies in it.
 func inside(folder, path string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// doorsTo makes doors of addresses.
 func doorsTo(addresses []string) ([]*sandbox.Forwarding, error) {
 	var doors []*sandbox.Forwarding
 	for _, a := range addresses {
@@ -239,7 +229,6 @@ func doorsTo(addresses []string) ([]*sandbox.Forwarding, error) {
 	return doors, nil
 }
 
-// introduce says what the command runs behind.
 func (a *app) introduce(e *harness.Enclosed, w harness.Enclosure, f sandboxFlags) {
 	if f.quiet {
 		return
@@ -265,7 +254,6 @@ func (a *app) introduce(e *harness.Enclosed, w harness.Enclosure, f sandboxFlags
 	}
 }
 
-// doorsUsed says what went through the doors.
 func (a *app) doorsUsed(doors []*sandbox.Forwarding, f sandboxFlags) {
 	for _, d := range doors {
 		passed, failed := d.Connections()
@@ -280,7 +268,6 @@ func (a *app) doorsUsed(doors []*sandbox.Forwarding, f sandboxFlags) {
 	}
 }
 
-// sayPlain prints a line of hone's own on stderr.
 func (a *app) sayPlain(format string, args ...any) {
 	for i, arg := range args {
 		if text, ok := arg.(string); ok {
@@ -290,8 +277,6 @@ func (a *app) sayPlain(format string, args ...any) {
 	fmt.Fprintf(a.err, "hone: "+format+"\n", args...)
 }
 
-// sandboxEnd says how the command ended where its exit status does not, and
-// takes that status over.
 func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, err error) error {
 	for _, p := range r.Restored {
 		a.sayPlain("%s", harness.RestoredNote(p))
@@ -321,8 +306,6 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, 
 	return nil
 }
 
-// hintGaps tells what a command that failed seems to have missed behind the
-// walls.
 func (a *app) hintGaps(e *harness.Enclosed, w harness.Enclosure, dir, output string) {
 	if !w.Settings.Net && !w.Settings.None() && sandbox.WantsNetwork(output) {
 		a.say("hint", failure.NoticeText(harness.WantsNet()))
@@ -332,8 +315,6 @@ func (a *app) hintGaps(e *harness.Enclosed, w harness.Enclosure, dir, output str
 	}
 }
 
-// interrupted is the end of a command that a signal to hone ended, or the
-// error itself.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return harness.NoWalls(ctx, err)
@@ -341,7 +322,7 @@ func interrupted(ctx context.Context, err error) error {
 	return &failure.Error{Kind: hone.KindInterrupted, Why: "interrupted"}
 }
 
-// shellStatus is how a shell tells the end of a command.
+// A shell tells the end of a command like this.
 func shellStatus(r sandbox.Result) int {
 	if r.Signal == "" {
 		return r.Exit
@@ -375,5 +356,4 @@ func (s *shown) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// text is the end of the stream.
 func (s *shown) text() string { return string(s.end) }

@@ -26,7 +26,6 @@ import (
 	"hone/story"
 )
 
-// showFlags select the part of a run that is shown.
 type showFlags struct {
 	dir      string
 	round    int
@@ -111,8 +110,6 @@ func (a *app) show(ctx context.Context, f showFlags, ref string) error {
 	return nil
 }
 
-// fit returns an error if the flags cannot be combined, or if the run has nothing to show
-// for them.
 func (f showFlags) fit(r *recorded.Run) error {
 	show := "hone show " + r.ID + failure.Elsewhere(r.Home.Workspace())
 	selected := f.json || f.diff || f.round != 0 || f.full
@@ -133,8 +130,7 @@ func (f showFlags) fit(r *recorded.Run) error {
 	return nil
 }
 
-// transcript returns what shows a run event by event, with a heading for the run. Live, on a
-// terminal, finished rounds fold, and live lines say what is going on.
+// Live, on a terminal, finished rounds fold, and live lines say what is going on.
 func (a *app) transcript(r *recorded.Run, f showFlags, live bool) *report.Transcript {
 	limits := r.Past.Limits()
 	t := &report.Transcript{Out: a.out, Colour: a.outColour, Round: f.round, Text: (f.verbose || f.round != 0) && !f.full, Full: f.full, Brief: live && a.outSize != nil}
@@ -160,9 +156,8 @@ func (a *app) showJSON(past *history.Past, round int) error {
 	return nil
 }
 
-// showDiff shows how the run changed the files, or one of its rounds if round is not 0:
-// a patch that "git apply" accepts. On a terminal it is coloured, and control
-// characters are escaped. Files that the loop itself writes for the user are left out.
+// It is a patch that "git apply" accepts; round 0 means the whole run. On a terminal it is coloured, and control characters are
+// escaped. Files that the loop itself writes for the user are left out.
 func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
 	deltas, err := r.Past.AllChanges(r.Home.Get)
 	if round != 0 {
@@ -198,7 +193,6 @@ func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
 // mostInFile is how many bytes of each request the self-contained page shows.
 const mostInFile = 32 << 10
 
-// showHTML writes the page of a run to a new file, or to stdout if its name is "-".
 func (a *app) showHTML(ctx context.Context, o report.Account, name string) error {
 	maker := page.Maker{Own: o.Own(), Calls: page.Calls{Most: mostInFile, Clean: a.redactKnown}}
 	p, err := maker.Page(ctx, o, func(all []page.Round) (page.Window, []page.Link) {
@@ -245,12 +239,11 @@ func (a *app) showHTML(ctx context.Context, o report.Account, name string) error
 	return err
 }
 
-// cannotCreate returns the error if a file that the user named cannot be created.
 func cannotCreate(name string, err error) error {
 	return failure.Usage(fmt.Sprintf("%s cannot be written: %v", name, cause(err)), "name a file in a directory that exists and that you can write")
 }
 
-// cause returns the error of a file without its path, which may be that of a temporary one.
+// The path may be that of a temporary file.
 func cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

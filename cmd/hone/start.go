@@ -19,7 +19,6 @@ import (
 	"hone/workspace/secret"
 )
 
-// loopCommand returns the command of a loop.
 func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 	return a.loopCommandFor(k, func(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopFlags, args []string) error {
 		if config.Attempts.In(f.Values) > 1 {
@@ -32,7 +31,6 @@ func (a *app) loopCommand(k loop.Kind) *cobra.Command {
 // starter starts a loop with the parsed flags of its command.
 type starter func(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopFlags, args []string) error
 
-// loopCommandFor returns the command of a loop, which calls start with its flags.
 func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 	l := k.New()
 	f := &loopFlags{}
@@ -54,8 +52,7 @@ func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 	return c
 }
 
-// argsOf returns check as cobra needs it. A nil check accepts no
-// arguments.
+// A nil check accepts no arguments.
 func argsOf(check func([]string) error) cobra.PositionalArgs {
 	if check == nil {
 		return noArgs
@@ -63,8 +60,7 @@ func argsOf(check func([]string) error) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error { return check(args) }
 }
 
-// startLoop starts a loop as one run, or as several runs in order. It stops
-// after the first run that is not done. The runs share one budget.
+// It stops after the first run that is not done. The runs share one budget.
 func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) error {
 	in, err := a.input(k, l, f, changed, args)
 	if err != nil {
@@ -91,7 +87,7 @@ func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFl
 	return nil
 }
 
-// startRun resolves all settings before it writes anything, and drives the run.
+// All settings are resolved before anything is written.
 func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.Input, o outputFlags, spent *spending) error {
 	a.offerCheck(ctx, k, in)
 	limits, err := l.Resolve(ctx, in)
@@ -121,8 +117,6 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 	return err
 }
 
-// offerCheck asks at the terminal whether the run uses the project's own check, if the loop needs one
-// and none is set.
 func (a *app) offerCheck(ctx context.Context, k loop.Kind, in *loop.Input) {
 	if !a.present() || k.Starters == nil || !k.Starters().NeedsCheck || config.Check.In(in.Values) != "" {
 		return
@@ -133,8 +127,7 @@ func (a *app) offerCheck(ctx context.Context, k loop.Kind, in *loop.Input) {
 	}
 }
 
-// onlyCheck shows what the check finds, for a run that has no model to ask. It records no
-// run. The error is noKey unless the check passes or cannot run.
+// It records no run. The error is noKey unless the check passes or cannot run.
 func (a *app) onlyCheck(ctx context.Context, in *loop.Input, o outputFlags, noKey error) error {
 	if o.json {
 		return noKey
@@ -147,8 +140,7 @@ func (a *app) onlyCheck(ctx context.Context, in *loop.Input, o outputFlags, noKe
 	return err
 }
 
-// input returns what a loop resolves its settings from. The caller closes its
-// tree.
+// The caller closes its tree.
 func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) (*loop.Input, error) {
 	in := &loop.Input{Kind: k, Dir: f.dir, Args: args, Flags: f.Values, Changed: changed, Getenv: a.env,
 		Note: func(text string) { a.say("note", text) }, In: a.in, Out: a.out, HasProvider: harness.HasProvider}
@@ -180,8 +172,7 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 	return in, nil
 }
 
-// useWorkspaceKeys uses the keys in a workspace in place of their environment
-// variables, in this process only, and redacts them in everything printed.
+// The keys are used in this process only, and redacted in everything printed.
 func (a *app) useWorkspaceKeys(k loop.Kind, tree *workspace.Tree) error {
 	if k.Keys == nil {
 		return nil
@@ -195,7 +186,6 @@ func (a *app) useWorkspaceKeys(k loop.Kind, tree *workspace.Tree) error {
 	return nil
 }
 
-// host returns what sessions need from this program.
 func (a *app) host() harness.Host {
 	h := harness.Host{Getenv: a.env, Environ: a.environ, Version: version(), Observer: a.observer, Walls: a.walls,
 		Notify: func(n hone.Notice) { a.say("note", failure.NoticeText(n)) }, TrustPrograms: a.trust}
@@ -223,7 +213,6 @@ func (s *spending) add(end hone.End, active time.Duration) {
 	}
 }
 
-// remaining returns the limits of a run minus what earlier runs used.
 func (s *spending) remaining(l hone.Limits) (hone.Limits, error) {
 	over := ""
 	if l.Tokens > 0 {

@@ -22,7 +22,6 @@ import (
 	"hone/loop"
 )
 
-// trustFlags are the flags of trust.
 type trustFlags struct {
 	dir               string // of the runs
 	list, revoke, yes bool
@@ -83,8 +82,7 @@ shows what resuming it would run and open, and asks whether you accept it.`,
 	return c
 }
 
-// trustNamed is trust for a name that is not a directory: a run, or a folder that no
-// longer exists and whose record is to be removed.
+// The name is that of a run, or of a folder that no longer exists and whose record is to be removed.
 func (a *app) trustNamed(ctx context.Context, name string, f trustFlags) error {
 	if !f.revoke {
 		return a.trustRun(ctx, f.dir, name, f.yes)
@@ -101,9 +99,8 @@ func (a *app) trustNamed(ctx context.Context, name string, f trustFlags) error {
 	return err
 }
 
-// trustRun shows what resuming a run would run and open, and asks whether resume,
-// undo and settling may accept it as if it had been recorded here. yes answers;
-// without it and without a terminal nothing is accepted.
+// resume, undo and settling may then accept the run as if it had been recorded here. yes answers; without it and without a
+// terminal nothing is accepted.
 func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
 	run, err := runs.Inspect(ctx, dir, ref)
 	if err != nil {
@@ -140,8 +137,7 @@ func (a *app) trustRun(ctx context.Context, dir, ref string, yes bool) error {
 	return err
 }
 
-// trustFolder shows what a folder needs trust for. On a terminal it asks for what is
-// not trusted yet.
+// On a terminal it asks for what is not trusted yet.
 func (a *app) trustFolder(ctx context.Context, dir string) error {
 	root, err := loop.AbsDir(dir)
 	if err != nil {
@@ -170,7 +166,7 @@ func (a *app) trustFolder(ctx context.Context, dir string) error {
 	return err
 }
 
-// notTrusted returns the error of hone trust, whose advice must not be hone trust.
+// The advice of hone trust must not be hone trust.
 func (a *app) notTrusted(err error, n harness.Needs) error {
 	hint := "to trust it, answer yes"
 	if !a.present() {
@@ -182,8 +178,7 @@ func (a *app) notTrusted(err error, n harness.Needs) error {
 	return failure.UsageOf(err, hint)
 }
 
-// startNeeds is [kinds.Needs] for a start of loops, or of the check alone. A check that the user
-// typed replaces the check of the file, which then does not run.
+// A check that the user typed replaces the check of the file, which then does not run.
 func (a *app) startNeeds(root string, file config.File, typed config.Values, run ...loop.Kind) (harness.Needs, error) {
 	if config.Check.Given(typed) != "" {
 		file = file.Without(config.Check.Row)
@@ -191,7 +186,6 @@ func (a *app) startNeeds(root string, file config.File, typed config.Values, run
 	return kinds.Needs(root, file, run...)
 }
 
-// allNeeds returns what a folder needs trust for, if all loops run in it.
 func (a *app) allNeeds(root string) (harness.Needs, error) {
 	file, err := a.loadConfig(root)
 	if err != nil {
@@ -200,14 +194,13 @@ func (a *app) allNeeds(root string) (harness.Needs, error) {
 	return kinds.Needs(root, file, kinds.All()...)
 }
 
-// askTrust asks a question of trust.
 func (a *app) askTrust(ctx context.Context, q harness.TrustQuestion) bool {
 	text, question := consent.Question(q)
 	fmt.Fprint(a.err, text)
 	return a.confirm(ctx, question)
 }
 
-// confirm asks a question on the terminal. Only yes is a yes.
+// Only yes is a yes.
 func (a *app) confirm(ctx context.Context, question string) bool {
 	fmt.Fprint(a.err, question+" [y/N] ")
 	select {
@@ -222,7 +215,6 @@ func (a *app) confirm(ctx context.Context, question string) bool {
 	return false
 }
 
-// listTrust prints the trusted folders.
 func (a *app) listTrust() error {
 	all, err := trust.List()
 	if len(all) == 0 && err == nil {
@@ -244,7 +236,6 @@ func (a *app) listTrust() error {
 	return nil
 }
 
-// revokeTrust removes the record of a folder.
 func (a *app) revokeTrust(dir string) error {
 	folder, err := loop.AbsDir(dir)
 	if err != nil {
@@ -261,8 +252,7 @@ func (a *app) revokeTrust(dir string) error {
 	return err
 }
 
-// trustStarters records trust in a folder that had no files that need trust before
-// hone wrote some.
+// The folder had no files that need trust before hone wrote some.
 func (a *app) trustStarters(root string) error {
 	n, err := a.allNeeds(root)
 	if err != nil {
@@ -274,7 +264,6 @@ func (a *app) trustStarters(root string) error {
 	return nil
 }
 
-// hasTrustFiles reports whether a folder has files that could need trust.
 func (a *app) hasTrustFiles(root string) bool {
 	for _, name := range []string{config.HonePath, config.BorkPath} {
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); err == nil {

@@ -2,5 +2,5 @@
 
 package main
 
-// ensureOwnerAccess does nothing, because there is no umask.
+// There is no umask.
 func ensureOwnerAccess() {}

@@ -4,6 +4,5 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// ensureOwnerAccess removes the owner's bits from the umask. A directory that
-// its owner cannot enter would end this run and every later one.
+// A directory that its owner cannot enter would end this run and every later one.
 func ensureOwnerAccess() { unix.Umask(unix.Umask(0) &^ 0o700) }

@@ -14,7 +14,6 @@ import (
 	"hone/harness"
 )
 
-// undoFlags select the state to restore.
 type undoFlags struct {
 	dir          string
 	round        int
@@ -69,7 +68,6 @@ After undo --to-round, hone resume RUN continues from that round.`,
 	return c
 }
 
-// undo restores the files that a run changed.
 func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	run, err := recorded.ForChange(ctx, f.dir, ref, "undo")
 	if err != nil {
@@ -104,7 +102,6 @@ func (a *app) undo(ctx context.Context, f undoFlags, ref string) error {
 	return err
 }
 
-// previewUndo prints what an undo would do.
 func (a *app) previewUndo(ctx context.Context, plan *undo.Plan, f undoFlags) error {
 	preview, err := plan.Preview(ctx)
 	if err != nil {

@@ -22,8 +22,6 @@ func (a *app) printVersion() error {
 	return err
 }
 
-// version returns the version of the release, or "devel" with the commit that
-// the program was built from.
 func version() string {
 	if Version != "devel" {
 		return Version

@@ -34,10 +34,9 @@ RUN is an id from hone runs, a unique prefix of one, or "last", the default. Ctr
 	return c
 }
 
-// watchInterval is how often the journal is read.
 const watchInterval = 300 * time.Millisecond
 
-// follow shows the events of a run until it ends, or until no process works on it.
+// It also ends when no process works on the run.
 func (a *app) follow(ctx context.Context, dir, ref string, live bool) error {
 	home, run, err := recorded.Find(dir, ref)
 	if err != nil {
@@ -70,7 +69,6 @@ func (a *app) follow(ctx context.Context, dir, ref string, live bool) error {
 	}
 }
 
-// watched is a run that is followed, and how far it was shown.
 type watched struct {
 	home       *journal.Home
 	run        string
@@ -79,9 +77,7 @@ type watched struct {
 	size       int64              // of the journal when it was read
 }
 
-// showNew shows the events that were appended since the last call, if there are any. It
-// returns the end of the run, or nil if there are no new events or the last of them is
-// not an end.
+// The end is nil if there are no new events or the last of them is not an end.
 func (a *app) showNew(w *watched) (*hone.End, error) {
 	size, err := w.home.Size(w.run)
 	if err != nil || size == w.size {

@@ -72,8 +72,7 @@ address that is in the certificate.`,
 	return c
 }
 
-// web serves the pages of runs until the context ends. It prints the link to one page; to
-// the list if page is empty.
+// An empty page is the list.
 func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, page string, open, actions bool) error {
 	o := web.Options{Dirs: dirs, Version: version(), Clean: a.redactKnown, Environ: a.environ}
 	if actions {
@@ -110,9 +109,8 @@ func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, pa
 	return s.Serve(l)
 }
 
-// serveRun serves the page of a run of this process, and those of the runs before it, until
-// stop is called. It returns the link to it. say says in the terminal what the user does on the
-// page; nil means that the user can only look.
+// It serves until stop is called. link leads to the page of the run. say says in the terminal what the user does on the page;
+// nil means that the user can only look.
 func (a *app) serveRun(ctx context.Context, dir string, own *web.OwnRun, say func(string)) (link string, stop func(), err error) {
 	l, _, err := web.ListenFlags{}.Listen()
 	if err != nil {
@@ -132,7 +130,6 @@ func (a *app) serveRun(ctx context.Context, dir string, own *web.OwnRun, say fun
 	return s.Link(own.ID), func() { cancel(); <-served }, nil
 }
 
-// openBrowser opens an address in the user's browser.
 func openBrowser(ctx context.Context, address string) error {
 	argv := []string{"xdg-open", address}
 	switch runtime.GOOS {

@@ -168,7 +168,7 @@ func TestWebAnswers(t *testing.T) {
 		digest + "=perhaps":                   "is not DIGEST=yes or DIGEST=no",
 		strings.Repeat("0", 64) + "=yes":      "no question of the run has the digest 0000",
 		"--max-tokens=1":                      "is not DIGEST=yes or DIGEST=no",
-		digest[:8] + "=yes&" + digest + "=no": "says both yes and no",
+		digest[:8] + "=yes&" + digest + "=no": "says two things",
 	} {
 		values, _ := url.ParseQuery(form)
 		if page = w.act("answer", values); !strings.Contains(page, want) || w.read("specs/s.md") != "Old.\n" {
@@ -212,6 +212,26 @@ func TestWebAnswersSeveral(t *testing.T) {
 	w.until("<pre>1 question is open: specs/c.md")
 	if a, b, c := w.read("specs/a.md"), w.read("specs/b.md"), w.read("specs/c.md"); a != "New.\n" || b != "Old.\n" || c != "Old.\n" {
 		t.Errorf("%q %q %q", a, b, c)
+	}
+}
+
+// TestWebAnswersTheModel: what the model asks has a line of its own, and the next round gets
+// the answer (ruling B15).
+func TestWebAnswersTheModel(t *testing.T) {
+	w := newActing(t, 1, []string{`{"create-or-update": {"a": "80\n"}, "questions": "Which <port>?"}`, `{"create-or-update": {"a": "81\n"}}`, `{"create-or-update": {"a": "81\n"}}`, `{"create-or-update": {"a": "8080\n"}}`},
+		[]string{"work/a", "old\n"}, "--check", "grep -qx 8080 a", "--patience", "1")
+	page := w.page()
+	digest := field(t, page, `<input name="([0-9a-f]{64})"`)
+	if !strings.Contains(page, "Which <port>?") {
+		t.Errorf("the page does not ask:\n%s", page)
+	}
+	if page = w.act("answer", url.Values{digest: {" "}}); !strings.Contains(page, "no question was answered") {
+		t.Errorf("an empty answer:\n%s", page)
+	}
+	w.act("answer", url.Values{digest: {"8080"}})
+	w.until("✓ done")
+	if got := w.read("a"); got != "8080\n" {
+		t.Errorf("the file is %q", got)
 	}
 }
 

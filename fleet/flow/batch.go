@@ -73,7 +73,7 @@ func (b *batch) ended() bool {
 	return !slices.ContainsFunc(b.Progress, func(p Progress) bool { return !p.State.Ended() })
 }
 
-// close cancels the jobs that do not run. The others are already being cancelled.
+// The jobs that run are already being cancelled.
 func (b *batch) close() {
 	b.closing = true
 	for i := range b.Progress {
@@ -93,7 +93,6 @@ func (b *batch) cancel(i int) {
 	b.changed = true
 }
 
-// startLegs starts legs of the jobs whose turn it is, as long as there is budget for them.
 // If the first one must wait for budget, the others wait, too.
 func (b *batch) startLegs(ctx workflow.Context) {
 	for len(b.legs) < b.Parallel {
@@ -127,7 +126,6 @@ func (b *batch) next() (first int, ok bool) {
 	return first, ok
 }
 
-// claim returns what a job asks the bank for.
 func (b *batch) claim(i int) group.Claim {
 	p, open := b.Progress[i], len(b.legs)
 	for _, p := range b.Progress {
@@ -161,7 +159,6 @@ func (b *batch) startLeg(ctx workflow.Context, i int, limit group.Amount) {
 	})
 }
 
-// settle repays the loan of a leg, and decides how its job continues.
 func (b *batch) settle(i int, e End) {
 	name, p := b.Jobs[i].Name, &b.Progress[i]
 	delete(b.legs, i)
@@ -194,8 +191,7 @@ func (b *batch) settle(i int, e End) {
 	b.changed = true
 }
 
-// bound shortens an outcome, so that the outcomes of MaxJobs jobs fit into one payload. The
-// next leg asks again the questions that are left out.
+// The outcomes of MaxJobs jobs must fit into one payload. The next leg asks again the questions that are left out.
 func bound(o *job.Outcome) {
 	const questions = 20
 	o.Why = start(o.Why)
@@ -213,7 +209,6 @@ func start(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// after returns the state of a job after a leg.
 func (b *batch) after(p *Progress, e End) (State, string) {
 	out := p.Outcome
 	state, why := Failed, out.Why
@@ -259,7 +254,7 @@ func (b *batch) answerClients(ctx workflow.Context) error {
 		}, workflow.UpdateHandlerOptions{Validator: b.mayCancel, Description: "Cancel jobs: a list of names."}))
 }
 
-// place returns the place of a job; -1 if there is none with this name.
+// It is -1 if there is none.
 func (b *batch) place(name string) int {
 	return slices.IndexFunc(b.Jobs, func(j job.Job) bool { return j.Name == name })
 }
@@ -280,8 +275,7 @@ func (b *batch) mayAnswer(name string, answers []job.Answer) error {
 	return nil
 }
 
-// answer records answers for a job. The last answer to a question counts. When all questions
-// are answered, the job continues before others.
+// The last answer to a question counts. When all questions are answered, the job continues before others.
 func (b *batch) answer(p *Progress, answers []job.Answer) {
 	for _, a := range answers {
 		p.Answers = append(slices.DeleteFunc(p.Answers, func(old job.Answer) bool { return old.Question == a.Question }), a)
@@ -295,7 +289,7 @@ func (b *batch) answer(p *Progress, answers []job.Answer) {
 	b.changed = true
 }
 
-// mayCancel returns why jobs cannot be cancelled. Cancelling an ended job does nothing.
+// Cancelling an ended job does nothing.
 func (b *batch) mayCancel(names []string) error {
 	for _, name := range names {
 		if b.place(name) < 0 {

@@ -122,8 +122,7 @@ func Queue(ctx context.Context, c client.Client, id string) (string, error) {
 	return d.GetExecutionConfig().GetTaskQueue().GetName(), batchError(err)
 }
 
-// stop corrects the last status of a batch whose workflow has ended without a result, for
-// example because it was terminated. It does not include what the last legs have spent.
+// The workflow has ended without a result, for example because it was terminated. What the last legs have spent is missing.
 func (s *Status) stop(why string) {
 	s.Ended = true
 	for i := range s.Jobs {
@@ -160,7 +159,6 @@ func update(ctx context.Context, c client.Client, id, name string, args ...any) 
 	return batchError(err)
 }
 
-// batchError returns what an error of the server means for a batch.
 func batchError(err error) error {
 	var missing *serviceerror.NotFound
 	switch {

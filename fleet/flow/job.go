@@ -49,7 +49,7 @@ func Job(ctx workflow.Context, o Order) (End, error) {
 	return e, nil
 }
 
-// lose notes that the last try ended with an error.
+// The last try ended with the error.
 func (e *End) lose(err error) {
 	e.Outcome, e.Lost = job.Outcome{}, true
 	if failed, ok := errors.AsType[*temporal.ApplicationError](err); ok {

@@ -14,7 +14,7 @@ import (
 	"hone/loop"
 )
 
-// fleetFlags are harmless flags that a job cannot have, with what to do instead.
+// They are harmless, but a job cannot have them; the values are what to do instead.
 func fleetFlags() map[string]string {
 	return map[string]string{
 		"max-tokens": "write max-tokens = N in the job",
@@ -31,8 +31,7 @@ func fleetFlags() map[string]string {
 	}
 }
 
-// badArgs returns what is wrong with the arguments of a loop. A job may have the flags that
-// are allowed in a file of another user; the operator of a worker decides on the others.
+// A job may have the flags that are allowed in a file of another user; the operator of a worker decides on the others.
 func badArgs(k loop.Kind, args []string) (problem, hint string) {
 	fs := flagSet(k)
 	line := append([]string{k.Name}, args...)
@@ -75,8 +74,7 @@ func badArgs(k loop.Kind, args []string) (problem, hint string) {
 	return "", ""
 }
 
-// flagSet returns all flags of a loop's command, with values of the same types. The
-// checks of the values themselves are left to the worker's hone.
+// The values have the same types. Checks of the values themselves are left to the worker's hone.
 func flagSet(k loop.Kind) *pflag.FlagSet {
 	fs := pflag.NewFlagSet(k.Name, pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)

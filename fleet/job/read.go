@@ -144,8 +144,7 @@ func (j Job) Valid() error {
 	return fmt.Errorf("%s: %s; %s", cmp.Or(key, "the job"), problem, hint)
 }
 
-// check returns the first key of a job that is wrong, why, and what to write; an empty
-// problem if all is well.
+// An empty problem means that all is well.
 func (j *Job) check() (key, problem, hint string) {
 	if j.Name != "" && !ValidName(j.Name) {
 		return "name", fmt.Sprintf("%q is not a valid name for a job", j.Name), `use at most 60 letters, digits, "-" and "_", with single dots between them, such as "parser"`
@@ -199,8 +198,7 @@ func nameOf(repo string) string {
 
 var notInName = regexp.MustCompile(`\.\.+|[^A-Za-z0-9_.-]+|\.$|^\.`)
 
-// badRepo returns what is wrong with the address of a repository, without the address if
-// it contains a password.
+// The address is left out if it contains a password.
 func badRepo(repo string) (problem, hint string) {
 	const example = `write what git clone takes, such as "https://git.example/team/parser.git"`
 	u, err := url.Parse(repo)
@@ -222,7 +220,7 @@ func badRepo(repo string) (problem, hint string) {
 // scp is the short form of an ssh address: user@host:path.
 var scp = regexp.MustCompile(`^([A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:[^:]+$`)
 
-// badAddress refuses keys in URLs. Except with ssh, a user name alone can be a key.
+// It refuses keys in URLs. Except with ssh, a user name alone can be a key.
 func badAddress(u *url.URL) (problem, hint string) {
 	_, password := u.User.Password()
 	switch ssh := u.Scheme == "ssh" || u.Scheme == "git+ssh"; {
@@ -234,7 +232,6 @@ func badAddress(u *url.URL) (problem, hint string) {
 	return "", ""
 }
 
-// findLoop returns a loop by name.
 func findLoop(name string) (kind loop.Kind, problem, hint string) {
 	var names []string
 	for _, k := range []loop.Kind{fix.Kind(), task.Kind(), implement.Kind(), reconcile.Kind()} {

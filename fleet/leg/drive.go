@@ -27,7 +27,6 @@ import (
 // finishing is how long an interrupted leg may take to store what it has.
 const finishing = time.Minute
 
-// drive runs hone to its end, stores what it records, and returns the outcome.
 func (g *leg) drive(ctx context.Context, stop context.CancelCauseFunc) (job.Outcome, error) {
 	args, err := g.args()
 	if err != nil {
@@ -68,8 +67,7 @@ func (g *leg) drive(ctx context.Context, stop context.CancelCauseFunc) (job.Outc
 	return o, g.put(end, m)
 }
 
-// stopCause returns why a leg was stopped; nil if nothing stopped it, or if the activity was
-// cancelled, because then it returns an outcome.
+// It is nil if nothing stopped the leg, or if the activity was cancelled, because then it returns an outcome.
 func stopCause(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if cause == nil || temporal.IsCanceledError(cause) || !activity.IsActivity(ctx) && errors.Is(cause, context.Canceled) {
@@ -87,8 +85,7 @@ type follower struct {
 	err   error
 }
 
-// event stores what hone has recorded, after each reply and before each call, for which hone
-// waits.
+// hone waits for this before each call.
 func (f *follower) event(e history.Event) {
 	if e.Step != nil {
 		f.round = max(f.round, e.Step.Round)
@@ -105,8 +102,7 @@ func (f *follower) event(e history.Event) {
 	f.now.Store(&Progress{Round: f.round, Tokens: f.at.Spent.Tokens})
 }
 
-// args returns the command line of hone, without --json. A resumed run gets the parts of the
-// allowance that it has not.
+// A resumed run gets the parts of the allowance that it has not.
 func (g *leg) args() ([]string, error) {
 	flags := []string{"--ack", "-C", g.repo}
 	if g.at.Run != "" {
@@ -127,8 +123,7 @@ func (g *leg) args() ([]string, error) {
 	return child.With(append([]string{g.Job.Loop}, g.Job.Args...), flags...), nil
 }
 
-// honeEnv returns the environment of hone. The leg has a state directory of its own, so that
-// trust ends with the leg.
+// The leg has a state directory of its own, so that trust ends with the leg.
 func (g *leg) honeEnv() []string {
 	env := slices.DeleteFunc(slices.Clone(g.environ()), func(v string) bool {
 		return strings.HasPrefix(v, "HONE_TRUST=") || strings.HasPrefix(v, "XDG_STATE_HOME=")
@@ -156,7 +151,7 @@ func (g *leg) past(run string) (*history.Past, error) {
 // exits are the exit statuses of ends that hone recorded before it was killed.
 var exits = map[history.Kind]int{history.KindInterrupted: 130, history.KindDone: 0}
 
-// outcome returns how the leg ended, according to the journal.
+// The journal tells it.
 func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	run := cmp.Or(r.Run, g.at.Run)
 	o := job.Outcome{Run: run, Exit: r.Exit, Why: r.Said}

@@ -18,7 +18,7 @@ var refused = regexp.MustCompile(`(?i)not found|does not exist|does not appear t
 // unreachable matches messages of git about a failed network.
 var unreachable = regexp.MustCompile(`(?i)could not resolve host|timed out|connection (refused|reset)|unable to access .*error: 5\d\d|temporary failure`)
 
-// git runs git without hooks and prompts, and returns what it printed.
+// There are no hooks and prompts.
 func (w *Worker) git(ctx context.Context, dir string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "gc.auto=0", "-c", "maintenance.auto=false"}, args...)...)
 	c.Dir = dir
@@ -44,9 +44,7 @@ func (w *Worker) git(ctx context.Context, dir string, args ...string) (string, e
 
 var fullHash = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-// checkOut clones a repository into a directory and checks out a commit: the given one,
-// or that of a ref if it is empty: a branch, a tag or a commit; an empty ref is the default
-// branch. It returns the commit.
+// An empty commit means that of ref: a branch, a tag or a commit; an empty ref is the default branch. It returns the commit.
 func (w *Worker) checkOut(ctx context.Context, repo, ref, commit, dir string) (found string, err error) {
 	if repo == "" || strings.HasPrefix(repo, "-") || strings.HasPrefix(ref, "-") {
 		return "", fatal("git cannot clone %q with ref %q", repo, ref)

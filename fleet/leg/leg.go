@@ -92,7 +92,6 @@ func (w *Worker) Leg(ctx context.Context, l job.Leg) (job.Outcome, error) {
 	return (&leg{Worker: w, Leg: l, term: termOf(ctx)}).try(ctx)
 }
 
-// try works on the leg once.
 func (g *leg) try(ctx context.Context) (job.Outcome, error) {
 	o, err := g.work(ctx)
 	// Unless the manifest was read, an earlier try may have spent what nobody knows.
@@ -162,7 +161,6 @@ func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
 	return g.drive(ctx, stop)
 }
 
-// legPrefix begins the names of the directories of legs.
 const legPrefix = "leg-"
 
 func (g *leg) makeDir() error {
@@ -174,8 +172,7 @@ func (g *leg) makeDir() error {
 	return err
 }
 
-// takePlace returns the directory of this process: the first one that no other process has
-// locked. It removes what a killed process left there.
+// It is the first one that no other process has locked. What a killed process left there is removed.
 func (w *Worker) takePlace() (string, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -238,7 +235,6 @@ func (w *Worker) Export(ctx context.Context, batch string, j job.Job, file strin
 	return g.hone(ctx, "export", g.at.Run, "-o", file, "--force")
 }
 
-// interrupted returns the cause of an interrupt in place of its error.
 func interrupted(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		return cause
@@ -246,7 +242,7 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// termOf returns the term of an activity's try; outside an activity, a new one.
+// Outside an activity it is a new one.
 func termOf(ctx context.Context) Term {
 	t := Term{Worker: randomID()}
 	if activity.IsActivity(ctx) {
@@ -256,8 +252,7 @@ func termOf(ctx context.Context) Term {
 	return t
 }
 
-// heartbeats sends heartbeats until the function that it returns is called, and stops the
-// leg when the worker stops.
+// It sends until the returned function is called. The leg is stopped when the worker stops.
 func (g *leg) heartbeats(ctx context.Context, stop context.CancelCauseFunc) func() {
 	if !activity.IsActivity(ctx) {
 		return func() {}

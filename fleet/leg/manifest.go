@@ -89,13 +89,13 @@ func mac(key, text []byte) []byte {
 	return m.Sum(nil)
 }
 
-// seal returns a manifest as it is stored: a line with its MAC, and its JSON form.
+// It is a line with the MAC, and the JSON form.
 func (m manifest) seal(key []byte) ([]byte, error) {
 	text, err := json.Marshal(m)
 	return fmt.Appendf(nil, "%x\n%s\n", mac(key, text), text), err
 }
 
-// unseal reads the manifest of a job that a worker with the same key has written.
+// A worker with the same key has written it.
 func unseal(key, stored []byte, batch, name string) (manifest, error) {
 	var m manifest
 	line, text, _ := bytes.Cut(bytes.TrimSuffix(stored, []byte("\n")), []byte("\n"))
@@ -118,7 +118,6 @@ func unseal(key, stored []byte, batch, name string) (manifest, error) {
 
 func (g *leg) name(what string) string { return g.Batch + "/" + g.Job.Name + "/" + what }
 
-// read reads the manifest of the job, and its version in the store.
 func (g *leg) read(ctx context.Context) (m manifest, version string, err error) {
 	stored, version, err := store.Read(ctx, g.Store, g.name("manifest"), maxManifest)
 	if err == nil {
@@ -127,8 +126,7 @@ func (g *leg) read(ctx context.Context) (m manifest, version string, err error) 
 	return m, version, err
 }
 
-// takeOver makes this worker the only one that works on the job: from now on, the manifests
-// of others conflict. It does so even if the leg is interrupted: only the manifest says what the
+// From then on, the manifests of others conflict. It does so even if the leg is interrupted: only the manifest says what the
 // run has spent.
 func (g *leg) takeOver(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
@@ -156,8 +154,7 @@ func (g *leg) takeOver(ctx context.Context) error {
 	return g.put(ctx, before)
 }
 
-// put stores a manifest in place of the last one. If another worker has taken over, the
-// error is errSuperseded.
+// If another worker has taken over, the error is errSuperseded.
 func (g *leg) put(ctx context.Context, m manifest) error {
 	sealed, err := m.seal(g.Key)
 	if err != nil {

@@ -60,13 +60,13 @@ func (g *leg) ship(ctx context.Context, run string) error {
 	return g.put(ctx, m)
 }
 
-// spent returns what a run has spent, with calls under way in full.
+// Calls under way count in full.
 func spent(past *history.Past) group.Amount {
 	l := past.Ledger()
 	return group.Amount{Tokens: l.Tokens, Cost: group.Dollars(l.Cost)}
 }
 
-// keepShipping calls ship, and retries it within the worker's patience if the store fails.
+// The worker's patience limits the retries.
 func (g *leg) keepShipping(ctx context.Context, run string) error {
 	patience := g.Patience
 	if patience == 0 {
@@ -85,8 +85,7 @@ func (g *leg) keepShipping(ctx context.Context, run string) error {
 	}
 }
 
-// restore imports the run from the store into the clone, and trusts it: the MAC of the manifest,
-// which names the parts, shows that a worker wrote it.
+// It trusts the run: the MAC of the manifest, which names the parts, shows that a worker wrote it.
 func (g *leg) restore(ctx context.Context) error {
 	args := []string{"import"}
 	for i, digest := range g.at.Parts {

@@ -42,7 +42,6 @@ func openDir(root string) (Store, error) {
 
 func (d dir) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
 
-// newest returns the number of an object's newest version; 0 if there is no object.
 func (d dir) newest(name string) (int64, error) {
 	if err := checkName(name); err != nil {
 		return 0, err
@@ -112,7 +111,7 @@ func (d dir) Put(ctx context.Context, name string, content io.ReadSeeker, match 
 	return strconv.FormatInt(now+1, 10), nil
 }
 
-// link writes a version, which must be new.
+// The version must be new.
 func (d dir) link(name string, content io.ReadSeeker, n int64) error {
 	if err := os.MkdirAll(d.path(name), 0o700); err != nil {
 		return err
@@ -134,8 +133,8 @@ func (d dir) link(name string, content io.ReadSeeker, n int64) error {
 	return os.Link(f.Name(), d.version(name, n))
 }
 
-// confirm removes the versions before a new one. If a newer one exists, another process had
-// already replaced and removed this number: then confirm removes the new version.
+// If a newer version than the new one exists, another process had already replaced and removed this number: then confirm
+// removes the new version.
 func (d dir) confirm(name string, n int64) error {
 	newest, err := d.newest(name)
 	if err != nil {

@@ -23,7 +23,6 @@ type bucket struct {
 	prefix string // empty, or ends in a slash
 }
 
-// awsEndpoint is the default endpoint.
 const awsEndpoint = "https://s3.amazonaws.com"
 
 func openS3(where string) (Store, error) {

@@ -89,8 +89,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// written returns the version of an object if it has this content; otherwise the error
-// wraps ErrConflict.
+// If the object has another content, the error wraps ErrConflict.
 func written(ctx context.Context, s Store, name string, content io.ReadSeeker) (string, error) {
 	now, version, err := s.Get(ctx, name)
 	if err == nil {

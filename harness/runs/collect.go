@@ -76,7 +76,6 @@ func (o Collection) collect(ctx context.Context, home *journal.Home) (done Colle
 	return done, err
 }
 
-// choice has the runs that a collection keeps.
 type choice struct {
 	Collection
 	collector *journal.Collector
@@ -85,8 +84,7 @@ type choice struct {
 	size      int64           // of the kept runs, in bytes
 }
 
-// keep keeps a run unless the kept runs would then exceed the limit; less than 0 means no
-// limit.
+// A limit of less than 0 means none.
 func (c *choice) keep(ctx context.Context, run string, limit int64) (ok bool, err error) {
 	if limit >= 0 {
 		limit = max(0, limit-c.size)
@@ -96,8 +94,7 @@ func (c *choice) keep(ctx context.Context, run string, limit int64) (ok bool, er
 	return ok, err
 }
 
-// choose sets the runs to delete. It first keeps the runs that no limit deletes, so that
-// they count towards the size, then the others, newest first.
+// The runs that no limit deletes are kept first, so that they count towards the size, then the others, newest first.
 func (o Collection) choose(ctx context.Context, home *journal.Home, collector *journal.Collector, done *Collected) error {
 	all, err := home.Runs()
 	if err != nil {
@@ -125,8 +122,7 @@ func (o Collection) choose(ctx context.Context, home *journal.Home, collector *j
 	return nil
 }
 
-// keepNewest keeps those of the other runs that no limit deletes. ends are the times of
-// the runs' last events. It returns how many open runs exceed a limit.
+// ends are the times of the runs' last events. open is how many open runs exceed a limit.
 func (c *choice) keepNewest(ctx context.Context, all []string, ends map[string]time.Time) (open int, err error) {
 	full := false
 	for i, run := range slices.Backward(all) {
@@ -148,8 +144,7 @@ func (c *choice) keepNewest(ctx context.Context, all []string, ends map[string]t
 	return open, nil
 }
 
-// lastEvent returns the time of a run's last event; zero if it cannot be read. open
-// means that the run may be resumed, or that this is unknown.
+// at is zero if it cannot be read. open means that the run may be resumed, or that this is unknown.
 func lastEvent(home *journal.Home, run string) (at time.Time, open bool) {
 	events, err := home.Read(run)
 	if err != nil || len(events) == 0 {

@@ -111,7 +111,6 @@ func (x *Export) Redact() error {
 	return nil
 }
 
-// incompleteError returns the error for a run without some of its objects.
 func incompleteError(err error) error {
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "restore .hone from a backup"}}
 }
@@ -165,8 +164,7 @@ func (x *Export) Collect(ctx context.Context, withheld func(path string, content
 	return nil
 }
 
-// secretPaths returns the paths for which the contents of a file must stay here; nil if
-// they need not.
+// The contents must stay here for these paths; nil if they need not.
 func (x *Export) secretPaths(n history.Needed, withheld func(string, []byte) bool) (secret []string, err error) {
 	if len(n.Paths) == 0 {
 		return nil, nil
@@ -283,8 +281,7 @@ func ReadImport(ctx context.Context, dir string, in io.Reader, limit int64) (*Im
 	return i, w.Home.Import(b.Events, b.Header.Base)
 }
 
-// eventsHere returns how many events a run has here. The error is a *DivergedError if
-// neither they nor the given events are the beginning of the others.
+// The error is a *DivergedError if neither the run's events here nor the given ones are the beginning of the others.
 func eventsHere(home *journal.Home, events []journal.Event) (int, error) {
 	old, err := home.Read(events[0].Run)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -301,8 +298,7 @@ func eventsHere(home *journal.Home, events []journal.Event) (int, error) {
 	return len(old), nil
 }
 
-// storeObjects stores the objects of a bundle, all of them or none, and checks that those are
-// here without which the run cannot be read.
+// It stores all of them or none, and checks that those are here without which the run cannot be read.
 func storeObjects(ctx context.Context, home *journal.Home, b *bundle.Reader, redacted bool) error {
 	pack, err := home.NewPack()
 	if err != nil {
@@ -333,8 +329,7 @@ func storeObjects(ctx context.Context, home *journal.Home, b *bundle.Reader, red
 	return nil
 }
 
-// storeCommitted stores the contents of files of the checkout in a directory with which the run
-// began, and which its bundle therefore leaves out.
+// The run began with these files, and its bundle therefore leaves them out.
 func storeCommitted(home *journal.Home, past *history.Past, dir string) error {
 	opened, ok := past.Opened()
 	if !ok {

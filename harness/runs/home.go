@@ -40,8 +40,7 @@ func RemoveHome(dir string) {
 // maxHomeName is how many characters of a directory's name are part of [homeName].
 const maxHomeName = 40
 
-// homeName returns the name of a workspace's home in the state folder: the name of
-// the workspace, for the user, and the hash of its path.
+// The name begins with that of the workspace, for the user.
 func homeName(dir string) string {
 	name := strings.Map(func(r rune) rune {
 		if r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a' || r > 'z' {
@@ -53,7 +52,7 @@ func homeName(dir string) string {
 	return fmt.Sprintf("%s-%x", name[:min(len(name), maxHomeName)], sum[:8])
 }
 
-// isDir reports whether a path is a directory, and not a link to one.
+// A link to a directory is none.
 func isDir(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()
@@ -77,8 +76,6 @@ func Open(dir string) (*journal.Home, error) {
 // ErrNone is part of an error about a directory in which no run was recorded.
 var ErrNone = errors.New("no runs")
 
-// noHome returns the error for a directory whose runs cannot be opened, with
-// advice for the user.
 func noHome(dir string, err error) error {
 	if transient.Is(err) {
 		return err
@@ -89,7 +86,6 @@ func noHome(dir string, err error) error {
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
 }
 
-// checkHome returns an error if a home belongs to another user.
 func checkHome(home string) error {
 	info, err := os.Lstat(home)
 	if err != nil {
@@ -101,8 +97,6 @@ func checkHome(home string) error {
 	return nil
 }
 
-// lockHome opens and locks the home, unless another hone works above or below it. If
-// create is set, it creates a home that does not exist.
 func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 	// A workspace that is refused gets no home.
 	if err := w.checkNested(ctx); err != nil {
@@ -135,7 +129,7 @@ func (w *Workspace) lockHome(ctx context.Context, create bool) (err error) {
 	return w.checkNested(ctx)
 }
 
-// moved reports whether another process moved the home before this one locked it.
+// Another process may have moved the home before this one locked it.
 func (w *Workspace) moved() bool { return HomePath(w.Dir) != w.Home.Dir() }
 
 func (w *Workspace) closeHome() {

@@ -30,9 +30,8 @@ import (
 // registeredDir is the directory of these files in the state folder.
 const registeredDir = "locked"
 
-// register records that the workspace is locked, until closeHome. It does nothing if
-// the state folder cannot be written, as on a full disk. Nobody is locked after a power
-// failure, so that the file need not survive one.
+// It does nothing if the state folder cannot be written, as on a full disk. Nobody is locked after a power failure, so that the
+// file need not survive one.
 func (w *Workspace) register() {
 	dir, err := state.Make(registeredDir)
 	if err != nil {
@@ -66,8 +65,7 @@ func (w *Workspace) unregister() {
 	w.registered = nil
 }
 
-// registrations returns where the files of the other workspaces are that are locked. It forgets
-// those that no longer exist, and reports whether there were any.
+// Files that no longer exist are forgotten; lost reports whether there were any.
 func (w *Workspace) registrations() (locked [][]place, lost bool) {
 	dir, err := state.Find(registeredDir)
 	if err != nil {
@@ -93,7 +91,6 @@ func (w *Workspace) registrations() (locked [][]place, lost bool) {
 	return locked, lost
 }
 
-// checkNested returns an error if another hone works above or below a workspace.
 func (w *Workspace) checkNested(ctx context.Context) error {
 	dir := w.Dir
 	for at := dir; at != filepath.Dir(at); {
@@ -124,7 +121,6 @@ type place struct {
 	In string // its file system and its path there, which bind mounts do not change; At if that is unknown
 }
 
-// shares reports whether a workspace at places has a place of another one in it.
 func shares(ctx context.Context, all, other []place) bool {
 	for _, p := range all {
 		for _, q := range other {
@@ -137,8 +133,7 @@ func shares(ctx context.Context, all, other []place) bool {
 	return false
 }
 
-// places returns the places of the workspace in a directory, whose path has no symbolic links. Only
-// Linux tells the file systems.
+// The path has no symbolic links. Only Linux tells the file systems.
 func places(dir string) []place {
 	all := []place{{dir, dir}}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -169,7 +164,6 @@ func places(dir string) []place {
 	return all
 }
 
-// formatPlaces returns the contents of a registration.
 func formatPlaces(all []place) string {
 	var text strings.Builder
 	for _, p := range all {
@@ -187,7 +181,6 @@ func parsePlaces(text string) (all []place) {
 	return all
 }
 
-// working reports whether another hone of the user works in a directory, and on which run.
 func working(dir string) (run string, ok bool) {
 	path := HomePath(dir)
 	if !isDir(path) || checkHome(path) != nil {
@@ -201,9 +194,7 @@ func working(dir string) (run string, ok bool) {
 	return home.LockedRun()
 }
 
-// isPart reports whether the files of a directory belong to a workspace above it. Those
-// that git ignores do not, such as work trees of the same repository in an ignored
-// directory.
+// Files that git ignores do not belong to it, such as work trees of the same repository in an ignored directory.
 func isPart(ctx context.Context, dir, above string) bool {
 	top, err := git.Root(above)
 	if err != nil {

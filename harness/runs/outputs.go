@@ -33,8 +33,7 @@ func OutputsIn(root string, files []*os.File) (paths []string) {
 	return paths
 }
 
-// pathIn returns the path below a directory of an open file. name leads to the file on
-// systems where /dev/stdout is a link to it; elsewhere the directory is searched.
+// name leads to the file on systems where /dev/stdout is a link to it; elsewhere the directory is searched.
 func pathIn(root, name string, info fs.FileInfo) (rel string, ok bool) {
 	real, err := filepath.EvalSymlinks(name)
 	if err == nil {

@@ -23,8 +23,7 @@ import (
 // those that the user accepted. Others may have been planted: by a repository, by
 // another user, or by a command that reached .hone.
 
-// owner returns the owner of the runs in the home of a workspace. If the state folder
-// cannot be used the owner has no key, and the error says why.
+// If the state folder cannot be used the owner has no key, and the error says why.
 func owner(dir string, home *journal.Home) (*journal.Owner, error) {
 	key, err := state.Key("runs")
 	return &journal.Owner{Key: key,
@@ -41,8 +40,7 @@ type trackedError struct{ error }
 
 func (e trackedError) Unwrap() error { return e.error }
 
-// checkUntracked returns a [trackedError] if git tracks the home of the workspace, as
-// it can only do in the tree.
+// git can only track a home in the tree.
 func checkUntracked(ctx context.Context, dir, home string) error {
 	if home != filepath.Join(dir, journal.HomeName) {
 		return nil
@@ -64,7 +62,7 @@ func checkUntracked(ctx context.Context, dir, home string) error {
 		"git rm -r -f --cached --quiet "+journal.HomeName)}
 }
 
-// checkUntracked is checkUntracked of the workspace's home. It asks git once.
+// git is asked once.
 func (w *Workspace) checkUntracked(ctx context.Context) error {
 	if !w.asked {
 		w.asked, w.tracked = true, checkUntracked(ctx, w.Dir, w.Home.Dir())
@@ -72,9 +70,7 @@ func (w *Workspace) checkUntracked(ctx context.Context) error {
 	return w.tracked
 }
 
-// settleLastRun completes the edits that the workspace's last run had started to apply.
-// If that run is not the user's, it changes nothing, and adds a note unless the run had
-// finished.
+// If the last run is not the user's, nothing is changed, and a note is added unless the run had finished.
 func (w *Workspace) settleLastRun(ctx context.Context) error {
 	last := w.lock.LastRun
 	if last == "" {
@@ -109,8 +105,6 @@ func (w *Workspace) settleLastRun(ctx context.Context) error {
 	return nil
 }
 
-// explainForeign adds what to type to an error about a foreign run, or says that the run
-// can only be shown.
 func (w *Workspace) explainForeign(err error) error {
 	var foreign *journal.ForeignError
 	if !errors.As(err, &foreign) || foreign.Damage != nil {
@@ -191,8 +185,7 @@ func CheckBinding(dir string) error {
 	return err
 }
 
-// findRun opens the home of the workspace that a directory belongs to, and
-// returns the id of a run. The caller closes the home.
+// The caller closes the home.
 func findRun(dir, ref string) (*journal.Home, string, error) {
 	root, err := FindRoot(dir)
 	if err != nil {
@@ -219,7 +212,6 @@ type acceptance struct {
 	When time.Time `json:"when"`
 }
 
-// acceptanceFile returns the file of the acceptance of a run in a workspace.
 func acceptanceFile(dir, run string) (string, error) {
 	folder, err := state.Make("runs")
 	return filepath.Join(folder, fmt.Sprintf("%x.json", sha256.Sum256([]byte(dir+"\x00"+run)))), err
@@ -261,8 +253,6 @@ func Revoke(dir, ref string) error {
 	return err
 }
 
-// acceptedHead returns the hash of the last event of a run that the user accepted;
-// empty if the run was not accepted.
 func acceptedHead(dir, run string) string {
 	file, err := acceptanceFile(dir, run)
 	if err != nil {

@@ -4,5 +4,5 @@ package runs
 
 import "io/fs"
 
-// ownerOf does not know the owner: only Unix has user ids.
+// Only Unix has user ids.
 func ownerOf(fs.FileInfo) (uid int, ok bool) { return 0, false }

@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// ownerOf returns the user who owns a file.
 func ownerOf(info fs.FileInfo) (uid int, ok bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

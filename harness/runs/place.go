@@ -51,7 +51,6 @@ func (r *Recorded) PlaceImported(ctx context.Context, back bool) (changed, left 
 	return history.PlaceImported(ctx, r.Home, r.Tree, list, back)
 }
 
-// committedFiles returns which of the paths are files as in a commit.
 func (r *Recorded) committedFiles(ctx context.Context, commit string, paths []string) (map[string]bool, error) {
 	if r.Repo == nil || commit == "" {
 		return nil, nil
@@ -86,7 +85,6 @@ func Relocated(start hone.Start, dir string) hone.Start {
 	return start
 }
 
-// relocatedValue returns a JSON value with other paths.
 func relocatedValue(v any, from, to string) any {
 	switch v := v.(type) {
 	case string:

@@ -84,9 +84,8 @@ func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 	return err
 }
 
-// endEarlier stops what commands of an earlier process left running. That process has
-// ended, because this one has the lock. All processes are searched only if it died: one
-// that unlocks its workspace has ended its commands.
+// The earlier process has ended, because this one has the lock. All processes are searched only if it died: one that unlocks
+// its workspace has ended its commands.
 func (w *Workspace) endEarlier() {
 	w.Keeper = sandbox.NewKeeper(w.Dir)
 	if !w.orphaned {
@@ -98,7 +97,6 @@ func (w *Workspace) endEarlier() {
 	}
 }
 
-// differentNames returns a few of the different names of programs, quoted.
 func differentNames(programs []string) string {
 	const limit = 5
 	slices.Sort(programs)
@@ -173,8 +171,6 @@ func Working(dir string) (run string, start hone.Start, ok bool) {
 	return run, start, true
 }
 
-// explainLocked adds advice to the error about a workspace in which another
-// hone works, or whose last run cannot be read.
 func explainLocked(err error) error {
 	var held *journal.LockedError
 	if errors.As(err, &held) {
@@ -183,14 +179,12 @@ func explainLocked(err error) error {
 	return explainDamaged(err)
 }
 
-// waitOrFollow returns what the user can do while another hone works in dir; an empty dir
-// means the user's directory.
+// An empty dir means the user's directory.
 func waitOrFollow(dir string) hone.Next {
 	return hone.Next{First: "wait for it, stop it, or follow it", Verb: hone.Watch, Dir: dir}
 }
 
-// explainDamaged adds advice to the error about a journal that was changed, or that
-// another version of hone wrote. What the run was about to apply is unknown.
+// What the run was about to apply is unknown.
 func explainDamaged(err error) error {
 	if !errors.As(err, new(*journal.DamageError)) || transient.Is(err) {
 		return err

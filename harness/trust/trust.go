@@ -42,10 +42,8 @@ func Digest(settings []string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// dirName is the directory of the records in the state folder.
 const dirName = "trust"
 
-// file returns the path of a folder's record.
 func file(dir, folder string) string {
 	sum := sha256.Sum256([]byte(folder))
 	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")

@@ -51,7 +51,6 @@ func CheckAppend(root *os.Root, name string) error {
 	return nil
 }
 
-// checkFile returns an error unless a file is a regular one.
 func checkFile(name string, info fs.FileInfo) error {
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:

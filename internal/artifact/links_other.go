@@ -7,5 +7,5 @@ import "io/fs"
 // nonblock is 0: this system has no FIFOs in directories.
 const nonblock = 0
 
-// hasOtherNames returns false: this system does not say.
+// This system does not say.
 func hasOtherNames(fs.FileInfo) bool { return false }

@@ -10,7 +10,6 @@ import (
 // nonblock keeps open from waiting for the other end of a FIFO.
 const nonblock = syscall.O_NONBLOCK
 
-// hasOtherNames reports whether a file has other hard links.
 func hasOtherNames(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Nlink > 1

@@ -81,7 +81,6 @@ func (r Result) Error() error {
 	return fmt.Errorf("hone ended with status %d: %s", r.Exit, r.why())
 }
 
-// why returns the last error that the child printed, or else its last line.
 func (r Result) why() string {
 	lines := strings.Split(r.Said, "\n")
 	for _, line := range slices.Backward(lines) {
@@ -170,8 +169,7 @@ func (f *feed) line(line []byte) error {
 	return nil
 }
 
-// exitOf returns the exit status that the feed adds to a run's last event; nil if there is
-// none.
+// The feed adds it to a run's last event.
 func exitOf(e journal.Event) *int {
 	var has struct {
 		Exit *int `json:"exit"`
@@ -182,7 +180,6 @@ func exitOf(e journal.Event) *int {
 	return has.Exit
 }
 
-// tail keeps the end of what is written.
 type tail struct {
 	most int
 	kept []byte
@@ -196,7 +193,7 @@ func (t *tail) Write(piece []byte) (int, error) {
 	return len(piece), nil
 }
 
-// text returns what was kept, from the beginning of a line on if lines were lost.
+// If lines were lost, it begins with a whole one.
 func (t *tail) text() string {
 	kept := t.kept
 	if len(kept) == t.most {

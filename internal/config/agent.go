@@ -95,7 +95,6 @@ func (a Agent) forwarderProblem() (key, problem, hint string) {
 	return "", "", ""
 }
 
-// variablesProblem refuses a variable that would have two values.
 func (a Agent) variablesProblem() (key, problem, hint string) {
 	first := map[string]string{}
 	for _, c := range []struct {

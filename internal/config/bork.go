@@ -61,7 +61,7 @@ type borkReader struct {
 	file BorkFile
 }
 
-// member reads a key and its value. lines has the lines of earlier keys.
+// lines has the lines of earlier keys.
 func (r *borkReader) member(lines map[string]int) error {
 	token, _ := r.dec.Token()
 	r.key, _ = token.(string)
@@ -80,7 +80,7 @@ func (r *borkReader) member(lines map[string]int) error {
 	return r.wrong("unknown key", unknownHint(r.key, []string{"correctness-checker", "edits-require-approval", "not-sent"}))
 }
 
-// checker reads the path of a program in the project, or null.
+// The checker is the path of a program in the project, or null.
 func (r *borkReader) checker() error {
 	const hint = `write a path relative to the root of the Git repository, such as "./check.sh", or null for none`
 	var name *string
@@ -104,7 +104,6 @@ func (r *borkReader) checker() error {
 	return nil
 }
 
-// globs reads a list of paths and globs.
 func (r *borkReader) globs(into *[]string) error {
 	var globs []*string
 	if r.dec.Decode(&globs) != nil || globs == nil || slices.Contains(globs, nil) {
@@ -119,10 +118,9 @@ func (r *borkReader) globs(into *[]string) error {
 	return nil
 }
 
-// line returns the line of an offset.
 func (r *borkReader) line(offset int) int { return 1 + bytes.Count(r.text[:offset], []byte("\n")) }
 
-// wrong returns an error at what the reader read last.
+// The error is at what the reader read last.
 func (r *borkReader) wrong(problem, hint string) error {
 	e := &Error{File: BorkPath, Line: r.line(int(r.dec.InputOffset())), Problem: problem, Hint: hint}
 	if r.key != "" {

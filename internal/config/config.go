@@ -65,8 +65,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s; %s", at, e.Problem, e.Hint)
 }
 
-// read returns the contents of a file below root, and false if the file does not
-// exist.
 func read(root, file string) ([]byte, bool, error) {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -93,8 +91,6 @@ func read(root, file string) ([]byte, bool, error) {
 	return text, true, checkText(file, text)
 }
 
-// regular reports whether a file exists. It returns an error if the file is not
-// regular, or its directory is not a directory.
 func regular(root *os.Root, file string) (bool, error) {
 	for _, name := range []string{".config", file} {
 		info, err := root.Lstat(name)
@@ -114,7 +110,6 @@ func regular(root *os.Root, file string) (bool, error) {
 	return true, nil
 }
 
-// checkText returns an error unless the text is UTF-8.
 func checkText(file string, text []byte) error {
 	if bytes.HasPrefix(text, []byte("\xef\xbb\xbf")) {
 		return &Error{File: file, Line: 1, Problem: "it begins with a byte order mark", Hint: "save it as UTF-8 without one"}

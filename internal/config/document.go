@@ -32,12 +32,10 @@ type key struct {
 	at      unstable.Position
 }
 
-// wrong returns an error about the key.
 func (k key) wrong(problem, hint string) error {
 	return &Error{File: k.file, Line: k.at.Line, Key: keyText(k.spelled), Problem: problem, Hint: hint}
 }
 
-// fill reads the file and checks all of it.
 func (d *Document) fill() error {
 	for _, step := range []func() error{d.readKeys, d.decode, d.validate} {
 		if err := step(); err != nil {
@@ -47,8 +45,7 @@ func (d *Document) fill() error {
 	return nil
 }
 
-// readKeys notes all keys up to the first syntax error. It returns an error if
-// a key is unknown, or given in both spellings.
+// It notes the keys up to the first syntax error.
 func (d *Document) readKeys() error {
 	var p unstable.Parser
 	p.Reset(d.text)
@@ -75,7 +72,6 @@ func (d *Document) readKeys() error {
 	return nil
 }
 
-// noteSetting notes a key that has a value, and the keys in an inline table.
 func (d *Document) noteSetting(p *unstable.Parser, table key, node *unstable.Node) {
 	k := d.note(p, table, node)
 	if node.Value().Kind != unstable.InlineTable {
@@ -86,7 +82,6 @@ func (d *Document) noteSetting(p *unstable.Parser, table key, node *unstable.Nod
 	}
 }
 
-// note notes the parts of a key below a table, and returns the last one.
 func (d *Document) note(p *unstable.Parser, table key, node *unstable.Node) key {
 	k := table
 	for parts := node.Key(); parts.Next(); {
@@ -104,7 +99,6 @@ func (d *Document) note(p *unstable.Parser, table key, node *unstable.Node) key 
 	return k
 }
 
-// noteEntry records the next table in a list of tables, and returns its key.
 func (d *Document) noteEntry(list key) key {
 	n := 0
 	for ok := true; ok; n++ {
@@ -122,7 +116,6 @@ func Entry(n int) string { return entryMark + strconv.Itoa(n) }
 
 const entryMark = "\x00" // which a key does not contain
 
-// isTables reports whether a value is a list of tables.
 func isTables(v reflect.Value) bool {
 	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct
 }
@@ -164,7 +157,6 @@ func (d *Document) checkKnown(k key) error {
 	return k.wrong(problem, unknownHint(k.path[last], known))
 }
 
-// sectionsWith returns the headers of the sections that have a key.
 func (d *Document) sectionsWith(key string) (headers []string) {
 	for f := range fieldsOf(d.into) {
 		name := f.Tag.Get("toml")
@@ -185,7 +177,6 @@ func (d *Document) sectionsWith(key string) (headers []string) {
 	return headers
 }
 
-// find returns the first place of a key.
 func (d *Document) find(path ...string) (key, bool) {
 	i := slices.IndexFunc(d.keys, func(k key) bool { return slices.Equal(k.path, path) })
 	if i < 0 {
@@ -194,9 +185,7 @@ func (d *Document) find(path ...string) (key, bool) {
 	return d.keys[i], true
 }
 
-// lookup returns the value of a key and the tag of its field; in a map, the tag of
-// the map. If there is no such field, it returns false and the last value on the
-// way.
+// In a map, the tag is that of the map. Without such a field, ok is false and v is the last value on the way.
 func (d *Document) lookup(path []string) (v reflect.Value, tag reflect.StructTag, ok bool) {
 	v = d.into
 	for _, name := range path {
@@ -231,8 +220,7 @@ func (d *Document) lookup(path []string) (v reflect.Value, tag reflect.StructTag
 	return v, tag, true
 }
 
-// fieldsOf returns the fields of a struct, in order, with those of embedded structs
-// in their place, as go-toml decodes them.
+// Those of embedded structs are in their place, as go-toml decodes them.
 func fieldsOf(v reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
 	return func(yield func(reflect.StructField, reflect.Value) bool) {
 		for _, f := range reflect.VisibleFields(v.Type()) {
@@ -243,7 +231,6 @@ func fieldsOf(v reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
 	}
 }
 
-// decode fills the structs.
 func (d *Document) decode() error {
 	if err := toml.Unmarshal(d.text, new(map[string]any)); err != nil {
 		return d.syntaxError(err)
@@ -264,7 +251,6 @@ func (d *Document) decode() error {
 	return nil
 }
 
-// syntaxError returns an error with the line at which the file is not TOML.
 func (d *Document) syntaxError(err error) error {
 	e := &Error{File: d.file, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "write TOML: sections in brackets, and lines such as rounds = 5"}
 	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
@@ -291,14 +277,11 @@ func (d *Document) keyOf(e *toml.DecodeError) key {
 	return named
 }
 
-// mistyped returns the error for a value of the wrong type.
 func (d *Document) mistyped(k key) error {
 	what, hint := d.expected(k)
 	return k.wrong("it is not "+what, hint)
 }
 
-// expected returns what the value of a key must be, and what the user should
-// write.
 func (d *Document) expected(k key) (what, hint string) {
 	v, tag, _ := d.lookup(k.path)
 	rule := tag.Get("valid")
@@ -335,8 +318,6 @@ func (d *Document) expected(k key) (what, hint string) {
 	return "a table", "write [" + keyText(path) + "], and its keys below it"
 }
 
-// validate checks each value by its tag, and then each table that is a
-// [Validator].
 func (d *Document) validate() error {
 	for _, k := range d.keys {
 		if problem, hint := d.valueProblem(k); problem != "" {
@@ -362,8 +343,7 @@ func (d *Document) validate() error {
 	return nil
 }
 
-// valueProblem returns what is wrong with a value by its tag, or with a name in a
-// map, and what the user should write. An empty problem means that all is well.
+// An empty problem means that all is well.
 func (d *Document) valueProblem(k key) (problem, hint string) {
 	last := len(k.path) - 1
 	if table, tag, _ := d.lookup(k.path[:last]); table.Kind() == reflect.Map {
@@ -404,10 +384,8 @@ func (d *Document) valueProblem(k key) (problem, hint string) {
 	return "", ""
 }
 
-// dashed returns one of the two spellings of a key: hook-read for hook_read.
 func dashed(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
-// keyText returns a key as TOML writes it.
 func keyText(path []string) string {
 	var parts []string
 	for _, p := range path {

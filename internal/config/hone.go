@@ -66,7 +66,6 @@ func parseHone(text []byte, shared bool) (File, error) {
 	return f, nil
 }
 
-// plain returns a value of a document as settings have it.
 func plain(value any) any {
 	switch value := value.(type) {
 	case Duration:
@@ -163,7 +162,6 @@ func keys() map[string]*Row {
 	return rows
 }
 
-// fileType returns the type of a row's value in a document.
 func (r *Row) fileType() reflect.Type {
 	switch r.standard.(type) {
 	case time.Duration:
@@ -176,8 +174,7 @@ func (r *Row) fileType() reflect.Type {
 	return reflect.TypeOf(r.standard)
 }
 
-// completePrices sets the prices of cached tokens that the file does not set.
-// A missing price of other tokens is an error.
+// A missing price of other tokens than cached ones is an error.
 func (f *File) completePrices(d *Document) error {
 	for _, k := range d.keys {
 		if len(k.path) != 2 || k.path[0] != "prices" {

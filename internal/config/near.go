@@ -7,8 +7,6 @@ import (
 	"hone/internal/near"
 )
 
-// unknownHint names the known key that is most like an unknown one, or else all
-// known keys.
 func unknownHint(key string, known []string) string {
 	if best := near.Name(dashed(key), known); best != "" {
 		return fmt.Sprintf("did you mean %s?", best)

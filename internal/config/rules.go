@@ -47,8 +47,7 @@ var (
 	variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// textProblem returns what is wrong with a string by the rule that a tag names, and what
-// the user should write. An empty problem means that all is well.
+// name is that of a rule, in a tag. An empty problem means that all is well.
 func textProblem(name, s string) (problem, hint string) {
 	switch {
 	case s == "", name != "argument" && strings.TrimSpace(s) == "":
@@ -65,8 +64,6 @@ func textProblem(name, s string) (problem, hint string) {
 	return "", ""
 }
 
-// stringHint returns what the user should write if a value is not a string, or
-// not one of a choice.
 func stringHint(rule string) string {
 	choice := strings.Split(rule, "|")
 	last := len(choice) - 1
@@ -114,7 +111,6 @@ func pricedProblem(s string) (problem, hint string) {
 	return modelProblem(s)
 }
 
-// modelsProblem accepts one model, or several with commas between them.
 func modelsProblem(s string) (problem, hint string) {
 	for name := range strings.SplitSeq(s, ",") {
 		if problem, hint = modelProblem(strings.TrimSpace(name)); problem != "" {
@@ -145,8 +141,6 @@ func pathProblem(s string) (problem, hint string) {
 	return "", ""
 }
 
-// homeProblem accepts files and directories in the home of the user, but not the
-// whole home.
 func homeProblem(s string) (problem, hint string) {
 	const example = `write a path that begins with ~/, such as "~/.gemini/settings.json"`
 	below, ok := strings.CutPrefix(s, "~/")

@@ -57,7 +57,6 @@ var table []*Row
 // Table returns all rows.
 func Table() []*Row { return table }
 
-// row adds a row to the table.
 func row[T any](standard T, r Row) Setting[T] {
 	r.standard = standard
 	if r.Name = strings.TrimPrefix(r.Key, "LOOP."); r.Key == "" {
@@ -180,12 +179,11 @@ func (r *Row) FlagName() string {
 	return long
 }
 
-// has reports whether the command of a loop has the flag.
 func (r *Row) has(loop string) bool { return r.Loops == "" || hasWord(r.Loops, loop) }
 
 func hasWord(words, word string) bool { return slices.Contains(strings.Fields(words), word) }
 
-// keys returns the keys of the file that count in a loop, the last one most.
+// The last one counts most.
 func (r *Row) keys(loop string) (keys []string) {
 	section, key, _ := strings.Cut(r.Key, ".")
 	if section == "LOOP" {
@@ -222,7 +220,6 @@ func AddFlags(fs *pflag.FlagSet, v Values, loop, command string) {
 	}
 }
 
-// addFlag adds the flag of a row for a command.
 func (r *Row) addFlag(fs *pflag.FlagSet, v Values, command string) {
 	long, short, _ := strings.Cut(r.Flag, ",")
 	var p any
@@ -276,7 +273,6 @@ func (g given) Set(text string) error {
 	return err
 }
 
-// givenList is the value of a flag with a list.
 type givenList struct {
 	pflag.SliceValue
 	given
@@ -370,7 +366,6 @@ func (r *Row) help(command string) string {
 	return r.Help
 }
 
-// defaultText returns the end of a text about a flag, or about a key.
 func (r *Row) defaultText(command string, key bool) string {
 	text := r.text(r.defaultIn(command), key)
 	switch {
@@ -399,7 +394,6 @@ func (r *Row) defaultText(command string, key bool) string {
 	return " (default " + text + ")"
 }
 
-// text returns a value as flags accept it, or as TOML writes it; empty for nothing.
 func (r *Row) text(value any, toml bool) string {
 	switch value := value.(type) {
 	case string:

@@ -20,7 +20,6 @@ type Opening struct {
 // of the file change.
 func (s Opening) String() string { return s.File + ": " + s.Key + " = " + s.Value }
 
-// settingsToTrust returns the settings that need trust.
 func (d *Document) settingsToTrust() []Opening {
 	var all []Opening
 	for _, k := range d.keys {
@@ -36,7 +35,6 @@ func (d *Document) settingsToTrust() []Opening {
 	return all
 }
 
-// opensText returns the tag "opens" of a key, or of the nearest table around it.
 func (d *Document) opensText(k key) string {
 	for n := len(k.path); n > 0; n-- {
 		_, tag, _ := d.lookup(k.path[:n])
@@ -47,7 +45,6 @@ func (d *Document) opensText(k key) string {
 	return ""
 }
 
-// valueText returns a value as TOML writes it.
 func valueText(v reflect.Value) string {
 	switch v = reflect.Indirect(v); v.Kind() {
 	case reflect.String:

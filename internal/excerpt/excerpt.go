@@ -19,8 +19,7 @@ func Middle(text string, most int) string {
 	return fmt.Sprintf("%s\n[... %d bytes omitted ...]\n%s", strings.TrimSuffix(head, "\n"), omitted, tail)
 }
 
-// headLines returns the start of a text, at most most bytes: complete lines, or
-// complete runes if the first line is longer.
+// It consists of complete lines, or of complete runes if the first line is longer.
 func headLines(text string, most int) string {
 	if i := strings.LastIndexByte(text[:most], '\n'); i >= 0 {
 		return text[:i+1]
@@ -31,7 +30,6 @@ func headLines(text string, most int) string {
 	return text[:most]
 }
 
-// tailLines returns the end of a text, as headLines returns its start.
 func tailLines(text string, most int) string {
 	from := len(text) - most
 	if text[from-1] == '\n' {

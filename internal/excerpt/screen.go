@@ -69,7 +69,6 @@ func screenLine(line string) string {
 	return string(cells)
 }
 
-// move does what a code does within a line: erase, or move the cursor.
 func move(code string, cells []rune, at int) ([]rune, int) {
 	if len(code) < 2 || code[0] != '[' {
 		return cells, at
@@ -106,8 +105,7 @@ func move(code string, cells []rune, at int) ([]rune, int) {
 	return cells, at
 }
 
-// escape returns the code after the escape character that a text starts with, and the rest
-// of the text. A code that does not end in the text is only that character.
+// A code that does not end in the text is only that character.
 func escape(text string) (code, rest string) {
 	if len(text) < 2 {
 		return "", ""

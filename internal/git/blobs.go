@@ -40,7 +40,6 @@ func (r *Repo) Blobs(ctx context.Context, commit string) (map[string]string, err
 // IsBlob reports whether an id of [Repo.Blobs] is that of the contents, unfiltered.
 func IsBlob(id string, content []byte) bool { return isObject(id, "blob", content) }
 
-// isObject reports whether an id is that of an object of a type.
 func isObject(id, kind string, content []byte) bool {
 	var sum hash.Hash = sha1.New()
 	if len(id) == 2*sha256.Size {

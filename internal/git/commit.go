@@ -30,7 +30,6 @@ type Commit struct {
 	MaxFile int64
 }
 
-// message returns the commit's complete message as git stores it.
 func (c Commit) message() (string, error) {
 	if strings.TrimSpace(c.Subject) != c.Subject || c.Subject == "" {
 		return "", fmt.Errorf("%w: %q is not the subject of a commit", fs.ErrInvalid, c.Subject)
@@ -115,14 +114,12 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (made Committed, err error)
 	return Committed{ID: id, Made: true, Changed: changed, TooLarge: large}, nil
 }
 
-// commitConfig is what Commit needs of git's configuration.
 type commitConfig struct {
 	sparse      bool   // the work tree intentionally lacks files
 	name, email string // the user's, which no repository can set; empty if there is none
 	filtersOff  []string
 }
 
-// commitConfig reads the configuration in one call.
 func (r *Repo) commitConfig(ctx context.Context) (c commitConfig, err error) {
 	out, err := r.run(ctx, call{ // not with runOwn, which disables core.sparseCheckout
 		args:      []string{"config", "--show-scope", "--null", "--get-regexp", `^(core\.sparsecheckout|user\.(name|email)|` + filterKeys + `)$`},
@@ -143,7 +140,7 @@ func (r *Repo) commitConfig(ctx context.Context) (c commitConfig, err error) {
 	return c, err
 }
 
-// read reads one setting. One without a value is true.
+// A setting without a value is true.
 func (c *commitConfig) read(scope, key, value string, valued bool) {
 	trusted := scope == "global" || scope == "system"
 	switch {
@@ -156,8 +153,6 @@ func (c *commitConfig) read(scope, key, value string, valued bool) {
 	}
 }
 
-// identity returns the environment that names author and committer: the user, or hone
-// if the name or the address is missing.
 func (c commitConfig) identity() []string {
 	name, email := c.name, c.email
 	if name == "" || email == "" {
@@ -169,9 +164,8 @@ func (c commitConfig) identity() []string {
 	}
 }
 
-// writeTree stores the work tree and updates the index. It does so before the
-// branch moves, so that after a kill in between both steps are repeated. It also returns
-// the files that are too large.
+// The index is updated before the branch moves, so that after a kill in between both steps are repeated. large are the files
+// that are too large.
 func (r *Repo) writeTree(ctx context.Context, head string, filtersOff []string, c Commit) (id string, large []string, err error) {
 	dir, err := r.makeIndexDir()
 	if err != nil {
@@ -199,7 +193,7 @@ func (r *Repo) writeTree(ctx context.Context, head string, filtersOff []string, 
 	return tree, content.large, nil
 }
 
-// commitTree makes the commit, which is not yet on any branch.
+// The commit is not yet on any branch.
 func (r *Repo) commitTree(ctx context.Context, tree, parent, message string, who []string) (string, error) {
 	args := []string{"commit-tree", "--no-gpg-sign"}
 	if parent != "" {
@@ -208,7 +202,7 @@ func (r *Repo) commitTree(ctx context.Context, tree, parent, message string, who
 	return r.runLine(ctx, call{args: append(args, tree), env: who, stdin: []byte(message)})
 }
 
-// moveHead makes id the last commit if the last one is still old.
+// HEAD moves only if the last commit is still old.
 func (r *Repo) moveHead(ctx context.Context, id, old, subject string) error {
 	// A git killed here would leave its lock behind, and the call takes only an
 	// instant.
@@ -231,8 +225,7 @@ func (r *Repo) moveHead(ctx context.Context, id, old, subject string) error {
 // staleLockAge is the age at which no process can still hold a branch's lock.
 const staleLockAge = time.Minute
 
-// removeStaleLocks removes old locks of the branch, and returns the path of one
-// that is not old.
+// young is the path of a lock that is not old.
 func (r *Repo) removeStaleLocks(ctx context.Context) (young string, removed bool) {
 	locks := []string{"HEAD.lock", "reftable/tables.list.lock"}
 	ref, err := r.runLine(ctx, call{args: []string{"symbolic-ref", "--quiet", "HEAD"}})

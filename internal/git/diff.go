@@ -38,9 +38,7 @@ func (r *Repo) DiffBase(ctx context.Context) (Base, bool, error) {
 	return base, ok, nil
 }
 
-// pickBase selects the base from lines of a reference and its object. A
-// reference that only starts with a base's name, such as main/x, does not
-// count.
+// A reference that only starts with a base's name, such as main/x, does not count.
 func pickBase(lines string) (Base, bool) {
 	for _, b := range bases {
 		for line := range strings.Lines(lines) {
@@ -107,7 +105,6 @@ func (r *Repo) DiffMain(ctx context.Context, without []string, paths ...string) 
 	return MainDiff{Base: p.base, Found: true, Patch: patch}, nil
 }
 
-// preparation is what must be known before the work tree can be compared.
 type preparation struct {
 	base       Base
 	found      bool
@@ -124,7 +121,7 @@ func (r *Repo) PrepareDiff(ctx context.Context) {
 	go func() { ready <- r.prepare(ctx) }()
 }
 
-// prepare asks both questions at the same time.
+// It asks both questions at the same time.
 func (r *Repo) prepare(ctx context.Context) preparation {
 	var off []string
 	var offErr error
@@ -142,7 +139,6 @@ const probeKey = "hone.probe"
 // filterKeys matches the settings that name content filters, and the probe.
 const filterKeys = `filter\..*|hone\.probe`
 
-// filtersOff asks for these settings, and returns what [filtersOff] does.
 func (r *Repo) filtersOff(ctx context.Context) ([]string, error) {
 	out, err := r.run(ctx, call{
 		args:      []string{"config", "--null", "--name-only", "--get-regexp", "^(" + filterKeys + ")$"},
@@ -155,9 +151,7 @@ func (r *Repo) filtersOff(ctx context.Context) ([]string, error) {
 	return filtersOff(strings.Split(string(out), "\x00"))
 }
 
-// filtersOff returns environment variables that disable every content filter whose
-// settings are among the keys, in any configuration. They do not use -c, which cuts a
-// filter's name at its first equals sign.
+// The variables disable filters in any configuration. They do not use -c, which cuts a filter's name at its first equals sign.
 func filtersOff(keys []string) ([]string, error) {
 	var pairs []string
 	for _, key := range keys {
@@ -171,8 +165,7 @@ func filtersOff(keys []string) ([]string, error) {
 	return configEnv(pairs), nil
 }
 
-// filterName returns the part of a key that names a filter: "filter.x" for
-// "filter.x.clean".
+// The filter of "filter.x.clean" is "filter.x".
 func filterName(key string) (string, bool) {
 	i := strings.LastIndexByte(key, '.')
 	if !strings.HasPrefix(key, "filter.") || i < len("filter.") {
@@ -181,8 +174,6 @@ func filterName(key string) (string, bool) {
 	return key[:i], true
 }
 
-// configEnv returns environment variables that pass alternating keys and values
-// to git.
 func configEnv(pairs []string) []string {
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(pairs)/2)}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -75,7 +75,6 @@ var inheritedEnv = map[string]bool{
 	"DEVELOPER_DIR": true, "PROGRAMDATA": true, "APPDATA": true, "LOCALAPPDATA": true, "TEMP": true, "TMP": true, "PATHEXT": true, "COMSPEC": true,
 }
 
-// environment returns the complete environment of every call.
 func environment(from []string) []string {
 	env := []string{
 		"LC_ALL=C", // hintFor reads untranslated messages
@@ -97,8 +96,7 @@ func environment(from []string) []string {
 	return env
 }
 
-// safetyFlags returns the flags before every subcommand. They override the
-// repository's settings.
+// They override the repository's settings.
 func safetyFlags() []string {
 	args := []string{"--no-pager", "--no-optional-locks"}
 	for _, setting := range []string{
@@ -117,7 +115,6 @@ func safetyFlags() []string {
 	return args
 }
 
-// call is one call of the git program.
 type call struct {
 	dir       string   // working directory; empty means the process's
 	set       []string // further settings, such as "core.safecrlf=false"
@@ -128,7 +125,6 @@ type call struct {
 	again     bool     // a signal has killed it once
 }
 
-// flags returns everything before the subcommand.
 func (c call) flags() []string {
 	args := safetyFlags()
 	for _, setting := range c.set {
@@ -145,10 +141,8 @@ const callTimeout = 15 * time.Minute
 // much else to do, a second was too short.
 const ioDelay = 10 * time.Second
 
-// errTimeout is the cause of a call that took too long.
 var errTimeout = fmt.Errorf("it did not finish within %s", callTimeout)
 
-// run runs git with a time limit and returns its standard output.
 func (g *Git) run(ctx context.Context, c call) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(g.timeout, callTimeout), errTimeout)
 	defer cancel()
@@ -191,7 +185,7 @@ var reads = map[string]bool{
 	"check-ignore": true, "status": true, "diff": true, "diff-index": true, "diff-tree": true, "log": true, "for-each-ref": true,
 }
 
-// wasKilled reports whether a signal ended a program, such as that of a system that is out of memory.
+// The signal may be that of a system that is out of memory.
 func wasKilled(err error) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	return ok && exit.ExitCode() < 0
@@ -217,9 +211,8 @@ func (e *Error) Error() string {
 // Unwrap returns the operating system's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// hintFor returns a hint for the two errors that users meet with intact
-// repositories. Git reports both with the same exit status as any fatal error,
-// so only the message identifies them.
+// Users meet these two errors with intact repositories. Git reports both with the same exit status as any fatal error, so only
+// the message identifies them.
 func hintFor(stderr, dir string) string {
 	switch {
 	case strings.Contains(stderr, "dubious ownership"), strings.Contains(stderr, "unsafe repository"):
@@ -230,7 +223,6 @@ func hintFor(stderr, dir string) string {
 	return ""
 }
 
-// quote returns a path in a form that a shell reads as one word.
 func quote(path string) string {
 	plain := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-+:@%,", r)
@@ -241,7 +233,6 @@ func quote(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// oneLine joins the lines of a message and removes control characters.
 func oneLine(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	clean := strings.Map(func(r rune) rune {

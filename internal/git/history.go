@@ -63,13 +63,11 @@ func (r *Repo) FindCommit(ctx context.Context, subject string) (id, message stri
 	return "", "", nil
 }
 
-// isSubject reports whether a text is the first line of a message.
 func isSubject(text, message string) bool {
 	first, _, _ := strings.Cut(message, "\n")
 	return first == text
 }
 
-// changed returns [Committed.Changed] of a commit.
 func (r *Repo) changed(ctx context.Context, id string) (bool, error) {
 	out, err := r.runOwn(ctx, call{args: []string{"cat-file", "--batch-check"}, stdin: []byte(id + "^{tree}\n" + id + "^^{tree}\n")})
 	if err != nil {
@@ -82,7 +80,6 @@ func (r *Repo) changed(ctx context.Context, id string) (bool, error) {
 	return tree != parent, nil
 }
 
-// messages returns the message of each commit, byte for byte.
 func (r *Repo) messages(ctx context.Context, ids []string) ([]string, error) {
 	out, err := r.catFile(ctx, ids...)
 	if err != nil {
@@ -99,19 +96,16 @@ func (r *Repo) messages(ctx context.Context, ids []string) ([]string, error) {
 	return messages, nil
 }
 
-// catFile returns git's answers about the objects of several names.
 func (r *Repo) catFile(ctx context.Context, names ...string) ([]byte, error) {
 	return r.runOwn(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(strings.Join(names, "\n"))})
 }
 
-// messageOf returns the message of a commit.
 func messageOf(object []byte) string {
 	_, text, _ := bytes.Cut(object, []byte("\n\n"))
 	return string(text)
 }
 
-// nextCommit reads one answer of cat-file, "ID commit SIZE", the object and a
-// newline, and returns what follows it.
+// An answer of cat-file is "ID commit SIZE", the object and a newline.
 func nextCommit(out []byte) (object, rest []byte, err error) {
 	head, rest, _ := bytes.Cut(out, []byte{'\n'})
 	fields := strings.Fields(string(head))

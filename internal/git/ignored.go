@@ -24,8 +24,7 @@ func (r *Repo) IgnoredPaths(ctx context.Context, dir string) ([]string, error) {
 	return outermost(paths), nil
 }
 
-// outermost removes the paths below a directory that is in the same sorted list; git
-// lists both.
+// git lists a directory and the paths below it. The list is sorted.
 func outermost(paths []string) []string {
 	kept := paths[:0]
 	for _, p := range paths {
@@ -58,7 +57,6 @@ func (r *Repo) IgnoredFiles(ctx context.Context, paths ...string) ([]string, err
 	return r.lsIgnored(ctx, []string{"GIT_LITERAL_PATHSPECS=0"}, args...)
 }
 
-// lsIgnored lists paths that are ignored and not tracked.
 func (r *Repo) lsIgnored(ctx context.Context, env []string, args ...string) ([]string, error) {
 	args = append([]string{"ls-files", "-z", "--others", "--ignored", "--exclude-standard"}, args...)
 	out, err := r.run(ctx, call{args: args, env: env})

@@ -44,7 +44,6 @@ func (g *Git) Init(ctx context.Context, dir string, exclude ...string) (*Repo, e
 	return r, nil
 }
 
-// resolveDir returns dir without symbolic links.
 func resolveDir(dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		return "", fmt.Errorf("create a git repository: %w: %q is not an absolute path", fs.ErrInvalid, dir)
@@ -63,8 +62,7 @@ func resolveDir(dir string) (string, error) {
 	return root, nil
 }
 
-// isComplete reports whether a git directory exists and has everything that git
-// needs. An existing one must pass checkGitDir.
+// An existing git directory must pass checkGitDir.
 func isComplete(dotGit string) (bool, error) {
 	switch err := checkGitDir(dotGit); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -82,8 +80,7 @@ func isComplete(dotGit string) (bool, error) {
 	return true, nil
 }
 
-// makeRepository creates the repository. Its environment names no work tree,
-// because git init does not allow that.
+// The environment names no work tree, because git init does not allow that.
 func (g *Git) makeRepository(ctx context.Context, root string) error {
 	_, err := g.run(ctx, call{
 		dir:  root,
@@ -93,8 +90,7 @@ func (g *Git) makeRepository(ctx context.Context, root string) error {
 	return err
 }
 
-// excludeLines adds missing lines to the file exclude in info. It replaces the
-// file, so that a partial pattern is never in it.
+// The file is replaced, so that a partial pattern is never in it.
 func excludeLines(info string, lines []string) error {
 	file := filepath.Join(info, "exclude")
 	old, err := os.ReadFile(file)
@@ -115,7 +111,6 @@ func excludeLines(info string, lines []string) error {
 	return os.Rename(fresh, file)
 }
 
-// appendMissing returns a text with each missing line added.
 func appendMissing(text string, lines []string) (string, error) {
 	for _, line := range lines {
 		if strings.ContainsAny(line, "\r\n\x00") {

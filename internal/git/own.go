@@ -33,25 +33,21 @@ var fixedSettings = []string{
 	"i18n.logOutputEncoding=UTF-8",
 }
 
-// dotGit returns the git directory of a repository that hone writes to.
 func (r *Repo) dotGit() string { return filepath.Join(r.root, ".git") }
 
-// runOwn calls git on a repository that hone writes to. It ignores replacements
-// and grafts, so history is what the commits say.
+// Replacements and grafts are ignored, so history is what the commits say.
 func (r *Repo) runOwn(ctx context.Context, c call) ([]byte, error) {
 	c.set = append(c.set, fixedSettings...)
 	c.env = append(c.env, "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE="+os.DevNull)
 	return r.run(ctx, c)
 }
 
-// runLine is runOwn for a single line of output.
 func (r *Repo) runLine(ctx context.Context, c call) (string, error) {
 	out, err := r.runOwn(ctx, c)
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// isPlaceholder reports whether a file names no other directory: it is empty, or a
-// commondir that names its own. Walls create such files while commands run.
+// Walls create such files while commands run: an empty one, or a commondir that names its own directory.
 func isPlaceholder(file string) bool {
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 1 {

@@ -21,10 +21,8 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("git detected dubious ownership in repository at %s: another user could have planted it", e.Dir)
 }
 
-// checkOwner returns a [*ForeignError] if git refuses the repository at the top
-// of a work tree. It asks git only if the user does not own all of what git looks
-// at, so that it usually starts no process. Git repeats the check in each call,
-// but what is read without git depends on this one.
+// git is asked only if the user does not own all of what it looks at, so that usually no process is started. Git repeats the
+// check in each call, but what is read without git depends on this one.
 func checkOwner(top string) error {
 	if isOwn(top) {
 		return nil
@@ -44,8 +42,6 @@ func checkOwner(top string) error {
 // safeDirectory starts git's advice about a repository of another user.
 const safeDirectory = "git config --global --add safe.directory "
 
-// isOwn reports whether the user owns a work tree, its .git, and the git
-// directory that a file .git points to.
 func isOwn(top string) bool {
 	dotGit := filepath.Join(top, ".git")
 	if !ownedByUser(top) || !ownedByUser(dotGit) {

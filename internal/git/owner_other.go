@@ -2,5 +2,5 @@
 
 package git
 
-// ownedByUser always succeeds: hone leaves the question to git.
+// hone leaves the question to git.
 func ownedByUser(string) bool { return true }

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// ownedByUser reports whether the user who runs this process owns the file at a
-// path. A symbolic link counts itself.
+// A symbolic link counts itself.
 func ownedByUser(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -60,8 +60,7 @@ func (r *Repo) Reflog(ctx context.Context, since, until time.Time) ([]ReflogEntr
 	return i.entries[:i.last], nil
 }
 
-// gitPath returns the path of a file of the git directory. Linked work trees
-// and submodules keep it elsewhere.
+// Linked work trees and submodules keep it elsewhere.
 func (r *Repo) gitPath(ctx context.Context, name string) (string, error) {
 	path, err := r.runLine(ctx, call{args: []string{"rev-parse", "--git-path", name}})
 	if err != nil || filepath.IsAbs(path) {
@@ -78,8 +77,7 @@ type interval struct {
 	last         int // number of entries up to the last one whose own time is in the interval
 }
 
-// add adds the next entry. It skips entries before the first one in the
-// interval. It reports whether there is room for more.
+// Entries before the first one in the interval are skipped. It reports whether there is room for more.
 func (i *interval) add(m ReflogEntry) bool {
 	when := m.When.Unix()
 	inside := when >= i.since && (i.noEnd || when <= i.until)
@@ -93,8 +91,7 @@ func (i *interval) add(m ReflogEntry) bool {
 	return len(i.entries) < MaxReflog
 }
 
-// readFile reads a reflog file from its start. It needs little memory whatever
-// the size.
+// It needs little memory whatever the size of the file.
 func (i *interval) readFile(ctx context.Context, file string) error {
 	// A pipe in its place would block.
 	info, err := os.Lstat(file)
@@ -125,8 +122,7 @@ func (i *interval) readFile(ctx context.Context, file string) error {
 	return context.Cause(ctx)
 }
 
-// nextLine returns the next line without its newline, truncated to the reader's
-// buffer.
+// The line is truncated to the reader's buffer.
 func nextLine(in *bufio.Reader) (string, error) {
 	part, err := in.ReadSlice('\n')
 	line := strings.TrimSuffix(string(part), "\n")
@@ -136,8 +132,7 @@ func nextLine(in *bufio.Reader) (string, error) {
 	return line, err
 }
 
-// parseReflogLine parses "OLD NEW NAME <ADDRESS> SECONDS ZONE", a tab and the
-// operation. Without an operation there is no tab.
+// A line is "OLD NEW NAME <ADDRESS> SECONDS ZONE", a tab and the operation. Without an operation there is no tab.
 func parseReflogLine(line string) (ReflogEntry, bool) {
 	head, message, _ := strings.Cut(line, "\t")
 	fields := strings.Fields(head[strings.LastIndexByte(head, '>')+1:])
@@ -162,13 +157,11 @@ func newReflogEntry(id, seconds, message string) (ReflogEntry, bool) {
 	return ReflogEntry{ID: id, Action: action, Subject: subject, When: time.Unix(at, 0)}, true
 }
 
-// isID reports whether a text is an object id of either hash.
 func isID(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// readReftable reads the reflog of a repository with reference tables, which
-// has no reflog file. For other repositories it does nothing.
+// A repository with reference tables has no reflog file.
 func (r *Repo) readReftable(ctx context.Context, i *interval) error {
 	tables, err := r.gitPath(ctx, "reftable/tables.list")
 	if err != nil {
@@ -180,8 +173,7 @@ func (r *Repo) readReftable(ctx context.Context, i *interval) error {
 	return r.walkReflog(ctx, i)
 }
 
-// walkReflog makes git read the reflog. Git leaves out steps to commits that no
-// longer exist, and returns nothing while HEAD names no commit.
+// Git leaves out steps to commits that no longer exist, and returns nothing while HEAD names no commit.
 func (r *Repo) walkReflog(ctx context.Context, i *interval) error {
 	head, err := r.runLine(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, emptyExit: 1})
 	if err != nil || head == "" {

@@ -59,8 +59,7 @@ func Top(dir string) (string, error) {
 	}
 }
 
-// hasRepository reports whether git would find a repository in dir. An empty
-// directory named .git does not count. An error may pass.
+// An empty directory named .git does not count. An error may pass.
 func hasRepository(dir string) (found bool, err error) {
 	dotGit := filepath.Join(dir, ".git")
 	info, err := os.Stat(dotGit)
@@ -78,7 +77,6 @@ func hasRepository(dir string) (found bool, err error) {
 	return found, nil
 }
 
-// isGitFile reports whether a file named .git points to a git directory.
 func isGitFile(file string) (bool, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -120,9 +118,8 @@ func OpenAt(dir string) (*Repo, error) {
 	return &Repo{git: g, root: root}, nil
 }
 
-// run calls git at the top of the work tree. It fixes that top: a core.worktree
-// setting in the repository does not move it, and with a broken .git git does
-// not continue upwards.
+// The top is fixed: a core.worktree setting in the repository does not move it, and with a broken .git git does not continue
+// upwards.
 func (r *Repo) run(ctx context.Context, c call) ([]byte, error) {
 	c.dir = r.root
 	c.env = append([]string{
@@ -175,8 +172,6 @@ func (r *Repo) List(ctx context.Context, dir string) ([]Entry, error) {
 	return parseList(out)
 }
 
-// relativePath returns a path in the form git expects. The path must be inside
-// the work tree.
 func (r *Repo) relativePath(path string) (string, error) {
 	if path == "" {
 		path = "."
@@ -187,8 +182,7 @@ func (r *Repo) relativePath(path string) (string, error) {
 	return path, nil
 }
 
-// parseList parses records of the form "? PATH" and "H MODE OBJECT
-// STAGE\tPATH".
+// Records have the form "? PATH" or "H MODE OBJECT STAGE\tPATH".
 func parseList(out []byte) ([]Entry, error) {
 	entries := make([]Entry, 0, bytes.Count(out, []byte{0}))
 	for record := range strings.SplitSeq(string(out), "\x00") {
@@ -220,8 +214,7 @@ func parseEntry(record string) (Entry, error) {
 	return Entry{Path: path, Nested: strings.HasPrefix(meta[2:], gitlink)}, nil
 }
 
-// uniquePaths keeps the first of several entries with the same path. The
-// entries are sorted.
+// The entries are sorted.
 func uniquePaths(entries []Entry) []Entry {
 	kept := entries[:0]
 	for _, e := range entries {

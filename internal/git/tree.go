@@ -22,10 +22,8 @@ type workTree struct {
 	unreadable map[string]error // why directories could not be read
 }
 
-// walk finds every file of the work tree without following links. It leaves out
-// everything named .git at any depth and treats a nested repository as an
-// ordinary directory. It also leaves out pipes, sockets and devices, which git
-// cannot store. maxFile is as in [Commit].
+// Links are not followed. Everything named .git at any depth is left out, and a nested repository is an ordinary directory. So
+// are pipes, sockets and devices, which git cannot store. maxFile is as in [Commit].
 func (r *Repo) walk(excluded func(string) bool, maxFile int64) (workTree, error) {
 	f := workTree{dirs: map[string]bool{}, unreadable: map[string]error{}}
 	err := filepath.WalkDir(r.root, func(path string, d fs.DirEntry, err error) error {
@@ -65,7 +63,7 @@ func (f *workTree) visit(path string, d fs.DirEntry, err error, excluded func(st
 	return nil
 }
 
-// isLarger reports whether a file exceeds a limit; 0 means none.
+// A limit of 0 means none.
 func isLarger(d fs.DirEntry, limit int64) bool {
 	if limit == 0 {
 		return false
@@ -74,7 +72,6 @@ func isLarger(d fs.DirEntry, limit int64) bool {
 	return err == nil && info.Size() > limit
 }
 
-// skip leaves out an entry and everything below it.
 func skip(d fs.DirEntry) error {
 	if d.IsDir() {
 		return filepath.SkipDir
@@ -82,8 +79,7 @@ func skip(d fs.DirEntry) error {
 	return nil
 }
 
-// pathMatcher returns a function that matches the given paths and everything
-// below them. It ignores case on systems whose usual file systems do.
+// Case is ignored on systems whose usual file systems ignore it.
 func pathMatcher(tops []string) (func(string) bool, error) {
 	fold := func(s string) string { return s }
 	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
@@ -114,8 +110,6 @@ type record struct {
 	module     bool // it is a submodule
 }
 
-// commitRecords returns the entries of a commit's tree, nil for an empty commit
-// id.
 func (r *Repo) commitRecords(ctx context.Context, commit string) ([]record, error) {
 	if commit == "" {
 		return nil, nil
@@ -133,8 +127,7 @@ func (r *Repo) commitRecords(ctx context.Context, commit string) ([]record, erro
 	return records, nil
 }
 
-// ignoredAmong returns which of the paths git ignores according to any of its
-// lists, including the user's own, tracked or not.
+// Any of git's lists counts, including the user's own, for tracked paths as well.
 func (r *Repo) ignoredAmong(ctx context.Context, index string, paths []string) (map[string]bool, error) {
 	const here = "./" // check-ignore has no literal paths, but reads this prefix literally
 	out, err := r.runOwn(ctx, call{
@@ -155,7 +148,6 @@ func (r *Repo) ignoredAmong(ctx context.Context, index string, paths []string) (
 	return set, nil
 }
 
-// nulTerminated returns each string with a prefix before and a NUL after it.
 func nulTerminated(prefix string, list []string) []byte {
 	var b bytes.Buffer
 	for _, s := range list {
@@ -166,16 +158,14 @@ func nulTerminated(prefix string, list []string) []byte {
 	return b.Bytes()
 }
 
-// content describes the next commit.
 type content struct {
 	records []string // of the last commit, unchanged
 	files   []string // to read from the work tree
 	large   []string // that are not read, because they are too large
 }
 
-// selectContent returns the content of every file that is tracked or not
-// ignored. It ignores the existing index, whose flags could hide a change.
-// Excluded paths and files that are too large keep the state of the last commit.
+// The existing index is ignored: its flags could hide a change. Excluded paths and files that are too large keep the state of
+// the last commit.
 func (r *Repo) selectContent(ctx context.Context, index, head string, c Commit) (content, error) {
 	excluded, err := pathMatcher(c.Exclude)
 	if err != nil {
@@ -205,8 +195,7 @@ func (r *Repo) selectContent(ctx context.Context, index, head string, c Commit) 
 	return f.content(last, ignored, excluded)
 }
 
-// hasEmptyDir reports whether a directory contains no file, as that of a submodule that
-// is not checked out.
+// The directory of a submodule that is not checked out is empty.
 func (f *workTree) hasEmptyDir() bool {
 	parents := map[string]bool{}
 	for _, path := range f.files {
@@ -215,7 +204,6 @@ func (f *workTree) hasEmptyDir() bool {
 	return len(parents) < len(f.dirs)
 }
 
-// content combines the work tree with the last commit's records.
 func (f *workTree) content(last []record, ignored map[string]bool, excluded func(string) bool) (content, error) {
 	for path, err := range f.unreadable {
 		if !ignored[path] {
@@ -240,15 +228,13 @@ func (f *workTree) content(last []record, ignored map[string]bool, excluded func
 	return c, nil
 }
 
-// removeTracked removes a tracked path and its parent directories from the
-// ignored paths, because they must be read.
+// Tracked paths must be read.
 func removeTracked(ignored map[string]bool, tracked string) {
 	for i := len(tracked); i > 0; i = strings.LastIndexByte(tracked[:i], '/') {
 		delete(ignored, tracked[:i])
 	}
 }
 
-// addParents adds the parent directories of a path.
 func addParents(parents map[string]bool, path string) {
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
 		if parents[path[:i]] {
@@ -258,9 +244,7 @@ func addParents(parents map[string]bool, path string) {
 	}
 }
 
-// stage writes the content into the index that env names and that does not exist, and
-// the files' contents into the repository. Git converts line endings as the attributes
-// say.
+// env names an index that does not exist. Git converts line endings as the attributes say.
 func (r *Repo) stage(ctx context.Context, env []string, c content) error {
 	if len(c.records) == 0 && len(c.files) == 0 {
 		_, err := r.runOwn(ctx, call{args: []string{"read-tree", "--empty"}, env: env})
@@ -282,8 +266,7 @@ func (r *Repo) stage(ctx context.Context, env []string, c content) error {
 	return nil
 }
 
-// makeIndexDir creates an empty directory in the git directory for an index
-// that no other git locks. It removes what a killed hone left.
+// No other git locks an index there. What a killed hone left is removed.
 func (r *Repo) makeIndexDir() (string, error) {
 	dir := filepath.Join(r.dotGit(), "hone-index")
 	if err := os.RemoveAll(dir); err != nil {

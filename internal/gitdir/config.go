@@ -46,10 +46,9 @@ func Settings(text string) (all []Setting, ok bool) {
 	return all, true
 }
 
-// configParser reads a file of settings as git does.
 type configParser struct{ rest string }
 
-// next returns the next byte, and a newline at the end.
+// The end counts as a newline.
 func (p *configParser) next() byte {
 	if p.rest == "" {
 		return '\n'
@@ -59,7 +58,6 @@ func (p *configParser) next() byte {
 	return c
 }
 
-// word returns the letters, digits and further bytes that follow.
 func (p *configParser) word(also string) string {
 	n := 0
 	for n < len(p.rest) && (isLetter(p.rest[n]) || p.rest[n] >= '0' && p.rest[n] <= '9' || strings.IndexByte(also, p.rest[n]) >= 0) {
@@ -70,7 +68,7 @@ func (p *configParser) word(also string) string {
 	return word
 }
 
-// section returns the section that follows a bracket: [a], [a.sub] or [a "sub"].
+// Sections are [a], [a.sub] or [a "sub"].
 func (p *configParser) section() (name, sub string, ok bool) {
 	name, sub, _ = strings.Cut(strings.ToLower(p.word("-.")), ".")
 	c := p.next()
@@ -96,8 +94,6 @@ func (p *configParser) section() (name, sub string, ok bool) {
 	}
 }
 
-// value returns the value that follows an equals sign, without quotes, escapes and
-// comments.
 func (p *configParser) value() (string, bool) {
 	var value, space strings.Builder
 	for quoted := false; ; {

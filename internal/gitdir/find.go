@@ -28,8 +28,7 @@ type closed struct {
 	mode fs.FileMode
 }
 
-// open lets the owner use a closed directory until closeAll. It returns false if nothing
-// is to be gained.
+// It is open until closeAll. It returns false if nothing is to be gained.
 func (f *finder) open(path string) bool {
 	mode := modeOf(path)
 	if !mode.IsDir() || mode.Perm()&0o700 == 0o700 || os.Chmod(path, mode|0o700) != nil {
@@ -39,7 +38,6 @@ func (f *finder) open(path string) bool {
 	return true
 }
 
-// closeAll closes the directories again, those that are still there.
 func (f *finder) closeAll() {
 	for _, c := range slices.Backward(f.opened) {
 		_ = os.Chmod(c.path, c.mode)
@@ -47,7 +45,6 @@ func (f *finder) closeAll() {
 	f.opened = nil
 }
 
-// directory is what a search found in one directory.
 type directory struct {
 	stamp
 	dirs    []string // names
@@ -65,8 +62,7 @@ type stamp struct {
 // settled is how old a change must be for a later one to have another time.
 const settled = 2 * time.Second
 
-// find returns the git directories of the tree, and the .git files and symlinks, as
-// paths relative to the root, outer ones first. The caller calls closeAll.
+// Paths are relative to the root, outer ones first. The caller calls closeAll.
 func (f *finder) find(ctx context.Context) ([]string, error) {
 	f.now = time.Now()
 	was := f.seen
@@ -77,7 +73,7 @@ func (f *finder) find(ctx context.Context) ([]string, error) {
 	return found, err
 }
 
-// visit searches one directory. It follows no symlink.
+// It follows no symlink.
 func (f *finder) visit(ctx context.Context, path string, was map[string]directory, found *[]string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -119,8 +115,7 @@ func (f *finder) visit(ctx context.Context, path string, was map[string]director
 	return nil
 }
 
-// read reads a directory. Another user's that cannot be read is empty: no command of this
-// user's wrote there.
+// A directory of another user that cannot be read is empty: no command of this user's wrote there.
 func (f *finder) read(at string) (d directory) {
 	entries, err := os.ReadDir(at)
 	if errors.Is(err, fs.ErrPermission) && f.open(at) {

@@ -36,8 +36,7 @@ func Is(dir string) bool {
 	return exists(filepath.Join(common, "objects")) && exists(filepath.Join(common, "refs"))
 }
 
-// isHead reports whether git accepts a file as HEAD: the name of a ref or of a commit,
-// or a symlink to a ref.
+// git accepts the name of a ref or of a commit, or a symlink to a ref.
 func isHead(file string) bool {
 	info, err := os.Lstat(file)
 	if err != nil {

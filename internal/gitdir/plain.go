@@ -57,9 +57,7 @@ func notPlain(path string, found []string, known func(dir string) bool) string {
 	return ""
 }
 
-// settingNotPlain returns what a file of settings of a git directory contains beside
-// what git clone writes. In the user's settings that is only what has another meaning for
-// another work tree.
+// It returns what git clone does not write. In the user's settings that is only what has another meaning for another work tree.
 func settingNotPlain(file, dir string, users bool) string {
 	info, err := os.Lstat(file)
 	if os.IsNotExist(err) {
@@ -87,8 +85,7 @@ func settingNotPlain(file, dir string, users bool) string {
 	return ""
 }
 
-// isPlain reports whether a setting is one that git clone or git init writes, or that
-// only says who the user is or what advice git gives.
+// git clone or git init writes such a setting, or it only says who the user is or what advice git gives.
 func isPlain(s Setting, dir string) bool {
 	if s.Section == "advice" || s.Section == "extensions" {
 		return true
@@ -115,7 +112,6 @@ func Same(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// real returns a path without symlinks; empty if there is nothing.
 func real(path string) string {
 	path, _ = filepath.EvalSymlinks(path)
 	return path

@@ -4,7 +4,7 @@ package gitdir
 
 import "os"
 
-// stampOf returns no stamp, so that every search reads every directory.
+// Without a stamp, every search reads every directory.
 func stampOf(path string) (s stamp, isDir bool, err error) {
 	info, err := os.Lstat(path)
 	return s, err == nil && info.IsDir(), err

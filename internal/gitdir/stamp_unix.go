@@ -4,7 +4,6 @@ package gitdir
 
 import "golang.org/x/sys/unix"
 
-// stampOf returns the stamp of a directory. isDir is false for everything else.
 func stampOf(path string) (s stamp, isDir bool, err error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {

@@ -73,7 +73,6 @@ func NewWatch(ctx context.Context, home, root string, loose func(paths []string)
 // are: git directories, and .git files and symlinks.
 func (w *Watch) Known() []string { return inDir(w.record.Root, w.record.Known) }
 
-// inDir returns the absolute form of paths relative to a directory.
 func inDir(dir string, paths []string) []string {
 	all := make([]string, len(paths))
 	for i, path := range paths {
@@ -157,8 +156,7 @@ func (w *Watch) Settle(ctx context.Context) (moved []Moved, err error) {
 	return moved, err
 }
 
-// takeAway moves what makes a directory a repository to .hone/aside: .git, or the HEAD of
-// a directory of another name, which may contain other files. There HEAD has another
+// A directory of another name than .git may contain other files, so that only its HEAD is moved to .hone/aside, under another
 // name.
 func (w *Watch) takeAway(ctx context.Context, path string) (string, error) {
 	at, name := filepath.Join(w.record.Root, path), filepath.Base(path)
@@ -207,8 +205,7 @@ func modeOf(path string) fs.FileMode {
 	return info.Mode()
 }
 
-// makeAside makes a new directory in .hone/aside, and .hone as package journal does if
-// there is none.
+// .hone is made as package journal does if there is none.
 func makeAside(home *os.Root) (string, error) {
 	if err := home.MkdirAll(filepath.Join(".hone", "aside"), 0o700); err != nil {
 		return "", err

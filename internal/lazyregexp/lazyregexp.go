@@ -23,8 +23,7 @@ func New(pattern string) *Regexp {
 	return r
 }
 
-// runsTests reports whether a command line is that of a test binary and has a flag of
-// go test's. A test binary that a test starts to do something else has none.
+// A test binary that a test starts to do something else has no flag of go test's.
 func runsTests(args []string) bool {
 	return strings.HasSuffix(args[0], ".test") && len(args) > 1 && strings.HasPrefix(args[1], "-test.")
 }

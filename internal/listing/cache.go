@@ -30,8 +30,6 @@ type cache struct {
 	listing     workspace.Listing // if fingerprint is not nil
 }
 
-// list returns the stored listing of the repository, whose top is root, if it is still
-// valid, and otherwise that of ask.
 func (m *cache) list(ctx context.Context, repo *git.Repo, root string, ask func() (workspace.Listing, error)) (workspace.Listing, error) {
 	if m == nil {
 		return ask()
@@ -85,7 +83,6 @@ type fingerprint struct {
 	dirs     map[string]dirFingerprint
 }
 
-// dirFingerprint is the state of what a listing depends on in one directory.
 type dirFingerprint struct {
 	stamp  stamp
 	names  [sha256.Size]byte // digest of the names in it, and of their types
@@ -100,9 +97,8 @@ type ignoreFile struct {
 	contents string // writes to a mapped file do not show in the stamp
 }
 
-// fingerprintOf returns the fingerprint of a repository, whose top is root; nil if
-// something that the listing depends on cannot be known. It reads only directories that
-// changed since prev, which may be nil.
+// It is nil if something that the listing depends on cannot be known. It reads only directories that changed since prev, which
+// may be nil.
 func fingerprintOf(ctx context.Context, repo *git.Repo, root string, prev *fingerprint) *fingerprint {
 	g := &fingerprint{taken: time.Now(), dirs: map[string]dirFingerprint{}}
 	if prev == nil {
@@ -145,7 +141,6 @@ func (g *fingerprint) isReliable() bool {
 	return g.index.isReliable(g.taken) && g.excludes[0].stamp.isReliable(g.taken) && g.excludes[1].stamp.isReliable(g.taken)
 }
 
-// readExcludes reads the ignore files outside the tree.
 func (g *fingerprint) readExcludes(root string) (ok bool) {
 	users, ok := userIgnoreFile(g.settings)
 	for i, name := range []string{filepath.Join(root, ".git", "info", "exclude"), users} {
@@ -156,8 +151,7 @@ func (g *fingerprint) readExcludes(root string) (ok bool) {
 	return ok
 }
 
-// userIgnoreFile returns the path of the user's ignore file; empty if there is none. ok
-// is false if the path, or the listing, depends on settings that are not understood.
+// name is empty if there is none. ok is false if it, or the listing, depends on settings that are not understood.
 func userIgnoreFile(settings []git.Setting) (name string, ok bool) {
 	home := os.Getenv("HOME")
 	if dir := os.Getenv("XDG_CONFIG_HOME"); dir != "" {
@@ -179,7 +173,6 @@ func userIgnoreFile(settings []git.Setting) (name string, ok bool) {
 	return name, name == "" || filepath.IsAbs(name)
 }
 
-// walk collects the fingerprint of a tree.
 type walk struct {
 	*fingerprint
 	prev    *fingerprint
@@ -188,8 +181,7 @@ type walk struct {
 	maxDirs int64
 }
 
-// dotGit records the state of the git directory. It must be in the tree and complete; that
-// of a linked work tree is not.
+// The git directory must be in the tree and complete; that of a linked work tree is not.
 func (w *walk) dotGit() (ok bool) {
 	at := filepath.Join(w.root, ".git")
 	top, ok := stampOf(w.root)
@@ -209,8 +201,7 @@ func (w *walk) dotGit() (ok bool) {
 	return ok && !w.index.isDir && w.index.device == w.device
 }
 
-// dir records the state of a directory and of those below it. It enters ignored ones,
-// too, because only git knows which they are.
+// Ignored directories are entered too, because only git knows which they are.
 func (w *walk) dir(dir string) (ok bool) {
 	at := filepath.Join(w.root, dir)
 	now, ok := stampOf(at)
@@ -238,9 +229,8 @@ func (w *walk) dir(dir string) (ok bool) {
 	return true
 }
 
-// dirFingerprintOf returns the state of the names in a directory. ok is false if one of
-// them belongs to a repository of its own. It leaves out what no tree lists: hone's own
-// directory changes all the time.
+// ok is false if a name belongs to a repository of its own. What no tree lists is left out: hone's own directory changes all
+// the time.
 func dirFingerprintOf(at string, top bool) (d dirFingerprint, ok bool) {
 	entries, err := os.ReadDir(at)
 	if err != nil {
@@ -269,7 +259,7 @@ func dirFingerprintOf(at string, top bool) (d dirFingerprint, ok bool) {
 	return d, true
 }
 
-// readIgnore reads an ignore file. ok is true also if there is none.
+// ok is true also if there is none.
 func readIgnore(name string) (f ignoreFile, ok bool) {
 	info, err := os.Stat(name)
 	switch {

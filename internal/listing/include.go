@@ -52,8 +52,7 @@ func (i inclusion) listIgnored(ctx context.Context, repo *git.Repo, below, at st
 	return kept, nil
 }
 
-// listIgnoredRepo returns the included files of a repository that is in an
-// ignored directory: there, all files are ignored.
+// All files of a repository in an ignored directory are ignored.
 func (i inclusion) listIgnoredRepo(ctx context.Context, at string) ([]string, error) {
 	repo, err := Repository(filepath.Join(i.root, filepath.FromSlash(at)))
 	if err != nil || repo == nil || len(i.queryPaths(at)) == 0 {
@@ -82,8 +81,7 @@ func (i inclusion) listIgnoredRepo(ctx context.Context, at string) ([]string, er
 	return append(kept, ignored...), err
 }
 
-// trimDir returns a path relative to a directory that it is in; "." is the
-// top.
+// "." is the top.
 func trimDir(p, dir string) (string, bool) {
 	if dir == "." {
 		return p, true
@@ -91,8 +89,7 @@ func trimDir(p, dir string) (string, bool) {
 	return strings.CutPrefix(p, dir+"/")
 }
 
-// queryPaths returns the paths below at that git must be asked about, so that
-// it does not search other directories.
+// git is asked about these paths, so that it does not search other directories.
 func (i inclusion) queryPaths(at string) []string {
 	var paths []string
 	for _, g := range i.globs {
@@ -104,17 +101,14 @@ func (i inclusion) queryPaths(at string) []string {
 	return slices.Compact(paths)
 }
 
-// globChars are the characters that make a path a glob.
 const globChars = `*?[{\`
 
-// isDeep reports whether a component of a glob can match several components of
-// a path.
+// A deep component can match several components of a path.
 func isDeep(component string) bool {
 	return strings.Contains(component, "**") || strings.Contains(component, "{")
 }
 
-// globBelow returns the part of a glob that applies below a directory; "."
-// means everything. ok is false if the glob matches nothing there.
+// rest is "." for everything below dir. ok is false if the glob matches nothing there.
 func globBelow(glob, dir string) (rest string, ok bool) {
 	all := !strings.ContainsAny(glob, globChars) || strings.HasSuffix(glob, "/")
 	rest = path.Clean(glob)

@@ -89,7 +89,6 @@ type leftoverSearch struct {
 	found        Leftover
 }
 
-// inOuter searches the repository that the workspace is in.
 func (s *leftoverSearch) inOuter(top string, search func(repo *git.Repo, below, at string) error) error {
 	repo, err := Repository(top)
 	if err != nil {
@@ -102,8 +101,7 @@ func (s *leftoverSearch) inOuter(top string, search func(repo *git.Repo, below, 
 	return search(repo, filepath.ToSlash(below), ".")
 }
 
-// searchRepository searches a repository below one of its directories, whose
-// path in the workspace is at, and the repositories nested in it.
+// at is the path of the directory below in the workspace. Nested repositories are searched too.
 func (s *leftoverSearch) searchRepository(repo *git.Repo, below, at string) error {
 	err := errors.Join(s.addCommits(repo, at), s.addIgnored(repo, below, at))
 	entries, listErr := repo.List(s.ctx, below)
@@ -124,15 +122,12 @@ func (s *leftoverSearch) searchRepository(repo *git.Repo, below, at string) erro
 	return err
 }
 
-// addParents adds the directories above a path.
 func addParents(set map[string]bool, p string) {
 	for dir := path.Dir(p); dir != "." && !set[dir]; dir = path.Dir(dir) {
 		set[dir] = true
 	}
 }
 
-// searchNested searches the repository at a path of the workspace, if there is
-// one.
 func (s *leftoverSearch) searchNested(at string, search func(repo *git.Repo, below, at string) error) error {
 	dir := s.abs(at)
 	if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
@@ -151,7 +146,6 @@ func (s *leftoverSearch) onlyCommits(repo *git.Repo, _, at string) error {
 	return s.addCommits(repo, at)
 }
 
-// addCommits adds what the HEAD of a repository did.
 func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 	moves, err := repo.Reflog(s.ctx, s.since, s.until)
 	if err != nil {
@@ -172,8 +166,6 @@ func (s *leftoverSearch) addCommits(repo *git.Repo, at string) error {
 	return nil
 }
 
-// moveText describes a move of HEAD like the reflog; for a plain commit, by its
-// subject.
 func moveText(m git.ReflogEntry) string {
 	plain := m.Action == "commit" || m.Action == "commit (initial)" || m.Action == ""
 	switch {
@@ -185,7 +177,6 @@ func moveText(m git.ReflogEntry) string {
 	return m.Action + ": " + m.Subject
 }
 
-// addIgnored adds the ignored paths of a repository in which something changed.
 func (s *leftoverSearch) addIgnored(repo *git.Repo, below, at string) error {
 	paths, err := repo.IgnoredPaths(s.ctx, below)
 	if err != nil {
@@ -211,8 +202,6 @@ func (s *leftoverSearch) addIgnored(repo *git.Repo, below, at string) error {
 	return s.ctx.Err()
 }
 
-// changed reports whether something at or below a path changed and is not
-// restored.
 func (s *leftoverSearch) changed(at string) bool {
 	found := false
 	s.walk(at, func(at string, info fs.FileInfo) error {
@@ -228,15 +217,13 @@ func (s *leftoverSearch) changed(at string) bool {
 	return found
 }
 
-// changedBetween reports whether a file changed between the times. It also uses the
-// change time, because programs can set the modification time.
+// Programs can set the modification time, so the change time counts too.
 func (s *leftoverSearch) changedBetween(info fs.FileInfo) bool {
 	return s.inSeconds(info.ModTime()) || s.inSeconds(workspace.ChangeTime(info))
 }
 
-// inSeconds reports whether a time is between the two. A whole second comes from a file
-// system that stores only those, and may be any time in it; other times lag a little,
-// because kernels read the clock only every few milliseconds.
+// A whole second comes from a file system that stores only those, and may be any time in it; other times lag a little, because
+// kernels read the clock only every few milliseconds.
 func (s *leftoverSearch) inSeconds(t time.Time) bool {
 	const lag = 20 * time.Millisecond
 	since, until := s.since.Add(-lag), s.until.Add(lag)
@@ -246,7 +233,6 @@ func (s *leftoverSearch) inSeconds(t time.Time) bool {
 	return !t.Before(since) && t.Before(until)
 }
 
-// searchWithoutRepository searches a tree outside any repository for repositories in it.
 func (s *leftoverSearch) searchWithoutRepository() error {
 	var repos []string
 	s.walk(".", func(at string, _ fs.FileInfo) error {
@@ -267,10 +253,8 @@ func (s *leftoverSearch) searchWithoutRepository() error {
 	return errors.Join(err, s.ctx.Err())
 }
 
-// walk visits what is at a path and below it, a directory before its contents.
-// It does not follow symbolic links. If visit returns fs.SkipDir, walk does not
-// enter the directory; if it returns fs.SkipAll, the walk ends. The walk also
-// ends when the budget is used up or the context is done.
+// A directory comes before its contents. Symbolic links are not followed. If visit returns fs.SkipDir, walk does not enter the
+// directory; if it returns fs.SkipAll, the walk ends. The walk also ends when the budget is used up or the context is done.
 func (s *leftoverSearch) walk(at string, visit func(at string, info fs.FileInfo) error) {
 	if s.budget--; s.budget < 0 {
 		s.found.More = true
@@ -295,9 +279,8 @@ func (s *leftoverSearch) walk(at string, visit func(at string, info fs.FileInfo)
 	}
 }
 
-// visitIn visits the contents of a directory. It returns the directories to
-// enter, and fs.SkipAll if the walk ends. It reads the directory in steps,
-// because it may have millions of entries.
+// It returns the directories to enter, and fs.SkipAll if the walk ends. It reads the directory in steps, because it may have
+// millions of entries.
 func (s *leftoverSearch) visitIn(dir string, visit func(at string, info fs.FileInfo) error) (inner []string, err error) {
 	f, err := os.Open(s.abs(dir))
 	if err != nil {
@@ -331,8 +314,6 @@ func (s *leftoverSearch) visitIn(dir string, visit func(at string, info fs.FileI
 	return nil, fs.SkipAll
 }
 
-// noteUnread notes that something could not be read, unless it no longer
-// exists.
 func (s *leftoverSearch) noteUnread(err error) {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
 		s.found.More = true

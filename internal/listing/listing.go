@@ -87,8 +87,7 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 	}, nil
 }
 
-// listRepository lists the files of a repository below one of its directories.
-// at is the path of that directory in the workspace; "" is the root.
+// at is the path of the directory below in the workspace; "" is the root.
 func listRepository(ctx context.Context, repo *git.Repo, below string, also inclusion, at string) (workspace.Listing, error) {
 	entries, err := repo.List(ctx, below)
 	if err != nil {
@@ -118,7 +117,6 @@ type missing struct{ error }
 // Hint returns what the user can do about it.
 func (missing) Hint() string { return "install git" }
 
-// namesIn returns the names in a directory.
 func namesIn(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	var names []string

@@ -120,7 +120,6 @@ type secretSearch struct {
 	sent   [][]byte // contents of the files that the guard sends
 }
 
-// suspect is a file to judge.
 type suspect struct {
 	at      string
 	why     string           // why it is secret; empty if it is not
@@ -133,8 +132,7 @@ type suspect struct {
 	link    bool             // it is a symbolic link
 }
 
-// searchLevel judges the files of directories, and returns their
-// subdirectories. The order of the results is that of the directories.
+// The order of the results is that of the directories.
 func (s *secretSearch) searchLevel(ctx context.Context, dirs []string) (below []string, err error) {
 	inDir, belowDir, errs := make([][]suspect, len(dirs)), make([][]string, len(dirs)), make([]error, len(dirs))
 	inParallel(len(dirs), func(i int) {
@@ -160,9 +158,7 @@ func (s *secretSearch) searchLevel(ctx context.Context, dirs []string) (below []
 	return slices.Concat(belowDir...), context.Cause(ctx)
 }
 
-// list returns the files of a directory that must be judged or are secret by
-// their names, and its subdirectories. It skips a directory that it cannot read:
-// commands cannot read it either.
+// A directory that cannot be read is skipped: commands cannot read it either.
 func (s *secretSearch) list(dir string) (files []suspect, below []string, err error) {
 	opened, err := os.Open(s.abs(dir))
 	var entries []fs.DirEntry
@@ -196,9 +192,7 @@ func (s *secretSearch) abs(at string) string {
 	return filepath.Join(s.root, filepath.FromSlash(at))
 }
 
-// suspect judges a file of an open directory by its name, and asks for its state if its
-// contents must be judged too. It judges a symbolic link only by its name: the search
-// finds the target where it lies.
+// A symbolic link is judged only by its name: the search finds the target where it lies.
 func (s *secretSearch) suspect(dir *os.File, at string, kind fs.FileMode) suspect {
 	f := suspect{at: at}
 	f.why, f.named = s.guard.WithheldName(at)
@@ -215,8 +209,7 @@ func (s *secretSearch) suspect(dir *os.File, at string, kind fs.FileMode) suspec
 	return f
 }
 
-// spend takes the size of a file from the budget. If that does not suffice, the
-// file is judged only by its name.
+// If the budget does not suffice, the file is judged only by its name.
 func (s *secretSearch) spend(f *suspect) {
 	switch {
 	case !f.unread:
@@ -228,8 +221,7 @@ func (s *secretSearch) spend(f *suspect) {
 	}
 }
 
-// judge judges the contents of a file. It does not read a file again in which
-// the guard has found nothing.
+// A file in which the guard has found nothing is not read again.
 func (s *secretSearch) judge(f *suspect) {
 	begun, sent := time.Now(), s.guard.Sends(f.at)
 	if !f.named && !sent && s.guard.IsClean(f.state) {
@@ -253,7 +245,6 @@ func (s *secretSearch) judge(f *suspect) {
 	}
 }
 
-// add adds what was found in a file.
 func (s *secretSearch) add(f suspect) {
 	if f.content != nil {
 		s.sent = append(s.sent, f.content)
@@ -266,8 +257,7 @@ func (s *secretSearch) add(f suspect) {
 	s.found.Values = append(s.found.Values, f.values...)
 }
 
-// addTool adds a file of the user's tools. A link protects nothing: what it leads to in the
-// tree is added in its place.
+// A link protects nothing: what it leads to in the tree is added in its place.
 func (s *secretSearch) addTool(f suspect) {
 	at := s.abs(f.at)
 	if f.link {
@@ -283,7 +273,6 @@ func (s *secretSearch) addTool(f suspect) {
 	s.found.Tools = append(s.found.Tools, at)
 }
 
-// inParallel calls do for each of n items, on all processors if there are many.
 func inParallel(n int, do func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), 1+n/64)
 	var next atomic.Int64
@@ -298,13 +287,10 @@ func inParallel(n int, do func(i int)) {
 	wait.Wait()
 }
 
-// isBinary reports whether contents are not a text.
 func isBinary(content []byte) bool {
 	return bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0
 }
 
-// limitValues removes repeated values, those that are sent, and those beyond the
-// limit.
 func (s *secretSearch) limitValues() {
 	seen := map[string]bool{}
 	values := slices.DeleteFunc(s.found.Values, func(v string) bool {
@@ -318,8 +304,6 @@ func (s *secretSearch) limitValues() {
 	}
 }
 
-// isThirdParty reports whether a directory is one of dependencies or of build
-// products, or in one.
 func isThirdParty(dir string) bool {
 	for name := range strings.SplitSeq(dir, "/") {
 		switch name {
@@ -330,8 +314,7 @@ func isThirdParty(dir string) bool {
 	return false
 }
 
-// readPrefix reads at most size bytes of a file, which may have grown or shrunk
-// since its size was read.
+// The file may have grown or shrunk since its size was read.
 func readPrefix(name string, size int64) ([]byte, error) {
 	f, err := openPlain(name)
 	if err != nil {

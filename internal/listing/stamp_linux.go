@@ -19,7 +19,7 @@ type stamp struct {
 	modified, changed int64 // nanoseconds since 1970
 }
 
-// stampOf returns the stamp of a path, and not that of a link's target.
+// A link has its own stamp, not its target's.
 func stampOf(path string) (stamp, bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -33,9 +33,7 @@ func stampOfInfo(info fs.FileInfo) stamp {
 	return stamp{isDir: info.IsDir(), device: uint64(st.Dev), inode: st.Ino, size: st.Size, modified: st.Mtim.Nano(), changed: st.Ctim.Nano()}
 }
 
-// isReliable reports whether each change after taken shows in the stamp. The clocks of
-// these file systems make steps of a hundredth of a second, or of a second: then no time
-// has a fraction of one.
+// The clocks of these file systems make steps of a hundredth of a second, or of a second: then no time has a fraction of one.
 func (s stamp) isReliable(taken time.Time) bool {
 	step := 100 * time.Millisecond
 	if s.changed%int64(time.Second) == 0 {
@@ -44,8 +42,7 @@ func (s stamp) isReliable(taken time.Time) bool {
 	return s.changed < taken.Add(-step).UnixNano()
 }
 
-// showsChanges reports whether the file system of a directory is known to change the
-// stamp of a directory whenever a name in it changes, by the clock of this machine.
+// These file systems are known to change the stamp of a directory whenever a name in it changes, by the clock of this machine.
 func showsChanges(dir string) bool {
 	var st unix.Statfs_t
 	err := unix.Statfs(dir, &st)

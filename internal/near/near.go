@@ -19,8 +19,6 @@ func Name(unknown string, known []string) string {
 	return best
 }
 
-// beginning returns the only name that begins with a text of at least 3 bytes; empty if
-// there is none or more than one.
 func beginning(text string, names []string) (only string) {
 	for _, n := range names {
 		if len(text) < 3 || !strings.HasPrefix(strings.ToLower(n), strings.ToLower(text)) {

@@ -88,7 +88,6 @@ func (r Reader) File(e workspace.Entry) (f File, ok bool) {
 	return f, true
 }
 
-// readReason returns why a file could not be read, without its path.
 func readReason(err error) string {
 	var refused *treepath.RefusedError
 	var large *workspace.TooLargeError
@@ -103,8 +102,7 @@ func readReason(err error) string {
 	return "it cannot be read"
 }
 
-// isText reports whether contents are text. Like git, it treats contents with a
-// NUL as binary, and also those that are not UTF-8 (ruling G4).
+// Like git, it treats contents with a NUL as binary, and also those that are not UTF-8 (ruling G4).
 func isText(b []byte) bool { return bytes.IndexByte(b, 0) < 0 && utf8.Valid(b) }
 
 // Path returns a path as a prompt writes it, quoted if it contains control

@@ -42,7 +42,6 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// isHarmless reports whether Escape would leave a text unchanged.
 func isHarmless(s string) bool {
 	for _, r := range s {
 		if !isHarmlessRune(r) {
@@ -117,7 +116,7 @@ func StatText(added, removed int, minus string) string {
 	return strings.Join(parts, " ")
 }
 
-// lineCount returns the number of lines of a text; the last one need not end in a newline.
+// The last line need not end in a newline.
 func lineCount(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {

@@ -66,8 +66,7 @@ func fill(text string, columns, more int) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrapped breaks a line at words, and indents its continuation; see hangingIndent. A word
-// that is wider than columns is not broken.
+// A word that is wider than columns is not broken. more is that of hangingIndent.
 func wrapped(line string, columns, more int) string {
 	if Width(line) <= columns {
 		return line

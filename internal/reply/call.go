@@ -131,10 +131,8 @@ const CallExample = "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\":
 // written matches the beginning of a call that a model wrote as text.
 var written = lazyregexp.New(`(?i)<\|?(?:tool_call|function_call|tool_calls|invoke|function|tool_use|python_tag)[\s>=|]|\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|^Action(?: Input)?:\s|\*\*\* Begin Patch`)
 
-// namedCall matches a member that names a tool.
 var namedCall = lazyregexp.New(`"(?:name|tool|tool_name|function)":\s*"([^"\s]{1,60})"`)
 
-// isSynonym reports whether other programs give a tool the name.
 func isSynonym(name, tool string) bool {
 	return slices.Contains(strings.Split(synonyms()[tool], "|"), strings.ToLower(base(name)))
 }

@@ -55,7 +55,6 @@ func CheckEdit(name string, old, changed []byte, texts []string) error {
 	return nil
 }
 
-// normalized returns contents without byte order mark, with newlines as line ends.
 func normalized(content []byte) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(content), bom), "\r\n", "\n")
 }
@@ -133,7 +132,7 @@ func mixedEnds(content []byte) map[uint64]bool {
 	return ends
 }
 
-// mix gives the lines of the file the ends that they had, and others that of the line before.
+// A line that the file did not have gets the end of the line before it.
 func (s Style) mix(content []byte) []byte {
 	out := make([]byte, 0, len(content)+len(content)/16)
 	crlf := false
@@ -159,7 +158,6 @@ func sumOf(line []byte) uint64 {
 	return h.Sum64()
 }
 
-// unixLines returns contents without the carriage returns at the ends of lines.
 func unixLines(content []byte) []byte {
 	out := make([]byte, 0, len(content)+1)
 	for line := range bytes.Lines(content) {
@@ -172,7 +170,6 @@ func unixLines(content []byte) []byte {
 	return out
 }
 
-// brief returns a line in quotes, shortened to 80 characters.
 func brief(line string) string {
 	const longest = 80
 	if runes := []rune(line); len(runes) > longest {
@@ -188,7 +185,6 @@ type fileKind struct {
 	fixture bool // test data, which may be anything
 }
 
-// kindOf returns the kind of a file by its name and its directories.
 func kindOf(name string) fileKind {
 	k := fileKind{ext: strings.ToLower(path.Ext(name))}
 	k.prose = slices.Contains([]string{".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".asciidoc", ".org", ".qmd", ".rmd", ".mdc", ".pod"}, k.ext)

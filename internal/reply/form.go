@@ -22,8 +22,7 @@ func formFault(name, old, text string) string {
 	return ""
 }
 
-// edges returns the first and last lines that are not blank, and the number of the
-// first, from 1.
+// number is that of the first, from 1.
 func edges(text string) (first, last string, number int) {
 	for line := range strings.Lines(text) {
 		number++
@@ -40,8 +39,7 @@ var (
 	fenceCloses = lazyregexp.New("^(?:```+|~~~+)$")
 )
 
-// fenceFault recognizes a text that is entirely a Markdown fence. A document may be
-// one, unless the fence says that it contains the document.
+// A document may be a fence, unless the fence says that it contains the document.
 func fenceFault(k fileKind, text string) string {
 	first, last, number := edges(text)
 	m := fenceOpens.FindStringSubmatch(first)
@@ -60,7 +58,6 @@ var (
 	hunk      = lazyregexp.New(`(?m)^(?:@@(?: -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|$| )|\*\*\* End Patch)`)
 )
 
-// diffFault recognizes a diff, or a patch in the form of apply_patch.
 func diffFault(k fileKind, text string) string {
 	first, _, number := edges(text)
 	if k.fixture || !diffOpens.MatchString(first) || !hunk.MatchString(text) {
@@ -69,7 +66,6 @@ func diffFault(k fileKind, text string) string {
 	return fmt.Sprintf("from line %d, %s, it is a diff", number, brief(first))
 }
 
-// searchReplaceFault recognizes blocks with the text to replace and the replacement.
 func searchReplaceFault(k fileKind, text string) string {
 	first, _, number := edges(text)
 	search := strings.HasPrefix(first, "<<<<<<<") && strings.HasSuffix(first, "SEARCH") || strings.HasPrefix(first, "------- SEARCH")
@@ -81,8 +77,7 @@ func searchReplaceFault(k fileKind, text string) string {
 
 var number = lazyregexp.New(`^ *(\d{1,7})(: ?|\||\t| \| ?|→| → ?)`)
 
-// numberFault recognizes a text of which each line follows its number, as tools show
-// files.
+// Tools show files with the number before each line.
 func numberFault(k fileKind, text string) string {
 	count, before := 0, -1
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") { // most texts end the loop at the first line
@@ -110,8 +105,7 @@ func numberFault(k fileKind, text string) string {
 	return fmt.Sprintf("each line begins with a number, such as %s", brief(first))
 }
 
-// bareNumber matches the number of an empty line, of which the separator is
-// missing.
+// The separator of an empty line may be missing.
 func bareNumber(line string, before int) []string {
 	line = strings.TrimSpace(line)
 	if before < 0 || strings.TrimLeft(line, "0") != strconv.Itoa(before+1) {
@@ -120,8 +114,6 @@ func bareNumber(line string, before int) []string {
 	return []string{line, line}
 }
 
-// escapeFault recognizes a text of several lines whose line breaks are the two
-// characters \n.
 func escapeFault(k fileKind, text string) string {
 	text = strings.TrimRight(text, "\n")
 	if k.fixture || strings.Contains(text, "\n") || strings.Count(text, `\n`) < 2 || !strings.HasSuffix(text, `\n`) {
@@ -168,8 +160,7 @@ func hasEntity(line string, names map[string]bool) bool {
 	})
 }
 
-// names returns the words of a program that are no entities. One that has the name of an
-// entity is a variable, and the entity its address.
+// A word that has the name of an entity is a variable, and the entity its address.
 func names(code []string) map[string]bool {
 	found := map[string]bool{}
 	for _, line := range code {
@@ -189,8 +180,7 @@ var (
 	tag     = lazyregexp.New(`</[\w>]|/>`)
 )
 
-// codeLines returns the lines of a program without strings and comments; nil for other
-// files, and for programs that contain markup, where any line may be text.
+// It is nil for other files, and for programs that contain markup, where any line may be text.
 func codeLines(k fileKind, text string) []string {
 	if !slices.Contains(programs, k.ext) {
 		return nil
@@ -219,7 +209,6 @@ func codeLines(k fileKind, text string) []string {
 	return code
 }
 
-// withoutStrings returns a line without what is between quotation marks.
 func withoutStrings(line string) string {
 	var out strings.Builder
 	for {
@@ -246,8 +235,6 @@ func withoutStrings(line string) string {
 	}
 }
 
-// lineSet returns the lines of a text that are not blank, without the white space
-// around them.
 func lineSet(text string) map[string]bool {
 	lines := map[string]bool{}
 	for _, line := range filled(text) {
@@ -274,8 +261,6 @@ func fragmentFault(old, text string) string {
 	return fmt.Sprintf("it is a part of the file, which has %d lines: it begins with %s", strings.Count(old, "\n"), brief(first))
 }
 
-// filled returns the lines that are not blank, without the white space around
-// them.
 func filled(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {

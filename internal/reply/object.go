@@ -41,8 +41,7 @@ func Object(text string, known func(key string) bool) (json.RawMessage, error) {
 	return onlyObject(answer)
 }
 
-// onlyObject returns the object that an answer consists of, apart from a fence around it,
-// even if none of its keys is known: the caller reports which keys are wrong.
+// None of its keys need be known: the caller reports which keys are wrong.
 func onlyObject(answer string) (json.RawMessage, error) {
 	at := max(0, strings.IndexByte(answer, '{'))
 	var raw json.RawMessage
@@ -66,8 +65,7 @@ type objectFault struct {
 	err  error
 }
 
-// objects finds the outermost objects with a known key in a text. It gives up when
-// it has read the text several times over without finding one.
+// It gives up when it has read the text several times over without finding one.
 func objects(text string, known func(string) bool) (found []object, faults []objectFault) {
 	budget := 16*len(text) + 1<<12
 	for at := 0; budget > 0; {
@@ -91,7 +89,6 @@ func objects(text string, known func(string) bool) (found []object, faults []obj
 	return found, faults
 }
 
-// errorOffset returns how far a text was read until an error.
 func errorOffset(err error, length int) int {
 	var s *json.SyntaxError
 	if errors.As(err, &s) {
@@ -100,14 +97,12 @@ func errorOffset(err error, length int) int {
 	return length
 }
 
-// isAlone reports whether there is nothing but a fence around an object.
 func isAlone(before, after string) bool {
 	before, after = strings.TrimSpace(before), strings.TrimSpace(after)
 	return (before == "" || fenceOpens.MatchString(before)) && (after == "" || fenceCloses.MatchString(after))
 }
 
-// value decodes the object at the beginning of a text, repaired if it begins with a
-// known key, and returns its length in the text. It is 0 if there is none.
+// The object is repaired if it begins with a known key. end is its length in the text; 0 if there is none.
 func value(text string, known func(string) bool) (raw json.RawMessage, end int, err error) {
 	if rest := strings.TrimLeft(text[1:min(len(text), 1000)], " \t\r\n"); rest != "" && strings.IndexByte("\"'}\xe2", rest[0]) < 0 {
 		return nil, 0, &json.SyntaxError{Offset: 1} // so most braces cost nothing
@@ -140,7 +135,6 @@ func hasKnownKey(raw json.RawMessage, known func(string) bool) bool {
 	return false
 }
 
-// isMeant reports whether an object that cannot be parsed begins with a known key.
 func isMeant(text string, known func(string) bool) bool {
 	const longest = 1000
 	rest := strings.TrimLeft(text[1:min(len(text), longest)], " \t\r\n")
@@ -152,7 +146,6 @@ func isMeant(text string, known func(string) bool) bool {
 	return end > 0 && known(key[:end])
 }
 
-// syntaxFault describes an error in an object's JSON, with its line.
 func syntaxFault(text string, err error) error {
 	var s *json.SyntaxError
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -226,8 +219,6 @@ func Repair(text string) (json.RawMessage, bool) {
 	return json.RawMessage(b.String()), json.Valid([]byte(b.String()))
 }
 
-// closesNext reports whether the next character other than white space closes an object
-// or a list.
 func closesNext(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
 	return text != "" && (text[0] == '}' || text[0] == ']')

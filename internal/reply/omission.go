@@ -66,7 +66,6 @@ func pieces(ext, text string) (list []piece) {
 	return list
 }
 
-// isHead reports whether a text can be the beginning of a block.
 func isHead(text string) bool {
 	quotes := strings.Count(text, `"`)%2 + strings.Count(text, "'")%2 + strings.Count(text, "`")%2
 	return quotes == 0 && (!strings.HasSuffix(text, ")") || declared.MatchString(text))
@@ -127,8 +126,6 @@ var (
 	spread = lazyregexp.New(`^\.\.\.[\w$({\[]`)
 )
 
-// placeholder reports whether a line certainly or possibly stands for omitted
-// code.
 func placeholder(line string) (certain, possible bool) {
 	text, commented, example := uncomment(line)
 	if !commented && spread.MatchString(text) && !strings.Contains(strings.TrimRight(text, ",;) "), " ") {
@@ -160,8 +157,7 @@ func placeholder(line string) (certain, possible bool) {
 // means reports whether words say nothing but that something is left out.
 func means(words string) bool { return hints.MatchString(words) && bare.MatchString(words) }
 
-// uncomment returns a line without the marks of a comment, and whether there were
-// any. A comment whose text is indented is an example in a documentation.
+// A comment whose text is indented is an example in a documentation.
 func uncomment(line string) (text string, commented, example bool) {
 	text = line
 	for range 3 {
@@ -182,7 +178,6 @@ type stringTracker struct {
 	count int
 }
 
-// next reports whether a line begins in such a string.
 func (s *stringTracker) next(line string) bool {
 	inside := s.count%2 == 1
 	switch s.ext {
@@ -237,8 +232,7 @@ func newGapFinder(old, text []piece) *gapFinder {
 	return g
 }
 
-// anchor returns the place in the old text of a line that is unique in both; -1
-// otherwise.
+// An anchor is a line that is unique in both texts; -1 otherwise.
 func (g *gapFinder) anchor(i int) int {
 	line := g.text[i]
 	if a, ok := g.oldAt[line]; ok && line != "" && g.count[line] == 1 {
@@ -259,7 +253,6 @@ func (g *gapFinder) hasGap(i int) bool {
 	return lost
 }
 
-// missingLines returns how many more lines are missing around line i than are new.
 func (g *gapFinder) missingLines(i int) int {
 	missing := 0
 	for at := g.startAfter[i]; at < g.endBefore[i]; at++ {
@@ -280,7 +273,6 @@ func (g *gapFinder) missingLines(i int) int {
 // emptyBody matches lines whose loss is none.
 var emptyBody = lazyregexp.New(`^(?:|pass|raise NotImplemented.*|"""[^"]*"""|[})\];,]+|end)$`)
 
-// isNew is 1 if line j of the new text is not in the old one, and 0 otherwise.
 func (g *gapFinder) isNew(j int) int {
 	if _, known := g.oldAt[g.text[j]]; known || emptyBody.MatchString(g.text[j]) {
 		return 0
@@ -291,8 +283,7 @@ func (g *gapFinder) isNew(j int) int {
 	return 1
 }
 
-// keys returns the texts by which pieces are compared: of what declares a function or a
-// type, the beginning, so that one with other parameters is the same.
+// What declares a function or a type is compared by its beginning, so that one with other parameters is the same.
 func keys(list []piece) []string {
 	texts := make([]string, len(list))
 	for i, p := range list {

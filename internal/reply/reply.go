@@ -49,7 +49,7 @@ func Answer(text string, covered [][2]int) string {
 	return text
 }
 
-// inRanges reports whether one of the ranges, which are in order, contains an offset.
+// The ranges are in order.
 func inRanges(ranges [][2]int, at int) bool {
 	i := sort.Search(len(ranges), func(i int) bool { return ranges[i][1] > at })
 	return i < len(ranges) && ranges[i][0] <= at

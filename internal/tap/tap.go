@@ -62,7 +62,6 @@ func Parse(text string) Report {
 	return r.Report
 }
 
-// reader is the state between two lines.
 type reader struct {
 	Report
 	numbers map[int]bool
@@ -90,14 +89,12 @@ func (r *reader) line(line string) {
 	}
 }
 
-// diagnose adds a line to the last point's diagnostics.
 func (r *reader) diagnose(line string) {
 	if len(r.Points) > 0 {
 		r.Points[len(r.Points)-1].Diagnostics += line + "\n"
 	}
 }
 
-// result reads a line that may be a point, a plan, a version or a bail-out.
 func (r *reader) result(line string) {
 	if found := point.FindStringSubmatch(line); found != nil {
 		r.addPoint(found[1] == "", found[2], found[3])
@@ -136,7 +133,6 @@ func (r *reader) addPoint(ok bool, number, text string) {
 	r.Points = append(r.Points, p)
 }
 
-// complete compares the points with the plan.
 func (r *reader) complete() {
 	switch {
 	case r.Planned < 0:
@@ -179,7 +175,6 @@ func (p Point) Value(key string) string {
 	return unquoted(value)
 }
 
-// unquoted joins the lines of a value and removes quotes around it.
 func unquoted(lines []string) string {
 	text := strings.TrimSpace(strings.Join(lines, "\n"))
 	var plain string

@@ -35,7 +35,6 @@ import (
 // Format is the format that this package writes, and the only one that it reads.
 const Format = 1
 
-// The names of the entries.
 const (
 	headerName   = "bundle.json"
 	journalName  = "journal.jsonl"
@@ -106,7 +105,6 @@ func Write(w io.Writer, h Header, events []journal.Event, list []Object, open fu
 	return nil
 }
 
-// writer writes the entries.
 type writer struct{ tar *tar.Writer }
 
 func (t *writer) add(name string, content []byte) error {
@@ -129,7 +127,6 @@ func (t *writer) addObject(o Object, open func(string) (io.ReadCloser, error)) e
 	return t.add(objectPrefix+o.Name, content)
 }
 
-// copy adds an entry of exactly size bytes.
 func (t *writer) copy(name string, size int64, from io.Reader) error {
 	if err := t.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600}); err != nil {
 		return err

@@ -18,7 +18,6 @@ import (
 	"hone/journal"
 )
 
-// maxHeader is the maximum size of the header in bytes.
 const maxHeader = 4 << 20
 
 // maxPadding is how many zeros may follow the archive, because tar writes whole records.
@@ -91,8 +90,7 @@ func NewReader(in io.Reader, limit int64) (*Reader, error) {
 // magic is how a file begins that was compressed with zstd.
 const magic = "\x28\xb5\x2f\xfd"
 
-// checkMagic returns an error if a file cannot be a bundle, not even a part of one. It
-// leaves an error of the file to its next reader.
+// It leaves an error of the file to its next reader.
 func checkMagic(in *bufio.Reader) error {
 	begin, err := in.Peek(len(magic))
 	if err != nil && err != io.EOF || len(begin) > 0 && strings.HasPrefix(magic, string(begin)) {
@@ -173,7 +171,6 @@ func (r *Reader) Next() (name string, object io.Reader, err error) {
 	return entry.name, entry, nil
 }
 
-// end returns io.EOF if nothing but padding follows.
 func (r *Reader) end() error {
 	if _, err := r.tar.Next(); err != io.EOF {
 		return cmp.Or(cutError(err), damagedError("more follows after its last object"))
@@ -216,7 +213,6 @@ func (r *Reader) entry(want string) (*content, error) {
 	return &content{reader: r, name: name, sum: sha256.New()}, nil
 }
 
-// cutError returns the error for a file that ends too early or cannot be read; nil for nil.
 func cutError(err error) error {
 	switch {
 	case err == nil:
@@ -257,7 +253,6 @@ func (c *content) Read(b []byte) (int, error) {
 	return n, c.err
 }
 
-// isDigest reports whether a text is a SHA-256 in hex.
 func isDigest(s string) bool {
 	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
 }

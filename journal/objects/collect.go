@@ -52,7 +52,6 @@ func (s *Store) Retain(ctx context.Context, needed func(name string) bool) error
 	return c.deletePacked(ctx)
 }
 
-// collection is one call of Retain.
 type collection struct {
 	store  *Store
 	needed func(digest) bool
@@ -124,8 +123,6 @@ func (c collection) neededShare(places []place) int64 {
 	return (100*needed + all - 1) / all
 }
 
-// shrink deletes a pack of which at most half is needed, after it has stored the needed
-// objects again.
 func (c collection) shrink(name string, places []place) error {
 	if c.neededShare(places) > 50 {
 		return nil
@@ -154,7 +151,6 @@ func (c collection) shrink(name string, places []place) error {
 	return nil
 }
 
-// copyPlace adds a packed object to another pack.
 func (c collection) copyPlace(to *Pack, p place) error {
 	o, err := c.store.openPlace(p)
 	if err != nil {

@@ -9,23 +9,19 @@ import (
 )
 
 const (
-	// minCompressed is how many bytes an object must have to be compressed.
 	minCompressed = 256
 	// window is how far back the compression looks, and so the memory that reading
 	// takes.
-	window = 1 << 20
-	// compressedSuffix is that of a compressed object in a file of its own.
+	window           = 1 << 20
 	compressedSuffix = ".zst"
 )
 
-// codec compresses objects. The zero value is ready to use.
 type codec struct {
 	once    sync.Once
 	encoder *zstd.Encoder
 }
 
-// compress returns an object in one zstd frame that states its length, or nil if that
-// saves less than an eighth of it. Concurrent calls are safe.
+// Concurrent calls are safe.
 func (c *codec) compress(b []byte) []byte {
 	c.once.Do(func() { c.encoder = newEncoder() })
 	if z := c.encoder.EncodeAll(b, make([]byte, 0, len(b)/2)); len(z) <= len(b)-len(b)/8 {
@@ -34,8 +30,7 @@ func (c *codec) compress(b []byte) []byte {
 	return nil
 }
 
-// newEncoder returns an encoder at the fastest level, because the commands of a run
-// wait for it. It adds no checksum: an object has its digest.
+// The level is the fastest, because the commands of a run wait for it. There is no checksum: an object has its digest.
 func newEncoder() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 		zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
@@ -45,8 +40,7 @@ func newEncoder() *zstd.Encoder {
 	return e
 }
 
-// decompress returns a reader of an object that has size bytes. It never returns more
-// than that, and takes little memory, whatever the frame contains.
+// The reader never returns more than size bytes, and takes little memory, whatever the frame contains.
 func decompress(from io.Reader, size int64) (io.ReadCloser, error) {
 	d, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
@@ -55,7 +49,6 @@ func decompress(from io.Reader, size int64) (io.ReadCloser, error) {
 	return &decompressor{decoder: d, from: io.LimitReader(d, size)}, nil
 }
 
-// decompressor reads a compressed object.
 type decompressor struct {
 	decoder *zstd.Decoder
 	from    io.Reader
@@ -74,13 +67,11 @@ func (d *decompressor) Close() error {
 	return nil
 }
 
-// damagedError describes why an object is damaged.
 type damagedError struct{ cause error }
 
 func (e *damagedError) Error() string { return e.cause.Error() }
 func (e *damagedError) Unwrap() error { return e.cause }
 
-// recordedSize returns the length of an object, which its frame states at the start.
 func recordedSize(frame io.ReaderAt) (int64, error) {
 	start := make([]byte, zstd.HeaderMaxSize)
 	n, err := frame.ReadAt(start, 0)

@@ -87,8 +87,6 @@ func checksum(head, contents []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, contents)
 }
 
-// truncate removes what a failed write may have left. If that fails, the log can no longer
-// be used.
 func (l *writtenLog) truncate(end int64) error {
 	if err := l.file.Truncate(end); err != nil {
 		l.err = fmt.Errorf("%s cannot be used: %w", l.name, err)
@@ -96,7 +94,7 @@ func (l *writtenLog) truncate(end int64) error {
 	return l.err
 }
 
-// createLog creates the file of the log. The next Sync makes its name durable.
+// The next Sync makes its name durable.
 func (s *Store) createLog() (err error) {
 	l := &s.log
 	name := rand.Text() + logSuffix
@@ -135,8 +133,7 @@ func (s *Store) Sync() error {
 	return nil
 }
 
-// syncLog makes the log durable. It fails if the file was removed, because its contents
-// would be lost.
+// It fails if the file was removed, because its contents would be lost.
 func (s *Store) syncLog() error {
 	l := &s.log
 	if err := s.in.CheckRegular(packsDir + "/" + l.name); err != nil {
@@ -154,8 +151,7 @@ func (s *Store) syncLog() error {
 	return nil
 }
 
-// syncOther makes the log of another process durable: it may have been killed before it
-// did.
+// The other process may have been killed before it did.
 func (s *Store) syncOther(name string) error {
 	file := packsDir + "/" + name
 	if err := s.in.CheckRegular(file); err != nil {
@@ -168,8 +164,7 @@ func (s *Store) syncOther(name string) error {
 	return errors.Join(s.in.SyncFile(file, f), f.Close(), s.in.Sync(packsDir))
 }
 
-// reuse returns the place of an object that is in a log or a pack, so that it need not be
-// stored again; the next Sync makes it durable.
+// An object that is in a log or a pack need not be stored again; the next Sync makes it durable.
 func (s *Store) reuse(d digest) (place, bool) {
 	p, ok := s.packs.find(d)
 	if ok && p.isLogged() {
@@ -234,7 +229,6 @@ func (s *Store) readLog(name string, from int64) (places []place, end int64, err
 	}
 }
 
-// readLogged reads the next object of a log. The error is io.EOF at the end.
 func readLogged(r io.Reader, buf []byte) (p place, err error) {
 	head := buf[:logHeader]
 	if _, err := io.ReadFull(r, head); err == io.EOF {

@@ -54,9 +54,7 @@ func (s *Store) NewPack() (*Pack, error) {
 	return &Pack{store: s, loose: loose, sum: sha256.New(), seen: map[digest]bool{}}, nil
 }
 
-// looseDirs returns the names of the directories that contain objects in files of their
-// own. The caller looks up an object only if its directory is one of them, which it
-// rarely is.
+// An object is looked up only if its directory is one of these, which it rarely is.
 func (s *Store) looseDirs() (map[string]bool, error) {
 	d, err := s.in.Root.Open(objectsDir)
 	if err != nil {
@@ -116,8 +114,7 @@ func (p *Pack) Add(r io.Reader) (name string, size int64, err error) {
 	return o.digest.String(), o.size, nil
 }
 
-// appendObject reads an object and appends it. fresh is false if it is already stored;
-// the caller then removes what was appended.
+// fresh is false if the object is already stored; the caller then removes what was appended.
 func (p *Pack) appendObject(r io.Reader) (o place, fresh bool, err error) {
 	p.sum.Reset()
 	p.block.Reset()
@@ -148,8 +145,7 @@ func (p *Pack) Has(name string, size int64) bool {
 	return err == nil && p.isStored(place{digest: d, size: size})
 }
 
-// isStored reports whether this pack or the store has an object. A file of another
-// length than the object does not count.
+// A file of another length than the object does not count.
 func (p *Pack) isStored(o place) bool {
 	if p.seen[o.digest] {
 		return true
@@ -165,9 +161,8 @@ func (p *Pack) isStored(o place) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == o.size || p.store.hasFile(name, compressedSuffix)
 }
 
-// appendLong appends an object that is longer than a block, and returns the length of
-// the rest. It compresses the object if that saves space in the first block, which is
-// more than a frame of any length adds.
+// It returns the length of the rest, and compresses the object if that saves space in the first block, which is more than a
+// frame of any length adds.
 func (p *Pack) appendLong(start []byte, rest io.Reader) (int64, error) {
 	to := appender{p}
 	if p.store.codec.compress(start) == nil {
@@ -186,7 +181,6 @@ func (p *Pack) appendLong(start []byte, rest io.Reader) (int64, error) {
 	return n, errors.Join(err, e.Close())
 }
 
-// appender appends what is written to it to the buffer of a pack.
 type appender struct{ pack *Pack }
 
 func (a appender) Write(b []byte) (int, error) {
@@ -205,7 +199,6 @@ func (a appender) Write(b []byte) (int, error) {
 
 func (p *Pack) end() int64 { return p.written + int64(len(p.buf)) }
 
-// truncate discards everything from an offset on.
 func (p *Pack) truncate(to int64) {
 	if to >= p.written {
 		p.buf = p.buf[:to-p.written]
@@ -214,7 +207,6 @@ func (p *Pack) truncate(to int64) {
 	p.written, p.buf = to, p.buf[:0]
 }
 
-// flush writes the buffer to the file, which it creates the first time.
 func (p *Pack) flush() error {
 	if p.file == nil {
 		if err := p.create(); err != nil {
@@ -277,7 +269,6 @@ func (p *Pack) Discard() error {
 	return err
 }
 
-// finish writes the index and the trailer and renames the file.
 func (p *Pack) finish() error {
 	if err := p.flush(); err != nil {
 		return err

@@ -52,7 +52,6 @@ func parseDigest(name string) (d digest, err error) {
 	return d, err
 }
 
-// place is the position of an object.
 type place struct {
 	digest       digest
 	offset, size int64
@@ -62,7 +61,6 @@ type place struct {
 
 func (p place) compare(q place) int { return bytes.Compare(p.digest[:], q.digest[:]) }
 
-// encodeIndex returns what follows the contents of a pack, and the pack's name.
 func encodeIndex(places []place, contents int64) (tail []byte, name string) {
 	tail = make([]byte, 0, len(places)*entrySize+trailerSize)
 	for _, p := range places {
@@ -80,9 +78,7 @@ func encodeIndex(places []place, contents int64) (tail []byte, name string) {
 	return append(tail, sum[:]...), name
 }
 
-// readIndex reads the index of a pack file of the given size. It checks
-// everything that the file says against the size and the checksum before using
-// it.
+// Everything that the file says is checked against the size and the checksum before it is used.
 func readIndex(r io.ReaderAt, size int64) ([]place, error) {
 	if size < int64(trailerSize) {
 		return nil, errors.New("it is truncated")
@@ -183,7 +179,7 @@ func (p *packs) find(d digest) (place, bool) {
 	return p.places[i], true
 }
 
-// add adds the objects of a pack, which are sorted.
+// The objects are sorted.
 func (p *packs) add(places []place, pack string) {
 	for i := range places {
 		places[i].pack = pack
@@ -193,7 +189,6 @@ func (p *packs) add(places []place, pack string) {
 	p.merge(places, pack)
 }
 
-// merge adds the sorted objects of the named packs.
 func (p *packs) merge(more []place, names ...string) {
 	if p.loaded == nil {
 		p.loaded = map[string]bool{}
@@ -233,7 +228,6 @@ func (p *packs) mergeLogged(places []place, log string, known int64) {
 	}
 }
 
-// byFile returns the known objects by the name of their pack or log.
 func (p *packs) byFile() map[string][]place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -250,7 +244,7 @@ func (p *packs) byFile() map[string][]place {
 	return files
 }
 
-// forget removes the objects of a pack, but keeps the pack from being loaded again.
+// The pack is not loaded again.
 func (p *packs) forget(pack string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,15 +253,13 @@ func (p *packs) forget(pack string) {
 	delete(p.torn, pack)
 }
 
-// noteDeleted notes that a pack or log no longer exists.
 func (p *packs) noteDeleted(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.logs, name)
 }
 
-// damageErrors returns the errors of the packs that cannot be used and, if torn is set, of
-// the logs that have no intact end, sorted by name.
+// With torn, the logs that have no intact end count too.
 func (p *packs) damageErrors(torn bool) []error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -279,8 +271,7 @@ func (p *packs) damageErrors(torn bool) []error {
 	return errs
 }
 
-// refreshPacks reads the indexes of new packs. Unless force is set, it does
-// nothing if the directory's modification time proves that there are none.
+// Unless force is set, it does nothing if the directory's modification time proves that there are no new packs.
 func (s *Store) refreshPacks(force bool) error {
 	s.packs.mu.Lock()
 	defer s.packs.mu.Unlock()
@@ -309,8 +300,7 @@ func (s *Store) refreshPacks(force bool) error {
 	return err
 }
 
-// refreshLogs reads what was appended to the known logs. Unlike the name of a new pack,
-// it leaves the directory as it was.
+// What is appended to a log, unlike the name of a new pack, leaves the directory as it was.
 func (s *Store) refreshLogs() {
 	s.packs.mu.Lock()
 	defer s.packs.mu.Unlock()
@@ -319,7 +309,7 @@ func (s *Store) refreshLogs() {
 	}
 }
 
-// readRest reads the part of a log that is not known yet. The caller holds the mutex.
+// The caller holds the mutex.
 func (s *Store) readRest(log string) {
 	p := &s.packs
 	places, known, err := s.readLog(log, p.logs[log])
@@ -333,7 +323,6 @@ func (s *Store) readRest(log string) {
 	}
 }
 
-// readPacks loads those of the packs that are not loaded yet.
 func (s *Store) readPacks(names []string) {
 	p := &s.packs
 	var more []place
@@ -375,8 +364,6 @@ func (s *Store) readPack(name string) ([]place, error) {
 	return places, err
 }
 
-// packNames returns the names of the packs directory that have a suffix,
-// sorted.
 func (s *Store) packNames(suffix string) ([]string, error) {
 	d, err := s.in.Root.Open(packsDir)
 	if err != nil {

@@ -69,7 +69,6 @@ func (s *Store) Put(b []byte) (string, error) {
 	return name, nil
 }
 
-// smallest returns an object compressed, or unchanged if that saves little.
 func (s *Store) smallest(b []byte) []byte {
 	if len(b) >= minCompressed {
 		if z := s.codec.compress(b); z != nil {
@@ -89,7 +88,6 @@ func (s *Store) PlainFile(name string) (path string, err error) {
 	return s.in.At(objectFile(name)), err
 }
 
-// putFile stores a file with an object, and returns the object's name.
 func (s *Store) putFile(name, suffix string, b []byte) (string, error) {
 	parent := objectsDir + "/" + name[:2]
 	file := objectFile(name) + suffix
@@ -150,7 +148,6 @@ func (s *Store) Has(name string) bool {
 	return ok
 }
 
-// hasFile reports whether an object has a file of its own with a suffix.
 func (s *Store) hasFile(name, suffix string) bool {
 	info, err := s.in.Root.Lstat(objectFile(name) + suffix)
 	return err == nil && info.Mode().IsRegular()
@@ -193,7 +190,6 @@ func (s *Store) OpenObject(name string) (io.ReadCloser, error) {
 	return s.openPacked(d)
 }
 
-// openLoose opens an object in a file of its own with a suffix.
 func (s *Store) openLoose(d digest, suffix string) (io.ReadCloser, error) {
 	file := objectFile(d.String()) + suffix
 	f, err := s.in.Open(file)
@@ -226,7 +222,6 @@ func (s *Store) openPacked(d digest) (io.ReadCloser, error) {
 	return s.openPlace(p)
 }
 
-// openPlace opens the object of a place, as [Store.OpenObject] does.
 func (s *Store) openPlace(p place) (io.ReadCloser, error) {
 	file := packsDir + "/" + p.pack
 	f, err := s.in.Open(file)
@@ -240,7 +235,7 @@ func (s *Store) openPlace(p place) (io.ReadCloser, error) {
 	return o.decompressed(p.size)
 }
 
-// object reads a stored object and verifies it at the end.
+// It verifies the object at the end.
 type object struct {
 	from  io.Reader // the object only
 	unzip io.Closer // releases what from needs; nil if it is not compressed
@@ -250,7 +245,6 @@ type object struct {
 	path  string
 }
 
-// decompressed returns the object, whose file is compressed, with its length.
 func (o *object) decompressed(size int64) (io.ReadCloser, error) {
 	d, err := decompress(o.from, size)
 	if err != nil {
@@ -270,7 +264,6 @@ func (o *object) Read(b []byte) (int, error) {
 	return n, o.explain(err)
 }
 
-// explain returns the error for an object that is damaged; other errors as they are.
 func (o *object) explain(err error) error {
 	var damaged *damagedError
 	if !errors.As(err, &damaged) || transient.Is(err) {

@@ -57,7 +57,7 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]
 	return nil, err
 }
 
-// prompt returns the part of the prompt that is the same in all rounds.
+// It is the same in all rounds.
 func (l Loop) prompt() string {
 	howToRun := "You may run it with `bash`, exactly as it is written here, as often as you need."
 	if l.NoBash {

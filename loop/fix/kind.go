@@ -33,7 +33,6 @@ func Kind() loop.Kind {
 	}
 }
 
-// invocation is one fix with all its settings resolved.
 type invocation struct {
 	loop.Settings
 	System string `json:"system"`
@@ -76,7 +75,6 @@ func (v *invocation) loop(fixer hone.Role) Loop {
 	return Loop{Fixer: fixer, Check: v.Check, Advice: v.Advice, NoBash: v.Walls.Absent}
 }
 
-// summary returns what to type for new work if there was nothing to fix.
 func (v *invocation) summary(end hone.End) string {
 	if end.Kind != hone.KindDone || end.Rounds > 0 {
 		return ""

@@ -35,14 +35,13 @@ you got its contents.`
 //go:embed choose.md
 var pickSystem string
 
-// picker is the role that chooses files before the first prompt.
 func (l Loop) picker() hone.Role {
 	picker := l.Coder
 	picker.System = pickSystem
 	return picker
 }
 
-// isLarge reports whether the model has to choose. It reads no more than it must.
+// It reads no more than it must.
 func (l Loop) isLarge(read render.Reader, files workspace.Manifest) bool {
 	left := 4 * l.SelectAbove
 	for _, e := range files {
@@ -54,7 +53,6 @@ func (l Loop) isLarge(read render.Reader, files workspace.Manifest) bool {
 	return false
 }
 
-// list names the files of a code base, by directory.
 func list(read render.Reader, files workspace.Manifest) []byte {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b workspace.Entry) int { return strings.Compare(path.Dir(a.Path), path.Dir(b.Path)) })
@@ -75,8 +73,7 @@ func list(read render.Reader, files workspace.Manifest) []byte {
 	return b.Bytes()
 }
 
-// pick returns the files that names match, which are paths, directories or patterns, and
-// the names that match none.
+// names are paths, directories or patterns; unknown are those that match none.
 func pick(files workspace.Manifest, names []string) (picked workspace.Manifest, unknown []string) {
 	chosen := make([]bool, len(files))
 	for _, name := range names {
@@ -100,8 +97,7 @@ func pick(files workspace.Manifest, names []string) (picked workspace.Manifest, 
 	return picked, unknown
 }
 
-// readPick returns the files that a reply asks for. ok is false if it does not ask for
-// any in the required form, or has blocks as well.
+// ok is false if the reply does not ask for any in the required form, or has blocks as well.
 func readPick(text string) (names []string, ok bool) {
 	said, _ := block.Parse(answer(text))
 	if len(said.Files)+len(said.Done)+len(block.Spans(text)) > 0 {
@@ -117,8 +113,7 @@ func readPick(text string) (names []string, ok bool) {
 	return append([]string{}, *pick.Files...), true
 }
 
-// choose asks the model for the files of the first prompt, and adds them. If the choice
-// cannot be read, it adds all.
+// If the choice cannot be read, it adds all.
 func (l Loop) choose(ctx context.Context, r *hone.Run, p prompt) (prompt, error) {
 	picker, ask := l.picker(), p
 	ask.before, ask.Added = p.parts(), pickClosing
@@ -144,8 +139,7 @@ func (l Loop) choose(ctx context.Context, r *hone.Run, p prompt) (prompt, error)
 	return p, err
 }
 
-// ask sends a prompt until the reply is something else than a request for more files,
-// which it adds. It returns the prompt with them.
+// It sends a prompt until the reply is something else than a request for more files. The returned prompt has these files.
 func (l Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Reply, error) {
 	n := 1
 	if p.Asked { // it already chose in this round
@@ -180,8 +174,7 @@ func (l Loop) ask(ctx context.Context, r *hone.Run, p prompt) (prompt, model.Rep
 	}
 }
 
-// show adds the current contents of files that the model asked for to a prompt, unless it
-// has them; with nil, or if the first choice names no file at all, those of all files.
+// The model asked for the named files. With nil, or if the first choice names no file at all, all files are added.
 func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (prompt, error) {
 	next, err := hone.Step(ctx, r, "compose", names, func(ctx context.Context) (prompt, error) {
 		files, err := r.Manifest(ctx)

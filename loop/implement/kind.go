@@ -93,8 +93,7 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	return in.Limits(), err
 }
 
-// chooses reports whether a flag says which files to send. It refuses one that names no
-// file.
+// It refuses a flag that names no file.
 func chooses(ctx context.Context, in *loop.Input) (bool, error) {
 	globs := config.Files.Given(in.Flags)
 	if globs == nil {
@@ -110,7 +109,6 @@ func chooses(ctx context.Context, in *loop.Input) (bool, error) {
 	return true, nil
 }
 
-// readQuery returns the query.
 func readQuery(in *loop.Input) (string, error) {
 	query, file := config.Query.Given(in.Flags), config.QueryFile.Given(in.Flags)
 	switch {
@@ -134,7 +132,6 @@ func readQuery(in *loop.Input) (string, error) {
 	return fileQuery(in.Tree)
 }
 
-// fileQuery returns the query of query.txt.
 func fileQuery(tree *workspace.Tree) (string, error) {
 	text, ok, err := readInput(tree, QueryName)
 	if err != nil {
@@ -147,7 +144,6 @@ func fileQuery(tree *workspace.Tree) (string, error) {
 	return validQuery(QueryName, text)
 }
 
-// hasLaterQuery reports whether there is a query of a later version of code-commit.
 func hasLaterQuery(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, laterDir, QueryName))
 	return err == nil
@@ -156,8 +152,7 @@ func hasLaterQuery(dir string) bool {
 // laterDir is the directory of the inputs of later versions of code-commit.
 const laterDir = "agent-config"
 
-// validQuery returns the text of a query file, or an error if it is empty or still the
-// starter's.
+// It fails if the text is empty or still the starter's.
 func validQuery(name, text string) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		return "", loop.Usage(fmt.Sprintf("there is no query: %s is missing or empty", name), `write it, or: hone implement "what you want"`)
@@ -165,8 +160,7 @@ func validQuery(name, text string) (string, error) {
 	return text, loop.CheckEdited(name, text, starters, "starters/implement/"+QueryName)
 }
 
-// readInput reads one of the directory's files. It does not follow links, because
-// their targets may be outside the directory.
+// Links are not followed: their targets may be outside the directory.
 func readInput(tree *workspace.Tree, name string) (text string, ok bool, err error) {
 	b, _, err := tree.Read(name)
 	switch {
@@ -191,7 +185,6 @@ func Keys(tree *workspace.Tree) (map[string]string, error) {
 	return map[string]string{"GEMINI_API_KEY": key}, nil
 }
 
-// programs returns build.sh if it exists.
 func programs(root string) ([]string, error) {
 	if _, err := os.Lstat(filepath.Join(root, BuildName)); err != nil {
 		return nil, nil
@@ -238,7 +231,7 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 	return loop.Built{Run: r, Round: l.Round, Checks: v.checks()}, nil
 }
 
-// checks names what the check runs; empty if that is only the user's command.
+// It is empty if the check is only the user's command.
 func (v *invocation) checks() string {
 	switch {
 	case !v.HasBuild:
@@ -249,7 +242,7 @@ func (v *invocation) checks() string {
 	return "./" + BuildName + ", then " + v.Check
 }
 
-// loop returns the loop of the settings, without its model.
+// The model is not set yet.
 func (v *invocation) loop(guard *secret.Guard) Loop {
 	return Loop{Coder: v.Model.Role("coder", v.WithAdvice(v.System)), Query: v.Query, Guard: guard, Redact: guard.Redact,
 		Choose: v.Choose, SelectAbove: config.SelectAbove.In(v.Values), Files: config.Files.In(v.Values), NotSent: config.NotSent.In(v.Values)}
@@ -283,13 +276,11 @@ func starterFiles() loop.Starters {
 	}
 }
 
-// buildScript returns the starter script for a directory.
 func buildScript(root string) ([]byte, error) {
 	script, err := starters.ReadFile("starters/build/" + buildKind(root) + ".sh")
 	return bytes.ReplaceAll(script, []byte("PYTHON_TESTS"), []byte(loop.PythonTests(root))), err
 }
 
-// buildKind returns the name of the starter script for a directory.
 func buildKind(root string) string {
 	for _, k := range []struct{ file, kind string }{
 		{"go.mod", "go"}, {"Cargo.toml", "rust"}, {"package.json", "node"},

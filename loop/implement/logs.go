@@ -20,8 +20,7 @@ const (
 	OutputName = "llm-user-output.txt"
 )
 
-// folder creates the run's own directory below logs/ and returns its path. Its name is
-// the local time, with -2, -3 … if that exists (ruling C9). Links are not followed.
+// The name is the local time, with -2, -3 … if that exists (ruling C9). Links are not followed.
 func folder(root *os.Root, now time.Time) (string, error) {
 	if err := root.Mkdir(LogsName, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("create the directory of the logs: %w", err)
@@ -42,9 +41,8 @@ func folder(root *os.Root, now time.Time) (string, error) {
 	}
 }
 
-// loggedQuery returns what query-N.txt contains: all that is sent, in order. After the
-// number of rounds that the seed has, it is only what the query adds to the one before,
-// because all of them together would grow with the square of the rounds (ruling C9).
+// It is all that is sent, in order. After the number of rounds that the seed has, it is only what the query adds to the one
+// before, because all of them together would grow with the square of the rounds (ruling C9).
 func (l Loop) loggedQuery(r *hone.Run, p prompt) string {
 	parts := append([]string{withNewline(l.Coder.System) + "\n"}, p.parts()...)
 	if r.Round() <= Rounds {
@@ -66,8 +64,7 @@ func Write(dir, name string, content io.Reader) error {
 	return artifact.Write(root, name, content)
 }
 
-// appendOnce appends a text to a file that had the size before. It skips what an
-// interrupted process already appended, so that it can run twice.
+// The file had the size before. What an interrupted process already appended is skipped, so that it can run twice.
 func appendOnce(root *os.Root, name, text string, before int64) error {
 	f, err := artifact.OpenAppend(root, name)
 	if err == nil {
@@ -80,8 +77,7 @@ func appendOnce(root *os.Root, name, text string, before int64) error {
 	return nil
 }
 
-// alreadyWritten returns the start of a text that a file already contains from an
-// offset to its end; empty if it contains something else.
+// It is empty if the file contains something else.
 func alreadyWritten(f *os.File, at int64, text string) string {
 	b := make([]byte, len(text))
 	n, _ := f.ReadAt(b, at)
@@ -91,7 +87,6 @@ func alreadyWritten(f *os.File, at int64, text string) string {
 	return string(b[:n])
 }
 
-// sizeOf returns a file's size; 0 if it does not exist.
 func sizeOf(root *os.Root, name string) (int64, error) {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

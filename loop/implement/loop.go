@@ -123,14 +123,12 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	return nil, record(ctx, r, exchangeOf(said, vs))
 }
 
-// record records the part of a reply that later prompts repeat.
 func record(ctx context.Context, r *hone.Run, e exchange) error {
 	_, err := hone.Step(ctx, r, "exchange", nil, func(context.Context) (exchange, error) { return e, nil })
 	return err
 }
 
-// read parses a reply, without its reasoning. A reply that did not end normally is a
-// problem even if it can be parsed (ruling G3).
+// The reasoning is left out. A reply that did not end normally is a problem even if it can be parsed (ruling G3).
 func read(got model.Reply) (block.Reply, []string) {
 	said, problems := block.Parse(answer(got.Text()))
 	if cause := reply.EndProblem(got); cause != "" {
@@ -156,8 +154,8 @@ func words(text string) string {
 	return text
 }
 
-// answer returns a reply's text with its reasoning replaced by empty lines, so that
-// the numbers of the lines stay. A tag inside a block is not the end of reasoning.
+// The reasoning is replaced by empty lines, so that the numbers of the lines stay. A tag inside a block is not the end of
+// reasoning.
 func answer(text string) string {
 	after := reply.Answer(text, block.Spans(text))
 	return strings.Repeat("\n", strings.Count(text[:len(text)-len(after)], "\n")) + after
@@ -192,8 +190,7 @@ func refusals(verdicts []workspace.Verdict, asks bool) []string {
 	return problems
 }
 
-// unusableFindings returns the finding that a reply wrote nothing. It takes the place of the
-// build's output in the log and in the next prompt (ruling C7).
+// The finding takes the place of the build's output in the log and in the next prompt (ruling C7).
 func (l Loop) unusableFindings(ctx context.Context, r *hone.Run, got model.Reply, problems []string) ([]check.Finding, error) {
 	if err := record(ctx, r, exchange{Text: excerpt.Middle(strings.TrimLeft(answer(got.Text()), "\n"), maxReply)}); err != nil {
 		return nil, err
@@ -205,7 +202,7 @@ func (l Loop) unusableFindings(ctx context.Context, r *hone.Run, got model.Reply
 	return []check.Finding{{Source: check.SourceReply, Text: text}}, nil
 }
 
-// logReply writes a reply to the logs: the provider's response, and the text (ruling C9).
+// The logs get the provider's response and the text (ruling C9).
 func (l Loop) logReply(ctx context.Context, r *hone.Run, name string, got model.Reply) error {
 	raw := cmp.Or(string(response(got.Raw)), "null")
 	if err := l.log(ctx, r, name+".json", raw+"\n"); err != nil {
@@ -214,8 +211,7 @@ func (l Loop) logReply(ctx context.Context, r *hone.Run, name string, got model.
 	return l.log(ctx, r, name+".txt", got.Text())
 }
 
-// printSaid prints what a reply says to the user: its messages, which are also added to
-// their file (ruling C8), and why nothing needs to change (ruling C14).
+// It prints the messages, which are also added to their file (ruling C8), and why nothing needs to change (ruling C14).
 func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) error {
 	for _, why := range said.Done {
 		if err := loop.Say(ctx, r, l.Say, why); err != nil {
@@ -230,7 +226,7 @@ func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) erro
 	return nil
 }
 
-// printThought prints a message to the user and adds it once to their file.
+// It is added to the file once.
 func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) error {
 	size, err := inTree(ctx, r, "user output size", func(root *os.Root) (measured, error) {
 		n, err := sizeOf(root, OutputName)
@@ -248,7 +244,6 @@ func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) err
 	return err
 }
 
-// measured is the record of a file's size.
 type measured struct {
 	Bytes int64 `json:"bytes"`
 }
@@ -256,7 +251,6 @@ type measured struct {
 // done is the record of a step without a result.
 type done struct{}
 
-// log writes one of the round's logs, such as query-N.txt.
 func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error {
 	at, err := logFolder(ctx, r)
 	if err != nil {
@@ -268,8 +262,7 @@ func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error 
 	return err
 }
 
-// logName returns the name of a round's log: query-N.txt, query-N-response.txt and so
-// on.
+// Names are query-N.txt, query-N-response.txt and so on.
 func logName(round int, name string) string {
 	if name == "query.txt" {
 		return fmt.Sprintf("query-%d.txt", round)
@@ -277,12 +270,10 @@ func logName(round int, name string) string {
 	return fmt.Sprintf("query-%d-%s", round, name)
 }
 
-// made is the record of the directory of the run's logs.
 type made struct {
 	Folder string `json:"folder"`
 }
 
-// logFolder returns the run's directory below logs/, and creates it once.
 func logFolder(ctx context.Context, r *hone.Run) (string, error) {
 	m, ok, err := hone.First[made](r, "log folder")
 	if err == nil && !ok {
@@ -297,7 +288,6 @@ func logFolder(ctx context.Context, r *hone.Run) (string, error) {
 	return m.Folder, r.Notice("everything that is sent, received and built is in " + m.Folder)
 }
 
-// inTree is a step that reads or writes below the tree's root.
 func inTree[T any](ctx context.Context, r *hone.Run, name string, do func(*os.Root) (T, error)) (T, error) {
 	return hone.Step(ctx, r, name, nil, func(context.Context) (T, error) {
 		root, err := os.OpenRoot(r.Tree.Dir())
@@ -340,7 +330,6 @@ func (l Loop) BuildUnlogged(runner sandbox.Runner, c check.BuildConfig) check.Fu
 	return check.Build(runner, c)
 }
 
-// reader returns the reader for a rollup.
 func (l Loop) reader(tree *workspace.Tree) render.Reader {
 	return render.Reader{Tree: tree, Guard: l.Guard, NotSent: l.NotSent}
 }

@@ -62,8 +62,7 @@ func (p prompt) parts() []string { return append(p.before[:len(p.before):len(p.b
 
 func (p prompt) text() string { return strings.Join(p.parts(), "") }
 
-// messages returns each round's addition as a separate part, so that the request also
-// starts like the one before.
+// Each round's addition is a separate part, so that the request also starts like the one before.
 func (p prompt) messages() []model.Message {
 	var parts []model.Part
 	for _, text := range p.parts() {
@@ -72,9 +71,8 @@ func (p prompt) messages() []model.Message {
 	return []model.Message{{Role: model.User, Parts: parts}}
 }
 
-// compose returns the round's prompt: query and code base in the first round, and
-// later the model's answers with their outcomes. A prompt that does not fit stops the
-// run before anything is sent.
+// It has the query and the code base in the first round, and later the model's answers with their outcomes. A prompt that does
+// not fit stops the run before anything is sent.
 func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
 	past, err := hone.Earlier[prompt](r, "compose")
 	if err != nil {
@@ -127,7 +125,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	return l.choose(ctx, r, p)
 }
 
-// check tells the user what a prompt warns of. A prompt that does not fit is an error.
+// A prompt that does not fit is an error.
 func (l Loop) check(r *hone.Run, p prompt) error {
 	for _, text := range p.Warnings {
 		if err := r.Notice(text); err != nil {
@@ -137,8 +135,6 @@ func (l Loop) check(r *hone.Run, p prompt) error {
 	return explain(l.Coder.Fits(int64(len(l.Coder.System)+len(p.text()))), p)
 }
 
-// addChanged adds the contents of the files that have changed since the model saw or
-// wrote them.
 func (l Loop) addChanged(ctx context.Context, r *hone.Run, p *prompt, seen seenFiles, written []history.Applied) error {
 	files, later, err := seen.changed(ctx, r, written)
 	if err != nil {
@@ -154,7 +150,6 @@ func (l Loop) addChanged(ctx context.Context, r *hone.Run, p *prompt, seen seenF
 	return nil
 }
 
-// firstPrompt returns the first round's prompt.
 func (l Loop) firstPrompt(ctx context.Context, r *hone.Run) (prompt, error) {
 	files, err := r.Manifest(ctx)
 	if err != nil {
@@ -163,7 +158,7 @@ func (l Loop) firstPrompt(ctx context.Context, r *hone.Run) (prompt, error) {
 	return l.newPrompt(r.Tree, base(files))
 }
 
-// newPrompt returns the first round's prompt, with the user's rollup or hone's own.
+// It has the user's rollup or hone's own.
 func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt, error) {
 	var p prompt
 	read := l.reader(tree)
@@ -232,7 +227,6 @@ type exchange struct {
 	Created []string `json:"created,omitempty"` // the files that the reply created
 }
 
-// exchangeOf returns that part of a usable reply.
 func exchangeOf(said block.Reply, vs []workspace.Verdict) exchange {
 	e := exchange{Wrote: true, Text: block.Format(block.Reply{Debug: said.Debug, Files: said.Files, Done: said.Done})}
 	for _, v := range vs {
@@ -243,8 +237,6 @@ func exchangeOf(said block.Reply, vs []workspace.Verdict) exchange {
 	return e
 }
 
-// laterPrompt returns a later round's addition to the prompt: the reply before, and its
-// outcome.
 func laterPrompt(round int, said exchange, prior []check.Finding) prompt {
 	var b strings.Builder
 	for _, f := range outcome(prior) {
@@ -261,8 +253,7 @@ func laterPrompt(round int, said exchange, prior []check.Finding) prompt {
 	return p
 }
 
-// roundHistory returns the start of a later round's addition (ruling C1): the fixed
-// sentence, and the reply; an unusable one as it was.
+// It is the fixed sentence and the reply, an unusable one as it was (ruling C1).
 func roundHistory(round int, said exchange, prior []check.Finding) string {
 	lead := laterLead
 	if round == 1 {
@@ -278,9 +269,8 @@ func roundHistory(round int, said exchange, prior []check.Finding) string {
 	return text + buildLead + "\n\n"
 }
 
-// additions returns the additions of all rounds, as the last one sends them. When
-// those before the last exceed a limit they are shortened all at once, so that providers
-// seldom have to read them anew.
+// When the additions before the last exceed a limit they are shortened all at once, so that providers seldom have to read them
+// anew.
 func additions(rounds []prompt, said []exchange) []string {
 	var texts []string
 	whole := 0 // bytes that could be saved
@@ -301,7 +291,7 @@ func additions(rounds []prompt, said []exchange) []string {
 	return texts
 }
 
-// onlyNewest leaves out the files of replies that a later reply wrote again (ruling C14).
+// Files that a later reply wrote again are left out of earlier replies (ruling C14).
 func onlyNewest(texts []string, rounds []prompt, said []exchange) {
 	var at []int // the addition that repeats a reply
 	for i, p := range rounds {
@@ -326,9 +316,8 @@ func onlyNewest(texts []string, rounds []prompt, said []exchange) {
 	}
 }
 
-// outcome returns the findings about the last reply. Problems of an unusable reply
-// replace the findings of an earlier build, which the engine keeps until the next
-// build and which the history already contains.
+// Problems of an unusable reply replace the findings of an earlier build, which the engine keeps until the next build and which
+// the history already contains.
 func outcome(prior []check.Finding) []check.Finding {
 	unused := wasUnusable(prior)
 	return slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool {
@@ -336,12 +325,10 @@ func outcome(prior []check.Finding) []check.Finding {
 	})
 }
 
-// wasUnusable reports whether the last reply was unusable.
 func wasUnusable(prior []check.Finding) bool {
 	return slices.ContainsFunc(prior, func(f check.Finding) bool { return f.Source == check.SourceReply })
 }
 
-// withNewline returns a text that ends with a line feed.
 func withNewline(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
@@ -349,7 +336,7 @@ func withNewline(text string) string {
 	return text + "\n"
 }
 
-// explain adds the sizes of the prompt's parts to a context error (ruling G10).
+// It adds the sizes of the prompt's parts (ruling G10).
 func explain(err error, p prompt) error {
 	var c *hone.ContextError
 	if !errors.As(err, &c) || c.Room != "" {

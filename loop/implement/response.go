@@ -48,8 +48,7 @@ func response(raw json.RawMessage) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// appendPart appends a part to a list, or its text to the last part if they differ in
-// nothing else.
+// Texts that differ in nothing else are joined.
 func appendPart(parts []any, part any) []any {
 	next, _ := part.(map[string]any)
 	text, isText := next["text"].(string)

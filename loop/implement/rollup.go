@@ -48,7 +48,6 @@ func rollup(read render.Reader, files workspace.Manifest) (text []byte, digests 
 	return b.Bytes(), digests
 }
 
-// base returns the files that are part of the code base.
 func base(files workspace.Manifest) workspace.Manifest {
 	return slices.DeleteFunc(slices.Clone(files), func(e workspace.Entry) bool { return Own(e.Path) })
 }
@@ -64,7 +63,7 @@ func Own(path string) bool {
 	return strings.HasPrefix(path, LogsName+"/")
 }
 
-// isOmitted reports whether a header of [Rollup] states why there are no contents.
+// Such a header of [Rollup] states why there are no contents.
 func isOmitted(path string) bool {
 	return strings.HasSuffix(path, ")") && (strings.Contains(path, " (contents ") || strings.Contains(path, " (symbolic link to "))
 }

@@ -23,7 +23,6 @@ type seenFiles struct {
 	Digests map[string]string `json:"digests,omitempty"`
 }
 
-// add adds what a later round has seen.
 func (s *seenFiles) add(later seenFiles) {
 	if s.Digests == nil {
 		s.Digests = map[string]string{}
@@ -37,8 +36,7 @@ func (s seenFiles) digest(path string) (string, bool) {
 	return digest, ok
 }
 
-// changed returns the files that the model has seen or written, and that have other
-// contents now, because of the build or the user. A file that differed from the user's
+// The model has seen or written these files, and the build or the user has changed them. A file that differed from the user's
 // rollup stays unseen. later is what the model has seen by writing it.
 func (s seenFiles) changed(ctx context.Context, r *hone.Run, written []history.Applied) (files workspace.Manifest, later seenFiles, err error) {
 	made := map[string]string{}
@@ -70,8 +68,7 @@ const (
 	maxAllChanged = 256 << 10
 )
 
-// showChanged returns the text with the contents of the files that have changed, and
-// what the model has seen by it. A file that is too long is named, and stays unseen.
+// A file that is too long is named, and stays unseen.
 func showChanged(read render.Reader, changed workspace.Manifest) (text string, seen seenFiles) {
 	var shown workspace.Manifest
 	var omitted strings.Builder
@@ -91,7 +88,6 @@ func showChanged(read render.Reader, changed workspace.Manifest) (text string, s
 	return "\n" + changedLead + "\n\n" + string(contents) + omitted.String(), seenFiles{digests}
 }
 
-// manifestOf reads the current state of files.
 func manifestOf(ctx context.Context, r *hone.Run, paths []string) (workspace.Manifest, error) {
 	known, err := r.Manifest(ctx)
 	if err != nil {
@@ -100,9 +96,8 @@ func manifestOf(ctx context.Context, r *hone.Run, paths []string) (workspace.Man
 	return r.Tree.ManifestOf(ctx, paths, known)
 }
 
-// seenInRollup compares the user's own rollup with the files. A file that differs
-// counts as changed by the user. If no header is known, every tracked file that is not
-// newer than the rollup counts as seen. The warnings are for the user.
+// A file that differs counts as changed by the user. If no header is known, every tracked file that is not newer than the
+// rollup counts as seen. The warnings are for the user.
 func seenInRollup(tree *workspace.Tree, text string, files workspace.Manifest) (seen seenFiles, warnings []string, err error) {
 	seen.Digests = map[string]string{}
 	known, stale := false, []string(nil)
@@ -148,7 +143,7 @@ func seenInRollup(tree *workspace.Tree, text string, files workspace.Manifest) (
 // differs is in place of the digest of a file of which a rollup shows other contents.
 const differs = "differs from " + RollupName
 
-// seenByAge returns what counts as seen with a rollup without known headers.
+// The rollup has no known headers.
 func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, warnings []string, err error) {
 	root, err := os.OpenRoot(tree.Dir())
 	if err != nil {
@@ -183,7 +178,6 @@ func seenByAge(tree *workspace.Tree, files workspace.Manifest) (seen seenFiles, 
 // within moments.
 const slack = 2 * time.Second
 
-// listPaths lists at most five paths before a verb.
 func listPaths(paths []string, verb, verbs string) string {
 	var names []string
 	for _, p := range paths[:min(5, len(paths))] {
@@ -199,9 +193,8 @@ func listPaths(paths []string, verb, verbs string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last] + " " + verbs
 }
 
-// headerPath returns the path in a header of a rollup, as code-commit's scripts and
-// [Rollup] write it: "--- File: PATH" or "--- PATH ---". It returns false for a header
-// that states why there are no contents.
+// A header is "--- File: PATH" or "--- PATH ---", as code-commit's scripts and [Rollup] write it. ok is false for one that
+// states why there are no contents.
 func headerPath(line string) (string, bool) {
 	line = strings.TrimSpace(line)
 	path, ok := strings.CutPrefix(line, header)
@@ -218,8 +211,7 @@ func headerPath(line string) (string, bool) {
 	return cleaned, err == nil
 }
 
-// afterContent returns the text after a file's contents if a text starts with exactly
-// these, after lines that only decorate them. Empty lines at their end do not count.
+// The text starts with exactly the contents, after lines that only decorate them. Empty lines at their end do not count.
 func afterContent(text, content string) (rest string, ok bool) {
 	content = strings.TrimRight(content, "\n")
 	for {
@@ -233,8 +225,6 @@ func afterContent(text, content string) (rest string, ok bool) {
 	}
 }
 
-// sectionEnds reports whether nothing but decoration follows contents until the next
-// header or the end.
 func sectionEnds(content, rest string) bool {
 	if content != "" && rest != "" && rest[0] != '\n' {
 		return false
@@ -250,8 +240,7 @@ func sectionEnds(content, rest string) bool {
 	return true
 }
 
-// decorative reports whether a text starts with a line that belongs to no file: a rule,
-// a Markdown fence or an empty line.
+// A rule, a Markdown fence or an empty line belongs to no file.
 func decorative(text string) bool {
 	line, _, _ := strings.Cut(text, "\n")
 	line = strings.TrimSpace(line)

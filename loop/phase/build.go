@@ -19,9 +19,7 @@ import (
 	"hone/loop/phase/devserver"
 )
 
-// build runs builder sessions until the health check passes or the round's attempts
-// are used up. It returns what the failed health check printed, also if the budget
-// does not pay for another attempt.
+// It returns what the failed health check printed, also if the budget does not pay for another attempt.
 func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (unhealthy []check.Finding, err error) {
 	for attempt := 1; ; attempt++ {
 		messages, err := l.compose(ctx, r, toBuild, prior)
@@ -52,15 +50,13 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (un
 	}
 }
 
-// health is the result of the health check.
 type health struct {
 	Healthy bool `json:"healthy"`
 	// The report's Log is what the hook printed and wrote into lint.log.
 	history.Report
 }
 
-// health runs the health check. It writes lint.log for the user if the hook itself
-// only prints.
+// It writes lint.log for the user if the hook itself only prints.
 func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	return repeatable(ctx, r, "health check", func(ctx context.Context) (health, error) {
 		root, err := os.OpenRoot(r.Tree.Dir())
@@ -104,7 +100,6 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	})
 }
 
-// readLogs returns the contents of the logs that exist; nil if none does.
 func readLogs(root *os.Root, names []string) (texts []string, err error) {
 	for _, name := range names {
 		text, err := artifact.Read(root, name, maxLog)
@@ -118,8 +113,7 @@ func readLogs(root *os.Root, names []string) (texts []string, err error) {
 	return texts, nil
 }
 
-// otherLogs returns where the hooks may write a log besides tests/results/ (ruling
-// A15).
+// The hooks may write a log there besides tests/results/ (ruling A15).
 func (l Loop) otherLogs(name string) []string {
 	if !l.Logs {
 		return nil
@@ -130,8 +124,7 @@ func (l Loop) otherLogs(name string) []string {
 // unwritableLog matches what bash says of a log that abl.config.sh cannot write.
 var unwritableLog = lazyregexp.New(`(?m)^abl\.config\.sh: line \d+: .*(?:\.log|logs/\S*|results/\S*)"?: (?:No such file or directory|Permission denied|Read-only file system|Is a directory|Not a directory)$`)
 
-// noLog returns the error that ends a run because the health check cannot say what
-// is wrong, which is not the builder's fault (ruling A15).
+// The health check cannot say what is wrong, which is not the builder's fault (ruling A15).
 func noLog(why string) error {
 	return &hone.Stop{Kind: hone.KindFailed, Why: "the health check could not write its log: " + why, Next: hone.Next{Verb: hone.Resume,
 		First: "change health_check in " + devserver.Config + " so that it writes its log to " + Results + "/ or " + LogDir + "/"}}
@@ -144,11 +137,10 @@ const (
 	maxExcerpt = 48 << 10
 )
 
-// readable returns logs as one text without secrets. It omits the middle of a long
-// text.
+// It has no secrets, and lacks the middle of a long text.
 func (l Loop) readable(texts ...string) string { return l.shortened(maxExcerpt, texts...) }
 
-// shortened is readable with a limit in bytes.
+// most is in bytes.
 func (l Loop) shortened(most int, texts ...string) string {
 	var parts []string
 	for _, text := range texts {
@@ -160,7 +152,6 @@ func (l Loop) shortened(most int, texts ...string) string {
 	return excerpt.Middle(strings.Join(parts, "\n"), most)
 }
 
-// redact removes secrets from a text.
 func (l Loop) redact(text string) string {
 	if l.Guard == nil {
 		return text
@@ -168,8 +159,7 @@ func (l Loop) redact(text string) string {
 	return l.Guard.Redact(text)
 }
 
-// repeatable is a step that runs commands and may run again if it was interrupted, as
-// hooks may.
+// Hooks may run again if they were interrupted.
 func repeatable[T any](ctx context.Context, r *hone.Run, name string, do func(context.Context) (T, error)) (T, error) {
 	return hone.Once(ctx, r, name, nil, do, func(ctx context.Context, _ []string) (T, error) { return do(ctx) })
 }

@@ -28,7 +28,6 @@ const (
 	trailerSpecs   = "Hone-Specs"
 )
 
-// committed is the record of a commit.
 type committed struct {
 	Repo    string `json:"repo"` // "src" or "tests"
 	Subject string `json:"subject"`
@@ -42,9 +41,8 @@ const stepCommit = "commit"
 // builtPoint is the subject's end in the commit after a builder's session.
 const builtPoint = "/pre-deterministic"
 
-// commit makes one of the seed's commits, whether or not something has changed
-// (ruling A6). Its run and attempt, from 1, identify it, so that it is made only
-// once.
+// A commit is made whether or not something has changed (ruling A6). Its run and attempt, from 1, identify it, so that it is
+// made only once.
 func (l Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attempt int) error {
 	trailers := []string{trailerRun + ": " + r.Journal.Run()}
 	if attempt > 1 {
@@ -56,8 +54,7 @@ func (l Loop) commit(ctx context.Context, r *hone.Run, repo, point string, attem
 	return err
 }
 
-// commitIn commits everything in a repository except logs and files that are too large to
-// be read.
+// Logs and files that are too large to be read are left out.
 func (l Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point string, trailers []string) (committed, error) {
 	c := git.Commit{Subject: fmt.Sprintf("phase%d/%s", l.Phase, point), Trailers: trailers, MaxFile: tree.MaxRead()}
 	if repo == Tests {
@@ -83,7 +80,6 @@ func (l Loop) commitIn(ctx context.Context, tree *workspace.Tree, repo, point st
 // passedPoint is the subject's end in the commit that records a passed phase.
 const passedPoint = "passed"
 
-// markPassed records in both repositories that the phase has passed.
 func (l Loop) markPassed(ctx context.Context, r *hone.Run) error {
 	sum, err := specsDigest(r.Tree.Dir(), l.Phase)
 	if err != nil {
@@ -101,8 +97,6 @@ func (l Loop) markPassed(ctx context.Context, r *hone.Run) error {
 	return nil
 }
 
-// lastPassed returns the message of the last commit in a repository that records
-// that the phase passed; empty if there is none.
 func (l Loop) lastPassed(ctx context.Context, dir string) (string, error) {
 	at, err := l.Git.Init(ctx, dir)
 	if err != nil {
@@ -136,7 +130,6 @@ func HasPassed(ctx context.Context, g *git.Git, root string, phase int) (bool, e
 	return true, nil
 }
 
-// specsDigest returns a digest of the specifications of the phases up to one.
 func specsDigest(dir string, phase int) (string, error) {
 	specs, err := spec.Read(dir, phase)
 	if err != nil {

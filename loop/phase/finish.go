@@ -58,8 +58,7 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	return b.String()
 }
 
-// unseenSummary names the tests that the user should look at first, as the last suite
-// of the run has them; empty if there are none.
+// The user should look at these tests first, as the last suite of the run has them.
 func (l Loop) unseenSummary(r *hone.Run) string {
 	due, err := l.dueItems(r)
 	seen, ok, err2 := hone.Last[seenFailing](r, stepSeeFail)
@@ -85,7 +84,7 @@ func logName(source string) string {
 	return lintLog
 }
 
-// files returns the files that say what a phase is stuck on.
+// They say what a phase is stuck on.
 func files(contracts, logs []check.Finding) []string {
 	var names []string
 	if len(contracts) > 0 {
@@ -100,7 +99,6 @@ func files(contracts, logs []check.Finding) []string {
 	return names
 }
 
-// tail returns the last lines of a text.
 func tail(text string, lines int) string {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")

@@ -26,7 +26,6 @@ func (v *invocation) Valid(*loop.Input) error {
 // allPhases stands for every phase that has a specification.
 const allPhases = "all"
 
-// phaseArgs requires numbers of phases, or all.
 func phaseArgs(args []string) error {
 	if len(args) == 0 {
 		return loop.Usage("phase needs the number of a phase, or all", "hone phase 1, hone phase 1 2, or hone phase all")
@@ -42,7 +41,6 @@ func phaseArgs(args []string) error {
 	return nil
 }
 
-// onePhaseArg requires the number of one phase.
 func onePhaseArg(args []string) error {
 	if len(args) != 1 || args[0] == allPhases {
 		return loop.Usage("prompt phase needs the number of one phase", "hone help prompt phase")
@@ -58,8 +56,6 @@ func (v *invocation) Split(ctx context.Context, in *loop.Input) ([][]string, err
 	return runs, wrongSpecs(err)
 }
 
-// wrongSpecs turns an error about a project's specifications into one of the command
-// line. It returns other errors unchanged.
 func wrongSpecs(err error) error {
 	wrong, ok := errors.AsType[*spec.Error](err)
 	switch {
@@ -90,8 +86,6 @@ func (v *invocation) split(ctx context.Context, in *loop.Input) ([][]string, err
 	return runsOf(numbers), nil
 }
 
-// numbersOf returns the phases of arguments that are numbers, sorted and without
-// duplicates.
 func numbersOf(args []string) []int {
 	var numbers []int
 	for _, arg := range args {
@@ -102,7 +96,6 @@ func numbersOf(args []string) []int {
 	return slices.Compact(numbers)
 }
 
-// runsOf returns the arguments of one run for each phase.
 func runsOf(numbers []int) [][]string {
 	var runs [][]string
 	for _, n := range numbers {
@@ -111,7 +104,6 @@ func runsOf(numbers []int) [][]string {
 	return runs
 }
 
-// notPassed returns one run for each phase that has not passed.
 func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
 	specs, err := spec.Read(in.Root, 0)
 	if err != nil {
@@ -144,7 +136,6 @@ func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
 	return runsOf(numbers), nil
 }
 
-// list prints the specifications as hone reads them.
 func list(in *loop.Input) error {
 	last := 0
 	if in.Args[0] != allPhases {
@@ -158,8 +149,7 @@ func list(in *loop.Input) error {
 	return err
 }
 
-// modelName returns the first nonempty name, with its provider. The seed's users
-// write names without one.
+// The seed's users write names without a provider.
 func modelName(in *loop.Input, names ...string) string {
 	list, _ := loop.MapNames(cmp.Or(names...), func(name string) (string, error) {
 		if in.HasProvider(name) {
@@ -170,8 +160,6 @@ func modelName(in *loop.Input, names ...string) string {
 	return list
 }
 
-// guessProvider adds the provider to the name of a well-known model, and returns any
-// other name unchanged.
 func guessProvider(name string) string {
 	for _, known := range []struct{ prefix, provider string }{
 		{"gemini-", "gemini"}, {"claude-", "anthropic"}, {"gpt-", "openai"}, {"o3", "openai"}, {"o4", "openai"},

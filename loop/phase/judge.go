@@ -25,8 +25,7 @@ type results struct {
 	faults []string
 }
 
-// resultsOf assigns the points of a run to the contracts and flows that are due. The
-// first points are theirs, in their order; then come points of no contract.
+// The first points are those of the contracts and flows that are due, in their order; then come points of no contract.
 func resultsOf(due []spec.Item, run suiteRun) (o results) {
 	if run.Broken != "" {
 		o.faults = append(o.faults, run.Broken)
@@ -64,7 +63,6 @@ func resultsOf(due []spec.Item, run suiteRun) (o results) {
 	return o
 }
 
-// stoppedEarly says how a suite ended that did not print all points.
 func stoppedEarly(run suiteRun) string {
 	text := fmt.Sprintf("%s ended with exit status %d before it printed all points; every point must be printed, whatever the server answers", suitePath, run.Exit)
 	if run.Log == "" {
@@ -73,8 +71,7 @@ func stoppedEarly(run suiteRun) string {
 	return text + ". Its standard error:\n" + loop.Indented(run.Log)
 }
 
-// testedBy returns the index of the contract or flow that a point's description
-// contains; -1 if there is none. If one contains another, the longer one counts.
+// If one contract contains another, the longer one counts.
 func testedBy(plain []string, description string) int {
 	found, length := -1, 0
 	description = spec.Plain(description)
@@ -86,7 +83,6 @@ func testedBy(plain []string, description string) int {
 	return found
 }
 
-// failures returns the points that did not pass.
 func (o results) failures() (all []failure) {
 	for i, p := range o.points {
 		if p.Number > 0 && !p.Passed() && p.Directive == "" {
@@ -99,8 +95,7 @@ func (o results) failures() (all []failure) {
 // failure is a contract that does not hold, as the suite observed it.
 type failure struct{ name, input, observed string }
 
-// missingDiagnostics says that the builder would not know what was sent or what came back;
-// empty if it would.
+// Without them the builder would not know what was sent or what came back.
 func (f failure) missingDiagnostics() string {
 	if f.input != "" && f.observed != "" {
 		return ""
@@ -108,8 +103,7 @@ func (f failure) missingDiagnostics() string {
 	return fmt.Sprintf("the failing point “%s” has no input: or no observed: in its diagnostics", f.name)
 }
 
-// entry returns the failure as an entry of failed_specs.md. Further lines are
-// marked, so that what a server sent starts no entry.
+// Further lines are marked, so that what a server sent starts no entry.
 func (f failure) entry() string {
 	part := func(text string) string {
 		if text == "" {
@@ -120,8 +114,7 @@ func (f failure) entry() string {
 	return fmt.Sprintf("SPEC: %s\nINPUT: %s\nOBSERVED: %s\n", part(f.name), part(f.input), part(f.observed))
 }
 
-// verdictOf returns what a run of the suite says of the code: the failures, and why
-// the run is no evidence (ruling A14).
+// broken says why the run is no evidence (ruling A14).
 func verdictOf(due []spec.Item, run suiteRun) (failed []failure, broken []string) {
 	o := resultsOf(due, run)
 	failed, broken = o.failures(), o.faults
@@ -137,9 +130,8 @@ func verdictOf(due []spec.Item, run suiteRun) (failed []failure, broken []string
 	return failed, broken
 }
 
-// doubts returns why the verifier must look at a verdict before it counts: the suite
-// itself broke, a failure has no diagnostics, or it also failed in the previous
-// verification, so that the test may be wrong.
+// The verifier must look at a verdict before it counts if the suite itself broke, a failure has no diagnostics, or it also
+// failed in the previous verification, so that the test may be wrong.
 func doubts(failed []failure, broken []string, prior []check.Finding) (why []string) {
 	why = slices.Clone(broken)
 	for _, f := range failed {
@@ -153,7 +145,6 @@ func doubts(failed []failure, broken []string, prior []check.Finding) (why []str
 	return why
 }
 
-// isIn reports whether the previous verification had this failure too.
 func (f failure) isIn(prior []check.Finding) bool {
 	return slices.ContainsFunc(prior, func(p check.Finding) bool {
 		return p.Source == sourceContract && strings.HasPrefix(p.Text, "SPEC: "+f.name+"\n")
@@ -163,8 +154,7 @@ func (f failure) isIn(prior []check.Finding) bool {
 // maxWords limits what the builder gets of the verifier's conclusion, in bytes.
 const maxWords = 2 << 10
 
-// reviewFinding returns what the verifier said after it had reviewed the tests of
-// failures that remain, for the builder; nil if it reviewed none. Its lines are marked,
+// The builder gets what the verifier said of the tests of failures that remain; nil if it reviewed none. Its lines are marked,
 // so that none starts an entry of failed_specs.md.
 func reviewFinding(words string, failed []failure, prior []check.Finding) []check.Finding {
 	words = excerpt.Middle(strings.TrimSpace(render.Escape(words)), maxWords)
@@ -175,8 +165,7 @@ func reviewFinding(words string, failed []failure, prior []check.Finding) []chec
 		Text: "The verifier has reviewed the tests of what failed twice. In its words:\n  | " + strings.ReplaceAll(words, "\n", "\n  | ")}}
 }
 
-// contractFindings returns failures as findings for the builder, and other entries
-// that the suite left in a failed_specs.md below tests/.
+// left are other entries that the suite left in a failed_specs.md below tests/.
 func contractFindings(failed []failure, left string) (found []check.Finding) {
 	for _, f := range failed {
 		found = append(found, check.Finding{Source: sourceContract, Text: f.entry()})
@@ -203,8 +192,7 @@ const (
 	toEmpty = "against the server that answers every request with 200 and an empty body"
 )
 
-// faults returns what is wrong with a suite, and the points that no server made
-// fail although none of them certainly breaks their contract.
+// unseen are the points that no server made fail although none of them certainly breaks their contract.
 func (s seenFailing) faults(due []spec.Item) (wrong, unseen []string) {
 	a, b := resultsOf(due, s.Unimplemented), resultsOf(due, s.Empty)
 	wrong = faultsOfBoth(a.faults, b.faults)
@@ -235,8 +223,6 @@ func (s seenFailing) faults(due []spec.Item) (wrong, unseen []string) {
 	return wrong, unseen
 }
 
-// faultsOfBoth returns the faults of both runs, and says of those of one run which
-// it was.
 func faultsOfBoth(unimplemented, empty []string) (all []string) {
 	for _, f := range unimplemented {
 		if slices.Contains(empty, f) {
@@ -253,7 +239,6 @@ func faultsOfBoth(unimplemented, empty []string) (all []string) {
 	return all
 }
 
-// diagnosticFaults returns the faults of failures without diagnostics, each once.
 func diagnosticFaults(failed []failure) (faults []string) {
 	for _, f := range failed {
 		if text := f.missingDiagnostics(); text != "" && !slices.Contains(faults, text) {
@@ -279,8 +264,7 @@ var (
 	remark     = lazyregexp.New(`^[\s,;:.-]*(?:\([^)]*\))?[\s,;:.-]*$`)
 )
 
-// ruledOut reports whether an item rules out that every answer has one status and an
-// empty body. A flow does if one of its steps does.
+// An item may rule out that every answer has one status and an empty body. A flow does if one of its steps does.
 func ruledOut(item spec.Item, status int) (sure certainty) {
 	for _, c := range item.Steps {
 		sure = max(sure, ruledOutBy(c.Expected, fmt.Sprint(status)))
@@ -288,8 +272,6 @@ func ruledOut(item spec.Item, status int) (sure certainty) {
 	return sure
 }
 
-// ruledOutBy compares the expected result of one contract: a status that it names,
-// and what it says of a body.
 func ruledOutBy(expected, status string) certainty {
 	named := statusCode.FindAllString(expected, -1)
 	same := func(s string) bool { return strings.EqualFold(s, status) || strings.EqualFold(s, status[:1]+"xx") }

@@ -119,7 +119,6 @@ func (v *invocation) Own(string) func(string) bool {
 // namesLogs matches a line of abl.config.sh that writes into LogDir.
 var namesLogs = lazyregexp.New(`(?m)^[^#\n]*(?:\blogs/|mkdir\b[^\n]*\blogs\b)`)
 
-// programs returns the file with the hooks if it exists.
 func programs(root string) ([]string, error) {
 	if _, err := os.Lstat(filepath.Join(root, devserver.Config)); err != nil {
 		return nil, nil
@@ -127,7 +126,6 @@ func programs(root string) ([]string, error) {
 	return []string{devserver.Config + " (health_check, start_dev, reset_state, map_deps)"}, nil
 }
 
-// project returns an error if a directory is not a project of this loop.
 func project(root string) error {
 	if _, err := os.Stat(filepath.Join(root, "specs")); err != nil {
 		if _, err := os.Stat(filepath.Join(root, ".abl", "specs")); err == nil {
@@ -167,9 +165,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	return in.Limits(), v.complete(in.Root)
 }
 
-// readRoles reads the system texts of the two roles. A verifier's prompt of the
-// user's own that does not ask for tests/run decides who runs the suite, unless the
-// user does.
+// A verifier's prompt of the user's own that does not ask for tests/run decides who runs the suite, unless the user does.
 func (v *invocation) readRoles(root string, note func(string)) error {
 	builder, err := RoleText(root, "builder")
 	if err != nil {
@@ -197,8 +193,7 @@ func (v *invocation) readRoles(root string, note func(string)) error {
 	return nil
 }
 
-// complete returns an error if the project lacks something, before anything is
-// written.
+// It fails before anything is written.
 func (v *invocation) complete(root string) error {
 	specs, err := spec.Read(root, v.Phase)
 	if err != nil {
@@ -265,7 +260,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	}, nil
 }
 
-// loop returns the loop of the settings, without models and tools.
+// Models and tools are not set yet.
 func (v *invocation) loop(guard *secret.Guard) Loop {
 	role := func(name string, m loop.Model, system, folder string) hone.Role {
 		role := m.Role(name, system)
@@ -282,7 +277,7 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 // that none sees another's files.
 type walls struct{ builder, hooks, writer, verifier loop.Walls }
 
-// walls plans the walls. All are of the same kind as the builder's.
+// All are of the same kind as the builder's.
 func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devserver.Server) walls {
 	at := func(name string) string { return filepath.Join(s.Root(), filepath.FromSlash(name)) }
 	builder := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true,
@@ -311,13 +306,12 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 	return walls{builder: builder, hooks: hooks, writer: s.Walls(writer), verifier: s.Walls(verifier)}
 }
 
-// canChange reports whether a command of a role or a hook can change a file, behind walls.
+// The commands of a role and the hooks are behind walls.
 func (v *invocation) canChange(file string) bool {
 	top, _, _ := strings.Cut(file, "/")
 	return top == Src || top == Tests || slices.Contains(v.logDirs(), top)
 }
 
-// logDirs returns the directories of the hooks' logs besides tests/results/.
 func (v *invocation) logDirs() []string {
 	if v.HookLogs {
 		return []string{LogDir}
@@ -325,7 +319,6 @@ func (v *invocation) logDirs() []string {
 	return nil
 }
 
-// noteWeak tells the user about walls that do not hide what they do not allow.
 func noteWeak(r *hone.Run, g sandbox.Grade) error {
 	open := "looking at names goes; its hidden files stay readable in directories that may be written (hone doctor has the list)"
 	switch g.Level {
@@ -337,8 +330,7 @@ func noteWeak(r *hone.Run, g sandbox.Grade) error {
 	return r.Notice(fmt.Sprintf("the wall %s does not hide what it does not allow: the roles can find out what the rest of the project holds, as far as %s", g.Wall, open))
 }
 
-// equip gives the roles their models and tools, in their own directories. An agent
-// has its own tools.
+// An agent has its own tools.
 func (v *invocation) equip(l *Loop, s loop.Session, w walls) error {
 	for _, one := range []struct {
 		role  *hone.Role

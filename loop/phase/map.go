@@ -62,7 +62,6 @@ type mapper struct {
 	more    bool // more were omitted than were counted
 }
 
-// draw writes a directory's entries.
 func (m *mapper) draw(dir *os.Root, entries []fs.DirEntry, lead string, depth int) {
 	for i, e := range entries {
 		if m.folders+m.files+m.omitted >= mapCounted {
@@ -78,7 +77,6 @@ func (m *mapper) draw(dir *os.Root, entries []fs.DirEntry, lead string, depth in
 	}
 }
 
-// entry writes an entry and everything below it.
 func (m *mapper) entry(dir *os.Root, e fs.DirEntry, lead, below string, depth int) {
 	if !e.IsDir() {
 		m.line(lead, mapName(e.Name())+linkTarget(dir, e), &m.files)
@@ -99,7 +97,6 @@ func (m *mapper) entry(dir *os.Root, e fs.DirEntry, lead, below string, depth in
 	m.more = m.more || slices.ContainsFunc(children, fs.DirEntry.IsDir)
 }
 
-// line writes one entry, or counts it as omitted if the map is full.
 func (m *mapper) line(lead, text string, kind *int) {
 	if m.folders+m.files >= mapEntries {
 		m.omitted++
@@ -109,7 +106,6 @@ func (m *mapper) line(lead, text string, kind *int) {
 	m.out.WriteString(lead + text + "\n")
 }
 
-// finish writes the number of omitted entries, and the totals.
 func (m *mapper) finish() {
 	if m.omitted > 0 {
 		atLeast := ""
@@ -132,8 +128,7 @@ func mapName(name string) string {
 	return strings.ReplaceAll(render.Line(name), "\t", `\t`)
 }
 
-// linkTarget returns a symlink's target in the form of the program tree; empty for
-// other entries.
+// It has the form of the program tree.
 func linkTarget(dir *os.Root, e fs.DirEntry) string {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return ""
@@ -147,7 +142,6 @@ func linkTarget(dir *os.Root, e fs.DirEntry) string {
 
 var errCrowded = errors.New("too many entries")
 
-// mapReason returns why a directory has no entries in the map.
 func mapReason(err error) string {
 	if errors.Is(err, errCrowded) {
 		return fmt.Sprintf("[more than %d entries, omitted]", mapFolder)
@@ -155,7 +149,7 @@ func mapReason(err error) string {
 	return "[cannot be read]"
 }
 
-// mapOpen opens a subdirectory and reads it. The caller closes it.
+// The caller closes the directory.
 func mapOpen(dir *os.Root, name string) (*os.Root, []fs.DirEntry, error) {
 	sub, err := dir.OpenRoot(name)
 	if err != nil {
@@ -169,7 +163,6 @@ func mapOpen(dir *os.Root, name string) (*os.Root, []fs.DirEntry, error) {
 	return sub, children, nil
 }
 
-// mapRead returns the entries of a directory that a map includes, in its order.
 func mapRead(dir *os.Root) ([]fs.DirEntry, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -196,7 +189,7 @@ func mapRead(dir *os.Root) ([]fs.DirEntry, error) {
 	return shown, nil
 }
 
-// unshown reports whether a map leaves an entry out without counting it.
+// Such an entry is not counted either.
 func unshown(dir *os.Root, e fs.DirEntry) bool {
 	name := e.Name()
 	if strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__" {

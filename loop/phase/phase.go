@@ -150,9 +150,8 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	return l.verify(ctx, r, prior)
 }
 
-// builderDone reports whether there is nothing for the builder to do: in the previous
-// round the code was healthy, and only the budget did not pay for the verifier. The
-// builder got all earlier failures in that round.
+// In the previous round the code was healthy, and only the budget did not pay for the verifier. The builder got all earlier
+// failures in that round.
 func builderDone(prior []check.Finding) bool {
 	return len(prior) == len(lastVerdict(prior))+len(fromSource(prior, sourceUnpaid)) && len(fromSource(prior, sourceUnpaid)) > 0
 }
@@ -160,8 +159,7 @@ func builderDone(prior []check.Finding) bool {
 // stepSpecs reads the specifications when a run begins.
 const stepSpecs = "specs"
 
-// begin runs once, in round 1: it warns the user about the specifications, and has
-// the suite written.
+// It runs once, in round 1.
 func (l Loop) begin(ctx context.Context, r *hone.Run) error {
 	specs, err := hone.Step(ctx, r, stepSpecs, l.Phase, func(context.Context) (specList, error) {
 		specs, err := l.specs(r.Tree.Dir())
@@ -188,22 +186,18 @@ func (l Loop) begin(ctx context.Context, r *hone.Run) error {
 	return l.commit(ctx, r, Tests, "verify/suite-written", 1)
 }
 
-// specList is a step's record.
 type specList struct {
 	Specs []spec.Phase `json:"specs"`
 }
 
-// fromSource returns the findings of a source.
 func fromSource(findings []check.Finding, source string) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return f.Source != source })
 }
 
-// lastVerdict returns what the last verification found and concluded.
 func lastVerdict(findings []check.Finding) []check.Finding {
 	return append(fromSource(findings, sourceReview), fromSource(findings, sourceContract)...)
 }
 
-// withoutSource returns the findings that are not of a source.
 func withoutSource(findings []check.Finding, source string) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return f.Source == source })
 }

@@ -84,16 +84,14 @@ const (
 	toReview  errand = "Review the test suite."
 )
 
-// composed is the record of a prompt.
 type composed struct {
 	Context     string `json:"context"`
 	Instruction string `json:"instruction"`
 	history.Report
 }
 
-// compose returns the prompt of a role, and writes the map for the user. What the
-// prompt contains, and what not, is the information boundary of the seed, but for the
-// names that the builder chose: the verifier does not get the map (ruling A15).
+// What the prompt contains, and what not, is the information boundary of the seed, but for the names that the builder chose:
+// the verifier does not get the map (ruling A15).
 func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.Finding) ([]model.Message, error) {
 	deps, err := repeatable(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
 		return l.Hooks.Must(ctx, "map_deps")
@@ -136,7 +134,6 @@ func (l Loop) role(e errand) hone.Role {
 	return l.Verifier
 }
 
-// writeMap returns the map of src/, and writes it for the user.
 func (l Loop) writeMap(dir, deps string) (string, error) {
 	tree, err := Map(filepath.Join(dir, Src))
 	if err != nil {
@@ -151,13 +148,11 @@ func (l Loop) writeMap(dir, deps string) (string, error) {
 	return text, artifact.Write(root, MapName, strings.NewReader(text))
 }
 
-// mapText returns the map in the seed's form: the tree, and the dependencies below
-// it.
+// This is the seed's form.
 func (l Loop) mapText(tree, deps string) string {
 	return l.redact(strings.TrimRight(tree, "\n")) + "\n---\n" + l.readable(deps) + "\n"
 }
 
-// prompt returns the prompt of a role in a round.
 func (l Loop) prompt(dir string, e errand, round int, projectMap, last string, prior []check.Finding) (composed, error) {
 	specs, err := l.specs(dir)
 	if err != nil {
@@ -185,7 +180,6 @@ func (l Loop) prompt(dir string, e errand, round int, projectMap, last string, p
 	return composed{l.redact(b.String()), l.instruction(e, round), history.Report{Said: l.announce(e, prior)}}, nil
 }
 
-// announce tells the user what the role does next.
 func (l Loop) announce(e errand, prior []check.Finding) string {
 	name := "the " + l.role(e).Name
 	switch e {
@@ -212,7 +206,6 @@ func (l Loop) announce(e errand, prior []check.Finding) string {
 	return name + " gets the failures: " + strings.Join(failed, ", ")
 }
 
-// instruction returns the errand with the phase, the round and the session's limits.
 func (l Loop) instruction(e errand, round int) string {
 	at := fmt.Sprintf("This is phase %d, round %d.", l.Phase, round)
 	switch e {
@@ -228,18 +221,15 @@ func (l Loop) instruction(e errand, round int) string {
 	return string(e) + " " + at
 }
 
-// section writes a titled text, unless it is empty.
 func section(b *strings.Builder, title, text string) {
 	if text = strings.TrimRight(text, "\n"); text != "" {
 		fmt.Fprintf(b, "===== %s =====\n%s\n\n", title, text)
 	}
 }
 
-// part is one section of a prompt.
 type part struct{ title, text string }
 
-// reports returns what a role gets about earlier rounds (ruling A2 and the seed's
-// information boundaries).
+// Ruling A2 and the seed's information boundaries say what a role gets about earlier rounds.
 func (l Loop) reports(e errand, prior []check.Finding) []part {
 	switch e {
 	case toWrite:
@@ -272,8 +262,7 @@ func (l Loop) folder(e errand) string {
 	return Tests
 }
 
-// specs returns the specifications that both roles get, those of the phases up to this
-// one (rulings A1 and A13).
+// Both roles get the specifications of the phases up to this one (rulings A1 and A13).
 func (l Loop) specs(dir string) ([]spec.Phase, error) {
 	specs, err := spec.Read(dir, l.Phase)
 	if wrong := (*spec.Error)(nil); errors.As(err, &wrong) {
@@ -282,11 +271,8 @@ func (l Loop) specs(dir string) ([]spec.Phase, error) {
 	return specs, err
 }
 
-// maxText limits the size of a user's text in a prompt, in bytes.
 const maxText = 1 << 20
 
-// readText returns the contents of one of the user's files; empty if it does not
-// exist.
 func readText(dir, name string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -318,7 +304,6 @@ func RoleText(dir, role string) (string, error) {
 	return VerifierRole, nil
 }
 
-// fits returns an error if a prompt does not fit its role's context.
 func (l Loop) fits(e errand, dir string, c composed) error {
 	role := l.role(e)
 	err := role.Fits(int64(len(role.System) + len(c.Context) + len(c.Instruction)))

@@ -45,8 +45,6 @@ func inSeat(tools []tool.Tool, dir string) []tool.Tool {
 	return seat
 }
 
-// missesSeat reports whether a command did not find a path below a directory of that
-// name.
 func missesSeat(output, name string) bool {
 	for line := range strings.Lines(output) {
 		if strings.Contains(line, "No such file or directory") && strings.Contains(line, name) {
@@ -56,8 +54,6 @@ func missesSeat(output, name string) bool {
 	return false
 }
 
-// withoutSeat removes the name of a directory from the start of the paths in a
-// call's arguments.
 func withoutSeat(args json.RawMessage, name string) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(args, &all) != nil {
@@ -89,19 +85,15 @@ func withoutSeat(args json.RawMessage, name string) json.RawMessage {
 	return text
 }
 
-// namesRoot reports whether a prompt calls the role's working directory the project
-// root, as those of ABL do.
+// The prompts of ABL call the role's working directory the project root.
 func namesRoot(text string) bool { return strings.Contains(strings.ToLower(text), "project root") }
 
-// rootNote returns the note about a prompt of the user's own that names the project
-// root.
 func rootNote(role, folder string) string {
 	return fmt.Sprintf("prompts/%s.md mentions the project root, but the %s works in %s/: there %s/NAME means NAME; correct the file, or remove it to use hone's prompt", role, role, folder, folder)
 }
 
-// talkIn has a role work in its directory. If its prompt names the project root, what
-// its commands then left in a new directory of the same name, such as src/src/, is
-// moved to where it was meant to be (ruling A15).
+// If the role's prompt names the project root, what its commands then left in a new directory of the same name, such as
+// src/src/, is moved to where it was meant to be (ruling A15).
 func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) (hone.Conversation, error) {
 	if !l.NamesRoot[role.Name] {
 		return r.Talk(ctx, role, messages)
@@ -128,8 +120,7 @@ func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages 
 	return talk, err
 }
 
-// moveUp moves the entries of a directory within dir to dir, and replaces what has
-// their names there. Directories are merged. It may be repeated after an interruption.
+// What has the names of the entries in dir is replaced, and directories are merged. It may be repeated after an interruption.
 func moveUp(dir, name string) (moved bool, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -152,7 +143,6 @@ func moveUp(dir, name string) (moved bool, err error) {
 	return true, root.RemoveAll(aside)
 }
 
-// merge moves the entries of one directory of a root into another.
 func merge(root *os.Root, from, to string) error {
 	entries, err := fs.ReadDir(root.FS(), from)
 	if err != nil {

@@ -67,8 +67,7 @@ type template struct {
 	marks []string // files that identify such a project
 }
 
-// templates returns all templates. The first is the default for a directory without
-// code.
+// The first is the default for a directory without code.
 func templates() []template {
 	return []template{
 		{"go", []string{"go.mod"}},
@@ -77,7 +76,6 @@ func templates() []template {
 	}
 }
 
-// chooseTemplate returns the named template, or the one that fits the code.
 func chooseTemplate(root, named string, note func(string)) (string, error) {
 	var names []string
 	for _, t := range templates() {
@@ -101,7 +99,6 @@ func chooseTemplate(root, named string, note func(string)) (string, error) {
 	return names[0], nil
 }
 
-// templateNote explains the choice of a template.
 func templateNote(template, file, dir string) string {
 	text := fmt.Sprintf("the template is %s because there is a %s", template, file)
 	if dir != Src {
@@ -110,8 +107,6 @@ func templateNote(template, file, dir string) string {
 	return text
 }
 
-// markIn returns the file that identifies a directory as one of a template; empty if
-// there is none.
 func markIn(dir string, t template) string {
 	for _, name := range t.marks {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
@@ -121,9 +116,7 @@ func markIn(dir string, t template) string {
 	return ""
 }
 
-// runsHone reports whether the Makefile in a directory has a target named phase, and
-// whether that runs hone. Both are true if there is none, because hone's own will be
-// written.
+// Both are true if there is no Makefile, because hone's own will be written.
 func runsHone(root string) (runs, phase bool) {
 	text, err := artifact.Input(filepath.Join(root, "Makefile"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,5 +126,4 @@ func runsHone(root string) (runs, phase bool) {
 	return phase && honeWord.Match(text), phase
 }
 
-// honeWord matches the program's name.
 var honeWord = lazyregexp.New(`\bhone\b`)

@@ -34,7 +34,6 @@ const (
 	maxSaid    = 4 << 10          // bytes of its standard error in a report
 )
 
-// suiteRun is the record of one run of the suite.
 type suiteRun struct {
 	Down     string `json:"down,omitempty"`   // why the server did not come up; empty if it did
 	Broken   string `json:"broken,omitempty"` // why the suite could not run to its end
@@ -46,7 +45,7 @@ type suiteRun struct {
 	history.Report
 }
 
-// execute runs tests/run once, behind the verifier's walls.
+// It runs behind the verifier's walls.
 func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 	if why := notExecutable(dir); why != "" {
 		return suiteRun{Broken: why, Report: history.Report{Said: why}}, nil
@@ -77,7 +76,6 @@ func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 	return run, nil
 }
 
-// notExecutable returns why tests/run cannot be run; empty if it can.
 func notExecutable(dir string) string {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -99,7 +97,6 @@ func notExecutable(dir string) string {
 // stepSuite is the step in which the suite runs against the server.
 const stepSuite = "suite"
 
-// runSuite starts the server and runs the suite against it once.
 func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 	if err := l.clear(ctx, r); err != nil {
 		return suiteRun{}, err
@@ -130,7 +127,7 @@ func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 // suite as it is.
 const stepSeeFail = "see the suite fail"
 
-// seeItFail runs the suite against each of hone's own servers.
+// It runs against each of hone's own servers.
 func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seenFailing, error) {
 	return repeatable(ctx, r, stepSeeFail, func(ctx context.Context) (s seenFailing, err error) {
 		suite, err := suiteDigest(ctx, r.Tree)
@@ -162,7 +159,6 @@ func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seen
 	})
 }
 
-// suiteDigest returns a digest of the files in tests/ that belong to the suite.
 func suiteDigest(ctx context.Context, tree *workspace.Tree) (string, error) {
 	root, err := os.OpenRoot(tree.Dir())
 	if err != nil {
@@ -179,9 +175,8 @@ func suiteDigest(ctx context.Context, tree *workspace.Tree) (string, error) {
 	return files.Digest(), err
 }
 
-// prepareSuite has a verifier write or correct the suite until each point has been
-// seen to fail. What no answer of hone's own servers certainly breaks goes back
-// once, and is then reported as not seen failing. It returns the verifier's last words.
+// The verifier writes or corrects the suite until each point has been seen to fail. What no answer of hone's own servers
+// certainly breaks goes back once, and is then reported as not seen failing. It returns the verifier's last words.
 func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []string) (words string, err error) {
 	due, err := l.dueItems(r)
 	if err != nil {
@@ -218,14 +213,12 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 	}
 }
 
-// dueItems returns the contracts and flows that need a test point, as the specifications
-// were when the run began.
+// The specifications count as they were when the run began.
 func (l Loop) dueItems(r *hone.Run) ([]spec.Item, error) {
 	specs, _, err := hone.First[specList](r, stepSpecs)
 	return spec.DueItems(specs.Specs), err
 }
 
-// suiteFindings returns what is wrong with the suite, for the verifier.
 func suiteFindings(why []string) (found []check.Finding) {
 	for _, text := range why {
 		found = append(found, check.Finding{Source: sourceSuite, Text: "- " + text})
@@ -233,8 +226,7 @@ func suiteFindings(why []string) (found []check.Finding) {
 	return found
 }
 
-// verifySuite runs the suite, and returns the contracts that fail. The verifier is
-// asked only if there are doubts about the suite itself.
+// The verifier is asked only if there are doubts about the suite itself.
 func (l Loop) verifySuite(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	due, err := l.dueItems(r)
 	if err != nil {
@@ -276,8 +268,7 @@ func (l Loop) verifySuite(ctx context.Context, r *hone.Run, prior []check.Findin
 // stepReview is the step at which a verifier's look at its suite begins.
 const stepReview = "review suite"
 
-// talk has the verifier work on the suite, and returns its last words. While it
-// reviews the suite the server is up.
+// While the verifier reviews the suite the server is up. It returns the verifier's last words.
 func (l Loop) talk(ctx context.Context, r *hone.Run, e errand, prior []check.Finding) (words string, err error) {
 	messages, err := l.compose(ctx, r, e, prior)
 	if err != nil {
@@ -296,7 +287,6 @@ func (l Loop) talk(ctx context.Context, r *hone.Run, e errand, prior []check.Fin
 	return talk.Reply.Text(), err
 }
 
-// conclude writes failed_specs.md, and commits the results.
 func (l Loop) conclude(ctx context.Context, r *hone.Run, found []check.Finding, attempt int) error {
 	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (history.Report, error) {
 		said := history.Report{Said: verdictText("suite", len(fromSource(found, sourceContract)))}

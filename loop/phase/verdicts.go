@@ -11,8 +11,7 @@ import (
 	"hone/loop/phase/verdict"
 )
 
-// verdicts returns the contracts and flows that a recorded run must verify, in the order of
-// the specifications; nil if the run has not read them. get reads the run's objects.
+// It is nil if the run has not read the specifications. get reads the run's objects.
 func verdicts(past *history.Past, get history.Get) ([]loop.Verified, error) {
 	records := past.Records(stepSpecs)
 	if len(records) == 0 {
@@ -34,7 +33,7 @@ func verdicts(past *history.Past, get history.Get) ([]loop.Verified, error) {
 	return all, addSuites(all, due, past, get)
 }
 
-// addSuites adds the verdicts of the suite. The last run of the suite in a round counts.
+// The last run of the suite in a round counts.
 func addSuites(all []loop.Verified, due []spec.Item, past *history.Past, get history.Get) error {
 	var unseen []string
 	for _, e := range past.Records(stepSeeFail, stepSuite) {
@@ -59,7 +58,6 @@ func addSuites(all []loop.Verified, due []spec.Item, past *history.Past, get his
 	return nil
 }
 
-// add adds the verdict of a round, in place of an earlier one.
 func add(v loop.Verified, round int, ran, passed, unseen bool) {
 	switch {
 	case !ran:
@@ -73,8 +71,7 @@ func add(v loop.Verified, round int, ran, passed, unseen bool) {
 	}
 }
 
-// addReports adds the verdicts that the verifier reported. A round that stopped before the
-// verifier verified nothing: its findings come from an earlier round.
+// A round that stopped before the verifier verified nothing: its findings come from an earlier round.
 func addReports(all []loop.Verified, states []history.State) {
 	var plain []string
 	for _, v := range all {

@@ -20,8 +20,7 @@ import (
 	"hone/tool"
 )
 
-// verify returns the contracts that fail. If nothing is proved, hone's run ends
-// (ruling A4); when it is resumed it tries again.
+// If nothing is proved, hone's run ends (ruling A4); when it is resumed it tries again.
 func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	if l.Session {
 		return l.verifySession(ctx, r, prior)
@@ -29,7 +28,6 @@ func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([
 	return l.verifySuite(ctx, r, prior)
 }
 
-// verifySession has the verifier run the suite against the server in its session.
 func (l Loop) verifySession(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	for attempt := 1; ; attempt++ {
 		v, err := l.suite(ctx, r, prior)
@@ -49,13 +47,11 @@ func (l Loop) verifySession(ctx context.Context, r *hone.Run, prior []check.Find
 	}
 }
 
-// unpaidFinding is the finding that the budget did not pay for the verifier.
 func unpaidFinding() []check.Finding {
 	return []check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget was too small."}}
 }
 
-// giveUp ends the run because nothing was verified. In a resumed run it returns nil,
-// and what was tried is tried again.
+// In a resumed run it returns nil, and what was tried is tried again.
 func (l Loop) giveUp(ctx context.Context, r *hone.Run, why string) error {
 	now := false
 	if _, err := hone.Step(ctx, r, "unverified", why, func(context.Context) (done, error) {
@@ -70,7 +66,6 @@ func (l Loop) giveUp(ctx context.Context, r *hone.Run, why string) error {
 // done is the record of a step without a result.
 type done struct{}
 
-// verification is the outcome of one run of the suite.
 type verification struct {
 	down     []check.Finding // why the suite did not run: the server did not come up
 	read     verdictFile
@@ -84,7 +79,6 @@ type verdictFile struct {
 	history.Report
 }
 
-// verdictText says how many failures a verdict contains.
 func verdictText(by string, failures int) string {
 	if failures == 0 {
 		return "the " + by + " reports no failure"
@@ -92,7 +86,6 @@ func verdictText(by string, failures int) string {
 	return fmt.Sprintf("the %s reports %s, see %s", by, plural(failures, "failure", "failures"), failedPath)
 }
 
-// newVerdictFile returns the record of a readable file, with a report for the user.
 func newVerdictFile(text string) verdictFile {
 	v := verdict.Parse(text)
 	said := verdictText("verifier", len(v.Failures))
@@ -102,8 +95,7 @@ func newVerdictFile(text string) verdictFile {
 	return verdictFile{Text: text, Report: history.Report{Said: said}}
 }
 
-// suite has the suite run once. Removing the old verdict, the session, and reading
-// the new verdict are three steps (ruling A4).
+// Removing the old verdict, the session, and reading the new verdict are three steps (ruling A4).
 func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v verification, err error) {
 	if err := l.clear(ctx, r); err != nil {
 		return v, err
@@ -144,7 +136,6 @@ func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v 
 // stepClear is the step after which evidence counts.
 const stepClear = "clear verdict"
 
-// clear removes the verdicts of an earlier run of the suite.
 func (l Loop) clear(ctx context.Context, r *hone.Run) error {
 	// Like a command it records a manifest, so that the removal is not taken for
 	// another program's change.
@@ -167,8 +158,7 @@ func (l Loop) clear(ctx context.Context, r *hone.Run) error {
 // maxVerdict limits the size of a verdict, in bytes.
 const maxVerdict = 1 << 20
 
-// verdictPaths returns everything named failed_specs.md below tests/, because a
-// verifier may take its directory for the project's root (ruling A14).
+// A verifier may take its directory for the project's root, so that the file may be anywhere below tests/ (ruling A14).
 func verdictPaths(root *os.Root) (names []string) {
 	eachTest(root, func(name string, e fs.DirEntry) {
 		if e.Name() == failedName {
@@ -178,8 +168,7 @@ func verdictPaths(root *os.Root) (names []string) {
 	return names
 }
 
-// eachTest visits everything below tests/ except logs, repositories, and what is in a
-// directory called failed_specs.md.
+// Logs, repositories, and what is in a directory called failed_specs.md are left out.
 func eachTest(root *os.Root, visit func(name string, e fs.DirEntry)) {
 	// What cannot be listed contains nothing that could be read.
 	_ = fs.WalkDir(root.FS(), Tests, func(name string, e fs.DirEntry, err error) error {
@@ -194,8 +183,6 @@ func eachTest(root *os.Root, visit func(name string, e fs.DirEntry)) {
 	})
 }
 
-// readVerdicts returns the contents of the verdicts below tests/, and why one is
-// unreadable.
 func readVerdicts(dir string) (text, bad string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -216,7 +203,7 @@ func readVerdicts(dir string) (text, bad string) {
 	return strings.Join(texts, "\n"), ""
 }
 
-// read reads the verdicts. An unreadable file does not count as one.
+// An unreadable file does not count as a verdict.
 func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
 	return hone.Step(ctx, r, "read verdict", nil, func(context.Context) (verdictFile, error) {
 		text, bad := readVerdicts(r.Tree.Dir())
@@ -227,9 +214,7 @@ func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
 	})
 }
 
-// proofGap returns why a verification does not count; empty if it counts. Failures
-// count as the verifier reports them; a pass needs evidence, at least one request for
-// each contract among it.
+// Failures count as the verifier reports them; a pass needs evidence, at least one request for each contract among it.
 func (l Loop) proofGap(reached, due int, talk hone.Conversation, read verdictFile) string {
 	switch {
 	case read.Bad != "":
@@ -265,7 +250,6 @@ func refusedReport(talk hone.Conversation) (why string) {
 	return why
 }
 
-// ranCommand reports whether a command ran in a session.
 func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
 	for _, c := range talk.Calls {
 		for _, one := range tools {
@@ -277,7 +261,6 @@ func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
 	return false
 }
 
-// findings returns the failures as findings, and the warnings as advisory ones.
 func (f verdictFile) findings() []check.Finding {
 	v := verdict.Parse(f.Text)
 	var found []check.Finding

@@ -17,8 +17,7 @@ type specDiff struct {
 	Added bool `json:"added,omitempty"`
 }
 
-// diff returns git's diff for the prompt, without the files whose contents are omitted
-// and without secrets. The diff lacks the unread files.
+// Files whose contents are omitted are left out, and secrets. The diff lacks the unread files.
 func (l Loop) diff(main git.MainDiff, items []item, unread []string) specDiff {
 	if !main.Found {
 		return specDiff{}
@@ -46,11 +45,9 @@ func (l Loop) diff(main git.MainDiff, items []item, unread []string) specDiff {
 	return specDiff{Ref: main.Base.Name, Text: l.Guard.Redact(text), Added: added && text == ""}
 }
 
-// filePatch is the part of a patch for one file.
 type filePatch struct{ path, text string }
 
-// splitPatch splits a patch without renames by file. Lines of the files start with a
-// sign, so that none of them looks like a header.
+// The patch has no renames. Lines of the files start with a sign, so that none of them looks like a header.
 func splitPatch(patch string) []filePatch {
 	var files []filePatch
 	begin, at := 0, 0
@@ -67,7 +64,7 @@ func splitPatch(patch string) []filePatch {
 	return files
 }
 
-// patchedPath returns the path of "a/PATH b/PATH", where git may have quoted both.
+// head is "a/PATH b/PATH", where git may have quoted both.
 func patchedPath(head string) string {
 	half := head[:len(head)/2]
 	if unquoted, err := strconv.Unquote(half); err == nil {
@@ -76,7 +73,6 @@ func patchedPath(head string) string {
 	return strings.TrimPrefix(half, "a/")
 }
 
-// write writes the difference for the prompt.
 func (d specDiff) write(b *strings.Builder) {
 	switch {
 	case d.Ref == "":

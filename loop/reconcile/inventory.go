@@ -8,13 +8,12 @@ import (
 	"hone/workspace"
 )
 
-// item is one file in a prompt.
 type item struct {
 	render.File
 	Added bool `json:"added,omitempty"` // a specification that git does not track yet (ruling B4)
 }
 
-// same reports whether b would look the same as a in a prompt.
+// They look the same in a prompt.
 func (a item) same(b item) bool {
 	return a.Digest == b.Digest && a.Note == b.Note && a.Added == b.Added
 }
@@ -27,7 +26,6 @@ func (l Loop) specDirs() []string {
 	return []string{"specs", l.Scope + "/specs"}
 }
 
-// specPlaces returns the directories of specifications for a prompt.
 func (l Loop) specPlaces() string {
 	var names []string
 	for _, dir := range l.specDirs() {
@@ -40,8 +38,7 @@ func (l Loop) isSpec(path string) bool {
 	return slices.ContainsFunc(l.specDirs(), func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
 }
 
-// inventory returns the files of the prompt, specifications first. Each has its
-// contents, or a note why they are omitted.
+// Specifications come first. Each file has its contents, or a note why they are omitted.
 func (l Loop) inventory(tree *workspace.Tree, files workspace.Manifest) ([]item, error) {
 	read := render.Reader{Tree: tree, Guard: l.Guard, NotSent: l.NotSent}
 	if err := l.checkSize(read, files); err != nil {
@@ -68,8 +65,7 @@ func (l Loop) within(path string) bool {
 	return l.Scope == "" || l.isSpec(path) || strings.HasPrefix(path, l.Scope+"/")
 }
 
-// item reads one file. ok is false if it no longer exists. The checker's source is not
-// sent (ruling B2).
+// ok is false if the file no longer exists. The checker's source is not sent (ruling B2).
 func (l Loop) item(read render.Reader, e workspace.Entry) (it item, ok bool) {
 	if e.Path == l.Checker {
 		return item{File: render.File{Path: e.Path, Size: e.Size, Note: "contents omitted: this is the correctness checker"}}, true
@@ -78,8 +74,7 @@ func (l Loop) item(read render.Reader, e workspace.Entry) (it item, ok bool) {
 	return item{File: f, Added: l.isSpec(e.Path) && e.Untracked}, ok
 }
 
-// checkSize returns an error, before the files are read, if they are several times
-// larger than the model's context.
+// It fails, before the files are read, if they are several times larger than the model's context.
 func (l Loop) checkSize(read render.Reader, files workspace.Manifest) error {
 	var total int64
 	var big []item

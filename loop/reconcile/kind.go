@@ -45,7 +45,6 @@ may contain specifications, too.`,
 	}
 }
 
-// atMostOne accepts SOURCE_DIR or no argument.
 func atMostOne(args []string) error {
 	if len(args) > 1 {
 		return loop.Usage(fmt.Sprintf("one SOURCE_DIR is expected, but there are %d arguments", len(args)), `name one directory; the check is a flag: --check "make test"`)
@@ -53,7 +52,6 @@ func atMostOne(args []string) error {
 	return nil
 }
 
-// root returns the root of the repository that contains a directory.
 func root(dir string) (string, error) {
 	abs, err := loop.AbsDir(dir)
 	if err != nil {
@@ -66,7 +64,6 @@ func root(dir string) (string, error) {
 	return top, err
 }
 
-// invocation is one reconciliation with all its settings resolved.
 type invocation struct {
 	loop.Settings
 	System       string   `json:"system"`
@@ -93,7 +90,6 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	return in.Limits(), err
 }
 
-// programs returns the correctness checker if there is one.
 func programs(root string) ([]string, error) {
 	bork, err := config.Bork(root)
 	if err != nil {
@@ -105,7 +101,7 @@ func programs(root string) ([]string, error) {
 	return []string{bork.Checker + " (correctness-checker in " + config.BorkPath + ", without walls unless you name one)"}, nil
 }
 
-// scope returns SOURCE_DIR relative to the root; empty if it is the root.
+// It is empty if SOURCE_DIR is the root.
 func scope(in *loop.Input) (string, error) {
 	if len(in.Args) == 0 {
 		return "", nil
@@ -141,8 +137,7 @@ func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	return nil
 }
 
-// checkChecker returns a failure if the correctness checker is not a program: no round
-// could end well.
+// Without the checker no round could end well.
 func (v *invocation) checkChecker(root string) error {
 	if v.Checker == "" {
 		return nil
@@ -188,16 +183,15 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	return loop.Built{Run: r, Round: l.Round, Asking: v.Checker != "" && !v.Walls.Named() && s.IO().Terminal != nil}, nil
 }
 
-// loop returns the loop of the settings, without its model.
+// The model is not set yet.
 func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
 	return Loop{Editor: v.Model.Role("editor", v.WithAdvice(v.System)), Repo: repo, Scope: v.Scope, Checker: v.Checker,
 		Approve: v.NeedApproval, NotSent: v.NotSent, Guard: guard}
 }
 
-// check returns the correctness checker, followed by the command of --check; nil if
-// there is neither. The checker is the user's own program: it gets the user's
-// environment, and runs behind walls only if the settings name a wall. Without walls it
-// reads from the user's terminal, so that it can ask them.
+// The correctness checker comes before the command of --check; nil if there is neither. The checker is the user's own program:
+// it gets the user's environment, and runs behind walls only if the settings name a wall. Without walls it reads from the
+// user's terminal, so that it can ask them.
 func (v *invocation) check(s loop.Session, tree *workspace.Tree, w loop.Walls) check.Func {
 	var checks []check.Func
 	if v.Checker != "" {
@@ -211,7 +205,6 @@ func (v *invocation) check(s loop.Session, tree *workspace.Tree, w loop.Walls) c
 	return check.All(append(checks, s.Check(tree, w))...)
 }
 
-// variables returns the names of the variables of an environment.
 func variables(environ []string) []string {
 	var names []string
 	for _, kv := range environ {

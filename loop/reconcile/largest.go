@@ -9,8 +9,7 @@ import (
 	"hone/internal/render"
 )
 
-// sizeReport returns the number of files in a prompt that does not fit, and its largest
-// files and directories (ruling G10).
+// It has the number of files in a prompt that does not fit, and its largest files and directories (ruling G10).
 func (p prompt) sizeReport() string {
 	sent := slices.DeleteFunc(slices.Clone(p.knownFiles()), func(it item) bool { return it.Digest == "" })
 	var b strings.Builder
@@ -24,7 +23,6 @@ func (p prompt) sizeReport() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// remedy tells the user how to make a prompt smaller.
 const remedy = `exclude files with "not-sent" in .config/bork.json or with .gitignore, name a SOURCE_DIR, or choose a model with a larger context`
 
 func largest(items []item, n int) []item {
@@ -33,8 +31,7 @@ func largest(items []item, n int) []item {
 	return sorted[:min(n, len(sorted))]
 }
 
-// folders returns the top-level directories as items. The size of each is that of all
-// its files that are sent.
+// The size of each is that of all its files that are sent.
 func folders(items []item) []item {
 	var tops []item
 	at := map[string]int{}

@@ -81,6 +81,10 @@ func (l Loop) Rules() workspace.Rules {
 
 // Round is one round of the loop.
 func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	prior, err := askUser(ctx, r, prior)
+	if err != nil {
+		return nil, err
+	}
 	p, err := l.compose(ctx, r, prior)
 	if err != nil {
 		return nil, err
@@ -89,7 +93,8 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, l.explain(err, p)
 	}
-	if text := said(got.Text()); text != "" {
+	text, questions := said(got.Text())
+	if text != "" {
 		if err := loop.Say(ctx, r, l.Say, text); err != nil {
 			return nil, err
 		}
@@ -109,10 +114,39 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	if err != nil {
 		return nil, err
 	}
-	return notes(ch, verdicts), nil
+	return append(notes(ch, verdicts), questions...), nil
 }
 
-// explain adds the largest parts of the prompt to a context error.
+// sourceQuestion is the source of a finding that is the model's question to the user.
+const sourceQuestion = "question"
+
+// askUser asks the user what the model asked in the last round, and returns, instead of
+// these questions, findings that tell the model all answers so far (ruling B15).
+func askUser(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	var rest []check.Finding
+	for _, f := range prior {
+		if f.Source != sourceQuestion {
+			rest = append(rest, f)
+		} else if err := r.AskUser(ctx, f.Text); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.Past().Asked()) == 0 {
+		return rest, nil
+	}
+	answers, err := hone.Step(ctx, r, "answers", nil, func(context.Context) (found []check.Finding, _ error) {
+		for _, q := range r.Past().Asked() {
+			text := "There is no answer: decide yourself, and say in \"message\" what you assumed."
+			if a, _ := r.Past().AnswerTo(q); a.Text != "" {
+				text = "The answer: " + a.Text
+			}
+			found = append(found, check.Finding{Source: sourceQuestion, Advisory: true, Text: "You asked the user: " + q.Asks + "\n" + text})
+		}
+		return found, nil
+	})
+	return append(rest, answers...), err
+}
+
 func (l Loop) explain(err error, p prompt) error {
 	var c *hone.ContextError
 	if errors.As(err, &c) && c.Room == "" {
@@ -125,8 +159,7 @@ func (l Loop) explain(err error, p prompt) error {
 // not get its own replies again.
 const attemptLimit = 64 << 10
 
-// notes returns findings about an applied reply for the next round. They do not cause that
-// round, because the check decides (ruling B13), unless edits were refused and nothing was
+// The findings do not cause the next round, because the check decides (ruling B13), unless edits were refused and nothing was
 // applied or for the user to decide (ruling G12).
 func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	var found []check.Finding
@@ -152,8 +185,7 @@ func notes(ch workspace.Change, verdicts []workspace.Verdict) []check.Finding {
 	return found
 }
 
-// appliedText lists the edits that were made, because the model does not get its own
-// answers again.
+// The model does not get its own answers again.
 func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
 	var done []string
 	for i, v := range verdicts {
@@ -170,10 +202,9 @@ func appliedText(ch workspace.Change, verdicts []workspace.Verdict) string {
 	return strings.Join(done, ", ")
 }
 
-// words returns what a reply says to the user: everything, unless it is an answer.
 func words(text string) string {
 	if _, err := reply.Object(text, isKey); err == nil {
-		return said(text)
+		text, _ = said(text)
 	}
 	return text
 }

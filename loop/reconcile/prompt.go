@@ -47,7 +47,6 @@ func (p prompt) messages() []model.Message {
 	return []model.Message{{Role: model.User, Parts: parts}}
 }
 
-// knownFiles returns the files as the model knows them after this prompt.
 func (p prompt) knownFiles() []item {
 	if p.Now != nil {
 		return p.Now
@@ -55,8 +54,6 @@ func (p prompt) knownFiles() []item {
 	return p.Items
 }
 
-// digestOf returns the digest of the contents of a file in the prompt; ok is false if
-// there are none.
 func (p prompt) digestOf(path string) (string, bool) {
 	for _, it := range p.knownFiles() {
 		if it.Path == path && it.Digest != "" {
@@ -66,7 +63,6 @@ func (p prompt) digestOf(path string) (string, bool) {
 	return "", false
 }
 
-// files returns the paths of files that are not links.
 func (p prompt) files() []string {
 	var paths []string
 	for _, it := range p.knownFiles() {
@@ -77,7 +73,7 @@ func (p prompt) files() []string {
 	return paths
 }
 
-// twins returns the files outside SOURCE_DIR for which it has a file of the same path.
+// SOURCE_DIR has a file of the same path.
 func (l Loop) twins(files workspace.Manifest) (paths []string) {
 	for _, e := range files {
 		if _, both := files.Entry(l.Scope + "/" + e.Path); both && !l.within(e.Path) {
@@ -87,8 +83,7 @@ func (l Loop) twins(files workspace.Manifest) (paths []string) {
 	return paths
 }
 
-// place returns the file that a path of a reply means: one below SOURCE_DIR if it exists
-// only there (ruling B15).
+// The path means a file below SOURCE_DIR if it exists only there (ruling B15).
 func (l Loop) place(p prompt, written string) string {
 	below := path.Join(l.Scope, written)
 	if l.Scope == "" || l.within(written) || slices.Contains(p.Outside, path.Clean(written)) || !slices.Contains(p.files(), below) {
@@ -97,8 +92,7 @@ func (l Loop) place(p prompt, written string) string {
 	return below
 }
 
-// compose returns the round's prompt. It reads the tree and runs git in a step. A
-// prompt that does not fit stops the run before anything is sent.
+// A prompt that does not fit stops the run before anything is sent.
 func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (prompt, error) {
 	past, err := hone.Earlier[prompt](r, "compose")
 	if err != nil {
@@ -138,7 +132,6 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	return p, l.explain(l.Editor.Fits(int64(len(l.Editor.System)+len(p.Base)+len(p.Since))), p)
 }
 
-// lastBase returns the newest prompt with a newly composed Base.
 func lastBase(past []prompt) (prompt, bool) {
 	for _, p := range slices.Backward(past) {
 		if p.Anew {
@@ -149,8 +142,7 @@ func lastBase(past []prompt) (prompt, bool) {
 	return prompt{}, false
 }
 
-// inspect reads the files and the specs' difference, concurrently, because the start of
-// a run waits for both.
+// It reads both at the same time, because the start of a run waits for them.
 func (l Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace.Manifest) ([]item, specDiff, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -175,7 +167,6 @@ func (l Loop) inspect(ctx context.Context, tree *workspace.Tree, files workspace
 	return items, l.diff(main, items, unread), nil
 }
 
-// fullPrompt returns a prompt with specifications, their difference, and all files.
 func (l Loop) fullPrompt(items []item, diff specDiff) string {
 	var b strings.Builder
 	b.WriteString("# The specifications\n\n")
@@ -201,7 +192,7 @@ func (l Loop) fullPrompt(items []item, diff specDiff) string {
 // closing is the end of a prompt, which models follow best.
 const closing = "# Your answer\n\nAnswer with the JSON object.\n"
 
-// write writes one file between headers that none of its lines resembles.
+// None of its lines resembles the headers.
 func (it item) write(b *strings.Builder) {
 	head := "--- FILE: " + render.Path(it.Path)
 	if it.Added {
@@ -226,9 +217,8 @@ func (it item) write(b *strings.Builder) {
 	fmt.Fprintf(b, "--- END FILE: %s%s%s ---\n\n", render.Path(it.Path), end, mark)
 }
 
-// changesSince returns the files and the difference that replace parts of a base. ok is
-// false if they are larger than a quarter of the base, which should then be composed
-// again (ruling B10).
+// They replace parts of a base. ok is false if they are larger than a quarter of the base, which should then be composed again
+// (ruling B10).
 func changesSince(base prompt, items []item, diff specDiff) (text string, now []item, ok bool) {
 	var b strings.Builder
 	old := map[string]item{}
@@ -258,7 +248,6 @@ func changesSince(base prompt, items []item, diff specDiff) (text string, now []
 	return "\n# Since then\n\nSince then these files changed; the versions below replace those above.\n\n" + b.String(), items, true
 }
 
-// findings returns the findings of the last round for the model.
 func findings(prior []check.Finding, round, rounds int) string {
 	if len(prior) == 0 {
 		return ""

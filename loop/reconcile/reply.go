@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"hone/check"
@@ -13,8 +14,8 @@ import (
 	"hone/workspace"
 )
 
-// read returns the change in a reply, or all problems that can be found at once. known
-// lists the files of the tree, and place returns the file that a path means.
+// It returns the change, or all problems that can be found at once. known lists the files of the tree, and place returns the
+// file that a path means.
 func read(got model.Reply, known []string, place func(string) string) (workspace.Change, []check.Finding) {
 	if cause := reply.EndProblem(got); cause != "" {
 		return workspace.Change{}, check.Unusable(cause + ".")
@@ -33,7 +34,7 @@ func read(got model.Reply, known []string, place func(string) string) (workspace
 	return ch, check.Unusable(collisions(ch, known)...)
 }
 
-// isKey reports whether a key is one of the answer's, or a misspelling of one.
+// A misspelling counts too.
 func isKey(key string) bool {
 	return resembles(key, keyWrite) || resembles(key, keyDelete)
 }
@@ -43,35 +44,44 @@ const (
 	keyDelete = "delete"
 )
 
-// said returns what an answer says to the user beside its edits (ruling B15); empty if the
-// text is no answer, or says nothing.
-func said(text string) string {
+// An answer may say something to the user beside its edits, and ask something (ruling B15).
+func said(text string) (says string, asks []check.Finding) {
 	var members map[string]json.RawMessage
 	object, err := reply.Object(text, isKey)
 	if err != nil || json.Unmarshal(object, &members) != nil {
-		return ""
+		return "", nil
 	}
 	var lines []string
 	for _, key := range []string{"message", "description", "high-level-description", "decisions", "implementation-decisions", "rationale", "questions"} {
-		var many []string
-		if one, ok := stringIn(members[key]); ok {
-			many = []string{one}
-		} else if json.Unmarshal(members[key], &many) != nil {
-			continue
-		}
-		for _, one := range many {
-			if one = strings.TrimSpace(one); one != "" && key != "message" {
+		for _, one := range texts(members[key]) {
+			if key != "message" {
 				one = key + ": " + one
 			}
 			lines = append(lines, one)
 		}
 	}
-	return strings.TrimSpace(strings.Join(lines, "\n"))
+	for _, one := range texts(members["questions"]) {
+		asks = append(asks, check.Finding{Source: sourceQuestion, Advisory: true, Text: one})
+	}
+	return strings.Join(lines, "\n"), asks
 }
 
-// decode reads the two lists in their order. A missing list is empty. Unknown keys are
-// ignored unless they look like a misspelling, which would otherwise make the answer
-// empty.
+// texts returns a text, or the texts of a list, without empty ones; nil for anything else.
+func texts(raw json.RawMessage) []string {
+	var many []string
+	if one, ok := stringIn(raw); ok {
+		many = []string{one}
+	} else if json.Unmarshal(raw, &many) != nil {
+		return nil
+	}
+	for i := range many {
+		many[i] = strings.TrimSpace(many[i])
+	}
+	return slices.DeleteFunc(many, func(one string) bool { return one == "" })
+}
+
+// A missing list is empty. Unknown keys are ignored unless they look like a misspelling, which
+// would otherwise make the answer empty.
 func decode(raw []byte) (workspace.Change, error) {
 	var ch workspace.Change
 	seen := map[string]bool{}
@@ -101,7 +111,7 @@ func decode(raw []byte) (workspace.Change, error) {
 	return ch, err
 }
 
-// resembles compares keys by their letters only.
+// Only letters count.
 func resembles(a, b string) bool {
 	letters := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -115,8 +125,7 @@ func resembles(a, b string) bool {
 	return a == b || a == b+"d" || a == b+"s" || a == "createupdate" && b == letters(keyWrite)
 }
 
-// eachKey walks the keys of raw, which is an object, in order, with the decoder before
-// each value.
+// raw is an object. d is before the value of key.
 func eachKey(raw []byte, visit func(key string, d *json.Decoder) error) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := d.Token(); err != nil { // the opening brace
@@ -194,8 +203,7 @@ func deletions(d *json.Decoder, ch *workspace.Change) error {
 	return nil
 }
 
-// collisions returns what is wrong with edits that no order makes possible: the same path
-// twice, a path below a file, and deleting a directory (ruling B6).
+// No order makes these edits possible: the same path twice, a path below a file, and deleting a directory (ruling B6).
 func collisions(ch workspace.Change, known []string) (faults []string) {
 	files, dirs := map[string]bool{}, map[string]bool{}
 	for _, k := range known {

@@ -18,8 +18,7 @@ import (
 	"hone/workspace/treepath"
 )
 
-// warnings returns what the user may not expect of the settings: that there are no
-// specifications, and entries of the configuration that match nothing (ruling B14).
+// The user may not expect that there are no specifications, or that entries of the configuration match nothing (ruling B14).
 func (l Loop) warnings(dir string, files workspace.Manifest, items []item) []string {
 	texts := l.namesOutside(files, items)
 	if !slices.ContainsFunc(files, func(e workspace.Entry) bool { return l.isSpec(e.Path) }) {
@@ -41,7 +40,6 @@ func (l Loop) warnings(dir string, files workspace.Manifest, items []item) []str
 	return texts
 }
 
-// ignoredSpecs returns the files in the directories of specifications that git ignores.
 func (l Loop) ignoredSpecs(dir string, files workspace.Manifest) (ignored []string) {
 	known := map[string]bool{}
 	for _, e := range files {
@@ -87,8 +85,7 @@ func (l Loop) namesOutside(files workspace.Manifest, items []item) (texts []stri
 	return texts
 }
 
-// noSpecs returns the warning that there are no specifications. It names a directory
-// whose specifications count if it is the SOURCE_DIR.
+// It names a directory whose specifications count if it is the SOURCE_DIR.
 func (l Loop) noSpecs(files workspace.Manifest) string {
 	text := "there are no specifications: no files in " + strings.Join(l.specDirs(), "/ or ") + "/"
 	if l.Scope != "" {
@@ -102,15 +99,13 @@ func (l Loop) noSpecs(files workspace.Manifest) string {
 	return text
 }
 
-// matchesFile reports whether a pattern matches a file of a directory. A file that git
-// ignores counts only if the pattern is its path.
+// A file that git ignores counts only if the pattern is its path.
 func matchesFile(pattern, dir string, files workspace.Manifest) bool {
 	_, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(pattern)))
 	return err == nil || matchesAny(pattern, files)
 }
 
-// advice returns what to write for a pattern that matches only relative to SOURCE_DIR;
-// empty if it does not.
+// The pattern matches only relative to SOURCE_DIR.
 func (l Loop) advice(pattern string, files workspace.Manifest) string {
 	below := treepath.Quote(l.Scope) + "/" + strings.TrimPrefix(pattern, "./")
 	if l.Scope == "" || !matchesAny(below, files) {
@@ -135,7 +130,6 @@ func (l Loop) notices(r *hone.Run, p prompt) error {
 	return nil
 }
 
-// contentNotices returns what the model does not get.
 func (l Loop) contentNotices(p prompt) []string {
 	var texts []string
 	if p.Diff.Ref == "" {

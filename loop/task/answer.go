@@ -20,14 +20,12 @@ const (
 
 const tag = "<final_answer>"
 
-// answer is the content of an agent's final answer.
 type answer struct {
 	Status status
 	Next   []string // the steps that remain according to the agent, in order
 }
 
-// parseAnswer reads the last text of an execution session (ruling S2). If there are
-// several final answers the last one counts, because models think aloud.
+// If there are several final answers the last one counts, because models think aloud (ruling S2).
 func parseAnswer(text string) answer {
 	text = reply.Answer(text, nil)
 	if i := strings.LastIndex(text, tag); i >= 0 {
@@ -38,8 +36,7 @@ func parseAnswer(text string) answer {
 	return parseLines(text)
 }
 
-// said returns what an execution session's last text says to the user: its final answer
-// without the tags and the status, which are for hone.
+// The tags and the status are for hone.
 func said(text string) string {
 	text = reply.Answer(text, nil)
 	if i := strings.LastIndex(text, tag); i >= 0 && parseLines(text[i+len(tag):]).Status != unknown {
@@ -71,8 +68,7 @@ var (
 	nextLabel   = lazyregexp.New("(?i)^NEXT STEPS[*_`\\s]*(?:[:：]|$|[(–—-])")
 )
 
-// statusOf returns the status that a line states. A line that names two, such as the
-// instruction itself, states none.
+// A line that names two, such as the instruction itself, states none.
 func statusOf(line string) status {
 	line = ornament.ReplaceAllString(line, "")
 	found := statusLabel.FindStringSubmatch(line)
@@ -85,7 +81,6 @@ func statusOf(line string) status {
 	return complete
 }
 
-// nextSteps returns the items below the first line with the label NEXT STEPS.
 func nextSteps(lines []string) []string {
 	for i, line := range lines {
 		label := ornament.ReplaceAllString(line, "")
@@ -100,8 +95,7 @@ func nextSteps(lines []string) []string {
 	return nil
 }
 
-// itemsIn returns the first list in a text. It ignores lines before the list; lines
-// that continue an item belong to it.
+// Lines before the list are ignored; lines that continue an item belong to it.
 func itemsIn(lines []string) []string {
 	var items []string
 	gap := false
@@ -144,8 +138,7 @@ var (
 	words    = lazyregexp.New(`[\pL\pN]`)
 )
 
-// item returns the text of a list item. A mark without a word after it, such as a
-// rule, is not an item.
+// A mark without a word after it, such as a rule, is not an item.
 func item(line string) (text string, ok bool) {
 	found := marked.FindStringSubmatch(line)
 	if found == nil {
@@ -175,7 +168,6 @@ func openItems(items []string) []string {
 	return left
 }
 
-// meansNone reports whether a text only says that there is nothing.
 func meansNone(text string) bool {
 	switch strings.ToLower(strings.Trim(text, " .()[]*_`-")) {
 	case "none", "nothing", "n/a", "na", "null", "nil", "no", "none remaining", "no blocker", "no blockers":
@@ -184,8 +176,7 @@ func meansNone(text string) bool {
 	return false
 }
 
-// answerProblem tells the model why a text without calls, such as "Let me start by
-// …", is not a final answer. It is empty for a final answer.
+// A text without calls, such as "Let me start by …", is not a final answer yet.
 func answerProblem(text string) string {
 	if strings.Contains(text, tag) || parseLines(text).Status != unknown {
 		return ""

@@ -22,8 +22,8 @@ const (
 	phaseReview    = "review"
 )
 
-// record writes the artifacts. Each is computed from the journal, so that writing
-// them again changes nothing. They are for the user; hone never reads them.
+// Each artifact is computed from the journal, so that writing it again changes nothing. They are for the user; hone never reads
+// them.
 func (l Loop) record(ctx context.Context, r *hone.Run, phase string) error {
 	before, ok, err := hone.First[logsBefore](r, stepLogs)
 	if err != nil {
@@ -62,8 +62,6 @@ func Summary(r *hone.Run) string {
 		r.Journal.Run(), filepath.Join(r.Tree.Dir(), filepath.FromSlash(artifactsFolder)))
 }
 
-// loopsCompleted returns the number of the last loop whose execution ended; 0 if there
-// is none.
 func loopsCompleted(r *hone.Run) int {
 	records := r.Past().Records(stepSummary)
 	if len(records) == 0 {
@@ -99,8 +97,6 @@ func (l Loop) measureLogs(ctx context.Context, r *hone.Run) (logsBefore, error) 
 	})
 }
 
-// withLog opens the directory that the log is below. It does nothing if there is
-// no log.
 func (l Loop) withLog(tree string, do func(base *os.Root, name string) error) error {
 	if l.Log == "" {
 		return nil
@@ -123,9 +119,8 @@ func (l Loop) withLog(tree string, do func(base *os.Root, name string) error) er
 	return nil
 }
 
-// logBase splits the path of the log. Links below base are not followed: base is
-// the tree, or the directory in which --log puts the standard log. If the user
-// named a file elsewhere, base is its directory once links are followed.
+// Links below base are not followed: base is the tree, or the directory in which --log puts the standard log. If the user named
+// a file elsewhere, base is its directory once links are followed.
 func logBase(tree, log string) (base, name string, err error) {
 	for at := filepath.Dir(log); at != filepath.Dir(at); at = filepath.Dir(at) {
 		if real, err := filepath.EvalSymlinks(at); err == nil && real == tree {
@@ -152,7 +147,6 @@ type state struct {
 	exit  int
 }
 
-// write writes all artifacts.
 func (l Loop) write(r *hone.Run, root *os.Root, before logsBefore, s state) error {
 	round := r.Round()
 	execution, err := sessionLog(r, l.Executor, stepSummary, func(n int) bool { return n == round })
@@ -178,7 +172,6 @@ func (l Loop) write(r *hone.Run, root *os.Root, before logsBefore, s state) erro
 	)
 }
 
-// addTo writes a log after the contents that it had before the run.
 func addTo(root *os.Root, name string, before prefix, events []byte) error {
 	text, err := readPrefix(root, name, before)
 	if err != nil {
@@ -190,7 +183,6 @@ func addTo(root *os.Root, name string, before prefix, events []byte) error {
 	return artifact.Write(root, name, bytes.NewReader(events))
 }
 
-// runPairs returns the contents of run.toml.
 func (l Loop) runPairs(r *hone.Run) []pair {
 	var m meter
 	for _, e := range r.Past().Events() {
@@ -216,8 +208,7 @@ func (l Loop) runPairs(r *hone.Run) []pair {
 	return pairs
 }
 
-// statePairs returns the contents of state.toml. result is hone's own key; CodeScribe
-// has none.
+// result is hone's own key; CodeScribe has none.
 func (l Loop) statePairs(r *hone.Run, s state) []pair {
 	pairs := []pair{
 		{"run_id", r.Journal.Run()},
@@ -233,7 +224,6 @@ func (l Loop) statePairs(r *hone.Run, s state) []pair {
 	return pairs
 }
 
-// taskPath returns the task file's absolute path; empty if there is no file.
 func (l Loop) taskPath(r *hone.Run) string {
 	if l.File == "" {
 		return ""
@@ -241,5 +231,5 @@ func (l Loop) taskPath(r *hone.Run) string {
 	return filepath.Join(r.Tree.Dir(), filepath.FromSlash(l.File))
 }
 
-// stamp formats a time as CodeScribe does.
+// CodeScribe formats times like this.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }

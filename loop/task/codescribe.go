@@ -15,8 +15,6 @@ import (
 // format and variables of its own.
 const compatible = "oaic"
 
-// modelName returns the first nonempty name in hone's spelling; empty if there is
-// none.
 func modelName(in *loop.Input, names ...string) (string, error) {
 	for _, name := range names {
 		if name != "" {
@@ -26,7 +24,6 @@ func modelName(in *loop.Input, names ...string) (string, error) {
 	return "", nil
 }
 
-// maxTokens takes CodeScribe's limit of a reply, unless [model] max-output is set.
 func maxTokens(in *loop.Input) error {
 	text := in.Getenv("CODESCRIBE_MAX_TOKENS")
 	if text == "" || config.MaxOutput.In(in.Values) != 0 {
@@ -40,8 +37,6 @@ func maxTokens(in *loop.Input) error {
 	return nil
 }
 
-// codescribeModel converts CodeScribe's name of a model to hone's spelling. It returns
-// a name with one of hone's providers unchanged.
 func codescribeModel(name string, hasProvider func(string) bool) (string, error) {
 	if hasProvider(name) {
 		return name, nil
@@ -61,8 +56,7 @@ func codescribeModel(name string, hasProvider func(string) bool) (string, error)
 	return name, nil
 }
 
-// isPath reports whether a model's name is a path. Like CodeScribe it takes the name
-// of an existing file for one.
+// Like CodeScribe it takes the name of an existing file for a path.
 func isPath(name string) bool {
 	if _, err := os.Stat(name); err == nil {
 		return true

@@ -14,8 +14,8 @@ import (
 	"hone/tool"
 )
 
-// sessionLog returns CodeScribe's event log, in TOML: the sessions of a role in the
-// rounds for which counts is true. The record of the step summary ends each session.
+// CodeScribe's event log is TOML. It has the sessions of a role in the rounds for which counts is true; the record of the step
+// summary ends each session.
 func sessionLog(r *hone.Run, role hone.Role, summary string, counts func(round int) bool) ([]byte, error) {
 	w := &sessionWriter{past: r.Past(), get: r.Journal.Home().Get, role: role, summary: summary}
 	started := map[journal.Identity]bool{}
@@ -32,7 +32,6 @@ func sessionLog(r *hone.Run, role hone.Role, summary string, counts func(round i
 	return w.out.Bytes(), nil
 }
 
-// sessionWriter writes the events of one role.
 type sessionWriter struct {
 	past    *history.Past
 	get     history.Get
@@ -50,7 +49,6 @@ type sessionWriter struct {
 	meter  meter
 }
 
-// add writes what CodeScribe would write about an event of the journal.
 func (w *sessionWriter) add(e history.Event) error {
 	switch p := e.Payload.(type) {
 	case history.Unreadable:
@@ -80,7 +78,6 @@ func (w *sessionWriter) add(e history.Event) error {
 	return nil
 }
 
-// event writes one [[event]].
 func (w *sessionWriter) event(name string, at time.Time, pairs ...pair) {
 	all := append([]pair{{"event", name}, {"run_id", w.run}}, pairs...)
 	w.out.WriteString("[[event]]\n" + encode(append(all, pair{"ts", stamp(at)})) + "\n")
@@ -100,13 +97,12 @@ func (w *sessionWriter) ask(e history.Event, a history.Asked) {
 	w.event("iteration_start", e.Time, pair{"iteration", w.turn})
 }
 
-// sessionID returns an id for a session, in CodeScribe's form.
+// CodeScribe's ids have this form.
 func sessionID(e history.Event) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", e.Run, e.Step.Round, e.Step.Session))
 	return fmt.Sprintf("%s-%x", e.Time.Local().Format("20060102-150405"), sum[:3])
 }
 
-// endTurn ends a turn that had calls.
 func (w *sessionWriter) endTurn(at time.Time) {
 	if w.called {
 		w.event("iteration_end", at, pair{"iteration", w.turn}, pair{"stop_reason", "tool_calls"})
@@ -141,7 +137,6 @@ func (w *sessionWriter) reply(e history.Event, p history.Replied) error {
 	return nil
 }
 
-// durationOf returns the duration of a step in milliseconds.
 func (w *sessionWriter) durationOf(record history.Event) int64 {
 	begin, ok := w.past.Begin(*record.Step)
 	if !ok {
@@ -150,7 +145,6 @@ func (w *sessionWriter) durationOf(record history.Event) int64 {
 	return max(0, record.Time.Sub(begin.Time).Milliseconds())
 }
 
-// usageText returns a usage record as JSON.
 func usageText(u model.Usage) string {
 	return fmt.Sprintf(`{"input": %d, "output": %d, "reasoning": %d, "cache_write": %d, "cache_read": %d, "total": %d}`,
 		u.Input, u.Output, u.Reasoning, u.CacheWrite, u.CacheRead, u.Total())
@@ -188,7 +182,6 @@ func (w *sessionWriter) result(e history.Event, c history.ToolCall) error {
 	return nil
 }
 
-// end ends a session.
 func (w *sessionWriter) end(e history.Event) error {
 	s, err := history.ReadResult[LoopSummary](e.Event, w.get)
 	if err != nil {
@@ -211,7 +204,7 @@ func (w *sessionWriter) end(e history.Event) error {
 	return nil
 }
 
-// stopReason returns CodeScribe's name for how a session ended.
+// The names are CodeScribe's.
 func stopReason(ended string) string {
 	switch ended {
 	case hone.EndedTurns:

@@ -42,8 +42,7 @@ const (
 	toolBash  = "bash"
 )
 
-// summarize returns the summary of a session that can run a check; check is empty if
-// it cannot.
+// check is empty if the session cannot run one.
 func summarize(loop int, talk hone.Conversation, check string) LoopSummary {
 	s := LoopSummary{Loop: loop, Ended: talk.Ended}
 	ran, changed := false, false // changed since the check ran
@@ -67,7 +66,7 @@ func summarize(loop int, talk hone.Conversation, check string) LoopSummary {
 	return s
 }
 
-// add adds a call. A successful call of a tool that is not listed above adds nothing.
+// A successful call of a tool that is not listed above adds nothing.
 func (s *LoopSummary) add(c hone.Called) {
 	subject := subjectOf(c.Args)
 	call := fmt.Sprintf("%s(%s)", line(c.Name, 40), line(subject, 200))
@@ -91,12 +90,10 @@ func (s *LoopSummary) add(c hone.Called) {
 	}
 }
 
-// empty reports whether there are no actions and no errors.
 func (s LoopSummary) empty() bool {
 	return len(s.Written)+len(s.Edited)+len(s.Deleted)+len(s.Read)+len(s.Commands)+len(s.Errors) == 0
 }
 
-// subjectOf returns the path, command or pattern of a call as the model wrote it.
 func subjectOf(args string) string {
 	var a struct{ Path, Command, Pattern any }
 	if json.Unmarshal([]byte(args), &a) != nil {
@@ -110,8 +107,7 @@ func subjectOf(args string) string {
 	return ""
 }
 
-// line returns a text on one line, truncated to most characters, so that a model's
-// text cannot be mistaken for a line of hone's.
+// A model's text must not be mistaken for a line of hone's.
 func line(text string, most int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > most {

@@ -49,7 +49,6 @@ func (l logFlag) String() string {
 	return l.Value.String()
 }
 
-// codescribeName returns hone's name of a flag of CodeScribe's.
 func codescribeName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "agent-loops":
@@ -62,8 +61,8 @@ func codescribeName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// rewriteOptions rewrites CodeScribe's options that have one dash and several letters,
-// which would be read as several flags. Arguments after -- are not options.
+// CodeScribe's options have one dash and several letters, which would be read as several flags. Arguments after -- are not
+// options.
 func rewriteOptions(args []string) []string {
 	rewritten := make([]string, 0, len(args))
 	for i, arg := range args {
@@ -103,8 +102,7 @@ func (v *invocation) Valid(in *loop.Input) error {
 	return nil
 }
 
-// logFile returns the absolute path of the log of --log or --log-path; empty if there
-// is none. It fails if the log cannot be written because of a link, for example.
+// It fails if the log cannot be written because of a link, for example.
 func (v *invocation) logFile(in *loop.Input) (string, error) {
 	named := config.LogPath.Given(in.Flags)
 	at := named
@@ -142,9 +140,8 @@ func (v *invocation) logFile(in *loop.Input) (string, error) {
 	return log, nil
 }
 
-// argument returns the task that the command's argument names: a file, relative to
-// the root, or a text. The argument's path is relative to the current directory; the
-// file must be in the workspace once links are followed.
+// The argument's path is relative to the current directory, and the returned file to the root. The file must be in the
+// workspace once links are followed.
 func argument(in *loop.Input) (file, text string, err error) {
 	arg := in.Args[0]
 	if arg == "-" {
@@ -166,8 +163,7 @@ func argument(in *loop.Input) (file, text string, err error) {
 	return "", "", loop.Usage(fmt.Sprintf("task file: %v", err), "name a file that can be read")
 }
 
-// relTaskPath returns a task file's path relative to the root. The file is relative to the
-// current directory (ruling S10).
+// file is relative to the current directory (ruling S10).
 func relTaskPath(in *loop.Input, file string) (string, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {

@@ -83,7 +83,6 @@ func (v *invocation) Models() []loop.RoleModel {
 	return models
 }
 
-// reviewer returns the reviewer's model.
 func (v *invocation) reviewer() *loop.Model {
 	if v.Reviewer.Name == "" {
 		return &v.Model
@@ -132,7 +131,6 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	return in.Limits(), nil
 }
 
-// task returns the current task, or an error for the user if its file is invalid.
 func (v *invocation) task(tree *workspace.Tree) (taskfile.Task, error) {
 	if v.File == "" {
 		return taskfile.Plain(v.Text), nil
@@ -144,11 +142,8 @@ func (v *invocation) task(tree *workspace.Tree) (taskfile.Task, error) {
 	return t, nil
 }
 
-// reviewerHint tells the user how to name a reviewer.
 const reviewerHint = "--reviewer-model gemini/gemini-2.5-flash, or set reviewer-model in the [task] section of .config/hone.toml"
 
-// resolveModels resolves the executor's model, and the reviewer's if it is another
-// one.
 func (v *invocation) resolveModels(in *loop.Input) (err error) {
 	if v.Settings, err = in.Settings(); err != nil {
 		return err
@@ -226,10 +221,8 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	return built, nil
 }
 
-// walls plans three walls: those of the executing agent, nil if a model executes;
-// those of the model's commands and the check; and those of the reviewer's commands,
-// which cannot change the tree. An agent always has a home of its own, because it may
-// write its settings there.
+// agent is nil if a model executes. The reviewer's commands cannot change the tree. An agent always has a home of its own,
+// because it may write its settings there.
 func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) {
 	plan := loop.WallPlan{Bounded: true, Protect: []string{artifactsHome},
 		// Only a directory that exists can be mounted read-only.
@@ -248,9 +241,7 @@ func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) 
 	return agent, commands, s.Walls(plan)
 }
 
-// tools returns a function that builds the tools of the two agents, all but the
-// reviewer's write, which the round adds. The reviewer's commands run behind walls of
-// their own.
+// The round adds the reviewer's write. The reviewer's commands run behind walls of their own.
 func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(programs []string) (execute, review []tool.Tool), error) {
 	set := loop.Toolset{Closed: artifactsHome, Why: artifactsHome + " contains hone's own records and is closed; your instructions state what happened so far"}
 	execution, inspection := set, set
@@ -269,7 +260,7 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 	}, nil
 }
 
-// loop returns the loop of the settings, without models and tools.
+// Models and tools are not set yet.
 func (v *invocation) loop(guard *secret.Guard) Loop {
 	l := Loop{File: v.File, Text: v.Text, Check: v.Check, Log: v.Log, Guard: guard,
 		Executor: v.Model.Role("executor", v.WithAdvice(v.System)), Reviewer: v.reviewer().Role("reviewer", v.WithAdvice(cmp.Or(v.ReviewerSystem, v.System)))}
@@ -308,7 +299,6 @@ func starterFiles() loop.Starters {
 	}
 }
 
-// taskArg requires one argument, the task.
 func taskArg(args []string) error {
 	switch {
 	case len(args) == 0:

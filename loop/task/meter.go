@@ -5,8 +5,7 @@ import (
 	"hone/model"
 )
 
-// meter adds up the usage of replies. The usage of an agent's session is the sum of
-// its model calls on the run's ledger, not what the agent reports.
+// The usage of an agent's session is the sum of its model calls on the run's ledger, not what the agent reports.
 type meter struct {
 	agent bool         // an agent's session is open
 	calls *model.Usage // of that session; nil if it is not known

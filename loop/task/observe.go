@@ -16,8 +16,7 @@ const agentsOwn = "an agent with tools of its own: its calls are not known"
 // maxListed limits how many of an agent's changed files are listed by name.
 const maxListed = 300
 
-// observe computes the facts of an agent's session from the trees before and
-// after it, not from what the agent reports.
+// The facts come from the trees before and after the session, not from what the agent reports.
 func observe(r *hone.Run, talk hone.Conversation) (LoopSummary, error) {
 	s := LoopSummary{Loop: r.Round(), Agent: true, Ended: talk.Ended}
 	if !talk.Reply.Finish.Normal() {
@@ -34,14 +33,12 @@ func observe(r *hone.Run, talk hone.Conversation) (LoopSummary, error) {
 	return s, nil
 }
 
-// changes returns the differences between two trees without the loop's own files.
 func changes(r *hone.Run, before, after workspace.Manifest) []workspace.Delta {
 	return slices.DeleteFunc(before.Diff(after), func(d workspace.Delta) bool { return r.Own != nil && r.Own(d.Path) })
 }
 
-// currentFindings returns the findings without those of a check that ran on an
-// older tree. The engine keeps them while pending items keep the check from
-// running, but the executor may have fixed them since.
+// The engine keeps the findings of a check that ran on an older tree while pending items keep the check from running, but the
+// executor may have fixed them since.
 func currentFindings(r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 	s := r.Past().State()
 	checked, ok := r.Past().LastCheck()
@@ -59,7 +56,6 @@ func currentFindings(r *hone.Run, prior []check.Finding) ([]check.Finding, error
 	return slices.Concat(s.RoundFindings(), prior[len(s.Findings):]), nil
 }
 
-// addFile adds a file that the agent changed.
 func (s *LoopSummary) addFile(d workspace.Delta) {
 	if len(s.Written)+len(s.Edited)+len(s.Deleted) >= maxListed {
 		s.Unlisted++
@@ -75,9 +71,7 @@ func (s *LoopSummary) addFile(d workspace.Delta) {
 	*into = append(*into, line(d.Path, 1000))
 }
 
-// treesAround returns the tree before and after the session of the round's agent. If
-// the session was interrupted and started again, before is the tree of the first
-// start.
+// If the session was interrupted and started again, before is the tree of the first start.
 func treesAround(r *hone.Run) (before, after workspace.Manifest, err error) {
 	begin := r.Past().Round(r.Round()).Agent
 	if begin == nil {

@@ -47,7 +47,6 @@ type composed struct {
 	Text string `json:"text"`
 }
 
-// earlier is what the loops before this one recorded.
 type earlier struct {
 	loops []LoopSummary
 	tasks []taskfile.Task
@@ -61,14 +60,12 @@ func earlierLoops(r *hone.Run) (e earlier, err error) {
 	return e, err
 }
 
-// changedTask reports whether the task is not that of the last loop.
 func (e earlier) changedTask(t taskfile.Task) bool {
 	return len(e.tasks) > 0 && !slices.Equal(e.tasks[len(e.tasks)-1].Turns, t.Turns)
 }
 
-// composeExecution returns the first prompt of an execution session: the task's
-// own turns, the last of them with the state of the work. The task is sent
-// once, and no two consecutive messages have the same role.
+// They are the task's own turns, the last of them with the state of the work. The task is sent once, and no two consecutive
+// messages have the same role.
 func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding, past earlier) ([]model.Message, error) {
 	s := standing{task: t, check: l.Check, noBash: l.NoBash, loop: r.Round(), past: past.loops, changed: past.changedTask(t)}
 	p, err := hone.Step(ctx, r, "compose execution", prior, func(ctx context.Context) (_ composed, err error) {
@@ -90,10 +87,8 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 	return l.messages(t, p.Text), l.fits(l.Executor, t, len(p.Text))
 }
 
-// composeContinuation returns what the executor is sent in its last session if
-// that ended with an answer, nothing is pending, and the check found something;
-// ok is false otherwise. A changed task, or files that were restored, need a new
-// session.
+// ok is false unless the last session ended with an answer, nothing is pending, and the check found something. A changed task,
+// or files that were restored, need a new session.
 func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding, past earlier) (text string, ok bool, err error) {
 	if len(past.loops) == 0 || past.changedTask(t) || !onlyChecked(prior) {
 		return "", false, nil
@@ -113,11 +108,8 @@ func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.T
 	return p.Text, true, err
 }
 
-// continuation tells the executor how to continue a session that it had ended.
 const continuation = "\nThis session continues: from now on it has %s; the last reply is for the final answer. Fix what the check reports, run the check again, and end with your final answer in the same form as before.\n"
 
-// onlyChecked reports whether a check found something, and nothing else is left
-// to do.
 func onlyChecked(prior []check.Finding) bool {
 	checked := false
 	for _, f := range prior {
@@ -130,8 +122,6 @@ func onlyChecked(prior []check.Finding) bool {
 	return checked
 }
 
-// messages returns what is sent to the executor: the task, the state of the
-// work, and what to do now.
 func (l Loop) messages(t taskfile.Task, text string) []model.Message {
 	if l.Executor.Agent {
 		return agentMessages(t, text)
@@ -142,8 +132,7 @@ func (l Loop) messages(t taskfile.Task, text string) []model.Message {
 // agentPrompt is an agent's prompt; everything else is its context.
 const agentPrompt = "Carry out the task as PHASE: EXECUTION describes, as far as you can in this session, and end with your final answer."
 
-// agentMessages returns the task for an agent, in one message. It names the roles
-// if the task has several turns.
+// It is one message, which names the roles if the task has several turns.
 func agentMessages(t taskfile.Task, text string) []model.Message {
 	var parts []model.Part
 	for _, turn := range t.Turns {
@@ -156,7 +145,6 @@ func agentMessages(t taskfile.Task, text string) []model.Message {
 	return []model.Message{{Role: model.User, Parts: append(parts, model.Part{Text: text}, model.Part{Text: agentPrompt})}}
 }
 
-// modelMessages returns the task's turns with a text added to the last one.
 func modelMessages(t taskfile.Task, text string) []model.Message {
 	var messages []model.Message
 	for _, turn := range t.Turns {
@@ -171,8 +159,7 @@ func modelMessages(t taskfile.Task, text string) []model.Message {
 	return messages
 }
 
-// fits returns an error if a prompt does not fit the role's context. The error
-// states what takes the room (ruling G10).
+// The error states what takes the room (ruling G10).
 func (l Loop) fits(role hone.Role, t taskfile.Task, rest int) error {
 	err := role.Fits(int64(len(role.System) + t.Size() + rest))
 	var c *hone.ContextError
@@ -196,7 +183,6 @@ type standing struct {
 	files   string // the list of the tree's files
 }
 
-// text describes the state to the executing agent, and what to do now.
 func (s standing) text(dir string, loops int, role hone.Role) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nLoop %d of %d.\n", s.loop, max(s.loop, loops))
@@ -251,10 +237,8 @@ func (s standing) text(dir string, loops int, role hone.Role) string {
 	return b.String()
 }
 
-// checksOfTools tells a model how to run checks with its tools.
 const checksOfTools = ", in a call of its own: a pipe, `;` and `||` hide its exit status"
 
-// orientation returns the protocol's first point.
 func (s standing) orientation() string {
 	text := "The complete task is above."
 	if s.loop > 1 {
@@ -266,7 +250,6 @@ func (s standing) orientation() string {
 	return text
 }
 
-// lastText summarizes what the last loop ran and how it ended.
 func (s LoopSummary) lastText() string {
 	var parts []string
 	if len(s.Commands) > 0 {
@@ -288,7 +271,6 @@ func (s LoopSummary) lastText() string {
 	return text
 }
 
-// lastOf returns the last three items, and says how many come before them.
 func lastOf(items []string) string {
 	before := max(0, len(items)-3)
 	text := strings.Join(items[before:], "; ")
@@ -298,8 +280,6 @@ func lastOf(items []string) string {
 	return text
 }
 
-// uncheckedText tells the executor that its last session ended without the check; empty
-// if it did not.
 func (s LoopSummary) uncheckedText() string {
 	if s.Unchecked == "" {
 		return ""
@@ -307,7 +287,6 @@ func (s LoopSummary) uncheckedText() string {
 	return "Last loop — check: " + s.Unchecked + ".\n"
 }
 
-// missingAnswer returns why a session gave no final answer; empty if it gave one.
 func (s LoopSummary) missingAnswer() string {
 	switch s.Ended {
 	case hone.EndedTurns:
@@ -326,7 +305,6 @@ func (s LoopSummary) missingAnswer() string {
 	return ""
 }
 
-// pendingText lists what is left according to earlier loops and the check.
 func pendingText(prior []check.Finding) string {
 	var items, blockers, notes, reports strings.Builder
 	var checked []check.Finding
@@ -371,11 +349,9 @@ func pendingText(prior []check.Finding) string {
 	return b.String()
 }
 
-// blocked tells the executor what to do about blockers.
 const blocked = "If one of them still holds, do not weaken a requirement or a test to get around it: do what can be done without it, say what still holds, " +
 	"and end with `STATUS: INCOMPLETE`.\n"
 
-// entry writes a list item and indents its further lines.
 func entry(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "  - %s\n", strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\n", "\n    "))
 }
@@ -386,7 +362,6 @@ func list(b *strings.Builder, label string, items []string) {
 	}
 }
 
-// unique returns the items without duplicates.
 func unique(items []string) []string {
 	var kept []string
 	for _, item := range items {
@@ -397,7 +372,7 @@ func unique(items []string) []string {
 	return kept
 }
 
-// session describes the bounds of a session, so that the role can plan.
+// With the bounds of its session the role can plan.
 func session(turns int, role hone.Role) string {
 	return fmt.Sprintf("at most %d replies and %d tool calls, %d in one reply", turns, role.Bounds.Resolved().Calls, role.Bounds.Resolved().PerTurn)
 }

@@ -15,8 +15,7 @@ import (
 //go:embed prompt-review.md
 var reviewProtocol string
 
-// composeReview returns the prompt of a review session. It contains the task's
-// turns only if the task is not in a file.
+// The prompt contains the task's turns only if the task is not in a file.
 func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskfile.Task, did executed) ([]model.Message, error) {
 	p, err := hone.Step(ctx, r, "compose review", nil, func(context.Context) (composed, error) {
 		return composed{reviewText(l.Guard.Redact(r.Tree.Dir()), l.Check, t, did, session(l.reviewTurns(), l.Reviewer))}, nil
@@ -27,7 +26,6 @@ func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskfile.Task, d
 	return user(p.Text), l.fits(l.Reviewer, taskfile.Task{}, len(p.Text))
 }
 
-// reviewText states what was done and what was claimed, and asks for the review.
 func reviewText(dir, check string, t taskfile.Task, did executed, session string) string {
 	var b strings.Builder
 	s := did.Facts
@@ -76,7 +74,6 @@ const (
 	enoughOfFiles = "the files meet the task's requirements and the report leaves nothing open"
 )
 
-// facts returns the verified actions as they are sent to the reviewer.
 func (s LoopSummary) facts() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Verified actions from loop %d (harness-computed)\n", s.Loop)
@@ -108,8 +105,7 @@ func (s LoopSummary) facts() string {
 	return b.String()
 }
 
-// sinceChange tells the reviewer which commands saw the files as they are now; empty if
-// there are no commands, or no changes by write and edit.
+// The reviewer learns which commands saw the files as they are now.
 func (s LoopSummary) sinceChange() string {
 	switch {
 	case len(s.Commands) == 0 || len(s.Written)+len(s.Edited) == 0 || s.Agent:
@@ -120,7 +116,6 @@ func (s LoopSummary) sinceChange() string {
 	return "After the last write or edit ran: " + lastOf(s.Commands[len(s.Commands)-s.SinceChange:]) + "\n"
 }
 
-// filesText returns what an agent's session did to the files.
 func (s LoopSummary) filesText() string {
 	var b strings.Builder
 	b.WriteString("  (the session was held by " + agentsOwn + "; the list below shows how the files differ from before it; files that git ignores are omitted)\n")

@@ -33,8 +33,7 @@ const stepClearReview = "clear review"
 // done is the record of a step without a result.
 type done struct{}
 
-// clearReview removes the review of an earlier loop or run, so that it is not mistaken
-// for the review of this loop (ruling S4).
+// An earlier review must not be mistaken for the review of this loop (ruling S4).
 func clearReview(ctx context.Context, r *hone.Run) error {
 	_, err := inTree(ctx, r, stepClearReview, nil, func(root *os.Root) (done, error) {
 		return done{}, artifact.Remove(root, reviewOutput)
@@ -42,7 +41,6 @@ func clearReview(ctx context.Context, r *hone.Run) error {
 	return err
 }
 
-// reviewed is the result of a review.
 type reviewed struct {
 	// Counts is true if there is a valid review of this loop. If not, Why is the
 	// reason.
@@ -51,11 +49,11 @@ type reviewed struct {
 	Summary string   `json:"summary,omitempty"`
 	Pending []string `json:"pending,omitempty"`
 	Blocker string   `json:"blocker,omitempty"`
+	history.Report
 }
 
-// readReview reads the reviewer's file. A missing or invalid file does not count as a
-// review (ruling S4). If the run was moved to another directory after the review, the
-// file is missing, and what the reviewer wrote counts.
+// A missing or invalid file does not count as a review (ruling S4). If the run was moved to another directory after the review,
+// the file is missing, and what the reviewer wrote counts.
 func readReview(ctx context.Context, r *hone.Run) (reviewed, error) {
 	return inTree(ctx, r, "read review", nil, func(root *os.Root) (reviewed, error) {
 		text, err := artifact.Read(root, reviewOutput, maxReview)
@@ -73,11 +71,14 @@ func readReview(ctx context.Context, r *hone.Run) (reviewed, error) {
 		if err != nil {
 			return reviewed{Why: err.Error()}, nil
 		}
+		if said.Summary != "" {
+			said.Said = "the reviewer says: " + said.Summary
+		}
 		return said, nil
 	})
 }
 
-// parseReview parses the review of a loop. Its error is for the model that wrote it.
+// The error is for the model that wrote the review.
 func parseReview(text []byte, loop int) (reviewed, error) {
 	if len(text) > maxReview {
 		return reviewed{}, fmt.Errorf("the review is longer than %d bytes", maxReview)
@@ -118,7 +119,7 @@ func tomlFault(err error) error {
 	return fmt.Errorf("it is not TOML: %w", err)
 }
 
-// pendingOf returns the pending items, which are tables with an item or plain strings.
+// They are tables with an item or plain strings.
 func pendingOf(value any) ([]string, error) {
 	if value == nil {
 		return nil, nil
@@ -146,9 +147,8 @@ func pendingOf(value any) ([]string, error) {
 //go:embed write.md
 var writeDescription string
 
-// reviewWrite returns the reviewer's tool write. It accepts one path, and only a valid
-// review of this loop (ruling S6). It bypasses Run.Apply, because the file is the
-// loop's own.
+// It accepts one path, and only a valid review of this loop (ruling S6). It bypasses Run.Apply, because the file is the loop's
+// own.
 func reviewWrite(dir string, loop int) tool.Tool {
 	return tool.Tool{
 		Spec: model.Spec{
@@ -183,8 +183,7 @@ func reviewWrite(dir string, loop int) tool.Tool {
 	}
 }
 
-// reviewProblem returns a function that reminds a reviewer, once, of the file that it
-// has not written. Any text ends a review whose file is written.
+// The reviewer is reminded once. Any text ends a review whose file is written.
 func reviewProblem(r *hone.Run) func(text string) string {
 	reminded := false // by this function alone: a resumed session calls it for each of its replies again
 	return func(text string) string {
@@ -196,8 +195,7 @@ func reviewProblem(r *hone.Run) func(text string) string {
 	}
 }
 
-// writtenReview returns the review that the reviewer has written last in this loop; ok is
-// false if it has written none.
+// The reviewer may have written several in this loop: the last one counts.
 func writtenReview(r *hone.Run) (text string, ok bool) {
 	get := r.Journal.Home().Get
 	for e := range history.Of[history.ToolResult](r.Past().Since(stepClearReview)) {
@@ -215,8 +213,7 @@ func writtenReview(r *hone.Run) (text string, ok bool) {
 	return text, ok
 }
 
-// writeArgs returns a call's arguments; fault tells the model what is wrong with
-// them.
+// fault tells the model what is wrong with the arguments.
 func writeArgs(args json.RawMessage) (path, content, fault string) {
 	var a struct{ Path, Content *string }
 	if err := json.Unmarshal(args, &a); err != nil || a.Path == nil || a.Content == nil {
@@ -225,7 +222,6 @@ func writeArgs(args json.RawMessage) (path, content, fault string) {
 	return *a.Path, *a.Content, ""
 }
 
-// namesReview reports whether a path, as a model wrote it, is the review's.
 func namesReview(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsAbs(path) {
 		path = filepath.ToSlash(rel)

@@ -21,8 +21,7 @@ const (
 	artifactsFolder = artifactsHome + "/loop"
 )
 
-// makeHome makes the directory of the artifacts below dir. Git ignores what is in a new
-// one, so that the user does not commit it by accident. A directory that exists stays as it
+// Git ignores what is in a new directory, so that the user does not commit it by accident. A directory that exists stays as it
 // is: CodeScribe's users may have theirs in git.
 func makeHome(dir string) error {
 	_, err := os.Lstat(filepath.Join(dir, artifactsHome))
@@ -37,7 +36,6 @@ func makeHome(dir string) error {
 	return artifact.Create(root, artifactsHome+"/.gitignore", []byte("*\n"), 0o644)
 }
 
-// inTree is a step that reads or writes below the tree's root.
 func inTree[T any](ctx context.Context, r *hone.Run, name string, input any, do func(*os.Root) (T, error)) (T, error) {
 	return hone.Step(ctx, r, name, input, func(context.Context) (T, error) {
 		root, err := os.OpenRoot(r.Tree.Dir())
@@ -58,8 +56,7 @@ type prefix struct {
 // maxLog limits the size of a log from before a run, in bytes.
 const maxLog = 64 << 20
 
-// readPrefix returns the contents that a prefix identifies; nil if the file no longer
-// starts with them.
+// It is nil if the file no longer starts with them.
 func readPrefix(root *os.Root, name string, p prefix) ([]byte, error) {
 	text, err := artifact.Read(root, name, 4*maxLog)
 	switch {
@@ -73,7 +70,6 @@ func readPrefix(root *os.Root, name string, p prefix) ([]byte, error) {
 	return bytes.TrimRight(text[:p.Bytes], "\n"), nil
 }
 
-// measure returns the prefix for the current contents of a file.
 func measure(root *os.Root, name string) (prefix, error) {
 	text, err := artifact.Read(root, name, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -107,9 +107,8 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	return remainingFindings(did, said, prior), err // the work stays, without a review
 }
 
-// reload reads the current task file: the user may edit it while hone runs
-// (ruling S6). An invalid file stops the run; continuing with the old task
-// would do what the user no longer wants.
+// The user may edit the file while hone runs (ruling S6). An invalid file stops the run; continuing with the old task would do
+// what the user no longer wants.
 func (l Loop) reload(ctx context.Context, r *hone.Run) (taskfile.Task, error) {
 	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (taskfile.Task, error) {
 		t, err := l.task(r.Tree)
@@ -124,7 +123,6 @@ func (l Loop) reload(ctx context.Context, r *hone.Run) (taskfile.Task, error) {
 	})
 }
 
-// task returns the current task.
 func (l Loop) task(tree *workspace.Tree) (taskfile.Task, error) {
 	if l.File == "" {
 		return taskfile.Plain(l.Text), nil
@@ -132,7 +130,6 @@ func (l Loop) task(tree *workspace.Tree) (taskfile.Task, error) {
 	return taskfile.Load(tree, l.File)
 }
 
-// executed is the outcome of an execution session.
 type executed struct {
 	Facts   LoopSummary
 	Text    string // the final answer; empty if there is none
@@ -153,7 +150,6 @@ const (
 	endedUnread = "unreadable" // the agent's output contains no answer
 )
 
-// execute runs the execution session.
 func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding) (executed, error) {
 	role := l.Executor
 	if !role.Agent {
@@ -183,8 +179,7 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior [
 	return did, l.record(ctx, r, phase)
 }
 
-// converse continues the last session if only the check was not content with it,
-// and it leaves room. Otherwise it holds a new session.
+// The last session is continued if only the check was not content with it, and it leaves room.
 func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskfile.Task, prior []check.Finding) (hone.Conversation, error) {
 	past, err := earlierLoops(r)
 	if err != nil {
@@ -211,7 +206,6 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskf
 	return r.Talk(ctx, role, messages)
 }
 
-// runnableCheck returns the check if a model can run it; empty if not.
 func (l Loop) runnableCheck() string {
 	if l.NoBash {
 		return ""
@@ -219,7 +213,7 @@ func (l Loop) runnableCheck() string {
 	return l.Check
 }
 
-// facts records what a session did. check is empty if it could not run the check.
+// check is empty if the session could not run the check.
 func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk hone.Conversation, check string) (LoopSummary, error) {
 	return hone.Step(ctx, r, name, nil, func(context.Context) (s LoopSummary, err error) {
 		if s = summarize(r.Round(), talk, check); role.Agent {
@@ -232,7 +226,6 @@ func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk h
 	})
 }
 
-// pendingItems returns the items that were left before.
 func pendingItems(prior []check.Finding) []string {
 	var items []string
 	for _, f := range prior {
@@ -243,7 +236,6 @@ func pendingItems(prior []check.Finding) []string {
 	return items
 }
 
-// review runs the review session and reads its result.
 func (l Loop) review(ctx context.Context, r *hone.Run, t taskfile.Task, did executed) (reviewed, error) {
 	messages, err := l.composeReview(ctx, r, t, did)
 	if err != nil {
@@ -271,13 +263,12 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t taskfile.Task, did exec
 	return said, l.record(ctx, r, phaseIdle)
 }
 
-// reviewTurns returns a review's share of the turns.
 func (l Loop) reviewTurns() int { return ReviewTurns(l.Executor.Bounds.Resolved().Turns) }
 
 // ReviewTurns returns how many turns a review has, given those of an execution.
 func ReviewTurns(execution int) int { return max(6, execution/2) }
 
-// remainingFindings returns what a loop leaves to do (rulings G12, S4 and S5).
+// It follows rulings G12, S4 and S5.
 func remainingFindings(did executed, said reviewed, prior []check.Finding) []check.Finding {
 	items, blocker := did.Pending, standingBlocker(prior, false)
 	if said.Counts {
@@ -297,8 +288,7 @@ func remainingFindings(did executed, said reviewed, prior []check.Finding) []che
 	return found
 }
 
-// standingBlocker returns the blocker that was there before: it stands until a review
-// removes it (ruling S5). If it is advisory the check decides all the same.
+// A blocker stands until a review removes it (ruling S5). If it is advisory the check decides all the same.
 func standingBlocker(prior []check.Finding, advisory bool) []check.Finding {
 	for _, f := range prior {
 		if f.Source == sourceBlocker {
@@ -309,7 +299,6 @@ func standingBlocker(prior []check.Finding, advisory bool) []check.Finding {
 	return nil
 }
 
-// user returns a message with the user's role.
 func user(text string) []model.Message {
 	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: text}}}}
 }

@@ -12,8 +12,7 @@ type pair struct {
 	value any
 }
 
-// encode returns pairs as TOML, one per line. A reader gets every string back
-// unchanged, except that each sequence of bytes that are not UTF-8, which TOML cannot
+// A reader gets every string back unchanged, except that each sequence of bytes that are not UTF-8, which TOML cannot
 // represent, becomes U+FFFD.
 func encode(pairs []pair) string {
 	var b strings.Builder
@@ -44,7 +43,6 @@ func quote(s string) string {
 	return b.String()
 }
 
-// literal reports whether a text can be written between ”' unchanged.
 func literal(s string) bool {
 	if strings.Contains(s, "'''") || strings.HasSuffix(s, "'") {
 		return false
@@ -54,7 +52,6 @@ func literal(s string) bool {
 	})
 }
 
-// escaped returns a character as it is written in a quoted line.
 func escaped(r rune) string {
 	switch {
 	case r == '"' || r == '\\':
@@ -71,7 +68,7 @@ func escaped(r rune) string {
 	return string(r)
 }
 
-// short returns the start of a text, at most most characters.
+// most is in characters.
 func short(text string, most int) string {
 	if len(text) <= most {
 		return text

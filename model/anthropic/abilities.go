@@ -24,8 +24,7 @@ const (
 	none
 )
 
-// abilitiesOf returns the first entry that matches. The zero value serves later
-// models: all since 4.6 think adaptively.
+// The zero value serves later models: all since 4.6 think adaptively.
 func abilitiesOf(name string) abilities {
 	for _, a := range []abilities{
 		{"claude-3-7", 64000, budgeted},
@@ -54,7 +53,7 @@ const (
 	unknownOther  = 32000
 )
 
-// outputLimit returns the limit to send; a model rejects one above its maximum.
+// A model rejects a limit above its maximum.
 func (a abilities) outputLimit(name string, requested int64) int64 {
 	switch {
 	case a.maxOutput > 0 && requested > 0:
@@ -77,9 +76,7 @@ const (
 	budgetMin    = 1024
 )
 
-// setThinking requests thinking in the form that the model supports. A budget
-// leaves half of the output to the answer; one that is then too small is
-// omitted.
+// A budget leaves half of the output to the answer; one that is then too small is omitted.
 func (a abilities) setThinking(p *sdk.MessageNewParams, level model.Reasoning) {
 	if level == "" {
 		return

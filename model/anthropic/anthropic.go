@@ -126,7 +126,6 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 	return r.checkComplete(x.Done())
 }
 
-// fault adds usage and a hint to the exchange's error.
 func (m *Model) fault(x *model.Exchange, err error, used *model.Usage) error {
 	err = x.Fault(err)
 	var known *model.Error

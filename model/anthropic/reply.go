@@ -48,7 +48,6 @@ type stopDetails struct {
 	Explanation string `json:"explanation"`
 }
 
-// content is a block of a message while it arrives.
 type content struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -63,7 +62,6 @@ type content struct {
 	stopped  bool
 }
 
-// reader builds a reply from a stream's events.
 type reader struct {
 	onText func(string)
 	blocks []*content
@@ -73,8 +71,7 @@ type reader struct {
 	done   bool
 }
 
-// addEvent adds the data of one event. It ignores unknown types, as the API
-// requires of clients.
+// Unknown types are ignored, as the API requires of clients.
 func (r *reader) addEvent(data []byte) error {
 	// The decoder would silently replace bytes that are not UTF-8.
 	if !utf8.Valid(data) {
@@ -112,7 +109,7 @@ func (r *reader) addEvent(data []byte) error {
 	return nil
 }
 
-// addMessage adds the response of a server that does not stream.
+// Some servers do not stream.
 func (r *reader) addMessage(e event) error {
 	for i, block := range e.Content {
 		if err := r.startBlock(event{Index: i, Start: block}); err != nil {
@@ -174,7 +171,6 @@ func (r *reader) addDelta(e event) error {
 	return nil
 }
 
-// openBlock returns the block with that index if it has not stopped.
 func (r *reader) openBlock(index int) (*content, error) {
 	if index < 0 || index >= len(r.blocks) || r.blocks[index].stopped {
 		return nil, fmt.Errorf("block %d is not open", index)
@@ -189,8 +185,7 @@ func (r *reader) addText(b *content, text string) {
 	}
 }
 
-// checkComplete returns an error if the stream ended too early. A response that is done
-// by itself, or at least has all its blocks and its last event, needs no reason if it has content.
+// A response that is done by itself, or at least has all its blocks and its last event, needs no reason if it has content.
 func (r *reader) checkComplete(done bool) error {
 	if !(done || r.done) || r.stop == "" && !r.reply().HasContent() {
 		return &model.Error{Kind: model.Cut, Message: "the stream ended before the message was complete"}
@@ -245,7 +240,6 @@ func opaque(data json.RawMessage) model.Part {
 	return model.Part{Opaque: &model.Opaque{Wire: Wire, Data: data}}
 }
 
-// detail returns the provider's stop reason and its explanation.
 func (d delta) detail() string {
 	words := []string{d.Stop, d.Sequence}
 	if d.Details != nil {
@@ -255,8 +249,7 @@ func (d delta) detail() string {
 	return strings.Join(words, ": ")
 }
 
-// tokens returns the usage that c reports; nil if there is none. Content reports
-// whether the reply has any.
+// content reports whether the reply has any.
 func tokens(c model.Counts, content bool) *model.Usage {
 	output := c.Required("output_tokens")
 	return c.Usage(model.Usage{

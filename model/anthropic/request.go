@@ -11,7 +11,6 @@ import (
 	"hone/model"
 )
 
-// encode returns the request to the named model.
 func encode(name string, req model.Request) sdk.MessageNewParams {
 	abilities := abilitiesOf(name)
 	p := sdk.MessageNewParams{
@@ -36,9 +35,8 @@ func encode(name string, req model.Request) sdk.MessageNewParams {
 	return p
 }
 
-// mayThink reports whether a model with a budget may think in a conversation: if the last
-// reply with calls begins with thinking, or there is none. A model that thought must keep
-// thinking, and must not start after calls that another model made without thinking.
+// A model with a budget that thought must keep thinking, and must not start after calls that another model made without
+// thinking.
 func mayThink(messages []model.Message) bool {
 	for _, m := range slices.Backward(messages) {
 		if reply := (model.Reply{Parts: m.Parts}); m.Role == model.Assistant && len(reply.Calls()) > 0 {
@@ -82,8 +80,7 @@ type cacheMarks struct {
 	marks []*sdk.CacheControlEphemeralParam
 }
 
-// blocks returns the parts as content. The mark of a part that cannot carry
-// one, such as thinking, moves to the block before it.
+// The mark of a part that cannot carry one, such as thinking, moves to the block before it.
 func (c *cacheMarks) blocks(parts []model.Part) []sdk.ContentBlockParamUnion {
 	var list []sdk.ContentBlockParamUnion
 	for _, p := range parts {
@@ -103,10 +100,8 @@ func (c *cacheMarks) blocks(parts []model.Part) []sdk.ContentBlockParamUnion {
 // maxMarks is the API's limit of marks in a request.
 const maxMarks = 4
 
-// set writes the last marks into the request. A mark covers everything before
-// it, in the order tools, system, messages. If fewer than maxMarks are used,
-// another one ends the system text, or the tools if there is none, because
-// other conversations of the same role repeat that prefix.
+// A mark covers everything before it, in the order tools, system, messages. If fewer than maxMarks are used, another one ends
+// the system text, or the tools if there is none, because other conversations of the same role repeat that prefix.
 func (c *cacheMarks) set(p *sdk.MessageNewParams) {
 	n := len(c.marks)
 	for _, control := range c.marks[max(0, n-maxMarks):] {
@@ -123,8 +118,7 @@ func (c *cacheMarks) set(p *sdk.MessageNewParams) {
 	}
 }
 
-// block returns false for another wire's opaque part and for text that is only
-// white space, which the API rejects.
+// ok is false for another wire's opaque part and for text that is only white space, which the API rejects.
 func block(p model.Part) (sdk.ContentBlockParamUnion, bool) {
 	var b sdk.ContentBlockParamUnion
 	switch {
@@ -156,8 +150,7 @@ func result(r *model.Result) *sdk.ToolResultBlockParam {
 	return b
 }
 
-// id returns a call's id with only characters that the API accepts; the call
-// may come from another provider's model.
+// The API accepts only these characters; the call may come from another provider's model.
 func id(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -130,8 +130,7 @@ func New(r sandbox.Runner, c Config) (*Agent, error) {
 	return a, nil
 }
 
-// invalid returns the error for a wrong configuration or request. No session
-// was started, so nothing was used. In the hint, %s stands for the section.
+// No session was started, so nothing was used. In the hint, %s stands for the section.
 func (c *Config) invalid(message, hint string) *model.Error {
 	return &model.Error{Kind: model.Invalid, Message: c.Name + ": " + message, Hint: c.inSection(hint), Usage: &model.Usage{}}
 }
@@ -224,7 +223,6 @@ func (a *Agent) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	return reply, nil
 }
 
-// splitPrompt returns a request's prompt and the text before it.
 func splitPrompt(req model.Request) (prompt, before string) {
 	all := []string{req.System}
 	for i, m := range req.Messages {
@@ -244,7 +242,6 @@ func splitPrompt(req model.Request) (prompt, before string) {
 	return prompt, joinTexts(all[:len(all)-1]...)
 }
 
-// joinTexts joins the non-empty texts with blank lines.
 func joinTexts(texts ...string) string {
 	var all []string
 	for _, t := range texts {
@@ -255,8 +252,6 @@ func joinTexts(texts ...string) string {
 	return strings.Join(all, "\n\n")
 }
 
-// argv returns the command line of one session, or an error if a text does not
-// fit.
 func (a *Agent) argv(prompt, before string) ([]string, error) {
 	// A replacer makes one pass, so a prompt may contain "{context}".
 	fill := strings.NewReplacer("{model}", a.config.Model, "{prompt}", prompt, "{context}", before)
@@ -277,10 +272,8 @@ func (a *Agent) argv(prompt, before string) ([]string, error) {
 	return argv, nil
 }
 
-// maxArgument returns the limit for one argument, in bytes. Linux allows
-// 128 KiB including the final NUL, Windows 32,767 characters for the entire
-// command line. Systems that allow more get Linux's limit, so that a project
-// behaves the same everywhere.
+// It is in bytes. Linux allows 128 KiB including the final NUL, Windows 32,767 characters for the entire command line. Systems
+// that allow more get Linux's limit, so that a project behaves the same everywhere.
 func maxArgument() int {
 	if runtime.GOOS == "windows" {
 		return 32000
@@ -312,7 +305,6 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail returns the end of the output, and whether it is the complete output.
 func (s *stream) tail() (end []byte, complete bool) {
 	if len(s.end) > s.limit {
 		return s.end[len(s.end)-s.limit:], false
@@ -320,7 +312,6 @@ func (s *stream) tail() (end []byte, complete bool) {
 	return s.end, !s.truncated
 }
 
-// tail returns the end of a stream, for an error; empty if it is empty.
 func (a *Agent) tail(name string, s *stream) string {
 	end, _ := s.tail()
 	text := strings.Join(strings.Fields(a.readable(string(end[max(0, len(end)-maxStderr):]))), " ")
@@ -334,9 +325,8 @@ func (a *Agent) tail(name string, s *stream) string {
 	return "; its " + name + " ends with: " + model.OneLine(text)
 }
 
-// readable returns printed output as plain text without secrets: as valid UTF-8
-// without terminal escape sequences and without control characters except tabs and line
-// feeds. Secrets are removed last, because escape sequences may interrupt one.
+// It is valid UTF-8 without terminal escape sequences and without control characters except tabs and line feeds. Secrets are
+// removed last, because escape sequences may interrupt one.
 func (a *Agent) readable(printed string) string {
 	escape := regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))`)
 	return a.config.Redact(strings.Map(func(r rune) rune {

@@ -46,13 +46,12 @@ type Usage struct {
 	Each bool
 }
 
-// usagePaths is a parsed Usage.
 type usagePaths struct {
 	Usage
 	input, output, cacheRead, cacheWrite, reasoning sum
 }
 
-// parse parses the paths; without paths, no document reports usage.
+// Without paths, no document reports usage.
 func (u Usage) parse() (usagePaths, error) {
 	c := usagePaths{Usage: u}
 	for _, field := range []struct {
@@ -73,8 +72,7 @@ func (u Usage) parse() (usagePaths, error) {
 	return c, nil
 }
 
-// usageOf returns the usage that a document reports, which is nil if a value in
-// it is not a count, and whether the document reports one.
+// The usage is nil if a value in the document is not a count.
 func (c usagePaths) usageOf(doc any) (*model.Usage, bool) {
 	in, inIs := c.input.evaluate(doc)
 	out, outIs := c.output.evaluate(doc)
@@ -95,14 +93,13 @@ func (c usagePaths) usageOf(doc any) (*model.Usage, bool) {
 	return &u, true
 }
 
-// output is the parsed output of an agent.
 type output struct {
 	answer string
 	found  bool // there is an answer; it may be empty
 	usage  *model.Usage
 }
 
-// parse parses the end of standard output; complete means that it is all of it.
+// complete means that end is all of it.
 func (a *Agent) parse(end []byte, complete bool) output {
 	var out output
 	if a.config.Answer == "" && complete {
@@ -179,9 +176,8 @@ func documents(out []byte) iter.Seq[any] {
 	}
 }
 
-// elements returns a list's elements, or a list with only the document. It
-// ignores a document with too many values, because they need many times the
-// memory of their text.
+// A document that is no list is the only element. One with too many values is ignored, because they need many times the memory
+// of their text.
 func elements(raw json.RawMessage) []any {
 	if bytes.Count(raw, []byte(","))+bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) > maxValues {
 		return nil
@@ -201,7 +197,6 @@ func elements(raw json.RawMessage) []any {
 // path selects values in a JSON document; see [Usage] for the form.
 type path []step
 
-// step selects children of a value.
 type step struct {
 	name  string // of a member, or an element's index; "*" selects all, "" the value itself
 	key   string // if not empty, a member that the selected value must have
@@ -210,7 +205,7 @@ type step struct {
 
 var stepForm = lazyregexp.New(`^([^.\[]*)(?:\[([^=\]]+)=([^\]]*)\])?(\.|$)`)
 
-// parsePath parses a path; an empty text has no steps.
+// An empty text has no steps.
 func parsePath(text string) (path, error) {
 	var p path
 	for rest := text; text != ""; {
@@ -227,7 +222,7 @@ func parsePath(text string) (path, error) {
 	return p, nil
 }
 
-// values returns every value at the path: elements in order, members sorted by name.
+// Elements are in order, members sorted by name.
 func (p path) values(v any) []any {
 	if len(p) == 0 {
 		return []any{v}
@@ -268,7 +263,6 @@ func (s step) children(v any) []any {
 	return nil
 }
 
-// matches reports whether a value has the member that the step requires.
 func (s step) matches(v any) bool {
 	if s.key == "" {
 		return true
@@ -286,7 +280,7 @@ func (s step) matches(v any) bool {
 // sum adds the numbers at several paths.
 type sum []path
 
-// parseSum parses paths separated by plus signs; an empty text has none.
+// An empty text has no paths.
 func parseSum(text string) (sum, error) {
 	var s sum
 	for term := range strings.SplitSeq(text, " + ") {
@@ -315,8 +309,8 @@ const (
 	wrong // something else that is not a count
 )
 
-// evaluate adds the numbers in a document, up to model.MaxTokens. What a path's last
-// name selects must be a number; if the path ends in *, it ignores other values.
+// The sum is at most model.MaxTokens. What a path's last name selects must be a number; if the path ends in *, other values are
+// ignored.
 func (s sum) evaluate(doc any) (total int64, is found) {
 	for _, p := range s {
 		named := p[len(p)-1].name != "*"

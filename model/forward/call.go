@@ -32,7 +32,6 @@ type call struct {
 	known   model.Metered // what the response has said so far
 }
 
-// serve answers one request from an agent.
 func (f *Forward) serve(w http.ResponseWriter, r *http.Request) {
 	f.serving.RLock()
 	defer f.serving.RUnlock()
@@ -61,8 +60,7 @@ func (f *Forward) serve(w http.ResponseWriter, r *http.Request) {
 	refusalFor(err).write(w, f.wire)
 }
 
-// forward checks, reserves, relays and settles the request. An error means that
-// the agent has no response yet.
+// An error means that the agent has no response yet.
 func (c *call) forward() error {
 	if !c.hasSecret() {
 		return errNoSecret
@@ -123,7 +121,6 @@ func (c *call) forward() error {
 	return c.relay(q.withLimit(limit))
 }
 
-// hasSecret reports whether the request contains the secret, or none is set.
 func (c *call) hasSecret() bool {
 	h := c.r.Header
 	for _, key := range []string{h.Get("x-goog-api-key"), h.Get("x-api-key"), strings.TrimPrefix(h.Get("Authorization"), "Bearer "), c.r.URL.Query().Get("key")} {
@@ -134,7 +131,6 @@ func (c *call) hasSecret() bool {
 	return c.f.config.Secret == ""
 }
 
-// body reads the entire request body.
 func (c *call) body() ([]byte, error) {
 	if e := c.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, errEncoded
@@ -158,8 +154,7 @@ func (c *call) body() ([]byte, error) {
 	return body, nil
 }
 
-// settle commits the usage, which is nil if it is unknown; only its first call has an
-// effect. If the commit fails, no more calls are forwarded.
+// used is nil if it is unknown; only the first call has an effect. If the commit fails, no more calls are forwarded.
 func (c *call) settle(used *model.Usage, fault error) {
 	commit := c.commit
 	if commit == nil {
@@ -178,8 +173,7 @@ func (c *call) settle(used *model.Usage, fault error) {
 	}
 }
 
-// relay sends the body and passes the response on. An error means that the agent
-// has no response yet.
+// An error means that the agent has no response yet.
 func (c *call) relay(body []byte) error {
 	if c.commit != nil {
 		meter := c.f.config.Meter(c.target.path)
@@ -208,8 +202,7 @@ func (c *call) relay(body []byte) error {
 	return err
 }
 
-// header copies the allowed headers of the agent and adds the key. An
-// Idempotency-Key is not allowed: it would let the transport repeat a request
+// Only allowed headers of the agent are copied. An Idempotency-Key is not allowed: it would let the transport repeat a request
 // without the ledger.
 func (c *call) header(body []byte) http.Header {
 	h := http.Header{"User-Agent": {"hone"}}
@@ -278,7 +271,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &res, nil
 }
 
-// fault returns the error for a missing or incomplete response, without a key.
+// It has no key.
 func (c *call) fault(err error) error {
 	err = c.x.Fault(err)
 	var known *model.Error
@@ -338,8 +331,7 @@ func (b *answer) Close() error {
 // maxFailure limits the part of an error's body that is searched for its message, in bytes.
 const maxFailure = 64 << 10
 
-// settleAt settles with what the response has said. The fault is why it ended
-// early; nil if it did not.
+// The fault is why the response ended early; nil if it did not.
 func (c *call) settleAt(fault error) {
 	used, said := c.known.Usage, c.known.Fault
 	switch status := c.x.Status(); {

@@ -204,7 +204,6 @@ func (f *Forward) Close() {
 	defer f.serving.Unlock()
 }
 
-// stop ends the forwarding of calls.
 func (f *Forward) stop(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

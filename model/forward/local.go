@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// beyondError returns the refusal of a member or a tool.
 func beyondError(what string) error {
 	// The agent chooses the name, which may be very long.
 	if len(what) > 60 {
@@ -16,8 +15,8 @@ func beyondError(what string) error {
 		strings.ToValidUTF8(what, "") + ", which goes beyond the request; disable that in the agent's settings"}
 }
 
-// beyond returns what in a request makes the provider access the network, run
-// code, or read anything that is not in the request; empty if nothing does.
+// It is what makes the provider access the network, run code, or read anything that is not in the request; empty if nothing
+// does.
 func (w *wire) beyond(o object) string {
 	for name, v := range o {
 		what := ""
@@ -72,7 +71,6 @@ func (w *wire) contentBeyond(v any, parent, name string) string {
 	return ""
 }
 
-// toolsBeyond returns the first tool of a list that the provider would run itself.
 func (w *wire) toolsBeyond(v any) string {
 	list, ok := v.([]any)
 	if v != nil && !ok {
@@ -90,7 +88,7 @@ func (w *wire) toolsBeyond(v any) string {
 	return ""
 }
 
-// toolBeyond allows the tools that an agent runs itself.
+// An agent runs the allowed tools itself.
 func (w *wire) toolBeyond(tool object) string {
 	var r reader
 	_, declared := r.member(tool, "type")

@@ -12,7 +12,6 @@ import (
 // unrelated text.
 const minKey = 8
 
-// mark replaces a key.
 const mark = "[key]"
 
 // redactor removes secrets, in any encoding, from responses (ruling G6). The
@@ -36,7 +35,6 @@ func newRedactor(secrets ...string) redactor {
 	return r
 }
 
-// text returns s without secrets.
 func (r redactor) text(s string) string {
 	return string((&gate{r: r}).filter([]byte(s), true))
 }
@@ -48,7 +46,7 @@ type gate struct {
 	pending []byte
 }
 
-// filter adds p, which may be the last piece, and returns the data that can be sent now.
+// The returned data can be sent now.
 func (g *gate) filter(p []byte, last bool) []byte {
 	text := append(g.pending, p...)
 	out := make([]byte, 0, len(text))

@@ -16,7 +16,6 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
-// budgetError is a refusal because of the budget.
 type budgetError struct{ why error }
 
 func (e *budgetError) Error() string { return errBudget.message }
@@ -44,8 +43,6 @@ var (
 // which they would compact or wait.
 var errBudget = &refusal{http.StatusBadRequest, "hone refuses this call: the budget of this run is used up. Stop now; all further calls will be refused."}
 
-// refusalFor returns the response for an error: a refusal is unchanged, and any
-// other error becomes one of the provider.
 func refusalFor(err error) *refusal {
 	var r *refusal
 	var fault *model.Error
@@ -60,7 +57,7 @@ func refusalFor(err error) *refusal {
 	return &refusal{http.StatusBadGateway, "the provider is unreachable, or its response is invalid"}
 }
 
-// write sends a refusal. It has the members of every provider's errors.
+// It has the members of every provider's errors.
 func (r *refusal) write(w http.ResponseWriter, to *wire) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

@@ -17,7 +17,6 @@ import (
 // request's own text, except for the members that [request.withLimit] sets.
 type object = map[string]any
 
-// parseBody parses the body of a request, and refuses it if it goes beyond itself.
 func (f *Forward) parseBody(body []byte) (object, error) {
 	if !utf8.Valid(body) || !json.Valid(body) {
 		return nil, malformedError("its body is not JSON")
@@ -38,8 +37,7 @@ func (f *Forward) parseBody(body []byte) (object, error) {
 	return o, nil
 }
 
-// decode returns the next value of d, which reads valid JSON. Two equal names
-// in an object are an error, because servers differ in which of them counts.
+// d reads valid JSON. Two equal names in an object are an error, because servers differ in which of them counts.
 func decode(d *json.Decoder) (any, error) {
 	t, err := d.Token()
 	if err != nil {
@@ -75,8 +73,7 @@ func decode(d *json.Decoder) (any, error) {
 	return t, nil
 }
 
-// canon returns the canonical form of a name: protobuf accepts names with and
-// without underscores, and some servers ignore case.
+// protobuf accepts names with and without underscores, and some servers ignore case.
 func canon(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' {
@@ -115,7 +112,7 @@ func (r *reader) member(o object, spellings ...string) (name string, value any) 
 	return name, value
 }
 
-// object returns a member that is an object; nil if it is missing or null.
+// It is nil if the member is missing or null.
 func (r *reader) object(o object, spellings ...string) (string, object) {
 	name, v := r.member(o, spellings...)
 	inner, ok := v.(object)
@@ -125,8 +122,7 @@ func (r *reader) object(o object, spellings ...string) (string, object) {
 	return name, inner
 }
 
-// number returns a member that is a whole number from 1 to limit; 0 if it is
-// missing or null.
+// The number is from 1 to limit; 0 if it is missing or null.
 func (r *reader) number(o object, limit int64, spellings ...string) (string, int64) {
 	name, v := r.member(o, spellings...)
 	if v == nil {
@@ -141,7 +137,6 @@ func (r *reader) number(o object, limit int64, spellings ...string) (string, int
 	return name, int64(n)
 }
 
-// request is the parsed body of a generation call.
 type request struct {
 	body    []byte
 	model   string
@@ -165,8 +160,7 @@ const (
 	maxAnswers = 128
 )
 
-// parseRequest parses the body of a generation call. The errors are sent to the
-// agent.
+// The errors are sent to the agent.
 func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 	o, err := f.parseBody(body)
 	if err != nil {
@@ -220,7 +214,6 @@ func (f *Forward) parseRequest(t target, body []byte) (request, error) {
 	return q, nil
 }
 
-// withLimit returns the body with its limit lowered to at most most.
 func (q *request) withLimit(most int64) []byte {
 	body := members(q.body)
 	in := body
@@ -247,7 +240,7 @@ func (q *request) withLimit(most int64) []byte {
 	return encode(body)
 }
 
-// members returns the members of an object as they are written; none if it is missing or null.
+// The members stay as they are written; there are none if the object is missing or null.
 func members(text []byte) map[string]json.RawMessage {
 	m := map[string]json.RawMessage{}
 	// parseRequest has read it.

@@ -15,7 +15,6 @@ const (
 	OpenAI    = "openai"
 )
 
-// wire is a provider's protocol.
 type wire struct {
 	name    string
 	own     string         // the provider's address
@@ -29,7 +28,6 @@ type wire struct {
 	failing string   // type of any other error
 }
 
-// kind is the purpose of a request.
 type kind int
 
 const (
@@ -40,7 +38,6 @@ const (
 	responses             // OpenAI
 )
 
-// route is one kind of request that is forwarded.
 type route struct {
 	method string
 	path   *regexp.Regexp // without characters that a server could interpret; the group "model", if any, is the model
@@ -48,7 +45,6 @@ type route struct {
 	query  []string // the allowed parameters
 }
 
-// target is the provider's address for a request.
 type target struct {
 	kind  kind
 	path  string // below the base's path
@@ -56,7 +52,6 @@ type target struct {
 	model string // from the path; may be empty
 }
 
-// wires returns the protocols.
 func wires() []wire {
 	// A model's name without escapes. OpenRouter's have two such segments.
 	const name, versions = `[A-Za-z0-9][A-Za-z0-9._:@+-]*`, `/(?:v1alpha|v1beta|v1)`
@@ -85,8 +80,7 @@ func wires() []wire {
 	}
 }
 
-// target returns the target of a request. It matches the path as the agent sent
-// it, without decoding or cleaning.
+// The path is matched as the agent sent it, without decoding or cleaning.
 func (w *wire) target(r *http.Request) (target, error) {
 	path, query, _ := strings.Cut(r.RequestURI, "?")
 	if r.Header.Get("Upgrade") != "" {

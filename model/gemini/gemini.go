@@ -129,7 +129,6 @@ func (m *Model) send(x *model.Exchange, method, url string, body []byte) (io.Rea
 	return x.Send(method, url, header, body)
 }
 
-// fault adds usage and a hint to the exchange's error.
 func (m *Model) fault(x *model.Exchange, err error, used *model.Usage) error {
 	err = x.Fault(err)
 	var known *model.Error

@@ -44,8 +44,7 @@ func (m *meter) add(c chunk) {
 	}
 }
 
-// isContent reports whether a part is a text or a call that is not a thought. A
-// part that cannot be read may be one.
+// A part that cannot be read may be content.
 func isContent(raw json.RawMessage) bool {
 	var p part
 	return json.Unmarshal(raw, &p) != nil || !p.Thought && (p.Call != nil || p.Text != nil && *p.Text != "")

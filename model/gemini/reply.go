@@ -32,7 +32,6 @@ type candidate struct {
 	Message string `json:"finishMessage"`
 }
 
-// reader builds a reply from a stream's chunks.
 type reader struct {
 	onText  func(string)
 	parts   []model.Part
@@ -44,7 +43,6 @@ type reader struct {
 	usage   json.RawMessage // the last one reported; nil if there is none
 }
 
-// addEvent adds the data of one event.
 func (r *reader) addEvent(data []byte) error {
 	// The decoder would silently replace bytes that are not UTF-8.
 	if !utf8.Valid(data) {
@@ -84,8 +82,7 @@ func (r *reader) addCandidate(c candidate) error {
 	return nil
 }
 
-// addPart adds one part. Text is appended to the text before it unless one of
-// them is signed, because a signature is valid for its own part only.
+// Text is appended to the text before it unless one of them is signed, because a signature is valid for its own part only.
 func (r *reader) addPart(raw json.RawMessage) error {
 	var p part
 	if err := json.Unmarshal(raw, &p); err != nil {
@@ -118,8 +115,7 @@ func isEmpty(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &fields) == nil && len(fields) == 0
 }
 
-// addOpaque adds a signature, which is a JSON string and belongs to the next
-// part, or an entire part, which is a JSON object.
+// A signature is a JSON string and belongs to the next part; an entire part is a JSON object.
 func (r *reader) addOpaque(raw json.RawMessage) error {
 	// The journal encodes it the same way, so that the bytes never change.
 	data, err := json.Marshal(raw)
@@ -153,7 +149,6 @@ func (r *reader) addVisible(text string, signed bool) {
 	}
 }
 
-// closeText completes the last part if it is open text.
 func (r *reader) closeText() {
 	if r.open {
 		r.parts[len(r.parts)-1].Text = r.text.String()
@@ -167,8 +162,7 @@ func (r *reader) add(p model.Part) {
 	r.parts = append(r.parts, p)
 }
 
-// checkComplete returns an error if the stream ended too early. A response that is
-// done without a reason is complete if it has content.
+// A response that is done without a reason is complete if it has content.
 func (r *reader) checkComplete(done bool) error {
 	hasContent := r.text.Len() > 0 || (model.Reply{Parts: r.parts}).HasContent()
 	if r.reason == "" && !r.blocked && !(done && hasContent) {
@@ -195,9 +189,8 @@ func detail(reason, message string) string {
 	return reason + ": " + strings.TrimSpace(message)
 }
 
-// tokens returns the usage in raw; nil if there is none. Content reports whether
-// the reply has any, which the API counts apart from the thoughts. It omits
-// counts of 0.
+// It is nil if there is no usage. content reports whether the reply has any, which the API counts apart from the thoughts: it
+// omits counts of 0.
 func tokens(raw json.RawMessage, content bool) *model.Usage {
 	c := model.ReadCounts(raw)
 	prompt := c.Required("promptTokenCount") // cached tokens included

@@ -63,7 +63,6 @@ type functionResult struct {
 	Response map[string]string `json:"response"`
 }
 
-// encode returns the body of a request to the named model.
 func encode(name string, req model.Request) ([]byte, error) {
 	r := request{Contents: []content{}, Config: generationFor(name, req)}
 	if req.System != "" {
@@ -113,9 +112,8 @@ const (
 	outputLater = 65536
 )
 
-// generationFor returns nil if the request needs no configuration. Models
-// before 2.5 do not think, 2.5 models take a budget and later models a level;
-// gemini-3-pro has no MEDIUM level.
+// It is nil if the request needs no configuration. Models before 2.5 do not think, 2.5 models take a budget and later models a
+// level; gemini-3-pro has no MEDIUM level.
 func generationFor(name string, req model.Request) *generation {
 	name = strings.TrimPrefix(name, "models/")
 	thoughtless := hasPrefix(name, "gemini-1", "gemini-2.0", "gemma")
@@ -153,8 +151,7 @@ func hasPrefix(name string, prefixes ...string) bool {
 // unsigned is the signature that the API accepts for calls which another model made.
 const unsigned = `"skip_thought_signature_validator"`
 
-// signForeignCalls returns a message whose calls all have a signature, if none of them
-// has one. Models since Gemini 3 sign at least the first call of a reply, and reject a
+// If no call has a signature, all get one. Models since Gemini 3 sign at least the first call of a reply, and reject a
 // conversation with calls that nobody signed, such as those of another model.
 func signForeignCalls(m model.Message) model.Message {
 	for _, p := range m.Parts {
@@ -173,7 +170,7 @@ func signForeignCalls(m model.Message) model.Message {
 	return m
 }
 
-// isEarly reports whether a model is older than Gemini 3, and does not need signatures.
+// Models older than Gemini 3 do not need signatures.
 func isEarly(name string) bool {
 	return hasPrefix(strings.TrimPrefix(name, "models/"), "gemini-1", "gemini-2", "gemma")
 }
@@ -204,7 +201,7 @@ func encodeMessage(m model.Message) (content, error) {
 	return c, nil
 }
 
-// encodePart returns nil for an empty part, which the API rejects.
+// It is nil for an empty part, which the API rejects.
 func encodePart(p model.Part, signature json.RawMessage) (json.RawMessage, error) {
 	out := part{Signature: signature}
 	switch {
@@ -226,8 +223,7 @@ func encodePart(p model.Part, signature json.RawMessage) (json.RawMessage, error
 	return json.Marshal(out)
 }
 
-// sentID returns the id that is sent. Without ids, as it gave none itself, the API
-// matches results to calls by name and order.
+// Without ids, as it gave none itself, the API matches results to calls by name and order.
 func sentID(id string) string {
 	if model.HasMadeID(id) {
 		return ""

@@ -118,7 +118,7 @@ func (m chatModel) request(req model.Request) chatRequest {
 	return r
 }
 
-// userMessages puts results first: they must directly follow their calls.
+// Results come first: they must directly follow their calls.
 func userMessages(parts []model.Part) []chatMessage {
 	var messages []chatMessage
 	text := ""
@@ -136,7 +136,7 @@ func userMessages(parts []model.Part) []chatMessage {
 	return append(messages, chatMessage{Role: "user", Content: &text})
 }
 
-// joined returns two texts as one. The second starts on a line of its own.
+// The second text starts on a line of its own.
 func joined(a, b string) string {
 	if a != "" && !strings.HasSuffix(a, "\n") {
 		a += "\n\n"
@@ -144,7 +144,7 @@ func joined(a, b string) string {
 	return a + b
 }
 
-// assistantMessage returns one message, or none if it would be empty.
+// There is no message if it would be empty.
 func assistantMessage(parts []model.Part) []chatMessage {
 	message := chatMessage{Role: "assistant"}
 	if text := toReply(parts).Text(); text != "" {
@@ -160,8 +160,7 @@ func assistantMessage(parts []model.Part) []chatMessage {
 	return []chatMessage{message}
 }
 
-// validArgs returns args, or an empty object if args is not JSON: many servers
-// decode the arguments of earlier calls for the model's template.
+// Many servers decode the arguments of earlier calls for the model's template.
 func validArgs(args string) string {
 	if json.Valid([]byte(args)) {
 		return args
@@ -202,7 +201,7 @@ func (a *chatAnswer) add(data []byte) error {
 	return a.addPlain(data)
 }
 
-// addPlain adds the response of a server that does not stream.
+// Some servers do not stream.
 func (a *chatAnswer) addPlain(data []byte) error {
 	var completion sdk.ChatCompletion
 	if err := json.Unmarshal(data, &completion); err != nil || len(completion.Choices) == 0 {
@@ -224,8 +223,7 @@ func (a *chatAnswer) addText(text string) {
 	}
 }
 
-// reply returns the reply; done reports whether the response is complete by itself, so
-// that it needs no reason.
+// done reports whether the response is complete by itself, so that it needs no reason.
 func (a *chatAnswer) reply(done bool) (model.Reply, error) {
 	r := model.Reply{Detail: a.reason}
 	if len(a.text) > 0 {
@@ -258,8 +256,8 @@ type pendingCall struct {
 	args     []byte
 }
 
-// addCall adds a piece to its call, which is the last one with its index. Some servers give
-// all calls the same index, or no IDs, or another ID to each piece.
+// A piece belongs to the last call with its index. Some servers give all calls the same index, or no IDs, or another ID to each
+// piece.
 func (a *chatAnswer) addCall(index int64, id, name, args string) {
 	var c *pendingCall
 	for i := range a.calls {
@@ -285,8 +283,8 @@ func (a *chatAnswer) addCall(index int64, id, name, args string) {
 	c.args = append(c.args, args...)
 }
 
-// begins reports whether a piece begins another call than c. Only a name does, and not one
-// that continues or repeats the name of c, whose arguments are still missing.
+// A piece begins another call only if it has a name, and not if that continues or repeats the name of c, whose arguments are
+// still missing.
 func (a *chatAnswer) begins(c *pendingCall, id, name string) bool {
 	switch {
 	case name == "", id != "" && id == c.id:

@@ -86,10 +86,8 @@ func (m meteredMessage) hasContent() bool {
 	})
 }
 
-// isSet reports whether raw is present and not null.
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// meteredEvent is an event of the Responses API.
 type meteredEvent struct {
 	Type     string          `json:"type"`
 	Response meteredResponse `json:"response"`

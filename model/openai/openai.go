@@ -70,14 +70,12 @@ func New(c Config) model.Model {
 	return chat
 }
 
-// isOpenAI reports whether BaseURL is OpenAI's server.
 func (c Config) isOpenAI() bool {
 	u, err := url.Parse(c.BaseURL)
 	return err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".api.openai.com"))
 }
 
-// cacheKey returns the key that a request is sent with. Only OpenAI's own server gets
-// one: some others reject a field that they do not know.
+// Only OpenAI's own server gets a key: some others reject a field that they do not know.
 func (c Config) cacheKey(req model.Request) string {
 	if !c.isOpenAI() {
 		return ""
@@ -100,9 +98,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// attempt sends a request to the wire's path, calls add with the data of each event, and
-// returns the reply that end makes of them; done reports whether the response is complete
-// by itself.
+// It calls add with the data of each event. done reports whether the response is complete by itself.
 func (c Config) attempt(ctx context.Context, req model.Request, path string, request any, add func([]byte) error, end func(done bool) (model.Reply, error)) (model.Reply, error) {
 	if err := cmp.Or(ctx.Err(), c.check()); err != nil {
 		return model.Reply{}, err
@@ -136,7 +132,7 @@ func (c Config) attempt(ctx context.Context, req model.Request, path string, req
 	return reply, nil
 }
 
-// send returns the body of a 2xx response.
+// The response is 2xx.
 func (c Config) send(x *model.Exchange, method, path string, body []byte) (io.ReadCloser, error) {
 	address, err := url.JoinPath(c.BaseURL, path)
 	if err != nil {
@@ -149,7 +145,6 @@ func (c Config) send(x *model.Exchange, method, path string, body []byte) (io.Re
 	return x.Send(method, address, header, body)
 }
 
-// fault returns the exchange's error for err, with a hint.
 func (c Config) fault(x *model.Exchange, err error) error {
 	err = x.Fault(err)
 	if e := (*model.Error)(nil); errors.As(err, &e) && e.Hint == "" {
@@ -170,8 +165,7 @@ func (c Config) hint(kind model.Kind) string {
 	return ""
 }
 
-// encode returns v as JSON without HTML escapes, so that a provider's own
-// bytes are sent back unchanged.
+// Without HTML escapes a provider's own bytes are sent back unchanged.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -182,8 +176,7 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// schema returns a tool's parameters. The API requires an object even if there
-// are none.
+// The API requires an object even if there are no parameters.
 func schema(s model.Spec) json.RawMessage {
 	if len(s.Schema) == 0 {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
@@ -191,11 +184,9 @@ func schema(s model.Spec) json.RawMessage {
 	return s.Schema
 }
 
-// toReply gives a message's parts the methods of a reply.
 func toReply(parts []model.Part) model.Reply { return model.Reply{Parts: parts} }
 
-// toUsage returns the usage in raw, where in and out are the names of the two
-// totals; nil if there is none. Content reports whether the reply has any. The
+// in and out are the names of the two totals. It is nil if there is no usage. content reports whether the reply has any. The
 // SDK would decode a value of an unexpected type to another number.
 func toUsage(raw json.RawMessage, in, out string, content bool) *model.Usage {
 	c := model.ReadCounts(raw)

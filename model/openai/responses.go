@@ -91,8 +91,7 @@ func (m responsesModel) request(req model.Request) responseRequest {
 	return r
 }
 
-// hasReasoning reports whether a model supports encrypted reasoning. The model
-// families that do not reason reject a request for it.
+// The model families that do not reason reject a request for encrypted reasoning.
 func hasReasoning(name string) bool {
 	for _, family := range []string{"gpt-3.5", "gpt-4", "chatgpt-4o"} {
 		if strings.HasPrefix(name, family) {
@@ -107,8 +106,7 @@ type itemText struct {
 	Text string `json:"text"`
 }
 
-// items returns a message's parts as input items. Adjacent texts form one
-// item. An opaque part with a mark belongs to the text item after it.
+// Adjacent texts form one item. An opaque part with a mark belongs to the text item after it.
 func items(m model.Message) []any {
 	var list []any
 	var text *messageItem
@@ -199,8 +197,7 @@ func (a *responseAnswer) addText(text string) {
 	}
 }
 
-// reply returns the collected reply; done reports whether the response is complete by
-// itself, so that it needs no last event.
+// done reports whether the response is complete by itself, so that it needs no last event.
 func (a *responseAnswer) reply(done bool) (model.Reply, error) {
 	if a.end == nil && done && len(a.text)+len(a.items) > 0 {
 		a.end = &responses.Response{Status: responses.ResponseStatusCompleted}
@@ -251,8 +248,7 @@ func opaquePart(data json.RawMessage) model.Part {
 	return model.Part{Opaque: &model.Opaque{Wire: opaqueWire, Data: data}}
 }
 
-// messageParts returns a message item's texts, preceded by a mark if the item
-// has a phase, and refusal with the item's refusal appended.
+// A mark comes first if the item has a phase. The item's refusal is appended to refusal.
 func messageParts(item responses.ResponseOutputItemUnion, refusal string) ([]model.Part, string) {
 	var parts []model.Part
 	for _, content := range item.Content {

@@ -88,7 +88,6 @@ func parseJSON(name string, data []byte) ([]Reply, error) {
 	return replies, nil
 }
 
-// enterList reads the tokens before the first reply.
 func enterList(d *json.Decoder) error {
 	token, err := d.Token()
 	if err != nil || token == json.Delim('[') {
@@ -106,7 +105,6 @@ func enterList(d *json.Decoder) error {
 	return nil
 }
 
-// leaveList reads the closing brackets and verifies that the script ends there.
 func leaveList(d *json.Decoder, data []byte) error {
 	closing := []json.Token{json.Delim(']')}
 	if bytes.TrimSpace(data)[0] == '{' {
@@ -179,8 +177,6 @@ func (j jsonError) toError() (*model.Error, error) {
 	}, err
 }
 
-// arguments returns a string's contents, any other value as it is written, or
-// {} if there is no value.
 func arguments(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "{}"

@@ -27,7 +27,6 @@ func Parse(name string, data []byte) (*Script, error) {
 	return s, nil
 }
 
-// problem returns an error at a line of a script.
 func problem(name string, line int, format string, args ...any) error {
 	return fmt.Errorf("script %s:%d: %s", name, line, fmt.Sprintf(format, args...))
 }
@@ -86,7 +85,7 @@ func parseFinish(s string) (model.Finish, error) {
 	return "", fmt.Errorf("unknown finish %q; write %s", s, oneOf(finishes()))
 }
 
-// parseKind reads a kind of error; hyphens may replace its spaces.
+// Hyphens may replace the spaces of a kind.
 func parseKind(s string) (model.Kind, error) {
 	if k := model.Kind(strings.ReplaceAll(s, "-", " ")); slices.Contains(kinds(), k) {
 		return k, nil
@@ -94,7 +93,6 @@ func parseKind(s string) (model.Kind, error) {
 	return "", fmt.Errorf("unknown kind %q; write %s", s, oneOf(kinds()))
 }
 
-// oneOf returns the words as written in a script, joined by commas and "or".
 func oneOf[T ~string](words []T) string {
 	var b strings.Builder
 	for i, w := range words {

@@ -132,7 +132,6 @@ func (s *Script) Generate(ctx context.Context, req model.Request) (model.Reply, 
 	return attempt.reply(req)
 }
 
-// choose returns the reply for a request.
 func (s *Script) choose(req model.Request) (Reply, error) {
 	texts := userTexts(req)
 	question := ""
@@ -154,8 +153,7 @@ func (s *Script) choose(req model.Request) (Reply, error) {
 	return s.Replies[req.Seq], nil
 }
 
-// match returns the index of the reply whose When matches a question: seq if
-// that is one of them, otherwise the first; -1 if none matches.
+// It is seq if that reply's When matches, otherwise the first; -1 if none matches.
 func (s *Script) match(question string, seq int) (int, error) {
 	found := -1
 	for i, r := range s.Replies {
@@ -173,9 +171,8 @@ func (s *Script) match(question string, seq int) (int, error) {
 	return found, nil
 }
 
-// cause returns why the replies may have run out: a When that matched more
-// requests than its author expected. It is empty if no reply has a When. Only
-// the requests of the same conversation are known.
+// A When may have matched more requests than its author expected. It is empty if no reply has a When. Only the requests of the
+// same conversation are known.
 func (s *Script) cause(texts []string, seq int) string {
 	n, index := 0, -1
 	for k := len(texts) - 2; k >= 0; k-- {
@@ -201,7 +198,7 @@ func (s *Script) invalid(format string, args ...any) error {
 	}
 }
 
-// userTexts returns the texts of the user messages, tool results included.
+// Tool results are included.
 func userTexts(req model.Request) []string {
 	var list []string
 	for _, m := range req.Messages {
@@ -268,7 +265,6 @@ func (a Attempt) reply(req model.Request) (model.Reply, error) {
 	return r, err
 }
 
-// streamLines calls to, which may be nil, with each line of text.
 func streamLines(text string, to func(string)) {
 	if to == nil {
 		return
@@ -278,7 +274,7 @@ func streamLines(text string, to func(string)) {
 	}
 }
 
-// estimate counts one token for every four bytes, a common rule of thumb.
+// One token for every four bytes is a common rule of thumb.
 func estimate(req model.Request, a Attempt) (*model.Usage, error) {
 	sent, err := json.Marshal(req)
 	if err != nil {

@@ -33,7 +33,7 @@ const (
 	markEnd   = " ==="
 )
 
-// isMark reports whether a line is a marker, such as "=== reply ===".
+// A marker is such as "=== reply ===".
 func isMark(line string) bool {
 	inner, ok := strings.CutPrefix(strings.TrimRight(line, " \t\r"), markBegin)
 	if !ok {
@@ -66,7 +66,6 @@ func parseText(name, text string) ([]Reply, error) {
 	return b.replies, nil
 }
 
-// splitSections splits a script at its markers.
 func splitSections(name, text string) ([]section, error) {
 	var sections []section
 	var body []string
@@ -99,8 +98,7 @@ func splitSections(name, text string) ([]section, error) {
 	return sections, nil
 }
 
-// splitWords splits the text inside a marker into words. A value may be quoted
-// as a Go string.
+// A value may be quoted as a Go string.
 func splitWords(s string) ([]word, error) {
 	var words []word
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
@@ -128,7 +126,6 @@ func splitWords(s string) ([]word, error) {
 	return words, nil
 }
 
-// builder makes replies from sections.
 type builder struct {
 	replies []Reply
 	lines   []int // the first line of each reply
@@ -166,8 +163,7 @@ func (b *builder) add(s section) error {
 	return nil
 }
 
-// set applies a word of a marker to an attempt; first means the reply's first
-// attempt.
+// first means the reply's first attempt.
 func (r *Reply) set(a *Attempt, w word, first bool) error {
 	switch {
 	case w.name == "when" && first:
@@ -252,7 +248,6 @@ func setReply(a *Attempt, w word) (err error) {
 	return err
 }
 
-// count returns the named field of the usage; nil for an unknown name.
 func (a *Attempt) count(name string) *int64 {
 	switch name {
 	case "input":

@@ -63,18 +63,14 @@ var dialects = [...]dialect{
 	{open: "<|python_tag|>", close: "<|eom_id|>"},
 }
 
-// opensCall reports whether s begins with a tag that may open a call.
 func opensCall(s string) bool {
 	return slices.ContainsFunc(dialects[:], func(d dialect) bool { return strings.HasPrefix(s, d.open) })
 }
 
-// opensJSON reports whether s begins with an object or a list.
 func opensJSON(s string) bool {
 	return s != "" && (s[0] == '{' || s[0] == '[') && !opensCall(s)
 }
 
-// dialectOf returns the dialect of the tag at the beginning of s, the tool's name if
-// it has one, and what follows them.
 func dialectOf(s string) (d dialect, name, inside string, ok bool) {
 	for _, d := range dialects {
 		if d.head == nil {

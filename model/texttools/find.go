@@ -32,8 +32,7 @@ type finder struct {
 	fenced []span // in fenced blocks
 }
 
-// find returns the text's spans, in order. It takes linear time: a call without an
-// end extends to the end of the text.
+// They are in order. It takes linear time: a call without an end extends to the end of the text.
 func find(text string, tools []model.Spec) []span {
 	f := finder{reader: newReader(text, tools)}
 	begins := true
@@ -62,7 +61,7 @@ func find(text string, tools []model.Spec) []span {
 	return atEnd(text, f.fenced)
 }
 
-// atEnd returns the last spans after which there is nothing else in the text.
+// There is nothing else in the text after them.
 func atEnd(text string, spans []span) []span {
 	first, end := len(spans), len(text)
 	for first > 0 && strings.Trim(text[spans[first-1].to:end], space) == "" {
@@ -72,14 +71,13 @@ func atEnd(text string, spans []span) []span {
 	return spans[first:]
 }
 
-// add adds a span, and returns its end.
 func (f *finder) add(spans *[]span, from int, found found) (to int) {
 	to = len(f.text) - len(found.rest)
 	*spans = append(*spans, span{from, to, found.parts})
 	return to
 }
 
-// readBare reads a reply that begins with a JSON value.
+// The reply begins with a JSON value.
 func (f *finder) readBare(at int) int {
 	s := f.text[at:]
 	if found, ok := f.onlyCalls(s); ok {
@@ -92,8 +90,7 @@ func (f *finder) readBare(at int) int {
 	return f.line(at)
 }
 
-// block reads a fenced block. It counts if it contains nothing but calls of offered
-// tools.
+// A block counts if it contains nothing but calls of offered tools.
 func (f *finder) block(at int) int {
 	m := fence.FindStringSubmatch(f.text[at:])
 	begin := at + len(m[0])
@@ -110,7 +107,7 @@ func (f *finder) block(at int) int {
 	return len(f.text) - len(rest)
 }
 
-// cutBlock splits s around the line that closes the fenced block that run opened.
+// run opened the block.
 func cutBlock(s, run string) (inside, rest string) {
 	for end := 0; end < len(s); {
 		next := lineEnd(s, end)
@@ -123,8 +120,7 @@ func cutBlock(s, run string) (inside, rest string) {
 	return s, ""
 }
 
-// line reads the calls in tags to the end of the line, or of the line in which the
-// last call ends.
+// It reads to the end of the line, or of the line in which the last call ends.
 func (f *finder) line(pos int) int {
 	for words := false; ; words = true {
 		i := strings.IndexAny(f.text[pos:], "`<[\n")
@@ -149,12 +145,11 @@ func (f *finder) line(pos int) int {
 	}
 }
 
-// opensResult reports whether s begins with the tag of a tool's result.
 func opensResult(s string) bool {
 	return strings.HasPrefix(s, "<tool_result") || strings.HasPrefix(s, "<tool_response")
 }
 
-// lineEnd returns the end of the line at a position, its line feed included.
+// The line feed is included.
 func lineEnd(text string, at int) int {
 	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
 		return at + i + 1
@@ -162,11 +157,9 @@ func lineEnd(text string, at int) int {
 	return len(text)
 }
 
-// callTag matches the tags around calls and their parts.
 var callTag = lazyregexp.New(`</?(?:tool_call|function|parameter|invoke|arg_)`)
 
-// reasoningEnd returns where a reply's reasoning ends. A tag inside of a call, or of a
-// reply in JSON, does not end it.
+// A tag inside of a call, or of a reply in JSON, does not end the reasoning.
 func reasoningEnd(text string) int {
 	if json.Valid([]byte(text)) {
 		return 0

@@ -18,8 +18,8 @@ var (
 	firstWord = lazyregexp.New(`^` + toolName)
 )
 
-// calls reads a call, a list of calls or an envelope. With certain, each call must
-// name an offered tool, and have an object of arguments and no unknown members.
+// value is a call, a list of calls or an envelope. With certain, each call must name an offered tool, and have an object of
+// arguments and no unknown members.
 func (r *reader) calls(value json.RawMessage, certain bool) (f found, ok bool) {
 	var envelope struct {
 		Text  string
@@ -42,9 +42,8 @@ func (r *reader) calls(value json.RawMessage, certain bool) (f found, ok bool) {
 	return f, true
 }
 
-// call reads one call. The members may be in an object named function, as on
-// OpenAI's wire, and the arguments in a string. Without a name, the arguments are the
-// entire text. certain reports whether it is a call even without a tag.
+// The members may be in an object named function, as on OpenAI's wire, and the arguments in a string. Without a name, the
+// arguments are the entire text. certain reports whether it is a call even without a tag.
 func (r *reader) call(raw json.RawMessage) (c model.Call, certain bool) {
 	var members, inner map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &members)
@@ -67,7 +66,6 @@ func (r *reader) call(raw json.RawMessage) (c model.Call, certain bool) {
 	return c, args != nil && len(members) == 0 && r.offers(c.Name) && isObject(c.Args)
 }
 
-// take removes members from an object, and returns the first that was there.
 func take(members map[string]json.RawMessage, keys ...string) (value json.RawMessage) {
 	for _, key := range keys {
 		if value == nil {
@@ -85,8 +83,6 @@ func (r *reader) beginsCall(raw string) bool {
 	return m != nil && (m[1] == "" || r.offers(m[1]))
 }
 
-// guess returns the likely name of the tool in a text that cannot be read; empty if
-// there is none.
 func (r *reader) guess(raw string) string {
 	const limit = 4096 // a name after that is probably in a file's text
 	if m := nameMember.FindStringSubmatch(raw[:min(limit, len(raw))]); m != nil {

@@ -25,7 +25,6 @@ type reader struct {
 	lasts map[string]int // last position of each closing tag
 }
 
-// found is what was read at a place.
 type found struct {
 	parts    []model.Part // the calls, perhaps after visible text
 	rest     string       // what follows
@@ -44,15 +43,14 @@ func newReader(text string, tools []model.Spec) *reader {
 	return r
 }
 
-// lastClosing returns the position of the last closing tag in s; negative if there is none.
+// It is negative if there is none.
 func (r *reader) lastClosing(s, closing string) int { return r.lasts[closing] - (len(r.text) - len(s)) }
 
 func (r *reader) offers(name string) bool {
 	return slices.ContainsFunc(r.tools, func(t model.Spec) bool { return t.Name == name })
 }
 
-// onlyCalls reads s if there is nothing in it but calls, all of them in JSON or in tags,
-// or if it begins with an envelope.
+// s must have nothing but calls, all of them in JSON or in tags, or begin with an envelope.
 func (r *reader) onlyCalls(s string) (all found, ok bool) {
 	s = strings.TrimLeft(s, space)
 	if opensJSON(s) {
@@ -73,11 +71,9 @@ func (r *reader) onlyCalls(s string) (all found, ok bool) {
 	return all, true
 }
 
-// insideFence matches the beginning of a fence around the contents of a tag.
 var insideFence = lazyregexp.New("^```[a-z]*\\s*\n\\s*")
 
-// tagged reads the calls at a tag. If there are words before it in its line,
-// it must be closed.
+// If there are words before the tag in its line, it must be closed.
 func (r *reader) tagged(s string, words bool) (found, bool) {
 	d, name, inside, ok := dialectOf(s)
 	closed := d.close == "" || r.lastClosing(s, d.close) >= 0
@@ -99,8 +95,8 @@ func (r *reader) tagged(s string, words bool) (found, bool) {
 	return r.brokenCall(d, name, inside, inside)
 }
 
-// values reads objects and lists; after a name, the object with the arguments. If one
-// without a tag cannot be parsed, nothing is certain about those before it.
+// After a name there is one object, with the arguments. If a value without a tag cannot be parsed, nothing is certain about
+// those before it.
 func (r *reader) values(d dialect, name, s string) (all found, ok bool) {
 	begin := s
 	for opensJSON(s) && !all.envelope && (name == "" || all.parts == nil) {
@@ -125,8 +121,7 @@ func (r *reader) values(d dialect, name, s string) (all found, ok bool) {
 	return all, all.parts != nil
 }
 
-// afterClosing returns what follows a closing tag at the beginning of s, before which there
-// may be superfluous brackets; s if there is none.
+// There may be superfluous brackets before the tag. It returns s if there is no tag.
 func afterClosing(s, closing string) string {
 	junk := strings.TrimLeft(s, remains)
 	rest := strings.TrimPrefix(junk, closing)
@@ -137,8 +132,7 @@ func afterClosing(s, closing string) string {
 	return rest
 }
 
-// arguments reads the arguments in tags of a call. The opening tag of an argument
-// inside of a value makes the call unreadable.
+// The opening tag of an argument inside of a value makes the call unreadable.
 func (r *reader) arguments(d dialect, name, s string) (found, bool) {
 	end := d.arguments.end.FindStringSubmatchIndex(s)
 	if end == nil {
@@ -157,8 +151,7 @@ func (r *reader) arguments(d dialect, name, s string) (found, bool) {
 	return f, true
 }
 
-// argument returns an argument's text as JSON: as it is if it is valid and the
-// schema's type is not a string.
+// The text stays as it is if it is valid JSON and the schema's type is not a string.
 func (r *reader) argument(tool, key, text string) string {
 	var schema struct {
 		Properties map[string]struct{ Type any }
@@ -174,10 +167,8 @@ func (r *reader) argument(tool, key, text string) string {
 	return encode(text)
 }
 
-// brokenCall returns one call for text that cannot be read. known is what follows it
-// according to its brackets. If no closing tag is there, the call extends to the last
-// closing tag or to the end of the text. A tag with a name and nothing else is a call
-// without arguments.
+// known is what follows the text according to its brackets. If no closing tag is there, the call extends to the last closing
+// tag or to the end of the text. A tag with a name and nothing else is a call without arguments.
 func (r *reader) brokenCall(d dialect, name, s, known string) (found, bool) {
 	end := r.lastClosing(s, d.close)
 	if at := strings.TrimLeft(known, remains); d.close != "" && strings.HasPrefix(at, d.close) {

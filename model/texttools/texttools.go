@@ -73,7 +73,6 @@ func Wrap(m model.Model) model.Model {
 	return wrapped{m}
 }
 
-// prober is the method that hone doctor calls.
 type prober interface{ Probe(context.Context) error }
 
 type wrapped struct{ inner model.Model }
@@ -93,7 +92,6 @@ func (w wrapped) Generate(ctx context.Context, req model.Request) (model.Reply, 
 	return reply, nil
 }
 
-// withCalls replaces the calls in a reply's text by Call parts, and numbers all calls.
 func withCalls(reply model.Reply, req model.Request) model.Reply {
 	text := reply.Text()
 	reply.Parts = slices.Clone(reply.Parts) // the model may keep its own
@@ -119,7 +117,6 @@ func withCalls(reply model.Reply, req model.Request) model.Reply {
 // those that were offered; if nil, only forms with a tag are calls.
 func Parse(text string, tools []model.Spec) []model.Part { return split(text, find(text, tools)) }
 
-// split replaces the spans of a text by their calls.
 func split(text string, spans []span) (parts []model.Part) {
 	at := 0
 	for _, s := range spans {

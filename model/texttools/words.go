@@ -15,8 +15,7 @@ import (
 //go:embed instructions.md
 var instructions string
 
-// asText returns the request for a model without tools. It converts each
-// message independently, so that the prefix of a conversation never changes.
+// Each message is converted independently, so that the prefix of a conversation never changes.
 func asText(req model.Request) model.Request {
 	req.System = describe(req.System, req.Tools)
 	req.Tools, req.Stream = nil, nil
@@ -28,8 +27,7 @@ func asText(req model.Request) model.Request {
 	return req
 }
 
-// describe returns the system text followed by the tools; the same tools give
-// the same bytes (ruling G13).
+// The same tools give the same bytes (ruling G13).
 func describe(system string, tools []model.Spec) string {
 	var b strings.Builder
 	if system != "" {
@@ -48,7 +46,6 @@ func describe(system string, tools []model.Spec) string {
 	return b.String()
 }
 
-// schema returns a tool's schema, or the schema of any object if it has none.
 func schema(t model.Spec) json.RawMessage {
 	if !json.Valid(t.Schema) || string(t.Schema) == "null" {
 		return json.RawMessage(`{"type":"object"}`)
@@ -56,9 +53,8 @@ func schema(t model.Spec) json.RawMessage {
 	return t.Schema
 }
 
-// plainParts converts calls and results to text. It joins all text, because many
-// servers expect one text in a message, except after an opaque part and at the end of
-// a cached prefix.
+// All text is joined, because many servers expect one text in a message, except after an opaque part and at the end of a cached
+// prefix.
 func plainParts(parts []model.Part) []model.Part {
 	var out []model.Part
 	for _, p := range parts {
@@ -75,7 +71,6 @@ func plainParts(parts []model.Part) []model.Part {
 	return out
 }
 
-// partText returns a part as text.
 func partText(p model.Part) string {
 	switch {
 	case p.Call != nil:
@@ -108,7 +103,7 @@ func Format(c model.Call) string {
 	return "<tool_call>\n" + escapeJSON(object) + "\n</tool_call>\n"
 }
 
-// isObject reports whether text is a JSON object without surrounding space.
+// There is no space around the object.
 func isObject(text string) bool {
 	return strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") && json.Valid([]byte(text))
 }
@@ -122,8 +117,7 @@ func formatResult(r model.Result) string {
 		strings.TrimSuffix(escapeOthers(r.Text), "\n") + "\n</tool_result>\n"
 }
 
-// encode returns v as JSON without HTML escapes. It is only called for values that
-// can be encoded.
+// It is only called for values that can be encoded.
 func encode(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -136,14 +130,12 @@ func encode(v any) string {
 var syntax = lazyregexp.New(
 	`(?i)[<\[]\\*(?:/?(?:tool_call|tool_result|tool_response|function_call|tools>|function[=>]|invoke[ >]|parameter[=> ]|arg_(?:key|value)>|think>)|\|(?:python_tag|eom_id)|｜tool▁|TOOL_CALLS\])`)
 
-// escape adds a backslash to each tag in a text. It can be undone, so it never
-// makes two texts equal.
+// Each tag gets a backslash. This can be undone, so that two texts never become equal.
 func escape(text string) string {
 	return syntax.ReplaceAllStringFunc(text, func(tag string) string { return tag[:1] + `\` + tag[1:] })
 }
 
-// escapeJSON escapes tags in JSON, where they only occur in strings, with JSON
-// escapes that do not change the value.
+// Tags only occur in strings of JSON, where escapes do not change the value.
 func escapeJSON(object string) string {
 	return syntax.ReplaceAllStringFunc(object, func(tag string) string {
 		if tag[0] == '<' {

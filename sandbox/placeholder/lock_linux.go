@@ -9,13 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockWait locks a file until it is closed, as soon as no one else has it locked.
 func lockWait(f *os.File) error { return flock(f, unix.LOCK_EX) }
 
-// lockShared locks a file until it is closed. Others may share the lock.
 func lockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
-// isAlone reports whether no one shares the lock of a file. It may give up the lock.
+// It may give up the lock.
 func isAlone(f *os.File) bool { return flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil }
 
 func flock(f *os.File, how int) error {

@@ -171,7 +171,6 @@ func newDir(records, root string, byPath map[string]sandbox.Placeholder) (*dir, 
 	return d, nil
 }
 
-// fill records and creates the placeholders that do not exist.
 func (d *dir) fill() error {
 	return d.exclusive(func() (err error) {
 		if d.lock, err = d.share(); err != nil {
@@ -204,7 +203,6 @@ func (d *dir) fill() error {
 	})
 }
 
-// share locks the file that shows that placeholders are in use.
 func (d *dir) share() (*os.File, error) {
 	lock, err := os.OpenFile(d.record+usedEnding, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
@@ -213,7 +211,6 @@ func (d *dir) share() (*os.File, error) {
 	return lock, err
 }
 
-// list returns the record; empty if there is none.
 func (d *dir) list() (list, error) {
 	var l list
 	path := d.record + listEnding
@@ -223,7 +220,6 @@ func (d *dir) list() (list, error) {
 	return l, nil
 }
 
-// create creates a placeholder.
 func (f file) create(root *os.Root) error {
 	if f.Dir {
 		err := root.Mkdir(f.Path, 0o755)
@@ -240,9 +236,8 @@ func (f file) create(root *os.Root) error {
 	return errors.Join(err, to.Close())
 }
 
-// remove removes a placeholder that is still as it was created, or whose text was only
-// begun, because the process was killed meanwhile. What replaced it or was added to it
-// comes from outside the walls.
+// A placeholder is removed only if it is still as it was created, or its text was only begun, because the process was killed
+// meanwhile. What replaced it or was added to it comes from outside the walls.
 func (f file) remove(root *os.Root) error {
 	info, err := root.Lstat(f.Path)
 	switch {
@@ -262,7 +257,6 @@ func (f file) remove(root *os.Root) error {
 	return root.Remove(f.Path)
 }
 
-// empty removes the placeholders, unless another process still needs them.
 func (d *dir) empty() error {
 	if d.lock == nil {
 		return nil
@@ -284,7 +278,6 @@ func (d *dir) empty() error {
 	return err
 }
 
-// removeAll removes all that is recorded, inner ones first.
 func (d *dir) removeAll() error {
 	l, err := d.list()
 	if err == nil && l.Root == "" {
@@ -312,8 +305,6 @@ func (d *dir) removeAll() error {
 	return errors.Join(errs...)
 }
 
-// forget removes the placeholders and the record, unless a process needs them, or the root is
-// away.
 func (d *dir) forget() error {
 	err := d.exclusive(func() error {
 		lock, err := d.share()
@@ -335,7 +326,6 @@ func (d *dir) forget() error {
 	return record.IgnoreMissing(err)
 }
 
-// exclusive calls do while no other process changes records and placeholders.
 func (d *dir) exclusive(do func() error) error {
 	mutex, err := os.OpenFile(filepath.Join(filepath.Dir(d.record), mutexName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 	"hone/sandbox"
 )
 
-// Conditions returns a digest of what the result of [Short] depends on: this
+// Conditions returns a digest of what the result of [Wall] depends on: this
 // program and the wall's own, the kernel since it was booted, and what the system
 // allows this user. While it is the same, another proof would have the same result.
 func Conditions(kind sandbox.Wall) (string, error) {

@@ -12,11 +12,8 @@ import (
 // Helper does nothing: walls need Linux.
 func Helper() {}
 
-// All returns an error: walls need Linux.
-func All(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNoWalls }
-
-// Short returns an error: walls need Linux.
-func Short(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNoWalls }
+// Wall returns an error: walls need Linux.
+func Wall(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNoWalls }
 
 // Conditions returns an error: walls need Linux.
 func Conditions(sandbox.Wall) (string, error) { return "", errNoWalls }

@@ -62,7 +62,6 @@ const (
 	notRegular = "it was not a file, directory or symlink"
 )
 
-// entriesOf returns the protected paths in writable directories.
 func entriesOf(policy []sandbox.Entry) []*entry {
 	var entries []*entry
 	for _, p := range policy { // outer ones first
@@ -86,11 +85,9 @@ func entriesOf(policy []sandbox.Entry) []*entry {
 	return entries
 }
 
-// isParent reports whether a path is that of a directory around the protected one.
 func (e *entry) isParent(path string) bool { return !sandbox.Within(e.Path, path) }
 
-// inspect finds what is at the protected path and at its parents; of files at most room
-// bytes.
+// Of files it reads at most room bytes.
 func (e *entry) inspect(room *int64) (err error) {
 	if e.root, err = os.OpenRoot(e.Dir); err != nil {
 		return err
@@ -113,7 +110,7 @@ func (e *entry) inspect(room *int64) (err error) {
 	return e.walk(e.Path, room)
 }
 
-// walk finds what is at a path and in it. A directory that cannot be read is lost.
+// A directory that cannot be read is lost.
 func (e *entry) walk(path string, room *int64) error {
 	it, err := look(e.root, path, *room)
 	if e.force && (it.Mode.IsDir() || it.Lost == notRead) {
@@ -137,7 +134,6 @@ func (e *entry) walk(path string, room *int64) error {
 	return nil
 }
 
-// inner returns the paths in a directory, sorted, except those of the policy.
 func (e *entry) inner(path string) ([]string, error) {
 	f, err := e.root.Open(path)
 	if err != nil {
@@ -152,7 +148,7 @@ func (e *entry) inner(path string) ([]string, error) {
 	return slices.DeleteFunc(paths, func(path string) bool { return e.Apart[filepath.Join(e.Dir, path)] }), err
 }
 
-// look returns what is at a path. It reads files of at most room bytes.
+// It reads files of at most room bytes.
 func look(root *os.Root, path string, room int64) (*item, error) {
 	info, err := root.Lstat(path)
 	if err != nil {
@@ -176,8 +172,7 @@ func look(root *os.Root, path string, room int64) (*item, error) {
 	return it, nil
 }
 
-// readFile reads at most size bytes of a regular file. It does not wait if that has
-// become a FIFO.
+// It does not wait if the file has become a FIFO.
 func readFile(root *os.Root, path string, size int64) (string, error) {
 	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -188,8 +183,7 @@ func readFile(root *os.Root, path string, size int64) (string, error) {
 	return string(data), err
 }
 
-// same reports whether what is at a protected path need not be replaced. It does not
-// compare what directories contain. A file that lost one of its names is still the same.
+// What directories contain is not compared. A file that lost one of its names is still the same.
 func (it *item) same(now *item) bool {
 	if it.Lost != "" {
 		return it.Mode == now.Mode && it.Stamp == now.Stamp
@@ -198,7 +192,6 @@ func (it *item) same(now *item) bool {
 		it.Stamp.Owner == now.Stamp.Owner && it.Stamp.Links >= now.Stamp.Links
 }
 
-// restorer restores what was found at a protected path.
 type restorer struct {
 	*entry
 	folder  string // receives what commands left
@@ -208,8 +201,7 @@ type restorer struct {
 	lost    []string // why some of it is not as it was
 }
 
-// restore restores the entries of a policy, outer ones first. It moves what commands
-// left to aside.
+// Outer entries come first. What commands left is moved to aside.
 func restore(entries []*entry, aside string) (restored []sandbox.Restored, err error) {
 	folder := filepath.Join(aside, "left-"+rand.Text())
 	for i, e := range entries {
@@ -227,7 +219,6 @@ func restore(entries []*entry, aside string) (restored []sandbox.Restored, err e
 	return restored, err
 }
 
-// restore restores the protected path, what was in it, and its parents.
 func (r *restorer) restore() error {
 	info, err := os.Lstat(r.Dir)
 	switch {
@@ -248,8 +239,7 @@ func (r *restorer) restore() error {
 	return errors.Join(r.restoreDir(".", r.Found["."], info.Mode()), r.restoreFound())
 }
 
-// restoreFound restores what was found. Until the end the owner of directories has all
-// permissions.
+// Until the end the owner of directories has all permissions.
 func (r *restorer) restoreFound() (err error) {
 	paths := slices.Sorted(maps.Keys(r.Found))
 	for _, path := range paths { // outer ones first
@@ -263,7 +253,6 @@ func (r *restorer) restoreFound() (err error) {
 	return err
 }
 
-// restoreAt restores what was at a path.
 func (r *restorer) restoreAt(path string, was *item) error {
 	now, err := look(r.root, path, int64(len(was.Data)))
 	isParent := r.isParent(path)
@@ -288,8 +277,7 @@ func (r *restorer) restoreAt(path string, was *item) error {
 	return err
 }
 
-// restoreDir restores the mode of a directory, of a parent only its owner's
-// permissions, and that a protected one contains nothing else.
+// Of a parent only its owner's permissions are restored. A protected directory contains nothing else afterwards.
 func (r *restorer) restoreDir(path string, was *item, now fs.FileMode) (err error) {
 	mode := was.Mode
 	if r.isParent(path) && mode&0o700&^now == 0 {
@@ -311,7 +299,7 @@ func (r *restorer) restoreDir(path string, was *item, now fs.FileMode) (err erro
 	return err
 }
 
-// create creates a file, a symlink, or an empty directory that its owner may open.
+// The owner of a directory may open it.
 func (r *restorer) create(path string, was *item) (err error) {
 	mode := was.Mode
 	switch {
@@ -336,7 +324,6 @@ func (r *restorer) create(path string, was *item) (err error) {
 	return err
 }
 
-// write creates a file.
 func (r *restorer) write(path, data string) error {
 	f, err := r.root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -346,7 +333,6 @@ func (r *restorer) write(path, data string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// moveAside moves what is at a path to the folder.
 func (r *restorer) moveAside(path string, now *item) error {
 	r.taken++
 	folder := filepath.Join(r.folder, strconv.Itoa(r.taken))
@@ -370,8 +356,7 @@ func (r *restorer) moveAside(path string, now *item) error {
 	return err
 }
 
-// copy copies files, directories and symlinks of at most maxKept bytes to another
-// file system: it finds them here and restores them there.
+// Files, directories and symlinks of at most maxKept bytes are found here and restored there.
 func (r *restorer) copy(path, folder string) error {
 	left, room := &entry{Path: path, Found: map[string]*item{}, root: r.root, force: true}, int64(maxKept)
 	err := left.walk(path, &room)

@@ -89,7 +89,6 @@ func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, erro
 	return result, err
 }
 
-// enter inspects and records the protected paths before the first command.
 func (g *Guard) enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,9 +110,8 @@ func (g *Guard) enter() error {
 	return nil
 }
 
-// leave restores the protected paths after a command and all that it started have
-// ended, and removes the record after the last one. It also returns the changes that
-// it could not undo.
+// The command and all that it started have ended. The record is removed after the last one. The changes that could not be
+// undone are returned too.
 func (g *Guard) leave() ([]sandbox.Restored, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,7 +145,7 @@ func Recover(aside string) ([]sandbox.Restored, error) {
 	return all, err
 }
 
-// recoverRecord restores from a record, unless it is the temporary file of one, and removes it.
+// The temporary file of a record is only removed.
 func recoverRecord(path string) (restored []sandbox.Restored, err error) {
 	var entries []*entry
 	if filepath.Ext(path) == "" {

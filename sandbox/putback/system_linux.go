@@ -5,7 +5,6 @@ import (
 	"syscall"
 )
 
-// stampOf returns the stamp of a file.
 func stampOf(info fs.FileInfo) stamp {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

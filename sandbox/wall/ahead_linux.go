@@ -19,8 +19,7 @@ type helper struct {
 	control control
 }
 
-// newHelper starts a helper, in the namespaces of the command if it is the keeper of the
-// hidden wall.
+// The helper is in the namespaces of the command if it is the keeper of the hidden wall.
 func newHelper(s spec) (*helper, error) {
 	h := &helper{}
 	started := make(chan error)
@@ -52,8 +51,8 @@ func (h *helper) start(s spec) error {
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
 	begin := process.StartDetached
-	k, _ := kindOf(s.Wall)
-	if k.build != nil {
+	build := s.kind().build
+	if build != nil {
 		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net, s.Policy.As)
 		begin = func(cmd *exec.Cmd) (*process.Tree, error) { return process.Start(cmd, nil) }
 	}
@@ -62,13 +61,12 @@ func (h *helper) start(s spec) error {
 		return err
 	}
 	h.control = ours
-	if k.build == nil || !kernel.NumbersLimited() { // see [newRoot.limitProcesses]
+	if build == nil || !kernel.NumbersLimited() { // see [newRoot.limitProcesses]
 		h.cage = kernel.NewCage(s.Policy.Limits.MaxProcesses(), h.tree.PID())
 	}
 	return nil
 }
 
-// dismiss ends a helper that got no spec.
 func (h *helper) dismiss() {
 	h.tree.Kill()
 	<-h.tree.Exited()
@@ -77,7 +75,6 @@ func (h *helper) dismiss() {
 	h.control.close()
 }
 
-// ended reports whether the helper has ended.
 func (h *helper) ended() bool {
 	select {
 	case <-h.tree.Exited():
@@ -97,7 +94,6 @@ type ahead struct {
 	closed bool
 }
 
-// take returns the helper that waits; nil if there is none.
 func (a *ahead) take() *helper {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,7 +117,7 @@ func (a *ahead) start(w *Walls) {
 	}
 }
 
-// close ends the helper that waits. No other one starts.
+// No other one starts.
 func (a *ahead) close() {
 	a.mu.Lock()
 	a.closed = true
@@ -156,7 +152,6 @@ func StartEarly(wall sandbox.Wall, p sandbox.Policy) *Early {
 	return e
 }
 
-// take returns the helper if it fits walls; otherwise nil.
 func (e *Early) take(s spec) *helper {
 	if e == nil || e.spec.Wall != s.Wall || e.spec.Policy.Net != s.Policy.Net || e.spec.Policy.Limits != s.Policy.Limits || e.spec.Policy.As != s.Policy.As {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hone/sandbox"
@@ -31,10 +32,9 @@ import (
 //
 // The keeper adds Landlock, seccomp and the limits.
 
-// bwrapKind returns the wall that the program bwrap builds.
 func bwrapKind() kind {
 	return kind{
-		traits:   traits{Level: sandbox.LevelHidden, Namespaces: true, Mounted: true},
+		level: sandbox.LevelHidden, namespaces: true, mounted: true,
 		args:     bwrapArgs,
 		install:  "apt install bubblewrap (dnf, pacman and apk have the same package)",
 		restrain: behindMounts,
@@ -49,13 +49,9 @@ var readOnlyProc = [...]string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", 
 // maxBwrapArgs is how many arguments bubblewrap accepts.
 const maxBwrapArgs = 9000
 
-// bwrapArgs returns the command line with which bubblewrap shows the entries of
-// a policy and runs the keeper behind the walls, as process 1. The keeper
-// inherits descriptors. Paths may contain any character. It needs bubblewrap
-// 0.4.
+// The keeper runs as process 1 and inherits descriptors. Paths may contain any character. It needs bubblewrap 0.4.
 func bwrapArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper []string) ([]string, error) {
-	list := mounts(entries)
-	list, err := checkTmp(p.Tmp, list)
+	list, err := underTmp(p.Tmp, mounts(entries))
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +60,23 @@ func bwrapArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper
 		args = append(args, "--share-net")
 	}
 	args = append(args, "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--chdir", "/")
-	args = append(args, bwrapMounts(p.Tmp, list)...)
-	args = append(append(args, "--"), keeper...)
+	rooted := len(list) > 0 && list[0].Path == "/"
+	if rooted {
+		args, list = append(args, bwrapMount(list[0])...), list[1:]
+	}
+	args = append(args, bwrapSystem(p.Tmp)...)
+	var last []string // nothing can be mounted in these afterwards
+	for _, m := range list {
+		args = append(args, bwrapMount(m)...)
+		if m.Kind == mountHideDir {
+			last = append(last, "--remount-ro", m.Path)
+		}
+	}
+	last = append(last, "--remount-ro", "/dev")
+	if !rooted {
+		last = append(last, "--remount-ro", "/")
+	}
+	args = slices.Concat(args, last, []string{"--"}, keeper)
 	if len(args) > maxBwrapArgs {
 		return nil, &sandbox.WallError{Wall: sandbox.Bubblewrap, Reason: fmt.Sprintf("it accepts at most %d arguments, and the policy's %d paths need %d", maxBwrapArgs, len(list), len(args)),
 			Next: "hide directories instead of single files, or use the hidden wall"}
@@ -73,31 +84,6 @@ func bwrapArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper
 	return args, nil
 }
 
-// bwrapMounts returns the options for all mounts.
-func bwrapMounts(tmp string, list []mount) (args []string) {
-	rooted := len(list) > 0 && list[0].Path == "/"
-	if rooted {
-		args = append(args, bwrapMount(list[0])...)
-		list = list[1:]
-	}
-	args = append(args, bwrapSystem(tmp)...)
-	for _, m := range list {
-		args = append(args, bwrapMount(m)...)
-	}
-	// Only now, because nothing can be mounted in them afterwards.
-	for _, m := range list {
-		if m.Kind == mountHideDir {
-			args = append(args, "--remount-ro", m.Path)
-		}
-	}
-	args = append(args, "--remount-ro", "/dev")
-	if !rooted {
-		args = append(args, "--remount-ro", "/")
-	}
-	return args
-}
-
-// bwrapSystem returns the options for the mounts that every command has.
 func bwrapSystem(tmp string) []string {
 	args := []string{"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"}
 	for _, path := range readOnlyProc {
@@ -110,7 +96,6 @@ func bwrapSystem(tmp string) []string {
 	return append(args, "--bind", tmp, "/tmp")
 }
 
-// bwrapMount returns the options for one mount.
 func bwrapMount(m mount) []string {
 	switch {
 	case m.Kind == mountLink:
@@ -128,64 +113,49 @@ func bwrapMount(m mount) []string {
 	return []string{"--bind", m.Path, m.Path}
 }
 
-// checkTmp refuses a directory for /tmp in which a symlink would redirect a
-// mount below /tmp. It returns the mounts without the symlinks that were made
-// there for an earlier command.
-func checkTmp(tmp string, list []mount) (rest []mount, err error) {
+// underTmp refuses mounts below /tmp that a symlink in the directory for /tmp would
+// redirect. It returns the mounts without the symlinks that an earlier command left there.
+func underTmp(tmp string, list []mount) (rest []mount, err error) {
 	for _, m := range list {
-		made := false
+		point := ""
 		if tmp != "" && m.Path != "/tmp" && sandbox.Within("/tmp", m.Path) {
-			if made, err = tmpPoint(tmp, m); err != nil {
+			point = filepath.Join(tmp, strings.TrimPrefix(m.Path, "/tmp"))
+		}
+		if target, err := os.Readlink(point); err == nil && m.Kind == mountLink && target == m.Target {
+			point = filepath.Dir(point)
+		} else {
+			rest = append(rest, m)
+		}
+		for ; len(point) > len(filepath.Clean(tmp)); point = filepath.Dir(point) {
+			info, err := os.Lstat(point)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
-		}
-		if !made {
-			rest = append(rest, m)
+			if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				return nil, &sandbox.WallError{Wall: sandbox.Bubblewrap, Reason: fmt.Sprintf("%s becomes /tmp, and there is a symlink at %s where %s must be mounted", tmp, point, m.Path), Next: "remove " + point}
+			}
 		}
 	}
 	return rest, nil
 }
 
-// tmpPoint checks the mount point in the directory for /tmp. It reports whether
-// the mount is a symlink that already exists there.
-func tmpPoint(tmp string, m mount) (made bool, err error) {
-	tmp = filepath.Clean(tmp)
-	point := filepath.Join(tmp, strings.TrimPrefix(m.Path, "/tmp"))
-	if target, err := os.Readlink(point); err == nil && m.Kind == mountLink && target == m.Target {
-		made, point = true, filepath.Dir(point)
-	}
-	for dir := point; len(dir) > len(tmp); dir = filepath.Dir(dir) {
-		info, err := os.Lstat(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
-		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return false, &sandbox.WallError{Wall: sandbox.Bubblewrap, Reason: fmt.Sprintf("%s becomes /tmp, and there is a symlink at %s where %s must be mounted", tmp, dir, m.Path), Next: "remove " + dir}
-		}
-	}
-	return made, nil
-}
-
-// namespaceAdvice returns the likely reason why a program cannot make
-// namespaces, and what the user can do.
 func namespaceAdvice(program string) (likely, next string) {
-	setuid := false
-	if info, err := os.Stat(program); err == nil {
-		setuid = info.Mode()&fs.ModeSetuid != 0
-	}
-	setting := func(path, value string) bool {
-		text, err := os.ReadFile(path)
-		return err == nil && strings.TrimSpace(string(text)) == value
-	}
-	switch {
-	case setuid:
+	if info, err := os.Stat(program); err == nil && info.Mode()&fs.ModeSetuid != 0 {
 		return "it is setuid and still cannot build walls, as in a container", "use the landlock wall"
-	case setting("/proc/sys/user/max_user_namespaces", "0"):
-		return "user namespaces are switched off", "sysctl user.max_user_namespaces=15000, or use the landlock wall"
-	case setting("/proc/sys/kernel/unprivileged_userns_clone", "0") && os.Getuid() != 0:
-		return "only root may make user namespaces, and bwrap is not setuid", "sysctl kernel.unprivileged_userns_clone=1, or use the landlock wall"
-	case setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") && os.Getuid() != 0:
-		return "AppArmor denies user namespaces to programs without a profile", "give bwrap an AppArmor profile that allows userns, or use the landlock wall"
+	}
+	for _, one := range [...]struct {
+		file, value  string
+		root         bool // it holds for root as well
+		likely, next string
+	}{
+		{"user/max_user_namespaces", "0", true, "user namespaces are switched off", "sysctl user.max_user_namespaces=15000"},
+		{"kernel/unprivileged_userns_clone", "0", false, "only root may make user namespaces, and bwrap is not setuid", "sysctl kernel.unprivileged_userns_clone=1"},
+		{"kernel/apparmor_restrict_unprivileged_userns", "1", false, "AppArmor denies user namespaces to programs without a profile", "give bwrap an AppArmor profile that allows userns"},
+	} {
+		text, err := os.ReadFile("/proc/sys/" + one.file)
+		if err == nil && strings.TrimSpace(string(text)) == one.value && (one.root || os.Getuid() != 0) {
+			return one.likely, one.next + ", or use the landlock wall"
+		}
 	}
 	return "it cannot build walls here, as in a container that denies namespaces or mounts", "use the landlock wall"
 }

@@ -37,12 +37,11 @@ type walled struct {
 	once       sync.Once
 }
 
-// start makes a helper build the walls and run a command. A command without arguments
-// only tries the walls; up may then be nil.
+// A command without arguments only tries the walls; up may then be nil.
 func start(h *helper, s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
 	s.Argv, s.Dir, s.Env, s.Stdin = c.Argv, c.Dir, c.Env, c.Stdin != nil
 	s.Caged = h.cage != nil
-	l := &walled{helper: h, namespaces: s.Traits.Namespaces, over: make(chan struct{})}
+	l := &walled{helper: h, namespaces: s.kind().namespaces, over: make(chan struct{})}
 	var files exec.Cmd
 	var err error
 	if l.streams, err = process.NewStreams(&files, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {
@@ -62,7 +61,6 @@ func start(h *helper, s spec, c sandbox.Command, doors []sandbox.Door, up sandbo
 
 var errNotStarted = errors.New("the command was not started")
 
-// listen handles the helper's messages until the last one.
 func (l *walled) listen(doors []sandbox.Door, runs func()) {
 	defer close(l.over)
 	defer func() {
@@ -97,7 +95,6 @@ func (l *walled) listen(doors []sandbox.Door, runs func()) {
 	}
 }
 
-// openDoors serves the doors that the keeper opened inside.
 func (l *walled) openDoors(doors []sandbox.Door, fds []int) {
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "door")
@@ -111,7 +108,6 @@ func (l *walled) openDoors(doors []sandbox.Door, fds []int) {
 	}
 }
 
-// sockets returns new sockets of the command's network.
 func (l *walled) sockets(ctx context.Context) ([]*os.File, error) {
 	number, answers, err := l.requests.ask(l.control)
 	if err != nil {
@@ -126,7 +122,6 @@ func (l *walled) sockets(ctx context.Context) ([]*os.File, error) {
 	}
 }
 
-// dial connects to a port of the command's own network.
 func (l *walled) dial(ctx context.Context, port int) (net.Conn, error) {
 	sockets, err := l.sockets(ctx)
 	if err != nil {
@@ -142,7 +137,6 @@ func (l *walled) wasKilled() bool {
 	return l.killed && !l.starts && l.ready == nil && l.failed == nil
 }
 
-// failure returns the reason why the walls could not be built.
 func (l *walled) failure() error {
 	if l.failed != nil {
 		return l.failed
@@ -199,8 +193,7 @@ func (l *walled) End() process.Exit {
 	return process.Exit{Status: l.result.Exit, Signal: l.result.Signal}
 }
 
-// cleanExit reports whether the helper exited with status 0, which it does
-// after all other processes have ended.
+// The helper exits with status 0 after all other processes have ended.
 func (l *walled) cleanExit() bool {
 	select {
 	case <-l.tree.Exited():

@@ -49,14 +49,12 @@ type failure struct {
 	Errno   int    `json:"errno,omitempty"`
 }
 
-// ended describes how a command ended.
 type ended struct {
 	Exit   int    `json:"exit"`
 	Signal string `json:"signal,omitempty"`
 	Over   string `json:"over,omitempty"` // the limit that ended it; empty if none did
 }
 
-// failureOf converts an error to send it.
 func failureOf(err error) *failure {
 	f := &failure{Reason: err.Error()}
 	var errno syscall.Errno
@@ -74,7 +72,6 @@ func failureOf(err error) *failure {
 	return f
 }
 
-// err converts it back to an error.
 func (f *failure) err() error {
 	if f.Program == "" {
 		return f
@@ -103,7 +100,7 @@ const (
 // message is one packet.
 type control struct{ fd int }
 
-// newControl returns both ends. Child processes do not inherit them by accident.
+// Child processes do not inherit them by accident.
 func newControl() (ours control, theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -112,11 +109,9 @@ func newControl() (ours control, theirs *os.File, err error) {
 	return control{pair[0]}, os.NewFile(uintptr(pair[1]), "control"), nil
 }
 
-// send sends a message with descriptors.
 func (c control) send(m message, fds ...int) error { return c.sendWith(0, m, fds...) }
 
-// sendNow sends a message, or fails if it would have to wait because the other
-// end has not read earlier ones.
+// It fails if it would have to wait because the other end has not read earlier messages.
 func (c control) sendNow(m message) error { return c.sendWith(unix.MSG_DONTWAIT, m) }
 
 func (c control) sendWith(flags int, m message, fds ...int) error {
@@ -134,7 +129,7 @@ func (c control) sendWith(flags int, m message, fds ...int) error {
 	return process.IgnoreEINTR(func() error { return unix.Sendmsg(c.fd, text, rights, nil, flags|unix.MSG_NOSIGNAL) })
 }
 
-// receive waits for a message. The error is io.EOF if the other end is closed.
+// The error is io.EOF if the other end is closed.
 func (c control) receive() (m message, fds []int, err error) {
 	text, rights := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxDoors))
 	var n, rn int
@@ -154,12 +149,11 @@ func (c control) receive() (m message, fds []int, err error) {
 	return m, fds, json.Unmarshal(text[:n], &m)
 }
 
-// hangUp makes receive return io.EOF at both ends, also if it is waiting.
+// receive then returns io.EOF at both ends, also if it is waiting.
 func (c control) hangUp() { _ = unix.Shutdown(c.fd, unix.SHUT_RDWR) }
 
 func (c control) close() { _ = unix.Close(c.fd) }
 
-// descriptors returns the descriptors that came with a message.
 func descriptors(rights []byte) ([]int, error) {
 	list, err := unix.ParseSocketControlMessage(rights)
 	if err != nil || len(list) == 0 {

@@ -17,7 +17,7 @@ import (
 // either.
 func (w *Walls) cover() map[string]map[string]sandbox.Placeholder {
 	byRoot := map[string]map[string]sandbox.Placeholder{}
-	if w.spec.Policy.Records == "" || !w.spec.Traits.Namespaces {
+	if w.spec.Policy.Records == "" || !w.spec.kind().namespaces {
 		return byRoot
 	}
 	for i, e := range w.spec.Entries {
@@ -40,8 +40,7 @@ func (w *Walls) cover() map[string]map[string]sandbox.Placeholder {
 	return byRoot
 }
 
-// writableAround returns the outermost writable directory around a path; empty if
-// the path lies in none, or if something between them is not writable.
+// It is empty if the path lies in none, or if something between them is not writable.
 func writableAround(entries []sandbox.Entry, path string) (root string) {
 	inner := sandbox.Entry{}
 	for _, e := range entries { // outer ones first
@@ -58,7 +57,6 @@ func writableAround(entries []sandbox.Entry, path string) (root string) {
 	return root
 }
 
-// creatable reports whether this user can create a path that does not exist.
 func creatable(path string) bool {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
@@ -68,8 +66,7 @@ func creatable(path string) bool {
 	}
 }
 
-// currentSpec returns the spec for a command that starts now. What was to be hidden
-// and no longer exists needs no mount, which would create it.
+// What was to be hidden and no longer exists needs no mount, which would create it.
 func (w *Walls) currentSpec() (spec, error) {
 	s := w.spec
 	changed := false
@@ -86,8 +83,8 @@ func (w *Walls) currentSpec() (spec, error) {
 		return w.spec, nil
 	}
 	var err error
-	if w.kind.args != nil {
-		s.Wrapper, err = wrapper(w.kind, s)
+	if s.kind().args != nil {
+		s.Wrapper, err = wrapper(s)
 	}
 	return s, err
 }

@@ -27,5 +27,5 @@
 // beside the files above, and the helper of all of them must be in the same program.
 //
 // To add a wall, add its name to the package sandbox, its [kind] to the table
-// in kinds_linux.go, and a column to the table of the package prove.
+// in kinds_linux.go, and a column to the table in sandbox/prove/table.
 package wall

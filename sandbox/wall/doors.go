@@ -19,7 +19,6 @@ type outside struct {
 	guard        *putback.Guard
 }
 
-// protect runs a command while the placeholders exist, and restores what it changed.
 func (o *outside) protect(run func() (sandbox.Result, error)) (sandbox.Result, error) {
 	return o.placeholders.Around(func() (sandbox.Result, error) { return o.guard.Around(run) })
 }
@@ -28,9 +27,8 @@ func (o *outside) protect(run func() (sandbox.Result, error)) (sandbox.Result, e
 // of their own no other program uses it.
 const firstDoor = 20801
 
-// placeDoors chooses the addresses of the doors. It opens those whose port it
-// chooses in this process's own network; commands without a network of their own
-// find other doors at the port that they name.
+// It opens the doors whose port it chooses in this process's own network; commands without a network of their own find other
+// doors at the port that they name.
 func (o *outside) placeDoors(doors []sandbox.Door, ownNet bool) error {
 	for i, d := range doors {
 		host, port, err := net.SplitHostPort(d.Addr)
@@ -57,7 +55,6 @@ func (o *outside) placeDoors(doors []sandbox.Door, ownNet bool) error {
 	return nil
 }
 
-// serve answers each connection to a door until its listener is closed.
 func serve(l net.Listener, answer func(net.Conn)) {
 	for {
 		conn, err := l.Accept()

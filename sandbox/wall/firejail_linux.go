@@ -42,10 +42,9 @@ import (
 // firejail adds files such as .bashrc to a home in which an entry lies. It
 // writes nothing to the real home.
 
-// firejailKind returns the wall that the program firejail builds.
 func firejailKind() kind {
 	return kind{
-		traits:   traits{Level: sandbox.LevelGuarded, Namespaces: true},
+		level: sandbox.LevelGuarded, namespaces: true,
 		args:     firejailArgs,
 		install:  "apt install firejail, 0.9.72 or later (dnf, pacman and apk have the same package)",
 		restrain: func(s spec) kernel.Restraint { return guardFiles(s, "/tmp", "/dev/shm", s.Policy.Tmp) },
@@ -55,7 +54,6 @@ func firejailKind() kind {
 	}
 }
 
-// useOther is the advice if firejail cannot show the policy.
 const useOther = "use the hidden or the bwrap wall"
 
 const (
@@ -66,26 +64,30 @@ const (
 	firejailUnfit = `\&!?"<>%^{};,*[`
 )
 
-// firejailArgs returns the command line with which firejail shows the entries of
-// a policy and runs the keeper behind the walls. The keeper inherits
-// descriptors. firejail accepts at most 255 environment variables.
+// The keeper inherits descriptors. firejail accepts at most 255 environment variables.
 func firejailArgs(program string, p sandbox.Policy, entries []sandbox.Entry, keeper []string) ([]string, error) {
-	entries, err := withTmp(entries, p.Tmp)
-	if err != nil {
-		return nil, err
+	if p.Tmp != "" {
+		tmp, err := filepath.EvalSymlinks(p.Tmp)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(entries, func(e sandbox.Entry) bool { return e.Path == tmp }) {
+			entries = append(slices.Clip(entries), sandbox.Entry{Path: tmp, Access: sandbox.AccessWrite, Dir: true})
+			slices.SortFunc(entries, func(a, b sandbox.Entry) int { return cmp.Compare(a.Path, b.Path) })
+		}
 	}
-	j := jail{home: ownHome(), root: os.Getuid() == 0, entries: entries, mounts: mounts(entries)}
+	j := jail{root: os.Getuid() == 0, entries: entries, mounts: mounts(entries)}
+	if u, err := user.Current(); err == nil && u.HomeDir != "/" {
+		j.home = filepath.Clean(u.HomeDir) // as firejail sees it
+	}
 	paths, err := j.options()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{program}
-	args = append(args, firejailSystem...)
 	if !p.Net {
-		args = append(args, "--net=none")
+		paths = append([]string{"--net=none"}, paths...)
 	}
-	args = append(args, paths...)
-	args = append(append(args, "--"), keeper...)
+	args := slices.Concat([]string{program}, firejailSystem, paths, []string{"--"}, keeper)
 	if len(args) > maxFirejailArgs {
 		return nil, &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it accepts at most %d arguments, and the policy's paths need %d", maxFirejailArgs, len(args)),
 			Next: "hide directories instead of single files, or use the hidden wall"}
@@ -99,35 +101,6 @@ var firejailSystem = []string{
 	"--ipc-namespace", "--private-dev", "--deterministic-exit-code", "--deterministic-shutdown",
 }
 
-// withTmp adds the directory for temporary files to the entries.
-func withTmp(entries []sandbox.Entry, tmp string) ([]sandbox.Entry, error) {
-	if tmp == "" {
-		return entries, nil
-	}
-	real, err := filepath.EvalSymlinks(tmp)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		if e.Path == real {
-			return entries, nil
-		}
-	}
-	entries = append(slices.Clip(entries), sandbox.Entry{Path: real, Access: sandbox.AccessWrite, Dir: true})
-	slices.SortFunc(entries, func(a, b sandbox.Entry) int { return cmp.Compare(a.Path, b.Path) })
-	return entries, nil
-}
-
-// ownHome returns this user's home as firejail sees it; empty if there is none.
-func ownHome() string {
-	u, err := user.Current()
-	if err != nil || u.HomeDir == "/" {
-		return ""
-	}
-	return filepath.Clean(u.HomeDir)
-}
-
-// jail converts entries to options.
 type jail struct {
 	home    string
 	root    bool
@@ -135,7 +108,6 @@ type jail struct {
 	mounts  []mount
 }
 
-// options returns the options for all paths.
 func (j jail) options() (args []string, err error) {
 	temporary := []string{"--private-tmp"}
 	for _, m := range j.mounts {
@@ -159,7 +131,7 @@ func (j jail) options() (args []string, err error) {
 	return append(temporary, args...), nil
 }
 
-// check refuses a mount that firejail cannot show or would omit silently.
+// firejail cannot show such a mount, or would omit it silently.
 func (j jail) check(m mount) error {
 	around, in := j.around(m.Path)
 	switch {
@@ -171,7 +143,7 @@ func (j jail) check(m mount) error {
 	return fitsFirejail(m.Path)
 }
 
-// fitsFirejail refuses a path that firejail would reject or change.
+// firejail would reject or change such a path.
 func fitsFirejail(path string) error {
 	unfit := strings.Contains(path, "..") || strings.ContainsAny(path, firejailUnfit) ||
 		strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f })
@@ -181,8 +153,7 @@ func fitsFirejail(path string) error {
 	return &sandbox.WallError{Wall: sandbox.Firejail, Reason: fmt.Sprintf("it cannot show the path %q: it rejects control characters, two dots and any of %s", path, firejailUnfit), Next: useOther}
 }
 
-// show returns the options for one mount. They show its path if all around it
-// is hidden, and set its access if that differs from what firejail gives.
+// They show its path if all around it is hidden, and set its access if that differs from what firejail gives.
 func (j jail) show(m mount) (args []string) {
 	around, inside := j.around(m.Path)
 	if !inside && j.sealed(m.Path) {
@@ -200,8 +171,6 @@ func (j jail) show(m mount) (args []string) {
 	return args
 }
 
-// around returns the innermost mount around a path; ok is false if there is
-// none.
 func (j jail) around(path string) (found mount, ok bool) {
 	for _, m := range j.mounts {
 		if m.Path != path && m.Kind != mountLink && sandbox.Within(m.Path, path) {
@@ -229,8 +198,7 @@ func (j jail) seen(path string) bool {
 	return inside || !j.sealed(path)
 }
 
-// top returns the directory above a path in which firejail can hide everything
-// but entries.
+// firejail can hide everything but entries in this directory.
 func (j jail) top(path string) string {
 	if j.home != "" && sandbox.Within(j.home, path) {
 		return j.home
@@ -239,8 +207,7 @@ func (j jail) top(path string) string {
 	return "/" + first
 }
 
-// inSystem reports whether a path lies in a directory that firejail makes
-// read-only or needs unchanged.
+// firejail makes these directories read-only or needs them unchanged.
 func inSystem(path string) bool {
 	for _, dir := range [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/dev", "/proc", "/sys", "/run"} {
 		if sandbox.Within(dir, path) {

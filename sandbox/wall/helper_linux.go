@@ -45,8 +45,6 @@ func Helper() {
 	syscall.Exit(0) // at once: under the race detector os.Exit waits a second
 }
 
-// helperWork returns the work that a command line asks for; ok is false if it
-// is not a helper's.
 func helperWork(args []string) (work func(control) error, ok bool) {
 	if len(args) >= 2 && args[0] == selfPath {
 		args = args[1:]
@@ -92,14 +90,12 @@ func runWrapped(c control) error {
 	return runKeeper(s, c)
 }
 
-// asHelper gives a command the descriptors of a helper.
 func asHelper(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Dir, cmd.Env = "/", []string{}
 	cmd.ExtraFiles = []*os.File{os.NewFile(specFD, "spec"), os.NewFile(controlFD, "control"), os.NewFile(selfFD, "self")}
 	return cmd
 }
 
-// waitFor waits until a tree that contains the keeper has ended.
 func waitFor(t *process.Tree) {
 	t.ClaimChildren()
 	releaseStreams()
@@ -108,9 +104,8 @@ func waitFor(t *process.Tree) {
 	t.End()
 }
 
-// runWrapper runs the program that builds the walls and starts the keeper. That
-// program keeps the streams that it starts with, so the command's streams reach
-// the keeper separately: otherwise they would not end before the program does.
+// The program that builds the walls keeps the streams that it starts with, so the command's streams reach the keeper
+// separately: otherwise they would not end before the program does.
 func runWrapper(s spec, c control) error {
 	ours, theirs, err := newControl()
 	if err != nil {
@@ -141,8 +136,7 @@ func runWrapper(s spec, c control) error {
 	return nil
 }
 
-// killOrphan kills a tree whose keeper did not end by itself soon after the
-// caller ended. It does not read messages, which are for the keeper.
+// The keeper did not end by itself soon after the caller ended. Messages are not read: they are for the keeper.
 func killOrphan(t *process.Tree) {
 	hangUp := []unix.PollFd{{Fd: controlFD, Events: unix.POLLRDHUP}}
 	_ = process.IgnoreEINTR(func() error { _, err := unix.Poll(hangUp, -1); return err })

@@ -16,11 +16,10 @@ import (
 	"hone/sandbox/internal/loopback"
 )
 
-// hiddenKind returns the wall that hone builds by itself.
 func hiddenKind() kind {
 	const advice = "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; in a container its settings), or use the landlock wall"
 	return kind{
-		traits:   traits{Level: sandbox.LevelHidden, Namespaces: true, Mounted: true, Overlays: true},
+		level: sandbox.LevelHidden, namespaces: true, mounted: true, overlays: true,
 		build:    buildHidden,
 		restrain: behindMounts,
 		advice:   func(spec) (string, string) { return "", advice },
@@ -34,8 +33,7 @@ type newRoot struct {
 	spec  spec
 }
 
-// buildHidden builds the file system that the command sees, and enters it. This
-// process is the first of its namespaces.
+// This process is the first of its namespaces.
 func buildHidden(s spec) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("separate the mounts from those outside: %w", err)
@@ -62,7 +60,7 @@ func buildHidden(s spec) error {
 	return nil
 }
 
-// makeRoot mounts an empty file system over the root. No process sees it yet.
+// No process sees it yet.
 func makeRoot(s spec) (*newRoot, error) {
 	fd, err := newFS("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode", "0755", "size", "4m")
 	if err != nil {
@@ -108,8 +106,7 @@ func hiddenFrom(records string) string {
 	return path
 }
 
-// newFS makes a file system and does not mount it. Options are pairs of a key
-// and a value; an empty value sets a flag.
+// The file system is not mounted. Options are pairs of a key and a value; an empty value sets a flag.
 func newFS(kind string, attributes int, options ...string) (int, error) {
 	fd, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -132,8 +129,7 @@ func newFS(kind string, attributes int, options ...string) (int, error) {
 	return unix.Fsmount(fd, unix.FSMOUNT_CLOEXEC, attributes)
 }
 
-// openTree returns a copy of a path with all mounts below it, to be mounted
-// elsewhere. It follows no symlink.
+// The copy has all mounts below the path, to be mounted elsewhere. No symlink is followed.
 func openTree(dir int, path string) (int, error) {
 	at, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
@@ -143,7 +139,6 @@ func openTree(dir int, path string) (int, error) {
 	return unix.OpenTree(at, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
 }
 
-// show mounts the paths of the policy.
 func (r *newRoot) show() error {
 	var closed []string // hidden directories; they become read-only when everything is mounted
 	for _, m := range mounts(r.spec.Entries) {
@@ -162,7 +157,6 @@ func (r *newRoot) show() error {
 	return nil
 }
 
-// put mounts one path of the policy.
 func (r *newRoot) put(m mount) error {
 	switch m.Kind {
 	case mountLink:
@@ -185,8 +179,7 @@ func (r *newRoot) put(m mount) error {
 	return r.attach(fd, err, m.Path, m.Dir, attributes)
 }
 
-// attach mounts a tree at a path of the new root, which it makes if it does not
-// exist. It returns opened, the error of opening the tree, if it is not nil.
+// The path is made if it does not exist. opened is the error of opening the tree, and is returned if it is not nil.
 func (r *newRoot) attach(fd int, opened error, path string, dir bool, attributes uint64) error {
 	if opened != nil {
 		return opened
@@ -206,7 +199,6 @@ func (r *newRoot) attach(fd int, opened error, path string, dir bool, attributes
 	return unix.MoveMount(fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// point opens a mount point, which it makes if it does not exist.
 func (r *newRoot) point(path string, dir bool) (int, error) {
 	at, err := r.open(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -223,13 +215,12 @@ func (r *newRoot) point(path string, dir bool) (int, error) {
 	return r.open(path)
 }
 
-// open opens a path of the new root. It follows no symlink.
+// It follows no symlink.
 func (r *newRoot) open(path string) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 	return unix.Openat2(r.fd, relToRoot(path), &how)
 }
 
-// relToRoot returns an absolute path relative to the root.
 func relToRoot(path string) string {
 	if rest := strings.TrimLeft(path, "/"); rest != "" {
 		return rest
@@ -237,12 +228,10 @@ func relToRoot(path string) string {
 	return "."
 }
 
-// mkdir makes a directory and its parents.
 func (r *newRoot) mkdir(path string, mode uint32) error {
 	return ignoreExist(r.make(path, func(dir int, name string) error { return unix.Mkdirat(dir, name, mode) }))
 }
 
-// file makes an empty file and its parent directories.
 func (r *newRoot) file(path string, mode uint32) error {
 	return r.make(path, func(dir int, name string) error {
 		fd, err := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, mode)
@@ -253,7 +242,6 @@ func (r *newRoot) file(path string, mode uint32) error {
 	})
 }
 
-// link makes a symlink if nothing is at its path.
 func (r *newRoot) link(path, target string) error {
 	return ignoreExist(r.make(path, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) }))
 }
@@ -265,7 +253,6 @@ func ignoreExist(err error) error {
 	return err
 }
 
-// make calls create for the parent directory of a path, which it makes if it does not exist.
 func (r *newRoot) make(path string, create func(dir int, name string) error) error {
 	err := r.inParent(path, create)
 	if errors.Is(err, fs.ErrNotExist) && relToRoot(path) != "." {
@@ -276,7 +263,6 @@ func (r *newRoot) make(path string, create func(dir int, name string) error) err
 	return err
 }
 
-// inParent calls do for the parent directory of a path.
 func (r *newRoot) inParent(path string, do func(dir int, name string) error) error {
 	dir, err := r.open(filepath.Dir(relToRoot(path)))
 	if err != nil {
@@ -286,7 +272,6 @@ func (r *newRoot) inParent(path string, do func(dir int, name string) error) err
 	return do(dir, filepath.Base(path))
 }
 
-// change changes a mount's attributes.
 func (r *newRoot) change(path string, flags uint, set uint64) error {
 	at, err := r.open(path)
 	if err != nil {
@@ -296,8 +281,7 @@ func (r *newRoot) change(path string, flags uint, set uint64) error {
 	return unix.MountSetattr(at, "", unix.AT_EMPTY_PATH|flags, &unix.MountAttr{Attr_set: set})
 }
 
-// proc mounts /proc for the new namespace. Its files that belong to the machine
-// are read-only, because its owner may be the machine's root. Those that may
+// The files in /proc that belong to the machine are read-only, because their owner may be the machine's root. Those that may
 // reveal secrets of others are hidden.
 func (r *newRoot) proc() error {
 	fd, err := newFS("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
@@ -320,7 +304,6 @@ func (r *newRoot) proc() error {
 	return r.mask("/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/kmsg", "/proc/timer_list", "/proc/sched_debug", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup")
 }
 
-// mask hides those of the files that exist.
 func (r *newRoot) mask(paths ...string) error {
 	for _, path := range paths {
 		at, err := r.open(path)
@@ -364,9 +347,8 @@ func (r *newRoot) dev() error {
 	return nil
 }
 
-// tmp makes /tmp: the policy's directory, or an empty one for this command. The
-// policy's paths below the machine's own /tmp are mounted in it later, on
-// directories that are made in the policy's directory.
+// The policy's paths below the machine's own /tmp are mounted in it later, on directories that are made in the policy's
+// directory.
 func (r *newRoot) tmp() error {
 	fd, err := newFS("tmpfs", 0, "mode", "1777", "size", r.size())
 	if at := r.spec.Policy.Tmp; at != "" {
@@ -376,8 +358,7 @@ func (r *newRoot) tmp() error {
 	return r.attach(fd, err, "/tmp", true, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
-// size returns the maximum size of a file system in memory: the command's
-// memory limit, or a quarter of the machine's memory.
+// A tmpfs takes per cent of the machine's memory.
 func (r *newRoot) size() string {
 	if most := r.spec.Policy.Limits.Memory; most > 0 {
 		return strconv.FormatInt(most, 10)
@@ -385,12 +366,10 @@ func (r *newRoot) size() string {
 	return "25%"
 }
 
-// maxNumber is the highest process number in a namespace for a command. The kernel uses
-// the first 300 only once.
+// The kernel uses the first 300 numbers only once.
 func maxNumber(l sandbox.Limits) int { return l.MaxProcesses() + 301 }
 
-// limitProcesses limits the process numbers of the namespace, which limits root
-// as well. Kernels before 6.14 have one such limit for the machine and refuse.
+// A limit of numbers limits root as well. Kernels before 6.14 have one such limit for the machine and refuse.
 func (r *newRoot) limitProcesses() error {
 	if r.spec.Policy.Limits.MaxProcesses() == 0 {
 		return nil
@@ -404,14 +383,12 @@ func (r *newRoot) limitProcesses() error {
 	return nil
 }
 
-// numbersLimited reports whether the process numbers of this namespace are limited.
 func numbersLimited(l sandbox.Limits) bool {
 	text, err := os.ReadFile("/proc/sys/kernel/pid_max")
 	most, bad := strconv.Atoi(strings.TrimSpace(string(text)))
 	return err == nil && bad == nil && most <= maxNumber(l)
 }
 
-// network raises the loopback interface if the network is the command's own.
 func (r *newRoot) network() error {
 	if !r.spec.ownNet() {
 		return nil
@@ -419,7 +396,6 @@ func (r *newRoot) network() error {
 	return loopback.Raise()
 }
 
-// enter makes the new root the only one.
 func (r *newRoot) enter() error {
 	if err := unix.Unlinkat(r.fd, hiddenFile, 0); err != nil { // its mounts remain
 		return err

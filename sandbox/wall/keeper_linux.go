@@ -35,12 +35,11 @@ type keeper struct {
 	gone    chan struct{} // closed when the caller has ended
 }
 
-// runKeeper does the keeper's work.
 func runKeeper(s spec, c control) error {
 	k := &keeper{spec: s, control: c, started: make(chan struct{}), gone: make(chan struct{})}
 	go k.listen()
-	if kind, _ := kindOf(s.Wall); kind.build != nil {
-		if err := kind.build(s); err != nil {
+	if build := s.kind().build; build != nil {
+		if err := build(s); err != nil {
 			return err
 		}
 	}
@@ -66,9 +65,7 @@ func runKeeper(s spec, c control) error {
 	return nil
 }
 
-// reserveThreads starts the threads that a keeper needs later. The Go runtime
-// ends a process that cannot start a thread, and the command may use up the
-// limit of tasks as soon as it runs.
+// The Go runtime ends a process that cannot start a thread, and the command may use up the limit of tasks as soon as it runs.
 func reserveThreads() {
 	const enough = 8
 	var up sync.WaitGroup
@@ -84,8 +81,7 @@ func reserveThreads() {
 	up.Wait()
 }
 
-// listen handles the caller's messages. Before the command runs, any message
-// means that it must not start.
+// Before the command runs, any message means that it must not start.
 func (k *keeper) listen() {
 	for {
 		m, _, err := k.receive()
@@ -109,7 +105,6 @@ func (k *keeper) listen() {
 	}
 }
 
-// openDoors opens the doors inside and sends them to the caller.
 func (k *keeper) openDoors() error {
 	if len(k.Doors) == 0 || !k.ownNet() {
 		return nil
@@ -131,7 +126,6 @@ func (k *keeper) openDoors() error {
 	return k.send(message{Doors: len(fds)}, fds...)
 }
 
-// sendSockets sends the caller sockets of the command's network.
 func (k *keeper) sendSockets(request int) {
 	fds, err := loopback.Sockets()
 	reply := &given{To: request}
@@ -144,8 +138,7 @@ func (k *keeper) sendSockets(request int) {
 	}
 }
 
-// startCommand starts the command from a restrained thread that lives as long
-// as this process.
+// The thread is restrained and lives as long as this process.
 func (k *keeper) startCommand() error {
 	var err error
 	kernel.OnOwnThread(func() { err = k.startRestrained() })
@@ -157,8 +150,7 @@ func (k *keeper) startRestrained() error {
 	if err != nil {
 		return err
 	}
-	kind, _ := kindOf(k.Wall)
-	r, err := kind.restrain(k.spec).Apply()
+	r, err := k.kind().restrain(k.spec).Apply()
 	if err != nil {
 		return fmt.Errorf("restrain the command: %w", err)
 	}
@@ -187,8 +179,7 @@ func (k *keeper) startRestrained() error {
 	return nil
 }
 
-// stdin returns what the command reads. If that is nothing it is the null
-// device of the command's own file system, because the caller's lies outside.
+// The null device is that of the command's own file system, because the caller's lies outside.
 func (k *keeper) stdin() (*os.File, error) {
 	if k.Stdin {
 		return os.Stdin, nil
@@ -196,8 +187,7 @@ func (k *keeper) stdin() (*os.File, error) {
 	return os.Open(os.DevNull)
 }
 
-// supervise reports that the command runs, waits for its end and reports it, and
-// ends all other processes when the caller hangs up.
+// When the caller hangs up, all other processes are ended.
 func (k *keeper) supervise() {
 	go k.tree.ReapOthers()
 	k.tree.Watch(k.Policy.Limits.MaxProcesses(), k.Policy.Limits.Memory, k.held)
@@ -219,8 +209,7 @@ func (k *keeper) supervise() {
 	}
 }
 
-// awaitGroup waits for the rest of a process group that was asked to end, so
-// that all of it has the grace period.
+// All of a group that was asked to end has the grace period.
 func (k *keeper) awaitGroup() {
 	for k.asked.Load() && k.tree.GroupLives() {
 		select {

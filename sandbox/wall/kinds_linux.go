@@ -11,14 +11,13 @@ func Kinds() []sandbox.Wall {
 	return []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail}
 }
 
-// kindOf returns the kind of a wall; ok is false if there is no such wall.
 func kindOf(wall sandbox.Wall) (k kind, ok bool) {
 	k, ok = map[sandbox.Wall]kind{
 		sandbox.Hidden:     hiddenKind(),
 		sandbox.Bubblewrap: bwrapKind(),
 		sandbox.Firejail:   firejailKind(),
 		sandbox.Landlock: {
-			traits: traits{Level: sandbox.LevelGuarded},
+			level: sandbox.LevelGuarded,
 			restrain: func(s spec) kernel.Restraint {
 				r := guardFiles(s, s.Policy.Tmp)
 				r.Ports = s.ports()
@@ -27,7 +26,7 @@ func kindOf(wall sandbox.Wall) (k kind, ok bool) {
 			advice: func(spec) (string, string) { return "", kernel.LandlockAdvice },
 		},
 		sandbox.NoWall: {
-			traits: traits{Level: sandbox.LevelOpen},
+			level: sandbox.LevelOpen,
 			restrain: func(s spec) kernel.Restraint {
 				r := s.limits()
 				r.Free = true

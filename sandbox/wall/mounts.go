@@ -8,7 +8,6 @@ import (
 	"hone/sandbox"
 )
 
-// mountKind is what a wall mounts at a path.
 type mountKind int
 
 const (
@@ -68,8 +67,6 @@ type mounter struct {
 	mounts  map[string]mount
 }
 
-// at returns the access of a path: that of the innermost entry around it, or
-// AccessNone if there is none.
 func (m mounter) at(path string) sandbox.Access {
 	for {
 		if e, ok := m.entries[path]; ok {
@@ -82,7 +79,6 @@ func (m mounter) at(path string) sandbox.Access {
 	}
 }
 
-// around returns the access of the parent directory of a path.
 func (m mounter) around(path string) sandbox.Access {
 	if path == filepath.Dir(path) {
 		return sandbox.AccessNone
@@ -90,7 +86,6 @@ func (m mounter) around(path string) sandbox.Access {
 	return m.at(filepath.Dir(path))
 }
 
-// entry mounts an entry whose access differs from that around it.
 func (m mounter) entry(e sandbox.Entry) {
 	if e.Access == sandbox.AccessRead || e.Lower != "" {
 		m.pin(e.Path)
@@ -114,15 +109,13 @@ func (m mounter) entry(e sandbox.Entry) {
 	m.mounts[e.Path] = mount{Path: e.Path, Kind: kind, Dir: e.Dir}
 }
 
-// link makes a symlink that would not be visible otherwise.
 func (m mounter) link(e sandbox.Entry) {
 	if m.around(e.Path) == sandbox.AccessNone {
 		m.mounts[e.Path] = mount{Path: e.Path, Kind: mountLink, Target: e.Link}
 	}
 }
 
-// pin mounts the parent directories of a path on themselves if they could be
-// renamed.
+// A directory that is mounted on itself cannot be renamed.
 func (m mounter) pin(path string) {
 	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if m.at(dir) == sandbox.AccessWrite && m.around(dir) == sandbox.AccessWrite {

@@ -50,8 +50,7 @@ func (w *Walls) overlay() error {
 	return nil
 }
 
-// ownDir reports whether this user owns a directory. The kernel cannot copy the files
-// of others to an overlay, because these users do not exist behind the walls.
+// The kernel cannot copy the files of others to an overlay, because these users do not exist behind the walls.
 func ownDir(path string) bool {
 	var info unix.Stat_t
 	return unix.Stat(path, &info) == nil && info.Uid == uint32(os.Getuid()) && info.Mode&unix.S_IFMT == unix.S_IFDIR
@@ -67,9 +66,7 @@ func (w *Walls) OverlayEnv() []string {
 	return env
 }
 
-// lockLayers returns a spec with directories for what a command writes in the
-// overlays. They belong to it until unlock is called, which must be after all its
-// processes have ended.
+// The directories belong to the command until unlock is called, which must be after all its processes have ended.
 func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 	if len(w.overlays) == 0 {
 		return s, func() {}, nil
@@ -91,7 +88,7 @@ func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 	}
 }
 
-// lockDir makes a directory and locks it until the file is closed.
+// The lock holds until the file is closed.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -107,14 +104,12 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// unlockDir unlocks a directory. Close alone would not: a process that starts at this
-// moment has the file too, until it runs its program.
+// Close alone would not unlock it: a process that starts at this moment has the file too, until it runs its program.
 func unlockDir(f *os.File) {
 	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
 	_ = f.Close()
 }
 
-// layers returns the directories of all overlays.
 func (s spec) layers() (dirs []string) {
 	for _, e := range s.Entries {
 		if e.Lower != "" {
@@ -135,8 +130,7 @@ func (s spec) makeLayers() error {
 	return nil
 }
 
-// removeWork removes what the kernel leaves of unmounted overlays: a directory that
-// only root can open, and files in it.
+// The kernel leaves a directory of unmounted overlays that only root can open, and files in it.
 func (s spec) removeWork() {
 	for _, dir := range s.layers() {
 		work := filepath.Join(dir, workName)
@@ -148,13 +142,12 @@ func (s spec) removeWork() {
 // The directories of an overlay: its changes, and one for the kernel.
 const upperName, workName = "upper", "work"
 
-// layerOf returns the directory of an overlay.
 func layerOf(layers, path string) string {
 	return filepath.Join(layers, fmt.Sprintf("%x", sha256.Sum256([]byte(path)))[:16])
 }
 
-// newOverlay makes an overlay and does not mount it. The kernel knows the
-// directories by descriptors: as options, paths must be short and need escapes.
+// The overlay is not mounted. The kernel knows the directories by descriptors: as options, paths must be short and need
+// escapes.
 func newOverlay(lower, layer string) (int, error) {
 	options := []string{"userxattr", "", "index", "off"}
 	for key, path := range map[string]string{"lowerdir": lower, "upperdir": filepath.Join(layer, upperName), "workdir": filepath.Join(layer, workName)} {

@@ -21,13 +21,12 @@ type requests struct {
 	over    bool // the control is or will be closed
 }
 
-// answer is the keeper's answer to a request.
 type answer struct {
 	sockets []*os.File
 	err     error
 }
 
-// ask asks the keeper for sockets. The caller must drop the request in the end.
+// The caller must drop the request in the end.
 func (r *requests) ask(c control) (number int, answers <-chan answer, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,8 +45,7 @@ func (r *requests) ask(c control) (number int, answers <-chan answer, err error)
 	return number, given, nil
 }
 
-// answer delivers the answer to a request. It closes the sockets if the request
-// was dropped.
+// The sockets are closed if the request was dropped.
 func (r *requests) answer(g given, fds []int) {
 	var a answer
 	for _, fd := range fds {
@@ -67,8 +65,7 @@ func (r *requests) answer(g given, fds []int) {
 	waiting <- a // never blocks: the channel has room for one
 }
 
-// drop gives up a request and closes the sockets of an answer that was not
-// received.
+// The sockets of an answer that was not received are closed.
 func (r *requests) drop(number int, answers <-chan answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +77,7 @@ func (r *requests) drop(number int, answers <-chan answer) {
 	}
 }
 
-// end refuses further requests, because the control will be closed.
+// The control will be closed.
 func (r *requests) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

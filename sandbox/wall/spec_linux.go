@@ -16,7 +16,14 @@ import (
 
 // kind is how one wall is built, and how it differs from the others.
 type kind struct {
-	traits traits
+	level sandbox.Level
+	// namespaces means that commands have namespaces of their own. The kernel
+	// ends their processes with the process namespace.
+	namespaces bool
+	// mounted means that commands see a file system built from the policy.
+	mounted bool
+	// overlays means that the wall can mount the policy's overlays.
+	overlays bool
 	// args returns the command line with which another program, which has the
 	// wall's name, builds the wall and runs the keeper behind it; nil if no other
 	// program is needed. install tells the user how to get the program.
@@ -33,22 +40,9 @@ type kind struct {
 	advice func(spec) (likely, next string)
 }
 
-// traits are the differences between walls that every process needs to know.
-type traits struct {
-	Level sandbox.Level
-	// Namespaces means that commands have namespaces of their own. The kernel
-	// ends their processes with the process namespace.
-	Namespaces bool
-	// Mounted means that commands see a file system built from the policy.
-	Mounted bool
-	// Overlays means that the wall can mount the policy's overlays.
-	Overlays bool
-}
-
 // spec tells a helper what to do.
 type spec struct {
 	Wall    sandbox.Wall
-	Traits  traits
 	Policy  sandbox.Policy // without Doors
 	Entries []sandbox.Entry
 	Doors   []string // addresses
@@ -75,8 +69,7 @@ const (
 	streamsFD = 6 // where a wrapped keeper receives the command's streams
 )
 
-// readSpec reads the spec. It does not move the file's position, which the
-// helpers share.
+// The file's position, which the helpers share, is not moved.
 func readSpec() (s spec, err error) {
 	var info unix.Stat_t
 	if err := unix.Fstat(specFD, &info); err != nil {
@@ -89,8 +82,7 @@ func readSpec() (s spec, err error) {
 	return s, gob.NewDecoder(bytes.NewReader(text)).Decode(&s)
 }
 
-// specFile returns a file in memory that contains a spec. It is not JSON because
-// paths and arguments need not be UTF-8.
+// It is not JSON because paths and arguments need not be UTF-8.
 func specFile(s spec) (*os.File, error) {
 	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -104,13 +96,16 @@ func specFile(s spec) (*os.File, error) {
 	return f, nil
 }
 
-// ownNet reports whether commands have a network of their own.
-func (s spec) ownNet() bool { return !s.Policy.Net && s.Traits.Namespaces }
+func (s spec) kind() kind {
+	k, _ := kindOf(s.Wall)
+	return k
+}
 
-// sharedNamespaces returns the namespaces that this process should have for
-// itself but shares with the process that built the walls.
+func (s spec) ownNet() bool { return !s.Policy.Net && s.kind().namespaces }
+
+// This process should have them for itself but shares them with the process that built the walls.
 func (s spec) sharedNamespaces() []string {
-	if !s.Traits.Namespaces {
+	if !s.kind().namespaces {
 		return nil
 	}
 	kinds := []string{"mnt", "pid", "ipc"}
@@ -123,19 +118,17 @@ func (s spec) sharedNamespaces() []string {
 
 // limits returns the restraint that every wall has in common.
 func (s spec) limits() kernel.Restraint {
-	return kernel.Restraint{Limits: s.Policy.Limits, As: s.Policy.As, Modes: !s.Traits.Mounted || s.Hidden != "", Net: s.Policy.Net || s.ownNet()}
+	return kernel.Restraint{Limits: s.Policy.Limits, As: s.Policy.As, Modes: !s.kind().mounted || s.Hidden != "", Net: s.Policy.Net || s.ownNet()}
 }
 
-// behindMounts returns the restraint for walls whose mounts already guard the
-// files.
+// The mounts already guard the files.
 func behindMounts(s spec) kernel.Restraint {
 	r := s.limits()
 	r.Files, r.Apart, r.Entries = true, true, kernel.BehindMounts(s.Entries)
 	return r
 }
 
-// guardFiles returns the restraint for walls in which only Landlock guards the
-// files. It adds the writable directories to the policy and ignores empty names.
+// Only Landlock guards the files. Empty names are ignored.
 func guardFiles(s spec, writable ...string) kernel.Restraint {
 	r := s.limits()
 	r.Files, r.Strict, r.Entries = true, true, slices.Concat(s.Entries, kernel.DevicesAndProc())
@@ -147,7 +140,6 @@ func guardFiles(s spec, writable ...string) kernel.Restraint {
 	return r
 }
 
-// ports returns the ports of the doors.
 func (s spec) ports() []int {
 	var ports []int
 	for _, door := range s.Doors {
@@ -159,16 +151,15 @@ func (s spec) ports() []int {
 	return ports
 }
 
-// grade returns the grade of walls that reached r.
 func (s spec) grade(r kernel.Reached) sandbox.Grade {
-	g := sandbox.Grade{Wall: s.Wall, Level: s.Traits.Level, Landlock: r.Landlock, Seccomp: r.Seccomp, Net: "off", Open: r.Open}
+	g := sandbox.Grade{Wall: s.Wall, Level: s.kind().level, Landlock: r.Landlock, Seccomp: r.Seccomp, Net: "off", Open: r.Open}
 	switch {
-	case s.Policy.Net || s.Traits.Level == sandbox.LevelOpen:
+	case s.Policy.Net || s.kind().level == sandbox.LevelOpen:
 		g.Net = "on"
 	case len(s.Doors) > 0:
 		g.Net = "doors"
 	}
-	if s.Traits.Level == sandbox.LevelOpen {
+	if s.kind().level == sandbox.LevelOpen {
 		g.Open = []string{"everything that the user may do"}
 	}
 	return g

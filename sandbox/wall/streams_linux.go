@@ -9,18 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// streamNumbers are the descriptors of a command's streams.
 var streamNumbers = [...]int{unix.Stdin, unix.Stdout, unix.Stderr}
 
-// receiveStreams replaces this process's streams with those that the first helper
-// sends.
 func receiveStreams() error { return receiveFiles(control{streamsFD}, streamNumbers[:]...) }
 
 // receiveSpec makes the spec that [sendSpec] sends this process's specFD, and the
 // command's streams its own.
 func receiveSpec(c control) error { return receiveFiles(c, append(streamNumbers[:], specFD)...) }
 
-// receiveFiles gives the descriptors of a message these numbers.
 func receiveFiles(c control, numbers ...int) error {
 	_, fds, err := c.receive()
 	if err != nil || len(fds) != len(numbers) {
@@ -39,7 +35,6 @@ func receiveFiles(c control, numbers ...int) error {
 	return nil
 }
 
-// sendSpec sends a helper its spec and the streams of the command.
 func sendSpec(c control, s spec, streams *exec.Cmd) error {
 	spec, err := specFile(s)
 	if err != nil {
@@ -57,9 +52,8 @@ func sendSpec(c control, s spec, streams *exec.Cmd) error {
 	return c.send(message{Streams: true}, fds...)
 }
 
-// releaseStreams closes this process's copies of the command's streams. The
-// streams then end when the command's processes do, and a process that writes to
-// the command learns that it stopped reading.
+// The streams then end when the command's processes do, and a process that writes to the command learns that it stopped
+// reading.
 func releaseStreams() {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	for _, fd := range streamNumbers {
@@ -69,8 +63,7 @@ func releaseStreams() {
 	}
 }
 
-// captureStderr reads what a command writes to its standard error. It sends the
-// beginning when that stream has ended.
+// The beginning is sent when the stream has ended.
 func captureStderr(cmd *exec.Cmd) (<-chan string, error) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 // Walls runs commands behind walls. It is safe for concurrent use.
 type Walls struct {
 	outside
-	kind  kind
 	spec  spec
 	serve []sandbox.Door // those of the policy
 	grade sandbox.Grade
@@ -71,8 +70,7 @@ func (e *Early) Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) 
 	return nil, err
 }
 
-// buildAuto builds the strongest wall that can be built here. It never chooses
-// Firejail.
+// It never chooses Firejail.
 func (e *Early) buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 	var why []string
 	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock} {
@@ -90,7 +88,7 @@ func (e *Early) buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error)
 	return nil, &sandbox.WallError{Wall: sandbox.Auto, Reason: strings.Join(why, "; "), Next: "install bubblewrap, or use a kernel with user namespaces or Landlock"}
 }
 
-// newWalls returns walls that have not been tried yet.
+// They have not been tried yet.
 func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	k, ok := kindOf(wall)
 	if !ok {
@@ -106,15 +104,15 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	if len(p.Doors) > maxDoors {
 		return nil, fmt.Errorf("the policy of the walls has more than %d doors", maxDoors)
 	}
-	w := &Walls{kind: k, serve: p.Doors}
+	w := &Walls{serve: p.Doors}
 	p.Doors = nil
-	w.spec = spec{Wall: wall, Traits: k.traits, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}
+	w.spec = spec{Wall: wall, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}
 	if k.build != nil && os.Geteuid() == 0 {
 		w.spec.Hidden = hiddenFrom(p.Records)
 	}
 	placeholders := w.cover()
 	if k.args != nil {
-		w.spec.Wrapper, err = wrapper(k, w.spec)
+		w.spec.Wrapper, err = wrapper(w.spec)
 	}
 	if err == nil {
 		err = w.placeDoors(w.serve, w.spec.ownNet())
@@ -126,7 +124,7 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	if err == nil {
 		w.guard, err = putback.New(w.unprotected(), p.Aside)
 	}
-	if err == nil && k.traits.Overlays {
+	if err == nil && k.overlays {
 		err = w.overlay()
 	}
 	if err != nil {
@@ -135,16 +133,15 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	return w, err
 }
 
-// wrapper returns the command line of the program that builds the walls.
-func wrapper(k kind, s spec) ([]string, error) {
+func wrapper(s spec) ([]string, error) {
 	program, err := exec.LookPath(string(s.Wall))
 	if err == nil {
 		program, err = filepath.Abs(program)
 	}
 	if err != nil {
-		return nil, &sandbox.WallError{Wall: s.Wall, Reason: fmt.Sprintf("there is no program %s in PATH", s.Wall), Next: k.install, Err: err}
+		return nil, &sandbox.WallError{Wall: s.Wall, Reason: fmt.Sprintf("there is no program %s in PATH", s.Wall), Next: s.kind().install, Err: err}
 	}
-	return k.args(program, s.Policy, s.Entries, []string{selfPath, helperName, "wrapped"})
+	return s.kind().args(program, s.Policy, s.Entries, []string{selfPath, helperName, "wrapped"})
 }
 
 // Close ends the helper that waits for a command, closes the doors and removes the
@@ -160,9 +157,9 @@ func (w *Walls) Grade() sandbox.Grade { return w.grade }
 // trialTime is how long walls may take to be built on a very busy machine.
 const trialTime = 30 * time.Second
 
-// try builds the walls once without a command, unless building them cannot fail.
+// Building walls without advice cannot fail.
 func (w *Walls) try(ctx context.Context) error {
-	if w.kind.advice == nil {
+	if w.spec.kind().advice == nil {
 		w.grade = w.spec.grade(kernel.Reached{})
 		return ctx.Err()
 	}
@@ -207,11 +204,10 @@ func (w *Walls) tryOnce(ctx context.Context) error {
 	return nil
 }
 
-// unavailableError returns the error of walls that could not be built.
 func (w *Walls) unavailableError(err error) error {
 	e := &sandbox.WallError{Wall: w.spec.Wall, Err: err}
-	if w.kind.advice != nil {
-		e.Reason, e.Next = w.kind.advice(w.spec)
+	if w.spec.kind().advice != nil {
+		e.Reason, e.Next = w.spec.kind().advice(w.spec)
 	}
 	return e
 }
@@ -251,8 +247,7 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 	})
 }
 
-// checkStdin refuses a standard input through which a command could leave its
-// walls.
+// A command could leave its walls through such an input.
 func checkStdin(from io.Reader) error {
 	file, ok := from.(*os.File)
 	if !ok {
@@ -268,7 +263,7 @@ func checkStdin(from io.Reader) error {
 	return nil
 }
 
-// lower returns the lower of two limits; 0 means no limit.
+// 0 means no limit.
 func lower[T int64 | time.Duration](a, b T) T {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -276,16 +271,14 @@ func lower[T int64 | time.Duration](a, b T) T {
 	return a
 }
 
-// unprotected returns the entries that these walls cannot protect while a
-// command runs, so that its changes must be undone afterwards.
+// Changes to these must be undone after a command, because the walls cannot protect them.
 func (w *Walls) unprotected() []sandbox.Entry {
 	return slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
-		mounted := w.spec.Traits.Mounted && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
+		mounted := w.spec.kind().mounted && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
 		return mounted || slices.Contains(w.filled, e.Path)
 	})
 }
 
-// start starts a command in the helper that waits for it, or in a new one.
 func (w *Walls) start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
 	h := w.ahead.take()
 	if h == nil {
@@ -297,8 +290,7 @@ func (w *Walls) start(s spec, c sandbox.Command, doors []sandbox.Door, up sandbo
 	return start(h, s, c, doors, up)
 }
 
-// retryKilled calls once, which runs a helper to its end. It calls it again if something
-// killed the helper before the command began.
+// once runs a helper to its end. It is called again if something killed the helper before the command began.
 func retryKilled(ctx context.Context, once func() (*walled, error)) (*walled, error) {
 	l, err := once()
 	if err == nil && l.wasKilled() && ctx.Err() == nil {
@@ -307,7 +299,6 @@ func retryKilled(ctx context.Context, once func() (*walled, error)) (*walled, er
 	return l, err
 }
 
-// supervise starts a command and waits until it has ended.
 func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {
 	s, err := w.currentSpec()
 	if err != nil {

@@ -25,8 +25,7 @@ func (o *outfit) caches() {
 	o.overlaidCaches()
 }
 
-// showDir shows a directory below another and returns its path; empty if it does
-// not exist or is unfit.
+// It is empty if the directory does not exist or is unfit.
 func (o *outfit) showDir(dir, name string) string {
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	if dir == "" || !isDir(path) || !o.show(path) {
@@ -35,10 +34,8 @@ func (o *outfit) showDir(dir, name string) string {
 	return path
 }
 
-// goCaches configures Go. Without the network it reads the user's module cache in
-// place. With it, Go uses an overlay of that cache at the same path, so that what it
-// compiled there for the user fits here; or else copies modules to the run's home,
-// first from that cache.
+// Without the network Go reads the user's module cache in place. With it, Go uses an overlay of that cache at the same path, so
+// that what it compiled there for the user fits here; or else copies modules to the run's home, first from that cache.
 func (o *outfit) goCaches() {
 	o.set("GOENV", "off")
 	o.set("GOPATH", o.inHome("go"))
@@ -73,8 +70,7 @@ func (o *outfit) goCaches() {
 	}
 }
 
-// withoutPasswords returns Go's proxies without those whose address contains a
-// password; the default ones if there are no others.
+// The default ones remain if there are no others.
 func withoutPasswords(proxies string) string {
 	kept := slices.DeleteFunc(strings.FieldsFunc(proxies, func(r rune) bool { return r == ',' || r == '|' }), secretURL)
 	if len(kept) == 0 {
@@ -83,20 +79,17 @@ func withoutPasswords(proxies string) string {
 	return strings.Join(kept, ",")
 }
 
-// secretURL reports whether an address contains a user name or password.
 func secretURL(address string) bool {
 	u, err := url.Parse(strings.TrimSpace(address))
 	return err != nil || u.User != nil || strings.Contains(address, "@")
 }
 
-// withoutFlag removes a flag from GOFLAGS.
 func withoutFlag(flags, flag string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(flags), func(f string) bool {
 		return f == flag || strings.HasPrefix(f, flag+"=") || f == "-"+flag
 	}), " ")
 }
 
-// goModCache returns the user's module cache of Go; empty if there is none.
 func (o *outfit) goModCache() string {
 	dir := o.goVar("GOMODCACHE")
 	if dir == "" && len(o.gopath()) > 0 {
@@ -108,7 +101,6 @@ func (o *outfit) goModCache() string {
 	return dir
 }
 
-// gopath returns the directories of the user's GOPATH.
 func (o *outfit) gopath() []string {
 	if path := o.goVar("GOPATH"); path != "" {
 		return filepath.SplitList(path)
@@ -119,8 +111,7 @@ func (o *outfit) gopath() []string {
 	return []string{o.homePath("go")}
 }
 
-// goVar returns one of Go's settings: a variable, or a line of the file that `go
-// env -w` writes.
+// A setting is a variable, or a line of the file that `go env -w` writes.
 func (o *outfit) goVar(name string) string {
 	if value := o.get(name); value != "" {
 		return value
@@ -147,8 +138,6 @@ func (o *outfit) goVar(name string) string {
 // maxSettings is how many bytes of a file with settings are read.
 const maxSettings = 1 << 20
 
-// readSettings returns the contents of a regular file, at most maxSettings bytes;
-// nil if it cannot be read.
 func readSettings(path string) []byte {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -165,10 +154,8 @@ func readSettings(path string) []byte {
 	return data
 }
 
-// cargoCaches configures Cargo. Its home is in the run's home, with links to the
-// user's programs and, without the network, to the downloaded crates; with it,
-// there are overlays of these. Cargo's settings may contain tokens and are not
-// shown.
+// Cargo's home is in the run's home, with links to the user's programs and, without the network, to the downloaded crates; with
+// it, there are overlays of these. Cargo's settings may contain tokens and are not shown.
 func (o *outfit) cargoCaches() {
 	o.set("CARGO_HOME", o.inHome(".cargo"))
 	cargo := o.dir("CARGO_HOME", ".cargo")
@@ -193,11 +180,9 @@ func (o *outfit) cargoCaches() {
 	}
 }
 
-// javaCaches configures Maven and Gradle. They write to their caches even when
-// they only read, so their caches are in the run's home. Without the network
-// Maven's is a link to the user's repository; with it Maven (3.9 or later) reads
-// that repository first. Gradle has a variable for a read-only cache. The Java
-// virtual machine ignores HOME and TMPDIR, so it needs options.
+// Maven and Gradle write to their caches even when they only read, so their caches are in the run's home. Without the network
+// Maven's is a link to the user's repository; with it Maven (3.9 or later) reads that repository first. Gradle has a variable
+// for a read-only cache. The Java virtual machine ignores HOME and TMPDIR, so it needs options.
 func (o *outfit) javaCaches() {
 	if home := o.inHome(""); !strings.ContainsAny(home, " \t") {
 		options := "-Duser.home=" + home + " -Djava.io.tmpdir=" + filepath.Join(o.run, tmpDir)
@@ -221,8 +206,7 @@ func (o *outfit) javaCaches() {
 	}
 }
 
-// nodeCaches configures npm. Its cache is in the run's home; the packages in it are
-// a link to the user's or, with the network, an overlay of them.
+// npm's cache is in the run's home; the packages in it are a link to the user's or, with the network, an overlay of them.
 func (o *outfit) nodeCaches() {
 	o.set("npm_config_cache", o.inHome(".npm"))
 	o.set("npm_config_update_notifier", "false")
@@ -242,17 +226,14 @@ func (o *outfit) nodeCaches() {
 	o.setDir("PLAYWRIGHT_BROWSERS_PATH", ".cache/ms-playwright")
 }
 
-// setDir shows the directory that a variable names, or the usual one, and sets
-// the variable.
 func (o *outfit) setDir(variable, usual string) {
 	if dir := o.dir(variable, usual); dir != "" && o.show(dir) {
 		o.set(variable, dir)
 	}
 }
 
-// pythonCaches configures Python. Packages that the user installed can be
-// imported. pip cannot use its cache without an index, so that is shown only with
-// the network.
+// Packages that the user installed can be imported. pip cannot use its cache without an index, so that is shown only with the
+// network.
 func (o *outfit) pythonCaches() {
 	o.set("PIP_DISABLE_PIP_VERSION_CHECK", "1")
 	if !o.net {
@@ -270,7 +251,7 @@ func (o *outfit) pythonCaches() {
 	o.set("PYTHONUSERBASE", base)
 }
 
-// otherCaches configures .NET, which has a variable for a read-only cache.
+// .NET has a variable for a read-only cache.
 func (o *outfit) otherCaches() {
 	o.set("DOTNET_CLI_HOME", o.inHome(""))
 	o.set("DOTNET_CLI_TELEMETRY_OPTOUT", "1")

@@ -7,8 +7,6 @@ import (
 	"hone/sandbox"
 )
 
-// homeSecrets returns the paths below a home in which programs store keys, tokens
-// and histories.
 func homeSecrets() []string {
 	return []string{
 		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".password-store", ".vault-token", ".netrc", ".authinfo",
@@ -25,8 +23,7 @@ func homeSecrets() []string {
 	}
 }
 
-// credentialNames returns the names of files with keys at the top of a
-// toolchain's directory, or in its etc or conf.
+// They are at the top of a toolchain's directory, or in its etc or conf.
 func credentialNames() []string {
 	return []string{
 		"credentials", "credentials.toml", "credentials.json", ".netrc", ".npmrc", "npmrc", ".pypirc", "pip.conf", ".condarc",
@@ -34,7 +31,6 @@ func credentialNames() []string {
 	}
 }
 
-// findKeys returns the user's files with keys.
 func (o *outfit) findKeys() []place {
 	if o.home == "" {
 		return nil
@@ -46,8 +42,6 @@ func (o *outfit) findKeys() []place {
 	return keys
 }
 
-// secret reports whether a path is one of the user's files with keys, or in such a
-// directory.
 func (o *outfit) secret(path string) bool {
 	return slices.ContainsFunc(o.keys(), func(k place) bool { return sandbox.Within(k.name, path) || sandbox.Within(k.real, path) })
 }
@@ -56,9 +50,8 @@ func (o *outfit) secret(path string) bool {
 // directory that does.
 func (w Workshop) Secret(path string) bool { return newOutfit(w).secret(path) }
 
-// credentials returns the files with keys in the paths that a policy shows,
-// without those that it names itself. It checks only their usual paths, because
-// the trees are too large to search.
+// The paths that the policy names itself are left out. Only the usual paths are checked, because the trees are too large to
+// search.
 func (o *outfit) credentials(named, shown []string) []string {
 	var found []string
 	hideAt := func(path string) {

@@ -10,9 +10,7 @@ import (
 // maxSearched is how many names of a workspace are searched for sockets and FIFOs.
 const maxSearched = 100_000
 
-// endpoints returns the sockets and FIFOs in a workspace, through which commands
-// could talk to programs outside the walls. It searches outer directories first, and
-// follows no symlink.
+// Commands could talk to programs outside the walls through them. Outer directories come first, and no symlink is followed.
 func endpoints(root string) []string {
 	var found []string
 	dirs := []string{root}
@@ -34,8 +32,7 @@ func endpoints(root string) []string {
 	return found
 }
 
-// gitStores returns the directories at the top of a workspace that contain only
-// objects, and many of them.
+// They contain only objects, and many of them.
 func gitStores(root string) []string {
 	return []string{filepath.Join(root, ".hone"), filepath.Join(root, ".git", "objects")}
 }

@@ -42,7 +42,6 @@ func (o *outfit) gitIndirect(repositories []gitRepository) map[string]sandbox.Pl
 	return s.found
 }
 
-// addHookLinks adds what a directory of hooks is, or its hooks are, if they are symlinks.
 func (s gitSearch) addHookLinks(hooks, top string) {
 	if info, err := os.Lstat(hooks); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		s.add(s.outfit.realPath(hooks), top, true)
@@ -55,7 +54,7 @@ func (s gitSearch) addHookLinks(hooks, top string) {
 	}
 }
 
-// read searches one file of settings for a repository whose files are at top.
+// The files of the repository are at top.
 func (s gitSearch) read(file, top string) {
 	if !filepath.IsAbs(file) || s.seen[file] || len(s.seen) > maxGitConfigs {
 		return
@@ -78,8 +77,7 @@ func (s gitSearch) read(file, top string) {
 	}
 }
 
-// add adds a path if it is in the workspace, and returns it without ~. The
-// workspace and its .git are not added, because commands must write them.
+// The path is returned without ~. The workspace and its .git are not added, because commands must write them.
 func (s gitSearch) add(value, dir string, isDir bool) string {
 	o := s.outfit
 	if rest, ok := strings.CutPrefix(value, "~/"); ok {
@@ -103,7 +101,6 @@ func (s gitSearch) add(value, dir string, isDir bool) string {
 // gitRepository is a directory of git's with settings, and the top of its files.
 type gitRepository struct{ dir, top string }
 
-// gitRepositories returns the repository of the workspace, and those in it.
 func (o *outfit) gitRepositories() (all []gitRepository) {
 	for top := o.root; ; top = filepath.Dir(top) {
 		dir := filepath.Join(top, ".git")

@@ -43,7 +43,6 @@ func (o *outfit) gitFiles() []string {
 	}
 }
 
-// ownGit returns the read-only files of the repositories in the workspace.
 func (o *outfit) ownGit() (files []string) {
 	repositories := slices.Clone(o.repositories)
 	if exists(filepath.Join(o.root, ".git")) {
@@ -63,8 +62,6 @@ func (o *outfit) ownGit() (files []string) {
 	return slices.Compact(files)
 }
 
-// topGit returns the git directory of the workspace's top if it is in the workspace;
-// otherwise the .git there.
 func (o *outfit) topGit() string {
 	at := filepath.Join(o.root, ".git")
 	if dir := gitdir.Link(at); dir != "" && o.inside(dir) {
@@ -73,8 +70,6 @@ func (o *outfit) topGit() string {
 	return at
 }
 
-// outerGit returns what is shown of a repository whose top is above the
-// workspace.
 func (o *outfit) outerGit(at string, info fs.FileInfo) []string {
 	switch {
 	case info.IsDir():
@@ -85,7 +80,6 @@ func (o *outfit) outerGit(at string, info fs.FileInfo) []string {
 	return nil
 }
 
-// linkedGit returns what is shown of the repository that a .git file names.
 func (o *outfit) linkedGit(at, dir string) []string {
 	if dir == "" {
 		return nil
@@ -101,8 +95,7 @@ func (o *outfit) linkedGit(at, dir string) []string {
 	return nil
 }
 
-// repository returns a git directory to show, or its parts if the workspace is in
-// it.
+// It is in parts if the workspace is in it.
 func (o *outfit) repository(dir string) []string {
 	if !o.tooWide(dir) {
 		return []string{dir}
@@ -144,10 +137,8 @@ func (o *outfit) placeholders(protected, git []string, indirect map[string]sandb
 	return all
 }
 
-// checkProtected returns protected paths in the form that a policy needs. A path
-// below a file becomes that file. It refuses a symlink that leads out of the
-// workspace, except to an allowed path: the target would be shown, and a model may
-// have made the symlink.
+// A path below a file becomes that file. A symlink that leads out of the workspace is refused, except to an allowed path: the
+// target would be shown, and a model may have made the symlink.
 func (o *outfit) checkProtected(paths, allowed []string) ([]string, error) {
 	var protected []string
 	for _, path := range paths {

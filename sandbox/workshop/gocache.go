@@ -59,7 +59,6 @@ type cacheResponse struct {
 	DiskPath      string     `json:",omitempty"`
 }
 
-// serve answers requests until Go closes the cache.
 func (c goCache) serve(in io.Reader, out io.Writer) error {
 	requests, responses := json.NewDecoder(bufio.NewReader(in)), json.NewEncoder(out)
 	if err := responses.Encode(cacheResponse{KnownCommands: []string{"get", "put", "close"}}); err != nil {
@@ -105,9 +104,7 @@ func (c goCache) response(q cacheRequest, body []byte) cacheResponse {
 	return cacheResponse{}
 }
 
-// lookUp returns the entry of an action in a cache. The file NAME-a is the line
-// "v1 ACTION OUTPUT SIZE TIME" with the time in nanoseconds, and OUTPUT-d is the
-// output.
+// The file NAME-a is the line "v1 ACTION OUTPUT SIZE TIME" with the time in nanoseconds, and OUTPUT-d is the output.
 func lookUp(dir, action string) (cacheResponse, bool) {
 	line, err := os.ReadFile(cacheFile(dir, action, "-a"))
 	if err != nil {
@@ -129,7 +126,6 @@ func lookUp(dir, action string) (cacheResponse, bool) {
 	return cacheResponse{OutputID: output, Size: size, Time: &at, DiskPath: path}, true
 }
 
-// put stores an output in the cache of its own, and returns its path.
 func (c goCache) put(q cacheRequest, body []byte) (string, error) {
 	if int64(len(body)) != q.BodySize {
 		return "", fmt.Errorf("a body of %d bytes instead of %d", len(body), q.BodySize)
@@ -143,12 +139,11 @@ func (c goCache) put(q cacheRequest, body []byte) (string, error) {
 	return path, replaceFile(cacheFile(c.own, action, "-a"), []byte(line))
 }
 
-// cacheFile returns the path of a file in a cache, whose names are in hexadecimal.
 func cacheFile(dir, id, kind string) string {
 	return filepath.Join(dir, id[:min(2, len(id))], id+kind)
 }
 
-// replaceFile writes a file that other processes may read at the same time.
+// Other processes may read the file at the same time.
 func replaceFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -167,9 +162,7 @@ func replaceFile(path string, content []byte) error {
 	return err
 }
 
-// goBuildCache configures Go to read the user's build cache and to write one in the
-// run's home. Versions before 1.24 do not know the variable and read only the
-// latter.
+// The user's build cache is only read. Versions of Go before 1.24 do not know the variable and read only the run's.
 func (o *outfit) goBuildCache() {
 	own := o.inHome(".cache/go-build")
 	o.set("GOCACHE", own)
@@ -190,7 +183,6 @@ func (o *outfit) goBuildCache() {
 	o.set("GOCACHEPROG", strings.Join(line, " "))
 }
 
-// userGoCache returns the user's build cache of Go; empty if it is unknown.
 func (o *outfit) userGoCache() string {
 	for _, dir := range []string{o.goVar("GOCACHE"), filepath.Join(o.get("XDG_CACHE_HOME"), "go-build"), o.homePath(".cache/go-build")} {
 		if filepath.IsAbs(dir) {

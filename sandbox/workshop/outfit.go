@@ -44,10 +44,8 @@ type outfit struct {
 // place is a path with and without symlinks.
 type place struct{ name, real string }
 
-// link is a symlink in the run's home.
 type link struct{ Name, Target string }
 
-// newOutfit returns an outfit that shows nothing.
 func newOutfit(w Workshop) *outfit {
 	o := &outfit{env: w.Environ, root: w.Root, run: w.Home, opened: slices.Concat(w.Read, w.Write), keep: w.Keep, self: w.Self, repositories: w.Repositories, net: w.Net, paths: resolver{}}
 	o.real = o.realPath(o.root)
@@ -60,7 +58,6 @@ func newOutfit(w Workshop) *outfit {
 	return o
 }
 
-// showSystem shows the system.
 func (o *outfit) showSystem() {
 	for _, path := range System() {
 		o.add(path)
@@ -68,34 +65,26 @@ func (o *outfit) showSystem() {
 	o.system = len(o.read)
 }
 
-// realPath returns a path without symlinks, as the free function does. It resolves
-// each path once.
+// Each path is resolved once.
 func (o *outfit) realPath(path string) string { return o.paths.real(filepath.Clean(path)) }
 
-// get returns a variable of hone's own environment; empty if it is not set.
 func (o *outfit) get(name string) string { return environ.Value(o.env, name) }
 
-// add adds a path to show.
 func (o *outfit) add(path string) {
 	o.read = append(o.read, path)
 	o.reals = append(o.reals, o.realPath(path))
 }
 
-// set sets a variable.
 func (o *outfit) set(name, value string) { o.vars = append(o.vars, name+"="+value) }
 
-// link adds a link from a name in the run's home to a path that is shown.
 func (o *outfit) link(name, target string) {
 	o.links = append(o.links, link{Name: name, Target: target})
 }
 
-// inHome returns a path in the run's home.
 func (o *outfit) inHome(name string) string {
 	return filepath.Join(o.run, homeDir, filepath.FromSlash(name))
 }
 
-// dir returns the directory that a variable names, or the usual one below the
-// user's home; empty if it does not exist.
 func (o *outfit) dir(variable, usual string) string {
 	dir := o.get(variable)
 	if dir == "" && usual != "" {
@@ -107,7 +96,6 @@ func (o *outfit) dir(variable, usual string) string {
 	return filepath.Clean(dir)
 }
 
-// homePath returns a path in the user's home; empty if that is unknown.
 func (o *outfit) homePath(name string) string {
 	if o.home == "" {
 		return ""
@@ -115,12 +103,11 @@ func (o *outfit) homePath(name string) string {
 	return filepath.Join(o.home, filepath.FromSlash(name))
 }
 
-// inside reports whether a path or its target is in the workspace.
 func (o *outfit) inside(path string) bool {
 	return sandbox.Within(o.root, path) || sandbox.Within(o.real, o.realPath(path))
 }
 
-// show shows a path unless it is unfit, and reports whether commands will find it.
+// It reports whether commands will find the path.
 func (o *outfit) show(path string) bool {
 	switch {
 	case !filepath.IsAbs(path) || !utf8.ValidString(path):
@@ -138,7 +125,6 @@ func (o *outfit) show(path string) bool {
 	return true
 }
 
-// shown reports whether a path and its target are shown already.
 func (o *outfit) shown(path string) bool {
 	real := o.realPath(path)
 	for i, r := range o.read {
@@ -168,8 +154,6 @@ func (o *outfit) unfit(path string) bool {
 	})
 }
 
-// tooWide reports whether a directory is a top-level one, or contains the home,
-// the workspace, the directory of this run, or much of the user's data.
 func (o *outfit) tooWide(path string) bool {
 	parent := filepath.Dir(path)
 	if filepath.Dir(parent) == parent || slices.Contains([]string{"/home", "/Users", "/var", "/mnt"}, parent) {
@@ -190,8 +174,7 @@ func homeDirs() []string {
 	}
 }
 
-// windowsDrive reports whether a directory is one of Windows, which WSL adds to
-// PATH. Its programs run outside all walls.
+// WSL adds such directories to PATH. Their programs run outside all walls.
 func windowsDrive(dir string) bool {
 	drive, _, ok := strings.Cut(strings.TrimPrefix(dir, "/mnt/"), "/")
 	return ok && strings.HasPrefix(dir, "/mnt/") && len(drive) == 1

@@ -18,7 +18,7 @@ type userCache struct {
 	compiled bool     // contains what the user compiled
 }
 
-// userCaches returns the caches of which commands only see overlays.
+// Commands only see overlays of these caches.
 func userCaches() []userCache {
 	return []userCache{
 		{inHome: ".cache/pip", places: []string{"$PIP_CACHE_DIR", "$XDG_CACHE_HOME/pip", "~/.cache/pip"}, online: true},
@@ -36,8 +36,7 @@ func userCaches() []userCache {
 // pnpmStore is where pnpm keeps packages in a home.
 const pnpmStore = ".local/share/pnpm/store"
 
-// overlaidCaches shows overlays of the user's caches. Commands see no compiler's cache
-// if they may not see Go's build cache.
+// Commands see no compiler's cache if they may not see Go's build cache.
 func (o *outfit) overlaidCaches() {
 	for _, c := range userCaches() {
 		dir := o.firstDir(c.places)
@@ -52,8 +51,7 @@ func (o *outfit) overlaidCaches() {
 	}
 }
 
-// firstDir returns the first of the places that is a directory, which may start with
-// ~ or a variable of the user; empty if there is none.
+// A place may start with ~ or a variable of the user.
 func (o *outfit) firstDir(places []string) string {
 	for _, place := range places {
 		base, rest, _ := strings.Cut(place, "/")
@@ -68,14 +66,12 @@ func (o *outfit) firstDir(places []string) string {
 	return ""
 }
 
-// remoteCache reports whether ccache's settings, which can lie in its cache, name a
-// server: the address can contain a password.
+// ccache's settings, which can lie in its cache, may name a server whose address contains a password.
 func remoteCache(dir string) bool {
 	return bytes.Contains(readSettings(filepath.Join(dir, "ccache.conf")), []byte("://"))
 }
 
-// overlay shows a cache of the user at a path of the run, unless it does not exist
-// or is unfit. env are the variables of commands that find it there.
+// env are the variables of commands that find the cache there.
 func (o *outfit) overlay(lower, path string, env ...string) {
 	if !filepath.IsAbs(lower) || !isDir(lower) || o.inside(lower) || o.unfit(lower) || o.secret(lower) {
 		return
@@ -84,15 +80,13 @@ func (o *outfit) overlay(lower, path string, env ...string) {
 	o.overlays = append(o.overlays, sandbox.Overlay{Path: path, Lower: filepath.Clean(lower), Env: env})
 }
 
-// overlayDir shows a directory below one of the user's at a path of the run's home.
 func (o *outfit) overlayDir(dir, name, inHome string) {
 	if dir != "" {
 		o.overlay(filepath.Join(dir, name), o.inHome(inHome))
 	}
 }
 
-// useOverlays adds the overlays to a policy, without those of directories that the
-// policy hides or opens, in part or as a whole.
+// Overlays of directories that the policy hides or opens, in part or as a whole, are left out.
 func (o *outfit) useOverlays(p *sandbox.Policy) {
 	p.Layers = filepath.Join(o.run, layersDir)
 	p.Overlays = slices.DeleteFunc(o.overlays, func(v sandbox.Overlay) bool {

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// makeHome makes the directories of the run and the contents of its home. It works
-// below the open directory of the run and never follows what a command may have
-// left there: it removes a symlink in place of a directory.
+// It works below the open directory of the run and never follows what a command may have left there: it removes a symlink in
+// place of a directory.
 func (o *outfit) makeHome() error {
 	run, err := os.OpenRoot(o.run)
 	if err != nil {
@@ -73,8 +72,7 @@ func ignorePlaceholders(home *os.Root) error {
 	return errors.Join(err, f.Close())
 }
 
-// makeDir makes a directory that only this user can access. It replaces anything
-// else with its name.
+// Only this user can access the directory. Anything else with its name is replaced.
 func makeDir(in *os.Root, name string) error {
 	info, err := in.Lstat(name)
 	if err == nil && !info.IsDir() {
@@ -88,8 +86,7 @@ func makeDir(in *os.Root, name string) error {
 	return nil
 }
 
-// makePoint makes the directory of an overlay, and its parents, if it is in the
-// run's home.
+// An overlay outside the run's home needs none.
 func (o *outfit) makePoint(home *os.Root, path string) error {
 	name, err := filepath.Rel(o.inHome(""), path)
 	if err != nil || !filepath.IsLocal(name) {
@@ -105,8 +102,7 @@ func (o *outfit) makePoint(home *os.Root, path string) error {
 	return makeDir(home, name)
 }
 
-// makeLink makes a symlink in a home, and its parent directory. It keeps a
-// directory or file at its path, because a command made it.
+// A directory or file at its path stays, because a command made it.
 func makeLink(home *os.Root, l link) error {
 	name := filepath.FromSlash(l.Name)
 	if dir := filepath.Dir(name); dir != "." {
@@ -128,8 +124,7 @@ func makeLink(home *os.Root, l link) error {
 	return nil
 }
 
-// dropLinks removes the links to caches that an earlier run without the network
-// made: their targets cannot be written.
+// An earlier run without the network made these links: their targets cannot be written.
 func dropLinks(home *os.Root) error {
 	for _, name := range []string{".cargo/registry", ".cargo/git", ".m2/repository", ".npm/_cacache"} {
 		name = filepath.FromSlash(name)
@@ -142,9 +137,8 @@ func dropLinks(home *os.Root) error {
 	return nil
 }
 
-// gitIdentity writes settings with which commands commit in the user's name, in
-// repositories of any owner: walls replace git's own check of the owner. No other
-// setting of the user is copied. It keeps existing settings.
+// Commands commit in the user's name, in repositories of any owner: walls replace git's own check of the owner. No other
+// setting of the user is copied. Existing settings stay.
 func (o *outfit) gitIdentity(home *os.Root) error {
 	if _, err := home.Lstat(".gitconfig"); err == nil {
 		return nil
@@ -162,7 +156,6 @@ func (o *outfit) gitIdentity(home *os.Root) error {
 	return errors.Join(err, f.Close())
 }
 
-// gitUserSetting returns a setting of the section user; empty if it has no value.
 func gitUserSetting(key, value string) string {
 	if value == "" {
 		return ""
@@ -170,14 +163,10 @@ func gitUserSetting(key, value string) string {
 	return fmt.Sprintf("[user]\n\t%s = \"%s\"\n", key, gitQuoter.Replace(value))
 }
 
-// gitQuoter quotes a value for git's settings.
 var gitQuoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", "\x00", "")
 
-// gitTimeout is how long git may take to read settings.
 const gitTimeout = 5 * time.Second
 
-// gitUser returns name and address from the user's settings; empty if they are not set
-// or cannot be read.
 func (o *outfit) gitUser(git string) (name, email string) {
 	ctx, cancel := context.WithTimeout(context.Background(), gitTimeout)
 	defer cancel()
@@ -204,9 +193,7 @@ func (o *outfit) gitUser(git string) (name, email string) {
 	return name, email
 }
 
-// program returns the path of a program on the user's PATH that is not in the
-// workspace: hone itself must not start what a model wrote. It is empty if there
-// is none.
+// The program is not in the workspace: hone itself must not start what a model wrote.
 func (o *outfit) program(name string) string {
 	for _, dir := range o.pathDirs() {
 		if path := filepath.Join(dir, name); !o.inside(path) && isProgram(path) {

@@ -28,7 +28,7 @@ func System() []string {
 	return found
 }
 
-// systemPatterns returns the globs of System, for the common distributions.
+// They are for the common distributions.
 func systemPatterns() []string {
 	patterns := []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libexec",
@@ -50,31 +50,25 @@ func systemPatterns() []string {
 	return patterns
 }
 
-// systemSecrets returns the paths below those of System that may contain the
-// user's secrets, such as npm's global settings with tokens.
+// npm's global settings, for example, may contain tokens.
 func systemSecrets() []string { return []string{"/usr/local/etc", "/usr/etc/npmrc"} }
 
-// exists reports whether a path leads to an existing file.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// isDir reports whether a path leads to a directory.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
 
-// realPath returns a path without symlinks. It keeps the end of the path that does
-// not exist.
+// The end of the path that does not exist stays.
 func realPath(path string) string { return resolver{}.real(filepath.Clean(path)) }
 
-// resolver returns paths without symlinks, and keeps them.
 type resolver map[string]string
 
-// real returns a clean path without symlinks. It keeps the end of the path that
-// does not exist.
+// The end of the path that does not exist stays.
 func (r resolver) real(path string) string {
 	if real, ok := r[path]; ok {
 		return real

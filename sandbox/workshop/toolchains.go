@@ -24,7 +24,6 @@ func managers() []manager {
 	}
 }
 
-// toolVariables returns the variables that name a toolchain's directory.
 func toolVariables() []string {
 	return []string{
 		"JAVA_HOME", "JDK_HOME", "GOROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "ANDROID_HOME", "ANDROID_SDK_ROOT",
@@ -32,9 +31,8 @@ func toolVariables() []string {
 	}
 }
 
-// toolchains shows the user's toolchains. It returns the existing directories of
-// PATH that are shown or are in the workspace. It does not follow the links of
-// those in the workspace.
+// It returns the existing directories of PATH that are shown or are in the workspace. The links of those in the workspace are
+// not followed.
 func (o *outfit) toolchains() []string {
 	dirs := o.pathDirs()
 	for _, m := range managers() {
@@ -53,8 +51,7 @@ func (o *outfit) toolchains() []string {
 	return slices.DeleteFunc(dirs, func(dir string) bool { return !o.showPrograms(dir) })
 }
 
-// pathDirs returns the directories of PATH, each once. It omits relative and empty
-// entries, which mean another directory for each command.
+// Relative and empty entries mean another directory for each command.
 func (o *outfit) pathDirs() []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(o.get("PATH")) {
@@ -66,8 +63,7 @@ func (o *outfit) pathDirs() []string {
 	return dirs
 }
 
-// showPrograms shows a directory of PATH, its toolchain, and the targets of its
-// links. It reports whether the directory stays on PATH.
+// It reports whether the directory stays on PATH.
 func (o *outfit) showPrograms(dir string) bool {
 	if o.inside(dir) {
 		return sandbox.Within(o.root, dir)
@@ -96,8 +92,6 @@ const (
 	maxPrograms = 4096
 )
 
-// follow shows the targets of the links in a directory of programs, with the
-// toolchains that they belong to.
 func (o *outfit) follow(bin string, hops int) {
 	for _, name := range linksIn(bin) {
 		path := filepath.Join(bin, name)
@@ -116,7 +110,6 @@ func (o *outfit) follow(bin string, hops int) {
 	}
 }
 
-// absolute returns a link's target as an absolute path; dir contains the link.
 func absolute(dir, target string) string {
 	if filepath.IsAbs(target) {
 		return target
@@ -124,7 +117,6 @@ func absolute(dir, target string) string {
 	return filepath.Join(dir, target)
 }
 
-// linksIn returns the names of the symlinks in a directory, sorted.
 func linksIn(dir string) []string {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -142,15 +134,12 @@ func linksIn(dir string) []string {
 	return names
 }
 
-// isProgram reports whether a file can be run.
 func isProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// toolchain returns the directory of the toolchain that a directory of programs
-// belongs to; empty if there is none. It is the parent of a bin that also contains
-// libraries and is not a repository, or the node_modules around a package.
+// It is the parent of a bin that also contains libraries and is not a repository, or the node_modules around a package.
 func (o *outfit) toolchain(bin string) string {
 	sep := string(filepath.Separator)
 	if before, _, ok := strings.Cut(bin+sep, sep+"node_modules"+sep); ok {
@@ -169,8 +158,7 @@ func (o *outfit) toolchain(bin string) string {
 	return ""
 }
 
-// notToolchains returns directories with a bin that are not toolchains because they
-// also contain the user's projects or keys.
+// They have a bin and also contain the user's projects or keys.
 func (o *outfit) notToolchains() []string {
 	dirs := append(o.gopath(), o.homePath(".local"), o.dir("CARGO_HOME", ".cargo"))
 	for _, dir := range slices.Clone(dirs) {

@@ -135,8 +135,7 @@ func (w Workshop) Policy() (sandbox.Policy, []string, error) {
 	return p, w.environment(o, path), nil
 }
 
-// unwalledPolicy returns the policy of commands without walls. It does not inspect the
-// toolchains, whose paths nothing hides.
+// The toolchains are not inspected: nothing hides their paths.
 func (w Workshop) unwalledPolicy(o *outfit) (sandbox.Policy, error) {
 	protected, placeholders, err := w.protectedPaths(o)
 	return sandbox.Policy{
@@ -145,7 +144,6 @@ func (w Workshop) unwalledPolicy(o *outfit) (sandbox.Policy, error) {
 	}, err
 }
 
-// clean checks the paths and returns the workshop with clean ones.
 func (w Workshop) clean() (Workshop, error) {
 	for _, dir := range []string{w.Root, w.Home} {
 		if !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
@@ -175,8 +173,6 @@ func (w Workshop) clean() (Workshop, error) {
 	return w, nil
 }
 
-// protectedPaths returns the protected paths of the workspace, and the paths of its
-// repository outside, and what takes the place of those that do not exist.
 func (w Workshop) protectedPaths(o *outfit) ([]string, map[string]sandbox.Placeholder, error) {
 	git := o.gitFiles()
 	indirect := o.gitIndirect(o.gitRepositories())
@@ -189,9 +185,7 @@ func (w Workshop) protectedPaths(o *outfit) ([]string, map[string]sandbox.Placeh
 	return protected, o.placeholders(protected, git, indirect), err
 }
 
-// environment returns the environment of commands: the harmless variables of the
-// user, overridden by those of the outfit, and these by those of the
-// configuration.
+// Variables of the outfit override harmless ones of the user, and those of the configuration override these.
 func (w Workshop) environment(o *outfit, path []string) []string {
 	vars := map[string]string{"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "PAGER": "cat"}
 	for _, kv := range environ.Without(w.Environ, w.Drop) {
@@ -220,8 +214,7 @@ func (w Workshop) environment(o *outfit, path []string) []string {
 	return env
 }
 
-// harmless reports whether a variable may be passed on, because it only affects
-// how programs work.
+// A harmless variable only affects how programs work.
 func harmless(name string) bool {
 	if strings.HasPrefix(name, "LC_") {
 		return true
@@ -238,8 +231,7 @@ func harmless(name string) bool {
 	}, name)
 }
 
-// certificates passes on the user's certificate files and, with the network, the
-// proxies whose addresses contain no password.
+// The addresses of the proxies contain no password.
 func (o *outfit) certificates() {
 	for _, name := range []string{
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",

@@ -96,8 +96,7 @@ func (l Lines) Check(line string) error {
 	return (&checker{Lines: l}).file(file)
 }
 
-// readable refuses a line that the shell, the user and this package could
-// understand differently.
+// The shell, the user and this package could understand such a line differently.
 func readable(line string) error {
 	switch {
 	case len(line) > maxLine:
@@ -127,13 +126,10 @@ func parseLine(line string) (*syntax.File, error) {
 	return file, nil
 }
 
-// refuse returns an error that tells the model what is refused, why, and what to
-// do instead.
 func refuse(what, why, instead string) error {
 	return fmt.Errorf("not allowed: %s: %s; %s", clipped(what), why, instead)
 }
 
-// clipped shortens a text of the model for an error.
 func clipped(text string) string {
 	const limit = 200
 	if len(text) > limit {
@@ -142,7 +138,6 @@ func clipped(text string) string {
 	return text
 }
 
-// unlistedError returns the error for a program that is not on the list.
 func (l Lines) unlistedError(name string) error {
 	text := fmt.Sprintf("command not allowed: '%s' (allowed: %s)", clipped(name), strings.Join(l.Programs, ", "))
 	if strings.Contains(name, "/") {

@@ -94,8 +94,7 @@ var programs = []program{
 		"less more most man info vi vim nvim view ex ed nano emacs top htop", operands: refused},
 }
 
-// row returns the row of a program. It ignores the directory of its path and a
-// version at the end of its name.
+// The directory of the program's path and a version at the end of its name are ignored.
 func row(name string) program {
 	for _, name := range []string{name, strings.TrimRight(path.Base(name), "0123456789.")} {
 		for _, p := range programs {
@@ -109,7 +108,6 @@ func row(name string) program {
 
 var setOption = lazyregexp.New(`^(-[eux]*o?|pipefail|errexit|nounset|xtrace)$`)
 
-// run checks a program and its arguments.
 func (c *checker) run(name string, args []arg) error {
 	switch name {
 	case "true", "false", ":", "exit", "break", "continue":
@@ -149,8 +147,7 @@ var lookups = []string{"go doc", "go list -m", "npm ls", "pip show", "pip3 show"
 
 var lookupOption = lazyregexp.New(`^(?:[^-].*|-(?:all|src|u|short|c|json|f|versions|deps)|--(?:all|json|long|depth=\d+|format-version(?:=1)?|no-deps|files))$`)
 
-// looksUp reports whether a command may run although its program is not listed. What cargo
-// runs is a matter of settings in the tree.
+// Such a command may run although its program is not listed. What cargo runs is a matter of settings in the tree.
 func (c *checker) looksUp(name string, args []arg) bool {
 	words := []string{name}
 	for _, a := range args {
@@ -168,7 +165,7 @@ func (c *checker) looksUp(name string, args []arg) bool {
 	})
 }
 
-// listed refuses a program unless the list contains the name that the line uses.
+// The list must contain the name that the line uses.
 func (c *checker) listed(name string) error {
 	same := func(p string) bool { return p == name || p == "test" && name == "[" }
 	if strings.Contains(name, "/") {
@@ -183,7 +180,7 @@ func (c *checker) listed(name string) error {
 	return nil
 }
 
-// known checks a program that only needs its row of the table.
+// Such a program only needs its row of the table.
 func (c *checker) known(name string, p program, args []arg) error {
 	switch {
 	case p.operands == anything:
@@ -224,8 +221,7 @@ func (c *checker) known(name string, p program, args []arg) error {
 	return c.paths(rest)
 }
 
-// match returns the listed option that a name means; empty if there is none. A
-// long name may be abbreviated, as most programs allow.
+// A long name may be abbreviated, as most programs allow.
 func match(list, name string) string {
 	for _, full := range strings.Fields(list) {
 		if full == name || len(name) > 1 && len(full) > 1 && strings.HasPrefix(full, name) {
@@ -235,8 +231,7 @@ func match(list, name string) string {
 	return ""
 }
 
-// parse returns the operands of a program, and the values of its options by name. It
-// checks the paths in options; the caller checks the operands.
+// It checks the paths in options; the caller checks the operands.
 func (c *checker) parse(name string, p program, args []arg) (operands []arg, options map[string][]arg, err error) {
 	options = map[string][]arg{}
 	for len(args) > 0 {
@@ -259,7 +254,6 @@ func (c *checker) parse(name string, p program, args []arg) (operands []arg, opt
 	return operands, options, nil
 }
 
-// couldBeOption reports whether an argument begins with * or another pattern.
 func (c *checker) couldBeOption(a arg) bool {
 	return !c.Walled && a.glob && strings.ContainsAny(a.text[:1], "*?[")
 }
@@ -268,8 +262,7 @@ func leadingPattern(a arg) error {
 	return refuse("the pattern "+a.text+" here", "it can match a file name that looks like an option", "write ./"+a.text+", or quote it if it does not stand for file names")
 }
 
-// option adds the options in the first argument to options, and returns the arguments
-// that follow them and the value of the last.
+// next are the arguments after the options in the first one and the value of the last.
 func (c *checker) option(name string, p program, args []arg, options map[string][]arg) (next []arg, err error) {
 	a, next := args[0], args[1:]
 	flags, last, attached := p.optionNames(a.text)
@@ -300,8 +293,7 @@ func (c *checker) option(name string, p program, args []arg, options map[string]
 
 var alphanumeric = lazyregexp.New(`^[A-Za-z0-9]`)
 
-// optionNames splits an argument such as -n, -rn, -n5, --name or --name=value: it
-// returns the flags, the last option, and the value attached to that.
+// text is -n, -rn, -n5, --name or --name=value. attached is the value of last.
 func (p program) optionNames(text string) (flags []string, last, attached string) {
 	if long, ok := strings.CutPrefix(text, "--"); ok {
 		last, attached, _ = strings.Cut(long, "=")
@@ -316,7 +308,7 @@ func (p program) optionNames(text string) (flags []string, last, attached string
 	return flags, "", ""
 }
 
-// cd checks a cd, which may only lead into a directory below the working directory.
+// cd may only lead into a directory below the working directory.
 func (c *checker) cd(args []arg) error {
 	if len(args) != 1 || args[0].glob || args[0].text == "" && !args[0].dynamic || strings.HasPrefix(args[0].text, "-") {
 		return refuse("cd without one plain directory", "hone could not check later paths", "write cd DIR, with a directory inside the working directory")
@@ -325,7 +317,6 @@ func (c *checker) cd(args []arg) error {
 	return c.enter(args[0])
 }
 
-// enter follows a change of the directory.
 func (c *checker) enter(dir arg) error {
 	if err := c.path(dir); err != nil {
 		return err
@@ -336,8 +327,7 @@ func (c *checker) enter(dir arg) error {
 	return nil
 }
 
-// wrapped checks the command that a program such as env, timeout or find runs. It starts after
-// skip of the program's operands.
+// The command starts after skip of the program's operands.
 func (c *checker) wrapped(name string, rest []arg, skip int) error {
 	for name == "env" && len(rest) > 0 && (rest[0].text == "-" || strings.Contains(rest[0].text, "=")) {
 		if rest[0].text != "-" && !c.Walled {
@@ -356,7 +346,6 @@ func (c *checker) wrapped(name string, rest []arg, skip int) error {
 	return c.run(rest[skip].text, rest[skip+1:])
 }
 
-// find checks an expression word by word.
 func (c *checker) find(args []arg) (err error) {
 	p := row("find")
 	for err == nil && len(args) > 0 {
@@ -381,8 +370,7 @@ func (c *checker) find(args []arg) (err error) {
 	return err
 }
 
-// findExec checks the command of -exec and returns the arguments after it. In the
-// command {} is a path in the working directory.
+// In the command {} is a path in the working directory. It returns the arguments after the command.
 func (c *checker) findExec(args []arg) ([]arg, error) {
 	inner := slices.Clone(args)
 	for i, a := range args {
@@ -401,8 +389,7 @@ var (
 	gitReads = lazyregexp.New(`^(--get|--get-all|--get-regexp|get|--list|-l|list)$`)
 )
 
-// git checks a git command and its options. It refuses commands that are not in
-// the table, because an alias can run any program.
+// Commands that are not in the table are refused, because an alias can run any program.
 func (c *checker) git(args []arg) error {
 	defer c.back(c.at, c.moves)
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
@@ -435,8 +422,7 @@ func (c *checker) git(args []arg) error {
 	return c.known("git "+name, p, args[1:])
 }
 
-// gitDeletes refuses the git commands that delete files, unless rm is listed, and those
-// that delete what the user may have stashed, which no undo restores.
+// No undo restores what the user may have stashed.
 func (c *checker) gitDeletes(name string, args []arg) error {
 	has := func(word string) bool { return slices.ContainsFunc(args, func(a arg) bool { return a.text == word }) }
 	switch {

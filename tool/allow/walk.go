@@ -120,7 +120,6 @@ func (c *checker) command(cmd syntax.Command) error {
 	return refuse(shellText(cmd), "hone cannot check a command of this kind", "use plain commands, pipes, &&, ||, ;, if, case and while")
 }
 
-// inner returns the statements of a compound command.
 func inner(cmd syntax.Command) (list []*syntax.Stmt) {
 	syntax.Walk(cmd, func(n syntax.Node) bool {
 		s, ok := n.(*syntax.Stmt)
@@ -133,7 +132,6 @@ func inner(cmd syntax.Command) (list []*syntax.Stmt) {
 	return list
 }
 
-// binary checks a pipe, && or ||.
 func (c *checker) binary(b *syntax.BinaryCmd) error {
 	at, before := c.at, c.moves
 	if err := c.statement(b.X); err != nil {
@@ -150,7 +148,6 @@ func (c *checker) binary(b *syntax.BinaryCmd) error {
 	return c.statement(b.Y)
 }
 
-// call checks a simple command.
 func (c *checker) call(call *syntax.CallExpr) error {
 	if len(call.Assigns) > 0 && !c.Walled {
 		return refuse("setting "+shellText(call.Assigns[0]), "it can change which programs and files the line uses, and no walls hold here", "use the program's options")
@@ -194,17 +191,15 @@ func (c *checker) redirect(r *syntax.Redirect) error {
 	return writes.path(file)
 }
 
-// arg is one argument of a program.
 type arg struct {
 	text    string // empty if dynamic
 	glob    bool   // the text is a pattern, and the argument stands for matching names
 	dynamic bool   // the line does not show the text, or how many arguments it is
 }
 
-// plain reports whether the text is exactly what the program receives.
+// The text is exactly what the program receives.
 func (a arg) plain() bool { return !a.glob && !a.dynamic }
 
-// dynamic reports whether the line does not show what a part of it stands for.
 func dynamic(n syntax.Node) bool {
 	switch n := n.(type) {
 	case *syntax.ParamExp:
@@ -227,8 +222,7 @@ func dynamic(n syntax.Node) bool {
 
 var braces = lazyregexp.New(`\{.*(,|\.\.).*\}`)
 
-// words returns the arguments that the shell makes of the words of a command. It
-// refuses patterns that match paths outside the working directory.
+// Patterns that match paths outside the working directory are refused.
 func (c *checker) words(list []*syntax.Word) (args []arg, err error) {
 	for _, w := range list {
 		args = append(args, word(w))
@@ -263,7 +257,6 @@ var expansion = &expand.Config{Env: expand.FuncEnviron(func(name string) string 
 	return "~" + strings.TrimPrefix(strings.TrimPrefix(name, "HOME"), " ")
 })}
 
-// shellText returns the source text of a node on one line, for messages.
 func shellText(n syntax.Node) string {
 	var b strings.Builder
 	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
@@ -272,7 +265,6 @@ func shellText(n syntax.Node) string {
 	return b.String()
 }
 
-// paths checks arguments that may be paths.
 func (c *checker) paths(args []arg) error {
 	for _, a := range args {
 		if err := c.path(a); err != nil {
@@ -282,8 +274,6 @@ func (c *checker) paths(args []arg) error {
 	return nil
 }
 
-// path refuses an argument that a program could read as a path outside the
-// working directory.
 func (c *checker) path(a arg) error {
 	for _, p := range candidates(a.text) {
 		if c.outside(p) {
@@ -299,7 +289,7 @@ func (c *checker) path(a arg) error {
 // caches matches paths in what package managers have installed.
 var caches = lazyregexp.New(`/(?:pkg/mod|node_modules|site-packages|dist-packages|\.cargo/registry|\.m2/repository)(?:/|$)`)
 
-// relative returns a path from Dir, as it is seen where the line is; a path elsewhere stays absolute.
+// A path elsewhere stays absolute.
 func (c *checker) relative(p string) string {
 	p = filepath.ToSlash(p)
 	if !path.IsAbs(p) && filepath.VolumeName(p) == "" {
@@ -311,8 +301,6 @@ func (c *checker) relative(p string) string {
 	return p
 }
 
-// outside reports whether the text of a path leads out of the working directory, from
-// where the line is.
 func (c *checker) outside(p string) bool {
 	r := c.relative(p)
 	if path.IsAbs(r) || filepath.VolumeName(r) != "" {
@@ -329,8 +317,7 @@ func within(dir, p string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// closed reports whether a path lies in a directory that the model may not change
-// (ruling G5).
+// The model may not change these directories (ruling G5).
 func (c *checker) closed(p string) bool {
 	return slices.ContainsFunc(strings.Split(strings.ToLower(c.relative(p)), "/"), func(part string) bool {
 		return part == ".git" || part == ".hone" || part == ".codescribe"
@@ -342,8 +329,7 @@ var (
 	webAddress = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 )
 
-// candidates returns the parts of an argument that could be paths: the entire
-// argument, and what follows an option letter, =, :, a comma or @.
+// They are the entire argument, and what follows an option letter, =, :, a comma or @.
 func candidates(text string) (list []string) {
 	for _, part := range strings.Split(text, "=") {
 		if webAddress.MatchString(part) && !strings.HasPrefix(strings.ToLower(part), "file:") {

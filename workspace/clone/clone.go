@@ -51,7 +51,6 @@ func Clean(ctx context.Context, tree *workspace.Tree, dst string, belongs func(p
 	return c.left, err
 }
 
-// copy copies a tree into an empty directory.
 func (c *copier) copy(tree *workspace.Tree, dst string) error {
 	root, err := os.OpenRoot(dst)
 	if err != nil {
@@ -68,7 +67,6 @@ func (c *copier) copy(tree *workspace.Tree, dst string) error {
 	return nil
 }
 
-// copier is the state of one copy.
 type copier struct {
 	ctx     context.Context
 	dst     fs.FileInfo
@@ -88,7 +86,6 @@ func (c *copier) leaves(path string, info fs.FileInfo) bool {
 	return true
 }
 
-// tree copies everything below one root to another.
 func (c *copier) tree(from, to *os.Root) error {
 	names, err := nofollow.DirNames(to)
 	if err != nil {
@@ -107,7 +104,6 @@ func (c *copier) tree(from, to *os.Root) error {
 	return c.entries(from, to, "")
 }
 
-// entries copies the contents of a directory.
 func (c *copier) entries(from, to *os.Root, dir string) error {
 	names, err := nofollow.DirNames(from)
 	if err != nil && dir == "" {
@@ -130,11 +126,9 @@ func (c *copier) entries(from, to *os.Root, dir string) error {
 	return nil
 }
 
-// skip records a path that is not copied.
 func (c *copier) skip(path string) { c.skipped = append(c.skipped, path) }
 
-// entry copies one path. It returns only errors of the copy; a path of the
-// original that fails is skipped.
+// It returns only errors of the copy; a path of the original that fails is skipped.
 func (c *copier) entry(from, to *os.Root, path string) error {
 	info, err := from.Lstat(treepath.Base(path))
 	switch {
@@ -168,8 +162,7 @@ func (c *copier) symlink(from, to *os.Root, path string) error {
 	return to.Symlink(target, treepath.Base(path))
 }
 
-// directory copies a directory. It sets the permission bits last, because they
-// may forbid writing.
+// The permission bits are set last, because they may forbid writing.
 func (c *copier) directory(from, to *os.Root, path string, info fs.FileInfo) error {
 	name := treepath.Base(path)
 	if os.SameFile(info, c.dst) {
@@ -192,7 +185,6 @@ func (c *copier) directory(from, to *os.Root, path string, info fs.FileInfo) err
 	return to.Chmod(name, info.Mode().Perm())
 }
 
-// dirContents copies the contents of a directory into the one created for it.
 func (c *copier) dirContents(from, to *os.Root, path string) error {
 	src, _, err := nofollow.OpenDir(from, treepath.Base(path), path)
 	if err != nil {
@@ -210,7 +202,6 @@ func (c *copier) dirContents(from, to *os.Root, path string) error {
 	return c.entries(src, dst, path)
 }
 
-// file copies one regular file.
 func (c *copier) file(from, to *os.Root, path string) error {
 	src, info, err := nofollow.OpenRegular(from, path)
 	if nofollow.IsNotExist(err) {
@@ -240,7 +231,6 @@ func (c *copier) file(from, to *os.Root, path string) error {
 	return to.Chtimes(treepath.Base(path), info.ModTime(), info.ModTime())
 }
 
-// contents fills the copy of a file.
 func (c *copier) contents(dst, src *os.File, info fs.FileInfo) error {
 	if c.clone && info.Size() > 0 {
 		err := cloneFile(dst, src)
@@ -270,8 +260,7 @@ func (c *copier) contents(dst, src *os.File, info fs.FileInfo) error {
 	return nil
 }
 
-// section copies the bytes of a file from an offset to another, or to its end if it
-// became shorter.
+// The file may have become shorter.
 func (c *copier) section(dst, src *os.File, from, to int64) error {
 	for _, f := range []*os.File{dst, src} {
 		if _, err := f.Seek(from, io.SeekStart); err != nil {
@@ -294,7 +283,6 @@ func (c *copier) section(dst, src *os.File, from, to int64) error {
 	return nil
 }
 
-// isReadError reports whether an error comes from reading.
 func isReadError(err error) bool {
 	var at *fs.PathError
 	return errors.As(err, &at) && at.Op == "read"

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cloneFile makes dst share the blocks of src. An error leaves dst empty.
+// An error leaves dst empty.
 func cloneFile(dst, src *os.File) error {
 	to, err := dst.SyscallConn()
 	if err != nil {

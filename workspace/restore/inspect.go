@@ -14,8 +14,6 @@ import (
 	"hone/workspace/treepath"
 )
 
-// inspectAll reads the current state of every path, reports all conflicts
-// together, and checks that the directories are writable.
 func (r *restorer) inspectAll(ctx context.Context) error {
 	for _, it := range r.items {
 		if err := ctx.Err(); err != nil {
@@ -41,7 +39,6 @@ func (r *restorer) inspectAll(ctx context.Context) error {
 	return r.checkWritable()
 }
 
-// inspect reads the current state of a path.
 func (r *restorer) inspect(ctx context.Context, it *item) error {
 	it.found, it.info, it.dirsToClear = workspace.Entry{}, nil, nil
 	dir, err := r.parentDir(it)
@@ -73,8 +70,7 @@ func (r *restorer) inspect(ctx context.Context, it *item) error {
 	return nil
 }
 
-// parentDir returns the directory of a path. It returns nil and sets missingDir
-// if a parent is not a directory.
+// It returns nil and sets missingDir if a parent is not a directory.
 func (r *restorer) parentDir(it *item) (*nofollow.Pin, error) {
 	it.missingDir, it.blocked = "", false
 	dir, err := r.pins.At(treepath.Parent(it.Path), false)
@@ -93,8 +89,6 @@ func (r *restorer) parentDir(it *item) (*nofollow.Pin, error) {
 	return nil, err // another process is changing the tree right now
 }
 
-// checkBlocked sets blocked if missingDir exists but is not a directory. Any
-// other error is returned.
 func (r *restorer) checkBlocked(it *item, cause error) error {
 	if errors.Is(cause, fs.ErrNotExist) {
 		return nil
@@ -115,8 +109,7 @@ func (r *restorer) checkBlocked(it *item, cause error) error {
 	return nil
 }
 
-// inspectFile reads a regular file, if it is not too large for manifests. An unreadable
-// file has no digest.
+// An unreadable file has no digest.
 func (r *restorer) inspectFile(ctx context.Context, it *item, dir *nofollow.Pin) error {
 	it.found = workspace.Entry{Kind: workspace.Regular, Mode: it.info.Mode().Perm(), Size: it.info.Size()}
 	if it.found.Digest = r.tree.Unread(it.found.Size, it.info.ModTime().UnixNano()); it.found.Digest != "" {
@@ -142,8 +135,6 @@ func (r *restorer) inspectFile(ctx context.Context, it *item, dir *nofollow.Pin)
 	return nil
 }
 
-// decide sets what to do about an inspected path, and reports whether that is
-// allowed.
 func (r *restorer) decide(it *item) (ok bool, err error) {
 	if it.Want.Kind == workspace.Other || it.found.Kind == workspace.Other {
 		return false, nil
@@ -165,7 +156,6 @@ func (r *restorer) decide(it *item) (ok bool, err error) {
 	return true, nil
 }
 
-// replaceable reports whether the current state may be replaced.
 func (r *restorer) replaceable(it *item) (bool, error) {
 	for _, from := range it.From {
 		if sameState(it.found, from) {
@@ -237,8 +227,6 @@ func (r *restorer) isRemoved(path string) bool {
 	return false
 }
 
-// checkWritable returns an error if a directory whose names must change is not
-// writable.
 func (r *restorer) checkWritable() error {
 	asked := map[string]bool{}
 	for _, it := range r.items {
@@ -279,8 +267,7 @@ func (r *restorer) checkDirWritable(path string) error {
 	return nil
 }
 
-// recheck finds directories and files that changed while the temporary files
-// were being written.
+// Directories and files may have changed while the temporary files were being written.
 func (r *restorer) recheck() error {
 	if err := r.pins.CheckAll(); err != nil {
 		return err
@@ -304,7 +291,6 @@ func (r *restorer) recheck() error {
 	return nil
 }
 
-// unchanged reports whether a path is still as inspected.
 func (r *restorer) unchanged(it *item) (bool, error) {
 	path := it.Path
 	if it.missingDir != "" {

@@ -14,7 +14,7 @@ import (
 	"hone/workspace/treepath"
 )
 
-// place removes and renames. The caller must roll back after an error.
+// The caller must roll back after an error.
 func (r *restorer) place() error {
 	for _, it := range r.items {
 		if it.isRemoval() && !it.done {
@@ -44,13 +44,10 @@ func (r *restorer) place() error {
 	return r.step("placed")
 }
 
-// addReversal records how to revert the change just made.
 func (r *restorer) addReversal(path string, run func() error) {
 	r.reversals = append(r.reversals, reversal{path, run})
 }
 
-// unchangedParent returns the parent directory of a path that is still as
-// inspected.
 func (r *restorer) unchangedParent(step string, it *item) (*nofollow.Pin, error) {
 	if err := r.step("%s %s", step, it.Path); err != nil {
 		return nil, err
@@ -69,7 +66,6 @@ func (r *restorer) unchangedParent(step string, it *item) (*nofollow.Pin, error)
 	return dir, err
 }
 
-// remove removes one path.
 func (r *restorer) remove(it *item) error {
 	dir, err := r.unchangedParent("remove", it)
 	if err != nil {
@@ -83,7 +79,6 @@ func (r *restorer) remove(it *item) error {
 	return nil
 }
 
-// clearDir removes a directory in the place of a file.
 func (r *restorer) clearDir(c clearing) error {
 	if err := r.step("clear %s", c.path); err != nil {
 		return err
@@ -95,7 +90,6 @@ func (r *restorer) clearDir(c clearing) error {
 	return nil
 }
 
-// removeDir removes an empty directory.
 func (r *restorer) removeDir(path string) error {
 	dir, err := r.pins.At(path, false)
 	if err == nil {
@@ -110,7 +104,6 @@ func (r *restorer) removeDir(path string) error {
 	return nil
 }
 
-// recreateDir reverts clearDir.
 func (r *restorer) recreateDir(c clearing) error {
 	if err := r.step("restore %s", c.path); err != nil {
 		return err
@@ -131,7 +124,6 @@ func (r *restorer) recreateDir(c clearing) error {
 	return f.Chmod(c.mode)
 }
 
-// placeItem brings one path into the wanted state.
 func (r *restorer) placeItem(it *item) error {
 	if it.missingDir != "" {
 		return r.graft(it.missingDir)
@@ -187,7 +179,6 @@ func (r *restorer) graft(top string) error {
 	return nil
 }
 
-// itemsBelow returns the items to place below a missing directory.
 func (r *restorer) itemsBelow(top string) []*item {
 	var items []*item
 	for _, it := range r.items {
@@ -198,8 +189,7 @@ func (r *restorer) itemsBelow(top string) []*item {
 	return items
 }
 
-// seal makes the names in a directory of temporary files durable and closes it,
-// because some systems cannot rename an open directory.
+// It also closes the directory, because some systems cannot rename an open one.
 func (r *restorer) seal(from string, items []*item) error {
 	for _, path := range slices.Backward(dirsOf(items, (*item).stagePath, treepath.Parent(from))) {
 		dir, err := r.pins.At(path, false)
@@ -234,8 +224,7 @@ func dirsOf(items []*item, path func(*item) string, end string) []string {
 	return dirs
 }
 
-// removeEmptied removes the directories that removals left empty. A directory
-// that this process may not remove stays.
+// A directory that this process may not remove stays.
 func (r *restorer) removeEmptied() error {
 	removals := slices.DeleteFunc(slices.Clone(r.items), func(it *item) bool { return !it.isRemoval() })
 	for _, path := range slices.Backward(dirsOf(removals, func(it *item) string { return it.Path }, "")) {
@@ -262,8 +251,6 @@ func (r *restorer) removeEmptied() error {
 	return nil
 }
 
-// rollBack reverts the changes made before an error, in reverse order. It
-// returns the error, together with the paths that it could not restore.
 func (r *restorer) rollBack(cause error) error {
 	partial := workspace.PartialError{Err: cause}
 	// First, because this frees space on a full disk.

@@ -81,7 +81,6 @@ type restorer struct {
 	fault func(step string) error
 }
 
-// restore does the work of Paths.
 func (r *restorer) restore(ctx context.Context, list []Target) (changed []string, err error) {
 	r.pins, r.buf = nofollow.Pins{Root: r.tree.Root(), Scratch: r.tree.IsScratch()}, make([]byte, 64<<10)
 	defer r.pins.Close()
@@ -94,7 +93,6 @@ func (r *restorer) restore(ctx context.Context, list []Target) (changed []string
 	return changed, nil
 }
 
-// step calls fault, if it is set.
 func (r *restorer) step(format string, args ...any) error {
 	if r.fault == nil {
 		return nil
@@ -102,7 +100,6 @@ func (r *restorer) step(format string, args ...any) error {
 	return r.fault(fmt.Sprintf(format, args...))
 }
 
-// item is one path to restore.
 type item struct {
 	Target
 	found       workspace.Entry // current state; zero for nothing or a directory
@@ -116,27 +113,22 @@ type item struct {
 	placed bool // this call brought it into the wanted state
 }
 
-// clearing is a directory to remove.
 type clearing struct {
 	path string
 	mode fs.FileMode
 }
 
-// reversal reverts one change.
 type reversal struct {
 	path string
 	run  func() error
 }
 
-// isRemoval reports whether the path is to be removed.
 func (it *item) isRemoval() bool { return it.Want.Kind == "" }
 
-// modeOnly reports whether at most the permission bits differ.
 func (it *item) modeOnly() bool {
 	return it.Want.Kind == workspace.Regular && it.found.Kind == workspace.Regular && it.Want.Digest == it.found.Digest
 }
 
-// sameState reports whether two entries are the same state of a path.
 func sameState(e, o workspace.Entry) bool {
 	switch {
 	case e.Kind != o.Kind:
@@ -147,8 +139,6 @@ func sameState(e, o workspace.Entry) bool {
 	return e.Target == o.Target
 }
 
-// setItems sets the items from the list. It refuses a list that no tree can
-// satisfy.
 func (r *restorer) setItems(list []Target) error {
 	r.byPath = make(map[string]*item, len(list))
 	for _, one := range list {
@@ -173,8 +163,6 @@ func (r *restorer) setItems(list []Target) error {
 	return nil
 }
 
-// validate refuses a path that Files never lists, and wanted contents that are
-// unknown.
 func (one Target) validate() error {
 	if p := one.Path; !treepath.Valid(p) || strings.ContainsRune(p, 0) {
 		return treepath.Refuse(p, "it is not a path of a tree")
@@ -191,7 +179,6 @@ func (one Target) validate() error {
 	return nil
 }
 
-// run performs the stages of Paths in order.
 func (r *restorer) run(ctx context.Context) (changed []string, err error) {
 	if err := r.inspectAll(ctx); err != nil {
 		return nil, err

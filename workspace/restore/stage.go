@@ -15,8 +15,7 @@ import (
 	"hone/workspace/treepath"
 )
 
-// tempName returns the name of the temporary file next to the path. Apply uses
-// the same name for the same contents.
+// Apply uses the same name for the same contents.
 func (it *item) tempName() string {
 	if it.Want.Kind == workspace.Symlink {
 		return nofollow.TempName(it.Path, "->"+it.Want.Target)
@@ -29,7 +28,6 @@ func graftOf(top string) string {
 	return treepath.Join(treepath.Parent(top), nofollow.TempName(top, "/"))
 }
 
-// stagePath returns the path of the temporary file.
 func (it *item) stagePath() string {
 	if it.missingDir != "" {
 		return graftOf(it.missingDir) + it.Path[len(it.missingDir):]
@@ -37,7 +35,6 @@ func (it *item) stagePath() string {
 	return treepath.Join(treepath.Parent(it.Path), it.tempName())
 }
 
-// stage writes all temporary files, and removes those that a crash left.
 func (r *restorer) stage(ctx context.Context) error {
 	if err := r.removeLeftovers(); err != nil {
 		return err
@@ -57,7 +54,6 @@ func (r *restorer) stage(ctx context.Context) error {
 	return r.step("staged")
 }
 
-// removeLeftovers removes what a crash during the same call left.
 func (r *restorer) removeLeftovers() error {
 	seen := map[string]bool{"": true}
 	for _, it := range r.items {
@@ -74,7 +70,6 @@ func (r *restorer) removeLeftovers() error {
 	return nil
 }
 
-// removeLeftover removes the temporary file or directory of a path.
 func (r *restorer) removeLeftover(left, path string) error {
 	dir, err := r.pins.At(treepath.Parent(left), false)
 	if nofollow.IsAbsent(err) {
@@ -93,7 +88,6 @@ func (r *restorer) removeLeftover(left, path string) error {
 	return nil
 }
 
-// write creates the temporary file or symlink for the wanted state.
 func (r *restorer) write(ctx context.Context, it *item, path string, want workspace.Entry) error {
 	dir, err := r.pins.At(treepath.Parent(path), true)
 	if err != nil {
@@ -117,8 +111,7 @@ func (r *restorer) write(ctx context.Context, it *item, path string, want worksp
 	return errors.Join(err, content.Close())
 }
 
-// replacedFile returns the info of the file whose owner the new one gets, or
-// nil.
+// The new file gets the owner of this one.
 func (it *item) replacedFile() fs.FileInfo {
 	if it.info != nil && it.info.Mode().IsRegular() {
 		return it.info
@@ -126,8 +119,6 @@ func (it *item) replacedFile() fs.FileInfo {
 	return nil
 }
 
-// copyVerified copies, and returns an error if the contents have another
-// digest.
 func (r *restorer) copyVerified(w io.Writer, from io.Reader, digest string) error {
 	sum := sha256.New()
 	if _, err := io.CopyBuffer(io.MultiWriter(w, sum), from, r.buf); err != nil {
@@ -139,7 +130,6 @@ func (r *restorer) copyVerified(w io.Writer, from io.Reader, digest string) erro
 	return nil
 }
 
-// removeTemps removes all temporary files and the directories created for them.
 func (r *restorer) removeTemps() error {
 	var errs []error
 	for _, it := range r.items {
@@ -163,8 +153,6 @@ func (r *restorer) removeTemps() error {
 	return errors.Join(append(errs, r.pins.RemoveCreated())...)
 }
 
-// removeTempDirs removes empty directories of temporary files, from path up to
-// but not including end.
 func (r *restorer) removeTempDirs(path, end string) error {
 	for ; path != end; path = treepath.Parent(path) {
 		dir, err := r.pins.At(path, false)
@@ -181,7 +169,6 @@ func (r *restorer) removeTempDirs(path, end string) error {
 	return nil
 }
 
-// setMode changes only the permission bits.
 func (r *restorer) setMode(dir *nofollow.Pin, it *item, mode fs.FileMode) error {
 	f, info, err := nofollow.OpenRegular(dir.Root, it.Path)
 	if err != nil {

@@ -29,7 +29,6 @@ func (s FileState) isReliable(at time.Time) bool {
 	return s.Changed != 0 && s.Changed < at.Add(-clockStep).UnixNano()
 }
 
-// digest returns a short form of the state.
 func (s FileState) digest() cleanDigest {
 	b := make([]byte, 0, 128)
 	for _, n := range []uint64{s.Device, s.Inode, uint64(s.Size), uint64(s.Modified), uint64(s.Changed)} {

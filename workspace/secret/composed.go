@@ -9,7 +9,6 @@ type piece struct {
 	least, most int
 }
 
-// exactly returns a piece with so many bytes of a set.
 func exactly(lead string, ranges string, n int) piece { return piece{lead, chars(ranges), n, n} }
 
 // composed returns the shapes of tokens that have several parts, or whose fixed part is

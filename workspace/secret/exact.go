@@ -13,8 +13,7 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// exactShapes returns shapes that find values in all their spellings, the
-// longest first, because one may be the start of another.
+// The longest come first, because one may be the start of another.
 func exactShapes(what string, values []string) []shape {
 	var list []shape
 	for _, v := range values {
@@ -59,7 +58,6 @@ func escapeAround(text string, begin int) int {
 	return begin
 }
 
-// newExact returns a scanner for shapes with one literal each.
 func newExact(list []shape) *scanner {
 	slices.SortStableFunc(list, func(a, b shape) int { return cmp.Compare(len(b.literals[0]), len(a.literals[0])) })
 	return newScanner(list)
@@ -117,7 +115,6 @@ func base64Before(text string, begin, n int) int {
 	return begin
 }
 
-// base64After returns where up to n characters of base64 after a position end.
 func base64After(text string, end, n int) int {
 	for ; n > 0 && end < len(text) && isBase64(rune(text[end])); n-- {
 		end++
@@ -192,7 +189,6 @@ func findAll(s *scanner, text string) []span {
 	return merged(found)
 }
 
-// merged sorts spans and joins those that overlap.
 func merged(found []span) []span {
 	slices.SortFunc(found, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	var apart []span
@@ -217,7 +213,6 @@ func withGaps(at int, gaps [][2]int) int {
 	return at
 }
 
-// replace replaces spans of a text.
 func replace(text string, found []span, mark string) string {
 	if len(found) == 0 {
 		return text

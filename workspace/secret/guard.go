@@ -210,7 +210,6 @@ const minKnown = 8
 // that a process that scans nothing does not pay for it.
 var formats = sync.OnceValue(func() *scanner { return newScanner(knownShapes()) })
 
-// init prepares the scanner of Known and Secrets on first use.
 func (g *Guard) init() {
 	g.once.Do(func() {
 		list := append(exactShapes(OwnKeyReason, g.Known), exactShapes(ValueReason, g.Secrets)...)

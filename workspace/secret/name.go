@@ -8,8 +8,6 @@ import (
 	"hone/workspace/treepath"
 )
 
-// secretName returns why a file is withheld because of its name alone, or an
-// empty string. Case does not matter.
 func secretName(p string) string {
 	folded := treepath.Fold(p)
 	name := treepath.Base(folded)
@@ -36,7 +34,6 @@ func secretName(p string) string {
 	return ""
 }
 
-// isTemplate reports whether an environment file is a template without secrets.
 func isTemplate(name string) bool {
 	switch path.Ext(name) {
 	case ".example", ".sample", ".template":
@@ -54,8 +51,6 @@ func isPrivateKeyName(name string) bool {
 	return false
 }
 
-// isCredentialsName reports whether files of this name contain only
-// credentials.
 func isCredentialsName(name string) bool {
 	switch name {
 	case ".netrc", "_netrc", ".pgpass", ".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".s3cfg", ".boto":
@@ -64,8 +59,7 @@ func isCredentialsName(name string) bool {
 	return false
 }
 
-// secretConfig returns why a settings file is withheld, or an empty string: its
-// name says that it can contain credentials, and its contents that it does.
+// The name of a settings file says that it can contain credentials, and its contents that it does.
 func secretConfig(p string, content []byte) string {
 	folded := treepath.Fold(p)
 	switch name := treepath.Base(folded); {
@@ -90,8 +84,6 @@ func reasonIf(holds bool, reason string) string {
 	return ""
 }
 
-// hasAssignment reports whether one of the keys has a value on its line that is
-// not a placeholder.
 func hasAssignment(content []byte, keys ...string) bool {
 	for line := range bytes.Lines(content) {
 		for _, key := range keys {
@@ -103,8 +95,6 @@ func hasAssignment(content []byte, keys ...string) bool {
 	return false
 }
 
-// hasValue reports whether a line reads "key = value" or "key: value". The key
-// may follow other text.
 func hasValue(line, key string) bool {
 	_, rest, found := strings.Cut(line, key)
 	if !found {

@@ -64,7 +64,6 @@ func valueOf(what string, name, between, set *charset, least, most int, words []
 	}}
 }
 
-// isSecretName reports whether the end of a name, such as _API_KEY, means a secret.
 func isSecretName(end string) bool {
 	end = strings.ToLower(end)
 	for _, word := range []string{"public", "hash", "digest", "sha"} {

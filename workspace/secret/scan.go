@@ -19,7 +19,6 @@ type shape struct {
 	find func(text string, begin, end int) (from, to int, ok bool)
 }
 
-// span is the position of one secret in a text.
 type span struct {
 	start, end int
 	what       string
@@ -39,12 +38,10 @@ type group struct {
 	tries         []try
 }
 
-// byteSet is a set of bytes.
 type byteSet [4]uint64
 
 func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
 
-// add adds the byte at a position of a literal, or all bytes if the literal is shorter.
 func (s *byteSet) add(literal string, at int) {
 	if at >= len(literal) {
 		*s = byteSet{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}
@@ -54,7 +51,6 @@ func (s *byteSet) add(literal string, at int) {
 	s[c>>6] |= 1 << (c & 63)
 }
 
-// try is one literal of a shape.
 type try struct {
 	literal string
 	shape   *shape
@@ -82,7 +78,6 @@ func (s *scanner) add(t try) {
 	g.fourth.add(t.literal, 3)
 }
 
-// all returns the secrets in a text, in order and without overlaps.
 func (s *scanner) all(text string) []span {
 	var found []span
 	for at := 0; ; {
@@ -99,7 +94,6 @@ func (s *scanner) all(text string) []span {
 	}
 }
 
-// next returns the first secret that starts at or after a position.
 func (s *scanner) next(text string, at int) (span, bool) {
 	if at >= len(text) {
 		return span{}, false
@@ -134,7 +128,6 @@ func (s *scanner) tryAll(tries []try, text string, at int) (span, bool) {
 	return span{}, false
 }
 
-// charset is a set of ASCII bytes.
 type charset [128]bool
 
 // chars returns the set for ranges such as "a-zA-Z0-9_". A "-" at the end is a
@@ -156,7 +149,6 @@ func chars(ranges string) *charset {
 
 func (set *charset) has(c byte) bool { return c < 128 && set[c] }
 
-// run returns the end of the run of set bytes that starts at a position.
 func (set *charset) run(text string, at int) int {
 	for at < len(text) && set.has(text[at]) {
 		at++
@@ -164,7 +156,6 @@ func (set *charset) run(text string, at int) int {
 	return at
 }
 
-// runBack returns the start of the run of set bytes that ends at a position.
 func (set *charset) runBack(text string, at int) int {
 	for at > 0 && set.has(text[at-1]) {
 		at--
@@ -208,7 +199,6 @@ func entropy(s string) float64 {
 // and must not be a placeholder.
 func isRandom(body string) bool { return entropy(body) >= 3 && !isPlaceholder(body) }
 
-// isPlaceholder reports whether a value must be replaced by a real one.
 func isPlaceholder(value string) bool {
 	if strings.ContainsAny(value, "<>{}") || strings.Contains(value, "...") || strings.Contains(value, "***") {
 		return true
@@ -220,7 +210,6 @@ func isPlaceholder(value string) bool {
 	return slices.ContainsFunc(placeholders(), func(word string) bool { return strings.Contains(lower, word) })
 }
 
-// placeholders returns words and sequences that mark a value as an example.
 func placeholders() []string {
 	return []string{
 		"example", "placeholder", "changeme", "change_me", "change-me", "replace", "redacted", "dummy", "sample",

@@ -108,7 +108,6 @@ var tokenForms = []tokenForm{
 	{"an age key", "A-Z0-9", 58, 58, []string{"AGE-SECRET-KEY-1"}},
 }
 
-// knownShapes returns the forms of secrets that the guard knows.
 func knownShapes() []shape {
 	var list []shape
 	for _, f := range tokenForms {
@@ -135,7 +134,7 @@ func structured() []shape {
 	}
 }
 
-// shape returns the shape of the tokens. A longer run of the body's bytes does not match.
+// A longer run of the body's bytes does not match.
 func (f tokenForm) shape() shape {
 	set := chars(f.set)
 	return shape{what: f.what, literals: f.prefixes, find: func(text string, begin, end int) (int, int, bool) {

@@ -40,8 +40,6 @@ func findKeyBlock(text string, begin, end int) (from, to int, ok bool) {
 // keyBody returns the bytes that a key block may contain, headers included.
 func keyBody() *charset { return chars("a-zA-Z0-9+/= \t\r\n\\\"',:;.-") }
 
-// hasKeyLine reports whether the text has a run of base64 that is long and
-// mixed enough for a key.
 func hasKeyLine(body string) bool {
 	set := chars("a-zA-Z0-9+/")
 	for at := 0; at < len(body); at++ {
@@ -135,7 +133,6 @@ func findJWT(text string, begin, end int) (from, to int, ok bool) {
 	return begin, to, len(parts[2]) >= 32 && isRandom(parts[2])
 }
 
-// isExampleClaim reports whether a token's payload is a documentation example.
 func isExampleClaim(payload string) bool {
 	lower := strings.ToLower(payload)
 	for _, word := range []string{"john doe", "jane doe", "1234567890", "example", "supabase-demo"} {
@@ -169,7 +166,6 @@ func findURL(text string, begin, end int) (from, to int, ok bool) {
 	return end + colon + 1, end + at, true
 }
 
-// isPassword reports whether the password of a URL looks like a real secret.
 func isPassword(user, password string) bool {
 	if len(password) < 8 || strings.EqualFold(user, password) || isPlaceholder(password) {
 		return false
@@ -183,7 +179,6 @@ func isPassword(user, password string) bool {
 	return strings.ContainsAny(password, "0123456789") && entropy(password) >= 2.5
 }
 
-// isExampleHost reports whether the host of a URL is missing or an example.
 func isExampleHost(host string) bool {
 	host, _, _ = strings.Cut(strings.ToLower(host), ",")
 	if host == "" {

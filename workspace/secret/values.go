@@ -55,7 +55,6 @@ func Credentials(name, value string) []string {
 	return c.values
 }
 
-// collector collects the secret values of a text.
 type collector struct{ values []string }
 
 // maxValue is the length of the longest value in bytes. A longer one is split.
@@ -73,8 +72,7 @@ func (c *collector) add(value string) {
 	}
 }
 
-// addLines adds the lines of a secret, such as a private key, without its
-// header and footer.
+// The header and footer of a private key are left out.
 func (c *collector) addLines(secret string) {
 	if !strings.ContainsAny(secret, "\n\\") {
 		c.add(secret)
@@ -91,7 +89,6 @@ func isBase64(r rune) bool {
 	return r < 128 && isAlnum(byte(r)) || strings.ContainsRune("+/=", r)
 }
 
-// addFile adds the values of a file with the name.
 func (c *collector) addFile(name, text string) {
 	for line := range strings.Lines(text) {
 		c.addLine(strings.TrimSpace(line))
@@ -124,7 +121,6 @@ var (
 	login        = lazyregexp.New(`://([^\s/?#"'<>:@]*)(:[^\s/?#"'<>]*)?@`)
 )
 
-// addGenerated adds what looks generated in a text, whatever its name.
 func (c *collector) addGenerated(text string) {
 	for _, token := range generated.FindAllString(text, -1) {
 		if isGenerated(token) {
@@ -133,8 +129,6 @@ func (c *collector) addGenerated(text string) {
 	}
 }
 
-// addLine adds the value of a line that assigns it: with and without its
-// quotes, and without a comment.
 func (c *collector) addLine(line string) {
 	m := assignedLine.FindStringSubmatch(line)
 	if m == nil {
@@ -150,8 +144,6 @@ func (c *collector) addLine(line string) {
 	}
 }
 
-// addPairs adds the values of all assignments in a text, as written and
-// unquoted.
 func (c *collector) addPairs(text string) {
 	for _, m := range assignedPair.FindAllStringSubmatch(text, -1) {
 		value := strings.Trim(m[2], `"'`)
@@ -162,8 +154,6 @@ func (c *collector) addPairs(text string) {
 	}
 }
 
-// addNamed adds the value of a name that means a secret, and the password in
-// it if it is an encoded login. It ignores other names.
 func (c *collector) addNamed(name, value string) {
 	if !NamesSecret(name) || isOrdinary(value) {
 		return
@@ -183,15 +173,13 @@ func (c *collector) addEncoded(value string) {
 	}
 }
 
-// addSchemes adds the credentials of HTTP's Authorization headers.
 func (c *collector) addSchemes(text string) {
 	for _, m := range scheme.FindAllStringSubmatch(text, -1) {
 		c.addNamed("token", m[1])
 	}
 }
 
-// addLogins adds the passwords of the URLs in a text, and users without
-// passwords, which are tokens.
+// A user without a password is a token.
 func (c *collector) addLogins(text string) {
 	for _, m := range login.FindAllStringSubmatch(text, -1) {
 		secret := m[1]
@@ -240,8 +228,6 @@ func namesOther(words []string) bool {
 	return false
 }
 
-// nameWords splits a name such as DB_PASSWORD or apiKey into words in lower
-// case.
 func nameWords(name string) []string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -289,8 +275,7 @@ func isPassphrase(value string) bool {
 	return len(value) >= 20 && mixesCases(value)
 }
 
-// mixesCases reports whether at least a quarter of a text are capital letters,
-// and at most three quarters. Names in camel case have fewer.
+// Names in camel case have fewer capital letters.
 func mixesCases(text string) bool {
 	capitals := 0
 	for i := range len(text) {

@@ -49,7 +49,6 @@ func (c *collector) addParts(value string) {
 	}
 }
 
-// isPaths reports whether a value is a path or a list of them.
 func isPaths(value string) bool {
 	separator := ":"
 	if strings.Contains(value, ";") {

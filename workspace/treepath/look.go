@@ -30,7 +30,6 @@ func Look(text string) (look string, at []int) {
 	return string(b), at
 }
 
-// lookOf returns the usual character that looks like r, or -1 if r is invisible.
 func lookOf(r rune) rune {
 	switch {
 	case Invisible(r), unicode.Is(unicode.Variation_Selector, r):

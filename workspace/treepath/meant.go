@@ -117,7 +117,6 @@ func alike(meant string, tree fs.FS) string {
 	return at
 }
 
-// sameLook returns the name in a directory that looks like another one; empty if none does.
 func sameLook(tree fs.FS, dir, name string) string {
 	dir = path.Clean(dir)
 	if info, err := fs.Lstat(tree, dir); err != nil || !info.IsDir() {

@@ -14,7 +14,6 @@ type Patterns struct {
 	fold  bool
 }
 
-// glob is one prepared pattern.
 type glob struct {
 	text  string // cleaned; folded if the list folds case
 	below bool   // it also matches everything below

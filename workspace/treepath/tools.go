@@ -56,7 +56,6 @@ func toolFiles() []toolFile {
 
 type toolFile struct{ names, why string }
 
-// toolRows are the rows of toolFiles by the first component of their names.
 var toolRows = sync.OnceValue(func() map[string][]toolRow {
 	rows := map[string][]toolRow{}
 	for _, f := range toolFiles() {

@@ -80,7 +80,6 @@ func Clean(p string) (string, error) {
 	return cleaned, nil
 }
 
-// checkSpelling refuses paths that are invalid as a whole.
 func checkSpelling(p string) error {
 	switch {
 	case p == "":
@@ -103,7 +102,6 @@ func checkSpelling(p string) error {
 	return nil
 }
 
-// checkName refuses names that are too long.
 func checkName(p, name string) error {
 	if len(name) > maxName {
 		return Refuse(p, "a name of %d bytes is longer than %d", len(name), maxName)
@@ -127,7 +125,6 @@ func CheckAliases(p, cleaned string) error {
 	return checkWindows(p, cleaned)
 }
 
-// checkWindows refuses paths that Windows would read as a different path.
 func checkWindows(p, cleaned string) error {
 	if strings.ContainsAny(cleaned, `\:`) || !filepath.IsLocal(filepath.FromSlash(cleaned)) {
 		return Refuse(p, "the path contains a Windows separator, stream or device name")
@@ -228,7 +225,6 @@ func IsBelow(path, dir string) bool {
 	return canonical(first) == canonical(dir)
 }
 
-// sameNames reports whether some file system treats p as the wanted path.
 func sameNames(p, wanted string) bool {
 	rest, ok := cutNames(p, wanted)
 	return ok && rest == ""
@@ -278,7 +274,6 @@ func Fold(p string) string {
 	return strings.ToLower(p)
 }
 
-// foldRunes is Fold for a path that is not ASCII.
 func foldRunes(p string) string {
 	var b strings.Builder
 	b.Grow(len(p))

@@ -40,8 +40,7 @@ func stateOf(e workspace.Entry) state { return state{e.Kind, e.Mode, e.Digest, e
 
 func (s state) same(o state) bool { return s == o && s.Note == "" }
 
-// editsOf returns what a run changed in its copy, as far as its journal tells, without the own
-// files of its loop, which is one of kinds, such as logs.
+// The own files of the loop, such as logs, are left out.
 func editsOf(o group.Outcome, home *journal.Home, kinds []loop.Kind) (edits []edit, err error) {
 	own := func(string) bool { return false }
 	if start, err := runs.Started(o.Events); err == nil {
@@ -64,8 +63,7 @@ func editsOf(o group.Outcome, home *journal.Home, kinds []loop.Kind) (edits []ed
 	return edits, nil
 }
 
-// inPlaceOf returns the edits that take those of former back and make edits. Both are edits of the
-// same tree.
+// They take those of former back and make edits. Both are edits of the same tree.
 func inPlaceOf(former, edits []edit) []edit {
 	all := map[string]edit{}
 	for _, e := range former {
@@ -94,8 +92,7 @@ type change struct {
 	Problems []string `json:"problems,omitempty"` // why it cannot be applied
 }
 
-// changeOf returns the change of edits. It stores the contents, of which get returns
-// each by its digest, in the home of the run that applies it.
+// get returns the contents by digest. They are stored in the home of the run that applies the change.
 func changeOf(edits []edit, get history.Get, has func(string) bool, home *journal.Home) (change, error) {
 	c := change{Edits: edits}
 	for _, e := range edits {
@@ -110,9 +107,8 @@ func changeOf(edits []edit, get history.Get, has func(string) bool, home *journa
 	return c, nil
 }
 
-// store stores the contents that an edit writes, and returns why it cannot be made; empty if it
-// can. hone writes and removes regular files, and makes a new one executable only if it starts
-// with "#!".
+// It returns why the edit cannot be made; empty if it can. hone writes and removes regular files, and makes a new one
+// executable only if it starts with "#!".
 func (e edit) store(get history.Get, has func(digest string) bool, home *journal.Home) (why string, err error) {
 	regular := func(s state) bool { return s.Kind == "" || s.Kind == workspace.Regular }
 	switch {
@@ -137,8 +133,7 @@ func (e edit) store(get history.Get, has func(digest string) bool, home *journal
 	return why, err
 }
 
-// apply makes a change to the tree of a run, all of it or nothing. what names the attempt,
-// and again continues or repeats it once the user has restored files.
+// All of it is made or nothing. what names the attempt, and again continues or repeats it once the user has restored files.
 func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.Next) error {
 	stop := func(why string, paths []string, next hone.Next) error {
 		next.Or = again.Or
@@ -184,7 +179,6 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.
 	return stop("hone does not make these changes", refused, hone.Next{})
 }
 
-// mismatches returns the files of edits whose state in the tree is not as a function wants it.
 func mismatches(ctx context.Context, tree *workspace.Tree, edits []edit, as func(e edit, is state) bool) (others []string, err error) {
 	var paths []string
 	for _, e := range edits {

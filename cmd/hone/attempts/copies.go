@@ -52,9 +52,8 @@ func (p place) copy(n int) string {
 
 func (p place) dir(n int) string { return filepath.Join(p.copy(n), p.rel) }
 
-// make makes the copies, each complete, or none, and removes what an earlier process left of
-// them. It leaves out hone's own outputs in the workspace, and keeps minFree bytes of the disk
-// free.
+// All copies are complete, or none is made; what an earlier process left of them is removed. hone's own outputs in the
+// workspace are left out, and minFree bytes of the disk stay free.
 func (p place) make(ctx context.Context, workspace string, outputs []string, count int, minFree int64) (skipped []string, err error) {
 	defer func() {
 		if err != nil {

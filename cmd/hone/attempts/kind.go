@@ -81,7 +81,6 @@ func (v *Invocation) Models() []loop.RoleModel {
 	return all
 }
 
-// modelsOf returns the models of an attempt.
 func (v *Invocation) modelsOf(n int) []loop.Model {
 	if len(v.Asked) == 0 {
 		return nil
@@ -107,8 +106,7 @@ func (v *Invocation) Subject() string {
 	return strings.TrimSpace(fmt.Sprintf("%d × %s %s", v.Count, v.Loop, v.About))
 }
 
-// line returns the command line of an attempt in a directory of a copy, without limits. Paths into
-// the workspace become paths into the copy.
+// Limits are left out. Paths into the workspace become paths into the copy.
 func (v *Invocation) line(n int, workspace, dir string) []string {
 	line := []string{v.Loop, "--dir", dir}
 	if len(v.Named) > 0 {
@@ -135,8 +133,6 @@ func (v *Invocation) address(n int) string {
 	return ""
 }
 
-// inCopy returns an absolute path into the workspace as one into the copy, and any other
-// text as it is.
 func inCopy(text, workspace, dir string) string {
 	if rel, err := filepath.Rel(workspace, text); err == nil && filepath.IsAbs(text) && filepath.IsLocal(rel) {
 		return filepath.Join(dir, rel)

@@ -91,10 +91,9 @@ func (g *contest) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]
 	return nil, err
 }
 
-// byHand is what the user can do with an attempt that cannot be applied.
 func byHand(dir string) *hone.Next { return &hone.Next{First: "copy what you need from " + dir} }
 
-// copyTree copies the tree for each attempt, before any starts, so that all start with the same.
+// No attempt has started yet, so that all start with the same tree.
 func (g *contest) copyTree(ctx context.Context) (c history.Report, err error) {
 	if g.place, err = placeOf(g.session.Dir, g.session.ID()); err != nil {
 		return c, err
@@ -110,8 +109,7 @@ func (g *contest) copyTree(ctx context.Context) (c history.Report, err error) {
 	return c, err
 }
 
-// compete lets the attempts work until one is done. Without a winner the error is a [*hone.Stop]:
-// then nothing is recorded, and a resumed run continues the attempts.
+// Without a winner the error is a [*hone.Stop]: then nothing is recorded, and a resumed run continues the attempts.
 func (g *contest) compete(ctx context.Context) (w winner, err error) {
 	if g.place, err = placeOf(g.session.Dir, g.session.ID()); err != nil {
 		return w, err
@@ -162,8 +160,7 @@ func (g *contest) compete(ctx context.Context) (w winner, err error) {
 	return w, err
 }
 
-// repayEarlier repays the loan that an earlier process gave to an attempt, with what the
-// attempt's journal says, and announces how it has ended since.
+// An earlier process gave the loan. What the attempt's journal says is repaid.
 func (g *contest) repayEarlier(a *attempt) error {
 	past := g.run.Past()
 	for seq, open := range past.Reserved() {
@@ -178,8 +175,7 @@ func (g *contest) repayEarlier(a *attempt) error {
 	return nil
 }
 
-// race lets all attempts work side by side, and returns the first that is done, or the best if a
-// number judges them; nil if none is. It stops the others, and returns when all have ended.
+// It stops the others when one is done, unless a number judges them: then first is the best. It returns when all have ended; first is nil if none is done.
 func (g *contest) race(parent context.Context) (first *attempt, err error) {
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
@@ -221,7 +217,7 @@ func (a *attempt) beats(o *attempt) bool {
 	return mine != nil && other != nil && mine.Better(mine.Best, other.Best)
 }
 
-// fail stops all attempts because of an error. The caller has locked g.
+// The caller has locked g.
 func (g *contest) fail(err error) {
 	if g.fault == nil {
 		g.fault = err
@@ -229,8 +225,7 @@ func (g *contest) fail(err error) {
 	g.stop()
 }
 
-// resumable reports whether a process can continue a run, by itself or with the limits of the
-// attempts.
+// A process can continue it by itself or with the limits of the attempts.
 func (g *contest) resumable(o group.Outcome) bool {
 	if o.Past == nil {
 		return true
@@ -249,8 +244,6 @@ func (g *contest) resumable(o group.Outcome) bool {
 	return true // it died, was interrupted, failed, or used up its budget
 }
 
-// raised returns the flags with which an attempt is resumed: what the user raised since it began,
-// and where its model is.
 func (g *contest) raised(n int, o group.Outcome) (flags []string) {
 	l, was := g.run.Limits, o.Past.Limits()
 	for _, c := range []struct {
@@ -304,7 +297,6 @@ func (g *contest) of(m *group.Member) *attempt {
 	return g.all[slices.IndexFunc(g.all, func(a *attempt) bool { return &a.Member == m })]
 }
 
-// ledger returns what a run has used; zero before it starts.
 func ledger(o group.Outcome) history.Ledger {
 	if o.Past == nil {
 		return history.Ledger{}
@@ -349,8 +341,7 @@ func Spent(home *journal.Home, run string, past *history.Past) history.Ledger {
 	return spent
 }
 
-// follow records what an event of an attempt's run means to users. An error of the journal stops
-// the attempts.
+// An error of the journal stops the attempts.
 func (g *contest) follow(a *attempt, e history.Event) {
 	now := history.Attempt{Number: a.n, Dir: a.Dir, Run: e.Run, Model: g.model(a.n), Tokens: a.tokens}
 	switch p := e.Payload.(type) {
@@ -376,7 +367,7 @@ func (g *contest) follow(a *attempt, e history.Event) {
 	}
 }
 
-// left returns how many findings the last round left; nil if the check has not run.
+// It is nil if the check has not run.
 func left(o group.Outcome) *int {
 	if o.Past == nil || o.Past.State().Decision == "" || o.Past.State().Score != nil {
 		return nil
@@ -397,8 +388,7 @@ func (g *contest) state(a *attempt) history.Attempt {
 	return s
 }
 
-// noWinner returns why no attempt is done, and what to do about it. What can still continue comes
-// first.
+// What can still continue comes first.
 func (g *contest) noWinner() error {
 	var best *attempt
 	var bought string // the run of an attempt whose check passes only with changes to what judges it

@@ -76,8 +76,7 @@ func Find(home *journal.Home, ref string) (f Found, err error) {
 	return f, err
 }
 
-// eachRun calls a function for each run of a home that can be read, the newest first, until it
-// returns an error.
+// Only runs that can be read count, the newest first.
 func eachRun(home *journal.Home, do func(run string, past *history.Past, start hone.Start) error) error {
 	all, err := home.Runs()
 	for _, run := range slices.Backward(all) {
@@ -121,8 +120,6 @@ func (v *Taking) round(ctx context.Context, r *hone.Run, _ []check.Finding) ([]c
 	return nil, nil
 }
 
-// plan returns how the tree gets from the attempt that is applied now, if one is, to the
-// wanted one.
 func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 	copied, err := group.OpenHome(v.Dir)
 	if copied == nil {

@@ -49,7 +49,6 @@ func Run(run *runs.Inspection) []Line {
 	return lines
 }
 
-// modelLines returns the lines about a model: its address, and what an agent may use.
 func modelLines(m loop.RoleModel) []Line {
 	text := m.Model.Name
 	if m.Role != "" {
@@ -72,7 +71,6 @@ func modelLines(m loop.RoleModel) []Line {
 	return lines
 }
 
-// commandLines returns the lines about the check, and about what commands may use.
 func commandLines(s loop.Settings) []Line {
 	var lines []Line
 	add := func(what, text string) {
@@ -106,8 +104,7 @@ func commandLines(s loop.Settings) []Line {
 	return lines
 }
 
-// loopLines returns the lines about settings that only one loop has, such as
-// hooks. System texts are omitted; they change only what a model is told.
+// System texts are omitted; they change only what a model is told.
 func loopLines(settings json.RawMessage) []Line {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(settings, &all) != nil {
@@ -123,7 +120,6 @@ func loopLines(settings json.RawMessage) []Line {
 	return lines
 }
 
-// leafLines returns one line for each value in a JSON value, named by its path.
 func leafLines(name string, value json.RawMessage) []Line {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(value, &object) != nil || object == nil {

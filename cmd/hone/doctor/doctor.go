@@ -87,7 +87,6 @@ type Diagnosis struct {
 	More              []string // further lines
 }
 
-// problem returns the diagnosis of something that must be fixed.
 func problem(what, found, hint string) Diagnosis {
 	return Diagnosis{What: what, Found: found, Hint: hint, Bad: true}
 }
@@ -126,7 +125,6 @@ func lookAtRepository(dir string) Diagnosis {
 	return Diagnosis{What: "repository", Found: top}
 }
 
-// lookAtOwner says whom commands run as if root works in a folder of another user.
 func lookAtOwner(dir string) []Diagnosis {
 	owner := sandbox.OwnerOf(dir)
 	if owner == (sandbox.User{}) {
@@ -170,7 +168,6 @@ func (o Options) lookAtConfig() Diagnosis {
 	return Diagnosis{What: "config", Found: "readable"}
 }
 
-// lookAtCheck returns which check fix would run.
 func (o Options) lookAtCheck() Diagnosis {
 	root, file, ok := o.trustedConfig()
 	if line := config.Check.In(file.Shared()); ok && line != "" {
@@ -184,14 +181,12 @@ func (o Options) lookAtCheck() Diagnosis {
 	return d
 }
 
-// untrusted returns the settings of a folder that the user does not trust.
 func (o Options) untrusted(root string, file config.File) ([]config.Opening, error) {
 	n, err := kinds.Needs(root, file)
 	return o.Host.Untrusted(n), err
 }
 
-// trustedConfig returns the configuration of a folder if the user trusts it. ok is false
-// if doctor must not use it: it is faulty, not trusted, or another hone works there.
+// ok is false if doctor must not use it: it is faulty, not trusted, or another hone works there.
 func (o Options) trustedConfig() (root string, file config.File, ok bool) {
 	root, err := runs.FindRoot(o.Dir)
 	if err != nil {
@@ -210,8 +205,7 @@ func (o Options) trustedConfig() (root string, file config.File, ok bool) {
 	return root, file, true
 }
 
-// lookAtDisk writes where runs are written, which says more than a number of
-// free bytes: quotas, read-only mounts and owners are in it too.
+// Writing where runs are written says more than a number of free bytes: quotas, read-only mounts and owners are in it too.
 func (o Options) lookAtDisk() Diagnosis {
 	root, err := runs.FindRoot(o.Dir)
 	if err != nil {
@@ -248,7 +242,6 @@ func (o Options) lookAtDisk() Diagnosis {
 // muchSpace is the size of all runs, in bytes, from which doctor advises to delete some.
 const muchSpace = 1 << 30
 
-// lookAtRuns returns how much disk space the runs need; nothing if there are none.
 func lookAtRuns(dir string) []Diagnosis {
 	home, err := runs.Open(dir)
 	if err != nil {
@@ -266,7 +259,6 @@ func lookAtRuns(dir string) []Diagnosis {
 	return []Diagnosis{d}
 }
 
-// lookAtKeys returns the providers that have a key or an address.
 func (o Options) lookAtKeys() []Diagnosis {
 	var looks []Diagnosis
 	for _, p := range harness.Providers() {
@@ -293,8 +285,7 @@ func (o Options) lookAtKeys() []Diagnosis {
 	return looks
 }
 
-// lookAtProviders asks the providers of the models that a run would take, at no
-// cost.
+// Asking costs nothing.
 func (o Options) lookAtProviders(ctx context.Context) []Diagnosis {
 	m, err := o.probedModel()
 	if errors.Is(err, errConfigUnused) {
@@ -310,7 +301,6 @@ func (o Options) lookAtProviders(ctx context.Context) []Diagnosis {
 	return looks
 }
 
-// lookAtProvider asks the provider of a model, at no cost.
 func (o Options) lookAtProvider(ctx context.Context, m loop.Model) Diagnosis {
 	p, err := o.Host.Prober(m)
 	if err != nil {
@@ -336,8 +326,7 @@ func (o Options) lookAtProvider(ctx context.Context, m loop.Model) Diagnosis {
 // lookAtConfig reports why.
 var errConfigUnused = errors.New("not checked, because the configuration is not used; name a model with -m")
 
-// probedModel returns the model that a run in the directory would ask, or that a run
-// there asks now.
+// It is that of a new run in the directory, or the one that a run there asks now.
 func (o Options) probedModel() (loop.Model, error) {
 	root, file, ok := o.trustedConfig()
 	if _, start, working := runs.Working(root); working && config.Model.Given(o.Typed)+config.BaseURL.Given(o.Typed) == "" {
@@ -352,8 +341,7 @@ func (o Options) probedModel() (loop.Model, error) {
 	return s.Model, err
 }
 
-// lookAtWalls checks the walls that a run would get. If the user wants it, it tries to
-// cross all walls, or a certain one.
+// If the user wants it, it tries to cross all walls, or a certain one.
 func (o Options) lookAtWalls(ctx context.Context) iter.Seq[Diagnosis] {
 	return func(yield func(Diagnosis) bool) {
 		wall := sandbox.Wall(config.Wall.In(o.Typed))
@@ -381,7 +369,6 @@ func (o Options) lookAtWalls(ctx context.Context) iter.Seq[Diagnosis] {
 	}
 }
 
-// lookAtAuto builds the walls that a run would get.
 func (o Options) lookAtAuto(ctx context.Context) Diagnosis {
 	dir, err := os.MkdirTemp("", "hone-doctor-")
 	if err != nil {
@@ -402,13 +389,12 @@ func (o Options) lookAtAuto(ctx context.Context) Diagnosis {
 	return Diagnosis{What: "walls", Found: e.Grade().String() + "; hone doctor --full tries to cross all walls"}
 }
 
-// lookAtWall tries to cross one wall.
 func (o Options) lookAtWall(ctx context.Context, wall sandbox.Wall) Diagnosis {
 	if o.Progress != nil {
 		fmt.Fprintf(o.Progress, "  %-12s trying to cross it…", wall)
 		defer fmt.Fprint(o.Progress, "\r\x1b[K")
 	}
-	report, err := prove.All(ctx, wall)
+	report, err := prove.Wall(ctx, wall)
 	var cannot *sandbox.WallError
 	switch {
 	case errors.As(err, &cannot):
@@ -436,7 +422,6 @@ func (o Options) lookAtWall(ctx context.Context, wall sandbox.Wall) Diagnosis {
 	return d
 }
 
-// details returns what a wall leaves open, and which attempts could not be made.
 func details(report prove.Report) []string {
 	var lines []string
 	for _, list := range []struct {
@@ -444,17 +429,12 @@ func details(report prove.Report) []string {
 		results []prove.Result
 	}{{"open", report.Open()}, {"blocked, but should be open", report.Blocked()}, {"not tried", report.Inconclusive()}} {
 		for _, r := range list.results {
-			line := list.word + ": " + r.Name + ", " + r.About
-			if r.Text != "" {
-				line += " (" + r.Text + ")"
-			}
-			lines = append(lines, line)
+			lines = append(lines, list.word+": "+r.String())
 		}
 	}
 	return lines
 }
 
-// obstacle returns the diagnosis of an error that would keep a run from starting.
 func obstacle(what string, err error) Diagnosis {
 	if f, ok := failure.Explain(err, ""); ok {
 		return problem(what, f.Error(), f.Hint)
@@ -462,8 +442,7 @@ func obstacle(what string, err error) Diagnosis {
 	return problem(what, err.Error(), "")
 }
 
-// lookAtAgents checks the command-line agents of a directory's configuration. A
-// faulty or untrusted configuration is reported by another check.
+// A faulty or untrusted configuration is reported by another check.
 func (o Options) lookAtAgents() []Diagnosis {
 	_, file, _ := o.trustedConfig()
 	var looks []Diagnosis

@@ -14,8 +14,8 @@ import (
 
 type reply struct{ round, session, turn int }
 
-// faultsOf counts the replies of a run that hone could not read, or that had a call of a tool that
-// it could not read; and those with an edit that it did not make.
+// malformed are the replies that hone could not read, or with a call of a tool that it could not read; refused those with an
+// edit that it did not make.
 func faultsOf(o group.Outcome, dir string) (malformed, refused int, err error) {
 	home, err := group.OpenHome(dir)
 	if home == nil {

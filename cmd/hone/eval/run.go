@@ -141,7 +141,7 @@ func Open(record string) (cache string, unlock func(), err error) {
 	return cache, func() { lock.Unlock(); home.Close() }, nil
 }
 
-// dir returns the directory in which a try works. Some checks depend on its name.
+// Some checks depend on the directory's name.
 func (e *Evaluation) dir(t *Try) string {
 	return filepath.Join(e.Cache, "tries", fmt.Sprintf("%s-%d-%.16s", t.Case, t.Time, t.Key), filepath.Base(t.Base.Origin))
 }
@@ -151,7 +151,7 @@ func (e *Evaluation) copy(ctx context.Context, t *Try) error {
 	return t.Base.Make(ctx, filepath.Dir(e.dir(t)))
 }
 
-// remove removes the tree of a try. What cannot be removed stays until it is swept.
+// What cannot be removed stays until it is swept.
 func (e *Evaluation) remove(t *Try) { _ = group.RemoveCopy(filepath.Dir(e.dir(t))) }
 
 // Run makes all tries without a result, those first that an earlier process has begun.
@@ -193,7 +193,6 @@ func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 	return e.stopped, errors.Join(e.err, context.Cause(ctx))
 }
 
-// next returns the next try; nil if none is to start.
 func (e *Evaluation) next() *Try {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -230,8 +229,7 @@ func (e *Evaluation) finish(ctx context.Context, t *Try, r Result, err error) {
 	}
 }
 
-// try starts or continues a try, and returns its result. After an error it must be tried again;
-// then Why of the result says how its run ended, if it did.
+// After an error the try must be tried again; then Why of the result says how its run ended, if it did.
 func (e *Evaluation) try(ctx context.Context, t *Try) (r Result, err error) {
 	dir := e.dir(t)
 	o, err := group.Read(ctx, dir)
@@ -279,8 +277,7 @@ func (e *Evaluation) try(ctx context.Context, t *Try) (r Result, err error) {
 	return r, err
 }
 
-// final reports whether the run's end is its result: it was not interrupted, it did not fail, and
-// no budget below its own limits stopped it.
+// The run was not interrupted, it did not fail, and no budget below its own limits stopped it.
 func (e *Evaluation) final(m *group.Member, o group.Outcome) bool {
 	switch o.End().Kind {
 	case "", hone.KindInterrupted, hone.KindUsage, hone.KindFailed:
@@ -291,7 +288,7 @@ func (e *Evaluation) final(m *group.Member, o group.Outcome) bool {
 
 const already = "the check passes already, without a model"
 
-// newResult returns the result of a run, without that of its judge.
+// The judge's result is missing.
 func (e *Evaluation) newResult(t *Try, o group.Outcome) Result {
 	end, used := o.End(), o.Used()
 	r := Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: end.Kind == hone.KindDone, Kind: string(end.Kind), Why: end.Why,
@@ -304,8 +301,7 @@ func (e *Evaluation) newResult(t *Try, o group.Outcome) Result {
 	return r
 }
 
-// passesAlready runs the check of a case once, before its first try, and reports whether it
-// passes. It runs none if the loop does that itself, or if a judge decides.
+// It runs once, before the first try. It runs none if the loop does that itself, or if a judge decides.
 func (e *Evaluation) passesAlready(ctx context.Context, t *Try) bool {
 	if t.Check == "" || t.Judge != "" {
 		return false
@@ -326,8 +322,7 @@ func (e *Evaluation) passesAlready(ctx context.Context, t *Try) bool {
 	return check()
 }
 
-// judge runs the judge of a try, and returns why it failed; empty if it passed. An error
-// means that it could not run.
+// It returns why the judge failed; empty if it passed. An error means that it could not run.
 func (e *Evaluation) judge(ctx context.Context, t *Try) (said string, err error) {
 	if t.JudgeFiles != "" {
 		if err := overlay(t.JudgeFiles, e.dir(t)); err != nil {
@@ -337,8 +332,7 @@ func (e *Evaluation) judge(ctx context.Context, t *Try) (said string, err error)
 	return e.inWalls(ctx, t, t.Judge)
 }
 
-// inWalls runs a command line in the tree of a try, and returns why it failed; empty if it
-// passed. An error means that it could not run.
+// It returns why the command line failed; empty if it passed. An error means that it could not run.
 func (e *Evaluation) inWalls(ctx context.Context, t *Try, line string) (said string, err error) {
 	const most = "10m" // that a judge, or a check before the first try, may take
 	self, err := os.Executable()

@@ -163,7 +163,6 @@ func (r Report) ModelRows() [][]string {
 	return rows
 }
 
-// cells returns the columns that both tables have.
 func (s Score) cells() []string {
 	if s.Tries == 0 {
 		return append([]string{"0/0"}, slices.Repeat([]string{"-"}, len(figures)-1)...)

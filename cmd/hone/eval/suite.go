@@ -99,8 +99,7 @@ func (s *Suite) Select(names []string) error {
 	return nil
 }
 
-// with returns the table of a case: its own values, or else those of the defaults. Its own
-// arguments follow those of the defaults.
+// Own values have precedence. Own arguments follow those of the defaults.
 func (d Table) with(t Table, standard string) Table {
 	if t.Files+t.Commit+t.Run == "" {
 		t.Files, t.Commit, t.Run = d.Files, d.Commit, d.Run
@@ -116,8 +115,7 @@ func (d Table) with(t Table, standard string) Table {
 	return t
 }
 
-// complete makes the paths of a case absolute, which are relative to dir, and returns what is
-// wrong with it by itself.
+// Paths are relative to dir. It returns what is wrong with the case by itself.
 func (s *Suite) complete(c *Case, dir string, loops []string) (err error) {
 	c.Repo = cmp.Or(c.Repo, ".")
 	for _, p := range []*string{&c.Files, &c.Repo, &c.JudgeFiles} {

@@ -65,8 +65,7 @@ func TreeID(ctx context.Context, dir string) (string, error) {
 	return m.Digest(), err
 }
 
-// commitBase finds the tree of a commit. One that is named HEAD must be all that the user
-// works on.
+// If the commit is HEAD, it must be all that the user works on.
 func (s *Suite) commitBase(ctx context.Context, c Case) (b Base, err error) {
 	repo, err := git.OpenAt(c.Repo)
 	if errors.Is(err, git.ErrNotRepository) {
@@ -171,8 +170,7 @@ func (b Base) Make(ctx context.Context, dir string) error {
 	return nil
 }
 
-// overlay copies the files of a directory over a tree that a model's commands wrote:
-// neither a link in the tree nor one in the directory leads elsewhere.
+// A model's commands wrote the tree: neither a link in it nor one in the directory leads elsewhere.
 func overlay(from, to string) error {
 	src, err := os.OpenRoot(from)
 	if err != nil {

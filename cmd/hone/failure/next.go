@@ -32,7 +32,6 @@ func NextLine(n hone.Next, run string) string {
 	return line + "; or " + or
 }
 
-// lead returns what precedes the text of an action.
 func lead(n hone.Next) string {
 	switch {
 	case n.First == "" && n.Verb == "":
@@ -49,8 +48,6 @@ func lead(n hone.Next) string {
 	return n.First + ", then run: "
 }
 
-// actionText returns a verb with its flags, or the flags after a space; empty if there is
-// neither.
 func actionText(n hone.Next, run string) string {
 	flags := ""
 	for _, f := range n.Flags {
@@ -67,7 +64,6 @@ func actionText(n hone.Next, run string) string {
 	return "start a new run"
 }
 
-// object returns the run or the directory of a verb after a space; empty if it has none.
 func object(n hone.Next, run string) string {
 	name, at, elsewhere := strings.Cut(run, " ")
 	if elsewhere {
@@ -106,7 +102,6 @@ func NoticeText(n hone.Notice) string {
 	return n.Text
 }
 
-// flagText returns a flag after a space.
 func flagText(f hone.Flag) string {
 	switch {
 	case f.Value == "":

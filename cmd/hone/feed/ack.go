@@ -35,9 +35,7 @@ func Await(ctx context.Context, r *hone.Run, in io.Reader) (context.Context, con
 	return ctx, cancel
 }
 
-// lastCall returns the number of the last event that announces a model call or an agent's
-// session; 0 if there is none. Concurrent calls of an agent may have recorded later events,
-// for which hone does not wait.
+// It is 0 if there is none. Concurrent calls of an agent may have recorded later events, for which hone does not wait.
 func lastCall(events []history.Event) int64 {
 	for _, e := range slices.Backward(events) {
 		switch p := e.Payload.(type) {
@@ -52,7 +50,6 @@ func lastCall(events []history.Event) int64 {
 	return 0
 }
 
-// read reads numbers of events until the input ends or a line is not a number.
 func (k *acks) read(in io.Reader) {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		seq, err := strconv.ParseInt(strings.TrimSpace(lines.Text()), 10, 64)
@@ -66,7 +63,7 @@ func (k *acks) read(in io.Reader) {
 	}
 }
 
-// wait waits until an event is stored. The error is the context's.
+// The error is the context's.
 func (k *acks) wait(ctx context.Context, seq int64) error {
 	defer context.AfterFunc(ctx, func() {
 		k.lock.Lock()

@@ -13,7 +13,6 @@ import (
 	"hone/sandbox"
 )
 
-// notifyTimeout limits the notify command.
 const notifyTimeout = 10 * time.Second
 
 // Notifier runs the command of [notify] when the user is asked a question and when a
@@ -34,7 +33,7 @@ type Notifier struct {
 // run's, which may end before the command.
 func (n *Notifier) Question(ctx context.Context, q hone.Question) {
 	if n != nil {
-		n.running.Go(func() { n.run(ctx, "question", "a question waits: "+q.Path) })
+		n.running.Go(func() { n.run(ctx, "question", "a question waits: "+q.About()) })
 	}
 }
 
@@ -48,7 +47,6 @@ func (n *Notifier) End(ctx context.Context, why string, kind hone.Kind, exit int
 	n.run(ctx, "end", why, "HONE_RESULT="+string(kind), fmt.Sprintf("HONE_EXIT=%d", exit))
 }
 
-// run runs the command with the variables of an event.
 func (n *Notifier) run(ctx context.Context, event, text string, variables ...string) {
 	text = n.Clean(text)
 	env := slices.Concat(n.Env, []string{"HONE_EVENT=" + event, "HONE_TEXT=" + render.Line(text)}, variables)

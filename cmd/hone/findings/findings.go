@@ -62,7 +62,7 @@ func (r Result) Summary() string {
 	return text
 }
 
-// byFile returns the findings by files, in the order in which these first occur.
+// The files are in the order in which they first occur.
 func (r Result) byFile() []check.Finding {
 	order := map[string]int{}
 	for _, f := range r.Findings {
@@ -158,7 +158,7 @@ func (r Result) Bork(w io.Writer) error {
 	return encode(w, out)
 }
 
-// encode writes a value as JSON in one call, so that a writer sees complete lines.
+// One call lets a writer see complete lines.
 func encode(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

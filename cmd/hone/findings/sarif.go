@@ -105,7 +105,6 @@ func (r Result) SARIF(w io.Writer, prefix string) error {
 	return encode(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
-// rule returns the index of a rule, which it adds if necessary.
 func (d *sarifDriver) rule(id string) int {
 	i := slices.IndexFunc(d.Rules, func(r sarifRule) bool { return r.ID == id })
 	if i < 0 {
@@ -122,13 +121,11 @@ const (
 	ruleCheck = "check"
 )
 
-// describe returns what a rule means.
 func describe(id string) string {
 	return map[string]string{ruleTest: "A test fails", ruleBuild: "The code does not build, or it crashes", ruleCheck: "The check fails"}[id] + map[bool]string{true: id}[!slices.Contains([]string{ruleTest, ruleBuild, ruleCheck}, id)]
 }
 
-// ruleOf returns the rule of a finding: that of a linter, whose text has it and whose ID
-// begins with it, or what kind of finding it is.
+// A linter's rule is in the text, and the ID begins with it; else the rule is what kind of finding it is.
 func ruleOf(f check.Finding) string {
 	first, _, _ := strings.Cut(f.Text, "\n")
 	rule, _, named := strings.Cut(f.ID, ": ")
@@ -150,7 +147,6 @@ func level(f check.Finding) string {
 	return "warning"
 }
 
-// uriOf returns a relative URI of a file.
 func uriOf(prefix, file string) string {
 	if file == "" {
 		file = noFile

@@ -121,7 +121,6 @@ func Quoted(command string) string {
 	return `"` + command + `"`
 }
 
-// marked returns the languages that a file in a directory marks, with its own checks.
 func marked(root string, known []Language) (found []Language) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -140,7 +139,7 @@ func marked(root string, known []Language) (found []Language) {
 	return found
 }
 
-// pythonCheck returns unittest if all tests are for it and nothing configures pytest.
+// It is unittest if all tests are for it and nothing configures pytest.
 func pythonCheck(root, usual string) string {
 	for _, name := range []string{"pytest.ini", "conftest.py"} {
 		if _, err := os.Lstat(filepath.Join(root, name)); err == nil {
@@ -154,7 +153,7 @@ func pythonCheck(root, usual string) string {
 	return cmp.Or(loop.PythonTests(root), usual)
 }
 
-// nodeCheck returns what package.json runs as a test, or else the script that most nearly is one.
+// It is what package.json runs as a test, or else the script that most nearly is one.
 func nodeCheck(root, usual string) string {
 	var project struct{ Scripts map[string]string }
 	text, err := artifact.Input(filepath.Join(root, "package.json"))
@@ -175,7 +174,6 @@ func nodeCheck(root, usual string) string {
 	return ""
 }
 
-// makeCheck returns make with the target that tests, or without one.
 func makeCheck(root, usual string) string {
 	for _, name := range makefile().Marks {
 		text, _ := artifact.Input(filepath.Join(root, name))
@@ -188,7 +186,6 @@ func makeCheck(root, usual string) string {
 	return usual
 }
 
-// marks reports whether a file's name marks the language.
 func (l Language) marks(name string) bool {
 	return slices.ContainsFunc(l.Marks, func(mark string) bool {
 		ok, _ := path.Match(mark, name)

@@ -57,7 +57,6 @@ func Help(c *cobra.Command, columns int, all bool) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// rowsOf returns a row for each command below c of which ok is true.
 func rowsOf(c *cobra.Command, ok func(*cobra.Command) bool) (rows [][2]string) {
 	for _, sub := range c.Commands() {
 		if ok(sub) && !sub.Hidden {
@@ -67,7 +66,6 @@ func rowsOf(c *cobra.Command, ok func(*cobra.Command) bool) (rows [][2]string) {
 	return rows
 }
 
-// table writes rows of two columns under a title; nothing without rows.
 func table(b *strings.Builder, title string, columns int, rows [][2]string) {
 	width := 0
 	for _, row := range rows {
@@ -85,14 +83,12 @@ func table(b *strings.Builder, title string, columns int, rows [][2]string) {
 	}
 }
 
-// group is some of a command's flags, with what is said about each.
 type group struct {
 	title string
 	rows  [][2]string
 }
 
-// flagGroups returns the flags of a command by their groups, in the order of
-// [config.Groups]. A command with few flags has one group.
+// A command with few flags has one group.
 func flagGroups(c *cobra.Command, all bool) (groups []group) {
 	c.InitDefaultHelpFlag()
 	rows, shown, hidden := map[string][][2]string{}, 0, 0

@@ -33,11 +33,9 @@ func Write(c *cobra.Command, dir, version, loops string) error {
 	return nil
 }
 
-// name returns the name of a command's page, without its section.
 func name(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// page returns the man page of a command, in roff. It has no date, so that the same
-// source always makes the same page.
+// It has no date, so that the same source always makes the same page.
 func page(c *cobra.Command, version, loops string) string {
 	topic := !c.Runnable() && !c.HasSubCommands()
 	synopsis := c.UseLine()
@@ -77,7 +75,6 @@ func page(c *cobra.Command, version, loops string) string {
 	return b.String()
 }
 
-// related writes the exit statuses if the command is a loop, and the related pages.
 func related(b *strings.Builder, c *cobra.Command, loops string) {
 	if !c.HasParent() {
 		return
@@ -114,7 +111,7 @@ func longOrShort(c *cobra.Command) string {
 // verbatim matches a paragraph that is a table, an example or a part of a configuration.
 var verbatim = lazyregexp.New(`(?m)^[ #[]`)
 
-// paragraphs writes paragraphs. It fills lines, except in a [verbatim] paragraph.
+// Lines are filled, except in a [verbatim] paragraph.
 func paragraphs(w io.Writer, text string) {
 	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
 		if i > 0 {
@@ -128,7 +125,7 @@ func paragraphs(w io.Writer, text string) {
 	}
 }
 
-// roff returns a text in which troff finds no commands.
+// troff finds no commands in the text.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'").Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {

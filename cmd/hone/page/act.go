@@ -28,17 +28,18 @@ type Acts struct {
 // Limit is a limit that the user can raise.
 type Limit struct{ Flag, Label, Value, Hint string }
 
-// Question asks whether a change may be made.
+// Question asks whether a change may be made, or what the model asks.
 type Question struct {
+	Asks         string // empty for a change
 	Digest, Path string
 	Verb, Reason string
 	Diff         string   // a unified diff
 	NoDiff       []string // why parts of it are not shown
 }
 
-// Only returns the question if there is exactly one, so that the answer needs one click.
+// Only returns the question if there is exactly one, about a change, so that the answer needs one click.
 func (a Acts) Only() *Question {
-	if len(a.Questions) != 1 {
+	if len(a.Questions) != 1 || a.Questions[0].Asks != "" {
 		return nil
 	}
 	return &a.Questions[0]

@@ -32,7 +32,6 @@ type Use struct{ Sent, Cached, Received int64 }
 // Share returns the cached part of the sent tokens, from 0 to 1.
 func (u Use) Share() float64 { return float64(u.Cached) / float64(max(1, u.Sent)) }
 
-// useText words the tokens of a call; nil means that they are not known.
 func useText(u *Use) string {
 	if u == nil {
 		return "tokens not reported"
@@ -44,7 +43,6 @@ func useText(u *Use) string {
 	return fmt.Sprintf("%s tokens sent%s · %s received", render.Short(u.Sent), cached, render.Short(u.Received))
 }
 
-// totalUse adds up the tokens of calls; nil if none is known.
 func totalUse(calls []Call) *Use {
 	var sum *Use
 	for _, c := range calls {
@@ -74,7 +72,6 @@ type Calls struct {
 	at     map[journal.Identity]int // in their rounds
 }
 
-// add adds the next event of the run.
 func (c *Calls) add(e history.Event, get history.Get) (err error) {
 	switch p := e.Payload.(type) {
 	case history.Asked:
@@ -99,7 +96,7 @@ func (c *Calls) add(e history.Event, get history.Get) (err error) {
 	return nil
 }
 
-// callOf returns a call without its texts.
+// Its texts are missing.
 func callOf(e history.Event, asked history.Asked) Call {
 	name := cmp.Or(asked.Role, "model")
 	if e.Step.Turn > 0 {
@@ -108,7 +105,6 @@ func callOf(e history.Event, asked history.Asked) Call {
 	return Call{Seq: e.Seq, Round: e.Step.Round, Name: name, Model: story.ModelName(asked.Model), Size: render.Bytes(asked.Bytes)}
 }
 
-// useOf returns the tokens of a call; nil if the provider did not report them.
 func useOf(u *model.Usage) *Use {
 	if u == nil {
 		return nil
@@ -116,7 +112,6 @@ func useOf(u *model.Usage) *Use {
 	return &Use{Sent: u.Input + u.CacheRead + u.CacheWrite, Cached: u.CacheRead, Received: u.Output}
 }
 
-// added returns what a request adds to the one before it, shortened.
 func (c *Calls) added(object string, get history.Get) ([]story.Part, error) {
 	texts, err := story.RequestParts(object, false, get)
 	room := c.Most

@@ -36,8 +36,7 @@ type Cell struct {
 	Text  string
 }
 
-// contractsOf returns the verdicts of the contracts in each round; nil if the loop has only
-// its check.
+// It is nil if the loop has only its check.
 func contractsOf(a report.Account) (*Grid, error) {
 	k, err := kinds.Of(a.Start)
 	if err != nil || k.Verified == nil || a.Start.Redacted {
@@ -58,8 +57,7 @@ var (
 	notRun = Tick{Mark: "·", Title: "not verified"}
 )
 
-// contracts returns a grid of contracts and rounds, up to the round last, which is decided;
-// nil if there are no contracts.
+// The round last is decided. It is nil if there are no contracts.
 func contracts(verdicts []loop.Verified, last int) *Grid {
 	if len(verdicts) == 0 {
 		return nil
@@ -87,7 +85,6 @@ func contracts(verdicts []loop.Verified, last int) *Grid {
 	return g
 }
 
-// verdictMark returns the mark of a verdict.
 func verdictMark(v loop.Verdict) Tick {
 	switch v {
 	case loop.Passed:

@@ -9,21 +9,18 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// file is the part of a patch that concerns one file.
 type file struct {
 	Name           string
 	Added, Removed int
 	Lines          []line
 }
 
-// line is a line of a patch.
 type line struct {
 	Class string // "head", "hunk", "add", "del" or empty
 	Text  string // with the sign
 }
 
-// files returns the parts of a unified diff. Only the lines of a hunk are added or
-// removed ones: those of a header begin with the same signs.
+// Only the lines of a hunk are added or removed ones: those of a header begin with the same signs.
 func files(diff string) []file {
 	var list []file
 	inHunk := false
@@ -56,14 +53,12 @@ func files(diff string) []file {
 	return list
 }
 
-// isRedundant reports whether a line of a header only repeats the file name, or tells a reader
-// nothing.
+// Such a line of a header only repeats the file name, or tells a reader nothing.
 func isRedundant(line string) bool {
 	return slices.ContainsFunc([]string{"diff --git ", "index ", "--- ", "+++ "}, func(start string) bool { return strings.HasPrefix(line, start) })
 }
 
-// nameOf returns the name of a file from the first line of its part of a diff. The line
-// contains the name twice, each time after "a/" or "b/". Git quotes names with unusual characters.
+// The line contains the name twice, each time after "a/" or "b/". Git quotes names with unusual characters.
 func nameOf(line string) string {
 	twice, ok := strings.CutPrefix(line, "diff --git ")
 	if !ok {
@@ -119,7 +114,6 @@ var token = lazyregexp.New("(//.*|(?:^|\\s)#.*|/\\*.*?(?:\\*/|$)|--\\s.*)" +
 	`|(\b[0-9][0-9a-fA-FxX_.]*\b)` +
 	`|(\b[A-Za-z_]+\b)`)
 
-// highlighted returns a line of a patch as HTML, with its tokens in colour.
 func highlighted(l line) template.HTML {
 	if !l.Code() || l.Text == "" {
 		return template.HTML(template.HTMLEscapeString(l.Text))
@@ -140,7 +134,6 @@ func highlighted(l line) template.HTML {
 	return template.HTML(b.String())
 }
 
-// tokenClass returns the class of a match of token; empty if it has no colour.
 func tokenClass(text string, m []int) string {
 	for i, name := range []string{"rem", "str", "num"} {
 		if m[2*i+2] >= 0 {
@@ -153,7 +146,6 @@ func tokenClass(text string, m []int) string {
 	return ""
 }
 
-// keywords are those of the usual languages.
 var keywords = strings.Fields(`abstract as async await bool break case catch chan class const continue def default defer del do elif else enum except export
 	extends false False final finally fn for from func function go goto if impl import in int interface is lambda let map match mod mut new nil None not null
 	or and package pass private protected pub public raise range return select self static string struct super switch this throw trait true True try type

@@ -46,7 +46,6 @@ func EvaluationOf(name string, results []eval.Result) Evaluation {
 	return e
 }
 
-// triesGrid returns the tries of each case with each model.
 func triesGrid(results []eval.Result, cases, models []string) *Grid {
 	g := &Grid{ID: "cases", Title: "cases", Corner: "case / model", Legend: []Tick{
 		{Mark: string(story.Passed), Title: "a try that passed"}, {Mark: string(story.Failed), Title: "a try that failed"}}}
@@ -63,7 +62,6 @@ func triesGrid(results []eval.Result, cases, models []string) *Grid {
 	return g
 }
 
-// triesCell returns a mark for each try of a case with a model, in the order of the tries.
 func triesCell(results []eval.Result, name, model string) Cell {
 	of := slices.DeleteFunc(slices.Clone(results), func(r eval.Result) bool { return r.Case != name || r.Model != model })
 	slices.SortStableFunc(of, func(x, y eval.Result) int { return x.Time - y.Time })

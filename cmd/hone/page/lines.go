@@ -22,8 +22,7 @@ const (
 // Colour returns the class that gives an attempt its colour.
 func (a Attempt) Colour() string { return fmt.Sprintf("l%d", (a.Number-1)%lineColours+1) }
 
-// lines draws the findings of each round, a line for each attempt. It is empty if no
-// attempt has two rounds.
+// It is empty if no attempt has two rounds.
 func lines(attempts []Attempt) template.HTML {
 	last, most, drawn := 1, 1, false
 	for _, a := range attempts {
@@ -73,13 +72,11 @@ func lines(attempts []Attempt) template.HTML {
 	return template.HTML(b.String())
 }
 
-// mark is the label at the end of an attempt's line.
 type mark struct {
 	Attempt
 	y float64
 }
 
-// line draws the line of an attempt.
 func (a Attempt) line(b *strings.Builder, x, y func(int) float64) {
 	if len(a.Points) == 0 {
 		return
@@ -93,7 +90,6 @@ func (a Attempt) line(b *strings.Builder, x, y func(int) float64) {
 	fmt.Fprintf(b, `<path d="%s"/></g>`, path.String())
 }
 
-// lineWords describes the lines in words.
 func lineWords(attempts []Attempt) string {
 	var words []string
 	for _, a := range attempts {

@@ -93,7 +93,7 @@ func New(clean func(string) string) *Renderer {
 // anything is rendered.
 func (r *Renderer) Under(root string) { r.root = root }
 
-// at returns an address of the server, or of a place on the same page.
+// The address is of the server, or of a place on the same page.
 func (r *Renderer) at(address string) string {
 	if strings.HasPrefix(address, "/") {
 		return r.root + r.text(address)
@@ -101,8 +101,7 @@ func (r *Renderer) at(address string) string {
 	return r.text(address)
 }
 
-// text returns a text without secrets and control characters. It cuts a text that is
-// longer than MaxText.
+// It has no secrets and control characters. A text that is longer than MaxText is cut.
 func (r *Renderer) text(s string) string {
 	if r.clean != nil {
 		s = r.clean(s)
@@ -113,13 +112,11 @@ func (r *Renderer) text(s string) string {
 	return render.Escape(strings.ReplaceAll(s, "\r\n", "\n"))
 }
 
-// name returns a name, such as that of a model, as HTML that a narrow column can break between
-// the parts of the name.
+// A narrow column can break the name between its parts.
 func (r *Renderer) name(s string) template.HTML {
 	return template.HTML(strings.NewReplacer("/", "/<wbr>", ":", ":<wbr>").Replace(template.HTMLEscapeString(r.text(s)))) // no entity contains these
 }
 
-// part renders the template of that name as an element.
 func (r *Renderer) part(id, name string, data any) (Part, error) {
 	var b strings.Builder
 	err := r.t.ExecuteTemplate(&b, name, data)
@@ -186,7 +183,6 @@ type Wait struct {
 // empty.
 func (r *Renderer) Wait(w Wait) (Part, error) { return r.part("wait", "wait", w) }
 
-// document is a page with its frame.
 type document struct {
 	Served
 	Policy string       // of a page that is one file
@@ -235,7 +231,7 @@ func (r *Renderer) write(w io.Writer, d document) error {
 	return r.t.ExecuteTemplate(w, "document", d)
 }
 
-// class returns the class of a mark, which gives it its colour.
+// The class gives the mark its colour.
 func class(mark string) string {
 	switch mark {
 	case "✓":

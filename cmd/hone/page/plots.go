@@ -81,7 +81,6 @@ func (p Page) Heat() *Grid {
 	return g
 }
 
-// plot is a figure with its caption.
 type plot struct {
 	Name, Last string // what it shows, and the last value
 	SVG        template.HTML
@@ -93,9 +92,8 @@ const (
 	maxPoints             = 240
 )
 
-// plots returns the tokens and the cost over the time that a run worked, with what is reserved
-// above what is confirmed; none before the second call of a model, and of attempts, which have their
-// own.
+// What is reserved is above what is confirmed. There are none before the second call of a model, and of attempts, which have
+// their own.
 func plots(p Page) (all []plot) {
 	if first, ok := p.Past.Before(); ok && first.Score != nil {
 		all = append(all, scores(append([]history.State{first}, p.Past.States()...)))
@@ -157,8 +155,7 @@ func scores(states []history.State) plot {
 	return plot{last.Name + " by round", history.Figure(last.Best), template.HTML(b.String())}
 }
 
-// area draws what is confirmed, and above it what is reserved or not told apart, with a line
-// at the limit where that is near; 0 is no limit.
+// A line is at the limit where that is near; 0 is no limit.
 func area(p Page, limit float64, words func(float64) string, values func(story.Spending) (confirmed, all float64)) template.HTML {
 	uses := p.Uses
 	each := (len(uses) + maxPoints - 1) / maxPoints
@@ -206,14 +203,12 @@ func area(p Page, limit float64, words func(float64) string, values func(story.S
 	return template.HTML(b.String())
 }
 
-// lane is a kind of what a round spent its time on.
 type lane struct {
 	Kind string
 	Took time.Duration
 	SVG  template.HTML
 }
 
-// lanes draws what a round spent its time on: a lane for each kind, with a bar for each span.
 func (r *Renderer) lanes(one Round) (all []lane) {
 	whole := one.Took
 	for _, s := range one.Spans {

@@ -27,8 +27,11 @@ func LimitsOf(l hone.Limits) []Limit {
 	return raisable
 }
 
-// QuestionOf returns a question of a run with its change as a diff.
+// QuestionOf returns a question of a run, with its change as a diff.
 func QuestionOf(ctx context.Context, home *journal.Home, run string, q hone.Question) (Question, error) {
+	if q.Asks != "" {
+		return Question{Asks: q.Asks, Digest: q.Digest(run)}, nil
+	}
 	verb := "Change"
 	switch {
 	case q.Delete:
@@ -43,7 +46,6 @@ func QuestionOf(ctx context.Context, home *journal.Home, run string, q hone.Ques
 	return Question{Digest: q.Digest(run), Path: render.Line(q.Path), Verb: verb, Reason: q.Reason, Diff: string(diff), NoDiff: omitted}, err
 }
 
-// questionDelta returns the change that a question is about.
 func questionDelta(q hone.Question) []workspace.Delta {
 	return []workspace.Delta{{Path: q.Path, Before: history.EntryOf(q.Path, q.Before), After: history.EntryOf(q.Path, q.After)}}
 }

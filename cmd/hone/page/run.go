@@ -45,7 +45,7 @@ type Round struct {
 	Diff   string // unified
 	NoDiff []string
 	Calls  []Call // of models
-	Log    string // what the checks and builds said, as far as the run keeps it
+	Log    string // what the checks and builds printed, as far as the run keeps it
 	Events []Entry
 }
 
@@ -151,7 +151,6 @@ type Maker struct {
 	diffs   map[int]roundDiff
 }
 
-// roundDiff is what a round changed.
 type roundDiff struct {
 	made    string // of which state of the round
 	diff    string
@@ -203,8 +202,7 @@ func (m *Maker) Page(ctx context.Context, a report.Account, choose func([]Round)
 	return p, m.addDiffs(ctx, p)
 }
 
-// follow reads the events that were recorded since the last call, and sorts what they say by
-// round. An event that names no round belongs to the one that is open.
+// It reads the events since the last call. An event that names no round belongs to the one that is open.
 func (m *Maker) follow(a report.Account) error {
 	m.get = a.Home.Get
 	if m.fold == nil {
@@ -223,9 +221,9 @@ func (m *Maker) follow(a report.Account) error {
 		if err != nil {
 			return err
 		}
-		if log := logOf(e, lines, m.get); log != "" {
+		if log := logOf(e, lines, parts, m.get); log != "" {
 			m.logs[m.round] += log
-			lines = lines[:1]
+			lines, parts = lines[:1], nil
 		}
 		m.addEntry(lines, parts)
 		m.read++
@@ -238,11 +236,15 @@ func (m *Maker) follow(a report.Account) error {
 	return nil
 }
 
-// logOf returns what a check or a build said, as far as the run keeps it; empty for another event.
-func logOf(e history.Event, lines []story.Line, get history.Get) string {
+// logOf returns what a check or a build printed, or, of a check without an output, its findings; empty for another event.
+func logOf(e history.Event, lines []story.Line, parts []story.Part, get history.Get) string {
 	var b strings.Builder
 	switch e.Payload.(type) {
 	case history.Checked:
+		if len(parts) > 0 {
+			b.WriteString(strings.TrimSpace(lines[0].Text) + "\n" + strings.TrimRight(parts[0].Text, "\n") + "\n")
+			break
+		}
 		if len(lines) == 1 { // that it passed, which is an event
 			break
 		}
@@ -276,7 +278,6 @@ func (m *Maker) Waits() Wait {
 	return Wait{Model: m.fold.Now.Model, Role: m.fold.Now.Role, Since: m.fold.Now.Since.Local().Format(time.TimeOnly)}
 }
 
-// addDiffs adds the changes of the rounds on a page.
 func (m *Maker) addDiffs(ctx context.Context, p Page) error {
 	for i := range p.InWindow() {
 		one := &p.InWindow()[i]
@@ -310,8 +311,7 @@ type findings struct {
 	known bool              // the check looked in the last round
 }
 
-// next returns the blocking findings of the next round. If the round before was checked,
-// change says how they differ from its findings.
+// If the round before was checked, change says how they differ from its findings.
 func (f *findings) next(r story.Round) (list []Finding, change string) {
 	now, came, stayed := map[string]string{}, 0, 0
 	name := r.Name()

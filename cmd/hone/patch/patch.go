@@ -50,7 +50,6 @@ func Of(ctx context.Context, home *journal.Home, deltas []workspace.Delta, own f
 	return patch, omitted, err
 }
 
-// writeSides writes what was at a path to a/ and what is there to b/.
 func writeSides(home *journal.Home, d workspace.Delta, dir string) error {
 	return errors.Join(writeEntry(home, d.Before, filepath.Join(dir, "a", filepath.FromSlash(d.Path))),
 		writeEntry(home, d.After, filepath.Join(dir, "b", filepath.FromSlash(d.Path))))
@@ -61,7 +60,6 @@ func Missing(home *journal.Home, d workspace.Delta) string {
 	return cmp.Or(missing(home, d.Before), missing(home, d.After))
 }
 
-// missing returns why an entry cannot be part of a patch; empty if it can.
 func missing(home *journal.Home, e workspace.Entry) string {
 	switch {
 	case e.Note != "":
@@ -74,8 +72,7 @@ func missing(home *journal.Home, e workspace.Entry) string {
 	return ""
 }
 
-// writeEntry writes a file or a symlink; an entry of a path where nothing was writes
-// nothing.
+// An entry of a path where nothing was writes nothing.
 func writeEntry(home *journal.Home, e workspace.Entry, path string) error {
 	if e.Kind != workspace.Regular && e.Kind != workspace.Symlink {
 		return nil

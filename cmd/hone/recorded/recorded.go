@@ -151,8 +151,7 @@ func ForChange(ctx context.Context, dir, ref, command string) (*runs.Recorded, e
 		"hone "+command+" "+journal.ShortRun(found.Run)+failure.Elsewhere(found.Dir))
 }
 
-// damageHint returns what the user can do about a journal that was changed; empty if err is
-// another error.
+// It is empty if err is another error.
 func damageHint(home *journal.Home, id string, err error) string {
 	if !errors.As(err, new(*journal.DamageError)) {
 		return ""

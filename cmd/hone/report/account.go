@@ -66,7 +66,7 @@ func (a Account) Rounds() []story.Round {
 	return story.RoundsOf(a.Past.Events(), a.Home.Get, a.Own(), a.Working)
 }
 
-// account returns what a run did that worked for so long, without its files and rounds.
+// Its files and rounds are missing.
 func account(r *recorded.Run, active time.Duration) Account {
 	end, ended := r.Past.End()
 	return Account{Run: r, End: end, Ended: ended && !r.Working, Standing: story.StandingOf(r.Past, r.Working),
@@ -94,9 +94,8 @@ type File struct {
 	Judges         bool // it judges the work
 }
 
-// changedFiles returns the files that differ from those that the run found, without
-// the loop's own; nil if that cannot be read. Those that judge the work come first, then
-// those of the user's own tools: the summary may fold the others.
+// It is nil if that cannot be read. Those that judge the work come first, then those of the user's own tools: the summary may
+// fold the others.
 func changedFiles(home *journal.Home, past *history.Past, own, judges func(string) bool) []File {
 	deltas, err := past.AllChanges(home.Get)
 	if err != nil {
@@ -128,14 +127,12 @@ func changedFiles(home *journal.Home, past *history.Past, own, judges func(strin
 	return files
 }
 
-// check returns the command line that decided; empty if there is none.
 func (a Account) check() string {
 	var settings struct{ Check string }
 	_ = json.Unmarshal(a.Start.Settings, &settings) // a loop without that setting has another check
 	return settings.Check
 }
 
-// name returns the name of the run in a command line, with -C if that is needed.
 func (a Account) name() string {
 	return failure.RunName(a.Home, a.ID) + failure.Elsewhere(a.Home.Workspace())
 }
@@ -168,8 +165,8 @@ func (a Account) Notes() []string {
 	if a.earlier {
 		return notes
 	}
-	if !a.Asked && (!a.Ended || answer.MayWait(a.End.Kind)) {
-		notes = append(notes, answer.Notes(a.Home, a.ID, a.Past.Waiting(), a.Working)...)
+	if !a.Asked {
+		notes = append(notes, answer.Notes(a.Home, a.ID, answer.Waiting(a.Past, a.End.Kind), a.Working)...)
 	}
 	now := a.Past.Last().Time
 	if a.Working {
@@ -232,7 +229,6 @@ func (a Account) Why() string {
 // maxCheck is how much of a check's command line the end names.
 const maxCheck = 40
 
-// why returns the kind and the reason of the end in one line, and the details.
 func (a Account) why() (why, more string) {
 	why, more, _ = strings.Cut(a.End.Why, "\n")
 	why = render.Line(why)

@@ -41,7 +41,6 @@ func (a Account) Print(out io.Writer, c render.Colours, columns int) {
 	}
 }
 
-// printOnTerminal prints the summary for a terminal.
 func (a Account) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	used := strings.Join(a.figures(render.Short), " · ")
 	mark := a.Standing.Mark.Mark(c)
@@ -72,8 +71,7 @@ func (a Account) printOnTerminal(out io.Writer, c render.Colours, columns int) {
 	}
 }
 
-// left returns the first of the findings that are left, one a line of so many columns, unless
-// the reason says what is in the way.
+// The reason may say already what is in the way.
 func (a Account) left(columns int) []string {
 	if a.End.Kind == hone.KindDone || a.End.Kind == hone.KindBlocked {
 		return nil
@@ -98,7 +96,6 @@ func printMore(out io.Writer, more string) {
 	}
 }
 
-// figures returns how long the run took, and what it used.
 func (a Account) figures(number func(int64) string) []string {
 	return append([]string{render.Count(a.Numbers.Rounds, "round"), render.Duration(a.Numbers.Active)}, a.Numbers.Parts(number)...)
 }
@@ -106,7 +103,6 @@ func (a Account) figures(number func(int64) string) []string {
 // maxFiles limits how many files the summary names.
 const maxFiles = 10
 
-// fileLines returns a line for each file that changed, and at most so many lines.
 func (a Account) fileLines(minus string, most int) []string {
 	named, rest := a.Files, File{}
 	if len(named) > most {
@@ -133,7 +129,6 @@ func (a Account) fileLines(minus string, most int) []string {
 	return lines
 }
 
-// commands returns what fits next, each with a word for it.
 func (a Account) commands() [][2]string {
 	at, run, next := failure.Elsewhere(a.Home.Workspace()), a.name(), a.Next()
 	diff := "hone show " + run + " --diff"
@@ -154,9 +149,8 @@ func (a Account) commands() [][2]string {
 // maxAdded limits how many files the command names that keeps a change.
 const maxAdded = 4
 
-// added returns the arguments of git add: the changed files if they are few, because -A
-// also adds the loop's own files. below means that git runs in a subdirectory; there :/
-// is the root.
+// They are the changed files if these are few, because -A also adds the loop's own files. below means that git runs in a
+// subdirectory; there :/ is the root.
 func (a Account) added(below bool) string {
 	if len(a.Files) > maxAdded {
 		return "-A"
@@ -176,7 +170,6 @@ func (a Account) added(below bool) string {
 	return strings.Join(args, " ")
 }
 
-// isHere reports whether dir is the working directory.
 func isHere(dir string) bool {
 	here, err := os.Stat(".")
 	there, err2 := os.Stat(dir)

@@ -63,9 +63,8 @@ func Table(all []Summary, c render.Colours, columns int) []string {
 // leastTask is the number of columns of a task's words for which others are left out.
 const leastTask = 12
 
-// fittingTable returns the lines of a table of runs. If a terminal has too few columns for
-// the words of the tasks, it leaves out tokens, then rounds, then the loop. Zero columns
-// mean that nothing is left out.
+// If a terminal has too few columns for the words of the tasks, tokens are left out, then rounds, then the loop. Zero columns
+// mean that nothing is.
 func fittingTable(rows [][]string, columns int) []string {
 	right := []bool{false, false, false, true, true, true}
 	for _, name := range []string{"TOKENS", "ROUNDS", "LOOP"} {
@@ -89,7 +88,6 @@ func fittingTable(rows [][]string, columns int) []string {
 	return render.Aligned(rows, right...)
 }
 
-// cells returns the columns of a run in the list.
 func (s Summary) cells(c render.Colours) []string {
 	result := s.Standing.Line(c)
 	if s.Foreign {
@@ -98,8 +96,7 @@ func (s Summary) cells(c render.Colours) []string {
 	return []string{render.Line(journal.ShortRun(s.Run)), result, render.Line(s.Loop), fmt.Sprint(s.Rounds), s.TokensText(), render.Age(s.When, time.Now()), render.Line(s.Subject)}
 }
 
-// attemptCells returns the columns of the run's attempts, whose runs are in copies. They
-// are of the run's age.
+// They are of the run's age.
 func (s Summary) attemptCells(c render.Colours) (rows [][]string) {
 	for _, one := range s.Attempts {
 		standing := story.AttemptStanding(one, s.Result == "running")

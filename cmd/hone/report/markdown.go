@@ -38,7 +38,6 @@ func (a Account) Markdown() string {
 // longestCode is where a text in a cell is cut, in columns.
 const longestCode = 200
 
-// code returns a text as code in one line of Markdown; empty if it is empty.
 func code(text string) string {
 	if text = render.Cut(render.Line(text), longestCode); text == "" {
 		return ""

@@ -22,7 +22,6 @@ func (a Account) Lines(rounds []story.Round, c render.Colours, columns, rows int
 	return sheet{a, rounds, c, columns, rows}.lines()
 }
 
-// sheet is an account on a terminal.
 type sheet struct {
 	Account
 	rounds  []story.Round
@@ -50,7 +49,6 @@ func (o sheet) lines() []string {
 	return slices.Concat(head, o.roundLines(max(leastRounds, room-o.height(troubles))), troubles, tail)
 }
 
-// height returns how many rows of the terminal some lines take.
 func (o sheet) height(lines []string) int {
 	rows := 0
 	for _, line := range lines {
@@ -59,7 +57,6 @@ func (o sheet) height(lines []string) int {
 	return rows
 }
 
-// cut cuts a line to the terminal's width.
 func (o sheet) cut(line string) string {
 	if o.columns == 0 {
 		return line
@@ -67,7 +64,6 @@ func (o sheet) cut(line string) string {
 	return render.Cut(line, o.columns-1)
 }
 
-// wrapped breaks a line between words if it is wider than the terminal.
 func (o sheet) wrapped(line string) []string {
 	if o.columns == 0 {
 		return []string{line}
@@ -75,7 +71,6 @@ func (o sheet) wrapped(line string) []string {
 	return strings.Split(render.Wrap(line, o.columns), "\n")
 }
 
-// heading says which run it is, how it ended, and what it was about.
 func (o sheet) heading() []string {
 	result := o.Standing.Text
 	if o.foreign {
@@ -101,9 +96,8 @@ func (o sheet) heading() []string {
 	return lines
 }
 
-// roundLines returns a line for each round, or two where a verdict is long and there is
-// room. If room is greater than 0 there are at most so many lines: rounds in the middle
-// are left out.
+// A round has two lines where a verdict is long and there is room. If room is greater than 0 there are at most so many lines:
+// rounds in the middle are left out.
 func (o sheet) roundLines(room int) []string {
 	layout := screen.LayoutOf(o.rounds, o.columns)
 	all := o.linesIn(layout)
@@ -124,7 +118,6 @@ func (o sheet) roundLines(room int) []string {
 	return slices.Concat(slices.Concat(all[:first]...), []string{o.cut("  " + o.colour.Dim(leftOut(o.rounds[first:last])))}, slices.Concat(all[last:]...))
 }
 
-// linesIn returns the lines of each round.
 func (o sheet) linesIn(l screen.Layout) [][]string {
 	var all [][]string
 	for _, r := range o.rounds {
@@ -133,7 +126,6 @@ func (o sheet) linesIn(l screen.Layout) [][]string {
 	return all
 }
 
-// leftOut words the rounds that are not shown.
 func leftOut(list []story.Round) string {
 	marks := map[story.Outcome]int{}
 	for _, r := range list {
@@ -148,7 +140,6 @@ func leftOut(list []story.Round) string {
 	return text
 }
 
-// troubles says why a run is not done, and what the user should know.
 func (o sheet) troubles() []string {
 	var lines []string
 	switch why, more := o.why(); {
@@ -176,7 +167,6 @@ func (o sheet) troubles() []string {
 	return lines
 }
 
-// attempts returns a line for each attempt, and where they are; nil if there are none.
 func (o sheet) attempts() []string {
 	var lines []string
 	for _, s := range o.Past.Attempts() {
@@ -185,7 +175,6 @@ func (o sheet) attempts() []string {
 	return lines
 }
 
-// changed names the files that the run changed, if its rounds do not.
 func (o sheet) changed() []string {
 	several := func(r story.Round) bool { return len(r.Changes()) > 1 }
 	if len(o.Files) == 0 || len(o.Files) == 1 && len(o.rounds) > 0 && !slices.ContainsFunc(o.rounds, several) {
@@ -202,8 +191,7 @@ func (o sheet) changed() []string {
 	return lines
 }
 
-// totals returns what the run used, and that its journal is intact: the journal would
-// not have been read if a line had been changed.
+// The journal would not have been read if a line had been changed.
 func (o sheet) totals() []string {
 	parts := append(o.Numbers.Parts(render.Short), render.Duration(o.Numbers.Active))
 	intact := fmt.Sprintf("journal intact (%.12s)", o.Hash())
@@ -214,7 +202,6 @@ func (o sheet) totals() []string {
 	return []string{o.colour.Dim(used + " · " + intact)}
 }
 
-// commands returns which flags show more, and what to type next.
 func (o sheet) commands() []string {
 	if o.Start.Redacted {
 		return []string{"  the texts were replaced by hone export --redacted; more: --json"}
@@ -244,8 +231,7 @@ func (o sheet) commands() []string {
 	return lines
 }
 
-// tellingRound returns the number of the last round that failed, or else of the last one; 0
-// if only the check before the first round ran.
+// It is 0 if only the check before the first round ran.
 func (o sheet) tellingRound() (number int) {
 	for _, r := range slices.Backward(o.rounds) {
 		if r.Number > 0 && r.Outcome == story.Failed {

@@ -57,8 +57,7 @@ func (t *Transcript) Show(r *recorded.Run) (err error) {
 	return nil
 }
 
-// roundOf returns the round that an event is shown in. An event about an attempt
-// at a call, or about a server, names no round. It belongs to the open round.
+// An event about an attempt at a call, or about a server, names no round. It belongs to the open round.
 func roundOf(e history.Event, open int) int {
 	switch e.Payload.(type) {
 	case history.Commit, history.Retried, history.Served:
@@ -67,7 +66,7 @@ func roundOf(e history.Event, open int) int {
 	return e.Round()
 }
 
-// showDetails shows what the screen of a running loop omits.
+// The screen of a running loop omits these.
 func (t *Transcript) showDetails(r *recorded.Run, e history.Event) error {
 	switch p := e.Payload.(type) {
 	case history.Resumed:
@@ -91,7 +90,6 @@ func (t *Transcript) showDetails(r *recorded.Run, e history.Event) error {
 	return nil
 }
 
-// showFull shows a complete request, reply, or tool call with its result.
 func (t *Transcript) showFull(r *recorded.Run, e history.Event) (err error) {
 	var parts []story.Part
 	switch p := e.Payload.(type) {
@@ -111,8 +109,7 @@ func (t *Transcript) showFull(r *recorded.Run, e history.Event) (err error) {
 	return err
 }
 
-// showCommit prints the command that shows the diff of a commit. No other diff
-// contains the changes that commands made in that repository.
+// No other diff contains the changes that commands made in that repository.
 func (t *Transcript) showCommit(e history.Event) error {
 	made, err := history.ReadResult[struct {
 		Repo string `json:"repo"`

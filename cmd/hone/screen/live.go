@@ -18,7 +18,6 @@ type arriving struct {
 	heard    time.Time
 }
 
-// arrives returns what has arrived of what the run waits for now.
 func (s *Screen) arrives() *arriving {
 	if n := s.fold.Now.N; s.arriving.n != n {
 		s.arriving = arriving{n: n}
@@ -31,7 +30,6 @@ var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 // silence is how long a model sends nothing before the screen says so.
 const silence = 5 * time.Second
 
-// liveLines returns the lines that are redrawn in place; nil if there are none now.
 func (s *Screen) liveLines(now time.Time, columns, rows int) []string {
 	round, open := s.fold.Open()
 	doing := s.fold.Now
@@ -59,8 +57,7 @@ func (s *Screen) liveLines(now time.Time, columns, rows int) []string {
 // leastName is the number of columns that what the run does has on any terminal.
 const leastName = 10
 
-// doing returns what the run does in one line. On a narrow terminal it leaves out whose
-// turn it is, or the end of a command, rather than what arrives and the time.
+// On a narrow terminal it leaves out whose turn it is, or the end of a command, rather than what arrives and the time.
 func (s *Screen) doing(a story.Activity, now time.Time, columns int) string {
 	c := s.o.Colour
 	if wait := a.Until.Sub(now); wait > 0 {
@@ -83,7 +80,6 @@ func (s *Screen) doing(a story.Activity, now time.Time, columns int) string {
 	return fmt.Sprintf("%c %s%s", frame, what, rest)
 }
 
-// progress says what has arrived of a model's reply.
 func (s *Screen) progress(a story.Activity, now time.Time) []string {
 	var parts []string
 	if a.Try != "" {
@@ -106,7 +102,7 @@ func (s *Screen) progress(a story.Activity, now time.Time) []string {
 	return parts
 }
 
-// outageText returns since when a model has not replied; empty if that is less than a minute.
+// It is empty if that is less than a minute.
 func outageText(a story.Activity, now time.Time) string {
 	if !a.Outage.Long(now) {
 		return ""
@@ -114,7 +110,6 @@ func outageText(a story.Activity, now time.Time) string {
 	return fmt.Sprintf("no reply since %s (%s) · ", a.Outage.Since.Local().Format("15:04"), render.Duration(a.Outage.Lasted(now)))
 }
 
-// clock formats a duration in whole seconds.
 func clock(d time.Duration) string {
 	if d = d.Truncate(time.Second); d < 10*time.Second {
 		return fmt.Sprintf("%ds", max(0, d)/time.Second)
@@ -122,7 +117,6 @@ func clock(d time.Duration) string {
 	return render.Duration(d)
 }
 
-// totals returns the run's time, its tokens and its cost.
 func (s *Screen) totals(now time.Time) string {
 	spent := s.fold.Spent
 	var took time.Duration

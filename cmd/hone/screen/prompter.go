@@ -98,6 +98,10 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 		case gone:
 			p.screen.Say("")
 			return hone.Answer{By: history.NoUser}, nil
+		case q.Asks != "" && strings.TrimSpace(line) == "q":
+			return hone.Answer{}, hone.ErrPending
+		case q.Asks != "":
+			return hone.Answer{Text: strings.TrimSpace(line), By: "user"}, nil
 		}
 		if a, err, known := answer(line); known {
 			return a, err
@@ -108,8 +112,7 @@ func (p *Prompter) Ask(ctx context.Context, q hone.Question) (hone.Answer, error
 	}
 }
 
-// line waits for the next line that the user types. gone means that the user cannot
-// be asked any more.
+// gone means that the user cannot be asked any more.
 func (p *Prompter) line(ctx context.Context) (line string, gone bool, err error) {
 	look := time.NewTicker(lookForUser)
 	defer look.Stop()
@@ -132,13 +135,11 @@ func (p *Prompter) line(ctx context.Context) (line string, gone bool, err error)
 
 func (p *Prompter) present() bool { return p.Present == nil || p.Present() }
 
-// isAgain reports whether q follows because the user has edited what the last
-// question was about.
+// q follows because the user has edited what the last question was about.
 func (p *Prompter) isAgain(q hone.Question) bool {
 	return (q.Edited || q.Problem != "") && q.Path == p.path && q.More == p.left
 }
 
-// count counts the questions about a change, of which q is the next one.
 func (p *Prompter) count(q hone.Question) {
 	if p.left == 0 || q.More != p.left-1 {
 		p.total = q.More + 1
@@ -146,8 +147,7 @@ func (p *Prompter) count(q hone.Question) {
 	p.left, p.path = q.More, q.Path
 }
 
-// act does what is not an answer: it opens the editor or the pager, or says what the
-// answers mean. ok is false if the user has not edited the contents.
+// It opens the editor or the pager, or says what the answers mean. ok is false if the user has not edited the contents.
 func (p *Prompter) act(q hone.Question, line string) (edited []byte, ok bool) {
 	switch word := strings.ToLower(strings.TrimSpace(line)); {
 	case p.edits(q) && (word == "e" || word == "edit"):
@@ -165,7 +165,6 @@ func (p *Prompter) act(q hone.Question, line string) (edited []byte, ok bool) {
 	return nil, false
 }
 
-// explain says what the answers mean.
 func (p *Prompter) explain(q hone.Question) {
 	y, n := "make this change", "do not change this file"
 	if q.AboutJudges() {
@@ -181,13 +180,11 @@ func (p *Prompter) explain(q hone.Question) {
 	p.screen.Say("  q  decide later: stop now, and hone resume asks again")
 }
 
-// edits reports whether the user can edit the new contents: those of a text.
 func (p *Prompter) edits(q hone.Question) bool {
 	return p.Edit != nil && !q.Delete && utf8.Valid(q.New) && !bytes.ContainsRune(q.New, 0)
 }
 
-// edit opens the editor with the new contents, or with what the user last made of
-// them. ok is false if the contents that it leaves are no change.
+// ok is false if the contents that the editor leaves are no change.
 func (p *Prompter) edit(q hone.Question) (edited []byte, ok bool) {
 	content := q.New
 	if q.Refused != nil {
@@ -240,8 +237,7 @@ const (
 	oldTitle = "\x1b[23;0t"
 )
 
-// show shows the header of a question, and the change. again means that the user has
-// just edited it, and need not be called.
+// again means that the user has just edited the change, and need not be called.
 func (p *Prompter) show(q hone.Question, again bool) {
 	s := p.screen
 	defer s.lock()()
@@ -252,6 +248,11 @@ func (p *Prompter) show(q hone.Question, again bool) {
 			s.text.WriteString(bell)
 		}
 		s.text.WriteString(setTitle)
+	}
+	if q.Asks != "" {
+		columns, _ := p.size()
+		fmt.Fprintf(&s.text, "\n%s\n%s\n", s.o.Colour.Bold("The model asks:"), render.Wrap("  "+render.Line(q.Asks), columns))
+		return
 	}
 	added, removed := render.Stat(q.Old, q.New)
 	header := fmt.Sprintf("[%d/%d] %s %s", p.total-p.left, p.total, verbOf(q), render.Line(q.Path))
@@ -279,7 +280,6 @@ func (p *Prompter) show(q hone.Question, again bool) {
 	}
 }
 
-// size returns the columns and rows of the terminal, or large numbers.
 func (p *Prompter) size() (columns, rows int) {
 	if p.screen.o.Size == nil {
 		return 1 << 30, 1 << 30
@@ -287,9 +287,8 @@ func (p *Prompter) size() (columns, rows int) {
 	return p.screen.o.Size()
 }
 
-// foldedLength returns how many lines of a diff a question shows: as many as fit on
-// the terminal together with the rest of the question, but no more than diffLines.
-// The pager shows the others.
+// They are as many as fit on the terminal together with the rest of the question, but no more than diffLines. The pager shows
+// the others.
 func (p *Prompter) foldedLength(diff []string) int {
 	columns, rows := p.size()
 	room := max(1, rows-otherLines)
@@ -307,7 +306,6 @@ func (p *Prompter) foldedLength(diff []string) int {
 	return folded
 }
 
-// close ends a question.
 func (p *Prompter) close() {
 	defer p.screen.lock()()
 	p.screen.asking = false
@@ -329,6 +327,10 @@ func verbOf(q hone.Question) string {
 func (p *Prompter) prompt(q hone.Question) {
 	s := p.screen
 	defer s.lock()()
+	if q.Asks != "" {
+		s.text.WriteString("Answer? [a line; empty: no answer; q: later] ")
+		return
+	}
 	keys := "y/n/a/"
 	if p.edits(q) {
 		keys += "e/"

@@ -32,8 +32,7 @@ const (
 	wrap        = "\x1b[?7h"
 )
 
-// update prints a text above the region, and replaces its lines. The text must end
-// with a newline unless there are no lines. One Write prints everything.
+// The text must end with a newline unless there are no lines. One Write prints everything.
 func (r *region) update(text string, lines []string) {
 	columns, rows := r.size()
 	lines = fitted(lines, columns, rows)
@@ -57,9 +56,8 @@ func (r *region) update(text string, lines []string) {
 	r.lines, r.at = lines, columns
 }
 
-// entered returns 1 if the user has typed Enter since the last call, else 0. If it was
-// typed several times since, lines of the region stay: that is better than erasing lines
-// above it, because a line of several characters looks the same.
+// If Enter was typed several times since the last call, lines of the region stay: that is better than erasing lines above it,
+// because a line of several characters looks the same.
 func (r *region) entered() int {
 	if r.typed == nil {
 		return 0
@@ -72,8 +70,7 @@ func (r *region) entered() int {
 	return 0
 }
 
-// erase erases the region, and the lines below it that the terminal has echoed. A terminal
-// that became narrower has wrapped its lines.
+// The terminal has echoed lines below the region. A terminal that became narrower has wrapped its lines.
 func (r *region) erase(b *strings.Builder, columns, echoed int) {
 	rows := 0
 	for _, line := range r.lines {
@@ -84,8 +81,7 @@ func (r *region) erase(b *strings.Builder, columns, echoed int) {
 	}
 }
 
-// fitted returns the lines that a terminal has room for, each cut to its width. The
-// last lines are the most important ones.
+// The last lines are the most important ones.
 func fitted(lines []string, columns, rows int) []string {
 	lines = lines[max(0, len(lines)-max(1, rows-1)):]
 	fit := make([]string, len(lines))

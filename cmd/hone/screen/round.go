@@ -85,7 +85,6 @@ func RoundLines(r story.Round, c render.Colours, l Layout) []string {
 	return []string{head + render.Pad(cut(r.Verdict, rest), min(rest, l.Verdict)) + "  " + figures}
 }
 
-// cut returns a text on one line that is safe to print, cut to so many columns.
 func cut(text string, columns int) string {
 	return render.Cut(strings.ReplaceAll(render.Line(text), "\t", " "), columns)
 }

@@ -40,7 +40,6 @@ type Options struct {
 	Tokens int64
 }
 
-// folds reports whether finished rounds fold to one line.
 func (o Options) folds() bool { return o.Size != nil && !o.Whole && !o.Verbose && !o.Quiet }
 
 // Screen writes lines. Its methods may be called from several goroutines.
@@ -94,7 +93,6 @@ func (s *Screen) Show(e history.Event) {
 	}
 }
 
-// print prints the lines that are to be shown here.
 func (s *Screen) print(lines []story.Line) {
 	for _, l := range lines {
 		always := l.Level == story.Always || l.Level == story.Live
@@ -115,8 +113,7 @@ func (s *Screen) print(lines []story.Line) {
 // maxDetails is the number of lines of a round that are shown until they are folded.
 const maxDetails = 4
 
-// showRound prints the round that has ended as one line, and below the check before the
-// first round its first findings.
+// The round is one line, and below the check before the first round are its first findings.
 func (s *Screen) showRound(r story.Round) {
 	s.endLine()
 	s.details = nil
@@ -141,8 +138,7 @@ const (
 	buildWidth = 160
 )
 
-// showBuild shows what a failed build printed, without blank lines and the headings of its two
-// streams: everything if it is short, else its end, which says why.
+// Blank lines and the headings of the two streams are left out. Of a long text the end is shown, which says why.
 func (s *Screen) showBuild(st history.State) {
 	for _, f := range st.Checked {
 		if f.Source != check.SourceBuild {
@@ -177,7 +173,6 @@ func (s *Screen) Close() {
 	})
 }
 
-// tick redraws the live lines until the screen is closed.
 func (s *Screen) tick() {
 	t := time.NewTicker(100 * time.Millisecond)
 	defer t.Stop()
@@ -191,8 +186,7 @@ func (s *Screen) tick() {
 	}
 }
 
-// lock locks the screen. The function that it returns shows what was printed since,
-// and unlocks it.
+// unlock shows what was printed since, and unlocks the screen.
 func (s *Screen) lock() (unlock func()) {
 	s.mu.Lock()
 	return func() {
@@ -201,7 +195,6 @@ func (s *Screen) lock() (unlock func()) {
 	}
 }
 
-// flush writes what was printed, and redraws the live lines.
 func (s *Screen) flush() {
 	if s.region == nil {
 		s.write(nil)
@@ -211,7 +204,6 @@ func (s *Screen) flush() {
 	s.write(s.liveLines(time.Now(), columns, rows))
 }
 
-// write writes what was printed above these live lines.
 func (s *Screen) write(lines []string) {
 	text := s.text.String()
 	s.text.Reset()
@@ -232,7 +224,6 @@ func (s *Screen) Around(print func()) {
 	print()
 }
 
-// endLine ends the line of a model's text.
 func (s *Screen) endLine() {
 	if s.streaming {
 		s.text.WriteByte('\n')
@@ -253,7 +244,7 @@ func (s *Screen) Say(format string, args ...any) {
 	s.line(fmt.Sprintf(format, args...))
 }
 
-// line prints one line that is safe to print.
+// The text is safe to print.
 func (s *Screen) line(text string) {
 	s.endLine()
 	if s.o.folds() && !strings.HasPrefix(strings.TrimLeft(text, " "), "| ") { // contents stay as they are
@@ -347,7 +338,6 @@ func (s *Screen) output(line []byte) {
 	s.text.WriteString("  | " + story.Short(string(bytes.TrimRight(line, "\r\n")), outputWidth) + "\n")
 }
 
-// hold keeps the last lines of the output, of which b is the next part.
 func (s *Screen) hold(b []byte) {
 	s.held = append(s.held, b...)
 	from := len(s.held)
@@ -359,7 +349,6 @@ func (s *Screen) hold(b []byte) {
 	s.held = append(s.held[:0], s.held[from:]...)
 }
 
-// endOutput shows the last lines of a command's output.
 func (s *Screen) endOutput() {
 	if s.more > 0 {
 		s.line("  … " + render.Count(s.more, "more line") + ": " + s.o.Full)

@@ -38,7 +38,6 @@ func Edit(in *os.File, prefix, file string, content []byte) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// editor returns the user's editor: $VISUAL, $EDITOR or vi.
 func editor() (string, error) {
 	if set := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")); set != "" {
 		return set, nil
@@ -49,8 +48,7 @@ func editor() (string, error) {
 	return "vi", nil
 }
 
-// plainName returns a file name without characters that a program might misread. The
-// model chose the name.
+// A program might misread other characters. The model chose the name.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

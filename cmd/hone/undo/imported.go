@@ -47,8 +47,7 @@ func Place(ctx context.Context, run *runs.Recorded) (notes []string, err error) 
 	return notes, nil
 }
 
-// checkPlaced returns an error if a run was imported and its files were not restored here:
-// an undo of them would be recorded, and keep [Place] from restoring them later. A tree that is
+// An undo of files that were not restored here would be recorded, and keep [Place] from restoring them later. A tree that is
 // the run's already passes.
 func checkPlaced(ctx context.Context, run *runs.Recorded) error {
 	p, err := run.Placement(ctx, kinds.Own(run.Start, run.Past))
@@ -66,7 +65,6 @@ func checkPlaced(ctx context.Context, run *runs.Recorded) error {
 	return failure.Usage("nothing was undone: the run was imported, and its files are not restored here yet", hint)
 }
 
-// takeBack takes back the files that came with an imported run.
 func takeBack(ctx context.Context, run *runs.Recorded, done *Done) error {
 	back, left, err := run.PlaceImported(ctx, true)
 	if len(back) > 0 {

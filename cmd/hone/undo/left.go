@@ -17,8 +17,7 @@ import (
 	"hone/internal/render"
 )
 
-// leftLines returns a line for each change that an undo leaves alone. restored are the paths that
-// it restores; end is the time of the run's last event.
+// restored are the paths that the undo restores; end is the time of the run's last event.
 func (p *Plan) leftLines(ctx context.Context, restored []string, end time.Time) (lines []string, err error) {
 	left, err := listing.Leftovers(ctx, p.run.Dir, slices.Concat(restored, p.Doubtful), p.run.Past.First().Time, end)
 	add := func(why string, names []string) {
@@ -47,8 +46,7 @@ func (p *Plan) leftLines(ctx context.Context, restored []string, end time.Time) 
 	return lines, err
 }
 
-// repositoryLines returns a line for each repository that a command of the undone rounds made,
-// and for each that hone moved away, if it is still there. It may have the user's commits by now.
+// A repository may have the user's commits by now.
 func (p *Plan) repositoryLines() (lines []string) {
 	round := 0
 	for _, e := range p.run.Past.Events() {
@@ -66,8 +64,7 @@ func (p *Plan) repositoryLines() (lines []string) {
 	return slices.Compact(lines)
 }
 
-// topLevel returns the top-level directories of paths, and the paths without
-// one, sorted.
+// Paths without a top-level directory stay.
 func topLevel(paths []string) []string {
 	var names []string
 	for _, p := range paths {

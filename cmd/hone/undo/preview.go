@@ -29,10 +29,10 @@ func (p *Plan) Preview(ctx context.Context) (Preview, error) {
 	return Preview{p.run.Journal.Run(), p.Round, p.digest(), some(p.Restorable), some(p.Conflicts), some(left)}, err
 }
 
-// some returns a list that JSON does not write as null.
+// JSON does not write it as null.
 func some[T any](list []T) []T { return append([]T{}, list...) }
 
-// digest identifies what the undo would do.
+// It identifies what the undo would do.
 func (p *Plan) digest() string {
 	b, _ := json.Marshal([]any{p.run.Journal.Run(), p.run.Journal.Head(), p.Round, p.Restorable, p.Conflicts, p.Outside, p.Doubtful, p.Own}) // texts and numbers only
 	return fmt.Sprintf("%x", sha256.Sum256(b))

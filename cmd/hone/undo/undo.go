@@ -98,8 +98,7 @@ func (p *Plan) CarryOut(ctx context.Context, force bool, keys []string) (done Do
 	return done, nil
 }
 
-// unstored returns which files of the user's the record of an undo leaves out, as the run
-// does: large ones, and those with a provider's key (ruling G6).
+// The run leaves out the same: large files, and those with a provider's key (ruling G6).
 func unstored(run *runs.Recorded, keys []string) func(workspace.Entry) bool {
 	guard := &secret.Guard{Known: keys}
 	return func(e workspace.Entry) bool {
@@ -111,8 +110,7 @@ func unstored(run *runs.Recorded, keys []string) func(workspace.Entry) bool {
 	}
 }
 
-// redoRound returns the round whose tree the workspace has before an undo; -1
-// if no round ended with that tree, because the run was interrupted in a round.
+// It is -1 if no round ended with the tree before the undo, because the run was interrupted in a round.
 func redoRound(past *history.Past) int {
 	if restored := past.RestoredTo(); restored != nil {
 		return *restored
@@ -124,8 +122,7 @@ func redoRound(past *history.Past) int {
 	return round
 }
 
-// undoneRound returns the last round of a run that was undone to a round; 0 if it was
-// not, or if it was interrupted in a later round.
+// It is 0 if the run was not undone to this round, or if it was interrupted in a later one.
 func undoneRound(past *history.Past, to int) int {
 	last, restored := past.State().Round, past.RestoredTo()
 	if restored == nil || *restored != to || last == to || past.LastRound() > last {
@@ -134,8 +131,7 @@ func undoneRound(past *history.Past, to int) int {
 	return last
 }
 
-// occupiedError adds what to do about a path that even force does not replace: a directory in place
-// of a file, or a file that was just created. run may be followed by -C.
+// Even force does not replace a directory in place of a file, or a file that was just created. run may be followed by -C.
 func occupiedError(err error, run string, round int) error {
 	var conflict *workspace.ConflictError
 	if !errors.As(err, &conflict) {
@@ -145,7 +141,6 @@ func occupiedError(err error, run string, round int) error {
 		Hint: fmt.Sprintf("move it away, then run: hone undo %s%s", run, toRound(round))}
 }
 
-// unrestorableLines says which files not even force can restore.
 func (p *Plan) unrestorableLines() (lines []string) {
 	for _, c := range p.Conflicts {
 		if c.Lost {
@@ -155,7 +150,6 @@ func (p *Plan) unrestorableLines() (lines []string) {
 	return lines
 }
 
-// conflictError returns an error that names the files that prevent the undo.
 func (p *Plan) conflictError() error {
 	f := &failure.Error{Kind: hone.KindBlocked, Each: p.unrestorableLines(), Hint: fmt.Sprintf("hone undo %s%s --force", p.named, toRound(p.Round)),
 		Why: fmt.Sprintf("nothing was restored: %s in the way", render.Count(len(p.Conflicts), "file")+verbFor(len(p.Conflicts)))}
@@ -176,7 +170,6 @@ func verbFor(n int) string {
 	return " are"
 }
 
-// toRound returns the flag for a round; empty for the default, 0.
 func toRound(round int) string {
 	if round == 0 {
 		return ""
@@ -184,7 +177,6 @@ func toRound(round int) string {
 	return fmt.Sprintf(" --to-round %d", round)
 }
 
-// report lists the restored files, and where each overwritten version is kept.
 func (p *Plan) report(done *Done, kept map[string]string) {
 	for _, path := range p.Restored {
 		done.say("  %s", render.Line(path))
@@ -199,7 +191,6 @@ func (p *Plan) report(done *Done, kept map[string]string) {
 	}
 }
 
-// when says which state the undo restores.
 func (p *Plan) when() string {
 	if p.Round > 0 {
 		return fmt.Sprintf("at the end of round %d", p.Round)
@@ -207,7 +198,6 @@ func (p *Plan) when() string {
 	return "before the run"
 }
 
-// nothing says why there is nothing to restore.
 func (p *Plan) nothing() []string {
 	run := p.run.Journal.Run()
 	switch {
@@ -223,8 +213,8 @@ func (p *Plan) nothing() []string {
 	return lines
 }
 
-// earlier returns the last run before this one that changed files and was not undone; empty
-// if none did, or if that cannot be known because a run cannot be read.
+// It is the last run before this one that changed files and was not undone; empty if none did, or if that cannot be known
+// because a run cannot be read.
 func (p *Plan) earlier() string {
 	home := p.run.Home
 	all, _ := home.Runs()

@@ -78,8 +78,7 @@ func (s *Server) allowed(do func(w http.ResponseWriter, r *http.Request, home *j
 	})
 }
 
-// act does what a form asks for, and sends the browser back to the page of the run. That page
-// shows the result, or why it was refused.
+// The page of the run shows the result, or why it was refused.
 func (s *Server) act(w http.ResponseWriter, r *http.Request, home *journal.Home, run string) error {
 	action := r.PathValue("action")
 	act := map[string]func(context.Context, *journal.Home, string, url.Values) error{"stop": s.stop, "resume": s.resume, "answer": s.answer, "undo": s.undo}[action]
@@ -95,12 +94,10 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, home *journal.Home,
 	return nil
 }
 
-// toRun sends the browser to the page of the run that a request is about.
 func (s *Server) toRun(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, (&url.URL{Path: s.root + "/run/" + r.PathValue("name")}).EscapedPath(), http.StatusSeeOther)
 }
 
-// note sets what the page of a run says about the last action.
 func (s *Server) note(run, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +109,7 @@ func (s *Server) refused(run string, err error) {
 	s.Say("refused: " + err.Error())
 }
 
-// explanation returns an error with what to type next. at is empty, or the flag -C.
+// at is empty, or the flag -C.
 func explanation(err error, at string) string {
 	if f, _ := failure.Explain(err, at); f.Hint != "" {
 		return err.Error() + "\nnext: " + f.Hint
@@ -120,11 +117,9 @@ func explanation(err error, at string) string {
 	return err.Error()
 }
 
-// isOwn reports whether a run is that of this process.
 func (s *Server) isOwn(run string) bool { return s.Own != nil && s.Own.ID == run }
 
-// acted returns a text that changes when the user's actions have something new to show about a
-// run.
+// It changes when the user's actions have something new to show about a run.
 func (s *Server) acted(run string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,8 +132,7 @@ func (s *Server) acted(run string) string {
 	return text
 }
 
-// hone runs a command of this program on a run, with the user's rights, and returns how it ended.
-// out gets what it prints.
+// out gets what the command prints.
 func (s *Server) hone(ctx context.Context, dir, run string, out io.Writer, args ...string) (sandbox.Result, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -148,7 +142,6 @@ func (s *Server) hone(ctx context.Context, dir, run string, out io.Writer, args 
 		Argv: slices.Concat([]string{program}, args, []string{"-C", dir, "--", run})})
 }
 
-// failed returns why a hone did not do what it should; nil if it did.
 func failed(r sandbox.Result, err error) error {
 	if err != nil || r.Exit == 0 {
 		return err
@@ -170,7 +163,7 @@ func failed(r sandbox.Result, err error) error {
 	return errors.New(cmp.Or(strings.TrimSpace(text.String()), fmt.Sprintf("hone ended with status %d", r.Exit)))
 }
 
-// stop stops the process that works on a run, as Ctrl-C does.
+// Ctrl-C does the same.
 func (s *Server) stop(_ context.Context, home *journal.Home, run string, _ url.Values) error {
 	if s.isOwn(run) {
 		s.Own.stop()
@@ -198,7 +191,6 @@ func (s *Server) stop(_ context.Context, home *journal.Home, run string, _ url.V
 	return err
 }
 
-// resume resumes a run with the limits of a form.
 func (s *Server) resume(ctx context.Context, home *journal.Home, run string, form url.Values) error {
 	r, err := recorded.Read(home, run)
 	if err != nil {
@@ -214,25 +206,27 @@ func (s *Server) resume(ctx context.Context, home *journal.Home, run string, for
 	return nil
 }
 
-// answer gives the answers of a form, which names each question by its digest.
+// The form names each question by its digest.
 func (s *Server) answer(ctx context.Context, home *journal.Home, run string, form url.Values) error {
 	var flags []string
 	for _, digest := range slices.Sorted(maps.Keys(form)) {
-		text := digest + "=" + form.Get(digest)
+		text := digest + "=" + strings.TrimSpace(form.Get(digest))
+		if strings.HasSuffix(text, "=") {
+			continue // a text that was left empty
+		}
 		if s.isOwn(run) {
 			return s.Own.answer(text)
 		}
 		flags = append(flags, "--answer="+text)
 	}
 	if flags == nil {
-		return failure.Usage("no question was answered", "choose yes or no")
+		return failure.Usage("no question was answered", "choose yes or no, or type an answer")
 	}
 	s.start(ctx, home.Workspace(), run, flags)
 	return nil
 }
 
-// start resumes a run in a child. It returns when the child has recorded an event or has
-// ended. The lock of the directory lets only one child work there.
+// It returns when the child has recorded an event or has ended. The lock of the directory lets only one child work there.
 func (s *Server) start(ctx context.Context, dir, run string, flags []string) {
 	during, stop := context.WithCancel(s.ctx)
 	r, begun, ended := &resumed{run, stop}, make(chan struct{}), make(chan struct{})
@@ -267,7 +261,7 @@ func (f written) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// undo undoes a run if the plan is still the one that the user saw.
+// The plan must still be the one that the user saw.
 func (s *Server) undo(ctx context.Context, home *journal.Home, run string, form url.Values) error {
 	r, err := s.hone(context.WithoutCancel(ctx), home.Workspace(), run, nil, "undo", "--plan="+form.Get("plan"))
 	text := strings.TrimSpace(string(r.Stdout))
@@ -278,7 +272,6 @@ func (s *Server) undo(ctx context.Context, home *journal.Home, run string, form 
 	return fmt.Errorf("%s\n%w", text, err)
 }
 
-// preview serves the page that shows what an undo would do.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request, home *journal.Home, run string) error {
 	got, err := s.hone(r.Context(), home.Workspace(), run, nil, "undo", "--dry-run", "--json")
 	var would undo.Preview
@@ -305,7 +298,6 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request, home *journal.H
 	return err
 }
 
-// acts returns the part of a run's page with what the user can do.
 func (s *Server) acts(ctx context.Context, o report.Account) (part page.Part, err error) {
 	s.mu.Lock()
 	acts := page.Acts{Run: o.ID, Said: s.said[o.ID], Stop: o.Working}

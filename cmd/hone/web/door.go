@@ -45,7 +45,6 @@ func (s *Server) admitted(next http.Handler) http.Handler {
 // cookieName is the name of the cookie. The paths of cookies tell servers apart.
 const cookieName = "hone"
 
-// hasCookie reports whether a request has the cookie.
 func (s *Server) hasCookie(r *http.Request) bool {
 	c, err := r.Cookie(cookieName)
 	return err == nil && same(c.Value, s.cookie)
@@ -53,7 +52,6 @@ func (s *Server) hasCookie(r *http.Request) bool {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// admit lets a browser in that has the token of the link.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, token string) {
 	s.mu.Lock()
 	right := s.token != "" && same(token, s.token)
@@ -68,7 +66,6 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, token string) {
 	s.letIn(w, r)
 }
 
-// letIn gives a browser the cookie, and leads it to the page that it asked for.
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: s.cookie, Path: s.root + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.remote != nil})
 	http.Redirect(w, r, s.root+pathHere(r), http.StatusSeeOther)
@@ -77,7 +74,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
 // anyRoot is the root of a server in a path: that of an earlier one if a page outlived it.
 var anyRoot = regexp.MustCompile(`^/[A-Z2-7]{26}(/|$)`)
 
-// pathHere returns the path of the page that a request asks for, without a root.
+// It has no root.
 func pathHere(r *http.Request) string {
 	path := anyRoot.ReplaceAllString(r.URL.Path, "/")
 	here := url.URL{Path: "/" + strings.TrimLeft(path, "/\\")} // two slashes would lead to another site
@@ -89,14 +86,12 @@ const (
 	maxTries  = 10 // in that time, of all browsers together
 )
 
-// tries limits the number of wrong passwords.
 type tries struct {
 	mu    sync.Mutex
 	wrong []time.Time // of the last minute
 }
 
-// try calls right, unless there were too many wrong passwords: then it returns how long to
-// wait.
+// After too many wrong passwords right is not called, and wait is how long to wait.
 func (t *tries) try(now time.Time, right func() bool) (ok bool, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +107,6 @@ func (t *tries) try(now time.Time, right func() bool) (ok bool, wait time.Durati
 	return ok, 0
 }
 
-// signIn shows the form for the password, and gives the cookie for the right one.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(writeTime))
 	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
@@ -137,7 +131,6 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// askPassword sends the form for the password.
 func (s *Server) askPassword(w http.ResponseWriter, r *http.Request, status int, why string) {
 	to := "/"
 	if r.Method == http.MethodGet {

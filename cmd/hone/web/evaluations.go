@@ -19,11 +19,9 @@ const evalSuffix = ".results.jsonl"
 // maxEval is the maximum size in bytes of such a file; a larger one has no page.
 const maxEval = 64 << 20
 
-// evaluation is a file with results.
 type evaluation struct{ file, title, state string }
 
-// evaluations returns the result files in the directories of a server and in their direct
-// subdirectories, by the names of their pages.
+// Direct subdirectories are searched too. The keys are the names of the pages.
 func (s *Server) evaluations() map[string]evaluation {
 	all := map[string]evaluation{}
 	for i, dir := range s.Dirs {
@@ -46,7 +44,7 @@ func (s *Server) evaluations() map[string]evaluation {
 	return all
 }
 
-// escapedGlob returns a path as a pattern that matches only itself.
+// The pattern matches only the path itself.
 func escapedGlob(path string) string {
 	if filepath.Separator == '\\' {
 		return path // where nothing can be escaped
@@ -54,7 +52,6 @@ func escapedGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// evaluation returns the page of a result file.
 func (s *Server) evaluation(name string) (*reading, error) {
 	e, ok := s.evaluations()[name]
 	if !ok {

@@ -54,7 +54,6 @@ func (f ListenFlags) Listen() (l net.Listener, remote *Remote, err error) {
 	return l, remote, nil
 }
 
-// checkLoopback refuses an address that other machines reach.
 func (f ListenFlags) checkLoopback() error {
 	at, err := net.ResolveTCPAddr("tcp", f.address)
 	if err != nil {
@@ -67,7 +66,7 @@ func (f ListenFlags) checkLoopback() error {
 	return nil
 }
 
-// read reads the files of a server that other machines can reach.
+// Other machines can reach this server.
 func (f ListenFlags) read() (*Remote, error) {
 	for _, flag := range []struct{ name, value string }{{"--tls-cert", f.cert}, {"--tls-key", f.key}, {"--password-file", f.password}} {
 		if flag.value == "" {
@@ -90,7 +89,7 @@ func (f ListenFlags) read() (*Remote, error) {
 	return &Remote{Name: name, Certificate: certificate, Password: password}, err
 }
 
-// certificate reads the certificate, and returns a name in it: the host if possible.
+// The name is the host if possible.
 func (f ListenFlags) certificate(host string) (tls.Certificate, string, error) {
 	next := fmt.Sprintf("mkcert %[1]s, or openssl req -x509 -newkey rsa:3072 -nodes -days 90 -keyout key.pem -out cert.pem -subj /CN=hone -addext subjectAltName=DNS:%[1]s", cmp.Or(host, "HOST"))
 	if net.ParseIP(host) != nil {
@@ -118,8 +117,7 @@ func (f ListenFlags) certificate(host string) (tls.Certificate, string, error) {
 	return c, "", failure.Usage(fmt.Sprintf("--tls-cert %s: the certificate is not for this server", f.cert), next)
 }
 
-// private refuses the file of a flag if other users of this machine can read it. If the file
-// cannot be inspected, it returns nil: opening the file fails later.
+// If the file cannot be inspected, it returns nil: opening the file fails later.
 func private(flag, name string) error {
 	about, err := os.Stat(name)
 	if err != nil || runtime.GOOS == "windows" { // whose modes do not tell
@@ -134,7 +132,7 @@ func private(flag, name string) error {
 // minPassword is the minimum length of a password, in characters.
 const minPassword = 12
 
-// readPassword reads a password from a file that only the user can read.
+// Only the user can read the file.
 func readPassword(name string) (string, error) {
 	bad := func(format string, args ...any) (string, error) {
 		return "", failure.Usage("--password-file "+name+": "+fmt.Sprintf(format, args...), fmt.Sprintf("(umask 077; openssl rand -base64 24 >%s)", name))

@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
 
 	"hone"
+	"hone/cmd/hone/answer"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/page"
 )
@@ -54,7 +56,7 @@ func (o *OwnRun) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) 
 	if o.given == nil {
 		return a, err
 	}
-	text := "no"
+	text := cmp.Or(o.given.Text, "no")
 	if o.given.Approved {
 		text = "yes"
 	}
@@ -62,7 +64,6 @@ func (o *OwnRun) Ask(ctx context.Context, q hone.Question) (hone.Answer, error) 
 	return *o.given, nil
 }
 
-// question returns the question that waits for an answer; nil if there is none.
 func (o *OwnRun) question() *hone.Question {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,15 +73,19 @@ func (o *OwnRun) question() *hone.Question {
 	return o.waits
 }
 
-// answer answers the question that waits, if text is its digest with =yes or =no.
+// answer answers the question that waits, if text is its digest with = and an answer to it.
 func (o *OwnRun) answer(text string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	digest, value, _ := strings.Cut(text, "=")
-	if o.waits == nil || o.given != nil || o.waits.Digest(o.ID) != digest || value != "yes" && value != "no" {
+	if o.waits == nil || o.given != nil || o.waits.Digest(o.ID) != digest {
 		return failure.Usage("this question no longer waits for an answer", "")
 	}
-	o.given = &hone.Answer{Approved: value == "yes", By: "user"}
+	a, ok := answer.Parse(*o.waits, value)
+	if !ok {
+		return failure.Usage("the answer to this question is yes or no", "")
+	}
+	o.given = &a
 	o.leave()
 	return nil
 }

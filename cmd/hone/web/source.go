@@ -24,10 +24,8 @@ import (
 	"hone/story"
 )
 
-// errNotFound is the error about a page that does not exist.
 var errNotFound = errors.New("there is no such page")
 
-// reading is a page as it was read last.
 type reading struct {
 	title string
 	place string // the page's name in the bar; empty for the list of runs
@@ -39,10 +37,8 @@ type reading struct {
 	used  time.Time // the last time
 }
 
-// id names the reading's parts.
 func (r reading) id() string { return strings.Join(r.sums, ".") }
 
-// since returns the parts that an earlier reading did not have.
 func (r reading) since(id string) (parts []page.Part) {
 	had := strings.Split(id, ".")
 	for i, p := range r.parts {
@@ -56,8 +52,7 @@ func (r reading) since(id string) (parts []page.Part) {
 // keepTime is how long a page that nobody looks at is kept.
 const keepTime = time.Minute
 
-// read returns the page of that name: the list of runs if it is empty. A page is read again only
-// if its state has changed, for all viewers.
+// An empty name is the list of runs. A page is read again only if its state has changed, for all viewers.
 func (s *Server) read(ctx context.Context, name string) (reading, error) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -92,13 +87,11 @@ func (s *Server) read(ctx context.Context, name string) (reading, error) {
 	return shown, nil
 }
 
-// sum identifies a part.
 func (s *Server) sum(part page.Part) string {
 	return strconv.FormatUint(maphash.Comparable(s.seed, part), 36)
 }
 
-// parsed returns the run of a page, the number of a round on it or -1, and the number of the
-// event that begins the call on it or 0.
+// round is -1, and call 0, if the name has none. call is the number of the event that begins it.
 func parsed(name string) (run string, round int, call int64) {
 	run, number, _ := strings.Cut(name, "/call/")
 	call, err := strconv.ParseInt(number, 10, 64)
@@ -109,8 +102,8 @@ func parsed(name string) (run string, round int, call int64) {
 	return run, round, call
 }
 
-// state returns a text that changes with a page: with the lengths of the journals, with whether
-// processes work on the runs, and with what the user can do.
+// It changes with a page: with the lengths of the journals, with whether processes work on the runs, and with what the user can
+// do.
 func (s *Server) state(name string) (string, error) {
 	if strings.HasPrefix(name, evaluations) {
 		e, ok := s.evaluations()[name]
@@ -148,7 +141,7 @@ func (s *Server) state(name string) (string, error) {
 	return state.String(), err
 }
 
-// homeState returns a text that changes with the runs of a directory.
+// It changes with the runs of the directory.
 func homeState(home *journal.Home) (string, error) {
 	ids, err := home.Runs()
 	var state strings.Builder
@@ -158,14 +151,12 @@ func homeState(home *journal.Home) (string, error) {
 	return state.String(), err
 }
 
-// runState returns a text that changes with the journal of a run, and when a process
-// starts or ends to work on it.
+// It changes with the journal of the run, and when a process starts or ends to work on it.
 func runState(home *journal.Home, run string) string {
 	size, _ := home.Size(run) // one that cannot be read has no size
 	return fmt.Sprint(size, recorded.Working(home, run))
 }
 
-// eachHome calls do with the home of each directory that has runs.
 func (s *Server) eachHome(do func(*journal.Home) error) error {
 	for _, dir := range s.Dirs {
 		home, err := runs.Open(dir)
@@ -184,7 +175,7 @@ func (s *Server) eachHome(do func(*journal.Home) error) error {
 	return nil
 }
 
-// find opens the home of a run or of an attempt. The caller must close it.
+// The run may be that of an attempt. The caller must close the home.
 func (s *Server) find(run string) (*journal.Home, error) {
 	for _, dir := range s.Dirs {
 		home, err := runs.Open(dir)
@@ -212,7 +203,6 @@ func (s *Server) find(run string) (*journal.Home, error) {
 	return nil, errNotFound
 }
 
-// view reads a page.
 func (s *Server) view(ctx context.Context, name string) (*reading, error) {
 	switch {
 	case name == "":
@@ -241,7 +231,6 @@ func (s *Server) view(ctx context.Context, name string) (*reading, error) {
 	return s.unreadable(home, run, err)
 }
 
-// unreadable returns the page of a run that cannot be read: why, and what to type.
 func (s *Server) unreadable(home *journal.Home, run string, err error) (*reading, error) {
 	of := report.Summarize(home, run, recorded.Working(home, run), nil)
 	short, result, at := journal.ShortRun(run), of.Standing.Text, failure.Elsewhere(home.Workspace())
@@ -256,7 +245,6 @@ func (s *Server) unreadable(home *journal.Home, run string, err error) (*reading
 // mostInRound is how many bytes of a request the page of a run shows, with a link to the rest.
 const mostInRound = 4 << 10
 
-// run returns the page of a run, with the rounds of one of its windows.
 func (s *Server) run(ctx context.Context, r *recorded.Run, round int) (*reading, error) {
 	run := r.ID
 	made := s.pages[run]
@@ -290,7 +278,6 @@ func (s *Server) run(ctx context.Context, r *recorded.Run, round int) (*reading,
 	return v, err
 }
 
-// call returns the page of a model call.
 func (s *Server) call(r *recorded.Run, seq int64) (*reading, error) {
 	events, short := r.Past.Events(), journal.ShortRun(r.ID)
 	call, ok, err := page.WholeCall(events, seq, r.Home.Get)
@@ -304,7 +291,6 @@ func (s *Server) call(r *recorded.Run, seq int64) (*reading, error) {
 	return &reading{title: fmt.Sprintf("%s: what %s was asked", short, call.Name), place: short, parts: []page.Part{part}}, err
 }
 
-// rendered returns the page of a run.
 func (s *Server) rendered(p page.Page, place string) (*reading, error) {
 	parts, err := s.html.Head(p)
 	for _, r := range p.InWindow() {
@@ -318,7 +304,6 @@ func (s *Server) rendered(p page.Page, place string) (*reading, error) {
 	return &reading{title: p.Title(), place: place, parts: parts}, err
 }
 
-// list returns the page of all runs.
 func (s *Server) list() (*reading, error) {
 	var l page.List
 	err := s.eachHome(func(home *journal.Home) error {
@@ -344,13 +329,12 @@ func (s *Server) list() (*reading, error) {
 	return &reading{title: "hone: runs", parts: []page.Part{part}}, err
 }
 
-// listed is a run in the list as it was in some state.
 type listed struct {
 	state string
 	run   page.Run
 }
 
-// row returns a run in the list. It reads the run again only if its state has changed.
+// The run is read again only if its state has changed.
 func (s *Server) row(home *journal.Home, run string) page.Run {
 	state := runState(home, run)
 	known, ok := s.rows[run]

@@ -17,8 +17,7 @@ const (
 	maxViewers = 256                    // streams at a time
 )
 
-// stream sends the parts of a page that change, until the reader goes away. The id of each
-// message names all parts that the reader has then, so that one that was cut off continues.
+// The id of each message names all parts that the reader has then, so that one that was cut off continues.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
@@ -61,7 +60,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter counts a viewer. It returns false if there are too many.
+// It returns false if there are too many viewers.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,14 +77,13 @@ func (s *Server) leave() {
 	s.viewers--
 }
 
-// writer writes a stream.
 type writer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	sent    time.Time
 }
 
-// write writes a text. A reader that does not take it in time is given up.
+// A reader that does not take the text in time is given up.
 func (o *writer) write(text string) error {
 	o.sent = time.Now()
 	if err := o.control.SetWriteDeadline(o.sent.Add(writeTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -97,7 +95,6 @@ func (o *writer) write(text string) error {
 	return o.control.Flush()
 }
 
-// send sends parts.
 func (o *writer) send(id string, parts []page.Part) error {
 	type element struct {
 		ID   string `json:"id"`

@@ -149,7 +149,7 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// wait ends the runs that the server has resumed, and waits for what the user asked for.
+// It ends the runs that the server has resumed.
 func (s *Server) wait() {
 	s.end()
 	s.mu.Lock() // nothing begins from here on
@@ -179,8 +179,7 @@ func (s *Server) handler() http.Handler {
 // policy lets a page use what this server sends, and nothing else.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// guarded refuses requests under another name than the server's, and sets the headers of
-// every answer.
+// It refuses requests under another name than the server's.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -198,7 +197,6 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// isOwnHost reports whether a request's Host is a name of this server and its port.
 func (s *Server) isOwnHost(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
@@ -216,7 +214,7 @@ func (s *Server) isOwnHost(host string) bool {
 	return slices.Contains([]string{"127.0.0.1", "localhost", "::1", s.host}, name)
 }
 
-// asset returns a handler of a text that never changes.
+// The text never changes.
 func asset(kind, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
@@ -224,7 +222,6 @@ func asset(kind, text string) http.HandlerFunc {
 	}
 }
 
-// page serves a page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if rest := r.PathValue("rest"); rest != "" {
@@ -238,7 +235,6 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, http.StatusOK, page.Served{Title: got.title, Place: got.place, Stream: "/stream/" + name, Seen: got.id(), Parts: got.parts})
 }
 
-// compare serves the page of two runs, side by side.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	names := r.URL.Query()["run"]
 	if len(names) != 2 {
@@ -276,7 +272,6 @@ func (s *Server) serve(w http.ResponseWriter, status int, p page.Served) {
 	_ = s.html.Serve(w, p)
 }
 
-// refuse answers that a page cannot be shown.
 func (s *Server) refuse(w http.ResponseWriter, err error) {
 	status, title := http.StatusInternalServerError, "This page cannot be shown"
 	if errors.Is(err, errNotFound) {

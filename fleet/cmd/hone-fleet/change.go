@@ -55,8 +55,7 @@ func (a *app) answer(ctx context.Context, t *connection, s flow.Status, name str
 	return nil
 }
 
-// answersOf returns the answers to questions from words of the form DIGEST=yes. hint is the
-// hint of its errors: the command that shows the questions.
+// A word is DIGEST=yes or DIGEST=no. hint is that of the errors: the command that shows the questions.
 func answersOf(questions []job.Question, words []string, hint string) (answers []job.Answer, err error) {
 	for _, word := range words {
 		digest, says, ok := strings.Cut(word, "=")
@@ -72,8 +71,7 @@ func answersOf(questions []job.Question, words []string, hint string) (answers [
 	return answers, nil
 }
 
-// stillOpen returns how many questions of a job remain without an answer. An answer may
-// replace an earlier one.
+// An answer may replace an earlier one.
 func stillOpen(j flow.JobStatus, answers []job.Answer) (n int) {
 	given := slices.Concat(j.Answers, answers)
 	for _, q := range j.Outcome.Questions {

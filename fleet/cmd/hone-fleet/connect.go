@@ -23,7 +23,6 @@ import (
 // before they answer for themselves.
 const answerWithin, workersTime = 15 * time.Second, 3 * time.Second
 
-// server names the Temporal server that the commands talk to.
 type server struct{ address, namespace, profile string }
 
 func (s *server) register(c *cobra.Command) {
@@ -47,9 +46,8 @@ func (c *connection) Close() {
 	c.Client.Close()
 }
 
-// dial connects to the server: that of the flags, else of the variables that Temporal's own
-// command line reads (TEMPORAL_ADDRESS, TEMPORAL_TLS_…, TEMPORAL_API_KEY), else of the profile of
-// its configuration file.
+// The flags come first, then the variables that Temporal's own command line reads (TEMPORAL_ADDRESS, TEMPORAL_TLS_…,
+// TEMPORAL_API_KEY), then the profile of its configuration file.
 func (a *app) dial(ctx context.Context) (*connection, error) {
 	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: a.server.profile})
 	p.Address = cmp.Or(a.server.address, p.Address, client.DefaultHostPort)
@@ -72,8 +70,7 @@ func (a *app) dial(ctx context.Context) (*connection, error) {
 	return &connection{c, a, map[string]func(){}}, nil
 }
 
-// withBatch connects to the server, and calls a function with the status of a batch: of the newest
-// one for "last".
+// "last" is the newest batch.
 func (a *app) withBatch(ctx context.Context, id string, do func(t *connection, s flow.Status) error) error {
 	t, err := a.dial(ctx)
 	if err != nil {
@@ -95,8 +92,7 @@ type reading struct {
 	err error
 }
 
-// read returns the status of batches, or errors for the user. If no worker answers, this process
-// does until the connection is closed.
+// If no worker answers, this process does until the connection is closed.
 func (c *connection) read(ctx context.Context, ids ...string) map[string]reading {
 	all := readWithin(ctx, c, ids, workersTime)
 	var silent []string
@@ -119,7 +115,7 @@ func (c *connection) read(ctx context.Context, ids ...string) map[string]reading
 	return all
 }
 
-// standIn lets this process answer for the batches in the queue of a batch.
+// This process then answers for the batches in the queue of the batch.
 func (c *connection) standIn(ctx context.Context, id string) error {
 	queue, err := flow.Queue(ctx, c, id)
 	if err != nil || c.served[queue] != nil {
@@ -137,9 +133,8 @@ func (c *connection) standIn(ctx context.Context, id string) error {
 	return nil
 }
 
-// readWithin reads batches, at most 32 at the same time, and gives up each after some time. It
-// asks again until that is over, because the SDK gives up after half of it, and the server needs
-// ten seconds to notice that a worker died with a task of the batch.
+// It reads at most 32 at the same time. It asks again until the time is over, because the SDK gives up after half of it, and
+// the server needs ten seconds to notice that a worker died with a task of the batch.
 func readWithin(ctx context.Context, t client.Client, ids []string, time time.Duration) map[string]reading {
 	all := map[string]reading{}
 	var lock sync.Mutex
@@ -168,8 +163,7 @@ func readWithin(ctx context.Context, t client.Client, ids []string, time time.Du
 	return all
 }
 
-// plainNames returns an error if a batch has names that submit refuses. They become names of
-// files and branches here, and others can start workflows without submit.
+// submit refuses other names. They become names of files and branches here, and others can start workflows without submit.
 func plainNames(s flow.Status) error {
 	for _, j := range s.Jobs {
 		if !job.ValidName(s.ID) || !job.ValidName(j.Name) {
@@ -179,7 +173,6 @@ func plainNames(s flow.Status) error {
 	return nil
 }
 
-// late reports whether a call ended because its time was over.
 func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*serviceerror.DeadlineExceeded))
 }

@@ -44,8 +44,6 @@ protected file, and asks you first.
 	return nil
 }
 
-// demoJobs writes the sample projects as repositories below dir, unless it exists, and
-// returns a job for each.
 func demoJobs(ctx context.Context, dir string) ([]job.Job, error) {
 	if _, err := os.Stat(dir); err != nil {
 		if err := writeDemo(ctx, dir); err != nil {

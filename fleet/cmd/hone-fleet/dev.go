@@ -89,8 +89,6 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	return err
 }
 
-// work waits for the server, and runs a worker, with a store and a key of its own, and the demo
-// until the context ends.
 func (a *app) work(ctx context.Context, f devFlags) error {
 	t, err := a.awaitServer(ctx)
 	if err != nil {
@@ -126,7 +124,7 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 	return nil
 }
 
-// runServer runs the server until the context is done. Any earlier end is an error.
+// Any earlier end than that of the context is an error.
 func runServer(ctx context.Context, program string, f devFlags) error {
 	keeper := sandbox.NewKeeper(f.dir)
 	defer keeper.Close()

@@ -84,7 +84,6 @@ func (a *app) list(ctx context.Context, limit int, asJSON bool) error {
 	return nil
 }
 
-// printTable prints rows, with these columns on the right.
 func (a *app) printTable(rows [][]string, right ...bool) {
 	for _, line := range render.Aligned(rows, right...) {
 		fmt.Fprintln(a.out, line)
@@ -98,8 +97,7 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
-// started returns all batches, the newest first. It reads all pages, because the server lists
-// running batches first.
+// All pages are read, because the server lists running batches first.
 func started(ctx context.Context, t client.Client) (list []batch, err error) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType = 'hone batch' AND ExecutionStatus != 'ContinuedAsNew'"}
 	for {

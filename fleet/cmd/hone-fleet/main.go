@@ -94,8 +94,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return f.exit
 }
 
-// say prints a message of a kind, such as "error" or "hint", to stderr; nothing if text
-// is empty.
 func (a *app) say(what, text string) {
 	if text != "" {
 		fmt.Fprintf(a.err, "hone-fleet: %s: %s\n", what, strings.TrimRight(render.Escape(text), "\n"))
@@ -143,7 +141,6 @@ func knownCommand(c *cobra.Command, args []string) error {
 	return usage(fmt.Sprintf("unknown command %q", args[0]), hint)
 }
 
-// version returns the version, with the commit if the build knows it.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -157,8 +154,7 @@ func version() string {
 	return Version
 }
 
-// batchArgs checks the number of arguments, the first of which is a batch. A negative most
-// means no maximum.
+// The first argument is a batch. A negative most means no maximum.
 func batchArgs(form string, least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) >= least && (most < 0 || len(args) <= most) {

@@ -75,7 +75,6 @@ the files in the clone: the command should not execute them.`,
 	return c
 }
 
-// storeVariable is the variable with the default of --store.
 const storeVariable = "HONE_FLEET_STORE"
 
 type result struct {
@@ -128,8 +127,7 @@ func openStore(command, where string) (store.Store, error) {
 	return s, nil
 }
 
-// exportRuns writes the runs of the named jobs, or of all that have one, to files that only the
-// user can read.
+// Only the user can read the files.
 func (a *app) exportRuns(ctx context.Context, f resultsFlags, from store.Store, s flow.Status, names []string) error {
 	if f.key == "" {
 		return usage("--run needs the workers' key", "add --key FILE")
@@ -334,8 +332,7 @@ func write(file string, in io.Reader) error {
 	return errors.Join(err, out.Close())
 }
 
-// resultRef returns the only branch of a result's bundle. Because others may write to the
-// store, the branch must be the worker's commit, which is in the name of the object.
+// Others may write to the store, so the branch must be the worker's commit, which is in the name of the object.
 func resultRef(ctx context.Context, r result, bundle string) (string, error) {
 	heads, err := gitOutput(ctx, filepath.Dir(bundle), "bundle", "list-heads", bundle)
 	if err != nil {
@@ -351,13 +348,12 @@ func resultRef(ctx context.Context, r result, bundle string) (string, error) {
 	return ref, nil
 }
 
-// fetchBranch fetches a branch of a bundle. It overwrites no other work.
+// It overwrites no other work.
 func fetchBranch(ctx context.Context, clone, bundle, ref, branch string) error {
 	_, err := gitOutput(ctx, clone, "fetch", "--quiet", "--no-tags", bundle, ref+":refs/heads/"+branch)
 	return err
 }
 
-// gitOutput runs git in a directory and returns its output.
 func gitOutput(ctx context.Context, dir string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, "git", args...)
 	var out, said bytes.Buffer

@@ -76,8 +76,7 @@ func addProgress(ctx context.Context, t client.Client, s *flow.Status) {
 	}
 }
 
-// settled waits until all jobs of a batch have ended or wait for the user: none will continue by
-// itself. If the server is down, it tries again.
+// No job will then continue by itself. If the server is down, it tries again.
 func settled(ctx context.Context, t client.Client, id string) (s flow.Status, err error) {
 	for {
 		if s, err = flow.Read(ctx, t, id); err == nil && (s.Ended || s.Counts[flow.Queued]+s.Counts[flow.Waiting]+s.Counts[flow.Running] == 0) {
@@ -91,8 +90,7 @@ func settled(ctx context.Context, t client.Client, id string) (s flow.Status, er
 	}
 }
 
-// unfinished returns an error with the exit status of a settled batch; nil if all jobs are
-// done.
+// It has the exit status of a settled batch; nil if all jobs are done.
 func unfinished(s flow.Status) error {
 	switch {
 	case s.Counts[flow.NeedsYou] > 0:
@@ -142,7 +140,7 @@ func answerLine(id string, j flow.JobStatus) string {
 	return line + "   (or =no)"
 }
 
-// whyOf returns why a job is in its state; for one that runs, not why its last leg ended.
+// For a job that runs it is not why its last leg ended.
 func whyOf(j flow.JobStatus) string {
 	if j.Why != "" || j.State == flow.Running {
 		return j.Why
@@ -157,7 +155,6 @@ func batchSummary(s flow.Status) string {
 	return fmt.Sprintf("%d done, %s", s.Counts[flow.Done], batchState(s))
 }
 
-// spentText returns what was spent, and of which limit, if there is one.
 func spentText(spent, limit group.Amount) string {
 	if limit == (group.Amount{}) {
 		return spent.String()

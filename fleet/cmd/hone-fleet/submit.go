@@ -121,7 +121,7 @@ func jobsOf(f submitFlags, args []string) (jobs []job.Job, err error) {
 	return jobs, nil
 }
 
-// newID returns an id by which batches are sorted by day.
+// Batches are sorted by day with it.
 func newID() string {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // never fails

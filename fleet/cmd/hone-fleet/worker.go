@@ -20,7 +20,6 @@ import (
 	"hone/fleet/store"
 )
 
-// workerFlags are the flags of worker; dev shares some of them.
 type workerFlags struct {
 	store    string
 	key      string
@@ -136,8 +135,7 @@ func findHone(named string) (string, error) {
 	return found, nil
 }
 
-// findProgram returns the absolute path of a program: beside this one unless it is exact, or else on
-// the PATH.
+// It is beside this program unless it is exact, or else on the PATH.
 func findProgram(name string, exact bool) (string, error) {
 	self, err := os.Executable()
 	if beside, none := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil && none == nil && !exact {

@@ -37,14 +37,11 @@ type Command struct {
 	Keys    []string             // the variables that commands never get
 }
 
-// causes are all of them, each with the messages of shells, common programs and
-// languages.
 var causes = []cause{
 	{"path", lazyregexp.New(`(?i)\b(no such file or directory|permission denied|read-only file system|enoent|eacces|erofs)\b`), Command.pathNote},
 	{"program", lazyregexp.New(`(?:^|[\s:])([\w.+-]+): (?:command )?not found|exec: "([\w.+-]+)": executable file not found|env: [‘']([\w.+-]+)[’']: No such file`), Command.programNote},
 }
 
-// maxLines limits how many lines of an output are searched.
 const maxLines = 1000
 
 // variable matches how an output names a variable: with an underscore in it, as the
@@ -82,13 +79,11 @@ func (c Command) Notes(output string) map[string]string {
 	return notes
 }
 
-// lastLines returns the lines of an output that are searched.
 func lastLines(output string) []string {
 	lines := strings.Split(output, "\n")
 	return lines[max(0, len(lines)-maxLines):]
 }
 
-// pathNote returns the note about a path outside the workspace; empty if there is none.
 func (c Command) pathNote(line, how string) string {
 	for _, path := range pathsIn(line) {
 		if !filepath.IsAbs(path) {
@@ -101,8 +96,7 @@ func (c Command) pathNote(line, how string) string {
 	return ""
 }
 
-// openingNote returns the note that tells the user how to open the walls for a path; empty
-// if they do not hide it, or should. how is the message about the path.
+// It is empty if the walls do not hide the path, or should. how is the message about it.
 func (c Command) openingNote(path, how string) string {
 	real, err := filepath.EvalSymlinks(path)
 	missing := err != nil
@@ -135,8 +129,6 @@ func (c Command) openingNote(path, how string) string {
 // should not get.
 var neverAdvised = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "GPG_TTY", "XAUTHORITY"}
 
-// withheldVariables returns the variables in an output that the user has and commands do not
-// get, in order of appearance.
 func (c Command) withheldVariables(lines []string) []string {
 	var names []string
 	for _, line := range lines {
@@ -151,7 +143,6 @@ func (c Command) withheldVariables(lines []string) []string {
 	return names
 }
 
-// variableNote returns the note about variables that the user has and commands do not get.
 func variableNote(names []string) string {
 	what, which := "the variable "+names[0], "it"
 	if len(names) > 1 {
@@ -161,8 +152,6 @@ func variableNote(names []string) string {
 		what, which, strings.Join(names, `", "`), config.HonePath)
 }
 
-// programNote returns the note about a program that the user has in a directory that
-// commands do not see; empty if there is none.
 func (c Command) programNote(_, name string) string {
 	if programIn(c.Env, name) != "" {
 		return ""
@@ -175,8 +164,6 @@ func (c Command) programNote(_, name string) string {
 	return fmt.Sprintf("a command seems to need the program %s, which is not visible behind the walls; allow it with read = [%q] in [sandbox] of %s", name, dir, config.HonePath)
 }
 
-// programIn returns the path of a program on the PATH of an environment; empty if
-// it is not there.
 func programIn(env []string, name string) string {
 	for _, dir := range filepath.SplitList(sandbox.EnvValue(env, "PATH")) {
 		path := filepath.Join(dir, name)
@@ -187,12 +174,10 @@ func programIn(env []string, name string) string {
 	return ""
 }
 
-// pathsIn returns what looks like a path in a line of output.
 func pathsIn(line string) []string {
 	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\"'`‘’“”:,;()<>|[]{}=", r) })
 }
 
-// readable reports whether the user can read a file or a directory.
 func readable(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {

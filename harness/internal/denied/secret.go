@@ -13,11 +13,9 @@ import (
 	"hone/workspace/secret"
 )
 
-// unreadable matches how programs say that they could not read a file.
 var unreadable = lazyregexp.New(`(?i)\b(?:permission denied|eacces|not readable|not found|no such file)\b|` +
 	`\b(?:can(?:no|')?t|could(?: not|n't)|unable to|failed to) (?:open|read|access|find|load|resolve)\b`)
 
-// hiddenFiles are secret files that a command seems to have needed.
 type hiddenFiles []hiddenFile
 
 type hiddenFile struct {
@@ -29,8 +27,6 @@ type hiddenFile struct {
 // the root; nil if there are none. It can miss a file, or name a wrong one.
 func (c Command) Hidden(output string) []string { return c.neededFiles(lastLines(output)).paths() }
 
-// neededFiles returns the secret files that an output says cannot be read, in the order of
-// Secrets.
 func (c Command) neededFiles(lines []string) (files hiddenFiles) {
 	if len(c.Secrets) == 0 {
 		return nil
@@ -50,8 +46,7 @@ func (c Command) neededFiles(lines []string) (files hiddenFiles) {
 	return files
 }
 
-// isNamed reports whether a path in an output means a secret file. A program may name it from
-// a directory below the command's own, so that the end of the file's path counts as well.
+// A program may name the file from a directory below the command's own, so that the end of its path counts as well.
 func (c Command) isNamed(path string, s listing.SecretFile) bool {
 	path = filepath.Clean(path)
 	return path == s.Path || filepath.Join(c.Dir, path) == s.Path || strings.HasSuffix(s.Path, string(filepath.Separator)+path)
@@ -64,11 +59,9 @@ func (f hiddenFiles) paths() (paths []string) {
 	return paths
 }
 
-// maxNamed limits how many files a note names.
 const maxNamed = 10
 
-// note tells the user how commands get the files. Others is the number of hidden files
-// that the output does not name: compilers stop at the first.
+// others is the number of hidden files that the output does not name: compilers stop at the first.
 func (f hiddenFiles) note(others int) string {
 	var named, sendable []string
 	for _, file := range f[:min(len(f), maxNamed)] {

@@ -2,5 +2,5 @@
 
 package denied
 
-// writable is only needed where there are walls.
+// It is only needed where there are walls.
 func writable(string) bool { return false }

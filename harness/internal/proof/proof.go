@@ -21,7 +21,7 @@ type record struct {
 }
 
 // Of returns when walls of a grade were proved under the present conditions: earlier, or
-// now, by brief attempts to cross them. An attempt that succeeds is an error. The time is
+// now, by attempts to cross them. An attempt that succeeds is an error. The time is
 // zero for walls that prevent nothing.
 func Of(ctx context.Context, g sandbox.Grade) (time.Time, error) {
 	if g.Level == sandbox.LevelOpen {
@@ -35,7 +35,7 @@ func Of(ctx context.Context, g sandbox.Grade) (time.Time, error) {
 			return p.When, nil
 		}
 	}
-	report, err := prove.Short(ctx, g.Wall)
+	report, err := prove.Wall(ctx, g.Wall)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -55,7 +55,6 @@ func recordFile(wall sandbox.Wall) (string, error) {
 	return filepath.Join(dir, string(wall)+".json"), err
 }
 
-// read returns a recorded proof; zero if there is none that can be read.
 func read(file string) (p record) {
 	b, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(b, &p) != nil {

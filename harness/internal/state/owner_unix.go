@@ -8,8 +8,6 @@ import (
 	"syscall"
 )
 
-// checkPrivate returns an error unless the directory belongs to the user and no other
-// user can write to it.
 func checkPrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -124,7 +124,6 @@ func write(file string, content []byte, sync func(*os.File) error) error {
 	return os.Rename(f.Name(), file)
 }
 
-// secretSize is the size of the secret in bytes.
 const secretSize = 32
 
 // Key returns a key that only this user on this machine has. Keys for different
@@ -166,8 +165,7 @@ func readSecret(file string) ([]byte, error) {
 	return secret, err
 }
 
-// createSecret creates the secret. If several processes try, all return the one
-// that is stored.
+// If several processes try, all return the secret that is stored.
 func createSecret(file string) ([]byte, error) {
 	secret := make([]byte, secretSize)
 	_, _ = rand.Read(secret) // never fails

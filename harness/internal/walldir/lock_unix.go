@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks a directory until the file is closed or the process ends. ok
-// is false if another process has the lock.
+// The lock holds until the file is closed or the process ends.
 func tryLock(dir string) (lock *os.File, ok bool) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -62,7 +62,6 @@ func New(root, id string) (*Dir, error) {
 	return f, nil
 }
 
-// create creates and locks the directory.
 func (f *Dir) create(base, id string) (err error) {
 	if f.Path, err = os.MkdirTemp(base, newPrefix+id+"-*"); err != nil {
 		return err
@@ -79,8 +78,8 @@ func (f *Dir) create(base, id string) (err error) {
 	return nil
 }
 
-// guardsDir returns the directory for what must be restored before a configuration
-// is read. It is in the cache if the state folder cannot be used.
+// The directory is for what must be restored before a configuration is read. It is in the cache if the state folder cannot be
+// used.
 func guardsDir(base string) string {
 	dir, err := state.Make("guards")
 	if err != nil {
@@ -104,8 +103,6 @@ func CheckState(root string) error {
 		"set XDG_STATE_HOME to a directory outside the tree")
 }
 
-// allGuards returns the directories that guardsDir may have returned earlier and
-// that exist.
 func allGuards() []string {
 	var found []string
 	if dir, err := state.Dir(); err == nil {
@@ -122,8 +119,7 @@ func allGuards() []string {
 
 func recordsIn(guards string) string { return filepath.Join(guards, "placeholders") }
 
-// cacheBase returns hone's directory in the user's cache. It must not be where
-// commands may write anyway.
+// It must not be where commands may write anyway.
 func cacheBase(root string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -149,15 +145,13 @@ func cacheBase(root string) (string, error) {
 // same time.
 const maxAsides = 64
 
-// asidePrefix returns how the names of the tree's directories for what walls put
-// aside begin; a number follows.
+// A number follows.
 func asidePrefix(guards, root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(guards, "aside", fmt.Sprintf("%x-", sum[:8]))
 }
 
-// asideDirs returns the tree's directories for what walls put aside. It asks for each
-// possible name: those of other trees may be many.
+// It asks for each possible name: the directories of other trees may be many.
 func asideDirs(guards, root string) (found []string) {
 	prefix := asidePrefix(guards, root)
 	if _, err := os.Stat(filepath.Dir(prefix)); err != nil {
@@ -208,7 +202,6 @@ func RestoredNote(r sandbox.Restored) string {
 	return text
 }
 
-// recoverAside restores from one directory, unless a process uses it.
 func recoverAside(aside string) (notes []string, err error) {
 	lock, ok := tryLock(aside)
 	if !ok {
@@ -235,9 +228,7 @@ func Repositories(moved []gitdir.Moved) (all []sandbox.Repository) {
 	return all
 }
 
-// claimAside locks one of the tree's directories for what walls put aside.
-// Their names never change, so that the next process on the same tree finds
-// what a killed process could not restore.
+// The names never change, so that the next process on the same tree finds what a killed process could not restore.
 func (f *Dir) claimAside(guards, root string) (string, error) {
 	for n := range maxAsides {
 		dir := asidePrefix(guards, root) + strconv.Itoa(n)
@@ -296,8 +287,7 @@ func (f *Dir) Remove() {
 // maxUnlockedAge is how long a directory may exist before it is locked.
 const maxUnlockedAge = time.Minute
 
-// removeStale removes the directories of processes that have ended. It leaves
-// what it cannot remove for the next time.
+// What cannot be removed stays for the next time.
 func removeStale() {
 	cache, err := os.UserCacheDir()
 	if err != nil {

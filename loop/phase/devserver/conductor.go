@@ -51,8 +51,7 @@ done`
 // process that dev.pid names is alive.
 const isAlive = "?"
 
-// startConductor starts a conductor, which lives until its end method is called or the
-// context ends.
+// It lives until its end method is called or the context ends.
 func (h Hooks) startConductor(parent context.Context) (*conductor, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -96,7 +95,6 @@ func (c *conductor) Write(b []byte) (int, error) {
 	}
 }
 
-// readLine reads an exit status, or adds a line to the output.
 func (c *conductor) readLine(line []byte) {
 	if status, ok := bytes.CutPrefix(line, []byte(c.mark+" ")); ok {
 		exit, err := strconv.Atoi(string(bytes.TrimSpace(status)))
@@ -115,14 +113,14 @@ func (c *conductor) readLine(line []byte) {
 	}
 }
 
-// output returns the output since the last hook began.
+// It begins with the last hook.
 func (c *conductor) output() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return string(c.recent) + string(c.line)
 }
 
-// must runs a hook. A nonzero exit status is an error.
+// A nonzero exit status is an error.
 func (c *conductor) must(ctx context.Context, name string) error {
 	c.mu.Lock()
 	c.recent = nil
@@ -138,7 +136,6 @@ func (c *conductor) must(ctx context.Context, name string) error {
 	return err
 }
 
-// ask runs a hook and returns its exit status.
 func (c *conductor) ask(ctx context.Context, name string) (exit int, err error) {
 	if _, err := io.WriteString(c.in, name+"\n"); err != nil {
 		return 0, hookStop(name, "could not be run: "+err.Error(), c.output())
@@ -159,15 +156,13 @@ func (c *conductor) ask(ctx context.Context, name string) (exit int, err error) 
 	}
 }
 
-// exited reports whether the process whose id start_dev wrote has ended. It returns
-// false if start_dev wrote no id.
+// It is false if start_dev wrote no id.
 func (c *conductor) exited(ctx context.Context) bool {
 	exit, err := c.ask(ctx, isAlive)
 	return err == nil && exit != 0
 }
 
-// await waits until a server accepts connections on a port. It returns why none
-// does, or an empty string.
+// It returns why no server accepts connections; empty if one does.
 func (c *conductor) await(ctx context.Context, port int) string {
 	limit := cmp.Or(c.hooks.Up, upTime)
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -194,7 +189,6 @@ func (c *conductor) await(ctx context.Context, port int) string {
 	}
 }
 
-// end runs the hook stop_dev and then stops every process that is left.
 func (c *conductor) end(ctx context.Context) error {
 	if ctx.Err() == nil && !c.busy {
 		polite, cancel := context.WithTimeout(ctx, stopTime)

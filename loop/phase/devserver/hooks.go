@@ -104,7 +104,6 @@ func (h Hooks) Must(ctx context.Context, name string) (string, error) {
 	return got.Output, err
 }
 
-// hookStop returns the error that ends a run because of a hook.
 func hookStop(name, what, output string) error {
 	why := fmt.Sprintf("the hook %s in %s %s", name, Config, what)
 	if output = strings.TrimSpace(strings.ToValidUTF8(output, "\uFFFD")); output != "" {

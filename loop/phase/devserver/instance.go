@@ -71,7 +71,6 @@ func (g *Instance) Start(ctx context.Context) (Started, error) {
 	return g.start(ctx)
 }
 
-// ensureUp starts the server unless it is up.
 func (g *Instance) ensureUp(ctx context.Context) error {
 	g.mu.Lock()
 	up := g.up != nil
@@ -95,8 +94,6 @@ func (g *Instance) ensureUp(ctx context.Context) error {
 // earlier processes.
 func (g *Instance) RecordedRequests() int { return g.countRecorded(history.Reached) }
 
-// countRecorded returns how many events of the server are recorded for this run of the
-// suite.
 func (g *Instance) countRecorded(what string) (n int) {
 	for _, s := range history.Of[history.Served](g.run.Past().Since(g.since)) {
 		if s.What == what {
@@ -106,8 +103,6 @@ func (g *Instance) countRecorded(what string) (n int) {
 	return n
 }
 
-// start starts the server, waits until it accepts connections, and resets its
-// state.
 func (g *Instance) start(ctx context.Context) (Started, error) {
 	c, err := g.hooks.startConductor(g.ctx)
 	if err != nil {
@@ -124,7 +119,6 @@ func (g *Instance) start(ctx context.Context) (Started, error) {
 	return got, g.run.Served(history.Served{What: history.Up, URL: g.server.url})
 }
 
-// startWith has a conductor run the hooks that start the server.
 func (g *Instance) startWith(ctx context.Context, c *conductor) (Started, error) {
 	if conn, err := c.running.Dial(ctx, g.server.port); err == nil {
 		conn.Close()
@@ -147,8 +141,7 @@ func (g *Instance) startWith(ctx context.Context, c *conductor) (Started, error)
 	return Started{Up: true, Report: history.Report{Said: "up at " + g.server.url}}, c.must(ctx, "reset_state")
 }
 
-// remove removes a file of an earlier server, so that it is not mistaken for one
-// of this server.
+// A file of an earlier server must not be mistaken for one of this server.
 func (g *Instance) remove(name string) error {
 	root, err := os.OpenRoot(g.run.Tree.Dir())
 	if err != nil {
@@ -158,7 +151,6 @@ func (g *Instance) remove(name string) error {
 	return artifact.Remove(root, name)
 }
 
-// log returns what the server wrote into [Log]; empty if it cannot be read.
 func (g *Instance) log() string {
 	root, err := os.OpenRoot(g.run.Tree.Dir())
 	if err != nil {
@@ -227,7 +219,7 @@ func (s servedModel) Generate(ctx context.Context, req model.Request) (model.Rep
 // restart of the server.
 const restartNote = "NOTE: the program that runs you was interrupted and has resumed. The server was just restarted and its state reset: the effects of earlier commands on it are lost. It answers at %s.\n\n"
 
-// command returns a tool's function that starts the server if it is down.
+// It starts the server if it is down.
 func (g *Instance) command(run func(context.Context, tool.Input) (tool.Result, error)) func(context.Context, tool.Input) (tool.Result, error) {
 	return func(ctx context.Context, in tool.Input) (tool.Result, error) {
 		if err := g.ensureUp(ctx); err != nil {

@@ -68,14 +68,13 @@ func (s *Server) Address() string {
 	return s.address
 }
 
-// setHandler sets what serves the connections of commands; nil closes them.
+// nil closes the connections of commands.
 func (s *Server) setHandler(live func(net.Conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live = live
 }
 
-// serve passes a command's connection to the server that is up.
 func (s *Server) serve(c net.Conn) {
 	s.mu.Lock()
 	live := s.live
@@ -89,7 +88,6 @@ func (s *Server) serve(c net.Conn) {
 
 var errDown = errors.New("the server is not up")
 
-// dial connects to the server itself.
 func (g *Instance) dial(ctx context.Context) (net.Conn, error) {
 	g.mu.Lock()
 	up := g.up

@@ -31,7 +31,6 @@ func (b *Stub) Requests() int { return int(b.requests.Load()) }
 // Stop makes the stub refuse further connections.
 func (b *Stub) Stop() { b.server.setHandler(nil) }
 
-// serve answers the requests of one connection.
 func (b *Stub) serve(c net.Conn) {
 	defer c.Close()
 	in := bufio.NewReader(c)

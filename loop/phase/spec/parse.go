@@ -71,7 +71,6 @@ func (p *parser) line(l line) {
 	}
 }
 
-// contract returns the contract of a line with an arrow.
 func (p *parser) contract(l line) Contract {
 	action, expected := cutArrow(l.text)
 	if action == "" || expected == "" {
@@ -80,8 +79,7 @@ func (p *parser) contract(l line) Contract {
 	return Contract{Line: l.number, Action: action, Expected: expected}
 }
 
-// requestOrItem reports whether a line with an arrow looks like a contract in a spec
-// without headings for them, rather than like prose or a drawing.
+// In a spec without headings for contracts, such a line looks like a contract rather than like prose or a drawing.
 func requestOrItem(l line) bool {
 	action, expected := cutArrow(l.text)
 	return requestLine.MatchString(l.text) || l.marked && action != "" && expected != "" &&
@@ -98,7 +96,6 @@ func (p *parser) inFlow(l line) bool {
 	return p.start.level > 0 || l.indent > p.start.indent || !p.indented && !l.gap && l.key == ""
 }
 
-// endFlow ends the open flow, if there is one.
 func (p *parser) endFlow() {
 	if p.flow == nil {
 		return
@@ -112,22 +109,19 @@ func (p *parser) endFlow() {
 	p.flow = nil
 }
 
-// takeTargets returns and clears what the next item supersedes.
 func (p *parser) takeTargets() []string {
 	targets := p.targets
 	p.targets = nil
 	return targets
 }
 
-// dropTargets warns if no contract follows a SUPERSEDES line.
 func (p *parser) dropTargets() {
 	if p.takeTargets() != nil {
 		p.spec.warn(p.targetsLine, "SUPERSEDES is not followed by the contract that replaces it; a contract is superseded, never removed")
 	}
 }
 
-// cutArrow splits a contract at its first arrow outside brackets and quotation
-// marks.
+// The arrow is outside brackets and quotation marks.
 func cutArrow(text string) (action, expected string) {
 	at := arrowMark.FindStringIndex(blank(text, "x"))
 	if at == nil {

@@ -66,7 +66,6 @@ func Number(name string) (int, bool) {
 	return n, err == nil
 }
 
-// readAll reads the files specs/phaseN.md.
 func readAll(root *os.Root) (specs []Phase, err error) {
 	// A parent that is a symlink is refused, as below.
 	if err := artifact.CheckParents(root, "specs/x"); err != nil {
@@ -95,7 +94,6 @@ func readAll(root *os.Root) (specs []Phase, err error) {
 	return specs, nil
 }
 
-// readText reads one file as text that can be part of a prompt.
 func readText(root *os.Root, name string) (string, error) {
 	content, err := artifact.Read(root, name, maxSpec)
 	if err != nil {

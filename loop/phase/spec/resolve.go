@@ -64,8 +64,7 @@ func supersede(items []*Item, target, by string) (problem string) {
 	return "no earlier line states"
 }
 
-// contradictedBy returns the contract of an earlier phase with the same action and
-// another result, and remembers this one; nil if there is none.
+// It also remembers item.
 func contradictedBy(stated map[string]*Item, item *Item) *Item {
 	if item.isFlow() {
 		return nil

@@ -32,8 +32,7 @@ var (
 	phaseTitle = lazyregexp.New(`(?i)^phase`)
 )
 
-// scan returns the lines of a spec that can matter, and reports whether it has
-// headings for contracts.
+// sections reports whether the spec has headings for contracts.
 func scan(text string) (lines []line, sections bool) {
 	text = comment.ReplaceAllStringFunc(text, func(c string) string { return strings.Repeat("\n", strings.Count(c, "\n")) })
 	fenced, foreign := false, false // in a code fence, and in one with a programming language
@@ -68,7 +67,7 @@ func scan(text string) (lines []line, sections bool) {
 	return lines, sections
 }
 
-// strip sets the text of a line, which stays empty if the line only separates others.
+// The text stays empty if the line only separates others.
 func (l *line) strip(raw, text string) {
 	raw = strings.ReplaceAll(raw, "\t", "    ")
 	l.indent = len(raw) - len(strings.TrimLeft(raw, " "))
@@ -88,8 +87,7 @@ func (l *line) strip(raw, text string) {
 	l.text = text
 }
 
-// continues reports whether a line belongs to the contract in the line above: it
-// starts with that contract's arrow, or it is deeper and has none.
+// A wrapped contract goes on with its arrow, or with a deeper line that has none.
 func (l line) continues(above line) bool {
 	if l.gap || l.level+above.level > 0 || l.key+above.key != "" {
 		return false

@@ -71,7 +71,6 @@ func (i Item) isFlow() bool { return i.Flow != "" || len(i.Steps) != 1 }
 // Place returns the file and the line of the item.
 func (i Item) Place() string { return fmt.Sprintf("%s:%d", i.Path, i.Line) }
 
-// warn adds a warning about a line.
 func (p *Phase) warn(line int, format string, args ...any) {
 	p.Warnings = append(p.Warnings, render.Line(fmt.Sprintf("%s:%d: ", p.Path, line)+fmt.Sprintf(format, args...)))
 }

@@ -67,7 +67,6 @@ func Parse(text string) Report {
 	return v
 }
 
-// plainText returns a verifier's output as UTF-8 text with line feeds.
 func plainText(text string) string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.ToValidUTF8(text, "\ufffd")
@@ -92,8 +91,7 @@ type entries struct {
 	partner []int // of a line that opens or closes a code fence; else -1
 }
 
-// pairFences finds which fence closes which, because a fence that is opened before
-// an entry is not part of it.
+// A fence that is opened before an entry is not part of it.
 func (e *entries) pairFences() {
 	e.partner = make([]int, len(e.lines))
 	open := -1
@@ -112,7 +110,6 @@ func (e *entries) pairFences() {
 	}
 }
 
-// starts returns the indexes of the lines that start an entry.
 func (e *entries) starts() []int {
 	var starts []int
 	for i, line := range e.lines {
@@ -123,7 +120,6 @@ func (e *entries) starts() []int {
 	return starts
 }
 
-// splitLabel returns the label at the start of a line, and the text after it.
 func splitLabel(line string) (label, value string) {
 	found := entryLabel.FindStringSubmatch(line)
 	if found == nil {
@@ -151,8 +147,7 @@ func unwrapped(before, value string) string {
 	return value
 }
 
-// trim returns the end of an entry without the separator before the next one and
-// without fences around the entry.
+// The separator before the next entry and fences around this one are left out.
 func (e *entries) trim(start, end int, more bool) int {
 	for end > start+1 {
 		line, partner := e.lines[end-1], e.partner[end-1]
@@ -169,7 +164,6 @@ func (e *entries) trim(start, end int, more bool) int {
 	return end
 }
 
-// failure reads the entry in the lines from start up to, not including, end.
 func (e *entries) failure(start, end int) Failure {
 	parts := map[string][]string{}
 	label := ""
@@ -190,14 +184,13 @@ func (e *entries) failure(start, end int) Failure {
 	}
 }
 
-// singleFailure returns a text that contains SPEC: as one failure.
+// The text contains SPEC:.
 func singleFailure(text string) Failure {
 	lines := strings.Split(text, "\n")
 	at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "SPEC:") })
 	return Failure{Spec: strings.TrimSpace(lines[at]), Text: strings.TrimRight(text, "\n"), Line: at + 1}
 }
 
-// missingParts returns warnings about entries that lack a part.
 func missingParts(failures []Failure) []string {
 	var warnings []string
 	check := func(what string, part func(Failure) string) {
@@ -217,7 +210,6 @@ func missingParts(failures []Failure) []string {
 	return warnings
 }
 
-// lineList names the first few lines.
 func lineList(lines []int) string {
 	const most = 8
 	if len(lines) == 1 {
@@ -231,7 +223,7 @@ func lineList(lines []int) string {
 	return text
 }
 
-// passNote returns the warning that a text without entries counts as a pass.
+// A text without entries counts as a pass.
 func passNote(text string) string {
 	if at := anyCase.FindString(text); at != "" {
 		return fmt.Sprintf("it contains %q, which does not count: only a line that starts with SPEC: in capitals is a failure", at)
@@ -239,7 +231,6 @@ func passNote(text string) string {
 	return "it contains text but no SPEC: entry; it counts as a note that everything passed"
 }
 
-// closes reports whether a line closes a fence.
 func closes(line, fence string) bool {
 	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""
 }

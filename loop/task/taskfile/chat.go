@@ -29,7 +29,6 @@ type reader struct {
 	inTurn  bool // the section is the last turn's
 }
 
-// read reads a text that is valid TOML.
 func read(name string, text []byte) *reader {
 	r := &reader{name: name, lines: map[string]int{}}
 	r.parser.Reset(text)
@@ -46,11 +45,9 @@ func read(name string, text []byte) *reader {
 	return r
 }
 
-// line returns the first line of a key; 0 if it does not occur.
 func (r *reader) line(path ...string) int { return r.lines[strings.Join(path, "\x00")] }
 
-// key returns the full path of a key and its line. It records the lines of all
-// parts of the path.
+// The lines of all parts of the path are recorded.
 func (r *reader) key(section []string, node *unstable.Node) (path []string, line int) {
 	path = slices.Clone(section)
 	for key := node.Key(); key.Next(); {
@@ -64,7 +61,6 @@ func (r *reader) key(section []string, node *unstable.Node) (path []string, line
 	return path, line
 }
 
-// startSection starts a section, and a turn if the section is one.
 func (r *reader) startSection(list bool, line int) {
 	r.inTurn = false
 	switch path := r.section; {
@@ -80,7 +76,6 @@ func (r *reader) startSection(list bool, line int) {
 	}
 }
 
-// readPair reads a key with its value.
 func (r *reader) readPair(section []string, node *unstable.Node) {
 	path, line := r.key(section, node)
 	switch {
@@ -98,8 +93,7 @@ func (r *reader) readPair(section []string, node *unstable.Node) {
 	}
 }
 
-// readInline reads turns that are written as one value, as in
-// chat = [{role = "user", content = "…"}].
+// Turns may be one value, as in chat = [{role = "user", content = "…"}].
 func (r *reader) readInline(line int, list *unstable.Node) {
 	for tables := list.Children(); tables.Next(); {
 		t := turn{line: line}
@@ -115,7 +109,7 @@ func (r *reader) readInline(line int, list *unstable.Node) {
 	}
 }
 
-// set sets a member of a turn. It ignores unknown members.
+// Unknown members are ignored.
 func (t *turn) set(parser *unstable.Parser, name string, line int, value *unstable.Node) {
 	if value.Kind != unstable.String {
 		return

@@ -112,8 +112,7 @@ func Parse(name string, text []byte) (Task, error) {
 	return Task{File: name, Turns: turns, Allow: allow, Check: command, Judge: judge}, err
 }
 
-// checkEncoding returns an error for a text that is not plain UTF-8. The TOML
-// library's own errors would not tell the user what to do about it.
+// The TOML library's own errors would not tell the user what to do about it.
 func checkEncoding(name string, text []byte) error {
 	if strings.HasPrefix(string(text), "\ufeff") {
 		return &Error{name, 1, "it starts with a byte order mark", "save it as UTF-8 without one"}
@@ -128,7 +127,6 @@ func checkEncoding(name string, text []byte) error {
 	return nil
 }
 
-// syntaxError converts an error of the TOML library.
 func syntaxError(name string, err error) error {
 	e := &Error{File: name, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "see toml.io"}
 	var at *toml.DecodeError
@@ -144,8 +142,6 @@ func (r *reader) wrong(line int, hint, problem string, args ...any) error {
 
 const twoForms = "start each turn with [[chat.user]] or [[chat.assistant]], and give it a content"
 
-// chat returns the task's turns, or an error if they cannot be sent as a
-// conversation.
 func (r *reader) chat(tree map[string]any) ([]Turn, error) {
 	_, there := tree["chat"]
 	switch {
@@ -173,7 +169,6 @@ func (r *reader) chat(tree map[string]any) ([]Turn, error) {
 	return turns, nil
 }
 
-// turn returns one turn, or an error if it cannot be sent.
 func (r *reader) turn(t turn) (Turn, error) {
 	role := model.Role(t.role)
 	switch {
@@ -194,7 +189,6 @@ func (r *reader) turn(t turn) (Turn, error) {
 // bareName matches a program's name without path, options or quotes.
 var bareName = lazyregexp.New(`^[A-Za-z0-9_.+-]+$`)
 
-// allow returns the programs of [tools] bash.
 func (r *reader) allow(tools any) ([]string, error) {
 	const hint = `name programs, as in bash = ["python3", "make"]`
 	line := r.line("tools", "bash")
@@ -220,8 +214,7 @@ func (r *reader) allow(tools any) ([]string, error) {
 	return names, nil
 }
 
-// check returns the command of [check] and how it treats what judges the work; empty if
-// there is none.
+// judge is how the check treats what judges the work.
 func (r *reader) check(section any) (command, judge string, err error) {
 	const hint = `write command = "make test"`
 	table, ok := section.(map[string]any)

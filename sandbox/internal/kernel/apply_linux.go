@@ -144,8 +144,7 @@ func dropCapabilities(keep uint64) error {
 	return nil
 }
 
-// filterCalls sets the filter of system calls on the calling thread. It reports
-// whether this machine supports it.
+// The filter is for the calling thread. It reports whether this machine supports it.
 func (r Restraint) filterCalls(abi int) (bool, error) {
 	program, ok := r.filter(thisMachine(), abi)
 	if !ok {
@@ -175,7 +174,6 @@ func (r Restraint) open(abi int, seccomp bool) []string {
 	return append(open, r.openOthers(abi, seccomp)...)
 }
 
-// openFiles describes what Landlock leaves open of files if it is the only wall.
 func (r Restraint) openFiles(abi int) []string {
 	open := []string{"files outside the policy are visible and can be watched for changes; their modes, owners, times and attributes can be changed if the user may"}
 	open = append(open, unheldEntries(r.Entries)...)
@@ -191,8 +189,6 @@ func (r Restraint) openFiles(abi int) []string {
 	return open
 }
 
-// openOthers describes what Landlock leaves open of other processes and the
-// network if it is the only wall.
 func (r Restraint) openOthers(abi int, seccomp bool) []string {
 	open := []string{"other processes are visible with their command lines, and their scheduling can be changed to slow them down"}
 	if abi < 6 {

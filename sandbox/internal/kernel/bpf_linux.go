@@ -17,10 +17,8 @@ const (
 	atArgs = 16
 )
 
-// letPass allows a call.
 func letPass() block { return block{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}} }
 
-// failWith makes a call fail with an error before the kernel executes it.
 func failWith(err unix.Errno) block {
 	return block{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(err)}}
 }
@@ -30,32 +28,24 @@ func failWith(err unix.Errno) block {
 // that compared the upper half as well would allow a call that sets bits there.
 func argument(i uint32, then block) block { return loading(atArgs+8*i, then) }
 
-// upperHalf loads the upper half of an argument.
 func upperHalf(i uint32, then block) block { return loading(atArgs+8*i+4, then) }
 
-// loading loads 32 bits of the data.
 func loading(at uint32, then block) block {
 	return append(block{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}}, then...)
 }
 
-// masked clears all other bits of the loaded number.
 func masked(bits uint32, then block) block {
 	return append(block{{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: bits}}, then...)
 }
 
-// whenIs continues with then if the loaded number is k, and otherwise with
-// otherwise.
 func whenIs(k uint32, then, otherwise block) block { return jump(unix.BPF_JEQ, k, then, otherwise) }
 
-// whenAny continues with then if any of the bits is set.
 func whenAny(bits uint32, then, otherwise block) block {
 	return jump(unix.BPF_JSET, bits, then, otherwise)
 }
 
-// whenFrom continues with then if the loaded number is k or more.
 func whenFrom(k uint32, then, otherwise block) block { return jump(unix.BPF_JGE, k, then, otherwise) }
 
-// jump continues with then if the condition holds, and otherwise with otherwise.
 func jump(condition uint16, k uint32, then, otherwise block) block {
 	const farthest = 255 // the longest conditional jump
 	b := block{{Code: unix.BPF_JMP | condition | unix.BPF_K, K: k, Jt: uint8(min(len(otherwise), farthest))}}
@@ -72,8 +62,7 @@ type span struct {
 	do   block
 }
 
-// search finds the span of the loaded call by binary search, so that each call
-// costs only a few comparisons.
+// With binary search each call costs only a few comparisons.
 func search(spans []span) block {
 	if len(spans) == 1 {
 		return spans[0].do

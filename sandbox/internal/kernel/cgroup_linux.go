@@ -18,7 +18,6 @@ type Cage struct{ dir string }
 // spareTasksOfHelpers is how many tasks the helpers may have in a cage.
 const spareTasksOfHelpers = 64
 
-// cages counts the cages of this process.
 var cages atomic.Uint64
 
 // NewCage moves a process, and all that it starts from then on, into a new cage. It
@@ -57,7 +56,6 @@ func (c *Cage) Remove() {
 
 const cagePrefix = "hone-"
 
-// sweepCages removes the cages of processes that were killed.
 func sweepCages(at string) {
 	left, _ := filepath.Glob(filepath.Join(at, cagePrefix+"*"))
 	for _, dir := range left {
@@ -69,13 +67,11 @@ func sweepCages(at string) {
 	}
 }
 
-// writeNumber writes a number to a file of a control group.
 func writeNumber(dir, file string, n int) error {
 	return os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(n)), 0o644)
 }
 
-// pidsGroup returns the directory in which a cage can be made; empty if there is no pids
-// controller.
+// It is empty if there is no pids controller.
 func pidsGroup() (at string) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

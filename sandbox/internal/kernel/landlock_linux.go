@@ -38,8 +38,7 @@ const (
 // LandlockAdvice tells the user what to do if there is no Landlock.
 const LandlockAdvice = "Landlock needs Linux 5.13 and must be switched on (lsm=landlock,… on the kernel's command line); or use the hidden wall"
 
-// landlockABI returns the newest ABI that both the running kernel and this
-// package know; 0 if there is no Landlock.
+// It is 0 if there is no Landlock.
 func landlockABI() int {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -48,8 +47,7 @@ func landlockABI() int {
 	return min(int(abi), newestLandlock)
 }
 
-// holdFiles restricts the calling thread with Landlock, and returns the ABI that
-// it used; 0 if none.
+// It restricts the calling thread. abi is 0 if Landlock is not used.
 func (r Restraint) holdFiles() (abi int, err error) {
 	if !r.Files {
 		return 0, nil
@@ -73,7 +71,6 @@ func (r Restraint) holdFiles() (abi int, err error) {
 	return abi, rules.restrict()
 }
 
-// addRules adds the rules for the entries and ports.
 func (r Restraint) addRules(rules ruleset, handled unix.LandlockRulesetAttr) error {
 	for _, g := range grants(r.Entries, handled.Handled_access_fs) {
 		if err := rules.grant(g); err != nil {
@@ -91,7 +88,6 @@ func (r Restraint) addRules(rules ruleset, handled unix.LandlockRulesetAttr) err
 	return nil
 }
 
-// handled returns the rights that this restraint restricts, as far as an ABI can.
 func (r Restraint) handled(abi int) unix.LandlockRulesetAttr {
 	rights := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
 	for _, more := range []struct {
@@ -119,15 +115,13 @@ func (r Restraint) handled(abi int) unix.LandlockRulesetAttr {
 	return rights
 }
 
-// grant is a path and the rights on all below it.
 type grant struct {
 	path   string
 	rights uint64
 }
 
-// grants returns the grants for entries. If a read-only directory contains
-// something hidden, everything around the hidden path is granted instead of the
-// directory. The names in the directory can still be listed.
+// If a read-only directory contains something hidden, everything around the hidden path is granted instead of the directory.
+// The names in the directory can still be listed.
 func grants(entries []sandbox.Entry, handled uint64) []grant {
 	var all []grant
 	for _, e := range entries {
@@ -142,7 +136,6 @@ func grants(entries []sandbox.Entry, handled uint64) []grant {
 	return all
 }
 
-// toRead returns the grants for a path that may be read.
 func toRead(entries []sandbox.Entry, dir string) []grant {
 	if all, ok := grantsAround(dir, hiddenBelow(entries, dir)); ok {
 		return all
@@ -150,8 +143,7 @@ func toRead(entries []sandbox.Entry, dir string) []grant {
 	return []grant{{dir, rightsToRead}}
 }
 
-// hiddenBelow returns the hidden paths below a directory that may be read. It
-// omits those in writable directories, which Landlock cannot hide.
+// Those in writable directories are omitted: Landlock cannot hide them.
 func hiddenBelow(entries []sandbox.Entry, dir string) []string {
 	var hidden []string
 	for _, e := range entries {
@@ -162,8 +154,7 @@ func hiddenBelow(entries []sandbox.Entry, dir string) []string {
 	return hidden
 }
 
-// around returns the access of the innermost entry around a path that is not
-// hidden; AccessNone if there is none.
+// Hidden entries do not count. It is AccessNone if there is none.
 func around(entries []sandbox.Entry, path string) sandbox.Access {
 	nearest := sandbox.Entry{Access: sandbox.AccessNone}
 	for _, e := range entries {
@@ -178,8 +169,7 @@ func around(entries []sandbox.Entry, path string) sandbox.Access {
 // is granted with what is hidden in it, and [unheldEntries] reports that.
 const maxAround = 4096
 
-// grantsAround returns the grants to read a directory without the hidden paths
-// below it; ok is false if that needs too many.
+// ok is false if too many grants are needed.
 func grantsAround(dir string, hidden []string) (all []grant, ok bool) {
 	if len(hidden) == 0 {
 		return []grant{{dir, rightsToRead}}, true
@@ -200,7 +190,6 @@ func grantsAround(dir string, hidden []string) (all []grant, ok bool) {
 	return all, true
 }
 
-// unheldEntries describes the entries that Landlock cannot enforce.
 func unheldEntries(entries []sandbox.Entry) []string {
 	var hidden, fixed []string
 	for _, e := range entries {
@@ -231,7 +220,6 @@ func unheldEntries(entries []sandbox.Entry) []string {
 	return open
 }
 
-// firstOf returns the first of several paths and the number of the others.
 func firstOf(paths []string) string {
 	if len(paths) == 1 {
 		return paths[0]
@@ -239,7 +227,6 @@ func firstOf(paths []string) string {
 	return fmt.Sprintf("%s and %d more", paths[0], len(paths)-1)
 }
 
-// ruleset is a Landlock ruleset that is being built.
 type ruleset struct {
 	fd      int
 	handled uint64
@@ -255,8 +242,7 @@ func newRuleset(handled unix.LandlockRulesetAttr) (ruleset, error) {
 
 func (s ruleset) close() { unix.Close(s.fd) }
 
-// grant grants rights on a path without symlinks. It skips a path that cannot be
-// opened or has become a symlink: nothing is granted then.
+// A path that cannot be opened or has become a symlink is skipped: nothing is granted then.
 func (s ruleset) grant(g grant) error {
 	at, err := unix.Open(g.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR) {
@@ -285,7 +271,6 @@ func (s ruleset) grant(g grant) error {
 	return s.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule))
 }
 
-// connect grants connections to a TCP port.
 func (s ruleset) connect(port int) error {
 	const kind = 2 // LANDLOCK_RULE_NET_PORT
 	rule := struct{ rights, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
@@ -300,8 +285,7 @@ func (s ruleset) add(kind uintptr, rule unsafe.Pointer) error {
 	return nil
 }
 
-// restrict applies the rules to the calling thread, and to no other thread of the
-// process.
+// The rules apply to the calling thread, and to no other thread of the process.
 func (s ruleset) restrict() error {
 	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(s.fd), 0, 0)
 	if errno != 0 {

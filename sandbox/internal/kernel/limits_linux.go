@@ -48,8 +48,7 @@ func (r Restraint) limit() (processes uint64, err error) {
 	return processes, nil
 }
 
-// ownData returns what RLIMIT_DATA counts of this process, in bytes; it includes
-// its stacks.
+// RLIMIT_DATA counts these bytes, which include the stacks.
 func ownData() uint64 {
 	var size, resident, shared, text, lib, data uint64
 	statm, err := os.ReadFile("/proc/self/statm")
@@ -62,8 +61,7 @@ func ownData() uint64 {
 	return data * uint64(os.Getpagesize())
 }
 
-// limitTasks limits processes and threads, and returns the limit; 0 if none was
-// set.
+// It returns the limit; 0 if none was set.
 func (r Restraint) limitTasks(most uint64) (uint64, error) {
 	if r.Apart && !countsApart() || rootOfMachine() {
 		return 0, nil
@@ -74,8 +72,7 @@ func (r Restraint) limitTasks(most uint64) (uint64, error) {
 	return most, lowerLimit(unix.RLIMIT_NPROC, most, spareTasks)
 }
 
-// lowerLimit lowers a limit of this process, the hard one to most+spare. It never
-// raises one.
+// The hard limit becomes most+spare. A limit is never raised.
 func lowerLimit(resource int, most, spare uint64) error {
 	var old unix.Rlimit
 	if err := unix.Getrlimit(resource, &old); err != nil {
@@ -103,8 +100,7 @@ func TakeSpare(l sandbox.Limits, command int) {
 	}
 }
 
-// tasksOf returns the number of processes and threads of a user, which
-// RLIMIT_NPROC counts.
+// RLIMIT_NPROC counts processes and threads.
 func tasksOf(uid uint32) (tasks uint64) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -125,22 +121,19 @@ func tasksOf(uid uint32) (tasks uint64) {
 	return tasks
 }
 
-// rootOfMachine reports whether this process runs as the machine's root, outside
-// all user namespaces.
+// The machine's root is outside all user namespaces.
 func rootOfMachine() bool {
 	mapping, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && os.Getuid() == 0 && strings.Join(strings.Fields(string(mapping)), " ") == "0 0 4294967295"
 }
 
-// countsApart reports whether the kernel counts the processes of each user
-// namespace separately, as Linux does since 5.14.
+// Linux counts the processes of each user namespace separately since 5.14.
 func countsApart() bool { return since(5, 14) }
 
 // NumbersLimited reports whether each process namespace has a limit of its process
 // numbers, as in Linux since 6.14. It limits root as well.
 func NumbersLimited() bool { return since(6, 14) }
 
-// since reports whether the kernel has at least that version.
 func since(major, minor int) bool {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {

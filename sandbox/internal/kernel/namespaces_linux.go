@@ -28,7 +28,6 @@ func Namespaces(net bool, as sandbox.User) *syscall.SysProcAttr {
 	}
 }
 
-// mappings maps this user's id, and another one that is not 0, to themselves.
 func mappings(own, other int) []syscall.SysProcIDMap {
 	m := []syscall.SysProcIDMap{{ContainerID: own, HostID: own, Size: 1}}
 	if other != 0 && other != own {

@@ -15,7 +15,6 @@ type machine struct {
 	number func(rule) int
 }
 
-// thisMachine returns the machine that this program was built for.
 func thisMachine() machine {
 	switch runtime.GOARCH {
 	case "amd64":
@@ -68,7 +67,6 @@ func (r Restraint) filter(m machine, abi int) (program block, ok bool) {
 	return loading(atArch, whenIs(m.arch, verdict, failWith(unix.ENOSYS))), true
 }
 
-// spans returns the verdicts for all numbers of a machine's calls, in order.
 func spans(m machine, rules []rule) []span {
 	const x32 = 1 << 30 // on amd64; no machine has higher numbers
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return m.number(r) == noCall })
@@ -250,7 +248,6 @@ func (r Restraint) socket(abi int) block {
 	return argument(0, whenIs(unix.AF_UNIX, local, whenIs(unix.AF_INET, internet, whenIs(unix.AF_INET6, internet, other))))
 }
 
-// internet returns the verdict for Internet sockets.
 func (r Restraint) internet(abi int) block {
 	closed := failWith(unix.EACCES)
 	switch {

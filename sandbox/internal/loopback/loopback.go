@@ -19,7 +19,6 @@ func Dial(ctx context.Context, port int) (net.Conn, error) {
 	})
 }
 
-// inTurn tries to connect to each place until one accepts.
 func inTurn[T any](ctx context.Context, places []T, connect func(T) (net.Conn, error)) (net.Conn, error) {
 	var failed error
 	for _, place := range places {

@@ -36,7 +36,6 @@ func Connect(ctx context.Context, sockets []*os.File, port int) (net.Conn, error
 	return inTurn(ctx, sockets, func(socket *os.File) (net.Conn, error) { return connectLoopback(ctx, socket, port) })
 }
 
-// connectLoopback connects a socket to a port at its family's loopback address.
 func connectLoopback(ctx context.Context, socket *os.File, port int) (net.Conn, error) {
 	raw, err := socket.SyscallConn()
 	if err != nil {
@@ -55,7 +54,6 @@ func connectLoopback(ctx context.Context, socket *os.File, port int) (net.Conn, 
 	return net.FileConn(socket)
 }
 
-// connecting is a connection that is being made.
 type connecting struct {
 	port int
 	to   unix.Sockaddr // nil before the first try
@@ -63,8 +61,7 @@ type connecting struct {
 	err  error
 }
 
-// try starts to connect, or checks the result. It reports whether there is one;
-// err is then set or nil.
+// It reports whether there is a result; err is then set or nil.
 func (c *connecting) try(fd uintptr) bool {
 	if c.to == nil {
 		if c.to, c.addr, c.err = loopbackOf(int(fd), c.port); c.err != nil {
@@ -82,7 +79,6 @@ func (c *connecting) try(fd uintptr) bool {
 	return true
 }
 
-// loopbackOf returns the loopback address of a socket's family.
 func loopbackOf(fd, port int) (unix.Sockaddr, net.Addr, error) {
 	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	switch {

@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// exitOf returns how a process exited.
 func exitOf(state *os.ProcessState) Exit {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	if ok && ws.Signaled() {

@@ -14,8 +14,7 @@ type input struct {
 	done         chan struct{}
 }
 
-// open makes a command's standard input. The caller must call started and end
-// after the start, even if the start failed.
+// The caller must call started and end after the start, even if the start failed.
 func (in *input) open(cmd *exec.Cmd, from io.Reader) (err error) {
 	file, ok := from.(*os.File)
 	switch {
@@ -32,8 +31,7 @@ func (in *input) open(cmd *exec.Cmd, from io.Reader) (err error) {
 	return nil
 }
 
-// started closes this process's copy of the command's end. If the start had no
-// error it copies the input to the command.
+// It closes this process's copy of the command's end, and copies the input to the command if the start had no error.
 func (in *input) started(err error) {
 	if in.from == nil {
 		return
@@ -51,7 +49,7 @@ func (in *input) started(err error) {
 	}()
 }
 
-// end stops copying. It waits at most that long for a Read to return.
+// It waits at most that long for a Read to return.
 func (in *input) end(most time.Duration) {
 	if in.from == nil {
 		return

@@ -21,7 +21,6 @@ func (k *Keeper) Env() []string { return nil }
 // EndEarlier does nothing: nothing tells which processes they are.
 func (k *Keeper) EndEarlier() (programs []string) { return nil }
 
-// add tells the keeper that a process group started.
 func (k *Keeper) add(group int) {
 	if k == nil {
 		return
@@ -35,7 +34,6 @@ func (k *Keeper) add(group int) {
 	k.send("+", group)
 }
 
-// remove tells the keeper that a process group ended.
 func (k *Keeper) remove(group int) {
 	if k == nil {
 		return
@@ -46,7 +44,6 @@ func (k *Keeper) remove(group int) {
 	k.send("-", group)
 }
 
-// tellAll tells a new process of the keeper which groups there are.
 func (k *Keeper) tellAll() {
 	for group := range k.groups {
 		k.send("+", group)
@@ -65,7 +62,6 @@ func (k *Keeper) args() []string { return nil }
 
 func withoutLimit(start func() error) error { return start() }
 
-// endLeftovers kills process groups.
 func endLeftovers(_ []string, groups map[int]bool) {
 	for group := range groups {
 		_ = syscall.Kill(-group, syscall.SIGKILL)

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// marks are the marks of a keeper's processes.
 type marks struct {
 	place, process mark
 	commands       atomic.Uint64
@@ -31,8 +30,7 @@ func NewKeeper(dir string) *Keeper {
 	return k
 }
 
-// placeOf returns a number for a directory and this user. It stays if the directory is
-// renamed.
+// It stays if the directory is renamed.
 func placeOf(dir string) uint64 {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {
@@ -42,7 +40,6 @@ func placeOf(dir string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// commandMark returns the mark of a new command.
 func (k *Keeper) commandMark() mark {
 	if k == nil {
 		return randomMark()
@@ -77,17 +74,15 @@ func (k *Keeper) EndEarlier() (programs []string) {
 
 func self() (string, error) { return "/proc/self/exe", nil }
 
-// args returns the keeper's arguments: the mark of this process, and its session.
 func (k *Keeper) args() []string {
 	session, _ := unix.Getsid(0)
 	return []string{k.process.text, strconv.FormatUint(k.process.limit, 10), strconv.Itoa(session)}
 }
 
-// tellAll does nothing: the arguments tell the keeper enough.
+// The arguments tell the keeper enough.
 func (k *Keeper) tellAll() {}
 
-// endLeftovers does the work that the arguments describe. No user waits for it, so it
-// looks several times: a process that starts during a look may be missed.
+// No user waits for it, so it looks several times: a process that starts during a look may be missed.
 func endLeftovers(args []string, _ map[int]bool) {
 	if len(args) != 3 {
 		return
@@ -101,8 +96,7 @@ func endLeftovers(args []string, _ map[int]bool) {
 	}
 }
 
-// end kills the processes that have the mark and those that they started, except those
-// to spare, until no more are found or the time is over. It returns the names of their
+// It also kills what the marked processes started, until no more are found or the time is over. It returns the names of their
 // programs.
 func (m mark) end(limit time.Duration, spare func(Status) bool) (programs []string) {
 	if !slices.ContainsFunc(pids(), m.isOn) {
@@ -129,8 +123,6 @@ func (m mark) end(limit time.Duration, spare func(Status) bool) (programs []stri
 	return programs
 }
 
-// members returns the living processes that have the mark or were started by such a
-// process.
 func (m mark) members(all []Status, spare func(Status) bool) []Status {
 	parents, marked := make(map[int]int, len(all)), map[int]bool{}
 	for _, s := range all {

@@ -29,7 +29,6 @@ type Keeper struct {
 // mostKeepers is how many processes a keeper starts at most, if something kills each of them.
 const mostKeepers = 100
 
-// keeperName is the program's name in the keeper.
 const keeperName = "hone-keeper"
 
 // closed is the line that tells the keeper that this process needs it no longer.
@@ -53,8 +52,7 @@ func Helper() {
 	syscall.Exit(0) // at once: under the race detector os.Exit waits a second
 }
 
-// awaitDeath reads lines until the writer's process ends or closes its keeper. It
-// returns the process groups that are still there, and whether the process has died.
+// died is false if the writer's process only closed its keeper. groups are the process groups that are still there.
 func awaitDeath(r io.Reader) (groups map[int]bool, died bool) {
 	groups = map[int]bool{}
 	lines := bufio.NewScanner(r)
@@ -74,7 +72,6 @@ func awaitDeath(r io.Reader) (groups map[int]bool, died bool) {
 	return groups, true
 }
 
-// start starts the keeper's process unless it runs.
 func (k *Keeper) start() {
 	if k == nil || !dispatches.Load() {
 		return
@@ -105,8 +102,8 @@ func (k *Keeper) start() {
 	go k.await(cmd)
 }
 
-// await waits for the end of the keeper's process. Before [Keeper.Close], only a signal of
-// another process ends it. Then the next keeper must run before this process ends, too.
+// Before [Keeper.Close], only a signal of another process ends the keeper. Then the next keeper must run before this process
+// ends, too.
 func (k *Keeper) await(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 	k.mu.Lock()

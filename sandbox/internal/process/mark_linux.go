@@ -32,31 +32,28 @@ const (
 	processBits = 14
 )
 
-// placeMark returns the mark of a place.
 func placeMark(place uint64) mark {
 	const bits = processBits + commandBits
 	return mark{text: number(place), limit: lowestLimit + place>>32<<bits, span: 1 << bits}
 }
 
-// process returns the mark of a process that starts commands for the place.
 func (m mark) process(n uint64) mark {
 	return mark{text: m.text + number(n), limit: m.limit + n%(1<<processBits)<<commandBits, span: 1 << commandBits}
 }
 
-// command returns the mark of the process's command of a number.
 func (m mark) command(n uint64) mark {
 	return mark{text: m.text + number(n), limit: m.limit + n%(1<<commandBits), span: 1}
 }
 
-// number returns a part of a mark's text, which no other number starts with.
+// No other number starts with the text.
 func number(n uint64) string { return strconv.FormatUint(n, 36) + "." }
 
-// randomMark returns the mark of a command that has no keeper.
+// A command that has no keeper gets it.
 func randomMark() mark {
 	return placeMark(rand.Uint64()).process(rand.Uint64()).command(rand.Uint64())
 }
 
-// env adds the mark to those in an environment.
+// The marks that are there stay.
 func (m mark) env(env []string) []string {
 	text := m.text
 	marked := make([]string, 0, len(env)+1)
@@ -74,7 +71,6 @@ func (m mark) env(env []string) []string {
 	return append(marked, marker+"="+text)
 }
 
-// isOn reports whether a process has the mark.
 func (m mark) isOn(pid int) bool {
 	if m.limit != 0 {
 		var has unix.Rlimit

@@ -62,14 +62,12 @@ func descendants(born uint64) (all []Status, complete bool) {
 	return all, true
 }
 
-// lives reports whether a process exists and is not a zombie.
 func lives(pid int) bool {
 	s, ok := ReadStatus(pid)
 	return ok && !s.Zombie
 }
 
-// children returns the children of all threads of a process. It returns false if the
-// process or a thread has ended, or if the kernel does not list children.
+// ok is false if the process or a thread has ended, or if the kernel does not list children.
 func children(pid int) (all []int, ok bool) {
 	for _, thread := range numbers("/proc/" + strconv.Itoa(pid) + "/task") {
 		text, err := readProc(pid, "task/"+strconv.Itoa(thread)+"/children")
@@ -85,10 +83,8 @@ func children(pid int) (all []int, ok bool) {
 	return all, ok
 }
 
-// pids returns the number of every visible process.
 func pids() []int { return numbers("/proc") }
 
-// numbers returns the names in a directory that are numbers.
 func numbers(path string) []int {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -105,8 +101,7 @@ func numbers(path string) []int {
 	return all
 }
 
-// readProc reads a file of a process. It is for many processes: os.ReadFile makes twice
-// as many system calls, some of them to wait for a file that is always ready.
+// It is for many processes: os.ReadFile makes twice as many system calls, some of them to wait for a file that is always ready.
 func readProc(pid int, name string) ([]byte, error) {
 	var fd int
 	err := IgnoreEINTR(func() (err error) {

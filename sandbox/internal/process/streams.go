@@ -61,7 +61,6 @@ func NewStreams(cmd *exec.Cmd, c IO) (*Streams, error) {
 	return s, nil
 }
 
-// read reads a stream until it ends or is closed.
 func (s *Streams) read(r io.Reader, into *capture) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -76,7 +75,6 @@ func (s *Streams) read(r io.Reader, into *capture) {
 	}
 }
 
-// forward writes a piece to the live writers, one piece at a time.
 func (s *Streams) forward(piece []byte, live []io.Writer) {
 	s.live.Lock()
 	defer s.live.Unlock()
@@ -98,7 +96,6 @@ func (s *Streams) Started(err error) {
 // Finish.
 func (s *Streams) Stderr() []byte { return s.stderr.kept }
 
-// wait waits at most that long until output and error have ended.
 func (s *Streams) wait(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -122,7 +119,6 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// capture keeps the beginning of a stream.
 type capture struct {
 	kept []byte
 	max  int64 // 0 means DefaultMaxOutput
@@ -130,7 +126,6 @@ type capture struct {
 	live []io.Writer
 }
 
-// add keeps the bytes for which there is room, and counts the others.
 func (c *capture) add(p []byte) {
 	most := c.max
 	if most == 0 {
@@ -145,8 +140,7 @@ func (c *capture) add(p []byte) {
 	c.kept = append(c.kept, p...)
 }
 
-// grow doubles the capacity when needed. Unlike append it never exceeds the
-// number of bytes that will be kept.
+// Unlike append it never exceeds the number of bytes that will be kept.
 func (c *capture) grow(n int, most int64) {
 	need := len(c.kept) + n
 	if need <= cap(c.kept) {

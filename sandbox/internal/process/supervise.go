@@ -51,7 +51,6 @@ func Supervise(ctx context.Context, c Supervised, s *Streams, timeout, grace tim
 	return o
 }
 
-// ending is what stopped a command.
 type ending int
 
 const (
@@ -60,7 +59,6 @@ const (
 	byContext
 )
 
-// await waits until the command has exited, and stops it if it must.
 func await(ctx context.Context, c Supervised, timeout, grace time.Duration) ending {
 	limit := newLimit(timeout)
 	how := byItself
@@ -85,12 +83,11 @@ func await(ctx context.Context, c Supervised, timeout, grace time.Duration) endi
 // container, its command most likely was as well: that counts as one part more.
 type limit struct{ left, part time.Duration }
 
-// newLimit returns a limit; 0 means none.
+// 0 means no limit.
 func newLimit(timeout time.Duration) limit {
 	return limit{timeout, max(timeout/10, min(timeout, 10*time.Millisecond))}
 }
 
-// tick returns a channel on which the end of the next part is received.
 func (l *limit) tick() <-chan time.Time {
 	if l.part == 0 {
 		return nil
@@ -98,13 +95,11 @@ func (l *limit) tick() <-chan time.Time {
 	return time.After(min(l.left, l.part))
 }
 
-// passed counts a part that took so long, and reports whether the limit is reached.
 func (l *limit) passed(took time.Duration) bool {
 	l.left -= min(took, 2*l.part)
 	return l.left <= 0
 }
 
-// stop asks the command's group to end, and kills it after the grace period.
 func stop(c Supervised, grace time.Duration) {
 	c.Terminate()
 	over := time.NewTimer(cmp.Or(grace, 2*time.Second))

@@ -81,8 +81,7 @@ func (t *Tree) ClaimChildren() { t.only = true }
 // Exit returns how the command exited. It may be called after Exited is closed.
 func (t *Tree) Exit() Exit { return t.status }
 
-// await closes exited. The command stays a zombie, so that no other process gets
-// its number or its group's.
+// The command stays a zombie, so that no other process gets its number or its group's.
 func (t *Tree) await() {
 	defer close(t.exited)
 	info, err := waitid(unix.P_PID, t.pid)
@@ -150,14 +149,13 @@ func (t *Tree) ReapOthers() {
 	}
 }
 
-// childless reports whether this process has no children, so that no process can be left
-// behind.
+// Without children, no process can be left behind.
 func childless() bool {
 	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 	return errors.Is(err, unix.ECHILD)
 }
 
-// candidates returns all processes of the tree, and perhaps others.
+// Processes of others may be among them.
 func (t *Tree) candidates() []Status {
 	if all, complete := descendants(t.born); complete {
 		return all
@@ -165,8 +163,7 @@ func (t *Tree) candidates() []Status {
 	return All()
 }
 
-// sweep kills every process of the tree among those given, and reaps those that are now
-// this process's children. It returns how many are left.
+// Those that are now this process's children are reaped. It returns how many are left.
 func (t *Tree) sweep(all []Status) int {
 	left := 0
 	for _, s := range t.members(all) {
@@ -184,8 +181,7 @@ func (t *Tree) sweep(all []Status) int {
 	return left
 }
 
-// members returns the processes of the tree. It remembers them, because a process
-// that ends may lose what identifies it.
+// It remembers them, because a process that ends may lose what identifies it.
 func (t *Tree) members(all []Status) []Status {
 	byPID := make(map[int]Status, len(all))
 	for _, s := range all {
@@ -201,7 +197,6 @@ func (t *Tree) members(all []Status) []Status {
 	return found
 }
 
-// descends reports whether a process or one of its ancestors belongs to the tree.
 func (t *Tree) descends(s Status, byPID map[int]Status) bool {
 	for range byPID { // the parents may form a loop if they changed while they were read
 		if t.owns(s) {
@@ -219,7 +214,6 @@ func (t *Tree) descends(s Status, byPID map[int]Status) bool {
 	return false
 }
 
-// owns reports whether a process itself is known to belong to the tree.
 func (t *Tree) owns(s Status) bool {
 	if s.Born < t.born || s.PID == os.Getpid() || s.Session == t.outer {
 		return false

@@ -42,7 +42,7 @@ func Start(cmd *exec.Cmd, _ *Keeper) (*Tree, error) {
 	return t, nil
 }
 
-// newJob returns a job whose processes end when its last handle is closed.
+// The processes of the job end when its last handle is closed.
 func newJob() (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -60,8 +60,7 @@ func newJob() (windows.Handle, error) {
 	return job, nil
 }
 
-// join puts the command into the job. If the command has already exited that is
-// not an error.
+// That the command has already exited is not an error.
 func (t *Tree) join() error {
 	process, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(t.cmd.Process.Pid))
 	if err != nil {
@@ -74,7 +73,6 @@ func (t *Tree) join() error {
 	return nil
 }
 
-// unlessExited returns the error, or nil if the command has exited.
 func (t *Tree) unlessExited(err error) error {
 	select {
 	case <-t.exited:

@@ -31,8 +31,7 @@ func (t *Tree) Excess() string {
 	return t.excess
 }
 
-// awaitExcess waits until the tree exceeds a limit. It returns an empty string when the
-// command has exited.
+// It is empty if the command has exited.
 func (t *Tree) awaitExcess(maxTasks int, maxMemory int64, held bool) (limit string) {
 	const memoryInterval = 100 * time.Millisecond
 	interval := 10 * time.Millisecond
@@ -66,8 +65,6 @@ func (t *Tree) awaitExcess(maxTasks int, maxMemory int64, held bool) (limit stri
 	}
 }
 
-// machineTasks returns the number of processes and threads of the machine; 0 if
-// it is unknown.
 func machineTasks() (n int) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -78,9 +75,7 @@ func machineTasks() (n int) {
 	return n
 }
 
-// usage returns the number of the tree's processes and threads, and the bytes of
-// their memory that no file backs. If this process is process 1 all others are
-// the tree's.
+// memory is in bytes that no file backs. If this process is process 1 all others are the tree's.
 func (t *Tree) usage() (tasks int, memory int64) {
 	var all []Status
 	if os.Getpid() == 1 {
@@ -97,8 +92,6 @@ func (t *Tree) usage() (tasks int, memory int64) {
 	return tasks, memory
 }
 
-// anonymousMemory returns the bytes of a process's memory that no file backs; 0
-// if it no longer exists.
 func anonymousMemory(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

@@ -19,7 +19,7 @@ type exitInfo struct {
 	_      [104]byte
 }
 
-// waitid waits for a child without reaping it.
+// The child is not reaped.
 func waitid(kind, id int) (info exitInfo, err error) {
 	err = IgnoreEINTR(func() error {
 		return unix.Waitid(kind, id, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT, nil)
@@ -27,13 +27,11 @@ func waitid(kind, id int) (info exitInfo, err error) {
 	return info, err
 }
 
-// waitAny waits until any child ends, without reaping it.
 func waitAny() (pid int, err error) {
 	info, err := waitid(unix.P_ALL, 0)
 	return int(info.pid), err
 }
 
-// exit returns how the child ended.
 func (i exitInfo) exit() Exit {
 	const exited = 1 // CLD_EXITED
 	if i.code == exited {

@@ -23,7 +23,6 @@ type Cursor struct {
 	stack []openedDir
 }
 
-// openedDir is one open directory of a cursor.
 type openedDir struct {
 	path string
 	dir  directory
@@ -60,7 +59,6 @@ func (c *Cursor) Enter(path string) error {
 	return nil
 }
 
-// push enters the next directory towards path.
 func (c *Cursor) push(path string) error {
 	rest := path
 	if c.path != "" {
@@ -80,7 +78,6 @@ func (c *Cursor) push(path string) error {
 	return nil
 }
 
-// notDir returns why a name could not be opened as a directory.
 func (c *Cursor) notDir(name, path string, cause error) error {
 	if errors.Is(cause, fs.ErrNotExist) {
 		return cause
@@ -93,7 +90,6 @@ func (c *Cursor) notDir(name, path string, cause error) error {
 	return cause
 }
 
-// pop leaves the current directory.
 func (c *Cursor) pop() {
 	last := len(c.stack) - 1
 	c.stack[last].dir.close()
@@ -104,7 +100,6 @@ func (c *Cursor) pop() {
 	}
 }
 
-// top returns the current directory.
 func (c *Cursor) top() directory { return c.stack[len(c.stack)-1].dir }
 
 // Close closes all directories except Root.
@@ -123,7 +118,6 @@ func (c *Cursor) Lstat(path string) (Info, error) {
 	return c.top().lstat(name)
 }
 
-// enterParent enters the directory of a path, and returns the name in it.
 func (c *Cursor) enterParent(path string) (name string, err error) {
 	if err := c.Enter(treepath.Parent(path)); err != nil {
 		return "", err

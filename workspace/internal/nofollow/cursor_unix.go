@@ -36,7 +36,6 @@ func (d directory) close() {
 	}
 }
 
-// enter opens a directory in this one, and nothing else.
 func (d directory) enter(name string) (directory, error) {
 	fd, err := d.openat(name, unix.O_DIRECTORY)
 	return directory{fd: fd}, err
@@ -51,7 +50,6 @@ func (d directory) openat(name string, flags int) (fd int, err error) {
 	}
 }
 
-// pathError returns an error about a name; nil if there is none.
 func pathError(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -83,7 +81,7 @@ func infoOf(st *unix.Stat_t) Info {
 	return Info{Mode: mode, Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino, Device: uint64(st.Dev)}
 }
 
-// open opens a regular file. It does not wait for a FIFO that replaced the file.
+// It does not wait for a FIFO that replaced the file.
 func (d directory) open(name, path string) (File, Info, error) {
 	seen, err := d.lstat(name)
 	if err == nil {

@@ -42,7 +42,6 @@ func OpenDir(parent *os.Root, name, path string) (*os.Root, fs.FileInfo, error) 
 	return dir, opened, nil
 }
 
-// requireDir refuses anything but a directory.
 func requireDir(path string, mode fs.FileMode) error {
 	switch {
 	case mode.IsDir():

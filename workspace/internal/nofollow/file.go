@@ -42,7 +42,6 @@ func OpenRegular(dir *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	return f, opened, nil
 }
 
-// requireRegular refuses anything but a regular file.
 func requireRegular(path string, mode fs.FileMode) error {
 	switch {
 	case mode.IsRegular():

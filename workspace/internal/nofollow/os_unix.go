@@ -14,8 +14,7 @@ import (
 // openNonblock keeps open from waiting for the other end of a FIFO.
 const openNonblock = syscall.O_NONBLOCK
 
-// syncDir makes the names in a directory durable if its file system supports
-// that.
+// Some file systems cannot sync directories.
 func syncDir(dir *os.Root) error {
 	f, err := dir.Open(".")
 	if err != nil {

@@ -70,7 +70,6 @@ func (s *Pins) At(path string, create bool) (*Pin, error) {
 	return s.add(p), nil
 }
 
-// add remembers a directory that was just opened.
 func (s *Pins) add(p *Pin) *Pin {
 	if s.byPath == nil {
 		s.byPath = map[string]*Pin{}
@@ -80,8 +79,6 @@ func (s *Pins) add(p *Pin) *Pin {
 	return p
 }
 
-// countOpen counts p as open. Above the limit it closes all directories that
-// are not ancestors of p.
 func (s *Pins) countOpen(p *Pin) {
 	if s.open++; s.open <= MaxOpen {
 		return
@@ -93,7 +90,6 @@ func (s *Pins) countOpen(p *Pin) {
 	}
 }
 
-// release closes a directory and keeps its pin.
 func (s *Pins) release(p *Pin) {
 	if p.Root != nil {
 		p.Root.Close()
@@ -102,7 +98,6 @@ func (s *Pins) release(p *Pin) {
 	}
 }
 
-// reopen opens a released directory again.
 func (s *Pins) reopen(p *Pin) error {
 	if p.Root != nil {
 		return nil
@@ -136,7 +131,6 @@ func (s *Pins) Forget(path string) {
 	}
 }
 
-// create makes and opens the directory.
 func (p *Pin) create() (err error) {
 	if err := p.parent.Root.Mkdir(treepath.Base(p.Path), 0o755); err != nil {
 		return err
@@ -154,7 +148,6 @@ func (p *Pin) create() (err error) {
 	return nil
 }
 
-// sorted returns the pins, parents first.
 func (s *Pins) sorted() []*Pin {
 	all := make([]*Pin, 0, len(s.byPath))
 	for _, p := range s.byPath {

@@ -1,4 +1,4 @@
-package prove
+package table
 
 import (
 	_ "embed"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hone/sandbox"
+	"hone/sandbox/prove/internal/stage"
 )
 
 //go:embed attempts.md
@@ -41,7 +42,7 @@ func (e Expectation) String() string {
 // open reports whether the attempt may get through. Other words then depend on
 // the machine.
 func (e Expectation) open() bool {
-	return slices.Contains(e.Words, wordOpen) || slices.Contains(e.Words, wordNotTried)
+	return slices.Contains(e.Words, stage.WordOpen) || slices.Contains(e.Words, stage.WordNotTried)
 }
 
 // allows reports whether a word is one of the allowed results.
@@ -50,7 +51,7 @@ func (e Expectation) allows(word string) bool { return slices.Contains(e.Words, 
 // under returns the expectation on a machine with a Landlock ABI.
 func (e Expectation) under(abi int) Expectation {
 	if abi < e.Since {
-		return Expectation{Words: append([]string{wordOpen, wordNotTried}, e.Words...)}
+		return Expectation{Words: append([]string{stage.WordOpen, stage.WordNotTried}, e.Words...)}
 	}
 	return Expectation{Words: e.Words}
 }
@@ -187,13 +188,5 @@ func parseExpectation(text string) (Expectation, error) {
 
 // isWord reports whether a text is a result.
 func isWord(text string) bool {
-	return text == wordOpen || text == wordHeld || text == wordNotTried || regexp.MustCompile(`^E[A-Z0-9]+$`).MatchString(text)
+	return text == stage.WordOpen || text == stage.WordHeld || text == stage.WordNotTried || regexp.MustCompile(`^E[A-Z0-9]+$`).MatchString(text)
 }
-
-// The words of a result, in addition to the names of error numbers.
-const (
-	wordOpen     = "open"      // it got through
-	wordHeld     = "held"      // it failed without an error number
-	wordNotTried = "not tried" // it would harm the machine, and counts as open
-	wordUnknown  = "unknown"   // it could not be set up here
-)

@@ -1,7 +1,6 @@
-package prove
+package table
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -71,44 +70,5 @@ func TestOlderLandlock(t *testing.T) {
 	}
 	if e.under(6).open() {
 		t.Errorf("at its ABI: %v", e.under(6))
-	}
-}
-
-func TestReport(t *testing.T) {
-	stopped, open := Expectation{Words: []string{"ENOENT"}}, Expectation{Words: []string{"open"}}
-	r := Report{Grade: sandbox.Grade{Wall: sandbox.Hidden}, Results: []Result{
-		{Name: "fine", Expected: stopped, Got: "ENOENT"},
-		{Name: "odd", Expected: stopped, Got: "EACCES"},
-		{Name: "hole", Expected: stopped, Got: "open"},
-		{Name: "untried", Expected: stopped, Got: "not tried"},
-		{Name: "known", Expected: open, Got: "open"},
-		{Name: "shut", Expected: open, Got: "ENOENT"},
-		{Name: "missing", Expected: stopped, Got: "unknown"},
-	}}
-	for _, tt := range []struct {
-		what string
-		got  []Result
-		want []string
-	}{
-		{"holes", r.Holes(), []string{"hole", "untried"}},
-		{"open", r.Open(), []string{"known"}},
-		{"shut", r.Blocked(), []string{"shut"}},
-		{"unknown", r.Inconclusive(), []string{"missing"}},
-		{"stopped", r.Stopped(), []string{"fine", "odd", "shut"}},
-	} {
-		var names []string
-		for _, one := range tt.got {
-			names = append(names, one.Name)
-		}
-		if diff := cmp.Diff(tt.want, names); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
-		}
-	}
-	var hole *HoleError
-	if err := r.Err(); !errors.As(err, &hole) || err.Error() != "the hidden wall does not hold: hole, untried" {
-		t.Errorf("the error is %v", err)
-	}
-	if err := (Report{}).Err(); err != nil {
-		t.Errorf("nothing was tried, and the error is %v", err)
 	}
 }

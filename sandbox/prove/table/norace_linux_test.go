@@ -1,6 +1,6 @@
-//go:build race
+//go:build !race
 
-package prove
+package table
 
 // raced reports whether the race detector is built in.
-const raced = true
+const raced = false
