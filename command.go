@@ -117,6 +117,9 @@ func (r *Run) putBack(ctx context.Context, list []restore.Target) (history.Snaps
 	if _, err := r.restoreProtected(ctx, list); err != nil {
 		return history.Snapshot{}, err
 	}
+	if _, err := r.Manifest(ctx); err != nil { // a resumed process may not have read the tree yet
+		return history.Snapshot{}, err
+	}
 	object, err := r.storeManifest()
 	return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
 }

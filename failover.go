@@ -120,6 +120,9 @@ func (r *Run) escalationRound(after int) int {
 // judged alike. The first state of all does not, because nothing shows that there were
 // more; a state that no earlier one was judged like does, because it came further.
 func improves(s State, earlier []State) bool {
+	if s.Score != nil {
+		return s.Score.Kept
+	}
 	for _, before := range earlier {
 		if comparable(before, s) && blocking(before) <= blocking(s) {
 			return false

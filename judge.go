@@ -313,29 +313,54 @@ func lacksText(lacks []string) string {
 
 // lacks are the ignored files that the copy lacks.
 func (r *Run) checkCopy(ctx context.Context, changes []judgeChange) (found []check.Finding, lacks []string, err error) {
+	list, err := r.targets(changes)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = r.withCopies(func(make copier) error {
+		var dir string
+		if dir, lacks, err = make(ctx, "0", list); err != nil {
+			return err
+		}
+		found, err = r.Trust.Copied(ctx, dir)
+		for i := range found {
+			found[i].Text = strings.ReplaceAll(found[i].Text, dir, r.Tree.Dir())
+		}
+		return err
+	})
+	return found, lacks, err
+}
+
+// copier makes a clean copy of the tree in which other files are put back. One of a name
+// takes the place of the one before it. lacks are the ignored files that it does not have.
+type copier func(ctx context.Context, name string, back []restore.Target) (dir string, lacks []string, err error)
+
+// withCopies removes the copies after do.
+func (r *Run) withCopies(do func(copier) error) (err error) {
 	history.RemoveScratch(r.Journal.Run())
 	top, err := os.MkdirTemp("", history.ScratchPrefix(r.Journal.Run()))
 	if err != nil {
-		return nil, nil, fmt.Errorf("confirm the check: %w", err)
+		return fmt.Errorf("copy the tree: %w", err)
 	}
 	defer func() { err = errors.Join(err, clone.Remove(top)) }()
-	// The copy has the name of the original directory, because some checks depend on it.
-	dir := filepath.Join(top, filepath.Base(r.Tree.Dir()))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("confirm the check: %w", err)
-	}
-	lacks, err = clone.Clean(ctx, r.Tree, dir, r.belongsInCopy())
-	if err == nil && len(changes) > 0 {
-		err = r.restoreIn(ctx, dir, changes)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("confirm the check: copy the tree: %w", err)
-	}
-	found, err = r.Trust.Copied(ctx, dir)
-	for i := range found {
-		found[i].Text = strings.ReplaceAll(found[i].Text, dir, r.Tree.Dir())
-	}
-	return found, lacks, err
+	return do(func(ctx context.Context, name string, back []restore.Target) (dir string, lacks []string, err error) {
+		// The copy has the name of the original directory, because some checks depend on it.
+		place := filepath.Join(top, name)
+		dir = filepath.Join(place, filepath.Base(r.Tree.Dir()))
+		if err = clone.Remove(place); err == nil {
+			err = os.MkdirAll(dir, 0o700)
+		}
+		if err == nil {
+			lacks, err = clone.Clean(ctx, r.Tree, dir, r.belongsInCopy())
+		}
+		if err == nil && len(back) > 0 {
+			err = r.restoreIn(ctx, dir, back)
+		}
+		if err != nil {
+			err = fmt.Errorf("copy the tree: %w", err)
+		}
+		return dir, lacks, err
+	})
 }
 
 // belongsInCopy returns whether a file belongs in a clean copy: what git sees, what has not
@@ -351,16 +376,13 @@ func (r *Run) belongsInCopy() func(path string, info fs.FileInfo) bool {
 	}
 }
 
-func (r *Run) restoreIn(ctx context.Context, dir string, changes []judgeChange) error {
+func (r *Run) restoreIn(ctx context.Context, dir string, list []restore.Target) error {
 	tree, err := r.Tree.OpenCopy(dir)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	list, err := r.targets(changes)
-	if err == nil {
-		_, err = restore.Paths(ctx, tree, list, r.openContents)
-	}
+	_, err = restore.Paths(ctx, tree, list, r.openContents)
 	return err
 }
 

@@ -248,7 +248,7 @@ func (r *Run) addNotes(end *End, states []State) {
 	if note := repeatsNote(states); note != "" && !(end.Kind == KindStuck && allIdle(r.repeated(states))) {
 		end.Notes = append(end.Notes, note)
 	}
-	if first, seen := r.Past().FirstCheck(); end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
+	if first, seen := r.Past().FirstCheck(); r.Metric == nil && end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
 		idle, err := r.changedNothing()
 		switch {
 		case r.Trust.Proof != nil:
@@ -278,9 +278,14 @@ func (r *Run) restoredTo(round int) bool {
 	return to != nil && *to == round
 }
 
+// It also takes back what a run with a number as its judge has not measured.
 func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err error) {
 	best, ok := bestRound(r.Past().States())
-	if !ok || !r.Trust.KeepBest || !kind.UsedUp() || r.restoredTo(best.Round) {
+	if ok = ok && r.Trust.KeepBest && kind.UsedUp(); r.Metric != nil { // whatever is not measured is taken back
+		best = r.Past().State()
+		ok = best.Decision != "" && r.Past().LastRound() > best.Round
+	}
+	if !ok || r.restoredTo(best.Round) {
 		return false, nil
 	}
 	ctx = context.WithoutCancel(ctx)

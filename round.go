@@ -113,7 +113,13 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 // findings may only say that the round is incomplete.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
 	findings = check.Bound(joinFindings(findings, r.protectFindings(s.Round)))
-	done, err := r.judge(ctx, &s, !check.Blocking(findings) || short != nil)
+	var done bool
+	var err error
+	if blocked := check.Blocking(findings) && short == nil; r.Metric != nil {
+		err = r.score(ctx, &s, blocked)
+	} else {
+		done, err = r.judge(ctx, &s, !blocked)
+	}
 	if err != nil {
 		return s, err
 	}
@@ -154,6 +160,8 @@ func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done
 		r.outOfForm(s, unusable)
 	case broken >= maxBrokenChecks && !done:
 		outOfChecks(s, broken)
+	case r.Metric != nil:
+		r.concludeByNumber(s, states)
 	case declined && (done || usedUp || r.stuck(states)):
 		halt(s, KindBlocked, "changes were not approved", r.afterDenial(usedUp && !done))
 	case unchanged, firstBlocker(s.Findings) != "" && (usedUp || r.stuck(states)):
@@ -214,6 +222,8 @@ func (r *Run) isOver(s State) bool {
 		return true
 	case !r.resumed && r.Human != nil && len(r.Past().Waiting()) > 0:
 		return false
+	case r.Metric != nil && (s.Kind == KindStuck || s.Kind == KindRounds):
+		return r.plateau(s, r.Past().States()) != ""
 	case r.stuck(r.Past().States()), r.Limits.Unreadable > 0 && unusableInARow(r.Past().States()) >= r.Limits.Unreadable:
 		return true
 	}
@@ -226,19 +236,22 @@ func (r *Run) decidesAgain(s State) bool {
 }
 
 func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
-	if r.Check == nil || r.Trust.CheckFirst == Blind && r.Trust.Proof == nil {
+	if r.Metric == nil && (r.Check == nil || r.Trust.CheckFirst == Blind && r.Trust.Proof == nil) {
 		return s, nil
 	}
 	r.startRound(0)
-	if _, err := step(ctx, r, lookStep(history.StepOpen, nil, r.openRound)); err != nil {
-		return s, err
-	}
-	c, err := r.world().inspect(ctx, "check", r.checkBeforeFirst)
-	if err == nil {
-		err = r.judgeFirstCheck(c.Findings)
-	}
+	o, err := step(ctx, r, lookStep(history.StepOpen, nil, r.openRound))
 	if err != nil {
 		return s, err
+	}
+	c := history.Checked{Manifest: o.Manifest, Tree: o.Tree}
+	if r.Check != nil {
+		if c, err = r.world().inspect(ctx, "check", r.checkBeforeFirst); err == nil {
+			err = r.judgeFirstCheck(c.Findings)
+		}
+		if err != nil {
+			return s, err
+		}
 	}
 	s.Decision, s.Manifest, s.Tree = AnotherRound, c.Manifest, c.Tree
 	if r.Trust.CheckFirst != Blind {
@@ -246,6 +259,11 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	}
 	if r.Trust.CheckFirst == UnlessClean && !check.Blocking(c.Findings) {
 		s.Decision, s.Kind, s.Why = Done, KindDone, "the check already passes"
+	}
+	if r.Metric != nil {
+		if err = r.firstScore(ctx, &s); err != nil {
+			return s, err
+		}
 	}
 	if s.Fingerprint, err = r.fingerprint(s); err != nil {
 		return s, err

@@ -18,7 +18,7 @@ func TestRulingsAreDefined(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: it reads the source")
 	}
-	definition := regexp.MustCompile(`(?m)^\*\*([GBCSA][0-9]+)\. `)
+	definition := regexp.MustCompile(`(?m)^\*\*([GBCSAI][0-9]+)\. `)
 	defined := map[string]bool{}
 	for _, m := range definition.FindAllStringSubmatch(string(must(os.ReadFile(rulingsFile))), -1) {
 		if defined[m[1]] {
@@ -58,7 +58,7 @@ func citations(name string) map[string][]string {
 	if !known {
 		return nil
 	}
-	ruling := regexp.MustCompile(`\b[GBCSA][1-9][0-9]*\b`)
+	ruling := regexp.MustCompile(`\b[GBCSAI][1-9][0-9]*\b`)
 	found := map[string][]string{}
 	line := 0
 	for text := range strings.Lines(string(must(os.ReadFile(name)))) {

@@ -28,6 +28,8 @@ type Run struct {
 	Limits Limits
 	Retry  Retry
 	Trust  Trust
+	// Metric is a number that judges the tree beside the check; nil means that there is none.
+	Metric *Metric
 	// Largest is the size in bytes of the largest file whose contents are stored,
 	// so that it can be restored; 0 means no limit.
 	Largest int64

@@ -138,7 +138,7 @@ func (r *Run) checkBeforeFirst(ctx context.Context) (history.Checked, error) {
 		}
 	}
 	switch {
-	case r.Trust.CheckFirst == UnlessClean:
+	case r.Trust.CheckFirst == UnlessClean, r.Metric != nil:
 		return c, &Stop{Kind: KindFailed, Why: "the check could not run" + details, Next: fixCheck(nil)}
 	case r.strict():
 		return c, &Stop{Kind: KindUsage, Why: neverFailed + details, Next: Next{First: fixProgram, Verb: Resume, Or: notStrict()}}

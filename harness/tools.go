@@ -46,8 +46,11 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	b.Lines.Walled = !s.loop.Shared().Walls.None()
 	if line := s.loop.Shared().Check; line != "" && !set.ReadOnly && set.Dir == "" {
 		c := s.commandConfig(line, tree)
-		b.Lines.Always, b.CheckTimeout = []string{line}, c.Limit()
-		b.Verdict = func() func(sandbox.Result) string {
+		b.Lines.Always, b.CheckTimeout = append(slices.Clip(b.Lines.Always), line), c.Limit()
+		b.Verdict = func(ran string) func(sandbox.Result) string {
+			if ran != line {
+				return func(sandbox.Result) string { return "" }
+			}
 			read := c.Begin()
 			judges, err := s.run.ChangedJudges()
 			return func(r sandbox.Result) string {

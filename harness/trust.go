@@ -55,6 +55,11 @@ func OwnPrograms(folder string, file config.File, kinds ...loop.Kind) ([]string,
 		programs = append(programs, check+" (check.command in "+config.HonePath+")")
 	}
 	for _, k := range kinds {
+		for _, s := range []config.Setting[string]{config.Metric, config.Confirm} {
+			if line := s.In(file.For(k.Name, nil, nil)); line != "" {
+				programs = append(programs, fmt.Sprintf("%s (%s in %s)", line, s.Key, config.HonePath))
+			}
+		}
 		if k.Programs == nil {
 			continue
 		}

@@ -442,6 +442,8 @@ type State struct {
 	// Same is an earlier round that ended in this state: the one before, if the round changed
 	// nothing. 0 is the state before the first round. Nil means that there is none.
 	Same *int `json:"same_as,omitempty"`
+	// Score is what the round measured; nil if the run has no number as its judge.
+	Score *Score `json:"score,omitempty"`
 }
 
 // ChangedNothing reports whether the round ended as it began: with the same files and the

@@ -226,16 +226,19 @@ func (p *Past) foldState(s State) {
 	p.states = append(p.states, s)
 }
 
-// The findings are again those at the end of that round.
+// The findings and the score are again those at the end of that round.
 func (p *Past) foldUndone(u Undone) {
 	p.restored = &u.Round
 	p.state.Manifest, p.state.Tree = u.Manifest, u.Tree
-	if u.Round == 0 && p.before != nil && len(p.before.Findings) > 0 {
-		p.state.Findings, p.state.Checked = p.before.Findings, p.before.Checked
+	if u.Round == 0 && p.before != nil {
+		p.state.Score = p.before.Score
+		if len(p.before.Findings) > 0 {
+			p.state.Findings, p.state.Checked = p.before.Findings, p.before.Checked
+		}
 	}
 	for _, s := range p.states {
 		if s.Round == u.Round {
-			p.state.Findings, p.state.Checked = s.Findings, s.Checked
+			p.state.Findings, p.state.Checked, p.state.Score = s.Findings, s.Checked, s.Score
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -144,4 +145,28 @@ func (h *Home) LockedRun() (run string, ok bool) {
 		return held.Run, true
 	}
 	return "", false
+}
+
+// Exclusively waits until no other process holds a file's lock, and takes it. The file is
+// created if it does not exist. The lock ends with unlock, or with the process.
+func Exclusively(ctx context.Context, name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = tryLock(f); err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, errLocked) {
+			f.Close()
+			return nil, err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			f.Close()
+			return nil, context.Cause(ctx)
+		}
+	}
 }

@@ -57,6 +57,12 @@ type Session interface {
 	// Command returns a check that runs a command line in the workspace, behind
 	// the session's own walls, and passes if it exits 0.
 	Command(line string) check.Func
+	// Measuring waits until no other run of this user measures on this machine, and keeps
+	// others from it until done is called.
+	Measuring(ctx context.Context) (done func(), err error)
+	// InCopy returns a runner of the user's own commands in a clean copy of the workspace,
+	// behind the walls that Command has. Remove removes them.
+	InCopy(dir string) (r sandbox.Runner, remove func() error, err error)
 	// Check returns the settings' check for a tree, which is the workspace or a copy of
 	// it, behind walls; nil if the settings have none.
 	Check(tree *workspace.Tree, w Walls) check.Func
@@ -164,11 +170,13 @@ type Toolset struct {
 	// Programs are the programs that bash may run, as in [allow.Lines]; nil means that
 	// only the walls limit what it runs.
 	Programs []string
+	// Always are more lines that bash may run whatever Programs are, beside the check.
+	Always []string
 	// ReadOnly omits write and edit, and refuses redirects in bash.
 	ReadOnly bool
 }
 
 // Lines returns the rules for command lines of the toolset's bash in a directory.
 func (t Toolset) Lines(dir string) allow.Lines {
-	return allow.Lines{Programs: t.Programs, Dir: dir, ReadOnly: t.ReadOnly}
+	return allow.Lines{Programs: t.Programs, Always: t.Always, Dir: dir, ReadOnly: t.ReadOnly}
 }

@@ -370,6 +370,10 @@ func (f *rounds) end() {
 func verdict(st history.State, left, before []check.Finding) (o Outcome, why string) {
 	o, why = Passed, "check passed"
 	switch {
+	case st.Score != nil && st.Score.Why != "":
+		o, why = Failed, st.Score.Verdict()
+	case st.Score != nil:
+		why = st.Score.Verdict()
 	case check.Blocking(st.Checked), slices.ContainsFunc(left, func(f check.Finding) bool { return f.Source != check.SourceReply && !f.Blocker }):
 		o, why = Failed, gist(left, before)
 	case len(left) > 0:

@@ -415,6 +415,8 @@ func AttemptText(a history.Attempt, c render.Colours) string {
 			return head + text
 		}
 		return head + text + fmt.Sprintf(" (run %s, %s, %s tokens)", run, render.Count(a.Rounds, "round"), render.Tokens(a.Tokens))
+	case a.Rounds > 0 && found == "":
+		return head + fmt.Sprintf("round %d", a.Rounds)
 	case a.Rounds > 0:
 		return head + fmt.Sprintf("round %d %s %s", a.Rounds, Failed.Mark(c), found)
 	case a.Run == "": // it was stopped before

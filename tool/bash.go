@@ -49,10 +49,10 @@ type BashConfig struct {
 	// Net means that commands have network access. Otherwise a failed command
 	// that seems to need the network gets a note about it.
 	Net bool
-	// Verdict is called before a line of Lines.Always runs. The function that it returns
+	// Verdict is called with a line of Lines.Always before it runs. The function that it returns
 	// says what the result means, as the run itself will understand it (ruling S12), or
 	// returns an empty text if it does not know. Nil understands nothing.
-	Verdict func() func(sandbox.Result) string
+	Verdict func(line string) func(sandbox.Result) string
 	// CheckTimeout is the default time limit of such a line; 0 means Timeout.
 	CheckTimeout time.Duration
 	// Redact removes secrets from the output; nil removes nothing.
@@ -142,7 +142,7 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 			limit = cmp.Or(b.CheckTimeout, limit)
 		}
 		if b.Verdict != nil {
-			understand = b.Verdict()
+			understand = b.Verdict(args.Command)
 		}
 	}
 	got, err := b.runner.Run(ctx, sandbox.Command{

@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"iter"
 	"path"
 	"strings"
 
@@ -52,21 +53,60 @@ func atAnyDepth(name string) string {
 // Has reports whether a file judges the work, as a whole or in part; see [Merge].
 func (s Set) Has(cleaned string) bool { return s.files != nil && s.files.Match(cleaned) }
 
-// tests means that the line may run tests. A line that is not a shell's runs everything.
-func readCommand(line string) (started []string, tests bool) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
-	if err != nil {
-		return nil, true
-	}
-	for n := range syntax.Preorder(file) {
-		call, ok := n.(*syntax.CallExpr)
-		if !ok || len(call.Args) == 0 {
+// Scripts returns patterns of the scripts and makefiles that a command line starts, and of
+// those that it gives to an interpreter, such as python bench.py.
+func Scripts(command string) []string {
+	started, _ := readCommand(command)
+	for words := range calls(command) {
+		if !listed(interpreters, strings.TrimRight(path.Base(words[0]), "0123456789.")) {
 			continue
 		}
-		var words []string
-		for _, w := range call.Args {
-			words = append(words, text(w))
+		for _, a := range words[1:] {
+			if a == "-c" || a == "-m" || a == "-e" {
+				break
+			}
+			if !strings.HasPrefix(a, "-") && a != "run" {
+				started = append(started, inTree(a))
+				break
+			}
 		}
+	}
+	return started
+}
+
+// interpreters are the programs that run a script, beside the shells.
+const interpreters = " python node ruby perl php Rscript julia deno bun lua "
+
+// calls returns the words of each program that a command line calls; nothing if no shell can
+// read it.
+func calls(line string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
+		if err != nil {
+			return
+		}
+		for n := range syntax.Preorder(file) {
+			call, ok := n.(*syntax.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				continue
+			}
+			var words []string
+			for _, w := range call.Args {
+				words = append(words, text(w))
+			}
+			if !yield(words) {
+				return
+			}
+		}
+	}
+}
+
+// tests means that the line may run tests. A line that is not a shell's runs everything.
+func readCommand(line string) (started []string, tests bool) {
+	if _, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), ""); err != nil {
+		return nil, true
+	}
+	for words := range calls(line) {
 		names, runs := readCall(words)
 		started, tests = append(started, names...), tests || runs
 	}

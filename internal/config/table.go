@@ -3,7 +3,7 @@ package config
 import "time"
 
 // The loops, in the order in which their sections are shown.
-const loopNames = "fix reconcile implement task phase"
+const loopNames = "fix reconcile implement task phase improve"
 
 // What settings of several rows open, and the mark of a row that needs no trust.
 const (
@@ -48,7 +48,7 @@ var (
 	Rounds = row(0, Row{Key: "limits.rounds", Own: true, Flag: "rounds", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true, Example: "5", Help: "maximum number of rounds",
 		In: In{"fix": {Default: 5}, "reconcile": {Default: 5}, "implement": {Default: 8},
 			"task":  {Default: 5, Help: "maximum number of rounds, each an execution and a review; also --agent-loops, -nloop"},
-			"phase": {Default: 3, Help: "maximum number of rounds of building and verifying"}}})
+			"phase": {Default: 3, Help: "maximum number of rounds of building and verifying"}, "improve": {Default: 20}}})
 	MaxTokens = row(int64(5_000_000), Row{Key: "limits.max-tokens", Flag: "max-tokens", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true,
 		Help: "stop the run before it uses more than this many tokens"})
 	MaxCost = row(0.0, Row{Key: "limits.max-cost", Flag: "max-cost", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true, Example: "2.50",
@@ -56,7 +56,8 @@ var (
 	MaxTime = row(4*time.Hour, Row{Key: "limits.max-time", Flag: "max-time", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true,
 		Help: "stop the run after this much active time, such as 90m"})
 	Patience = row(2, Row{Key: "limits.patience", Flag: "patience", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true,
-		Help: "stop after N rounds with the same result as an earlier round, or that change nothing"})
+		Help: "stop after N rounds with the same result as an earlier round, or that change nothing",
+		In:   In{"improve": {Default: 5, Help: "stop after N rounds in a row without a gain"}}})
 	Unreadable = row(3, Row{Key: "limits.unreadable", Flag: "unreadable", Rare: true, Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true,
 		Help: "stop after N replies in a row that cannot be used"})
 	Keep = row("last", Row{Key: "limits.keep", Flag: "keep", Valid: "best|last", Opens: safe, Lend: true,
@@ -68,7 +69,8 @@ var (
 		Help: "a shell `command` that must also exit with status 0", Unset: "command in the [check] section of .config/hone.toml",
 		In: In{"config": {Help: "the check: a shell command that must exit with status 0 (default: no check)"}, "fix": {Help: "the check: a shell `command` that exits with status 0 if all is well"}, "task": {Help: "a shell `command` that decides whether the task is done, by exit status 0"},
 			"implement": {Help: "a shell `command` that must exit with status 0, in addition to build.sh if there is one"}, "phase": {Help: "a shell `command` that must exit with status 0 when all contracts hold"},
-			"check": {Help: "a shell `command` that must exit with status 0"}, "prompt": {Help: "the run's check: a `command` that must exit with status 0"}}})
+			"improve": {Help: "a shell `command` that must exit with status 0: a change that fails it is taken back, and not measured"},
+			"check":   {Help: "a shell `command` that must exit with status 0"}, "prompt": {Help: "the run's check: a `command` that must exit with status 0"}}})
 	CheckTimeout = row(time.Duration(0), Row{Key: "check.timeout", Opens: safe, Example: `"10m"`, Help: "time for one check", Unset: "10m; of a correctness checker 1h"})
 	CheckFormat  = row("auto", Row{Key: "check.format", Flag: "check-format", Also: "check", Valid: "line", Opens: safe, Lend: true, Help: "how the check's output is read: the name of a `format`, or a pattern such as \"%f:%l: %m\""})
 	CheckReport  = row("", Row{Key: "check.report", Valid: "glob", Opens: safe, Example: `"build/**/*.xml"`, Help: "report files that the check writes, such as JUnit's"})
@@ -109,16 +111,17 @@ var (
 	Processes = row(0, Row{Key: "sandbox.processes", Valid: "positive", Opens: safe, Apart: true, Example: "512", Help: "processes and threads of one command at a time", Unset: "4096"})
 
 	// Loops whose models work in sessions, and questions.
-	Turns = row(30, Row{Key: "LOOP.turns", Flag: "turns", Group: "limits", Loops: "fix task phase", Valid: "positive", Opens: safe, Lend: true, Help: "maximum number of model calls in one session",
+	Turns = row(30, Row{Key: "LOOP.turns", Flag: "turns", Group: "limits", Loops: "fix task phase improve", Valid: "positive", Opens: safe, Lend: true, Help: "maximum number of model calls in one session",
 		In: In{"phase": {Default: 60}, "task": {Help: "maximum number of model calls in one execution session; also --agent-iterations, -niter"}}})
-	MaxToolCalls = row(120, Row{Key: "LOOP.max-tool-calls", Flag: "max-tool-calls", Group: "limits", Rare: true, Loops: "fix task phase", Valid: "positive", Opens: safe, Lend: true, Help: "maximum number of tool calls in one session",
+	MaxToolCalls = row(120, Row{Key: "LOOP.max-tool-calls", Flag: "max-tool-calls", Group: "limits", Rare: true, Loops: "fix task phase improve", Valid: "positive", Opens: safe, Lend: true, Help: "maximum number of tool calls in one session",
 		In: In{"phase": {Default: 240}}})
-	Approve = row("ask", Row{Key: "LOOP.approve", Flag: "approve", Group: "safety", Loops: "fix task reconcile phase", Sections: "fix task reconcile", Valid: "ask|none|all", Opens: "changes to protected files are approved in this way",
-		Help: "how to approve changes that need approval: ask, all, or none, which declines them", In: In{"implement": {Default: "none"}}})
-	Allow = row([]string(nil), Row{Flag: "allow", Group: "safety", Loops: "fix task", Lend: true, Repeat: true, Help: "`programs` that the model may run in addition to the standard list, such as go,make; the check itself is always allowed",
-		In: In{"task": {Help: "`programs` that the model may run in addition to the standard list and the task file's, such as go,make; the check itself is always allowed"}}})
-	Attempts = row(1, Row{Flag: "attempts", Group: "limits", Loops: "fix task implement", Apart: true, Lend: true,
-		Help: "try N times side by side, in copies of the directory, and apply the first result that passes the check; with several -m each model in turn"})
+	Approve = row("ask", Row{Key: "LOOP.approve", Flag: "approve", Group: "safety", Loops: "fix task reconcile phase improve", Sections: "fix task reconcile improve", Valid: "ask|none|all", Opens: "changes to protected files are approved in this way",
+		Help: "how to approve changes that need approval: ask, all, or none, which declines them", In: In{"implement": {Default: "none"}, "improve": {Default: "none"}}})
+	Allow = row([]string(nil), Row{Flag: "allow", Group: "safety", Loops: "fix task improve", Lend: true, Repeat: true, Help: "`programs` that the model may run in addition to the standard list, such as go,make; the check itself is always allowed",
+		In: In{"improve": {Help: "`programs` that the model may run in addition to the standard list, such as go,make; check and metric are always allowed"}, "task": {Help: "`programs` that the model may run in addition to the standard list and the task file's, such as go,make; the check itself is always allowed"}}})
+	Attempts = row(1, Row{Flag: "attempts", Group: "limits", Loops: "fix task implement improve", Apart: true, Lend: true,
+		Help: "try N times side by side, in copies of the directory, and apply the first result that passes the check; with several -m each model in turn",
+		In:   In{"improve": {Help: "try N times side by side, in copies of the directory, and apply the result with the best number; with several -m each model in turn"}}})
 
 	// [implement]
 	BuildOutput  = row(65536, Row{Key: "implement.max-output", Flag: "max-output", Group: "check", Rare: true, Loops: "implement", Valid: "positive", Opens: safe, Lend: true, Help: "bytes of the build's output that are sent to the model"})
@@ -149,4 +152,16 @@ var (
 	HookNet     = row(false, Row{Key: "phase.hook-net", Loops: "phase", Opens: "hooks can reach the network", Example: "true", Help: "hooks can reach the network"})
 	HookTimeout = row(10*time.Minute, Row{Key: "phase.hook-timeout", Loops: "phase", Opens: safe, Help: "limit for one hook, and for one run of the suite"})
 	List        = row(false, Row{Flag: "list", Loops: "phase", Apart: true, Help: "only list contracts and flows, and warnings about the specifications"})
+
+	// [improve]
+	Metric = row("", Row{Key: "improve.metric", Flag: "metric", Group: "check", Loops: "improve", Also: "prompt", Opens: "program", Lend: true, Repeat: true, Example: `"./bench.sh"`,
+		Help: "a shell `command` that prints the number, as METRIC name=number, a Go benchmark or a number alone"})
+	Lower   = row("", Row{Key: "improve.lower", Flag: "lower", Group: "check", Loops: "improve", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"p95_ms"`, Help: "the `NAME` of the number, which is better the lower it is"})
+	Higher  = row("", Row{Key: "improve.higher", Flag: "higher", Group: "check", Loops: "improve", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"accuracy"`, Help: "the `NAME` of the number, which is better the higher it is"})
+	Target  = row("", Row{Key: "improve.target", Flag: "target", Group: "limits", Loops: "improve", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"100"`, Help: "stop when the number is as good as `X`", Unset: "as good as possible"})
+	Confirm = row("", Row{Key: "improve.confirm", Flag: "confirm", Group: "check", Loops: "improve", Opens: "program", Lend: true, Repeat: true, Example: `"./bench.sh held-out"`,
+		Help: "a second `command` that prints the number, which a change must not worsen; the model sees neither its output nor the scripts that it starts"})
+	Samples       = row(0, Row{Key: "improve.samples", Flag: "samples", Group: "check", Rare: true, Loops: "improve", Valid: "positive", Opens: safe, Lend: true, Repeat: true, Example: "15", Help: "how often a measurement runs the metric, at least 5", Unset: "10; 2 if the number is always the same"})
+	MinGain       = row("1%", Row{Key: "improve.min-gain", Flag: "min-gain", Group: "check", Rare: true, Loops: "improve", Valid: "line", Opens: safe, Lend: true, Repeat: true, Help: "a gain below this `PERCENT` is none"})
+	MetricTimeout = row(10*time.Minute, Row{Key: "improve.timeout", Loops: "improve", Opens: safe, Help: "time for one run of the metric"})
 )

@@ -38,8 +38,9 @@ type Guard struct {
 	Secrets []string
 
 	send     treepath.Patterns
-	patterns []string    // of send
-	clean    *cleanFiles // nil remembers nothing
+	hidden   *treepath.Patterns // see Hide; nil hides none
+	patterns []string           // of send
+	clean    *cleanFiles        // nil remembers nothing
 	once     sync.Once
 	exact    *scanner // of Known and Secrets
 	starts   []string // all spellings of Known and Secrets, sorted
@@ -64,11 +65,18 @@ func NewGuard(send []string) *Guard {
 
 // WithSecrets returns a guard with other Secrets, and otherwise the same.
 func (g *Guard) WithSecrets(values []string) *Guard {
-	return &Guard{Known: g.Known, Secrets: values, send: g.send, patterns: g.patterns, clean: g.clean}
+	return &Guard{Known: g.Known, Secrets: values, send: g.send, patterns: g.patterns, clean: g.clean, hidden: g.hidden}
 }
 
 // Sends reports whether one of the send patterns matches a path.
 func (g *Guard) Sends(path string) bool { return g != nil && g.send.Match(path) }
+
+// Hide also withholds the files whose paths match one of the patterns. Call it before the
+// guard is used.
+func (g *Guard) Hide(patterns []string) {
+	hidden := treepath.CompileValid(patterns, true)
+	g.hidden = &hidden
+}
 
 // WithheldName reports whether a file is withheld because of its name alone,
 // and why: it is a usual name of secret files, or contains a secret itself. The
@@ -77,6 +85,9 @@ func (g *Guard) Sends(path string) bool { return g != nil && g.send.Match(path) 
 func (g *Guard) WithheldName(path string) (reason string, ok bool) {
 	if g == nil || g.send.Match(path) {
 		return "", false
+	}
+	if g.hidden != nil && g.hidden.Match(path) {
+		return "only the user's own commands use it", true
 	}
 	if reason = secretName(path); reason == "" && g.Redact(path) != path {
 		reason = nameReason

@@ -145,6 +145,9 @@ func (g *contest) compete(ctx context.Context) (w winner, err error) {
 	end := first.out.End()
 	w = winner{Number: first.n, Run: first.out.Run, Dir: first.Dir, Why: end.Why, Ignored: end.Ignored}
 	w.Said = fmt.Sprintf("attempt %d is the first that is done", first.n)
+	if s := first.score(); s != nil {
+		w.Said = fmt.Sprintf("attempt %d has the best number: %s", first.n, s.Change())
+	}
 	home, err := group.OpenHome(first.Dir)
 	if err != nil {
 		return w, err
@@ -172,7 +175,7 @@ func (g *contest) repayEarlier(a *attempt) error {
 	return nil
 }
 
-// It stops the others when one is done, and returns when all have ended; first is nil if none is done.
+// It stops the others when one is done, unless a number judges them: then first is the best. It returns when all have ended; first is nil if none is done.
 func (g *contest) race(parent context.Context) (first *attempt, err error) {
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
@@ -188,9 +191,10 @@ func (g *contest) race(parent context.Context) (first *attempt, err error) {
 			defer g.mu.Unlock()
 			if err != nil && !errors.Is(err, group.ErrShort) && !errors.Is(err, context.Canceled) {
 				g.fail(err)
-			} else if a.out.End().Kind == hone.KindDone && first == nil {
-				first = a
-				stop()
+			} else if a.out.End().Kind == hone.KindDone && (first == nil || a.beats(first)) {
+				if first = a; a.score() == nil {
+					stop() // with a number as the judge, the best of all wins
+				}
 			}
 		})
 	}
@@ -202,6 +206,15 @@ func (g *contest) race(parent context.Context) (first *attempt, err error) {
 		return nil, context.Cause(parent)
 	}
 	return first, nil
+}
+
+// score is the number of an attempt that is done; nil if its loop has none.
+func (a *attempt) score() *history.Score { return a.out.Past.State().Score }
+
+// beats reports whether an attempt has a better number than another.
+func (a *attempt) beats(o *attempt) bool {
+	mine, other := a.score(), o.score()
+	return mine != nil && other != nil && mine.Better(mine.Best, other.Best)
 }
 
 // The caller has locked g.
@@ -340,8 +353,10 @@ func (g *contest) follow(a *attempt, e history.Event) {
 		if p.Round == 0 || p.Decision == hone.Done {
 			return
 		}
-		left := check.Count(check.BlockingOf(p.Findings))
-		now.Rounds, now.Findings = p.Round, &left
+		if now.Rounds = p.Round; p.Score == nil {
+			left := check.Count(check.BlockingOf(p.Findings))
+			now.Findings = &left
+		}
 	default:
 		return
 	}
@@ -354,7 +369,7 @@ func (g *contest) follow(a *attempt, e history.Event) {
 
 // It is nil if the check has not run.
 func left(o group.Outcome) *int {
-	if o.Past == nil || o.Past.State().Decision == "" {
+	if o.Past == nil || o.Past.State().Decision == "" || o.Past.State().Score != nil {
 		return nil
 	}
 	n := check.Count(check.BlockingOf(o.Past.State().Findings))

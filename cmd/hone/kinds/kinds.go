@@ -19,6 +19,7 @@ import (
 	"hone/loop"
 	"hone/loop/fix"
 	"hone/loop/implement"
+	"hone/loop/improve"
 	"hone/loop/phase"
 	"hone/loop/reconcile"
 	"hone/loop/task"
@@ -30,7 +31,7 @@ import (
 // the commands demo and rollup, which are about one. The first is that of a case of eval
 // which names none. Texts name loops as examples.
 func All() []loop.Kind {
-	return []loop.Kind{fix.Kind(), task.Kind(), implement.Kind(), reconcile.Kind(), phase.Kind()}
+	return []loop.Kind{fix.Kind(), task.Kind(), implement.Kind(), reconcile.Kind(), phase.Kind(), improve.Kind()}
 }
 
 // Of returns the kind of a recorded run's loop.

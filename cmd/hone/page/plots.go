@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hone/check"
+	"hone/history"
 	"hone/internal/render"
 	"hone/story"
 )
@@ -94,8 +95,11 @@ const (
 // What is reserved is above what is confirmed. There are none before the second call of a model, and of attempts, which have
 // their own.
 func plots(p Page) (all []plot) {
+	if first, ok := p.Past.Before(); ok && first.Score != nil {
+		all = append(all, scores(append([]history.State{first}, p.Past.States()...)))
+	}
 	if len(p.Uses) < 2 || p.Attempts != nil {
-		return nil
+		return all
 	}
 	limits := p.Past.Limits()
 	all = append(all, plot{"tokens over time", p.Numbers.TokensText(), area(p, float64(limits.Tokens), func(v float64) string { return render.Short(int64(v)) },
@@ -113,6 +117,42 @@ func plots(p Page) (all []plot) {
 			}
 			return 0, *s.Use.Cost
 		})})
+}
+
+// scores draws the number that judges the rounds: the samples as dots, or as crosses if the
+// change was taken back, and the best as a line.
+func scores(states []history.State) plot {
+	last := states[len(states)-1].Score
+	low, high := last.First, last.First
+	for _, s := range states {
+		for _, v := range append(slices.Clone(s.Score.New), s.Score.Best) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	x := func(i int) float64 {
+		return plotLeft + 8 + float64(i)*(plotWidth-plotLeft-16)/float64(max(1, len(states)-1))
+	}
+	y := func(v float64) float64 {
+		return plotHeight - plotBottom - 4 - (v-low)*(plotHeight-plotBottom-12)/max(high-low, 1e-300)
+	}
+	var b, line strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, plotWidth, plotHeight, template.HTMLEscapeString(last.Change()))
+	for i, s := range states {
+		for _, v := range s.Score.New {
+			if s.Score.Kept || s.Round == 0 {
+				fmt.Fprintf(&b, `<circle class="sample" cx="%.1f" cy="%.1f" r="2"/>`, x(i), y(v))
+			} else {
+				fmt.Fprintf(&b, `<path class="back" d="M%.1f %.1fl4 4m0 -4l-4 4"/>`, x(i)-2, y(v)-2)
+			}
+		}
+		fmt.Fprintf(&line, "%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[i == 0], x(i), y(s.Score.Best))
+	}
+	fmt.Fprintf(&b, `<path class="best" d="%s"/>`, line.String())
+	for _, v := range []float64{low, high} {
+		fmt.Fprintf(&b, `<text x="%g" y="%.1f" text-anchor="end">%s</text>`, plotLeft-4, y(v)+3, history.Figure(v))
+	}
+	fmt.Fprintf(&b, `<text x="%g" y="%g">start</text><text x="%g" y="%g" text-anchor="end">round %d</text></svg>`, plotLeft, plotHeight-3, plotWidth, plotHeight-3, states[len(states)-1].Round)
+	return plot{last.Name + " by round", history.Figure(last.Best), template.HTML(b.String())}
 }
 
 // A line is at the limit where that is near; 0 is no limit.

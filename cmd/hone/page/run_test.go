@@ -225,3 +225,20 @@ func TestWaits(t *testing.T) {
 		t.Errorf("%+v in another process", got)
 	}
 }
+
+// TestScores: samples are dots, those of a change that was taken back are crosses, and the best is a line.
+func TestScores(t *testing.T) {
+	score := func(kept bool, best float64, samples ...float64) *history.Score {
+		return &history.Score{Name: "<ms>", Lower: true, First: 10, Best: best, Kept: kept, New: samples}
+	}
+	got := scores([]history.State{{Score: score(false, 10, 9, 10, 11)}, {Round: 1, Score: score(true, 8, 8, 8)}, {Round: 2, Score: score(false, 8, 12)}, {Round: 3, Score: score(false, 8)}})
+	svg := string(got.SVG)
+	for part, want := range map[string]int{"<circle": 5, `class="back"`: 1, `class="best"`: 1, "<ms>": 0, ">round 3<": 1} {
+		if n := strings.Count(svg, part); n != want {
+			t.Errorf("%d times %s, want %d: %s", n, part, want, svg)
+		}
+	}
+	if got.Last != "8" || got.Name != "<ms> by round" {
+		t.Errorf("%q, %q", got.Name, got.Last)
+	}
+}

@@ -1,0 +1,31 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"hone/harness/internal/state"
+	"hone/internal/config"
+	"hone/journal"
+	"hone/sandbox"
+)
+
+// Measuring waits until no other run of the user measures on this machine; see [loop.Session].
+func (s *Session) Measuring(ctx context.Context) (done func(), err error) {
+	dir, err := state.Make("measuring")
+	if err != nil {
+		return nil, err
+	}
+	return journal.Exclusively(ctx, filepath.Join(dir, "lock"))
+}
+
+// InCopy returns a runner for a clean copy of the tree; see [loop.Session].
+func (s *Session) InCopy(dir string) (r sandbox.Runner, remove func() error, err error) {
+	tree, err := s.Tree.OpenCopy(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := s.commandWalls().(*walls).forCopy(tree.Dir())
+	return w.With(config.CheckEnv.In(s.loop.Shared().Values)), func() error { return errors.Join(w.close(), tree.Close()) }, nil
+}

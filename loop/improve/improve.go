@@ -1,0 +1,119 @@
+// Package improve lets a model make a number better while a check stays clean. A number
+// decides, which the user's command prints: in each round a model changes the code, and the
+// engine keeps the change if it is a gain beyond the noise, and takes it back if not
+// ([hone.Metric]). This package has the conversation, and it measures (rulings I1 to I6).
+package improve
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"hone"
+	"hone/check"
+	"hone/history"
+	"hone/internal/render"
+	"hone/loop"
+	"hone/workspace/secret"
+)
+
+// System describes its part to the model (ruling G13).
+//
+//go:embed prompt.md
+var System string
+
+// Loop is one improvement with all its settings resolved.
+type Loop struct {
+	Improver hone.Role
+	Metric   string // the command line that prints the number
+	Check    string // the command line that must pass; empty if there is none
+	Advice   string // the user's; empty if there is none
+	Name     string // of the number
+	Lower    bool   // the lower, the better
+	Target   string // empty: as good as possible
+	MinGain  string
+	NoBash   bool // the model can run nothing
+	Guard    *secret.Guard
+}
+
+// place is the record of where the work is: the directory, and its files.
+type place struct {
+	Text string `json:"text"`
+}
+
+// Round is one conversation. It starts with the best number so far and what was tried.
+func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
+	at, err := hone.Step(ctx, r, "look", nil, func(ctx context.Context) (place, error) {
+		files, err := loop.FilesText(ctx, r.Tree, l.Guard, r.Own)
+		return place{fmt.Sprintf("\nWorking directory: %s\n%s", render.Line(l.Guard.Redact(r.Tree.Dir())), files)}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	report := at.Text + l.standing(r)
+	if len(wrong) > 0 {
+		report += "\nWhat else you should know; what the check says is about the change that was taken back:\n\n" + strings.Join(loop.ForModel(wrong), "\n\n") + "\n"
+	}
+	_, err = r.Talk(ctx, l.Improver, hone.Text(l.prompt(), report))
+	if hone.OutOfBudget(err) {
+		return []check.Finding{}, err // what was changed is measured all the same
+	}
+	return nil, err
+}
+
+// standing says how good the best is, and what was tried before this round.
+func (l Loop) standing(r *hone.Run) string {
+	var tried []hone.State
+	for _, s := range r.Past().States() {
+		if s.Round < r.Round() && s.Score != nil {
+			tried = append(tried, s)
+		}
+	}
+	start, _ := r.Past().Before()
+	best := start.Score
+	for _, s := range tried {
+		if s.Score.Kept {
+			best = s.Score
+		}
+	}
+	text := fmt.Sprintf("\n%s was %s at the start. The best so far is %s, give or take %.2g %%. A gain must be at least %s and greater than the noise.\n",
+		l.Name, history.Figure(best.First), history.Figure(best.Best), best.Noise*100, l.MinGain)
+	for _, name := range best.ShownNames() {
+		text += fmt.Sprintf("%s is %s; it does not decide.\n", render.Line(name), history.Figure(best.Shown[name]))
+	}
+	if len(tried) == 0 {
+		return text
+	}
+	text += "\nWhat was tried:\n\n"
+	for _, s := range tried {
+		text += fmt.Sprintf("- round %d: %s. You said: %s\n", s.Round, render.Line(s.Score.Verdict()), render.Cut(render.Line(s.Score.Idea), maxIdea))
+	}
+	return text
+}
+
+// maxIdea is how long an idea is in the list of those that were tried, in columns.
+const maxIdea = 200
+
+// prompt returns the part of the prompt that is the same in all rounds.
+func (l Loop) prompt() string {
+	better := "higher"
+	if l.Lower {
+		better = "lower"
+	}
+	howToRun := "You may run it with `bash`, exactly as it is written here."
+	if l.NoBash {
+		howToRun = "You cannot run it."
+	}
+	text := fmt.Sprintf("This command prints the number %s, which is better the %s it is:\n\n%s\n\n%s\n", l.Name, better, loop.Indented(l.Metric), howToRun)
+	if l.Target != "" {
+		text += "\nThe goal is " + l.Target + ".\n"
+	}
+	if l.Check != "" {
+		text += "\nThis check must pass:\n\n" + loop.Indented(l.Check) + "\n\n" + howToRun + "\n"
+	}
+	if l.Advice != "" {
+		text += "\nThe user adds this advice:\n\n" + strings.TrimSpace(l.Advice) + "\n"
+	}
+	return text
+}

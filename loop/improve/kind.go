@@ -1,0 +1,214 @@
+package improve
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hone"
+	"hone/check/judge"
+	"hone/internal/config"
+	"hone/loop"
+	"hone/tool/allow"
+	"hone/workspace"
+)
+
+//go:embed help.md
+var help string
+
+// Kind is what improve declares of itself.
+func Kind() loop.Kind {
+	return loop.Kind{
+		Name: "improve", Use: "improve [TEXT]", Short: "make a number better while the check stays clean", Long: help,
+		Example: `  hone improve --metric "go test -run - -bench Parse ." --lower ns/op --check "go test ./..." --allow go
+  hone improve "start with the parser" --metric ./bench.sh --lower p95_ms --target 100 --check "make test"
+  hone improve --metric "stat -c %s dist/app.js" --lower value --check "npm test"`,
+		Args: loop.OneText, Text: true, Attempts: func(loop.Loop) error { return nil },
+		New:     func() loop.Loop { return &invocation{} },
+		Preview: loop.Preview{Short: "what improve would send first, without what it measures at the start"},
+		Starters: func() loop.Starters {
+			return loop.Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(string) string {
+				return `hone improve --metric ./bench.sh --lower p95_ms --check "make test"; hone help improve says what a metric prints`
+			}}
+		},
+	}
+}
+
+// invocation is one improvement with all its settings resolved.
+type invocation struct {
+	loop.Settings
+	System string `json:"system"`
+	Advice string `json:"advice,omitempty"`
+}
+
+// Resolve reads flags and configuration. It requires a metric, and the name of its number.
+func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+	for _, pair := range [][2]config.Setting[string]{{config.Lower, config.Higher}, {config.Higher, config.Lower}} {
+		if pair[0].Given(in.Flags) != "" && pair[1].Given(in.Flags) == "" {
+			pair[1].Set(in.Values, "") // the flag replaces both keys
+		}
+	}
+	samples, rounds := config.Samples.In(in.Values), config.Rounds.In(in.Values)
+	_, gainErr := minGain(in.Values)
+	_, targetErr := target(in.Values)
+	switch lower, higher := config.Lower.In(in.Values), config.Higher.In(in.Values); {
+	case config.Metric.In(in.Values) == "":
+		return l, loop.Usage("there is no metric, so nothing says what is better", `hone improve --metric ./bench.sh --lower NAME, or set both in the [improve] section of .config/hone.toml`)
+	case (lower == "") == (higher == ""):
+		return l, loop.Usage("one number must decide, and whether it should be lower or higher", "--lower NAME or --higher NAME; a number alone has the name value")
+	case samples > 0 && samples < firstSamples:
+		return l, loop.Usage(fmt.Sprintf("--samples %d is too few to tell a gain from noise", samples), fmt.Sprintf("--samples %d", manySamples))
+	case samples > 0 && leastP(samples) >= allAlpha/float64(rounds):
+		return l, loop.Usage(fmt.Sprintf("with %d rounds, --samples %d cannot show any gain: by chance alone one would be kept too often", rounds, samples), fmt.Sprintf("--samples %d, or fewer rounds", manySamples))
+	case gainErr != nil:
+		return l, gainErr
+	case targetErr != nil:
+		return l, targetErr
+	case config.Prove.In(in.Values) != "off":
+		return l, loop.Usage("improve measures in clean copies anyway, and its check passes at the start, so --prove says nothing", "leave out --prove")
+	}
+	if err := loop.CheckLine(config.Metric.In(in.Values)); err != nil {
+		return l, loop.Usage("the metric has only blanks and comments", "--metric ./bench.sh")
+	}
+	if v.Settings, err = in.Settings(); err != nil {
+		return l, err
+	}
+	v.Advice, err = in.Text()
+	v.System = v.Walls.System(System)
+	return in.Limits(), err
+}
+
+// leastP returns the smallest p that a test of so many samples on each side can have.
+func leastP(samples int) float64 {
+	p := 1.0
+	for i := 1; i <= samples; i++ {
+		p *= float64(i) / float64(samples+i)
+	}
+	return p
+}
+
+// minGain returns the smallest gain, as a part.
+func minGain(v config.Values) (float64, error) {
+	text := config.MinGain.In(v)
+	percent, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
+	if err != nil || percent < 0 || percent >= 100 {
+		return 0, loop.Usage(fmt.Sprintf("--min-gain %s is not a percentage", text), "--min-gain 1%")
+	}
+	return percent / 100, nil
+}
+
+// target returns the number that the user wants to reach; nil if there is none.
+func target(v config.Values) (*float64, error) {
+	text := config.Target.In(v)
+	if text == "" {
+		return nil, nil
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, loop.Usage(fmt.Sprintf("--target %s is not a number", text), "--target 100")
+	}
+	return &number, nil
+}
+
+// name returns the name of the number that decides, and whether lower is better.
+func (v *invocation) name() (name string, lower bool) {
+	if name = config.Lower.In(v.Values); name != "" {
+		return name, true
+	}
+	return config.Higher.In(v.Values), false
+}
+
+// Subject names the number.
+func (v *invocation) Subject() string {
+	name, _ := v.name()
+	return strings.TrimSpace(name + " of " + config.Metric.In(v.Values))
+}
+
+// RepeatArgs gives the same metric and advice.
+func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Advice) }
+
+// Build puts loop, tools, check and metric together.
+func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
+	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
+	l := v.loop(s.Role("improver", v.System))
+	l.Guard = s.Guard()
+	confirm := config.Confirm.In(v.Values)
+	tools := loop.Toolset{Programs: slices.Concat(allow.ExecutionPrograms(), config.Allow.In(v.Values)), Always: []string{l.Metric}}
+	if hidden := judge.Scripts(confirm); len(hidden) > 0 {
+		s.Guard().Hide(hidden)
+		tools.Walls = s.Walls(loop.WallPlan{Bounded: true, Hide: existing(s.Root(), hidden)})
+	}
+	if l.Improver.Tools, err = s.Tools(tools); err != nil {
+		return built, err
+	}
+	if v.Check != "" {
+		s.SetCheck(nil, s.Check)
+	}
+	r.Trust.CheckFirst = hone.Informed
+	r.Trust.Judges, r.Trust.Keep = judge.Of(strings.Join([]string{v.Check, l.Metric, confirm}, "\n")), true
+	r.Trust.Protect = slices.Concat(r.Trust.Protect, judge.Scripts(l.Metric), judge.Scripts(confirm), judge.Scripts(v.Check))
+	m := meter{session: s, run: r, line: l.Metric, confirm: confirm, name: l.Name, lower: l.Lower,
+		samples: config.Samples.In(v.Values), timeout: config.MetricTimeout.In(v.Values), redact: s.Guard().Redact}
+	r.Metric = &hone.Metric{First: m.first, Compare: m.compare}
+	if m.gain, err = minGain(v.Values); err == nil {
+		r.Metric.Target, err = target(v.Values)
+	}
+	return loop.Built{Run: r, Round: l.Round, Turns: map[string]int{l.Improver.Name: v.Bounds().Turns}, Summary: func(end hone.End) string { return summaryText(r, end) }}, err
+}
+
+// existing returns the absolute paths of patterns that name files from the root.
+func existing(root string, patterns []string) (paths []string) {
+	for _, p := range patterns {
+		file := filepath.Join(root, filepath.FromSlash(strings.TrimPrefix(p, "**/")))
+		if _, err := os.Lstat(file); err == nil {
+			paths = append(paths, file)
+		}
+	}
+	return paths
+}
+
+func (v *invocation) loop(improver hone.Role) Loop {
+	improver.Bounds = v.Bounds()
+	l := Loop{Improver: improver, Metric: config.Metric.In(v.Values), Check: v.Check, Advice: v.Advice,
+		Target: config.Target.In(v.Values), MinGain: config.MinGain.In(v.Values), NoBash: v.Walls.Absent}
+	l.Name, l.Lower = v.name()
+	return l
+}
+
+// summaryText returns what the run has gained, and what that has cost.
+func summaryText(r *hone.Run, end hone.End) string {
+	score := r.Past().State().Score
+	if score == nil {
+		return ""
+	}
+	kept, tried := 0, 0
+	for _, s := range r.Past().States() {
+		if s.Score != nil {
+			tried++
+			if s.Score.Kept {
+				kept++
+			}
+		}
+	}
+	text := fmt.Sprintf("%s, %d of %d kept", score.Change(), kept, tried)
+	if gain := score.Gain(score.First, score.Best); gain > 0 {
+		text += fmt.Sprintf("; %.0f tokens", float64(end.Tokens)/gain)
+		if end.Cost != nil {
+			text += fmt.Sprintf(" and $%.4f", *end.Cost/gain)
+		}
+		text += " for each percent"
+	}
+	return text + "\n"
+}
+
+// Preview returns the first prompt without what is measured at the start.
+func (v *invocation) Preview(context.Context, loop.View) (loop.Prompt, error) {
+	system := v.WithAdvice(v.System)
+	l := v.loop(v.Model.Role("improver", system))
+	return loop.Prompt{System: system, Text: l.prompt(), Fits: l.Improver.Fits(int64(len(system) + len(l.prompt()))), What: "the instructions; a run adds what it measures"}, nil
+}

@@ -1,0 +1,140 @@
+package improve
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"hone/internal/render"
+)
+
+// values are the numbers of one output, by their names. A name may have several.
+type values map[string][]float64
+
+// alone is the name of a number that is the whole output.
+const alone = "value"
+
+// readMetric reads the output of a metric's command: lines METRIC name=number and those of go
+// test -bench; or else the JSON of hyperfine, pytest-benchmark or criterion; or else one number.
+func readMetric(out []byte) values {
+	v := values{}
+	for line := range bytes.Lines(out) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "METRIC ")
+		name, text, cut := strings.Cut(rest, "=")
+		if number, err := strconv.ParseFloat(strings.TrimSpace(text), 64); ok && cut && err == nil {
+			v.add(strings.TrimSpace(name), number)
+		}
+	}
+	v.addBenchmarks(out)
+	if len(v) == 0 {
+		v.addJSON(out)
+	}
+	if number, err := strconv.ParseFloat(string(bytes.TrimSpace(out)), 64); len(v) == 0 && err == nil {
+		v.add(alone, number)
+	}
+	return v
+}
+
+// add adds a number; what is none, such as NaN, it leaves out.
+func (v values) add(name string, number float64) {
+	if !math.IsNaN(number) && !math.IsInf(number, 0) {
+		v[name] = append(v[name], number)
+	}
+}
+
+// addBenchmarks adds each unit of a Go benchmark as Name/unit.
+func (v values) addBenchmarks(out []byte) {
+	r := benchfmt.NewReader(bytes.NewReader(out), "")
+	for r.Scan() {
+		result, ok := r.Result().(*benchfmt.Result)
+		if !ok {
+			continue
+		}
+		base, parts := result.Name.Parts()
+		name := string(base)
+		for _, part := range parts {
+			if part[0] != '-' { // the number of processors
+				name += string(part)
+			}
+		}
+		for _, one := range result.Values {
+			unit, number := cmp.Or(one.OrigUnit, one.Unit), one.Value
+			if one.OrigUnit != "" {
+				number = one.OrigValue
+			}
+			v.add(name+"/"+unit, number)
+		}
+	}
+}
+
+// addJSON adds the numbers of the first object in an output, if its form is known. A name
+// begins with that of the command or the test if there are several.
+func (v values) addJSON(out []byte) {
+	start := bytes.IndexByte(out, '{')
+	if start < 0 {
+		return
+	}
+	var doc map[string]json.RawMessage
+	if json.NewDecoder(bytes.NewReader(out[start:])).Decode(&doc) != nil {
+		return
+	}
+	each := func(list []map[string]any, stats func(map[string]any) map[string]any, name string) {
+		for _, one := range list {
+			prefix := ""
+			if len(list) > 1 {
+				prefix = fmt.Sprint(one[name]) + "/"
+			}
+			for key, number := range stats(one) {
+				if f, ok := number.(float64); ok {
+					v.add(prefix+key, f)
+				}
+			}
+		}
+	}
+	var list []map[string]any
+	switch {
+	case json.Unmarshal(doc["results"], &list) == nil: // hyperfine
+		each(list, func(one map[string]any) map[string]any { return one }, "command")
+	case json.Unmarshal(doc["benchmarks"], &list) == nil: // pytest-benchmark
+		each(list, func(one map[string]any) map[string]any { stats, _ := one["stats"].(map[string]any); return stats }, "name")
+	default: // criterion's estimates.json
+		for key, raw := range doc {
+			var e struct {
+				Point *float64 `json:"point_estimate"`
+			}
+			if json.Unmarshal(raw, &e) == nil && e.Point != nil {
+				v.add(key, *e.Point)
+			}
+		}
+	}
+}
+
+// numbersOf returns the values of the name that decides. A short name such as ns/op stands for
+// the only one that ends with it.
+func (v values) numbersOf(name string) ([]float64, error) {
+	if got := v[name]; len(got) > 0 {
+		return got, nil
+	}
+	var ending []string
+	for full := range v {
+		if strings.HasSuffix(full, "/"+name) {
+			ending = append(ending, full)
+		}
+	}
+	switch {
+	case len(ending) == 1:
+		return v[ending[0]], nil
+	case len(v) == 0:
+		return nil, errors.New("the metric printed no number that hone can read")
+	}
+	return nil, fmt.Errorf("the metric printed no number %s, but %s", name, render.Names(slices.Sorted(maps.Keys(v))))
+}
