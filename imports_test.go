@@ -386,7 +386,7 @@ func wordsCommandLines(folder, file string) bool {
 // TestOnlyTheCommandWordsCommandLines: what to type next is data ([hone.Next]),
 // which the program words. An engine or a harness in another program has no flags.
 func TestOnlyTheCommandWordsCommandLines(t *testing.T) {
-	line := regexp.MustCompile(`\bhone (resume|show|undo|runs|replay|doctor|help|init|prompt|rollup|demo|sandbox|trust|gc|take|export|import|watch|web|eval|reconcile|implement|task|phase|fix)\b`)
+	line := regexp.MustCompile(`\bhone (resume|show|undo|runs|replay|doctor|help|init|prompt|rollup|demo|sandbox|trust|gc|take|export|import|watch|web|eval|reconcile|implement|task|phase|fix|improve)\b`)
 	fset := token.NewFileSet()
 	folders := sources(t, fset)
 	flags := flagNames(folders)

@@ -57,7 +57,7 @@ type scored struct {
 func (r *Run) firstScore(ctx context.Context, s *State) error {
 	if check.Blocking(s.Checked) {
 		return &Stop{Kind: KindUsage, Why: "the check fails before the first round, so nothing can be compared\n" + strings.TrimSpace(s.Checked[0].Text),
-			Next: Next{First: "make it pass first, for example with hone fix", Verb: NewRun}}
+			Next: Next{First: "make it pass first", Verb: NewRun}}
 	}
 	v, err := Step(ctx, r, scoreStep, nil, func(ctx context.Context) (v scored, err error) {
 		err = r.copies(nil, func(c Copies) error {

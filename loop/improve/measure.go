@@ -125,7 +125,7 @@ func (m meter) first(ctx context.Context, c hone.Copies) (s history.Score, err e
 			_, _, err = m.number(v, 0)
 		}
 		if err != nil {
-			return s, atStart(fmt.Errorf("--confirm: %w", err))
+			return s, atStart(fmt.Errorf("the metric that confirms: %w", err))
 		}
 	}
 	s.Samples = m.samples
@@ -157,7 +157,7 @@ func atStart(err error) error {
 	if !errors.As(err, new(noScore)) {
 		return err
 	}
-	return &hone.Stop{Kind: hone.KindUsage, Why: "there is no score at the start: " + err.Error(), Next: hone.Next{First: "make the metric print its number, see hone help improve", Verb: hone.NewRun}}
+	return &hone.Stop{Kind: hone.KindUsage, Why: "there is no score at the start: " + err.Error(), Next: hone.Next{First: "make the metric print its number", Verb: hone.NewRun}}
 }
 
 // compare measures the best so far and a change in turn, twice if the first time shows a gain
@@ -187,7 +187,7 @@ func (m meter) compare(ctx context.Context, best history.Score, c hone.Copies) (
 	if m.confirm != "" {
 		got, _, err := m.inTurn(ctx, c, m.confirm, history.Score{Samples: max(best.Samples, firstSamples)})
 		if errors.As(err, new(noScore)) {
-			err = noScore{errors.New("--confirm gave none")} // its output stays hidden
+			err = noScore{errors.New("the metric that confirms gave none")} // its output stays hidden
 		}
 		if err != nil {
 			return s, notScored(&s, err)
@@ -195,7 +195,7 @@ func (m meter) compare(ctx context.Context, best history.Score, c hone.Copies) (
 		worse := s
 		worse.Lower = !s.Lower
 		if why, _ := m.verdict(worse, got[0], got[1], allAlpha); why == "" {
-			s.Why = "--confirm is worse" // its numbers stay hidden
+			s.Why = "the metric that confirms is worse" // its numbers stay hidden
 			return s, nil
 		}
 	}
@@ -249,10 +249,10 @@ func (m meter) verdict(s history.Score, was, now []float64, alpha float64) (why 
 	case !s.Better(to, from):
 		return "no gain", 1
 	case s.Gain(from, to) < m.gain*100 && from != 0:
-		return "less than --min-gain", 1
+		return "less than the smallest gain that counts", 1
 	case len(now) <= equalSamples:
 		if was[0] != was[len(was)-1] || now[0] != now[len(now)-1] {
-			return "the number varies, although it did not at the start: --samples 10 can tell", 1
+			return "the number varies, although it did not at the start: more samples can tell", 1
 		}
 		return "", 0
 	}
