@@ -1,6 +1,6 @@
 // Package prove checks whether walls hold, by trying to cross them.
 //
-// Call [Wall], and [Helper] in main. Wall sets up a scene outside the walls: files with
+// Call [Wall] or [Short], and [Helper] in main. They set up a scene outside the walls: files with
 // secrets, files to overwrite, sockets that listen. Then the program runs itself behind the
 // walls, where each attempt tries one way out, and inspects the scene afterwards (package
 // stage).

@@ -15,6 +15,9 @@ func Helper() {}
 // Wall returns an error: walls need Linux.
 func Wall(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNoWalls }
 
+// Short returns an error: walls need Linux.
+func Short(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNoWalls }
+
 // Conditions returns an error: walls need Linux.
 func Conditions(sandbox.Wall) (string, error) { return "", errNoWalls }
 
