@@ -331,8 +331,8 @@ func (r *Run) checkCopy(ctx context.Context, changes []judgeChange) (found []che
 	return found, lacks, err
 }
 
-// copier makes a clean copy of the tree in which other files are put back. One of a name
-// takes the place of the one before it. lacks are the ignored files that it does not have.
+// copier makes a clean copy of the tree and restores some files in it. A copy replaces an
+// earlier one of the same name. lacks are the ignored files that are not in the copy.
 type copier func(ctx context.Context, name string, back []restore.Target) (dir string, lacks []string, err error)
 
 // withCopies removes the copies after do.

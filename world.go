@@ -175,19 +175,18 @@ func (l live) inspect(ctx context.Context, name string, judge func(context.Conte
 	}
 	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
 	return step(ctx, l.r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {
-		began, printed := time.Now(), l.r.Printed
-		if printed == nil {
-			printed = func() []byte { return nil }
+		began := time.Now()
+		if l.r.Printed != nil {
+			l.r.Printed() // by what is no check
 		}
-		printed()
 		c, err := judge(ctx)
+		if err == nil && l.r.Printed != nil {
+			if text := l.r.Printed(); len(text) > 0 {
+				c.Output, err = l.r.putHeld(text)
+			}
+		}
 		if err != nil {
 			return c, err
-		}
-		if text := printed(); len(text) > 0 {
-			if c.Output, err = l.r.putHeld(text); err != nil {
-				return c, err
-			}
 		}
 		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
 		l.r.fresh = false

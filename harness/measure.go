@@ -17,7 +17,11 @@ func (s *Session) Measuring(ctx context.Context) (done func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return journal.Exclusively(ctx, filepath.Join(dir, "lock"))
+	f, err := journal.LockFile(ctx, filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	return func() { f.Close() }, nil
 }
 
 // InCopy returns a runner for a clean copy of the tree; see [loop.Session].

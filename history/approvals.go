@@ -71,10 +71,11 @@ func (a *approvals) answer(q Question, v Answer, at journal.Identity) {
 		if !slices.ContainsFunc(a.asked, func(other Question) bool { return other.Asks == q.Asks }) {
 			a.asked = append(a.asked, q)
 		}
-		if v.By != NoUser {
-			a.given[q.edit()], a.told = v, at.Round
+		if v.By == NoUser {
+			return
 		}
-		if v.By != NoUser && !late {
+		a.given[q.edit()], a.told = v, at.Round
+		if !late { // asked before the model of this round
 			a.told--
 		}
 		return

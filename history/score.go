@@ -70,7 +70,7 @@ func (s Score) Verdict() string {
 	if s.Value != nil {
 		text = Figure(*s.Value)
 		if len(s.Old) > 0 {
-			text += " (" + percent(middle(s.Old), *s.Value) + ")"
+			text += " (" + percent(Median(s.Old), *s.Value) + ")"
 		}
 	}
 	switch {
@@ -115,8 +115,9 @@ func Figure(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// middle returns the median of sorted samples.
-func middle(sorted []float64) float64 {
+// Median returns the median of samples, of which there is one at least.
+func Median(samples []float64) float64 {
+	sorted := slices.Sorted(slices.Values(samples))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,15 +87,21 @@ func within(grace time.Duration, f *os.File, try func(*os.File) error) error {
 }
 
 // LockFile opens a file for writing and locks it until it is closed or the process ends. It creates
-// a file that does not exist. Like [Home.Lock] it waits for half a second.
-func LockFile(path string) (*os.File, error) {
+// a file that does not exist. While another process has the lock, it waits until the context is done.
+func LockFile(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := within(lockGrace, f, tryLock); err != nil {
+	for err = tryLock(f); errors.Is(err, errLocked) && ctx.Err() == nil; err = tryLock(f) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	return f, nil
 }
@@ -145,28 +152,4 @@ func (h *Home) LockedRun() (run string, ok bool) {
 		return held.Run, true
 	}
 	return "", false
-}
-
-// Exclusively waits until no other process holds a file's lock, and takes it. The file is
-// created if it does not exist. The lock ends with unlock, or with the process.
-func Exclusively(ctx context.Context, name string) (unlock func(), err error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		if err = tryLock(f); err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, errLocked) {
-			f.Close()
-			return nil, err
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			f.Close()
-			return nil, context.Cause(ctx)
-		}
-	}
 }

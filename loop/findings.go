@@ -86,23 +86,20 @@ func eachFileFirst(findings []check.Finding) []check.Finding {
 	if size <= maxTold {
 		return findings
 	}
-	rank, seen := map[int]int{}, map[string]bool{}
-	order := make([]int, len(findings))
-	for i, f := range findings {
-		order[i] = i
-		if !f.Blocks() {
-			rank[i] = 2
-		} else if f.File != "" && seen[f.File] {
-			rank[i] = 1
+	var first, others, notes []check.Finding
+	seen := map[string]bool{}
+	for _, f := range findings {
+		switch {
+		case !f.Blocks():
+			notes = append(notes, f)
+		case f.File != "" && seen[f.File]:
+			others = append(others, f)
+		default:
+			first = append(first, f)
 		}
 		seen[f.File] = true
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return rank[a] - rank[b] })
-	sorted := make([]check.Finding, len(findings))
-	for i, from := range order {
-		sorted[i] = findings[from]
-	}
-	return sorted
+	return slices.Concat(first, others, notes)
 }
 
 func restText(rest []check.Finding) []string {

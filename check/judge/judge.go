@@ -3,7 +3,6 @@
 package judge
 
 import (
-	"iter"
 	"path"
 	"strings"
 
@@ -57,7 +56,8 @@ func (s Set) Has(cleaned string) bool { return s.files != nil && s.files.Match(c
 // those that it gives to an interpreter, such as python bench.py.
 func Scripts(command string) []string {
 	started, _ := readCommand(command)
-	for words := range calls(command) {
+	list, _ := calls(command)
+	for _, words := range list {
 		if !listed(interpreters, strings.TrimRight(path.Base(words[0]), "0123456789.")) {
 			continue
 		}
@@ -77,36 +77,34 @@ func Scripts(command string) []string {
 // interpreters are the programs that run a script, beside the shells.
 const interpreters = " python node ruby perl php Rscript julia deno bun lua "
 
-// calls returns the words of each program that a command line calls; nothing if no shell can
-// read it.
-func calls(line string) iter.Seq[[]string] {
-	return func(yield func([]string) bool) {
-		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
-		if err != nil {
-			return
-		}
-		for n := range syntax.Preorder(file) {
-			call, ok := n.(*syntax.CallExpr)
-			if !ok || len(call.Args) == 0 {
-				continue
-			}
-			var words []string
-			for _, w := range call.Args {
-				words = append(words, text(w))
-			}
-			if !yield(words) {
-				return
-			}
-		}
+// calls returns the words of each program that a command line calls; ok is false if no shell
+// can read it.
+func calls(line string) (list [][]string, ok bool) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		return nil, false
 	}
+	for n := range syntax.Preorder(file) {
+		call, is := n.(*syntax.CallExpr)
+		if !is || len(call.Args) == 0 {
+			continue
+		}
+		var words []string
+		for _, w := range call.Args {
+			words = append(words, text(w))
+		}
+		list = append(list, words)
+	}
+	return list, true
 }
 
 // tests means that the line may run tests. A line that is not a shell's runs everything.
 func readCommand(line string) (started []string, tests bool) {
-	if _, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), ""); err != nil {
+	list, ok := calls(line)
+	if !ok {
 		return nil, true
 	}
-	for words := range calls(line) {
+	for _, words := range list {
 		names, runs := readCall(words)
 		started, tests = append(started, names...), tests || runs
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"hone"
 
@@ -30,8 +31,8 @@ import (
 // registeredDir is the directory of these files in the state folder.
 const registeredDir = "locked"
 
-// It does nothing if the state folder cannot be written, as on a full disk. Nobody is locked after a power failure, so that the
-// file need not survive one.
+// On a full disk, say, the state folder cannot be written, and nothing is registered. The file need
+// not survive a power failure, because no lock does.
 func (w *Workspace) register() {
 	dir, err := state.Make(registeredDir)
 	if err != nil {
@@ -42,7 +43,10 @@ func (w *Workspace) register() {
 	if _, err := os.Lstat(name); err == nil {
 		w.orphaned = true
 	}
-	f, err := journal.LockFile(name)
+	// A process that looks at the file shares its lock for a moment, as in [journal.Home.Lock].
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	f, err := journal.LockFile(ctx, name)
 	if err != nil {
 		return
 	}

@@ -197,7 +197,7 @@ func Repair(text string) (json.RawMessage, bool) {
 			c = text[i]
 		case c == '"':
 			inString = !inString
-		case c == ',' && !inString && strings.IndexAny(strings.TrimLeft(text[i+1:], " \t\r\n"), "}]") == 0: // a bracket closes next
+		case c == ',' && !inString && closesNext(text[i+1:]):
 			continue
 		}
 		if inString && c < ' ' {
@@ -209,4 +209,9 @@ func Repair(text string) (json.RawMessage, bool) {
 		b.WriteByte(c)
 	}
 	return json.RawMessage(b.String()), json.Valid([]byte(b.String()))
+}
+
+func closesNext(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return text != "" && (text[0] == '}' || text[0] == ']')
 }

@@ -92,7 +92,7 @@ func (m meter) number(v values, want int) (number float64, n int, err error) {
 	case want > 0 && len(all) != want:
 		return 0, 0, noScore{fmt.Errorf("the metric printed %s %d times instead of %d", m.name, len(all), want)}
 	}
-	return median(all), len(all), nil
+	return history.Median(all), len(all), nil
 }
 
 // first measures a copy of the tree before the first round.
@@ -178,7 +178,7 @@ func (m meter) compare(ctx context.Context, best history.Score, c hone.Copies) (
 			return s, notScored(&s, err)
 		}
 		s.Old, s.New, s.Shown = got[0], got[1], others(m.name, shown)
-		value := median(s.New)
+		value := history.Median(s.New)
 		s.Value = &value
 		if s.Why, s.P = m.verdict(s, s.Old, s.New, allAlpha/float64(max(1, m.run.Limits.MaxRounds()))); s.Why != "" {
 			return s, nil
@@ -244,7 +244,7 @@ func (m meter) inTurn(ctx context.Context, c hone.Copies, line string, best hist
 
 // verdict returns why samples show no gain; empty if they do.
 func (m meter) verdict(s history.Score, was, now []float64, alpha float64) (why string, p float64) {
-	from, to := median(was), median(now)
+	from, to := history.Median(was), history.Median(now)
 	switch {
 	case !s.Better(to, from):
 		return "no gain", 1
@@ -277,12 +277,6 @@ func summary(samples []float64) (middle, noise float64) {
 	return s.Center, max(hi-s.Center, s.Center-lo) / math.Abs(s.Center)
 }
 
-func median(samples []float64) float64 {
-	sorted := slices.Sorted(slices.Values(samples))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
 // others returns the medians of the numbers that do not decide.
 func others(name string, samples []values) map[string]float64 {
 	all := values{}
@@ -295,7 +289,7 @@ func others(name string, samples []values) map[string]float64 {
 	}
 	shown := map[string]float64{}
 	for other, numbers := range all {
-		shown[other] = median(numbers)
+		shown[other] = history.Median(numbers)
 	}
 	return shown
 }
