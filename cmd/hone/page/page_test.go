@@ -499,6 +499,7 @@ func TestAttempts(t *testing.T) {
 			t.Error(diff)
 		}
 	}
+	a.Working = false
 	first := page.AttemptsOf(a, nil)[0]
 	if second := page.AttemptsOf(a, nil)[1]; !strings.HasPrefix(second.Take, "hone take ") {
 		t.Errorf("take: %q", second.Take)
