@@ -13,12 +13,12 @@ PREFIX      ?= /usr/local
 DESTDIR     ?=
 
 # The modules in directories below this one. ./... does not include them.
-NESTED := examples/fixlint model/gemini/genaitest cmd/hone/web/browsertest docs/picture docs/performance fleet
+NESTED := examples/fixlint model/gemini/genaitest otlp/otlptest cmd/hone/web/browsertest docs/picture docs/performance fleet
 
 # The modules that nested-race tests. genaitest and fleet import large SDKs: compiling Temporal's again takes longer than all
 # tests of fleet. genaitest compares messages in one goroutine, and race tests its servers in their own packages. The
-# workflows of fleet run one goroutine at a time. browsertest only drives programs.
-RACED := $(filter-out model/gemini/genaitest cmd/hone/web/browsertest fleet,$(NESTED))
+# workflows of fleet run one goroutine at a time. browsertest and otlptest only drive programs.
+RACED := $(filter-out model/gemini/genaitest otlp/otlptest cmd/hone/web/browsertest fleet,$(NESTED))
 
 # TEMPORARY keeps temporary files in memory. SHORT lets race skip slow tests. With HONE_TEST_ALL, which test-all sets, there
 # is neither: unit runs all packages, nested-race all modules, and fuzz runs longer.

@@ -29,7 +29,7 @@ func (f modelFunc) Generate(ctx context.Context, req model.Request) (model.Reply
 // delegating is a round with one session of an agent.
 func delegating(role *hone.Role, got *hone.Conversation) hone.Round {
 	return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
-		talk, err := r.Talk(ctx, *role, user("do it"))
+		talk, err := r.Delegate(ctx, *role, user("do it"))
 		*got = talk
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func TestForwardedCallsAreOnTheLedger(t *testing.T) {
 			var mu sync.Mutex
 			for range 20 {
 				all.Go(func() {
-					_, settle, err := r.Reserve(hone.Role{Name: "builder", Called: "gemini/x", MaxOutput: 1000}, 100)
+					_, settle, err := r.Account().Reserve("builder", hone.Candidate{Called: "gemini/x", MaxOutput: 1000}, 100)
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {
@@ -160,7 +160,7 @@ func TestForwardedCallsAreOnTheLedger(t *testing.T) {
 			all.Wait()
 			return model.Reply{Finish: model.Stop, Usage: &model.Usage{Input: 5000}, Parts: []model.Part{{Text: "worked"}}}, nil
 		})
-		_, err := r.Talk(ctx, role, user("do it"))
+		_, err := r.Delegate(ctx, role, user("do it"))
 		return nil, err
 	}
 	p := process{round: round, set: func(r *hone.Run) { r.Limits.Tokens = 10_000 }}

@@ -446,7 +446,11 @@ func TestRoundWithoutALostCall(t *testing.T) {
 					if _, err := r.Apply(ctx, change("a", "works"), nil); err != nil {
 						return nil, err
 					}
-					_, err := r.Talk(ctx, tt.reviewer(dir), user("is it right?"))
+					ask, role := r.Talk, tt.reviewer(dir)
+					if role.Agent {
+						ask = r.Delegate
+					}
+					_, err := ask(ctx, role, user("is it right?"))
 					return []check.Finding{wrong("nobody has reviewed it")}, err
 				},
 				set: func(r *hone.Run) { r.Limits.Tokens, r.Retry.Attempts = tt.tokens, 9 },

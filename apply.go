@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"hone/history"
-	"hone/journal"
 	"hone/workspace"
 	"hone/workspace/treepath"
 )
@@ -66,6 +64,9 @@ func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen) ([]wor
 		rules := r.protectingRules(r.Rules)
 		rules.Seen, rules.ReadFirst, rules.Typed = seen, r.at.Call > 0, true
 		v, err := r.Tree.Review(ch, rules)
+		if err == nil {
+			err = r.denyBeyond(ctx, ch, v)
+		}
 		if err == nil && r.unexpected(v) {
 			err = r.snapshot(ctx)
 		}
@@ -111,8 +112,10 @@ func rulingFor(v workspace.Verdict, a Answer) (workspace.Ruling, string) {
 	case a.By == history.Outdated:
 		return workspace.Declined, v.Reason + ", and the file changed before a user could be asked"
 	}
-	reason, _, _ := strings.Cut(v.Reason, saidMark)
-	return workspace.Declined, reason + ", and the user declined it"
+	if a.By == byFlag {
+		return workspace.Declined, v.Reason + ", and this run declines such changes"
+	}
+	return workspace.Declined, v.Reason + ", and the user declined it"
 }
 
 // If the user edits the contents, it asks about those. Unless the user declines them, e and v are about them afterwards.
@@ -155,6 +158,12 @@ func (r *Run) askOnce(ctx context.Context, e workspace.Edit, v workspace.Verdict
 		case rest:
 			return Answer{Approved: true, By: "user"}, nil
 		}
+		var err error
+		if q.AboutJudges() {
+			if q.Said, err = r.saidAboutJudges(); err != nil {
+				return Answer{}, err
+			}
+		}
 		return r.askUser(ctx, q)
 	}))
 }
@@ -195,7 +204,7 @@ func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
 		q.Refused = a.Contents
 		if q.Problem == "" {
 			a.Approved, a.Rest = false, false
-			_, err := r.Journal.Home().Put(a.Contents)
+			_, err := r.Journal.Put(a.Contents)
 			return a, err
 		}
 	}
@@ -218,7 +227,6 @@ func (r *Run) reviewEdited(path string, content []byte) (after workspace.Image, 
 
 // same is false if the file has changed since the review.
 func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err error) {
-	home := r.Journal.Home()
 	if q.Before.Exists() {
 		old, image, err := r.Tree.Read(q.Path)
 		var refused *treepath.RefusedError
@@ -229,7 +237,7 @@ func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err
 			return false, err
 		}
 		q.Old = old
-		if _, err := home.Put(old); err != nil {
+		if _, err := r.Journal.Put(old); err != nil {
 			return false, err
 		}
 	}
@@ -240,7 +248,7 @@ func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err
 	if q.New == nil {
 		q.New = []byte{}
 	}
-	_, err = home.Put(q.New)
+	_, err = r.Journal.Put(q.New)
 	return true, err
 }
 
@@ -264,7 +272,7 @@ func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []worksp
 		if len(begun.Outdated) > 0 {
 			return history.Applied(begun), nil
 		}
-		changed, err := history.Apply(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), edits, allowed)
+		changed, err := history.Apply(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), allowed)
 		if len(changed) > 0 {
 			begun = history.ApplyBegun{Verdicts: []workspace.Verdict{}, Outdated: changed}
 		}
@@ -308,10 +316,6 @@ func (r *Run) storeImages(ch workspace.Change, vs []workspace.Verdict) (changed 
 // Each is recorded once. The contents of edits that were not made are stored too.
 func (r *Run) recordVerdicts(ch workspace.Change, vs []workspace.Verdict) error {
 	for i, v := range vs {
-		id := r.identify("change")
-		if _, record := r.Journal.Lookup(id); record != nil {
-			continue
-		}
 		e := ch.Edits[i]
 		c := history.Changed{Verdict: v, Delete: e.Delete}
 		if !e.Delete {
@@ -319,11 +323,11 @@ func (r *Run) recordVerdicts(ch workspace.Change, vs []workspace.Verdict) error 
 		}
 		if !e.Delete && v.Ruling != workspace.Allow && v.Ruling != workspace.Drop {
 			var err error
-			if c.Attempted, err = r.world().put(e.Content); err != nil {
+			if c.Attempted, err = r.Journal.Put(e.Content); err != nil {
 				return err
 			}
 		}
-		if _, err := r.append(journal.Entry{Type: history.TypeChange, Phase: journal.Record, Step: &id, Payload: c}); err != nil {
+		if err := r.note(history.TypeChange, "change", c); err != nil {
 			return err
 		}
 	}

@@ -3,15 +3,23 @@ package hone
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"reflect"
-	"time"
+	"slices"
 
 	"hone/history"
 	"hone/journal"
 	"hone/model"
+	"hone/model/paid"
 	"hone/tool"
+	"hone/workspace"
+)
+
+// What a caller gives to the engine about models that cost money is in package paid too.
+type (
+	Candidate    = paid.Candidate
+	Price        = paid.Price
+	Retry        = paid.Retry
+	ContextError = paid.ContextError
 )
 
 // Role describes whom a loop asks, and on which terms. Name, Model, Called and
@@ -19,10 +27,9 @@ import (
 type Role struct {
 	Name  string // "editor"
 	Model model.Model
-	// Agent means that Model is a command-line agent. One call of it is a whole
-	// session, in which the agent uses its own tools and may change the tree.
+	// Agent means that Model is a command-line agent, whom only [Run.Delegate] asks.
 	// It ignores Tools, Bounds and Answered. A proxy charges the model calls
-	// that the agent makes; see [Run.Reserve].
+	// that the agent makes; see [Run.Account].
 	Agent  bool
 	Called string // the model as the user names it: "gemini/gemini-2.5-pro"
 	System string
@@ -41,12 +48,12 @@ type Role struct {
 	// when all attempts at a call of the one before failed because it is overloaded, out
 	// of quota or unreachable. Context then applies to all of them, and should be the
 	// smallest. Nil means that there are none. An agent must have none.
-	Fallbacks []Substitute
+	Fallbacks []Candidate
 	// Escalation does the role's part in all further rounds after EscalateAfter rounds in
 	// a row that left no fewer findings; 0 means DefaultEscalateAfter. Model and Fallbacks then take its
 	// place if it fails. Context applies to it too. Nil never does. An agent must have
 	// none.
-	Escalation    *Substitute
+	Escalation    *Candidate
 	EscalateAfter int
 
 	// Dir is the directory of the tree that the role works in, with slashes.
@@ -66,44 +73,6 @@ type Role struct {
 	Answered func(text string) string
 }
 
-const (
-	// maxWait is the longest delay that a provider may ask for before its first reply
-	// in a run. If it asks for more, the run stops.
-	maxWait = 15 * time.Minute
-	// maxSpareWait is the longest delay that it may ask for if another model can take its
-	// place. Limits per minute end within it.
-	maxSpareWait = time.Minute
-)
-
-// patience is how long a call may take in spite of temporary errors.
-type patience struct {
-	attempts int           // maximum number; 0 means no limit
-	wait     time.Duration // maximum delay that the provider may ask for; 0 means no limit
-}
-
-// patience returns the patience with a model (ruling G17). Once the model has replied in
-// the run, only the run's time limits an outage: a user who sleeps cannot resume the run.
-// If another model can take its place, that is always better than to wait.
-func (r *Run) patience(called string, spare bool) patience {
-	if spare {
-		return patience{attempts: r.Retry.maxAttempts(false), wait: maxSpareWait}
-	}
-	p := patience{attempts: r.Retry.maxAttempts(r.Past().HasReplied(called)), wait: maxWait}
-	if p.attempts == 0 {
-		p.wait = r.Limits.Time
-		if p.wait > 0 {
-			p.wait = max(1, p.wait-r.Journal.Active())
-		}
-	}
-	return p
-}
-
-func (p patience) ends(fault *model.Error, attempts int) bool {
-	return !fault.Temporary() || p.attempts > 0 && attempts >= p.attempts || p.tooLong(fault.RetryAfter)
-}
-
-func (p patience) tooLong(wait time.Duration) bool { return p.wait > 0 && wait > p.wait }
-
 // Ask sends one request to a role and returns the reply, or the recorded reply
 // if there is one. It records the complete request, but stores only what it adds to
 // the role's last request in the round before. It repeats the request after temporary
@@ -117,78 +86,121 @@ func (p patience) tooLong(wait time.Duration) bool { return p.wait > 0 && wait >
 // The error may be a [*ContextError], or a [*Stop] if the budget does not pay
 // for the request or the provider failed.
 func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (model.Reply, error) {
-	at := r.at
-	defer func() { r.at = at }()
-	r.sessions++
-	r.at.Session, r.at.Turn = r.sessions, 1
+	defer r.startSession()()
+	r.at.Turn = 1
 	role, err := r.escalatedRole(role)
 	if err != nil {
 		return model.Reply{}, err
 	}
-	sent, err := marshal(model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning})
+	m, req := r.recorded(role), model.Request{System: role.System, Messages: messages, Reasoning: role.Reasoning}
+	if last := r.lastAsked(role, r.at.Round-1); last != nil {
+		object := last.Payload.(history.Asked).Request
+		earlier, err := history.ReadWholeRequest(object, r.Journal.Home().Get)
+		if err == nil {
+			err = m.follow(object, earlier, req)
+		}
+		if err != nil {
+			return model.Reply{}, err
+		}
+	}
+	return m.Generate(ctx, req)
+}
+
+// recorded is a role's model in one session. A call of it is a step: the request is recorded, and
+// its reply is paid for once. Of a request that repeats the last one, only the rest is stored.
+type recorded struct {
+	r    *Run
+	role Role
+	paid paid.Model
+	last string          // object of the last request; empty if the next one is stored whole
+	sent []model.Message // its messages
+	// encoded is the next request; nil until its size is asked for.
+	encoded []byte
+}
+
+func (r *Run) recorded(role Role) *recorded {
+	return &recorded{r: r, role: role, paid: paid.Model{Account: r.Account(), Role: role.Name, Round: r.at.Round,
+		Candidates: append([]Candidate{role.ownModel()}, role.Fallbacks...), Context: role.Context}}
+}
+
+// follow notes an earlier request, of which the next one may repeat the messages. It does nothing
+// if they differ in anything else.
+func (m *recorded) follow(object string, earlier, next model.Request) error {
+	was, err := history.DigestOf([]any{earlier.System, earlier.Tools, earlier.Reasoning})
+	if err != nil {
+		return err
+	}
+	now, err := history.DigestOf([]any{next.System, next.Tools, next.Reasoning})
+	if err == nil && was == now {
+		m.last, m.sent = object, earlier.Messages
+	}
+	return err
+}
+
+// encode returns the next request as it is recorded and sent. It must not change after that.
+func (m *recorded) encode(req model.Request) (_ []byte, err error) {
+	if m.encoded == nil {
+		m.encoded, err = m.r.encoded(req)
+	}
+	return m.encoded, err
+}
+
+// Generate returns the model's reply, or the recorded one.
+func (m *recorded) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
+	whole, err := m.encode(req)
 	if err != nil {
 		return model.Reply{}, err
 	}
-	sent = r.redact(sent)
-	keep, err := r.addedRequest(role, sent)
-	if err != nil {
-		return model.Reply{}, err
+	m.encoded = nil
+	keep := whole
+	if added, ok := m.added(req.Messages); ok {
+		if keep, err = m.r.encoded(added); err != nil {
+			return model.Reply{}, err
+		}
 	}
-	return r.send(ctx, role, sent, keep)
-}
-
-// addedRequest returns a request as it is stored: only the parts that it adds to the
-// role's last request in the round before, or all of it if it repeats none.
-func (r *Run) addedRequest(role Role, sent []byte) ([]byte, error) {
-	last := r.lastAsked(role, r.at.Round-1)
-	if last == nil {
-		return sent, nil
-	}
-	object := last.Payload.(history.Asked).Request
-	earlier, err := history.ReadWholeRequest(object, r.Journal.Home().Get)
-	if err != nil {
-		return nil, err
-	}
-	var now model.Request
-	if err := json.Unmarshal(sent, &now); err != nil {
-		return nil, err
-	}
-	repeated := repeatedParts(earlier, now)
-	if repeated == 0 {
-		return sent, nil
-	}
-	return marshal(history.AddedRequest{After: object, Repeated: repeated, Parts: now.Messages[0].Parts[repeated:]})
-}
-
-// It returns 0 if the requests differ in anything else.
-func repeatedParts(earlier, now model.Request) int {
-	if earlier.System != now.System || earlier.Reasoning != now.Reasoning || len(earlier.Tools)+len(now.Tools) > 0 ||
-		len(earlier.Messages) != 1 || len(now.Messages) != 1 || earlier.Messages[0].Role != now.Messages[0].Role {
-		return 0
-	}
-	was, is := earlier.Messages[0].Parts, now.Messages[0].Parts
-	n := 0
-	for n < min(len(was), len(is)) && reflect.DeepEqual(was[n], is[n]) {
-		n++
-	}
-	return n
-}
-
-// keep is what is stored: the request, or what it adds to an earlier one.
-func (r *Run) send(ctx context.Context, role Role, sent, keep []byte) (model.Reply, error) {
+	m.last, m.sent = workspace.Digest(keep), slices.Clone(req.Messages)
 	open := func(context.Context) (any, error) {
-		name, err := r.Journal.Home().Put(keep)
-		now, _ := r.inService(role)
-		return history.Asked{Role: role.Name, Model: now.Called, Request: name, Bytes: int64(len(sent))}, err
+		name, err := m.r.Journal.Put(keep)
+		now, _ := m.paid.InService()
+		return history.Asked{Role: m.role.Name, Model: now.Called, Request: name, Bytes: int64(len(whole))}, err
 	}
-	got, err := step(ctx, r, effect(history.TypeAsk, role.Name, role.stepInput(keep), open, func(ctx context.Context) (history.Replied, error) {
-		return r.attempts(ctx, role, sent)
+	got, err := step(ctx, m.r, effect(history.TypeAsk, m.role.Name, m.role.stepInput(keep), open, func(ctx context.Context) (history.Replied, error) {
+		sent := model.Request{MaxOutput: req.MaxOutput, CacheKey: m.r.cacheKey(m.role), Seq: m.r.Past().Replies(), Stream: m.r.Stream, Received: m.r.Received}
+		if err := json.Unmarshal(whole, &sent); err != nil {
+			return history.Replied{}, err
+		}
+		m.paid.Size = int64(len(whole))
+		reply, err := m.paid.Generate(ctx, sent)
+		if err != nil {
+			return history.Replied{}, err
+		}
+		now, _ := m.paid.InService()
+		return m.r.storeReply(m.role.Name, now.Called, reply)
 	}))
-	r.stale = true // the user may have changed files meanwhile
+	m.r.stale = true // the user may have changed files meanwhile
 	if err != nil {
 		return model.Reply{}, err
 	}
-	return r.reply(got)
+	return m.r.reply(got)
+}
+
+// It is what the messages add to those of the last request: further messages, or further parts of the only one.
+func (m *recorded) added(messages []model.Message) (history.AddedRequest, bool) {
+	n := len(m.sent)
+	switch {
+	case m.last == "":
+		return history.AddedRequest{}, false
+	case n < len(messages) && reflect.DeepEqual(m.sent, messages[:n]):
+		return history.AddedRequest{After: m.last, Messages: messages[n:]}, true
+	case n != 1 || len(messages) != 1 || m.sent[0].Role != messages[0].Role:
+		return history.AddedRequest{}, false
+	}
+	was, is := m.sent[0].Parts, messages[0].Parts
+	same := 0
+	for same < min(len(was), len(is)) && reflect.DeepEqual(was[same], is[same]) {
+		same++
+	}
+	return history.AddedRequest{After: m.last, Repeated: same, Parts: is[same:]}, same > 0
 }
 
 // Which of the role's models replied is not part of it: the record says that.
@@ -200,130 +212,48 @@ func (r *Run) reply(got history.Replied) (model.Reply, error) {
 	return history.ReadReply(got, r.Journal.Home().Get)
 }
 
-func (r *Run) attempts(ctx context.Context, role Role, sent []byte) (history.Replied, error) {
-	now, next := r.inService(role)
-	var req model.Request
-	if err := json.Unmarshal(sent, &req); err != nil {
-		return history.Replied{}, err
-	}
-	req.Stream, req.CacheKey = r.Stream, r.cacheKey(role)
-	req.Received = r.Received
-	req.Seq, req.Messages = r.Past().Replies(), withCacheMarks(readableBy(req.Messages, now.Called))
-	pause := r.Retry.backoff()
-	for n := 0; ; n++ {
-		req.Attempt = n
-		reply, err := r.attempt(ctx, now, req, sent)
-		if err == nil {
-			return r.storeReply(now, role.signed(reply, now.Called), n+1)
-		}
-		var fault *model.Error
-		if ctx.Err() != nil || !errors.As(err, &fault) {
-			return history.Replied{}, err
-		}
-		p := r.patience(now.Called, next != "")
-		if p.ends(fault, n+1) && next != "" && failsOver(fault) {
-			if err := r.failOver(now, next, fault.Error()); err != nil {
-				return history.Replied{}, err
-			}
-			return r.attempts(ctx, role, sent)
-		}
-		if p.ends(fault, n+1) {
-			return history.Replied{}, r.retryStop(now, fault, n+1, p)
-		}
-		failed := history.Retried{Attempt: n, Limit: p.attempts, Error: r.cleanText(fault.Error())}
-		if err := r.waitToRetry(ctx, failed, max(pause.NextBackOff(), fault.RetryAfter)); err != nil {
-			return history.Replied{}, err
-		}
-	}
-}
-
-func (r *Run) storeReply(role Role, reply model.Reply, attempts int) (history.Replied, error) {
-	b, err := marshal(history.StoredReply{Reply: reply, Raw: reply.Raw})
+func (r *Run) storeReply(role, called string, reply model.Reply) (history.Replied, error) {
+	b, err := r.encoded(history.StoredReply{Reply: reply, Raw: reply.Raw})
 	if err != nil {
 		return history.Replied{}, err
 	}
-	name, err := r.putHeld(r.redact(b))
-	return history.Replied{Role: role.Name, Model: role.Called, Reply: name, Bytes: len(reply.Text()),
-		Finish: reply.Finish, Detail: reply.Detail, Usage: reply.Usage, Attempts: attempts}, err
+	got := history.Replied{Role: role, Model: called, Bytes: len(reply.Text()), Finish: reply.Finish, Detail: reply.Detail, Usage: reply.Usage}
+	if len(b) <= inlineLimit {
+		got.Stored = string(b)
+		return got, nil
+	}
+	got.Reply, err = r.putHeld(b)
+	return got, err
 }
 
-func (r *Run) attempt(ctx context.Context, role Role, req model.Request, sent []byte) (model.Reply, error) {
-	held, err := r.reserve(role, req.Attempt, int64(len(sent))+framingTokens)
-	if err != nil {
-		return model.Reply{}, err
+// DefaultEscalateAfter is what 0 in EscalateAfter of a [Role] means.
+const DefaultEscalateAfter = 2
+
+// Whether the Escalation is the role's model follows from the recorded findings of the rounds before, so that a resumed run and
+// a replay agree; the event only tells the user.
+func (r *Run) escalatedRole(role Role) (Role, error) {
+	after := orElse(role.EscalateAfter, DefaultEscalateAfter)
+	if role.Escalation == nil {
+		return role, nil
 	}
-	if err := r.release(held); err != nil {
-		return model.Reply{}, err
+	round := r.escalationRound(after)
+	if round == 0 {
+		r.stronger = true
+		return role, nil
 	}
-	req.MaxOutput = held.out
-	if r.Thinking != nil {
-		r.Thinking()
+	up, own := role, role.ownModel()
+	up.Model, up.Called, up.MaxOutput, up.Price = role.Escalation.Model, role.Escalation.Called, role.Escalation.MaxOutput, role.Escalation.Price
+	up.Escalation, up.Fallbacks = nil, slices.DeleteFunc(append([]Candidate{own}, role.Fallbacks...), func(c Candidate) bool { return c.Called == up.Called })
+	if r.Past().HasEscalated(role.Called) {
+		return up, nil
 	}
-	reply, fault := role.Model.Generate(ctx, req)
-	used, err := r.commit(held, reply.Usage, fault)
-	if err != nil {
-		return model.Reply{}, err
-	}
-	reply.Usage = used // record no usage that is not plausible
-	if used != nil && used.Output > held.out {
-		next := Next{First: "choose another model", Verb: NewRun}
-		if held.out == role.MaxOutput { // the budget did not lower it
-			next.First += ", or set a larger max-output in [model] of .config/hone.toml"
-		}
-		return model.Reply{}, &Stop{Kind: KindBudget, Next: next,
-			Why: fmt.Sprintf("%s wrote %d tokens although the limit was %d: a provider that ignores the output limit cannot be kept within a budget", role.Called, used.Output, held.out)}
-	}
-	return reply, fault
+	_, err := r.append(journal.Entry{Type: history.TypeEscalate, Payload: history.Escalated{
+		Round: round, Role: role.Name, From: role.Called, To: up.Called, After: after}})
+	return up, err
 }
 
-func (r *Run) waitToRetry(ctx context.Context, failed history.Retried, d time.Duration) error {
-	failed.Wait = d.Milliseconds()
-	if _, err := r.append(journal.Entry{Type: history.TypeRetry, Payload: failed}); err != nil {
-		return err
-	}
-	return wait(ctx, d, time.Now)
-}
-
-const lookAtClock = time.Second
-
-// wait waits until d has passed by the time of day or by the process's clock, whichever is
-// earlier. Linux stops the process's clock while the machine is suspended, and the user
-// may set the time of day back.
-func wait(ctx context.Context, d time.Duration, now func() time.Time) error {
-	started := now()
-	for {
-		at := now()
-		left := d - max(at.Sub(started), at.Round(0).Sub(started.Round(0)))
-		if left <= 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(min(left, lookAtClock)):
-		}
-	}
-}
-
-func (r *Run) retryStop(role Role, fault *model.Error, attempts int, p patience) error {
-	stop := &Stop{Kind: KindFailed, Next: afterFault(fault), Why: fmt.Sprintf("%s did not answer: %s", role.Called, r.cleanText(fault.Error()))}
-	switch {
-	case fault.Kind == model.TooLong:
-		return &ContextError{Limit: role.Context, Says: r.cleanText(fault.Message)}
-	case p.tooLong(fault.RetryAfter):
-		stop.Next = resumeAfter(fmt.Sprintf("wait %s, as the provider asks", durationText(fault.RetryAfter)))
-	case attempts > 1:
-		stop.Why += fmt.Sprintf(" (%d attempts)", attempts)
-	}
-	return stop
-}
-
-func afterFault(fault *model.Error) Next {
-	next := resumeAfter(fault.Hint)
-	if fault.Alternative != "" {
-		next.Or = &Next{First: fault.Alternative}
-	}
-	return next
+func (role Role) ownModel() Candidate {
+	return Candidate{Model: role.Model, Called: role.Called, MaxOutput: role.MaxOutput, Price: role.Price}
 }
 
 // Fits returns a [*ContextError] if a request of so many bytes does not fit the
@@ -338,25 +268,5 @@ func (role Role) Fits(bytes int64) error {
 
 // It is the same in all processes of a run, and reveals nothing.
 func (r *Run) cacheKey(role Role) string {
-	return sum([]byte(r.Journal.Run() + "\x00" + role.Name))[:32]
-}
-
-// withCacheMarks marks where the stable parts of a conversation end, for
-// providers that need marks to cache them: after the first message; after the
-// last, which the next turn repeats; and where the turn before had that mark,
-// because providers look for it only near a mark, and a turn may have many
-// parts. It leaves a request of one message as the loop marked it.
-func withCacheMarks(messages []model.Message) []model.Message {
-	if len(messages) < 2 {
-		return messages
-	}
-	marked := append([]model.Message{}, messages...)
-	for _, i := range []int{0, max(0, len(marked)-3), len(marked) - 1} {
-		parts := append([]model.Part{}, marked[i].Parts...)
-		if n := len(parts); n > 0 {
-			parts[n-1].Cache = true
-		}
-		marked[i].Parts = parts
-	}
-	return marked
+	return workspace.Digest([]byte(r.Journal.Run() + "\x00" + role.Name))[:32]
 }

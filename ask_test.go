@@ -36,20 +36,27 @@ func TestAskKeepsRequestAndReply(t *testing.T) {
 	if diff := cmp.Diff(want, req); diff != "" {
 		t.Errorf("the recorded request (-want +got):\n%s", diff)
 	}
-	var kept struct {
-		Reply model.Reply
-		Raw   json.RawMessage
-	}
-	must(0, json.Unmarshal(object(t, dir, replied.Reply), &kept))
-	if kept.Reply.Text() != "the answer" || string(kept.Raw) != string(reply.Raw) {
+	kept := must(history.ReadReply(replied, nil)) // a short one is in the line
+	if kept.Text() != "the answer" || string(kept.Raw) != string(reply.Raw) {
 		t.Errorf("the recorded reply: %+v", kept)
 	}
-	if *replied.Usage != *reply.Usage || replied.Attempts != 1 || replied.Finish != model.Stop || replied.Bytes != len("the answer") {
+	if *replied.Usage != *reply.Usage || replied.Finish != model.Stop || replied.Bytes != len("the answer") {
 		t.Errorf("the reply's event: %+v", replied)
 	}
 	sent := m.requests[0]
 	if sent.MaxOutput != role.MaxOutput || sent.Seq != 0 || sent.Attempt != 0 || sent.System != "be brief" {
 		t.Errorf("what the model was sent: %+v", sent)
+	}
+}
+
+// A reply that is too long for an event's line is an object.
+func TestAskKeepsLongReply(t *testing.T) {
+	dir, long := t.TempDir(), strings.Repeat("the answer ", 2000)
+	wantEnd(t, process{round: asks(editor(speaker(says(long))), "the question")}.end(t, dir), hone.KindDone)
+	replied := of[history.Replied](t, events(t, dir), "reply", journal.Record)[0]
+	kept := must(history.ReadReply(replied, func(name string) ([]byte, error) { return object(t, dir, name), nil }))
+	if replied.Stored != "" || kept.Text() != long {
+		t.Errorf("the recorded reply: %+v", replied)
 	}
 }
 
@@ -173,8 +180,8 @@ func TestRetry(t *testing.T) {
 	if !slices.Equal(attempts, []int{0, 1, 2, 3}) {
 		t.Errorf("attempts are numbered %v", attempts)
 	}
-	if r := of[history.Replied](t, events(t, dir), "reply", journal.Record)[0]; r.Attempts != 4 {
-		t.Errorf("the reply took %d attempts, want 4", r.Attempts)
+	if n := len(of[history.Reserve](t, events(t, dir), "reserve", "")); n != 4 {
+		t.Errorf("the reply took %d attempts, want 4", n)
 	}
 }
 

@@ -16,147 +16,25 @@ import (
 	"hone/tool"
 )
 
-func (t *talk) runCalls(ctx context.Context, got model.Reply, calls []model.Call) error {
-	t.prompts = 0
-	results := make([]Called, len(calls))
-	for i := 0; i < len(calls); {
-		n, err := t.runGroup(ctx, calls, i, results)
-		if err != nil {
-			return err
-		}
-		i += n
+func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) (err error) {
+	if len(group) == 1 {
+		err = t.runAlone(ctx, group[0])
+	} else {
+		err = t.runConcurrently(ctx, group)
 	}
-	answers := model.Message{Role: model.User}
-	for i, c := range results {
-		t.Calls = append(t.Calls, c)
-		t.outputs = append(t.outputs, c.Result.Text)
-		answers.Parts = append(answers.Parts, model.Part{Result: &model.Result{
-			ID: calls[i].ID, Name: calls[i].Name, Text: t.textForModel(c), Failed: c.Result.Failed}})
-	}
-	t.history = append(t.history, model.Message{Role: model.Assistant, Parts: got.Parts}, answers)
-	return t.noteFailures(ctx, results)
-}
-
-// Consecutive calls of read-only tools run concurrently, any other call alone. It returns how many it ran.
-func (t *talk) runGroup(ctx context.Context, calls []model.Call, i int, results []Called) (int, error) {
-	var group []*pendingCall
-	for j := i; j < len(calls); j++ {
-		c := t.planCall(calls[j], j)
-		readOnly := c.refused == "" && c.tool.ReadOnly
-		if len(group) > 0 && !readOnly {
-			t.unplanCall(c)
-			break
-		}
-		group = append(group, c)
-		if !readOnly {
-			break
-		}
-	}
-	if err := t.runPlanned(ctx, group); err != nil {
-		return 0, err
-	}
-	for k, c := range group {
-		results[i+k] = Called{Name: c.call.Name, Args: c.call.Args, Refused: c.refused, Result: c.result}
-		t.noteResult(c)
-	}
-	return len(group), nil
-}
-
-type pendingCall struct {
-	call    model.Call
-	index   int // in its reply, from 0
-	tool    tool.Tool
-	key     string // equal for equal calls
-	refused string
-	result  tool.Result
-}
-
-func (t *talk) planCall(call model.Call, index int) *pendingCall {
-	call.Name = reply.ToolName(call.Name, t.toolNames())
-	call.Args, _ = reply.Arguments(call.Args)
-	c := &pendingCall{call: call, index: index, key: callKey(call.Name, call.Args)}
-	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == call.Name })
-	switch bounds := t.role.Bounds; {
-	case i < 0:
-		c.refuse(RefusedName, fmt.Sprintf("there is no tool %q; %s", shorten(call.Name, maxNameBytes),
-			cmp.Or(reply.CallHint(call.Name, t.specs), "there are: "+strings.Join(t.toolNames(), ", "))))
-	case !json.Valid([]byte(call.Args)):
-		text := fmt.Sprintf("the arguments are not JSON: %s. They were: %s", jsonError(call.Args), shorten(call.Args, 500))
-		if t.role.TextCalls {
-			text += "\n" + callForm
-		}
-		c.refuse(RefusedJSON, text)
-	case index >= bounds.PerTurn:
-		c.refuse(RefusedTurn, fmt.Sprintf("not run: a reply may have %d calls at most", bounds.PerTurn))
-	case t.runCount >= bounds.Calls:
-		c.refuse(RefusedSession, fmt.Sprintf("not run: the session's %d calls are used up", bounds.Calls))
-	case t.times[c.key] >= orElse(t.role.Tools[i].MaxRepeats, 2):
-		c.refuse(RefusedRepeat, "not run: the same call was answered before, and nothing has changed since; use that answer, or do something else")
-	default:
-		c.tool = t.role.Tools[i]
-		t.runCount++
-		t.times[c.key]++
-	}
-	return c
-}
-
-func (t *talk) unplanCall(c *pendingCall) {
-	if c.refused == "" {
-		t.runCount--
-		t.times[c.key]--
-	}
-}
-
-func (c *pendingCall) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
-
-func callKey(name, args string) string { return name + "\x00" + compact(args) }
-
-// Numbers stay as they are written: as float64, long ones would become equal.
-func compact(args string) string {
-	var v any
-	d := json.NewDecoder(strings.NewReader(args))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
-		return args
-	}
-	b, err := json.Marshal(v)
 	if err != nil {
-		return args
+		return err
 	}
-	return string(b)
+	for _, c := range group {
+		maps.Copy(t.seen, c.result.Shown)
+		if c.refused == "" && !c.tool.ReadOnly && !c.tool.RunsCommands && !c.result.Failed {
+			clear(t.times) // something may have changed, so calls may be repeated
+		}
+	}
+	return nil
 }
 
-func jsonError(args string) string {
-	var v any
-	if err := json.Unmarshal([]byte(args), &v); err != nil {
-		return err.Error()
-	}
-	return "unreadable"
-}
-
-func (t *talk) toolNames() []string {
-	var names []string
-	for _, one := range t.role.Tools {
-		names = append(names, one.Name)
-	}
-	return names
-}
-
-// After a call that may have changed something, calls may be repeated.
-func (t *talk) noteResult(c *pendingCall) {
-	for path, digest := range c.result.Shown {
-		t.seen[path] = digest
-	}
-	if c.refused == "" && !c.tool.ReadOnly && !c.tool.RunsCommands && !c.result.Failed {
-		clear(t.times)
-	}
-}
-
-func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
-	if len(group) > 1 {
-		return t.runConcurrently(ctx, group)
-	}
-	c := group[0]
+func (t *talk) runAlone(ctx context.Context, c *pendingCall) error {
 	at := t.r.at
 	defer func() { t.r.at = at }()
 	t.r.at.Call = c.index + 1
@@ -178,15 +56,18 @@ func (t *talk) runPlanned(ctx context.Context, group []*pendingCall) error {
 // tree each time.
 func (t *talk) noteTree(c *pendingCall, tree string) {
 	if t.tree != "" && t.tree != tree {
-		maps.DeleteFunc(t.times, func(key string, _ int) bool { return key != c.key })
+		maps.DeleteFunc(t.times, func(key string, _ int) bool { return key != c.call.Key })
 	}
 	t.tree = tree
 }
 
 func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result {
-	judges, tools := t.r.restoredNotes(after.Restored)
+	judges, beyond, tools := t.r.restoredNotes(after.Restored)
 	if judges != "" {
 		result.Add("\n[" + judges + "; change the code, not what checks it]")
+	}
+	if beyond != "" {
+		result.Add("\n[" + beyond + "]")
 	}
 	if tools != "" {
 		result.Add("\n[" + tools + "; if the work needs the change, write the file with a tool: the user is asked]")
@@ -213,20 +94,16 @@ func (t *talk) callStep(c *pendingCall) stepWork[tool.Result] {
 // by any name, so only the step's begin says which one.
 const toolStepName = "tool"
 
-// maxNameBytes limits how much of a tool's name is repeated: a model can call a
-// name of any length.
-const maxNameBytes = 100
-
 // manifest is empty unless the call runs commands. Arguments that are too long for an event's line are stored as an object.
 func (t *talk) callBegin(c *pendingCall, manifest string) (history.ToolCall, error) {
-	b := history.ToolCall{Role: t.role.Name, Tool: shorten(c.call.Name, maxNameBytes), Args: c.call.Args, Refused: c.refused,
+	b := history.ToolCall{Role: t.role.Name, Tool: reply.Shorten(c.call.Name, reply.MaxName), Args: c.call.Args, Refused: c.refused,
 		Command: manifest != "", Manifest: manifest}
 	if len(b.Args) <= inlineLimit {
 		return b, nil
 	}
 	var err error
 	b.Args = ""
-	b.Object, err = t.r.Journal.Home().Put(t.r.redact([]byte(c.call.Args)))
+	b.Object, err = t.r.Journal.Put(t.r.redact([]byte(c.call.Args)))
 	return b, err
 }
 
@@ -309,25 +186,25 @@ func (t *talk) textForModel(c Called) string {
 			limit = one.MaxText
 		}
 	}
-	text, brief := c.Result.Text, c.Result.Brief
+	text := c.Result.Text
+	head, rest := c.Result.Parts()
+	again := false
 	if c.Result.Exit != nil {
-		key, all := callKey(c.Name, c.Args), cmp.Or(brief, text)
-		if t.times[key] > 1 && t.told[key] == all && len(all) > shortAnswer {
-			brief = fmt.Sprintf("exit_code: %d; the same as your last run of it; no other call has changed a file since", *c.Result.Exit)
+		key, all := reply.Key(c.Name, c.Args), cmp.Or(head, text)
+		if again = t.times[key] > 1 && t.told[key] == all && len(all) > shortAnswer; again {
+			head = fmt.Sprintf("exit_code: %d; the same as your last run of it; no other call has changed a file since", *c.Result.Exit)
 		}
 		t.told[key] = all
 	}
 	switch {
-	case brief != "" && len(text) <= shortAnswer && c.Result.Brief != "":
-		return brief + "\n[its output:]\n" + text
-	case brief != "":
-		return fmt.Sprintf("%s\n[its output has %d bytes; to see it, read or grep \"output:%d\"]", brief, len(text), len(t.outputs))
+	case again, head != "" && len(rest) > shortAnswer:
+		return fmt.Sprintf("%s\n[its output has %d bytes; to see it, read or grep \"output:%d\"]", head, len(rest), len(t.outputs))
 	case len(text) <= limit:
 		return text
 	}
-	head, tail := wholeLines(text[:limit*2/3], false), wholeLines(text[len(text)-limit/3:], true)
+	start, tail := wholeLines(text[:limit*2/3], false), wholeLines(text[len(text)-limit/3:], true)
 	return fmt.Sprintf("%s\n[%d bytes omitted here; to see all, read \"output:%d\"]\n%s",
-		head, len(text)-len(head)-len(tail), len(t.outputs), tail)
+		start, len(text)-len(start)-len(tail), len(t.outputs), tail)
 }
 
 // The incomplete line stays if it is most of the piece.
@@ -342,9 +219,57 @@ func wholeLines(piece string, start bool) string {
 	return strings.ToValidUTF8(piece, "")
 }
 
-func shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
+// It does not change while tools run concurrently.
+func (t *talk) toolInput(args string) tool.Input {
+	seen, outputs, history := maps.Clone(t.seen), t.outputs, t.history
+	return tool.Input{
+		Args: json.RawMessage(args),
+		Seen: func(path string) (string, bool) {
+			digest, ok := seen[path]
+			return digest, ok
+		},
+		Told: func(path, text string) bool {
+			return slices.ContainsFunc(history, func(m model.Message) bool { return m.Role == model.User && tells(m, path, text) })
+		},
+		Output: func(call int) (string, bool) {
+			if call < 1 || call > len(outputs) {
+				return "", false
+			}
+			return outputs[call-1], true
+		},
 	}
-	return strings.ToValidUTF8(text[:most/2]+" … "+text[len(text)-most/2:], "")
+}
+
+// tells reports whether one part of a message names a file and contains each line of a text.
+func tells(m model.Message, path, text string) bool {
+	return slices.ContainsFunc(m.Parts, func(p model.Part) bool {
+		sent := p.Text
+		if p.Result != nil {
+			sent = p.Result.Text
+		}
+		if !strings.Contains(sent, path) {
+			return false
+		}
+		for line := range strings.Lines(text) {
+			if !strings.Contains(sent, strings.TrimSpace(line)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// originalContents returns what a file contained before a call changed it that
+// was interrupted and now runs again. Without it the tool would take its own
+// change for the user's.
+func (t *talk) originalContents(path string) ([]byte, bool) {
+	begin, _ := t.r.Past().Begin(t.r.firstIdentity("apply"))
+	apply, _ := begin.Payload.(history.ApplyBegun)
+	for _, v := range apply.Verdicts {
+		if v.Path == path && v.Before.Exists() {
+			content, err := t.r.Journal.Home().Get(v.Before.Digest)
+			return content, err == nil
+		}
+	}
+	return nil, false
 }

@@ -3,10 +3,10 @@ package hone
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"hone/history"
 	"hone/workspace"
-	"hone/workspace/restore"
 )
 
 // Once does what must not be repeated automatically, such as a command that a
@@ -80,7 +80,11 @@ func (r *Run) snapshotAfter(ctx context.Context, begun string) (history.Snapshot
 	if err != nil {
 		return history.Snapshot{}, err
 	}
-	list, err := r.protectedChanges(before)
+	undo, err := r.undoes(before)
+	if err != nil {
+		return history.Snapshot{}, err
+	}
+	list, err := r.protectedChanges(before, undo)
 	if err != nil {
 		return history.Snapshot{}, err
 	}
@@ -93,15 +97,11 @@ func (r *Run) snapshotAfter(ctx context.Context, begun string) (history.Snapshot
 }
 
 func (r *Run) restoredText(paths []string) string {
-	judges, tools := r.restoredNotes(paths)
-	if tools == "" {
-		return judges
+	judges, beyond, tools := r.restoredNotes(paths)
+	if tools != "" {
+		tools += "; to allow such changes: tools = false in [guard] of .config/hone.toml"
 	}
-	tools += "; to allow such changes: tools = false in [guard] of .config/hone.toml"
-	if judges == "" {
-		return tools
-	}
-	return judges + "; " + tools
+	return strings.Join(slices.DeleteFunc([]string{judges, beyond, tools}, func(s string) bool { return s == "" }), "; ")
 }
 
 // What the user has changed since then stays.
@@ -113,7 +113,7 @@ func (r *Run) undoProtected(ctx context.Context, begun string, after history.Sna
 	return r.putBack(ctx, list)
 }
 
-func (r *Run) putBack(ctx context.Context, list []restore.Target) (history.Snapshot, error) {
+func (r *Run) putBack(ctx context.Context, list []workspace.Delta) (history.Snapshot, error) {
 	if _, err := r.restoreProtected(ctx, list); err != nil {
 		return history.Snapshot{}, err
 	}
@@ -124,9 +124,9 @@ func (r *Run) putBack(ctx context.Context, list []restore.Target) (history.Snaps
 	return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
 }
 
-// stillChanged returns what restores the protected files, except for those of tools that
-// are no longer as a snapshot has them.
-func (r *Run) stillChanged(ctx context.Context, begun string, after history.Snapshot) ([]restore.Target, error) {
+// stillChanged returns what restores the files that a snapshot says must be restored. Of those
+// that Trust does not keep, it leaves out what is no longer as the snapshot has it.
+func (r *Run) stillChanged(ctx context.Context, begun string, after history.Snapshot) ([]workspace.Delta, error) {
 	before, err := r.manifestNamed(begun)
 	if err != nil {
 		return nil, err
@@ -138,10 +138,10 @@ func (r *Run) stillChanged(ctx context.Context, begun string, after history.Snap
 	if _, err := r.Manifest(ctx); err != nil {
 		return nil, err
 	}
-	list, err := r.protectedChanges(before)
-	return slices.DeleteFunc(list, func(one restore.Target) bool {
+	list, err := r.protectedChanges(before, func(path string) bool { return slices.Contains(after.Restored, path) })
+	return slices.DeleteFunc(list, func(one workspace.Delta) bool {
 		was, _ := left.Entry(one.Path)
-		return r.toolReason(one.Path) != "" && !was.SameState(one.From[0])
+		return !r.Trust.keeps(one.Path) && !was.SameState(one.Before)
 	}), err
 }
 

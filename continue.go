@@ -31,9 +31,6 @@ type continued struct {
 // such session, it ended without an answer, or it takes more than two fifths of
 // the context or than the budget pays for.
 func (r *Run) Continue(ctx context.Context, role Role, text string) (c Conversation, ok bool, err error) {
-	if role.Agent {
-		return c, false, nil
-	}
 	if role, err = r.escalatedRole(role); err != nil {
 		return c, false, err
 	}
@@ -89,27 +86,18 @@ func (t *talk) restore(last history.Event, text string) (ok bool, err error) {
 	if err != nil || !reply.Finish.Normal() || len(reply.Calls()) > 0 || strings.TrimSpace(reply.Text()) == "" {
 		return false, err
 	}
-	t.history = append(request.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts})
-	same, err := t.sameOffer(request)
+	t.hold(append(request.Messages, model.Message{Role: model.Assistant, Parts: reply.Parts}))
+	next, _, err := t.next()
+	if err == nil {
+		err = t.model.follow(asked.Request, request, next)
+	}
 	if err != nil {
 		return false, err
 	}
-	if same {
-		t.lastRequest, t.lastLength = asked.Request, len(request.Messages)
-	}
+	t.sent = len(t.model.sent)
 	t.addText(text)
 	err = t.restoreResults(last.Step.Round, last.Step.Session)
 	return err == nil, err
-}
-
-// If they are the same, the requests need not be stored again.
-func (t *talk) sameOffer(request model.Request) (bool, error) {
-	was, err := digestOf([]any{request.System, request.Tools, request.Reasoning})
-	if err != nil {
-		return false, err
-	}
-	now, err := digestOf([]any{t.role.System, t.specs, t.role.Reasoning})
-	return was == now, err
 }
 
 func (t *talk) restoreResults(round, session int) error {
@@ -151,20 +139,13 @@ func (r *Run) snapshotAfterCall(call journal.Identity) history.Snapshot {
 }
 
 func (t *talk) isAffordable() (bool, error) {
-	whole, err := t.encode()
+	_, size, err := t.next()
 	if err != nil {
 		return false, err
 	}
-	size := int64(len(whole))
 	if most := t.role.Context * 4 * 4 / 10; size > most && t.role.Context > 0 || t.role.Context == 0 && size > maxContinued {
 		return false, nil
 	}
-	if !t.r.limited() {
-		return true, nil
-	}
-	role, _ := t.r.inService(t.role)
-	t.r.money.Lock()
-	defer t.r.money.Unlock()
-	_, refusal := t.r.affordableOutput(role, role.turnAndAnswer(size+framingTokens))
+	_, refusal := t.model.paid.Turn(size)
 	return refusal == nil, nil
 }

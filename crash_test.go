@@ -173,7 +173,7 @@ func TestCrashOfAnAgent(t *testing.T) {
 					if err != nil {
 						return reply, err
 					}
-					_, settle, err := r.Reserve(hone.Role{Name: "builder", Called: "test/inner", MaxOutput: 1000}, 100)
+					_, settle, err := r.Account().Reserve("builder", hone.Candidate{Called: "test/inner", MaxOutput: 1000}, 100)
 					if err != nil {
 						return reply, err
 					}
@@ -182,7 +182,7 @@ func TestCrashOfAnAgent(t *testing.T) {
 					crashtest.WriteFile(dir, ".mcp.json", reply.Text())
 					return reply, settle(&model.Usage{Input: 10, Output: 10}, nil)
 				})
-				_, err := r.Talk(ctx, role, user("do it"))
+				_, err := r.Delegate(ctx, role, user("do it"))
 				return nil, err
 			}
 			end := process{round: round, observe: o, set: func(r *hone.Run) {

@@ -117,6 +117,32 @@ func TestCrashOfAQuestionAboutJudges(t *testing.T) {
 	}.Run(t)
 }
 
+// TestJudgeChangesWhileItIsAskedAbout: the user saves a file and then allows the model's change to it, which is
+// no longer made. The check has not seen that tree, so the run is not done.
+func TestJudgeChangesWhileItIsAskedAbout(t *testing.T) {
+	dir := t.TempDir()
+	crashtest.WriteFile(dir, "a_test.sh", "strong")
+	passes := func(dir string) []check.Finding {
+		if crashtest.ReadFile(dir, "a_test.sh") != "weak" {
+			return []check.Finding{wrong("a_test.sh fails")}
+		}
+		return nil
+	}
+	end := process{round: applies([]workspace.Edit{edit("a_test.sh", "weak")}), set: func(r *hone.Run) {
+		r.Limits.Rounds = 1
+		r.Trust.Judges = judge.Of("sh a_test.sh")
+		r.Trust.Copied = func(_ context.Context, copied string) ([]check.Finding, error) { return passes(copied), nil }
+		r.Check = func(context.Context) ([]check.Finding, error) { return passes(dir), nil }
+		r.Human = hone.Always{Others: &person{answer: func(hone.Question) (hone.Answer, error) {
+			crashtest.WriteFile(dir, "a_test.sh", "mine")
+			return hone.Answer{Approved: true, By: "user"}, nil
+		}}}
+	}}.end(t, dir)
+	if got := crashtest.ReadFile(dir, "a_test.sh"); end.Kind == hone.KindDone || got != "mine" {
+		t.Errorf("the run ended %+v with %q", end, got)
+	}
+}
+
 // The rounds are used up, and the tree of the round with the fewest findings is
 // restored.
 func TestCrashOfTheBestRound(t *testing.T) {

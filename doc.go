@@ -25,12 +25,13 @@
 //	}
 //
 // examples/fixlint is this program, complete. A [Round] takes the findings of the
-// round before it and returns findings of its own. It works with five functions:
+// round before it and returns findings of its own. It works with six functions:
 //
 //   - [Step] reads the world, and records what it read.
 //   - [Once] does what must not be repeated, such as a command with side effects.
 //   - [Run.Ask] asks a model once.
 //   - [Run.Talk] lets a model call tools until it answers.
+//   - [Run.Delegate] lets a command-line agent work by itself.
 //   - [Run.Apply] changes the tree: all edits of a change, or none.
 //
 // Each records its start and its result in the run's journal. A killed run can
@@ -71,12 +72,15 @@
 //   - [hone/history] gives a journal its meaning: one type for each event, and
 //     [hone/history.Past], which all of them add up to. Undo and the diffs of rounds are
 //     there as well, since they need only a journal and a tree.
+//   - [hone/model/paid] asks models that cost money: a model around others that reserves,
+//     retries, waits out an outage, fails over and charges.
 //   - [hone/story] says what a run looks like: its rounds, every event in words, its
 //     figures. A terminal, a page and JSON print it.
 //   - This package is the engine. What stops a run is in stop.go, when a check is
-//     believed in trust.go and protect.go, progress in progress.go, money in charge.go
-//     and allowance.go, resuming in resume.go and replaying in replay.go. It is one
-//     package, and large, because all of it works on the state of one [Run].
+//     believed in trust.go and protect.go, progress in progress.go, resuming in
+//     resume.go and replaying in replay.go; besides that, only step.go and snapshot.go
+//     know whether a run is replayed. It is one package, and large, because all of it
+//     works on the state of one [Run].
 //   - [hone/loop] says what a loop declares: name, flags, settings, starter files, and
 //     how it is built from a session. Each subdirectory is one loop: a function that
 //     reads like its specification, and a Kind in kind.go. The smallest is

@@ -20,7 +20,7 @@ import (
 // withEscalation is a role whose part test/strong does after two rounds without fewer
 // findings.
 func withEscalation(role hone.Role, strong model.Model) hone.Role {
-	role.Escalation = &hone.Substitute{Model: strong, Called: "test/strong", MaxOutput: 1000}
+	role.Escalation = &hone.Candidate{Model: strong, Called: "test/strong", MaxOutput: 1000}
 	return role
 }
 

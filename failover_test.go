@@ -22,7 +22,7 @@ import (
 // withSpare is a role with one fallback, test/spare, whose tokens cost twice as much.
 func withSpare(role hone.Role, spare model.Model) hone.Role {
 	role.Price = &hone.Price{Input: 1, Output: 1}
-	role.Fallbacks = []hone.Substitute{{Model: spare, Called: "test/spare", MaxOutput: 500, Price: &hone.Price{Input: 2, Output: 2}}}
+	role.Fallbacks = []hone.Candidate{{Model: spare, Called: "test/spare", MaxOutput: 500, Price: &hone.Price{Input: 2, Output: 2}}}
 	return role
 }
 

@@ -62,6 +62,9 @@ func TestDiskFillsUpDuringACall(t *testing.T) {
 				role := hone.Role{Name: "editor", Model: m, Called: "test/m", MaxOutput: 16 << 10, Tools: []tool.Tool{look}}
 				p := process{round: talks(role, func(hone.Conversation) {})}
 				end := p.end(t, dir)
+				if name == "small" && during == "result" && end.Kind == hone.KindDone {
+					return // all fits into the blocks that the files have
+				}
 				if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "no space left on device") || end.Next.First != "free some disk space" {
 					t.Errorf("on the full disk the run ends with %+v", end)
 				}

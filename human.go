@@ -29,6 +29,9 @@ type (
 	Answer   = history.Answer
 )
 
+// byFlag is who answers for a user who has said in advance what to do with all changes.
+const byFlag = "flag"
+
 // Always is a Human that approves everything, for a user who has said so in
 // advance.
 type Always struct {
@@ -42,7 +45,7 @@ func (a Always) Ask(ctx context.Context, q Question) (Answer, error) {
 	if !q.InAdvance() {
 		return askOther(ctx, a.Others, q)
 	}
-	return Answer{Approved: true, By: "flag"}, nil
+	return Answer{Approved: true, By: byFlag}, nil
 }
 
 // Never is a Human that declines everything, for a user who has said so in
@@ -56,7 +59,7 @@ func (n Never) Ask(ctx context.Context, q Question) (Answer, error) {
 	if !q.InAdvance() {
 		return askOther(ctx, n.Others, q)
 	}
-	return Answer{By: "flag"}, nil
+	return Answer{By: byFlag}, nil
 }
 
 func askOther(ctx context.Context, h Human, q Question) (Answer, error) {

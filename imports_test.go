@@ -49,9 +49,8 @@ func house() []room {
 		{folder: "internal/waittest", floor: 0, test: true},
 		{folder: "workspace/internal/treetest", floor: 0, test: true},
 		{folder: "workspace", floor: 0, may: []string{"internal/gitdir", "internal/transient", "workspace/treepath", "workspace/secret", "workspace/internal/nofollow"}},
-		{folder: "workspace/restore", floor: 0, may: []string{"internal/transient", "workspace", "workspace/treepath", "workspace/internal/nofollow"}},
 		{folder: "workspace/clone", floor: 0, may: []string{"workspace", "workspace/treepath", "workspace/internal/nofollow"}},
-		{folder: "sandbox", floor: 0, may: []string{"sandbox/internal/process", "sandbox/internal/environ", "sandbox/internal/loopback"}},
+		{folder: "sandbox", floor: 0, may: []string{"sandbox/internal/process", "sandbox/internal/environ"}},
 		{folder: "sandbox/internal/process", floor: 0},
 		{folder: "sandbox/internal/environ", floor: 0},
 		{folder: "sandbox/internal/loopback", floor: 0},
@@ -72,33 +71,32 @@ func house() []room {
 		{folder: "check/report", floor: 2, may: []string{"check", "workspace", "workspace/treepath"}},
 		{folder: "check/reader", floor: 1, may: []string{"check", "internal/excerpt", "internal/near", "internal/tap"}},
 		{folder: "sandbox/workshop", floor: 1, may: []string{"internal/gitdir", "sandbox", "sandbox/internal/environ"}},
-		{folder: "sandbox/internal/record", floor: 1},
-		{folder: "sandbox/putback", floor: 1, may: []string{"sandbox", "sandbox/internal/record"}},
-		{folder: "sandbox/placeholder", floor: 1, may: []string{"internal/transient", "sandbox", "sandbox/internal/record"}},
+		{folder: "sandbox/putback", floor: 1, may: []string{"internal/transient", "sandbox"}},
 		{folder: "sandbox/internal/kernel", floor: 1, may: []string{"sandbox"}},
 		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"internal/waittest", "sandbox"}, test: true},
-		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/placeholder", "sandbox/internal/kernel", "sandbox/internal/process", "sandbox/internal/loopback"}},
+		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/internal/kernel", "sandbox/internal/process", "sandbox/internal/loopback"}},
 		{folder: "sandbox/wall/early", floor: 3, may: []string{"sandbox/wall"}},
 		{folder: "sandbox/prove/internal/stage", floor: 3, may: []string{"sandbox", "sandbox/workshop", "sandbox/wall"}},
 		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/prove/internal/stage"}},
 		{folder: "internal/reply", floor: 1, may: []string{"model"}},
 		{folder: "block", floor: 1, may: []string{"workspace/treepath", "internal/reply"}},
 		{folder: "tool/allow", floor: 0},
-		{folder: "tool", floor: 1, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "tool/allow", "internal/excerpt", "internal/reply"}},
+		{folder: "tool", floor: 1, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "tool/allow", "internal/excerpt", "internal/render", "internal/reply"}},
 		{folder: "internal/render", floor: 1, may: []string{"workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "model/texttools", floor: 1, may: []string{"model", "internal/reply"}},
 		{folder: "model/command", floor: 1, may: []string{"model", "sandbox"}},
 		{folder: "model/modeltest", floor: 1, may: []string{"model"}, test: true},
 		{folder: "model/script", floor: 1, may: []string{"model", "internal/artifact"}}, // a script is a file that the user names
+		{folder: "model/paid", floor: 2, may: []string{"model", "history", "journal"}},
 		{folder: providers, floor: 1, may: []string{"model"}},
 
-		{folder: "history", floor: 2, may: []string{"journal", "journal/objects", "workspace", "workspace/treepath", "workspace/restore", "check", "model"}},
+		{folder: "history", floor: 2, may: []string{"journal", "workspace", "workspace/treepath", "check", "model"}},
 
 		{folder: "check/judge", floor: 1, may: []string{"workspace/treepath"}},
-		{folder: root, floor: 3, may: []string{"check/judge", "model", "tool", "workspace", "workspace/treepath", "workspace/restore", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply", "internal/render", "internal/transient"}},
+		{folder: root, floor: 3, may: []string{"check/judge", "model", "model/paid", "tool", "workspace", "workspace/treepath", "workspace/clone", "check", "journal", "journal/objects", "history", "internal/reply", "internal/render", "internal/transient"}},
 
 		{folder: "internal/config", floor: 0, may: []string{"internal/near"}},
-		{folder: "internal/child", floor: 3, may: []string{"history", "journal", "sandbox"}},
+		{folder: "internal/child", floor: 3, may: []string{"history", "journal", "sandbox", "sandbox/wall"}},
 		{folder: "internal/listing", floor: 3, may: []string{"internal/git", "journal", "workspace", "workspace/treepath", "workspace/secret"}},
 		{folder: "internal/crashtest", floor: 4, may: []string{root, "check", "history", "internal/waittest", "journal", "model", "workspace"}, test: true},
 		// Loops import internal/config for the types of the keys in their own tables, and
@@ -110,16 +108,16 @@ func house() []room {
 		{folder: "loop/phase", floor: 5, may: []string{"model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "check", "tool", "internal/render", root, "history", "loop", "loop/phase/*", "internal/config", "internal/tap"}},
 		{folder: "loop/task/taskfile", floor: 1, may: []string{"model", "workspace"}},
 		{folder: "loop/task", floor: 5, may: []string{"internal/config", "model", "workspace", "workspace/treepath", "workspace/secret", "journal", "internal/artifact", "internal/reply", "check", "tool", "internal/render", root, "history", "loop", "loop/task/taskfile", "tool/allow"}},
-		{folder: "loop/improve", floor: 5, may: []string{"workspace", "workspace/secret", "sandbox", "check", "check/judge", "internal/render", root, "history", "loop", "tool/allow", "internal/config"}},
-		{folder: "loop/*", floor: 5, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "internal/reply", "check", "block", "internal/render", root, "history", "loop", "tool/allow", "internal/config"}},
+		{folder: "loop/improve", floor: 5, may: []string{"workspace", "workspace/secret", "sandbox", "check", "check/judge", "internal/render", root, "history", "loop", "internal/config"}},
+		{folder: "loop/*", floor: 5, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "internal/reply", "check", "block", "internal/render", root, "history", "loop", "internal/config"}},
 
 		{folder: "harness/internal/state", floor: 0},
 		{folder: "harness/trust", floor: 5, may: []string{"harness/internal/state"}},
 		{folder: "harness/internal/walldir", floor: 5, may: []string{"internal/transient", "internal/git", "internal/gitdir", root, "loop", "sandbox", "sandbox/wall", "workspace/clone", "harness/internal/state"}},
 		{folder: "harness/internal/denied", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
 		{folder: "harness/internal/proof", floor: 5, may: []string{root, "sandbox", "sandbox/prove", "harness/internal/state"}},
-		{folder: "harness/runs", floor: 5, may: []string{root, "internal/transient", "internal/config", "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle"}},
-		{folder: "harness", floor: 6, may: []string{"internal/excerpt", "internal/transient", "model", "workspace", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},
+		{folder: "harness/runs", floor: 5, may: []string{root, "internal/transient", "internal/config", "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle", "journal/objects"}},
+		{folder: "harness", floor: 6, may: []string{"internal/excerpt", "internal/transient", "model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/proof", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},
 
 		{folder: "group", floor: 6, may: []string{"history", "journal", "workspace", "workspace/clone", "sandbox", "harness/runs", "internal/child", "internal/render"}},
 
@@ -127,6 +125,7 @@ func house() []room {
 		{folder: "cmd/hone/kinds", floor: 7, may: []string{root, "loop", "loop/*", "harness", "harness/runs", "history", "internal/config", "story", "cmd/hone/attempts", "cmd/hone/failure"}},
 		{folder: "cmd/hone/recorded", floor: 8, may: []string{root, "history", "journal", "harness/runs", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds"}},
 		{folder: "story", floor: 4, may: []string{"history", "journal", "check", "model", "tool", "workspace", "internal/render"}},
+		{folder: "otlp", floor: 5, may: []string{"story", "history", "check", "model", "tool"}},
 		{folder: "cmd/hone/patch", floor: 6, may: []string{"journal", "workspace", "internal/git", "internal/render", "cmd/hone/failure"}},
 		{folder: "cmd/hone/undo", floor: 8, may: []string{root, "history", "workspace", "workspace/secret", "harness/runs", "internal/listing", "internal/render", "cmd/hone/failure", "cmd/hone/kinds"}},
 		{folder: "cmd/hone/report", floor: 8, may: []string{"workspace/treepath", root, "story", "history", "journal", "loop", "harness/runs", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/screen"}},
@@ -141,9 +140,10 @@ func house() []room {
 		{folder: "cmd/hone/tty", floor: 0},
 		{folder: "cmd/hone/manual", floor: 3, may: []string{"internal/config", "internal/render"}},
 		{folder: "cmd/hone/language", floor: 5, may: []string{"loop", "internal/artifact"}},
-		{folder: "cmd/hone", floor: 12, may: []string{"story", "group", "workspace", "workspace/clone", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", "internal/transient", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/undo", "cmd/hone/language"}},
-		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "internal/config", "group", "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/git", "internal/render"}},
-		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "journal", "harness/runs", "sandbox", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/recorded", "cmd/hone/report", "cmd/hone/undo"}},
+		{folder: "cmd/hone", floor: 12, may: []string{"story", "otlp", "group", "workspace", "workspace/clone", "workspace/secret", "sandbox", "journal", "internal/git", "internal/artifact", "internal/render", "internal/transient", root, "history", "journal/objects", "loop", "loop/*", "harness", "harness/trust", "harness/runs", "internal/config", "internal/listing", "internal/near", "cmd/hone/page", "cmd/hone/screen", "check/reader", "cmd/hone/attempts", "journal/bundle", "sandbox/wall/early", "cmd/hone/findings", "cmd/hone/eval", "cmd/hone/web", "cmd/hone/mcp", "check", "cmd/hone/tty", "cmd/hone/manual", "cmd/hone/failure", "cmd/hone/kinds", "cmd/hone/answer", "cmd/hone/consent", "cmd/hone/doctor", "cmd/hone/report", "cmd/hone/feed", "cmd/hone/patch", "cmd/hone/recorded", "cmd/hone/undo", "cmd/hone/language"}},
+		{folder: "cmd/hone/attempts", floor: 6, may: []string{root, "story", "internal/config", "group", "history", "journal", "check", "workspace", "workspace/clone", "sandbox", "loop", "harness", "harness/runs", "internal/git", "internal/render"}},
+		{folder: "cmd/hone/mcp", floor: 10, may: []string{"internal/child", "journal", "cmd/hone/recorded"}},
+		{folder: "cmd/hone/web", floor: 10, may: []string{root, "story", "history", "internal/child", "journal", "harness/runs", "sandbox", "internal/render", "cmd/hone/answer", "cmd/hone/attempts", "cmd/hone/eval", "cmd/hone/failure", "cmd/hone/page", "cmd/hone/recorded", "cmd/hone/report", "cmd/hone/undo"}},
 	}
 }
 
@@ -321,9 +321,7 @@ func TestTableForbids(t *testing.T) {
 		{"loop/task", "sandbox/prove", false},
 		{"sandbox/prove", "workspace", false},
 		{"workspace", "workspace/secret", true},
-		{"workspace", "workspace/restore", false},
 		{"workspace/secret", "workspace", false},
-		{"tool", "workspace/restore", false},
 		{"tool", "workspace/internal/nofollow", false},
 		{"sandbox", "sandbox/wall", false},
 		{"sandbox/wall", "sandbox/putback", true},
@@ -342,7 +340,7 @@ func TestTableForbids(t *testing.T) {
 // helpers are the files of what this program is when it was started to build
 // walls or to try them: processes of their own, whose main is in a library.
 func helpers() []string {
-	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/keeper_linux.go", "sandbox/prove/internal/stage/helper_linux.go",
+	return []string{"sandbox/wall/helper_linux.go", "sandbox/wall/supervisor_linux.go", "sandbox/prove/internal/stage/helper_linux.go",
 		"sandbox/workshop/gocache.go", "sandbox/internal/process/keeper_unix.go"}
 }
 
@@ -541,8 +539,7 @@ type inspector struct {
 func doors() map[string][]string {
 	return map[string][]string{
 		"(*hone/workspace.Tree).Apply": {".", "history"},
-		"hone/workspace/restore.Paths": {".", "history"},
-		"(*hone/workspace.Tree).Root":  {"workspace/restore", "workspace/clone"},
+		"(*hone/workspace.Tree).Root":  {"workspace/clone"},
 	}
 }
 
@@ -601,18 +598,17 @@ func (h *inspector) built(folder string) []*ast.File {
 func TestTheDoorIsSeen(t *testing.T) {
 	const src = `package sly
 import "hone/workspace"
-import "hone/workspace/restore"
 type T struct{ inner struct{ *workspace.Tree } }
 func open() (*workspace.Tree, error) { return nil, nil }
 func (t *T) a() any { return t.inner.Apply }
-func b() { tree, _ := open(); tree.Apply(nil, workspace.Change{}, nil); restore.Paths(nil, tree, nil, nil); tree.Root() }
+func b() { tree, _ := open(); tree.Apply(nil, nil, nil); tree.Root() }
 `
 	h := &inspector{fset: token.NewFileSet(), packages: map[string]*types.Package{}, uses: map[string][]string{}}
 	h.folders = sources(t, h.fset)
 	f := must(parser.ParseFile(h.fset, "doc.go", src, 0)) // any name that is built
 	h.folders["loop/sly"] = []*ast.File{f}
 	must(h.Import("hone/loop/sly"))
-	if len(h.uses["loop/sly"]) != 4 || len(h.faults) != 4 {
-		t.Errorf("found %v and reported %v, want four places", h.uses["loop/sly"], h.faults)
+	if len(h.uses["loop/sly"]) != 3 || len(h.faults) != 3 {
+		t.Errorf("found %v and reported %v, want three places", h.uses["loop/sly"], h.faults)
 	}
 }

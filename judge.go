@@ -5,18 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"hone/check"
 	"hone/check/judge"
 	"hone/history"
+	"hone/journal"
 	"hone/workspace"
 	"hone/workspace/clone"
-	"hone/workspace/restore"
 	"hone/workspace/treepath"
 )
 
@@ -183,35 +183,35 @@ func (r *Run) contentsOf(e workspace.Entry) (b []byte, ok bool, err error) {
 	return b, err == nil, err
 }
 
-func (r *Run) targets(changes []judgeChange) ([]restore.Target, error) {
-	var list []restore.Target
+func (r *Run) targets(changes []judgeChange) ([]workspace.Delta, error) {
+	var list []workspace.Delta
 	for _, c := range changes {
-		t := restore.Target{Path: c.path(), Want: c.want, From: []workspace.Entry{c.now}}
+		d := workspace.Delta{Path: c.path(), Before: c.now, After: c.want}
 		if c.merged != nil {
-			name, err := r.Journal.Home().Put(c.merged)
+			name, err := r.Journal.Put(c.merged)
 			if err != nil {
 				return nil, err
 			}
-			t.Want = c.now
-			t.Want.Digest, t.Want.Size = name, int64(len(c.merged))
+			d.After = c.now
+			d.After.Digest, d.After.Size = name, int64(len(c.merged))
 		}
-		list = append(list, t)
+		list = append(list, d)
 	}
 	return list, nil
 }
 
 const (
-	saidMark    = " (the model says: " // in the reason of a question, before the model's last words
-	askName     = "ask about judges"   // the step that decides to ask about files that judge
+	askName     = "ask about judges" // the step that decides to ask about files that judge
 	failsInCopy = "The check passes in the tree, but fails in a clean copy of it in which nothing but the check was run. It must pass there too, so it must not depend on the tree's path, or on a process or a file outside the tree"
 )
 
 // judgesAsked is the record of the step askName: the files that are taken back, and asked
 // about.
 type judgesAsked struct {
-	Back     []restore.Target `json:"back"`
-	Reason   string           `json:"reason"`
-	Findings []check.Finding  `json:"findings"` // of the check without them
+	Back     []workspace.Delta `json:"back"`
+	Reason   string            `json:"reason"`
+	Words    string            `json:"words,omitempty"` // the model's last
+	Findings []check.Finding   `json:"findings"`        // of the check without them
 }
 
 // Only a file can be asked about, not a link.
@@ -220,7 +220,7 @@ func (a judgesAsked) questions() (vs []workspace.Verdict) {
 		return workspace.Image{Digest: e.Digest, Size: e.Size, Mode: uint32(e.Mode)}
 	}
 	for _, t := range a.Back {
-		was, is := t.Want, t.From[0]
+		was, is := t.After, t.Before
 		if (was.Digest == "") == (was.Kind == "") && (is.Digest == "") == (is.Kind == "") {
 			vs = append(vs, workspace.Verdict{Path: t.Path, Ruling: workspace.Ask, Reason: a.Reason, Before: image(was), After: image(is)})
 		}
@@ -245,7 +245,7 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 		return c, nil
 	}
 	first := !r.wasUnconfirmed()
-	p, err := r.world().inspect(ctx, history.StepConfirm, func(ctx context.Context) (history.Checked, error) { return r.checkCopies(ctx, changes) })
+	p, err := r.inspect(ctx, history.StepConfirm, func(ctx context.Context) (history.Checked, error) { return r.checkCopies(ctx, changes) })
 	if err != nil || !check.Blocking(p.Findings) || onlyBroken(p.Findings) || len(p.Judges) == 0 || first && round < r.Limits.MaxRounds() {
 		return p, err
 	}
@@ -295,13 +295,40 @@ func (r *Run) checkCopies(ctx context.Context, changes []judgeChange) (c history
 			c.Lacks = lacks
 		}
 	}
-	c.Findings = copyFindings(found, onlyWith(c.Judges))
+	c.Findings = copyFindings(found, "")
 	return c, nil
 }
 
-func onlyWith(judges []string) string {
-	return fmt.Sprintf("The check passes only with the changes to %s. That is part of the check: with it as the run found it, in a clean copy, the check fails. "+
-		"The user has not been asked yet. If there is a right way without these changes, take them back and use it. If there is none, change nothing, and end with one sentence that says why they are right: the user reads it with the diff, and decides. In the copy the check reports:\n\n", listed(judges))
+// judgesNote tells the model what the findings of the round before are about, if its check
+// passed only with changes to what judges. It is derived from the records, so that the user,
+// who is not its reader, does not see it with each run of the check.
+func (r *Run) judgesNote() (notes []check.Finding, err error) {
+	note := func(e journal.Event, text string, judges []string) {
+		if len(judges) > 0 && e.Step.Round == r.at.Round-1 {
+			notes = []check.Finding{{Source: SourceProof, Advisory: true, Text: fmt.Sprintf(text, listed(judges))}}
+		}
+	}
+	for _, e := range r.Past().Records(history.StepConfirm) {
+		c, _ := e.Payload.(history.Checked)
+		note(e.Event, "The check passes only with the changes to %s. That is part of the check: with it as the run found it, in a clean copy, the check reports the above. "+
+			"If there is a right way without these changes, take them back and use it. If there is none, change nothing: the user is asked, and reads the diff and what you said last. "+
+			"Say only what that lacks: one sentence on why the changes are right, if you have not given it.", c.Judges)
+	}
+	for _, e := range r.Past().Records(askName) {
+		asked, err := result[judgesAsked](r, e.Event)
+		if err != nil {
+			return nil, err
+		}
+		note(e.Event, "hone took back the changes to %s, with which the check passed, and asked the user for them. The user has not allowed them: make the check pass without them.", asked.paths())
+	}
+	return notes, nil
+}
+
+func (a judgesAsked) paths() (paths []string) {
+	for _, t := range a.Back {
+		paths = append(paths, t.Path)
+	}
+	return paths
 }
 
 func lacksText(lacks []string) string {
@@ -322,7 +349,9 @@ func (r *Run) checkCopy(ctx context.Context, changes []judgeChange) (found []che
 		if dir, lacks, err = make(ctx, "0", list); err != nil {
 			return err
 		}
-		found, err = r.Trust.Copied(ctx, dir)
+		if found, err = r.Trust.Copied(ctx, dir); err == nil {
+			found, _, err = r.New(found)
+		}
 		for i := range found {
 			found[i].Text = strings.ReplaceAll(found[i].Text, dir, r.Tree.Dir())
 		}
@@ -333,7 +362,7 @@ func (r *Run) checkCopy(ctx context.Context, changes []judgeChange) (found []che
 
 // copier makes a clean copy of the tree and restores some files in it. A copy replaces an
 // earlier one of the same name. lacks are the ignored files that are not in the copy.
-type copier func(ctx context.Context, name string, back []restore.Target) (dir string, lacks []string, err error)
+type copier func(ctx context.Context, name string, back []workspace.Delta) (dir string, lacks []string, err error)
 
 // withCopies removes the copies after do.
 func (r *Run) withCopies(do func(copier) error) (err error) {
@@ -343,7 +372,7 @@ func (r *Run) withCopies(do func(copier) error) (err error) {
 		return fmt.Errorf("copy the tree: %w", err)
 	}
 	defer func() { err = errors.Join(err, clone.Remove(top)) }()
-	return do(func(ctx context.Context, name string, back []restore.Target) (dir string, lacks []string, err error) {
+	return do(func(ctx context.Context, name string, back []workspace.Delta) (dir string, lacks []string, err error) {
 		// The copy has the name of the original directory, because some checks depend on it.
 		place := filepath.Join(top, name)
 		dir = filepath.Join(place, filepath.Base(r.Tree.Dir()))
@@ -365,24 +394,24 @@ func (r *Run) withCopies(do func(copier) error) (err error) {
 
 // belongsInCopy returns whether a file belongs in a clean copy: what git sees, what has not
 // changed since the run began, and what an edit of the run wrote.
-func (r *Run) belongsInCopy() func(path string, info fs.FileInfo) bool {
+func (r *Run) belongsInCopy() func(path string, changed time.Time) bool {
 	edited, began := map[string]bool{}, r.Past().First().Time
 	for _, v := range r.Past().Edits() {
 		edited[v.Path] = true
 	}
-	return func(path string, info fs.FileInfo) bool {
+	return func(path string, changed time.Time) bool {
 		_, listed := r.last.Entry(path)
-		return listed || edited[path] || workspace.ChangeTime(info).Before(began)
+		return listed || edited[path] || changed.Before(began)
 	}
 }
 
-func (r *Run) restoreIn(ctx context.Context, dir string, list []restore.Target) error {
+func (r *Run) restoreIn(ctx context.Context, dir string, list []workspace.Delta) error {
 	tree, err := r.Tree.OpenCopy(dir)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	_, err = restore.Paths(ctx, tree, list, r.openContents)
+	_, err = tree.Apply(ctx, list, r.openContents)
 	return err
 }
 
@@ -403,21 +432,14 @@ func copyFindings(found []check.Finding, why string) []check.Finding {
 
 // No flag answers that question. passed is the check's record with the changes, and failed that without them.
 func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked, changes []judgeChange) (history.Checked, error) {
-	asked, err := Step(ctx, r, askName, nil, func(context.Context) (judgesAsked, error) {
-		a := judgesAsked{Reason: history.AboutJudges, Findings: slices.Clone(failed.Findings)}
+	asked, err := Step(ctx, r, askName, nil, func(context.Context) (a judgesAsked, err error) {
+		a = judgesAsked{Reason: history.AboutJudges, Findings: failed.Findings}
 		if len(failed.Lacks) > 0 {
 			a.Reason += "; in a clean copy the check fails in any case, because that lacks " + listed(failed.Lacks)
 		}
-		a.Findings[0].Text = fmt.Sprintf("hone took back the changes to %s, with which the check passed, and asked the user for them. The user has not allowed them: make the check pass without them. Without them it reports:\n\n",
-			listed(failed.Judges)) + strings.TrimPrefix(a.Findings[0].Text, onlyWith(failed.Judges))
-		said, err := r.lastWords()
-		if err != nil {
-			return a, err
+		if a.Words, err = r.closingWords(); err == nil {
+			a.Back, err = r.targets(changes)
 		}
-		if said != "" {
-			a.Reason += saidMark + fmt.Sprintf("%q)", said)
-		}
-		a.Back, err = r.targets(changes)
 		return a, err
 	})
 	if err != nil {
@@ -440,15 +462,16 @@ func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked 
 	if ch, err = r.approve(ctx, ch, vs); err != nil {
 		return passed, err
 	}
-	if _, err = r.applyAllowed(ctx, ch, vs); err != nil {
+	outdated, err := r.applyAllowed(ctx, ch, vs)
+	if err != nil {
 		return passed, err
 	}
 	c = passed
-	if len(vs) < len(asked.Back) || slices.ContainsFunc(vs, func(v workspace.Verdict) bool { return v.Ruling != workspace.Allow }) {
+	if outdated || len(vs) < len(asked.Back) || slices.ContainsFunc(vs, func(v workspace.Verdict) bool { return v.Ruling != workspace.Allow }) {
 		c.Findings = asked.Findings
 	}
 	r.fresh = false
-	c.Manifest, c.Tree, err = r.world().manifest(ctx)
+	c.Manifest, c.Tree, err = r.manifest(ctx)
 	return c, err
 }
 

@@ -266,7 +266,7 @@ func (s *schedule) round(dir string) hone.Round {
 				_, err = r.Ask(ctx, role, question)
 			case "agent":
 				role.Agent, role.Model = true, modelFunc(func(ctx context.Context, _ model.Request) (model.Reply, error) { return s.session(r, role) })
-				_, err = r.Talk(ctx, role, question)
+				_, err = r.Delegate(ctx, role, question)
 			default:
 				role.Tools = workshop(dir, r)
 				role.Answered = func(text string) string { return map[bool]string{true: "That is no answer."}[text == "hm"] }
@@ -475,7 +475,7 @@ func (s *schedule) draw(below int) int {
 
 func (s *schedule) forwarded(r *hone.Run, role hone.Role) error {
 	bytes := int64(s.draw(3000))
-	out, settle, err := r.Reserve(role, bytes)
+	out, settle, err := r.Account().Reserve(role.Name, hone.Candidate{Called: role.Called, MaxOutput: role.MaxOutput, Price: role.Price}, bytes)
 	if err != nil {
 		return err
 	}

@@ -203,9 +203,9 @@ func TestAgentsWordBesideTheLedger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			round := func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
-				_, err := r.Talk(ctx, agent(func(context.Context, model.Request) (model.Reply, error) {
+				_, err := r.Delegate(ctx, agent(func(context.Context, model.Request) (model.Reply, error) {
 					if tt.asks {
-						if _, _, err := r.Reserve(hone.Role{Name: "builder", Called: "gemini/x", MaxOutput: 1000}, 100_000); err == nil {
+						if _, _, err := r.Account().Reserve("builder", hone.Candidate{Called: "gemini/x", MaxOutput: 1000}, 100_000); err == nil {
 							t.Error("the call was let pass")
 						}
 					}

@@ -1,10 +1,6 @@
 package hone
 
-import (
-	"fmt"
-
-	"hone/history"
-)
+import "hone/history"
 
 // What the user can do after a run has ended; see [history.Next].
 type (
@@ -13,6 +9,7 @@ type (
 	Flag = history.Flag
 
 	Notice = history.Notice // see [Run.Advise]
+	Stop   = history.Stop   // an error with which a run ends before it is done
 )
 
 // The verbs.
@@ -27,12 +24,6 @@ const (
 	Doctor = history.Doctor
 	Runs   = history.Runs
 )
-
-func resumeWith(flag string, value any) Next {
-	return Next{Verb: Resume, Flags: []Flag{{Name: flag, Value: fmt.Sprint(value)}}}
-}
-
-func resumeAfter(first string) Next { return Next{First: first, Verb: Resume} }
 
 const fixProgram = "install or fix what the check runs"
 

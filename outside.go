@@ -50,7 +50,7 @@ func (r *Run) usersChanges(deltas []workspace.Delta, written map[string]workspac
 	revealed := history.Revealed(r.Journal.Home(), deltas)
 	for _, d := range deltas {
 		_, edited := written[d.Path]
-		if !edited && (d.Op != workspace.Added || !treepath.Match(revealed, d.Path)) {
+		if !edited && (d.Op() != workspace.Added || !treepath.Match(revealed, d.Path)) {
 			paths = append(paths, d.Path)
 		}
 	}

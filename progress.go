@@ -26,7 +26,7 @@ func (r *Run) statesBefore(round int) []State {
 // like.
 func (r *Run) fingerprint(s State) (string, error) {
 	wrong := check.BlockingOf(s.Findings)
-	return digestOf([]any{r.withoutOwn(r.last).Digest(), check.Keys(wrong)})
+	return history.DigestOf([]any{r.withoutOwn(r.last).Digest(), check.Keys(wrong)})
 }
 
 // A round that changed nothing and left the same findings has come back to the state before it (ruling G19). A round whose
@@ -79,7 +79,7 @@ func (r *Run) circleFinding(states []State) []check.Finding {
 	}
 	text := fmt.Sprintf("The files and the findings are now exactly as they were %s: the changes since then have led back there. Do not repeat them; find another cause, or another solution.", at)
 	if s.ChangedNothing() {
-		text = "No file has changed since the round before, so the findings are the same. A solution in words is not enough: make the change. If no change can help, say what the user has to do."
+		text = "No file has changed since the round before, so the findings are the same. A solution in words is not enough: make the change. If no change can help, say what the user has to do, unless you have just said it: the user reads both replies."
 	}
 	return []check.Finding{{Source: "progress", Advisory: true, Text: text}}
 }
@@ -248,7 +248,7 @@ func (r *Run) addNotes(end *End, states []State) {
 	if note := repeatsNote(states); note != "" && !(end.Kind == KindStuck && allIdle(r.repeated(states))) {
 		end.Notes = append(end.Notes, note)
 	}
-	if first, seen := r.Past().FirstCheck(); r.Metric == nil && end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
+	if first, seen := r.Past().FirstCheck(); r.Metric == nil && !r.Trust.OnlyNew && end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
 		idle, err := r.changedNothing()
 		switch {
 		case r.Trust.Proof != nil:
@@ -256,6 +256,9 @@ func (r *Run) addNotes(end *End, states []State) {
 		case idle && err == nil:
 			end.Notes = append(end.Notes, "the check passed before the first round, and nothing was changed: nothing shows that the work is done")
 		}
+	}
+	if p := r.Trust.Reported; p != nil && end.Kind == KindDone && end.Rounds > 0 && !r.failedBefore() {
+		end.Notes = append(end.Notes, "the check was not seen to fail here: only "+p.Name+" says what was wrong")
 	}
 	best, ok := bestRound(states)
 	if !ok || !end.Kind.UsedUp() {
@@ -337,4 +340,42 @@ func (r *Run) anotherWay() Next {
 		next.Or = &Next{Flags: []Flag{{Name: "allow", Value: "PROGRAM"}}, Remark: "which lets the model run it"}
 	}
 	return next
+}
+
+// escalationRound returns the first round that follows so many rounds in a row without
+// fewer findings; 0 if there is none yet.
+func (r *Run) escalationRound(after int) int {
+	var judged []State
+	if c, ok := r.Past().FirstCheck(); ok && len(c.Findings) > 0 {
+		judged = append(judged, State{Findings: c.Findings})
+	}
+	n := 0
+	for _, s := range r.statesBefore(r.at.Round) {
+		usable := !blockingSources(s)[check.SourceReply]
+		if n++; usable && improves(s, judged) {
+			n = 0
+		}
+		if usable {
+			judged = append(judged, s)
+		}
+		if n >= after {
+			return s.Round + 1
+		}
+	}
+	return 0
+}
+
+// improves reports whether a state has fewer findings than all earlier states that were
+// judged alike. The first state of all does not, because nothing shows that there were
+// more; a state that no earlier one was judged like does, because it came further.
+func improves(s State, earlier []State) bool {
+	if s.Score != nil {
+		return s.Score.Kept
+	}
+	for _, before := range earlier {
+		if comparable(before, s) && blocking(before) <= blocking(s) {
+			return false
+		}
+	}
+	return len(earlier) > 0
 }

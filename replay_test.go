@@ -197,6 +197,10 @@ func TestReplayFindsForgeries(t *testing.T) {
 		"an ask, cut out, the chain made anew": func(lines [][]byte) [][]byte {
 			return chained(slices.DeleteFunc(lines, func(l []byte) bool { return bytes.Contains(l, []byte(`"type":"reply"`)) }))
 		},
+		"a step that the loop does not take, the chain made anew": func(lines [][]byte) [][]byte {
+			i := slices.IndexFunc(lines, func(l []byte) bool { return bytes.Contains(l, []byte(`"type":"step","phase":"record"`)) })
+			return chained(slices.Insert(lines, i+1, bytes.Replace(lines[i], []byte(`"name":"open"`), []byte(`"name":"another"`), 1)))
+		},
 		"a line that is cut out": func(lines [][]byte) [][]byte { return append(lines[:4], lines[5:]...) },
 		"two that are swapped": func(lines [][]byte) [][]byte {
 			lines[5], lines[6] = lines[6], lines[5]
@@ -214,6 +218,25 @@ func TestReplayFindsForgeries(t *testing.T) {
 				t.Log(err)
 			}
 		})
+	}
+}
+
+// A round that reads a record, and so does not take its step again, replays.
+func TestReplayOfWhatIsDecidedOnce(t *testing.T) {
+	dir := crashtest.Workspace(t, map[string]string{"a": "zero"})
+	p := process{round: func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
+		_, ok, err := hone.First[seen](r, "once")
+		if err == nil && !ok {
+			_, err = hone.Step(ctx, r, "once", nil, func(context.Context) (seen, error) { return seen{"decided"}, nil })
+		}
+		if r.Round() < 2 {
+			return []check.Finding{wrong("one more round")}, err
+		}
+		return nil, err
+	}}
+	wantEnd(t, p.end(t, dir), hone.KindDone)
+	if done := p.replays(t, dir); done.Rounds != 2 || done.Open {
+		t.Errorf("%+v", done)
 	}
 }
 

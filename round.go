@@ -94,7 +94,15 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	prior := joinFindings(s.Findings, r.circleFinding(r.statesBefore(s.Round)), check.Bound(outsideFindings(o)))
+	old, err := r.oldFindings()
+	if err != nil {
+		return s, err
+	}
+	judges, err := r.judgesNote()
+	if err != nil {
+		return s, err
+	}
+	prior := joinFindings(s.Findings, judges, r.circleFinding(r.statesBefore(s.Round)), check.Bound(outsideFindings(o)), old)
 	if r.OnRound != nil {
 		if err := r.OnRound(ctx); err != nil {
 			return s, err
@@ -184,7 +192,7 @@ func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done
 func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 	var err error
 	if !done || r.Check == nil {
-		s.Manifest, s.Tree, err = r.world().manifest(ctx)
+		s.Manifest, s.Tree, err = r.manifest(ctx)
 		return done, err
 	}
 	c, err := r.verdict(ctx, s.Round)
@@ -199,9 +207,11 @@ func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
 		return history.Checked{}, err
 	}
 	if ok {
-		return r.completeAsking(ctx, history.Checked{}, asked)
+		checks := r.Past().Records("check")
+		passed, _ := checks[len(checks)-1].Payload.(history.Checked)
+		return r.completeAsking(ctx, passed, asked)
 	}
-	c, err := r.world().inspect(ctx, "check", func(ctx context.Context) (history.Checked, error) {
+	c, err := r.inspect(ctx, "check", func(ctx context.Context) (history.Checked, error) {
 		c, err := r.checkRepeatedly(ctx)
 		if err == nil && !check.Blocking(c.Findings) {
 			c.Lacks = slices.DeleteFunc(r.changedIgnored(), func(p string) bool { return !r.Trust.Judges.Has(p) || strings.HasSuffix(p, "/") })
@@ -236,7 +246,8 @@ func (r *Run) decidesAgain(s State) bool {
 }
 
 func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
-	if r.Metric == nil && (r.Check == nil || r.Trust.CheckFirst == Blind && r.Trust.Proof == nil) {
+	runs := r.Check != nil && (r.Metric != nil || r.Trust.CheckFirst != Blind && r.Trust.Reported == nil || r.Trust.Proof != nil || r.Trust.OnlyNew)
+	if !runs && r.Metric == nil && r.Trust.Reported == nil {
 		return s, nil
 	}
 	r.startRound(0)
@@ -245,13 +256,22 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 		return s, err
 	}
 	c := history.Checked{Manifest: o.Manifest, Tree: o.Tree}
-	if r.Check != nil {
-		if c, err = r.world().inspect(ctx, "check", r.checkBeforeFirst); err == nil {
-			err = r.judgeFirstCheck(c.Findings)
+	switch {
+	case runs:
+		if c, err = r.inspect(ctx, "check", r.checkBeforeFirst); err == nil {
+			err = errors.Join(r.judgeFirstCheck(c.Findings), r.noticeBaseline(c))
 		}
-		if err != nil {
-			return s, err
-		}
+	case r.Trust.Reported != nil:
+		c, err = r.inspect(ctx, history.StepReported, func(context.Context) (c history.Checked, err error) {
+			c.Findings, c.From = r.Trust.Reported.Findings, r.Trust.Reported.Name
+			if text := r.Trust.Reported.Text; text != "" {
+				c.Output, err = r.putHeld([]byte(text))
+			}
+			return c, err
+		})
+	}
+	if err != nil {
+		return s, err
 	}
 	s.Decision, s.Manifest, s.Tree = AnotherRound, c.Manifest, c.Tree
 	if r.Trust.CheckFirst != Blind {
@@ -259,6 +279,9 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	}
 	if r.Trust.CheckFirst == UnlessClean && !check.Blocking(c.Findings) {
 		s.Decision, s.Kind, s.Why = Done, KindDone, "the check already passes"
+		if c.Old > 0 {
+			s.Why = r.passes()
+		}
 	}
 	if r.Metric != nil {
 		if err = r.firstScore(ctx, &s); err != nil {
@@ -273,7 +296,7 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 
 // A resumed run compares the tree with this snapshot.
 func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
-	name, tree, err := r.world().manifest(ctx)
+	name, tree, err := r.manifest(ctx)
 	return history.Opened{Manifest: name, Tree: tree, Outside: r.Past().OutsideChanges(), RestoredTo: r.Past().RestoredTo()}, err
 }
 

@@ -1,14 +1,13 @@
 package hone
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"sync"
 
 	"hone/check"
 	"hone/history"
 	"hone/journal"
+	"hone/model/paid"
 	"hone/workspace"
 )
 
@@ -63,9 +62,6 @@ type Run struct {
 	// HasKey reports whether the contents of a file include a provider's key: they
 	// are never stored (ruling G6). Nil means that no file does.
 	HasKey func(content []byte) bool
-	// Thinking is called when a model is asked, and returns at once; nil does nothing.
-	// It prepares what the next command needs.
-	Thinking func()
 	// Sending is called before each request to a model, when the journal has its
 	// [history.Reserve] and all that was recorded before, and before each session of an
 	// agent. If it returns an error, the request is not sent and costs nothing, and its call
@@ -94,31 +90,44 @@ type Run struct {
 	startErr  error            // of OnStart
 	at        journal.Identity // where the run is; its name and index are empty
 	count     map[journal.Identity]int
-	sessions  int  // started in the round
-	stronger  bool // a role that was asked in the round has a stronger model left
-	money     sync.Mutex
-	relayed   map[string]bool // roles whose agent's calls this process forwarded; guarded by money
-	once      sync.Once       // sets past
+	sessions  int       // started in the round
+	stronger  bool      // a role that was asked in the round has a stronger model left
+	opening   sync.Once // sets account
+	account   *paid.Account
+	once      sync.Once // sets past
 	past      *history.Past
 	last      workspace.Manifest // the newest manifest, for its stat cache
 	named     map[string]bool    // files larger than Largest that this process has named
 	stored    workspace.Stored   // the manifest that was stored last
 	found     workspace.Manifest // the tree as the run found it; nil until it is needed
+	baseline  check.Baseline     // nil until it is needed
 	tools     map[string]bool    // files of the user's own tools that were there before the last model's command
 	stale     bool               // something may have changed the tree since last
 	fresh     bool               // last was taken just now: only records were written since
 	resumed   bool               // this process has called resume
-	replaying world              // nil unless the run is replayed
+	replaying *played            // nil unless the run is replayed
 }
 
 // Round returns the number of the current round; 0 before the first.
 func (r *Run) Round() int { return r.at.Round }
+
+// Turn returns the number of the current turn of a conversation; 0 outside of one.
+func (r *Run) Turn() int { return r.at.Turn }
 
 // Past returns the past of the run, up to the last event of its journal. A loop
 // reads from it whatever it must remember.
 func (r *Run) Past() *history.Past {
 	r.once.Do(func() { r.past = history.Follow(r.Journal) })
 	return r.past
+}
+
+// Account returns what the run's model calls are paid from. It serves calls that the engine
+// does not make itself: those of an agent, and those of other runs that a loop starts.
+func (r *Run) Account() *paid.Account {
+	r.opening.Do(func() {
+		r.account = &paid.Account{Past: r.Past, Limits: r.Limits, Retry: r.Retry, Append: r.append, Hold: r.holdSpace, Sending: r.Sending, Active: r.Journal.Active}
+	})
+	return r.account
 }
 
 // Start records the run's settings. They must be the first event of its journal;
@@ -132,6 +141,12 @@ func (r *Run) Start(s Start) error {
 // process, before the first command runs.
 func (r *Run) Walled(w history.Walls) error {
 	_, err := r.append(journal.Entry{Type: history.TypeWalls, Payload: w})
+	return err
+}
+
+// Attempted records the state of an attempt. It may be called from any goroutine.
+func (r *Run) Attempted(a history.Attempt) error {
+	_, err := r.append(journal.Entry{Type: history.TypeAttempt, Payload: a})
 	return err
 }
 
@@ -158,47 +173,4 @@ func (r *Run) Advise(n Notice) error {
 	}
 	_, err := r.append(journal.Entry{Type: history.TypeNotice, Payload: n})
 	return err
-}
-
-func (r *Run) append(n journal.Entry) (journal.Event, error) {
-	r.starting.Do(func() {
-		if r.OnStart != nil {
-			r.startErr = r.OnStart()
-		}
-	})
-	if r.startErr != nil {
-		return journal.Event{}, r.startErr
-	}
-	return r.write(n)
-}
-
-func (r *Run) write(n journal.Entry) (journal.Event, error) {
-	if n.Payload != nil && r.Redact != nil {
-		b, err := marshal(n.Payload)
-		if err != nil {
-			return journal.Event{}, err
-		}
-		n.Payload = json.RawMessage(r.redact(b))
-	}
-	return r.world().append(n)
-}
-
-func (r *Run) redact(b []byte) []byte {
-	if r.Redact == nil {
-		return b
-	}
-	return []byte(r.Redact(string(b)))
-}
-
-func (r *Run) cleanText(s string) string { return string(r.redact([]byte(s))) }
-
-// marshal encodes a value like the journal.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }

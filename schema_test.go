@@ -164,11 +164,11 @@ func eventful(t testing.TB) (dir string) {
 		if err := r.Attempted(history.Attempt{Number: 1, Dir: "/copy", Run: "there", Model: "m", Findings: &left, Result: hone.KindDone, Why: "it passes", Applied: true}); err != nil {
 			return nil, err
 		}
-		if _, err := r.Talk(ctx, agent(says("worked")), user("work")); err != nil {
+		if _, err := r.Delegate(ctx, agent(says("worked")), user("work")); err != nil {
 			return nil, err
 		}
 		role := editor(m)
-		role.Escalation, role.EscalateAfter = &hone.Substitute{Model: m, Called: "test/other", MaxOutput: 1000}, 1
+		role.Escalation, role.EscalateAfter = &hone.Candidate{Model: m, Called: "test/other", MaxOutput: 1000}, 1
 		reply, err := r.Ask(ctx, role, user("what now?"))
 		if err != nil {
 			return nil, err
@@ -178,7 +178,7 @@ func eventful(t testing.TB) (dir string) {
 			return nil, err
 		}
 		handy.Model, handy.Called = speaker(fails(&model.Error{Kind: model.Quota, Status: 402, Message: "no credit"})), "test/first"
-		handy.Fallbacks = []hone.Substitute{{Model: m, Called: "test/model", MaxOutput: 1000}}
+		handy.Fallbacks = []hone.Candidate{{Model: m, Called: "test/model", MaxOutput: 1000}}
 		if _, err := r.Talk(ctx, handy, user("do it")); err != nil {
 			return nil, err
 		}

@@ -9,7 +9,6 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/workspace"
-	"hone/workspace/restore"
 )
 
 // Metric is a number that judges each round beside the check (rulings I1 to I6). What is
@@ -29,7 +28,7 @@ type Metric struct {
 type Copies func(ctx context.Context, best bool) (dir string, err error)
 
 // copies calls do with the copies of a tree whose changes since the best are known.
-func (r *Run) copies(back []restore.Target, do func(Copies) error) error {
+func (r *Run) copies(back []workspace.Delta, do func(Copies) error) error {
 	return r.withCopies(func(make copier) error {
 		return do(func(ctx context.Context, best bool) (dir string, err error) {
 			if best {
@@ -42,14 +41,11 @@ func (r *Run) copies(back []restore.Target, do func(Copies) error) error {
 	})
 }
 
-// scoreStep is the name of the step that judges by the number.
-const scoreStep = "measure"
-
 // scored is its record.
 type scored struct {
-	Score    history.Score    `json:"score"`
-	Findings []check.Finding  `json:"findings,omitempty"` // of the check
-	Back     []restore.Target `json:"back,omitempty"`     // what takes the round's change back
+	Score    history.Score     `json:"score"`
+	Findings []check.Finding   `json:"findings,omitempty"` // of the check
+	Back     []workspace.Delta `json:"back,omitempty"`     // what takes the round's change back
 	history.Report
 }
 
@@ -59,7 +55,7 @@ func (r *Run) firstScore(ctx context.Context, s *State) error {
 		return &Stop{Kind: KindUsage, Why: "the check fails before the first round, so nothing can be compared\n" + strings.TrimSpace(s.Checked[0].Text),
 			Next: Next{First: "make it pass first", Verb: NewRun}}
 	}
-	v, err := Step(ctx, r, scoreStep, nil, func(ctx context.Context) (v scored, err error) {
+	v, err := Step(ctx, r, history.StepMeasure, nil, func(ctx context.Context) (v scored, err error) {
 		err = r.copies(nil, func(c Copies) error {
 			v.Score, err = r.Metric.First(ctx, c)
 			return err
@@ -97,7 +93,7 @@ func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 		s.Checked[i].Advisory = true // they are about what was taken back
 	}
 	r.fresh = false
-	s.Manifest, s.Tree, err = r.world().manifest(ctx)
+	s.Manifest, s.Tree, err = r.manifest(ctx)
 	return err
 }
 
@@ -105,11 +101,11 @@ func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 // ok is false if none has. The tree may be the best again, so nothing can be judged anew.
 func (r *Run) alreadyScored() (v scored, ok bool, err error) {
 	for {
-		_, record := r.Journal.Lookup(r.next(scoreStep))
+		_, record := r.Journal.Lookup(r.next(history.StepMeasure))
 		if record == nil {
 			return v, false, nil
 		}
-		r.identify(scoreStep)
+		r.identify(history.StepMeasure)
 		if record.Seq > r.Past().LastDecision() {
 			v, err = result[scored](r, *record)
 			return v, err == nil, err
@@ -135,12 +131,12 @@ func (r *Run) judgeByNumber(ctx context.Context, best State, blocked bool) (v sc
 		}
 		found = c.Findings
 	}
-	return Step(ctx, r, scoreStep, nil, func(ctx context.Context) (scored, error) { return r.compare(ctx, best, found, back, blocked) })
+	return Step(ctx, r, history.StepMeasure, nil, func(ctx context.Context) (scored, error) { return r.compare(ctx, best, found, back, blocked) })
 }
 
 // compare measures the tree beside the best so far, unless it is the same, or is known to be
 // wrong.
-func (r *Run) compare(ctx context.Context, best State, found []check.Finding, back []restore.Target, blocked bool) (v scored, err error) {
+func (r *Run) compare(ctx context.Context, best State, found []check.Finding, back []workspace.Delta, blocked bool) (v scored, err error) {
 	v = scored{Score: best.Score.Next(), Findings: found, Back: back}
 	switch {
 	case blocked:
@@ -155,6 +151,9 @@ func (r *Run) compare(ctx context.Context, best State, found []check.Finding, ba
 			return err
 		})
 	}
+	if v.Score.Kept {
+		v.Score.Gains++
+	}
 	if err == nil {
 		v.Score.Idea, err = r.lastWords()
 	}
@@ -164,7 +163,7 @@ func (r *Run) compare(ctx context.Context, best State, found []check.Finding, ba
 
 // changesBack returns what takes the changes since a manifest back, but for those of the
 // user (ruling G16).
-func (r *Run) changesBack(manifest string) ([]restore.Target, error) {
+func (r *Run) changesBack(manifest string) ([]workspace.Delta, error) {
 	was, err := r.readManifest(manifest)
 	if err != nil {
 		return nil, err
@@ -182,7 +181,7 @@ func (r *Run) changesBack(manifest string) ([]restore.Target, error) {
 		case history.Applied:
 			for _, v := range p.Verdicts {
 				if _, listed := was.Entry(v.Path); !listed && !slices.Contains(edited, v.Path) {
-					edited, want[v.Path] = append(edited, v.Path), history.EntryOf(v.Path, v.Before) // git ignores it
+					edited, want[v.Path] = append(edited, v.Path), v.Before.Entry(v.Path) // git ignores it
 				}
 			}
 		case history.Outside:
@@ -191,7 +190,7 @@ func (r *Run) changesBack(manifest string) ([]restore.Target, error) {
 			}
 		}
 	}
-	var list []restore.Target
+	var list []workspace.Delta
 	for path, entry := range want {
 		now, _ := r.last.Entry(path)
 		switch stored := entry.Kind != workspace.Regular || r.Journal.Home().Has(entry.Digest); {
@@ -201,10 +200,10 @@ func (r *Run) changesBack(manifest string) ([]restore.Target, error) {
 				return nil, err
 			}
 		default:
-			list = append(list, restore.Target{Path: path, Want: entry, From: []workspace.Entry{now}})
+			list = append(list, workspace.Delta{Path: path, Before: now, After: entry})
 		}
 	}
-	slices.SortFunc(list, func(a, b restore.Target) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(list, func(a, b workspace.Delta) int { return strings.Compare(a.Path, b.Path) })
 	return list, nil
 }
 

@@ -25,11 +25,15 @@ func (r *Run) Manifest(ctx context.Context) (workspace.Manifest, error) {
 }
 
 func (r *Run) storeManifest() (object string, err error) {
-	r.stored, err = history.KeepManifest(r.Journal.Home(), r.stored, r.last)
+	r.stored, err = history.KeepManifest(r.Journal, r.stored, r.last)
 	return r.stored.Name, err
 }
 
 func (r *Run) snapshot(ctx context.Context) error {
+	if r.replaying != nil {
+		r.last, r.stored, r.stale = r.replaying.tree.Manifest, r.replaying.tree, false
+		return nil
+	}
 	known := r.last
 	if known == nil && r.Before != nil {
 		known = r.Before()
@@ -49,7 +53,7 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 	if r.named == nil {
 		r.named = map[string]bool{}
 	}
-	m, stored, err := history.TakeManifest(ctx, r.Tree, r.Journal.Home(), r.last, known, func(e workspace.Entry, contents []byte) bool {
+	m, stored, err := history.TakeManifest(ctx, r.Tree, r.Journal, r.last, known, func(e workspace.Entry, contents []byte) bool {
 		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) && !r.named[e.Path] {
 			large, r.named[e.Path] = append(large, e), true
 		}

@@ -28,8 +28,8 @@ func manifestOf(t testing.TB, dir, name string) workspace.Manifest {
 	return must(workspace.ReadManifest(name, home.Get)).Manifest
 }
 
-// Most manifests of a run are stored as differences, also those of a resumed
-// process, and each is the recorded tree.
+// Manifests of a run take little room, also those of a resumed process and of undo, and each
+// is the recorded tree.
 func TestManifestsAreSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: thousands of files in one goroutine")
@@ -48,17 +48,13 @@ func TestManifestsAreSmall(t *testing.T) {
 	}
 	p.end(t, dir)
 	all := crashtest.Manifests(events(t, dir))
-	whole := map[string]bool{}
 	for _, o := range all {
 		if o.Tree != "" && manifestOf(t, dir, o.Manifest).Digest() != o.Tree {
 			t.Errorf("manifest %.12s is another tree", o.Manifest)
 		}
-		if !bytes.Contains(object(t, dir, o.Manifest)[:30], []byte("since")) {
-			whole[o.Manifest] = true
-		}
 	}
-	if len(all) < 180 || len(whole) < 5 || len(whole) > 12 {
-		t.Errorf("of %d looks %d are kept whole", len(all), len(whole))
+	if len(all) < 180 {
+		t.Errorf("there are only %d looks", len(all))
 	}
 	if _, _, err := undo(t, dir, 0, false); err != nil {
 		t.Fatal(err)
@@ -66,9 +62,15 @@ func TestManifestsAreSmall(t *testing.T) {
 	if crashtest.ReadFile(dir, "pkg00/file0003") != "" {
 		t.Error("not undone")
 	}
-	all = crashtest.Manifests(events(t, dir))
-	if last := object(t, dir, all[len(all)-1].Manifest); !bytes.Contains(last[:30], []byte("since")) {
-		t.Error("the tree that undo leaves is kept whole")
+	whole, stored := 0, int64(0)
+	for _, o := range crashtest.Manifests(events(t, dir)) {
+		whole += len(object(t, dir, o.Manifest))
+	}
+	for _, pack := range must(filepath.Glob(filepath.Join(dir, ".hone", "runs", "*.pack"))) {
+		stored += must(os.Stat(pack)).Size()
+	}
+	if stored == 0 || stored > int64(whole)/10 {
+		t.Errorf("the manifests, of %d bytes, take %d with all else", whole, stored)
 	}
 }
 
@@ -126,10 +128,10 @@ func TestObjectsAreRemoved(t *testing.T) {
 	dir := crashtest.LargeWorkspace(t, 40)
 	end, err := process{round: func(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
 		findings, err := crashtest.RunCommands(dir, 3)(ctx, r, prior)
-		must(0, os.RemoveAll(filepath.Join(dir, journal.HomeName, "packs")))
+		must(0, os.RemoveAll(filepath.Join(dir, journal.HomeName, "runs", r.Journal.Run()+".pack")))
 		return findings, err
 	}}.live(t, dir)
-	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, "packs") {
+	if end.Kind != hone.KindFailed || !strings.Contains(end.Why, ".pack") {
 		t.Errorf("the run ended with %v: %v", end, err)
 	}
 }

@@ -2,13 +2,17 @@ package hone
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
+	"hone/check"
 	"hone/history"
+	"hone/internal/render"
+	"hone/internal/transient"
 	"hone/journal"
 )
 
@@ -172,10 +176,33 @@ type stepPlace struct {
 func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
 	p := stepPlace{stepEntry: e, id: r.identify(e.name)}
 	var err error
-	if p.digest, err = digestOf(e.input); err != nil {
+	if p.digest, err = history.DigestOf(e.input); err != nil {
 		return p, fmt.Errorf("step %s: %w", p.id, err)
 	}
-	return p, r.world().begin(ctx, &p)
+	begun, record := r.Journal.Lookup(p.id)
+	if err := p.sameInput(begun, record); err != nil {
+		return p, err
+	}
+	if p.record = record; record != nil {
+		if r.replaying != nil {
+			r.replaying.use(*record)
+		}
+		return p, nil
+	}
+	if r.replaying != nil {
+		return p, r.replaying.missing(p.id)
+	}
+	if err := ctx.Err(); err != nil {
+		return p, err
+	}
+	if err := r.checkSpace(); err != nil {
+		return p, err
+	}
+	if p.cutOff = begun != nil && p.command; !p.cutOff {
+		err = r.recordBegin(ctx, &p)
+	}
+	r.stale = r.stale || p.command && err == nil
+	return p, err
 }
 
 // It returns what a resumed run would read.
@@ -200,11 +227,10 @@ func finish[T any](r *Run, p stepPlace, v T) (T, error) {
 const inlineLimit = 16 << 10
 
 func (r *Run) pack(v any, inline bool) (any, error) {
-	b, err := marshal(v)
+	b, err := r.encoded(v)
 	if err != nil {
 		return nil, err
 	}
-	b = r.redact(b)
 	if inline || len(b) <= inlineLimit && fitsLine(b) {
 		return json.RawMessage(b), nil
 	}
@@ -230,6 +256,9 @@ func fitsLine(b []byte) bool {
 }
 
 func result[T any](r *Run, e journal.Event) (T, error) {
+	if r.replaying != nil {
+		r.replaying.use(e)
+	}
 	return history.ReadResult[T](e, r.Journal.Home().Get)
 }
 
@@ -239,6 +268,18 @@ func (p *stepPlace) sameInput(events ...*journal.Event) error {
 			return &Stop{Kind: KindFailed, Next: Next{Verb: NewRun},
 				Why: fmt.Sprintf("step %s was recorded for input %.12s and is now run with %.12s: hone or its loop has changed since the run began", p.id, e.Input, p.digest)}
 		}
+	}
+	return nil
+}
+
+// note records a step that does nothing, unless it is recorded already.
+func (r *Run) note(typ journal.Type, name string, payload any) error {
+	id := r.identify(name)
+	if _, record := r.Journal.Lookup(id); record == nil {
+		_, err := r.append(journal.Entry{Type: typ, Phase: journal.Record, Step: &id, Payload: payload})
+		return err
+	} else if r.replaying != nil {
+		return r.replaying.same(*record, payload)
 	}
 	return nil
 }
@@ -255,6 +296,14 @@ func (r *Run) next(name string) journal.Identity {
 	return id
 }
 
+// Taken returns the step of a name that the run took last at this place of its round; ok is
+// false if it took none.
+func (r *Run) Taken(name string) (step journal.Identity, ok bool) {
+	step = r.next(name)
+	step.Index--
+	return step, step.Index >= 0
+}
+
 func (r *Run) identify(name string) journal.Identity {
 	if r.count == nil {
 		r.count = map[journal.Identity]int{}
@@ -264,16 +313,210 @@ func (r *Run) identify(name string) journal.Identity {
 	return id
 }
 
-func digestOf(v any) (string, error) {
-	b, err := marshal(v)
-	if err != nil {
-		return "", err
+func (r *Run) append(n journal.Entry) (journal.Event, error) {
+	r.starting.Do(func() {
+		if r.OnStart != nil {
+			r.startErr = r.OnStart()
+		}
+	})
+	if r.startErr != nil {
+		return journal.Event{}, r.startErr
 	}
-	return sum(b), nil
+	return r.write(n)
 }
 
-// It is also the name of the object with these bytes.
-func sum(b []byte) string {
-	s := sha256.Sum256(b)
-	return hex.EncodeToString(s[:])
+// write fails with a [*Stop], because without its journal a run cannot
+// continue. Nothing is recorded that may follow from an error that passes (ruling G22). On a full disk only what has begun is recorded; nothing new begins.
+func (r *Run) write(n journal.Entry) (e journal.Event, err error) {
+	if n.Payload != nil && r.Redact != nil {
+		b, err := r.encoded(n.Payload)
+		if err != nil {
+			return e, err
+		}
+		n.Payload = json.RawMessage(b)
+	}
+	if r.replaying != nil {
+		return r.Journal.Append(n) // which compares it with the recorded event
+	}
+	// What is already paid for, and the end, are recorded all the same.
+	if err := r.Tree.Fault(); err != nil && n.Type != history.TypeEnd && n.Type != history.TypeReply && n.Type != history.TypeCommit {
+		return e, err
+	}
+	record := func() error {
+		e, err = r.Journal.Append(n)
+		return err
+	}
+	if n.Phase == journal.Begin || n.Type == history.TypeReserve {
+		err = record()
+	} else {
+		err = r.inHeldSpace(record)
+	}
+	if err != nil {
+		return e, &Stop{Kind: KindFailed, Why: "cannot write the journal", Next: history.ResumeAfter(remedy(err)), Err: unrecorded{err}}
+	}
+	return e, nil
+}
+
+func (r *Run) encoded(v any) ([]byte, error) {
+	b, err := history.Marshal(v)
+	return r.redact(b), err
+}
+
+func (r *Run) redact(b []byte) []byte {
+	if r.Redact == nil {
+		return b
+	}
+	return []byte(r.Redact(string(b)))
+}
+
+func (r *Run) cleanText(s string) string { return string(r.redact([]byte(s))) }
+
+// checkSpace stops the run while a few more events can still be recorded. Nothing is lost,
+// because no step is under way.
+func (r *Run) checkSpace() error {
+	dir := r.Journal.Home().Dir()
+	free, ok := journal.FreeSpace(dir)
+	if !ok || free >= r.MinFree {
+		return nil
+	}
+	return &Stop{Kind: KindFailed, Why: fmt.Sprintf("only %s are free on the disk of %s, less than [limits] min-free (%s)", render.Bytes(free), dir, render.Bytes(r.MinFree)),
+		Next: history.ResumeAfter("free some disk space, or delete old runs")}
+}
+
+func (r *Run) recordBegin(ctx context.Context, p *stepPlace) (err error) {
+	id := p.id
+	n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: &id, Input: p.digest, Sync: p.beginDurable()}
+	if p.open != nil {
+		if n.Payload, err = p.open(ctx); err != nil {
+			return err
+		}
+	}
+	_, err = r.append(n)
+	return err
+}
+
+// unrecorded is the error of an event that the journal does not accept.
+type unrecorded struct{ error }
+
+func (u unrecorded) Unwrap() error { return u.error }
+
+func isUnrecorded(err error) bool { return errors.As(err, new(unrecorded)) }
+
+const (
+	// heldForEvents is how many bytes are held for the events of a reply, and for the
+	// results of the calls in it.
+	heldForEvents = 64 << 10
+	// heldPerToken is how many bytes are held for each token that a reply may have, more
+	// than any provider's tokens need: stored replies are compressed.
+	heldPerToken = 16
+	// maxHeldTokens is for how many tokens space is held, more than any model can write.
+	maxHeldTokens = 256 << 10
+)
+
+// holdSpace holds the disk space that a reply of at most so many tokens needs, before it
+// is asked for and paid. [Run.inHeldSpace] uses it.
+func (r *Run) holdSpace(tokens int64) error {
+	return r.Journal.Home().HoldSpace(heldForEvents + heldPerToken*min(tokens, maxHeldTokens))
+}
+
+func (r *Run) inHeldSpace(record func() error) error {
+	err := record()
+	if transient.OfDisk(err) {
+		_ = r.Journal.Home().ReleaseSpace() // another goroutine may have released it
+		err = record()
+	}
+	return err
+}
+
+func (r *Run) putHeld(b []byte) (name string, err error) {
+	err = r.inHeldSpace(func() error {
+		name, err = r.Journal.Put(b)
+		return err
+	})
+	return name, err
+}
+
+// inspect calls judge on the tree, unless a step of that name has judged
+// the same tree in the same round. A decision that the check could not run
+// does not count.
+func (r *Run) inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error) {
+	before, now, err := r.manifest(ctx)
+	if err != nil {
+		return history.Checked{}, err
+	}
+	var last *history.Checked
+	for {
+		_, record := r.Journal.Lookup(r.next(name))
+		if record == nil {
+			break
+		}
+		c, err := result[history.Checked](r, *record)
+		retry := record.Seq < r.Past().LastDecision() && onlyBroken(c.Findings)
+		if err != nil || c.Tree == now && !retry {
+			return c, err
+		}
+		last = &c
+		r.identify(name)
+	}
+	if r.replaying != nil && last != nil {
+		return *last, nil // the tree has changed since
+	}
+	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
+	return step(ctx, r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {
+		began := time.Now()
+		if r.Printed != nil {
+			r.Printed() // by what is no check
+		}
+		c, err := judge(ctx)
+		if err == nil && r.Printed != nil {
+			if text := r.Printed(); len(text) > 0 {
+				c.Output, err = r.putHeld(text)
+			}
+		}
+		if err != nil {
+			return c, err
+		}
+		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
+		r.fresh = false
+		c.Manifest, c.Tree, err = r.manifest(ctx)
+		return c, err
+	}))
+}
+
+// manifest takes a snapshot: it returns the object with the manifest of
+// the tree, and the manifest's digest.
+func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
+	if !r.fresh {
+		if err := r.snapshot(ctx); err != nil {
+			return "", "", err
+		}
+		r.fresh = true
+	}
+	object, err = r.storeManifest()
+	return object, r.last.Digest(), err
+}
+
+// ignoredText names what changed among the files that git ignores; see [End].
+func (r *Run) ignoredText() string {
+	const most = 3
+	paths := r.changedIgnored()
+	if more := len(paths) - most; more > 0 {
+		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
+	}
+	last := len(paths) - 1
+	if last < 1 {
+		return strings.Join(paths, "")
+	}
+	return strings.Join(paths[:last], ", ") + " and " + paths[last]
+}
+
+func (r *Run) changedIgnored() []string {
+	runs := func(e history.Event) bool {
+		_, check := e.Payload.(history.CheckBegun)
+		return check || e.RunsCommand()
+	}
+	if r.Ignored == nil || !slices.ContainsFunc(r.Past().Events(), runs) {
+		return nil
+	}
+	return r.Ignored()
 }

@@ -34,28 +34,6 @@ const (
 	KindInterrupted = history.KindInterrupted
 )
 
-// Stop is an error that says why a run ended before it was done, and what the
-// user can do next. The run can be resumed, but a resumed run has the same
-// settings and arguments: if these are wrong, Next.Verb is [NewRun].
-type Stop struct {
-	Kind Kind
-	Why  string // one line for the user; more lines hold details
-	Next Next   // the zero Next has no advice
-	Err  error  // the cause; nil if Why says everything
-	// Findings are what is wrong with the result, if the round knows; nil means the
-	// findings of the last round that was decided.
-	Findings []check.Finding
-}
-
-func (s *Stop) Error() string {
-	if s.Err == nil {
-		return s.Why
-	}
-	return fmt.Sprintf("%s: %v", s.Why, s.Err)
-}
-
-func (s *Stop) Unwrap() error { return s.Err }
-
 // UsageError is an error in what the user asked for: a flag, a setting or a
 // file. The engine passes it on to the user.
 type UsageError struct {
@@ -82,27 +60,6 @@ func OutOfBudget(err error) bool {
 	return errors.As(err, &stop) && stop.Kind == KindBudget
 }
 
-// ContextError is the error for a request that does not fit the model's context
-// (ruling G10). The loop adds what takes the space.
-type ContextError struct {
-	Need   int64  // estimated tokens of the request; 0 if the provider rejected it
-	Limit  int64  // tokens; 0 if unknown
-	Says   string // the provider's message, if it rejected the request
-	Room   string // what takes the space, in lines; empty if unknown
-	Remedy string // how to save space, as a clause in the imperative; empty if unknown
-}
-
-func (e *ContextError) Error() string {
-	text := "the prompt does not fit the model's context: " + e.Says
-	if e.Need > 0 {
-		text = fmt.Sprintf("the prompt does not fit the model's context: about %d tokens, but the limit is %d", e.Need, e.Limit)
-	}
-	if e.Room != "" {
-		text += "\n" + e.Room
-	}
-	return text
-}
-
 func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.Limits.Time == 0 {
 		return context.WithCancel(ctx)
@@ -123,18 +80,6 @@ func (r *Run) limitTime(ctx context.Context) (context.Context, context.CancelFun
 		cancel(errTime)
 	}()
 	return ctx, func() { cancel(nil) }
-}
-
-// A user types 4h, not 4h0m0s.
-func durationText(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 // An error that is not of a known type is a failure of the environment.
@@ -159,18 +104,18 @@ func (r *Run) stopFor(ctx context.Context, err error) *Stop {
 	case ctx.Err() != nil:
 		return &Stop{Kind: KindInterrupted, Why: "interrupted", Next: Next{Verb: Resume}}
 	}
-	return &Stop{Kind: KindFailed, Why: err.Error(), Next: resumeAfter(remedy(err))}
+	return &Stop{Kind: KindFailed, Why: err.Error(), Next: history.ResumeAfter(remedy(err))}
 }
 
 func remedy(err error) string { return cmp.Or(transient.Remedy(err), "fix this") }
 
 func (r *Run) outOfTime() *Stop {
 	limit := r.Limits.Time
-	why := fmt.Sprintf("the time limit of %s is reached", durationText(limit))
+	why := fmt.Sprintf("the time limit of %s is reached", history.DurationText(limit))
 	if o := r.Past().Outage(); o.Tries > 0 {
 		why += fmt.Sprintf("; no reply since %s: %s", o.Since.Local().Format("15:04"), o.Error)
 	}
-	return &Stop{Kind: KindBudget, Why: why, Next: resumeWith("max-time", durationText(2*limit))}
+	return &Stop{Kind: KindBudget, Why: why, Next: history.ResumeWith("max-time", history.DurationText(2*limit))}
 }
 
 func (r *Run) stoppedState(ctx context.Context, err error) State {
@@ -189,13 +134,18 @@ func (r *Run) recordEnd(s State) (End, error) {
 	end := End{Kind: s.Kind, Why: r.cleanText(s.Why), Next: s.Next.Cleaned(r.cleanText), Rounds: r.Past().Rounds(),
 		Tokens: spent.Tokens, Assumed: spent.Assumed, Cost: spent.Price(), Findings: s.Findings}
 	r.addNotes(&end, r.Past().States())
-	end.Said, _ = r.lastWords() // it may be what cannot be read that ended the run
+	end.Said, _ = r.closingWords() // it may be what cannot be read that ended the run
+	for _, s := range r.Past().States() {
+		if s.Score != nil && s.Score.Kept {
+			end.Said = s.Score.Idea // later words are about what was taken back
+		}
+	}
 	if r.Past().AtEnd() {
 		last, _ := r.Past().End()
 		end.Ignored = last.Ignored
 		return end, nil
 	}
-	end.Ignored = r.world().changedIgnored()
+	end.Ignored = r.ignoredText()
 	_, err := r.append(journal.Entry{Type: history.TypeEnd, Payload: end, Sync: true})
 	return end, err
 }
@@ -327,7 +277,7 @@ func outOfChecks(s *State, times int) {
 }
 
 func (r *Run) outOfForm(s *State, n int) {
-	next := resumeWith("unreadable", r.Limits.Unreadable*2)
+	next := history.ResumeWith("unreadable", r.Limits.Unreadable*2)
 	next.Or = anotherModel()
 	halt(s, KindUnreadable, unusableText(n), next)
 }
@@ -358,7 +308,7 @@ func (r *Run) waitForUser(s *State) {
 	if s.Why != "" {
 		why += "; " + s.Why
 	}
-	next := resumeAfter("use a terminal, in the foreground, so that hone can ask you")
+	next := history.ResumeAfter("use a terminal, in the foreground, so that hone can ask you")
 	if s.Next.Verb == Resume {
 		next.Flags = s.Next.Flags
 	}
@@ -404,13 +354,13 @@ func (r *Run) doneWhy() (string, error) {
 	}
 	switch {
 	case r.Trust.Passed != "" && r.Check != nil:
-		return r.Trust.Passed + ", and " + history.CheckPasses, nil
+		return r.Trust.Passed + ", and " + r.passes(), nil
 	case r.Trust.Passed != "":
 		return r.Trust.Passed, nil
 	case r.Check == nil:
 		return changes + "; " + verified, nil
 	case same:
-		return history.CheckPasses + ", and " + changes, nil
+		return r.passes() + ", and " + changes, nil
 	}
-	return history.CheckPasses, nil
+	return r.passes(), nil
 }

@@ -2,14 +2,16 @@ package hone
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"hone/check"
 	"hone/history"
 	"hone/internal/reply"
 	"hone/model"
+	"hone/model/paid"
 	"hone/tool"
 )
 
@@ -58,21 +60,14 @@ const (
 // session is used up. Everything that the model is sent is recorded, each piece
 // once, and the state of the conversation follows from the records.
 //
-// If the role is an agent, it holds the whole conversation by itself, and the
-// result has only its answer.
-//
 // The error may be a [*ContextError], or a [*Stop] if the budget does not pay
 // for the first turn or the provider failed.
 func (r *Run) Talk(ctx context.Context, role Role, messages []model.Message) (Conversation, error) {
-	if !role.Agent {
-		role, err := r.escalatedRole(role)
-		if err != nil {
-			return Conversation{}, err
-		}
-		return r.converse(ctx, r.newTalk(role, slices.Clone(messages)))
+	role, err := r.escalatedRole(role)
+	if err != nil {
+		return Conversation{}, err
 	}
-	defer r.startSession()()
-	return r.delegate(ctx, role, messages)
+	return r.converse(ctx, r.newTalk(role, slices.Clone(messages)))
 }
 
 func (r *Run) startSession() (end func()) {
@@ -82,34 +77,19 @@ func (r *Run) startSession() (end func()) {
 	return func() { r.at = at }
 }
 
-func (r *Run) newTalk(role Role, messages []model.Message) *talk {
-	role.Bounds = role.Bounds.Resolved()
-	t := &talk{r: r, role: role, history: messages, seen: map[string]string{}, times: map[string]int{}, told: map[string]string{}}
-	for _, one := range role.Tools {
-		t.specs = append(t.specs, one.Spec)
-	}
-	return t
-}
-
-func (r *Run) converse(ctx context.Context, t *talk) (Conversation, error) {
-	defer r.startSession()()
-	err := t.takeTurns(ctx)
-	return t.Conversation, err
-}
-
 type talk struct {
 	Conversation
 	r       *Run
 	role    Role
 	specs   []model.Spec
+	model   *recorded
 	history []model.Message
 
-	lastRequest string // object of the last request; empty if the next one is stored whole
-	lastLength  int    // number of messages that the last request contains
-	prompts     int    // how often in a row the model was told that it had not answered
-	discarded   int    // how many replies in a row did not end normally
-	failing     string // the calls and results of the last turn if all of them failed
-	failures    int    // how many turns in a row were like it
+	sent      int    // number of messages that the last request contains
+	prompts   int    // how often in a row the model was told that it had not answered
+	discarded int    // how many replies in a row did not end normally
+	failing   string // the calls and results of the last turn if all of them failed
+	failures  int    // how many turns in a row were like it
 
 	runCount int               // number of calls that were run
 	outputs  []string          // complete outputs of all calls
@@ -119,36 +99,69 @@ type talk struct {
 	tree     string            // the digest of the tree after the last command; "" before the first
 }
 
-func (t *talk) takeTurns(ctx context.Context) error {
+func (r *Run) newTalk(role Role, messages []model.Message) *talk {
+	role.Bounds = role.Bounds.Resolved()
+	t := &talk{r: r, role: role, model: r.recorded(role), history: messages, seen: map[string]string{}, times: map[string]int{}, told: map[string]string{}}
+	for _, one := range role.Tools {
+		t.specs = append(t.specs, one.Spec)
+	}
+	return t
+}
+
+// converse is the conversation itself: a turn is a request, its reply, and the calls in it.
+func (r *Run) converse(ctx context.Context, t *talk) (Conversation, error) {
+	defer r.startSession()()
 	for t.Ended == "" {
 		t.Turns++
-		t.r.at.Turn, t.r.at.Call = t.Turns, 0
+		r.at.Turn, r.at.Call = t.Turns, 0
 		switch {
 		case t.runCount >= t.role.Bounds.Calls:
 			t.requestAnswer(EndedCalls, "Your tool calls are used up.")
 		case t.Turns >= t.role.Bounds.Turns:
 			t.requestAnswer(EndedTurns, "This is your last turn.")
 		}
-		left, err := t.recordedAllowance(ctx)
+		left, err := t.allowance(ctx)
 		if err != nil {
-			return err
+			return t.Conversation, err
 		}
 		if left.Last {
 			t.requestAnswer(EndedBudget, "The budget is nearly used up.")
 		}
-		got, err := t.ask(ctx, left)
+		req, err := t.request(ctx, left.Request)
 		if err != nil {
-			return err
+			return t.Conversation, err
+		}
+		t.sent, req.MaxOutput = len(t.history), left.Output
+		got, err := t.model.Generate(ctx, req)
+		if err != nil {
+			return t.Conversation, err
 		}
 		t.Reply = got
 		if got.Usage != nil {
 			t.Usage = t.Usage.Add(*got.Usage)
 		}
-		if err := t.handleReply(ctx, got); err != nil {
-			return err
+		last := t.Ended != ""
+		if err := t.noteDiscarded(ctx, got.Finish); err != nil {
+			return t.Conversation, err
+		}
+		calls, answer := got.Calls(), strings.TrimSpace(reply.Answer(got.Text(), nil))
+		switch {
+		case last && got.Finish == model.Stop && len(calls) == 0 && answer != "":
+			t.Ended = EndedAnswer
+		case t.Ended != "":
+		case !got.Finish.Normal():
+			// An incomplete reply is not sent back: parts of it may be unreadable.
+			t.addText("Your last reply was discarded and none of its calls was run: " + reply.EndProblem(got) + ".")
+		case len(calls) > 0:
+			err = t.runCalls(ctx, got.Parts, calls)
+		default:
+			err = t.takeAnswer(got.Parts, answer)
+		}
+		if err != nil {
+			return t.Conversation, err
 		}
 	}
-	return nil
+	return t.Conversation, nil
 }
 
 func (t *talk) requestAnswer(ended, why string) {
@@ -156,38 +169,12 @@ func (t *talk) requestAnswer(ended, why string) {
 	t.addText(why + " Give your final answer now, from what you know, and call no more tools.")
 }
 
-func (t *talk) handleReply(ctx context.Context, got model.Reply) error {
-	calls := got.Calls()
-	last := t.Ended != ""
-	if err := t.noteDiscarded(ctx, got); err != nil {
-		return err
-	}
-	switch {
-	case last && got.Finish == model.Stop && len(calls) == 0 && answerText(got) != "":
-		t.Ended = EndedAnswer
-	case last, t.Ended != "":
-	case !got.Finish.Normal():
-		// An incomplete reply is not sent back: parts of it may be unreadable.
-		t.addText("Your last reply was discarded and none of its calls was run: " + reply.EndProblem(got) + ".")
-	case len(calls) > 0:
-		return t.runCalls(ctx, got, calls)
-	default:
-		return t.handleAnswer(got)
-	}
-	return nil
-}
-
-func answerText(got model.Reply) string {
-	return strings.TrimSpace(reply.Answer(got.Text(), nil))
-}
-
 // maxPrompts limits how often in a row a model that neither calls tools nor
 // answers is told to do so.
 const maxPrompts = 2
 
 // If the reply seems to contain a call as text, the model and the user are told that it is not read.
-func (t *talk) handleAnswer(got model.Reply) error {
-	text := answerText(got)
+func (t *talk) takeAnswer(parts []model.Part, text string) error {
 	missing := ""
 	switch {
 	case text == "":
@@ -200,10 +187,10 @@ func (t *talk) handleAnswer(got model.Reply) error {
 		return nil
 	}
 	t.prompts++
-	if len(got.Parts) > 0 && text != "" {
-		t.history = append(t.history, model.Message{Role: model.Assistant, Parts: got.Parts})
+	if len(parts) > 0 && text != "" {
+		t.hold(append(t.history, model.Message{Role: model.Assistant, Parts: parts}))
 	}
-	if !reply.WrittenCall(text, t.toolNames()) {
+	if !reply.WrittenCall(text, t.specs) {
 		t.addText(missing)
 		return nil
 	}
@@ -212,7 +199,7 @@ func (t *talk) handleAnswer(got model.Reply) error {
 		return nil
 	}
 	t.addText(missing + " A call that is written as text is not read: use the tool calls of the API.")
-	writer, _ := t.r.inService(t.role)
+	writer, _ := t.model.paid.InService()
 	return t.r.Advise(Notice{Text: writer.Called + " writes tool calls as text, which are not read",
 		Next: Next{Verb: NewRun, Flags: []Flag{{Name: "tools", Value: "text"}}, Remark: "which reads them"}})
 }
@@ -224,117 +211,272 @@ const callForm = "Write a call like this, with each tag alone on its line and ou
 func (t *talk) addText(text string) {
 	part := model.Part{Text: text}
 	n := len(t.history)
-	if n > t.lastLength && t.history[n-1].Role == model.User {
+	if n > t.sent && t.history[n-1].Role == model.User {
 		last := t.history[n-1]
 		last.Parts = append(last.Parts[:len(last.Parts):len(last.Parts)], part)
-		t.history = append(t.history[:n-1:n-1], last)
+		t.hold(append(t.history[:n-1:n-1], last))
 		return
 	}
 	if n > 0 && t.history[n-1].Role == model.User {
-		t.history = append(t.history, model.Message{Role: model.Assistant, Parts: []model.Part{{Text: "(no reply)"}}})
+		t.hold(append(t.history, model.Message{Role: model.Assistant, Parts: []model.Part{{Text: "(no reply)"}}}))
 	}
-	t.history = append(t.history, model.Message{Role: model.User, Parts: []model.Part{part}})
+	t.hold(append(t.history, model.Message{Role: model.User, Parts: []model.Part{part}}))
 }
 
-func (t *talk) ask(ctx context.Context, a Allowance) (model.Reply, error) {
-	whole, err := t.request(ctx, a.Request)
-	if err != nil {
-		return model.Reply{}, err
-	}
-	keep := whole
-	if t.lastRequest != "" {
-		if keep, err = marshal(history.AddedRequest{After: t.lastRequest, Messages: t.history[t.lastLength:]}); err != nil {
-			return model.Reply{}, err
+// The allowance is a step, because the request depends on it and the ledger differs after a crash. If the budget cannot pay for
+// the next request, the error is a [*Stop]. Errors are not recorded, so a resumed run computes the allowance again.
+func (t *talk) allowance(ctx context.Context) (paid.Allowance, error) {
+	return Step(ctx, t.r, "budget", nil, func(context.Context) (paid.Allowance, error) {
+		_, size, err := t.next()
+		if err != nil {
+			return paid.Allowance{}, err
 		}
-		keep = t.r.redact(keep)
-	}
-	t.lastRequest, t.lastLength = sum(keep), len(t.history)
-	role := t.role
-	if a.Output > 0 {
-		role = role.limitOutput(a.Output)
-	}
-	return t.r.send(ctx, role, whole, keep)
+		last := t.Ended != "" || len(t.specs) == 0
+		if !last {
+			a, err := t.model.paid.Turn(size)
+			if err == nil || t.Turns == 1 { // do not start a conversation that can only be ended
+				return a, err
+			}
+		}
+		a, err := t.model.paid.Answer(size, t.elideOutput(math.MaxInt64, true, false).Bytes)
+		if !last {
+			a.Last, a.Said = true, "the budget is nearly used up, and the "+t.role.Name+" is asked for its answer"
+		}
+		return a, err
+	})
 }
 
 // most is in bytes; 0 means any number. Older tool output is omitted if the request would fit neither it nor the context. If
 // that is not enough, the error is a [*ContextError].
-func (t *talk) request(ctx context.Context, most int64) ([]byte, error) {
-	whole, err := t.encode()
-	size := int64(len(whole))
+func (t *talk) request(ctx context.Context, most int64) (model.Request, error) {
+	req, size, err := t.next()
 	over := most > 0 && size > most
 	switch {
 	case err != nil || !over && !t.role.crowded(size):
-		return whole, err
+		return req, err
 	case over:
 		err = t.elide(ctx, max(size-most, t.surplus(size)), true)
 	case t.worthEliding(size):
 		err = t.elide(ctx, t.surplus(size), false)
 	}
 	if err != nil {
-		return nil, err
+		return req, err
 	}
-	if whole, err = t.encode(); err != nil {
-		return nil, err
+	if req, size, err = t.next(); err != nil {
+		return req, err
 	}
-	return whole, t.role.Fits(int64(len(whole)))
+	return req, t.role.Fits(size)
 }
 
-func (t *talk) encode() ([]byte, error) {
-	b, err := marshal(model.Request{System: t.role.System, Messages: t.history, Tools: t.specs, Reasoning: t.role.Reasoning})
-	return t.r.redact(b), err
+// next returns the next request, and its size in bytes.
+func (t *talk) next() (req model.Request, size int64, err error) {
+	req = model.Request{System: t.role.System, Messages: t.history, Tools: t.specs, Reasoning: t.role.Reasoning}
+	b, err := t.model.encode(req)
+	return req, int64(len(b)), err
 }
 
-// It does not change while tools run concurrently.
-func (t *talk) toolInput(args string) tool.Input {
-	seen, outputs, history := maps.Clone(t.seen), t.outputs, t.history
-	return tool.Input{
-		Args: json.RawMessage(args),
-		Seen: func(path string) (string, bool) {
-			digest, ok := seen[path]
-			return digest, ok
-		},
-		Told: func(path, text string) bool {
-			return slices.ContainsFunc(history, func(m model.Message) bool { return m.Role == model.User && tells(m, path, text) })
-		},
-		Output: func(call int) (string, bool) {
-			if call < 1 || call > len(outputs) {
-				return "", false
+// hold sets the messages of the next request.
+func (t *talk) hold(messages []model.Message) { t.history, t.model.encoded = messages, nil }
+
+// A long conversation outgrows the model's context, or what the budget pays for.
+// Then the oldest tool output is replaced by a note: the model can repeat a call.
+
+// The limit is four fifths of the context (ruling G13), at four bytes a token.
+func (role Role) crowded(bytes int64) bool {
+	return role.Context > 0 && bytes/4 > role.Context*8/10
+}
+
+type elided struct {
+	Results int   `json:"results"` // number of results, the oldest first
+	Bytes   int64 `json:"bytes"`
+}
+
+// What is left fills two fifths of the context.
+func (t *talk) surplus(size int64) int64 {
+	if !t.role.crowded(size) {
+		return 0
+	}
+	return size - t.role.Context*4*4/10
+}
+
+// As long as the request fits, a small saving is not worth losing the provider's cache.
+func (t *talk) worthEliding(size int64) bool {
+	goal := t.surplus(size)
+	can := t.elideOutput(goal, false, false)
+	return can.Results > 0 && (can.Bytes >= goal/4 || t.role.Fits(size) != nil)
+}
+
+// The oldest output goes first, and the last results only if all is set.
+func (t *talk) elide(ctx context.Context, goal int64, all bool) error {
+	can := t.elideOutput(goal, all, false)
+	if can.Results == 0 {
+		return nil
+	}
+	_, err := Step(ctx, t.r, "elide", goal, func(context.Context) (elided, error) { return can, nil })
+	if err == nil {
+		t.elideOutput(goal, all, true)
+		clear(t.times) // the model may repeat calls whose output it no longer has
+	}
+	return err
+}
+
+// Nothing is recorded. If really is not set, it only returns what it would omit.
+func (t *talk) elideOutput(goal int64, all, really bool) (done elided) {
+	end := t.lastResults()
+	if all {
+		end++
+	}
+	for i := 0; i < end && done.Bytes < goal; i++ {
+		parts := t.history[i].Parts
+		for j, p := range parts {
+			if p.Result == nil || done.Bytes >= goal {
+				continue
 			}
-			return outputs[call-1], true
-		},
-	}
-}
-
-// tells reports whether one part of a message names a file and contains each line of a text.
-func tells(m model.Message, path, text string) bool {
-	return slices.ContainsFunc(m.Parts, func(p model.Part) bool {
-		said := p.Text
-		if p.Result != nil {
-			said = p.Result.Text
-		}
-		if !strings.Contains(said, path) {
-			return false
-		}
-		for line := range strings.Lines(text) {
-			if !strings.Contains(said, strings.TrimSpace(line)) {
-				return false
+			note := fmt.Sprintf("[%d bytes of output omitted to save space; repeat the call if you still need it]", len(p.Result.Text))
+			if len(p.Result.Text) <= 2*len(note) {
+				continue
+			}
+			done.Results++
+			done.Bytes += int64(len(p.Result.Text) - len(note))
+			if really {
+				result := *p.Result
+				result.Text = note
+				parts = append(parts[:0:0], parts...)
+				parts[j].Result = &result
+				t.history[i].Parts = parts
+				t.hold(t.history)
 			}
 		}
-		return true
+	}
+	return done
+}
+
+func (t *talk) lastResults() int {
+	i := len(t.history) - 1
+	for i >= 0 && !slices.ContainsFunc(t.history[i].Parts, func(p model.Part) bool { return p.Result != nil }) {
+		i--
+	}
+	return i
+}
+
+func (t *talk) runCalls(ctx context.Context, parts []model.Part, calls []model.Call) error {
+	t.prompts = 0
+	var planned, waiting []*pendingCall // calls that only read run concurrently, any other call alone
+	for i, call := range calls {
+		c := t.planCall(call, i)
+		planned = append(planned, c)
+		if c.refused == "" && c.tool.ReadOnly {
+			waiting = append(waiting, c)
+			continue
+		}
+		if err := t.runPlanned(ctx, waiting); err != nil {
+			return err
+		}
+		waiting = nil
+		if err := t.runPlanned(ctx, []*pendingCall{c}); err != nil {
+			return err
+		}
+	}
+	if err := t.runPlanned(ctx, waiting); err != nil {
+		return err
+	}
+	answers := model.Message{Role: model.User}
+	for i, c := range planned {
+		called := Called{Name: c.call.Name, Args: c.call.Args, Refused: c.refused, Result: c.result}
+		t.Calls = append(t.Calls, called)
+		t.outputs = append(t.outputs, c.result.Text)
+		answers.Parts = append(answers.Parts, model.Part{Result: &model.Result{
+			ID: calls[i].ID, Name: calls[i].Name, Text: t.textForModel(called), Failed: c.result.Failed}})
+	}
+	t.hold(append(t.history, model.Message{Role: model.Assistant, Parts: parts}, answers))
+	return t.noteFailures(ctx, t.Calls[len(t.Calls)-len(planned):])
+}
+
+type pendingCall struct {
+	call    reply.Call
+	index   int // in its reply, from 0
+	tool    tool.Tool
+	refused string
+	result  tool.Result
+}
+
+func (t *talk) planCall(call model.Call, index int) *pendingCall {
+	c := &pendingCall{call: reply.ReadCall(call, t.specs), index: index}
+	i := slices.IndexFunc(t.role.Tools, func(one tool.Tool) bool { return one.Name == c.call.Name })
+	switch bounds := t.role.Bounds; {
+	case i < 0:
+		c.refuse(RefusedName, c.call.Problem)
+	case c.call.Problem != "":
+		text := c.call.Problem
+		if t.role.TextCalls {
+			text += "\n" + callForm
+		}
+		c.refuse(RefusedJSON, text)
+	case index >= bounds.PerTurn:
+		c.refuse(RefusedTurn, fmt.Sprintf("not run: a reply may have %d calls at most", bounds.PerTurn))
+	case t.runCount >= bounds.Calls:
+		c.refuse(RefusedSession, fmt.Sprintf("not run: the session's %d calls are used up", bounds.Calls))
+	case t.times[c.call.Key] >= orElse(t.role.Tools[i].MaxRepeats, 2):
+		c.refuse(RefusedRepeat, "not run: the same call was answered before, and nothing has changed since; use that answer, or do something else")
+	default:
+		c.tool = t.role.Tools[i]
+		t.runCount++
+		t.times[c.call.Key]++
+	}
+	return c
+}
+
+func (c *pendingCall) refuse(why, text string) { c.refused, c.result = why, tool.Failure(text) }
+
+// maxWaste is how many turns in a row of a session may bring nothing.
+const maxWaste = 3
+
+func (t *talk) noteDiscarded(ctx context.Context, finish model.Finish) error {
+	if finish.Normal() {
+		t.discarded = 0
+		return nil
+	}
+	if t.discarded++; t.discarded < maxWaste || t.Ended != "" {
+		return nil
+	}
+	why := fmt.Sprintf("%d replies in a row did not end normally", t.discarded)
+	switch finish {
+	case model.Filtered:
+		why = fmt.Sprintf("the model refused, or its provider filtered, %d replies in a row", t.discarded)
+	case model.Length:
+		why = fmt.Sprintf("%d replies in a row reached the output limit", t.discarded)
+	}
+	t.Ended = EndedDiscarded
+	return t.cut(ctx, why)
+}
+
+func (t *talk) noteFailures(ctx context.Context, results []Called) error {
+	key := ""
+	for _, c := range results {
+		if !c.Result.Failed && (c.Result.Exit == nil || *c.Result.Exit == 0) {
+			t.failing, t.failures = "", 0
+			return nil
+		}
+		key += reply.Key(c.Name, c.Args) + "\x00" + check.Normalize(c.Result.Text) + "\x00"
+	}
+	if t.failing != key {
+		t.failing, t.failures = key, 0
+	}
+	if t.failures++; t.failures < maxWaste || t.Ended != "" {
+		return nil
+	}
+	t.Ended = EndedRepeats
+	return t.cut(ctx, fmt.Sprintf("it made the same failing call of %s %d times in a row", results[0].Name, t.failures))
+}
+
+// If the role has another model, that one does the next round.
+func (t *talk) cut(ctx context.Context, why string) error {
+	now, _ := t.model.paid.InService()
+	c, err := Step(ctx, t.r, stepCutShort, nil, func(context.Context) (cutShort, error) {
+		return cutShort{Role: t.role.Name, Model: now.Called, Why: why, Report: history.Report{Said: "the session of the " + t.role.Name + " is ended: " + why}}, nil
 	})
-}
-
-// originalContents returns what a file contained before a call changed it that
-// was interrupted and now runs again. Without it the tool would take its own
-// change for the user's.
-func (t *talk) originalContents(path string) ([]byte, bool) {
-	begin, _ := t.r.Past().Begin(t.r.firstIdentity("apply"))
-	apply, _ := begin.Payload.(history.ApplyBegun)
-	for _, v := range apply.Verdicts {
-		if v.Path == path && v.Before.Exists() {
-			content, err := t.r.Journal.Home().Get(v.Before.Digest)
-			return content, err == nil
-		}
+	if err != nil || t.r.Past().HasFailed(c.Model) {
+		return err
 	}
-	return nil, false
+	return t.model.paid.PassOn("its session was ended: " + c.Why)
 }

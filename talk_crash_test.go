@@ -119,7 +119,8 @@ func workshop(dir string, r *hone.Run) []tool.Tool {
 }
 
 // mixed is a conversation that uses the whole workshop. At the end the model
-// itself writes what an interrupted command may have left out.
+// itself writes what an interrupted command may have left out. It reads the file
+// first: a file that it has not seen is not overwritten (ruling G4).
 func mixed() []model.Reply {
 	cut := calls("read", `"a"`)
 	cut.Finish = model.Length
@@ -127,7 +128,7 @@ func mixed() []model.Reply {
 		calls("read", `"a"`, "read", `"none"`, "read", `"b"`, "write", `{"a":"a1","b":"b1"}`, "bash", `1`),
 		cut,
 		calls("bash", `2`, "write", `no`, "write", `{"../out":"x","asked":"1"}`, "nothing", `{}`, "read", `"a"`, "read", `"b"`),
-		calls("append", `" and"`, "append", `" so"`, "write", `{"made":"in the end","sub/new":"n"}`),
+		calls("append", `" and"`, "append", `" so"`, "read", `"made"`, "write", `{"made":"in the end","sub/new":"n"}`),
 		text("so"),
 	}
 }

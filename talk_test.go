@@ -235,6 +235,7 @@ func TestTalk(t *testing.T) {
 	if diff := cmp.Diff(want, talk.Calls); diff != "" {
 		t.Errorf("its calls (-want +got):\n%s", diff)
 	}
+	opaque.Opaque.From = "test/model"
 	if diff := cmp.Diff(first.Parts, plain(m.requests[1]).Messages[1].Parts); diff != "" {
 		t.Errorf("the reply as it went back (-want +got):\n%s", diff)
 	}
@@ -439,7 +440,9 @@ func TestCallsAsTextAreNoticed(t *testing.T) {
 func TestReadRequestFails(t *testing.T) {
 	home := must(journal.OpenHome(t.TempDir()))
 	defer home.Close()
-	for _, name := range []string{strings.Repeat("0", 64), must(home.Put([]byte("no JSON")))} {
+	pack := home.Pack("r")
+	defer pack.Close()
+	for _, name := range []string{strings.Repeat("0", 64), must(pack.Put([]byte("no JSON")))} {
 		if req, err := history.ReadRequest(name, home.Get); err == nil {
 			t.Errorf("a request was read: %+v", req)
 		}

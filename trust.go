@@ -8,7 +8,7 @@ import (
 	"hone/check"
 	"hone/check/judge"
 	"hone/history"
-	"hone/workspace/restore"
+	"hone/workspace"
 )
 
 // Trust says how far the run believes its check, and what guards the check. The
@@ -36,6 +36,15 @@ type Trust struct {
 	// Tools asks before a change to a file that the user's own tools run or believe, and
 	// puts back what a model's command changes there; see protect.go.
 	Tools bool
+	// Only are globs of the only files that may change; see scope.go. Nil means all.
+	Only []string
+	// OnlyNew means that what the check finds before the first round does not count; see
+	// onlynew.go. Then it always runs there.
+	OnlyNew bool
+	// Reported is what another run of the check found. Then the first round starts with that,
+	// and the check does not run before it, except for Proof and OnlyNew. With OnlyNew the
+	// reported findings do count. Nil if there is none.
+	Reported *Reported
 	// Flaky is how often a failing check runs again, to separate findings that
 	// always appear from those that come and go; 0 means never.
 	Flaky int
@@ -79,6 +88,9 @@ func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 	var runs [][]check.Finding
 	for {
 		findings, restored, err := r.checkOnce(ctx)
+		if err == nil {
+			findings, c.Old, err = r.New(findings)
+		}
 		if err != nil {
 			return history.Checked{}, err
 		}
@@ -105,7 +117,7 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 	if err := r.snapshot(ctx); err != nil {
 		return nil, nil, err
 	}
-	list, err := r.protectedChanges(nil)
+	list, err := r.protectedChanges(nil, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,15 +133,20 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 }
 
 // added reports whether a path did not exist before it was put back.
-func added(list []restore.Target, path string) bool {
-	return slices.ContainsFunc(list, func(t restore.Target) bool { return t.Path == path && t.Want.Kind == "" })
+func added(list []workspace.Delta, path string) bool {
+	return slices.ContainsFunc(list, func(t workspace.Delta) bool { return t.Path == path && t.After.Kind == "" })
 }
 
 // If the run cannot start without a check and the check could not run, it returns an error, so that a resumed run tries again.
 func (r *Run) checkBeforeFirst(ctx context.Context) (history.Checked, error) {
 	c, err := r.checkRepeatedly(ctx)
-	if err != nil || !onlyBroken(c.Findings) {
+	switch {
+	case err != nil:
 		return c, err
+	case !onlyBroken(c.Findings) && r.Trust.OnlyNew:
+		return r.takeBaseline(c)
+	case !onlyBroken(c.Findings):
+		return c, nil
 	}
 	details := ""
 	for _, f := range c.Findings {
@@ -138,7 +155,7 @@ func (r *Run) checkBeforeFirst(ctx context.Context) (history.Checked, error) {
 		}
 	}
 	switch {
-	case r.Trust.CheckFirst == UnlessClean, r.Metric != nil:
+	case r.Trust.CheckFirst == UnlessClean, r.Metric != nil, r.Trust.OnlyNew:
 		return c, &Stop{Kind: KindFailed, Why: "the check could not run" + details, Next: fixCheck(nil)}
 	case r.strict():
 		return c, &Stop{Kind: KindUsage, Why: neverFailed + details, Next: Next{First: fixProgram, Verb: Resume, Or: notStrict()}}

@@ -1,14 +1,13 @@
 package hone
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"hone/check"
 	"hone/history"
+	"hone/internal/reply"
+	"hone/journal"
 	"hone/model"
 )
 
@@ -22,7 +21,7 @@ const maxWords = 800
 // lastReply returns what a role said last in a round, in one of its first sessions; without a
 // name, the role that was asked first in the round. ok is false if it did not reply.
 func (r *Run) lastReply(round, sessions int, name string) (got model.Reply, ok bool, err error) {
-	var last history.Replied
+	var last *history.Replied
 	for _, e := range r.Past().Events() {
 		if e.Step == nil || e.Step.Round != round || e.Step.Session > sessions {
 			continue
@@ -34,19 +33,19 @@ func (r *Run) lastReply(round, sessions int, name string) (got model.Reply, ok b
 			}
 		case history.Replied:
 			if v.Role == name {
-				last = v
+				last = &v
 			}
 		}
 	}
-	if last.Reply == "" {
+	if last == nil {
 		return got, false, nil
 	}
-	got, err = r.reply(last)
+	got, err = r.reply(*last)
 	return got, err == nil, err
 }
 
 func (r *Run) words(got model.Reply) string {
-	text := answerText(got)
+	text := strings.TrimSpace(reply.Answer(got.Text(), nil))
 	if r.Words != nil {
 		text = r.Words(text)
 	}
@@ -69,6 +68,28 @@ func (r *Run) lastWords() (string, error) {
 	return "", nil
 }
 
+// closingWords are the words of the last round. What a round said that changed nothing adds to
+// what the one before it said, which the model is not asked to say again.
+func (r *Run) closingWords() (string, error) {
+	text := ""
+	for round := r.Past().LastRound(); round > 0; round-- {
+		got, ok, err := r.lastReply(round, math.MaxInt, "")
+		if err != nil {
+			return "", err
+		}
+		if said := r.words(got); ok && !strings.Contains(text, said) {
+			if text != "" && len([]rune(said+text)) > 2*maxWords {
+				break
+			}
+			text = strings.TrimSpace(said + " " + text)
+		}
+		if _, paths, err := r.changedIn(round); err != nil || text != "" && len(paths) > 0 {
+			return text, err
+		}
+	}
+	return text, nil
+}
+
 // LastSession tells a role what its last session did and how it ended, if it had one in this
 // round or in the one before; empty if it had none. If it may have had one in this round,
 // LastSession must be called within a step.
@@ -82,19 +103,9 @@ func (r *Run) LastSession(role Role) (string, error) {
 	if !ok {
 		return "", err
 	}
-	deltas, err := r.Past().Changes(round, r.Journal.Home().Get)
+	back, paths, err := r.changedIn(round)
 	if err != nil {
 		return "", err
-	}
-	back, err := r.takenBack(round)
-	if err != nil {
-		return "", err
-	}
-	var paths []string
-	for _, d := range deltas {
-		if (r.Own == nil || !r.Own(d.Path)) && !slices.Contains(back, d.Path) {
-			paths = append(paths, d.Path)
-		}
 	}
 	text := "Your last session changed nothing"
 	if back = role.visiblePaths(back); len(back) > 0 {
@@ -112,27 +123,51 @@ func (r *Run) LastSession(role Role) (string, error) {
 	return text + ", and said nothing.", nil
 }
 
-func (r *Run) takenBack(round int) (paths []string, err error) {
-	declined := r.Past().DeclinedPaths()
+// changedIn returns the files that a round changed, without the loop's own, and apart those that
+// hone took back because the user has not allowed the change.
+func (r *Run) changedIn(round int) (back, paths []string, err error) {
+	deltas, err := r.Past().Changes(round, r.Journal.Home().Get)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, e := range r.Past().Records(askName) {
-		if e.Step.Round != round {
-			continue
-		}
-		asked, err := result[judgesAsked](r, e.Event)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range asked.Back {
-			if slices.Contains(declined, t.Path) {
-				paths = append(paths, t.Path)
+		if e.Step.Round == round {
+			asked, err := result[judgesAsked](r, e.Event)
+			if err != nil {
+				return nil, nil, err
 			}
+			back = append(back, asked.paths()...)
 		}
 	}
-	return paths, nil
+	if len(back) > 0 {
+		// The user may have answered since: what counts is the answer when the next round opened.
+		events := r.Journal.Events()
+		if i := slices.IndexFunc(events, func(e journal.Event) bool { return e.Step != nil && e.Step.Round > round }); i >= 0 {
+			events = events[:i]
+		}
+		then := history.Read(events)
+		refused := then.DeclinedPaths()
+		for _, q := range then.Pending() {
+			refused = append(refused, q.Path)
+		}
+		back = slices.DeleteFunc(back, func(path string) bool { return !slices.Contains(refused, path) })
+	}
+	for _, d := range deltas {
+		if (r.Own == nil || !r.Own(d.Path)) && !slices.Contains(back, d.Path) {
+			paths = append(paths, d.Path)
+		}
+	}
+	return back, paths, nil
 }
 
-// maxWaste is how many turns in a row of a session may bring nothing.
-const maxWaste = 3
+func (r *Run) saidAboutJudges() (string, error) {
+	records := r.Past().Records(askName)
+	if len(records) == 0 {
+		return "", nil
+	}
+	asked, err := result[judgesAsked](r, records[len(records)-1].Event)
+	return asked.Words, err
+}
 
 // stepCutShort ends a session that brings nothing.
 const stepCutShort = "cut short"
@@ -159,54 +194,4 @@ func (r *Run) cutShort(round int, name string) (c cutShort, ok bool, err error) 
 		}
 	}
 	return c, ok, nil
-}
-
-func (t *talk) noteDiscarded(ctx context.Context, got model.Reply) error {
-	if got.Finish.Normal() {
-		t.discarded = 0
-		return nil
-	}
-	if t.discarded++; t.discarded < maxWaste || t.Ended != "" {
-		return nil
-	}
-	why := fmt.Sprintf("%d replies in a row did not end normally", t.discarded)
-	switch got.Finish {
-	case model.Filtered:
-		why = fmt.Sprintf("the model refused, or its provider filtered, %d replies in a row", t.discarded)
-	case model.Length:
-		why = fmt.Sprintf("%d replies in a row reached the output limit", t.discarded)
-	}
-	t.Ended = EndedDiscarded
-	return t.cut(ctx, why)
-}
-
-func (t *talk) noteFailures(ctx context.Context, results []Called) error {
-	key := ""
-	for _, c := range results {
-		if !c.Result.Failed && (c.Result.Exit == nil || *c.Result.Exit == 0) {
-			t.failing, t.failures = "", 0
-			return nil
-		}
-		key += c.Name + "\x00" + compact(c.Args) + "\x00" + check.Normalize(c.Result.Text) + "\x00"
-	}
-	if t.failing != key {
-		t.failing, t.failures = key, 0
-	}
-	if t.failures++; t.failures < maxWaste || t.Ended != "" {
-		return nil
-	}
-	t.Ended = EndedRepeats
-	return t.cut(ctx, fmt.Sprintf("it made the same failing call of %s %d times in a row", results[0].Name, t.failures))
-}
-
-// If the role has another model, that one does the next round.
-func (t *talk) cut(ctx context.Context, why string) error {
-	now, next := t.r.inService(t.role)
-	c, err := Step(ctx, t.r, stepCutShort, nil, func(context.Context) (cutShort, error) {
-		return cutShort{Role: t.role.Name, Model: now.Called, Why: why, Report: history.Report{Said: "the session of the " + t.role.Name + " is ended: " + why}}, nil
-	})
-	if err != nil || next == "" || t.r.Past().HasFailed(c.Model) {
-		return err
-	}
-	return t.r.failOver(now, next, "its session was ended: "+c.Why)
 }

@@ -11,6 +11,7 @@ events=$artifact/events.jsonl
 set -- "$INPUT_LOOP" "--log=$events"
 [ -z "$INPUT_CHECK" ] || set -- "$@" --check "$INPUT_CHECK"
 [ -z "$INPUT_MODEL" ] || set -- "$@" --model "$INPUT_MODEL"
+[ -z "$RUN_FINDINGS" ] || set -- "$@" --findings "$RUN_FINDINGS"
 while IFS= read -r line; do
     [ -z "$line" ] || set -- "$@" "$line"
 done <<ARGS

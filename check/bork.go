@@ -62,7 +62,7 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 		watched := newLive(c.Live, c.Redact)
 		result, err := r.Run(ctx, sandbox.Command{
 			Argv: []string{filepath.Join(c.Root, name)}, Dir: c.Root, Env: c.Env, Stdin: c.Stdin,
-			Timeout: c.Timeout, MaxOutput: maxStderr, LiveOut: &out, LiveErr: watched.writer(),
+			Timeout: c.Timeout, MaxOutput: maxStderr, LiveOut: &out, LiveErr: watched,
 		})
 		watched.close()
 		if err := noVerdict(ctx, "correctness checker", result, cmp.Or(err, out.err)); err != nil {

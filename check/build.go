@@ -46,6 +46,9 @@ type BuildConfig struct {
 	// large it is and however the build ended. Contract: it reads to the end
 	// before it returns. An error from StoreOutput is the error of the check.
 	StoreOutput func(output io.Reader) error
+	// Read finds findings in the output of a build that failed. If one blocks, they are the
+	// result. Nil finds none.
+	Read func(output string, exit int) []Finding
 }
 
 // Build returns a check that passes if a build script exits 0. The text of its
@@ -72,6 +75,14 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 		if result != nil && result.Exit == 0 && !result.TimedOut {
 			return nil, nil
 		}
+		if c.Read != nil && result != nil && !result.TimedOut {
+			if found = c.Read(text, result.Exit); Blocking(found) {
+				for i := range found {
+					found[i].Source = SourceBuild
+				}
+				return found, nil
+			}
+		}
 		return []Finding{{Source: SourceBuild, Text: excerpt.Middle(text, c.MaxText), Broken: result == nil}}, nil
 	}
 }
@@ -82,7 +93,7 @@ func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool
 	watched, whole, wholeErr := newLive(c.Live, c.Redact), newLive(out, c.Redact), newLive(errs, c.Redact)
 	result, err := r.Run(ctx, sandbox.Command{
 		Argv: c.argv(), Dir: c.Root, Env: c.Env, Timeout: c.Timeout,
-		Live: watched.writer(), LiveOut: whole.writer(), LiveErr: wholeErr.writer(),
+		Live: watched, LiveOut: whole, LiveErr: wholeErr,
 	})
 	watched.close()
 	whole.close()

@@ -72,7 +72,7 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 		read := c.Begin()
 		result, err := r.Run(ctx, sandbox.Command{
 			Argv: shellArgv(c.Command), Dir: c.Dir, Env: c.Env,
-			Timeout: timeout, MaxOutput: c.MaxOutput, Live: watched.writer(),
+			Timeout: timeout, MaxOutput: c.MaxOutput, Live: watched,
 		})
 		watched.close()
 		if err := noVerdict(ctx, "check command", result, err); err != nil {
@@ -129,9 +129,9 @@ func noVerdict(ctx context.Context, what string, result sandbox.Result, err erro
 // The outer sh joins both streams in order; the inner one sees the command as given, with its own line numbers.
 func shellArgv(command string) []string {
 	if runtime.GOOS == "windows" {
-		return []string{"cmd", "/C", command}
+		return sandbox.Shell(command)
 	}
-	return []string{"sh", "-c", `exec sh -c "$0" 2>&1`, command}
+	return append(sandbox.Shell(`exec sh -c "$0" 2>&1`), command)
 }
 
 func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration, written func() []Report) []Finding {

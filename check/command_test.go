@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"hone/sandbox"
+	"hone/sandbox/wall"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 // runner does not wait long for processes that ignore a signal to stop.
-var runner = sandbox.None{Grace: 50 * time.Millisecond}
+var runner = wall.None{Grace: 50 * time.Millisecond}
 
 func ask(t *testing.T, f Func) []Finding {
 	t.Helper()

@@ -142,7 +142,7 @@ func (c CommandConfig) restFindings(r sandbox.Result, timeout time.Duration, out
 	return []Finding{{Source: SourceCommand, Advisory: true, Text: text}}
 }
 
-const restTitle = "The end of its output, without what is reported apart"
+const restTitle = "The end of its output, without what the findings say already"
 
 // The bounds of the end of an output: in bytes, and in lines.
 const (
@@ -158,7 +158,7 @@ var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED
 // formatLine matches lines of formats whose findings say it in other words, or that say
 // nothing: of pytest, of node and TAP, of sanitizers and valgrind, and of programs that crash.
 var formatLine = lazyregexp.New(`^(?:` + strings.Join([]string{
-	`=+ \S.* =+`, `_+ \S.* _+`, `[.FEsxX]+ +\[ *\d+%\]`, `\d+ (?:failed|passed|errors?|skipped).* in \d[\d.]*s.*`,
+	`=+ \S.* =+`, `_+ \S.* _+`, `ERROR: \w+ \([\w.<>]+\).*`, `[.FEsxX]+ +\[ *\d+%\]`, `\d+ (?:failed|passed|errors?|skipped).* in \d[\d.]*s.*`,
 	`(?:ℹ )?(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+`, `1\.\.\d+`, `\{ total: .*\}`, `time=.*`, `Subtest: .*`, `No coverage generated`, `Node\.js v[\d.]+`, `TAP version \d+`,
 	`[✔✖▶﹣⚠] (?:.* \(\d[\d.]*ms\).*|failing tests:)`, `test at \S+:\d+:\d+`, `▶ .*`, `(?:at )?(?:.*[ (])?(?:node:[\w/]+:\d+:\d+|<anonymous>)\)?(?: \{)?`, `at async Promise.*`, `'test failed'`,
 	`(?:generatedMessage: (?:true|false)|code: 'ERR_\w+'|operator: '.*'|diff: '\w+'),?`, `(?:actual|expected): .*,`, `(?:\w*Error(?: \[\w+\])?: )?(?:Expected values to be .* ?equal:|expect\(received\).*)`,

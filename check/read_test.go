@@ -68,7 +68,7 @@ func TestCommandReads(t *testing.T) {
 		"twice the same":         {"echo 'E a:1: no x'; echo 'E a:1: no x'; exit 1", nil, []string{"a:1 no x"}},
 		"it cannot run":          {"echo 'E a:1: no x'; exit 127", nil, []string{"broken The check command could not run: exit status 127 means that the program does not exist or is not executable."}},
 		"a signal":               {"echo 'E a:1: no x'; kill -9 $$", nil, []string{"The check command failed: it was killed by a signal (killed).", "a:1 no x"}},
-		"something else as well": {"echo 'E a:1: no x'; echo 'ld: no memory'; echo 'make: *** [all] Error 1'; exit 1", nil, []string{"a:1 no x", "note The check command ended with exit status 1. The end of its output, without what is reported apart:"}},
+		"something else as well": {"echo 'E a:1: no x'; echo 'ld: no memory'; echo 'make: *** [all] Error 1'; exit 1", nil, []string{"a:1 no x", "note The check command ended with exit status 1. The end of its output, without what the findings say already:"}},
 		"a secret": {"echo 'E a:1: no x hunter2'; exit 1", func(c *CommandConfig) {
 			c.Redact = func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") }
 		}, []string{"a:1 no x [redacted]"}},
@@ -79,7 +79,7 @@ func TestCommandReads(t *testing.T) {
 			c.Reports = func() func() []Report {
 				return func() []Report { return []Report{{Path: "r", Content: []byte("E a:1: no x\n")}} }
 			}
-		}, []string{"a:1 no x", "note The check command ended with exit status 1. The end of its output, without what is reported apart:"}},
+		}, []string{"a:1 no x", "note The check command ended with exit status 1. The end of its output, without what the findings say already:"}},
 		"a report that is too large": {"echo 'E a:1: no x'; exit 1", func(c *CommandConfig) {
 			c.Reports = func() func() []Report {
 				return func() []Report { return []Report{{Path: "r", Omitted: "it is larger than 16 MiB"}} }
@@ -97,7 +97,7 @@ func TestCommandReads(t *testing.T) {
 // No text is sent twice: beside findings, only what they do not say.
 func TestCommandRest(t *testing.T) {
 	found := read(t, "echo 'E a:1: no x'; echo 'ok  pkg 0.1s'; echo '{\"Action\":\"fail\"}'; echo '  File \"/x/a.py\", line 5, in f'; echo 'ld: no memory'; exit 1", nil)
-	want := "The check command ended with exit status 1. The end of its output, without what is reported apart:\n\nld: no memory\n"
+	want := "The check command ended with exit status 1. The end of its output, without what the findings say already:\n\nld: no memory\n"
 	if len(found) != 2 || !found[1].Advisory || found[1].Text != want {
 		t.Errorf("%+v", found)
 	}

@@ -12,8 +12,6 @@ var (
 	leadingPlace = lazyregexp.New(`^\S+:\d+(?::\d+)?:? +`)
 	// leadingSeverity matches what a compiler calls a message. Readers remove it.
 	leadingSeverity = lazyregexp.New(`^(?i:fatal error|error|err|failure|warning|warn|note|info|hint|style|remark|\w*Error)(?: ?[\[(][\w./@-]+[\])]| [A-Z]{1,6}\d{1,5})?: +`)
-	// testHead matches the heading of a failure that Python's unittest prints.
-	testHead = lazyregexp.New(`^(?:FAIL|ERROR): (\S+)`)
 	// stackLine matches the lines of a Go program's stack.
 	stackLine = lazyregexp.New(`^(?:goroutine \d+ .*\[.*\]:|created by \S+(?: in goroutine \d+)?|\S+\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?|[\pL\w./*()\[\]\-·]+\((?:\.\.\.|[0-9a-fx?, {}.]*)\))$`)
 )
@@ -21,8 +19,7 @@ var (
 // said is what findings say, to recognize the lines of the output that say it again.
 type said struct {
 	text  string   // all of it
-	heads []string // the first lines
-	bare  []string // the first lines without place and severity
+	heads []string // the first lines, without place and severity
 	crash bool     // a Go program's stack is in a finding
 }
 
@@ -38,7 +35,7 @@ func newSaid(found []Finding) said {
 		}
 		if len(s.heads) < maxHeads {
 			head, _, _ := strings.Cut(f.Text, "\n")
-			s.heads, s.bare = append(s.heads, head), append(s.bare, withoutPlace(head))
+			s.heads = append(s.heads, withoutPlace(head))
 			s.crash = s.crash || strings.Contains(head, "panic: ") || strings.Contains(head, "fatal error: ")
 		}
 	}
@@ -50,29 +47,16 @@ func withoutPlace(line string) string {
 	return leadingSeverity.ReplaceAllString(leadingPlace.ReplaceAllString(line, ""), "")
 }
 
-// The line is trimmed.
+// The line is trimmed. It may lack the place and the severity, or have more before the message. A short text counts only if
+// it is the complete message.
 func (s said) has(line string) bool {
 	if s.crash {
 		line, _, _ = strings.Cut(line, " [recovered")
 	}
-	if strings.Contains(s.text, line) || s.crash && stackLine.MatchString(line) {
-		return true
-	}
 	message := withoutPlace(line)
-	if message == "" || len(message) > 3 && strings.Contains(s.text, message) {
-		return true
-	}
-	return s.hasHead(line) || s.hasTest(line)
-}
-
-// The line may lack the place and the severity. A short text counts only if it is the complete message.
-func (s said) hasHead(line string) bool {
-	bare := withoutPlace(line)
-	return slices.ContainsFunc(s.heads, func(head string) bool { return len(head) > 3 && strings.HasSuffix(line, head) }) ||
-		slices.ContainsFunc(s.bare, func(head string) bool { return bare == head || strings.HasPrefix(head, bare+" (") })
-}
-
-func (s said) hasTest(line string) bool {
-	m := testHead.FindStringSubmatch(line)
-	return m != nil && slices.ContainsFunc(s.bare, func(head string) bool { return strings.HasPrefix(head, m[1]+":") })
+	return strings.Contains(s.text, line) || s.crash && stackLine.MatchString(line) ||
+		message == "" || len(message) > 3 && strings.Contains(s.text, message) ||
+		slices.ContainsFunc(s.heads, func(head string) bool {
+			return head == message || strings.HasPrefix(head, message+" (") || len(head) > 3 && strings.HasSuffix(line, head)
+		})
 }

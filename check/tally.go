@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -31,42 +30,28 @@ func Tally(findings []Finding) string {
 // empty if they do not, or if that is not known because a blocking finding of either has
 // no ID.
 func Difference(before, now []Finding) string {
-	was, ok := identified(before)
-	is, ok2 := identified(now)
-	if !ok || !ok2 || len(was) == 0 {
+	if !Blocking(before) {
 		return ""
 	}
+	count := map[string]int{} // of each key now, less before
+	for n, list := range [][]Finding{before, now} {
+		for _, f := range BlockingOf(list) {
+			if f.ID == "" {
+				return ""
+			}
+			count[Key(f)] += 2*n - 1
+		}
+	}
+	gone, added := 0, 0
+	for _, n := range count {
+		gone, added = gone+max(0, -n), added+max(0, n)
+	}
 	var parts []string
-	if gone := len(without(was, is)); gone > 0 {
+	if gone > 0 {
 		parts = append(parts, fmt.Sprintf("%d gone", gone))
 	}
-	if added := len(without(is, was)); added > 0 {
+	if added > 0 {
 		parts = append(parts, fmt.Sprintf("%d new", added))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// ok is false if one has no ID.
-func identified(findings []Finding) (list []string, ok bool) {
-	for _, f := range findings {
-		if f.Blocks() && f.ID == "" {
-			return nil, false
-		}
-		if f.Blocks() {
-			list = append(list, Key(f))
-		}
-	}
-	return list, true
-}
-
-// Of equal strings as many stay as other has fewer.
-func without(list, other []string) []string {
-	other = slices.Clone(other)
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {
-		i := slices.Index(other, s)
-		if i >= 0 {
-			other = slices.Delete(other, i, i+1)
-		}
-		return i >= 0
-	})
 }

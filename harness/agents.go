@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"hone"
 	"hone/internal/config"
@@ -55,6 +56,7 @@ func assignAgent(m *loop.Model, allowed bool, agents map[string]config.Agent, ro
 	}
 	m.Agent = &loop.Agent{Name: name, Agent: agent, Asked: cmp.Or(asked, agent.Model)}
 	m.SetBaseURL("") // its section of the configuration has its address
+	m.KeyCommand = ""
 	return nil
 }
 
@@ -93,9 +95,10 @@ func (h Host) Ready(m loop.Model) error {
 }
 
 func agentModel(s *loop.Agent, r sandbox.Runner, dir string, redact func(string) string) (*command.Agent, error) {
+	timeout, _ := time.ParseDuration(s.Timeout) // the configuration was checked
 	agent, err := command.New(r, command.Config{
 		Name: s.Name, Argv: s.Argv, Model: s.Asked, Stdin: s.Stdin, Dir: dir,
-		Timeout: s.Timeout.Value(), Exits: s.Exits, Answer: s.Answer, Redact: redact,
+		Timeout: timeout, Exits: s.Exits, Answer: s.Answer, Redact: redact,
 		Usage: command.Usage(s.Usage),
 	})
 	var wrong *model.Error
@@ -111,7 +114,7 @@ type enclosedAgent struct {
 	model loop.Model
 	role  string
 	run   *hone.Run
-	walls *walls
+	walls *Walls
 	inner *command.Agent
 
 	config    forward.Config                  // has no Reserve if the agent has no forwarder
@@ -122,10 +125,10 @@ type enclosedAgent struct {
 
 var _ model.Model = (*enclosedAgent)(nil)
 
-func (s *Session) enclose(m loop.Model, role string, walls *walls) (*enclosedAgent, error) {
+func (s *Session) enclose(m loop.Model, role string, walls *Walls) (*enclosedAgent, error) {
 	e := &enclosedAgent{model: m, role: role, run: s.run, walls: walls}
 	var err error
-	if e.inner, err = agentModel(m.Agent, e, walls.enclosure.Root, s.guard.Redact); err != nil {
+	if e.inner, err = agentModel(m.Agent, e, walls.Root, s.guard.Redact); err != nil {
 		return nil, err
 	}
 	if p, ok := wireProvider(m.Agent); ok {
@@ -137,14 +140,14 @@ func (s *Session) enclose(m loop.Model, role string, walls *walls) (*enclosedAge
 			return nil, loop.Usage(fmt.Sprintf("the agent %s: %v", m.Agent.Name, err), "see base-url in [commands."+m.Agent.Name+"]")
 		}
 		probe.Close()
-		e.door = len(walls.enclosure.Doors)
-		walls.enclosure.Doors = append(walls.enclosure.Doors, sandbox.Door{Addr: "127.0.0.1:0", Serve: e.serve})
+		e.door = len(walls.Doors)
+		walls.Doors = append(walls.Doors, sandbox.Door{Addr: "127.0.0.1:0", Serve: e.serve})
 	}
-	walls.enclosure.Settings.Net = walls.enclosure.Settings.Net || m.Agent.Net
-	walls.enclosure.Settings.Read = slices.Concat(walls.enclosure.Settings.Read, placedHome(m.Agent.Home), m.Agent.Read)
-	walls.enclosure.Settings.Write = slices.Concat(walls.enclosure.Settings.Write, placedHome(m.Agent.HomeWrite), m.Agent.Write)
-	walls.enclosure.homePaths = slices.Concat(m.Agent.Home, m.Agent.HomeWrite)
-	walls.enclosure.keepVars = slices.Concat(walls.enclosure.keepVars, m.Agent.Env)
+	walls.Settings.Net = walls.Settings.Net || m.Agent.Net
+	walls.Settings.Read = slices.Concat(walls.Settings.Read, placedHome(m.Agent.Home), m.Agent.Read)
+	walls.Settings.Write = slices.Concat(walls.Settings.Write, placedHome(m.Agent.HomeWrite), m.Agent.Write)
+	walls.homePaths = slices.Concat(m.Agent.Home, m.Agent.HomeWrite)
+	walls.Plan.Env = slices.Concat(walls.Plan.Env, m.Agent.Env)
 	walls.exposure = m.ExposureWarning()
 	return e, nil
 }
@@ -187,15 +190,18 @@ func (e *enclosedAgent) serve(c net.Conn) {
 }
 
 func (e *enclosedAgent) reserve(asked string, bytes, maxOutput int64) (int64, func(*model.Usage, error) error, error) {
-	m := loop.Model{Name: e.model.Agent.Wire + "/" + strings.TrimPrefix(asked, "models/")}
-	if m.Name == e.model.PricedAs() {
+	agent := *e.model.Agent
+	agent.Asked = strings.TrimPrefix(asked, "models/")
+	m := loop.Model{Agent: &agent}
+	if m.Name = m.PricedAs(); m.Name == e.model.PricedAs() {
 		m.MaxOutput, m.Price = e.model.MaxOutput, e.model.Price
+	} else if e.walls.session.host.setPrice(&m, nil); m.PriceSource == localServer.Source {
+		m.Price = nil // whatever the agent asks there, it must not pass a limit of the cost
 	}
-	fillLimits(&m)
 	if maxOutput > 0 {
 		m.MaxOutput = maxOutput
 	}
-	return e.run.Reserve(m.Role(e.role, ""), bytes)
+	return e.run.Account().Reserve(e.role, m.Candidate(), bytes)
 }
 
 // Run runs the agent behind its walls, with the variables that tell it where
@@ -210,15 +216,15 @@ func (e *enclosedAgent) Run(ctx context.Context, c sandbox.Command) (sandbox.Res
 		vars = append(vars, e.model.Agent.KeyEnv+"="+config.Secret)
 	}
 	if e.config.Reserve == nil {
-		return forModel{e.walls, vars}.Run(ctx, c)
+		return behind{e.walls, vars, true}.Run(ctx, c)
 	}
 	f, err := forward.New(config)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	vars = append(vars, e.model.Agent.BaseURLEnv+"="+f.URL(e.walls.enclosed.DoorAddr(e.door)))
+	vars = append(vars, e.model.Agent.BaseURLEnv+"="+f.URL(e.walls.built.DoorAddr(e.door)))
 	e.forwarder.Store(f)
-	result, err := forModel{e.walls, vars}.Run(ctx, c)
+	result, err := behind{e.walls, vars, true}.Run(ctx, c)
 	e.forwarder.Store(nil)
 	f.Close()
 	e.refused = f.Err()

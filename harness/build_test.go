@@ -48,9 +48,6 @@ func TestBuildProves(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := &codedLoop{Settings: loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}, Values: config.Values{config.Prove.Name: c.prove}}, check: c.check}
-			if err := l.Ready(t.Context(), &loop.Input{}); err != nil {
-				t.Errorf("it is refused before it is built: %v", err)
-			}
 			s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: t.TempDir()}, hone.Limits{})
 			if err != nil {
 				t.Fatal(err)

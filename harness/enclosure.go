@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"hone"
 	"hone/harness/internal/denied"
@@ -17,113 +16,44 @@ import (
 	"hone/harness/internal/state"
 	"hone/harness/internal/walldir"
 	"hone/internal/config"
-	"hone/internal/gitdir"
 	"hone/internal/listing"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/wall"
 	"hone/sandbox/workshop"
+	"hone/workspace"
 	"hone/workspace/secret"
 )
 
-// Enclosure says which walls to build. Settings, Root, ID and Guard are
-// required.
-type Enclosure struct {
+// WallOptions say which walls to build. Settings, Root, ID and Guard are required. The
+// lists of Settings are those of the user and of the plan.
+type WallOptions struct {
 	Settings loop.WallSettings
+	Plan     loop.WallPlan
 	Root     string // absolute path of the directory that commands may write
 	ID       string // part of the name of the directory with the commands' home
 	Guard    *secret.Guard
 	Doors    []sandbox.Door // ways out of the walls; nil if there are none
 
-	keepVars []string // variables that commands get in addition to those of the settings
-	protect  []string // what else is read-only in the tree
-	readOnly bool     // the whole tree is read-only
 	// guardTools makes the files of the user's own tools read-only to the commands that a
 	// model asks for.
 	guardTools bool
-	proved     bool     // walls of this kind were just proved
-	hides      bool     // auto takes only walls that hide
-	environ    []string // the complete environment of commands; nil means one that fits the walls
-	vars       []string // KEY=VALUE, added to the environment
-	homePaths  []string // files of the user's home, as ~/PATH, that the commands' home has too
+	only       []string        // globs of the only files that they may change, if tree is not nil
+	tree       *workspace.Tree // of Root
+	alike      bool            // walls of this kind were just proved, and recorded
+	environ    []string        // the complete environment of commands; nil means one that fits the walls
+	homePaths  []string        // files of the user's home, as ~/PATH, that the commands' home has too
 
 	home    string   // the directory whose .hone/aside receives repositories; empty means Root
 	watches *watches // of the session; nil means walls of their own
 
 	keeper *sandbox.Keeper // nil means that commands may outlive this process where no helper ends them
-	early  *wall.Early     // the helper of the first command; nil if there is none yet
 
 	// secrets are the secret files of an earlier search; nil if there was none. Only
 	// walls that hide nothing use them: what others hide must be found when they are built.
 	secrets *listing.SecretFiles
 }
-
-// Enclosed are built walls, with the environment of the commands behind them.
-type Enclosed struct {
-	*wall.Walls
-	env     []string
-	secrets listing.SecretFiles
-	guard   *secret.Guard
-	dir     *walldir.Dir
-	root    string
-	policy  sandbox.Policy
-	watch   *gitdir.Watch // nil if repositories are free to be made
-	proved  time.Time     // when walls of this kind were proved; zero if they were not
-	guarded modelWalls
-	tell    func(string) // the user
-	// recovered are notes about what an earlier process left.
-	recovered []string
-}
-
-var _ sandbox.Runner = (*Enclosed)(nil)
-
-// Run runs a command behind the walls. It replaces the command's environment by
-// theirs.
-func (e *Enclosed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	c.Env = e.env
-	return e.run(ctx, e.Walls, c)
-}
-
-func (e *Enclosed) run(ctx context.Context, behind *wall.Walls, c sandbox.Command) (sandbox.Result, error) {
-	result, err := behind.Run(ctx, c)
-	made, failed := e.settle(ctx)
-	result.Repositories = made
-	if err = errors.Join(err, failed); err != nil {
-		err = e.dir.Explain(err)
-	}
-	return result, err
-}
-
-// It takes away what commands made that git would obey, also if ctx is done.
-func (e *Enclosed) settle(ctx context.Context) ([]sandbox.Repository, error) {
-	if e.watch == nil {
-		return nil, nil
-	}
-	moved, err := e.watch.Settle(context.WithoutCancel(ctx))
-	return walldir.Repositories(moved), err
-}
-
-// Close removes the walls, and the home of their commands.
-func (e *Enclosed) Close() error {
-	err := errors.Join(e.guarded.close(), e.Walls.Close())
-	if e.watch != nil { // a command in the background ends without a result
-		made, failed := e.settle(context.Background())
-		for _, r := range made {
-			e.tell(r.Note())
-		}
-		if failed == nil {
-			failed = e.watch.Forget(e.dir.Aside)
-		}
-		err = errors.Join(err, failed)
-	}
-	e.dir.Remove()
-	return err
-}
-
-// RecoveredNotes says which protected files [Recover] restored before these walls
-// were built; nil if there are none.
-func (e *Enclosed) RecoveredNotes() []string { return e.recovered }
 
 // Recover restores the protected files of a tree that commands changed, if the hone
 // that ran them died before it could, and returns a note for the user about each. A
@@ -136,39 +66,43 @@ func Recover(root string) ([]string, error) { return walldir.Recover(root) }
 func CheckState(root string) error { return walldir.CheckState(root) }
 
 // DeniedNotes returns a note for each cause for which a command seems to have failed
-// only because of the walls, by cause. The command ran in dir, and environ is the
-// user's environment. It can miss a cause, or name a wrong one.
-func (e *Enclosed) DeniedNotes(environ []string, dir, output string) map[string]string {
-	if e.Grade().Level == sandbox.LevelOpen {
+// only because of the walls, by cause. The command ran in dir. It can miss a cause, or
+// name a wrong one.
+func (w *Walls) DeniedNotes(dir, output string) map[string]string {
+	if w.Grade().Level == sandbox.LevelOpen {
 		return nil
 	}
-	notes := e.deniedCommand(environ, dir).Notes(output)
+	notes := w.deniedCommand(dir).Notes(output)
 	for cause, text := range notes {
-		notes[cause] = e.guard.Redact(text)
+		notes[cause] = w.Guard.Redact(text)
 	}
 	return notes
 }
 
 // Paths are from the root.
-func (e *Enclosed) hiddenIn(dir, output string) []string {
-	if e.Grade().Level == sandbox.LevelOpen {
+func (w *Walls) hiddenIn(dir, output string) []string {
+	if w.Grade().Level == sandbox.LevelOpen {
 		return nil
 	}
-	paths := e.deniedCommand(nil, dir).Hidden(output)
+	paths := w.deniedCommand(dir).Hidden(output)
 	for i, p := range paths {
-		paths[i] = e.guard.Redact(p)
+		paths[i] = w.Guard.Redact(p)
 	}
 	return paths
 }
 
 // Landlock does not hide secret files.
-func (e *Enclosed) deniedCommand(environ []string, dir string) denied.Command {
-	c := denied.Command{Policy: e.policy, Root: e.root, Home: e.dir.Path, Dir: dir, Env: e.env, Environ: environ, Keys: KeyVariables()}
-	if e.Grade().Wall != sandbox.Landlock {
-		c.Secrets = e.secrets.Files
+func (w *Walls) deniedCommand(dir string) denied.Command {
+	c := denied.Command{Policy: w.policy, Root: w.Root, Home: w.dir.Path, Dir: dir, Env: w.env, Environ: w.host.environ(), Keys: KeyVariables()}
+	if w.Grade().Wall != sandbox.Landlock {
+		c.Secrets = w.secretFiles.Files
 	}
 	return c
 }
+
+// RecoveredNotes says which protected files [Recover] restored before these walls
+// were built; nil if there are none.
+func (w *Walls) RecoveredNotes() []string { return w.recovered }
 
 // RestoredNote says whether a protected file that a command changed was restored.
 func RestoredNote(r sandbox.Restored) string { return walldir.RestoredNote(r) }
@@ -176,45 +110,49 @@ func RestoredNote(r sandbox.Restored) string { return walldir.RestoredNote(r) }
 // Enclose builds walls and briefly tries to cross them, unless walls of this kind were
 // tried under the same conditions before. If an attempt succeeds, the error is a
 // [*hone.Stop] and the walls are not used. The caller closes the result.
-func (h Host) Enclose(ctx context.Context, w Enclosure) (*Enclosed, error) {
-	if err := sandbox.OwnerOf(w.Root).Check(); err != nil {
+func (h Host) Enclose(ctx context.Context, o WallOptions) (*Walls, error) {
+	w := &Walls{WallOptions: o, host: h}
+	if err := w.enclose(ctx); err != nil {
 		return nil, err
 	}
-	recovered, err := Recover(w.Root)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := walldir.New(w.Root, w.ID)
-	if err != nil {
-		return nil, err
-	}
-	e := &Enclosed{dir: dir, root: w.Root, guard: w.Guard, recovered: recovered, tell: h.Note}
-	err = h.buildFirst(ctx, e, w)
-	if err == nil && !w.proved {
-		e.proved, err = proof.Of(ctx, e.Grade())
-	}
-	if err == nil {
-		return e, nil
-	}
-	if e.Walls != nil {
-		err = errors.Join(err, e.Walls.Close())
-	}
-	dir.Remove()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	return nil, err
+	return w, nil
 }
 
-func (h Host) buildFirst(ctx context.Context, e *Enclosed, w Enclosure) error {
+func (w *Walls) enclose(ctx context.Context) (err error) {
+	if err := sandbox.OwnerOf(w.Root).Check(); err != nil {
+		return err
+	}
+	if w.recovered, err = Recover(w.Root); err != nil {
+		return err
+	}
+	if w.dir, err = walldir.New(w.Root, w.ID); err != nil {
+		return err
+	}
+	if err = w.buildFirst(ctx); err == nil && !w.alike {
+		w.proved, err = proof.Of(ctx, w.Grade())
+	}
+	if err == nil {
+		return nil
+	}
+	if w.built != nil {
+		err = errors.Join(err, w.built.Close())
+		w.built = nil
+	}
+	w.dir.Remove()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (w *Walls) buildFirst(ctx context.Context) error {
 	kinds := []sandbox.Wall{sandbox.Wall(w.Settings.Wall)}
-	if w.hides && kinds[0] == sandbox.Auto { // else package wall chooses
+	if w.Plan.Hides && kinds[0] == sandbox.Auto { // else package wall chooses
 		kinds = []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap}
 	}
 	var why []string
-	for _, wall := range kinds {
-		w.Settings.Wall = string(wall)
-		err := h.buildWalls(ctx, e, w)
+	for _, kind := range kinds {
+		err := w.buildKind(ctx, kind)
 		none, cannot := errors.AsType[*sandbox.WallError](err)
 		if !cannot || len(kinds) == 1 {
 			return err
@@ -225,74 +163,56 @@ func (h Host) buildFirst(ctx context.Context, e *Enclosed, w Enclosure) error {
 		Next: hone.Next{Verb: hone.Doctor, Or: &hone.Next{Flags: []hone.Flag{{Name: "sandbox", Value: "landlock, firejail or none"}}, Remark: "which hide less of the project from the roles"}}}
 }
 
-func (h Host) buildWalls(ctx context.Context, e *Enclosed, w Enclosure) (err error) {
-	if w.secrets != nil && sandbox.Wall(w.Settings.Wall) == sandbox.NoWall {
-		e.secrets = *w.secrets
-	} else if e.secrets, err = listing.FindSecrets(ctx, w.Root, w.Guard); err != nil {
+func (w *Walls) buildKind(ctx context.Context, kind sandbox.Wall) (err error) {
+	if w.secrets != nil && kind == sandbox.NoWall {
+		w.secretFiles = *w.secrets
+	} else if w.secretFiles, err = listing.FindSecrets(ctx, w.Root, w.Guard); err != nil {
 		return err
 	}
-	if err := checkState(w.Settings); err != nil {
+	if w.policy, err = w.makePolicy(ctx); err != nil {
 		return err
+	}
+	if w.built, err = wall.Build(ctx, kind, w.policy); err != nil {
+		return err
+	}
+	w.built.SetKeeper(w.keeper)
+	w.env = slices.Concat(w.built.Env(), w.Plan.Vars)
+	return nil
+}
+
+// makePolicy is where the policy of commands comes from: the user's settings, the plan of the
+// loop, and what this machine has.
+func (w *Walls) makePolicy(ctx context.Context) (p sandbox.Policy, err error) {
+	if err := checkState(w.Settings); err != nil {
+		return p, err
 	}
 	hide := slices.Clone(w.Settings.Hide)
 	if dir, err := state.Make(); err == nil { // without a state folder there is nothing to hide
 		hide = append(hide, dir)
 	}
 	self := "" // the build cache could show one role of a phase what another one built
-	if !w.hides {
+	if !w.Plan.Hides {
 		self, _ = os.Executable()
 	}
 	var known []string
 	if !w.Settings.AllowGit {
-		if e.watch, err = w.watches.of(ctx, cmp.Or(w.home, w.Root), w.Root); err != nil {
-			return err
+		if w.watch, err = w.watches.of(ctx, cmp.Or(w.home, w.Root), w.Root); err != nil {
+			return p, err
 		}
-		if err := e.watch.Save(e.dir.Aside); err != nil {
-			return err
+		if err := w.watch.Save(w.dir.Aside); err != nil {
+			return p, err
 		}
-		known = e.watch.Known()
+		known = w.watch.Known()
 	}
-	policy, env, err := workshop.Workshop{
-		Root: w.Root, Home: e.dir.Path, Repositories: known, Self: self, Environ: h.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.keepVars), Net: w.Settings.Net,
-		Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, e.secrets.Paths()...), Protect: w.protect,
-		Limits:   commandLimits(w.Settings),
-		Unwalled: w.environ != nil && w.Settings.Wall == string(sandbox.NoWall),
-	}.Policy()
-	if err != nil {
-		return err
-	}
-	if w.readOnly {
-		readOnlyTree(&policy, w.Root)
-	}
-	if err := e.dir.LinkHome(w.homePaths); err != nil {
-		return err
-	}
-	policy.Aside, policy.Records, policy.Doors, policy.As = e.dir.Aside, e.dir.Records, w.Doors, sandbox.OwnerOf(w.Root)
-	for _, dir := range policy.Write {
-		if !sandbox.Within(e.dir.Path, dir) {
-			continue
-		}
-		if err := policy.As.Own(dir); err != nil { // some programs ask whether they may write, and do not try
-			return fmt.Errorf("give the home of commands to their user: %w", err)
-		}
-	}
-	e.policy, e.guarded.keeper = policy, w.keeper
-	if w.guardTools {
-		e.guarded.readOnly = e.secrets.Tools
-	}
-	if e.Walls, err = w.early.Build(ctx, sandbox.Wall(w.Settings.Wall), policy); err != nil {
-		return err
-	}
-	e.SetKeeper(w.keeper)
-	if w.environ != nil {
-		env = w.environ
-	}
-	e.env = slices.Concat(env, e.OverlayEnv(), w.vars)
-	return nil
-}
-
-func commandLimits(s loop.WallSettings) sandbox.Limits {
-	return sandbox.Limits{Memory: s.Memory, Processes: s.Processes}
+	return workshop.Workshop{
+		Policy: sandbox.Policy{
+			Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, w.secretFiles.Paths()...),
+			Aside: w.dir.Aside, Records: w.dir.Records, Env: w.environ, Net: w.Settings.Net, Doors: w.Doors,
+			Limits: sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes}, As: sandbox.OwnerOf(w.Root),
+		},
+		Root: w.Root, Home: w.dir.Path, Repositories: known, Self: self, Protect: w.Plan.Protect, ReadOnly: w.Plan.ReadOnly, Links: w.homePaths,
+		Environ: w.host.environ(), Drop: KeyVariables(), Keep: slices.Concat(w.Settings.Env, w.Plan.Env),
+	}.Equip()
 }
 
 // What lies in the state folder decides what hone trusts.
@@ -310,35 +230,23 @@ func checkState(s loop.WallSettings) error {
 	return nil
 }
 
-// The tree becomes read-only, whatever the policy allows to write in it.
-func readOnlyTree(p *sandbox.Policy, root string) {
-	p.Write = slices.DeleteFunc(p.Write, func(path string) bool {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
-		}
-		rel, err := filepath.Rel(root, path)
-		return err == nil && filepath.IsLocal(rel)
-	})
-	p.Read = append(p.Read, root)
-}
-
 // Secrets returns the secret files in the tree, as paths from its root with the reason.
 // All walls but landlock and none hide them from commands.
-func (e *Enclosed) Secrets() []string {
+func (w *Walls) Secrets() []string {
 	var lines []string
-	for _, f := range e.secrets.Files {
-		rel, err := filepath.Rel(e.root, f.Path)
+	for _, f := range w.secretFiles.Files {
+		rel, err := filepath.Rel(w.Root, f.Path)
 		if err != nil {
 			rel = f.Path
 		}
-		lines = append(lines, e.guard.Redact(fmt.Sprintf("%s (%s)", filepath.ToSlash(rel), f.Why)))
+		lines = append(lines, w.Guard.Redact(fmt.Sprintf("%s (%s)", filepath.ToSlash(rel), f.Why)))
 	}
 	return lines
 }
 
 // SecretsNote tells the user whether the secret files are hidden from commands;
 // empty if there are none.
-func (e *Enclosed) SecretsNote() string { return secretsNote(e.secrets, e.Grade().Wall) }
+func (w *Walls) SecretsNote() string { return secretsNote(w.secretFiles, w.Grade().Wall) }
 
 // Landlock cannot hide a file in a directory that commands may write.
 func secretsNote(s listing.SecretFiles, wall sandbox.Wall) string {

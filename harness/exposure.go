@@ -11,16 +11,16 @@ import (
 )
 
 // Landlock can only grant, and grants the whole tree.
-func (e *Enclosed) exposes(home string) bool {
-	return e.Grade().Wall == sandbox.Landlock &&
-		slices.ContainsFunc(e.policy.Write, func(path string) bool { return sandbox.Within(path, home) })
+func (w *Walls) exposes(home string) bool {
+	return w.Grade().Wall == sandbox.Landlock &&
+		slices.ContainsFunc(w.policy.Write, func(path string) bool { return sandbox.Within(path, home) })
 }
 
 // HomeNote tells the user that commands can write the runs recorded in the tree; empty
 // if they cannot, or if there are none.
-func (e *Enclosed) HomeNote() string {
-	home := runs.HomePath(e.root)
-	if _, err := os.Stat(home); err != nil || !e.exposes(home) {
+func (w *Walls) HomeNote() string {
+	home := runs.HomePath(w.Root)
+	if _, err := os.Stat(home); err != nil || !w.exposes(home) {
 		return ""
 	}
 	return exposedNote(home)
@@ -31,9 +31,9 @@ func exposedNote(home string) string {
 }
 
 // It returns a note for the user; empty if nothing changed.
-func (s *Session) leaveTree(ctx context.Context, e *Enclosed) string {
+func (s *Session) leaveTree(ctx context.Context, w *Walls) string {
 	from := s.Home.Dir()
-	if s.homeStays || !e.exposes(from) {
+	if s.homeStays || !w.exposes(from) {
 		return ""
 	}
 	if err := s.LeaveTree(ctx, s.journal); err != nil {

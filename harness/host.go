@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"os"
+	"slices"
 
 	"hone"
 	"hone/harness/runs"
@@ -33,6 +34,8 @@ type Host struct {
 	// See [Host.Trusted].
 	Trust         func(context.Context, TrustQuestion) bool
 	TrustPrograms bool // the user typed that the folder's own programs may run
+
+	keys *keySource // how commands that print keys are run; nil means outside of a session
 }
 
 func (h Host) getenv(variable string) string {
@@ -80,20 +83,19 @@ func (h Host) Note(text string) {
 	}
 }
 
-// WithKeys returns the host with the keys that the workspace contains, which
-// replace the variables of the same names.
-func (h Host) WithKeys(k loop.Kind, tree *workspace.Tree) (Host, error) {
-	if k.Keys == nil {
+// WithKey returns the host with the key that the workspace contains, which replaces the variable of its name.
+func (h Host) WithKey(k loop.Kind, tree *workspace.Tree) (Host, error) {
+	if k.Key == nil {
 		return h, nil
 	}
-	keys, err := k.Keys(tree)
-	if err != nil || len(keys) == 0 {
+	key, err := k.Key(tree)
+	if err != nil || key.Value == "" {
 		return h, err
 	}
 	getenv := h.getenv
 	h.Getenv = func(variable string) string {
-		if key, ok := keys[variable]; ok {
-			return key
+		if variable == key.Variable {
+			return key.Value
 		}
 		return getenv(variable)
 	}
@@ -127,5 +129,8 @@ func (h Host) keyGuard(l loop.Loop) *secret.Guard {
 	}
 	g := secret.NewGuard(config.Send.In(l.Shared().Values))
 	g.Known = KnownKeys(h.getenv, addresses...)
+	if slices.ContainsFunc(loop.AllModels(l), func(m *loop.Model) bool { return m.KeyCommand != "" }) {
+		g.Expect()
+	}
 	return g
 }

@@ -12,12 +12,18 @@ import (
 )
 
 // Measuring waits until no other run of the user measures on this machine; see [loop.Session].
-func (s *Session) Measuring(ctx context.Context) (done func(), err error) {
+func (s *Session) Measuring(ctx context.Context, waiting func() error) (done func(), err error) {
 	dir, err := state.Make("measuring")
 	if err != nil {
 		return nil, err
 	}
-	f, err := journal.LockFile(ctx, filepath.Join(dir, "lock"))
+	path := filepath.Join(dir, "lock")
+	if journal.IsLocked(path) {
+		if err := waiting(); err != nil {
+			return nil, err
+		}
+	}
+	f, err := journal.LockFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -30,6 +36,6 @@ func (s *Session) InCopy(dir string) (r sandbox.Runner, remove func() error, err
 	if err != nil {
 		return nil, nil, err
 	}
-	w := s.commandWalls().(*walls).forCopy(tree.Dir())
-	return w.With(config.CheckEnv.In(s.loop.Shared().Values)), func() error { return errors.Join(w.close(), tree.Close()) }, nil
+	w := s.commandWalls().(*Walls).forCopy(tree.Dir())
+	return w.With(config.CheckEnv.In(s.loop.Shared().Values)), func() error { return errors.Join(w.Close(), tree.Close()) }, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hone"
+	"hone/internal/config"
 	"hone/internal/near"
 	"hone/loop"
 	"hone/model"
@@ -242,6 +243,12 @@ func (h Host) connect(m loop.Model) (model.Model, error) {
 	if a.address, err = h.address(m, p); err != nil {
 		return nil, err
 	}
+	if m.KeyCommand != "" {
+		return h.withKeyCommand(m.KeyCommand, func(key string) (model.Model, error) {
+			a.key, a.variable = key, config.KeyCommand.Key
+			return p.open(a)
+		})
+	}
 	a.key, a.variable = p.Key(h.getenv)
 	if a.key == "" && len(p.Keys) > 0 && !(p.keyOptional && a.address != "") {
 		return nil, &noKeyError{hone.UsageError{Why: fmt.Sprintf("%s needs a key, and %s is not set", p.Name, strings.Join(p.Keys, " or ")),
@@ -327,12 +334,6 @@ func RedactURL(text string) string {
 // defaultOutput is the output limit of a model of which nothing is known, in
 // tokens.
 const defaultOutput = 16_384
-
-func fillLimits(m *loop.Model) {
-	f := familyOf(m.PricedAs())
-	m.Context = cmp.Or(m.Context, f.Context)
-	m.MaxOutput = cmp.Or(m.MaxOutput, f.Output, defaultOutput)
-}
 
 func familyOf(model string) Family {
 	provider, name, _ := strings.Cut(model, "/")

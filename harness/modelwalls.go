@@ -1,58 +1,101 @@
 package harness
 
 import (
-	"cmp"
 	"context"
+	"path"
+	"path/filepath"
 	"slices"
-	"sync"
+	"strings"
 
 	"hone/sandbox"
 	"hone/sandbox/wall"
+	"hone/workspace"
+	"hone/workspace/treepath"
 )
 
-// modelWalls are walls for the commands that a model asks for, where files of the user's
-// own tools exist (ruling G26). They differ from those of the check, which is the
-// user's and may write such files, only in that these are read-only.
-type modelWalls struct {
-	readOnly []string // absolute; if there are none, the commands are behind the check's walls
-	keeper   *sandbox.Keeper
-
-	mu    sync.Mutex
-	walls *wall.Walls // nil before their first command
-}
-
-func (e *Enclosed) forModel(ctx context.Context) (*wall.Walls, error) {
-	m := &e.guarded
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.walls != nil || len(m.readOnly) == 0 {
-		return cmp.Or(m.walls, e.Walls), nil
+// forModel returns the walls for the commands that a model asks for. They differ from those of
+// the check, which is the user's, only in that files of the user's own tools are read-only
+// (ruling G26), and what these commands may not change.
+func (w *Walls) forModel(ctx context.Context) (*wall.Walls, error) {
+	w.modelMu.Lock()
+	defer w.modelMu.Unlock()
+	if w.models != nil {
+		return w.models, nil
 	}
-	p := e.policy
-	p.Read = slices.Concat(p.Read, m.readOnly)
+	var readOnly []string
+	if w.guardTools {
+		readOnly = w.secretFiles.Tools
+	}
+	if len(w.only) > 0 && w.tree != nil {
+		more, err := outside(ctx, w.tree, w.only, w.Grade().Wall)
+		if err != nil {
+			return nil, err
+		}
+		readOnly = slices.Concat(readOnly, more)
+	}
+	if len(readOnly) == 0 {
+		w.models = w.built
+		return w.models, nil
+	}
+	p := w.policy
+	p.Read = slices.Concat(p.Read, readOnly)
 	p.Doors = slices.Clone(p.Doors)
 	for i := range p.Doors {
-		p.Doors[i].Addr = e.DoorAddr(i) // where the commands were told that it is
+		p.Doors[i].Addr = w.built.DoorAddr(i) // where the commands were told that it is
 	}
-	built, err := wall.Build(ctx, e.Grade().Wall, p)
+	built, err := wall.Build(ctx, w.Grade().Wall, p)
 	if err != nil {
 		return nil, err
 	}
-	built.SetKeeper(m.keeper)
-	m.walls = built
+	built.SetKeeper(w.keeper)
+	w.models = built
 	return built, nil
 }
 
-// The next command is probably a model's.
-func (e *Enclosed) prepare() {
-	e.guarded.mu.Lock()
-	defer e.guarded.mu.Unlock()
-	cmp.Or(e.guarded.walls, e.Walls).Prepare()
-}
+// maxReadOnly limits how many paths are made read-only. The engine puts back what a command
+// changes in others.
+const maxReadOnly = 1000
 
-func (m *modelWalls) close() error {
-	if m.walls == nil {
-		return nil
+// outside returns the largest directories of the tree's files, and the files, in which nothing
+// matches a glob: no command of a model needs to write them. Where walls cannot hide a part of
+// a directory, it returns none.
+func outside(ctx context.Context, tree *workspace.Tree, only []string, kind sandbox.Wall) ([]string, error) {
+	if kind == sandbox.Landlock || kind == sandbox.NoWall {
+		return nil, nil
 	}
-	return m.walls.Close()
+	files, err := tree.Files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	may := treepath.CompileValid(only, false)
+	holds := func(dir string) bool { // something that matches, now or later
+		return slices.ContainsFunc(only, func(glob string) bool {
+			base, below := path.Clean(glob), true
+			if i := strings.IndexAny(base, `*?[{\`); i >= 0 {
+				rest := base[strings.LastIndexByte(base[:i], '/')+1:]
+				below = strings.ContainsAny(rest, "/{") || strings.Contains(rest, "**") || strings.HasSuffix(glob, "/")
+				base = path.Dir(base[:i] + "x")
+			}
+			return base == dir || strings.HasPrefix(base, dir+"/") || below && (base == "." || strings.HasPrefix(dir, base+"/"))
+		})
+	}
+	var list []string
+	for _, f := range files { // sorted, so that those of a directory are together
+		at := f.Path
+		if may.Match(at) || f.Kind != workspace.Regular {
+			continue
+		}
+		for dir := treepath.Parent(at); dir != "" && !holds(dir); dir = treepath.Parent(dir) {
+			at = dir
+		}
+		at = filepath.Join(tree.Dir(), filepath.FromSlash(at))
+		switch n := len(list); {
+		case n > 0 && list[n-1] == at:
+		case n == maxReadOnly:
+			return list, nil
+		default:
+			list = append(list, at)
+		}
+	}
+	return list, nil
 }

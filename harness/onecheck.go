@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"slices"
 	"time"
 
@@ -37,7 +36,7 @@ type OneCheck struct {
 // that a model would not be sent. hints say what the command seems to have missed behind
 // the walls; nil if it passed.
 func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding, hints []hone.Notice, err error) {
-	e := Enclosure{Settings: o.Walls, Root: o.Root, ID: "check", Guard: o.Guard, keepVars: o.Env}
+	e := WallOptions{Settings: o.Walls, Plan: loop.WallPlan{Env: o.Env}, Root: o.Root, ID: "check", Guard: o.Guard}
 	if o.Walls.Absent {
 		e.Settings.Wall = string(sandbox.NoWall)
 	}
@@ -49,41 +48,22 @@ func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding,
 		return nil, nil, err
 	}
 	defer tree.Close()
-	enclosed, err := h.Enclose(ctx, e)
+	walls, err := h.Enclose(ctx, e)
 	if err != nil {
 		return nil, nil, NoWalls(ctx, err)
 	}
-	defer func() { err = errors.Join(err, enclosed.Close()) }()
+	defer func() { err = errors.Join(err, walls.Close()) }()
 	if o.Walled != nil {
-		o.Walled(enclosed.Grade(), slices.Concat(enclosed.RecoveredNotes(), []string{enclosed.SecretsNote(), enclosed.HomeNote()}))
+		o.Walled(walls.Grade(), slices.Concat(walls.RecoveredNotes(), []string{walls.SecretsNote(), walls.HomeNote()}))
 	}
-	r := &observed{Enclosed: enclosed, net: o.Walls.Net, environ: h.environ()}
-	found, err = check.Command(r, CheckConfig(check.CommandConfig{
+	walls.advise = func(n hone.Notice) error {
+		hints = append(hints, n)
+		return nil
+	}
+	found, err = check.Command(walls, CheckConfig(check.CommandConfig{
 		Command: o.Command, Timeout: o.Timeout, Redact: o.Guard.Redact, Live: o.Live, AllNotes: true}, o.Values, tree))(ctx)
 	if ctx.Err() != nil {
 		err = &hone.Stop{Kind: hone.KindInterrupted, Why: "interrupted"}
 	}
-	return found, r.hints, err
-}
-
-type observed struct {
-	*Enclosed
-	net     bool
-	environ []string
-	hints   []hone.Notice
-}
-
-// Run runs a command.
-func (o *observed) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	r, err := o.Enclosed.Run(ctx, c)
-	if failed(r) {
-		r.Hidden = o.hiddenIn(c.Dir, outputOf(r))
-	}
-	o.hints = commandNotes(r, "", o.net)
-	if failed(r) {
-		for _, text := range slices.Sorted(maps.Values(o.DeniedNotes(o.environ, c.Dir, outputOf(r)))) {
-			o.hints = append(o.hints, hone.Notice{Text: text})
-		}
-	}
-	return r, err
+	return found, hints, err
 }

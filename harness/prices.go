@@ -1,58 +1,143 @@
 package harness
 
 import (
+	"cmp"
 	_ "embed"
-	"slices"
-
-	"github.com/pelletier/go-toml/v2"
+	"encoding/csv"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
 
 	"hone"
 	"hone/internal/config"
+	"hone/internal/lazyregexp"
 	"hone/loop"
 )
 
-//go:embed prices.toml
-var priceTable []byte
+//go:embed prices.tsv
+var priceTable string
 
-// ListPrice is a model's list price in USD per million tokens, as its provider
-// publishes it.
+// ListPrice is a model's list price in USD per million tokens, and its limits in tokens, as
+// its provider publishes them.
 type ListPrice struct {
-	Model string `toml:"model"` // PROVIDER/NAME, exactly as the price was published
+	Provider string // one of hone's, or the host of an endpoint
+	Model    string // exactly as the price was published
 	config.Price
-	Source string         `toml:"source"` // page of the provider
-	Read   toml.LocalDate `toml:"read"`   // when the page was read
+	Context, MaxOutput int64  // 0 if it is not known
+	Read               string // the date on which Source was read
+	Source             string
 }
 
 // ListPrices returns the prices that hone knows by itself.
 func ListPrices() []ListPrice {
-	var table struct {
-		Price []ListPrice `toml:"price"`
-	}
-	if err := toml.Unmarshal(priceTable, &table); err != nil {
+	r := csv.NewReader(strings.NewReader(priceTable))
+	r.Comma, r.Comment = '\t', '#'
+	rows, err := r.ReadAll()
+	if err != nil {
 		panic(err) // it is part of the program
 	}
-	return table.Price
-}
-
-// The list price counts only at the provider's own endpoint: what another server costs is not known.
-func (h Host) setPrice(m *loop.Model, configured map[string]config.Price) {
-	p, ok := configured[m.PricedAs()]
-	if !ok && h.foreignAddress(*m) == "" {
-		prices := ListPrices()
-		i := slices.IndexFunc(prices, func(p ListPrice) bool { return p.Model == m.PricedAs() })
-		if i < 0 {
-			return
+	var all []ListPrice
+	for _, row := range rows[1:] {
+		number := func(column int) float64 {
+			n, _ := strconv.ParseFloat(row[column], 64) // "-" is 0
+			return n
 		}
-		p, ok, m.PriceSource = prices[i].Price, true, prices[i].Source
+		all = append(all, ListPrice{Provider: row[0], Model: row[1], Read: row[12], Source: row[13],
+			Price: config.Price{Input: number(2), Output: number(3), CacheRead: number(4), CacheWrite: number(5),
+				Above: int64(number(6)), LongInput: number(7), LongOutput: number(8), LongCacheRead: number(9)},
+			Context: int64(number(10)), MaxOutput: int64(number(11))})
 	}
-	if ok {
-		m.Price = &hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
+	return all
+}
+
+// origin says where a price is from. It begins with what it is the price of.
+func (p ListPrice) origin() string {
+	if p.Read == "" {
+		return p.Source
+	}
+	return p.Provider + " " + p.Model + ": " + p.Source + ", " + p.Read
+}
+
+// What the user's own machine does costs nothing.
+var (
+	freeModel   = ListPrice{Source: "free: it runs on this machine"}
+	localServer = ListPrice{Source: "taken to be free: the server is on this machine"}
+)
+
+// listPrice returns what hone knows of a model. At an address that is not the provider's own,
+// such as a gateway's, the list price of the three large providers is the best guess: others
+// have none, because everybody may offer their models.
+func (h Host) listPrice(m loop.Model) (ListPrice, bool) {
+	provider, name, _ := strings.Cut(m.PricedAs(), "/")
+	u, err := url.Parse(h.foreignAddress(m))
+	switch {
+	case err != nil:
+		return ListPrice{}, false
+	case provider == "script", provider == "ollama" && !strings.HasSuffix(name, "cloud") && u.Hostname() != "ollama.com":
+		return freeModel, true
+	}
+	host := strings.Replace(u.Hostname(), "api.together.ai", "api.together.xyz", 1)
+	all := ListPrices()
+	for _, published := range []string{name, datedName.ReplaceAllString(name, "")} {
+		for _, p := range all {
+			large := !strings.Contains(p.Provider, ".")
+			switch {
+			case host == "" && p.Provider == provider && p.Model == published,
+				host != "" && p.Provider == host && p.Model == published,
+				host != "" && large && plainName(p.Model) == plainName(published):
+				return p, true
+			}
+		}
+	}
+	return localServer, isLoopback(u.Hostname())
+}
+
+// datedName matches the date of a snapshot, which costs what its model costs.
+var datedName = lazyregexp.New(`[-@](20\d{6}|20\d\d-\d\d-\d\d)(-v\d(:\d)?)?$`)
+
+// decoration matches what clouds and gateways add to the names of models.
+var decoration = lazyregexp.New(`^(.*/)?(([a-z]+\.)?(anthropic|openai|google)\.)?|-v\d(:\d)?$`)
+
+func plainName(name string) string {
+	return strings.ReplaceAll(decoration.ReplaceAllString(name, ""), ".", "-")
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// It also sets the limits that are not known yet.
+func (h Host) setPrice(m *loop.Model, configured map[string]config.Price) {
+	listed, ok := h.listPrice(*m)
+	family := familyOf(m.PricedAs())
+	m.Context = cmp.Or(m.Context, listed.Context, family.Context)
+	m.MaxOutput = cmp.Or(m.MaxOutput, listed.MaxOutput, family.Output, defaultOutput)
+	own, isOwn := configured[m.PricedAs()]
+	if isOwn {
+		listed.Price, listed.Source, listed.Read = own, "", ""
+	}
+	if ok || isOwn {
+		price := toPrice(listed.Price)
+		price.Configured = isOwn
+		m.Price, m.PriceSource = &price, listed.origin()
 	}
 }
 
-// A resumed run may call the model at another endpoint. The prices of the calls that were made stay recorded.
-func (h Host) dropListPrice(m *loop.Model) {
-	if m.PriceSource != "" && h.foreignAddress(*m) != "" {
-		m.Price, m.PriceSource = nil, ""
+func toPrice(p config.Price) hone.Price {
+	return hone.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite,
+		Above: p.Above, LongInput: p.LongInput, LongOutput: p.LongOutput, LongCacheRead: p.LongCacheRead}
+}
+
+// A resumed run may call the model at another endpoint. The prices of the calls that were made stay recorded, and so does
+// the user's own price.
+func (h Host) renewListPrice(m *loop.Model) {
+	now, ok := h.listPrice(*m)
+	was, _, _ := strings.Cut(m.PriceSource, ": ")
+	if is, _, _ := strings.Cut(now.origin(), ": "); m.Price != nil && m.Price.Configured || ok && is == was {
+		return
 	}
+	m.Price, m.PriceSource = nil, ""
+	h.setPrice(m, nil)
 }

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,22 +39,76 @@ func CheckConfig(c check.CommandConfig, v config.Values, tree *workspace.Tree) c
 	if pattern := config.CheckReport.In(v); pattern != "" {
 		c.Reports = report.Files{Tree: tree, Patterns: []string{pattern}}.Watch
 	}
-	c.Place = func(found []check.Finding) { place(found, tree.Dir()) }
+	c.Place = placer(tree.Dir())
 	return c
 }
 
-// place makes the files of findings relative to a directory.
-func place(found []check.Finding, dir string) {
+// placer returns a function that makes the files of findings relative to a directory.
+func placer(dir string) func([]check.Finding) {
+	return func(found []check.Finding) {
+		inFilesOf(dir, func(has func(string) bool) { reader.Place(found, dir, has) })
+	}
+}
+
+// inFilesOf calls do with a function that reports whether there is a file below a directory.
+func inFilesOf(dir string, do func(has func(file string) bool)) {
 	root, err := os.OpenRoot(dir)
-	has := func(file string) bool {
+	if err == nil {
+		defer root.Close()
+	}
+	do(func(file string) bool {
 		if err != nil || strings.ContainsAny(file, "\x00\n") || !filepath.IsLocal(filepath.FromSlash(file)) {
 			return false
 		}
 		info, err := root.Lstat(filepath.FromSlash(file))
 		return err == nil && info.Mode().IsRegular()
+	})
+}
+
+// ReadFindings returns what a check found elsewhere, such as on a CI system, read like the
+// output of a check with these settings. text is its log or its report, without secrets.
+func ReadFindings(text string, v config.Values, tree *workspace.Tree) []check.Finding {
+	named, err := reader.Named(config.CheckFormat.In(v))
+	if err != nil {
+		named = reader.Auto()
 	}
-	if err == nil {
-		defer root.Close()
+	var found []check.Finding
+	for _, part := range reader.Log([]byte(text)) {
+		exit := 0
+		if part.Failed {
+			exit = 1
+		}
+		one, _ := named.Read([]byte(part.Text), exit)
+		if !check.Blocking(one) {
+			one, _ = reader.Auto().Read([]byte(part.Text), exit)
+		}
+		found = append(found, one...)
 	}
-	reader.Place(found, dir, has)
+	inFilesOf(tree.Dir(), func(has func(string) bool) {
+		reader.Place(found, cmp.Or(foreignDir(found, has), tree.Dir()), has)
+	})
+	return check.Bound(found)
+}
+
+// foreignDir returns the directory, on another machine, to which most absolute paths of findings are relative; empty if none is.
+func foreignDir(found []check.Finding, has func(file string) bool) (most string) {
+	times := map[string]int{}
+	for _, f := range found {
+		file := filepath.ToSlash(f.File)
+		_, rest, ok := strings.Cut(file, "/")
+		if before := strings.TrimSuffix(file, rest); !ok || before != "/" && !strings.HasSuffix(before, ":/") {
+			continue
+		}
+		for ; ok; _, rest, ok = strings.Cut(rest, "/") {
+			if !has(rest) {
+				continue
+			}
+			dir := strings.TrimSuffix(file, "/"+rest)
+			if times[dir]++; times[dir] > times[most] {
+				most = dir
+			}
+			break
+		}
+	}
+	return most
 }

@@ -60,7 +60,7 @@ func secretsOfLogin(login string) []string {
 }
 
 func (h Host) variables(l loop.Loop) []string {
-	names := l.Variables()
+	names := l.Shared().Variables()
 	for _, m := range loop.AllModels(l) {
 		if m.Agent != nil {
 			names = append(names, m.Agent.Env...)

@@ -18,7 +18,7 @@ import (
 // Resolve resolves the settings that every loop has. The values are of all settings; file
 // has the prices, the agents, and the address of its model.
 func (h Host) Resolve(k loop.Kind, root string, v config.Values, file config.File) (s loop.Settings, err error) {
-	s = loop.Settings{Values: v.Recorded(k.Name), Check: config.Check.In(v), RepoAdvice: loop.Advice{Off: k.NoAdvice || config.Advice.In(v) == "none"}}
+	s = loop.Settings{Values: v.Recorded(k.Name), Check: config.Check.In(v), RepoAdvice: loop.Advice{Off: config.Advice.In(v) == "none"}}
 	if s.Model, err = h.resolveModel(k, root, v, file); err != nil {
 		return s, err
 	}
@@ -83,6 +83,9 @@ func (h Host) resolveFallback(first loop.Model, name string, v config.Values, fi
 	m := first
 	m.Name, m.Fallbacks, m.Escalation, m.Price, m.PriceSource, m.Context, m.MaxOutput = name, nil, nil, nil, "", 0, 0
 	m.SetBaseURL("")
+	if m.Provider() != first.Provider() {
+		m.KeyCommand = ""
+	}
 	if err := resolveScriptPath(&m); err != nil {
 		return m, err
 	}
@@ -97,9 +100,8 @@ func (h Host) resolveFallback(first loop.Model, name string, v config.Values, fi
 		}
 		return m, loop.Usage(fmt.Sprintf("the base URL is that of %s, and nothing says where %s is, which has the same provider", first.Name, name), hint)
 	}
-	fillLimits(&m)
-	m.Context, m.MaxOutput = cmp.Or(m.Context, config.Context.In(v)), min(m.MaxOutput, cmp.Or(config.MaxOutput.In(v), m.MaxOutput))
 	h.setPrice(&m, file.Prices)
+	m.Context, m.MaxOutput = cmp.Or(m.Context, config.Context.In(v)), min(m.MaxOutput, cmp.Or(config.MaxOutput.In(v), m.MaxOutput))
 	return m, nil
 }
 
@@ -131,10 +133,13 @@ func (h Host) resolveFirst(k loop.Kind, root, name string, v config.Values, file
 		return m, err
 	}
 	m.SetBaseURL(cmp.Or(config.BaseURL.In(v), h.fileAddress(m, file)))
+	var err error
+	if m.KeyCommand, err = fileKeyCommand(m, file); err != nil {
+		return m, err
+	}
 	if err := assignAgent(&m, k.Agents, file.Commands, root); err != nil {
 		return m, err
 	}
-	fillLimits(&m)
 	h.setPrice(&m, file.Prices)
 	return m, nil
 }
@@ -152,6 +157,23 @@ func (h Host) fileAddress(m loop.Model, file config.File) string {
 	return file.Late(config.BaseURL)
 }
 
+// No other provider may see the key.
+func fileKeyCommand(m loop.Model, file config.File) (string, error) {
+	line := file.Late(config.KeyCommand)
+	if line == "" {
+		return "", nil
+	}
+	named := loop.Model{Name: config.Model.In(file.Shared())}
+	if named.Name == "" {
+		return "", loop.Usage(config.HonePath+": "+config.KeyCommand.Key+" says whose key it prints only together with model",
+			"write the model next to it, such as model = \"openai/NAME\"")
+	}
+	if named.Provider() != m.Provider() {
+		return "", nil
+	}
+	return line, nil
+}
+
 func checkCostLimit(limit float64, model loop.Model) error {
 	if limit == 0 {
 		return nil
@@ -161,9 +183,9 @@ func checkCostLimit(limit float64, model loop.Model) error {
 			return loop.Usage("a cost limit was given, but hone cannot count the usage of "+m.Name+": it has no forwarder",
 				"give it wire and base-url-env in [commands."+m.Agent.Name+"], or set no cost limit")
 		}
-		if m.Price == nil && m.Name != "" {
+		if m.Name != "" && (m.Price == nil || m.PriceSource == localServer.Source) {
 			return loop.Usage("a cost limit was given, but the price of "+m.PricedAs()+" is unknown",
-				"add to .config/hone.toml: [prices.\""+m.PricedAs()+"\"] with input = and output =, in USD per million tokens")
+				"add to .config/hone.toml: [prices.\""+m.PricedAs()+"\"] with input = and output =, in USD per million tokens, 0 if it costs nothing")
 		}
 	}
 	return nil

@@ -45,28 +45,29 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-func TestComplete(t *testing.T) {
+func TestLimits(t *testing.T) {
 	for _, test := range []struct {
 		name            string
 		context, output int64
 	}{
 		{"gemini/gemini-2.5-pro", 1_048_576, 65_536},
 		{"gemini/gemini-1.0", 0, 8_192},
-		{"openai/gpt-5.4", 400_000, 128_000},
+		{"openai/gpt-5.4", 1_050_000, 128_000},
 		{"openai/gpt-4o-mini", 128_000, 16_384},
+		{"openai/gpt-5.9", 400_000, 128_000},
 		{"openai/qwen3", 0, 16_384},
 		{"anthropic/claude-opus-4-1-20250805", 200_000, 32_000},
-		{"anthropic/claude-sonnet-5", 200_000, 64_000},
+		{"anthropic/claude-sonnet-5", 1_000_000, 128_000},
 		{"ollama/gpt-5", 0, 16_384},
 	} {
 		m := loop.Model{Name: test.name}
-		fillLimits(&m)
+		Host{Getenv: func(string) string { return "" }}.setPrice(&m, nil)
 		if m.Context != test.context || m.MaxOutput != test.output {
 			t.Errorf("%s: context %d, output %d; want %d, %d", test.name, m.Context, m.MaxOutput, test.context, test.output)
 		}
 	}
 	m := loop.Model{Name: "openai/gpt-5.4", Context: 7, MaxOutput: 3}
-	fillLimits(&m)
+	Host{Getenv: func(string) string { return "" }}.setPrice(&m, nil)
 	if m.Context != 7 || m.MaxOutput != 3 {
 		t.Errorf("what the configuration says was overwritten: %+v", m)
 	}

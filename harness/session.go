@@ -60,12 +60,11 @@ type Session struct {
 
 	models      map[*loop.Model]model.Model
 	run         *hone.Run
-	walls       []*walls
-	sharedWalls loop.Walls  // walls of commands without walls of their own; see commandWalls
-	early       *wall.Early // nil if no helper was started
+	walls       []*Walls
+	sharedWalls loop.Walls // walls of commands without walls of their own; see commandWalls
 	trees       map[treeKey]*workspace.Tree
 	deniedMu    sync.Mutex
-	denied      []string // causes that the user was told about; see [Enclosed.DeniedNotes]
+	denied      []string // causes that the user was told about; see [Walls.DeniedNotes]
 	watches     watches
 	homeStays   bool // the home could not leave the tree, and the user was told
 	onClose     []func()
@@ -82,6 +81,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		return nil, err
 	}
 	dir := n.Folder
+	h.keys = &keySource{}
 	s := h.session(l, hone.Start{Version: h.Version, Loop: k.Name, Dir: dir, Model: l.Shared().Model.Name, Limits: limits})
 	watch, err := s.watches.of(ctx, dir, dir)
 	if err == nil {
@@ -115,6 +115,7 @@ func (h Host) Start(ctx context.Context, k loop.Kind, l loop.Loop, n Needs, limi
 		err = s.findSecrets(ctx, h, l)
 	}
 	if err == nil {
+		*h.keys = keySource{runner: s.Unwalled(), dir: dir, learn: s.guard.Learn}
 		s.outputs = h.outputs(dir)
 		s.start.Outputs = s.outputs
 		runs.ShutOutputs(s.Tree, s.outputs)
@@ -163,7 +164,7 @@ func (h Host) Resume(ctx context.Context, r *runs.Recorded, k loop.Kind, limits 
 	s.outputs = h.outputs(r.Dir)
 	runs.ShutOutputs(s.Tree, s.outputs)
 	for _, m := range loop.AllModels(s.loop) {
-		h.dropListPrice(m)
+		h.renewListPrice(m)
 	}
 	return s, s.openModels(ctx, k)
 }
@@ -200,7 +201,7 @@ func (h Host) session(l loop.Loop, start hone.Start) *Session {
 }
 
 func (s *Session) openModels(ctx context.Context, k loop.Kind) (err error) {
-	if s.host, err = s.host.WithKeys(k, s.Tree); err != nil {
+	if s.host, err = s.host.WithKey(k, s.Tree); err != nil {
 		return err
 	}
 	if s.replayed {
@@ -211,6 +212,7 @@ func (s *Session) openModels(ctx context.Context, k loop.Kind) (err error) {
 		}
 		s.guard = withoutRecorded(s.guard, s.journal)
 	}
+	s.host.keys = &keySource{runner: s.Unwalled(), dir: s.Dir, learn: s.guard.Learn}
 	for _, m := range loop.AllModels(s.loop) {
 		opened, err := s.host.open(*m)
 		if err != nil {
@@ -239,10 +241,9 @@ func (s *Session) Close() error {
 func (s *Session) CloseWalls() error {
 	var err error
 	for _, w := range slices.Backward(s.walls) {
-		err = errors.Join(err, w.close())
+		err = errors.Join(err, w.Close())
 	}
 	s.walls = nil
-	s.early.Close()
 	return err
 }
 
@@ -258,7 +259,7 @@ func (s *Session) Guard() *secret.Guard { return s.guard }
 // Unwalled returns the runner of the user's own programs, which runs them without walls.
 // They end with this process.
 func (s *Session) Unwalled() sandbox.Runner {
-	return sandbox.None{Keeper: s.Keeper, As: sandbox.OwnerOf(s.Dir)}
+	return wall.None{Keeper: s.Keeper, As: sandbox.OwnerOf(s.Dir)}
 }
 
 // Replayed reports whether a recorded run is replayed.
@@ -331,9 +332,9 @@ func (s *Session) NewRun(rules workspace.Rules) *hone.Run {
 	rules.Immutable = append(slices.Clip(rules.Immutable), set.GitFiles...)
 	s.run = &hone.Run{Tree: s.Tree, Journal: s.journal, Rules: rules, Limits: s.limits, Human: s.Human,
 		Retry: hone.Retry{Attempts: set.Model.Attempts},
-		Trust: hone.Trust{Protect: config.Protect.In(v), Tools: config.GuardTools.In(v), Flaky: config.Flaky.In(v), KeepBest: config.Keep.In(v) == "best"}, Largest: config.MaxFile.In(v), MinFree: config.MinFree.In(v),
+		Trust: hone.Trust{Protect: config.Protect.In(v), Only: config.Only.In(v), OnlyNew: config.OnlyNew.In(v), Tools: config.GuardTools.In(v), Flaky: config.Flaky.In(v), KeepBest: config.Keep.In(v) == "best"}, Largest: config.MaxFile.In(v), MinFree: config.MinFree.In(v),
 		Own:     history.OwnFiles(s.loop.Own(s.Dir), outputs),
-		Outputs: s.outputs, Thinking: s.prepareWalls, Printed: s.takePrinted}
+		Outputs: s.outputs, Printed: s.takePrinted}
 	if s.guard.Knows() {
 		s.run.Redact = s.guard.RedactKnown
 	}
@@ -371,7 +372,8 @@ func (s *Session) Build() (loop.Built, error) {
 		return built, err
 	}
 	if err == nil {
-		err = s.loop.Shared().Provable(built.Run.Check != nil && built.Run.Trust.Proof != nil)
+		shared := s.loop.Shared()
+		err = errors.Join(shared.Provable(built.Run.Check != nil && built.Run.Trust.Proof != nil), shared.Comparable(built.Run.Check != nil))
 	}
 	if err == nil {
 		return built, nil
@@ -418,6 +420,7 @@ func (s *Session) Role(name, system string) hone.Role {
 	set := s.loop.Shared()
 	m := &set.Model
 	role := m.Role(name, set.WithAdvice(system))
+	role.Bounds = set.Bounds()
 	s.assign(&role, m)
 	role.Tools = s.toolset(loop.Toolset{}, s.Tree)
 	return role
@@ -429,7 +432,7 @@ func (s *Session) SetModel(role *hone.Role, m *loop.Model, w loop.Walls) error {
 	if m.Agent == nil {
 		return nil
 	}
-	agent, err := s.enclose(*m, role.Name, w.(*walls))
+	agent, err := s.enclose(*m, role.Name, w.(*Walls))
 	role.Model = agent
 	return err
 }
@@ -464,7 +467,15 @@ func (s *Session) command(line string, tree *workspace.Tree, w loop.Walls) check
 func (s *Session) commandConfig(line string, tree *workspace.Tree) check.CommandConfig {
 	v := s.loop.Shared().Values
 	return CheckConfig(check.CommandConfig{
-		Command: line, Timeout: config.CheckTimeout.In(v), Redact: s.guard.Redact, Live: checkOutput{s}}, v, tree)
+		Command: line, Timeout: config.CheckTimeout.In(v), Redact: s.guard.Redact, Live: checkOutput{s}, AllNotes: config.OnlyNew.In(v)}, v, tree)
+}
+
+// ReadOutput returns the findings in an output; see [loop.Session].
+func (s *Session) ReadOutput(tree *workspace.Tree, output string, exit int) []check.Finding {
+	c := s.commandConfig("", tree)
+	found, _ := c.Reader.Read([]byte(output), exit)
+	c.Place(found)
+	return found
 }
 
 // Check returns the settings' check for a tree, behind walls; nil if the settings
@@ -479,8 +490,8 @@ func (s *Session) Check(tree *workspace.Tree, w loop.Walls) check.Func {
 
 // Walls which cannot be built then end the run, with advice about them. Walls that are built later are those of commands that
 // may never run. A nil check stays nil.
-func afterWalls(w *walls, run check.Func) check.Func {
-	if run == nil || w.plan.Later {
+func afterWalls(w *Walls, run check.Func) check.Func {
+	if run == nil || w.Plan.Later {
 		return run
 	}
 	return func(ctx context.Context) ([]check.Finding, error) {
@@ -497,7 +508,7 @@ func (s *Session) SetCheck(w loop.Walls, makeCheck func(tree *workspace.Tree, w 
 	if w == nil {
 		w = s.commandWalls()
 	}
-	s.run.Check = afterWalls(w.(*walls), makeCheck(s.Tree, w))
+	s.run.Check = afterWalls(w.(*Walls), makeCheck(s.Tree, w))
 	if prove := s.loop.Shared().Prove(); prove != "" {
 		s.run.Trust.Proof = &hone.Proof{Strict: prove == "strict"}
 	}
@@ -507,8 +518,8 @@ func (s *Session) SetCheck(w loop.Walls, makeCheck func(tree *workspace.Tree, w 
 			return nil, err
 		}
 		defer tree.Close()
-		copied := w.(*walls).forCopy(tree.Dir())
-		defer func() { err = errors.Join(err, copied.close()) }()
+		copied := w.(*Walls).forCopy(tree.Dir())
+		defer func() { err = errors.Join(err, copied.Close()) }()
 		return makeCheck(tree, copied)(ctx)
 	}
 }

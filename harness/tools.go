@@ -3,6 +3,7 @@ package harness
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,18 +48,22 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	if line := s.loop.Shared().Check; line != "" && !set.ReadOnly && set.Dir == "" {
 		c := s.commandConfig(line, tree)
 		b.Lines.Always, b.CheckTimeout = append(slices.Clip(b.Lines.Always), line), c.Limit()
-		b.Verdict = func(ran string) func(sandbox.Result) string {
+		b.Verdict = func(ran string) func(sandbox.Result) (string, bool) {
 			if ran != line {
-				return func(sandbox.Result) string { return "" }
+				return func(sandbox.Result) (string, bool) { return "", false }
 			}
 			read := c.Begin()
 			judges, err := s.run.ChangedJudges()
-			return func(r sandbox.Result) string {
-				text := verdict(read(r))
-				if text == passes && err == nil && len(judges) > 0 {
-					text += " with the changes to " + render.Names(judges) + ". That is part of the check, so hone will also run it with that as it was: it must pass then, too"
+			return func(r sandbox.Result) (string, bool) {
+				found, old, failed := s.run.New(read(r))
+				text, all := verdict(found)
+				if text == passes && old > 0 {
+					text = "nothing is new, so the check counts as passed; " + render.Count(old, "finding") + " from before the run do not count"
 				}
-				return text
+				if err = errors.Join(err, failed); text == passes && err == nil && len(judges) > 0 {
+					text += " with the changes to " + render.Names(judges) + ", which is part of the check. hone also runs it without these changes. If it fails then, the user decides about them: use a right way without them if there is one; otherwise end, and say why they are right"
+				}
+				return text, all
 			}
 		}
 	}
@@ -66,21 +71,21 @@ func (s *Session) toolset(set loop.Toolset, tree *workspace.Tree) []tool.Tool {
 	if w == nil {
 		w = s.commandWalls()
 	}
-	return append(tools, tool.Bash(forModel{walls: w.(*walls)}, b))
+	return append(tools, tool.Bash(behind{walls: w.(*Walls), model: true}, b))
 }
 
 const passes = "the check passes"
 
-// It uses the words of the prompt (ruling S12), and is empty if no reader understood the output.
-func verdict(found []check.Finding) string {
+// It uses the words of the prompt (ruling S12). all is false if no reader understood the output.
+func verdict(found []check.Finding) (text string, all bool) {
 	blocking := check.BlockingOf(found)
 	switch {
 	case len(blocking) == 0:
-		return passes
+		return passes, true
 	case !slices.ContainsFunc(blocking, func(f check.Finding) bool { return f.ID != "" }):
-		return ""
+		return "the check fails", false
 	}
-	return "the check reports " + check.Tally(blocking) + ":\n\n" + strings.Join(loop.ForModel(found), "\n\n")
+	return "the check reports " + check.Tally(blocking) + ":\n\n" + strings.Join(loop.ForModel(found), "\n\n"), true
 }
 
 // treeKey is the part of a Toolset that its tree depends on.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"hone/harness/trust"
 	"hone/internal/config"
+	"hone/internal/listing"
 	"hone/loop"
 	"hone/workspace"
 )
@@ -48,18 +50,11 @@ func (n Needs) Digest() string {
 }
 
 // OwnPrograms returns the programs of a folder that loops of these kinds run although
-// the user did not type them: the check of the configuration, and the kinds' own.
+// the user did not type them: those of the configuration, and the kinds' own.
 func OwnPrograms(folder string, file config.File, kinds ...loop.Kind) ([]string, error) {
-	var programs []string
-	if check := config.Check.In(file.Shared()); check != "" {
-		programs = append(programs, check+" (check.command in "+config.HonePath+")")
-	}
+	programs := file.Programs("")
 	for _, k := range kinds {
-		for _, s := range []config.Setting[string]{config.Metric, config.Confirm} {
-			if line := s.In(file.For(k.Name, nil, nil)); line != "" {
-				programs = append(programs, fmt.Sprintf("%s (%s in %s)", line, s.Key, config.HonePath))
-			}
-		}
+		programs = append(programs, file.Programs(k.Name)...)
 		if k.Programs == nil {
 			continue
 		}
@@ -83,19 +78,34 @@ func OwnSettings(folder string, file config.File, kinds ...loop.Kind) ([]config.
 	}
 	defer tree.Close()
 	for _, k := range kinds {
-		if k.Keys == nil {
+		if k.Key == nil {
 			continue
 		}
-		keys, err := k.Keys(tree)
+		key, err := k.Key(tree)
 		if err != nil {
 			return nil, err
 		}
-		for variable, key := range keys {
-			settings = append(settings, config.Opening{File: k.KeyFile, Line: 1, Key: variable, Value: fmt.Sprintf("sha256:%.12x", sha256.Sum256([]byte(key))),
+		if key.Value == "" {
+			continue
+		}
+		theirs, err := isTracked(folder, key.File)
+		if err != nil {
+			return nil, err
+		}
+		if theirs { // an untracked one is the user's own (ruling G14)
+			settings = append(settings, config.Opening{File: key.File, Line: 1, Key: key.Variable, Value: fmt.Sprintf("sha256:%.12x", sha256.Sum256([]byte(key.Value))),
 				Opens: "this key replaces yours, so that your files are sent to its owner's account"})
 		}
 	}
 	return settings, nil
+}
+
+func isTracked(folder, file string) (bool, error) {
+	repo, err := listing.Repository(folder)
+	if repo == nil || err != nil {
+		return err == nil, err // without git nothing says whose the file is
+	}
+	return repo.Tracks(context.Background(), filepath.Join(folder, file))
 }
 
 // Trusted returns nil if the user trusts what a folder needs: by an earlier answer, by
@@ -188,8 +198,8 @@ func (h Host) untrustedSettings(n Needs, open []config.Opening) error {
 }
 
 // Openings says what a loop's settings open, one line each: addresses that are not the
-// provider's own, and paths and variables that commands get. Nil if nothing is open that
-// is not open in every run. What a run says of its walls names the network.
+// provider's own, and paths and variables that commands get. The first lines say what may
+// change, if that is limited. Nil if nothing is open that is not open in every run. What a run says of its walls names the network.
 func (h Host) Openings(l loop.Loop) []string {
 	var lines []string
 	add := func(format string, list []string) {
@@ -206,6 +216,7 @@ func (h Host) Openings(l loop.Loop) []string {
 		}
 	}
 	set := l.Shared()
+	lines = append(lines, set.Scopes()...)
 	if set.Walls.Absent {
 		lines = append(lines, "walls: "+NoWallsHere)
 	} else {

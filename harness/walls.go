@@ -3,38 +3,55 @@ package harness
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"hone"
 	"hone/harness/internal/walldir"
 	"hone/history"
 	"hone/internal/config"
+	"hone/internal/gitdir"
+	"hone/internal/listing"
 	"hone/internal/transient"
 	"hone/loop"
 	"hone/sandbox"
 	"hone/sandbox/wall"
 )
 
-// walls are walls of a run. They are built when a round starts or the first
-// command needs them, whichever is first: a run that only reports its end needs
-// none.
-type walls struct {
-	session   *Session
-	plan      loop.WallPlan
-	enclosure Enclosure
-	unwalled  bool   // the settings want no walls, and the plan sets no limits
-	base      *walls // are built before these; nil if there are none
-	exposure  string // what an agent could do with its key or the network; empty if nothing
+// Walls run commands behind walls. Those of a session are built when a round starts or the first
+// command needs them, whichever is first: a run that only reports its end needs none.
+type Walls struct {
+	WallOptions
+	host     Host
+	session  *Session // nil outside of a run
+	unwalled bool     // the settings want no walls, and the plan sets no limits
+	base     *Walls   // are built before these; nil if there are none
+	exposure string   // what an agent could do with its key or the network; empty if nothing
+	// advise reports what the user should know about a command that ran; nil reports nothing.
+	advise func(hone.Notice) error
 
-	once     sync.Once
-	enclosed *Enclosed
-	err      error
+	once sync.Once
+	err  error
+
+	// What follows is known when they are built.
+	built       *wall.Walls // nil before
+	env         []string    // of commands
+	policy      sandbox.Policy
+	dir         *walldir.Dir
+	secretFiles listing.SecretFiles
+	watch       *gitdir.Watch // nil if repositories are free to be made
+	proved      time.Time     // when walls of this kind were proved; zero if they were not
+	recovered   []string      // notes about what an earlier process left
+
+	modelMu sync.Mutex
+	models  *wall.Walls // of the commands that a model asks for; nil before their first one, and perhaps built
 }
 
-var _ loop.Walls = (*walls)(nil)
+var _ loop.Walls = (*Walls)(nil)
 
 // Walls plans walls; see [loop.Session].
 func (s *Session) Walls(p loop.WallPlan) loop.Walls {
@@ -43,52 +60,44 @@ func (s *Session) Walls(p loop.WallPlan) loop.Walls {
 	return w
 }
 
-func (s *Session) newWalls(p loop.WallPlan) *walls {
-	settings := s.loop.Shared().Walls
-	w := &walls{session: s, plan: p, unwalled: settings.None() && !p.Bounded}
+func (s *Session) newWalls(p loop.WallPlan) *Walls {
+	shared := s.loop.Shared()
+	w := &Walls{session: s, host: s.host, unwalled: shared.Walls.None() && !p.Bounded}
+	w.advise = func(n hone.Notice) error { return s.run.Advise(n) }
 	if p.After != nil {
-		w.base = p.After.(*walls)
+		w.base = p.After.(*Walls)
 	}
-	w.enclosure = Enclosure{Settings: settings, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper, home: s.Dir, watches: &s.watches,
-		keepVars: p.Env, vars: p.Vars, protect: p.Protect, readOnly: p.ReadOnly, hides: p.Hides, proved: w.base != nil,
-		guardTools: !p.ReadOnly && config.GuardTools.In(s.loop.Shared().Values)}
+	w.WallOptions = WallOptions{Settings: shared.Walls, Plan: p, Root: p.Root, ID: s.journal.Run(), Guard: s.guard, keeper: s.Keeper, home: s.Dir, watches: &s.watches,
+		alike: w.base != nil, guardTools: !p.ReadOnly && config.GuardTools.In(shared.Values)}
 	if p.Root == "" {
-		w.enclosure.Root, w.enclosure.secrets = s.Dir, s.secrets
+		w.Root, w.secrets = s.Dir, s.secrets
 	}
-	set := &w.enclosure.Settings
-	if settings.Absent && !p.OwnHome {
+	if p.Root == "" && !p.ReadOnly {
+		w.only, w.tree = config.Only.In(shared.Values), s.Tree
+	}
+	set := &w.Settings
+	if set.Absent && !p.OwnHome {
 		set.Wall = string(sandbox.NoWall)
 	}
 	if p.Net != nil {
 		set.Net = *p.Net
 	}
 	set.Write, set.Read, set.Hide = slices.Concat(set.Write, p.Write), slices.Concat(set.Read, p.Read), slices.Concat(set.Hide, p.Hide)
-	if settings.None() && !p.OwnHome {
-		w.enclosure.environ = sandbox.CleanEnv(s.host.environ(), exceptNames(KeyVariables(), settings.Env))
+	if shared.Walls.None() && !p.OwnHome {
+		w.environ = sandbox.CleanEnv(s.host.environ(), exceptNames(KeyVariables(), set.Env))
 	}
 	if p.Door != nil {
-		w.enclosure.Doors = make([]sandbox.Door, 1) // known when the kind of wall is
+		w.Doors = make([]sandbox.Door, 1) // known when the kind of wall is
 	}
-	s.startEarly(w)
 	return w
 }
 
-// The helper is that of the first command, which is a part of the check. There is none for walls that may never be built.
-func (s *Session) startEarly(w *walls) {
-	if s.early != nil || !s.fresh || w.unwalled || w.plan.Later || s.loop.Shared().Check == "" {
-		return
+// raise builds the walls of a session, unless they are.
+func (w *Walls) raise(ctx context.Context) error {
+	if w.session == nil {
+		return nil
 	}
-	set := w.enclosure.Settings
-	kind := sandbox.NoWall
-	if !set.None() {
-		kind = sandbox.Wall(set.Wall)
-	}
-	s.early = wall.StartEarly(kind, sandbox.Policy{Net: set.Net, Limits: commandLimits(set), As: sandbox.OwnerOf(w.enclosure.Root)})
-	w.enclosure.early = s.early
-}
-
-func (w *walls) raise(ctx context.Context) error {
-	if err := sandbox.OwnerOf(w.enclosure.Root).Check(); err != nil {
+	if err := sandbox.OwnerOf(w.Root).Check(); err != nil {
 		return NoWalls(ctx, err)
 	}
 	if w.unwalled {
@@ -103,36 +112,35 @@ func (w *walls) raise(ctx context.Context) error {
 	return w.err
 }
 
-func (w *walls) build(ctx context.Context) error {
-	if w.plan.Prepare != nil {
-		if err := w.plan.Prepare(ctx); err != nil {
+func (w *Walls) build(ctx context.Context) error {
+	if w.Plan.Prepare != nil {
+		if err := w.Plan.Prepare(ctx); err != nil {
 			return err
 		}
 	}
-	if w.base != nil && w.base.enclosed != nil {
-		w.enclosure.Settings.Wall = string(w.base.enclosed.Grade().Wall)
+	if w.base != nil && w.base.built != nil {
+		w.Settings.Wall = string(w.base.Grade().Wall)
 	}
-	if w.plan.Door != nil {
-		w.enclosure.Doors[0] = w.plan.Door(ownNet(sandbox.Wall(w.enclosure.Settings.Wall), w.enclosure.Settings.Net))
+	if w.Plan.Door != nil {
+		w.Doors[0] = w.Plan.Door(ownNet(sandbox.Wall(w.Settings.Wall), w.Settings.Net))
 	}
-	if set := w.enclosure.Settings; set.Absent && set.Wall != string(sandbox.NoWall) {
+	if set := w.Settings; set.Absent && set.Wall != string(sandbox.NoWall) {
 		return NoWalls(ctx, &sandbox.WallError{Wall: sandbox.Auto, Reason: "this system has none"})
 	}
-	var err error
-	if w.enclosed, err = w.session.host.Enclose(ctx, w.enclosure); err != nil {
+	if err := w.enclose(ctx); err != nil {
 		return NoWalls(ctx, err)
 	}
-	homeNote := w.session.leaveTree(ctx, w.enclosed)
-	if w.plan.OnBuilt != nil {
+	homeNote := w.session.leaveTree(ctx, w)
+	if w.Plan.OnBuilt != nil {
 		door := ""
-		if w.plan.Door != nil {
-			door = w.enclosed.DoorAddr(0)
+		if w.Plan.Door != nil {
+			door = w.built.DoorAddr(0)
 		}
-		vars, err := w.plan.OnBuilt(w.enclosed.Grade(), door)
+		vars, err := w.Plan.OnBuilt(w.Grade(), door)
 		if err != nil {
 			return err
 		}
-		w.enclosed.env = slices.Concat(w.enclosed.env, vars)
+		w.env = slices.Concat(w.env, vars)
 	}
 	return w.recordGrade(homeNote)
 }
@@ -142,19 +150,18 @@ func ownNet(wall sandbox.Wall, net bool) bool {
 }
 
 // homeNote is leaveTree's. There is nothing to add for walls of the same kind as their base.
-func (w *walls) recordGrade(homeNote string) error {
-	run, notes := w.session.run, w.enclosed.RecoveredNotes()
+func (w *Walls) recordGrade(homeNote string) error {
+	run, notes, g := w.session.run, w.recovered, w.Grade()
 	switch {
-	case w.enclosure.Settings.Absent: // the settings say so
-	case w.enclosure.readOnly && w.enclosed.Grade().Level == sandbox.LevelOpen:
+	case w.Settings.Absent: // the settings say so
+	case w.Plan.ReadOnly && g.Level == sandbox.LevelOpen:
 		notes = append(notes, "there are no walls, so the reviewer's commands could change files; only the list of allowed commands prevents that")
-	case !w.enclosure.proved:
-		g := w.enclosed.Grade()
+	case !w.alike:
 		if err := run.Walled(history.Walls{Wall: string(g.Wall), Level: string(g.Level), Landlock: g.Landlock, Seccomp: g.Seccomp, Net: g.Net,
-			Text: g.String(), Why: g.Why, Open: g.Open, Proved: w.enclosed.proved}); err != nil {
+			Text: g.String(), Why: g.Why, Open: g.Open, Proved: w.proved}); err != nil {
 			return err
 		}
-		notes = append(notes, w.enclosed.SecretsNote())
+		notes = append(notes, w.SecretsNote())
 	}
 	for _, text := range append(notes, homeNote, w.exposure) {
 		if text == "" {
@@ -191,7 +198,7 @@ func (s *Session) beforeRound(ctx context.Context) error {
 		return err
 	}
 	for _, w := range s.walls {
-		if w.plan.Later {
+		if w.Plan.Later {
 			continue
 		}
 		if err := w.raise(ctx); err != nil {
@@ -201,135 +208,151 @@ func (s *Session) beforeRound(ctx context.Context) error {
 	return nil
 }
 
-func (s *Session) prepareWalls() {
-	for _, w := range s.walls {
-		if w.enclosed != nil {
-			w.enclosed.prepare()
+// Run runs a command behind the walls. It replaces the environment of the command by theirs, and
+// advises of which protected files the command changed, and whether it seems to need the network.
+func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	return behind{walls: w}.Run(ctx, c)
+}
+
+// With returns a runner behind the same walls, whose commands also have the
+// user's variables of these names, which a model's commands do not have.
+func (w *Walls) With(names []string) sandbox.Runner {
+	var vars []string
+	for _, kv := range w.host.environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(names, name) && !slices.Contains([]string{"HOME", "PATH", "TMPDIR"}, name) {
+			vars = append(vars, kv)
 		}
 	}
+	return behind{walls: w, vars: vars}
 }
 
-// Run runs a command behind the walls. It tells the user which protected files
-// the command changed, and whether it seems to need the network.
-func (w *walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return w.runWith(ctx, c, nil, false)
-}
-
-// forModel is a runner of commands that a model asks for.
-type forModel struct {
-	walls *walls
+// behind runs commands behind walls.
+type behind struct {
+	walls *Walls
 	vars  []string // KEY=VALUE, in addition to those of all commands
+	model bool     // a model asks for them: files of the user's own tools are read-only
 }
 
-// Run is [walls.Run], but files of the user's own tools are read-only.
-func (f forModel) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return f.walls.runWith(ctx, c, f.vars, true)
-}
-
-func (w *walls) runWith(ctx context.Context, c sandbox.Command, vars []string, model bool) (sandbox.Result, error) {
+// Run is that of [Walls].
+func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	w := b.walls
 	if err := w.raise(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
 	if w.unwalled {
-		c.Env = slices.Concat(w.enclosure.environ, w.enclosure.vars, vars)
+		c.Env = slices.Concat(w.environ, w.Plan.Vars, b.vars)
 		return w.session.Unwalled().Run(ctx, c)
 	}
-	c.Env = slices.Concat(w.enclosed.env, vars, w.session.Keeper.Env())
-	behind := w.enclosed.Walls
-	if model {
+	c.Env = slices.Concat(w.env, b.vars)
+	runner := w.built
+	if b.model {
 		var err error
-		if behind, err = w.enclosed.forModel(ctx); err != nil {
+		if runner, err = w.forModel(ctx); err != nil {
 			return sandbox.Result{}, NoWalls(ctx, err)
 		}
 	}
-	result, err := w.enclosed.run(ctx, behind, c)
-	if failed(result) {
-		result.Hidden = w.enclosed.hiddenIn(c.Dir, outputOf(result))
+	result, err := runner.Run(ctx, c)
+	made, unsettled := w.settle(ctx)
+	result.Repositories = made
+	if err = errors.Join(err, unsettled); err != nil {
+		err = w.dir.Explain(err)
 	}
-	for _, n := range append(commandNotes(result, w.session.Dir, w.enclosure.Settings.Net), w.newlyDenied(c.Dir, result)...) {
-		err = errors.Join(err, w.session.run.Advise(n))
+	if w.advise == nil {
+		return result, err
+	}
+	if failed(result) {
+		result.Hidden = w.hiddenIn(c.Dir, outputOf(result))
+	}
+	for _, n := range append(commandNotes(result, w.home, w.Settings.Net), w.newlyDenied(c.Dir, result)...) {
+		err = errors.Join(err, w.advise(n))
 	}
 	return result, err
 }
 
+// It takes away what commands made that git would obey, also if ctx is done.
+func (w *Walls) settle(ctx context.Context) ([]sandbox.Repository, error) {
+	if w.watch == nil {
+		return nil, nil
+	}
+	moved, err := w.watch.Settle(context.WithoutCancel(ctx))
+	return walldir.Repositories(moved), err
+}
+
 // There is one note per cause in a session.
-func (w *walls) newlyDenied(dir string, r sandbox.Result) []hone.Notice {
+func (w *Walls) newlyDenied(dir string, r sandbox.Result) []hone.Notice {
 	if !failed(r) {
 		return nil
 	}
-	s := w.session
-	s.deniedMu.Lock()
-	defer s.deniedMu.Unlock()
+	denied := w.DeniedNotes(dir, outputOf(r))
+	if s := w.session; s != nil {
+		s.deniedMu.Lock()
+		defer s.deniedMu.Unlock()
+		maps.DeleteFunc(denied, func(cause, _ string) bool { return slices.Contains(s.denied, cause) })
+		s.denied = slices.AppendSeq(s.denied, maps.Keys(denied))
+	}
 	var notes []hone.Notice
-	for cause, text := range w.enclosed.DeniedNotes(s.host.environ(), dir, outputOf(r)) {
-		if !slices.Contains(s.denied, cause) {
-			s.denied, notes = append(s.denied, cause), append(notes, hone.Notice{Text: text})
-		}
+	for _, text := range slices.Sorted(maps.Values(denied)) {
+		notes = append(notes, hone.Notice{Text: text})
 	}
 	return notes
 }
 
 // Start runs a command in the background; see [wall.Walls.Start].
-func (w *walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
+func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
 	if err := w.raise(ctx); err != nil {
 		return nil, err
 	}
 	if w.unwalled {
 		return nil, errors.New("a background command needs walls with limits")
 	}
-	c.Env = slices.Concat(w.enclosed.env, w.session.Keeper.Env())
-	return w.enclosed.Walls.Start(ctx, c)
+	c.Env = w.env
+	return w.built.Start(ctx, c)
 }
 
 // Grade returns the grade of the walls; zero before they are built.
-func (w *walls) Grade() sandbox.Grade {
-	if w.enclosed == nil {
+func (w *Walls) Grade() sandbox.Grade {
+	if w.built == nil {
 		return sandbox.Grade{}
 	}
-	return w.enclosed.Grade()
+	return w.built.Grade()
 }
 
-func (w *walls) close() error {
-	if w.enclosed == nil {
+// Close removes the walls, and the home of their commands.
+func (w *Walls) Close() error {
+	if w.built == nil {
 		return nil
 	}
-	return w.enclosed.Close()
-}
-
-func (w *walls) forCopy(dir string) *walls {
-	root := w.session.Dir
-	c := &walls{session: w.session, unwalled: w.unwalled, enclosure: w.enclosure}
-	c.enclosure.proved = true // like those of the tree
-	if w.enclosed != nil {
-		c.enclosure.Settings.Wall = string(w.enclosed.Grade().Wall)
+	err := w.built.Close()
+	if w.models != nil && w.models != w.built {
+		err = errors.Join(w.models.Close(), err)
 	}
-	c.enclosure.Root = rebase(root, dir, w.enclosure.Root)[0]
-	from, to := w.enclosure.Settings, &c.enclosure.Settings
-	to.Write, to.Read, to.Hide = rebase(root, dir, from.Write...), rebase(root, dir, from.Read...), rebase(root, dir, from.Hide...)
-	return c
-}
-
-// With returns a runner behind the same walls, whose commands also have the
-// user's variables of these names, which a model's commands do not have.
-func (w *walls) With(names []string) sandbox.Runner {
-	var vars []string
-	for _, kv := range w.session.host.environ() {
-		name, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(names, name) && !slices.Contains([]string{"HOME", "PATH", "TMPDIR"}, name) {
-			vars = append(vars, kv)
+	if w.watch != nil { // a command in the background ends without a result
+		made, failed := w.settle(context.Background())
+		for _, r := range made {
+			w.host.Note(r.Note())
 		}
+		if failed == nil {
+			failed = w.watch.Forget(w.dir.Aside)
+		}
+		err = errors.Join(err, failed)
 	}
-	return withVars{w, vars}
+	w.dir.Remove()
+	return err
 }
 
-type withVars struct {
-	walls *walls
-	vars  []string // KEY=VALUE
-}
-
-// Run runs a command with the variables.
-func (p withVars) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return p.walls.runWith(ctx, c, p.vars, false)
+// forCopy returns walls like these for a copy of the tree.
+func (w *Walls) forCopy(dir string) *Walls {
+	c := &Walls{WallOptions: w.WallOptions, host: w.host, session: w.session, advise: w.advise, unwalled: w.unwalled}
+	p := w.Plan
+	c.alike, c.Plan = true, loop.WallPlan{Env: p.Env, Vars: p.Vars, Protect: p.Protect, ReadOnly: p.ReadOnly, Hides: p.Hides}
+	if w.built != nil {
+		c.Settings.Wall = string(w.Grade().Wall)
+	}
+	from, root := w.Settings, w.session.Dir
+	c.Root = rebase(root, dir, w.Root)[0]
+	c.Settings.Write, c.Settings.Read, c.Settings.Hide = rebase(root, dir, from.Write...), rebase(root, dir, from.Read...), rebase(root, dir, from.Hide...)
+	return c
 }
 
 // root is the tree's; empty if nothing is recorded.

@@ -3,9 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -109,45 +107,5 @@ func TestNoWalls(t *testing.T) {
 	cancel()
 	if err := NoWalls(cancelled, context.Canceled); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
-	}
-}
-
-// The helper of the first command starts early for the first walls that a check surely has, and
-// for no others.
-func TestStartEarly(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("SKIPPED: only Linux has helpers")
-	}
-	l := &programLoop{loop.Settings{Model: loop.Model{Name: "script/" + replies(t)}, Check: "true", Walls: loop.WallSettings{Wall: "none"}}}
-	s, err := Host{}.Start(t.Context(), loop.Kind{Name: "test"}, l, Needs{Folder: t.TempDir()}, hone.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for _, one := range []struct {
-		plan  loop.WallPlan
-		early bool
-	}{
-		{loop.WallPlan{}, false},
-		{loop.WallPlan{Bounded: true, Later: true}, false},
-		{loop.WallPlan{Bounded: true}, true},
-		{loop.WallPlan{Bounded: true}, false},
-	} {
-		if got := s.newWalls(one.plan).enclosure.early != nil; got != one.early {
-			t.Errorf("%+v: a helper started early: %v", one.plan, got)
-		}
-	}
-}
-
-func TestReadOnly(t *testing.T) {
-	root, outside := t.TempDir(), t.TempDir()
-	link := filepath.Join(outside, "link")
-	if err := errors.Join(os.Mkdir(filepath.Join(root, "in"), 0o755), os.Symlink(filepath.Join(root, "in"), link)); err != nil {
-		t.Skip("SKIPPED: ", err)
-	}
-	p := sandbox.Policy{Write: []string{root, filepath.Join(root, "in"), link, outside, root + "-beside"}, Read: []string{"/usr"}}
-	readOnlyTree(&p, root)
-	if diff := cmp.Diff(sandbox.Policy{Write: []string{outside, root + "-beside"}, Read: []string{"/usr", root}}, p); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -9,8 +9,9 @@
 // The rest needs only a journal and a tree. [Reverse] finds out how to restore the
 // files that a run changed, and [Reversal.Restore] restores them. [Past.Changes]
 // returns how a round changed the tree, and [ReadRequest] what a model was sent.
-// [Settle] completes the edits of a process that died while it made them.
-// [KeepContents] and [KeepManifest] store a tree so that it can be restored.
+// [Retrace] makes the edits of a run again and compares the trees. [Settle]
+// completes the edits of a process that died while it made them. [KeepContents] and
+// [KeepManifest] store a tree so that it can be restored.
 //
 // An event that this version of hone cannot read is [Unreadable]. A Past leaves it
 // out and reports it as [Past.Err]; the engine does not resume such a run, and

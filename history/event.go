@@ -42,6 +42,8 @@ const (
 	StepRestore  = "put back"   // restores protected files after a command
 	StepReview   = "review"     // judges a change before it is applied; its result is a [Reviewed]
 	StepConfirm  = "confirm"    // runs the check in clean copies; its record is a [Checked]
+	StepReported = "reported"   // takes the findings of a file for those of the check; its record is a [Checked]
+	StepMeasure  = "measure"    // judges a round by a number
 	StepUnpaid   = "unpaid"     // ends a round that the budget did not pay for
 )
 

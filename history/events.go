@@ -41,6 +41,9 @@ type Limits struct {
 	Patience int `json:"patience,omitempty"`
 	// Unreadable is how many replies in a row may be unusable.
 	Unreadable int `json:"unreadable,omitempty"`
+	// Lines is by how many lines, added and removed ones together, the tree may differ from
+	// the one that the run found.
+	Lines int `json:"lines,omitempty"`
 }
 
 // MaxRounds returns how many rounds the run may have: Rounds, or 1 if that is
@@ -132,14 +135,16 @@ type Asked struct {
 
 // Replied is the record of a model call, or of an agent's whole session.
 type Replied struct {
-	Role     string       `json:"role"`
-	Model    string       `json:"model"`
-	Reply    string       `json:"reply"` // object with the reply and the provider's bytes
-	Bytes    int          `json:"bytes"` // of visible text
-	Finish   model.Finish `json:"finish"`
-	Detail   string       `json:"detail,omitempty"`
-	Usage    *model.Usage `json:"usage,omitempty"` // nil: the provider did not say
-	Attempts int          `json:"attempts"`
+	Role  string `json:"role"`
+	Model string `json:"model"`
+	// Stored is the JSON form of the [StoredReply], which is in the line if it is short, so that
+	// no object must be durable first. It is a text, so that a redacted journal keeps none of it.
+	Stored string       `json:"stored,omitempty"`
+	Reply  string       `json:"reply,omitempty"` // object with the StoredReply if it is long
+	Bytes  int          `json:"bytes"`           // of visible text
+	Finish model.Finish `json:"finish"`
+	Detail string       `json:"detail,omitempty"`
+	Usage  *model.Usage `json:"usage,omitempty"` // nil: the provider did not say
 	// Request is the object that holds what an agent was sent after its first
 	// session was interrupted. Empty if it was sent what its begin names.
 	Request string `json:"request,omitempty"`
@@ -285,6 +290,8 @@ type Question struct {
 	// file.
 	Old []byte `json:"-"`
 	New []byte `json:"-"`
+	// Said is what the model said last, if the question is about what judges the work.
+	Said string `json:"-"`
 	// More is how many questions about the same change follow.
 	More int `json:"-"`
 	// Problem is why the contents of the last answer cannot be used, if the question
@@ -383,6 +390,14 @@ type Checked struct {
 	// pass that is still to be confirmed, Lacks are such files that judge the work.
 	Judges []string `json:"judges,omitempty"`
 	Lacks  []string `json:"lacks,omitempty"`
+	// Old is how many blocking findings it had that do not count, because they were there
+	// before the first round. Of the check that said so, Baseline is the object with them: how
+	// often each ID occurred.
+	Old      int    `json:"old,omitempty"`
+	Baseline string `json:"baseline,omitempty"`
+	// From is the file that the findings are from, if the check did not run; see
+	// [StepReported].
+	From string `json:"from,omitempty"`
 	// Output is the object with what was printed, without secrets, abridged if it is long.
 	// Empty if nothing was.
 	Output   string        `json:"output,omitempty"`

@@ -284,15 +284,21 @@ func (p *Past) Record(id journal.Identity) (e Event, ok bool) {
 	return e, ok
 }
 
-// Since returns the events after the last record of a step of this name; all
-// events if there is none.
-func (p *Past) Since(name string) []Event {
+// Since returns the events after the record of a step, up to the next step of its name; nil
+// without a record. A resumed or replayed round knows what it did later.
+func (p *Past) Since(step journal.Identity) []Event {
 	defer p.lock().Unlock()
-	after := 0
-	if all := p.records[name]; len(all) > 0 {
-		after = all[len(all)-1] + 1
+	for i, at := range p.records[step.Name] {
+		if *p.events[at].Step != step {
+			continue
+		}
+		end := len(p.events)
+		if next := p.records[step.Name][i+1:]; len(next) > 0 {
+			end = next[0]
+		}
+		return p.events[at+1 : end : end]
 	}
-	return p.events[after:len(p.events):len(p.events)]
+	return nil
 }
 
 // Opened returns the tree as the run found it; ok is false before its first
@@ -313,6 +319,13 @@ func (p *Past) FirstCheck() (c Checked, ok bool) {
 		return c, false
 	}
 	return *p.checked, true
+}
+
+// Baseline returns the object with the findings that were there before the first round, and do
+// not count; empty if all count.
+func (p *Past) Baseline() string {
+	defer p.lock().Unlock()
+	return p.baseline
 }
 
 // LastCheck returns the newest record of a check; ok is false if there is none.

@@ -8,14 +8,14 @@ type Ledger struct {
 	Reserves int     // calls that were reserved
 	Tokens   int64   // charged or reserved
 	Assumed  int64   // the part of Tokens that no provider confirmed
-	Cost     float64 // USD, of the calls whose price is known
-	Unpriced bool    // the price of some call is not known
+	Cost     float64 // USD, of the calls whose cost is known
+	Unpriced int     // calls whose cost is not known
 	Known    model.Usage
 }
 
-// Price returns the cost in USD; nil if the price of some call is unknown.
+// Price returns the cost in USD; nil if that of some call is unknown.
 func (l Ledger) Price() *float64 {
-	if l.Unpriced {
+	if l.Unpriced > 0 {
 		return nil
 	}
 	return &l.Cost
@@ -26,7 +26,7 @@ func (l *Ledger) reserve(r Reserve) {
 	l.Tokens += r.Tokens
 	l.Assumed += r.Tokens
 	if r.Cost == nil {
-		l.Unpriced = true
+		l.Unpriced++
 		return
 	}
 	l.Cost += *r.Cost
@@ -41,7 +41,12 @@ func (l *Ledger) commit(r Reserve, c Commit) {
 		l.Known = l.Known.Add(*c.Usage)
 		l.Assumed += c.Assumed
 	}
-	if r.Cost != nil && c.Cost != nil {
+	switch {
+	case c.Cost == nil:
+	case r.Cost == nil: // the server reported it
+		l.Unpriced--
+		l.Cost += *c.Cost
+	default:
 		l.Cost += *c.Cost - *r.Cost
 	}
 }
@@ -62,7 +67,7 @@ func (l Ledger) Reserved(r Reserve) Ledger {
 
 // Plus returns what two ledgers add up to.
 func (l Ledger) Plus(o Ledger) Ledger {
-	return Ledger{l.Reserves + o.Reserves, l.Tokens + o.Tokens, l.Assumed + o.Assumed, l.Cost + o.Cost, l.Unpriced || o.Unpriced, l.Known.Add(o.Known)}
+	return Ledger{l.Reserves + o.Reserves, l.Tokens + o.Tokens, l.Assumed + o.Assumed, l.Cost + o.Cost, l.Unpriced + o.Unpriced, l.Known.Add(o.Known)}
 }
 
 // Repaid returns the ledger after a reserve is replaced.

@@ -14,7 +14,7 @@ import (
 type Needed struct {
 	Name string
 	Size int64 // in bytes; less than 0 if it is not known
-	// Manifest means that it is a tree's manifest, or the changes since another one.
+	// Manifest means that it is a tree's manifest.
 	Manifest bool
 	// Paths are those of the files that had these contents. Nil means that it is a record
 	// of the run, or contents that a model or the user wrote for an edit.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,25 @@ import (
 
 	"hone/journal"
 	"hone/model"
+	"hone/workspace"
 )
+
+// Marshal encodes a value like the journal.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// DigestOf returns the digest of a value's encoding.
+func DigestOf(v any) (string, error) {
+	b, err := Marshal(v)
+	return workspace.Digest(b), err
+}
 
 // Get reads an object; see [journal.Home.Get]. nil means that none can be read.
 type Get func(object string) ([]byte, error)
@@ -46,15 +65,18 @@ func (e Event) Report(get Get) Report {
 	return line
 }
 
-// StoredReply is what the object of a reply holds.
+// StoredReply is what a record has of a reply.
 type StoredReply struct {
 	Reply model.Reply     `json:"reply"`
 	Raw   json.RawMessage `json:"raw,omitempty"` // as the provider sent it
 }
 
-// ReadReply reads the reply that a record names.
+// ReadReply reads the reply that a record has or names.
 func ReadReply(r Replied, get Get) (model.Reply, error) {
 	var stored StoredReply
+	if r.Stored != "" {
+		get = func(string) ([]byte, error) { return []byte(r.Stored), nil }
+	}
 	err := readObject(&stored, "reply", r.Reply, get)
 	stored.Reply.Raw = stored.Raw
 	return stored.Reply, err

@@ -54,6 +54,7 @@ type facts struct {
 	restored *int     // to which round, since the last one opened
 	opened   *Opened  // by the first round
 	checked  *Checked // before the first round
+	baseline string   // of the last check there
 	latest   *Checked // the last one
 
 	manifest string                     // newest
@@ -204,6 +205,9 @@ func (p *Past) foldStep(e Event) {
 		p.latest = &v
 		if p.checked == nil && e.Step.Round == 0 {
 			p.checked = &v
+		}
+		if v.Baseline != "" {
+			p.baseline = v.Baseline
 		}
 	case ApplyBegun:
 		p.applying[*e.Step] = len(p.events) - 1

@@ -26,7 +26,7 @@ func answers(p *history.Past) map[string]any {
 		"opened": opened, "is opened": isOpened, "first check": checked, "is checked": isChecked, "object": object, "written": written,
 		"limits": p.Limits(), "begun": p.Begun(), "state": p.State(), "states": p.States(), "ledger": p.Ledger(),
 		"replies": p.Replies(), "answered": p.Answered(), "resumes": p.Resumes(), "edits": p.Edits(), "outside": p.OutsideChanges(),
-		"restored to": p.RestoredTo(), "reopened": p.Reopened(), "pending": p.Pending(), "declined": p.DeclinedPaths(), "work": len(p.Records("work")), "since": len(p.Since("work")),
+		"restored to": p.RestoredTo(), "reopened": p.Reopened(), "pending": p.Pending(), "declined": p.DeclinedPaths(), "work": len(p.Records("work")), "since": len(p.Since(journal.Identity{Round: 1, Name: "work"})),
 	}
 	for round := range 4 {
 		r := p.Round(round)

@@ -8,7 +8,6 @@ import (
 
 	"hone/journal"
 	"hone/workspace"
-	"hone/workspace/restore"
 )
 
 // Placement says how to bring a tree into the state in which a run left it elsewhere: that
@@ -32,7 +31,7 @@ type Placement struct {
 
 	journal *journal.Journal
 	tree    *workspace.Tree
-	list    []restore.Target
+	list    []workspace.Delta
 }
 
 // ImportedFile is a file that came with a run.
@@ -112,7 +111,7 @@ func sameButMode(a, b workspace.Entry) bool {
 
 func (p *Placement) change(path string, want, now workspace.Entry) {
 	p.Changes = append(p.Changes, path)
-	p.list = append(p.list, restore.Target{Path: path, Want: want, From: []workspace.Entry{now}})
+	p.list = append(p.list, workspace.Delta{Path: path, Before: now, After: want})
 }
 
 // [PlaceImported] can then restore them.
@@ -123,7 +122,7 @@ func (p *Placement) keepReplaced(ctx context.Context) error {
 			m = append(m, b.Before)
 		}
 	}
-	_, _, err := KeepContents(ctx, p.tree, p.journal.Home(), nil, m, nil)
+	_, _, err := KeepContents(ctx, p.tree, p.journal, nil, m, nil)
 	return err
 }
 
@@ -139,7 +138,7 @@ func PlaceImported(ctx context.Context, home *journal.Home, tree *workspace.Tree
 	if err != nil {
 		return nil, nil, err
 	}
-	var targets []restore.Target
+	var targets []workspace.Delta
 	for _, b := range list {
 		from, want := b.Before, b.After
 		if back {
@@ -149,12 +148,12 @@ func PlaceImported(ctx context.Context, home *journal.Home, tree *workspace.Tree
 		switch {
 		case now.SameState(want):
 		case now.SameState(from):
-			targets = append(targets, restore.Target{Path: b.Path, Want: want, From: []workspace.Entry{now}})
+			targets = append(targets, workspace.Delta{Path: b.Path, Before: now, After: want})
 		default:
 			left = append(left, b.Path)
 		}
 	}
-	changed, err = restore.Paths(ctx, tree, targets, home.OpenObject)
+	changed, err = tree.Apply(ctx, targets, home.OpenObject)
 	return changed, left, err
 }
 
@@ -168,7 +167,7 @@ func (p *Placement) Restore(ctx context.Context) error {
 	if err := p.keepReplaced(ctx); err != nil {
 		return err
 	}
-	if _, err := restore.Paths(ctx, p.tree, p.list, p.journal.Home().OpenObject); err != nil {
+	if _, err := p.tree.Apply(ctx, p.list, p.journal.Home().OpenObject); err != nil {
 		return fmt.Errorf("restore the run's files: %w", err)
 	}
 	return complete(ctx, p.journal, p.tree)

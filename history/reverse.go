@@ -10,7 +10,6 @@ import (
 
 	"hone/journal"
 	"hone/workspace"
-	"hone/workspace/restore"
 	"hone/workspace/treepath"
 )
 
@@ -195,11 +194,11 @@ func (v *Reversal) Restore(ctx context.Context, force bool) (kept map[string]str
 	if kept, err = v.keepConflicts(ctx); err != nil {
 		return nil, err
 	}
-	var list []restore.Target
+	var list []workspace.Delta
 	for _, p := range todo {
-		list = append(list, restore.Target{Path: p, Want: v.traces[p].want, From: []workspace.Entry{v.now[p]}})
+		list = append(list, workspace.Delta{Path: p, Before: v.now[p], After: v.traces[p].want})
 	}
-	if _, err := restore.Paths(ctx, v.tree, list, v.journal.Home().OpenObject); err != nil {
+	if _, err := v.tree.Apply(ctx, list, v.journal.Home().OpenObject); err != nil {
 		return kept, fmt.Errorf("restore files: %w", err)
 	}
 	v.Restored = todo
@@ -214,15 +213,14 @@ func (v *Reversal) keepConflicts(ctx context.Context) (map[string]string, error)
 			m = append(m, e)
 		}
 	}
-	home := v.journal.Home()
-	m, _, err := KeepContents(ctx, v.tree, home, nil, m, nil)
+	m, _, err := KeepContents(ctx, v.tree, v.journal, nil, m, nil)
 	if err != nil {
 		return nil, err
 	}
 	kept := map[string]string{}
 	for _, e := range m {
 		v.now[e.Path] = e
-		if kept[e.Path], err = home.PlainFile(e.Digest); err != nil {
+		if kept[e.Path], err = v.journal.Home().KeepFile(e.Digest); err != nil {
 			return nil, err
 		}
 	}
@@ -230,15 +228,14 @@ func (v *Reversal) keepConflicts(ctx context.Context) (map[string]string, error)
 }
 
 func (v *Reversal) record(ctx context.Context) error {
-	home := v.journal.Home()
 	m, err := v.tree.Manifest(ctx, v.last.Manifest)
 	if err != nil {
 		return fmt.Errorf("read the tree: %w", err)
 	}
-	if m, _, err = KeepContents(ctx, v.tree, home, v.last.Manifest, m, v.Unstored); err != nil {
+	if m, _, err = KeepContents(ctx, v.tree, v.journal, v.last.Manifest, m, v.Unstored); err != nil {
 		return err
 	}
-	stored, err := KeepManifest(home, v.last, m)
+	stored, err := KeepManifest(v.journal, v.last, m)
 	if err := cmp.Or(err, v.tree.Fault()); err != nil {
 		return err
 	}

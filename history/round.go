@@ -5,7 +5,7 @@ type Round struct {
 	Manifest string   // object with the manifest of the tree when the round opened; empty if it did not open
 	Touched  bool     // an apply was recorded, or a command may have changed something
 	Edited   bool     // an edit left other contents than it found
-	Restored []string // protected files that commands or the check changed; may repeat
+	Restored []string // protected files that commands changed; may repeat
 	// Agent is the first event of the round that began an agent's session; nil if
 	// there is none. Its payload is an [Asked].
 	Agent *Event
@@ -17,8 +17,6 @@ func (r *Round) fold(e Event) {
 	case Opened:
 		r.Manifest = v.Manifest
 	case Snapshot:
-		r.Restored = append(r.Restored, v.Restored...)
-	case Checked:
 		r.Restored = append(r.Restored, v.Restored...)
 	case Applied:
 		r.Touched = true

@@ -17,6 +17,8 @@ type Score struct {
 	Noise   float64 `json:"noise"`           // how far the 95 % confidence interval of Best reaches from it, as a part of it
 	Samples int     `json:"samples"`         // of a measurement
 	Values  int     `json:"values"`          // how many values of the name one output has
+	Tried   int     `json:"tried,omitempty"` // how many rounds have been judged, this one included
+	Gains   int     `json:"gains,omitempty"` // how many of them were kept
 	// Kept means that the round's change is the best now; Why is why it is not, empty before the
 	// first round.
 	Kept bool   `json:"kept,omitempty"`
@@ -30,6 +32,8 @@ type Score struct {
 	Old   []float64          `json:"old,omitempty"`
 	P     float64            `json:"p,omitempty"`     // of the test that decided
 	Shown map[string]float64 `json:"shown,omitempty"` // the other numbers, each a median
+	// Profile is the beginning of what the user's profile printed of the tree, if it is the best now.
+	Profile string `json:"profile,omitempty"`
 }
 
 // NothingChanged is why a round without a change has no number.
@@ -38,7 +42,7 @@ const NothingChanged = "nothing was changed"
 // Next returns the score of a round that has measured nothing yet, when s is that of the
 // best so far.
 func (s Score) Next() Score {
-	return Score{Name: s.Name, Lower: s.Lower, First: s.First, Best: s.Best, Noise: s.Noise, Samples: s.Samples, Values: s.Values}
+	return Score{Name: s.Name, Lower: s.Lower, First: s.First, Best: s.Best, Noise: s.Noise, Samples: s.Samples, Values: s.Values, Tried: s.Tried + 1, Gains: s.Gains}
 }
 
 // Gain returns how much better a number is than another, in percent; negative if it is worse.
@@ -59,9 +63,17 @@ func (s Score) Better(a, b float64) bool { return a != b && (a < b) == s.Lower }
 // Change says in a few words what the run has gained, such as "p95_ms 812 → 690 (−15 % ± 1.2 %)".
 func (s Score) Change() string {
 	if s.First == s.Best {
-		return fmt.Sprintf("%s %s ± %s %%", s.Name, Figure(s.Best), part(s.Noise*100))
+		return fmt.Sprintf("%s %s ± %s %%", s.Name, Figure(s.Best), Part(s.Noise*100))
 	}
-	return fmt.Sprintf("%s %s → %s (%s ± %s %%)", s.Name, Figure(s.First), Figure(s.Best), percent(s.First, s.Best), part(s.Noise*100))
+	return fmt.Sprintf("%s %s → %s (%s ± %s %%)", s.Name, Figure(s.First), Figure(s.Best), percent(s.First, s.Best), Part(s.Noise*100))
+}
+
+// Tally says what the run has gained, and how many of its changes were kept.
+func (s Score) Tally() string {
+	if s.Tried == 0 {
+		return s.Change()
+	}
+	return fmt.Sprintf("%s, %d kept of %d", s.Change(), s.Gains, s.Tried)
 }
 
 // Verdict says in a few words what became of the round's change.
@@ -70,7 +82,8 @@ func (s Score) Verdict() string {
 	if s.Value != nil {
 		text = Figure(*s.Value)
 		if len(s.Old) > 0 {
-			text += " (" + percent(Median(s.Old), *s.Value) + ")"
+			old := Median(s.Old)
+			text = fmt.Sprintf("%s → %s (%s)", Figure(old), text, percent(old, *s.Value))
 		}
 	}
 	switch {
@@ -96,11 +109,11 @@ func percent(from, to float64) string {
 	if change < 0 {
 		sign, change = "−", -change
 	}
-	return sign + part(change) + " %"
+	return sign + Part(change) + " %"
 }
 
-// part returns a percentage: whole from 10 on.
-func part(percent float64) string {
+// Part returns a percentage: whole from 10 on.
+func Part(percent float64) string {
 	if percent >= 10 {
 		return strconv.FormatFloat(percent, 'f', 0, 64)
 	}

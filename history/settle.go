@@ -13,7 +13,6 @@ import (
 
 	"hone/journal"
 	"hone/workspace"
-	"hone/workspace/restore"
 )
 
 // Settle completes and records the edits that a run had started to apply when
@@ -67,11 +66,7 @@ func (p *Past) Unapplied() []Event {
 
 func completeApply(ctx context.Context, j *journal.Journal, tree *workspace.Tree, e Event) error {
 	begun := e.Payload.(ApplyBegun)
-	ch, err := RecordedChange(j.Home(), begun.Verdicts)
-	if err != nil {
-		return err
-	}
-	outdated, err := Apply(ctx, tree, j.Home(), ch, begun.Verdicts)
+	outdated, err := Apply(ctx, tree, j.Home(), begun.Verdicts)
 	if err != nil {
 		return err
 	}
@@ -83,48 +78,30 @@ func completeApply(ctx context.Context, j *journal.Journal, tree *workspace.Tree
 	return err
 }
 
-// Apply makes the edits of a change, all of them or none. It completes a change
-// that was made in part.
+// Apply makes the edits that verdicts are about, all of them or none, with contents from the
+// objects of the journal. It completes a change that was made in part.
 //
 // If a file has neither the contents that its edit found nor those that the edit writes,
 // the user has changed it. Then Apply makes no edit, undoes those that were made, and
 // returns the files that the user changed.
-func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch workspace.Change, vs []workspace.Verdict) (outdated []string, err error) {
-	err = tree.Apply(ctx, ch, vs)
-	var conflict *workspace.ConflictError
-	if !errors.As(err, &conflict) {
+func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, vs []workspace.Verdict) (outdated []string, err error) {
+	edits := make([]workspace.Delta, len(vs))
+	for i, v := range vs {
+		edits[i] = v.Delta()
+	}
+	_, err = tree.Apply(ctx, edits, home.OpenObject)
+	conflict, ok := errors.AsType[*workspace.ConflictError](err)
+	if !ok {
 		return nil, err
 	}
-	return conflict.Paths, rollBack(ctx, tree, home, ch, vs)
-}
-
-// Files in any other state are left alone; the temporary files of edits that were not made are removed.
-func rollBack(ctx context.Context, tree *workspace.Tree, home *journal.Home, ch workspace.Change, vs []workspace.Verdict) error {
-	var paths []string
-	for _, v := range vs {
-		paths = append(paths, v.Path)
+	var back []workspace.Delta
+	for _, made := range conflict.Made {
+		back = append(back, made.Back())
 	}
-	m, err := tree.ManifestOf(ctx, paths, nil)
-	if err != nil {
-		return err
+	if _, err := tree.Apply(ctx, back, home.OpenObject); err != nil {
+		return nil, fmt.Errorf("undo an incomplete change: %w", err)
 	}
-	var list []restore.Target
-	for _, v := range vs {
-		now, _ := m.Entry(v.Path)
-		made := now.Note == "" && (now.Kind == "" || now.Kind == workspace.Regular) && now.Digest == v.After.Digest
-		if !made || v.Before.Digest == v.After.Digest {
-			continue
-		}
-		want := EntryOf(v.Path, v.Before)
-		if want.Kind != "" && now.Kind != "" {
-			want.Mode = now.Mode // an edit keeps it
-		}
-		list = append(list, restore.Target{Path: v.Path, Want: want, From: []workspace.Entry{now}})
-	}
-	if _, err := restore.Paths(ctx, tree, list, home.OpenObject); err != nil {
-		return fmt.Errorf("undo an incomplete change: %w", err)
-	}
-	return tree.RemoveTemps(ch, vs)
+	return conflict.Paths, nil
 }
 
 // RecordedChange returns the change that recorded verdicts are about, with

@@ -2,15 +2,12 @@ package history
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"hone/journal"
-	"hone/journal/objects"
 	"hone/workspace"
 )
 
@@ -18,11 +15,11 @@ import (
 // differ from those in an earlier one, as [KeepContents] does. Most files are read only
 // once. known is for [workspace.Tree.Manifest]. skip also gets a file's contents, or nil
 // if they were not read; it may be called again without them.
-func TakeManifest(ctx context.Context, tree *workspace.Tree, home *journal.Home, before, known workspace.Manifest, skip func(e workspace.Entry, contents []byte) bool) (workspace.Manifest, int64, error) {
-	k := contents{home: home, before: before, skip: skip}
+func TakeManifest(ctx context.Context, tree *workspace.Tree, j *journal.Journal, before, known workspace.Manifest, skip func(e workspace.Entry, contents []byte) bool) (workspace.Manifest, int64, error) {
+	k := contents{journal: j, before: before, skip: skip}
 	m, err := tree.ManifestReading(ctx, known, k.keep)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the tree: %w", errors.Join(err, k.discard()))
+		return nil, 0, fmt.Errorf("read the tree: %w", err)
 	}
 	return k.keepRest(ctx, tree, m)
 }
@@ -32,51 +29,40 @@ func TakeManifest(ctx context.Context, tree *workspace.Tree, home *journal.Home,
 // skip reports whether to leave out a file; nil leaves out none. KeepContents
 // returns the manifest with the digests that it computed, and how many bytes it
 // stored.
-func KeepContents(ctx context.Context, tree *workspace.Tree, home *journal.Home, before, m workspace.Manifest, skip func(workspace.Entry) bool) (workspace.Manifest, int64, error) {
-	k := contents{home: home, before: before, skip: func(e workspace.Entry, _ []byte) bool { return skip != nil && skip(e) }}
+func KeepContents(ctx context.Context, tree *workspace.Tree, j *journal.Journal, before, m workspace.Manifest, skip func(workspace.Entry) bool) (workspace.Manifest, int64, error) {
+	k := contents{journal: j, before: before, skip: func(e workspace.Entry, _ []byte) bool { return skip != nil && skip(e) }}
 	return k.keepRest(ctx, tree, m)
 }
 
 // contents stores the contents of the files that differ from those in a manifest.
 type contents struct {
-	home   *journal.Home
-	before workspace.Manifest
-	skip   func(e workspace.Entry, contents []byte) bool
-	pack   *objects.Pack // nil until a file differs
-	stored int64
+	journal *journal.Journal
+	before  workspace.Manifest
+	skip    func(e workspace.Entry, contents []byte) bool
+	stored  int64
 }
 
 // contents are those of the file if they were read; old is its entry in the earlier manifest, or zero.
-func (k *contents) isFresh(e, old workspace.Entry, contents []byte) (bool, error) {
-	if e.Digest == "" || e.Digest == old.Digest {
-		return false, nil
-	}
-	if k.pack == nil {
-		var err error
-		if k.pack, err = k.home.NewPack(); err != nil {
-			return false, err
-		}
-	}
-	return !k.pack.Has(e.Digest, e.Size) && !k.skip(e, contents), nil
+func (k *contents) isFresh(e, old workspace.Entry, contents []byte) bool {
+	return e.Digest != "" && e.Digest != old.Digest && !k.journal.Has(e.Digest) && !k.skip(e, contents)
 }
 
 func (k *contents) keep(e workspace.Entry, contents []byte) error {
 	old, _ := k.before.Entry(e.Path)
-	fresh, err := k.isFresh(e, old, contents)
-	if err == nil && fresh {
-		_, _, err = k.add(bytes.NewReader(contents))
+	if !k.isFresh(e, old, contents) {
+		return nil
 	}
+	_, _, err := k.add(bytes.NewReader(contents))
 	return err
 }
 
 func (k *contents) add(in io.Reader) (string, int64, error) {
-	name, size, err := k.pack.Add(in)
+	name, size, err := k.journal.Add(in)
 	k.stored += size
 	return name, size, err
 }
 
 func (k *contents) keepRest(ctx context.Context, tree *workspace.Tree, m workspace.Manifest) (workspace.Manifest, int64, error) {
-	var packErr error
 	before := k.before // from the file on that is asked about; a search for each file would take longer
 	m, err := tree.Store(ctx, m, func(e workspace.Entry) bool {
 		for len(before) > 0 && before[0].Path < e.Path {
@@ -86,36 +72,21 @@ func (k *contents) keepRest(ctx context.Context, tree *workspace.Tree, m workspa
 		if len(before) > 0 && before[0].Path == e.Path {
 			old = before[0]
 		}
-		fresh, err := k.isFresh(e, old, nil)
-		packErr = cmp.Or(packErr, err)
-		return fresh
+		return k.isFresh(e, old, nil)
 	}, k.add)
-	if err = errors.Join(err, packErr); err != nil {
-		return nil, 0, fmt.Errorf("store the tree's contents: %w", errors.Join(err, k.discard()))
-	}
-	if k.pack == nil {
-		return m, 0, nil
-	}
-	if err := k.pack.Close(); err != nil {
+	if err != nil {
 		return nil, 0, fmt.Errorf("store the tree's contents: %w", err)
 	}
 	return m, k.stored, nil
 }
 
-func (k *contents) discard() error {
-	if k.pack == nil {
-		return nil
-	}
-	return k.pack.Discard()
-}
-
-// KeepManifest stores a manifest as an object, usually as its difference to the
-// one that was stored before it.
-func KeepManifest(home *journal.Home, before workspace.Stored, m workspace.Manifest) (workspace.Stored, error) {
-	if !home.Has(before.Name) {
+// KeepManifest stores a manifest as an object, unless it equals the one that was stored
+// before it.
+func KeepManifest(j *journal.Journal, before workspace.Stored, m workspace.Manifest) (workspace.Stored, error) {
+	if !j.Has(before.Name) {
 		before = workspace.Stored{}
 	}
-	return before.StoreNext(m, home.Put)
+	return before.StoreNext(m, j.PutNext)
 }
 
 // ReadManifest reads a manifest from its object.

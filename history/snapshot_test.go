@@ -73,8 +73,10 @@ func TestTakeManifest(t *testing.T) {
 	defer home.Close()
 	tree := crashtest.Must(workspace.Open(dir, workspace.Options{}))
 	defer tree.Close()
+	j := crashtest.Must(home.Create("r"))
+	defer j.Close()
 	before := workspace.Manifest{{Path: "known", Kind: workspace.Regular, Digest: workspace.Digest([]byte("known"))}}
-	m, stored, err := history.TakeManifest(t.Context(), tree, home, before, nil, func(e workspace.Entry, contents []byte) bool {
+	m, stored, err := history.TakeManifest(t.Context(), tree, j, before, nil, func(e workspace.Entry, contents []byte) bool {
 		if contents != nil && string(contents) != files[e.Path] {
 			t.Errorf("%s has other contents", e.Path)
 		}
@@ -92,13 +94,13 @@ func TestTakeManifest(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
-	again, stored, err := history.TakeManifest(t.Context(), tree, home, m, m, func(workspace.Entry, []byte) bool { t.Error("nothing differs"); return true })
+	again, stored, err := history.TakeManifest(t.Context(), tree, j, m, m, func(workspace.Entry, []byte) bool { t.Error("nothing differs"); return true })
 	if err != nil || stored != 0 || len(m.Diff(again)) > 0 {
 		t.Errorf("again: %d bytes, %v", stored, err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := history.TakeManifest(canceled, tree, home, nil, nil, nil); !errors.Is(err, context.Canceled) {
+	if _, _, err := history.TakeManifest(canceled, tree, j, nil, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 }

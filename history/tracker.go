@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"hone/journal"
@@ -120,7 +119,7 @@ func (t *tracker) apply(vs []workspace.Verdict) {
 	for _, v := range vs {
 		was := t.state(v.Path)
 		if was.Kind == "" && v.Before.Exists() { // an ignored file; manifests have it from now on
-			was = EntryOf(v.Path, v.Before)
+			was = v.Before.Entry(v.Path)
 		}
 		one := t.trace(v.Path, was)
 		one.ours, one.made = true, one.made || !v.Before.Exists()
@@ -182,18 +181,9 @@ func (t *tracker) addInterrupted(ctx context.Context, j *journal.Journal, tree *
 	return nil
 }
 
-// EntryOf returns a file's image as the entry of a manifest; zero if there is
-// no file.
-func EntryOf(path string, i workspace.Image) workspace.Entry {
-	if !i.Exists() {
-		return workspace.Entry{}
-	}
-	return workspace.Entry{Path: path, Kind: workspace.Regular, Mode: fs.FileMode(i.Mode).Perm(), Size: i.Size, Digest: i.Digest}
-}
-
 // EntryAfter returns an entry after an edit; zero if the edit deletes the file.
 func EntryAfter(was workspace.Entry, v workspace.Verdict) workspace.Entry {
-	e := EntryOf(v.Path, v.After)
+	e := v.After.Entry(v.Path)
 	if e.Kind != "" && was.Kind != "" {
 		e.Mode = was.Mode // a file that exists keeps its mode
 	}

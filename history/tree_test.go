@@ -28,6 +28,11 @@ func TestWriteTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer home.Close()
+	j, err := home.Create("r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
 	source, target := openTree(t, from), openTree(t, to)
 	m, err := source.Manifest(t.Context(), nil)
 	if err != nil {
@@ -36,7 +41,7 @@ func TestWriteTree(t *testing.T) {
 	if err := history.WriteTree(t.Context(), target, m, home); err == nil || !strings.Contains(err.Error(), "the contents of 2 files were not stored, such as a") {
 		t.Errorf("nothing is stored: %v", err)
 	}
-	if m, _, err = history.KeepContents(t.Context(), source, home, nil, m, nil); err != nil {
+	if m, _, err = history.KeepContents(t.Context(), source, j, nil, m, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := history.WriteTree(t.Context(), target, m, home); err != nil {

@@ -38,13 +38,15 @@ func (h *Home) HoldSpace(size int64) error {
 	return nil
 }
 
-// The bytes are random, so that no file system can compress them.
+// Where it cannot be preallocated, the bytes are random, so that no file system can compress them.
 func (h *Home) writeBallast(size int64) error {
 	f, err := h.in.Root.OpenFile(ballastFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), size)
+	if err = preallocate(f, size); errors.Is(err, errors.ErrUnsupported) {
+		_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), size)
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		err = errors.Join(err, h.removeBallast())
 	}

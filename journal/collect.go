@@ -2,19 +2,24 @@ package journal
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
+	"strings"
+
+	"hone/journal/objects"
 )
 
-// Collector finds the objects that no kept run needs, and deletes them. An object is
-// needed if its digest is in the journal of a kept run, or in a needed object. So a text
+// Collector finds the runs and objects that no kept run needs, and deletes them. An object
+// is needed if its digest is in the journal of a kept run, or in a needed object. So a text
 // that looks like a digest may keep an object that no run needs; no needed object is
-// deleted.
+// deleted. A kept run keeps its whole pack, and gets what it needs of those that are deleted.
 //
 // The caller holds the workspace's lock. A process that is killed at any point leaves
 // every object that a kept run needs.
@@ -110,49 +115,108 @@ func (c *Collector) newlyNeeded(text io.Reader) (more []string, err error) {
 	}
 }
 
-// Unneeded returns the size in bytes of the journals and objects that are not kept.
-func (c *Collector) Unneeded() (int64, error) {
-	total := int64(0)
-	for d, size := range c.sizes {
-		if !c.needed[d] {
-			total += size
-		}
-	}
-	runs, err := c.deletedRuns()
-	for _, run := range runs {
-		info, statErr := c.home.in.Root.Lstat(runFile(run))
+// Unneeded returns the size in bytes of the files that are deleted, without the objects
+// that kept runs get.
+func (c *Collector) Unneeded() (total int64, err error) {
+	journals, others, err := c.unneeded()
+	for _, name := range slices.Concat(journals, others) {
+		info, statErr := c.home.in.Root.Lstat(name)
 		if statErr != nil {
 			return 0, statErr
 		}
 		total += info.Size()
 	}
-	return total, err
+	moving, movingErr := c.moving(c.keptPacks())
+	for _, object := range moving {
+		total -= c.sizes[object]
+	}
+	return total, errors.Join(err, movingErr)
 }
 
-func (c *Collector) deletedRuns() ([]string, error) {
-	runs, err := c.home.Runs()
-	return slices.DeleteFunc(runs, func(run string) bool { return c.kept[run] }), err
-}
-
-// Delete deletes the journals of the runs that are not kept, the objects that none
-// needs, and what killed processes left.
-func (c *Collector) Delete(ctx context.Context) error {
-	// The journals come first, durably: a run without its objects could not be undone.
-	runs, err := c.deletedRuns()
-	for _, run := range runs {
-		err = errors.Join(err, c.home.in.Root.Remove(runFile(run)))
-		if removed := c.home.in.Root.Remove(importedFile(run)); !errors.Is(removed, fs.ErrNotExist) {
-			err = errors.Join(err, removed)
+// A temporary file, which a killed process left, is the name of no kept run either.
+func (c *Collector) unneeded() (journals, others []string, err error) {
+	for _, folder := range []string{runsDir, keptDir} {
+		entries, readErr := fs.ReadDir(c.home.in.Root.FS(), folder)
+		if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
+			err = errors.Join(err, readErr)
+		}
+		for _, e := range entries {
+			name, file := e.Name(), folder+"/"+e.Name()
+			run, suffix, _ := strings.Cut(name, ".")
+			switch {
+			case strings.HasSuffix(name, tempSuffix), folder == keptDir && !c.needed[name]:
+				others = append(others, file)
+			case folder == keptDir || c.kept[run]:
+			case suffix == "jsonl":
+				journals = append(journals, file)
+			default:
+				others = append(others, file)
+			}
 		}
 	}
-	err = errors.Join(err, c.home.in.Sync(runsDir), c.home.dropBallast())
+	return journals, others, err
+}
+
+func (c *Collector) keptPacks() *objects.Store {
+	return c.home.Of(func(run string) bool { return c.kept[run] })
+}
+
+// moving returns the needed objects that only packs of deleted runs have.
+func (c *Collector) moving(kept *objects.Store) ([]string, error) {
+	there, err := kept.Sizes()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.needed)), func(object string) bool { return there[object] > 0 }), err
+}
+
+// Delete deletes the journals and packs of the runs that are not kept, and what killed
+// processes left. Before, the oldest kept run gets what kept runs need of them.
+func (c *Collector) Delete(ctx context.Context) error {
+	journals, others, err := c.unneeded()
 	if err == nil {
-		err = c.home.Retain(ctx, func(object string) bool { return c.needed[object] })
+		err = c.move(ctx)
 	}
-	if err != nil {
+	if err == nil {
+		// The journals come first, durably: a run without its objects could not be undone.
+		if err = c.remove(ctx, journals); err == nil {
+			err = c.remove(ctx, others)
+		}
+		c.home.Reset()
+	}
+	if err = errors.Join(err, c.home.dropBallast()); err != nil {
 		return fmt.Errorf("delete what no run needs: %w", err)
 	}
 	return nil
+}
+
+func (c *Collector) move(ctx context.Context) error {
+	kept := c.keptPacks()
+	moving, err := c.moving(kept)
+	if err != nil || len(moving) == 0 {
+		return err
+	}
+	to := kept.Pack(slices.Min(slices.Collect(maps.Keys(c.kept))))
+	for _, object := range moving {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(err, to.Close())
+		}
+		o, err := c.home.OpenObject(object)
+		if err == nil {
+			_, _, err = to.Add(o)
+			err = errors.Join(err, o.Close())
+		}
+		if err != nil {
+			return errors.Join(err, to.Close())
+		}
+	}
+	return errors.Join(to.Sync(), to.Close())
+}
+
+func (c *Collector) remove(ctx context.Context, names []string) error {
+	for _, name := range names {
+		if err := cmp.Or(ctx.Err(), c.home.in.Root.Remove(name)); err != nil {
+			return err
+		}
+	}
+	return c.home.in.Sync(runsDir)
 }
 
 // TotalSize returns the size in bytes of all files of the home.

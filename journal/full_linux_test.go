@@ -41,7 +41,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil || len(events) != n-1 {
 		t.Fatalf("%d events after the disk was full, want %d: %v", len(events), n-1, err)
 	}
-	if _, err := h.Put(make([]byte, 200<<10)); err == nil {
+	if _, err := j.Put(disktest.Noise(200<<10, 1)); err == nil {
 		t.Error("an object larger than the disk was stored")
 	}
 	if err := os.Remove(ballast); err != nil {

@@ -21,6 +21,7 @@ const HomeName = ".hone"
 
 const (
 	runsDir  = "runs"
+	keptDir  = "kept" // of files for the user, by the digests of their contents
 	lockFile = "lock"
 )
 
@@ -37,6 +38,13 @@ type Home struct {
 	workspace string
 	in        *dir.Dir
 	ballast   ballast
+}
+
+// OldError says that an older version of hone wrote a home, which this one does not read.
+type OldError struct{ Path string }
+
+func (e *OldError) Error() string {
+	return e.Path + " was written by an older hone, which stored files in another way"
 }
 
 // OpenHome opens the directory .hone below the workspace dir. If it does not
@@ -82,8 +90,16 @@ func findHome(workspace, path string, create bool) (*Home, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := root.Lstat("packs"); err == nil {
+		root.Close()
+		return nil, &OldError{path}
+	}
+	if _, err := root.Lstat(runsDir); err != nil && !create { // no run began
+		root.Close()
+		return nil, err
+	}
 	in := &dir.Dir{Root: root, Path: path}
-	h := &Home{Store: objects.In(in), workspace: workspace, in: in}
+	h := &Home{Store: objects.In(in, runsDir), workspace: workspace, in: in}
 	if create {
 		if err := h.setUp(); err != nil {
 			root.Close()
@@ -93,9 +109,9 @@ func findHome(workspace, path string, create bool) (*Home, error) {
 	return h, nil
 }
 
-// The file comes last, so that the names of the directories are durable if it exists.
+// The file comes last, so that the directory's name is durable if it exists.
 func (h *Home) setUp() error {
-	err := errors.Join(dir.Make(h.in.Root, runsDir), h.Store.Create())
+	err := dir.Make(h.in.Root, runsDir)
 	if _, missing := h.in.Root.Lstat(".gitignore"); err != nil || missing == nil {
 		return err
 	}
@@ -119,18 +135,18 @@ func (h *Home) Dir() string { return h.in.Path }
 // Workspace returns the path of the workspace.
 func (h *Home) Workspace() string { return h.workspace }
 
-// Close releases the directory and the space that is held, and ends the log of objects.
+// Close releases the directory and the space that is held.
 func (h *Home) Close() error {
-	return errors.Join(h.ReleaseSpace(), h.Store.Close(), h.in.Root.Close())
+	return errors.Join(h.ReleaseSpace(), h.in.Root.Close())
 }
 
 // runTime is the layout of the time at the start of a run id.
 const runTime = "20060102-150405"
 
-// NewRun returns an id for a run that starts now: the time in UTC, the fraction
-// of the second, and a random number in hex. Ids sort by time, even within a
-// second, so that "last" means the run started last. If the clock was set back
-// since the newest run started, the id uses the second after that run's.
+// NewRun returns an id for a run that starts now: the local time (ruling S1), the
+// fraction of the second, and a random number in hex. Ids sort by time, even within a
+// second, so that "last" means the run started last. If the clock was set back since the
+// newest run started, as it is in autumn, the id uses the second after that run's.
 func (h *Home) NewRun() string {
 	id := newRun(time.Now())
 	runs, err := h.Runs()
@@ -147,7 +163,7 @@ func (h *Home) NewRun() string {
 func newRun(at time.Time) string {
 	var b [1]byte
 	_, _ = rand.Read(b[:])
-	return fmt.Sprintf("%s-%04x%02x", at.UTC().Format(runTime), at.Nanosecond()>>14, b)
+	return fmt.Sprintf("%s-%04x%02x", at.Format(runTime), at.Nanosecond()>>14, b)
 }
 
 // Runs returns the ids of all runs, oldest first.
@@ -199,5 +215,20 @@ func (h *Home) FindRun(ref string) (string, error) {
 
 // ShortRun returns the last part of a run's id, which users can type.
 func ShortRun(run string) string { return run[strings.LastIndexByte(run, '-')+1:] }
+
+// KeepFile writes a file with the contents of an object, for the user, and returns its path.
+func (h *Home) KeepFile(object string) (path string, err error) {
+	b, err := h.Get(object)
+	if err == nil {
+		err = h.in.MakeDurable(keptDir)
+	}
+	if err == nil {
+		err = h.replaceFile(keptDir+"/"+object, b)
+	}
+	if err != nil {
+		return "", fmt.Errorf("keep a file: %w", err)
+	}
+	return h.in.At(keptDir + "/" + object), nil
+}
 
 func runFile(run string) string { return runsDir + "/" + run + ".jsonl" }

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 
 	"hone/internal/lazyregexp"
 )
 
 // importedSuffix ends the name of the file that says that a run was imported.
 const importedSuffix = ".imported"
+
+const tempSuffix = ".new"
 
 // maxImported is the maximum size of such a file in bytes.
 const maxImported = 64 << 20
@@ -63,18 +66,16 @@ func Lines(events []Event) []byte {
 // journal here, if there is one: the caller knows that this one continues it. Whoever
 // recorded the events, the [Owner] must accept them before [Home.Open] opens the run.
 //
-// The objects that the events name are stored already. The caller holds the workspace's
+// The objects that the events name are durable already: the caller stored and synced them
+// with the run's [Home.Pack]. The caller holds the workspace's
 // lock. A process that is killed leaves the run as it was, or imported.
 func (h *Home) Import(events []Event, base string) error {
 	if len(events) == 0 || !ValidRun(events[0].Run) {
 		return errors.New("import a run: it has no events, or no valid id")
 	}
 	run := events[0].Run
-	err := h.Store.Sync()
 	// A note without its journal says nothing, because no event has that hash.
-	if err == nil {
-		err = h.setImported(run, Imported{Head: events[len(events)-1].Hash(), Base: base})
-	}
+	err := h.setImported(run, Imported{Head: events[len(events)-1].Hash(), Base: base})
 	if err == nil {
 		err = h.replaceFile(runFile(run), Lines(events))
 	}
@@ -101,7 +102,7 @@ func (h *Home) setImported(run string, i Imported) error {
 }
 
 func (h *Home) replaceFile(name string, content []byte) error {
-	temp := name + ".new"
+	temp := name + tempSuffix
 	f, err := h.in.Root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (h *Home) replaceFile(name string, content []byte) error {
 	if err != nil {
 		return errors.Join(err, h.in.Root.Remove(temp))
 	}
-	return h.in.Sync(runsDir)
+	return h.in.Sync(path.Dir(name))
 }
 
 // Imported returns what is known about the import of a run; zero if it was not imported.

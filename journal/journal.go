@@ -5,7 +5,7 @@
 // opens an existing one to continue it, and [Home.Read] and [Home.Follow] only
 // read. [Journal.Append] adds an [Event]. Each event has a sequence number and
 // the SHA-256 of the line before it. Store data that is too large for a line as
-// an object with [Home.Put] or [Home.NewPack] before appending the event that
+// an object of the journal's [objects.Pack] before appending the event that
 // names it. Append makes all objects durable before it writes the event, so that no
 // event names an object that a power failure can destroy. The event itself is durable if its
 // [Entry.Sync] is set, or once a later one with it is appended.
@@ -27,6 +27,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -36,6 +37,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"hone/journal/objects"
 )
 
 // Version is the format that this package writes, and the only one that it
@@ -133,6 +136,9 @@ type Observer struct {
 // Journal is the file of one run, open for appending. Several goroutines may
 // use it at once.
 type Journal struct {
+	// Pack stores the objects of the run. That of OpenReplay stores none, and only names them.
+	*objects.Pack
+
 	home *Home
 	run  string
 
@@ -167,11 +173,11 @@ func (h *Home) Create(run string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the run's journal: %w", err)
 	}
-	if err := h.in.Sync(runsDir); err != nil {
-		f.Close()
-		return nil, err
-	}
 	j := newJournal(h, run, f)
+	j.Pack = h.Pack(run)
+	if err := cmp.Or(j.Pack.Create(), h.in.Sync(runsDir)); err != nil {
+		return nil, errors.Join(err, j.Discard())
+	}
 	j.mac = h.Owner.mac(run)
 	return j, nil
 }
@@ -182,7 +188,7 @@ func (j *Journal) Discard() error {
 	if len(j.Events()) > 0 {
 		return fmt.Errorf("run %s has events: its journal is not deleted", j.run)
 	}
-	if err := errors.Join(j.Close(), j.home.in.Root.Remove(runFile(j.run))); err != nil {
+	if err := errors.Join(j.Pack.Discard(), j.Close(), j.home.in.Root.Remove(runFile(j.run))); err != nil {
 		return fmt.Errorf("delete the run's journal: %w", err)
 	}
 	return nil
@@ -201,6 +207,7 @@ func (h *Home) Open(run string) (*Journal, error) {
 		return nil, fmt.Errorf("open the run's journal: %w", err)
 	}
 	j := newJournal(h, run, f)
+	j.Pack = h.Pack(run)
 	if err := j.load(); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", h.in.At(runFile(run)), err)
@@ -340,7 +347,7 @@ func (j *Journal) Append(n Entry) (Event, error) {
 	if len(e.line) > maxLine {
 		return Event{}, fmt.Errorf("event %s: its %d bytes are too many for a line of the journal", n.Type, len(e.line))
 	}
-	if err := j.home.Store.Sync(); err != nil {
+	if err := j.Pack.Sync(); err != nil {
 		return Event{}, err
 	}
 	if err := j.write(e.line, n.Sync); err != nil {
@@ -434,12 +441,12 @@ func (j *Journal) truncate(cause error) {
 	}
 }
 
-// Close closes the file.
+// Close closes the files.
 func (j *Journal) Close() error {
 	if j.replaying {
 		return nil
 	}
-	return j.file.Close()
+	return errors.Join(j.Pack.Close(), j.file.Close())
 }
 
 func encode(v any) ([]byte, error) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hone/internal/crashtest"
 	"hone/journal"
 )
 
@@ -225,23 +226,22 @@ func TestDamageIsFound(t *testing.T) {
 
 func TestObjects(t *testing.T) {
 	h := home(t)
-	name, err := h.Put([]byte("contents"))
+	j := crashtest.Must(h.Create("r"))
+	defer j.Close()
+	name, err := j.Put([]byte("contents"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := h.Put([]byte("contents")); err != nil || again != name {
+	if again, err := j.Put([]byte("contents")); err != nil || again != name {
 		t.Errorf("again: %s, %v", again, err)
 	}
 	if b, err := h.Get(name); err != nil || string(b) != "contents" {
 		t.Errorf("get: %q, %v", b, err)
 	}
-	path, err := h.PlainFile(name)
-	if err == nil {
-		err = os.WriteFile(path, []byte("Contents"), 0o600)
+	if path, err := h.KeepFile(name); err != nil || string(crashtest.Must(os.ReadFile(path))) != "contents" {
+		t.Errorf("kept in %s: %v", path, err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	crashtest.DamageObject(h, name)
 	if _, err := h.Get(name); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("a changed object: %v", err)
 	}
@@ -279,6 +279,17 @@ func TestRunsSortByTheirTime(t *testing.T) {
 	}
 	if !slices.IsSorted(runs) {
 		t.Errorf("%v", runs)
+	}
+}
+
+// TestRunsHaveTheLocalTime, as the ids of CodeScribe have it (ruling S1).
+func TestRunsHaveTheLocalTime(t *testing.T) {
+	before := time.Local
+	defer func() { time.Local = before }()
+	time.Local = time.FixedZone("far east", 9*60*60)
+	h, at := home(t), time.Now()
+	if got, err := time.ParseInLocation("20060102-150405", h.NewRun()[:15], time.Local); err != nil || got.Before(at.Truncate(time.Second)) || got.After(time.Now()) {
+		t.Errorf("%v at %v, %v", got, at, err)
 	}
 }
 

@@ -42,7 +42,7 @@ type move struct {
 func (m *move) do() error {
 	m.journal.mu.Lock()
 	defer m.journal.mu.Unlock()
-	if err := errors.Join(m.home.Store.Sync(), m.home.Store.Close()); err != nil {
+	if err := errors.Join(m.journal.Pack.Sync(), m.journal.Pack.Close()); err != nil {
 		return err
 	}
 	m.step()

@@ -2,8 +2,10 @@ package journal
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -26,15 +28,13 @@ func TestNothingIsNamedBeforeItIsDurable(t *testing.T) {
 	}
 	j := must(h.Create("r"))
 	defer j.Close()
-	put := func(n, size int) string { return must(h.Put(fmt.Append(make([]byte, size), n))) }
+	put := func(n, size int) string { return must(j.Put(fmt.Append(make([]byte, size), n))) }
 	var objects []string
 	for n := range 20 {
 		objects = append(objects, put(n, 10), put(n, 300<<n%10))
 		if n%5 == 4 {
-			p := must(h.NewPack())
-			name, _, err := p.Add(must(os.Open(h.in.At(runFile("r")))))
+			name, _, err := j.Add(io.MultiReader(strings.NewReader(strings.Repeat("long", 1<<19)), must(os.Open(h.in.At(runFile("r"))))))
 			must(0, err)
-			must(0, p.Close())
 			objects = append(objects, name)
 		}
 		must(j.Append(Entry{Type: "test", Payload: map[string]any{"objects": objects}, Sync: n%3 == 0}))

@@ -17,7 +17,7 @@ func (h *Home) OpenReplay(run string) (*Journal, error) {
 		return nil, err
 	}
 	j := newJournal(h, run, nil)
-	j.replaying, j.remaining = true, events
+	j.Pack, j.replaying, j.remaining = h.Idle(run), true, events
 	return j, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hone/internal/config"
 	"hone/internal/render"
 )
 
@@ -45,10 +46,14 @@ given above, allow what they forbid, or decide what counts as done.
 
 `
 
-// WithAdvice returns a system text with the repository's advice after it. Every line of the
-// file is quoted, so that none of them can look like the end of the advice.
+// WithAdvice returns a system text with the limits of what may change and the repository's
+// advice after it. Every line of the file is quoted, so that none of them can look like the end
+// of the advice.
 func (s *Settings) WithAdvice(system string) string {
 	a := s.RepoAdvice
+	if limits := s.Scopes(); limits != nil {
+		system = strings.TrimRight(system, "\n") + "\n\n# What you may change\n\n- " + strings.Join(limits, "\n- ") + "\n\nAnything beyond is refused, and put back if a command did it.\n"
+	}
 	if a.File == "" {
 		return system
 	}
@@ -60,4 +65,15 @@ func (s *Settings) WithAdvice(system string) string {
 		text += fmt.Sprintf("\n[%s has %d bytes. The rest is left out here.]\n", a.File, a.Size)
 	}
 	return text
+}
+
+// Scopes says which files a run may change, and how many lines; nil if that is not limited.
+func (s *Settings) Scopes() (texts []string) {
+	if only := config.Only.In(s.Values); len(only) > 0 {
+		texts = append(texts, "only files that match "+render.Line(strings.Join(only, ", "))+" may be changed")
+	}
+	if n := config.MaxDiff.In(s.Values); n > 0 {
+		texts = append(texts, fmt.Sprintf("at most %s may be changed in all, added and removed ones together", render.Count(n, "line")))
+	}
+	return texts
 }

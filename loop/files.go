@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hone"
 	"hone/internal/render"
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -76,4 +77,20 @@ func namesOf(files []workspace.File, guard *secret.Guard) (text string, listed i
 		b.WriteString("  " + list + "\n")
 	}
 	return b.String(), listed
+}
+
+// Look tells a model where it works: the directory and the files of the run's tree but for its own. It is looked at once a round.
+func Look(ctx context.Context, r *hone.Run, guard *secret.Guard) (string, error) {
+	return hone.Step(ctx, r, "look", nil, func(ctx context.Context) (string, error) {
+		files, err := FilesText(ctx, r.Tree, guard, r.Own)
+		return fmt.Sprintf("\nWorking directory: %s\n%s", render.Line(guard.Redact(r.Tree.Dir())), files), err
+	})
+}
+
+// Advised is the end of a prompt with the user's advice; empty if there is none.
+func Advised(advice string) string {
+	if advice == "" {
+		return ""
+	}
+	return "\nThe user adds this advice:\n\n" + strings.TrimSpace(advice) + "\n"
 }

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"cmp"
+	"context"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -111,6 +112,21 @@ func MakeDir(root, name string) error {
 		return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "move it away", Verb: hone.Resume}}
 	}
 	return nil
+}
+
+// InTree is [hone.Step] for what reads or writes files of the loop's own, below the tree's root.
+func InTree[T any](ctx context.Context, r *hone.Run, name string, input any, do func(*os.Root) (T, error)) (T, error) {
+	return hone.Step(ctx, r, name, input, func(context.Context) (T, error) { return InRoot(r.Tree.Dir(), do) })
+}
+
+// InRoot calls do with the directory opened as a root, out of which no link leads.
+func InRoot[T any](dir string, do func(*os.Root) (T, error)) (T, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return *new(T), err
+	}
+	defer root.Close()
+	return do(root)
 }
 
 // CheckFiles returns a usage error if hone could not write or append to a file

@@ -14,25 +14,23 @@ import (
 	"context"
 	"io"
 	"maps"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"hone"
-	"hone/history"
+	"hone/check"
 	"hone/internal/config"
 	"hone/internal/git"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
 
-// Kind is what a loop declares about itself. Name, Use, Short and New are required;
+// Kind is what a loop declares about itself. Name, Help and New are required;
 // the zero value of every other field is a usable default.
 type Kind struct {
-	Name    string // of the command, of the configuration table and in the journal
-	Use     string // the command line after "hone", such as "task TASK.toml"
-	Short   string // one line of help
-	Long    string
-	Example string
+	Name string // of the command, of the configuration table and in the journal
+	Help
 
 	// Args returns what is wrong with the command's arguments. Nil accepts none.
 	Args func(args []string) error
@@ -48,22 +46,14 @@ type Kind struct {
 	// Modelless means that a run may end without asking a model. Such a run starts
 	// without a key, which is missed only when a model would be asked.
 	Modelless bool
-	// NoAdvice means that the loop's roles get no advice of the repository, because they
-	// must not see more of it than the loop gives them; see [Advice].
-	NoAdvice bool
 	// Agents allows command-line agents as the loop's models.
 	Agents bool
-	// Attempts returns why several attempts at an invocation with resolved settings cannot
-	// be judged, as a usage error. Nil if the loop has no flag --attempts.
-	Attempts func(l Loop) error
-
 	// Root returns the workspace of a directory. Nil means the directory itself, absolute
 	// and without links.
 	Root func(dir string) (string, error)
-	// Keys reads providers' keys from KeyFile in the workspace, by the names of the
-	// environment variables that they replace. Nil reads none.
-	Keys    func(tree *workspace.Tree) (map[string]string, error)
-	KeyFile string
+	// Key reads a provider's key from a file of the workspace, and names the environment variable that it replaces; nil,
+	// and an empty key, mean that there is none.
+	Key func(tree *workspace.Tree) (Key, error)
 	// Programs names the folder's own programs that the loop runs although the user did
 	// not type them, such as build.sh. They need the user's trust. Nil means that there
 	// are none.
@@ -76,11 +66,27 @@ type Kind struct {
 	// Starters returns the files that a user of the loop starts from. Nil means that
 	// there are none, which "hone init NAME" then says.
 	Starters func() Starters
-	// Verified returns what a recorded run must verify, in the order of the user's files;
-	// nothing if the run has not read them. get reads the run's objects. A nil function
-	// means that the loop has only its check.
-	Verified func(past *history.Past, get history.Get) ([]Verified, error)
 }
+
+// Help is what the command line says of a loop.
+type Help struct {
+	Use     string // the command line after "hone", such as "task TASK.toml"
+	Short   string // one line
+	Long    string
+	Example string
+}
+
+// ReadHelp reads a text whose first line is the use and whose second is the short help; the long one follows after an empty line,
+// and the examples after the line "Examples:".
+func ReadHelp(text string) Help {
+	use, text, _ := strings.Cut(text, "\n")
+	short, text, _ := strings.Cut(text, "\n")
+	long, examples, _ := strings.Cut(text, "\nExamples:\n")
+	return Help{use, short, strings.TrimSpace(long), strings.TrimRight(examples, "\n")}
+}
+
+// Key is a provider's key in a file of the workspace.
+type Key struct{ File, Variable, Value string }
 
 // Loop is one invocation of a kind: a pointer to a struct whose JSON is recorded in
 // the start event. It embeds [Settings], which implements the methods that a loop
@@ -88,29 +94,13 @@ type Kind struct {
 type Loop interface {
 	// Shared returns the settings that all loops have.
 	Shared() *Settings
-	// Flags adds flags that are no settings to those of the table of settings, which it can
-	// look up. "hone prompt" does not have them; see [Previewer.PreviewFlags].
-	Flags(fs *pflag.FlagSet)
-	// Valid returns what is wrong with the flags by themselves. It may change them. Only Kind, Dir, Args, Flags, Changed and Getenv of the
-	// input are set.
-	Valid(in *Input) error
-	// Resolve sets the settings from flags, environment, configuration and defaults. It
+	// Resolve sets the settings from flags, environment, configuration and defaults, and returns
+	// why a run cannot start with them; of a preview ([Input.Preview]) only why there is no prompt. It
 	// must not write or send anything.
 	Resolve(ctx context.Context, in *Input) (hone.Limits, error)
-	// Ready returns why a run cannot start with the resolved settings. It is not called
-	// for a preview.
-	Ready(ctx context.Context, in *Input) error
 	// Models returns the loop's models, one for each role that has its own. They point
 	// into the settings.
 	Models() []RoleModel
-	// Variables returns the names of the user's variables that the settings give to
-	// commands and to the check, even if they contain keys; those of agents are in the
-	// models. Their values are redacted, so that a loop with settings of its own for
-	// variables adds them.
-	Variables() []string
-	// Subject returns the words that tell a run from others in a list, such as the task's;
-	// empty if there are none.
-	Subject() string
 	// Own reports which files below root the loop writes for the user, such as
 	// logs; nil if none.
 	Own(root string) func(path string) bool
@@ -121,14 +111,6 @@ type Loop interface {
 
 // ExampleCheck stands in hints for a check: the command line names the project's own instead.
 const ExampleCheck = "make test"
-
-// RequireCheck is an Attempts function of a [Kind] that needs a check.
-func RequireCheck(l Loop) error {
-	if l.Shared().Check == "" {
-		return Usage("--attempts needs a check, which decides which attempt is applied", `--check "make test"`)
-	}
-	return nil
-}
 
 // RoleModel is one model that a loop asks.
 type RoleModel struct {
@@ -146,9 +128,8 @@ type Built struct {
 	With string
 	// Turns limits the turns of a session, by role; nil if there are no conversations.
 	Turns map[string]int
-	// Finish writes the loop's own files at the end of a run, with the program's exit
-	// status; nil writes nothing.
-	Finish func(ctx context.Context, end hone.End, exit int) error
+	// Finish writes the loop's own files at the end of a run; nil writes nothing.
+	Finish func(ctx context.Context, end hone.End) error
 	// VerboseOut means that --verbose shows the run on stdout, as the loop's original
 	// does.
 	VerboseOut bool
@@ -172,19 +153,12 @@ type Series interface {
 	Split(ctx context.Context, in *Input) ([][]string, error)
 }
 
-// Repeater is implemented by a Loop whose task can be given to another run.
-type Repeater interface {
-	// RepeatArgs returns [Settings.Repeat] of the task: the arguments of a command line that starts a new run of the same
-	// task in the same tree: flags, and then "--" and the arguments if there are any. Model,
-	// check, walls and limits are not among them.
-	RepeatArgs() []string
-}
-
 // Input is what an invocation's settings are resolved from.
 type Input struct {
 	Kind    Kind
 	Root    string        // the workspace, absolute
 	Dir     string        // the directory as the user named it
+	Preview bool          // only the first prompt is wanted
 	Args    []string      // the command's arguments, which [Kind.Args] accepted; see [Input.Below]
 	Flags   config.Values // that were given
 	Values  config.Values // of all settings of the loop; it may change them before it calls Settings
@@ -196,11 +170,16 @@ type Input struct {
 	In      io.Reader // standard input
 	Out     io.Writer // standard output
 
+	// Edit opens an editor on a temporary file of that name, and returns what the user wrote.
+	// It is nil without a terminal.
+	Edit func(name string) (string, error)
 	// Resolve resolves the shared settings; see [Input.Settings].
 	Resolve func(config.Values) (Settings, error)
-	// Guard returns what [Session.Guard] will return, for Ready to refuse a file that
-	// would be withheld. It reads the whole tree. It depends on the resolved settings.
+	// Guard returns what [Session.Guard] will return. It reads the whole tree. It depends on the resolved settings.
 	Guard func(ctx context.Context) (*secret.Guard, error)
+	// ReadFindings returns what a check found elsewhere, of its log or report. It depends on the
+	// resolved settings.
+	ReadFindings func(text string) []check.Finding
 	// HasProvider reports whether a model's name is PROVIDER/NAME.
 	HasProvider func(model string) bool
 }

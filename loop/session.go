@@ -34,7 +34,7 @@ type Session interface {
 	// NewRun returns the run, which reviews changes by the rules. It must be called
 	// once.
 	NewRun(rules workspace.Rules) *hone.Run
-	// Role returns a role with the settings' model, the tools of Toolset{}, and the
+	// Role returns a role with the settings' model and bounds, the tools of Toolset{}, and the
 	// repository's advice ([Settings.WithAdvice]), for a loop with one conversation. It
 	// also plans the walls for the commands of that role. A loop with several models,
 	// or one that only calls [hone.Run.Ask], which offers no tools, makes roles with
@@ -58,14 +58,17 @@ type Session interface {
 	// the session's own walls, and passes if it exits 0.
 	Command(line string) check.Func
 	// Measuring waits until no other run of this user measures on this machine, and keeps
-	// others from it until done is called.
-	Measuring(ctx context.Context) (done func(), err error)
+	// others from it until done is called. It calls waiting first if it has to wait.
+	Measuring(ctx context.Context, waiting func() error) (done func(), err error)
 	// InCopy returns a runner of the user's own commands in a clean copy of the workspace,
 	// behind the walls that Command has. Remove removes them.
 	InCopy(dir string) (r sandbox.Runner, remove func() error, err error)
 	// Check returns the settings' check for a tree, which is the workspace or a copy of
 	// it, behind walls; nil if the settings have none.
 	Check(tree *workspace.Tree, w Walls) check.Func
+	// ReadOutput returns the findings in the output of a program that ran in a tree, read as the
+	// settings say.
+	ReadOutput(tree *workspace.Tree, output string, exit int) []check.Finding
 	// SetCheck sets the run's check, and its proof if the settings ask for one. A new
 	// run with --prove ends with a usage error if the built loop has not set a check.
 	//

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"hone/internal/render"
 	"hone/model"
 	"hone/sandbox"
+	"hone/tool/allow"
 	"hone/workspace/treepath"
 )
 
@@ -60,6 +62,8 @@ type Settings struct {
 	Walls      WallSettings `json:"walls,omitzero"`
 	RepoAdvice Advice       `json:"repo_advice,omitzero"`
 	Check      string       `json:"check,omitempty"` // a command line; empty if there is none
+	Task       string       `json:"task,omitempty"`  // the command's argument, with which the task can be given to another run
+	About      string       `json:"about,omitempty"` // tells the run from others in a list; see [Settings.Subject]
 	// GitFiles are the paths in the tree that git's settings name, such as those of hooks.
 	// They are immutable, like .git.
 	GitFiles []string `json:"git_files,omitempty"`
@@ -78,14 +82,8 @@ func (s Settings) Judges() func(path string) bool {
 	return func(path string) bool { return protected.Match(path) || judging.Has(path) }
 }
 
-// Flags adds none.
-func (s *Settings) Flags(*pflag.FlagSet) {}
-
 // PreviewFlags adds none.
 func (s *Settings) PreviewFlags(*pflag.FlagSet) {}
-
-// Valid finds nothing wrong.
-func (s *Settings) Valid(*Input) error { return nil }
 
 // Resolve sets the shared settings.
 func (s *Settings) Resolve(_ context.Context, in *Input) (l hone.Limits, err error) {
@@ -93,19 +91,17 @@ func (s *Settings) Resolve(_ context.Context, in *Input) (l hone.Limits, err err
 	return in.Limits(), err
 }
 
-// Ready returns nil: nothing is missing.
-func (s *Settings) Ready(context.Context, *Input) error { return nil }
-
 // Models returns the settings' model.
 func (s *Settings) Models() []RoleModel { return []RoleModel{{Model: &s.Model}} }
 
-// Variables returns the variables of commands and of the check.
+// Variables returns the names of the user's variables that the settings give to
+// commands, hooks and the check, even if they contain keys; those of agents are in the models.
 func (s *Settings) Variables() []string {
-	return slices.Concat(s.Walls.Env, config.CheckEnv.In(s.Values))
+	return slices.Concat(s.Walls.Env, config.CheckEnv.In(s.Values), config.HookEnv.In(s.Values))
 }
 
-// Subject returns the check; empty if there is none.
-func (s *Settings) Subject() string { return s.Check }
+// Subject returns the words that tell a run from others in a list.
+func (s *Settings) Subject() string { return cmp.Or(s.About, s.Task, s.Check) }
 
 // Own returns nil: the loop writes no files for the user.
 func (s *Settings) Own(string) func(string) bool { return nil }
@@ -135,6 +131,9 @@ type Model struct {
 
 	// PriceSource is the page that Price is from; empty if it is from the configuration.
 	PriceSource string `json:"price_source,omitempty"`
+
+	// KeyCommand prints the key; empty means that the environment has it.
+	KeyCommand string `json:"key_command,omitempty"`
 
 	login string // of BaseURL; never recorded
 }
@@ -268,10 +267,10 @@ func (m Model) Role(name, system string) hone.Role {
 	role := hone.Role{Name: name, Called: m.Name, System: system, Reasoning: m.Reasoning,
 		MaxOutput: m.MaxOutput, Context: m.Context, Price: m.Price, Agent: m.Agent != nil, TextCalls: m.Tools == TextTools}
 	for _, f := range m.Fallbacks {
-		role.Fallbacks = append(role.Fallbacks, f.substitute())
+		role.Fallbacks = append(role.Fallbacks, f.Candidate())
 	}
 	if m.Escalation != nil {
-		up := m.Escalation.substitute()
+		up := m.Escalation.Candidate()
 		role.Escalation, role.EscalateAfter = &up, m.EscalateAfter
 	}
 	for _, other := range m.All() {
@@ -282,8 +281,9 @@ func (m Model) Role(name, system string) hone.Role {
 	return role
 }
 
-func (m Model) substitute() hone.Substitute {
-	return hone.Substitute{Called: m.Name, MaxOutput: m.MaxOutput, Price: m.Price}
+// Candidate returns the model with its limit and price; its Model is not set.
+func (m Model) Candidate() hone.Candidate {
+	return hone.Candidate{Called: m.Name, MaxOutput: m.MaxOutput, Price: m.Price}
 }
 
 // ExposureWarning warns about an agent that has keys or the network; empty for other models.
@@ -351,6 +351,19 @@ func (s *Settings) Provable(check bool) error {
 	return Usage("--prove needs a check", `--check "make test"`)
 }
 
+// Comparable returns an error if only what is new counts, but no check says what that is.
+func (s *Settings) Comparable(check bool) error {
+	switch {
+	case !config.OnlyNew.In(s.Values):
+		return nil
+	case !check:
+		return Usage("--only-new needs a check", `--check "make lint"`)
+	case s.Prove() == "strict":
+		return Usage("--only-new and --prove=strict contradict each other: at the start nothing is new, so the check cannot be seen to fail", "leave out one of them")
+	}
+	return nil
+}
+
 // Prove returns how a check is proved: "on" or "strict"; empty if it is not.
 func (s *Settings) Prove() string {
 	if how := config.Prove.In(s.Values); how != "off" {
@@ -372,9 +385,14 @@ func (s *Settings) Bounds() hone.Bounds {
 	return hone.Bounds{Turns: config.Turns.In(s.Values), Calls: config.MaxToolCalls.In(s.Values)}
 }
 
-// Repeat returns the flags that belong to the task, and then the argument if it is not
-// empty; see [Repeater].
-func (s *Settings) Repeat(arg string) []string { return append(s.Values.Repeat(), OneArg(arg)...) }
+// Programs returns the programs that a model may run: the standard ones and those of the settings.
+func (s *Settings) Programs() []string {
+	return slices.Concat(allow.ExecutionPrograms(), config.Allow.In(s.Values))
+}
+
+// Repeat returns the arguments of a command line that starts a new run of the same task in the same tree: flags, and then
+// "--" and the task if there is one. Model, check, walls and limits are not among them.
+func (s *Settings) Repeat() []string { return append(s.Values.Repeat(), OneArg(s.Task)...) }
 
 // Usage returns an error about a command line, a configuration or a directory that is
 // found before anything is sent or written. hint says what to type next.
@@ -404,7 +422,7 @@ type limitOf[T int | int64 | float64 | time.Duration] struct {
 }
 
 func eachLimit(l *hone.Limits) []limit {
-	return []limit{limitOf[int]{config.Rounds, &l.Rounds}, limitOf[int]{config.Patience, &l.Patience}, limitOf[int]{config.Unreadable, &l.Unreadable},
+	return []limit{limitOf[int]{config.Rounds, &l.Rounds}, limitOf[int]{config.Patience, &l.Patience}, limitOf[int]{config.Unreadable, &l.Unreadable}, limitOf[int]{config.MaxDiff, &l.Lines},
 		limitOf[int64]{config.MaxTokens, &l.Tokens}, limitOf[float64]{config.MaxCost, &l.Cost}, limitOf[time.Duration]{config.MaxTime, &l.Time}}
 }
 

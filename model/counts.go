@@ -73,6 +73,26 @@ func (c *Counts) Usage(u Usage, content bool) *Usage {
 	return &u
 }
 
+// maxCost is more USD than any call costs. A larger number has another unit.
+const maxCost = 10_000
+
+// Cost returns the cost in USD at a path of names, which does not count tokens and so is
+// never required; nil if it is missing or cannot be a cost.
+func (c *Counts) Cost(path ...string) *float64 {
+	fields := c.fields
+	for _, name := range path[:len(path)-1] {
+		fields, _ = jsonFields(fields[name])
+	}
+	var usd *float64
+	if json.Unmarshal(fields[path[len(path)-1]], &usd) != nil || usd == nil || *usd < 0 || *usd > maxCost {
+		return nil
+	}
+	return usd
+}
+
+// Is reports whether the value of a name is true.
+func (c *Counts) Is(name string) bool { return string(bytes.TrimSpace(c.fields[name])) == "true" }
+
 func (c *Counts) count(raw json.RawMessage) int64 {
 	if isNull(raw) {
 		return 0

@@ -84,6 +84,8 @@ func (e *Error) Rejected() bool {
 		return true
 	case e.Streamed, e.Status == http.StatusRequestTimeout, e.Status == statusClientClosed:
 		return false
+	case e.Kind == Auth && e.Status == 0: // there was no key to send it with
+		return true
 	case e.Status == http.StatusServiceUnavailable, e.Status == statusOverloaded:
 		return true
 	case e.Status/100 == 2: // the body is nothing but an error

@@ -16,6 +16,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -146,8 +147,8 @@ type Result struct {
 type Opaque struct {
 	Wire string          `json:"wire"`
 	Data json.RawMessage `json:"data"`
-	// From is the model that wrote it, if the conversation may have several. The
-	// engine sets it, and sends the part to no other model. Providers ignore it.
+	// From is the model that wrote it. Package paid sets it, and sends the part to no
+	// other model. Providers ignore it.
 	From string `json:"from,omitempty"`
 }
 
@@ -228,6 +229,10 @@ type Usage struct {
 	Reasoning  int64 `json:"reasoning"`   // the hidden part of Output
 	CacheRead  int64 `json:"cache_read"`  // input read from the provider's cache
 	CacheWrite int64 `json:"cache_write"` // input written to the cache, if priced separately
+
+	// Cost is what the server, such as a gateway, says that the call costs, in USD; nil if
+	// it does not say so.
+	Cost *float64 `json:"cost,omitempty"`
 }
 
 // Total returns the number of all tokens, input and output.
@@ -235,7 +240,14 @@ func (u Usage) Total() int64 { return u.Input + u.Output + u.CacheRead + u.Cache
 
 // Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
+	cost := u.Cost
+	if cost == nil || v.Cost == nil {
+		cost = cmp.Or(cost, v.Cost)
+	} else {
+		cost = new(*cost + *v.Cost)
+	}
 	return Usage{
+		Cost:       cost,
 		Input:      u.Input + v.Input,
 		Output:     u.Output + v.Output,
 		Reasoning:  u.Reasoning + v.Reasoning,

@@ -1,9 +1,9 @@
 package sandbox
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"hone/internal/lazyregexp"
 )
 
 // WantsNetwork reports whether the output of a failed command suggests that it
@@ -18,7 +18,7 @@ func WantsNetwork(output string) bool {
 			return true
 		}
 	}
-	return refusedElsewhere().MatchString(text)
+	return refusedElsewhere.MatchString(text)
 }
 
 // They are in lower case.
@@ -64,6 +64,4 @@ func netSigns() []string {
 
 // refusedElsewhere matches a connection that this machine itself refused, such as
 // "dial tcp 1.2.3.4:443: connect: permission denied".
-var refusedElsewhere = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(dial tcp|connect to|connecting to|connect) [^\n]*: (permission denied|operation not permitted|eacces|eperm)\b`)
-})
+var refusedElsewhere = lazyregexp.New(`(dial tcp|connect to|connecting to|connect) [^\n]*: (permission denied|operation not permitted|eacces|eperm)\b`)

@@ -5,7 +5,10 @@ import (
 	"time"
 )
 
-// Policy lists what commands behind walls may reach. Paths are absolute. The
+// Policy is all that commands behind walls get: what is shown (Read), what may be written (Write),
+// what is covered (Hide, Placeholders, Overlays), the network, the environment and the limits. It starts
+// with what the settings say, is completed in one place, by Equip in the package workshop, and is
+// read by one, the package wall. Paths are absolute. The
 // innermost path around a file decides about it; Hide takes precedence over
 // Read, and Read over Write. A file below no path does not exist for commands, as
 // far as the wall can hide it. The zero Policy lets a command reach nothing, not
@@ -48,6 +51,8 @@ type Policy struct {
 	// Layers is a directory outside everything that commands may reach. It receives
 	// what they write in Overlays. It is required if there are any.
 	Layers string
+	// Env is the environment of commands, as KEY=VALUE; see Walls.Env in the package wall.
+	Env []string
 	// Net lets commands use the network as this process can.
 	Net bool
 	// Doors are the addresses that commands can reach without Net.
@@ -72,7 +77,7 @@ type Placeholder struct {
 type Overlay struct {
 	Path  string   // where commands find it: an existing directory
 	Lower string   // the directory with the first contents, which is never written; it may be Path
-	Env   []string // the variables of commands that use it, as KEY=VALUE
+	Env   []string // the variables of commands that find it, as KEY=VALUE
 }
 
 // Limits limit a command together with all that it started. The comments say

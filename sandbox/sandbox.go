@@ -2,16 +2,15 @@
 // Commands that a model asks for run behind walls. The package defines the types
 // that its subpackages share and contains no wall itself.
 //
-// A [Runner] runs one [Command] to its end. [None] runs it without walls and is
-// for the user's own programs: checkers, builds and hooks. The package wall
-// builds walls from a [Policy]; their [Grade] describes what they hold back on
-// this machine. The package workshop makes a policy for the toolchains of this
+// A [Runner] runs one [Command] to its end. The package wall has those runners: None
+// is for the user's own programs, such as checkers, builds and hooks, and walls are built from a
+// [Policy]; their [Grade] describes what they hold back on this machine. The package workshop makes a policy for the toolchains of this
 // machine. A [Running] command, such as a server, stays open and can be
 // connected to. A [Door] lets commands behind walls reach one address outside
 // ([Forward]) or behind other walls ([ForwardBy]).
 //
 // When Run returns, the command and every process that it started have ended, as
-// far as the system can find them; see [None]. A command that fails or exceeds a
+// far as the system can find them; see None in the package wall. A command that fails or exceeds a
 // limit is a [Result]; an error means that it did not start. A wall that cannot
 // be built is a [*WallError], never a weaker wall.
 //
@@ -29,6 +28,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"time"
 
@@ -78,6 +78,14 @@ type Command struct {
 	// LiveOut and LiveErr are the same for one of the streams. All three may be
 	// set.
 	LiveOut, LiveErr io.Writer
+}
+
+// Shell returns the arguments that run a line in the shell of this system.
+func Shell(line string) []string {
+	if runtime.GOOS == "windows" {
+		return []string{"cmd", "/C", line}
+	}
+	return []string{"sh", "-c", line}
 }
 
 // DefaultMaxOutput is the limit that a Command.MaxOutput of 0 means.

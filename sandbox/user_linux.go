@@ -3,12 +3,9 @@ package sandbox
 import (
 	"fmt"
 	"io/fs"
-	"math/bits"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -82,15 +79,4 @@ func (u User) Own(dir string) error {
 		}
 		return err
 	})
-}
-
-// The command has not started yet. It gets all capabilities of this process.
-func (u User) start(cmd *exec.Cmd) {
-	if u == (User{}) {
-		return
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID), Groups: []uint32{uint32(u.GID)}}}
-	for all := Capabilities(); all != 0; all &= all - 1 {
-		cmd.SysProcAttr.AmbientCaps = append(cmd.SysProcAttr.AmbientCaps, uintptr(bits.TrailingZeros64(all)))
-	}
 }

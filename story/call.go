@@ -215,7 +215,7 @@ func Short(text string, limit int) string {
 		// split at the seam is omitted below.
 		text = text[:4*limit] + text[len(text)-4*limit:]
 	}
-	runes := []rune(strings.ReplaceAll(render.Line(text), "\t", `\t`))
+	runes := []rune(strings.ReplaceAll(render.Line(text), "\t", "    "))
 	if len(runes) <= limit {
 		return string(runes)
 	}

@@ -11,8 +11,8 @@ import (
 	"hone/workspace"
 )
 
-// What a command changed costs one whole manifest, and nothing if it changed nothing.
-func TestDeltasReadOneManifest(t *testing.T) {
+// What a command changed costs the manifests before and after it, and nothing if these are one.
+func TestDeltasReadTwoManifests(t *testing.T) {
 	var m workspace.Manifest
 	for i := range 100 {
 		m = append(m, workspace.Entry{Path: fmt.Sprintf("f%02d", i), Kind: workspace.Regular, Mode: 0o644, Digest: strings.Repeat("0", 64)})

@@ -71,6 +71,7 @@ type Fold struct {
 	rounds
 	Now   Activity
 	Spent Spending
+	Best  string     // what a run with a number as its judge has gained; empty for other runs
 	Uses  []Spending // after each call of a model
 	// Shown means that the output of the running check or call was printed as it came, so
 	// that it is not to be quoted. Whoever prints it sets this; the next begin resets it.
@@ -218,9 +219,9 @@ func deltaText(d workspace.Delta) string {
 		size = ", " + render.Bytes(d.After.Size)
 	}
 	switch {
-	case d.Op == workspace.Removed:
+	case d.Op() == workspace.Removed:
 		return "deleted " + d.Path
-	case d.Op == workspace.Added:
+	case d.Op() == workspace.Added:
 		return "created " + d.Path + size
 	case d.Before.Digest == d.After.Digest && d.Before.Mode != d.After.Mode:
 		return "changed the mode of " + d.Path

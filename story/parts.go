@@ -131,11 +131,13 @@ func EventParts(past *history.Past, e history.Event, get history.Get) ([]Part, e
 		if err != nil {
 			return nil, err
 		}
-		if result.Brief != "" {
-			p.add("result", result.Brief)
-			p.add("its output", result.Text)
-		} else {
-			p.add("result", result.Text)
+		head, rest := result.Parts()
+		if head == "" {
+			head, rest = rest, ""
+		}
+		p.add("result", head)
+		if rest != "" {
+			p.add("its output", strings.TrimPrefix(rest, "\n"))
 		}
 	}
 	return p.all, nil

@@ -35,7 +35,8 @@ type Round struct {
 type Span struct {
 	Kind, Name string        // Kind is "model", "tool", "check", "command" or "wait"
 	From, To   time.Duration // since the round began; To is the last known time if it has not ended
-	id         journal.Identity
+	Began      history.Event // of a wait, the event that says why
+	Ended      history.Event // the zero Event if it has not ended, and of a wait
 	open       bool
 }
 
@@ -135,6 +136,7 @@ type rounds struct {
 	before      string                    // the manifest before the command that runs
 	deltas      []workspace.Delta
 	found       []check.Finding // the blocking findings of the last round that was decided
+	old         int             // findings of the last check that do not count
 }
 
 // RoundsOf returns the rounds of a recorded run. working means that a process works on the
@@ -247,11 +249,16 @@ func (f *rounds) add(e history.Event) {
 		}
 	case history.Snapshot:
 		f.addDeltas(p.Manifest)
+	case history.Checked:
+		f.old = p.Old
 	case history.State:
 		f.undecided = p.Round + 1
 		f.round.Findings = p.Findings
 		left := check.BlockingOf(p.Findings)
 		f.round.Outcome, f.round.Verdict = verdict(p, left, f.found)
+		if f.round.Outcome == Passed && p.Kind == "" && f.old > 0 {
+			f.round.Verdict = fmt.Sprintf("nothing new; %d from before the run remain", f.old)
+		}
 		f.found = left
 		f.end()
 	case history.End, history.Resumed:
@@ -265,12 +272,14 @@ func (f *rounds) add(e history.Event) {
 func (f *rounds) span(e history.Event) {
 	now := time.Duration(e.Active-f.since) * time.Millisecond
 	begin := func(kind, name string) {
-		f.round.Spans = append(f.round.Spans, Span{Kind: kind, Name: name, From: now, To: now, id: *e.Step, open: true})
+		f.round.Spans = append(f.round.Spans, Span{Kind: kind, Name: name, From: now, To: now, Began: e, open: true})
 	}
 	for i, s := range f.round.Spans {
 		if s.open {
 			f.round.Spans[i].To = now
-			f.round.Spans[i].open = e.Phase != journal.Record || e.Step == nil || *e.Step != s.id
+			if e.Phase == journal.Record && e.Step != nil && *e.Step == *s.Began.Step {
+				f.round.Spans[i].open, f.round.Spans[i].Ended = false, e
+			}
 		}
 	}
 	switch p := e.Payload.(type) {
@@ -285,7 +294,7 @@ func (f *rounds) span(e history.Event) {
 	case history.CommandBegun:
 		begin("command", e.Step.Name)
 	case history.Retried:
-		f.round.Spans = append(f.round.Spans, Span{Kind: "wait", Name: p.Error, From: now, To: now + time.Duration(p.Wait)*time.Millisecond})
+		f.round.Spans = append(f.round.Spans, Span{Kind: "wait", Name: p.Error, From: now, To: now + time.Duration(p.Wait)*time.Millisecond, Began: e})
 	}
 }
 

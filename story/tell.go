@@ -63,7 +63,14 @@ func (f *Fold) tell(e history.Event) {
 		f.waitFor(e.Step.Name)
 	case history.CommandResult:
 		f.tellCommand(e)
+	case history.StepBegun:
+		if e.Step.Name == history.StepMeasure {
+			f.waitFor("measuring")
+		}
 	case history.StepResult:
+		if e.Step.Name == history.StepMeasure {
+			f.waitFor("")
+		}
 		f.tellReport("", e.Report(f.o.Get))
 	case history.Snapshot:
 		f.tellSnapshot(p)
@@ -204,6 +211,9 @@ func (f *Fold) tellDecision(st history.State) {
 	}
 	f.tellMore(Unfold, more)
 	clear(f.logs)
+	if st.Score != nil {
+		f.Best = st.Score.Tally()
+	}
 }
 
 func (f *Fold) tellCheck(c history.Checked, copied bool) {
@@ -212,11 +222,21 @@ func (f *Fold) tellCheck(c history.Checked, copied bool) {
 	if copied {
 		where = " in a clean copy"
 	}
+	if len(c.Judges) > 0 {
+		where += ", with " + render.Names(c.Judges) + " as the run found it"
+	}
 	switch n := check.Count(c.Findings); {
+	case c.From != "":
+		result = fmt.Sprintf("has not run; %s has %s", c.From, check.Tally(check.BlockingOf(c.Findings)))
 	case check.Blocking(c.Findings):
 		result = "reports " + check.Tally(check.BlockingOf(c.Findings))
+	case c.Old > 0:
+		result = "found nothing new"
 	case n > 0:
 		result += ", with " + render.Count(n, "advisory finding")
+	}
+	if c.Old > 0 {
+		result += fmt.Sprintf(", and %d that were there before", c.Old)
 	}
 	f.say(Detail, "  the check %s%s (%s)", result, where, render.Duration(c.Took))
 	findings, more := f.firstFindings(c.Findings)

@@ -50,9 +50,9 @@ type BashConfig struct {
 	// that seems to need the network gets a note about it.
 	Net bool
 	// Verdict is called with a line of Lines.Always before it runs. The function that it returns
-	// says what the result means, as the run itself will understand it (ruling S12), or
-	// returns an empty text if it does not know. Nil understands nothing.
-	Verdict func(line string) func(sandbox.Result) string
+	// says what the result means, as the run itself will understand it (ruling S12); all is
+	// false if the output may say more. Empty means nothing, and so does nil.
+	Verdict func(line string) func(sandbox.Result) (text string, all bool)
 	// CheckTimeout is the default time limit of such a line; 0 means Timeout.
 	CheckTimeout time.Duration
 	// Redact removes secrets from the output; nil removes nothing.
@@ -112,11 +112,15 @@ func (b bash) description() string {
 	if b.Lines.Programs == nil {
 		return text
 	}
+	also := "`go doc`, `go list -m`, `npm ls` and `pip show`"
+	if b.Lines.Walled && !b.Lines.ReadOnly {
+		also = "`rm FILE`, " + also
+	}
 	never := "without substitutions such as `$(…)`, variables, programs in arguments such as `python -c`, background jobs and functions"
 	if b.Lines.Walled {
 		never = "without background jobs and functions"
 	}
-	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". Also `go doc`, `go list -m`, `npm ls` and `pip show`. Combine them with pipes, `&&`, `||`, `;`, `if` and `while`, " +
+	text += "\n- Allowed programs: " + strings.Join(b.Lines.Programs, ", ") + ". Also " + also + ". Combine them with pipes, `&&`, `||`, `;`, `if` and `while`, " +
 		never + ". Paths must be relative and stay in the working directory."
 	text += b.alwaysText()
 	if b.Lines.ReadOnly {
@@ -136,7 +140,7 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	if err := b.Lines.Check(args.Command); err != nil {
 		return refused(err.Error() + ". No part of the line was run." + b.alwaysText()), nil
 	}
-	limit, understand := b.timeout(args.Timeout), func(sandbox.Result) string { return "" }
+	limit, understand := b.timeout(args.Timeout), func(sandbox.Result) (string, bool) { return "", false }
 	if slices.Contains(b.Lines.Always, args.Command) {
 		if args.Timeout <= 0 {
 			limit = cmp.Or(b.CheckTimeout, limit)
@@ -158,7 +162,8 @@ func (b bash) run(ctx context.Context, _ Input, args bashArgs) (Result, error) {
 	case err != nil:
 		return Result{}, fmt.Errorf("run a command: %w", err)
 	}
-	return b.result(got, limit, understand(got)), nil
+	verdict, all := understand(got)
+	return b.result(got, limit, verdict, all), nil
 }
 
 // 0 means the default.
@@ -172,21 +177,28 @@ func (b bash) timeout(seconds int64) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// verdict is what a check's output means; empty if it is another line's, or if that is not known.
-func (b bash) result(got sandbox.Result, limit time.Duration, verdict string) Result {
+// verdict is what a check's output means, and all whether it says all of it.
+func (b bash) result(got sandbox.Result, limit time.Duration, verdict string, all bool) Result {
 	stdout, stderr := b.redact(got.Stdout), b.redact(got.Stderr)
-	notes := ""
+	head, text, notes := fmt.Sprintf("exit_code: %d", got.Exit), "", ""
+	if verdict != "" {
+		head += "; " + verdict
+	}
+	for _, stream := range []struct{ name, text string }{{"STDOUT", stdout}, {"STDERR", stderr}} {
+		if stream.text != "" {
+			text += "\n" + stream.name + ":\n" + strings.TrimSuffix(stream.text, "\n")
+		}
+	}
 	for _, note := range b.notes(got, stdout+stderr) {
 		notes += "\nNOTE: " + note
 	}
-	text := fmt.Sprintf("exit_code: %d\nSTDOUT:\n%s\nSTDERR:\n%s", got.Exit, stdout, stderr) + notes
-	result := Result{Text: text, Exit: &got.Exit}
-	if verdict != "" {
-		result.Brief = fmt.Sprintf("exit_code: %d; %s%s", got.Exit, verdict, notes)
-	}
+	result := Result{Text: head + text + notes, Exit: &got.Exit}
 	if got.TimedOut {
-		result.Text = fmt.Sprintf("Error: the command timed out after %s; it and all processes that it started were killed.\n%s", limit, text)
-		result.Failed = true
+		head = fmt.Sprintf("Error: the command timed out after %s; it and all processes that it started were killed.\n%s", limit, head)
+		result.Text, result.Failed = head+text+notes, true
+	}
+	if all {
+		result.Text, result.Head = head+notes+text, len(head+notes)
 	}
 	return result
 }

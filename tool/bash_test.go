@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hone/sandbox"
+	"hone/sandbox/wall"
 	"hone/tool/allow"
 )
 
@@ -71,15 +72,15 @@ func TestBashRuns(t *testing.T) {
 		c := listConfig(dir)
 		c.Shell = shell
 		for command, want := range map[string]string{
-			"echo hello":                         "exit_code: 0\nSTDOUT:\nhello\n\nSTDERR:\n",
-			"echo hello | wc -l | grep -c 1":     "exit_code: 0\nSTDOUT:\n1\n\nSTDERR:\n",
-			"cd sub && ls *.go && pwd >&2":       "exit_code: 0\nSTDOUT:\nx.go\n\nSTDERR:\n" + dir + "/sub\n",
-			"test -f none":                       "exit_code: 1\nSTDOUT:\n\nSTDERR:\n",
+			"echo hello":                         "exit_code: 0\nSTDOUT:\nhello",
+			"echo hello | wc -l | grep -c 1":     "exit_code: 0\nSTDOUT:\n1",
+			"cd sub && ls *.go && pwd >&2":       "exit_code: 0\nSTDOUT:\nx.go\nSTDERR:\n" + dir + "/sub",
+			"test -f none":                       "exit_code: 1",
 			"for f in *.go go.*; do ls $f; done": "Error: not allowed: ",
-			"wc -l":                              "exit_code: 0\nSTDOUT:\n0\n\nSTDERR:\n", // no standard input
+			"wc -l":                              "exit_code: 0\nSTDOUT:\n0", // no standard input
 			"id":                                 "Error: command not allowed: 'id' (allowed: ",
 		} {
-			got := callBash(t, sandbox.None{}, c, command, 0)
+			got := callBash(t, wall.None{}, c, command, 0)
 			text := strings.ReplaceAll(got.Text, unlinked(t, dir), dir)
 			refused := strings.HasPrefix(want, "Error: ")
 			if refused != got.Failed || refused && !strings.HasPrefix(text, want) || !refused && text != want || refused != (got.Exit == nil) {
@@ -100,12 +101,12 @@ func unlinked(t *testing.T, dir string) string {
 
 func TestBashTimesOut(t *testing.T) {
 	dir := t.TempDir()
-	got := callBash(t, sandbox.None{Grace: time.Millisecond}, listConfig(dir), "echo before; sleep 600", 5)
-	want := "Error: the command timed out after 5s; it and all processes that it started were killed.\nexit_code: -1\nSTDOUT:\nbefore\n\nSTDERR:\n"
+	got := callBash(t, wall.None{Grace: time.Millisecond}, listConfig(dir), "echo before; sleep 600", 5)
+	want := "Error: the command timed out after 5s; it and all processes that it started were killed.\nexit_code: -1\nSTDOUT:\nbefore"
 	if got.Text != want || !got.Failed {
 		t.Errorf("got %q", got.Text)
 	}
-	got = callBash(t, sandbox.None{Grace: time.Millisecond}, listConfig(dir), "sleep 600", 1)
+	got = callBash(t, wall.None{Grace: time.Millisecond}, listConfig(dir), "sleep 600", 1)
 	if !strings.Contains(got.Text, "\nNOTE: the command printed nothing. It may hang, or it may still have been compiling: ") {
 		t.Errorf("got %q", got.Text)
 	}
@@ -137,7 +138,7 @@ func TestBashCommand(t *testing.T) {
 
 func TestBashResult(t *testing.T) {
 	redact := func(text string) string { return strings.ReplaceAll(text, "k3y", "[redacted]") }
-	const head = "exit_code: 1\nSTDOUT:\n\nSTDERR:\n"
+	const head = "exit_code: 1\nSTDERR:\n"
 	for _, tt := range []struct {
 		name   string
 		config BashConfig
@@ -149,13 +150,13 @@ func TestBashResult(t *testing.T) {
 		{"network", BashConfig{}, sandbox.Result{Exit: 1, Stderr: []byte("could not resolve host")},
 			head + "could not resolve host\nNOTE: commands have no network access, and only the user can enable it. Work without it, or say in your answer what needs it."},
 		{"network open", BashConfig{Net: true}, sandbox.Result{Exit: 1, Stderr: []byte("could not resolve host")}, head + "could not resolve host"},
-		{"network, but fine", BashConfig{}, sandbox.Result{Stdout: []byte("dial udp")}, "exit_code: 0\nSTDOUT:\ndial udp\nSTDERR:\n"},
+		{"network, but fine", BashConfig{}, sandbox.Result{Stdout: []byte("dial udp")}, "exit_code: 0\nSTDOUT:\ndial udp"},
 		{"limit", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed", OverLimit: "memory"},
-			"exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: the command was killed because it exceeded its limit of memory."},
-		{"signal", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed"}, "exit_code: -1\nSTDOUT:\n\nSTDERR:\n\nNOTE: the command was killed by a signal: killed."},
-		{"lost", BashConfig{}, sandbox.Result{Exit: 1, Discarded: 7}, head + "\nNOTE: 7 more bytes of output followed and were discarded; print less."},
+			"exit_code: -1\nNOTE: the command was killed because it exceeded its limit of memory."},
+		{"signal", BashConfig{}, sandbox.Result{Exit: -1, Signal: "killed"}, "exit_code: -1\nNOTE: the command was killed by a signal: killed."},
+		{"lost", BashConfig{}, sandbox.Result{Exit: 1, Discarded: 7}, "exit_code: 1\nNOTE: 7 more bytes of output followed and were discarded; print less."},
 		{"restored", BashConfig{Redact: redact}, sandbox.Result{Exit: 1, Restored: []sandbox.Restored{{Path: "/w/.git/config"}, {Path: "/w/k3y", NotRestored: "it is gone"}}},
-			head + "\nNOTE: /w/.git/config is protected: the command's change to it was undone." +
+			"exit_code: 1\nNOTE: /w/.git/config is protected: the command's change to it was undone." +
 				"\nNOTE: /w/[redacted] is protected, and the command changed it: it is gone"},
 	} {
 		got := callBash(t, &canned{result: tt.result}, tt.config, "x", 0)
@@ -186,6 +187,34 @@ func TestBashFaults(t *testing.T) {
 	}
 }
 
+// What a check means comes first. If it says all, it and the notes are the head of the text.
+func TestBashVerdict(t *testing.T) {
+	for name, tt := range map[string]struct {
+		says       string
+		all        bool
+		out        string
+		head, rest string
+	}{
+		"understood":     {"the check passes", true, "fine\n", "exit_code: -1; the check passes\nNOTE: the command was killed by a signal: killed.", "\nSTDOUT:\nfine"},
+		"no output":      {"the check passes", true, "", "exit_code: -1; the check passes\nNOTE: the command was killed by a signal: killed.", ""},
+		"not understood": {"the check fails", false, "odd\n", "", "exit_code: -1; the check fails\nSTDOUT:\nodd\nNOTE: the command was killed by a signal: killed."},
+	} {
+		c := BashConfig{Lines: allow.Lines{Programs: []string{}, Always: []string{"make check"}},
+			Verdict: func(string) func(sandbox.Result) (string, bool) {
+				return func(sandbox.Result) (string, bool) { return tt.says, tt.all }
+			}}
+		got := callBash(t, &canned{result: sandbox.Result{Exit: -1, Signal: "killed", Stdout: []byte(tt.out)}}, c, "make check", 0)
+		if head, rest := got.Parts(); head != tt.head || rest != tt.rest {
+			t.Errorf("%s: %q, %q", name, head, rest)
+		}
+		got.Add("\n[more]")
+		head, rest := got.Parts()
+		if tt.all && (head != tt.head+"\n[more]" || rest != tt.rest) || !tt.all && head+rest != tt.rest+"\n[more]" {
+			t.Errorf("%s, with more: %q, %q", name, head, rest)
+		}
+	}
+}
+
 func TestBashDescription(t *testing.T) {
 	free := Bash(&canned{}, BashConfig{})
 	held := Bash(&canned{}, BashConfig{Lines: allow.Lines{Programs: allow.ReviewPrograms(), Always: []string{"make check"}, ReadOnly: true}})
@@ -199,7 +228,7 @@ func TestBashDescription(t *testing.T) {
 	if !held.RunsCommands || held.ReadOnly || held.Name != "bash" || !json.Valid(held.Schema) {
 		t.Errorf("spec: %+v", held)
 	}
-	refused := callBash(t, sandbox.None{}, BashConfig{Lines: allow.Lines{Programs: []string{"ls"}, Always: []string{"make check"}}}, "make -v check", 0)
+	refused := callBash(t, wall.None{}, BashConfig{Lines: allow.Lines{Programs: []string{"ls"}, Always: []string{"make check"}}}, "make -v check", 0)
 	if want := "). No part of the line was run. This exact line is always allowed, without additions: `make check`."; !strings.HasSuffix(refused.Text, want) {
 		t.Errorf("%q does not end with %q", refused.Text, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hone/internal/render"
 	"hone/internal/reply"
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -82,7 +83,9 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		if err := reply.CheckEdit(p, content, changed, texts); err != nil {
 			return Failure(fmt.Sprintf("%v. Nothing was changed", err)), nil
 		}
-		if unread != "" {
+		known := p
+		if _, all := in.seenDigest(p); !all {
+			known = partOf(p)
 			in.Seen = func(string) (string, bool) { return workspace.Digest(content), true }
 		}
 		v, err := applyContent(ctx, apply, in, p, changed)
@@ -99,7 +102,7 @@ func Edit(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		}
 		result := Result{Text: editReport(p, content, changed, places)}
 		if unread == "" {
-			result.Shown = knownDigest(p, changed)
+			result.Shown = knownDigest(known, changed)
 		}
 		return result, nil
 	})
@@ -117,7 +120,11 @@ func originalContent(tree *workspace.Tree, in Input, p string) ([]byte, error) {
 }
 
 func checkRead(in Input, p string, content []byte) string {
-	switch digest, ok := in.seenDigest(p); {
+	digest, ok := in.seenDigest(p)
+	if !ok {
+		digest, ok = in.seenDigest(partOf(p))
+	}
+	switch {
 	case !ok:
 		return fmt.Sprintf("%s has not been read in this session; read it first, then edit", p)
 	case digest != workspace.Digest(content):
@@ -130,7 +137,7 @@ func checkRead(in Input, p string, content []byte) string {
 func isTold(in Input, p string, edits []replacement) bool {
 	const least = 8 // bytes; less may stand anywhere
 	_, read := in.seenDigest(p)
-	return !read && in.Told != nil && !slices.ContainsFunc(edits, func(e replacement) bool {
+	return !read && !in.hasSeenPart(p) && in.Told != nil && !slices.ContainsFunc(edits, func(e replacement) bool {
 		return len(strings.TrimSpace(e.Old)) < least || !in.Told(p, e.Old)
 	})
 }
@@ -153,15 +160,8 @@ func editReport(p string, content, changed []byte, places []placement) string {
 	moved := 0
 	for _, one := range places {
 		said[one.index] = fmt.Sprintf("edits[%d]: line %d, replaced %s with %d\n", one.index,
-			1+bytes.Count(changed[:one.start+moved], []byte("\n")), lines(countLines(content[one.start:one.end])), countLines(one.text))
+			1+bytes.Count(changed[:one.start+moved], []byte("\n")), render.Count(countLines(content[one.start:one.end]), "line"), countLines(one.text))
 		moved += len(one.text) - (one.end - one.start)
 	}
-	return fmt.Sprintf("Edited %s (now %s)\n", p, lines(countLines(changed))) + strings.Join(said, "")
-}
-
-func lines(n int) string {
-	if n == 1 {
-		return "1 line"
-	}
-	return fmt.Sprintf("%d lines", n)
+	return fmt.Sprintf("Edited %s (now %s)\n", p, render.Count(countLines(changed), "line")) + strings.Join(said, "")
 }

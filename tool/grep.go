@@ -159,7 +159,7 @@ func (s *search) run(ctx context.Context, in Input) (fault *Result, err error) {
 	if n, ok := outputNumber(s.args.Path); ok {
 		text, ok := redactedOutput(in, s.guard, n)
 		if !ok {
-			return failure(Failure(fmt.Sprintf("output:%d does not exist in this session", n)))
+			return failure(noOutput(n))
 		}
 		return nil, s.searchText(ctx, s.args.Path, []byte(text))
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"hone/internal/render"
 )
 
 // chunk is the size of the pieces of complete lines that are matched at once, in
@@ -184,7 +186,7 @@ func (s *search) result() string {
 	var b strings.Builder
 	b.WriteString(s.found.String())
 	if s.matches == 0 && s.stopped == "" {
-		fmt.Fprintf(&b, "# no match in %d files\n", s.files)
+		fmt.Fprintf(&b, "# no match in %s\n", render.Count(s.files, "file"))
 	}
 	if s.stopped != "" {
 		fmt.Fprintf(&b, "# stopped: %s\n", s.stopped)
@@ -193,10 +195,10 @@ func (s *search) result() string {
 		n    int
 		what string
 	}{
-		{s.binary, "binary files"}, {s.links, "symlinks"}, {s.broken, "unreadable files"},
+		{s.binary, "binary file"}, {s.links, "symlink"}, {s.broken, "unreadable file"},
 	} {
 		if skipped.n > 0 {
-			fmt.Fprintf(&b, "# not searched: %d %s\n", skipped.n, skipped.what)
+			fmt.Fprintf(&b, "# not searched: %s\n", render.Count(skipped.n, skipped.what))
 		}
 	}
 	if len(s.large) > 0 {
@@ -206,7 +208,7 @@ func (s *search) result() string {
 		fmt.Fprintf(&b, "# withheld because they may contain secrets: %s\n", s.guard.Redact(listSome(s.withheld)))
 	}
 	if s.long > 0 {
-		fmt.Fprintf(&b, "# only the first 64 KiB of %d long lines were searched\n", s.long)
+		fmt.Fprintf(&b, "# searched only the first 64 KiB of %s\n", render.Count(s.long, "long line"))
 	}
 	return b.String()
 }

@@ -1,8 +1,10 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -57,14 +59,22 @@ func (s *session) apply(ctx context.Context, ch workspace.Change, seen func(stri
 	if err != nil {
 		return nil, err
 	}
-	for i := range verdicts {
-		if verdicts[i].Ruling == workspace.Ask {
+	var allowed []workspace.Delta
+	contents := map[string][]byte{}
+	for i, v := range verdicts {
+		switch v.Ruling {
+		case workspace.Ask:
 			verdicts[i].Ruling = workspace.Declined
 			verdicts[i].Reason += ", and no user was available"
+		case workspace.Allow:
+			allowed, contents[v.After.Digest] = append(allowed, v.Delta()), ch.Edits[i].Content
 		}
 	}
 	s.changes = append(s.changes, ch)
-	return verdicts, s.tree.Apply(ctx, ch, verdicts)
+	_, err = s.tree.Apply(ctx, allowed, func(digest string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(contents[digest])), nil
+	})
+	return verdicts, err
 }
 
 func (s *session) tool(name string) Tool {

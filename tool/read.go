@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hone/internal/render"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
@@ -21,7 +22,7 @@ const readSchema = `{
 	"properties": {
 		"path": {"type": "string", "minLength": 1},
 		"offset": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "first line to show"},
-		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines, at most 2000"},
+		"limit": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "number of lines; a page has at most 2000 and ends at 32 KiB"},
 		"column": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "for a line that was cut: show the line at offset from this byte"},
 		"with_line_numbers": {"type": "boolean", "description": "default true"}
 	},
@@ -56,8 +57,11 @@ func Read(tree *workspace.Tree, guard *secret.Guard) Tool {
 		}
 		text, shown := args.page(f.Path, f.Content)
 		r := Result{Text: text}
-		if shown || len(f.Content) == 0 {
+		switch {
+		case shown == whole || len(f.Content) == 0:
 			r.Shown = map[string]string{f.Path: f.Digest}
+		case shown == part:
+			r.Shown = map[string]string{partOf(f.Path): f.Digest}
 		}
 		return r, nil
 	})
@@ -86,17 +90,29 @@ func redactedOutput(in Input, guard *secret.Guard, n int) (string, bool) {
 	return guard.Redact(text), ok
 }
 
+func noOutput(n int) Result {
+	return Failure(fmt.Sprintf("there is no output:%d in this session; that of a call exists once you have seen its result", n))
+}
+
 func readOutput(in Input, guard *secret.Guard, n int, args readArgs) Result {
 	text, ok := redactedOutput(in, guard, n)
 	if !ok {
-		return Failure(fmt.Sprintf("output:%d does not exist in this session", n))
+		return noOutput(n)
 	}
 	shown, _ := args.page(args.Path, []byte(text))
 	return Result{Text: shown}
 }
 
-// shown is false if the page contains no line.
-func (a readArgs) page(name string, content []byte) (text string, shown bool) {
+// extent is how much of a file a page shows.
+type extent int
+
+const (
+	nothing extent = iota
+	part
+	whole
+)
+
+func (a readArgs) page(name string, content []byte) (text string, shown extent) {
 	a.Offset = max(a.Offset, 1)
 	if a.Limit == 0 || a.Limit > maxReadLines {
 		a.Limit = maxReadLines
@@ -109,15 +125,15 @@ func (a readArgs) page(name string, content []byte) (text string, shown bool) {
 	head := fmt.Sprintf("# path: %s\n", name)
 	switch {
 	case total == 0:
-		return head + "# lines: none (empty)\n", false
+		return head + "# lines: none (empty)\n", nothing
 	case a.Offset > total:
-		return fmt.Sprintf("%s# lines: none; the last line is %d\n", head, total), false
+		return fmt.Sprintf("%s# lines: none; the last line is %d\n", head, total), nothing
 	}
 	head += fileNotes(content)
 	if a.Column > 0 {
-		return head + a.lineFrom(rest), true
+		return head + a.lineFrom(rest), part
 	}
-	return a.lines(head, rest, total, content[len(content)-1] == '\n'), true
+	return a.lines(head, rest, total, content[len(content)-1] == '\n')
 }
 
 // A page does not show these properties.
@@ -140,11 +156,17 @@ func fileNotes(content []byte) string {
 }
 
 // rest starts with the line at offset.
-func (a readArgs) lines(head string, rest []byte, total int, ended bool) string {
+func (a readArgs) lines(head string, rest []byte, total int, ended bool) (text string, shown extent) {
 	var b strings.Builder
 	last := a.Offset - 1
+	if shown = whole; last > 0 {
+		shown = part
+	}
 	for len(rest) > 0 && last-a.Offset+1 < a.Limit {
 		line, after, _ := bytes.Cut(rest, []byte("\n"))
+		if len(trimLineEnd(line)) > maxReadLine {
+			shown = part
+		}
 		text := a.formatLine(last+1, trimLineEnd(line))
 		if b.Len() > 0 && b.Len()+len(text) > maxReadBytes {
 			break
@@ -154,11 +176,12 @@ func (a readArgs) lines(head string, rest []byte, total int, ended bool) string 
 	}
 	switch {
 	case last < total:
-		fmt.Fprintf(&b, "# %d more lines; continue with offset=%d\n", total-last, last+1)
+		shown = part
+		fmt.Fprintf(&b, "# %s; continue with offset=%d\n", render.Count(total-last, "more line"), last+1)
 	case !ended:
 		b.WriteString("# no newline at the end\n")
 	}
-	return fmt.Sprintf("%s# lines: %d-%d of %d\n%s", head, a.Offset, last, total, b.String())
+	return fmt.Sprintf("%s# lines: %d-%d of %d\n%s", head, a.Offset, last, total, b.String()), shown
 }
 
 func (a readArgs) formatLine(number int, line []byte) string {

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,22 +48,33 @@ func TestReadShows(t *testing.T) {
 }
 
 func TestReadSaw(t *testing.T) {
-	s := newSession(t, map[string]string{"a.txt": "one\ntwo\n", "empty": ""})
+	s := newSession(t, map[string]string{"a.txt": "one\ntwo\n", "empty": "", "long": strings.Repeat("x", 9000)})
 	for _, c := range []struct {
 		a    args
-		want bool
+		want string // with a slash, if it is only a part
 	}{
-		{args{"path": "a.txt"}, true},
-		{args{"path": "a.txt", "offset": 2}, true},
-		{args{"path": "a.txt", "offset": 3}, false},
-		{args{"path": "empty"}, true},
+		{args{"path": "a.txt"}, "a.txt"},
+		{args{"path": "a.txt", "limit": 1}, "a.txt/"},
+		{args{"path": "a.txt", "offset": 2}, "a.txt/"},
+		{args{"path": "a.txt", "offset": 3}, ""},
+		{args{"path": "long"}, "long/"},
+		{args{"path": "long", "offset": 1, "column": 2000}, "long/"},
+		{args{"path": "empty"}, "empty"},
 	} {
-		p := c.a["path"].(string)
-		digest, ok := s.succeeds("read", c.a).Shown[p]
-		if ok != c.want || ok && digest != workspace.Digest([]byte(s.file(p))) {
-			t.Errorf("read %v: saw %q, %v", c.a, digest, ok)
+		shown, want := s.succeeds("read", c.a).Shown, map[string]string(nil)
+		if c.want != "" {
+			want = map[string]string{c.want: workspace.Digest([]byte(s.file(c.a["path"].(string))))}
+		}
+		if !maps.Equal(shown, want) {
+			t.Errorf("read %v: saw %v", c.a, shown)
 		}
 	}
+}
+
+// The schema names both limits of a page.
+func TestReadSchema(t *testing.T) {
+	schema := string(Read(nil, nil).Schema)
+	contains(t, schema, fmt.Sprintf("at most %d ", maxReadLines), fmt.Sprintf("ends at %d KiB", maxReadBytes>>10))
 }
 
 // A model that follows the offsets sees every line once, in results that the
@@ -73,7 +85,7 @@ func TestReadContinues(t *testing.T) {
 		fmt.Fprintf(&b, "line %d %s\n", i+1, strings.Repeat("x", i%50))
 	}
 	s := newSession(t, map[string]string{"long.txt": b.String()})
-	more := regexp.MustCompile(`# \d+ more lines; continue with offset=(\d+)\n$`)
+	more := regexp.MustCompile(`# \d+ more lines?; continue with offset=(\d+)\n$`)
 	line := regexp.MustCompile(`(?m)^\d{4,}: (line \d+ x*)$`)
 	var got strings.Builder
 	for offset, calls := 1, 0; ; calls++ {
@@ -133,8 +145,8 @@ func TestReadOutput(t *testing.T) {
 	// The end of a piece does not split a secret.
 	contains(t, s.call("read", args{"path": "output:2"}).Text, "[withheld")
 	lacks(t, s.outputs[3], "AKIA")
-	s.fails("read", args{"path": "output:0"}, "output:0 does not exist")
-	s.fails("read", args{"path": "output:999999"}, "output:999999 does not exist")
+	s.fails("read", args{"path": "output:0"}, "there is no output:0 ")
+	s.fails("read", args{"path": "output:999999"}, "there is no output:999999 ")
 	s.fails("read", args{"path": "output:x"}, "file not found")
 	if runtime.GOOS != "windows" {
 		contains(t, s.succeeds("read", args{"path": "./output:7"}).Text, "a file")

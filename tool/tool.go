@@ -62,26 +62,35 @@ type Result struct {
 	// Text is the complete text for the model. The engine omits the middle of a
 	// text that is too long, and tells the model how to get the rest.
 	Text string `json:"text"`
-	// Brief is what the model receives instead of Text, which it can read as an output;
-	// empty if it receives Text.
-	Brief string `json:"brief,omitempty"`
+	// Head is the length in bytes of the start of Text that says what the rest means. Of a
+	// longer text the model receives only that, and can read the rest as an output. 0 means
+	// that no part says so.
+	Head int `json:"head,omitempty"`
 	// Failed means that the call did not do what was requested.
 	Failed bool `json:"failed,omitempty"`
 	// Refused means that it failed because the model may not do it.
 	Refused bool `json:"refused,omitempty"`
 	// Shown contains the digests of the files whose contents the model knows from
-	// this result, by path.
+	// this result, by path; with a slash after it, if it knows only a part.
 	Shown map[string]string `json:"saw,omitempty"`
 	// Exit is a command's exit status; nil if no command ran.
 	Exit *int `json:"exit,omitempty"`
 }
 
+// Parts returns the head, which is empty if no part of the text is one, and the rest.
+func (r Result) Parts() (head, rest string) {
+	at := min(r.Head, len(r.Text)) // an export may have replaced the text
+	return r.Text[:at], r.Text[at:]
+}
+
 // Add adds to what the model receives.
 func (r *Result) Add(text string) {
-	r.Text += text
-	if r.Brief != "" {
-		r.Brief += text
+	head, rest := r.Parts()
+	if head == "" {
+		r.Text += text
+		return
 	}
+	r.Text, r.Head = head+text+rest, len(head+text)
 }
 
 // Apply changes files, if the engine allows it; see hone.Run.Apply. The seen

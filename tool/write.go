@@ -42,6 +42,9 @@ func Write(tree *workspace.Tree, guard *secret.Guard, apply Apply) Tool {
 		if wouldLoseBytes(tree, p, in.seenDigest) {
 			return Failure(p + " contains bytes that are not UTF-8, which write would lose; use edit, which keeps them"), nil
 		}
+		if _, all := in.seenDigest(p); !all && in.hasSeenPart(p) {
+			return Failure(p + " was not written: you have seen only a part of it, and the rest would be lost. Change it with edit, or first read all of it in one call"), nil
+		}
 		content, fault := contentAsMeant(tree, in, p, []byte(args.Content))
 		if fault != nil {
 			return Failure(fmt.Sprintf("%s was not written: %v", p, fault)), nil
@@ -95,6 +98,14 @@ func (in Input) seenDigest(p string) (digest string, ok bool) {
 	return in.Seen(p)
 }
 
+// partOf is what stands in Seen and Shown for a file of which the model knows only a part. No path ends in a slash.
+func partOf(p string) string { return p + "/" }
+
+func (in Input) hasSeenPart(p string) bool {
+	_, ok := in.seenDigest(partOf(p))
+	return ok
+}
+
 func applyContent(ctx context.Context, apply Apply, in Input, p string, content []byte) (workspace.Verdict, error) {
 	ch := workspace.Change{Edits: []workspace.Edit{{Path: p, Content: content}}}
 	verdicts, err := apply(ctx, ch, in.seenDigest)
@@ -121,7 +132,7 @@ func refusal(v workspace.Verdict, seen func(string) (string, bool)) Result {
 	digest, known := seen(v.Path)
 	switch {
 	case v.Ruling == workspace.Deny && !v.After.Exists(): // the path is refused, not the contents
-		text += ". This rule is final; work without changing this file"
+		text += ". This rule is final; work without this change"
 	case v.Before.Exists() && (!known || digest != v.Before.Digest):
 		text += ". Read it, then try again"
 	default:

@@ -92,6 +92,17 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
+// What write would lose of a file of which only a part was shown, the model does not know.
+func TestWritePart(t *testing.T) {
+	s := newSession(t, map[string]string{"a.txt": "one\ntwo\n"})
+	s.succeeds("read", args{"path": "a.txt", "limit": 1})
+	s.fails("write", args{"path": "a.txt", "content": "new\n"}, "you have seen only a part of it")
+	s.succeeds("edit", args{"path": "a.txt", "edits": edits("one", "1")})
+	s.fails("write", args{"path": "a.txt", "content": "new\n"}, "you have seen only a part of it")
+	s.succeeds("read", args{"path": "a.txt"})
+	s.succeeds("write", args{"path": "a.txt", "content": "new\n"})
+}
+
 // The model has not seen what the user made of its change, and must read it.
 func TestEditedByTheUser(t *testing.T) {
 	s := newSession(t, map[string]string{"a.txt": "a\n"})

@@ -1,8 +1,9 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,27 +16,22 @@ import (
 	"hone/workspace/treepath"
 )
 
-// ConflictError says that paths are neither in a state that may be replaced nor
-// in the wanted state. For Apply, the former is the reviewed state; for
-// restore.Paths, one of Target.From. Nothing was changed.
+// ConflictError says that paths have neither the state Before of their delta nor
+// the state After, or that something else is in their place. Nothing was changed.
 type ConflictError struct {
-	Paths []string // cleaned; in the order of the change for Apply, sorted for restore.Paths
+	Paths []string // sorted
+	// Made are the other deltas, as far as an earlier call has made them. The permission
+	// bits in an edit are those of the file.
+	Made []Delta
 }
 
 func (e *ConflictError) Error() string {
 	return "left unchanged because they are neither as expected nor as wanted: " + displayAll(e.Paths)
 }
 
-func conflictError(paths []string) error {
-	if len(paths) == 0 {
-		return nil
-	}
-	return &ConflictError{Paths: paths}
-}
-
 // PartialError says that an error occurred after some files were replaced, and
 // that these files could not be rolled back. If the caller repeats its call of
-// Apply or restore.Paths, that call continues from there.
+// Apply, that call continues from there.
 type PartialError struct {
 	Err   error    // the error that stopped the change
 	Paths []string // already changed and not rolled back
@@ -57,297 +53,450 @@ func displayAll(paths []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// Apply makes every edit whose verdict is Allow, or none. The verdicts come
-// from Review, one per edit in the same order; a caller changes the verdict of
-// an edit that the user approved to Allow. Verdicts that belong to another
-// change are an error.
+// Apply brings every path of a list from the state Before into the state After, or none, and
+// returns the paths that it changed, sorted. It makes edits, makes them again after a crash,
+// and takes changes back: for that the list has the two states exchanged. open returns
+// contents by digest.
 //
-// Apply inspects every file before it writes anything. A file as in Before is
-// changed. A file as in After is left alone, so that Apply after a crash rolls
-// the same change forward and removes its temporary files. Anything else is a
-// [*ConflictError]. Only contents are compared, not permission bits. A file
-// keeps its current permission bits, and its owner if this process may set it.
-// Set-user-id bits, access lists and extended attributes are lost. Other names
-// of the file (hard links) keep the old contents.
+// Apply inspects everything before it changes anything. A path in the state After is left
+// alone. All paths in neither state are one [*ConflictError]. A directory counts as absent,
+// because manifests have no entries for directories; it makes room for a file if the list
+// removes everything in it except empty directories, and a file makes room for a directory if
+// the list removes it. Anything that is neither a regular file nor a symlink is a conflict.
+// Apply never touches hone's own files, .git at any depth, or paths behind a symlink. A state
+// Before without a digest stands for an unreadable file of that size and those permission
+// bits, which cannot be rolled back.
 //
-// Apply writes and syncs all new contents to temporary files next to their
-// targets before it renames the first one. After an error before that rename it
-// removes them. After a later error it writes the old contents back from
-// memory; if that fails, the error is a [*PartialError]. Canceling the context
-// has no effect after the first rename. Missing parent directories get mode
-// 0755. Directories that a deletion leaves empty stay: git does not track them,
-// and a process may use one as its working directory.
+// Before the first change Apply writes, verifies and syncs all new contents to temporary
+// files in the directories of their paths, or the first above that exists. Then it removes
+// paths, deepest first, and places new files, each with one rename. If only the permission
+// bits differ, it changes only these. Missing directories get mode 0755. It removes
+// directories that removals left empty, if this process may, except those of edits. After an
+// error that follows the first change it restores the old contents using open; if that fails,
+// the error is a [*PartialError]. After a crash each path is in one of its two states, so the
+// same call completes the work, and removes the temporary files also if there is a conflict
+// by now. Canceling the context has no effect after the first change.
 //
-// A process that swaps directories at the same time can make Apply fail and can
-// move a directory that is being written to, but nothing is written through a
-// symlink. A change made by another process between the last check and the
-// rename is lost, because no system call compares and renames in one step.
-func (t *Tree) Apply(ctx context.Context, ch Change, verdicts []Verdict) error {
-	a := &application{tree: t, pins: nofollow.Pins{Root: t.root, Scratch: t.scratch}}
-	defer a.pins.Close()
-	if err := a.selectEdits(ch, verdicts); err != nil {
-		return fmt.Errorf("apply: %w", err)
+// Files have new modification times, and keep their owner if this process may set it.
+// Set-user-id bits, access lists and extended attributes are lost. Other names of a replaced
+// file (hard links) keep the old contents. Files of any size are streamed. Two concurrent
+// calls on a tree may each report a conflict with the other.
+//
+// A process that swaps directories at the same time can make Apply fail, can move a directory
+// that is being written to and keep a temporary file in it, but nothing is written through a
+// symlink. A change made by another process between the last check and the rename is lost,
+// because no system call compares and renames in one step.
+func (t *Tree) Apply(ctx context.Context, list []Delta, open func(digest string) (io.ReadCloser, error)) (changed []string, err error) {
+	a := &application{hasher: hasher{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}}, open: open, byPath: map[string]*item{}, touched: map[string]bool{}}
+	defer a.cur.Close()
+	if err = a.setItems(list); err == nil {
+		changed, err = a.run()
 	}
-	if len(a.edits) == 0 {
-		return nil
+	if err != nil {
+		return changed, fmt.Errorf("apply: %w", err)
 	}
-	if err := a.run(ctx); err != nil {
-		return fmt.Errorf("apply: %w", err)
-	}
-	return nil
+	return changed, nil
 }
 
 // application is the state of one Apply.
 type application struct {
-	tree  *Tree
-	pins  nofollow.Pins
-	edits []*pending
+	hasher
+	open    func(digest string) (io.ReadCloser, error)
+	items   []*item // sorted by path
+	byPath  map[string]*item
+	touched map[string]bool // directories in which names were changed
+	undo    []reversal      // of the changes so far, in order
 }
 
-type pending struct {
-	path    string
-	content []byte // wanted
-	remove  bool
-	before  Image // from the verdict
-	after   Image
-
-	oldContent []byte      // as found
-	oldInfo    fs.FileInfo // of the file found; nil if there is none
-	staged     bool        // the temporary file may exist
-	placed     bool        // this call made the edit
-	early      bool        // it makes room for others; see [application.makeRoom]
-	done       bool        // the file was already as in After
+type reversal struct {
+	path string
+	run  func() error
 }
 
-func (a *application) selectEdits(ch Change, verdicts []Verdict) error {
-	if len(ch.Edits) != len(verdicts) {
-		return fmt.Errorf("%d edits have %d verdicts", len(ch.Edits), len(verdicts))
+type item struct {
+	Delta
+	found   Entry          // current state; zero for nothing or a directory
+	info    *nofollow.Info // of the path; nil if it does not exist
+	base    string         // the deepest directory on the way to the path that exists
+	blocked string         // what is in the place of a directory on the way; empty if nothing is
+	clear   []clearing     // directories in the place of the path, parents first
+
+	done   bool // it already was in the wanted state
+	staged bool // the temporary file may exist
+	placed bool // this call brought it into the wanted state
+}
+
+type clearing struct {
+	path string
+	mode fs.FileMode
+}
+
+func (it *item) removes() bool { return it.After.Kind == "" }
+
+func (it *item) changesOnlyMode() bool {
+	return it.After.Kind == Regular && it.found.Kind == Regular && it.After.Digest == it.found.Digest
+}
+
+func (it *item) temp() string { return treepath.Join(it.base, tempName(it.Path)) }
+
+// It depends only on the path, so that every later change of the path finds what a crash left.
+func tempName(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return treepath.TempPrefix + hex.EncodeToString(sum[:12])
+}
+
+// sameForApply compares states. Unlike [Entry.SameState] it compares files that could not be
+// read, by their size.
+func sameForApply(e, o Entry) bool {
+	switch {
+	case e.Kind != o.Kind:
+		return false
+	case e.Kind == Regular:
+		return e.Digest == o.Digest && e.Mode == o.Mode && (e.Digest != "" || e.Size == o.Size)
 	}
-	for i, v := range verdicts {
-		if v.Ruling != Allow {
-			continue
-		}
-		e := ch.Edits[i]
-		p := &pending{path: v.Path, content: e.Content, remove: e.Delete, before: v.Before, after: v.After}
-		cleaned, err := treepath.Clean(e.Path)
-		if err == nil && treepath.ProtectedReason(cleaned) != "" {
-			err = treepath.Refuse(cleaned, "%s", treepath.ProtectedReason(cleaned))
-		}
-		if err != nil {
+	return e.Target == o.Target
+}
+
+func (a *application) setItems(list []Delta) error {
+	for _, d := range list {
+		if err := d.checkPath(); err != nil {
 			return err
 		}
-		if cleaned != v.Path || p.remove && v.After.Exists() || !p.remove && Digest(p.content) != v.After.Digest {
-			return fmt.Errorf("the verdict on %s is not about edit %d of this change", treepath.Display(v.Path), i+1)
+		if a.byPath[d.Path] != nil {
+			return fmt.Errorf("%s is in the list twice", treepath.Display(d.Path))
 		}
-		a.edits = append(a.edits, p)
+		it := &item{Delta: d}
+		a.byPath[d.Path] = it
+		a.items = append(a.items, it)
+	}
+	slices.SortFunc(a.items, func(x, y *item) int { return strings.Compare(x.Path, y.Path) })
+	for _, it := range a.items {
+		for dir := treepath.Parent(it.Path); dir != "" && !it.removes(); dir = treepath.Parent(dir) {
+			if above := a.byPath[dir]; above != nil && !above.removes() {
+				return fmt.Errorf("the list wants the file %s and also %s below it", treepath.Display(dir), treepath.Display(it.Path))
+			}
+		}
 	}
 	return nil
 }
 
-func (a *application) run(ctx context.Context) error {
-	if err := a.inspectAll(ctx); err != nil {
-		return err
+func (d Delta) checkPath() error {
+	switch p := d.Path; {
+	case !treepath.Valid(p) || strings.ContainsRune(p, 0):
+		return treepath.Refuse(p, "it is not a path of a tree")
+	case treepath.Hidden(p):
+		return treepath.Refuse(p, "git's and hone's own files are never changed")
+	case d.Edit && treepath.ProtectedReason(p) != "":
+		return treepath.Refuse(p, "%s", treepath.ProtectedReason(p))
+	case d.After.Kind == Regular && d.After.Digest == "":
+		return treepath.Refuse(p, "its contents were never read")
 	}
-	if err := a.makeRoom(); err != nil {
-		return a.rollBack(err)
+	return treepath.CheckAliases(d.Path, d.Path)
+}
+
+func (a *application) run() (changed []string, err error) {
+	if err := a.removeLeftovers(); err != nil {
+		return nil, err
 	}
-	err := a.stage(ctx)
-	if err == nil {
+	if err := a.inspectAll(); err != nil {
+		return nil, err
+	}
+	if err = a.stage(); err == nil {
 		err = a.recheck()
 	}
-	if err != nil && slices.ContainsFunc(a.edits, func(p *pending) bool { return p.placed }) {
-		return a.rollBack(err)
-	}
 	if err != nil {
-		return errors.Join(a.conflict(err), a.removeTemps())
+		return nil, errors.Join(a.asConflict(err), a.removeTemps())
 	}
 	if err := a.place(); err != nil {
-		return a.rollBack(err)
+		return nil, a.rollBack(a.asConflict(err))
 	}
-	return a.pins.Sync(a.tree.step)
+	for _, it := range a.items {
+		if !it.done {
+			changed = append(changed, it.Path)
+		}
+	}
+	if err := a.sweep(); err != nil {
+		return changed, err
+	}
+	return changed, a.sync()
 }
 
-// Another process put a link or a file in the place of a directory.
-func (a *application) conflict(err error) error {
-	refused, ok := errors.AsType[*treepath.RefusedError](err)
-	if !ok {
-		return err
-	}
-	var paths []string
-	for _, p := range a.edits {
-		if treepath.Contains(refused.Path, p.path) {
-			paths = append(paths, p.path)
-		}
-	}
-	return cmp.Or(conflictError(paths), err)
-}
-
-func (a *application) inspectAll(ctx context.Context) error {
-	var conflicts []string
-	for _, p := range a.edits {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		digest, err := a.inspect(p)
-		_, refused := errors.AsType[*treepath.RefusedError](err) // a link or a directory is there now
-		if err != nil && !refused {
-			return err
-		}
-		p.done = !refused && digest == p.after.Digest
-		if refused || !p.done && digest != p.before.Digest {
-			conflicts = append(conflicts, p.path)
-		}
-	}
-	return conflictError(conflicts)
-}
-
-func (a *application) inspect(p *pending) (string, error) {
-	dir, err := a.pins.At(treepath.Parent(p.path), false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", a.unlessRoom(p, err)
-	}
-	content, image, info, err := a.tree.readIn(dir.Root, p.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		err = a.unlessRoom(p, err)
-	}
-	p.oldContent, p.oldInfo = content, info
-	return image.Digest, err
-}
-
-// unlessRoom returns nil if deletions of the change make room for an edit, or if it is such a
-// deletion and was made; otherwise the error of its path.
-func (a *application) unlessRoom(p *pending, err error) error {
-	if transient.Is(err) {
-		return err
-	}
-	deleted := map[string]bool{}
-	for _, other := range a.edits {
-		deleted[other.path] = other.remove
-	}
-	if p.remove && a.tree.inPlaceOf(p.path) {
-		return nil
-	}
-	if _, ok := a.tree.roomFor(p.path, deleted); ok && !p.remove {
-		return nil
-	}
-	return err
-}
-
-// It also removes the temporary files that a crash during the same change left.
-func (a *application) stage(ctx context.Context) error {
-	for _, p := range a.edits {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		dir, err := a.pins.At(treepath.Parent(p.path), !p.done && !p.remove)
-		if errors.Is(err, fs.ErrNotExist) || err != nil && p.remove && a.tree.inPlaceOf(p.path) {
-			continue // the file to delete no longer exists
-		}
+func (a *application) removeLeftovers() error {
+	for _, it := range a.items {
+		in, err := a.cur.RemoveLeft(treepath.Parent(it.Path), tempName(it.Path))
 		if err != nil {
-			return err
+			return fmt.Errorf("remove the temporary file of %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
 		}
-		dir.Changed = true
-		if err := dir.RemoveTemp(p.tempName(), p.path); err != nil {
-			return err
+		for _, dir := range in {
+			a.touched[dir] = true
 		}
-		if p.done || p.remove {
+	}
+	return nil
+}
+
+func (a *application) stage() error {
+	for _, it := range a.items {
+		if it.done || it.removes() || it.changesOnlyMode() {
 			continue
 		}
-		if err := a.tree.step("write %s", p.path); err != nil {
+		if err := a.tree.step("write %s", it.Path); err != nil {
 			return err
 		}
-		p.staged = true // even a failed write may leave a file
-		if err := dir.WriteTemp(p.temp(p.mode()), contentWriter(p.content)); err != nil {
+		it.staged = true // even a failed write may leave a file
+		if err := a.write(it, it.After); err != nil {
 			return err
 		}
 	}
 	return a.tree.step("staged")
 }
 
-func (p *pending) tempName() string { return nofollow.TempName(p.path, p.after.Digest) }
-
-func (p *pending) temp(mode fs.FileMode) nofollow.Temp {
-	return nofollow.Temp{Name: p.tempName(), Path: p.path, Mode: mode, Replaces: p.oldInfo}
-}
-
-func contentWriter(content []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	}
-}
-
-func (p *pending) mode() fs.FileMode {
-	if p.oldInfo != nil {
-		return p.oldInfo.Mode().Perm()
-	}
-	return fs.FileMode(p.after.Mode).Perm()
-}
-
-// Directories and files may have changed while the temporary files were being written.
-func (a *application) recheck() error {
-	if err := a.pins.CheckAll(); err != nil {
-		return err
-	}
-	var conflicts []string
-	for _, p := range a.edits {
-		if p.done || p.placed {
-			continue
-		}
-		same, err := a.pins.Unchanged(p.path, p.oldInfo)
-		if err != nil {
+// write writes a state of a path to its temporary file.
+func (a *application) write(it *item, state Entry) error {
+	failed := func(err error) error {
+		if _, refused := errors.AsType[*treepath.RefusedError](err); refused {
 			return err
 		}
-		if !same {
-			conflicts = append(conflicts, p.path)
+		return fmt.Errorf("write %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
+	}
+	a.touched[it.base] = true
+	if state.Kind == Symlink {
+		if err := a.cur.Symlink(state.Target, it.temp()); err != nil {
+			return failed(err)
+		}
+		return nil
+	}
+	content, err := a.open(state.Digest)
+	if err != nil {
+		return fmt.Errorf("the contents of %s: %w", treepath.Display(it.Path), err)
+	}
+	defer content.Close()
+	var replaces *nofollow.Info
+	if it.info != nil && it.info.Mode.IsRegular() {
+		replaces = it.info
+	}
+	f, err := a.cur.Create(it.temp(), replaces)
+	if err != nil {
+		return failed(err)
+	}
+	sum := sha256.New()
+	_, err = io.CopyBuffer(io.MultiWriter(f, sum), nofollow.UntilDone(a.ctx, content), a.buffer())
+	if got := hex.EncodeToString(sum.Sum(nil)); err == nil && got != state.Digest {
+		err = fmt.Errorf("the stored contents have digest %s, not %s", got, state.Digest)
+	}
+	if err == nil {
+		err = f.Chmod(state.Mode.Perm())
+	}
+	if err == nil && !a.tree.scratch {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+func (a *application) removeTemps() error {
+	var errs []error
+	for _, it := range a.items {
+		if !it.staged || it.placed {
+			continue
+		}
+		if err := a.cur.Remove(it.temp()); err != nil && !nofollow.IsAbsent(err) {
+			errs = append(errs, fmt.Errorf("remove the temporary file of %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err)))
 		}
 	}
-	return conflictError(conflicts)
+	return errors.Join(errs...)
 }
 
 // The caller must roll back after an error.
 func (a *application) place() error {
-	for _, p := range a.edits {
-		if p.done || p.placed {
+	for _, it := range slices.Backward(a.items) {
+		if it.done || !it.removes() {
 			continue
 		}
-		if err := a.placeOne(p); err != nil {
+		if err := a.confirm("remove", it); err != nil {
 			return err
 		}
+		if err := a.cur.Remove(it.Path); err != nil {
+			return fmt.Errorf("remove %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
+		}
+		a.made(it)
+	}
+	for _, it := range a.items {
+		for _, c := range slices.Backward(it.clear) {
+			if err := a.tree.step("clear %s", c.path); err != nil {
+				return err
+			}
+			if err := a.cur.RemoveDir(c.path); err != nil {
+				return fmt.Errorf("remove %s: %w", treepath.Display(c.path), nofollow.WithoutPath(err))
+			}
+			a.note(c.path, func() error { return errors.Join(a.cur.MakeDir(c.path), a.cur.ChmodDir(c.path, c.mode)) })
+			it.info = nil
+		}
+	}
+	for _, it := range a.items {
+		if it.done || it.removes() {
+			continue
+		}
+		if err := a.makeDirs(treepath.Parent(it.Path)); err != nil {
+			return err
+		}
+		if err := a.confirm("place", it); err != nil {
+			return err
+		}
+		var err error
+		if it.changesOnlyMode() {
+			err = a.cur.Chmod(it.Path, *it.info, it.After.Mode)
+		} else {
+			err = a.cur.Place(it.temp(), it.Path)
+		}
+		if err != nil {
+			return fmt.Errorf("replace %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
+		}
+		a.made(it)
 	}
 	return a.tree.step("placed")
 }
 
-func (a *application) placeOne(p *pending) error {
-	if err := a.tree.step("place %s", p.path); err != nil {
+// confirm returns a conflict if a path is not as it was found.
+func (a *application) confirm(step string, it *item) error {
+	if err := a.tree.step("%s %s", step, it.Path); err != nil {
 		return err
 	}
-	same, err := a.pins.Unchanged(p.path, p.oldInfo)
-	if err != nil {
-		return err
+	same, err := it.unchanged(&a.cur)
+	if err == nil && !same {
+		err = a.conflict([]string{it.Path})
 	}
-	if !same {
-		return &ConflictError{Paths: []string{p.path}}
+	return err
+}
+
+func (a *application) made(it *item) {
+	it.placed = true
+	a.note(it.Path, func() error { return a.revert(it) })
+}
+
+func (a *application) note(path string, undo func() error) {
+	a.touched[treepath.Parent(path)] = true
+	a.undo = append(a.undo, reversal{path, undo})
+}
+
+func (a *application) makeDirs(dir string) error {
+	for {
+		err := a.cur.Enter(dir)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		next := below(a.cur.Path(), dir)
+		if err := a.tree.step("make %s", next); err != nil {
+			return err
+		}
+		if err := a.cur.MakeDir(next); err != nil {
+			return fmt.Errorf("make directory %s: %w", treepath.Display(next), nofollow.WithoutPath(err))
+		}
+		a.note(next, func() error { return a.removeDir(next) })
 	}
-	dir, err := a.pins.At(treepath.Parent(p.path), false)
-	if err != nil {
-		return err
+}
+
+// below returns the first path on the way from a directory to a path below it.
+func below(dir, path string) string {
+	rest := strings.TrimPrefix(path[len(dir):], "/")
+	name, _, _ := strings.Cut(rest, "/")
+	return treepath.Join(dir, name)
+}
+
+// removeDir removes a directory if it is empty and this process may. Any other stays.
+func (a *application) removeDir(path string) error {
+	if err := a.cur.RemoveDir(path); transient.Is(err) {
+		return fmt.Errorf("remove %s: %w", treepath.Display(path), nofollow.WithoutPath(err))
 	}
-	dir.Changed = true
-	if p.remove {
-		err = dir.Root.Remove(treepath.Base(p.path))
-	} else {
-		err = dir.Place(p.tempName(), treepath.Base(p.path))
-	}
-	if err != nil {
-		return fmt.Errorf("replace %s: %w", treepath.Display(p.path), nofollow.WithoutPath(err))
-	}
-	p.placed = true
+	a.touched[treepath.Parent(path)] = true
 	return nil
+}
+
+func (a *application) sweep() error {
+	emptied := map[string]bool{}
+	for _, it := range a.items {
+		for dir := treepath.Parent(it.Path); dir != "" && it.removes() && !it.Edit; dir = treepath.Parent(dir) {
+			emptied[dir] = true
+		}
+	}
+	for _, dir := range slices.Backward(sortedKeys(emptied)) {
+		if err := a.tree.step("sweep %s", dir); err != nil {
+			return err
+		}
+		if err := a.removeDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *application) sync() error {
+	if a.tree.scratch {
+		return nil
+	}
+	for _, dir := range sortedKeys(a.touched) {
+		err := a.cur.Enter(dir)
+		if nofollow.IsAbsent(err) {
+			continue
+		}
+		if err := a.tree.step("sync %s", dir); err != nil {
+			return err
+		}
+		if err == nil {
+			err = a.cur.Sync()
+		}
+		if err != nil {
+			return fmt.Errorf("sync %s: %w", treepath.Display(dir), nofollow.WithoutPath(err))
+		}
+	}
+	return nil
+}
+
+func (a *application) rollBack(cause error) error {
+	a.ctx = context.Background() // a roll-back is not canceled
+	partial := PartialError{Err: cause}
+	left := a.removeTemps() // first, because this frees space on a full disk
+	for _, b := range slices.Backward(a.undo) {
+		if err := b.run(); err != nil {
+			partial.Paths = append(partial.Paths, b.path)
+			partial.Why = errors.Join(partial.Why, err)
+		}
+	}
+	left = errors.Join(left, a.sync())
+	if len(partial.Paths) > 0 {
+		slices.Sort(partial.Paths)
+		return errors.Join(&partial, left)
+	}
+	return errors.Join(cause, left)
+}
+
+// revert restores the previous state of one path, unless another process has
+// changed it since.
+func (a *application) revert(it *item) error {
+	if err := a.tree.step("restore %s", it.Path); err != nil {
+		return err
+	}
+	now := &item{Delta: it.Delta}
+	if err := a.inspect(now); err != nil {
+		return err
+	}
+	switch {
+	case !sameForApply(now.found, it.After) || now.blocked != "" || len(now.clear) > 0:
+		return fmt.Errorf("another process changed %s", treepath.Display(it.Path))
+	case it.found.Kind == "":
+		return a.cur.Remove(it.Path)
+	case it.changesOnlyMode():
+		return a.cur.Chmod(it.Path, *now.info, it.found.Mode)
+	case it.found.Kind == Regular && it.found.Digest == "":
+		return fmt.Errorf("the old contents of %s could not be read", treepath.Display(it.Path))
+	}
+	err := a.write(now, it.found)
+	if err == nil {
+		err = a.cur.Place(now.temp(), it.Path)
+	}
+	if err != nil {
+		_ = a.cur.Remove(now.temp())
+	}
+	return err
 }

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(treetest.Main(m, map[string]func(args []string) error{
 		"swapper": treetest.Swap,
 		"victim":  func(args []string) error { return applyAndDie(args[0], args[1]) },
+		"nobody":  func(args []string) error { return applyAsNobody(args[0], args[1:]) },
 		"reader":  func(args []string) error { return printManifest(args[0]) },
 	}))
 }
@@ -68,7 +69,15 @@ func attemptChange(t *testing.T, tree *Tree, i int) string {
 			return "denied"
 		}
 	}
-	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+	s := objects{}
+	s.entry("x")
+	s.entry(fmt.Sprint(i - 1))
+	var list []Delta
+	for at, v := range verdicts {
+		s.entry(string(ch.Edits[at].Content))
+		list = append(list, v.Delta())
+	}
+	if _, err := tree.Apply(t.Context(), list, s.open); err != nil {
 		return "refused"
 	}
 	return "written"
@@ -101,6 +110,12 @@ func applyAndDie(dir, at string) error {
 	if err != nil {
 		return err
 	}
+	s := objects{}
+	var list []Delta
+	for i, v := range verdicts {
+		s.entry(string(ch.Edits[i].Content))
+		list = append(list, v.Delta())
+	}
 	tree.fault = func(string) error {
 		if left--; left < 0 {
 			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -108,7 +123,8 @@ func applyAndDie(dir, at string) error {
 		return nil
 	}
 	fmt.Println("applying")
-	return tree.Apply(context.Background(), ch, verdicts)
+	_, err = tree.Apply(context.Background(), list, s.open)
+	return err
 }
 
 // Apply after a crash at any step completes the change and leaves nothing else
@@ -143,12 +159,12 @@ func crashAt(t *testing.T, run func(*exec.Cmd) error, at string) bool {
 	t.Helper()
 	files, ch := largeChange()
 	tree := newTree(t, files, Options{})
-	verdicts := allowedVerdicts(t, tree, ch)
+	list, s := edits(t, tree, ch)
 	err := run(treetest.Command(t, "victim", tree.Dir(), at))
 	if err != nil && !strings.Contains(err.Error(), "killed") {
 		t.Fatal(err)
 	}
-	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+	if _, err := tree.Apply(t.Context(), list, s.open); err != nil {
 		t.Fatalf("killed at %s: %v", at, err)
 	}
 	want := map[string]string{"keep": "x"}
@@ -172,16 +188,14 @@ func TestApplyOnFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	ch := Change{Edits: []Edit{write("a", "new"), write("n/b", strings.Repeat("x", 600<<10)), write("n/c", strings.Repeat("y", 600<<10))}}
-	verdicts := allowedVerdicts(t, tree, ch)
-	if err := tree.Apply(t.Context(), ch, verdicts); !errors.Is(err, unix.ENOSPC) {
+	list, s := edits(t, tree, Change{Edits: []Edit{write("a", "new"), write("n/b", strings.Repeat("x", 600<<10)), write("n/c", strings.Repeat("y", 600<<10))}})
+	if _, err := tree.Apply(t.Context(), list, s.open); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("Apply = %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"a": "old"}, treetest.Contents(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	ch.Edits, verdicts = ch.Edits[:2], verdicts[:2]
-	if err := tree.Apply(t.Context(), ch, verdicts); err != nil {
+	if _, err := tree.Apply(t.Context(), list[:2], s.open); err != nil {
 		t.Errorf("a change that fits: %v", err)
 	}
 }

@@ -1,8 +1,10 @@
 package workspace_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
@@ -36,10 +38,19 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, v := range verdicts {
+	var allowed []workspace.Delta
+	contents := map[string][]byte{}
+	for i, v := range verdicts {
 		fmt.Println(v.Ruling, v.Path)
+		if v.Ruling == workspace.Allow {
+			allowed = append(allowed, v.Delta())
+			contents[v.After.Digest] = change.Edits[i].Content
+		}
 	}
-	if err := tree.Apply(context.Background(), change, verdicts); err != nil {
+	open := func(digest string) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(contents[digest])), nil
+	}
+	if _, err := tree.Apply(context.Background(), allowed, open); err != nil {
 		log.Fatal(err)
 	}
 	content, _, err := tree.Read("main.go")

@@ -135,7 +135,7 @@ func (s *sink) pass(e Entry, contents []byte) {
 	}
 }
 
-// hasher makes entries for consecutive files of a listing.
+// hasher reads files with a cursor, such as consecutive ones of a listing.
 type hasher struct {
 	ctx   context.Context // ends the reading of a large file
 	tree  *Tree
@@ -191,17 +191,22 @@ func (h *hasher) find(path string) Entry {
 	return h.prev[0]
 }
 
+func (h *hasher) buffer() []byte {
+	if h.buf == nil {
+		h.buf = make([]byte, wholeFile)
+	}
+	return h.buf
+}
+
+// read sets what the contents of an entry's file tell.
 func (h *hasher) read(e *Entry) error {
 	f, info, err := h.cur.Open(e.Path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if h.buf == nil {
-		h.buf = make([]byte, wholeFile)
-	}
 	sum := sha256.New()
-	n, err := io.ReadFull(f, h.buf)
+	n, err := io.ReadFull(f, h.buffer())
 	sum.Write(h.buf[:n])
 	size, whole := int64(n), err == io.EOF || err == io.ErrUnexpectedEOF
 	if err == nil {
@@ -244,13 +249,30 @@ func (m Manifest) Digest() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Delta is one difference between two manifests.
+// Delta is one difference between two manifests, or one change to make; see [Tree.Apply].
 type Delta struct {
 	Path   string
-	Op     Op
 	Before Entry // zero if the path was added
 	After  Entry // zero if the path was removed
+	// Edit is set for an edit that a model or the user makes, for Apply: only contents count,
+	// so that a file keeps its permission bits, and directories stay, because a process may
+	// use one as its working directory.
+	Edit bool `json:",omitempty"`
 }
+
+// Op returns the type of the difference.
+func (d Delta) Op() Op {
+	switch {
+	case d.Before.Kind == "":
+		return Added
+	case d.After.Kind == "":
+		return Removed
+	}
+	return Changed
+}
+
+// Back returns the change that takes a change back.
+func (d Delta) Back() Delta { return Delta{Path: d.Path, Before: d.After, After: d.Before} }
 
 // Op is the type of a difference.
 type Op string
@@ -269,14 +291,14 @@ func (m Manifest) Diff(n Manifest) []Delta {
 	for len(m) > 0 || len(n) > 0 {
 		switch order := compareHeads(m, n); {
 		case order < 0:
-			deltas = append(deltas, Delta{Path: m[0].Path, Op: Removed, Before: m[0]})
+			deltas = append(deltas, Delta{Path: m[0].Path, Before: m[0]})
 			m = m[1:]
 		case order > 0:
-			deltas = append(deltas, Delta{Path: n[0].Path, Op: Added, After: n[0]})
+			deltas = append(deltas, Delta{Path: n[0].Path, After: n[0]})
 			n = n[1:]
 		default:
 			if !m[0].equalButStamp(n[0]) {
-				deltas = append(deltas, Delta{Path: m[0].Path, Op: Changed, Before: m[0], After: n[0]})
+				deltas = append(deltas, Delta{Path: m[0].Path, Before: m[0], After: n[0]})
 			}
 			m, n = m[1:], n[1:]
 		}
@@ -355,6 +377,8 @@ func (t *Tree) ManifestOf(ctx context.Context, paths []string, prev Manifest) (M
 	}
 	return m, nil
 }
+
+func (e Entry) equal(o Entry) bool { return e.stamp == o.stamp && e.equalButStamp(o) }
 
 func (e Entry) equalButStamp(o Entry) bool {
 	e.stamp, o.stamp = stamp{}, stamp{}

@@ -116,7 +116,7 @@ func TestSeriesRandom(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, manifest %d: %v", seed, i, err)
 			}
-			if diff := cmp.Diff(want, again, exact, cmp.AllowUnexported(Stored{}), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want, again, exact, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("seed %d, manifest %d read back (-want +got):\n%s", seed, i, diff)
 			}
 			at = want.Manifest
@@ -147,146 +147,26 @@ func TestSeriesEntry(t *testing.T) {
 	}
 }
 
-// TestStoreNext: a small change is stored as changes; a large one, and one
-// after many in a row, is stored complete; an unchanged manifest is not stored.
+// TestStoreNext: an unchanged manifest is not stored.
 func TestStoreNext(t *testing.T) {
 	kept := texts{}
 	first, err := Stored{}.StoreNext(testManifest(100), kept.put)
-	if err != nil || isChanges(kept[first.Name]) {
-		t.Fatalf("%v: %s", err, kept[first.Name])
+	if err != nil {
+		t.Fatal(err)
 	}
 	if same, _ := first.StoreNext(testManifest(100), func([]byte) (string, error) { panic("kept") }); same.Name != first.Name {
 		t.Error("an equal manifest has another name")
 	}
-	changed := func(s Stored, n int) Stored {
-		m := slices.Clone(s.Manifest)
-		for i := range n {
-			m[i].stamp.modified++
-		}
-		next, err := s.StoreNext(m, kept.put)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return next
-	}
-	if !isChanges(kept[changed(first, 20).Name]) || isChanges(kept[changed(first, 30).Name]) {
-		t.Error("the limit is not a quarter")
-	}
-	s, row, longest := first, 0, 0
-	for range 100 {
-		s = changed(s, 1)
-		if row++; !isChanges(kept[s.Name]) {
-			row = 0
-		}
-		longest = max(longest, row)
-	}
-	if longest != maxLinks {
-		t.Errorf("there are %d changes in a row", longest)
+	m := testManifest(100)
+	m[7].stamp.modified++
+	if s, err := first.StoreNext(m, kept.put); err != nil || s.Name != Digest(m.Encode()) {
+		t.Errorf("a manifest with another stamp is called %q, %v", s.Name, err)
 	}
 	if s, err := first.StoreNext(testManifest(99), func([]byte) (string, error) { return "", errNoText }); !errors.Is(err, errNoText) || s.Name != first.Name {
 		t.Errorf("after a failed put the name is %q, %v", s.Name, err)
 	}
-}
-
-func TestChangesText(t *testing.T) {
-	base := Manifest{{Path: "a", Kind: Symlink, Target: "x"}, {Path: "b\n\xff", Kind: Symlink, Target: "x"}, {Path: "c", Kind: Symlink, Target: "x"}}
-	m := Manifest{{Path: "a", Kind: Symlink, Target: "y"}, {Path: "c", Kind: Symlink, Target: "x"}, {Path: "d", Kind: Symlink, Target: "x"}}
-	text := string(m.changesSince(base, Digest(base.Encode())).encode())
-	head, lines, _ := strings.Cut(text, "\n")
-	head += "\n"
-	if want := "link 0 0 - 0 0 0 \"a\" \"y\" \"\"\ngone \"b\\n\\xff\"\nlink 0 0 - 0 0 0 \"d\" \"x\" \"\"\n"; lines != strings.ReplaceAll(want, "link", string(Symlink)) {
-		t.Errorf("written as\n%s", lines)
-	}
-	if _, err := DecodeManifest([]byte(text)); err == nil {
-		t.Error("changes are decoded as a complete manifest")
-	}
-	kept := texts{}
-	_, _ = kept.put(base.Encode())
-	read := func(text string) error {
-		name, _ := kept.put([]byte(text))
-		_, err := ReadManifest(name, kept.get)
-		return err
-	}
-	for name, good := range map[string]string{"as written": text, "no change": head} {
-		if err := read(good); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	line := func(path, target string) string {
-		return string(appendEntry(nil, Entry{Path: path, Kind: Symlink, Target: target}))
-	}
-	for name, bad := range map[string]string{
-		"nothing":            "",
-		"version":            strings.Replace(text, "manifest 1", "manifest 2", 1),
-		"no name":            "hone manifest 1 since \n" + lines,
-		"a short name":       strings.Replace(text, Digest(base.Encode()), "abcd", 1),
-		"a loud name":        strings.Replace(text, Digest(base.Encode()), strings.ToUpper(Digest(base.Encode())), 1),
-		"no such base":       strings.Replace(text, Digest(base.Encode()), Digest(nil), 1),
-		"head only, cut":     head[:len(head)-1],
-		"cut":                text[:len(text)-1],
-		"order":              head + line("d", "y") + line("a", "y"),
-		"twice":              head + line("a", "y") + line("a", "z"),
-		"changed and gone":   head + line("a", "y") + "gone \"a\"\n",
-		"gone, not there":    head + "gone \"b\"\n",
-		"as it was":          head + line("a", "x"),
-		"gone, no path":      head + "gone \"\"\n",
-		"gone, other quotes": head + "gone `a`\n",
-		"gone, more":         head + "gone \"a\" \"\"\n",
-		"gone, unquoted":     head + "gone a\n",
-	} {
-		if err := read(bad); err == nil {
-			t.Errorf("%s: no error for %q", name, bad)
-		}
-	}
-}
-
-// TestSeriesIsBounded: a series refuses a chain of changes that is longer than
-// StoreNext would write.
-func TestSeriesIsBounded(t *testing.T) {
-	kept := texts{}
-	m := testManifest(1)
-	name, _ := kept.put(m.Encode())
-	for i := range maxLinks + 1 {
-		next := slices.Clone(m)
-		next[0].stamp.inode++
-		if _, err := ReadManifest(name, kept.get); err != nil {
-			t.Fatalf("after %d changes: %v", i, err)
-		}
-		name, _ = kept.put(next.changesSince(m, name).encode())
-		m = next
-	}
-	if _, err := ReadManifest(name, kept.get); err == nil || !strings.Contains(err.Error(), "more than 20 changes") {
+	if _, err := ReadManifest(Digest(nil), kept.get); !errors.Is(err, errNoText) || !strings.Contains(err.Error(), Digest(nil)[:12]) {
 		t.Error(err)
-	}
-}
-
-func TestSeriesFindsWhatIsMissing(t *testing.T) {
-	kept := texts{}
-	first, _ := Stored{}.StoreNext(testManifest(20), kept.put)
-	second, _ := first.StoreNext(testManifest(19), kept.put)
-	delete(kept, first.Name)
-	if _, err := ReadManifest(second.Name, kept.get); !errors.Is(err, errNoText) || !strings.Contains(err.Error(), second.Name[:12]) {
-		t.Error(err)
-	}
-}
-
-// BenchmarkStoreNext measures storing a manifest of 50 000 files after a
-// change of one file, complete and as changes.
-func BenchmarkStoreNext(b *testing.B) {
-	put := func(text []byte) (string, error) { return Digest(text), nil }
-	first, _ := Stored{}.StoreNext(testManifest(50_000), put)
-	m := slices.Clone(first.Manifest)
-	m[25_000].stamp.modified++
-	for name, s := range map[string]Stored{"whole": {}, "changes": first} {
-		b.Run(name, func(b *testing.B) {
-			size := 0
-			for b.Loop() {
-				if _, err := s.StoreNext(m, func(text []byte) (string, error) { size = len(text); return put(text) }); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(size), "bytes-kept")
-		})
 	}
 }
 

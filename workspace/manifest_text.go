@@ -69,43 +69,36 @@ func plain(s string) bool {
 
 // DecodeManifest parses the output of Encode and nothing else. It returns an
 // error for a field spelled differently than Encode does, for paths out of
-// order or duplicated, and for a truncated last line. It also returns one for a
-// text that holds only the changes since another manifest; [ReadManifest] reads
-// both forms.
-func DecodeManifest(text []byte) (Manifest, error) {
-	lines, err := cutHead(text)
-	if err != nil {
-		return nil, err
-	}
-	return decodeLines(string(lines), (*decoder).entry)
-}
+// order or duplicated, and for a truncated last line.
+func DecodeManifest(text []byte) (Manifest, error) { return decodeAfter(text, nil, nil) }
 
-func cutHead(text []byte) (lines []byte, err error) {
+// decodeAfter does not decode the lines again that an earlier manifest has, whose text is given.
+func decodeAfter(text []byte, earlier Manifest, earlierText []byte) (m Manifest, err error) {
 	lines, ok := bytes.CutPrefix(text, []byte(manifestHead))
 	if !ok {
 		return nil, fmt.Errorf("decode manifest: the first line is not %q", strings.TrimSpace(manifestHead))
 	}
-	return lines, nil
-}
-
-// The lines must be sorted by path.
-func decodeLines(text string, decode func(d *decoder, line string) (Entry, error)) (Manifest, error) {
-	var m Manifest
-	if n := strings.Count(text, "\n"); n > 0 {
+	_, known, _ := bytes.Cut(earlierText, []byte("\n"))
+	if n := bytes.Count(lines, []byte("\n")); n > 0 {
 		m = make(Manifest, 0, n)
 	}
 	var d decoder
-	number := 1
-	for line := range strings.Lines(text) {
-		number++
-		e, err := decode(&d, line)
-		if err == nil && len(m) > 0 && m[len(m)-1].Path >= e.Path {
-			err = fmt.Errorf("%q is out of order", e.Path)
+	last := ""
+	for line := range bytes.Lines(lines) {
+		var e Entry
+		if len(earlier) > 0 && bytes.HasPrefix(known, line) && line[len(line)-1] == '\n' {
+			e = earlier[0]
+		} else if e, err = d.entry(string(line)); err != nil {
+			return nil, fmt.Errorf("decode manifest: line %d: %w", len(m)+2, err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("decode manifest: line %d: %w", number, err)
+		if e.Path <= last {
+			return nil, fmt.Errorf("decode manifest: line %d: %q is out of order", len(m)+2, e.Path)
 		}
-		m = append(m, e)
+		m, last = append(m, e), e.Path
+		for len(earlier) > 0 && earlier[0].Path <= last {
+			_, known, _ = bytes.Cut(known, []byte("\n"))
+			earlier = earlier[1:]
+		}
 	}
 	return m, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -105,16 +104,6 @@ func (t *Tree) readAt(c *nofollow.Cursor, path string) ([]byte, Image, error) {
 	}
 	defer f.Close()
 	return t.readFile(f, path, info.Size, info.Mode)
-}
-
-func (t *Tree) readIn(dir *os.Root, path string) ([]byte, Image, fs.FileInfo, error) {
-	f, info, err := nofollow.OpenRegular(dir, path)
-	if err != nil {
-		return nil, Image{}, nil, nofollow.ReadError(path, err)
-	}
-	defer f.Close()
-	content, image, err := t.readFile(f, path, info.Size(), info.Mode())
-	return content, image, info, err
 }
 
 // The size may be outdated, or 0 as in /proc.

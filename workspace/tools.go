@@ -56,7 +56,9 @@ func (t *Tree) noteLinks(m Manifest) {
 			links = append(links, t.follow(e.Path)...)
 		}
 	}
-	names, err := nofollow.DirNames(t.root)
+	cur := nofollow.Cursor{Root: t.root}
+	defer cur.Close()
+	names, err := cur.Names("")
 	t.note(err)
 	for _, name := range names {
 		if _, listed := m.Entry(name); !listed && treepath.MayBeTool(name) {
@@ -101,7 +103,9 @@ func (t *Tree) follow(at string) (list []toolLink) {
 // top of the tree, in a directory of theirs there, or where a link leads that is theirs,
 // whether or not git ignores them. It leaves out what may not be read.
 func (t *Tree) ToolFiles() ([]string, error) {
-	names, err := nofollow.DirNames(t.root)
+	cur := nofollow.Cursor{Root: t.root}
+	defer cur.Close()
+	names, err := cur.Names("")
 	if err != nil {
 		return nil, err
 	}
@@ -111,19 +115,19 @@ func (t *Tree) ToolFiles() ([]string, error) {
 	var found []string
 	seen := 0
 	for _, name := range names {
-		info, err := t.root.Lstat(filepath.FromSlash(name))
+		info, err := cur.Lstat(name)
 		if t.note(err); err != nil || !treepath.MayBeTool(name) && t.ToolReason(name) == "" {
 			continue
 		}
-		if !info.IsDir() {
+		if !info.Mode.IsDir() {
 			found = append(found, name)
 			continue
 		}
-		_ = fs.WalkDir(t.root.FS(), name, func(p string, d fs.DirEntry, err error) error {
+		_ = cur.Walk(name, func(p string, info nofollow.Info, err error) error {
 			if seen++; seen > maxToolFiles {
 				return fs.SkipAll
 			}
-			if t.note(err); err == nil && !d.IsDir() && t.ToolReason(p) != "" {
+			if t.note(err); err == nil && !info.Mode.IsDir() && t.ToolReason(p) != "" {
 				found = append(found, p)
 			}
 			return nil

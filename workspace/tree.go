@@ -172,9 +172,6 @@ func (t *Tree) Dir() string { return t.dir }
 // packages below workspace only, because it bypasses Review and Apply.
 func (t *Tree) Root() *os.Root { return t.root }
 
-// IsScratch reports whether no change has to survive a crash; see Options.
-func (t *Tree) IsScratch() bool { return t.scratch }
-
 // Refusal returns a [*treepath.RefusedError] for a closed path, and nil for all other
 // paths. The path must be cleaned. Read and Review call it themselves.
 func (t *Tree) Refusal(path string) error {

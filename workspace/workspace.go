@@ -4,15 +4,15 @@
 // Open a [Tree], list it with [Tree.Files] and read it with [Tree.Read]. To
 // change it, call [Tree.Review] and then [Tree.Apply]. Review decides for each
 // edit whether it is allowed, needs approval, has no effect or is denied, and
-// gives the reason. Apply makes all allowed edits or none, and never overwrites
-// contents that Review did not see.
+// gives the reason. Apply makes all changes of a list or none, and never overwrites
+// contents that the caller did not see. It also takes changes back.
 //
 // A [Manifest] is the state of all files that git does not ignore; compare two
-// with [Manifest.Diff]. [Tree.Store] stores the contents of a manifest.
+// with [Manifest.Diff], and go from one to the other with Apply. [Tree.Store] stores the
+// contents of a manifest.
 //
 // [hone/workspace/treepath] cleans and matches paths. [hone/workspace/secret]
-// finds secrets, which no model may see. [hone/workspace/restore] brings paths
-// back into the state of a manifest. [hone/workspace/clone] copies a tree.
+// finds secrets, which no model may see. [hone/workspace/clone] copies a tree.
 //
 // A Tree opens regular files only and never follows a symlink. This holds even
 // while another process replaces directories with symlinks: nothing is written
@@ -22,7 +22,11 @@
 // treats bind mounts like any other directory.
 package workspace
 
-import "hone/workspace/secret"
+import (
+	"io/fs"
+
+	"hone/workspace/secret"
+)
 
 // Change is a set of edits that a model or the user wants to make together.
 type Change struct {
@@ -73,6 +77,19 @@ type Image struct {
 
 // Exists reports whether the file exists.
 func (i Image) Exists() bool { return i.Digest != "" }
+
+// Entry returns the state as that of a path in a manifest; zero if the file does not exist.
+func (i Image) Entry(path string) Entry {
+	if !i.Exists() {
+		return Entry{}
+	}
+	return Entry{Path: path, Kind: Regular, Mode: fs.FileMode(i.Mode).Perm(), Size: i.Size, Digest: i.Digest}
+}
+
+// Delta returns the edit that a verdict is about, for [Tree.Apply].
+func (v Verdict) Delta() Delta {
+	return Delta{Path: v.Path, Before: v.Before.Entry(v.Path), After: v.After.Entry(v.Path), Edit: true}
+}
 
 // Rules are the rules that a loop adds to those of every tree (ruling G5). All
 // paths are relative to the tree's root. Patterns are doublestar globs; a plain

@@ -191,29 +191,20 @@ func isRustTest(cleaned string) bool {
 		strings.Contains("/"+cleaned, "/tests/") || strings.Contains("/"+cleaned, "/benches/")
 }
 
+// The items take the place of those that are there now, in order; what is left follows at the end.
 func rustTests(now, found []byte) ([]byte, bool) {
 	is, was := rustItems(now), rustItems(found)
-	same := len(is) == len(was)
-	for i := 0; same && i < len(is); i++ {
-		same = bytes.Equal(is[i].of(now), was[i].of(found))
-	}
-	if same {
-		return now, true
-	}
-	var merged []byte
-	end := 0
+	merged, end := []byte{}, 0
 	for i, item := range is {
 		merged = append(merged, now[end:item.start]...)
-		if len(is) == len(was) {
+		if i < len(was) {
 			merged = append(merged, was[i].of(found)...)
 		}
 		end = item.end
 	}
 	merged = append(merged, now[end:]...)
-	if len(is) != len(was) {
-		for _, item := range was {
-			merged = append(append(merged, '\n'), item.of(found)...)
-		}
+	for _, item := range was[min(len(is), len(was)):] {
+		merged = append(append(merged, '\n'), item.of(found)...)
 	}
 	return merged, true
 }

@@ -10,60 +10,61 @@ import (
 
 // gotestsum's output and the JSON of go vet are read too.
 func readGo(text string, l *list) bool {
-	g := &goOutput{list: l, pkg: &goPackage{}}
-	forEachLine(text, g.line)
-	g.endBuild()
-	g.known = g.pkg.finish(l, g.name, false) || g.known
+	g := newGoOutput(l)
+	g.lines(text)
+	g.endPackage(false)
 	return readVetJSON(text, l) || g.known
 }
 
 type goOutput struct {
 	*list
 	pkg   *goPackage
+	name  string // of the package, where its last line does not say it
 	known bool
 	// block is the package of the compiler's output that is being read, and spare its
 	// lines without a place.
-	block string
-	vet   bool // the block is from vet
-	spare []string
-	// open means that the next lines, if indented, continue the last item.
-	open bool
-	// summary says that gotestsum's summary is being read, and name is the package
-	// there, relative to the module.
-	summary bool
-	name    string
+	block   string
+	vet     bool // the block is from vet
+	spare   []string
+	open    bool // the next lines, if indented, continue the last item
+	summary bool // gotestsum's summary is being read
 }
 
+func newGoOutput(l *list) *goOutput { return &goOutput{list: l, pkg: &goPackage{}} }
+
+func (g *goOutput) lines(text string) { forEachLine(text, g.line) }
+
 var (
-	goError = lazyregexp.New(`^(?:vet: )?((?:[A-Za-z]:)?[^\s:][^:\n]*\.(?:go|s|c|cc|cpp|h|mod|work)):(\d{1,9})(?::(\d{1,9}))?: (\S.*)$`)
+	goError = lazyregexp.New(`^(?:vet: )?(?P<file>(?:[A-Za-z]:)?[^\s:][^:\n]*\.(?:go|s|c|cc|cpp|h|mod|work)):(?P<line>\d{1,9})(?::(\d{1,9}))?: (?P<text>\S.*)$`)
 	// goHeader precedes the compiler's messages about a package.
 	goHeader = lazyregexp.New(`^# (?:\[[\w.~@/-]+\]|[\w.~@/-]+(?: \[[\w.~@/-]+\])?)$`)
 	// goNotice is a message of the go command that is not an error.
 	goNotice  = lazyregexp.New(`^(?:downloading|finding|extracting|added|upgraded|downgraded|removed|found|updating|creating|to add|warning)\b`)
-	goMod     = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:]*go\.(?:mod|work)):(\d{1,9}): (\S.*)$`)
 	goSummary = lazyregexp.New(`^=== FAIL: (\S+) (\S*) \(\d+\.\d+s\)$`)
-	ended     = lazyregexp.New(`^(FAIL|ok  |\?   )\t(\S+)(?:[\t ](.*))?$`)
+	goEnded   = lazyregexp.New(`^(FAIL|ok  |\?   )\t(\S+)(?:[\t ](.*))?\s*$`)
 )
 
 func (g *goOutput) line(line string) {
 	if strings.HasPrefix(line, "=== ") && g.readSummary(line) {
 		return
 	}
-	if m := ended.FindStringSubmatch(line); m != nil {
-		g.endBuild()
-		g.known = true
-		if g.summary {
-			m[2] = g.name
+	if m := goEnded.FindStringSubmatch(line); m != nil {
+		if g.known = true; !g.summary {
+			g.name = m[2]
 		}
-		g.pkg.finish(g.list, m[2], m[1] == "FAIL" && !strings.HasPrefix(m[3], "[build failed]") && !strings.HasPrefix(m[3], "[setup failed]"))
-		g.pkg = &goPackage{}
+		g.endPackage(m[1] == "FAIL" && !strings.HasPrefix(m[3], "[build failed]") && !strings.HasPrefix(m[3], "[setup failed]"))
 		return
 	}
-	if g.build(line) {
-		return
-	}
-	if g.pkg.line(line) {
+	if !g.build(line) && g.pkg.line(line) {
 		g.known = true
+	}
+}
+
+func (g *goOutput) endPackage(failed bool) {
+	g.endBuild()
+	g.known = g.pkg.finish(g.list, g.name, failed) || g.known
+	if g.pkg = (&goPackage{}); !g.summary {
+		g.name = ""
 	}
 }
 
@@ -77,12 +78,12 @@ func (g *goOutput) readSummary(line string) bool {
 	case !g.summary:
 		return false
 	case line == "=== Errors":
-		g.pkg.finish(g.list, g.name, false)
-		g.pkg, g.block = &goPackage{}, "errors"
+		g.endPackage(false)
+		g.block = "errors"
 	case m != nil:
 		if m[1] != g.name || g.pkg.crash != nil {
-			g.pkg.finish(g.list, g.name, false)
-			g.name, g.pkg = m[1], &goPackage{verbose: true}
+			g.endPackage(false)
+			g.name, g.pkg.verbose = m[1], true
 		}
 		if g.pkg.current = nil; m[2] != "" {
 			g.pkg.current = g.pkg.test(m[2])
@@ -115,51 +116,37 @@ func (g *goOutput) build(line string) bool {
 		}
 		return g.block != "" || line != ""
 	}
-	g.open = false
-	if g.compiler(line) || g.command(line) {
+	if g.open = g.message(line); g.open {
 		g.known = true
-		return true
-	}
-	if g.block != "" && line != "" {
+	} else if g.block != "" && line != "" {
 		g.spare = append(g.spare, line)
 	}
-	return false
+	return g.open
 }
 
-func (g *goOutput) compiler(line string) bool {
-	m := goError.FindStringSubmatch(line)
-	if m == nil || g.block == "" && (m[3] == "" || !strings.HasSuffix(m[1], ".go") || !g.pkg.atTop()) {
+// The line is an error of the compiler, of vet, or of the go command itself.
+func (g *goOutput) message(line string) bool {
+	said, command := strings.CutPrefix(line, "go: ")
+	i, placed := matched(goError, line)
+	switch {
+	case placed && (g.block != "" || goError.FindStringSubmatch(line)[3] != "" && path.Ext(i.file) == ".go" && g.pkg.atTop()):
+		if i.rank = crash; (g.block == "" || g.vet) && !strings.HasPrefix(line, "vet: ") {
+			// The line is from vet or another linter: these name their rules.
+			i.rank, i.rule = failure, ruleIn(i.text, "")
+		}
+	case !g.pkg.atTop():
 		return false
-	}
-	i := item{rank: crash, file: m[1], line: number(m[2]), text: m[4]}
-	if (g.block == "" || g.vet) && !strings.HasPrefix(line, "vet: ") {
-		// The line is from vet or another linter: these name their rules.
-		i.rank, i.rule = failure, ruleIn(m[4], "")
-	}
-	g.add(i)
-	g.open = true
-	return true
-}
-
-// The go command itself prints these errors.
-func (g *goOutput) command(line string) bool {
-	if !g.pkg.atTop() {
-		return false
-	}
-	if m := goMod.FindStringSubmatch(line); m != nil {
-		i := item{rank: crash, file: m[1], line: number(m[2]), text: m[3]}
+	case placed && (path.Base(i.file) == "go.mod" || path.Base(i.file) == "go.work"):
+		i.rank = crash
 		if n := len(g.items); n > 0 && strings.HasSuffix(g.items[n-1].text, "errors parsing "+path.Base(i.file)+":") {
 			g.items = g.items[:n-1]
 		}
-		g.add(i)
-		return true
-	}
-	said, ok := strings.CutPrefix(line, "go: ")
-	if !ok || goNotice.MatchString(said) {
+	case command && !goNotice.MatchString(said):
+		i = item{rank: crash, text: said}
+	default:
 		return false
 	}
-	g.add(item{rank: crash, text: said})
-	g.open = true
+	g.add(i)
 	return true
 }
 
@@ -174,7 +161,7 @@ func (g *goOutput) endBuild() {
 
 // The output is that of another tool.
 func goBuildItems(text string) []item {
-	g := &goOutput{list: &list{}, pkg: &goPackage{}}
+	g := newGoOutput(&list{})
 	forEachLine(text, func(line string) { g.build(line) })
 	g.endBuild()
 	return g.items

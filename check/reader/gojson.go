@@ -2,6 +2,7 @@ package reader
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,107 +10,99 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-type goEvent struct {
-	Action, Package, Test, Output, ImportPath, FailedBuild string
-}
-
-// Lines that are not events are read as those of go build.
+// Events become the lines that go test -v prints, package by package. Lines that are not events are those of go build.
 func readGoJSON(text string, l *list) bool {
-	g := &goEvents{goOutput: goOutput{list: l, pkg: &goPackage{}}, packages: map[string]*goPackage{}}
-	events := false
+	g, packages, events := newGoOutput(l), map[string]*goPrinted{}, false
+	var order []string
 	forEachLine(text, func(line string) {
 		var e goEvent
-		if strings.HasPrefix(line, `{"`) && strings.Contains(line, `"Action":`) && json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
-			events = true
-			g.event(e)
+		if !strings.HasPrefix(line, `{"`) || !strings.Contains(line, `"Action":`) || json.Unmarshal([]byte(line), &e) != nil {
+			g.build(line)
 			return
 		}
-		g.build(line)
+		events = true
+		switch {
+		case e.Action == "build-output":
+			g.build(strings.TrimSuffix(e.Output, "\n"))
+		case e.Package != "" && packages[e.Package] == nil:
+			packages[e.Package] = &goPrinted{}
+			order = append(order, e.Package)
+			fallthrough
+		case e.Package != "":
+			if packages[e.Package].add(e) {
+				g.endBuild()
+				g.lines(packages[e.Package].String())
+				packages[e.Package] = &goPrinted{}
+			}
+		}
 	})
-	g.endBuild()
-	for _, name := range g.order {
-		g.finish(name, false)
+	for _, name := range order {
+		g.name = name
+		g.lines(packages[name].String())
+		g.endPackage(false)
 	}
 	return events
 }
 
-type goEvents struct {
-	goOutput
-	packages map[string]*goPackage
-	order    []string
+type goEvent struct{ Action, Package, Test, Output, FailedBuild string }
+
+// goPrinted is what one package printed.
+type goPrinted struct {
+	strings.Builder
+	test string
+	died bool   // what follows is no longer of a test
+	end  string // what the test printed in which it died
 }
 
-func (g *goEvents) event(e goEvent) {
-	if strings.HasPrefix(e.Action, "build-") {
-		if e.Action == "build-output" {
-			g.build(strings.TrimSuffix(e.Output, "\n"))
-		}
-		return
-	}
-	if e.Package == "" {
-		return
-	}
-	p := g.packages[e.Package]
-	if p == nil {
-		p = &goPackage{verbose: true}
-		g.packages[e.Package] = p
-		g.order = append(g.order, e.Package)
-	}
+// It reports whether the package has ended.
+func (p *goPrinted) add(e goEvent) bool {
 	switch e.Action {
-	case "run", "cont", "pause":
-		p.test(e.Test).paused = e.Action == "pause"
 	case "output":
-		p.output(e)
+		if goEnded.MatchString(e.Output) {
+			break
+		}
+		p.died = p.died || goDies.MatchString(e.Output)
+		if e.Test != p.test {
+			p.mark("=== NAME  " + e.Test)
+		}
+		p.test = e.Test
+		p.WriteString(e.Output)
+	case "run", "cont", "pause":
+		p.mark("=== " + strings.ToUpper(e.Action) + "  " + e.Test)
 	case "fail", "pass", "skip":
 		if e.Test != "" {
-			p.test(e.Test).result = strings.ToUpper(e.Action)
-		} else if e.Action == "fail" {
-			g.finish(e.Package, e.FailedBuild == "")
-		} else {
-			delete(g.packages, e.Package)
+			p.mark(fmt.Sprintf("--- %s: %s (0.00s)", strings.ToUpper(e.Action), e.Test))
+			break
 		}
+		result := map[string]string{"fail": "FAIL", "pass": "ok  ", "skip": "ok  "}[e.Action]
+		why := ""
+		if e.FailedBuild != "" {
+			why = "[build failed]"
+		}
+		p.WriteString("\n" + result + "\t" + e.Package + "\t" + why + "\n")
+		return true
 	}
+	return false
 }
 
-// Lines about tests are left out.
-func (p *goPackage) output(e goEvent) {
-	line := strings.TrimSuffix(e.Output, "\n")
-	if goRun(line) != nil {
+func (p *goPrinted) mark(line string) {
+	if p.died {
 		return
 	}
-	if m := goResult.FindStringSubmatch(line); m != nil && m[3] == e.Test {
-		p.test(e.Test).result = m[2]
-		return
+	if printed := p.String(); printed != "" && !strings.HasSuffix(printed, "\n") {
+		p.WriteString("\n")
 	}
-	var t *goTest
-	if e.Test != "" {
-		t = p.test(e.Test)
-	}
-	p.put(t, line)
+	p.WriteString(line + "\n")
 }
 
-func (g *goEvents) finish(name string, failed bool) {
-	p := g.packages[name]
-	if p == nil {
-		return
-	}
-	delete(g.packages, name)
-	g.endBuild()
-	p.out = slices.DeleteFunc(p.out, ended.MatchString)
-	p.finish(g.list, name, failed)
-}
+var vetPlace = lazyregexp.New(`^(?P<file>.+?):(?P<line>\d{1,9})(?::\d{1,9})?$`)
 
-// It has for each package, for each analyzer, what it found.
+// go vet -json has for each package, for each analyzer, what it found.
 func readVetJSON(text string, l *list) bool {
 	if !strings.Contains(text, `"posn"`) {
 		return false
 	}
-	known := false
-	forEachDocument(text, func(d *json.Decoder) bool {
-		var packages map[string]map[string]json.RawMessage
-		if d.Decode(&packages) != nil {
-			return false
-		}
+	return forEachValue(text, nil, func(packages map[string]map[string]json.RawMessage) (known bool) {
 		for _, pkg := range slices.Sorted(maps.Keys(packages)) {
 			for _, rule := range slices.Sorted(maps.Keys(packages[pkg])) {
 				var found []struct{ Posn, Message string }
@@ -118,15 +111,13 @@ func readVetJSON(text string, l *list) bool {
 				}
 				known = true
 				for _, f := range found {
-					if m := vetPlace.FindStringSubmatch(f.Posn); m != nil {
-						l.add(item{rank: failure, rule: rule, file: m[1], line: number(m[2]), text: withRule(f.Message, rule)})
+					if i, ok := matched(vetPlace, f.Posn); ok {
+						i.rule, i.text = rule, withRule(f.Message, rule)
+						l.add(i)
 					}
 				}
 			}
 		}
-		return true
+		return known
 	})
-	return known
 }
-
-var vetPlace = lazyregexp.New(`^(.+?):(\d{1,9})(?::\d{1,9})?$`)

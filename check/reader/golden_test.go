@@ -71,13 +71,28 @@ func outline(found []check.Finding) string {
 	return b.String()
 }
 
+// complete has the other lines of the findings as well, and ! before those that are Partial.
+func complete(found []check.Finding) string {
+	var b strings.Builder
+	for _, f := range found {
+		if f.Partial {
+			b.WriteString("!")
+		}
+		b.WriteString(outline([]check.Finding{f}))
+		if _, below, more := strings.Cut(f.Text, "\n"); more {
+			b.WriteString("\t" + strings.ReplaceAll(below, "\n", "\n\t") + "\n")
+		}
+	}
+	return b.String()
+}
+
 // TestRecorded reads what real tools printed, by the name of the format and by itself. An
 // empty .want says that the format has no words for it: the command's whole output is the
 // finding.
 func TestRecorded(t *testing.T) {
 	for _, r := range recordings(t) {
 		found, ok := named(t, r.format).Read(r.out, r.exit)
-		got := outline(found)
+		got := complete(found)
 		wanted := strings.TrimSuffix(r.file, ".txt") + ".want"
 		if *update {
 			if err := os.WriteFile(wanted, []byte(got), 0o644); err != nil {

@@ -47,49 +47,42 @@ func (p *goPackage) atTop() bool {
 }
 
 var (
-	goRuns   = lazyregexp.New(`^(|.*?)=== (RUN|CONT|NAME|PAUSE|ATTR|ARTIFACTS) +([A-Z]\S*)`)
+	goRuns   = lazyregexp.New(`^(|.*?)=== (RUN|CONT|NAME|PAUSE|ATTR|ARTIFACTS) +([A-Z]\S*|$)`)
 	goResult = lazyregexp.New(`^(.*?)--- (FAIL|PASS|SKIP): (\S+) \(\d+\.\d+(?:s| seconds)\)$`)
 	goDies   = lazyregexp.New(`^(?:panic: |fatal error: |SIG[A-Z]+: |unexpected fault address|runtime: goroutine stack exceeds)`)
 )
 
-// It reports whether go test prints such a line.
+// It reports whether go test prints such a line. What is before, the test printed without a line end.
 func (p *goPackage) line(line string) bool {
-	if m := goRun(line); m != nil {
-		p.printed(m[1]) // without a line end
-		p.verbose, p.crash = true, nil
-		switch m[2] {
-		case "RUN", "CONT", "NAME":
-			p.current = p.test(m[3])
-			p.current.paused = false
-		case "PAUSE":
-			p.test(m[3]).paused = true
-		}
+	var run, result []string
+	if strings.Contains(line, "=== ") {
+		run = goRuns.FindStringSubmatch(line)
+	} else if strings.Contains(line, "--- ") {
+		result = goResult.FindStringSubmatch(line)
+	}
+	if run == nil && result == nil {
+		p.put(p.current, line)
+		return false
+	}
+	if before := strings.TrimRight(append(run, result...)[1], " "); before != "" {
+		p.put(p.current, before)
+	}
+	p.crash = nil
+	switch {
+	case result != nil:
+		p.current = p.test(result[3])
+		p.current.result = result[2]
 		return true
+	case run[3] == "": // no test
+		p.current = nil
+	case run[2] == "PAUSE":
+		p.test(run[3]).paused = true
+	case run[2] == "RUN" || run[2] == "CONT" || run[2] == "NAME":
+		p.current = p.test(run[3])
+		p.current.paused = false
 	}
-	if strings.Contains(line, "--- ") {
-		if m := goResult.FindStringSubmatch(line); m != nil {
-			p.printed(m[1])
-			p.crash, p.current = nil, p.test(m[3])
-			p.current.result = m[2]
-			return true
-		}
-	}
-	p.put(p.current, line)
-	return false
-}
-
-func goRun(line string) []string {
-	if !strings.Contains(line, "=== ") {
-		return nil
-	}
-	return goRuns.FindStringSubmatch(line)
-}
-
-// The text is before one of go test's lines.
-func (p *goPackage) printed(text string) {
-	if text = strings.TrimRight(text, " "); text != "" {
-		p.put(p.current, text)
-	}
+	p.verbose = true
+	return true
 }
 
 // A nil t means no test.
@@ -207,40 +200,24 @@ func (t *goTest) item(pkg string) item {
 	return i
 }
 
-// A data race has its place in the report.
+// A data race has its place in the report, which is in the output of the test or of none.
 func (p *goPackage) failure(t *goTest, pkg string) item {
 	i := t.item(pkg)
 	if i.file != "" || !strings.Contains(i.text, "race detected during execution of test") {
 		return i
 	}
-	race := raceReport(t.out)
-	if race == nil {
-		race = raceReport(p.out)
-	}
-	for _, stack := range goroutines(race) {
-		if len(stack) > 0 {
-			i.file, i.line = stack[0].file, stack[0].line
-			i.text = headed(t.name+": data race", dedent(race[1:]))
-			break
+	out := slices.Concat(t.out, p.out)
+	if at := slices.Index(out, "WARNING: DATA RACE"); at >= 0 {
+		out = out[at+1:]
+		if end := slices.IndexFunc(out, func(line string) bool { return strings.HasPrefix(line, "======") }); end >= 0 {
+			out = out[:end]
+		}
+		if stacks := goStacks(out); len(stacks) > 0 {
+			i.file, i.line = stacks[0][0].file, stacks[0][0].line
+			i.text = headed(t.name+": data race", dedent(out))
 		}
 	}
 	return i
-}
-
-func raceReport(out []string) (report []string) {
-	for _, line := range out {
-		switch {
-		case report == nil && line == "WARNING: DATA RACE":
-			report = []string{"goroutine 1 [running]:"}
-		case report != nil && strings.HasPrefix(line, "======"):
-			return report
-		case report != nil && strings.HasPrefix(line, "      "):
-			report = append(report, "\t"+strings.TrimSpace(line))
-		case report != nil:
-			report = append(report, strings.TrimSpace(line))
-		}
-	}
-	return report
 }
 
 func goName(pkg, test string) string {

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"encoding/xml"
 	"slices"
 	"strings"
@@ -24,121 +25,87 @@ type junitFault struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit's XML may be in one or more documents: a program's output with other text around, or report files joined.
-func readJUnit(text string, l *list) bool {
-	r := &junitReport{list: l, goPackages: map[string]*goPackage{}, parents: map[string]bool{}, silent: map[string]bool{}}
-	text = legalXML(text)
-	for at := 0; ; {
-		start := nextJUnit(text[at:])
-		if start < 0 {
-			break
-		}
-		at += start
-		at += max(1, r.document(text[at:]))
-	}
-	// Parents failed because a subtest did, and have no text of their own.
-	r.items = slices.DeleteFunc(r.items, func(i item) bool { return r.parents[i.test] && r.silent[i.test] })
-	for _, name := range r.goOrder {
-		r.goPackages[name].finish(l, name, false)
-	}
-	return r.known
-}
-
-// It is -1 if there is none. A report may have been cut anywhere.
-func nextJUnit(text string) int {
-	for at := 0; ; {
-		i := strings.Index(text[at:], "<test")
-		if i < 0 {
-			return -1
-		}
-		at += i
-		if rest := text[at+len("<test"):]; strings.HasPrefix(rest, "suite") || strings.HasPrefix(rest, "case") {
-			return at
-		}
-		at += len("<test")
-	}
-}
-
-// illegal is a reference to a character that XML forbids, but which reports contain.
-var illegal = lazyregexp.New(`&#(?:x0*[0-8bcefBCEF]|x0*1[0-9a-fA-F]|0*(?:[0-8]|1[1245-9]|2[0-9]|3[01]));`)
-
-func legalXML(text string) string {
-	if strings.Contains(text, "&#") {
-		text = illegal.ReplaceAllString(text, "\uFFFD")
-	}
-	forbidden := func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF }
-	if strings.IndexFunc(text, forbidden) < 0 {
-		return text
-	}
-	return strings.Map(func(r rune) rune {
-		if forbidden(r) {
-			return 0xFFFD
-		}
-		return r
-	}, text)
-}
-
 type junitReport struct {
 	*list
-	known      bool
 	suites     []string // names of the open suites
-	goPackages map[string]*goPackage
+	goPackages map[string]*goPrinted
 	goOrder    []string
 	parents    map[string]bool // names of tests with a failed subtest
 	silent     map[string]bool // names of tests that failed without a text
 }
 
-// It ends where the text ends or is not XML, and returns how much it read.
-func (r *junitReport) document(text string) int {
-	d := xml.NewDecoder(strings.NewReader(text))
+var (
+	junitStart = lazyregexp.New(`<test(?:suites?|case)\b`)
+	// illegal is a reference to a character that XML forbids, but which reports contain.
+	illegal = lazyregexp.New(`&#(?:x0*[0-8bcefBCEF]|x0*1[0-9a-fA-F]|0*(?:[0-8]|1[1245-9]|2[0-9]|3[01]));`)
+)
+
+// JUnit's XML may be in one or more documents: a program's output with other text around, or report files joined.
+func readJUnit(text string, l *list) (known bool) {
+	r := &junitReport{list: l, goPackages: map[string]*goPrinted{}, parents: map[string]bool{}, silent: map[string]bool{}}
+	if strings.Contains(text, "&#") {
+		text = illegal.ReplaceAllString(text, "\uFFFD")
+	}
+	text = strings.Map(func(c rune) rune {
+		if c < ' ' && !strings.ContainsRune("\t\n\r", c) || c == 0xFFFE || c == 0xFFFF {
+			return 0xFFFD
+		}
+		return c
+	}, text)
+	for {
+		start := junitStart.FindStringIndex(text)
+		if start == nil {
+			break
+		}
+		d := xml.NewDecoder(strings.NewReader(text[start[0]:]))
+		known = r.document(d) || known
+		text = text[start[0]+max(1, int(d.InputOffset())):]
+	}
+	// Parents failed because a subtest did, and have no text of their own.
+	r.items = slices.DeleteFunc(r.items, func(i item) bool { return r.parents[i.test] && r.silent[i.test] })
+	for _, name := range r.goOrder {
+		g := newGoOutput(l)
+		g.name = name
+		g.lines(r.goPackages[name].String() + r.goPackages[name].end)
+		g.endPackage(false)
+	}
+	return known
+}
+
+// It ends where the text ends or is not XML.
+func (r *junitReport) document(d *xml.Decoder) (known bool) {
 	r.suites = nil
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return int(d.InputOffset())
+			return known
 		}
 		switch e := token.(type) {
 		case xml.StartElement:
-			if err := r.element(d, e); err != nil {
-				return int(d.InputOffset())
+			switch e.Name.Local {
+			case "testsuites", "testsuite":
+				name := ""
+				for _, a := range e.Attr {
+					if a.Name.Local == "name" && e.Name.Local == "testsuite" {
+						name = a.Value
+					}
+				}
+				r.suites, known = append(r.suites, name), true
+			case "testcase":
+				var c junitCase
+				if d.DecodeElement(&c, &e) == nil {
+					r.test(c)
+					known = true
+				}
+			default:
+				_ = d.Skip() // the next token has the error
 			}
 		case xml.EndElement:
-			r.suites = r.suites[:max(0, len(r.suites)-1)]
-			if len(r.suites) == 0 {
-				return int(d.InputOffset())
+			if r.suites = r.suites[:max(0, len(r.suites)-1)]; len(r.suites) == 0 {
+				return known
 			}
 		}
 	}
-}
-
-func (r *junitReport) element(d *xml.Decoder, e xml.StartElement) error {
-	switch e.Name.Local {
-	case "testsuites":
-		r.known = true
-		r.suites = append(r.suites, "")
-	case "testsuite":
-		r.known = true
-		r.suites = append(r.suites, attribute(e, "name"))
-	case "testcase":
-		var c junitCase
-		if err := d.DecodeElement(&c, &e); err != nil {
-			return err
-		}
-		r.known = true
-		r.test(c)
-	default:
-		return d.Skip()
-	}
-	return nil
-}
-
-func attribute(e xml.StartElement, name string) string {
-	for _, a := range e.Attr {
-		if a.Name.Local == name {
-			return a.Value
-		}
-	}
-	return ""
 }
 
 func (r *junitReport) test(c junitCase) {
@@ -198,36 +165,33 @@ func (r *junitReport) fullName(c junitCase) string {
 	return c.ClassName + "." + c.Name
 }
 
-// The text of a Go test is what it printed.
+// The text of a Go test is what it printed: the tests of a package become what go test -v prints. A crash is its end.
 func (r *junitReport) goTest(suite string, c junitCase, text string) {
-	name := c.ClassName
-	if name == "" {
-		name = suite
+	name := cmp.Or(c.ClassName, suite)
+	if c.ClassName == "" && strings.HasPrefix(text, "FAIL\t") {
+		r.add(item{rank: crash, test: name, text: "package " + name + " failed" + strings.TrimPrefix(strings.TrimSpace(text), "FAIL\t"+name)})
+		return
 	}
 	p := r.goPackages[name]
 	if p == nil {
-		p = &goPackage{}
+		p = &goPrinted{}
 		r.goPackages[name] = p
 		r.goOrder = append(r.goOrder, name)
 	}
-	if c.ClassName == "" {
-		p.current = nil
-		if strings.HasPrefix(text, "FAIL\t") {
-			r.add(item{rank: crash, test: name, text: "package " + name + " failed" + strings.TrimPrefix(strings.TrimSpace(text), "FAIL\t"+name)})
-			return
-		}
-	} else {
-		p.current, p.verbose = p.test(c.Name), true
-		p.current.result = "FAIL"
+	out := &goPrinted{}
+	if c.ClassName != "" {
+		out.mark("--- FAIL: " + c.Name + " (0.00s)")
+		out.mark("=== NAME  " + c.Name)
 	}
-	crashed := p.crash
-	p.crash = nil
 	forEachLine(text, func(line string) {
-		if goRun(line) == nil && !goResult.MatchString(line) && !ended.MatchString(line) {
-			p.put(p.current, line)
+		if !goRuns.MatchString(line) && !goResult.MatchString(line) && !goEnded.MatchString(line) {
+			out.died = out.died || goDies.MatchString(line)
+			out.WriteString(line + "\n")
 		}
 	})
-	if p.crash == nil {
-		p.crash = crashed
+	if out.died {
+		p.end = out.String()
+	} else {
+		p.WriteString(out.String())
 	}
 }

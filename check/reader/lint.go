@@ -2,7 +2,6 @@ package reader
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
 
 	"hone/internal/lazyregexp"
@@ -112,9 +111,17 @@ func readRuff(text string, l *list) bool {
 	if strings.Contains(text, `"filename"`) && strings.Contains(text, `"row"`) && (forEachValue(text, []string{"*"}, add) || forEachValue(text, nil, add)) {
 		return true
 	}
-	a := arrows{head: ruffHead, crash: "invalid-syntax", files: []string{".py", ".pyi", ".ipynb"}}
-	forEachLine(text, func(line string) { a.line(line, l) })
-	return a.known
+	known := false
+	for _, s := range sections(text, func(line string) (string, bool) { return line, ruffHead.MatchString(line) }) {
+		if i, ok := pointed(ruffHead, s, " .py .pyi .ipynb "); ok {
+			if i.rule == "invalid-syntax" {
+				i.rank = crash
+			}
+			known = true
+			l.add(i)
+		}
+	}
+	return known
 }
 
 // It is the output of staticcheck -f json.
@@ -122,23 +129,21 @@ func readStaticcheck(text string, l *list) bool {
 	if !strings.Contains(text, `"severity"`) || !strings.Contains(text, `"location"`) {
 		return false
 	}
-	known := false
-	forEachLine(text, func(line string) {
-		var m lintMessage
-		if !strings.HasPrefix(line, `{"code"`) || !strings.Contains(line, `"location"`) || json.Unmarshal([]byte(line), &m) != nil {
-			return
+	return forEachValue(text, nil, func(m lintMessage) bool {
+		severity, named := m.Severity.(string)
+		if !named || m.Code == "" || m.Filename != "" {
+			return false
 		}
-		known = true
-		if m.Severity == "ignored" {
-			return
+		if severity == "ignored" {
+			return true
 		}
 		if m.Location.File == "" {
 			if compiled := goBuildItems(m.Message); len(compiled) > 0 {
 				l.add(compiled...)
-				return
+				return true
 			}
 		}
 		l.add(m.item(""))
+		return true
 	})
-	return known
 }

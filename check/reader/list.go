@@ -81,6 +81,16 @@ func (l *list) findings(exit int) []check.Finding {
 	return found
 }
 
+// told returns the item with what its program said about it: the first line has a name and what is wrong, and the place is the
+// first in the user's code, if the text has one.
+func (i item) told(name, said, text string) item {
+	if file, line := locate(text); file != "" {
+		i.file, i.line = file, line
+	}
+	i.text = headed(strings.TrimSuffix(name+": "+said, ": "), text)
+	return i
+}
+
 // Two formats that find something in the same lines have equal keys.
 func (i item) key() string { return fmt.Sprintf("%s\n%s:%d", i.id(), i.file, i.line) }
 

@@ -107,7 +107,7 @@ func (s *specOutput) leave(indent int, name string) (ended bool) {
 }
 
 func (t *specTest) item() item {
-	i := item{rank: failure, test: t.name}
+	i := item{rank: failure, test: t.name, file: t.file, line: t.line}
 	text := strings.TrimPrefix(dedent(t.text), "AssertionError [ERR_ASSERTION]: ")
 	said := strings.Trim(firstLine(text), "'")
 	if said == "test failed" {
@@ -116,9 +116,5 @@ func (t *specTest) item() item {
 			said = why
 		}
 	}
-	if i.file, i.line = locate(text); i.file == "" {
-		i.file, i.line = t.file, t.line
-	}
-	i.text = headed(strings.TrimSuffix(t.name+": "+said, ": "), strings.TrimSuffix(specNoise.ReplaceAllString(text, ""), "\n}"))
-	return i
+	return i.told(t.name, said, strings.TrimSuffix(specNoise.ReplaceAllString(text, ""), "\n}"))
 }

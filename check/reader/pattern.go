@@ -71,43 +71,32 @@ func matched(re finder, line string) (item, bool) {
 	return i, true
 }
 
-func compilePattern(pattern string) (*regexp.Regexp, error) {
-	var b strings.Builder
-	b.WriteString(`^`)
-	seen := map[byte]bool{}
-	for at := 0; at < len(pattern); at++ {
-		if pattern[at] != '%' {
-			b.WriteString(literal(pattern[at]))
-			continue
-		}
-		at++
-		if at == len(pattern) {
-			return nil, fmt.Errorf("it ends with a single %%; write %%%% for a percent sign")
-		}
-		c := pattern[at]
-		part, ok := map[byte]string{'f': `(?P<file>.+?)`, 'l': `(?P<line>\d{1,9})`, 'c': `\d{1,9}`, 't': `(?P<severity>[EWINewin])\w*`, 'm': `(?P<text>.+?)`, '%': `%`, '*': `.*?`}[c]
-		if !ok {
-			return nil, fmt.Errorf("%%%c is unknown; use %%f, %%l, %%c, %%t, %%m, %%* or %%%%", c)
-		}
-		if seen[c] && c != '%' && c != '*' {
-			return nil, fmt.Errorf("%%%c occurs twice", c)
-		}
-		seen[c] = true
-		b.WriteString(part)
-	}
-	if !seen['m'] {
-		return nil, fmt.Errorf("%%m, the message, is missing")
-	}
-	return regexp.Compile(b.String() + `$`)
+var patternParts = map[string]string{
+	"%f": `(?P<file>.+?)`, "%l": `(?P<line>\d{1,9})`, "%c": `\d{1,9}`, "%t": `(?P<severity>[EWINewin])\w*`, "%m": `(?P<text>.+?)`, "%%": `%`, "%*": `.*?`, " ": `[ \t]+`,
 }
 
-// The byte stands for itself.
-func literal(c byte) string {
-	if c == ' ' || c == '\t' {
-		return `[ \t]+`
+func compilePattern(pattern string) (*regexp.Regexp, error) {
+	var wrong error
+	times := map[string]int{}
+	expression := regexp.MustCompile(`%\\?(?s:.)?| `).ReplaceAllStringFunc(regexp.QuoteMeta(pattern), func(found string) string {
+		name := strings.ReplaceAll(found, `\`, "")
+		times[name]++
+		part, ok := patternParts[name]
+		switch {
+		case name == "%":
+			wrong = fmt.Errorf("it ends with a single %%; write %%%% for a percent sign")
+		case !ok:
+			wrong = fmt.Errorf("%s is unknown; use %%f, %%l, %%c, %%t, %%m, %%* or %%%%", name)
+		case times[name] > 1 && strings.Contains("%f %l %c %t %m", name) && name != " ":
+			wrong = fmt.Errorf("%s occurs twice", name)
+		}
+		return part
+	})
+	if wrong == nil && times["%m"] == 0 {
+		wrong = fmt.Errorf("%%m, the message, is missing")
 	}
-	if c >= 0x80 {
-		return string([]byte{c})
+	if wrong != nil {
+		return nil, wrong
 	}
-	return regexp.QuoteMeta(string(rune(c)))
+	return regexp.Compile("^" + expression + "$")
 }

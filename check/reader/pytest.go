@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -10,11 +11,11 @@ import (
 
 var (
 	pytestBlock   = lazyregexp.New(`^=+ (\S.*?) =+$`)
-	pytestSection = lazyregexp.New(`^_+ (.+?) _+$`)
+	pytestSection = lazyregexp.New(`^_+ (?:\[doctest\] )?(?:ERROR (?:at )?(collecting|setup|teardown) (?:of )?)?(.+?) _+$`)
 	pytestEnd     = lazyregexp.New(`^\d+ (?:failed|passed|errors?|skipped)\b.* in \d[\d.]*s`)
 	pytestVerdict = lazyregexp.New(`^(FAILED|ERROR) ([^\s(].*)$`)
 	pytestLive    = lazyregexp.New(`^(?:\[gw\d+\] (?:\[ *\d+%\] )?)?(?:(FAILED|ERROR) )?(\S+\.py::\S.*?)(?: (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*)?\s*$`)
-	pytestLine    = lazyregexp.New(`^((?:[A-Za-z]:)?[^\s:][^:\n]*\.py):(\d{1,9}): (\S.*)$`)
+	pytestLine    = lazyregexp.New(`^(?P<file>(?:[A-Za-z]:)?[^\s:][^:\n]*\.py):(?P<line>\d{1,9}): (?P<text>\S.*)$`)
 )
 
 // pytestWidth is the length of the shortest header, which pytest fits to the terminal. What
@@ -49,104 +50,83 @@ type pytestReport struct {
 }
 
 type pytestOutput struct {
-	known   bool
-	block   string
 	reports []*pytestReport
-	open    *pytestReport
 	// bySection has the reports that the summary did not name yet, by name.
 	bySection map[string][]*pytestReport
 	loose     []item   // lines of --tb=line
-	failed    []string // nodes of the summary, for these lines
-	live      []string // nodes that failed, as they were printed while running
-	running   string
-	death     pyDeath
+	run       pyRun    // outside of blocks
 	said      []string // lines outside of blocks that explain an abort
 }
 
 // Any --tb is read.
 func readPytest(text string, l *list) bool {
-	p := &pytestOutput{bySection: map[string][]*pytestReport{}}
-	forEachLine(text, p.line)
-	if !p.known {
+	if !strings.Contains(text, "==== ") && !strings.Contains(text, "ImportError while loading conftest") {
+		return false
+	}
+	p, known := &pytestOutput{bySection: map[string][]*pytestReport{}}, false
+	for _, block := range sections(text, pytestHead) {
+		switch block.head {
+		case "FAILURES", "ERRORS":
+			known = true
+			p.addSections(block.body)
+		case "short test summary info":
+			known = true
+			for _, line := range block.body {
+				p.verdict(line)
+			}
+		default:
+			known = known || block.head == "test session starts" || slices.ContainsFunc(block.body, func(line string) bool { return strings.HasPrefix(line, "ImportError while loading conftest") })
+			for _, line := range block.body {
+				p.progress(line)
+			}
+		}
+	}
+	if !known {
 		return false
 	}
 	for _, r := range p.reports {
 		l.add(r.item())
 	}
-	before := len(l.items)
-	p.death.finish(l, p.running)
-	died := len(l.items) > before
-	if p.running != "" && !died && len(p.reports) == 0 {
-		l.addInterrupted(p.running, nodeName(p.running), nil)
-	}
-	if died || len(p.reports) == 0 {
-		for _, node := range p.live {
-			l.add(item{rank: failure, test: node, file: nodeFile(node), text: nodeName(node) + " failed"})
+	if before := len(l.items); len(p.reports) == 0 {
+		if p.run.finish(l, nodeName, nodeFile); len(l.items) == before && len(p.said) > 0 {
+			l.add(item{rank: crash, rule: "pytest"}.told(cmp.Or(pytestMessage(p.said), p.said[0]), "", dedent(p.said)))
 		}
-	}
-	if len(p.said) > 0 && len(p.reports) == 0 && !died {
-		file, line := locate(strings.Join(p.said, "\n"))
-		said := pytestMessage(p.said)
-		if said == "" {
-			said = p.said[0]
-		}
-		l.add(item{rank: crash, rule: "pytest", file: file, line: line, text: headed(said, dedent(p.said))})
 	}
 	return true
 }
 
-func (p *pytestOutput) line(line string) {
+// With -q there is no ruler at the end.
+func pytestHead(line string) (head string, ok bool) {
 	if m := pytestBlock.FindStringSubmatch(line); m != nil && len(line) >= pytestWidth {
-		p.open, p.block = nil, m[1]
-		switch m[1] {
-		case "test session starts", "FAILURES", "ERRORS", "short test summary info":
-			p.known = true
-		}
-		return
+		return m[1], true
 	}
-	if p.block != "" && pytestEnd.MatchString(line) { // with -q there are no rulers
-		p.open, p.block = nil, ""
-		return
-	}
-	switch p.block {
-	case "FAILURES", "ERRORS":
-		p.section(line)
-	case "short test summary info":
-		p.verdict(line)
-	default:
-		p.progress(line)
-	}
+	return "", pytestEnd.MatchString(line)
 }
 
-func (p *pytestOutput) section(line string) {
-	if m := pytestSection.FindStringSubmatch(line); m != nil && len(line) >= pytestWidth && strings.Trim(m[1], "_ ") != "" {
-		r := &pytestReport{name: strings.TrimPrefix(m[1], "[doctest] ")}
-		for _, phase := range []string{"ERROR collecting ", "ERROR at setup of ", "ERROR at teardown of "} {
-			if name, ok := strings.CutPrefix(m[1], phase); ok {
-				r.name, r.phase = name, strings.Fields(phase + "x")[1]
-				if r.phase == "at" {
-					r.phase = strings.Fields(phase)[2]
+func (p *pytestOutput) addSections(lines []string) {
+	for n, s := range sections(strings.Join(lines, "\n"), func(line string) (string, bool) {
+		m := pytestSection.FindStringSubmatch(line)
+		return line, m != nil && len(line) >= pytestWidth && strings.Trim(m[2], "_ ") != ""
+	}) {
+		if n > 0 {
+			m := pytestSection.FindStringSubmatch(s.head)
+			r := &pytestReport{name: m[2], phase: m[1], text: s.body}
+			p.reports = append(p.reports, r)
+			p.bySection[r.name] = append(p.bySection[r.name], r)
+			continue
+		}
+		for _, line := range s.body {
+			if i, ok := matched(pytestLine, line); ok {
+				if !isUserFile(i.file) {
+					i.file, i.line = "", 0
 				}
+				p.loose = append(p.loose, i)
 			}
 		}
-		p.open = r
-		p.reports = append(p.reports, r)
-		p.bySection[r.name] = append(p.bySection[r.name], r)
-		return
-	}
-	if p.open != nil {
-		p.open.text = append(p.open.text, line)
-		return
-	}
-	if m := pytestLine.FindStringSubmatch(line); m != nil {
-		i := item{text: m[3]}
-		if isUserFile(m[1]) {
-			i.file, i.line = m[1], number(m[2])
-		}
-		p.loose = append(p.loose, i)
 	}
 }
 
+// The line is of the summary. Failures without a section have a line of --tb=line, in the same order.
 func (p *pytestOutput) verdict(line string) {
 	m := pytestVerdict.FindStringSubmatch(line)
 	if m == nil {
@@ -160,49 +140,40 @@ func (p *pytestOutput) verdict(line string) {
 		return
 	}
 	r := &pytestReport{name: name, node: node, said: said}
-	if m[1] == "FAILED" && len(p.failed) < len(p.loose) {
-		i := p.loose[len(p.failed)]
-		if r.text = []string{"E   " + i.text}; i.file != "" {
-			r.text = append(r.text, placeText(i.file, i.line)+": ")
+	switch {
+	case m[1] == "FAILED" && len(p.loose) > 0:
+		if r.text = []string{"E   " + p.loose[0].text}; p.loose[0].file != "" {
+			r.text = append(r.text, placeText(p.loose[0].file, p.loose[0].line)+": ")
 		}
-		p.failed = append(p.failed, node)
-	} else if m[1] == "ERROR" {
+		p.loose = p.loose[1:]
+	case m[1] == "ERROR" && strings.Contains(node, "::"):
+		r.phase = "error"
+	case m[1] == "ERROR":
 		r.phase = "collecting"
-		if strings.Contains(node, "::") {
-			r.phase = "error"
-		}
 	}
 	p.reports = append(p.reports, r)
 }
 
 // The line is before the failures, or of a process that died.
 func (p *pytestOutput) progress(line string) {
-	p.death.line(line)
-	if strings.HasPrefix(line, "ImportError while loading conftest") {
-		p.known = true
+	p.run.line(line)
+	internal, ok := strings.CutPrefix(line, "INTERNALERROR> ")
+	switch {
+	case strings.HasPrefix(line, "ImportError while loading conftest"), strings.HasPrefix(line, "ERROR: "):
 		p.said = []string{line}
-		return
-	}
-	if p.known && strings.HasPrefix(line, "ERROR: ") {
-		p.said = []string{line}
-		return
-	}
-	if p.known && strings.HasPrefix(line, "INTERNALERROR> ") || len(p.said) > 0 && len(p.said) < 200 && p.block == "" {
-		p.said = append(p.said, strings.TrimPrefix(line, "INTERNALERROR> "))
-		return
-	}
-	if !strings.Contains(line, ".py::") {
-		return
-	}
-	if m := pytestLive.FindStringSubmatch(line); m != nil {
-		switch verdict := m[1] + m[3]; verdict {
+	case ok, len(p.said) > 0 && len(p.said) < 200:
+		p.said = append(p.said, internal)
+	case strings.Contains(line, ".py::"):
+		m := pytestLive.FindStringSubmatch(line)
+		if m == nil {
+			return
+		}
+		p.run.running = ""
+		switch m[1] + m[3] {
 		case "FAILED", "ERROR":
-			p.live = append(p.live, m[2])
-			p.running = ""
+			p.run.failed = append(p.run.failed, m[2])
 		case "":
-			p.running = m[2]
-		default:
-			p.running = ""
+			p.run.running = m[2]
 		}
 	}
 }
@@ -225,11 +196,16 @@ func nodeName(node string) string {
 	if !ok {
 		return node
 	}
+	return beforeParameters(name, "::", ".")
+}
+
+// old is replaced in the name of a test, not in its parameters.
+func beforeParameters(name, old, with string) string {
 	params := ""
 	if i := strings.IndexByte(name, '['); i >= 0 {
 		name, params = name[:i], name[i:]
 	}
-	return strings.ReplaceAll(name, "::", ".") + params
+	return strings.ReplaceAll(name, old, with) + params
 }
 
 func nodeFile(node string) string {
@@ -244,53 +220,31 @@ func (r *pytestReport) nodeOf() string {
 		if m == nil {
 			m = pyFrame.FindStringSubmatch(line)
 		}
-		if m == nil || !isUserFile(m[1]) {
-			continue
+		if m != nil && isUserFile(m[1]) {
+			return path.Clean(m[1]) + "::" + beforeParameters(r.name, ".", "::")
 		}
-		name, params := r.name, ""
-		if i := strings.IndexByte(name, '['); i >= 0 {
-			name, params = name[:i], name[i:]
-		}
-		return path.Clean(m[1]) + "::" + strings.ReplaceAll(name, ".", "::") + params
 	}
 	return r.name
 }
 
 func (r *pytestReport) item() item {
-	i := item{rank: failure, test: r.node}
-	if r.phase == "collecting" {
-		i.rank, i.test = crash, r.name
-	}
-	if i.test == "" {
-		i.test = r.nodeOf()
-	}
-	node := i.test
-	said := pytestMessage(r.text)
-	switch {
-	case said == "" && slices.Contains(r.text, "Expected:"):
-		said = "doctest failed"
-	case said == "":
-		said = r.said
-	}
-	if said == "" {
-		said = pyMessage(r.text)
-	}
-	head := r.name
+	i := item{rank: failure, test: cmp.Or(r.node, r.nodeOf())}
+	node, head := i.test, r.name
 	switch r.phase {
-	case "setup", "teardown", "error":
+	case "":
+	case "collecting":
+		i.rank, i.test, head, node = crash, r.name, "collecting "+r.name, r.name
+	default:
 		head += ", " + r.phase
 		i.test += " (error)" // and the test may fail as well
-	case "collecting":
-		head = "collecting " + r.name
 	}
-	if said == "" {
-		said = "failed"
+	said := pytestMessage(r.text)
+	if said == "" && slices.Contains(r.text, "Expected:") {
+		said = "doctest failed"
 	}
-	if i.file, i.line = locate(strings.Join(r.text, "\n")); i.file == "" {
-		i.file, i.line = nodeFile(node), 0
-	}
-	i.text = headed(head+": "+said, dedent(withoutSource(r.text)))
-	return i
+	said = cmp.Or(said, r.said, pyMessage(r.text), "failed")
+	i.file = nodeFile(node)
+	return i.told(head, said, dedent(withoutSource(r.text)))
 }
 
 // keptSource is how many lines of source are kept before a line that pytest marks.

@@ -1,51 +1,55 @@
 package reader
 
 import (
+	"slices"
 	"strings"
 
 	"hone/internal/lazyregexp"
 )
 
 // pyCall is a line of a Python stack, with its function.
-var pyCall = lazyregexp.New(`^\s*File "([^"\n]+)", line (\d{1,9}),? in (\S+)`)
+var pyCall = lazyregexp.New(`^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9}),? in (?P<text>\S+)`)
 
 // The program died of an exception or crashed.
 func readPython(text string, l *list) bool {
-	var p pyDeath
+	var p pyRun
 	forEachLine(text, p.line)
-	p.finish(l, "")
-	return p.known
+	return p.died(l)
 }
 
-// pyDeath is what kills a Python process: an uncaught exception, a crash of the
-// interpreter, or a timeout of faulthandler or of pytest-timeout.
-type pyDeath struct {
-	known bool
-	kind  string // the first line
-	stack []string
-	open  bool
-	said  string // the exception's line
+// pyRun is what tests printed while they ran, for the case that they did not get to a report: which failed, which one was
+// running, and what killed the process: an uncaught exception, a crash of the interpreter, or a timeout of faulthandler or
+// of pytest-timeout.
+type pyRun struct {
+	failed  []string
+	running string
+	kind    string // of death: its first line
+	said    string // the exception's line
+	stack   []string
+	open    bool // the stack is
 }
 
-func (p *pyDeath) line(line string) {
-	begins := p.begins(line)
+const traceback = "Traceback (most recent call last):"
+
+func (p *pyRun) line(line string) {
+	if kind := p.begins(line); kind != "" {
+		p.open, p.kind, p.stack, p.said = true, kind, nil, ""
+		return
+	}
+	if !p.open {
+		return
+	}
+	p.stack = append(p.stack, line)
 	switch {
-	case begins != "":
-		p.known, p.open, p.kind, p.stack, p.said = true, true, begins, nil, ""
-	case !p.open:
-	case p.kind == "Traceback" && p.said != "":
-		// A message may have several lines, but no empty ones.
+	case p.kind != traceback:
+	case p.said != "": // a message may have several lines, but no empty ones
 		p.open = line != "" && len(p.stack) < 400
-		p.stack = append(p.stack, line)
-	case p.kind == "Traceback" && line != "" && line[0] != ' ':
+	case line != "" && line[0] != ' ':
 		p.said = line
-		p.stack = append(p.stack, line)
-	default:
-		p.stack = append(p.stack, line)
 	}
 }
 
-func (p *pyDeath) begins(line string) string {
+func (p *pyRun) begins(line string) string {
 	if i := strings.Index(line, "Fatal Python error: "); i >= 0 {
 		return line[i:]
 	}
@@ -53,81 +57,71 @@ func (p *pyDeath) begins(line string) string {
 		return "timed out: " + line[i:]
 	}
 	switch {
-	case p.open && p.kind != "Traceback":
-		return ""
-	case line == "Traceback (most recent call last):":
-		return "Traceback"
+	case p.open && p.kind != traceback:
+	case line == traceback:
+		return traceback
 	case strings.HasPrefix(line, "+++") && strings.Contains(line, " Timeout +"):
 		return "timed out"
 	}
 	return ""
 }
 
-// running is the test that was running, if that is known.
-func (p *pyDeath) finish(l *list, running string) {
-	if !p.known || len(p.stack) == 0 || p.kind == "Traceback" && p.said == "" {
-		return
+// It is for tests that have no report.
+func (p *pyRun) finish(l *list, name func(test string) string, file func(test string) string) {
+	if !p.died(l) && p.running != "" {
+		l.addInterrupted(p.running, name(p.running), nil)
 	}
-	i := item{rank: crash, test: running}
-	message := p.said
-	if p.kind != "Traceback" {
-		message = p.kind
+	for _, test := range p.failed {
+		l.add(item{rank: failure, test: test, file: file(test), text: name(test) + " failed"})
 	}
-	first := strings.Contains(strings.Join(p.stack[:min(3, len(p.stack))], ""), "(most recent call first)")
-	var kept []string
-	for _, line := range p.stack {
-		if m := pyFrame.FindStringSubmatch(line); m != nil && !isUserFile(m[1]) {
-			continue
-		}
-		kept = append(kept, line)
-		m := pyCall.FindStringSubmatch(line)
-		if m == nil || first && i.file != "" {
-			continue
-		}
-		i.file, i.line = m[1], number(m[2])
-	}
-	if i.test == "" {
-		i.test = testIn(kept)
-	}
-	if file, line := locate(strings.Join(kept, "\n")); i.file == "" || !first {
-		i.file, i.line = file, line
-	}
-	head := message
-	if i.test != "" {
-		head = i.test + ": " + message
-	} else if i.test = ""; p.kind != "Traceback" {
-		i.rule = "crash"
-	}
-	i.text = headed(head, dedent(kept))
-	l.add(i)
 }
 
-func testIn(stack []string) string {
-	for _, line := range stack {
-		if m := pyCall.FindStringSubmatch(line); m != nil && strings.HasPrefix(m[3], "test") {
-			return cleanFile(m[1]) + "::" + m[3]
+// The process died, of what is now the last item.
+func (p *pyRun) died(l *list) bool {
+	message := p.kind
+	if message == traceback {
+		message = p.said
+	}
+	if message == "" || len(p.stack) == 0 {
+		return false
+	}
+	kept := slices.DeleteFunc(slices.Clone(p.stack), func(line string) bool {
+		m := pyFrame.FindStringSubmatch(line)
+		return m != nil && !isUserFile(m[1])
+	})
+	i := item{rank: crash, test: p.running}
+	i.file, i.line = locate(strings.Join(kept, "\n"))
+	firstCall := strings.Contains(strings.Join(p.stack[:min(3, len(p.stack))], ""), "(most recent call first)")
+	for _, line := range kept {
+		call, ok := matched(pyCall, line)
+		if ok && firstCall {
+			i.file, i.line, firstCall = call.file, call.line, false
+		}
+		if ok && i.test == "" && strings.HasPrefix(call.text, "test") {
+			i.test = cleanFile(call.file) + "::" + call.text
 		}
 	}
-	return ""
+	switch {
+	case i.test != "":
+		message = i.test + ": " + message
+	case p.kind != traceback:
+		i.rule = "crash"
+	}
+	i.text = headed(message, dedent(kept))
+	l.add(i)
+	return true
 }
 
 // It is in the text's last stack.
 func pyMessage(text []string) string {
 	message, inside := "", false
 	for _, line := range text {
-		switch {
-		case line == "Traceback (most recent call last):":
-			inside = true
-		case inside && line != "" && line[0] != ' ':
+		if inside = inside || line == traceback; inside && line != traceback && line != "" && line[0] != ' ' {
 			message, inside = line, false
 		}
 	}
 	if message == "" {
-		for _, line := range text {
-			if strings.TrimSpace(line) != "" {
-				return strings.TrimSpace(line)
-			}
-		}
+		message = firstLine(strings.TrimSpace(strings.Join(text, "\n")))
 	}
 	return message
 }

@@ -47,79 +47,50 @@ type sarifInvocation struct {
 	Configuration []sarifResult `json:"toolConfigurationNotifications"`
 }
 
-type sarifLog struct {
-	*list
-	known bool
-	rules []sarifRule
-	// early are the results that came before the rules of their run.
-	early []sarifResult
-}
-
 // Results that are failures and are not suppressed count, and the errors of the tool itself (SARIF 2.1).
-func readSARIF(text string, l *list) bool {
+func readSARIF(text string, l *list) (known bool) {
 	if !strings.Contains(text, `"runs"`) {
 		return false
 	}
-	known := false
-	paths := [][]string{{"runs", "*", "tool", "driver", "rules"}, {"runs", "*", "results", "*"}, {"runs", "*", "invocations", "*"}, {"version"}}
+	paths := [][]string{{"runs", "*", "tool", "driver", "rules", "*"}, {"runs", "*", "results", "*"}, {"runs", "*", "invocations", "*"}, {"version"}}
 	forEachDocument(text, func(d *json.Decoder) bool {
-		log := sarifLog{list: l}
-		complete := forEachElement(d, paths, log.element)
-		log.addEarly(complete)
-		known = known || log.known
+		var rules []sarifRule
+		var results []sarifResult
+		complete := forEachElement(d, paths, func(path []string, value json.RawMessage) {
+			var rule sarifRule
+			var r sarifResult
+			var of sarifInvocation
+			switch {
+			case len(path) == 1:
+				known = known || strings.HasPrefix(string(value), `"2.`)
+			case path[2] == "tool" && json.Unmarshal(value, &rule) == nil:
+				rules = append(rules, rule)
+			case path[2] == "results" && json.Unmarshal(value, &r) == nil && r.counts():
+				results = append(results, r)
+			case path[2] == "invocations" && json.Unmarshal(value, &of) == nil:
+				for _, n := range slices.Concat(of.Execution, of.Configuration) {
+					if n.Level == "error" {
+						i := n.item(sarifRule{ID: n.Descriptor.ID})
+						i.rank = crash
+						l.add(i)
+					}
+				}
+			}
+		})
+		byID := map[string]sarifRule{}
+		for _, rule := range rules {
+			byID[rule.ID] = rule
+		}
+		for _, r := range results {
+			// Without a rule and a text of its own, a result of a report that is cut says nothing.
+			if rule := r.rule(rules, byID); complete || r.Message.Text != "" {
+				l.add(r.items(rule)...)
+			}
+		}
+		known = known || len(rules)+len(l.items) > 0
 		return complete
 	})
 	return known
-}
-
-func (l *sarifLog) element(path []string, value json.RawMessage) {
-	switch path[len(path)-1] {
-	case "version":
-		l.known = l.known || strings.HasPrefix(string(value), `"2.`)
-	case "rules":
-		before := len(l.early) > 0
-		l.rules = nil
-		l.known = json.Unmarshal(value, &l.rules) == nil || l.known
-		if before { // then the results of the next run come before its rules, too
-			l.addEarly(true)
-			l.rules = nil
-		}
-	case "*":
-		l.result(path[len(path)-2], value)
-	}
-}
-
-func (l *sarifLog) result(kind string, value json.RawMessage) {
-	var r sarifResult
-	var of sarifInvocation
-	switch {
-	case kind == "invocations" && json.Unmarshal(value, &of) == nil:
-		for _, n := range slices.Concat(of.Execution, of.Configuration) {
-			if n.Level == "error" {
-				l.known = true
-				i := n.item(nil)
-				i.rank = crash
-				l.add(i)
-			}
-		}
-	case kind == "results" && json.Unmarshal(value, &r) == nil && r.counts():
-		l.known = true
-		if l.rules == nil {
-			l.early = append(l.early, r)
-			return
-		}
-		l.add(r.items(l.rules)...)
-	}
-}
-
-// If the document is not complete, results without a text of their own are not findings.
-func (l *sarifLog) addEarly(complete bool) {
-	for _, r := range l.early {
-		if complete || r.Message.Text != "" {
-			l.add(r.items(l.rules)...)
-		}
-	}
-	l.early = nil
 }
 
 // Such a problem is neither solved nor suppressed.
@@ -129,8 +100,8 @@ func (r sarifResult) counts() bool {
 }
 
 // One result may be a compiler's output.
-func (r sarifResult) items(rules []sarifRule) []item {
-	i := r.item(rules)
+func (r sarifResult) items(rule sarifRule) []item {
+	i := r.item(rule)
 	if i.file == "" {
 		if compiled := goBuildItems(r.Message.Text); len(compiled) > 0 {
 			return compiled
@@ -139,69 +110,44 @@ func (r sarifResult) items(rules []sarifRule) []item {
 	return []item{i}
 }
 
-func (r sarifResult) item(rules []sarifRule) item {
-	rule := r.rule(rules)
-	level := r.Level
-	if level == "" {
-		level = rule.Default.Level
-	}
-	if level == "" {
-		level = "warning"
-	}
-	i := item{rank: rankOf(level), rule: rule.ID}
+func (r sarifResult) item(rule sarifRule) item {
+	i := item{rank: rankOf(cmp.Or(r.Level, rule.Default.Level, "warning")), rule: rule.ID}
 	if len(r.Locations) > 0 {
 		p := r.Locations[0].Physical
 		i.file, i.line = uriPath(p.Artifact.URI), p.Region.StartLine
 	}
-	message := r.Message.Text
-	if message == "" {
-		message = rule.Messages[r.Message.ID].Text
-		for n, a := range r.Message.Arguments {
-			message = strings.ReplaceAll(message, "{"+string(rune('0'+n%10))+"}", a)
-		}
+	message := rule.Messages[r.Message.ID].Text
+	for n, a := range r.Message.Arguments {
+		message = strings.ReplaceAll(message, "{"+string(rune('0'+n%10))+"}", a)
 	}
-	if message == "" {
-		message = rule.Short.Text
-	}
-	i.text = withRule(message, rule.ID)
+	i.text = withRule(cmp.Or(r.Message.Text, message, rule.Short.Text), rule.ID)
 	return i
 }
 
-// Only the rule's ID may be known.
-func (r sarifResult) rule(rules []sarifRule) sarifRule {
-	id, index := cmp.Or(r.RuleID, r.Rule.ID, r.Descriptor.ID), r.RuleIndex
-	if index == nil {
-		index = r.Rule.Index
+// Only the rule's ID may be known. It may go on, after that of the rule that is described.
+func (r sarifResult) rule(rules []sarifRule, byID map[string]sarifRule) sarifRule {
+	id, index := cmp.Or(r.RuleID, r.Rule.ID), cmp.Or(r.RuleIndex, r.Rule.Index)
+	if id == "" && index != nil && *index >= 0 && *index < len(rules) {
+		return rules[*index]
 	}
-	if index != nil && *index >= 0 && *index < len(rules) && (id == "" || strings.HasPrefix(id, rules[*index].ID)) {
-		found := rules[*index]
-		if id != "" {
-			found.ID = id
-		}
-		return found
+	base, _, _ := strings.Cut(id, "/")
+	found, ok := byID[id]
+	if !ok {
+		found = byID[base]
 	}
-	for _, rule := range rules[:min(len(rules), 1000)] {
-		if rule.ID == id {
-			return rule
-		}
-	}
-	return sarifRule{ID: id}
+	found.ID = id
+	return found
 }
 
 func uriPath(uri string) string {
-	if !strings.Contains(uri, "%") && !strings.Contains(uri, ":") {
-		return uri
-	}
 	u, err := url.Parse(uri)
 	switch {
-	case err != nil || u.Opaque != "":
+	case !strings.ContainsAny(uri, "%:") || err != nil || u.Opaque != "" || u.Scheme != "" && u.Scheme != "file":
 		return uri
-	case u.Scheme == "file" && len(u.Path) > 2 && u.Path[2] == ':':
+	case len(u.Path) > 2 && u.Path[2] == ':':
 		return u.Path[1:] // file:///C:/x
-	case u.Scheme == "file" || u.Scheme == "":
-		return u.Path
 	}
-	return uri
+	return u.Path
 }
 
 func withRule(message, rule string) string {

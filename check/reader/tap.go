@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	tapLine    = lazyregexp.New(`^((?: {4})*)(?:(not )?ok\b|1\.\.\d|TAP version \d|# Subtest\b|Bail out!)`)
+	tapLine    = lazyregexp.New(`^((?: {4})*)(?:(?:not )?ok\b|1\.\.\d|TAP version \d|# Subtest\b|Bail out!)`)
 	tapSure    = lazyregexp.New(`(?m)^(?:TAP version 1[34]\s*$|1\.\.\d+\s*(?:#.*)?$)`)
 	tapPoint   = lazyregexp.New(`(?m)^ *(?:not )?ok\b`)
 	tapTime    = lazyregexp.New(`\s*#\s*time=[\d.]+m?s\b`)
@@ -24,146 +24,105 @@ func readTAP(text string, l *list) bool {
 	}
 	t := &tapOutput{}
 	forEachLine(text, t.line)
-	found, report := t.close(0)
-	for _, f := range found {
+	for _, f := range slices.Concat(t.failed...) {
 		l.add(f.item())
 	}
-	if len(found) == 0 {
-		for _, problem := range report.Problems {
+	if len(l.items) == 0 {
+		for _, problem := range tap.Parse(t.top.String()).Problems {
 			l.add(item{rank: crash, rule: "TAP", text: problem})
 		}
 	}
 	return true
 }
 
-// tapOutput separates the levels of subtests.
+// tapOutput has the failures of the points that were read, by level. The points of subtests come before that of their test,
+// or follow it in braces.
 type tapOutput struct {
-	levels []*tapLevel
+	top    strings.Builder // the lines of the highest level
+	failed [][]*tapFailure
+	open   []*tapFailure // tests whose subtests follow
 	depth  int
-	failed bool // the last point failed
-	yaml   int  // the indentation of the open YAML block; 0 if there is none
-	// said are the comments since the last point, which a program that died printed.
-	said []string
+	last   *tapFailure // what follows may be of this point
+	yaml   int         // the indentation of the open YAML block; 0 if there is none
+	said   []string    // the comments since the last point, which a program that died printed
 }
 
-// tapLevel is the output of one level, without its indentation.
-type tapLevel struct {
-	text   strings.Builder
-	points int
-	below  map[int][]tapFailure // failures of the subtests of a point
-}
-
-// tapFailure is a failed point, with the names of the points above it.
+// tapFailure is a failed point, with the points above it, the next one first.
 type tapFailure struct {
-	name string
 	tap.Point
-	around string // the place of the test around it
+	said  []string // before it
+	above []*tapFailure
 }
 
 func (t *tapOutput) line(line string) {
 	line = strings.TrimRight(line, " ")
-	indent := len(line) - len(strings.TrimLeft(line, " "))
-	rest := line[indent:]
-	switch {
-	case t.yaml > 0 && (indent >= t.yaml || rest == ""):
-		t.write("  " + line[min(t.yaml, len(line)):])
-		if indent == t.yaml && rest == "..." {
-			t.yaml = 0
+	rest := strings.TrimLeft(line, " ")
+	indent := len(line) - len(rest)
+	below := t.last != nil && !t.last.OK && indent > 4*t.depth
+	if t.yaml > 0 && (indent >= t.yaml || rest == "") {
+		if t.last.Diagnostics += line[min(t.yaml, len(line)):] + "\n"; indent == t.yaml && rest == "..." {
+			t.last.Diagnostics, t.yaml = strings.TrimSuffix(t.last.Diagnostics, "...\n"), 0
 		}
-		return
-	case t.failed && rest == "---" && indent > 4*t.depth:
-		t.yaml = indent
-		t.write("  ---")
 		return
 	}
 	t.yaml = 0
-	switch m := tapLine.FindStringSubmatch(line); {
+	m := tapLine.FindStringSubmatch(line)
+	switch comment, isComment := strings.CutPrefix(rest, "#"); {
+	case below && rest == "---":
+		t.yaml = indent
 	case m != nil:
-		t.enter(min(len(m[1])/4, len(t.levels)), rest)
-		t.write(tapTime.ReplaceAllString(strings.TrimSuffix(rest, " {"), ""))
-	case rest == "}" && indent%4 == 0 && indent/4 < len(t.levels):
-		t.leave(indent / 4)
-	case t.failed && indent > 4*t.depth:
-		t.write("# " + rest) // mocha's, without a YAML block
-	case rest != "" && rest[0] == '#':
-		t.write(rest)
-		if len(t.said) < 100 {
-			t.said = append(t.said, strings.TrimPrefix(strings.TrimPrefix(rest, "#"), " "))
+		if t.depth = min(len(m[1])/4, len(t.failed)); t.depth == 0 {
+			t.top.WriteString(rest + "\n")
 		}
-	}
-}
-
-func (t *tapOutput) write(line string) {
-	if len(t.levels) > 0 {
-		t.levels[min(t.depth, len(t.levels)-1)].text.WriteString(line + "\n")
-	}
-}
-
-// A point ends the subtests before it, which are its own.
-func (t *tapOutput) enter(depth int, rest string) {
-	if depth == len(t.levels) {
-		t.levels = append(t.levels, &tapLevel{below: map[int][]tapFailure{}})
-	}
-	t.depth, t.failed = depth, strings.HasPrefix(rest, "not ok")
-	if !t.failed && !strings.HasPrefix(rest, "ok") {
-		return
-	}
-	level := t.levels[depth]
-	if len(t.levels) > depth+1 {
-		found, _ := t.close(depth + 1)
-		level.below[level.points] = found
-	}
-	if len(level.below[level.points]) == 0 && len(t.said) > 0 && t.failed {
-		died := tap.Point{Diagnostics: strings.Join(t.said, "\n") + "\n"}
-		level.below[level.points] = []tapFailure{{Point: died}}
-	}
-	level.points++
-	t.said = nil
-}
-
-// Subtests in braces follow their point.
-func (t *tapOutput) leave(depth int) {
-	level := t.levels[depth]
-	t.depth, t.failed = depth, false
-	if found, _ := t.close(depth + 1); len(found) > 0 && level.points > 0 {
-		level.below[level.points-1] = found
-	}
-}
-
-// Failures that have others below are left out.
-func (t *tapOutput) close(depth int) ([]tapFailure, tap.Report) {
-	var found []tapFailure
-	var report tap.Report
-	for d := len(t.levels) - 1; d >= depth; d-- {
-		report = tap.Parse(t.levels[d].text.String())
-		found = append(t.levels[d].failures(report), found...)
-	}
-	t.levels = t.levels[:min(depth, len(t.levels))]
-	return found, report
-}
-
-func (level *tapLevel) failures(report tap.Report) (found []tapFailure) {
-	for n, p := range report.Points {
-		if p.OK || p.Directive != "" {
-			continue
+		if t.depth == len(t.failed) {
+			t.failed = append(t.failed, nil)
 		}
-		below := level.below[n]
-		if len(below) == 1 && below[0].Number == 0 {
-			// What a program that died printed before its point.
-			if p.Value("exitCode") != "" {
-				p.Diagnostics = below[0].Diagnostics + p.Diagnostics
+		if t.last = nil; strings.HasPrefix(strings.TrimPrefix(rest, "not "), "ok") {
+			t.point(strings.TrimSuffix(rest, " {"))
+		}
+		if strings.HasSuffix(rest, " {") {
+			for len(t.open) < t.depth {
+				t.open = append(t.open, nil)
 			}
-			below = nil
+			t.open = append(t.open[:t.depth], t.last)
 		}
-		if len(below) == 0 {
-			found = append(found, tapFailure{name: p.Description, Point: p})
+	case rest == "}" && indent%4 == 0 && indent/4 < len(t.open):
+		t.depth = indent / 4
+		t.close(t.open[t.depth])
+		t.open, t.last = t.open[:t.depth], nil
+	case isComment || below: // mocha has no YAML block
+		comment = strings.TrimPrefix(cmp.Or(comment, rest), " ")
+		if t.last != nil {
+			t.last.Diagnostics += strings.TrimSpace(comment) + "\n"
 		}
-		for _, b := range below {
-			b.name, b.around = p.Description+" > "+b.name, cmp.Or(b.around, tapPlace(p))
-			found = append(found, b)
+		if isComment && len(t.said) < 100 {
+			t.said = append(t.said, comment)
 		}
 	}
-	return found
+}
+
+func (t *tapOutput) point(text string) {
+	t.last = &tapFailure{Point: tap.Parse(tapTime.ReplaceAllString(text, "")).Points[0], said: t.said}
+	t.said = nil
+	t.close(t.last)
+}
+
+// A point is known with its subtests. Failures that have others below are left out.
+func (t *tapOutput) close(f *tapFailure) {
+	below := slices.Concat(t.failed[t.depth+1:]...)
+	t.failed = t.failed[:t.depth+1]
+	level := &t.failed[t.depth]
+	switch {
+	case f == nil || f.OK || f.Directive != "":
+	case len(below) == 0 && !slices.Contains((*level)[max(0, len(*level)-1):], f):
+		*level = append(*level, f)
+	case len(below) > 0:
+		*level = slices.DeleteFunc(*level, func(other *tapFailure) bool { return other == f })
+		for _, b := range below {
+			b.above = append(b.above, f)
+		}
+		*level = append(*level, below...)
+	}
 }
 
 // tapNoise are the keys of diagnostics that say nothing of what is wrong: the place, which
@@ -175,10 +134,21 @@ const tapValues = " expected actual found wanted got want received "
 
 var tapKey = lazyregexp.New(`^([A-Za-z_]\w*):(?: |$)`)
 
-func (f tapFailure) item() item {
-	i := item{rank: failure, test: cmp.Or(f.name, "not ok")}
+func (f *tapFailure) item() item {
+	name, around := f.Description, ""
+	for n, a := range f.above {
+		if name = a.Description + " > " + name; n == 0 {
+			around = tapPlace(a.Point)
+		}
+	}
+	i := item{rank: failure, test: cmp.Or(name, "not ok")}
 	said := cmp.Or(f.Value("message"), f.Value("error"))
-	places := []string{f.Value("stack"), f.Value("at"), f.Value("location"), f.Diagnostics, tapPlace(f.Point), f.around}
+	places := []string{f.Value("stack"), f.Value("at"), f.Value("location"), f.Diagnostics, tapPlace(f.Point), around}
+	if f.Value("exitCode") != "" {
+		f.Diagnostics = strings.Join(append(f.said, f.Diagnostics), "\n")
+		places = []string{around, tapPlace(f.Point), f.Diagnostics}
+		i.rank, said = crash, cmp.Or(specError.FindString(f.Diagnostics), said)
+	}
 	if first := strings.TrimSpace(firstLine(f.Diagnostics)); said == "" && !strings.Contains(first, ":") {
 		said = first
 	}
@@ -186,13 +156,6 @@ func (f tapFailure) item() item {
 		said = strings.TrimSuffix("timed out: "+expired, ": TAP") // which is no name
 	} else if signal := f.Value("signal"); said == "" && strings.HasPrefix(signal, "SIG") {
 		said = "ended by " + signal
-	}
-	if f.Value("exitCode") != "" {
-		i.rank = crash
-		if why := specError.FindString(f.Diagnostics); why != "" {
-			said = why
-		}
-		slices.Reverse(places)
 	}
 	for _, text := range places {
 		if i.file, i.line = locate(text); i.file != "" {
@@ -209,7 +172,7 @@ func tapPlace(p tap.Point) string {
 }
 
 // Noise, such as frames in the file of the place, is left out.
-func (f tapFailure) told(file string) string {
+func (f *tapFailure) told(file string) string {
 	var body []string
 	skip := false
 	for line := range strings.Lines(f.Diagnostics) {

@@ -21,10 +21,34 @@ func number(digits string) int {
 	return n
 }
 
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(text, "\n")
+	return first
+}
+
 func forEachLine(text string, f func(line string)) {
 	for line := range strings.Lines(text) {
 		f(strings.TrimSuffix(line, "\n"))
 	}
+}
+
+// section is a line that begins one, as head returned it, and the lines up to the next. The first section has no such line.
+type section struct {
+	head string
+	body []string
+}
+
+func sections(text string, head func(line string) (head string, ok bool)) []section {
+	all := []section{{}}
+	forEachLine(text, func(line string) {
+		if h, ok := head(line); ok {
+			all = append(all, section{head: h})
+			return
+		}
+		last := &all[len(all)-1]
+		last.body = append(last.body, line)
+	})
+	return all
 }
 
 func dedent(lines []string) string {

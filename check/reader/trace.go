@@ -8,65 +8,50 @@ import (
 )
 
 var (
-	pyFrame     = lazyregexp.New(`^(?:E\s)?[\s|]*File "([^"\n]+)", line (\d{1,9})`)
-	pytestFrame = lazyregexp.New(`^(?:[A-Za-z]:)?([^\s:][^:\n]*\.py):(\d{1,9}):(?: |$)`)
-	jsFrame     = lazyregexp.New(`(?:^|[\s(])((?:file://)?[^\s()]+\.(?:[cm]?[jt]sx?|vue|svelte)):(\d{1,9}):\d{1,9}\)?,?$`)
-	javaFrame   = lazyregexp.New(`^\s*at (?:[\w.@-]*/)*([\w$.]+)\.[\w$<>]+\((\w+\.(?:java|kt|scala|groovy)):(\d{1,9})\)`)
-	rustPanic   = lazyregexp.New(`panicked at (?:'.*', )?([^\s:'][^:\n]*\.rs):(\d{1,9}):\d{1,9}`)
-	perlPlace   = lazyregexp.New(`\b(?:at|file) (\S+?),? line (\d{1,9})\b`)
-	anyPlace    = lazyregexp.New(`(?:^|[\s('"\[])((?:[A-Za-z]:[\\/]|\.{0,2}/)?[\w@~+][\w@~+./\\-]*\.[A-Za-z]\w{0,9}):(\d{1,9})\b`)
+	pyFrame     = lazyregexp.New(`^(?:E\s)?[\s|]*File "(?P<file>[^"\n]+)", line (?P<line>\d{1,9})`)
+	pytestFrame = lazyregexp.New(`^(?:[A-Za-z]:)?(?P<file>[^\s:][^:\n]*\.py):(?P<line>\d{1,9}):(?: |$)`)
+	jsFrame     = lazyregexp.New(`(?:^|[\s(])(?:file://)?(?P<file>[^\s()]+\.(?:[cm]?[jt]sx?|vue|svelte)):(?P<line>\d{1,9}):\d{1,9}\)?,?$`)
+	javaFrame   = lazyregexp.New(`^\s*at (?:[\w.@-]*/)*(?P<text>[\w$.]+)\.[\w$<>]+\((?P<file>\w+\.(?:java|kt|scala|groovy)):(?P<line>\d{1,9})\)`)
+	rustPanic   = lazyregexp.New(`panicked at (?:'.*', )?(?P<file>[^\s:'][^:\n]*\.rs):(?P<line>\d{1,9}):\d{1,9}`)
+	perlPlace   = lazyregexp.New(`\b(?:at|file) (?P<file>\S+?),? line (?P<line>\d{1,9})\b`)
+	anyPlace    = lazyregexp.New(`(?:^|[\s('"\[])(?P<file>(?:[A-Za-z]:[\\/]|\.{0,2}/)?[\w@~+][\w@~+./\\-]*\.[A-Za-z]\w{0,9}):(?P<line>\d{1,9})\b`)
 )
 
-// The file is empty if there is none. Python's stacks end with the failure, others start with it.
+// placed are lines with a place, by how sure they are. Python's stacks end with the failure, others start with it.
+func placed() [3][]*lazyregexp.Regexp {
+	return [3][]*lazyregexp.Regexp{{pyFrame, pytestFrame}, {jsFrame, javaFrame, rustPanic}, {perlPlace, anyPlace}}
+}
+
+// The file is empty if there is none.
 func locate(text string) (file string, line int) {
-	var last, first, other [2]string
+	var at [3]item
 	forEachLine(text, func(l string) {
 		if len(l) > 4<<10 {
 			return
 		}
-		if m := pyFrame.FindStringSubmatch(l); m != nil && isUserFile(m[1]) {
-			last = [2]string{m[1], m[2]}
-		} else if m := pytestFrame.FindStringSubmatch(l); m != nil && isUserFile(m[1]) {
-			last = [2]string{m[1], m[2]}
-		}
-		if first[0] == "" {
-			first = firstFrame(l)
-		}
-		if other[0] == "" && first[0] == "" && last[0] == "" {
-			other = somePlace(l)
+		for kind, expressions := range placed() {
+			if kind > 0 && at[kind].file != "" || kind == 2 && at[0].file+at[1].file != "" {
+				continue
+			}
+			for _, re := range expressions {
+				i, ok := matched(re, l)
+				if class := i.text; ok && class != "" {
+					ok = isUserClass(class)
+					i.file = strings.TrimPrefix(strings.ReplaceAll(class[:strings.LastIndexByte("."+class, '.')], ".", "/")+"/"+i.file, "/")
+				}
+				if ok && isUserFile(i.file) {
+					at[kind] = i
+					break
+				}
+			}
 		}
 	})
-	for _, p := range [][2]string{last, first, other} {
-		if p[0] != "" {
-			return strings.TrimPrefix(p[0], "file://"), number(p[1])
+	for _, i := range at {
+		if i.file != "" {
+			return i.file, i.line
 		}
 	}
 	return "", 0
-}
-
-// The stack starts with the failure.
-func firstFrame(line string) [2]string {
-	if m := jsFrame.FindStringSubmatch(line); m != nil && isUserFile(m[1]) {
-		return [2]string{m[1], m[2]}
-	}
-	if m := javaFrame.FindStringSubmatch(line); m != nil && isUserClass(m[1]) {
-		dir := strings.ReplaceAll(m[1][:strings.LastIndexByte("."+m[1], '.')], ".", "/")
-		return [2]string{strings.TrimPrefix(dir+"/"+m[2], "/"), m[3]}
-	}
-	if m := rustPanic.FindStringSubmatch(line); m != nil && !strings.HasPrefix(m[1], "/rustc/") {
-		return [2]string{m[1], m[2]}
-	}
-	return [2]string{}
-}
-
-func somePlace(line string) [2]string {
-	if m := perlPlace.FindStringSubmatch(line); m != nil && isUserFile(m[1]) {
-		return [2]string{m[1], m[2]}
-	}
-	if m := anyPlace.FindStringSubmatch(line); m != nil && isUserFile(m[1]) {
-		return [2]string{m[1], m[2]}
-	}
-	return [2]string{}
 }
 
 func userFrames(stack string) (frames []string) {
@@ -88,8 +73,8 @@ func withoutForeign(text string) string {
 	}
 	lines := strings.Split(text, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool {
-		m := javaFrame.FindStringSubmatch(l)
-		return m != nil && !isUserClass(m[1]) || foreignFrame.MatchString(l)
+		i, ok := matched(javaFrame, l)
+		return ok && !isUserClass(i.text) || foreignFrame.MatchString(l)
 	}), "\n")
 }
 
@@ -98,7 +83,7 @@ func isUserFile(file string) bool {
 	if strings.HasPrefix(file, "<") || strings.HasPrefix(file, "node:") || strings.HasPrefix(file, "internal/") {
 		return false
 	}
-	for _, dir := range []string{"/node_modules/", "/site-packages/", "/dist-packages/", "/lib/python", "/pkg/mod/", "/.cargo/", "/rustc/", "/.rustup/", "/gems/", "/libsanitizer/", "/compiler-rt/", "/sysdeps/", "/csu/", "/usr/include/"} {
+	for _, dir := range []string{"/node_modules/", "/site-packages/", "/dist-packages/", "/lib/python", "/pkg/mod/", "/vendor/", "/.cargo/", "/rustc/", "/.rustup/", "/gems/", "/libsanitizer/", "/compiler-rt/", "/sysdeps/", "/csu/", "/usr/include/"} {
 		if strings.Contains("/"+file, dir) {
 			return false
 		}

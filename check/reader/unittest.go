@@ -7,121 +7,69 @@ import (
 )
 
 var (
-	unittestHead = lazyregexp.New(`^(FAIL|ERROR): (\S.*)$`)
+	unittestHead = lazyregexp.New(`^(?:FAIL|ERROR): (\S.*)$`)
 	unittestName = lazyregexp.New(`^(\S+) \(([\w.<>]+)\)(.*)$`)
 	unittestLive = lazyregexp.New(`^\s*(\S+ \([\w.<>]+\)[^.]*?) \.\.\. (.*)$`)
 	unittestRan  = lazyregexp.New(`^Ran \d+ tests? in `)
 )
 
-const (
-	unittestDouble = "======================================================================"
-	unittestSingle = "----------------------------------------------------------------------"
-)
-
-type unittestOutput struct {
-	known   bool
-	double  bool   // the last line was a double rule
-	head    string // the open report; empty if there is none
-	verdict string
-	inBody  bool
-	text    []string
-	found   []item
-	live    []string // tests that failed, as they were printed while running
-	running string
-	death   pyDeath
-}
-
-// Django's tests print it too.
+// Django's tests print it too. A double rule is before each report, and a single one below its head and at its end.
 func readUnittest(text string, l *list) bool {
-	u := &unittestOutput{}
-	forEachLine(text, u.line)
-	u.close()
-	if !u.known {
-		return false
-	}
-	l.add(u.found...)
-	before := len(l.items)
-	u.death.finish(l, u.running)
-	if u.running != "" && len(u.found) == 0 && len(l.items) == before {
-		l.addInterrupted(u.running, u.running, nil)
-	}
-	if len(u.found) == 0 && len(l.items) > before {
-		for _, name := range u.live {
-			l.add(item{rank: failure, test: name, text: name + " failed"})
+	double, single := strings.Repeat("=", 70), strings.Repeat("-", 70)
+	known, reported := false, false
+	var run pyRun
+	progress := func(line string) {
+		run.line(line)
+		m := unittestLive.FindStringSubmatch(line)
+		if known = known || m != nil || unittestRan.MatchString(line); m == nil {
+			return
+		}
+		run.running = ""
+		switch name := unittestFullName(m[1]); {
+		case m[2] == "FAIL" || m[2] == "ERROR":
+			run.failed = append(run.failed, name)
+		case m[2] != "ok" && !strings.HasPrefix(m[2], "skipped"):
+			run.running = name
 		}
 	}
-	return true
-}
-
-func (u *unittestOutput) line(line string) {
-	switch {
-	case line == unittestDouble:
-		u.close()
-		u.double = true
-		return
-	case u.double:
-		if m := unittestHead.FindStringSubmatch(line); m != nil {
-			u.known, u.verdict, u.head = true, m[1], m[2]
+	for n, s := range sections(text, func(line string) (head string, ok bool) { return "", line == double }) {
+		rest := strings.Join(s.body, "\n")
+		if m := unittestHead.FindStringSubmatch(firstLine(rest)); n > 0 && m != nil {
+			known = true
+			said, body, complete := strings.Cut(strings.TrimPrefix(rest, m[0]), "\n"+single+"\n")
+			if body, rest, _ = strings.Cut(body, "\n"+single+"\n"); complete {
+				reported = true
+				l.add(unittestItem(m[1], strings.Split(said+"\n"+body, "\n")))
+			}
 		}
-	case u.head != "" && line == unittestSingle:
-		if u.inBody {
-			u.close()
-		} else {
-			u.inBody = true
-		}
-	case u.head != "":
-		u.text = append(u.text, line)
-	case unittestRan.MatchString(line):
-		u.known = true
-	default:
-		u.progress(line)
+		forEachLine(rest, progress)
 	}
-	u.double = false
+	if !reported {
+		run.finish(l, func(test string) string { return test }, func(string) string { return "" })
+	}
+	return known
 }
 
-// Verbose tests print the line while they run.
-func (u *unittestOutput) progress(line string) {
-	u.death.line(line)
-	m := unittestLive.FindStringSubmatch(line)
-	if m == nil {
-		return
-	}
-	u.known, u.running = true, ""
-	switch name := unittestFullName(m[1]); {
-	case m[2] == "FAIL" || m[2] == "ERROR":
-		u.live = append(u.live, name)
-	case m[2] != "ok" && !strings.HasPrefix(m[2], "skipped"):
-		u.running = name
-	}
-}
-
-func (u *unittestOutput) close() {
-	if u.head != "" && u.inBody {
-		u.found = append(u.found, u.item())
-	}
-	u.head, u.inBody, u.text = "", false, nil
-}
-
-func (u *unittestOutput) item() item {
-	i := item{rank: failure, test: unittestFullName(u.head)}
-	if strings.Contains(u.head, "._FailedTest") {
-		i.rank = crash
-		i.test, _, _ = strings.Cut(u.head, " ")
-	}
-	i.file, i.line = locate(strings.Join(u.text, "\n"))
+func unittestItem(head string, text []string) item {
+	i := item{rank: failure, test: unittestFullName(head)}
 	name := i.test
-	if m := unittestName.FindStringSubmatch(u.head); m != nil {
+	if m := unittestName.FindStringSubmatch(head); m != nil {
 		name = m[1] + m[3]
 	}
-	i.text = headed(name+": "+pyMessage(u.text), dedent(u.text))
-	return i
+	if strings.Contains(head, "._FailedTest") {
+		i.rank = crash
+	}
+	return i.told(name, pyMessage(text), dedent(text))
 }
 
 // "test_x (m.Case.test_x) (n=1)" becomes "m.Case.test_x (n=1)", as does "test_x (m.Case) (n=1)" of older versions.
 func unittestFullName(head string) string {
 	m := unittestName.FindStringSubmatch(head)
-	if m == nil {
+	switch {
+	case m == nil:
 		return head
+	case strings.Contains(m[2], "._FailedTest"):
+		return m[1] // a module that cannot be imported
 	}
 	if !strings.HasSuffix(m[2], "."+m[1]) {
 		m[2] += "." + m[1]

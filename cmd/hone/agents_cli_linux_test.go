@@ -107,7 +107,7 @@ base-url-env = "BASE"
 		t.Fatal(err)
 	}
 	trustAll(t, s.dir)
-	s.testRefusal(t, []string{"phase", "1", "--verify", "session", "--sandbox", "hidden", "-m", "command/polite/m", "--max-tokens", "500"})
+	s.testRefusal(t, []string{"phase", "1", "--sandbox", "hidden", "-m", "command/polite/m", "--max-tokens", "500"})
 }
 
 // program returns the directory of an agent's program.
@@ -134,7 +134,7 @@ func (c cli) try(t *testing.T, dir string) {
 	t.Run("hidden", func(t *testing.T) {
 		t.Parallel()
 		s := newSeat(t, c, dir, "hidden")
-		args := []string{"phase", "1", "--verify", "session", "--sandbox", "hidden", "-m", model}
+		args := []string{"phase", "1", "--sandbox", "hidden", "-m", model}
 		s.testRefusal(t, append(args, "--max-tokens", "9000"))
 		s.testKill(t, args)
 		s.testPass(t, "resume", "last")
@@ -145,7 +145,7 @@ func (c cli) try(t *testing.T, dir string) {
 	t.Run("bwrap", func(t *testing.T) {
 		t.Parallel()
 		s := newSeat(t, c, dir, "bwrap")
-		s.testPass(t, "phase", "1", "--verify", "session", "--sandbox", "bwrap", "--builder-model", model, "--verifier-model", "script/"+s.verifierReplies(t))
+		s.testPass(t, "phase", "1", "--sandbox", "bwrap", "--builder-model", model, "--verifier-model", "script/"+s.verifierReplies(t))
 		s.checkSessions(t, "look", "build", "build done")
 		s.checkBoundary(t)
 		s.checkLedger(t, "builder")

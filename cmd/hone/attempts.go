@@ -39,15 +39,22 @@ func (a *app) startAttempts(c *cobra.Command, k loop.Kind, l loop.Loop, f *loopF
 	}
 	defer in.Tree.Close()
 	ctx := c.Context()
+	if config.Findings.In(f.Values) == "-" {
+		return failure.Usage("attempts share no input, so --findings cannot be standard input", "give --findings the name of a file")
+	}
+	a.offerCheck(ctx, k, in)
+	if check := config.Check.In(f.Values); check != "" { // an attempt gets the flags that were typed
+		if err := c.Flags().Set(config.Check.FlagName(), check); err != nil {
+			return err
+		}
+	}
 	v := attempts.New(kinds.All())
 	v.Loop, v.Count, v.Named, v.Args, v.Text = k.Name, config.Attempts.In(f.Values), f.models, typedFlags(c.Flags()), args
 	limits, err := a.resolveAttempts(ctx, in, l, v)
 	if err != nil {
 		return err
 	}
-	if err := l.Ready(ctx, in); err != nil {
-		return err
-	}
+	limits.Lines = 0 // each attempt has that limit
 	if err := a.judgesCopies(in, v.Check); err != nil {
 		return err
 	}
@@ -81,17 +88,15 @@ func (a *app) resolveAttempts(ctx context.Context, in *loop.Input, l loop.Loop, 
 		if limits, err = l.Resolve(ctx, in); err != nil {
 			return limits, err
 		}
-		if err := in.Kind.Attempts(l); err != nil {
-			return limits, err
-		}
-		var asked attempts.Asked
+		var asked []loop.Model
 		for _, m := range l.Models() {
-			asked.Models = append(asked.Models, *m.Model)
+			asked = append(asked, *m.Model)
 		}
 		v.Asked = slices.Insert(v.Asked, 0, asked)
 		in.Note = func(string) {} // once
 	}
-	v.Settings, v.About = *l.Shared(), kinds.Subject(l)
+	v.Settings = *l.Shared()
+	v.About = strings.TrimSpace(fmt.Sprintf("%d × %s %s", v.Count, v.Loop, kinds.Subject(l)))
 	// The attempts prove their checks and protect files; what they changed was judged then.
 	unjudged(v.Values)
 	return limits, nil
@@ -102,7 +107,9 @@ func unjudged(v config.Values) {
 	config.Prove.Set(v, "off")
 	config.Keep.Set(v, "last")
 	config.Protect.Set(v, nil)
-	config.GuardTools.Set(v, false)
+	config.Only.Set(v, nil)
+	config.OnlyNew.Set(v, false)
+	config.MaxDiff.Set(v, 0)
 }
 
 // Such a check would judge the directory, and not the attempts, which are in copies. If a script names it, the user is only
@@ -176,8 +183,8 @@ func typedFlags(fs *pflag.FlagSet) (args []string) {
 			return
 		}
 		values := []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
+		if list, err := fs.GetStringSlice(f.Name); err == nil {
+			values = list
 		}
 		for _, value := range values {
 			args = append(args, "--"+f.Name+"="+value)

@@ -388,7 +388,7 @@ func TestAttemptsShareACost(t *testing.T) {
 	c.trust = strings.Fields(digest)[0]
 	exit, out := c.hone(t, contestArgs("xyz", "--max-cost", "0.735")...)
 	spent := c.past(t).Ledger()
-	if exit != 3 || c.served() != 14 || spent.Unpriced || spent.Cost < 0.6999 || spent.Cost > 0.7001 {
+	if exit != 3 || c.served() != 14 || spent.Unpriced > 0 || spent.Cost < 0.6999 || spent.Cost > 0.7001 {
 		t.Fatalf("exit status %d, %d requests, %+v\n%s", exit, c.served(), spent, out)
 	}
 	c.checkLedger(t, 5_000_000)

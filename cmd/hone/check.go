@@ -29,6 +29,8 @@ type checkFlags struct {
 	trust          bool
 	json           bool
 	as, sarif      string
+	hook           string // of hookAgents; empty: it is no hook
+	hookTimes      int
 	verbose, quiet bool
 }
 
@@ -41,15 +43,22 @@ func (a *app) checkCommand() *cobra.Command {
 one line for each finding, grouped by file. It asks no model, needs no key, and records no run.
 
 It exits with 0 if the check passes, 1 if it fails, 2 if there is no check or it is not trusted, and 5 if it cannot
-run. With --as bork it is a correctness checker: it prints the findings as JSON for Bork, and exits with 0, 1 or 2.`,
+run. With --as bork it is a correctness checker: it prints the findings as JSON for Bork, and exits with 0, 1 or 2.
+
+With --hook claude or codex it is the Stop hook of that agent: while the check fails, the agent goes back to work with
+the findings, at most --hook-times in a row and never twice with the same ones. hone init skill writes the settings.`,
 		Example: `  hone check
   hone check --check "go vet ./... && go test ./..." -v
   hone check --json | jq -r '.findings[] | "\(.file):\(.line)"'
   hone check --sarif hone.sarif`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := f.valid(c)
-			if err == nil {
+			err := f.valid()
+			switch {
+			case err != nil:
+			case f.hook != "":
+				return a.stopHook(c.Context(), f)
+			default:
 				err = a.check(c.Context(), f)
 			}
 			if err != nil && f.as != "" && c.Context().Err() == nil {
@@ -76,23 +85,27 @@ func (f *checkFlags) register(c *cobra.Command) {
 	fs.BoolVar(&f.trust, "trust", false, "run the check of .config/hone.toml without asking (see hone help trust)")
 	fs.BoolVar(&f.json, "json", false, "print the result as one JSON object")
 	fs.StringVar(&f.sarif, "sarif", "", "also write the findings to `FILE` as SARIF 2.1.0, for code scanning; - is standard output")
-	fs.StringVar(&f.as, "as", "", "`bork`: print the findings as a correctness checker does")
-	config.SetChoices(fs, "as", "bork")
+	fs.StringVar(&f.as, "as", "", "print the findings as a correctness checker does")
+	config.SetRule(fs, "bork|", "as")
+	fs.StringVar(&f.hook, "hook", "", "be the Stop hook of this agent: send it back to work while the check fails")
+	config.SetRule(fs, strings.Join(hookAgents, "|"), "hook")
+	config.SetRule(fs, "positive", "hook-times")
+	fs.IntVar(&f.hookTimes, "hook-times", 3, "with --hook, how often in a row the agent is sent back")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the check's output, and complete findings")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print only findings and errors")
 }
 
-func (f *checkFlags) valid(c *cobra.Command) error {
+func (f *checkFlags) valid() error {
 	outputs := 0
-	for _, set := range []bool{f.json, f.sarif == "-", f.as != ""} {
+	for _, set := range []bool{f.json, f.sarif == "-", f.as != "", f.hook != ""} {
 		if set {
 			outputs++
 		}
 	}
 	if outputs > 1 {
-		return failure.Usage("--json, --as and --sarif - all write to standard output", "give --sarif the name of a file, or use only one of them")
+		return failure.Usage("--json, --as, --hook and --sarif - all write to standard output", "give --sarif the name of a file, or use only one of them")
 	}
-	return validFlags(c, f.Values)
+	return nil
 }
 
 func (a *app) check(ctx context.Context, f checkFlags) error {

@@ -36,15 +36,17 @@ func playParent(ctx context.Context, args []string) int {
 	keeper := sandbox.NewKeeper(dir)
 	defer keeper.Close()
 	c := child.Command{Program: program, Dir: dir, Args: args, Env: os.Environ(), Keeper: keeper,
-		Event: func(e history.Event) { fmt.Printf("event %s %s\n", e.Type, e.Phase) }}
+		Event: func(e history.Event) {
+			fmt.Printf("event %s %s\n", e.Type, e.Phase)
+			if end, ok := e.Payload.(history.End); ok {
+				fmt.Printf("end %s, %d findings\n", end.Kind, len(end.Findings))
+			}
+		}}
 	r, err := c.Run(ctx)
 	if err != nil {
 		fmt.Println("parent:", err)
 		return 1
 	}
 	fmt.Printf("exit %d, run %t, why: %v\n", r.Exit, r.Run != "", r.Error())
-	if r.End != nil {
-		fmt.Printf("end %s, %d findings\n", r.End.Kind, len(r.End.Findings))
-	}
 	return 0
 }

@@ -3,13 +3,16 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -79,7 +82,7 @@ func TestAction(t *testing.T) {
 			}
 			script = string(b)
 		}
-		read := matches(`\$\{?((?:INPUT|RUN)_[A-Z_]+)`, script)
+		read := matches(`\$\{?((?:INPUT|RUN|EVENT)_[A-Z_]+)`, script)
 		given := []string{}
 		for name := range step.Env {
 			if name != "GH_TOKEN" {
@@ -101,12 +104,61 @@ func TestAction(t *testing.T) {
 	}
 }
 
+// TestFollow runs the scripts by which the action follows a pull request, with recorded events. Its command
+//
+//	event FILE    sets what action.yml takes from the event in FILE
+func TestFollow(t *testing.T) {
+	runScripts(t, "testdata/follow/*.txtar", map[string]func(*testscript.TestScript, bool, []string){
+		"event": func(ts *testscript.TestScript, _ bool, args []string) {
+			var event any
+			ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &event))
+			a, _ := readAction(t)
+			for _, step := range a.Runs.Steps {
+				for name, value := range step.Env {
+					if path := matches(`^\$\{\{ github\.event\.(\S+) \}\}$`, value); len(path) > 0 {
+						ts.Setenv(name, eventField(event, path[0]))
+					}
+				}
+			}
+		},
+	})
+}
+
+// eventField returns a field as an expression of a workflow does, such as a.b[0].c: what is missing
+// is empty.
+func eventField(v any, path string) string {
+	for _, key := range matchesInOrder(`([a-z_]+|\d+)`, path) {
+		switch w := v.(type) {
+		case map[string]any:
+			v = w[key]
+		case []any:
+			if i, err := strconv.Atoi(key); err == nil && i < len(w) {
+				v = w[i]
+			} else {
+				v = nil
+			}
+		}
+	}
+	switch w := v.(type) {
+	case string:
+		return w
+	case float64:
+		return strconv.FormatFloat(w, 'f', -1, 64)
+	}
+	return ""
+}
+
 // matches returns what a pattern's group matches in a text, sorted, each once.
 func matches(pattern, text string) []string {
+	found := matchesInOrder(pattern, text)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+func matchesInOrder(pattern, text string) []string {
 	found := []string{}
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
 		found = append(found, m[1])
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	return found
 }

@@ -23,12 +23,9 @@ func (a *app) doctorCommand() *cobra.Command {
 the check, keys (never shown), the disk, the provider and the walls. It asks the providers of the models
 that a run would use, at no cost, and builds the walls that a run would get.
 
---full tries to cross every wall that works here, in more than 150 ways each. That takes about half a minute.`,
+--full tries to cross every wall that works here, in more than 30 ways each. That takes some seconds.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := validFlags(c, o.Typed); err != nil {
-				return err
-			}
 			return a.doctor(c.Context(), o)
 		},
 	}
@@ -61,7 +58,7 @@ func (a *app) doctor(ctx context.Context, o doctor.Options) error {
 		a.printDiagnosis(d)
 	}
 	if len(bad) > 0 {
-		return failure.Of(fmt.Errorf("%s found", render.Count(len(bad), "problem")), "begin with "+bad[0].What+": "+cmp.Or(bad[0].Hint, "see the line marked ✗"))
+		return failure.Of(fmt.Errorf("%s found", render.Count(len(bad), "problem")), "begin with "+bad[0].What+": "+cmp.Or(bad[0].Hint, bad[0].Found))
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (a *app) drive(ctx context.Context, h *harness.Session, o outputFlags) (end
 	err = errors.Join(err, h.CloseWalls())
 	a.exit = failure.ExitStatus(end.Kind)
 	if built.Finish != nil {
-		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end, a.exit))
+		err = errors.Join(err, built.Finish(context.WithoutCancel(ctx), end))
 	}
 	ended := a.showEnding(h, built, end, err == nil, o)
 	notify.End(ctx, ended.Why(), end.Kind, a.exit)

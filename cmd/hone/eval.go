@@ -46,7 +46,7 @@ project itself is not changed.
   [cases.slug]
   commit = "v1.2"                # or files = "DIR", or run = "RUN", with its task and check
   task = "runs of spaces become one dash"
-  loop = "implement"             # fix (default), task, implement or reconcile
+  loop = "implement"             # fix (default), task, implement, reconcile or improve
   judge = "make hidden"          # must pass, too
   judge-files = "hidden"         # copied over the tree for the judge; no model sees them
   needs = ["node"]               # else the case is skipped
@@ -95,8 +95,9 @@ func (f *evalFlags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.at, "at", 0, "the K of pass@K (default the number of tries)")
 	fs.IntVar(&f.parallel, "parallel", 1, "number of tries that run at the same time")
 	fs.Int64Var(&f.maxTokens, "max-tokens", 0, "stop before all tries use more than this many tokens")
-	fs.Float64Var(&f.maxCost, "max-cost", 0, "stop before all tries cost more than this, in USD; needs the models' prices: hone help models")
+	fs.Float64Var(&f.maxCost, "max-cost", 0, "stop before all tries cost more than this, in USD; the prices are in hone help models")
 	fs.DurationVar(&f.maxTime, "max-time", 0, "stop after this much active time of all tries, such as 8h")
+	config.SetRule(fs, "positive", "times", "at", "parallel", "max-tokens", "max-cost", "max-time")
 	fs.StringVarP(&f.output, "output", "o", "", "record the results in `FILE` (default CASES.results.jsonl)")
 	fs.BoolVar(&f.keep, "keep", false, "keep the copies of the trees")
 	fs.BoolVar(&f.json, "json", false, "print each result as a JSON line, and last the report")
@@ -105,11 +106,6 @@ func (f *evalFlags) register(fs *pflag.FlagSet) {
 }
 
 func (f *evalFlags) valid(c *cobra.Command) error {
-	for flag, bad := range map[string]bool{"times": f.times < 1, "at": f.at < 1, "parallel": f.parallel < 1, "max-tokens": f.maxTokens < 1, "max-cost": f.maxCost <= 0, "max-time": f.maxTime <= 0} {
-		if bad && c.Flags().Changed(flag) {
-			return failure.Usage(fmt.Sprintf("--%s must be greater than 0", flag), "hone help eval")
-		}
-	}
 	if f.at = cmp.Or(f.at, f.times); f.at > f.times {
 		return failure.Usage(fmt.Sprintf("--at %d needs as many tries, and --times is %d", f.at, f.times), fmt.Sprintf("--times %d", f.at))
 	}
@@ -125,10 +121,9 @@ func (f *evalFlags) valid(c *cobra.Command) error {
 }
 
 type plan struct {
+	*eval.Evaluation
 	suite   *eval.Suite
-	record  *eval.Record
-	path    string // of the record
-	cache   string
+	path    string      // of the record
 	tries   []*eval.Try // those of one time after those of another
 	cases   []string    // their names
 	skipped []string
@@ -144,27 +139,26 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 	for _, k := range evalLoops() {
 		names = append(names, k.Name)
 	}
-	p := &plan{path: path}
-	if p.suite, err = eval.Load(file, names); err != nil {
+	p := &plan{path: path, Evaluation: &eval.Evaluation{Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
+		Limits: group.Amount{Tokens: f.maxTokens, Cost: group.Dollars(f.maxCost), Time: f.maxTime},
+		Say:    func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error { return a.printResult(f, r) }}}
+	if p.suite, err = eval.Load(file, names); err == nil {
+		err = p.suite.Select(f.cases)
+	}
+	if err != nil {
 		return casesError(err)
 	}
-	if err := p.suite.Select(f.cases); err != nil {
-		return casesError(err)
-	}
-	if p.record, err = eval.OpenRecord(record); err != nil {
+	if p.Record, err = eval.OpenRecord(record); err != nil {
 		return err
 	}
-	cache, unlock, err := eval.Open(record)
-	if err != nil {
+	var unlock func()
+	if p.Cache, unlock, err = eval.Open(record); err != nil {
 		return err
 	}
 	defer unlock()
-	p.cache = cache
-	if err := runs.CheckBinding(cache); err != nil {
+	if err := runs.CheckBinding(p.Cache); err != nil {
 		return failure.Of(err, "set XDG_STATE_HOME to a directory of your own; without it nothing vouches for the results")
 	}
-	e := &eval.Evaluation{Record: p.record, Cache: cache, Limits: group.Amount{Tokens: f.maxTokens, Cost: group.Dollars(f.maxCost), Time: f.maxTime}, Parallel: f.parallel, Keep: f.keep, Version: version(), Verbose: f.verbose,
-		Say: func(text string) { a.sayPlain("%s", text) }, Done: func(r eval.Result) error { return a.printResult(f, r) }}
 	if err := a.planTries(ctx, f, p); err != nil {
 		if ctx.Err() != nil {
 			return &failure.Error{Kind: hone.KindInterrupted, Why: "interrupted", Hint: "the same command begins again"}
@@ -172,7 +166,7 @@ func (a *app) eval(ctx context.Context, f evalFlags, file string) error {
 		return casesError(err)
 	}
 	a.announce(p, f)
-	stopped, err := e.Run(ctx, p.tries)
+	stopped, err := p.Run(ctx, p.tries)
 	return a.report(ctx, f, p, stopped, err)
 }
 
@@ -231,7 +225,7 @@ func (a *app) planCase(ctx context.Context, f evalFlags, p *plan, c eval.Case) e
 			return err
 		}
 		p.tries = append(p.tries, tries...)
-		if !slices.ContainsFunc(tries, func(t *eval.Try) bool { _, ok := p.record.Result(t.Key); return !ok }) {
+		if !slices.ContainsFunc(tries, func(t *eval.Try) bool { _, ok := p.Record.Result(t.Key); return !ok }) {
 			continue // the key of the model is not needed
 		}
 		if err := a.prepareJob(ctx, f, p, job, k); err != nil {
@@ -250,8 +244,8 @@ func caseArgs(s *eval.Suite, c eval.Case, base eval.Base, typed []string) ([]str
 			return nil, s.Wrong(c, "run", "another version of hone recorded its settings", "name another run")
 		}
 		c.Check = cmp.Or(c.Check, l.Shared().Check)
-		if repeater, ok := l.(loop.Repeater); ok && c.Task == "" {
-			again = repeater.RepeatArgs()
+		if c.Task == "" {
+			again = l.Shared().Repeat()
 		}
 	}
 	var args []string

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,6 +18,7 @@ import (
 	"hone/cmd/hone/kinds"
 	"hone/group"
 	"hone/harness"
+	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
 	"hone/sandbox"
@@ -26,26 +26,34 @@ import (
 )
 
 func (a *app) checkFileArgs(s *eval.Suite, c eval.Case, k loop.Kind) error {
-	own := *a
-	command := own.loopCommandFor(k, nil)
-	args := append([]string{k.Name}, c.Args...)
-	if k.Rewrite != nil {
-		args = k.Rewrite(args)
-	}
-	if err := command.ParseFlags(args[1:]); err != nil {
+	given, _, err := a.parseOnly(k, c.Args)
+	if err != nil {
 		hint := "hone help " + k.Name
-		if f, ok := failure.Explain(flagError(command, err), ""); ok {
+		if f, ok := failure.Explain(err, ""); ok {
 			hint = f.Hint
 		}
 		return s.Wrong(c, "args", err.Error(), hint)
 	}
-	var opens error
-	command.Flags().Visit(func(f *pflag.Flag) {
+	for _, f := range given {
 		if !slices.Contains(loop.FileFlags(), f.Name) {
-			opens = s.Wrong(c, "args", "--"+f.Name+" may not stand in a file of cases, because it opens something", fmt.Sprintf("type it: hone eval %s -m MODEL -- --%s …", s.File, f.Name))
+			return s.Wrong(c, "args", "--"+f.Name+" may not stand in a file of cases, because it opens something", fmt.Sprintf("type it: hone eval %s -m MODEL -- --%s …", s.File, f.Name))
 		}
-	})
-	return opens
+	}
+	return nil
+}
+
+// parseOnly returns the flags that the arguments of a loop's command have, and what else they are.
+func (a *app) parseOnly(k loop.Kind, args []string) (given []*pflag.Flag, rest []string, err error) {
+	own := *a
+	command := own.loopCommandFor(k, nil)
+	if args = append([]string{k.Name}, args...); k.Rewrite != nil {
+		args = k.Rewrite(args)
+	}
+	if err := command.ParseFlags(args[1:]); err != nil {
+		return nil, nil, flagError(command, err)
+	}
+	command.Flags().Visit(func(f *pflag.Flag) { given = append(given, f) })
+	return given, command.Flags().Args(), nil
 }
 
 // The command of such a loop starts one run.
@@ -74,7 +82,7 @@ func evalLoop(c eval.Case, base eval.Base) (loop.Kind, bool) {
 
 // All that its loop would check is checked before anything is sent: flags, configuration, trust and the model's key.
 func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Job, k loop.Kind) (err error) {
-	top := filepath.Join(p.cache, "tree")
+	top := filepath.Join(p.Cache, "tree")
 	if err := errors.Join(clone.Remove(top), job.Base.Make(ctx, top)); err != nil {
 		return err
 	}
@@ -96,7 +104,9 @@ func (a *app) prepareJob(ctx context.Context, f evalFlags, p *plan, job *eval.Jo
 	if err := a.host().Trusted(ctx, n); err != nil {
 		return err
 	}
-	job.Env = trustingEnviron(a.environ, n)
+	if job.Env = a.environ; n.Digest() != "" || len(n.Programs) > 0 {
+		job.Env = append(sandbox.CleanEnv(a.environ, []string{"HONE_TRUST"}), "HONE_TRUST="+trustedBy(a.env("HONE_TRUST"), n))
+	}
 	return nil
 }
 
@@ -116,7 +126,7 @@ func (a *app) checkJob(ctx context.Context, f evalFlags, job *eval.Job, k loop.K
 		}
 		n, job.Limits = needs, group.LimitsOf(limits)
 		job.JudgeWall = judgeWall(l.Shared().Walls)
-		if !k.Modelless { // that run looks at its check itself
+		if !k.Modelless && config.Metric.In(l.Shared().Values) == "" { // those runs look at their check themselves
 			job.Check = l.Shared().Check
 		}
 		if f.maxCost > 0 {
@@ -148,37 +158,14 @@ func (a *app) checkStart(ctx context.Context, k loop.Kind, l loop.Loop, f *loopF
 	if limits, err = l.Resolve(ctx, in); err != nil {
 		return limits, n, err
 	}
-	if err := l.Ready(ctx, in); err != nil {
-		return limits, n, err
-	}
 	if n, err = a.startNeeds(in.Root, in.File, in.Flags, k); err != nil {
 		return limits, n, err
 	}
 	return limits, n, a.host().CanOpen(l)
 }
 
-// The run accepts what the directory needs, and nothing else.
-func trustingEnviron(environ []string, n harness.Needs) []string {
-	accepted := n.Digest()
-	if accepted == "" && len(n.Programs) > 0 {
-		accepted = "1"
-	}
-	if accepted == "" {
-		return environ
-	}
-	var env []string
-	for _, entry := range environ {
-		if value, ok := strings.CutPrefix(entry, "HONE_TRUST="); ok {
-			accepted += "," + value
-			continue
-		}
-		env = append(env, entry)
-	}
-	return append(env, "HONE_TRUST="+accepted)
-}
-
 func (a *app) announce(p *plan, f evalFlags) {
-	recorded := len(p.record.Of(p.tries))
+	recorded := len(p.Record.Of(p.tries))
 	text := fmt.Sprintf("hone: %s of %s with %s", countOf(len(p.tries), "try", "tries"), render.Count(len(p.cases), "case"), render.Count(len(f.models), "model"))
 	if recorded > 0 {
 		text += fmt.Sprintf("; %d recorded in %s", recorded, render.Line(p.path))
@@ -204,7 +191,7 @@ func (a *app) printResult(f evalFlags, r eval.Result) error {
 }
 
 func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Stopped, err error) error {
-	results := p.record.Of(p.tries)
+	results := p.Record.Of(p.tries)
 	rep := eval.NewReport(results, p.cases, f.models, f.at)
 	rep.Missing, rep.Skipped = len(p.tries)-len(results), p.skipped
 	if f.json {
@@ -215,7 +202,7 @@ func (a *app) report(ctx context.Context, f evalFlags, p *plan, stopped eval.Sto
 		}
 		fmt.Fprintf(a.out, "\nresults: %s\n", render.Line(p.path))
 		if f.keep {
-			fmt.Fprintf(a.out, "copies: %s\n", render.Line(filepath.Join(p.cache, "tries")))
+			fmt.Fprintf(a.out, "copies: %s\n", render.Line(filepath.Join(p.Cache, "tries")))
 		}
 	}
 	missing := fmt.Sprintf("no result of %d of %s", rep.Missing, countOf(len(p.tries), "try", "tries"))

@@ -20,6 +20,7 @@ import (
 	"hone/internal/config"
 	"hone/internal/render"
 	"hone/loop"
+	"hone/otlp"
 	"hone/sandbox"
 )
 
@@ -31,13 +32,15 @@ type exportFlags struct {
 	redacted bool
 	since    int64  // an event
 	without  string // a commit
+	otlp     string // a file; then the run is written as a trace
+	texts    bool   // in the trace
 }
 
 func (a *app) exportCommand() *cobra.Command {
 	var f exportFlags
 	c := &cobra.Command{
 		Use:   "export [RUN] -o FILE",
-		Short: "write a run to one file, to continue it elsewhere",
+		Short: "write a run to one file, to continue it elsewhere or to trace it",
 		Long: `export writes a run to one file: what it recorded, and the contents of the files that it saw and wrote,
 committed or not. hone import reads the file on another machine. RUN is an id from hone runs, a unique
 prefix of one, or "last", the default. If the run is still working, the file has what is recorded so far.
@@ -50,12 +53,26 @@ wrote them. Only you can read it. FILE may be - for standard output. export over
 output, findings or settings. In place of each such text it has the number of its bytes, and a MAC by which
 equal texts can be recognized; the key is not in the file. It still has the names, sizes and SHA-256 of all
 files, the names of models and tools, numbers, times, and how steps and rounds ended. Such a run can be
-imported and shown, but not resumed, undone or replayed.`,
+imported and shown, but not resumed, undone or replayed.
+
+--otlp writes a trace instead, in the JSON form of OTLP with OpenTelemetry's conventions for generative AI: the
+run, its rounds, the calls of models and tools, the checks, with tokens and cost. The trace has the names of models
+and tools, but no texts, unless you add --texts: then it has what models wrote, the arguments and results of tools,
+and what checks printed. Ids are derived from the run's, so a second export is the same.`,
 		Example: `  hone export last -o run.hone
   hone export last --redacted -o report.hone
-  hone export last -o - | ssh build 'cd project && hone import -'`,
+  hone export last -o - | ssh build 'cd project && hone import -'
+  hone export last --otlp - | curl -H 'Content-Type: application/json' -d @- http://127.0.0.1:4318/v1/traces`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case f.texts && f.otlp == "":
+				return failure.Usage("--texts adds texts to a trace, and no trace is written", "hone export --otlp run.json --texts")
+			case f.otlp != "" && (f.output != "" || f.redacted || f.since != 0 || f.without != ""):
+				return failure.Usage("--otlp writes a trace, and no file for hone import", "leave out --otlp, or all other flags but --texts and --force")
+			case f.otlp != "":
+				return a.exportTrace(f, runArg(args))
+			}
 			return a.export(c.Context(), f, runArg(args))
 		},
 	}
@@ -65,7 +82,31 @@ imported and shown, but not resumed, undone or replayed.`,
 	c.Flags().Int64Var(&f.since, "since", 0, "leave out the contents that the run needed by its event `N`, for a place that imported them")
 	c.Flags().StringVar(&f.without, "without", "", "leave out the files of `COMMIT`, which import takes from its checkout")
 	c.Flags().BoolVar(&f.redacted, "redacted", false, "leave out all texts, for a report about hone")
+	c.Flags().StringVar(&f.otlp, "otlp", "", "write a trace as OTLP JSON to `FILE` instead; - is standard output")
+	c.Flags().BoolVar(&f.texts, "texts", false, "with --otlp, also write the texts of models, tools and checks")
 	return c
+}
+
+func (a *app) exportTrace(f exportFlags, ref string) error {
+	if err := checkFree(f.otlp, f.force); err != nil {
+		return err
+	}
+	r, err := recorded.Open(f.dir, ref)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	write := func(w io.Writer) error {
+		return otlp.Write(w, otlp.Run{ID: r.ID, Start: r.Start, Past: r.Past, Working: r.Working, Get: r.Home.Get, Own: r.Own(), Texts: f.texts})
+	}
+	if f.otlp == "-" {
+		return write(a.out)
+	}
+	if err := writeWhole(f.otlp, f.force, write); err != nil {
+		return exportFailure(err, f.otlp)
+	}
+	_, err = fmt.Fprintf(a.out, "wrote the trace of run %s to %s\n", r.ID, render.Line(f.otlp))
+	return err
 }
 
 func (a *app) export(ctx context.Context, f exportFlags, ref string) error {
@@ -126,17 +167,19 @@ func (a *app) checkOutput(f exportFlags, ref string) error {
 		return failure.Usage("export needs a file to write", fmt.Sprintf("hone export %s -o run.hone", ref))
 	case f.output == "-" && a.outTerminal:
 		return failure.Usage("a bundle is not for a terminal", fmt.Sprintf("hone export %s -o run.hone", ref))
-	case f.output == "-":
-		return nil
 	}
-	info, err := os.Lstat(f.output)
+	return checkFree(f.output, f.force)
+}
+
+func checkFree(name string, force bool) error {
+	info, err := os.Lstat(name)
 	switch {
-	case err != nil:
+	case name == "-", err != nil:
 		return nil
 	case !info.Mode().IsRegular():
-		return failure.Usage(f.output+" is not a regular file", "name another file")
-	case !f.force:
-		return existsError(f.output)
+		return failure.Usage(name+" is not a regular file", "name another file")
+	case !force:
+		return existsError(name)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ func TestFaultKillPhase(t *testing.T) {
 	skipRace(t)
 	needsPhase(t)
 	compareKilledRuns(t, 2, func(t *testing.T) killableRun {
-		b := newPhaseProject(t, sandbox.Hidden)
+		b := newPhaseProject(t, sandbox.Hidden, true)
 		return killableRun{args: b.args, run: func(args ...string) *exec.Cmd { return b.command("", args...) }, state: b.outcome,
 			paid: func() int { return int(b.asked.Load()) }, after: b.waitForNoProcesses}
 	})

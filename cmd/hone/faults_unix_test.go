@@ -197,7 +197,7 @@ func TestFaultSize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: it takes half a minute")
 	}
-	thousands, most := 30, int64(130)
+	thousands, most := 30, int64(160)
 	if crashtest.All() {
 		thousands, most = 100, 300
 	}
@@ -214,7 +214,7 @@ func TestFaultSize(t *testing.T) {
 			[]string{"reconcile", "--check", "true", "--max-tokens", "100000000"}, 0, `(?m)^done: true passes`, most},
 		{"a check that prints 400 MB", "true",
 			[]string{"reconcile", "--rounds", "1", "--check", "yes 0123456789abcdef0123456789abcdef0123456789abcdef | head -c 400000000; exit 1"}, 1,
-			`(?m)… \d+ more lines: hone show last --full$`, 300},
+			`(?m)… \d+ more lines: hone show last --full$`, 350},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -94,21 +94,13 @@ func (f *outputFlags) valid(c *cobra.Command) error {
 }
 
 func (f *loopFlags) valid(c *cobra.Command) error {
-	if err := cmp.Or(validFlags(c, f.Values), f.validAttempts(c), f.output.valid(c)); err != nil {
+	if err := cmp.Or(f.validAttempts(c), f.output.valid(c)); err != nil {
 		return err
 	}
 	if f.output.ack && config.Attempts.In(f.Values) > 1 {
 		return failure.Usage("--ack does not work with --attempts, which makes several runs", "leave out one of them")
 	}
 	return nil
-}
-
-func validFlags(c *cobra.Command, v config.Values) error {
-	problem, hint := config.FlagProblem(c.Flags(), v)
-	if problem == "" {
-		return nil
-	}
-	return failure.Usage(problem, cmp.Or(hint, helpFor(c)))
 }
 
 func (f *loopFlags) validAttempts(c *cobra.Command) error {

@@ -62,7 +62,9 @@ an answer, used up their budget, failed, or cannot be read.`,
 	registerDir(c, &f.dir)
 	c.Flags().StringVar(&f.olderThan, "older-than", "", "delete runs that ended longer ago than `AGE`, such as 7d, 12h or 0 (default 30d without other limits)")
 	c.Flags().IntVar(&f.keep, "keep", 0, "delete all but the newest N runs")
+	config.SetRule(c.Flags(), "natural", "keep")
 	c.Flags().StringVar(&f.maxSize, "max-size", "", "delete the oldest runs until the others need no more than `SIZE`, such as 1GB")
+	config.SetRule(c.Flags(), "size>0", "max-size")
 	c.Flags().BoolVar(&f.unfinished, "unfinished", false, "also delete runs that can be resumed")
 	c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be deleted, and delete nothing")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
@@ -73,14 +75,10 @@ func (f gcFlags) collection(changed func(string) bool) (runs.Collection, error) 
 	o := runs.Collection{Keep: -1, OlderThan: -1, MaxSize: -1, Unfinished: f.unfinished, DryRun: f.dryRun}
 	var err error
 	if changed("keep") {
-		if o.Keep = f.keep; o.Keep < 0 {
-			return o, failure.Usage("--keep must be 0 or greater", "hone help gc")
-		}
+		o.Keep = f.keep
 	}
 	if changed("max-size") {
-		if o.MaxSize, err = config.ParseSize(f.maxSize); err != nil {
-			return o, failure.Usage("--max-size: "+err.Error(), "write a number with its unit, such as 500MB or 1GB")
-		}
+		o.MaxSize, _ = config.ParseSize(f.maxSize) // its rule has been checked
 	}
 	switch {
 	case changed("older-than"):

@@ -15,6 +15,7 @@ import (
 	"hone/harness"
 	"hone/internal/config"
 	"hone/internal/near"
+	"hone/internal/render"
 	"hone/loop/fix"
 )
 
@@ -35,10 +36,10 @@ func (a *app) groups() []section {
 		{everyday, loops},
 		{"Look:", []*cobra.Command{a.runsCommand(), a.showCommand(), a.watchCommand(), a.webCommand()}},
 		{"Continue and take back:", []*cobra.Command{a.resumeCommand(), a.undoCommand(), a.takeCommand(), a.replayCommand(),
-			a.exportCommand(), a.importCommand(), a.gcCommand()}},
+			a.receiptCommand(), a.exportCommand(), a.importCommand(), a.gcCommand()}},
 		{"Many repositories:", []*cobra.Command{a.fleetCommand()}},
 		{"Set up:", []*cobra.Command{a.initCommand(), a.checkCommand(), a.promptCommand(), a.rollupCommand(), a.trustCommand(),
-			a.doctorCommand(), a.sandboxCommand(), a.evalCommand(), a.demoCommand(), a.versionCommand(), a.completionCommand()}},
+			a.doctorCommand(), a.sandboxCommand(), a.evalCommand(), a.mcpCommand(), a.demoCommand(), a.versionCommand(), a.completionCommand()}},
 	}
 }
 
@@ -146,23 +147,35 @@ func variableLines() string {
 
 func priceList() string {
 	var rows, sources []string
-	var read string
+	provider := ""
 	for _, p := range harness.ListPrices() {
-		rows = append(rows, fmt.Sprintf("  %-36s%7g%8g%12g%13g\n", p.Model, p.Input, p.Output, p.CacheRead, p.CacheWrite))
-		if source := "  " + p.Source + "\n"; !slices.Contains(sources, source) {
+		name := p.Provider + "/" + p.Model
+		if strings.Contains(p.Provider, ".") {
+			name = "  openai/" + p.Model
+			if p.Provider != provider {
+				rows = append(rows, "  with --base-url at "+p.Provider+":\n")
+			}
+		}
+		provider = p.Provider
+		rows = append(rows, fmt.Sprintf("  %-52s%7g%8g%12g%13g\n", name, p.Input, p.Output, p.CacheRead, p.CacheWrite))
+		if p.Above > 0 {
+			rows = append(rows, fmt.Sprintf("  %52s%7g%8g%12g\n", "if the prompt is longer than "+render.Tokens(p.Above), p.LongInput, p.LongOutput, p.LongCacheRead))
+		}
+		if source := "  " + p.Read + "  " + p.Source + "\n"; !slices.Contains(sources, source) {
 			sources = append(sources, source)
 		}
-		read = min(cmp.Or(read, p.Read.String()), p.Read.String())
 	}
-	return fmt.Sprintf(priceText, read, strings.Join(rows, ""), strings.Join(sources, ""))
+	slices.Sort(sources)
+	return fmt.Sprintf(priceText, strings.Join(rows, ""), strings.Join(sources, ""))
 }
 
-const priceText = `List prices, in USD per million tokens, that hone found on the providers' own pages on %s. They
-apply only at a provider's own endpoint. A [prices."PROVIDER/NAME"] section of .config/hone.toml
-overrides them. Without a price, the cost is unknown and --max-cost is refused. Models whose price
-depends on the length of the prompt are not listed.
+const priceText = `List prices, in USD per million tokens, with which hone counts and limits what a run costs. What
+a server itself reports, such as the usage.cost of OpenRouter, comes first. At another address, such
+as that of a gateway, a model of Gemini, OpenAI or Anthropic counts at its list price. Prices change:
+a [prices."PROVIDER/NAME"] section of .config/hone.toml overrides all of this. Models on your own
+machine are free. If a price is unknown, --max-cost is refused.
 
-                                        input  output  cache read  cache write
+                                                        input  output  cache read  cache write
 %s
 Sources:
 %s`
@@ -174,7 +187,8 @@ func rejectUnknownTopics(root *cobra.Command) {
 		return
 	}
 	printHelp := help.Run
-	help.Short, help.Run = "print the help of a command, or about a topic", nil
+	help.Short, help.Use, help.Run = "print the help of a command, or about a topic", "help [COMMAND|TOPIC]", nil
+	help.Long = "help prints the help of a command, or about a topic. Without either, it lists both."
 	help.RunE = func(c *cobra.Command, args []string) error {
 		if about, rest, err := root.Find(args); err != nil || about.HasSubCommands() && len(rest) > 0 {
 			return unknownName(about, "hone help ", "help topic", strings.Join(args, " "), rest)

@@ -62,14 +62,12 @@ order, such as the parts of a run.`,
 	}
 	registerDir(c, &f.dir)
 	c.Flags().StringVar(&f.maxSize, "max-size", defaultImport, "refuse a file with more contents than `SIZE`")
+	config.SetRule(c.Flags(), "size>0", "max-size")
 	return c
 }
 
 func (a *app) importRun(ctx context.Context, f importFlags, name string) error {
-	limit, err := config.ParseSize(f.maxSize)
-	if err != nil {
-		return failure.Usage("--max-size: "+err.Error(), "write a number with its unit, such as 500MB or 8GB")
-	}
+	limit, _ := config.ParseSize(f.maxSize) // its rule has been checked
 	in, err := a.bundleFile(name)
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ until you uncomment them. If .config/hone.toml already exists, init prints the l
 	for _, k := range kinds.All() {
 		c.AddCommand(a.initLoopCommand(k))
 	}
+	c.AddCommand(a.initSkillCommand())
 	return c
 }
 

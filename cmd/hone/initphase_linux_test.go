@@ -58,6 +58,7 @@ func checkPhasePasses(t *testing.T, dir string, env []string, template string) {
 	for _, f := range starterFiles(t, "testdata/initphase/"+template) {
 		replies[1].Calls = append(replies[1].Calls, writeReply(t, filepath.Base(f), f).Calls...)
 	}
+	replies = append(replies, runReply("./run"), builtReply{Text: "all hold"})
 	exit, out := honeIn(t, dir, env, "phase", "1", "-m", scriptModel(t, replies...), "--rounds", "1")
 	if exit != 0 || !strings.Contains(out, "✓ Phase 1 passed") {
 		t.Fatalf("exit status %d\n%s\nlint.log: %s\ndev.log: %s\nfailed_specs.md: %s", exit, out,
@@ -132,11 +133,13 @@ func TestMakePhase(t *testing.T) {
 	}
 	one := scriptModel(t,
 		writeReply(t, "run", "testdata/initphase/run"), builtReply{Text: "written"},
-		writeReply(t, "main.py", "testdata/initphase/python/main.py"), builtReply{Text: "built"})
+		writeReply(t, "main.py", "testdata/initphase/python/main.py"), builtReply{Text: "built"},
+		runReply("./run"), builtReply{Text: "all hold"})
 	runMake(t, dir, "✓ Phase 1 passed", "phase", "PHASE=1", "BUILDER_MODEL="+one, "VERIFIER_MODEL="+one)
 	two := scriptModel(t,
 		runReply(`sed -i 's/"ok"\*}/"ok","notes":0}/; s/{status: "ok"}/{status: "ok", notes: 0}/' run`), builtReply{Text: "refined"},
-		runReply(`sed -i 's/{"status": "ok"}/{"status": "ok", "notes": len(notes)}/' main.py`), builtReply{Text: "built"})
+		runReply(`sed -i 's/{"status": "ok"}/{"status": "ok", "notes": len(notes)}/' main.py`), builtReply{Text: "built"},
+		runReply("./run"), builtReply{Text: "all hold"})
 	runMake(t, dir, "✓ Phase 2 passed", "phase", "PHASE=2", "BUILDER_MODEL="+two, "VERIFIER_MODEL="+two, "HONE_FLAGS=-v")
 	runMake(t, dir, "already passed by these specifications: phase 1, 2", "phase", "PHASE=all")
 	runMake(t, dir, "[superseded by specs/phase2.md:7]", "list", "PHASE=2")

@@ -84,7 +84,7 @@ func terminalSize(f *os.File) func() (columns, rows int) {
 func interruptContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
-	notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	sandbox.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	go func() {
 		first, ok := <-signals
 		if !ok {
@@ -109,19 +109,6 @@ func interruptContext() (context.Context, func()) {
 // then to the process group of both.
 const echoTime = time.Second
 
-// Signals that were ignored when the process started stay ignored, also in children. nohup ignores SIGHUP; a shell without job
-// control ignores SIGINT and SIGQUIT in a background job. Go cannot tell whether SIGQUIT was ignored.
-func notify(signals chan<- os.Signal, list ...os.Signal) {
-	if signal.Ignored(os.Interrupt) {
-		signal.Ignore(syscall.SIGQUIT)
-	}
-	for _, s := range list {
-		if !signal.Ignored(s) {
-			signal.Notify(signals, s)
-		}
-	}
-}
-
 func (a *app) run(ctx context.Context, args []string) int {
 	a.concealKeys()
 	root := a.command()
@@ -144,7 +131,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 // Such a loop also accepts the options of another program.
 func rewrittenArgs(args []string) []string {
 	for _, k := range kinds.All() {
-		if k.Rewrite != nil && len(args) > 0 && args[0] == k.Name {
+		if at := slices.Index(args, k.Name); k.Rewrite != nil && (at == 0 || at == 1 && (args[0] == "prompt" || args[0] == "init")) {
 			return k.Rewrite(args)
 		}
 	}
@@ -184,6 +171,9 @@ Start with: hone demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if problem, hint := config.FlagProblem(c.Flags()); problem != "" {
+				return failure.Usage(problem, hint)
+			}
 			a.parsed = true
 			return checkState(c)
 		},

@@ -35,7 +35,7 @@ func newNightWork(t *testing.T, loop string, steps int) nightWork {
 	t.Helper()
 	w := nightWork{loop: loop}
 	if loop == "phase" {
-		p := newPhaseProject(t, sandbox.Hidden)
+		p := newPhaseProject(t, sandbox.Hidden, true)
 		w.dir, w.cache, w.args, w.project = p.dir, p.cache, p.args, &p
 		w.answer = func(body []byte) modeltest.Turn { return answerNightPhase(p, body, steps) }
 	} else {

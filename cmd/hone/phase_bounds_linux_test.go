@@ -102,7 +102,7 @@ func TestPhaseBounds(t *testing.T) {
 			// Neither what walls are built from nor how depends on the round.
 			again := wall == sandbox.Hidden || wall == sandbox.Landlock || crashtest.All()
 			s.provider.Script(boundsTurns(s, again)...)
-			exit, out := s.hone(t, "phase", "1", "--verify", "session", "--sandbox", string(wall), "--builder-model", "openai/b-model", "--verifier-model", "openai/v-model", "--wire", "chat",
+			exit, out := s.hone(t, "phase", "1", "--sandbox", string(wall), "--builder-model", "openai/b-model", "--verifier-model", "openai/v-model", "--wire", "chat",
 				"--dev-url", fmt.Sprintf("http://127.0.0.1:%s", s.port), "--check", "bash src/probe.sh check hooks src tests . > tests/results/check.tried 2>&1", "--approve", "none", "-v")
 			if exit != 0 {
 				t.Fatalf("exit status %d\n%s", exit, out)
@@ -130,7 +130,7 @@ func TestPhaseBoundsOfAgents(t *testing.T) {
 			boundsNeeds(t, wall)
 			s := setScene(t, true)
 			s.arm(t)
-			exit, out := s.hone(t, "phase", "1", "--verify", "session", "--sandbox", string(wall), "--model", "command/prober",
+			exit, out := s.hone(t, "phase", "1", "--sandbox", string(wall), "--model", "command/prober",
 				"--dev-url", fmt.Sprintf("http://127.0.0.1:%s", s.port), "--approve", "none", "-v")
 			if exit != 0 {
 				t.Fatalf("exit status %d\n%s", exit, out)

@@ -26,26 +26,24 @@ import (
 
 // TestKillPhase kills the real process, as kill -9 does, before or after some
 // events of a phase of two rounds, with a failing contract and a pass, and
-// resumes it; hone runs the suite, or the verifier does. With HONE_TEST_ALL set it does
+// resumes it, with a suite and without. With HONE_TEST_ALL set it does
 // so before and after each event. The files in src/ and tests/ and the commits must be
 // those of a run that was not killed, at most one more request is sent, and no process
 // survives its run.
 func TestKillPhase(t *testing.T) {
 	skipRace(t)
 	needsPhase(t)
-	for verify, questions := range map[string]int64{"suite": 6, "session": 9} {
-		t.Run(verify, func(t *testing.T) {
+	for suite, questions := range map[bool]int64{true: 8, false: 9} {
+		t.Run(fmt.Sprintf("suite=%v", suite), func(t *testing.T) {
 			t.Parallel()
-			testKillPhase(t, verify, questions)
+			testKillPhase(t, suite, questions)
 		})
 	}
 }
 
-func testKillPhase(t *testing.T, verify string, questions int64) {
+func testKillPhase(t *testing.T, suite bool, questions int64) {
 	fresh := func() phaseProject {
-		b := newPhaseProject(t, sandbox.Hidden)
-		b.args = append(b.args, "--verify", verify)
-		return b
+		return newPhaseProject(t, sandbox.Hidden, suite)
 	}
 	whole := fresh()
 	if exit, out := whole.hone(t, "", whole.args...); exit != 0 {
@@ -99,8 +97,7 @@ func TestKillServer(t *testing.T) {
 					t.Skip("SKIPPED: that wall cannot be had")
 				}
 				t.Parallel()
-				b := newPhaseProject(t, wall)
-				b.args = append(b.args, "--verify", "session")
+				b := newPhaseProject(t, wall, false)
 				b.hang.Store(true)
 				c := b.command("", b.args...)
 				var printed bytes.Buffer
@@ -145,15 +142,16 @@ type phaseProject struct {
 	dir, cache, url string
 	marker          string // in the server's arguments
 	args            []string
+	suite           bool // the verifier writes tests/run
 	asked           *atomic.Int64
 	hang, hung      *atomic.Bool // the verifier's first reply never comes; the verifier waits for it
 }
 
 // newPhaseProject returns a project. Its server has its own port if the wall
 // leaves it on the machine's network.
-func newPhaseProject(t *testing.T, wall sandbox.Wall) phaseProject {
+func newPhaseProject(t *testing.T, wall sandbox.Wall, suite bool) phaseProject {
 	t.Helper()
-	b := phaseProject{dir: t.TempDir(), cache: t.TempDir(), asked: new(atomic.Int64), hang: new(atomic.Bool), hung: new(atomic.Bool)}
+	b := phaseProject{dir: t.TempDir(), cache: t.TempDir(), suite: suite, asked: new(atomic.Int64), hang: new(atomic.Bool), hung: new(atomic.Bool)}
 	b.marker = "marker-of-" + filepath.Base(filepath.Dir(b.dir)) + filepath.Base(b.dir)
 	if err := errors.Join(copyProject(b.dir), shareProofs(b.cache)); err != nil {
 		t.Fatal(err)
@@ -221,7 +219,7 @@ func (b phaseProject) answer(body []byte) modeltest.Turn {
 	last := asked.Messages[len(asked.Messages)-1]
 	says := func(text string) bool { return bytes.Contains(body, []byte(text)) }
 	switch {
-	case says("Write the initial test suite") && !says("The program `run`"):
+	case says("Write the initial test suite") && !b.suite:
 		return modeltest.Turn{Text: "The suite stands."}
 	case last.Role == "tool" && !bytes.Contains(last.Content, []byte("the command was interrupted")):
 		return modeltest.Turn{Text: "That is done."}

@@ -53,7 +53,7 @@ func (tt sabotage) try(t *testing.T) {
 	})
 	before := gitIn(t, s.at("project"), "rev-parse", "--all")
 	s.provider.Script(sabotageTurns(tt.write, tt.build, tt.verify)...)
-	exit, out := s.hone(t, "phase", "1", "--verify", "session", "--sandbox", string(tt.wall), "--builder-model", "openai/b-model", "--verifier-model", "openai/v-model", "--wire", "chat",
+	exit, out := s.hone(t, "phase", "1", "--sandbox", string(tt.wall), "--builder-model", "openai/b-model", "--verifier-model", "openai/v-model", "--wire", "chat",
 		"--dev-url", "http://127.0.0.1:"+s.port, "--approve", "none", "--rounds", "1", "-v")
 	if exit != tt.exit || !strings.Contains(out, tt.says) {
 		t.Errorf("exit status %d, want %d, and it has to say %q:\n%s", exit, tt.exit, tt.says, out)

@@ -36,11 +36,11 @@ func TestPhaseOverAWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache := shareGoCache(t, dir)
-	exit, out := honeIn(t, dir, []string{"GOCACHE=" + cache, "GOOGLE_GEMINI_BASE_URL=" + s.URL, "GIT_CONFIG_GLOBAL=" + os.DevNull}, "phase", "1", "--verify", "session")
+	exit, out := honeIn(t, dir, []string{"GOCACHE=" + cache, "GOOGLE_GEMINI_BASE_URL=" + s.URL, "GIT_CONFIG_GLOBAL=" + os.DevNull}, "phase", "1")
 	if exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)
 	}
-	for _, want := range []string{"builder gemini/gemini-2.5-pro and verifier gemini/gemini-2.5-flash", "done: phase 1 passed (3 rounds", "✓ Phase 1 passed by the verifier's report\n"} {
+	for _, want := range []string{"builder gemini/gemini-2.5-pro and verifier gemini/gemini-2.5-flash", "done: phase 1 passed (3 rounds", "✓ Phase 1 passed by the verifier's report alone\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}

@@ -56,9 +56,6 @@ func (a *app) promptLoopCommand(k loop.Kind, l previewer) *cobra.Command {
 	c := &cobra.Command{
 		Use: cmp.Or(p.Use, k.Use), Short: p.Short, Long: p.Long, Args: argsOf(check), ValidArgsFunction: completeFrom(words),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := validFlags(c, f.Values); err != nil {
-				return err
-			}
 			return a.prompt(c.Context(), k, l, f, c.Flags().Changed, args)
 		},
 	}
@@ -77,6 +74,7 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags
 		return err
 	}
 	defer in.Tree.Close()
+	in.Preview = true
 	limits, err := l.Resolve(ctx, in)
 	unnamed := errors.Is(err, harness.ErrNoModel)
 	if unnamed {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -41,7 +40,7 @@ status 4, and changes nothing.`,
   hone resume last --answer 1f2e3d4c5b6a=yes`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(validFlags(c, f.Values), f.output.valid(c)); err != nil {
+			if err := f.output.valid(c); err != nil {
 				return err
 			}
 			return a.resume(c.Context(), f, runArg(args))

@@ -61,9 +61,6 @@ hone itself exits with 5 if there is no wall, and with 3 if a limit stopped the 
 			if c.ArgsLenAtDash() != 0 || len(args) == 0 {
 				return failure.Usage("sandbox needs a command after --", "hone sandbox -- make test")
 			}
-			if err := f.valid(c); err != nil {
-				return err
-			}
 			return a.sandbox(c.Context(), f, args)
 		},
 	}
@@ -84,22 +81,15 @@ func (f *sandboxFlags) register(c *cobra.Command) {
 	fs.DurationVar(&f.timeout, "timeout", 0, "stop the command and its children after this time, such as 5m")
 	fs.StringVar(&f.memory, "memory", "", "memory limit of the command, a `SIZE` such as 4GB")
 	fs.IntVar(&f.processes, "processes", 0, "limit of processes and threads at a time (default 4096)")
+	config.SetRule(fs, "positive", "timeout", "processes")
+	config.SetRule(fs, "size>0", "memory")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "list what stays open and what is hidden")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors, apart from the command's output")
 	c.Flags().SetInterspersed(false)
 }
 
-func (f *sandboxFlags) valid(c *cobra.Command) error {
-	for flag, bad := range map[string]bool{"timeout": f.timeout <= 0, "processes": f.processes < 1} {
-		if bad && c.Flags().Changed(flag) {
-			return failure.Usage(fmt.Sprintf("--%s must be greater than 0", flag), "hone help sandbox")
-		}
-	}
-	return validFlags(c, f.Values)
-}
-
 func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error {
-	dir, w, err := a.resolveSandbox(ctx, f)
+	dir, o, err := a.resolveSandbox(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -109,19 +99,19 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 	}
 	for _, d := range doors {
 		defer d.Close()
-		w.Doors = append(w.Doors, d.Door())
+		o.Doors = append(o.Doors, d.Door())
 	}
-	e, err := a.host().Enclose(ctx, w)
+	w, err := a.host().Enclose(ctx, o)
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	defer e.Close()
-	a.introduce(e, w, f)
-	for _, note := range e.RecoveredNotes() {
+	defer w.Close()
+	a.introduce(w, f)
+	for _, note := range w.RecoveredNotes() {
 		a.sayPlain("%s", note)
 	}
 	out, errs := shownOn(a.out, w.Guard), shownOn(a.err, w.Guard)
-	r, err := e.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, Timeout: f.timeout, MaxOutput: 1, LiveOut: out, LiveErr: errs})
+	r, err := w.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, Timeout: f.timeout, MaxOutput: 1, LiveOut: out, LiveErr: errs})
 	out.Flush()
 	errs.Flush()
 	a.doorsUsed(doors, f)
@@ -129,12 +119,12 @@ func (a *app) sandbox(ctx context.Context, f sandboxFlags, argv []string) error 
 		return err
 	}
 	if a.exit != 0 && !f.quiet {
-		a.hintGaps(e, w, dir, out.text()+"\n"+errs.text())
+		a.hintGaps(w, dir, out.text()+"\n"+errs.text())
 	}
 	return nil
 }
 
-func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w harness.Enclosure, err error) {
+func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w harness.WallOptions, err error) {
 	if dir, err = loop.AbsDir(f.dir); err != nil {
 		return dir, w, err
 	}
@@ -164,9 +154,7 @@ func (a *app) resolveSandbox(ctx context.Context, f sandboxFlags) (dir string, w
 		return dir, w, err
 	}
 	if f.memory != "" {
-		if w.Settings.Memory, err = config.ParseSize(f.memory); err != nil {
-			return dir, w, failure.Usage("--memory: "+err.Error(), "write a number with its unit, such as --memory 4GB")
-		}
+		w.Settings.Memory, _ = config.ParseSize(f.memory) // its rule has been checked
 	}
 	if f.processes > 0 {
 		w.Settings.Processes = f.processes
@@ -183,7 +171,7 @@ func workshopRoot(dir string) (string, error) {
 }
 
 // What is written on the command line has to be there, but for what is to be kept from coming into being.
-func extend(w *harness.Enclosure, f sandboxFlags, dir string) error {
+func extend(w *harness.WallOptions, f sandboxFlags, dir string) error {
 	for _, list := range []struct {
 		flag  string
 		from  []string
@@ -229,13 +217,13 @@ func doorsTo(addresses []string) ([]*sandbox.Forwarding, error) {
 	return doors, nil
 }
 
-func (a *app) introduce(e *harness.Enclosed, w harness.Enclosure, f sandboxFlags) {
+func (a *app) introduce(w *harness.Walls, f sandboxFlags) {
 	if f.quiet {
 		return
 	}
-	g := e.Grade()
+	g := w.Grade()
 	a.sayPlain("%s", story.WallsText(string(g.Wall), g.String()))
-	for _, note := range []string{e.SecretsNote(), e.HomeNote()} {
+	for _, note := range []string{w.SecretsNote(), w.HomeNote()} {
 		if note != "" {
 			a.sayPlain("%s", note)
 		}
@@ -243,7 +231,7 @@ func (a *app) introduce(e *harness.Enclosed, w harness.Enclosure, f sandboxFlags
 	if !f.verbose {
 		return
 	}
-	for _, p := range e.Secrets() {
+	for _, p := range w.Secrets() {
 		a.sayPlain("secret: %s", p)
 	}
 	if g.Why != "" {
@@ -306,11 +294,11 @@ func (a *app) sandboxEnd(ctx context.Context, f sandboxFlags, r sandbox.Result, 
 	return nil
 }
 
-func (a *app) hintGaps(e *harness.Enclosed, w harness.Enclosure, dir, output string) {
+func (a *app) hintGaps(w *harness.Walls, dir, output string) {
 	if !w.Settings.Net && !w.Settings.None() && sandbox.WantsNetwork(output) {
 		a.say("hint", failure.NoticeText(harness.WantsNet()))
 	}
-	for _, text := range slices.Sorted(maps.Values(e.DeniedNotes(a.environ, dir, output))) {
+	for _, text := range slices.Sorted(maps.Values(w.DeniedNotes(dir, output))) {
 		a.say("hint", text)
 	}
 }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hone"
+	"hone/check"
 	"hone/cmd/hone/failure"
 	"hone/cmd/hone/language"
+	"hone/cmd/hone/tty"
+	"hone/group"
 	"hone/harness"
 	"hone/internal/config"
 	"hone/loop"
@@ -48,7 +50,6 @@ func (a *app) loopCommandFor(k loop.Kind, start starter) *cobra.Command {
 		},
 	}
 	f.register(c, k)
-	l.Flags(c.Flags())
 	return c
 }
 
@@ -73,7 +74,7 @@ func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFl
 			return err
 		}
 	}
-	var spent spending
+	var spent group.Amount
 	for i, args := range runs {
 		if i > 0 {
 			fmt.Fprintln(a.err)
@@ -88,16 +89,13 @@ func (a *app) startLoop(ctx context.Context, k loop.Kind, l loop.Loop, f *loopFl
 }
 
 // All settings are resolved before anything is written.
-func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.Input, o outputFlags, spent *spending) error {
+func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.Input, o outputFlags, spent *group.Amount) error {
 	a.offerCheck(ctx, k, in)
 	limits, err := l.Resolve(ctx, in)
 	if err != nil {
 		return err
 	}
-	if limits, err = spent.remaining(limits); err != nil {
-		return err
-	}
-	if err := l.Ready(ctx, in); err != nil {
+	if limits, err = remaining(limits, *spent); err != nil {
 		return err
 	}
 	if err := a.host().NoKey(k, l); err != nil {
@@ -113,7 +111,11 @@ func (a *app) startRun(ctx context.Context, k loop.Kind, l loop.Loop, in *loop.I
 	}
 	defer s.Close()
 	end, err := a.drive(ctx, s, o)
-	spent.add(end, s.Active())
+	used := group.Amount{Tokens: end.Tokens, Time: s.Active()}
+	if end.Cost != nil {
+		used.Cost = group.Dollars(*end.Cost)
+	}
+	*spent = spent.Plus(used)
 	return err
 }
 
@@ -144,14 +146,17 @@ func (a *app) onlyCheck(ctx context.Context, in *loop.Input, o outputFlags, noKe
 func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string) bool, args []string) (*loop.Input, error) {
 	in := &loop.Input{Kind: k, Dir: f.dir, Args: args, Flags: f.Values, Changed: changed, Getenv: a.env,
 		Note: func(text string) { a.say("note", text) }, In: a.in, Out: a.out, HasProvider: harness.HasProvider}
-	err := l.Valid(in)
-	if err != nil {
-		return nil, err
+	if a.present() {
+		in.Edit = func(name string) (string, error) {
+			text, err := tty.Edit(a.in, "hone-text-", name, nil)
+			return string(text), err
+		}
 	}
 	root := loop.AbsDir
 	if k.Root != nil {
 		root = k.Root
 	}
+	var err error
 	if in.Root, err = root(in.Dir); err != nil {
 		return nil, err
 	}
@@ -168,17 +173,15 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 	in.Getenv = a.env
 	in.Values = in.File.For(k.Name, a.env, in.Flags)
 	in.Resolve = func(v config.Values) (loop.Settings, error) { return a.host().Resolve(k, in.Root, v, in.File) }
+	in.ReadFindings = func(text string) []check.Finding { return harness.ReadFindings(text, in.Values, in.Tree) }
 	in.Guard = func(ctx context.Context) (*secret.Guard, error) { return a.host().Guard(ctx, l, in.Root) }
 	return in, nil
 }
 
 // The keys are used in this process only, and redacted in everything printed.
 func (a *app) useWorkspaceKeys(k loop.Kind, tree *workspace.Tree) error {
-	if k.Keys == nil {
-		return nil
-	}
-	h, err := a.host().WithKeys(k, tree)
-	if err != nil {
+	h, err := a.host().WithKey(k, tree)
+	if err != nil || k.Key == nil {
 		return err
 	}
 	a.env = h.Getenv
@@ -198,41 +201,22 @@ func (a *app) host() harness.Host {
 	return h
 }
 
-// spending is what the earlier runs of a command used of their shared budget.
-type spending struct {
-	tokens int64
-	cost   float64
-	time   time.Duration
-}
-
-func (s *spending) add(end hone.End, active time.Duration) {
-	s.tokens += end.Tokens
-	s.time += active
-	if end.Cost != nil {
-		s.cost += *end.Cost
-	}
-}
-
-func (s *spending) remaining(l hone.Limits) (hone.Limits, error) {
-	over := ""
-	if l.Tokens > 0 {
-		if l.Tokens -= s.tokens; l.Tokens <= 0 {
-			over = "tokens"
-		}
-	}
-	if l.Cost > 0 {
-		if l.Cost -= s.cost; l.Cost <= 0 {
-			over = "cost"
-		}
-	}
-	if l.Time > 0 {
-		if l.Time -= s.time; l.Time <= 0 {
-			over = "time"
-		}
+// spent is what the earlier runs of a command used of their shared budget.
+func remaining(l hone.Limits, spent group.Amount) (hone.Limits, error) {
+	b := group.Bank{Cap: group.LimitsOf(l), Spent: spent}
+	free, over := b.Free(), ""
+	switch {
+	case l.Tokens > 0 && free.Tokens <= 0:
+		over = "tokens"
+	case l.Cost > 0 && free.Cost <= 0:
+		over = "cost"
+	case l.Time > 0 && free.Time <= 0:
+		over = "time"
 	}
 	if over != "" {
 		return l, &failure.Error{Kind: hone.KindBudget, Why: "earlier runs of this command used up the budget of " + over,
 			Hint: "start the rest with the same command: it has a new budget"}
 	}
+	l.Tokens, l.Cost, l.Time = free.Tokens, free.Cost.Float(), free.Time
 	return l, nil
 }

@@ -12,6 +12,7 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/undo"
 	"hone/harness"
+	"hone/internal/config"
 )
 
 type undoFlags struct {
@@ -47,9 +48,6 @@ After undo --to-round, hone resume RUN continues from that round.`,
   hone undo last --to-round 2`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			if f.round < 0 {
-				return failure.Usage("--to-round must be 0 or greater", helpFor(c))
-			}
 			if f.json && !f.dryRun {
 				return failure.Usage("--json needs --dry-run", helpFor(c))
 			}
@@ -61,6 +59,7 @@ After undo --to-round, hone resume RUN continues from that round.`,
 	}
 	registerDir(c, &f.dir)
 	c.Flags().IntVar(&f.round, "to-round", 0, "restore the state at the end of this round; 0 is before the first round")
+	config.SetRule(c.Flags(), "natural", "to-round")
 	c.Flags().BoolVar(&f.force, "force", false, "also overwrite files that were changed after the run; their contents are kept")
 	c.Flags().StringVar(&plan, "plan", "", "restore only if the plan still has this `DIGEST`, which --dry-run prints")
 	c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be restored, and restore nothing")

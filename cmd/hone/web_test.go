@@ -428,10 +428,8 @@ func TestWebDamage(t *testing.T) {
 	says(address, "✗ other version", "\nnext: another version of hone wrote this journal")
 	says(home+"run/nonsense", "<h1>Not found</h1>", "there is no such page")
 	write(whole)
-	for _, name := range []string{"objects", "packs"} {
-		if err := os.RemoveAll(filepath.Join(dir, ".hone", name)); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Remove(filepath.Join(dir, ".hone", "runs", run+".pack")); err != nil {
+		t.Fatal(err)
 	}
 	_, browser, home = webRun(t, dir, "web")
 	says(home+"run/"+run, "✗ unreadable", "object", "\nnext: restore "+filepath.Join(dir, ".hone")+" from a backup; hone show ")

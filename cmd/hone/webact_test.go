@@ -245,7 +245,7 @@ func TestWebResumes(t *testing.T) {
 	for form, want := range map[string]string{
 		"max-tokens=5":    "next: hone resume " + w.run,
 		"max-tokens=many": "--max-tokens many is not a whole number",
-		"max-tokens=-5":   "--max-tokens must be greater than 0",
+		"max-tokens=-5":   "--max-tokens: -5 is too small",
 	} {
 		values, _ := url.ParseQuery(form)
 		w.act("resume", values)

@@ -253,14 +253,14 @@ func TestLostObject(t *testing.T) {
 	f := newFleet(t, 300*time.Millisecond)
 	f.startWorkers(1)
 	f.submit("lost", 3, 0, plenty, "--parallel=1")
-	parts := filepath.Join(f.store, "lost", "job-00", "parts")
+	log := filepath.Join(f.store, "lost", "job-00", "log")
 	f.await("a run has parts", time.Minute, func() bool {
-		list, _ := os.ReadDir(parts)
-		return len(list) > 2
+		list, _ := os.ReadDir(log)
+		return len(list) > 4
 	})
 	_ = f.workers[0].Process.Kill()
 	_ = f.workers[0].Wait()
-	if err := os.RemoveAll(parts); err != nil {
+	if err := os.Remove(filepath.Join(log, "000002")); err != nil {
 		t.Fatal(err)
 	}
 	f.workers[0] = f.startWorker(0)

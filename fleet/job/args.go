@@ -86,7 +86,6 @@ func flagSet(k loop.Kind) *pflag.FlagSet {
 	}
 	fs.BoolP("verbose", "v", false, "")
 	fs.BoolP("quiet", "q", false, "")
-	k.New().Flags(fs)
 	return fs
 }
 

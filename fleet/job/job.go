@@ -16,7 +16,7 @@ type Job struct {
 	Name  string   `json:"name"` // unique in its batch: letters, digits, "-", "_" and "."
 	Repo  string   `json:"repo"` // what git clone takes: an address, or a directory of the workers
 	Ref   string   `json:"ref,omitempty"`
-	Loop  string   `json:"loop"`           // fix, task, implement or reconcile
+	Loop  string   `json:"loop"`           // fix, task, implement, reconcile or improve
 	Args  []string `json:"args,omitempty"` // of the loop, as on the command line
 	Model string   `json:"model,omitempty"`
 	// Max is what the job may use in all; a part that is 0 has only the limit of the batch.

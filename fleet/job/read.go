@@ -17,6 +17,7 @@ import (
 	"hone/loop"
 	"hone/loop/fix"
 	"hone/loop/implement"
+	"hone/loop/improve"
 	"hone/loop/reconcile"
 	"hone/loop/task"
 	"hone/workspace/secret"
@@ -42,7 +43,7 @@ func (e entry) job() Job {
 //	[[job]]
 //	repo = "https://git.example/team/parser.git"   # what git clone takes, on a worker
 //	ref = "main"                                   # default: the branch of the repository
-//	loop = "fix"                                   # fix, task, implement or reconcile
+//	loop = "fix"                                   # fix, task, implement, reconcile or improve
 //	args = ["--check", "make test"]                # of the loop
 //	model = "openai/gpt-5.4"                       # default: the worker's
 //	max-cost = 2.50                                # USD, for this job
@@ -53,9 +54,8 @@ func (e entry) job() Job {
 // line and the key, and says what to write.
 func Read(file string, text []byte) ([]Job, error) {
 	var f struct {
-		Jobs *[]entry `toml:"job"`
+		Jobs []entry `toml:"job"`
 	}
-	f.Jobs = &[]entry{}
 	doc, err := config.Parse(file, text, &f)
 	if wrong, ok := errors.AsType[*config.Error](err); ok && slices.Contains([]string{"max-cost", "max-tokens", "model"}, wrong.Key) {
 		wrong.Hint += " for one job; for all of them: hone-fleet submit --" + wrong.Key
@@ -63,11 +63,11 @@ func Read(file string, text []byte) ([]Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(*f.Jobs) == 0 {
+	if len(f.Jobs) == 0 {
 		return nil, doc.Wrong("it has no jobs", "write [[job]], with repo, loop and args below it")
 	}
 	var jobs []Job
-	for _, e := range *f.Jobs {
+	for _, e := range f.Jobs {
 		jobs = append(jobs, e.job())
 	}
 	return named(jobs, func(i int, key, problem, hint string) error {
@@ -234,7 +234,7 @@ func badAddress(u *url.URL) (problem, hint string) {
 
 func findLoop(name string) (kind loop.Kind, problem, hint string) {
 	var names []string
-	for _, k := range []loop.Kind{fix.Kind(), task.Kind(), implement.Kind(), reconcile.Kind()} {
+	for _, k := range []loop.Kind{fix.Kind(), task.Kind(), implement.Kind(), reconcile.Kind(), improve.Kind()} {
 		if k.Name == name {
 			return k, "", ""
 		}

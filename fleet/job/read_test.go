@@ -35,6 +35,11 @@ args = ["-nloop", "2", "tasks/slug.toml"]
 [[job]]
 repo = "ssh://git@git.example/..."
 loop = "reconcile"
+
+[[job]]
+repo = "/srv/git/fast.git"
+loop = "improve"
+args = ["--metric", "./bench.sh", "--lower", "ms", "--confirm", "./bench.sh other", "--profile", "./profile.sh", "--target", "3"]
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +48,7 @@ loop = "reconcile"
 	for _, j := range jobs {
 		names = append(names, j.Name)
 	}
-	if want := []string{"parser", "parser-3", "parser-2", "job"}; !slices.Equal(names, want) {
+	if want := []string{"parser", "parser-3", "parser-2", "job", "fast"}; !slices.Equal(names, want) {
 		t.Errorf("the names are %q, want %q", names, want)
 	}
 	want := job.Job{Name: "parser", Repo: "https://git.example/team/parser.git", Ref: "release/1.2", Loop: "fix", Args: jobs[0].Args,
@@ -67,9 +72,9 @@ func TestReadErrors(t *testing.T) {
 		fix + "arg = ['x']\n":                 "4: job.arg: unknown key; did you mean args?",
 		fix + "max-cost = 0\n":                "4: job.max-cost: 0 is too small; write US dollars as a number, such as 2.50",
 		fix + "model = 'openai/'\n":           `4: job.model: "openai/" is not the name of a model; write "provider/name", such as "openai/gpt-5"`,
-		repo:                                  "1: job: the loop is missing; write one of: fix, task, implement, reconcile",
+		repo:                                  "1: job: the loop is missing; write one of: fix, task, implement, reconcile, improve",
 		repo + "loop = 'fixx'\n":              `3: job.loop: "fixx" is not a loop; did you mean fix?`,
-		repo + "loop = 'phase'\n":             "3: job.loop: phase keeps repositories of its own below src/ and tests/, which cannot move to another worker; write one of: fix, task, implement, reconcile",
+		repo + "loop = 'phase'\n":             "3: job.loop: phase keeps repositories of its own below src/ and tests/, which cannot move to another worker; write one of: fix, task, implement, reconcile, improve",
 		"[[job]]\nloop = 'fix'\n":             `1: job: the repository is missing; write what git clone takes, such as "https://git.example/team/parser.git"`,
 		fix + "name = 'a/b'\n":                `4: job.name: "a/b" is not a valid name for a job; use at most 60 letters, digits, "-" and "_", with single dots between them, such as "parser"`,
 		fix + "name = 'a..b'\n":               `4: job.name: "a..b" is not a valid name for a job; use at most 60 letters, digits, "-" and "_", with single dots between them, such as "parser"`,

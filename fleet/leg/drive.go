@@ -14,13 +14,14 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
+	"hone/cmd/hone/failure"
 	"hone/fleet/job"
+	"hone/fleet/store"
 	"hone/group"
 	"hone/history"
 	"hone/internal/child"
 	"hone/internal/git"
 	"hone/internal/render"
-	"hone/journal"
 	"hone/workspace"
 )
 
@@ -39,11 +40,7 @@ func (g *leg) drive(ctx context.Context, stop context.CancelCauseFunc) (job.Outc
 	defer in.Close()
 	defer ack.Close()
 	f := &follower{leg: g, ctx: ctx, stop: stop, ack: ack}
-	hone, err := filepath.Abs(g.Hone)
-	if err != nil {
-		return job.Outcome{}, err
-	}
-	r, err := child.Command{Program: hone, Dir: g.repo, Args: args, Env: g.honeEnv(), Stdin: in, Event: f.event}.Run(ctx)
+	r, err := child.Command{Program: g.Hone, Dir: g.repo, Args: args, Env: g.honeEnv(), Stdin: in, Event: f.event}.Run(ctx)
 	if cause := context.Cause(ctx); errors.Is(cause, errSuperseded) {
 		return job.Outcome{}, cause
 	}
@@ -62,9 +59,9 @@ func (g *leg) drive(ctx context.Context, stop context.CancelCauseFunc) (job.Outc
 	if o.Result, err = g.result(end, &o); err != nil {
 		return o, err
 	}
-	m := g.at
-	m.Outcome = &o
-	return o, g.put(end, m)
+	e := g.at
+	e.Outcome = &o
+	return o, g.put(end, e, nil)
 }
 
 // It is nil if nothing stopped the leg, or if the activity was cancelled, because then it returns an outcome.
@@ -106,14 +103,14 @@ func (f *follower) event(e history.Event) {
 func (g *leg) args() ([]string, error) {
 	flags := []string{"--ack", "-C", g.repo}
 	if g.at.Run != "" {
-		past, err := g.past(g.at.Run)
+		o, err := g.recorded()
 		if err != nil {
 			return nil, err
 		}
 		for _, a := range g.Answers {
 			flags = append(flags, "--answer", a.Question+"="+map[bool]string{true: "yes", false: "no"}[a.Approved])
 		}
-		return slices.Concat([]string{"resume", g.at.Run}, flags, g.Limit.Flags(group.LimitsOf(past.Limits()))), nil
+		return slices.Concat([]string{"resume", g.at.Run}, flags, g.Limit.Flags(o.Limits())), nil
 	}
 	flags = append(flags, g.Limit.Flags(group.Amount{})...)
 	if g.Job.Model != "" {
@@ -135,21 +132,14 @@ func (g *leg) honeEnv() []string {
 	return env
 }
 
-func (g *leg) past(run string) (*history.Past, error) {
-	home, err := journal.FindHome(g.repo)
-	if err != nil {
-		return nil, err
+func (g *leg) recorded() (o group.Outcome, err error) {
+	home, err := group.OpenHome(g.repo)
+	if home == nil {
+		return o, err
 	}
 	defer home.Close()
-	events, err := home.Read(run)
-	if err != nil {
-		return nil, err
-	}
-	return history.Read(events), nil
+	return group.First(home)
 }
-
-// exits are the exit statuses of ends that hone recorded before it was killed.
-var exits = map[history.Kind]int{history.KindInterrupted: 130, history.KindDone: 0}
 
 // The journal tells it.
 func (g *leg) outcome(r child.Result) (job.Outcome, error) {
@@ -168,10 +158,11 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	if run == "" {
 		return o, nil
 	}
-	past, err := g.past(run)
+	recorded, err := g.recorded()
 	if err != nil {
 		return o, err
 	}
+	past := recorded.Past
 	o.Spent, o.Rounds = spent(past), past.State().Round
 	if o.Kind != "" {
 		return o, nil // hone did not continue the run
@@ -183,10 +174,7 @@ func (g *leg) outcome(r child.Result) (job.Outcome, error) {
 	if strings.Contains(end.Why, "no space left on device") {
 		return o, errors.New("the worker's disk is full: " + end.Why)
 	}
-	o.Kind, o.Why, o.Rounds = end.Kind, end.Why, end.Rounds
-	if status, known := exits[end.Kind]; known {
-		o.Exit = status
-	}
+	o.Exit, o.Kind, o.Why, o.Rounds = failure.ExitStatus(end.Kind), end.Kind, end.Why, end.Rounds // also if hone was killed after that
 	for _, q := range past.Pending() {
 		o.Questions = append(o.Questions, job.Question{Digest: q.Digest(run), Path: q.Path, Why: q.Reason})
 	}
@@ -219,8 +207,8 @@ func (g *leg) result(ctx context.Context, o *job.Outcome) (string, error) {
 	if len(made.TooLarge) > 0 {
 		o.Why += fmt.Sprintf("; not in the result, because they are larger than %s: %s", render.Bytes(workspace.DefaultMaxFile), render.Names(made.TooLarge))
 	}
-	if same, err := g.git(ctx, g.repo, "diff", "--name-only", g.at.Commit, made.ID); err != nil || same == "" {
-		return "", err
+	if !made.Changed {
+		return "", nil
 	}
 	branch := "refs/heads/hone/" + g.Batch + "/" + g.Job.Name
 	file := filepath.Join(g.dir, "result.bundle")
@@ -236,6 +224,8 @@ func (g *leg) result(ctx context.Context, o *job.Outcome) (string, error) {
 	}
 	defer content.Close()
 	name := g.name("results/" + made.ID + ".bundle")
-	_, err = g.Store.Put(ctx, name, content, "")
+	if err = g.Store.Create(ctx, name, content); errors.Is(err, store.ErrExists) {
+		err = nil // an earlier try of the request
+	}
 	return name, err
 }

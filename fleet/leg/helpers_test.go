@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"hone/fleet/store"
 	"hone/model"
 	"hone/model/modeltest"
+	"hone/sandbox/wall"
 )
 
 // hone is the program, which TestMain builds.
@@ -31,6 +33,7 @@ var hone string
 
 // TestMain also plays a worker that is killed; see [play].
 func TestMain(m *testing.M) {
+	wall.Helper() // in a helper process this call does not return
 	if order := os.Getenv("LEG_TEST_ORDER"); order != "" {
 		os.Exit(play(order))
 	}
@@ -244,10 +247,7 @@ func (f *fleet) clean(w *Worker) {
 // on that of the job.
 func (f *fleet) result(o job.Outcome, name string) string {
 	f.Helper()
-	content, _, err := store.Read(f.Context(), f.worker().Store, o.Result, 1<<20)
-	if err != nil {
-		f.Fatal(err)
-	}
+	content := f.object(o.Result)
 	file := filepath.Join(f.TempDir(), "x.bundle")
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		f.Fatal(err)
@@ -271,17 +271,39 @@ func (f *fleet) stored() map[string][]byte {
 	}
 	all := map[string][]byte{}
 	for _, name := range names {
-		content, _, err := store.Read(f.Context(), s, name, 1<<30)
-		if err != nil {
-			f.Fatal(err)
-		}
+		content := f.object(name)
 		all[name] = content
-		if z, err := zstd.NewReader(bytes.NewReader(content)); err == nil {
+		lines := bytes.SplitN(content, []byte("\n"), 3) // the part of an entry is after two lines
+		if z, err := zstd.NewReader(bytes.NewReader(lines[len(lines)-1])); err == nil {
 			if plain, err := io.ReadAll(z); err == nil {
-				all[name] = plain
+				all[name] = append(content, plain...)
 			}
 			z.Close()
 		}
 	}
 	return all
+}
+
+// object returns what the store has under a name.
+func (f *fleet) object(name string) []byte {
+	f.Helper()
+	in, err := f.worker().Store.Get(f.Context(), name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer in.Close()
+	content, err := io.ReadAll(in)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return content
+}
+
+// replaces lets the store have something else under a name.
+func (f *fleet) replaces(name string, content []byte) {
+	f.Helper()
+	s := f.worker().Store
+	if err := errors.Join(s.Delete(f.Context(), name), s.Create(f.Context(), name, bytes.NewReader(content))); err != nil {
+		f.Fatal(err)
+	}
 }

@@ -6,15 +6,15 @@
 // including the reservation of the call. So if a worker is lost, at most the calls in
 // progress are lost; those are charged in full.
 //
-// In the store, BATCH/JOB/manifest names the parts of the run: files of hone export, each with
-// the whole journal, and with contents that neither an earlier part nor the commit has. hone
-// import reads them where the job continues. The manifest has a MAC by a key that the workers
-// share, so that nobody else can make a worker run anything. Anyone who can write to the store can
-// delete objects or restore an earlier state.
+// In the store, BATCH/JOB/log has numbered entries. Each says where the job stands, and may have a
+// part of its run: a file of hone export, with the whole journal, and with contents that neither
+// an earlier part nor the commit has. hone import reads the parts where the job continues. An entry has
+// a MAC by a key that the workers share, so that nobody else can make a worker run anything, and
+// names the entry before it. Anyone who can write to the store can delete objects or restore an
+// earlier state.
 //
-// A worker replaces the manifest only if it wrote it itself. If another worker has taken
-// over, a worker learns this when it stores something, which it does before its next call,
-// and stops.
+// An entry is never replaced. If another worker has taken over, a worker learns this when it
+// writes the next entry, which it does before its next call, and stops.
 //
 // A stop of the run is a [job.Outcome], also if the activity was cancelled. An error means
 // that the environment failed. Its details are a [job.Outcome] with what the run had spent,
@@ -27,7 +27,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,6 +40,7 @@ import (
 	"hone/fleet/job"
 	"hone/fleet/store"
 	"hone/history"
+	"hone/internal/child"
 	"hone/journal"
 	"hone/workspace/clone"
 )
@@ -94,8 +94,8 @@ func (w *Worker) Leg(ctx context.Context, l job.Leg) (job.Outcome, error) {
 
 func (g *leg) try(ctx context.Context) (job.Outcome, error) {
 	o, err := g.work(ctx)
-	// Unless the manifest was read, an earlier try may have spent what nobody knows.
-	known := g.at.Format != 0 || g.term.Attempt <= 1
+	// Unless the log was read, an earlier try may have spent what nobody knows.
+	known := g.at.Number > 0 || g.term.Attempt <= 1
 	switch {
 	case err == nil:
 		return o, nil
@@ -122,12 +122,12 @@ func fatal(format string, args ...any) error { return &fatalError{fmt.Errorf(for
 type leg struct {
 	*Worker
 	job.Leg
-	term  Term
-	dir   string   // of this leg
-	repo  string   // the clone, below dir
-	at    manifest // as it is stored
-	match string   // the version of the manifest in the store
-	now   atomic.Pointer[Progress]
+	term   Term
+	dir    string // of this leg
+	repo   string // the clone, below dir
+	at     entry  // the last one in the store
+	sealed string // its seal
+	now    atomic.Pointer[Progress]
 }
 
 func (g *leg) work(ctx context.Context) (o job.Outcome, err error) {
@@ -220,7 +220,7 @@ func (w *Worker) Export(ctx context.Context, batch string, j job.Job, file strin
 		return err
 	}
 	defer clone.Remove(g.dir)
-	if g.at, _, err = g.read(ctx); err != nil {
+	if g.at, _, err = g.last(ctx); err != nil {
 		return err
 	}
 	if g.at.Run == "" {
@@ -291,16 +291,14 @@ func (w *Worker) honeVersion(ctx context.Context) (string, error) {
 	if w.version != "" {
 		return w.version, nil
 	}
-	c := exec.CommandContext(ctx, w.Hone, "version")
-	c.Env = w.environ()
-	said, err := c.Output()
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+	r, err := child.Command{Program: w.Hone, Dir: ".", Args: []string{"version"}, Env: w.environ()}.Output(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", fatal("the worker has no hone: %w", err)
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask hone for its version: %w", err)
 	}
-	w.version, _, _ = strings.Cut(strings.TrimSpace(string(said)), ",") // without the system, which may differ
+	w.version, _, _ = strings.Cut(strings.TrimSpace(r.Printed), ",") // without the system, which may differ
 	return w.version, nil
 }
 
@@ -319,12 +317,8 @@ func (w *Worker) TryWalls(ctx context.Context) error {
 	if err = os.Mkdir(g.repo, 0o700); err == nil {
 		err = g.hone(ctx, slices.Concat([]string{"sandbox"}, w.Args, []string{"--", "git", "version"})...)
 	}
-	if err == nil {
-		return nil
-	}
-	if _, said, ok := strings.Cut(err.Error(), "hone: error: "); ok {
-		why, _, _ := strings.Cut(said, "\n")
-		return errors.New(why)
+	if failed, ok := errors.AsType[*child.Failure](err); ok {
+		return failed
 	}
 	return err
 }

@@ -41,17 +41,14 @@ func TestLeg(t *testing.T) {
 	if got := f.result(o, "a.txt"); got != "value: 3" {
 		t.Errorf("the result has %q", got)
 	}
-	size, parts := 0, 0
+	size, entries := 0, 0
 	for name, content := range f.stored() {
 		if bytes.Contains(content, []byte(provider)) || bytes.Contains(content, []byte("Zx7Qp2Lm9Rt4Vb8N")) || bytes.Contains(content, []byte("not touched")) {
 			t.Errorf("%s has a secret, or a file of the commit", name)
 		}
-		if strings.Contains(name, "/parts/") {
-			raw, _, _ := store.Read(t.Context(), w.Store, name, 1<<30)
-			size, parts = size+len(raw), parts+1
-		}
+		size, entries = size+len(f.object(name)), entries+1
 	}
-	t.Logf("%d parts for 6 replies, %d bytes", parts, size)
+	t.Logf("%d objects for 6 replies, %d bytes", entries, size)
 	if all, again := f.models.requests(); all != 6 || again != 0 {
 		t.Errorf("%d requests, %d again", all, again)
 	}
@@ -170,7 +167,7 @@ func TestCancelEarly(t *testing.T) {
 	f := newFleet(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	w := f.worker()
-	w.Store = &fault{Store: w.Store, put: func(int, string) error { cancel(); return nil }}
+	w.Store = &fault{Store: w.Store, create: func(int) error { cancel(); return nil }}
 	o, err := w.Leg(ctx, f.leg(1))
 	f.clean(w)
 	if err != nil || o.Exit != 130 || o.Kind != "interrupted" || o.Run != "" {
@@ -227,16 +224,16 @@ func TestUnknown(t *testing.T) {
 // fault is a store that fails.
 type fault struct {
 	store.Store
-	put func(n int, name string) error // is called before the n-th Put
-	n   int
+	create func(n int) error // is called before the n-th Create
+	n      int
 }
 
-func (s *fault) Put(ctx context.Context, name string, content io.ReadSeeker, match string) (string, error) {
+func (s *fault) Create(ctx context.Context, name string, content io.ReadSeeker) error {
 	s.n++
-	if err := s.put(s.n, name); err != nil {
-		return "", err
+	if err := s.create(s.n); err != nil {
+		return err
 	}
-	return s.Store.Put(ctx, name, content, match)
+	return s.Store.Create(ctx, name, content)
 }
 
 // No call is made that cannot be stored. When the store has room again, nothing is bought
@@ -245,8 +242,8 @@ func TestFullStore(t *testing.T) {
 	f := newFleet(t, nil)
 	w := f.worker()
 	full := errors.New("no space left on device")
-	w.Store = &fault{Store: w.Store, put: func(n int, _ string) error {
-		if n > 6 {
+	w.Store = &fault{Store: w.Store, create: func(n int) error {
+		if n > 4 {
 			return full
 		}
 		return nil
@@ -273,8 +270,8 @@ func TestPartition(t *testing.T) {
 	f := newFleet(t, nil)
 	cut, back := make(chan struct{}), make(chan struct{})
 	old := f.worker()
-	old.Store = &fault{Store: old.Store, put: func(n int, _ string) error {
-		if n == 8 { // a part, or a manifest, in the middle of the run
+	old.Store = &fault{Store: old.Store, create: func(n int) error {
+		if n == 5 { // in the middle of the run
 			close(cut)
 			<-back
 		}
@@ -328,40 +325,26 @@ func TestDamagedStore(t *testing.T) {
 	refused("another key", "give all workers the same key", other, l)
 
 	s := f.worker().Store
-	sealed, version, err := store.Read(t.Context(), s, "b/count/manifest", 1<<20)
-	if err != nil {
-		t.Fatal(err)
+	entries, err := s.List(t.Context(), "b/count/log/")
+	if err != nil || len(entries) < 5 {
+		t.Fatal(entries, err)
 	}
+	first, last := entries[1], entries[len(entries)-1]
 	moved := l
 	moved.Job.Name = "moved"
-	if _, err := s.Put(t.Context(), "b/moved/manifest", bytes.NewReader(sealed), ""); err != nil {
-		t.Fatal(err)
-	}
-	refused("a manifest of another job", "belongs to job count", f.worker(), moved)
-	version, err = s.Put(t.Context(), "b/count/manifest", bytes.NewReader(bytes.Replace(sealed, []byte(`"events":`), []byte(`"events":1`), 1)), version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	refused("a changed manifest", "was not signed with this worker's key", f.worker(), l)
-	if _, err = s.Put(t.Context(), "b/count/manifest", bytes.NewReader(sealed), version); err != nil {
-		t.Fatal(err)
-	}
-	parts, err := s.List(t.Context(), "b/count/parts/")
-	if err != nil || len(parts) < 3 {
-		t.Fatal(parts, err)
-	}
-	content, partVersion, err := store.Read(t.Context(), s, parts[0], 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Put(t.Context(), parts[0], bytes.NewReader(content[:len(content)-1]), partVersion); err != nil {
-		t.Fatal(err)
-	}
+	f.replaces("b/moved/log/000001", f.object(last))
+	refused("an entry of another job", "belongs to job count", f.worker(), moved)
+	sealed := f.object(last)
+	f.replaces(last, bytes.Replace(sealed, []byte(`"events":`), []byte(`"events":1`), 1))
+	refused("a changed entry", "was not signed with this worker's key", f.worker(), l)
+	f.replaces(last, sealed)
+	part := f.object(first)
+	f.replaces(first, part[:len(part)-1])
 	refused("a changed part", "is not what the worker wrote", f.worker(), l)
-	if err := s.Delete(t.Context(), parts[0]); err != nil {
+	if err := s.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	refused("a lost part", "submit the job again", f.worker(), l)
+	refused("a lost entry", "submit the job again", f.worker(), l)
 	if after, _ := f.models.requests(); after != before {
 		t.Error("a model was asked")
 	}
@@ -407,7 +390,7 @@ func TestWalls(t *testing.T) {
 		}
 	}
 	w.Args = []string{"--sandbox", "foo"}
-	if err := w.TryWalls(t.Context()); err == nil || err.Error() != "--sandbox foo is not auto, hidden, bwrap, landlock, firejail or none" {
+	if err := w.TryWalls(t.Context()); err == nil || err.Error() != `--sandbox: "foo" is not one of the choices` {
 		t.Error(err)
 	}
 }

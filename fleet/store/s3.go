@@ -14,9 +14,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// bucket is a store in a bucket. A version is an object's ETag, which the server compares:
-// it must support conditional writes (If-Match, If-None-Match), as AWS, MinIO, Ceph and
-// Cloudflare do.
+// bucket is a store in a bucket. Its server must support conditional writes (If-None-Match),
+// as AWS, MinIO, Ceph and Cloudflare do.
 type bucket struct {
 	client *minio.Core
 	name   string
@@ -59,45 +58,36 @@ func failure(what, name string, err error) error {
 	case r.Code == minio.NoSuchKey || r.Code == "" && r.StatusCode == http.StatusNotFound:
 		err = errors.Join(ErrNotFound, err)
 	case r.StatusCode == http.StatusPreconditionFailed || r.StatusCode == http.StatusConflict:
-		err = errors.Join(ErrConflict, err)
+		err = errors.Join(ErrExists, err)
 	}
 	return fmt.Errorf("%s %s: %w", what, name, err)
 }
 
-func (b bucket) Get(ctx context.Context, name string) (io.ReadCloser, string, error) {
+func (b bucket) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err := checkName(name); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	content, info, _, err := b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
+	content, _, _, err := b.client.GetObject(ctx, b.name, b.prefix+name, minio.GetObjectOptions{})
 	if err != nil {
-		return nil, "", failure("read from the store", name, err)
+		return nil, failure("read from the store", name, err)
 	}
-	return content, info.ETag, nil
+	return content, nil
 }
 
-func (b bucket) Put(ctx context.Context, name string, content io.ReadSeeker, match string) (string, error) {
+func (b bucket) Create(ctx context.Context, name string, content io.ReadSeeker) error {
 	size, err := content.Seek(0, io.SeekEnd)
 	if err == nil {
 		_, err = content.Seek(0, io.SeekStart)
 	}
 	if err = errors.Join(checkName(name), err); err != nil {
-		return "", err
+		return err
 	}
 	o := minio.PutObjectOptions{DisableMultipart: true, ContentType: "application/octet-stream"}
-	if match == "" {
-		o.SetMatchETagExcept("*")
-	} else {
-		o.SetMatchETag(match)
+	o.SetMatchETagExcept("*")
+	if _, err = b.client.Client.PutObject(ctx, b.name, b.prefix+name, content, size, o); err != nil {
+		return failure("write to the store", name, err)
 	}
-	info, err := b.client.Client.PutObject(ctx, b.name, b.prefix+name, content, size, o)
-	if err == nil {
-		return info.ETag, nil
-	}
-	err = failure("write to the store", name, err)
-	if errors.Is(err, ErrConflict) || match != "" && errors.Is(err, ErrNotFound) {
-		return written(ctx, b, name, content) // an earlier try of the client may have succeeded
-	}
-	return "", err
+	return nil
 }
 
 func (b bucket) List(ctx context.Context, prefix string) ([]string, error) {

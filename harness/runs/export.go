@@ -16,6 +16,7 @@ import (
 	"hone/internal/listing"
 	"hone/journal"
 	"hone/journal/bundle"
+	"hone/journal/objects"
 	"hone/workspace"
 )
 
@@ -267,13 +268,19 @@ func ReadImport(ctx context.Context, dir string, in io.Reader, limit int64) (*Im
 		return i, err
 	}
 	// If there are no new events, this stores objects again that were lost here.
-	if err := storeObjects(ctx, w.Home, b, i.Start.Redacted); err != nil {
-		return nil, err
+	pack := w.Home.Pack(b.Header.Run)
+	err = storeObjects(ctx, w.Home, pack, b, i.Start.Redacted)
+	if err == nil && b.Header.Without != "" {
+		err = storeCommitted(w.Home, pack, i.Past, root)
 	}
-	if b.Header.Without != "" {
-		if err := storeCommitted(w.Home, i.Past, root); err != nil {
-			return nil, err
-		}
+	if err == nil {
+		err = pack.Sync()
+	}
+	if err != nil {
+		return nil, errors.Join(err, pack.Discard())
+	}
+	if err := pack.Close(); err != nil {
+		return nil, err
 	}
 	if i.Before == len(b.Events) {
 		return i, nil
@@ -298,12 +305,8 @@ func eventsHere(home *journal.Home, events []journal.Event) (int, error) {
 	return len(old), nil
 }
 
-// It stores all of them or none, and checks that those are here without which the run cannot be read.
-func storeObjects(ctx context.Context, home *journal.Home, b *bundle.Reader, redacted bool) error {
-	pack, err := home.NewPack()
-	if err != nil {
-		return err
-	}
+// It stores all of them, and checks that those are here without which the run cannot be read.
+func storeObjects(ctx context.Context, home *journal.Home, pack *objects.Pack, b *bundle.Reader, redacted bool) error {
 	for {
 		_, object, err := b.Next()
 		if err == io.EOF {
@@ -313,11 +316,8 @@ func storeObjects(ctx context.Context, home *journal.Home, b *bundle.Reader, red
 			_, _, err = pack.Add(object)
 		}
 		if err = errors.Join(err, ctx.Err()); err != nil {
-			return errors.Join(err, pack.Discard())
+			return err
 		}
-	}
-	if err := pack.Close(); err != nil {
-		return err
 	}
 	needs := history.NeededObjects
 	if redacted {
@@ -330,7 +330,7 @@ func storeObjects(ctx context.Context, home *journal.Home, b *bundle.Reader, red
 }
 
 // The run began with these files, and its bundle therefore leaves them out.
-func storeCommitted(home *journal.Home, past *history.Past, dir string) error {
+func storeCommitted(home *journal.Home, pack *objects.Pack, past *history.Past, dir string) error {
 	opened, ok := past.Opened()
 	if !ok {
 		return nil
@@ -345,11 +345,11 @@ func storeCommitted(home *journal.Home, past *history.Past, dir string) error {
 	}
 	defer tree.Close()
 	for _, e := range m {
-		if e.Kind != workspace.Regular || home.Has(e.Digest) {
+		if e.Kind != workspace.Regular || pack.Has(e.Digest) {
 			continue
 		}
 		if content, image, err := tree.Read(e.Path); err == nil && image.Digest == e.Digest {
-			if _, err := home.Put(content); err != nil {
+			if _, err := pack.Put(content); err != nil {
 				return err
 			}
 		}

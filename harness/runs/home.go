@@ -83,6 +83,9 @@ func noHome(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(loop.Usage("no runs found in "+dir, "cd to the directory in which the run was started, or name it with -C DIR"), ErrNone)
 	}
+	if old := (*journal.OldError)(nil); errors.As(err, &old) {
+		return loop.Usage(old.Error(), "move it away; to show, undo or resume its runs, use that hone")
+	}
 	return &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{Verb: hone.Doctor}}
 }
 

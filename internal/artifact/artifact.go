@@ -140,9 +140,12 @@ func Create(root *os.Root, name string, content []byte, mode fs.FileMode) error 
 }
 
 // OpenAppend opens the file at a name to read it and to append to it. It creates
-// the file if that does not exist, but not its parent directories.
+// the file and its parent directories if they do not exist.
 func OpenAppend(root *os.Root, name string) (*os.File, error) {
 	if err := CheckAppend(root, name); err != nil {
+		return nil, err
+	}
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return nil, err
 	}
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND|nonblock, 0o644)

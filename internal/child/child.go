@@ -1,14 +1,15 @@
 // Package child runs hone itself as a child process and follows its events.
 //
-// A [Command] is one command line of a loop, or of resume. [Command.Run] starts it with
-// --json, calls Event for each event of its feed, and returns how it ended. If the context
+// A [Command] is one command line. [Command.Run] starts one of a loop, or of resume, with
+// --json, calls Event for each event of its feed, and returns how it ended. [Command.Output]
+// runs one that starts no run. If the context
 // is done, the child is asked to end as by Ctrl-C, so that it stops its own commands and
 // records its end; after [Grace] it is killed. A child that recorded no end, for whatever
 // reason, continues with "hone resume last -C DIR" where its journal ends.
 //
-// The child is a command of [sandbox.None]: it has no terminal, so that it can ask nobody,
-// and if this process is killed the keeper ends the child with all that it started. The
-// commands of the child have the child's own keeper and walls as in any other hone. What
+// The child is a command of [wall.None]: it has no terminal, so that it can ask nobody,
+// and if this process is killed the supervisor (off Linux the keeper) ends the child with all that it started. The
+// commands of the child have supervisors and walls of their own as in any other hone. What
 // the child leaves half done, such as a file that a command of it changed, its own next
 // process restores.
 //
@@ -21,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +30,7 @@ import (
 	"hone/history"
 	"hone/journal"
 	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // Grace is how long an interrupted child has to stop its commands and to record its end.
@@ -43,8 +46,8 @@ type Command struct {
 	Program string
 	// Dir is the directory in which the child starts.
 	Dir string
-	// Args are the arguments, of a command that has the flag --json, without that flag:
-	// Run adds it before the first argument that is "--", or at the end.
+	// Args are the arguments. Run adds the flag --json before the first one that is "--", or
+	// at the end.
 	Args []string
 	// Env is the complete environment, as KEY=VALUE; nil means an empty one.
 	Env []string
@@ -66,56 +69,95 @@ type Result struct {
 	// Run is the id of the run; empty if the child recorded nothing: its command line was
 	// wrong, or it resumed a run that was over.
 	Run string
-	// End is the end that the child recorded; nil if it recorded none.
-	End *history.End
+	// Printed is what the child printed to stdout, at most 8 MiB; only of Output.
+	Printed string
 	// Said is the end of what the child printed to stderr, without the last newline.
 	Said string
 }
 
-// Error returns why a child recorded nothing, as it told the user; nil if it has a run, or
-// if nothing was wrong.
+// Failure is why a child failed, as it told the user.
+type Failure struct {
+	Exit int
+	Why  string // a line for each error; empty if it told nothing
+	Next string // what to type next; may be empty
+	last string // of what it said
+}
+
+func (f *Failure) Error() string {
+	if f.Why == "" {
+		return strings.TrimSuffix(fmt.Sprintf("hone ended with status %d: %s", f.Exit, f.last), ": ")
+	}
+	return f.Why
+}
+
+// Hint returns what to type next.
+func (f *Failure) Hint() string { return f.Next }
+
+// Error returns a [*Failure] of a child that recorded nothing; nil if it has a run, or if
+// nothing was wrong.
 func (r Result) Error() error {
 	if r.Run != "" || r.Exit == 0 {
 		return nil
 	}
-	return fmt.Errorf("hone ended with status %d: %s", r.Exit, r.why())
-}
-
-func (r Result) why() string {
-	lines := strings.Split(r.Said, "\n")
-	for _, line := range slices.Backward(lines) {
-		if text, ok := strings.CutPrefix(line, "hone: error: "); ok {
-			return text
+	f := &Failure{Exit: r.Exit, last: r.Said[strings.LastIndexByte(r.Said, '\n')+1:]}
+	var about *string
+	for line := range strings.SplitSeq(r.Said, "\n") {
+		if why, ok := strings.CutPrefix(line, "hone: error: "); ok {
+			about, line = &f.Why, why
+		} else if hint, ok := strings.CutPrefix(line, "hone: hint: "); ok {
+			about, line = &f.Next, hint
+		} else if strings.HasPrefix(line, "hone: ") {
+			about = nil
+		}
+		if about != nil {
+			*about = strings.TrimPrefix(*about+"\n"+line, "\n")
 		}
 	}
-	return lines[len(lines)-1]
+	return f
 }
 
 // Run runs the child to its end. An error means that it could not be started, or that what
 // it printed is not a feed of events; everything else is a Result. It returns both if the
 // feed broke off.
 func (c Command) Run(ctx context.Context) (Result, error) {
-	program := c.Program
-	if program == "" {
-		var err error
-		if program, err = os.Executable(); err != nil {
-			return Result{Exit: -1}, fmt.Errorf("find this program: %w", err)
-		}
-	}
 	f := &feed{event: c.Event}
-	said := &tail{most: maxSaid}
-	r, err := sandbox.None{Grace: Grace, Keeper: c.Keeper}.Run(ctx, sandbox.Command{
-		Argv: append([]string{program}, With(c.Args, "--json")...), Dir: c.Dir, Env: c.Env,
-		Stdin: c.Stdin, MaxOutput: 1, LiveOut: f, LiveErr: said,
-	})
+	r, err := c.run(ctx, With(c.Args, "--json"), 1, f)
 	if err != nil {
-		return Result{Exit: -1}, err
+		return r, err
 	}
-	f.result.Exit, f.result.Said = r.Exit, said.text()
+	f.result.Exit, f.result.Said = r.Exit, r.Said
 	if f.exit != nil {
 		f.result.Exit = *f.exit // also if it was asked to end
 	}
 	return f.result, f.err
+}
+
+// Output runs a child that starts no run to its end. If its exit status is not 0, the error is
+// a [*Failure].
+func (c Command) Output(ctx context.Context) (Result, error) {
+	r, err := c.run(ctx, c.Args, 8<<20, nil)
+	if err == nil {
+		err = r.Error()
+	}
+	return r, err
+}
+
+func (c Command) run(ctx context.Context, args []string, most int64, live io.Writer) (Result, error) {
+	program, err := filepath.Abs(c.Program)
+	if c.Program == "" {
+		program, err = os.Executable()
+	}
+	if err != nil {
+		return Result{Exit: -1}, fmt.Errorf("find this program: %w", err)
+	}
+	said := &tail{most: maxSaid}
+	r, err := wall.None{Grace: Grace, Keeper: c.Keeper}.Run(ctx, sandbox.Command{
+		Argv: append([]string{program}, args...), Dir: c.Dir, Env: c.Env, Stdin: c.Stdin, MaxOutput: most, LiveOut: live, LiveErr: said,
+	})
+	if err != nil {
+		return Result{Exit: -1}, err
+	}
+	return Result{Exit: r.Exit, Printed: string(r.Stdout), Said: said.text()}, nil
 }
 
 // With adds flags to arguments, before the first argument that is "--".
@@ -157,11 +199,11 @@ func (f *feed) line(line []byte) error {
 	}
 	e := history.Decode(event)
 	f.result.Run = e.Run
-	switch p := e.Payload.(type) {
+	switch e.Payload.(type) {
 	case history.Resumed:
-		f.result.End, f.exit = nil, nil
+		f.exit = nil
 	case history.End:
-		f.result.End, f.exit = &p, exitOf(event)
+		f.exit = exitOf(event)
 	}
 	if f.event != nil {
 		f.event(e)

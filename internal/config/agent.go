@@ -34,10 +34,10 @@ type Agent struct {
 	Write     []string `toml:"write" valid:"path" json:"write,omitempty" opens:"the agent can change these paths"` // more that it may change
 	Net       bool     `toml:"net" json:"net,omitempty" opens:"the agent can reach the network"`                   // it may reach the whole network
 
-	Timeout Duration   `toml:"timeout" json:"timeout,omitempty"`            // for one session
-	Exits   []int      `toml:"exits" json:"exits,omitempty"`                // exit statuses of success, 0 to 255; nil means the default
-	Answer  string     `toml:"answer" valid:"line" json:"answer,omitempty"` // where its answer is in its JSON output; empty means that all output is the answer
-	Usage   AgentUsage `toml:"usage" json:"usage,omitzero"`                 // zero if its output has no counts
+	Timeout string     `toml:"timeout" valid:"duration" json:"timeout,omitempty"` // for one session
+	Exits   []int      `toml:"exits" json:"exits,omitempty"`                      // exit statuses of success, 0 to 255; empty means the default
+	Answer  string     `toml:"answer" valid:"line" json:"answer,omitempty"`       // where its answer is in its JSON output; empty means that all output is the answer
+	Usage   AgentUsage `toml:"usage" json:"usage,omitzero"`                       // zero if its output has no counts
 }
 
 // AgentUsage is the table [commands.NAME.usage]: where the JSON output of an
@@ -53,17 +53,13 @@ type AgentUsage struct {
 	Each          bool `toml:"each" json:"each,omitempty"`                       // each document in the output has its own counts, which are added
 }
 
-// Valid implements [Validator].
-func (a Agent) Valid() (key, problem, hint string) {
+// An empty key means the whole section. The types and rules have been checked before.
+func (a Agent) valid() (key, problem, hint string) {
 	const program = `write the program and its arguments, such as argv = ["gemini", "-p", "{prompt}"]`
 	const statuses = "write numbers from 0 to 255, such as exits = [0, 1]"
 	switch {
-	case a.Argv == nil:
-		return "", `the key "argv" is missing`, program
 	case len(a.Argv) == 0 || strings.TrimSpace(a.Argv[0]) == "":
 		return "argv", "it names no program", program
-	case a.Exits != nil && len(a.Exits) == 0:
-		return "exits", "it has no exit status", statuses + ", or remove the line"
 	}
 	for _, status := range a.Exits {
 		if status < 0 || status > 255 {

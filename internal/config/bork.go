@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -29,102 +29,57 @@ func Bork(root string) (BorkFile, error) {
 	return parseBork(text)
 }
 
-func parseBork(text []byte) (BorkFile, error) {
-	end := len(bytes.TrimRight(text, " \t\r\n"))
-	if end == 0 {
-		return BorkFile{}, nil
+// It reads key by key: a decoder into a struct ignores letter case and repeated keys, and
+// reports no lines.
+func parseBork(text []byte) (f BorkFile, err error) {
+	text = bytes.TrimRight(text, " \t\r\n")
+	if len(text) == 0 {
+		return f, nil
 	}
-	r := &borkReader{text: text, dec: json.NewDecoder(bytes.NewReader(text))}
-	err := json.Unmarshal(text, new(any))
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return BorkFile{}, &Error{File: BorkPath, Line: r.line(min(int(syntax.Offset)-1, end)), Problem: "it is not JSON: " + err.Error(),
+	line := func(offset int64) int { return 1 + bytes.Count(text[:offset], []byte("\n")) }
+	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, new(any))); ok {
+		return f, &Error{File: BorkPath, Line: line(min(syntax.Offset-1, int64(len(text)))), Problem: "it is not JSON: " + syntax.Error(),
 			Hint: "write strict JSON: one object, double quotes, a comma between two members and none after the last, no comments"}
 	}
-	if start, _ := r.dec.Token(); start != json.Delim('{') {
-		return BorkFile{}, r.wrong("it is not an object", `write {"correctness-checker": "./check.sh"}, or remove the file`)
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if start, _ := dec.Token(); start != json.Delim('{') {
+		return f, &Error{File: BorkPath, Line: 1, Problem: "it is not an object", Hint: `write {"correctness-checker": "./check.sh"}, or remove the file`}
 	}
-	lines := map[string]int{}
-	for r.dec.More() {
-		if err := r.member(lines); err != nil {
-			return BorkFile{}, err
+	rows := map[string]*Row{"correctness-checker": {Valid: "program", standard: ""}, "edits-require-approval": {Valid: "glob", standard: f.Approve}, "not-sent": {Valid: "glob", standard: f.NotSent}}
+	lines, values := map[string]int{}, map[string]any{}
+	for dec.More() {
+		token, _ := dec.Token()
+		key, _ := token.(string)
+		first, r := lines[key], rows[key]
+		lines[key] = line(dec.InputOffset())
+		var problem, hint string
+		switch {
+		case first > 0:
+			problem, hint = fmt.Sprintf("line %d already sets it", first), "keep one of the two"
+		case r == nil:
+			problem, hint = "unknown key", unknownHint(key, slices.Sorted(maps.Keys(rows)))
+		default:
+			var value any
+			var ok bool
+			_ = dec.Decode(&value) // it is JSON
+			if value == nil && r.Valid == "program" {
+				continue // as if there were no key
+			}
+			if values[key], ok = r.convert(value); !ok {
+				problem, hint = r.expected()
+				problem, hint = "it is not "+problem, strings.Replace(hint, "KEY = ", "", 1)
+			} else {
+				problem, hint = r.problem(values[key])
+			}
+		}
+		if problem != "" {
+			return f, &Error{File: BorkPath, Line: line(dec.InputOffset()), Key: keyText(key), Problem: problem, Hint: hint}
 		}
 	}
-	return r.file, nil
-}
-
-// borkReader reads valid JSON key by key: a decoder into a struct ignores
-// letter case and repeated keys, and reports no lines.
-type borkReader struct {
-	text []byte
-	dec  *json.Decoder
-	key  string // that is being read
-	file BorkFile
-}
-
-// lines has the lines of earlier keys.
-func (r *borkReader) member(lines map[string]int) error {
-	token, _ := r.dec.Token()
-	r.key, _ = token.(string)
-	if first, ok := lines[r.key]; ok {
-		return r.wrong(fmt.Sprintf("line %d already sets it", first), "keep one of the two")
+	f.Approve, _ = values["edits-require-approval"].([]string)
+	f.NotSent, _ = values["not-sent"].([]string)
+	if checker, ok := values["correctness-checker"].(string); ok {
+		f.Checker = path.Clean(checker)
 	}
-	lines[r.key] = r.line(int(r.dec.InputOffset()))
-	switch r.key {
-	case "correctness-checker":
-		return r.checker()
-	case "edits-require-approval":
-		return r.globs(&r.file.Approve)
-	case "not-sent":
-		return r.globs(&r.file.NotSent)
-	}
-	return r.wrong("unknown key", unknownHint(r.key, []string{"correctness-checker", "edits-require-approval", "not-sent"}))
-}
-
-// The checker is the path of a program in the project, or null.
-func (r *borkReader) checker() error {
-	const hint = `write a path relative to the root of the Git repository, such as "./check.sh", or null for none`
-	var name *string
-	if r.dec.Decode(&name) != nil {
-		return r.wrong("it is not a string", hint)
-	}
-	if name == nil {
-		return nil
-	}
-	r.file.Checker = path.Clean(*name)
-	switch {
-	case strings.ContainsRune(*name, 0):
-		return r.wrong("the path contains a NUL character", hint)
-	case path.IsAbs(*name) || filepath.IsAbs(filepath.FromSlash(*name)):
-		return r.wrong(fmt.Sprintf("%q is an absolute path", *name), hint)
-	case r.file.Checker == "." || strings.HasSuffix(*name, "/"):
-		return r.wrong(fmt.Sprintf("%q is not the path of a file", *name), hint)
-	case !filepath.IsLocal(filepath.FromSlash(r.file.Checker)):
-		return r.wrong(fmt.Sprintf("%q is outside the project", *name), hint)
-	}
-	return nil
-}
-
-func (r *borkReader) globs(into *[]string) error {
-	var globs []*string
-	if r.dec.Decode(&globs) != nil || globs == nil || slices.Contains(globs, nil) {
-		return r.wrong("it is not a list of strings", `write a list, such as ["flake.lock", "docs/**"]`)
-	}
-	for _, glob := range globs {
-		if problem, hint := textProblem("glob", *glob); problem != "" {
-			return r.wrong(problem, hint)
-		}
-		*into = append(*into, *glob)
-	}
-	return nil
-}
-
-func (r *borkReader) line(offset int) int { return 1 + bytes.Count(r.text[:offset], []byte("\n")) }
-
-// The error is at what the reader read last.
-func (r *borkReader) wrong(problem, hint string) error {
-	e := &Error{File: BorkPath, Line: r.line(int(r.dec.InputOffset())), Problem: problem, Hint: hint}
-	if r.key != "" {
-		e.Key = keyText([]string{r.key})
-	}
-	return e
+	return f, nil
 }

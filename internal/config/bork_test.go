@@ -38,7 +38,7 @@ func TestBork(t *testing.T) {
 		"blank":         {" \n", BorkFile{}},
 		"no keys":       {"{}", BorkFile{}},
 		"the reference": {`{ "correctness-checker": "./correctness.py",` + "\n" + `"edits-require-approval": ["flake.nix", "flake.lock"] }` + "\n", BorkFile{Checker: "correctness.py", Approve: []string{"flake.nix", "flake.lock"}}},
-		"all keys":      {`{"edits-require-approval": [], "not-sent": ["uv.lock", "docs/**/*.{md,txt}"], "correctness-checker": "tools//check"}`, BorkFile{Checker: "tools/check", NotSent: []string{"uv.lock", "docs/**/*.{md,txt}"}}},
+		"all keys":      {`{"edits-require-approval": [], "not-sent": ["uv.lock", "docs/**/*.{md,txt}"], "correctness-checker": "tools//check"}`, BorkFile{Checker: "tools/check", Approve: []string{}, NotSent: []string{"uv.lock", "docs/**/*.{md,txt}"}}},
 		"no checker":    {`{"correctness-checker": null}`, BorkFile{}},
 		"odd names":     {`{"correctness-checker": "a..b/..c", "not-sent": ["a..b", "ü\n"]}`, BorkFile{Checker: "a..b/..c", NotSent: []string{"a..b", "ü\n"}}},
 		"back inside":   {`{"correctness-checker": "a/../check.sh"}`, BorkFile{Checker: "check.sh"}},
@@ -56,25 +56,25 @@ func TestBork(t *testing.T) {
 func TestBorkErrors(t *testing.T) {
 	const at = ".config/bork.json:"
 	const strict = "; write strict JSON: one object, double quotes, a comma between two members and none after the last, no comments"
-	const own = `; write a path relative to the root of the Git repository, such as "./check.sh", or null for none`
+	const own = `; write a path relative to the root of the git repository, such as "./check.sh", or null for none`
 	const relative = `; write it relative to the root, such as "docs/**"`
 	for _, c := range []struct{ text, want string }{
 		{"{\n  \"correctness_checker\": \"x\"\n}", at + "2: correctness_checker: unknown key; did you mean correctness-checker?"},
 		{"{\"Not-Sent\": []}", at + "1: Not-Sent: unknown key; did you mean not-sent?"},
 		{"{\n\n\"x\": 1}", at + "3: x: unknown key; remove it, or use one of: correctness-checker, edits-require-approval, not-sent"},
 		{"{\"not-sent\": [],\n\"not-sent\": []}", at + "2: not-sent: line 1 already sets it; keep one of the two"},
-		{"{\"correctness-checker\":\n 5}", at + "2: correctness-checker: it is not a string; write a path relative to the root of the Git repository, such as \"./check.sh\", or null for none"},
-		{"{\"correctness-checker\": [\"a\"]}", at + "1: correctness-checker: it is not a string; write a path relative to the root of the Git repository, such as \"./check.sh\", or null for none"},
-		{"{\"correctness-checker\": \"/bin/true\"}", at + "1: correctness-checker: \"/bin/true\" is an absolute path" + own},
-		{"{\"correctness-checker\": \"../x\"}", at + "1: correctness-checker: \"../x\" is outside the project" + own},
-		{"{\"correctness-checker\": \"a/../../x\"}", at + "1: correctness-checker: \"a/../../x\" is outside the project" + own},
-		{"{\"correctness-checker\": \"\"}", at + "1: correctness-checker: \"\" is not the path of a file" + own},
-		{"{\"correctness-checker\": \"./\"}", at + "1: correctness-checker: \"./\" is not the path of a file" + own},
-		{"{\"correctness-checker\": \"a\\u0000\"}", at + "1: correctness-checker: the path contains a NUL character" + own},
-		{"{\"not-sent\": \"a\"}", at + "1: not-sent: it is not a list of strings; write a list, such as [\"flake.lock\", \"docs/**\"]"},
-		{"{\"not-sent\": null}", at + "1: not-sent: it is not a list of strings; write a list, such as [\"flake.lock\", \"docs/**\"]"},
-		{"{\"edits-require-approval\": [\"a\",\n 1]}", at + "2: edits-require-approval: it is not a list of strings; write a list, such as [\"flake.lock\", \"docs/**\"]"},
-		{"{\"edits-require-approval\": [[]]}", at + "1: edits-require-approval: it is not a list of strings; write a list, such as [\"flake.lock\", \"docs/**\"]"},
+		{"{\"correctness-checker\":\n 5}", at + "2: correctness-checker: it is not a string; write it in double quotes"},
+		{"{\"correctness-checker\": [\"a\"]}", at + "1: correctness-checker: it is not a string; write it in double quotes"},
+		{"{\"correctness-checker\": \"/bin/true\"}", at + "1: correctness-checker: \"/bin/true\" is not the path of a file in the project" + own},
+		{"{\"correctness-checker\": \"../x\"}", at + "1: correctness-checker: \"../x\" is not the path of a file in the project" + own},
+		{"{\"correctness-checker\": \"a/../../x\"}", at + "1: correctness-checker: \"a/../../x\" is not the path of a file in the project" + own},
+		{"{\"correctness-checker\": \"\"}", at + "1: correctness-checker: an empty string is not allowed; write some text, or remove it"},
+		{"{\"correctness-checker\": \"./\"}", at + "1: correctness-checker: \"./\" is not the path of a file in the project" + own},
+		{"{\"correctness-checker\": \"a\\u0000\"}", at + "1: correctness-checker: it contains a NUL character; remove it"},
+		{"{\"not-sent\": \"a\"}", at + "1: not-sent: it is not a list of strings; write a list, such as [\"docs/**\"]"},
+		{"{\"not-sent\": null}", at + "1: not-sent: it is not a list of strings; write a list, such as [\"docs/**\"]"},
+		{"{\"edits-require-approval\": [\"a\",\n 1]}", at + "2: edits-require-approval: it is not a list of strings; write a list, such as [\"docs/**\"]"},
+		{"{\"edits-require-approval\": [[]]}", at + "1: edits-require-approval: it is not a list of strings; write a list, such as [\"docs/**\"]"},
 		{"{\"not-sent\": [\"a\",\n\"b[\"]}", at + "2: not-sent: \"b[\" is not a valid glob; close its brackets and braces, or write \\[ and \\{ for the characters themselves"},
 		{"{\"not-sent\": [\"\"]}", at + "1: not-sent: an empty string is not allowed; write some text, or remove it"},
 		{"{\"not-sent\": [\"/a\"]}", at + "1: not-sent: \"/a\" is an absolute path" + relative},

@@ -65,49 +65,45 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s; %s", at, e.Problem, e.Hint)
 }
 
-func read(root, file string) ([]byte, bool, error) {
+func read(root, file string) (text []byte, exists bool, err error) {
+	defer func() {
+		if _, said := errors.AsType[*Error](err); err != nil && !said {
+			err = fmt.Errorf("read %s: %w", file, err)
+		}
+	}()
 	dir, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, false, fmt.Errorf("read %s: %w", file, err)
+		return nil, false, err
 	}
 	defer dir.Close()
-	exists, err := regular(dir, file)
-	if err != nil || !exists {
-		return nil, false, err
+	for _, name := range []string{".config", file} {
+		info, err := dir.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, false, nil
+		case err != nil:
+			return nil, false, err
+		case info.Mode()&fs.ModeSymlink != 0:
+			return nil, false, &Error{File: name, Problem: "it is a symbolic link, and its target is not protected from a model", Hint: "replace it with the file or directory itself"}
+		case name == file && !info.Mode().IsRegular():
+			return nil, false, &Error{File: name, Problem: "it is not a regular file", Hint: "move it away"}
+		case name != file && !info.IsDir():
+			return nil, false, &Error{File: name, Problem: "it is not a directory", Hint: "move it away"}
+		}
 	}
 	f, err := dir.Open(file)
 	if err != nil {
-		return nil, false, fmt.Errorf("read %s: %w", file, err)
+		return nil, false, err
 	}
 	defer f.Close()
 	const most = 1 << 20
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	switch {
-	case err != nil:
-		return nil, false, fmt.Errorf("read %s: %w", file, err)
-	case len(text) > most:
-		return nil, false, &Error{File: file, Problem: "it is larger than 1 MiB", Hint: "shorten it"}
+	if text, err = io.ReadAll(io.LimitReader(f, most+1)); err == nil && len(text) > most {
+		err = &Error{File: file, Problem: "it is larger than 1 MiB", Hint: "shorten it"}
+	}
+	if err != nil {
+		return nil, false, err
 	}
 	return text, true, checkText(file, text)
-}
-
-func regular(root *os.Root, file string) (bool, error) {
-	for _, name := range []string{".config", file} {
-		info, err := root.Lstat(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return false, nil
-		case err != nil:
-			return false, fmt.Errorf("read %s: %w", file, err)
-		case info.Mode()&fs.ModeSymlink != 0:
-			return false, &Error{File: name, Problem: "it is a symbolic link, and its target is not protected from a model", Hint: "replace it with the file or directory itself"}
-		case name == file && !info.Mode().IsRegular():
-			return false, &Error{File: name, Problem: "it is not a regular file", Hint: "move it away"}
-		case name != file && !info.IsDir():
-			return false, &Error{File: name, Problem: "it is not a directory", Hint: "move it away"}
-		}
-	}
-	return true, nil
 }
 
 func checkText(file string, text []byte) error {

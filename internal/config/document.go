@@ -1,79 +1,146 @@
 package config
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"iter"
-	"math"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"hone/internal/near"
 )
 
-// Document is a TOML file and the struct that it fills. go-toml decodes it; a
-// Document adds the place of each key, which go-toml does not return.
+// Document is a TOML file, with the place of each key. go-toml decodes it, but does not return
+// where an accepted value is.
 type Document struct {
-	file   string        // for errors
-	text   []byte        // of the file, with dashes for underscores in keys
-	into   reflect.Value // a struct with a pointer to each section
-	keys   []key         // tables and settings, in the order of the file
-	shared bool          // ignores the tables that into does not have
+	file   string // for errors
+	text   []byte // with dashes for underscores in keys
+	rows   rows
+	shared bool    // tables without a row are ignored
+	keys   []place // tables and settings, in the order of the file
+	values map[string]any
 }
 
-type key struct {
-	file    string
-	path    []string // with dashes; see Entry
-	spelled []string // as in the file
-	at      unstable.Position
+// rows are what a file may have, by key. In a key, "*" stands for a name that the user chooses
+// and "#" for the index of a table in a list. A row of a table has the type [table].
+type rows map[string]*Row
+
+type kind int
+
+const (
+	aTable kind = iota
+	aMap        // of tables; Valid is the rule of their names
+	aList       // of tables
+)
+
+type place struct {
+	path    []string // with dashes
+	row     string   // its key
+	spelled string   // for errors
+	line    int
 }
 
-func (k key) wrong(problem, hint string) error {
-	return &Error{File: k.file, Line: k.at.Line, Key: keyText(k.spelled), Problem: problem, Hint: hint}
-}
-
-func (d *Document) fill() error {
-	for _, step := range []func() error{d.readKeys, d.decode, d.validate} {
-		if err := step(); err != nil {
-			return err
-		}
+// Parse reads a TOML file other than a configuration, such as a list of cases, with the
+// errors of [Load]. into is a pointer to the struct to fill, which has a struct, a map of
+// structs or a slice of structs for each table. file is the name for errors.
+//
+// Each field has the tag "toml" with its key, in which users may write underscores for dashes, and
+// may have the tags "valid" and "opens" for the columns of [Row]. Its type is string, bool, int,
+// int64, float64, []string or []int.
+func Parse(file string, text []byte, into any) (*Document, error) {
+	if err := checkText(file, text); err != nil {
+		return nil, err
 	}
-	return nil
+	d := &Document{file: file, rows: rows{}, text: slices.Clone(text)}
+	d.rows.addFields("", reflect.TypeOf(into).Elem(), "")
+	err := d.read(func(place, *Row, any) {})
+	if err == nil {
+		err = toml.Unmarshal(d.text, into)
+	}
+	return d, err
 }
 
-// It notes the keys up to the first syntax error.
-func (d *Document) readKeys() error {
+func (r rows) addFields(table string, of reflect.Type, opens string) {
+	for _, f := range reflect.VisibleFields(of) {
+		key, row := table+f.Tag.Get("toml"), &Row{Valid: f.Tag.Get("valid"), Opens: cmp.Or(f.Tag.Get("opens"), opens)}
+		switch inner := f.Type; {
+		case f.Anonymous: // its fields are visible
+			continue
+		case inner.Kind() == reflect.Map:
+			row.standard, r[key+".*"] = aMap, &Row{standard: aTable}
+			r.addFields(key+".*.", inner.Elem(), row.Opens)
+		case inner.Kind() == reflect.Slice && inner.Elem().Kind() == reflect.Struct:
+			row.standard, r[key+".#"] = aList, &Row{standard: aTable}
+			r.addFields(key+".#.", inner.Elem(), row.Opens)
+		case inner.Kind() == reflect.Struct:
+			row.standard = aTable
+			r.addFields(key+".", inner, row.Opens)
+		default:
+			row.standard = reflect.Zero(inner).Interface()
+		}
+		r[key] = row
+	}
+}
+
+// read decodes the file, and calls each with every setting and table and its checked value.
+func (d *Document) read(each func(at place, r *Row, value any)) error {
 	var p unstable.Parser
 	p.Reset(d.text)
-	root := key{file: d.file}
-	table := root
-	for p.NextExpression() {
-		if e := p.Expression(); e.Kind == unstable.KeyValue {
+	lists := map[string]int{}
+	var table place
+	for p.NextExpression() { // up to the first syntax error
+		e := p.Expression()
+		if e.Kind == unstable.KeyValue {
 			d.noteSetting(&p, table, e)
-		} else {
-			table = d.note(&p, root, e)
-			if v, _, ok := d.lookup(table.path); ok && e.Kind == unstable.ArrayTable && isTables(v) {
-				table = d.noteEntry(table)
-			}
+			continue
+		}
+		if table = d.note(&p, place{}, e); e.Kind == unstable.ArrayTable {
+			table.path = append(slices.Clip(table.path), Entry(lists[table.row]))
+			lists[table.row]++
+			table.row += ".#"
+			d.keys = append(d.keys, table)
 		}
 	}
-	if d.shared {
-		d.keys = slices.DeleteFunc(d.keys, func(k key) bool { _, _, ok := d.lookup(k.path[:1]); return !ok })
+	if err := toml.Unmarshal(d.text, &d.values); err != nil {
+		e := &Error{File: d.file, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "write TOML: sections in brackets, and lines such as rounds = 5"}
+		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+			e.Line, _ = at.Position()
+			e.Key = keyText(at.Key()...)
+		}
+		return e
 	}
 	for _, k := range d.keys {
-		if err := d.checkKnown(k); err != nil {
-			return err
+		r := d.rows[k.row]
+		if r == nil && d.shared && d.rows[keyText(k.path[0])] == nil {
+			continue
 		}
+		if r == nil {
+			return d.unknown(k)
+		}
+		value, ok := r.convert(d.value(k.path))
+		if !ok || r.standard == aList && d.find(append(slices.Clip(k.path), Entry(0))) == nil {
+			what, hint := d.expected(k, r)
+			return k.wrong(d.file, "it is not "+what, hint)
+		}
+		problem, hint := r.problem(value)
+		if names, ok := strings.CutSuffix(k.row, ".*"); ok {
+			problem, hint = textProblem(d.rows[names].Valid, k.path[len(k.path)-1])
+		}
+		if problem != "" {
+			return k.wrong(d.file, problem, hint)
+		}
+		each(k, r, value)
 	}
 	return nil
 }
 
-func (d *Document) noteSetting(p *unstable.Parser, table key, node *unstable.Node) {
+func (d *Document) noteSetting(p *unstable.Parser, table place, node *unstable.Node) {
 	k := d.note(p, table, node)
 	if node.Value().Kind != unstable.InlineTable {
 		return
@@ -83,325 +150,145 @@ func (d *Document) noteSetting(p *unstable.Parser, table key, node *unstable.Nod
 	}
 }
 
-func (d *Document) note(p *unstable.Parser, table key, node *unstable.Node) key {
-	k := table
+func (d *Document) note(p *unstable.Parser, k place, node *unstable.Node) place {
 	for parts := node.Key(); parts.Next(); {
 		raw, name := parts.Node().Raw, string(parts.Node().Data)
-		k.spelled = append(slices.Clip(k.spelled), name)
-		if v, _, _ := d.lookup(k.path); v.Kind() != reflect.Map { // users choose the names in a map
+		if k.spelled != "" {
+			k.spelled, k.row = k.spelled+".", k.row+"."
+		}
+		k.spelled += keyText(name)
+		if d.rows[k.row+"#"] != nil { // [job.sub] after [[job]]
+			k.row += "#."
+		}
+		if d.rows[k.row+"*"] != nil {
+			k.row += "*"
+		} else {
 			text := d.text[raw.Offset:][:raw.Length]
 			copy(text, dashed(string(text)))
 			name = dashed(name)
+			k.row += keyText(name)
 		}
 		k.path = append(slices.Clip(k.path), name)
-		k.at = p.Shape(raw).Start
+		k.line = p.Shape(raw).Start.Line
 		d.keys = append(d.keys, k)
 	}
 	return k
 }
 
-func (d *Document) noteEntry(list key) key {
-	n := 0
-	for ok := true; ok; n++ {
-		list.path = append(slices.Clip(list.path[:len(list.spelled)]), Entry(n))
-		_, ok = d.find(list.path...)
-	}
-	list.spelled = append(slices.Clip(list.spelled), list.path[len(list.spelled)])
-	d.keys = append(d.keys, list)
-	return list
-}
-
 // Entry returns the part of a key that selects a table in a list of tables, such as [[job]],
 // by its index from 0. Errors do not show it.
-func Entry(n int) string { return entryMark + strconv.Itoa(n) }
+func Entry(n int) string { return strconv.Itoa(n) }
 
-const entryMark = "\x00" // which a key does not contain
-
-func isTables(v reflect.Value) bool {
-	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct
-}
-
-func (d *Document) checkKnown(k key) error {
-	last := len(k.path) - 1
-	v, _, ok := d.lookup(k.path)
-	first, _ := d.find(k.path...)
-	switch {
-	case ok && first.spelled[last] != k.spelled[last]:
-		return k.wrong(fmt.Sprintf("line %d already sets it as %s", first.at.Line, first.spelled[last]), "keep one of the two")
-	case ok && isTables(v):
-		if _, ok := d.find(append(slices.Clip(k.path), Entry(0))...); !ok {
-			return d.mistyped(k)
-		}
-		return nil
-	case ok:
-		return nil
-	case v.Kind() != reflect.Struct:
-		table, _ := d.find(k.path[:last]...)
-		return d.mistyped(table)
-	}
-	var known []string
-	for f := range fieldsOf(v) {
-		known = append(known, f.Tag.Get("toml"))
-	}
-	slices.Sort(known)
-	problem := "unknown key"
-	if last == 0 {
-		problem = "unknown section"
-		switch in := d.sectionsWith(k.path[0]); len(in) {
-		case 0:
-		case 1:
-			return k.wrong("it is outside of its section", "write it below "+in[0])
-		default:
-			return k.wrong("it is outside of its section", "write it below one of: "+strings.Join(in, ", "))
-		}
-	}
-	return k.wrong(problem, unknownHint(k.path[last], known))
-}
-
-func (d *Document) sectionsWith(key string) (headers []string) {
-	for f := range fieldsOf(d.into) {
-		name := f.Tag.Get("toml")
-		v, _, _ := d.lookup([]string{name})
-		header := "[" + name + "]"
-		if isTables(v) {
-			v, header = reflect.Zero(v.Type().Elem()), "["+header+"]"
-		}
-		if v.Kind() != reflect.Struct {
-			continue
-		}
-		for inner := range fieldsOf(v) {
-			if inner.Tag.Get("toml") == key {
-				headers = append(headers, header)
-			}
-		}
-	}
-	return headers
-}
-
-func (d *Document) find(path ...string) (key, bool) {
-	i := slices.IndexFunc(d.keys, func(k key) bool { return slices.Equal(k.path, path) })
-	if i < 0 {
-		return key{}, false
-	}
-	return d.keys[i], true
-}
-
-// In a map, the tag is that of the map. Without such a field, ok is false and v is the last value on the way.
-func (d *Document) lookup(path []string) (v reflect.Value, tag reflect.StructTag, ok bool) {
-	v = d.into
+func (d *Document) value(path []string) any {
+	var v any = d.values
 	for _, name := range path {
-		var inner reflect.Value
-		switch v.Kind() {
-		case reflect.Slice:
-			if n, ok := strings.CutPrefix(name, entryMark); ok && isTables(v) {
-				inner = reflect.Zero(v.Type().Elem())
-				if i, _ := strconv.Atoi(n); i < v.Len() {
-					inner = v.Index(i)
-				}
-			}
-		case reflect.Map:
-			if inner = v.MapIndex(reflect.ValueOf(name)); !inner.IsValid() {
-				inner = reflect.Zero(v.Type().Elem())
-			}
-		case reflect.Struct:
-			for f, value := range fieldsOf(v) {
-				if f.Tag.Get("toml") == name {
-					if value.Kind() == reflect.Pointer && value.IsNil() {
-						value = reflect.New(value.Type().Elem())
-					}
-					inner, tag = reflect.Indirect(value), f.Tag
-				}
+		switch in := v.(type) {
+		case map[string]any:
+			v = in[name]
+		case []any:
+			if i, _ := strconv.Atoi(name); i < len(in) {
+				v = in[i]
 			}
 		}
-		if !inner.IsValid() {
-			return v, tag, false
-		}
-		v = inner
 	}
-	return v, tag, true
+	return v
 }
 
-// Those of embedded structs are in their place, as go-toml decodes them.
-func fieldsOf(v reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
-	return func(yield func(reflect.StructField, reflect.Value) bool) {
-		for _, f := range reflect.VisibleFields(v.Type()) {
-			if !f.Anonymous && !yield(f, v.FieldByIndex(f.Index)) {
-				return
-			}
-		}
-	}
-}
-
-func (d *Document) decode() error {
-	if err := toml.Unmarshal(d.text, new(map[string]any)); err != nil {
-		return d.syntaxError(err)
-	}
-	decoder := toml.NewDecoder(bytes.NewReader(d.text))
-	if !d.shared {
-		decoder.DisallowUnknownFields()
-	}
-	err := decoder.Decode(d.into.Addr().Interface())
-	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
-		if k := d.keyOf(at); len(k.path) > 0 {
-			return d.mistyped(k)
-		}
-	}
-	if err != nil {
-		return d.syntaxError(err)
+func (d *Document) find(path []string) *place {
+	if i := slices.IndexFunc(d.keys, func(k place) bool { return slices.Equal(k.path, path) }); i >= 0 {
+		return &d.keys[i]
 	}
 	return nil
 }
 
-func (d *Document) syntaxError(err error) error {
-	e := &Error{File: d.file, Problem: strings.TrimPrefix(err.Error(), "toml: "), Hint: "write TOML: sections in brackets, and lines such as rounds = 5"}
-	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
-		e.Line, _ = at.Position()
-		e.Key = keyText(at.Key())
-	}
-	return e
+func (k place) wrong(file, problem, hint string) error {
+	return &Error{File: file, Line: k.line, Key: k.spelled, Problem: problem, Hint: hint}
 }
 
-// keyOf returns the key whose value go-toml cannot decode: the last one before
-// the place of the error, or the one that the error names. The former is only the
-// first part of the key of a table, the latter only the table if that is inline.
-func (d *Document) keyOf(e *toml.DecodeError) key {
-	named, _ := d.find(e.Key()...)
-	line, column := e.Position()
-	for _, k := range slices.Backward(d.keys) {
-		if k.at.Line < line || k.at.Line == line && k.at.Column <= column {
-			if len(k.path) > len(named.path) {
-				return k
-			}
-			break
+// Wrong returns an error about a key, or about the nearest table around it that the file
+// has.
+func (d *Document) Wrong(problem, hint string, path ...string) error {
+	for n := len(path); n > 0; n-- {
+		if k := d.find(path[:n]); k != nil {
+			return k.wrong(d.file, problem, hint)
 		}
 	}
-	return named
+	return &Error{File: d.file, Problem: problem, Hint: hint}
 }
 
-func (d *Document) mistyped(k key) error {
-	what, hint := d.expected(k)
-	return k.wrong("it is not "+what, hint)
-}
-
-func (d *Document) expected(k key) (what, hint string) {
-	v, tag, _ := d.lookup(k.path)
-	rule := tag.Get("valid")
-	name := k.spelled[len(k.spelled)-1]
-	switch v.Interface().(type) {
-	case Duration:
-		return "a string", durationHint
-	case Size:
-		return "a size", `write a number of bytes, or a number with its unit, such as "4GB"`
-	case string:
-		return "a string", stringHint(rule)
-	case bool:
-		return "a boolean", "write true or false, without quotes"
-	case float64:
-		return "a number", "write US dollars as a number, such as 2.50"
-	case []string:
-		return "a list of strings", fmt.Sprintf("write a list, such as %s = [%q]", name, rules[rule].example)
-	case []int:
-		return "a list of whole numbers", "write a list, such as " + name + " = [0, 1]"
-	}
-	switch {
-	case v.CanInt() && rule == "positive":
-		return "a whole number", "write a whole number greater than 0"
-	case v.CanInt():
-		return "a whole number", "write 0 or a greater whole number"
-	}
-	path := k.spelled
-	if isTables(v) {
-		return "a list of tables", "write [[" + keyText(path) + "]], and its keys below it"
-	}
-	if rule != "" { // a map, or an entry of one
-		path = []string{path[0], rules[rule].example}
-	}
-	return "a table", "write [" + keyText(path) + "], and its keys below it"
-}
-
-func (d *Document) validate() error {
+// Names returns the names in a map of tables, in the order of the file.
+func (d *Document) Names(table string) []string {
+	var names []string
 	for _, k := range d.keys {
-		if problem, hint := d.valueProblem(k); problem != "" {
-			return k.wrong(problem, hint)
+		if k.row == table+".*" && !slices.Contains(names, k.path[1]) {
+			names = append(names, k.path[1])
 		}
 	}
-	for _, k := range d.keys {
-		v, _, _ := d.lookup(k.path)
-		if v.CanAddr() {
-			v = v.Addr()
-		}
-		table, ok := v.Interface().(Validator)
-		if !ok {
-			continue
-		}
-		if name, problem, hint := table.Valid(); problem != "" {
-			if setting, ok := d.find(append(slices.Clip(k.path), name)...); ok {
-				k = setting
-			}
-			return k.wrong(problem, hint)
-		}
-	}
-	return nil
+	return names
 }
 
-// An empty problem means that all is well.
-func (d *Document) valueProblem(k key) (problem, hint string) {
-	last := len(k.path) - 1
-	if table, tag, _ := d.lookup(k.path[:last]); table.Kind() == reflect.Map {
-		return textProblem(tag.Get("valid"), k.path[last])
-	}
-	v, tag, _ := d.lookup(k.path)
-	rule := tag.Get("valid")
-	switch value := v.Interface().(type) {
-	case Duration:
-		switch d, err := time.ParseDuration(string(value)); {
-		case err != nil:
-			return fmt.Sprintf("%q is not a duration", value), durationHint
-		case d <= 0:
-			return fmt.Sprintf("%q is not greater than 0", value), durationHint
+func (d *Document) unknown(k place) error {
+	name := k.path[len(k.path)-1]
+	table := strings.TrimSuffix(k.row, keyText(name))
+	var known, outside []string
+	for _, key := range slices.Sorted(maps.Keys(d.rows)) {
+		if inner, ok := strings.CutPrefix(key, table); ok && !strings.Contains(inner, ".") {
+			known = append(known, inner)
 		}
-	case string:
-		return textProblem(rule, value)
-	case []string:
-		for _, text := range value {
-			if problem, hint := textProblem(rule, text); problem != "" {
-				return problem, hint
+		if section := "[" + key + "]"; table == "" && !strings.Contains(key, ".") {
+			if d.rows[key+"."+name] != nil {
+				outside = append(outside, section)
+			} else if d.rows[key+".#."+name] != nil {
+				outside = append(outside, "["+section+"]")
 			}
 		}
 	}
-	var n float64
+	problem := "unknown key"
 	switch {
-	case v.CanInt():
-		n = float64(v.Int())
-	case v.CanFloat():
-		n = v.Float()
+	case len(outside) == 1:
+		return k.wrong(d.file, "it is outside of its section", "write it below "+outside[0])
+	case len(outside) > 1:
+		return k.wrong(d.file, "it is outside of its section", "write it below one of: "+strings.Join(outside, ", "))
+	case table == "":
+		problem = "unknown section"
+	}
+	return k.wrong(d.file, problem, unknownHint(name, known))
+}
+
+func unknownHint(key string, known []string) string {
+	if best := near.Name(dashed(key), known); best != "" {
+		return fmt.Sprintf("did you mean %s?", best)
+	}
+	return "remove it, or use one of: " + strings.Join(known, ", ")
+}
+
+func (d *Document) expected(k place, r *Row) (what, hint string) {
+	name := keyText(k.path[len(k.path)-1])
+	switch r.standard {
+	case aList:
+		return "a list of tables", "write [[" + k.spelled + "]], and its keys below it"
+	case aMap:
+		k.spelled += "." + keyText(rules[r.Valid].example)
+	case aTable:
+		if names, ok := strings.CutSuffix(k.row, ".*"); ok {
+			k.spelled = strings.TrimSuffix(k.spelled, name) + keyText(rules[d.rows[names].Valid].example)
+		}
 	default:
-		return "", ""
+		what, hint = r.expected()
+		return what, strings.ReplaceAll(hint, "KEY", name)
 	}
-	what, hint := d.expected(k)
-	switch small := n < 0 || n == 0 && (rule == "positive" || rule == "size>0"); {
-	case small && v.Type() == reflect.TypeFor[Size]():
-		return "it is not " + what, hint
-	case small:
-		return fmt.Sprintf("%v is too small", v), hint
-	case math.IsNaN(n), math.IsInf(n, 0):
-		return fmt.Sprintf("%v is not a finite number", v), hint
-	}
-	return "", ""
+	return "a table", "write [" + k.spelled + "], and its keys below it"
 }
 
 func dashed(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
-func keyText(path []string) string {
+func keyText(path ...string) string {
 	var parts []string
 	for _, p := range path {
-		switch {
-		case strings.HasPrefix(p, entryMark):
-		case bare.MatchString(p):
-			parts = append(parts, p)
-		default:
-			parts = append(parts, strconv.Quote(p))
+		if !bare.MatchString(p) {
+			p = strconv.Quote(p)
 		}
+		parts = append(parts, p)
 	}
 	return strings.Join(parts, ".")
 }

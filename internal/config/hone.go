@@ -1,40 +1,56 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
-// Load reads .config/hone.toml below root.
-//
-// The values are those of the rows of the table, the prices and the agents. In a struct for
-// [Parse], each field has the tag "toml" with its key, which is written with dashes; the file
-// may have underscores instead. The type is string, bool, int, int64, float64, [Duration],
-// [Size], []string or []int. A number must not be negative.
-//
-// The rule in the column Valid, or the tag "valid", restricts a value further: "positive" for
-// a number; for a string, or each string of a list, a choice such as "ask|none|all", or one of
-//
-//	line      one line of text
-//	model     "provider/name"
-//	models    the same, or several with commas between them
-//	url       an http or https URL
-//	loopback  the http URL of a server on this machine
-//	variable  the name of an environment variable
-//	glob      a pattern relative to the root
-//	path      a path, which may begin with ~/
-//
-// An int64 with the rule "size", or "size>0", is a number of bytes. A struct that is a
-// [Validator] checks the rest itself.
-//
-// The column Opens, or the tag "opens", says what the setting permits, to the user who is
-// asked to trust it. A tag on a table applies to all settings in it. It is "-" for a setting
-// that needs no trust, and "program" for one that names a program in the project. A setting
-// without either needs trust.
+// File is the content of .config/hone.toml.
+type File struct {
+	Prices   map[string]Price // [prices."provider/name"], by "provider/name"
+	Commands map[string]Agent // [commands.NAME], by NAME, as in "command/NAME"
+
+	// Opens are the settings that need the user's trust, in the order of the file.
+	Opens []Opening
+
+	keys map[string]any // values by their keys, such as "task.rounds"
+}
+
+// Price is one [prices."provider/name"] section, in USD per million tokens.
+// Without cache-read or cache-write, cached tokens cost as much as Input.
+type Price struct {
+	Input      float64 `toml:"input"`
+	Output     float64 `toml:"output"`
+	CacheRead  float64 `toml:"cache-read"`
+	CacheWrite float64 `toml:"cache-write"`
+
+	// What a prompt of more than Above tokens costs; 0 means that its length does not matter.
+	Above         int64   `toml:"above"`
+	LongInput     float64 `toml:"long-input"`
+	LongOutput    float64 `toml:"long-output"`
+	LongCacheRead float64 `toml:"long-cache-read"`
+}
+
+// Opening is a key of a configuration file that needs the user's trust (ruling G14).
+type Opening struct {
+	File  string // relative to the root of the project
+	Line  int    // counted from 1
+	Key   string // as in "model.base-url"
+	Value string // as TOML writes it
+	Opens string // what it permits, in words; empty if unknown
+}
+
+// String returns the setting without its line, so that it stays the same if other lines
+// of the file change.
+func (s Opening) String() string { return s.File + ": " + s.Key + " = " + s.Value }
+
+// Load reads .config/hone.toml below root: the settings of the table, prices and agents.
 func Load(root string) (File, error) { return loadFile(root, false) }
 
 // LoadShared is Load for a program with a loop of its own: it ignores the tables of loops.
@@ -49,150 +65,105 @@ func loadFile(root string, shared bool) (File, error) {
 }
 
 func parseHone(text []byte, shared bool) (File, error) {
+	tables := struct {
+		Prices   map[string]Price `toml:"prices" valid:"priced" opens:"costs are counted at this price"`
+		Commands map[string]Agent `toml:"commands" valid:"agent" opens:"this program takes the place of a model, as you"`
+	}{map[string]Price{}, map[string]Agent{}}
 	f := File{keys: map[string]any{}}
-	d := &Document{file: HonePath, text: slices.Clone(text), into: target(&f, shared), shared: shared}
-	if err := d.fill(); err != nil {
-		return File{}, err
-	}
-	if err := f.completePrices(d); err != nil {
-		return File{}, err
-	}
-	for _, k := range d.keys {
-		if v, _, _ := d.lookup(k.path); len(k.path) == 2 && v.Kind() != reflect.Struct {
-			f.keys[keyText(k.path)] = plain(v.Interface())
-		}
-	}
-	f.Opens = d.settingsToTrust()
-	return f, nil
-}
-
-func plain(value any) any {
-	switch value := value.(type) {
-	case Duration:
-		return value.Value()
-	case Size:
-		return int64(value)
-	}
-	return value
-}
-
-// Validator is implemented by tables that have more to check than the tags say.
-type Validator interface {
-	// Valid returns the key of the first wrong value, what is wrong with it, and
-	// what the user should write instead. An empty key means the whole table. An
-	// empty problem means that all is well. The tags have been checked before.
-	Valid() (key, problem, hint string)
-}
-
-// Parse reads a TOML file other than a configuration, such as a list of cases, with the
-// tags and errors of [Load]. into is a pointer to the struct to fill, which has a pointer
-// to a struct, a map of structs or a slice of structs for each table. file is the name for
-// errors.
-func Parse(file string, text []byte, into any) (*Document, error) {
-	if err := checkText(file, text); err != nil {
-		return nil, err
-	}
-	d := &Document{file: file, text: slices.Clone(text), into: reflect.ValueOf(into).Elem()}
-	return d, d.fill()
-}
-
-// Names returns the names in a map of tables, in the order of the file.
-func (d *Document) Names(table string) []string {
-	var names []string
-	for _, k := range d.keys {
-		if len(k.path) == 2 && k.path[0] == table && !slices.Contains(names, k.path[1]) {
-			names = append(names, k.path[1])
-		}
-	}
-	return names
-}
-
-// Wrong returns an error about a key, or about the nearest table around it that the file
-// has.
-func (d *Document) Wrong(problem, hint string, path ...string) error {
-	for n := len(path); n > 0; n-- {
-		if k, ok := d.find(path[:n]...); ok {
-			return k.wrong(problem, hint)
-		}
-	}
-	return &Error{File: d.file, Problem: problem, Hint: hint}
-}
-
-// target returns a struct with a pointer to each section.
-func target(f *File, shared bool) reflect.Value {
-	var sections []string
-	fields := map[string][]reflect.StructField{}
-	add := func(r *Row, full string) {
-		section, key, _ := strings.Cut(full, ".")
-		if fields[section] == nil {
-			sections = append(sections, section)
-		}
-		fields[section] = append(fields[section], reflect.StructField{Name: fmt.Sprintf("F%d", len(fields[section])), Type: r.fileType(),
-			Tag: reflect.StructTag(fmt.Sprintf("toml:%q valid:%q opens:%q", key, r.Valid, r.Opens))})
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys())) {
-		if section, _, _ := strings.Cut(key, "."); !shared || !hasWord(loopNames, section) {
-			add(keys()[key], key)
-		}
-	}
-	all := []reflect.StructField{{Name: "Prices", Type: reflect.TypeOf(&f.Prices), Tag: `toml:"prices" valid:"priced" opens:"costs are counted at this price"`},
-		{Name: "Commands", Type: reflect.TypeOf(&f.Commands), Tag: `toml:"commands" valid:"agent" opens:"this program takes the place of a model, as you"`}}
-	for i, name := range sections {
-		all = append(all, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: reflect.PointerTo(reflect.StructOf(fields[name])), Tag: reflect.StructTag(fmt.Sprintf("toml:%q", name))})
-	}
-	into := reflect.New(reflect.StructOf(all)).Elem()
-	for i := range all {
-		into.Field(i).Set(reflect.New(all[i].Type.Elem()))
-	}
-	into.Field(0).Set(reflect.ValueOf(&f.Prices))
-	into.Field(1).Set(reflect.ValueOf(&f.Commands))
-	return into
-}
-
-// keys returns the rows by the keys of the file, such as "task.rounds".
-func keys() map[string]*Row {
-	rows := map[string]*Row{}
+	d := &Document{file: HonePath, text: bytes.Clone(text), rows: rows{}, shared: shared}
+	d.rows.addFields("", reflect.TypeOf(tables), "")
 	for _, r := range table {
 		for _, loop := range strings.Fields(loopNames) {
 			for _, key := range r.keys(loop) {
-				rows[key] = r
+				if section, _, _ := strings.Cut(key, "."); !shared || !hasWord(loopNames, section) {
+					d.rows[key], d.rows[section] = r, &Row{standard: aTable}
+				}
 			}
 		}
 	}
-	return rows
-}
-
-func (r *Row) fileType() reflect.Type {
-	switch r.standard.(type) {
-	case time.Duration:
-		return reflect.TypeFor[Duration]()
-	case int64:
-		if strings.HasPrefix(r.Valid, "size") {
-			return reflect.TypeFor[Size]()
+	if err := d.read(func(at place, r *Row, value any) {
+		_, isTable := r.standard.(kind)
+		if !isTable && d.rows[at.row] == r && r.Name != "" {
+			f.keys[at.row] = value
+		}
+		if text := valueText(value); !isTable && text != "[]" && r.Opens != safe && r.Opens != "program" {
+			f.Opens = append(f.Opens, Opening{File: HonePath, Line: at.line, Key: keyText(at.path...), Value: text, Opens: r.Opens})
+		}
+	}); err != nil {
+		return File{}, err
+	}
+	if err := toml.Unmarshal(d.text, &tables); err != nil {
+		return File{}, err
+	}
+	f.Prices, f.Commands = tables.Prices, tables.Commands
+	for _, name := range d.Names("prices") {
+		price, err := d.price(name, f.Prices[name])
+		if err != nil {
+			return File{}, err
+		}
+		f.Prices[name] = price
+	}
+	for _, name := range d.Names("commands") {
+		if key, problem, hint := f.Commands[name].valid(); problem != "" {
+			return File{}, d.Wrong(problem, hint, "commands", name, key)
 		}
 	}
-	return reflect.TypeOf(r.standard)
+	return f, nil
 }
 
 // A missing price of other tokens than cached ones is an error.
-func (f *File) completePrices(d *Document) error {
-	for _, k := range d.keys {
-		if len(k.path) != 2 || k.path[0] != "prices" {
-			continue
+func (d *Document) price(name string, p Price) (Price, error) {
+	for _, one := range []struct {
+		key       string
+		needed    bool
+		at, other *float64
+	}{{"input", true, nil, nil}, {"output", true, nil, nil}, {"long-input", p.Above > 0, nil, nil}, {"long-output", p.Above > 0, nil, nil},
+		{"cache-read", false, &p.CacheRead, &p.Input}, {"cache-write", false, &p.CacheWrite, &p.Input}, {"long-cache-read", false, &p.LongCacheRead, &p.LongInput}} {
+		switch {
+		case d.find([]string{"prices", name, one.key}) != nil:
+		case one.needed:
+			return p, d.Wrong(fmt.Sprintf("the key %q is missing", one.key), fmt.Sprintf("write %s = 0 if it costs nothing", one.key), "prices", name)
+		case one.at != nil:
+			*one.at = *one.other
 		}
-		price := f.Prices[k.path[1]]
-		for _, key := range []string{"input", "output"} {
-			if _, ok := d.find("prices", k.path[1], key); !ok {
-				return k.wrong(fmt.Sprintf("the key %q is missing", key), fmt.Sprintf("write %s = 0 if it costs nothing", key))
-			}
-		}
-		if _, ok := d.find("prices", k.path[1], "cache-read"); !ok {
-			price.CacheRead = price.Input
-		}
-		if _, ok := d.find("prices", k.path[1], "cache-write"); !ok {
-			price.CacheWrite = price.Input
-		}
-		f.Prices[k.path[1]] = price
 	}
-	return nil
+	return p, nil
+}
+
+func valueText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v)
+	case []string:
+		texts := make([]string, len(v))
+		for i := range v {
+			texts[i] = strconv.Quote(v[i])
+		}
+		return "[" + strings.Join(texts, ", ") + "]"
+	case []int64:
+		return strings.ReplaceAll(fmt.Sprint(v), " ", ", ")
+	}
+	return fmt.Sprint(v)
+}
+
+// Programs returns the command lines of the file that only this loop runs, or, if loop is
+// empty, those that all loops run, each with its key.
+func (f File) Programs(loop string) (lines []string) {
+	for _, r := range table {
+		if line, _ := f.keys[r.Key].(string); r.Opens == "program" && line != "" && (r.Loops == "") == (loop == "") && r.has(loop) {
+			lines = append(lines, fmt.Sprintf("%s (%s in %s)", line, r.Key, HonePath))
+		}
+	}
+	return lines
+}
+
+// Variables returns the names of the user's variables that the file gives to commands,
+// the check and agents, but not those of hooks.
+func (f File) Variables() []string {
+	v := f.Shared()
+	names := slices.Concat(CheckEnv.In(v), Variables.In(v))
+	for _, a := range f.Commands {
+		names = append(names, a.Env...)
+	}
+	return names
 }

@@ -242,7 +242,7 @@ func TestLoadErrors(t *testing.T) {
 		{"\n[limits]\nround = 5\n", at + "3: limits.round: unknown key; did you mean rounds?"},
 		{"[limits]\nmax_token = 5\n", at + "2: limits.max_token: unknown key; did you mean max-tokens?"},
 		{"[limits]\nROUNDS = 5\n", at + "2: limits.ROUNDS: unknown key; did you mean rounds?"},
-		{"[limits]\nspeed = 5\n", at + "2: limits.speed: unknown key; remove it, or use one of: keep, max-cost, max-time, max-tokens, min-free, patience, rounds, unreadable"},
+		{"[limits]\nspeed = 5\n", at + "2: limits.speed: unknown key; remove it, or use one of: keep, max-cost, max-diff, max-time, max-tokens, min-free, patience, rounds, unreadable"},
 		{"[limits.rounds]\nx = 5\n", at + "1: limits.rounds: it is not a whole number; write a whole number greater than 0"},
 		{"model = 'openai/gpt-5'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
 		{"[[model]]\nmodel = 'a/b'\n", at + "1: model: it is not a table; write [model], and its keys below it"},
@@ -296,7 +296,7 @@ func TestLoadErrors(t *testing.T) {
 		{"[sandbox]\nread = '/opt'\n", at + "2: sandbox.read: it is not a list of strings; write a list, such as read = [\"/opt/data\"]"},
 		{"[sandbox]\nwrite = ['']\n", at + "2: sandbox.write: an empty string is not allowed; write some text, or remove it"},
 		{"[sandbox]\nhide = [\"a\\u0000b\"]\n", at + "2: sandbox.hide: it contains a NUL character; remove it"},
-		{"[sandbox]\nread = ['~bob/x']\n", at + "2: sandbox.read: \"~bob/x\" does not begin with ~/; write the absolute path, or ./ before a file name with ~"},
+		{"[sandbox]\nread = ['~bob/x']\n", at + "2: sandbox.read: \"~bob/x\" is not a path that hone expands; write the absolute path, or ./ before a file name with ~"},
 		{"[sandbox]\nenv = ['A=b']\n", at + "2: sandbox.env: \"A\" is not only the name of a variable; write names without values, such as \"DATABASE_URL\""},
 		{"[sandbox]\nmemory = '4 elephants'\n", at + "2: sandbox.memory: it is not a size; write a number of bytes, or a number with its unit, such as \"4GB\""},
 		{"[sandbox]\nmemory = 0\n", at + "2: sandbox.memory: it is not a size; write a number of bytes, or a number with its unit, such as \"4GB\""},
@@ -344,16 +344,14 @@ func TestSpellings(t *testing.T) {
 
 func TestSpelledTwice(t *testing.T) {
 	const at = ".config/hone.toml:"
-	const one = "; keep one of the two"
+	const toml = "; write TOML: sections in brackets, and lines such as rounds = 5"
 	for _, c := range []struct{ text, want string }{
-		{"[limits]\nmax-tokens = 5\nmax_tokens = 5\n", at + "3: limits.max_tokens: line 2 already sets it as max-tokens" + one},
-		{"[limits]\nmax_tokens = 5\n\nmax-tokens = 5\n", at + "4: limits.max-tokens: line 2 already sets it as max_tokens" + one},
-		{"[phase]\nhook-net = true\nhook_net = false\n", at + "3: phase.hook_net: line 2 already sets it as hook-net" + one},
+		{"[limits]\nmax-tokens = 5\nmax_tokens = 5\n", at + "3: max-tokens: key max-tokens is already defined" + toml},
+		{"[limits]\nmax_tokens = 5\n\nmax-tokens = 5\n", at + "4: max-tokens: key max-tokens is already defined" + toml},
+		{"[phase]\nhook-net = true\nhook_net = false\n", at + "3: hook-net: key hook-net is already defined" + toml},
 		{"[phase]\nhook-time_out = '1s'\n", at + "2: phase.hook-time_out: unknown key; did you mean hook-timeout?"},
-		{"[prices.'a/b']\ncache-read = 1\ncache_read = 1\n", at + "3: prices.\"a/b\".cache_read: line 2 already sets it as cache-read" + one},
-		{"[commands.a]\nkey_env = 'A'\nkey-env = 'A'\n", at + "3: commands.a.key-env: line 2 already sets it as key_env" + one},
-		{"[commands.a]\nusage.cache_read = 'a'\n[commands.a.usage]\ncache-read = 'a'\n", at + "4: commands.a.usage.cache-read: line 2 already sets it as cache_read" + one},
-		{"[commands.a]\n[commands.a.usage]\ncache_read = 'a'\ncache-read = 'a'\n", at + "4: commands.a.usage.cache-read: line 3 already sets it as cache_read" + one},
+		{"[prices.'a/b']\ncache-read = 1\ncache_read = 1\n", at + "3: cache-read: key cache-read is already defined" + toml},
+		{"[commands.a]\nusage.cache_read = 'a'\n[commands.a.usage]\ncache-read = 'a'\n", at + "3: commands.a.usage: table usage already exists as defined by a dotted key" + toml},
 	} {
 		_, err := load(project(t, HonePath, c.text))
 		checkError(t, c.text, err, c.want)

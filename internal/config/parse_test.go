@@ -10,9 +10,9 @@ import (
 // parsed is a document with a table, a map of tables whose names the user chooses, and a
 // list of tables.
 type parsed struct {
-	All   *part            `toml:"all"`
-	Cases *map[string]part `toml:"cases" valid:"case"`
-	Jobs  *[]part          `toml:"job"`
+	All   part            `toml:"all"`
+	Cases map[string]part `toml:"cases" valid:"case"`
+	Jobs  []part          `toml:"job"`
 }
 
 type part struct {
@@ -22,7 +22,7 @@ type part struct {
 }
 
 func parse(text string) (parsed, *Document, error) {
-	p := parsed{All: &part{}, Cases: &map[string]part{}, Jobs: &[]part{}}
+	var p parsed
 	d, err := Parse("my.toml", []byte(text), &p)
 	return p, d, err
 }
@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(parsed{&part{Max: 3}, &map[string]part{"z": {Text: "last"}, "a": {Args: []string{"-v"}}}, &[]part{}}, got); diff != "" {
+	if diff := cmp.Diff(parsed{All: part{Max: 3}, Cases: map[string]part{"z": {Text: "last"}, "a": {Args: []string{"-v"}}}}, got); diff != "" {
 		t.Error(diff)
 	}
 	if names := d.Names("cases"); !slices.Equal(names, []string{"z", "a"}) {
@@ -48,7 +48,7 @@ func TestParseList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&[]part{{Text: "a"}, {Text: "b", Max: 2}, {}}, got.Jobs); diff != "" {
+	if diff := cmp.Diff([]part{{Text: "a"}, {Text: "b", Max: 2}, {}}, got.Jobs); diff != "" {
 		t.Error(diff)
 	}
 	checkError(t, "a key", d.Wrong("it is bad", "write better", "job", Entry(1), "text"), "my.toml:5: job.text: it is bad; write better")
@@ -70,8 +70,8 @@ func TestParseErrors(t *testing.T) {
 		"[[jobs]]\ntext = 'a'\n":                    "my.toml:1: jobs: unknown section; did you mean job?",
 		"[job]\ntext = 'a'\n":                       "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
 		"job = [{text = 'a'}]\n":                    "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
-		"[[job]]\ntext = 'a'\n[job.sub]\n":          "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
-		"[[job]]\n[[job.sub]]\ntext = 'a'\n":        "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
+		"[[job]]\ntext = 'a'\n[job.sub]\n":          "my.toml:3: job.sub: unknown key; remove it, or use one of: args, max-turns, text",
+		"[[job]]\n[[job.sub]]\ntext = 'a'\n":        "my.toml:2: job.sub: unknown key; remove it, or use one of: args, max-turns, text",
 		"[[job.sub]]\ntext = 'a'\n":                 "my.toml:1: job: it is not a list of tables; write [[job]], and its keys below it",
 		"[[all]]\ntext = 'a'\n":                     "my.toml:1: all: it is not a table; write [all], and its keys below it",
 		"[[cases]]\ntext = 'a'\n":                   "my.toml:1: cases: it is not a table; write [cases.slug-spaces], and its keys below it",

@@ -1,41 +1,46 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"net/netip"
 	"net/url"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+	"time"
 
 	"hone/internal/lazyregexp"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// rule is what the tag "valid" of a string demands.
-type rule struct {
-	example string // a string that it accepts, for a hint
-	// find returns what is wrong with a string, and what the user should write. An empty
-	// problem means that all is well; nil accepts any string.
+// rules restrict texts and lists of texts: the values of the column [Row.Valid], beside
+// "positive", "natural" (0 or greater), "size" and "size>0" (numbers of bytes) of numbers, and a
+// choice such as "ask|none|all".
+var rules = map[string]struct {
+	example string // a text that it accepts, for a hint
+	// find returns what is wrong with a text, and what the user should write. An empty problem
+	// means that all is well; nil accepts any text.
 	find func(s string) (problem, hint string)
-}
-
-var rules = map[string]rule{
+}{
 	"agent":    {"gemini", unless(bare, "a valid name for an agent", "use letters, digits, - and _, as in [commands.gemini]")},
 	"argument": {"gemini", nil},
 	"case":     {"slug-spaces", unless(caseName, "a valid name for a case", "use at most 60 letters, digits, - and _, as in [cases.slug-spaces]")},
+	"duration": {"10m", durationProblem},
 	"glob":     {"docs/**", globProblem},
 	"home":     {"~/.gemini/settings.json", homeProblem},
-	"line":     {"", lineProblem},
+	"line":     {"", unless(printed, "one line of plain text", "remove what cannot be printed")},
 	"loopback": {"", loopbackProblem},
-	"model":    {"openai/gpt-5", modelProblem},
-	"models":   {"openai/gpt-5", modelsProblem},
-	"path":     {"/opt/data", pathProblem},
-	"priced":   {"openai/gpt-5", pricedProblem},
+	"model":    {"openai/gpt-5", unless(modelName, "the name of a model", named)},
+	"models":   {"openai/gpt-5", unless(modelNames, "the name of a model", named)},
+	"path":     {"/opt/data", unless(ownPath, "a path that hone expands", "write the absolute path, or ./ before a file name with ~")},
+	"program":  {"./check.sh", programProblem},
+	"priced":   {"openai/gpt-5", unless(wholeName, "the name of a model", named)}, // another would be the price of none
 	"setting":  {"NO_COLOR=1", settingProblem},
 	"url":      {"", urlProblem},
 	"variable": {"DATABASE_URL", variableProblem},
@@ -45,11 +50,21 @@ var (
 	bare     = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 	caseName = lazyregexp.New(`^[A-Za-z0-9_-]{1,60}$`)
 	variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	printed  = lazyregexp.New(`^[\pL\pM\pN\pP\pS ]*$`)
+	ownPath  = lazyregexp.New(`^([^~]|~/|~$)`) // not in the home of another user
+
+	// A name without a provider means what it means after -m.
+	modelName  = lazyregexp.New(`^[^\s,/]+(/[^\s,]+)?$`)
+	modelNames = lazyregexp.New(`^\s*[^\s,/]+(/[^\s,]+)?\s*(,\s*[^\s,/]+(/[^\s,]+)?\s*)*$`)
+	wholeName  = lazyregexp.New(`^[^\s,/]+/[^\s,]+$`)
 )
+
+const named = `write "provider/name", such as "openai/gpt-5"`
 
 // name is that of a rule, in a tag. An empty problem means that all is well.
 func textProblem(name, s string) (problem, hint string) {
 	switch {
+	case name == "duration":
 	case s == "", name != "argument" && strings.TrimSpace(s) == "":
 		return "an empty string is not allowed", "write some text, or remove it"
 	case strings.ContainsRune(s, 0):
@@ -58,19 +73,152 @@ func textProblem(name, s string) (problem, hint string) {
 	if find := rules[name].find; find != nil {
 		return find(s)
 	}
-	if choice := strings.Split(name, "|"); len(choice) > 1 && !slices.Contains(choice, s) {
+	if choices := choicesOf(name); choices != nil && !slices.Contains(choices, s) {
 		return fmt.Sprintf("%q is not one of the choices", s), stringHint(name)
 	}
 	return "", ""
 }
 
-func stringHint(rule string) string {
-	choice := strings.Split(rule, "|")
-	last := len(choice) - 1
-	if last == 0 {
-		return "write it in double quotes"
+// convert returns a value of TOML as one of the row's type.
+func (r *Row) convert(v any) (value any, ok bool) {
+	size := strings.HasPrefix(r.Valid, "size")
+	switch v := v.(type) {
+	case map[string]any:
+		return v, r.standard == aTable || r.standard == aMap
+	case []any:
+		switch r.standard.(type) {
+		case []string:
+			return listOf[string](v)
+		case []int:
+			return listOf[int64](v)
+		}
+		return v, r.standard == aList
+	case int64:
+		switch r.standard.(type) {
+		case int:
+			return int(v), true
+		case int64:
+			return v, !size || v > 0 || v == 0 && r.Valid == "size"
+		case float64:
+			return float64(v), true
+		}
+	case string:
+		if size {
+			n, err := ParseSize(v)
+			return n, err == nil || r.Valid == "size" && strings.TrimSpace(v) == "0"
+		}
+		if _, ok := r.standard.(time.Duration); ok {
+			if d, err := time.ParseDuration(v); err == nil && d > 0 {
+				return d, true
+			}
+			return v, true // problem says what is wrong
+		}
 	}
-	return fmt.Sprintf(`write "%s" or %q`, strings.Join(choice[:last], `", "`), choice[last])
+	return v, reflect.TypeOf(v) == reflect.TypeOf(r.standard)
+}
+
+func listOf[T any](values []any) (any, bool) {
+	list := make([]T, len(values))
+	for i, v := range values {
+		var ok bool
+		if list[i], ok = v.(T); !ok {
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+// expected says of which kind a value must be. KEY stands in the hint for its name.
+func (r *Row) expected() (what, hint string) {
+	switch r.standard.(type) {
+	case bool:
+		return "a boolean", "write true or false, without quotes"
+	case float64:
+		return "a number", "write US dollars as a number, such as 2.50"
+	case time.Duration:
+		return "a string", durationHint
+	case []string:
+		return "a list of strings", fmt.Sprintf("write a list, such as KEY = [%q]", rules[r.Valid].example)
+	case []int:
+		return "a list of whole numbers", "write a list, such as KEY = [0, 1]"
+	case string:
+		return "a string", stringHint(r.Valid)
+	}
+	switch {
+	case strings.HasPrefix(r.Valid, "size"):
+		return "a size", `write a number of bytes, or a number with its unit, such as "4GB"`
+	case r.Valid == "positive":
+		return "a whole number", "write a whole number greater than 0"
+	}
+	return "a whole number", "write 0 or a greater whole number"
+}
+
+// problem returns what is wrong with a value of the row's type, and what the user should
+// write. An empty problem means that all is well.
+func (r *Row) problem(value any) (problem, hint string) {
+	switch value := value.(type) {
+	case string:
+		if _, ok := r.standard.(time.Duration); ok {
+			return textProblem("duration", value)
+		}
+		return textProblem(r.Valid, value)
+	case []string:
+		for _, text := range value {
+			if problem, hint := textProblem(r.Valid, text); problem != "" {
+				return problem, hint
+			}
+		}
+	case time.Duration:
+		return durationProblem(value.String())
+	}
+	var n float64
+	switch v := reflect.ValueOf(value); {
+	case v.CanInt():
+		n = float64(v.Int())
+	case v.CanFloat():
+		n = v.Float()
+	default:
+		return "", ""
+	}
+	switch _, hint = r.expected(); {
+	case n < 0, n == 0 && r.Valid == "positive":
+		return fmt.Sprintf("%v is too small", value), hint
+	case math.IsNaN(n), math.IsInf(n, 0):
+		return fmt.Sprintf("%v is not a finite number", value), hint
+	}
+	return "", ""
+}
+
+const durationHint = `write a number with its unit, such as "90s", "10m" or "1h30m"`
+
+func durationProblem(s string) (problem, hint string) {
+	switch d, err := time.ParseDuration(s); {
+	case err != nil:
+		return fmt.Sprintf("%q is not a duration", s), durationHint
+	case d <= 0:
+		return fmt.Sprintf("%q is not greater than 0", s), durationHint
+	}
+	return "", ""
+}
+
+// choicesOf returns the texts of a rule such as "ask|none|all", or "bork|" for one alone.
+func choicesOf(rule string) []string {
+	if !strings.Contains(rule, "|") {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(rule, "|"), "|")
+}
+
+func stringHint(rule string) string {
+	choices := choicesOf(rule)
+	switch last := len(choices) - 1; last {
+	case -1:
+		return "write it in double quotes"
+	case 0:
+		return fmt.Sprintf("write %q", choices[0])
+	default:
+		return fmt.Sprintf(`write "%s" or %q`, strings.Join(choices[:last], `", "`), choices[last])
+	}
 }
 
 // unless returns a rule that accepts the strings that match.
@@ -81,43 +229,6 @@ func unless(form *lazyregexp.Regexp, what, hint string) func(string) (string, st
 		}
 		return fmt.Sprintf("%q is not %s", s, what), hint
 	}
-}
-
-func lineProblem(s string) (problem, hint string) {
-	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "it contains a character that cannot be printed", "write one line of plain text"
-	}
-	return "", ""
-}
-
-// modelProblem accepts a name without a provider as well, which means here what it means after -m.
-func modelProblem(s string) (problem, hint string) {
-	provider, name, given := strings.Cut(s, "/")
-	if provider == "" || given && name == "" || strings.ContainsAny(s, " \t\r\n,") {
-		return notModel(s)
-	}
-	return "", ""
-}
-
-func notModel(s string) (problem, hint string) {
-	return fmt.Sprintf("%q is not the name of a model", s), `write "provider/name", such as "openai/gpt-5"`
-}
-
-// pricedProblem accepts the whole name of a model: another would be the price of none.
-func pricedProblem(s string) (problem, hint string) {
-	if !strings.Contains(s, "/") {
-		return notModel(s)
-	}
-	return modelProblem(s)
-}
-
-func modelsProblem(s string) (problem, hint string) {
-	for name := range strings.SplitSeq(s, ",") {
-		if problem, hint = modelProblem(strings.TrimSpace(name)); problem != "" {
-			return problem, hint
-		}
-	}
-	return "", ""
 }
 
 // urlProblem also refuses a URL with a password, because hone shows the URL and
@@ -133,25 +244,18 @@ func urlProblem(s string) (problem, hint string) {
 	return "", ""
 }
 
-// pathProblem refuses the homes of other users.
-func pathProblem(s string) (problem, hint string) {
-	if s[0] == '~' && len(s) > 1 && s[1] != '/' {
-		return fmt.Sprintf("%q does not begin with ~/", s), "write the absolute path, or ./ before a file name with ~"
+func homeProblem(s string) (problem, hint string) {
+	below, ok := strings.CutPrefix(s, "~/")
+	if below = path.Clean(below); !ok || below == "." || !filepath.IsLocal(filepath.FromSlash(below)) {
+		return fmt.Sprintf("%q is not in the home directory", s), `write a path that begins with ~/, such as "~/.gemini/settings.json"`
 	}
 	return "", ""
 }
 
-func homeProblem(s string) (problem, hint string) {
-	const example = `write a path that begins with ~/, such as "~/.gemini/settings.json"`
-	below, ok := strings.CutPrefix(s, "~/")
-	below = path.Clean(below)
-	switch {
-	case !ok:
-		return fmt.Sprintf("%q is not in the home directory", s), example
-	case below == ".":
-		return fmt.Sprintf("%q is the whole home directory", s), "name the files and directories in it that the agent needs"
-	case !filepath.IsLocal(filepath.FromSlash(below)):
-		return fmt.Sprintf("%q is outside the home directory", s), example
+func programProblem(s string) (problem, hint string) {
+	const own = `write a path relative to the root of the git repository, such as "./check.sh", or null for none`
+	if clean := path.Clean(s); clean == "." || strings.HasSuffix(s, "/") || path.IsAbs(s) || !filepath.IsLocal(filepath.FromSlash(clean)) {
+		return fmt.Sprintf("%q is not the path of a file in the project", s), own
 	}
 	return "", ""
 }
@@ -194,27 +298,28 @@ func globProblem(pattern string) (problem, hint string) {
 // loopbackProblem accepts http, a loopback host and a port, because a verifier's wall allows
 // only these (ruling A13).
 func loopbackProblem(s string) (problem, hint string) {
-	const example = `write the URL of the server, such as "http://localhost:3000"`
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Scheme != "http" || u.Hostname() == "":
-		return "it is not an http URL", example
-	case u.User != nil:
-		return "the URL contains a user name or a password", example
-	case !strings.EqualFold(s, "http://"+u.Host):
-		return "the URL does not end after the port", example
-	case !loopback(u.Hostname()):
-		return "the host is not a loopback address", "use localhost, 127.0.0.1 or [::1] as the host"
-	case u.Port() == "":
-		return "the port is missing", example
-	}
-	if port, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || port == 0 {
-		return u.Port() + " is not a port", "write one from 1 to 65535"
+	host, isHTTP := strings.CutPrefix(strings.ToLower(s), "http://")
+	at, err := netip.ParseAddrPort(strings.Replace(host, "localhost:", "127.0.0.1:", 1))
+	if !isHTTP || err != nil || !at.Addr().IsLoopback() || at.Addr().Zone() != "" || at.Port() == 0 {
+		return "it is not the http URL of a port of this machine", `write it without a path, such as "http://localhost:3000"`
 	}
 	return "", ""
 }
 
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback() && ip.Zone() == ""
+var sizeText = lazyregexp.New(`^([0-9]+)\s*([kmgt]?)(i?b)?$`)
+
+// ParseSize returns the number of bytes that a text such as "4GB", "512 MiB",
+// "64k" or "1048576" means. The units are powers of 1024 in every spelling, as
+// is usual for memory. A size of 0, or one that does not fit, is an error.
+func ParseSize(s string) (int64, error) {
+	m := sizeText.FindStringSubmatch(strings.ToLower(strings.TrimSpace(s)))
+	if m == nil {
+		return 0, fmt.Errorf("%q is not a size", s)
+	}
+	unit := int64(1) << (10 * (1 + strings.Index("kmgt", cmp.Or(m[2], "-"))))
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil || n < 1 || n > math.MaxInt64/unit {
+		return 0, fmt.Errorf("%q is not a size", s)
+	}
+	return n * unit, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -159,7 +158,12 @@ func (v Values) Repeat() (args []string) {
 			value = strings.Join(Setting[[]string]{r}.Given(v), ",")
 			ok = value != ""
 		}
-		if text := fmt.Sprint(value); r.Repeat && ok && text != fmt.Sprint(r.standard) {
+		text := fmt.Sprint(value)
+		switch {
+		case !r.Repeat || !ok || text == fmt.Sprint(r.standard):
+		case text == "true": // a flag without a value
+			args = append(args, "--"+r.FlagName())
+		default:
 			args = append(args, "--"+r.FlagName(), text)
 		}
 	}
@@ -195,7 +199,7 @@ func (r *Row) keys(loop string) (keys []string) {
 	if r.Key != "" && (section == loop || !hasWord(loopNames, section)) {
 		keys = append(keys, r.Key)
 	}
-	if r.Own {
+	if r.Own && r.has(loop) {
 		keys = append(keys, loop+"."+key)
 	}
 	return keys
@@ -244,19 +248,14 @@ func (r *Row) addFlag(fs *pflag.FlagSet, v Values, command string) {
 	if r.Bare != "" {
 		f.NoOptDefVal = r.Bare
 	}
-	if choices := r.choices(); choices != nil {
-		SetChoices(fs, long, choices...)
-	}
+	SetRule(fs, r.Valid, long)
 	section, _, _ := strings.Cut(r.Key, ".")
 	SetGroup(fs, long, cmp.Or(r.Group, section), r.Rare)
-	one := given{f.Value, func() {
+	f.Value = given{f.Value, func() {
 		if v[r.Name] = reflect.ValueOf(p).Elem().Interface(); v[r.Name] == "" {
 			delete(v, r.Name)
 		}
 	}}
-	if f.Value = one; r.isList() {
-		f.Value = givenList{one.Value.(pflag.SliceValue), one}
-	}
 }
 
 // given is the value of a flag that notes when it was given. An empty text is as none.
@@ -273,21 +272,23 @@ func (g given) Set(text string) error {
 	return err
 }
 
-type givenList struct {
-	pflag.SliceValue
-	given
-}
+// ruleOf is the annotation of a flag with the rule of its values.
+const ruleOf = "hone-rule"
 
-// choicesOf is the annotation of a flag that accepts only some values.
-const choicesOf = "hone-choices"
-
-// SetChoices says that a flag accepts only these values.
-func SetChoices(fs *pflag.FlagSet, flag string, values ...string) {
-	_ = fs.SetAnnotation(flag, choicesOf, values) // it exists
+// SetRule says which values flags accept, as in the column [Row.Valid].
+func SetRule(fs *pflag.FlagSet, rule string, flags ...string) {
+	for _, flag := range flags {
+		_ = fs.SetAnnotation(flag, ruleOf, []string{rule}) // it exists
+	}
 }
 
 // Choices returns the values that a flag accepts; nil means any.
-func Choices(f *pflag.Flag) []string { return f.Annotations[choicesOf] }
+func Choices(f *pflag.Flag) []string {
+	if rule := f.Annotations[ruleOf]; rule != nil {
+		return choicesOf(rule[0])
+	}
+	return nil
+}
 
 // groupOf is the annotation of a flag with its group, and with "rare".
 const groupOf = "hone-group"
@@ -309,54 +310,38 @@ func GroupOf(f *pflag.Flag) (group string, rare bool) {
 	return Groups()[max(0, i)], rare
 }
 
-func (r *Row) choices() []string {
-	if choices := strings.Split(r.Valid, "|"); len(choices) > 1 {
-		return choices
-	}
-	return nil
-}
-
 // FlagProblem returns what is wrong with the values of flags by themselves, and what to
-// write instead; an empty hint means the help of the command.
-func FlagProblem(fs *pflag.FlagSet, v Values) (problem, hint string) {
-	fs.VisitAll(func(f *pflag.Flag) {
-		values := Choices(f)
-		if last := len(values) - 1; problem == "" && last >= 0 && f.Value.String() != "" && !slices.Contains(values, f.Value.String()) {
-			problem = fmt.Sprintf("--%s %s is not %s", f.Name, f.Value, strings.TrimPrefix(strings.Join(values[:last], ", ")+" or ", " or ")+values[last])
-			if f.Name == Wall.FlagName() {
-				hint = "hone doctor --full lists the walls that work here"
-			}
+// write instead.
+func FlagProblem(fs *pflag.FlagSet) (problem, hint string) {
+	fs.Visit(func(f *pflag.Flag) {
+		rule, text := f.Annotations[ruleOf], f.Value.String()
+		_, isSetting := f.Value.(given)
+		if problem != "" || rule == nil || slices.Contains([]string{"", "models", "url"}, rule[0]) || isSetting && text == "" {
+			return // models and addresses are checked where they are resolved
+		}
+		r, ok := &Row{Valid: rule[0], standard: text}, true
+		switch kind := f.Value.Type(); {
+		case strings.HasPrefix(rule[0], "size"):
+			r.standard = int64(0)
+			_, ok = r.convert(text)
+		case strings.HasPrefix(kind, "int"):
+			r.standard, _ = strconv.ParseInt(text, 10, 64)
+		case kind == "float64":
+			r.standard, _ = strconv.ParseFloat(text, 64)
+		case kind == "duration":
+			r.standard, _ = time.ParseDuration(text)
+		case kind == "stringSlice":
+			r.standard, _ = fs.GetStringSlice(f.Name)
+		}
+		if problem, hint = r.problem(r.standard); !ok {
+			problem, hint = r.expected()
+			problem = fmt.Sprintf("%q is not %s", text, problem)
+		}
+		if problem != "" {
+			problem = fmt.Sprintf("--%s: %s", f.Name, problem)
 		}
 	})
-	for _, r := range table {
-		value, ok := v[r.Name]
-		if problem != "" || !ok {
-			continue
-		}
-		n, isNumber := number(value)
-		switch {
-		case isNumber && r.Valid == "positive" && n <= 0:
-			problem = fmt.Sprintf("--%s must be greater than 0", r.FlagName())
-		case isNumber && r.Valid == "natural" && n < 0:
-			problem = fmt.Sprintf("--%s must be 0 or greater", r.FlagName())
-		case r.Valid == "loopback":
-			if problem, hint = loopbackProblem(fmt.Sprint(value)); problem != "" {
-				problem = fmt.Sprintf("--%s %s: %s", r.FlagName(), value, problem)
-			}
-		}
-	}
 	return problem, hint
-}
-
-func number(value any) (n float64, ok bool) {
-	v := reflect.ValueOf(value)
-	switch {
-	case v.CanInt():
-		return float64(v.Int()), true
-	case v.CanFloat():
-		return v.Float(), true
-	}
-	return math.NaN(), false
 }
 
 func (r *Row) help(command string) string {

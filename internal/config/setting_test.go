@@ -63,7 +63,7 @@ func TestOneRow(t *testing.T) {
 	if err := fs.Parse([]string{"--naps", "no"}); err != nil {
 		t.Fatal(err)
 	}
-	if problem, _ := FlagProblem(fs, given); problem != "--naps no is not short or long" {
+	if problem, _ := FlagProblem(fs); problem != `--naps: "no" is not one of the choices` {
 		t.Error(problem)
 	}
 

@@ -31,6 +31,8 @@ var (
 	BaseURL       = row("", Row{Key: "model.base-url", Flag: "base-url", Also: "resume doctor", Valid: "url", Opens: "your files and the provider's key are sent to this address", Late: true, Apart: true,
 		Example: `"http://127.0.0.1:8080/v1"`, Help: "the `URL` of the provider, such as http://127.0.0.1:8080/v1", Unset: "the provider's own",
 		In: In{"resume": {Help: "the `URL` of the provider, if it has changed"}}})
+	KeyCommand = row("", Row{Key: "model.key-command", Opens: "this command runs as you, outside of the walls, and prints the key of the provider", Late: true, Apart: true,
+		Example: `"gcloud auth print-access-token"`, Help: "a shell command that prints the key of the provider that model names; it runs again when the server refuses the key", Unset: "the provider's variable"})
 	Reasoning = row("", Row{Key: "model.reasoning", Flag: "reasoning", Valid: "low|medium|high", Opens: safe, Apart: true, Lend: true, Example: `"high"`,
 		Help: "low, medium or high, if the provider supports it", Unset: "the provider's"})
 	Wire = row("", Row{Key: "model.wire", Flag: "wire", Rare: true, Valid: "responses|chat", Opens: safe, Apart: true, Lend: true, Example: `"chat"`,
@@ -52,7 +54,7 @@ var (
 	MaxTokens = row(int64(5_000_000), Row{Key: "limits.max-tokens", Flag: "max-tokens", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true,
 		Help: "stop the run before it uses more than this many tokens"})
 	MaxCost = row(0.0, Row{Key: "limits.max-cost", Flag: "max-cost", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true, Example: "2.50",
-		Help: "stop the run before it costs more than this, in `USD`; needs the model's price: hone help models", Unset: "no limit"})
+		Help: "stop the run before it costs more than this, in `USD`; the prices are in hone help models", Unset: "no limit"})
 	MaxTime = row(4*time.Hour, Row{Key: "limits.max-time", Flag: "max-time", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true,
 		Help: "stop the run after this much active time, such as 90m"})
 	Patience = row(2, Row{Key: "limits.patience", Flag: "patience", Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true,
@@ -61,7 +63,10 @@ var (
 	Unreadable = row(3, Row{Key: "limits.unreadable", Flag: "unreadable", Rare: true, Also: "resume", Valid: "positive", Opens: safe, Apart: true, Lend: true,
 		Help: "stop after N replies in a row that cannot be used"})
 	Keep = row("last", Row{Key: "limits.keep", Flag: "keep", Valid: "best|last", Opens: safe, Lend: true,
-		Help: "which version of the files to keep when a limit is reached: last, or best, which has the fewest findings"})
+		Help: "which version of the files to keep when a limit is reached: last, or best, which has the fewest findings",
+		In:   In{"improve": {Help: "improve keeps the best version in any case"}}})
+	MaxDiff = row(0, Row{Key: "limits.max-diff", Flag: "max-diff", Also: "resume", Valid: "positive", Opens: safe, Lend: true, Example: "200",
+		Help: "refuse edits with which the run would change more than N lines, added and removed ones together", Unset: "no limit"})
 	MinFree = row(int64(256<<20), Row{Key: "limits.min-free", Valid: "size", Opens: safe, Example: `"256MB"`, Help: "stop the run when less disk space is free for .hone; 0: no limit"})
 
 	// [check]
@@ -78,16 +83,23 @@ var (
 	CheckEnv     = row([]string(nil), Row{Key: "check.env", Valid: "variable", Opens: "the check gets these variables, even if they hold keys", Example: `["GEMINI_API_KEY"]`, Help: "variables that the check gets even if they hold keys"})
 	Judge        = row("ask", Row{Key: "check.judge", Flag: "judge", Loops: "fix task", Valid: "ask|keep|free", Opens: "a model may weaken the tests that its work must pass", Lend: true, Repeat: true,
 		Help: "changes to tests and whatever else is part of the check: ask (if the check fails without them), keep (take them back), or free"})
+	OnlyNew = row(false, Row{Key: "LOOP.only-new", Flag: "only-new", Group: "check", Loops: "fix task implement", Sections: "task implement", Opens: safe, Repeat: true, Example: "true",
+		Help: "what the check finds before the first round does not count",
+		In:   In{"fix": {Help: "what the check finds before the first round does not count, but for what --findings names"}}})
+	Findings = row("", Row{Flag: "findings", Group: "check", Loops: "fix", Apart: true,
+		Help: "begin with the findings in `FILE`, such as a CI log, JUnit's XML or SARIF, instead of running the check; - is standard input"})
 	Protect = row([]string(nil), Row{Key: "check.protect", Valid: "glob", Opens: safe, Example: `["tests/**"]`, Help: "more files that a model may not change without approval"})
 	Flaky   = row(0, Row{Key: "check.flaky", Flag: "flaky", Valid: "natural", Opens: safe, Lend: true, Example: "2", Help: "rerun a failing check up to N times; only findings that appear every time count"})
-	Prove   = row("off", Row{Key: "check.prove", Flag: "prove", Bare: "on", Valid: "on|off|strict", Opens: safe, Lend: true, Example: `"on"`,
+	Prove   = row("off", Row{Key: "check.prove", Flag: "prove", Loops: "fix reconcile implement task phase", Bare: "on", Valid: "on|off|strict", Opens: safe, Lend: true, Example: `"on"`,
 		Help: "check the check: warn if it passes at the start (strict: stop), and require it to pass again on a clean copy: on, off or strict"})
 
 	// [undo], [notify] and [guard]
-	Include    = row([]string(nil), Row{Key: "undo.include", Valid: "glob", Opens: safe, Example: `[".env.local"]`, Help: "files that git ignores, but hone undo restores"})
-	MaxFile    = row(int64(64<<20), Row{Key: "undo.max-file", Valid: "size", Opens: safe, Example: `"64MB"`, Help: "hone undo cannot restore larger files; 0: no limit"})
-	Notify     = row("", Row{Key: "notify.command", Opens: "this command runs when a question waits and when a run ends, with your rights", Apart: true, Example: `'notify-send "hone: $HONE_TEXT"'`, Help: "a command to run when a question waits, and when a run ends"})
-	Send       = row([]string(nil), Row{Key: "guard.send", Valid: "glob", Opens: "these files are sent although they look secret", Example: `["testdata/keys/**"]`, Help: "files that are sent although they look secret"})
+	Include = row([]string(nil), Row{Key: "undo.include", Valid: "glob", Opens: safe, Example: `[".env.local"]`, Help: "files that git ignores, but hone undo restores"})
+	MaxFile = row(int64(64<<20), Row{Key: "undo.max-file", Valid: "size", Opens: safe, Example: `"64MB"`, Help: "hone undo cannot restore larger files; 0: no limit"})
+	Notify  = row("", Row{Key: "notify.command", Opens: "this command runs when a question waits and when a run ends, with your rights", Apart: true, Example: `'notify-send "hone: $HONE_TEXT"'`, Help: "a command to run when a question waits, and when a run ends"})
+	Send    = row([]string(nil), Row{Key: "guard.send", Valid: "glob", Opens: "these files are sent although they look secret", Example: `["testdata/keys/**"]`, Help: "files that are sent although they look secret"})
+	Only    = row([]string(nil), Row{Key: "guard.only", Flag: "only", Group: "safety", Valid: "glob", Opens: safe, Repeat: true, Example: `["src/**"]`,
+		Help: "the only files that a model may change, as `globs` such as src/**", Unset: "all"})
 	GuardTools = row(true, Row{Key: "guard.tools", Opens: "models change files that your own tools run, such as .vscode/tasks.json and .mcp.json, without asking",
 		Help: "false: models change files that your own tools run, such as .vscode/, without asking"})
 
@@ -135,7 +147,7 @@ var (
 	// [task]
 	ReviewerModel = row("", Row{Key: "task.reviewer-model", Flag: "reviewer-model", Group: "model", Loops: "task", Valid: "models", Opens: sent, Apart: true, Example: `"gemini/gemini-2.5-flash"`,
 		Help: "the reviewer's model, as `PROVIDER/NAME`; required if --model is a command-line agent", Unset: "the executor's"})
-	LogPath = row("", Row{Flag: "log-path", Group: "output", Rare: true, Loops: "task", Apart: true, Help: "log the sessions' events in this `FILE`"})
+	LogPath = row("", Row{Flag: "log-path", Group: "output", Rare: true, Loops: "task", Apart: true, Help: "log the sessions' events in this `FILE`; CodeScribe's --log alone means .codescribe/logs/toolusage.toml"})
 	Reason  = row(false, Row{Flag: "reason", Group: "model", Rare: true, Loops: "task", Apart: true, Help: "the same as --reasoning high"})
 
 	// [phase]
@@ -143,10 +155,10 @@ var (
 		Help: "the builder's model, as `PROVIDER/NAME` or NAME, or command/NAME for a command-line agent", Unset: "gemini/gemini-2.5-pro"})
 	VerifierModel = row("", Row{Key: "phase.verifier-model", Flag: "verifier-model", Group: "model", Loops: "phase", Also: "prompt", Valid: "line", Opens: sent, Apart: true, Example: `"gemini/gemini-2.5-flash"`,
 		Help: "the verifier's model, as `PROVIDER/NAME` or NAME, or command/NAME", Unset: "gemini/gemini-2.5-flash"})
-	HealthAttempts = row(1, Row{Key: "phase.health-attempts", Flag: "health-attempts", Group: "check", Rare: true, Loops: "phase", Valid: "positive", Opens: safe, Help: "how often the builder may try to pass the health check in a round"})
-	DevURL         = row("http://localhost:3000", Row{Key: "phase.dev-url", Flag: "dev-url", Group: "check", Rare: true, Loops: "phase", Valid: "loopback", Opens: "the server is expected at this address of your machine", Help: "the `URL` at which abl.config.sh starts the server"})
-	Verify         = row("", Row{Key: "phase.verify", Flag: "verify", Group: "check", Loops: "phase", Also: "prompt", Valid: "suite|session", Opens: safe, Example: `"suite"`,
-		Help: "who runs the tests: suite, hone runs tests/run; session, the verifier runs them and its report is the verdict", Unset: "suite, or session if prompts/verifier.md does not mention tests/run"})
+	HealthAttempts   = row(1, Row{Key: "phase.health-attempts", Flag: "health-attempts", Group: "check", Rare: true, Loops: "phase", Valid: "positive", Opens: safe, Help: "how often the builder may try to pass the health check in a round"})
+	DevURL           = row("http://localhost:3000", Row{Key: "phase.dev-url", Flag: "dev-url", Group: "check", Rare: true, Loops: "phase", Valid: "loopback", Opens: "the server is expected at this address of your machine", Help: "the `URL` at which abl.config.sh starts the server"})
+	VerifierCommands = row([]string(nil), Row{Key: "phase.verifier-commands", Loops: "phase", Valid: "variable", Opens: "a model calls these commands of abl.config.sh", Example: `["verifier_db_query"]`,
+		Help: "commands of abl.config.sh that the verifier may call, such as a query of the database; they see nothing of src/"})
 	HookRead    = row([]string(nil), Row{Key: "phase.hook-read", Loops: "phase", Valid: "path", Opens: "hooks can read these paths", Apart: true, Example: `["~/.npmrc"]`, Help: "what hooks may also read"})
 	HookEnv     = row([]string(nil), Row{Key: "phase.hook-env", Loops: "phase", Valid: "variable", Opens: "hooks get these variables, even if they hold keys", Example: `["DATABASE_URL"]`, Help: "variables that hooks get"})
 	HookNet     = row(false, Row{Key: "phase.hook-net", Loops: "phase", Opens: "hooks can reach the network", Example: "true", Help: "hooks can reach the network"})
@@ -156,11 +168,13 @@ var (
 	// [improve]
 	Metric = row("", Row{Key: "improve.metric", Flag: "metric", Group: "check", Loops: "improve", Also: "prompt", Opens: "program", Lend: true, Repeat: true, Example: `"./bench.sh"`,
 		Help: "a shell `command` that prints the number, as METRIC name=number, a Go benchmark or a number alone"})
-	Lower   = row("", Row{Key: "improve.lower", Flag: "lower", Group: "check", Loops: "improve", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"p95_ms"`, Help: "the `NAME` of the number, which is better the lower it is"})
-	Higher  = row("", Row{Key: "improve.higher", Flag: "higher", Group: "check", Loops: "improve", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"accuracy"`, Help: "the `NAME` of the number, which is better the higher it is"})
+	Lower   = row("", Row{Key: "improve.lower", Flag: "lower", Group: "check", Loops: "improve", Also: "prompt", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"p95_ms"`, Help: "the `NAME` of the number, which is better the lower it is"})
+	Higher  = row("", Row{Key: "improve.higher", Flag: "higher", Group: "check", Loops: "improve", Also: "prompt", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"accuracy"`, Help: "the `NAME` of the number, which is better the higher it is"})
 	Target  = row("", Row{Key: "improve.target", Flag: "target", Group: "limits", Loops: "improve", Valid: "line", Opens: safe, Lend: true, Repeat: true, Example: `"100"`, Help: "stop when the number is as good as `X`", Unset: "as good as possible"})
 	Confirm = row("", Row{Key: "improve.confirm", Flag: "confirm", Group: "check", Loops: "improve", Opens: "program", Lend: true, Repeat: true, Example: `"./bench.sh held-out"`,
 		Help: "a second `command` that prints the number, which a change must not worsen; the model sees neither its output nor the scripts that it starts"})
+	Profile = row("", Row{Key: "improve.profile", Flag: "profile", Group: "model", Loops: "improve", Opens: "program", Lend: true, Repeat: true, Example: `"./profile.sh"`,
+		Help: "a `command` that prints where the time goes, for the model: at the start and after each gain"})
 	Samples       = row(0, Row{Key: "improve.samples", Flag: "samples", Group: "check", Rare: true, Loops: "improve", Valid: "positive", Opens: safe, Lend: true, Repeat: true, Example: "15", Help: "how often a measurement runs the metric, at least 5", Unset: "10; 2 if the number is always the same"})
 	MinGain       = row("1%", Row{Key: "improve.min-gain", Flag: "min-gain", Group: "check", Rare: true, Loops: "improve", Valid: "line", Opens: safe, Lend: true, Repeat: true, Help: "a gain below this `PERCENT` is none"})
 	MetricTimeout = row(10*time.Minute, Row{Key: "improve.timeout", Loops: "improve", Opens: safe, Help: "time for one run of the metric"})

@@ -19,8 +19,8 @@ func announcedEdits(e journal.Event) []workspace.Verdict {
 }
 
 // applyPartly leaves a workspace like a process that dies during a change: the
-// first edits are applied, and the others have temporary files next to their
-// targets, the last one incomplete.
+// first edits are applied, and the others have temporary files in their directories,
+// or the first above that exists, the last one incomplete.
 func applyPartly(dir string, e journal.Event, applied int) {
 	home := Must(journal.FindHome(dir))
 	defer home.Close()
@@ -33,8 +33,11 @@ func applyPartly(dir string, e journal.Event, applied int) {
 			continue
 		}
 		content := Must(home.Get(v.After.Digest))
-		Must(0, os.MkdirAll(filepath.Dir(path), 0o755))
-		temp := filepath.Join(filepath.Dir(path), tempName(v))
+		base := filepath.Dir(path)
+		for _, err := os.Stat(base); err != nil; _, err = os.Stat(base) {
+			base = filepath.Dir(base)
+		}
+		temp := filepath.Join(base, tempName(v.Path))
 		if i == len(announcedEdits(e))-1 {
 			content = content[:len(content)/2]
 		}
@@ -42,6 +45,7 @@ func applyPartly(dir string, e journal.Event, applied int) {
 		if i < applied {
 			Must(0, os.WriteFile(temp, Must(home.Get(v.After.Digest)), 0o600))
 			Must(0, os.Chmod(temp, wantedMode(path, v)))
+			Must(0, os.MkdirAll(filepath.Dir(path), 0o755))
 			Must(0, os.Rename(temp, path))
 		}
 	}
@@ -55,9 +59,9 @@ func wantedMode(path string, v workspace.Verdict) fs.FileMode {
 	return fs.FileMode(v.After.Mode).Perm()
 }
 
-// tempName returns the name of an edit's temporary file; see package workspace.
-func tempName(v workspace.Verdict) string {
-	sum := sha256.Sum256([]byte(v.Path + "\x00" + v.After.Digest))
+// tempName returns the name of a path's temporary file; see package workspace.
+func tempName(path string) string {
+	sum := sha256.Sum256([]byte(path))
 	return ".hone~" + hex.EncodeToString(sum[:12])
 }
 

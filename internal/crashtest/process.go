@@ -1,7 +1,9 @@
 package crashtest
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -222,17 +224,26 @@ func RemoveObject(home *journal.Home, object string) {
 			rest = append(rest, Must(home.Get(name)))
 		}
 	}
-	for _, sub := range []string{"objects", "packs"} {
-		Must(0, os.RemoveAll(filepath.Join(home.Dir(), sub)))
+	for _, run := range Must(home.Packs()) {
+		Must(0, os.Remove(filepath.Join(home.Dir(), "runs", run+".pack")))
 	}
-	again := Must(journal.OpenHome(home.Workspace()))
-	defer again.Close()
+	pack := Must(journal.FindHome(home.Workspace())).Pack("rest")
 	for _, b := range rest {
-		Must(again.Put(b))
+		Must(pack.Put(b))
 	}
+	Must(0, pack.Close())
+	home.Reset()
 }
 
-// DamageObject changes an object.
+// DamageObject changes an object, whose digest is a part of its record.
 func DamageObject(home *journal.Home, object string) {
-	Must(0, os.WriteFile(Must(home.PlainFile(object)), []byte("hone manifest 1\n"), 0o600))
+	digest := Must(hex.DecodeString(object))
+	for _, run := range Must(home.Packs()) {
+		file := filepath.Join(home.Dir(), "runs", run+".pack")
+		b := Must(os.ReadFile(file))
+		if at := bytes.Index(b, digest); at >= 0 {
+			b[at+len(digest)+29] ^= 1
+			Must(0, os.WriteFile(file, b, 0o600))
+		}
+	}
 }

@@ -1,6 +1,6 @@
 // Package lazyregexp has regular expressions that are compiled when they are first
-// used. hone starts itself behind walls several times for one command, and compiling
-// all expressions took half of each start.
+// used. Most starts of hone use few of them, and to compile all takes more time than all else
+// that hone version does.
 package lazyregexp
 
 import (

@@ -94,6 +94,21 @@ func Stat(before, after []byte) (added, removed int) {
 	return added, removed
 }
 
+// AddedLines returns the lines of a text, counted from 1, that a change added or changed.
+func AddedLines(before, after []byte) map[int]bool {
+	old, added := string(before), map[int]bool{}
+	at, line := 0, 1
+	for _, e := range udiff.Lines(old, string(after)) {
+		line += strings.Count(old[at:e.Start], "\n")
+		at = e.End
+		for range lineCount(e.New) {
+			added[line] = true
+			line++
+		}
+	}
+	return added
+}
+
 // StatText formats the numbers of lines that were added and removed, such as "+3 -1". minus
 // is the sign before the latter.
 func StatText(added, removed int, minus string) string {
@@ -184,7 +199,7 @@ func Age(from, now time.Time) string {
 // been spent at most, because no provider confirmed some of it.
 func Cost(usd *float64, bound bool) string {
 	switch {
-	case usd != nil && bound:
+	case usd != nil && *usd > 0 && bound:
 		return "at most " + Cost(usd, false)
 	case usd == nil:
 		return "cost unknown"

@@ -1,6 +1,7 @@
 package reply
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,6 +10,64 @@ import (
 	"hone/internal/lazyregexp"
 	"hone/model"
 )
+
+// Call is a tool call as the model certainly meant it.
+type Call struct {
+	model.Call // with the name of an offered tool and valid JSON, unless there is a problem
+	// Key is equal for calls of the same name with equal arguments.
+	Key string
+	// Problem tells the model why the call has no such meaning; empty if it has one.
+	Problem string
+}
+
+// MaxName limits how much of a tool's name is repeated, in bytes: a model can call a name of
+// any length.
+const MaxName = 100
+
+// ReadCall reads a tool call that a model made.
+func ReadCall(call model.Call, offered []model.Spec) Call {
+	names, args := namesOf(offered), call.Args
+	call.Name = ToolName(call.Name, names)
+	call.Args, _ = Arguments(args)
+	c := Call{Call: call, Key: Key(call.Name, call.Args)}
+	var v any
+	if err := json.Unmarshal([]byte(call.Args), &v); err != nil {
+		c.Problem = fmt.Sprintf("the arguments are not JSON: %s. They were: %s", err, Shorten(call.Args, 500))
+	}
+	if !slices.Contains(names, call.Name) {
+		c.Problem = fmt.Sprintf("there is no tool %q; %s", Shorten(call.Name, MaxName), cmp.Or(callHint(call.Name, offered), "there are: "+strings.Join(names, ", ")))
+	}
+	return c
+}
+
+func namesOf(offered []model.Spec) (names []string) {
+	for _, one := range offered {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// Key returns a text that is equal for calls of the same name with equal arguments. Numbers stay
+// as they are written: as float64, long ones would become equal.
+func Key(name, args string) string {
+	var v any
+	d := json.NewDecoder(strings.NewReader(args))
+	d.UseNumber()
+	if d.Decode(&v) == nil {
+		if b, err := json.Marshal(v); err == nil {
+			args = string(b)
+		}
+	}
+	return name + "\x00" + args
+}
+
+// Shorten returns a text of at most so many bytes, without its middle if it is longer.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most/2]+" … "+text[len(text)-most/2:], "")
+}
 
 // ToolName returns the offered tool that a name certainly means: the name itself,
 // another case of it, or the name after a name space (functions.edit,
@@ -48,9 +107,9 @@ func synonyms() map[string]string {
 	}
 }
 
-// CallHint returns how to call the offered tool that does what a tool of the name does
+// callHint returns how to call the offered tool that does what a tool of the name does
 // in other programs; empty if none does.
-func CallHint(name string, offered []model.Spec) string {
+func callHint(name string, offered []model.Spec) string {
 	for _, one := range offered {
 		if isSynonym(name, one.Name) {
 			return "use " + one.Name + " " + shape(one.Schema)
@@ -139,7 +198,8 @@ func isSynonym(name, tool string) bool {
 
 // WrittenCall reports whether a text contains what looks like a call of one of the
 // tools, or of one with another program's name for it, written as text.
-func WrittenCall(text string, tools []string) bool {
+func WrittenCall(text string, offered []model.Spec) bool {
+	tools := namesOf(offered)
 	if written.MatchString(text) {
 		return true
 	}

@@ -30,7 +30,7 @@ func TestHint(t *testing.T) {
 		"read_file":             "",
 		"nothing":               "",
 	} {
-		if got := CallHint(name, []model.Spec{edit}); got != want {
+		if got := callHint(name, []model.Spec{edit}); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestWrittenCall(t *testing.T) {
 		"```json\n{\"tool\": \"str_replace\", \"parameters\": {}}\n```": true, "{\"tool\": \"hammer\"}": false,
 		"I call the edit tool.": false, "{\"name\": \"Ann\"}": false,
 	} {
-		if got := WrittenCall(text, []string{"edit"}); got != want {
+		if got := WrittenCall(text, []model.Spec{{Name: "edit"}}); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

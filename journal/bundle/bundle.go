@@ -77,7 +77,8 @@ func Write(w io.Writer, h Header, events []journal.Event, list []Object, open fu
 	}
 	last := events[len(events)-1]
 	h.Format, h.Run, h.Events, h.Head, h.Objects = Format, last.Run, len(events), last.Hash(), len(list)
-	z, err := zstd.NewWriter(w, zstd.WithWindowSize(window))
+	// A better level finds what manifests of large trees have in common.
+	z, err := zstd.NewWriter(w, zstd.WithWindowSize(window), zstd.WithEncoderLevel(zstd.SpeedBetterCompression))
 	if err != nil {
 		return err
 	}

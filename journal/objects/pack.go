@@ -2,298 +2,303 @@ package objects
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	stdhash "hash"
 	"io"
 	"io/fs"
 	"os"
-	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-const (
-	// packBuffer is how many bytes are kept in memory before they are written, and how
-	// many bytes of an object are read before it is appended.
-	packBuffer = 1 << 20
-)
+// maxBlock is how many bytes of an object are read before it is appended.
+const maxBlock = 1 << 20
 
-// Pack stores many objects together. A small one is appended to the log. [Store.NewPack] creates it;
-// [Pack.Close] or [Pack.Discard] ends it. It is not for use by several
-// goroutines at once.
+// Pack stores the objects of a run. Concurrent calls are safe.
 type Pack struct {
-	store   *Store
-	file    *os.File        // nil until the buffer overflows
-	temp    string          // name of file
-	written int64           // valid length of file
-	buf     []byte          // what follows that
-	block   bytes.Buffer    // the start of the object that is added
-	loose   map[string]bool // the directories that hold objects in files of their own
-	sum     stdhash.Hash
-	places  []place
-	seen    map[digest]bool
-	err     error // why it cannot be completed
-	ended   bool
+	store *Store
+	run   string
+
+	mu     sync.Mutex
+	file   *os.File // nil before the first object
+	known  *packFile
+	began  int64 // where this process began to append
+	idle   bool  // stores nothing
+	named  bool  // whether the file's name is durable
+	broken error // why it can no longer be used; nil if it can
+	codec  *zstd.Encoder
+	next   nextEncoder
 }
 
-// NewPack starts a pack. The caller must hold the workspace's lock, because
-// NewPack removes unfinished packs of other processes.
-func (s *Store) NewPack() (*Pack, error) {
-	err := s.removeStalePacks()
+// Pack returns the pack of a run, which the first object creates unless it exists. The
+// caller holds the workspace's lock as long as it uses the pack.
+func (s *Store) Pack(run string) *Pack { return &Pack{store: s, run: run} }
+
+// Idle returns a pack that stores nothing and names each object, for a run that is replayed.
+func (s *Store) Idle(run string) *Pack { return &Pack{store: s, run: run, idle: true} }
+
+// Create creates the pack of a new run. The caller makes its name durable.
+func (p *Pack) Create() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.named = true
+	return p.open()
+}
+
+func (p *Pack) open() error {
+	if p.file != nil || p.broken != nil {
+		return p.broken
+	}
+	s, name := p.store, p.store.file(p.run)
+	err := s.in.CheckRegular(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = p.create(name)
+	} else {
+		p.named = true
+	}
 	if err == nil {
-		err = s.refreshPacks(true)
+		p.known, err = s.settled(p.run)
+	}
+	if err == nil {
+		p.file, err = s.in.Root.OpenFile(name, os.O_RDWR, 0)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("start a pack of objects: %w", err)
-	}
-	loose, err := s.looseDirs()
-	if err != nil {
-		return nil, fmt.Errorf("start a pack of objects: %w", err)
-	}
-	return &Pack{store: s, loose: loose, sum: sha256.New(), seen: map[digest]bool{}}, nil
-}
-
-// An object is looked up only if its directory is one of these, which it rarely is.
-func (s *Store) looseDirs() (map[string]bool, error) {
-	d, err := s.in.Root.Open(objectsDir)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	dirs := map[string]bool{}
-	for _, n := range names {
-		dirs[n] = true
-	}
-	return dirs, err
-}
-
-func (s *Store) removeStalePacks() error {
-	if err := s.in.MakeDurable(packsDir); err != nil {
 		return err
 	}
-	names, err := s.packNames(tempSuffix)
-	for _, n := range names {
-		if !s.packs.isWriting(n) {
-			// A file that cannot be removed only wastes space.
-			_ = s.in.Root.Remove(packsDir + "/" + n)
-		}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.began, p.known.writing = p.known.end, true
+	return nil
+}
+
+func (p *Pack) create(name string) error {
+	f, err := p.store.in.Root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(packMagic)
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, p.store.in.Root.Remove(name))
 	}
 	return err
 }
 
-// Add reads an object to its end and returns its name, as [Store.Put] does, and
-// its length in bytes. It does not store an object twice, and compresses it if that
-// saves space. After an error of r the pack is unchanged and usable; after a disk error
-// every later Add and Close fails.
+// Put stores an object and returns its name: the SHA-256 of its bytes in hex. The object can
+// be read when Put returns, and is durable after the next [Pack.Sync]. It is compressed if
+// that saves space.
+func (p *Pack) Put(b []byte) (string, error) { return p.put(b, p.smallest) }
+
+// PutNext is Put for a text that resembles the one of the last PutNext, such as a manifest.
+func (p *Pack) PutNext(b []byte) (string, error) { return p.put(b, p.asNext) }
+
+func (p *Pack) put(b []byte, encode func(b []byte) (kind, []byte, error)) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := place{digest: sha256.Sum256(b), size: int64(len(b))}
+	if p.idle {
+		return at.digest.String(), nil
+	}
+	stored, err := p.has(at.digest)
+	if err == nil && !stored {
+		err = p.append(at, b, encode)
+	}
+	if err != nil {
+		return "", fmt.Errorf("store an object: %w", err)
+	}
+	return at.digest.String(), nil
+}
+
+func (p *Pack) append(at place, b []byte, encode func(b []byte) (kind, []byte, error)) (err error) {
+	if err := p.open(); err != nil {
+		return err
+	}
+	var contents []byte
+	if at.kind, contents, err = encode(b); err != nil {
+		return err
+	}
+	at.stored = int64(len(contents))
+	if _, err := p.file.WriteAt(append(at.header(p.known.synced), contents...), p.known.end); err != nil {
+		return errors.Join(err, p.truncate(p.known.end))
+	}
+	p.note(at)
+	return nil
+}
+
+// note makes the record at the end of the pack known.
+func (p *Pack) note(at place) {
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	at.pack, at.offset = p.known, p.known.end+int64(headerSize)
+	switch at.kind {
+	case base:
+		p.known.base = &at
+	case next:
+		at.base = p.known.base
+	}
+	p.known.end = at.offset + at.stored
+	p.store.places[at.digest] = at
+}
+
+func (p *Pack) truncate(end int64) error {
+	if err := p.file.Truncate(end); err != nil {
+		p.broken = fmt.Errorf("%s cannot be used: %w", p.store.in.At(p.store.file(p.run)), err)
+	}
+	return p.broken
+}
+
+// Add reads an object to its end and returns its name, as [Pack.Put] does, and its length in
+// bytes.
 func (p *Pack) Add(r io.Reader) (name string, size int64, err error) {
-	switch {
-	case p.ended:
-		err = fs.ErrClosed
-	case p.err != nil:
-		err = p.err
+	var start bytes.Buffer
+	size, err = io.CopyN(&start, r, maxBlock)
+	if err == io.EOF {
+		name, err = p.Put(start.Bytes())
+		return name, size, err
 	}
-	start := p.end()
-	var o place
-	fresh := false
 	if err == nil {
-		o, fresh, err = p.appendObject(r)
-	}
-	if err != nil || !fresh {
-		p.truncate(start)
+		name, size, err = p.addLong(start.Bytes(), r)
 	}
 	if err != nil {
 		return "", 0, fmt.Errorf("store an object: %w", err)
 	}
-	if fresh {
-		o.offset, o.stored = start, p.end()-start
-		p.seen[o.digest] = true
-		p.places = append(p.places, o)
-	}
-	return o.digest.String(), o.size, nil
+	return name, size, nil
 }
 
-// fresh is false if the object is already stored; the caller then removes what was appended.
-func (p *Pack) appendObject(r io.Reader) (o place, fresh bool, err error) {
-	p.sum.Reset()
-	p.block.Reset()
-	o.size, err = io.CopyN(&p.block, r, packBuffer)
-	start := p.block.Bytes()
-	p.sum.Write(start)
-	switch err {
-	case nil:
-		var rest int64
-		rest, err = p.appendLong(start, io.TeeReader(r, p.sum))
-		o.size += rest
-		p.sum.Sum(o.digest[:0])
-		return o, err == nil && !p.isStored(o), err
-	case io.EOF:
-		p.sum.Sum(o.digest[:0])
-		if p.isStored(o) {
-			return o, false, nil
-		}
-		_, err = appender{p}.Write(p.store.smallest(start))
+// The header comes last, because it has the digest. The object is compressed if that saves
+// space in its start, which is more than a frame of any length adds.
+func (p *Pack) addLong(start []byte, rest io.Reader) (name string, size int64, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.open(); err != nil {
+		return "", 0, err
 	}
-	return o, true, err
+	at := place{kind: plain}
+	out, sum := io.NewOffsetWriter(p.file, p.known.end+int64(headerSize)), sha256.New()
+	in := io.TeeReader(io.MultiReader(bytes.NewReader(start), rest), sum)
+	if at.kind, _, _ = p.smallest(start); at.kind == plain {
+		at.size, err = io.CopyBuffer(out, in, make([]byte, 64<<10))
+	} else {
+		p.codec.Reset(out)
+		at.size, err = io.Copy(p.codec, in)
+		err = errors.Join(err, p.codec.Close())
+	}
+	stored := false
+	if err == nil {
+		at.stored, _ = out.Seek(0, io.SeekCurrent)
+		at.digest = digest(sum.Sum(nil))
+		stored, err = p.has(at.digest)
+	}
+	if err == nil && !stored {
+		_, err = p.file.WriteAt(at.header(p.known.synced), p.known.end)
+	}
+	if err != nil || stored {
+		err = errors.Join(err, p.truncate(p.known.end))
+	} else {
+		p.note(at)
+	}
+	return at.digest.String(), at.size, err
 }
 
-// Has reports whether this pack has an object of a length, or the store had it when the
-// pack was started. Unlike [Store.Has] it does not look for what was stored since.
-func (p *Pack) Has(name string, size int64) bool {
+// Has reports whether an object is stored, so that it can be named after the next
+// [Pack.Sync].
+func (p *Pack) Has(name string) bool {
 	d, err := parseDigest(name)
-	return err == nil && p.isStored(place{digest: d, size: size})
-}
-
-// A file of another length than the object does not count.
-func (p *Pack) isStored(o place) bool {
-	if p.seen[o.digest] {
-		return true
-	}
-	if _, ok := p.store.reuse(o.digest); ok {
-		return true
-	}
-	name := o.digest.String()
-	if !p.loose[name[:2]] {
+	if err != nil {
 		return false
 	}
-	info, err := p.store.in.Root.Lstat(objectFile(name))
-	return err == nil && info.Mode().IsRegular() && info.Size() == o.size || p.store.hasFile(name, compressedSuffix)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	stored, err := p.has(d)
+	return stored && err == nil
 }
 
-// It returns the length of the rest, and compresses the object if that saves space in the first block, which is more than a
-// frame of any length adds.
-func (p *Pack) appendLong(start []byte, rest io.Reader) (int64, error) {
-	to := appender{p}
-	if p.store.codec.compress(start) == nil {
-		if _, err := to.Write(start); err != nil {
-			return 0, err
+func (p *Pack) has(d digest) (bool, error) {
+	s := p.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.packs) == 0 {
+		if err := s.refresh(); err != nil {
+			return false, err
 		}
-		return io.CopyBuffer(to, rest, start)
 	}
-	e := newEncoder()
-	e.Reset(to)
-	_, err := e.Write(start)
-	n := int64(0)
+	at, ok := s.places[d]
+	if !ok || at.pack.writing || at.offset+at.stored <= at.pack.synced {
+		return ok, nil
+	}
+	err := s.settle(at.pack)
+	_, ok = s.places[d]
+	return ok, err
+}
+
+// Sync makes the objects durable, of which [hone/journal.Journal.Append] names some in the
+// next event. It fails if the file was removed, because its contents would be lost.
+func (p *Pack) Sync() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken != nil || p.file == nil || p.known.end == p.known.synced {
+		return p.broken
+	}
+	file := p.store.file(p.run)
+	err := p.store.in.CheckRegular(file)
 	if err == nil {
-		n, err = io.Copy(e, rest)
-	}
-	return n, errors.Join(err, e.Close())
-}
-
-type appender struct{ pack *Pack }
-
-func (a appender) Write(b []byte) (int, error) {
-	p, n := a.pack, len(b)
-	for len(b) > 0 {
-		if len(p.buf) == packBuffer {
-			if p.err = p.flush(); p.err != nil {
-				return n - len(b), p.err
-			}
-		}
-		room := min(len(b), packBuffer-len(p.buf))
-		p.buf, b = append(p.buf, b[:room]...), b[room:]
-	}
-	return n, nil
-}
-
-func (p *Pack) end() int64 { return p.written + int64(len(p.buf)) }
-
-func (p *Pack) truncate(to int64) {
-	if to >= p.written {
-		p.buf = p.buf[:to-p.written]
-		return
-	}
-	p.written, p.buf = to, p.buf[:0]
-}
-
-func (p *Pack) flush() error {
-	if p.file == nil {
-		if err := p.create(); err != nil {
-			return err
+		if err = p.store.in.SyncFile(file, p.file); err != nil {
+			p.broken = errors.Join(err, p.truncate(p.known.synced)) // what is in the file is unknown
 		}
 	}
-	n, err := p.file.WriteAt(p.buf, p.written)
+	if err == nil && !p.named {
+		err = p.store.in.Sync(p.store.folder)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("store objects: %w", err)
 	}
-	p.written += int64(n)
-	p.buf = p.buf[:0]
+	p.known.synced, p.named = p.known.end, true
 	return nil
 }
 
-func (p *Pack) create() (err error) {
-	p.temp = rand.Text() + tempSuffix
-	p.store.packs.setWriting(p.temp, true)
-	p.file, err = p.store.in.Root.OpenFile(packsDir+"/"+p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		p.store.packs.setWriting(p.temp, false)
-	}
-	return err
-}
-
-// Close stores all objects, which are durable after the next [Store.Sync]. [Store.Has]
-// and [Store.OpenObject] find them afterwards, not before. A pack without objects leaves no file. After an error
-// no temporary file is left, and the objects may not be stored. A second Close,
-// or Close after Discard, returns an error that wraps [fs.ErrClosed].
+// Close closes the file. The pack can still be used.
 func (p *Pack) Close() error {
-	err := p.err
-	switch {
-	case p.ended:
-		err = fs.ErrClosed
-	case err != nil || len(p.places) == 0:
-	case p.file == nil && len(p.buf) <= p.store.small:
-		err = p.store.appendLog(p.places, p.buf)
-	default:
-		err = p.finish()
-	}
-	if err = errors.Join(err, p.Discard()); err != nil {
-		return fmt.Errorf("store a pack of objects: %w", err)
-	}
-	return nil
-}
-
-// Discard abandons the pack. After Close it does nothing.
-func (p *Pack) Discard() error {
-	p.ended, p.buf, p.block = true, nil, bytes.Buffer{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.file == nil {
 		return nil
 	}
-	err := p.file.Close()
-	if errors.Is(err, fs.ErrClosed) {
-		err = nil
-	}
-	p.file = nil
-	err = errors.Join(err, p.store.in.Root.Remove(packsDir+"/"+p.temp))
-	p.store.packs.setWriting(p.temp, false)
+	err := errors.Join(p.mark(), p.file.Close())
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	p.file, p.known.writing = nil, false
 	return err
 }
 
-func (p *Pack) finish() error {
-	if err := p.flush(); err != nil {
-		return err
+// mark appends an empty object, whose header says that all before it is durable. Otherwise every
+// later process that needs an object of the pack would make it durable once more.
+func (p *Pack) mark() error {
+	if p.broken != nil || p.known.end != p.known.synced || p.known.end == p.began {
+		return p.broken
 	}
-	slices.SortFunc(p.places, place.compare)
-	tail, name := encodeIndex(p.places, p.written)
-	_, err := p.file.WriteAt(tail, p.written)
-	if err == nil {
-		// A longer object that was discarded may have been here.
-		err = p.file.Truncate(p.written + int64(len(tail)))
+	at := place{digest: sha256.Sum256(nil), kind: plain}
+	if _, err := p.file.WriteAt(at.header(p.known.synced), p.known.end); err != nil {
+		return p.truncate(p.known.end) // it only saves time
 	}
-	if err == nil {
-		err = p.store.in.SyncFile(packsDir+"/"+name, p.file)
-	}
-	if err = errors.Join(err, p.file.Close()); err != nil {
-		return err
-	}
-	if err := p.store.in.Root.Rename(packsDir+"/"+p.temp, packsDir+"/"+name); err != nil {
-		return err
-	}
-	p.file = nil
-	p.store.packs.setWriting(p.temp, false)
-	if err := p.store.in.Sync(packsDir); err != nil {
-		return err
-	}
-	p.store.packs.add(p.places, name)
+	p.note(at)
 	return nil
+}
+
+// Discard closes the pack and removes what was stored since it was opened. The store must
+// not be used by others meanwhile.
+func (p *Pack) Discard() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.file == nil {
+		return nil
+	}
+	err := p.truncate(p.began)
+	err = errors.Join(err, p.file.Close())
+	if p.began == int64(len(packMagic)) {
+		err = errors.Join(err, p.store.in.Root.Remove(p.store.file(p.run)))
+	}
+	p.file, p.known = nil, nil
+	p.store.Reset()
+	return err
 }

@@ -4,386 +4,469 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/iotest"
-	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"hone/internal/disktest"
+	"hone/journal/internal/dir"
 	"hone/journal/objects"
 )
 
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+// stored is a store and its directory.
+type stored struct {
+	*objects.Store
+	in *dir.Dir
 }
 
-// large returns more than a pack keeps in memory. It cannot be compressed.
-func large(seed byte) []byte { return disktest.Noise(3<<20+7, uint64(seed)) }
-
-func newPack(t testing.TB, h *stored) *objects.Pack {
+func open(t testing.TB, path string) *stored {
 	t.Helper()
-	p, err := h.NewPack()
+	root, err := os.OpenRoot(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.Discard() })
-	return p
+	t.Cleanup(func() { root.Close() })
+	in := &dir.Dir{Root: root, Path: path}
+	return &stored{objects.In(in, "."), in}
 }
 
-func add(t testing.TB, p *objects.Pack, b []byte) string {
-	t.Helper()
-	name, size, err := p.Add(bytes.NewReader(b))
-	if err != nil || name != digest(b) || size != int64(len(b)) {
-		t.Fatalf("add %d bytes: %s, %d, %v", len(b), name, size, err)
-	}
-	return name
-}
+func (s *stored) file(run string) string { return s.in.At(run + ".pack") }
 
-func closePack(t testing.TB, p *objects.Pack) {
-	t.Helper()
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// store stores the contents, at least two, in one pack and returns its path.
-func store(t testing.TB, h *stored, contents ...[]byte) string {
-	t.Helper()
-	p := newPack(t, h)
-	for _, b := range contents {
-		add(t, p, b)
-	}
-	before := packFiles(t, h)
-	closePack(t, p)
-	after := slices.DeleteFunc(packFiles(t, h), func(n string) bool { return slices.Contains(before, n) })
-	if len(after) != 1 {
-		t.Fatalf("new files of packs: %q", after)
-	}
-	return filepath.Join(h.Dir(), "packs", after[0])
-}
-
-// packFiles lists the packs directory, which the first pack creates.
-func packFiles(t testing.TB, h *stored) []string {
-	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(h.Dir(), "packs"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
-func holds(t testing.TB, h *stored, b []byte) {
-	t.Helper()
-	name := digest(b)
-	if !h.Has(name) {
-		t.Errorf("%s: not stored", name)
-	}
-	if got, err := h.Get(name); err != nil || !bytes.Equal(got, b) {
-		t.Errorf("%s: get %d bytes of %d, %v", name, len(got), len(b), err)
-	}
-	o, err := h.OpenObject(name)
+func must[T any](v T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	defer o.Close()
-	if len(b) > 1<<10 { // longer ones would take long, byte by byte
-		return
-	}
-	if err := iotest.TestReader(o, b); err != nil {
-		t.Errorf("%s: %v", name, err)
-	}
+	return v
 }
 
-// reopen opens the workspace of a home a second time, like another process.
-func reopen(t testing.TB, h *stored) *stored {
+func digest(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
+
+// prose returns a text of n bytes that can be compressed, and no other has.
+func prose(n, seed int) []byte {
+	b := fmt.Appendf(nil, "text %d: ", seed)
+	for i := 0; len(b) < n; i++ {
+		b = fmt.Appendf(b, "line %d of a long text\n", i)
+	}
+	return b[:n]
+}
+
+func holds(t testing.TB, s *objects.Store, contents ...[]byte) {
 	t.Helper()
-	other, err := open(filepath.Dir(h.Dir()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { other.Close() })
-	return other
-}
-
-func TestPackHoldsWhatWasAdded(t *testing.T) {
-	h := home(t)
-	reader := reopen(t, h)
-	contents := [][]byte{{}, []byte("a"), large('x'), []byte("b"), large('y')}
-	p := newPack(t, h)
 	for _, b := range contents {
-		add(t, p, b)
-	}
-	for _, b := range contents {
-		for _, h := range []*stored{h, reader} {
-			if _, err := h.Get(digest(b)); h.Has(digest(b)) || !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%d bytes are stored before the pack is closed: %v", len(b), err)
-			}
-		}
-	}
-	closePack(t, p)
-	if names := packFiles(t, h); len(names) != 1 || filepath.Ext(names[0]) != ".pack" {
-		t.Errorf("files of packs: %q", names)
-	}
-	for _, b := range contents {
-		holds(t, h, b)
-		holds(t, reader, b)
-		holds(t, reopen(t, h), b)
-	}
-}
-
-// TestPackFile reads a pack using only its documented format.
-func TestPackFile(t *testing.T) {
-	h := home(t)
-	path := store(t, h, []byte("two"), []byte("one"), nil)
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	index := sortEntries(slices.Concat(entry("one", 3, 3), entry("two", 0, 3), entry("", 6, 0)))
-	if want := packOf([]byte("twoone"), index, 2, 3, 6); !bytes.Equal(got, want) {
-		t.Errorf("the file is\n%q, want\n%q", got, want)
-	}
-	if want := digest(index) + ".pack"; filepath.Base(path) != want {
-		t.Errorf("its name is %s, want %s", filepath.Base(path), want)
-	}
-	if runtime.GOOS == "windows" {
-		return
-	}
-	for path, want := range map[string]fs.FileMode{path: 0o600, filepath.Dir(path): fs.ModeDir | 0o700} {
-		if info, err := os.Stat(path); err != nil || info.Mode() != want {
-			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		if got, err := s.Get(digest(b)); err != nil || !bytes.Equal(got, b) || !s.Has(digest(b)) {
+			t.Errorf("%.20q: %d bytes of %d, %v", b, len(got), len(b), err)
 		}
 	}
 }
 
-func entry(text string, offset, size uint64) []byte { return compressedEntry(text, offset, size, size) }
-
-func compressedEntry(text string, offset, stored, size uint64) []byte {
-	sum := sha256.Sum256([]byte(text))
-	e := sum[:]
-	for _, n := range []uint64{offset, stored, size} {
-		e = binary.BigEndian.AppendUint64(e, n)
-	}
-	return e
-}
-
-func sortEntries(index []byte) []byte {
-	return slices.Concat(slices.SortedFunc(slices.Chunk(index, 56), bytes.Compare)...)
-}
-
-// packOf returns a pack with a correct checksum, whatever else is wrong with
-// it.
-func packOf(contents, index []byte, version, objects, size uint64) []byte {
-	tail := append(bytes.Clone(index), "HONEPACK"...)
-	for _, n := range []uint64{version, objects, size} {
-		tail = binary.BigEndian.AppendUint64(tail, n)
-	}
-	sum := sha256.Sum256(tail)
-	return slices.Concat(contents, tail, sum[:])
-}
-
-func TestPackStoresOnce(t *testing.T) {
-	h := home(t)
-	if _, err := h.Put([]byte("loose")); err != nil {
-		t.Fatal(err)
-	}
-	store(t, h, []byte("packed"), large('p'))
-	for name, contents := range map[string][][]byte{
-		"in one pack":          {[]byte("a"), []byte("b"), []byte("a"), []byte("b")},
-		"long ones":            {large('c'), []byte("d"), large('c'), large('c')},
-		"stored before":        {[]byte("loose"), []byte("e"), []byte("packed"), []byte("f")},
-		"long, stored before":  {[]byte("g"), large('p'), []byte("h")},
-		"long, after a repeat": {[]byte("i"), large('p'), large('j'), []byte("i")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var want int64 = 64 // the trailer
-			for i, b := range contents {
-				first := slices.IndexFunc(contents, func(c []byte) bool { return bytes.Equal(b, c) }) == i
-				if first && !h.Has(digest(b)) {
-					want += int64(len(b)) + 56
-				}
-			}
-			info, err := os.Stat(store(t, h, contents...))
-			if err != nil || info.Size() != want {
-				t.Errorf("a pack of %d bytes, want %d: %v", info.Size(), want, err)
-			}
-			for _, b := range contents {
-				holds(t, h, b)
-				holds(t, reopen(t, h), b)
-			}
-		})
-	}
-}
-
-func TestPackHas(t *testing.T) {
-	h := home(t)
-	if _, err := h.Put([]byte("logged")); err != nil {
-		t.Fatal(err)
-	}
-	store(t, h, []byte("packed"), large('p'))
-	plain := large('q')
-	if _, err := h.Put(plain); err != nil { // in a file of its own
-		t.Fatal(err)
-	}
-	p := newPack(t, h)
-	add(t, p, []byte("added"))
-	for _, b := range [][]byte{[]byte("logged"), []byte("packed"), large('p'), plain, []byte("added")} {
-		if !p.Has(digest(b), int64(len(b))) {
-			t.Errorf("the pack lacks an object of %d bytes: %.6q", len(b), b)
+// fill stores contents in the pack of a run, by both calls, and syncs it.
+func fill(t testing.TB, s *stored, run string, contents ...[]byte) {
+	t.Helper()
+	p := s.Pack(run)
+	for _, b := range contents {
+		if name := must(p.Put(b)); name != digest(b) {
+			t.Errorf("%.20q is called %s", b, name)
+		}
+		if name, size, err := p.Add(bytes.NewReader(b)); err != nil || name != digest(b) || size != int64(len(b)) {
+			t.Errorf("%.20q again: %s, %d, %v", b, name, size, err)
 		}
 	}
-	if p.Has(digest([]byte("other")), 5) || p.Has("", 0) || p.Has(digest(plain), 1) {
-		t.Error("the pack has what was not stored")
+	must(0, errors.Join(p.Sync(), p.Close()))
+}
+
+func all() [][]byte {
+	return [][]byte{nil, []byte("x"), prose(255, 1), prose(3000, 2), disktest.Noise(3000, 1), prose(3<<20, 3), disktest.Noise(3<<20+7, 2), []byte("last")}
+}
+
+func TestPack(t *testing.T) {
+	s := open(t, t.TempDir())
+	reader := open(t, s.in.Path)
+	if reader.Has(digest(nil)) {
+		t.Error("an empty store has an object")
+	}
+	p := s.Pack("a")
+	for _, b := range all() {
+		if _, _, err := p.Add(bytes.NewReader(b)); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, s.Store, b)
+		holds(t, reader.Store, b)
+	}
+	must(0, p.Close())
+	size := must(os.Stat(s.file("a"))).Size()
+	if size < 3<<20 || size > 3<<20+100_000 {
+		t.Errorf("the pack has %d bytes", size)
+	}
+	// No later run stores any of them, and none is stored twice.
+	fill(t, s, "b", all()...)
+	fill(t, open(t, s.in.Path), "c", append(all(), []byte("more"))...)
+	if again := must(os.Stat(s.file("a"))).Size(); again != size {
+		t.Errorf("the pack grew from %d to %d", size, again)
+	}
+	if empty := must(os.Stat(s.file("b"))).Size(); empty > 8 {
+		t.Errorf("the other pack has %d bytes", empty)
+	}
+	holds(t, open(t, s.in.Path).Store, append(all(), []byte("more"))...)
+	if sizes, err := s.Sizes(); err != nil || len(sizes) != len(all())+1 {
+		t.Errorf("%d objects, %v", len(sizes), err)
 	}
 }
 
-func TestPackGoesOnAfterAReader(t *testing.T) {
-	h := home(t)
-	p := newPack(t, h)
-	add(t, p, []byte("before"))
-	cause := errors.New("gone")
-	for _, b := range [][]byte{[]byte("short"), large('x')} {
-		if name, size, err := p.Add(io.MultiReader(bytes.NewReader(b), iotest.ErrReader(cause))); !errors.Is(err, cause) || name != "" || size != 0 {
-			t.Errorf("%q, %d, %v", name, size, err)
+// TestTornPack cuts a pack at every length, as a power failure does, and changes every byte
+// of its last record. What is before is found, and the run stores the rest again.
+func TestTornPack(t *testing.T) {
+	contents := [][]byte{[]byte("one"), prose(300, 2), prose(400, 3)}
+	s := open(t, t.TempDir())
+	ends, killed := []int64{0}, open(t, s.in.Path).Pack("a")
+	for _, b := range contents {
+		must(killed.Put(b))
+		must(0, killed.Sync())
+		ends = append(ends, must(os.Stat(s.file("a"))).Size())
+	}
+	whole := must(os.ReadFile(s.file("a")))
+	check := func(what string, torn []byte, intact int) {
+		t.Helper()
+		must(0, os.WriteFile(s.file("a"), torn, 0o600))
+		holds(t, open(t, s.in.Path).Store, contents[:intact]...)
+		for i, b := range contents {
+			if got, err := open(t, s.in.Path).Get(digest(b)); err == nil && !bytes.Equal(got, b) || err != nil && i < intact {
+				t.Errorf("%s: object %d: %v", what, i, err)
+			}
+		}
+		fill(t, open(t, s.in.Path), "a", contents...)
+		holds(t, open(t, s.in.Path).Store, contents...)
+	}
+	for n := range whole {
+		intact := 0
+		for intact < len(contents) && ends[intact+1] <= int64(n) {
+			intact++
+		}
+		if n < 80 || intact == 2 {
+			check(fmt.Sprint("cut at ", n), whole[:n], intact)
 		}
 	}
-	add(t, p, []byte("after"))
-	closePack(t, p)
-	for _, b := range []string{"before", "after"} {
-		holds(t, reopen(t, h), []byte(b))
-	}
-	if h.Has(digest(large('x'))) || h.Has(digest([]byte("short"))) {
-		t.Error("an object that could not be read is stored")
+	for n := ends[2]; n < ends[3]; n++ {
+		changed := bytes.Clone(whole)
+		changed[n] ^= 0x40
+		check(fmt.Sprint("changed at ", n), changed, 2)
 	}
 }
 
-func TestPackEnds(t *testing.T) {
-	h := home(t)
-	p := newPack(t, h)
-	add(t, p, large('x'))
-	closePack(t, p)
-	if _, _, err := p.Add(strings.NewReader("late")); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("add after close: %v", err)
+// TestClosedPack: nobody makes a pack durable again that was closed.
+func TestClosedPack(t *testing.T) {
+	s := open(t, t.TempDir())
+	fill(t, s, "a", prose(300, 1))
+	later := open(t, s.in.Path)
+	later.in.Synced = func(name string) { t.Errorf("%s is synced", name) }
+	if !later.Pack("b").Has(digest(prose(300, 1))) {
+		t.Error("the object is missing")
 	}
-	if err := p.Close(); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("close after close: %v", err)
-	}
-	if err := p.Discard(); err != nil {
-		t.Errorf("discard after close: %v", err)
-	}
-	holds(t, h, large('x'))
-
-	p = newPack(t, h)
-	add(t, p, large('y'))
-	if names := packFiles(t, h); len(names) != 2 {
-		t.Errorf("an open pack: %q", names)
-	}
-	if err := errors.Join(p.Discard(), p.Discard()); err != nil {
-		t.Error(err)
-	}
-	if err := p.Close(); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("close after discard: %v", err)
-	}
-	if h.Has(digest(large('y'))) {
-		t.Error("a discarded object is stored")
-	}
-
-	closePack(t, newPack(t, h))
-	p = newPack(t, h)
-	add(t, p, large('x')) // goes to the disk before it is known that it is stored
-	closePack(t, p)
-	if names := packFiles(t, h); len(names) != 1 {
-		t.Errorf("in the end: %q", names)
+	if b := must(os.ReadFile(s.file("a"))); len(b) == 0 {
+		t.Error("the pack is empty")
 	}
 }
 
-func TestNewPackClearsUp(t *testing.T) {
-	h := home(t)
-	live := newPack(t, h)
-	add(t, live, large('y'))
-	temp := packFiles(t, h)
-	dead := filepath.Join(h.Dir(), "packs", "dead.tmp")
-	if err := os.WriteFile(dead, []byte("of a crash"), 0o600); err != nil {
-		t.Fatal(err)
+// TestDamageIsNotCut: what was durable once is not cut if a program changed it since.
+func TestDamageIsNotCut(t *testing.T) {
+	s := open(t, t.TempDir())
+	for n := range 3 {
+		fill(t, open(t, s.in.Path), "a", prose(300, n))
 	}
-	newPack(t, h)
-	if names := packFiles(t, h); len(temp) != 1 || !slices.Equal(names, temp) {
-		t.Errorf("left %q, want only the temporary file of the other pack: %q", names, temp)
+	b := must(os.ReadFile(s.file("a")))
+	b[20] ^= 1
+	must(0, os.WriteFile(s.file("a"), b, 0o600))
+	if _, err := open(t, s.in.Path).Pack("a").Put([]byte("more")); err == nil || !strings.Contains(err.Error(), s.file("a")) {
+		t.Errorf("stored: %v", err)
 	}
-	closePack(t, live)
-	holds(t, reopen(t, h), large('y'))
-}
-
-func TestNothingIsStored(t *testing.T) {
-	h := home(t)
+	if again := must(os.ReadFile(s.file("a"))); !bytes.Equal(again, b) {
+		t.Error("the pack was changed")
+	}
 	var missing *objects.MissingError
-	if _, err := h.Get(digest(nil)); h.Has(digest(nil)) || !errors.As(err, &missing) || missing.Name != digest(nil) || len(missing.DamagedPacks) != 0 {
-		t.Errorf("nothing is stored: %v", err)
+	if _, err := s.Get(digest(prose(300, 2))); !errors.As(err, &missing) || !strings.Contains(err.Error(), s.file("a")) {
+		t.Errorf("read: %v", err)
+	}
+	// Another run needs none of it.
+	fill(t, open(t, s.in.Path), "b", prose(300, 2))
+	holds(t, open(t, s.in.Path).Store, prose(300, 2))
+}
+
+// TestUnsyncedObjects: what a killed process did not sync is read and synced before another
+// relies on it, and stored again if a power failure changed it.
+func TestUnsyncedObjects(t *testing.T) {
+	for _, damaged := range []bool{false, true} {
+		for _, run := range []string{"a", "b"} {
+			s := open(t, t.TempDir())
+			p := s.Pack("a")
+			must(p.Put(prose(300, 1)))
+			must(0, p.Sync())
+			must(p.Put(prose(300, 2)))
+			must(0, p.Close())
+			if damaged {
+				b := must(os.ReadFile(s.file("a")))
+				b[len(b)-1] ^= 1
+				must(0, os.WriteFile(s.file("a"), b, 0o600))
+			}
+			other, synced := open(t, s.in.Path), []string{}
+			other.in.Synced = func(name string) { synced = append(synced, name) }
+			again := other.Pack(run)
+			must(again.Put(prose(300, 1)))
+			if len(synced) > 0 {
+				t.Errorf("%s: synced %q", run, synced)
+			}
+			must(again.Put(prose(300, 2)))
+			must(0, errors.Join(again.Sync(), again.Close()))
+			if len(synced) == 0 {
+				t.Errorf("%s: nothing was synced", run)
+			}
+			holds(t, open(t, s.in.Path).Store, prose(300, 1), prose(300, 2))
+		}
 	}
 }
 
-// TestNewPacksAreSeen opens the readers first and lets them look up objects in
-// between. The modification time of the directory stays the same, as if two
-// changes came within the resolution of the file system.
-func TestNewPacksAreSeen(t *testing.T) {
-	h := home(t)
-	byHas, byGet := reopen(t, h), reopen(t, h)
-	newPack(t, h) // creates the directory
-	dir, soon := filepath.Join(h.Dir(), "packs"), time.Now().Add(time.Hour)
-	for i := range 5 {
-		a, b := nth(2*i), nth(2*i+1)
-		if err := os.Chtimes(dir, soon, soon); err != nil {
-			t.Fatal(err)
-		}
-		if byHas.Has(digest(a)) {
-			t.Fatal("too early")
-		}
-		store(t, h, a, b)
-		if err := os.Chtimes(dir, soon, soon); err != nil {
-			t.Fatal(err)
-		}
-		if !byHas.Has(digest(a)) || !byHas.Has(digest(b)) {
-			t.Fatalf("pack %d is not seen", i)
-		}
-		if _, err := byGet.Get(digest(b)); err != nil {
-			t.Fatal(err)
-		}
+// TestLostPack: what is stored in a file without a name is lost.
+func TestLostPack(t *testing.T) {
+	s := open(t, t.TempDir())
+	p := s.Pack("a")
+	must(p.Put([]byte("one")))
+	must(0, os.Remove(s.file("a")))
+	if err := p.Sync(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("synced: %v", err)
 	}
 }
 
-func TestManyAskAtOnce(t *testing.T) {
-	h := home(t)
-	reader := reopen(t, h)
-	var all sync.WaitGroup
-	for i := range 4 {
-		all.Go(func() {
-			for n := range 200 {
-				if h := []*stored{h, reader}[i%2]; h.Has(digest(nth(n))) {
-					if b, err := h.Get(digest(nth(n))); err != nil || !bytes.Equal(b, nth(n)) {
-						t.Errorf("%d: %v", n, err)
-					}
-				}
+func TestDiscard(t *testing.T) {
+	s := open(t, t.TempDir())
+	p := s.Pack("a")
+	must(p.Put([]byte("one")))
+	must(0, p.Discard())
+	if _, err := os.Stat(s.file("a")); !errors.Is(err, fs.ErrNotExist) || s.Has(digest([]byte("one"))) {
+		t.Errorf("the pack is left: %v", err)
+	}
+	fill(t, s, "a", []byte("one"))
+	p = s.Pack("a")
+	must(p.Put([]byte("two")))
+	must(0, p.Discard())
+	holds(t, s.Store, []byte("one"))
+	if s.Has(digest([]byte("two"))) {
+		t.Error("what was discarded is stored")
+	}
+}
+
+// After an error of its reader, nothing of an object is left.
+func TestAddFails(t *testing.T) {
+	s := open(t, t.TempDir())
+	p := s.Pack("a")
+	defer p.Close()
+	for _, size := range []int{100, 2 << 20} {
+		broken := io.MultiReader(bytes.NewReader(prose(size, 1)), errorReader{})
+		if _, _, err := p.Add(broken); !errors.Is(err, errReader) {
+			t.Error(err)
+		}
+		must(p.Put(prose(100, size)))
+	}
+	holds(t, open(t, s.in.Path).Store, prose(100, 100), prose(100, 2<<20))
+}
+
+var errReader = errors.New("broken")
+
+type errorReader struct{}
+
+func (errorReader) Read([]byte) (int, error) { return 0, errReader }
+
+func TestConcurrentCalls(t *testing.T) {
+	s := open(t, t.TempDir())
+	p := s.Pack("a")
+	defer p.Close()
+	var group sync.WaitGroup
+	for n := range 8 {
+		group.Go(func() {
+			for i := range 50 {
+				b := prose(100+n%3, i)
+				must(p.Put(b))
+				holds(t, s.Store, b)
+				must(0, p.Sync())
 			}
 		})
 	}
-	for i := range 20 {
-		store(t, h, nth(10*i), nth(10*i+1))
+	group.Wait()
+	holds(t, open(t, s.in.Path).Store, prose(101, 49))
+}
+
+// TestOddFiles: what is no pack neither blocks nor hides the others.
+func TestOddFiles(t *testing.T) {
+	s := open(t, t.TempDir())
+	fill(t, s, "b", []byte("one"))
+	must(0, os.Mkdir(s.file("a"), 0o700))
+	must(0, os.WriteFile(s.file("c"), []byte("HONEPAK2 and more"), 0o600))
+	must(0, os.WriteFile(s.file("d"), nil, 0o600))
+	other := open(t, s.in.Path)
+	holds(t, other.Store, []byte("one"))
+	fill(t, other, "e", []byte("two"))
+	fill(t, open(t, s.in.Path), "d", []byte("three"))
+	holds(t, open(t, s.in.Path).Store, []byte("two"), []byte("three"))
+	for _, run := range []string{"a", "c"} {
+		if _, err := other.Pack(run).Put([]byte("four")); err == nil || !strings.Contains(err.Error(), s.file(run)) {
+			t.Errorf("%s: %v", run, err)
+		}
 	}
-	all.Wait()
-	holds(t, h, nth(191))
-	holds(t, reader, nth(191))
+	if _, err := other.Sizes(); err == nil {
+		t.Error("the sizes are known in spite of damaged packs")
+	}
+}
+
+// table returns a text of n lines like those of a manifest; lines with the numbers of
+// changed differ.
+func table(n int, changed ...int) []byte {
+	var b []byte
+	for i := range n {
+		seed := uint64(i)
+		for _, c := range changed {
+			if c == i {
+				seed += 1e6
+			}
+		}
+		b = fmt.Appendf(b, "regular 644 %x path/of/file%d\n", disktest.Noise(32, seed), i)
+	}
+	return b
+}
+
+// TestNext: texts that resemble each other take little, also from another process on, and
+// each can be read alone.
+func TestNext(t *testing.T) {
+	const lines = 20_000
+	s := open(t, t.TempDir())
+	var texts [][]byte
+	size := func() int64 { return must(os.Stat(s.file("a"))).Size() }
+	for process := range 2 {
+		p := open(t, s.in.Path).Pack("a")
+		for n := range 5 {
+			texts = append(texts, table(lines, 10*process+n, 7000))
+			before := int64(0)
+			if len(texts) > 1 {
+				before = size()
+			}
+			must(p.PutNext(texts[len(texts)-1]))
+			if grown := size() - before; len(texts) > 1 && grown > 4000 {
+				t.Errorf("text %d of %d bytes takes %d", len(texts), len(texts[0]), grown)
+			}
+		}
+		must(0, p.Close())
+	}
+	// What differs more takes as much as the first, and others are like it.
+	p := open(t, s.in.Path).Pack("a")
+	before := size()
+	texts = append(texts, must(io.ReadAll(io.LimitReader(rand.NewChaCha8([32]byte{}), lines))), prose(10, 1), table(10), nil)
+	for _, text := range texts[10:] {
+		must(p.PutNext(text))
+	}
+	must(0, p.Close())
+	if grown := size() - before; grown < lines || grown > 2*lines {
+		t.Errorf("another text takes %d", grown)
+	}
+	rand.Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
+	holds(t, open(t, s.in.Path).Store, texts...)
+}
+
+// FuzzPack replaces a pack by garbage. Nothing may panic, and what is found is right.
+func FuzzPack(f *testing.F) {
+	s := open(f, f.TempDir())
+	p := s.Pack("a")
+	for _, b := range [][]byte{nil, prose(300, 1), []byte("x")} {
+		must(p.Put(b))
+	}
+	must(p.PutNext(table(10)))
+	must(p.PutNext(table(10, 3)))
+	must(0, errors.Join(p.Sync(), p.Close()))
+	f.Add(must(os.ReadFile(s.file("a"))))
+	f.Fuzz(func(t *testing.T, garbage []byte) {
+		s := open(t, t.TempDir())
+		must(0, os.WriteFile(s.file("a"), garbage, 0o600))
+		sizes, _ := s.Sizes()
+		for name := range sizes {
+			if b, err := s.Get(name); err == nil && digest(b) != name {
+				t.Errorf("%s: %.40q", name, b)
+			}
+		}
+		_, _ = s.Pack("a").Put([]byte("more"))
+		fill(t, open(t, s.in.Path), "b", []byte("most"))
+		holds(t, open(t, s.in.Path).Store, []byte("most"))
+	})
+}
+
+// BenchmarkPack stores and reads 50 MB of text in files of 10 KB.
+func BenchmarkPack(b *testing.B) {
+	contents := make([][]byte, 5000)
+	for i := range contents {
+		contents[i] = prose(10_000, i)
+	}
+	for n := 0; b.Loop(); n++ {
+		s := open(b, b.TempDir())
+		p := s.Pack("a")
+		for _, c := range contents {
+			must(p.Put(c))
+		}
+		must(0, errors.Join(p.Sync(), p.Close()))
+		holds(b, open(b, filepath.Dir(s.file("a"))).Store, contents...)
+	}
+}
+
+// TestBombs: a small frame of 1 GB is not read beyond the length that is recorded.
+func TestBombs(t *testing.T) {
+	var frame bytes.Buffer
+	z := must(zstd.NewWriter(&frame))
+	must(io.CopyN(z, zeros{}, 1<<30))
+	must(0, z.Close())
+	for kind := range byte(3) {
+		kind++
+		for _, size := range []uint64{10, 1 << 30, math.MaxInt64} {
+			s := open(t, t.TempDir())
+			fill(t, s, "a", prose(300, 1)) // a pack with the magic
+			b := must(os.ReadFile(s.file("a")))[:8]
+			record := func(kind byte, stored, size uint64) {
+				head := append([]byte("hone"), make([]byte, 32)...)
+				head[4], head = byte(len(b)), append(head, kind)
+				for _, n := range []uint64{stored, size, 8} {
+					head = binary.BigEndian.AppendUint64(head, n)
+				}
+				b = append(b, binary.BigEndian.AppendUint32(head, crc32.Checksum(head, crc32.MakeTable(crc32.Castagnoli)))...)
+			}
+			small := must(zstd.NewWriter(nil)).EncodeAll(prose(300, 2), nil)
+			record(2, uint64(len(small)), 300)
+			b = append(b, small...)
+			record(kind, uint64(frame.Len()), size)
+			b = append(b, frame.Bytes()...)
+			must(0, os.WriteFile(s.file("a"), b, 0o600))
+			other := open(t, s.in.Path)
+			for name := range must(other.Sizes()) {
+				if strings.HasPrefix(name, "08") {
+					continue // the base
+				}
+				if o, err := other.OpenObject(name); err == nil {
+					n, err := io.Copy(io.Discard, o)
+					if err == nil || uint64(n) > size {
+						t.Errorf("kind %d: %d bytes of %d, %v", kind, n, size, err)
+					}
+					o.Close()
+				}
+			}
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }

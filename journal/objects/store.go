@@ -1,18 +1,13 @@
-// Package objects stores contents under their digests. [Store.Put] stores an object and
-// [Store.NewPack] many. What is stored never changes, and is verified when it is read.
+// Package objects stores contents under their digests, in one file a run, its [Pack]. What
+// is stored never changes, and is verified when it is read.
 //
-// A small object is appended to the log of its process, which [Store.Sync] makes durable:
-// one call serves all objects that the next event names. Name no object in a durable
-// place before that call. A large object has a file of its own, and many large ones share
-// a pack; both are durable at once. A file or directory is synced before its name is, and
-// a directory only after a name in it has changed.
-//
-// After a power failure a log ends with its last intact object, which is at or after the
-// last one that was synced. What a killed process stored and did not sync can be read;
-// Sync makes it durable before another process names it.
+// A [Store] reads the packs of all runs; [Store.Pack] returns the one to which the process
+// that works on a run appends. It stores nothing that any pack has. [Pack.Sync] makes it
+// durable: name no object in a durable place before that.
 package objects
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -21,136 +16,176 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
 
 	"hone/internal/transient"
 	"hone/journal/internal/dir"
 )
 
-// objectsDir is the directory of objects that have a file of their own.
-const objectsDir = "objects"
-
-// Store holds the objects below a directory. Concurrent calls are safe.
+// Store reads the packs in a directory. Concurrent calls are safe.
 type Store struct {
-	in    *dir.Dir
-	packs packs
-	log   writtenLog
-	codec codec
-	small int // maximum of bytes that are appended to the log at once
+	in     *dir.Dir
+	folder string
+	wanted func(run string) bool // whose packs are read
+
+	mu     sync.Mutex
+	packs  map[string]*packFile // by run
+	places map[digest]place
+	next   nextDecoder
 }
 
-// In returns the store below a directory, which the caller may move.
-func In(d *dir.Dir) *Store { return &Store{in: d, small: maxLogged} }
+type digest [sha256.Size]byte
 
-// Create creates the directories of the store, unless they exist.
-func (s *Store) Create() error {
-	return errors.Join(dir.Make(s.in.Root, objectsDir), dir.Make(s.in.Root, packsDir))
+func (d digest) String() string { return hex.EncodeToString(d[:]) }
+
+func parseDigest(name string) (d digest, err error) {
+	if len(name) != 2*len(d) || strings.Trim(name, "0123456789abcdef") != "" {
+		return d, fmt.Errorf("%q is not the name of an object", name)
+	}
+	_, err = hex.Decode(d[:], []byte(name))
+	return d, err
 }
 
-// Put stores an object and returns its name: the SHA-256 of its bytes in hex. The
-// object can be read when Put returns, and is durable after the next [Store.Sync]. It is
-// compressed if that saves space.
-func (s *Store) Put(b []byte) (string, error) {
-	o := place{digest: sha256.Sum256(b), size: int64(len(b))}
-	name := o.digest.String()
-	if p, ok := s.reuse(o.digest); ok && p.isLogged() {
-		return name, nil
-	}
-	stored := s.smallest(b)
-	o.stored = int64(len(stored))
-	if len(stored) > s.small {
-		if len(stored) < len(b) {
-			return s.putFile(name, compressedSuffix, stored)
-		}
-		return s.putFile(name, "", b)
-	}
-	if err := s.appendLog([]place{o}, stored); err != nil {
-		return "", fmt.Errorf("store an object: %w", err)
-	}
-	return name, nil
+// In returns the store of the packs in a folder of a directory, which the caller may move.
+func In(d *dir.Dir, folder string) *Store {
+	s := &Store{in: d, folder: folder, wanted: func(string) bool { return true }}
+	s.Reset()
+	return s
 }
 
-func (s *Store) smallest(b []byte) []byte {
-	if len(b) >= minCompressed {
-		if z := s.codec.compress(b); z != nil {
-			return z
-		}
-	}
-	return b
+// Of returns a store of only some runs' packs.
+func (s *Store) Of(wanted func(run string) bool) *Store {
+	some := In(s.in, s.folder)
+	some.wanted = wanted
+	return some
 }
 
-// PlainFile returns the path of a file with the contents of an object, for the user. It
-// creates the file unless the object has one that is not compressed.
-func (s *Store) PlainFile(name string) (path string, err error) {
-	b, err := s.Get(name)
-	if err == nil {
-		_, err = s.putFile(name, "", b)
-	}
-	return s.in.At(objectFile(name)), err
+// Reset forgets what is stored, because packs were removed. No pack may be in use.
+func (s *Store) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.packs, s.places = map[string]*packFile{}, map[digest]place{}
 }
 
-func (s *Store) putFile(name, suffix string, b []byte) (string, error) {
-	parent := objectsDir + "/" + name[:2]
-	file := objectFile(name) + suffix
-	if info, err := s.in.Root.Lstat(file); err == nil && info.Size() == int64(len(b)) {
-		return name, nil
-	}
-	err := s.in.MakeDurable(parent)
-	if err == nil {
-		err = s.store(file, b)
-	}
-	if err == nil {
-		err = s.in.Sync(parent)
-	}
+func (s *Store) file(run string) string { return s.folder + "/" + run + packSuffix }
+
+// Packs returns the runs that have a pack, oldest first.
+func (s *Store) Packs() (runs []string, err error) {
+	d, err := s.in.Root.Open(s.folder)
 	if err != nil {
-		return "", fmt.Errorf("store an object: %w", err)
+		return nil, err
 	}
-	return name, nil
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	for _, n := range names {
+		if run, ok := strings.CutSuffix(n, packSuffix); ok && s.wanted(run) {
+			runs = append(runs, run)
+		}
+	}
+	slices.Sort(runs)
+	return runs, err
 }
 
-func (s *Store) store(file string, b []byte) error {
-	temp := file + ".tmp"
-	f, err := s.in.Root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// refresh reads what was appended to the packs since. The caller holds the mutex.
+func (s *Store) refresh() error {
+	runs, err := s.Packs()
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = s.in.SyncFile(file, f)
+	for _, run := range runs {
+		p := s.packs[run]
+		if p == nil {
+			p = &packFile{run: run}
+			s.packs[run] = p
+		}
+		if !p.writing {
+			p.damage = s.scan(p)
+		}
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = s.in.Root.Rename(temp, file)
+	return nil
+}
+
+func (s *Store) scan(p *packFile) error {
+	f, err := s.in.Open(s.file(p.run))
+	if err == nil {
+		err = p.readHeaders(f, func(at place) {
+			if _, ok := s.places[at.digest]; !ok {
+				s.places[at.digest] = at
+			}
+		})
+		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		_ = s.in.Root.Remove(temp)
+		err = fmt.Errorf("%s cannot be used: %w", s.in.At(s.file(p.run)), err)
 	}
 	return err
 }
 
-// Has reports whether an object is stored. It may miss one that another process
-// has only just stored. A name that is not a digest is not stored.
-// Has does not read the object; [Store.Get] and [Store.OpenObject] do, and detect
-// damage.
+// find looks at the files again only if it does not know the object.
+func (s *Store) find(d digest) (place, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, ok := s.places[d]; ok {
+		return at, nil
+	}
+	if err := s.refresh(); err != nil {
+		return place{}, err
+	}
+	at, ok := s.places[d]
+	if ok {
+		return at, nil
+	}
+	damage := s.damage()
+	if i := slices.IndexFunc(damage, transient.Is); i >= 0 {
+		return place{}, damage[i] // it may be there, so nothing is known (ruling G22)
+	}
+	return place{}, &MissingError{Name: d.String(), Damaged: damage}
+}
+
+// Has reports whether an object is stored. It does not read the object; [Store.Get] and
+// [Store.OpenObject] do, and detect damage. An event may name an object that [Pack.Has] has.
 func (s *Store) Has(name string) bool {
 	d, err := parseDigest(name)
 	if err != nil {
 		return false
 	}
-	if _, ok := s.reuse(d); ok {
-		return true
-	}
-	if s.hasFile(name, "") || s.hasFile(name, compressedSuffix) {
-		return true
-	}
-	if err := s.refreshPacks(false); err != nil {
-		return false
-	}
-	_, ok := s.reuse(d)
-	return ok
+	_, err = s.find(d)
+	return err == nil
 }
 
-func (s *Store) hasFile(name, suffix string) bool {
-	info, err := s.in.Root.Lstat(objectFile(name) + suffix)
-	return err == nil && info.Mode().IsRegular()
+// Sizes returns how many bytes of disk space each stored object needs, by name. If a pack
+// cannot be read, that is an error: nothing is known of what is in it.
+func (s *Store) Sizes() (map[string]int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refresh(); err != nil {
+		return nil, fmt.Errorf("list the objects: %w", err)
+	}
+	for _, err := range s.damage() {
+		if !errors.Is(err, errTorn) {
+			return nil, err
+		}
+	}
+	sizes := map[string]int64{}
+	for d, at := range s.places {
+		sizes[d.String()] = int64(headerSize) + at.stored
+	}
+	return sizes, nil
+}
+
+// The caller holds the mutex.
+func (s *Store) damage() (errs []error) {
+	for _, p := range s.packs {
+		if p.damage != nil {
+			errs = append(errs, p.damage)
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errs
 }
 
 // Get reads an object and verifies its digest. The error is as for
@@ -168,77 +203,68 @@ func (s *Store) Get(name string) ([]byte, error) {
 	return b, nil
 }
 
-// OpenObject opens an object for reading. If its contents do not match its
-// digest, the last Read returns an error that names the file instead of
-// [io.EOF]; do not use what was read before. Closing it early is not an error.
-// If the object is not stored, or was in a damaged pack, the error is a
-// [*MissingError].
+// OpenObject opens an object for reading. If its contents do not match its digest, the last
+// Read returns an error that names the file instead of [io.EOF]; do not use what was read
+// before. Closing it early is not an error. If the object is not stored, or was in a damaged
+// pack, the error is a [*MissingError].
 func (s *Store) OpenObject(name string) (io.ReadCloser, error) {
 	d, err := parseDigest(name)
 	if err != nil {
 		return nil, err
 	}
-	for _, suffix := range []string{"", compressedSuffix} {
-		o, err := s.openLoose(d, suffix)
-		if err == nil {
-			return o, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read an object: %w", err)
-		}
+	at, err := s.find(d)
+	if errors.As(err, new(*MissingError)) {
+		return nil, err
 	}
-	p, ok := s.packs.find(d)
-	if !ok {
-		if err := s.refreshPacks(true); err != nil {
-			return nil, fmt.Errorf("read an object: %w", err)
-		}
-		s.refreshLogs()
-		if p, ok = s.packs.find(d); !ok {
-			return nil, &MissingError{Name: name, DamagedPacks: s.packs.damageErrors(true)}
-		}
+	var o io.ReadCloser
+	if err == nil {
+		o, err = s.open(at)
 	}
-	return s.openPlace(p)
+	if err != nil {
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	return o, nil
 }
 
-func (s *Store) openLoose(d digest, suffix string) (io.ReadCloser, error) {
-	file := objectFile(d.String()) + suffix
+func (s *Store) open(at place) (io.ReadCloser, error) {
+	file := s.file(at.pack.run)
 	f, err := s.in.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	o := &object{from: f, file: f, sum: sha256.New(), want: d, path: s.in.At(file)}
-	if suffix == "" {
-		return o, nil
+	o := &object{from: io.NewSectionReader(f, at.offset, at.stored), file: f, sum: sha256.New(), want: at.digest, path: s.in.At(file)}
+	switch at.kind {
+	case compressed, base:
+		o.zstd, err = zstd.NewReader(o.from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+		o.from = damageReader{io.LimitReader(o.zstd, at.size)}
+	case next:
+		var b []byte
+		b, err = s.next.decode(s, at, o.from)
+		o.from = bytes.NewReader(b)
 	}
-	size, err := recordedSize(f)
 	if err != nil {
-		f.Close()
-		return nil, o.explain(err)
+		return nil, errors.Join(o.explain(err), f.Close())
 	}
-	return o.decompressed(size)
+	return o, nil
 }
 
-func (s *Store) openPlace(p place) (io.ReadCloser, error) {
-	file := packsDir + "/" + p.pack
-	f, err := s.in.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read an object: %w", err)
+func (s *Store) verify(at place) error {
+	o, err := s.open(at)
+	if err == nil {
+		_, err = io.Copy(io.Discard, o)
+		err = errors.Join(err, o.Close())
 	}
-	o := &object{from: io.NewSectionReader(f, p.offset, p.stored), file: f, sum: sha256.New(), want: p.digest, path: s.in.At(file)}
-	if p.stored == p.size {
-		return o, nil
-	}
-	return o.decompressed(p.size)
+	return err
 }
 
-// It verifies the object at the end.
+// object verifies itself at its end.
 type object struct {
-	from  io.Reader // the object only
-	unzip io.Closer // releases what from needs; nil if it is not compressed
-	file  *os.File
-	sum   stdhash.Hash
-	want  digest
-	path  string
+	from io.Reader
+	zstd *zstd.Decoder // nil if from is not read through it
+	file *os.File
+	sum  stdhash.Hash
+	want digest
+	path string
 }
 
 func (o *object) Read(b []byte) (int, error) {
@@ -255,41 +281,57 @@ func (o *object) explain(err error) error {
 	if !errors.As(err, &damaged) || transient.Is(err) {
 		return err
 	}
-	return fmt.Errorf("%s was changed after it was stored: it no longer contains the object %s", o.path, o.want)
+	return &changedError{o.path, o.want}
+}
+
+type changedError struct {
+	path   string
+	object digest
+}
+
+func (e *changedError) Error() string {
+	return fmt.Sprintf("%s was changed after it was stored: it no longer contains the object %s", e.path, e.object)
 }
 
 func (o *object) Close() error {
-	if o.unzip != nil {
-		o.unzip.Close()
+	if o.zstd != nil {
+		o.zstd.Close()
 	}
 	return o.file.Close()
 }
 
+type damageReader struct{ io.Reader }
+
+func (r damageReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if err != nil && err != io.EOF {
+		err = &damagedError{err}
+	}
+	return n, err
+}
+
+type damagedError struct{ cause error }
+
+func (e *damagedError) Error() string { return e.cause.Error() }
+func (e *damagedError) Unwrap() error { return e.cause }
+
 // MissingError says that an object is not stored. It wraps [fs.ErrNotExist].
 type MissingError struct {
 	Name string
-	// DamagedPacks has an error for each damaged pack. Any may have held the
-	// object.
-	DamagedPacks []error
+	// Damaged has an error for each damaged pack. Any may have held the object.
+	Damaged []error
 }
 
 func (e *MissingError) Error() string {
 	s := fmt.Sprintf("the object %s is not stored", e.Name)
-	switch n := len(e.DamagedPacks); n {
+	switch n := len(e.Damaged); n {
 	case 0:
 		return s
 	case 1:
-		return fmt.Sprintf("%s; it may have been in a damaged pack: %v", s, e.DamagedPacks[0])
+		return fmt.Sprintf("%s; it may have been in a damaged pack: %v", s, e.Damaged[0])
 	default:
-		return fmt.Sprintf("%s; it may have been in one of %d damaged packs: %v, and others", s, n, e.DamagedPacks[0])
+		return fmt.Sprintf("%s; it may have been in one of %d damaged packs: %v, and others", s, n, e.Damaged[0])
 	}
 }
 
 func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
-
-func objectFile(name string) string { return objectsDir + "/" + name[:2] + "/" + name[2:] }
-
-func hash(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}

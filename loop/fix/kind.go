@@ -1,90 +1,128 @@
+// Package fix lets a model fix what a check reports, until the check passes. Only the
+// check decides: it runs before the first round (ruling G18), and if it passes then,
+// no model is called.
 package fix
 
 import (
 	"context"
 	_ "embed"
-	"slices"
+	"strings"
 
 	"hone"
+	"hone/check"
 	"hone/internal/config"
+	"hone/internal/render"
 	"hone/loop"
-	"hone/tool/allow"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
-//go:embed help.md
-var help string
+var (
+	//go:embed help.md
+	help string
+	//go:embed prompt.md
+	system string // describes its part to the model (ruling G13)
+)
 
 // Kind is what fix declares of itself.
 func Kind() loop.Kind {
+	next := `hone fix --check "make test"; or remove the # before "command" in .config/hone.toml, then: hone fix`
 	return loop.Kind{
-		Name: "fix", Use: "fix [TEXT]", Short: "let a model fix what a check reports, until it passes", Long: help,
-		Example: `  hone fix --check "go vet ./... && go test ./..."
-  hone fix "the parser is right, the printer is wrong" --check "make test" --allow go
-  git log -3 | hone fix - --check "npm test" -m ollama/qwen3-coder`,
-		Args: loop.OneText, Text: true, Modelless: true, Attempts: loop.RequireCheck,
+		Name: "fix", Help: loop.ReadHelp(help), Args: loop.OneText, Text: true, Modelless: true,
 		New:     func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{Short: "what fix would send first, without the check's report"},
 		Starters: func() loop.Starters {
-			return loop.Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(string) string {
-				return `hone fix --check "make test"; or remove the # before "command" in .config/hone.toml, then: hone fix`
-			}}
+			return loop.Starters{Short: "a .config/hone.toml with a check to enable", NeedsCheck: true, Next: func(string) string { return next }}
 		},
 	}
 }
 
 type invocation struct {
 	loop.Settings
-	System string `json:"system"`
-	Advice string `json:"advice,omitempty"`
+	System   string         `json:"system"`
+	Reported *hone.Reported `json:"reported,omitempty"`
 }
 
 // Resolve reads flags and configuration. It requires a check.
-func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
-	if config.Check.In(in.Values) == "" {
+func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits, err error) {
+	switch {
+	case config.Check.In(in.Values) == "":
 		return l, loop.Usage("there is no check, so nothing says what to fix",
 			`hone fix --check "make test", or set "command" in the [check] section of .config/hone.toml`)
+	case config.OnlyNew.In(in.Values) && config.Findings.In(in.Values) == "":
+		return l, loop.Usage("--only-new leaves nothing to fix: at the start, nothing that the check finds is new",
+			`name what is new with --findings FILE; or for work that must add nothing: hone task "what is to be done" --only-new`)
 	}
 	if v.Settings, err = in.Settings(); err != nil {
 		return l, err
 	}
-	v.Advice, err = in.Text()
-	v.System = v.Walls.System(System)
+	v.About, v.System = v.Check, v.Walls.System(system)
+	if v.Task, err = in.Text(); err == nil {
+		v.Reported, err = in.Reported(ctx)
+	}
 	return in.Limits(), err
 }
 
-// RepeatArgs gives the same advice.
-func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Advice) }
-
-// Build puts loop, tools and check together.
-func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
-	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
-	l := v.loop(s.Role("fixer", v.System))
-	l.Guard = s.Guard()
-	if l.Fixer.Tools, err = s.Tools(loop.Toolset{Programs: slices.Concat(allow.ExecutionPrograms(), config.Allow.In(v.Values))}); err != nil {
-		return built, err
+// A round is one conversation. It starts with what the one before did and said, and what the check reports now.
+func (v *invocation) round(fixer hone.Role, guard *secret.Guard) hone.Round {
+	return func(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
+		last, err := r.LastSession(fixer)
+		if err != nil {
+			return nil, err
+		}
+		if last != "" {
+			last = "\n" + last + "\n" + loop.FalseClaim(last, wrong)
+		}
+		place, err := loop.Look(ctx, r, guard)
+		if err != nil {
+			return nil, err
+		}
+		lead := "What it reports now:"
+		if v.Reported != nil && r.Round() == 1 && !config.OnlyNew.In(v.Values) && v.Prove() == "" {
+			lead = "What it reported elsewhere, as " + render.Line(v.Reported.Name) + " says (it has not run here yet, and lines may have moved since):"
+		}
+		report := place + last + "\n" + lead + "\n\n" + strings.Join(loop.ForModel(wrong), "\n\n") + "\n"
+		_, err = r.Talk(ctx, fixer, hone.Text(v.prompt(), report))
+		return nil, err
 	}
-	s.SetCheck(nil, s.Check)
-	v.SetJudge(r, v.Check)
-	r.Trust.CheckFirst = hone.UnlessClean
-	return loop.Built{Run: r, Round: l.Round, Turns: map[string]int{l.Fixer.Name: v.Bounds().Turns}, Summary: v.summary}, nil
 }
 
-func (v *invocation) loop(fixer hone.Role) Loop {
-	fixer.Bounds = v.Bounds()
-	return Loop{Fixer: fixer, Check: v.Check, Advice: v.Advice, NoBash: v.Walls.Absent}
+// It is the same in all rounds.
+func (v *invocation) prompt() string {
+	goal, howToRun := "This check must pass", "You may run it with `bash`, exactly as it is written here, as often as you need."
+	if config.OnlyNew.In(v.Values) {
+		goal = "This check must find nothing but what was there before and does not count"
+	}
+	if v.Walls.Absent {
+		howToRun = "You cannot run it. It runs when your session ends."
+	}
+	return goal + ":\n\n" + loop.Indented(v.Check) + "\n\n" + howToRun + "\n" + loop.Advised(v.Task)
+}
+
+// Build puts round, tools and check together.
+func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
+	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
+	fixer := s.Role("fixer", v.System)
+	fixer.Tools, err = s.Tools(loop.Toolset{Programs: v.Programs()})
+	s.SetCheck(nil, s.Check)
+	v.SetJudge(r, v.Check)
+	r.Trust.CheckFirst, r.Trust.Reported = hone.UnlessClean, v.Reported
+	return loop.Built{Run: r, Round: v.round(fixer, s.Guard()), Turns: map[string]int{fixer.Name: v.Bounds().Turns}, Summary: v.summary}, err
 }
 
 func (v *invocation) summary(end hone.End) string {
-	if end.Kind != hone.KindDone || end.Rounds > 0 {
+	switch {
+	case end.Kind != hone.KindDone || end.Rounds > 0:
 		return ""
+	case v.Reported != nil:
+		return "there is nothing to fix, and no model was asked: the check does not find here what " + v.Reported.Name + " reports\n"
 	}
 	return "there is nothing to fix, and no model was asked; for new work: hone task \"what is to be done\"\n"
 }
 
 // Preview returns the first prompt without the check's report.
 func (v *invocation) Preview(context.Context, loop.View) (loop.Prompt, error) {
-	system := v.WithAdvice(v.System)
-	l := v.loop(v.Model.Role("fixer", system))
-	return loop.Prompt{System: system, Text: l.prompt(), Fits: l.Fixer.Fits(int64(len(system) + len(l.prompt()))), What: "the instructions; a run adds the check's report"}, nil
+	system, text := v.WithAdvice(v.System), v.prompt()
+	fits := v.Model.Role("fixer", system).Fits(int64(len(system) + len(text)))
+	return loop.Prompt{System: system, Text: text, Fits: fits, What: "the instructions; a run adds the check's report"}, nil
 }

@@ -24,12 +24,12 @@ import (
 const maxPicks = 8
 
 const (
-	listLead = `The code base has these files, each with its size in bytes. You get the contents of some of them. If you need more, answer with nothing but a
-JSON object such as {"files": ["src/main.rs", "docs/"]}: you get their contents, and answer again. An existing file can only be changed after
-you got its contents.`
-	pickClosing = "\nChoose the files whose contents you need. Answer with the JSON object only.\n"
-	chosenLead  = "These files contain:"
-	lastLead    = "No more files can be asked for."
+	listLead    = "The code base has these files, each with its size in bytes:"
+	pickClosing = "\nWhich of these files does the request need?\n"
+	moreLead    = `If you need the contents of more files than the following, answer with nothing but a JSON object such as {"files": ["src/main.rs", "docs/"]}: you
+get them, and answer again. An existing file can only be changed after you got its contents.`
+	chosenLead = "These files contain:"
+	lastLead   = "No more files can be asked for."
 )
 
 //go:embed choose.md
@@ -209,8 +209,11 @@ func (l Loop) show(ctx context.Context, r *hone.Run, p prompt, names []string) (
 				fmt.Fprintf(&b, "\n%s %s.\n", note.lead, strings.Join(note.names, ", "))
 			}
 		}
-		if p.asked+1 >= maxPicks {
+		switch {
+		case p.asked+1 >= maxPicks:
 			b.WriteString("\n" + lastLead + "\n")
+		case p.Choose:
+			b.WriteString("\n" + moreLead + "\n")
 		}
 		fmt.Fprintf(&b, "\n%s\n\n%s", chosenLead, text)
 		next.Added, next.Seen.Digests = strings.ToValidUTF8(l.clean(b.String()), "\uFFFD"), digests

@@ -22,33 +22,16 @@ import (
 	"hone/workspace/secret"
 )
 
+//go:embed help.md
+var help string
+
 // Kind is what implement declares of itself.
 func Kind() loop.Kind {
 	return loop.Kind{
-		Name:  "implement",
-		Use:   "implement [TEXT]",
-		Short: "change code as query.txt or TEXT asks, until the build passes",
-		Long: `implement sends a query and the code base to a model, writes all files of the reply or none, and runs
-build.sh. If the build fails, its output starts the next round.
-
-It uses these files of the directory if they exist: query.txt, codeRollup.txt, gemini-key.txt and
-gemini-system-prompt.txt. If not, TEXT is the query (use - to read it from standard input), the code base
-is every file that git does not ignore, the key comes from the environment, such as GEMINI_API_KEY, and
-the system prompt is built in. --check runs after build.sh, or alone if there is no build.sh.
-
-If the code base is large, the model first chooses the files to send, and may ask for more later. --files
-chooses instead.
-
-logs/ contains every query, response and build output.`,
-		Example: `  hone implement
-  hone implement "add a --json flag to the list command" --check "make test"
-  hone implement - --check "make test" < issue.md`,
-		Args:     loop.OneText,
+		Name: "implement", Help: loop.ReadHelp(help), Args: loop.OneText,
 		Text:     true,
-		Keys:     Keys,
-		KeyFile:  KeyName,
+		Key:      userKey,
 		Programs: programs,
-		Attempts: func(loop.Loop) error { return nil }, // the build judges them
 		New:      func() loop.Loop { return &invocation{} },
 		Preview:  loop.Preview{Short: "what implement would send first"},
 		Starters: starterFiles,
@@ -60,20 +43,17 @@ logs/ contains every query, response and build output.`,
 type invocation struct {
 	loop.Settings
 	System   string `json:"system"`
-	Query    string `json:"query"`
 	HasBuild bool   `json:"build"` // build.sh exists
 	Choose   bool   `json:"choose,omitempty"`
 }
-
-// Subject is the query.
-func (v *invocation) Subject() string { return v.Query }
 
 // Own reports whether a file is one of the loop's logs.
 func (v *invocation) Own(string) func(string) bool { return Own }
 
 // Resolve reads flags, environment, the directory's files and the configuration.
 func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits, err error) {
-	if v.Query, err = readQuery(in); err != nil {
+	query, err := readQuery(in)
+	if err != nil {
 		return l, err
 	}
 	if v.System, _, err = readInput(in.Tree, SystemName); err != nil {
@@ -87,10 +67,14 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 		return l, err
 	}
 	v.Settings, err = in.Settings()
+	v.Task = query
 	if v.System == System && v.Check != "" {
 		v.System += "\n# The user's check\n\n" + render.Line(v.Check) + "\n"
 	}
-	return in.Limits(), err
+	if err != nil || in.Preview {
+		return in.Limits(), err
+	}
+	return in.Limits(), v.ready(in)
 }
 
 // It refuses a flag that names no file.
@@ -138,6 +122,11 @@ func readQuery(in *loop.Input) (string, error) {
 			return "", loop.Usage("there is no query.txt; hone does not read "+laterDir+"/, which later versions of code-commit use",
 				fmt.Sprintf("hone implement --query-file %s/%s; set GEMINI_API_KEY, and add %[1]s/ to .gitignore so that hone does not send it", laterDir, QueryName))
 		}
+		if in.Edit != nil && !in.Preview { // as later versions of code-commit do
+			if text, err = in.Edit(QueryName); err != nil {
+				return "", loop.UsageOf(err, `hone implement "what you want"`)
+			}
+		}
 	}
 	return validQuery(QueryName, text)
 }
@@ -165,17 +154,13 @@ func readInput(tree *workspace.Tree, name string) (text string, ok bool, err err
 	return string(b), true, nil
 }
 
-// Keys reads gemini-key.txt, which replaces the variable.
-func Keys(tree *workspace.Tree) (map[string]string, error) {
+func userKey(tree *workspace.Tree) (loop.Key, error) {
 	text, ok, err := readInput(tree, KeyName)
-	if err != nil || !ok {
-		return nil, err
+	key := loop.Key{File: KeyName, Variable: "GEMINI_API_KEY", Value: strings.TrimSpace(text)}
+	if err == nil && ok && key.Value == "" {
+		err = loop.Usage(KeyName+" is empty", "write the key into it, or remove it and set GEMINI_API_KEY")
 	}
-	key := strings.TrimSpace(text)
-	if key == "" {
-		return nil, loop.Usage(KeyName+" is empty", "write the key into it, or remove it and set GEMINI_API_KEY")
-	}
-	return map[string]string{"GEMINI_API_KEY": key}, nil
+	return key, err
 }
 
 func programs(root string) ([]string, error) {
@@ -185,18 +170,14 @@ func programs(root string) ([]string, error) {
 	return []string{BuildName}, nil
 }
 
-// Ready returns an error if there is neither a build nor a check, or if the loop's
-// own files cannot be written.
-func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
+// It fails if there is neither a build nor a check, or if the loop's own files cannot be written.
+func (v *invocation) ready(in *loop.Input) error {
 	if !v.HasBuild && v.Check == "" {
 		return loop.Usage("nothing decides whether the result is right: there is neither build.sh nor --check",
 			`hone init implement, or: hone implement --check "make test"`)
 	}
 	return loop.CheckFiles(in.Root, LogsName+"/new", OutputName)
 }
-
-// RepeatArgs gives the same query.
-func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Query) }
 
 // Build puts loop and checks together.
 func (v *invocation) Build(s loop.Session) (loop.Built, error) {
@@ -213,6 +194,9 @@ func (v *invocation) Build(s loop.Session) (loop.Built, error) {
 	s.SetCheck(walls, func(tree *workspace.Tree, w loop.Walls) check.Func {
 		var checks []check.Func
 		build := check.BuildConfig{Root: tree.Dir(), Timeout: config.BuildTimeout.In(v.Values), MaxText: config.BuildOutput.In(v.Values), Live: s.IO().CheckOutput}
+		if config.OnlyNew.In(v.Values) {
+			build.Read = func(output string, exit int) []check.Finding { return s.ReadOutput(tree, output, exit) }
+		}
 		switch {
 		case v.HasBuild && tree == r.Tree:
 			checks = append(checks, l.Build(r, w.With(config.CheckEnv.In(v.Values)), build))
@@ -237,7 +221,7 @@ func (v *invocation) checks() string {
 
 // The model is not set yet.
 func (v *invocation) loop(guard *secret.Guard) Loop {
-	return Loop{Coder: v.Model.Role("coder", v.WithAdvice(v.System)), Query: v.Query, Guard: guard, Redact: guard.Redact,
+	return Loop{Coder: v.Model.Role("coder", v.WithAdvice(v.System)), Query: v.Task, Guard: guard, Redact: guard.Redact,
 		Choose: v.Choose, SelectAbove: config.SelectAbove.In(v.Values), Files: config.Files.In(v.Values), NotSent: config.NotSent.In(v.Values)}
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"hone"
 	"hone/internal/artifact"
@@ -20,15 +19,15 @@ const (
 	OutputName = "llm-user-output.txt"
 )
 
-// The name is the local time, with -2, -3 … if that exists (ruling C9). Links are not followed.
-func folder(root *os.Root, now time.Time) (string, error) {
+// The name is the local time when the run started, which begins its id, with -2, -3 … if that exists (ruling C9). Links are not followed.
+func folder(root *os.Root, run string) (string, error) {
 	if err := root.Mkdir(LogsName, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("create the directory of the logs: %w", err)
 	}
 	if info, err := root.Lstat(LogsName); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("%s is not a directory: move it away", LogsName)
 	}
-	name := LogsName + "/" + now.Format("20060102-150405")
+	name := LogsName + "/" + run[:strings.LastIndexByte(run, '-')]
 	for n := 1; ; n++ {
 		at := name
 		if n > 1 {

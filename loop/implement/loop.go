@@ -17,7 +17,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"hone"
 	"hone/block"
@@ -228,14 +227,14 @@ func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) erro
 
 // It is added to the file once.
 func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) error {
-	size, err := inTree(ctx, r, "user output size", func(root *os.Root) (measured, error) {
+	size, err := loop.InTree(ctx, r, "user output size", nil, func(root *os.Root) (measured, error) {
 		n, err := sizeOf(root, OutputName)
 		return measured{n}, err
 	})
 	if err != nil {
 		return err
 	}
-	_, err = inTree(ctx, r, "user output", func(root *os.Root) (done, error) {
+	_, err = loop.InTree(ctx, r, "user output", nil, func(root *os.Root) (done, error) {
 		if l.Say != nil {
 			l.Say(thought)
 		}
@@ -256,7 +255,7 @@ func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error 
 	if err != nil {
 		return err
 	}
-	_, err = inTree(ctx, r, "log "+name, func(root *os.Root) (done, error) {
+	_, err = loop.InTree(ctx, r, "log "+name, nil, func(root *os.Root) (done, error) {
 		return done{}, artifact.Write(root, fmt.Sprintf("%s/%s", at, logName(r.Round(), name)), strings.NewReader(l.clean(content)))
 	})
 	return err
@@ -277,8 +276,8 @@ type made struct {
 func logFolder(ctx context.Context, r *hone.Run) (string, error) {
 	m, ok, err := hone.First[made](r, "log folder")
 	if err == nil && !ok {
-		m, err = inTree(ctx, r, "log folder", func(root *os.Root) (made, error) {
-			at, err := folder(root, time.Now())
+		m, err = loop.InTree(ctx, r, "log folder", nil, func(root *os.Root) (made, error) {
+			at, err := folder(root, r.Journal.Run())
 			return made{at}, err
 		})
 	}
@@ -286,17 +285,6 @@ func logFolder(ctx context.Context, r *hone.Run) (string, error) {
 		return "", err
 	}
 	return m.Folder, r.Notice("everything that is sent, received and built is in " + m.Folder)
-}
-
-func inTree[T any](ctx context.Context, r *hone.Run, name string, do func(*os.Root) (T, error)) (T, error) {
-	return hone.Step(ctx, r, name, nil, func(context.Context) (T, error) {
-		root, err := os.OpenRoot(r.Tree.Dir())
-		if err != nil {
-			return *new(T), err
-		}
-		defer root.Close()
-		return do(root)
-	})
 }
 
 func (l Loop) clean(text string) string {

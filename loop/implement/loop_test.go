@@ -20,7 +20,7 @@ import (
 	"hone/journal"
 	"hone/loop/implement"
 	"hone/model"
-	"hone/sandbox"
+	"hone/sandbox/wall"
 	"hone/workspace"
 )
 
@@ -57,7 +57,7 @@ func (p process) live(t testing.TB, dir string) hone.End {
 			l.Query = "Say done."
 		}
 		r.Rules, r.Own, r.Limits.Rounds = l.Rules(), implement.Own, max(p.rounds, 1)
-		r.Check = l.Build(r, sandbox.None{Grace: 50 * time.Millisecond},
+		r.Check = l.Build(r, wall.None{Grace: 50 * time.Millisecond},
 			check.BuildConfig{Root: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: time.Minute, MaxText: p.max})
 		return l.Round
 	})
@@ -283,7 +283,7 @@ looked
 
 
 build.sh: exit status 1
-No file has changed since the round before, so the findings are the same. A solution in words is not enough: make the change. If no change can help, say what the user has to do.
+No file has changed since the round before, so the findings are the same. A solution in words is not enough: make the change. If no change can help, say what the user has to do, unless you have just said it: the user reads both replies.
 `, `
 You then provided the following data in your subsequent response
 

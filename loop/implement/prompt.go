@@ -169,7 +169,7 @@ func (l Loop) newPrompt(tree *workspace.Tree, files workspace.Manifest) (prompt,
 		}
 		if l.Files != nil {
 			files, _ = pick(files, l.Files)
-			text = append(text, "\n"+chosenLead+"\n\n"...)
+			text = append(text, "\n"+moreLead+"\n\n"+chosenLead+"\n\n"...)
 		}
 		if !p.Choose {
 			var contents []byte

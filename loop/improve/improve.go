@@ -27,6 +27,7 @@ var System string
 type Loop struct {
 	Improver hone.Role
 	Metric   string // the command line that prints the number
+	Profile  string // the command line that prints where the time goes; empty if there is none
 	Check    string // the command line that must pass; empty if there is none
 	Advice   string // the user's; empty if there is none
 	Name     string // of the number
@@ -37,23 +38,15 @@ type Loop struct {
 	Guard    *secret.Guard
 }
 
-// place is the record of where the work is: the directory, and its files.
-type place struct {
-	Text string `json:"text"`
-}
-
 // Round is one conversation. It starts with the best number so far and what was tried.
 func (l Loop) Round(ctx context.Context, r *hone.Run, wrong []check.Finding) ([]check.Finding, error) {
-	at, err := hone.Step(ctx, r, "look", nil, func(ctx context.Context) (place, error) {
-		files, err := loop.FilesText(ctx, r.Tree, l.Guard, r.Own)
-		return place{fmt.Sprintf("\nWorking directory: %s\n%s", render.Line(l.Guard.Redact(r.Tree.Dir())), files)}, err
-	})
+	place, err := loop.Look(ctx, r, l.Guard)
 	if err != nil {
 		return nil, err
 	}
-	report := at.Text + l.standing(r)
+	report := place + l.standing(r)
 	if len(wrong) > 0 {
-		report += "\nWhat else you should know; what the check says is about the change that was taken back:\n\n" + strings.Join(loop.ForModel(wrong), "\n\n") + "\n"
+		report += "\nWhat the check said of the change that was taken back, and what else you should know:\n\n" + strings.Join(loop.ForModel(wrong), "\n\n") + "\n"
 	}
 	_, err = r.Talk(ctx, l.Improver, hone.Text(l.prompt(), report))
 	if hone.OutOfBudget(err) {
@@ -77,15 +70,23 @@ func (l Loop) standing(r *hone.Run) string {
 			best = s.Score
 		}
 	}
-	text := fmt.Sprintf("\n%s was %s at the start. The best so far is %s, give or take %.2g %%. A gain must be at least %s and greater than the noise.\n",
-		l.Name, history.Figure(best.First), history.Figure(best.Best), best.Noise*100, l.MinGain)
+	gain, noise := l.MinGain, ""
+	if best.Noise > 0 {
+		gain += ", and more than what single runs differ by"
+		noise = " ± " + history.Part(best.Noise*100) + " %"
+	}
+	text := fmt.Sprintf("\nThis is round %d of at most %d. %s was %s at the start. The best so far is %s%s. A gain must be at least %s.\n",
+		r.Round(), r.Limits.MaxRounds(), l.Name, history.Figure(best.First), history.Figure(best.Best), noise, gain)
 	for _, name := range best.ShownNames() {
 		text += fmt.Sprintf("%s is %s; it does not decide.\n", render.Line(name), history.Figure(best.Shown[name]))
+	}
+	if best.Profile != "" {
+		text += fmt.Sprintf("\nA profile of the best, printed by `%s`, at most 8 KB of it:\n\n%s\n", render.Line(l.Profile), loop.Indented(strings.TrimRight(best.Profile, "\n")))
 	}
 	if len(tried) == 0 {
 		return text
 	}
-	text += "\nWhat was tried:\n\n"
+	text += "\nWhat was tried, each measured beside the best of its time, in turn:\n\n"
 	for _, s := range tried {
 		text += fmt.Sprintf("- round %d: %s. You said: %s\n", s.Round, render.Line(s.Score.Verdict()), render.Cut(render.Line(s.Score.Idea), maxIdea))
 	}
@@ -112,8 +113,5 @@ func (l Loop) prompt() string {
 	if l.Check != "" {
 		text += "\nThis check must pass:\n\n" + loop.Indented(l.Check) + "\n\n" + howToRun + "\n"
 	}
-	if l.Advice != "" {
-		text += "\nThe user adds this advice:\n\n" + strings.TrimSpace(l.Advice) + "\n"
-	}
-	return text
+	return text + loop.Advised(l.Advice)
 }

@@ -14,7 +14,6 @@ import (
 	"hone/check/judge"
 	"hone/internal/config"
 	"hone/loop"
-	"hone/tool/allow"
 	"hone/workspace"
 )
 
@@ -24,11 +23,7 @@ var help string
 // Kind is what improve declares of itself.
 func Kind() loop.Kind {
 	return loop.Kind{
-		Name: "improve", Use: "improve [TEXT]", Short: "make a number better while the check stays clean", Long: help,
-		Example: `  hone improve --metric "go test -run - -bench Parse ." --lower ns/op --check "go test ./..." --allow go
-  hone improve "start with the parser" --metric ./bench.sh --lower p95_ms --target 100 --check "make test"
-  hone improve --metric "stat -c %s dist/app.js" --lower value --check "npm test"`,
-		Args: loop.OneText, Text: true, Attempts: func(loop.Loop) error { return nil },
+		Name: "improve", Help: loop.ReadHelp(help), Args: loop.OneText, Text: true,
 		New:     func() loop.Loop { return &invocation{} },
 		Preview: loop.Preview{Short: "what improve would send first, without what it measures at the start"},
 		Starters: func() loop.Starters {
@@ -43,7 +38,6 @@ func Kind() loop.Kind {
 type invocation struct {
 	loop.Settings
 	System string `json:"system"`
-	Advice string `json:"advice,omitempty"`
 }
 
 // Resolve reads flags and configuration. It requires a metric, and the name of its number.
@@ -69,16 +63,17 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, gainErr
 	case targetErr != nil:
 		return l, targetErr
-	case config.Prove.In(in.Values) != "off":
-		return l, loop.Usage("improve measures in clean copies anyway, and its check passes at the start, so --prove says nothing", "leave out --prove")
 	}
+	config.Prove.Set(in.Values, "off") // it measures in clean copies anyway, and its check passes at the start
 	if err := loop.CheckLine(config.Metric.In(in.Values)); err != nil {
 		return l, loop.Usage("the metric has only blanks and comments", "--metric ./bench.sh")
 	}
 	if v.Settings, err = in.Settings(); err != nil {
 		return l, err
 	}
-	v.Advice, err = in.Text()
+	v.Task, err = in.Text()
+	name, _ := v.name()
+	v.About = strings.TrimSpace(name + " of " + config.Metric.In(v.Values))
 	v.System = v.Walls.System(System)
 	return in.Limits(), err
 }
@@ -123,22 +118,13 @@ func (v *invocation) name() (name string, lower bool) {
 	return config.Higher.In(v.Values), false
 }
 
-// Subject names the number.
-func (v *invocation) Subject() string {
-	name, _ := v.name()
-	return strings.TrimSpace(name + " of " + config.Metric.In(v.Values))
-}
-
-// RepeatArgs gives the same metric and advice.
-func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Advice) }
-
 // Build puts loop, tools, check and metric together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r := s.NewRun(workspace.Rules{Guard: s.Guard()})
 	l := v.loop(s.Role("improver", v.System))
 	l.Guard = s.Guard()
 	confirm := config.Confirm.In(v.Values)
-	tools := loop.Toolset{Programs: slices.Concat(allow.ExecutionPrograms(), config.Allow.In(v.Values)), Always: []string{l.Metric}}
+	tools := loop.Toolset{Programs: v.Programs(), Always: []string{l.Metric}}
 	if hidden := judge.Scripts(confirm); len(hidden) > 0 {
 		s.Guard().Hide(hidden)
 		tools.Walls = s.Walls(loop.WallPlan{Bounded: true, Hide: existing(s.Root(), hidden)})
@@ -152,12 +138,14 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r.Trust.CheckFirst = hone.Informed
 	r.Trust.Judges, r.Trust.Keep = judge.Of(strings.Join([]string{v.Check, l.Metric, confirm}, "\n")), true
 	r.Trust.Protect = slices.Concat(r.Trust.Protect, judge.Scripts(l.Metric), judge.Scripts(confirm), judge.Scripts(v.Check))
-	m := meter{session: s, run: r, line: l.Metric, confirm: confirm, name: l.Name, lower: l.Lower,
+	r.Words = func(text string) string { first, _, _ := strings.Cut(text, "\n"); return first }
+	m := meter{session: s, run: r, line: l.Metric, confirm: confirm, profile: config.Profile.In(v.Values), name: l.Name, lower: l.Lower,
 		samples: config.Samples.In(v.Values), timeout: config.MetricTimeout.In(v.Values), redact: s.Guard().Redact}
-	r.Metric = &hone.Metric{First: m.first, Compare: m.compare}
-	if m.gain, err = minGain(v.Values); err == nil {
-		r.Metric.Target, err = target(v.Values)
+	if m.gain, err = minGain(v.Values); err != nil {
+		return built, err
 	}
+	r.Metric = &hone.Metric{First: m.first, Compare: m.compare}
+	r.Metric.Target, err = target(v.Values)
 	return loop.Built{Run: r, Round: l.Round, Turns: map[string]int{l.Improver.Name: v.Bounds().Turns}, Summary: func(end hone.End) string { return summaryText(r, end) }}, err
 }
 
@@ -173,8 +161,7 @@ func existing(root string, patterns []string) (paths []string) {
 }
 
 func (v *invocation) loop(improver hone.Role) Loop {
-	improver.Bounds = v.Bounds()
-	l := Loop{Improver: improver, Metric: config.Metric.In(v.Values), Check: v.Check, Advice: v.Advice,
+	l := Loop{Improver: improver, Metric: config.Metric.In(v.Values), Profile: config.Profile.In(v.Values), Check: v.Check, Advice: v.Task,
 		Target: config.Target.In(v.Values), MinGain: config.MinGain.In(v.Values), NoBash: v.Walls.Absent}
 	l.Name, l.Lower = v.name()
 	return l
@@ -186,19 +173,10 @@ func summaryText(r *hone.Run, end hone.End) string {
 	if score == nil {
 		return ""
 	}
-	kept, tried := 0, 0
-	for _, s := range r.Past().States() {
-		if s.Score != nil {
-			tried++
-			if s.Score.Kept {
-				kept++
-			}
-		}
-	}
-	text := fmt.Sprintf("%s, %d of %d kept", score.Change(), kept, tried)
+	text := score.Tally()
 	if gain := score.Gain(score.First, score.Best); gain > 0 {
 		text += fmt.Sprintf("; %.0f tokens", float64(end.Tokens)/gain)
-		if end.Cost != nil {
+		if end.Cost != nil && *end.Cost > 0 {
 			text += fmt.Sprintf(" and $%.4f", *end.Cost/gain)
 		}
 		text += " for each percent"

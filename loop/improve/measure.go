@@ -38,6 +38,7 @@ type meter struct {
 	run     *hone.Run
 	line    string // the metric
 	confirm string // a second metric that a change must not worsen; empty if there is none
+	profile string // prints where the time goes; empty if there is none
 	name    string
 	lower   bool
 	samples int     // 0: that follows from the first ones
@@ -49,37 +50,60 @@ type meter struct {
 // noScore is why a command gave no number.
 type noScore struct{ error }
 
-// once runs a metric in a clean copy of its own and returns its numbers. The error is a
-// noScore, or one of the machine.
-func (m meter) once(ctx context.Context, c hone.Copies, best bool, line string) (v values, err error) {
+// once runs a metric in a clean copy of its own and returns its numbers.
+func (m meter) once(ctx context.Context, c hone.Copies, best bool, line string) (values, error) {
+	got, err := m.output(ctx, c, best, line, "the metric")
+	return readMetric(got.Stdout), err
+}
+
+// output runs a command line in a clean copy of its own. The error is a noScore, which says
+// what the line is, or one of the machine.
+func (m meter) output(ctx context.Context, c hone.Copies, best bool, line, what string) (got sandbox.Result, err error) {
 	dir, err := c(ctx, best)
 	if err != nil {
-		return nil, err
+		return got, err
 	}
 	r, remove, err := m.session.InCopy(dir)
 	if err != nil {
-		return nil, err
+		return got, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	argv := []string{"sh", "-c", line}
-	if runtime.GOOS == "windows" {
-		argv = []string{"cmd", "/C", line}
-	}
+	argv := sandbox.Shell(line)
 	if cpu := lastCPU(); cpu != "" {
 		argv = append([]string{"taskset", "-c", cpu}, argv...)
 	}
-	got, err := r.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, Timeout: m.timeout})
+	got, err = r.Run(ctx, sandbox.Command{Argv: argv, Dir: dir, Timeout: m.timeout})
 	switch {
 	case err != nil:
-		return nil, err
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		err = context.Cause(ctx)
 	case got.TimedOut:
-		return nil, noScore{fmt.Errorf("the metric did not end within %s", render.Duration(m.timeout))}
+		err = noScore{fmt.Errorf("%s did not end within %s", what, render.Duration(m.timeout))}
 	case got.Exit != 0:
-		return nil, noScore{errors.New(strings.TrimSuffix(fmt.Sprintf("the metric ended with status %d: %s", got.Exit, render.Cut(render.Line(m.redact(lastLine(got.Stdout, got.Stderr))), 200)), ": "))}
+		err = noScore{errors.New(strings.TrimSuffix(fmt.Sprintf("%s ended with status %d: %s", what, got.Exit, render.Cut(render.Line(m.redact(lastLine(got.Stdout, got.Stderr))), 200)), ": "))}
 	}
-	return readMetric(got.Stdout), nil
+	return got, err
+}
+
+// maxProfile is how much of a profile the model sees, in bytes.
+const maxProfile = 8 << 10
+
+// profiled returns the beginning of what the profile prints of a copy of the tree. Without one
+// the run goes on, and the user is told why.
+func (m meter) profiled(ctx context.Context, c hone.Copies) (string, error) {
+	if m.profile == "" {
+		return "", nil
+	}
+	got, err := m.output(ctx, c, false, m.profile, "the profile")
+	text := m.redact(strings.ToValidUTF8(string(got.Stdout), "\uFFFD"))
+	switch {
+	case errors.As(err, new(noScore)):
+		return "", m.run.Notice(err.Error() + "; the model does without it")
+	case err != nil || len(text) <= maxProfile:
+		return text, err
+	}
+	text = text[:maxProfile]
+	return text[:strings.LastIndexByte(text, '\n')+1], nil
 }
 
 // number is the median of the values of the name that decides; want is how many there must be,
@@ -98,14 +122,11 @@ func (m meter) number(v values, want int) (number float64, n int, err error) {
 // first measures a copy of the tree before the first round.
 func (m meter) first(ctx context.Context, c hone.Copies) (s history.Score, err error) {
 	s = history.Score{Name: m.name, Lower: m.lower}
-	done, err := m.session.Measuring(ctx)
+	done, err := m.begin(ctx)
 	if err != nil {
 		return s, err
 	}
 	defer done()
-	if err := m.noteLoad(); err != nil {
-		return s, err
-	}
 	var shown []values
 	for i := 0; i <= m.wanted(s.New); i++ { // the first one warms up
 		v, err := m.once(ctx, c, false, m.line)
@@ -138,7 +159,8 @@ func (m meter) first(ctx context.Context, c hone.Copies) (s history.Score, err e
 	s.Shown = others(m.name, shown)
 	s.Best, s.Noise = summary(s.New)
 	s.First = s.Best
-	return s, nil
+	s.Profile, err = m.profiled(ctx, c)
+	return s, err
 }
 
 // wanted returns how many samples the first measurement takes, after those that it has.
@@ -164,14 +186,11 @@ func atStart(err error) error {
 // (ruling I2).
 func (m meter) compare(ctx context.Context, best history.Score, c hone.Copies) (s history.Score, err error) {
 	s = best.Next()
-	done, err := m.session.Measuring(ctx)
+	done, err := m.begin(ctx)
 	if err != nil {
 		return s, err
 	}
 	defer done()
-	if err := m.noteLoad(); err != nil {
-		return s, err
-	}
 	for range 2 {
 		got, shown, err := m.inTurn(ctx, c, m.line, best)
 		if err != nil {
@@ -201,7 +220,8 @@ func (m meter) compare(ctx context.Context, best history.Score, c hone.Copies) (
 	}
 	s.Kept = true
 	s.Best, s.Noise = summary(s.New)
-	return s, nil
+	s.Profile, err = m.profiled(ctx, c)
+	return s, err
 }
 
 // notScored records why there is no score, or returns any other error.
@@ -318,15 +338,22 @@ func lastCPU() string {
 	return list[strings.LastIndexAny(list, ",-")+1:]
 }
 
-// noteLoad tells the user, once, if other programs use the machine.
-func (m meter) noteLoad() error {
-	text, err := os.ReadFile("/proc/loadavg")
+// begin waits until no other run measures on this machine. It tells the user if it has to, and
+// if other programs use the machine.
+func (m meter) begin(ctx context.Context) (done func(), err error) {
+	done, err = m.session.Measuring(ctx, func() error {
+		return m.run.Notice("another run measures on this machine; this one waits until it has ended its measurement")
+	})
 	if err != nil {
-		return nil
+		return nil, err
 	}
+	text, _ := os.ReadFile("/proc/loadavg") // Linux has it
 	now, _, _ := strings.Cut(string(text), " ")
-	if load, err := strconv.ParseFloat(now, 64); err != nil || load < float64(runtime.NumCPU()) {
-		return nil
+	if load, _ := strconv.ParseFloat(now, 64); load >= float64(runtime.NumCPU()) {
+		err = m.run.Notice("other programs keep this machine busy, so the numbers vary more, and gains are harder to see")
 	}
-	return m.run.Notice("other programs keep this machine busy, so the numbers vary more, and gains are harder to see")
+	if err != nil {
+		done()
+	}
+	return done, err
 }

@@ -41,8 +41,8 @@ func (l Loop) Finish(ctx context.Context, r *hone.Run, end hone.End) error {
 func (l Loop) Summary(r *hone.Run, end hone.End) string {
 	if end.Kind == hone.KindDone {
 		by := ""
-		if l.Session {
-			by = " by the verifier's report"
+		if last, ok, err := hone.Last[suiteRun](r, stepSuite); err == nil && ok && last.Absent {
+			by = " by the verifier's report alone"
 		}
 		return fmt.Sprintf("✓ Phase %d passed%s\n%s", l.Phase, by, l.unseenSummary(r))
 	}
@@ -75,12 +75,11 @@ func (l Loop) Summary(r *hone.Run, end hone.End) string {
 // The user should look at these tests first, as the last suite of the run has them.
 func (l Loop) unseenSummary(r *hone.Run) string {
 	due, err := l.dueItems(r)
-	seen, ok, err2 := hone.Last[seenFailing](r, stepSeeFail)
-	if err != nil || err2 != nil || !ok {
+	if err != nil {
 		return ""
 	}
-	_, names := seen.faults(due)
-	if len(names) == 0 {
+	names, err := l.unseen(r, due)
+	if err != nil || len(names) == 0 {
 		return ""
 	}
 	var b strings.Builder

@@ -15,14 +15,6 @@ import (
 	"hone/loop/phase/spec"
 )
 
-// Valid returns what is wrong with the role of a preview.
-func (v *invocation) Valid(*loop.Input) error {
-	if v.role != "" && v.role != "builder" && v.role != "verifier" {
-		return loop.Usage(fmt.Sprintf("--role %s is not builder or verifier", v.role), "hone help prompt phase")
-	}
-	return nil
-}
-
 // allPhases stands for every phase that has a specification.
 const allPhases = "all"
 
@@ -145,8 +137,18 @@ func list(in *loop.Input) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(in.Out, spec.List(specs))
-	return err
+	for _, s := range specs {
+		if len(s.Items) > 0 {
+			_, err = fmt.Fprint(in.Out, spec.List(specs))
+			return err
+		}
+	}
+	return noContract(specs[len(specs)-1].Path)
+}
+
+func noContract(file string) error {
+	return loop.Usage(file+" states no contract that hone recognizes, so nothing could be verified",
+		"below a heading Contracts, hone looks for lines ACTION → EXPECTED, for FLOW: NAME with such lines, and for headings such as POST /users with lines Input: and Success:")
 }
 
 // The seed's users write names without a provider.

@@ -29,7 +29,7 @@ func TestHookFails(t *testing.T) {
 		why        []string
 		turns      int // that are taken before
 	}{
-		"map_deps fails":                          {"map_deps", "echo no such lock file >&2; exit 3", []string{"map_deps in abl.config.sh failed with exit status 3", "no such lock file"}, 0},
+		"map_deps fails":                          {"map_deps", "echo no such lock file >&2; exit 3", []string{"map_deps in abl.config.sh failed with exit status 3", "no such lock file"}, 4},
 		"map_deps hangs":                          {"map_deps", "echo reading; sleep 60", []string{"map_deps", "did not finish within", "reading"}, 0},
 		"health_check hangs":                      {"health_check", "echo linting; sleep 60", []string{"health_check", "did not finish within", "linting"}, 4},
 		"start_dev fails":                         {"start_dev", "echo npm: command not found; exit 127", []string{"start_dev", "failed with exit status 127", "npm: command not found"}, 4},

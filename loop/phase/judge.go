@@ -7,9 +7,7 @@ import (
 
 	"hone/check"
 	"hone/history"
-	"hone/internal/excerpt"
 	"hone/internal/lazyregexp"
-	"hone/internal/render"
 	"hone/internal/tap"
 	"hone/loop"
 	"hone/loop/phase/spec"
@@ -41,9 +39,9 @@ func resultsOf(due []spec.Item, run suiteRun) (o results) {
 		o.faults = append(o.faults, text)
 	}
 	o.points = make([]tap.Point, len(due))
-	var plain []string
+	plain := plainOf(due)
 	for _, item := range due {
-		o.names, plain = append(o.names, item.String()), append(plain, spec.Plain(item.String()))
+		o.names = append(o.names, item.String())
 	}
 	count := make([]int, len(due))
 	for _, p := range report.Points {
@@ -65,6 +63,13 @@ func resultsOf(due []spec.Item, run suiteRun) (o results) {
 		}
 	}
 	return o
+}
+
+func plainOf(due []spec.Item) (plain []string) {
+	for _, item := range due {
+		plain = append(plain, spec.Plain(item.String()))
+	}
+	return plain
 }
 
 // If one contract contains another, the longer one counts.
@@ -110,8 +115,11 @@ func (f failure) entry() string {
 	return fmt.Sprintf("SPEC: %s\nINPUT: %s\nOBSERVED: %s\n", part(f.name), part(f.input), part(f.observed))
 }
 
-// broken says why the run is no evidence (ruling A14).
+// broken says why the run is no evidence (ruling A14). Without a suite there is neither.
 func verdictOf(due []spec.Item, run suiteRun) (failed []failure, broken []string) {
+	if run.Absent {
+		return nil, nil
+	}
 	o := resultsOf(due, run)
 	failed, broken = o.failures(), o.faults
 	if len(failed) > 0 || len(broken) > 0 {
@@ -135,7 +143,7 @@ func doubts(failed []failure, broken []string, prior []check.Finding) (why []str
 		case f.missingDiagnostics() != "":
 			why = append(why, f.missingDiagnostics())
 		case f.isIn(prior):
-			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract. Correct it only if it checks something else; if it is right, change nothing, and end with why, for the builder. Input: %s; observed: %s", f.name, f.input, f.observed))
+			why = append(why, fmt.Sprintf("the point “%s” has failed in two rounds. The code or the test may be wrong: compare the test with the contract, and correct it only if it checks something else. Input: %s; observed: %s", f.name, f.input, f.observed))
 		}
 	}
 	return why
@@ -145,20 +153,6 @@ func (f failure) isIn(prior []check.Finding) bool {
 	return slices.ContainsFunc(prior, func(p check.Finding) bool {
 		return p.Source == sourceContract && strings.HasPrefix(p.Text, "SPEC: "+f.name+"\n")
 	})
-}
-
-// maxWords limits what the builder gets of the verifier's conclusion, in bytes.
-const maxWords = 2 << 10
-
-// The builder gets what the verifier said of the tests of failures that remain; nil if it reviewed none. Its lines are marked,
-// so that none starts an entry of failed_specs.md.
-func reviewFinding(words string, failed []failure, prior []check.Finding) []check.Finding {
-	words = excerpt.Middle(strings.TrimSpace(render.Escape(words)), maxWords)
-	if words == "" || !slices.ContainsFunc(failed, func(f failure) bool { return f.isIn(prior) }) {
-		return nil
-	}
-	return []check.Finding{{Source: sourceReview, Advisory: true,
-		Text: "The verifier has reviewed the tests of what failed twice. In its words:\n  | " + strings.ReplaceAll(words, "\n", "\n  | ")}}
 }
 
 // left are other entries that the suite left in a failed_specs.md below tests/.
@@ -177,7 +171,9 @@ func contractFindings(failed []failure, left string) (found []check.Finding) {
 type seenFailing struct {
 	Unimplemented suiteRun `json:"unimplemented"`       // every answer is 501
 	Empty         suiteRun `json:"empty"`               // every answer is 200 with an empty body
+	Absent        bool     `json:"absent,omitempty"`    // there is no suite, and was none before
 	Suite         string   `json:"suite"`               // its digest
+	Points        []string `json:"points,omitempty"`    // of the last suite without faults: none may be removed
 	Unchanged     bool     `json:"unchanged,omitempty"` // the runs are those of an earlier step, which had no faults
 	history.Report
 }
@@ -204,6 +200,11 @@ func (s seenFailing) faults(due []spec.Item) (wrong, unseen []string) {
 	}
 	if s.Unimplemented.Requests == 0 || s.Empty.Requests == 0 {
 		return append(wrong, "no request reached the server at $DEV_URL"), nil
+	}
+	for _, name := range s.Points {
+		if !slices.Contains(a.names, name) {
+			wrong = append(wrong, fmt.Sprintf("the point “%s” was removed", name))
+		}
 	}
 	failed := a.failures()
 	if len(failed) > 0 && s.Unimplemented.Exit == 0 {

@@ -3,6 +3,7 @@ package phase
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"path"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"hone"
 	"hone/internal/artifact"
@@ -23,27 +26,13 @@ import (
 	"hone/workspace/secret"
 )
 
+//go:embed help.md
+var help string
+
 // Kind is what phase declares of itself.
 func Kind() loop.Kind {
 	return loop.Kind{
-		Name:  "phase",
-		Use:   "phase N [N …] | all",
-		Short: "build and verify a web service from specifications, phase by phase",
-		Long: `phase builds what specs/phaseN.md and the earlier phases specify. A builder, which sees only src/,
-writes the code. Your health check inspects it. A verifier, which sees only tests/, writes a test suite
-from the contracts: tests/run, with one TAP point for each contract. hone runs it, first against servers
-that must fail it, then against yours. The contracts that fail go back to the builder. A phase has passed
-when every point has passed. With --verify session the verifier runs the suite, and its report decides.
-
-The project's own commands (health_check, start_dev, reset_state, map_deps) are in abl.config.sh.
-Everything that a model wrote runs behind walls that hide the rest of the machine: hidden or bwrap,
-unless you name a weaker one. Several phases run in order, up to the first that does not pass; "all"
-skips phases that passed with the current specifications.`,
-		Example: `  hone init phase --template go
-  hone phase 1 --list
-  hone phase 1 2 --builder-model gemini-2.5-pro --verifier-model gemini-2.5-flash
-  hone phase all --builder-model command/gemini`,
-		Args: phaseArgs,
+		Name: "phase", Help: loop.ReadHelp(help), Args: phaseArgs,
 		Complete: func(dir string, args []string) []string {
 			words := written(dir, args)
 			if len(args) == 0 && len(words) > 0 {
@@ -51,7 +40,6 @@ skips phases that passed with the current specifications.`,
 			}
 			return words
 		},
-		NoAdvice: true,
 		Agents:   true,
 		Programs: programs,
 		New:      func() loop.Loop { return &invocation{} },
@@ -64,15 +52,8 @@ builder in round 1. It runs no hook, so the map lacks the dependencies that map_
 			Complete: written,
 		},
 		Starters: starterFiles,
-		Verified: verdicts,
 	}
 }
-
-// Who runs the suite (ruling A14).
-const (
-	bySuite   = "suite"
-	bySession = "session"
-)
 
 // The seed's models.
 const (
@@ -89,19 +70,10 @@ type invocation struct {
 	BuilderSystem  string          `json:"builder_system"`
 	VerifierSystem string          `json:"verifier_system"`
 	NamesRoot      map[string]bool `json:"names_root,omitempty"` // by role, see Loop
-	Verify         string          `json:"verify"`               // bySuite or bySession
 	HookRead       []string        `json:"hook_read,omitempty"`  // absolute
 	HookLogs       bool            `json:"hook_logs,omitempty"`  // hooks write into LogDir
 
 	role string // of a preview
-}
-
-// Subject is the phase.
-func (v *invocation) Subject() string { return fmt.Sprintf("phase %d", v.Phase) }
-
-// Variables also returns those of the hooks.
-func (v *invocation) Variables() []string {
-	return slices.Concat(v.Settings.Variables(), config.HookEnv.In(v.Values))
 }
 
 func (v *invocation) devURL() string { return config.DevURL.In(v.Values) }
@@ -127,18 +99,14 @@ func programs(root string) ([]string, error) {
 }
 
 func project(root string) error {
-	if _, err := os.Stat(filepath.Join(root, "specs")); err != nil {
-		if _, err := os.Stat(filepath.Join(root, ".abl", "specs")); err == nil {
-			return loop.Usage("there is no specs/ in "+root+"; hone does not read .abl/specs/, the layout of later versions of ABL",
-				"hone init phase writes specs/phase1.md and abl.config.sh as examples; copy your contracts into specs/phase1.md, specs/phase2.md and so on, and fill in the hooks")
-		}
-		return loop.Usage("there is no specs/ in "+root, "hone init phase, or name the project's directory with --dir")
+	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(spec.Dir(root)))); err != nil {
+		return loop.Usage("there is no specs/ in "+root+", and no .abl/specs/", "hone init phase, or name the project's directory with --dir")
 	}
 	return nil
 }
 
 // Resolve reads flags, environment, roles and configuration.
-func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
+func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits, err error) {
 	if err := project(in.Root); err != nil {
 		return l, err
 	}
@@ -155,6 +123,8 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if v.Settings, err = in.Settings(); err != nil {
 		return l, err
 	}
+	v.About = fmt.Sprintf("phase %d", v.Phase)
+	v.RepoAdvice.Off = true // the roles see no more of the repository than the loop gives them
 	if v.Verifier, err = in.Model(verifier); err != nil {
 		return l, err
 	}
@@ -166,14 +136,6 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if err != nil {
 		return l, loop.UsageOf(err, "fix the file, or remove it")
 	}
-	// A verifier's prompt of the user's own that does not ask for tests/run decides who runs the suite, unless the user does.
-	if v.Verify = config.Verify.In(in.Values); v.Verify == "" {
-		v.Verify = bySuite
-		if !strings.Contains(verifierText, suitePath) {
-			v.Verify = bySession
-			in.Note("prompts/verifier.md does not mention " + suitePath + ", so the verifier runs the tests and its report is the verdict; to have hone run them: --verify suite")
-		}
-	}
 	v.NamesRoot = map[string]bool{"builder": namesRoot(builderText), "verifier": namesRoot(verifierText)}
 	for _, role := range []struct{ name, folder string }{{"builder", Src}, {"verifier", Tests}} {
 		if v.NamesRoot[role.name] {
@@ -181,8 +143,11 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		}
 	}
 	v.BuilderSystem = BuilderSystem(builderText, v.Model.Agent != nil)
-	v.VerifierSystem = VerifierSystem(verifierText, v.devURL(), v.Verifier.Agent != nil, v.Verify == bySession)
-	return in.Limits(), v.complete(in.Root)
+	v.VerifierSystem = VerifierSystem(verifierText, v.devURL(), v.Verifier.Agent != nil)
+	if err := v.complete(in.Root); err != nil || in.Preview {
+		return in.Limits(), err
+	}
+	return in.Limits(), v.ready(ctx, in)
 }
 
 // It fails before anything is written.
@@ -192,12 +157,16 @@ func (v *invocation) complete(root string) error {
 		return wrongSpecs(err)
 	}
 	if own := specs[len(specs)-1]; len(own.Items) == 0 {
-		return loop.Usage(own.Path+" states no contract that hone recognizes, so nothing could be verified", "write one per line, as ACTION → EXPECTED, below a heading Contracts")
+		return noContract(own.Path)
 	}
 	hooks, err := artifact.Input(filepath.Join(root, devserver.Config))
 	v.HookLogs = namesLogs.Match(hooks)
 	if info, statErr := os.Stat(filepath.Join(root, devserver.Config)); err != nil || statErr != nil || !info.Mode().IsRegular() {
-		return loop.Usage("there is no "+devserver.Config+" in "+root+", which defines how the project is checked and started", "hone init phase, or name the project's directory with --dir")
+		hint := "hone init phase, or name the project's directory with --dir"
+		if _, err := os.Stat(filepath.Join(root, ".abl", "abl.config.yaml")); err == nil {
+			hint = "hone init phase writes one with the hooks to fill in: the commands of .abl/abl.config.yaml go there, those of verifier_commands as [phase] verifier-commands names them"
+		}
+		return loop.Usage("there is no "+devserver.Config+" in "+root+", which defines how the project is checked and started", hint)
 	}
 	if v.Model.BaseURL != "" && v.Verifier.BaseURL != "" && v.Model.Provider() != v.Verifier.Provider() {
 		return loop.Usage("--base-url is one address, but the two roles use different providers", "set the providers' own variables instead, such as GOOGLE_GEMINI_BASE_URL and OPENAI_BASE_URL")
@@ -205,20 +174,20 @@ func (v *invocation) complete(root string) error {
 	return nil
 }
 
-// Ready returns an error if the starter's specification was not edited. It notes that a phase has
+// It fails if the starter's specification was not edited, and notes that a phase has
 // passed already, because it is paid for again.
-func (v *invocation) Ready(ctx context.Context, in *loop.Input) error {
+func (v *invocation) ready(ctx context.Context, in *loop.Input) error {
 	if g, err := git.Find(); err == nil {
 		if passed, err := HasPassed(ctx, g, in.Root, v.Phase); err == nil && passed {
 			in.Note(fmt.Sprintf("phase %d has passed by these specifications, and runs again; hone phase all runs only those that have not", v.Phase))
 		}
 	}
-	const first = "specs/phase1.md"
+	first := spec.Dir(in.Root) + "/phase1.md"
 	text, _, err := in.Tree.Read(first)
 	if err != nil {
 		return nil // a phase that is there without the first
 	}
-	return loop.CheckEdited(first, string(text), starters, "starters/phase/"+first)
+	return loop.CheckEdited(first, string(text), starters, "starters/phase/specs/phase1.md")
 }
 
 // Build puts roles, walls, server and hooks together.
@@ -258,7 +227,10 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		if err != nil {
 			return built, err
 		}
-		one.role.Tools = inSeat(tools, filepath.Join(s.Root(), one.role.Dir))
+		one.role.Tools = inFolder(tools, filepath.Join(s.Root(), one.role.Dir))
+	}
+	if names := config.VerifierCommands.In(v.Values); len(names) > 0 {
+		l.Verifier.Tools = append(l.Verifier.Tools, l.commandTool(names, devserver.Hooks{Runner: walls.commands, Dir: s.Root(), Time: l.Hooks.Time}))
 	}
 	s.SetCheck(walls.hooks, s.Check)
 	return loop.Built{
@@ -266,7 +238,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		Round:   l.Round,
 		With:    fmt.Sprintf("builder %s and verifier %s", v.Model.Names(), v.Verifier.Names()),
 		Turns:   map[string]int{l.Builder.Name: v.Bounds().Turns, l.Verifier.Name: v.Bounds().Turns},
-		Finish:  func(ctx context.Context, end hone.End, _ int) error { return l.Finish(ctx, r, end) },
+		Finish:  func(ctx context.Context, end hone.End) error { return l.Finish(ctx, r, end) },
 		Summary: func(end hone.End) string { return l.Summary(r, end) },
 	}, nil
 }
@@ -278,7 +250,7 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 		role.Dir, role.Bounds = folder, v.Bounds()
 		return role
 	}
-	l := Loop{Phase: v.Phase, Session: v.Verify != bySuite, NamesRoot: v.NamesRoot, HealthAttempts: config.HealthAttempts.In(v.Values), Guard: guard,
+	l := Loop{Phase: v.Phase, NamesRoot: v.NamesRoot, HealthAttempts: config.HealthAttempts.In(v.Values), Guard: guard,
 		Builder: role("builder", v.Model, v.BuilderSystem, Src), Writer: role("verifier", v.Verifier, v.VerifierSystem, Tests)}
 	l.Verifier = l.Writer
 	return l
@@ -286,7 +258,7 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 
 // walls are the walls of a phase: each role has its own, and so have the hooks, so
 // that none sees another's files.
-type walls struct{ builder, hooks, writer, verifier loop.Walls }
+type walls struct{ builder, hooks, commands, writer, verifier loop.Walls }
 
 // All are of the same kind as the builder's.
 func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devserver.Server) walls {
@@ -303,9 +275,11 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 	for _, dir := range v.logDirs() {
 		logs = append(logs, at(dir))
 	}
-	hooks := s.Walls(loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
+	hooks := loop.WallPlan{Root: at(Src), Bounded: true, OwnHome: true, Hides: true, After: builder,
 		Net: &net, Env: config.HookEnv.In(v.Values), Protect: []string{".git"},
-		Write: logs, Read: append([]string{at(devserver.Config)}, v.HookRead...)})
+		Write: logs, Read: append([]string{at(devserver.Config)}, v.HookRead...)}
+	commands := hooks
+	commands.Root, commands.Write, commands.Hide, commands.Later = at(Tests), nil, []string{at(Results)}, true
 	tester := loop.WallPlan{Root: at(Tests), Bounded: true, OwnHome: true, Hides: true, After: builder, Hide: []string{at(Results)}}
 	writer, verifier := tester, tester
 	writer.Vars = []string{"DEV_URL=" + v.devURL()}
@@ -314,7 +288,7 @@ func (v *invocation) walls(s loop.Session, r *hone.Run, g *git.Git, server *devs
 		server.SetAddr(door)
 		return []string{"DEV_URL=" + server.Address()}, nil
 	}
-	return walls{builder: builder, hooks: hooks, writer: s.Walls(writer), verifier: s.Walls(verifier)}
+	return walls{builder: builder, hooks: s.Walls(hooks), commands: s.Walls(commands), writer: s.Walls(writer), verifier: s.Walls(verifier)}
 }
 
 // The commands of a role and the hooks are behind walls.
@@ -344,7 +318,7 @@ func noteWeak(r *hone.Run, g sandbox.Grade) error {
 // written returns the numbers of the phases that have a specification and are not among
 // args, in order.
 func written(dir string, args []string) []string {
-	files, err := os.ReadDir(filepath.Join(dir, "specs"))
+	files, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(spec.Dir(dir))))
 	if err != nil {
 		return nil
 	}
@@ -360,4 +334,21 @@ func written(dir string, args []string) []string {
 		words = append(words, strconv.Itoa(n))
 	}
 	return words
+}
+
+// PreviewFlags adds the role.
+func (v *invocation) PreviewFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&v.role, "role", "verifier", "the role: verifier, which gets the first prompt of a run, or builder")
+	config.SetRule(fs, "builder|verifier", "role")
+}
+
+// Preview returns the first prompt of a role.
+func (v *invocation) Preview(_ context.Context, view loop.View) (loop.Prompt, error) {
+	p, err := v.loop(view.Guard).Preview(view.Tree.Dir(), v.role)
+	p.What = "to the " + v.role + ": the instructions, the project and its contracts"
+	p.Model = v.Verifier.Name
+	if v.role == "builder" {
+		p.Model = v.Model.Name
+	}
+	return p, err
 }

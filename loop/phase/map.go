@@ -54,6 +54,9 @@ func Map(dir string) (string, error) {
 	return m.out.String(), nil
 }
 
+// emptyMap is how the map of an empty directory ends.
+const emptyMap = "/\n\n0 directories, 0 files\n"
+
 type mapper struct {
 	out     strings.Builder
 	folders int // included

@@ -1,5 +1,5 @@
 // Package phase builds and verifies one phase of a project (the seed
-// "Autonomous Build Loop", rulings A1 to A15). A builder, which sees only src/,
+// "Autonomous Build Loop", rulings A1 to A16). A builder, which sees only src/,
 // writes code; a health check, which is not a model, inspects it; and a verifier,
 // which sees only tests/, tests the running server against the contracts, round
 // after round, until no contract fails.
@@ -10,18 +10,13 @@
 // tools, agents and hooks, which the caller builds, keep them from finding out more;
 // see [devserver.Hooks] and [devserver.Server].
 //
-// The verifier writes the suite, and hone runs it: tests/run prints one TAP point for
-// each contract, each was seen to fail against servers that keep hardly any contract,
-// and a pass needs a request for each (ruling A14). With Loop.Session the verifier runs
-// the suite itself, and a pass needs its answer, a command that ran, those requests,
-// and no failed contract in a file that was removed before.
+// After a build hone runs the suite, tests/run, which prints one TAP point for each contract and was seen to fail
+// against servers that keep hardly any contract (ruling A14). If that finds nothing, the verifier has a session: it
+// attacks the server anew, refines the suite and reports, and what it changed is seen to fail and runs, too (ruling A16). A
+// pass needs the verifier's answer, a command that ran, and requests that reached the server: one for each contract.
 //
 // It does not guarantee that the tests are good: the verifier writes them, and the
 // user should read them.
-//
-// The package has more than 2 500 lines because both ways to verify share the steps,
-// the prompts and the commits of a round. What needs none of these is in the packages
-// below: spec, verdict and devserver.
 package phase
 
 import (
@@ -35,6 +30,7 @@ import (
 	"hone/check"
 	"hone/internal/artifact"
 	"hone/internal/git"
+	"hone/loop"
 	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
 	"hone/sandbox"
@@ -67,16 +63,13 @@ type Loop struct {
 	// Phase is its number, from 1. It must have a specification.
 	Phase int
 	// Builder writes the code, behind walls around src/. Writer writes the suite, and
-	// Verifier reviews it, or runs it if Session is set, both behind walls around tests/; the Verifier's walls have a
+	// Verifier attacks the server and refines it, both behind walls around tests/; the Verifier's walls have a
 	// door to the Server. Their System is usually [BuilderSystem] or
 	// [VerifierSystem]. Writer and Verifier are the same role behind different walls:
 	// they have the same Name, which differs from the Builder's.
 	Builder, Writer, Verifier hone.Role
 	// Suite runs tests/run behind the Verifier's walls (ruling A14).
 	Suite sandbox.Runner
-	// Session has the Verifier run the suite in its session, as in the seed. Its report
-	// is then the verdict, and Suite is not used.
-	Session bool
 	// NamesRoot says, by a role's name, that its prompt calls its working directory the
 	// project root.
 	NamesRoot map[string]bool
@@ -96,7 +89,7 @@ type Loop struct {
 // a role already accept only paths in its own directory; these rules are a second
 // safeguard.
 func (l Loop) Rules() workspace.Rules {
-	return workspace.Rules{Guard: l.Guard, Immutable: []string{devserver.Config, MapName, "Makefile", projectName, "specs/**", "prompts/**", Results + "/**", LogDir + "/**"}}
+	return workspace.Rules{Guard: l.Guard, Immutable: []string{devserver.Config, MapName, "Makefile", projectName, "specs/**", ".abl/**", "prompts/**", Results + "/**", LogDir + "/**"}}
 }
 
 // Own reports whether a file is one that the loop or a hook writes for the user.
@@ -124,10 +117,9 @@ const (
 	sourceHealth   = "health"   // the health check failed
 	sourceServer   = "server"   // the server did not answer
 	sourceContract = "contract" // a contract that does not hold, in the words of the suite or the verifier
-	sourceReview   = "review"   // what the verifier concluded of them
 	sourceVerdict  = "verdict"  // the verifier's list of those is malformed
 	sourceUnpaid   = "unpaid"   // the budget did not pay for the verifier
-	sourceSuite    = "suite"    // what is wrong with the suite, for the verifier
+	sourceSuite    = "suite"    // what hone saw of the suite, for the verifier
 )
 
 // Round is one round: build until the code is healthy, then verify it.
@@ -140,11 +132,11 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 	// If in the previous round the code was healthy, and only the budget did not pay for the verifier, the builder got all earlier
 	// failures in that round.
 	unpaid := len(fromSource(prior, sourceUnpaid))
-	if unpaid == 0 || len(prior) != len(lastVerdict(prior))+unpaid {
+	if unpaid == 0 || len(prior) != len(fromSource(prior, sourceContract))+unpaid {
 		unhealthy, err := l.build(ctx, r, prior)
 		if unhealthy != nil {
 			// The failures of the last verification were not verified again, and stay.
-			return slices.Concat(unhealthy, fromSource(prior, sourceServer), lastVerdict(prior)), err
+			return slices.Concat(unhealthy, fromSource(prior, sourceServer), fromSource(prior, sourceContract)), err
 		}
 		if err != nil {
 			return nil, err
@@ -172,12 +164,14 @@ func (l Loop) begin(ctx context.Context, r *hone.Run) error {
 			}
 		}
 	}
-	if l.Session {
-		_, err = l.talk(ctx, r, toWrite, nil)
-	} else {
-		_, err = l.prepareSuite(ctx, r, toWrite, nil)
+	due := spec.DueItems(specs.Specs)
+	if err := loop.RecordVerified(ctx, r, l.verified(due)); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := l.write(ctx, r, toWrite, nil); err != nil {
+		return err
+	}
+	if _, err := l.seeSuiteFail(ctx, r, due); err != nil {
 		return err
 	}
 	return l.commit(ctx, r, Tests, "verify/suite-written", 1)
@@ -189,10 +183,6 @@ type specList struct {
 
 func fromSource(findings []check.Finding, source string) []check.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f check.Finding) bool { return f.Source != source })
-}
-
-func lastVerdict(findings []check.Finding) []check.Finding {
-	return append(fromSource(findings, sourceReview), fromSource(findings, sourceContract)...)
 }
 
 func withoutSource(findings []check.Finding, source string) []check.Finding {

@@ -198,7 +198,6 @@ type process struct {
 	rounds  int          // 0: 3
 	turns   int
 	agents  bool // both roles are agents, who do what their model's calls say
-	suite   bool // hone runs the suite, not the verifier
 	check   check.Func
 	observe journal.Observer
 	set     func(*phase.Loop, *hone.Run)     // may be nil
@@ -314,8 +313,8 @@ func (p process) staff(l *phase.Loop, r *hone.Run, dir string, walls []enclosed)
 		return role
 	}
 	l.Builder = role("builder", phase.Src, phase.BuilderSystem("You build.", p.agents), walls[0])
-	l.Verifier = role("verifier", phase.Tests, phase.VerifierSystem("You verify.", "http://localhost:3000", p.agents, !p.suite), walls[1])
-	l.Writer, l.Suite, l.Session = l.Verifier, walls[1], !p.suite
+	l.Verifier = role("verifier", phase.Tests, phase.VerifierSystem("You verify.", "http://localhost:3000", p.agents), walls[1])
+	l.Writer, l.Suite = l.Verifier, walls[1]
 }
 
 // place is a role's folder, and the walls around it.

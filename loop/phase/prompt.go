@@ -33,17 +33,17 @@ var (
 )
 
 var (
-	//go:embed seat-builder.md
-	builderSeat string
-	//go:embed seat-builder-tools.md
+	//go:embed folder-builder.md
+	builderFolder string
+	//go:embed folder-builder-tools.md
 	builderTools string
-	//go:embed seat-verifier.md
-	verifierSeat string
-	//go:embed seat-verifier-suite.md
+	//go:embed folder-verifier.md
+	verifierFolder string
+	//go:embed folder-verifier-suite.md
 	verifierSuite string
-	//go:embed seat-verifier-session.md
+	//go:embed folder-verifier-session.md
 	verifierSession string
-	//go:embed seat-verifier-tools.md
+	//go:embed folder-verifier-tools.md
 	verifierTools string
 )
 
@@ -51,37 +51,31 @@ var (
 // description of its workspace, and one of its tools unless it is an agent with tools
 // of its own.
 func BuilderSystem(role string, agent bool) string {
-	return system(role, builderSeat, builderTools, agent)
+	return system(role, builderFolder, builderTools, agent)
 }
 
 // VerifierSystem returns the system text of a verifier; url is the server's address.
-// With session the verifier runs the suite itself.
-func VerifierSystem(role, url string, agent, session bool) string {
-	seat := verifierSuite
-	if session {
-		seat = verifierSession
-	}
-	return system(role, fmt.Sprintf(verifierSeat, url)+"\n"+seat, verifierTools, agent)
+func VerifierSystem(role, url string, agent bool) string {
+	return system(role, fmt.Sprintf(verifierFolder, url)+"\n"+verifierSuite+"\n"+verifierSession, verifierTools, agent)
 }
 
-func system(role, seat, tools string, agent bool) string {
-	text := strings.TrimSpace(role) + "\n\n" + strings.TrimSpace(seat)
+func system(role, folder, tools string, agent bool) string {
+	text := strings.TrimSpace(role) + "\n\n" + strings.TrimSpace(folder)
 	if !agent {
 		text += "\n\n" + strings.TrimSpace(tools)
 	}
 	return text + "\n"
 }
 
-// errand is what a role is asked to do, in the seed's words.
-type errand string
+// assignment is what a role is asked to do, in the seed's words.
+type assignment string
 
 const (
-	toBuild  errand = "Execute your build instructions."
-	toWrite  errand = "Write the initial test suite for this phase."
-	toVerify errand = "Run the test suite. Write failed_specs.md on failure."
-	// These two are hone's (ruling A14). The server is up while the suite is reviewed.
-	toCorrect errand = "Correct the test suite."
-	toReview  errand = "Review the test suite."
+	toBuild  assignment = "Execute your build instructions."
+	toWrite  assignment = "Write the initial test suite for this phase."
+	toVerify assignment = "Run the test suite. Write failed_specs.md on failure."
+	// It is hone's (ruling A14).
+	toCorrect assignment = "Correct the test suite."
 )
 
 type composed struct {
@@ -92,9 +86,16 @@ type composed struct {
 
 // What the prompt contains, and what not, is the information boundary of the seed, but for the names that the builder chose:
 // the verifier does not get the map (ruling A15).
-func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.Finding) ([]model.Message, error) {
+func (l Loop) compose(ctx context.Context, r *hone.Run, e assignment, prior []check.Finding) ([]model.Message, error) {
 	deps, err := repeatable(ctx, r, "map dependencies", func(ctx context.Context) (string, error) {
-		return l.Hooks.Must(ctx, "map_deps")
+		got, err := l.Hooks.Call(ctx, "map_deps")
+		if err != nil || got.Exit == 0 {
+			return got.Output, err
+		}
+		if tree, err := Map(filepathIn(r, Src)); err == nil && strings.HasSuffix(tree, emptyMap) {
+			return "", nil // there is nothing yet that could depend on anything (ruling A9)
+		}
+		return "", got.Failed("map_deps")
 	})
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, e errand, prior []check.
 	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: c.Context}, {Text: c.Instruction}}}}, nil
 }
 
-func (l Loop) role(e errand) hone.Role {
+func (l Loop) role(e assignment) hone.Role {
 	switch e {
 	case toBuild:
 		return l.Builder
@@ -153,12 +154,15 @@ func (l Loop) mapText(tree, deps string) string {
 	return l.redact(strings.TrimRight(tree, "\n")) + "\n---\n" + l.readable(deps) + "\n"
 }
 
-func (l Loop) prompt(dir string, e errand, round int, projectMap, last string, prior []check.Finding) (composed, error) {
+func (l Loop) prompt(dir string, e assignment, round int, projectMap, last string, prior []check.Finding) (composed, error) {
 	specs, err := l.specs(dir)
 	if err != nil {
 		return composed{}, err
 	}
 	project, err := readText(dir, projectName)
+	if project == "" && err == nil {
+		project, err = readText(dir, ".abl/"+projectName) // ABL's later layout
+	}
 	if err != nil {
 		return composed{}, err
 	}
@@ -180,14 +184,14 @@ func (l Loop) prompt(dir string, e errand, round int, projectMap, last string, p
 	return composed{l.redact(b.String()), l.instruction(e, round), history.Report{Said: l.announce(e, prior)}}, nil
 }
 
-func (l Loop) announce(e errand, prior []check.Finding) string {
+func (l Loop) announce(e assignment, prior []check.Finding) string {
 	name := "the " + l.role(e).Name
 	switch e {
 	case toWrite:
 		return name + " writes the suite"
 	case toVerify:
-		return name + " runs the suite"
-	case toCorrect, toReview:
+		return name + " attacks the server"
+	case toCorrect:
 		return name + " gets the suite back:\n" + loop.FindingTexts(fromSource(prior, sourceSuite))
 	}
 	var failed []string
@@ -206,12 +210,12 @@ func (l Loop) announce(e errand, prior []check.Finding) string {
 	return name + " gets the failures: " + strings.Join(failed, ", ")
 }
 
-func (l Loop) instruction(e errand, round int) string {
+func (l Loop) instruction(e assignment, round int) string {
 	at := fmt.Sprintf("This is phase %d, round %d.", l.Phase, round)
 	switch e {
 	case toWrite, toCorrect:
 		at = fmt.Sprintf("This is phase %d. There is no server yet.", l.Phase)
-	case toVerify, toReview:
+	case toVerify:
 		at += fmt.Sprintf(" The server was started and its state reset just now; it answers at %s.", l.Server.Address())
 	}
 	if role := l.role(e); !role.Agent {
@@ -230,16 +234,15 @@ func section(b *strings.Builder, title, text string) {
 type part struct{ title, text string }
 
 // Ruling A2 and the seed's information boundaries say what a role gets about earlier rounds.
-func (l Loop) reports(e errand, prior []check.Finding) []part {
+func (l Loop) reports(e assignment, prior []check.Finding) []part {
 	switch e {
 	case toWrite:
 		return nil
 	case toCorrect:
 		return []part{{suitePath + ": what is wrong with it", loop.FindingTexts(fromSource(prior, sourceSuite))}}
-	case toReview:
-		return []part{{suitePath + ": what to review", loop.FindingTexts(fromSource(prior, sourceSuite))}}
 	}
-	parts := []part{{failedName + ": the contracts that failed in the last verification", loop.FindingTexts(lastVerdict(prior))}}
+	parts := []part{{failedName + ": the contracts that failed in the last verification", loop.FindingTexts(fromSource(prior, sourceContract))},
+		{suitePath + ": what hone saw of it", loop.FindingTexts(fromSource(prior, sourceSuite))}}
 	if e == toBuild {
 		parts = append(parts,
 			part{path.Base(lintLog) + ": what the health check printed when it failed", loop.FindingTexts(fromSource(prior, sourceHealth))},
@@ -255,7 +258,7 @@ func (l Loop) reports(e errand, prior []check.Finding) []part {
 	return parts
 }
 
-func (l Loop) folder(e errand) string {
+func (l Loop) folder(e assignment) string {
 	if e == toBuild {
 		return Src
 	}
@@ -304,7 +307,7 @@ func RoleText(dir, role string) (string, error) {
 	return VerifierRole, nil
 }
 
-func (l Loop) fits(e errand, dir string, c composed) error {
+func (l Loop) fits(e assignment, dir string, c composed) error {
 	role := l.role(e)
 	err := role.Fits(int64(len(role.System) + len(c.Context) + len(c.Instruction)))
 	if err == nil {

@@ -17,7 +17,7 @@ import (
 	"hone/history"
 	"hone/internal/waittest"
 	"hone/journal"
-	"hone/loop/phase"
+	"hone/loop"
 	"hone/model"
 )
 
@@ -222,7 +222,7 @@ func verdicts(t testing.TB, dir string) string {
 	home := must(journal.OpenHome(dir))
 	defer home.Close()
 	var b strings.Builder
-	for _, v := range must(phase.Kind().Verified(history.Read(must(home.Read(must(home.FindRun("last"))))), home.Get)) {
+	for _, v := range must(loop.VerifiedOf(history.Read(must(home.Read(must(home.FindRun("last"))))), home.Get)) {
 		fmt.Fprintf(&b, "%s:", v.Text)
 		for i, round := range slices.Sorted(maps.Keys(v.Rounds)) {
 			fmt.Fprintf(&b, "%s %d %s", []string{"", ","}[min(i, 1)], round, v.Rounds[round])

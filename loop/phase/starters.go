@@ -33,7 +33,7 @@ example, which hone phase refuses until you edit it. init phase keeps files that
 root contains code, a .config/hone.toml offers to protect its tests, as "hone help init" describes.`,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&named, "template", "", "the kind of web service: go, node or python (default: the language of src/, else go)")
-			config.SetChoices(fs, "template", "go", "node", "python")
+			config.SetRule(fs, "go|node|python", "template")
 		},
 		Files: func(root string, note func(string)) ([]loop.File, error) {
 			name, err := chooseTemplate(root, named, note)
@@ -81,11 +81,8 @@ func chooseTemplate(root, named string, note func(string)) (string, error) {
 	for _, t := range templates() {
 		names = append(names, t.name)
 	}
-	switch {
-	case slices.Contains(names, named):
+	if named != "" {
 		return named, nil
-	case named != "":
-		return "", loop.Usage(fmt.Sprintf("--template %s is not %s", named, strings.Join(names, ", ")), "hone help init phase")
 	}
 	for _, dir := range []string{Src, "."} {
 		for _, t := range templates() {

@@ -17,7 +17,6 @@ import (
 	"hone/history"
 	"hone/internal/artifact"
 	"hone/internal/excerpt"
-	"hone/loop"
 	"hone/loop/phase/spec"
 	"hone/sandbox"
 	"hone/workspace"
@@ -35,6 +34,8 @@ const (
 )
 
 type suiteRun struct {
+	Absent   bool   `json:"absent,omitempty"` // there is no suite
+	Suite    string `json:"suite,omitempty"`  // its digest, after the run
 	Down     string `json:"down,omitempty"`   // why the server did not come up; empty if it did
 	Broken   string `json:"broken,omitempty"` // why the suite could not run to its end
 	Exit     int    `json:"exit"`
@@ -76,6 +77,15 @@ func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 	return run, nil
 }
 
+func filepathIn(r *hone.Run, name string) string {
+	return filepath.Join(r.Tree.Dir(), filepath.FromSlash(name))
+}
+
+func hasSuite(r *hone.Run) bool {
+	_, err := os.Lstat(filepathIn(r, suitePath))
+	return err == nil
+}
+
 func notExecutable(dir string) string {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -102,6 +112,9 @@ func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 		return suiteRun{}, err
 	}
 	return repeatable(ctx, r, stepSuite, func(ctx context.Context) (run suiteRun, err error) {
+		if !hasSuite(r) {
+			return suiteRun{Absent: true, Report: history.Report{Said: "there is no " + suitePath + ": the verifier's report alone decides"}}, nil
+		}
 		server := l.Server.Instance(ctx, r, l.Hooks, stepClear, 1)
 		defer func() { err = errors.Join(err, server.Stop()) }()
 		up, err := server.Start(ctx)
@@ -119,7 +132,8 @@ func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 		left, bad := readVerdicts(r.Tree.Dir())
 		run.Left, run.Broken = l.redact(left), cmp.Or(run.Broken, bad)
 		run.Said += "; " + plural(run.Requests, "request", "requests") + " reached the server"
-		return run, nil
+		run.Suite, err = suiteDigest(ctx, r.Tree)
+		return run, err
 	})
 }
 
@@ -130,16 +144,25 @@ const stepSeeFail = "see the suite fail"
 // It runs against each of hone's own servers.
 func (l Loop) seeItFail(ctx context.Context, r *hone.Run, due []spec.Item) (seenFailing, error) {
 	return repeatable(ctx, r, stepSeeFail, func(ctx context.Context) (s seenFailing, err error) {
-		suite, err := suiteDigest(ctx, r.Tree)
+		last, seen, err := hone.Last[seenFailing](r, stepSeeFail)
 		if err != nil {
 			return s, err
 		}
-		last, ok, err := hone.Last[seenFailing](r, stepSeeFail)
-		if wrong, _ := last.faults(due); err != nil || ok && last.Suite == suite && len(wrong) == 0 {
-			last.Unchanged, last.Report = true, history.Report{Said: "the suite has not changed since then"}
-			return last, err
+		wrong, _ := last.faults(due)
+		usable := seen && !last.Absent && len(wrong) == 0
+		if s.Points = last.Points; usable {
+			s.Points = resultsOf(due, last.Unimplemented).names
 		}
-		s.Suite = suite
+		if !hasSuite(r) && s.Points == nil {
+			return seenFailing{Absent: true}, nil
+		}
+		if s.Suite, err = suiteDigest(ctx, r.Tree); err != nil {
+			return s, err
+		}
+		if usable && last.Suite == s.Suite {
+			last.Unchanged, last.Report = true, history.Report{Said: "the suite has not changed since then"}
+			return last, nil
+		}
 		against := func(status int) suiteRun {
 			stub := l.Server.StartStub(status)
 			defer stub.Stop()
@@ -175,24 +198,13 @@ func suiteDigest(ctx context.Context, tree *workspace.Tree) (string, error) {
 	return files.Digest(), err
 }
 
-// The verifier writes or corrects the suite until each point has been seen to fail. What no answer of hone's own servers
-// certainly breaks goes back once, and is then reported as not seen failing. It returns the verifier's last words.
-func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []string) (words string, err error) {
-	due, err := l.dueItems(r)
-	if err != nil {
-		return "", err
-	}
+// The verifier corrects the suite until each point has been seen to fail. What no answer of hone's own servers certainly breaks
+// goes back once, and is then reported as not seen failing. It returns the suite's digest; empty if there is no suite.
+func (l Loop) seeSuiteFail(ctx context.Context, r *hone.Run, due []spec.Item) (suite string, err error) {
 	for try, told := 1, false; ; try++ {
-		var faults []check.Finding
-		for _, text := range why {
-			faults = append(faults, check.Finding{Source: sourceSuite, Text: "- " + text})
-		}
-		if words, err = l.talk(ctx, r, e, faults); err != nil {
-			return "", err
-		}
 		seen, err := l.seeItFail(ctx, r, due)
-		if err != nil || seen.Unchanged {
-			return words, err
+		if err != nil || seen.Unchanged || seen.Absent {
+			return seen.Suite, err
 		}
 		wrong, unseen := seen.faults(due)
 		switch {
@@ -202,19 +214,28 @@ func (l Loop) prepareSuite(ctx context.Context, r *hone.Run, e errand, why []str
 			}
 			try, told = 0, false
 		case len(wrong) == 0 && (len(unseen) == 0 || told):
-			return words, nil
+			return seen.Suite, nil
 		}
 		told = told || len(unseen) > 0
-		for i, name := range unseen {
-			unseen[i] = fmt.Sprintf("the point “%s” passes against a server that answers every request with 501 or with 200 and an empty body; if the contract allows a stricter test, make it stricter, otherwise leave it", name)
+		for _, name := range unseen {
+			wrong = append(wrong, fmt.Sprintf("the point “%s” passes against a server that answers every request with 501 or with 200 and an empty body; if the contract allows a stricter test, make it stricter, otherwise leave it", name))
 		}
-		if why = append(wrong, unseen...); len(wrong) > 0 {
-			why = append(why, fmt.Sprintf("this is try %d of %d; if the suite is not usable after the last one, the run ends", try+1, suiteTries))
+		if len(wrong) > len(unseen) {
+			wrong = append(wrong, fmt.Sprintf("this is try %d of %d; if the suite is not usable after the last one, the run ends", try+1, suiteTries))
 		}
-		if e == toWrite {
-			e = toCorrect
+		if err := l.write(ctx, r, toCorrect, []check.Finding{{Source: sourceSuite, Text: "- " + strings.Join(wrong, "\n- ")}}); err != nil {
+			return "", err
 		}
 	}
+}
+
+// There is no server while the verifier writes the suite.
+func (l Loop) write(ctx context.Context, r *hone.Run, e assignment, prior []check.Finding) error {
+	messages, err := l.compose(ctx, r, e, prior)
+	if err == nil {
+		_, err = l.talkIn(ctx, r, l.Writer, messages)
+	}
+	return err
 }
 
 // The specifications count as they were when the run began.
@@ -223,82 +244,12 @@ func (l Loop) dueItems(r *hone.Run) ([]spec.Item, error) {
 	return spec.DueItems(specs.Specs), err
 }
 
-// The verifier is asked only if there are doubts about the suite itself.
-func (l Loop) verifySuite(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-	due, err := l.dueItems(r)
-	if err != nil {
+// unseen are the points of the last suite that hone did not see fail.
+func (l Loop) unseen(r *hone.Run, due []spec.Item) ([]string, error) {
+	seen, ok, err := hone.Last[seenFailing](r, stepSeeFail)
+	if err != nil || !ok || seen.Absent {
 		return nil, err
 	}
-	old := lastVerdict(prior)
-	for attempt := 1; ; attempt++ {
-		run, err := l.runSuite(ctx, r)
-		failed, broken := verdictOf(due, run)
-		words := ""
-		if why := doubts(failed, broken, prior); err == nil && run.Down == "" && why != nil {
-			words, err = l.prepareSuite(ctx, r, toReview, why)
-			switch {
-			case hone.OutOfBudget(err) && len(broken) == 0:
-				return contractFindings(failed, run.Left), err
-			case hone.OutOfBudget(err):
-				return append(unpaidFinding(), old...), err
-			case err == nil:
-				run, err = l.runSuite(ctx, r)
-				failed, broken = verdictOf(due, run)
-			}
-		}
-		switch {
-		case err != nil:
-			return nil, err
-		case run.Down != "":
-			// The failures of the last verification stay until there is another.
-			return append([]check.Finding{{Source: sourceServer, Text: run.Down}}, old...), nil
-		case len(broken) == 0:
-			found := append(reviewFinding(words, failed, prior), contractFindings(failed, run.Left)...)
-			return found, l.conclude(ctx, r, found, attempt)
-		}
-		if err := l.giveUp(ctx, r, "the suite is broken: "+strings.Join(broken, "; ")); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// stepReview is the step at which a verifier's look at its suite begins.
-const stepReview = "review suite"
-
-// While the verifier reviews the suite the server is up. It returns the verifier's last words.
-func (l Loop) talk(ctx context.Context, r *hone.Run, e errand, prior []check.Finding) (words string, err error) {
-	messages, err := l.compose(ctx, r, e, prior)
-	if err != nil {
-		return "", err
-	}
-	role := l.Writer
-	if e == toReview {
-		if _, err := hone.Step(ctx, r, stepReview, nil, func(context.Context) (done, error) { return done{}, nil }); err != nil {
-			return "", err
-		}
-		server := l.Server.Instance(ctx, r, l.Hooks, stepReview, 1)
-		defer func() { err = errors.Join(err, server.Stop()) }()
-		role = server.Role(l.Verifier)
-	}
-	talk, err := l.talkIn(ctx, r, role, messages)
-	return talk.Reply.Text(), err
-}
-
-func (l Loop) conclude(ctx context.Context, r *hone.Run, found []check.Finding, attempt int) error {
-	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (history.Report, error) {
-		said := history.Report{Said: verdictText("suite", len(fromSource(found, sourceContract)))}
-		root, err := os.OpenRoot(r.Tree.Dir())
-		if err != nil {
-			return said, err
-		}
-		defer root.Close()
-		if len(found) == 0 {
-			return said, artifact.Remove(root, failedPath)
-		}
-		return said, artifact.Write(root, failedPath, strings.NewReader(l.redact(loop.FindingTexts(found))+"\n"))
-	})
-	if err != nil {
-		return err
-	}
-	return l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
+	_, names := seen.faults(due)
+	return names, nil
 }

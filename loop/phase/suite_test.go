@@ -4,9 +4,6 @@ package phase_test
 
 import (
 	"context"
-	"fmt"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +12,7 @@ import (
 
 	"hone"
 	"hone/loop/phase"
-	"hone/loop/phase/verdict"
+	"hone/model"
 	"hone/sandbox"
 )
 
@@ -48,8 +45,8 @@ func leaves(text string) []turn {
 
 func writes() []turn { return leaves(runner("hello", "hello")) }
 
-// TestSuite: hone runs the suite behind every wall, and a round costs no session of
-// the verifier (ruling A14).
+// TestSuite: hone runs the suite behind every wall, and only a round in which it finds
+// nothing costs a session of the verifier (rulings A14 and A16).
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	for _, wall := range walls() {
@@ -57,8 +54,8 @@ func TestSuite(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			project(t, dir, usual(), map[string]string{"tests/tests/failed_specs.md": failed})
-			m := script(writes(), build("LINT"), build("no"), build("hello"))
-			end := process{model: m, wall: wall, suite: true}.live(t, dir)
+			m := script(writes(), build("LINT"), build("no"), build("hello"), pass())
+			end := process{model: m, wall: wall}.live(t, dir)
 			if end.Kind != hone.KindDone || end.Rounds != 3 || end.summary != "✓ Phase 2 passed\n" || len(end.Findings) > 0 || len(m.asked) != len(m.turns) {
 				t.Fatalf("%+v after %d requests", end, len(m.asked))
 			}
@@ -66,7 +63,7 @@ func TestSuite(t *testing.T) {
 				t.Errorf("commits in tests (-want +got):\n%s", diff)
 			}
 			prompts := m.first()
-			last := prompts[len(prompts)-1].prompt()
+			last := prompts[len(prompts)-2].prompt()
 			holds(t, "the builder's prompt", last, "SPEC: GET / → 200 {hello}\nINPUT: GET /\nOBSERVED: 200 no (request 1)\n\nSPEC: GET /bye → 200 {bye}\nINPUT: GET /bye\nOBSERVED: 200 no (request 2)")
 			for _, a := range m.asked {
 				if a.role == "builder" {
@@ -76,7 +73,7 @@ func TestSuite(t *testing.T) {
 			if read(dir, "tests/failed_specs.md") != "" || read(dir, "tests/tests/failed_specs.md") != "" {
 				t.Error("a verdict is left")
 			}
-			if resets := read(dir, "tests/results/resets"); resets != "reset\nreset\n" {
+			if resets := read(dir, "tests/results/resets"); resets != "reset\nreset\nreset\n" {
 				t.Errorf("the state was reset: %q", resets)
 			}
 			if diff := cmp.Diff("GET / → 200 {hello}: 2 failed, 3 passed\nGET /bye → 200 {bye}: 2 failed, 3 passed\n", verdicts(t, dir)); diff != "" {
@@ -96,7 +93,6 @@ func TestSuiteGoesBack(t *testing.T) {
 		first []turn
 		want  string
 	}{
-		"no program":          {verifier(say("written")), "there is no tests/run"},
 		"not executable":      {verifier(call("bash", "command", "echo x > run"), call("bash", "command", "chmod 644 run"), say("written")), "tests/run is not executable"},
 		"a link":              {verifier(call("bash", "command", "ln -s /bin/true run"), say("written")), "tests/run is a symbolic link"},
 		"prints nothing":      {leaves("#!/bin/sh\nexit 1\n"), "there is no plan"},
@@ -113,8 +109,8 @@ func TestSuiteGoesBack(t *testing.T) {
 			dir := t.TempDir()
 			project(t, dir, usual(), nil)
 			again := verifier(call("bash", "command", "rm -f run"), call("write", "path", "run", "content", runner("hello", "hello")), say("written"))
-			m := script(c.first, again, build("hello"))
-			end := process{model: m, suite: true}.live(t, dir)
+			m := script(c.first, again, build("hello"), pass())
+			end := process{model: m}.live(t, dir)
 			if end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
 				t.Fatalf("%+v after %d requests", end, len(m.asked))
 			}
@@ -130,13 +126,13 @@ func TestSuiteIsUnusable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
-	nothing := verifier(say("written"))
-	m := script(nothing, nothing, nothing, nothing, writes(), build("hello"))
-	end := process{model: m, suite: true}.live(t, dir)
-	if end.Kind != hone.KindFailed || !strings.HasPrefix(end.Why, "nothing was verified: after 3 tries the suite is still unusable: there is no tests/run") || len(m.asked) != 3 {
+	nothing := leaves("#!/bin/sh\nexit 1\n")
+	m := script(nothing, nothing, nothing, nothing, writes(), build("hello"), pass())
+	end := process{model: m}.live(t, dir)
+	if end.Kind != hone.KindFailed || !strings.HasPrefix(end.Why, "nothing was verified: after 3 tries the suite is still unusable: there is no plan") || len(m.asked) != 6 {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
-	if end := (process{model: m, suite: true}).live(t, dir); end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
+	if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
 }
@@ -150,8 +146,8 @@ func TestNotSeenFailing(t *testing.T) {
 	project(t, dir, usual(), map[string]string{"specs/phase2.md": "## Phase 2\n\n### Contracts\nGET /bye → must not say no\n"})
 	text := strings.ReplaceAll(runner("hello", ""), "GET /bye → 200 {bye}", "GET /bye → must not say no")
 	text = strings.ReplaceAll(text, `"200 $3"*)`, `*"$3"*)`)
-	m := script(leaves(text), verifier(say("it checks all that it says")), build("hello"))
-	end := process{model: m, suite: true}.live(t, dir)
+	m := script(leaves(text), verifier(say("it checks all that it says")), build("hello"), pass())
+	end := process{model: m}.live(t, dir)
 	if end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
@@ -170,8 +166,8 @@ func TestLaterSuiteSeenFailing(t *testing.T) {
 	strict := strings.ReplaceAll(runner("hello", "hello"), "GET /bye → 200 {bye}", "GET /bye → must not say no")
 	loose := strings.ReplaceAll(strings.ReplaceAll(strict, "/bye 'hello'", "/bye ''"), `"200 $3"*)`, `*"$3"*)`)
 	review := verifier(ask(), call("write", "path", "run", "content", strict), say("corrected"))
-	m := script(leaves(loose), verifier(say("it checks all that it says")), build("no"), build("no!"), review, build("hello"))
-	end := process{model: m, suite: true}.live(t, dir)
+	m := script(leaves(loose), verifier(say("it checks all that it says")), build("no"), build("no!"), review, build("hello"), pass())
+	end := process{model: m}.live(t, dir)
 	if end.Kind != hone.KindDone || end.Rounds != 3 || len(m.asked) != len(m.turns) {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
@@ -190,51 +186,81 @@ func TestVerifierReviewsTheSuite(t *testing.T) {
 	review := verifier(ask(), call("write", "path", "run", "content", runner("hello", "")), say("corrected"))
 	again := verifier(call("write", "path", "run", "content", runner("hello", "hello")), say("corrected"))
 	m := script(leaves(runner("hello", "bye")), build("hello"), build("hello!"), review, again)
-	end := process{model: m, suite: true}.live(t, dir)
+	end := process{model: m}.live(t, dir)
 	if end.Kind != hone.KindDone || end.Rounds != 2 || len(m.asked) != len(m.turns) {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
 	prompts := m.first()
-	holds(t, "the review's prompt", prompts[3].prompt(), "the point “GET /bye → 200 {bye}” has failed in two rounds", "observed: 200 hello! (request 2)", "Review the test suite.", "it answers at http://")
-	holds(t, "the next prompt", prompts[4].prompt(), "with 200 and an empty body", "Review the test suite.")
+	holds(t, "the review's prompt", prompts[3].prompt(), "the point “GET /bye → 200 {bye}” has failed in two rounds", "observed: 200 hello! (request 2)", "tests/run: what hone saw of it", "it answers at http://")
+	holds(t, "the next prompt", prompts[4].prompt(), "with 200 and an empty body", "Correct the test suite.")
 	holds(t, "what the review saw", m.asked[len(m.asked)-3].everything(), "200 hello! (request 1)")
 	lacks(t, "what the review saw", m.asked[len(m.asked)-3].everything(), "just restarted")
 }
 
-// TestReviewChangesNothing: if the verifier finds the test right, hone does not see the
-// same suite fail again, and the builder gets the verifier's words, marked, once.
+// TestReviewChangesNothing: if the verifier finds the test right, hone does not run the same
+// suite again, and the builder gets nothing of what the verifier said.
 func TestReviewChangesNothing(t *testing.T) {
 	skipShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
-	review := verifier(ask(), say("The test is right, because / must say hello.\nSPEC: forged\x1b[2J\n"+strings.Repeat("long ", 1000)+"the end"))
-	m := script(writes(), build("no"), build("no!"), review, build("LINT"), build("hello"))
+	m := script(writes(), build("no"), build("no!"), verifier(ask(), say("CANARY-WORDS")), build("LINT"), build("hello"), pass())
 	runs := 0
-	p := process{model: m, suite: true, rounds: 4, set: func(l *phase.Loop, _ *hone.Run) {
+	p := process{model: m, rounds: 4, set: func(l *phase.Loop, _ *hone.Run) {
 		l.Suite = counted{l.Suite, &runs}
 	}}
 	end := p.live(t, dir)
 	if end.Kind != hone.KindDone || end.Rounds != 4 || len(m.asked) != len(m.turns) {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
-	if want := 2 + 4; runs != want { // twice against hone's own servers, and in three rounds, once of them also after the review
+	if want := 2 + 3; runs != want { // twice against hone's own servers, and once in each of three rounds
 		t.Errorf("the suite ran %d times, want %d", runs, want)
 	}
-	prompts := m.first()
-	for i, prompt := range []string{prompts[4].prompt(), prompts[5].prompt()} {
-		what := fmt.Sprintf("the builder's prompt %d after the review", i+1)
-		holds(t, what, prompt, "failed_specs.md: the contracts that failed", "In its words:\n  | The test is right, because / must say hello.\n  | SPEC: forged\\x1b[2J\n", "the end\n\nSPEC: GET / → 200 {hello}\n")
-		if len(prompt) > 6000 {
-			t.Errorf("%s has %d bytes", what, len(prompt))
+	for _, a := range m.first() {
+		if a.role == "builder" {
+			lacks(t, "the builder's prompt", a.prompt(), "CANARY-WORDS")
 		}
 	}
-	c := exec.Command("git", "show", "HEAD~2:failed_specs.md")
-	c.Dir = filepath.Join(dir, phase.Tests)
-	text := string(must(c.Output()))
-	if !strings.Contains(text, "  | The test is right") || len(verdict.Parse(text).Failures) != 2 {
-		t.Errorf("failed_specs.md: %s", text)
+}
+
+// TestAttack: after a suite that finds nothing the verifier's report counts, too (ruling A16).
+func TestAttack(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	dir := t.TempDir()
+	project(t, dir, usual(), nil)
+	m := script(writes(), build("hello"), fail(), build("hello!"), pass())
+	end := process{model: m}.live(t, dir)
+	if end.Kind != hone.KindDone || end.Rounds != 2 || end.summary != "✓ Phase 2 passed\n" || len(m.asked) != len(m.turns) {
+		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
+	prompts := m.first()
+	holds(t, "the session's prompt", prompts[2].prompt(), "hone has just run it: every point passed")
+	holds(t, "the builder's prompt", prompts[3].prompt(), failed)
+	if diff := cmp.Diff("GET / → 200 {hello}: 1 failed, 2 passed\nGET /bye → 200 {bye}: 1 passed, 2 passed\n", verdicts(t, dir)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+}
+
+// TestRefinedSuite: what a session adds to the suite is seen to fail, and runs in the same
+// round; no point may be removed (ruling A16).
+func TestRefinedSuite(t *testing.T) {
+	skipShort(t)
+	t.Parallel()
+	dir := t.TempDir()
+	project(t, dir, usual(), nil)
+	good := runner("hello", "hello")
+	more := strings.NewReplacer("echo 1..2", "echo 1..3", "exit $bad", "point 'an answer ends with !' / 'hello!'\nexit $bad").Replace(good)
+	rewrite := func(text string) model.Reply { return call("write", "path", "run", "content", text) }
+	m := script(leaves(good), build("hello"), verifier(ask(), rewrite(more), say("refined")), build("hello!"),
+		verifier(ask(), rewrite(good), say("simplified")), verifier(rewrite(more), say("put back")))
+	end := process{model: m}.live(t, dir)
+	if end.Kind != hone.KindDone || end.Rounds != 2 || len(m.asked) != len(m.turns) {
+		t.Fatalf("%+v after %d requests", end, len(m.asked))
+	}
+	prompts := m.first()
+	holds(t, "the builder's prompt", prompts[3].prompt(), "SPEC: an answer ends with !\nINPUT: GET /\nOBSERVED: 200 hello (request 3)")
+	holds(t, "the last prompt", prompts[5].prompt(), "the point “an answer ends with !” was removed", "Correct the test suite.")
 }
 
 // counted counts the commands that it runs.
@@ -264,13 +290,13 @@ func TestBrokenSuite(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			project(t, dir, usual(), nil)
-			m := script(leaves(c.text), build("hello"), verifier(say("it is right")), verifier(call("write", "path", "run", "content", good), say("corrected")))
-			end := process{model: m, suite: true}.live(t, dir)
+			m := script(leaves(c.text), build("hello"), verifier(ask(), say("it is right")), verifier(ask(), call("write", "path", "run", "content", good), say("corrected")))
+			end := process{model: m}.live(t, dir)
 			if end.Kind != hone.KindFailed || !strings.HasPrefix(end.Why, "nothing was verified: the suite is broken: ") || !strings.Contains(end.Why, c.why) {
 				t.Fatalf("%+v after %d requests", end, len(m.asked))
 			}
 			holds(t, "the review's prompt", m.first()[2].prompt(), c.why)
-			if end := (process{model: m, suite: true}).live(t, dir); end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
+			if end := (process{model: m}).live(t, dir); end.Kind != hone.KindDone || len(m.asked) != len(m.turns) {
 				t.Fatalf("resumed: %+v after %d requests", end, len(m.asked))
 			}
 		})
@@ -281,8 +307,8 @@ func TestBrokenSuite(t *testing.T) {
 // and round 2 passes.
 func TestSuiteCrashAtEveryPoint(t *testing.T) {
 	skipShort(t)
-	s := crashScene(false, verifier(say("written")), writes(), build("no"), build("hello"))
-	s.Play = playing(func(string) process { return process{suite: true} })
+	s := crashScene(false, leaves("#!/bin/sh\nexit 1\n"), writes(), build("no"), build("hello"), pass())
+	s.Play = playing(func(string) process { return process{} })
 	s.Run(t)
 }
 
@@ -291,11 +317,11 @@ func TestReviewCrashAtEveryPoint(t *testing.T) {
 	skipShort(t)
 	s := crashScene(false, leaves(runner("hello", "bye")), build("hello"), build("hello!"),
 		verifier(ask(), call("write", "path", "run", "content", runner("hello", "hello")), say("corrected")))
-	s.Play = playing(func(string) process { return process{suite: true} })
+	s.Play = playing(func(string) process { return process{} })
 	s.Run(t)
 }
 
-// TestRefusedReport: with --verify session, a report that the tool refused to write
+// TestRefusedReport: a report that the tool refused to write
 // is no pass, and one below tests/ counts wherever it is (ruling A15).
 func TestRefusedReport(t *testing.T) {
 	skipShort(t)
@@ -333,10 +359,10 @@ func TestSuiteOfAgents(t *testing.T) {
 	inRoot := func(l *phase.Loop, _ *hone.Run) { l.NamesRoot = map[string]bool{"builder": true, "verifier": true} }
 	written := agent("verifier", "written", "bash", "command", "mkdir -p tests/x && cat > tests/run <<'END'\n"+runner("hello", "hello")+"END\nchmod +x tests/run; echo x > tests/x/tests")
 	m := script(written, agent("builder", "built", "bash", "command", "mkdir -p src/deep && echo no > src/answer; echo 1 > src/deep/one"),
-		agent("builder", "built", "bash", "command", "mkdir -p src/deep; echo hello > src/answer; echo 2 > src/deep/two"))
+		agent("builder", "built", "bash", "command", "mkdir -p src/deep; echo hello > src/answer; echo 2 > src/deep/two"), agent("verifier", "all pass", "bash", "command", reach()))
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
-	end := process{model: m, agents: true, suite: true, set: inRoot}.live(t, dir)
+	end := process{model: m, agents: true, set: inRoot}.live(t, dir)
 	if end.Kind != hone.KindDone || end.Rounds != 2 || len(m.asked) != len(m.turns) {
 		t.Fatalf("%+v after %d requests", end, len(m.asked))
 	}
@@ -349,9 +375,9 @@ func TestSuiteOfAgents(t *testing.T) {
 func TestMoveUpCrash(t *testing.T) {
 	skipShort(t)
 	s := crashScene(true, agent("verifier", "written", "bash", "command", "mkdir -p tests && cat > tests/run <<'END'\n"+runner("hello", "hello")+"END\nchmod +x tests/run"),
-		agent("builder", "built", "bash", "command", "mkdir -p src && echo hello > src/answer"))
+		agent("builder", "built", "bash", "command", "mkdir -p src && echo hello > src/answer"), agent("verifier", "all pass", "bash", "command", reach()))
 	s.Play = playing(func(string) process {
-		return process{agents: true, suite: true, set: func(l *phase.Loop, _ *hone.Run) { l.NamesRoot = map[string]bool{"builder": true, "verifier": true} }}
+		return process{agents: true, set: func(l *phase.Loop, _ *hone.Run) { l.NamesRoot = map[string]bool{"builder": true, "verifier": true} }}
 	})
 	s.Run(t)
 }

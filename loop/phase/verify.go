@@ -2,6 +2,7 @@ package phase
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,31 +16,41 @@ import (
 	"hone/check"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/loop"
 	"hone/loop/phase/devserver"
+	"hone/loop/phase/spec"
 	"hone/loop/phase/verdict"
 	"hone/tool"
 )
 
-// If nothing is proved, hone's run ends (ruling A4); when it is resumed it tries again.
-func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
-	if l.Session {
-		return l.verifySession(ctx, r, prior)
-	}
-	return l.verifySuite(ctx, r, prior)
+// verification is what the suite and the verifier say of the server (ruling A16).
+type verification struct {
+	found    []check.Finding // what fails
+	down     string          // why the server did not come up; then nothing was verified
+	unproved string          // why what was found is no verdict; empty if it is one
 }
 
-func (l Loop) verifySession(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+// If nothing is proved, hone's run ends (ruling A4); when it is resumed it tries again.
+func (l Loop) verify(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	due, err := l.dueItems(r)
+	if err != nil {
+		return nil, err
+	}
+	// The failures of the last verification stay until there is another.
+	old := fromSource(prior, sourceContract)
 	for attempt := 1; ; attempt++ {
-		v, err := l.suite(ctx, r, prior)
-		if hone.OutOfBudget(err) {
-			v.down = unpaidFinding()
-		}
-		if err != nil || v.down != nil {
-			// The failures of the last verification stay until there is another.
-			return append(v.down, fromSource(prior, sourceContract)...), err
-		}
-		if v.unproved == "" {
-			return v.read.findings(), l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
+		v, err := l.verifyOnce(ctx, r, due, prior)
+		switch {
+		case hone.OutOfBudget(err) && len(v.found) > 0:
+			return v.found, err
+		case hone.OutOfBudget(err):
+			return append([]check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget was too small."}}, old...), err
+		case err != nil:
+			return nil, err
+		case v.down != "":
+			return append([]check.Finding{{Source: sourceServer, Text: v.down}}, old...), nil
+		case v.unproved == "":
+			return v.found, l.conclude(ctx, r, due, v.found, attempt)
 		}
 		if err := l.giveUp(ctx, r, v.unproved); err != nil {
 			return nil, err
@@ -47,8 +58,51 @@ func (l Loop) verifySession(ctx context.Context, r *hone.Run, prior []check.Find
 	}
 }
 
-func unpaidFinding() []check.Finding {
-	return []check.Finding{{Source: sourceUnpaid, Text: "Nothing was verified: the budget was too small."}}
+// The suite comes first. What it finds is the verdict, unless the suite itself is in doubt. Otherwise the verifier has its
+// session, in which it attacks the server anew and refines the suite; if it changed the suite, that is seen to fail, and runs again.
+func (l Loop) verifyOnce(ctx context.Context, r *hone.Run, due []spec.Item, prior []check.Finding) (v verification, err error) {
+	run, err := l.runSuite(ctx, r)
+	if err != nil || run.Down != "" {
+		return verification{down: run.Down}, err
+	}
+	failed, broken := verdictOf(due, run)
+	doubts := doubts(failed, broken, prior)
+	if len(broken) == 0 {
+		v.found = contractFindings(failed, run.Left)
+	}
+	if len(v.found) > 0 && doubts == nil {
+		return v, nil
+	}
+	report, err := l.attack(ctx, r, len(due), append(run.remarks(doubts), prior...))
+	if v.down, v.unproved = report.down, report.unproved; err != nil || v.down != "" || v.unproved != "" {
+		return v, err
+	}
+	suite, err := l.seeSuiteFail(ctx, r, due)
+	if err != nil {
+		return v, err
+	}
+	if suite != run.Suite {
+		if run, err = l.runSuite(ctx, r); err != nil || run.Down != "" {
+			return verification{down: run.Down}, err
+		}
+		failed, broken = verdictOf(due, run)
+	}
+	if len(broken) > 0 {
+		v.unproved = "the suite is broken: " + strings.Join(broken, "; ")
+	}
+	v.found = append(report.findings(), contractFindings(failed, run.Left)...)
+	return v, nil
+}
+
+// remarks tell the verifier what hone saw of the suite before its session.
+func (s suiteRun) remarks(doubts []string) []check.Finding {
+	switch {
+	case s.Absent:
+		return nil
+	case doubts == nil:
+		return []check.Finding{{Source: sourceSuite, Text: "hone has just run it: every point passed. Look for what it misses."}}
+	}
+	return []check.Finding{{Source: sourceSuite, Text: "- " + strings.Join(doubts, "\n- ")}}
 }
 
 // In a resumed run it returns nil, and what was tried is tried again.
@@ -66,62 +120,119 @@ func (l Loop) giveUp(ctx context.Context, r *hone.Run, why string) error {
 // done is the record of a step without a result.
 type done struct{}
 
-type verification struct {
-	down     []check.Finding // why the suite did not run: the server did not come up
-	read     verdictFile
-	unproved string // why the verdict does not count; empty if it counts
-}
-
-// verdictFile is failed_specs.md as the verifier left it.
-type verdictFile struct {
-	Text string `json:"text"`
-	Bad  string `json:"bad,omitempty"` // why it is unreadable
+// report is failed_specs.md as the verifier's session left it.
+type report struct {
+	Text   string `json:"text"`
+	Bad    string `json:"bad,omitempty"`    // why it is unreadable
+	Absent bool   `json:"absent,omitempty"` // there is no tests/run, so that it alone decides
 	history.Report
+
+	down, unproved string // as in a verification
 }
 
-func verdictText(by string, failures int) string {
-	if failures == 0 {
-		return "the " + by + " reports no failure"
-	}
-	return fmt.Sprintf("the %s reports %s, see %s", by, plural(failures, "failure", "failures"), failedPath)
-}
-
-// Removing the old verdict, the session, and reading the new verdict are three steps (ruling A4).
-func (l Loop) suite(ctx context.Context, r *hone.Run, prior []check.Finding) (v verification, err error) {
+// The verifier has its session while the server is up. Removing the old report, the session, and reading the new one are three steps (ruling A4).
+func (l Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Finding) (got report, err error) {
 	if err := l.clear(ctx, r); err != nil {
-		return v, err
+		return got, err
 	}
-	due, err := l.dueItems(r)
-	if err != nil {
-		return v, err
-	}
-	server := l.Server.Instance(ctx, r, l.Hooks, stepClear, len(due))
+	server := l.Server.Instance(ctx, r, l.Hooks, stepClear, due)
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	up, err := repeatable(ctx, r, "server", func(ctx context.Context) (devserver.Started, error) {
 		up, err := server.Start(ctx)
 		up.Log = l.readable(up.Why, up.Log)
 		return up, err
 	})
-	if err != nil {
-		return v, err
-	}
-	if !up.Up {
-		v.down = []check.Finding{{Source: sourceServer, Text: up.Log}}
-		return v, nil
+	if err != nil || !up.Up {
+		return report{down: up.Log}, err
 	}
 	messages, err := l.compose(ctx, r, toVerify, prior)
 	if err != nil {
-		return v, err
+		return got, err
 	}
-	talk, err := r.Talk(ctx, server.Role(l.Verifier), messages)
+	talk, err := l.talkIn(ctx, r, server.Role(l.Verifier), messages)
 	if err != nil {
-		return v, err
+		return got, err
 	}
-	if v.read, err = l.read(ctx, r); err != nil {
-		return v, err
+	got, err = hone.Step(ctx, r, "read verdict", nil, func(context.Context) (got report, err error) {
+		got.Text, got.Bad = readVerdicts(r.Tree.Dir())
+		got.Text = l.redact(got.Text)
+		got.Absent = !hasSuite(r)
+		v := verdict.Parse(got.Text)
+		got.Said = verdictText("the verifier reports", len(v.Failures))
+		for _, w := range v.Warnings {
+			got.Said += "\n" + w
+		}
+		return got, nil
+	})
+	if err == nil {
+		got.unproved = l.proofGap(server.RecordedRequests(), due, talk, got)
 	}
-	v.unproved = l.proofGap(server.RecordedRequests(), len(due), talk, v.read)
-	return v, nil
+	return got, err
+}
+
+func verdictText(by string, failures int) string {
+	if failures == 0 {
+		return by + " no failure"
+	}
+	return fmt.Sprintf("%s %s, see %s", by, plural(failures, "failure", "failures"), failedPath)
+}
+
+// Failures count as the verifier reports them; a pass needs evidence, at least one request for each contract among it if there is no suite.
+func (l Loop) proofGap(reached, due int, talk hone.Conversation, got report) string {
+	switch {
+	case got.Bad != "":
+		return "its verdict is unreadable: " + got.Bad
+	case len(verdict.Parse(got.Text).Failures) > 0:
+	case talk.Ended != hone.EndedAnswer || strings.TrimSpace(talk.Reply.Text()) == "":
+		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
+	case refusedReport(talk) != "":
+		return "the verifier's report could not be written: " + refusedReport(talk)
+	case !l.Verifier.Agent && !ranCommand(talk, l.Verifier.Tools):
+		return "the verifier ran no command"
+	case reached == 0:
+		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.URL())
+	case got.Absent && reached < due:
+		return fmt.Sprintf("the verifier sent only %s to %s, but there are %s", plural(reached, "request", "requests"), l.Server.URL(), plural(due, "contract or flow", "contracts and flows"))
+	}
+	return ""
+}
+
+// refusedReport returns why the last attempt to write failed_specs.md with a tool did
+// nothing; empty if there was none, or if it wrote the file.
+func refusedReport(talk hone.Conversation) (why string) {
+	for _, c := range talk.Calls {
+		var args struct{ Path string }
+		if json.Unmarshal([]byte(c.Args), &args) != nil || path.Base(args.Path) != failedName || c.Name == "read" {
+			continue
+		}
+		why = c.Refused
+		if c.Result.Failed {
+			why = strings.TrimPrefix(c.Result.Text, "Error: ")
+		}
+	}
+	return why
+}
+
+func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
+	for _, c := range talk.Calls {
+		for _, one := range tools {
+			if one.Name == c.Name && one.RunsCommands && c.Refused == "" && c.Result.Exit != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (got report) findings() (found []check.Finding) {
+	v := verdict.Parse(got.Text)
+	for _, f := range v.Failures {
+		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
+	}
+	for _, w := range v.Warnings {
+		found = append(found, check.Finding{Source: sourceVerdict, Advisory: true, Text: failedPath + ": " + w})
+	}
+	return found
 }
 
 // stepClear is the step after which evidence counts.
@@ -131,17 +242,14 @@ func (l Loop) clear(ctx context.Context, r *hone.Run) error {
 	// Like a command it records a manifest, so that the removal is not taken for
 	// another program's change.
 	_, err := repeatable(ctx, r, stepClear, func(context.Context) (done, error) {
-		root, err := os.OpenRoot(r.Tree.Dir())
-		if err != nil {
-			return done{}, err
-		}
-		defer root.Close()
-		for _, name := range verdictPaths(root) {
-			if err := artifact.Remove(root, name); err != nil {
-				return done{}, err
+		return loop.InRoot(r.Tree.Dir(), func(root *os.Root) (done, error) {
+			for _, name := range verdictPaths(root) {
+				if err := artifact.Remove(root, name); err != nil {
+					return done{}, err
+				}
 			}
-		}
-		return done{}, nil
+			return done{}, nil
+		})
 	})
 	return err
 }
@@ -194,78 +302,58 @@ func readVerdicts(dir string) (text, bad string) {
 	return strings.Join(texts, "\n"), ""
 }
 
-// An unreadable file does not count as a verdict.
-func (l Loop) read(ctx context.Context, r *hone.Run) (verdictFile, error) {
-	return hone.Step(ctx, r, "read verdict", nil, func(context.Context) (verdictFile, error) {
-		text, bad := readVerdicts(r.Tree.Dir())
-		if bad != "" {
-			return verdictFile{Bad: bad}, nil
-		}
-		text = l.redact(text)
-		v := verdict.Parse(text)
-		said := verdictText("verifier", len(v.Failures))
-		for _, w := range v.Warnings {
-			said += "\n" + w
-		}
-		return verdictFile{Text: text, Report: history.Report{Said: said}}, nil
+// It writes failed_specs.md, commits it, and records the verdict of each contract.
+func (l Loop) conclude(ctx context.Context, r *hone.Run, due []spec.Item, found []check.Finding, attempt int) error {
+	failures := fromSource(found, sourceContract)
+	_, err := repeatable(ctx, r, "write verdict", func(context.Context) (history.Report, error) {
+		said := history.Report{Said: verdictText("the verification found", len(failures))}
+		return loop.InRoot(r.Tree.Dir(), func(root *os.Root) (_ history.Report, err error) {
+			if len(failures) == 0 {
+				for _, name := range verdictPaths(root) {
+					err = cmp.Or(err, artifact.Remove(root, name))
+				}
+				return said, err
+			}
+			return said, artifact.Write(root, failedPath, strings.NewReader(l.redact(loop.FindingTexts(failures))+"\n"))
+		})
 	})
-}
-
-// Failures count as the verifier reports them; a pass needs evidence, at least one request for each contract among it.
-func (l Loop) proofGap(reached, due int, talk hone.Conversation, read verdictFile) string {
-	switch {
-	case read.Bad != "":
-		return "its verdict is unreadable: " + read.Bad
-	case len(verdict.Parse(read.Text).Failures) > 0:
-	case talk.Ended != hone.EndedAnswer || strings.TrimSpace(talk.Reply.Text()) == "":
-		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
-	case refusedReport(talk) != "":
-		return "the verifier's report could not be written: " + refusedReport(talk)
-	case !l.Verifier.Agent && !ranCommand(talk, l.Verifier.Tools):
-		return "the verifier ran no command"
-	case reached == 0:
-		return fmt.Sprintf("no request of the verifier reached the server at %s", l.Server.URL())
-	case reached < due:
-		return fmt.Sprintf("the verifier sent only %s to %s, but there are %s", plural(reached, "request", "requests"), l.Server.URL(), plural(due, "contract or flow", "contracts and flows"))
+	if err != nil {
+		return err
 	}
-	return ""
+	if err := l.recordVerdicts(ctx, r, due, failures); err != nil {
+		return err
+	}
+	return l.commit(ctx, r, Tests, fmt.Sprintf("verify/step-%d/results", r.Round()), attempt)
 }
 
-// refusedReport returns why the last attempt to write failed_specs.md with a tool did
-// nothing; empty if there was none, or if it wrote the file.
-func refusedReport(talk hone.Conversation) (why string) {
-	for _, c := range talk.Calls {
-		var args struct{ Path string }
-		if json.Unmarshal([]byte(c.Args), &args) != nil || path.Base(args.Path) != failedName || c.Name == "read" {
-			continue
-		}
-		why = c.Refused
-		if c.Result.Failed {
-			why = strings.TrimPrefix(c.Result.Text, "Error: ")
+func (l Loop) recordVerdicts(ctx context.Context, r *hone.Run, due []spec.Item, failures []check.Finding) error {
+	unseen, err := l.unseen(r, due)
+	if err != nil {
+		return err
+	}
+	all, plain := l.verified(due), plainOf(due)
+	for i := range all {
+		all[i].Verdict = loop.Passed
+	}
+	for _, name := range unseen {
+		if i := testedBy(plain, name); i >= 0 {
+			all[i].Verdict = loop.PassedUnseen
 		}
 	}
-	return why
-}
-
-func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
-	for _, c := range talk.Calls {
-		for _, one := range tools {
-			if one.Name == c.Name && one.RunsCommands && c.Refused == "" && c.Result.Exit != nil {
-				return true
+	for _, f := range failures {
+		for _, one := range verdict.Parse(f.Text).Failures {
+			if i := testedBy(plain, strings.TrimSpace(one.Spec)); i >= 0 {
+				all[i].Verdict = loop.Failed
 			}
 		}
 	}
-	return false
+	return loop.RecordVerified(ctx, r, all)
 }
 
-func (f verdictFile) findings() []check.Finding {
-	v := verdict.Parse(f.Text)
-	var found []check.Finding
-	for _, f := range v.Failures {
-		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
+// verified are the contracts and flows, without verdicts.
+func (l Loop) verified(due []spec.Item) (all []loop.Contract) {
+	for _, item := range due {
+		all = append(all, loop.Contract{Text: item.String(), Place: item.Place()})
 	}
-	for _, w := range v.Warnings {
-		found = append(found, check.Finding{Source: sourceVerdict, Advisory: true, Text: failedPath + ": " + w})
-	}
-	return found
+	return all
 }

@@ -20,23 +20,13 @@ import (
 	"hone/workspace/secret"
 )
 
+//go:embed help.md
+var help string
+
 // Kind is what reconcile declares of itself.
 func Kind() loop.Kind {
 	return loop.Kind{
-		Name:  "reconcile",
-		Use:   "reconcile [SOURCE_DIR]",
-		Short: "bring code and specifications into sync",
-		Long: `reconcile sends a model the complete code base, including the specifications in specs/ and how they
-differ from the branch main, applies the model's edits, and runs the correctness checker that
-.config/bork.json names. The next round starts with the checker's findings. Changes to specs/ need your
-approval.
-
-SOURCE_DIR limits which files are sent and may be changed; specs/ is always included. SOURCE_DIR/specs
-may contain specifications, too.`,
-		Example: `  hone reconcile
-  hone reconcile --model ollama/qwen3-coder --check "make test"
-  hone prompt reconcile`,
-		Args:     atMostOne,
+		Name: "reconcile", Help: loop.ReadHelp(help), Args: atMostOne,
 		Root:     root,
 		Programs: programs,
 		New:      func() loop.Loop { return &invocation{} },
@@ -47,7 +37,7 @@ may contain specifications, too.`,
 
 func atMostOne(args []string) error {
 	if len(args) > 1 {
-		return loop.Usage(fmt.Sprintf("one SOURCE_DIR is expected, but there are %d arguments", len(args)), `name one directory; the check is a flag: --check "make test"`)
+		return loop.Usage(fmt.Sprintf("one SOURCE_DIR is expected, but there are %d arguments", len(args)), `name one directory; hone has no code database, and the check is a flag: --check "make test"`)
 	}
 	return nil
 }
@@ -59,7 +49,7 @@ func root(dir string) (string, error) {
 	}
 	top, err := git.Root(abs)
 	if errors.Is(err, git.ErrNotRepository) {
-		return "", loop.UsageOf(err, "reconcile needs a Git repository: cd into one, name it with --dir, or: git init")
+		return "", loop.UsageOf(err, "reconcile needs a git repository: cd into one, name it with --dir, or: git init")
 	}
 	return top, err
 }
@@ -67,14 +57,10 @@ func root(dir string) (string, error) {
 type invocation struct {
 	loop.Settings
 	System       string   `json:"system"`
-	Scope        string   `json:"scope,omitempty"`
 	Checker      string   `json:"checker,omitempty"`
 	NeedApproval []string `json:"edits_require_approval,omitempty"`
 	NotSent      []string `json:"not_sent,omitempty"`
 }
-
-// Subject is SOURCE_DIR.
-func (v *invocation) Subject() string { return v.Scope }
 
 // Resolve reads flags, environment, .config/hone.toml and .config/bork.json.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
@@ -83,11 +69,16 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 		return l, loop.UsageOf(err, "nothing was sent or written")
 	}
 	v.System, v.Checker, v.NeedApproval, v.NotSent = System, bork.Checker, bork.Approve, bork.NotSent
-	if v.Scope, err = scope(in); err != nil {
+	scope, err := scope(in)
+	if err != nil {
 		return l, err
 	}
 	v.Settings, err = in.Settings()
-	return in.Limits(), err
+	v.Task = scope
+	if err != nil || in.Preview {
+		return in.Limits(), err
+	}
+	return in.Limits(), v.ready(in)
 }
 
 func programs(root string) ([]string, error) {
@@ -119,9 +110,8 @@ func scope(in *loop.Input) (string, error) {
 	return rel, nil
 }
 
-// Ready returns an error if the starter's specification was not edited. It notes that
-// "auto" does not apply to the checker.
-func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
+// It fails if the starter's specification was not edited, and notes that "auto" does not apply to the checker.
+func (v *invocation) ready(in *loop.Input) error {
 	const example = "specs/example.md"
 	if text, _, err := in.Tree.Read(example); err == nil {
 		if err := loop.CheckEdited(example, string(text), starters, "starters/"+example); err != nil {
@@ -156,9 +146,6 @@ func (v *invocation) checkChecker(root string) error {
 	return stop
 }
 
-// RepeatArgs gives the same directory.
-func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Scope) }
-
 // Build puts loop and checks together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	repo := s.Repo()
@@ -169,7 +156,7 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	r := s.NewRun(l.Rules())
 	r.Words = words
 	if repo == nil && !s.Replayed() {
-		return built, &hone.Stop{Kind: hone.KindFailed, Why: s.Root() + " is no longer a Git repository",
+		return built, &hone.Stop{Kind: hone.KindFailed, Why: s.Root() + " is no longer a git repository",
 			Next: hone.Next{First: "restore its .git", Verb: hone.Resume}}
 	}
 	if r.Round() == 0 && repo != nil && !s.Replayed() {
@@ -180,12 +167,20 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 	}
 	walls := s.Walls(loop.WallPlan{Protect: l.Rules().Immutable, Later: v.Check == "" && (v.Checker == "" || !v.Walls.Named())})
 	s.SetCheck(walls, func(tree *workspace.Tree, w loop.Walls) check.Func { return v.check(s, tree, w) })
-	return loop.Built{Run: r, Round: l.Round, Asking: v.Checker != "" && !v.Walls.Named() && s.IO().Terminal != nil}, nil
+	return loop.Built{Run: r, Round: l.Round, Summary: summary, Asking: v.Checker != "" && !v.Walls.Named() && s.IO().Terminal != nil}, nil
+}
+
+// The words are the seed's (ruling B8).
+func summary(end hone.End) string {
+	if end.Kind != hone.KindRounds {
+		return ""
+	}
+	return "human intervention needed: the rounds are used up\n"
 }
 
 // The model is not set yet.
 func (v *invocation) loop(repo *git.Repo, guard *secret.Guard) Loop {
-	return Loop{Editor: v.Model.Role("editor", v.WithAdvice(v.System)), Repo: repo, Scope: v.Scope, Checker: v.Checker,
+	return Loop{Editor: v.Model.Role("editor", v.WithAdvice(v.System)), Repo: repo, Scope: v.Task, Checker: v.Checker,
 		Approve: v.NeedApproval, NotSent: v.NotSent, Guard: guard}
 }
 

@@ -85,7 +85,7 @@ func TestAgentArtifacts(t *testing.T) {
 	m := &agents{recorder: recorder{replies: slices.Concat([]model.Reply{say(incomplete)}, wrote("loop = 1\n"))}, acts: map[int]func(){0: func() {
 		files(t, dir, map[string]string{"b": "bee\n"})
 		for range 2 {
-			_, settle, err := run.Reserve(hone.Role{Name: "executor", Called: "x/y", MaxOutput: 500}, 10)
+			_, settle, err := run.Account().Reserve("executor", hone.Candidate{Called: "x/y", MaxOutput: 500}, 10)
 			must(0, errors.Join(err, settle(&model.Usage{Input: 3000, Output: 70}, nil)))
 		}
 	}}}
@@ -93,7 +93,6 @@ func TestAgentArtifacts(t *testing.T) {
 	if end := p.live(t, dir); end.Kind != hone.KindDone {
 		t.Fatalf("%+v", end)
 	}
-	p.finish(t, dir)
 	log := events(t, dir, ".codescribe/loop/execution.toml")
 	if diff := cmp.Diff("run_start iteration_start model_response run_end", names(log)); diff != "" {
 		t.Fatal(diff)

@@ -1,18 +1,23 @@
 package task
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"hone"
+	"hone/check"
+	"hone/history"
 	"hone/internal/artifact"
+	"hone/journal"
+	"hone/loop"
+	"hone/model"
 )
 
 // The phases that state.toml names.
@@ -22,101 +27,252 @@ const (
 	phaseReview    = "review"
 )
 
-// Each artifact is computed from the journal, so that writing it again changes nothing. They are for the user; hone never reads
-// them.
-func (l Loop) record(ctx context.Context, r *hone.Run, phase string) error {
-	before, ok, err := hone.First[logsBefore](r, stepLogs)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		if before, err = l.measureLogs(ctx, r); err != nil {
-			return err
-		}
-	}
-	_, err = inTree(ctx, r, "artifacts", phase, func(root *os.Root) (done, error) {
-		return done{}, l.write(r, root, before, state{phase: phase})
-	})
-	return err
+// Artifacts writes CodeScribe's files as a run's events come (ruling S1). They are for
+// the user; hone never reads them. They follow from the events alone, so that a resumed
+// run writes the same again.
+type Artifacts struct {
+	loop Loop
+	run  *hone.Run // its limits, tree and id; asking its journal would wait for the event that is shown
+
+	mu      sync.Mutex
+	err     error
+	made    bool                               // the directory
+	begins  map[journal.Identity]history.Event // without a record
+	created time.Time
+	used    model.Usage // of all sessions but the last
+	loops   int         // completed
+	phases  []string    // files below metadata
+	session *sessionLog // the last one; nil before the first
+	end     history.End // zero while the run goes on
+
+	files      map[string]string // to be replaced, by their names below artifactsFolder
+	execution  eventLog          // of the last one
+	reviews    eventLog
+	executions eventLog // for --log
 }
 
-// Finish writes the artifacts when a run has ended, possibly in the middle of a
-// session. state.toml then contains the kind of end and the program's exit status.
-// It may be called again.
-func (l Loop) Finish(r *hone.Run, end hone.End, exit int) error {
-	before, ok, err := hone.First[logsBefore](r, stepLogs)
-	if err != nil || !ok {
-		return err // no session was started
+// Record writes the files of a run: what follows from its events so far, and from then on what each event adds. It must not be
+// called for a replayed run.
+func (l Loop) Record(r *hone.Run) *Artifacts {
+	a := &Artifacts{loop: l, run: r, begins: map[journal.Identity]history.Event{}, files: map[string]string{}}
+	for _, e := range r.Past().Events() {
+		a.fold(e)
 	}
-	root, err := os.OpenRoot(r.Tree.Dir())
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return l.write(r, root, before, state{phaseIdle, end.Kind, exit})
+	a.write()
+	r.Journal.Observe(history.Observer(func(e history.Event) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.fold(e)
+		a.write()
+	}))
+	return a
+}
+
+// Round is the loop's round. It fails if a file cannot be written.
+func (a *Artifacts) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]check.Finding, error) {
+	found, err := a.loop.Round(ctx, r, prior)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return found, cmp.Or(err, a.err)
 }
 
 // Summary returns CodeScribe's line for the end of a run (ruling S9).
 func Summary(r *hone.Run) string {
-	return fmt.Sprintf("completed %d/%d loop(s) — run: %s — artifacts: %s", loopsCompleted(r), max(1, r.Limits.Rounds),
+	loops := 0
+	for _, e := range r.Past().Records(stepSummary) {
+		loops = e.Step.Round
+	}
+	return fmt.Sprintf("completed %d/%d loop(s) — run: %s — artifacts: %s", loops, max(1, r.Limits.Rounds),
 		r.Journal.Run(), filepath.Join(r.Tree.Dir(), filepath.FromSlash(artifactsFolder)))
 }
 
-func loopsCompleted(r *hone.Run) int {
-	records := r.Past().Records(stepSummary)
-	if len(records) == 0 {
-		return 0
+func (a *Artifacts) fold(e history.Event) {
+	if err := a.add(e); err != nil && a.err == nil {
+		a.err = fmt.Errorf("event log: %w", err)
 	}
-	return records[len(records)-1].Step.Round
 }
 
-// stepLogs is the step that measures the logs to which a run appends.
-const stepLogs = "logs before"
-
-// logsBefore is the contents of the logs before the run.
-type logsBefore struct {
-	Review prefix `json:"review"`
-	Log    prefix `json:"log"`
-}
-
-func (l Loop) measureLogs(ctx context.Context, r *hone.Run) (logsBefore, error) {
-	return inTree(ctx, r, stepLogs, nil, func(root *os.Root) (logsBefore, error) {
-		var before logsBefore
-		err := makeHome(r.Tree.Dir())
-		if err != nil {
-			return before, err
+func (a *Artifacts) add(e history.Event) error {
+	if a.created.IsZero() {
+		a.created = e.Time
+	}
+	var begin history.Event
+	if e.Step != nil && e.Phase == journal.Begin {
+		_, again := a.begins[*e.Step]
+		if a.begins[*e.Step] = e; again {
+			return nil // a resumed process starts a step again that was not recorded
 		}
-		if before.Review, err = measure(root, artifactsFolder+"/review.toml"); err != nil {
-			return before, err
+	} else if e.Step != nil {
+		begin = a.begins[*e.Step]
+		delete(a.begins, *e.Step)
+	}
+	s := a.session
+	switch p := e.Payload.(type) {
+	case history.Unreadable:
+		return p.Err
+	case history.End:
+		a.end = p
+		a.state(e, phaseIdle)
+	case history.Resumed:
+		a.end = history.End{}
+	case history.Commit:
+		if s != nil && s.agent {
+			s.commit(p)
 		}
-		err = l.withLog(r.Tree.Dir(), func(folder *os.Root, name string) error {
-			before.Log, err = measure(folder, name)
-			return err
-		})
-		return before, err
-	})
-}
-
-func (l Loop) withLog(tree string, do func(base *os.Root, name string) error) error {
-	if l.Log == "" {
-		return nil
-	}
-	base, name, err := logBase(tree, l.Log)
-	if err == nil {
-		err = os.MkdirAll(base, 0o755)
-	}
-	if err != nil {
-		return fmt.Errorf("log: %w", err)
-	}
-	root, err := os.OpenRoot(base)
-	if err != nil {
-		return fmt.Errorf("log: %w", err)
-	}
-	defer root.Close()
-	if err := do(root, name); err != nil {
-		return fmt.Errorf("log %s: %w", l.Log, err)
+	case history.Asked:
+		if s == nil || s.round != e.Step.Round || s.number != e.Step.Session {
+			s = a.open(e, p)
+		}
+		s.ask(e)
+	case history.Replied:
+		return s.reply(e, begin, p)
+	case history.ToolCall:
+		return s.call(e, p)
+	case history.ToolResult:
+		if call, ok := begin.Payload.(history.ToolCall); ok && call.Refused == "" {
+			return s.result(e, begin, call)
+		}
+	case history.StepResult:
+		if s != nil && s.ended == "" && (e.Step.Name == stepSummary || e.Step.Name == stepReviewSummary) {
+			return a.close(e)
+		}
 	}
 	return nil
+}
+
+// The begin of a session is when a user sees that it is at work.
+func (a *Artifacts) open(e history.Event, p history.Asked) *sessionLog {
+	s := &sessionLog{get: a.run.Journal.Home().Get, round: e.Step.Round, number: e.Step.Session, role: a.loop.Executor, phase: phaseExecution, agent: p.Command, begun: e, logs: []*eventLog{&a.execution}}
+	if p.Role == a.loop.Reviewer.Name {
+		s.role, s.phase, s.logs = a.loop.Reviewer, phaseReview, []*eventLog{&a.reviews}
+		s.role.Bounds.Turns = a.loop.reviewTurns()
+	} else {
+		a.execution = eventLog{replace: true}
+		if a.loop.Log != "" {
+			s.logs = append(s.logs, &a.executions)
+		}
+	}
+	s.start()
+	if a.session != nil {
+		a.used = a.used.Add(a.session.used)
+	}
+	a.session = s
+	a.state(e, s.phase)
+	return s
+}
+
+func (a *Artifacts) close(e history.Event) error {
+	facts, err := history.ReadResult[LoopSummary](e.Event, a.session.get)
+	if err != nil {
+		return err
+	}
+	s := a.session
+	s.end(e, facts)
+	m := metadata{RunID: a.run.Journal.Run(), Loop: s.round, Phase: "author", Model: a.executor(), TaskFile: a.taskPath(), Workdir: a.run.Tree.Dir(),
+		Stop: s.ended, Final: facts.missingAnswer() == "", Turns: s.turn, Seconds: float64(e.Active-s.begun.Active) / 1000, Tools: s.calls, Rejected: s.rejected, At: stamp(e.Time)}
+	if s.phase == phaseExecution {
+		a.loops = s.round
+	} else {
+		m.Phase, m.Model = phaseReview, a.reviewer()
+	}
+	text, err := m.text(s.used)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("loop_%03d_%s.toml", s.round, m.Phase)
+	a.files["metadata/"+name] = text
+	a.phases = append(a.phases, quote(name))
+	a.state(e, phaseIdle)
+	return nil
+}
+
+// state notes the files that describe the run as a whole.
+func (a *Artifacts) state(now history.Event, phase string) {
+	if a.session == nil {
+		return
+	}
+	id, dir, file := pair{"run_id", a.run.Journal.Run()}, pair{"workdir", a.run.Tree.Dir()}, pair{"task_file", a.taskPath()}
+	used := a.used.Add(a.session.used)
+	run := []pair{
+		id,
+		{"created_at", stamp(a.created)},
+		dir,
+		file,
+		{"model", a.executor()},
+		{"agent_loops", max(1, a.run.Limits.Rounds)},
+		{"agent_iterations", a.loop.Executor.Bounds.Resolved().Turns},
+		{"cumulative_input_tokens", used.Input},
+		{"cumulative_output_tokens", used.Output},
+		{"cumulative_cache_creation_tokens", used.CacheWrite},
+		{"cumulative_cache_read_tokens", used.CacheRead},
+		{"loops_completed", a.loops},
+	}
+	if a.loop.Reviewer.Called != a.loop.Executor.Called {
+		run = append(run, pair{"review_model", a.reviewer()})
+	}
+	state := []pair{id, dir, file, {"loop_index", a.session.round}, {"phase", phase}, {"updated_at", stamp(now.Time)}}
+	if a.end.Kind != "" {
+		state = append(state, pair{"result", string(a.end.Kind)}) // hone's own
+	}
+	a.files["run.toml"], a.files["state.toml"] = encode(run), encode(state)
+	a.files["metadata/manifest.toml"] = fmt.Sprintf("phase_files = [%s]\n%s\n[run]\n%s", strings.Join(a.phases, ", "), encode([]pair{{"updated_at", stamp(now.Time)}}), encode(run))
+}
+
+func (a *Artifacts) executor() string { return cmp.Or(a.loop.Typed, a.loop.Executor.Called) }
+
+func (a *Artifacts) reviewer() string {
+	return cmp.Or(a.loop.ReviewerTyped, a.loop.Typed, a.loop.Reviewer.Called)
+}
+
+func (a *Artifacts) taskPath() string {
+	if a.loop.File == "" {
+		return ""
+	}
+	return filepath.Join(a.run.Tree.Dir(), filepath.FromSlash(a.loop.File))
+}
+
+// CodeScribe formats times like this.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }
+
+func (a *Artifacts) write() {
+	if a.session == nil || a.err != nil {
+		return
+	}
+	tree := a.run.Tree.Dir()
+	if !a.made {
+		a.err, a.made = makeHome(tree), true
+	}
+	logs := map[string]*eventLog{"execution.toml": &a.execution, "review.toml": &a.reviews}
+	maps.DeleteFunc(logs, func(_ string, log *eventLog) bool { return len(log.text) == 0 })
+	if a.err == nil && len(a.files)+len(logs) > 0 {
+		a.err = inRoot(tree, func(root *os.Root) (err error) {
+			for name, text := range a.files {
+				err = cmp.Or(err, artifact.Write(root, artifactsFolder+"/"+name, strings.NewReader(text)))
+			}
+			for name, log := range logs {
+				err = cmp.Or(err, log.write(root, artifactsFolder+"/"+name))
+			}
+			return err
+		})
+		clear(a.files)
+	}
+	if len(a.executions.text) > 0 && a.err == nil {
+		base, name, err := logBase(tree, a.loop.Log)
+		if err == nil {
+			err = os.MkdirAll(base, 0o755)
+		}
+		if err == nil {
+			err = inRoot(base, func(root *os.Root) error { return a.executions.write(root, name) })
+		}
+		if err != nil {
+			a.err = fmt.Errorf("log %s: %w", a.loop.Log, err)
+		}
+	}
+}
+
+func inRoot(dir string, do func(root *os.Root) error) error {
+	_, err := loop.InRoot(dir, func(root *os.Root) (done, error) { return done{}, do(root) })
+	return err
 }
 
 // Links below base are not followed: base is the tree, or the directory in which --log puts the standard log. If the user named
@@ -139,97 +295,3 @@ func logBase(tree, log string) (base, name string, err error) {
 	rel, err := filepath.Rel(base, log)
 	return base, filepath.ToSlash(rel), err
 }
-
-// state is what state.toml contains in addition to the journal.
-type state struct {
-	phase string
-	kind  hone.Kind // of the end of a run; empty if it has not ended
-	exit  int
-}
-
-func (l Loop) write(r *hone.Run, root *os.Root, before logsBefore, s state) error {
-	round := r.Round()
-	execution, err := sessionLog(r, l.Executor, stepSummary, func(n int) bool { return n == round })
-	if err != nil {
-		return err
-	}
-	all, err := sessionLog(r, l.Executor, stepSummary, func(int) bool { return true })
-	if err != nil {
-		return err
-	}
-	role := l.Reviewer
-	role.Bounds.Turns = l.reviewTurns()
-	reviews, err := sessionLog(r, role, stepReviewSummary, func(int) bool { return true })
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		artifact.Write(root, artifactsFolder+"/run.toml", strings.NewReader(encode(l.runPairs(r)))),
-		artifact.Write(root, artifactsFolder+"/state.toml", strings.NewReader(encode(l.statePairs(r, s)))),
-		artifact.Write(root, artifactsFolder+"/execution.toml", bytes.NewReader(execution)),
-		addTo(root, artifactsFolder+"/review.toml", before.Review, reviews),
-		l.withLog(r.Tree.Dir(), func(folder *os.Root, name string) error { return addTo(folder, name, before.Log, all) }),
-	)
-}
-
-func addTo(root *os.Root, name string, before prefix, events []byte) error {
-	text, err := readPrefix(root, name, before)
-	if err != nil {
-		return err
-	}
-	if len(text) > 0 {
-		events = slices.Concat(text, []byte("\n\n"), events)
-	}
-	return artifact.Write(root, name, bytes.NewReader(events))
-}
-
-func (l Loop) runPairs(r *hone.Run) []pair {
-	var m meter
-	for _, e := range r.Past().Events() {
-		m.add(e)
-	}
-	pairs := []pair{
-		{"run_id", r.Journal.Run()},
-		{"created_at", stamp(r.Past().First().Time)},
-		{"workdir", r.Tree.Dir()},
-		{"task_file", l.taskPath(r)},
-		{"model", l.Executor.Called},
-		{"agent_loops", max(1, r.Limits.Rounds)},
-		{"agent_iterations", l.Executor.Bounds.Resolved().Turns},
-		{"cumulative_input_tokens", m.all.Input},
-		{"cumulative_output_tokens", m.all.Output},
-		{"cumulative_cache_creation_tokens", m.all.CacheWrite},
-		{"cumulative_cache_read_tokens", m.all.CacheRead},
-		{"loops_completed", loopsCompleted(r)},
-	}
-	if l.Reviewer.Called != l.Executor.Called {
-		pairs = append(pairs, pair{"review_model", l.Reviewer.Called})
-	}
-	return pairs
-}
-
-// result is hone's own key; CodeScribe has none.
-func (l Loop) statePairs(r *hone.Run, s state) []pair {
-	pairs := []pair{
-		{"run_id", r.Journal.Run()},
-		{"workdir", r.Tree.Dir()},
-		{"task_file", l.taskPath(r)},
-		{"loop_index", r.Round()},
-		{"phase", s.phase},
-		{"updated_at", stamp(r.Past().Last().Time)},
-	}
-	if s.kind != "" {
-		pairs = append(pairs, pair{"result", string(s.kind)}, pair{"exit", s.exit})
-	}
-	return pairs
-}
-
-func (l Loop) taskPath(r *hone.Run) string {
-	if l.File == "" {
-		return ""
-	}
-	return filepath.Join(r.Tree.Dir(), filepath.FromSlash(l.File))
-}
-
-// CodeScribe formats times like this.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }

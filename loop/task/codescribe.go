@@ -15,25 +15,22 @@ import (
 // format and variables of its own.
 const compatible = "oaic"
 
-func modelName(in *loop.Input, names ...string) (string, error) {
-	for _, name := range names {
-		if name != "" {
-			return loop.MapNames(name, func(name string) (string, error) { return codescribeModel(name, in.HasProvider) })
-		}
-	}
-	return "", nil
+func modelName(in *loop.Input, typed string) (string, error) {
+	return loop.MapNames(typed, func(name string) (string, error) { return codescribeModel(name, in.HasProvider) })
 }
 
 func maxTokens(in *loop.Input) error {
-	text := in.Getenv("CODESCRIBE_MAX_TOKENS")
-	if text == "" || config.MaxOutput.In(in.Values) != 0 {
-		return nil
+	for _, name := range []string{"CODESCRIBE_MAX_TOKENS", "CSLOOP_MAX_TOKENS"} {
+		text := in.Getenv(name)
+		if text == "" || config.MaxOutput.In(in.Values) != 0 {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n <= 0 {
+			return loop.Usage(fmt.Sprintf("%s=%s is not a positive number of tokens", name, text), "for example: "+name+"=16384")
+		}
+		config.MaxOutput.Set(in.Values, n)
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n <= 0 {
-		return loop.Usage(fmt.Sprintf("CODESCRIBE_MAX_TOKENS=%s is not a positive number of tokens", text), "for example: CODESCRIBE_MAX_TOKENS=16384")
-	}
-	config.MaxOutput.Set(in.Values, n)
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"hone"
-	"hone/loop"
 )
 
 // hasProvider knows some providers.
@@ -43,20 +42,6 @@ func TestCodescribeModel(t *testing.T) {
 			t.Errorf("%s: %q, %v; want it refused with a hint", name, got, err)
 		case want != "" && (err != nil || got != want):
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
-		}
-	}
-}
-
-func TestModelPrecedence(t *testing.T) {
-	in := &loop.Input{HasProvider: hasProvider}
-	for _, test := range []struct{ flag, hone, codescribe, want string }{
-		{"", "", "", ""},
-		{"", "", "openai-a", "openai/a"},
-		{"", "openai/b", "openai-a", "openai/b"},
-		{"openai-c", "openai/b", "openai-a", "openai/c"},
-	} {
-		if got, err := modelName(in, test.flag, test.hone, test.codescribe); got != test.want || err != nil {
-			t.Errorf("%+v: %q, %v", test, got, err)
 		}
 	}
 }

@@ -85,10 +85,14 @@ func timeless(t testing.TB, dir string) {
 	for _, name := range []string{"execution.toml", "review.toml"} {
 		left[name] = names(events(t, dir, ".codescribe/loop/"+name))
 	}
-	for _, name := range []string{"run.toml", "state.toml"} {
+	at := filepath.Join(dir, ".codescribe", "loop")
+	for _, file := range slices.Concat([]string{filepath.Join(at, "run.toml"), filepath.Join(at, "state.toml")}, must(filepath.Glob(filepath.Join(at, "metadata", "*")))) {
 		var doc map[string]any
-		must(0, toml.Unmarshal(must(os.ReadFile(filepath.Join(dir, ".codescribe", "loop", name))), &doc))
-		left[name] = fmt.Sprint(doc["loops_completed"], doc["cumulative_output_tokens"], doc["loop_index"], doc["phase"])
+		must(0, toml.Unmarshal(must(os.ReadFile(file)), &doc))
+		name := filepath.ToSlash(must(filepath.Rel(at, file)))
+		for _, key := range []string{"loops_completed", "cumulative_output_tokens", "loop_index", "phase", "stop_reason", "iterations", "usage", "rejected_calls", "phase_files"} {
+			left[name] += fmt.Sprintln(doc[key])
+		}
 	}
 	for name, text := range left {
 		files(t, dir, map[string]string{".codescribe/loop/" + name: text})

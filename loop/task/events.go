@@ -3,205 +3,171 @@ package task
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
 	"hone"
 	"hone/history"
-	"hone/journal"
+	"hone/internal/artifact"
 	"hone/model"
 	"hone/tool"
 )
 
-// CodeScribe's event log is TOML. It has the sessions of a role in the rounds for which counts is true; the record of the step
-// summary ends each session.
-func sessionLog(r *hone.Run, role hone.Role, summary string, counts func(round int) bool) ([]byte, error) {
-	w := &sessionWriter{past: r.Past(), get: r.Journal.Home().Get, role: role, summary: summary}
-	started := map[journal.Identity]bool{}
-	for _, e := range w.past.Events() {
-		w.meter.add(e)
-		if e.Step == nil || !counts(e.Step.Round) || e.Phase == journal.Begin && started[*e.Step] {
-			continue // a resumed process starts a step again that was not recorded
-		}
-		started[*e.Step] = true
-		if err := w.add(e); err != nil {
-			return nil, fmt.Errorf("event log: %w", err)
-		}
+// sessionLog is one session of an agent as CodeScribe's event log, which is TOML, shows it.
+type sessionLog struct {
+	get           history.Get
+	logs          []*eventLog
+	round, number int
+	role          hone.Role
+	phase         string
+	agent         bool // it is a command-line agent's
+	begun         history.Event
+	id            string // CodeScribe's ids have the local time
+	turn          int
+	called        bool         // the turn has calls
+	said          string       // the turn's text
+	usage         *model.Usage // of an agent's model calls: of the run's ledger, not what the agent reports; nil if not known
+	used          model.Usage
+	ended         string // CodeScribe's word; empty while it goes on
+	calls         []executedCall
+	rejected      []rejectedCall
+}
+
+func (s *sessionLog) event(name string, at time.Time, pairs ...pair) {
+	all := append([]pair{{"event", name}, {"run_id", s.id}}, pairs...)
+	text := "[[event]]\n" + encode(append(all, pair{"ts", stamp(at)})) + "\n"
+	for _, log := range s.logs {
+		log.text = append(log.text, text...)
 	}
-	return w.out.Bytes(), nil
 }
 
-type sessionWriter struct {
-	past    *history.Past
-	get     history.Get
-	role    hone.Role
-	summary string
-	out     bytes.Buffer
-
-	at     journal.Identity // of the session: only its round and number
-	run    string           // the session's id
-	turn   int
-	called bool   // the turn has calls
-	said   string // the turn's text
-	agent  bool   // a command-line agent holds the session
-	used   model.Usage
-	meter  meter
-}
-
-func (w *sessionWriter) add(e history.Event) error {
-	switch p := e.Payload.(type) {
-	case history.Unreadable:
-		return p.Err
-	case history.Asked:
-		if p.Role == w.role.Name {
-			w.ask(e, p)
-		}
-	case history.Replied:
-		if p.Role == w.role.Name {
-			return w.reply(e, p)
-		}
-	case history.ToolCall:
-		if p.Role == w.role.Name {
-			return w.call(e, p)
-		}
-	case history.ToolResult:
-		begin, _ := w.past.Begin(*e.Step)
-		if call, ok := begin.Payload.(history.ToolCall); ok && call.Role == w.role.Name && call.Refused == "" {
-			return w.result(e, call)
-		}
-	case history.StepResult:
-		if e.Step.Name == w.summary {
-			return w.end(e)
-		}
+func (s *sessionLog) start() {
+	e := s.begun
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", e.Run, s.round, s.number))
+	s.id = fmt.Sprintf("%s-%x", e.Time.Local().Format("20060102-150405"), sum[:3])
+	for _, log := range s.logs {
+		log.begin(s.id)
 	}
-	return nil
-}
-
-func (w *sessionWriter) event(name string, at time.Time, pairs ...pair) {
-	all := append([]pair{{"event", name}, {"run_id", w.run}}, pairs...)
-	w.out.WriteString("[[event]]\n" + encode(append(all, pair{"ts", stamp(at)})) + "\n")
-}
-
-func (w *sessionWriter) ask(e history.Event, a history.Asked) {
-	if at := (journal.Identity{Round: e.Step.Round, Session: e.Step.Session}); at != w.at {
-		*w = sessionWriter{past: w.past, get: w.get, role: w.role, summary: w.summary, out: w.out, at: at, run: sessionID(e), agent: a.Command, meter: w.meter}
-		mode, most := "native_tools", w.role.Bounds.Resolved().Turns
-		if w.agent {
-			mode, most = "agent", 1
-		}
-		w.event("run_start", e.Time, pair{"mode", mode}, pair{"max_iterations", most})
+	mode, most := "native_tools", s.role.Bounds.Resolved().Turns
+	if s.agent {
+		mode, most = "agent", 1
 	}
-	w.endTurn(e.Time)
-	w.turn = e.Step.Turn
-	w.event("iteration_start", e.Time, pair{"iteration", w.turn})
+	s.event("run_start", e.Time, pair{"mode", mode}, pair{"max_iterations", most})
 }
 
-// CodeScribe's ids have this form.
-func sessionID(e history.Event) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", e.Run, e.Step.Round, e.Step.Session))
-	return fmt.Sprintf("%s-%x", e.Time.Local().Format("20060102-150405"), sum[:3])
+func (s *sessionLog) ask(e history.Event) {
+	s.endTurn(e.Time)
+	s.turn = e.Step.Turn
+	s.event("iteration_start", e.Time, pair{"iteration", s.turn})
 }
 
-func (w *sessionWriter) endTurn(at time.Time) {
-	if w.called {
-		w.event("iteration_end", at, pair{"iteration", w.turn}, pair{"stop_reason", "tool_calls"})
+func (s *sessionLog) endTurn(at time.Time) {
+	if s.called {
+		s.event("iteration_end", at, pair{"iteration", s.turn}, pair{"stop_reason", "tool_calls"})
 	}
-	w.called, w.said = false, ""
+	s.called, s.said = false, ""
 }
 
-func (w *sessionWriter) reply(e history.Event, p history.Replied) error {
-	reply, err := history.ReadReply(p, w.get)
+func (s *sessionLog) commit(c history.Commit) {
+	if c.Usage == nil {
+		return
+	}
+	sum := *c.Usage
+	if s.usage != nil {
+		sum = sum.Add(*s.usage)
+	}
+	s.usage = &sum
+}
+
+func (s *sessionLog) reply(e, begin history.Event, p history.Replied) error {
+	reply, err := history.ReadReply(p, s.get)
 	if err != nil {
 		return err
 	}
-	w.said = reply.Text()
-	tools := pair{"tool_calls", len(reply.Calls())}
-	if w.agent {
-		tools = pair{"tools", agentsOwn}
+	s.said = reply.Text()
+	used, tools := p.Usage, pair{"tool_calls", len(reply.Calls())}
+	if s.agent {
+		used, tools = s.usage, pair{"tools", agentsOwn}
 	}
-	pairs := []pair{
-		{"iteration", w.turn},
-		{"duration_ms", w.durationOf(e)},
-		{"text_chars", characters(w.said)},
-		tools,
+	pairs := []pair{{"iteration", s.turn}, {"duration_ms", took(begin, e)}, {"text_chars", characters(s.said)}, tools}
+	if used != nil {
+		s.used = s.used.Add(*used)
+		pairs = append(pairs, pair{"usage", fmt.Sprintf(`{"input": %d, "output": %d, "reasoning": %d, "cache_write": %d, "cache_read": %d, "total": %d}`,
+			used.Input, used.Output, used.Reasoning, used.CacheWrite, used.CacheRead, used.Total())})
 	}
-	if used := w.meter.last; used != nil {
-		w.used = w.used.Add(*used)
-		pairs = append(pairs, pair{"usage", usageText(*used)})
+	if s.said != "" {
+		pairs = append(pairs, pair{"model_text", short(s.said, 500)})
 	}
-	if w.said != "" {
-		pairs = append(pairs, pair{"model_text", short(w.said, 500)})
-	}
-	w.event("model_response", e.Time, pairs...)
+	s.event("model_response", e.Time, pairs...)
 	return nil
 }
 
-func (w *sessionWriter) durationOf(record history.Event) int64 {
-	begin, ok := w.past.Begin(*record.Step)
-	if !ok {
-		return 0
-	}
+func took(begin, record history.Event) int64 {
 	return max(0, record.Time.Sub(begin.Time).Milliseconds())
 }
 
-func usageText(u model.Usage) string {
-	return fmt.Sprintf(`{"input": %d, "output": %d, "reasoning": %d, "cache_write": %d, "cache_read": %d, "total": %d}`,
-		u.Input, u.Output, u.Reasoning, u.CacheWrite, u.CacheRead, u.Total())
-}
-
-func (w *sessionWriter) call(e history.Event, c history.ToolCall) error {
-	w.called = true
-	args, err := c.Arguments(w.get)
+func (s *sessionLog) call(e history.Event, c history.ToolCall) error {
+	s.called = true
+	args, err := c.Arguments(s.get)
 	if err != nil {
 		return err
 	}
+	pairs := []pair{{"iteration", s.turn}, {"tool", c.Tool}, {"args", args}}
 	if c.Refused != "" {
-		w.event("tool_rejected", e.Time, pair{"iteration", w.turn}, pair{"tool", c.Tool}, pair{"args", args}, pair{"reason", c.Refused})
+		s.rejected = append(s.rejected, rejectedCall{c.Tool, object(args), c.Refused})
+		s.event("tool_rejected", e.Time, append(pairs, pair{"reason", c.Refused})...)
 		return nil
 	}
-	pairs := []pair{{"iteration", w.turn}, {"tool", c.Tool}, {"args", args}}
-	if w.said != "" {
-		pairs = append(pairs, pair{"model_reasoning", w.said})
+	if s.said != "" {
+		pairs = append(pairs, pair{"model_reasoning", s.said})
 	}
-	w.event("tool_start", e.Time, pairs...)
+	s.event("tool_start", e.Time, pairs...)
 	return nil
 }
 
-func (w *sessionWriter) result(e history.Event, c history.ToolCall) error {
-	got, err := history.ReadResult[tool.Result](e.Event, w.get)
+func (s *sessionLog) result(e, begin history.Event, c history.ToolCall) error {
+	got, err := history.ReadResult[tool.Result](e.Event, s.get)
 	if err != nil {
 		return err
 	}
-	pairs := []pair{{"iteration", w.turn}, {"tool", c.Tool}, {"ok", !got.Failed}}
+	args, err := c.Arguments(s.get)
+	if err != nil {
+		return err
+	}
+	preview := short(got.Text, 500)
+	if got.Refused {
+		s.rejected = append(s.rejected, rejectedCall{c.Tool, object(args), "refused"})
+	} else {
+		s.calls = append(s.calls, executedCall{c.Tool, object(args), !got.Failed, preview})
+	}
+	pairs := []pair{{"iteration", s.turn}, {"tool", c.Tool}, {"ok", !got.Failed}}
 	if got.Failed {
 		pairs = append(pairs, pair{"error", short(strings.TrimPrefix(got.Text, "Error: "), 500)})
 	}
-	w.event("tool_end", e.Time, append(pairs, pair{"duration_ms", w.durationOf(e)}, pair{"output_chars", characters(got.Text)},
-		pair{"output_preview", short(got.Text, 500)})...)
+	s.event("tool_end", e.Time, append(pairs, pair{"duration_ms", took(begin, e)}, pair{"output_chars", characters(got.Text)}, pair{"output_preview", preview})...)
 	return nil
 }
 
-func (w *sessionWriter) end(e history.Event) error {
-	s, err := history.ReadResult[LoopSummary](e.Event, w.get)
-	if err != nil {
-		return err
-	}
-	w.endTurn(e.Time)
+func (s *sessionLog) end(e history.Event, facts LoopSummary) {
+	s.endTurn(e.Time)
+	s.ended = stopReason(facts.Ended)
 	pairs := []pair{
-		{"iteration", w.turn},
-		{"stop_reason", stopReason(s.Ended)},
-		{"total_input_tokens", w.used.Input},
-		{"total_output_tokens", w.used.Output},
-		{"total_reasoning_tokens", w.used.Reasoning},
-		{"total_cache_creation_tokens", w.used.CacheWrite},
-		{"total_cache_read_tokens", w.used.CacheRead},
+		{"iteration", s.turn},
+		{"stop_reason", s.ended},
+		{"total_input_tokens", s.used.Input},
+		{"total_output_tokens", s.used.Output},
+		{"total_reasoning_tokens", s.used.Reasoning},
+		{"total_cache_creation_tokens", s.used.CacheWrite},
+		{"total_cache_read_tokens", s.used.CacheRead},
 	}
-	if s.Agent {
-		pairs = append(pairs, pair{"files", s.filesText()})
+	if facts.Agent {
+		pairs = append(pairs, pair{"files", facts.filesText()})
 	}
-	w.event("run_end", e.Time, pairs...)
-	return nil
+	s.event("run_end", e.Time, pairs...)
 }
 
 // The names are CodeScribe's.
@@ -217,4 +183,47 @@ func stopReason(ended string) string {
 		return "no_progress"
 	}
 	return "final_text"
+}
+
+// maxLog limits the size of a log from before a run, in bytes.
+const maxLog = 256 << 20
+
+// eventLog is a file of events. Users follow it with "tail -f", so that a process appends to it wherever that is enough.
+type eventLog struct {
+	text    []byte // not written yet
+	start   string // of the run's first session in it
+	opened  bool   // by this process
+	replace bool   // the file gets only the text
+}
+
+func (g *eventLog) begin(id string) {
+	if g.start == "" {
+		g.start = "[[event]]\nevent = \"run_start\"\nrun_id = " + quote(id) + "\n"
+	}
+}
+
+// An earlier process of the run may have written some of the text, and died in the middle of an event.
+func (g *eventLog) write(root *os.Root, name string) error {
+	text, replace := g.text, g.replace
+	if !g.opened && !replace {
+		old, err := artifact.Read(root, name, maxLog)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if i := bytes.Index(old, []byte(g.start)); i >= 0 {
+			replace, text = true, append(old[:i:i], text...)
+		} else if len(old) > 0 && old[len(old)-1] != '\n' {
+			text = append([]byte("\n"), text...)
+		}
+	}
+	g.text, g.opened, g.replace = nil, true, false
+	if replace {
+		return artifact.Write(root, name, bytes.NewReader(text))
+	}
+	f, err := artifact.OpenAppend(root, name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }

@@ -73,6 +73,8 @@ func (s *LoopSummary) add(c hone.Called) {
 	switch {
 	case c.Refused != "":
 		s.Rejected = append(s.Rejected, call+": "+c.Refused)
+	case c.Result.Refused:
+		s.Rejected = append(s.Rejected, call+": "+line(strings.TrimPrefix(c.Result.Text, "Error: "), 80))
 	case c.Result.Failed:
 		s.Errors = append(s.Errors, call+": "+line(c.Result.Text, 80))
 	case c.Name == toolRead:

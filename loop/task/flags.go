@@ -1,15 +1,14 @@
 package task
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"hone/internal/artifact"
 	"hone/internal/config"
@@ -17,66 +16,24 @@ import (
 	"hone/model"
 )
 
-// Flags lets --log have no file, and gives flags the names that they have in CodeScribe.
-func (v *invocation) Flags(fs *pflag.FlagSet) {
-	if log := fs.Lookup("log"); log != nil {
-		log.Value, log.NoOptDefVal = logFlag{log.Value, &v.bareLog}, "true"
-		log.Usage = "append the run's events to `FILE`, as --json prints them: --log=FILE; without a file, as in CodeScribe, log the sessions' events in " + standardLog
-	}
-	fs.Lookup("dir").Usage += "; also --workdir"
-	fs.SetNormalizeFunc(codescribeName)
-}
-
-// logFlag is the flag --log: with a file it is every loop's, and without one CodeScribe's.
-type logFlag struct {
-	pflag.Value
-	standard *bool
-}
-
-func (l logFlag) Set(text string) (err error) {
-	on, err := strconv.ParseBool(text)
-	if err != nil {
-		return l.Value.Set(text)
-	}
-	*l.standard = on
-	return nil
-}
-
-func (l logFlag) String() string {
-	if l.standard != nil && *l.standard {
-		return "true"
-	}
-	return l.Value.String()
-}
-
-func codescribeName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	switch name {
-	case "agent-loops":
-		name = "rounds"
-	case "agent-iterations":
-		name = "turns"
-	case "workdir":
-		name = "dir"
-	}
-	return pflag.NormalizedName(name)
-}
-
-// CodeScribe's options have one dash and several letters, which would be read as several flags. Arguments after -- are not
-// options.
+// CodeScribe's options have one dash and several letters, or other names, and its --log has no file. Arguments after -- are
+// not options.
 func rewriteOptions(args []string) []string {
+	own := map[string]string{"-nloop": "--rounds", "--agent-loops": "--rounds", "-niter": "--turns", "--agent-iterations": "--turns", "--workdir": "--dir"}
 	rewritten := make([]string, 0, len(args))
 	for i, arg := range args {
 		if arg == "--" {
 			return append(rewritten, args[i:]...)
 		}
 		name, value, valued := strings.Cut(arg, "=")
-		switch name {
-		case "-nloop":
-			name = "--agent-loops"
-		case "-niter":
-			name = "--agent-iterations"
-		}
-		if valued {
+		switch name = cmp.Or(own[name], name); {
+		case name == "--log" && !valued && slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--log-path") }):
+			continue // that wins
+		case name == "-p" && !valued:
+			continue // task files of CodeScribe's users say "loop -p FILE"
+		case name == "--log" && !valued:
+			name = "--log-path=" + filepath.FromSlash(standardLog)
+		case valued:
 			name += "=" + value
 		}
 		rewritten = append(rewritten, name)
@@ -87,30 +44,25 @@ func rewriteOptions(args []string) []string {
 // standardLog is the file of --log, relative to the current directory.
 const standardLog = ".codescribe/logs/toolusage.toml"
 
-// Valid returns what is wrong with the flags by themselves, and sets the shared flags
-// for which the loop's own are shorthands.
-func (v *invocation) Valid(in *loop.Input) error {
-	if config.LogPath.Given(in.Flags) == "" && in.Changed("log-path") {
-		return in.Usagef("--log-path must name a file")
+func reason(in *loop.Input) error {
+	if !config.Reason.Given(in.Flags) {
+		return nil
 	}
-	if config.Reason.Given(in.Flags) {
-		if given := config.Reasoning.Given(in.Flags); given != "" && given != string(model.High) {
-			return loop.Usage(fmt.Sprintf("--reason means --reasoning high, but --reasoning is %s", given), "give one of them")
-		}
-		config.Reasoning.Set(in.Flags, string(model.High))
+	if given := config.Reasoning.Given(in.Flags); given != "" && given != string(model.High) {
+		return loop.Usage(fmt.Sprintf("--reason means --reasoning high, but --reasoning is %s", given), "give one of them")
 	}
+	config.Reasoning.Set(in.Values, string(model.High))
 	return nil
 }
 
 // It fails if the log cannot be written because of a link, for example.
 func (v *invocation) logFile(in *loop.Input) (string, error) {
-	named := config.LogPath.Given(in.Flags)
-	at := named
+	at := config.LogPath.Given(in.Flags)
 	switch {
-	case at == "" && !v.bareLog:
-		return "", nil
+	case at == "" && in.Changed("log-path"):
+		return "", in.Usagef("--log-path must name a file")
 	case at == "":
-		at = filepath.FromSlash(standardLog)
+		return "", nil
 	}
 	if info, err := os.Stat(at); err == nil && !info.Mode().IsRegular() {
 		return "", loop.Usage(fmt.Sprintf("--log-path: %s is not a regular file", at), "name a file; hone appends to it")
@@ -119,8 +71,8 @@ func (v *invocation) logFile(in *loop.Input) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Dir(log)); err != nil && named != "" {
-		return "", loop.Usage(fmt.Sprintf("--log-path: there is no directory %s", filepath.Dir(named)), "make it, or name a file elsewhere")
+	if _, err := os.Stat(filepath.Dir(log)); err != nil && filepath.ToSlash(at) != standardLog {
+		return "", loop.Usage(fmt.Sprintf("--log-path: there is no directory %s", filepath.Dir(at)), "make it, or name a file elsewhere")
 	}
 	base, name, err := logBase(in.Root, log)
 	if err != nil {
@@ -134,7 +86,7 @@ func (v *invocation) logFile(in *loop.Input) (string, error) {
 		return "", err
 	}
 	defer root.Close()
-	if err := artifact.Check(root, name); err != nil {
+	if err := artifact.CheckAppend(root, name); err != nil {
 		return "", loop.Usage("--log: "+err.Error(), "or name a file outside of the project: --log-path FILE")
 	}
 	return log, nil

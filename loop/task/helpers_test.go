@@ -132,7 +132,7 @@ func (p process) set(dir string) func(r *hone.Run) hone.Round {
 		}
 		r.Rules, r.Own, r.Limits, r.Check = l.Rules(), task.Own, hone.Limits{Rounds: max(p.rounds, 1), Tokens: p.tokens}, p.check
 		r.Trust.CheckFirst = hone.Informed // as the command has it
-		return l.Round
+		return l.Record(r).Round
 	}
 }
 
@@ -154,23 +154,12 @@ func (p process) live(t testing.TB, dir string) hone.End {
 	return crashtest.RunProcess(t, dir, nil, p.observe, p.set(dir))
 }
 
-// finish is a later life that finds the run ended, and finishes it.
-func (p process) finish(t *testing.T, dir string) string {
+// again is a later process that finds the run ended. It returns CodeScribe's line.
+func (p process) again(t *testing.T, dir string) (line string) {
 	t.Helper()
-	home := must(journal.OpenHome(dir))
-	defer home.Close()
-	tree := must(workspace.Open(dir, workspace.Options{}))
-	defer tree.Close()
-	j := must(home.Open(must(home.FindRun("last"))))
-	defer j.Close()
-	r := &hone.Run{Tree: tree, Journal: j}
-	round := p.set(dir)(r)
-	end := must(r.Do(context.Background(), round))
-	exit := map[hone.Kind]int{hone.KindRounds: 1, hone.KindFailed: 5}[end.Kind]
-	if err := p.whole().Finish(r, end, exit); err != nil {
-		t.Fatal(err)
-	}
-	return task.Summary(r)
+	p.run = new(*hone.Run)
+	p.live(t, dir)
+	return task.Summary(*p.run)
 }
 
 func must[T any](v T, err error) T {
@@ -199,7 +188,7 @@ func writeTool(r *hone.Run, after func(path string)) tool.Tool {
 			return tool.Result{}, err
 		}
 		if vs[0].Ruling == workspace.Deny {
-			return tool.Failure(vs[0].Reason), nil
+			return tool.Result{Text: "Error: " + vs[0].Reason, Failed: true, Refused: true}, nil
 		}
 		if after != nil {
 			after(a.Path)

@@ -6,10 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"hone"
 	"hone/internal/config"
@@ -21,37 +18,16 @@ import (
 	"hone/workspace/secret"
 )
 
+//go:embed help.md
+var help string
+
 // Kind is what task declares of itself.
 func Kind() loop.Kind {
 	return loop.Kind{
-		Name:  "task",
-		Use:   `task TASK.toml|"TEXT"|-`,
-		Short: "let a model do a task, with a reviewer, until it is done",
-		Long: `task gives a model tools (read, glob, grep, write, edit, bash) and a task, and lets it work. Unless the
-model reports that the task is complete, a reviewer, which cannot change anything, then lists what is
-left to do, and the next round starts with that list. hone tells the reviewer what the tool calls did,
-not what the model reports. A report that the task is complete ends the run only if the check passes.
-Without a check nothing verifies that report, and the summary says so.
-
-The task is a TOML file (see hone init task) or a text; use - to read the text from standard input.
-Commands are limited to a list of programs, which the task file and --allow can extend. They run behind
-walls, without network. Without walls (macOS, Windows) a model runs no commands, unless you give
---sandbox none.
-
-The model may also be a command-line agent, command/NAME, which .config/hone.toml defines. It runs behind
-the same walls. hone then tells the reviewer which files changed, and the reviewer needs its own model.
-
-For compatibility, task also accepts the options of code-scribe loop, and models such as openai-NAME.`,
-		Example: `  hone task TASK.toml
-  hone task "make the tests in ./parse pass" --check "go test ./parse"
-  gh issue view 7 | hone task - --check "go test ./..."
-  hone task TASK.toml -nloop 3 -niter 40 -m anthropic-claude-sonnet-5
-  hone task TASK.toml -m command/gemini --reviewer-model gemini/gemini-2.5-flash`,
-		Args:     taskArg,
+		Name: "task", Help: loop.ReadHelp(help), Args: taskArg,
 		Text:     true,
 		Rewrite:  rewriteOptions,
 		Agents:   true,
-		Attempts: loop.RequireCheck,
 		New:      func() loop.Loop { return &invocation{} },
 		Preview:  loop.Preview{Short: "what task would send first"},
 		Starters: starterFiles,
@@ -68,10 +44,11 @@ type invocation struct {
 	ReviewerSystem string     `json:"reviewer_system,omitempty"` // empty means System, in a run of an older hone
 	AgentSystem    string     `json:"agent_system,omitempty"`    // the executor's system text if it is an agent
 	File           string     `json:"task_file,omitempty"`       // relative to the root; empty if Text is the task
-	Text           string     `json:"task,omitempty"`
+	Text           string     `json:"text,omitempty"`
 	Log            string     `json:"log,omitempty"` // absolute
-
-	bareLog bool // --log without a file
+	// Typed and ReviewerTyped are the models in the user's words; empty if these have none.
+	Typed         string `json:"model_typed,omitempty"`
+	ReviewerTyped string `json:"reviewer_typed,omitempty"`
 }
 
 // Models returns the executor's model, and the reviewer's if it is another one.
@@ -100,12 +77,12 @@ func (v *invocation) Own(root string) func(path string) bool {
 	return func(path string) bool { return path == filepath.ToSlash(log) || Own(path) }
 }
 
-// Subject is the task's text, or the name of its file.
-func (v *invocation) Subject() string { return cmp.Or(v.Text, v.File) }
-
 // Resolve reads flags, environment, task file and configuration.
 func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, err error) {
 	if v.File, v.Text, err = argument(in); err != nil {
+		return l, err
+	}
+	if err := reason(in); err != nil {
 		return l, err
 	}
 	asked, err := v.task(in.Tree)
@@ -117,18 +94,24 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	if v.Log, err = v.logFile(in); err != nil {
 		return l, err
 	}
-	name, err := modelName(in, config.Model.Given(in.Flags), in.Getenv("HONE_MODEL"), in.Getenv("CODESCRIBE_MODEL"))
-	if err != nil {
-		return l, err
-	}
-	if name != "" {
+	typed := cmp.Or(config.Model.Given(in.Flags), in.Getenv("HONE_MODEL"), in.Getenv("CODESCRIBE_MODEL"), in.Getenv("CSLOOP_MODEL"))
+	if typed != "" {
+		name, err := modelName(in, typed)
+		if err != nil {
+			return l, err
+		}
 		config.Model.Set(in.Values, name)
 	}
+	v.Typed, v.ReviewerTyped = cmp.Or(typed, config.Model.In(in.Values)), config.ReviewerModel.In(in.Values)
 	if err := cmp.Or(maxTokens(in), v.resolveModels(in)); err != nil {
 		return l, err
 	}
+	v.Task = cmp.Or(v.Text, v.File)
 	v.System, v.ReviewerSystem = v.Walls.System(System), v.Walls.System(ReviewerSystem)
-	return in.Limits(), nil
+	if in.Preview {
+		return in.Limits(), nil
+	}
+	return in.Limits(), v.ready(in)
 }
 
 func (v *invocation) task(tree *workspace.Tree) (taskfile.Task, error) {
@@ -151,8 +134,11 @@ func (v *invocation) resolveModels(in *loop.Input) (err error) {
 	if v.Model.Agent != nil {
 		v.AgentSystem = AgentSystem
 	}
-	name, err := modelName(in, config.ReviewerModel.In(in.Values))
-	if err != nil || name == "" {
+	if v.ReviewerTyped == "" {
+		return nil
+	}
+	name, err := modelName(in, v.ReviewerTyped)
+	if err != nil {
 		return err
 	}
 	reviewer, err := in.Model(name)
@@ -169,9 +155,12 @@ func (v *invocation) resolveModels(in *loop.Input) (err error) {
 	return nil
 }
 
-// Ready returns an error if an agent executes and there is no model for the reviewer,
-// or if the loop's own files cannot be written.
-func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
+// It fails if an agent executes and there is no model for the reviewer, if nothing judges several attempts, or if the loop's own
+// files cannot be written.
+func (v *invocation) ready(in *loop.Input) error {
+	if config.Attempts.In(in.Values) > 1 && v.Check == "" {
+		return loop.Usage("--attempts needs a check, which decides which attempt is applied", `--check "make test"`)
+	}
 	if v.Model.Agent != nil && v.Reviewer.Name == "" {
 		return loop.Usage(v.Model.Name+" is a command-line agent, which cannot review as well: the reviewer writes with a tool of hone's", reviewerHint)
 	}
@@ -182,9 +171,6 @@ func (v *invocation) Ready(_ context.Context, in *loop.Input) error {
 	}
 	return loop.CheckFiles(in.Root, artifactsFolder+"/review.toml")
 }
-
-// RepeatArgs gives the same text, or the same file of the tree.
-func (v *invocation) RepeatArgs() []string { return v.Repeat(v.Subject()) }
 
 // Build puts loop, tools, check and rules together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
@@ -210,10 +196,12 @@ func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
 		Run:     r,
 		Round:   l.Round,
 		Turns:   map[string]int{l.Executor.Name: v.Bounds().Turns, l.Reviewer.Name: ReviewTurns(v.Bounds().Turns)},
-		Finish:  func(_ context.Context, end hone.End, exit int) error { return l.Finish(r, end, exit) },
 		Summary: func(hone.End) string { return Summary(r) + "\n" },
 		// CodeScribe's users save it with tee.
 		VerboseOut: true,
+	}
+	if !s.Replayed() {
+		built.Round = l.Record(r).Round
 	}
 	if v.Reviewer.Name != "" {
 		built.With = fmt.Sprintf("executor %s and reviewer %s", v.Model.Names(), v.Reviewer.Names())
@@ -254,7 +242,7 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 	}
 	return func(programs []string) (execute, review []tool.Tool) {
 		with := execution
-		with.Programs = slices.Concat(allow.ExecutionPrograms(), config.Allow.In(v.Values), programs)
+		with.Programs = append(v.Programs(), programs...)
 		execute, _ = s.Tools(with) // the tree is open, so that it cannot fail
 		return execute, reviewing
 	}, nil
@@ -262,7 +250,7 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 
 // Models and tools are not set yet.
 func (v *invocation) loop(guard *secret.Guard) Loop {
-	l := Loop{File: v.File, Text: v.Text, Check: v.Check, Log: v.Log, Guard: guard,
+	l := Loop{File: v.File, Text: v.Text, Check: v.Check, Log: v.Log, Guard: guard, Typed: v.Typed, ReviewerTyped: v.ReviewerTyped,
 		Executor: v.Model.Role("executor", v.WithAdvice(v.System)), Reviewer: v.reviewer().Role("reviewer", v.WithAdvice(cmp.Or(v.ReviewerSystem, v.System)))}
 	l.Executor.Bounds, l.Reviewer.Bounds = v.Bounds(), v.Bounds()
 	l.NoBash = v.Walls.Absent
@@ -271,9 +259,6 @@ func (v *invocation) loop(guard *secret.Guard) Loop {
 	}
 	return l
 }
-
-// PreviewFlags adds CodeScribe's names.
-func (v *invocation) PreviewFlags(fs *pflag.FlagSet) { fs.SetNormalizeFunc(codescribeName) }
 
 // Preview returns the first prompt of the executor.
 func (v *invocation) Preview(ctx context.Context, view loop.View) (loop.Prompt, error) {
@@ -291,7 +276,6 @@ var starters embed.FS
 func starterFiles() loop.Starters {
 	return loop.Starters{
 		Short: "TASK.toml, a commented task file for you to fill in",
-		Flags: func(fs *pflag.FlagSet) { fs.SetNormalizeFunc(codescribeName) },
 		Files: func(string, func(string)) ([]loop.File, error) { return loop.Files(starters, "starters") },
 		Next: func(string) string {
 			return "write what you want into TASK.toml, then: hone prompt task TASK.toml && hone task TASK.toml"

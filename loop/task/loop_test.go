@@ -49,8 +49,7 @@ func TestPendingIsFixed(t *testing.T) {
 		"Working directory: "+dir, "Task file: Spec.toml (read-only", "\nCheck: make test (it decides", "PHASE: EXECUTION", "1. The complete task is above.")
 	holds(t, "the review", prompts[1], "Task file: Spec.toml", "Review output: "+output+" (write here)", "PHASE: REVIEW",
 		"## Verified actions from loop 1 (harness-computed)\nFiles read: a\nFiles written: a, b\nCommands run:\n  make test  →  exit_code: 0\nNo command ran after the last write or edit.\nThe check that decides: not run\nErrors:\n  read(gone): Error:",
-		"  write(Spec.toml): Error: this file may not be changed here\n",
-		"## Attempted but NOT executed (harness-rejected — no workspace effect)\n  dance(): unknown_tool\n",
+		"## Attempted but NOT executed (harness-rejected — no workspace effect)\n  write(Spec.toml): this file may not be changed here\n  dance(): unknown_tool\n",
 		"[Execution agent report — loop 1]\n<final_answer>\n**STATUS: INCOMPLETE**", "loop = 1\n")
 	holds(t, "the second execution", prompts[2], "Make a say done.\n\nLoop 2 of 5.\nFiles created across all prior loops: a, b\nLast loop — ran: make test  →  exit_code: 0 | check: not run | errors: read(gone)",
 		"Pending next steps:\n  - make a say done\nYour last session changed a, b, and said: <final_answer> **STATUS: INCOMPLETE**", "The task and the state that the last loop left are above.")

@@ -62,7 +62,7 @@ func (s *LoopSummary) addFile(d workspace.Delta) {
 		return
 	}
 	into := &s.Edited
-	switch d.Op {
+	switch d.Op() {
 	case workspace.Added:
 		into = &s.Written
 	case workspace.Removed:

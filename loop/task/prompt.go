@@ -90,7 +90,7 @@ func (l Loop) composeExecution(ctx context.Context, r *hone.Run, t taskfile.Task
 // ok is false unless the last session ended with an answer, nothing is pending, and the check found something. A changed task,
 // or files that were restored, need a new session.
 func (l Loop) composeContinuation(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding, past earlier) (text string, ok bool, err error) {
-	if len(past.loops) == 0 || past.changedTask(t) || !onlyChecked(prior) {
+	if l.Executor.Agent || len(past.loops) == 0 || past.changedTask(t) || !onlyChecked(prior) {
 		return "", false, nil
 	}
 	last := past.loops[len(past.loops)-1]

@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"hone"
+	"hone/history"
 	"hone/internal/render"
 	"hone/loop/task/taskfile"
 	"hone/model"
+	"hone/workspace"
 )
 
 //go:embed prompt-review.md
@@ -17,8 +19,9 @@ var reviewProtocol string
 
 // The prompt contains the task's turns only if the task is not in a file.
 func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskfile.Task, did executed) ([]model.Message, error) {
-	p, err := hone.Step(ctx, r, "compose review", nil, func(context.Context) (composed, error) {
-		return composed{reviewText(l.Guard.Redact(r.Tree.Dir()), l.Check, t, did, session(l.reviewTurns(), l.Reviewer))}, nil
+	p, err := hone.Step(ctx, r, "compose review", nil, func(ctx context.Context) (composed, error) {
+		changed, err := l.changedText(ctx, r)
+		return composed{reviewText(l.Guard.Redact(r.Tree.Dir()), l.Check, t, did, changed, session(l.reviewTurns(), l.Reviewer))}, err
 	})
 	if err != nil {
 		return nil, err
@@ -26,7 +29,62 @@ func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskfile.Task, d
 	return user(p.Text), l.fits(l.Reviewer, taskfile.Task{}, len(p.Text))
 }
 
-func reviewText(dir, check string, t taskfile.Task, did executed, session string) string {
+const (
+	maxChanged = 12 << 10 // the bytes of a loop's changes that a reviewer is shown; it can read the files
+	maxDiffed  = 1 << 20  // the size of the largest file that is compared
+)
+
+func (l Loop) changedText(ctx context.Context, r *hone.Run) (string, error) {
+	before, err := history.ReadManifest(r.Past().Round(r.Round()).Manifest, r.Journal.Home().Get)
+	if err != nil {
+		return "", err
+	}
+	now, err := r.Manifest(ctx)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	var omitted []string
+	for _, d := range changes(r, before, now) {
+		diff, ok, err := l.diff(r, d)
+		if err != nil {
+			return "", err
+		}
+		if ok && b.Len()+len(diff) <= maxChanged {
+			b.WriteString(diff)
+		} else if len(omitted) < maxListed {
+			omitted = append(omitted, l.Guard.Redact(d.Path))
+		}
+	}
+	if len(omitted) > 0 {
+		b.WriteString("Also changed, and not shown: " + render.Names(omitted) + "\n")
+	}
+	return b.String(), nil
+}
+
+// ok is false if a side is not the contents of a file that may be sent.
+func (l Loop) diff(r *hone.Run, d workspace.Delta) (text string, ok bool, err error) {
+	home, sides := r.Journal.Home(), [2][]byte{}
+	for n, e := range []workspace.Entry{d.Before, d.After} {
+		if e.Kind == "" {
+			continue
+		}
+		if e.Kind != workspace.Regular || e.Size > maxDiffed || !home.Has(e.Digest) {
+			return "", false, nil
+		}
+		content, err := home.Get(e.Digest)
+		if err != nil {
+			return "", false, err
+		}
+		if _, withheld := l.Guard.Withheld(d.Path, content); withheld {
+			return "", false, nil
+		}
+		sides[n] = append([]byte{}, content...) // not nil
+	}
+	return l.Guard.Redact(render.Diff(d.Path, sides[0], sides[1])), true, nil
+}
+
+func reviewText(dir, check string, t taskfile.Task, did executed, changed, session string) string {
 	var b strings.Builder
 	s := did.Facts
 	fmt.Fprintf(&b, "Working directory: %s\n", render.Line(dir))
@@ -41,6 +99,9 @@ func reviewText(dir, check string, t taskfile.Task, did executed, session string
 		fmt.Fprintf(&b, "## The task\n%s\n\n", withNewline(t.Turns[len(t.Turns)-1].Text))
 	}
 	b.WriteString(s.facts())
+	if changed != "" {
+		fmt.Fprintf(&b, "## What changed in loop %d\n%s\n", s.Loop, changed)
+	}
 	switch {
 	case s.missingAnswer() != "":
 		fmt.Fprintf(&b, "[Execution agent report — loop %d]\nThere is none: the session ended without a final answer, because %s. "+

@@ -16,6 +16,8 @@ import (
 	"hone"
 	"hone/history"
 	"hone/internal/artifact"
+	"hone/journal"
+	"hone/loop"
 	"hone/model"
 	"hone/tool"
 	"hone/workspace/treepath"
@@ -35,7 +37,7 @@ type done struct{}
 
 // An earlier review must not be mistaken for the review of this loop (ruling S4).
 func clearReview(ctx context.Context, r *hone.Run) error {
-	_, err := inTree(ctx, r, stepClearReview, nil, func(root *os.Root) (done, error) {
+	_, err := loop.InTree(ctx, r, stepClearReview, nil, func(root *os.Root) (done, error) {
 		return done{}, artifact.Remove(root, reviewOutput)
 	})
 	return err
@@ -55,10 +57,11 @@ type reviewed struct {
 // A missing or invalid file does not count as a review (ruling S4). If the run was moved to another directory after the review,
 // the file is missing, and what the reviewer wrote counts.
 func readReview(ctx context.Context, r *hone.Run) (reviewed, error) {
-	return inTree(ctx, r, "read review", nil, func(root *os.Root) (reviewed, error) {
+	return loop.InTree(ctx, r, "read review", nil, func(root *os.Root) (reviewed, error) {
 		text, err := artifact.Read(root, reviewOutput, maxReview)
 		if errors.Is(err, fs.ErrNotExist) {
-			written, ok := writtenReview(r)
+			cleared, _ := r.Taken(stepClearReview)
+			written, ok := writtenReview(r, cleared)
 			if !ok {
 				return reviewed{Why: "none was written"}, nil
 			}
@@ -185,9 +188,10 @@ func reviewWrite(dir string, loop int) tool.Tool {
 
 // The reviewer is reminded once. Any text ends a review whose file is written.
 func reviewProblem(r *hone.Run) func(text string) string {
+	cleared, _ := r.Taken(stepClearReview)
 	reminded := false // by this function alone: a resumed session calls it for each of its replies again
 	return func(text string) string {
-		if _, written := writtenReview(r); reminded || written {
+		if _, written := writtenReview(r, cleared); reminded || written {
 			return ""
 		}
 		reminded = true
@@ -196,9 +200,12 @@ func reviewProblem(r *hone.Run) func(text string) string {
 }
 
 // The reviewer may have written several in this loop: the last one counts.
-func writtenReview(r *hone.Run) (text string, ok bool) {
+func writtenReview(r *hone.Run, cleared journal.Identity) (text string, ok bool) {
 	get := r.Journal.Home().Get
-	for e := range history.Of[history.ToolResult](r.Past().Since(stepClearReview)) {
+	for e := range history.Of[history.ToolResult](r.Past().Since(cleared)) {
+		if turn := r.Turn(); turn > 0 && e.Step.Turn > turn {
+			break // a resumed session knows it before the model did
+		}
 		begin, _ := r.Past().Begin(*e.Step)
 		call, _ := begin.Payload.(history.ToolCall)
 		got, err := history.ReadResult[tool.Result](e.Event, get)

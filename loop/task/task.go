@@ -12,7 +12,7 @@
 // tree.
 //
 // The package has more than 2 500 lines because it also writes CodeScribe's artifacts,
-// from the records of all of its steps.
+// from the run's events.
 package task
 
 import (
@@ -58,6 +58,9 @@ type Loop struct {
 	Tools func(allow []string) (execute, review []tool.Tool)
 	// NoBash means that Tools has no tool that runs commands.
 	NoBash bool
+	// Typed and ReviewerTyped are the models in the user's words, for CodeScribe's files;
+	// empty means the name of the role's model, and Typed.
+	Typed, ReviewerTyped string
 	// Log is the absolute path of an additional log of the execution sessions; empty if
 	// there is none.
 	Log string
@@ -172,11 +175,7 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior [
 			did.Pending = a.Next
 		}
 	}
-	phase := phaseReview
-	if did.Status == complete {
-		phase = phaseIdle
-	}
-	return did, l.record(ctx, r, phase)
+	return did, nil
 }
 
 // The last session is continued if only the check was not content with it, and it leaves room.
@@ -185,13 +184,9 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskf
 	if err != nil {
 		return hone.Conversation{}, err
 	}
-	if text, ok, err := l.composeContinuation(ctx, r, t, prior, past); ok || err != nil {
-		if err == nil {
-			err = l.record(ctx, r, phaseExecution)
-		}
-		if err != nil {
-			return hone.Conversation{}, err
-		}
+	if text, ok, err := l.composeContinuation(ctx, r, t, prior, past); err != nil {
+		return hone.Conversation{}, err
+	} else if ok {
 		if talk, ok, err := r.Continue(ctx, role, text); ok || err != nil {
 			return talk, err
 		}
@@ -200,8 +195,8 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskf
 	if err != nil {
 		return hone.Conversation{}, err
 	}
-	if err := l.record(ctx, r, phaseExecution); err != nil {
-		return hone.Conversation{}, err
+	if role.Agent {
+		return r.Delegate(ctx, role, messages)
 	}
 	return r.Talk(ctx, role, messages)
 }
@@ -257,10 +252,7 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t taskfile.Task, did exec
 	if err == nil && !said.Counts {
 		err = r.Notice(fmt.Sprintf("loop %d has no review: %s; the pending items are kept", r.Round(), said.Why))
 	}
-	if err != nil {
-		return said, err
-	}
-	return said, l.record(ctx, r, phaseIdle)
+	return said, err
 }
 
 func (l Loop) reviewTurns() int { return ReviewTurns(l.Executor.Bounds.Resolved().Turns) }

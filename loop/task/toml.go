@@ -1,9 +1,14 @@
 package task
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"hone/model"
 )
 
 // pair is a key with its value: a string, an int64, an int or a bool.
@@ -84,3 +89,97 @@ func short(text string, most int) string {
 }
 
 func characters(text string) int { return utf8.RuneCountInString(text) }
+
+// metadata is a file about one session, as CodeScribe writes them since July 2026.
+type metadata struct {
+	RunID    string  `toml:"run_id"`
+	Loop     int     `toml:"loop_index"`
+	Phase    string  `toml:"phase"`
+	Model    string  `toml:"model"`
+	TaskFile string  `toml:"task_file"`
+	Workdir  string  `toml:"workdir"`
+	Stop     string  `toml:"stop_reason"`
+	Final    bool    `toml:"final_text_present"`
+	Turns    int     `toml:"iterations"`
+	Seconds  float64 `toml:"duration_s"`
+	Usage    struct {
+		Input      int64 `toml:"input"`
+		Output     int64 `toml:"output"`
+		Reasoning  int64 `toml:"reasoning"`
+		CacheWrite int64 `toml:"cache_write"`
+		CacheRead  int64 `toml:"cache_read"`
+	} `toml:"usage"`
+	Count struct {
+		Executed int `toml:"executed"`
+		Rejected int `toml:"rejected"`
+		Errors   int `toml:"errors"`
+		OK       int `toml:"ok"`
+	} `toml:"tool_calls"`
+	Tools    []executedCall `toml:"tools"`
+	Rejected []rejectedCall `toml:"rejected_calls"`
+	At       string         `toml:"created_at"`
+}
+
+type executedCall struct {
+	Name    string         `toml:"name"`
+	Args    map[string]any `toml:"args"`
+	OK      bool           `toml:"ok"`
+	Preview string         `toml:"output_preview"`
+}
+
+type rejectedCall struct {
+	Name   string         `toml:"name"`
+	Args   map[string]any `toml:"args"`
+	Reason string         `toml:"reason"`
+}
+
+func (m metadata) text(u model.Usage) (string, error) {
+	m.Usage.Input, m.Usage.Output, m.Usage.Reasoning, m.Usage.CacheWrite, m.Usage.CacheRead = u.Input, u.Output, u.Reasoning, u.CacheWrite, u.CacheRead
+	m.Count.Executed, m.Count.Rejected = len(m.Tools), len(m.Rejected)
+	for _, c := range m.Tools {
+		if c.OK {
+			m.Count.OK++
+		}
+	}
+	m.Count.Errors = m.Count.Executed - m.Count.OK
+	b, err := toml.Marshal(m)
+	return string(b), err
+}
+
+// object returns the arguments of a call in a form that TOML has; empty if they are not JSON.
+func object(args string) map[string]any {
+	d := json.NewDecoder(strings.NewReader(args))
+	d.UseNumber()
+	var v map[string]any
+	if d.Decode(&v) != nil {
+		return map[string]any{}
+	}
+	return inTOML(v).(map[string]any)
+}
+
+// CodeScribe cuts strings as well.
+func inTOML(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		if n := characters(v); n > 500 {
+			return fmt.Sprintf("%s... [truncated, %d chars total]", short(v, 500), n)
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		n, _ := v.Float64()
+		return n
+	case []any:
+		for i := range v {
+			v[i] = inTOML(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = inTOML(v[key])
+		}
+	}
+	return v
+}

@@ -10,7 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"hone/model"
-	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // The usage paths of the configurations in docs/agents.md.
@@ -99,7 +99,7 @@ const qwenOut = `[{"type":"system","subtype":"session_start","uuid":"u","session
 // outputParser returns an agent of which a test only uses the parser.
 func outputParser(t *testing.T, answer string, usage Usage) *Agent {
 	t.Helper()
-	a, err := New(sandbox.None{}, Config{Name: "x", Argv: []string{"x"}, Answer: answer, Usage: usage})
+	a, err := New(wall.None{}, Config{Name: "x", Argv: []string{"x"}, Answer: answer, Usage: usage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestDocumentedAgents(t *testing.T) {
 	}
 	for name, s := range sections {
 		t.Run(name, func(t *testing.T) {
-			if _, err := New(sandbox.None{}, Config{Name: name, Argv: s.Argv, Model: s.Model, Stdin: s.Stdin, Answer: s.Answer, Usage: Usage(s.Usage)}); err != nil {
+			if _, err := New(wall.None{}, Config{Name: name, Argv: s.Argv, Model: s.Model, Stdin: s.Stdin, Answer: s.Answer, Usage: Usage(s.Usage)}); err != nil {
 				t.Error(err)
 			}
 			if diff := cmp.Diff(usages[name], Usage(s.Usage)); diff != "" {
@@ -269,7 +269,7 @@ func FuzzOutput(f *testing.F) {
 		f.Add([]byte(out), true)
 	}
 	c := Config{Name: "x", Argv: []string{"x"}, Answer: "*.text", Usage: Usage{Input: "*.n + n", Output: "n", CacheRead: "n", Reasoning: "*.n", CachedInInput: true, Each: true}}
-	a, err := New(sandbox.None{}, c)
+	a, err := New(wall.None{}, c)
 	if err != nil {
 		f.Fatal(err)
 	}

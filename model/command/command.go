@@ -61,7 +61,7 @@ type Config struct {
 	Dir string
 	// Timeout limits a session; 0 means 30 minutes.
 	Timeout time.Duration
-	// Exits are the exit statuses of a successful session; nil means only 0.
+	// Exits are the exit statuses of a successful session; empty means only 0.
 	Exits []int
 	// Answer is the path of the answer in the agent's JSON output, in the form
 	// that [Usage] describes. If it matches several strings, the last one is
@@ -90,7 +90,7 @@ var _ model.Model = (*Agent)(nil)
 // [*model.Error] whose hint names the section of the configuration to fix.
 func New(r sandbox.Runner, c Config) (*Agent, error) {
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Minute)
-	if c.Exits == nil {
+	if len(c.Exits) == 0 {
 		c.Exits = []int{0}
 	}
 	if c.Redact == nil {

@@ -11,6 +11,7 @@ import (
 
 	"hone/model"
 	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // runner implements sandbox.Runner with a function.
@@ -71,7 +72,7 @@ func TestStdinFollowsFromArgv(t *testing.T) {
 	for argv, want := range map[string]string{
 		"x": StdinAll, "x {prompt}": StdinContext, "x {prompt} {context}": StdinNone, "x -p={prompt}\n\n{context}": StdinNone,
 	} {
-		a, err := New(sandbox.None{}, Config{Argv: strings.Fields(argv)})
+		a, err := New(wall.None{}, Config{Argv: strings.Fields(argv)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestInvalidConfigurations(t *testing.T) {
 		"only each":     {with(argv("x"), func(c *Config) { c.Usage.Each = true }), "usage needs both input and output"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := New(sandbox.None{}, c.config)
+			_, err := New(wall.None{}, c.config)
 			e := fault(t, err)
 			if !strings.HasPrefix(e.Message, "gemini: ") || !strings.Contains(e.Message, c.want) || !strings.Contains(e.Hint, "[commands.gemini]") {
 				t.Errorf("%s; hint: %s", e.Message, e.Hint)

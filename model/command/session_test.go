@@ -18,6 +18,7 @@ import (
 	"hone/internal/waittest"
 	"hone/model"
 	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // agent returns an agent that runs a script with sh; $1 is the prompt and $2
@@ -29,7 +30,7 @@ func agent(t *testing.T, script string, change func(*Config)) *Agent {
 	if change != nil {
 		change(&c)
 	}
-	none := sandbox.None{Grace: 100 * time.Millisecond}
+	none := wall.None{Grace: 100 * time.Millisecond}
 	a, err := New(runner(func(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 		c.Env = []string{"PATH=" + os.Getenv("PATH")}
 		return none.Run(ctx, c)

@@ -48,6 +48,9 @@ func Misreports() map[string]Turn {
 // [Misreport.Count], except the empty one. Each path is the place of that count
 // in usage: names separated by dots.
 func (t Turn) ReportedUsage(usage map[string]any, paths map[string]string) any {
+	if t.Usage.Cost != nil {
+		usage["cost"] = *t.Usage.Cost
+	}
 	m := t.Misreport
 	if m == nil {
 		return usage

@@ -186,12 +186,24 @@ func schema(s model.Spec) json.RawMessage {
 
 func toReply(parts []model.Part) model.Reply { return model.Reply{Parts: parts} }
 
+// Gateways such as OpenRouter and LiteLLM report it. Where the user pays the provider behind the gateway, it is only the
+// gateway's fee.
+func cost(c model.Counts) *float64 {
+	fee := c.Cost("cost")
+	upstream := c.Cost("cost_details", "upstream_inference_cost")
+	if fee == nil || upstream == nil || !c.Is("is_byok") {
+		return fee
+	}
+	return new(*fee + *upstream)
+}
+
 // in and out are the names of the two totals. It is nil if there is no usage. content reports whether the reply has any. The
 // SDK would decode a value of an unexpected type to another number.
 func toUsage(raw json.RawMessage, in, out string, content bool) *model.Usage {
 	c := model.ReadCounts(raw)
 	cached, written := c.Optional(in+"_details", "cached_tokens"), c.Optional(in+"_details", "cache_write_tokens")
 	return c.Usage(model.Usage{
+		Cost:       cost(c),
 		Input:      max(0, c.Required(in)-cached-written),
 		Output:     c.Required(out),
 		Reasoning:  c.Optional(out+"_details", "reasoning_tokens"),

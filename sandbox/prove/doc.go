@@ -20,7 +20,7 @@
 //   - processes outside are neither seen, read nor signalled (process namespace; Landlock's
 //     scopes), and variables do not come along: proc-prover-root, proc-prover-mem,
 //     signal-prover, environment
-//   - limits hold, and nothing outlives its command (resource limits, cgroups, the keeper):
+//   - limits hold, and nothing outlives its command (resource limits, cgroups, the supervisor):
 //     fork-bomb, memory-hog, daemon
 //   - the kernel's other doors are shut (seccomp, no_new_privs, capabilities): mount-bind,
 //     unshare-user, io-uring, session-keyring, terminal-input, new-privileges, capabilities

@@ -15,7 +15,6 @@ import (
 	"syscall"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/record"
 )
 
 // entry is a protected path of a policy, and what was found there. Its paths are
@@ -152,7 +151,7 @@ func (e *entry) inner(path string) ([]string, error) {
 func look(root *os.Root, path string, room int64) (*item, error) {
 	info, err := root.Lstat(path)
 	if err != nil {
-		return &item{}, record.IgnoreMissing(err)
+		return &item{}, ignoreMissing(err)
 	}
 	it := &item{Exists: true, Mode: info.Mode(), Stamp: stampOf(info)}
 	switch {

@@ -1,19 +1,21 @@
-// Package putback restores the paths of a policy that a wall cannot protect while a
-// command runs. It records what was there outside of what commands may write:
-// [Recover] finishes the work of a process that was killed.
+// Package putback protects the paths of a policy that a wall alone cannot protect while a
+// command runs: it restores them afterwards, and puts placeholders where nothing may be.
+// It records what was there outside of what commands may write:
+// [Recover] and [RecoverPlaceholders] finish the work of a process that was killed.
 package putback
 
 import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/record"
 )
 
 // Guard restores what commands change of the read-only paths in writable directories
@@ -39,6 +41,7 @@ type Guard struct {
 	entries []*entry
 	aside   string
 	record  string // its path; it exists while a command runs
+	dirs    []*dir // those with placeholders
 
 	mu     sync.Mutex
 	active int
@@ -47,12 +50,23 @@ type Guard struct {
 
 const recordPrefix = "protected-"
 
-// New returns a guard of the entries of a policy that its wall cannot protect. Aside
-// is that of the policy.
-func New(policy []sandbox.Entry, aside string) (*Guard, error) {
+// New returns a guard of the entries of a policy that its wall cannot protect, and of
+// placeholders by their absolute paths, and these by a writable directory around them.
+// Something may exist at the path of a placeholder. Aside and records are those of the policy.
+func New(policy []sandbox.Entry, aside, records string, placeholders map[string]map[string]sandbox.Placeholder) (*Guard, error) {
 	g := &Guard{entries: entriesOf(policy)}
+	for _, root := range slices.Sorted(maps.Keys(placeholders)) {
+		if err := os.MkdirAll(records, 0o700); err != nil {
+			return nil, fmt.Errorf("make the directory for records of placeholders: %w", err)
+		}
+		d, err := newDir(records, root, placeholders[root])
+		if err != nil {
+			return nil, err
+		}
+		g.dirs = append(g.dirs, d)
+	}
 	if len(g.entries) == 0 {
-		return nil, nil
+		return g, nil
 	}
 	err := os.MkdirAll(aside, 0o700)
 	if err == nil {
@@ -70,11 +84,11 @@ func New(policy []sandbox.Entry, aside string) (*Guard, error) {
 	return g, nil
 }
 
-// Around inspects the protected paths, runs a command, and restores what changed. If
-// it fails before the command, that does not run. If it fails afterwards, no other
-// command runs, and [Recover] tries again in the next process.
+// Around creates the placeholders, inspects the protected paths, runs a command, restores what
+// changed and removes the placeholders. If it fails before the command, that does not run. If it
+// cannot restore something afterwards, no other command runs, and [Recover] tries again in the next process.
 func (g *Guard) Around(run func() (sandbox.Result, error)) (sandbox.Result, error) {
-	if g == nil {
+	if g == nil || len(g.entries)+len(g.dirs) == 0 {
 		return run()
 	}
 	if err := g.enter(); err != nil {
@@ -96,17 +110,32 @@ func (g *Guard) enter() error {
 		return g.failed
 	}
 	if g.active == 0 {
-		room := int64(maxKept)
-		for _, e := range g.entries {
-			if err := e.inspect(&room); err != nil {
-				return fmt.Errorf("protect %s: %w", filepath.Join(e.Dir, e.Path), err)
-			}
-		}
-		if err := record.Write(g.record, g.entries); err != nil {
-			return fmt.Errorf("record the protected paths: %w", err)
+		if err := g.begin(); err != nil {
+			return errors.Join(err, g.empty())
 		}
 	}
 	g.active++
+	return nil
+}
+
+func (g *Guard) begin() error {
+	for _, d := range g.dirs {
+		if err := d.fill(); err != nil {
+			return fmt.Errorf("protect files in %s: %w", d.root, err)
+		}
+	}
+	if len(g.entries) == 0 {
+		return nil
+	}
+	room := int64(maxKept)
+	for _, e := range g.entries {
+		if err := e.inspect(&room); err != nil {
+			return fmt.Errorf("protect %s: %w", filepath.Join(e.Dir, e.Path), err)
+		}
+	}
+	if err := writeRecord(g.record, g.entries); err != nil {
+		return fmt.Errorf("record the protected paths: %w", err)
+	}
 	return nil
 }
 
@@ -118,10 +147,35 @@ func (g *Guard) leave() ([]sandbox.Restored, error) {
 	g.active--
 	restored, err := restore(g.entries, g.aside)
 	g.failed = errors.Join(g.failed, err)
-	if g.failed == nil && g.active == 0 {
+	if g.active > 0 {
+		return restored, g.failed
+	}
+	if g.failed == nil && g.record != "" {
 		g.failed = os.Remove(g.record)
 	}
-	return restored, g.failed
+	return restored, errors.Join(g.failed, g.empty())
+}
+
+func (g *Guard) empty() error {
+	var errs []error
+	for _, d := range g.dirs {
+		if err := d.empty(); err != nil {
+			errs = append(errs, fmt.Errorf("remove placeholders in %s: %w", d.root, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close removes the records of placeholders, unless another process needs them. No command may be running.
+func (g *Guard) Close() error {
+	if g == nil {
+		return nil
+	}
+	var errs []error
+	for _, d := range g.dirs {
+		errs = append(errs, d.forget())
+	}
+	return errors.Join(errs...)
 }
 
 // Recover restores the protected paths that commands of earlier processes changed,
@@ -129,7 +183,7 @@ func (g *Guard) leave() ([]sandbox.Restored, error) {
 // it cannot read or restore unchanged, and returns an error that names it.
 func Recover(aside string) ([]sandbox.Restored, error) {
 	files, err := os.ReadDir(aside)
-	err = record.IgnoreMissing(err)
+	err = ignoreMissing(err)
 	var all []sandbox.Restored
 	for _, f := range files {
 		if !strings.HasPrefix(f.Name(), recordPrefix) {
@@ -149,7 +203,7 @@ func Recover(aside string) ([]sandbox.Restored, error) {
 func recoverRecord(path string) (restored []sandbox.Restored, err error) {
 	var entries []*entry
 	if filepath.Ext(path) == "" {
-		err = record.Read(path, &entries)
+		err = readRecord(path, &entries)
 	}
 	if err == nil {
 		restored, err = restore(entries, filepath.Dir(path))

@@ -369,10 +369,10 @@ func TestGuardRefuses(t *testing.T) {
 	f := newFixture(t)
 	entries, err := f.policy.Entries()
 	f.must(err)
-	if _, err := New(entries, f.path("src/aside")); err == nil {
+	if _, err := New(entries, f.path("src/aside"), "", nil); err == nil {
 		t.Error("an aside that commands may write")
 	}
-	if _, err := New(entries, ""); err == nil {
+	if _, err := New(entries, "", "", nil); err == nil {
 		t.Error("no aside")
 	}
 	g := f.guard()
@@ -401,7 +401,7 @@ func BenchmarkAround(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			g, err := New(entries, filepath.Join(dir, "aside"))
+			g, err := New(entries, filepath.Join(dir, "aside"), "", nil)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/record"
 )
 
 // A process can be killed at any point of a restoration: the next one finishes it.
@@ -70,7 +69,7 @@ func TestSettleInterruptedRestoration(t *testing.T) {
 func (f *fixture) restorer(path string) *restorer {
 	f.Helper()
 	var entries []*entry
-	f.must(record.Read(f.records()[0], &entries))
+	f.must(readRecord(f.records()[0], &entries))
 	i := slices.IndexFunc(entries, func(e *entry) bool { return sandbox.Within(e.Path, path) })
 	r := &restorer{entry: entries[i], folder: filepath.Join(f.aside, "left-"+strconv.Itoa(i))}
 	var err error

@@ -1,8 +1,12 @@
 package putback
 
 import (
+	"errors"
 	"io/fs"
+	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 func stampOf(info fs.FileInfo) stamp {
@@ -11,4 +15,19 @@ func stampOf(info fs.FileInfo) stamp {
 		return stamp{}
 	}
 	return stamp{Size: st.Size, Changed: st.Ctim.Nano(), Inode: st.Ino, Links: uint64(st.Nlink), Owner: owner{int(st.Uid), int(st.Gid)}}
+}
+
+func lockWait(f *os.File) error { return flock(f, unix.LOCK_EX) }
+
+func lockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
+
+// It may give up the lock.
+func isAlone(f *os.File) bool { return flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil }
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), how); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }

@@ -1,14 +1,14 @@
 package wall
 
 import (
-	"cmp"
 	"context"
+	"encoding/gob"
 	"errors"
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,53 +21,126 @@ import (
 
 // walled is a command behind walls, as seen from outside.
 type walled struct {
-	*helper
-	streams  *process.Streams
-	doors    []net.Listener
-	requests requests // for sockets of its network
+	tree    *process.Tree // the supervisor and all below it
+	cage    *kernel.Cage  // contains the tree; nil if there is none
+	control control
+	streams *process.Streams
+	doors   []net.Listener
 
-	namespaces bool          // the command's processes end with their namespace
-	over       chan struct{} // closed after the helper's last message
-	ready      *kernel.Reached
-	starts     bool // the command has started, or would have been the helper's next act
-	killed     bool // something else has killed the helper
-	result     ended
-	reported   bool // result is set
-	failed     error
-	once       sync.Once
+	// A command's own network is reached through sockets that the supervisor makes in it and
+	// this process connects. So this process decides where they lead, and nothing behind the
+	// walls can change that.
+	turn  chan struct{}   // full while one is asked for, and in the end
+	owed  bool            // an answer will come that nobody waits for; only in turn
+	given chan []*os.File // the answers
+
+	over     chan struct{} // closed after the supervisor's last message
+	ready    *sandbox.Grade
+	runs     bool // the command has started
+	result   ended
+	reported bool // result is set
+	failed   error
 }
 
-// A command without arguments only tries the walls; up may then be nil.
-func start(h *helper, s spec, c sandbox.Command, doors []sandbox.Door, up sandbox.Started) (*walled, error) {
-	s.Argv, s.Dir, s.Env, s.Stdin = c.Argv, c.Dir, c.Env, c.Stdin != nil
-	s.Caged = h.cage != nil
-	l := &walled{helper: h, namespaces: s.kind().namespaces, over: make(chan struct{})}
+// start starts the supervisor of a command. A command without arguments only tries the walls; up
+// may then be nil.
+func start(s spec, c sandbox.Command, up sandbox.Started) (*walled, error) {
+	if !dispatches.Load() { // it would otherwise start itself without end
+		return nil, errors.New("the program must call wall.Helper first in main")
+	}
+	l := &walled{turn: make(chan struct{}, 1), given: make(chan []*os.File, 1), over: make(chan struct{})}
 	var files exec.Cmd
 	var err error
 	if l.streams, err = process.NewStreams(&files, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr}); err != nil {
-		h.dismiss()
 		return nil, err
 	}
-	if sendSpec(h.control, s, &files) != nil {
-		h.control.hangUp() // it has ended; see [walled.failure]
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the kernel kills a supervisor of the hidden wall when the thread ends that started it
+		defer runtime.UnlockOSThread()
+		err := l.startSupervisor(s)
+		started <- err
+		if err == nil {
+			<-l.tree.Exited()
+		}
+	}()
+	if err := <-started; err != nil {
+		l.streams.Started(err)
+		l.streams.Finish(0)
+		return nil, err
 	}
+	s.Command, s.Stdin, s.Caged = sandbox.Command{Argv: c.Argv, Dir: c.Dir, Env: c.Env}, c.Stdin != nil, l.cage != nil
+	if err = l.instruct(s, &files); err != nil {
+		l.control.hangUp() // it has ended; see [walled.failure]
+	}
+	l.streams.Started(err)
 	dial := loopback.Dial
 	if s.ownNet() {
 		dial = l.dial
 	}
-	go l.listen(doors, sync.OnceFunc(func() { up(l.over, dial) }))
+	go l.listen(s.Policy.Doors, func() {
+		if l.runs = true; up != nil {
+			up(l.over, dial)
+		}
+	})
 	return l, nil
 }
 
-var errNotStarted = errors.New("the command was not started")
+func (l *walled) startSupervisor(s spec) error {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer self.Close()
+	ours, theirs, err := newControl()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
+	hidden := s.Wall == sandbox.Hidden
+	if hidden {
+		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net, s.Policy.As)
+		cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
+	}
+	if l.tree, err = process.StartSupervisor(cmd, s.Place); err != nil {
+		ours.close()
+		return err
+	}
+	l.control = ours
+	if !hidden || !kernel.NumbersLimited() { // see [newRoot.limitProcesses]
+		l.cage = kernel.NewCage(s.Policy.Limits.MaxProcesses(), l.tree.PID())
+	}
+	return nil
+}
+
+// instruct sends the spec, and then the command's streams, which the program that builds a
+// wall must not have: it would keep them open.
+func (l *walled) instruct(s spec, streams *exec.Cmd) error {
+	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("memfd_create", err)
+	}
+	file := os.NewFile(uintptr(fd), "spec")
+	defer file.Close()
+	// It is not JSON because paths and arguments need not be UTF-8.
+	if err := gob.NewEncoder(file).Encode(s); err != nil {
+		return err
+	}
+	if err := l.control.send(message{Spec: true}, fd); err != nil {
+		return err
+	}
+	stdin, ok := streams.Stdin.(*os.File)
+	if !ok {
+		stdin = file // any file: it is not read
+	}
+	// If it has ended, its last message says why.
+	_ = l.control.send(message{Streams: true}, int(stdin.Fd()), int(streams.Stdout.(*os.File).Fd()), int(streams.Stderr.(*os.File).Fd()))
+	return nil
+}
 
 func (l *walled) listen(doors []sandbox.Door, runs func()) {
 	defer close(l.over)
-	defer func() {
-		if !l.starts {
-			l.streams.Started(errNotStarted)
-		}
-	}()
 	for {
 		m, fds, err := l.control.receive()
 		switch {
@@ -75,13 +148,14 @@ func (l *walled) listen(doors []sandbox.Door, runs func()) {
 			return
 		case m.Doors > 0:
 			l.openDoors(doors, fds)
-		case m.Start:
-			l.starts = true
-			l.streams.Started(nil) // not earlier: another helper may have to run the command with this input
 		case m.Runs:
 			runs()
-		case m.Given != nil:
-			l.requests.answer(*m.Given, fds)
+		case m.Given:
+			select {
+			case l.given <- socketFiles(fds):
+			default: // nobody asked
+				closeFiles(socketFiles(fds))
+			}
 		case m.Ready != nil:
 			l.ready = m.Ready
 			return
@@ -96,8 +170,7 @@ func (l *walled) listen(doors []sandbox.Door, runs func()) {
 }
 
 func (l *walled) openDoors(doors []sandbox.Door, fds []int) {
-	for i, fd := range fds {
-		f := os.NewFile(uintptr(fd), "door")
+	for i, f := range socketFiles(fds) {
 		listener, err := net.FileListener(f)
 		f.Close()
 		if err != nil || i >= len(doors) {
@@ -108,15 +181,35 @@ func (l *walled) openDoors(doors []sandbox.Door, fds []int) {
 	}
 }
 
-func (l *walled) sockets(ctx context.Context) ([]*os.File, error) {
-	number, answers, err := l.requests.ask(l.control)
-	if err != nil {
-		return nil, err
+func socketFiles(fds []int) (files []*os.File) {
+	for _, fd := range fds {
+		files = append(files, os.NewFile(uintptr(fd), "socket"))
 	}
-	defer l.requests.drop(number, answers)
+	return files
+}
+
+// A socket that was asked for and not waited for serves the next one that asks.
+func (l *walled) sockets(ctx context.Context) ([]*os.File, error) {
 	select {
-	case a := <-answers:
-		return a.sockets, a.err
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-l.over:
+		return nil, sandbox.ErrEnded
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if !l.owed {
+		if err := l.control.send(message{Give: true}); err != nil {
+			return nil, sandbox.ErrEnded
+		}
+		l.owed = true
+	}
+	select {
+	case files := <-l.given:
+		l.owed = false
+		return files, nil
+	case <-l.over:
+		return nil, sandbox.ErrEnded
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -131,19 +224,24 @@ func (l *walled) dial(ctx context.Context, port int) (net.Conn, error) {
 	return loopback.Connect(ctx, sockets, port)
 }
 
-// wasKilled reports whether something killed the helper before the command could do anything.
-// It may be called after End.
-func (l *walled) wasKilled() bool {
-	return l.killed && !l.starts && l.ready == nil && l.failed == nil
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
 }
 
 func (l *walled) failure() error {
 	if l.failed != nil {
 		return l.failed
 	}
-	text := strings.TrimSpace(string(l.streams.Stderr()))
-	return errors.New(cmp.Or(text, "its helper ended without a message (the program must call wall.Helper first in main)"))
+	if text := strings.TrimSpace(string(l.streams.Stderr())); text != "" {
+		return errors.New(text)
+	}
+	return errSilent
 }
+
+// errSilent is how a supervisor ends that somebody has killed.
+var errSilent = errors.New("its supervisor ended without a message")
 
 // Exited returns a channel that is closed when the command has ended.
 func (l *walled) Exited() <-chan struct{} { return l.over }
@@ -164,41 +262,35 @@ func (l *walled) GroupLives() bool {
 	}
 }
 
-// End ends everything behind the walls and the helpers, and returns how the
+// End ends everything behind the walls and the supervisor, and returns how the
 // command exited.
 func (l *walled) End() process.Exit {
-	l.control.hangUp() // the helper then exits by itself
+	l.control.hangUp() // the supervisor then exits by itself
 	timer := time.NewTimer(process.SweepTime)
 	defer timer.Stop()
+	clean := false
 	select {
 	case <-l.tree.Exited():
-		l.killed = l.tree.Exit().Signal != ""
+		clean = l.tree.Exit() == process.Exit{} // after all other processes have ended
 	case <-timer.C:
 	}
-	if l.namespaces && l.cleanExit() {
+	if clean {
 		l.tree.Reap()
 	} else {
 		l.tree.End()
 	}
 	l.cage.Remove()
 	<-l.over
-	l.requests.end()
 	for _, d := range l.doors {
 		d.Close()
 	}
-	l.once.Do(l.control.close)
+	l.turn <- struct{}{} // nothing is sent any more
+	l.control.close()
+	if l.owed && len(l.given) > 0 {
+		closeFiles(<-l.given)
+	}
 	if !l.reported {
 		return process.Exit{Status: -1, Signal: unix.SIGKILL.String()}
 	}
 	return process.Exit{Status: l.result.Exit, Signal: l.result.Signal}
-}
-
-// The helper exits with status 0 after all other processes have ended.
-func (l *walled) cleanExit() bool {
-	select {
-	case <-l.tree.Exited():
-		return l.tree.Exit() == process.Exit{}
-	default:
-		return false
-	}
 }

@@ -13,33 +13,26 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/kernel"
 	"hone/sandbox/internal/process"
 )
 
-// message is a message between this process and its helpers. One field is set.
+// message is a message between this process and a supervisor. One field is set.
 type message struct {
-	// From a helper to this process.
-	Doors int             `json:"doors,omitempty"` // the number of listening sockets that it carries
-	Ready *kernel.Reached `json:"ready,omitempty"` // the walls were built and tried
-	Fail  *failure        `json:"fail,omitempty"`  // the command could not be started
-	Start bool            `json:"start,omitempty"` // the command starts next; before this message it cannot have done anything
-	Runs  bool            `json:"runs,omitempty"`  // the command runs
-	Given *given          `json:"given,omitempty"` // the answer to Give; it carries the sockets
-	Exit  *ended          `json:"exit,omitempty"`  // the command has ended
-
-	// From this process to its helper, and from a helper to a wrapped keeper.
-	Streams bool `json:"streams,omitempty"` // it carries the command's standard input, output and error; see sendSpec
+	// From this process, before the command runs; see [walled.instruct].
+	Spec    bool `json:"spec,omitempty"`    // it carries the spec
+	Streams bool `json:"streams,omitempty"` // it carries the command's standard input, output and error
 
 	// From this process, while the command runs.
 	Ask  bool `json:"ask,omitempty"`  // asks the command to end
-	Give int  `json:"give,omitempty"` // requests sockets of the command's network; the number of the request
-}
+	Give bool `json:"give,omitempty"` // requests sockets of the command's network
 
-// given is the answer to a request for sockets.
-type given struct {
-	To   int      `json:"to"` // the request's number
-	Fail *failure `json:"fail,omitempty"`
+	// From a supervisor.
+	Doors int            `json:"doors,omitempty"` // the number of listening sockets that it carries
+	Ready *sandbox.Grade `json:"ready,omitempty"` // the walls were built and tried; what they hold back on this kernel
+	Fail  *failure       `json:"fail,omitempty"`  // the command could not be started
+	Runs  bool           `json:"runs,omitempty"`  // the command runs
+	Given bool           `json:"given,omitempty"` // the answer to Give; it carries the sockets
+	Exit  *ended         `json:"exit,omitempty"`  // the command has ended
 }
 
 // failure is an error that a helper sends.
@@ -67,7 +60,7 @@ func failureOf(err error) *failure {
 	}
 	f.Errno = int(errno)
 	if start, ok := errors.AsType[*sandbox.StartError](err); ok {
-		f.Program, f.Reason = start.Program, start.Reason
+		f.Program, f.Reason = start.Program, cmp.Or(start.Reason, start.Err.Error())
 	}
 	return f
 }
@@ -109,12 +102,7 @@ func newControl() (ours control, theirs *os.File, err error) {
 	return control{pair[0]}, os.NewFile(uintptr(pair[1]), "control"), nil
 }
 
-func (c control) send(m message, fds ...int) error { return c.sendWith(0, m, fds...) }
-
-// It fails if it would have to wait because the other end has not read earlier messages.
-func (c control) sendNow(m message) error { return c.sendWith(unix.MSG_DONTWAIT, m) }
-
-func (c control) sendWith(flags int, m message, fds ...int) error {
+func (c control) send(m message, fds ...int) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -126,38 +114,53 @@ func (c control) sendWith(flags int, m message, fds ...int) error {
 	if len(fds) > 0 {
 		rights = unix.UnixRights(fds...)
 	}
-	return process.IgnoreEINTR(func() error { return unix.Sendmsg(c.fd, text, rights, nil, flags|unix.MSG_NOSIGNAL) })
+	return process.IgnoreEINTR(func() error { return unix.Sendmsg(c.fd, text, rights, nil, unix.MSG_NOSIGNAL) })
 }
 
 // The error is io.EOF if the other end is closed.
 func (c control) receive() (m message, fds []int, err error) {
 	text, rights := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxDoors))
-	var n, rn int
-	err = process.IgnoreEINTR(func() (err error) {
+	n, rn := 0, 0
+	for err = unix.EINTR; errors.Is(err, unix.EINTR) || errors.Is(err, unix.ECONNRESET); { // the latter comes once, before what the other end has sent last
 		n, rn, _, _, err = unix.Recvmsg(c.fd, text, rights, unix.MSG_CMSG_CLOEXEC)
-		return err
-	})
-	switch {
-	case err != nil && !errors.Is(err, unix.ECONNRESET):
+	}
+	if err != nil {
 		return m, nil, os.NewSyscallError("recvmsg", err)
-	case n <= 0:
+	}
+	if n == 0 {
 		return m, nil, io.EOF
 	}
-	if fds, err = descriptors(rights[:rn]); err != nil {
+	list, err := unix.ParseSocketControlMessage(rights[:rn])
+	if err == nil && len(list) > 0 {
+		fds, err = unix.ParseUnixRights(&list[0])
+	}
+	if err != nil {
 		return m, nil, err
 	}
 	return m, fds, json.Unmarshal(text[:n], &m)
+}
+
+// receiveAs gives the descriptors of the next message these numbers. The command does not inherit
+// those above its streams.
+func (c control) receiveAs(numbers ...int) error {
+	_, fds, err := c.receive()
+	if err != nil || len(fds) != len(numbers) {
+		return fmt.Errorf("what the command needs did not arrive: %w", err)
+	}
+	for i, fd := range numbers {
+		flags := 0
+		if fd > unix.Stderr {
+			flags = unix.O_CLOEXEC
+		}
+		if err := unix.Dup3(fds[i], fd, flags); err != nil {
+			return os.NewSyscallError("dup3", err)
+		}
+		_ = unix.Close(fds[i])
+	}
+	return nil
 }
 
 // receive then returns io.EOF at both ends, also if it is waiting.
 func (c control) hangUp() { _ = unix.Shutdown(c.fd, unix.SHUT_RDWR) }
 
 func (c control) close() { _ = unix.Close(c.fd) }
-
-func descriptors(rights []byte) ([]int, error) {
-	list, err := unix.ParseSocketControlMessage(rights)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return unix.ParseUnixRights(&list[0])
-}

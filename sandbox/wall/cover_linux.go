@@ -2,7 +2,6 @@ package wall
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -64,27 +63,4 @@ func creatable(path string) bool {
 			return err == nil
 		}
 	}
-}
-
-// What was to be hidden and no longer exists needs no mount, which would create it.
-func (w *Walls) currentSpec() (spec, error) {
-	s := w.spec
-	changed := false
-	s.Entries = append([]sandbox.Entry(nil), s.Entries...)
-	for i, e := range s.Entries {
-		if e.Access != sandbox.AccessNone || e.Absent {
-			continue
-		}
-		if _, err := os.Lstat(e.Path); errors.Is(err, os.ErrNotExist) {
-			s.Entries[i].Absent, changed = true, true
-		}
-	}
-	if !changed {
-		return w.spec, nil
-	}
-	var err error
-	if s.kind().args != nil {
-		s.Wrapper, err = wrapper(s)
-	}
-	return s, err
 }

@@ -6,21 +6,19 @@ import (
 	"net"
 
 	"hone/sandbox"
-	"hone/sandbox/placeholder"
 	"hone/sandbox/putback"
 )
 
-// outside is the part of walls that this process keeps: the doors, the placeholders,
-// and the paths that it restores after commands.
+// outside is the part of walls that this process keeps: the doors, and what guards the paths
+// that the walls alone cannot protect.
 type outside struct {
-	doors        []string       // addresses
-	open         []net.Listener // doors in this process's own network
-	placeholders *placeholder.Set
-	guard        *putback.Guard
+	doors []sandbox.Door // of the policy, with the ports that the walls choose
+	open  []net.Listener // doors in this process's own network
+	guard *putback.Guard
 }
 
 func (o *outside) protect(run func() (sandbox.Result, error)) (sandbox.Result, error) {
-	return o.placeholders.Around(func() (sandbox.Result, error) { return o.guard.Around(run) })
+	return o.guard.Around(run)
 }
 
 // firstDoor is the port of the first door if the walls choose it. In a network
@@ -50,7 +48,7 @@ func (o *outside) placeDoors(doors []sandbox.Door, ownNet bool) error {
 		if err != nil {
 			return fmt.Errorf("open the door %s: %w", d.Addr, err)
 		}
-		o.doors = append(o.doors, d.Addr)
+		o.doors = append(o.doors, d)
 	}
 	return nil
 }
@@ -74,11 +72,13 @@ func Recover(aside string) ([]sandbox.Restored, error) { return putback.Recover(
 // RecoverPlaceholders removes the placeholders of processes that died during a
 // command. records is the Records of their policies. It does not touch those of
 // living processes. Its error is about those in tree.
-func RecoverPlaceholders(records, tree string) error { return placeholder.Recover(records, tree) }
+func RecoverPlaceholders(records, tree string) error {
+	return putback.RecoverPlaceholders(records, tree)
+}
 
 // DoorAddr returns the address at which commands find the door of the policy
 // with that index.
-func (o *outside) DoorAddr(i int) string { return o.doors[i] }
+func (o *outside) DoorAddr(i int) string { return o.doors[i].Addr }
 
 // Close closes the doors and removes the records of placeholders. No command may be
 // running.
@@ -86,5 +86,5 @@ func (o *outside) Close() error {
 	for _, l := range o.open {
 		l.Close()
 	}
-	return o.placeholders.Close()
+	return o.guard.Close()
 }

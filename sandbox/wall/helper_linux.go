@@ -1,19 +1,22 @@
 package wall
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/gob"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"hone/sandbox"
 	"hone/sandbox/internal/process"
 )
 
@@ -24,16 +27,34 @@ const helperName = "hone-wall"
 // selfPath is this program's path inside walls that do not show its file.
 const selfPath = "/proc/self/fd/5"
 
-// Helper does a helper's work, or that of a [sandbox.Keeper], and exits if this process
-// was started as one; otherwise it returns at once. Every program that builds walls must call it
-// first in main, before it parses flags, because walls start the program itself
+// The descriptors of a helper.
+const (
+	specFD    = 3 // a file in memory that contains the spec
+	controlFD = 4
+	selfFD    = 5 // this program's file
+)
+
+// dispatches is set by [Helper]. A program that does not call it would run all of its
+// main in the helper.
+var dispatches atomic.Bool
+
+// Helper does a helper's work and exits if this process
+// was started as one; otherwise it returns at once. Every program that runs commands must call it
+// first in main, before it parses flags, because each command has a supervisor, which is the program itself
 // again. Only this package starts helpers. A user who starts one by hand gains
 // nothing: a helper may do what its caller may do.
 func Helper() {
-	sandbox.Helper()
-	work, ok := helperWork(os.Args)
-	if !ok {
+	dispatches.Store(true)
+	args := os.Args
+	if len(args) >= 2 && args[0] == selfPath {
+		args = args[1:]
+	}
+	if len(args) != 2 || args[0] != helperName {
 		return
+	}
+	work := runHelper
+	if args[1] == "wrapped" {
+		work = runSupervisor
 	}
 	// Descriptors that this process inherited by accident go no further.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
@@ -45,26 +66,10 @@ func Helper() {
 	syscall.Exit(0) // at once: under the race detector os.Exit waits a second
 }
 
-func helperWork(args []string) (work func(control) error, ok bool) {
-	if len(args) >= 2 && args[0] == selfPath {
-		args = args[1:]
-	}
-	if len(args) != 2 || args[0] != helperName {
-		return nil, false
-	}
-	switch args[1] {
-	case "helper":
-		return runHelper, true
-	case "wrapped":
-		return runWrapped, true
-	}
-	return nil, false
-}
-
-// runHelper does the work of the process that [Walls] start. It is the keeper, or it
+// runHelper does the work of the process that [Walls] start. It is the supervisor, or it
 // starts the program that builds the wall, and ends what is left after it.
 func runHelper(c control) error {
-	if err := receiveSpec(c); err != nil {
+	if err := c.receiveAs(specFD); err != nil {
 		return err
 	}
 	s, err := readSpec()
@@ -72,65 +77,50 @@ func runHelper(c control) error {
 		return err
 	}
 	if len(s.Wrapper) > 0 {
-		return runWrapper(s, c)
+		return runWrapper(s)
 	}
-	return runKeeper(s, c)
+	return runSupervisor(c)
 }
 
-// runWrapped does the work of the process that another program starts behind the walls
-// that it built.
-func runWrapped(c control) error {
-	s, err := readSpec()
-	if err == nil {
-		err = receiveFiles(control{streamsFD}, streamNumbers[:]...)
+// The file's position, which the helpers share, is not moved.
+func readSpec() (s spec, err error) {
+	var info unix.Stat_t
+	if err := unix.Fstat(specFD, &info); err != nil {
+		return s, os.NewSyscallError("fstat", err)
 	}
-	if err != nil {
-		return err
+	text := make([]byte, info.Size)
+	if _, err := unix.Pread(specFD, text, 0); err != nil {
+		return s, os.NewSyscallError("pread", err)
 	}
-	return runKeeper(s, c)
+	return s, gob.NewDecoder(bytes.NewReader(text)).Decode(&s)
 }
 
-func waitFor(t *process.Tree) {
-	t.ClaimChildren()
-	releaseStreams()
-	go killOrphan(t)
-	<-t.Exited()
-	t.End()
-}
-
-// The program that builds the walls keeps the streams that it starts with, so the command's streams reach the keeper
-// separately: otherwise they would not end before the program does.
-func runWrapper(s spec, c control) error {
-	ours, theirs, err := newControl()
-	if err != nil {
-		return err
-	}
+// The next message, with the command's streams, is for the supervisor behind the walls.
+func runWrapper(s spec) error {
 	runtime.LockOSThread() // the program dies with the thread that started it
-	cmd := &exec.Cmd{Path: s.Wrapper[0], Args: s.Wrapper, Dir: "/", Env: []string{}}
-	cmd.ExtraFiles = []*os.File{os.NewFile(specFD, "spec"), os.NewFile(controlFD, "control"), os.NewFile(selfFD, "self"), theirs}
-	stderr, err := captureStderr(cmd)
+	said, text, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	t, err := process.Start(cmd, nil)
-	_ = theirs.Close()
-	_ = cmd.Stderr.(*os.File).Close()
+	cmd := &exec.Cmd{Path: s.Wrapper[0], Args: s.Wrapper, Dir: "/", Env: []string{}, Stderr: text}
+	cmd.ExtraFiles = []*os.File{os.NewFile(specFD, "spec"), os.NewFile(controlFD, "control"), os.NewFile(selfFD, "self")}
+	t, err := process.Start(cmd)
+	_ = text.Close()
 	if err != nil {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
-	unsent := ours.send(message{Streams: true}, streamNumbers[:]...)
-	if unsent != nil { // it has already ended, or started no keeper
-		t.Kill()
-	}
-	waitFor(t)
-	text := <-stderr
-	if t.Exit().Status != 0 || unsent != nil { // a keeper has sent its own failure before
-		return fmt.Errorf("%s says: %s", filepath.Base(cmd.Path), cmp.Or(strings.Join(strings.Fields(text), " "), "(no message)"))
+	go killOrphan(t)
+	first, _ := io.ReadAll(io.LimitReader(said, 4<<10))
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	<-t.Exited()
+	t.End()
+	if t.Exit().Status != 0 { // a supervisor has sent its own failure before
+		return fmt.Errorf("%s says: %s", filepath.Base(cmd.Path), cmp.Or(strings.Join(strings.Fields(string(first)), " "), "(no message)"))
 	}
 	return nil
 }
 
-// The keeper did not end by itself soon after the caller ended. Messages are not read: they are for the keeper.
+// The supervisor did not end by itself soon after the caller ended. Messages are not read: they are for the supervisor.
 func killOrphan(t *process.Tree) {
 	hangUp := []unix.PollFd{{Fd: controlFD, Events: unix.POLLRDHUP}}
 	_ = process.IgnoreEINTR(func() error { _, err := unix.Poll(hangUp, -1); return err })

@@ -16,16 +16,6 @@ import (
 	"hone/sandbox/internal/loopback"
 )
 
-func hiddenKind() kind {
-	const advice = "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; in a container its settings), or use the landlock wall"
-	return kind{
-		level: sandbox.LevelHidden, namespaces: true, mounted: true, overlays: true,
-		build:    buildHidden,
-		restrain: behindMounts,
-		advice:   func(spec) (string, string) { return "", advice },
-	}
-}
-
 // newRoot is a file system that is being built. The process enters it last.
 type newRoot struct {
 	fd    int // its root directory
@@ -141,42 +131,46 @@ func openTree(dir int, path string) (int, error) {
 
 func (r *newRoot) show() error {
 	var closed []string // hidden directories; they become read-only when everything is mounted
-	for _, m := range mounts(r.spec.Entries) {
-		if err := r.put(m); err != nil {
-			return fmt.Errorf("%s: %w", m.Path, err)
+	for _, e := range mounts(r.spec.Entries) {
+		if err := r.put(e); err != nil {
+			return fmt.Errorf("%s: %w", e.Path, err)
 		}
-		if m.Kind == mountHideDir {
-			closed = append(closed, m.Path)
+		if e.Access == sandbox.AccessNone && e.Dir {
+			closed = append(closed, e.Path)
 		}
 	}
 	for _, path := range closed {
-		if err := r.change(path, 0, unix.MOUNT_ATTR_RDONLY); err != nil {
+		at, err := r.open(path)
+		if err == nil {
+			err = unix.MountSetattr(at, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+			unix.Close(at)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return nil
 }
 
-func (r *newRoot) put(m mount) error {
-	switch m.Kind {
-	case mountLink:
-		return r.link(m.Path, m.Target)
-	case mountHideFile:
-		fd, err := unix.OpenTree(r.empty, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
-		return r.attach(fd, err, m.Path, false, unix.MOUNT_ATTR_RDONLY)
-	case mountHideDir:
-		fd, err := newFS("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode", "0555", "size", "1m")
-		return r.attach(fd, err, m.Path, true, 0)
-	case mountOverlay:
-		fd, err := newOverlay(m.Lower, layerOf(r.spec.Layers, m.Path))
-		return r.attach(fd, err, m.Path, true, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
-	}
+func (r *newRoot) put(e sandbox.Entry) error {
 	attributes := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
-	if m.Kind == mountRead {
+	switch {
+	case e.Link != "":
+		return r.link(e.Path, e.Link)
+	case e.Lower != "":
+		fd, err := newOverlay(e.Lower, layerOf(r.spec.Policy.Layers, e.Path))
+		return r.attach(fd, err, e.Path, true, attributes)
+	case e.Access == sandbox.AccessNone && e.Dir:
+		fd, err := newFS("tmpfs", int(attributes), "mode", "0555", "size", "1m")
+		return r.attach(fd, err, e.Path, true, 0)
+	case e.Access == sandbox.AccessNone:
+		fd, err := unix.OpenTree(r.empty, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+		return r.attach(fd, err, e.Path, false, unix.MOUNT_ATTR_RDONLY)
+	case e.Access == sandbox.AccessRead:
 		attributes |= unix.MOUNT_ATTR_RDONLY
 	}
-	fd, err := openTree(unix.AT_FDCWD, m.Path)
-	return r.attach(fd, err, m.Path, m.Dir, attributes)
+	fd, err := openTree(unix.AT_FDCWD, e.Path)
+	return r.attach(fd, err, e.Path, e.Dir, attributes)
 }
 
 // The path is made if it does not exist. opened is the error of opening the tree, and is returned if it is not nil.
@@ -272,15 +266,6 @@ func (r *newRoot) inParent(path string, do func(dir int, name string) error) err
 	return do(dir, filepath.Base(path))
 }
 
-func (r *newRoot) change(path string, flags uint, set uint64) error {
-	at, err := r.open(path)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(at)
-	return unix.MountSetattr(at, "", unix.AT_EMPTY_PATH|flags, &unix.MountAttr{Attr_set: set})
-}
-
 // The files in /proc that belong to the machine are read-only, because their owner may be the machine's root. Those that may
 // reveal secrets of others are hidden.
 func (r *newRoot) proc() error {
@@ -311,7 +296,7 @@ func (r *newRoot) proc() error {
 			return err
 		}
 		unix.Close(at)
-		if err := r.put(mount{Path: path, Kind: mountHideFile}); err != nil {
+		if err := r.put(sandbox.Entry{Path: path, Access: sandbox.AccessNone}); err != nil {
 			return err
 		}
 	}

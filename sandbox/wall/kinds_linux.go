@@ -1,38 +1,187 @@
 package wall
 
 import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
 )
 
+// kind is how one wall differs from the others.
+type kind struct {
+	wall  sandbox.Wall
+	level sandbox.Level
+	// namespaces means that commands have namespaces of their own. The kernel
+	// ends their processes with the process namespace.
+	namespaces bool
+	// mounted means that commands see a file system built from the policy.
+	mounted bool
+	// args returns the command line with which another program, which has the
+	// wall's name, builds the wall and runs the supervisor behind it, and which may have
+	// maxArgs arguments; nil if no other program is needed. install tells the user how to get it.
+	args    func(program string, p sandbox.Policy, entries []sandbox.Entry, supervisor []string) ([]string, error)
+	maxArgs int
+	install string
+	// next is what the user can do if the wall cannot be built here.
+	next string
+}
+
+const (
+	useOther  = "use the hidden or the bwrap wall"
+	allowUser = "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; " +
+		"an AppArmor profile of bwrap; in a container its settings), or use the landlock wall"
+)
+
+// kinds are the walls of this system, the strongest first.
+var kinds = []kind{
+	{wall: sandbox.Hidden, level: sandbox.LevelHidden, namespaces: true, mounted: true, next: allowUser},
+	{
+		wall: sandbox.Bubblewrap, level: sandbox.LevelHidden, namespaces: true, mounted: true, args: bwrapArgs, maxArgs: 9000, next: allowUser,
+		install: "apt install bubblewrap (dnf, pacman and apk have the same package)",
+	},
+	{wall: sandbox.Landlock, level: sandbox.LevelGuarded, next: kernel.LandlockAdvice},
+	{
+		wall: sandbox.Firejail, level: sandbox.LevelGuarded, namespaces: true, args: firejailArgs, maxArgs: 127,
+		install: "apt install firejail, 0.9.72 or later (dnf, pacman and apk have the same package)",
+		next:    useOther + "; firejail must be setuid, 0.9.72 or later, allow this user (man firejail-users), and not run in another sandbox",
+	},
+	{wall: sandbox.NoWall, level: sandbox.LevelOpen},
+}
+
 // Kinds returns the walls of this system, the strongest first, even if some cannot
 // be built here. Nil means that it has none.
 func Kinds() []sandbox.Wall {
-	return []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail}
+	var walls []sandbox.Wall
+	for _, k := range kinds {
+		if k.wall != sandbox.NoWall {
+			walls = append(walls, k.wall)
+		}
+	}
+	return walls
 }
 
-func kindOf(wall sandbox.Wall) (k kind, ok bool) {
-	k, ok = map[sandbox.Wall]kind{
-		sandbox.Hidden:     hiddenKind(),
-		sandbox.Bubblewrap: bwrapKind(),
-		sandbox.Firejail:   firejailKind(),
-		sandbox.Landlock: {
-			level: sandbox.LevelGuarded,
-			restrain: func(s spec) kernel.Restraint {
-				r := guardFiles(s, s.Policy.Tmp)
-				r.Ports = s.ports()
-				return r
-			},
-			advice: func(spec) (string, string) { return "", kernel.LandlockAdvice },
-		},
-		sandbox.NoWall: {
-			level: sandbox.LevelOpen,
-			restrain: func(s spec) kernel.Restraint {
-				r := s.limits()
-				r.Free = true
-				return r
-			},
-		},
-	}[wall]
-	return k, ok
+// spec tells a supervisor what to do.
+type spec struct {
+	Wall    sandbox.Wall
+	Policy  sandbox.Policy // Layers is the directory for this command
+	Entries []sandbox.Entry
+	Hidden  string // the file to mount over hidden ones, see hiddenFrom; empty: the supervisor makes one
+	// Outside are the namespaces of the process that built the walls, by kind.
+	Outside map[string]string
+	// Wrapper is the command line of the program that builds the wall and runs
+	// the supervisor; empty if there is none.
+	Wrapper []string
+
+	Place   string          // the mark of its directory, see [sandbox.Keeper]
+	Command sandbox.Command // without streams. No Argv: build the walls, report what they reached, and exit
+	Stdin   bool            // the command reads the input that is sent; otherwise none
+	Caged   bool            // a control group limits the number of processes
+}
+
+func (s spec) kind() kind {
+	return kinds[max(0, slices.IndexFunc(kinds, func(k kind) bool { return k.wall == s.Wall }))]
+}
+
+func (s spec) ownNet() bool { return !s.Policy.Net && s.kind().namespaces }
+
+// This process should have them for itself but shares them with the process that built the walls.
+func (s spec) sharedNamespaces() []string {
+	if !s.kind().namespaces {
+		return nil
+	}
+	kinds := []string{"mnt", "pid", "ipc"}
+	if s.ownNet() {
+		kinds = append(kinds, "net")
+	}
+	inside := kernel.NamespaceIDs()
+	return slices.DeleteFunc(kinds, func(kind string) bool { return inside[kind] != s.Outside[kind] && inside[kind] != "" })
+}
+
+// restraint returns what the thread that starts the command gives up. Where mounts guard the
+// files already, Landlock is a second wall; otherwise it is the only one.
+func (s spec) restraint() kernel.Restraint {
+	mounted := s.kind().mounted
+	r := kernel.Restraint{
+		Limits: s.Policy.Limits, As: s.Policy.As, Net: s.Policy.Net || s.ownNet(),
+		Free: s.Wall == sandbox.NoWall, Files: true, Strict: !mounted, Apart: mounted, Modes: !mounted || s.Hidden != "",
+	}
+	if mounted {
+		r.Entries = kernel.BehindMounts(s.Entries)
+		return r
+	}
+	r.Entries = slices.Concat(s.Entries, kernel.DevicesAndProc())
+	if s.Wall == sandbox.Firejail { // which has its own
+		r.Entries = append(r.Entries, sandbox.Entry{Path: "/tmp", Access: sandbox.AccessWrite, Dir: true}, sandbox.Entry{Path: "/dev/shm", Access: sandbox.AccessWrite, Dir: true})
+		return r
+	}
+	for _, door := range s.Policy.Doors {
+		if _, port, err := net.SplitHostPort(door.Addr); err == nil {
+			n, _ := strconv.Atoi(port)
+			r.Ports = append(r.Ports, n)
+		}
+	}
+	return r
+}
+
+// wrapper returns the command line of the program that builds the wall; nil if none is needed.
+func (s spec) wrapper() ([]string, error) {
+	k := s.kind()
+	if k.args == nil {
+		return nil, nil
+	}
+	program, err := exec.LookPath(string(s.Wall))
+	if err == nil {
+		program, err = filepath.Abs(program)
+	}
+	if err != nil {
+		return nil, &sandbox.WallError{Wall: s.Wall, Reason: fmt.Sprintf("there is no program %s in PATH", s.Wall), Next: k.install, Err: err}
+	}
+	args, err := k.args(program, s.Policy, s.Entries, []string{selfPath, helperName, "wrapped"})
+	if err == nil && len(args) > k.maxArgs {
+		err = &sandbox.WallError{Wall: s.Wall, Reason: fmt.Sprintf("it accepts at most %d arguments, and the policy's paths need %d", k.maxArgs, len(args)),
+			Next: "hide directories instead of single files, or use the hidden wall"}
+	}
+	return args, err
+}
+
+// grade returns the walls' grade. reached is what the kernel package says of this kernel.
+func (s spec) grade(reached sandbox.Grade) sandbox.Grade {
+	g := reached
+	g.Wall, g.Level, g.Net = s.Wall, s.kind().level, "off"
+	switch {
+	case s.Policy.Net || g.Level == sandbox.LevelOpen:
+		g.Net = "on"
+	case len(s.Policy.Doors) > 0:
+		g.Net = "doors"
+	}
+	if g.Level == sandbox.LevelOpen {
+		g.Open = []string{"everything that the user may do"}
+	}
+	return g
+}
+
+// unavailable says that the wall cannot be built, and what the user can do.
+func (s spec) unavailable(err error) error {
+	return &sandbox.WallError{Wall: s.Wall, Next: s.kind().next, Err: err}
+}
+
+// current returns the spec for a command that starts now: what was to be hidden and no longer exists
+// needs no mount, which would create it.
+func (s spec) current() (_ spec, err error) {
+	s.Entries = slices.Clone(s.Entries)
+	for i, e := range s.Entries {
+		if e.Access == sandbox.AccessNone && !e.Absent {
+			_, err := os.Lstat(e.Path)
+			s.Entries[i].Absent = errors.Is(err, os.ErrNotExist)
+		}
+	}
+	s.Wrapper, err = s.wrapper()
+	return s, err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // TestMain also plays a helper, a web server or client, and a hone that runs a
-// command behind walls, or waits for one, and is killed.
+// command behind walls and is killed.
 func TestMain(m *testing.M) {
 	if exe, _ := os.Executable(); filepath.Base(exe) == withoutHelper {
 		w, err := Build(context.Background(), sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL")), system())
@@ -26,14 +26,12 @@ func TestMain(m *testing.M) {
 	}
 	Helper()
 	webChild()
-	if script := os.Getenv("SANDBOX_TEST_RUN"); script != "" {
+	if script, dir := os.Getenv("SANDBOX_TEST_RUN"), os.Getenv("SANDBOX_TEST_DIR"); dir != "" {
+		runtest.RunScript(None{Keeper: sandbox.NewKeeper(dir)}, script)
+		os.Exit(0)
+	} else if script != "" {
 		runtest.RunScript(must(Build(context.Background(), sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL")), system())), script)
 		os.Exit(0)
-	}
-	if os.Getenv("SANDBOX_TEST_IDLE") != "" {
-		w := must(Build(context.Background(), sandbox.Wall(os.Getenv("SANDBOX_TEST_WALL")), system()))
-		fmt.Println(idle(w).tree.PID())
-		select {}
 	}
 	os.Exit(m.Run())
 }

@@ -15,66 +15,66 @@ func TestMounts(t *testing.T) {
 		return sandbox.Entry{Path: path, Access: a, Dir: true}
 	}
 	file := func(path string, a sandbox.Access) sandbox.Entry { return sandbox.Entry{Path: path, Access: a} }
-	rw := func(path string) mount { return mount{Path: path, Kind: mountWrite, Dir: true} }
-	ro := func(path string) mount { return mount{Path: path, Kind: mountRead, Dir: true} }
-	none := []mount{}
+	rw := func(path string) sandbox.Entry { return dir(path, sandbox.AccessWrite) }
+	ro := func(path string) sandbox.Entry { return dir(path, sandbox.AccessRead) }
+	none := []sandbox.Entry{}
 	for name, c := range map[string]struct {
 		entries []sandbox.Entry
-		want    []mount
+		want    []sandbox.Entry
 	}{
 		"nothing":           {nil, none},
-		"folders":           {[]sandbox.Entry{dir("/usr", sandbox.AccessRead), dir("/w", sandbox.AccessWrite)}, []mount{ro("/usr"), rw("/w")}},
-		"a file":            {[]sandbox.Entry{file("/etc/hosts", sandbox.AccessRead)}, []mount{{Path: "/etc/hosts", Kind: mountRead}}},
-		"the whole machine": {[]sandbox.Entry{dir("/", sandbox.AccessRead), dir("/w", sandbox.AccessWrite)}, []mount{ro("/"), rw("/w")}},
-		"the root, written": {[]sandbox.Entry{dir("/", sandbox.AccessWrite), dir("/w/a", sandbox.AccessRead)}, []mount{rw("/"), rw("/w"), ro("/w/a")}},
-		"the same below":    {[]sandbox.Entry{dir("/usr", sandbox.AccessRead), dir("/usr/lib", sandbox.AccessRead), dir("/w", sandbox.AccessWrite), dir("/w/a/b", sandbox.AccessWrite)}, []mount{ro("/usr"), rw("/w")}},
+		"folders":           {[]sandbox.Entry{dir("/usr", sandbox.AccessRead), dir("/w", sandbox.AccessWrite)}, []sandbox.Entry{ro("/usr"), rw("/w")}},
+		"a file":            {[]sandbox.Entry{file("/etc/hosts", sandbox.AccessRead)}, []sandbox.Entry{file("/etc/hosts", sandbox.AccessRead)}},
+		"the whole machine": {[]sandbox.Entry{dir("/", sandbox.AccessRead), dir("/w", sandbox.AccessWrite)}, []sandbox.Entry{ro("/"), rw("/w")}},
+		"the root, written": {[]sandbox.Entry{dir("/", sandbox.AccessWrite), dir("/w/a", sandbox.AccessRead)}, []sandbox.Entry{rw("/"), rw("/w"), ro("/w/a")}},
+		"the same below":    {[]sandbox.Entry{dir("/usr", sandbox.AccessRead), dir("/usr/lib", sandbox.AccessRead), dir("/w", sandbox.AccessWrite), dir("/w/a/b", sandbox.AccessWrite)}, []sandbox.Entry{ro("/usr"), rw("/w")}},
 		"a name that begins alike": {
 			[]sandbox.Entry{dir("/w", sandbox.AccessWrite), dir("/w-other", sandbox.AccessWrite), file("/w-other/x", sandbox.AccessRead)},
-			[]mount{rw("/w"), rw("/w-other"), {Path: "/w-other/x", Kind: mountRead}},
+			[]sandbox.Entry{rw("/w"), rw("/w-other"), file("/w-other/x", sandbox.AccessRead)},
 		},
 		"a protected file at the top": {
 			[]sandbox.Entry{dir("/w", sandbox.AccessWrite), file("/w/abl.config.sh", sandbox.AccessRead)},
-			[]mount{rw("/w"), {Path: "/w/abl.config.sh", Kind: mountRead}},
+			[]sandbox.Entry{rw("/w"), file("/w/abl.config.sh", sandbox.AccessRead)},
 		},
 		"protected files, whose folders are held in place": {
 			[]sandbox.Entry{dir("/w", sandbox.AccessWrite), file("/w/.git/config", sandbox.AccessRead), dir("/w/.git/hooks", sandbox.AccessRead), file("/w/a/b/.git/config", sandbox.AccessRead)},
-			[]mount{
-				rw("/w"), rw("/w/.git"), {Path: "/w/.git/config", Kind: mountRead}, ro("/w/.git/hooks"),
-				rw("/w/a"), rw("/w/a/b"), rw("/w/a/b/.git"), {Path: "/w/a/b/.git/config", Kind: mountRead},
+			[]sandbox.Entry{
+				rw("/w"), rw("/w/.git"), file("/w/.git/config", sandbox.AccessRead), ro("/w/.git/hooks"),
+				rw("/w/a"), rw("/w/a/b"), rw("/w/a/b/.git"), file("/w/a/b/.git/config", sandbox.AccessRead),
 			},
 		},
 		"an entry that is also held in place": {
 			[]sandbox.Entry{dir("/w", sandbox.AccessWrite), dir("/w/a", sandbox.AccessWrite), file("/w/a/x", sandbox.AccessRead)},
-			[]mount{rw("/w"), rw("/w/a"), {Path: "/w/a/x", Kind: mountRead}},
+			[]sandbox.Entry{rw("/w"), rw("/w/a"), file("/w/a/x", sandbox.AccessRead)},
 		},
 		"writable in read-only in writable": {
 			[]sandbox.Entry{dir("/w", sandbox.AccessWrite), dir("/w/a/b", sandbox.AccessRead), dir("/w/a/b/c/d", sandbox.AccessWrite), file("/w/a/b/c/d/e/f", sandbox.AccessRead)},
-			[]mount{
+			[]sandbox.Entry{
 				rw("/w"), rw("/w/a"), ro("/w/a/b"), rw("/w/a/b/c/d"), rw("/w/a/b/c/d/e"),
-				{Path: "/w/a/b/c/d/e/f", Kind: mountRead},
+				file("/w/a/b/c/d/e/f", sandbox.AccessRead),
 			},
 		},
 		"an overlay, whose folder is held in place": {
 			[]sandbox.Entry{dir("/h", sandbox.AccessWrite), {Path: "/h/.npm/_cacache", Access: sandbox.AccessWrite, Dir: true, Lower: "/u/_cacache"}},
-			[]mount{rw("/h"), rw("/h/.npm"), {Path: "/h/.npm/_cacache", Kind: mountOverlay, Dir: true, Lower: "/u/_cacache"}},
+			[]sandbox.Entry{rw("/h"), rw("/h/.npm"), {Path: "/h/.npm/_cacache", Access: sandbox.AccessWrite, Dir: true, Lower: "/u/_cacache"}},
 		},
 		"an overlay at its own path, with a hidden file": {
 			[]sandbox.Entry{dir("/u", sandbox.AccessRead), {Path: "/u/mod", Access: sandbox.AccessWrite, Dir: true, Lower: "/u/mod"}, file("/u/mod/key", sandbox.AccessNone)},
-			[]mount{ro("/u"), {Path: "/u/mod", Kind: mountOverlay, Dir: true, Lower: "/u/mod"}, {Path: "/u/mod/key", Kind: mountHideFile}},
+			[]sandbox.Entry{ro("/u"), {Path: "/u/mod", Access: sandbox.AccessWrite, Dir: true, Lower: "/u/mod"}, file("/u/mod/key", sandbox.AccessNone)},
 		},
 		"hidden, and not held in place": {
 			[]sandbox.Entry{dir("/w", sandbox.AccessWrite), file("/w/a/.env", sandbox.AccessNone), dir("/w/b/keys", sandbox.AccessNone)},
-			[]mount{rw("/w"), {Path: "/w/a/.env", Kind: mountHideFile}, {Path: "/w/b/keys", Kind: mountHideDir, Dir: true}},
+			[]sandbox.Entry{rw("/w"), file("/w/a/.env", sandbox.AccessNone), dir("/w/b/keys", sandbox.AccessNone)},
 		},
-		"hidden, where nothing is":   {[]sandbox.Entry{dir("/home/u/.ssh", sandbox.AccessNone), dir("/usr", sandbox.AccessRead)}, []mount{ro("/usr")}},
-		"hidden, in what is hidden":  {[]sandbox.Entry{dir("/usr", sandbox.AccessRead), dir("/usr/a", sandbox.AccessNone), dir("/usr/a/b", sandbox.AccessNone)}, []mount{ro("/usr"), {Path: "/usr/a", Kind: mountHideDir, Dir: true}}},
-		"absent":                     {[]sandbox.Entry{dir("/w", sandbox.AccessWrite), {Path: "/w/.hone", Access: sandbox.AccessRead, Absent: true}, {Path: "/opt", Access: sandbox.AccessRead, Absent: true}}, []mount{rw("/w")}},
+		"hidden, where nothing is":   {[]sandbox.Entry{dir("/home/u/.ssh", sandbox.AccessNone), dir("/usr", sandbox.AccessRead)}, []sandbox.Entry{ro("/usr")}},
+		"hidden, in what is hidden":  {[]sandbox.Entry{dir("/usr", sandbox.AccessRead), dir("/usr/a", sandbox.AccessNone), dir("/usr/a/b", sandbox.AccessNone)}, []sandbox.Entry{ro("/usr"), dir("/usr/a", sandbox.AccessNone)}},
+		"absent":                     {[]sandbox.Entry{dir("/w", sandbox.AccessWrite), {Path: "/w/.hone", Access: sandbox.AccessRead, Absent: true}, {Path: "/opt", Access: sandbox.AccessRead, Absent: true}}, []sandbox.Entry{rw("/w")}},
 		"in an absent one":           {[]sandbox.Entry{{Path: "/w", Access: sandbox.AccessWrite, Absent: true}, file("/w/x", sandbox.AccessNone)}, none},
-		"a link where nothing is":    {[]sandbox.Entry{{Path: "/bin", Access: sandbox.AccessRead, Link: "/usr/bin"}, dir("/usr", sandbox.AccessRead)}, []mount{{Path: "/bin", Kind: mountLink, Target: "/usr/bin"}, ro("/usr")}},
-		"a link that is seen anyway": {[]sandbox.Entry{dir("/usr", sandbox.AccessRead), {Path: "/usr/tmp", Access: sandbox.AccessRead, Link: "/var"}, {Path: "/w/l", Access: sandbox.AccessRead, Link: "/w/x"}, dir("/w", sandbox.AccessWrite)}, []mount{ro("/usr"), rw("/w")}},
+		"a link where nothing is":    {[]sandbox.Entry{{Path: "/bin", Access: sandbox.AccessRead, Link: "/usr/bin"}, dir("/usr", sandbox.AccessRead)}, []sandbox.Entry{{Path: "/bin", Access: sandbox.AccessRead, Link: "/usr/bin"}, ro("/usr")}},
+		"a link that is seen anyway": {[]sandbox.Entry{dir("/usr", sandbox.AccessRead), {Path: "/usr/tmp", Access: sandbox.AccessRead, Link: "/var"}, {Path: "/w/l", Access: sandbox.AccessRead, Link: "/w/x"}, dir("/w", sandbox.AccessWrite)}, []sandbox.Entry{ro("/usr"), rw("/w")}},
 		"read in hidden in written, held in place all the way": {
 			[]sandbox.Entry{dir("/w", sandbox.AccessWrite), dir("/w/a/h", sandbox.AccessNone), {Path: "/w/a/h/l", Access: sandbox.AccessRead, Link: "/w/a/h/r"}, dir("/w/a/h/r", sandbox.AccessRead)},
-			[]mount{rw("/w"), rw("/w/a"), {Path: "/w/a/h", Kind: mountHideDir, Dir: true}, {Path: "/w/a/h/l", Kind: mountLink, Target: "/w/a/h/r"}, ro("/w/a/h/r")},
+			[]sandbox.Entry{rw("/w"), rw("/w/a"), dir("/w/a/h", sandbox.AccessNone), {Path: "/w/a/h/l", Access: sandbox.AccessRead, Link: "/w/a/h/r"}, ro("/w/a/h/r")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,17 +125,17 @@ func fuzzedEntries(data []byte) (entries []sandbox.Entry, all []string) {
 	return entries, all
 }
 
-func mountedAccess(list []mount, path string) sandbox.Access {
+func mountedAccess(list []sandbox.Entry, path string) sandbox.Access {
 	got := sandbox.AccessNone
 	for _, m := range list {
 		if sandbox.Within(m.Path, path) {
-			got = map[mountKind]sandbox.Access{mountRead: sandbox.AccessRead, mountWrite: sandbox.AccessWrite}[m.Kind]
+			got = m.Access
 		}
 	}
 	return got
 }
 
-func mountedAt(list []mount, path string) bool {
+func mountedAt(list []sandbox.Entry, path string) bool {
 	for _, m := range list {
 		if m.Path == path {
 			return true

@@ -52,24 +52,22 @@ func (w *Walls) overlay() error {
 	return nil
 }
 
-// OverlayEnv returns the variables of commands that use the overlays of the policy;
-// nil if these walls have no overlays. Commands need not have them.
-func (w *Walls) OverlayEnv() []string {
-	var env []string
+// Env returns the environment of the policy, with the variables of the overlays that commands find.
+func (w *Walls) Env() []string {
+	env := slices.Clone(w.spec.Policy.Env)
 	for _, o := range w.overlays {
 		env = append(env, o.Env...)
 	}
 	return env
 }
 
-// The directories belong to the command until unlock is called, which must be after all its processes have ended.
 func (w *Walls) lockLayers(s spec) (_ spec, unlock func(), err error) {
 	if len(w.overlays) == 0 {
 		return s, func() {}, nil
 	}
 	for n := 0; ; n++ {
-		s.Layers = filepath.Join(s.Policy.Layers, strconv.Itoa(n))
-		lock, err := lockDir(s.Layers)
+		s.Policy.Layers = filepath.Join(w.spec.Policy.Layers, strconv.Itoa(n))
+		lock, err := lockDir(s.Policy.Layers)
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			continue
 		}
@@ -113,7 +111,7 @@ func lockDir(dir string) (*os.File, error) {
 func (s spec) layers() (dirs []string) {
 	for _, e := range s.Entries {
 		if e.Lower != "" {
-			dirs = append(dirs, layerOf(s.Layers, e.Path))
+			dirs = append(dirs, layerOf(s.Policy.Layers, e.Path))
 		}
 	}
 	return dirs

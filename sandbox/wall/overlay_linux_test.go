@@ -49,7 +49,7 @@ func (o overlaid) build(t *testing.T) *Walls {
 		t.Skip("SKIPPED: ", err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
-	if env := strings.Join(w.OverlayEnv(), " "); env != "CACHE="+o.cache {
+	if env := strings.Join(w.Env(), " "); env != "CACHE="+o.cache {
 		if env == "" {
 			t.Skip("SKIPPED: this kernel mounts no overlays for users")
 		}
@@ -133,7 +133,7 @@ func TestWithoutOverlays(t *testing.T) {
 				t.Skip("SKIPPED: ", err)
 			}
 			defer w.Close()
-			if env := w.OverlayEnv(); env != nil {
+			if env := w.Env(); env != nil {
 				t.Errorf("the variables are %v", env)
 			}
 			if r := behind(t, w, o.cache, "cat a; rm -f a; echo run >new"); string(r.Stdout) != "user\n" || r.Exit == 0 {
@@ -159,7 +159,7 @@ func TestOverlayOfAnotherUser(t *testing.T) {
 		t.Skip("SKIPPED: ", err)
 	}
 	defer w.Close()
-	if env := w.OverlayEnv(); env != nil {
+	if env := w.Env(); env != nil {
 		t.Errorf("the variables are %v", env)
 	}
 }

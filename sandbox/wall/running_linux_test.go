@@ -32,13 +32,11 @@ import (
 )
 
 // The first argument makes the test binary a server at the addresses that follow, a
-// client of the URLs that follow, a hone that keeps a server open and is killed, or a helper
-// that is killed when it has said that the command starts.
+// client of the URLs that follow, or a hone that keeps a server open and is killed.
 const (
-	webServer   = "hone-web-server"
-	webClient   = "hone-web-client"
-	webHolder   = "hone-web-holder"
-	dyingHelper = "hone-dying-helper"
+	webServer = "hone-web-server"
+	webClient = "hone-web-client"
+	webHolder = "hone-web-holder"
 )
 
 // webChild does the work of those and exits.
@@ -60,11 +58,6 @@ func webChild() {
 		}
 	case webHolder:
 		holdServer(sandbox.Wall(args[0]), args[1])
-	case dyingHelper:
-		c := control{controlFD}
-		must2(c.receive())
-		must(0, c.send(message{Start: true}))
-		must(0, unix.Kill(os.Getpid(), unix.SIGKILL))
 	default:
 		return
 	}
@@ -400,10 +393,8 @@ func TestDialLeavesNothingInThisProcess(t *testing.T) {
 			h.end(t, 1)
 		}
 		once()
-		idle(w) // it has files and goroutines as well
 		goroutines, files := runtime.NumGoroutine(), runtest.OpenFiles(t)
 		once()
-		idle(w)
 		if !waittest.Until(func() bool { return runtime.NumGoroutine() <= goroutines && runtest.OpenFiles(t) <= files }) {
 			t.Errorf("%d goroutines, before %d; %d open files, before %d", runtime.NumGoroutine(), goroutines, runtest.OpenFiles(t), files)
 		}
@@ -417,74 +408,47 @@ func TestDialAsAnOrdinaryUser(t *testing.T) {
 	asOrdinaryUser(t, "^Test(Dial|ForwardByDial|CancelStopsRunning|RunningDiesWithHone)$")
 }
 
-// Answers reach the request that they belong to; answers without one are closed.
-func TestRequests(t *testing.T) {
+// A request whose answer comes too late is answered by the next one's; answers that nobody asked for are closed.
+func TestSockets(t *testing.T) {
 	ours, file, err := newControl()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ours.close()
-	defer file.Close()
 	files := runtest.OpenFiles(t)
-	l := &walled{helper: &helper{control: ours}}
+	l := &walled{control: ours, turn: make(chan struct{}, 1), given: make(chan []*os.File, 1), over: make(chan struct{})}
 	theirs := control{int(file.Fd())}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := l.sockets(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+	go l.listen(nil, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := l.sockets(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without an answer: %v", err)
 	}
-	late := must(take(theirs))
-	first, answers := must2(l.requests.ask(ours))
-	l.requests.answer(given{To: late}, must(loopback.Sockets()))
-	l.requests.answer(given{To: first}, must(loopback.Sockets()))
-	l.requests.answer(given{To: first}, must(loopback.Sockets())) // once more
-	l.requests.answer(given{To: 99}, must(loopback.Sockets()))
-	a := <-answers
-	if a.err != nil || len(a.sockets) == 0 {
-		t.Errorf("%+v", a)
+	answer := func() {
+		fds := must(loopback.Sockets())
+		must(0, theirs.send(message{Given: true}, fds...))
+		for _, fd := range fds {
+			must(0, unix.Close(fd))
+		}
 	}
-	closeFiles(a.sockets)
-	second, answers := must2(l.requests.ask(ours))
-	l.requests.answer(given{To: second}, must(loopback.Sockets()))
-	l.requests.drop(second, answers)
-	third, answers := must2(l.requests.ask(ours))
-	l.requests.answer(given{To: third, Fail: failureOf(unix.EMFILE)}, nil)
-	if a := <-answers; a.err == nil {
-		t.Error("a failure does not arrive")
+	answer()
+	got, err := l.sockets(t.Context())
+	if err != nil || len(got) == 0 {
+		t.Errorf("%v, %v", got, err)
 	}
-	if n := runtest.OpenFiles(t); n > files {
-		t.Errorf("%d open files, before %d", n, files)
+	closeFiles(got)
+	if m, _, err := theirs.receive(); err != nil || !m.Give {
+		t.Errorf("%+v, %v", m, err)
 	}
-	l.requests.end()
-	if _, err := l.sockets(context.Background()); !errors.Is(err, sandbox.ErrEnded) {
+	answer()
+	answer()
+	must(0, file.Close())
+	<-l.over
+	closeFiles(<-l.given)
+	if _, err := l.sockets(t.Context()); !errors.Is(err, sandbox.ErrEnded) {
 		t.Errorf("after the end: %v", err)
 	}
-}
-
-// take returns the number of a request that arrived.
-func take(c control) (int, error) {
-	m, _, err := c.receive()
-	return m.Give, err
-}
-
-// A keeper that does not answer delays no request.
-func TestRequestsWithoutAnswers(t *testing.T) {
-	ours, file, err := newControl()
-	if err != nil {
-		t.Fatal(err)
+	if n := runtest.OpenFiles(t); n >= files {
+		t.Errorf("%d open files, before %d with the other end", n, files)
 	}
-	defer ours.close()
-	defer file.Close()
-	var r requests
-	for range 1 << 20 {
-		number, answers, err := r.ask(ours)
-		if errors.Is(err, unix.EAGAIN) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.drop(number, answers)
-	}
-	t.Error("a socket holds a million messages")
+	ours.close()
 }

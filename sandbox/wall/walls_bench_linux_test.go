@@ -10,7 +10,7 @@ import (
 // wall that is available here.
 func BenchmarkWalls(b *testing.B) {
 	c := sandbox.Command{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{}}
-	b.Run("plain", func(b *testing.B) { runs(b, sandbox.None{}, c) })
+	b.Run("plain", func(b *testing.B) { runs(b, None{}, c) })
 	for _, wall := range []sandbox.Wall{sandbox.NoWall, sandbox.Landlock, sandbox.Hidden, sandbox.Bubblewrap, sandbox.Firejail} {
 		w, err := Build(b.Context(), wall, system())
 		if err != nil {

@@ -7,13 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"hone/sandbox"
+	"hone/sandbox/internal/loopback"
+	"hone/sandbox/internal/process"
 	"hone/sandbox/putback"
 )
 
 // Helper is that of [sandbox.Keeper]: walls need Linux, and have no helpers here.
-func Helper() { sandbox.Helper() }
+func Helper() { process.Helper() }
 
 // Kinds returns nil: this system has no walls.
 func Kinds() []sandbox.Wall { return nil }
@@ -21,7 +24,8 @@ func Kinds() []sandbox.Wall { return nil }
 // Walls runs commands. On this system there are no walls around them.
 type Walls struct {
 	outside
-	none sandbox.None
+	none None
+	env  []string
 }
 
 // Build builds NoWall. Every other wall is an error, because walls need Linux.
@@ -33,29 +37,15 @@ func Build(_ context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, erro
 	if err != nil {
 		return nil, fmt.Errorf("read the policy of the walls: %w", err)
 	}
-	w := &Walls{}
+	w := &Walls{env: p.Env}
 	if err = w.placeDoors(p.Doors, false); err == nil {
-		w.guard, err = putback.New(entries, p.Aside)
+		w.guard, err = putback.New(entries, p.Aside, "", nil)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
 }
-
-// Early is empty: this system has no helpers.
-type Early struct{}
-
-// StartEarly returns nil.
-func StartEarly(sandbox.Wall, sandbox.Policy) *Early { return nil }
-
-// Build is [Build].
-func (*Early) Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
-	return Build(ctx, wall, p)
-}
-
-// Close does nothing.
-func (*Early) Close() {}
 
 // Run runs a command and restores protected paths that it changed; see
 // [sandbox.Runner].
@@ -67,7 +57,7 @@ func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 // after it has ended.
 func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
 	return sandbox.Start(func(started sandbox.Started) (sandbox.Result, error) {
-		return w.protect(func() (sandbox.Result, error) { return w.none.RunNotify(ctx, c, started) })
+		return w.protect(func() (sandbox.Result, error) { return w.none.run(ctx, c, started) })
 	})
 }
 
@@ -75,13 +65,36 @@ func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running,
 // outlive it.
 func (w *Walls) SetKeeper(k *sandbox.Keeper) { w.none.Keeper = k }
 
-// Prepare does nothing.
-func (w *Walls) Prepare() {}
-
-// OverlayEnv returns nil: there are no overlays.
-func (w *Walls) OverlayEnv() []string { return nil }
+// Env returns the environment of the policy.
+func (w *Walls) Env() []string { return w.env }
 
 // Grade reports that nothing is held back.
 func (w *Walls) Grade() sandbox.Grade {
 	return sandbox.Grade{Wall: sandbox.NoWall, Level: sandbox.LevelOpen, Net: "on"}
+}
+
+func (n None) run(ctx context.Context, c sandbox.Command, started sandbox.Started) (sandbox.Result, error) {
+	if err := c.Check(ctx); err != nil {
+		return sandbox.Result{}, err
+	}
+	cmd, err := c.Exec()
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	streams, err := process.NewStreams(cmd, process.IO{Stdin: c.Stdin, MaxOutput: c.MaxOutput, Live: c.Live, LiveOut: c.LiveOut, LiveErr: c.LiveErr})
+	if err != nil {
+		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Reason: "cannot make its streams", Err: err}
+	}
+	began := time.Now()
+	t, err := process.Start(cmd, n.Keeper)
+	streams.Started(err)
+	if err != nil {
+		streams.Finish(0)
+		return sandbox.Result{}, sandbox.NewStartError(c.Argv[0], cmd.Path, err)
+	}
+	started(t.Exited(), loopback.Dial)
+	o := process.Supervise(ctx, t, streams, c.Timeout, n.Grace)
+	return sandbox.Result{
+		Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, Stdout: o.Stdout, Stderr: o.Stderr, Discarded: o.Discarded, Duration: time.Since(began),
+	}, nil
 }

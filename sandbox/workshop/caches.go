@@ -1,255 +1,248 @@
 package workshop
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
-	"io"
-	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"hone/sandbox"
+	"hone/sandbox/internal/environ"
 )
 
-// caches shows what package managers have downloaded. It configures them to use
-// only that or, with the network, to download more into the run's home. Behind
-// walls with overlays they then find the user's caches too, and what they change
-// there stays in the run. The user's caches are never written.
-func (o *outfit) caches() {
-	o.goCaches()
-	o.cargoCaches()
-	o.javaCaches()
-	o.nodeCaches()
-	o.pythonCaches()
-	o.otherCaches()
-	o.overlaidCaches()
+// toolchain is what commands find of the toolchains of one language. Package managers are
+// configured to use only what they have downloaded or, with the network, to download more into
+// the run's home. The user's caches are never written.
+type toolchain struct {
+	name string
+	// managers install toolchains below one directory, in which only the files of
+	// [credentialNames] are secret. It is shown if PATH or the variable names it.
+	managers []manager
+	shown    []string // variables that name a directory to show
+	set      []string // KEY=VALUE; a value that starts with ~/ is in the run's home
+	offline  []string // the same, without the network
+	caches   []cache
+	more     func(*Workshop) // what does not fit into a row; may be nil
+}
+
+type manager struct{ variable, usual string }
+
+// cache is a directory of the user's.
+type cache struct {
+	at     []string // where it may be, the first that exists; ~ is the user's home
+	inHome string   // where commands find it in the run's home; empty: in place, by the variable
+	by     string   // the variable that names it in place
+	set    []string // KEY=VALUE of commands that use the overlay
+	how    how
+}
+
+// how is how commands find a cache in the run's home.
+type how int
+
+const (
+	lent     how = iota // a link or, with the network, an overlay
+	linked              // a link
+	written             // an overlay: its program writes even when it only reads
+	online              // the same; of no use without the network
+	compiled            // the same; contains what the user compiled
+)
+
+func toolchains() []toolchain {
+	return []toolchain{
+		{name: "Go", managers: []manager{{"GOENV_ROOT", ".goenv"}}, shown: []string{"GOROOT"},
+			set: []string{"GOENV=off", "GOPATH=~/go", "GOTOOLCHAIN=local", "GOTELEMETRY=off"}, more: (*Workshop).goCaches},
+		{name: "Rust", managers: []manager{{"ELAN_HOME", ".elan"}}, set: []string{"CARGO_HOME=~/.cargo"}, offline: []string{"CARGO_NET_OFFLINE=true"},
+			caches: []cache{ // cargo's settings may contain tokens and are not shown
+				{at: []string{"$CARGO_HOME/registry", "~/.cargo/registry"}, inHome: ".cargo/registry"},
+				{at: []string{"$CARGO_HOME/git", "~/.cargo/git"}, inHome: ".cargo/git"},
+				{at: []string{"$CARGO_HOME/bin", "~/.cargo/bin"}, inHome: ".cargo/bin", how: linked},
+			}, more: (*Workshop).rustup},
+		{name: "Java", managers: []manager{{"JENV_ROOT", ".jenv"}},
+			shown: []string{"JAVA_HOME", "JDK_HOME", "MAVEN_HOME", "M2_HOME", "GRADLE_HOME", "ANDROID_HOME", "ANDROID_SDK_ROOT", "SCALA_HOME", "KOTLIN_HOME"},
+			set:   []string{"GRADLE_USER_HOME=~/.gradle"}, offline: []string{"MAVEN_ARGS=--offline"}, more: (*Workshop).java},
+		{name: "Node", managers: []manager{{"NODENV_ROOT", ".nodenv"}, {"VOLTA_HOME", ".volta"}, {"BUN_INSTALL", ".bun"}, {"DENO_INSTALL", ".deno"}}, shown: []string{"NODE_HOME"},
+			set:     []string{"npm_config_cache=~/.npm", "npm_config_update_notifier=false", "npm_config_fund=false", "npm_config_audit=false"},
+			offline: []string{"npm_config_offline=true", "COREPACK_ENABLE_NETWORK=0"},
+			caches: []cache{
+				{at: []string{"$npm_config_cache/_cacache", "~/.npm/_cacache"}, inHome: ".npm/_cacache"},
+				{at: []string{"$COREPACK_HOME", "~/.cache/node/corepack"}, by: "COREPACK_HOME"},
+				{at: []string{"$PLAYWRIGHT_BROWSERS_PATH", "~/.cache/ms-playwright"}, by: "PLAYWRIGHT_BROWSERS_PATH"},
+				// pnpm looks for a store on the workspace's file system.
+				{at: []string{"$PNPM_HOME/store", "$XDG_DATA_HOME/pnpm/store", "~/.local/share/pnpm/store"}, inHome: ".local/share/pnpm/store", how: written,
+					set: []string{"npm_config_store_dir=~/.local/share/pnpm/store", "pnpm_config_store_dir=~/.local/share/pnpm/store"}},
+				{at: []string{"$XDG_CACHE_HOME/pnpm", "~/.cache/pnpm"}, inHome: ".cache/pnpm", how: written},
+				{at: []string{"$YARN_CACHE_FOLDER", "$XDG_CACHE_HOME/yarn", "~/.cache/yarn"}, inHome: ".cache/yarn", how: written},
+				{at: []string{"$YARN_GLOBAL_FOLDER/cache", "$XDG_DATA_HOME/yarn/berry/cache", "~/.yarn/berry/cache"}, inHome: ".yarn/berry/cache", how: written},
+				{at: []string{"$YARN_GLOBAL_FOLDER/metadata", "$XDG_DATA_HOME/yarn/berry/metadata", "~/.yarn/berry/metadata"}, inHome: ".yarn/berry/metadata", how: written},
+			}},
+		{name: "Python", managers: []manager{{"PYENV_ROOT", ".pyenv"}, {"RYE_HOME", ".rye"}}, shown: []string{"VIRTUAL_ENV", "CONDA_PREFIX"},
+			set: []string{"PIP_DISABLE_PIP_VERSION_CHECK=1"}, offline: []string{"PIP_NO_INDEX=1", "UV_OFFLINE=1"},
+			caches: []cache{ // pip cannot use its cache without an index
+				{at: []string{"$PIP_CACHE_DIR", "$XDG_CACHE_HOME/pip", "~/.cache/pip"}, inHome: ".cache/pip", how: online},
+				{at: []string{"$UV_CACHE_DIR", "$XDG_CACHE_HOME/uv", "~/.cache/uv"}, inHome: ".cache/uv", how: written},
+			}, more: (*Workshop).python},
+		{name: "Ruby", managers: []manager{{"RBENV_ROOT", ".rbenv"}}, shown: []string{"GEM_HOME"}},
+		{name: "PHP", managers: []manager{{"PHPENV_ROOT", ".phpenv"}}},
+		{name: ".NET", managers: []manager{{"DOTNET_ROOT", ".dotnet"}},
+			set:    []string{"DOTNET_CLI_HOME=~/", "DOTNET_CLI_TELEMETRY_OPTOUT=1", "DOTNET_NOLOGO=1"},
+			caches: []cache{{at: []string{"$NUGET_PACKAGES", "~/.nuget/packages"}, by: "NUGET_FALLBACK_PACKAGES"}}},
+		{name: "C, CMake",
+			caches: []cache{
+				{at: []string{"$CCACHE_DIR", "~/.ccache", "$XDG_CACHE_HOME/ccache", "~/.cache/ccache"}, inHome: ".cache/ccache", how: compiled},
+				{at: []string{"$SCCACHE_DIR", "$XDG_CACHE_HOME/sccache", "~/.cache/sccache"}, inHome: ".cache/sccache", how: compiled},
+			}},
+		{name: "several", managers: []manager{{"PLENV_ROOT", ".plenv"}, {"ASDF_DATA_DIR", ".asdf"}, {"PROTO_HOME", ".proto"}, {"OPAMROOT", ".opam"}, {"MISE_DATA_DIR", ".local/share/mise"}}},
+	}
+}
+
+// setAll sets variables whose values may start with ~/.
+func (w *Workshop) setAll(vars []string) {
+	for _, kv := range vars {
+		name, value, _ := strings.Cut(kv, "=")
+		w.set(name, w.ofRun(value))
+	}
+}
+
+func (w *Workshop) ofRun(value string) string {
+	if rest, ok := strings.CutPrefix(value, "~/"); ok {
+		return w.inHome(rest)
+	}
+	return value
+}
+
+func (w *Workshop) caches() {
+	for _, t := range toolchains() {
+		w.setAll(t.set)
+		if !w.Net {
+			w.setAll(t.offline)
+		}
+		for _, c := range t.caches {
+			w.cache(c)
+		}
+		if t.more != nil {
+			t.more(w)
+		}
+	}
+}
+
+// Commands see no compiler's cache if they may not see Go's build cache.
+func (w *Workshop) cache(c cache) {
+	at := c.at
+	if first, _, _ := strings.Cut(at[0], "/"); c.how < written && w.get(strings.TrimPrefix(first, "$")) != "" {
+		at = at[:1] // the variable names the only place
+	}
+	dir := w.firstDir(at)
+	switch {
+	case dir == "":
+	case c.by != "":
+		if w.show(dir) {
+			w.set(c.by, dir)
+		}
+	case c.how == linked, c.how == lent && !w.Net:
+		if w.show(dir) {
+			w.link(c.inHome, dir)
+		}
+	case c.how == online && !w.Net:
+	case c.how == compiled && (w.Self == "" || remoteCache(dir)):
+	default:
+		var set []string
+		for _, kv := range c.set {
+			name, value, _ := strings.Cut(kv, "=")
+			set = append(set, name+"="+w.ofRun(value))
+		}
+		w.overlay(dir, w.inHome(c.inHome), set...)
+	}
 }
 
 // It is empty if the directory does not exist or is unfit.
-func (o *outfit) showDir(dir, name string) string {
+func (w *Workshop) showDir(dir, name string) string {
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	if dir == "" || !isDir(path) || !o.show(path) {
+	if dir == "" || !isDir(path) || !w.show(path) {
 		return ""
 	}
 	return path
 }
 
-// Without the network Go reads the user's module cache in place. With it, Go uses an overlay of that cache at the same path, so
-// that what it compiled there for the user fits here; or else copies modules to the run's home, first from that cache.
-func (o *outfit) goCaches() {
-	o.set("GOENV", "off")
-	o.set("GOPATH", o.inHome("go"))
-	o.goBuildCache()
-	o.set("GOTOOLCHAIN", "local")
-	o.set("GOTELEMETRY", "off")
-	for _, name := range []string{"GOFLAGS", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOEXPERIMENT", "CGO_ENABLED"} {
-		if value := o.goVar(name); value != "" {
-			o.set(name, withoutFlag(value, "-modcacherw"))
-		}
-	}
-	cache := o.showDir(o.goModCache(), "")
-	if !o.net {
-		if cache != "" {
-			o.set("GOMODCACHE", cache)
-		}
-		o.set("GOPROXY", "off")
-		o.set("GOSUMDB", "off")
-		return
-	}
-	o.set("GOMODCACHE", o.inHome("go/pkg/mod"))
-	safe := slices.DeleteFunc(strings.FieldsFunc(o.goVar("GOPROXY"), func(r rune) bool { return r == ',' || r == '|' }), secretURL)
-	proxies := cmp.Or(strings.Join(safe, ","), "https://proxy.golang.org,direct")
-	if cache != "" {
-		o.overlay(cache, cache, "GOMODCACHE="+cache, "GOPROXY="+proxies)
-	}
-	if dir := filepath.Join(cache, "cache", "download"); cache != "" && isDir(dir) {
-		proxies = (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String() + "," + proxies
-	}
-	o.set("GOPROXY", proxies)
-	if db := o.goVar("GOSUMDB"); db != "" {
-		o.set("GOSUMDB", db)
-	}
-}
-
-func secretURL(address string) bool {
-	u, err := url.Parse(strings.TrimSpace(address))
-	return err != nil || u.User != nil || strings.Contains(address, "@")
-}
-
-func withoutFlag(flags, flag string) string {
-	return strings.Join(slices.DeleteFunc(strings.Fields(flags), func(f string) bool {
-		return f == flag || strings.HasPrefix(f, flag+"=") || f == "-"+flag
-	}), " ")
-}
-
-func (o *outfit) goModCache() string {
-	dir := o.goVar("GOMODCACHE")
-	if dir == "" && len(o.gopath()) > 0 {
-		dir = filepath.Join(o.gopath()[0], "pkg", "mod")
-	}
-	if !filepath.IsAbs(dir) {
-		return ""
-	}
-	return dir
-}
-
-func (o *outfit) gopath() []string {
-	if path := o.goVar("GOPATH"); path != "" {
-		return filepath.SplitList(path)
-	}
-	if o.home == "" {
-		return nil
-	}
-	return []string{o.homePath("go")}
-}
-
-// A setting is a variable, or a line of the file that `go env -w` writes.
-func (o *outfit) goVar(name string) string {
-	if value := o.get(name); value != "" {
-		return value
-	}
-	file := o.get("GOENV")
-	if file == "" {
-		file = filepath.Join(o.get("XDG_CONFIG_HOME"), "go", "env")
-		if o.get("XDG_CONFIG_HOME") == "" {
-			file = o.homePath(".config/go/env")
-		}
-	}
-	if !filepath.IsAbs(file) || o.inside(file) {
-		return ""
-	}
-	lines := bufio.NewScanner(bytes.NewReader(readSettings(file)))
-	for lines.Scan() {
-		if value, ok := strings.CutPrefix(lines.Text(), name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
-// maxSettings is how many bytes of a file with settings are read.
-const maxSettings = 1 << 20
-
-func readSettings(path string) []byte {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSettings))
-	if err != nil {
-		return nil
-	}
-	return data
-}
-
-// Cargo's home is in the run's home, with links to the user's programs and, without the network, to the downloaded crates; with
-// it, there are overlays of these. Cargo's settings may contain tokens and are not shown.
-func (o *outfit) cargoCaches() {
-	o.set("CARGO_HOME", o.inHome(".cargo"))
-	cargo := o.dir("CARGO_HOME", ".cargo")
-	names := []string{"bin"}
-	if o.net {
-		o.overlayDir(cargo, "registry", ".cargo/registry")
-		o.overlayDir(cargo, "git", ".cargo/git")
-	} else {
-		o.set("CARGO_NET_OFFLINE", "true")
-		names = append(names, "registry", "git")
-	}
-	for _, name := range names {
-		if dir := o.showDir(cargo, name); dir != "" {
-			o.link(".cargo/"+name, dir)
-		}
-	}
-	rustup := o.dir("RUSTUP_HOME", ".rustup")
-	if o.showDir(rustup, "toolchains") != "" {
-		o.show(filepath.Join(rustup, "settings.toml"))
-		o.set("RUSTUP_HOME", rustup)
-		o.set("RUSTUP_AUTO_INSTALL", "0")
+func (w *Workshop) rustup() {
+	rustup := w.dir("RUSTUP_HOME", ".rustup")
+	if w.showDir(rustup, "toolchains") != "" {
+		w.show(filepath.Join(rustup, "settings.toml"))
+		w.set("RUSTUP_HOME", rustup)
+		w.set("RUSTUP_AUTO_INSTALL", "0")
 	}
 }
 
 // Maven and Gradle write to their caches even when they only read, so their caches are in the run's home. Without the network
 // Maven's is a link to the user's repository; with it Maven (3.9 or later) reads that repository first. Gradle has a variable
 // for a read-only cache. The Java virtual machine ignores HOME and TMPDIR, so it needs options.
-func (o *outfit) javaCaches() {
-	if home := o.inHome(""); !strings.ContainsAny(home, " \t") {
-		options := "-Duser.home=" + home + " -Djava.io.tmpdir=" + filepath.Join(o.run, tmpDir)
-		o.set("MAVEN_OPTS", options)
-		o.set("GRADLE_OPTS", options)
+func (w *Workshop) java() {
+	if home := w.inHome(""); !strings.ContainsAny(home, " \t") {
+		options := "-Duser.home=" + home + " -Djava.io.tmpdir=" + filepath.Join(w.Home, tmpDir)
+		w.set("MAVEN_OPTS", options)
+		w.set("GRADLE_OPTS", options)
 	}
-	if repository := o.showDir(o.homePath(".m2"), "repository"); repository != "" {
-		if o.net {
-			o.set("MAVEN_ARGS", "-Dmaven.repo.local.tail="+repository)
+	if repository := w.showDir(w.homePath(".m2"), "repository"); repository != "" {
+		if w.Net {
+			w.set("MAVEN_ARGS", "-Dmaven.repo.local.tail="+repository)
 		} else {
-			o.link(".m2/repository", repository)
+			w.link(".m2/repository", repository)
 		}
 	}
-	if !o.net {
-		o.set("MAVEN_ARGS", "--offline")
-	}
-	o.set("GRADLE_USER_HOME", o.inHome(".gradle"))
-	gradle := o.dir("GRADLE_USER_HOME", ".gradle")
-	if o.showDir(gradle, "caches/modules-2") != "" {
-		o.set("GRADLE_RO_DEP_CACHE", filepath.Join(gradle, "caches"))
+	gradle := w.dir("GRADLE_USER_HOME", ".gradle")
+	if w.showDir(gradle, "caches/modules-2") != "" {
+		w.set("GRADLE_RO_DEP_CACHE", filepath.Join(gradle, "caches"))
 	}
 }
 
-// npm's cache is in the run's home; the packages in it are a link to the user's or, with the network, an overlay of them.
-func (o *outfit) nodeCaches() {
-	o.set("npm_config_cache", o.inHome(".npm"))
-	o.set("npm_config_update_notifier", "false")
-	o.set("npm_config_fund", "false")
-	o.set("npm_config_audit", "false")
-	npm := o.dir("npm_config_cache", ".npm")
-	if o.net {
-		o.overlayDir(npm, "_cacache", ".npm/_cacache")
-	} else {
-		o.set("npm_config_offline", "true")
-		o.set("COREPACK_ENABLE_NETWORK", "0")
-		if cache := o.showDir(npm, "_cacache"); cache != "" {
-			o.link(".npm/_cacache", cache)
-		}
-	}
-	o.setDir("COREPACK_HOME", ".cache/node/corepack")
-	o.setDir("PLAYWRIGHT_BROWSERS_PATH", ".cache/ms-playwright")
-}
-
-func (o *outfit) setDir(variable, usual string) {
-	if dir := o.dir(variable, usual); dir != "" && o.show(dir) {
-		o.set(variable, dir)
-	}
-}
-
-// Packages that the user installed can be imported. pip cannot use its cache without an index, so that is shown only with the
-// network.
-func (o *outfit) pythonCaches() {
-	o.set("PIP_DISABLE_PIP_VERSION_CHECK", "1")
-	if !o.net {
-		o.set("PIP_NO_INDEX", "1")
-		o.set("UV_OFFLINE", "1")
-	}
-	base := o.dir("PYTHONUSERBASE", ".local")
+// Packages that the user installed can be imported.
+func (w *Workshop) python() {
+	base := w.dir("PYTHONUSERBASE", ".local")
 	sites, err := filepath.Glob(filepath.Join(base, "lib", "python3*", "site-packages"))
 	if base == "" || err != nil || len(sites) == 0 {
 		return
 	}
 	for _, site := range sites {
-		o.show(site)
+		w.show(site)
 	}
-	o.set("PYTHONUSERBASE", base)
+	w.set("PYTHONUSERBASE", base)
 }
 
-// .NET has a variable for a read-only cache.
-func (o *outfit) otherCaches() {
-	o.set("DOTNET_CLI_HOME", o.inHome(""))
-	o.set("DOTNET_CLI_TELEMETRY_OPTOUT", "1")
-	o.set("DOTNET_NOLOGO", "1")
-	if packages := o.dir("NUGET_PACKAGES", ".nuget/packages"); packages != "" && o.show(packages) {
-		o.set("NUGET_FALLBACK_PACKAGES", packages)
+// A place may start with ~ or a variable of the user.
+func (w *Workshop) firstDir(places []string) string {
+	for _, place := range places {
+		base, rest, _ := strings.Cut(place, "/")
+		dir := w.userHome
+		if variable, ok := strings.CutPrefix(base, "$"); ok {
+			dir = w.get(variable)
+		}
+		if dir = filepath.Join(dir, filepath.FromSlash(rest)); filepath.IsAbs(dir) && isDir(dir) {
+			return dir
+		}
 	}
+	return ""
+}
+
+// ccache's settings, which can lie in its cache, may name a server whose address contains a password.
+func remoteCache(dir string) bool {
+	return bytes.Contains(readSettings(filepath.Join(dir, "ccache.conf")), []byte("://"))
+}
+
+// env are the variables of commands that find the cache there.
+func (w *Workshop) overlay(lower, path string, env ...string) {
+	if !filepath.IsAbs(lower) || !isDir(lower) || w.inside(lower) || w.unfit(lower) || w.secret(lower) {
+		return
+	}
+	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(w.Keep, environ.Name(kv)) })
+	w.overlays = append(w.overlays, sandbox.Overlay{Path: path, Lower: filepath.Clean(lower), Env: env})
+}
+
+// Overlays of directories that the policy hides or opens, in part or as a whole, are left out.
+func (w *Workshop) useOverlays(p *sandbox.Policy) {
+	p.Layers = filepath.Join(w.Home, layersDir)
+	p.Overlays = slices.DeleteFunc(w.overlays, func(v sandbox.Overlay) bool {
+		return slices.ContainsFunc(slices.Concat(p.Write, p.Hide), func(path string) bool {
+			lower, path := w.realPath(v.Lower), w.realPath(path)
+			return sandbox.Within(path, lower) || sandbox.Within(lower, path)
+		})
+	})
 }

@@ -31,28 +31,28 @@ func credentialNames() []string {
 	}
 }
 
-func (o *outfit) findKeys() []place {
-	if o.home == "" {
+func (w *Workshop) findKeys() []place {
+	if w.userHome == "" {
 		return nil
 	}
 	var keys []place
 	for _, name := range homeSecrets() {
-		keys = append(keys, place{o.homePath(name), o.realPath(o.homePath(name))})
+		keys = append(keys, place{w.homePath(name), w.realPath(w.homePath(name))})
 	}
 	return keys
 }
 
-func (o *outfit) secret(path string) bool {
-	return slices.ContainsFunc(o.keys(), func(k place) bool { return sandbox.Within(k.name, path) || sandbox.Within(k.real, path) })
+func (w *Workshop) secret(path string) bool {
+	return slices.ContainsFunc(w.keys(), func(k place) bool { return sandbox.Within(k.name, path) || sandbox.Within(k.real, path) })
 }
 
 // Secret reports whether a path is known to contain the user's keys, or is in a
 // directory that does.
-func (w Workshop) Secret(path string) bool { return newOutfit(w).secret(path) }
+func (w Workshop) Secret(path string) bool { return w.prepared().secret(path) }
 
 // The paths that the policy names itself are left out. Only the usual paths are checked, because the trees are too large to
 // search.
-func (o *outfit) credentials(named, shown []string) []string {
+func (w *Workshop) credentials(named, shown []string) []string {
 	var found []string
 	hideAt := func(path string) {
 		if exists(path) && !slices.Contains(named, path) && !slices.Contains(found, path) {
@@ -62,7 +62,7 @@ func (o *outfit) credentials(named, shown []string) []string {
 	for _, path := range []string{"/usr/local/etc", "/usr/etc/npmrc"} { // npm's global settings, for example, may contain tokens
 		hideAt(path)
 	}
-	for _, dir := range o.read[o.system:] {
+	for _, dir := range w.read[w.system:] {
 		for _, below := range []string{"", "etc", "conf"} {
 			for _, name := range credentialNames() {
 				hideAt(filepath.Join(dir, below, name))
@@ -71,9 +71,9 @@ func (o *outfit) credentials(named, shown []string) []string {
 	}
 	reals := make([]string, 0, len(shown))
 	for _, dir := range shown {
-		reals = append(reals, o.realPath(dir))
+		reals = append(reals, w.realPath(dir))
 	}
-	for _, k := range o.keys() {
+	for _, k := range w.keys() {
 		covers := func(dir string) bool { return sandbox.Within(dir, k.name) || sandbox.Within(dir, k.real) }
 		if slices.ContainsFunc(shown, covers) || slices.ContainsFunc(reals, covers) {
 			hideAt(k.name)

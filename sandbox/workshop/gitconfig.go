@@ -15,9 +15,9 @@ import (
 // they include, whatever the condition, hooks and attributes. These decide what
 // git runs, like the settings themselves.
 type gitSearch struct {
-	outfit *outfit
-	seen   map[string]bool // the files of settings
-	found  map[string]sandbox.Placeholder
+	shop  *Workshop
+	seen  map[string]bool // the files of settings
+	found map[string]sandbox.Placeholder
 }
 
 // maxGitConfigs limits how many files of settings are read.
@@ -26,10 +26,10 @@ const maxGitConfigs = 1000
 // gitIndirect returns the paths in the workspace that the settings of git
 // directories name, and of the user and the system, with what takes their place if
 // they do not exist.
-func (o *outfit) gitIndirect(repositories []gitRepository) map[string]sandbox.Placeholder {
-	s := gitSearch{o, map[string]bool{}, map[string]sandbox.Placeholder{}}
-	shared := []string{"/etc/gitconfig", o.get("GIT_CONFIG_SYSTEM"), o.get("GIT_CONFIG_GLOBAL"), o.homePath(".gitconfig"), o.homePath(".config/git/config")}
-	if dir := o.get("XDG_CONFIG_HOME"); dir != "" {
+func (w *Workshop) gitIndirect(repositories []gitRepository) map[string]sandbox.Placeholder {
+	s := gitSearch{w, map[string]bool{}, map[string]sandbox.Placeholder{}}
+	shared := []string{"/etc/gitconfig", w.get("GIT_CONFIG_SYSTEM"), w.get("GIT_CONFIG_GLOBAL"), w.homePath(".gitconfig"), w.homePath(".config/git/config")}
+	if dir := w.get("XDG_CONFIG_HOME"); dir != "" {
 		shared = append(shared, filepath.Join(dir, "git", "config"))
 	}
 	for _, r := range repositories {
@@ -44,12 +44,12 @@ func (o *outfit) gitIndirect(repositories []gitRepository) map[string]sandbox.Pl
 
 func (s gitSearch) addHookLinks(hooks, top string) {
 	if info, err := os.Lstat(hooks); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		s.add(s.outfit.realPath(hooks), top, true)
+		s.add(s.shop.realPath(hooks), top, true)
 	}
 	entries, _ := os.ReadDir(hooks)
 	for _, e := range entries {
 		if e.Type()&fs.ModeSymlink != 0 {
-			s.add(s.outfit.realPath(filepath.Join(hooks, e.Name())), top, false)
+			s.add(s.shop.realPath(filepath.Join(hooks, e.Name())), top, false)
 		}
 	}
 }
@@ -79,19 +79,19 @@ func (s gitSearch) read(file, top string) {
 
 // The path is returned without ~. The workspace and its .git are not added, because commands must write them.
 func (s gitSearch) add(value, dir string, isDir bool) string {
-	o := s.outfit
+	w := s.shop
 	if rest, ok := strings.CutPrefix(value, "~/"); ok {
-		value = o.homePath(rest)
+		value = w.homePath(rest)
 	}
 	path := gitdir.Path(value, dir)
 	if path == "" {
 		return ""
 	}
-	for _, p := range []string{path, o.realPath(path)} {
-		if rest, err := filepath.Rel(o.real, p); err == nil && filepath.IsLocal(rest) {
-			p = filepath.Join(o.root, rest)
+	for _, p := range []string{path, w.realPath(path)} {
+		if rest, err := filepath.Rel(w.real, p); err == nil && filepath.IsLocal(rest) {
+			p = filepath.Join(w.Root, rest)
 		}
-		if p != o.root && p != filepath.Join(o.root, ".git") && sandbox.Within(o.root, p) {
+		if p != w.Root && p != filepath.Join(w.Root, ".git") && sandbox.Within(w.Root, p) {
 			s.found[p] = sandbox.Placeholder{Dir: isDir}
 		}
 	}
@@ -101,8 +101,8 @@ func (s gitSearch) add(value, dir string, isDir bool) string {
 // gitRepository is a directory of git's with settings, and the top of its files.
 type gitRepository struct{ dir, top string }
 
-func (o *outfit) gitRepositories() (all []gitRepository) {
-	for top := o.root; ; top = filepath.Dir(top) {
+func (w *Workshop) gitRepositories() (all []gitRepository) {
+	for top := w.Root; ; top = filepath.Dir(top) {
 		dir := filepath.Join(top, ".git")
 		if link := gitdir.Link(dir); link != "" {
 			dir = link
@@ -118,7 +118,7 @@ func (o *outfit) gitRepositories() (all []gitRepository) {
 			break
 		}
 	}
-	for _, dir := range o.repositories {
+	for _, dir := range w.Repositories {
 		tree := gitdir.Worktree(dir)
 		if tree == "" && filepath.Base(dir) == ".git" {
 			tree = filepath.Dir(dir)
@@ -135,10 +135,10 @@ func (o *outfit) gitRepositories() (all []gitRepository) {
 // runs, so a model must not change them. Root is absolute, repositories are those in it,
 // and environ is hone's own environment.
 func GitIndirections(root string, repositories, environ []string) ([]string, error) {
-	o := newOutfit(Workshop{Root: filepath.Clean(root), Home: filepath.Clean(root), Repositories: repositories, Environ: environ})
+	w := Workshop{Root: filepath.Clean(root), Home: filepath.Clean(root), Repositories: repositories, Environ: environ}.prepared()
 	var names []string
-	for path := range o.gitIndirect(o.gitRepositories()) {
-		rel, err := filepath.Rel(o.root, path)
+	for path := range w.gitIndirect(w.gitRepositories()) {
+		rel, err := filepath.Rel(w.Root, path)
 		if err != nil {
 			return nil, err
 		}

@@ -24,29 +24,29 @@ import (
 // the repository that it names also names it; otherwise nothing is shown, and git
 // finds no repository. A repository whose top is the user's home is not shown
 // either, nor what objects/info/alternates names.
-func (o *outfit) gitFiles() []string {
-	files := o.ownGit()
-	for dir := o.root; ; dir = filepath.Dir(dir) {
+func (w *Workshop) gitFiles() []string {
+	files := w.ownGit()
+	for dir := w.Root; ; dir = filepath.Dir(dir) {
 		at := filepath.Join(dir, ".git")
 		info, err := os.Lstat(at)
 		switch {
-		case err == nil && dir == o.root:
-			if dir := gitdir.Link(at); info.Mode().IsRegular() && (dir == "" || !o.inside(dir)) {
-				files = append(files, o.linkedGit(at, dir)...)
+		case err == nil && dir == w.Root:
+			if dir := gitdir.Link(at); info.Mode().IsRegular() && (dir == "" || !w.inside(dir)) {
+				files = append(files, w.linkedGit(at, dir)...)
 			}
 			return files
-		case err == nil && (o.home == "" || !sandbox.Within(dir, o.home)):
-			return append(files, o.outerGit(at, info)...)
+		case err == nil && (w.userHome == "" || !sandbox.Within(dir, w.userHome)):
+			return append(files, w.outerGit(at, info)...)
 		case filepath.Dir(dir) == dir:
 			return files
 		}
 	}
 }
 
-func (o *outfit) ownGit() (files []string) {
-	repositories := slices.Clone(o.repositories)
-	if exists(filepath.Join(o.root, ".git")) {
-		repositories = append(repositories, filepath.Join(o.root, ".git"), o.topGit())
+func (w *Workshop) ownGit() (files []string) {
+	repositories := slices.Clone(w.Repositories)
+	if exists(filepath.Join(w.Root, ".git")) {
+		repositories = append(repositories, filepath.Join(w.Root, ".git"), w.topGit())
 	}
 	for _, at := range repositories {
 		info, err := os.Lstat(at)
@@ -62,42 +62,42 @@ func (o *outfit) ownGit() (files []string) {
 	return slices.Compact(files)
 }
 
-func (o *outfit) topGit() string {
-	at := filepath.Join(o.root, ".git")
-	if dir := gitdir.Link(at); dir != "" && o.inside(dir) {
+func (w *Workshop) topGit() string {
+	at := filepath.Join(w.Root, ".git")
+	if dir := gitdir.Link(at); dir != "" && w.inside(dir) {
 		return dir
 	}
 	return at
 }
 
-func (o *outfit) outerGit(at string, info fs.FileInfo) []string {
+func (w *Workshop) outerGit(at string, info fs.FileInfo) []string {
 	switch {
 	case info.IsDir():
 		return []string{at}
 	case info.Mode().IsRegular():
-		return append([]string{at}, o.linkedGit(at, gitdir.Link(at))...)
+		return append([]string{at}, w.linkedGit(at, gitdir.Link(at))...)
 	}
 	return nil
 }
 
-func (o *outfit) linkedGit(at, dir string) []string {
+func (w *Workshop) linkedGit(at, dir string) []string {
 	if dir == "" {
 		return nil
 	}
 	if gitdir.Same(gitdir.Path(gitdir.Read(filepath.Join(dir, "gitdir")), dir), at) {
 		if common := gitdir.Common(dir); common != dir && gitdir.Same(filepath.Join(common, "worktrees", filepath.Base(dir)), dir) {
-			return o.repository(common)
+			return w.repository(common)
 		}
 	}
 	if gitdir.Same(gitdir.Worktree(dir), filepath.Dir(at)) {
-		return o.repository(dir)
+		return w.repository(dir)
 	}
 	return nil
 }
 
 // It is in parts if the workspace is in it.
-func (o *outfit) repository(dir string) []string {
-	if !o.tooWide(dir) {
+func (w *Workshop) repository(dir string) []string {
+	if !w.tooWide(dir) {
 		return []string{dir}
 	}
 	var parts []string
@@ -116,7 +116,7 @@ func (o *outfit) repository(dir string) []string {
 // empty commondir, and an empty bork.json is not JSON. Other protected paths have
 // none, because it is not known what an empty file there would mean, and neither have those
 // of nested repositories, which may be many.
-func (o *outfit) placeholders(protected, git []string, indirect map[string]sandbox.Placeholder) map[string]sandbox.Placeholder {
+func (w *Workshop) placeholders(protected, git []string, indirect map[string]sandbox.Placeholder) map[string]sandbox.Placeholder {
 	all := map[string]sandbox.Placeholder{}
 	for _, path := range protected {
 		named, ok := indirect[path]
@@ -127,7 +127,7 @@ func (o *outfit) placeholders(protected, git []string, indirect map[string]sandb
 			all[path] = sandbox.Placeholder{}
 		case ok:
 			all[path] = named
-		case !slices.Contains(git, path), !sandbox.Within(o.topGit(), path):
+		case !slices.Contains(git, path), !sandbox.Within(w.topGit(), path):
 		case name == "commondir":
 			all[path] = sandbox.Placeholder{Text: "."}
 		default:
@@ -139,10 +139,10 @@ func (o *outfit) placeholders(protected, git []string, indirect map[string]sandb
 
 // A path below a file becomes that file. A symlink that leads out of the workspace is refused, except to an allowed path: the
 // target would be shown, and a model may have made the symlink.
-func (o *outfit) checkProtected(paths, allowed []string) ([]string, error) {
+func (w *Workshop) checkProtected(paths, allowed []string) ([]string, error) {
 	var protected []string
 	for _, path := range paths {
-		for dir := filepath.Dir(path); dir != o.root && sandbox.Within(o.root, dir); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(path); dir != w.Root && sandbox.Within(w.Root, dir); dir = filepath.Dir(dir) {
 			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 				path = dir
 			}
@@ -150,7 +150,7 @@ func (o *outfit) checkProtected(paths, allowed []string) ([]string, error) {
 		if _, err := os.Stat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("check the protected paths: %w", err)
 		}
-		if real := o.realPath(path); sandbox.Within(o.root, path) && !sandbox.Within(o.real, real) && !slices.Contains(allowed, real) {
+		if real := w.realPath(path); sandbox.Within(w.Root, path) && !sandbox.Within(w.real, real) && !slices.Contains(allowed, real) {
 			return nil, &EscapeError{Path: path, Target: real}
 		}
 		if !slices.Contains(protected, path) {

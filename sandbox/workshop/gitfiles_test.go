@@ -115,7 +115,7 @@ func TestGitFilesAreNotBelieved(t *testing.T) {
 			b.write(t, "src/project/fake/worktrees/w/gitdir", "%/src/project/.git\n")
 			b.write(t, "src/project/fake/worktrees/w/commondir", "%/person/private/.git\n")
 			b.write(t, "src/project/fake/worktrees/w/config", "[core]\n\tworktree = %/src/project\n")
-			p, _, err := b.shop.Policy()
+			p, err := b.shop.Equip()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +141,7 @@ func TestLinksOutOfTheWorkspace(t *testing.T) {
 		}
 		b.make(t, name+" -> %/person/.ssh")
 		b.findRepositories(t)
-		p, _, err := b.shop.Policy()
+		p, err := b.shop.Equip()
 		var out *EscapeError
 		if !errors.As(err, &out) || !strings.Contains(out.Error(), "person/.ssh") || out.Hint() == "" {
 			t.Errorf("%s: %v\n%q", name, err, p.Read)
@@ -149,7 +149,7 @@ func TestLinksOutOfTheWorkspace(t *testing.T) {
 	}
 	b := newBench(t, "person/private/.git/config", "src/project/linked -> %/person/private/.git")
 	b.write(t, "src/project/.git", "gitdir: linked\n")
-	if _, _, err := b.shop.Policy(); !errors.As(err, new(*EscapeError)) {
+	if _, err := b.shop.Equip(); !errors.As(err, new(*EscapeError)) {
 		t.Error(err)
 	}
 	b = newBench(t, "hooks/pre-commit*", "src/project/.git/HEAD", "src/project/.git/hooks -> %/hooks")

@@ -163,28 +163,28 @@ func replaceFile(path string, content []byte) error {
 }
 
 // The user's build cache is only read. Versions of Go before 1.24 do not know the variable and read only the run's.
-func (o *outfit) goBuildCache() {
-	own := o.inHome(".cache/go-build")
-	o.set("GOCACHE", own)
-	if o.self == "" || slices.Contains(o.keep, "GOCACHE") { // then commands may share the user's
+func (w *Workshop) goBuildCache() {
+	own := w.inHome(".cache/go-build")
+	w.set("GOCACHE", own)
+	if w.Self == "" || slices.Contains(w.Keep, "GOCACHE") { // then commands may share the user's
 		return
 	}
-	seed := o.showDir(o.userGoCache(), "")
-	if seed == "" || !o.show(o.self) {
+	seed := w.showDir(w.userGoCache(), "")
+	if seed == "" || !w.show(w.Self) {
 		return
 	}
-	line := []string{o.self, goCacheName, seed, own}
+	line := []string{w.Self, goCacheName, seed, own}
 	for i, arg := range line {
 		if strings.ContainsAny(arg, `"'`) {
 			return // Go has no escapes in quotes
 		}
 		line[i] = `"` + arg + `"`
 	}
-	o.set("GOCACHEPROG", strings.Join(line, " "))
+	w.set("GOCACHEPROG", strings.Join(line, " "))
 }
 
-func (o *outfit) userGoCache() string {
-	for _, dir := range []string{o.goVar("GOCACHE"), filepath.Join(o.get("XDG_CACHE_HOME"), "go-build"), o.homePath(".cache/go-build")} {
+func (w *Workshop) userGoCache() string {
+	for _, dir := range []string{w.goVar("GOCACHE"), filepath.Join(w.get("XDG_CACHE_HOME"), "go-build"), w.homePath(".cache/go-build")} {
 		if filepath.IsAbs(dir) {
 			return dir
 		}

@@ -4,6 +4,7 @@ package workshop
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,7 @@ func (b *bench) overlays(t *testing.T, p sandbox.Policy) (texts []string) {
 			t.Errorf("%s is not a directory: %v", o.Path, err)
 		}
 	}
+	slices.Sort(texts)
 	return texts
 }
 
@@ -66,7 +68,7 @@ func TestOverlays(t *testing.T) {
 			b.shop.Net = true
 			c.change(b)
 			p, _ := b.policy(t)
-			if d := cmp.Diff(c.want, b.overlays(t, p)); d != "" {
+			if d := cmp.Diff(slices.Sorted(slices.Values(c.want)), b.overlays(t, p)); d != "" {
 				t.Error(d)
 			}
 			b.check(t, p, "none", "cache/run/layers", "person/.cargo/credentials.toml")
@@ -77,7 +79,7 @@ func TestOverlays(t *testing.T) {
 // Caches that their programs also write without the network are overlays then, too.
 // Compilers' caches are none for the roles of a phase, which have no Self.
 func TestOverlaidCaches(t *testing.T) {
-	const storeVars = " npm_config_store_dir=%/cache/run/home/" + pnpmStore + " pnpm_config_store_dir=%/cache/run/home/" + pnpmStore
+	const storeVars = " npm_config_store_dir=%/cache/run/home/" + ".local/share/pnpm/store" + " pnpm_config_store_dir=%/cache/run/home/" + ".local/share/pnpm/store"
 	overlaid := func(at, lower string) string { return "cache/run/home/" + at + " = " + lower }
 	for name, c := range map[string]struct {
 		files []string
@@ -86,9 +88,9 @@ func TestOverlaidCaches(t *testing.T) {
 		want  []string
 	}{
 		"usual places": {
-			files: []string{"person/.cache/uv/x", "person/" + pnpmStore + "/x", "person/.cache/pnpm/x", "person/.cache/yarn/x", "person/.yarn/berry/cache/x", "person/.yarn/berry/metadata/x", "person/.ccache/x", "person/.cache/sccache/x"},
+			files: []string{"person/.cache/uv/x", "person/" + ".local/share/pnpm/store" + "/x", "person/.cache/pnpm/x", "person/.cache/yarn/x", "person/.yarn/berry/cache/x", "person/.yarn/berry/metadata/x", "person/.ccache/x", "person/.cache/sccache/x"},
 			want: []string{
-				overlaid(".cache/uv", "person/.cache/uv"), overlaid(pnpmStore, "person/"+pnpmStore) + storeVars,
+				overlaid(".cache/uv", "person/.cache/uv"), overlaid(".local/share/pnpm/store", "person/"+".local/share/pnpm/store") + storeVars,
 				overlaid(".cache/pnpm", "person/.cache/pnpm"), overlaid(".cache/yarn", "person/.cache/yarn"), overlaid(".yarn/berry/cache", "person/.yarn/berry/cache"),
 				overlaid(".yarn/berry/metadata", "person/.yarn/berry/metadata"), overlaid(".cache/ccache", "person/.ccache"), overlaid(".cache/sccache", "person/.cache/sccache"),
 			},
@@ -96,7 +98,7 @@ func TestOverlaidCaches(t *testing.T) {
 		"places of variables": {
 			files: []string{"caches/uv/x", "data/yarn/berry/cache/x", "person/.cache/uv/x", "cc/x", "person/.ccache/x", "pnpm/store/x"},
 			vars:  []string{"XDG_CACHE_HOME=%/caches", "XDG_DATA_HOME=%/data", "CCACHE_DIR=%/cc", "PNPM_HOME=%/pnpm", "YARN_GLOBAL_FOLDER=relative"},
-			want: []string{overlaid(".cache/uv", "caches/uv"), overlaid(pnpmStore, "pnpm/store") + storeVars,
+			want: []string{overlaid(".cache/uv", "caches/uv"), overlaid(".local/share/pnpm/store", "pnpm/store") + storeVars,
 				overlaid(".yarn/berry/cache", "data/yarn/berry/cache"), overlaid(".cache/ccache", "cc")},
 		},
 		"a role":                               {files: []string{"person/.cache/ccache/x", "person/.cache/sccache/x"}, role: true},
@@ -110,7 +112,7 @@ func TestOverlaidCaches(t *testing.T) {
 				b.shop.Self = "/bin/hone"
 			}
 			p, _ := b.policy(t)
-			if d := cmp.Diff(c.want, b.overlays(t, p)); d != "" {
+			if d := cmp.Diff(slices.Sorted(slices.Values(c.want)), b.overlays(t, p)); d != "" {
 				t.Error(d)
 			}
 		})

@@ -26,7 +26,7 @@ func TestRealPath(t *testing.T) {
 func TestPolicyWithoutWalls(t *testing.T) {
 	b := newBench(t, "src/project/.git/config", "person/.cargo/bin/cargo*", "person/.ssh/id_ed25519")
 	b.env("PATH=%/person/.cargo/bin:/usr/bin")
-	b.shop.Unwalled, b.shop.Protect = true, []string{"check.sh"}
+	b.shop.Env, b.shop.Protect = []string{}, []string{"check.sh"}
 	p, env := b.policy(t)
 	if len(env) > 0 {
 		t.Errorf("environment %q", env)
@@ -41,7 +41,7 @@ func TestPolicyWithoutWalls(t *testing.T) {
 		t.Errorf("the run's directory contains %v (%v)", left, err)
 	}
 	b.make(t, "elsewhere/", "src/project/.config -> %/elsewhere")
-	if _, _, err := b.shop.Policy(); err == nil {
+	if _, err := b.shop.Equip(); err == nil {
 		t.Error("a protected path may lead out of the workspace")
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 // It works below the open directory of the run and never follows what a command may have left there: it removes a symlink in
 // place of a directory.
-func (o *outfit) makeHome() error {
-	run, err := os.OpenRoot(o.run)
+func (w *Workshop) makeHome() error {
+	run, err := os.OpenRoot(w.Home)
 	if err != nil {
 		return err
 	}
@@ -30,25 +30,35 @@ func (o *outfit) makeHome() error {
 		return err
 	}
 	defer home.Close()
-	for _, l := range o.links {
+	for _, l := range w.links {
 		if err := makeLink(home, l); err != nil {
 			return err
 		}
 	}
-	if o.net {
+	if w.Net {
 		if err := dropLinks(home); err != nil {
 			return err
 		}
 	}
-	for _, v := range o.overlays {
-		if err := o.makePoint(home, v.Path); err != nil {
+	for _, v := range w.overlays {
+		if err := w.makePoint(home, v.Path); err != nil {
 			return err
 		}
 	}
 	if err := ignorePlaceholders(home); err != nil {
 		return err
 	}
-	return o.gitIdentity(home)
+	if err := w.gitIdentity(home); err != nil {
+		return err
+	}
+	for _, name := range w.Links {
+		name = strings.TrimPrefix(name, "~/")
+		if err := makeLink(home, link{name, w.homePath(name)}); err != nil {
+			return err
+		}
+	}
+	// Some programs ask whether they may write, and do not try.
+	return errors.Join(w.As.Own(filepath.Join(w.Home, homeDir)), w.As.Own(filepath.Join(w.Home, tmpDir)))
 }
 
 // ignorePlaceholders writes git's list of ignored files. It contains the protected
@@ -56,10 +66,8 @@ func (o *outfit) makeHome() error {
 // exist, so that git add does not add these. It keeps an existing list.
 func ignorePlaceholders(home *os.Root) error {
 	list := filepath.FromSlash(".config/git/ignore")
-	for _, dir := range []string{".config", filepath.Dir(list)} {
-		if err := makeDir(home, dir); err != nil {
-			return err
-		}
+	if err := makeParents(home, list); err != nil {
+		return err
 	}
 	f, err := home.OpenFile(list, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -87,11 +95,15 @@ func makeDir(in *os.Root, name string) error {
 }
 
 // An overlay outside the run's home needs none.
-func (o *outfit) makePoint(home *os.Root, path string) error {
-	name, err := filepath.Rel(o.inHome(""), path)
+func (w *Workshop) makePoint(home *os.Root, path string) error {
+	name, err := filepath.Rel(w.inHome(""), path)
 	if err != nil || !filepath.IsLocal(name) {
 		return nil
 	}
+	return errors.Join(makeParents(home, name), makeDir(home, name))
+}
+
+func makeParents(home *os.Root, name string) error {
 	for i, c := range name {
 		if c == filepath.Separator {
 			if err := makeDir(home, name[:i]); err != nil {
@@ -99,16 +111,14 @@ func (o *outfit) makePoint(home *os.Root, path string) error {
 			}
 		}
 	}
-	return makeDir(home, name)
+	return nil
 }
 
 // A directory or file at its path stays, because a command made it.
 func makeLink(home *os.Root, l link) error {
 	name := filepath.FromSlash(l.Name)
-	if dir := filepath.Dir(name); dir != "." {
-		if err := makeDir(home, dir); err != nil {
-			return err
-		}
+	if err := makeParents(home, name); err != nil {
+		return err
 	}
 	if target, err := home.Readlink(name); err == nil {
 		if target == l.Target {
@@ -126,7 +136,15 @@ func makeLink(home *os.Root, l link) error {
 
 // An earlier run without the network made these links: their targets cannot be written.
 func dropLinks(home *os.Root) error {
-	for _, name := range []string{".cargo/registry", ".cargo/git", ".m2/repository", ".npm/_cacache"} {
+	names := []string{".m2/repository"}
+	for _, t := range toolchains() {
+		for _, c := range t.caches {
+			if c.by == "" && c.how == lent {
+				names = append(names, c.inHome)
+			}
+		}
+	}
+	for _, name := range names {
 		name = filepath.FromSlash(name)
 		if info, err := home.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			if err := home.Remove(name); err != nil {
@@ -139,13 +157,13 @@ func dropLinks(home *os.Root) error {
 
 // Commands commit in the user's name, in repositories of any owner: walls replace git's own check of the owner. No other
 // setting of the user is copied. Existing settings stay.
-func (o *outfit) gitIdentity(home *os.Root) error {
+func (w *Workshop) gitIdentity(home *os.Root) error {
 	if _, err := home.Lstat(".gitconfig"); err == nil {
 		return nil
 	}
 	text := "[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n"
-	if git := o.program("git"); git != "" {
-		name, email := o.gitUser(git)
+	if git := w.program("git"); git != "" {
+		name, email := w.gitUser(git)
 		text += gitUserSetting("name", name) + gitUserSetting("email", email)
 	}
 	f, err := home.OpenFile(".gitconfig", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -167,14 +185,14 @@ var gitQuoter = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\r", " ", 
 
 const gitTimeout = 5 * time.Second
 
-func (o *outfit) gitUser(git string) (name, email string) {
+func (w *Workshop) gitUser(git string) (name, email string) {
 	ctx, cancel := context.WithTimeout(context.Background(), gitTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, git, "config", "--global", "--null", "--get-regexp", `^user\.(name|email)$`)
-	cmd.Dir = o.run
-	cmd.Env = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(o.run)}
+	cmd.Dir = w.Home
+	cmd.Env = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(w.Home)}
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"} {
-		if value := o.get(name); filepath.IsAbs(value) {
+		if value := w.get(name); filepath.IsAbs(value) {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
@@ -194,9 +212,9 @@ func (o *outfit) gitUser(git string) (name, email string) {
 }
 
 // The program is not in the workspace: hone itself must not start what a model wrote.
-func (o *outfit) program(name string) string {
-	for _, dir := range o.pathDirs() {
-		if path := filepath.Join(dir, name); !o.inside(path) && isProgram(path) {
+func (w *Workshop) program(name string) string {
+	for _, dir := range w.pathDirs() {
+		if path := filepath.Join(dir, name); !w.inside(path) && isProgram(path) {
 			return path
 		}
 	}

@@ -163,10 +163,11 @@ func workBehindWalls(t *testing.T, dir string) {
 		at := strings.TrimSpace(string(cache))
 		shop.Environ, shop.Keep, shop.Write = append(shop.Environ, "GOCACHE="+at), []string{"GOCACHE"}, []string{at}
 	}
-	p, env, err := shop.Policy()
+	p, err := shop.Equip()
 	if err != nil {
 		t.Fatal(err)
 	}
+	env := p.Env
 	for _, kind := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.NoWall} {
 		t.Run(string(kind), func(t *testing.T) {
 			w, err := wall.Build(context.Background(), kind, p)
@@ -177,7 +178,7 @@ func workBehindWalls(t *testing.T, dir string) {
 			for _, c := range handiwork() {
 				t.Run(c.name, func(t *testing.T) {
 					for _, program := range c.needs {
-						if newOutfit(shop).program(program) == "" {
+						if shop.prepared().program(program) == "" {
 							t.Skipf("SKIPPED: there is no %s here", program)
 						}
 					}

@@ -2,9 +2,8 @@
 // walls: which directories to show, which variables to set, which files contain
 // keys and are hidden, and which of git's files are protected.
 //
-// Call [Workshop.Policy]. It inspects the machine, makes the directories of the
-// run, and returns a policy and an environment. [System] returns only what
-// programs need of the system. The package does not search for keys: it hides
+// Call [Workshop.Equip]. It inspects the machine, makes the directories of the
+// run, and completes a policy. [System] returns only what programs need of the system. The package does not search for keys: it hides
 // files whose names are known to contain them.
 package workshop
 
@@ -32,6 +31,12 @@ import (
 // known: list such files in Hide. Settings of package managers, such as a mirror,
 // are hidden because tokens are stored with them.
 type Workshop struct {
+	// Policy is what the settings of the walls say, and is added to. Its Net also lets package
+	// managers download into the directory of the run. A path of Read is shown even if it is known
+	// to contain keys. Sockets and FIFOs in Root are hidden unless Write or Read names them. Env, if
+	// it is not nil, is the environment of commands without walls, for which nothing is shown or
+	// made: the policy then only protects paths of Root.
+	sandbox.Policy
 	// Root is the workspace, an absolute path. Commands may write it.
 	Root string
 	// Home is the directory of this run, an absolute path outside Root that
@@ -51,14 +56,6 @@ type Workshop struct {
 	// itself. With it Go (1.24 or later) reads the user's build cache. Empty means
 	// that Go's build cache starts empty.
 	Self string
-	// Net lets commands use the network. Package managers then download into
-	// the directory of the run. Commands behind walls with overlays need the
-	// variables of wall.Walls.OverlayEnv.
-	Net bool
-	// Write, Read and Hide are added to the lists of the [sandbox.Policy]. A path
-	// of Read is shown even if it is known to contain keys. Sockets and FIFOs in
-	// Root are hidden unless Write or Read names them.
-	Write, Read, Hide []string
 	// Protect are further paths in Root, absolute or relative to it, that
 	// commands must not change. hone's settings (ruling G5) and the files that
 	// decide what git runs (ruling G9) are always protected.
@@ -66,11 +63,27 @@ type Workshop struct {
 	// Repositories are the repositories in Root whose settings and hooks are read-only to
 	// commands, as gitdir.Watch.Known returns them. The one at its top always is.
 	Repositories []string
-	// Limits limit each command.
-	Limits sandbox.Limits
-	// Unwalled is for commands without walls that have an environment of their own.
-	// Then the policy only protects paths of Root, and there is no environment.
-	Unwalled bool
+	// Links are files and directories of the user's home, as ~/PATH, that the commands' home has too.
+	Links []string
+	// ReadOnly makes all of Root read-only, whatever Write allows.
+	ReadOnly bool
+
+	// What follows is found out. The user's environment and home are trusted. The workspace is
+	// not, because a model may have written it: no file and no symlink in it decides what is shown.
+
+	userHome string   // empty if unknown
+	real     string   // Root without symlinks
+	private  []string // the user's home, Root and Home, under all their names
+	paths    resolver
+	keys     func() []place // the user's files with keys
+
+	read   []string // the paths to show
+	reals  []string // the same without symlinks
+	system int      // how many of them System returned
+	vars   []string // the variables to set, as KEY=VALUE
+	links  []link   // the links to make in the home of the run
+
+	overlays []sandbox.Overlay // of the user's caches
 }
 
 // The directories of a run.
@@ -81,7 +94,7 @@ const (
 	layersDir = "layers" // made by walls
 )
 
-// Policy makes the directories of the run. It returns what commands may reach and
+// Equip makes the directories of the run, and returns all that commands may reach, with
 // their complete environment, sorted. It may be called again for the same Home,
 // as a resumed run does: files of earlier commands remain, but their symlinks are
 // never followed.
@@ -93,52 +106,60 @@ const (
 // download into the run's home, or into overlays of the user's caches. Caches that
 // are written even offline are overlays in both cases. The error is a [*EscapeError] if a symlink in
 // the workspace would show something outside.
-func (w Workshop) Policy() (sandbox.Policy, []string, error) {
+func (w Workshop) Equip() (sandbox.Policy, error) {
 	w, err := w.clean()
 	if err != nil {
-		return sandbox.Policy{}, nil, err
+		return sandbox.Policy{}, err
 	}
-	o := newOutfit(w)
-	if w.Unwalled { // nothing hides the toolchains, so they are not inspected
-		protected, placeholders, err := w.protectedPaths(o)
-		return sandbox.Policy{
-			Write: append([]string{w.Root}, w.Write...), Read: append(protected, w.Read...),
-			Aside: filepath.Join(w.Home, asideDir), Limits: w.Limits, Net: w.Net, Placeholders: placeholders,
-		}, nil, err
+	return w.prepared().equip()
+}
+
+func (w *Workshop) equip() (p sandbox.Policy, err error) {
+	p = w.Policy
+	if p.Aside == "" {
+		p.Aside = filepath.Join(w.Home, asideDir)
+	}
+	protected, err := w.protectedPaths(&p)
+	if err != nil {
+		return p, err
+	}
+	if p.Env != nil { // nothing hides the toolchains, so they are not inspected
+		p.Write, p.Read, p.Hide = append([]string{w.Root}, w.Write...), append(protected, w.Read...), nil
+		w.closeTree(&p)
+		return p, nil
 	}
 	for _, path := range System() {
-		o.add(path)
+		w.add(path)
 	}
-	o.system = len(o.read)
-	path := o.toolchains()
-	o.caches()
-	o.certificates()
-	protected, placeholders, err := w.protectedPaths(o)
-	if err != nil {
-		return sandbox.Policy{}, nil, err
+	w.system = len(w.read)
+	path := w.toolchains()
+	w.caches()
+	w.certificates()
+	if err := w.makeHome(); err != nil {
+		return p, fmt.Errorf("make the directories of the run: %w", err)
 	}
-	if err := o.makeHome(); err != nil {
-		return sandbox.Policy{}, nil, fmt.Errorf("make the directories of the run: %w", err)
-	}
-	p := sandbox.Policy{
-		Write:  append([]string{w.Root, filepath.Join(w.Home, homeDir), filepath.Join(w.Home, tmpDir)}, w.Write...),
-		Read:   slices.Concat(o.read, protected, w.Read),
-		Tmp:    filepath.Join(w.Home, tmpDir),
-		Aside:  filepath.Join(w.Home, asideDir),
-		Net:    w.Net,
-		Limits: w.Limits,
-
-		Placeholders: placeholders,
-	}
-	shown := append(slices.Clone(p.Read), p.Write...)
-	p.Hide = slices.Concat([]string{filepath.Join(w.Root, ".hone")}, o.credentials(append(w.Read, w.Write...), shown), w.Hide)
+	p.Tmp = filepath.Join(w.Home, tmpDir)
+	p.Write = append([]string{w.Root, filepath.Join(w.Home, homeDir), p.Tmp}, w.Write...)
+	p.Read = slices.Concat(w.read, protected, w.Read)
+	p.Env = w.environment(path)
+	p.Hide = slices.Concat([]string{filepath.Join(w.Root, ".hone")}, w.credentials(append(w.Read, w.Write...), append(slices.Clone(p.Read), p.Write...)), w.Hide)
 	for _, path := range endpoints(w.Root) {
 		if !slices.Contains(w.Read, path) && !slices.Contains(w.Write, path) {
 			p.Hide = append(p.Hide, path)
 		}
 	}
-	o.useOverlays(&p)
-	return p, w.environment(o, path), nil
+	w.useOverlays(&p)
+	w.closeTree(&p)
+	return p, nil
+}
+
+// closeTree makes the tree read-only if it shall be.
+func (w *Workshop) closeTree(p *sandbox.Policy) {
+	if !w.ReadOnly {
+		return
+	}
+	p.Write = slices.DeleteFunc(p.Write, w.inside)
+	p.Read = append(p.Read, w.Root)
 }
 
 func (w Workshop) clean() (Workshop, error) {
@@ -170,27 +191,29 @@ func (w Workshop) clean() (Workshop, error) {
 	return w, nil
 }
 
-func (w Workshop) protectedPaths(o *outfit) ([]string, map[string]sandbox.Placeholder, error) {
-	git := o.gitFiles()
-	indirect := o.gitIndirect(o.gitRepositories())
+// protectedPaths returns them, and adds their placeholders to the policy.
+func (w *Workshop) protectedPaths(p *sandbox.Policy) ([]string, error) {
+	git := w.gitFiles()
+	indirect := w.gitIndirect(w.gitRepositories())
 	paths := slices.AppendSeq(slices.Clone(git), maps.Keys(indirect))
 	paths = append(paths, filepath.Join(w.Root, ".config", "hone.toml"), filepath.Join(w.Root, ".config", "bork.json"))
 	for _, path := range w.Protect {
 		paths = append(paths, filepath.Clean(absolute(w.Root, path)))
 	}
-	protected, err := o.checkProtected(paths, slices.Concat(w.Read, w.Write))
-	return protected, o.placeholders(protected, git, indirect), err
+	protected, err := w.checkProtected(paths, slices.Concat(w.Read, w.Write))
+	p.Placeholders = w.placeholders(protected, git, indirect)
+	return protected, err
 }
 
-// Variables of the outfit override harmless ones of the user, and those of the configuration override these.
-func (w Workshop) environment(o *outfit, path []string) []string {
+// Variables of toolchains override harmless ones of the user, and those of the configuration override these.
+func (w *Workshop) environment(path []string) []string {
 	vars := map[string]string{"TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "PAGER": "cat"}
 	for _, kv := range environ.Without(w.Environ, w.Drop) {
 		if name := environ.Name(kv); harmless(name) && utf8.ValidString(kv) {
 			vars[name] = environ.Value(w.Environ, name)
 		}
 	}
-	for _, kv := range o.vars {
+	for _, kv := range w.vars {
 		vars[environ.Name(kv)] = environ.Value([]string{kv}, environ.Name(kv))
 	}
 	for _, kv := range w.Environ {
@@ -202,7 +225,7 @@ func (w Workshop) environment(o *outfit, path []string) []string {
 		path = []string{"/usr/local/bin", "/usr/bin", "/bin"}
 	}
 	vars["PATH"] = strings.Join(path, string(filepath.ListSeparator))
-	vars["HOME"] = o.inHome("")
+	vars["HOME"] = w.inHome("")
 	vars["TMPDIR"] = filepath.Join(w.Home, tmpDir)
 	var env []string
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
@@ -229,28 +252,28 @@ func harmless(name string) bool {
 }
 
 // The addresses of the proxies contain no password.
-func (o *outfit) certificates() {
+func (w *Workshop) certificates() {
 	for _, name := range []string{
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
 		"PIP_CERT", "NIX_SSL_CERT_FILE", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE",
 	} {
-		path := o.get(name)
+		path := w.get(name)
 		certificate := slices.Contains([]string{".pem", ".crt", ".cer"}, filepath.Ext(path)) && !isDir(path)
-		if filepath.IsAbs(path) && exists(path) && (o.shown(filepath.Clean(path)) || certificate && o.show(path)) {
-			o.set(name, path)
+		if filepath.IsAbs(path) && exists(path) && (w.shown(filepath.Clean(path)) || certificate && w.show(path)) {
+			w.set(name, path)
 		}
 	}
-	if !o.net {
+	if !w.Net {
 		return
 	}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
-		if address := o.get(name); address != "" && !secretURL(address) {
-			o.set(name, address)
+		if address := w.get(name); address != "" && !secretURL(address) {
+			w.set(name, address)
 		}
 	}
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
-		if hosts := o.get(name); hosts != "" {
-			o.set(name, hosts)
+		if hosts := w.get(name); hosts != "" {
+			w.set(name, hosts)
 		}
 	}
 }

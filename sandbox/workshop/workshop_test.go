@@ -91,11 +91,11 @@ func (b *bench) findRepositories(t *testing.T) {
 func (b *bench) policy(t *testing.T) (sandbox.Policy, []string) {
 	t.Helper()
 	b.findRepositories(t)
-	p, env, err := b.shop.Policy()
+	p, err := b.shop.Equip()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, env
+	return p, p.Env
 }
 
 // reach returns what a policy lets commands do with a path: write, read, hidden, or
@@ -245,7 +245,7 @@ func TestFoldersThatCannotBe(t *testing.T) {
 		"a workspace in the run's directory":      {Root: b.run + "/root", Home: b.run},
 		"a workspace whose name is no text":       {Root: b.base + "/\xff", Home: b.run},
 	} {
-		if _, _, err := w.Policy(); err == nil {
+		if _, err := w.Equip(); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
@@ -301,20 +301,44 @@ func TestHomeIsKept(t *testing.T) {
 	b.check(t, p, "write", "cache/run/home/.cache/x", "cache/run/home/.cargo/registry/x")
 }
 
+// A tree that is read-only stays so under all its names, and what lies elsewhere can be written.
+func TestReadOnly(t *testing.T) {
+	b := newBench(t, "src/project/in/x", "src/project-beside/", "out/", "link -> %/src/project/in")
+	b.shop.ReadOnly, b.shop.Write = true, []string{b.root + "/in", b.base + "/link", b.root + "-beside", b.base + "/out"}
+	p, _ := b.policy(t)
+	b.check(t, p, "read", "src/project/x", "src/project/in/x", "src/project/.git/config")
+	b.check(t, p, "write", "src/project-beside/x", "out/x", "cache/run/home/x")
+	if want := []string{b.run + "/home", b.run + "/tmp", b.root + "-beside", b.base + "/out"}; !slices.Equal(p.Write, want) {
+		t.Errorf("%q can be written, want %q", p.Write, want)
+	}
+}
+
+// Links lead to the user's files. What the run's home has already stays.
+func TestHomeLinks(t *testing.T) {
+	b := newBench(t, "person/.agent/x", "person/.config/agent/x", "person/.gitconfig")
+	b.shop.Links = []string{"~/.agent", "~/.config/agent", "~/.gitconfig"}
+	b.policy(t)
+	for name, want := range map[string]string{".agent": b.home + "/.agent", ".config/agent": b.home + "/.config/agent", ".gitconfig": ""} {
+		if target, _ := os.Readlink(filepath.Join(b.run, "home", name)); target != want {
+			t.Errorf("%s leads to %q, want %q", name, target, want)
+		}
+	}
+}
+
 // TestIdentity checks that commits have the user's name, and that no other setting of
 // the user is used.
 func TestIdentity(t *testing.T) {
 	b := newBench(t)
-	if newOutfit(b.shop).program("git") == "" {
+	if b.shop.prepared().program("git") == "" {
 		t.Skip("SKIPPED: no git")
 	}
 	b.write(t, "person/.gitconfig", "[user]\n\tname = \"Ann \\\"A\\\" \\\\ O'Neil # 1\"\n\temail = ann@example.org\n\tsigningkey = SECRET\n[core]\n\thooksPath = /evil\n")
 	b.make(t, "src/project/bin/git*")
 	b.shop.Environ = []string{"HOME=" + b.home, "PATH=" + b.root + "/bin:/usr/bin:/bin", "GIT_DIR=/nowhere"}
 	b.policy(t)
-	person := newOutfit(b.shop)
-	person.env = []string{"HOME=" + b.run + "/home"}
-	git := newOutfit(b.shop).program("git")
+	person := b.shop.prepared()
+	person.Environ = []string{"HOME=" + b.run + "/home"}
+	git := b.shop.prepared().program("git")
 	if sandbox.Within(b.root, git) {
 		t.Fatalf("hone runs %s, which a model may have written", git)
 	}
@@ -335,7 +359,7 @@ func BenchmarkWorkshop(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if _, _, err := w.Policy(); err != nil {
+		if _, err := w.Equip(); err != nil {
 			b.Fatal(err)
 		}
 	}

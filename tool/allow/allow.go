@@ -16,6 +16,7 @@ package allow
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -48,8 +49,8 @@ type Lines struct {
 	// Temp is the absolute path of a second directory in which paths may lie;
 	// empty if there is none.
 	Temp string
-	// Walled means that walls hold whatever a line does: what it hides passes. It may change
-	// files of Dir with sed -i, and read the caches of Go, npm, pip and cargo.
+	// Walled means that walls hold whatever a line does: what it hides passes. It may delete files of Dir that rm names,
+	// change them with sed -i, and read the caches of Go, npm, pip and cargo.
 	Walled bool
 	// ReadOnly refuses every redirect except to /dev/null and between the
 	// standard streams, such as 2>&1.
@@ -138,10 +139,18 @@ func clipped(text string) string {
 	return text
 }
 
+const deletion = "leave the files, and name those to delete in your answer"
+
 func (l Lines) unlistedError(name string) error {
+	if name == "rm" {
+		return refuse(name, "it is not listed, and no tool deletes files", deletion)
+	}
 	text := fmt.Sprintf("command not allowed: '%s' (allowed: %s)", clipped(name), strings.Join(l.Programs, ", "))
-	if strings.Contains(name, "/") {
+	switch {
+	case slices.Contains(l.Programs, path.Base(name)):
 		text += "; run programs by their name in the list, not by another path"
+	case strings.Contains(name, "/"):
+		text += "; the project's own programs are not run, unless they are named here"
 	}
 	return errors.New(text)
 }

@@ -12,6 +12,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // tabled is a line of a table in testdata.
@@ -97,7 +98,7 @@ func TestHostile(t *testing.T) {
 			worded(t, row, err)
 			continue
 		}
-		got, err := sandbox.None{}.Run(t.Context(), sandbox.Command{Argv: []string{"bash", "-c", "--", row.line}, Dir: dir,
+		got, err := wall.None{}.Run(t.Context(), sandbox.Command{Argv: []string{"bash", "-c", "--", row.line}, Dir: dir,
 			Env: []string{"PATH=" + os.Getenv("PATH")}, Timeout: 5 * time.Second})
 		t.Errorf("%s: %q is allowed; it printed %.200q %.200q (%v)", row.at, row.line, got.Stdout, got.Stderr, err)
 		if after := listing(t, outside); after != before || strings.Contains(string(got.Stdout), "CANARY") {
@@ -208,6 +209,7 @@ func TestWording(t *testing.T) {
 	for line, want := range map[string]string{
 		"id":       "command not allowed: 'id' (allowed: ls, pwd)",
 		"/bin/ls":  "command not allowed: '/bin/ls' (allowed: ls, pwd); run programs by their name in the list, not by another path",
+		"./run":    "command not allowed: './run' (allowed: ls, pwd); the project's own programs are not run, unless they are named here",
 		"ls ..":    "not allowed: the path ..: it leads outside the working directory; use a relative path inside it",
 		"ls ~/x":   "not allowed: the path ~/x: it leads outside the working directory; use a relative path inside it",
 		" ":        "empty command",

@@ -3,6 +3,7 @@ package allow
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,8 +22,8 @@ type program struct {
 	refuse   string // refused options, which run programs or use files that the line does not show
 	why      string // why they are refused; empty means the usual reason
 	instead  string // what to do instead; empty means to leave the option out
+	free     string // an expression for all arguments with which the program may run although it is not listed
 	walls    bool   // the program is refused without walls
-	early    bool   // options end at the first operand
 	globs    bool   // a pattern may match a file name that looks like an option
 	skip     int    // number of operands before the command that the program runs
 }
@@ -45,6 +46,15 @@ const gitRefuse = "ext-diff textconv filters open-files-in-pager unsafe-paths pa
 // programs is the table. Arguments that a program's row does not describe may be
 // paths, and so may all arguments of a program without a row.
 var programs = []program{
+	{names: "true false : exit break continue", free: `.*`},
+	{names: "set", free: `(?:(?:-[eux]*o?|pipefail|errexit|nounset|xtrace) ?)*`},
+	{names: "read source . shift unset wait", free: `.*`, walls: true},
+	// What is known of dependencies.
+	{names: "go", free: `(?:doc|list -m)` + lookupOptions, globs: true},
+	{names: "npm", free: `ls` + lookupOptions, globs: true},
+	{names: "pip", free: `show` + lookupOptions, globs: true},
+	{names: "cargo", free: `metadata --offline` + lookupOptions, globs: true},
+
 	{names: "tar gtar bsdtar rsync split zip", walls: true},
 	{names: "cut", text: "d f b c delimiter fields bytes characters output-delimiter", globs: true},
 	{names: "curl", text: "H A X u header request user-agent", values: "o output", writes: "o output", refuse: "K config"},
@@ -55,11 +65,11 @@ var programs = []program{
 		why: "it waits for an answer, works in other directories, or uses files that the line does not show"},
 	{names: "grep egrep fgrep", operands: script, first: "e f regexp file", text: "e regexp", globs: true,
 		values: "f m A B C d D file max-count after-context before-context context binary-files devices directories"},
-	{names: "awk gawk mawk nawk", operands: script, first: "f file", text: "F v field-separator assign", values: "f file", walls: true, early: true},
-	{names: "bash sh dash zsh ksh", operands: interpreter, text: "c s o O rcfile init-file", early: true},
-	{names: "node perl ruby lua php", operands: interpreter, text: "e E n p r eval print", early: true},
-	{names: "python pypy", operands: interpreter, text: "c", values: "m W X", early: true},
-	{names: "printf", operands: text, early: true, refuse: "v", why: "it sets a variable", instead: "write NAME=VALUE"},
+	{names: "awk gawk mawk nawk", operands: script, first: "f file", text: "F v field-separator assign", values: "f file", walls: true},
+	{names: "bash sh dash zsh ksh", operands: interpreter, text: "c s o O rcfile init-file"},
+	{names: "node perl ruby lua php", operands: interpreter, text: "e E n p r eval print"},
+	{names: "python pypy", operands: interpreter, text: "c", values: "m W X"},
+	{names: "printf", operands: text, refuse: "v", why: "it sets a variable", instead: "write NAME=VALUE"},
 	{names: "rg", operands: script, first: "e f regexp file files type-list", text: "e g r E regexp glob iglob replace encoding",
 		values: "f m A B C M j t T d file max-count after-context before-context context max-columns max-depth threads type type-not ignore-file sort sortr color colors",
 		refuse: "z pre hostname-bin search-zip"},
@@ -82,14 +92,14 @@ var programs = []program{
 		"git-check-ignore git-count-objects git-config git-version git-add git-rm git-mv git-restore git-checkout git-switch git-reset git-clean git-apply",
 		refuse: gitRefuse, globs: true},
 
-	{names: "command", operands: command, text: "v V", refuse: "p", early: true},
-	{names: "env", operands: command, text: "u unset", early: true,
+	{names: "command", operands: command, text: "v V", refuse: "p"},
+	{names: "env", operands: command, text: "u unset",
 		refuse: "S C a split-string chdir argv0 block-signal default-signal ignore-signal"},
-	{names: "nice ionice stdbuf", operands: command, values: "n c p i o e adjustment class classdata pid input output error", early: true},
-	{names: "nohup setsid builtin time", operands: command, early: true},
-	{names: "timeout chrt taskset", operands: command, values: "k s kill-after signal", early: true, skip: 1},
-	{names: "xargs", operands: command, text: "I replace d E delimiter eof", values: "a n L P s arg-file max-args max-lines max-procs max-chars", walls: true, early: true},
-	{names: "eval source . exec alias unalias trap enable hash shopt read mapfile readarray getopts wait declare typeset local readonly unset let " +
+	{names: "nice ionice stdbuf", operands: command, values: "n c p i o e adjustment class classdata pid input output error"},
+	{names: "nohup setsid builtin time", operands: command},
+	{names: "timeout chrt taskset", operands: command, values: "k s kill-after signal", skip: 1},
+	{names: "xargs", operands: command, text: "I replace d E delimiter eof", values: "a n L P s arg-file max-args max-lines max-procs max-chars", walls: true},
+	{names: "eval exec alias unalias trap enable hash shopt mapfile readarray getopts declare typeset local readonly let " +
 		"sudo su doas pkexec chroot unshare nsenter watch script flock screen tmux strace gdb busybox toybox ssh crontab at batch systemd-run " +
 		"less more most man info vi vim nvim view ex ed nano emacs top htop", operands: refused},
 }
@@ -106,27 +116,12 @@ func row(name string) program {
 	return program{globs: true}
 }
 
-var setOption = lazyregexp.New(`^(-[eux]*o?|pipefail|errexit|nounset|xtrace)$`)
-
 func (c *checker) run(name string, args []arg) error {
-	switch name {
-	case "true", "false", ":", "exit", "break", "continue":
-		return c.paths(args)
-	case "cd":
+	if name == "cd" {
 		return c.cd(args)
-	case "set":
-		for _, a := range args {
-			if !c.Walled && !setOption.MatchString(a.text) {
-				return refuse("set "+a.text, "it changes how the shell reads the line", "use set -e or set -o pipefail")
-			}
-		}
-		return nil
-	case "read", "source", ".", "shift", "unset", "wait":
-		if c.Walled {
-			return c.paths(args)
-		}
 	}
-	if err := c.listed(name); err != nil && !c.looksUp(name, args) {
+	p := row(name)
+	if err := c.listed(name); err != nil && !c.isFree(p, name, args) {
 		return err
 	}
 	switch name {
@@ -135,34 +130,30 @@ func (c *checker) run(name string, args []arg) error {
 	case "git":
 		return c.git(args)
 	}
-	p := row(name)
+	if name == "rm" && !slices.Contains(c.Programs, name) {
+		p.refuse, p.why, p.instead = "r R d recursive dir", "it deletes what the line does not name", "name the files"
+	}
 	if c.Walled && !c.ReadOnly && strings.HasSuffix(name, "sed") {
 		p.refuse, p.why = "I f file", ""
 	}
 	return c.known(name, p, args)
 }
 
-// lookups are commands that print what is known of dependencies.
-var lookups = []string{"go doc", "go list -m", "npm ls", "pip show", "pip3 show", "cargo metadata --offline"}
+const lookupOptions = `(?: (?:[^- ]\S*|-(?:all|src|u|short|c|json|f|versions|deps)|--(?:all|json|long|depth=\d+|format-version(?:=1)?|no-deps|files)))*`
 
-var lookupOption = lazyregexp.New(`^(?:[^-].*|-(?:all|src|u|short|c|json|f|versions|deps)|--(?:all|json|long|depth=\d+|format-version(?:=1)?|no-deps|files))$`)
-
-// Such a command may run although its program is not listed. What cargo runs is a matter of settings in the tree.
-func (c *checker) looksUp(name string, args []arg) bool {
-	words := []string{name}
-	for _, a := range args {
-		if !a.plain() {
-			return false
-		}
-		words = append(words, a.text)
+// What cargo runs is a matter of settings in the tree.
+func (c *checker) isFree(p program, name string, args []arg) bool {
+	if p.free == "" || strings.Contains(name, "/") || name == "cargo" && !c.Walled {
+		return false
 	}
-	return slices.ContainsFunc(lookups, func(l string) bool {
-		start := strings.Fields(l)
-		if len(words) < len(start) || !slices.Equal(words[:len(start)], start) || name == "cargo" && !c.Walled {
+	line := ""
+	for _, a := range args {
+		if !a.plain() && p.free != `.*` {
 			return false
 		}
-		return !slices.ContainsFunc(words[len(start):], func(word string) bool { return !lookupOption.MatchString(word) })
-	})
+		line += " " + a.text
+	}
+	return regexp.MustCompile(`^(?:` + p.free + `)$`).MatchString(strings.TrimPrefix(line, " "))
 }
 
 // The list must contain the name that the line uses.
@@ -172,6 +163,8 @@ func (c *checker) listed(name string) error {
 		same = func(p string) bool { return strings.Contains(p, "/") && path.Clean(p) == path.Join(c.at, name) }
 	}
 	switch {
+	case name == "rm" && c.Walled && !c.ReadOnly:
+		return nil // of files that it names
 	case !slices.ContainsFunc(c.Programs, same) || c.outside(name):
 		return c.unlistedError(name)
 	case strings.Contains(name, "/") && c.moves > 0 && c.at == "":
@@ -245,7 +238,7 @@ func (c *checker) parse(name string, p program, args []arg) (operands []arg, opt
 			if args, err = c.option(name, p, args, options); err != nil {
 				return nil, nil, err
 			}
-		case p.early:
+		case p.operands == command || p.operands == interpreter: // the options that follow are not its own
 			return args, options, nil
 		default:
 			operands, args = append(operands, a), args[1:]
@@ -435,10 +428,10 @@ func (c *checker) gitDeletes(name string, args []arg) error {
 }
 
 func (c *checker) deletes(what string) error {
-	if slices.Contains(c.Programs, "rm") && !c.ReadOnly {
+	if !c.ReadOnly && (slices.Contains(c.Programs, "rm") || what == "git rm" && c.Walled) {
 		return nil
 	}
-	return refuse(what, "it deletes files, and rm is not listed", "name the files to delete in your answer")
+	return refuse(what, "it deletes files, and rm is not listed", deletion)
 }
 
 // plainSed matches scripts that print lines, or change them without patterns that each sed

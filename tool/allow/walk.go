@@ -185,10 +185,10 @@ func (c *checker) redirect(r *syntax.Redirect) error {
 		return refuse("a redirect to a pattern", "it does not name one file", "write the name of the file")
 	case r.Op != syntax.RdrIn && c.closed(file.text):
 		return refuse("a redirect to "+file.text, "commands may not change this directory", "leave it unchanged")
+	case r.Op != syntax.RdrIn && caches.MatchString(file.text):
+		return refuse("a redirect to "+file.text, "it leads outside the working directory, to a cache that is only read", "use a relative path inside it")
 	}
-	writes := *c
-	writes.Walled = writes.Walled && r.Op == syntax.RdrIn // a cache is only read
-	return writes.path(file)
+	return c.path(file)
 }
 
 type arg struct {
@@ -304,7 +304,7 @@ func (c *checker) relative(p string) string {
 func (c *checker) outside(p string) bool {
 	r := c.relative(p)
 	if path.IsAbs(r) || filepath.VolumeName(r) != "" {
-		return r != "/dev/null" && !(c.Walled && caches.MatchString(r)) && !within(c.Temp, r)
+		return r != "/dev/null" && !(c.Walled && (caches.MatchString(r) || within("/tmp", r))) && !within(c.Temp, r)
 	}
 	return r == ".." || strings.HasPrefix(r, "../") || strings.HasPrefix(p, "~")
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"hone/workspace"
 	"hone/workspace/internal/nofollow"
@@ -44,8 +45,9 @@ func Tree(ctx context.Context, tree *workspace.Tree, dst string) (skipped []stri
 
 // Clean is like Tree, but copies only the files and links that belong, and those in .git.
 // left are the paths that are not in the copy; a directory of which nothing is ends with
-// a slash.
-func Clean(ctx context.Context, tree *workspace.Tree, dst string, belongs func(path string, info fs.FileInfo) bool) (left []string, err error) {
+// a slash. changed is when a file last changed, according to the kernel; the zero time if
+// unknown.
+func Clean(ctx context.Context, tree *workspace.Tree, dst string, belongs func(path string, changed time.Time) bool) (left []string, err error) {
 	c := &copier{ctx: ctx, clone: true, belongs: belongs}
 	err = c.copy(tree, dst)
 	return c.left, err
@@ -57,9 +59,19 @@ func (c *copier) copy(tree *workspace.Tree, dst string) error {
 		return fmt.Errorf("copy %s: %w", tree.Dir(), err)
 	}
 	defer root.Close()
-	c.closed = tree.Refusal
-	if c.dst, err = root.Stat("."); err == nil {
-		err = c.tree(tree.Root(), root)
+	to := nofollow.Cursor{Root: root}
+	defer to.Close()
+	c.src, c.dst, c.closed = nofollow.Cursor{Root: tree.Root()}, root, tree.Refusal
+	defer c.src.Close()
+	names, err := to.Names("")
+	if err == nil && len(names) > 0 {
+		err = fmt.Errorf("the directory %s is not empty", dst)
+	}
+	if err == nil {
+		c.inside, err = inside(tree.Dir(), dst)
+	}
+	if err == nil {
+		err = c.entries("")
 	}
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", tree.Dir(), err)
@@ -67,49 +79,52 @@ func (c *copier) copy(tree *workspace.Tree, dst string) error {
 	return nil
 }
 
+// inside returns the path of a directory in a tree; it is outside if that begins with "..".
+func inside(tree, dir string) (string, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(tree, real)
+	if err != nil {
+		return "", nil // on another drive
+	}
+	if rel == "." {
+		return "", errors.New("the copy would be inside the tree")
+	}
+	return filepath.ToSlash(rel), nil
+}
+
 type copier struct {
 	ctx     context.Context
-	dst     fs.FileInfo
-	clone   bool // sharing blocks may work
+	src     nofollow.Cursor
+	dst     *os.Root // nobody else writes there
+	inside  string   // the path of dst in the tree, if it is there
+	clone   bool     // sharing blocks may work
 	skipped []string
 	closed  func(path string) error
-	belongs func(path string, info fs.FileInfo) bool // nil copies everything
-	left    []string                                 // what does not belong
+	belongs func(path string, changed time.Time) bool // nil copies everything
+	left    []string                                  // what does not belong
 }
 
 // leaves reports whether a file or link does not belong in the copy, and notes it.
-func (c *copier) leaves(path string, info fs.FileInfo) bool {
-	if c.belongs == nil || slices.Contains(strings.Split(path, "/"), ".git") || c.belongs(path, info) {
+func (c *copier) leaves(path string, info nofollow.Info) bool {
+	if c.belongs == nil || slices.Contains(strings.Split(path, "/"), ".git") || c.belongs(path, info.ChangeTime()) {
 		return false
 	}
 	c.left = append(c.left, path)
 	return true
 }
 
-func (c *copier) tree(from, to *os.Root) error {
-	names, err := nofollow.DirNames(to)
-	if err != nil {
-		return err
-	}
-	if len(names) > 0 {
-		return fmt.Errorf("the directory %s is not empty", to.Name())
-	}
-	info, err := from.Stat(".")
-	if err == nil && os.SameFile(info, c.dst) {
-		err = fmt.Errorf("the copy would be inside the tree")
-	}
-	if err != nil {
-		return err
-	}
-	return c.entries(from, to, "")
-}
-
-func (c *copier) entries(from, to *os.Root, dir string) error {
-	names, err := nofollow.DirNames(from)
+func (c *copier) entries(dir string) error {
+	names, err := c.src.Names(dir)
 	if err != nil && dir == "" {
 		return err
 	}
-	if err != nil {
+	if err != nil && !nofollow.IsNotExist(err) {
 		c.skip(dir)
 	}
 	for _, name := range names {
@@ -119,7 +134,7 @@ func (c *copier) entries(from, to *os.Root, dir string) error {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		if err := c.entry(from, to, treepath.Join(dir, name)); err != nil {
+		if err := c.entry(treepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
@@ -129,29 +144,29 @@ func (c *copier) entries(from, to *os.Root, dir string) error {
 func (c *copier) skip(path string) { c.skipped = append(c.skipped, path) }
 
 // It returns only errors of the copy; a path of the original that fails is skipped.
-func (c *copier) entry(from, to *os.Root, path string) error {
-	info, err := from.Lstat(treepath.Base(path))
+func (c *copier) entry(path string) error {
+	info, err := c.src.Lstat(path)
 	switch {
 	case nofollow.IsNotExist(err):
 		return nil
 	case err != nil:
 		c.skip(path)
 		return nil
-	case info.IsDir():
-		return c.directory(from, to, path, info)
+	case info.Mode.IsDir():
+		return c.directory(path, info)
 	case c.leaves(path, info):
 		return nil
-	case info.Mode().IsRegular():
-		return c.file(from, to, path)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return c.symlink(from, to, path)
+	case info.Mode.IsRegular():
+		return c.file(path)
+	case info.Mode&fs.ModeSymlink != 0:
+		return c.symlink(path)
 	}
 	c.skip(path)
 	return nil
 }
 
-func (c *copier) symlink(from, to *os.Root, path string) error {
-	target, err := from.Readlink(treepath.Base(path))
+func (c *copier) symlink(path string) error {
+	target, err := c.src.Readlink(path)
 	if nofollow.IsNotExist(err) {
 		return nil
 	}
@@ -159,51 +174,35 @@ func (c *copier) symlink(from, to *os.Root, path string) error {
 		c.skip(path)
 		return nil
 	}
-	return to.Symlink(target, treepath.Base(path))
+	return c.dst.Symlink(target, path)
 }
 
 // The permission bits are set last, because they may forbid writing.
-func (c *copier) directory(from, to *os.Root, path string, info fs.FileInfo) error {
-	name := treepath.Base(path)
-	if os.SameFile(info, c.dst) {
+func (c *copier) directory(path string, info nofollow.Info) error {
+	if path == c.inside {
 		return fmt.Errorf("the copy would be inside the tree, at %s", treepath.Display(path))
 	}
-	if err := to.Mkdir(name, 0o700); err != nil {
+	if err := c.dst.Mkdir(path, 0o700); err != nil {
 		return err
 	}
 	left := len(c.left)
-	if err := c.dirContents(from, to, path); err != nil {
+	if err := c.entries(path); err != nil {
 		return err
 	}
-	if len(c.left) > left && to.Remove(name) == nil { // nothing in it belongs
+	if len(c.left) > left && c.dst.Remove(path) == nil { // nothing in it belongs
 		c.left = append(c.left[:left], path+"/")
 		return nil
 	}
-	if err := to.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
-		return err
-	}
-	return to.Chmod(name, info.Mode().Perm())
+	return c.finish(path, info)
 }
 
-func (c *copier) dirContents(from, to *os.Root, path string) error {
-	src, _, err := nofollow.OpenDir(from, treepath.Base(path), path)
-	if err != nil {
-		if !nofollow.IsNotExist(err) {
-			c.skip(path)
-		}
-		return nil
-	}
-	defer src.Close()
-	dst, _, err := nofollow.OpenDir(to, treepath.Base(path), path)
-	if err != nil {
-		return err
-	}
-	defer dst.Close()
-	return c.entries(src, dst, path)
+func (c *copier) finish(path string, info nofollow.Info) error {
+	modified := time.Unix(0, info.Modified)
+	return errors.Join(c.dst.Chtimes(path, modified, modified), c.dst.Chmod(path, info.Mode.Perm()))
 }
 
-func (c *copier) file(from, to *os.Root, path string) error {
-	src, info, err := nofollow.OpenRegular(from, path)
+func (c *copier) file(path string) error {
+	f, info, err := c.src.Open(path)
 	if nofollow.IsNotExist(err) {
 		return nil
 	}
@@ -211,35 +210,31 @@ func (c *copier) file(from, to *os.Root, path string) error {
 		c.skip(path)
 		return nil
 	}
+	src := f.Std(path)
 	defer src.Close()
-	dst, err := to.OpenFile(treepath.Base(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	dst, err := c.dst.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	err = c.contents(dst, src, info)
-	if err == nil {
-		err = dst.Chmod(info.Mode().Perm())
-	}
-	err = errors.Join(err, dst.Close())
+	err = errors.Join(c.contents(dst, src, info.Size), dst.Close())
 	if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Op == "read" {
 		c.skip(path)
-		return to.Remove(treepath.Base(path))
+		return c.dst.Remove(path)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", treepath.Display(path), err)
 	}
-	return to.Chtimes(treepath.Base(path), info.ModTime(), info.ModTime())
+	return c.finish(path, info)
 }
 
-func (c *copier) contents(dst, src *os.File, info fs.FileInfo) error {
-	if c.clone && info.Size() > 0 {
+func (c *copier) contents(dst, src *os.File, end int64) error {
+	if c.clone && end > 0 {
 		err := cloneFile(dst, src)
 		if err == nil {
 			return nil
 		}
 		c.clone = !cloneUnsupported(err)
 	}
-	end := info.Size()
 	for at := int64(0); at < end; {
 		from, to, err := nextData(src, at, end)
 		if err == nil {

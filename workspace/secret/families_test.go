@@ -190,7 +190,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestOwnSource lets hone's own text pass, with its lock files and hashes, except for three
+// TestOwnSource lets hone's own text pass, with its lock files and hashes, except for four
 // scripts that are about secrets.
 func TestOwnSource(t *testing.T) {
 	files := 0
@@ -204,7 +204,7 @@ func TestOwnSource(t *testing.T) {
 		if !slices.Contains([]string{".go", ".md", ".txtar", ".sum", ".mod", ".json", ".toml", ".yaml", ".yml", ".sh", ".py"}, filepath.Ext(path)) {
 			return nil
 		}
-		if slices.Contains([]string{"g8.txtar", "threat_secret_names.txtar", "threat_secret_values.txtar"}, filepath.Base(path)) {
+		if slices.Contains([]string{"fix_findings.txtar", "g8.txtar", "threat_secret_names.txtar", "threat_secret_values.txtar"}, filepath.Base(path)) {
 			return nil
 		}
 		content, err := os.ReadFile(path)

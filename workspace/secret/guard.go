@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"hone/workspace/treepath"
 )
@@ -38,13 +39,24 @@ type Guard struct {
 	Secrets []string
 
 	send     treepath.Patterns
-	hidden   *treepath.Patterns // see Hide; nil hides none
-	patterns []string           // of send
-	clean    *cleanFiles        // nil remembers nothing
-	once     sync.Once
-	exact    *scanner // of Known and Secrets
-	starts   []string // all spellings of Known and Secrets, sorted
-	longest  int      // of starts, in bytes
+	hidden   *treepath.Patterns    // see Hide; nil hides none
+	patterns []string              // of send
+	clean    *cleanFiles           // nil remembers nothing
+	late     *late                 // see Expect
+	known    atomic.Pointer[index] // of Known, Secrets and what was learned; nil before the first use
+}
+
+type index struct {
+	exact   *scanner
+	starts  []string // all spellings, sorted
+	longest int      // of starts, in bytes
+	learned int      // how many values of late it has
+}
+
+// late are values that became known while the guard was in use.
+type late struct {
+	mu     sync.Mutex
+	values []string
 }
 
 // The reasons for withholding a file that contains a known value. If only
@@ -65,7 +77,26 @@ func NewGuard(send []string) *Guard {
 
 // WithSecrets returns a guard with other Secrets, and otherwise the same.
 func (g *Guard) WithSecrets(values []string) *Guard {
-	return &Guard{Known: g.Known, Secrets: values, send: g.send, patterns: g.patterns, clean: g.clean, hidden: g.hidden}
+	return &Guard{Known: g.Known, Secrets: values, send: g.send, patterns: g.patterns, clean: g.clean, hidden: g.hidden, late: g.late}
+}
+
+// Expect says that Learn will be called. Call it before the guard is used.
+func (g *Guard) Expect() { g.late = &late{} }
+
+// Learn adds a value to those of Known, also for guards that WithSecrets derived. Any
+// goroutine may call it while the guard is in use, after Expect.
+func (g *Guard) Learn(value string) {
+	g.late.mu.Lock()
+	defer g.late.mu.Unlock()
+	if slices.Contains(g.late.values, value) {
+		return
+	}
+	g.late.values = append(g.late.values, value)
+	if g.clean != nil {
+		g.clean.mu.Lock()
+		defer g.clean.mu.Unlock()
+		clear(g.clean.list) // they were judged without it
+	}
 }
 
 // Sends reports whether one of the send patterns matches a path.
@@ -101,9 +132,8 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 	if g == nil {
 		return "", false
 	}
-	g.init()
 	text := string(content)
-	known := findAll(g.exact, text)
+	known := findAll(g.index().exact, text)
 	if slices.ContainsFunc(known, func(s span) bool { return s.what == OwnKeyReason }) {
 		return OwnKeyReason, true
 	}
@@ -127,15 +157,14 @@ func (g *Guard) Withheld(path string, content []byte) (reason string, ok bool) {
 }
 
 // KnowsKeys reports whether there are Known values, which HoldsKey looks for.
-func (g *Guard) KnowsKeys() bool { return g != nil && len(g.Known) > 0 }
+func (g *Guard) KnowsKeys() bool { return g != nil && (len(g.Known) > 0 || g.late != nil) }
 
 // HoldsKey reports whether contents include one of the Known values.
 func (g *Guard) HoldsKey(content []byte) bool {
 	if g == nil {
 		return false
 	}
-	g.init()
-	return slices.ContainsFunc(findAll(g.exact, string(content)), func(s span) bool { return s.what == OwnKeyReason })
+	return slices.ContainsFunc(findAll(g.index().exact, string(content)), func(s span) bool { return s.what == OwnKeyReason })
 }
 
 // What replaces a secret that was recognized, and a known value.
@@ -150,8 +179,7 @@ func (g *Guard) Redact(text string) string {
 	if g == nil {
 		return text
 	}
-	g.init()
-	text = replace(text, findAll(g.exact, text), redacted)
+	text = replace(text, findAll(g.index().exact, text), redacted)
 	return replace(text, findAll(formats(), text), redacted)
 }
 
@@ -160,17 +188,15 @@ func (g *Guard) RedactKnown(text string) string {
 	if g == nil {
 		return text
 	}
-	g.init()
-	return replace(text, findAll(g.exact, text), key)
+	return replace(text, findAll(g.index().exact, text), key)
 }
 
-// Knows reports whether there is anything that RedactKnown replaces.
+// Knows reports whether there is anything that RedactKnown replaces, or will be.
 func (g *Guard) Knows() bool {
 	if g == nil {
 		return false
 	}
-	g.init()
-	return len(g.starts) > 0
+	return len(g.index().starts) > 0 || g.late != nil
 }
 
 // Complete returns how many bytes at the start of a text can be redacted with
@@ -180,8 +206,9 @@ func (g *Guard) Complete(text string) int {
 	if !g.Knows() {
 		return len(text)
 	}
-	n := len(text) - g.startLen(text)
-	for _, f := range findAll(g.exact, text) {
+	known := g.index()
+	n := len(text) - known.startLen(text)
+	for _, f := range findAll(known.exact, text) {
 		if f.start < n && n < f.end {
 			return f.start
 		}
@@ -191,7 +218,7 @@ func (g *Guard) Complete(text string) int {
 
 // startLen returns how many bytes at the end of a text are the start of a known
 // value, but not all of it.
-func (g *Guard) startLen(text string) int {
+func (g *index) startLen(text string) int {
 	for n := min(len(text), g.longest-1); n > 0; n-- {
 		tail := text[len(text)-n:]
 		for i, _ := slices.BinarySearch(g.starts, tail); i < len(g.starts) && strings.HasPrefix(g.starts[i], tail); i++ {
@@ -211,15 +238,24 @@ const minKnown = 8
 // that a process that scans nothing does not pay for it.
 var formats = sync.OnceValue(func() *scanner { return newScanner(knownShapes()) })
 
-func (g *Guard) init() {
-	g.once.Do(func() {
-		list := append(exactShapes(OwnKeyReason, g.Known), exactShapes(ValueReason, g.Secrets)...)
-		slices.SortStableFunc(list, func(a, b shape) int { return cmp.Compare(len(b.literals[0]), len(a.literals[0])) })
-		g.exact = newScanner(list)
-		for _, s := range list {
-			g.starts = append(g.starts, s.literals[0])
-			g.longest = max(g.longest, len(s.literals[0]))
-		}
-		slices.Sort(g.starts)
-	})
+func (g *Guard) index() *index {
+	var learned []string
+	if g.late != nil {
+		g.late.mu.Lock()
+		learned = g.late.values
+		g.late.mu.Unlock()
+	}
+	if known := g.known.Load(); known != nil && known.learned == len(learned) {
+		return known
+	}
+	list := append(exactShapes(OwnKeyReason, slices.Concat(g.Known, learned)), exactShapes(ValueReason, g.Secrets)...)
+	slices.SortStableFunc(list, func(a, b shape) int { return cmp.Compare(len(b.literals[0]), len(a.literals[0])) })
+	known := &index{exact: newScanner(list), learned: len(learned)}
+	for _, s := range list {
+		known.starts = append(known.starts, s.literals[0])
+		known.longest = max(known.longest, len(s.literals[0]))
+	}
+	slices.Sort(known.starts)
+	g.known.Store(known)
+	return known
 }

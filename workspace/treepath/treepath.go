@@ -24,7 +24,7 @@ import (
 const journalDir = ".hone"
 
 // TempPrefix starts the names of the temporary files that workspace.Tree.Apply
-// and restore.Paths create next to their targets. These names are reserved:
+// creates. These names are reserved:
 // such files are never listed or read, and no edit can write them.
 const TempPrefix = ".hone~"
 

@@ -184,9 +184,8 @@ func Waiting(past *history.Past, end hone.Kind) []history.Question {
 	return slices.DeleteFunc(past.Waiting(), func(q history.Question) bool { return q.Asks == "" })
 }
 
-// Notes lists the questions of a run that wait for the user; if no process works on
-// the run, also how to answer them without a terminal.
-func Notes(home *journal.Home, run string, waiting []history.Question, working bool) []string {
+// Notes lists the questions of a run that wait for the user.
+func Notes(run string, waiting []history.Question) []string {
 	var notes []string
 	for _, q := range waiting {
 		if q.Asks != "" {
@@ -195,12 +194,18 @@ func Notes(home *journal.Home, run string, waiting []history.Question, working b
 		}
 		notes = append(notes, fmt.Sprintf("%s waits for your decision: %s (question %s)", q.Path, q.Reason, ShortDigest(run, q)))
 	}
-	if len(waiting) > 0 && !working {
-		choices := "yes, or =no"
-		if waiting[0].Asks != "" {
-			choices = "'TEXT'"
-		}
-		notes = append(notes, fmt.Sprintf("to answer without a terminal: hone resume %s --answer %s=%s", failure.RunName(home, run)+failure.Elsewhere(home.Workspace()), ShortDigest(run, waiting[0]), choices))
-	}
 	return notes
+}
+
+// Next is the command that answers the first of these questions without a terminal; empty if
+// there is none.
+func Next(home *journal.Home, run string, waiting []history.Question) string {
+	if len(waiting) == 0 {
+		return ""
+	}
+	choices := "yes, or =no"
+	if waiting[0].Asks != "" {
+		choices = "'TEXT'"
+	}
+	return fmt.Sprintf("hone resume %s --answer %s=%s", failure.RunName(home, run)+failure.Elsewhere(home.Workspace()), ShortDigest(run, waiting[0]), choices)
 }

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,84 +19,53 @@ import (
 	"hone/workspace"
 )
 
-// edit is one file of a change that a run in a copy made, as it is recorded. Its contents
-// are an object of the run that applies it.
-type edit struct {
-	Path   string `json:"path"`
-	Before state  `json:"before"` // that the copy had; the tree must have the same
-	After  state  `json:"after"`
-}
-
-// state is what a path is; zero if nothing is there.
-type state struct {
-	Kind   workspace.Kind `json:"kind,omitempty"`
-	Mode   fs.FileMode    `json:"mode,omitempty"`
-	Digest string         `json:"digest,omitempty"`
-	Target string         `json:"target,omitempty"` // of a link
-	Note   string         `json:"note,omitempty"`   // why it could not be read
-}
-
-func stateOf(e workspace.Entry) state { return state{e.Kind, e.Mode, e.Digest, e.Target, e.Note} }
-
-func (s state) same(o state) bool { return s == o && s.Note == "" }
-
 // The own files of the loop, such as logs, are left out.
-func editsOf(o group.Outcome, home *journal.Home, kinds []loop.Kind) (edits []edit, err error) {
-	own := func(string) bool { return false }
-	if start, err := runs.Started(o.Events); err == nil {
-		i := slices.IndexFunc(kinds, func(k loop.Kind) bool { return k.Name == start.Loop })
-		if i >= 0 {
-			if l, err := runs.Settings(kinds[i], start); err == nil {
-				own = l.Own(start.Dir)
-			}
-		}
-	}
+func changesOf(o group.Outcome, home *journal.Home, kinds []loop.Kind) ([]workspace.Delta, error) {
 	deltas, err := o.Past.AllChanges(home.Get)
 	if err != nil {
 		return nil, fmt.Errorf("read what the attempt changed: %w", err)
 	}
-	for _, d := range deltas {
-		if own == nil || !own(d.Path) {
-			edits = append(edits, edit{d.Path, stateOf(d.Before), stateOf(d.After)})
-		}
+	start, err := runs.Started(o.Events)
+	i := slices.IndexFunc(kinds, func(k loop.Kind) bool { return err == nil && k.Name == start.Loop })
+	if i < 0 {
+		return deltas, nil
 	}
-	return edits, nil
+	l, err := runs.Settings(kinds[i], start)
+	if err != nil {
+		return deltas, nil
+	}
+	own := l.Own(start.Dir)
+	return slices.DeleteFunc(deltas, func(d workspace.Delta) bool { return own != nil && own(d.Path) }), nil
 }
 
-// They take those of former back and make edits. Both are edits of the same tree.
-func inPlaceOf(former, edits []edit) []edit {
-	all := map[string]edit{}
-	for _, e := range former {
-		all[e.Path] = edit{e.Path, e.After, e.Before}
+// They take those of former back and make those of next. Both are changes of the same tree.
+func inPlaceOf(former, next []workspace.Delta) []workspace.Delta {
+	all := map[string]workspace.Delta{}
+	for _, d := range former {
+		all[d.Path] = d.Back()
 	}
-	for _, e := range edits {
-		if back, ok := all[e.Path]; ok {
-			e.Before = back.Before
+	for _, d := range next {
+		if back, ok := all[d.Path]; ok {
+			d.Before = back.Before
 		}
-		all[e.Path] = e
+		all[d.Path] = d
 	}
-	var joined []edit
-	for _, e := range all {
-		if !e.Before.same(e.After) {
-			joined = append(joined, e)
-		}
-	}
-	slices.SortFunc(joined, func(a, b edit) int { return cmp.Compare(a.Path, b.Path) })
-	return joined
+	joined := slices.SortedFunc(maps.Values(all), func(a, b workspace.Delta) int { return cmp.Compare(a.Path, b.Path) })
+	return slices.DeleteFunc(joined, func(d workspace.Delta) bool { return d.Before.SameState(d.After) })
 }
 
 // change is what a run applies to its tree. It is recorded whole, so that neither a
 // resumed run nor a replay needs the copy.
 type change struct {
-	Edits    []edit   `json:"edits"`
-	Problems []string `json:"problems,omitempty"` // why it cannot be applied
+	Edits    []workspace.Delta `json:"edits"`
+	Problems []string          `json:"problems,omitempty"` // why it cannot be applied
 }
 
-// get returns the contents by digest. They are stored in the home of the run that applies the change.
-func changeOf(edits []edit, get history.Get, has func(string) bool, home *journal.Home) (change, error) {
+// get returns the contents by digest. They become objects of the run that applies the change.
+func changeOf(edits []workspace.Delta, get history.Get, has func(string) bool, j *journal.Journal) (change, error) {
 	c := change{Edits: edits}
 	for _, e := range edits {
-		why, err := e.store(get, has, home)
+		why, err := storeEdit(e, get, has, j)
 		if err != nil {
 			return c, fmt.Errorf("read what the attempt made of %s: %w", e.Path, err)
 		}
@@ -109,8 +78,8 @@ func changeOf(edits []edit, get history.Get, has func(string) bool, home *journa
 
 // It returns why the edit cannot be made; empty if it can. hone writes and removes regular files, and makes a new one
 // executable only if it starts with "#!".
-func (e edit) store(get history.Get, has func(digest string) bool, home *journal.Home) (why string, err error) {
-	regular := func(s state) bool { return s.Kind == "" || s.Kind == workspace.Regular }
+func storeEdit(e workspace.Delta, get history.Get, has func(digest string) bool, j *journal.Journal) (why string, err error) {
+	regular := func(e workspace.Entry) bool { return e.Kind == "" || e.Kind == workspace.Regular }
 	switch {
 	case e.Before.Note != "" || e.After.Note != "":
 		return "it could not be read", nil
@@ -125,7 +94,7 @@ func (e edit) store(get history.Get, has func(digest string) bool, home *journal
 	}
 	content, err := get(e.After.Digest)
 	if err == nil {
-		_, err = home.Put(content)
+		_, err = j.Put(content)
 	}
 	if err == nil && e.Before.Kind == "" && e.After.Mode&0o111 != 0 && !bytes.HasPrefix(content, []byte("#!")) {
 		why = "it is executable, and no script"
@@ -143,7 +112,9 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.
 		return stop("hone cannot make these changes", c.Problems, hone.Next{})
 	}
 	_, err := hone.Step(ctx, r, "compare", nil, func(ctx context.Context) (struct{}, error) {
-		changed, err := mismatches(ctx, r.Tree, c.Edits, func(e edit, is state) bool { return is.same(e.Before) || is.same(e.After) })
+		changed, err := mismatches(ctx, r.Tree, c.Edits, func(e workspace.Delta, is workspace.Entry) bool {
+			return is.SameState(e.Before) || is.SameState(e.After)
+		})
 		if err == nil && len(changed) > 0 {
 			err = stop("these files are not as the attempts found them", changed, hone.Next{First: "restore these files", Verb: again.Verb, Run: again.Run})
 		}
@@ -179,7 +150,7 @@ func (c change) apply(ctx context.Context, r *hone.Run, what string, again hone.
 	return stop("hone does not make these changes", refused, hone.Next{})
 }
 
-func mismatches(ctx context.Context, tree *workspace.Tree, edits []edit, as func(e edit, is state) bool) (others []string, err error) {
+func mismatches(ctx context.Context, tree *workspace.Tree, edits []workspace.Delta, as func(e workspace.Delta, is workspace.Entry) bool) (others []string, err error) {
 	var paths []string
 	for _, e := range edits {
 		paths = append(paths, e.Path)
@@ -189,7 +160,7 @@ func mismatches(ctx context.Context, tree *workspace.Tree, edits []edit, as func
 		return nil, fmt.Errorf("read the tree: %w", err)
 	}
 	for _, e := range edits {
-		if entry, _ := now.Entry(e.Path); !as(e, stateOf(entry)) {
+		if entry, _ := now.Entry(e.Path); !as(e, entry) {
 			others = append(others, render.Line(e.Path))
 		}
 	}

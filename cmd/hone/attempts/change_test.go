@@ -4,31 +4,30 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"hone/journal"
 	"hone/workspace"
 )
 
-func file(text string) state {
-	return state{Kind: workspace.Regular, Mode: 0o644, Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}
+func file(text string) workspace.Entry {
+	return workspace.Entry{Kind: workspace.Regular, Mode: 0o644, Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}
 }
 
 // From what one attempt left to what another made of the same tree.
 func TestInPlaceOf(t *testing.T) {
-	none := state{}
-	first := []edit{{"both", file("old"), file("one")}, {"gone", file("old"), none}, {"made", none, file("one")}, {"same", file("old"), file("new")}}
-	second := []edit{{"both", file("old"), file("two")}, {"made too", none, file("two")}, {"same", file("old"), file("new")}}
-	want := []edit{{"both", file("one"), file("two")}, {"gone", none, file("old")}, {"made", file("one"), none}, {"made too", none, file("two")}}
-	if diff := cmp.Diff(want, inPlaceOf(first, second)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	none := workspace.Entry{}
+	first := []workspace.Delta{{Path: "both", Before: file("old"), After: file("one")}, {Path: "gone", Before: file("old"), After: none}, {Path: "made", Before: none, After: file("one")}, {Path: "same", Before: file("old"), After: file("new")}}
+	second := []workspace.Delta{{Path: "both", Before: file("old"), After: file("two")}, {Path: "made too", Before: none, After: file("two")}, {Path: "same", Before: file("old"), After: file("new")}}
+	want := []workspace.Delta{{Path: "both", Before: file("one"), After: file("two")}, {Path: "gone", Before: none, After: file("old")}, {Path: "made", Before: file("one"), After: none}, {Path: "made too", Before: none, After: file("two")}}
+	if got := inPlaceOf(first, second); !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := inPlaceOf(nil, second); !cmp.Equal(got, second) {
+	if got := inPlaceOf(nil, second); !slices.Equal(got, second) {
 		t.Errorf("from nothing: %+v", got)
 	}
-	if got := inPlaceOf(first, first); got != nil {
+	if got := inPlaceOf(first, first); len(got) > 0 {
 		t.Errorf("to the same: %+v", got)
 	}
 }
@@ -40,30 +39,35 @@ func TestProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer home.Close()
+	j, err := home.Create("r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
 	contents := map[string][]byte{}
 	for _, text := range []string{"text", "#!/bin/sh\n"} {
 		contents[file(text).Digest] = []byte(text)
 	}
 	get := func(digest string) ([]byte, error) { return contents[digest], nil }
 	has := func(digest string) bool { return contents[digest] != nil }
-	executable := func(s state) state { s.Mode = 0o755; return s }
-	link := state{Kind: workspace.Symlink, Target: "x"}
+	executable := func(e workspace.Entry) workspace.Entry { e.Mode = 0o755; return e }
+	none, link := workspace.Entry{}, workspace.Entry{Kind: workspace.Symlink, Target: "x"}
 	for name, c := range map[string]struct {
-		edit edit
-		why  string
+		before, after workspace.Entry
+		why           string
 	}{
-		"a new file":          {edit{"p", state{}, file("text")}, ""},
-		"a removed file":      {edit{"p", file("not stored"), state{}}, ""},
-		"a new script":        {edit{"p", state{}, executable(file("#!/bin/sh\n"))}, ""},
-		"a changed program":   {edit{"p", executable(file("old")), executable(file("text"))}, ""},
-		"a new program":       {edit{"p", state{}, executable(file("text"))}, "p: it is executable, and no script"},
-		"chmod +x":            {edit{"p", file("text"), executable(file("text"))}, "p: it became executable, or no longer is"},
-		"a new link":          {edit{"p", state{}, link}, "p: it is not a regular file"},
-		"a link before":       {edit{"p", link, file("text")}, "p: it is not a regular file"},
-		"contents not stored": {edit{"p", state{}, file("large")}, "p: its contents were not stored: it is larger than [undo] max-file, contains a provider's key, or could not be read"},
-		"an unreadable file":  {edit{"p", state{Kind: workspace.Regular, Note: "denied"}, file("text")}, "p: it could not be read"},
+		"a new file":          {none, file("text"), ""},
+		"a removed file":      {file("not stored"), none, ""},
+		"a new script":        {none, executable(file("#!/bin/sh\n")), ""},
+		"a changed program":   {executable(file("old")), executable(file("text")), ""},
+		"a new program":       {none, executable(file("text")), "p: it is executable, and no script"},
+		"chmod +x":            {file("text"), executable(file("text")), "p: it became executable, or no longer is"},
+		"a new link":          {none, link, "p: it is not a regular file"},
+		"a link before":       {link, file("text"), "p: it is not a regular file"},
+		"contents not stored": {none, file("large"), "p: its contents were not stored: it is larger than [undo] max-file, contains a provider's key, or could not be read"},
+		"an unreadable file":  {workspace.Entry{Kind: workspace.Regular, Note: "denied"}, file("text"), "p: it could not be read"},
 	} {
-		got, err := changeOf([]edit{c.edit}, get, has, home)
+		got, err := changeOf([]workspace.Delta{{Path: "p", Before: c.before, After: c.after}}, get, has, j)
 		why := ""
 		if len(got.Problems) > 0 {
 			why = got.Problems[0]

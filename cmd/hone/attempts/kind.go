@@ -8,7 +8,7 @@
 //
 // An attempt is an ordinary run, with its own journal in its copy; the user can show and
 // resume it there. The run of the attempts records what it lends and what an attempt used
-// of it ([hone.Run.Lend]), so that its ledger counts all tokens, and the limits of its
+// of it ([paid.Account.Lend]), so that its ledger counts all tokens, and the limits of its
 // budget hold for all attempts together. A resumed run resumes its attempts.
 //
 // Of what an attempt changed in files that git ignores, only the model's own edits reach the
@@ -49,30 +49,24 @@ func New(kinds []loop.Kind) *Invocation { return &Invocation{kinds: kinds} }
 // Invocation is a run of attempts with all its settings resolved.
 type Invocation struct {
 	loop.Settings
-	Loop    string   `json:"loop_of_attempts"` // its name
-	About   string   `json:"subject,omitempty"`
-	Count   int      `json:"attempts"`
-	Named   []string `json:"models,omitempty"` // as typed, for the attempts in turn; nil means the settings' model
-	Asked   []Asked  `json:"asked"`            // with the settings of the attempts, in turn
-	Args    []string `json:"args"`             // the flags of an attempt but for its directory, model and limits, as --NAME=VALUE
-	Text    []string `json:"text,omitempty"`   // its other arguments
-	Cwd     string   `json:"cwd"`              // where relative paths in Args begin
-	Trusted string   `json:"trusted"`          // HONE_TRUST of an attempt
+	Loop    string         `json:"loop_of_attempts"` // its name
+	Count   int            `json:"attempts"`
+	Named   []string       `json:"models,omitempty"` // as typed, for the attempts in turn; nil means the settings' model
+	Asked   [][]loop.Model `json:"asked"`            // by the roles of an attempt, for the attempts in turn
+	Args    []string       `json:"args"`             // the flags of an attempt but for its directory, model and limits, as --NAME=VALUE
+	Text    []string       `json:"text,omitempty"`   // its other arguments
+	Cwd     string         `json:"cwd"`              // where relative paths in Args begin
+	Trusted string         `json:"trusted"`          // HONE_TRUST of an attempt
 
 	kinds []loop.Kind
-}
-
-// Asked are the models that an attempt asks, by their roles.
-type Asked struct {
-	Models []loop.Model `json:"models"`
 }
 
 // Models returns the models of all attempts, each once.
 func (v *Invocation) Models() []loop.RoleModel {
 	var all []loop.RoleModel
 	for i := range v.Asked {
-		for j := range v.Asked[i].Models {
-			m := &v.Asked[i].Models[j]
+		for j := range v.Asked[i] {
+			m := &v.Asked[i][j]
 			if !slices.ContainsFunc(all, func(o loop.RoleModel) bool { return o.Model.Names() == m.Names() && o.Model.BaseURL == m.BaseURL }) {
 				all = append(all, loop.RoleModel{Role: fmt.Sprintf("attempt %d", i+1), Model: m})
 			}
@@ -85,7 +79,7 @@ func (v *Invocation) modelsOf(n int) []loop.Model {
 	if len(v.Asked) == 0 {
 		return nil
 	}
-	return v.Asked[(n-1)%len(v.Asked)].Models
+	return v.Asked[(n-1)%len(v.Asked)]
 }
 
 func (v *Invocation) model(n int) string {
@@ -99,11 +93,6 @@ func (v *Invocation) hasPrice(n int) bool {
 	return !slices.ContainsFunc(v.modelsOf(n), func(m loop.Model) bool {
 		return slices.ContainsFunc(m.All(), func(one *loop.Model) bool { return one.Price == nil && one.Name != "" })
 	})
-}
-
-// Subject names the loop and what it is about.
-func (v *Invocation) Subject() string {
-	return strings.TrimSpace(fmt.Sprintf("%d × %s %s", v.Count, v.Loop, v.About))
 }
 
 // Limits are left out. Paths into the workspace become paths into the copy.
@@ -147,5 +136,6 @@ func (v *Invocation) Build(s loop.Session) (loop.Built, error) {
 		return loop.Built{}, fmt.Errorf("attempts need a session of the harness, not %T", s)
 	}
 	g := &contest{Invocation: v, session: h, run: s.NewRun(workspace.Rules{Guard: s.Guard()})}
+	g.run.Trust.Tools = false // the attempt has asked, or was refused
 	return loop.Built{Run: g.run, Round: g.round, Rounds: 1, With: fmt.Sprintf("%d attempts of %s", v.Count, v.Loop), Summary: g.summary}, nil
 }

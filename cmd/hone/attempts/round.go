@@ -23,6 +23,7 @@ import (
 	"hone/journal"
 	"hone/loop"
 	"hone/sandbox"
+	"hone/story"
 )
 
 type contest struct {
@@ -153,9 +154,9 @@ func (g *contest) compete(ctx context.Context) (w winner, err error) {
 		return w, err
 	}
 	defer home.Close()
-	edits, err := editsOf(first.out, home, g.kinds)
+	edits, err := changesOf(first.out, home, g.kinds)
 	if err == nil {
-		w.change, err = changeOf(edits, home.Get, home.Has, g.run.Journal.Home())
+		w.change, err = changeOf(edits, home.Get, home.Has, g.run.Journal)
 	}
 	return w, err
 }
@@ -167,7 +168,7 @@ func (g *contest) repayEarlier(a *attempt) error {
 		if open.Role != a.Name {
 			continue
 		}
-		if err := g.run.Repay(seq, difference(ledger(a.out), past.Charged(open.Role))); err != nil || a.out.End().Kind == "" {
+		if err := g.run.Account().Repay(seq, difference(ledger(a.out), past.Charged(open.Role))); err != nil || a.out.End().Kind == "" {
 			return err
 		}
 		return g.run.Attempted(g.state(a))
@@ -283,14 +284,14 @@ func (g *contest) lend(m *group.Member, loan group.Amount) (err error) {
 		usd := loan.Cost.Float()
 		cost = &usd
 	}
-	a.loan, err = g.run.Lend(m.Name, g.model(a.n), loan.Tokens, cost)
+	a.loan, err = g.run.Account().Lend(m.Name, g.model(a.n), loan.Tokens, cost)
 	return err
 }
 
 func (g *contest) repay(m *group.Member, before, after group.Outcome) error {
 	a := g.of(m)
 	a.out = after
-	return errors.Join(g.run.Repay(a.loan, difference(ledger(after), ledger(before))), g.run.Attempted(g.state(a)))
+	return errors.Join(g.run.Account().Repay(a.loan, difference(ledger(after), ledger(before))), g.run.Attempted(g.state(a)))
 }
 
 func (g *contest) of(m *group.Member) *attempt {
@@ -400,7 +401,7 @@ func (g *contest) noWinner() error {
 		}
 	}
 	for _, a := range g.all {
-		lines += "\n" + line(g.state(a))
+		lines += "\n" + story.AttemptText(g.state(a), false)
 		if a.out.Past != nil && slices.ContainsFunc(a.out.Past.Pending(), hone.Question.AboutJudges) {
 			bought = a.out.Run
 		}
@@ -460,21 +461,6 @@ func (g *contest) moreBudget() hone.Flag {
 		}
 	}
 	return flag
-}
-
-func line(s history.Attempt) string {
-	text := fmt.Sprintf("attempt %d", s.Number)
-	if s.Run != "" {
-		text += fmt.Sprintf(" (run %s)", journal.ShortRun(s.Run))
-	}
-	text += fmt.Sprintf(": %s", s.Result)
-	if s.Findings != nil && s.Result != hone.KindDone {
-		text += ", " + render.Count(*s.Findings, "finding")
-	}
-	if why, _, _ := strings.Cut(s.Why, "\n"); why != "" {
-		text += ": " + render.Line(why)
-	}
-	return text
 }
 
 func (g *contest) summary(end hone.End) string {

@@ -46,11 +46,6 @@ type Taking struct {
 // Models returns nil: none is asked.
 func (v *Taking) Models() []loop.RoleModel { return nil }
 
-// Subject names the attempt.
-func (v *Taking) Subject() string {
-	return fmt.Sprintf("attempt %d of run %s", v.Number, journal.ShortRun(v.Of))
-}
-
 // Found is an attempt that a user named.
 type Found struct {
 	history.Attempt
@@ -91,9 +86,9 @@ func eachRun(home *journal.Home, do func(run string, past *history.Past, start h
 
 // plan is the record of the step that decides what to do.
 type plan struct {
-	Own    []edit `json:"own"`                // how the attempt changed the tree that all attempts found
-	Former int    `json:"replaced,omitempty"` // the attempt that was applied; 0 if none was
-	Why    string `json:"why"`                // how the attempt ended
+	Own    []workspace.Delta `json:"own"`                // how the attempt changed the tree that all attempts found
+	Former int               `json:"replaced,omitempty"` // the attempt that was applied; 0 if none was
+	Why    string            `json:"why"`                // how the attempt ended
 	change
 	history.Report
 }
@@ -101,6 +96,7 @@ type plan struct {
 // Build returns the run and its one round.
 func (v *Taking) Build(s loop.Session) (loop.Built, error) {
 	v.run = s.NewRun(workspace.Rules{Guard: s.Guard()})
+	v.run.Trust.Tools = false // the attempt has asked, or was refused
 	return loop.Built{Run: v.run, Round: v.round, With: "no model"}, nil
 }
 
@@ -131,7 +127,7 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p.Own, err = editsOf(o, copied, v.kinds); err != nil {
+	if p.Own, err = changesOf(o, copied, v.kinds); err != nil {
 		return p, err
 	}
 	former, edits, err := Applied(home, v.Of, v.run.Journal.Run())
@@ -139,7 +135,7 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 		return p, err
 	}
 	if former != 0 { // unless the user has restored the files by hand, or wants to apply the same attempt again
-		others, err := mismatches(ctx, v.run.Tree, slices.Concat(edits, p.Own), func(e edit, is state) bool { return is.same(e.Before) })
+		others, err := mismatches(ctx, v.run.Tree, slices.Concat(edits, p.Own), func(e workspace.Delta, is workspace.Entry) bool { return is.SameState(e.Before) })
 		if err != nil {
 			return p, err
 		}
@@ -161,7 +157,7 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 		return copied.Get(digest)
 	}
 	has := func(digest string) bool { return home.Has(digest) || copied.Has(digest) }
-	p.change, err = changeOf(inPlaceOf(edits, p.Own), get, has, home)
+	p.change, err = changeOf(inPlaceOf(edits, p.Own), get, has, v.run.Journal)
 	p.Said = fmt.Sprintf("attempt %d changes %s", v.Number, render.Count(len(p.Own), "file"))
 	return p, err
 }
@@ -169,7 +165,7 @@ func (v *Taking) plan(ctx context.Context) (p plan, err error) {
 // Applied returns which attempt of a run is applied to the tree, according to the runs
 // of its workspace except one, and the edits that it made to what the attempts found; 0
 // if none is, because none was or because it was undone.
-func Applied(home *journal.Home, of, except string) (number int, edits []edit, err error) {
+func Applied(home *journal.Home, of, except string) (number int, edits []workspace.Delta, err error) {
 	found := errors.New("found")
 	err = eachRun(home, func(run string, past *history.Past, start hone.Start) error {
 		end, _ := past.End()
@@ -207,7 +203,7 @@ func (f Found) IsApplied(ctx context.Context, home *journal.Home) (bool, error) 
 		return false, err
 	}
 	defer tree.Close()
-	others, err := mismatches(ctx, tree, edits, func(e edit, is state) bool { return is.same(e.After) })
+	others, err := mismatches(ctx, tree, edits, func(e workspace.Delta, is workspace.Entry) bool { return is.SameState(e.After) })
 	return err == nil && len(others) == 0, err
 }
 

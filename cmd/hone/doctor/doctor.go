@@ -260,15 +260,23 @@ func lookAtRuns(dir string) []Diagnosis {
 }
 
 func (o Options) lookAtKeys() []Diagnosis {
+	commands := map[string]string{} // by provider
+	if m, err := o.probedModel(); err == nil {
+		for _, one := range m.All() {
+			commands[one.Provider()] = one.KeyCommand
+		}
+	}
 	var looks []Diagnosis
 	for _, p := range harness.Providers() {
 		value, variable := p.Key(o.Host.Getenv)
-		base := o.Host.Getenv(p.Base)
-		if value == "" && (p.Base == "" || base == "") {
+		base, command := o.Host.Getenv(p.Base), commands[p.Name]
+		if value == "" && command == "" && (p.Base == "" || base == "") {
 			continue
 		}
 		var found []string
 		switch {
+		case command != "":
+			found = append(found, "key-command prints its key: "+render.Line(command))
 		case value != "":
 			found = append(found, variable+" is set")
 		case variable != "":
@@ -277,7 +285,7 @@ func (o Options) lookAtKeys() []Diagnosis {
 		if base != "" {
 			found = append(found, p.Base+" is "+harness.RedactURL(base))
 		}
-		looks = append(looks, Diagnosis{What: p.Name, Found: strings.Join(found, ", "), absent: variable != "" && value == ""})
+		looks = append(looks, Diagnosis{What: p.Name, Found: strings.Join(found, ", "), absent: variable != "" && value == "" && command == ""})
 	}
 	if len(looks) == 0 {
 		return []Diagnosis{{What: "keys", absent: true, Found: "no provider's key is set"}}
@@ -378,7 +386,7 @@ func (o Options) lookAtAuto(ctx context.Context) Diagnosis {
 	if owner := sandbox.OwnerOf(o.Dir); owner.Check() == nil {
 		_ = owner.Own(dir) // otherwise these are walls for root
 	}
-	e, err := o.Host.Enclose(ctx, harness.Enclosure{Settings: loop.WallSettings{Wall: string(sandbox.Auto)}, Root: dir, ID: "doctor", Guard: &secret.Guard{}})
+	e, err := o.Host.Enclose(ctx, harness.WallOptions{Settings: loop.WallSettings{Wall: string(sandbox.Auto)}, Root: dir, ID: "doctor", Guard: &secret.Guard{}})
 	if _, none := errors.AsType[*sandbox.WallError](err); none {
 		return Diagnosis{What: "walls", absent: true, Found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5", Hint: "hone doctor --full says why"}
 	}

@@ -30,9 +30,10 @@ type Result struct {
 	Rounds    int       `json:"rounds"`
 	Tokens    int64     `json:"tokens"`         // unconfirmed ones included
 	Cost      *float64  `json:"cost,omitempty"` // USD; nil if it is not known
+	Gain      *float64  `json:"gain,omitempty"` // of a run with a number as its judge, in percent; nil if nothing was measured
 	Malformed int       `json:"malformed"`      // replies that hone could not read, or had a call that it could not read
 	Refused   int       `json:"refused"`        // replies with an edit that hone did not make
-	Active    Seconds   `json:"seconds"`
+	Seconds   float64   `json:"seconds"`        // of active time
 	Run       string    `json:"run"`
 	Hone      string    `json:"hone"` // the version that ran it
 	At        time.Time `json:"at"`
@@ -42,8 +43,10 @@ type Result struct {
 // model.
 const Already = "already"
 
+func (r Result) active() time.Duration { return time.Duration(r.Seconds * float64(time.Second)) }
+
 func (r Result) used() group.Amount {
-	a := group.Amount{Tokens: r.Tokens, Time: time.Duration(r.Active)}
+	a := group.Amount{Tokens: r.Tokens, Time: r.active()}
 	if r.Cost != nil {
 		a.Cost = group.Dollars(*r.Cost)
 	}
@@ -60,24 +63,11 @@ func (r Result) Line() string {
 	if r.Kind == Already {
 		verdict = "does not count: " + r.Why
 	}
-	figures := append([]string{render.Count(r.Rounds, "round"), render.Duration(time.Duration(r.Active))}, render.UsageParts(r.Tokens, 0, r.Cost, render.Tokens)...)
+	if r.Gain != nil {
+		verdict += fmt.Sprintf(", gain %.1f %%", *r.Gain)
+	}
+	figures := append([]string{render.Count(r.Rounds, "round"), render.Duration(r.active())}, render.UsageParts(r.Tokens, 0, r.Cost, render.Tokens)...)
 	return fmt.Sprintf("%s (%s)", verdict, strings.Join(figures, ", "))
-}
-
-// Seconds is a time that JSON has as a number of seconds.
-type Seconds time.Duration
-
-// MarshalJSON implements json.Marshaler, with milliseconds.
-func (s Seconds) MarshalJSON() ([]byte, error) {
-	return json.Marshal(time.Duration(s).Round(time.Millisecond).Seconds())
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *Seconds) UnmarshalJSON(text []byte) error {
-	var seconds float64
-	err := json.Unmarshal(text, &seconds)
-	*s = Seconds(seconds * float64(time.Second))
-	return err
 }
 
 // Record is the file with the results of an evaluation, a JSON object in each line. Only

@@ -25,7 +25,7 @@ func TestRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.jsonl")
 	cost := 0.5
 	want := Result{Key: "k", Case: "a", Model: "m", Time: 2, Passed: true, Kind: "done", Why: "ok", Rounds: 1, Tokens: 7, Cost: &cost,
-		Malformed: 1, Refused: 2, Active: Seconds(1500 * time.Millisecond), Run: "r", Hone: "devel", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+		Malformed: 1, Refused: 2, Seconds: 1.5, Run: "r", Hone: "devel", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	if err := open(t, path).Add(want); err != nil {
 		t.Fatal(err)
 	}

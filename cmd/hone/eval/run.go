@@ -13,6 +13,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -79,7 +80,6 @@ type Evaluation struct {
 
 	group   group.Group
 	mu      sync.Mutex
-	waiting []*Try
 	total   int
 	done    int
 	checked map[string]func() bool // by the case; see [Evaluation.passesAlready]
@@ -174,36 +174,33 @@ func (e *Evaluation) Run(ctx context.Context, tries []*Try) (Stopped, error) {
 			fresh = append(fresh, t)
 		}
 	}
-	if e.waiting = slices.Concat(begun, fresh); len(e.waiting) > 0 {
+	waiting := slices.Concat(begun, fresh)
+	if len(waiting) > 0 {
 		if err := e.Record.CanAdd(); err != nil {
 			return Stopped{}, err
 		}
 	}
-	var workers sync.WaitGroup
-	for range min(e.Parallel, len(e.waiting)) {
-		workers.Go(func() {
-			for t := e.next(); t != nil; t = e.next() {
+	var working sync.WaitGroup
+	places := make(chan struct{}, e.Parallel)
+	for _, t := range waiting {
+		places <- struct{}{}
+		working.Go(func() {
+			if e.wanted(t) {
 				r, err := e.try(ctx, t)
 				e.finish(ctx, t, r, err)
 			}
+			<-places
 		})
 	}
-	workers.Wait()
+	working.Wait()
 	e.stopped.Spent = fmt.Sprintf("%s tokens, $%.4f, %s", render.Tokens(spent.Tokens), spent.Cost.Float(), render.Duration(spent.Time))
 	return e.stopped, errors.Join(e.err, context.Cause(ctx))
 }
 
-func (e *Evaluation) next() *Try {
+func (e *Evaluation) wanted(t *Try) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for len(e.waiting) > 0 && e.stopped.Budget == "" && e.err == nil {
-		t := e.waiting[0]
-		e.waiting = e.waiting[1:]
-		if !e.failed[t.Job] {
-			return t
-		}
-	}
-	return nil
+	return e.stopped.Budget == "" && e.err == nil && !e.failed[t.Job]
 }
 
 func (e *Evaluation) finish(ctx context.Context, t *Try, r Result, err error) {
@@ -292,11 +289,15 @@ const already = "the check passes already, without a model"
 func (e *Evaluation) newResult(t *Try, o group.Outcome) Result {
 	end, used := o.End(), o.Used()
 	r := Result{Key: t.Key, Case: t.Case, Model: t.Model, Time: t.Time, Passed: end.Kind == hone.KindDone, Kind: string(end.Kind), Why: end.Why,
-		Tokens: used.Tokens, Active: Seconds(used.Time), Run: o.Run, Hone: e.Version, At: time.Now().UTC().Truncate(time.Second)}
+		Tokens: used.Tokens, Seconds: used.Time.Round(time.Millisecond).Seconds(), Run: o.Run, Hone: e.Version, At: time.Now().UTC().Truncate(time.Second)}
 	usd := 0.0
 	r.Cost = &usd
 	if o.Past != nil {
 		r.Rounds, r.Cost = o.Past.State().Round, o.Past.Ledger().Price()
+		if s := o.Past.State().Score; s != nil {
+			gain := s.Gain(s.First, s.Best)
+			r.Gain = &gain
+		}
 	}
 	return r
 }
@@ -335,19 +336,10 @@ func (e *Evaluation) judge(ctx context.Context, t *Try) (said string, err error)
 // It returns why the command line failed; empty if it passed. An error means that it could not run.
 func (e *Evaluation) inWalls(ctx context.Context, t *Try, line string) (said string, err error) {
 	const most = "10m" // that a judge, or a check before the first try, may take
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	args := slices.Concat([]string{self, "sandbox", "--quiet", "-C", e.dir(t), "--timeout", most}, t.JudgeWall, []string{"--", "sh", "-c", line})
-	r, err := sandbox.None{Grace: child.Grace, Keeper: e.group.Keeper}.Run(ctx, sandbox.Command{Argv: args, Dir: e.dir(t), Env: t.Env, MaxOutput: 64 << 10})
-	if err != nil || r.Exit == 0 {
-		return "", errors.Join(err, ctx.Err())
-	}
-	for line := range strings.Lines(string(r.Stderr)) {
-		if why, ok := strings.CutPrefix(line, "hone: error: "); ok && r.Exit != 3 {
-			return "", errors.New(strings.TrimSpace(why))
-		}
+	args := slices.Concat([]string{"sandbox", "--quiet", "-C", e.dir(t), "--timeout", most}, t.JudgeWall, []string{"--", "sh", "-c", line})
+	r, err := child.Command{Dir: e.dir(t), Args: args, Env: t.Env, Keeper: e.group.Keeper}.Output(ctx)
+	if failed, ok := errors.AsType[*child.Failure](err); err == nil || !ok || failed.Why != "" && r.Exit != 3 {
+		return "", cmp.Or(err, ctx.Err())
 	}
 	return fmt.Sprintf("exit status %d", r.Exit), nil
 }

@@ -41,9 +41,11 @@ type Score struct {
 	Cost *float64 `json:"cost"`
 	// CostPerPass is Cost by Passed; nil if that is not known.
 	CostPerPass *float64 `json:"cost_per_pass"`
-	Malformed   int      `json:"malformed"`
-	Refused     int      `json:"refused"`
-	Active      Seconds  `json:"seconds"`
+	// Gain is the mean of the tries that measured a number, in percent; nil if none did.
+	Gain      *float64 `json:"gain,omitempty"`
+	Malformed int      `json:"malformed"`
+	Refused   int      `json:"refused"`
+	Seconds   float64  `json:"seconds"` // of active time
 }
 
 // Sum adds up tries of one model. PassK is about k tries. Tries of a case whose check passes
@@ -52,6 +54,7 @@ func Sum(results []Result, k int) Score {
 	var s Score
 	tries, passed := map[string]int{}, map[string]int{}
 	cost, known := 0.0, true
+	var gains []float64
 	for _, r := range results {
 		if r.Kind == Already {
 			continue
@@ -61,8 +64,11 @@ func Sum(results []Result, k int) Score {
 			s.Passed++
 			passed[r.Case]++
 		}
-		s.Tries, s.Rounds, s.Tokens, s.Active = s.Tries+1, s.Rounds+float64(r.Rounds), s.Tokens+r.Tokens, s.Active+r.Active
+		s.Tries, s.Rounds, s.Tokens, s.Seconds = s.Tries+1, s.Rounds+float64(r.Rounds), s.Tokens+r.Tokens, s.Seconds+r.Seconds
 		s.Malformed, s.Refused = s.Malformed+r.Malformed, s.Refused+r.Refused
+		if r.Gain != nil {
+			gains = append(gains, *r.Gain)
+		}
 		if r.Cost != nil {
 			cost += *r.Cost
 		} else {
@@ -73,6 +79,14 @@ func Sum(results []Result, k int) Score {
 		return s
 	}
 	s.Rounds /= float64(s.Tries)
+	if len(gains) > 0 {
+		sum := 0.0
+		for _, gain := range gains {
+			sum += gain
+		}
+		sum /= float64(len(gains))
+		s.Gain = &sum
+	}
 	if known {
 		s.Cost = &cost
 		if each := cost / float64(max(1, s.Passed)); s.Passed > 0 {
@@ -135,14 +149,21 @@ func NewReport(results []Result, cases, models []string, k int) Report {
 }
 
 // figures are the heads of the columns that both tables have.
-var figures = []string{"PASSED", "ROUNDS", "TOKENS", "COST", "COST/PASS", "MALFORMED", "REFUSED", "TIME"}
+func (r Report) figures() []string {
+	heads := []string{"PASSED", "ROUNDS", "TOKENS", "COST", "COST/PASS", "MALFORMED", "REFUSED", "TIME"}
+	if slices.ContainsFunc(r.Models, func(s Score) bool { return s.Gain != nil }) {
+		heads = slices.Insert(heads, 1, "GAIN")
+	}
+	return heads
+}
 
 // Table returns the lines of a report: a table of the models, and one of the cases.
 func (r Report) Table() []string {
-	right := slices.Repeat([]bool{true}, len(figures)+2)
-	cases := [][]string{append([]string{"CASE", "MODEL"}, figures...)}
+	heads := r.figures()
+	right := slices.Repeat([]bool{true}, len(heads)+2)
+	cases := [][]string{append([]string{"CASE", "MODEL"}, heads...)}
 	for _, s := range r.Cases {
-		cases = append(cases, append([]string{render.Line(s.Case), render.Line(s.Model)}, s.cells()...))
+		cases = append(cases, append([]string{render.Line(s.Case), render.Line(s.Model)}, s.cells(heads)...))
 	}
 	lines := append(render.Aligned(r.ModelRows(), append([]bool{false}, right...)...), "")
 	lines = append(lines, render.Aligned(cases, append([]bool{false, false}, right...)...)...)
@@ -154,27 +175,33 @@ func (r Report) Table() []string {
 
 // ModelRows returns the table of the models: its head, and a row for each.
 func (r Report) ModelRows() [][]string {
-	head := []string{"MODEL", "PASS@1", fmt.Sprintf("PASS@%d", r.K)}[:1+min(r.K, 2)]
+	head, figures := []string{"MODEL", "PASS@1", fmt.Sprintf("PASS@%d", r.K)}[:1+min(r.K, 2)], r.figures()
 	rows := [][]string{append(head, figures...)}
 	for _, s := range r.Models {
 		row := []string{render.Line(s.Model), number("%.2f", s.Pass1), number("%.2f", s.PassK)}[:len(head)]
-		rows = append(rows, append(row, s.cells()...))
+		rows = append(rows, append(row, s.cells(figures)...))
 	}
 	return rows
 }
 
-func (s Score) cells() []string {
-	if s.Tries == 0 {
-		return append([]string{"0/0"}, slices.Repeat([]string{"-"}, len(figures)-1)...)
-	}
+func (s Score) cells(heads []string) (cells []string) {
 	dollars := func(usd *float64) string {
 		if usd == nil {
 			return "-"
 		}
 		return render.Cost(usd, false)
 	}
-	return []string{fmt.Sprintf("%d/%d", s.Passed, s.Tries), fmt.Sprintf("%.1f", s.Rounds), render.Tokens(s.Tokens), dollars(s.Cost), dollars(s.CostPerPass),
-		fmt.Sprint(s.Malformed), fmt.Sprint(s.Refused), render.Duration(time.Duration(s.Active))}
+	text := map[string]string{"PASSED": fmt.Sprintf("%d/%d", s.Passed, s.Tries), "GAIN": number("%.1f %%", s.Gain), "ROUNDS": fmt.Sprintf("%.1f", s.Rounds),
+		"TOKENS": render.Tokens(s.Tokens), "COST": dollars(s.Cost), "COST/PASS": dollars(s.CostPerPass), "MALFORMED": fmt.Sprint(s.Malformed),
+		"REFUSED": fmt.Sprint(s.Refused), "TIME": render.Duration(time.Duration(s.Seconds * float64(time.Second)))}
+	for _, head := range heads {
+		if cell := text[head]; s.Tries > 0 || head == "PASSED" {
+			cells = append(cells, cell)
+		} else {
+			cells = append(cells, "-")
+		}
+	}
+	return cells
 }
 
 func number(format string, n *float64) string {

@@ -3,7 +3,6 @@ package eval
 import (
 	"math"
 	"testing"
-	"time"
 )
 
 // The values are computed by hand from 1 - C(n-c, k) / C(n, k).
@@ -29,7 +28,7 @@ func TestPassAt(t *testing.T) {
 }
 
 func result(name, model string, passed bool, tokens int64, cost *float64) Result {
-	return Result{Case: name, Model: model, Passed: passed, Rounds: 2, Tokens: tokens, Cost: cost, Malformed: 1, Active: Seconds(time.Second)}
+	return Result{Case: name, Model: model, Passed: passed, Rounds: 2, Tokens: tokens, Cost: cost, Malformed: 1, Seconds: 1}
 }
 
 // One case passes in 2 of 4 tries, the other in none of 2.
@@ -42,7 +41,7 @@ func TestSum(t *testing.T) {
 	}
 	results[5].Tokens = 0 // nothing was sent, so that it has no price
 	s := Sum(results, 2)
-	if s.Tries != 6 || s.Passed != 2 || s.Rounds != 2 || s.Tokens != 50 || s.Malformed != 6 || s.Refused != 0 || time.Duration(s.Active) != 6*time.Second {
+	if s.Tries != 6 || s.Passed != 2 || s.Rounds != 2 || s.Tokens != 50 || s.Malformed != 6 || s.Refused != 0 || s.Seconds != 6 {
 		t.Errorf("%+v", s)
 	}
 	for what, v := range map[string]struct {

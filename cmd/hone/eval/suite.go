@@ -46,8 +46,8 @@ type Table struct {
 }
 
 type file struct {
-	Defaults *Table            `toml:"defaults"`
-	Cases    *map[string]Table `toml:"cases" valid:"case"`
+	Defaults Table            `toml:"defaults"`
+	Cases    map[string]Table `toml:"cases" valid:"case"`
 }
 
 // Load reads a file of cases. Every error names the file and the line, and says what to
@@ -61,7 +61,7 @@ func Load(name string, loops []string) (*Suite, error) {
 	if err != nil {
 		return nil, loop.UsageOf(err, "name a TOML file that can be read")
 	}
-	f := file{Defaults: &Table{}, Cases: &map[string]Table{}}
+	var f file
 	s := &Suite{File: name}
 	if s.doc, err = config.Parse(name, text, &f); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func Load(name string, loops []string) (*Suite, error) {
 		return nil, err
 	}
 	for _, title := range s.doc.Names("cases") {
-		c := Case{title, f.Defaults.with((*f.Cases)[title], loops[0])}
+		c := Case{title, f.Defaults.with(f.Cases[title], loops[0])}
 		if err := s.complete(&c, dir, loops); err != nil {
 			return nil, err
 		}

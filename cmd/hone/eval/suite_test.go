@@ -83,7 +83,7 @@ func TestLoadErrors(t *testing.T) {
 		"[cases.a]\nfiles='x'\ncommit='y'\n":      "cases.toml:1: cases.a: it names more than one tree; write one of commit, files and run",
 		"[cases.a]\nfiles='x'\nloop='phase'\n":    `cases.toml:3: cases.a.loop: "phase" is not a loop that eval runs; write fix, task`,
 		"[cases.a]\nfiles='x'\njudge-files='y'\n": "cases.toml:3: cases.a.judge-files: it has no effect without judge",
-		"[cases.a]\nfiles='~bob/x'\n":             "cases.toml:2: cases.a.files: \"~bob/x\" does not begin with ~/",
+		"[cases.a]\nfiles='~bob/x'\n":             "cases.toml:2: cases.a.files: \"~bob/x\" is not a path that hone expands",
 		"[defaults]\nrun=''\n":                    "cases.toml:2: defaults.run: an empty string is not allowed",
 	} {
 		_, dir, err := load(t, text)

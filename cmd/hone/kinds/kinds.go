@@ -108,7 +108,7 @@ func Subject(l loop.Loop) string {
 	if l == nil {
 		return ""
 	}
-	return strings.Join(strings.Fields(l.Subject()), " ")
+	return strings.Join(strings.Fields(l.Shared().Subject()), " ")
 }
 
 // Needs returns what a folder needs trust for, if these loops run in it. The settings

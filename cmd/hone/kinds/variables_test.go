@@ -49,7 +49,7 @@ func TestOpenedVariablesAreRedacted(t *testing.T) {
 // lists returns how many settings of a loop's section name variables.
 func lists(section string) (n int) {
 	for _, r := range config.Table() {
-		if strings.HasPrefix(r.Key, section+".") && r.Valid == "variable" {
+		if strings.HasPrefix(r.Key, section+".") && r.Valid == "variable" && r.Name != config.VerifierCommands.Name { // those are names of functions
 			n++
 		}
 	}

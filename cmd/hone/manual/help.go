@@ -135,7 +135,7 @@ func Flag(f *pflag.Flag) (name, usage string) {
 		value = "TIME"
 	case value == "string" && choices != "":
 		value = choices
-	case value == strings.ToLower(value) && value != "bork":
+	case value == strings.ToLower(value):
 		value = strings.ToUpper(value)
 	}
 	if f.NoOptDefVal != "" && value != "" {

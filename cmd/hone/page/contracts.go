@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 
-	"hone/cmd/hone/kinds"
 	"hone/cmd/hone/report"
 	"hone/internal/render"
 	"hone/loop"
@@ -38,11 +37,10 @@ type Cell struct {
 
 // It is nil if the loop has only its check.
 func contractsOf(a report.Account) (*Grid, error) {
-	k, err := kinds.Of(a.Start)
-	if err != nil || k.Verified == nil || a.Start.Redacted {
+	if a.Start.Redacted {
 		return nil, nil
 	}
-	verdicts, err := k.Verified(a.Past, a.Home.Get)
+	verdicts, err := loop.VerifiedOf(a.Past, a.Home.Get)
 	return contracts(verdicts, a.Past.State().Round), err
 }
 

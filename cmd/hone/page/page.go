@@ -1,6 +1,6 @@
 // Package page renders runs as HTML: a run as one file that needs nothing else
-// ([Renderer.File]), or as the parts of a page ([Renderer.Head], [Renderer.Round],
-// [Renderer.List]), which a server sends again when they change.
+// ([Renderer.File]), or as the parts of a page ([Renderer.Run], [Renderer.List]), which a
+// server sends again when they change.
 //
 // Every text may come from a model or a command. This package escapes all of them, and
 // the policy of every page forbids what it does not need: the file allows its own style
@@ -123,22 +123,22 @@ func (r *Renderer) part(id, name string, data any) (Part, error) {
 	return Part{id, b.String()}, err
 }
 
-// Head renders the part above the rounds of a run: what it is, what it has used, and the list
-// of its rounds. [Renderer.Round] renders each round.
-func (r *Renderer) Head(p Page) (parts []Part, err error) {
-	for _, name := range []string{"run", "rounds"} {
-		one, err := r.part(name, name, p)
-		if err != nil {
-			return nil, err
+// Run renders a run: what it is and what it has used, the list of its rounds, and each round
+// in the window.
+func (r *Renderer) Run(p Page) (parts []Part, err error) {
+	add := func(id, name string, data any) {
+		var one Part
+		if err == nil {
+			one, err = r.part(id, name, data)
+			parts = append(parts, one)
 		}
-		parts = append(parts, one)
 	}
-	return parts, nil
-}
-
-// Round renders a round.
-func (r *Renderer) Round(round Round) (Part, error) {
-	return r.part(fmt.Sprintf("r%d", round.Number), "round", round)
+	add("run", "run", p)
+	add("rounds", "rounds", p)
+	for _, round := range p.InWindow() {
+		add(fmt.Sprintf("r%d", round.Number), "round", round)
+	}
+	return parts, err
 }
 
 // Compare renders two runs side by side.
@@ -192,16 +192,9 @@ type document struct {
 
 // File writes a run as one file that needs no script, no network and no other file.
 func (r *Renderer) File(w io.Writer, p Page) error {
-	parts, err := r.Head(p)
+	parts, err := r.Run(p)
 	if err != nil {
 		return err
-	}
-	for _, round := range p.InWindow() {
-		one, err := r.Round(round)
-		if err != nil {
-			return err
-		}
-		parts = append(parts, one)
 	}
 	sum := sha256.Sum256([]byte(Style()))
 	return r.write(w, document{Served: Served{Title: p.Title(), Version: p.Version, Parts: parts}, Sheet: template.CSS(Style()),

@@ -6,7 +6,6 @@ import (
 
 	"hone"
 	"hone/cmd/hone/patch"
-	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
 	"hone/workspace"
@@ -47,5 +46,5 @@ func QuestionOf(ctx context.Context, home *journal.Home, run string, q hone.Ques
 }
 
 func questionDelta(q hone.Question) []workspace.Delta {
-	return []workspace.Delta{{Path: q.Path, Before: history.EntryOf(q.Path, q.Before), After: history.EntryOf(q.Path, q.After)}}
+	return []workspace.Delta{{Path: q.Path, Before: q.Before.Entry(q.Path), After: q.After.Entry(q.Path)}}
 }

@@ -155,7 +155,7 @@ type roundDiff struct {
 	made    string // of which state of the round
 	diff    string
 	omitted []string
-	files   int
+	files   string // that it changed, as far as the diff tells
 }
 
 // Page returns the page of the run with the changes of the rounds that choose chooses, and
@@ -295,11 +295,18 @@ func (m *Maker) addDiffs(ctx context.Context, p Page) error {
 			if err != nil {
 				return err
 			}
-			d = roundDiff{made, string(diff), omitted, len(deltas)}
+			d = roundDiff{made: made, diff: string(diff), omitted: omitted}
+			switch len(deltas) {
+			case 0:
+			case 1: // for a file that hone restored, the fold has no line counts
+				d.files = render.Line(deltas[0].Path)
+			default:
+				d.files = render.Count(len(deltas), "file")
+			}
 			m.diffs[one.Number] = d
 		}
-		if one.Diff, one.NoDiff = d.diff, d.omitted; one.Files == "" && d.files > 0 {
-			one.Files = render.Count(d.files, "file")
+		if one.Diff, one.NoDiff = d.diff, d.omitted; one.Files == "" {
+			one.Files = d.files
 		}
 	}
 	return nil

@@ -166,7 +166,7 @@ func (a Account) Notes() []string {
 		return notes
 	}
 	if !a.Asked {
-		notes = append(notes, answer.Notes(a.Home, a.ID, answer.Waiting(a.Past, a.End.Kind), a.Working)...)
+		notes = append(notes, answer.Notes(a.ID, answer.Waiting(a.Past, a.End.Kind))...)
 	}
 	now := a.Past.Last().Time
 	if a.Working {
@@ -207,7 +207,7 @@ func (a Account) Next() string {
 	case a.foreign:
 		return "hone trust " + journal.ShortRun(a.ID) + at + "; the run is foreign: you did not record it on this machine"
 	case !a.Ended:
-		return a.Resume()
+		return a.orAnswer(a.Resume())
 	case errors.Is(removed, fs.ErrNotExist):
 		return "start a new run: the journal of this one was removed while it ran, so it cannot be resumed (git clean -fdx removes .hone; git clean -fdx -e .hone does not)"
 	case unknown != nil && next.Verb == hone.Resume:
@@ -217,7 +217,15 @@ func (a Account) Next() string {
 		}
 		next = hone.Next{First: first, Or: next.Or}
 	}
-	return failure.NextLine(next, a.name())
+	return a.orAnswer(failure.NextLine(next, a.name()))
+}
+
+func (a Account) orAnswer(next string) string {
+	answering := answer.Next(a.Home, a.ID, answer.Waiting(a.Past, a.End.Kind))
+	if answering == "" || a.earlier {
+		return next
+	}
+	return strings.TrimPrefix(next+"; or without a terminal: "+answering, "; or ")
 }
 
 // Why returns the kind and the reason of the end in one line.

@@ -45,6 +45,9 @@ func (s *Screen) liveLines(now time.Time, columns, rows int) []string {
 			lines = append(lines, s.o.Colour.Dim("  "+d))
 		}
 	}
+	if s.fold.Best != "" {
+		lines = append(lines, "  "+render.Cut("best "+render.Line(s.fold.Best), columns-len("  ")-1))
+	}
 	if doing.What != "" {
 		lines = append(lines, s.doing(doing, now, columns))
 	}

@@ -200,6 +200,16 @@ func TestCommandAndTime(t *testing.T) {
 	}
 }
 
+// TestMeasuring: a run with a number as its judge shows the best so far, also while it measures.
+func TestMeasuring(t *testing.T) {
+	score := &history.Score{Name: "ms", Lower: true, First: 812, Best: 690, Noise: 0.012, Tried: 11, Gains: 4, Kept: true}
+	got := live(t, screen.Options{Size: size(80, 24)}, decided(1, hone.State{Decision: hone.AnotherRound, Score: score}), askedModel(2),
+		journal.Entry{Type: "step", Phase: journal.Begin, Step: at(2, history.StepMeasure)})
+	if want := "  best ms 812 → 690 (−15 % ± 1.2 %), 4 kept of 11\n⠋ measuring  0s\n"; !strings.Contains(got, want) {
+		t.Errorf("%s\nlacks:\n%s", got, want)
+	}
+}
+
 // TestRoundsAlign: the figures of rounds end in one column, whatever their verdicts are.
 // One that is too long for its round's line has the next line.
 func TestRoundsAlign(t *testing.T) {

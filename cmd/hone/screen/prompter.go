@@ -265,6 +265,9 @@ func (p *Prompter) show(q hone.Question, again bool) {
 	}
 	about := "   (" + reason + ")"
 	if q.AboutJudges() { // which has a long reason
+		if q.Said != "" {
+			reason += " (the model says: \"" + render.Line(q.Said) + "\")"
+		}
 		columns, _ := p.size()
 		about = "\n" + render.Wrap("  "+reason, columns)
 	}

@@ -208,7 +208,7 @@ func session(t *testing.T, o screen.Options, files map[string]string, w worker) 
 		return func(ctx context.Context, r *hone.Run, _ []check.Finding) ([]check.Finding, error) {
 			for _, work := range []worker{w, func(*hone.Run) error { return nil }} {
 				role := hone.Role{Name: "builder", Model: work.generate(r), Agent: true, Called: "command/toy", MaxOutput: 1000, Price: &hone.Price{Input: 10, Output: 10}}
-				if _, err := r.Talk(ctx, role, []model.Message{{Role: model.User, Parts: []model.Part{{Text: "build it"}}}}); err != nil {
+				if _, err := r.Delegate(ctx, role, []model.Message{{Role: model.User, Parts: []model.Part{{Text: "build it"}}}}); err != nil {
 					return nil, err
 				}
 			}
@@ -225,7 +225,7 @@ func build(r *hone.Run) error {
 	err := errors.Join(os.WriteFile(filepath.Join(dir, "new.txt"), []byte("12345"), 0o644), os.WriteFile(filepath.Join(dir, "old.txt"), []byte("other"), 0o644),
 		os.WriteFile(filepath.Join(dir, "own.log"), []byte("of the loop"), 0o644), os.Remove(filepath.Join(dir, "gone.txt")))
 	for range 2 {
-		_, settle, err2 := r.Reserve(hone.Role{Name: "builder", Called: "a/b", MaxOutput: 100, Price: &hone.Price{Input: 10, Output: 10}}, 10)
+		_, settle, err2 := r.Account().Reserve("builder", hone.Candidate{Called: "a/b", MaxOutput: 100, Price: &hone.Price{Input: 10, Output: 10}}, 10)
 		if err2 == nil {
 			err2 = settle(&model.Usage{Input: 500, Output: 20}, nil)
 		}

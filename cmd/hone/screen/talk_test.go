@@ -228,7 +228,7 @@ func TestBeginningOfResults(t *testing.T) {
 	plain := p.shown(t, t.TempDir(), screen.Options{Options: story.Options{Verbose: true}})
 	want := "round 1 of 1\n  asking test/model: 351 bytes, about 87 tokens\n" +
 		"  executor, turn 1: 0s, 1 500 tokens in (500 of them cached), 20 out, $0.0102\n" +
-		"    short a: ok, 3 lines\n      | one\n      | \\ttwo\n      | \\x1b[31m\n" +
+		"    short a: ok, 3 lines\n      | one\n      |     two\n      | \\x1b[31m\n" +
 		"    long: ok, 5000 lines\n" + strings.Repeat("      | line\n", 8) + "      [4992 more lines: hone show last --full]\n" +
 		"    wide: ok, 1024 KB\n      | " + strings.Repeat("x", 106) + "…" + strings.Repeat("x", 53) + "\n" +
 		"    none: ok, 0 bytes\n    wrong: failed: no\n    slow: failed, exit -1, 6 bytes\n      | ended\n" +

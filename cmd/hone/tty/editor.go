@@ -43,7 +43,7 @@ func editor() (string, error) {
 		return set, nil
 	}
 	if _, err := exec.LookPath("vi"); err != nil {
-		return "", errors.New("no editor is set, and there is no vi: press q, set EDITOR, then hone resume")
+		return "", errors.New("no editor is set, and there is no vi: set EDITOR first (at a question, press q, and go on with hone resume)")
 	}
 	return "vi", nil
 }

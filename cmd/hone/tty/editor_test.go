@@ -10,7 +10,7 @@ func TestEditor(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", "")
-	if _, err := editor(); err == nil || !strings.Contains(err.Error(), "press q, set EDITOR, then hone resume") {
+	if _, err := editor(); err == nil || !strings.Contains(err.Error(), "set EDITOR first") {
 		t.Errorf("no editor: %v", err)
 	}
 	t.Setenv("EDITOR", "nano")

@@ -6,16 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"hone"
 	"hone/cmd/hone/failure"
@@ -23,8 +20,9 @@ import (
 	"hone/cmd/hone/recorded"
 	"hone/cmd/hone/report"
 	"hone/cmd/hone/undo"
+	"hone/history"
+	"hone/internal/child"
 	"hone/journal"
-	"hone/sandbox"
 	"hone/story"
 )
 
@@ -132,35 +130,8 @@ func (s *Server) acted(run string) string {
 	return text
 }
 
-// out gets what the command prints.
-func (s *Server) hone(ctx context.Context, dir, run string, out io.Writer, args ...string) (sandbox.Result, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return sandbox.Result{}, err
-	}
-	return sandbox.None{Grace: 20 * time.Second, Keeper: s.keeper}.Run(ctx, sandbox.Command{Dir: ".", Env: s.Environ, MaxOutput: 8 << 20, LiveOut: out,
-		Argv: slices.Concat([]string{program}, args, []string{"-C", dir, "--", run})})
-}
-
-func failed(r sandbox.Result, err error) error {
-	if err != nil || r.Exit == 0 {
-		return err
-	}
-	var text strings.Builder
-	shown := false
-	for line := range strings.Lines(string(r.Stderr)) {
-		if why, ok := strings.CutPrefix(line, "hone: error: "); ok {
-			shown, line = true, why
-		} else if hint, ok := strings.CutPrefix(line, "hone: hint: "); ok {
-			shown, line = true, "next: "+hint
-		} else if strings.HasPrefix(line, "hone: ") {
-			shown = false
-		}
-		if shown {
-			text.WriteString(line)
-		}
-	}
-	return errors.New(cmp.Or(strings.TrimSpace(text.String()), fmt.Sprintf("hone ended with status %d", r.Exit)))
+func (s *Server) command(dir, run string, args ...string) child.Command {
+	return child.Command{Dir: ".", Env: s.Environ, Keeper: s.keeper, Args: slices.Concat(args, []string{"-C", dir, "--", run})}
 }
 
 // Ctrl-C does the same.
@@ -171,15 +142,15 @@ func (s *Server) stop(_ context.Context, home *journal.Home, run string, _ url.V
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	child := false
+	own := false
 	for _, r := range s.resumed {
 		if r.run == run {
 			r.stop()
-			child = true
+			own = true
 		}
 	}
 	switch {
-	case child:
+	case own:
 		return nil
 	case !recorded.Working(home, run):
 		return failure.Usage("no process works on this run", "")
@@ -233,14 +204,17 @@ func (s *Server) start(ctx context.Context, dir, run string, flags []string) {
 	s.mu.Lock()
 	s.resumed = append(s.resumed, r)
 	s.mu.Unlock()
+	command := s.command(dir, run, slices.Concat([]string{"resume"}, flags)...)
+	first := sync.OnceFunc(func() { close(begun) })
+	command.Event = func(history.Event) { first() }
 	s.running.Go(func() {
 		defer close(ended)
 		defer stop()
-		result, err := s.hone(during, dir, run, written(sync.OnceFunc(func() { close(begun) })), slices.Concat([]string{"resume", "--json"}, flags)...)
+		result, err := command.Run(during)
 		s.mu.Lock()
 		s.resumed = slices.DeleteFunc(s.resumed, func(one *resumed) bool { return one == r })
 		s.mu.Unlock()
-		if err = failed(result, err); err != nil && len(result.Stdout) == 0 {
+		if err = cmp.Or(err, result.Error()); err != nil {
 			s.refused(run, err)
 			return
 		}
@@ -253,19 +227,11 @@ func (s *Server) start(ctx context.Context, dir, run string, flags []string) {
 	}
 }
 
-// written is a writer that is called at each write.
-type written func()
-
-func (f written) Write(b []byte) (int, error) {
-	f()
-	return len(b), nil
-}
-
 // The plan must still be the one that the user saw.
 func (s *Server) undo(ctx context.Context, home *journal.Home, run string, form url.Values) error {
-	r, err := s.hone(context.WithoutCancel(ctx), home.Workspace(), run, nil, "undo", "--plan="+form.Get("plan"))
-	text := strings.TrimSpace(string(r.Stdout))
-	if err = failed(r, err); err == nil || text == "" {
+	r, err := s.command(home.Workspace(), run, "undo", "--plan="+form.Get("plan")).Output(context.WithoutCancel(ctx))
+	text := strings.TrimSpace(r.Printed)
+	if err == nil || text == "" {
 		s.note(run, text)
 		return err
 	}
@@ -273,10 +239,10 @@ func (s *Server) undo(ctx context.Context, home *journal.Home, run string, form 
 }
 
 func (s *Server) preview(w http.ResponseWriter, r *http.Request, home *journal.Home, run string) error {
-	got, err := s.hone(r.Context(), home.Workspace(), run, nil, "undo", "--dry-run", "--json")
+	got, err := s.command(home.Workspace(), run, "undo", "--dry-run", "--json").Output(r.Context())
 	var would undo.Preview
-	if err = failed(got, err); err == nil {
-		err = json.Unmarshal(got.Stdout, &would)
+	if err == nil {
+		err = json.Unmarshal([]byte(got.Printed), &would)
 	}
 	if err != nil {
 		s.refused(run, err)

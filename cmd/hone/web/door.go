@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"hone/cmd/hone/page"
+	"hone/internal/lazyregexp"
 )
 
 // Remote is what a server needs for browsers on other machines.
@@ -72,7 +72,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // anyRoot is the root of a server in a path: that of an earlier one if a page outlived it.
-var anyRoot = regexp.MustCompile(`^/[A-Z2-7]{26}(/|$)`)
+var anyRoot = lazyregexp.New(`^/[A-Z2-7]{26}(/|$)`)
 
 // It has no root.
 func pathHere(r *http.Request) string {

@@ -266,7 +266,8 @@ func (s *Server) run(ctx context.Context, r *recorded.Run, round int) (*reading,
 		return s.row(home, a.Run)
 	})
 	s.groups[run] = p.Attempts != nil
-	v, err := s.rendered(p, journal.ShortRun(run))
+	v := &reading{title: p.Title(), place: journal.ShortRun(run)}
+	v.parts, err = s.html.Run(p)
 	if err == nil && s.Say != nil {
 		var part page.Part
 		part, err = s.acts(ctx, o)
@@ -289,19 +290,6 @@ func (s *Server) call(r *recorded.Run, seq int64) (*reading, error) {
 	}
 	part, err := s.html.Call(call, "run "+short, fmt.Sprintf("/run/%s/round/%d#c%d", r.ID, call.Round, seq))
 	return &reading{title: fmt.Sprintf("%s: what %s was asked", short, call.Name), place: short, parts: []page.Part{part}}, err
-}
-
-func (s *Server) rendered(p page.Page, place string) (*reading, error) {
-	parts, err := s.html.Head(p)
-	for _, r := range p.InWindow() {
-		if err != nil {
-			break
-		}
-		var part page.Part
-		part, err = s.html.Round(r)
-		parts = append(parts, part)
-	}
-	return &reading{title: p.Title(), place: place, parts: parts}, err
 }
 
 func (s *Server) list() (*reading, error) {

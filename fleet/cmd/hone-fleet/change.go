@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/fleet/job"
 	"hone/internal/render"
@@ -35,7 +36,7 @@ func (a *app) answer(ctx context.Context, t *connection, s flow.Status, name str
 	show := "hone-fleet show " + s.ID
 	j, err := jobOf(s, name)
 	if err == nil && j.State != flow.NeedsYou {
-		err = usage(fmt.Sprintf("job %s does not wait for an answer; its state: %s", name, j.State), show)
+		err = failure.Usage(fmt.Sprintf("job %s does not wait for an answer; its state: %s", name, j.State), show)
 	}
 	if err != nil {
 		return err
@@ -60,11 +61,11 @@ func answersOf(questions []job.Question, words []string, hint string) (answers [
 	for _, word := range words {
 		digest, says, ok := strings.Cut(word, "=")
 		if !ok || says != "yes" && says != "no" {
-			return nil, usage(fmt.Sprintf("%q is not DIGEST=yes or DIGEST=no", word), hint)
+			return nil, failure.Usage(fmt.Sprintf("%q is not DIGEST=yes or DIGEST=no", word), hint)
 		}
 		fits := slices.DeleteFunc(slices.Clone(questions), func(q job.Question) bool { return len(digest) < 6 || !strings.HasPrefix(q.Digest, digest) })
 		if len(fits) != 1 {
-			return nil, usage(fmt.Sprintf("no single question of the job has a digest that begins with %q; give at least 6 digits", digest), hint)
+			return nil, failure.Usage(fmt.Sprintf("no single question of the job has a digest that begins with %q; give at least 6 digits", digest), hint)
 		}
 		answers = append(answers, job.Answer{Question: fits[0].Digest, Approved: says == "yes"})
 	}
@@ -85,7 +86,7 @@ func stillOpen(j flow.JobStatus, answers []job.Answer) (n int) {
 func jobOf(s flow.Status, name string) (flow.JobStatus, error) {
 	i := slices.IndexFunc(s.Jobs, func(j flow.JobStatus) bool { return j.Name == name })
 	if i < 0 {
-		return flow.JobStatus{}, usage(fmt.Sprintf("batch %s has no job %s", s.ID, name), "hone-fleet show "+s.ID)
+		return flow.JobStatus{}, failure.Usage(fmt.Sprintf("batch %s has no job %s", s.ID, name), "hone-fleet show "+s.ID)
 	}
 	return s.Jobs[i], nil
 }
@@ -120,11 +121,11 @@ func canCancel(s flow.Status, names []string) error {
 			return err
 		}
 		if j.State.Ended() {
-			return usage(fmt.Sprintf("job %s has ended: %s", name, j.State), hint)
+			return failure.Usage(fmt.Sprintf("job %s has ended: %s", name, j.State), hint)
 		}
 	}
 	if s.Ended {
-		return usage(fmt.Sprintf("batch %s has ended: %s", s.ID, batchSummary(s)), hint)
+		return failure.Usage(fmt.Sprintf("batch %s has ended: %s", s.ID, batchSummary(s)), hint)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"golang.org/x/sync/errgroup"
 
+	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/fleet/job"
 )
@@ -34,8 +35,9 @@ func (s *server) register(c *cobra.Command) {
 
 type connection struct {
 	client.Client
-	app    *app
-	served map[string]func() // by queue: they end the stand-ins of this process
+	app      *app
+	starting sync.Mutex
+	served   map[string]func() // by queue: they end the stand-ins of this process
 }
 
 // Close ends the stand-ins and the connection.
@@ -57,17 +59,17 @@ func (a *app) dial(ctx context.Context) (*connection, error) {
 		o, err = p.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	}
 	if err != nil {
-		return nil, usage(fmt.Sprintf("Temporal's configuration: %v", err), "correct the TEMPORAL_ variables, or Temporal's configuration file")
+		return nil, failure.Usage(fmt.Sprintf("Temporal's configuration: %v", err), "correct the TEMPORAL_ variables, or Temporal's configuration file")
 	}
 	o.Logger = &sdkLog{app: a}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	c, err := client.DialContext(ctx, o)
 	if err != nil {
-		return nil, failed(fmt.Errorf("the Temporal server at %s does not answer: %w", o.HostPort, err),
+		return nil, failure.Of(fmt.Errorf("the Temporal server at %s does not answer: %w", o.HostPort, err),
 			"start one with hone-fleet dev, or name yours with --address HOST:PORT")
 	}
-	return &connection{c, a, map[string]func(){}}, nil
+	return &connection{Client: c, app: a, served: map[string]func(){}}, nil
 }
 
 // "last" is the newest batch.
@@ -92,31 +94,34 @@ type reading struct {
 	err error
 }
 
-// If no worker answers, this process does until the connection is closed.
+// It reads at most 32 at the same time. If no worker answers, this process does until the connection is closed.
 func (c *connection) read(ctx context.Context, ids ...string) map[string]reading {
-	all := readWithin(ctx, c, ids, workersTime)
-	var silent []string
+	all := map[string]reading{}
+	var lock sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(32)
 	for _, id := range ids {
-		if noWorker(all[id].err) {
-			if err := c.standIn(ctx, id); err != nil {
-				all[id] = reading{err: err}
-			} else {
-				silent = append(silent, id)
+		g.Go(func() error {
+			s, err := readWithin(ctx, c, id, workersTime)
+			if noWorker(err) {
+				if err = c.standIn(ctx, id); err == nil {
+					s, err = readWithin(ctx, c, id, answerWithin)
+				}
 			}
-		}
+			lock.Lock()
+			defer lock.Unlock()
+			all[id] = reading{s, serverFailure(err, id)}
+			return nil
+		})
 	}
-	for id, r := range readWithin(ctx, c, silent, answerWithin) {
-		all[id] = r
-	}
-	for id, r := range all {
-		r.err = serverFailure(r.err, id)
-		all[id] = r
-	}
+	_ = g.Wait() // each has its own error
 	return all
 }
 
 // This process then answers for the batches in the queue of the batch.
 func (c *connection) standIn(ctx context.Context, id string) error {
+	c.starting.Lock()
+	defer c.starting.Unlock()
 	queue, err := flow.Queue(ctx, c, id)
 	if err != nil || c.served[queue] != nil {
 		return err
@@ -133,34 +138,20 @@ func (c *connection) standIn(ctx context.Context, id string) error {
 	return nil
 }
 
-// It reads at most 32 at the same time. It asks again until the time is over, because the SDK gives up after half of it, and
-// the server needs ten seconds to notice that a worker died with a task of the batch.
-func readWithin(ctx context.Context, t client.Client, ids []string, time time.Duration) map[string]reading {
-	all := map[string]reading{}
-	var lock sync.Mutex
-	var g errgroup.Group
-	g.SetLimit(32)
-	for _, id := range ids {
-		g.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, time)
-			defer cancel()
-			var r reading
-			for {
-				if r.Status, r.err = flow.Read(ctx, t, id); !late(r.err) || ctx.Err() != nil {
-					break
-				}
-			}
-			if r.err == nil {
-				r.err = plainNames(r.Status)
-			}
-			lock.Lock()
-			defer lock.Unlock()
-			all[id] = r
-			return nil
-		})
+// It asks again until the time is over, because the SDK gives up after half of it, and the server needs ten seconds to notice
+// that a worker died with a task of the batch.
+func readWithin(ctx context.Context, t client.Client, id string, time time.Duration) (s flow.Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time)
+	defer cancel()
+	for {
+		if s, err = flow.Read(ctx, t, id); !late(err) || ctx.Err() != nil {
+			break
+		}
 	}
-	_ = g.Wait() // each has its own error
-	return all
+	if err == nil {
+		err = plainNames(s)
+	}
+	return s, err
 }
 
 // submit refuses other names. They become names of files and branches here, and others can start workflows without submit.
@@ -188,13 +179,13 @@ func serverFailure(err error, id string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, flow.ErrUnknown):
-		return usage("there is no batch "+id, "hone-fleet list")
+		return failure.Usage("there is no batch "+id, "hone-fleet list")
 	case errors.Is(err, flow.ErrEnded):
-		return usage(fmt.Sprintf("batch %s has ended", id), "hone-fleet show "+id)
+		return failure.Usage(fmt.Sprintf("batch %s has ended", id), "hone-fleet show "+id)
 	case errors.As(err, &refused):
-		return failed(fmt.Errorf("batch %s: %w", id, err), "")
+		return failure.Of(fmt.Errorf("batch %s: %w", id, err), "")
 	case noWorker(err):
-		return failed(fmt.Errorf("batch %s does not answer: no worker is running", id), "hone-fleet worker --store DIR --key FILE")
+		return failure.Of(fmt.Errorf("batch %s does not answer: no worker is running", id), "hone-fleet worker --store DIR --key FILE")
 	}
-	return failed(err, "")
+	return failure.Of(err, "")
 }

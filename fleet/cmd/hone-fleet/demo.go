@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/fleet/job"
 	"hone/group"
@@ -24,7 +25,7 @@ var sample embed.FS
 func (a *app) runDemo(ctx context.Context, t client.Client, f devFlags) error {
 	jobs, err := demoJobs(ctx, filepath.Join(f.dir, "demo"))
 	if err != nil {
-		return failed(err, "")
+		return failure.Of(err, "")
 	}
 	in := flow.Input{ID: newID(), Jobs: jobs, Max: group.Amount{Tokens: 200_000}, Parallel: 2}
 	if err := flow.Start(ctx, t, queueName, in); err != nil {

@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"hone/cmd/hone/failure"
 	"hone/internal/excerpt"
 	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 type devFlags struct {
@@ -51,7 +53,7 @@ With --dir, batches are kept when dev ends. If you change --port, give the other
 func (a *app) dev(ctx context.Context, f devFlags) error {
 	program, err := findProgram("temporal", false)
 	if err != nil {
-		return failed(errors.New("the program temporal is neither on your PATH nor beside hone-fleet"),
+		return failure.Of(errors.New("the program temporal is neither on your PATH nor beside hone-fleet"),
 			"install Temporal's command line, or run make temporal in a clone of hone")
 	}
 	if f.dir == "" {
@@ -60,7 +62,7 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 		err = os.MkdirAll(f.dir, 0o700)
 	}
 	if err != nil {
-		return failed(err, "")
+		return failure.Of(err, "")
 	}
 	if f.uiPort == 0 {
 		f.uiPort = f.port + 1000
@@ -68,7 +70,7 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	for _, port := range []int{f.port, f.uiPort} {
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			return usage(fmt.Sprintf("port %d is in use", port), "choose others with --port and --ui-port")
+			return failure.Usage(fmt.Sprintf("port %d is in use", port), "choose others with --port and --ui-port")
 		}
 		l.Close()
 	}
@@ -84,7 +86,7 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	stop(nil)
 	<-ended
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return failed(cause, "")
+		return failure.Of(cause, "")
 	}
 	return err
 }
@@ -100,7 +102,7 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 	w.queue, w.parallel, w.trust = queueName, 2, "1"
 	if _, err := os.Stat(w.key); err != nil {
 		if err := os.WriteFile(w.key, []byte(rand.Text()+rand.Text()), 0o600); err != nil {
-			return failed(err, "")
+			return failure.Of(err, "")
 		}
 	}
 	legs, err := w.leg(ctx)
@@ -128,7 +130,7 @@ func (a *app) work(ctx context.Context, f devFlags) error {
 func runServer(ctx context.Context, program string, f devFlags) error {
 	keeper := sandbox.NewKeeper(f.dir)
 	defer keeper.Close()
-	r, err := sandbox.None{Grace: 5 * time.Second, Keeper: keeper}.Run(ctx, sandbox.Command{
+	r, err := wall.None{Grace: 5 * time.Second, Keeper: keeper}.Run(ctx, sandbox.Command{
 		Argv: []string{program, "server", "start-dev", "--ip", "127.0.0.1", "--port", strconv.Itoa(f.port), "--ui-port", strconv.Itoa(f.uiPort),
 			"--db-filename", filepath.Join(f.dir, "temporal.db"), "--log-level", "error"},
 		Dir: f.dir, Env: os.Environ(), MaxOutput: 64 << 10,

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/internal/render"
 )
@@ -40,7 +41,7 @@ func (a *app) listCommand() *cobra.Command {
 
 func (a *app) list(ctx context.Context, limit int, asJSON bool) error {
 	if limit < 1 {
-		return usage("--limit must be greater than 0", "")
+		return failure.Usage("--limit must be greater than 0", "")
 	}
 	t, err := a.dial(ctx)
 	if err != nil {
@@ -139,7 +140,7 @@ func lastBatch(ctx context.Context, t client.Client, id string) (string, error) 
 	case err != nil:
 		return "", serverFailure(err, "")
 	case len(list) == 0:
-		return "", usage("no batches", "hone-fleet submit jobs.toml --max-cost 50")
+		return "", failure.Usage("no batches", "hone-fleet submit jobs.toml --max-cost 50")
 	}
 	return list[0].ID, nil
 }

@@ -12,7 +12,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,16 +22,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone"
+	"hone/cmd/hone/failure"
 	"hone/internal/near"
 	"hone/internal/render"
-	"hone/sandbox"
+	"hone/sandbox/wall"
 )
 
 // Version is the version of the program. Release builds set it.
 var Version = "devel"
 
 func main() {
-	sandbox.Helper() // in a helper process this call does not return
+	wall.Helper() // in a helper process this call does not return
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	a := &app{out: os.Stdout, err: os.Stderr}
 	status := a.run(ctx, os.Args[1:])
@@ -46,29 +47,6 @@ type app struct {
 	parsed   bool // the command line is valid
 }
 
-// The exit statuses are those of hone, where they fit.
-const (
-	exitUnfinished  = 1 // a job of the batch is not done
-	exitUsage       = 2
-	exitBudget      = 3
-	exitWaiting     = 4 // a job waits for the user
-	exitFailed      = 5
-	exitInterrupted = 130
-)
-
-type failure struct {
-	exit      int
-	why, hint string // hint may be empty
-}
-
-func (f *failure) Error() string { return f.why }
-
-func usage(why, hint string) error { return &failure{exitUsage, why, hint} }
-
-func failed(err error, hint string) error { return &failure{exitFailed, err.Error(), hint} }
-
-type hinter interface{ Hint() string }
-
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.command()
 	root.SetArgs(args)
@@ -77,21 +55,17 @@ func (a *app) run(ctx context.Context, args []string) int {
 	c, err := root.ExecuteContextC(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return exitInterrupted
+		return failure.ExitStatus(hone.KindInterrupted)
 	case err == nil:
 		return 0
 	}
-	f, ok := errors.AsType[*failure](err)
-	if !ok {
-		f = &failure{exitUsage, err.Error(), c.CommandPath() + " --help"}
-		if a.parsed {
-			f.exit, f.hint = exitFailed, ""
-		}
-		f.hint = cmp.Or(hintOf(err), f.hint)
+	f, ok := failure.Explain(err, "")
+	if !ok && !a.parsed {
+		f.Kind, f.Hint = hone.KindUsage, cmp.Or(f.Hint, c.CommandPath()+" --help")
 	}
-	a.say("error", f.why)
-	a.say("hint", f.hint)
-	return f.exit
+	a.say("error", f.Error())
+	a.say("hint", f.Hint)
+	return failure.ExitStatus(f.Kind)
 }
 
 func (a *app) say(what, text string) {
@@ -138,7 +112,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 	if meant := near.Name(args[0], known); meant != "" {
 		hint = "did you mean hone-fleet " + meant + "?"
 	}
-	return usage(fmt.Sprintf("unknown command %q", args[0]), hint)
+	return failure.Usage(fmt.Sprintf("unknown command %q", args[0]), hint)
 }
 
 func version() string {
@@ -160,6 +134,6 @@ func batchArgs(form string, least, most int) cobra.PositionalArgs {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
 			return nil
 		}
-		return usage(fmt.Sprintf("%s takes %s", c.Name(), form), "hone-fleet list shows the ids of batches")
+		return failure.Usage(fmt.Sprintf("%s takes %s", c.Name(), form), "hone-fleet list shows the ids of batches")
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/fleet/job"
 )
@@ -55,7 +55,7 @@ func TestUsage(t *testing.T) {
 	} {
 		var out, said bytes.Buffer
 		a := &app{out: &out, err: &said}
-		if status := a.run(t.Context(), strings.Fields(line)); status != exitUsage || !strings.Contains(said.String(), want) {
+		if status := a.run(t.Context(), strings.Fields(line)); status != 2 || !strings.Contains(said.String(), want) {
 			t.Errorf("hone-fleet %s: status %d, %q, want %q", line, status, said.String(), want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestNoServer(t *testing.T) {
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
 	var said bytes.Buffer
 	a := &app{out: &said, err: &said}
-	if status := a.run(t.Context(), []string{"list"}); status != exitFailed || !strings.Contains(said.String(), "hint: start one with hone-fleet dev") {
+	if status := a.run(t.Context(), []string{"list"}); status != 5 || !strings.Contains(said.String(), "hint: start one with hone-fleet dev") {
 		t.Error(status, said.String())
 	}
 }
@@ -78,8 +78,8 @@ func TestNoWorker(t *testing.T) {
 		serviceerror.NewDeadlineExceeded("late"),
 		context.DeadlineExceeded,
 	} {
-		f, ok := errors.AsType[*failure](serverFailure(err, "7"))
-		if !ok || !strings.Contains(f.hint, "hone-fleet worker") {
+		f, ok := failure.Explain(serverFailure(err, "7"), "")
+		if !ok || !strings.Contains(f.Hint, "hone-fleet worker") {
 			t.Errorf("%v: %+v", err, f)
 		}
 	}
@@ -94,7 +94,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for _, word := range []string{"abcdef=yes", "abc=yes", "abcdef0", "abcdef0=maybe", "0123456=yes"} {
 		_, err := answersOf(questions, []string{word}, "hone-fleet show 7")
-		if f, ok := errors.AsType[*failure](err); !ok || f.hint != "hone-fleet show 7" {
+		if f, ok := failure.Explain(err, ""); !ok || f.Hint != "hone-fleet show 7" {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
@@ -145,8 +145,8 @@ func TestCanCancel(t *testing.T) {
 		{ended, []string{"stopped"}, "job stopped has ended: cancelled"},
 	} {
 		got := ""
-		if f, ok := errors.AsType[*failure](canCancel(c.s, c.names)); ok {
-			got = f.why
+		if err := canCancel(c.s, c.names); err != nil {
+			got = err.Error()
 		}
 		if got != c.want {
 			t.Errorf("%v: got %q, want %q", c.names, got, c.want)
@@ -170,12 +170,13 @@ func TestPlainNames(t *testing.T) {
 }
 
 func TestUnfinished(t *testing.T) {
-	for state, want := range map[flow.State]int{flow.Done: 0, flow.NeedsYou: exitWaiting, flow.NoBudget: exitBudget, flow.Failed: exitUnfinished, flow.Cancelled: exitUnfinished} {
+	for state, want := range map[flow.State]int{flow.Done: 0, flow.NeedsYou: 4, flow.NoBudget: 3, flow.Failed: 1, flow.Cancelled: 1} {
 		s := flow.Status{Jobs: make([]flow.JobStatus, 2), Counts: map[flow.State]int{flow.Done: 1}}
 		s.Counts[state]++
 		got := 0
-		if f, ok := errors.AsType[*failure](unfinished(s)); ok {
-			got = f.exit
+		if err := unfinished(s); err != nil {
+			f, _ := failure.Explain(err, "")
+			got = failure.ExitStatus(f.Kind)
 		}
 		if got != want {
 			t.Errorf("%s: status %d, want %d", state, got, want)

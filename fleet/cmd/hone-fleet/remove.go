@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/fleet/job"
 	"hone/fleet/store"
@@ -69,21 +70,21 @@ func (a *app) removeOne(ctx context.Context, t client.Client, s store.Store, id 
 	switch working, err := flow.Working(ctx, t, id); {
 	case errors.Is(err, flow.ErrUnknown) && forgotten:
 	case errors.Is(err, flow.ErrUnknown):
-		return usage("the server does not know batch "+id, "if the store belongs to this server: hone-fleet remove "+id+" --forgotten")
+		return failure.Usage("the server does not know batch "+id, "if the store belongs to this server: hone-fleet remove "+id+" --forgotten")
 	case err != nil:
 		return serverFailure(err, id)
 	case slices.Contains(working, flow.BatchID(id)):
-		return usage("batch "+id+" has not ended", "hone-fleet cancel "+id)
+		return failure.Usage("batch "+id+" has not ended", "hone-fleet cancel "+id)
 	case len(working) > 0:
-		return usage(fmt.Sprintf("batch %s was terminated, but these legs still run: %s", id, strings.Join(working, ", ")),
+		return failure.Usage(fmt.Sprintf("batch %s was terminated, but these legs still run: %s", id, strings.Join(working, ", ")),
 			"try again in some seconds; if no worker runs, start one, or terminate the legs in Temporal")
 	}
 	n, err := removeBatch(ctx, s, id)
 	if err != nil {
-		return failed(err, "")
+		return failure.Of(err, "")
 	}
 	if n == 0 {
-		return usage("the store has nothing of batch "+id, "list what it has: hone-fleet remove")
+		return failure.Usage("the store has nothing of batch "+id, "list what it has: hone-fleet remove")
 	}
 	fmt.Fprintf(a.out, "removed %s: %s\n", id, render.Count(n, "object"))
 	return nil
@@ -105,7 +106,7 @@ func removeBatch(ctx context.Context, s store.Store, id string) (n int, err erro
 func (a *app) listStored(ctx context.Context, t client.Client, s store.Store) error {
 	names, err := s.List(ctx, "")
 	if err != nil {
-		return failed(err, "")
+		return failure.Of(err, "")
 	}
 	var ids []string // in the order of names, which is sorted
 	objects := map[string]int{}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone"
+	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/fleet/job"
 	"hone/fleet/leg"
@@ -118,11 +120,11 @@ func (a *app) results(ctx context.Context, f resultsFlags, s flow.Status, names 
 
 func openStore(command, where string) (store.Store, error) {
 	if where == "" {
-		return nil, usage(command+" needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
+		return nil, failure.Usage(command+" needs the workers' store", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
 	}
 	s, err := store.Open(where)
 	if err != nil {
-		return nil, usage(err.Error(), "")
+		return nil, failure.UsageOf(err, "")
 	}
 	return s, nil
 }
@@ -130,11 +132,11 @@ func openStore(command, where string) (store.Store, error) {
 // Only the user can read the files.
 func (a *app) exportRuns(ctx context.Context, f resultsFlags, from store.Store, s flow.Status, names []string) error {
 	if f.key == "" {
-		return usage("--run needs the workers' key", "add --key FILE")
+		return failure.Usage("--run needs the workers' key", "add --key FILE")
 	}
 	key, err := leg.ReadKey(f.key)
 	if err != nil {
-		return usage(err.Error(), "")
+		return failure.UsageOf(err, "")
 	}
 	hone, err := findHone("")
 	if err != nil {
@@ -146,7 +148,7 @@ func (a *app) exportRuns(ctx context.Context, f resultsFlags, from store.Store, 
 		err = os.MkdirAll(f.run, 0o755)
 	}
 	if err != nil {
-		return failed(err, "")
+		return failure.Of(err, "")
 	}
 	w := &leg.Worker{Store: from, Key: key, Hone: hone, Dir: tmp}
 	for _, j := range s.Jobs {
@@ -155,7 +157,7 @@ func (a *app) exportRuns(ctx context.Context, f resultsFlags, from store.Store, 
 		}
 		file := filepath.Join(f.run, j.Name+".hone")
 		if err := w.Export(ctx, s.ID, job.Job{Name: j.Name, Repo: j.Repo, Ref: j.Ref}, file); err != nil {
-			return failed(fmt.Errorf("%s: %w", j.Name, err), "")
+			return failure.Of(fmt.Errorf("%s: %w", j.Name, err), "")
 		}
 		fmt.Fprintf(a.out, "%s: run %s is in %s; next, in a clone of %s: hone import %s\n", j.Name, j.Outcome.Run, file, render.Line(j.Repo), file)
 		if !j.State.Ended() {
@@ -209,7 +211,7 @@ func (d delivery) deliver(ctx context.Context, list []result) error {
 	}
 	fmt.Fprintf(d.app.out, "%d of %s delivered\n", len(list)-broken, render.Count(len(list), "result"))
 	if broken > 0 {
-		return &failure{exitFailed, render.Count(broken, "result") + " not delivered", ""}
+		return &failure.Error{Kind: hone.KindFailed, Why: render.Count(broken, "result") + " not delivered"}
 	}
 	return nil
 }
@@ -217,7 +219,7 @@ func (d delivery) deliver(ctx context.Context, list []result) error {
 func (d delivery) ofClone(ctx context.Context, list []result) ([]result, error) {
 	top, err := gitOutput(ctx, d.flags.dir, "rev-parse", "--show-toplevel")
 	if err != nil {
-		return nil, usage(fmt.Sprintf("%s is not a clone of a repository", d.flags.dir), "name the clone with -C DIR, or use --push, --patch DIR or --bundle DIR")
+		return nil, failure.Usage(fmt.Sprintf("%s is not a clone of a repository", d.flags.dir), "name the clone with -C DIR, or use --push, --patch DIR or --bundle DIR")
 	}
 	plain := func(url string) string { // without file://, a final slash and .git
 		return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(url, "file://"), "/"), ".git")
@@ -230,7 +232,7 @@ func (d delivery) ofClone(ctx context.Context, list []result) ([]result, error) 
 	}
 	fits := slices.DeleteFunc(slices.Clone(list), func(r result) bool { return !slices.Contains(known, plain(r.Repo)) })
 	if len(fits) == 0 {
-		return nil, usage(fmt.Sprintf("none of %s belongs to the repository in %s", render.Count(len(list), "result"), top), "hone-fleet results "+d.batch+" shows the repositories")
+		return nil, failure.Usage(fmt.Sprintf("none of %s belongs to the repository in %s", render.Count(len(list), "result"), top), "hone-fleet results "+d.batch+" shows the repositories")
 	}
 	return fits, nil
 }
@@ -242,12 +244,16 @@ func (d delivery) one(ctx context.Context, r result) error {
 	}
 	defer os.RemoveAll(tmp)
 	bundle := filepath.Join(tmp, "result.bundle")
-	in, _, err := d.from.Get(ctx, r.Object)
+	in, err := d.from.Get(ctx, r.Object)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if err := write(bundle, in); err != nil {
+	content, err := io.ReadAll(in)
+	if err == nil {
+		err = os.WriteFile(bundle, content, 0o600)
+	}
+	if err != nil {
 		return err
 	}
 	ref, err := resultRef(ctx, r, bundle)
@@ -255,13 +261,9 @@ func (d delivery) one(ctx context.Context, r result) error {
 		return err
 	}
 	if d.flags.bundle != "" {
-		kept, err := os.Open(bundle)
+		err := os.MkdirAll(d.flags.bundle, 0o755)
 		if err == nil {
-			defer kept.Close()
-			err = os.MkdirAll(d.flags.bundle, 0o755)
-		}
-		if err == nil {
-			err = write(filepath.Join(d.flags.bundle, r.Job+".bundle"), kept)
+			err = os.WriteFile(filepath.Join(d.flags.bundle, r.Job+".bundle"), content, 0o644)
 		}
 		if err != nil {
 			return err
@@ -321,15 +323,6 @@ func (d delivery) inClone(ctx context.Context, r result, bundle, ref, clone stri
 		return fmt.Errorf("the command ended with %w", err)
 	}
 	return nil
-}
-
-func write(file string, in io.Reader) error {
-	out, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }
 
 // Others may write to the store, so the branch must be the worker's commit, which is in the name of the object.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,7 +64,7 @@ func newScene(t *testing.T, f resultsFlags) *scene {
 		t.Fatal(err)
 	}
 	object := "B/project/results/" + must(t, made, "rev-parse", "HEAD") + ".bundle"
-	if _, err := from.Put(t.Context(), object, bytes.NewReader(content), ""); err != nil {
+	if err := from.Create(t.Context(), object, bytes.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
 	s.delivery = delivery{app: &app{out: &s.out, err: &s.err}, flags: f, batch: "B", from: from}
@@ -146,12 +147,17 @@ func TestPatchAndBundle(t *testing.T) {
 // TestOtherResult: whoever can write to the store cannot make others push something.
 func TestOtherResult(t *testing.T) {
 	s := newScene(t, resultsFlags{push: true, bundle: t.TempDir()})
-	content, _, err := store.Read(t.Context(), s.from, s.list[0].Object, 1<<20)
+	in, err := s.from.Get(t.Context(), s.list[0].Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	content, err := io.ReadAll(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.list[0].Object = "B/project/results/" + strings.Repeat("0", 40) + ".bundle"
-	if _, err := s.from.Put(t.Context(), s.list[0].Object, bytes.NewReader(content), ""); err != nil {
+	if err := s.from.Create(t.Context(), s.list[0].Object, bytes.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.delivery.deliver(t.Context(), s.list); err == nil || !strings.Contains(s.err.String(), "is not what the worker stored") {
@@ -171,15 +177,15 @@ func TestRemoveBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"a/job/manifest", "a/job/parts/1", "a/other/results/2.bundle", "a-b/job/manifest", "b/a/manifest"} {
-		if _, err := s.Put(t.Context(), name, strings.NewReader(name), ""); err != nil {
+	for _, name := range []string{"a/job/log/1", "a/job/log/2", "a/other/results/2.bundle", "a-b/job/log/1", "b/a/log/1"} {
+		if err := s.Create(t.Context(), name, strings.NewReader(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n, err := removeBatch(t.Context(), s, "a"); n != 3 || err != nil {
 		t.Error(n, err)
 	}
-	if left, err := s.List(t.Context(), ""); err != nil || strings.Join(left, " ") != "a-b/job/manifest b/a/manifest" {
+	if left, err := s.List(t.Context(), ""); err != nil || strings.Join(left, " ") != "a-b/job/log/1 b/a/log/1" {
 		t.Error(left, err)
 	}
 	for _, id := range []string{"", "..", "a/job", "."} {

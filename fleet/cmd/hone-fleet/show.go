@@ -10,6 +10,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"hone"
+	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/fleet/leg"
 	"hone/group"
@@ -94,11 +96,11 @@ func settled(ctx context.Context, t client.Client, id string) (s flow.Status, er
 func unfinished(s flow.Status) error {
 	switch {
 	case s.Counts[flow.NeedsYou] > 0:
-		return &failure{exitWaiting, render.Count(s.Counts[flow.NeedsYou], "job") + " waiting for your answer", "hone-fleet show " + s.ID}
+		return &failure.Error{Kind: hone.KindBlocked, Why: render.Count(s.Counts[flow.NeedsYou], "job") + " waiting for your answer", Hint: "hone-fleet show " + s.ID}
 	case s.Counts[flow.NoBudget] > 0:
-		return &failure{exitBudget, render.Count(s.Counts[flow.NoBudget], "job") + " without budget", "submit them again, with a higher --max-cost or --max-tokens"}
+		return &failure.Error{Kind: hone.KindBudget, Why: render.Count(s.Counts[flow.NoBudget], "job") + " without budget", Hint: "submit them again, with a higher --max-cost or --max-tokens"}
 	case s.Counts[flow.Done] < len(s.Jobs):
-		return &failure{exitUnfinished, render.Count(len(s.Jobs)-s.Counts[flow.Done], "job") + " not done", ""}
+		return &failure.Error{Kind: hone.KindRounds, Why: render.Count(len(s.Jobs)-s.Counts[flow.Done], "job") + " not done"}
 	}
 	return nil
 }

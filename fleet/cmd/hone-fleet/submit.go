@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/fleet/job"
 	"hone/group"
@@ -66,15 +67,15 @@ func (a *app) submit(ctx context.Context, f submitFlags, args []string) (err err
 	}
 	switch {
 	case in.Max.Cost < 0, in.Max.Tokens < 0:
-		return usage("a budget cannot be negative", "leave out --max-cost or --max-tokens for no limit of this kind")
+		return failure.Usage("a budget cannot be negative", "leave out --max-cost or --max-tokens for no limit of this kind")
 	case in.Max.Cost == 0 && in.Max.Tokens == 0:
-		return usage("a batch needs a budget", "add --max-cost 50, in USD, or --max-tokens 10000000")
+		return failure.Usage("a batch needs a budget", "add --max-cost 50, in USD, or --max-tokens 10000000")
 	case in.Parallel < 1:
-		return usage("--parallel must be greater than 0", "")
+		return failure.Usage("--parallel must be greater than 0", "")
 	case in.ID == "":
 		in.ID = newID()
 	case !job.ValidName(in.ID):
-		return usage("an id has at most 60 letters, digits, -, _ and single dots between them", "leave out --id for a new one")
+		return failure.Usage("an id has at most 60 letters, digits, -, _ and single dots between them", "leave out --id for a new one")
 	}
 	t, err := a.dial(ctx)
 	if err != nil {
@@ -82,9 +83,9 @@ func (a *app) submit(ctx context.Context, f submitFlags, args []string) (err err
 	}
 	defer t.Close()
 	if err := flow.Start(ctx, t, f.queue, in); errors.Is(err, flow.ErrExists) {
-		return usage("a batch "+in.ID+" exists already", "choose another --id, or leave it out")
+		return failure.Usage("a batch "+in.ID+" exists already", "choose another --id, or leave it out")
 	} else if err != nil {
-		return failed(err, "")
+		return failure.Of(err, "")
 	}
 	if f.json {
 		return a.printJSON(map[string]any{"id": in.ID, "jobs": len(in.Jobs)})
@@ -99,12 +100,12 @@ func jobsOf(f submitFlags, args []string) (jobs []job.Job, err error) {
 	file, read := f.repos, job.Read
 	switch {
 	case f.repos != "" && len(args) == 0:
-		return nil, usage("--repos needs a loop after --", "hone-fleet submit --repos "+f.repos+" --max-cost 50 -- fix --check \"make test\"")
+		return nil, failure.Usage("--repos needs a loop after --", "hone-fleet submit --repos "+f.repos+" --max-cost 50 -- fix --check \"make test\"")
 	case f.repos != "":
 		each := job.Job{Loop: args[0], Args: args[1:]}
 		read = func(file string, text []byte) ([]job.Job, error) { return job.ReadRepos(file, text, each) }
 	case len(args) != 1:
-		return nil, usage("submit takes one file with jobs, or --repos FILE and a loop", hint)
+		return nil, failure.Usage("submit takes one file with jobs, or --repos FILE and a loop", hint)
 	default:
 		file = args[0]
 	}
@@ -113,7 +114,7 @@ func jobsOf(f submitFlags, args []string) (jobs []job.Job, err error) {
 		jobs, err = read(file, text)
 	}
 	if err != nil {
-		return nil, usage(err.Error(), cmp.Or(hintOf(err), hint))
+		return nil, failure.UsageOf(err, hint)
 	}
 	for i := range jobs {
 		jobs[i].Model = cmp.Or(jobs[i].Model, f.model)

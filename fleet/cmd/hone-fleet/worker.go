@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
+	"hone/cmd/hone/failure"
 	"hone/fleet/flow"
 	"hone/fleet/leg"
 	"hone/fleet/store"
@@ -92,15 +92,15 @@ func (a *app) worker(ctx context.Context, f workerFlags) error {
 func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 	switch {
 	case f.store == "":
-		return nil, usage("a worker needs a store, the same for all workers", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
+		return nil, failure.Usage("a worker needs a store, the same for all workers", "add --store DIR or --store s3://BUCKET, or set "+storeVariable)
 	case f.parallel < 1:
-		return nil, usage("--parallel must be greater than 0", "")
+		return nil, failure.Usage("--parallel must be greater than 0", "")
 	case f.key == "":
-		return nil, usage("a worker needs a key, the same for all workers", "(umask 077 && head -c 32 /dev/urandom | base64 >fleet.key), then add --key fleet.key")
+		return nil, failure.Usage("a worker needs a key, the same for all workers", "(umask 077 && head -c 32 /dev/urandom | base64 >fleet.key), then add --key fleet.key")
 	}
 	key, err := leg.ReadKey(f.key)
 	if err != nil {
-		return nil, usage(err.Error(), hintOf(err))
+		return nil, failure.UsageOf(err, "")
 	}
 	hone, err := findHone(f.hone)
 	if err != nil {
@@ -108,12 +108,12 @@ func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 	}
 	s, err := store.Open(f.store)
 	if err != nil {
-		return nil, usage(err.Error(), "")
+		return nil, failure.UsageOf(err, "")
 	}
 	if f.dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return nil, failed(err, "choose a directory with --dir DIR")
+			return nil, failure.Of(err, "choose a directory with --dir DIR")
 		}
 		f.dir = filepath.Join(cache, "hone-fleet")
 	}
@@ -122,7 +122,7 @@ func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 		w.Args = []string{"--sandbox", f.sandbox}
 	}
 	if err := w.TryWalls(ctx); err != nil {
-		return nil, usage(err.Error(), "hone doctor --full lists the walls that work here")
+		return nil, failure.UsageOf(err, "hone doctor --full lists the walls that work here")
 	}
 	return w, nil
 }
@@ -130,7 +130,7 @@ func (f workerFlags) leg(ctx context.Context) (*leg.Worker, error) {
 func findHone(named string) (string, error) {
 	found, err := findProgram(cmp.Or(named, "hone"), named != "")
 	if err != nil {
-		return "", usage("cannot find "+cmp.Or(named, "the program hone"), "name the program with --hone PATH")
+		return "", failure.Usage("cannot find "+cmp.Or(named, "the program hone"), "name the program with --hone PATH")
 	}
 	return found, nil
 }
@@ -158,14 +158,7 @@ func startWorker(t client.Client, f workerFlags, legs *leg.Worker) (func(), erro
 	flow.Register(w)
 	w.RegisterActivityWithOptions(legs.Leg, activity.RegisterOptions{Name: flow.Leg})
 	if err := w.Start(); err != nil {
-		return nil, failed(err, "")
+		return nil, failure.Of(err, "")
 	}
 	return w.Stop, nil
-}
-
-func hintOf(err error) string {
-	if h := hinter(nil); errors.As(err, &h) {
-		return h.Hint()
-	}
-	return ""
 }

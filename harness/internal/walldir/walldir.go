@@ -238,25 +238,6 @@ func (f *Dir) claimAside(guards, root string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// LinkHome links paths of the user's home into that of the commands, unless they
-// exist there.
-func (f *Dir) LinkHome(paths []string) error {
-	for _, p := range paths {
-		target, err := loop.AbsPath("", p)
-		if err != nil {
-			return err
-		}
-		at := filepath.Join(f.Path, "home", filepath.FromSlash(strings.TrimPrefix(p, "~/")))
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			return err
-		}
-		if err := os.Symlink(target, at); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	}
-	return nil
-}
-
 // Explain returns the error of a command, or, if what the walls need outside the tree was
 // removed while they were in use, a *hone.Stop that says so.
 func (f *Dir) Explain(err error) error {

@@ -131,7 +131,7 @@ func (c *conductor) must(ctx context.Context, name string) error {
 		c.busy = true
 		return context.Cause(ctx)
 	case err == nil && exit != 0:
-		return hookStop(name, fmt.Sprintf("failed with exit status %d", exit), c.output())
+		return Result{exit, c.output()}.Failed(name)
 	}
 	return err
 }

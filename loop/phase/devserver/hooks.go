@@ -72,9 +72,9 @@ func (h Hooks) time() time.Duration {
 
 // Call runs a hook to its end. It returns an error if the hook could not be run
 // or was stopped. A nonzero exit status is not an error.
-func (h Hooks) Call(ctx context.Context, name string) (Result, error) {
+func (h Hooks) Call(ctx context.Context, name string, args ...string) (Result, error) {
 	got, err := h.Runner.Run(ctx, sandbox.Command{
-		Argv: []string{"bash", "-c", `exec bash "$0" "$1" 2>&1`, Config, name},
+		Argv: append([]string{"bash", "-c", `exec bash "$0" "$@" 2>&1`, Config, name}, args...),
 		Dir:  h.Dir, Timeout: h.time(), MaxOutput: maxLog,
 	})
 	output := excerpt.Output(got.Stdout) + excerpt.Output(got.Stderr)
@@ -93,15 +93,10 @@ func (h Hooks) Call(ctx context.Context, name string) (Result, error) {
 	return Result{got.Exit, output}, nil
 }
 
-// Must runs a hook and returns its output. A nonzero exit status is an error
-// that ends the run, because the project's configuration is at fault and not the
-// code.
-func (h Hooks) Must(ctx context.Context, name string) (string, error) {
-	got, err := h.Call(ctx, name)
-	if err == nil && got.Exit != 0 {
-		err = hookStop(name, fmt.Sprintf("failed with exit status %d", got.Exit), got.Output)
-	}
-	return got.Output, err
+// Failed returns the error of a hook whose exit status is not 0. It ends the run, because the project's configuration
+// is at fault and not the code.
+func (r Result) Failed(name string) error {
+	return hookStop(name, fmt.Sprintf("failed with exit status %d", r.Exit), r.Output)
 }
 
 func hookStop(name, what, output string) error {

@@ -27,7 +27,7 @@ type Instance struct {
 	run     *hone.Run
 	server  *Server
 	hooks   Hooks
-	since   string // the name of the step at which the suite begins
+	since   func() []history.Event // what happened in the run of the suite
 	forward *sandbox.Forwarding
 
 	requests atomic.Int64
@@ -38,10 +38,12 @@ type Instance struct {
 }
 
 // Instance returns the server for the run of the suite that began with the last
-// step of a name, since. It records the first requests, at most most of them but
+// step that the round took of a name, since. It records the first requests, at most most of them but
 // always the first. It starts nothing; end it with [Instance.Stop].
 func (s *Server) Instance(ctx context.Context, r *hone.Run, hooks Hooks, since string, most int) *Instance {
-	g := &Instance{ctx: ctx, run: r, server: s, hooks: hooks, since: since}
+	g := &Instance{ctx: ctx, run: r, server: s, hooks: hooks}
+	began, _ := r.Taken(since)
+	g.since = func() []history.Event { return r.Past().Since(began) }
 	g.forward = sandbox.ForwardBy(net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)), g.dial, func() {
 		if n := int(g.requests.Add(1)); n <= max(1, most) {
 			// A request that cannot be recorded is not evidence; the next event ends the run.
@@ -95,7 +97,7 @@ func (g *Instance) ensureUp(ctx context.Context) error {
 func (g *Instance) RecordedRequests() int { return g.countRecorded(history.Reached) }
 
 func (g *Instance) countRecorded(what string) (n int) {
-	for _, s := range history.Of[history.Served](g.run.Past().Since(g.since)) {
+	for _, s := range history.Of[history.Served](g.since()) {
 		if s.What == what {
 			n++
 		}

@@ -13,7 +13,8 @@ import (
 // "contracts" or "flows", up to the next heading of that level, or if SUPERSEDES
 // precedes it. In a spec without such headings it is one if it starts like a
 // request, or is a list item or in a code fence. FLOW: and SUPERSEDES: count
-// anywhere. Tables, quotations, comments and code in programming languages are
+// anywhere. There a heading with an action is a contract, too, if lines "Input:" and
+// "Success:", "Fail (WHY):" or "Expected:" follow, as in later versions of ABL. Tables, quotations, comments and code in programming languages are
 // context.
 func Parse(phase int, path, text string) Phase {
 	lines, sections := scan(strings.TrimPrefix(text, "\ufeff"))
@@ -29,6 +30,7 @@ func Parse(phase int, path, text string) Phase {
 var (
 	requestLine = lazyregexp.New(`^(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s|/\S|\$\s)`)
 	arrowMark   = lazyregexp.New(`[→⇒⟶⟹➜➔]|(?:^|\s)(?:--?|==?)>(?:\s|$)`)
+	labelled    = lazyregexp.New(`(?i)^(?:(input|action|query)|(success|expected|fail(?:ure)?))\s*(\([^()]*\))?\s*:\s*(.+)$`)
 	enclosed    = lazyregexp.New(`\{[^{}]*\}|\([^()]*\)|\[[^\[\]]*\]|"[^"]*"`)
 )
 
@@ -42,14 +44,25 @@ type parser struct {
 	indented    bool     // its steps are deeper than the start
 	targets     []string // of SUPERSEDES lines, for the item that follows
 	targetsLine int      // the line of the last of them
+
+	head   string   // the last heading below one for contracts
+	inputs []string // what labelled lines below it say is sent
 }
 
 func (p *parser) line(l line) {
 	if p.flow != nil && !p.inFlow(l) {
 		p.endFlow()
 	}
+	if l.level > 0 {
+		p.head, p.inputs = "", nil
+		if l.inside {
+			p.head = l.text
+		}
+	}
 	arrow := arrowMark.MatchString(l.text)
 	switch {
+	case p.head != "" && p.flow == nil && l.level == 0 && labelled.MatchString(l.text):
+		p.label(l.number, labelled.FindStringSubmatch(l.text))
 	case l.key == "FLOW":
 		p.flow = &Item{Path: p.spec.Path, Line: l.number, Flow: l.text, Supersedes: p.takeTargets()}
 		p.start, p.indented = l, false
@@ -69,6 +82,21 @@ func (p *parser) line(l line) {
 	case l.inside || p.targets != nil || !p.sections && requestOrItem(l):
 		p.spec.Items = append(p.spec.Items, Item{Path: p.spec.Path, Line: l.number, Steps: []Contract{p.contract(l)}, Supersedes: p.takeTargets()})
 	}
+}
+
+// A result is a contract of the heading's action; that of a failure is told by its reason, and not by the input.
+func (p *parser) label(number int, found []string) {
+	input, result, why, text := found[1], found[2], found[3], found[4]
+	if input != "" {
+		p.inputs = append(p.inputs, text)
+		return
+	}
+	action := append([]string{p.head}, p.inputs...)
+	if strings.HasPrefix(strings.ToLower(result), "fail") {
+		action = []string{p.head, why}
+	}
+	c := Contract{Line: number, Action: strings.TrimSpace(strings.Join(action, " ")), Expected: text}
+	p.spec.Items = append(p.spec.Items, Item{Path: p.spec.Path, Line: number, Steps: []Contract{c}, Supersedes: p.takeTargets()})
 }
 
 func (p *parser) contract(l line) Contract {

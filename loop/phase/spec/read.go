@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,20 +26,33 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Why }
 
+// Dir returns the directory of a project's specifications, with slashes: specs, or .abl/specs if there is only that, as
+// in ABL's later layout.
+func Dir(root string) string {
+	const later = ".abl/specs"
+	if _, err := os.Stat(filepath.Join(root, "specs")); errors.Is(err, fs.ErrNotExist) {
+		if info, err := os.Stat(filepath.Join(root, filepath.FromSlash(later))); err == nil && info.IsDir() {
+			return later
+		}
+	}
+	return "specs"
+}
+
 // Read returns a project's specifications in the order of their phases, resolved: all
 // of them if phase is 0, else those up to the phase, because no role gets a later one
 // (ruling A1). The error is a [*Error] if the project is at fault, such as a file that
 // is not UTF-8 text of at most 1 MiB, a symlink, two files for one phase, or no file
-// for the given one. Other files in specs/ are ignored.
+// for the given one. Other files beside them are ignored.
 func Read(dir string, phase int) ([]Phase, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	specs, err := readAll(root)
+	folder := Dir(dir)
+	specs, err := readAll(root, folder)
 	if err == nil && len(specs) == 0 {
-		err = errors.New("no specs: there is no specs/phaseN.md; write specs/phase1.md with one contract a line, such as: GET /health → 200")
+		err = fmt.Errorf("no specs: there is no %s/phaseN.md; write %[1]s/phase1.md with one contract a line, such as: GET /health → 200", folder)
 	}
 	if err != nil {
 		return nil, &Error{Why: err.Error()}
@@ -46,7 +60,7 @@ func Read(dir string, phase int) ([]Phase, error) {
 	if phase > 0 {
 		specs = slices.DeleteFunc(specs, func(s Phase) bool { return s.Number > phase })
 		if len(specs) == 0 || specs[len(specs)-1].Number != phase {
-			return nil, &Error{Why: fmt.Sprintf("there is no specs/phase%d.md", phase), Missing: true}
+			return nil, &Error{Why: fmt.Sprintf("there is no %s/phase%d.md", folder, phase), Missing: true}
 		}
 	}
 	Resolve(specs)
@@ -66,12 +80,12 @@ func Number(name string) (int, bool) {
 	return n, err == nil
 }
 
-func readAll(root *os.Root) (specs []Phase, err error) {
+func readAll(root *os.Root, folder string) (specs []Phase, err error) {
 	// A parent that is a symlink is refused, as below.
-	if err := artifact.CheckParents(root, "specs/x"); err != nil {
+	if err := artifact.CheckParents(root, folder+"/x"); err != nil {
 		return nil, err
 	}
-	entries, err := fs.ReadDir(root.FS(), "specs")
+	entries, err := fs.ReadDir(root.FS(), folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -80,7 +94,7 @@ func readAll(root *os.Root) (specs []Phase, err error) {
 		if !ok {
 			continue
 		}
-		path := "specs/" + e.Name()
+		path := folder + "/" + e.Name()
 		text, err := readText(root, path)
 		if err != nil {
 			return nil, err

@@ -126,6 +126,9 @@ func TestSpecShapes(t *testing.T) {
 		{"arrow in brackets and quotes", "# Contracts\nPOST /x {a → b} → 200\ntype \"a -> b\" -> saved\nA (→ open\n",
 			"2 POST /x {a → b} | 200\n3 type \"a -> b\" | saved\n4 A ( | open\n"},
 		{"first arrow splits", "# Contracts\nA → B → C\n", "2 A | B → C\n"},
+		{"ABL's later form", "## Contracts\n\n### POST /users\n**Input:** `{\"name\": \"A\"}`\n**Success:** `201 {\"id\"}`\n**Fail (Taken):** `409 {\"error\"}`\n\n### VERIFICATION: Audit\n" +
+			"**Action:** After `POST /users`\n**Query:** `SELECT 1`\n**Expected:** `1`\n\n## Notes\nSuccess: unlikely\n",
+			"5 POST /users {\"name\": \"A\"} | 201 {\"id\"}\n6 POST /users (Taken) | 409 {\"error\"}\n11 VERIFICATION: Audit After POST /users SELECT 1 | 1\n"},
 		{"list items", "# Contracts\n- A → 1\n* B → 2\n1. C → 3\n2) D → 4\n- [ ] E → 5\n  - F → 6\n", "2 A | 1\n3 B | 2\n4 C | 3\n5 D | 4\n6 E | 5\n7 F | 6\n"},
 		{"emphasis", "# **Contracts**\n- `GET /a` → `200`\n- **GET /b** → 200\n`GET /c → 200`\nGET /**/x → 200 for /**/y\n",
 			"2 GET /a | 200\n3 GET /b | 200\n4 GET /c | 200\n5 GET /**/x | 200 for /**/y\n"},

@@ -1,6 +1,9 @@
 package environ
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestLookup(t *testing.T) {
 	env := []string{"PATH=a", "PATH=b=c", "PATHS=d", "=C:=e", ""}
@@ -8,5 +11,17 @@ func TestLookup(t *testing.T) {
 		if got := Value(env, name); got != want {
 			t.Errorf("lookup(%s) = %q, want %q", name, got, want)
 		}
+	}
+}
+
+func TestCleanEnv(t *testing.T) {
+	env := []string{"A=1", "KEY=secret", "B=", "KEYS=2", "odd", "KEY=again"}
+	got := Without(env, []string{"KEY", "absent"})
+	if strings.Join(got, " ") != "A=1 B= KEYS=2 odd" {
+		t.Errorf("%q", got)
+	}
+	got = append(Without(env, nil), "more")
+	if got[0] = "changed"; env[0] != "A=1" || len(got) != 7 {
+		t.Errorf("%q from %q", got, env)
 	}
 }

@@ -15,41 +15,43 @@ import (
 
 // Apply restrains the calling thread. The goroutine must be locked to the thread
 // and never unlocked, see [OnOwnThread]. Only the limits are for the whole
-// process, see [Restraint.limit]. If Strict is set and there is no Landlock, the
-// error is a [*sandbox.WallError]. After an error a part may have been applied.
-func (r Restraint) Apply() (got Reached, err error) {
-	if got.Processes, err = r.limit(); err != nil {
-		return got, err
+// process, see [Restraint.limit]. The grade has Landlock, Seccomp and Open: what the restraint
+// should deny and cannot on this kernel. processes is the RLIMIT_NPROC that was set; 0 if none was.
+// If Strict is set and there is no Landlock, the error is a [*sandbox.WallError]. After an error a
+// part may have been applied.
+func (r Restraint) Apply() (g sandbox.Grade, processes uint64, err error) {
+	if processes, err = r.limit(); err != nil {
+		return g, 0, err
 	}
 	if r.Free {
-		return got, r.become(sandbox.Capabilities())
+		return g, processes, r.become(sandbox.Capabilities())
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return got, fmt.Errorf("give up new privileges: %w", err)
+		return g, 0, fmt.Errorf("give up new privileges: %w", err)
 	}
 	// Before the capabilities: it opens paths that may need them.
-	if got.Landlock, err = r.holdFiles(); err != nil {
-		return got, fmt.Errorf("restrict files with Landlock: %w", err)
+	if g.Landlock, err = r.holdFiles(); err != nil {
+		return g, 0, fmt.Errorf("restrict files with Landlock: %w", err)
 	}
 	keep := r.power()
 	if err := dropCapabilities(keep); err != nil {
-		return got, fmt.Errorf("drop capabilities: %w", err)
+		return g, 0, fmt.Errorf("drop capabilities: %w", err)
 	}
 	if err := r.become(keep); err != nil {
-		return got, err
+		return g, 0, err
 	}
-	if got.Seccomp, err = r.filterCalls(got.Landlock); err != nil {
-		return got, fmt.Errorf("filter system calls: %w", err)
+	if g.Seccomp, err = r.filterCalls(g.Landlock); err != nil {
+		return g, 0, fmt.Errorf("filter system calls: %w", err)
 	}
-	got.Open = r.open(got.Landlock, got.Seccomp)
-	return got, nil
+	g.Open = r.open(g.Landlock, g.Seccomp)
+	return g, processes, nil
 }
 
 // OnOwnThread calls a function on a new thread that runs nothing else, so that
 // the function may restrain it, and returns when the function does. The thread
 // is never the first of the process: the kernel decides by the first thread's
 // restraint which process may signal or trace this one, and a command must not
-// have the rights of its keeper. The thread exists until the process ends,
+// have the rights of its supervisor. The thread exists until the process ends,
 // because children may be tied to it.
 func OnOwnThread(do func()) {
 	done := make(chan struct{})

@@ -26,7 +26,7 @@ const (
 //   - No core dumps, which the kernel would write outside the walls.
 //   - RLIMIT_NPROC counts all tasks of a user, so the limit is the number that
 //     exist now and the command's. It does not apply to the machine's root, not
-//     even in a user namespace, and is not set for root: the keeper counts
+//     even in a user namespace, and is not set for root: the supervisor counts
 //     root's processes instead.
 //   - RLIMIT_DATA, for each process, because limits on address space break
 //     programs that reserve much of it (Go, Node, Java).

@@ -3,7 +3,7 @@
 // namespaces, and a control group.
 //
 // Call [Restraint.Apply]. It restrains the calling thread and all that the
-// thread starts. [Reached] says what the running kernel cannot do.
+// thread starts, and says in a grade what the running kernel cannot do.
 package kernel
 
 import (
@@ -46,16 +46,6 @@ type Restraint struct {
 	// As is whom the thread runs as from then on. The calling thread must be root's unless it
 	// is zero.
 	As sandbox.User `json:"as,omitzero"`
-}
-
-// Reached describes what a restraint does on this kernel.
-type Reached struct {
-	Landlock int  `json:"landlock,omitempty"` // the ABI that was used; 0 means none
-	Seccomp  bool `json:"seccomp,omitempty"`
-	// Processes is the RLIMIT_NPROC that was set; 0 if none was.
-	Processes uint64 `json:"processes,omitempty"`
-	// Open describes, for the user, what the restraint should deny and cannot.
-	Open []string `json:"open,omitempty"`
 }
 
 // BehindMounts returns the entries for walls whose mounts already guard the

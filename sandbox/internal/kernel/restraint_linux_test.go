@@ -36,11 +36,11 @@ type restrained struct {
 
 // outcome is the result of a restrained command.
 type outcome struct {
-	Reached Reached
-	Fail    string // the restraint's error
-	Exit    int
-	Output  string
-	Took    time.Duration // by the restraint
+	Processes uint64 // the limit that was set
+	Fail      string // the restraint's error
+	Exit      int
+	Output    string
+	Took      time.Duration // by the restraint
 }
 
 // restrainedChild does the work of the test binary's other names, and exits.
@@ -77,7 +77,7 @@ func (task restrained) do() (got outcome) {
 	var err error
 	OnOwnThread(func() {
 		began := time.Now()
-		got.Reached, err = task.Restraint.Apply()
+		_, got.Processes, err = task.Restraint.Apply()
 		if got.Took = time.Since(began); err == nil {
 			err = cmd.Start()
 		}

@@ -1,66 +1,52 @@
 package process
 
 import (
+	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-type marks struct {
-	place, process mark
-	commands       atomic.Uint64
-}
+// Keeper marks the commands that run for a directory, so that the next process there finds what
+// a killed one and its supervisors left. A supervisor ends each command itself; so Close does nothing.
+type Keeper struct{ place string }
 
 // NewKeeper returns a keeper of commands that run for a directory. Another process of
 // the same user finds them by the directory; see [Keeper.EndEarlier].
 func NewKeeper(dir string) *Keeper {
-	k := &Keeper{}
-	k.place = placeMark(placeOf(dir))
-	k.process = k.place.process(rand.Uint64())
-	return k
-}
-
-// It stays if the directory is renamed.
-func placeOf(dir string) uint64 {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {
-		return rand.Uint64()
+		return &Keeper{rand.Text()}
 	}
-	sum := sha256.Sum256(fmt.Appendln(nil, os.Geteuid(), stat.Dev, stat.Ino))
-	return binary.BigEndian.Uint64(sum[:])
+	sum := sha256.Sum256(fmt.Appendln(nil, os.Geteuid(), stat.Dev, stat.Ino)) // they stay if the directory is renamed
+	return &Keeper{fmt.Sprintf("%x", sum[:8])}
 }
 
-func (k *Keeper) commandMark() mark {
+// Place returns the mark of all commands of the directory; empty if k is nil.
+func (k *Keeper) Place() string {
 	if k == nil {
-		return randomMark()
+		return ""
 	}
-	return k.process.command(k.commands.Add(1))
+	return k.place
 }
 
-// Env returns the variable that marks the processes of a command that something else
-// starts, as KEY=VALUE.
-func (k *Keeper) Env() []string {
-	if k == nil {
-		return nil
-	}
-	return k.process.env(nil)
-}
+// Close does nothing.
+func (k *Keeper) Close() {}
 
 // EndEarlier kills what the commands of earlier keepers of the directory left running,
 // and returns the names of the programs. Those keepers' processes must have ended.
 func (k *Keeper) EndEarlier() (programs []string) {
-	if k == nil {
-		return nil
+	if k == nil || !slices.ContainsFunc(pids(), func(pid int) bool { return isMarked(pid, k.place) }) {
+		return nil // nearly always
 	}
 	spared := map[int]bool{}
 	for pid := os.Getpid(); pid > 0 && !spared[pid]; {
@@ -69,45 +55,13 @@ func (k *Keeper) EndEarlier() (programs []string) {
 		pid = s.Parent
 	}
 	session, _ := unix.Getsid(0)
-	return k.place.end(SweepTime, func(s Status) bool { return spared[s.PID] || s.Session == session })
-}
-
-func self() (string, error) { return "/proc/self/exe", nil }
-
-func (k *Keeper) args() []string {
-	session, _ := unix.Getsid(0)
-	return []string{k.process.text, strconv.FormatUint(k.process.limit, 10), strconv.Itoa(session)}
-}
-
-// The arguments tell the keeper enough.
-func (k *Keeper) tellAll() {}
-
-// No user waits for it, so it looks several times: a process that starts during a look may be missed.
-func endLeftovers(args []string, _ map[int]bool) {
-	if len(args) != 3 {
-		return
-	}
-	m := mark{text: args[0], span: 1 << commandBits}
-	m.limit, _ = strconv.ParseUint(args[1], 10, 64)
-	session, _ := strconv.Atoi(args[2])
-	for range 3 {
-		m.end(time.Minute, func(s Status) bool { return s.PID == os.Getpid() || s.Session == session })
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// It also kills what the marked processes started, until no more are found or the time is over. It returns the names of their
-// programs.
-func (m mark) end(limit time.Duration, spare func(Status) bool) (programs []string) {
-	if !slices.ContainsFunc(pids(), m.isOn) {
-		return nil // nearly always
-	}
-	deadline := time.Now().Add(limit)
+	spare := func(s Status) bool { return spared[s.PID] || s.Session == session }
+	deadline := time.Now().Add(SweepTime)
 	killed := map[process]bool{}
 	for quiet := 0; quiet < 2 && time.Now().Before(deadline); quiet++ {
-		for _, s := range m.members(All(), spare) {
+		for _, s := range below(All(), func(s Status) bool { return !spare(s) && isMarked(s.PID, k.place) }) {
 			name, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.PID), "comm"))
-			if unix.Kill(s.PID, unix.SIGKILL) != nil {
+			if s.Zombie || spare(s) || unix.Kill(s.PID, unix.SIGKILL) != nil {
 				continue
 			}
 			if quiet = -1; !killed[s.process] {
@@ -115,25 +69,73 @@ func (m mark) end(limit time.Duration, spare func(Status) bool) (programs []stri
 				programs = append(programs, strings.TrimSpace(string(name)))
 			}
 		}
-		if len(killed) == 0 {
-			break
-		}
 		time.Sleep(time.Millisecond)
 	}
 	return programs
 }
 
-func (m mark) members(all []Status, spare func(Status) bool) []Status {
-	parents, marked := make(map[int]int, len(all)), map[int]bool{}
+// marker is the environment variable of what a command starts. Its value lists the marks of
+// commands, PLACE.COMMAND, so that each hone finds the processes of a hone that runs in it.
+const marker = "HONE_COMMAND_ID"
+
+// mark adds the mark of this supervisor to the environment of its command, where those that are
+// there stay. A process may start with another environment. So the soft limit of processor time
+// in real-time scheduling becomes a number of the mark, too, which is a hundred thousand years: all
+// children inherit it, programs do not change it, and it can be read of a zombie.
+func mark(env []string) []string {
+	own := os.Getenv(marker)
+	var has unix.Rlimit
+	if number, _ := numbersOf(own); unix.Getrlimit(unix.RLIMIT_RTTIME, &has) == nil && has.Max >= number {
+		_ = unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: number, Max: has.Max})
+	}
+	marked := make([]string, 0, len(env)+1)
+	all := own
+	for _, variable := range env {
+		if outer, ok := strings.CutPrefix(variable, marker+"="); !ok {
+			marked = append(marked, variable)
+		} else if outer != "" {
+			all = outer + "," + own
+		}
+	}
+	return append(marked, marker+"="+all)
+}
+
+// numbersOf returns the first number of a mark, and how many numbers a place has.
+func numbersOf(mark string) (first, count uint64) {
+	sum := func(text string) uint64 {
+		h := sha256.Sum256([]byte(text))
+		return binary.BigEndian.Uint64(h[:])
+	}
+	const commandBits = 30
+	place, command, one := strings.Cut(mark, ".")
+	if first = 1<<62 | sum(place)>>34<<commandBits; !one {
+		return first, 1 << commandBits
+	}
+	return first | sum(command)>>(64-commandBits), 1
+}
+
+func isMarked(pid int, mark string) bool {
+	first, count := numbersOf(mark)
+	var has unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &has); err == nil && has.Cur-first < count {
+		return true
+	}
+	env, err := readProc(pid, "environ")
+	return err == nil && bytes.Contains(env, []byte(mark))
+}
+
+// below returns the processes for which is returns true, and what they started.
+func below(all []Status, is func(Status) bool) []Status {
+	parents, found := make(map[int]int, len(all)), map[int]bool{}
 	for _, s := range all {
 		parents[s.PID] = s.Parent
-		marked[s.PID] = !spare(s) && m.isOn(s.PID)
+		found[s.PID] = is(s)
 	}
-	return slices.DeleteFunc(all, func(s Status) bool {
+	return slices.DeleteFunc(slices.Clone(all), func(s Status) bool {
 		pid := s.PID
 		for range all { // the parents may form a loop if they changed while they were read
-			if marked[pid] {
-				return s.Zombie || spare(s)
+			if found[pid] {
+				return false
 			}
 			pid = parents[pid]
 		}

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !linux
 
 package process
 
@@ -19,8 +19,8 @@ import (
 // commands left running. The first command starts it, and another one takes its place if
 // it is killed. A nil Keeper keeps nothing.
 type Keeper struct {
-	marks
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex   // guards what follows
+	groups  map[int]bool // the process groups of the commands that run
 	closed  bool
 	started int      // how many processes
 	pipe    *os.File // to the process; nil if none runs
@@ -47,7 +47,9 @@ func Helper() {
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
 	if groups, died := awaitDeath(os.Stdin); died {
-		endLeftovers(os.Args[1:], groups)
+		for group := range groups {
+			_ = syscall.Kill(-group, syscall.SIGKILL)
+		}
 	}
 	syscall.Exit(0) // at once: under the race detector os.Exit waits a second
 }
@@ -81,7 +83,7 @@ func (k *Keeper) start() {
 	if k.closed || k.pipe != nil || k.started >= mostKeepers {
 		return
 	}
-	program, err := self()
+	program, err := os.Executable()
 	if err != nil {
 		return
 	}
@@ -90,15 +92,17 @@ func (k *Keeper) start() {
 		return
 	}
 	defer theirs.Close()
-	cmd := &exec.Cmd{Path: program, Args: append([]string{keeperName}, k.args()...), Dir: "/", Env: []string{},
+	cmd := &exec.Cmd{Path: program, Args: []string{keeperName}, Dir: "/", Env: []string{},
 		Stdin: theirs, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
-	if err := withoutLimit(cmd.Start); err != nil {
+	if err := cmd.Start(); err != nil {
 		_ = ours.Close()
 		return
 	}
 	k.started++
 	k.pipe = ours
-	k.tellAll()
+	for group := range k.groups {
+		k.send("+", group)
+	}
 	go k.await(cmd)
 }
 
@@ -124,5 +128,40 @@ func (k *Keeper) Close() {
 	defer k.mu.Unlock()
 	if k.closed = true; k.pipe != nil {
 		_, _ = fmt.Fprintln(k.pipe, closed)
+	}
+}
+
+// NewKeeper returns a keeper of commands that run for a directory.
+func NewKeeper(string) *Keeper { return &Keeper{} }
+
+// EndEarlier does nothing: nothing tells which processes they are.
+func (k *Keeper) EndEarlier() (programs []string) { return nil }
+
+func (k *Keeper) add(group int) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.groups == nil {
+		k.groups = map[int]bool{}
+	}
+	k.groups[group] = true
+	k.send("+", group)
+}
+
+func (k *Keeper) remove(group int) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.groups, group)
+	k.send("-", group)
+}
+
+func (k *Keeper) send(what string, group int) {
+	if k.pipe != nil {
+		_, _ = fmt.Fprintf(k.pipe, "%s%d\n", what, group)
 	}
 }

@@ -12,8 +12,5 @@ func Helper() {}
 // Close does nothing.
 func (k *Keeper) Close() {}
 
-// Env returns nil.
-func (k *Keeper) Env() []string { return nil }
-
 // EndEarlier does nothing: none outlives its process.
 func (k *Keeper) EndEarlier() (programs []string) { return nil }

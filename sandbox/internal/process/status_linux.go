@@ -34,19 +34,17 @@ func All() []Status {
 	return all
 }
 
-// descendants returns this process, of which only the number is set, and those of its
-// descendants that started at a time or later. It does not look below an older child: no
-// younger process gets there, because orphans move to an ancestor.
+// descendants returns what this process started, and what that started.
 //
 // The result is not complete if the kernel does not list children, or if a process has
 // ended: its children have moved to a process that was looked at before. The end of a
 // process further below may go unnoticed, and the kernel may omit a child while another one
 // is reaped, so look twice.
-func descendants(born uint64) (all []Status, complete bool) {
-	all = append(all, Status{process: process{PID: os.Getpid()}})
-	for i := 0; i < len(all); i++ {
-		below, ok := children(all[i].PID)
-		if !ok || i > 0 && !lives(all[i].PID) {
+func descendants() (all []Status, complete bool) {
+	parents := []int{os.Getpid()}
+	for i := 0; i < len(parents); i++ {
+		below, ok := children(parents[i])
+		if !ok || i > 0 && !lives(parents[i]) {
 			return nil, false
 		}
 		for _, pid := range below {
@@ -54,9 +52,7 @@ func descendants(born uint64) (all []Status, complete bool) {
 			if !ok {
 				return nil, false
 			}
-			if s.Born >= born {
-				all = append(all, s)
-			}
+			all, parents = append(all, s), append(parents, pid)
 		}
 	}
 	return all, true

@@ -4,24 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"hone/internal/waittest"
 )
 
-func TestMarkEnv(t *testing.T) {
-	got := strings.Join(mark{text: "inner"}.env([]string{"A=1", marker + "=outer"}), " ")
-	if want := "A=1 " + marker + "=outer,inner"; got != want {
+func TestMark(t *testing.T) {
+	t.Setenv(marker, "place.inner")
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &own); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_RTTIME, &own) }()
+	got := strings.Join(mark([]string{"A=1", marker + "=outer"}), " ")
+	if want := "A=1 " + marker + "=outer,place.inner"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	for text, want := range map[string]bool{"place": true, "place.inner": true, "place.other": false, "other": false, "other.inner": false} {
+		if isMarked(os.Getpid(), text) != want {
+			t.Errorf("marked with %s: %v", text, !want)
+		}
 	}
 }
 
@@ -34,32 +43,6 @@ func TestParseStatus(t *testing.T) {
 	for _, short := range []string{"", "42 (a) S 1", ")"} {
 		if _, ok := parseStatus(42, short); ok {
 			t.Errorf("parseStatus(%q) was read", short)
-		}
-	}
-}
-
-// A mark finds the processes of what is below it, and of nothing else.
-func TestMarksAreNested(t *testing.T) {
-	place := placeMark(1 << 40)
-	first, second, elsewhere := place.process(1), place.process(2), placeMark(1<<41).process(1)
-	within := func(m, outer mark) bool {
-		return m.limit-outer.limit < outer.span && strings.Contains(m.text, outer.text)
-	}
-	for _, c := range []struct {
-		inner, outer mark
-		want         bool
-	}{
-		{first.command(7), first.command(7), true},
-		{first.command(7), first, true},
-		{first.command(7), place, true},
-		{first.command(7), first.command(8), false},
-		{first.command(7), second, false},
-		{elsewhere.command(7), place, false},
-		{elsewhere.command(7), first, false},
-		{placeMark(math.MaxUint64).process(math.MaxUint64).command(math.MaxUint64), placeMark(math.MaxUint64), true},
-	} {
-		if got := within(c.inner, c.outer); got != c.want {
-			t.Errorf("%+v within %+v: %v", c.inner, c.outer, got)
 		}
 	}
 }
@@ -88,51 +71,37 @@ func TestReadProc(t *testing.T) {
 	}
 }
 
-// descendants finds those of every depth, but not below an older child, and says that it
-// may have missed some if a process has ended.
+// descendants finds those of every depth, and says that it may have missed some if a process has ended.
 func TestDescendants(t *testing.T) {
-	start := func(script string) (cmd *exec.Cmd, born uint64, below int) {
-		cmd = exec.Command("sh", "-c", script)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err == nil {
-			_, err = fmt.Fscan(out, &below)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() })
-		s, _ := ReadStatus(cmd.Process.Pid)
-		return cmd, s.Born, below
+	cmd := exec.Command("sh", "-c", `sh -c 'sh -c "echo \$\$; exec sleep 1000"; true'; true`)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
 	}
-	const script = `sh -c 'sh -c "echo \$\$; exec sleep 1000"; true'; true`
-	older, _, belowOlder := start(script)
-	time.Sleep(20 * time.Millisecond) // the kernel counts the time of a start in hundredths of a second
-	younger, born, belowYounger := start(script)
-	all, complete := descendants(born)
+	var deepest int
+	if err == nil {
+		_, err = fmt.Fscan(out, &deepest)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() }()
 	if _, ok := children(os.Getpid()); !ok {
 		t.Skip("the kernel does not list children")
 	}
+	all, complete := descendants()
 	has := func(pid int) bool { return slices.ContainsFunc(all, func(s Status) bool { return s.PID == pid }) }
-	if !complete || !has(younger.Process.Pid) || !has(belowYounger) {
-		t.Errorf("%v of %d and %d, complete: %t", all, younger.Process.Pid, belowYounger, complete)
+	if !complete || len(all) < 3 || !has(cmd.Process.Pid) || !has(deepest) {
+		t.Errorf("%v of %d and %d, complete: %t", all, cmd.Process.Pid, deepest, complete)
 	}
-	if has(older.Process.Pid) || has(belowOlder) {
-		t.Errorf("%v has %d or %d", all, older.Process.Pid, belowOlder)
-	}
-	if all, _ := descendants(0); len(all) < 7 {
-		t.Errorf("%v are not all", all)
-	}
-	if err := younger.Process.Kill(); err != nil {
+	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := waitid(unix.P_PID, younger.Process.Pid); err != nil {
+	if _, err := waitid(unix.P_PID, cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	if all, complete := descendants(born); complete {
-		t.Errorf("%v are said to be all, after the end of %d", all, younger.Process.Pid)
+	if all, complete := descendants(); complete {
+		t.Errorf("%v are said to be all, after the end of %d", all, cmd.Process.Pid)
 	}
 }

@@ -1,9 +1,11 @@
 package process
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -18,78 +20,58 @@ const SweepTime = 5 * time.Second
 type Tree struct {
 	cmd    *exec.Cmd
 	pid    int
-	outer  int    // this process's session, which no process of the tree can enter
-	born   uint64 // the command's Status.Born
-	mark   mark
+	id     string        // marks the processes; empty: they are all that this process starts
 	exited chan struct{} // closed when the command has exited; it is not reaped yet
 	status Exit          // set when exited is closed
-	only   bool          // this process has no other children
-	known  map[process]bool
-	// sessions are those in which processes of the tree were found. They contain
-	// no others, because a process cannot enter a session.
-	sessions map[int]bool
+	killed map[process]bool
 
 	watched chan struct{} // closed when nothing watches the limits any more; nil if nothing did
 	excess  string        // set when watched is closed
 }
 
-// Start starts a command in a session of its own. The kernel kills it when the
-// calling thread ends, and the keeper, which may be nil, kills all that it started
-// when this process ends.
-func Start(cmd *exec.Cmd, k *Keeper) (*Tree, error) {
-	k.start()
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	return start(cmd, k.commandMark())
+// Start starts the command of a supervisor, in a session of its own. This process must have no
+// other children. The kernel kills the command when the calling thread ends.
+func Start(cmd *exec.Cmd) (*Tree, error) {
+	cmd.Env = mark(cmd.Env)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return start(cmd, "")
 }
 
-// StartDetached is Start for a command that may outlive this process.
-func StartDetached(cmd *exec.Cmd) (*Tree, error) { return start(cmd, randomMark()) }
-
-func start(cmd *exec.Cmd, m mark) (*Tree, error) {
-	// Without this, daemons become children of init: they are still found by
-	// their mark, but not reaped here. So an error does not matter.
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	t := &Tree{cmd: cmd, mark: m, exited: make(chan struct{}), known: map[process]bool{}, sessions: map[int]bool{}}
-	cmd.Env = t.mark.env(cmd.Env)
+// StartSupervisor starts the supervisor of a command of a place in a session of its own. If something
+// kills it, End finds what it left by its mark.
+func StartSupervisor(cmd *exec.Cmd, place string) (*Tree, error) {
+	id := place + "." + rand.Text()[:16]
+	cmd.Env = append(cmd.Env, marker+"="+id)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
+	return start(cmd, id)
+}
+
+func start(cmd *exec.Cmd, id string) (*Tree, error) {
+	// Without this, daemons become children of init. Then they are found by their mark, but not reaped here.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	t := &Tree{cmd: cmd, id: id, exited: make(chan struct{}), killed: map[process]bool{}}
 	cmd.SysProcAttr.Setsid = true
-	if err := t.mark.withLimit(cmd.Start); err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	t.pid = cmd.Process.Pid
-	t.sessions[t.pid] = true
-	t.outer, _ = unix.Getsid(0)
-	if s, ok := ReadStatus(t.pid); ok {
-		t.born = s.Born
-	}
-	go t.await()
+	go func() {
+		defer close(t.exited)
+		info, err := waitid(unix.P_PID, t.pid) // it stays a zombie, so that no other process gets its number or its group's
+		if t.status = info.exit(); err != nil {
+			t.status = Exit{Status: -1}
+		}
+	}()
 	return t, nil
 }
 
 // PID returns the command's process number.
 func (t *Tree) PID() int { return t.pid }
 
-// ClaimChildren declares that this process has no other children, so that every
-// process that becomes its child belongs to the tree.
-func (t *Tree) ClaimChildren() { t.only = true }
-
 // Exit returns how the command exited. It may be called after Exited is closed.
 func (t *Tree) Exit() Exit { return t.status }
-
-// The command stays a zombie, so that no other process gets its number or its group's.
-func (t *Tree) await() {
-	defer close(t.exited)
-	info, err := waitid(unix.P_PID, t.pid)
-	t.status = info.exit()
-	if err != nil {
-		t.status = Exit{Status: -1}
-	}
-}
 
 // Exited returns a channel that is closed when the command has exited.
 func (t *Tree) Exited() <-chan struct{} { return t.exited }
@@ -109,16 +91,10 @@ func (t *Tree) GroupLives() bool {
 	if s, ok := ReadStatus(t.pid); ok && !s.Zombie {
 		return true
 	}
-	for _, s := range All() {
-		if (s.Group == t.pid || s.PID == t.pid) && !s.Zombie {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(All(), func(s Status) bool { return s.Group == t.pid && !s.Zombie })
 }
 
 // End ends all processes that the command left behind, and returns how it exited.
-// The command must have exited.
 func (t *Tree) End() Exit {
 	t.Kill()
 	<-t.exited
@@ -126,7 +102,7 @@ func (t *Tree) End() Exit {
 	t.Reap()
 	deadline := time.Now().Add(SweepTime)
 	for quiet := 0; quiet < 2 && !childless() && time.Now().Before(deadline); {
-		if quiet++; t.sweep(t.candidates()) > 0 {
+		if quiet++; t.sweep() > 0 {
 			quiet = 0
 			time.Sleep(time.Millisecond)
 		}
@@ -156,20 +132,13 @@ func childless() bool {
 	return errors.Is(err, unix.ECHILD)
 }
 
-// Processes of others may be among them.
-func (t *Tree) candidates() []Status {
-	if all, complete := descendants(t.born); complete {
-		return all
-	}
-	return All()
-}
-
 // Those that are now this process's children are reaped. It returns how many are left.
-func (t *Tree) sweep(all []Status) int {
+func (t *Tree) sweep() int {
 	left := 0
-	for _, s := range t.members(all) {
+	for _, s := range t.members() {
 		switch {
 		case !s.Zombie:
+			t.killed[s.process] = true // it may lose what identifies it
 			if err := unix.Kill(s.PID, unix.SIGKILL); !errors.Is(err, unix.EPERM) {
 				left++
 			}
@@ -182,42 +151,12 @@ func (t *Tree) sweep(all []Status) int {
 	return left
 }
 
-// It remembers them, because a process that ends may lose what identifies it.
-func (t *Tree) members(all []Status) []Status {
-	byPID := make(map[int]Status, len(all))
-	for _, s := range all {
-		byPID[s.PID] = s
+func (t *Tree) members() []Status {
+	if t.id != "" {
+		return below(All(), func(s Status) bool { return t.killed[s.process] || s.PID != os.Getpid() && isMarked(s.PID, t.id) })
 	}
-	var found []Status
-	for _, s := range all {
-		if t.descends(s, byPID) {
-			t.known[s.process], t.sessions[s.Session] = true, true
-			found = append(found, s)
-		}
+	if all, complete := descendants(); complete {
+		return all
 	}
-	return found
-}
-
-func (t *Tree) descends(s Status, byPID map[int]Status) bool {
-	for range byPID { // the parents may form a loop if they changed while they were read
-		if t.owns(s) {
-			return true
-		}
-		parent, ok := byPID[s.Parent]
-		if !ok || s.PID == os.Getpid() {
-			return false
-		}
-		if parent.PID == os.Getpid() {
-			return t.only
-		}
-		s = parent
-	}
-	return false
-}
-
-func (t *Tree) owns(s Status) bool {
-	if s.Born < t.born || s.PID == os.Getpid() || s.Session == t.outer {
-		return false
-	}
-	return t.known[s.process] || t.sessions[s.Session] || t.mark.isOn(s.PID)
+	return below(All(), func(s Status) bool { return s.Parent == os.Getpid() })
 }

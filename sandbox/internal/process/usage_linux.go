@@ -12,6 +12,9 @@ import (
 // and its group. The kernel cannot set these limits for a whole tree, but held means that it
 // stops the tree from having many more tasks, so that there is time to see it.
 func (t *Tree) Watch(maxTasks int, maxMemory int64, held bool) {
+	if maxTasks == 0 && maxMemory == 0 {
+		return
+	}
 	t.watched = make(chan struct{})
 	go func() {
 		defer close(t.watched)
@@ -75,16 +78,10 @@ func machineTasks() (n int) {
 	return n
 }
 
-// memory is in bytes that no file backs. If this process is process 1 all others are the tree's.
+// memory is in bytes that no file backs.
 func (t *Tree) usage() (tasks int, memory int64) {
-	var all []Status
-	if os.Getpid() == 1 {
-		all = All()
-	} else {
-		all = t.members(t.candidates())
-	}
-	for _, s := range all {
-		if s.PID != 1 && !s.Zombie {
+	for _, s := range t.members() {
+		if !s.Zombie {
 			tasks += s.Threads
 			memory += anonymousMemory(s.PID)
 		}

@@ -3,6 +3,7 @@
 package nofollow
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -78,7 +79,7 @@ func infoOf(st *unix.Stat_t) Info {
 	default:
 		mode |= fs.ModeIrregular
 	}
-	return Info{Mode: mode, Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino, Device: uint64(st.Dev)}
+	return Info{Mode: mode, Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino, Device: uint64(st.Dev), owner: st.Uid, group: st.Gid}
 }
 
 // It does not wait for a FIFO that replaced the file.
@@ -129,6 +130,96 @@ func (d directory) names() ([]string, error) {
 	return names, err
 }
 
+func (d directory) makeDir(name string) error {
+	if err := unix.Mkdirat(d.fd, name, 0o755); err != nil {
+		return pathError("mkdirat", name, err)
+	}
+	if os.Geteuid() == 0 {
+		made, err := d.enter(name)
+		if err != nil {
+			return err
+		}
+		giveOwner(made.fd, d.owner())
+		made.close()
+	}
+	return nil
+}
+
+// owner returns nil if this process is not root, or if the owner is unknown.
+func (d directory) owner() *Info {
+	var st unix.Stat_t
+	if os.Geteuid() != 0 || unix.Fstat(d.fd, &st) != nil {
+		return nil
+	}
+	info := infoOf(&st)
+	return &info
+}
+
+func giveOwner(fd int, of *Info) {
+	// Setting both needs a privilege that setting the group alone does not.
+	if of != nil && unix.Fchown(fd, int(of.owner), int(of.group)) != nil {
+		_ = unix.Fchown(fd, -1, int(of.group))
+	}
+}
+
+func (d directory) chmod(mode fs.FileMode) error {
+	return pathError("chmod", ".", unix.Fchmod(d.fd, uint32(mode.Perm())))
+}
+
+func (d directory) chmodFile(f File, name string, mode fs.FileMode) error {
+	return pathError("chmod", name, unix.Fchmod(f.fd, uint32(mode.Perm())))
+}
+
+func (d directory) removeDir(name string) error {
+	return pathError("rmdir", name, unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR))
+}
+
+func (d directory) remove(name string) error {
+	return pathError("unlink", name, unix.Unlinkat(d.fd, name, 0))
+}
+
+func (d directory) create(name string, replaces *Info) (*os.File, error) {
+	fd, err := unix.Openat(d.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, pathError("create", name, err)
+	}
+	if replaces == nil {
+		replaces = d.owner()
+	}
+	giveOwner(fd, replaces)
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (d directory) openToWrite(name string) (*os.File, error) {
+	fd, err := unix.Openat(d.fd, name, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (d directory) symlink(target, name string) error {
+	return pathError("symlink", name, unix.Symlinkat(target, d.fd, name))
+}
+
+// The third argument is for systems that rename by paths only.
+func (d directory) rename(name string, to directory, _, toName string) error {
+	return pathError("rename", toName, unix.Renameat(d.fd, name, to.fd, toName))
+}
+
+// isBusy reports whether a file cannot be replaced by another one because it is a mount
+// point.
+func isBusy(err error) bool { return errors.Is(err, unix.EBUSY) }
+
+// Some file systems cannot sync directories.
+func (d directory) sync() error {
+	err := unix.Fsync(d.fd)
+	if err == unix.EINVAL || err == unix.ENOTSUP {
+		return nil
+	}
+	return pathError("sync", ".", err)
+}
+
 // File is an open regular file. Unlike an [os.File], it does not first ask the system
 // whether the descriptor can be polled.
 type File struct{ fd int }
@@ -149,3 +240,7 @@ func (f File) Read(p []byte) (int, error) {
 
 // Close closes the file. Call it once.
 func (f File) Close() error { return unix.Close(f.fd) }
+
+// Std returns the file as the standard library has it, instead of it. The path is used only
+// in errors.
+func (f File) Std(path string) *os.File { return os.NewFile(uintptr(f.fd), path) }

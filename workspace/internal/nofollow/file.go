@@ -7,40 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"syscall"
 
 	"hone/internal/transient"
 	"hone/workspace/treepath"
 )
-
-// OpenRegular opens the regular file at path in its parent directory for
-// reading. It opens nothing else, even if something replaces the file at the
-// same time.
-func OpenRegular(dir *os.Root, path string) (*os.File, fs.FileInfo, error) {
-	name := treepath.Base(path)
-	seen, err := dir.Lstat(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := requireRegular(path, seen.Mode()); err != nil {
-		return nil, nil, err
-	}
-	// Without blocking, because a FIFO may have replaced the file.
-	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	opened, err := f.Stat()
-	if err == nil && !os.SameFile(seen, opened) {
-		err = treepath.Refuse(path, "it was replaced while being opened")
-	}
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, opened, nil
-}
 
 func requireRegular(path string, mode fs.FileMode) error {
 	switch {
@@ -95,18 +66,6 @@ func WithoutPath(err error) error {
 		return link.Err
 	}
 	return err
-}
-
-// DirNames returns the names in a directory, sorted.
-func DirNames(dir *os.Root) ([]string, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	slices.Sort(names)
-	return names, err
 }
 
 // UntilDone returns a reader that reads from r until the context is done.

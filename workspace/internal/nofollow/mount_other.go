@@ -1,8 +1,6 @@
-//go:build !linux
+//go:build unix && !linux
 
 package nofollow
 
-import "os"
-
-// IsMount is false: only Linux says which files are mount points.
-func IsMount(*os.Root, string) bool { return false }
+// Only Linux says which files are mount points.
+func (d directory) isMount(string) bool { return false }

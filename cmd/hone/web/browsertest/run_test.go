@@ -76,7 +76,7 @@ func TestLive(t *testing.T) {
 	b.says("done", "round 3")
 	b.do(chromedp.Evaluate[chromedp.Void]("document.getElementById('r2-log').open = true"))
 	b.do(chromedp.SendKeys(chromedp.ID("r2-find"), "TOTAL"))
-	b.says("1 of 6 lines", "cart.go:9: the total is wrong")
+	b.says("1 of 4 lines", "./cart.go:9:1: the total is wrong")
 	if log := value[string](b, "document.querySelector('#r2-log pre').textContent"); strings.Contains(log, "step 3") {
 		t.Errorf("the log shows lines that do not match:\n%s", log)
 	}

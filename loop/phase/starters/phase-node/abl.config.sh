@@ -27,7 +27,7 @@ health_check() {
   while IFS= read -r -d '' file; do
     node --check "$file" || failed=1
   done < <(find . -name node_modules -prune -o -type f \( -name '*.js' -o -name '*.mjs' -o -name '*.cjs' \) -print0)
-  # This file installs no packages. With hook_net = true in [phase] you can do that here:
+  # This file installs no packages. With hook-net = true in [phase] you can do that here:
   #   [ -d node_modules ] || npm ci --no-audit --no-fund || return
   if [ -d node_modules ]; then
     npm run --silent lint --if-present || failed=1

@@ -22,7 +22,7 @@ health_check() {
   fi
   local failed=0
   "$(interpreter)" -m compileall -q -x '/\.venv/' . || failed=1
-  # This file installs no packages. With hook_net = true in [phase] you can do that here:
+  # This file installs no packages. With hook-net = true in [phase] you can do that here:
   #   [ -d .venv ] || { python3 -m venv .venv && .venv/bin/pip install -r requirements.txt; } || return
   if ruff --version > /dev/null 2>&1; then ruff check --no-cache . || failed=1; fi
   if mypy --version > /dev/null 2>&1; then mypy --cache-dir=/dev/null . || failed=1; fi

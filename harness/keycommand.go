@@ -1,0 +1,198 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"hone/model"
+	"hone/sandbox"
+	"hone/sandbox/wall"
+)
+
+// keySource is how commands that print keys are run, and who learns the keys. A session has
+// its models before it knows that.
+type keySource struct {
+	runner sandbox.Runner
+	dir    string
+	learn  func(key string)
+}
+
+const (
+	// keyTimeout suffices for a vault. A command that asks the user to sign in is stopped.
+	keyTimeout = time.Minute
+	// earlyRenewal is how long before it expires a key is no longer used.
+	earlyRenewal = time.Minute
+	maxKeyOutput = 64 << 10
+)
+
+// keyedModel is a model whose key a command prints. It keeps the key in memory only, and
+// never records or shows it.
+type keyedModel struct {
+	*keySource
+	line    string
+	environ []string
+	open    func(key string) (model.Model, error)
+
+	mu      sync.Mutex
+	key     string
+	expires time.Time // zero if the command did not say
+	current model.Model
+}
+
+var (
+	_ model.Model = (*keyedModel)(nil)
+	_ Prober      = (*keyedModel)(nil)
+)
+
+func (h Host) withKeyCommand(line string, open func(key string) (model.Model, error)) (model.Model, error) {
+	if _, err := open("no key yet"); err != nil {
+		return nil, err
+	}
+	m := &keyedModel{keySource: h.keys, line: line, environ: h.environ(), open: open}
+	if m.keySource == nil {
+		m.keySource = &keySource{wall.None{}, ".", func(string) {}}
+	}
+	return m, nil
+}
+
+// Generate makes one attempt, and another one with a new key if the server refuses the first
+// because of its key: that costs nothing.
+func (m *keyedModel) Generate(ctx context.Context, req model.Request) (reply model.Reply, err error) {
+	err = m.with(ctx, func(asked model.Model) (err error) {
+		reply, err = asked.Generate(ctx, req)
+		return err
+	})
+	return reply, err
+}
+
+// Probe implements [Prober].
+func (m *keyedModel) Probe(ctx context.Context) error {
+	return m.with(ctx, func(asked model.Model) error {
+		if p, ok := asked.(Prober); ok {
+			return p.Probe(ctx)
+		}
+		return nil
+	})
+}
+
+func (m *keyedModel) with(ctx context.Context, do func(model.Model) error) error {
+	asked, key, err := m.keyed(ctx, "")
+	if err != nil {
+		return err
+	}
+	if err = do(asked); !refusesKey(err) {
+		return err
+	}
+	again, newKey, failed := m.keyed(ctx, key)
+	switch {
+	case failed != nil:
+		return failed
+	case newKey == key: // the same command knows no better
+		return err
+	}
+	return do(again)
+}
+
+// Some servers say 400 or 403 if a token has expired.
+func refusesKey(err error) bool {
+	var e *model.Error
+	return errors.As(err, &e) && !e.Streamed && (e.Status == http.StatusUnauthorized ||
+		e.Rejected() && e.Status != 0 && strings.Contains(strings.ToLower(e.Message), "expired"))
+}
+
+// keyed returns the model with a key other than the refused one, unless the command prints
+// that again.
+func (m *keyedModel) keyed(ctx context.Context, refused string) (model.Model, string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.key != "" && m.key != refused && (m.expires.IsZero() || time.Until(m.expires) > earlyRenewal) {
+		return m.current, m.key, nil
+	}
+	key, expires, err := m.run(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	m.learn(key)
+	if m.current == nil || key != m.key {
+		if m.current, err = m.open(key); err != nil {
+			return nil, "", err
+		}
+	}
+	m.key, m.expires = key, expires
+	return m.current, key, nil
+}
+
+func (m *keyedModel) run(ctx context.Context) (key string, expires time.Time, err error) {
+	got, err := m.runner.Run(ctx, sandbox.Command{Argv: sandbox.Shell(m.line), Dir: m.dir, Env: m.environ, Timeout: keyTimeout, MaxOutput: maxKeyOutput})
+	why := ""
+	switch {
+	case ctx.Err() != nil:
+		return "", expires, context.Cause(ctx)
+	case err != nil:
+		why = err.Error()
+	case got.TimedOut:
+		why = fmt.Sprintf("it did not end within %s", keyTimeout)
+	case got.Exit != 0:
+		why = fmt.Sprintf("exit status %d", got.Exit)
+	default:
+		if key, expires, err = parseKey(string(got.Stdout), time.Now()); err == nil {
+			return key, expires, nil
+		}
+		why = err.Error()
+	}
+	// What it printed may be a secret, and so stays unseen.
+	return "", expires, &model.Error{Kind: model.Auth, Message: "key-command: " + why, Hint: "run it in a terminal to see what it prints: " + m.line}
+}
+
+// printedKey is what several clouds' tools print: a key and when it expires.
+type printedKey struct {
+	Key          string `json:"key"`
+	Token        string `json:"token"`
+	AccessToken  string `json:"access_token"` // OAuth
+	AccessToken2 string `json:"accessToken"`  // az account get-access-token
+	In           any    `json:"expires_in"`   // seconds
+	On           any    `json:"expires_on"`   // seconds since 1970
+	At           string `json:"expires_at"`
+	Expiration   string `json:"expiration"`
+}
+
+// parseKey reads what a key command prints: the key in one line, or a JSON object. The errors
+// do not contain it.
+func parseKey(text string, now time.Time) (key string, expires time.Time, err error) {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "{") {
+		var p printedKey
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		if d.Decode(&p) != nil {
+			return "", expires, errors.New("it printed JSON that is not a key")
+		}
+		text = cmp.Or(p.Key, p.Token, p.AccessToken, p.AccessToken2)
+		seconds := func(v any) int64 { n, _ := strconv.ParseInt(fmt.Sprint(v), 10, 64); return n }
+		switch at, notTime := time.Parse(time.RFC3339, cmp.Or(p.At, p.Expiration)); {
+		case notTime == nil:
+			expires = at
+		case seconds(p.On) > 0:
+			expires = time.Unix(seconds(p.On), 0)
+		case seconds(p.In) > 0:
+			expires = now.Add(time.Duration(seconds(p.In)) * time.Second)
+		}
+	}
+	switch {
+	case text == "":
+		return "", expires, errors.New("it printed no key")
+	case strings.ContainsAny(text, " \t\r\n"):
+		return "", expires, errors.New("it printed more than a key")
+	case len(text) < minKeyLength:
+		return "", expires, fmt.Errorf("it printed fewer than %d characters, which is no key", minKeyLength)
+	}
+	return text, expires, nil
+}

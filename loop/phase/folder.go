@@ -1,0 +1,174 @@
+package phase
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"hone"
+	"hone/history"
+	"hone/model"
+	"hone/tool"
+)
+
+// inFolder returns tools for which a path that starts with the role's own directory
+// means that directory, because the specifications and many prompts call it so
+// (ruling A15): "src/main.go" is main.go for the builder. A directory of that name
+// within it keeps its own paths. dir is the absolute path of the role's directory.
+func inFolder(tools []tool.Tool, dir string) []tool.Tool {
+	inside := make([]tool.Tool, len(tools))
+	for i, t := range tools {
+		run := t.Run
+		t.Run = func(ctx context.Context, in tool.Input) (tool.Result, error) {
+			name := filepath.Base(dir)
+			if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+				return run(ctx, in)
+			}
+			if !t.RunsCommands {
+				in.Args = withoutFolder(in.Args, name)
+				return run(ctx, in)
+			}
+			got, err := run(ctx, in)
+			if missesFolder(got.Text, name) {
+				got.Text += fmt.Sprintf("\n[The working directory is %s/ itself: in a command, write NAME, not %[1]s/NAME.]\n", name)
+			}
+			return got, err
+		}
+		inside[i] = t
+	}
+	return inside
+}
+
+func missesFolder(output, name string) bool {
+	for line := range strings.Lines(output) {
+		if strings.Contains(line, "No such file or directory") && strings.Contains(line, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func withoutFolder(args json.RawMessage, name string) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(args, &all) != nil {
+		return args
+	}
+	changed := false
+	for _, key := range []string{"path", "root"} {
+		var p string
+		if json.Unmarshal(all[key], &p) != nil {
+			continue
+		}
+		rest, ok := strings.CutPrefix(strings.TrimPrefix(p, "./")+"/", name+"/")
+		if !ok {
+			continue
+		}
+		if rest = strings.TrimSuffix(rest, "/"); rest == "" {
+			rest = "."
+		}
+		all[key], _ = json.Marshal(rest)
+		changed = true
+	}
+	if !changed {
+		return args
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return args
+	}
+	return text
+}
+
+// The prompts of ABL call the role's working directory the project root.
+func namesRoot(text string) bool { return strings.Contains(strings.ToLower(text), "project root") }
+
+func rootNote(role, folder string) string {
+	return fmt.Sprintf("prompts/%s.md mentions the project root, but the %s works in %s/: there %s/NAME means NAME; correct the file, or remove it to use hone's prompt", role, role, folder, folder)
+}
+
+// If the role's prompt names the project root, what its commands then left in a new directory of the same name, such as
+// src/src/, is moved to where it was meant to be (ruling A15).
+func (l Loop) talkIn(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) (hone.Conversation, error) {
+	if !l.NamesRoot[role.Name] {
+		return session(ctx, r, role, messages)
+	}
+	nested := filepath.Join(r.Tree.Dir(), role.Dir, filepath.Base(role.Dir))
+	had, err := hone.Step(ctx, r, "own folder", role.Dir, func(context.Context) (bool, error) {
+		_, err := os.Lstat(nested)
+		return err == nil, nil
+	})
+	if err != nil {
+		return hone.Conversation{}, err
+	}
+	talk, err := session(ctx, r, role, messages)
+	if err != nil || had {
+		return talk, err
+	}
+	_, err = repeatable(ctx, r, "move up", func(context.Context) (history.Report, error) {
+		moved, err := moveUp(filepath.Dir(nested), filepath.Base(nested))
+		if err != nil || !moved {
+			return history.Report{}, err
+		}
+		return history.Report{Said: fmt.Sprintf("%s/%s/ was moved to %s/", role.Dir, filepath.Base(nested), role.Dir)}, nil
+	})
+	return talk, err
+}
+
+func session(ctx context.Context, r *hone.Run, role hone.Role, messages []model.Message) (hone.Conversation, error) {
+	if role.Agent {
+		return r.Delegate(ctx, role, messages)
+	}
+	return r.Talk(ctx, role, messages)
+}
+
+// What has the names of the entries in dir is replaced, and directories are merged. It may be repeated after an interruption.
+func moveUp(dir, name string) (moved bool, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	// The directory may hold an entry of its own name. An interrupted call leaves aside.
+	aside := name + ".hone-moved"
+	if _, err := root.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+		if info, err := root.Lstat(name); err != nil || !info.IsDir() {
+			return false, nil
+		}
+		if err := root.Rename(name, aside); err != nil {
+			return false, err
+		}
+	}
+	if err := merge(root, aside, "."); err != nil {
+		return true, err
+	}
+	return true, root.RemoveAll(aside)
+}
+
+func merge(root *os.Root, from, to string) error {
+	entries, err := fs.ReadDir(root.FS(), from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		source, target := path.Join(from, e.Name()), path.Join(to, e.Name())
+		info, err := root.Lstat(target)
+		switch {
+		case target == ".git":
+			continue // belongs to the loop
+		case err == nil && info.IsDir() && e.IsDir():
+			err = merge(root, source, target)
+		default:
+			err = errors.Join(root.RemoveAll(target), root.Rename(source, target))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
