@@ -199,8 +199,7 @@ func (t *talk) takeAnswer(parts []model.Part, text string) error {
 		return nil
 	}
 	t.addText(missing + " A call that is written as text is not read: use the tool calls of the API.")
-	writer, _ := t.model.paid.InService()
-	return t.r.Advise(Notice{Text: writer.Called + " writes tool calls as text, which are not read",
+	return t.r.Advise(Notice{Text: t.model.replied + " writes tool calls as text, which are not read",
 		Next: Next{Verb: NewRun, Flags: []Flag{{Name: "tools", Value: "text"}}, Remark: "which reads them"}})
 }
 

@@ -35,7 +35,7 @@ func TestDeltasReadTwoManifests(t *testing.T) {
 	f := story.New(story.Options{Get: func(object string) ([]byte, error) { read += len(objects[object]); return objects[object], nil }})
 	for _, c := range []struct{ before, after, changed string }{{one.Name, one.Name, ""}, {one.Name, two.Name, "f99"}} {
 		read = 0
-		f.Add(inRound(1, 1, history.ToolCall{Command: true, Manifest: c.before}))
+		f.Add(inRound(1, 1, history.ToolCall{Command: true, Before: history.Before{Manifest: c.before}}))
 		said := f.Add(inRound(1, 2, history.Snapshot{Manifest: c.after}))
 		var changed string
 		for _, line := range said {
