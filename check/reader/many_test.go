@@ -43,6 +43,7 @@ func many(n int) map[string]string {
 		"python":      "",
 		"jest":        repeated("FAIL ./a.test.js\n", "  ● all › t@\n\n    Expected: @\n\n      at a.test.js:@:1\n\n", "", "Test Suites: 1 failed, 1 total\n"),
 		"vitest":      repeated("", " FAIL  a.test.js > all > t@\nAssertionError: @\n ❯ a.test.js:@:1\n\n⎯⎯⎯⎯[1/1]⎯\n\n", "", " Test Files  1 failed (1)\n"),
+		"numbered":    repeated("\nFailures:\n\n", "  @) sum adds @\n     Failure/Error: expect(1).to eq(@)\n\n       expected: @\n            got: 1\n     # ./a_spec.rb:@:in `block'\n\n", "", "Finished in 1 second\n9 examples, 9 failures\n"),
 		"cargo":       repeated("running 1 test\n", "---- tests::t@ stdout ----\n\nthread 'tests::t@' panicked at src/lib.rs:@:1:\nassertion failed\n\n", "", "failures:\n    tests::t1\n\ntest result: FAILED.\n"),
 		"eslint":      repeated(`[{"filePath":"/x/a.js","messages":[`, `{"ruleId":"r","severity":2,"message":"v@ is undefined","line":@}`, ",", "]}]"),
 		"ruff":        repeated("[", `{"code":"F821","filename":"/x/a.py","location":{"row":1@,"column":1},"message":"v@ is undefined"}`, ",\n", "]"),
