@@ -44,6 +44,8 @@ func many(n int) map[string]string {
 		"jest":        repeated("FAIL ./a.test.js\n", "  ● all › t@\n\n    Expected: @\n\n      at a.test.js:@:1\n\n", "", "Test Suites: 1 failed, 1 total\n"),
 		"vitest":      repeated("", " FAIL  a.test.js > all > t@\nAssertionError: @\n ❯ a.test.js:@:1\n\n⎯⎯⎯⎯[1/1]⎯\n\n", "", " Test Files  1 failed (1)\n"),
 		"numbered":    repeated("\nFailures:\n\n", "  @) sum adds @\n     Failure/Error: expect(1).to eq(@)\n\n       expected: @\n            got: 1\n     # ./a_spec.rb:@:in `block'\n\n", "", "Finished in 1 second\n9 examples, 9 failures\n"),
+		"gtest":       repeated("", "[ RUN      ] Sum.T@\na.cc:@: Failure\nExpected equality of these values:\n  @\n  1\n[  FAILED  ] Sum.T@ (0 ms)\n", "", "[==========] 1 test from 1 test suite ran. (0 ms total)\n"),
+		"ctest":       repeated("", "      Start @: t@\n @/9 Test   #@: t@ ...***Failed    0.01 sec\nno @\n", "", "0% tests passed, 9 tests failed out of 9\n"),
 		"cargo":       repeated("running 1 test\n", "---- tests::t@ stdout ----\n\nthread 'tests::t@' panicked at src/lib.rs:@:1:\nassertion failed\n\n", "", "failures:\n    tests::t1\n\ntest result: FAILED.\n"),
 		"eslint":      repeated(`[{"filePath":"/x/a.js","messages":[`, `{"ruleId":"r","severity":2,"message":"v@ is undefined","line":@}`, ",", "]}]"),
 		"ruff":        repeated("[", `{"code":"F821","filename":"/x/a.py","location":{"row":1@,"column":1},"message":"v@ is undefined"}`, ",\n", "]"),
