@@ -55,3 +55,23 @@ func TestDeltasReadTwoManifests(t *testing.T) {
 func inRound(round int, active int64, payload any) history.Event {
 	return history.Event{Event: journal.Event{Step: &journal.Identity{Round: round, Name: "x"}, Active: active}, Payload: payload}
 }
+
+// What a round had changed when its tree was restored is not a change of the round, which begins again.
+func TestRoundWhoseTreeWasRestored(t *testing.T) {
+	changed := func(after string) history.Changed {
+		return history.Changed{Verdict: workspace.Verdict{Path: "a", Ruling: workspace.Allow, Before: workspace.Image{Digest: "0"}, After: workspace.Image{Digest: after}}}
+	}
+	for _, ended := range []bool{false, true} {
+		f := story.New(story.Options{Silent: true})
+		f.Add(inRound(1, 1, changed("1")))
+		if ended {
+			f.Add(history.Event{Payload: history.End{Kind: history.KindBudget}})
+		}
+		f.Add(history.Event{Payload: history.Undone{}})
+		f.Add(history.Event{Payload: history.Resumed{}})
+		f.Add(inRound(1, 2, history.Opened{}))
+		if rounds := f.Rounds(true); len(rounds) != 1 || len(rounds[0].Changes()) != 0 {
+			t.Errorf("ended %v: %+v", ended, rounds)
+		}
+	}
+}
