@@ -4,13 +4,19 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"hone/workspace/secret"
 )
 
 // CheckLine returns a usage error for a check that would run nothing, and so always pass:
-// one that has only blanks and comments. An empty line is no check, and no error.
+// one that has only blanks and comments; and for one that contains a secret, which models and
+// receipts would get (ruling G8). An empty line is no check, and no error.
 func CheckLine(line string) error {
 	if line == "" {
 		return nil
+	}
+	if new(secret.Guard).Redact(line) != line {
+		return Usage("the check contains a secret, which a model and the records of the run would get", "put it into a variable, write that in the check, and let commands have it with env in [check]")
 	}
 	for one := range strings.Lines(line) {
 		if one = strings.TrimSpace(one); one != "" && !strings.HasPrefix(one, "#") {

@@ -10,6 +10,7 @@ import (
 	"hone/check"
 	"hone/internal/artifact"
 	"hone/internal/render"
+	"hone/workspace/secret"
 )
 
 // OneArg returns the end of a command line with one argument, which may begin with a dash;
@@ -54,13 +55,14 @@ func OneText(args []string) error {
 }
 
 // Text returns the command's one argument; empty if there is none. "-" stands for
-// what standard input contains, which must not be a terminal or empty.
+// what standard input contains, which must not be a terminal or empty. A secret in it is
+// replaced (ruling G8): users pipe logs and diffs.
 func (in *Input) Text() (string, error) {
 	switch {
 	case len(in.Args) == 0:
 		return "", nil
 	case in.Args[0] != "-":
-		return in.Args[0], nil
+		return new(secret.Guard).Redact(in.Args[0]), nil
 	}
 	hint := fmt.Sprintf(`hone %[1]s - < FILE, or: hone %[1]s "TEXT"`, in.Kind.Name)
 	if f, ok := in.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -73,5 +75,5 @@ func (in *Input) Text() (string, error) {
 	case strings.TrimSpace(string(text)) == "":
 		return "", Usage("- reads the text from standard input, which is empty", hint)
 	}
-	return string(text), nil
+	return new(secret.Guard).Redact(string(text)), nil
 }

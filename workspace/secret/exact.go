@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -117,23 +118,26 @@ func base64After(text string, end, n int) int {
 	return end
 }
 
-// unseenGaps returns the parts of a text that a terminal does not show: control sequences
+// unseen yields the parts of a text that a terminal does not show: control sequences
 // and characters, also as JSON and hone's own screens write them, characters without
 // width, and what a backspace overwrites. They are in order and do not overlap.
-func unseenGaps(text string) (gaps [][2]int) {
-	end := 0 // of the last gap
-	for i := 0; i < len(text); {
-		if c := text[i]; c >= ' ' && c < 0x7f && c != '\\' || c == '\n' {
-			i++ // nearly all text
-			continue
+func unseen(text string) iter.Seq[[2]int] {
+	return func(yield func([2]int) bool) {
+		end := 0 // of the last gap
+		for i := 0; i < len(text); {
+			if c := text[i]; c >= ' ' && c < 0x7f && c != '\\' || c == '\n' {
+				i++ // nearly all text
+				continue
+			}
+			from, to := unseenAt(text, end, i)
+			if from < to {
+				if end = to; !yield([2]int{from, to}) {
+					return
+				}
+			}
+			i = to
 		}
-		from, to := unseenAt(text, end, i)
-		if from < to {
-			gaps, end = append(gaps, [2]int{from, to}), to
-		}
-		i = to
 	}
-	return gaps
 }
 
 // unseenAt returns the part that is found at i, but begins no earlier than end. If
@@ -167,18 +171,22 @@ var sequence = lazyregexp.New("^(?:(?:\x1b|\\\\u001[bB]|\\\\x1[bB])" +
 // order and without overlaps.
 func findAll(s *scanner, text string) []span {
 	found := s.all(text)
-	gaps := unseenGaps(text)
-	if len(gaps) == 0 {
-		return found
-	}
 	var shown strings.Builder
 	at := 0
-	for _, gap := range gaps {
+	for gap := range unseen(text) {
 		shown.WriteString(text[at:gap[0]])
 		at = gap[1]
 	}
+	if at == 0 {
+		return found
+	}
 	shown.WriteString(text[at:])
-	for _, f := range s.all(shown.String()) {
+	hidden := s.all(shown.String())
+	if len(hidden) == 0 {
+		return found // a binary output has more gaps than text
+	}
+	gaps := slices.Collect(unseen(text))
+	for _, f := range hidden {
 		found = append(found, span{withGaps(f.start, gaps), withGaps(f.end-1, gaps) + 1, f.what})
 	}
 	return merged(found)

@@ -35,11 +35,11 @@ func TestUnseen(t *testing.T) {
 		for _, gap := range notShown.FindAllStringIndex(text, -1) {
 			mark(want, gap[0], gap[1])
 		}
-		for _, gap := range unseenGaps(text) {
+		for _, gap := range slices.Collect(unseen(text)) {
 			mark(got, gap[0], gap[1])
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("%q: found %v, want %v", text, unseenGaps(text), notShown.FindAllStringIndex(text, -1))
+			t.Fatalf("%q: found %v, want %v", text, slices.Collect(unseen(text)), notShown.FindAllStringIndex(text, -1))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"hone/internal/lazyregexp"
 	"math"
 	"slices"
 	"strings"
@@ -192,11 +193,12 @@ func entropy(s string) float64 {
 // and must not be a placeholder.
 func isRandom(body string) bool { return entropy(body) >= 3 && !isPlaceholder(body) }
 
+// template is a value in whose place another one comes: <your key>, {{ token }}, $PASSWORD,
+// ${password}, %(key)s or %KEY%.
+var template = lazyregexp.New(`^<.*>$|^\$\{|^\{\{|^\{.*\}$|^\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+|\(.*\))$|^%(?:\(\w+\)s|\w+%)$`)
+
 func isPlaceholder(value string) bool {
-	if strings.ContainsAny(value, "<>{}") || strings.Contains(value, "...") || strings.Contains(value, "***") {
-		return true
-	}
-	if len(value) >= 2 && (value[0] == '$' || value[0] == '%') && (isLetter(value[1]) || value[1] == '(') {
+	if template.MatchString(value) || strings.Contains(value, "...") || strings.Contains(value, "***") {
 		return true
 	}
 	lower := strings.ToLower(value)

@@ -3,6 +3,7 @@ package secret
 import (
 	"encoding/base64"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -126,6 +127,7 @@ var (
 	// assignedLine is NAME=value, name: value, or export NAME=value.
 	assignedLine = lazyregexp.New(`^(?:export\s+)?["']?([A-Za-z_][\w.-]*)["']?\s*[:=]\s*(.+)$`)
 	assignedPair = lazyregexp.New(`([A-Za-z_][\w.-]*)["']?\s*[:=]\s*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s"',;{}\[\]()]+)`)
+	escaped      = lazyregexp.New(`\\(.)`)
 	generated    = lazyregexp.New(`[A-Za-z0-9_+~-]{16,}={0,2}`)
 	netrcLogin   = lazyregexp.New(`(?i)\bpassword\s+(\S+)`)
 	scheme       = lazyregexp.New(`(?i)\b(?:basic|bearer|token)\s+([^\s"',;]+)`)
@@ -144,7 +146,14 @@ func (c *collector) addPairs(text string) {
 	for _, m := range assignedPair.FindAllStringSubmatch(text, -1) {
 		value := strings.Trim(m[2], `"'`)
 		c.addNamed(m[1], value)
-		if unquoted, err := strconv.Unquote(m[2]); err == nil && unquoted != value {
+		if m[2][0] != '"' {
+			continue
+		}
+		unquoted, err := strconv.Unquote(m[2])
+		if err != nil { // a shell's
+			unquoted = escaped.ReplaceAllString(value, "$1")
+		}
+		if unquoted != value {
 			c.addNamed(m[1], unquoted)
 		}
 	}
@@ -155,6 +164,7 @@ func (c *collector) addNamed(name, value string) {
 		return
 	}
 	c.add(value)
+	c.addParts(value)
 	decoded, err := base64.StdEncoding.DecodeString(value)
 	if err != nil || strings.ContainsFunc(string(decoded), func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return
@@ -246,8 +256,10 @@ var (
 // redacting it everywhere would make that unreadable.
 func isOrdinary(value string) bool {
 	switch {
-	case len(value) < minKnown, isPlaceholder(value), location.MatchString(value), hostOrMail.MatchString(value):
+	case len(value) < minKnown, isPlaceholder(value), hostOrMail.MatchString(value):
 		return true
+	case location.MatchString(value): // unless a part of it is no name
+		return strings.Contains(value, "://") || !slices.ContainsFunc(strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("/\\. ", r) }), isGenerated)
 	case words.MatchString(value):
 		return !isPassphrase(value)
 	}

@@ -20,6 +20,13 @@ func TestValues(t *testing.T) {
 		{".env", "export API_KEY='k3y-of-ours!'\n", "k3y-of-ours!"},
 		{".env", "SECRET=\"a\\\"b$c;d#1\" # why\n", `a"b$c;d#1`},
 		{".env", "PASSWORD=p@ss,w;rd#9\n", "p@ss,w;rd#9"},
+		{".env", "PASSWORD='P4sw\"ordK9z7Qx'\n", "ordK9z7Qx"},
+		{".env", "PASSWORD=P4sw\\ordK9z7Qx\n", "ordK9z7Qx"},
+		{".env", "PASSWORD=P4sw<ordK9>z7Qx\n", "P4sw<ordK9>z7Qx"},
+		{".env", "PASSWORD=\"P4sw{ord}K9z7Qx\"\n", "P4sw{ord}K9z7Qx"},
+		{".env", "PASSWORD=\"P4sw\\$ordK9z7Qx\"\n", "P4sw$ordK9z7Qx"},
+		{".env", "PASSWORD=$ecretOrdK9z7Qx\n", "$ecretOrdK9z7Qx"},
+		{".env", "PASSWORD=/P4swordK9z7Qx\n", "/P4swordK9z7Qx"},
 		{".env", "PASSWORD=p@ss,w;rd9 # old\n", "p@ss,w;rd9"},
 		{".env", "  password: correct-horse-battery\n", "correct-horse-battery"},
 		{".env", "RANDOM_NAME=" + random + "\n", random},
@@ -54,7 +61,7 @@ func TestValuesLetsPass(t *testing.T) {
 		"localhost", "production", "development", "true", "5432", "20240101", "12345678", "password", "changeme", "changeme123", "postgresql",
 		"/etc/ssl/private", "./config/master.key", "~/.ssh/id_ed25519", "config/credentials", "https://api.internal/v1", "http://localhost:8080",
 		"db1.internal.acme.com", "db.acme.com:5432", "ops@acme.com", "in-memory", "bearer-token", "hmac-sha256", "us-east-1", "x-api-key-2", "AES-256-GCM",
-		"result_object", "promptTokenCount", "candidatesTokenCountDetails", "${DB_PASSWORD}", "<your key>", "2.31.0", "v1.22.3", "1.5e10,2.5e10", "true,false,null",
+		"result_object", "promptTokenCount", "candidatesTokenCountDetails", "${DB_PASSWORD}", "$password_of_db", "%(password)s", "{{ password }}", "<your key>", "2.31.0", "v1.22.3", "1.5e10,2.5e10", "true,false,null",
 	} {
 		for _, name := range []string{"PASSWORD", "API_KEY", "secret", "SOMETHING"} {
 			for _, form := range []string{"%s=%s\n", "%s: %s\n", `{"%s": "%s"}`} {

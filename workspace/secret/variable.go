@@ -23,7 +23,6 @@ func Variable(name, value string) []string {
 	switch {
 	case NamesSecret(name):
 		c.addNamed(name, value)
-		c.addParts(value)
 	case isPaths(value):
 	default:
 		c.addGenerated(value)
