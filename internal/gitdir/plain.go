@@ -9,13 +9,20 @@ import (
 	"strings"
 )
 
-// Guarded are the names in a git directory that decide what git runs and where it looks.
+// Guarded are the names in a git directory that decide what git runs and where it looks, and what it
+// does when the user continues a rebase or the like.
 func Guarded() []string {
-	return []string{
+	return append(continued(), []string{
 		"config", "config.worktree", "hooks", "info", "commondir", "gitdir",
 		filepath.Join("objects", "info", "alternates"), filepath.Join("objects", "info", "http-alternates"),
-	}
+	}...)
 }
+
+func continued() []string { return []string{"rebase-merge", "rebase-apply", "sequencer", "rr-cache"} }
+
+// Continues reports whether a name in a git directory says what the user has begun. To git it means
+// that even if it is empty.
+func Continues(name string) bool { return slices.Contains(continued(), name) }
 
 // notPlain returns why a git directory, or a .git file or symlink, could make git run a
 // program; empty if it is as git clone, git init, git worktree and git submodule leave it.

@@ -127,7 +127,7 @@ func (w *Workshop) placeholders(protected, git []string, indirect map[string]san
 			all[path] = sandbox.Placeholder{}
 		case ok:
 			all[path] = named
-		case !slices.Contains(git, path), !sandbox.Within(w.topGit(), path):
+		case !slices.Contains(git, path), !sandbox.Within(w.topGit(), path), gitdir.Continues(name):
 		case name == "commondir":
 			all[path] = sandbox.Placeholder{Text: "."}
 		default:
