@@ -208,6 +208,7 @@ func TestGuardNames(t *testing.T) {
 		"id_rsa": true, "keys/id_ed25519": true, "ID_RSA": true, "id_rsa.pub": false, "grid_rsa.go": false,
 		"a.p12": true, "a.PFX": true, "release.keystore": true, "a.jks": true, "a.ppk": true,
 		"a.pem": false, "a.crt": false, "a.key.md": false, "keystore.go": false,
+		"prod.env": true, "docker/db.env": true, "prod.env.example": false, ".dev.vars": true, ".vault_pass": true, "rclone.conf": true, "terraform.tfstate": true,
 		".netrc": true, "_netrc": true, ".pypirc": true, ".git-credentials": true, ".pgpass": true,
 		".aws/credentials": true, "home/.aws/credentials": true, ".aws/config": false, "credentials": false,
 		".npmrc": false, ".docker/config.json": false, "docs/netrc.md": false,

@@ -18,15 +18,20 @@ func secretName(p string) string {
 		}
 		return "an environment file"
 	}
+	if path.Ext(name) == ".env" || name == ".dev.vars" {
+		return "an environment file"
+	}
 	switch name {
 	case "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_xmss": // the names that OpenSSH uses
 		return "a private key"
-	case ".netrc", "_netrc", ".pgpass", ".pypirc", ".git-credentials", ".vault-token", ".htpasswd", ".s3cfg", ".boto":
+	case ".netrc", "_netrc", ".pgpass", ".pypirc", ".git-credentials", ".vault-token", ".vault_pass", ".htpasswd", ".s3cfg", ".boto", "rclone.conf":
 		return "a credentials file"
 	}
 	switch path.Ext(name) {
 	case ".p12", ".pfx", ".jks", ".jceks", ".bcfks", ".keystore", ".ppk", ".kdbx":
 		return "a key store"
+	case ".tfstate":
+		return "the state of Terraform"
 	}
 	switch treepath.Join(treepath.Base(treepath.Parent(folded)), name) {
 	case ".aws/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
