@@ -159,7 +159,7 @@ var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED
 // nothing: of pytest, of node and TAP, of sanitizers and valgrind, and of programs that crash.
 var formatLine = lazyregexp.New(`^(?:` + strings.Join([]string{
 	`=+ \S.* =+`, `_+ \S.* _+`, `ERROR: \w+ \([\w.<>]+\).*`, `[.FEsxX]+ +\[ *\d+%\]`, `\d+ (?:failed|passed|errors?|skipped).* in \d[\d.]*s.*`,
-	`(?:ℹ )?(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+`, `1\.\.\d+`, `\{ total: .*\}`, `time=.*`, `Subtest: .*`, `No coverage generated`, `Node\.js v[\d.]+`, `TAP version \d+`,
+	`(?:ℹ )?(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+`, `1\.\.\d+`, `\{ total: .*\}`, `failed \d+ (?:of \d+ )?tests?`, `time=.*`, `Subtest: .*`, `No coverage generated`, `Node\.js v[\d.]+`, `TAP version \d+`,
 	`[✔✖▶﹣⚠] (?:.* \(\d[\d.]*ms\).*|failing tests:)`, `test at \S+:\d+:\d+`, `▶ .*`, `(?:at )?(?:.*[ (])?(?:node:[\w/]+:\d+:\d+|<anonymous>)\)?(?: \{)?`, `at async Promise.*`, `'test failed'`,
 	`(?:generatedMessage: (?:true|false)|code: 'ERR_\w+'|operator: '.*'|diff: '\w+'),?`, `(?:actual|expected): .*,`, `(?:\w*Error(?: \[\w+\])?: )?(?:Expected values to be .* ?equal:|expect\(received\).*)`,
 	`==\d+==.*`, `(?:SUMMARY: |WARNING: )?\w+Sanitizer: ?.*`, `#\d+ .*(?::\d+|\+0x[0-9a-f]+\))(?: \(.*\))?`, `(?:=>)?0x[0-9a-f]+: .*`, `[A-Z][A-Za-z ]+: +(?:[0-9a-f]{2} ?)+`, `(?:[0-9a-f]{2} *)+`,

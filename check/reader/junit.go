@@ -169,7 +169,11 @@ func (r *junitReport) fullName(c junitCase) string {
 func (r *junitReport) goTest(suite string, c junitCase, text string) {
 	name := cmp.Or(c.ClassName, suite)
 	if c.ClassName == "" && strings.HasPrefix(text, "FAIL\t") {
-		r.add(item{rank: crash, test: name, text: "package " + name + " failed" + strings.TrimPrefix(strings.TrimSpace(text), "FAIL\t"+name)})
+		how := "failed" + strings.TrimPrefix(strings.TrimSpace(text), "FAIL\t"+name)
+		if strings.HasSuffix(how, " [build failed]") {
+			how = "has a compile error"
+		}
+		r.add(item{rank: crash, test: name, text: "package " + name + " " + how})
 		return
 	}
 	p := r.goPackages[name]

@@ -2,7 +2,7 @@
 //
 // [Named] returns the [check.Reader] of a format or of a user's pattern, [Auto] one that
 // recognizes the format, and [Names] the names of all formats. [Place] makes the files of
-// findings relative to a tree.
+// findings relative to a tree, and [Source] adds the source around crashes.
 //
 // # Findings
 //

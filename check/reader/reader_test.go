@@ -96,6 +96,30 @@ func TestPlaceFrame(t *testing.T) {
 	}
 }
 
+// TestSource: a finding about a crash has the source around its place, if a model may see it.
+func TestSource(t *testing.T) {
+	source := strings.Repeat("\n", 11) + "\tv->items[0] = 1;\r\n}\n"
+	found := []check.Finding{
+		{File: "src/a.c", Line: 12, Text: "AddressSanitizer: SEGV in f"}, {File: "src/a.c", Line: 12, Text: "AddressSanitizer: the same place"},
+		{File: "src/a.c", Line: 99, Text: "TestA: panic: the file has changed"}, {File: "secret.c", Line: 1, Text: "panic: x"}, {File: "src/a.c", Line: 1, Text: "got 1, want 2"},
+	}
+	reader.Source(found, func(file string) (string, bool) { return source, file != "secret.c" })
+	want := "AddressSanitizer: SEGV in f\n\nsrc/a.c:\n     2\n     3\n     4\n     5\n     6\n     7\n     8\n     9\n    10\n    11\n>   12  \tv->items[0] = 1;\n    13  }"
+	if diff := cmp.Diff(want, found[0].Text); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, f := range found[1:] {
+		if strings.Contains(f.Text, "\n") {
+			t.Errorf("%+v", f)
+		}
+	}
+	long := []check.Finding{{File: "a.c", Line: 1, Text: "panic: x"}}
+	reader.Source(long, func(string) (string, bool) { return strings.Repeat("é", 500), true })
+	if len(long[0].Text) > 220 || !strings.HasSuffix(long[0].Text, "é…") {
+		t.Errorf("%q", long[0].Text)
+	}
+}
+
 // TestMemory: the text of a report has its stacks, and neither addresses nor the runtime's frames.
 func TestMemory(t *testing.T) {
 	for file, want := range map[string]string{

@@ -14,7 +14,7 @@ var (
 	tapSure    = lazyregexp.New(`(?m)^(?:TAP version 1[34]\s*$|1\.\.\d+\s*(?:#.*)?$)`)
 	tapPoint   = lazyregexp.New(`(?m)^ *(?:not )?ok\b`)
 	tapTime    = lazyregexp.New(`\s*#\s*time=[\d.]+m?s\b`)
-	tapSummary = lazyregexp.New(`^(?:(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|time) ?[=]?[\d.]+(?:ms)?|failed \d+ of \d+ tests|Subtest: .*)$`)
+	tapSummary = lazyregexp.New(`^(?:(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|time) ?[=]?[\d.]+(?:ms)?|failed \d+ (?:of \d+ )?tests?|Subtest: .*)$`)
 )
 
 // It reads versions 13 and 14, with subtests.
@@ -127,12 +127,18 @@ func (t *tapOutput) close(f *tapFailure) {
 
 // tapNoise are the keys of diagnostics that say nothing of what is wrong: the place, which
 // the finding has, the environment of the test, and what its runner calls the failure.
-const tapNoise = " at stack location source file fileName line lineNumber column columnNumber type test typeName name code failureType duration_ms operator compare generatedMessage env stdio command args cwd timeout tapError message error expired exitCode signal "
+const tapNoise = " at stack location source file fileName line lineNumber column columnNumber type test typeName name code failureType duration_ms operator compare generatedMessage env stdio command args cwd timeout tapError tapCaught message error expired exitCode signal "
 
 // tapValues are keys whose values become one line.
-const tapValues = " expected actual found wanted got want received "
+const tapValues = " expected actual found wanted got want received doNotWant "
 
-var tapKey = lazyregexp.New(`^([A-Za-z_]\w*):(?: |$)`)
+var (
+	tapKey = lazyregexp.New(`^([A-Za-z_]\w*):(?: |$)`)
+	// tapCall is the line of the source that node-tap marks.
+	tapCall = lazyregexp.New(`(?m)^(\S.*)\n*^-*\^$`)
+	// tapTruth is such a line that only asks whether a value is true, or not true.
+	tapTruth = lazyregexp.New(`\.(?:(ok|true|assert)|notOk|false|notok)\(`)
+)
 
 func (f *tapFailure) item() item {
 	name, around := f.Description, ""
@@ -156,6 +162,14 @@ func (f *tapFailure) item() item {
 		said = strings.TrimSuffix("timed out: "+expired, ": TAP") // which is no name
 	} else if signal := f.Value("signal"); said == "" && strings.HasPrefix(signal, "SIG") {
 		said = "ended by " + signal
+	}
+	if call := tapCall.FindStringSubmatch(f.Value("source")); said+f.Value("tapCaught") == "" && call != nil && !strings.Contains("\n"+f.Diagnostics, "\ndiff:") && f.Value("wanted")+f.Value("doNotWant") == "" {
+		said = cutValue(call[1])
+		if truth := tapTruth.FindStringSubmatch(said); truth != nil && truth[1] != "" {
+			said += ": got falsy, want truthy"
+		} else if truth != nil {
+			said += ": got truthy, want falsy"
+		}
 	}
 	for _, text := range places {
 		if i.file, i.line = locate(text); i.file != "" {
@@ -181,14 +195,20 @@ func (f *tapFailure) told(file string) string {
 			skip = strings.Contains(tapNoise, " "+m[1]+" ")
 			if strings.Contains(tapValues, " "+m[1]+" ") {
 				skip = true
-				if value := strings.Fields(f.Value(m[1])); len(value) > 0 {
-					body = append(body, m[1]+": "+strings.Join(value, " "))
+				if value := strings.Join(strings.Fields(f.Value(m[1])), " "); value == "~" {
+					body = append(body, m[1]+": null")
+				} else if value != "" {
+					body = append(body, strings.Replace(m[1]+": "+value, "doNotWant: ", "wanted: not ", 1))
 				}
 			}
 		}
 		if !skip && !tapSummary.MatchString(line) {
 			body = append(body, line)
 		}
+	}
+	// node leaves out a value that is undefined.
+	if has := func(key string) bool { return strings.Contains("\n"+f.Diagnostics, "\n"+key+":") }; has("operator") && has("actual") != has("expected") && f.Value("actual")+f.Value("expected") != "" {
+		body = append(body, map[bool]string{true: "expected: undefined", false: "actual: undefined"}[has("actual")])
 	}
 	for n, frame := range userFrames(f.Value("stack")) {
 		if n > 0 && !strings.Contains(frame, file+":") { // the first is the place
