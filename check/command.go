@@ -141,19 +141,17 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration, written
 	}
 	out := c.output(r)
 	found := c.read(out, r, written())
-	switch stopped := r.TimedOut || r.Exit < 0; {
+	switch {
 	case passed && !(c.FailOnFindings && Blocking(found)):
 		return c.bounded(advisory(found))
-	case passed, Blocking(found) && !stopped:
-		rest := c.restFindings(r, timeout, out, found)
-		return append(c.bounded(found), rest...)
-	case Blocking(found):
-		// The command was stopped after it had reported findings.
-		text := c.head(r, timeout)
-		if rest := restOf(out, found); rest != "" {
-			text += section(restTitle, rest)
-		}
+	case Blocking(found) && (r.TimedOut || r.Exit < 0): // after it had reported findings
+		text := c.head(r, timeout) + section("The end of its output", excerpt.End(out, 1<<10))
 		return c.bounded(append([]Finding{{Source: SourceCommand, Text: text + hiddenNote(r)}}, found...))
+	case Blocking(found):
+		if note := hiddenNote(r); note != "" {
+			found = append(found, Finding{Source: SourceCommand, Advisory: true, Text: note[1:]})
+		}
+		return c.bounded(found)
 	}
 	return []Finding{c.failure(r, timeout)}
 }

@@ -35,12 +35,11 @@ type item struct {
 
 type list struct {
 	items []item
-	// stopped says that the program was stopped by a signal or by its time limit.
-	stopped bool
+	exit  int // the program's exit status; -1 if it was stopped by a signal or by its time limit
 }
 
 func (l *list) addInterrupted(test, name string, said []string) {
-	if l.stopped {
+	if l.exit < 0 {
 		l.add(item{rank: crash, test: test, text: headed(name+": it was running when the command was stopped", dedent(said))})
 	}
 }
@@ -56,9 +55,9 @@ func (l *list) more(line string) {
 // maxText is the length of the longest text of a finding, in bytes.
 const maxText = 4 << 10
 
-func (l *list) findings(exit int) []check.Finding {
+func (l *list) findings() []check.Finding {
 	slices.SortStableFunc(l.items, func(a, b item) int { return int(a.rank - b.rank) })
-	advisory := exit == 0 || len(l.items) > 0 && l.items[0].rank < warning
+	advisory := l.exit == 0 || len(l.items) > 0 && l.items[0].rank < warning
 	found := make([]check.Finding, 0, len(l.items))
 	times := make(map[string]int, len(l.items))
 	for _, i := range l.items {

@@ -153,7 +153,7 @@ func readAny(text string, l *list) bool {
 	known := false
 	seen := map[string]bool{}
 	for _, f := range formats() {
-		own := &list{stopped: l.stopped}
+		own := &list{exit: l.exit}
 		if f.fallback || !f.read(text, own) {
 			continue
 		}
@@ -173,6 +173,9 @@ func readAny(text string, l *list) bool {
 // of lines.
 func addSureLines(text string, l *list, others bool) bool {
 	own := &list{}
+	if !others {
+		own.exit = l.exit
+	}
 	readSureLines(text, own)
 	seen := map[string]bool{}
 	for _, i := range l.items {
@@ -188,11 +191,11 @@ func addSureLines(text string, l *list, others bool) bool {
 
 func (f format) reader() check.Reader {
 	return check.Reader{Name: f.name, Read: func(out []byte, exit int) ([]check.Finding, bool) {
-		l := &list{stopped: exit < 0}
+		l := &list{exit: exit}
 		if !f.read(plainText(out), l) {
 			return nil, false
 		}
-		found := l.findings(exit)
+		found := l.findings()
 		return found, exit == 0 || len(found) > 0
 	}}
 }

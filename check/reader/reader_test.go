@@ -3,7 +3,6 @@ package reader_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 
 	"hone/check"
 	"hone/check/reader"
-	"hone/sandbox"
 )
 
 func TestNamed(t *testing.T) {
@@ -327,19 +325,17 @@ func TestStopped(t *testing.T) {
 
 func first(found []check.Finding, _ bool) []check.Finding { return found }
 
-// TestNothingLeft: a user and a model are not told again, as the rest of the output, what
-// its findings say, nor what says nothing: only what a program printed itself.
-func TestNothingLeft(t *testing.T) {
-	prints := regexp.MustCompile(`(?m)^(?:The check command ended with .*|(?:# )?✖ not a test|(?:first|sum) \d|\s*AssertionError \[ERR_ASSERTION\]: Missing expected exception\.|\s*assert\.ok\(false\)|\s*)\n`)
-	for _, r := range recordings(t) {
-		switch r.format {
-		case "tap", "node", "sanitizer", "valgrind", "crash":
-			read := check.CommandConfig{Reader: reader.Auto()}.Begin()
-			for _, f := range read(sandbox.Result{Exit: r.exit, Stdout: r.out}) {
-				if left := prints.ReplaceAllString(f.Text+"\n", ""); f.ID == "" && left != "" {
-					t.Errorf("%s: %s", r.file, left)
-				}
-			}
+// TestOnlyWarnings: the error of a linker, which no format has, is not hidden by the warnings before it.
+func TestOnlyWarnings(t *testing.T) {
+	out := "gcc -Wall -o a a.c\na.c:3:7: warning: unused variable 'x' [-Wunused-variable]\n    3 |   int x;\n/usr/bin/ld: a.o: in function `main':\na.c:(.text+0x9): undefined reference to `f'\n1 warning generated.\n"
+	want := ":0: end: the command failed, and no warning says why: a.c:(.text+<n>): undefined reference to `f' | the command failed, and no warning says why: a.c:(.text+0x9): undefined reference to `f'\n~a.c:3: a.c: unused variable 'x' [-Wunused-variable] | unused variable 'x' [-Wunused-variable]\n"
+	for _, name := range []string{"auto", "lines", "%f:%l:%c: %t: %m"} {
+		found, _ := named(t, name).Read([]byte(out), 1)
+		if diff := cmp.Diff(want, outline(found)); diff != "" || !strings.Contains(found[0].Text, "in function `main'") || strings.Contains(found[0].Text, "1 warning") {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if found, _ := named(t, name).Read([]byte(out), 0); len(found) != 1 {
+			t.Errorf("%s, passed: %+v", name, found)
 		}
 	}
 }
