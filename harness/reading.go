@@ -40,7 +40,7 @@ func CheckConfig(c check.CommandConfig, v config.Values, tree *workspace.Tree, g
 		c.Reader = named
 	}
 	if pattern := config.CheckReport.In(v); pattern != "" {
-		c.Reports = report.Files{Tree: tree, Patterns: []string{pattern}}.Watch
+		c.Reports = func() func() []check.Report { return report.Watch(tree, pattern) }
 	}
 	c.Place = func(found []check.Finding) {
 		inFilesOf(tree.Dir(), func(has func(string) bool) { reader.Place(found, tree.Dir(), has) })
