@@ -3,7 +3,6 @@ package reader
 import (
 	"cmp"
 	"encoding/json"
-	"path"
 	"strings"
 
 	"hone/internal/excerpt"
@@ -25,9 +24,8 @@ var (
 	arrow = lazyregexp.New(`^ *--> (?P<file>\S.*?):(?P<line>\d{1,9}):(\d{1,9})$`)
 )
 
-// pointed is a message whose place is in the line below its head; it goes on to an empty line. Files with other suffixes
-// belong to another tool.
-func pointed(head *lazyregexp.Regexp, s section, suffixes string) (item, bool) {
+// pointed is a message whose place is in the line below its head; it goes on to an empty line.
+func pointed(head *lazyregexp.Regexp, s section) (item, bool) {
 	i, ok := matched(head, s.head)
 	if !ok || len(s.body) == 0 {
 		return i, false
@@ -40,7 +38,7 @@ func pointed(head *lazyregexp.Regexp, s section, suffixes string) (item, bool) {
 		}
 		i.text += "\n" + line
 	}
-	return i, ok && strings.Contains(suffixes, " "+path.Ext(i.file)+" ")
+	return i, ok
 }
 
 type cargoOutput struct {
@@ -75,7 +73,7 @@ func readCargo(text string, l *list) bool {
 			c.test(m[1]).text = s.body
 			continue
 		}
-		i, placed := pointed(rustHead, s, " .rs .toml ")
+		i, placed := pointed(rustHead, s)
 		if i.rank == failure {
 			i.rank = crash
 		}

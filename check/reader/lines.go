@@ -20,10 +20,6 @@ var (
 	ruleFirst = lazyregexp.New(`^([A-Z]{1,6}\d{1,5})\b`)
 )
 
-// It reads "file:line:col: message" and "file:line: message", with what compilers print below: deeper lines, and notes that
-// continue a message.
-func readLines(text string, l *list) bool { return readPlaces(text, l, false) }
-
 // countLine is a line that only counts, or says nothing in words.
 var countLine = lazyregexp.New(`^(?:[^\pL]*|(?:Found )?\d+ \w+.*)$`)
 
@@ -35,9 +31,8 @@ func (l *list) addEnd(others []string) {
 	}
 }
 
-// Such lines can hardly be anything else.
-func readSureLines(text string, l *list) bool { return readPlaces(text, l, true) }
-
+// It reads "file:line:col: message" and "file:line: message", with the deeper lines that compilers print below. sure are those
+// that can hardly be anything else.
 func readPlaces(text string, l *list, sure bool) bool {
 	open := false // the last line belongs to the last item
 	var others []string
@@ -59,9 +54,6 @@ func readPlaces(text string, l *list, sure bool) bool {
 }
 
 func placedItem(line string, sure bool) (item, bool) {
-	if len(line) > 64<<10 || !strings.Contains(line, ":") {
-		return item{}, false
-	}
 	m := place.FindStringSubmatch(line)
 	if m == nil || strings.HasSuffix(m[1], "/") {
 		return item{}, false

@@ -113,7 +113,7 @@ func readRuff(text string, l *list) bool {
 	}
 	known := false
 	for _, s := range sections(text, func(line string) (string, bool) { return line, ruffHead.MatchString(line) }) {
-		if i, ok := pointed(ruffHead, s, " .py .pyi .ipynb "); ok {
+		if i, ok := pointed(ruffHead, s); ok {
 			if i.rule == "invalid-syntax" {
 				i.rank = crash
 			}

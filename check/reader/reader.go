@@ -106,7 +106,7 @@ func formats() []format {
 		{"sanitizer", readSanitizer, false},
 		{"valgrind", readValgrind, false},
 		{"crash", readDeath, true},
-		{"lines", readLines, true},
+		{"lines", func(text string, l *list) bool { return readPlaces(text, l, false) }, true},
 	}
 }
 
@@ -176,7 +176,7 @@ func addSureLines(text string, l *list, others bool) bool {
 	if !others {
 		own.exit = l.exit
 	}
-	readSureLines(text, own)
+	readPlaces(text, own, true)
 	seen := map[string]bool{}
 	for _, i := range l.items {
 		seen[placeText(path.Base(cleanFile(i.file)), i.line)] = true

@@ -210,11 +210,15 @@ func (f *tapFailure) told(file string) string {
 	if has := func(key string) bool { return strings.Contains("\n"+f.Diagnostics, "\n"+key+":") }; has("operator") && has("actual") != has("expected") && f.Value("actual")+f.Value("expected") != "" {
 		body = append(body, map[bool]string{true: "expected: undefined", false: "actual: undefined"}[has("actual")])
 	}
-	for n, frame := range userFrames(f.Value("stack")) {
-		if n > 0 && !strings.Contains(frame, file+":") { // the first is the place
-			body = append(body, "    at "+frame)
+	place := true // the first frame
+	forEachLine(f.Value("stack"), func(frame string) {
+		if m := jsFrame.FindStringSubmatch(frame); m != nil && isUserFile(m[1]) {
+			if !place && !strings.Contains(frame, file+":") {
+				body = append(body, "    at "+frame)
+			}
+			place = false
 		}
-	}
+	})
 	if exit := f.Value("exitCode"); exit != "" && exit != "1" {
 		body = append(body, "exitCode: "+exit)
 	}
