@@ -14,7 +14,7 @@ import (
 var volatile = lazyregexp.New(`(?:/private)?(?:/var)?/(?:tmp|folders)/[^\s'"` + "`" + `:;,()<>\[\]]+|(?i:[a-z]:[\\/]+[^\s'"]*te?mp[\\/]+[^\s'":;,()<>]+)|` +
 	number + `(?: (?:` + number + `|(?:ms|s|secs?|min|AM|PM)\b))*|\(cached\)|={8,}`)
 
-const number = `\b[0-9a-fA-F]*[0-9][\w.:,+-]*`
+const number = `\b(?:[0-9][\w.:,+-]*|[0-9a-fA-F]{7,}\b(?:-[0-9a-fA-F]{4,})*)`
 
 // Normalize returns a text without what usually differs between two runs of the same
 // failure: colors, numbers, and names in directories for temporary files. It is for the

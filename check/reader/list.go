@@ -7,7 +7,6 @@ import (
 
 	"hone/check"
 	"hone/internal/excerpt"
-	"hone/internal/lazyregexp"
 )
 
 type rank int
@@ -111,23 +110,5 @@ func (i item) id() string {
 	return strings.Join(slices.DeleteFunc([]string{i.rule, i.file, first}, func(s string) bool { return s == "" }), ": ")
 }
 
-var (
-	// unsteadyPath is a path in a directory for temporary files.
-	unsteadyPath = lazyregexp.New(`(?:/private)?(?:/var)?/(?:tmp|folders)/[^\s'"` + "`" + `,;:()]*|[A-Za-z]:[\\/](?i:[^\s'"]*[\\/]temp)[\\/][^\s'",;:()]*`)
-	// unsteadyNumber is an address, a UUID, a digest or a number, with its unit.
-	unsteadyNumber = lazyregexp.New(`0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-f]*[0-9][0-9a-f]{11,}\b|\b\d+(?:\.\d+)*(?:ns|µs|ms|s|m|h)?\b`)
-)
-
 // It lacks what differs between two runs.
-func stableText(text string) string {
-	if strings.ContainsAny(text, `/\`) {
-		text = unsteadyPath.ReplaceAllStringFunc(text, func(p string) string {
-			// A name with an extension is probably not a random one.
-			if name := p[strings.LastIndexAny(p, `/\`)+1:]; strings.LastIndexByte(name, '.') > 0 && !strings.HasPrefix(name, "tmp.") {
-				return "<tmp>/" + name
-			}
-			return "<tmp>"
-		})
-	}
-	return strings.Join(strings.Fields(unsteadyNumber.ReplaceAllString(text, "<n>")), " ")
-}
+func stableText(text string) string { return strings.Join(strings.Fields(check.Normalize(text)), " ") }

@@ -36,7 +36,7 @@ const (
 	interpreter                 // the first is a file with a program, or they hide one
 )
 
-const gitRefuse = "ext-diff textconv filters open-files-in-pager unsafe-paths pathspec-from-file "
+const gitRefuse = "O open-files-in-pager output ext-diff textconv filters unsafe-paths pathspec-from-file"
 
 // programs is the table. Arguments that a program's row does not describe may be
 // paths, and so may all arguments of a program without a row.
@@ -50,9 +50,8 @@ var programs = []program{
 	{names: "pip", free: `show` + lookupOptions},
 	{names: "cargo", free: `metadata --offline` + lookupOptions},
 
-	{names: "tar gtar bsdtar rsync split zip", walls: true},
+	{names: "tar gtar bsdtar rsync split zip curl wget", walls: true},
 	{names: "cut", text: "d f b c delimiter fields bytes characters output-delimiter"},
-	{names: "curl", text: "H A X u header request user-agent", refuse: "K config o output"},
 	{names: "date", text: "d date"},
 	{names: "echo expr basename dirname seq sleep which type tr kill", operands: text},
 	{names: "find", text: "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -printf -perm -user -group -newermt",
@@ -71,16 +70,13 @@ var programs = []program{
 	{names: "tail", refuse: "f F follow retry", why: "it waits for more output and never ends", instead: "leave it out to print what the file contains now"},
 	{names: "test [", refuse: "v R", why: "the shell can run a command in its operand"},
 	{names: "wc du", refuse: "files0-from"},
-	{names: "wget", refuse: "O output-document e i execute use-askpass input-file config"},
 
-	{names: "git-log git-diff git-show git-shortlog git-reflog git-rev-list git-diff-tree git-diff-index git-diff-files",
-		text: "S G L grep author committer since until after before date", refuse: gitRefuse + "output"},
 	{names: "git-blame git-annotate", text: "L date", refuse: gitRefuse},
-	{names: "git-grep", operands: script, first: "e f", text: "e", refuse: gitRefuse + "O"},
-	{names: "git-commit git-tag git-stash", text: "m message author date", refuse: gitRefuse},
-	{names: "git-status git-ls-files git-ls-tree git-cat-file git-rev-parse git-branch git-describe git-name-rev git-merge-base git-for-each-ref git-show-ref " +
+	{names: "git-grep", operands: script, first: "e f", text: "e", refuse: gitRefuse},
+	{names: "git-log git-diff git-show git-shortlog git-reflog git-rev-list git-diff-tree git-diff-index git-diff-files git-commit git-tag git-stash " +
+		"git-status git-ls-files git-ls-tree git-cat-file git-rev-parse git-branch git-describe git-name-rev git-merge-base git-for-each-ref git-show-ref " +
 		"git-check-ignore git-count-objects git-version git-add git-rm git-mv git-restore git-checkout git-switch git-reset git-clean git-apply",
-		refuse: gitRefuse},
+		text: "S G L grep author committer since until after before date m message", refuse: gitRefuse},
 
 	{names: "command", operands: command, text: "v V", refuse: "p"},
 	{names: "env", operands: command, text: "u unset",
@@ -89,9 +85,7 @@ var programs = []program{
 	{names: "nohup setsid builtin time", operands: command},
 	{names: "timeout chrt taskset", operands: command, text: "k s kill-after signal", skip: 1},
 	{names: "xargs", operands: command, text: "I replace d E delimiter eof a n L P s arg-file max-args max-lines max-procs max-chars", walls: true},
-	{names: "eval exec alias unalias trap enable hash shopt mapfile readarray getopts declare typeset local readonly let " +
-		"sudo su doas pkexec chroot unshare nsenter watch script flock screen tmux strace gdb busybox toybox ssh crontab at batch systemd-run " +
-		"less more most man info vi vim nvim view ex ed nano emacs top htop", walls: true},
+	{names: "eval exec alias trap enable mapfile getopts declare sudo su script ssh crontab at less more man vi vim ed nano emacs top", walls: true},
 }
 
 // The directory of the program's path and a version at the end of its name are ignored.
