@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"hone/internal/excerpt"
@@ -175,17 +174,21 @@ func asText(raw json.RawMessage, why error, redact func(string) string) Finding 
 }
 
 func (o object) command(redact func(string) string) (string, error) {
-	exit, err := o.integer("exit-code")
-	if err != nil {
-		return "", err
+	var exit *int
+	if _, ok := o["exit-code"]; !ok {
+		return "", errors.New(`"exit-code" is missing`)
 	}
+	if err := json.Unmarshal(o["exit-code"], &exit); err != nil || exit == nil {
+		return "", errors.New(`"exit-code" is not a whole number`)
+	}
+	var err error
 	texts := map[string]string{}
 	for _, key := range []string{"command", "stdout", "stderr"} {
 		if texts[key], err = o.text(key, redact); err != nil {
 			return "", err
 		}
 	}
-	text := fmt.Sprintf("The checker ran this command, which exited with status %d:\n\n    %s\n", exit, indentRest(excerpt.Middle(texts["command"], maxFile/2)))
+	text := fmt.Sprintf("The checker ran this command, which exited with status %d:\n\n    %s\n", *exit, indentRest(excerpt.Middle(texts["command"], maxFile/2)))
 	text += section("Its standard output", excerpt.Middle(excerpt.Screen(texts["stdout"]), MaxText/2))
 	return text + section("Its standard error", excerpt.Middle(excerpt.Screen(texts["stderr"]), MaxText/2)), nil
 }
@@ -204,16 +207,4 @@ func (o object) text(key string, redact func(string) string) (string, error) {
 		return notUTF8, nil
 	}
 	return applyRedact(redact, s), nil
-}
-
-func (o object) integer(key string) (int, error) {
-	raw, ok := o[key]
-	if !ok {
-		return 0, fmt.Errorf("%q is missing", key)
-	}
-	var n int
-	if err := json.Unmarshal(raw, &n); err != nil || strings.HasPrefix(string(raw), "n") {
-		return 0, fmt.Errorf("%q is not a whole number", key)
-	}
-	return n, nil
 }

@@ -50,8 +50,7 @@ type goEvent struct{ Action, Package, Test, Output, FailedBuild string }
 type goPrinted struct {
 	strings.Builder
 	test string
-	died bool   // what follows is no longer of a test
-	end  string // what the test printed in which it died
+	died bool // what follows is no longer of a test
 }
 
 // It reports whether the package has ended.

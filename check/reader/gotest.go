@@ -93,16 +93,11 @@ func (p *goPackage) put(t *goTest, line string) {
 	case line != "" && strings.IndexByte("pfSur", line[0]) >= 0 && goDies.MatchString(line):
 		p.crash, p.crashed = []string{line}, t
 	case strings.TrimSpace(line) == "" && t == nil, line == "FAIL", line == "PASS", strings.HasPrefix(line, "exit status "), strings.HasPrefix(line, "coverage: "):
-	case t == nil || !p.owns(t, line):
-		p.out = append(p.out, line)
+	case t != nil && (t.result == "" || strings.HasPrefix(line, " ") || strings.HasPrefix(t.name, "Example")):
+		t.out = append(t.out, line) // what tests log follows their result, but what they print is before
 	default:
-		t.out = append(t.out, line)
+		p.out = append(p.out, line)
 	}
-}
-
-// What tests log follows their result, but what they print is before.
-func (p *goPackage) owns(t *goTest, line string) bool {
-	return t.result == "" || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") || strings.HasPrefix(t.name, "Example")
 }
 
 // It reports whether there are failures. failed means that the package failed, whether or not a test did.

@@ -30,6 +30,8 @@ type item struct {
 	text string
 	// explicit means that the line has a column and a severity.
 	explicit bool
+	// silent means that the text only says that the test failed.
+	silent bool
 }
 
 type list struct {

@@ -61,7 +61,7 @@ func readSARIF(text string, l *list) (known bool) {
 				known = known || strings.HasPrefix(string(value), `"2.`)
 			case path[2] == "tool" && json.Unmarshal(value, &rule) == nil:
 				rules[rule.ID] = rule
-			case path[2] == "results" && json.Unmarshal(value, &r) == nil && r.counts():
+			case path[2] == "results" && json.Unmarshal(value, &r) == nil && !slices.ContainsFunc(r.Suppressions, isAccepted) && r.BaselineState != "absent" && strings.Contains("  fail open review ", " "+r.Kind+" "):
 				results = append(results, r)
 			case path[2] == "invocations" && json.Unmarshal(value, &of) == nil:
 				for _, n := range slices.Concat(of.Execution, of.Configuration) {
@@ -90,11 +90,7 @@ func readSARIF(text string, l *list) (known bool) {
 	return known
 }
 
-// Such a problem is neither solved nor suppressed.
-func (r sarifResult) counts() bool {
-	accepted := slices.ContainsFunc(r.Suppressions, func(s struct{ Status string }) bool { return s.Status == "" || s.Status == "accepted" })
-	return !accepted && r.BaselineState != "absent" && (r.Kind == "" || r.Kind == "fail" || r.Kind == "open" || r.Kind == "review")
-}
+func isAccepted(s struct{ Status string }) bool { return s.Status == "" || s.Status == "accepted" }
 
 // One result may be a compiler's output.
 func (r sarifResult) items(rule sarifRule) []item {
