@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,11 +118,8 @@ func (c BuildConfig) storeOutput(result *sandbox.Result, text string, out, errs 
 		return c.StoreOutput(strings.NewReader(text))
 	}
 	stdout, err := out.reader()
-	if err != nil {
-		return fmt.Errorf("store the build's output: %w", err)
-	}
-	stderr, err := errs.reader()
-	if err != nil {
+	stderr, err2 := errs.reader()
+	if err := cmp.Or(err, err2); err != nil {
 		return fmt.Errorf("store the build's output: %w", err)
 	}
 	return c.StoreOutput(io.MultiReader(strings.NewReader("STDOUT:\n"), stdout, strings.NewReader("\n\nSTDERR:\n"), stderr,

@@ -125,15 +125,15 @@ func (t *tapOutput) close(f *tapFailure) {
 	}
 }
 
-// tapNoise are the keys of diagnostics that say nothing of what is wrong: the place, which
-// the finding has, the environment of the test, and what its runner calls the failure.
-const tapNoise = " at stack location source file fileName line lineNumber column columnNumber type test typeName name code failureType duration_ms operator compare generatedMessage env stdio command args cwd timeout tapError tapCaught message error expired exitCode signal "
+// tapTold are the keys of diagnostics that say what is wrong. Others say the place, which the finding has, the environment of
+// the test, and what its runner calls the failure.
+const tapTold = " diff pattern "
 
 // tapValues are keys whose values become one line.
 const tapValues = " expected actual found wanted got want received doNotWant "
 
 var (
-	tapKey = lazyregexp.New(`^([A-Za-z_]\w*):(?: |$)`)
+	tapKey = lazyregexp.New(`^([a-z_]\w*):(?: |$)`)
 	// tapCall is the line of the source that node-tap marks.
 	tapCall = lazyregexp.New(`(?m)^(\S.*)\n*^-*\^$`)
 	// tapTruth is such a line that only asks whether a value is true, or not true.
@@ -192,9 +192,8 @@ func (f *tapFailure) told(file string) string {
 	for line := range strings.Lines(f.Diagnostics) {
 		line = strings.TrimSuffix(line, "\n")
 		if m := tapKey.FindStringSubmatch(line); m != nil {
-			skip = strings.Contains(tapNoise, " "+m[1]+" ")
+			skip = !strings.Contains(tapTold, " "+m[1]+" ")
 			if strings.Contains(tapValues, " "+m[1]+" ") {
-				skip = true
 				if value := strings.Join(strings.Fields(f.Value(m[1])), " "); value == "~" {
 					body = append(body, m[1]+": null")
 				} else if value != "" {
