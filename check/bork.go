@@ -27,9 +27,6 @@ type BorkConfig struct {
 	Env []string
 	// Timeout stops the checker; 0 means one hour.
 	Timeout time.Duration
-	// MaxOutput limits the length of standard output in bytes; 0 means 128 MiB. A
-	// checker whose findings do not fit failed to run.
-	MaxOutput int64
 	// Stdin is what the checker reads, such as the terminal if a user may answer its
 	// questions; nil means nothing.
 	Stdin io.Reader
@@ -58,7 +55,7 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 		if !filepath.IsLocal(name) {
 			return c.failedToRun("its path is not below the Git root", "", nil), nil
 		}
-		out := spool{max: cmp.Or(c.MaxOutput, maxFindings)}
+		out := spool{max: maxFindings}
 		defer func() { err = errors.Join(err, out.remove()) }()
 		watched := newLive(c.Live, c.Redact)
 		result, err := r.Run(ctx, sandbox.Command{
@@ -77,7 +74,7 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 }
 
 const (
-	maxFindings = 128 << 20 // the default of BorkConfig.MaxOutput
+	maxFindings = 128 << 20 // the bytes of standard output: a checker whose findings do not fit failed to run
 	maxStderr   = 8 << 20   // the bytes of standard error that are kept
 )
 

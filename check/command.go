@@ -34,9 +34,6 @@ type CommandConfig struct {
 	// Timeout stops the command; 0 means ten minutes. A command that runs
 	// longer is a finding.
 	Timeout time.Duration
-	// MaxOutput is how many bytes of output are kept; 0 means the runner's own
-	// limit.
-	MaxOutput int64
 	// Live receives the output as it is printed, line by line; may be nil.
 	Live io.Writer
 	// Redact removes secrets from a text; nil changes nothing. Contract: it is
@@ -72,7 +69,7 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 		read := c.Begin()
 		result, err := r.Run(ctx, sandbox.Command{
 			Argv: shellArgv(c.Command), Dir: c.Dir, Env: c.Env,
-			Timeout: timeout, MaxOutput: c.MaxOutput, Live: watched,
+			Timeout: timeout, Live: watched,
 		})
 		watched.close()
 		if err := noVerdict(ctx, "check command", result, err); err != nil {

@@ -240,15 +240,12 @@ func (c *checker) relative(p string) string {
 func (c *checker) outside(p string) bool {
 	r := c.relative(p)
 	if path.IsAbs(r) || filepath.VolumeName(r) != "" {
-		return r != "/dev/null" && !(c.Walled && (caches.MatchString(r) || within("/tmp", r))) && !within(c.Temp, r)
+		return r != "/dev/null" && !(c.Walled && (caches.MatchString(r) || within("/tmp", r)))
 	}
 	return r == ".." || strings.HasPrefix(r, "../") || strings.HasPrefix(p, "~")
 }
 
 func within(dir, p string) bool {
-	if dir == "" {
-		return false
-	}
 	dir = path.Clean(filepath.ToSlash(dir))
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
