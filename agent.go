@@ -38,9 +38,9 @@ func (r *Run) Delegate(ctx context.Context, role Role, messages []model.Message)
 	}
 	session := effect(history.TypeAsk, role.Name, role.stepInput(sent), nil, func(ctx context.Context) (history.Replied, error) { return ask(ctx, sent) })
 	session.models = true
-	begin := func(manifest string) (any, error) {
+	begin := func(before history.Before) (any, error) {
 		name, err := r.Journal.Put(sent)
-		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Manifest: manifest}, err
+		return history.Asked{Role: role.Name, Model: role.Called, Request: name, Bytes: int64(len(sent)), Command: true, Before: before}, err
 	}
 	got, _, err := once(ctx, r, command(r, session, begin, func(ctx context.Context, changed []string) (history.Replied, error) {
 		text := "An earlier session with this task was interrupted, because the program that ran it stopped; it is not known how far it got. " + r.Rules.Guard.Redact(role.changesText(changed))

@@ -109,11 +109,12 @@ func (r *Run) Ask(ctx context.Context, role Role, messages []model.Message) (mod
 // recorded is a role's model in one session. A call of it is a step: the request is recorded, and
 // its reply is paid for once. Of a request that repeats the last one, only the rest is stored.
 type recorded struct {
-	r    *Run
-	role Role
-	paid paid.Model
-	last string          // object of the last request; empty if the next one is stored whole
-	sent []model.Message // its messages
+	r       *Run
+	role    Role
+	paid    paid.Model
+	replied string          // who replied last, as the user names the model
+	last    string          // object of the last request; empty if the next one is stored whole
+	sent    []model.Message // its messages
 	// encoded is the next request; nil until its size is asked for.
 	encoded []byte
 }
@@ -162,7 +163,7 @@ func (m *recorded) Generate(ctx context.Context, req model.Request) (model.Reply
 	open := func(context.Context) (any, error) {
 		name, err := m.r.Journal.Put(keep)
 		now, _ := m.paid.InService()
-		return history.Asked{Role: m.role.Name, Model: now.Called, Request: name, Bytes: int64(len(whole))}, err
+		return history.Asked{Role: m.role.Name, Model: now.Called, Request: name, Bytes: int64(len(whole)), Stronger: m.role.Escalation != nil}, err
 	}
 	got, err := step(ctx, m.r, effect(history.TypeAsk, m.role.Name, m.role.stepInput(keep), open, func(ctx context.Context) (history.Replied, error) {
 		sent := model.Request{MaxOutput: req.MaxOutput, CacheKey: m.r.cacheKey(m.role), Seq: m.r.Past().Replies(), Stream: m.r.Stream, Received: m.r.Received}
@@ -177,7 +178,7 @@ func (m *recorded) Generate(ctx context.Context, req model.Request) (model.Reply
 		now, _ := m.paid.InService()
 		return m.r.storeReply(m.role.Name, now.Called, reply)
 	}))
-	m.r.stale = true // the user may have changed files meanwhile
+	m.r.stale, m.replied = true, got.Model // the user may have changed files meanwhile
 	if err != nil {
 		return model.Reply{}, err
 	}
@@ -238,7 +239,6 @@ func (r *Run) escalatedRole(role Role) (Role, error) {
 	}
 	round := r.escalationRound(after)
 	if round == 0 {
-		r.stronger = true
 		return role, nil
 	}
 	up, own := role, role.ownModel()

@@ -45,7 +45,7 @@ func (t *talk) runAlone(ctx context.Context, c *pendingCall) error {
 		c.result, err = step(ctx, t.r, w)
 		return err
 	}
-	begin := func(manifest string) (any, error) { return t.callBegin(c, manifest) }
+	begin := func(before history.Before) (any, error) { return t.callBegin(c, before) }
 	result, after, err := once(ctx, t.r, command(t.r, w, begin, t.interruptedResult))
 	t.noteTree(c, after.Tree)
 	c.result = t.withNotes(result, after)
@@ -62,7 +62,7 @@ func (t *talk) noteTree(c *pendingCall, tree string) {
 }
 
 func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result {
-	judges, beyond, tools := t.r.restoredNotes(after.Restored)
+	judges, beyond, tools := restoredNotes(after.Restored)
 	if judges != "" {
 		result.Add("\n[" + judges + "; change the code, not what checks it]")
 	}
@@ -79,7 +79,7 @@ func (t *talk) withNotes(result tool.Result, after history.Snapshot) tool.Result
 }
 
 func (t *talk) callStep(c *pendingCall) stepWork[tool.Result] {
-	open := func(context.Context) (any, error) { return t.callBegin(c, "") }
+	open := func(context.Context) (any, error) { return t.callBegin(c, history.Before{}) }
 	return effect(history.TypeTool, toolStepName, []string{c.call.Name, c.call.Args}, open, func(ctx context.Context) (tool.Result, error) {
 		if c.refused != "" {
 			return c.result, nil
@@ -94,10 +94,10 @@ func (t *talk) callStep(c *pendingCall) stepWork[tool.Result] {
 // by any name, so only the step's begin says which one.
 const toolStepName = "tool"
 
-// manifest is empty unless the call runs commands. Arguments that are too long for an event's line are stored as an object.
-func (t *talk) callBegin(c *pendingCall, manifest string) (history.ToolCall, error) {
+// before is zero unless the call runs commands. Arguments that are too long for an event's line are stored as an object.
+func (t *talk) callBegin(c *pendingCall, before history.Before) (history.ToolCall, error) {
 	b := history.ToolCall{Role: t.role.Name, Tool: reply.Shorten(c.call.Name, reply.MaxName), Args: c.call.Args, Refused: c.refused,
-		Command: manifest != "", Manifest: manifest}
+		Command: before.Manifest != "", Before: before}
 	if len(b.Args) <= inlineLimit {
 		return b, nil
 	}

@@ -15,7 +15,7 @@ import (
 // start, and records its result. Snapshots before and after separate its
 // changes from the user's.
 func Once[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error), interrupted Interrupted[T]) (T, error) {
-	begin := func(manifest string) (any, error) { return history.CommandBegun{Manifest: manifest}, nil }
+	begin := func(before history.Before) (any, error) { return history.CommandBegun{Before: before}, nil }
 	v, _, err := once(ctx, r, command(r, effect(history.TypeCommand, name, input, nil, do), begin, interrupted))
 	return v, err
 }
@@ -26,15 +26,22 @@ type Interrupted[T any] func(ctx context.Context, changed []string) (T, error)
 
 // command turns a step into a command, which is not repeated automatically. If
 // the command was started but not recorded, interrupted makes its result. begin
-// makes the payload of its begin, from the manifest before the command.
-func command[T any](r *Run, w stepWork[T], begin func(manifest string) (any, error), interrupted Interrupted[T]) stepWork[T] {
+// makes the payload of its begin.
+func command[T any](r *Run, w stepWork[T], begin func(history.Before) (any, error), interrupted Interrupted[T]) stepWork[T] {
 	w.command = true
 	w.open = func(ctx context.Context) (any, error) {
-		manifest, err := r.manifestBefore(ctx)
+		if _, err := r.Manifest(ctx); err != nil {
+			return nil, err
+		}
+		manifest, err := r.storeManifest()
 		if err != nil {
 			return nil, err
 		}
-		return begin(manifest)
+		before := history.Before{Manifest: manifest}
+		if w.models {
+			before.Ignored = r.ignoredTools()
+		}
+		return begin(before)
 	}
 	w.again = func(ctx context.Context) (T, error) {
 		changed, err := r.changedSince(ctx, w.name)
@@ -50,30 +57,27 @@ func command[T any](r *Run, w stepWork[T], begin func(manifest string) (any, err
 // once runs a command, takes a snapshot, and restores the protected files that
 // the command changed. It also returns the record of the snapshot.
 func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Snapshot, err error) {
-	if w.models {
-		r.noteTools()
-	}
 	if v, err = step(ctx, r, w); err != nil {
 		return v, o, err
 	}
-	begun := "" // the manifest before what a model asked for
+	var begun history.Before // the tree before what a model asked for
 	if w.models {
-		begun = r.manifestOf(w.name)
+		begun = r.begun(w.name).Before()
 	}
 	o, err = step(ctx, r, lookStep(history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, begun) }))
 	if err == nil && len(o.Restored) > 0 {
-		_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.undoProtected(ctx, begun, o) }))
+		_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.undoProtected(ctx, begun.Manifest, o) }))
 	}
 	return v, o, err
 }
 
 // The protected files that the command changed are recorded before they are restored, so that the model and the user learn of
-// them even if this process is killed. begun is the manifest before a model's command, or empty.
-func (r *Run) snapshotAfter(ctx context.Context, begun string) (history.Snapshot, error) {
-	before, err := r.manifestNamed(begun)
+// them even if this process is killed. begun is the tree before a model's command, or zero.
+func (r *Run) snapshotAfter(ctx context.Context, begun history.Before) (history.Snapshot, error) {
+	before, err := r.manifestNamed(begun.Manifest)
 	if err == nil {
-		if begun != "" {
-			r.keepNewTools()
+		if begun.Manifest != "" {
+			r.keepNewTools(begun.Ignored)
 		}
 		err = r.snapshot(ctx)
 	}
@@ -88,16 +92,16 @@ func (r *Run) snapshotAfter(ctx context.Context, begun string) (history.Snapshot
 	if err != nil {
 		return history.Snapshot{}, err
 	}
-	var changed []string
+	var changed []history.Restored
 	for _, p := range list {
-		changed = append(changed, p.Path)
+		changed = append(changed, r.restoredFor(p.Path))
 	}
 	object, err := r.storeManifest()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Outside: r.Past().UntoldChanges(), Report: history.Report{Said: r.restoredText(changed)}}, err
+	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Outside: r.Past().UntoldChanges(), Report: history.Report{Said: restoredText(changed)}}, err
 }
 
-func (r *Run) restoredText(paths []string) string {
-	judges, beyond, tools := r.restoredNotes(paths)
+func restoredText(changed []history.Restored) string {
+	judges, beyond, tools := restoredNotes(changed)
 	if tools != "" {
 		tools += "; to allow such changes: tools = false in [guard] of .config/hone.toml"
 	}
@@ -138,7 +142,9 @@ func (r *Run) stillChanged(ctx context.Context, begun string, after history.Snap
 	if _, err := r.Manifest(ctx); err != nil {
 		return nil, err
 	}
-	list, err := r.protectedChanges(before, func(path string) bool { return slices.Contains(after.Restored, path) })
+	list, err := r.protectedChanges(before, func(path string) bool {
+		return slices.ContainsFunc(after.Restored, func(one history.Restored) bool { return one.Path == path })
+	})
 	return slices.DeleteFunc(list, func(one workspace.Delta) bool {
 		was, _ := left.Entry(one.Path)
 		return !r.Trust.keeps(one.Path) && !was.SameState(one.Before)
@@ -155,22 +161,15 @@ func (r *Run) manifestNamed(object string) (workspace.Manifest, error) {
 	return r.readManifest(object)
 }
 
-func (r *Run) manifestOf(name string) string {
-	id := r.at
-	id.Name, id.Index = name, r.count[r.firstIdentity(name)]-1
+// begun returns the begin of the step of a name that was taken last.
+func (r *Run) begun(name string) history.Event {
+	id, _ := r.Taken(name)
 	begin, _ := r.Past().Begin(id)
-	return begin.Manifest()
-}
-
-func (r *Run) manifestBefore(ctx context.Context) (object string, err error) {
-	if _, err := r.Manifest(ctx); err != nil {
-		return "", err
-	}
-	return r.storeManifest()
+	return begin
 }
 
 func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
-	object := r.manifestOf(name)
+	object := r.begun(name).Manifest()
 	if object == "" {
 		return nil, nil
 	}

@@ -24,12 +24,13 @@ type process struct {
 	set     func(*hone.Run) // may be nil
 	observe journal.Observer
 	fresh   bool // starts a run even if there is one
+	list    workspace.Lister
 }
 
 // live runs the process. It checks each line of the journal against the schema.
 func (p process) live(t testing.TB, dir string) (hone.End, error) {
 	t.Helper()
-	end, events, err := crashtest.Process{Ctx: p.ctx, Observer: p.observe, New: p.fresh, Setup: func(r *hone.Run) hone.Round {
+	end, events, err := crashtest.Process{Ctx: p.ctx, Observer: p.observe, New: p.fresh, List: p.list, Setup: func(r *hone.Run) hone.Round {
 		r.Limits.Rounds = 3
 		if p.set != nil {
 			p.set(r)

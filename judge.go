@@ -478,16 +478,5 @@ func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked 
 // asking returns what the run was asking about files that judge when its process ended; ok
 // is false if it was not.
 func (r *Run) asking() (a judgesAsked, ok bool, err error) {
-	for {
-		_, record := r.Journal.Lookup(r.next(askName))
-		switch {
-		case record == nil:
-			return a, false, nil
-		case record.Seq > r.Past().LastDecision():
-			r.identify(askName)
-			a, err = result[judgesAsked](r, *record)
-			return a, err == nil, err
-		}
-		r.identify(askName)
-	}
+	return recordedStep[judgesAsked](r, askName)
 }

@@ -134,8 +134,11 @@ func (r *Run) repeated(states []State) []State {
 
 // A run is not stuck while a stronger model has yet to take over.
 func (r *Run) stuck(states []State) bool {
-	return r.Limits.Patience > 0 && !r.stronger && len(r.repeated(states)) >= r.Limits.Patience
+	return r.Limits.Patience > 0 && !r.hasStronger() && len(r.repeated(states)) >= r.Limits.Patience
 }
+
+// hasStronger reports whether a role that was asked in the round has a stronger model left.
+func (r *Run) hasStronger() bool { return r.Past().Round(r.at.Round).Stronger }
 
 func repeatsNote(states []State) string {
 	var parts []string

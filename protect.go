@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -57,25 +58,20 @@ func (r *Run) protectedChanges(before workspace.Manifest, undo func(path string)
 	return list, nil
 }
 
-func (r *Run) noteTools() {
-	r.tools = map[string]bool{}
+// ignoredTools returns the files of the user's own tools that the newest manifest does not have.
+func (r *Run) ignoredTools() []string {
 	if !r.Trust.Tools {
-		return
+		return nil
 	}
 	files, _ := r.Tree.ToolFiles() // without a list, nothing is restored
-	for _, path := range files {
-		r.tools[path] = true
-	}
+	return slices.DeleteFunc(files, func(path string) bool { _, listed := r.last.Entry(path); return listed })
 }
 
-// git may ignore them, also by a rule that the command has written.
-func (r *Run) keepNewTools() {
-	if !r.Trust.Tools {
-		return
-	}
-	files, _ := r.Tree.ToolFiles()
-	for _, path := range files {
-		if !r.tools[path] {
+// keepNewTools adds to the tree what a command has added to the files of before. git may ignore it, also
+// by a rule that the command has written.
+func (r *Run) keepNewTools(before []string) {
+	for _, path := range r.ignoredTools() {
+		if !slices.Contains(before, path) {
 			r.Tree.Keep(path)
 		}
 	}
@@ -98,36 +94,31 @@ func (r *Run) openContents(digest string) (io.ReadCloser, error) {
 	return r.Journal.Home().OpenObject(digest)
 }
 
-// undoReason says why a command's change of a file is undone, and whether the user's tools are the reason. It is empty if the
-// file judges the work instead. A replay, which has no tree, returns the same.
-func (r *Run) undoReason(path string) (why string, tools bool) {
-	tool := treepath.ToolReason(path)
+// restoredFor says why a command's change of a file is undone.
+func (r *Run) restoredFor(path string) history.Restored {
+	tool := r.Tree.ToolReason(path)
 	switch {
 	case r.Trust.keeps(path):
-		return "", false
+		return history.Restored{Path: path}
 	case !r.Trust.mayChange(path):
-		return r.Trust.outsideReason(), false
+		return history.Restored{Path: path, Why: r.Trust.outsideReason()}
 	case r.Trust.Tools && tool != "":
-		return tool, true
-	case r.Limits.Lines > 0:
-		return fmt.Sprintf("with it the run would have changed more than %s", plural(r.Limits.Lines, "line", "lines")), false
-	case r.Trust.Tools:
-		return "one of the user's tools finds it by a link", true
+		return history.Restored{Path: path, Why: tool, Tools: true}
 	}
-	return "", false
+	return history.Restored{Path: path, Why: fmt.Sprintf("with it the run would have changed more than %s", plural(r.Limits.Lines, "line", "lines"))}
 }
 
-func (r *Run) restoredNotes(paths []string) (judges, beyond, tools string) {
+func restoredNotes(changed []history.Restored) (judges, beyond, tools string) {
 	var judging, reasons []string
 	others := map[string][]string{} // by reason
-	for _, path := range paths {
-		switch why, tool := r.undoReason(path); {
-		case why == "":
-			judging = append(judging, path)
-		case tool:
-			reasons = append(reasons, fmt.Sprintf("%s (%s)", treepath.Display(path), why))
+	for _, one := range changed {
+		switch name := treepath.Display(one.Path); {
+		case one.Why == "":
+			judging = append(judging, one.Path)
+		case one.Tools:
+			reasons = append(reasons, fmt.Sprintf("%s (%s)", name, one.Why))
 		default:
-			others[why] = append(others[why], treepath.Display(path))
+			others[one.Why] = append(others[one.Why], name)
 		}
 	}
 	if len(judging) > 0 {
@@ -144,18 +135,18 @@ func (r *Run) restoredNotes(paths []string) (judges, beyond, tools string) {
 }
 
 func (r *Run) protectFindings(round int) []check.Finding {
-	paths := slices.Clone(r.Past().Round(round).Restored)
-	slices.Sort(paths)
+	changed := slices.Clone(r.Past().Round(round).Restored)
+	slices.SortFunc(changed, func(a, b history.Restored) int { return cmp.Compare(a.Path, b.Path) })
 	var findings []check.Finding
-	for _, path := range slices.Compact(paths) {
+	for _, one := range slices.CompactFunc(changed, func(a, b history.Restored) bool { return a.Path == b.Path }) {
 		text := "A command changed this file, which is protected because it is part of the check; it was restored. Change the code, not the check."
-		if why, tools := r.undoReason(path); why != "" {
-			text = "A command changed this file, and the change was undone, because " + why + "."
-			if tools {
+		if one.Why != "" {
+			text = "A command changed this file, and the change was undone, because " + one.Why + "."
+			if one.Tools {
 				text += " If you need the change, edit the file; hone asks the user to approve it."
 			}
 		}
-		findings = append(findings, check.Finding{Source: "protect", File: path, Advisory: true, Text: text})
+		findings = append(findings, check.Finding{Source: "protect", File: one.Path, Advisory: true, Text: text})
 	}
 	return findings
 }

@@ -140,12 +140,12 @@ func (p *played) use(record journal.Event) {
 }
 
 // unused returns the first record of the round that the loop has not used; nil if there is none.
-// Steps within a recorded call, or within the step that is given, are not taken again. A check may
+// What ended with an earlier tree, and steps within a recorded call, or within the step that is given, are not taken again. A check may
 // have run again after another process judged the same tree, and a later process may have paid for
 // the rest of a round.
 func (p *played) unused(within journal.Identity) *journal.Event {
 	for _, e := range p.events {
-		if e.Phase != journal.Record || p.used[*e.Step] || e.Step.Session < 0 || e.Type == history.TypeCheck || e.Step.Name == history.StepUnpaid {
+		if e.Phase != journal.Record || p.used[*e.Step] || e.Step.Session < 0 || e.Step.Round == p.r.at.Round && e.Step.Part < p.r.at.Part || e.Type == history.TypeCheck || e.Step.Name == history.StepUnpaid {
 			continue
 		}
 		call := *e.Step

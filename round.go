@@ -98,11 +98,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	judges, err := r.judgesNote()
-	if err != nil {
-		return s, err
-	}
-	prior := joinFindings(s.Findings, judges, r.circleFinding(r.statesBefore(s.Round)), check.Bound(outsideFindings(o)), old)
+	prior := joinFindings(s.Findings, o.Notes, old)
 	if r.OnRound != nil {
 		if err := r.OnRound(ctx); err != nil {
 			return s, err
@@ -297,7 +293,13 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 // A resumed run compares the tree with this snapshot.
 func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
 	name, tree, err := r.manifest(ctx)
-	return history.Opened{Manifest: name, Tree: tree, Outside: r.Past().OutsideChanges(), RestoredTo: r.Past().RestoredTo()}, err
+	if err != nil {
+		return history.Opened{}, err
+	}
+	o := history.Opened{Manifest: name, Tree: tree, Outside: r.Past().OutsideChanges(), RestoredTo: r.Past().RestoredTo()}
+	judges, err := r.judgesNote()
+	o.Notes = slices.Concat(judges, r.circleFinding(r.statesBefore(r.at.Round)), check.Bound(outsideFindings(o)))
+	return o, err
 }
 
 // It is nil if the budget did. Any other error is returned as it is.

@@ -91,7 +91,6 @@ type Run struct {
 	at        journal.Identity // where the run is; its name and index are empty
 	count     map[journal.Identity]int
 	sessions  int       // started in the round
-	stronger  bool      // a role that was asked in the round has a stronger model left
 	opening   sync.Once // sets account
 	account   *paid.Account
 	once      sync.Once // sets past
@@ -101,7 +100,6 @@ type Run struct {
 	stored    workspace.Stored   // the manifest that was stored last
 	found     workspace.Manifest // the tree as the run found it; nil until it is needed
 	baseline  check.Baseline     // nil until it is needed
-	tools     map[string]bool    // files of the user's own tools that were there before the last model's command
 	stale     bool               // something may have changed the tree since last
 	fresh     bool               // last was taken just now: only records were written since
 	resumed   bool               // this process has called resume
@@ -157,9 +155,11 @@ func (r *Run) Served(s history.Served) error {
 	return err
 }
 
+// startRound begins the part of a round that is not over.
 func (r *Run) startRound(round int) {
-	r.at = journal.Identity{Round: round}
-	r.count, r.sessions, r.stronger = nil, 0, false
+	part, sessions := r.Past().Part(round)
+	r.at = journal.Identity{Round: round, Part: part}
+	r.count, r.sessions = map[journal.Identity]int{}, sessions
 }
 
 // Notice tells the user something that is not a finding. It records the same text

@@ -74,11 +74,12 @@ func (r *Run) firstScore(ctx context.Context, s *State) error {
 // round's change or takes it back. s is the state before it.
 func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 	best := *s
-	_, err := step(ctx, r, lookStep(history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, "") }))
+	_, err := step(ctx, r, lookStep(history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, history.Before{}) }))
 	if err != nil {
 		return err
 	}
-	v, judged, err := r.alreadyScored()
+	// If an earlier process has judged the round, the tree may be the best again.
+	v, judged, err := recordedStep[scored](r, history.StepMeasure)
 	if !judged && err == nil {
 		v, err = r.judgeByNumber(ctx, best, blocked)
 	}
@@ -95,22 +96,6 @@ func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 	r.fresh = false
 	s.Manifest, s.Tree, err = r.manifest(ctx)
 	return err
-}
-
-// alreadyScored returns how an earlier process has judged the round since the last decision;
-// ok is false if none has. The tree may be the best again, so nothing can be judged anew.
-func (r *Run) alreadyScored() (v scored, ok bool, err error) {
-	for {
-		_, record := r.Journal.Lookup(r.next(history.StepMeasure))
-		if record == nil {
-			return v, false, nil
-		}
-		r.identify(history.StepMeasure)
-		if record.Seq > r.Past().LastDecision() {
-			v, err = result[scored](r, *record)
-			return v, err == nil, err
-		}
-	}
 }
 
 // judgeByNumber checks what the round changed, and measures it beside the best so far, which
@@ -223,7 +208,7 @@ func (r *Run) plateau(s State, states []State) string {
 	switch {
 	case r.onTarget(*s.Score):
 		return "the target is reached"
-	case r.Limits.Patience > 0 && since >= r.Limits.Patience && !r.stronger:
+	case r.Limits.Patience > 0 && since >= r.Limits.Patience && !r.hasStronger():
 		return plural(since, "round", "rounds") + " without a gain"
 	case s.Round >= r.Limits.MaxRounds():
 		return r.usedRounds(s)

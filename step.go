@@ -284,6 +284,17 @@ func (r *Run) note(typ journal.Type, name string, payload any) error {
 	return nil
 }
 
+// recordedStep takes the next step of a name if it is recorded already; ok is false if not.
+func recordedStep[T any](r *Run, name string) (v T, ok bool, err error) {
+	_, record := r.Journal.Lookup(r.next(name))
+	if record == nil {
+		return v, false, nil
+	}
+	r.identify(name)
+	v, err = result[T](r, *record)
+	return v, err == nil, err
+}
+
 func (r *Run) firstIdentity(name string) journal.Identity {
 	id := r.at
 	id.Name = name
@@ -305,9 +316,6 @@ func (r *Run) Taken(name string) (step journal.Identity, ok bool) {
 }
 
 func (r *Run) identify(name string) journal.Identity {
-	if r.count == nil {
-		r.count = map[journal.Identity]int{}
-	}
 	id := r.next(name)
 	r.count[r.firstIdentity(name)]++
 	return id
@@ -338,8 +346,7 @@ func (r *Run) write(n journal.Entry) (e journal.Event, err error) {
 	if r.replaying != nil {
 		return r.Journal.Append(n) // which compares it with the recorded event
 	}
-	// What is already paid for, and the end, are recorded all the same.
-	if err := r.Tree.Fault(); err != nil && n.Type != history.TypeEnd && n.Type != history.TypeReply && n.Type != history.TypeCommit {
+	if err := r.Tree.Fault(); err != nil && !paysOrEnds(n.Type) {
 		return e, err
 	}
 	record := func() error {
@@ -355,6 +362,16 @@ func (r *Run) write(n journal.Entry) (e journal.Event, err error) {
 		return e, &Stop{Kind: KindFailed, Why: "cannot write the journal", Next: history.ResumeAfter(remedy(err)), Err: unrecorded{err}}
 	}
 	return e, nil
+}
+
+// What is already paid for, and the end, are recorded whatever the tree's errors; before a request
+// [Run.holdSpace] looks at these.
+func paysOrEnds(typ journal.Type) bool {
+	switch typ {
+	case history.TypeEnd, history.TypeReply, history.TypeReserve, history.TypeCommit, history.TypeUsage, history.TypeRetry, history.TypeFailover:
+		return true
+	}
+	return false
 }
 
 func (r *Run) encoded(v any) ([]byte, error) {
@@ -416,6 +433,9 @@ const (
 // holdSpace holds the disk space that a reply of at most so many tokens needs, before it
 // is asked for and paid. [Run.inHeldSpace] uses it.
 func (r *Run) holdSpace(tokens int64) error {
+	if err := r.Tree.Fault(); err != nil {
+		return err
+	}
 	return r.Journal.Home().HoldSpace(heldForEvents + heldPerToken*min(tokens, maxHeldTokens))
 }
 
@@ -436,30 +456,27 @@ func (r *Run) putHeld(b []byte) (name string, err error) {
 	return name, err
 }
 
-// inspect calls judge on the tree, unless a step of that name has judged
-// the same tree in the same round. A decision that the check could not run
-// does not count.
+// inspect calls judge on the tree, unless the last step of that name in the round has
+// judged the same tree. A decision that the check could not run does not count.
 func (r *Run) inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error) {
 	before, now, err := r.manifest(ctx)
 	if err != nil {
 		return history.Checked{}, err
 	}
-	var last *history.Checked
-	for {
-		_, record := r.Journal.Lookup(r.next(name))
-		if record == nil {
-			break
+	for _, record := range slices.Backward(r.Past().Records(name)) {
+		at := *record.Step
+		if record.Type != history.TypeCheck || at.Round != r.at.Round {
+			continue
 		}
-		c, err := result[history.Checked](r, *record)
-		retry := record.Seq < r.Past().LastDecision() && onlyBroken(c.Findings)
-		if err != nil || c.Tree == now && !retry {
+		if at.Part == r.at.Part {
+			r.count[r.firstIdentity(name)] = at.Index + 1
+		}
+		c, err := result[history.Checked](r, record.Event)
+		retry := at.Part < r.at.Part && onlyBroken(c.Findings)
+		if err != nil || (c.Tree == now || r.replaying != nil) && !retry {
 			return c, err
 		}
-		last = &c
-		r.identify(name)
-	}
-	if r.replaying != nil && last != nil {
-		return *last, nil // the tree has changed since
+		break
 	}
 	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
 	return step(ctx, r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {

@@ -85,6 +85,7 @@ type talk struct {
 	model   *recorded
 	history []model.Message
 
+	final     string // why the next reply is the last one; empty if it is not
 	sent      int    // number of messages that the last request contains
 	prompts   int    // how often in a row the model was told that it had not answered
 	discarded int    // how many replies in a row did not end normally
@@ -140,15 +141,16 @@ func (r *Run) converse(ctx context.Context, t *talk) (Conversation, error) {
 		if got.Usage != nil {
 			t.Usage = t.Usage.Add(*got.Usage)
 		}
-		last := t.Ended != ""
 		if err := t.noteDiscarded(ctx, got.Finish); err != nil {
 			return t.Conversation, err
 		}
 		calls, answer := got.Calls(), strings.TrimSpace(reply.Answer(got.Text(), nil))
 		switch {
-		case last && got.Finish == model.Stop && len(calls) == 0 && answer != "":
+		case t.final != "" && got.Finish == model.Stop && len(calls) == 0 && answer != "":
 			t.Ended = EndedAnswer
-		case t.Ended != "":
+		case t.final != "":
+			t.Ended = t.final
+		case t.Ended != "": // too many replies were discarded
 		case !got.Finish.Normal():
 			// An incomplete reply is not sent back: parts of it may be unreadable.
 			t.addText("Your last reply was discarded and none of its calls was run: " + reply.EndProblem(got) + ".")
@@ -165,7 +167,7 @@ func (r *Run) converse(ctx context.Context, t *talk) (Conversation, error) {
 }
 
 func (t *talk) requestAnswer(ended, why string) {
-	t.Ended = ended
+	t.final = ended
 	t.addText(why + " Give your final answer now, from what you know, and call no more tools.")
 }
 
@@ -199,8 +201,7 @@ func (t *talk) takeAnswer(parts []model.Part, text string) error {
 		return nil
 	}
 	t.addText(missing + " A call that is written as text is not read: use the tool calls of the API.")
-	writer, _ := t.model.paid.InService()
-	return t.r.Advise(Notice{Text: writer.Called + " writes tool calls as text, which are not read",
+	return t.r.Advise(Notice{Text: t.model.replied + " writes tool calls as text, which are not read",
 		Next: Next{Verb: NewRun, Flags: []Flag{{Name: "tools", Value: "text"}}, Remark: "which reads them"}})
 }
 
@@ -231,7 +232,7 @@ func (t *talk) allowance(ctx context.Context) (paid.Allowance, error) {
 		if err != nil {
 			return paid.Allowance{}, err
 		}
-		last := t.Ended != "" || len(t.specs) == 0
+		last := t.final != "" || len(t.specs) == 0
 		if !last {
 			a, err := t.model.paid.Turn(size)
 			if err == nil || t.Turns == 1 { // do not start a conversation that can only be ended
@@ -436,7 +437,7 @@ func (t *talk) noteDiscarded(ctx context.Context, finish model.Finish) error {
 		t.discarded = 0
 		return nil
 	}
-	if t.discarded++; t.discarded < maxWaste || t.Ended != "" {
+	if t.discarded++; t.discarded < maxWaste || t.final != "" {
 		return nil
 	}
 	why := fmt.Sprintf("%d replies in a row did not end normally", t.discarded)
@@ -462,7 +463,7 @@ func (t *talk) noteFailures(ctx context.Context, results []Called) error {
 	if t.failing != key {
 		t.failing, t.failures = key, 0
 	}
-	if t.failures++; t.failures < maxWaste || t.Ended != "" {
+	if t.failures++; t.failures < maxWaste {
 		return nil
 	}
 	t.Ended = EndedRepeats

@@ -216,17 +216,26 @@ func (e Event) Round() int {
 	return e.Step.Round
 }
 
+// Before returns the tree before what the event begins; zero if that runs no commands.
+func (e Event) Before() Before {
+	switch p := e.Payload.(type) {
+	case Asked:
+		return p.Before
+	case CommandBegun:
+		return p.Before
+	case ToolCall:
+		return p.Before
+	}
+	return Before{}
+}
+
 // Manifest returns the object of the tree manifest that the event names; empty
 // if it names none.
 func (e Event) Manifest() string {
 	switch p := e.Payload.(type) {
-	case Asked:
-		return p.Manifest
 	case CheckBegun:
 		return p.Manifest
 	case Checked:
-		return p.Manifest
-	case CommandBegun:
 		return p.Manifest
 	case Opened:
 		return p.Manifest
@@ -236,10 +245,8 @@ func (e Event) Manifest() string {
 		return p.Manifest
 	case State:
 		return p.Manifest
-	case ToolCall:
-		return p.Manifest
 	case Undone:
 		return p.Manifest
 	}
-	return ""
+	return e.Before().Manifest
 }

@@ -97,6 +97,9 @@ type Opened struct {
 	// RestoredTo is set if the tree was restored since the round before: to its
 	// state at the end of that round, or before the first if 0.
 	RestoredTo *int `json:"back,omitempty"`
+	// Notes are what the model is told beside the findings. They depend on answers that a user may
+	// give later.
+	Notes []check.Finding `json:"notes,omitempty"`
 }
 
 // Snapshot is the record of the steps that follow a command, [StepSnapshot]
@@ -105,11 +108,19 @@ type Snapshot struct {
 	Manifest string `json:"manifest"` // object with the manifest
 	Tree     string `json:"tree"`     // the manifest's digest
 	// Restored are the protected files that the command changed.
-	Restored []string `json:"put_back,omitempty"`
+	Restored []Restored `json:"put_back,omitempty"`
 	// Outside are the files that the user changed before the command, since the last
 	// command or since the round opened.
 	Outside []string `json:"outside,omitempty"`
 	Report
+}
+
+// Restored is a file that a command changed, and that is put back. Why is empty if the file
+// judges the work.
+type Restored struct {
+	Path  string `json:"path"`
+	Why   string `json:"why,omitempty"`
+	Tools bool   `json:"tools,omitempty"` // the user's own tools are the reason
 }
 
 // Report is what the record of a loop's own step or command can tell users, in
@@ -129,8 +140,10 @@ type Asked struct {
 	Bytes   int64  `json:"bytes"`   // of the whole request
 	// Command is true for an agent's session. Such a session runs commands, so
 	// that nothing tells in advance what it changes.
-	Command  bool   `json:"command,omitempty"`
-	Manifest string `json:"manifest,omitempty"` // object with the tree's manifest before a session
+	Command bool `json:"command,omitempty"`
+	Before
+	// Stronger means that the role has a stronger model, which has not taken over yet.
+	Stronger bool `json:"stronger,omitempty"`
 }
 
 // Replied is the record of a model call, or of an agent's whole session.
@@ -152,7 +165,15 @@ type Replied struct {
 
 // CommandBegun is the begin of a command that no tool call runs.
 type CommandBegun struct {
-	Manifest string `json:"manifest"` // object with the tree's manifest
+	Before
+}
+
+// Before is the tree before something that runs commands; zero before anything else.
+type Before struct {
+	Manifest string `json:"manifest,omitempty"` // object with the tree's manifest
+	// Ignored are the files that the user's own tools run or believe, and that git ignores. What
+	// a command that a model asked for adds to them is put back.
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // ToolCall is the begin of a tool call.
@@ -164,8 +185,8 @@ type ToolCall struct {
 	Refused string `json:"refused,omitempty"` // why the call is not run; empty if it is
 	// Command is true for a tool that runs commands, so that nothing tells in
 	// advance what the call changes.
-	Command  bool   `json:"command,omitempty"`
-	Manifest string `json:"manifest,omitempty"` // object with the tree's manifest before a command
+	Command bool `json:"command,omitempty"`
+	Before
 }
 
 // Reserve is durable before the request of an attempt leaves. It counts in full

@@ -122,6 +122,20 @@ func (p *Past) Round(n int) Round {
 	return Round{}
 }
 
+// Part returns how many parts of a round are over: each ended with a decision, or with the
+// restoration of an earlier tree. Its last session is the highest number of a session in them.
+func (p *Past) Part(round int) (part, sessions int) {
+	defer p.lock().Unlock()
+	if part = p.parts[round]; part > 0 {
+		for _, e := range p.events {
+			if e.Step != nil && e.Step.Round == round && e.Step.Part < part {
+				sessions = max(sessions, e.Step.Session)
+			}
+		}
+	}
+	return part, sessions
+}
+
 // Ledger returns what the run's model calls have cost so far.
 func (p *Past) Ledger() Ledger {
 	defer p.lock().Unlock()

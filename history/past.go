@@ -45,6 +45,7 @@ type facts struct {
 	before   *State                   // before the first round; nil if the check did not run then
 	states   []State                  // one for each round, the last decision of it
 	rounds   map[int]*Round           // also those that are not decided
+	parts    map[int]int              // of each round, those that are over
 	records  map[string][]int         // by the name of the step
 	begins   map[journal.Identity]int // the last begin of each step
 	recorded map[journal.Identity]int // the record of each step
@@ -91,6 +92,7 @@ func newPast() *Past {
 	return &Past{facts: facts{
 		state:     State{Findings: []check.Finding{}},
 		rounds:    map[int]*Round{},
+		parts:     map[int]int{},
 		models:    map[string]bool{},
 		failed:    map[string]bool{},
 		raised:    map[string]bool{},
@@ -153,6 +155,7 @@ func (p *Past) fold(e Event) {
 	case State:
 		p.foldState(v)
 		p.decided = e.Seq
+		p.parts[v.Round]++
 	case Undone:
 		p.foldUndone(v)
 	case Outside:
@@ -230,8 +233,11 @@ func (p *Past) foldState(s State) {
 	p.states = append(p.states, s)
 }
 
-// The findings and the score are again those at the end of that round.
+// The findings and the score are again those at the end of that round. What an open round did is gone, so it begins again.
 func (p *Past) foldUndone(u Undone) {
+	if open := p.state.Round + 1; p.rounds[open] != nil {
+		p.parts[open]++
+	}
 	p.restored = &u.Round
 	p.state.Manifest, p.state.Tree = u.Manifest, u.Tree
 	if u.Round == 0 && p.before != nil {

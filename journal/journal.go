@@ -82,6 +82,7 @@ const (
 // Identity identifies a step within its run. No two steps share one.
 type Identity struct {
 	Round   int    `json:"round"`
+	Part    int    `json:"part,omitempty"`    // of the round: how often it was decided, or its tree restored, before
 	Session int    `json:"session,omitempty"` // within the round; 0 outside sessions
 	Turn    int    `json:"turn,omitempty"`    // within the session
 	Call    int    `json:"call,omitempty"`    // tool call within the turn; 0 outside calls
@@ -90,7 +91,7 @@ type Identity struct {
 }
 
 func (i Identity) String() string {
-	return fmt.Sprintf("%s (round %d, session %d, turn %d, call %d, index %d)", i.Name, i.Round, i.Session, i.Turn, i.Call, i.Index)
+	return fmt.Sprintf("%s (round %d, part %d, session %d, turn %d, call %d, index %d)", i.Name, i.Round, i.Part, i.Session, i.Turn, i.Call, i.Index)
 }
 
 // Decode decodes the event's payload into v, a pointer to a struct. It ignores

@@ -35,7 +35,7 @@ func TestDeltasReadTwoManifests(t *testing.T) {
 	f := story.New(story.Options{Get: func(object string) ([]byte, error) { read += len(objects[object]); return objects[object], nil }})
 	for _, c := range []struct{ before, after, changed string }{{one.Name, one.Name, ""}, {one.Name, two.Name, "f99"}} {
 		read = 0
-		f.Add(inRound(1, 1, history.ToolCall{Command: true, Manifest: c.before}))
+		f.Add(inRound(1, 1, history.ToolCall{Command: true, Before: history.Before{Manifest: c.before}}))
 		said := f.Add(inRound(1, 2, history.Snapshot{Manifest: c.after}))
 		var changed string
 		for _, line := range said {
@@ -54,4 +54,24 @@ func TestDeltasReadTwoManifests(t *testing.T) {
 // inRound returns an event of a round, at so many milliseconds of active time.
 func inRound(round int, active int64, payload any) history.Event {
 	return history.Event{Event: journal.Event{Step: &journal.Identity{Round: round, Name: "x"}, Active: active}, Payload: payload}
+}
+
+// What a round had changed when its tree was restored is not a change of the round, which begins again.
+func TestRoundWhoseTreeWasRestored(t *testing.T) {
+	changed := func(after string) history.Changed {
+		return history.Changed{Verdict: workspace.Verdict{Path: "a", Ruling: workspace.Allow, Before: workspace.Image{Digest: "0"}, After: workspace.Image{Digest: after}}}
+	}
+	for _, ended := range []bool{false, true} {
+		f := story.New(story.Options{Silent: true})
+		f.Add(inRound(1, 1, changed("1")))
+		if ended {
+			f.Add(history.Event{Payload: history.End{Kind: history.KindBudget}})
+		}
+		f.Add(history.Event{Payload: history.Undone{}})
+		f.Add(history.Event{Payload: history.Resumed{}})
+		f.Add(inRound(1, 2, history.Opened{}))
+		if rounds := f.Rounds(true); len(rounds) != 1 || len(rounds[0].Changes()) != 0 {
+			t.Errorf("ended %v: %+v", ended, rounds)
+		}
+	}
 }

@@ -261,6 +261,12 @@ func (f *rounds) add(e history.Event) {
 		}
 		f.found = left
 		f.end()
+	case history.Undone: // a round that is not decided begins again
+		if n := len(f.done); f.isOpen {
+			f.round.changes = nil
+		} else if n > 0 && f.done[n-1].Outcome == Unfinished {
+			f.done[n-1].changes = nil
+		}
 	case history.End, history.Resumed:
 		if f.isOpen && f.round.Number > 0 {
 			f.round.Outcome, f.round.Verdict = Unfinished, "not finished"

@@ -44,6 +44,9 @@
 //	unittest     Python's unittest, and Django's tests
 //	python       a Python program that dies of an exception or crashes
 //	jest, vitest both, plain or as JSON
+//	numbered     failures with numbers, as mocha, Jasmine, RSpec, minitest, PHPUnit, JUnit 4 on the
+//	             console and ExUnit print them
+//	gtest, ctest GoogleTest, and the tests of CMake
 //	cargo        cargo build, check, clippy and test, plain or with --message-format=json
 //	eslint       eslint, plain or as JSON, also if it crashes
 //	ruff         ruff's full output, JSON and lines of JSON; lines has the concise one
@@ -98,6 +101,9 @@ func formats() []format {
 		{"unittest", readUnittest, false},
 		{"python", readPython, true},
 		{"jest", readJest, false},
+		{"numbered", readNumbered, false},
+		{"gtest", readGTest, false},
+		{"ctest", readCTest, false},
 		{"vitest", readJest, true},
 		{"cargo", readCargo, false},
 		{"eslint", readESLint, false},

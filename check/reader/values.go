@@ -15,11 +15,11 @@ type valued struct {
 var (
 	labels = []valued{
 		{lazyregexp.New(`(?im)^[ \t]*(?:got|actual|received(?: \w+)?|found)[ \t]*[:=][ \t]*(\S.*?),?$`), lazyregexp.New(`(?im)^[ \t]*(?:want|wanted|doNotWant|expected(?: \w+)?|snapshot)[ \t]*[:=][ \t]*(\S.*?),?$`), [2]string{"got ", "want "}},
-		{lazyregexp.New(`(?m)^ *left: (\S.*)$`), lazyregexp.New(`(?m)^ *right: (\S.*)$`), [2]string{"left ", "right "}},
+		{lazyregexp.New(`(?m)^ *left: +(\S.*)$`), lazyregexp.New(`(?m)^ *right: +(\S.*)$`), [2]string{"left ", "right "}},
 	}
 	signs = valued{lazyregexp.New(`(?m)^[ \t]*\+[ \t\x{a0}]*(\S.*?),?$`), lazyregexp.New(`(?m)^[ \t]*-[ \t\x{a0}]*(\S.*?),?$`), [2]string{"got ", "want "}}
 	// difference announces a comparison in which - is what was wanted.
-	difference = lazyregexp.New(`(?m)^[ \t]*(?:\+ actual - expected.*|--- expected[ \t]*\n[ \t]*\+\+\+ actual.*|- Expected\b.*\n[ \t]*\+ Received\b.*)$|\(-want \+got\)`)
+	difference = lazyregexp.New(`(?m)^[ \t]*(?:\+ actual - expected.*|--- [Ee]xpected[ \t]*\n[ \t]*\+\+\+ [Aa]ctual.*|- Expected\b.*\n[ \t]*\+ Received\b.*)$|\(-want \+got\)`)
 	// oneLine is a diff of one line, as node-tap prints it.
 	oneLine = lazyregexp.New(`(?m)^[ \t]*diff: \|\n(?:.*\n){2}.*@@ -1,1 \+1,1 @@\n.*\n.*(?:\n|$)`)
 	// generated is what an assertion says if the test says nothing: the values say more.

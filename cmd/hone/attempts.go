@@ -174,12 +174,11 @@ func (a *app) withoutStdin(args []string) ([]string, error) {
 
 // notForAttempts are flags that are about the run of the attempts, or that each attempt
 // gets with a value of its own.
-var notForAttempts = []string{"ack", "attempts", "dir", "json", "max-cost", "max-time", "max-tokens", "model", "quiet", "trust", "verbose"}
+var notForAttempts = []string{"ack", "attempts", "dir", "json", "log", "max-cost", "max-time", "max-tokens", "model", "quiet", "trust", "verbose"}
 
 func typedFlags(fs *pflag.FlagSet) (args []string) {
 	fs.Visit(func(f *pflag.Flag) {
-		events := f.Name == "log" && f.Value.String() != "true" // true: the log of CodeScribe
-		if slices.Contains(notForAttempts, f.Name) || events {
+		if slices.Contains(notForAttempts, f.Name) {
 			return
 		}
 		values := []string{f.Value.String()}

@@ -198,6 +198,9 @@ func (a *Account) noteRelayed(role string) {
 func (a *Account) Lend(role, model string, tokens int64, cost *float64) (loan int64, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.Hold(0); err != nil {
+		return 0, err
+	}
 	e, err := a.Append(journal.Entry{Type: history.TypeReserve, Sync: true,
 		Payload: history.Reserve{Role: role, Model: model, Tokens: tokens, Cost: cost}})
 	return e.Seq, err

@@ -27,7 +27,9 @@ func System() []string {
 		"ssl/certs", "ssl/openssl.cnf", "ssl/cert.pem", "ssl/ca-bundle.pem",
 		"ca-certificates/extracted", "ca-certificates.conf", "crypto-policies",
 		"pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust/extracted", "pki/java",
-		"java*", "python3*", "matplotlibrc", "perl", "maven/m2.conf", "maven/logging", "texmf",
+		"java*", "python3*", "matplotlibrc", "perl", "maven/m2.conf", "maven/logging", "texmf", "mono", "dotnet", "R",
+		// Not all of PHP's: the settings of its servers are there too.
+		"php.ini", "php.d", "php*/php.ini", "php*/conf.d", "php/*/cli", "php/*/mods-available",
 	} {
 		patterns = append(patterns, "/etc/"+name)
 	}
