@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -26,9 +27,6 @@ type BorkConfig struct {
 	Env []string
 	// Timeout stops the checker; 0 means one hour.
 	Timeout time.Duration
-	// MaxOutput limits the length of standard output in bytes; 0 means 256 MiB. A
-	// checker whose findings do not fit failed to run.
-	MaxOutput int64
 	// Stdin is what the checker reads, such as the terminal if a user may answer its
 	// questions; nil means nothing.
 	Stdin io.Reader
@@ -57,7 +55,7 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 		if !filepath.IsLocal(name) {
 			return c.failedToRun("its path is not below the Git root", "", nil), nil
 		}
-		out := spool{max: cmp.Or(c.MaxOutput, maxFindings)}
+		out := spool{max: maxFindings}
 		defer func() { err = errors.Join(err, out.remove()) }()
 		watched := newLive(c.Live, c.Redact)
 		result, err := r.Run(ctx, sandbox.Command{
@@ -76,7 +74,7 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 }
 
 const (
-	maxFindings = 256 << 20 // the default of BorkConfig.MaxOutput
+	maxFindings = 128 << 20 // the bytes of standard output: a checker whose findings do not fit failed to run
 	maxStderr   = 8 << 20   // the bytes of standard error that are kept
 )
 
@@ -91,19 +89,31 @@ func (c BorkConfig) findings(r sandbox.Result, out *spool) []Finding {
 	if err != nil {
 		return c.failedToRun("its output could not be stored: "+err.Error(), "", r.Stderr)
 	}
-	findings, read, err := parseBork(stdout, c.Redact)
+	read, err := parseBork(stdout, c.Redact)
+	findings := read.found.findings()
 	switch {
 	case err != nil: // what could be read is kept, and the rest is shown
-		why := fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %v", r.Exit, err)
-		rest := ""
-		if read > 0 {
-			rest = c.printed(out, read)
+		why, rest := err.Error(), ""
+		if before := (lineCounter{}); read.fault >= 0 {
+			stdout, _ = out.reader()
+			_, _ = io.CopyN(&before, stdout, read.fault)
+			why = fmt.Sprintf("line %d: %v", 1+before.lines, err)
 		}
-		return append(findings, c.failedToRun(why, rest, r.Stderr)...)
+		if read.good > 0 {
+			rest = c.printed(out, read.good)
+		}
+		return append(findings, c.failedToRun(fmt.Sprintf("exit status %d, and its output is not the JSON of a checker: %s", r.Exit, why), rest, r.Stderr)...)
 	case r.Exit == 1 && len(findings) == 0:
 		return c.failedToRun("exit status 1 means that it has findings, but its output has none", "", r.Stderr)
 	}
 	return findings
+}
+
+type lineCounter struct{ lines int }
+
+func (c *lineCounter) Write(p []byte) (int, error) {
+	c.lines += bytes.Count(p, []byte("\n"))
+	return len(p), nil
 }
 
 func (c BorkConfig) printed(out *spool, from int64) string {

@@ -1,14 +1,12 @@
 package check
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"hone/internal/excerpt"
@@ -18,44 +16,22 @@ import (
 // distinguishes keys that differ in case, and a missing key from null.
 type object map[string]json.RawMessage
 
-// maxItem is the maximum length in bytes of one finding in the output of a checker.
-const maxItem = 32 << 20
-
 // borkDecoder decodes the output of a correctness checker while it reads it.
 type borkDecoder struct {
 	*json.Decoder
-	read   *itemReader
 	redact func(string) string
 	found  bounded
 	raw    json.RawMessage // the last item
 	good   int64           // the offset after the last finding, or after the start of the object; 0 if there is none
-}
-
-// itemReader reads a text, and fails if an item is too long.
-type itemReader struct {
-	io.Reader
-	lines int   // that were read
-	bytes int64 // since the last item
-}
-
-func (r *itemReader) Read(b []byte) (int, error) {
-	if r.bytes > maxItem {
-		return 0, fmt.Errorf("line %d: a finding is longer than %d bytes", 1+r.lines, maxItem)
-	}
-	n, err := r.Reader.Read(b)
-	r.bytes += int64(n)
-	r.lines += bytes.Count(b[:n], []byte("\n"))
-	return n, err
+	fault  int64           // the offset of what is not JSON; -1 if all is
 }
 
 // Unknown keys are ignored. One of the two lists may be missing and counts as empty; if both are missing, the output is
-// something else. The findings are bounded ([Bound]). After an error they are those before it, in the first bytes of the
+// something else. The findings are bounded ([Bound]). After an error they are those before it, in the first good bytes of the
 // output.
-func parseBork(out io.Reader, redact func(string) string) (found []Finding, bytes int64, err error) {
-	r := &itemReader{Reader: out}
-	d := &borkDecoder{Decoder: json.NewDecoder(r), read: r, redact: redact}
-	err = d.output()
-	return d.found.findings(), d.good, err
+func parseBork(out io.Reader, redact func(string) string) (*borkDecoder, error) {
+	d := &borkDecoder{Decoder: json.NewDecoder(out), redact: redact, fault: -1}
+	return d, d.output()
 }
 
 func (d *borkDecoder) output() error {
@@ -63,7 +39,7 @@ func (d *borkDecoder) output() error {
 	case errors.Is(err, io.EOF):
 		return errors.New("it is empty")
 	case err != nil:
-		return d.withLine(err)
+		return d.failure(err)
 	case start == nil:
 		return errors.New("it is null, not an object")
 	case start != json.Delim('{'):
@@ -81,13 +57,14 @@ func (d *borkDecoder) output() error {
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return d.withLine(err)
+		return d.failure(err)
 	}
 	if lists == 0 {
 		return errors.New(`it has neither "per_file_findings" nor "overall_findings"`)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("line %d: there is more text after the object", d.line())
+		d.fault = d.InputOffset()
+		return errors.New("there is more text after the object")
 	}
 	return nil
 }
@@ -95,7 +72,7 @@ func (d *borkDecoder) output() error {
 func (d *borkDecoder) member() (isList bool, err error) {
 	key, err := d.Token()
 	if err != nil {
-		return false, d.withLine(err)
+		return false, d.failure(err)
 	}
 	if key != "per_file_findings" && key != "overall_findings" {
 		_, err := d.item()
@@ -103,7 +80,7 @@ func (d *borkDecoder) member() (isList bool, err error) {
 	}
 	start, err := d.Token()
 	if err != nil {
-		return true, d.withLine(err)
+		return true, d.failure(err)
 	}
 	if start != json.Delim('[') {
 		return true, fmt.Errorf("%q is not a list", key)
@@ -121,37 +98,32 @@ func (d *borkDecoder) member() (isList bool, err error) {
 		d.good = d.InputOffset()
 	}
 	_, err = d.Token()
-	return true, d.withLine(err)
+	return true, d.failure(err)
 }
 
 // It is valid until the next one is decoded.
 func (d *borkDecoder) item() (json.RawMessage, error) {
-	d.read.bytes = 0
 	err := d.Decode(&d.raw)
-	if _, ok := errors.AsType[*json.SyntaxError](err); !ok {
-		return d.raw, d.withLine(err)
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		// The offset in err counts only what was decoded this way before.
+		rest, _ := io.ReadAll(d.Buffered())
+		d.fault = d.InputOffset()
+		if at, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(rest, &d.raw)); ok {
+			d.fault += at.Offset
+		}
+		return nil, err
 	}
-	// The offset in err counts only what was decoded this way before.
-	rest, _ := io.ReadAll(d.Buffered())
-	if at, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(rest, &d.raw)); ok {
-		rest = rest[min(at.Offset, int64(len(rest))):]
-	}
-	return nil, fmt.Errorf("line %d: %w", 1+d.read.lines-bytes.Count(rest, []byte("\n")), err)
+	return d.raw, d.failure(err)
 }
 
-func (d *borkDecoder) withLine(err error) error {
+func (d *borkDecoder) failure(err error) error {
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("line %d: %w", d.line(), err)
+		d.fault = d.InputOffset()
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends before the object does")
 	}
 	return err
-}
-
-func (d *borkDecoder) line() int {
-	rest, _ := io.ReadAll(d.Buffered())
-	return 1 + d.read.lines - bytes.Count(rest, []byte("\n"))
 }
 
 func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) string) (Finding, error) {
@@ -202,17 +174,21 @@ func asText(raw json.RawMessage, why error, redact func(string) string) Finding 
 }
 
 func (o object) command(redact func(string) string) (string, error) {
-	exit, err := o.integer("exit-code")
-	if err != nil {
-		return "", err
+	var exit *int
+	if _, ok := o["exit-code"]; !ok {
+		return "", errors.New(`"exit-code" is missing`)
 	}
+	if err := json.Unmarshal(o["exit-code"], &exit); err != nil || exit == nil {
+		return "", errors.New(`"exit-code" is not a whole number`)
+	}
+	var err error
 	texts := map[string]string{}
 	for _, key := range []string{"command", "stdout", "stderr"} {
 		if texts[key], err = o.text(key, redact); err != nil {
 			return "", err
 		}
 	}
-	text := fmt.Sprintf("The checker ran this command, which exited with status %d:\n\n    %s\n", exit, indentRest(excerpt.Middle(texts["command"], maxFile/2)))
+	text := fmt.Sprintf("The checker ran this command, which exited with status %d:\n\n    %s\n", *exit, indentRest(excerpt.Middle(texts["command"], maxFile/2)))
 	text += section("Its standard output", excerpt.Middle(excerpt.Screen(texts["stdout"]), MaxText/2))
 	return text + section("Its standard error", excerpt.Middle(excerpt.Screen(texts["stderr"]), MaxText/2)), nil
 }
@@ -231,16 +207,4 @@ func (o object) text(key string, redact func(string) string) (string, error) {
 		return notUTF8, nil
 	}
 	return applyRedact(redact, s), nil
-}
-
-func (o object) integer(key string) (int, error) {
-	raw, ok := o[key]
-	if !ok {
-		return 0, fmt.Errorf("%q is missing", key)
-	}
-	var n int
-	if err := json.Unmarshal(raw, &n); err != nil || strings.HasPrefix(string(raw), "n") {
-		return 0, fmt.Errorf("%q is not a whole number", key)
-	}
-	return n, nil
 }

@@ -88,34 +88,51 @@ func hex(sum uint64) string { return fmt.Sprintf("%016x", sum) }
 // bounded is a list of findings that stays within the limits while findings are added.
 // The zero value is an empty list.
 type bounded struct {
-	added   int
-	shelves [3]shelf // by rank
-	rest    []counted
+	kept  []Finding
+	bytes int
+	rest  []Finding // of those that were omitted, one for each group
 }
 
-// counted are omitted findings of one group.
-type counted struct {
-	group Finding
-	n     int
-	sum   uint64
-}
-
-type shelf struct {
-	placed []placed
-	bytes  int
-}
-
-// placed is a finding with its place in the complete list.
-type placed struct {
-	Finding
-	at int
-}
-
+// It cuts the finding if necessary, and omits others that a model needs less.
 func (b *bounded) add(f Finding) {
-	b.added++
-	if f.More > 0 || !b.shelves[f.rank()].add(placed{f, b.added}) {
+	if f.More > 0 {
 		b.omit(f)
+		return
 	}
+	f.File = cut(f.File, maxFile)
+	for {
+		room := maxBytes - b.bytes - len(f.File)
+		if f.Source == SourceBuild {
+			room = len(f.Text)
+		}
+		if len(b.kept) < MaxFindings && (len(f.Text) <= room || room >= minBytes) {
+			f.Text = cut(f.Text, room)
+			b.kept = append(b.kept, f)
+			b.bytes += f.size()
+			return
+		}
+		least := -1
+		for i, other := range b.kept {
+			if other.rank() > f.rank() && (least < 0 || other.rank() >= b.kept[least].rank()) {
+				least = i
+			}
+		}
+		if least < 0 {
+			b.omit(f)
+			return
+		}
+		b.omit(b.kept[least])
+		b.bytes -= b.kept[least].size()
+		b.kept = slices.Delete(b.kept, least, least+1)
+	}
+}
+
+// The text of a build does not count.
+func (f Finding) size() int {
+	if f.Source == SourceBuild {
+		return 0
+	}
+	return len(f.File) + len(f.Text)
 }
 
 // 0 is what a model needs most.
@@ -129,24 +146,6 @@ func (f Finding) rank() int {
 	return 2
 }
 
-// It cuts the finding if necessary, and reports whether there is room for it.
-func (s *shelf) add(f placed) bool {
-	if len(s.placed) == MaxFindings {
-		return false
-	}
-	f.File = cut(f.File, maxFile)
-	if f.Source != SourceBuild {
-		room := maxBytes - s.bytes - len(f.File)
-		if len(f.Text) > room && room < minBytes {
-			return false
-		}
-		f.Text = cut(f.Text, room)
-		s.bytes += len(f.File) + len(f.Text)
-	}
-	s.placed = append(s.placed, f)
-	return true
-}
-
 // The result has at most most bytes.
 func cut(text string, most int) string {
 	if len(text) <= most {
@@ -156,39 +155,19 @@ func cut(text string, most int) string {
 }
 
 func (b *bounded) omit(f Finding) {
-	i := slices.IndexFunc(b.rest, func(c counted) bool { return c.group == f.group() })
+	i := slices.IndexFunc(b.rest, func(r Finding) bool { return r.group() == f.group() })
+	sum := f.sum()
 	if i < 0 {
-		i, b.rest = len(b.rest), append(b.rest, counted{group: f.group()})
+		i, b.rest = len(b.rest), append(b.rest, f.group())
+	} else {
+		sum += b.rest[i].sum()
 	}
-	b.rest[i].n += max(1, f.More)
-	b.rest[i].sum += f.sum()
+	r := &b.rest[i]
+	r.More += max(1, f.More)
+	r.Digest, r.Text = hex(sum), fmt.Sprintf("… and %d more findings", r.More)
+	if r.More == 1 {
+		r.Text = "… and 1 more finding"
+	}
 }
 
-func (b *bounded) findings() []Finding {
-	var all shelf
-	for _, s := range b.shelves {
-		for _, f := range s.placed {
-			if !all.add(f) {
-				b.omit(f.Finding)
-			}
-		}
-	}
-	slices.SortFunc(all.placed, func(f, g placed) int { return f.at - g.at })
-	var findings []Finding
-	for _, f := range all.placed {
-		findings = append(findings, f.Finding)
-	}
-	for _, c := range b.rest {
-		findings = append(findings, c.finding())
-	}
-	return findings
-}
-
-func (c counted) finding() Finding {
-	f := c.group
-	f.More, f.Digest, f.Text = c.n, hex(c.sum), fmt.Sprintf("… and %d more findings", c.n)
-	if c.n == 1 {
-		f.Text = "… and 1 more finding"
-	}
-	return f
-}
+func (b *bounded) findings() []Finding { return slices.Concat(b.kept, b.rest) }

@@ -43,9 +43,9 @@ func TestBoundCountsTheRest(t *testing.T) {
 		rest[i].Digest = ""
 	}
 	want := []Finding{
+		{Source: "a", Text: "… and 1 more finding", More: 1, Advisory: true},
 		{Source: "a", Text: "… and 101 more findings", More: 101},
 		{Source: "b", Text: "… and 1 more finding", More: 1},
-		{Source: "a", Text: "… and 1 more finding", More: 1, Advisory: true},
 	}
 	if diff := cmp.Diff(want, rest); diff != "" {
 		t.Error(diff)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,9 +91,13 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 // Each stream is copied to its spool. If the build cannot be started, the result is nil and text says why; otherwise text is
 // the build's output. The error is the context's, or that of a machine that is short of what a start needs.
 func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool) (*sandbox.Result, string, error) {
+	argv := []string{filepath.Join(c.Root, c.Script)}
+	if info, err := os.Stat(argv[0]); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 == 0 {
+		argv = []string{"bash", argv[0]}
+	}
 	watched, whole, wholeErr := newLive(c.Live, c.Redact), newLive(out, c.Redact), newLive(errs, c.Redact)
 	result, err := r.Run(ctx, sandbox.Command{
-		Argv: c.argv(), Dir: c.Root, Env: c.Env, Timeout: c.Timeout,
+		Argv: argv, Dir: c.Root, Env: c.Env, Timeout: c.Timeout,
 		Live: watched, LiveOut: whole, LiveErr: wholeErr,
 	})
 	watched.close()
@@ -113,23 +118,12 @@ func (c BuildConfig) storeOutput(result *sandbox.Result, text string, out, errs 
 		return c.StoreOutput(strings.NewReader(text))
 	}
 	stdout, err := out.reader()
-	if err != nil {
-		return fmt.Errorf("store the build's output: %w", err)
-	}
-	stderr, err := errs.reader()
-	if err != nil {
+	stderr, err2 := errs.reader()
+	if err := cmp.Or(err, err2); err != nil {
 		return fmt.Errorf("store the build's output: %w", err)
 	}
 	return c.StoreOutput(io.MultiReader(strings.NewReader("STDOUT:\n"), stdout, strings.NewReader("\n\nSTDERR:\n"), stderr,
 		strings.NewReader("\n"+c.failureLine(*result))))
-}
-
-func (c BuildConfig) argv() []string {
-	script := filepath.Join(c.Root, c.Script)
-	if info, err := os.Stat(script); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 == 0 {
-		return []string{"bash", script}
-	}
-	return []string{script}
 }
 
 func (c BuildConfig) text(r sandbox.Result) string {

@@ -34,9 +34,6 @@ type CommandConfig struct {
 	// Timeout stops the command; 0 means ten minutes. A command that runs
 	// longer is a finding.
 	Timeout time.Duration
-	// MaxOutput is how many bytes of output are kept; 0 means the runner's own
-	// limit.
-	MaxOutput int64
 	// Live receives the output as it is printed, line by line; may be nil.
 	Live io.Writer
 	// Redact removes secrets from a text; nil changes nothing. Contract: it is
@@ -72,7 +69,7 @@ func Command(r sandbox.Runner, c CommandConfig) Func {
 		read := c.Begin()
 		result, err := r.Run(ctx, sandbox.Command{
 			Argv: shellArgv(c.Command), Dir: c.Dir, Env: c.Env,
-			Timeout: timeout, MaxOutput: c.MaxOutput, Live: watched,
+			Timeout: timeout, Live: watched,
 		})
 		watched.close()
 		if err := noVerdict(ctx, "check command", result, err); err != nil {
@@ -141,19 +138,17 @@ func (c CommandConfig) findings(r sandbox.Result, timeout time.Duration, written
 	}
 	out := c.output(r)
 	found := c.read(out, r, written())
-	switch stopped := r.TimedOut || r.Exit < 0; {
+	switch {
 	case passed && !(c.FailOnFindings && Blocking(found)):
 		return c.bounded(advisory(found))
-	case passed, Blocking(found) && !stopped:
-		rest := c.restFindings(r, timeout, out, found)
-		return append(c.bounded(found), rest...)
-	case Blocking(found):
-		// The command was stopped after it had reported findings.
-		text := c.head(r, timeout)
-		if rest := restOf(out, found); rest != "" {
-			text += section(restTitle, rest)
-		}
+	case Blocking(found) && (r.TimedOut || r.Exit < 0): // after it had reported findings
+		text := c.head(r, timeout) + section("The end of its output", excerpt.End(out, 1<<10))
 		return c.bounded(append([]Finding{{Source: SourceCommand, Text: text + hiddenNote(r)}}, found...))
+	case Blocking(found):
+		if note := hiddenNote(r); note != "" {
+			found = append(found, Finding{Source: SourceCommand, Advisory: true, Text: note[1:]})
+		}
+		return c.bounded(found)
 	}
 	return []Finding{c.failure(r, timeout)}
 }

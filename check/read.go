@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"hone/internal/excerpt"
-	"hone/internal/lazyregexp"
 	"hone/sandbox"
 )
 
@@ -123,73 +121,5 @@ func (c CommandConfig) bounded(findings []Finding) []Finding {
 		}
 		return n > maxAdvisory
 	})
-	for _, c := range b.rest {
-		findings = append(findings, c.finding())
-	}
-	return findings
-}
-
-// What findings already say is left out; nil if nothing is left. A failure that no Reader knows is here.
-func (c CommandConfig) restFindings(r sandbox.Result, timeout time.Duration, out string, found []Finding) []Finding {
-	rest, hidden := restOf(out, found), hiddenNote(r)
-	if rest == "" && hidden == "" {
-		return nil
-	}
-	text := strings.TrimPrefix(hidden, "\n")
-	if rest != "" {
-		text = section("The check command ended with "+outcome(r, timeout)+". "+restTitle, rest)[1:] + hidden
-	}
-	return []Finding{{Source: SourceCommand, Advisory: true, Text: text}}
-}
-
-const restTitle = "The end of its output, without what the findings say already"
-
-// The bounds of the end of an output: in bytes, and in lines.
-const (
-	restSearched = 32 << 10
-	restText     = 1 << 10
-	restLines    = 10
-)
-
-// summaryLine matches lines that only say that something failed or passed, or where, and
-// those of a format for programs.
-var summaryLine = lazyregexp.New(`^(?:[{}<\[]|ok\b|not ok\b|FAIL\b|PASS\b|PASSED\b|FAILED\b|--- |=== |\? |exit status \d|make(?:\[\d+\])?: \*\*\*|Ran \d+ tests? in |[.FEsxu]+$|\S+ \([\w.<>]+\) \.\.\. (?:ok|FAIL|ERROR|skipped\b.*)$|File ".*", line \d+|\S+\.py:\d+:(?: in .*)?|at .*:\d+:\d+\)?$|[^\pL\d]*$)`)
-
-// formatLine matches lines of formats whose findings say it in other words, or that say
-// nothing: of pytest, of node and TAP, of sanitizers and valgrind, and of programs that crash.
-var formatLine = lazyregexp.New(`^(?:` + strings.Join([]string{
-	`=+ \S.* =+`, `_+ \S.* _+`, `ERROR: \w+ \([\w.<>]+\).*`, `[.FEsxX]+ +\[ *\d+%\]`, `\d+ (?:failed|passed|errors?|skipped).* in \d[\d.]*s.*`,
-	`(?:ℹ )?(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+`, `1\.\.\d+`, `\{ total: .*\}`, `time=.*`, `Subtest: .*`, `No coverage generated`, `Node\.js v[\d.]+`, `TAP version \d+`,
-	`[✔✖▶﹣⚠] (?:.* \(\d[\d.]*ms\).*|failing tests:)`, `test at \S+:\d+:\d+`, `▶ .*`, `(?:at )?(?:.*[ (])?(?:node:[\w/]+:\d+:\d+|<anonymous>)\)?(?: \{)?`, `at async Promise.*`, `'test failed'`,
-	`(?:generatedMessage: (?:true|false)|code: 'ERR_\w+'|operator: '.*'|diff: '\w+'),?`, `(?:actual|expected): .*,`, `(?:\w*Error(?: \[\w+\])?: )?(?:Expected values to be .* ?equal:|expect\(received\).*)`,
-	`==\d+==.*`, `(?:SUMMARY: |WARNING: )?\w+Sanitizer: ?.*`, `#\d+ .*(?::\d+|\+0x[0-9a-f]+\))(?: \(.*\))?`, `(?:=>)?0x[0-9a-f]+: .*`, `[A-Z][A-Za-z ]+: +(?:[0-9a-f]{2} ?)+`, `(?:[0-9a-f]{2} *)+`,
-	`Shadow byte.*`, `(?:Direct|Indirect) leak of .*`, `(?:Thread T\d+|Location is|Read of|Write of|Previous|READ of|WRITE of) .*`, `0x[0-9a-f]+ is located .*`,
-	`\S+: line \d+: +\d+ .*`, `(?:Segmentation fault|Aborted|Killed|Bus error)(?: \(core dumped\))?`, `terminate called .*`, `what\(\): .*`, ".*: Assertion `.*' failed\\.",
-}, "|") + `)$`)
-
-// yamlBlock matches what TAP says of a point.
-var yamlBlock = lazyregexp.New(`(?ms)^ +---$.*?^ +\.\.\.$`)
-
-// pytestSource matches the source that pytest prints up to the line that it marks.
-var pytestSource = lazyregexp.New(`(?m)(?:^(?: {4}.*)?\n)*^>.*$`)
-
-func restOf(out string, found []Finding) string {
-	if len(out) > restSearched {
-		out = out[len(out)-restSearched:]
-		_, out, _ = strings.Cut(out, "\n")
-	}
-	told := newSaid(found)
-	out = pytestSource.ReplaceAllString(yamlBlock.ReplaceAllString(out, ""), "")
-	var lines []string
-	for _, line := range slices.Backward(strings.Split(out, "\n")) {
-		trimmed := strings.TrimPrefix(strings.TrimSpace(line), "# ") // of TAP
-		if summaryLine.MatchString(trimmed) || formatLine.MatchString(trimmed) || told.has(trimmed) {
-			continue
-		}
-		if lines = append(lines, excerpt.Middle(strings.TrimRight(line, " \t\r"), restText/2)); len(lines) == restLines {
-			break
-		}
-	}
-	slices.Reverse(lines)
-	return excerpt.End(strings.Join(lines, "\n"), restText)
+	return append(findings, b.rest...)
 }

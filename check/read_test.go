@@ -4,8 +4,6 @@ package check
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -58,17 +56,16 @@ func TestCommandReads(t *testing.T) {
 		change  func(*CommandConfig)
 		want    []string
 	}{
-		"a failure":              {"echo 'E a:1: no x'; echo 'E b:1: no y'; exit 1", nil, []string{"a:1 no x", "b:1 no y"}},
-		"the worst first":        {"echo 'W a:1: no x'; echo 'E b:1: no y'; exit 1", nil, []string{"b:1 no y", "note a:1 no x"}},
-		"only warnings":          {"echo 'W a:1: no x'; exit 1", nil, []string{"The check command failed: exit status 1."}},
-		"nothing to read":        {"echo what; exit 1", nil, []string{"The check command failed: exit status 1."}},
-		"a pass with findings":   {"echo 'E a:1: no x'", nil, []string{"note a:1 no x"}},
-		"findings fail it":       {"echo 'E a:1: no x'", func(c *CommandConfig) { c.FailOnFindings = true }, []string{"a:1 no x"}},
-		"no findings pass":       {"echo fine", func(c *CommandConfig) { c.FailOnFindings = true }, nil},
-		"twice the same":         {"echo 'E a:1: no x'; echo 'E a:1: no x'; exit 1", nil, []string{"a:1 no x"}},
-		"it cannot run":          {"echo 'E a:1: no x'; exit 127", nil, []string{"broken The check command could not run: exit status 127 means that the program does not exist or is not executable."}},
-		"a signal":               {"echo 'E a:1: no x'; kill -9 $$", nil, []string{"The check command failed: it was killed by a signal (killed).", "a:1 no x"}},
-		"something else as well": {"echo 'E a:1: no x'; echo 'ld: no memory'; echo 'make: *** [all] Error 1'; exit 1", nil, []string{"a:1 no x", "note The check command ended with exit status 1. The end of its output, without what the findings say already:"}},
+		"a failure":            {"echo 'E a:1: no x'; echo 'E b:1: no y'; exit 1", nil, []string{"a:1 no x", "b:1 no y"}},
+		"the worst first":      {"echo 'W a:1: no x'; echo 'E b:1: no y'; exit 1", nil, []string{"b:1 no y", "note a:1 no x"}},
+		"only warnings":        {"echo 'W a:1: no x'; exit 1", nil, []string{"The check command failed: exit status 1."}},
+		"nothing to read":      {"echo what; exit 1", nil, []string{"The check command failed: exit status 1."}},
+		"a pass with findings": {"echo 'E a:1: no x'", nil, []string{"note a:1 no x"}},
+		"findings fail it":     {"echo 'E a:1: no x'", func(c *CommandConfig) { c.FailOnFindings = true }, []string{"a:1 no x"}},
+		"no findings pass":     {"echo fine", func(c *CommandConfig) { c.FailOnFindings = true }, nil},
+		"twice the same":       {"echo 'E a:1: no x'; echo 'E a:1: no x'; exit 1", nil, []string{"a:1 no x"}},
+		"it cannot run":        {"echo 'E a:1: no x'; exit 127", nil, []string{"broken The check command could not run: exit status 127 means that the program does not exist or is not executable."}},
+		"a signal":             {"echo 'E a:1: no x'; kill -9 $$", nil, []string{"The check command failed: it was killed by a signal (killed).", "a:1 no x"}},
 		"a secret": {"echo 'E a:1: no x hunter2'; exit 1", func(c *CommandConfig) {
 			c.Redact = func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") }
 		}, []string{"a:1 no x [redacted]"}},
@@ -79,7 +76,7 @@ func TestCommandReads(t *testing.T) {
 			c.Reports = func() func() []Report {
 				return func() []Report { return []Report{{Path: "r", Content: []byte("E a:1: no x\n")}} }
 			}
-		}, []string{"a:1 no x", "note The check command ended with exit status 1. The end of its output, without what the findings say already:"}},
+		}, []string{"a:1 no x"}},
 		"a report that is too large": {"echo 'E a:1: no x'; exit 1", func(c *CommandConfig) {
 			c.Reports = func() func() []Report {
 				return func() []Report { return []Report{{Path: "r", Omitted: "it is larger than 16 MiB"}} }
@@ -94,39 +91,11 @@ func TestCommandReads(t *testing.T) {
 	}
 }
 
-// No text is sent twice: beside findings, only what they do not say.
-func TestCommandRest(t *testing.T) {
-	found := read(t, "echo 'E a:1: no x'; echo 'ok  pkg 0.1s'; echo '{\"Action\":\"fail\"}'; echo '  File \"/x/a.py\", line 5, in f'; echo 'ld: no memory'; exit 1", nil)
-	want := "The check command ended with exit status 1. The end of its output, without what the findings say already:\n\nld: no memory\n"
-	if len(found) != 2 || !found[1].Advisory || found[1].Text != want {
-		t.Errorf("%+v", found)
-	}
-	if found := read(t, "echo 'E a:1: no x'; echo FAIL; exit 1", nil); len(found) != 1 {
-		t.Errorf("a summary is sent: %+v", found)
-	}
-	long := strings.Repeat("z", 300)
-	found = read(t, fmt.Sprintf("echo 'E a:1: no x'; for i in $(seq 100); do echo $i %s; done; exit 1", long), nil)
-	if len(found) != 2 || len(found[1].Text) > restText+200 || !strings.Contains(found[1].Text, "\n100 "+long) {
-		t.Errorf("the end is not bounded: %d bytes", len(found[1].Text))
-	}
-}
-
-// The source that pytest prints is no rest, although findings do not have all of it.
-func TestCommandRestOfPytest(t *testing.T) {
-	out, err := os.ReadFile("reader/testdata/pytest/long-source.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rest := restOf(string(out), []Finding{{Text: "test_numbers: assert 40 == 41\nseen = [0, 1, 2, 3, 4, 5, ...], want = 41\nE       assert 40 == 41", File: "test_long.py", Line: 4}}); rest != "" {
-		t.Errorf("the rest is\n%s", rest)
-	}
-}
-
 // A check that is stopped says what it has found until then.
 func TestCommandTimeoutReads(t *testing.T) {
 	found := read(t, "echo 'E a:1: no x'; echo waiting for the server; sleep 1000", func(c *CommandConfig) { c.Timeout = 5 * time.Second })
 	if len(found) != 2 || found[1].Place() != "a:1" || !strings.Contains(found[0].Text, "did not finish within 5s") ||
-		!strings.Contains(found[0].Text, "waiting for the server") || strings.Contains(found[0].Text, "\nE a:1") {
+		!strings.Contains(found[0].Text, "waiting for the server") {
 		t.Errorf("%+v", found)
 	}
 }

@@ -3,7 +3,35 @@ package check
 import (
 	"slices"
 	"strings"
+
+	"hone/internal/excerpt"
+	"hone/internal/lazyregexp"
 )
+
+// volatile is what usually differs between two runs of the same failure: a name in a
+// directory for temporary files, and whatever has a digit, such as a time, a duration, an
+// address or a port. The width of pytest's headers depends on a duration.
+var volatile = lazyregexp.New(`(?:/private)?(?:/var)?/(?:tmp|folders)/[^\s'"` + "`" + `:;,()<>\[\]]+|(?i:[a-z]:[\\/]+[^\s'"]*te?mp[\\/]+[^\s'":;,()<>]+)|` +
+	number + `(?: (?:` + number + `|(?:ms|s|secs?|min|AM|PM)\b))*|\(cached\)|={8,}`)
+
+const number = `\b(?:[0-9][\w.:,+-]*|[0-9a-fA-F]{7,}\b(?:-[0-9a-fA-F]{4,})*)`
+
+// Normalize returns a text without what usually differs between two runs of the same
+// failure: colors, numbers, and names in directories for temporary files. It is for the
+// output of a command that no Reader understood; a finding with an ID is recognized by that.
+//
+// Two different failures may become equal. That matters only between two checks of the same
+// tree, or two equal calls in a row, and no verdict depends on it. Show the user the text itself.
+//
+// Normalize takes linear time, and normalizing twice changes nothing more. The result is at
+// most five times as long as the text.
+func Normalize(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(excerpt.Screen(text)) {
+		b.WriteString(strings.TrimRight(volatile.ReplaceAllString(line, "<n>"), " \t\r\n") + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
 
 // Key returns a string that is equal for two findings that say the same in
 // different rounds: source, flags, and the ID, or else the file and the [Normalize]d
@@ -44,31 +72,62 @@ func SplitFlaky(runs ...[]Finding) (stay, flaky []Finding) {
 		return nil, nil
 	}
 	believed := decisiveRun(runs)
-	c := compareRuns(runs, believed)
-	for _, f := range believed {
-		if f.Advisory || isPermanent(f) || c.always[c.key(f)] {
-			stay = append(stay, f)
+	var failed [][]Finding // what is compared of the complete runs
+	for _, run := range runs {
+		if Blocking(run) && isComplete(run) {
+			failed = append(failed, slices.DeleteFunc(slices.Clone(run), isExempt))
 		}
 	}
-	seen := c.keys(stay)
-	for _, f := range slices.Concat(runs...) {
-		if key := c.key(f); isPermanent(f) && !seen[key] {
-			seen[key] = true
-			stay = append(stay, f)
+	single := singleSources(failed)
+	key := func(f Finding) string {
+		if single[f.Source] && !isExempt(f) {
+			return f.Source
+		}
+		return Key(f)
+	}
+	times := map[string]int{} // in how many of them a finding is
+	for _, run := range failed {
+		seen := map[string]bool{}
+		for _, f := range run {
+			if k := key(f); !seen[k] {
+				seen[k] = true
+				times[k]++
+			}
+		}
+	}
+	seen := map[string]bool{}
+	add := func(list []Finding, f Finding) []Finding {
+		seen[key(f)] = true
+		return append(list, f)
+	}
+	for _, f := range believed {
+		if isExempt(f) || Blocking(believed) && times[key(f)] == len(failed) {
+			stay = add(stay, f)
+		}
+	}
+	all := slices.Concat(runs...)
+	for _, f := range all {
+		if isPermanent(f) && !seen[key(f)] {
+			stay = add(stay, f)
 		}
 	}
 	if Blocking(believed) && !Blocking(stay) {
-		stay = slices.Clone(believed)
+		stay = nil
+		for _, f := range believed {
+			stay = add(stay, f)
+		}
 	}
-	return stay, c.flaky(stay, runs)
+	for _, f := range all {
+		if !isExempt(f) && !seen[key(f)] {
+			flaky = add(flaky, f)
+		}
+	}
+	return stay, flaky
 }
 
 // It is the last one without blocking findings, else the last complete one, else the last.
 func decisiveRun(runs [][]Finding) []Finding {
-	for _, trust := range []func([]Finding) bool{
-		func(run []Finding) bool { return !Blocking(run) },
-		isComplete,
-	} {
+	for _, trust := range []func([]Finding) bool{func(run []Finding) bool { return !Blocking(run) }, isComplete} {
 		for _, run := range slices.Backward(runs) {
 			if trust(run) {
 				return run
@@ -86,78 +145,23 @@ func isComplete(run []Finding) bool {
 // A permanent finding cannot be flaky.
 func isPermanent(f Finding) bool { return f.Broken || f.Blocker }
 
-// comparison is what several runs of a check have in common.
-type comparison struct {
-	single map[string]bool // sources with exactly one blocking finding in each run
-	always map[string]bool // keys of findings in every run
-}
-
-// If one of the runs passes, they have nothing in common.
-func compareRuns(runs [][]Finding, believed []Finding) comparison {
-	c := comparison{single: map[string]bool{}, always: map[string]bool{}}
-	var known [][]Finding
-	for _, run := range runs {
-		if Blocking(run) && isComplete(run) {
-			known = append(known, slices.DeleteFunc(slices.Clone(run), isExempt))
-		}
-	}
-	c.findSingle(known)
-	if !Blocking(believed) {
-		return c
-	}
-	times := map[string]int{}
-	for _, run := range known {
-		for key := range c.keys(run) {
-			times[key]++
-			c.always[key] = times[key] == len(known)
-		}
-	}
-	return c
-}
-
 // An exempt finding is not compared with those of other runs.
 func isExempt(f Finding) bool { return f.Advisory || isPermanent(f) }
 
-func (c comparison) findSingle(runs [][]Finding) {
+// They have exactly one finding in each run, and no ID tells it from others.
+func singleSources(runs [][]Finding) map[string]bool {
+	single := map[string]bool{}
 	for i, run := range runs {
 		count := map[string]int{}
 		for _, f := range run {
 			if count[f.Source]++; f.ID != "" {
-				count[f.Source]++ // its ID tells it from others
+				count[f.Source]++
 			}
-			c.single[f.Source] = c.single[f.Source] || i == 0
+			single[f.Source] = single[f.Source] || i == 0
 		}
-		for source := range c.single {
-			c.single[source] = c.single[source] && count[source] == 1
-		}
-	}
-}
-
-// Findings that are the same in this comparison have equal keys.
-func (c comparison) key(f Finding) string {
-	if c.single[f.Source] && !isExempt(f) {
-		return f.Source
-	}
-	return Key(f)
-}
-
-func (c comparison) keys(run []Finding) map[string]bool {
-	keys := map[string]bool{}
-	for _, f := range run {
-		keys[c.key(f)] = true
-	}
-	return keys
-}
-
-// Each is returned once.
-func (c comparison) flaky(stay []Finding, runs [][]Finding) []Finding {
-	seen := c.keys(stay)
-	var flaky []Finding
-	for _, f := range slices.Concat(runs...) {
-		if key := c.key(f); !isExempt(f) && !seen[key] {
-			seen[key] = true
-			flaky = append(flaky, f)
+		for source := range single {
+			single[source] = single[source] && count[source] == 1
 		}
 	}
-	return flaky
+	return single
 }

@@ -61,7 +61,7 @@ func (h Host) CheckOnce(ctx context.Context, o OneCheck) (found []check.Finding,
 		return nil
 	}
 	found, err = check.Command(walls, CheckConfig(check.CommandConfig{
-		Command: o.Command, Timeout: o.Timeout, Redact: o.Guard.Redact, Live: o.Live, AllNotes: true}, o.Values, tree))(ctx)
+		Command: o.Command, Timeout: o.Timeout, Live: o.Live, AllNotes: true}, o.Values, tree, o.Guard))(ctx)
 	if ctx.Err() != nil {
 		err = &hone.Stop{Kind: hone.KindInterrupted, Why: "interrupted"}
 	}

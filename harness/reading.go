@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"hone/check"
 	"hone/check/reader"
@@ -12,6 +13,7 @@ import (
 	"hone/internal/config"
 	"hone/loop"
 	"hone/workspace"
+	"hone/workspace/secret"
 )
 
 // ValidFormat returns an error if there is no format of the name that the settings have.
@@ -29,25 +31,28 @@ func ValidFormat(v config.Values, file config.File) error {
 }
 
 // CheckConfig returns the configuration of a check that runs in a tree, and whose output
-// and reports are read as the settings say.
-func CheckConfig(c check.CommandConfig, v config.Values, tree *workspace.Tree) check.CommandConfig {
-	c.Dir, c.FailOnFindings = tree.Dir(), config.FailOn.In(v) == "findings"
+// and reports are read as the settings say, without secrets. Findings about a crash have the
+// source around it, unless the guard withholds the file.
+func CheckConfig(c check.CommandConfig, v config.Values, tree *workspace.Tree, guard *secret.Guard) check.CommandConfig {
+	c.Dir, c.FailOnFindings, c.Redact = tree.Dir(), config.FailOn.In(v) == "findings", guard.Redact
 	c.Reader, c.ReportReader = reader.Auto(), reader.Auto()
 	if named, err := reader.Named(config.CheckFormat.In(v)); err == nil {
 		c.Reader = named
 	}
 	if pattern := config.CheckReport.In(v); pattern != "" {
-		c.Reports = report.Files{Tree: tree, Patterns: []string{pattern}}.Watch
+		c.Reports = func() func() []check.Report { return report.Watch(tree, pattern) }
 	}
-	c.Place = placer(tree.Dir())
+	c.Place = func(found []check.Finding) {
+		inFilesOf(tree.Dir(), func(has func(string) bool) { reader.Place(found, tree.Dir(), has) })
+		reader.Source(found, func(file string) (string, bool) {
+			content, _, err := tree.Read(file)
+			if _, withheld := guard.Withheld(file, content); err != nil || withheld || !utf8.Valid(content) {
+				return "", false
+			}
+			return guard.Redact(string(content)), true
+		})
+	}
 	return c
-}
-
-// placer returns a function that makes the files of findings relative to a directory.
-func placer(dir string) func([]check.Finding) {
-	return func(found []check.Finding) {
-		inFilesOf(dir, func(has func(string) bool) { reader.Place(found, dir, has) })
-	}
 }
 
 // inFilesOf calls do with a function that reports whether there is a file below a directory.

@@ -3,10 +3,12 @@ package loop
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hone/check"
 	"hone/internal/excerpt"
+	"hone/internal/lazyregexp"
 	"hone/internal/render"
 )
 
@@ -19,85 +21,148 @@ const (
 	maxShort = 200     // of one in a line
 )
 
-// wholeAtPlace is how many findings of one place are told whole. The others there usually
-// say the same of other input.
-const wholeAtPlace = 2
+// linesOfCause is how many findings of one cause are told in a line, after the one that is told whole.
+const linesOfCause = 4
+
+// cause is what several findings of a file have in common: they say the same but for names, numbers and quoted texts.
+type cause struct {
+	file, said string
+	blocks     bool
+}
 
 // ForModel words findings for a prompt, a text for each entry of a list, the blocking ones
-// first. Of each place two are told whole and the others in a line, equal ones are counted, and
-// long runs of one character are cut. What does not fit into 8 KB is told in a line, and
-// the rest is counted by files. A finding without an ID is not cut, because it is not
-// known what in it matters, nor is one that is not of a check command.
+// first. Findings of a file that say the same of other input are one entry: the first of
+// them whole, four in a line, and how many more there are. Long runs of one character are
+// cut. What does not fit into 8 KB is told in a line, and the rest is counted, once, at the
+// end. A finding without an ID is not cut, because it is not known what in it matters, nor
+// is one that is not of a check command.
 func ForModel(findings []check.Finding) []string {
-	advisory := slices.DeleteFunc(slices.Clone(findings), check.Finding.Blocks)
 	var (
-		texts []string
-		left  = maxTold
-		at    = map[string]int{} // how many were told whole, by place
-		same  = map[string]int{} // the index of each text
-		count []int
-		rest  []check.Finding
+		entries [][]check.Finding // of one cause each
+		known   = map[cause]int{}
+		rest    []check.Finding
+		size    int
 	)
-	add := func(text string) {
-		if i, told := same[text]; told {
-			count[i]++
-			return
-		}
-		same[text] = len(texts)
-		texts, count = append(texts, text), append(count, 1)
-		left -= len(text)
-	}
-	for _, f := range eachFileFirst(slices.Concat(check.BlockingOf(findings), advisory)) {
-		text := strings.TrimRight(FindingText(f), "\r\n")
-		if f.ID == "" || f.Source != check.SourceCommand {
-			texts, count = append(texts, text), append(count, 1)
-			continue
-		}
-		text = shortRuns(text)
-		whole := f.File == "" || at[f.Place()] < wholeAtPlace
-		if _, told := same[text]; !told && (!whole || len(text) > left-maxLines) {
-			first, _, _ := strings.Cut(text, "\n") // which has the values
-			text = strings.ReplaceAll(excerpt.Middle(first, maxShort), "\n", " ")
-		} else if len(text) > maxWhole {
-			text = excerpt.Middle(text, maxWhole)
-		}
-		if _, told := same[text]; !told && len(text) > left {
+	advisory := slices.DeleteFunc(slices.Clone(findings), check.Finding.Blocks)
+	for _, f := range slices.Concat(check.BlockingOf(findings), advisory) {
+		c := cause{f.File, said(f), f.Blocks()}
+		at, is := known[c]
+		switch {
+		case f.More > 0:
 			rest = append(rest, f)
 			continue
+		case !isRead(f):
+		case is:
+			entries[at] = append(entries[at], f)
+			continue
+		default:
+			known[c] = len(entries)
+			size += len(f.Text)
 		}
-		at[f.Place()]++
-		add(text)
+		entries = append(entries, []check.Finding{f})
 	}
-	for i, n := range count {
-		if n > 1 {
-			texts[i] += fmt.Sprintf(" (%d times)", n)
+	if size > maxTold {
+		entries = eachFileFirst(entries)
+	}
+	var texts []string
+	left := maxTold
+	for _, e := range entries {
+		if !isRead(e[0]) {
+			texts = append(texts, strings.TrimRight(FindingText(e[0]), "\r\n"))
+			continue
 		}
+		text := shortRuns(strings.TrimRight(FindingText(e[0]), "\r\n"))
+		if text = excerpt.Middle(text, maxWhole); len(text) > left-maxLines {
+			text = lineOf(e[0])
+		}
+		if text += others(e); len(text) > left {
+			rest = append(rest, e...)
+			continue
+		}
+		left -= len(text)
+		texts = append(texts, text)
 	}
 	return append(texts, restText(rest)...)
 }
 
-// Of findings that cannot all be told, the first of each file comes before the others: one
-// file with many must not hide the others. Blocking ones stay before advisory ones.
-func eachFileFirst(findings []check.Finding) []check.Finding {
-	size := 0
-	for _, f := range findings {
-		size += len(f.Text)
-	}
-	if size <= maxTold {
-		return findings
-	}
-	var first, others, notes []check.Finding
-	seen := map[string]bool{}
-	for _, f := range findings {
-		switch {
-		case !f.Blocks():
-			notes = append(notes, f)
-		case f.File != "" && seen[f.File]:
-			others = append(others, f)
-		default:
-			first = append(first, f)
+// isRead reports whether a reader understood what the check command printed.
+func isRead(f check.Finding) bool { return f.ID != "" && f.Source == check.SourceCommand }
+
+var (
+	sameFinding = lazyregexp.New(` #\d+$`)
+	anyValue    = lazyregexp.New("\"[^\"]*\"|'[^']*'|`[^`]*`|[\\w.+-]*\\d[\\w.+-]*")
+)
+
+// said is the first line without the name of the test, which is at the end of the ID, and without values.
+func said(f check.Finding) string {
+	head, _, _ := strings.Cut(f.Text, "\n")
+	name := sameFinding.ReplaceAllString(f.ID, "")
+	for at := 0; ; {
+		next := strings.Index(head[at:], ": ")
+		if next < 0 {
+			break
 		}
-		seen[f.File] = true
+		if at += next + len(": "); strings.HasSuffix(name, head[:at-len(": ")]) {
+			head = head[at:]
+			break
+		}
+	}
+	return anyValue.ReplaceAllString(head, "<v>")
+}
+
+// lineOf is a finding's first line, which has the values.
+func lineOf(f check.Finding) string {
+	first, _, _ := strings.Cut(shortRuns(strings.TrimRight(FindingText(f), "\r\n")), "\n")
+	return strings.ReplaceAll(excerpt.Middle(first, maxShort), "\n", " ")
+}
+
+// others tells the findings of a cause after the first one.
+func others(e []check.Finding) string {
+	text, shown, left := "", []string{lineOf(e[0])}, 0
+	var lines []string // where those are that are left
+	for _, f := range e[1:] {
+		line := lineOf(f)
+		switch {
+		case slices.Contains(shown, line):
+			left++
+		case len(shown) <= linesOfCause:
+			shown = append(shown, line)
+			text += "\n" + line
+		default:
+			left++
+			if at := strconv.Itoa(f.Line); f.Line > 0 && !slices.Contains(lines, at) {
+				lines = append(lines, at)
+			}
+		}
+	}
+	switch {
+	case left > 0 && len(shown) == 1:
+		return fmt.Sprintf(" (%d times)", left+1)
+	case left > 0:
+		text += fmt.Sprintf("\n(and %d more like these", left)
+		if len(lines) > 0 {
+			text += ", on lines " + strings.Join(lines[:min(len(lines), 20)], ", ")
+		}
+		text += ")"
+	}
+	return text
+}
+
+// Of entries that cannot all be told, the first of each file comes before the others: one
+// file with many must not hide the others. Blocking ones stay before advisory ones.
+func eachFileFirst(entries [][]check.Finding) [][]check.Finding {
+	var first, others, notes [][]check.Finding
+	seen := map[string]bool{}
+	for _, e := range entries {
+		switch f := e[0]; {
+		case !f.Blocks():
+			notes = append(notes, e)
+		case f.File != "" && seen[f.File]:
+			others = append(others, e)
+		default:
+			first = append(first, e)
+		}
+		seen[e[0].File] = true
 	}
 	return slices.Concat(first, others, notes)
 }
@@ -109,15 +174,21 @@ func restText(rest []check.Finding) []string {
 	var files []string
 	for _, f := range rest {
 		if f.File != "" && !slices.Contains(files, f.File) {
-			files = append(files, f.File)
+			files = append(files, render.Line(f.File))
 		}
 	}
 	text := "… and " + render.Count(check.Count(rest), "more finding")
+	if len(files) > maxNamed {
+		files = append(files[:maxNamed], "and other files")
+	}
 	if len(files) > 0 {
-		text += ", in " + render.Names(files)
+		text += ", in " + strings.Join(files, ", ")
 	}
 	return []string{text}
 }
+
+// maxNamed is how many files are named of findings that are left out.
+const maxNamed = 5
 
 // maxRun is how often one character may be repeated.
 const maxRun = 60

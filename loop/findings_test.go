@@ -12,6 +12,12 @@ func parsed(file string, line int, text string) check.Finding {
 	return check.Finding{Source: check.SourceCommand, File: file, Line: line, Text: text, ID: text}
 }
 
+func test(file string, line int, name, said string) check.Finding {
+	f := parsed(file, line, strings.TrimSuffix(name, " #2")+": "+said)
+	f.ID = "all > " + name
+	return f
+}
+
 func TestForModel(t *testing.T) {
 	unread := check.Finding{Source: check.SourceCommand, Text: strings.Repeat("no reader knows this\n", 700)}
 	note := check.Finding{Source: check.SourceCommand, Advisory: true, Text: "a note"}
@@ -22,9 +28,19 @@ func TestForModel(t *testing.T) {
 		"none":                  {nil, nil},
 		"blocking before notes": {[]check.Finding{note, parsed("a.go", 1, "bad")}, []string{"a.go:1: bad", "a note"}},
 		"an output that no reader knows is whole": {[]check.Finding{unread}, []string{strings.TrimRight(unread.Text, "\n")}},
-		"of a place, two whole": {
-			[]check.Finding{parsed("a.go", 1, "T/1: got 1, want 2\nmore"), parsed("a.go", 1, "T/2: got 3, want 4\nmore"), parsed("a.go", 1, "T/3: got 5, want 6\nmore"), parsed("b.go", 1, "other\nmore")},
-			[]string{"a.go:1: T/1: got 1, want 2\nmore", "a.go:1: T/2: got 3, want 4\nmore", "a.go:1: T/3: got 5, want 6", "b.go:1: other\nmore"},
+		"of a cause, one whole": {
+			[]check.Finding{parsed("a.go", 1, "T/1: got 1, want 2\nmore"), parsed("a.go", 1, "T/2: got 3, want 4\nmore"), parsed("a.go", 7, "T/3: got 5, want true\nmore"), parsed("b.go", 1, "other\nmore")},
+			[]string{"a.go:1: T/1: got 1, want 2\nmore\na.go:1: T/2: got 3, want 4", "a.go:7: T/3: got 5, want true\nmore", "b.go:1: other\nmore"},
+		},
+		"names and values are not the cause": {
+			[]check.Finding{test("a.js", 1, "ranges > ~2.4: by 2.4.5", "got false, want true"), test("a.js", 1, "x", "got false, want true"), test("a.js", 1, "y", "got false, want true"),
+				test("a.js", 5, "y #2", "got false, want true"), test("a.js", 6, "z", "got false, want true"), test("a.js", 7, "z", "got false, want true"), test("a.js", 8, "z", "got null, want true")},
+			[]string{"a.js:1: ranges > ~2.4: by 2.4.5: got false, want true\na.js:1: x: got false, want true\na.js:1: y: got false, want true\na.js:5: y: got false, want true\n" +
+				"a.js:6: z: got false, want true\n(and 1 more like these, on lines 7)", "a.js:8: z: got null, want true"},
+		},
+		"what is left out is counted once": {
+			[]check.Finding{parsed("a.go", 1, "bad"), {Source: check.SourceCommand, More: 85, Text: "… and 85 more findings"}, {Source: check.SourceCommand, Advisory: true, More: 12, Text: "… and 12 more findings"}},
+			[]string{"a.go:1: bad", "… and 97 more findings"},
 		},
 		"equal ones are counted": {[]check.Finding{parsed("a.go", 1, "bad"), parsed("a.go", 1, "bad"), parsed("a.go", 1, "bad")}, []string{"a.go:1: bad (3 times)"}},
 		"long runs":              {[]check.Finding{parsed("", 0, "got "+strings.Repeat("é", 5000)+"x")}, []string{"got éééééééééé[… 5000 times in all]x"}},
@@ -42,18 +58,18 @@ func TestForModel(t *testing.T) {
 func TestForModelBounded(t *testing.T) {
 	var many []check.Finding
 	for i := range 150 {
-		many = append(many, parsed(fmt.Sprintf("test/%d.js", i%7), i, fmt.Sprintf("case %d: got 0, want %d\n%s", i, i, strings.Repeat("stack of it\n", 30))))
+		many = append(many, parsed(fmt.Sprintf("test/%d.js", i%7), i, fmt.Sprintf("%s: got 0, want %d\n%s", strings.Repeat("a", i), i, strings.Repeat("stack of it\n", 30))))
 	}
-	texts := ForModel(many)
+	texts := ForModel(append(many, check.Finding{More: 30, Source: check.SourceCommand, Text: "… and 30 more findings"}))
 	all := strings.Join(texts, "\n\n")
 	if len(all) > maxTold+1<<10 {
 		t.Errorf("%d bytes", len(all))
 	}
-	if !strings.Contains(texts[0], "stack of it\nstack of it") || !strings.Contains(all, "case 40: got 0, want 40") {
+	if !strings.Contains(texts[0], "stack of it\nstack of it") || !strings.Contains(all, "a: got 0, want 40") {
 		t.Errorf("the first is not whole, or others are not told in a line: %.2000s", all)
 	}
 	last := texts[len(texts)-1]
-	if told := len(texts) - 1; !strings.HasPrefix(last, fmt.Sprintf("… and %d more findings, in test/", 150-told)) {
+	if told := len(texts) - 1; !strings.HasPrefix(last, fmt.Sprintf("… and %d more findings, in test/", 180-told)) || !strings.HasSuffix(last, ", and other files") {
 		t.Errorf("%d texts, the last is %q", len(texts), last)
 	}
 }

@@ -79,8 +79,7 @@ func TestMerge(t *testing.T) {
 		"not JSON":                   {"package.json", `{`, `{}`, "{}"},
 		"Python package":             {"pyproject.toml", "[project]\nversion = '2'\n[tool.pytest.ini_options]\nx = 1\n", "[tool.pytest.ini_options]\nx = 1\n", ""},
 		"pytest":                     {"pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--collect-only'\n", "[tool.pytest.ini_options]\nx = 1\n", "\x00"},
-		"setup.cfg":                  {"setup.cfg", "[metadata]\nname = b\n[tool:pytest]\naddopts = -k no\n", "[metadata]\nname = a\n[tool:pytest]\nx = 1\n", "[metadata]\nname = b\n[tool:pytest]\nx = 1\n"},
-		"setup.cfg, metadata":        {"setup.cfg", "[metadata]\nname = b\n", "[metadata]\nname = a\n", ""},
+		"setup.cfg":                  {"setup.cfg", "[metadata]\nname = b\n", "[metadata]\nname = a\n", "\x00"},
 		"crate":                      {"Cargo.toml", "[dependencies]\nx = '2'\n[lib]\nname = 'b'\n", "[dependencies]\nx = '1'\n", ""},
 		"no autotests":               {"Cargo.toml", "[package]\nname = 'a'\nautotests = false\n", "[package]\nname = 'a'\n", "[package]\nname = 'a'\n"},
 		"CMake":                      {"CMakeLists.txt", "add_library(a a.c b.c)\nadd_test(a a)\n", "add_library(a a.c)\nadd_test(a a)\n", ""},
@@ -107,6 +106,8 @@ func TestMerge(t *testing.T) {
 		"Rust, ignored":              {"src/lib.rs", "#[test]\n#[ignore]\nfn t() { }\n", "#[test]\nfn t() { }\n", "#[test]\nfn t() { }\n"},
 		"Rust, ignored before":       {"src/lib.rs", "#[ignore]\n// why\n#[test]\nfn t() { }\n", "#[test]\nfn t() { }\n", "#[test]\nfn t() { }\n"},
 		"Rust, brace in a raw text":  {"src/lib.rs", "#[test]\nfn t() { r#\"}\"#; }\nfn f() {}", "#[test]\nfn t() { r#\"}\"#; }\nfn g() {}", ""},
+		"Rust, on one line":          {"src/lib.rs", "fn f() {}\n#[test] fn t() { 1 }\n", "fn f() {}\n#[test] fn t() { 2 }\n", "fn f() {}\n#[test] fn t() { 2 }\n"},
+		"Rust, arguments":            {"src/lib.rs", "#[rstest]\n#[case(1)]\nfn t(\n    #[case] n: u8,\n) {\n    1\n}\nfn a() {\n}\n", "#[rstest]\n#[case(2)]\nfn t(\n    #[case] n: u8,\n) {\n    1\n}\nfn b() {\n}\n", "#[rstest]\n#[case(2)]\nfn t(\n    #[case] n: u8,\n) {\n    1\n}\nfn a() {\n}\n"},
 		"Rust, nothing but an error": {"src/lib.rs", "#[test", "fn", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,8 +55,6 @@ func partOf(cleaned string) (p part, ok bool) {
 	case name == "cargo.toml":
 		return keyed(toml.Unmarshal, toml.Marshal, "test", "bench", "lints", "lib.test", "lib.doctest", "lib.harness", "package.autotests", "package.autobenches", "profile.test", "patch", "replace",
 			"workspace.lints", "workspace.members", "workspace.default-members", "workspace.exclude"), true
-	case name == "setup.cfg":
-		return sections, true
 	case cleaned == "go.mod":
 		return lines(replacingLine), true
 	case name == "go.mod": // the tests below one are no longer those of the module above
@@ -130,31 +128,6 @@ func set(m map[string]any, names []string, v any, has bool) {
 	set(below, names[1:], v, has)
 }
 
-var packagingSection = lazyregexp.New(`^\[(metadata|options(\..*)?|bdist.*|sdist|build.*|egg_info|install.*|upload.*|files|global|extract_messages|init_catalog|compile_catalog|update_catalog|versioneer)\]`)
-
-// sections are those sections of a setup.cfg that do not describe the package.
-func sections(now, found []byte) ([]byte, bool) {
-	keepNow, judgesNow := split(now)
-	_, judged := split(found)
-	if judgesNow == judged {
-		return now, true
-	}
-	return []byte(keepNow + judged), true
-}
-
-func split(cfg []byte) (packaging, others string) {
-	into := &packaging
-	for line := range strings.Lines(string(cfg)) {
-		if strings.HasPrefix(line, "[") {
-			if into = &others; packagingSection.MatchString(line) {
-				into = &packaging
-			}
-		}
-		*into += line
-	}
-	return packaging, others
-}
-
 // buildFiles are files, by name or extension, that list the parts of a program and say which tests run.
 var buildFiles = []string{"cmakelists.txt", ".cmake", "meson.build", "pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "mix.exs", "rebar.config",
 	"package.swift", "build.zig", ".cabal", ".csproj", ".fsproj", ".vbproj", ".sln", ".slnx"}
@@ -213,64 +186,44 @@ type span struct{ start, end int }
 
 func (s span) of(b []byte) []byte { return b[s.start:s.end] }
 
-// rustToken is what hides braces in Rust, or is one: a comment, a string, a character (not
-// a lifetime), an attribute, and the marks of a body.
-var rustToken = lazyregexp.New(`//[^\n]*|(?s:/\*.*?\*/)|r#+"(?s:.*?)"#+|"(?s:\\.|[^"\\])*"|'(?:\\[^\n]+?|[^'\\\n])'|#!?\[|[\[\](){};]`)
+var (
+	rustAttribute = lazyregexp.New(`^\s*#!?\[.*\]\s*(?://.*)?$`) // alone on its line
+	testAttribute = lazyregexp.New(`^\s*#\[.*\b(?:test|rstest|test_case|proptest|bench)\b.*\]`)
+)
 
-var testAttribute = lazyregexp.New(`\b(test|rstest|test_case|proptest|bench)\b`)
-
-// An attribute makes such items, functions and modules, tests; each has all its attributes.
+// An attribute makes such items, functions and modules, tests; each has all its attributes. They are found as rustfmt writes
+// them: an item ends on its own line, or with a brace as deep as it begins.
 func rustItems(src []byte) (items []span) {
-	tokens := rustToken.FindAllStringIndex(string(src), -1)
-	for i := 0; i < len(tokens); i++ {
-		start := tokens[i][0]
-		if !bytes.HasPrefix(src[start:], []byte("#[")) {
-			continue
-		}
-		isTest := false
-		for i < len(tokens) && (src[tokens[i][0]] == '#' || src[tokens[i][0]] == '/') {
-			end := closing(src, tokens, i)
-			isTest = isTest || src[tokens[i][0]] == '#' && testAttribute.Match(src[tokens[i][0]:tokens[end][1]])
-			if i = end + 1; i < len(tokens) && len(bytes.TrimSpace(src[tokens[end][1]:tokens[i][0]])) > 0 {
+	lines := strings.SplitAfter(string(src), "\n")
+	start, isTest, open := 0, false, "" // open is the line that ends the item
+	at := 0
+	for n, line := range lines {
+		end := at + len(strings.TrimRight(line, "\r\n"))
+		text := strings.TrimSpace(line)
+		attribute := rustAttribute.MatchString(line)
+		first := n == 0 || !rustAttribute.MatchString(lines[n-1]) && !strings.HasPrefix(strings.TrimSpace(lines[n-1]), "//")
+		switch {
+		case open != "" && strings.TrimRight(line, " \t\r\n") == open:
+			items, open, isTest = append(items, span{start, end}), "", false
+		case open != "":
+		case attribute || strings.HasPrefix(text, "//") || testAttribute.MatchString(line):
+			if first && !isTest {
+				start = at
+			}
+			isTest = isTest || testAttribute.MatchString(line)
+			if attribute || strings.HasPrefix(text, "//") {
 				break
 			}
+			fallthrough
+		case isTest && (strings.HasSuffix(text, ";") || strings.HasSuffix(text, "}")):
+			items, isTest = append(items, span{start, end}), false
+		case isTest:
+			open = line[:len(line)-len(strings.TrimLeft(line, " \t"))] + "}"
 		}
-		if !isTest {
-			i--
-			continue
-		}
-		for ; i < len(tokens); i++ { // to the body, or to the item's end without one
-			if mark := src[tokens[i][0]]; mark == '(' || mark == '[' {
-				i = closing(src, tokens, i)
-			} else if mark == '{' || mark == ';' {
-				i = closing(src, tokens, i)
-				break
-			}
-		}
-		items = append(items, span{start, tokens[min(i, len(tokens)-1)][1]})
+		at += len(line)
+	}
+	if isTest {
+		items = append(items, span{start, len(src)})
 	}
 	return items
-}
-
-// The last token counts if none closes the bracket.
-func closing(src []byte, tokens [][]int, open int) int {
-	if !strings.ContainsRune("#([{", rune(src[tokens[open][0]])) {
-		return open
-	}
-	depth := 0
-	for i := open; i < len(tokens); i++ {
-		switch src[tokens[i][1]-1] {
-		case '[', '(', '{':
-			if tokens[i][1]-tokens[i][0] <= 3 && src[tokens[i][0]] != '"' && src[tokens[i][0]] != '\'' && src[tokens[i][0]] != '/' {
-				depth++
-			}
-		case ']', ')', '}':
-			if tokens[i][1]-tokens[i][0] == 1 {
-				if depth--; depth == 0 {
-					return i
-				}
-			}
-		}
-	}
-	return len(tokens) - 1
 }

@@ -3,7 +3,6 @@ package reader
 import (
 	"cmp"
 	"encoding/json"
-	"path"
 	"strings"
 
 	"hone/internal/excerpt"
@@ -25,9 +24,8 @@ var (
 	arrow = lazyregexp.New(`^ *--> (?P<file>\S.*?):(?P<line>\d{1,9}):(\d{1,9})$`)
 )
 
-// pointed is a message whose place is in the line below its head; it goes on to an empty line. Files with other suffixes
-// belong to another tool.
-func pointed(head *lazyregexp.Regexp, s section, suffixes string) (item, bool) {
+// pointed is a message whose place is in the line below its head; it goes on to an empty line.
+func pointed(head *lazyregexp.Regexp, s section) (item, bool) {
 	i, ok := matched(head, s.head)
 	if !ok || len(s.body) == 0 {
 		return i, false
@@ -40,7 +38,7 @@ func pointed(head *lazyregexp.Regexp, s section, suffixes string) (item, bool) {
 		}
 		i.text += "\n" + line
 	}
-	return i, ok && strings.Contains(suffixes, " "+path.Ext(i.file)+" ")
+	return i, ok
 }
 
 type cargoOutput struct {
@@ -49,7 +47,6 @@ type cargoOutput struct {
 	target string // the file whose tests run
 	tests  []*cargoTest
 	byName map[string]*cargoTest
-	seen   map[string]bool // messages, which come once for each target
 }
 
 // cargoTest is a test that failed, or that runs for long; without a name it passed.
@@ -61,10 +58,10 @@ type cargoTest struct {
 
 // The output is plain or of --message-format=json.
 func readCargo(text string, l *list) bool {
-	c := &cargoOutput{list: l, byName: map[string]*cargoTest{}, seen: map[string]bool{}}
+	c := &cargoOutput{list: l, byName: map[string]*cargoTest{}}
 	var loose []item // such as errors of the linker
 	printed := false // by a test
-	for _, s := range sections(text, func(line string) (string, bool) {
+	for _, s := range sections(c.rendered(text), func(line string) (string, bool) {
 		if m := rustSection.MatchString(line); m || strings.TrimSpace(line) == "failures:" {
 			printed = m
 			return line, true
@@ -75,7 +72,7 @@ func readCargo(text string, l *list) bool {
 			c.test(m[1]).text = s.body
 			continue
 		}
-		i, placed := pointed(rustHead, s, " .rs .toml ")
+		i, placed := pointed(rustHead, s)
 		if i.rank == failure {
 			i.rank = crash
 		}
@@ -106,9 +103,7 @@ func readCargo(text string, l *list) bool {
 
 func (c *cargoOutput) line(line string) {
 	c.known = c.known || rustCargo.MatchString(line)
-	if strings.HasPrefix(line, `{"reason":`) {
-		c.json(line)
-	} else if m := rustRunning.FindStringSubmatch(line); m != nil {
+	if m := rustRunning.FindStringSubmatch(line); m != nil {
 		c.target = m[1] + m[2]
 	} else if m := rustStuck.FindStringSubmatch(line); m != nil {
 		if c.test(m[1] + m[2]).end = m[3]; m[3] == "" {
@@ -139,43 +134,24 @@ func (c *cargoOutput) test(name string) *cargoTest {
 	return c.byName[key]
 }
 
-func (c *cargoOutput) json(line string) {
-	var m struct {
-		Reason  string
-		Message struct {
-			Level    string
-			Message  string
-			Rendered string
-			Code     struct{ Code string }
-			Spans    []struct {
-				FileName  string `json:"file_name"`
-				LineStart int    `json:"line_start"`
-				IsPrimary bool   `json:"is_primary"`
+// The messages of --message-format=json have what the compiler prints, once for each target.
+func (c *cargoOutput) rendered(text string) string {
+	if !strings.Contains(text, `{"reason":`) {
+		return text
+	}
+	seen := map[string]bool{}
+	var b strings.Builder
+	forEachLine(text, func(line string) {
+		var m struct{ Message struct{ Rendered string } }
+		if strings.HasPrefix(line, `{"reason":`) && json.Unmarshal([]byte(line), &m) == nil {
+			if c.known, line = true, m.Message.Rendered; seen[line] {
+				return
 			}
+			seen[line] = true
 		}
-	}
-	c.known = json.Unmarshal([]byte(line), &m) == nil || c.known
-	said := m.Message
-	if m.Reason != "compiler-message" || said.Message == "" || c.seen[said.Rendered] || said.Level == "failure-note" || len(said.Spans) == 0 && rustVerdict.MatchString(said.Message) {
-		return
-	}
-	c.seen[said.Rendered] = true
-	i := item{rank: rankOf(said.Level), rule: said.Code.Code, text: withRule(said.Message, said.Code.Code)}
-	if i.rank == failure {
-		i.rank = crash
-	}
-	for _, s := range said.Spans {
-		if s.IsPrimary {
-			i.file, i.line = s.FileName, s.LineStart
-			break
-		}
-	}
-	_, below, _ := strings.Cut(strings.TrimSpace(excerpt.Screen(said.Rendered)), "\n")
-	if i.file != "" {
-		_, below, _ = strings.Cut(below, "\n") // the arrow
-	}
-	i.text = headed(i.text, below)
-	c.add(i)
+		b.WriteString(excerpt.Screen(line) + "\n")
+	})
+	return b.String()
 }
 
 func (t *cargoTest) item() item {

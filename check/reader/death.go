@@ -30,10 +30,12 @@ func readDeath(text string, l *list) bool {
 	var before []string
 	explained := false // the next signal is that of the last item
 	forEachLine(text, func(line string) {
-		if i, ok := assertion(line); ok {
-			explained = true
-			l.add(i)
-			return
+		for _, re := range asserted {
+			if i, ok := matched(re, line); ok {
+				i.rank, i.text, explained = crash, "assertion failed: "+i.text, true
+				l.add(i)
+				return
+			}
 		}
 		if what, ok := strings.CutPrefix(line, "  what():  "); ok && explained {
 			l.items[len(l.items)-1].text += ": " + what
@@ -57,17 +59,4 @@ func readDeath(text string, l *list) bool {
 		}
 	})
 	return len(l.items) > 0
-}
-
-func assertion(line string) (item, bool) {
-	if !strings.Contains(line, "Assertion") {
-		return item{}, false
-	}
-	for _, re := range asserted {
-		if i, ok := matched(re, line); ok {
-			i.rank, i.text = crash, "assertion failed: "+i.text
-			return i, true
-		}
-	}
-	return item{}, false
 }

@@ -107,7 +107,7 @@ func (g *goOutput) build(line string) bool {
 		}
 		g.block = name
 		return true
-	case strings.HasPrefix(line, "=== ") || strings.Contains(line, "--- FAIL: "):
+	case strings.HasPrefix(line, "=== ") || strings.Contains(line, "--- FAIL: ") || strings.HasPrefix(line, "signal: "):
 		g.endBuild()
 		return false
 	case g.open && (line == "" || line[0] == '\t' || line[0] == ' '):

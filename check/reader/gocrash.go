@@ -33,7 +33,7 @@ func goStacks(lines []string) (stacks []goStack) {
 			stacks, s = append(stacks, s), nil
 		case m == nil:
 			call = strings.TrimPrefix(strings.TrimSpace(line), "created by ")
-		case isUserCall(call) && isUserFile(m[1]) && !strings.Contains(m[1], "@v") && !strings.HasPrefix(m[1], "_"):
+		case !strings.Contains(standardLibrary, " "+call[:strings.IndexAny(call+".", "./(")]+" ") && isUserFile(m[1]) && !strings.Contains(m[1], "@v") && !strings.HasPrefix(m[1], "_"):
 			call, _, _ = strings.Cut(call, " in goroutine ")
 			if i := strings.LastIndexByte(call, '('); i > 0 && strings.HasSuffix(call, ")") {
 				call = call[:i]
@@ -42,11 +42,6 @@ func goStacks(lines []string) (stacks []goStack) {
 		}
 	}
 	return stacks
-}
-
-// Calls of the standard library are not the user's.
-func isUserCall(call string) bool {
-	return !strings.Contains(standardLibrary, " "+call[:strings.IndexAny(call+".", "./(")]+" ")
 }
 
 // It returns the names of the tests that it reports.

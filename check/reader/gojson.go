@@ -2,7 +2,6 @@ package reader
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,10 +9,11 @@ import (
 	"hone/internal/lazyregexp"
 )
 
-// Events become the lines that go test -v prints, package by package. Lines that are not events are those of go build.
-func readGoJSON(text string, l *list) bool {
-	g, packages, events := newGoOutput(l), map[string]*goPrinted{}, false
+// Lines that are not events are those of go build.
+func readGoJSON(text string, l *list) (events bool) {
+	g, packages := newGoOutput(l), map[string]*goPackage{}
 	var order []string
+	begun := map[[2]string]string{} // what tests printed of a line
 	forEachLine(text, func(line string) {
 		var e goEvent
 		if !strings.HasPrefix(line, `{"`) || !strings.Contains(line, `"Action":`) || json.Unmarshal([]byte(line), &e) != nil {
@@ -21,78 +21,50 @@ func readGoJSON(text string, l *list) bool {
 			return
 		}
 		events = true
+		p := packages[e.Package]
+		if p == nil {
+			p = &goPackage{verbose: true}
+			packages[e.Package], order = p, append(order, e.Package)
+		}
+		var t *goTest
+		if e.Test != "" {
+			t = p.test(e.Test)
+		}
 		switch {
 		case e.Action == "build-output":
 			g.build(strings.TrimSuffix(e.Output, "\n"))
-		case e.Package != "" && packages[e.Package] == nil:
-			packages[e.Package] = &goPrinted{}
-			order = append(order, e.Package)
-			fallthrough
-		case e.Package != "":
-			if packages[e.Package].add(e) {
-				g.endBuild()
-				g.lines(packages[e.Package].String())
-				packages[e.Package] = &goPrinted{}
+		case e.Action == "output":
+			key := [2]string{e.Package, e.Test}
+			printed, ended := strings.CutSuffix(begun[key]+e.Output, "\n")
+			if begun[key] = printed; ended {
+				delete(begun, key)
+				p.print(t, printed)
 			}
+		case t != nil && (e.Action == "pause" || e.Action == "cont"):
+			t.paused = e.Action == "pause"
+		case e.Action != "fail" && e.Action != "pass" && e.Action != "skip":
+		case t != nil:
+			t.result = strings.ToUpper(e.Action)
+		default:
+			g.endBuild()
+			p.finish(l, e.Package, e.Action == "fail" && e.FailedBuild == "")
+			packages[e.Package] = &goPackage{verbose: true}
 		}
 	})
+	g.endBuild()
 	for _, name := range order {
-		g.name = name
-		g.lines(packages[name].String())
-		g.endPackage(false)
+		packages[name].finish(l, name, false)
 	}
 	return events
 }
 
 type goEvent struct{ Action, Package, Test, Output, FailedBuild string }
 
-// goPrinted is what one package printed.
-type goPrinted struct {
-	strings.Builder
-	test string
-	died bool   // what follows is no longer of a test
-	end  string // what the test printed in which it died
-}
-
-// It reports whether the package has ended.
-func (p *goPrinted) add(e goEvent) bool {
-	switch e.Action {
-	case "output":
-		if goEnded.MatchString(e.Output) {
-			break
-		}
-		p.died = p.died || goDies.MatchString(e.Output)
-		if e.Test != p.test {
-			p.mark("=== NAME  " + e.Test)
-		}
-		p.test = e.Test
-		p.WriteString(e.Output)
-	case "run", "cont", "pause":
-		p.mark("=== " + strings.ToUpper(e.Action) + "  " + e.Test)
-	case "fail", "pass", "skip":
-		if e.Test != "" {
-			p.mark(fmt.Sprintf("--- %s: %s (0.00s)", strings.ToUpper(e.Action), e.Test))
-			break
-		}
-		result := map[string]string{"fail": "FAIL", "pass": "ok  ", "skip": "ok  "}[e.Action]
-		why := ""
-		if e.FailedBuild != "" {
-			why = "[build failed]"
-		}
-		p.WriteString("\n" + result + "\t" + e.Package + "\t" + why + "\n")
-		return true
+// What go test prints around what a test did is left out.
+func (p *goPackage) print(t *goTest, line string) {
+	if !goRuns.MatchString(line) && !goResult.MatchString(line) && !goEnded.MatchString(line) {
+		p.put(t, line)
 	}
-	return false
-}
-
-func (p *goPrinted) mark(line string) {
-	if p.died {
-		return
-	}
-	if printed := p.String(); printed != "" && !strings.HasSuffix(printed, "\n") {
-		p.WriteString("\n")
-	}
-	p.WriteString(line + "\n")
 }
 
 var vetPlace = lazyregexp.New(`^(?P<file>.+?):(?P<line>\d{1,9})(?::\d{1,9})?$`)

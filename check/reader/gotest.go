@@ -93,16 +93,11 @@ func (p *goPackage) put(t *goTest, line string) {
 	case line != "" && strings.IndexByte("pfSur", line[0]) >= 0 && goDies.MatchString(line):
 		p.crash, p.crashed = []string{line}, t
 	case strings.TrimSpace(line) == "" && t == nil, line == "FAIL", line == "PASS", strings.HasPrefix(line, "exit status "), strings.HasPrefix(line, "coverage: "):
-	case t == nil || !p.owns(t, line):
-		p.out = append(p.out, line)
+	case t != nil && (t.result == "" || strings.HasPrefix(line, " ") || strings.HasPrefix(t.name, "Example")):
+		t.out = append(t.out, line) // what tests log follows their result, but what they print is before
 	default:
-		t.out = append(t.out, line)
+		p.out = append(p.out, line)
 	}
-}
-
-// What tests log follows their result, but what they print is before.
-func (p *goPackage) owns(t *goTest, line string) bool {
-	return t.result == "" || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") || strings.HasPrefix(t.name, "Example")
 }
 
 // It reports whether there are failures. failed means that the package failed, whether or not a test did.
@@ -146,14 +141,23 @@ func (p *goPackage) addInterrupted(l *list, pkg string) {
 
 // The package failed without a failed test: its process ended before the tests did, or could not start them.
 func (p *goPackage) endedItem(name string) item {
+	i, who, out := item{rank: failure, test: name}, "the test program of "+name, p.out
 	if p.verbose {
 		for _, t := range slices.Backward(p.tests) {
 			if t.result == "" {
-				return item{rank: crash, test: goName(name, t.name), text: headed(t.name+": the process exited while it ran", dedent(t.out))}
+				i, who, out = item{rank: crash, test: goName(name, t.name)}, t.name, t.out
+				break
 			}
 		}
 	}
-	return item{rank: failure, test: name, text: headed("package "+name+" failed, but none of its tests did", dedent(p.out))}
+	how := "exited before its end:"
+	for _, line := range out {
+		if signal, ok := strings.CutPrefix(line, "signal: "); ok {
+			i.rank, how = crash, "crashed (signal: "+signal+")"
+		}
+	}
+	i.text = headed(who+" "+how, dedent(slices.DeleteFunc(slices.Clone(out), func(line string) bool { return strings.HasPrefix(line, "signal: ") })))
+	return i
 }
 
 // No tests are deeper than the limit.
@@ -168,8 +172,14 @@ func markParents(parents map[string]bool, name string) {
 	}
 }
 
-// goLogged is a line that a test logged, with its place.
-var goLogged = lazyregexp.New(`^\s*((?:[A-Za-z]:)?[^\s:]*\.go):(\d{1,9}): ?(.*)$`)
+var (
+	// goLogged is a line that a test logged, with its place.
+	goLogged = lazyregexp.New(`^\s*((?:[A-Za-z]:)?[^\s:]*\.go):(\d{1,9}): ?(.*)$`)
+	// testifyError and testifyMessage are what an assertion of testify says, and testifyNoise what the finding has.
+	testifyError   = lazyregexp.New(`(?m)^\s*Error:\s+(\S.*?)\s*$`)
+	testifyMessage = lazyregexp.New(`(?m)^\s*Messages:\s+(\S.*?)\s*$`)
+	testifyNoise   = lazyregexp.New(`(?m)^(?:\S*\.go:\d+:\s*|\s*(?:Error Trace|Error|Messages|Test):\s.*)$\n?`)
+)
 
 // Its place is that of the last line that the test logged, because earlier ones are more often progress than the failure; and
 // its first line is the first that the test logged there, as for the first of the rows of a table that fail.
@@ -189,6 +199,12 @@ func (t *goTest) item(pkg string) item {
 		rest = slices.Delete(slices.Clone(rest), last, last+1)
 	}
 	body := dedent(rest)
+	if m := testifyError.FindStringSubmatch(body); said == "" && m != nil {
+		if said = m[1]; testifyMessage.MatchString(body) {
+			said = testifyMessage.FindStringSubmatch(body)[1] + ": " + said
+		}
+		body = testifyNoise.ReplaceAllString(body, "")
+	}
 	switch {
 	case said == "" && body == "":
 		i.text = t.name + " failed"

@@ -108,7 +108,6 @@ type jestFile struct {
 		Title     string
 		Status    string
 		Failures  []string `json:"failureMessages"`
-		Location  *struct{ Line int }
 	} `json:"assertionResults"`
 }
 
@@ -120,11 +119,7 @@ func (l *list) addJest(f jestFile) bool {
 			continue
 		}
 		failed = true
-		i := jestItem(f.Name, strings.Join(append(a.Ancestors, a.Title), " > "), strings.Split(excerpt.Screen(strings.Join(a.Failures, "\n")), "\n"))
-		if i.line == 0 && a.Location != nil {
-			i.line = a.Location.Line
-		}
-		l.add(i)
+		l.add(jestItem(f.Name, strings.Join(append(a.Ancestors, a.Title), " > "), strings.Split(excerpt.Screen(strings.Join(a.Failures, "\n")), "\n")))
 	}
 	if !failed && f.Status == "failed" {
 		l.add(jestItem(f.Name, "", strings.Split(excerpt.Screen(f.Message), "\n")))

@@ -27,11 +27,8 @@ type junitFault struct {
 
 type junitReport struct {
 	*list
-	suites     []string // names of the open suites
-	goPackages map[string]*goPrinted
-	goOrder    []string
-	parents    map[string]bool // names of tests with a failed subtest
-	silent     map[string]bool // names of tests that failed without a text
+	suites  []string        // names of the open suites
+	parents map[string]bool // names of tests with a failed subtest
 }
 
 var (
@@ -42,7 +39,7 @@ var (
 
 // JUnit's XML may be in one or more documents: a program's output with other text around, or report files joined.
 func readJUnit(text string, l *list) (known bool) {
-	r := &junitReport{list: l, goPackages: map[string]*goPrinted{}, parents: map[string]bool{}, silent: map[string]bool{}}
+	r := &junitReport{list: l, parents: map[string]bool{}}
 	if strings.Contains(text, "&#") {
 		text = illegal.ReplaceAllString(text, "\uFFFD")
 	}
@@ -61,14 +58,14 @@ func readJUnit(text string, l *list) (known bool) {
 		known = r.document(d) || known
 		text = text[start[0]+max(1, int(d.InputOffset())):]
 	}
-	// Parents failed because a subtest did, and have no text of their own.
-	r.items = slices.DeleteFunc(r.items, func(i item) bool { return r.parents[i.test] && r.silent[i.test] })
-	for _, name := range r.goOrder {
-		g := newGoOutput(l)
-		g.name = name
-		g.lines(r.goPackages[name].String() + r.goPackages[name].end)
-		g.endPackage(false)
+	// Parents failed because a subtest did, and have no text of their own; so have subtests of a test that crashed.
+	said := map[string]bool{}
+	for _, i := range r.items {
+		said[i.test] = said[i.test] || !i.silent
 	}
+	r.items = slices.DeleteFunc(r.items, func(i item) bool {
+		return i.silent && (r.parents[i.test] || said[i.test] || said[i.test[:max(0, strings.LastIndexByte(i.test, '/'))]])
+	})
 	return known
 }
 
@@ -146,9 +143,9 @@ func (r *junitReport) test(c junitCase) {
 		i.file, i.line = c.File, number(c.Line)
 	}
 	i.text = headed(strings.TrimSuffix(head, ": "), dedent(strings.Split(strings.Join(body, "\n"), "\n")))
+	i.silent = strings.TrimSpace(strings.Join(body, "")) == ""
 	r.add(i)
 	markParents(r.parents, i.test)
-	r.silent[i.test] = strings.TrimSpace(strings.Join(body, "")) == ""
 }
 
 func (r *junitReport) fullName(c junitCase) string {
@@ -165,33 +162,28 @@ func (r *junitReport) fullName(c junitCase) string {
 	return c.ClassName + "." + c.Name
 }
 
-// The text of a Go test is what it printed: the tests of a package become what go test -v prints. A crash is its end.
+// The text of a Go test is what it printed, as go test -v prints it. A crash is its end.
 func (r *junitReport) goTest(suite string, c junitCase, text string) {
 	name := cmp.Or(c.ClassName, suite)
 	if c.ClassName == "" && strings.HasPrefix(text, "FAIL\t") {
-		r.add(item{rank: crash, test: name, text: "package " + name + " failed" + strings.TrimPrefix(strings.TrimSpace(text), "FAIL\t"+name)})
+		how := "failed" + strings.TrimPrefix(strings.TrimSpace(text), "FAIL\t"+name)
+		if strings.HasSuffix(how, " [build failed]") {
+			how = "has a compile error"
+		}
+		r.add(item{rank: crash, test: name, text: "package " + name + " " + how})
 		return
 	}
-	p := r.goPackages[name]
-	if p == nil {
-		p = &goPrinted{}
-		r.goPackages[name] = p
-		r.goOrder = append(r.goOrder, name)
-	}
-	out := &goPrinted{}
+	g := newGoOutput(&list{exit: r.exit})
+	g.name, g.pkg.verbose = name, true
 	if c.ClassName != "" {
-		out.mark("--- FAIL: " + c.Name + " (0.00s)")
-		out.mark("=== NAME  " + c.Name)
+		g.pkg.current = g.pkg.test(c.Name)
+		g.pkg.current.result = "FAIL"
 	}
-	forEachLine(text, func(line string) {
-		if !goRuns.MatchString(line) && !goResult.MatchString(line) && !goEnded.MatchString(line) {
-			out.died = out.died || goDies.MatchString(line)
-			out.WriteString(line + "\n")
-		}
-	})
-	if out.died {
-		p.end = out.String()
-	} else {
-		p.WriteString(out.String())
+	forEachLine(text, func(line string) { g.pkg.print(g.pkg.current, line) })
+	g.endPackage(false)
+	for _, i := range g.items {
+		markParents(r.parents, i.test)
+		i.silent = i.text == c.Name+" failed"
+		r.add(i)
 	}
 }

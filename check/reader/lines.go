@@ -1,9 +1,11 @@
 package reader
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
+	"hone/internal/excerpt"
 	"hone/internal/lazyregexp"
 )
 
@@ -18,15 +20,22 @@ var (
 	ruleFirst = lazyregexp.New(`^([A-Z]{1,6}\d{1,5})\b`)
 )
 
-// It reads "file:line:col: message" and "file:line: message", with what compilers print below: deeper lines, and notes that
-// continue a message.
-func readLines(text string, l *list) bool { return readPlaces(text, l, false) }
+// countLine is a line that only counts, or says nothing in words.
+var countLine = lazyregexp.New(`^(?:[^\pL]*|(?:Found )?\d+ \w+.*)$`)
 
-// Such lines can hardly be anything else.
-func readSureLines(text string, l *list) bool { return readPlaces(text, l, true) }
+// Warnings do not explain why a compiler failed: what else it printed, such as the linker's error, does.
+func (l *list) addEnd(others []string) {
+	others = slices.DeleteFunc(others, countLine.MatchString)
+	if l.exit != 0 && len(l.items) > 0 && len(others) > 0 && !slices.ContainsFunc(l.items, func(i item) bool { return i.rank < warning }) {
+		l.add(item{rank: failure, rule: "end", text: "the command failed, and no warning says why: " + others[len(others)-1] + "\n" + excerpt.End(strings.Join(others, "\n"), 1<<10)})
+	}
+}
 
+// It reads "file:line:col: message" and "file:line: message", with the deeper lines that compilers print below. sure are those
+// that can hardly be anything else.
 func readPlaces(text string, l *list, sure bool) bool {
 	open := false // the last line belongs to the last item
+	var others []string
 	forEachLine(text, func(line string) {
 		i, ok := placedItem(line, sure)
 		switch {
@@ -37,15 +46,14 @@ func readPlaces(text string, l *list, sure bool) bool {
 			l.more(line)
 		default:
 			open = false
+			others = append(others, line)
 		}
 	})
+	l.addEnd(others)
 	return len(l.items) > 0
 }
 
 func placedItem(line string, sure bool) (item, bool) {
-	if len(line) > 64<<10 || !strings.Contains(line, ":") {
-		return item{}, false
-	}
 	m := place.FindStringSubmatch(line)
 	if m == nil || strings.HasSuffix(m[1], "/") {
 		return item{}, false

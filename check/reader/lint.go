@@ -37,9 +37,22 @@ func (m lintMessage) item(file string) item {
 
 var eslintLine = lazyregexp.New(`^ +(?P<line>\d{1,9}):\d{1,9} +(?P<severity>error|warning) +(?P<text>\S.*?)(?:  +(?P<rule>\S+))?$`)
 
+// eslintOops is how eslint begins to say that it crashed: a rule did, in its code, or the configuration is wrong.
+const eslintOops = "Oops! Something went wrong! :(\n\nESLint: "
+
+var eslintRule = lazyregexp.New(`(?m)^Rule: "(?P<rule>[^"\n]+)"$`)
+
 // The output may be plain, JSON, or that of a crash.
 func readESLint(text string, l *list) bool {
-	crashed := readESLintCrash(text, l)
+	crashes := strings.Split(text, eslintOops)[1:]
+	for _, exception := range crashes {
+		_, exception, _ = strings.Cut(exception, "\n\n") // after the version
+		exception, _, _ = strings.Cut(exception, "\n\n")
+		i, _ := matched(eslintRule, exception)
+		i.rank, i.text = crash, withRule("eslint crashed: "+exception, i.rule)
+		i.file, i.line = locate(exception)
+		l.add(i)
+	}
 	add := func(f struct {
 		FilePath string
 		Messages []lintMessage
@@ -52,46 +65,15 @@ func readESLint(text string, l *list) bool {
 	if strings.Contains(text, `"filePath"`) && forEachValue(text, []string{"*"}, add) {
 		return true
 	}
-	return readESLintLines(text, l) || crashed
-}
-
-// eslint prints these lines for people.
-func readESLintLines(text string, l *list) bool {
-	known, file := false, ""
+	known, file := len(crashes) > 0, ""
 	forEachLine(text, func(line string) {
 		if line != "" && line[0] != ' ' {
 			file = line
-			return
-		}
-		if i, ok := matched(eslintLine, line); ok && file != "" {
+		} else if i, ok := matched(eslintLine, line); ok && file != "" {
 			known, i.file = true, file
 			l.add(i)
 		}
 	})
-	return known
-}
-
-// eslintOops is how eslint begins to say that it crashed.
-const eslintOops = "Oops! Something went wrong! :(\n\nESLint: "
-
-var eslintRule = lazyregexp.New(`(?m)^Rule: "([^"\n]+)"$`)
-
-// The exception may be that of a rule, in the code of that rule, or of the configuration.
-func readESLintCrash(text string, l *list) bool {
-	_, text, known := strings.Cut(text, eslintOops)
-	for more := known; more; {
-		var exception string
-		exception, text, more = strings.Cut(text, eslintOops)
-		_, exception, _ = strings.Cut(exception, "\n\n") // after the version
-		exception, _, _ = strings.Cut(exception, "\n\n")
-		i := item{rank: crash}
-		if m := eslintRule.FindStringSubmatch(exception); m != nil {
-			i.rule = m[1]
-		}
-		i.file, i.line = locate(exception)
-		i.text = withRule("eslint crashed: "+exception, i.rule)
-		l.add(i)
-	}
 	return known
 }
 
@@ -113,7 +95,7 @@ func readRuff(text string, l *list) bool {
 	}
 	known := false
 	for _, s := range sections(text, func(line string) (string, bool) { return line, ruffHead.MatchString(line) }) {
-		if i, ok := pointed(ruffHead, s, " .py .pyi .ipynb "); ok {
+		if i, ok := pointed(ruffHead, s); ok {
 			if i.rule == "invalid-syntax" {
 				i.rank = crash
 			}

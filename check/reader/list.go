@@ -7,7 +7,6 @@ import (
 
 	"hone/check"
 	"hone/internal/excerpt"
-	"hone/internal/lazyregexp"
 )
 
 type rank int
@@ -31,16 +30,17 @@ type item struct {
 	text string
 	// explicit means that the line has a column and a severity.
 	explicit bool
+	// silent means that the text only says that the test failed.
+	silent bool
 }
 
 type list struct {
 	items []item
-	// stopped says that the program was stopped by a signal or by its time limit.
-	stopped bool
+	exit  int // the program's exit status; -1 if it was stopped by a signal or by its time limit
 }
 
 func (l *list) addInterrupted(test, name string, said []string) {
-	if l.stopped {
+	if l.exit < 0 {
 		l.add(item{rank: crash, test: test, text: headed(name+": it was running when the command was stopped", dedent(said))})
 	}
 }
@@ -56,9 +56,9 @@ func (l *list) more(line string) {
 // maxText is the length of the longest text of a finding, in bytes.
 const maxText = 4 << 10
 
-func (l *list) findings(exit int) []check.Finding {
+func (l *list) findings() []check.Finding {
 	slices.SortStableFunc(l.items, func(a, b item) int { return int(a.rank - b.rank) })
-	advisory := exit == 0 || len(l.items) > 0 && l.items[0].rank < warning
+	advisory := l.exit == 0 || len(l.items) > 0 && l.items[0].rank < warning
 	found := make([]check.Finding, 0, len(l.items))
 	times := make(map[string]int, len(l.items))
 	for _, i := range l.items {
@@ -112,23 +112,5 @@ func (i item) id() string {
 	return strings.Join(slices.DeleteFunc([]string{i.rule, i.file, first}, func(s string) bool { return s == "" }), ": ")
 }
 
-var (
-	// unsteadyPath is a path in a directory for temporary files.
-	unsteadyPath = lazyregexp.New(`(?:/private)?(?:/var)?/(?:tmp|folders)/[^\s'"` + "`" + `,;:()]*|[A-Za-z]:[\\/](?i:[^\s'"]*[\\/]temp)[\\/][^\s'",;:()]*`)
-	// unsteadyNumber is an address, a UUID, a digest or a number, with its unit.
-	unsteadyNumber = lazyregexp.New(`0x[0-9a-fA-F]+|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-f]*[0-9][0-9a-f]{11,}\b|\b\d+(?:\.\d+)*(?:ns|µs|ms|s|m|h)?\b`)
-)
-
 // It lacks what differs between two runs.
-func stableText(text string) string {
-	if strings.ContainsAny(text, `/\`) {
-		text = unsteadyPath.ReplaceAllStringFunc(text, func(p string) string {
-			// A name with an extension is probably not a random one.
-			if name := p[strings.LastIndexAny(p, `/\`)+1:]; strings.LastIndexByte(name, '.') > 0 && !strings.HasPrefix(name, "tmp.") {
-				return "<tmp>/" + name
-			}
-			return "<tmp>"
-		})
-	}
-	return strings.Join(strings.Fields(unsteadyNumber.ReplaceAllString(text, "<n>")), " ")
-}
+func stableText(text string) string { return strings.Join(strings.Fields(check.Normalize(text)), " ") }

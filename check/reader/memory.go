@@ -64,12 +64,8 @@ func readValgrind(text string, l *list) bool {
 		if first < 1 {
 			continue
 		}
-		i := item{rank: failure}
-		if strings.Contains(s.body[0], " still reachable ") || strings.Contains(s.body[0], " indirectly lost ") {
-			i.rank = note
-		}
 		head, _, _ := strings.Cut(s.body[0], " in loss record ")
-		i = memoryItem(i, head, s.body[first:])
+		i := memoryItem(item{rank: failure}, head, s.body[first:])
 		if !strings.HasPrefix(head, "Process terminating") || !slices.ContainsFunc(l.items, func(other item) bool { return i.file != "" && other.file == i.file && other.line == i.line }) {
 			l.add(i)
 		}

@@ -109,7 +109,10 @@ func (s *specOutput) leave(indent int, name string) (ended bool) {
 func (t *specTest) item() item {
 	i := item{rank: failure, test: t.name, file: t.file, line: t.line}
 	text := strings.TrimPrefix(dedent(t.text), "AssertionError [ERR_ASSERTION]: ")
-	said := strings.Trim(firstLine(text), "'")
+	said := firstLine(text)
+	if strings.HasPrefix(said, "'") && strings.Index(said[1:], "'") == len(said)-2 { // a text that is not an error
+		said = strings.Trim(said, "'")
+	}
 	if said == "test failed" {
 		i.rank, text = crash, dedent(t.before)
 		if why := specError.FindString(text); why != "" {

@@ -28,12 +28,16 @@ func Pattern(pattern string) (check.Reader, error) {
 		return check.Reader{}, fmt.Errorf("output format %q: %w (example: %q)", pattern, err, "%f:%l:%c: %m")
 	}
 	read := func(text string, l *list) bool {
+		var others []string
 		forEachLine(text, func(line string) {
 			if i, ok := matched(re, strings.TrimSpace(line)); ok {
 				i.rule = ruleIn(i.text, "")
 				l.add(i)
+			} else {
+				others = append(others, line)
 			}
 		})
+		l.addEnd(others)
 		return len(l.items) > 0
 	}
 	return format{name: pattern, read: read}.reader(), nil

@@ -57,6 +57,46 @@ func Place(found []check.Finding, dir string, has func(file string) bool) {
 	}
 }
 
+// crashed is in a finding about a program that crashed.
+var crashed = lazyregexp.New(`(?m)^    at .* \(\S+:\d+\)$|\bpanic: |\bfatal error: |Sanitizer: |runtime error: |\bassertion failed: |Fatal Python error`)
+
+const (
+	maxSources  = 3  // findings that have source
+	sourceLines = 10 // before the place, and after it
+	maxSource   = 160
+)
+
+// Source adds to the texts of the first findings about crashes the source around their
+// place, which [Place] found in the tree. read returns a file as a model may see it; ok is
+// false if it may not, or if there is none.
+func Source(found []check.Finding, read func(file string) (text string, ok bool)) {
+	shown := map[string]bool{}
+	for n := range found {
+		f := &found[n]
+		if f.Line == 0 || len(shown) == maxSources || shown[f.Place()] || !crashed.MatchString(f.Text) {
+			continue
+		}
+		text, ok := read(f.File)
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		if !ok || f.Line > len(lines) {
+			continue
+		}
+		shown[f.Place()] = true
+		from := max(1, f.Line-sourceLines)
+		f.Text += "\n\n" + f.File + ":"
+		for at, line := range lines[from-1 : min(len(lines), f.Line+sourceLines)] {
+			mark := " "
+			if from+at == f.Line {
+				mark = ">"
+			}
+			if len(line) > maxSource {
+				line = strings.ToValidUTF8(line[:maxSource], "") + "…"
+			}
+			f.Text += strings.TrimRight(fmt.Sprintf("\n%s%5d  %s", mark, from+at, line), " \r")
+		}
+	}
+}
+
 func placeText(file string, line int) string {
 	if line == 0 {
 		return file

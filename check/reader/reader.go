@@ -2,7 +2,7 @@
 //
 // [Named] returns the [check.Reader] of a format or of a user's pattern, [Auto] one that
 // recognizes the format, and [Names] the names of all formats. [Place] makes the files of
-// findings relative to a tree.
+// findings relative to a tree, and [Source] adds the source around crashes.
 //
 // # Findings
 //
@@ -112,7 +112,7 @@ func formats() []format {
 		{"sanitizer", readSanitizer, false},
 		{"valgrind", readValgrind, false},
 		{"crash", readDeath, true},
-		{"lines", readLines, true},
+		{"lines", func(text string, l *list) bool { return readPlaces(text, l, false) }, true},
 	}
 }
 
@@ -159,7 +159,7 @@ func readAny(text string, l *list) bool {
 	known := false
 	seen := map[string]bool{}
 	for _, f := range formats() {
-		own := &list{stopped: l.stopped}
+		own := &list{exit: l.exit}
 		if f.fallback || !f.read(text, own) {
 			continue
 		}
@@ -179,7 +179,10 @@ func readAny(text string, l *list) bool {
 // of lines.
 func addSureLines(text string, l *list, others bool) bool {
 	own := &list{}
-	readSureLines(text, own)
+	if !others {
+		own.exit = l.exit
+	}
+	readPlaces(text, own, true)
 	seen := map[string]bool{}
 	for _, i := range l.items {
 		seen[placeText(path.Base(cleanFile(i.file)), i.line)] = true
@@ -194,11 +197,11 @@ func addSureLines(text string, l *list, others bool) bool {
 
 func (f format) reader() check.Reader {
 	return check.Reader{Name: f.name, Read: func(out []byte, exit int) ([]check.Finding, bool) {
-		l := &list{stopped: exit < 0}
+		l := &list{exit: exit}
 		if !f.read(plainText(out), l) {
 			return nil, false
 		}
-		found := l.findings(exit)
+		found := l.findings()
 		return found, exit == 0 || len(found) > 0
 	}}
 }

@@ -3,7 +3,6 @@ package reader_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 
 	"hone/check"
 	"hone/check/reader"
-	"hone/sandbox"
 )
 
 func TestNamed(t *testing.T) {
@@ -93,6 +91,30 @@ func TestPlaceFrame(t *testing.T) {
 	want := "src/list.c:4: /opt/vec/vec.c: AddressSanitizer: SEGV in vec_push | AddressSanitizer: SEGV in vec_push\n"
 	if diff := cmp.Diff(want, outline(found)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSource: a finding about a crash has the source around its place, if a model may see it.
+func TestSource(t *testing.T) {
+	source := strings.Repeat("\n", 11) + "\tv->items[0] = 1;\r\n}\n"
+	found := []check.Finding{
+		{File: "src/a.c", Line: 12, Text: "AddressSanitizer: SEGV in f"}, {File: "src/a.c", Line: 12, Text: "AddressSanitizer: the same place"},
+		{File: "src/a.c", Line: 99, Text: "TestA: panic: the file has changed"}, {File: "secret.c", Line: 1, Text: "panic: x"}, {File: "src/a.c", Line: 1, Text: "got 1, want 2"},
+	}
+	reader.Source(found, func(file string) (string, bool) { return source, file != "secret.c" })
+	want := "AddressSanitizer: SEGV in f\n\nsrc/a.c:\n     2\n     3\n     4\n     5\n     6\n     7\n     8\n     9\n    10\n    11\n>   12  \tv->items[0] = 1;\n    13  }"
+	if diff := cmp.Diff(want, found[0].Text); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, f := range found[1:] {
+		if strings.Contains(f.Text, "\n") {
+			t.Errorf("%+v", f)
+		}
+	}
+	long := []check.Finding{{File: "a.c", Line: 1, Text: "panic: x"}}
+	reader.Source(long, func(string) (string, bool) { return strings.Repeat("é", 500), true })
+	if len(long[0].Text) > 220 || !strings.HasSuffix(long[0].Text, "é…") {
+		t.Errorf("%q", long[0].Text)
 	}
 }
 
@@ -303,19 +325,17 @@ func TestStopped(t *testing.T) {
 
 func first(found []check.Finding, _ bool) []check.Finding { return found }
 
-// TestNothingLeft: a user and a model are not told again, as the rest of the output, what
-// its findings say, nor what says nothing: only what a program printed itself.
-func TestNothingLeft(t *testing.T) {
-	prints := regexp.MustCompile(`(?m)^(?:The check command ended with .*|(?:# )?✖ not a test|(?:first|sum) \d|\s*AssertionError \[ERR_ASSERTION\]: Missing expected exception\.|\s*assert\.ok\(false\)|\s*)\n`)
-	for _, r := range recordings(t) {
-		switch r.format {
-		case "tap", "node", "sanitizer", "valgrind", "crash":
-			read := check.CommandConfig{Reader: reader.Auto()}.Begin()
-			for _, f := range read(sandbox.Result{Exit: r.exit, Stdout: r.out}) {
-				if left := prints.ReplaceAllString(f.Text+"\n", ""); f.ID == "" && left != "" {
-					t.Errorf("%s: %s", r.file, left)
-				}
-			}
+// TestOnlyWarnings: the error of a linker, which no format has, is not hidden by the warnings before it.
+func TestOnlyWarnings(t *testing.T) {
+	out := "gcc -Wall -o a a.c\na.c:3:7: warning: unused variable 'x' [-Wunused-variable]\n    3 |   int x;\n/usr/bin/ld: a.o: in function `main':\na.c:(.text+0x9): undefined reference to `f'\n1 warning generated.\n"
+	want := ":0: end: the command failed, and no warning says why: a.c:(.text+<n>): undefined reference to `f' | the command failed, and no warning says why: a.c:(.text+0x9): undefined reference to `f'\n~a.c:3: a.c: unused variable 'x' [-Wunused-variable] | unused variable 'x' [-Wunused-variable]\n"
+	for _, name := range []string{"auto", "lines", "%f:%l:%c: %t: %m"} {
+		found, _ := named(t, name).Read([]byte(out), 1)
+		if diff := cmp.Diff(want, outline(found)); diff != "" || !strings.Contains(found[0].Text, "in function `main'") || strings.Contains(found[0].Text, "1 warning") {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if found, _ := named(t, name).Read([]byte(out), 0); len(found) != 1 {
+			t.Errorf("%s, passed: %+v", name, found)
 		}
 	}
 }

@@ -21,12 +21,8 @@ type sarifText struct {
 }
 
 type sarifResult struct {
-	RuleID    string
-	RuleIndex *int
-	Rule      struct {
-		ID    string
-		Index *int
-	}
+	RuleID        string
+	Rule          struct{ ID string }
 	Descriptor    struct{ ID string } // the rule of a notification
 	Level, Kind   string
 	BaselineState string
@@ -54,7 +50,7 @@ func readSARIF(text string, l *list) (known bool) {
 	}
 	paths := [][]string{{"runs", "*", "tool", "driver", "rules", "*"}, {"runs", "*", "results", "*"}, {"runs", "*", "invocations", "*"}, {"version"}}
 	forEachDocument(text, func(d *json.Decoder) bool {
-		var rules []sarifRule
+		rules := map[string]sarifRule{}
 		var results []sarifResult
 		complete := forEachElement(d, paths, func(path []string, value json.RawMessage) {
 			var rule sarifRule
@@ -64,8 +60,8 @@ func readSARIF(text string, l *list) (known bool) {
 			case len(path) == 1:
 				known = known || strings.HasPrefix(string(value), `"2.`)
 			case path[2] == "tool" && json.Unmarshal(value, &rule) == nil:
-				rules = append(rules, rule)
-			case path[2] == "results" && json.Unmarshal(value, &r) == nil && r.counts():
+				rules[rule.ID] = rule
+			case path[2] == "results" && json.Unmarshal(value, &r) == nil && !slices.ContainsFunc(r.Suppressions, isAccepted) && r.BaselineState != "absent" && strings.Contains("  fail open review ", " "+r.Kind+" "):
 				results = append(results, r)
 			case path[2] == "invocations" && json.Unmarshal(value, &of) == nil:
 				for _, n := range slices.Concat(of.Execution, of.Configuration) {
@@ -77,14 +73,15 @@ func readSARIF(text string, l *list) (known bool) {
 				}
 			}
 		})
-		byID := map[string]sarifRule{}
-		for _, rule := range rules {
-			byID[rule.ID] = rule
-		}
 		for _, r := range results {
+			id := cmp.Or(r.RuleID, r.Rule.ID) // which may go on after that of the rule
+			base, _, _ := strings.Cut(id, "/")
+			rule := cmp.Or(rules[id].ID, rules[base].ID)
+			described := rules[rule]
+			described.ID = id
 			// Without a rule and a text of its own, a result of a report that is cut says nothing.
-			if rule := r.rule(rules, byID); complete || r.Message.Text != "" {
-				l.add(r.items(rule)...)
+			if complete || r.Message.Text != "" {
+				l.add(r.items(described)...)
 			}
 		}
 		known = known || len(rules)+len(l.items) > 0
@@ -93,11 +90,7 @@ func readSARIF(text string, l *list) (known bool) {
 	return known
 }
 
-// Such a problem is neither solved nor suppressed.
-func (r sarifResult) counts() bool {
-	accepted := slices.ContainsFunc(r.Suppressions, func(s struct{ Status string }) bool { return s.Status == "" || s.Status == "accepted" })
-	return !accepted && r.BaselineState != "absent" && (r.Kind == "" || r.Kind == "fail" || r.Kind == "open" || r.Kind == "review")
-}
+func isAccepted(s struct{ Status string }) bool { return s.Status == "" || s.Status == "accepted" }
 
 // One result may be a compiler's output.
 func (r sarifResult) items(rule sarifRule) []item {
@@ -124,30 +117,16 @@ func (r sarifResult) item(rule sarifRule) item {
 	return i
 }
 
-// Only the rule's ID may be known. It may go on, after that of the rule that is described.
-func (r sarifResult) rule(rules []sarifRule, byID map[string]sarifRule) sarifRule {
-	id, index := cmp.Or(r.RuleID, r.Rule.ID), cmp.Or(r.RuleIndex, r.Rule.Index)
-	if id == "" && index != nil && *index >= 0 && *index < len(rules) {
-		return rules[*index]
-	}
-	base, _, _ := strings.Cut(id, "/")
-	found, ok := byID[id]
-	if !ok {
-		found = byID[base]
-	}
-	found.ID = id
-	return found
-}
-
+// A uri is a path, or that of a file.
 func uriPath(uri string) string {
-	u, err := url.Parse(uri)
-	switch {
-	case !strings.ContainsAny(uri, "%:") || err != nil || u.Opaque != "" || u.Scheme != "" && u.Scheme != "file":
-		return uri
-	case len(u.Path) > 2 && u.Path[2] == ':':
-		return u.Path[1:] // file:///C:/x
+	if plain, err := url.PathUnescape(uri); err == nil {
+		uri = plain
 	}
-	return u.Path
+	uri = strings.TrimPrefix(uri, "file://")
+	if len(uri) > 2 && uri[2] == ':' { // file:///C:/x
+		uri = strings.TrimPrefix(uri, "/")
+	}
+	return uri
 }
 
 func withRule(message, rule string) string {

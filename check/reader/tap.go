@@ -14,7 +14,7 @@ var (
 	tapSure    = lazyregexp.New(`(?m)^(?:TAP version 1[34]\s*$|1\.\.\d+\s*(?:#.*)?$)`)
 	tapPoint   = lazyregexp.New(`(?m)^ *(?:not )?ok\b`)
 	tapTime    = lazyregexp.New(`\s*#\s*time=[\d.]+m?s\b`)
-	tapSummary = lazyregexp.New(`^(?:(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|time) ?[=]?[\d.]+(?:ms)?|failed \d+ of \d+ tests|Subtest: .*)$`)
+	tapSummary = lazyregexp.New(`^(?:(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|time) ?[=]?[\d.]+(?:ms)?|failed \d+ (?:of \d+ )?tests?|Subtest: .*)$`)
 )
 
 // It reads versions 13 and 14, with subtests.
@@ -125,14 +125,20 @@ func (t *tapOutput) close(f *tapFailure) {
 	}
 }
 
-// tapNoise are the keys of diagnostics that say nothing of what is wrong: the place, which
-// the finding has, the environment of the test, and what its runner calls the failure.
-const tapNoise = " at stack location source file fileName line lineNumber column columnNumber type test typeName name code failureType duration_ms operator compare generatedMessage env stdio command args cwd timeout tapError message error expired exitCode signal "
+// tapTold are the keys of diagnostics that say what is wrong. Others say the place, which the finding has, the environment of
+// the test, and what its runner calls the failure.
+const tapTold = " diff pattern "
 
 // tapValues are keys whose values become one line.
-const tapValues = " expected actual found wanted got want received "
+const tapValues = " expected actual found wanted got want received doNotWant "
 
-var tapKey = lazyregexp.New(`^([A-Za-z_]\w*):(?: |$)`)
+var (
+	tapKey = lazyregexp.New(`^([a-z_]\w*):(?: |$)`)
+	// tapCall is the line of the source that node-tap marks.
+	tapCall = lazyregexp.New(`(?m)^(\S.*)\n*^-*\^$`)
+	// tapTruth is such a line that only asks whether a value is true, or not true.
+	tapTruth = lazyregexp.New(`\.(?:(ok|true|assert)|notOk|false|notok)\(`)
+)
 
 func (f *tapFailure) item() item {
 	name, around := f.Description, ""
@@ -157,6 +163,14 @@ func (f *tapFailure) item() item {
 	} else if signal := f.Value("signal"); said == "" && strings.HasPrefix(signal, "SIG") {
 		said = "ended by " + signal
 	}
+	if call := tapCall.FindStringSubmatch(f.Value("source")); said+f.Value("tapCaught") == "" && call != nil && !strings.Contains("\n"+f.Diagnostics, "\ndiff:") && f.Value("wanted")+f.Value("doNotWant") == "" {
+		said = cutValue(call[1])
+		if truth := tapTruth.FindStringSubmatch(said); truth != nil && truth[1] != "" {
+			said += ": got falsy, want truthy"
+		} else if truth != nil {
+			said += ": got truthy, want falsy"
+		}
+	}
 	for _, text := range places {
 		if i.file, i.line = locate(text); i.file != "" {
 			break
@@ -178,11 +192,12 @@ func (f *tapFailure) told(file string) string {
 	for line := range strings.Lines(f.Diagnostics) {
 		line = strings.TrimSuffix(line, "\n")
 		if m := tapKey.FindStringSubmatch(line); m != nil {
-			skip = strings.Contains(tapNoise, " "+m[1]+" ")
+			skip = !strings.Contains(tapTold, " "+m[1]+" ")
 			if strings.Contains(tapValues, " "+m[1]+" ") {
-				skip = true
-				if value := strings.Fields(f.Value(m[1])); len(value) > 0 {
-					body = append(body, m[1]+": "+strings.Join(value, " "))
+				if value := strings.Join(strings.Fields(f.Value(m[1])), " "); value == "~" {
+					body = append(body, m[1]+": null")
+				} else if value != "" {
+					body = append(body, strings.Replace(m[1]+": "+value, "doNotWant: ", "wanted: not ", 1))
 				}
 			}
 		}
@@ -190,11 +205,19 @@ func (f *tapFailure) told(file string) string {
 			body = append(body, line)
 		}
 	}
-	for n, frame := range userFrames(f.Value("stack")) {
-		if n > 0 && !strings.Contains(frame, file+":") { // the first is the place
-			body = append(body, "    at "+frame)
-		}
+	// node leaves out a value that is undefined.
+	if has := func(key string) bool { return strings.Contains("\n"+f.Diagnostics, "\n"+key+":") }; has("operator") && has("actual") != has("expected") && f.Value("actual")+f.Value("expected") != "" {
+		body = append(body, map[bool]string{true: "expected: undefined", false: "actual: undefined"}[has("actual")])
 	}
+	place := true // the first frame
+	forEachLine(f.Value("stack"), func(frame string) {
+		if m := jsFrame.FindStringSubmatch(frame); m != nil && isUserFile(m[1]) {
+			if !place && !strings.Contains(frame, file+":") {
+				body = append(body, "    at "+frame)
+			}
+			place = false
+		}
+	})
 	if exit := f.Value("exitCode"); exit != "" && exit != "1" {
 		body = append(body, "exitCode: "+exit)
 	}

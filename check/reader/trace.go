@@ -54,15 +54,6 @@ func locate(text string) (file string, line int) {
 	return "", 0
 }
 
-func userFrames(stack string) (frames []string) {
-	forEachLine(stack, func(l string) {
-		if m := jsFrame.FindStringSubmatch(l); m != nil && isUserFile(m[1]) {
-			frames = append(frames, strings.TrimSpace(l))
-		}
-	})
-	return frames
-}
-
 // foreignFrame is a frame of a runtime or an installed package in a JavaScript stack.
 var foreignFrame = lazyregexp.New(`^\s*at (?:.*[ (])?(?:node:|internal/|<anonymous>\)|\S*/node_modules/|async Promise\.all)`)
 

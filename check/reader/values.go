@@ -14,7 +14,7 @@ type valued struct {
 
 var (
 	labels = []valued{
-		{lazyregexp.New(`(?im)^[ \t]*(?:got|actual|received|found)[ \t]*[:=][ \t]*(\S.*?),?$`), lazyregexp.New(`(?im)^[ \t]*(?:want|wanted|expected|snapshot)[ \t]*[:=][ \t]*(\S.*?),?$`), [2]string{"got ", "want "}},
+		{lazyregexp.New(`(?im)^[ \t]*(?:got|actual|received(?: \w+)?|found)[ \t]*[:=][ \t]*(\S.*?),?$`), lazyregexp.New(`(?im)^[ \t]*(?:want|wanted|doNotWant|expected(?: \w+)?|snapshot)[ \t]*[:=][ \t]*(\S.*?),?$`), [2]string{"got ", "want "}},
 		{lazyregexp.New(`(?m)^ *left: +(\S.*)$`), lazyregexp.New(`(?m)^ *right: +(\S.*)$`), [2]string{"left ", "right "}},
 	}
 	signs = valued{lazyregexp.New(`(?m)^[ \t]*\+[ \t\x{a0}]*(\S.*?),?$`), lazyregexp.New(`(?m)^[ \t]*-[ \t\x{a0}]*(\S.*?),?$`), [2]string{"got ", "want "}}
@@ -23,7 +23,7 @@ var (
 	// oneLine is a diff of one line, as node-tap prints it.
 	oneLine = lazyregexp.New(`(?m)^[ \t]*diff: \|\n(?:.*\n){2}.*@@ -1,1 \+1,1 @@\n.*\n.*(?:\n|$)`)
 	// generated is what an assertion says if the test says nothing: the values say more.
-	generated = lazyregexp.New("(?:\\w*Error(?: \\[\\w+\\])?: )?(?:Expected values to be \\w+ (?:deep-)?equal:.*|expect\\(received\\)\\.(?:not\\.)?to\\w+\\((?:expected)?\\)(?: // .*)?|assertion `left == right` failed)$")
+	generated = lazyregexp.New("(?:\\w*Error(?: \\[\\w+\\])?: )?(?:Expected values to be \\w+ (?:deep-)?equal:.*|expect\\(received\\)\\.to(?:Be|Equal|StrictEqual)\\((?:expected)?\\)(?: // .*)?|Not equal:|assertion `left == right` failed)$")
 	// expectation is a first line that has the values in its own words.
 	expectation = lazyregexp.New(`\bexpected .+ to \w+ `)
 	// openBracket is a value that goes on in the next line.
@@ -40,7 +40,7 @@ func withValues(text string) string {
 		return text
 	}
 	said := values(head, body)
-	if generated.MatchString(head) && said != "" {
+	if generated.MatchString(head) && strings.Contains(said, ", ") {
 		head = strings.TrimSuffix(generated.ReplaceAllString(head, ""), ": ")
 	}
 	if strings.HasSuffix(head, ":") {
@@ -62,29 +62,54 @@ func withValues(text string) string {
 // It is empty if the body does not say it, or the head does.
 func values(head, body string) string {
 	all := head + "\n" + body
+	at := difference.FindStringIndex(all)
 	for _, v := range labels {
-		if said := v.in(body, head); said != "" {
-			return said
+		got, want := v.got.FindStringSubmatch(body), v.want.FindStringSubmatch(body)
+		switch {
+		case got != nil && want != nil:
+			if said := v.say(head, got[1], want[1]); said != "" || at == nil {
+				return said
+			}
+		case got != nil && strings.Contains(head, "expect("): // jest's matcher says what it wants
+			return "got " + cutValue(got[1])
+		case want != nil && strings.Contains(head, "expect("):
+			return "want " + cutValue(want[1])
 		}
 	}
-	if at := difference.FindStringIndex(all); at != nil {
-		return signs.in(all[at[1]:], head)
+	if at == nil {
+		return ""
 	}
-	return ""
+	got, want := signs.got.FindStringSubmatch(all[at[1]:]), signs.want.FindStringSubmatch(all[at[1]:])
+	switch {
+	case got == nil && want == nil:
+		return ""
+	case got == nil:
+		got = []string{"", "nothing"}
+	case want == nil:
+		want = []string{"", "nothing"}
+	}
+	return signs.say(head, got[1], want[1])
 }
 
-// It is empty if one is missing, or the head has both.
-func (v valued) in(text, head string) string {
-	got, want := v.got.FindStringSubmatch(text), v.want.FindStringSubmatch(text)
-	if got == nil || want == nil || openBracket.MatchString(got[1]) || openBracket.MatchString(want[1]) || expectation.MatchString(head) {
+// It is empty if a value goes on in the next line, or the head has both.
+func (v valued) say(head, got, want string) string {
+	if openBracket.MatchString(got) || openBracket.MatchString(want) || expectation.MatchString(head) || inWords(head, got) && inWords(head, want) {
 		return ""
 	}
-	quotes := strings.NewReplacer(`"`, "", `'`, "")
-	if bare := quotes.Replace(head); strings.Contains(bare, quotes.Replace(got[1])) && strings.Contains(bare, quotes.Replace(want[1])) {
-		return ""
-	}
-	return v.words[0] + cutValue(got[1]) + ", " + v.words[1] + cutValue(want[1])
+	return v.words[0] + cutValue(got) + ", " + v.words[1] + cutValue(want)
 }
+
+var quotes = strings.NewReplacer(`"`, "", `'`, "")
+
+// inWords reports whether a text has a value, which is not only part of a word in it.
+func inWords(text, value string) bool {
+	value = quotes.Replace(value)
+	_, after, ok := strings.Cut(" "+quotes.Replace(text)+" ", value)
+	before := strings.TrimSuffix(" "+quotes.Replace(text)+" ", value+after)
+	return ok && !(wordEnd.MatchString(before) && wordStart.MatchString(value)) && !(wordEnd.MatchString(value) && wordStart.MatchString(after))
+}
+
+var wordStart, wordEnd = lazyregexp.New(`^\w`), lazyregexp.New(`\w$`)
 
 func cutValue(value string) string {
 	if value = strings.TrimSpace(value); len(value) > maxValue {

@@ -22,7 +22,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-func open(t *testing.T, patterns ...string) (Files, string) {
+func open(t *testing.T) (*workspace.Tree, string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -33,12 +33,12 @@ func open(t *testing.T, patterns ...string) (Files, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tree.Close() })
-	return Files{Tree: tree, Patterns: patterns}, dir
+	return tree, dir
 }
 
 // Only what the check wrote counts: a report of an earlier run is stale.
 func TestWritten(t *testing.T) {
-	f, dir := open(t, "build/**/*.xml")
+	tree, dir := open(t)
 	old := time.Now().Add(-time.Hour)
 	for _, name := range []string{"build/stale.xml", "build/again.xml"} {
 		write(t, dir, name, "old")
@@ -46,7 +46,7 @@ func TestWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	written := f.Watch()
+	written := Watch(tree, "build/**/*.xml")
 	write(t, dir, "build/again.xml", "new")
 	write(t, dir, "build/a/b/c.xml", "c")
 	write(t, dir, "build/other.txt", "x")
@@ -62,10 +62,10 @@ func TestWritten(t *testing.T) {
 
 // A link out of the tree, or to another file in it, is no report.
 func TestLinks(t *testing.T) {
-	f, dir := open(t, "build/**/*.xml", "linked/*.xml")
+	tree, dir := open(t)
 	outside := t.TempDir()
 	write(t, outside, "secret.xml", "secret")
-	written := f.Watch()
+	written, linked := Watch(tree, "build/**/*.xml"), Watch(tree, "linked/*.xml")
 	write(t, dir, "real.xml", "real")
 	write(t, dir, "build/x", "")
 	for link, to := range map[string]string{"build/out.xml": filepath.Join(outside, "secret.xml"), "build/in.xml": "../real.xml", "build/dir": outside, "linked": outside} {
@@ -73,14 +73,14 @@ func TestLinks(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	if got := written(); len(got) > 0 {
+	if got := append(written(), linked()...); len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestBounds(t *testing.T) {
-	f, dir := open(t, "*.xml")
-	written := f.Watch()
+	tree, dir := open(t)
+	written := Watch(tree, "*.xml")
 	write(t, dir, "a.xml", "")
 	if err := os.Truncate(filepath.Join(dir, "a.xml"), maxReport+1); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestBounds(t *testing.T) {
 	if len(got) != maxReports+1 || got[0].Omitted != "it is larger than 16 MiB" || got[1].Omitted != "" || got[maxReports].Omitted == "" {
 		t.Errorf("%d reports; %q, %q, %q", len(got), got[0].Omitted, got[1].Omitted, got[len(got)-1].Omitted)
 	}
-	if got := f.Watch()(); len(got) > 0 {
+	if got := Watch(tree, "*.xml")(); len(got) > 0 {
 		t.Errorf("nothing was written, but: %d", len(got))
 	}
 }

@@ -9,14 +9,22 @@ import (
 )
 
 // Middle omits the middle of a text longer than most bytes, at line ends if
-// possible, and inserts a line that states how much was omitted.
+// possible, and inserts a line that states how much was omitted. If the result would not be
+// shorter than the text, it is the text.
 func Middle(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
 	head, tail := headLines(text, most/2), tailLines(text, most/2)
 	omitted := len(text) - len(head) - len(tail)
-	return fmt.Sprintf("%s\n[... %d bytes omitted ...]\n%s", strings.TrimSuffix(head, "\n"), omitted, tail)
+	return shorter(text, fmt.Sprintf("%s\n[... %d bytes omitted ...]\n%s", strings.TrimSuffix(head, "\n"), omitted, tail))
+}
+
+func shorter(text, excerpt string) string {
+	if len(excerpt) < len(text) {
+		return excerpt
+	}
+	return text
 }
 
 // It consists of complete lines, or of complete runes if the first line is longer.
@@ -50,5 +58,5 @@ func End(text string, most int) string {
 		return text
 	}
 	end := tailLines(text, most)
-	return fmt.Sprintf("[... %d bytes omitted ...]\n%s", len(text)-len(end), end)
+	return shorter(text, fmt.Sprintf("[... %d bytes omitted ...]\n%s", len(text)-len(end), end))
 }

@@ -10,9 +10,10 @@ func TestMiddle(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"short", "short"},
 		{"0123456789", "0123456789"},
-		{"01234567890123456789", "01234\n[... 10 bytes omitted ...]\n56789"},
-		{"a\nb\nc\nd\ne\nf\ng\n", "a\nb\n[... 6 bytes omitted ...]\nf\ng\n"},
-		{"ééééééé", "éé\n[... 6 bytes omitted ...]\néé"},
+		{"01234567890123456789", "01234567890123456789"}, // what is omitted is shorter than the line about it
+		{"0123456789" + strings.Repeat("x", 30) + "0123456789", "01234\n[... 40 bytes omitted ...]\n56789"},
+		{strings.Repeat("a\nb\n", 11), "a\nb\n[... 36 bytes omitted ...]\na\nb\n"},
+		{strings.Repeat("é", 22), "éé\n[... 36 bytes omitted ...]\néé"},
 	} {
 		if got := Middle(c.text, 10); got != c.want {
 			t.Errorf("Middle(%q) = %q, want %q", c.text, got, c.want)
@@ -27,8 +28,10 @@ func TestEnd(t *testing.T) {
 	if !strings.HasPrefix(got, "[... ") || !strings.HasSuffix(got, "]\n"+strings.Repeat("line\n", tailText/5)) {
 		t.Errorf("%.80q … %d bytes", got, len(got))
 	}
-	if got := End("few\n", tailText); got != "few\n" {
-		t.Errorf("%q", got)
+	for _, few := range []string{"few\n", strings.Repeat("line\n", tailText/5+1)} {
+		if got := End(few, tailText); got != few {
+			t.Errorf("%q", got)
+		}
 	}
 }
 
@@ -43,7 +46,7 @@ func FuzzMiddle(f *testing.F) {
 		if !utf8.ValidString(got) || len(got) > most+100 {
 			t.Errorf("Middle(%q, %d) = %q", text, most, got)
 		}
-		if len(text) <= most && got != text {
+		if len(got) > len(text) || len(text) <= most && got != text {
 			t.Errorf("Middle(%q, %d) = %q", text, most, got)
 		}
 	})

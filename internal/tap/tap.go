@@ -49,6 +49,7 @@ var (
 	plan      = lazyregexp.New(`^1\.\.(0|[1-9]\d{0,6})\s*(?:#.*)?$`)
 	point     = lazyregexp.New(`^(not )?ok\b(?:\s+(\d{1,7})\b)?(?:\s*-\s)?\s*(.*)$`)
 	directive = lazyregexp.New(`(?i)^(.*?)(?:^|\s)#\s*(skip|todo)\b\S*(?:\s.*)?$`)
+	block     = lazyregexp.New(`^(?:[|>][0-9+-]*)?$`) // the value is below
 	bailOut   = lazyregexp.New(`(?i)^Bail out!\s*(.*)$`)
 )
 
@@ -167,7 +168,7 @@ func (p Point) Value(key string) string {
 			value = append(value, text)
 		case ok && strings.EqualFold(name, key):
 			found, indent = true, depth
-			if rest = strings.TrimSpace(rest); strings.Trim(rest, "|>+-") != "" {
+			if rest = strings.TrimSpace(rest); !block.MatchString(rest) {
 				value = append(value, rest)
 			}
 		}
@@ -178,7 +179,7 @@ func (p Point) Value(key string) string {
 func unquoted(lines []string) string {
 	text := strings.TrimSpace(strings.Join(lines, "\n"))
 	var plain string
-	if json.Unmarshal([]byte(text), &plain) == nil {
+	if strings.HasPrefix(text, `"`) && json.Unmarshal([]byte(text), &plain) == nil {
 		return plain
 	}
 	if len(text) > 1 && text[0] == '\'' && text[len(text)-1] == '\'' {

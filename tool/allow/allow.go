@@ -46,9 +46,6 @@ type Lines struct {
 	// Dir is the absolute path of the working directory. Paths in a line must
 	// lie in it.
 	Dir string
-	// Temp is the absolute path of a second directory in which paths may lie;
-	// empty if there is none.
-	Temp string
 	// Walled means that walls hold whatever a line does: what it hides passes. It may delete files of Dir that rm names,
 	// change them with sed -i, and read the caches of Go, npm, pip and cargo.
 	Walled bool

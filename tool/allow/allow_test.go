@@ -22,8 +22,8 @@ type tabled struct {
 	lines Lines
 }
 
-// table reads a table of testdata. It replaces %DIR% with dir and %TEMP% with temp.
-func table(t testing.TB, name, dir, temp string) (rows []tabled) {
+// table reads a table of testdata. It replaces %DIR% with dir.
+func table(t testing.TB, name, dir string) (rows []tabled) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name))
 	if err != nil {
@@ -38,7 +38,7 @@ func table(t testing.TB, name, dir, temp string) (rows []tabled) {
 		if fields := strings.Fields(text); len(fields) == 0 || fields[0] == "#" {
 			continue
 		} else if fields[0] == "@" {
-			l = Lines{Dir: dir, Temp: temp, Programs: append(ExecutionPrograms(), fields[2:]...)}
+			l = Lines{Dir: dir, Programs: append(ExecutionPrograms(), fields[2:]...)}
 			if fields[1] == "review" {
 				l.Programs, l.ReadOnly = ReviewPrograms(), true
 			}
@@ -49,7 +49,7 @@ func table(t testing.TB, name, dir, temp string) (rows []tabled) {
 		if err != nil {
 			t.Fatalf("%s: %v", at, err)
 		}
-		line = strings.NewReplacer("%DIR%", dir, "%TEMP%", temp).Replace(line)
+		line = strings.ReplaceAll(line, "%DIR%", dir)
 		rows = append(rows, tabled{at, line, l})
 	}
 	return rows
@@ -87,7 +87,7 @@ func workplace(t testing.TB) (dir, canary string) {
 // a temporary directory to show what it does.
 func TestHostile(t *testing.T) {
 	dir, outside := workplace(t)
-	rows := table(t, "hostile.txt", dir, "")
+	rows := table(t, "hostile.txt", dir)
 	if len(rows) < 170 {
 		t.Errorf("only %d lines", len(rows))
 	}
@@ -139,7 +139,7 @@ func listing(t *testing.T, dir string) string {
 
 func TestHonest(t *testing.T) {
 	dir, _ := workplace(t)
-	rows := table(t, "honest.txt", dir, "/var/tmp/run")
+	rows := table(t, "honest.txt", dir)
 	if len(rows) < 70 {
 		t.Errorf("only %d lines", len(rows))
 	}
@@ -251,7 +251,7 @@ func TestNested(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	const dir = "/srv/project"
 	for _, name := range []string{"hostile.txt", "honest.txt"} {
-		for _, row := range table(f, name, dir, "") {
+		for _, row := range table(f, name, dir) {
 			f.Add(row.line)
 		}
 	}

@@ -13,156 +13,114 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// checker checks one line in the order in which the shell runs it.
+// checker checks one line, part by part, in its order.
 type checker struct {
 	Lines
 	at    string // where the line certainly is, below Dir; empty if it may be in Dir or anywhere below
-	moves int    // how many cds came earlier
+	moved bool   // a cd came earlier that may have failed
 }
 
 func (c *checker) file(file *syntax.File) error {
-	lists := [][]*syntax.Stmt{file.Stmts}
-	for n := range syntax.Preorder(file) {
-		r, redirects := n.(*syntax.Redirect)
-		switch {
-		case c.Programs == nil && redirects:
-			if err := c.redirect(r); err != nil {
+	for _, s := range file.Stmts {
+		c.at = ""
+		chain := chained(s)
+		for n := range syntax.Preorder(s) {
+			if err := c.node(n, chain); err != nil {
 				return err
 			}
-		case c.Programs == nil:
-		case !c.Walled && dynamic(n):
-			return refuse(shellText(n), "no walls hold here, and the line does not show what stands for it", "write the text itself; if a command prints it, run that in a call of its own first")
-		}
-		switch n := n.(type) {
-		case *syntax.CmdSubst:
-			lists = append(lists, n.Stmts)
-		case *syntax.ProcSubst:
-			lists = append(lists, n.Stmts)
-		}
-	}
-	for _, list := range lists {
-		c.at, c.moves = "", 0
-		if err := c.statements(list); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-func (c *checker) statements(list []*syntax.Stmt) error {
+// chained are the commands of a statement that run only if all before them succeeded: what follows a cd among them is where it leads.
+func chained(s *syntax.Stmt) map[syntax.Node]bool {
+	chain := map[syntax.Node]bool{}
+	for {
+		b, ok := s.Cmd.(*syntax.BinaryCmd)
+		if !ok || b.Op != syntax.AndStmt {
+			chain[s.Cmd] = !s.Negated
+			return chain
+		}
+		chain[b.Y.Cmd] = !b.Y.Negated
+		s = b.X
+	}
+}
+
+func (c *checker) node(n syntax.Node, chain map[syntax.Node]bool) error {
+	if r, ok := n.(*syntax.Redirect); ok {
+		return c.redirect(r)
+	}
 	if c.Programs == nil {
 		return nil
 	}
-	for _, s := range list {
-		before := c.moves
-		if err := c.statement(s); err != nil {
-			return err
+	if !c.Walled && dynamic(n) {
+		return refuse(shellText(n), "no walls hold here, and the line does not show what stands for it", "write the text itself; if a command prints it, run that in a call of its own first")
+	}
+	switch n := n.(type) {
+	case *syntax.Stmt:
+		if n.Background || n.Coprocess || n.Disown {
+			return refuse("a background job (&)", "no process may outlive the call", "run it in the foreground, or combine commands with &&")
 		}
-		c.leave(before)
+	case *syntax.CallExpr:
+		return c.call(n, chain[n])
+	case *syntax.ForClause, *syntax.TestClause, *syntax.DeclClause, *syntax.ArithmCmd, *syntax.LetClause, *syntax.FuncDecl, *syntax.CoprocClause:
+		_, function := n.(*syntax.FuncDecl)
+		if _, job := n.(*syntax.CoprocClause); function || job || !c.Walled {
+			return refuse(shellText(n), "hone cannot check a command of this kind", "use plain commands, pipes, &&, ||, ;, if, case and while")
+		}
 	}
 	return nil
 }
 
-// back returns to where the line was before another process changed its directory.
-func (c *checker) back(at string, moves int) { c.at, c.moves = at, moves }
-
-// leave notes that a command is over which may have failed before its cd, or after it. From
-// Dir itself, .. leads outside first.
-func (c *checker) leave(before int) {
-	if c.moves != before {
-		c.at = ""
-	}
-}
-
-func (c *checker) statement(s *syntax.Stmt) error {
-	if s.Background || s.Coprocess || s.Disown {
-		return refuse("a background job (&)", "no process may outlive the call", "run it in the foreground, or combine commands with &&")
-	}
-	for _, r := range s.Redirs {
-		if err := c.redirect(r); err != nil {
-			return err
-		}
-	}
-	before := c.moves
-	err := c.command(s.Cmd)
-	if s.Negated {
-		c.leave(before)
-	}
-	return err
-}
-
-func (c *checker) command(cmd syntax.Command) error {
-	switch cmd := cmd.(type) {
-	case nil:
-		return nil
-	case *syntax.CallExpr:
-		return c.call(cmd)
-	case *syntax.BinaryCmd:
-		return c.binary(cmd)
-	case *syntax.Subshell:
-		defer c.back(c.at, c.moves)
-		return c.statements(cmd.Stmts)
-	case *syntax.Block, *syntax.IfClause, *syntax.CaseClause, *syntax.TimeClause:
-		return c.statements(inner(cmd))
-	case *syntax.WhileClause:
-		c.at = ""
-		return c.statements(inner(cmd))
-	case *syntax.ForClause:
-		if c.Walled {
-			c.at = ""
-			return c.statements(inner(cmd))
-		}
-	case *syntax.TestClause, *syntax.DeclClause, *syntax.ArithmCmd, *syntax.LetClause:
-		if c.Walled {
-			return nil
-		}
-	}
-	return refuse(shellText(cmd), "hone cannot check a command of this kind", "use plain commands, pipes, &&, ||, ;, if, case and while")
-}
-
-func inner(cmd syntax.Command) (list []*syntax.Stmt) {
-	syntax.Walk(cmd, func(n syntax.Node) bool {
-		s, ok := n.(*syntax.Stmt)
-		if ok {
-			list = append(list, s)
-		}
-		_, word := n.(*syntax.Word)
-		return !ok && !word
-	})
-	return list
-}
-
-func (c *checker) binary(b *syntax.BinaryCmd) error {
-	at, before := c.at, c.moves
-	if err := c.statement(b.X); err != nil {
-		return err
-	}
-	switch b.Op {
-	case syntax.Pipe, syntax.PipeAll:
-		c.back(at, before)
-		defer c.back(at, before)
-	case syntax.OrStmt:
-		c.leave(before)
-		defer c.leave(before)
-	}
-	return c.statement(b.Y)
-}
-
-func (c *checker) call(call *syntax.CallExpr) error {
+func (c *checker) call(call *syntax.CallExpr, chained bool) error {
 	if len(call.Assigns) > 0 && !c.Walled {
 		return refuse("setting "+shellText(call.Assigns[0]), "it can change which programs and files the line uses, and no walls hold here", "use the program's options")
 	}
 	if len(call.Args) == 0 {
 		return nil
 	}
-	args, err := c.words(call.Args)
+	var args []arg
+	for _, w := range call.Args {
+		args = append(args, word(w))
+		if a := args[len(args)-1]; a.glob {
+			if err := c.path(a); err != nil {
+				return err
+			}
+		}
+	}
 	switch {
-	case err != nil:
-		return err
 	case !args[0].plain():
 		return refuse("the program "+shellText(call.Args[0]), "its name is not plain text", "write the program's name")
+	case args[0].text == "cd":
+		return c.cd(args[1:], chained)
 	}
 	return c.run(args[0].text, args[1:])
+}
+
+// cd may only lead into a directory below the working directory; where it may fail, only down.
+func (c *checker) cd(args []arg, chained bool) error {
+	if len(args) != 1 || args[0].glob || args[0].text == "" && !args[0].dynamic || strings.HasPrefix(args[0].text, "-") {
+		return refuse("cd without one plain directory", "hone could not check later paths", "write cd DIR, with a directory inside the working directory")
+	}
+	if chained {
+		return c.enter(args[0])
+	}
+	at := c.at
+	c.at, c.moved = "", true
+	err := c.path(args[0])
+	c.at = at
+	return err
+}
+
+func (c *checker) enter(dir arg) error {
+	if err := c.path(dir); err != nil {
+		return err
+	}
+	if c.at = c.relative(dir.text); c.at == "." || path.IsAbs(c.at) || dir.dynamic {
+		c.at = ""
+	}
+	return nil
 }
 
 var stream = lazyregexp.New(`^[0-9]$`)
@@ -222,19 +180,6 @@ func dynamic(n syntax.Node) bool {
 
 var braces = lazyregexp.New(`\{.*(,|\.\.).*\}`)
 
-// Patterns that match paths outside the working directory are refused.
-func (c *checker) words(list []*syntax.Word) (args []arg, err error) {
-	for _, w := range list {
-		args = append(args, word(w))
-		if a := args[len(args)-1]; a.glob {
-			if err := c.path(a); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return args, nil
-}
-
 func word(w *syntax.Word) arg {
 	for n := range syntax.Preorder(w) {
 		if dynamic(n) {
@@ -263,15 +208,6 @@ func shellText(n syntax.Node) string {
 		return "this part of the line"
 	}
 	return b.String()
-}
-
-func (c *checker) paths(args []arg) error {
-	for _, a := range args {
-		if err := c.path(a); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (c *checker) path(a arg) error {
@@ -304,15 +240,12 @@ func (c *checker) relative(p string) string {
 func (c *checker) outside(p string) bool {
 	r := c.relative(p)
 	if path.IsAbs(r) || filepath.VolumeName(r) != "" {
-		return r != "/dev/null" && !(c.Walled && (caches.MatchString(r) || within("/tmp", r))) && !within(c.Temp, r)
+		return r != "/dev/null" && !(c.Walled && (caches.MatchString(r) || within("/tmp", r)))
 	}
 	return r == ".." || strings.HasPrefix(r, "../") || strings.HasPrefix(p, "~")
 }
 
 func within(dir, p string) bool {
-	if dir == "" {
-		return false
-	}
 	dir = path.Clean(filepath.ToSlash(dir))
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
@@ -327,9 +260,10 @@ func (c *checker) closed(p string) bool {
 var (
 	climbs     = lazyregexp.New(`(^|/)\.\.?[*?]`)
 	webAddress = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	attached   = lazyregexp.New(`^-[A-Za-z]+([./~].*)$`)
 )
 
-// They are the entire argument, and what follows an option letter, =, :, a comma or @.
+// They are the entire argument, and what follows option letters, =, :, a comma or @.
 func candidates(text string) (list []string) {
 	for _, part := range strings.Split(text, "=") {
 		if webAddress.MatchString(part) && !strings.HasPrefix(strings.ToLower(part), "file:") {
@@ -338,8 +272,8 @@ func candidates(text string) (list []string) {
 		list = append(list, part)
 		list = append(list, strings.FieldsFunc(part, func(r rune) bool { return strings.ContainsRune(":,@", r) })...)
 	}
-	if strings.HasPrefix(text, "-") && len(text) > 2 {
-		list = append(list, text[2:])
+	if m := attached.FindStringSubmatch(text); m != nil {
+		list = append(list, m[1])
 	}
 	return list
 }
