@@ -19,6 +19,9 @@ type Policy struct {
 	// Write are directories and files that may be read and changed. They must
 	// exist.
 	Write []string
+	// Tree is what commands of others may write, if it is not in Write: no program in either
+	// builds the walls. Commands do not see it.
+	Tree string
 	// Read are directories and files that may be read and run. Missing ones are
 	// skipped. In a directory of Write a command cannot create a missing one
 	// either; or it is removed again afterwards, see [Result.Restored].

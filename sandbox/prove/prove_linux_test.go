@@ -81,7 +81,7 @@ func TestHoles(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all := together(func(door *attempt) { door.Policy = tt.widen })
-			_, made, err := stage.Run(t.Context(), sandbox.Hidden, all)
+			_, made, err := stage.Run(t.Context(), sandbox.Hidden, "", all)
 			var cannot *sandbox.WallError
 			if errors.As(err, &cannot) {
 				t.Skip(err)
@@ -115,7 +115,7 @@ func TestAttemptsThatWereKilled(t *testing.T) {
 				}
 			}
 		})
-		_, made, err := stage.Run(t.Context(), sandbox.Landlock, all)
+		_, made, err := stage.Run(t.Context(), sandbox.Landlock, "", all)
 		if cannot := (*sandbox.WallError)(nil); errors.As(err, &cannot) {
 			t.Skip(err)
 		}
