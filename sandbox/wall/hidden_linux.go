@@ -273,9 +273,6 @@ func (r *newRoot) proc() error {
 	if err := r.attach(fd, err, "/proc", true, 0); err != nil {
 		return err
 	}
-	if err := r.limitProcesses(); err != nil {
-		return err
-	}
 	for _, name := range []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "mtrr"} {
 		path := "/proc/" + name
 		fd, err := openTree(r.fd, relToRoot(path))
@@ -346,29 +343,6 @@ func (r *newRoot) size() string {
 		return strconv.FormatInt(most, 10)
 	}
 	return "25%"
-}
-
-// The kernel uses the first 300 numbers only once.
-func maxNumber(l sandbox.Limits) int { return l.MaxProcesses() + 301 }
-
-// A limit of numbers limits root as well. Kernels before 6.14 have one such limit for the machine and refuse.
-func (r *newRoot) limitProcesses() error {
-	if r.spec.Policy.Limits.MaxProcesses() == 0 {
-		return nil
-	}
-	fd, err := unix.Openat(r.fd, "proc/sys/kernel/pid_max", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
-	_, _ = unix.Write(fd, []byte(strconv.Itoa(maxNumber(r.spec.Policy.Limits))))
-	return nil
-}
-
-func numbersLimited(l sandbox.Limits) bool {
-	text, err := os.ReadFile("/proc/sys/kernel/pid_max")
-	most, bad := strconv.Atoi(strings.TrimSpace(string(text)))
-	return err == nil && bad == nil && most <= maxNumber(l)
 }
 
 func (r *newRoot) network() error {

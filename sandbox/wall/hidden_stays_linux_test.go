@@ -3,6 +3,7 @@ package wall
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,4 +47,18 @@ func TestHiddenStaysHidden(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHiddenChangesNoSetting: before Linux 6.14 the highest process number is the machine's, and root could write it.
+func TestHiddenChangesNoSetting(t *testing.T) {
+	w, err := Build(t.Context(), sandbox.Hidden, system())
+	if err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	defer w.Close()
+	const file = "/proc/sys/kernel/pid_max"
+	number := func(text []byte) int { return must(strconv.Atoi(strings.TrimSpace(string(text)))) }
+	if inside, machine := number(behind(t, w, "/", "cat "+file).Stdout), number(must(os.ReadFile(file))); inside < machine {
+		t.Errorf("the wall has set %s to %d", file, inside)
+	}
 }

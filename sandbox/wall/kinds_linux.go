@@ -73,6 +73,7 @@ type spec struct {
 	Hidden  string // the file to mount over hidden ones, see hiddenFrom; empty: the supervisor makes one
 	// Outside are the namespaces of the process that built the walls, by kind.
 	Outside map[string]string
+	Root    bool   // that process is the machine's root, see [kernel.Restraint]
 	program string // builds the wall; empty if none is needed
 	// Wrapper is the command line of the program that builds the wall and runs
 	// the supervisor; empty if there is none.
@@ -108,8 +109,8 @@ func (s spec) sharedNamespaces() []string {
 func (s spec) restraint() kernel.Restraint {
 	mounted := s.kind().mounted
 	r := kernel.Restraint{
-		Limits: s.Policy.Limits, As: s.Policy.As, Net: s.Policy.Net || s.ownNet(),
-		Free: s.Wall == sandbox.NoWall, Files: true, Strict: !mounted, Apart: mounted, Modes: !mounted || s.Hidden != "",
+		Limits: s.Policy.Limits, Root: s.Root, As: s.Policy.As, Net: s.Policy.Net || s.ownNet(),
+		Free: s.Wall == sandbox.NoWall, Strict: !mounted, Apart: mounted, Modes: !mounted || s.Hidden != "",
 	}
 	if mounted {
 		r.Entries = kernel.BehindMounts(s.Entries)

@@ -95,7 +95,7 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	if len(p.Doors) > maxDoors {
 		return nil, fmt.Errorf("the policy of the walls has more than %d doors", maxDoors)
 	}
-	w := &Walls{spec: spec{Wall: wall, program: program, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}}
+	w := &Walls{spec: spec{Wall: wall, program: program, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs(), Root: kernel.RootOfMachine()}}
 	if wall == sandbox.Hidden && os.Geteuid() == 0 {
 		w.spec.Hidden = hiddenFrom(p.Records)
 	}
