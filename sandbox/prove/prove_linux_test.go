@@ -29,9 +29,9 @@ func TestWall(t *testing.T) {
 	}
 }
 
-func proveAll(t *testing.T, wall sandbox.Wall, prove func(context.Context, sandbox.Wall) (Report, error), attempts int) {
+func proveAll(t *testing.T, wall sandbox.Wall, prove func(context.Context, sandbox.Wall, string) (Report, error), attempts int) {
 	began := time.Now()
-	r, err := prove(t.Context(), wall)
+	r, err := prove(t.Context(), wall, "")
 	var cannot *sandbox.WallError
 	if errors.As(err, &cannot) {
 		t.Logf("NOT PROVED %s: %v", wall, err)
@@ -48,7 +48,7 @@ func proveAll(t *testing.T, wall sandbox.Wall, prove func(context.Context, sandb
 
 func TestNoSuchWall(t *testing.T) {
 	var cannot *sandbox.WallError
-	if _, err := Wall(t.Context(), "paper"); !errors.As(err, &cannot) {
+	if _, err := Wall(t.Context(), "paper", ""); !errors.As(err, &cannot) {
 		t.Errorf("a wall of paper: %v", err)
 	}
 }
@@ -165,7 +165,7 @@ func BenchmarkWall(b *testing.B) {
 	for _, wall := range walls() {
 		b.Run(string(wall), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Wall(context.Background(), wall); err != nil {
+				if _, err := Wall(context.Background(), wall, ""); err != nil {
 					b.Skip(err)
 				}
 			}
