@@ -86,7 +86,7 @@ type Overlay struct {
 // Limits limit a command together with all that it started. The comments say
 // what zero means; a negative number means no limit.
 type Limits struct {
-	Memory    int64         // bytes of memory that no file backs; 0 means no limit
+	Memory    int64         // bytes of memory that processes map and no file on a disk backs; 0 means no limit
 	Processes int           // processes and threads; 0 means 4096
 	Time      time.Duration // the maximum of Command.Timeout; 0 means no limit
 	Output    int64         // the maximum of Command.MaxOutput, in bytes; 0 means no limit
