@@ -32,6 +32,7 @@ type WallOptions struct {
 	Settings loop.WallSettings
 	Plan     loop.WallPlan
 	Root     string // absolute path of the directory that commands may write
+	Tree     string // the user's tree, which other commands may write, if Root is not in it; empty if it is
 	ID       string // part of the name of the directory with the commands' home
 	Guard    *secret.Guard
 	Doors    []sandbox.Door // ways out of the walls; nil if there are none
@@ -129,7 +130,7 @@ func (w *Walls) enclose(ctx context.Context) (err error) {
 		return err
 	}
 	if err = w.buildFirst(ctx); err == nil && !w.alike {
-		w.proved, err = proof.Of(ctx, w.Grade())
+		w.proved, err = proof.Of(ctx, w.Grade(), w.policy.Tree)
 	}
 	if err == nil {
 		return nil
@@ -206,7 +207,7 @@ func (w *Walls) makePolicy(ctx context.Context) (p sandbox.Policy, err error) {
 	}
 	return workshop.Workshop{
 		Policy: sandbox.Policy{
-			Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, w.secretFiles.Paths()...),
+			Tree: cmp.Or(w.Tree, w.home, w.Root), Write: w.Settings.Write, Read: w.Settings.Read, Hide: append(hide, w.secretFiles.Paths()...),
 			Aside: w.dir.Aside, Records: w.dir.Records, Env: w.environ, Net: w.Settings.Net, Doors: w.Doors,
 			Limits: sandbox.Limits{Memory: w.Settings.Memory, Processes: w.Settings.Processes}, As: sandbox.OwnerOf(w.Root),
 		},

@@ -131,7 +131,7 @@ func (m *keyedModel) keyed(ctx context.Context, refused string) (model.Model, st
 }
 
 func (m *keyedModel) run(ctx context.Context) (key string, expires time.Time, err error) {
-	got, err := m.runner.Run(ctx, sandbox.Command{Argv: sandbox.Shell(m.line), Dir: m.dir, Env: m.environ, Timeout: keyTimeout, MaxOutput: maxKeyOutput})
+	got, err := m.runner.Run(ctx, sandbox.Command{Argv: sandbox.Shell(m.line), Dir: m.dir, Env: sandbox.OwnEnviron(m.environ, m.dir), Timeout: keyTimeout, MaxOutput: maxKeyOutput})
 	why := ""
 	switch {
 	case ctx.Err() != nil:

@@ -104,7 +104,7 @@ func (s *Session) RoleTree(set loop.Toolset) (*workspace.Tree, error) {
 		}
 	}
 	root := filepath.Join(s.Dir, filepath.FromSlash(set.Dir))
-	list, err := listing.Of(root)
+	list, err := listing.Of(root, s.Dir)
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func OwnSettings(folder string, file config.File, kinds ...loop.Kind) ([]config.
 }
 
 func isTracked(folder, file string) (bool, error) {
-	repo, err := listing.Repository(folder)
+	repo, err := listing.Repository(folder, folder)
 	if repo == nil || err != nil {
 		return err == nil, err // without git nothing says whose the file is
 	}

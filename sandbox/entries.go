@@ -101,16 +101,24 @@ func (v viewer) follow(path string, a Access) (string, error) {
 		if err != nil || link == "" {
 			return path, err
 		}
-		rest := strings.TrimPrefix(path, link)
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(link), target)
-		}
 		if a != AccessNone {
-			v.put(Entry{Path: link, Access: AccessRead, Link: target})
+			v.put(Entry{Path: link, Access: AccessRead, Link: absoluteTarget(link, target)})
 		}
-		path = filepath.Join(target, rest)
+		path = resolved(path, link, target)
 	}
 	return "", fmt.Errorf("%s contains too many symlinks", path)
+}
+
+func absoluteTarget(link, target string) string {
+	if filepath.IsAbs(target) {
+		return target
+	}
+	return filepath.Join(filepath.Dir(link), target)
+}
+
+// resolved returns the path with the target of its first symlink.
+func resolved(path, link, target string) string {
+	return filepath.Join(absoluteTarget(link, target), strings.TrimPrefix(path, link))
 }
 
 func firstLink(path string) (link, target string, err error) {

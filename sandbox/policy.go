@@ -19,6 +19,9 @@ type Policy struct {
 	// Write are directories and files that may be read and changed. They must
 	// exist.
 	Write []string
+	// Tree is what commands of others may write, if it is not in Write: no program in either
+	// builds the walls. Commands do not see it.
+	Tree string
 	// Read are directories and files that may be read and run. Missing ones are
 	// skipped. In a directory of Write a command cannot create a missing one
 	// either; or it is removed again afterwards, see [Result.Restored].
@@ -83,7 +86,7 @@ type Overlay struct {
 // Limits limit a command together with all that it started. The comments say
 // what zero means; a negative number means no limit.
 type Limits struct {
-	Memory    int64         // bytes of memory that no file backs; 0 means no limit
+	Memory    int64         // bytes of memory that processes map and no file on a disk backs; 0 means no limit
 	Processes int           // processes and threads; 0 means 4096
 	Time      time.Duration // the maximum of Command.Timeout; 0 means no limit
 	Output    int64         // the maximum of Command.MaxOutput, in bytes; 0 means no limit

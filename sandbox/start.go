@@ -11,8 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-
-	"hone/sandbox/internal/environ"
 )
 
 // StartError means that a command could not be started.
@@ -96,8 +94,7 @@ func (c Command) program() (string, error) {
 	return path, nil
 }
 
-// A name without a slash is looked up in the PATH of Env; other names are relative to Dir. Entries of PATH that are not
-// absolute are skipped, because they mean another directory for each Dir.
+// A name without a slash is looked up in the PATH of Env; other names are relative to Dir.
 func (c Command) find() (string, error) {
 	name := c.Argv[0]
 	if filepath.IsAbs(name) {
@@ -106,34 +103,10 @@ func (c Command) find() (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) || strings.ContainsRune(name, '/') {
 		return filepath.Abs(filepath.Join(c.Dir, name))
 	}
-	for _, dir := range filepath.SplitList(environ.Value(c.Env, "PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		for _, ending := range endings(c.Env) {
-			path := filepath.Join(dir, name+ending)
-			if isProgram(path) {
-				return path, nil
-			}
-		}
+	if path, err := FindProgram(name, c.Env); err == nil {
+		return path, nil
 	}
 	return "", &StartError{Program: name, Reason: "it is not on the PATH of the command's environment", Err: fs.ErrNotExist}
-}
-
-func isProgram(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
-}
-
-func endings(env []string) []string {
-	if runtime.GOOS != "windows" {
-		return []string{""}
-	}
-	list := environ.Value(env, "PATHEXT")
-	if list == "" {
-		list = ".COM;.EXE;.BAT;.CMD"
-	}
-	return append([]string{""}, strings.Split(list, ";")...)
 }
 
 // NewStartError explains the error of the operating system for a program whose

@@ -167,7 +167,7 @@ func (a *app) notifier(h *harness.Session, note func(text string)) *feed.Notifie
 		note("notify.command is not trusted and does not run: hone trust " + h.Dir)
 		return nil
 	}
-	env := append(sandbox.CleanEnv(a.environ, harness.KeyVariables()), "HONE_RUN="+journal.ShortRun(h.ID()), "HONE_DIR="+h.Dir)
+	env := append(sandbox.OwnEnviron(sandbox.CleanEnv(a.environ, harness.KeyVariables()), h.Dir), "HONE_RUN="+journal.ShortRun(h.ID()), "HONE_DIR="+h.Dir)
 	return &feed.Notifier{Command: config.Notify.In(file.Shared()), Dir: h.Dir, Runner: h.Unwalled(), Env: env, Clean: a.redactKnown, Note: note}
 }
 
@@ -215,11 +215,12 @@ func (a *app) connect(h *harness.Session, r *hone.Run, s *screen.Screen, o outpu
 // user has declined a change of a file before.
 func (a *app) human(h *harness.Session, questions *screen.Screen, declined func(path string) bool, waits func(hone.Question)) (human hone.Human) {
 	if a.terminal {
+		environ := sandbox.OwnEnviron(a.environ, h.Dir)
 		p := screen.NewPrompter(questions, a.answerLine)
 		p.Waits, p.Declined = waits, declined
-		p.Present, p.Page = a.present, func(text string) error { return tty.Page(os.Stderr, a.redactKnown(text)) }
+		p.Present, p.Page = a.present, func(text string) error { return tty.Page(os.Stderr, environ, a.redactKnown(text)) }
 		p.Edit = func(path string, content []byte) ([]byte, error) {
-			return tty.Edit(a.in, history.ScratchPrefix(h.ID()), path, content)
+			return tty.Edit(a.in, environ, history.ScratchPrefix(h.ID()), path, content)
 		}
 		human = p
 	}

@@ -13,6 +13,7 @@ import (
 
 	"hone"
 	"hone/cmd/hone/failure"
+	"hone/sandbox"
 )
 
 // fleetProgram is built from a module of its own, so that hone does not contain the client
@@ -53,7 +54,7 @@ func (a *app) fleet(c *cobra.Command, args []string) error {
 }
 
 func findFleet() (string, error) {
-	found, err := exec.LookPath(fleetProgram)
+	found, err := sandbox.FindProgram(fleetProgram, os.Environ(), ".")
 	if err == nil {
 		return found, nil
 	}

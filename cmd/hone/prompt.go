@@ -90,7 +90,7 @@ func (a *app) prompt(ctx context.Context, k loop.Kind, l previewer, f *loopFlags
 		return err
 	}
 	a.conceal(view.Guard)
-	if view.Repo, err = listing.Repository(in.Root); err != nil {
+	if view.Repo, err = listing.Repository(in.Root, in.Root); err != nil {
 		return err
 	}
 	if view.Tree, err = runs.OpenTree(in.Root); err != nil {

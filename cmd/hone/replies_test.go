@@ -216,7 +216,7 @@ func reconcileRound(t *testing.T) func(hone.Role, *hone.Run) hone.Round {
 	if out, err := exec.Command("git", "-C", dir, "init", "-q", "-b", "main").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	found, err := git.Find()
+	found, err := git.Find("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"hone/history"
 	"hone/internal/render"
 	"hone/journal"
+	"hone/sandbox"
 	"hone/story"
 )
 
@@ -184,7 +185,7 @@ func (a *app) showDiff(ctx context.Context, r *recorded.Run, round int) error {
 		return nil
 	}
 	if a.outTerminal {
-		return tty.Page(os.Stdout, a.redactKnown(a.outColour.Diff(render.Escape(string(diff)))))
+		return tty.Page(os.Stdout, sandbox.OwnEnviron(a.environ, r.Home.Workspace()), a.redactKnown(a.outColour.Diff(render.Escape(string(diff)))))
 	}
 	_, err = a.out.Write(diff)
 	return err

@@ -17,6 +17,7 @@ import (
 	"hone/harness"
 	"hone/internal/config"
 	"hone/loop"
+	"hone/sandbox"
 	"hone/workspace"
 	"hone/workspace/secret"
 )
@@ -148,7 +149,7 @@ func (a *app) input(k loop.Kind, l loop.Loop, f *loopFlags, changed func(string)
 		Note: func(text string) { a.say("note", text) }, In: a.in, Out: a.out, HasProvider: harness.HasProvider}
 	if a.present() {
 		in.Edit = func(name string) (string, error) {
-			text, err := tty.Edit(a.in, "hone-text-", name, nil)
+			text, err := tty.Edit(a.in, sandbox.OwnEnviron(a.environ, in.Root), "hone-text-", name, nil)
 			return string(text), err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"hone/cmd/hone/tty"
 	"hone/cmd/hone/web"
 	"hone/harness/runs"
+	"hone/sandbox"
 )
 
 func (a *app) webCommand() *cobra.Command {
@@ -102,7 +103,7 @@ func (a *app) web(ctx context.Context, listen web.ListenFlags, dirs []string, pa
 		}()
 	}
 	if open {
-		if err := openBrowser(ctx, link); err != nil {
+		if err := openBrowser(ctx, sandbox.OwnEnviron(a.environ, o.Dirs...), link); err != nil {
 			a.say("note", "the browser could not be opened: "+err.Error())
 		}
 	}
@@ -130,7 +131,7 @@ func (a *app) serveRun(ctx context.Context, dir string, own *web.OwnRun, say fun
 	return s.Link(own.ID), func() { cancel(); <-served }, nil
 }
 
-func openBrowser(ctx context.Context, address string) error {
+func openBrowser(ctx context.Context, environ []string, address string) error {
 	argv := []string{"xdg-open", address}
 	switch runtime.GOOS {
 	case "darwin":
@@ -138,5 +139,11 @@ func openBrowser(ctx context.Context, address string) error {
 	case "windows":
 		argv = []string{"rundll32", "url.dll,FileProtocolHandler", address}
 	}
-	return exec.CommandContext(ctx, argv[0], argv[1:]...).Start()
+	path, err := sandbox.FindProgram(argv[0], environ)
+	if err != nil {
+		return err
+	}
+	c := exec.CommandContext(ctx, path, argv[1:]...)
+	c.Env = environ
+	return c.Start()
 }

@@ -77,7 +77,7 @@ func (x *Export) open(ctx context.Context, run string) (err error) {
 		return &hone.UsageError{Why: fmt.Sprintf("run %s: %v", run, err), Next: hone.Next{Verb: hone.Runs}}
 	}
 	x.Past, x.Redacted = history.Read(x.events), x.Start.Redacted
-	if repo, err := listing.Repository(x.Dir); err == nil && repo != nil {
+	if repo, err := listing.Repository(x.Dir, x.Dir); err == nil && repo != nil {
 		x.base, _ = repo.HeadCommit(ctx) // without it, fewer files can be replaced where the run is imported
 	}
 	return nil

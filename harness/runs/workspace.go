@@ -73,7 +73,7 @@ func (w *Workspace) open(ctx context.Context, create bool) (err error) {
 	for _, text := range recovered {
 		w.Notes = append(w.Notes, hone.Notice{Text: text})
 	}
-	if w.Repo, err = listing.Repository(w.Dir); err != nil {
+	if w.Repo, err = listing.Repository(w.Dir, w.Dir); err != nil {
 		return err
 	}
 	if err := w.lockHome(ctx, create); err != nil {
@@ -110,7 +110,7 @@ func differentNames(programs []string) string {
 // OpenTree opens the tree of a directory without locking it. The tree has the
 // files that git does not ignore, and the ignored files that match the globs.
 func OpenTree(dir string, include ...string) (*workspace.Tree, error) {
-	list, err := listing.Of(dir, include...)
+	list, err := listing.Of(dir, dir, include...)
 	if err != nil {
 		return nil, err
 	}

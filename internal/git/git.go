@@ -34,6 +34,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"hone/sandbox"
 )
 
 // ErrNoGit says that the git program is not on PATH.
@@ -46,13 +48,15 @@ type Git struct {
 	timeout time.Duration // maximum duration of a call; 0 means callTimeout
 }
 
-// Find looks up the git program on PATH and sets up its environment.
-func Find() (*Git, error) {
-	path, err := exec.LookPath("git")
+// Find looks up the git program on PATH and sets up its environment. What lies in
+// tree, which a model's commands may write, is neither run nor on git's own PATH;
+// an empty tree is none.
+func Find(tree string) (*Git, error) {
+	path, err := sandbox.FindProgram("git", os.Environ(), tree)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoGit, err)
 	}
-	return &Git{path: path, env: environment(os.Environ())}, nil
+	return &Git{path: path, env: environment(sandbox.OwnEnviron(os.Environ(), tree))}, nil
 }
 
 // Version returns the version of the git program, such as "2.39.5".

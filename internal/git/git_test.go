@@ -21,7 +21,7 @@ func isolatedGit(t testing.TB) *Git {
 		t.Setenv(name, "")
 		os.Unsetenv(name)
 	}
-	g, err := Find()
+	g, err := Find("")
 	if err != nil {
 		t.Skip(err)
 	}
@@ -97,7 +97,7 @@ func TestVersion(t *testing.T) {
 
 func TestFindWithoutGit(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Find(); !errors.Is(err, ErrNoGit) {
+	if _, err := Find(""); !errors.Is(err, ErrNoGit) {
 		t.Errorf("Find() = %v, want ErrNoGit", err)
 	}
 }

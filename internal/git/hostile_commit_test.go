@@ -416,7 +416,7 @@ const killVariable = "HONE_TEST_COMMIT_IN"
 func TestCommitKilled(t *testing.T) {
 	want := Commit{Subject: "s", Trailers: []string{"Hone-Run: 1"}}
 	if dir := os.Getenv(killVariable); dir != "" {
-		g, err := Find()
+		g, err := Find("")
 		if err != nil {
 			t.Fatal(err)
 		}

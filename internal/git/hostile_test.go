@@ -268,7 +268,7 @@ func TestOutsideVariables(t *testing.T) {
 	t.Setenv("GIT_WORK_TREE", other)
 	t.Setenv("GIT_INDEX_FILE", filepath.Join(other, ".git", "index"))
 	t.Setenv("GIT_EXTERNAL_DIFF", "false")
-	g, err := Find()
+	g, err := Find("")
 	if err != nil {
 		t.Fatal(err)
 	}

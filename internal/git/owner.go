@@ -23,13 +23,17 @@ func (e *ForeignError) Error() string {
 
 // Root is [Top], but the error is a [*ForeignError] if git refuses the repository
 // because another user owns it. Only if another user does, and a safe.directory
-// setting may allow it, does Root start a process.
+// setting may allow it, does Root start a process. dir is the tree of [Find].
 func Root(dir string) (string, error) {
+	return rootBy(dir, func() (*Git, error) { return Find(dir) })
+}
+
+func rootBy(dir string, find func() (*Git, error)) (string, error) {
 	top, err := Top(dir)
 	if err != nil || isOwn(top) {
 		return top, err
 	}
-	g, err := Find()
+	g, err := find()
 	if err != nil {
 		return "", err
 	}

@@ -28,7 +28,7 @@ func TestPatch(t *testing.T) {
 	write("b/binary", "\x00\x01", 0o600)
 	write("a/mode", "x\n", 0o600)
 	write("b/mode", "x\n", 0o700)
-	g, err := Find()
+	g, err := Find("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ type Repo struct {
 
 // Open opens the work tree that contains dir; see [Root].
 func (g *Git) Open(dir string) (*Repo, error) {
-	root, err := Root(dir)
+	root, err := rootBy(dir, func() (*Git, error) { return g, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -91,13 +91,13 @@ func (g *Git) Open(dir string) (*Repo, error) {
 }
 
 // OpenAt opens the work tree that contains dir with the git program that [Find]
-// finds. The error is that of [Root] or of Find.
+// finds for this tree. The error is that of [Root] or of Find.
 func OpenAt(dir string) (*Repo, error) {
 	root, err := Root(dir)
 	if err != nil {
 		return nil, err
 	}
-	g, err := Find()
+	g, err := Find(dir)
 	if err != nil {
 		return nil, err
 	}

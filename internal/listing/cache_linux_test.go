@@ -47,7 +47,7 @@ func rememberingAt(t *testing.T, names ...string) *remembering {
 		t.Fatalf("%v: %s", err, out)
 	}
 	var err error
-	if r.repo, err = Repository(r.root); err != nil || r.repo == nil {
+	if r.repo, err = Repository(r.root, r.root); err != nil || r.repo == nil {
 		t.Fatal(err)
 	}
 	return r
@@ -279,7 +279,7 @@ func TestRememberSmall(t *testing.T) {
 	root := planted(t, "a")
 	gitAt(t, root, "init", "-q")
 	gitAt(t, root, "add", ".")
-	repo, err := Repository(root)
+	repo, err := Repository(root, root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 // root even in nested repositories.
 type inclusion struct {
 	root  string
+	tree  string // see [Of]
 	globs []string
 }
 
@@ -54,7 +55,7 @@ func (i inclusion) listIgnored(ctx context.Context, repo *git.Repo, below, at st
 
 // All files of a repository in an ignored directory are ignored.
 func (i inclusion) listIgnoredRepo(ctx context.Context, at string) ([]string, error) {
-	repo, err := Repository(filepath.Join(i.root, filepath.FromSlash(at)))
+	repo, err := Repository(filepath.Join(i.root, filepath.FromSlash(at)), i.tree)
 	if err != nil || repo == nil || len(i.queryPaths(at)) == 0 {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func TestInclude(t *testing.T) {
 		{[]string{"a.go", "nested/n.go", "gone/*", "gone", "a.go/x*", "nested"}, []string{"nested/data/m.db", "nested/data/x.db", "nested/n.db"}},
 	} {
 		t.Run(fmt.Sprint(c.globs), func(t *testing.T) {
-			list, err := Of(root, c.globs...)
+			list, err := Of(root, root, c.globs...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestInclude(t *testing.T) {
 // included files.
 func checkIncluded(t *testing.T, root string, list workspace.Lister, want []string) {
 	t.Helper()
-	plain, err := Of(root)
+	plain, err := Of(root, root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestIncludeBelowTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := filepath.Join(top, "sub")
-	list, err := Of(root, "data", "*/a.db")
+	list, err := Of(root, root, "data", "*/a.db")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestOwnRepositoryLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := filepath.Join(top, "src")
-	list, err := Of(root)
+	list, err := Of(root, root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ type leftoverSearch struct {
 }
 
 func (s *leftoverSearch) inOuter(top string, search func(repo *git.Repo, below, at string) error) error {
-	repo, err := Repository(top)
+	repo, err := Repository(top, s.root)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (s *leftoverSearch) searchNested(at string, search func(repo *git.Repo, bel
 	if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
 		return nil
 	}
-	repo, err := Repository(dir)
+	repo, err := Repository(dir, s.root)
 	if err != nil || repo == nil {
 		return err
 	}

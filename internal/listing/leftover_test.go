@@ -252,7 +252,7 @@ func BenchmarkLeftovers(b *testing.B) {
 	})
 	for _, glob := range []string{"", ".env*", "**/*.db"} {
 		b.Run("listing with "+glob, func(b *testing.B) {
-			list, err := Of(root, strings.Fields(glob)...)
+			list, err := Of(root, root, strings.Fields(glob)...)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -18,16 +18,16 @@ import (
 )
 
 // Repository opens the repository whose top is root; nil if there is none. root
-// must be absolute, without symbolic links.
-func Repository(root string) (*git.Repo, error) {
-	top, err := git.Root(root)
+// must be absolute, without symbolic links. tree is what commands may write, see [git.Find].
+func Repository(root, tree string) (*git.Repo, error) {
+	top, err := git.Top(root)
 	if errors.Is(err, git.ErrNotRepository) || err == nil && top != root {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	g, err := git.Find()
+	g, err := git.Find(tree)
 	if err != nil {
 		return nil, missing{err}
 	}
@@ -37,16 +37,17 @@ func Repository(root string) (*git.Repo, error) {
 // Of returns a lister that asks git for the files of a directory, and of the
 // repositories nested in it. It also lists the ignored files that match an
 // include glob. The lister is nil if the directory is not in a repository: then
-// the tree is walked, and nothing is ignored.
-func Of(root string, include ...string) (workspace.Lister, error) {
-	top, err := git.Root(root)
+// the tree is walked, and nothing is ignored. tree is what commands may write, see
+// [git.Find]; root may lie in it.
+func Of(root, tree string, include ...string) (workspace.Lister, error) {
+	top, err := git.Top(root)
 	if errors.Is(err, git.ErrNotRepository) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	outer, err := Repository(top)
+	outer, err := Repository(top, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +55,14 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 	if err != nil {
 		return nil, err
 	}
-	also := inclusion{root: root, globs: include}
+	also := inclusion{root: root, tree: tree, globs: include}
 	var last *cache
 	if below == "." && len(include) == 0 {
 		last = &cache{}
 	}
 	return func(ctx context.Context, dir string) (workspace.Listing, error) {
 		if dir == root && below != "." {
-			own, err := Repository(root) // a role's directory may become one after the tree was opened
+			own, err := Repository(root, tree) // a role's directory may become one after the tree was opened
 			switch {
 			case err != nil:
 				return workspace.Listing{}, err
@@ -74,7 +75,7 @@ func Of(root string, include ...string) (workspace.Lister, error) {
 				return listRepository(ctx, outer, filepath.ToSlash(below), also, "")
 			})
 		}
-		inner, err := Repository(dir)
+		inner, err := Repository(dir, tree)
 		if err != nil || inner == nil {
 			return workspace.Listing{}, errors.Join(err, workspace.ErrNoRepository)
 		}

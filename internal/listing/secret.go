@@ -107,7 +107,7 @@ func Credentials(ctx context.Context, dir string) ([]string, error) {
 }
 
 func gitSettings(ctx context.Context, dir string) ([]git.Setting, error) {
-	program, err := git.Find()
+	program, err := git.Find(dir)
 	if err != nil {
 		return nil, err
 	}

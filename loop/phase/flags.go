@@ -101,7 +101,7 @@ func notPassed(ctx context.Context, in *loop.Input) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := git.Find()
+	g, err := git.Find(in.Root)
 	if err != nil {
 		return nil, err
 	}

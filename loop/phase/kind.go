@@ -177,7 +177,7 @@ func (v *invocation) complete(root string) error {
 // It fails if the starter's specification was not edited, and notes that a phase has
 // passed already, because it is paid for again.
 func (v *invocation) ready(ctx context.Context, in *loop.Input) error {
-	if g, err := git.Find(); err == nil {
+	if g, err := git.Find(in.Root); err == nil {
 		if passed, err := HasPassed(ctx, g, in.Root, v.Phase); err == nil && passed {
 			in.Note(fmt.Sprintf("phase %d has passed by these specifications, and runs again; hone phase all runs only those that have not", v.Phase))
 		}
@@ -192,7 +192,7 @@ func (v *invocation) ready(ctx context.Context, in *loop.Input) error {
 
 // Build puts roles, walls, server and hooks together.
 func (v *invocation) Build(s loop.Session) (built loop.Built, err error) {
-	g, err := git.Find()
+	g, err := git.Find(s.Root())
 	if err != nil {
 		return built, &hone.Stop{Kind: hone.KindFailed, Why: err.Error(), Next: hone.Next{First: "install git", Verb: hone.Resume}}
 	}

@@ -195,7 +195,7 @@ func TestCommits(t *testing.T) {
 	files(t, home, map[string]string{".gitconfig": "[user]\nname = Ada\nemail = ada@localhost\n[commit]\ngpgsign = true\n"})
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
-	if err := phase.Prepare(context.Background(), must(git.Find()), dir); err != nil {
+	if err := phase.Prepare(context.Background(), must(git.Find("")), dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, hook := range []string{"pre-commit", "commit-msg", "post-commit", "reference-transaction"} {
@@ -224,7 +224,7 @@ func TestPassedByTheSpecifications(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	project(t, dir, usual(), nil)
-	g, ctx := must(git.Find()), context.Background()
+	g, ctx := must(git.Find("")), context.Background()
 	has := func(want bool, n int, when string) {
 		t.Helper()
 		if got := must(phase.HasPassed(ctx, g, dir, n)); got != want {
@@ -267,11 +267,11 @@ func TestHalfFinished(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%s", out)
 	}
-	if must(phase.HasPassed(context.Background(), must(git.Find()), dir, 2)) {
+	if must(phase.HasPassed(context.Background(), must(git.Find("")), dir, 2)) {
 		t.Error("one repository is enough")
 	}
 	process{model: m}.live(t, dir)
-	if !must(phase.HasPassed(context.Background(), must(git.Find()), dir, 2)) || strings.Count(subjects(t, dir, phase.Src), "passed") != 1 {
+	if !must(phase.HasPassed(context.Background(), must(git.Find("")), dir, 2)) || strings.Count(subjects(t, dir, phase.Src), "passed") != 1 {
 		t.Errorf("%s; %s", subjects(t, dir, phase.Src), subjects(t, dir, phase.Tests))
 	}
 }

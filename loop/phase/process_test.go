@@ -213,7 +213,7 @@ type lived struct {
 func (p process) live(t testing.TB, dir string) lived {
 	t.Helper()
 	ctx := context.Background()
-	g := must(git.Find())
+	g := must(git.Find(""))
 	if err := phase.Prepare(ctx, g, dir); err != nil {
 		t.Fatal(err)
 	}

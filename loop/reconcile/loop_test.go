@@ -77,7 +77,7 @@ func (p process) live(t testing.TB, dir string) hone.End {
 
 func opened(t testing.TB, dir string) (*git.Repo, workspace.Lister) {
 	t.Helper()
-	g, err := git.Find()
+	g, err := git.Find("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,10 +18,10 @@ import (
 // Conditions returns a digest of what the result of [Wall] depends on: this
 // program and the wall's own, the kernel since it was booted, and what the system
 // allows this user. While it is the same, another proof would have the same result.
-func Conditions(kind sandbox.Wall) (string, error) {
+func Conditions(kind sandbox.Wall, tree string) (string, error) {
 	programs := []string{"/proc/self/exe"}
 	if kind == sandbox.Bubblewrap || kind == sandbox.Firejail {
-		program, err := exec.LookPath(string(kind))
+		program, err := sandbox.FindProgram(string(kind), os.Environ(), tree)
 		if err != nil {
 			return "", err
 		}

@@ -16,7 +16,7 @@ const printConditions = "HONE_PROVE_CONDITIONS"
 // The conditions stay the same in this process, and in another one of this program. They
 // are others for another wall, and in other namespaces.
 func TestConditions(t *testing.T) {
-	own, err := Conditions(sandbox.Hidden)
+	own, err := Conditions(sandbox.Hidden, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestConditions(t *testing.T) {
 		os.Stdout.WriteString("conditions " + own + "\n")
 		return
 	}
-	if landlock, err := Conditions(sandbox.Landlock); err != nil || landlock == own {
+	if landlock, err := Conditions(sandbox.Landlock, ""); err != nil || landlock == own {
 		t.Errorf("hidden and landlock have the same conditions %s, %v", landlock, err)
 	}
 	if same := conditionsOfChild(t, nil); same != own {

@@ -15,17 +15,20 @@ func Helper() { stage.Helper(Attempts) }
 
 // Wall tries to cross a wall, which takes about a second. The report contains the
 // results, including holes. The error means that the wall cannot be built, or
-// that no attempt could be made.
-func Wall(ctx context.Context, wall sandbox.Wall) (Report, error) { return try(ctx, wall, Attempts()) }
+// that no attempt could be made. tree is what commands may write, see Tree of
+// [sandbox.Policy]; it is not touched.
+func Wall(ctx context.Context, wall sandbox.Wall, tree string) (Report, error) {
+	return try(ctx, wall, tree, Attempts())
+}
 
 // Short is like [Wall] without the attempts that need a process each, those on the limits,
 // because a user waits for it before the first run.
-func Short(ctx context.Context, wall sandbox.Wall) (Report, error) {
-	return try(ctx, wall, slices.DeleteFunc(Attempts(), func(a stage.Attempt) bool { return a.Alone }))
+func Short(ctx context.Context, wall sandbox.Wall, tree string) (Report, error) {
+	return try(ctx, wall, tree, slices.DeleteFunc(Attempts(), func(a stage.Attempt) bool { return a.Alone }))
 }
 
-func try(ctx context.Context, wall sandbox.Wall, all []stage.Attempt) (Report, error) {
-	grade, made, err := stage.Run(ctx, wall, all)
+func try(ctx context.Context, wall sandbox.Wall, tree string, all []stage.Attempt) (Report, error) {
+	grade, made, err := stage.Run(ctx, wall, tree, all)
 	if err != nil {
 		return Report{}, err
 	}

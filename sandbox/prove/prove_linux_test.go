@@ -29,9 +29,9 @@ func TestWall(t *testing.T) {
 	}
 }
 
-func proveAll(t *testing.T, wall sandbox.Wall, prove func(context.Context, sandbox.Wall) (Report, error), attempts int) {
+func proveAll(t *testing.T, wall sandbox.Wall, prove func(context.Context, sandbox.Wall, string) (Report, error), attempts int) {
 	began := time.Now()
-	r, err := prove(t.Context(), wall)
+	r, err := prove(t.Context(), wall, "")
 	var cannot *sandbox.WallError
 	if errors.As(err, &cannot) {
 		t.Logf("NOT PROVED %s: %v", wall, err)
@@ -48,7 +48,7 @@ func proveAll(t *testing.T, wall sandbox.Wall, prove func(context.Context, sandb
 
 func TestNoSuchWall(t *testing.T) {
 	var cannot *sandbox.WallError
-	if _, err := Wall(t.Context(), "paper"); !errors.As(err, &cannot) {
+	if _, err := Wall(t.Context(), "paper", ""); !errors.As(err, &cannot) {
 		t.Errorf("a wall of paper: %v", err)
 	}
 }
@@ -81,7 +81,7 @@ func TestHoles(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all := together(func(door *attempt) { door.Policy = tt.widen })
-			_, made, err := stage.Run(t.Context(), sandbox.Hidden, all)
+			_, made, err := stage.Run(t.Context(), sandbox.Hidden, "", all)
 			var cannot *sandbox.WallError
 			if errors.As(err, &cannot) {
 				t.Skip(err)
@@ -115,7 +115,7 @@ func TestAttemptsThatWereKilled(t *testing.T) {
 				}
 			}
 		})
-		_, made, err := stage.Run(t.Context(), sandbox.Landlock, all)
+		_, made, err := stage.Run(t.Context(), sandbox.Landlock, "", all)
 		if cannot := (*sandbox.WallError)(nil); errors.As(err, &cannot) {
 			t.Skip(err)
 		}
@@ -165,7 +165,7 @@ func BenchmarkWall(b *testing.B) {
 	for _, wall := range walls() {
 		b.Run(string(wall), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Wall(context.Background(), wall); err != nil {
+				if _, err := Wall(context.Background(), wall, ""); err != nil {
 					b.Skip(err)
 				}
 			}

@@ -13,12 +13,12 @@ import (
 func Helper() {}
 
 // Wall returns an error: walls need Linux.
-func Wall(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNoWalls }
+func Wall(context.Context, sandbox.Wall, string) (Report, error) { return Report{}, errNoWalls }
 
 // Short returns an error: walls need Linux.
-func Short(context.Context, sandbox.Wall) (Report, error) { return Report{}, errNoWalls }
+func Short(context.Context, sandbox.Wall, string) (Report, error) { return Report{}, errNoWalls }
 
 // Conditions returns an error: walls need Linux.
-func Conditions(sandbox.Wall) (string, error) { return "", errNoWalls }
+func Conditions(sandbox.Wall, string) (string, error) { return "", errNoWalls }
 
 var errNoWalls = errors.New("walls need Linux")

@@ -7,10 +7,6 @@ import (
 	"hone/sandbox"
 )
 
-// readOnlyProc are the parts of /proc that control the whole machine. Only
-// their owner guards them, which is root, even without capabilities.
-var readOnlyProc = [...]string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi", "/proc/mtrr"}
-
 // bwrapArgs returns the command line with which bubblewrap (0.4 or later) shows the entries and
 // runs the supervisor as process 1, which inherits descriptors. Paths may contain any character.
 //
@@ -27,9 +23,9 @@ func bwrapArgs(program string, p sandbox.Policy, entries []sandbox.Entry, superv
 	if rooted {
 		args, list = append(args, bwrapMount(list[0])...), list[1:]
 	}
-	args = append(args, "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
-	for _, path := range readOnlyProc {
-		args = append(args, "--ro-bind-try", path, path)
+	args = append(args, "--proc", "/proc")
+	for _, path := range secretProc() {
+		args = append(args, "--ro-bind", os.DevNull, path)
 	}
 	args = append(args, "--dev", "/dev", "--tmpfs", "/dev/shm")
 	below := func(e sandbox.Entry) bool { return e.Path != "/tmp" && sandbox.Within("/tmp", e.Path) }
@@ -45,7 +41,7 @@ func bwrapArgs(program string, p sandbox.Policy, entries []sandbox.Entry, superv
 			last = append(last, "--remount-ro", e.Path)
 		}
 	}
-	last = append(last, "--remount-ro", "/dev")
+	last = append(last, "--remount-ro", "/dev", "--remount-ro", "/proc")
 	if !rooted {
 		last = append(last, "--remount-ro", "/")
 	}

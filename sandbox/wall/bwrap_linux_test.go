@@ -284,9 +284,9 @@ func TestBwrapArgs(t *testing.T) {
 	before := []string{"/b/bwrap", "--unshare-all"}
 	middle := []string{"--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--chdir", "/"}
 	system := func(tmp ...string) []string {
-		args := []string{"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"}
-		for _, path := range readOnlyProc {
-			args = append(args, "--ro-bind-try", path, path)
+		args := []string{"--proc", "/proc"}
+		for _, path := range secretProc() {
+			args = append(args, "--ro-bind", "/dev/null", path)
 		}
 		return slices.Concat(args, []string{"--dev", "/dev", "--tmpfs", "/dev/shm"}, tmp)
 	}
@@ -298,16 +298,16 @@ func TestBwrapArgs(t *testing.T) {
 		entries []sandbox.Entry
 		want    [][]string
 	}{
-		"nothing": {sandbox.Policy{}, nil, [][]string{before, middle, system("--tmpfs", "/tmp"), {"--remount-ro", "/dev", "--remount-ro", "/"}}},
+		"nothing": {sandbox.Policy{}, nil, [][]string{before, middle, system("--tmpfs", "/tmp"), {"--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/"}}},
 		"a network, and a folder for /tmp": {sandbox.Policy{Net: true, Tmp: "/t"}, nil,
-			[][]string{before, {"--share-net"}, middle, system("--bind", "/t", "/tmp"), {"--remount-ro", "/dev", "--remount-ro", "/"}}},
+			[][]string{before, {"--share-net"}, middle, system("--bind", "/t", "/tmp"), {"--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/"}}},
 		"of each kind": {sandbox.Policy{}, []sandbox.Entry{dir("/w", sandbox.AccessWrite), {Path: "/w/a/x", Access: sandbox.AccessRead}, {Path: "/w/.env", Access: sandbox.AccessNone}, dir("/w/keys", sandbox.AccessNone), {Path: "/bin", Access: sandbox.AccessRead, Link: "/usr/bin"}, {Path: "/dev/kvm", Access: sandbox.AccessWrite}},
 			[][]string{before, middle, system("--tmpfs", "/tmp"),
 				{"--symlink", "/usr/bin", "/bin", "--dev-bind", "/dev/kvm", "/dev/kvm", "--bind", "/w", "/w", "--ro-bind", "/dev/null", "/w/.env"},
 				{"--bind", "/w/a", "/w/a", "--ro-bind", "/w/a/x", "/w/a/x", "--tmpfs", "/w/keys"},
-				{"--remount-ro", "/w/keys", "--remount-ro", "/dev", "--remount-ro", "/"}}},
+				{"--remount-ro", "/w/keys", "--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/"}}},
 		"the whole machine": {sandbox.Policy{}, []sandbox.Entry{dir("/", sandbox.AccessRead), dir("/w", sandbox.AccessWrite)},
-			[][]string{before, middle, {"--ro-bind", "/", "/"}, system("--tmpfs", "/tmp"), {"--bind", "/w", "/w", "--remount-ro", "/dev"}}},
+			[][]string{before, middle, {"--ro-bind", "/", "/"}, system("--tmpfs", "/tmp"), {"--bind", "/w", "/w", "--remount-ro", "/dev", "--remount-ro", "/proc"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []string

@@ -98,8 +98,7 @@ func (l *walled) startSupervisor(s spec) error {
 	}
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
-	hidden := s.Wall == sandbox.Hidden
-	if hidden {
+	if s.Wall == sandbox.Hidden {
 		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net, s.Policy.As)
 		cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
 	}
@@ -108,9 +107,7 @@ func (l *walled) startSupervisor(s spec) error {
 		return err
 	}
 	l.control = ours
-	if !hidden || !kernel.NumbersLimited() { // see [newRoot.limitProcesses]
-		l.cage = kernel.NewCage(s.Policy.Limits.MaxProcesses(), l.tree.PID())
-	}
+	l.cage = kernel.NewCage(s.Policy.Limits.MaxProcesses(), l.tree.PID())
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -56,14 +57,31 @@ func Helper() {
 	if args[1] == "wrapped" {
 		work = runSupervisor
 	}
-	// Descriptors that this process inherited by accident go no further.
-	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	c := control{controlFD}
-	if err := work(c); err != nil {
+	err := keepDescriptors()
+	if err == nil {
+		err = work(c)
+	}
+	if err != nil {
 		_ = c.send(message{Fail: failureOf(err)})
 		syscall.Exit(1)
 	}
 	syscall.Exit(0) // at once: under the race detector os.Exit waits a second
+}
+
+// Neither the descriptors of a helper nor what this process inherited by accident go further.
+// CLOSE_RANGE_CLOEXEC needs Linux 5.11.
+func keepDescriptors() error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return fmt.Errorf("close the descriptors of the walls to the command: %w", err)
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > unix.Stderr {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
 }
 
 // runHelper does the work of the process that [Walls] start. It is the supervisor, or it

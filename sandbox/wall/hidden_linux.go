@@ -266,36 +266,13 @@ func (r *newRoot) inParent(path string, do func(dir int, name string) error) err
 	return do(dir, filepath.Base(path))
 }
 
-// The files in /proc that belong to the machine are read-only, because their owner may be the machine's root. Those that may
-// reveal secrets of others are hidden.
+// All of it is read-only: it also has the machine's settings and modes, and their owner may be the machine's root.
 func (r *newRoot) proc() error {
-	fd, err := newFS("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	fd, err := newFS("proc", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if err := r.attach(fd, err, "/proc", true, 0); err != nil {
 		return err
 	}
-	if err := r.limitProcesses(); err != nil {
-		return err
-	}
-	for _, name := range []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "mtrr"} {
-		path := "/proc/" + name
-		fd, err := openTree(r.fd, relToRoot(path))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err := r.attach(fd, err, path, true, unix.MOUNT_ATTR_RDONLY); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"kcore", "keys", "key-users", "kmsg", "timer_list", "sched_debug", "kpagecount", "kpageflags", "kpagecgroup"} {
-		path := "/proc/" + name
-		at, err := r.open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		unix.Close(at)
+	for _, path := range secretProc() {
 		if err := r.put(sandbox.Entry{Path: path, Access: sandbox.AccessNone}); err != nil {
 			return err
 		}
@@ -303,13 +280,23 @@ func (r *newRoot) proc() error {
 	return nil
 }
 
-// dev makes the devices that programs expect: the machine's that contain no
-// data, and terminals of its own.
+// secretProc returns the files of /proc that may reveal secrets of others.
+func secretProc() (paths []string) {
+	for _, name := range []string{"kcore", "keys", "key-users", "kmsg", "timer_list", "sched_debug", "kpagecount", "kpageflags", "kpagecgroup"} {
+		if _, err := os.Lstat("/proc/" + name); err == nil {
+			paths = append(paths, "/proc/"+name)
+		}
+	}
+	return paths
+}
+
+// dev makes the devices that programs expect, the machine's that contain no data, and terminals of its own. Devices can be written on a
+// read-only mount, but their modes and owners, which are the machine's, cannot be changed.
 func (r *newRoot) dev() error {
 	const attributes = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
 		fd, err := openTree(unix.AT_FDCWD, "/dev/"+name)
-		if err := r.attach(fd, err, "/dev/"+name, false, attributes); err != nil {
+		if err := r.attach(fd, err, "/dev/"+name, false, attributes|unix.MOUNT_ATTR_RDONLY); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -346,29 +333,6 @@ func (r *newRoot) size() string {
 		return strconv.FormatInt(most, 10)
 	}
 	return "25%"
-}
-
-// The kernel uses the first 300 numbers only once.
-func maxNumber(l sandbox.Limits) int { return l.MaxProcesses() + 301 }
-
-// A limit of numbers limits root as well. Kernels before 6.14 have one such limit for the machine and refuse.
-func (r *newRoot) limitProcesses() error {
-	if r.spec.Policy.Limits.MaxProcesses() == 0 {
-		return nil
-	}
-	fd, err := unix.Openat(r.fd, "proc/sys/kernel/pid_max", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
-	_, _ = unix.Write(fd, []byte(strconv.Itoa(maxNumber(r.spec.Policy.Limits))))
-	return nil
-}
-
-func numbersLimited(l sandbox.Limits) bool {
-	text, err := os.ReadFile("/proc/sys/kernel/pid_max")
-	most, bad := strconv.Atoi(strings.TrimSpace(string(text)))
-	return err == nil && bad == nil && most <= maxNumber(l)
 }
 
 func (r *newRoot) network() error {

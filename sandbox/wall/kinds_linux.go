@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -75,6 +73,8 @@ type spec struct {
 	Hidden  string // the file to mount over hidden ones, see hiddenFrom; empty: the supervisor makes one
 	// Outside are the namespaces of the process that built the walls, by kind.
 	Outside map[string]string
+	Root    bool   // that process is the machine's root, see [kernel.Restraint]
+	program string // builds the wall; empty if none is needed
 	// Wrapper is the command line of the program that builds the wall and runs
 	// the supervisor; empty if there is none.
 	Wrapper []string
@@ -109,8 +109,8 @@ func (s spec) sharedNamespaces() []string {
 func (s spec) restraint() kernel.Restraint {
 	mounted := s.kind().mounted
 	r := kernel.Restraint{
-		Limits: s.Policy.Limits, As: s.Policy.As, Net: s.Policy.Net || s.ownNet(),
-		Free: s.Wall == sandbox.NoWall, Files: true, Strict: !mounted, Apart: mounted, Modes: !mounted || s.Hidden != "",
+		Limits: s.Policy.Limits, Root: s.Root, As: s.Policy.As, Net: s.Policy.Net || s.ownNet(),
+		Free: s.Wall == sandbox.NoWall, Strict: !mounted, Apart: mounted, Modes: !mounted || s.Hidden != "",
 	}
 	if mounted {
 		r.Entries = kernel.BehindMounts(s.Entries)
@@ -136,14 +136,7 @@ func (s spec) wrapper() ([]string, error) {
 	if k.args == nil {
 		return nil, nil
 	}
-	program, err := exec.LookPath(string(s.Wall))
-	if err == nil {
-		program, err = filepath.Abs(program)
-	}
-	if err != nil {
-		return nil, &sandbox.WallError{Wall: s.Wall, Reason: fmt.Sprintf("there is no program %s in PATH", s.Wall), Next: k.install, Err: err}
-	}
-	args, err := k.args(program, s.Policy, s.Entries, []string{selfPath, helperName, "wrapped"})
+	args, err := k.args(s.program, s.Policy, s.Entries, []string{selfPath, helperName, "wrapped"})
 	if err == nil && len(args) > k.maxArgs {
 		err = &sandbox.WallError{Wall: s.Wall, Reason: fmt.Sprintf("it accepts at most %d arguments, and the policy's paths need %d", k.maxArgs, len(args)),
 			Next: "hide directories instead of single files, or use the hidden wall"}

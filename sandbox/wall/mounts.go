@@ -13,11 +13,12 @@ import (
 // them, and symlinks that are shown with it.
 //
 // A command could move a file that is mounted read-only in a writable directory
-// away together with its parent directory, and put another file in its place.
-// So each directory between is mounted on itself: a mount point cannot be
-// renamed or removed (EBUSY). The price is that no file can be renamed or linked
-// across it (EXDEV). Hidden entries do not need it: they stay hidden wherever
-// they are moved. Mounts cannot protect symlinks and absent entries.
+// away together with its parent directory, and put another file in its place, or
+// move a hidden one to where the next command finds it open. So each directory between
+// is mounted on itself: a mount point cannot be renamed or removed (EBUSY). The price
+// is that no file can be renamed or linked across it (EXDEV). In an overlay the kernel
+// does not rename directories of the lower one (EXDEV). Mounts cannot protect
+// symlinks and absent entries.
 func mounts(entries []sandbox.Entry) []sandbox.Entry {
 	real, mounted := map[string]sandbox.Entry{}, map[string]sandbox.Entry{}
 	for _, e := range entries {
@@ -25,10 +26,10 @@ func mounts(entries []sandbox.Entry) []sandbox.Entry {
 			real[e.Path] = e
 		}
 	}
-	at := func(path string) sandbox.Access {
+	at := func(path string) sandbox.Entry {
 		for {
 			if e, ok := real[path]; ok || path == filepath.Dir(path) {
-				return e.Access // of none: AccessNone
+				return e // of none: AccessNone
 			}
 			path = filepath.Dir(path)
 		}
@@ -37,7 +38,7 @@ func mounts(entries []sandbox.Entry) []sandbox.Entry {
 		if path == filepath.Dir(path) {
 			return sandbox.AccessNone
 		}
-		return at(filepath.Dir(path))
+		return at(filepath.Dir(path)).Access
 	}
 	for _, e := range entries {
 		switch {
@@ -50,11 +51,11 @@ func mounts(entries []sandbox.Entry) []sandbox.Entry {
 			if e.Lower != "" || e.Access != around(e.Path) {
 				mounted[e.Path] = e
 			}
-			if e.Lower == "" && e.Access != sandbox.AccessRead {
+			if e.Lower == "" && e.Access == sandbox.AccessWrite {
 				continue
 			}
 			for dir := filepath.Dir(e.Path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-				if _, ok := mounted[dir]; !ok && at(dir) == sandbox.AccessWrite && around(dir) == sandbox.AccessWrite {
+				if _, ok := mounted[dir]; !ok && at(dir).Access == sandbox.AccessWrite && at(dir).Lower == "" && around(dir) == sandbox.AccessWrite {
 					mounted[dir] = sandbox.Entry{Path: dir, Access: sandbox.AccessWrite, Dir: true}
 				}
 			}

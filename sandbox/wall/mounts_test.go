@@ -3,6 +3,7 @@
 package wall
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,9 +63,13 @@ func TestMounts(t *testing.T) {
 			[]sandbox.Entry{dir("/u", sandbox.AccessRead), {Path: "/u/mod", Access: sandbox.AccessWrite, Dir: true, Lower: "/u/mod"}, file("/u/mod/key", sandbox.AccessNone)},
 			[]sandbox.Entry{ro("/u"), {Path: "/u/mod", Access: sandbox.AccessWrite, Dir: true, Lower: "/u/mod"}, file("/u/mod/key", sandbox.AccessNone)},
 		},
-		"hidden, and not held in place": {
-			[]sandbox.Entry{dir("/w", sandbox.AccessWrite), file("/w/a/.env", sandbox.AccessNone), dir("/w/b/keys", sandbox.AccessNone)},
-			[]sandbox.Entry{rw("/w"), file("/w/a/.env", sandbox.AccessNone), dir("/w/b/keys", sandbox.AccessNone)},
+		"hidden, whose folders are held in place": {
+			[]sandbox.Entry{dir("/w", sandbox.AccessWrite), file("/w/a/c/.env", sandbox.AccessNone), dir("/w/b/keys", sandbox.AccessNone)},
+			[]sandbox.Entry{rw("/w"), rw("/w/a"), rw("/w/a/c"), file("/w/a/c/.env", sandbox.AccessNone), rw("/w/b"), dir("/w/b/keys", sandbox.AccessNone)},
+		},
+		"hidden in an overlay, where the kernel renames no folder": {
+			[]sandbox.Entry{dir("/u", sandbox.AccessWrite), {Path: "/u/mod", Access: sandbox.AccessWrite, Dir: true, Lower: "/u/mod"}, file("/u/mod/a/key", sandbox.AccessNone)},
+			[]sandbox.Entry{rw("/u"), {Path: "/u/mod", Access: sandbox.AccessWrite, Dir: true, Lower: "/u/mod"}, file("/u/mod/a/key", sandbox.AccessNone)},
 		},
 		"hidden, where nothing is":   {[]sandbox.Entry{dir("/home/u/.ssh", sandbox.AccessNone), dir("/usr", sandbox.AccessRead)}, []sandbox.Entry{ro("/usr")}},
 		"hidden, in what is hidden":  {[]sandbox.Entry{dir("/usr", sandbox.AccessRead), dir("/usr/a", sandbox.AccessNone), dir("/usr/a/b", sandbox.AccessNone)}, []sandbox.Entry{ro("/usr"), dir("/usr/a", sandbox.AccessNone)}},
@@ -156,7 +161,7 @@ func entryAccess(entries []sandbox.Entry, path string) sandbox.Access {
 
 func holdsProtected(entries []sandbox.Entry, path string) bool {
 	for _, e := range entries {
-		if e.Access == sandbox.AccessRead && e.Path != path && sandbox.Within(path, e.Path) {
+		if e.Access != sandbox.AccessWrite && entryAccess(entries, filepath.Dir(e.Path)) != e.Access && e.Path != path && sandbox.Within(path, e.Path) {
 			return true
 		}
 	}

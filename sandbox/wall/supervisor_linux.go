@@ -146,7 +146,7 @@ func (k *supervisor) startRestrained() error {
 	if err != nil {
 		return fmt.Errorf("restrain the command: %w", err)
 	}
-	k.held = k.Caged || processes > 0 || numbersLimited(k.Policy.Limits)
+	k.held = k.Caged || processes > 0
 	if len(k.Command.Argv) == 0 {
 		return k.send(message{Ready: &g})
 	}

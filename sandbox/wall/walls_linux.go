@@ -81,6 +81,13 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	if k.args != nil && p.As != (sandbox.User{}) {
 		return nil, &sandbox.WallError{Wall: wall, Reason: fmt.Sprintf("it cannot run commands as user %d, the owner of the project's folder", p.As.UID), Next: "run hone as that user, or use the hidden or landlock wall"}
 	}
+	program := ""
+	if k.args != nil { // looked up once, before any command runs
+		var err error
+		if program, err = sandbox.FindProgram(string(wall), os.Environ(), slices.Concat(p.Write, []string{p.Tree})...); err != nil {
+			return nil, &sandbox.WallError{Wall: wall, Reason: fmt.Sprintf("there is no program %s in PATH", wall), Next: k.install, Err: err}
+		}
+	}
 	entries, err := p.Entries()
 	if err != nil {
 		return nil, fmt.Errorf("read the policy of the walls: %w", err)
@@ -88,7 +95,7 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	if len(p.Doors) > maxDoors {
 		return nil, fmt.Errorf("the policy of the walls has more than %d doors", maxDoors)
 	}
-	w := &Walls{spec: spec{Wall: wall, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}}
+	w := &Walls{spec: spec{Wall: wall, program: program, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs(), Root: kernel.RootOfMachine()}}
 	if wall == sandbox.Hidden && os.Geteuid() == 0 {
 		w.spec.Hidden = hiddenFrom(p.Records)
 	}

@@ -259,6 +259,32 @@ func TestMemoryLimit(t *testing.T) {
 		if r.OverLimit != "memory" || r.Exit != -1 {
 			t.Errorf("over %q, exit %d, stdout %s, stderr %s", r.OverLimit, r.Exit, r.Stdout, r.Stderr)
 		}
+		if _, err := exec.LookPath("python3"); err == nil {
+			share := func(mb, processes int) sandbox.Result {
+				return behind(t, w, dir, fmt.Sprintf(`/usr/bin/python3 -c 'import mmap, os, time
+m = mmap.mmap(-1, %d << 20)
+for i in range(0, len(m), 4096): m[i] = 1
+for n in range(%d):
+	if os.fork() == 0:
+		for i in range(0, len(m), 4096): m[i]
+		break
+time.sleep(2)'; echo end`, mb, processes))
+			}
+			if r := share(400, 0); r.OverLimit != "memory" {
+				t.Errorf("shared memory, over %q, exit %d, stderr %s", r.OverLimit, r.Exit, r.Stderr)
+			}
+			// Not held: nobody maps it.
+			unmapped := `/usr/bin/python3 -c 'import os, time
+fd = os.memfd_create("x")
+for i in range(300): os.write(fd, bytes(1 << 20))
+time.sleep(1)'`
+			if r := behind(t, w, dir, unmapped); r.OverLimit != "" || r.Exit != 0 {
+				t.Errorf("unmapped memory: over %q, exit %d, stderr %s; correct docs/threats.md", r.OverLimit, r.Exit, r.Stderr)
+			}
+			if r := share(100, 5); r.OverLimit != "" || r.Exit != 0 {
+				t.Errorf("100 MB that six processes share: over %q, exit %d, stderr %s", r.OverLimit, r.Exit, r.Stderr)
+			}
+		}
 		if r := behind(t, w, dir, `dd if=/dev/zero of=/dev/null bs=50M count=1 2>/dev/null && echo fine`); string(r.Stdout) != "fine\n" {
 			t.Errorf("exit %d, stdout %s, stderr %s", r.Exit, r.Stdout, r.Stderr)
 		}

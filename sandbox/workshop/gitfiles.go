@@ -173,3 +173,32 @@ func (e *EscapeError) Error() string {
 func (e *EscapeError) Hint() string {
 	return fmt.Sprintf("replace the symlink with a file, or let commands read %q", e.Target)
 }
+
+// ProgramsError means that a path of Write has to do with a directory of PATH outside of the
+// workspace, from which hone and the user run programs without walls.
+type ProgramsError struct{ Path, Dir string }
+
+// Error names both.
+func (e *ProgramsError) Error() string {
+	return fmt.Sprintf("commands may not write %q: you and hone run programs of %q, which is on your PATH, without walls", e.Path, e.Dir)
+}
+
+// Hint returns what the user can do.
+func (e *ProgramsError) Hint() string {
+	return fmt.Sprintf("open only other directories in %q, or take %q off your PATH", e.Path, e.Dir)
+}
+
+func (w *Workshop) checkPrograms() error {
+	for _, dir := range w.pathDirs() {
+		for _, path := range w.Write {
+			if w.inside(dir) || w.inside(path) {
+				continue
+			}
+			at, opened := w.realPath(dir), w.realPath(path)
+			if sandbox.Within(at, opened) || sandbox.Within(opened, at) || sandbox.Within(path, dir) {
+				return &ProgramsError{Path: path, Dir: dir}
+			}
+		}
+	}
+	return nil
+}

@@ -8,8 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"hone/sandbox"
 )
 
 // It works below the open directory of the run and never follows what a command may have left there: it removes a symlink in
@@ -162,7 +165,7 @@ func (w *Workshop) gitIdentity(home *os.Root) error {
 		return nil
 	}
 	text := "[safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n"
-	if git := w.program("git"); git != "" {
+	if git, err := sandbox.FindProgram("git", w.Environ, slices.Concat(w.Write, []string{w.Root, w.Tree})...); err == nil {
 		name, email := w.gitUser(git)
 		text += gitUserSetting("name", name) + gitUserSetting("email", email)
 	}
@@ -209,14 +212,4 @@ func (w *Workshop) gitUser(git string) (name, email string) {
 		}
 	}
 	return name, email
-}
-
-// The program is not in the workspace: hone itself must not start what a model wrote.
-func (w *Workshop) program(name string) string {
-	for _, dir := range w.pathDirs() {
-		if path := filepath.Join(dir, name); !w.inside(path) && isProgram(path) {
-			return path
-		}
-	}
-	return ""
 }

@@ -178,7 +178,7 @@ func workBehindWalls(t *testing.T, dir string) {
 			for _, c := range handiwork() {
 				t.Run(c.name, func(t *testing.T) {
 					for _, program := range c.needs {
-						if shop.prepared().program(program) == "" {
+						if _, err := sandbox.FindProgram(program, shop.Environ); err != nil {
 							t.Skipf("SKIPPED: there is no %s here", program)
 						}
 					}

@@ -8,6 +8,7 @@
 package workshop
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -105,7 +106,8 @@ const (
 // are switched to offline mode and read the user's caches in place; with it they
 // download into the run's home, or into overlays of the user's caches. Caches that
 // are written even offline are overlays in both cases. The error is a [*EscapeError] if a symlink in
-// the workspace would show something outside.
+// the workspace would show something outside, and a [*ProgramsError] if commands could change
+// programs that run outside of walls.
 func (w Workshop) Equip() (sandbox.Policy, error) {
 	w, err := w.clean()
 	if err != nil {
@@ -116,6 +118,7 @@ func (w Workshop) Equip() (sandbox.Policy, error) {
 
 func (w *Workshop) equip() (p sandbox.Policy, err error) {
 	p = w.Policy
+	p.Tree = cmp.Or(w.Tree, w.Root)
 	if p.Aside == "" {
 		p.Aside = filepath.Join(w.Home, asideDir)
 	}
@@ -127,6 +130,9 @@ func (w *Workshop) equip() (p sandbox.Policy, err error) {
 		p.Write, p.Read, p.Hide = append([]string{w.Root}, w.Write...), append(protected, w.Read...), nil
 		w.closeTree(&p)
 		return p, nil
+	}
+	if err := w.checkPrograms(); err != nil {
+		return p, err
 	}
 	for _, path := range System() {
 		w.add(path)

@@ -56,7 +56,7 @@ func Diagnose(ctx context.Context, o Options) iter.Seq[Diagnosis] {
 	return func(yield func(Diagnosis) bool) {
 		for _, look := range []func() []Diagnosis{
 			func() []Diagnosis {
-				return []Diagnosis{lookAtGit(ctx), lookAtRepository(o.Dir), o.lookAtConfig(), o.lookAtCheck()}
+				return []Diagnosis{lookAtGit(ctx, o.Dir), lookAtRepository(o.Dir), o.lookAtConfig(), o.lookAtCheck()}
 			},
 			o.lookAtKeys,
 			o.lookAtAgents,
@@ -102,8 +102,8 @@ func (d Diagnosis) Mark() string {
 	return "✓"
 }
 
-func lookAtGit(ctx context.Context) Diagnosis {
-	g, err := git.Find()
+func lookAtGit(ctx context.Context, dir string) Diagnosis {
+	g, err := git.Find(dir)
 	if err != nil {
 		return problem("git", err.Error(), "install git")
 	}
@@ -386,7 +386,7 @@ func (o Options) lookAtAuto(ctx context.Context) Diagnosis {
 	if owner := sandbox.OwnerOf(o.Dir); owner.Check() == nil {
 		_ = owner.Own(dir) // otherwise these are walls for root
 	}
-	e, err := o.Host.Enclose(ctx, harness.WallOptions{Settings: loop.WallSettings{Wall: string(sandbox.Auto)}, Root: dir, ID: "doctor", Guard: &secret.Guard{}})
+	e, err := o.Host.Enclose(ctx, harness.WallOptions{Settings: loop.WallSettings{Wall: string(sandbox.Auto)}, Root: dir, Tree: o.Dir, ID: "doctor", Guard: &secret.Guard{}})
 	if _, none := errors.AsType[*sandbox.WallError](err); none {
 		return Diagnosis{What: "walls", absent: true, Found: "hidden, bwrap and landlock do not work here; commands that need a wall exit with status 5", Hint: "hone doctor --full says why"}
 	}
@@ -402,7 +402,7 @@ func (o Options) lookAtWall(ctx context.Context, wall sandbox.Wall) Diagnosis {
 		fmt.Fprintf(o.Progress, "  %-12s trying to cross it…", wall)
 		defer fmt.Fprint(o.Progress, "\r\x1b[K")
 	}
-	report, err := prove.Wall(ctx, wall)
+	report, err := prove.Wall(ctx, wall, o.Dir)
 	var cannot *sandbox.WallError
 	switch {
 	case errors.As(err, &cannot):

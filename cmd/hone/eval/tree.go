@@ -145,7 +145,7 @@ func (s *Suite) runBase(c Case) (b Base, err error) {
 func (b Base) Make(ctx context.Context, dir string) error {
 	fresh := dir + ".new"
 	to := filepath.Join(fresh, filepath.Base(b.Origin))
-	g, err := git.Find()
+	g, err := git.Find(b.Origin)
 	if errors.Is(err, git.ErrNoGit) {
 		return loop.UsageOf(err, "install git")
 	}

@@ -42,7 +42,7 @@ func Of(ctx context.Context, home *journal.Home, deltas []workspace.Delta, own f
 			return nil, omitted, err
 		}
 	}
-	g, err := git.Find()
+	g, err := git.Find(home.Workspace())
 	if err != nil {
 		return nil, omitted, failure.Of(err, "install git")
 	}

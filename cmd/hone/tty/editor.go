@@ -9,14 +9,17 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"hone/sandbox"
 )
 
 // Edit opens contents in the user's editor ($VISUAL, $EDITOR or vi), and returns what the
 // user made of them. The editor gets a private file, with the base name of file, in a new
 // temporary directory whose name begins with prefix, so that a later process can remove
-// what this one leaves if it dies. The editor reads from in.
-func Edit(in *os.File, prefix, file string, content []byte) ([]byte, error) {
-	editor, err := editor()
+// what this one leaves if it dies. The editor reads from in, and is found in environ,
+// see [sandbox.OwnEnviron].
+func Edit(in *os.File, environ []string, prefix, file string, content []byte) ([]byte, error) {
+	editor, err := editor(environ)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +33,10 @@ func Edit(in *os.File, prefix, file string, content []byte) ([]byte, error) {
 		return nil, err
 	}
 	// Like git: the variable may have options, as in "code --wait".
-	c := exec.Command("sh", "-c", editor+` "$@"`, editor, name)
+	c, err := shell(environ, editor+` "$@"`, editor, name)
+	if err != nil {
+		return nil, err
+	}
 	c.Stdin, c.Stdout, c.Stderr = in, os.Stderr, os.Stderr // standard output may be a file
 	if err := c.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", editor, err)
@@ -38,11 +44,16 @@ func Edit(in *os.File, prefix, file string, content []byte) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-func editor() (string, error) {
+func shell(environ []string, line string, args ...string) (*exec.Cmd, error) {
+	path, err := sandbox.FindProgram("sh", environ)
+	return &exec.Cmd{Path: path, Args: append([]string{"sh", "-c", line}, args...), Env: environ}, err
+}
+
+func editor(environ []string) (string, error) {
 	if set := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")); set != "" {
 		return set, nil
 	}
-	if _, err := exec.LookPath("vi"); err != nil {
+	if _, err := sandbox.FindProgram("vi", environ); err != nil {
 		return "", errors.New("no editor is set, and there is no vi: set EDITOR first (at a question, press q, and go on with hone resume)")
 	}
 	return "vi", nil

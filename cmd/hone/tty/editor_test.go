@@ -7,14 +7,13 @@ import (
 
 // Without a variable and without vi, the error says what to do.
 func TestEditor(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", "")
-	if _, err := editor(); err == nil || !strings.Contains(err.Error(), "set EDITOR first") {
+	if _, err := editor([]string{"PATH=" + t.TempDir()}); err == nil || !strings.Contains(err.Error(), "set EDITOR first") {
 		t.Errorf("no editor: %v", err)
 	}
 	t.Setenv("EDITOR", "nano")
-	if got, err := editor(); got != "nano" || err != nil {
+	if got, err := editor([]string{"PATH=" + t.TempDir()}); got != "nano" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -22,12 +22,12 @@ type record struct {
 
 // Of returns when walls of a grade were proved under the present conditions: earlier, or
 // now, by attempts to cross them. An attempt that succeeds is an error. The time is
-// zero for walls that prevent nothing.
-func Of(ctx context.Context, g sandbox.Grade) (time.Time, error) {
+// zero for walls that prevent nothing. tree is that of [prove.Wall].
+func Of(ctx context.Context, g sandbox.Grade, tree string) (time.Time, error) {
 	if g.Level == sandbox.LevelOpen {
 		return time.Time{}, nil
 	}
-	conditions, err := prove.Conditions(g.Wall)
+	conditions, err := prove.Conditions(g.Wall, tree)
 	file, stateless := recordFile(g.Wall)
 	recorded := err == nil && stateless == nil
 	if recorded {
@@ -35,7 +35,7 @@ func Of(ctx context.Context, g sandbox.Grade) (time.Time, error) {
 			return p.When, nil
 		}
 	}
-	report, err := prove.Short(ctx, g.Wall)
+	report, err := prove.Short(ctx, g.Wall, tree)
 	if err != nil {
 		return time.Time{}, err
 	}

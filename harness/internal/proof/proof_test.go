@@ -20,11 +20,11 @@ func TestMain(m *testing.M) {
 func TestOnce(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	grade := sandbox.Grade{Wall: sandbox.Hidden, Level: sandbox.LevelHidden}
-	first, err := Of(t.Context(), grade)
+	first, err := Of(t.Context(), grade, "")
 	if err != nil {
 		t.Skipf("SKIPPED: %v", err)
 	}
-	if again, err := Of(t.Context(), grade); err != nil || !again.Equal(first) {
+	if again, err := Of(t.Context(), grade, ""); err != nil || !again.Equal(first) {
 		t.Errorf("proved at %v, and again at %v, %v", first, again, err)
 	}
 	file, err := recordFile(sandbox.Hidden)
@@ -35,7 +35,7 @@ func TestOnce(t *testing.T) {
 		if err := os.WriteFile(file, []byte(record), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		after, err := Of(t.Context(), grade)
+		after, err := Of(t.Context(), grade, "")
 		if err != nil || !after.After(first) {
 			t.Errorf("after %s: proved at %v, %v", record, after, err)
 		}
@@ -49,11 +49,11 @@ func TestOnce(t *testing.T) {
 func TestWithoutStateFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "/dev/null")
 	grade := sandbox.Grade{Wall: sandbox.Hidden, Level: sandbox.LevelHidden}
-	first, err := Of(t.Context(), grade)
+	first, err := Of(t.Context(), grade, "")
 	if err != nil {
 		t.Skipf("SKIPPED: %v", err)
 	}
-	if again, err := Of(t.Context(), grade); err != nil || !again.After(first) {
+	if again, err := Of(t.Context(), grade, ""); err != nil || !again.After(first) {
 		t.Errorf("proved at %v, and again at %v, %v", first, again, err)
 	}
 }

@@ -49,7 +49,7 @@ func landlockABI() int {
 
 // It restricts the calling thread. abi is 0 if Landlock is not used.
 func (r Restraint) holdFiles() (abi int, err error) {
-	if !r.Files {
+	if r.Entries == nil && !r.Strict {
 		return 0, nil
 	}
 	abi = landlockABI()

@@ -25,9 +25,8 @@ const (
 //
 //   - No core dumps, which the kernel would write outside the walls.
 //   - RLIMIT_NPROC counts all tasks of a user, so the limit is the number that
-//     exist now and the command's. It does not apply to the machine's root, not
-//     even in a user namespace, and is not set for root: the supervisor counts
-//     root's processes instead.
+//     exist now and the command's. It is not set for the machine's root, who has a
+//     [Cage] where there can be one: the supervisor counts root's processes.
 //   - RLIMIT_DATA, for each process, because limits on address space break
 //     programs that reserve much of it (Go, Node, Java).
 func (r Restraint) limit() (processes uint64, err error) {
@@ -64,7 +63,7 @@ func ownData() uint64 {
 // It returns the limit; 0 if none was set.
 func (r Restraint) limitTasks(most uint64) (uint64, error) {
 	// Linux counts the processes of each user namespace separately since 5.14.
-	if r.Apart && !since(5, 14) || rootOfMachine() {
+	if r.Apart && !since(5, 14) || r.Root {
 		return 0, nil
 	}
 	if !r.Apart {
@@ -122,15 +121,11 @@ func tasksOf(uid uint32) (tasks uint64) {
 	return tasks
 }
 
-// The machine's root is outside all user namespaces.
-func rootOfMachine() bool {
+// RootOfMachine reports whether this process is root outside of all user namespaces.
+func RootOfMachine() bool {
 	mapping, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && os.Getuid() == 0 && strings.Join(strings.Fields(string(mapping)), " ") == "0 0 4294967295"
 }
-
-// NumbersLimited reports whether each process namespace has a limit of its process
-// numbers, as in Linux since 6.14. It limits root as well.
-func NumbersLimited() bool { return since(6, 14) }
 
 func since(major, minor int) bool {
 	var name unix.Utsname

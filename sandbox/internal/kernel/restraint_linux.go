@@ -19,9 +19,9 @@ import (
 type Restraint struct {
 	// Entries are the paths as the command sees them: [BehindMounts] if the
 	// wall mounts a file system, otherwise the policy's and [DevicesAndProc].
+	// Landlock enforces them, as far as this kernel can. Nil leaves all files open
+	// unless Strict is set.
 	Entries []sandbox.Entry `json:"entries,omitempty"`
-	// Files enforces Entries with Landlock, as far as this kernel can.
-	Files bool `json:"files,omitempty"`
 	// Strict means that there is no other wall. Apply then fails without
 	// Landlock, and also denies calls that reach other processes and the
 	// network.
@@ -36,6 +36,9 @@ type Restraint struct {
 	Ports []int `json:"ports,omitempty"`
 	// Limits are those of the policy.
 	Limits sandbox.Limits `json:"limits"`
+	// Root means that the command is started by the machine's root, to whom RLIMIT_NPROC does not
+	// apply, not even in a user namespace; see [RootOfMachine].
+	Root bool `json:"root,omitempty"`
 	// Apart means that the command has a user namespace of its own, in which the
 	// kernel counts its processes separately.
 	Apart bool `json:"apart,omitempty"`

@@ -104,7 +104,9 @@ func sceneFile(s scene) *os.File {
 // restrainAs runs a task as a user in a separate process.
 func restrainAs(t testing.TB, u runtest.User, binary string, task restrained) outcome {
 	t.Helper()
-	task.Restraint.Entries = append(task.Restraint.Entries, sandbox.Entry{Path: binary, Access: sandbox.AccessRead})
+	if task.Restraint.Entries != nil {
+		task.Restraint.Entries = append(task.Restraint.Entries, sandbox.Entry{Path: binary, Access: sandbox.AccessRead})
+	}
 	cmd := &exec.Cmd{Path: binary, Args: []string{restrainedName}, Dir: "/", Env: []string{}}
 	cmd.Stdin = bytes.NewReader(must(json.Marshal(task)))
 	if u.ID != uint32(os.Getuid()) {
@@ -139,7 +141,7 @@ func landlocked(entries ...sandbox.Entry) Restraint {
 			entries = append(entries, sandbox.Entry{Path: dir, Access: sandbox.AccessRead, Dir: info.IsDir()})
 		}
 	}
-	return Restraint{Files: true, Strict: true, Entries: entries}
+	return Restraint{Strict: true, Entries: entries}
 }
 
 func TestRestraintHolds(t *testing.T) {
@@ -164,7 +166,7 @@ func TestRestraintBehindMountsHolds(t *testing.T) {
 		t.Run(u.Name, func(t *testing.T) {
 			s := makeScene(t, u)
 			shown := []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}, {Path: "/dev", Access: sandbox.AccessWrite, Dir: true}, {Path: s.Inside, Access: sandbox.AccessWrite, Dir: true}}
-			task := restrained{Restraint: Restraint{Files: true, Entries: shown}, Argv: []string{probesName}, Dir: s.Inside, Scene: s}
+			task := restrained{Restraint: Restraint{Entries: shown}, Argv: []string{probesName}, Dir: s.Inside, Scene: s}
 			checkProbes(t, restrainAs(t, u, runtest.TestBinary(t, u), task), behindWalls)
 		})
 	}
@@ -258,7 +260,7 @@ func TestRestraintIsOfOneThread(t *testing.T) {
 	requireLandlock(t, 1)
 	u := runtest.Users()[0]
 	binary := runtest.TestBinary(t, u)
-	task := restrained{Restraint: Restraint{Files: true, Entries: []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}}},
+	task := restrained{Restraint: Restraint{Entries: []sandbox.Entry{{Path: "/", Access: sandbox.AccessRead, Dir: true}}},
 		Argv: []string{"/bin/sh", "-c", "grep -h Seccomp: /proc/$PPID/task/*/status | sort -u | wc -l"}, Dir: "/"}
 	got := restrainAs(t, u, binary, task)
 	if strings.TrimSpace(got.Output) != "2" {
@@ -278,7 +280,7 @@ func TestRestraintSaysWhatIsOpen(t *testing.T) {
 	}{
 		{"strict", strict, 7, true, []string{"outside the policy", "/w/.git", "/w/.env", "listen"}, []string{"EXDEV", "truncated", "signalled", "doors"}},
 		{"old", strict, 1, true, []string{"EXDEV", "truncated", "signalled", "ioctl"}, []string{"listen"}},
-		{"mounts", Restraint{Files: true, Entries: strict.Entries}, 7, true, nil, []string{"outside the policy", "/w/.env"}},
+		{"mounts", Restraint{Entries: strict.Entries}, 7, true, nil, []string{"outside the policy", "/w/.env"}},
 		{"no seccomp", Restraint{}, 7, false, []string{"system calls are not filtered"}, nil},
 		{"strict, no seccomp", strict, 7, false, []string{"all kinds of sockets"}, nil},
 	} {

@@ -100,12 +100,9 @@ func (r Restraint) rules(abi int) []rule {
 		return rules
 	}
 	rules = append(rules, strangerRules()...)
+	rules = append(rules, starterRules(abi)...)
 	if abi < 3 {
 		rules = append(rules, rule{"truncate", 76, 45, failWith(unix.EPERM)})
-	}
-	if abi < 6 {
-		// A signal to every process.
-		rules = append(rules, rule{"kill", 62, 129, argument(0, whenIs(everyProcess, failWith(unix.EPERM), letPass()))})
 	}
 	if !r.Net {
 		rules = append(rules, connectingRules()...)
@@ -214,6 +211,30 @@ func strangerRules() []rule {
 		{"msgctl", 71, 187, unknown},
 		{"mq_open", 240, 180, unknown},
 		{"mq_unlink", 241, 181, unknown},
+	}
+}
+
+// starterRules deny signals to the process that starts the command, by the numbers of that process
+// and of this thread. Landlock allows them to this thread, because it has the command's rules, and
+// such a signal ends the process, which could then not end what the command has left. Where
+// Landlock does not restrict signals they also deny one to every process.
+func starterRules(abi int) []rule {
+	no := failWith(unix.EPERM)
+	starter := func(otherwise block) block {
+		return argument(0, whenIs(uint32(unix.Getpid()), no, whenIs(uint32(unix.Gettid()), no, otherwise)))
+	}
+	kill := starter(letPass())
+	if abi < 6 {
+		kill = starter(whenIs(everyProcess, no, letPass()))
+	}
+	return []rule{
+		{"kill", 62, 129, kill},
+		{"tkill", 200, 130, starter(letPass())},
+		{"tgkill", 234, 131, starter(letPass())},
+		{"rt_sigqueueinfo", 129, 138, starter(letPass())},
+		{"rt_tgsigqueueinfo", 297, 240, starter(letPass())},
+		{"pidfd_send_signal", 424, 424, no},                                  // whose number a filter does not see
+		{"fcntl", 72, 25, argument(1, whenIs(unix.F_SETSIG, no, letPass()))}, // a signal when a file is ready
 	}
 }
 

@@ -303,6 +303,8 @@ func TestRulesHaveTheRightNumbers(t *testing.T) {
 		"request_key": unix.SYS_REQUEST_KEY, "io_uring_setup": unix.SYS_IO_URING_SETUP,
 		"io_uring_enter": unix.SYS_IO_URING_ENTER, "io_uring_register": unix.SYS_IO_URING_REGISTER,
 		"ioctl": unix.SYS_IOCTL, "socket": unix.SYS_SOCKET, "socketpair": unix.SYS_SOCKETPAIR,
+		"tkill": unix.SYS_TKILL, "tgkill": unix.SYS_TGKILL, "rt_sigqueueinfo": unix.SYS_RT_SIGQUEUEINFO,
+		"rt_tgsigqueueinfo": unix.SYS_RT_TGSIGQUEUEINFO, "pidfd_send_signal": unix.SYS_PIDFD_SEND_SIGNAL, "fcntl": unix.SYS_FCNTL,
 		"truncate": unix.SYS_TRUNCATE, "kill": unix.SYS_KILL, "prlimit64": unix.SYS_PRLIMIT64,
 		"setpriority": unix.SYS_SETPRIORITY, "shmget": unix.SYS_SHMGET, "shmat": unix.SYS_SHMAT,
 		"shmctl": unix.SYS_SHMCTL, "semget": unix.SYS_SEMGET, "semop": unix.SYS_SEMOP, "semctl": unix.SYS_SEMCTL,

@@ -1,8 +1,11 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -57,7 +60,7 @@ func (t *Tree) awaitExcess(maxTasks int, maxMemory int64, held bool) (limit stri
 		if !crowded && !due {
 			continue
 		}
-		tasks, memory := t.usage()
+		tasks, memory := t.usage(maxMemory)
 		others, counted = now-tasks, time.Now()
 		switch {
 		case maxTasks > 0 && tasks > maxTasks:
@@ -78,25 +81,35 @@ func machineTasks() (n int) {
 	return n
 }
 
-// memory is in bytes that no file backs.
-func (t *Tree) usage() (tasks int, memory int64) {
-	for _, s := range t.members() {
-		if !s.Zombie {
-			tasks += s.Threads
-			memory += anonymousMemory(s.PID)
-		}
+// memory is in bytes that no file on a disk backs, also if processes share them.
+func (t *Tree) usage(maxMemory int64) (tasks int, memory int64) {
+	members := slices.DeleteFunc(t.members(), func(s Status) bool { return s.Zombie })
+	for _, s := range members {
+		tasks += s.Threads
+		memory += fields(s.PID, "status", "RssAnon:", "RssShmem:")
 	}
-	return tasks, memory
+	if maxMemory == 0 || memory <= maxMemory {
+		return tasks, memory
+	}
+	// What processes share was counted for each of them. The exact number takes longer.
+	exact := int64(0)
+	for _, s := range members {
+		exact += cmp.Or(fields(s.PID, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:"), fields(s.PID, "status", "RssAnon:", "RssShmem:"))
+	}
+	return tasks, exact
 }
 
-func anonymousMemory(pid int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+// fields returns the sum of fields of a file of a process in bytes; 0 if it cannot be read.
+func fields(pid int, file string, names ...string) (sum int64) {
+	text, err := readProc(pid, file)
 	if err != nil {
 		return 0
 	}
-	var size, resident, shared int64
-	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
-		return 0
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) == 3 && slices.Contains(names, words[0]) {
+			kilobytes, _ := strconv.ParseInt(words[1], 10, 64)
+			sum += kilobytes << 10
+		}
 	}
-	return (resident - shared) * int64(os.Getpagesize())
+	return sum
 }

@@ -189,6 +189,8 @@ func machineAttempts() []attempt {
 		}},
 		look("core-pattern", "/proc/sys/kernel/core_pattern", unix.O_WRONLY),
 		look("sysrq", "/proc/sysrq-trigger", unix.O_WRONLY),
+		keepMode("chmod-device", "/dev/zero"),
+		keepMode("chmod-proc", "/proc/version"),
 		look("kernel-memory", "/proc/kcore", unix.O_RDONLY),
 		{
 			Name: "shared-memory-file",
@@ -203,6 +205,17 @@ func machineAttempts() []attempt {
 			Try: func(s scene) error { return s.ReadSecret(s.Given) },
 		},
 	}
+}
+
+// keepMode gives a file of the machine the mode that it has.
+func keepMode(name, path string) attempt {
+	return attempt{Name: name, Prepare: there(path), Try: func(s scene) error {
+		var info unix.Stat_t
+		if err := unix.Stat(path, &info); err != nil {
+			return err
+		}
+		return unix.Chmod(path, info.Mode&0o7777)
+	}}
 }
 
 func findBlockDevice(*stage.Stage, scene) (string, error) {

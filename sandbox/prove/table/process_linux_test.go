@@ -175,6 +175,7 @@ func signalAttempts() []attempt {
 			return stage.Held("it has a group of its own")
 		}},
 		{Name: "stop-parent", Alone: true, Try: tryStopParent},
+		{Name: "signal-parent-thread", Alone: true, Try: trySignalThreads},
 	}
 }
 
@@ -252,6 +253,45 @@ func tryStopParent(scene) error {
 		}
 	}
 	return stage.Held("it continues")
+}
+
+// trySignalThreads signals each thread of the keeper of the walls in each way; the signal is none, or
+// one that is ignored. The kernel ends the first process of a namespace for no signal from inside.
+func trySignalThreads(scene) error {
+	parent := os.Getppid()
+	if parent <= 1 {
+		return stage.Held("it is the first process of its namespace")
+	}
+	threads, err := os.ReadDir("/proc/" + strconv.Itoa(parent) + "/task")
+	if err != nil {
+		return err
+	}
+	err = unix.ESRCH
+	for _, thread := range threads {
+		id, bad := strconv.Atoi(thread.Name())
+		if bad != nil {
+			return stage.Unknown(bad.Error())
+		}
+		info := [128]byte{0: byte(unix.SIGWINCH), 8: 0xff, 9: 0xff, 10: 0xff, 11: 0xff} // as sigqueue does
+		for _, call := range [][4]uintptr{
+			{unix.SYS_KILL, uintptr(id), 0}, {unix.SYS_TKILL, uintptr(id), 0}, {unix.SYS_TGKILL, uintptr(parent), uintptr(id), 0},
+			{unix.SYS_RT_SIGQUEUEINFO, uintptr(id), uintptr(unix.SIGWINCH), uintptr(unsafe.Pointer(&info))},
+		} {
+			if _, _, errno := unix.Syscall(call[0], call[1], call[2], call[3]); errno == 0 {
+				return nil
+			} else {
+				err = errno
+			}
+		}
+		if fd, bad := unix.Open("/proc/"+thread.Name(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); bad == nil {
+			err = unix.PidfdSendSignal(fd, 0, nil, 0)
+			unix.Close(fd)
+			if err == nil {
+				return nil
+			}
+		}
+	}
+	return err
 }
 
 // trySeize traces a process without stopping it. The thread ends at once, and with

@@ -46,7 +46,7 @@ func TestAttemptsAndTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := attempts()
-	if len(rows) != 170 || len(all) != len(rows) {
+	if len(rows) != 173 || len(all) != len(rows) {
 		t.Errorf("%d attempts, and %d lines of the table", len(all), len(rows))
 	}
 	for i, a := range all {
@@ -129,7 +129,7 @@ func run(t *testing.T, kind sandbox.Wall) (sandbox.Grade, []result) {
 	var grade sandbox.Grade
 	var results []result
 	for _, batch := range batches(attempts()) {
-		g, made, err := stage.Run(t.Context(), kind, batch)
+		g, made, err := stage.Run(t.Context(), kind, "", batch)
 		var cannot *sandbox.WallError
 		if errors.As(err, &cannot) {
 			t.Skipf("NOT PROVED %s: %v", kind, err)
@@ -342,7 +342,7 @@ func TestNothingHolds(t *testing.T) {
 
 // TestClaims checks that variables of other walls change nothing.
 func TestClaims(t *testing.T) {
-	before, err := prove.Wall(t.Context(), sandbox.Auto)
+	before, err := prove.Wall(t.Context(), sandbox.Auto, "")
 	if err != nil {
 		t.Skip(err)
 	}
@@ -350,7 +350,7 @@ func TestClaims(t *testing.T) {
 		name, value, _ := strings.Cut(pair, "=")
 		t.Setenv(name, value)
 	}
-	after, err := prove.Wall(t.Context(), sandbox.Auto)
+	after, err := prove.Wall(t.Context(), sandbox.Auto, "")
 	if err != nil {
 		t.Fatal(err)
 	}

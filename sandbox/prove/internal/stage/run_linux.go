@@ -22,8 +22,9 @@ type Made struct {
 }
 
 // Run makes attempts behind a wall and returns how they ended, in their order. The error
-// means that the walls cannot be built, or that no attempt could be made.
-func Run(ctx context.Context, kind sandbox.Wall, all []Attempt) (sandbox.Grade, []Made, error) {
+// means that the walls cannot be built, or that no attempt could be made. tree is the
+// policy's.
+func Run(ctx context.Context, kind sandbox.Wall, tree string, all []Attempt) (sandbox.Grade, []Made, error) {
 	st, err := setUp(all)
 	if err != nil {
 		return sandbox.Grade{}, nil, err
@@ -40,7 +41,7 @@ func Run(ctx context.Context, kind sandbox.Wall, all []Attempt) (sandbox.Grade, 
 		if len(batch) == 0 {
 			continue
 		}
-		g, some, err := st.behind(ctx, grade.Wall, batch)
+		g, some, err := st.behind(ctx, grade.Wall, tree, batch)
 		if err != nil {
 			return sandbox.Grade{}, nil, err
 		}
@@ -54,8 +55,10 @@ func Run(ctx context.Context, kind sandbox.Wall, all []Attempt) (sandbox.Grade, 
 
 // behind makes attempts behind walls that they share: those with a process of their own,
 // or the others.
-func (st *Stage) behind(ctx context.Context, kind sandbox.Wall, batch []Attempt) (sandbox.Grade, []Made, error) {
-	w, err := wall.Build(ctx, kind, st.policy(batch))
+func (st *Stage) behind(ctx context.Context, kind sandbox.Wall, tree string, batch []Attempt) (sandbox.Grade, []Made, error) {
+	p := st.policy(batch)
+	p.Tree = tree
+	w, err := wall.Build(ctx, kind, p)
 	if err != nil {
 		return sandbox.Grade{}, nil, err
 	}

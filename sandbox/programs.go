@@ -1,0 +1,89 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"hone/sandbox/internal/environ"
+)
+
+// FindProgram returns the path of a program in the PATH of an environment. hone itself runs such
+// a program outside of all walls, so writable names what commands may write, such as the tree: a
+// program there is skipped, under whatever name PATH or a symlink gives it, because a command could
+// have put it there. So are entries of PATH that are not absolute. The error is [exec.ErrNotFound].
+func FindProgram(name string, env []string, writable ...string) (string, error) {
+	for _, dir := range ownDirs(env, nil) {
+		for _, ending := range endings(env) {
+			path := filepath.Join(dir, name+ending)
+			if isProgram(path) && !reaches(path, writable) {
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s: %w", name, exec.ErrNotFound)
+}
+
+// OwnEnviron returns an environment for a program that hone itself runs: its PATH has only the
+// directories in which [FindProgram] looks, for what the program starts in turn.
+func OwnEnviron(env []string, writable ...string) []string {
+	path := strings.Join(ownDirs(env, writable), string(filepath.ListSeparator))
+	// An empty PATH would mean the working directory.
+	return append(environ.Without(env, []string{"PATH"}), "PATH="+cmp.Or(path, os.DevNull))
+}
+
+func ownDirs(env, writable []string) []string {
+	return slices.DeleteFunc(filepath.SplitList(environ.Value(env, "PATH")), func(dir string) bool {
+		return !filepath.IsAbs(dir) || reaches(dir, writable)
+	})
+}
+
+// reaches reports whether a path, or a symlink on the way to its file, lies in one of the directories. They are compared
+// as files, because a directory has other names where case does not matter, and below mounts.
+func reaches(path string, dirs []string) bool {
+	var infos []fs.FileInfo
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil {
+			infos = append(infos, info)
+		}
+	}
+	for range mostLinks {
+		for at := filepath.Clean(path); len(infos) > 0; at = filepath.Dir(at) {
+			info, err := os.Stat(at)
+			if err == nil && slices.ContainsFunc(infos, func(dir fs.FileInfo) bool { return os.SameFile(dir, info) }) {
+				return true
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+		link, target, err := firstLink(filepath.Clean(path))
+		if err != nil || link == "" {
+			return false
+		}
+		path = resolved(filepath.Clean(path), link, target)
+	}
+	return true
+}
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
+}
+
+func endings(env []string) []string {
+	if runtime.GOOS != "windows" {
+		return []string{""}
+	}
+	list := environ.Value(env, "PATHEXT")
+	if list == "" {
+		list = ".COM;.EXE;.BAT;.CMD"
+	}
+	return append([]string{""}, strings.Split(list, ";")...)
+}
