@@ -161,9 +161,10 @@ unit:
 	packages=$$($(UNIT)) && test -n "$$packages" && \
 		$(PLAIN) $(TEMPORARY) $(GO) test $(FRESH) -vet=off -p 4 -parallel 6 -timeout $(TIMEOUT) $$packages
 
-# Two modules at a time: the browser and the servers of some are slow to answer.
+# Two modules at a time: the browser and the servers of some are slow to answer. -count=1, because their tests build hone, which
+# the test cache does not notice: it would answer for an earlier one.
 nested:
-	@printf '%s\n' $(NESTED) | CGO_ENABLED=0 xargs -t -n1 -P2 sh -c '$(GO) -C "$$0" test -trimpath -vet=off -timeout $(TIMEOUT) ./... || exit 255'
+	@printf '%s\n' $(NESTED) | CGO_ENABLED=0 xargs -t -n1 -P2 sh -c '$(GO) -C "$$0" test -count=1 -trimpath -vet=off -timeout $(TIMEOUT) ./... || exit 255'
 
 # Every package that it can find something in under the race detector. With -short, tests skip what the detector cannot see, such as
 # other processes, and what it also sees in a part of the test: long inputs, most of the points to kill at. With
@@ -173,7 +174,7 @@ race:
 		GORACE=atexit_sleep_ms=0 $(TEMPORARY) $(GO) test $(FRESH) -trimpath -vet=off $(LEAN) $(RACE) $(SHORT) -p 4 -parallel 6 -timeout $(TIMEOUT) $$packages
 
 nested-race:
-	@set -ex; for module in $(RACED); do $(GO) -C $$module test -trimpath -vet=off $(LEAN) $(RACE) $(SHORT) -timeout $(TIMEOUT) ./...; done
+	@set -ex; for module in $(RACED); do $(GO) -C $$module test -count=1 -trimpath -vet=off $(LEAN) $(RACE) $(SHORT) -timeout $(TIMEOUT) ./...; done
 
 # Every fuzz target, briefly; two packages at a time.
 fuzz:

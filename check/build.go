@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hone/internal/excerpt"
+	"hone/internal/transient"
 	"hone/sandbox"
 )
 
@@ -91,15 +92,15 @@ func Build(r sandbox.Runner, c BuildConfig) Func {
 // Each stream is copied to its spool. If the build cannot be started, the result is nil and text says why; otherwise text is
 // the build's output. The error is the context's, or that of a machine that is short of what a start needs.
 func (c BuildConfig) run(ctx context.Context, r sandbox.Runner, out, errs *spool) (*sandbox.Result, string, error) {
-	argv := []string{filepath.Join(c.Root, c.Script)}
-	if info, err := os.Stat(argv[0]); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 == 0 {
-		argv = []string{"bash", argv[0]}
-	}
 	watched, whole, wholeErr := newLive(c.Live, c.Redact), newLive(out, c.Redact), newLive(errs, c.Redact)
-	result, err := r.Run(ctx, sandbox.Command{
-		Argv: argv, Dir: c.Root, Env: c.Env, Timeout: c.Timeout,
-		Live: watched, LiveOut: whole, LiveErr: wholeErr,
-	})
+	var result sandbox.Result
+	argv, err := c.argv()
+	if err == nil {
+		result, err = r.Run(ctx, sandbox.Command{
+			Argv: argv, Dir: c.Root, Env: c.Env, Timeout: c.Timeout,
+			Live: watched, LiveOut: whole, LiveErr: wholeErr,
+		})
+	}
 	watched.close()
 	whole.close()
 	wholeErr.close()
@@ -124,6 +125,18 @@ func (c BuildConfig) storeOutput(result *sandbox.Result, text string, out, errs 
 	}
 	return c.StoreOutput(io.MultiReader(strings.NewReader("STDOUT:\n"), stdout, strings.NewReader("\n\nSTDERR:\n"), stderr,
 		strings.NewReader("\n"+c.failureLine(*result))))
+}
+
+// The start says what else is wrong with the script. An error may pass.
+func (c BuildConfig) argv() ([]string, error) {
+	script := filepath.Join(c.Root, c.Script)
+	switch info, err := os.Stat(script); {
+	case transient.Is(err):
+		return nil, err
+	case err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 == 0:
+		return []string{"bash", script}, nil
+	}
+	return []string{script}, nil
 }
 
 func (c BuildConfig) text(r sandbox.Result) string {

@@ -77,13 +77,22 @@ func errorText(err error) string {
 // Retry-After.
 func StatusError(status int, header http.Header, message, code string) *Error {
 	e := &Error{
-		Kind:       kindOf(status, strings.ToLower(message+" "+code)),
+		Kind:       kindOf(status, strings.ToLower(bothEnds(message)+" "+bothEnds(code))),
 		Status:     status,
 		Message:    OneLine(cmp.Or(message, strings.TrimSpace(code), http.StatusText(status), "no error message")),
 		RetryAfter: retryAfter(header, time.Now()),
 	}
 	e.Hint, e.Alternative = remedy(e)
 	return e
+}
+
+// bothEnds returns what is read of a text for its signs: longer ones quote the prompt, or are pages.
+func bothEnds(text string) string {
+	const most = 8 * maxMessage
+	if len(text) <= 2*most {
+		return text
+	}
+	return text[:most] + " " + text[len(text)-most:]
 }
 
 // A provider adds the variable of its key. For a full context the caller starts a new run.

@@ -88,6 +88,8 @@ func TestStatusErrorKinds(t *testing.T) {
 		{0, "", "context_length_exceeded", TooLong},
 		{0, "", "", Overloaded},
 		{0, "This model's maximum context length is 8 tokens", "", TooLong},
+		// A message that quotes the prompt, whose words say nothing of the error.
+		{400, "cannot read this request: " + strings.Repeat("a letter ", 1<<12) + "my credit and api key" + strings.Repeat(" a letter", 1<<12) + ", which is too long for the context window", "", TooLong},
 	} {
 		e := StatusError(test.status, nil, test.message, test.code)
 		if e.Kind != test.want {

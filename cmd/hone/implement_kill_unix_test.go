@@ -26,6 +26,7 @@ import (
 // with a void reply, a failing build and a passing build. It also compares
 // thoughts and logs.
 func TestImplementKilledAtEveryPoint(t *testing.T) {
+	skipRace(t)
 	whole := newBuilder(t)
 	if exit, out := whole.hone(t, "", "implement"); exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)

@@ -31,6 +31,7 @@ import (
 // every step must be recorded once, and no recorded reply may be paid for again.
 // Only a kill between a request and its record costs one more request.
 func TestKillAtEveryPoint(t *testing.T) {
+	skipRace(t)
 	template := killedRepository(t)
 	whole := newVictim(t, template)
 	if exit, out := whole.hone(t, "", reconcileArgs...); exit != 0 {

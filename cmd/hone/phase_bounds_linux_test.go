@@ -93,6 +93,7 @@ func boundsNeeds(t *testing.T, wall sandbox.Wall) {
 // TestPhaseBounds: hone's own agent in both roles, with the hooks, the server
 // and a check.
 func TestPhaseBounds(t *testing.T) {
+	skipRace(t)
 	for _, wall := range boundsWalls {
 		t.Run(string(wall), func(t *testing.T) {
 			t.Parallel()
@@ -121,6 +122,7 @@ func TestPhaseBounds(t *testing.T) {
 // it omits firejail, whose walls [TestPhaseBounds] and [TestForwarderBehindWalls] try, and the
 // attempts without walls.
 func TestPhaseBoundsOfAgents(t *testing.T) {
+	skipRace(t)
 	for _, wall := range boundsWalls {
 		if (wall == sandbox.Firejail || wall == sandbox.NoWall) && !crashtest.All() {
 			continue

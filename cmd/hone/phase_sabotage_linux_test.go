@@ -24,6 +24,7 @@ type sabotage struct {
 // TestPhaseSabotage: whatever a party breaks in its own directory, it does not
 // reach anything of another party.
 func TestPhaseSabotage(t *testing.T) {
+	skipRace(t)
 	for _, tt := range []sabotage{
 		{name: "no HEAD", wall: sandbox.Hidden, build: "rm .git/HEAD"},
 		{name: "no repository", wall: sandbox.Landlock, build: "rm -rf .git"},

@@ -22,6 +22,7 @@ import (
 // exit status must be those of a run that was not killed, no reply may be paid for
 // twice, and a command that was cut off is not run again.
 func TestKillTask(t *testing.T) {
+	skipRace(t)
 	exit, out, whole := runTask(t, "")
 	if exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)
@@ -73,6 +74,7 @@ func TestKillTask(t *testing.T) {
 // a second session, whose prompt mentions the first. In both cases the facts
 // contain what all sessions did.
 func TestKillTaskAgent(t *testing.T) {
+	skipRace(t)
 	exit, out, whole := runAgentTask(t, "")
 	if exit != 0 {
 		t.Fatalf("exit status %d\n%s", exit, out)

@@ -15,6 +15,8 @@ const (
 	window = 1 << 20
 	// maxNext limits a dictionary together with what it compresses, and so that memory.
 	maxNext = 256 << 20
+	// smallNext is how long both are at most for the tables of the fastest level, which are a sixteenth of those of the better one.
+	smallNext = 64 << 10
 	// dictionary is the number of every dictionary in its frames.
 	dictionary = 1
 )
@@ -62,8 +64,8 @@ func (p *Pack) asNext(b []byte) (kind, []byte, error) {
 	return base, p.codec.EncodeAll(b, nil), nil
 }
 
-// The window reaches from the end of what is compressed to the beginning of the dictionary,
-// and a better level finds what is equal in a dictionary that is longer than its tables.
+// The window reaches from the end of what is compressed to the beginning of the dictionary. A better level finds what is
+// equal in a dictionary that is longer than its tables; to make these takes longer than to compress a small text.
 func (n *nextEncoder) encode(s *Store, at *place, b []byte) (z []byte, err error) {
 	if n.base != at {
 		if n.text, err = s.read(*at); err != nil {
@@ -72,10 +74,12 @@ func (n *nextEncoder) encode(s *Store, at *place, b []byte) (z []byte, err error
 		n.base, n.window = at, 0
 	}
 	if needed := len(n.text) + len(b); needed > n.window {
-		for n.window = window; n.window < needed; {
+		level := zstd.SpeedFastest
+		for n.window = smallNext; n.window < needed; {
 			n.window *= 2
+			level = zstd.SpeedBetterCompression
 		}
-		if n.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1),
+		if n.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1),
 			zstd.WithWindowSize(n.window), zstd.WithEncoderCRC(false), zstd.WithEncoderDictRaw(dictionary, n.text)); err != nil {
 			return nil, err
 		}
