@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
@@ -162,7 +163,11 @@ func (s spec) grade(reached sandbox.Grade) sandbox.Grade {
 
 // unavailable says that the wall cannot be built, and what the user can do.
 func (s spec) unavailable(err error) error {
-	return &sandbox.WallError{Wall: s.Wall, Next: s.kind().next, Err: err}
+	failed := &sandbox.WallError{Wall: s.Wall, Next: s.kind().next, Err: err}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EUSERS) { // which clone says of namespaces
+		failed.Reason, failed.Err = "no further user namespace may be made here (sysctl user.max_user_namespaces)", nil
+	}
+	return failed
 }
 
 // current returns the spec for a command that starts now: what was to be hidden and no longer exists
