@@ -27,7 +27,8 @@ func ReadCounts(raw json.RawMessage) Counts {
 }
 
 // Merge adds the fields in raw; they replace earlier ones unless they are
-// null. Nil and null add nothing.
+// null, or smaller counts: a count that a response has reported stays used. Nil
+// and null add nothing.
 func (c *Counts) Merge(raw json.RawMessage) {
 	fields, ok := jsonFields(raw)
 	c.wrong = c.wrong || !ok
@@ -35,10 +36,18 @@ func (c *Counts) Merge(raw json.RawMessage) {
 		if c.fields == nil {
 			c.fields = map[string]json.RawMessage{}
 		}
-		if _, exists := c.fields[name]; !exists || !isNull(value) {
+		earlier, exists := c.fields[name]
+		if !exists || !isNull(value) && !isLess(value, earlier) {
 			c.fields[name] = value
 		}
 	}
+}
+
+// Values that are not counts are never less.
+func isLess(a, b json.RawMessage) bool {
+	n, isCount := ParseCount(string(bytes.TrimSpace(a)))
+	m, wasCount := ParseCount(string(bytes.TrimSpace(b)))
+	return isCount && wasCount && n < m
 }
 
 // Remove removes a field.
@@ -64,11 +73,22 @@ func (c *Counts) Optional(path ...string) int64 {
 	return c.count(fields[path[len(path)-1]])
 }
 
-// Usage returns u, which was read from c; nil if something in it is not a count,
-// or if it has no output although the response has content: a text or a call.
+// Usage returns u, which was read from c, so that it never has less than the
+// provider says in total: reasoning that does not fit into the output was counted
+// beside it, and what the total has beyond its parts is output too. It is nil if
+// something in it is not a count, or if it has no output although the response has
+// content: a text or a call.
 func (c *Counts) Usage(u Usage, content bool) *Usage {
+	total := max(c.Optional("total_tokens"), c.Optional("totalTokenCount"))
 	if c.wrong || content && u.Output == 0 {
 		return nil
+	}
+	if u.Reasoning > u.Output {
+		u.Output += u.Reasoning
+	}
+	if beside := total - u.Total(); beside > 0 {
+		u.Output += beside
+		u.Reasoning = max(u.Reasoning, beside)
 	}
 	return &u
 }

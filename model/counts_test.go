@@ -51,11 +51,40 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// A later object replaces what an earlier one reports, but null reports nothing.
+// What is charged is never less than the provider's own total, whatever it calls the tokens
+// beside the output: reasoning (xAI), or nothing (Gemini).
+func TestTotalIsNeverMoreThanIsCounted(t *testing.T) {
+	for raw, want := range map[string]Usage{
+		`{"in":10,"out":5,"total_tokens":15}`:                       {Input: 10, Output: 5},
+		`{"in":10,"out":5,"total_tokens":12}`:                       {Input: 10, Output: 5},
+		`{"in":10,"out":5,"total_tokens":null}`:                     {Input: 10, Output: 5},
+		`{"in":10,"out":5,"totalTokenCount":40}`:                    {Input: 10, Output: 30, Reasoning: 25},
+		`{"in":10,"out":5,"total_tokens":19,"d":{"r":4}}`:           {Input: 10, Output: 9, Reasoning: 4},
+		`{"in":10,"out":9,"total_tokens":19,"d":{"r":4}}`:           {Input: 10, Output: 9, Reasoning: 4},
+		`{"in":10,"out":5,"total_tokens":18,"d":{"r":6,"cache":3}}`: {Input: 7, CacheRead: 3, Output: 11, Reasoning: 6},
+		`{"in":10,"out":5,"d":{"r":600}}`:                           {Input: 10, Output: 605, Reasoning: 600},
+	} {
+		c := ReadCounts(json.RawMessage(raw))
+		cached := c.Optional("d", "cache")
+		got := c.Usage(Usage{Input: c.Required("in") - cached, CacheRead: cached, Output: c.Required("out"), Reasoning: c.Optional("d", "r")}, true)
+		if got == nil || *got != want {
+			t.Errorf("%s is read as %+v, want %+v", raw, got, want)
+		}
+	}
+	for _, raw := range []string{`{"total_tokens":"15"}`, `{"totalTokenCount":-1}`} {
+		c := ReadCounts(json.RawMessage(raw))
+		if got := c.Usage(Usage{Input: 1, Output: 1}, true); got != nil {
+			t.Errorf("%s is read as %+v, want nil", raw, *got)
+		}
+	}
+}
+
+// A later object replaces what an earlier one reports, but null and a smaller count do not.
 func TestMergeCounts(t *testing.T) {
 	c := ReadCounts(json.RawMessage(`{"in":1,"cached":"x","out":3}`))
 	c.Remove("out")
 	c.Merge(json.RawMessage(`{"in":null,"cached":4,"out":5}`))
+	c.Merge(json.RawMessage(`{"in":0,"cached":2}`))
 	c.Merge(nil)
 	got := c.Usage(Usage{Input: c.Required("in"), CacheRead: c.Optional("cached"), Output: c.Required("out")}, true)
 	if want := (Usage{Input: 1, CacheRead: 4, Output: 5}); got == nil || *got != want {

@@ -97,8 +97,9 @@ func (r *reader) addEvent(data []byte) error {
 		}
 		return err
 	case "message_delta":
-		// The output at the message's start is only that so far.
-		r.usage.Remove("output_tokens")
+		if r.stop == "" { // the output before this event is only that so far
+			r.usage.Remove("output_tokens")
+		}
 		r.usage.Merge(e.Usage)
 		r.stop, r.detail = e.Delta.Stop, e.Delta.detail()
 	case "message_stop":
@@ -251,11 +252,10 @@ func (d delta) detail() string {
 
 // content reports whether the reply has any.
 func tokens(c model.Counts, content bool) *model.Usage {
-	output := c.Required("output_tokens")
 	return c.Usage(model.Usage{
 		Input:      c.Required("input_tokens"), // cached tokens not included
-		Output:     output,
-		Reasoning:  min(c.Optional("output_tokens_details", "thinking_tokens"), output),
+		Output:     c.Required("output_tokens"),
+		Reasoning:  c.Optional("output_tokens_details", "thinking_tokens"),
 		CacheRead:  c.Optional("cache_read_input_tokens"),
 		CacheWrite: c.Optional("cache_creation_input_tokens"),
 	}, content)
