@@ -101,7 +101,9 @@ func (r *reader) addEvent(data []byte) error {
 			r.usage.Remove("output_tokens")
 		}
 		r.usage.Merge(e.Usage)
-		r.stop, r.detail = e.Delta.Stop, e.Delta.detail()
+		if later := model.LaterReason(r.stop, e.Delta.Stop); later != r.stop {
+			r.stop, r.detail = later, e.Delta.detail()
+		}
 	case "message_stop":
 		r.done = true
 	case "message":

@@ -76,8 +76,8 @@ func (r *reader) addCandidate(c candidate) error {
 			return err
 		}
 	}
-	if c.Reason != "" {
-		r.reason, r.detail = c.Reason, detail(c.Reason, c.Message)
+	if later := model.LaterReason(r.reason, c.Reason); later != r.reason {
+		r.reason, r.detail = later, detail(c.Reason, c.Message)
 	}
 	return nil
 }

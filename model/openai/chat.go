@@ -187,7 +187,7 @@ func (a *chatAnswer) add(data []byte) error {
 		for _, d := range choice.Delta.ToolCalls {
 			a.addCall(d.Index, d.ID, d.Function.Name, d.Function.Arguments)
 		}
-		a.reason = cmp.Or(choice.FinishReason, a.reason)
+		a.reason = model.LaterReason(a.reason, choice.FinishReason)
 	}
 	if len(chunk.Choices) > 0 && chunk.Choices[0].JSON.Delta.Valid() {
 		return nil

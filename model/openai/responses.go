@@ -227,7 +227,7 @@ func (a *responseAnswer) reply(done bool) (model.Reply, error) {
 		r.Parts = []model.Part{{Text: string(a.text)}}
 	}
 	r.Usage = responseUsage(a.end, refusal != "" || r.HasContent())
-	r.Detail = cmp.Or(a.end.IncompleteDetails.Reason, string(a.end.Status))
+	r.Detail = model.LaterReason(a.end.IncompleteDetails.Reason, string(a.end.Status))
 	r.Finish = model.FinishOf(r.Detail, r)
 	// Ollama (0.17) calls a reply completed that it cut off at the limit.
 	if a.limit > 0 && r.Usage != nil && r.Usage.Output >= a.limit {

@@ -79,6 +79,46 @@ func TestSignsOfLife(t *testing.T) {
 	}
 }
 
+// A reason that says that a reply is not complete stays, whatever a gateway sends after it.
+func TestTheWorstReasonCounts(t *testing.T) {
+	ends := map[string]string{ // the end of each stream of replies; %s is a reason
+		"chat":      events(`{"choices":[{"index":0,"delta":{},"finish_reason":%s}]}`),
+		"anthropic": events(`{"type":"message_delta","delta":{"stop_reason":%s}}`),
+		"gemini":    events(`{"candidates":[{"content":{"parts":[]},"finishReason":%s}]}`),
+	}
+	for reason, want := range map[string]model.Finish{
+		"length": model.Length, "MAX_TOKENS": model.Length, "MAX_OUTPUT": model.Length, "output_limit": model.Length, "truncated": model.Length,
+		"cut off": model.Length, "refusal": model.Filtered, "SAFETY": model.Filtered, "deadline": model.Other, "timed-out": model.Other,
+		"preempted": model.Other, "connection_lost": model.Other,
+		"eos_token": model.Stop, "executed": model.Stop, "runtime": model.Stop,
+	} {
+		for wire, end := range ends {
+			for _, later := range []string{`"stop"`, `null`, `""`} {
+				s := strings.Replace(strings.TrimSuffix(replies[wire], events("[DONE]")), events(`{"type":"message_stop"}`), "", 1)
+				s = strings.Replace(s, chatEnd, `{}`, 1)
+				s = strings.Replace(s, `"STOP"`, `null`, 1)
+				s = strings.Replace(s, `"end_turn"`, `null`, 1)
+				s += strings.Replace(end, "%s", `"`+reason+`"`, 1) + strings.Replace(end, "%s", later, 1)
+				if wire == "anthropic" {
+					s += events(`{"type":"message_stop"}`)
+				}
+				url, _ := serve(t, stream, s)
+				got, err := open(wire, url).Generate(t.Context(), hello())
+				if err != nil || got.Finish != want {
+					t.Errorf("%s, %s and then %s: %q, %v; want %q", wire, reason, later, got.Finish, err, want)
+				}
+			}
+		}
+	}
+	for reason, want := range map[string]model.Finish{"max_output_tokens": model.Length, "content_filter": model.Filtered, "unheard_of": model.Other} {
+		url, _ := serve(t, stream, strings.Replace(replies["responses"], `{"type":"response.completed","response":{"status":"completed"}}`,
+			`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"`+reason+`"}}}`, 1))
+		if got, err := open("responses", url).Generate(t.Context(), hello()); err != nil || got.Finish != want {
+			t.Errorf("responses, %s: %q, %v; want %q", reason, got.Finish, err, want)
+		}
+	}
+}
+
 // TestCompletionLimit: a model that rejects max_tokens gets max_completion_tokens, and no other
 // request with max_tokens. Any other rejection is the reply.
 func TestCompletionLimit(t *testing.T) {
