@@ -208,7 +208,7 @@ func (r *reader) reply() model.Reply {
 			reply.Parts = append(reply.Parts, p)
 		}
 	}
-	reply.Usage = tokens(r.usage, reply.HasContent())
+	reply.Usage = tokens(r.usage, reply.Size())
 	reply.Finish = model.FinishOf(r.stop, reply)
 	return reply
 }
@@ -252,13 +252,13 @@ func (d delta) detail() string {
 	return strings.Join(words, ": ")
 }
 
-// content reports whether the reply has any.
-func tokens(c model.Counts, content bool) *model.Usage {
+// size is that of the reply.
+func tokens(c model.Counts, size int64) *model.Usage {
 	return c.Usage(model.Usage{
 		Input:      c.Required("input_tokens"), // cached tokens not included
 		Output:     c.Required("output_tokens"),
 		Reasoning:  c.Optional("output_tokens_details", "thinking_tokens"),
 		CacheRead:  c.Optional("cache_read_input_tokens"),
 		CacheWrite: c.Optional("cache_creation_input_tokens"),
-	}, content)
+	}, size)
 }

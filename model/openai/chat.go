@@ -170,7 +170,7 @@ type chatAnswer struct {
 	tools   map[string]bool
 	calls   []pendingCall
 	reason  string
-	usage   json.RawMessage // the last one reported; nil if there is none
+	usage   json.RawMessage // that counts; nil if there is none
 }
 
 func (a *chatAnswer) add(data []byte) error {
@@ -178,17 +178,17 @@ func (a *chatAnswer) add(data []byte) error {
 	if err := json.Unmarshal(data, &chunk); err != nil {
 		return err
 	}
-	if chunk.JSON.Usage.Valid() {
-		a.usage = json.RawMessage(chunk.JSON.Usage.Raw())
-	}
+	size := 0
 	for _, choice := range chunk.Choices {
 		a.addText(choice.Delta.Content)
 		a.refusal += choice.Delta.Refusal
+		size += len(choice.Delta.Content) + len(choice.Delta.ToolCalls)
 		for _, d := range choice.Delta.ToolCalls {
 			a.addCall(d.Index, d.ID, d.Function.Name, d.Function.Arguments)
 		}
 		a.reason = model.LaterReason(a.reason, choice.FinishReason)
 	}
+	a.usage = model.LaterUsage(a.usage, json.RawMessage(chunk.JSON.Usage.Raw()), int64(size))
 	if len(chunk.Choices) > 0 && chunk.Choices[0].JSON.Delta.Valid() {
 		return nil
 	}
@@ -228,10 +228,10 @@ func (a *chatAnswer) reply(done bool) (model.Reply, error) {
 	}
 	if a.reason == "" && !(done && r.HasContent()) {
 		return r, &model.Error{
-			Kind: model.Cut, Message: "the stream ended without a finish reason", Usage: chatUsage(a.usage, false),
+			Kind: model.Cut, Message: "the stream ended without a finish reason", Usage: chatUsage(a.usage, 0),
 		}
 	}
-	r.Usage = chatUsage(a.usage, a.refusal != "" || r.HasContent())
+	r.Usage = chatUsage(a.usage, r.Size()+int64(len(a.refusal)))
 	r.Finish = model.FinishOf(a.reason, r)
 	if a.refusal != "" {
 		r.Finish, r.Detail = model.Filtered, "refusal: "+model.OneLine(a.refusal)
@@ -239,8 +239,8 @@ func (a *chatAnswer) reply(done bool) (model.Reply, error) {
 	return r, nil
 }
 
-func chatUsage(raw json.RawMessage, content bool) *model.Usage {
-	return toUsage(raw, "prompt_tokens", "completion_tokens", content)
+func chatUsage(raw json.RawMessage, size int64) *model.Usage {
+	return toUsage(raw, "prompt_tokens", "completion_tokens", size)
 }
 
 // pendingCall is a call that arrives in pieces.
