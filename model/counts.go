@@ -10,6 +10,14 @@ import (
 // and a sum of counts does not overflow.
 const MaxTokens = 1 << 40
 
+// MaxTokenBytes is more bytes than a token of a long text has on average: it is 3 to 5 in
+// code, and up to 20 or so in long runs of spaces. A count of tokens that is too small for
+// its text by this measure is not believed, because it would make a budget endless.
+const MaxTokenBytes = 64
+
+// Of a reply of so many bytes any count of tokens but 0 is believed: little is lost.
+const shortReply = 4 << 10
+
 // Counts reads the JSON object in which a provider reports its usage. It is
 // strict, because a caller that takes an unreadable number for a small one
 // gives tokens away: a count is a JSON number that is whole, not negative and
@@ -26,8 +34,22 @@ func ReadCounts(raw json.RawMessage) Counts {
 	return c
 }
 
+// LaterUsage returns the usage that counts after an event of a stream: what the event reports,
+// else the one before. If the event has size bytes of content and no usage, the one before was
+// only that of the tokens until then, and the result is nil.
+func LaterUsage(before, reported json.RawMessage, size int64) json.RawMessage {
+	switch {
+	case !isNull(reported):
+		return reported
+	case size > 0:
+		return nil
+	}
+	return before
+}
+
 // Merge adds the fields in raw; they replace earlier ones unless they are
-// null. Nil and null add nothing.
+// null, or smaller counts: a count that a response has reported stays used. Nil
+// and null add nothing.
 func (c *Counts) Merge(raw json.RawMessage) {
 	fields, ok := jsonFields(raw)
 	c.wrong = c.wrong || !ok
@@ -35,10 +57,18 @@ func (c *Counts) Merge(raw json.RawMessage) {
 		if c.fields == nil {
 			c.fields = map[string]json.RawMessage{}
 		}
-		if _, exists := c.fields[name]; !exists || !isNull(value) {
+		earlier, exists := c.fields[name]
+		if !exists || !isNull(value) && !isLess(value, earlier) {
 			c.fields[name] = value
 		}
 	}
+}
+
+// Values that are not counts are never less.
+func isLess(a, b json.RawMessage) bool {
+	n, isCount := ParseCount(string(bytes.TrimSpace(a)))
+	m, wasCount := ParseCount(string(bytes.TrimSpace(b)))
+	return isCount && wasCount && n < m
 }
 
 // Remove removes a field.
@@ -64,11 +94,22 @@ func (c *Counts) Optional(path ...string) int64 {
 	return c.count(fields[path[len(path)-1]])
 }
 
-// Usage returns u, which was read from c; nil if something in it is not a count,
-// or if it has no output although the response has content: a text or a call.
-func (c *Counts) Usage(u Usage, content bool) *Usage {
-	if c.wrong || content && u.Output == 0 {
+// Usage returns u, which was read from c, so that it never has less than the
+// provider says in total: reasoning that does not fit into the output was counted
+// beside it, and what the total has beyond its parts is output too. It is nil if
+// something in it is not a count, or if its output is too small for a reply of size
+// bytes ([Reply.Size]).
+func (c *Counts) Usage(u Usage, size int64) *Usage {
+	total := max(c.Optional("total_tokens"), c.Optional("totalTokenCount"))
+	if c.wrong || size > 0 && u.Output < max(1, (size-shortReply)/MaxTokenBytes) {
 		return nil
+	}
+	if u.Reasoning > u.Output {
+		u.Output += u.Reasoning
+	}
+	if beside := total - u.Total(); beside > 0 {
+		u.Output += beside
+		u.Reasoning = max(u.Reasoning, beside)
 	}
 	return &u
 }

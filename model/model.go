@@ -217,7 +217,19 @@ func (r Reply) Calls() []Call {
 }
 
 // HasContent reports whether the reply has a text or a call.
-func (r Reply) HasContent() bool { return r.Text() != "" || len(r.Calls()) > 0 }
+func (r Reply) HasContent() bool { return r.Size() > 0 }
+
+// Size returns how many bytes the reply's texts and calls have; 0 if there are none.
+func (r Reply) Size() int64 {
+	var n int
+	for _, p := range r.Parts {
+		n += len(p.Text)
+		if p.Call != nil {
+			n += 1 + len(p.Call.Name) + len(p.Call.Args)
+		}
+	}
+	return int64(n)
+}
 
 // Usage counts tokens. Reasoning is part of Output; each token is in exactly
 // one of the other four fields. If a server does not count reasoning or cached

@@ -199,6 +199,19 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// Gateways send zeros, or a second message_delta, after what was counted (envoyproxy/ai-gateway#1631).
+func TestSmallerUsageAtTheEnd(t *testing.T) {
+	want := &model.Usage{Input: 9, CacheRead: 4, Output: 15}
+	for _, after := range []string{``, `,"usage":{}`, `,"usage":{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}`} {
+		end := strings.Replace(endTurn, `{"output_tokens":15}`, `{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":15}`, 1)
+		m := stream(t, start, textStart, textDelta, blockStop, end, `{"type":"message_delta","delta":{}`+after+`}`, stop)
+		reply, err := m.Generate(t.Context(), hi)
+		if diff := cmp.Diff(want, reply.Usage); err != nil || diff != "" {
+			t.Errorf("%s: usage (-want +got), %v:\n%s", after, err, diff)
+		}
+	}
+}
+
 // The output at the message's start is not that of the message, and a later
 // event that cannot be read does not leave the earlier one's numbers.
 func TestUnreadableUsageAtTheEnd(t *testing.T) {

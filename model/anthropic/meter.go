@@ -11,10 +11,10 @@ func NewMeter(string) model.Meter { return new(meter).read }
 
 // meter is what a response has said so far.
 type meter struct {
-	usage   model.Counts // of all events
-	content bool         // there is a block with something in it
-	ended   bool         // there is a finish reason
-	known   model.Metered
+	usage model.Counts // of all events
+	size  int64        // of the text, the thoughts and the calls
+	ended bool         // there is a finish reason
+	known model.Metered
 }
 
 // metered is an event, or a message that is not a stream. It has only what a
@@ -24,6 +24,11 @@ type metered struct {
 	Message struct {
 		Usage json.RawMessage `json:"usage"`
 	} `json:"message"`
+	Delta struct {
+		Text     json.RawMessage `json:"text"`
+		Thinking json.RawMessage `json:"thinking"`
+		Input    json.RawMessage `json:"partial_json"`
+	} `json:"delta"`
 	Usage   json.RawMessage   `json:"usage"`
 	Content []json.RawMessage `json:"content"`
 	Stop    string            `json:"stop_reason"`
@@ -39,7 +44,7 @@ func (m *meter) read(data []byte) model.Metered {
 	}
 	m.known.Usage = nil
 	if m.known.Reported && m.ended {
-		m.known.Usage = tokens(m.usage, m.content)
+		m.known.Usage = tokens(m.usage, m.size)
 	}
 	return m.known
 }
@@ -51,14 +56,17 @@ func (m *meter) add(e metered) {
 		m.usage.Merge(e.Message.Usage)
 		m.usage.Remove("output_tokens")
 	case "content_block_delta":
-		m.content = true
+		m.size += int64(1 + len(e.Delta.Text) + len(e.Delta.Thinking) + len(e.Delta.Input))
 	case "message_delta":
 		m.addUsage(e.Usage)
 	case "message_stop":
 		m.ended, m.known.Final = true, true
 	case "message":
 		m.addUsage(e.Usage)
-		m.ended, m.content = e.Stop != "", len(e.Content) > 0
+		m.ended = e.Stop != ""
+		for _, block := range e.Content {
+			m.size += int64(len(block))
+		}
 	}
 }
 

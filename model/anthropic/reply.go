@@ -97,10 +97,13 @@ func (r *reader) addEvent(data []byte) error {
 		}
 		return err
 	case "message_delta":
-		// The output at the message's start is only that so far.
-		r.usage.Remove("output_tokens")
+		if r.stop == "" { // the output before this event is only that so far
+			r.usage.Remove("output_tokens")
+		}
 		r.usage.Merge(e.Usage)
-		r.stop, r.detail = e.Delta.Stop, e.Delta.detail()
+		if later := model.LaterReason(r.stop, e.Delta.Stop); later != r.stop {
+			r.stop, r.detail = later, e.Delta.detail()
+		}
 	case "message_stop":
 		r.done = true
 	case "message":
@@ -205,7 +208,7 @@ func (r *reader) reply() model.Reply {
 			reply.Parts = append(reply.Parts, p)
 		}
 	}
-	reply.Usage = tokens(r.usage, reply.HasContent())
+	reply.Usage = tokens(r.usage, reply.Size())
 	reply.Finish = model.FinishOf(r.stop, reply)
 	return reply
 }
@@ -249,14 +252,13 @@ func (d delta) detail() string {
 	return strings.Join(words, ": ")
 }
 
-// content reports whether the reply has any.
-func tokens(c model.Counts, content bool) *model.Usage {
-	output := c.Required("output_tokens")
+// size is that of the reply.
+func tokens(c model.Counts, size int64) *model.Usage {
 	return c.Usage(model.Usage{
 		Input:      c.Required("input_tokens"), // cached tokens not included
-		Output:     output,
-		Reasoning:  min(c.Optional("output_tokens_details", "thinking_tokens"), output),
+		Output:     c.Required("output_tokens"),
+		Reasoning:  c.Optional("output_tokens_details", "thinking_tokens"),
 		CacheRead:  c.Optional("cache_read_input_tokens"),
 		CacheWrite: c.Optional("cache_creation_input_tokens"),
-	}, content)
+	}, size)
 }

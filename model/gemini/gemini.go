@@ -74,7 +74,7 @@ func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, e
 	defer x.Close()
 	r := &reader{onText: req.Stream}
 	if err := m.stream(x, req, r); err != nil {
-		return model.Reply{}, m.fault(x, err, tokens(r.usage, false))
+		return model.Reply{}, m.fault(x, err, tokens(r.usage, 0))
 	}
 	reply := r.reply()
 	reply.Parts = model.NameCalls(req, reply.Parts)

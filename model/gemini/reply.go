@@ -32,6 +32,25 @@ type candidate struct {
 	Message string `json:"finishMessage"`
 }
 
+// size is how many bytes its texts and calls have. A part that cannot be read may be one.
+func (c chunk) size() (n int64) {
+	for _, candidate := range c.Candidates {
+		for _, raw := range candidate.Content.Parts {
+			var p part
+			switch {
+			case json.Unmarshal(raw, &p) != nil:
+				n++
+			case p.Thought:
+			case p.Call != nil:
+				n += int64(1 + len(p.Call.Name) + len(p.Call.Args))
+			case p.Text != nil:
+				n += int64(len(*p.Text))
+			}
+		}
+	}
+	return n
+}
+
 type reader struct {
 	onText  func(string)
 	parts   []model.Part
@@ -40,7 +59,7 @@ type reader struct {
 	reason  string
 	detail  string
 	blocked bool            // the prompt was blocked
-	usage   json.RawMessage // the last one reported; nil if there is none
+	usage   json.RawMessage // that counts; nil if there is none
 }
 
 func (r *reader) addEvent(data []byte) error {
@@ -55,9 +74,7 @@ func (r *reader) addEvent(data []byte) error {
 	if c.Candidates == nil && c.Feedback == nil && !bytes.HasPrefix(c.Usage, []byte("{")) && c.ID == "" {
 		return errors.New("an event is not a GenerateContentResponse")
 	}
-	if len(c.Usage) > 0 && !bytes.Equal(c.Usage, []byte("null")) {
-		r.usage = c.Usage
-	}
+	r.usage = model.LaterUsage(r.usage, c.Usage, c.size())
 	if c.Feedback != nil && c.Feedback.Reason != "" {
 		r.blocked = true
 		r.detail = detail(c.Feedback.Reason, c.Feedback.Message)
@@ -76,8 +93,8 @@ func (r *reader) addCandidate(c candidate) error {
 			return err
 		}
 	}
-	if c.Reason != "" {
-		r.reason, r.detail = c.Reason, detail(c.Reason, c.Message)
+	if later := model.LaterReason(r.reason, c.Reason); later != r.reason {
+		r.reason, r.detail = later, detail(c.Reason, c.Message)
 	}
 	return nil
 }
@@ -175,7 +192,7 @@ func (r *reader) reply() model.Reply {
 	r.closeText()
 	reply := model.Reply{Parts: r.parts, Detail: r.detail}
 	reply.Finish = model.FinishOf(r.reason, reply)
-	reply.Usage = tokens(r.usage, reply.HasContent())
+	reply.Usage = tokens(r.usage, reply.Size())
 	if r.blocked {
 		reply.Finish = model.Filtered
 	}
@@ -189,14 +206,13 @@ func detail(reason, message string) string {
 	return reason + ": " + strings.TrimSpace(message)
 }
 
-// It is nil if there is no usage. content reports whether the reply has any, which the API counts apart from the thoughts: it
-// omits counts of 0.
-func tokens(raw json.RawMessage, content bool) *model.Usage {
+// It is nil if there is no usage. size is that of the reply, which the API counts apart from the thoughts: it omits counts of 0.
+func tokens(raw json.RawMessage, size int64) *model.Usage {
 	c := model.ReadCounts(raw)
 	prompt := c.Required("promptTokenCount") // cached tokens included
 	cached := min(c.Optional("cachedContentTokenCount"), prompt)
 	visible, thoughts := c.Optional("candidatesTokenCount"), c.Optional("thoughtsTokenCount")
-	if content && visible == 0 {
+	if size > 0 && visible == 0 {
 		return nil
 	}
 	return c.Usage(model.Usage{
@@ -204,5 +220,5 @@ func tokens(raw json.RawMessage, content bool) *model.Usage {
 		CacheRead: cached,
 		Output:    visible + thoughts,
 		Reasoning: thoughts,
-	}, content)
+	}, size)
 }

@@ -13,8 +13,8 @@ import (
 // last element of its Events is the finish reason together with the usage and
 // [DONE].
 //
-// Turn.Thinking is sent as reasoning_content, as by DeepSeek and vLLM; it is
-// never sent back. A Filtered turn with the detail "refusal" is sent as a
+// Turn.Thinking is sent as reasoning_content, as by DeepSeek and vLLM, and its
+// signature in reasoning_details, as by OpenRouter. A Filtered turn with the detail "refusal" is sent as a
 // refusal with the finish reason "stop".
 type chat struct{}
 
@@ -37,6 +37,9 @@ func (c chat) Events(t Turn) [][]byte {
 	for _, text := range t.Pieces(t.Thinking) {
 		send(object{"reasoning_content": text})
 	}
+	if t.Thinking != "" {
+		send(object{"reasoning_details": reasoningDetails(t)})
+	}
 	for _, text := range t.Pieces(t.Text) {
 		send(object{c.textField(t): text})
 	}
@@ -56,6 +59,10 @@ func (c chat) Events(t Turn) [][]byte {
 	return append(events, append(end, "data: [DONE]\n\n"...))
 }
 
+func reasoningDetails(t Turn) []any {
+	return []any{object{"type": "reasoning.encrypted", "index": 0, "data": t.Signature()}}
+}
+
 func (c chat) event(delta object, reason any) []byte {
 	choice := object{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": reason}
 	return fmt.Appendf(nil, "data: %s\n\n", encode(c.envelope(".chunk", []any{choice}, nil)))
@@ -67,7 +74,7 @@ func (c chat) Body(t Turn) []byte {
 		message[c.textField(t)] = t.Text
 	}
 	if t.Thinking != "" {
-		message["reasoning_content"] = t.Thinking
+		message["reasoning_content"], message["reasoning_details"] = t.Thinking, reasoningDetails(t)
 	}
 	var calls []any
 	for _, call := range t.Calls {

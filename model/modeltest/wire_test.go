@@ -118,7 +118,7 @@ func (a asker) Generate(ctx context.Context, req model.Request) (model.Reply, er
 	r.Usage = counts.Usage(model.Usage{
 		Input: counts.Required("in"), CacheRead: counts.Optional("cached"),
 		Output: counts.Required("out"), Reasoning: counts.Optional("hidden"),
-	}, r.HasContent())
+	}, r.Size())
 	return r, nil
 }
 

@@ -78,12 +78,30 @@ type chatMessage struct {
 	Content *string    `json:"content"`
 	Calls   []chatCall `json:"tool_calls,omitempty"`
 	CallID  string     `json:"tool_call_id,omitempty"`
+	chatReasoning
 }
+
+// chatReasoning is what servers want back of a message with calls, as they sent it: DeepSeek
+// and Kimi the content, OpenRouter the details. It is the data of an opaque part before all others.
+type chatReasoning struct {
+	Content string            `json:"reasoning_content,omitempty"`
+	Details []json.RawMessage `json:"reasoning_details,omitempty"`
+}
+
+// chatWire names the opaque parts of this wire.
+const chatWire = "openai-chat"
 
 type chatCall struct {
 	ID       string           `json:"id"`
 	Type     string           `json:"type"`
 	Function chatCallFunction `json:"function"`
+	chatExtra
+}
+
+// chatExtra is what servers want back of a call (Google's thought signatures). It is the data of
+// an opaque part before the call.
+type chatExtra struct {
+	Content json.RawMessage `json:"extra_content,omitempty"`
 }
 
 type chatCallFunction struct {
@@ -150,11 +168,16 @@ func assistantMessage(parts []model.Part) []chatMessage {
 	if text := toReply(parts).Text(); text != "" {
 		message.Content = &text
 	}
-	for _, c := range toReply(parts).Calls() {
-		if !json.Valid([]byte(c.Args)) {
-			c.Args = "{}" // many servers decode the arguments of earlier calls for the model's template
+	var extra chatExtra
+	for _, p := range parts {
+		switch {
+		case p.Opaque != nil && p.Opaque.Wire == chatWire:
+			_ = json.Unmarshal(p.Opaque.Data, &message.chatReasoning)
+			_ = json.Unmarshal(p.Opaque.Data, &extra)
+		case p.Call != nil:
+			message.Calls = append(message.Calls, sentCall(*p.Call, extra))
+			extra = chatExtra{}
 		}
-		message.Calls = append(message.Calls, chatCall{ID: c.ID, Type: "function", Function: chatCallFunction{c.Name, c.Args}})
 	}
 	if message.Content == nil && message.Calls == nil {
 		return nil
@@ -162,15 +185,24 @@ func assistantMessage(parts []model.Part) []chatMessage {
 	return []chatMessage{message}
 }
 
+func sentCall(c model.Call, extra chatExtra) chatCall {
+	if !json.Valid([]byte(c.Args)) {
+		c.Args = "{}" // many servers decode the arguments of earlier calls for the model's template
+	}
+	return chatCall{ID: c.ID, Type: "function", Function: chatCallFunction{c.Name, c.Args}, chatExtra: extra}
+}
+
 // chatAnswer collects the chunks of a stream, or a response that is not a stream.
 type chatAnswer struct {
-	onText  func(string)
-	text    []byte
-	refusal string
-	tools   map[string]bool
-	calls   []pendingCall
-	reason  string
-	usage   json.RawMessage // the last one reported; nil if there is none
+	onText    func(string)
+	text      []byte
+	refusal   string
+	reasoning []byte
+	details   []json.RawMessage
+	tools     map[string]bool
+	calls     []pendingCall
+	reason    string
+	usage     json.RawMessage // that counts; nil if there is none
 }
 
 func (a *chatAnswer) add(data []byte) error {
@@ -178,17 +210,18 @@ func (a *chatAnswer) add(data []byte) error {
 	if err := json.Unmarshal(data, &chunk); err != nil {
 		return err
 	}
-	if chunk.JSON.Usage.Valid() {
-		a.usage = json.RawMessage(chunk.JSON.Usage.Raw())
-	}
+	size := 0
 	for _, choice := range chunk.Choices {
 		a.addText(choice.Delta.Content)
 		a.refusal += choice.Delta.Refusal
+		a.addReasoning(choice.Delta.RawJSON())
+		size += len(choice.Delta.Content) + len(choice.Delta.ToolCalls)
 		for _, d := range choice.Delta.ToolCalls {
-			a.addCall(d.Index, d.ID, d.Function.Name, d.Function.Arguments)
+			a.addCall(d.Index, d.ID, d.Function.Name, d.Function.Arguments, d.RawJSON())
 		}
-		a.reason = cmp.Or(choice.FinishReason, a.reason)
+		a.reason = model.LaterReason(a.reason, choice.FinishReason)
 	}
+	a.usage = model.LaterUsage(a.usage, json.RawMessage(chunk.JSON.Usage.Raw()), int64(size))
 	if len(chunk.Choices) > 0 && chunk.Choices[0].JSON.Delta.Valid() {
 		return nil
 	}
@@ -204,10 +237,65 @@ func (a *chatAnswer) addPlain(data []byte) error {
 	message := completion.Choices[0].Message
 	a.addText(message.Content)
 	a.refusal += message.Refusal
+	a.addReasoning(message.RawJSON())
 	for i, c := range message.ToolCalls {
-		a.addCall(int64(i), c.ID, c.Function.Name, c.Function.Arguments)
+		a.addCall(int64(i), c.ID, c.Function.Name, c.Function.Arguments, c.RawJSON())
 	}
 	return nil
+}
+
+// Most messages have none of these fields.
+func (a *chatAnswer) addReasoning(message string) {
+	if !strings.Contains(message, "reasoning_") {
+		return
+	}
+	var r struct {
+		Content json.RawMessage   `json:"reasoning_content"`
+		Details []json.RawMessage `json:"reasoning_details"`
+	}
+	_ = json.Unmarshal([]byte(message), &r)
+	var text string
+	if json.Unmarshal(r.Content, &text) == nil {
+		a.reasoning = append(a.reasoning, text...)
+	}
+	for _, d := range r.Details {
+		if n := len(a.details); n > 0 {
+			if joined := joinDetails(a.details[n-1], d); joined != nil {
+				a.details[n-1] = joined
+				continue
+			}
+		}
+		a.details = append(a.details, d)
+	}
+}
+
+// joinDetails returns two pieces of the same text as one; nil if they are not. A piece has a few
+// letters of text and a hundred bytes around it.
+func joinDetails(a, b json.RawMessage) json.RawMessage {
+	var first, second map[string]any
+	if json.Unmarshal(a, &first) != nil || json.Unmarshal(b, &second) != nil ||
+		first["type"] != second["type"] || first["index"] != second["index"] {
+		return nil
+	}
+	before, isText := first["text"].(string)
+	after, ok := second["text"].(string)
+	if !isText || !ok {
+		return nil
+	}
+	for name, value := range second {
+		if value != nil {
+			first[name] = value
+		}
+	}
+	first["text"] = before + after
+	joined, _ := encode(first)
+	return joined
+}
+
+// The journal encodes data the same way, so that the bytes never change.
+func chatOpaque(data any) model.Part {
+	raw, _ := json.Marshal(data) // cannot fail for strings and JSON
+	return model.Part{Opaque: &model.Opaque{Wire: chatWire, Data: raw}}
 }
 
 func (a *chatAnswer) addText(text string) {
@@ -220,18 +308,25 @@ func (a *chatAnswer) addText(text string) {
 // done reports whether the response is complete by itself, so that it needs no reason.
 func (a *chatAnswer) reply(done bool) (model.Reply, error) {
 	r := model.Reply{Detail: a.reason}
+	// DeepSeek's older models reject it in a message without calls.
+	if len(a.calls) > 0 && len(a.reasoning)+len(a.details) > 0 {
+		r.Parts = append(r.Parts, chatOpaque(chatReasoning{string(a.reasoning), a.details}))
+	}
 	if len(a.text) > 0 {
 		r.Parts = append(r.Parts, model.Part{Text: string(a.text)})
 	}
 	for _, c := range a.calls {
+		if c.extra.Content != nil {
+			r.Parts = append(r.Parts, chatOpaque(c.extra))
+		}
 		r.Parts = append(r.Parts, model.Part{Call: &model.Call{ID: c.id, Name: c.name, Args: string(c.args)}})
 	}
 	if a.reason == "" && !(done && r.HasContent()) {
 		return r, &model.Error{
-			Kind: model.Cut, Message: "the stream ended without a finish reason", Usage: chatUsage(a.usage, false),
+			Kind: model.Cut, Message: "the stream ended without a finish reason", Usage: chatUsage(a.usage, 0),
 		}
 	}
-	r.Usage = chatUsage(a.usage, a.refusal != "" || r.HasContent())
+	r.Usage = chatUsage(a.usage, r.Size()+int64(len(a.refusal)))
 	r.Finish = model.FinishOf(a.reason, r)
 	if a.refusal != "" {
 		r.Finish, r.Detail = model.Filtered, "refusal: "+model.OneLine(a.refusal)
@@ -239,8 +334,8 @@ func (a *chatAnswer) reply(done bool) (model.Reply, error) {
 	return r, nil
 }
 
-func chatUsage(raw json.RawMessage, content bool) *model.Usage {
-	return toUsage(raw, "prompt_tokens", "completion_tokens", content)
+func chatUsage(raw json.RawMessage, size int64) *model.Usage {
+	return toUsage(raw, "prompt_tokens", "completion_tokens", size)
 }
 
 // pendingCall is a call that arrives in pieces.
@@ -248,11 +343,12 @@ type pendingCall struct {
 	index    int64
 	id, name string
 	args     []byte
+	extra    chatExtra
 }
 
 // A piece belongs to the last call with its index. Some servers give all calls the same index, or no IDs, or another ID to each
 // piece.
-func (a *chatAnswer) addCall(index int64, id, name, args string) {
+func (a *chatAnswer) addCall(index int64, id, name, args, raw string) {
 	var c *pendingCall
 	for i := range a.calls {
 		if a.calls[i].index == index || name == "" && id != "" && a.calls[i].id == id {
@@ -275,6 +371,9 @@ func (a *chatAnswer) addCall(index int64, id, name, args string) {
 		c.name += name
 	}
 	c.args = append(c.args, args...)
+	if strings.Contains(raw, "extra_content") {
+		_ = json.Unmarshal([]byte(raw), &c.extra)
+	}
 }
 
 // A piece begins another call only if it has a name, and not if that continues or repeats the name of c, whose arguments are

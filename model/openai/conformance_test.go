@@ -27,6 +27,7 @@ func TestConformance(t *testing.T) {
 			New: func(url, key string, timeouts model.Timeouts) model.Model {
 				return openai.New(openai.Config{Name: "gpt-test", Key: key, BaseURL: url + "/v1", KeyVariable: "LOCAL_KEY", Timeouts: timeouts})
 			},
+			Opaque:      "openai-chat",
 			KeyVariable: "LOCAL_KEY",
 			System:      "messages.0.content",
 			Messages:    "messages",

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"hone/model"
@@ -19,25 +18,19 @@ func NewMeter(path string) model.Meter {
 
 // meter is what a response has said so far.
 type meter struct {
-	usage   json.RawMessage // the last one reported; nil if there is none
-	content bool            // there is a text, a refusal or a call
-	ended   bool            // there is a finish reason
-	closed  bool            // no more events follow
-	fault   string
+	usage  json.RawMessage // that counts; nil if there is none
+	size   int64           // of the texts, the refusal and the calls
+	ended  bool            // there is a finish reason
+	closed bool            // no more events follow
+	fault  string
 }
 
 func (m *meter) metered(in, out string) model.Metered {
 	known := model.Metered{Reported: m.usage != nil, Fault: m.fault}
 	if m.ended {
-		known.Usage, known.Final = toUsage(m.usage, in, out, m.content), m.closed
+		known.Usage, known.Final = toUsage(m.usage, in, out, m.size), m.closed
 	}
 	return known
-}
-
-func (m *meter) setUsage(raw json.RawMessage) {
-	if isSet(raw) {
-		m.usage = raw
-	}
 }
 
 // meteredChunk is a chunk of a chat completion, or all of it. It and
@@ -67,25 +60,40 @@ func (m *meter) readChat(data []byte) model.Metered {
 		if fault := model.EventFault(data); fault != nil {
 			m.fault = fault.Message
 		}
+		size := int64(0)
 		for _, choice := range c.Choices {
 			m.ended = m.ended || choice.Reason != ""
-			m.content = m.content || choice.Delta.hasContent() || choice.Message.hasContent()
+			size += choice.Delta.size() + choice.Message.size()
 		}
-		m.setUsage(c.Usage)
+		m.size += size
+		m.usage = model.LaterUsage(m.usage, c.Usage, size)
 	}
 	return m.metered("prompt_tokens", "completion_tokens")
 }
 
-func (m meteredMessage) hasContent() bool {
-	return slices.ContainsFunc([]json.RawMessage{m.Content, m.Refusal, m.Calls}, func(raw json.RawMessage) bool {
-		return isSet(raw) && string(raw) != `""` && string(raw) != "[]"
-	})
+func (m meteredMessage) size() (n int64) {
+	for _, raw := range []json.RawMessage{m.Content, m.Refusal} {
+		if len(raw) > 0 && string(raw) != "null" && string(raw) != `""` {
+			n += int64(len(raw))
+		}
+	}
+	var calls []struct {
+		Function struct {
+			Arguments json.RawMessage `json:"arguments"`
+		} `json:"function"`
+	}
+	if len(m.Calls) > 0 && json.Unmarshal(m.Calls, &calls) != nil {
+		n++
+	}
+	for _, c := range calls {
+		n += int64(1 + len(c.Function.Arguments))
+	}
+	return n
 }
-
-func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 type meteredEvent struct {
 	Type     string          `json:"type"`
+	Delta    json.RawMessage `json:"delta"`
 	Response meteredResponse `json:"response"`
 }
 
@@ -107,7 +115,9 @@ func (m *meter) readResponse(data []byte) model.Metered {
 }
 
 func (m *meter) addEvent(e meteredEvent, data []byte) {
-	m.content = m.content || strings.HasSuffix(e.Type, ".delta")
+	if strings.HasSuffix(e.Type, ".delta") {
+		m.size += int64(1 + len(e.Delta))
+	}
 	switch e.Type {
 	case "response.completed", "response.incomplete", "response.failed":
 	case "error":
@@ -128,6 +138,10 @@ func (m *meter) addEvent(e meteredEvent, data []byte) {
 	case "completed", "incomplete", "failed":
 		m.ended, m.closed = true, true
 	}
-	m.content = m.content || len(r.Output) > 0
-	m.setUsage(r.Usage)
+	if m.size == 0 { // no deltas
+		for _, item := range r.Output {
+			m.size += int64(len(item))
+		}
+	}
+	m.usage = model.LaterUsage(m.usage, r.Usage, 0)
 }

@@ -197,9 +197,9 @@ func cost(c model.Counts) *float64 {
 	return new(*fee + *upstream)
 }
 
-// in and out are the names of the two totals. It is nil if there is no usage. content reports whether the reply has any. The
-// SDK would decode a value of an unexpected type to another number.
-func toUsage(raw json.RawMessage, in, out string, content bool) *model.Usage {
+// in and out are the names of the two totals. It is nil if there is no usage. size is that of the reply. The SDK would decode a
+// value of an unexpected type to another number.
+func toUsage(raw json.RawMessage, in, out string, size int64) *model.Usage {
 	c := model.ReadCounts(raw)
 	cached, written := c.Optional(in+"_details", "cached_tokens"), c.Optional(in+"_details", "cache_write_tokens")
 	return c.Usage(model.Usage{
@@ -209,5 +209,5 @@ func toUsage(raw json.RawMessage, in, out string, content bool) *model.Usage {
 		Reasoning:  c.Optional(out+"_details", "reasoning_tokens"),
 		CacheRead:  cached,
 		CacheWrite: written,
-	}, content)
+	}, size)
 }

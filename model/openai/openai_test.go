@@ -115,6 +115,54 @@ func TestConfigurationFaults(t *testing.T) {
 	}
 }
 
+// Servers reject the calls of an earlier message without what they sent beside them: DeepSeek
+// and Kimi the reasoning, OpenRouter its details, Google the signature of a call.
+func TestReasoningIsSentBackWithCalls(t *testing.T) {
+	const call = `"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"read","arguments":"{}"}%s}]`
+	signed := strings.Replace(call, "%s", `,"extra_content":{"google":{"thought_signature":"c2ln+/=="}}`, 1)
+	delta := func(fields string) string { return `{"choices":[{"index":0,"delta":{` + fields + `}}]}` }
+	for name, body := range map[string]string{
+		"streamed": events(delta(`"reasoning_content":"Is a < b? "`), delta(`"reasoning_content":"I look.","content":null`),
+			delta(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":"Is","signature":null}]`),
+			delta(`"reasoning_details":[{"type":"reasoning.text","index":0,"text":" a","signature":"s"}]`),
+			delta(`"reasoning_details":[{"type":"reasoning.encrypted","index":1,"data":"x"}]`),
+			delta(signed), `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, "[DONE]"),
+		"plain": `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","reasoning_content":"Is a < b? I look.","reasoning_details":[
+			{"type":"reasoning.text","index":0,"text":"Is a","signature":"s"},{"type":"reasoning.encrypted","index":1,"data":"x"}],` + signed + `}}]}`,
+	} {
+		url, last := serve(t, stream, body)
+		req := hello()
+		reply := generate(t, openai.Config{BaseURL: url}, req)
+		req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: append(reply.Parts,
+			model.Part{Opaque: &model.Opaque{Wire: "gemini", Data: json.RawMessage(`{"reasoning_content":"of another"}`)}})},
+			model.Message{Role: model.User, Parts: []model.Part{{Result: &model.Result{ID: "c1", Name: "read", Text: "x"}}}})
+		generate(t, openai.Config{BaseURL: url}, req)
+		var sent struct {
+			Messages []json.RawMessage `json:"messages"`
+		}
+		if err := json.Unmarshal(last.Body, &sent); err != nil {
+			t.Fatal(err)
+		}
+		want := `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{}"},` +
+			`"extra_content":{"google":{"thought_signature":"c2ln+/=="}}}],"reasoning_content":"Is a < b? I look.",` +
+			`"reasoning_details":[{"index":0,"signature":"s","text":"Is a","type":"reasoning.text"},{"type":"reasoning.encrypted","index":1,"data":"x"}]}`
+		got := string(sent.Messages[1])
+		if name == "plain" { // the details are as they were
+			want = strings.Replace(want, `{"index":0,"signature":"s","text":"Is a","type":"reasoning.text"}`, `{"type":"reasoning.text","index":0,"text":"Is a","signature":"s"}`, 1)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: sent back (-want +got):\n%s", name, diff)
+		}
+	}
+	url, last := serve(t, stream, events(delta(`"reasoning_content":"Hm."`), delta(`"content":"Hi"`), chatEnd))
+	req := hello()
+	req.Messages = append(req.Messages, model.Message{Role: model.Assistant, Parts: generate(t, openai.Config{BaseURL: url}, req).Parts})
+	generate(t, openai.Config{BaseURL: url}, req)
+	if strings.Contains(string(last.Body), "Hm.") {
+		t.Errorf("the reasoning of a message without calls is sent back: %s", last.Body)
+	}
+}
+
 // A plain response's usage is read as strictly as a stream's.
 func TestUnreadableUsageOfAPlainResponse(t *testing.T) {
 	for _, count := range []string{`"9"`, `1e400`, `1.5`, `-1`, `null`, `9223372036854775808`, `{}`, `2000000000000`} {

@@ -202,7 +202,7 @@ func (a *responseAnswer) reply(done bool) (model.Reply, error) {
 	}
 	if a.end.Status == responses.ResponseStatusFailed {
 		err := model.StatusError(0, nil, a.end.Error.Message, string(a.end.Error.Code))
-		err.Usage, err.Streamed = responseUsage(a.end, false), true
+		err.Usage, err.Streamed = responseUsage(a.end, 0), true
 		return model.Reply{}, err
 	}
 	output := a.items
@@ -226,8 +226,8 @@ func (a *responseAnswer) reply(done bool) (model.Reply, error) {
 	if len(output) == 0 && len(a.text) > 0 {
 		r.Parts = []model.Part{{Text: string(a.text)}}
 	}
-	r.Usage = responseUsage(a.end, refusal != "" || r.HasContent())
-	r.Detail = cmp.Or(a.end.IncompleteDetails.Reason, string(a.end.Status))
+	r.Usage = responseUsage(a.end, r.Size()+int64(len(refusal)))
+	r.Detail = model.LaterReason(a.end.IncompleteDetails.Reason, string(a.end.Status))
 	r.Finish = model.FinishOf(r.Detail, r)
 	// Ollama (0.17) calls a reply completed that it cut off at the limit.
 	if a.limit > 0 && r.Usage != nil && r.Usage.Output >= a.limit {
@@ -262,6 +262,6 @@ func messageParts(item responses.ResponseOutputItemUnion, refusal string) ([]mod
 	return append([]model.Part{opaquePart(data)}, parts...), refusal
 }
 
-func responseUsage(r *responses.Response, content bool) *model.Usage {
-	return toUsage(json.RawMessage(r.JSON.Usage.Raw()), "input_tokens", "output_tokens", content)
+func responseUsage(r *responses.Response, size int64) *model.Usage {
+	return toUsage(json.RawMessage(r.JSON.Usage.Raw()), "input_tokens", "output_tokens", size)
 }

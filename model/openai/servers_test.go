@@ -79,6 +79,92 @@ func TestSignsOfLife(t *testing.T) {
 	}
 }
 
+// A reason that says that a reply is not complete stays, whatever a gateway sends after it.
+func TestTheWorstReasonCounts(t *testing.T) {
+	ends := map[string]string{ // the end of each stream of replies; %s is a reason
+		"chat":      events(`{"choices":[{"index":0,"delta":{},"finish_reason":%s}]}`),
+		"anthropic": events(`{"type":"message_delta","delta":{"stop_reason":%s}}`),
+		"gemini":    events(`{"candidates":[{"content":{"parts":[]},"finishReason":%s}]}`),
+	}
+	for reason, want := range map[string]model.Finish{
+		"length": model.Length, "MAX_TOKENS": model.Length, "MAX_OUTPUT": model.Length, "output_limit": model.Length, "truncated": model.Length,
+		"cut off": model.Length, "refusal": model.Filtered, "SAFETY": model.Filtered, "deadline": model.Other, "timed-out": model.Other,
+		"preempted": model.Other, "connection_lost": model.Other,
+		"eos_token": model.Stop, "executed": model.Stop, "runtime": model.Stop,
+	} {
+		for wire, end := range ends {
+			for _, later := range []string{`"stop"`, `null`, `""`} {
+				s := strings.Replace(strings.TrimSuffix(replies[wire], events("[DONE]")), events(`{"type":"message_stop"}`), "", 1)
+				s = strings.Replace(s, chatEnd, `{}`, 1)
+				s = strings.Replace(s, `"STOP"`, `null`, 1)
+				s = strings.Replace(s, `"end_turn"`, `null`, 1)
+				s += strings.Replace(end, "%s", `"`+reason+`"`, 1) + strings.Replace(end, "%s", later, 1)
+				if wire == "anthropic" {
+					s += events(`{"type":"message_stop"}`)
+				}
+				url, _ := serve(t, stream, s)
+				got, err := open(wire, url).Generate(t.Context(), hello())
+				if err != nil || got.Finish != want {
+					t.Errorf("%s, %s and then %s: %q, %v; want %q", wire, reason, later, got.Finish, err, want)
+				}
+			}
+		}
+	}
+	for reason, want := range map[string]model.Finish{"max_output_tokens": model.Length, "content_filter": model.Filtered, "unheard_of": model.Other} {
+		url, _ := serve(t, stream, strings.Replace(replies["responses"], `{"type":"response.completed","response":{"status":"completed"}}`,
+			`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"`+reason+`"}}}`, 1))
+		if got, err := open("responses", url).Generate(t.Context(), hello()); err != nil || got.Finish != want {
+			t.Errorf("responses, %s: %q, %v; want %q", reason, got.Finish, err, want)
+		}
+	}
+}
+
+// A usage is not believed if its output is too small for the text, or if text follows it. Neither do the meters of the
+// forwarder believe it.
+func TestUsageOfTheWholeText(t *testing.T) {
+	long := strings.Repeat("word ", 20_000)
+	meters := map[string]func(string) model.Meter{
+		"chat": openai.NewMeter, "responses": openai.NewMeter, "anthropic": anthropic.NewMeter, "gemini": gemini.NewMeter,
+	}
+	for wire, list := range map[string][]string{
+		"chat": {`{"choices":[{"index":0,"delta":{"content":"%s"}}]}`, chatEnd, `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":%d}}`, "[DONE]"},
+		"responses": {`{"type":"response.output_text.delta","delta":"%s"}`,
+			`{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":3,"output_tokens":%d}}}`},
+		"anthropic": {`{"type":"message_start","message":{"usage":{"input_tokens":3}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}`, `{"type":"content_block_stop","index":0}`,
+			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":%d}}`, `{"type":"message_stop"}`},
+		"gemini": {`{"candidates":[{"content":{"parts":[{"text":"%s"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":%d}}`},
+	} {
+		for output, want := range map[string]bool{"1": false, "20000": true} {
+			meter, known := meters[wire]("/"+wire), model.Metered{}
+			fill := strings.NewReplacer("%s", long, "%d", output)
+			for i := range list {
+				known = meter([]byte(fill.Replace(list[i])))
+			}
+			url, _ := serve(t, stream, fill.Replace(events(list...)))
+			got, err := open(wire, url).Generate(t.Context(), hello())
+			if err != nil || got.Text() != long || (got.Usage != nil) != want || (known.Usage != nil) != want {
+				t.Errorf("%s, %s tokens: %v, usage %+v, metered %+v; believed: want %t", wire, output, err, got.Usage, known.Usage, want)
+			}
+		}
+	}
+	for wire, list := range map[string][]string{
+		"chat": {`{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`,
+			`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`, chatEnd, "[DONE]"},
+		"gemini": {`{"candidates":[{"content":{"parts":[{"text":"H"}]}}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":1}}`,
+			`{"candidates":[{"content":{"parts":[{"text":"i"}]},"finishReason":"STOP"}]}`},
+	} {
+		meter, known := meters[wire]("/"+wire), model.Metered{}
+		for _, data := range list {
+			known = meter([]byte(data))
+		}
+		url, _ := serve(t, stream, events(list...))
+		if got, err := open(wire, url).Generate(t.Context(), hello()); err != nil || got.Text() != "Hi" || got.Usage != nil || known.Usage != nil {
+			t.Errorf("%s: %v, usage %+v, metered %+v of the first tokens", wire, err, got.Usage, known.Usage)
+		}
+	}
+}
+
 // TestCompletionLimit: a model that rejects max_tokens gets max_completion_tokens, and no other
 // request with max_tokens. Any other rejection is the reply.
 func TestCompletionLimit(t *testing.T) {

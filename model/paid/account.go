@@ -138,10 +138,8 @@ func (a *Account) recordCommit(c history.Commit) error {
 // up.
 const maxPlausibleTokens = 1 << 40
 
-// maxTokenBytes is more bytes than a token of a long text has on average: it is 3 to 5 in
-// code, and up to 20 or so in long runs of spaces. Of a short request any usage is
-// believed, because little is lost.
-const maxTokenBytes, shortRequest = 64, 16 << 10
+// Of a request of so many bytes any usage is believed, because little is lost.
+const shortRequest = 16 << 10
 
 // plausibleUsage returns the reported usage of a request of that many bytes; nil if its
 // numbers cannot be counts of tokens, or are too few for the request: a provider that
@@ -155,7 +153,7 @@ func plausibleUsage(u *model.Usage, bytes int64) *model.Usage {
 			return nil
 		}
 	}
-	if u.Total() > 0 && u.Input+u.CacheRead+u.CacheWrite < (bytes-shortRequest)/maxTokenBytes {
+	if u.Total() > 0 && u.Input+u.CacheRead+u.CacheWrite < (bytes-shortRequest)/model.MaxTokenBytes {
 		return nil
 	}
 	return u

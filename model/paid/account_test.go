@@ -1,6 +1,7 @@
 package paid
 
 import (
+	"strings"
 	"testing"
 
 	"hone/model"
@@ -24,5 +25,17 @@ func TestImplausiblyFewTokens(t *testing.T) {
 		if got := plausibleUsage(&test.used, test.bytes); (got != nil) != test.want {
 			t.Errorf("%s: plausible: %t", name, got != nil)
 		}
+	}
+}
+
+// TestOutputOfAText checks that a text tells that a provider ignored its limit, if the
+// provider's own count does not.
+func TestOutputOfAText(t *testing.T) {
+	reply := model.Reply{Parts: []model.Part{{Text: strings.Repeat("word ", 80_000)}}}
+	if got := outputOf(reply, nil); got != 20_000 {
+		t.Errorf("a text of 400 000 bytes without a usage has %d tokens", got)
+	}
+	if got := outputOf(reply, &model.Usage{Output: 9000}); got != 9000 {
+		t.Errorf("the provider says 9000 tokens, got %d", got)
 	}
 }

@@ -100,17 +100,29 @@ func (m Model) attempt(ctx context.Context, c Candidate, req model.Request, size
 	if err != nil {
 		return model.Reply{}, err
 	}
-	if used != nil && used.Output > held.out {
+	if wrote := outputOf(reply, used); wrote > held.out {
 		next := history.Next{First: "choose another model", Verb: history.NewRun}
 		if held.out == c.MaxOutput { // the budget did not lower it
 			next.First += ", or set a larger max-output in [model] of .config/hone.toml"
 		}
 		return model.Reply{}, &history.Stop{Kind: history.KindBudget, Next: next,
-			Why: fmt.Sprintf("%s wrote %d tokens although the limit was %d: a provider that ignores the output limit cannot be kept within a budget", c.Called, used.Output, held.out)}
+			Why: fmt.Sprintf("%s wrote %d tokens although the limit was %d: a provider that ignores the output limit cannot be kept within a budget", c.Called, wrote, held.out)}
 	}
 	reply.Usage = used // record no usage that is not plausible
 	reply.Parts = signed(reply.Parts, c.Called)
 	return reply, fault
+}
+
+// sparseTokenBytes is how many bytes a token has in the text of a reply that has few tokens for
+// its size: long runs of spaces.
+const sparseTokenBytes = 20
+
+// If the provider does not say it plausibly, the text tells how many tokens it has at least.
+func outputOf(reply model.Reply, used *model.Usage) int64 {
+	if used == nil {
+		return reply.Size() / sparseTokenBytes
+	}
+	return used.Output
 }
 
 // InService returns the candidate that is asked now, and the one that takes its place if it
