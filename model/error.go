@@ -25,7 +25,7 @@ const (
 // The kinds of failure after which a retry may succeed.
 const (
 	RateLimited Kind = "rate limited" // 429; wait for Error.RetryAfter
-	Overloaded  Kind = "overloaded"   // 408, 409, 425, 499, 5xx; wait for Error.RetryAfter
+	Overloaded  Kind = "overloaded"   // 408, 409, 424, 425, 499, 5xx; wait for Error.RetryAfter
 	Unreachable Kind = "unreachable"  // no connection
 	Cut         Kind = "cut"          // the stream or body ended early
 	Garbage     Kind = "garbage"      // the response does not follow the protocol

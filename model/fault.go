@@ -76,12 +76,16 @@ func errorText(err error) string {
 // the provider's and may be empty. The header, which may be nil, is read for
 // Retry-After.
 func StatusError(status int, header http.Header, message, code string) *Error {
+	return statusError(status, retryAfter(header, time.Now()), message, code)
+}
+
+func statusError(status int, wait time.Duration, message, code string) *Error {
 	e := &Error{
-		Kind:       kindOf(status, strings.ToLower(message+" "+code)),
 		Status:     status,
 		Message:    OneLine(cmp.Or(message, strings.TrimSpace(code), http.StatusText(status), "no error message")),
-		RetryAfter: retryAfter(header, time.Now()),
+		RetryAfter: wait,
 	}
+	e.Kind = kindOf(status, wait, strings.ToLower(message+" "+code))
 	e.Hint, e.Alternative = remedy(e)
 	return e
 }

@@ -99,6 +99,63 @@ func TestStatusErrorKinds(t *testing.T) {
 	}
 }
 
+// What may pass is not taken for what lasts, because words have several meanings: under 5xx only
+// those that nothing else says count, and a named wait of seconds says that it passes.
+func TestWordsOfTemporaryFaults(t *testing.T) {
+	const limit = "You have reached the rate limit of 3 requests per minute. "
+	for _, test := range []struct {
+		status  int
+		after   string // Retry-After
+		message string
+		want    Kind
+	}{
+		{503, "", "The model is not available at the moment. Please try again later.", Overloaded},
+		{503, "", "Model m is not available. Please try again.", Overloaded},
+		{503, "", "Model m is currently loading", Overloaded},
+		{503, "1", "Model m is not found on any ready replica", Overloaded},
+		{503, "7200", "model not found", Overloaded},
+		{503, "", "No available channel for model m", NoModel},
+		{0, "", "The model m is not available at the moment", Overloaded},
+		{0, "", "The model m is not available", NoModel},
+		{404, "", "The model m is not available at the moment", NoModel},
+
+		{502, "", "upstream connect error: load balance policy found no healthy host", Overloaded},
+		{500, "", "failed to balance shards", Overloaded},
+		{500, "", "credit assignment failed", Overloaded},
+		{500, "", "no invoice for the shard", Overloaded},
+		{500, "", "insufficient_quota", Quota},
+		{400, "", "the load balance policy is unknown", Invalid},
+		{400, "", "account balance: 0", Quota},
+
+		{429, "1", limit + "Add a credit card to raise it.", RateLimited},
+		{429, "", limit + "Add a credit card to raise it.", Quota},
+		{429, "86400", limit + "Add a credit card to raise it.", Quota},
+		{429, "1", "Rate limit exceeded, try again in 1s. Add 10 credits to unlock 1000 requests per day.", RateLimited},
+		{429, "", "Rate limit exceeded, try again in 1.5 seconds. Add 10 credits.", RateLimited},
+		{429, "1", "insufficient_quota", Quota},
+		{429, "1", "You have no credits left", Quota},
+		{402, "1", "rate limit", Quota},
+		{400, "", "supermini has no such field", Invalid}, // "per mini" is no rate
+
+		{500, "", "CUDA error: out of memory while growing the context window of a slot", Overloaded},
+		{500, "", "cannot allocate the context size", Overloaded},
+		{500, "", "the input length exceeds the context length", TooLong},
+		{502, "", "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens", TooLong},
+		{500, "", "prompt is too long: 210000 tokens > 200000 maximum", TooLong},
+		{400, "", "context window is full", TooLong},
+
+		{424, "", "the dependency failed", Overloaded},
+	} {
+		header := http.Header{}
+		if test.after != "" {
+			header.Set("Retry-After", test.after)
+		}
+		if got := StatusError(test.status, header, test.message, "").Kind; got != test.want {
+			t.Errorf("status %d, Retry-After %q, %q: %q, want %q", test.status, test.after, test.message, got, test.want)
+		}
+	}
+}
+
 func TestTemporary(t *testing.T) {
 	for _, kind := range []Kind{RateLimited, Overloaded, Unreachable, Cut, Garbage, Silent} {
 		if !(&Error{Kind: kind}).Temporary() {
