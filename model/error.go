@@ -32,6 +32,12 @@ const (
 	Silent      Kind = "silent"       // the idle or total timeout expired
 )
 
+// The kinds of failure that stand for a reply; see [Error.Reply].
+const (
+	Blocked   Kind = "filtered"  // the provider filtered the reply, or the request
+	Malformed Kind = "bad reply" // the server cannot read what the model wrote
+)
+
 // Error describes one failed attempt to the user. It never contains a key, a
 // header or the text of a request.
 type Error struct {
@@ -68,10 +74,24 @@ func (e *Error) Error() string {
 // Temporary reports whether another attempt may succeed.
 func (e *Error) Temporary() bool {
 	switch e.Kind {
-	case Auth, Invalid, TooLong, OutputLimit, Quota, NoModel, Failed:
+	case Auth, Invalid, TooLong, OutputLimit, Quota, NoModel, Failed, Blocked, Malformed:
 		return false
 	}
 	return true
+}
+
+// Reply returns the reply that a failure stands for, which has no parts: some servers report
+// as an error that a reply was filtered, or that the model wrote a call that they cannot read.
+// Another attempt may succeed, but the model has used its turn (rulings G3 and G19). ok is
+// false for any other failure.
+func (e *Error) Reply() (reply Reply, ok bool) {
+	switch e.Kind {
+	case Blocked:
+		return Reply{Finish: Filtered, Detail: e.Message}, true
+	case Malformed:
+		return Reply{Finish: Other, Detail: e.Message}, true
+	}
+	return Reply{}, false
 }
 
 // Rejected reports whether the attempt failed before anything was generated, so

@@ -156,6 +156,35 @@ func TestWordsOfTemporaryFaults(t *testing.T) {
 	}
 }
 
+// An error may stand for a reply, which was used up: it is no reason to stop the run, nor to wait.
+func TestErrorThatIsAReply(t *testing.T) {
+	for _, test := range []struct {
+		status        int
+		message, code string
+		want          Finish // empty for none
+	}{
+		{400, "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", "", Filtered},
+		{400, "Filtered.", "content_filter", Filtered},
+		{400, "litellm.ContentPolicyViolationError: AzureException", "400", Filtered},
+		{400, "Content Exists Risk", "invalid_request_error", Filtered},
+		{400, "<400> InternalError.Algo.DataInspectionFailed: Input text data may contain inappropriate content.", "", Filtered},
+		{403, "Content violates usage guidelines.", "", Filtered},
+		{400, "Failed to call a function. Please adjust your prompt.", "tool_use_failed", Other},
+		{400, "tool call validation failed: parameters for tool read did not match schema", "tool_use_failed", Other},
+		{500, "error parsing tool call: raw='{\"path\":', err=unexpected end of JSON input", "", Other},
+		{0, "Failed to call a function.", "", Other},
+		{500, "the content filter is down", "", ""},
+		{400, "unknown field filter", "", ""},
+		{401, "wrong key", "", ""},
+	} {
+		e := StatusError(test.status, nil, test.message, test.code)
+		reply, ok := e.Reply()
+		if ok != (test.want != "") || reply.Finish != test.want || ok && (reply.Detail != e.Message || reply.HasContent() || e.Temporary()) {
+			t.Errorf("%v is the reply %+v, want it to end %q", e, reply, test.want)
+		}
+	}
+}
+
 func TestTemporary(t *testing.T) {
 	for _, kind := range []Kind{RateLimited, Overloaded, Unreachable, Cut, Garbage, Silent} {
 		if !(&Error{Kind: kind}).Temporary() {

@@ -46,6 +46,14 @@ const (
 // credit is reported with limits of tokens (OpenRouter), an output limit with the context
 // that it exceeds (vLLM), and a limit for a minute with how to buy a higher one (OpenAI).
 var signs = []sign{
+	// A reply that cannot be used.
+	{Blocked, `content_filter|content[ _]?(management )?policy|responsibleai|invalid_prompt|content exists risk|data_?inspection_?failed|inappropriate content|` +
+		`requires moderation|flagged by|new_sensitive|violates? (our )?usage (guidelines|policy)|不安全或敏感`, refusing, 0,
+		"Azure: Oaklight/argo-proxy#91, BerriAI/litellm#16231; DeepSeek: deepseek-ai/DeepSeek-V2#30; Qwen: QwenLM/qwen-code#2905; " +
+			"OpenAI, OpenRouter, MiniMax, Zhipu, xAI: their documentation"},
+	{Malformed, `tool_use_failed|failed to call a function|json_validate_failed|output_parse_failed|error parsing tool call|remaining in message header|harmonyerror`, []int{0, 4, 5}, 0,
+		"Groq: groq/groq-typescript#103, anomalyco/opencode#1018, and its documentation; Ollama, status 500: ollama/ollama#17638; vLLM, status 500: vllm-project/vllm#51977"},
+
 	// No credit. Waiting does not help.
 	{Quota, `insufficient\w*_quota|exceeded_current_quota|billing_(error|hard_limit|not_active)|hard limit has been reached`, nil, 0,
 		"OpenAI: platform.openai.com/docs/guides/error-codes; Moonshot: anomalyco/opencode#24462; one-api: songquanpeng/one-api#1270"},

@@ -182,6 +182,10 @@ func TestServersFaults(t *testing.T) {
 		{"new-api", 503, message("No available channel for model x under group default", "model_not_found"), model.NoModel},
 		{"Zhipu", 400, message("模型不存在，请检查模型代码", "1211"), model.NoModel},
 
+		{"Azure", 400, `{"error":{"message":"Filtered.","type":null,"code":"400","innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":{"hate":{"filtered":true}}}}}`, model.Blocked},
+		{"Groq", 400, `{"error":{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=read>"}}`, model.Malformed},
+		{"Groq, in words", 200, message("Failed to call a function.", ""), model.Malformed},
+
 		{"OpenRouter", 401, message("No auth credentials found", "401"), model.Auth},
 		{"a gateway", 200, `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`, model.Auth},
 		{"Gemini", 400, message("API key not valid. Please pass a valid API key.", ""), model.Auth},
