@@ -85,7 +85,7 @@ func statusError(status int, wait time.Duration, message, code string) *Error {
 		Message:    OneLine(cmp.Or(message, strings.TrimSpace(code), http.StatusText(status), "no error message")),
 		RetryAfter: wait,
 	}
-	e.Kind = kindOf(status, wait, strings.ToLower(message+" "+code))
+	e.Kind, _ = kindOf(status, wait, strings.ToLower(message+" "+code))
 	e.Hint, e.Alternative = remedy(e)
 	return e
 }
@@ -134,6 +134,19 @@ func (r *response) eventFault(e event) *Error {
 		fault.Status = cmp.Or(fault.Status, r.status)
 	}
 	return fault
+}
+
+// A line of text may be an error in words (ruling G23). Anything longer, and what begins like JSON or a page, is garbage: it may
+// be a part of a reply.
+func (r *response) textFault(data []byte) *Error {
+	text := string(bytes.TrimSpace(data))
+	wait := retryAfter(r.header, time.Now())
+	if _, known := kindOf(0, wait, strings.ToLower(text)); known && len(r.events) == 1 && len(text) <= maxMessage && strings.IndexAny(text, `{["<`) != 0 {
+		fault := statusError(0, wait, text, "")
+		fault.Status = r.status
+		return fault
+	}
+	return &Error{Kind: Garbage, Message: OneLine("the response is not JSON: " + cmp.Or(plainText(data), "a web page"))}
 }
 
 // maxAfter limits the wait that a server may ask for.

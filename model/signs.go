@@ -128,6 +128,8 @@ var signs = []sign{
 	// The key.
 	{Auth, `(api|access|secret)[ _-]?key|(authentication|permission)_(error|denied)|unauthenticated|unauthori[sz]ed|auth credentials|invalid (authentication|credentials)|令牌`, []int{0, 400, 401, 403}, 0,
 		"Gemini: ai.google.dev/api, status 400; OpenRouter: openrouter.ai/docs/api-reference/errors; Anthropic: docs.claude.com/en/api/errors; new-api"},
+	{Auth, `\bforbidden\b|\bnot (authenticated|authori[sz]ed|logged in)|\b(access|permission) (is )?denied|\b(invalid|expired|missing) (auth\w* |access |bearer |api )?token\b|\btoken (is |has )?(invalid|expired|missing)|未授权`, []int{0}, 0,
+		"gateways, with status 200: lanqian528/chat2api#4, foxhui/WebAI2API#22"},
 	{Auth, ``, []int{401, 403}, 0, "all: RFC 9110"},
 
 	// Later.
@@ -153,25 +155,25 @@ func (s sign) matches(status int, wait time.Duration) bool {
 // namedWait finds a wait of seconds in the words of an error.
 var namedWait = lazyregexp.New(`\b(?:try again|retry) (?:in|after) [\d.]+ ?(?:ms|s|sec|seconds?)\b`)
 
-// text has the provider's words in lower case, and wait is what it asks for. An
-// unknown error inside a stream counts as temporary.
-func kindOf(status int, wait time.Duration, text string) Kind {
+// text has the provider's words in lower case, and wait is what it asks for. It returns false if nothing says what the error is:
+// then it counts as temporary inside a stream.
+func kindOf(status int, wait time.Duration, text string) (kind Kind, known bool) {
 	if wait == 0 && namedWait.MatchString(text) {
 		wait = time.Second
 	}
 	for i, s := range signs {
 		if s.matches(status, wait) && signWords()[i].MatchString(text) {
 			if s.kind == OutputLimit && promptFills(text) {
-				return TooLong
+				return TooLong, true
 			}
-			return s.kind
+			return s.kind, true
 		}
 	}
 	switch {
 	case status == 0, status >= 500, slices.Contains(passing, status):
-		return Overloaded
+		return Overloaded, false
 	}
-	return Invalid
+	return Invalid, false
 }
 
 // passing is the statuses below 500 that another attempt may change.
