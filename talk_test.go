@@ -377,6 +377,27 @@ func TestReplyThatEndedEarly(t *testing.T) {
 	}
 }
 
+// Some servers report a discarded reply as an error. It is a turn like any other, and one that was rejected costs nothing.
+func TestErrorThatIsAReply(t *testing.T) {
+	dir := t.TempDir()
+	m := speaker(fails(&model.Error{Kind: model.Malformed, Status: 400, Message: "failed to call a function"}),
+		fails(&model.Error{Kind: model.Blocked, Status: 400, Message: "the content policy"}), says("so"))
+	var talk hone.Conversation
+	end := process{round: talks(handy(m, echo()), func(got hone.Conversation) { talk = got })}.end(t, dir)
+	wantEnd(t, end, hone.KindDone)
+	if talk.Ended != hone.EndedAnswer || talk.Reply.Text() != "so" || talk.Turns != 3 || end.Tokens != 15 {
+		t.Errorf("what came of it: %+v, %d tokens", talk, end.Tokens)
+	}
+	for i, want := range []string{"", "(other: failed to call a function)", "(filtered: the content policy)"} {
+		if got := (&actor{requests: m.requests}).lastText(i); !strings.Contains(got, want) {
+			t.Errorf("request %d says %q, want %q in it", i, got, want)
+		}
+	}
+	if retries := of[history.Retried](t, events(t, dir), "retry", ""); len(retries) > 0 {
+		t.Errorf("%d retries", len(retries))
+	}
+}
+
 // A model that neither calls tools nor answers is told to do so, at most twice
 // in a row.
 func TestNoAnswer(t *testing.T) {

@@ -114,7 +114,7 @@ func (h Host) CanOpen(l loop.Loop) error {
 }
 
 // Guard returns a guard that finds secrets for a loop in a workspace. It allows
-// what the loop's settings allow, and also knows the logins in the addresses of the
+// what the loop's settings allow, and also knows the secrets in the addresses of the
 // loop's models, and the variables that its settings pass on; see [NewGuard].
 func (h Host) Guard(ctx context.Context, l loop.Loop, root string) (*secret.Guard, error) {
 	g, _, err := withSecretsOf(ctx, root, h.keyGuard(l), h.getenv, h.variables(l))
@@ -125,7 +125,7 @@ func (h Host) Guard(ctx context.Context, l loop.Loop, root string) (*secret.Guar
 func (h Host) keyGuard(l loop.Loop) *secret.Guard {
 	var addresses []string
 	for _, m := range loop.AllModels(l) {
-		addresses = append(addresses, m.BaseURLWithLogin())
+		addresses = append(addresses, m.KnownAddress())
 	}
 	g := secret.NewGuard(config.Send.In(l.Shared().Values))
 	g.Known = KnownKeys(h.getenv, addresses...)

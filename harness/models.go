@@ -301,7 +301,8 @@ func (p Provider) parseAddress(text string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", loop.Usage(fmt.Sprintf("%q is not a provider address", RedactURL(text)), "write it like http://127.0.0.1:8080/v1")
+		masked, _ := config.MaskAddress(text)
+		return "", loop.Usage(fmt.Sprintf("%q is not a provider address", masked), "write it like http://127.0.0.1:8080/v1")
 	}
 	if !p.hostOnly {
 		return u.String(), nil
@@ -317,18 +318,6 @@ func (p Provider) parseAddress(text string) (string, error) {
 		u.Path = standard.Path
 	}
 	return u.String(), nil
-}
-
-// RedactURL returns an address without its password. The scheme may be missing.
-func RedactURL(text string) string {
-	u, err := url.Parse(text)
-	switch {
-	case err == nil:
-		return u.Redacted()
-	case strings.Contains(text, "@"):
-		return "an address with a password"
-	}
-	return text
 }
 
 // defaultOutput is the output limit of a model of which nothing is known, in

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"hone/internal/config"
 	"hone/internal/lazyregexp"
 
 	"hone/history"
@@ -31,7 +32,7 @@ func KeyVariables() []string {
 const minKeyLength = 8
 
 // KnownKeys returns the secret values of this process: every provider's key,
-// not only the one in use, and the logins in addresses. Nil if there are none.
+// not only the one in use, and the secrets in addresses. Nil if there are none.
 func KnownKeys(getenv func(string) string, addresses ...string) []string {
 	var keys []string
 	for _, p := range Providers() {
@@ -41,22 +42,15 @@ func KnownKeys(getenv func(string) string, addresses ...string) []string {
 		addresses = append(addresses, getenv(p.Base))
 	}
 	for _, a := range addresses {
-		_, login := loop.CutLogin(a)
-		keys = append(keys, secretsOfLogin(login)...)
+		_, secrets := config.MaskAddress(a)
+		for _, s := range secrets {
+			if plain, err := url.PathUnescape(s); err == nil && plain != s {
+				keys = append(keys, plain)
+			}
+			keys = append(keys, s)
+		}
 	}
 	return slices.DeleteFunc(keys, func(k string) bool { return len(k) < minKeyLength })
-}
-
-// Without a password the user of a login is the secret, because it is a token.
-func secretsOfLogin(login string) []string {
-	secret, password, ok := strings.Cut(login, ":")
-	if ok {
-		secret = password
-	}
-	if unescaped, err := url.PathUnescape(secret); err == nil && unescaped != secret {
-		return []string{secret, unescaped}
-	}
-	return []string{secret}
 }
 
 func (h Host) variables(l loop.Loop) []string {

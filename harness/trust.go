@@ -209,7 +209,8 @@ func (h Host) Openings(l loop.Loop) []string {
 	}
 	for _, m := range loop.AllModels(l) {
 		if address := h.foreignAddress(*m); address != "" {
-			line := fmt.Sprintf("%s is asked at %s", m.Name, RedactURL(address))
+			masked, _ := config.MaskAddress(address)
+			line := fmt.Sprintf("%s is asked at %s", m.Name, masked)
 			if !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}

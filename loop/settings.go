@@ -109,8 +109,8 @@ func (s *Settings) Own(string) func(string) bool { return nil }
 // Model is one of a run's models, and how to reach it.
 type Model struct {
 	Name      string          `json:"name"`               // provider/name
-	BaseURL   string          `json:"base_url,omitempty"` // without its login
-	Login     bool            `json:"login,omitempty"`    // BaseURL came with a user or a password
+	BaseURL   string          `json:"base_url,omitempty"` // as [config.MaskAddress] shows it
+	Login     bool            `json:"login,omitempty"`    // something in BaseURL is masked
 	Wire      string          `json:"wire,omitempty"`
 	Tools     string          `json:"tools,omitempty"` // "text" if calls are parsed from the replies' text
 	Reasoning model.Reasoning `json:"reasoning,omitempty"`
@@ -135,7 +135,7 @@ type Model struct {
 	// KeyCommand prints the key; empty means that the environment has it.
 	KeyCommand string `json:"key_command,omitempty"`
 
-	login string // of BaseURL; never recorded
+	address string // BaseURL with its secrets; never recorded
 }
 
 // Agent is a command-line agent that plays a role.
@@ -151,50 +151,25 @@ const (
 	TextTools   = "text"   // in the text of its replies
 )
 
-// SetBaseURL sets the base URL. Its login is stored separately and never recorded.
+// SetBaseURL sets the base URL. What may be a secret in it is stored separately and never
+// recorded.
 func (m *Model) SetBaseURL(url string) {
-	m.BaseURL, m.login = CutLogin(url)
-	m.Login = m.login != ""
+	masked, secrets := config.MaskAddress(url)
+	m.BaseURL, m.address, m.Login = masked, url, len(secrets) > 0
 }
 
-// Address returns the base URL with its login; empty if there is no base URL. It
-// returns an error if the login is no longer known.
+// Address returns the base URL with its secrets; empty if there is no base URL. It returns an
+// error if they are no longer known.
 func (m Model) Address() (string, error) {
-	if m.Login && m.login == "" {
-		return "", &hone.Stop{Kind: hone.KindUsage, Why: "the run's base URL contained a user name or a password, which hone does not store",
+	if m.Login && m.address == "" {
+		return "", &hone.Stop{Kind: hone.KindUsage, Why: "the run's base URL contained a password or a query, which hone does not store",
 			Next: hone.Next{Verb: hone.Resume, Flags: []hone.Flag{{Name: "base-url", Value: "URL"}}}}
 	}
-	return m.BaseURLWithLogin(), nil
+	return m.KnownAddress(), nil
 }
 
-// BaseURLWithLogin returns the base URL with its login, if that is known.
-func (m Model) BaseURLWithLogin() string {
-	if m.login == "" {
-		return m.BaseURL
-	}
-	scheme, rest, ok := strings.Cut(m.BaseURL, "://")
-	if !ok {
-		return m.login + "@" + m.BaseURL
-	}
-	return scheme + "://" + m.login + "@" + rest
-}
-
-// CutLogin removes the user name and the password from an address.
-func CutLogin(address string) (rest, login string) {
-	begin := strings.Index(address, "://") + len("://")
-	if begin < len("://") {
-		begin = 0
-	}
-	end := len(address)
-	if i := strings.IndexAny(address[begin:], "/?#"); i >= 0 {
-		end = begin + i
-	}
-	at := strings.LastIndexByte(address[begin:end], '@')
-	if at < 0 {
-		return address, ""
-	}
-	return address[:begin] + address[begin+at+1:], address[begin : begin+at]
-}
+// KnownAddress returns the base URL with its secrets if they are known, otherwise without.
+func (m Model) KnownAddress() string { return cmp.Or(m.address, m.BaseURL) }
 
 // Provider returns the provider's part of PROVIDER/NAME.
 func (m Model) Provider() string {

@@ -25,11 +25,17 @@ const (
 // The kinds of failure after which a retry may succeed.
 const (
 	RateLimited Kind = "rate limited" // 429; wait for Error.RetryAfter
-	Overloaded  Kind = "overloaded"   // 408, 409, 425, 499, 5xx; wait for Error.RetryAfter
+	Overloaded  Kind = "overloaded"   // 408, 409, 424, 425, 499, 5xx; wait for Error.RetryAfter
 	Unreachable Kind = "unreachable"  // no connection
 	Cut         Kind = "cut"          // the stream or body ended early
 	Garbage     Kind = "garbage"      // the response does not follow the protocol
 	Silent      Kind = "silent"       // the idle or total timeout expired
+)
+
+// The kinds of failure that stand for a reply; see [Error.Reply].
+const (
+	Blocked   Kind = "filtered"  // the provider filtered the reply, or the request
+	Malformed Kind = "bad reply" // the server cannot read what the model wrote
 )
 
 // Error describes one failed attempt to the user. It never contains a key, a
@@ -68,10 +74,24 @@ func (e *Error) Error() string {
 // Temporary reports whether another attempt may succeed.
 func (e *Error) Temporary() bool {
 	switch e.Kind {
-	case Auth, Invalid, TooLong, OutputLimit, Quota, NoModel, Failed:
+	case Auth, Invalid, TooLong, OutputLimit, Quota, NoModel, Failed, Blocked, Malformed:
 		return false
 	}
 	return true
+}
+
+// Reply returns the reply that a failure stands for, which has no parts: some servers report
+// as an error that a reply was filtered, or that the model wrote a call that they cannot read.
+// Another attempt may succeed, but the model has used its turn (rulings G3 and G19). ok is
+// false for any other failure.
+func (e *Error) Reply() (reply Reply, ok bool) {
+	switch e.Kind {
+	case Blocked:
+		return Reply{Finish: Filtered, Detail: e.Message}, true
+	case Malformed:
+		return Reply{Finish: Other, Detail: e.Message}, true
+	}
+	return Reply{}, false
 }
 
 // Rejected reports whether the attempt failed before anything was generated, so

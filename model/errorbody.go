@@ -38,9 +38,7 @@ func (e *errorBody) message() string { return strings.Join(slices.Compact(e.text
 func (e *errorBody) code() string    { return strings.Join(slices.Compact(e.codes), " ") }
 
 func (e *errorBody) fault(status int, header http.Header) *Error {
-	fault := StatusError(status, header, e.message(), e.code())
-	fault.RetryAfter = max(fault.RetryAfter, e.after)
-	return fault
+	return statusError(status, max(retryAfter(header, time.Now()), e.after), e.message(), e.code())
 }
 
 // The members of an error, in the order in which their texts are joined.

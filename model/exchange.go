@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -267,7 +266,7 @@ func (x *Exchange) event(i int) (json.RawMessage, error) {
 	case fault != nil:
 		return e.data, fault
 	case r.frames.plain && !json.Valid(e.data):
-		return e.data, &Error{Kind: Garbage, Message: OneLine("the response is not JSON: " + cmp.Or(plainText(e.data), "a web page"))}
+		return e.data, r.textFault(e.data)
 	}
 	return e.data, nil
 }

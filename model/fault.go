@@ -76,12 +76,16 @@ func errorText(err error) string {
 // the provider's and may be empty. The header, which may be nil, is read for
 // Retry-After.
 func StatusError(status int, header http.Header, message, code string) *Error {
+	return statusError(status, retryAfter(header, time.Now()), message, code)
+}
+
+func statusError(status int, wait time.Duration, message, code string) *Error {
 	e := &Error{
-		Kind:       kindOf(status, strings.ToLower(bothEnds(message)+" "+bothEnds(code))),
 		Status:     status,
 		Message:    OneLine(cmp.Or(message, strings.TrimSpace(code), http.StatusText(status), "no error message")),
-		RetryAfter: retryAfter(header, time.Now()),
+		RetryAfter: wait,
 	}
+	e.Kind, _ = kindOf(status, wait, strings.ToLower(bothEnds(message)+" "+bothEnds(code)))
 	e.Hint, e.Alternative = remedy(e)
 	return e
 }
@@ -139,6 +143,19 @@ func (r *response) eventFault(e event) *Error {
 		fault.Status = cmp.Or(fault.Status, r.status)
 	}
 	return fault
+}
+
+// A line of text may be an error in words (ruling G23). Anything longer, and what begins like JSON or a page, is garbage: it may
+// be a part of a reply.
+func (r *response) textFault(data []byte) *Error {
+	text := string(bytes.TrimSpace(data))
+	wait := retryAfter(r.header, time.Now())
+	if _, known := kindOf(0, wait, strings.ToLower(text)); known && len(r.events) == 1 && len(text) <= maxMessage && strings.IndexAny(text, `{["<`) != 0 {
+		fault := statusError(0, wait, text, "")
+		fault.Status = r.status
+		return fault
+	}
+	return &Error{Kind: Garbage, Message: OneLine("the response is not JSON: " + cmp.Or(plainText(data), "a web page"))}
 }
 
 // maxAfter limits the wait that a server may ask for.

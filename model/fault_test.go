@@ -101,6 +101,92 @@ func TestStatusErrorKinds(t *testing.T) {
 	}
 }
 
+// What may pass is not taken for what lasts, because words have several meanings: under 5xx only
+// those that nothing else says count, and a named wait of seconds says that it passes.
+func TestWordsOfTemporaryFaults(t *testing.T) {
+	const limit = "You have reached the rate limit of 3 requests per minute. "
+	for _, test := range []struct {
+		status  int
+		after   string // Retry-After
+		message string
+		want    Kind
+	}{
+		{503, "", "The model is not available at the moment. Please try again later.", Overloaded},
+		{503, "", "Model m is not available. Please try again.", Overloaded},
+		{503, "", "Model m is currently loading", Overloaded},
+		{503, "1", "Model m is not found on any ready replica", Overloaded},
+		{503, "7200", "model not found", Overloaded},
+		{503, "", "No available channel for model m", NoModel},
+		{0, "", "The model m is not available at the moment", Overloaded},
+		{0, "", "The model m is not available", NoModel},
+		{404, "", "The model m is not available at the moment", NoModel},
+
+		{502, "", "upstream connect error: load balance policy found no healthy host", Overloaded},
+		{500, "", "failed to balance shards", Overloaded},
+		{500, "", "credit assignment failed", Overloaded},
+		{500, "", "no invoice for the shard", Overloaded},
+		{500, "", "insufficient_quota", Quota},
+		{400, "", "the load balance policy is unknown", Invalid},
+		{400, "", "account balance: 0", Quota},
+
+		{429, "1", limit + "Add a credit card to raise it.", RateLimited},
+		{429, "", limit + "Add a credit card to raise it.", Quota},
+		{429, "86400", limit + "Add a credit card to raise it.", Quota},
+		{429, "1", "Rate limit exceeded, try again in 1s. Add 10 credits to unlock 1000 requests per day.", RateLimited},
+		{429, "", "Rate limit exceeded, try again in 1.5 seconds. Add 10 credits.", RateLimited},
+		{429, "1", "insufficient_quota", Quota},
+		{429, "1", "You have no credits left", Quota},
+		{402, "1", "rate limit", Quota},
+		{400, "", "supermini has no such field", Invalid}, // "per mini" is no rate
+
+		{500, "", "CUDA error: out of memory while growing the context window of a slot", Overloaded},
+		{500, "", "cannot allocate the context size", Overloaded},
+		{500, "", "the input length exceeds the context length", TooLong},
+		{502, "", "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens", TooLong},
+		{500, "", "prompt is too long: 210000 tokens > 200000 maximum", TooLong},
+		{400, "", "context window is full", TooLong},
+
+		{424, "", "the dependency failed", Overloaded},
+	} {
+		header := http.Header{}
+		if test.after != "" {
+			header.Set("Retry-After", test.after)
+		}
+		if got := StatusError(test.status, header, test.message, "").Kind; got != test.want {
+			t.Errorf("status %d, Retry-After %q, %q: %q, want %q", test.status, test.after, test.message, got, test.want)
+		}
+	}
+}
+
+// An error may stand for a reply, which was used up: it is no reason to stop the run, nor to wait.
+func TestErrorThatIsAReply(t *testing.T) {
+	for _, test := range []struct {
+		status        int
+		message, code string
+		want          Finish // empty for none
+	}{
+		{400, "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", "", Filtered},
+		{400, "Filtered.", "content_filter", Filtered},
+		{400, "litellm.ContentPolicyViolationError: AzureException", "400", Filtered},
+		{400, "Content Exists Risk", "invalid_request_error", Filtered},
+		{400, "<400> InternalError.Algo.DataInspectionFailed: Input text data may contain inappropriate content.", "", Filtered},
+		{403, "Content violates usage guidelines.", "", Filtered},
+		{400, "Failed to call a function. Please adjust your prompt.", "tool_use_failed", Other},
+		{400, "tool call validation failed: parameters for tool read did not match schema", "tool_use_failed", Other},
+		{500, "error parsing tool call: raw='{\"path\":', err=unexpected end of JSON input", "", Other},
+		{0, "Failed to call a function.", "", Other},
+		{500, "the content filter is down", "", ""},
+		{400, "unknown field filter", "", ""},
+		{401, "wrong key", "", ""},
+	} {
+		e := StatusError(test.status, nil, test.message, test.code)
+		reply, ok := e.Reply()
+		if ok != (test.want != "") || reply.Finish != test.want || ok && (reply.Detail != e.Message || reply.HasContent() || e.Temporary()) {
+			t.Errorf("%v is the reply %+v, want it to end %q", e, reply, test.want)
+		}
+	}
+}
+
 func TestTemporary(t *testing.T) {
 	for _, kind := range []Kind{RateLimited, Overloaded, Unreachable, Cut, Garbage, Silent} {
 		if !(&Error{Kind: kind}).Temporary() {

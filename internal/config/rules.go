@@ -231,15 +231,15 @@ func unless(form *lazyregexp.Regexp, what, hint string) func(string) (string, st
 	}
 }
 
-// urlProblem also refuses a URL with a password, because hone shows the URL and
-// records it in the journal.
+// urlProblem also refuses a URL with what may be a secret, because the file shows it to everybody.
 func urlProblem(s string) (problem, hint string) {
 	u, err := url.Parse(s)
+	_, secrets := MaskAddress(s)
 	switch {
 	case err != nil, u.User == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == ""):
 		return "it is not an http or https URL", `write one, such as "http://localhost:11434/v1"`
-	case u.User != nil:
-		return "the URL contains a user name or a password", "remove it, and set the key variable of the provider"
+	case u.User != nil, len(secrets) > 0:
+		return "the URL contains a user name, a password or a query", "remove it, and set the key variable of the provider, or the variable of its address"
 	}
 	return "", ""
 }

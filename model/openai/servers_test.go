@@ -268,6 +268,23 @@ func TestServersFaults(t *testing.T) {
 		{"new-api", 503, message("No available channel for model x under group default", "model_not_found"), model.NoModel},
 		{"Zhipu", 400, message("模型不存在，请检查模型代码", "1211"), model.NoModel},
 
+		{"Azure", 400, `{"error":{"message":"Filtered.","type":null,"code":"400","innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":{"hate":{"filtered":true}}}}}`, model.Blocked},
+		{"Groq", 400, `{"error":{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=read>"}}`, model.Malformed},
+		{"Groq, in words", 200, message("Failed to call a function.", ""), model.Malformed},
+
+		{"FastAPI", 200, `{"detail":"Not authenticated"}`, model.Auth},
+		{"FastAPI", 200, `{"detail":"Forbidden"}`, model.Auth},
+		{"a gateway", 200, `{"message":"Invalid token"}`, model.Auth},
+		{"a gateway", 200, `{"error":"Access denied"}`, model.Auth},
+		{"a gateway", 200, "Unauthorized\n", model.Auth},
+		{"a gateway", 200, "insufficient balance", model.Quota},
+		{"a gateway", 200, "Too many requests", model.RateLimited},
+		{"a gateway", 200, `{"success":false,"message":"insufficient balance"}`, model.Quota},
+		{"part of a reply", 200, `{"choices":[{"message":{"content":"no api key: Unauthorized`, model.Garbage},
+		{"a long text", 200, "Unauthorized " + strings.Repeat("words ", 100), model.Garbage},
+		{"a page", 200, "<html>Unauthorized</html>", model.Garbage},
+		{"a word", 200, "OK", model.Garbage},
+
 		{"OpenRouter", 401, message("No auth credentials found", "401"), model.Auth},
 		{"a gateway", 200, `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`, model.Auth},
 		{"Gemini", 400, message("API key not valid. Please pass a valid API key.", ""), model.Auth},
@@ -294,7 +311,7 @@ func TestServersFaults(t *testing.T) {
 			if e.Kind == model.OutputLimit && !strings.Contains(e.Hint, "max-output") {
 				t.Errorf("%s: the hint %q does not name max-output", test.server, e.Hint)
 			}
-			if test.status == 200 && e.Rejected() != (test.want != model.Overloaded) {
+			if test.status == 200 && e.Rejected() != (test.want != model.Overloaded && test.want != model.Garbage) {
 				t.Errorf("%s, %s: an error that is the whole body releases the reserve: %t", wire, test.server, e.Rejected())
 			}
 		}

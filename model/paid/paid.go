@@ -108,6 +108,11 @@ func (m Model) attempt(ctx context.Context, c Candidate, req model.Request, size
 		return model.Reply{}, &history.Stop{Kind: history.KindBudget, Next: next,
 			Why: fmt.Sprintf("%s wrote %d tokens although the limit was %d: a provider that ignores the output limit cannot be kept within a budget", c.Called, wrote, held.out)}
 	}
+	if e := (*model.Error)(nil); errors.As(fault, &e) {
+		if instead, ok := e.Reply(); ok {
+			reply, fault = instead, nil
+		}
+	}
 	reply.Usage = used // record no usage that is not plausible
 	reply.Parts = signed(reply.Parts, c.Called)
 	return reply, fault

@@ -74,7 +74,7 @@ func finishes() []model.Finish {
 func kinds() []model.Kind {
 	return []model.Kind{
 		model.Auth, model.Invalid, model.TooLong, model.OutputLimit, model.Quota, model.NoModel, model.RateLimited,
-		model.Overloaded, model.Unreachable, model.Cut, model.Garbage, model.Silent,
+		model.Overloaded, model.Unreachable, model.Cut, model.Garbage, model.Silent, model.Blocked, model.Malformed,
 	}
 }
 

@@ -117,7 +117,7 @@ func (v *Invocation) line(n int, workspace, dir string) []string {
 
 func (v *Invocation) address(n int) string {
 	if all := v.modelsOf(n); len(all) > 0 {
-		return all[0].BaseURLWithLogin()
+		return all[0].KnownAddress()
 	}
 	return ""
 }

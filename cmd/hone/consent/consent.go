@@ -55,7 +55,8 @@ func modelLines(m loop.RoleModel) []Line {
 		text += " as " + m.Role
 	}
 	if m.Model.BaseURL != "" {
-		text += " at " + harness.RedactURL(m.Model.BaseURL)
+		masked, _ := config.MaskAddress(m.Model.BaseURL) // other versions recorded more
+		text += " at " + masked
 	}
 	lines := []Line{{"model", text}}
 	for _, f := range m.Model.Fallbacks {

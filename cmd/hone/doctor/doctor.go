@@ -283,7 +283,8 @@ func (o Options) lookAtKeys() []Diagnosis {
 			found = append(found, "no key")
 		}
 		if base != "" {
-			found = append(found, p.Base+" is "+harness.RedactURL(base))
+			masked, _ := config.MaskAddress(base)
+			found = append(found, p.Base+" is "+masked)
 		}
 		looks = append(looks, Diagnosis{What: p.Name, Found: strings.Join(found, ", "), absent: variable != "" && value == "" && command == ""})
 	}
