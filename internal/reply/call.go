@@ -34,6 +34,9 @@ func ReadCall(call model.Call, offered []model.Spec) Call {
 	if err := json.Unmarshal([]byte(call.Args), &v); err != nil {
 		c.Problem = fmt.Sprintf("the arguments are not JSON: %s. They were: %s", err, Shorten(call.Args, 500))
 	}
+	if key, twice := RepeatedKey(json.RawMessage(call.Args)); twice {
+		c.Problem = fmt.Sprintf("the arguments have the key %q twice", Shorten(key, MaxName))
+	}
 	if !slices.Contains(names, call.Name) {
 		c.Problem = fmt.Sprintf("there is no tool %q; %s", Shorten(call.Name, MaxName), cmp.Or(callHint(call.Name, offered), "there are: "+strings.Join(names, ", ")))
 	}
@@ -93,6 +96,28 @@ func base(name string) string {
 	short = strings.TrimRight(short, "0123456789")
 	short = strings.TrimRight(short, ":.")
 	return short[strings.LastIndexAny(short, ".:/")+1:]
+}
+
+// PlainName returns the name of an argument in lower case, without underscores and hyphens.
+func PlainName(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// IsRemark reports whether an unknown member of an object only explains it, or asks for
+// what is done anyway.
+func IsRemark(name string, value any) bool {
+	switch PlainName(name) {
+	case "explanation", "reason", "reasoning", "description", "thought", "thoughts", "comment", "rationale", "instruction", "instructions", "summary", "title", "securityrisk", "toolname":
+		return true
+	case "encoding":
+		text, _ := value.(string)
+		return slices.Contains([]string{"utf8", "text", "plain", "none"}, PlainName(text))
+	case "replaceall", "allowmultiple", "createdirs":
+		return value == false || PlainName(name) == "createdirs"
+	case "expectedreplacements":
+		return value == 1.0
+	}
+	return false
 }
 
 // synonyms returns the names under which other programs offer similar tools.
@@ -190,21 +215,36 @@ const CallExample = "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\":
 // written matches the beginning of a call that a model wrote as text.
 var written = lazyregexp.New(`(?i)<\|?(?:tool_call|function_call|tool_calls|invoke|function|tool_use|python_tag)[\s>=|]|\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|^Action(?: Input)?:\s|\*\*\* Begin Patch`)
 
-var namedCall = lazyregexp.New(`"(?:name|tool|tool_name|function)":\s*"([^"\s]{1,60})"`)
+// In what looks like a call, a name stands before, after or between the signs of one. The groups are names.
+var (
+	// namedCall matches a call with the name in a member of JSON, in an attribute, or in a special token's text.
+	namedCall = lazyregexp.New(`["'](?:name|tool|tool_name|function|recipient_name|action)["']:\s*["']([^"'\s]{1,60})["']|<[^<>\n]{0,60}\bname=["']([^"'\s<>]{1,60})["']|` +
+		`<[|｜][^<>\n]{1,40}[|｜]>\s*(?:to=)?([\w.:/-]{1,60})|\bto=([\w.:/-]{1,60})|(?m)^(?:>>>\s*|Action:\s*)([\w.:/-]{1,60})\s*$`)
+	// ownCall matches a call in which the name itself is the sign: a tag with arguments in it, a function with
+	// named arguments, or a name before an object.
+	ownCall = lazyregexp.New(`<([\w.-]{1,60})>\s*(?:\{\s*"|<\w+>)|\b([\w.-]{1,60})\(\s*\w+\s*=\s*['"\[{\d]|(?m)^\W{0,4}([\w.:/-]{1,60})\s*\{\s*"`)
+)
 
 func isSynonym(name, tool string) bool {
 	return slices.Contains(strings.Split(synonyms()[tool], "|"), strings.ToLower(base(name)))
 }
 
 // WrittenCall reports whether a text contains what looks like a call of one of the
-// tools, or of one with another program's name for it, written as text.
-func WrittenCall(text string, offered []model.Spec) bool {
+// tools, or of one with another program's name for it, written as text in whatever
+// form. named reports whether the name of the tool is in it: without it, the text
+// may only speak of calls.
+func WrittenCall(text string, offered []model.Spec) (found, named bool) {
 	tools := namesOf(offered)
-	if written.MatchString(text) {
-		return true
+	means := func(forms *lazyregexp.Regexp, synonym func(string) bool) bool {
+		return slices.ContainsFunc(forms.FindAllStringSubmatch(text, -1), func(m []string) bool {
+			name := strings.Join(m[1:], "") // the other groups are empty
+			if slices.Contains(tools, ToolName(name, tools)) {
+				return true
+			}
+			return synonym(name) && slices.ContainsFunc(tools, func(tool string) bool { return isSynonym(name, tool) })
+		})
 	}
-	return slices.ContainsFunc(namedCall.FindAllStringSubmatch(text, -1), func(m []string) bool {
-		name := ToolName(m[1], tools)
-		return slices.Contains(tools, name) || slices.ContainsFunc(tools, func(t string) bool { return isSynonym(name, t) })
-	})
+	named = means(namedCall, func(string) bool { return true }) ||
+		means(ownCall, func(name string) bool { return strings.Contains(name, "_") }) // other words are in any program
+	return named || written.MatchString(text), named
 }
