@@ -148,7 +148,8 @@ func (r *Run) foundTree() (workspace.Manifest, error) {
 }
 
 // merge sets what a file must hold if only a part of it judges. same reports whether that
-// part is as it must be. A file whose contents were not stored judges as a whole.
+// part is as it must be. A file whose contents were not stored judges as a whole. Permission
+// bits judge too: a runner may leave out what is not executable.
 func (r *Run) merge(path string, c *judgeChange) (same bool, err error) {
 	if r.Trust.protects(path) {
 		return false, nil
@@ -165,7 +166,11 @@ func (r *Run) merge(path string, c *judgeChange) (same bool, err error) {
 	if merged != nil && !bytes.Equal(merged, found) {
 		c.merged = merged
 	}
-	return bytes.Equal(merged, now) && (merged == nil) == (now == nil), nil
+	return bytes.Equal(merged, now) && (merged == nil) == (now == nil) && !changesMode(c.want, c.now), nil
+}
+
+func changesMode(was, is workspace.Entry) bool {
+	return was.Kind == workspace.Regular && is.Kind == workspace.Regular && was.Mode != is.Mode
 }
 
 // contentsOf returns the stored contents of a regular file; nil if there is no file. ok is
@@ -194,6 +199,9 @@ func (r *Run) targets(changes []judgeChange) ([]workspace.Delta, error) {
 			}
 			d.After = c.now
 			d.After.Digest, d.After.Size = name, int64(len(c.merged))
+			if changesMode(c.want, c.now) {
+				d.After.Mode = c.want.Mode
+			}
 		}
 		list = append(list, d)
 	}
@@ -222,7 +230,11 @@ func (a judgesAsked) questions() (vs []workspace.Verdict) {
 	for _, t := range a.Back {
 		was, is := t.After, t.Before
 		if (was.Digest == "") == (was.Kind == "") && (is.Digest == "") == (is.Kind == "") {
-			vs = append(vs, workspace.Verdict{Path: t.Path, Ruling: workspace.Ask, Reason: a.Reason, Before: image(was), After: image(is)})
+			v := workspace.Verdict{Path: t.Path, Ruling: workspace.Ask, Reason: a.Reason, Before: image(was), After: image(is)}
+			if v.ChangesMode() {
+				v.Reason += fmt.Sprintf("; its mode becomes %04o instead of %04o", v.After.Mode, v.Before.Mode)
+			}
+			vs = append(vs, v)
 		}
 	}
 	return vs
