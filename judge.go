@@ -31,6 +31,8 @@ func (t Trust) judges(path string) bool { return t.protects(path) || t.Judges.Ha
 
 func (t Trust) protects(path string) bool { return treepath.Match(t.Protect, path) }
 
+func (r *Run) judges(path string) bool { return r.Trust.judges(path) }
+
 // keeps reports whether a change to a file needs the user's approval.
 func (t Trust) keeps(path string) bool {
 	return t.protects(path) || t.Keep && t.Judges.Has(path)
@@ -105,7 +107,7 @@ func (r *Run) ChangedJudges() (paths []string, err error) {
 	if r.Trust.Judges.IsZero() {
 		return nil, nil
 	}
-	changes, err := r.changedJudges(r.last, r.Trust.judges)
+	changes, err := r.changedJudges(r.last, r.judges)
 	for _, c := range changes {
 		paths = append(paths, c.path())
 	}
@@ -133,7 +135,8 @@ func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path s
 	return nil
 }
 
-// It is nil before the first round. It never changes, so each process reads it once.
+// It is nil before the first round. It never changes, so each process reads it once, and
+// learns from it which files judge by what they were.
 func (r *Run) foundTree() (workspace.Manifest, error) {
 	if r.found == nil {
 		o, ok := r.Past().Opened()
@@ -144,6 +147,11 @@ func (r *Run) foundTree() (workspace.Manifest, error) {
 		if r.found, err = r.readManifest(o.Manifest); err != nil {
 			return nil, err
 		}
+		var files []judge.File
+		for _, e := range r.found {
+			files = append(files, judge.File{Path: e.Path, Executable: e.Mode&0o111 != 0, Target: e.Target})
+		}
+		r.Trust.Judges = r.Trust.Judges.In(r.Tree.Dir(), files)
 	}
 	return r.found, nil
 }
@@ -250,7 +258,7 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 	if err != nil {
 		return c, err
 	}
-	changes, err := r.changedJudges(now, r.Trust.judges)
+	changes, err := r.changedJudges(now, r.judges)
 	if err != nil {
 		return c, err
 	}

@@ -94,6 +94,11 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if err != nil {
 		return s, err
 	}
+	if !r.Trust.Judges.IsZero() {
+		if _, err := r.foundTree(); err != nil {
+			return s, err
+		}
+	}
 	old, err := r.oldFindings()
 	if err != nil {
 		return s, err
