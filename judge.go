@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,8 @@ import (
 func (t Trust) judges(path string) bool { return t.protects(path) || t.Judges.Has(path) }
 
 func (t Trust) protects(path string) bool { return treepath.Match(t.Protect, path) }
+
+func (r *Run) judges(path string) bool { return r.Trust.judges(path) }
 
 // keeps reports whether a change to a file needs the user's approval.
 func (t Trust) keeps(path string) bool {
@@ -104,7 +107,7 @@ func (r *Run) ChangedJudges() (paths []string, err error) {
 	if r.Trust.Judges.IsZero() {
 		return nil, nil
 	}
-	changes, err := r.changedJudges(r.last, r.Trust.judges)
+	changes, err := r.changedJudges(r.last, r.judges)
 	for _, c := range changes {
 		paths = append(paths, c.path())
 	}
@@ -132,7 +135,8 @@ func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path s
 	return nil
 }
 
-// It is nil before the first round. It never changes, so each process reads it once.
+// It is nil before the first round. It never changes, so each process reads it once, and
+// learns from it which files judge by what they were.
 func (r *Run) foundTree() (workspace.Manifest, error) {
 	if r.found == nil {
 		o, ok := r.Past().Opened()
@@ -143,12 +147,18 @@ func (r *Run) foundTree() (workspace.Manifest, error) {
 		if r.found, err = r.readManifest(o.Manifest); err != nil {
 			return nil, err
 		}
+		var files []judge.File
+		for _, e := range r.found {
+			files = append(files, judge.File{Path: e.Path, Executable: e.Mode&0o111 != 0, Target: e.Target})
+		}
+		r.Trust.Judges = r.Trust.Judges.In(r.Tree.Dir(), files)
 	}
 	return r.found, nil
 }
 
 // merge sets what a file must hold if only a part of it judges. same reports whether that
-// part is as it must be. A file whose contents were not stored judges as a whole.
+// part is as it must be. A file whose contents were not stored judges as a whole. Permission
+// bits judge too: a runner may leave out what is not executable.
 func (r *Run) merge(path string, c *judgeChange) (same bool, err error) {
 	if r.Trust.protects(path) {
 		return false, nil
@@ -165,7 +175,11 @@ func (r *Run) merge(path string, c *judgeChange) (same bool, err error) {
 	if merged != nil && !bytes.Equal(merged, found) {
 		c.merged = merged
 	}
-	return bytes.Equal(merged, now) && (merged == nil) == (now == nil), nil
+	return bytes.Equal(merged, now) && (merged == nil) == (now == nil) && !changesMode(c.want, c.now), nil
+}
+
+func changesMode(was, is workspace.Entry) bool {
+	return was.Kind == workspace.Regular && is.Kind == workspace.Regular && was.Mode != is.Mode
 }
 
 // contentsOf returns the stored contents of a regular file; nil if there is no file. ok is
@@ -194,6 +208,9 @@ func (r *Run) targets(changes []judgeChange) ([]workspace.Delta, error) {
 			}
 			d.After = c.now
 			d.After.Digest, d.After.Size = name, int64(len(c.merged))
+			if changesMode(c.want, c.now) {
+				d.After.Mode = c.want.Mode
+			}
 		}
 		list = append(list, d)
 	}
@@ -222,7 +239,11 @@ func (a judgesAsked) questions() (vs []workspace.Verdict) {
 	for _, t := range a.Back {
 		was, is := t.After, t.Before
 		if (was.Digest == "") == (was.Kind == "") && (is.Digest == "") == (is.Kind == "") {
-			vs = append(vs, workspace.Verdict{Path: t.Path, Ruling: workspace.Ask, Reason: a.Reason, Before: image(was), After: image(is)})
+			v := workspace.Verdict{Path: t.Path, Ruling: workspace.Ask, Reason: a.Reason, Before: image(was), After: image(is)}
+			if v.ChangesMode() {
+				v.Reason += fmt.Sprintf("; its mode becomes %04o instead of %04o", v.After.Mode, v.Before.Mode)
+			}
+			vs = append(vs, v)
 		}
 	}
 	return vs
@@ -237,11 +258,11 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 	if err != nil {
 		return c, err
 	}
-	changes, err := r.changedJudges(now, r.Trust.judges)
+	changes, err := r.changedJudges(now, r.judges)
 	if err != nil {
 		return c, err
 	}
-	if r.Trust.Proof == nil && len(changes) == 0 && len(c.Lacks) == 0 && (len(r.withoutOwn(r.found).Diff(r.withoutOwn(now))) > 0 || !r.failedBefore()) {
+	if r.Trust.Proof == nil && len(changes) == 0 && len(c.Lacks) == 0 && len(c.Written) == 0 && (len(r.withoutOwn(r.found).Diff(r.withoutOwn(now))) > 0 || !r.failedBefore()) {
 		return c, nil
 	}
 	first := !r.wasUnconfirmed()
@@ -349,15 +370,87 @@ func (r *Run) checkCopy(ctx context.Context, changes []judgeChange) (found []che
 		if dir, lacks, err = make(ctx, "0", list); err != nil {
 			return err
 		}
-		if found, err = r.Trust.Copied(ctx, dir); err == nil {
+		var written map[string]bool
+		if found, written, err = r.checkIn(ctx, dir, list); err == nil {
 			found, _, err = r.New(found)
 		}
 		for i := range found {
 			found[i].Text = strings.ReplaceAll(found[i].Text, dir, r.Tree.Dir())
 		}
+		if err != nil || check.Blocking(found) || len(written) == 0 {
+			return err
+		}
+		theirs, err := r.writtenAtFirst(ctx, make)
+		for _, path := range slices.Sorted(maps.Keys(written)) {
+			if other, ok := theirs[path]; !ok || written[path] && !other {
+				found = append(found, check.Finding{Source: sourceWritten, File: path, Text: "While the check ran in a clean copy, " + path +
+					" changed, which is part of the check, so the pass proves nothing. What the check runs must not write what judges it."})
+			}
+		}
 		return err
 	})
 	return found, lacks, err
+}
+
+// sourceWritten is the source of a finding about a file that judges and that the check wrote.
+const sourceWritten = "written"
+
+// judging returns the files that judge the work, of the tree and of what was restored in it.
+func (r *Run) judging(back []workspace.Delta) (paths []string) {
+	if r.Trust.Judges.IsZero() {
+		return nil
+	}
+	for _, e := range r.last {
+		paths = append(paths, e.Path)
+	}
+	for _, d := range back {
+		paths = append(paths, d.Path)
+	}
+	slices.Sort(paths)
+	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return !r.Trust.judges(p) })
+}
+
+// checkIn runs the check in a copy in which some files were restored. written are the files
+// that judge and that it wrote there; true of those that it left with other contents.
+func (r *Run) checkIn(ctx context.Context, dir string, back []workspace.Delta) (found []check.Finding, written map[string]bool, err error) {
+	tree, err := r.Tree.OpenCopy(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer tree.Close()
+	before := tree.Look(r.judging(back))
+	if found, err = r.Trust.Copied(ctx, dir); err != nil {
+		return nil, nil, err
+	}
+	paths := before.Written(tree.Look(r.judging(back)))
+	now, err := tree.ManifestOf(ctx, paths, nil)
+	written = map[string]bool{}
+	for _, path := range paths {
+		want, _ := r.last.Entry(path)
+		if i := slices.IndexFunc(back, func(d workspace.Delta) bool { return d.Path == path }); i >= 0 {
+			want = back[i].After
+		}
+		is, _ := now.Entry(path)
+		is.Mode = want.Mode // chmod is a way to start a script
+		written[path] = !want.SameState(is)
+	}
+	return found, written, err
+}
+
+// writtenAtFirst is what checkIn says of the tree as the run found it: that is the user's own
+// doing.
+func (r *Run) writtenAtFirst(ctx context.Context, make copier) (written map[string]bool, err error) {
+	var back []workspace.Delta
+	for _, d := range r.withoutOwn(r.found).Diff(r.withoutOwn(r.last)) {
+		if d.Before.Kind != workspace.Regular || r.Journal.Home().Has(d.Before.Digest) {
+			back = append(back, d.Back())
+		}
+	}
+	dir, _, err := make(ctx, "1", back)
+	if err == nil {
+		_, written, err = r.checkIn(ctx, dir, back)
+	}
+	return written, err
 }
 
 // copier makes a clean copy of the tree and restores some files in it. A copy replaces an
@@ -421,10 +514,10 @@ func copyFindings(found []check.Finding, why string) []check.Finding {
 		if !f.Blocks() {
 			continue
 		}
-		f.Source = SourceProof
-		if len(findings) == 0 {
+		if len(findings) == 0 && f.Source != sourceWritten {
 			f.Text = why + f.Text
 		}
+		f.Source = SourceProof
 		findings = append(findings, f)
 	}
 	return findings

@@ -26,7 +26,7 @@ import (
 func (r *Run) protectingRules(rules workspace.Rules) workspace.Rules {
 	rules.Tools = rules.Tools || r.Trust.Tools
 	if r.Trust.keepsAny() {
-		rules.Protected = r.Trust.keeps
+		rules.Protected = func(path string) bool { return r.Trust.keeps(path) }
 	}
 	return rules
 }
@@ -36,7 +36,7 @@ func (r *Run) protectingRules(rules workspace.Rules) workspace.Rules {
 func (r *Run) protectedChanges(before workspace.Manifest, undo func(path string) bool) ([]workspace.Delta, error) {
 	var list []workspace.Delta
 	if r.Trust.keepsAny() {
-		changes, err := r.changedJudges(r.last, r.Trust.keeps)
+		changes, err := r.changedJudges(r.last, func(path string) bool { return r.Trust.keeps(path) })
 		if err == nil {
 			list, err = r.targets(changes)
 		}

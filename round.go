@@ -94,6 +94,11 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	if err != nil {
 		return s, err
 	}
+	if !r.Trust.Judges.IsZero() {
+		if _, err := r.foundTree(); err != nil {
+			return s, err
+		}
+	}
 	old, err := r.oldFindings()
 	if err != nil {
 		return s, err
@@ -208,8 +213,10 @@ func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
 		return r.completeAsking(ctx, passed, asked)
 	}
 	c, err := r.inspect(ctx, "check", func(ctx context.Context) (history.Checked, error) {
+		before := r.Tree.Look(r.judging(nil))
 		c, err := r.checkRepeatedly(ctx)
 		if err == nil && !check.Blocking(c.Findings) {
+			c.Written = slices.DeleteFunc(before.Written(r.Tree.Look(r.judging(nil))), func(p string) bool { return slices.Contains(c.Restored, p) })
 			c.Lacks = slices.DeleteFunc(r.changedIgnored(), func(p string) bool { return !r.Trust.Judges.Has(p) || strings.HasSuffix(p, "/") })
 		}
 		return c, err

@@ -184,7 +184,7 @@ func (t *tracker) addInterrupted(ctx context.Context, j *journal.Journal, tree *
 // EntryAfter returns an entry after an edit; zero if the edit deletes the file.
 func EntryAfter(was workspace.Entry, v workspace.Verdict) workspace.Entry {
 	e := v.After.Entry(v.Path)
-	if e.Kind != "" && was.Kind != "" {
+	if e.Kind != "" && was.Kind != "" && !v.ChangesMode() {
 		e.Mode = was.Mode // a file that exists keeps its mode
 	}
 	return e

@@ -86,9 +86,15 @@ func (i Image) Entry(path string) Entry {
 	return Entry{Path: path, Kind: Regular, Mode: fs.FileMode(i.Mode).Perm(), Size: i.Size, Digest: i.Digest}
 }
 
+// ChangesMode reports whether the file gets other permission bits. A model's edit keeps
+// them; what its command did to them can be asked about.
+func (v Verdict) ChangesMode() bool {
+	return v.Before.Exists() && v.After.Exists() && v.Before.Mode != v.After.Mode
+}
+
 // Delta returns the edit that a verdict is about, for [Tree.Apply].
 func (v Verdict) Delta() Delta {
-	return Delta{Path: v.Path, Before: v.Before.Entry(v.Path), After: v.After.Entry(v.Path), Edit: true}
+	return Delta{Path: v.Path, Before: v.Before.Entry(v.Path), After: v.After.Entry(v.Path), Edit: !v.ChangesMode()}
 }
 
 // Rules are the rules that a loop adds to those of every tree (ruling G5). All

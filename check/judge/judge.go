@@ -4,6 +4,7 @@ package judge
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -13,7 +14,15 @@ import (
 
 // Set is the files that judge the work of one run. The zero Set has none.
 type Set struct {
-	files *treepath.Patterns // nil: none
+	files []treepath.Patterns // nil: none
+	line  line
+}
+
+// File is a file or link that a run found.
+type File struct {
+	Path       string
+	Executable bool
+	Target     string // of a link, as stored; empty if it is none
 }
 
 // IsZero reports whether the set has no files at all.
@@ -24,19 +33,79 @@ func (s Set) IsZero() bool { return s.files == nil }
 // A line that only compiles and lints names the sources under repair, so that no test
 // judges it, only the settings of linters do.
 func Of(command string) Set {
-	started, tests := readCommand(command)
-	names := linterFiles()
-	if tests {
+	line := readCommand(command)
+	globs, names := line.scripts(""), linterFiles()
+	if line.tests {
 		names = append(names, runnerFiles()...)
 	}
-	globs := started
-	for _, line := range names {
-		for name := range strings.FieldsSeq(line) {
+	for _, list := range names {
+		for name := range strings.FieldsSeq(list) {
 			globs = append(globs, atAnyDepth(name))
 		}
 	}
-	files := treepath.CompileValid(globs, true)
-	return Set{&files}
+	return Set{line: line}.with(globs)
+}
+
+func (s Set) with(globs []string) Set {
+	s.files = append(slices.Clip(s.files), treepath.CompileValid(globs, true))
+	return s
+}
+
+// In returns the set of a run in a directory that found some files: executable files judge
+// too that the line gives to another program, which may run them, such as flock; and so do
+// the targets of links that judge. A program that reads its operands, such as an interpreter
+// or a linter, does not count.
+func (s Set) In(dir string, found []File) Set {
+	if s.files == nil {
+		return s
+	}
+	globs := s.line.scripts(dir)
+	operands := treepath.CompileValid(inTrees(dir, s.line.operands), true)
+	for _, f := range found {
+		if f.Executable && operands.Match(f.Path) {
+			globs = append(globs, treepath.Quote(f.Path))
+		}
+	}
+	s = s.with(globs)
+	var links []File
+	for _, f := range found {
+		if f.Target != "" {
+			links = append(links, f)
+		}
+	}
+	for range links { // at most so many in a row
+		var targets []string
+		links = slices.DeleteFunc(links, func(l File) bool {
+			list := s.behind(l, dir, found)
+			targets = append(targets, list...)
+			return len(list) > 0
+		})
+		if len(targets) == 0 {
+			break
+		}
+		s = s.with(targets)
+	}
+	return s
+}
+
+// behind returns patterns of the files that judge by the name that a link gives them.
+func (s Set) behind(l File, dir string, found []File) (globs []string) {
+	target, ok := strings.CutPrefix(l.Target, dir+"/")
+	if !ok {
+		target = path.Join(path.Dir(l.Path), l.Target)
+	}
+	if s.Has(l.Path) {
+		globs = append(globs, treepath.Quote(target))
+	}
+	if s.Has(l.Path + "/x") { // all below
+		return append(globs, treepath.Quote(target)+"/**", treepath.Quote(l.Path))
+	}
+	for _, f := range found {
+		if below, ok := strings.CutPrefix(f.Path, target+"/"); ok && s.Has(l.Path+"/"+below) {
+			globs = append(globs, treepath.Quote(f.Path), treepath.Quote(l.Path))
+		}
+	}
+	return globs
 }
 
 func atAnyDepth(name string) string {
@@ -50,15 +119,18 @@ func atAnyDepth(name string) string {
 }
 
 // Has reports whether a file judges the work, as a whole or in part; see [Merge].
-func (s Set) Has(cleaned string) bool { return s.files != nil && s.files.Match(cleaned) }
+func (s Set) Has(cleaned string) bool {
+	return slices.ContainsFunc(s.files, func(ps treepath.Patterns) bool { return ps.Match(cleaned) })
+}
 
 // Scripts returns patterns of the scripts and makefiles that a command line starts, and of
 // those that it gives to an interpreter, such as python bench.py.
 func Scripts(command string) []string {
-	started, _ := readCommand(command)
+	started := readCommand(command).scripts("")
 	list, _ := calls(command)
-	for _, words := range list {
-		if !listed(interpreters, strings.TrimRight(path.Base(words[0]), "0123456789.")) {
+	for _, c := range list {
+		words := c.words
+		if !listed(interpreters, strings.TrimRight(base(words[0]), "0123456789.")) {
 			continue
 		}
 		for _, a := range words[1:] {
@@ -77,95 +149,244 @@ func Scripts(command string) []string {
 // interpreters are the programs that run a script, beside the shells.
 const interpreters = " python node ruby perl php Rscript julia deno bun lua "
 
-// calls returns the words of each program that a command line calls; ok is false if no shell
-// can read it.
-func calls(line string) (list [][]string, ok bool) {
+// call is one program that a command line calls.
+type call struct {
+	words []string
+	fed   []string // what its standard input may be: words of a file name, or of the pipe before it
+	lines []string // given to it as a here-document
+}
+
+// calls returns the programs that a command line calls; ok is false if no shell can read it.
+func calls(line string) (list []call, ok bool) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
 		return nil, false
 	}
+	vars, fed := variables{}, map[*syntax.Stmt][]string{}
 	for n := range syntax.Preorder(file) {
-		call, is := n.(*syntax.CallExpr)
-		if !is || len(call.Args) == 0 {
-			continue
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Name != nil && n.Value != nil {
+				vars[n.Name.Value] = vars.text(n.Value)
+			}
+		case *syntax.BinaryCmd:
+			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+				for below := range syntax.Preorder(n.X) {
+					if w, is := below.(*syntax.Word); is {
+						fed[n.Y] = append(fed[n.Y], vars.text(w))
+					}
+				}
+			}
+		case *syntax.Stmt:
+			if called, is := n.Cmd.(*syntax.CallExpr); is && len(called.Args) > 0 {
+				list = append(list, vars.call(called, n.Redirs, fed[n]))
+			}
 		}
-		var words []string
-		for _, w := range call.Args {
-			words = append(words, text(w))
-		}
-		list = append(list, words)
 	}
 	return list, true
 }
 
-// tests means that the line may run tests. A line that is not a shell's runs everything.
-func readCommand(line string) (started []string, tests bool) {
-	list, ok := calls(line)
-	if !ok {
-		return nil, true
-	}
-	for _, words := range list {
-		names, runs := readCall(words)
-		started, tests = append(started, names...), tests || runs
-	}
-	return started, tests
-}
+// variables are those that the line assigns.
+type variables map[string]string
 
-// A part that only the shell knows is left out.
-func text(w *syntax.Word) string {
-	var b strings.Builder
-	for n := range syntax.Preorder(w) {
-		switch n := n.(type) {
-		case *syntax.Lit:
-			b.WriteString(strings.ReplaceAll(n.Value, `\`, ""))
-		case *syntax.SglQuoted:
-			b.WriteString(n.Value)
+func (v variables) call(called *syntax.CallExpr, redirs []*syntax.Redirect, fed []string) call {
+	c := call{fed: fed}
+	for _, w := range called.Args {
+		text := v.text(w)
+		if _, is := w.Parts[0].(*syntax.ParamExp); is && len(w.Parts) == 1 && text != "" {
+			c.words = append(c.words, strings.Fields(text)...)
+		} else {
+			c.words = append(c.words, text)
 		}
 	}
-	return b.String()
+	for _, r := range redirs {
+		switch r.Op {
+		case syntax.RdrIn:
+			c.fed = append(c.fed, v.text(r.Word))
+		case syntax.WordHdoc:
+			c.lines = append(c.lines, v.text(r.Word))
+		case syntax.Hdoc, syntax.DashHdoc:
+			c.lines = append(c.lines, v.text(r.Hdoc))
+		}
+	}
+	return c
 }
 
-func readCall(words []string) (started []string, tests bool) {
+// text returns a word. What only the shell knows is the directory if a path begins with it,
+// and otherwise left out.
+func (v variables) text(w *syntax.Word) string {
+	if w == nil {
+		return ""
+	}
+	var b strings.Builder
+	v.add(&b, w.Parts)
+	text := strings.ReplaceAll(b.String(), unknown, "")
+	if strings.HasPrefix(b.String(), unknown+"/") {
+		text = "." + text
+	}
+	return text
+}
+
+const unknown = "\x00"
+
+func (v variables) add(b *strings.Builder, parts []syntax.WordPart) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			b.WriteString(strings.ReplaceAll(p.Value, `\`, ""))
+		case *syntax.SglQuoted:
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			v.add(b, p.Parts)
+		case *syntax.ParamExp:
+			if value, ok := v[p.Param.Value]; ok {
+				b.WriteString(value)
+			} else {
+				b.WriteString(unknown)
+			}
+		default:
+			b.WriteString(unknown)
+		}
+	}
+}
+
+// line is what a command line says of the files that judge.
+type line struct {
+	started  []string // scripts and makefiles, as the line has them
+	globs    []string // what makers read, as patterns
+	operands []string // of programs that may run them
+	folders  []string // that programs run in, or find modules in
+	tests    bool     // it may run tests
+}
+
+// scripts returns patterns of what the line starts.
+func (l line) scripts(dir string) []string { return slices.Concat(inTrees(dir, l.started), l.globs) }
+
+// A line that is not a shell's runs everything.
+func readCommand(text string) (l line) {
+	list, ok := calls(text)
+	l.tests = !ok
+	for _, c := range list {
+		l.read(c)
+	}
+	return l
+}
+
+func (l *line) include(o line) {
+	l.started, l.globs, l.operands = append(l.started, o.started...), append(l.globs, o.globs...), append(l.operands, o.operands...)
+	l.folders, l.tests = append(l.folders, o.folders...), l.tests || o.tests
+}
+
+func (l *line) read(c call) {
+	words := c.words
 	for len(words) > 1 && (listed(wrappers, words[0]) || strings.Contains(words[0], "=")) {
 		words = words[1:]
 		for len(words) > 1 && (strings.HasPrefix(words[0], "-") || isDuration(words[0]) || strings.Contains(words[0], "=")) {
 			words = words[1:]
 		}
 	}
-	program, args := path.Base(words[0]), words[1:]
-	if strings.Contains(words[0], "/") && !path.IsAbs(words[0]) {
-		started = append(started, inTree(words[0]))
+	if len(words) == 0 {
+		return
 	}
-	if names, ok := makers()[program]; ok {
-		for name := range strings.FieldsSeq(names) {
-			started = append(started, atAnyDepth(name))
-		}
-		for i, a := range args {
-			if (a == "-f" || a == "--file" || a == "--makefile" || a == "--justfile") && i+1 < len(args) {
-				started = append(started, inTree(args[i+1]))
-			}
-		}
+	program, args := base(words[0]), words[1:]
+	if strings.Contains(words[0], "/") {
+		l.started = append(l.started, words[0])
 	}
-	if listed(shells, program) {
-		for i, a := range args {
-			if strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") && i+1 < len(args) { // sh -c LINE
-				inner, runs := readCommand(args[i+1])
-				return append(started, inner...), runs
-			}
-			if !strings.HasPrefix(a, "-") {
-				return append(started, inTree(a)), true
-			}
-		}
-	}
+	l.tests = l.tests || runsTests(program, args)
 	switch {
-	case listed(linters, program), len(args) > 0 && listed(lintingWords, program+":"+args[0]):
-		return started, false
-	case listed(" cd echo printf test [ true false export set exit : pushd popd mkdir rm cat ", program):
-		return started, false
-	case strings.HasPrefix(program, "python") && len(args) > 1 && args[0] == "-m":
-		return started, !listed(linters, args[1]) && args[1] != "compileall"
+	case program == "eval":
+		l.include(readCommand(strings.Join(args, " ")))
+	case listed(builtins, program):
+		return
+	case !listed(readers+linters, program) && !listed(interpreters, strings.TrimRight(program, "0123456789.")) && !listed(lintingWords, program+":"+first(args)):
+		l.operands = append(l.operands, args...)
 	}
-	return started, true
+	for i, w := range words { // a wrapper may run it
+		if names, ok := makers()[base(w)]; ok {
+			l.make(names, words[i+1:])
+		}
+		if listed(shells, base(w)) {
+			l.shell(words[i+1:], c)
+			return
+		}
+	}
+}
+
+func base(program string) string {
+	if program == "" {
+		return ""
+	}
+	return path.Base(program)
+}
+
+func first(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+func (l *line) make(names string, args []string) {
+	for name := range strings.FieldsSeq(names) {
+		l.globs = append(l.globs, atAnyDepth(name))
+	}
+	for i, a := range args {
+		for _, flag := range []string{"-f", "--file", "--makefile", "--justfile", "-I", "--include-dir"} {
+			value, ok := strings.CutPrefix(a, flag)
+			switch {
+			case !ok:
+				continue
+			case value == "" && i+1 < len(args):
+				value = args[i+1]
+			case strings.HasPrefix(flag, "--"):
+				if value, ok = strings.CutPrefix(value, "="); !ok {
+					continue
+				}
+			}
+			if flag == "-I" || flag == "--include-dir" {
+				l.globs = append(l.globs, inTree(value)+"/**")
+			} else {
+				l.started = append(l.started, value)
+			}
+		}
+	}
+}
+
+// The first operand is a script; without one, the standard input is.
+func (l *line) shell(args []string, c call) {
+	for i, a := range args {
+		if strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") && i+1 < len(args) { // sh -c LINE
+			l.include(readCommand(args[i+1]))
+			return
+		}
+		if !strings.HasPrefix(a, "-") {
+			l.started = append(l.started, a)
+			return
+		}
+	}
+	l.started = append(l.started, c.fed...)
+	for _, text := range c.lines {
+		l.include(readCommand(text))
+	}
+}
+
+func runsTests(program string, args []string) bool {
+	switch {
+	case listed(shells, program):
+		for i, a := range args {
+			if strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") && i+1 < len(args) {
+				return false // the line says it
+			}
+		}
+		return true
+	case listed(linters, program), len(args) > 0 && listed(lintingWords, program+":"+args[0]):
+		return false
+	case listed(builtins+"cat ", program), program == "eval":
+		return false
+	case strings.HasPrefix(program, "python") && len(args) > 1 && args[0] == "-m":
+		return !listed(linters, args[1]) && args[1] != "compileall"
+	}
+	return true
 }
 
 func listed(list, word string) bool { return word != "" && strings.Contains(list, " "+word+" ") }
@@ -173,6 +394,19 @@ func listed(list, word string) bool { return word != "" && strings.Contains(list
 // Such a word is an operand of timeout.
 func isDuration(word string) bool {
 	return word != "" && strings.Trim(word, "0123456789.smhd") == "" && strings.ContainsAny(word, "0123456789")
+}
+
+// inTrees returns patterns of paths in a directory; those that are outside are left out.
+func inTrees(dir string, words []string) (globs []string) {
+	for _, w := range words {
+		if below, ok := strings.CutPrefix(w, dir+"/"); ok && dir != "" {
+			w = below
+		}
+		if w != "" && !path.IsAbs(w) && path.Clean(w) != "." {
+			globs = append(globs, inTree(w))
+		}
+	}
+	return globs
 }
 
 // The line may be in any directory by then.

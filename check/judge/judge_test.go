@@ -61,6 +61,52 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestIn: what judges depends on the files that the run found.
+func TestIn(t *testing.T) {
+	found := []judge.File{{Path: "chk", Executable: true}, {Path: "plain"}, {Path: "impl/c", Executable: true}, {Path: "check.sh", Target: "impl/c"},
+		{Path: "suite/run"}, {Path: "tests", Target: "all"}, {Path: "all", Target: "/top/suite"}, {Path: "real/ci.sh"}, {Path: "x/bin", Target: "../real"}}
+	for command, c := range map[string]struct{ judges, others string }{
+		"./check.sh": {"check.sh impl/c", "chk"},
+		"sh -c 'for f in tests/*; do sh $f; done'": {"tests all suite/run suite/new", "chk"},
+		"sh x/bin/ci.sh":                {"real/ci.sh x/bin", "real/other"},
+		"/top/chk; /other/plain":        {"chk", "plain"},
+		"$PWD/chk":                      {"chk", "plain"},
+		"sh \"$(pwd)\"/plain":           {"plain", "chk"},
+		"$PYTHON plain":                 {"", "plain"},
+		"env -u FOO ./chk":              {"chk", "plain"},
+		"flock /tmp/l ./chk plain":      {"chk", "plain"},
+		"flock /tmp/l sh plain":         {"plain", "chk"},
+		"eval ./plain":                  {"plain", "chk"},
+		"echo plain | xargs -n 1 sh":    {"plain", "chk"},
+		"sh < plain":                    {"plain", "chk"},
+		"cat plain | sh -e":             {"plain", "chk"},
+		"sh <<< ./plain":                {"plain", "chk"},
+		"S=./plain; $S":                 {"plain", "chk"},
+		"S='sh plain'; $S":              {"plain", "chk"},
+		"python3 chk":                   {"", "chk"},
+		"shellcheck chk; grep -q x chk": {"", "chk"},
+		"make -fplain test":             {"plain", "chk"},
+		"make --file=plain":             {"plain", "chk"},
+		"make -I suite":                 {"suite/run", "plain"},
+		"nice make -Isuite":             {"suite/run Makefile", "plain"},
+	} {
+		s := judge.Of(command).In("/top", found)
+		for path := range strings.FieldsSeq(c.judges) {
+			if !s.Has(path) {
+				t.Errorf("%s: %s does not judge", command, path)
+			}
+		}
+		for path := range strings.FieldsSeq(c.others) {
+			if s.Has(path) {
+				t.Errorf("%s: %s judges", command, path)
+			}
+		}
+	}
+	if !(judge.Set{}).In("/top", found).IsZero() {
+		t.Error("the zero Set has files")
+	}
+}
+
 func TestMerge(t *testing.T) {
 	const rust = "fn f() {}\n#[cfg(test)]\nmod tests {\n    // }\n    #[test]\n    fn a() { assert_eq!(f(), '}', \"}\"); }\n}\n"
 	for name, c := range map[string]struct {

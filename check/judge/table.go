@@ -92,3 +92,9 @@ const shells = " sh bash dash zsh ksh ash busybox . source "
 
 // wrappers are programs that run the command that their operands are.
 const wrappers = " env time timeout nice nohup command exec xvfb-run bundle npx uv poetry pipenv hatch run sudo stdbuf unbuffer "
+
+// builtins run no file that they name.
+const builtins = " cd echo printf test [ true false export set exit : pushd popd mkdir rm "
+
+// readers read the files that they name.
+const readers = " cat grep diff cmp cp mv ls head tail wc sed awk find sort touch chmod "
