@@ -57,7 +57,7 @@ func TestApplyPermissions(t *testing.T) {
 		{"writing", "shut", "a=2 shut/x=2", `[] apply: write shut/x: permission denied`},
 		{"making", "shut", "a=2 shut/n/e/w=2", `[] apply: write shut/n/e/w: permission denied`},
 		{"root", ".", "a=2", `[] apply: write a: permission denied`},
-		{"closed", "closed", "a=2 closed/x=2", `[] apply: directory closed: permission denied`},
+		{"closed", "closed", "a=2 closed/x=2", `[] apply: look for closed/x: permission denied`},
 		{"read-only", "a", "a=2 shut/x=2", `["a" "shut/x"] <nil>`},
 		{"unreadable", "a", "a=2 shut/x", `["a" "shut/x"] <nil>`},
 	} {

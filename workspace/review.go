@@ -225,6 +225,8 @@ func (r *review) pathDenial(path string) string {
 		return reason
 	}
 	switch {
+	case r.rules.Denied[path] != "":
+		return r.rules.Denied[path]
 	case !utf8.ValidString(path):
 		return "the path is not valid UTF-8"
 	case r.immutable.Match(path):

@@ -97,6 +97,8 @@ func (v Verdict) Delta() Delta {
 type Rules struct {
 	// Immutable patterns are denied without asking.
 	Immutable []string
+	// Denied are paths that the user may not change, and why ([DeniedError]).
+	Denied map[string]string
 	// NotSent patterns are denied because the model never sees the contents.
 	NotSent []string
 	// Approve patterns need the user's approval.
