@@ -92,6 +92,9 @@ func displayAll(paths []string) string {
 // same call completes the work, and removes the temporary files also if there is a conflict
 // by now. Canceling the context has no effect after the first change.
 //
+// An edit respects the permission bits of directories. Any other list also changes what is in directories that this user owns and
+// has no permission to change; they get their permission bits back.
+//
 // Files have new modification times, and keep their owner if this process may set it.
 // Set-user-id bits, access lists and extended attributes are lost. Other names of a replaced
 // file (hard links) keep the old contents. Files of any size are streamed. Two concurrent
@@ -102,7 +105,13 @@ func displayAll(paths []string) string {
 // symlink. A change made by another process between the last check and the rename is lost,
 // because no system call compares and renames in one step.
 func (t *Tree) Apply(ctx context.Context, list []Delta, open func(digest string) (io.ReadCloser, error)) (changed []string, err error) {
-	a := &application{hasher: hasher{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}}, open: open, byPath: map[string]*item{}, touched: map[string]bool{}}
+	cur := nofollow.Cursor{Root: t.root}
+	if !slices.ContainsFunc(list, func(d Delta) bool { return d.Edit }) {
+		var done func()
+		cur, done = t.opening(true)
+		defer done()
+	}
+	a := &application{hasher: hasher{ctx: ctx, tree: t, cur: cur}, open: open, byPath: map[string]*item{}, touched: map[string]bool{}}
 	defer a.cur.Close()
 	if err = a.setItems(list); err == nil {
 		changed, err = a.run()

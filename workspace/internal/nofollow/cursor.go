@@ -23,6 +23,10 @@ import (
 // system has them: [os.Root] takes three times as long for each file.
 type Cursor struct {
 	Root *os.Root
+	// Grants make accessible what this user owns and may not read, or not change if Writes is set; nil makes nothing
+	// accessible.
+	Grants *Grants
+	Writes bool
 
 	path  string // of the current directory
 	stack []openedDir
@@ -64,7 +68,8 @@ func (i Info) ChangeTime() time.Time {
 // fs.ErrNotExist or is a [*treepath.RefusedError] if there is none.
 func (c *Cursor) Enter(path string) error {
 	if len(c.stack) == 0 {
-		dir, err := openRoot(c.Root)
+		dir, err := c.Grants.enter("", c.needed(), func() (directory, error) { return openRoot(c.Root) },
+			func(needed fs.FileMode) (grant, bool) { return giveRoot(c.Root, needed) })
 		if err != nil {
 			return err
 		}
@@ -81,6 +86,13 @@ func (c *Cursor) Enter(path string) error {
 	return nil
 }
 
+func (c *Cursor) needed() fs.FileMode {
+	if c.Writes {
+		return 0o700
+	}
+	return 0o500
+}
+
 func (c *Cursor) push(path string) error {
 	rest := path
 	if c.path != "" {
@@ -91,7 +103,8 @@ func (c *Cursor) push(path string) error {
 	if name == ".." {
 		return treepath.Refuse(next, "it leaves the tree")
 	}
-	dir, err := c.top().enter(name)
+	dir, err := c.Grants.enter(next, c.needed(), func() (directory, error) { return c.top().enter(name) },
+		func(needed fs.FileMode) (grant, bool) { return c.top().give(name, needed) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -152,7 +165,7 @@ func (c *Cursor) Open(path string) (File, Info, error) {
 	if err != nil {
 		return File{}, Info{}, err
 	}
-	return c.top().open(name, path)
+	return c.top().open(name, path, c.Grants != nil)
 }
 
 // Readlink returns the target of the symlink at a cleaned path.
@@ -292,7 +305,7 @@ func (c *Cursor) Place(temp, path string) error {
 	if !isBusy(err) {
 		return err
 	}
-	from, _, err := above.dir.open(treepath.Base(temp), temp)
+	from, _, err := above.dir.open(treepath.Base(temp), temp, false)
 	if err != nil {
 		return err
 	}
