@@ -95,8 +95,8 @@ func displayAll(paths []string) string {
 // An edit respects the permission bits of directories. Any other list also changes what is in directories that this user owns and
 // has no permission to change; they get their permission bits back.
 //
-// Files have new modification times, and keep their owner if this process may set it.
-// Set-user-id bits, access lists and extended attributes are lost. Other names of a replaced
+// Files have new modification times, and keep their owner if this process may set it, and on Linux
+// access lists and extended attributes. Set-user-id bits and capabilities are lost. Other names of a replaced
 // file (hard links) keep the old contents. Files of any size are streamed. Two concurrent
 // calls on a tree may each report a conflict with the other.
 //
@@ -327,6 +327,9 @@ func (a *application) write(it *item, state Entry) error {
 	_, err = io.CopyBuffer(io.MultiWriter(f, sum), nofollow.UntilDone(a.ctx, content), a.buffer())
 	if got := hex.EncodeToString(sum.Sum(nil)); err == nil && got != state.Digest {
 		err = fmt.Errorf("the stored contents have digest %s, not %s", got, state.Digest)
+	}
+	if err == nil && replaces != nil {
+		a.cur.KeepAttributes(it.Path, f)
 	}
 	if err == nil {
 		err = f.Chmod(state.Mode.Perm())

@@ -45,6 +45,7 @@ type Info struct {
 	Changed      int64       // last change of the inode in nanoseconds; 0 if unknown
 	Inode        uint64      // 0 if unknown
 	Device       uint64      // 0 if unknown
+	Links        uint64      // names of the file; 0 if unknown
 	owner, group uint32
 }
 
@@ -253,6 +254,15 @@ func (c *Cursor) Create(path string, replaces *Info) (*os.File, error) {
 		return nil, err
 	}
 	return c.top().create(name, replaces)
+}
+
+// KeepAttributes gives a new file the extended attributes of the regular file at a path, which it shall replace, as far as this
+// process may (Linux).
+func (c *Cursor) KeepAttributes(path string, to *os.File) {
+	if f, _, err := c.Open(path); err == nil {
+		f.keepAttributes(to)
+		f.Close()
+	}
 }
 
 // Symlink makes a symlink.

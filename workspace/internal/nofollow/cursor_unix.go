@@ -79,7 +79,7 @@ func infoOf(st *unix.Stat_t) Info {
 	default:
 		mode |= fs.ModeIrregular
 	}
-	return Info{Mode: mode, Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino, Device: uint64(st.Dev), owner: st.Uid, group: st.Gid}
+	return Info{Mode: mode, Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino, Device: uint64(st.Dev), Links: uint64(st.Nlink), owner: st.Uid, group: st.Gid}
 }
 
 // It does not wait for a FIFO that replaced the file. own opens a file that its owner may not read.
