@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"hone/history"
@@ -20,13 +21,14 @@ type Seen = func(path string) (digest string, ok bool)
 // Apply changes the tree: it reviews the change, asks for the approvals that are needed,
 // makes the edits that are allowed, all of them or none, and returns a verdict for each
 // edit, in order. A refusal is a verdict, not an error. An edit that is declined or
-// pending does not block the others. If the user leaves a question open ([ErrPending]),
+// pending does not block the others; nor does one of a file that the user may not change. If the user leaves a question open ([ErrPending]),
 // the error is a [*Stop] and nothing is changed. If the user changes one of the files
 // after the review, Apply reviews the change again. Only Apply and [Run.ApplyAll] change
 // the tree.
 func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
+	denied := map[string]string{}
 	for {
-		vs, err := r.review(ctx, ch, seen)
+		vs, err := r.review(ctx, ch, seen, denied)
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +36,7 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 		if err != nil {
 			return nil, err
 		}
-		if outdated, err := r.applyAllowed(ctx, approved, vs); !outdated {
+		if made, err := r.applyAllowed(ctx, approved, vs, denied); made || err != nil {
 			return vs, err
 		}
 	}
@@ -43,8 +45,9 @@ func (r *Run) Apply(ctx context.Context, ch workspace.Change, seen Seen) ([]work
 // ApplyAll is Apply for loops that make all edits of a change or none, and never ask. If
 // an edit is refused or needs an approval, ok is false and nothing is changed.
 func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs []workspace.Verdict, ok bool, err error) {
+	denied := map[string]string{}
 	for {
-		if vs, err = r.review(ctx, ch, seen); err != nil {
+		if vs, err = r.review(ctx, ch, seen, denied); err != nil {
 			return nil, false, err
 		}
 		for _, v := range vs {
@@ -52,17 +55,18 @@ func (r *Run) ApplyAll(ctx context.Context, ch workspace.Change, seen Seen) (vs 
 				return vs, false, nil
 			}
 		}
-		if outdated, err := r.applyAllowed(ctx, ch, vs); !outdated {
+		if made, err := r.applyAllowed(ctx, ch, vs, denied); made || err != nil {
 			return vs, true, err
 		}
 	}
 }
 
 // In a tool call a file that the session has not seen is Unread, and the user is not asked (ruling G4).
-func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen) ([]workspace.Verdict, error) {
+// denied are the files of which an earlier try has shown that the user may not change them.
+func (r *Run) review(ctx context.Context, ch workspace.Change, seen Seen, denied map[string]string) ([]workspace.Verdict, error) {
 	v, err := step(ctx, r, lookStep(history.StepReview, ch, func(ctx context.Context) (history.Reviewed, error) {
 		rules := r.protectingRules(r.Rules)
-		rules.Seen, rules.ReadFirst, rules.Typed = seen, r.at.Call > 0, true
+		rules.Seen, rules.ReadFirst, rules.Typed, rules.Denied = seen, r.at.Call > 0, true, denied
 		v, err := r.Tree.Review(ch, rules)
 		if err == nil {
 			err = r.denyBeyond(ctx, ch, v)
@@ -252,12 +256,12 @@ func (r *Run) storeQuestionImages(q *Question, e workspace.Edit) (same bool, err
 	return true, err
 }
 
-// It can be repeated: it completes what a crash interrupted. outdated means that the user changed a file after the review, so
-// that no edit was made.
-func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []workspace.Verdict) (outdated bool, err error) {
+// It can be repeated: it completes what a crash interrupted. made is false if no edit was made, because the user changed a file
+// after the review or may not change one, which it adds to denied.
+func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []workspace.Verdict, denied map[string]string) (made bool, err error) {
 	edits, allowed := allowedEdits(ch, vs)
 	if len(allowed) == 0 {
-		return false, r.recordVerdicts(ch, vs)
+		return true, r.recordVerdicts(ch, vs)
 	}
 	begun := history.ApplyBegun{Verdicts: allowed}
 	open := func(context.Context) (any, error) {
@@ -272,16 +276,13 @@ func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []worksp
 		if len(begun.Outdated) > 0 {
 			return history.Applied(begun), nil
 		}
-		changed, err := history.Apply(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), allowed)
-		if len(changed) > 0 {
-			begun = history.ApplyBegun{Verdicts: []workspace.Verdict{}, Outdated: changed}
-		}
-		return history.Applied(begun), err
+		return history.Apply(context.WithoutCancel(ctx), r.Tree, r.Journal.Home(), allowed)
 	}))
-	if err != nil || len(done.Outdated) > 0 {
-		return err == nil, err
+	maps.Copy(denied, done.Denied)
+	if err != nil || len(done.Outdated)+len(done.Denied) > 0 {
+		return false, err
 	}
-	return false, r.recordVerdicts(ch, vs)
+	return true, r.recordVerdicts(ch, vs)
 }
 
 func allowedEdits(ch workspace.Change, vs []workspace.Verdict) (workspace.Change, []workspace.Verdict) {

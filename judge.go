@@ -555,12 +555,12 @@ func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked 
 	if ch, err = r.approve(ctx, ch, vs); err != nil {
 		return passed, err
 	}
-	outdated, err := r.applyAllowed(ctx, ch, vs)
+	made, err := r.applyAllowed(ctx, ch, vs, map[string]string{})
 	if err != nil {
 		return passed, err
 	}
 	c = passed
-	if outdated || len(vs) < len(asked.Back) || slices.ContainsFunc(vs, func(v workspace.Verdict) bool { return v.Ruling != workspace.Allow }) {
+	if !made || len(vs) < len(asked.Back) || slices.ContainsFunc(vs, func(v workspace.Verdict) bool { return v.Ruling != workspace.Allow }) {
 		c.Findings = asked.Findings
 	}
 	r.fresh = false

@@ -96,9 +96,18 @@ func (r *Run) askPending(ctx context.Context) error {
 	if ch, err = r.approve(ctx, ch, vs); err != nil {
 		return err
 	}
-	outdated, err := r.applyAllowed(ctx, ch, vs)
-	if err != nil || !outdated {
+	denied := map[string]string{}
+	made, err := r.applyAllowed(ctx, ch, vs, denied)
+	if err != nil || made {
 		return err
+	}
+	for i, v := range vs {
+		if v.Ruling, v.Reason = workspace.Deny, denied[v.Path]; v.Reason == "" {
+			continue
+		}
+		if err := r.recordVerdicts(workspace.Change{Edits: ch.Edits[i : i+1]}, []workspace.Verdict{v}); err != nil {
+			return err
+		}
 	}
 	return r.askPending(ctx) // which drops the questions about files that have changed
 }

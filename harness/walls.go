@@ -12,6 +12,7 @@ import (
 
 	"hone"
 	"hone/harness/internal/walldir"
+	"hone/harness/runs"
 	"hone/history"
 	"hone/internal/config"
 	"hone/internal/gitdir"
@@ -264,7 +265,13 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 	if failed(result) {
 		result.Hidden = w.hiddenIn(c.Dir, outputOf(result))
 	}
-	for _, n := range append(commandNotes(result, w.home, w.Settings.Net), w.newlyDenied(c.Dir, result)...) {
+	notes := append(commandNotes(result, w.home, w.Settings.Net), w.newlyDenied(c.Dir, result)...)
+	if w.session != nil {
+		if n, damaged := runs.IndexNote(w.session.run.Tree.Dir()); damaged {
+			notes = append(notes, n)
+		}
+	}
+	for _, n := range notes {
 		err = errors.Join(err, w.advise(n))
 	}
 	return result, err

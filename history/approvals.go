@@ -135,6 +135,9 @@ func (a *approvals) change(round int, c Changed) {
 }
 
 func (a *approvals) applied(v Applied, late bool) {
+	for path := range v.Denied {
+		a.close(path)
+	}
 	for _, made := range v.Verdicts {
 		a.close(made.Path)
 		delete(a.given, editOf(made))

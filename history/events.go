@@ -380,6 +380,8 @@ type ApplyBegun struct {
 	// Outdated are files that the user changed after the edits were reviewed. Then no
 	// edit is made, and Verdicts is empty.
 	Outdated []string `json:"outdated,omitempty"`
+	// Denied are files that the user may not change, and why. Then no edit is made either.
+	Denied map[string]string `json:"denied,omitempty"`
 }
 
 // Reviewed is the result of the step [StepReview]: a verdict for each edit of a change.
@@ -390,7 +392,8 @@ type Reviewed struct {
 // Applied is the record of an apply: the edits that it made.
 type Applied struct {
 	Verdicts []workspace.Verdict `json:"verdicts"`
-	Outdated []string            `json:"outdated,omitempty"` // as in [ApplyBegun]
+	Outdated []string            `json:"outdated,omitempty"` // as in [ApplyBegun], and so is Denied
+	Denied   map[string]string   `json:"denied,omitempty"`
 }
 
 // CheckBegun is the begin of a check.

@@ -103,11 +103,17 @@ func (r *retracing) edit(ctx context.Context, vs []workspace.Verdict) error {
 		}
 	}
 	r.Edits += len(vs)
-	differ, err := Apply(ctx, r.scratch, r.home, vs)
-	if err == nil && len(differ) > 0 {
-		err = fmt.Errorf("other contents than recorded: %s", strings.Join(differ, ", "))
+	done, err := Apply(ctx, r.scratch, r.home, vs)
+	switch {
+	case err != nil:
+		return err
+	case len(done.Outdated) > 0:
+		return fmt.Errorf("other contents than recorded: %s", strings.Join(done.Outdated, ", "))
 	}
-	return err
+	for path, why := range done.Denied {
+		return fmt.Errorf("%s: %s", path, why)
+	}
+	return nil
 }
 
 // Only Retrace writes in the scratch tree, so this compares only the paths that changed since the previous manifest or that

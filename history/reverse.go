@@ -151,9 +151,12 @@ func (v *Reversal) classify(p string, older bool) {
 
 // A conflict is lost also if the current contents cannot be copied.
 func (v *Reversal) conflict(p, why string, lost bool) {
-	if now := v.now[p]; now.IsUnread() && !lost {
+	switch now := v.now[p]; {
+	case now.IsUnread() && !lost:
 		why, lost = why+", and is now too large for a copy: move it away", true
-	} else if now.Kind == workspace.Other {
+	case now.Kind == workspace.Regular && now.Digest == "" && !lost:
+		why, lost = fmt.Sprintf("%s, and cannot be copied (%s): move it away", why, now.Note), true
+	case now.Kind == workspace.Other:
 		lost = true
 	}
 	v.Conflicts = append(v.Conflicts, Conflict{p, why, lost})

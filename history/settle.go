@@ -22,8 +22,8 @@ import (
 //
 // Call Settle with the workspace locked, before a run is started or resumed. It
 // also removes the directories that the process left in the system's temporary
-// directory. If the user has changed a file of a change since, Settle makes none of its
-// edits, and the resumed run reviews it again; see [Apply]. If the run is not the
+// directory. If the user has changed a file of a change since, or may not change one, Settle makes
+// none of its edits, and the resumed run reviews it again; see [Apply]. If the run is not the
 // home's owner's, Settle completes nothing and returns a [*journal.ForeignError].
 func Settle(ctx context.Context, home *journal.Home, tree *workspace.Tree, last string) error {
 	if last == "" {
@@ -66,13 +66,9 @@ func (p *Past) Unapplied() []Event {
 
 func completeApply(ctx context.Context, j *journal.Journal, tree *workspace.Tree, e Event) error {
 	begun := e.Payload.(ApplyBegun)
-	outdated, err := Apply(ctx, tree, j.Home(), begun.Verdicts)
+	done, err := Apply(ctx, tree, j.Home(), begun.Verdicts)
 	if err != nil {
 		return err
-	}
-	done := Applied(begun)
-	if len(outdated) > 0 {
-		done = Applied{Verdicts: []workspace.Verdict{}, Outdated: outdated}
 	}
 	_, err = j.Append(journal.Entry{Type: TypeApply, Phase: journal.Record, Step: e.Step, Input: e.Input, Payload: done, Sync: true})
 	return err
@@ -83,25 +79,34 @@ func completeApply(ctx context.Context, j *journal.Journal, tree *workspace.Tree
 //
 // If a file has neither the contents that its edit found nor those that the edit writes,
 // the user has changed it. Then Apply makes no edit, undoes those that were made, and
-// returns the files that the user changed.
-func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, vs []workspace.Verdict) (outdated []string, err error) {
+// returns the files that the user changed, as Outdated. It does the same with files that the user
+// may not change, as Denied.
+func Apply(ctx context.Context, tree *workspace.Tree, home *journal.Home, vs []workspace.Verdict) (Applied, error) {
 	edits := make([]workspace.Delta, len(vs))
 	for i, v := range vs {
 		edits[i] = v.Delta()
 	}
-	_, err = tree.Apply(ctx, edits, home.OpenObject)
-	conflict, ok := errors.AsType[*workspace.ConflictError](err)
-	if !ok {
-		return nil, err
+	_, err := tree.Apply(ctx, edits, home.OpenObject)
+	_, partial := errors.AsType[*workspace.PartialError](err)
+	if err == nil || partial {
+		return Applied{Verdicts: vs}, err
 	}
-	var back []workspace.Delta
-	for _, made := range conflict.Made {
-		back = append(back, made.Back())
+	none := Applied{Verdicts: []workspace.Verdict{}}
+	var made []workspace.Delta
+	if conflict, ok := errors.AsType[*workspace.ConflictError](err); ok {
+		none.Outdated, made = conflict.Paths, conflict.Made
+	} else if denied, ok := errors.AsType[*workspace.DeniedError](err); ok {
+		none.Denied, made = denied.Why, denied.Made
+	} else {
+		return none, err
 	}
-	if _, err := tree.Apply(ctx, back, home.OpenObject); err != nil {
-		return nil, fmt.Errorf("undo an incomplete change: %w", err)
+	for i, d := range made {
+		made[i] = d.Back()
 	}
-	return conflict.Paths, nil
+	if _, err := tree.Apply(ctx, made, home.OpenObject); err != nil {
+		return none, fmt.Errorf("undo an incomplete change: %w", err)
+	}
+	return none, nil
 }
 
 // RecordedChange returns the change that recorded verdicts are about, with

@@ -181,6 +181,9 @@ func (f *Fold) tellChange(c history.Changed) {
 		if c.Edited {
 			by = ", edited by you"
 		}
+		if c.Linked {
+			by += "; its other names (hard links) keep the old contents"
+		}
 		f.say(Detail, "%s%s %s%s%s", in, verb, c.Path, size, by)
 	case workspace.Drop:
 		f.say(Detail, "%s= %s: %s", in, c.Path, c.Reason)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,6 +29,19 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	return "left unchanged because they are neither as expected nor as wanted: " + displayAll(e.Paths)
 }
+
+// DeniedError says that this user may not change paths, or that the system cannot hold them
+// there, which no second try changes (ruling G22). Nothing was changed.
+type DeniedError struct {
+	Why  map[string]string // by path
+	Made []Delta           // as in [ConflictError]
+	err  error             // of the system, the first
+}
+
+func (e *DeniedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error of the system.
+func (e *DeniedError) Unwrap() error { return e.err }
 
 // PartialError says that an error occurred after some files were replaced, and
 // that these files could not be rolled back. If the caller repeats its call of
@@ -59,7 +73,8 @@ func displayAll(paths []string) string {
 // contents by digest.
 //
 // Apply inspects everything before it changes anything. A path in the state After is left
-// alone. All paths in neither state are one [*ConflictError]. A directory counts as absent,
+// alone. All paths in neither state are one [*ConflictError]; those that this user may not
+// change are a [*DeniedError]. A directory counts as absent,
 // because manifests have no entries for directories; it makes room for a file if the list
 // removes everything in it except empty directories, and a file makes room for a directory if
 // the list removes it. Anything that is neither a regular file nor a symlink is a conflict.
@@ -77,8 +92,11 @@ func displayAll(paths []string) string {
 // same call completes the work, and removes the temporary files also if there is a conflict
 // by now. Canceling the context has no effect after the first change.
 //
-// Files have new modification times, and keep their owner if this process may set it.
-// Set-user-id bits, access lists and extended attributes are lost. Other names of a replaced
+// An edit respects the permission bits of directories. Any other list also changes what is in directories that this user owns and
+// has no permission to change; they get their permission bits back.
+//
+// Files have new modification times, and keep their owner if this process may set it, and on Linux
+// access lists and extended attributes. Set-user-id bits and capabilities are lost. Other names of a replaced
 // file (hard links) keep the old contents. Files of any size are streamed. Two concurrent
 // calls on a tree may each report a conflict with the other.
 //
@@ -87,7 +105,13 @@ func displayAll(paths []string) string {
 // symlink. A change made by another process between the last check and the rename is lost,
 // because no system call compares and renames in one step.
 func (t *Tree) Apply(ctx context.Context, list []Delta, open func(digest string) (io.ReadCloser, error)) (changed []string, err error) {
-	a := &application{hasher: hasher{ctx: ctx, tree: t, cur: nofollow.Cursor{Root: t.root}}, open: open, byPath: map[string]*item{}, touched: map[string]bool{}}
+	cur := nofollow.Cursor{Root: t.root}
+	if !slices.ContainsFunc(list, func(d Delta) bool { return d.Edit }) {
+		var done func()
+		cur, done = t.opening(true)
+		defer done()
+	}
+	a := &application{hasher: hasher{ctx: ctx, tree: t, cur: cur}, open: open, byPath: map[string]*item{}, touched: map[string]bool{}}
 	defer a.cur.Close()
 	if err = a.setItems(list); err == nil {
 		changed, err = a.run()
@@ -129,6 +153,16 @@ type item struct {
 type clearing struct {
 	path string
 	mode fs.FileMode
+}
+
+// failed returns the error of an action on a path.
+func (it *item) failed(action string, err error) error {
+	why := nofollow.Denial(err)
+	err = fmt.Errorf("%s %s: %w", action, treepath.Display(it.Path), nofollow.WithoutPath(err))
+	if why == "" {
+		return err
+	}
+	return &DeniedError{Why: map[string]string{it.Path: why}, err: err}
 }
 
 func (it *item) removes() bool { return it.After.Kind == "" }
@@ -196,19 +230,19 @@ func (d Delta) checkPath() error {
 
 func (a *application) run() (changed []string, err error) {
 	if err := a.removeLeftovers(); err != nil {
-		return nil, err
+		return nil, a.asFact(err)
 	}
 	if err := a.inspectAll(); err != nil {
-		return nil, err
+		return nil, a.asFact(err)
 	}
 	if err = a.stage(); err == nil {
 		err = a.recheck()
 	}
 	if err != nil {
-		return nil, errors.Join(a.asConflict(err), a.removeTemps())
+		return nil, errors.Join(a.asFact(err), a.removeTemps())
 	}
 	if err := a.place(); err != nil {
-		return nil, a.rollBack(a.asConflict(err))
+		return nil, a.rollBack(a.asFact(err))
 	}
 	for _, it := range a.items {
 		if !it.done {
@@ -225,7 +259,7 @@ func (a *application) removeLeftovers() error {
 	for _, it := range a.items {
 		in, err := a.cur.RemoveLeft(treepath.Parent(it.Path), tempName(it.Path))
 		if err != nil {
-			return fmt.Errorf("remove the temporary file of %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
+			return it.failed("remove the temporary file of", err)
 		}
 		for _, dir := range in {
 			a.touched[dir] = true
@@ -235,6 +269,7 @@ func (a *application) removeLeftovers() error {
 }
 
 func (a *application) stage() error {
+	var denied *DeniedError // of all paths that may not be written
 	for _, it := range a.items {
 		if it.done || it.removes() || it.changesOnlyMode() {
 			continue
@@ -243,9 +278,19 @@ func (a *application) stage() error {
 			return err
 		}
 		it.staged = true // even a failed write may leave a file
-		if err := a.write(it, it.After); err != nil {
+		err := a.write(it, it.After)
+		one, ok := errors.AsType[*DeniedError](err)
+		switch {
+		case ok && denied == nil:
+			denied = one
+		case ok:
+			maps.Copy(denied.Why, one.Why)
+		case err != nil:
 			return err
 		}
+	}
+	if denied != nil {
+		return denied
 	}
 	return a.tree.step("staged")
 }
@@ -256,7 +301,7 @@ func (a *application) write(it *item, state Entry) error {
 		if _, refused := errors.AsType[*treepath.RefusedError](err); refused {
 			return err
 		}
-		return fmt.Errorf("write %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
+		return it.failed("write", err)
 	}
 	a.touched[it.base] = true
 	if state.Kind == Symlink {
@@ -282,6 +327,9 @@ func (a *application) write(it *item, state Entry) error {
 	_, err = io.CopyBuffer(io.MultiWriter(f, sum), nofollow.UntilDone(a.ctx, content), a.buffer())
 	if got := hex.EncodeToString(sum.Sum(nil)); err == nil && got != state.Digest {
 		err = fmt.Errorf("the stored contents have digest %s, not %s", got, state.Digest)
+	}
+	if err == nil && replaces != nil {
+		a.cur.KeepAttributes(it.Path, f)
 	}
 	if err == nil {
 		err = f.Chmod(state.Mode.Perm())
@@ -318,7 +366,7 @@ func (a *application) place() error {
 			return err
 		}
 		if err := a.cur.Remove(it.Path); err != nil {
-			return fmt.Errorf("remove %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
+			return it.failed("remove", err)
 		}
 		a.made(it)
 	}
@@ -328,7 +376,7 @@ func (a *application) place() error {
 				return err
 			}
 			if err := a.cur.RemoveDir(c.path); err != nil {
-				return fmt.Errorf("remove %s: %w", treepath.Display(c.path), nofollow.WithoutPath(err))
+				return it.failed("make room for", err)
 			}
 			a.note(c.path, func() error { return errors.Join(a.cur.MakeDir(c.path), a.cur.ChmodDir(c.path, c.mode)) })
 			it.info = nil
@@ -338,7 +386,7 @@ func (a *application) place() error {
 		if it.done || it.removes() {
 			continue
 		}
-		if err := a.makeDirs(treepath.Parent(it.Path)); err != nil {
+		if err := a.makeDirs(it); err != nil {
 			return err
 		}
 		if err := a.confirm("place", it); err != nil {
@@ -351,7 +399,7 @@ func (a *application) place() error {
 			err = a.cur.Place(it.temp(), it.Path)
 		}
 		if err != nil {
-			return fmt.Errorf("replace %s: %w", treepath.Display(it.Path), nofollow.WithoutPath(err))
+			return it.failed("replace", err)
 		}
 		a.made(it)
 	}
@@ -380,7 +428,8 @@ func (a *application) note(path string, undo func() error) {
 	a.undo = append(a.undo, reversal{path, undo})
 }
 
-func (a *application) makeDirs(dir string) error {
+func (a *application) makeDirs(it *item) error {
+	dir := treepath.Parent(it.Path)
 	for {
 		err := a.cur.Enter(dir)
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -391,7 +440,7 @@ func (a *application) makeDirs(dir string) error {
 			return err
 		}
 		if err := a.cur.MakeDir(next); err != nil {
-			return fmt.Errorf("make directory %s: %w", treepath.Display(next), nofollow.WithoutPath(err))
+			return it.failed("make the directory of", err)
 		}
 		a.note(next, func() error { return a.removeDir(next) })
 	}

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -44,7 +43,7 @@ func (a *application) inspect(it *item) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("directory %s: %w", treepath.Display(below(it.base, it.Path)), nofollow.WithoutPath(err))
+		return it.failed("look for", err)
 	}
 	info, err := a.cur.Lstat(it.Path)
 	if nofollow.IsNotExist(err) {
@@ -135,7 +134,7 @@ func (a *application) canClear(it *item) (bool, error) {
 
 // Directories and files may have changed while the temporary files were being written.
 func (a *application) recheck() error {
-	fresh := nofollow.Cursor{Root: a.tree.root} // that of the application may be in directories that were moved
+	fresh := nofollow.Cursor{Root: a.tree.root, Grants: a.cur.Grants, Writes: a.cur.Writes} // that of the application may be in directories that were moved
 	defer fresh.Close()
 	var conflicts []string
 	for _, it := range a.items {
@@ -176,18 +175,24 @@ func (a *application) conflict(paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	e := &ConflictError{Paths: paths}
-	for _, it := range a.items {
-		if it.done && !sameForApply(it.Before, it.After) {
-			e.Made = append(e.Made, it.Delta)
-		}
-	}
-	return e
+	return &ConflictError{Paths: paths, Made: a.madeBefore()}
 }
 
-// asConflict returns the conflict that it is if another process put a link or a file in the
-// place of a directory; any other error as it is.
-func (a *application) asConflict(err error) error {
+func (a *application) madeBefore() (made []Delta) {
+	for _, it := range a.items {
+		if it.done && !sameForApply(it.Before, it.After) {
+			made = append(made, it.Delta)
+		}
+	}
+	return made
+}
+
+// asFact completes what an error says about the files. It is a conflict if another process put a
+// link or a file in the place of a directory.
+func (a *application) asFact(err error) error {
+	if denied, ok := errors.AsType[*DeniedError](err); ok {
+		denied.Made = a.madeBefore()
+	}
 	refused, ok := errors.AsType[*treepath.RefusedError](err)
 	if !ok {
 		return err

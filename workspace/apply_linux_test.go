@@ -49,31 +49,35 @@ func applyAsNobody(dir string, args []string) error {
 	return nil
 }
 
-// If a directory may not be written to, nothing changes. An unreadable file is replaced if the
-// list expects one.
+// If a directory of somebody else may not be written to, nothing changes. Directories of the user are changed whatever their
+// permission bits, and keep those. An unreadable file is replaced.
 func TestApplyPermissions(t *testing.T) {
-	for _, c := range []struct{ name, path, args, out string }{
-		{"removal", "shut", "a shut/x", `[] apply: remove shut/x: permission denied`},
-		{"writing", "shut", "a=2 shut/x=2", `[] apply: write shut/x: permission denied`},
-		{"making", "shut", "a=2 shut/n/e/w=2", `[] apply: write shut/n/e/w: permission denied`},
-		{"root", ".", "a=2", `[] apply: write a: permission denied`},
-		{"closed", "closed", "a=2 closed/x=2", `[] apply: directory closed: permission denied`},
-		{"read-only", "a", "a=2 shut/x=2", `["a" "shut/x"] <nil>`},
-		{"unreadable", "a", "a=2 shut/x", `["a" "shut/x"] <nil>`},
+	for _, c := range []struct {
+		name, path string
+		mode       fs.FileMode
+		owner      int
+		args, out  string
+	}{
+		{"removal", "shut", 0o555, 0, "a shut/x", `[] apply: remove shut/x: permission denied`},
+		{"writing", "shut", 0o555, 0, "a=2 shut/x=2", `[] apply: write shut/x: permission denied`},
+		{"making", "shut", 0o555, 0, "a=2 shut/n/e/w=2", `[] apply: write shut/n/e/w: permission denied`},
+		{"root", ".", 0o555, 0, "a=2", `[] apply: write a: permission denied`},
+		{"closed", "shut", 0, 0, "a=2 shut/x=2", `[] apply: look for shut/x: permission denied`},
+		{"own removal", "shut", 0o555, 65534, "a=2 shut/x", `["a" "shut/x"] <nil>`},
+		{"own writing", "shut", 0o4, 65534, "a=2 shut/x=2 shut/n/e/w=2", `["a" "shut/n/e/w" "shut/x"] <nil>`},
+		{"own root", ".", 0, 65534, "a=2 shut/x=2", `["a" "shut/x"] <nil>`},
+		{"read-only", "shut/x", 0o444, 65534, "a=2 shut/x=2", `["a" "shut/x"] <nil>`},
+		{"unreadable", "shut/x", 0, 65534, "a=2 shut/x", `["a" "shut/x"] <nil>`},
+		{"unreadable of another", "shut/x", 0, 0, "a=2 shut/x", `["a" "shut/x"] <nil>`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tree := newTree(t, map[string]string{"a": "1", "shut/x": "1", "closed/x": "1"}, Options{})
+			tree := newTree(t, map[string]string{"a": "1", "shut/x": "1", "shut/y": "1"}, Options{})
 			treetest.ChownAll(t, tree.Dir())
-			mode := map[string]fs.FileMode{"closed": 0, "unreadable": 0, "read-only": 0o444}[c.name]
-			if mode == 0 && c.path != "a" && c.path != "closed" {
-				mode = 0o555
+			at := filepath.Join(tree.Dir(), c.path)
+			if err := os.Chown(at, c.owner, c.owner); err != nil {
+				t.Skipf("this needs root: %v", err)
 			}
-			if c.name == "read-only" {
-				mode = 0o644
-				treetest.Chmod(t, tree.Dir(), "shut/x", 0)
-			}
-			treetest.Chmod(t, tree.Dir(), c.path, mode)
-			defer treetest.Chmod(t, tree.Dir(), c.path, 0o755)
+			treetest.Chmod(t, tree.Dir(), c.path, c.mode)
 			out, err := treetest.Command(t, "nobody", append([]string{tree.Dir()}, strings.Fields(c.args)...)...).Output()
 			if err != nil {
 				t.Fatal(err)
@@ -81,12 +85,54 @@ func TestApplyPermissions(t *testing.T) {
 			if diff := cmp.Diff(c.out, string(out)); diff != "" {
 				t.Error(diff)
 			}
+			if info, err := os.Stat(at); err == nil && info.IsDir() && info.Mode().Perm() != c.mode {
+				t.Errorf("%s has the mode %v afterwards", c.path, info.Mode())
+			}
 			content, err := os.ReadFile(filepath.Join(tree.Dir(), "a"))
 			if want := map[bool]string{true: "1", false: "2"}[c.out[:2] == "[]"]; err != nil || string(content) != want {
 				t.Errorf("a contains %q, %v", content, err)
 			}
 			treetest.NoTemps(t, tree.Dir())
 		})
+	}
+}
+
+// An edit keeps what the user has attached to a file, but not what gives a program rights. A review says that the file has another
+// name, which keeps the old contents.
+func TestEditKeepsAttributes(t *testing.T) {
+	tree := newTree(t, map[string]string{"a": "1", "b": "1"}, Options{})
+	at := filepath.Join(tree.Dir(), "a")
+	capability := []byte{0, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	if err := errors.Join(unix.Setxattr(at, "user.note", []byte("mine"), 0), unix.Setxattr(at, "security.capability", capability, 0)); err != nil {
+		t.Skipf("this needs root and extended attributes: %v", err)
+	}
+	if err := os.Link(at, filepath.Join(t.TempDir(), "other")); err != nil {
+		t.Skip(err)
+	}
+	vs, err := tree.Review(Change{Edits: []Edit{{Path: "a", Content: []byte("2")}, {Path: "b", Content: []byte("2")}, {Path: "c", Content: []byte("2")}}}, Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := objects{}
+	s.entry("1")
+	s.entry("2")
+	var list []Delta
+	for i, v := range vs {
+		list = append(list, v.Delta())
+		if v.Linked != (i == 0) {
+			t.Errorf("%+v", v)
+		}
+	}
+	if _, err := tree.Apply(t.Context(), list, s.open); err != nil {
+		t.Fatal(err)
+	}
+	names, value := make([]byte, 1000), make([]byte, 10)
+	n, err := unix.Listxattr(at, names)
+	if err != nil || strings.Contains(string(names[:n]), "security.capability") {
+		t.Errorf("%q, %v", names[:max(n, 0)], err)
+	}
+	if n, err := unix.Getxattr(at, "user.note", value); err != nil || string(value[:n]) != "mine" {
+		t.Errorf("%q, %v", value[:max(n, 0)], err)
 	}
 }
 

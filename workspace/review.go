@@ -126,6 +126,9 @@ func (r *review) edit(i int, e Edit) Verdict {
 		return deny(cleaned, r.reason(cleaned, err))
 	}
 	v := Verdict{Path: cleaned, Ruling: Allow, Before: before, After: imageAfter(e, before)}
+	if info, err := r.cur.Lstat(cleaned); err == nil && before.Exists() && !e.Delete {
+		v.Linked = info.Links > 1
+	}
 	switch reason := r.contentDenial(cleaned, old, e); {
 	case reason != "":
 		v.Ruling, v.Reason = Deny, reason
@@ -225,6 +228,8 @@ func (r *review) pathDenial(path string) string {
 		return reason
 	}
 	switch {
+	case r.rules.Denied[path] != "":
+		return r.rules.Denied[path]
 	case !utf8.ValidString(path):
 		return "the path is not valid UTF-8"
 	case r.immutable.Match(path):

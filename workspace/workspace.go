@@ -64,6 +64,7 @@ type Verdict struct {
 	Before Image  `json:"before"`
 	After  Image  `json:"after"`
 	Edited bool   `json:"edited,omitempty"` // the user edited the contents before approving them
+	Linked bool   `json:"linked,omitempty"` // the file has other names (hard links), which keep the contents before the edit
 	Tool   bool   `json:"tool,omitempty"`   // one of the user's own tools runs or believes it, see [Tree.ToolReason]
 }
 
@@ -103,6 +104,8 @@ func (v Verdict) Delta() Delta {
 type Rules struct {
 	// Immutable patterns are denied without asking.
 	Immutable []string
+	// Denied are paths that the user may not change, and why ([DeniedError]).
+	Denied map[string]string
 	// NotSent patterns are denied because the model never sees the contents.
 	NotSent []string
 	// Approve patterns need the user's approval.

@@ -79,6 +79,8 @@ type Repo struct {
 	git      *Git
 	root     string
 	prepared atomic.Pointer[chan preparation] // set by PrepareDiff; nil if nothing is prepared
+
+	indexFault atomic.Pointer[Error] // see IndexFault
 }
 
 // Open opens the work tree that contains dir; see [Root].
@@ -112,7 +114,11 @@ func (r *Repo) run(ctx context.Context, c call) ([]byte, error) {
 		"GIT_WORK_TREE=" + r.root,
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(r.root),
 	}, c.env...)
-	return r.git.run(ctx, c)
+	out, err := r.git.run(ctx, c)
+	if err != nil && c.args[0] == "ls-files" {
+		return r.listWithoutIndex(ctx, c, err)
+	}
+	return out, err
 }
 
 // Tracks reports whether git tracks anything at or below a path, which is absolute

@@ -195,6 +195,7 @@ func (d *dir) removeAll() error {
 	if err != nil || l.Root == "" {
 		return err
 	}
+	reopen(os.Lstat, os.Chmod, l.Root)
 	root, err := os.OpenRoot(l.Root)
 	if err != nil {
 		return cmp.Or(ignoreMissing(err), errAway)
@@ -207,11 +208,21 @@ func (d *dir) removeAll() error {
 	if err != nil {
 		return err
 	}
+	for _, f := range l.Files { // outer ones first
+		reopen(root.Lstat, root.Chmod, filepath.Dir(f.Path))
+	}
 	var errs []error
 	for _, f := range slices.Backward(l.Files) {
 		errs = append(errs, f.remove(root))
 	}
 	return errors.Join(errs...)
+}
+
+// reopen gives the owner of a directory all rights in it, which a command has taken away: there were placeholders in it.
+func reopen(lstat func(string) (fs.FileInfo, error), chmod func(string, fs.FileMode) error, dir string) {
+	if info, err := lstat(dir); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 {
+		_ = chmod(dir, info.Mode()|0o700)
+	}
 }
 
 func (d *dir) forget() error {

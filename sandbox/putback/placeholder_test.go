@@ -205,6 +205,28 @@ func TestRecordsRemoved(t *testing.T) {
 	}
 }
 
+// A command takes away its user's rights in the directories of placeholders.
+func TestGuardOfClosedDirectories(t *testing.T) {
+	records, root := filledTree(t)
+	s := newSet(t, records, root)
+	err := during(t, s, func() {
+		for _, dir := range []string{"a/b", "a", ".config", ".git", "."} {
+			if err := os.Chmod(filepath.Join(root, dir), 0o050); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	wantFiles(t, root, empty)
+	for _, dir := range []string{".git", "."} {
+		if info, err := os.Stat(filepath.Join(root, dir)); err != nil || info.Mode().Perm() != 0o750 {
+			t.Errorf("%s: %v, %v", dir, info, err)
+		}
+	}
+}
+
 // A placeholder is created neither outside of the tree nor in place of a file.
 func TestObstacles(t *testing.T) {
 	for name, set := range map[string]func(root string) error{

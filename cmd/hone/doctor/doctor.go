@@ -56,7 +56,7 @@ func Diagnose(ctx context.Context, o Options) iter.Seq[Diagnosis] {
 	return func(yield func(Diagnosis) bool) {
 		for _, look := range []func() []Diagnosis{
 			func() []Diagnosis {
-				return []Diagnosis{lookAtGit(ctx, o.Dir), lookAtRepository(o.Dir), o.lookAtConfig(), o.lookAtCheck()}
+				return []Diagnosis{lookAtGit(ctx, o.Dir), lookAtRepository(ctx, o.Dir), o.lookAtConfig(), o.lookAtCheck()}
 			},
 			o.lookAtKeys,
 			o.lookAtAgents,
@@ -114,13 +114,27 @@ func lookAtGit(ctx context.Context, dir string) Diagnosis {
 	return Diagnosis{What: "git", Found: v}
 }
 
-func lookAtRepository(dir string) Diagnosis {
+func lookAtRepository(ctx context.Context, dir string) Diagnosis {
 	top, err := git.Root(dir)
 	if foreign, ok := errors.AsType[*git.ForeignError](err); ok {
 		return problem("repository", foreign.Error(), foreign.Advice)
 	}
 	if err != nil {
 		return Diagnosis{What: "repository", absent: true, Found: err.Error(), Hint: "reconcile needs a repository: git init"}
+	}
+	repo, err := git.OpenAt(top)
+	if err != nil {
+		return Diagnosis{What: "repository", Found: top}
+	}
+	if _, err := repo.Tracks(ctx, top); err != nil {
+		hint := ""
+		if failed, ok := errors.AsType[*git.Error](err); ok {
+			hint = failed.Hint
+		}
+		return problem("repository", err.Error(), hint)
+	}
+	if fault := repo.IndexFault(); fault != nil {
+		return problem("repository", fault.Error(), fault.Hint)
 	}
 	return Diagnosis{What: "repository", Found: top}
 }

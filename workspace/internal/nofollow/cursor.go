@@ -23,6 +23,10 @@ import (
 // system has them: [os.Root] takes three times as long for each file.
 type Cursor struct {
 	Root *os.Root
+	// Grants make accessible what this user owns and may not read, or not change if Writes is set; nil makes nothing
+	// accessible.
+	Grants *Grants
+	Writes bool
 
 	path  string // of the current directory
 	stack []openedDir
@@ -41,6 +45,7 @@ type Info struct {
 	Changed      int64       // last change of the inode in nanoseconds; 0 if unknown
 	Inode        uint64      // 0 if unknown
 	Device       uint64      // 0 if unknown
+	Links        uint64      // names of the file; 0 if unknown
 	owner, group uint32
 }
 
@@ -64,7 +69,8 @@ func (i Info) ChangeTime() time.Time {
 // fs.ErrNotExist or is a [*treepath.RefusedError] if there is none.
 func (c *Cursor) Enter(path string) error {
 	if len(c.stack) == 0 {
-		dir, err := openRoot(c.Root)
+		dir, err := c.Grants.enter("", c.needed(), func() (directory, error) { return openRoot(c.Root) },
+			func(needed fs.FileMode) (grant, bool) { return giveRoot(c.Root, needed) })
 		if err != nil {
 			return err
 		}
@@ -81,6 +87,13 @@ func (c *Cursor) Enter(path string) error {
 	return nil
 }
 
+func (c *Cursor) needed() fs.FileMode {
+	if c.Writes {
+		return 0o700
+	}
+	return 0o500
+}
+
 func (c *Cursor) push(path string) error {
 	rest := path
 	if c.path != "" {
@@ -91,7 +104,8 @@ func (c *Cursor) push(path string) error {
 	if name == ".." {
 		return treepath.Refuse(next, "it leaves the tree")
 	}
-	dir, err := c.top().enter(name)
+	dir, err := c.Grants.enter(next, c.needed(), func() (directory, error) { return c.top().enter(name) },
+		func(needed fs.FileMode) (grant, bool) { return c.top().give(name, needed) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -152,7 +166,7 @@ func (c *Cursor) Open(path string) (File, Info, error) {
 	if err != nil {
 		return File{}, Info{}, err
 	}
-	return c.top().open(name, path)
+	return c.top().open(name, path, c.Grants != nil)
 }
 
 // Readlink returns the target of the symlink at a cleaned path.
@@ -242,6 +256,15 @@ func (c *Cursor) Create(path string, replaces *Info) (*os.File, error) {
 	return c.top().create(name, replaces)
 }
 
+// KeepAttributes gives a new file the extended attributes of the regular file at a path, which it shall replace, as far as this
+// process may (Linux).
+func (c *Cursor) KeepAttributes(path string, to *os.File) {
+	if f, _, err := c.Open(path); err == nil {
+		f.keepAttributes(to)
+		f.Close()
+	}
+}
+
 // Symlink makes a symlink.
 func (c *Cursor) Symlink(target, path string) error {
 	name, err := c.enterParent(path)
@@ -292,7 +315,7 @@ func (c *Cursor) Place(temp, path string) error {
 	if !isBusy(err) {
 		return err
 	}
-	from, _, err := above.dir.open(treepath.Base(temp), temp)
+	from, _, err := above.dir.open(treepath.Base(temp), temp, false)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func infoOf(info fs.FileInfo) Info {
 	return Info{Mode: info.Mode(), Size: info.Size(), Modified: info.ModTime().UnixNano()}
 }
 
-func (d directory) open(_, path string) (File, Info, error) {
+func (d directory) open(_, path string, _ bool) (File, Info, error) {
 	f, info, err := openRegular(d.Root, path)
 	if err != nil {
 		return File{}, Info{}, err
@@ -168,3 +168,13 @@ func openRegular(dir *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	}
 	return f, opened, nil
 }
+
+// On this system permission bits do not keep owners from their directories.
+
+func (d directory) lacks(fs.FileMode) bool { return false }
+
+func (d directory) give(string, fs.FileMode) (grant, bool) { return grant{}, false }
+
+func giveRoot(*os.Root, fs.FileMode) (grant, bool) { return grant{}, false }
+
+func (d directory) takeBack(grant) {}

@@ -79,11 +79,11 @@ func infoOf(st *unix.Stat_t) Info {
 	default:
 		mode |= fs.ModeIrregular
 	}
-	return Info{Mode: mode, Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino, Device: uint64(st.Dev), owner: st.Uid, group: st.Gid}
+	return Info{Mode: mode, Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), Inode: st.Ino, Device: uint64(st.Dev), Links: uint64(st.Nlink), owner: st.Uid, group: st.Gid}
 }
 
-// It does not wait for a FIFO that replaced the file.
-func (d directory) open(name, path string) (File, Info, error) {
+// It does not wait for a FIFO that replaced the file. own opens a file that its owner may not read.
+func (d directory) open(name, path string, own bool) (File, Info, error) {
 	seen, err := d.lstat(name)
 	if err == nil {
 		err = requireRegular(path, seen.Mode)
@@ -92,6 +92,9 @@ func (d directory) open(name, path string) (File, Info, error) {
 		return File{}, Info{}, err
 	}
 	fd, err := d.openat(name, unix.O_NONBLOCK)
+	if own && errors.Is(err, fs.ErrPermission) {
+		fd, err = d.openOwn(name)
+	}
 	if err != nil {
 		return File{}, Info{}, err
 	}

@@ -54,6 +54,19 @@ func Fact(path string, err error) (reason string, passing error) {
 	return WithoutPath(err).Error(), nil
 }
 
+// Denial returns why the system does not let this user change a file, as a clause; empty if the
+// error says something else. It does not pass.
+func Denial(err error) string {
+	switch code := (syscall.Errno)(0); {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return "the user may not write there"
+	case errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EILSEQ), errors.Is(err, syscall.EFBIG):
+		errors.As(err, &code)
+		return "the file system cannot store it: " + code.Error()
+	}
+	return ""
+}
+
 // WithoutPath strips from an error the path given to the system, which is
 // relative to a directory that the reader does not know.
 func WithoutPath(err error) error {
