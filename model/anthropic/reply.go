@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"hone/model"
 )
@@ -73,10 +72,6 @@ type reader struct {
 
 // Unknown types are ignored, as the API requires of clients.
 func (r *reader) addEvent(data []byte) error {
-	// The decoder would silently replace bytes that are not UTF-8.
-	if !utf8.Valid(data) {
-		return errors.New("an event is not UTF-8")
-	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
 		return fmt.Errorf("decode an event: %w", err)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"hone/model"
 )
@@ -63,10 +62,6 @@ type reader struct {
 }
 
 func (r *reader) addEvent(data []byte) error {
-	// The decoder would silently replace bytes that are not UTF-8.
-	if !utf8.Valid(data) {
-		return errors.New("an event is not UTF-8")
-	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
 		return fmt.Errorf("decode an event: %w", err)

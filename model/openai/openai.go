@@ -127,9 +127,8 @@ func (c Config) attempt(ctx context.Context, req model.Request, path string, req
 	if err != nil {
 		return model.Reply{}, c.fault(x, err)
 	}
-	reply.Parts = model.NameCalls(req, reply.Parts)
 	reply.Raw = x.Raw()
-	return reply, nil
+	return reply.Complete(req), nil
 }
 
 // The response is 2xx.

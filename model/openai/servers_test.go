@@ -165,6 +165,57 @@ func TestUsageOfTheWholeText(t *testing.T) {
 	}
 }
 
+// Gateways cut characters in two. The decoder would silently write another one in their place.
+func TestCharactersAreWholeOrRefused(t *testing.T) {
+	pieces := map[string]func(a, b string) string{ // two pieces of a text, in JSON
+		"chat": func(a, b string) string {
+			return events(`{"choices":[{"index":0,"delta":{"content":"`+a+`"}}]}`, `{"choices":[{"index":0,"delta":{"content":"`+b+`"}}]}`, chatEnd, "[DONE]")
+		},
+		"responses": func(a, b string) string {
+			return events(`{"type":"response.output_text.delta","delta":"`+a+`"}`, `{"type":"response.output_text.delta","delta":"`+b+`"}`,
+				`{"type":"response.completed","response":{"status":"completed"}}`)
+		},
+		"anthropic": func(a, b string) string {
+			return events(`{"type":"message_start","message":{}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"`+a+`"}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"`+b+`"}}`, `{"type":"content_block_stop","index":0}`,
+				`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_stop"}`)
+		},
+		"gemini": func(a, b string) string {
+			return events(`{"candidates":[{"content":{"parts":[{"text":"`+a+`"}]}}]}`, `{"candidates":[{"content":{"parts":[{"text":"`+b+`"}]},"finishReason":"STOP"}]}`)
+		},
+	}
+	for wire, body := range pieces {
+		for _, test := range []struct {
+			a, b, want string
+			finish     model.Finish
+		}{
+			{`smile \ud83d`, `\uDE00!`, "smile 😀!", model.Stop},
+			{`smile \ud83d\ude00`, `\ud83d\\`, `smile 😀\ud83d\`, model.Other},
+			{`\\ud83d \\\ude00 \ud55c`, `x`, `\ud83d \\ude00 한x`, model.Other},
+			{`\\ud83d`, ` \ud55c\u00e9`, `\ud83d 한é`, model.Stop},
+		} {
+			url, _ := serve(t, stream, body(test.a, test.b))
+			got, err := open(wire, url).Generate(t.Context(), hello())
+			if err != nil || got.Text() != test.want || got.Finish != test.finish {
+				t.Errorf("%s, %s and %s: %q, %q, %v; want %q, %q", wire, test.a, test.b, got.Text(), got.Finish, err, test.want, test.finish)
+			}
+		}
+		url, _ := serve(t, stream, body("gr", "\xfc\xdfe"))
+		var e *model.Error
+		if got, err := open(wire, url).Generate(t.Context(), hello()); !errors.As(err, &e) || e.Kind != model.Garbage {
+			t.Errorf("%s, bytes that are not UTF-8: %q, %v", wire, got.Text(), err)
+		}
+	}
+	for args, want := range map[string]model.Finish{
+		`{\"text\":\"\\ud83d\\ude00\"}`: model.Calls, `{\"text\":\"\\ud83d\"}`: model.Other, `{\"text\":\"\\\\ud83d\"}`: model.Calls,
+	} {
+		url, _ := serve(t, stream, events(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"write","arguments":"`+args+`"}}]},"finish_reason":"tool_calls"}]}`))
+		if got, err := open("chat", url).Generate(t.Context(), hello()); err != nil || got.Finish != want {
+			t.Errorf("arguments %s: %q, %v; want %q", args, got.Finish, err, want)
+		}
+	}
+}
+
 // TestCompletionLimit: a model that rejects max_tokens gets max_completion_tokens, and no other
 // request with max_tokens. Any other rejection is the reply.
 func TestCompletionLimit(t *testing.T) {
