@@ -371,7 +371,8 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 	case !r.failed() && r.frames.run >= b.x.maxLine:
 		err = errLongLine
 	case err == io.EOF && !r.failed():
-		r.cut, r.done = r.frames.End(), r.done || r.frames.plain
+		r.cut = r.frames.End()
+		r.done = r.done || r.frames.plain
 	}
 	if err != nil && err != io.EOF {
 		r.err = err

@@ -118,8 +118,11 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 		if err == nil {
 			err = r.addEvent(data)
 		}
-		if err != nil || r.done {
-			return cmp.Or(err, r.checkComplete(false))
+		switch {
+		case r.done, err != nil && r.settled:
+			return r.checkComplete(false)
+		case err != nil:
+			return err
 		}
 	}
 	return r.checkComplete(x.Done())

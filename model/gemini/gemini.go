@@ -113,7 +113,10 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 		if err == nil {
 			err = r.addEvent(data)
 		}
-		if err != nil {
+		switch {
+		case err != nil && r.settled:
+			return nil
+		case err != nil:
 			return err
 		}
 	}

@@ -172,10 +172,10 @@ type streamedItem struct {
 	done  bool // all of it has arrived
 }
 
-func (a *responseAnswer) add(data []byte) error {
+func (a *responseAnswer) add(data []byte) (settled bool, err error) {
 	var event responses.ResponseStreamEventUnion
 	if err := json.Unmarshal(data, &event); err != nil {
-		return err
+		return a.end != nil, err
 	}
 	switch event.Type {
 	case "response.output_text.delta":
@@ -203,7 +203,7 @@ func (a *responseAnswer) add(data []byte) error {
 			a.stream(r.OutputText())
 		}
 	}
-	return nil
+	return a.end != nil, nil
 }
 
 // item returns the item of an event. Some servers give the same item another ID in each event,

@@ -50,6 +50,8 @@ func TestSignsOfLife(t *testing.T) {
 		"retry, id and an unknown field":  around("retry: 3000\nid: 7\nx-took: 5\n\n"),
 		"an event without data":           around("event: ping\n\n"),
 		"data that is no JSON":            around("data: keepalive\n\n"),
+		"a word":                          around("heartbeat\n\n"),
+		"words before events":             func(s string) string { return "ping\nready\n" + s },
 		"a comment as data (llm-gateway)": around("data: : working\n\n"),
 		"an empty object":                 around("data: {}\n\n"),
 		"null":                            around("data: null\n\n"),
@@ -212,6 +214,24 @@ func TestCharactersAreWholeOrRefused(t *testing.T) {
 		url, _ := serve(t, stream, events(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"write","arguments":"`+args+`"}}]},"finish_reason":"tool_calls"}]}`))
 		if got, err := open("chat", url).Generate(t.Context(), hello()); err != nil || got.Finish != want {
 			t.Errorf("arguments %s: %q, %v; want %q", args, got.Finish, err, want)
+		}
+	}
+}
+
+// A reply whose reason and usage have arrived is complete, whatever becomes of the connection.
+func TestWhatFollowsTheEndChangesNothing(t *testing.T) {
+	for wire, reply := range map[string]string{
+		"chat": events(`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`, chatEnd, `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`),
+		"responses": events(`{"type":"response.output_text.delta","delta":"Hi"}`,
+			`{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":3,"output_tokens":1}}}`),
+		"gemini": events(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":1}}`),
+	} {
+		for _, late := range []string{events(`{"error":{"message":"late","code":500}}`), "<html>bad gateway</html>", "data: {\"cut"} {
+			url, _ := serve(t, stream, reply+late)
+			got, err := open(wire, url).Generate(t.Context(), hello())
+			if err != nil || got.Text() != "Hi" || got.Finish != model.Stop || got.Usage == nil || got.Usage.Total() != 4 {
+				t.Errorf("%s, then %q: %+v, %v", wire, late, got, err)
+			}
 		}
 	}
 }
