@@ -8,7 +8,7 @@ import (
 // Framer finds the events in a response as its bytes arrive, on every wire. It reads what
 // servers, gateways and proxies send (ruling G23), not only what the standard of
 // server-sent events allows: lines may end in LF, CRLF or CR, there may be a byte order
-// mark, comments, fields without data, data that is no JSON (a sign of life), and events
+// mark, comments, fields without data or value, data that is no JSON (a sign of life), and events
 // without a blank line between them. A response that is not a stream is one event, or one
 // for each element of a list and for each line of JSON.
 //
@@ -162,6 +162,7 @@ func (f *Framer) endEvent() {
 func (f *Framer) End() (inside bool) {
 	if !f.plain && len(f.line) > 0 {
 		f.endLine()
+		f.body = bytes.TrimSuffix(f.body, []byte("\n"))
 	}
 	f.plain = f.plain || len(f.body) > 0
 	body := bytes.TrimSpace(f.body)
