@@ -8,7 +8,7 @@ import (
 // Framer finds the events in a response as its bytes arrive, on every wire. It reads what
 // servers, gateways and proxies send (ruling G23), not only what the standard of
 // server-sent events allows: lines may end in LF, CRLF or CR, there may be a byte order
-// mark, comments, fields without data, data that is no JSON (a sign of life), and events
+// mark, comments, fields without data or value, data that is no JSON (a sign of life), and events
 // without a blank line between them. A response that is not a stream is one event, or one
 // for each element of a list and for each line of JSON.
 //
@@ -19,15 +19,16 @@ type Framer struct {
 	// its data, which is valid during the call.
 	Event func(name string, data []byte)
 
-	plain bool // the rest is text outside of events
-	body  []byte
-	line  []byte // so far
-	skip  bool   // the line is a comment
-	cr    bool   // the last byte ended a line; a line feed belongs to it
-	name  string
-	data  []byte // of the current event
-	json  balance
-	run   int // stored bytes of the current line
+	plain  bool // the rest is text outside of events
+	fields bool // there was a field with a value: words alone are fields without one
+	body   []byte
+	line   []byte // so far
+	skip   bool   // the line is a comment
+	cr     bool   // the last byte ended a line; a line feed belongs to it
+	name   string
+	data   []byte // of the current event
+	json   balance
+	run    int // stored bytes of the current line
 }
 
 // Write adds the next bytes.
@@ -114,6 +115,10 @@ func (f *Framer) endLine() {
 	case len(f.line) == 0:
 		f.endEvent()
 		f.name = ""
+	case isField && isFieldName(name) && !f.fields:
+		f.fields, f.body = true, nil
+		f.endLine()
+		return
 	case string(name) == "data":
 		if value = bytes.TrimPrefix(value, []byte(" ")); len(f.data) > 0 {
 			f.data = append(f.data, '\n')
@@ -124,8 +129,10 @@ func (f *Framer) endLine() {
 		}
 	case string(name) == "event":
 		f.name = string(bytes.TrimSpace(value))
-	case !isField || !isFieldName(name):
+	case !isFieldName(name):
 		f.startPlain("\n")
+	case !isField && !f.fields:
+		f.body = append(append(f.body, f.line...), '\n') // the text of a plain response, or a sign of life
 	}
 	f.line, f.run = f.line[:0], 0
 }
@@ -155,7 +162,9 @@ func (f *Framer) endEvent() {
 func (f *Framer) End() (inside bool) {
 	if !f.plain && len(f.line) > 0 {
 		f.endLine()
+		f.body = bytes.TrimSuffix(f.body, []byte("\n"))
 	}
+	f.plain = f.plain || len(f.body) > 0
 	body := bytes.TrimSpace(f.body)
 	if !f.plain || len(body) == 0 {
 		inside = len(f.data) > 0

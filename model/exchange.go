@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Limits of the response body that an [Exchange] reads, in bytes after
@@ -223,7 +224,7 @@ func (x *Exchange) Send(method, url string, header http.Header, body []byte) (io
 
 // Events reads the body of a response of this exchange, which may be wrapped, and yields
 // the data of each event as a [Framer] finds it. It ends with an error if reading fails,
-// or if an event is an error of the provider or no JSON. It ends with "[DONE]", which it
+// or if an event is an error of the provider, no JSON or not UTF-8. It ends with "[DONE]", which it
 // does not yield.
 func (x *Exchange) Events(body io.Reader) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
@@ -267,8 +268,10 @@ func (x *Exchange) event(i int) (json.RawMessage, error) {
 		return e.data, fault
 	case r.frames.plain && !json.Valid(e.data):
 		return e.data, r.textFault(e.data)
+	case !utf8.Valid(e.data): // the decoder would silently replace its bytes
+		return e.data, &Error{Kind: Garbage, Message: "an event is not UTF-8"}
 	}
-	return e.data, nil
+	return markHalves(e.data), nil
 }
 
 // Done reports whether the response is complete by itself: a stream said "[DONE]", or it is
@@ -367,7 +370,8 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 	case !r.failed() && r.frames.run >= b.x.maxLine:
 		err = errLongLine
 	case err == io.EOF && !r.failed():
-		r.cut, r.done = r.frames.End(), r.done || r.frames.plain
+		r.cut = r.frames.End()
+		r.done = r.done || r.frames.plain
 	}
 	if err != nil && err != io.EOF {
 		r.err = err

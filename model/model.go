@@ -272,13 +272,35 @@ func (u Usage) Add(v Usage) Usage {
 // digits, the only form that Mistral takes.
 const madeID = "made"
 
-// HasMadeID reports whether a call got its ID from [NameCalls].
+// HasMadeID reports whether a call got its ID from [Reply.Complete].
 func HasMadeID(id string) bool { return strings.HasPrefix(id, madeID) && len(id) == 9 }
 
-// NameCalls returns the parts of the reply to a request, whose calls have IDs that are unique in
-// the conversation: strict servers reject a request in which two calls have the same ID.
-// A missing ID, and one that is used before, is replaced. The parts of the reply are changed.
-func NameCalls(req Request, parts []Part) []Part {
+// Complete returns the reply to a request as a provider returns it. Its calls have IDs that
+// are unique in the conversation: strict servers reject a request in which two calls have the
+// same ID. A missing ID, and one that is used before, is replaced. Characters that the
+// response cut in two are whole; a reply with half a character has the finish [Other], because
+// it is not what the model wrote. The parts are changed.
+func (r Reply) Complete(req Request) Reply {
+	nameCalls(req, r.Parts)
+	for i := range r.Parts {
+		p, whole := &r.Parts[i], true
+		switch {
+		case p.Opaque != nil:
+			data, _ := joinHalves(string(p.Opaque.Data))
+			p.Opaque.Data = json.RawMessage(data)
+		case p.Call != nil:
+			p.Call.Args, whole = joinHalves(string(markHalves([]byte(p.Call.Args))))
+		default:
+			p.Text, whole = joinHalves(p.Text)
+		}
+		if !whole && r.Finish.Normal() {
+			r.Finish, r.Detail = Other, "half a character: an escape such as \\ud83d without the one of the other half"
+		}
+	}
+	return r
+}
+
+func nameCalls(req Request, parts []Part) {
 	used := map[string]bool{}
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
@@ -296,5 +318,4 @@ func NameCalls(req Request, parts []Part) []Part {
 		}
 		used[p.Call.ID] = true
 	}
-	return parts
 }

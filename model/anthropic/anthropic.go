@@ -75,9 +75,8 @@ func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, e
 		return model.Reply{}, m.fault(x, err, tokens(r.usage, 0))
 	}
 	reply := r.reply()
-	reply.Parts = model.NameCalls(req, reply.Parts)
 	reply.Raw = x.Raw()
-	return reply, nil
+	return reply.Complete(req), nil
 }
 
 // Probe checks the server, the key and the model's name by requesting the
@@ -119,8 +118,11 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 		if err == nil {
 			err = r.addEvent(data)
 		}
-		if err != nil || r.done {
-			return cmp.Or(err, r.checkComplete(false))
+		switch {
+		case r.done, err != nil && r.settled:
+			return r.checkComplete(false)
+		case err != nil:
+			return err
 		}
 	}
 	return r.checkComplete(x.Done())

@@ -251,18 +251,14 @@ func TestProtocolViolationsNeverSucceed(t *testing.T) {
 		around(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta"}}`):     model.Garbage,
 		around(`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta"}}`):           model.Garbage,
 		around(`{"type":"content_block_delta","index":-1,"delta":{"type":"text_delta"}}`):          model.Garbage,
-		around(`{"type":"content_block_start","index":3,"content_block":{"type":"text"}}`):         model.Garbage,
 		around(`{"type":"content_block_start","index":1}`):                                         model.Garbage,
 		around(`{"type":"content_block_start","index":1,"content_block":7}`):                       model.Garbage,
-		around(`{"type":"content_block_start","index":1,"content_block":{"type":"text"}}`):         model.Garbage,
 		around(`{"type":"error"}`):                   model.Overloaded,
 		around(`{"oops":1}`):                         model.Garbage,
 		around("{\"type\":\"ping\",\"x\":\"\xff\"}"): model.Garbage,
 		events(start, textStart, textDelta, blockStop) + "data: {\"oops\": [,,,\n\n" + events(endTurn, stop): model.Garbage,
-		events(start, textStart, blockStop, textDelta, endTurn, stop):                                        model.Garbage,
-		events(start, textStart, textDelta, endTurn, stop):                                                   model.Garbage,
-		events(start, textStart, textDelta, blockStop, endTurn):                                              model.Cut,
 		events(start) + "event: message_stop\ndata: {":                                                       model.Cut,
+		events(start, textStart, textDelta, blockStop):                                                       model.Cut,
 		"":                   model.Cut,
 		"<html>proxy</html>": model.Garbage,
 	} {
@@ -273,6 +269,27 @@ func TestProtocolViolationsNeverSucceed(t *testing.T) {
 		}
 		if e := fault(t, err); e.Kind != want || !e.Temporary() {
 			t.Errorf("%q: got %v, want kind %q", body, e, want)
+		}
+	}
+}
+
+// Gateways number blocks from 1, leave out events, and send types that nobody knows.
+func TestLooseStreams(t *testing.T) {
+	second := strings.NewReplacer(`"index":0`, `"index":2`, "grüße", "!")
+	for name, list := range map[string][]string{
+		"no content_block_stop": {start, textStart, textDelta, endTurn, stop},
+		"no message_stop":       {start, textStart, textDelta, blockStop, endTurn},
+		"a delta after its end": {start, textStart, blockStop, textDelta, endTurn, stop},
+		"one index for all":     {start, textStart, textDelta, blockStop, textStart, strings.Replace(textDelta, "grüße", "", 1), endTurn, stop},
+		"numbers with a gap":    {start, second.Replace(textStart), strings.Replace(second.Replace(textDelta), "!", "grüße", 1), blockStop, endTurn, stop},
+		"an unknown delta":      {start, textStart, `{"type":"content_block_delta","index":0,"delta":{"type":"emphasis_delta","level":1}}`, textDelta, endTurn, stop},
+		"an unknown block": {start, `{"type":"content_block_start","index":0,"content_block":{"type":"memo"}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"memo_delta"}}`, blockStop, textStart, textDelta, endTurn, stop},
+		"an error at the end": {start, textStart, textDelta, blockStop, endTurn, `{"type":"error","error":{"message":"late"}}`},
+	} {
+		reply, err := stream(t, list...).Generate(t.Context(), hi)
+		if err != nil || len(reply.Parts) != 1 || reply.Text() != "grüße" || reply.Finish != model.Stop || reply.Usage == nil {
+			t.Errorf("%s: %+v, %v", name, reply, err)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"hone/model"
 )
@@ -59,7 +58,8 @@ type content struct {
 
 	raw      json.RawMessage // the block's first event
 	received bytes.Buffer    // text, thinking or input
-	stopped  bool
+	index    int
+	partial  bool // of an unknown type, with deltas that cannot be read
 }
 
 type reader struct {
@@ -69,14 +69,12 @@ type reader struct {
 	detail string
 	usage  model.Counts // of all events
 	done   bool
+
+	settled bool // the reason and the usage have arrived: an error that follows changes nothing
 }
 
 // Unknown types are ignored, as the API requires of clients.
 func (r *reader) addEvent(data []byte) error {
-	// The decoder would silently replace bytes that are not UTF-8.
-	if !utf8.Valid(data) {
-		return errors.New("an event is not UTF-8")
-	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
 		return fmt.Errorf("decode an event: %w", err)
@@ -90,17 +88,12 @@ func (r *reader) addEvent(data []byte) error {
 		return r.startBlock(e)
 	case "content_block_delta":
 		return r.addDelta(e)
-	case "content_block_stop":
-		b, err := r.openBlock(e.Index)
-		if err == nil {
-			b.stopped = true
-		}
-		return err
 	case "message_delta":
 		if r.stop == "" { // the output before this event is only that so far
 			r.usage.Remove("output_tokens")
 		}
 		r.usage.Merge(e.Usage)
+		r.settled = r.settled || e.Delta.Stop != "" && len(e.Usage) > 0
 		if later := model.LaterReason(r.stop, e.Delta.Stop); later != r.stop {
 			r.stop, r.detail = later, e.Delta.detail()
 		}
@@ -118,9 +111,7 @@ func (r *reader) addMessage(e event) error {
 		if err := r.startBlock(event{Index: i, Start: block}); err != nil {
 			return err
 		}
-		b := r.blocks[i]
-		b.stopped = true
-		if b.Type == "tool_use" {
+		if b := r.blocks[i]; b.Type == "tool_use" {
 			b.received.Write(b.Input)
 		}
 	}
@@ -130,10 +121,7 @@ func (r *reader) addMessage(e event) error {
 }
 
 func (r *reader) startBlock(e event) error {
-	if e.Index != len(r.blocks) {
-		return fmt.Errorf("block %d starts instead of block %d", e.Index, len(r.blocks))
-	}
-	b := &content{}
+	b := &content{index: e.Index}
 	if err := json.Unmarshal(e.Start, b); err != nil {
 		return fmt.Errorf("decode the start of a block: %w", err)
 	}
@@ -154,14 +142,18 @@ func (r *reader) startBlock(e event) error {
 }
 
 func (r *reader) addDelta(e event) error {
-	b, err := r.openBlock(e.Index)
-	if err != nil {
-		return err
+	var b *content
+	for _, begun := range r.blocks {
+		if begun.index == e.Index {
+			b = begun
+		}
+	}
+	if b == nil {
+		return fmt.Errorf("a delta for block %d, which has not begun", e.Index)
 	}
 	switch d := e.Delta; b.Type + " " + d.Type {
 	case "text text_delta":
 		r.addText(b, d.Text)
-	case "text citations_delta":
 	case "tool_use input_json_delta":
 		b.received.WriteString(d.Input)
 	case "thinking thinking_delta":
@@ -169,16 +161,23 @@ func (r *reader) addDelta(e event) error {
 	case "thinking signature_delta":
 		b.Signature += d.Signature
 	default:
-		return fmt.Errorf("a %q delta for a block of type %q", d.Type, b.Type)
+		if hasType(b.Type) && hasDelta(d.Type) {
+			return fmt.Errorf("a %q delta for a block of type %q", d.Type, b.Type)
+		}
+		b.partial = !hasType(b.Type)
 	}
 	return nil
 }
 
-func (r *reader) openBlock(index int) (*content, error) {
-	if index < 0 || index >= len(r.blocks) || r.blocks[index].stopped {
-		return nil, fmt.Errorf("block %d is not open", index)
+// The API's clients ignore types that they do not know.
+func hasType(block string) bool { return block == "text" || block == "tool_use" || block == "thinking" }
+
+func hasDelta(delta string) bool {
+	switch delta {
+	case "text_delta", "input_json_delta", "thinking_delta", "signature_delta":
+		return true
 	}
-	return r.blocks[index], nil
+	return false
 }
 
 func (r *reader) addText(b *content, text string) {
@@ -188,17 +187,12 @@ func (r *reader) addText(b *content, text string) {
 	}
 }
 
-// A response that is done by itself, or at least has all its blocks and its last event, needs no reason if it has content.
+// A response that is done by itself, or at least has its last event, needs no reason if it has content.
 func (r *reader) checkComplete(done bool) error {
-	if !(done || r.done) || r.stop == "" && !r.reply().HasContent() {
-		return &model.Error{Kind: model.Cut, Message: "the stream ended before the message was complete"}
+	if r.stop != "" || (done || r.done) && r.reply().HasContent() {
+		return nil
 	}
-	for i, b := range r.blocks {
-		if !b.stopped {
-			return fmt.Errorf("block %d was never closed", i)
-		}
-	}
-	return nil
+	return &model.Error{Kind: model.Cut, Message: "the stream ended before the message was complete"}
 }
 
 func (r *reader) reply() model.Reply {
@@ -213,8 +207,9 @@ func (r *reader) reply() model.Reply {
 	return reply
 }
 
-// part returns false for an empty block and for thinking without a signature,
-// which the output limit cut and which the API would reject.
+// part returns false for an empty block, for thinking without a signature, which
+// the output limit cut and which the API would reject, and for a block that could not
+// be read.
 func (b *content) part() (model.Part, bool) {
 	text := b.received.String()
 	switch b.Type {
@@ -226,7 +221,7 @@ func (b *content) part() (model.Part, bool) {
 	case "thinking":
 		return b.thinkingPart(text), b.Signature != ""
 	}
-	return opaque(b.raw), true
+	return opaque(b.raw), !b.partial
 }
 
 func (b *content) thinkingPart(text string) model.Part {

@@ -77,9 +77,8 @@ func (m *Model) Generate(ctx context.Context, req model.Request) (model.Reply, e
 		return model.Reply{}, m.fault(x, err, tokens(r.usage, 0))
 	}
 	reply := r.reply()
-	reply.Parts = model.NameCalls(req, reply.Parts)
 	reply.Raw = x.Raw()
-	return reply, nil
+	return reply.Complete(req), nil
 }
 
 // Probe checks the server, the key and the model's name by requesting the
@@ -114,7 +113,10 @@ func (m *Model) stream(x *model.Exchange, req model.Request, r *reader) error {
 		if err == nil {
 			err = r.addEvent(data)
 		}
-		if err != nil {
+		switch {
+		case err != nil && r.settled:
+			return nil
+		case err != nil:
 			return err
 		}
 	}

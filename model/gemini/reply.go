@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"hone/model"
 )
@@ -21,6 +20,7 @@ type chunk struct {
 	} `json:"promptFeedback"`
 	Usage json.RawMessage `json:"usageMetadata"`
 	ID    string          `json:"responseId"`
+	Model string          `json:"modelVersion"`
 }
 
 type candidate struct {
@@ -60,18 +60,15 @@ type reader struct {
 	detail  string
 	blocked bool            // the prompt was blocked
 	usage   json.RawMessage // that counts; nil if there is none
+	settled bool            // the reason and the usage have arrived: an error that follows changes nothing
 }
 
 func (r *reader) addEvent(data []byte) error {
-	// The decoder would silently replace bytes that are not UTF-8.
-	if !utf8.Valid(data) {
-		return errors.New("an event is not UTF-8")
-	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
 		return fmt.Errorf("decode an event: %w", err)
 	}
-	if c.Candidates == nil && c.Feedback == nil && !bytes.HasPrefix(c.Usage, []byte("{")) && c.ID == "" {
+	if c.Candidates == nil && c.Feedback == nil && !bytes.HasPrefix(c.Usage, []byte("{")) && c.ID == "" && c.Model == "" {
 		return errors.New("an event is not a GenerateContentResponse")
 	}
 	r.usage = model.LaterUsage(r.usage, c.Usage, c.size())
@@ -81,9 +78,13 @@ func (r *reader) addEvent(data []byte) error {
 	}
 	for _, candidate := range c.Candidates {
 		if candidate.Index == 0 {
-			return r.addCandidate(candidate)
+			if err := r.addCandidate(candidate); err != nil {
+				return err
+			}
+			break
 		}
 	}
+	r.settled = r.settled || r.reason != "" && len(c.Usage) > 0
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"hone/model"
@@ -42,7 +43,9 @@ func (a anthropic) Events(t Turn) [][]byte {
 	}
 	s.send("message_delta", delta)
 	s.send("message_stop", object{})
-	return s.events
+	// Without the reason in it, nobody would miss the last event.
+	n := len(s.events) - 2
+	return append(s.events[:n], slices.Concat(s.events[n:]...))
 }
 
 func (a anthropic) Body(t Turn) []byte {

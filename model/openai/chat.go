@@ -203,12 +203,13 @@ type chatAnswer struct {
 	calls     []pendingCall
 	reason    string
 	usage     json.RawMessage // that counts; nil if there is none
+	settled   bool            // the reason and the usage have arrived
 }
 
-func (a *chatAnswer) add(data []byte) error {
+func (a *chatAnswer) add(data []byte) (settled bool, err error) {
 	var chunk sdk.ChatCompletionChunk
 	if err := json.Unmarshal(data, &chunk); err != nil {
-		return err
+		return a.settled, err
 	}
 	size := 0
 	for _, choice := range chunk.Choices {
@@ -222,10 +223,11 @@ func (a *chatAnswer) add(data []byte) error {
 		a.reason = model.LaterReason(a.reason, choice.FinishReason)
 	}
 	a.usage = model.LaterUsage(a.usage, json.RawMessage(chunk.JSON.Usage.Raw()), int64(size))
-	if len(chunk.Choices) > 0 && chunk.Choices[0].JSON.Delta.Valid() {
-		return nil
+	if len(chunk.Choices) == 0 || !chunk.Choices[0].JSON.Delta.Valid() {
+		err = a.addPlain(data)
 	}
-	return a.addPlain(data)
+	a.settled = a.settled || a.reason != "" && chunk.JSON.Usage.Valid()
+	return a.settled, err
 }
 
 // Some servers do not stream.

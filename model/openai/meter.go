@@ -119,7 +119,7 @@ func (m *meter) addEvent(e meteredEvent, data []byte) {
 		m.size += int64(1 + len(e.Delta))
 	}
 	switch e.Type {
-	case "response.completed", "response.incomplete", "response.failed":
+	case "response.completed", "response.incomplete", "response.failed", "response.done":
 	case "error":
 		m.fault = model.EventFault(data).Message
 		return

@@ -98,8 +98,9 @@ func (c Config) check() error {
 	return nil
 }
 
-// It calls add with the data of each event. done reports whether the response is complete by itself.
-func (c Config) attempt(ctx context.Context, req model.Request, path string, request any, add func([]byte) error, end func(done bool) (model.Reply, error)) (model.Reply, error) {
+// It calls add with the data of each event, until an error after the reason and the usage have arrived, which changes nothing.
+// done reports whether the response is complete by itself.
+func (c Config) attempt(ctx context.Context, req model.Request, path string, request any, add func([]byte) (settled bool, err error), end func(done bool) (model.Reply, error)) (model.Reply, error) {
 	if err := cmp.Or(ctx.Err(), c.check()); err != nil {
 		return model.Reply{}, err
 	}
@@ -115,21 +116,24 @@ func (c Config) attempt(ctx context.Context, req model.Request, path string, req
 		return model.Reply{}, c.fault(x, err)
 	}
 	defer body.Close()
+	settled := false
 	for data, err := range x.Events(body) {
 		if err == nil {
-			err = add(data)
+			settled, err = add(data)
+		}
+		if err != nil && !settled {
+			return model.Reply{}, c.fault(x, err)
 		}
 		if err != nil {
-			return model.Reply{}, c.fault(x, err)
+			break
 		}
 	}
 	reply, err := end(x.Done())
 	if err != nil {
 		return model.Reply{}, c.fault(x, err)
 	}
-	reply.Parts = model.NameCalls(req, reply.Parts)
 	reply.Raw = x.Raw()
-	return reply, nil
+	return reply.Complete(req), nil
 }
 
 // The response is 2xx.

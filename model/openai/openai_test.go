@@ -163,6 +163,58 @@ func TestReasoningIsSentBackWithCalls(t *testing.T) {
 	}
 }
 
+// What was streamed counts, also if the last event of the Responses API lacks it.
+func TestStreamedItemsCount(t *testing.T) {
+	const call = `{"type":"function_call","id":"f","call_id":"c","name":"read","arguments":"{\"n\":1}"}`
+	const message = `{"type":"message","id":"m","content":[{"type":"output_text","text":"I work"}]}`
+	const other = `{"type":"message","id":"x","content":[{"type":"output_text","text":"I work."}]}`
+	const reasoning = `{"type":"reasoning","id":"r","summary":[]}`
+	done := func(item string) string {
+		return `{"type":"response.output_item.done","output_index":0,"item":` + item + `}`
+	}
+	end := func(items ...string) string {
+		return `{"type":"response.completed","response":{"status":"completed","output":[` + strings.Join(items, ",") + `]}}`
+	}
+	bare := strings.Replace(call, `{\"n\":1}`, "", 1)
+	added := `{"type":"response.output_item.added","output_index":2,"item":` + bare + `}`
+	args := `{"type":"response.function_call_arguments.delta","output_index":2,"item_id":"f","delta":"{\"n\":1}"}`
+	text := `{"type":"response.output_text.delta","output_index":1,"delta":"I work"}`
+	for name, test := range map[string]struct {
+		events []string
+		want   string // kinds of the parts
+	}{
+		"all":                         {[]string{done(reasoning), done(message), done(call), end(reasoning, message, call)}, "opaque text call"},
+		"other identifiers":           {[]string{text, done(call), end(other, strings.NewReplacer(`"f"`, `"g"`, `"c"`, `"d"`).Replace(call))}, "text call"},
+		"only the message at the end": {[]string{done(reasoning), done(call), end(message)}, "opaque call text"},
+		"arguments as an object":      {[]string{end(strings.Replace(call, `"{\"n\":1}"`, `{"n":1}`, 1))}, "call"},
+		"arguments in deltas":         {[]string{added, args, end()}, "call"},
+		"arguments when done":         {[]string{added, strings.NewReplacer(".delta", ".done", `"delta"`, `"arguments"`).Replace(args), end()}, "call"},
+		"arguments lost at the end":   {[]string{added, args, done(bare), end(bare)}, "call"},
+		"text in deltas":              {[]string{text, done(reasoning), end(reasoning)}, "text opaque"},
+		"response.done":               {[]string{text, `{"type":"response.done","response":{"output":[]}}`}, "text"},
+	} {
+		url, _ := serve(t, stream, events(test.events...))
+		reply := generate(t, openai.Config{BaseURL: url, Wire: openai.Responses}, hello())
+		var kinds []string
+		for _, p := range reply.Parts {
+			switch {
+			case p.Call != nil:
+				kinds = append(kinds, "call")
+				if p.Call.Args != `{"n":1}` {
+					t.Errorf("%s: arguments %q", name, p.Call.Args)
+				}
+			case p.Opaque != nil:
+				kinds = append(kinds, "opaque")
+			default:
+				kinds = append(kinds, "text")
+			}
+		}
+		if got := strings.Join(kinds, " "); got != test.want || !reply.Finish.Normal() {
+			t.Errorf("%s: %s, %q; want %s", name, got, reply.Finish, test.want)
+		}
+	}
+}
+
 // A plain response's usage is read as strictly as a stream's.
 func TestUnreadableUsageOfAPlainResponse(t *testing.T) {
 	for _, count := range []string{`"9"`, `1e400`, `1.5`, `-1`, `null`, `9223372036854775808`, `{}`, `2000000000000`} {

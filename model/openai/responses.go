@@ -1,9 +1,11 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/openai/openai-go/v3/responses"
@@ -156,37 +158,70 @@ type mark struct {
 // responseAnswer collects the events of a stream, or a response that is not a stream.
 type responseAnswer struct {
 	onText func(string)
-	limit  int64  // of the output; 0 means none
-	text   []byte // streamed
-	items  []responses.ResponseOutputItemUnion
+	limit  int64 // of the output; 0 means none
+	items  []*streamedItem
 	end    *responses.Response
 }
 
-func (a *responseAnswer) add(data []byte) error {
+// streamedItem is an item of the output as its events tell it.
+type streamedItem struct {
+	responses.ResponseOutputItemUnion
+	index int64
+	text  []byte // of its deltas
+	args  []byte
+	done  bool // all of it has arrived
+}
+
+func (a *responseAnswer) add(data []byte) (settled bool, err error) {
 	var event responses.ResponseStreamEventUnion
 	if err := json.Unmarshal(data, &event); err != nil {
-		return err
+		return a.end != nil, err
 	}
 	switch event.Type {
 	case "response.output_text.delta":
-		a.addText(event.Delta)
+		i := a.item(event, "message")
+		i.text = append(i.text, event.Delta...)
+		a.stream(event.Delta)
+	case "response.function_call_arguments.delta":
+		i := a.item(event, "function_call")
+		i.args = append(i.args, event.Delta...)
+	case "response.function_call_arguments.done":
+		a.item(event, "function_call").args = []byte(event.Arguments)
+	case "response.output_item.added":
+		a.item(event, event.Item.Type).ResponseOutputItemUnion = event.Item
 	case "response.output_item.done":
-		a.items = append(a.items, event.Item)
-	case "response.completed", "response.incomplete", "response.failed":
+		i := a.item(event, event.Item.Type)
+		i.ResponseOutputItemUnion, i.done = event.Item, true
+	case "response.completed", "response.incomplete", "response.failed", "response.done":
 		a.end = &event.Response
-		a.end.Status = cmp.Or(a.end.Status, responses.ResponseStatus(strings.TrimPrefix(event.Type, "response.")))
+		status := strings.TrimPrefix(strings.Replace(event.Type, "done", "completed", 1), "response.")
+		a.end.Status = cmp.Or(a.end.Status, responses.ResponseStatus(status))
 	case "":
 		var r responses.Response
 		if json.Unmarshal(data, &r) == nil && r.Status != "" {
 			a.end = &r
-			a.addText(r.OutputText())
+			a.stream(r.OutputText())
 		}
 	}
-	return nil
+	return a.end != nil, nil
 }
 
-func (a *responseAnswer) addText(text string) {
-	a.text = append(a.text, text...)
+// item returns the item of an event. Some servers give the same item another ID in each event,
+// others give no index.
+func (a *responseAnswer) item(e responses.ResponseStreamEventUnion, kind string) *streamedItem {
+	id := cmp.Or(e.ItemID, e.Item.ID)
+	for _, i := range slices.Backward(a.items) {
+		if id != "" && i.ID == id || i.index == e.OutputIndex && !i.done && i.Type == kind {
+			return i
+		}
+	}
+	i := &streamedItem{index: e.OutputIndex}
+	i.Type, i.ID = kind, id
+	a.items = append(a.items, i)
+	return i
+}
+
+func (a *responseAnswer) stream(text string) {
 	if a.onText != nil && text != "" {
 		a.onText(text)
 	}
@@ -194,7 +229,7 @@ func (a *responseAnswer) addText(text string) {
 
 // done reports whether the response is complete by itself, so that it needs no last event.
 func (a *responseAnswer) reply(done bool) (model.Reply, error) {
-	if a.end == nil && done && len(a.text)+len(a.items) > 0 {
+	if a.end == nil && done && len(a.items) > 0 {
 		a.end = &responses.Response{Status: responses.ResponseStatusCompleted}
 	}
 	if a.end == nil {
@@ -205,26 +240,11 @@ func (a *responseAnswer) reply(done bool) (model.Reply, error) {
 		err.Usage, err.Streamed = responseUsage(a.end, 0), true
 		return model.Reply{}, err
 	}
-	output := a.items
-	if len(a.end.Output) > 0 {
-		output = a.end.Output
-	}
 	r := model.Reply{}
 	refusal := ""
-	for _, item := range output {
-		var parts []model.Part
-		switch item.Type {
-		case "message":
-			parts, refusal = messageParts(item, refusal)
-		case "function_call":
-			parts = []model.Part{{Call: &model.Call{ID: item.CallID, Name: item.Name, Args: item.Arguments.OfString}}}
-		default:
-			parts = []model.Part{opaquePart(json.RawMessage(item.RawJSON()))}
-		}
-		r.Parts = append(r.Parts, parts...)
-	}
-	if len(output) == 0 && len(a.text) > 0 {
-		r.Parts = []model.Part{{Text: string(a.text)}}
+	for _, item := range a.output() {
+		parts, refused := item.parts()
+		r.Parts, refusal = append(r.Parts, parts...), refusal+refused
 	}
 	r.Usage = responseUsage(a.end, r.Size()+int64(len(refusal)))
 	r.Detail = model.LaterReason(a.end.IncompleteDetails.Reason, string(a.end.Status))
@@ -239,13 +259,75 @@ func (a *responseAnswer) reply(done bool) (model.Reply, error) {
 	return r, nil
 }
 
+// output returns the items of the last event, or, if some of those that were streamed are
+// missing there, the streamed ones, and what only the last event has.
+func (a *responseAnswer) output() []*streamedItem {
+	var last, more []*streamedItem
+	for _, item := range a.end.Output {
+		i := &streamedItem{ResponseOutputItemUnion: item, done: true}
+		last = append(last, i)
+		if !i.isIn(a.items) {
+			more = append(more, i)
+		}
+	}
+	for _, i := range a.items {
+		if !i.isIn(last) {
+			return append(slices.Clone(a.items), more...)
+		}
+	}
+	return last
+}
+
+// isIn reports whether a list has the item. A call is known by its ID or by what it says; of other items there
+// is one form in each list, so that a text with another ID does not count twice.
+func (i *streamedItem) isIn(list []*streamedItem) bool {
+	return slices.ContainsFunc(list, func(j *streamedItem) bool {
+		switch {
+		case i.Type != j.Type:
+			return false
+		case i.Type != "function_call":
+			return true
+		}
+		return i.arguments() == j.arguments() && i.Name == j.Name || i.CallID == j.CallID && j.arguments() != ""
+	})
+}
+
+// parts returns what the item adds to a reply, and its refusal.
+func (i *streamedItem) parts() (parts []model.Part, refusal string) {
+	switch i.Type {
+	case "message":
+		parts, refusal = messageParts(i.ResponseOutputItemUnion)
+		if len(parts) == 0 && refusal == "" && len(i.text) > 0 {
+			parts = []model.Part{{Text: string(i.text)}}
+		}
+	case "function_call":
+		parts = []model.Part{{Call: &model.Call{ID: i.CallID, Name: i.Name, Args: i.arguments()}}}
+	default:
+		if i.done {
+			parts = []model.Part{opaquePart(json.RawMessage(i.RawJSON()))}
+		}
+	}
+	return parts, refusal
+}
+
+// Some servers send an object instead of its text, or the arguments only in events of their own.
+func (i *streamedItem) arguments() string {
+	var item struct {
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	_ = json.Unmarshal([]byte(i.RawJSON()), &item)
+	if bytes.HasPrefix(item.Arguments, []byte("{")) {
+		return string(item.Arguments)
+	}
+	return cmp.Or(i.Arguments.OfString, string(i.args))
+}
+
 func opaquePart(data json.RawMessage) model.Part {
 	return model.Part{Opaque: &model.Opaque{Wire: opaqueWire, Data: data}}
 }
 
-// A mark comes first if the item has a phase. The item's refusal is appended to refusal.
-func messageParts(item responses.ResponseOutputItemUnion, refusal string) ([]model.Part, string) {
-	var parts []model.Part
+// A mark comes first if the item has a phase.
+func messageParts(item responses.ResponseOutputItemUnion) (parts []model.Part, refusal string) {
 	for _, content := range item.Content {
 		if content.Text != "" {
 			parts = append(parts, model.Part{Text: content.Text})

@@ -50,6 +50,8 @@ func TestSignsOfLife(t *testing.T) {
 		"retry, id and an unknown field":  around("retry: 3000\nid: 7\nx-took: 5\n\n"),
 		"an event without data":           around("event: ping\n\n"),
 		"data that is no JSON":            around("data: keepalive\n\n"),
+		"a word":                          around("heartbeat\n\n"),
+		"words before events":             func(s string) string { return "ping\nready\n" + s },
 		"a comment as data (llm-gateway)": around("data: : working\n\n"),
 		"an empty object":                 around("data: {}\n\n"),
 		"null":                            around("data: null\n\n"),
@@ -161,6 +163,75 @@ func TestUsageOfTheWholeText(t *testing.T) {
 		url, _ := serve(t, stream, events(list...))
 		if got, err := open(wire, url).Generate(t.Context(), hello()); err != nil || got.Text() != "Hi" || got.Usage != nil || known.Usage != nil {
 			t.Errorf("%s: %v, usage %+v, metered %+v of the first tokens", wire, err, got.Usage, known.Usage)
+		}
+	}
+}
+
+// Gateways cut characters in two. The decoder would silently write another one in their place.
+func TestCharactersAreWholeOrRefused(t *testing.T) {
+	pieces := map[string]func(a, b string) string{ // two pieces of a text, in JSON
+		"chat": func(a, b string) string {
+			return events(`{"choices":[{"index":0,"delta":{"content":"`+a+`"}}]}`, `{"choices":[{"index":0,"delta":{"content":"`+b+`"}}]}`, chatEnd, "[DONE]")
+		},
+		"responses": func(a, b string) string {
+			return events(`{"type":"response.output_text.delta","delta":"`+a+`"}`, `{"type":"response.output_text.delta","delta":"`+b+`"}`,
+				`{"type":"response.completed","response":{"status":"completed"}}`)
+		},
+		"anthropic": func(a, b string) string {
+			return events(`{"type":"message_start","message":{}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"`+a+`"}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"`+b+`"}}`, `{"type":"content_block_stop","index":0}`,
+				`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_stop"}`)
+		},
+		"gemini": func(a, b string) string {
+			return events(`{"candidates":[{"content":{"parts":[{"text":"`+a+`"}]}}]}`, `{"candidates":[{"content":{"parts":[{"text":"`+b+`"}]},"finishReason":"STOP"}]}`)
+		},
+	}
+	for wire, body := range pieces {
+		for _, test := range []struct {
+			a, b, want string
+			finish     model.Finish
+		}{
+			{`smile \ud83d`, `\uDE00!`, "smile 😀!", model.Stop},
+			{`smile \ud83d\ude00`, `\ud83d\\`, `smile 😀\ud83d\`, model.Other},
+			{`\\ud83d \\\ude00 \ud55c`, `x`, `\ud83d \\ude00 한x`, model.Other},
+			{`\\ud83d`, ` \ud55c\u00e9`, `\ud83d 한é`, model.Stop},
+		} {
+			url, _ := serve(t, stream, body(test.a, test.b))
+			got, err := open(wire, url).Generate(t.Context(), hello())
+			if err != nil || got.Text() != test.want || got.Finish != test.finish {
+				t.Errorf("%s, %s and %s: %q, %q, %v; want %q, %q", wire, test.a, test.b, got.Text(), got.Finish, err, test.want, test.finish)
+			}
+		}
+		url, _ := serve(t, stream, body("gr", "\xfc\xdfe"))
+		var e *model.Error
+		if got, err := open(wire, url).Generate(t.Context(), hello()); !errors.As(err, &e) || e.Kind != model.Garbage {
+			t.Errorf("%s, bytes that are not UTF-8: %q, %v", wire, got.Text(), err)
+		}
+	}
+	for args, want := range map[string]model.Finish{
+		`{\"text\":\"\\ud83d\\ude00\"}`: model.Calls, `{\"text\":\"\\ud83d\"}`: model.Other, `{\"text\":\"\\\\ud83d\"}`: model.Calls,
+	} {
+		url, _ := serve(t, stream, events(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"write","arguments":"`+args+`"}}]},"finish_reason":"tool_calls"}]}`))
+		if got, err := open("chat", url).Generate(t.Context(), hello()); err != nil || got.Finish != want {
+			t.Errorf("arguments %s: %q, %v; want %q", args, got.Finish, err, want)
+		}
+	}
+}
+
+// A reply whose reason and usage have arrived is complete, whatever becomes of the connection.
+func TestWhatFollowsTheEndChangesNothing(t *testing.T) {
+	for wire, reply := range map[string]string{
+		"chat": events(`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`, chatEnd, `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`),
+		"responses": events(`{"type":"response.output_text.delta","delta":"Hi"}`,
+			`{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":3,"output_tokens":1}}}`),
+		"gemini": events(`{"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":1}}`),
+	} {
+		for _, late := range []string{events(`{"error":{"message":"late","code":500}}`), "<html>bad gateway</html>", "data: {\"cut"} {
+			url, _ := serve(t, stream, reply+late)
+			got, err := open(wire, url).Generate(t.Context(), hello())
+			if err != nil || got.Text() != "Hi" || got.Finish != model.Stop || got.Usage == nil || got.Usage.Total() != 4 {
+				t.Errorf("%s, then %q: %+v, %v", wire, late, got, err)
+			}
 		}
 	}
 }
