@@ -107,6 +107,28 @@ func TestReasonsForFailover(t *testing.T) {
 	}
 }
 
+// A request that is far smaller than the context does not fit something else, such as a proxy.
+func TestLimitOfARequestsSize(t *testing.T) {
+	tooLarge := model.StatusError(413, nil, "", "")
+	for _, tt := range []struct {
+		context int64
+		size    int // of the question
+		want    hone.Kind
+	}{
+		{0, 10, hone.KindFailed},
+		{0, 40_000, hone.KindPrompt},
+		{100_000, 100_000, hone.KindFailed},
+		{40_000, 100_000, hone.KindPrompt},
+	} {
+		role := editor(speaker(fails(tooLarge)))
+		role.Context = tt.context
+		end := process{round: asks(role, strings.Repeat("x", tt.size))}.end(t, t.TempDir())
+		if end.Kind != tt.want || end.Kind == hone.KindFailed && !strings.Contains(end.Next.First, "limit for the size of a request") {
+			t.Errorf("%+v: the run ended %q (%s; %+v)", tt, end.Kind, end.Why, end.Next)
+		}
+	}
+}
+
 // G17. The last model of a role is waited for like an only one: before its first reply
 // for six attempts, then as long as the run has time.
 func TestLastModelHasNoSubstitute(t *testing.T) {

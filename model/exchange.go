@@ -13,6 +13,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -297,6 +298,13 @@ func (r recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.recordResponse(res)
+	if code := res.Header.Get("Content-Encoding"); code != "" && !strings.EqualFold(code, "identity") {
+		_ = res.Body.Close()
+		if res.StatusCode/100 == 2 {
+			return nil, &Error{Kind: Garbage, Status: res.StatusCode, Message: OneLine("the response is compressed as " + code + ", which hone did not ask for")}
+		}
+		res.Body = http.NoBody // the status says what it is
+	}
 	res.Body = &recordedBody{x, res.Body}
 	return res, nil
 }

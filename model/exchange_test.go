@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +194,50 @@ func TestFaultUnreachable(t *testing.T) {
 		defer x.Close()
 		if e := fault(t, x, get(x, url+"/?key=secret")); e.Kind != Unreachable || strings.Contains(e.Error(), "secret") {
 			t.Errorf("%s: fault = %v, want %q without the query", url, e, Unreachable)
+		}
+	}
+}
+
+// A proxy that wants another password is named, whether it gets the request or is asked for a tunnel.
+func TestFaultOfAProxy(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusProxyAuthRequired) }))
+	defer proxy.Close()
+	direct := http.DefaultTransport
+	http.DefaultTransport = &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL) }}
+	defer func() { http.DefaultTransport = direct }()
+	for _, url := range []string{"http://model.invalid", "https://model.invalid"} {
+		x := NewExchange(t.Context(), Timeouts{})
+		defer x.Close()
+		err := get(x, url)
+		if err == nil {
+			err = errors.New("407")
+		}
+		if e := fault(t, x, err); e.Kind != Invalid || e.Status != 407 || !e.Rejected() || !strings.Contains(e.Hint, "HTTPS_PROXY") {
+			t.Errorf("%s: fault = %+v", url, e)
+		}
+	}
+}
+
+// A body in an encoding that nobody asked for is not shown.
+func TestFaultOfAnUnknownEncoding(t *testing.T) {
+	for status, want := range map[int]Error{
+		200: {Kind: Garbage, Message: "the response is compressed as deflate, which hone did not ask for"},
+		401: {Kind: Auth, Message: "Unauthorized"},
+		503: {Kind: Overloaded, Message: "Service Unavailable"},
+	} {
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "deflate")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "x\x9c\x01\x02")
+		})
+		x := NewExchange(t.Context(), Timeouts{})
+		defer x.Close()
+		err := get(x, url)
+		if err == nil {
+			err = errors.New("the status")
+		}
+		if e := fault(t, x, err); e.Kind != want.Kind || e.Status != status || e.Message != want.Message {
+			t.Errorf("status %d: fault = %+v, want %+v", status, e, want)
 		}
 	}
 }

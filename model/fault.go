@@ -54,12 +54,19 @@ func (r *response) fault(err error) *Error {
 		return &Error{Kind: Cut, Message: "the response ended early"}
 	case r.status != 0:
 		return &Error{Kind: Garbage, Message: "cannot parse the response: " + errorText(err)}
+	case r.dialed && isLoginOfProxy(err):
+		return statusError(http.StatusProxyAuthRequired, 0, "", "")
 	case r.connected:
 		return &Error{Kind: Cut, Message: "the server closed the connection without a response: " + errorText(err)}
 	case r.dialed:
 		return &Error{Kind: Unreachable, Message: errorText(err)}
 	}
 	return &Error{Kind: Invalid, Message: errorText(err)}
+}
+
+// net/http gives only the text of a proxy that refuses a tunnel.
+func isLoginOfProxy(err error) bool {
+	return strings.EqualFold(errorText(err), http.StatusText(http.StatusProxyAuthRequired))
 }
 
 // net/http puts the URL before the text, which may contain a key.
@@ -103,6 +110,10 @@ func bothEnds(text string) string {
 func remedy(e *Error) (hint, alternative string) {
 	const anotherModel = "start a new run with another model"
 	switch {
+	case e.Status == http.StatusProxyAuthRequired:
+		return "make sure that the user name and the password in HTTPS_PROXY or HTTP_PROXY are right", ""
+	case e.Kind == TooLong && e.Message == http.StatusText(http.StatusRequestEntityTooLarge): // the page of a proxy
+		return "raise the limit for the size of a request (nginx: client_max_body_size)", ""
 	case e.Kind == OutputLimit:
 		return "set a smaller max-output in [model] of .config/hone.toml", anotherModel
 	case e.Kind == Quota && strings.Contains(e.Message, "max_tokens"):

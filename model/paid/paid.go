@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"hone/history"
@@ -73,7 +74,7 @@ func (m Model) Generate(ctx context.Context, req model.Request) (model.Reply, er
 			req.Attempt = -1
 			pause.Reset()
 		case ended:
-			err = m.giveUp(now, fault, req.Attempt+1, p)
+			err = m.giveUp(now, fault, size, req.Attempt+1, p)
 		default:
 			failed := history.Retried{Attempt: req.Attempt, Limit: p.attempts, Error: fault.Error()}
 			err = m.Account.waitToRetry(ctx, failed, max(pause.NextBackOff(), fault.RetryAfter))
@@ -158,10 +159,16 @@ func (m Model) PassOn(why string) error {
 // A wrong key, or a request that a provider rejects, must not go unnoticed.
 func failsOver(fault *model.Error) bool { return fault.Temporary() || fault.Kind == model.Quota }
 
-func (m Model) giveUp(c Candidate, fault *model.Error, attempts int, p patience) error {
+// smallContext is less than any model has, in tokens.
+const smallContext = 8 << 10
+
+// size is that of the request, in bytes.
+func (m Model) giveUp(c Candidate, fault *model.Error, size int64, attempts int, p patience) error {
 	stop := &history.Stop{Kind: history.KindFailed, Next: afterFault(fault), Why: fmt.Sprintf("%s did not answer: %s", c.Called, fault.Error())}
+	// A server, or a proxy in front of it, may limit the size of a request far below the model's context.
+	limited := fault.Status == http.StatusRequestEntityTooLarge && size/4 < max(m.Context, smallContext)/2
 	switch {
-	case fault.Kind == model.TooLong:
+	case fault.Kind == model.TooLong && !limited:
 		return &ContextError{Limit: m.Context, Says: fault.Message}
 	case p.tooLong(fault.RetryAfter):
 		stop.Next = history.ResumeAfter(fmt.Sprintf("wait %s, as the provider asks", history.DurationText(fault.RetryAfter)))
