@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -37,6 +38,12 @@ func Of(command string) Set {
 	globs, names := line.scripts(""), linterFiles()
 	if line.tests {
 		names = append(names, runnerFiles()...)
+		for _, folder := range []string{"", "src", "lib"} {
+			globs = append(globs, importedFiles(folder)...)
+		}
+		for _, folder := range inTrees("", line.folders) {
+			globs = append(append(globs, importedFiles(folder)...), importedFiles(folder+"/src")...)
+		}
 	}
 	for _, list := range names {
 		for name := range strings.FieldsSeq(list) {
@@ -154,6 +161,8 @@ type call struct {
 	words []string
 	fed   []string // what its standard input may be: words of a file name, or of the pipe before it
 	lines []string // given to it as a here-document
+	// folders are those in which the line lets Python or Ruby look for modules.
+	folders []string
 }
 
 // calls returns the programs that a command line calls; ok is false if no shell can read it.
@@ -190,7 +199,12 @@ func calls(line string) (list []call, ok bool) {
 type variables map[string]string
 
 func (v variables) call(called *syntax.CallExpr, redirs []*syntax.Redirect, fed []string) call {
-	c := call{fed: fed}
+	c := call{fed: fed, folders: slices.Concat(strings.Split(v["PYTHONPATH"], ":"), strings.Split(v["RUBYLIB"], ":"))}
+	for _, a := range called.Assigns {
+		if name := a.Name.Value; name == "PYTHONPATH" || name == "RUBYLIB" {
+			c.folders = append(c.folders, strings.Split(v.text(a.Value), ":")...)
+		}
+	}
 	for _, w := range called.Args {
 		text := v.text(w)
 		if _, is := w.Parts[0].(*syntax.ParamExp); is && len(w.Parts) == 1 && text != "" {
@@ -267,6 +281,7 @@ func readCommand(text string) (l line) {
 	list, ok := calls(text)
 	l.tests = !ok
 	for _, c := range list {
+		l.folders = append(l.folders, c.folders...)
 		l.read(c)
 	}
 	return l
@@ -278,9 +293,9 @@ func (l *line) include(o line) {
 }
 
 func (l *line) read(c call) {
-	words := c.words
+	words, task := c.words, false // of the project, as in pipenv run test
 	for len(words) > 1 && (listed(wrappers, words[0]) || strings.Contains(words[0], "=")) {
-		words = words[1:]
+		task, words = words[0] == "run", words[1:]
 		for len(words) > 1 && (strings.HasPrefix(words[0], "-") || isDuration(words[0]) || strings.Contains(words[0], "=")) {
 			words = words[1:]
 		}
@@ -292,14 +307,22 @@ func (l *line) read(c call) {
 	if strings.Contains(words[0], "/") {
 		l.started = append(l.started, words[0])
 	}
-	l.tests = l.tests || runsTests(program, args)
+	l.tests = l.tests || runsTests(program, args) || task && listed(builtins, program)
 	switch {
 	case program == "eval":
 		l.include(readCommand(strings.Join(args, " ")))
+	case program == "cd", program == "pushd":
+		l.folders = append(l.folders, args...)
+		return
 	case listed(builtins, program):
 		return
 	case !listed(readers+linters, program) && !listed(interpreters, strings.TrimRight(program, "0123456789.")) && !listed(lintingWords, program+":"+first(args)):
 		l.operands = append(l.operands, args...)
+	}
+	for i, a := range args {
+		if value, ok := strings.CutPrefix(a, "-I"); ok && program == "ruby" {
+			l.folders = append(l.folders, cmp.Or(value, first(args[i+1:])))
+		}
 	}
 	for i, w := range words { // a wrapper may run it
 		if names, ok := makers()[base(w)]; ok {

@@ -50,8 +50,14 @@ func partOf(cleaned string) (p part, ok bool) {
 	case name == "deno.json":
 		return keyed(json.Unmarshal, indented, "test", "lint", "fmt", "tasks", "exclude", "workspace"), true
 	case name == "pyproject.toml":
-		return keyed(toml.Unmarshal, toml.Marshal, "tool.pytest", "tool.coverage", "tool.tox", "tool.nox", "tool.hatch", "tool.poe", "tool.taskipy", "tool.doit",
+		return keyed(toml.Unmarshal, toml.Marshal, "tool.pytest", "tool.coverage", "tool.tox", "tool.nox", "tool.hatch", "tool.poe", "tool.pdm.scripts", "tool.pixi.tasks", "tool.pixi.feature", "tool.rye.scripts", "tool.taskipy", "tool.doit",
 			"tool.ruff", "tool.mypy", "tool.pylint", "tool.pyright", "tool.basedpyright", "tool.black", "tool.isort", "tool.bandit", "tool.flake8"), true
+	case name == "pipfile":
+		return keyed(toml.Unmarshal, toml.Marshal, "scripts"), true
+	case name == "pixi.toml":
+		return keyed(toml.Unmarshal, toml.Marshal, "tasks", "feature", "activation"), true
+	case name == "project.json": // Nx
+		return keyed(json.Unmarshal, indented, "targets"), true
 	case name == "cargo.toml":
 		return keyed(toml.Unmarshal, toml.Marshal, "test", "bench", "lints", "lib.test", "lib.doctest", "lib.harness", "package.autotests", "package.autobenches", "profile.test", "patch", "replace",
 			"workspace.lints", "workspace.members", "workspace.default-members", "workspace.exclude"), true
@@ -130,10 +136,13 @@ func set(m map[string]any, names []string, v any, has bool) {
 
 // buildFiles are files, by name or extension, that list the parts of a program and say which tests run.
 var buildFiles = []string{"cmakelists.txt", ".cmake", "meson.build", "pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "mix.exs", "rebar.config",
-	"package.swift", "build.zig", ".cabal", ".csproj", ".fsproj", ".vbproj", ".sln", ".slnx"}
+	"package.swift", "build.zig", ".cabal", ".csproj", ".fsproj", ".vbproj", ".sln", ".slnx", "makefile.pl", "build.pl"}
+
+// commentMark begins or ends a comment or text of several lines, in which no line counts.
+const commentMark = `#\[=*\[|\]=*\]|<!--|-->|/\*|\*/|\{-|-\}|"""|'''`
 
 var (
-	judgingLine   = lazyregexp.New(`(?i)test|junit|surefire|failsafe|skip|exclude|enabled|onlyif|\bif\b|\breturn\b|fail|<modules?>|<packaging>|\baliases\b`)
+	judgingLine   = lazyregexp.New(`(?i)test|junit|surefire|failsafe|skip|exclude|enabled|onlyif|\bif\b|\breturn\b|fail|<modules?>|<packaging>|\baliases\b|<profiles?>|\b(?:function|macro|foreach|while|block)\b|` + commentMark)
 	replacingLine = lazyregexp.New(`=>`) // what a test imports may be replaced as well
 	moduleLine    = lazyregexp.New(`=>|^module\b`)
 )

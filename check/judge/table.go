@@ -1,5 +1,7 @@
 package judge
 
+import "path"
+
 // runnerFiles are the files that test runners read by name: tests, their helpers and
 // settings, and names that a runner would take for its own. A name counts at any depth;
 // with a slash at its end it is a directory, with everything below it, and with one before it
@@ -10,18 +12,17 @@ package judge
 func runnerFiles() []string {
 	return []string{
 		// Go
-		"*_test.go testdata/ go.work go.mod",
+		"*_test.go testdata/ go.work go.mod *test/*.go",
+		"{testutil,testutils,testhelper,testhelpers,testlib,testkit,testsupport}/ test_{util,utils,helper,helpers,support}/ test-{utils,helpers}/",
 		// Python; a module of a runner's name beside the tests takes its place.
-		"test_*.py *_test.py tests.py conftest.py pytest.ini .pytest.ini tox.ini noxfile.py .coveragerc",
+		"test*.py *_test.py conftest.py pytest.ini .pytest.ini tox.ini noxfile.py .coveragerc",
 		"sitecustomize.py usercustomize.py *.pth unittest.py unittest/ doctest.py pytest.py pytest/ _pytest/ pluggy.py",
-		// So does one of a module of the standard library that a runner imports.
-		"/" + runnerImports + ".py /" + runnerImports + "/__init__.py",
-		"setup.cfg pyproject.toml pytest.toml .pytest.toml *.egg-info/ *.dist-info/ nose2.cfg unittest.cfg behave.ini",
+		"setup.cfg pyproject.toml pytest.toml .pytest.toml *.egg-info/ *.dist-info/ nose2.cfg unittest.cfg behave.ini Pipfile pixi.toml",
 		// Node
-		"*.{test,spec}.* *[-_]test.{js,cjs,mjs,jsx,ts,cts,mts,tsx} __tests__/ __mocks__/ __snapshots__/ e2e/ cypress/",
+		"*.{test,spec}.* {test,test-*,*[-_]test,*_spec}.{js,cjs,mjs,jsx,ts,cts,mts,tsx} __tests__/ __mocks__/ __snapshots__/ e2e/ cypress/",
 		"{jest,vitest,vitest.workspace,vite,playwright,cypress,karma,ava,wdio,web-test-runner}.{config,conf}.* vitest.workspace.* karma.conf.* wdio.conf.*",
 		"jest.setup.* setupTests.* .mocharc* .taprc .nycrc* .c8rc* bunfig.toml deno.json deno.jsonc package.json",
-		".yarnrc* .pnp.* .pnpmfile.cjs pnpm-workspace.yaml nx.json turbo.json angular.json babel.config.* .babelrc* .swcrc jest.preset.* *.{cy,e2e}.*",
+		".yarnrc* .pnp.* .pnpmfile.cjs pnpm-workspace.yaml nx.json project.json turbo.json angular.json babel.config.* .babelrc* .swcrc jest.preset.* *.{cy,e2e}.*",
 		// Rust; tests stand in the sources as well.
 		"*.rs *.snap .config/nextest.toml .cargo/config .cargo/config.toml Cargo.toml rust-toolchain rust-toolchain.toml",
 		// Java and Kotlin
@@ -32,7 +33,7 @@ func runnerFiles() []string {
 		"test_*.{c,cc,cpp,cxx} *_{test,tests,unittest}.{c,cc,cpp,cxx} CTestCustom.cmake CTestConfig.cmake CMakeLists.txt CMake*Presets.json *.cmake meson.build .valgrindrc *.supp",
 		"assert.h unity.h cmocka.h catch.hpp doctest.h catch2/ gtest/ gmock/ criterion/ boost/test/",
 		// Ruby
-		"*_spec.rb *_test.rb test_*.rb .rspec .simplecov minitest.rb rspec.rb minitest/ rspec/",
+		"*_spec.rb *_test.rb test_*.rb .rspec .rspec-local .simplecov minitest.rb rspec.rb minitest/ rspec/",
 		// PHP
 		"PHPUnit/ *Test.php phpunit.xml phpunit.xml.dist phpunit.dist.xml codeception.yml behat.yml composer.json",
 		// .NET and Elixir
@@ -40,17 +41,31 @@ func runnerFiles() []string {
 		// Swift, Dart, Erlang, Lua, Haskell, Zig
 		"*{Test,Tests}.swift Package.swift *_test.dart dart_test.yaml *_SUITE.erl rebar.config *_spec.lua .busted *.cabal build.zig",
 		// What a program that tests may start in turn, and the code of other people that tests use
-		"GNUmakefile Makefile makefile Makefile.am *.mk justfile .justfile Taskfile.yml Taskfile.yaml Rakefile rakefile *.rake gulpfile.* Gruntfile.*",
+		"GNUmakefile Makefile makefile Makefile.am Makefile.in Makefile.PL Build.PL configure *.mk .bazelrc *.bzl justfile .justfile Taskfile.yml Taskfile.yaml Rakefile rakefile *.rake gulpfile.* Gruntfile.*",
 		"{test,tests,runtest,runtests,run-test,run-tests,run_test,run_tests,check,ci}.{sh,bash} {bin,script,scripts,tools}/{test,tests,check,ci,cibuild} ci/ .ci/",
-		".env .env.* /vendor/ node_modules/ site-packages/",
+		".env .env.* /vendor/ vendor/*.*/*/ vendor/{bin,bundle,composer,phpunit}/ vendor/modules.txt vendor/autoload.php node_modules/ site-packages/",
 		// Shell, Perl and all others
-		"*.bats *_test.sh test_*.sh *.t t/ .shellspec test/ tests/ spec/ specs/ *.golden golden/",
+		"*.bats *_test.sh test_*.sh *.t t/ .proverc .shellspec test/ tests/ spec/ specs/ *.golden golden/",
 	}
 }
 
-// runnerImports are modules of Python's standard library that unittest, pytest and doctest
-// import, one of the tree's top first.
-const runnerImports = "{argparse,ast,atexit,bdb,bisect,cmd,code,codeop,collections,configparser,contextlib,copy,csv,dataclasses,datetime,decimal,difflib,dis,email,enum,fnmatch,functools," +
+// importedFiles are modules with the name of one of a standard library that a runner imports,
+// in a folder in which it looks first; empty is the top.
+func importedFiles(folder string) []string {
+	var list []string
+	for _, name := range []string{pythonImports + ".py", pythonImports + "/__init__.py", rubyImports + ".rb"} {
+		list = append(list, path.Join(folder, name))
+	}
+	return list
+}
+
+// rubyImports are libraries of Ruby that minitest, test-unit and RSpec require.
+const rubyImports = "{English,benchmark,bundler,bundler/setup,delegate,digest,erb,etc,fileutils,forwardable,io/console,json,monitor,objspace,open3,optparse,ostruct,pathname,pp,prettyprint," +
+	"psych,rake,rbconfig,ripper,rubygems,securerandom,set,shellwords,singleton,socket,stringio,strscan,tempfile,time,timeout,tmpdir,tsort,uri,weakref,yaml,zlib}"
+
+// pythonImports are modules of Python's standard library that unittest, pytest and doctest
+// import.
+const pythonImports = "{argparse,ast,atexit,bdb,bisect,cmd,code,codeop,collections,configparser,contextlib,copy,csv,dataclasses,datetime,decimal,difflib,dis,email,enum,fnmatch,functools," +
 	"gettext,glob,hashlib,heapq,importlib,inspect,itertools,json,keyword,linecache,locale,logging,math,numbers,opcode,operator,pathlib,pdb,platform,pprint,queue,random,re,reprlib,runpy," +
 	"shlex,shutil,signal,socket,string,struct,subprocess,tempfile,textwrap,threading,token,tokenize,traceback,types,typing,uuid,warnings,weakref,xml,zipfile}"
 
@@ -58,7 +73,7 @@ const runnerImports = "{argparse,ast,atexit,bdb,bisect,cmd,code,codeop,collectio
 func linterFiles() []string {
 	return []string{
 		".golangci.* staticcheck.conf revive.toml",
-		"ruff.toml .ruff.toml mypy.ini .mypy.ini .flake8 .pylintrc pylintrc pyrightconfig.json tox.ini setup.cfg pyproject.toml .bandit",
+		"ruff.toml .ruff.toml mypy.ini .mypy.ini .flake8 .isort.cfg .pylintrc pylintrc pyrightconfig.json tox.ini setup.cfg pyproject.toml .bandit",
 		".eslintrc* .eslintignore eslint.config.* tsconfig*.json jsconfig.json .prettierrc* .prettierignore prettier.config.* biome.json biome.jsonc .stylelintrc* .oxlintrc.json package.json",
 		"clippy.toml .clippy.toml rustfmt.toml .rustfmt.toml deny.toml Cargo.toml",
 		"checkstyle.xml detekt.yml .editorconfig .clang-tidy .clang-format .rubocop.yml .rubocop_todo.yml",

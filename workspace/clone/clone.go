@@ -45,8 +45,8 @@ func Tree(ctx context.Context, tree *workspace.Tree, dst string) (skipped []stri
 
 // Clean is like Tree, but copies only the files and links that belong, and those in .git.
 // left are the paths that are not in the copy; a directory of which nothing is ends with
-// a slash. changed is when a file last changed, according to the kernel; the zero time if
-// unknown.
+// a slash. changed is when a file last changed, or a directory above it was renamed, according
+// to the kernel; the zero time if unknown.
 func Clean(ctx context.Context, tree *workspace.Tree, dst string, belongs func(path string, changed time.Time) bool) (left []string, err error) {
 	c := &copier{ctx: ctx, clone: true, belongs: belongs}
 	err = c.copy(tree, dst)
@@ -108,11 +108,18 @@ type copier struct {
 	closed  func(path string) error
 	belongs func(path string, changed time.Time) bool // nil copies everything
 	left    []string                                  // what does not belong
+	// moved is when a directory above last changed without its entries, such as by a change
+	// of its name, which its files do not show.
+	moved time.Time
 }
 
 // leaves reports whether a file or link does not belong in the copy, and notes it.
 func (c *copier) leaves(path string, info nofollow.Info) bool {
-	if c.belongs == nil || slices.Contains(strings.Split(path, "/"), ".git") || c.belongs(path, info.ChangeTime()) {
+	changed := info.ChangeTime()
+	if c.moved.After(changed) && !changed.IsZero() {
+		changed = c.moved
+	}
+	if c.belongs == nil || slices.Contains(strings.Split(path, "/"), ".git") || c.belongs(path, changed) {
 		return false
 	}
 	c.left = append(c.left, path)
@@ -153,6 +160,11 @@ func (c *copier) entry(path string) error {
 		c.skip(path)
 		return nil
 	case info.Mode.IsDir():
+		moved := c.moved
+		if info.Changed != info.Modified && info.ChangeTime().After(moved) {
+			c.moved = info.ChangeTime()
+		}
+		defer func() { c.moved = moved }()
 		return c.directory(path, info)
 	case c.leaves(path, info):
 		return nil
