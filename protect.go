@@ -85,7 +85,7 @@ func (r *Run) restoreProtected(ctx context.Context, list []workspace.Delta) ([]s
 	done, err := r.Tree.Apply(context.WithoutCancel(ctx), list, r.openContents)
 	if err != nil {
 		return nil, &Stop{Kind: KindBlocked, Why: "a command changed a protected file, which cannot be restored", Err: err,
-			Next: history.ResumeAfter("restore it by hand (git diff shows the change)")}
+			Next: history.ResumeAfter("restore it by hand, such as by git checkout HEAD -- " + treepath.Display(list[0].Path))}
 	}
 	return done, r.snapshot(ctx)
 }

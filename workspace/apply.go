@@ -77,7 +77,8 @@ func displayAll(paths []string) string {
 // change are a [*DeniedError]. A directory counts as absent,
 // because manifests have no entries for directories; it makes room for a file if the list
 // removes everything in it except empty directories, and a file makes room for a directory if
-// the list removes it. Anything that is neither a regular file nor a symlink is a conflict.
+// the list removes it. Anything that is neither a regular file nor a symlink is a conflict, unless Before
+// has it; then it cannot be rolled back.
 // Apply never touches hone's own files, .git at any depth, or paths behind a symlink. A state
 // Before without a digest stands for an unreadable file of that size and those permission
 // bits, which cannot be rolled back.
@@ -537,6 +538,8 @@ func (a *application) revert(it *item) error {
 		return a.cur.Remove(it.Path)
 	case it.changesOnlyMode():
 		return a.cur.Chmod(it.Path, *now.info, it.found.Mode)
+	case it.found.Kind == Other:
+		return fmt.Errorf("%s was a pipe, a socket or a device", it.Path)
 	case it.found.Kind == Regular && it.found.Digest == "":
 		return fmt.Errorf("the old contents of %s could not be read", treepath.Display(it.Path))
 	}

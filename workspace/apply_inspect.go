@@ -93,7 +93,7 @@ func (a *application) inspectPresent(it *item) (err error) {
 
 func (a *application) decide(it *item) (ok bool, err error) {
 	switch {
-	case it.After.Kind == Other || it.found.Kind == Other:
+	case it.After.Kind == Other || it.found.Kind == Other && (it.Before.Kind != Other || it.Before.Note != ""):
 		return false, nil
 	case sameForApply(it.found, it.After): // includes a directory where nothing is wanted
 		it.done, it.clear = true, nil

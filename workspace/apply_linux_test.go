@@ -161,6 +161,26 @@ func TestApplyDevices(t *testing.T) {
 	}
 }
 
+// What is known to be a FIFO gives way.
+func TestApplyReplacesKnownDevices(t *testing.T) {
+	s := objects{}
+	want := s.entry("want")
+	tree := newTree(t, map[string]string{"a": "1"}, Options{})
+	for _, name := range []string{"replaced", "removed"} {
+		if err := unix.Mkfifo(filepath.Join(tree.Dir(), name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed, err := tree.Apply(t.Context(), []Delta{{Path: "replaced", Before: Entry{Kind: Other}, After: want}, {Path: "removed", Before: Entry{Kind: Other}}}, s.open)
+	if err != nil || len(changed) != 2 {
+		t.Errorf("%q, %v", changed, err)
+	}
+	m := manifest(t, tree, nil)
+	if e, _ := m.Entry("replaced"); len(m) != 2 || e.Digest != want.Digest {
+		t.Errorf("%+v", m)
+	}
+}
+
 // While Apply creates and removes paths of every kind in d/e, another process
 // swaps d/e.
 func TestApplyAllKindsUnderAttack(t *testing.T) {
