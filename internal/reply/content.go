@@ -29,12 +29,12 @@ func CheckContent(name string, old, content []byte) error {
 		return fmt.Errorf("%s; write the characters themselves", fault)
 	}
 	if fault := fragmentFault(before, after); fault != "" {
-		return fmt.Errorf("%s; %s", fault, instead)
+		return fmt.Errorf("%s %s", fault, instead)
 	}
 	if line, text, found := omission(name, before, after); found {
 		return fmt.Errorf("line %d, %s, stands for omitted code; %s, with the lines that it stands for", line, brief(text), instead)
 	}
-	return nil
+	return replaced(name, before, after)
 }
 
 // CheckEdit checks the new texts of edits; changed is what they make of the old contents.

@@ -90,6 +90,57 @@ func TestStubs(t *testing.T) {
 	}
 }
 
+// TestReplaced checks that a line in place of a large part of a file is refused whatever it says,
+// and that lines may be removed: without a line in their place, or with new code.
+func TestReplaced(t *testing.T) {
+	for _, line := range []string{
+		"# [snip 8 lines]", "# (all other functions as they were)", "# sub and mul stay the same", "# ... Rest unverändert ...", "# 其余代码保持不变", "# ... resto del código sin cambios ...",
+		"# ... (sub, mul)", "// die anderen Funktionen wie gehabt", "-- остальное без изменений", "<!-- weiter wie bisher -->", "[snip 8 lines]", "<sub and mul>", "... weiter wie bisher",
+		"# TODO: the two others", "# sub\n# and mul as they were", "",
+	} {
+		text := code(line)
+		err := CheckContent("calc.py", []byte(calc), []byte(text))
+		if (err == nil) != (line == "") {
+			t.Errorf("%q: %v", line, err)
+		}
+		if err := CheckContent("calc.py", []byte(text+"x = 1\n"), []byte(text)); err != nil {
+			t.Errorf("%q was there before: %v", line, err)
+		}
+		if err := CheckContent("calc.py", []byte(calc), []byte(line+"\n"+calc)); err != nil && !strings.Contains(line, "...") {
+			t.Errorf("%q, and nothing is lost: %v", line, err)
+		}
+	}
+	long := strings.Repeat("x = f(\n    1)\ny = 2\n", 10)
+	inside := "def f(a):\n" + strings.Repeat("    a = g(a, %)\n", 8) + "    return a\n"
+	for i := range 8 {
+		inside = strings.Replace(inside, "%", string(rune('0'+i)), 1)
+	}
+	for name, c := range map[string]struct{ name, old, text, want string }{
+		"a placeholder for all":       {"a.py", long, "<file contents here>\n", "it is only"},
+		"an answer":                   {"a.py", long, "\nNo changes needed.\n", "it is only"},
+		"a word":                      {"a.md", long, "TODO\n", "it is only"},
+		"in a function":               {"a.py", inside, "def f(a):\n    # (wie bisher)\n    return a\n", "stands where 8 lines"},
+		"a module that moved":         {"a.py", long, "from b import *\n", ""},
+		"an import":                   {"a.py", long, "import b\n", ""},
+		"an empty object":             {"a.json", long, "{}\n", ""},
+		"a line of it":                {"a.py", long, "y = 2\n", ""},
+		"minified":                    {"a.js", long, "f(1);g(2)\n", ""},
+		"test data":                   {"testdata/a", long, "TODO\n", ""},
+		"rewritten in few lines":      {"a.py", inside, "def f(a):\n    # One step is enough.\n    return h(a)\n", ""},
+		"a function with its comment": {"a.py", calc, "\"\"\"Arithmetic.\"\"\"\n\n# The sum of both.\ndef add(a, b):\n    return a + b\n", ""},
+		"a comment before new code":   {"a.py", calc, "\"\"\"Arithmetic.\"\"\"\n\n# Operators have all of it.\nfrom operator import add, mul, sub\n", ""},
+		"a new beginning":             {"a.sh", long, "#!/bin/sh\n# Builds everything.\n\nmake all\n", ""},
+		"a heading":                   {"a.py", calc, "\"\"\"Arithmetic.\"\"\"\n\n# --- the sum ---\n\nfrom operator import add\n", ""},
+		"code that was switched off":  {"a.py", inside, "def f(a):\n    # a = g(a, 0)\n    return a\n", ""},
+		"a long comment":              {"a.py", inside, "def f(a):\n    # It is\n    # known\n    # that f\n    # does nothing\n    return a\n", ""},
+	} {
+		err := CheckContent(c.name, []byte(c.old), []byte(c.text))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
 func TestNoOmissions(t *testing.T) {
 	for name, c := range map[string]struct{ name, old, text string }{
 		"a Python body":              {"a.py", "", "class A:\n    ...\n\ndef f(): ...\n\n@overload\ndef g(x: int) -> int: ...\n"},
@@ -115,6 +166,12 @@ func TestNoOmissions(t *testing.T) {
 		"a prompt about ellipsis":    {"p.py", "", "PROMPT = \"\"\"\n# ... existing code ...\n\"\"\"\n"},
 		"a string":                   {"a.py", "", "bad = [\n    \"# ... existing code ...\",\n]\n"},
 		"test data":                  {"testdata/x.py", "", "# ... existing code ...\n"},
+		"a remark in a new file":     {"a.js", "", "// remaining items are skipped\n// keep existing handlers\nexport const x = 1\n"},
+		"a remark, none lost":        {"a.js", "f()\n", "// keep existing handlers\nf()\n"},
+		"the rest of a sentence":     {"a.go", "f()\ng()\nh()\n", "f()\n// If g fails, the file\n// is unchanged.\nh()\n"},
+		"the upper part removed":     {"a.py", calc, calc[strings.Index(calc, "def mul"):]},
+		"the upper part, as imports": {"a.py", "x = 1\nimport os\ny = 2\nz = 3\n", "import os\nz = 4\n"},
+		"a value with line breaks":   {"a.properties", "", `a=b\nc\n`},
 		"a new comment, none lost":   {"a.py", "x = 1\ny = 2\n", "x = 1\n# ...\ny = 2\n"},
 		"deleted lines, no comment":  {"a.py", "x = 1\ny = 2\nz = 3\n", "x = 1\n"},
 		"YAML's end":                 {"a.yaml", "", "---\na: 1\n...\n"},
@@ -143,7 +200,7 @@ func TestForms(t *testing.T) {
 		"it is a diff":           {"--- a/calc.py\n+++ b/calc.py\n@@ -3,2 +3,2 @@\n-x\n+y\n", "diff --git a/calc.py b/calc.py\n@@ -1 +1 @@\n", "*** Begin Patch\n*** Update File: calc.py\n@@\n-x\n+y\n*** End Patch\n", "@@ -1,2 +1,2 @@\n-x\n+y\n"},
 		"SEARCH/REPLACE":         {"<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n", "------- SEARCH\nx\n=======\ny\n+++++++ REPLACE\n"},
 		"begins with a number":   {"0001: a\n0002: b\n0003:\n0004: c\n", "1: a\n2: b\n", "     1\ta\n     2\tb\n", "1 | a\n2 |\n3 | b\n", "  1→a\n  2→b\n", "0007: a\n"},
-		"in place of line break": {`def add(a, b):\n    return a + b\n`},
+		"in place of line break": {`def add(a, b):\n    return a + b\n`, `a=b\nc=d\n`},
 		"HTML entities": {"\"\"\"Arithmetic.\"\"\"\nx = a &#43; b\n", "x = a &#x2b; b\n", "x = a &plus; b\n", "print(&quot;a&quot;)\n", "print(&#39;a&#39;, a &gt; b)\n", "x = a &lpar;b&rpar; < 2 and 'x' != \"</p>\"\n", "if a &lt; b and c > d: # 'x\n    pass\n", "x =&nbsp;1\n",
 			"if a &lt; b:\n    pass\n", "\"\"\"Arithmetic.\"\"\"\nf = lambda a: a &amp;&amp; b\n"},
 		"a part of the file": {"def mul(a, b):\n    return b * a\n", "    return a + b\n"},

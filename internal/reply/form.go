@@ -105,10 +105,20 @@ func numberFault(k fileKind, text string) string {
 	return fmt.Sprintf("each line begins with a number, such as %s", brief(first))
 }
 
+// setting matches a line of a file of settings.
+var setting = lazyregexp.New(`^\s*(?:[#;!\[]|[\w.-]+\s*[=:])`)
+
 func escapeFault(k fileKind, text string) string {
 	text = strings.TrimRight(text, "\n")
 	if k.fixture || strings.Contains(text, "\n") || strings.Count(text, `\n`) < 2 || !strings.HasSuffix(text, `\n`) {
 		return ""
+	}
+	if slices.Contains([]string{".properties", ".ini", ".env", ".conf", ".cfg", ".strings"}, k.ext) {
+		for line := range strings.SplitSeq(text, `\n`) {
+			if line != "" && !setting.MatchString(line) { // the value has line breaks
+				return ""
+			}
+		}
 	}
 	return `it is one line with \n as two characters in place of line breaks`
 }
@@ -235,21 +245,21 @@ func lineSet(text string) map[string]bool {
 }
 
 // fragmentFault recognizes a part of the old text that was sent in place of it: it
-// begins in the middle of the old text, or more indented than that, and most of it
-// is lost.
+// begins in the middle of the old text, or more indented than that, most of it
+// is lost, and something is new. Without that it says nothing but that lines are removed.
 func fragmentFault(old, text string) string {
 	first, _, _ := edges(text)
 	oldFirst, _, _ := edges(old)
 	was, now := filled(old), filled(text)
-	if first == "" || len(was) < 4 || len(now)*2 > len(was) || slices.Contains(now, strings.TrimSpace(oldFirst)) {
+	if first == "" || refers.MatchString(first) || len(was) < 4 || len(now)*2 > len(was) || slices.Contains(now, strings.TrimSpace(oldFirst)) {
 		return ""
 	}
 	at := slices.Index(was, strings.TrimSpace(first))
 	indented := strings.TrimLeft(first, " \t") != first && strings.TrimLeft(oldFirst, " \t") == oldFirst
-	if at < 1 && !indented {
+	if at < 1 && !indented || !indented && !slices.ContainsFunc(now, func(line string) bool { return !slices.Contains(was, line) }) {
 		return ""
 	}
-	return fmt.Sprintf("it is a part of the file, which has %d lines: it begins with %s", strings.Count(old, "\n"), brief(first))
+	return fmt.Sprintf("it is a part of the file, which has %d lines: it begins with %s. If the other lines are to be removed, begin with a comment that says so; otherwise", strings.Count(old, "\n"), brief(first))
 }
 
 func filled(text string) []string {

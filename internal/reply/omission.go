@@ -7,11 +7,12 @@ import (
 )
 
 // omission finds a line of text, from 1, that stands for omitted code and is not in
-// the old text. A line that says so ("... rest unchanged ...") counts anywhere in a
-// program, except in a string of several lines. In strings, documents and test data
-// it counts only if lines of the old text are missing at that place, and so does a
-// line that is only an ellipsis, or a block with a comment such as "unchanged" as its
-// body: it can be a Python body or an empty comment.
+// the old text. A line with an ellipsis that says so ("... rest unchanged ...") counts
+// anywhere in a program, except in a string of several lines. In strings, documents and
+// test data it counts only if lines of the old text are missing at that place, and so does
+// one without an ellipsis ("keep existing handlers" may be a remark), a line that is
+// only an ellipsis, or a block with a comment such as "unchanged" as its body: it can be a
+// Python body or an empty comment.
 func omission(name, old, text string) (line int, found string, ok bool) {
 	k := kindOf(name)
 	if k.ext == ".pyi" || !hints.MatchString(text) {
@@ -19,8 +20,9 @@ func omission(name, old, text string) (line int, found string, ok bool) {
 	}
 	before := lineSet(old)
 	var gaps *gapFinder
-	for i, p := range pieces(k.ext, text) {
-		if p.text == "" || before[p.line] || !hints.MatchString(p.text) {
+	list := pieces(k.ext, text)
+	for i, p := range list {
+		if p.text == "" || before[p.line] || !hints.MatchString(p.text) || i > 0 && continues(list[i-1].text, p.text) {
 			continue
 		}
 		certain, possible := placeholder(p.text)
@@ -31,13 +33,23 @@ func omission(name, old, text string) (line int, found string, ok bool) {
 			continue
 		}
 		if gaps == nil {
-			gaps = newGapFinder(pieces(k.ext, old), pieces(k.ext, text))
+			gaps = newGapFinder(pieces(k.ext, old), list)
 		}
-		if gaps.hasGap(i) {
+		if gaps.lost(i) > 0 {
 			return p.number, p.line, true
 		}
 	}
 	return 0, "", false
+}
+
+// continues reports whether a comment without an ellipsis is the rest of a sentence, which began in
+// the line before.
+func continues(last, line string) bool {
+	if !isComment(last) || !isComment(line) || ellipsis.MatchString(line) {
+		return false
+	}
+	last, _, _ = uncomment(last)
+	return last != "" && !strings.ContainsAny(last[len(last)-1:], ".:;!?)]-=")
 }
 
 // piece is a line without white space around it; or one of the parts of a line that is a
@@ -75,6 +87,7 @@ var (
 	// hints matches what every placeholder contains.
 	hints = lazyregexp.New(`(?i)\.\.\.|…|(?:\. ){2}|\b(?:rest|remainder|remaining|existing|unchanged|previous(?:ly)?|original(?:ly)?|same|unmodified|untouched|omitted|elided|truncated|identical|intact|` +
 		`snip|snipped|skipped|left out|as before|as above|as (?:it )?(?:is|was)|no changes?|(?:not|nothing) changed?|etc)\b`)
+	ellipsis = lazyregexp.New(`\.\.\.|…`)
 	// block matches a line that is a block with an ellipsis or a comment as its body.
 	block = lazyregexp.New(`^(\S.*?(?:[:={>)]|\b(?:do|then|begin)))\s*((?:pass\b|\.{3}|…)?\s*(?:#|//|/\*|--|\(\*|<!--|\{/\*).*?|\.{3}|…|(?i:todo|unimplemented|panic|fatalError)!?\(["'\x60].*?["'\x60]\);?|undefined\s*--.*?|throw new \w+\(["'\x60].*?["'\x60]\);?)\s*((?:[});,\]]|</[\w.-]+>|\bend\b)*)$`)
 	// declared matches the beginning of a function or type, to the end of its name.
@@ -112,11 +125,8 @@ var (
 	// oneSided matches what follows or precedes a single ellipsis.
 	oneSided = lazyregexp.New(`^` + some + core + `(?: (?:of|the|of the|of this|of your|of our|[\w-]+)){0,3} ` + things + `(?: [\w-]+(?:\(\))?)?(?: ` + be + same + `| here| goes here| go here| below| above| remains?| stays?| continues?| follows?| for .{3,20})?$` +
 		`|^(?:[\w().,'/&-]+ ){0,6}` + be + `(?:unchanged|unmodified|omitted|elided|truncated)(?: for brevity| here)?$|^` + some + `rest(?: ` + be + same + `)?$|^` + be + same + `$|^snip$`)
-	// plain matches what a comment without an ellipsis says.
-	plain = lazyregexp.New(`^(?:keep )?` + some + `(?:rest|remainder) of (?:the |this |your |our |my )?(?:[\w.-]+ )?` + things + ` (?:` + be + same + `|here|goes here|remains?|stays?|continues?(?: here)?|unchanged.*)$` +
-		`|^(?:keep )?` + some + `(?:existing|remaining) (?:[\w-]+ )?` + things + ` (?:` + be + same + `|here|goes here|go here|remains?|stays?|continues?(?: here)?)$` +
-		`|^keep ` + some + `(?:existing|remaining) (?:[\w-]+ )?` + things + `(?: here)?$` +
-		`|^(?:[\w-]+ )?` + things + ` ` + be + `(?:omitted|elided|truncated|unchanged)(?: for brevity| for clarity| here)$`)
+	// ahead matches what a comment without an ellipsis says of code that its writer has not written yet.
+	ahead = lazyregexp.New(`\b(?:omitted|elided|truncated|shortened|skipped|left out) for (?:brevity|clarity)|^` + some + core + ` .{3,40} go(?:es)? here$`)
 	// bare matches words that mean an omission only where something is missing.
 	bare = lazyregexp.New(`^(?:(?:[\w.()]+,? ){1,6}(?:unchanged|unmodified|omitted|elided)|` + some + `(?:rest|remainder) of .{2,40}|(?:(?:` + core + `|` + things + `|the|all|of|keep|with|and|insert|include|your|my|our|any|some|put|plus|is|are|was|were|goes?|remains?|stays?|kept|leave|continues?|continued|follows?|` +
 		`here|below|above|before|brevity|clarity|for|as|it|its|in|from|to|this|that|not?|nothing|changes?|changed|needed|todo|fixme|see|copy|untouched|elided|truncated|snip|snipped|skipped|identical|intact|left|out|` +
@@ -149,7 +159,7 @@ func placeholder(line string) (certain, possible bool) {
 	case first, last && commented:
 		return oneSided.MatchString(rest), means(rest)
 	case commented || strings.ContainsAny(line[:1], "[(<"):
-		return plain.MatchString(rest), means(rest)
+		return ahead.MatchString(rest), means(rest)
 	}
 	return false, false
 }
@@ -195,15 +205,15 @@ func (s *stringTracker) next(line string) bool {
 // text stands.
 type gapFinder struct {
 	old, text  []string
-	count      map[string]int  // how often a line is in the new text
-	oldAt      map[string]int  // where a line is in the old text; -1 if more than once
-	startAfter []int           // for each new line, the old line after the nearest anchor before it
-	endBefore  []int           // for each new line, the old line of the nearest anchor after it
-	known      map[[2]int]bool // results of lost, by the lines of the gap
+	count      map[string]int // how often a line is in the new text
+	oldAt      map[string]int // where a line is in the old text; -1 if more than once
+	startAfter []int          // for each new line, the old line after the nearest anchor before it
+	endBefore  []int          // for each new line, the old line of the nearest anchor after it
+	known      map[[2]int]int // results of lost, by the lines of the gap
 }
 
 func newGapFinder(old, text []piece) *gapFinder {
-	g := &gapFinder{old: keys(old), text: keys(text), count: map[string]int{}, oldAt: map[string]int{}, known: map[[2]int]bool{}}
+	g := &gapFinder{old: keys(old), text: keys(text), count: map[string]int{}, oldAt: map[string]int{}, known: map[[2]int]int{}}
 	for _, line := range g.text {
 		g.count[line]++
 	}
@@ -241,9 +251,9 @@ func (g *gapFinder) anchor(i int) int {
 	return -1
 }
 
-// hasGap reports whether more lines are missing from the old text, between the lines
+// lost returns how many more lines are missing from the old text, between the lines
 // around line i that both texts have, than are new there.
-func (g *gapFinder) hasGap(i int) bool {
+func (g *gapFinder) lost(i int) int {
 	gap := [2]int{g.startAfter[i], g.endBefore[i]}
 	if lost, known := g.known[gap]; known {
 		return lost
@@ -261,15 +271,15 @@ func (g *gapFinder) hasGap(i int) bool {
 	for j := i + 1; j < len(g.text) && g.anchor(j) < 0; j++ {
 		missing -= g.isNew(j)
 	}
-	g.known[gap] = missing > 0
-	return missing > 0
+	g.known[gap] = missing
+	return missing
 }
 
 // emptyBody matches lines whose loss is none.
 var emptyBody = lazyregexp.New(`^(?:|pass|raise NotImplemented.*|"""[^"]*"""|[})\];,]+|end)$`)
 
 func (g *gapFinder) isNew(j int) int {
-	if _, known := g.oldAt[g.text[j]]; known || emptyBody.MatchString(g.text[j]) {
+	if _, known := g.oldAt[g.text[j]]; known || emptyBody.MatchString(g.text[j]) || isComment(g.text[j]) {
 		return 0
 	}
 	if certain, possible := placeholder(g.text[j]); certain || possible {
