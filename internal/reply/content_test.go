@@ -182,6 +182,15 @@ func TestNoOmissions(t *testing.T) {
 		"entities":                   {"a.html", "", "<p>a &lt; b</p>\n"},
 		"an escaper":                 {"a.py", "", "s = s.replace('<', '&lt;').replace('>', '&gt;')\n"},
 		"minified":                   {"a.js", "", `f("a\nb\nc")`},
+		"a fence in a docstring":     {"a.py", "", "def f():\n    \"\"\"F.\n\n```\nf()\n```\n    \"\"\"\n"},
+		"a fence in a comment":       {"a.kt", "", "/**\n```\nf()\n```\n*/\nfun f() = 1\n"},
+		"a fence in a heredoc":       {"a.sh", "", "cat <<E\n```\nx\n```\nE\n"},
+		"a document with a fence":    {"a.md", "", "Use it:\n\n```sh\nmake\n```\n"},
+		"a conflict in a document":   {"a.md", "", "# Conflicts\n\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> x\n"},
+		"a list":                     {"a.yaml", "a:\n- b\n", "- a\n-  b\n- c\n"},
+		"a script":                   {"a.sed", "", "s/a/b/\n"},
+		"a shell script":             {"a.sh", "", "sed -i 's/a/b/' calc.py\n"},
+		"an operator at the line":    {"a.hs", "x\n", "  x\n+ y\n"},
 		"SEARCH in a string":         {"a.py", "", "s = '''\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n'''\n"},
 	} {
 		var old []byte
@@ -196,8 +205,13 @@ func TestNoOmissions(t *testing.T) {
 
 func TestForms(t *testing.T) {
 	for want, texts := range map[string][]string{
-		"opens a Markdown fence": {"```python\n{new}```\n", "```\n{new}```", "\n~~~\n{new}~~~\n"},
-		"it is a diff":           {"--- a/calc.py\n+++ b/calc.py\n@@ -3,2 +3,2 @@\n-x\n+y\n", "diff --git a/calc.py b/calc.py\n@@ -1 +1 @@\n", "*** Begin Patch\n*** Update File: calc.py\n@@\n-x\n+y\n*** End Patch\n", "@@ -1,2 +1,2 @@\n-x\n+y\n"},
+		"opens a Markdown fence":                {"```python\n{new}```\n", "```\n{new}```", "\n~~~\n{new}~~~\n", "Here is the new file:\n```python\n{new}```\n", "Here it is:\n\n```python\n{new}```\nIt adds now.\n"},
+		"each line begins with a blank, + or -": {" def add(a, b):\n-    return a // b\n+    return a + b\n", " def mul(a, b):\n+    b = a\n\n     return a * b\n"},
+		"it consists of commands":               {"s/a - b/a + b/\n", "3s|a|b|g\ns#x#y#\n", "sed -i 's/a/b/' calc.py\n"},
+		"has the markers of a conflict":         {"x = 1\n<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> new\nz = 2\n", "<<<<<<< ORIGINAL\nx\n=======\ny\n>>>>>>> UPDATED\n"},
+		"NUL character":                         {"x = '\x00'\n"},
+		"it is a diff": {"--- a/calc.py\n+++ b/calc.py\n@@ -3,2 +3,2 @@\n-x\n+y\n", "diff --git a/calc.py b/calc.py\n@@ -1 +1 @@\n", "*** Begin Patch\n*** Update File: calc.py\n@@\n-x\n+y\n*** End Patch\n", "@@ -1,2 +1,2 @@\n-x\n+y\n",
+			"*** calc.py\n--- calc.py\n***************\n*** 2 ****\n! x\n--- 2 ----\n! y\n", "4c4\n< x\n---\n> y\n"},
 		"SEARCH/REPLACE":         {"<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n", "------- SEARCH\nx\n=======\ny\n+++++++ REPLACE\n"},
 		"begins with a number":   {"0001: a\n0002: b\n0003:\n0004: c\n", "1: a\n2: b\n", "     1\ta\n     2\tb\n", "1 | a\n2 |\n3 | b\n", "  1→a\n  2→b\n", "0007: a\n"},
 		"in place of line break": {`def add(a, b):\n    return a + b\n`, `a=b\nc=d\n`},

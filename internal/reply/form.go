@@ -14,10 +14,19 @@ import (
 // diff; empty if there is none, or if the old text has that form too.
 func formFault(name, old, text string) string {
 	k := kindOf(name)
-	for _, form := range []func(fileKind, string) string{fenceFault, diffFault, searchReplaceFault, numberFault, escapeFault} {
+	lines := func(k fileKind, text string) string { return linesFault(k, old, text) }
+	for _, form := range []func(fileKind, string) string{nulFault, fenceFault, diffFault, lines, searchReplaceFault, commandFault, numberFault, escapeFault} {
 		if fault := form(k, text); fault != "" && form(k, old) == "" {
 			return fault
 		}
+	}
+	return ""
+}
+
+// A text has none, so that a file with one would be withheld from the model.
+func nulFault(_ fileKind, text string) string {
+	if at := strings.IndexByte(text, 0); at >= 0 {
+		return fmt.Sprintf("line %d contains a NUL character, which no text has", 1+strings.Count(text[:at], "\n"))
 	}
 	return ""
 }
@@ -39,23 +48,34 @@ var (
 	fenceCloses = lazyregexp.New("^(?:```+|~~~+)$")
 )
 
-// A document may be a fence, unless the fence says that it contains the document.
+// A document may be a fence, unless the fence says that it contains the document. In any other
+// file one may not end the text, and in a program it may be in strings and comments only.
 func fenceFault(k fileKind, text string) string {
-	first, last, number := edges(text)
-	m := fenceOpens.FindStringSubmatch(first)
-	if m == nil || !fenceCloses.MatchString(last) || k.fixture || strings.Count(text, "\n"+last) == 0 {
+	first, last, _ := edges(text)
+	whole, closes := fenceOpens.FindStringSubmatch(first), fenceCloses.MatchString(last)
+	markdown := whole != nil && slices.Contains([]string{"markdown", "md", "mdx"}, strings.ToLower(whole[1]))
+	anywhere := slices.Contains(programs, k.ext) && !slices.Contains(heredocs, k.ext)
+	if k.fixture || k.prose && !(markdown && closes) || !closes && !anywhere {
 		return ""
 	}
-	markdown := slices.Contains([]string{"markdown", "md", "mdx"}, strings.ToLower(m[1]))
-	if k.prose && !markdown {
-		return ""
+	opened := 0
+	lines := visible(k, strings.TrimRight(text, " \t\n"))
+	for at, line := range lines {
+		m := fenceOpens.FindStringSubmatch(line)
+		switch {
+		case m == nil:
+		case opened == 0:
+			opened = at + 1
+		case m[1] == "" && (anywhere || at == len(lines)-1):
+			return fmt.Sprintf("line %d, %s, opens a Markdown fence around the contents", opened, brief(strings.TrimSpace(lines[opened-1])))
+		}
 	}
-	return fmt.Sprintf("line %d, %s, opens a Markdown fence around everything", number, brief(first))
+	return ""
 }
 
 var (
-	diffOpens = lazyregexp.New(`^(?:diff --git |--- \S|\+\+\+ \S|Index: \S|@@ |\*\*\* Begin Patch|\*\*\* (?:Update|Add|Delete) File: )`)
-	hunk      = lazyregexp.New(`(?m)^(?:@@(?: -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|$| )|\*\*\* End Patch)`)
+	diffOpens = lazyregexp.New(`^(?:diff --git |--- \S|\+\+\+ \S|Index: \S|@@ |\*\*\* \S|From [0-9a-f]{40} |\d+(?:,\d+)?[acd]\d+(?:,\d+)?$)`)
+	hunk      = lazyregexp.New(`(?m)^(?:@@(?: -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|$| )|\*\*\* End Patch|\*{15}$|[<>] )`)
 )
 
 func diffFault(k fileKind, text string) string {
@@ -66,13 +86,75 @@ func diffFault(k fileKind, text string) string {
 	return fmt.Sprintf("from line %d, %s, it is a diff", number, brief(first))
 }
 
-func searchReplaceFault(k fileKind, text string) string {
-	first, _, number := edges(text)
-	search := strings.HasPrefix(first, "<<<<<<<") && strings.HasSuffix(first, "SEARCH") || strings.HasPrefix(first, "------- SEARCH")
-	if k.fixture || !search || !strings.Contains(text, "REPLACE") {
+// linesFault recognizes a diff without headers: each line begins with a blank, + or -, and most
+// of those that should be in the old text are there without that sign.
+func linesFault(k fileKind, old, text string) string {
+	if k.fixture || strings.Trim(text[:min(1, len(text))], " +-\n") != "" {
 		return ""
 	}
-	return fmt.Sprintf("from line %d, %s, it consists of SEARCH/REPLACE blocks", number, brief(first))
+	known := map[string]bool{}
+	for line := range strings.SplitSeq(old, "\n") {
+		known[line] = true
+	}
+	signs, there, expected := 0, 0, 0
+	for line := range strings.Lines(text) {
+		switch line = strings.TrimSuffix(line, "\n"); {
+		case strings.TrimSpace(line) == "":
+			continue
+		case strings.IndexByte(" +-", line[0]) < 0:
+			return ""
+		case line[0] != ' ':
+			signs++
+		}
+		if line[0] != '+' {
+			expected++
+			if known[line[1:]] {
+				there++
+			}
+		}
+	}
+	if signs == 0 || there == 0 || there*2 < expected {
+		return ""
+	}
+	return "it is a diff: each line begins with a blank, + or -"
+}
+
+var conflictEnds = lazyregexp.New(`^>{7}(?: |$)`)
+
+// Such blocks, or the markers of a conflict, may be in strings and comments, and in the middle of a document.
+func searchReplaceFault(k fileKind, text string) string {
+	if k.fixture || !strings.Contains(text, "=======") {
+		return ""
+	}
+	first, _, _ := edges(text)
+	search := ""
+	for at, line := range visible(k, text) {
+		line = strings.TrimRight(line, " \t")
+		switch {
+		case strings.HasPrefix(line, "<<<<<<<") || strings.HasPrefix(line, "------- SEARCH"):
+			if k.prose && line != first {
+				return ""
+			}
+			search = fmt.Sprintf("from line %d, %s, it", at+1, brief(line))
+		case search != "" && (conflictEnds.MatchString(line) || strings.HasSuffix(line, "REPLACE")):
+			return search + " consists of SEARCH/REPLACE blocks or has the markers of a conflict"
+		}
+	}
+	return ""
+}
+
+// command matches a command of sed.
+var command = lazyregexp.New(`^(?:sed (?:-\S+ )*)?['"]?(?:\d+(?:,\d+)?|/[^/]*/)?s(?:/[^/]*/[^/]*/|\|[^|]*\|[^|]*\||#[^#]*#[^#]*#)[gIip\d]*['"]?(?: \S+)?$`)
+
+func commandFault(k fileKind, text string) string {
+	lines := filled(text)
+	if k.fixture || k.prose || k.ext == ".sed" || k.ext == "" || slices.Contains(heredocs, k.ext) || len(lines) == 0 {
+		return ""
+	}
+	if slices.ContainsFunc(lines, func(line string) bool { return !command.MatchString(line) }) {
+		return ""
+	}
+	return fmt.Sprintf("it consists of commands that change a file, such as %s", brief(lines[0]))
 }
 
 var number = lazyregexp.New(`^ *(\d{1,7})(: ?|\||\t| \| ?|→| → ?)`)
@@ -177,8 +259,10 @@ var word = lazyregexp.New(`[A-Za-z]\w+`)
 var (
 	programs = strings.Fields(".py .go .c .h .cc .cpp .cxx .hpp .hh .rs .java .kt .kts .swift .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .sh .bash .zsh .pl .pm .lua .cs .fs .scala .dart .zig .nim " +
 		".ex .exs .erl .hs .ml .r .jl .sql .m .mm .groovy .gradle .clj .el .lisp .d .pas .f90 .v .sv .vhd .s .css .scss .less .proto .ps1")
-	comment = lazyregexp.New(`^(?:\*|--|;|%|#(?:[^a-z]|$))|//|(?:^|\s)(?:#|--)\s.*`)
-	tag     = lazyregexp.New(`</[\w>]|/>`)
+	// heredocs are programs whose texts of several lines need no quotation marks.
+	heredocs = strings.Fields(".sh .bash .zsh .rb .pl .pm .ps1")
+	comment  = lazyregexp.New(`^(?:\*|--|;|%|#(?:[^a-z]|$))|//|(?:^|\s)(?:#|--)\s.*`)
+	tag      = lazyregexp.New(`</[\w>]|/>`)
 )
 
 // It is nil for other files, and for programs that contain markup, where any line may be text.
@@ -186,28 +270,40 @@ func codeLines(k fileKind, text string) []string {
 	if !slices.Contains(programs, k.ext) {
 		return nil
 	}
-	quoted := stringTracker{ext: k.ext}
-	inComment := false
-	var code []string
-	for line := range strings.SplitSeq(text, "\n") {
-		hidden := quoted.next(line) || inComment
-		if at := strings.LastIndex(line, "/*"); at >= 0 || inComment {
-			inComment = strings.LastIndex(line, "*/") <= at
-		}
+	code := visible(k, text)
+	for i, line := range code {
 		line = withoutStrings(strings.TrimSpace(line))
 		if at := comment.FindStringIndex(line); at != nil {
 			line = line[:at[0]]
 		}
 		line, _, _ = strings.Cut(line, "/*")
-		switch {
-		case hidden:
-			line = ""
-		case tag.MatchString(line):
+		if tag.MatchString(line) {
 			return nil
 		}
-		code = append(code, line)
+		code[i] = line
 	}
 	return code
+}
+
+// visible returns the lines of a text. Those that begin in a string of several lines, or in a
+// comment of a program, are empty.
+func visible(k fileKind, text string) []string {
+	quoted := stringTracker{ext: k.ext}
+	program, inComment := slices.Contains(programs, k.ext), false
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if !inComment && quoted.count%2 == 0 && fenceOpens.MatchString(line) {
+			continue // its backticks are no quotation marks
+		}
+		hidden := quoted.next(line) || inComment
+		if at := strings.LastIndex(line, "/*"); program && (at >= 0 || inComment) {
+			inComment = strings.LastIndex(line, "*/") <= at
+		}
+		if hidden {
+			lines[i] = ""
+		}
+	}
+	return lines
 }
 
 func withoutStrings(line string) string {
