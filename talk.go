@@ -178,11 +178,14 @@ const maxPrompts = 2
 // If the reply seems to contain a call as text, the model and the user are told that it is not read.
 func (t *talk) takeAnswer(parts []model.Part, text string) error {
 	missing := ""
+	called, named := reply.WrittenCall(text, t.specs)
 	switch {
 	case text == "":
 		missing = "Your reply was empty. Call tools to continue, or give your final answer."
 	case t.role.Answered != nil:
 		missing = t.role.Answered(text)
+	case named:
+		missing = "Your reply contains what looks like a call. If it was your answer, repeat it without that."
 	}
 	if missing == "" || t.prompts >= maxPrompts {
 		t.Ended = EndedAnswer
@@ -192,7 +195,7 @@ func (t *talk) takeAnswer(parts []model.Part, text string) error {
 	if len(parts) > 0 && text != "" {
 		t.hold(append(t.history, model.Message{Role: model.Assistant, Parts: parts}))
 	}
-	if !reply.WrittenCall(text, t.specs) {
+	if !called {
 		t.addText(missing)
 		return nil
 	}

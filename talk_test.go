@@ -401,6 +401,7 @@ func TestNoAnswer(t *testing.T) {
 		{"never an answer", answered, []model.Reply{text("well"), text(""), text("well")}, []string{"do it", "end with DONE", "was empty"}},
 		{"reasoning alone", answered, []model.Reply{text("<think>DONE"), text("no</think>DONE")}, []string{"do it", "was empty"}},
 		{"a call as text", answered, []model.Reply{text("<tool_call>{}</tool_call>"), text("DONE")}, []string{"do it", "A call that is written as text is not read"}},
+		{"a call as the answer", nil, []model.Reply{text("[look(path='a')]"), text("<tool_call> is a tag.")}, []string{"do it", "looks like a call. If it was your answer, repeat it without that. A call that is written as text is not read"}},
 		{"a call between", answered, []model.Reply{text("a"), text("b"), calls("look", "{}"), text("c"), text("d"), text("e")},
 			[]string{"do it", "end with DONE", "end with DONE", "", "end with DONE", "end with DONE"}},
 	} {

@@ -255,7 +255,20 @@ func (p *Past) Resumes() int {
 // Noticed reports whether the user was told a text ([Notice]).
 func (p *Past) Noticed(text string) bool {
 	defer p.lock().Unlock()
-	return p.noticed[text]
+	_, ok := p.noticed[text]
+	return ok
+}
+
+// Advised returns what a notice told the user to do with a flag, such as tools; ok is false if
+// none did.
+func (p *Past) Advised(flag string) (next Next, ok bool) {
+	defer p.lock().Unlock()
+	for _, next := range p.noticed {
+		if slices.ContainsFunc(next.Flags, func(f Flag) bool { return f.Name == flag }) {
+			return next, true
+		}
+	}
+	return Next{}, false
 }
 
 // Records returns the records of the steps of these names, in order.

@@ -190,21 +190,36 @@ const CallExample = "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\":
 // written matches the beginning of a call that a model wrote as text.
 var written = lazyregexp.New(`(?i)<\|?(?:tool_call|function_call|tool_calls|invoke|function|tool_use|python_tag)[\s>=|]|\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|^Action(?: Input)?:\s|\*\*\* Begin Patch`)
 
-var namedCall = lazyregexp.New(`"(?:name|tool|tool_name|function)":\s*"([^"\s]{1,60})"`)
+// In what looks like a call, a name stands before, after or between the signs of one. The groups are names.
+var (
+	// namedCall matches a call with the name in a member of JSON, in an attribute, or in a special token's text.
+	namedCall = lazyregexp.New(`["'](?:name|tool|tool_name|function|recipient_name|action)["']:\s*["']([^"'\s]{1,60})["']|<[^<>\n]{0,60}\bname=["']([^"'\s<>]{1,60})["']|` +
+		`<[|｜][^<>\n]{1,40}[|｜]>\s*(?:to=)?([\w.:/-]{1,60})|\bto=([\w.:/-]{1,60})|(?m)^(?:>>>\s*|Action:\s*)([\w.:/-]{1,60})\s*$`)
+	// ownCall matches a call in which the name itself is the sign: a tag with arguments in it, a function with
+	// named arguments, or a name before an object.
+	ownCall = lazyregexp.New(`<([\w.-]{1,60})>\s*(?:\{\s*"|<\w+>)|\b([\w.-]{1,60})\(\s*\w+\s*=\s*['"\[{\d]|(?m)^\W{0,4}([\w.:/-]{1,60})\s*\{\s*"`)
+)
 
 func isSynonym(name, tool string) bool {
 	return slices.Contains(strings.Split(synonyms()[tool], "|"), strings.ToLower(base(name)))
 }
 
 // WrittenCall reports whether a text contains what looks like a call of one of the
-// tools, or of one with another program's name for it, written as text.
-func WrittenCall(text string, offered []model.Spec) bool {
+// tools, or of one with another program's name for it, written as text in whatever
+// form. named reports whether the name of the tool is in it: without it, the text
+// may only speak of calls.
+func WrittenCall(text string, offered []model.Spec) (found, named bool) {
 	tools := namesOf(offered)
-	if written.MatchString(text) {
-		return true
+	means := func(forms *lazyregexp.Regexp, synonym func(string) bool) bool {
+		return slices.ContainsFunc(forms.FindAllStringSubmatch(text, -1), func(m []string) bool {
+			name := strings.Join(m[1:], "") // the other groups are empty
+			if slices.Contains(tools, ToolName(name, tools)) {
+				return true
+			}
+			return synonym(name) && slices.ContainsFunc(tools, func(tool string) bool { return isSynonym(name, tool) })
+		})
 	}
-	return slices.ContainsFunc(namedCall.FindAllStringSubmatch(text, -1), func(m []string) bool {
-		name := ToolName(m[1], tools)
-		return slices.Contains(tools, name) || slices.ContainsFunc(tools, func(t string) bool { return isSynonym(name, t) })
-	})
+	named = means(namedCall, func(string) bool { return true }) ||
+		means(ownCall, func(name string) bool { return strings.Contains(name, "_") }) // other words are in any program
+	return named || written.MatchString(text), named
 }

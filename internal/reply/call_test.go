@@ -53,13 +53,30 @@ func TestArguments(t *testing.T) {
 }
 
 func TestWrittenCall(t *testing.T) {
-	for text, want := range map[string]bool{
-		"<tool_call>{}</tool_call>": true, "[TOOL_CALLS]": true, "<invoke name=\"edit\">": true, "so: {\"name\": \"edit\", \"arguments\": {}}": true, "Action: edit\n": true,
-		"```json\n{\"tool\": \"str_replace\", \"parameters\": {}}\n```": true, "{\"tool\": \"hammer\"}": false,
-		"I call the edit tool.": false, "{\"name\": \"Ann\"}": false,
+	const args = `{"path": "a.py", "oldText": "x", "newText": "y"}`
+	for _, text := range []string{
+		"so: {\"name\": \"edit\", \"arguments\": {}}", "```json\n{\"tool\": \"str_replace\", \"parameters\": {}}\n```", "<invoke name=\"edit\">", "Action: edit\nAction Input: {}",
+		"<|tool_calls_section_begin|><|tool_call_begin|>functions.edit:0<|tool_call_argument_begin|>" + args + "<|tool_call_end|><|tool_calls_section_end|>",
+		"<|channel|>commentary to=functions.edit <|constrain|>json<|message|>" + args + "<|call|>",
+		"<|START_ACTION|>[\n{\"tool_call_id\": \"0\", \"tool_name\": \"edit\", \"parameters\": " + args + "}\n]<|END_ACTION|>",
+		"<|tool_call|>[{\"name\": \"edit\", \"arguments\": " + args + "}]<|/tool_call|>",
+		"<TOOLCALL>[{\"name\": \"edit\", \"arguments\": " + args + "}]</TOOLCALL>",
+		">>>edit\n" + args, "edit\n" + args, "functions.edit:0" + args,
+		"[edit(path='a.py', oldText='x', newText='y')]", "```tool_code\nedit(path=\"a.py\")\n```", "print(default_api.edit(path='a.py'))",
+		"<tool_call name=\"edit\">\n" + args + "\n</tool_call>", "<edit>\n" + args + "\n</edit>", "<edit>\n<path>a.py</path>\n</edit>", "<replace_in_file>\n<path>a.py</path>\n</replace_in_file>",
+		"<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"edit\">", "<tool_call>{'name': 'edit', 'arguments': {}}</tool_call>", "<｜tool▁sep｜>edit\n",
 	} {
-		if got := WrittenCall(text, []model.Spec{{Name: "edit"}}); got != want {
-			t.Errorf("%q: %v", text, got)
+		if found, named := WrittenCall(text, []model.Spec{{Name: "edit"}}); !found || !named {
+			t.Errorf("%q: %v, %v", text, found, named)
+		}
+	}
+	for text, want := range map[string]bool{
+		"<tool_call>{}</tool_call>": true, "[TOOL_CALLS]": true, "Action: think\n": true, "I would call `<tool_call>`.": true,
+		"{\"tool\": \"hammer\"}": false, "I call the edit tool.": false, "{\"name\": \"Ann\"}": false, "I call edit (path a.py).": false, "Use edit(a, b) or replace(x=1).": false,
+		"<patch>\n<p>text</p>": false, "The form <edit> is one.": false, "edit {x}": false,
+	} {
+		if found, named := WrittenCall(text, []model.Spec{{Name: "edit"}}); found != want || named {
+			t.Errorf("%q: %v, %v", text, found, named)
 		}
 	}
 }
