@@ -3,9 +3,10 @@ package tool
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"hone/internal/reply"
 )
 
 // Other programs give these names. They have no underscores and are in lower case.
@@ -17,10 +18,6 @@ func aliases() map[string][]string {
 		"newText": {"newstring", "newstr", "replace", "replacement", "newcode", "replacetext"},
 		"command": {"cmd", "commandline"},
 	}
-}
-
-func plainName(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
 // rename gives unknown members of an object the names that they certainly mean: of
@@ -37,8 +34,8 @@ func rename(s *jsonschema.Schema, v map[string]any) {
 		}
 		for _, target := range targets {
 			_, taken := v[target]
-			plain := plainName(name)
-			if !taken && name != target && (plain == plainName(target) || slices.Contains(aliases()[target], plain)) {
+			plain := reply.PlainName(name)
+			if !taken && name != target && (plain == reply.PlainName(target) || slices.Contains(aliases()[target], plain)) {
 				v[target] = member
 				delete(v, name)
 				break
@@ -75,18 +72,4 @@ func fold(s *jsonschema.Schema, v map[string]any) {
 		delete(v, member)
 	}
 	v[name] = []any{item}
-}
-
-// isRemark reports whether an unknown member only explains a call, or asks for
-// what the tool does anyway.
-func isRemark(name string, value any) bool {
-	switch plainName(name) {
-	case "explanation", "reason", "reasoning", "description", "thought", "thoughts", "comment", "rationale", "instruction", "instructions", "summary", "title", "securityrisk", "toolname", "encoding":
-		return true
-	case "replaceall", "allowmultiple", "createdirs":
-		return value == false || plainName(name) == "createdirs"
-	case "expectedreplacements":
-		return value == 1.0
-	}
-	return false
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"hone/internal/reply"
 	"hone/model"
 )
 
@@ -143,7 +144,7 @@ func convertObject(s *jsonschema.Schema, v map[string]any) any {
 	for name, member := range v {
 		sub, known := s.Properties[name]
 		switch {
-		case !known && s.AdditionalProperties != nil && isRemark(name, member):
+		case !known && s.AdditionalProperties != nil && reply.IsRemark(name, member):
 			delete(v, name)
 		case !known:
 		case member == nil && !slices.Contains(s.Required, name):

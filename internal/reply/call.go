@@ -34,6 +34,9 @@ func ReadCall(call model.Call, offered []model.Spec) Call {
 	if err := json.Unmarshal([]byte(call.Args), &v); err != nil {
 		c.Problem = fmt.Sprintf("the arguments are not JSON: %s. They were: %s", err, Shorten(call.Args, 500))
 	}
+	if key, twice := RepeatedKey(json.RawMessage(call.Args)); twice {
+		c.Problem = fmt.Sprintf("the arguments have the key %q twice", Shorten(key, MaxName))
+	}
 	if !slices.Contains(names, call.Name) {
 		c.Problem = fmt.Sprintf("there is no tool %q; %s", Shorten(call.Name, MaxName), cmp.Or(callHint(call.Name, offered), "there are: "+strings.Join(names, ", ")))
 	}
@@ -93,6 +96,28 @@ func base(name string) string {
 	short = strings.TrimRight(short, "0123456789")
 	short = strings.TrimRight(short, ":.")
 	return short[strings.LastIndexAny(short, ".:/")+1:]
+}
+
+// PlainName returns the name of an argument in lower case, without underscores and hyphens.
+func PlainName(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// IsRemark reports whether an unknown member of an object only explains it, or asks for
+// what is done anyway.
+func IsRemark(name string, value any) bool {
+	switch PlainName(name) {
+	case "explanation", "reason", "reasoning", "description", "thought", "thoughts", "comment", "rationale", "instruction", "instructions", "summary", "title", "securityrisk", "toolname":
+		return true
+	case "encoding":
+		text, _ := value.(string)
+		return slices.Contains([]string{"utf8", "text", "plain", "none"}, PlainName(text))
+	case "replaceall", "allowmultiple", "createdirs":
+		return value == false || PlainName(name) == "createdirs"
+	case "expectedreplacements":
+		return value == 1.0
+	}
+	return false
 }
 
 // synonyms returns the names under which other programs offer similar tools.

@@ -156,6 +156,36 @@ func syntaxFault(text string, err error) error {
 	return fmt.Errorf("the JSON is invalid: %w, on line %d of the object, near %q", err, line, near)
 }
 
+// RepeatedKey returns a key that an object or one in it has twice, whose meaning is unclear; ok is
+// false if there is none, or if the text is not JSON.
+func RepeatedKey(raw json.RawMessage) (key string, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	var open []map[string]bool // the keys of each object around; nil in a list
+	isKey := false
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return "", false
+		}
+		switch text, isText := token.(string); {
+		case token == json.Delim('{'):
+			open = append(open, map[string]bool{})
+		case token == json.Delim('['):
+			open = append(open, nil)
+		case token == json.Delim('}') || token == json.Delim(']'):
+			open = open[:len(open)-1]
+		case isKey && isText:
+			if open[len(open)-1][text] {
+				return text, true
+			}
+			open[len(open)-1][text] = true
+			isKey = false
+			continue
+		}
+		isKey = len(open) > 0 && open[len(open)-1] != nil
+	}
+}
+
 // ValueEnd returns the length of the JSON object or list at the beginning of s,
 // which it finds by brackets and strings only; -1 if it does not end.
 func ValueEnd(s string) int {

@@ -84,13 +84,11 @@ func texts(raw json.RawMessage) []string {
 // would otherwise make the answer empty.
 func decode(raw []byte) (workspace.Change, error) {
 	var ch workspace.Change
-	seen := map[string]bool{}
-	known := 0
+	if key, ok := reply.RepeatedKey(raw); ok {
+		return ch, fmt.Errorf("the key %q appears twice in the object", key)
+	}
+	known, unknown := 0, 0
 	err := eachKey(raw, func(key string, d *json.Decoder) error {
-		if seen[key] {
-			return fmt.Errorf("the key %q appears twice in the object", key)
-		}
-		seen[key] = true
 		switch key {
 		case keyWrite:
 			known++
@@ -102,10 +100,11 @@ func decode(raw []byte) (workspace.Change, error) {
 		if isKey(key) {
 			return fmt.Errorf("the key %q is not one of %q and %q", key, keyWrite, keyDelete)
 		}
+		unknown++
 		var skipped json.RawMessage
 		return d.Decode(&skipped)
 	})
-	if err == nil && known == 0 && len(seen) > 0 {
+	if err == nil && known == 0 && unknown > 0 {
 		err = fmt.Errorf("the object has neither %q nor %q", keyWrite, keyDelete)
 	}
 	return ch, err
@@ -162,7 +161,7 @@ func writes(d *json.Decoder, ch *workspace.Change) error {
 		}
 		content, ok := stringIn(value, "contents", "content")
 		if !ok {
-			return fmt.Errorf("the contents of %q must be a string with the whole file", p)
+			return fmt.Errorf("the contents of %q must be a string with the whole file, and nothing else", p)
 		}
 		ch.Edits = append(ch.Edits, workspace.Edit{Path: reply.Unquoted(p), Content: []byte(content)})
 		return nil
@@ -170,22 +169,28 @@ func writes(d *json.Decoder, ch *workspace.Change) error {
 }
 
 // stringIn returns a string, or the one string member of an object that has one of
-// the names, as in Bork's later form with a rationale for each edit.
+// the names, as in Bork's later form with a rationale for each edit. Any other member might
+// change what the string means.
 func stringIn(value json.RawMessage, names ...string) (string, bool) {
 	var s *string
 	if json.Unmarshal(value, &s) == nil && s != nil {
 		return *s, true
 	}
-	var members map[string]json.RawMessage
+	var members map[string]any
 	if json.Unmarshal(value, &members) != nil {
 		return "", false
 	}
-	for _, name := range names {
-		if json.Unmarshal(members[name], &s) == nil && s != nil {
-			return *s, true
+	text, found := "", false
+	for name, member := range members {
+		one, isText := member.(string)
+		switch {
+		case isText && !found && slices.Contains(names, name):
+			text, found = one, true
+		case !reply.IsRemark(name, member):
+			return "", false
 		}
 	}
-	return "", false
+	return text, found
 }
 
 func deletions(d *json.Decoder, ch *workspace.Change) error {
