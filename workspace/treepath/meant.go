@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -21,6 +22,8 @@ var (
 	remark = lazyregexp.New(`(?i)^(\S.*?\S)\s+(?:[(\[](?:the )?(?:new|modified|updated|changed|created|edited|deleted|unchanged|fixed|complete|full|continued|existing)\b[^)\]]*[)\]]|# .*|- (?:new|modified|updated|changed|created)\b.*)$`)
 	// scheme matches the start of a URL.
 	scheme = lazyregexp.New(`^(?i:([a-z][a-z0-9+.-]+):/(?:/+(?:localhost/)?)?)`)
+	// foreign matches the beginning of an absolute path.
+	foreign = lazyregexp.New(`^(?:[A-Za-z]:)?/`)
 	// variable matches a first name that a shell would expand.
 	variable = lazyregexp.New(`^(?:~|\$[A-Z_][A-Z0-9_]*|\$\{\w+\}|\$\(\w+\)|%[A-Z_]+%)(?:[/\\]+|$)`)
 )
@@ -49,14 +52,25 @@ func CheckNew(name string, tree fs.FS) error {
 	}
 	spelled, fault := respell(name[known:])
 	meant := name[:known] + spelled
-	if found := alike(meant, tree); found != "" && found != path.Clean(name) {
-		if fault == "" {
+	found := alike(meant, tree)
+	if plain, err := url.PathUnescape(meant); found == "" && err == nil && plain != meant {
+		found = alike(plain, tree)
+	}
+	if found == "" && foreign.MatchString(meant) {
+		found = suffix(meant, exists)
+	}
+	if found != "" && found != path.Clean(name) {
+		switch {
+		case fault != "":
+		case Fold(found) == Fold(path.Clean(name)):
+			fault = "it does not exist, but a name that differs only in case does"
+		default:
 			fault = "it does not exist, but a name that looks the same does"
 		}
 		return Refuse(name, "%s; did you mean %s?%s", fault, Display(found), codes(name, found))
 	}
 	switch {
-	case fault != "" && (spelled == "" || variable.MatchString(name[known:]) || scheme.MatchString(name[known:])):
+	case fault != "" && (spelled == "" || foreign.MatchString(meant) || variable.MatchString(name[known:]) || scheme.MatchString(name[known:])):
 		return Refuse(name, "%s; write the path relative to the root of the tree", fault)
 	case fault != "":
 		return Refuse(name, "%s; did you mean %s?", fault, Display(meant))
@@ -92,13 +106,13 @@ func respell(name string) (spelled, fault string) {
 		spelled, fault = trimmed, cmp.Or(fault, "a name in it begins or ends with a blank, a line feed or an invisible character")
 	}
 	visible := strings.Map(func(r rune) rune {
-		if Invisible(r) && r != '\u200c' && r != '\u200d' { // these two join letters and emoji
+		if unicode.IsControl(r) || Invisible(r) && r != '\u200c' && r != '\u200d' { // these two join letters and emoji
 			return -1
 		}
 		return r
 	}, spelled)
 	if visible != spelled {
-		spelled, fault = visible, cmp.Or(fault, "it contains an invisible character")
+		spelled, fault = visible, cmp.Or(fault, "it contains an invisible or control character")
 	}
 	return spelled, fault
 }
@@ -117,6 +131,20 @@ func alike(meant string, tree fs.FS) string {
 	return at
 }
 
+// suffix returns the longest end of a path that exists; empty if there is none.
+func suffix(name string, exists func(string) bool) string {
+	for {
+		_, rest, ok := strings.Cut(name, "/")
+		if !ok || rest == "" {
+			return ""
+		}
+		if name = rest; exists(name) {
+			return path.Clean(name)
+		}
+	}
+}
+
+// A name that differs only in case comes after one that looks the same.
 func sameLook(tree fs.FS, dir, name string) string {
 	dir = path.Clean(dir)
 	if info, err := fs.Lstat(tree, dir); err != nil || !info.IsDir() {
@@ -124,12 +152,16 @@ func sameLook(tree fs.FS, dir, name string) string {
 	}
 	look, _ := Look(name)
 	entries, _ := fs.ReadDir(tree, dir)
+	folded := ""
 	for _, e := range entries {
 		if other, _ := Look(e.Name()); other == look {
 			return e.Name()
 		}
+		if Fold(e.Name()) == Fold(name) {
+			folded = e.Name()
+		}
 	}
-	return ""
+	return folded
 }
 
 // codes says which code points differ in two names that look the same; empty if the

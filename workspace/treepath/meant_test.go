@@ -19,20 +19,22 @@ func TestCheckNew(t *testing.T) {
 		// What exists, and new files.
 		"calc.py": "", "./calc.py": "", "src/a b.go": "", "start": "", "new.py": "", "src/calc.py": "", "app/(group)/page.tsx": "", "a new name": "",
 		"file (1).txt": "", "c/calc.py": "", "xcalc.py": "", `odd\dir/x`: "", `odd\dir/new`: "", " blank /x": "", " blank /new": "", "cafe\u0301.txt": "",
-		"~file": "", "~new": "", "routes/$id.tsx": "", "$id/x": "", "a:b": "", "naïve\u200b.md": "", "caf\u00e9.md": "", "family👨\u200d👩.png": "", "Src/main.py": "",
+		"~file": "", "~new": "", "routes/$id.tsx": "", "$id/x": "", "a:b": "", "naïve\u200b.md": "", "caf\u00e9.md": "", "family👨\u200d👩.png": "", "Src/new.py": "", "100%": "", "100%25.txt": "",
 		// Words of the formats, and remarks.
 		"start Makefile": "did you mean Makefile", "calc.py (modified)": "did you mean calc.py", "start calc.py": "did you mean calc.py", "**calc.py**": "did you mean calc.py",
 		"File: calc.py": "did you mean calc.py", "\"calc.py\"": "did you mean calc.py", "calc.py # new": "did you mean calc.py", "b/calc.py": "did you mean calc.py",
-		"new.py (new file)": "did you mean new.py", "new.py [created]": "did you mean new.py", "Start": "not the path", "END": "not the path", "delete": "not the path",
+		"new.py (new file)": "did you mean new.py", "new.py [created]": "did you mean new.py", "Start": "did you mean start?", "File": "not the path", "END": "not the path", "delete": "not the path",
 		// Spelled as another system or a shell does.
 		`src\main.py`: "did you mean src/main.py?", `src\new.py`: "did you mean src/new.py?", `.\src\main.py`: "did you mean src/main.py?",
 		"file:///calc.py": "URL; did you mean calc.py?", "file:src/main.py": "did you mean src/main.py?", "file:/src/main.py": "did you mean src/main.py?", "file://localhost/calc.py": "did you mean calc.py?",
 		"FILE:///new.txt": "URL; write", "https://example.org/x": "URL; write", "vscode://file/calc.py": "URL; write",
 		"~/calc.py": "did you mean calc.py?", "~/new.py": "~ is not expanded; write", "~": "~ is not expanded", "$PWD/src/main.py": "did you mean src/main.py?",
 		"${HOME}/new": "${HOME} is not expanded", "$(pwd)/calc.py": "did you mean calc.py?", `%USERPROFILE%\calc.py`: "did you mean calc.py?", "$HOME/new": "", "$HOME/x": "",
+		`C:\repo\src\main.py`: "did you mean src/main.py?", `C:\repo\new.py`: "write the path relative", "D:/x/calc.py": "did you mean calc.py?", "/repo/src/main.py": "did you mean src/main.py?",
+		"src/a%20b.go": "did you mean src/a b.go?", "CALC.PY": "only in case does; did you mean calc.py?", "Src/main.py": "did you mean src/main.py?", "MAKEFILE": "did you mean Makefile?",
 		// Blanks, line feeds and what cannot be seen.
 		" calc.py": "did you mean calc.py?", "calc.py\n": "did you mean calc.py?", "new.py ": "did you mean new.py?", "new.py\r\n": "did you mean new.py?", "src /main.py": "did you mean src/main.py?",
-		"src/ main.py": "did you mean src/main.py?", "\u00a0calc.py": "did you mean calc.py?", " ": "begins or ends", "ne\nw.py": "", "ne\u200bw.py": "did you mean new.py?",
+		"src/ main.py": "did you mean src/main.py?", "\u00a0calc.py": "did you mean calc.py?", " ": "begins or ends", "ne\nw.py": "did you mean new.py?", "ne\x1b[1mw.py": "control character", "ne\u200bw.py": "did you mean new.py?",
 		"\ufeffnew.py":      "did you mean new.py?",
 		"caf\u00e9.txt":     `did you mean café.txt? It is "cafe\u0301.txt", and you wrote "caf\u00e9.txt"`,
 		"src/ze\u200bro.py": "did you mean src/zero.py?", "naïve.md": "did you mean", "nai\u0308ve.md": "did you mean", "a b": "a\\u00a0b", "a\u2011b": "",
