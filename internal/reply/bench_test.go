@@ -11,7 +11,7 @@ func BenchmarkHostile(b *testing.B) {
 	known := func(key string) bool { return key == "delete" }
 	for name, text := range map[string]string{
 		"braces": fill("{"), "objects": fill(`{"a":`), "nested": fill(`{"a":`) + "1" + strings.Repeat("}", 1<<17/5), "known": fill(`{"delete":`), "broken": fill(`{"delete":x`),
-		"lists": fill(`{"delete":[`), "tags": fill("</think>"), "tags in one": `{"delete":"` + fill("</think>") + `"}`, "commas": `{"delete":[` + fill(", "), "ellipses": fill("...\n"), "comments": fill("# ... \n"),
+		"lists": fill(`{"delete":[`), "tags": fill("</think>"), "tags in one": `{"delete":"` + fill("</think>") + `"}`, "commas": `{"delete":[` + fill(", "), "ellipses": fill("...\n"), "comments": fill("# ... \n"), "remarks": fill("# a b\n"), "single remarks": fill("# a b\n\nx\n"),
 		"numbers": fill("0001: \n"), "spaces": fill(" "), "dots": fill("."), "dashes": fill("- "), "entities": fill("&lt;"), "path": fill("a ("),
 	} {
 		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {

@@ -352,7 +352,8 @@ func fragmentFault(old, text string) string {
 	}
 	at := slices.Index(was, strings.TrimSpace(first))
 	indented := strings.TrimLeft(first, " \t") != first && strings.TrimLeft(oldFirst, " \t") == oldFirst
-	if at < 1 && !indented || !indented && !slices.ContainsFunc(now, func(line string) bool { return !slices.Contains(was, line) }) {
+	before := lineSet(old)
+	if at < 1 && !indented || !indented && !slices.ContainsFunc(now, func(line string) bool { return !before[line] }) {
 		return ""
 	}
 	return fmt.Sprintf("it is a part of the file, which has %d lines: it begins with %s. If the other lines are to be removed, begin with a comment that says so; otherwise", strings.Count(old, "\n"), brief(first))

@@ -77,20 +77,18 @@ func isRemark(line string) bool {
 // lines, and after it is a blank line or the end, or it is between two lines of the old text
 // without a blank line around it.
 func standsAlone(list []piece, i int, before map[string]bool) bool {
-	first, next := i, i+1
-	for first > 0 && isComment(list[first-1].text) {
-		first--
-	}
-	for next < len(list) && isComment(list[next].text) {
+	const most = 3
+	next := i + 1
+	for next < len(list) && next-i <= most && isComment(list[next].text) {
 		next++
 	}
-	if next-first > 3 || i > first {
+	if next-i > most || i > 0 && isComment(list[i-1].text) {
 		return false
 	}
 	if next == len(list) || emptyBody.MatchString(list[next].line) {
 		return true
 	}
-	return first > 0 && list[first-1].line != "" && before[list[first-1].line] && before[list[next].line]
+	return i > 0 && list[i-1].line != "" && before[list[i-1].line] && before[list[next].line]
 }
 
 // isComment reports whether a line is only a comment, of any length.
@@ -99,11 +97,12 @@ func isComment(line string) bool { return mark.MatchString(line) && !spread.Matc
 // atEdge reports whether no new code lies between a line and one of the lines around it that
 // both texts have. Only the first lines of a text are no edge if new code follows.
 func (g *gapFinder) atEdge(i int) bool {
+	const far = 20 // lines
 	first, last := i-1, i+1
-	for first >= 0 && (g.text[first] == "" || isComment(g.text[first])) {
+	for first >= 0 && i-first < far && (g.text[first] == "" || isComment(g.text[first])) {
 		first--
 	}
-	for last < len(g.text) && (g.text[last] == "" || isComment(g.text[last])) {
+	for last < len(g.text) && last-i < far && (g.text[last] == "" || isComment(g.text[last])) {
 		last++
 	}
 	return last == len(g.text) || g.anchor(last) >= 0 || first >= 0 && g.anchor(first) >= 0
