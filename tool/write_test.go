@@ -64,7 +64,7 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		{"a.txt", []string{"a.txt was not changed: its contents were not shown to you", "Read it, then try again"}},
 		{"fixed.txt", []string{"fixed.txt was not changed: this file may not be changed here. This rule is final"}},
-		{"./FIXED.txt", []string{"did you mean fixed.txt?"}},
+		{"./FIXED.txt", []string{"may not be changed here"}},
 		{".config/hone.toml", []string{"may not change the configuration"}},
 		{".git/hooks/pre-commit", []string{"git's own files"}},
 		{".hone/x", []string{"hone's own files"}},

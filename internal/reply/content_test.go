@@ -122,6 +122,7 @@ func TestReplaced(t *testing.T) {
 		"in a function":               {"a.py", inside, "def f(a):\n    # (wie bisher)\n    return a\n", "stands where 8 lines"},
 		"a module that moved":         {"a.py", long, "from b import *\n", ""},
 		"an import":                   {"a.py", long, "import b\n", ""},
+		"a command":                   {"a.sh", long, "exit 0\n", ""},
 		"an empty object":             {"a.json", long, "{}\n", ""},
 		"a line of it":                {"a.py", long, "y = 2\n", ""},
 		"minified":                    {"a.js", long, "f(1);g(2)\n", ""},

@@ -42,15 +42,15 @@ func replaced(name, old, text string) error {
 }
 
 var (
-	// sentence matches a line without a sign of code, or one in brackets.
-	sentence = lazyregexp.New(`^(?:[\pL\pN\s.,;:!?'’…-]*|[<\[({][^<>\[\](){}="/]*[>\])}])$`)
+	// sentence matches a line that begins with a capital letter, or one without case, and has no sign of code, or one in brackets.
+	sentence = lazyregexp.New(`^(?:[\p{Lu}\p{Lo}][\pL\pN\s.,;:!?'’…-]*|[<\[({][^<>\[\](){}="/]*[>\])}])$`)
 	// refers matches the beginning of a line that refers to another file.
 	refers  = lazyregexp.New(`^(?:import|use|using|include|require|from|export|package|module|mod)\b`)
 	letters = lazyregexp.New(`\pL{2}`)
 )
 
 func isWords(line string) bool {
-	return letters.MatchString(line) && (isRemark(line) || sentence.MatchString(line) && !refers.MatchString(line))
+	return letters.MatchString(line) && (isRemark(line) || sentence.MatchString(line))
 }
 
 var (

@@ -63,7 +63,7 @@ func TestForbiddenPaths(t *testing.T) {
 		"git further down":   {"^^^sub/.GIT/config\nx\n^^^end", "- ^^^sub/.GIT/config is refused: "},
 		"the build":          {"^^^build.sh\nx\n^^^end", "- ^^^build.sh is refused: this file may not be changed here"},
 		"the build, cleaned": {"^^^./build.sh\nx\n^^^end", "- ^^^build.sh is refused: this file may not be changed here"},
-		"the build, folded":  {"^^^BUILD.sh\nx\n^^^end", "- BUILD.sh: it does not exist, but a name that differs only in case does; did you mean build.sh?"},
+		"the build, folded":  {"^^^BUILD.sh\nx\n^^^end", "- ^^^BUILD.sh is refused: this file may not be changed here"},
 		"the query":          {"^^^query.txt\nx\n^^^end", "- ^^^query.txt is refused: "},
 		"the rollup":         {"^^^CodeRollup.TXT\nx\n^^^end", "- ^^^CodeRollup.TXT is refused: "},
 		"the key":            {"^^^gemini-key.txt\nx\n^^^end", "- ^^^gemini-key.txt is refused: "},

@@ -60,11 +60,7 @@ func CheckNew(name string, tree fs.FS) error {
 		found = suffix(meant, exists)
 	}
 	if found != "" && found != path.Clean(name) {
-		switch {
-		case fault != "":
-		case Fold(found) == Fold(path.Clean(name)):
-			fault = "it does not exist, but a name that differs only in case does"
-		default:
+		if fault == "" {
 			fault = "it does not exist, but a name that looks the same does"
 		}
 		return Refuse(name, "%s; did you mean %s?%s", fault, Display(found), codes(name, found))
@@ -144,7 +140,6 @@ func suffix(name string, exists func(string) bool) string {
 	}
 }
 
-// A name that differs only in case comes after one that looks the same.
 func sameLook(tree fs.FS, dir, name string) string {
 	dir = path.Clean(dir)
 	if info, err := fs.Lstat(tree, dir); err != nil || !info.IsDir() {
@@ -152,16 +147,12 @@ func sameLook(tree fs.FS, dir, name string) string {
 	}
 	look, _ := Look(name)
 	entries, _ := fs.ReadDir(tree, dir)
-	folded := ""
 	for _, e := range entries {
 		if other, _ := Look(e.Name()); other == look {
 			return e.Name()
 		}
-		if Fold(e.Name()) == Fold(name) {
-			folded = e.Name()
-		}
 	}
-	return folded
+	return ""
 }
 
 // codes says which code points differ in two names that look the same; empty if the

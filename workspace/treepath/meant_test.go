@@ -23,7 +23,7 @@ func TestCheckNew(t *testing.T) {
 		// Words of the formats, and remarks.
 		"start Makefile": "did you mean Makefile", "calc.py (modified)": "did you mean calc.py", "start calc.py": "did you mean calc.py", "**calc.py**": "did you mean calc.py",
 		"File: calc.py": "did you mean calc.py", "\"calc.py\"": "did you mean calc.py", "calc.py # new": "did you mean calc.py", "b/calc.py": "did you mean calc.py",
-		"new.py (new file)": "did you mean new.py", "new.py [created]": "did you mean new.py", "Start": "did you mean start?", "File": "not the path", "END": "not the path", "delete": "not the path",
+		"new.py (new file)": "did you mean new.py", "new.py [created]": "did you mean new.py", "Start": "not the path", "END": "not the path", "delete": "not the path",
 		// Spelled as another system or a shell does.
 		`src\main.py`: "did you mean src/main.py?", `src\new.py`: "did you mean src/new.py?", `.\src\main.py`: "did you mean src/main.py?",
 		"file:///calc.py": "URL; did you mean calc.py?", "file:src/main.py": "did you mean src/main.py?", "file:/src/main.py": "did you mean src/main.py?", "file://localhost/calc.py": "did you mean calc.py?",
@@ -31,7 +31,7 @@ func TestCheckNew(t *testing.T) {
 		"~/calc.py": "did you mean calc.py?", "~/new.py": "~ is not expanded; write", "~": "~ is not expanded", "$PWD/src/main.py": "did you mean src/main.py?",
 		"${HOME}/new": "${HOME} is not expanded", "$(pwd)/calc.py": "did you mean calc.py?", `%USERPROFILE%\calc.py`: "did you mean calc.py?", "$HOME/new": "", "$HOME/x": "",
 		`C:\repo\src\main.py`: "did you mean src/main.py?", `C:\repo\new.py`: "write the path relative", "D:/x/calc.py": "did you mean calc.py?", "/repo/src/main.py": "did you mean src/main.py?",
-		"src/a%20b.go": "did you mean src/a b.go?", "CALC.PY": "only in case does; did you mean calc.py?", "Src/main.py": "did you mean src/main.py?", "MAKEFILE": "did you mean Makefile?",
+		"src/a%20b.go": "did you mean src/a b.go?", "CALC.PY": "", "Src/main.py": "",
 		// Blanks, line feeds and what cannot be seen.
 		" calc.py": "did you mean calc.py?", "calc.py\n": "did you mean calc.py?", "new.py ": "did you mean new.py?", "new.py\r\n": "did you mean new.py?", "src /main.py": "did you mean src/main.py?",
 		"src/ main.py": "did you mean src/main.py?", "\u00a0calc.py": "did you mean calc.py?", " ": "begins or ends", "ne\nw.py": "did you mean new.py?", "ne\x1b[1mw.py": "control character", "ne\u200bw.py": "did you mean new.py?",
