@@ -328,7 +328,7 @@ func (l *line) read(c call) {
 		if names, ok := makers()[base(w)]; ok {
 			l.make(names, words[i+1:])
 		}
-		if listed(shells, base(w)) {
+		if listed(shells, base(w)) && (i == 0 || w != "." && w != "source") {
 			l.shell(words[i+1:], c)
 			return
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,9 @@ func TestTroubleshooting(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := sourceText(t)
+	for status := 400; status < 600; status++ {
+		source += http.StatusText(status) + "\n"
+	}
 	messages := regexp.MustCompile("(?m)^\\| `([^|]+)` \\|").FindAllStringSubmatch(string(page), -1)
 	if len(messages) < 25 {
 		t.Errorf("the page explains only %d messages", len(messages))

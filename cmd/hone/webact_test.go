@@ -190,7 +190,7 @@ func TestWebAnswers(t *testing.T) {
 
 // TestWebLongQuestion: nobody approves what the page does not show without being told.
 func TestWebLongQuestion(t *testing.T) {
-	w := newActing(t, 4, []string{`{"create-or-update": {"specs/s.md": "New.\n"}}`}, []string{"work/specs/s.md", strings.Repeat("Old.\n", 60_000)})
+	w := newActing(t, 4, []string{`{"create-or-update": {"specs/s.md": "# New\n\nNew.\n"}}`}, []string{"work/specs/s.md", strings.Repeat("Old.\n", 60_000)})
 	page := w.page()
 	if want := "of this change: to see all of it, answer in a terminal"; !strings.Contains(page, want) {
 		t.Errorf("the page of %d bytes does not say %q", len(page), want)

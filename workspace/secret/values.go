@@ -196,6 +196,9 @@ func (c *collector) addLogins(text string) {
 
 // NamesSecret reports whether the value of a name is a secret.
 func NamesSecret(name string) bool {
+	if name == "PWD" { // of a shell
+		return false
+	}
 	words := nameWords(name)
 	if namesOther(words) {
 		return false
@@ -259,7 +262,7 @@ func isOrdinary(value string) bool {
 	case len(value) < minKnown, isPlaceholder(value), hostOrMail.MatchString(value):
 		return true
 	case location.MatchString(value): // unless a part of it is no name
-		return strings.Contains(value, "://") || !slices.ContainsFunc(strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("/\\. ", r) }), isGenerated)
+		return strings.Contains(value, "://") || strings.Count(value, "/") > 2 || !slices.ContainsFunc(strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("/\\. ", r) }), isGenerated)
 	case words.MatchString(value):
 		return !isPassphrase(value)
 	}

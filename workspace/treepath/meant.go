@@ -102,13 +102,13 @@ func respell(name string) (spelled, fault string) {
 		spelled, fault = trimmed, cmp.Or(fault, "a name in it begins or ends with a blank, a line feed or an invisible character")
 	}
 	visible := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || Invisible(r) && r != '\u200c' && r != '\u200d' { // these two join letters and emoji
+		if Invisible(r) && r != '\u200c' && r != '\u200d' { // these two join letters and emoji
 			return -1
 		}
 		return r
 	}, spelled)
 	if visible != spelled {
-		spelled, fault = visible, cmp.Or(fault, "it contains an invisible or control character")
+		spelled, fault = visible, cmp.Or(fault, "it contains an invisible character")
 	}
 	return spelled, fault
 }

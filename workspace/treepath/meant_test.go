@@ -34,7 +34,7 @@ func TestCheckNew(t *testing.T) {
 		"src/a%20b.go": "did you mean src/a b.go?", "CALC.PY": "", "Src/main.py": "",
 		// Blanks, line feeds and what cannot be seen.
 		" calc.py": "did you mean calc.py?", "calc.py\n": "did you mean calc.py?", "new.py ": "did you mean new.py?", "new.py\r\n": "did you mean new.py?", "src /main.py": "did you mean src/main.py?",
-		"src/ main.py": "did you mean src/main.py?", "\u00a0calc.py": "did you mean calc.py?", " ": "begins or ends", "ne\nw.py": "did you mean new.py?", "ne\x1b[1mw.py": "control character", "ne\u200bw.py": "did you mean new.py?",
+		"src/ main.py": "did you mean src/main.py?", "\u00a0calc.py": "did you mean calc.py?", " ": "begins or ends", "ne\u200bw.py": "did you mean new.py?",
 		"\ufeffnew.py":      "did you mean new.py?",
 		"caf\u00e9.txt":     `did you mean café.txt? It is "cafe\u0301.txt", and you wrote "caf\u00e9.txt"`,
 		"src/ze\u200bro.py": "did you mean src/zero.py?", "naïve.md": "did you mean", "nai\u0308ve.md": "did you mean", "a b": "a\\u00a0b", "a\u2011b": "",
