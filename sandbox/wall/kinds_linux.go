@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
@@ -163,11 +162,7 @@ func (s spec) grade(reached sandbox.Grade) sandbox.Grade {
 
 // unavailable says that the wall cannot be built, and what the user can do.
 func (s spec) unavailable(err error) error {
-	failed := &sandbox.WallError{Wall: s.Wall, Next: s.kind().next, Err: err}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EUSERS) { // which clone says of namespaces
-		failed.Reason, failed.Err = "no further user namespace may be made here (sysctl user.max_user_namespaces)", nil
-	}
-	return failed
+	return &sandbox.WallError{Wall: s.Wall, Next: s.kind().next, Err: err}
 }
 
 // current returns the spec for a command that starts now: what was to be hidden and no longer exists
