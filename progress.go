@@ -339,13 +339,13 @@ func (r *Run) wasNotAllowed(record history.Event) bool {
 
 func (r *Run) anotherWay() Next {
 	next := Next{Verb: NewRun, Remark: "with another model, or with advice in words"}
+	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Records(toolStepName), r.wasNotAllowed) {
+		next.Or = &Next{Flags: []Flag{{Name: "allow", Value: "PROGRAM"}}, Remark: "which lets the model run it"}
+	}
 	if read, ok := r.Past().Advised("tools"); ok {
 		other := next
 		read.Or = &other
 		next = read
-	}
-	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Records(toolStepName), r.wasNotAllowed) {
-		next.Or = &Next{Flags: []Flag{{Name: "allow", Value: "PROGRAM"}}, Remark: "which lets the model run it"}
 	}
 	return next
 }
