@@ -14,7 +14,7 @@ var (
 	numberedNone  = lazyregexp.New(`^Pending:|skipped|incomplete|risky|pending$`)
 	// numberedEnd ends a failure, and numberedSure is a line that only these runners print.
 	numberedEnd  = lazyregexp.New(`^(?:--|Finished in .*|(?:ERRORS|FAILURES|WARNINGS)!+|\d+ (?:runs|tests?|doctests?), .*)$`)
-	numberedSure = lazyregexp.New(`^(?: *\d+ failing|Failures:|Run options: .*|PHPUnit \d.*|JUnit version .*|\d+ (?:doctests?, \d+ )?tests?, \d+ failures?.*)$`)
+	numberedSure = lazyregexp.New(`(?m)^(?: *\d+ failing|Failures:|Run options: .*|PHPUnit \d.*|JUnit version .*|\d+ (?:doctests?, \d+ )?tests?, \d+ failures?.*) *$`)
 	// numberedPlace is where ExUnit's test begins, and numberedDots is what a runner prints meanwhile.
 	numberedPlace = lazyregexp.New(`^\S+\.exs?:\d+$`)
 	numberedDots  = lazyregexp.New(`^[.FEWRSIN*]+$`)
@@ -22,12 +22,14 @@ var (
 
 // Many runners count the failures in their reports: mocha, Jasmine, RSpec, minitest, PHPUnit, JUnit 4 and ExUnit.
 func readNumbered(text string, l *list) bool {
-	known, none, titled := false, false, false
+	if !numberedSure.MatchString(text) {
+		return false
+	}
+	none, titled := false, false
 	for _, s := range sections(text, func(line string) (string, bool) {
 		line = strings.TrimRight(line, " ")
-		return line, slices.ContainsFunc([]*lazyregexp.Regexp{numberedHead, numberedGroup, numberedEnd, numberedSure}, func(re *lazyregexp.Regexp) bool { return re.MatchString(line) })
+		return line, numberedHead.MatchString(line) || numberedGroup.MatchString(line) || numberedEnd.MatchString(line) || numberedSure.MatchString(line)
 	}) {
-		known = known || numberedSure.MatchString(s.head)
 		switch m := numberedHead.FindStringSubmatch(s.head); {
 		case numberedGroup.MatchString(s.head):
 			if none = numberedNone.MatchString(s.head); strings.HasSuffix(s.head, " failing") {
@@ -37,10 +39,7 @@ func readNumbered(text string, l *list) bool {
 			l.add(numberedItem(m[1], s.body, titled))
 		}
 	}
-	if !known {
-		l.items = nil
-	}
-	return known && len(l.items) > 0
+	return len(l.items) > 0
 }
 
 // titled says that the titles of the suites and the test are a line each, of which the last ends with a colon.
