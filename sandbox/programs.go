@@ -22,7 +22,7 @@ func FindProgram(name string, env []string, writable ...string) (string, error) 
 	for _, dir := range ownDirs(env, nil) {
 		for _, ending := range endings(env) {
 			path := filepath.Join(dir, name+ending)
-			if isProgram(path) && !reaches(path, writable) {
+			if IsProgram(path) && !reaches(path, writable) {
 				return path, nil
 			}
 		}
@@ -72,7 +72,8 @@ func reaches(path string, dirs []string) bool {
 	return true
 }
 
-func isProgram(path string) bool {
+// IsProgram reports whether a path leads to a file that can be run.
+func IsProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
 }

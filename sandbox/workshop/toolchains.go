@@ -77,7 +77,7 @@ func (w *Workshop) follow(bin string, hops int) {
 	for _, name := range linksIn(bin) {
 		path := filepath.Join(bin, name)
 		real, err := filepath.EvalSymlinks(path)
-		if err != nil || w.inside(real) || w.secret(real) || !isProgram(real) || w.shown(real) {
+		if err != nil || w.inside(real) || w.secret(real) || !sandbox.IsProgram(real) || w.shown(real) {
 			continue
 		}
 		chain := w.toolchain(filepath.Dir(real))
@@ -113,11 +113,6 @@ func linksIn(dir string) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-func isProgram(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
 // It is the parent of a bin that also contains libraries and is not a repository, or the node_modules around a package.
