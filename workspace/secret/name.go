@@ -11,14 +11,11 @@ import (
 func secretName(p string) string {
 	folded := treepath.Fold(p)
 	name := treepath.Base(folded)
-	if strings.HasPrefix(name, ".env") {
+	if strings.HasPrefix(name, ".env") || path.Ext(name) == ".env" || name == ".dev.vars" {
 		switch path.Ext(name) {
 		case ".example", ".sample", ".template":
 			return ""
 		}
-		return "an environment file"
-	}
-	if path.Ext(name) == ".env" || name == ".dev.vars" {
 		return "an environment file"
 	}
 	switch name {
