@@ -115,8 +115,8 @@ type Snapshot struct {
 	Report
 }
 
-// Restored is a file that a command changed, and that is put back. Why is empty if the file
-// judges the work.
+// Restored is a file that a command changed and hone puts back. Why is empty if the file judges
+// the work.
 type Restored struct {
 	Path  string `json:"path"`
 	Why   string `json:"why,omitempty"`

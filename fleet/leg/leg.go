@@ -9,7 +9,7 @@
 // In the store, BATCH/JOB/log has numbered entries. Each says where the job stands, and may have a
 // part of its run: a file of hone export, with the whole journal, and with contents that neither
 // an earlier part nor the commit has. hone import reads the parts where the job continues. An entry has
-// a MAC by a key that the workers share, so that nobody else can make a worker run anything, and
+// a MAC by a key that the workers share, so that no one else can make a worker run anything, and
 // names the entry before it. Anyone who can write to the store can delete objects or restore an
 // earlier state.
 //
@@ -94,7 +94,7 @@ func (w *Worker) Leg(ctx context.Context, l job.Leg) (job.Outcome, error) {
 
 func (g *leg) try(ctx context.Context) (job.Outcome, error) {
 	o, err := g.work(ctx)
-	// Unless the log was read, an earlier try may have spent what nobody knows.
+	// Unless the log was read, what an earlier try spent is unknown.
 	known := g.at.Number > 0 || g.term.Attempt <= 1
 	switch {
 	case err == nil:

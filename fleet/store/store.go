@@ -39,7 +39,7 @@ type Store interface {
 	Create(ctx context.Context, name string, content io.ReadSeeker) error
 	// List returns the names that begin with prefix, sorted.
 	List(ctx context.Context, prefix string) ([]string, error)
-	// Delete deletes an object if it exists. Nobody may write to its folder at the same time.
+	// Delete deletes an object if it exists. The caller must not write to its folder at the same time.
 	Delete(ctx context.Context, name string) error
 }
 

@@ -30,7 +30,7 @@ func (g *Grants) Begin() {
 }
 
 // End restores the permission bits of the directories below root, if nothing else uses the grants. It leaves those that were
-// removed or replaced, and those that somebody else has taken.
+// removed or replaced, and those that another user owns now.
 func (g *Grants) End(root *os.Root) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
