@@ -36,7 +36,7 @@ type walled struct {
 
 	over     chan struct{} // closed after the supervisor's last message
 	ready    *sandbox.Grade
-	runs     bool // the command has started
+	starts   bool // the command may have started
 	result   ended
 	reported bool // result is set
 	failed   error
@@ -78,11 +78,7 @@ func start(s spec, c sandbox.Command, up sandbox.Started) (*walled, error) {
 	if s.ownNet() {
 		dial = l.dial
 	}
-	go l.listen(s.Policy.Doors, func() {
-		if l.runs = true; up != nil {
-			up(l.over, dial)
-		}
-	})
+	go l.listen(s.Policy.Doors, func() { up(l.over, dial) })
 	return l, nil
 }
 
@@ -145,6 +141,8 @@ func (l *walled) listen(doors []sandbox.Door, runs func()) {
 			return
 		case m.Doors > 0:
 			l.openDoors(doors, fds)
+		case m.Start:
+			l.starts = true
 		case m.Runs:
 			runs()
 		case m.Given:
@@ -237,7 +235,7 @@ func (l *walled) failure() error {
 	return errSilent
 }
 
-// errSilent is how a supervisor ends that somebody has killed.
+// errSilent is how a supervisor ends that somebody has killed before it started the command.
 var errSilent = errors.New("its supervisor ended without a message")
 
 // Exited returns a channel that is closed when the command has ended.

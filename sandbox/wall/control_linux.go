@@ -30,6 +30,7 @@ type message struct {
 	Doors int            `json:"doors,omitempty"` // the number of listening sockets that it carries
 	Ready *sandbox.Grade `json:"ready,omitempty"` // the walls were built and tried; what they hold back on this kernel
 	Fail  *failure       `json:"fail,omitempty"`  // the command could not be started
+	Start bool           `json:"start,omitempty"` // the command is started next
 	Runs  bool           `json:"runs,omitempty"`  // the command runs
 	Given bool           `json:"given,omitempty"` // the answer to Give; it carries the sockets
 	Exit  *ended         `json:"exit,omitempty"`  // the command has ended

@@ -192,6 +192,45 @@ func TestSupervisorThatWasKilled(t *testing.T) {
 	p.assertEnds(t)
 }
 
+// A command whose supervisor is killed before it starts has another; one whose supervisor is killed
+// later was killed.
+func TestSupervisorThatIsKilledEarly(t *testing.T) {
+	everyWall(t, nil, func(t *testing.T, w *Walls, dir string) {
+		again := 0
+		for range 10 {
+			over, killed := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(killed)
+				for {
+					select {
+					case <-over:
+						return
+					default:
+					}
+					if pid := childOf(os.Getpid(), ""); pid != 0 {
+						_ = unix.Kill(pid, unix.SIGKILL)
+						return
+					}
+				}
+			}()
+			r, err := w.Run(t.Context(), inside(dir, "sleep 0.05; echo ran"))
+			close(over)
+			<-killed
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case string(r.Stdout) == "ran\n" && r.Exit == 0:
+				again++
+			case r.Signal != unix.SIGKILL.String():
+				t.Fatalf("%+v", r)
+			}
+		}
+		if again == 0 {
+			t.Error("no command was started again")
+		}
+	})
+}
+
 // killWithSupervisor kills the player, which has no time to notice the end of the supervisor.
 func (p player) killWithSupervisor(t *testing.T) {
 	t.Helper()
@@ -203,12 +242,20 @@ func (p player) killWithSupervisor(t *testing.T) {
 
 func (p player) supervisor(t *testing.T) int {
 	t.Helper()
+	pid := childOf(p.cmd.Process.Pid, helperName)
+	if pid == 0 {
+		t.Fatal("there is no supervisor")
+	}
+	return pid
+}
+
+// childOf returns a process that another has started; 0 if there is none. An empty name stands for any.
+func childOf(parent int, name string) int {
 	for _, s := range process.All() {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.PID))
-		if s.Parent == p.cmd.Process.Pid && !s.Zombie && bytes.HasPrefix(line, []byte(helperName+"\x00")) {
+		if s.Parent == parent && !s.Zombie && (name == "" || bytes.HasPrefix(line, []byte(name+"\x00"))) {
 			return s.PID
 		}
 	}
-	t.Fatal("there is no supervisor")
 	return 0
 }

@@ -155,6 +155,9 @@ func (k *supervisor) startRestrained() error {
 		return err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, os.Stdout, os.Stderr
+	if err := k.send(message{Start: true}); err != nil {
+		return err
+	}
 	k.start.Lock()
 	defer k.start.Unlock()
 	t, err := process.Start(cmd)

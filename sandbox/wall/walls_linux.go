@@ -126,12 +126,19 @@ func (w *Walls) try(ctx context.Context) error {
 		w.grade = w.spec.grade(sandbox.Grade{})
 		return ctx.Err()
 	}
-	try := func() (sandbox.Result, error) { return sandbox.Result{}, w.tryOnce(ctx) }
-	_, err := w.protect(try)
-	if errors.Is(err, errSilent) { // no command was in it
-		_, err = w.protect(try)
-	}
+	_, err := w.protect(again(func() (sandbox.Result, error) { return sandbox.Result{}, w.tryOnce(ctx) }))
 	return err
+}
+
+// again returns a function that calls f, and once more if somebody killed the supervisor before it started the command.
+func again(f func() (sandbox.Result, error)) func() (sandbox.Result, error) {
+	return func() (sandbox.Result, error) {
+		result, err := f()
+		if errors.Is(err, errSilent) {
+			return f()
+		}
+		return result, err
+	}
 }
 
 func (w *Walls) tryOnce(ctx context.Context) error {
@@ -200,12 +207,16 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 	}
 	c.Timeout = lower(c.Timeout, w.spec.Policy.Limits.Time)
 	c.MaxOutput = lower(cmp.Or(c.MaxOutput, process.DefaultMaxOutput), w.spec.Policy.Limits.Output)
-	return w.protect(func() (sandbox.Result, error) {
+	supervise := func() (sandbox.Result, error) {
 		began := time.Now()
 		result, err := w.supervise(ctx, c, up)
 		result.Duration = time.Since(began)
 		return result, err
-	})
+	}
+	if c.Stdin == nil { // otherwise the first supervisor may have read some of it
+		supervise = again(supervise)
+	}
+	return w.protect(supervise)
 }
 
 // A command could leave its walls through such an input.
@@ -251,7 +262,7 @@ func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Sta
 	if start, ok := errors.AsType[*sandbox.StartError](l.failed); ok {
 		return sandbox.Result{}, start
 	}
-	if (l.failed != nil || !l.runs && !o.TimedOut) && ctx.Err() == nil {
+	if (l.failed != nil || !l.starts && !o.TimedOut) && ctx.Err() == nil {
 		return sandbox.Result{}, w.spec.unavailable(l.failure())
 	}
 	return sandbox.Result{
