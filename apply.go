@@ -191,7 +191,6 @@ func (r *Run) askUser(ctx context.Context, q Question) (Answer, error) {
 	if r.Human == nil {
 		return Answer{By: history.NoUser}, nil
 	}
-	defer func() { r.stale = true }() // the user may change files meanwhile
 	for {
 		asked := r.Journal.Wait()
 		a, err := r.Human.Ask(ctx, q)
@@ -272,7 +271,6 @@ func (r *Run) applyAllowed(ctx context.Context, ch workspace.Change, vs []worksp
 		return begun, err
 	}
 	done, err := step(ctx, r, effect(history.TypeApply, "apply", allowed, open, func(ctx context.Context) (history.Applied, error) {
-		r.stale = true
 		if len(begun.Outdated) > 0 {
 			return history.Applied(begun), nil
 		}

@@ -178,7 +178,7 @@ func (m *recorded) Generate(ctx context.Context, req model.Request) (model.Reply
 		now, _ := m.paid.InService()
 		return m.r.storeReply(m.role.Name, now.Called, reply)
 	}))
-	m.r.stale, m.replied = true, got.Model // the user may have changed files meanwhile
+	m.replied = got.Model
 	if err != nil {
 		return model.Reply{}, err
 	}

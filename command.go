@@ -33,7 +33,7 @@ func command[T any](r *Run, w stepWork[T], begin func(history.Before) (any, erro
 		if _, err := r.Manifest(ctx); err != nil {
 			return nil, err
 		}
-		manifest, err := r.storeManifest()
+		manifest, _, err := r.storeManifest()
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Sna
 // The protected files that the command changed are recorded before they are restored, so that the model and the user learn of
 // them even if this process is killed. begun is the tree before a model's command, or zero.
 func (r *Run) snapshotAfter(ctx context.Context, begun history.Before) (history.Snapshot, error) {
-	before, err := r.manifestNamed(begun.Manifest)
+	before, err := r.readManifest(begun.Manifest)
 	if err == nil {
 		if begun.Manifest != "" {
 			r.keepNewTools(begun.Ignored)
@@ -96,8 +96,8 @@ func (r *Run) snapshotAfter(ctx context.Context, begun history.Before) (history.
 	for _, p := range list {
 		changed = append(changed, r.restoredFor(p.Path))
 	}
-	object, err := r.storeManifest()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest(), Restored: changed, Outside: r.Past().UntoldChanges(), Report: history.Report{Said: restoredText(changed)}}, err
+	object, tree, err := r.storeManifest()
+	return history.Snapshot{Manifest: object, Tree: tree, Restored: changed, Outside: r.Past().UntoldChanges(), Report: history.Report{Said: restoredText(changed)}}, err
 }
 
 func restoredText(changed []history.Restored) string {
@@ -124,18 +124,18 @@ func (r *Run) putBack(ctx context.Context, list []workspace.Delta) (history.Snap
 	if _, err := r.Manifest(ctx); err != nil { // a resumed process may not have read the tree yet
 		return history.Snapshot{}, err
 	}
-	object, err := r.storeManifest()
-	return history.Snapshot{Manifest: object, Tree: r.last.Digest()}, err
+	object, tree, err := r.storeManifest()
+	return history.Snapshot{Manifest: object, Tree: tree}, err
 }
 
 // stillChanged returns what restores the files that a snapshot says must be restored. Of those
 // that Trust does not keep, it leaves out what is no longer as the snapshot has it.
 func (r *Run) stillChanged(ctx context.Context, begun string, after history.Snapshot) ([]workspace.Delta, error) {
-	before, err := r.manifestNamed(begun)
+	before, err := r.readManifest(begun)
 	if err != nil {
 		return nil, err
 	}
-	left, err := r.manifestNamed(after.Manifest)
+	left, err := r.readManifest(after.Manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -147,18 +147,8 @@ func (r *Run) stillChanged(ctx context.Context, begun string, after history.Snap
 	})
 	return slices.DeleteFunc(list, func(one workspace.Delta) bool {
 		was, _ := left.Entry(one.Path)
-		return !r.Trust.keeps(one.Path) && !was.SameState(one.Before)
+		return !r.keeps(one.Path) && !was.SameState(one.Before)
 	}), err
-}
-
-func (r *Run) manifestNamed(object string) (workspace.Manifest, error) {
-	switch object {
-	case "":
-		return nil, nil
-	case r.stored.Name:
-		return r.stored.Manifest, nil
-	}
-	return r.readManifest(object)
 }
 
 // begun returns the begin of the step of a name that was taken last.
@@ -177,16 +167,13 @@ func (r *Run) changedSince(ctx context.Context, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.stale = true
 	now, err := r.Manifest(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var changed []string
-	for _, d := range was.Diff(now) {
-		if !r.isOwn(d.Path) {
-			changed = append(changed, d.Path)
-		}
+	for _, d := range r.changes(was, now) {
+		changed = append(changed, d.Path)
 	}
 	return changed, nil
 }

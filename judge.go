@@ -27,15 +27,13 @@ import (
 // command made it. Of the others it may be made: then a pass of the check is believed
 // only if the check passes with these files as they were, too.
 
-func (t Trust) judges(path string) bool { return t.protects(path) || t.Judges.Has(path) }
+func (r *Run) isJudge(path string) bool { return r.Trust.protects(path) || r.judges.Has(path) }
 
 func (t Trust) protects(path string) bool { return treepath.Match(t.Protect, path) }
 
-func (r *Run) judges(path string) bool { return r.Trust.judges(path) }
-
 // keeps reports whether a change to a file needs the user's approval.
-func (t Trust) keeps(path string) bool {
-	return t.protects(path) || t.Keep && t.Judges.Has(path)
+func (r *Run) keeps(path string) bool {
+	return r.Trust.protects(path) || r.Trust.Keep && r.judges.Has(path)
 }
 
 func (t Trust) keepsAny() bool { return len(t.Protect) > 0 || t.Keep }
@@ -56,12 +54,11 @@ func (c judgeChange) path() string {
 // changedJudges returns the files that judge the work, among those that which accepts, and
 // are not in a manifest as the run found them, or as the user left or approved them; sorted.
 func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) ([]judgeChange, error) {
-	found, err := r.foundTree()
-	if err != nil || found == nil {
-		return nil, err
+	if r.found == nil {
+		return nil, nil
 	}
 	must := map[string]workspace.Entry{}
-	for _, d := range found.Diff(m) {
+	for _, d := range r.found.Diff(m) {
 		if which(d.Path) {
 			must[d.Path] = d.Before
 		}
@@ -71,7 +68,7 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 		case history.Applied:
 			for _, v := range p.Verdicts {
 				if which(v.Path) && r.isApproved(v) {
-					was, _ := found.Entry(v.Path)
+					was, _ := r.found.Entry(v.Path)
 					must[v.Path] = history.EntryAfter(was, v)
 				}
 			}
@@ -107,7 +104,7 @@ func (r *Run) ChangedJudges() (paths []string, err error) {
 	if r.Trust.Judges.IsZero() {
 		return nil, nil
 	}
-	changes, err := r.changedJudges(r.last, r.judges)
+	changes, err := r.changedJudges(r.last, r.isJudge)
 	for _, c := range changes {
 		paths = append(paths, c.path())
 	}
@@ -115,7 +112,7 @@ func (r *Run) ChangedJudges() (paths []string, err error) {
 }
 
 // The reason of an edit that needed no approval is empty.
-func (r *Run) isApproved(v workspace.Verdict) bool { return v.Reason != "" || r.Trust.keeps(v.Path) }
+func (r *Run) isApproved(v workspace.Verdict) bool { return v.Reason != "" || r.keeps(v.Path) }
 
 // They must stay as the user left them.
 func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path string) bool, o history.Outside) error {
@@ -133,27 +130,6 @@ func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path s
 		must[path], _ = m.Entry(path)
 	}
 	return nil
-}
-
-// It is nil before the first round. It never changes, so each process reads it once, and
-// learns from it which files judge by what they were.
-func (r *Run) foundTree() (workspace.Manifest, error) {
-	if r.found == nil {
-		o, ok := r.Past().Opened()
-		if !ok {
-			return nil, nil
-		}
-		var err error
-		if r.found, err = r.readManifest(o.Manifest); err != nil {
-			return nil, err
-		}
-		var files []judge.File
-		for _, e := range r.found {
-			files = append(files, judge.File{Path: e.Path, Executable: e.Mode&0o111 != 0, Target: e.Target})
-		}
-		r.Trust.Judges = r.Trust.Judges.In(r.Tree.Dir(), files)
-	}
-	return r.found, nil
 }
 
 // merge sets what a file must hold if only a part of it judges. same reports whether that
@@ -254,15 +230,15 @@ func (r *Run) confirm(ctx context.Context, round int, c history.Checked) (histor
 	if r.Trust.Copied == nil || r.Trust.Proof == nil && r.Trust.Judges.IsZero() {
 		return c, nil
 	}
-	now, err := r.manifestNamed(c.Manifest)
+	now, err := r.readManifest(c.Manifest)
 	if err != nil {
 		return c, err
 	}
-	changes, err := r.changedJudges(now, r.judges)
+	changes, err := r.changedJudges(now, r.isJudge)
 	if err != nil {
 		return c, err
 	}
-	if r.Trust.Proof == nil && len(changes) == 0 && len(c.Lacks) == 0 && len(c.Written) == 0 && (len(r.withoutOwn(r.found).Diff(r.withoutOwn(now))) > 0 || !r.failedBefore()) {
+	if r.Trust.Proof == nil && len(changes) == 0 && len(c.Lacks) == 0 && len(c.Written) == 0 && (len(r.changes(r.found, now)) > 0 || !r.failedBefore()) {
 		return c, nil
 	}
 	first := !r.wasUnconfirmed()
@@ -407,7 +383,7 @@ func (r *Run) judging(back []workspace.Delta) (paths []string) {
 		paths = append(paths, d.Path)
 	}
 	slices.Sort(paths)
-	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return !r.Trust.judges(p) })
+	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return !r.isJudge(p) })
 }
 
 // checkIn runs the check in a copy in which some files were restored. written are the files
@@ -441,7 +417,7 @@ func (r *Run) checkIn(ctx context.Context, dir string, back []workspace.Delta) (
 // doing.
 func (r *Run) writtenAtFirst(ctx context.Context, make copier) (written map[string]bool, err error) {
 	var back []workspace.Delta
-	for _, d := range r.withoutOwn(r.found).Diff(r.withoutOwn(r.last)) {
+	for _, d := range r.changes(r.found, r.last) {
 		if d.Before.Kind != workspace.Regular || r.Journal.Home().Has(d.Before.Digest) {
 			back = append(back, d.Back())
 		}
@@ -563,7 +539,6 @@ func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked 
 	if !made || len(vs) < len(asked.Back) || slices.ContainsFunc(vs, func(v workspace.Verdict) bool { return v.Ruling != workspace.Allow }) {
 		c.Findings = asked.Findings
 	}
-	r.fresh = false
 	c.Manifest, c.Tree, err = r.manifest(ctx)
 	return c, err
 }

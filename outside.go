@@ -21,12 +21,9 @@ func (r *Run) recordOutside() error {
 	if object == "" || !certain && r.Reach == nil {
 		return nil
 	}
-	want := r.stored.Manifest
-	if r.stored.Name != object {
-		var err error
-		if want, err = r.readManifest(object); err != nil {
-			return err
-		}
+	want, err := r.readManifest(object)
+	if err != nil {
+		return err
 	}
 	paths := r.usersChanges(want.Diff(r.last), written)
 	if !certain {
@@ -35,8 +32,7 @@ func (r *Run) recordOutside() error {
 	if len(paths) == 0 {
 		return nil
 	}
-	object, err := r.storeManifest()
-	if err != nil {
+	if object, _, err = r.storeManifest(); err != nil {
 		return err
 	}
 	_, err = r.append(journal.Entry{Type: history.TypeOutside, Payload: history.Outside{Paths: paths, Manifest: object}})

@@ -25,8 +25,8 @@ func (r *Run) statesBefore(round int) []State {
 // except the loop's own files, and the same findings, except for times and the
 // like.
 func (r *Run) fingerprint(s State) (string, error) {
-	wrong := check.BlockingOf(s.Findings)
-	return history.DigestOf([]any{r.withoutOwn(r.last).Digest(), check.Keys(wrong)})
+	tree := slices.DeleteFunc(slices.Clone(r.last), func(e workspace.Entry) bool { return r.isOwn(e.Path) })
+	return history.DigestOf([]any{tree.Digest(), check.Keys(check.BlockingOf(s.Findings))})
 }
 
 // A round that changed nothing and left the same findings has come back to the state before it (ruling G19). A round whose
@@ -58,12 +58,8 @@ func (r *Run) changedTree(round int) (bool, error) {
 	if now.Edited || now.Manifest == "" {
 		return now.Edited, nil
 	}
-	return r.differs(now.Manifest)
-}
-
-func (r *Run) differs(manifest string) (bool, error) {
-	was, err := r.readManifest(manifest)
-	return err == nil && len(r.withoutOwn(was).Diff(r.withoutOwn(r.last))) > 0, err
+	was, err := r.readManifest(now.Manifest)
+	return err == nil && len(r.changes(was, r.last)) > 0, err
 }
 
 // The model is told once for each circle, unless that is the user's doing.
@@ -85,19 +81,11 @@ func (r *Run) circleFinding(states []State) []check.Finding {
 }
 
 // An edit of a file that git ignores counts as a change.
-func (r *Run) changedNothing() (bool, error) {
-	opened, ok := r.Past().Opened()
-	if !ok {
-		return false, nil
-	}
-	found, err := r.readManifest(opened.Manifest)
-	if err != nil || len(r.withoutOwn(found).Diff(r.withoutOwn(r.last))) > 0 {
-		return false, err
-	}
-	return !slices.ContainsFunc(r.Past().Edits(), func(v workspace.Verdict) bool {
-		_, listed := found.Entry(v.Path)
+func (r *Run) changedNothing() bool {
+	return r.found != nil && len(r.changes(r.found, r.last)) == 0 && !slices.ContainsFunc(r.Past().Edits(), func(v workspace.Verdict) bool {
+		_, listed := r.found.Entry(v.Path)
 		return !listed && v.Before.Digest != v.After.Digest
-	}), nil
+	})
 }
 
 func unusableInARow(states []State) int {
@@ -252,11 +240,10 @@ func (r *Run) addNotes(end *End, states []State) {
 		end.Notes = append(end.Notes, note)
 	}
 	if first, seen := r.Past().FirstCheck(); r.Metric == nil && !r.Trust.OnlyNew && end.Rounds > 0 && seen && !check.Blocking(first.Findings) {
-		idle, err := r.changedNothing()
 		switch {
 		case r.Trust.Proof != nil:
 			end.Notes = append(end.Notes, "the check already passed before the first round, so its passing proves nothing")
-		case idle && err == nil:
+		case r.changedNothing():
 			end.Notes = append(end.Notes, "the check passed before the first round, and nothing was changed: nothing shows that the work is done")
 		}
 	}
@@ -308,7 +295,7 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 	return err == nil, err
 }
 
-func (r *Run) outOfPatience(s *State, repeated []State) error {
+func (r *Run) outOfPatience(s *State, repeated []State) {
 	what := "ended in an earlier state"
 	idle := allIdle(repeated)
 	if idle {
@@ -319,11 +306,9 @@ func (r *Run) outOfPatience(s *State, repeated []State) error {
 	for last.Or != nil {
 		last = last.Or
 	}
-	same, err := r.changedNothing()
-	if !same {
+	if !r.changedNothing() {
 		last.Or = &Next{Verb: Undo, Remark: "which takes all changes back"}
 	}
-	return err
 }
 
 func allIdle(states []State) bool {

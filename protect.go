@@ -26,7 +26,7 @@ import (
 func (r *Run) protectingRules(rules workspace.Rules) workspace.Rules {
 	rules.Tools = rules.Tools || r.Trust.Tools
 	if r.Trust.keepsAny() {
-		rules.Protected = func(path string) bool { return r.Trust.keeps(path) }
+		rules.Protected = r.keeps
 	}
 	return rules
 }
@@ -36,7 +36,7 @@ func (r *Run) protectingRules(rules workspace.Rules) workspace.Rules {
 func (r *Run) protectedChanges(before workspace.Manifest, undo func(path string) bool) ([]workspace.Delta, error) {
 	var list []workspace.Delta
 	if r.Trust.keepsAny() {
-		changes, err := r.changedJudges(r.last, func(path string) bool { return r.Trust.keeps(path) })
+		changes, err := r.changedJudges(r.last, r.keeps)
 		if err == nil {
 			list, err = r.targets(changes)
 		}
@@ -47,13 +47,10 @@ func (r *Run) protectedChanges(before workspace.Manifest, undo func(path string)
 	if before == nil {
 		return list, nil
 	}
-	for _, d := range before.Diff(r.last) {
-		if r.isOwn(d.Path) || r.Trust.keeps(d.Path) || !undo(d.Path) {
-			continue
+	for _, d := range r.changes(before, r.last) {
+		if !r.keeps(d.Path) && undo(d.Path) {
+			list = append(list, d.Back())
 		}
-		was, _ := before.Entry(d.Path)
-		now, _ := r.last.Entry(d.Path)
-		list = append(list, workspace.Delta{Path: d.Path, Before: now, After: was})
 	}
 	return list, nil
 }
@@ -98,7 +95,7 @@ func (r *Run) openContents(digest string) (io.ReadCloser, error) {
 func (r *Run) restoredFor(path string) history.Restored {
 	tool := r.Tree.ToolReason(path)
 	switch {
-	case r.Trust.keeps(path):
+	case r.keeps(path):
 		return history.Restored{Path: path}
 	case !r.Trust.mayChange(path):
 		return history.Restored{Path: path, Why: r.Trust.outsideReason()}

@@ -2,6 +2,7 @@ package hone
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func (p *played) playRound(ctx context.Context, round Round, done *Replayed) err
 	}
 	err := p.takeTree()
 	if err == nil {
-		err = r.snapshot(ctx) // which is that tree
+		err = cmp.Or(r.snapshot(ctx), r.find()) // which is that tree
 	}
 	if err != nil {
 		return err
@@ -88,7 +89,6 @@ func (p *played) playRound(ctx context.Context, round Round, done *Replayed) err
 	r.Limits.Time = 0
 	s := r.Past().State()
 	r.startRound(s.Round)
-	r.fresh = false
 	switch {
 	case r.decidesAgain(s):
 		_, err = r.decide(ctx, s, s.RoundFindings(), nil)

@@ -1,6 +1,7 @@
 package hone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	s := r.Past().State()
 	r.startRound(s.Round)
-	r.fresh = false
-	if err := r.Past().Err(); err != nil {
+	if err := cmp.Or(r.Past().Err(), r.find()); err != nil {
 		return s, err
 	}
 	if r.isOver(s) {
@@ -90,14 +90,9 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	}
 	s.Round++
 	r.startRound(s.Round)
-	o, err := step(ctx, r, lookStep(history.StepOpen, nil, r.openRound))
+	o, err := r.openRound(ctx)
 	if err != nil {
 		return s, err
-	}
-	if !r.Trust.Judges.IsZero() {
-		if _, err := r.foundTree(); err != nil {
-			return s, err
-		}
 	}
 	old, err := r.oldFindings()
 	if err != nil {
@@ -110,7 +105,7 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 		}
 	}
 	findings, err := round(ctx, r, prior)
-	r.fresh = false
+	r.age = min(r.age, aged)
 	short, err := r.unpaidStop(ctx, findings, err)
 	if err != nil {
 		return s, err
@@ -162,8 +157,7 @@ func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done
 	case short != nil:
 		r.outOfBudget(s, short)
 	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
-		s.Decision, s.Kind = Done, KindDone
-		s.Why, err = r.doneWhy()
+		s.Decision, s.Kind, s.Why = Done, KindDone, r.doneWhy()
 	case r.unconfirmedStop(s):
 	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable && !done:
 		r.outOfForm(s, unusable)
@@ -178,13 +172,11 @@ func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done
 	case usedUp && onlyBroken(s.Checked):
 		halt(s, KindFailed, "the check could not run; "+r.usedRounds(*s), fixCheck([]Flag{r.moreRounds()}))
 	case r.stuck(states):
-		err = r.outOfPatience(s, r.repeated(states))
+		r.outOfPatience(s, r.repeated(states))
 	case usedUp:
 		r.outOfRounds(s, unusable)
 	}
-	if err == nil {
-		err = r.noticeTrouble(*s, unusable)
-	}
+	err = r.noticeTrouble(*s, unusable)
 	r.waitForUser(s)
 	return err
 }
@@ -217,7 +209,7 @@ func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
 		c, err := r.checkRepeatedly(ctx)
 		if err == nil && !check.Blocking(c.Findings) {
 			c.Written = slices.DeleteFunc(before.Written(r.Tree.Look(r.judging(nil))), func(p string) bool { return slices.Contains(c.Restored, p) })
-			c.Lacks = slices.DeleteFunc(r.changedIgnored(), func(p string) bool { return !r.Trust.Judges.Has(p) || strings.HasSuffix(p, "/") })
+			c.Lacks = slices.DeleteFunc(r.changedIgnored(), func(p string) bool { return !r.judges.Has(p) || strings.HasSuffix(p, "/") })
 		}
 		return c, err
 	})
@@ -254,7 +246,7 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 		return s, nil
 	}
 	r.startRound(0)
-	o, err := step(ctx, r, lookStep(history.StepOpen, nil, r.openRound))
+	o, err := r.openRound(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -299,14 +291,17 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 
 // A resumed run compares the tree with this snapshot.
 func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
-	name, tree, err := r.manifest(ctx)
-	if err != nil {
-		return history.Opened{}, err
-	}
-	o := history.Opened{Manifest: name, Tree: tree, Outside: r.Past().OutsideChanges(), RestoredTo: r.Past().RestoredTo()}
-	judges, err := r.judgesNote()
-	o.Notes = slices.Concat(judges, r.circleFinding(r.statesBefore(r.at.Round)), check.Bound(outsideFindings(o)))
-	return o, err
+	o, err := Step(ctx, r, history.StepOpen, nil, func(ctx context.Context) (history.Opened, error) {
+		name, tree, err := r.manifest(ctx)
+		if err != nil {
+			return history.Opened{}, err
+		}
+		o := history.Opened{Manifest: name, Tree: tree, Outside: r.Past().OutsideChanges(), RestoredTo: r.Past().RestoredTo()}
+		judges, err := r.judgesNote()
+		o.Notes = slices.Concat(judges, r.circleFinding(r.statesBefore(r.at.Round)), check.Bound(outsideFindings(o)))
+		return o, err
+	})
+	return o, cmp.Or(err, r.find())
 }
 
 // It is nil if the budget did. Any other error is returned as it is.

@@ -86,24 +86,19 @@ type Run struct {
 	// does nothing. If it fails, the round is not called, and the error stops the run.
 	OnRound func(context.Context) error
 
-	starting  sync.Once        // calls OnStart
-	startErr  error            // of OnStart
-	at        journal.Identity // where the run is; its name and index are empty
-	count     map[journal.Identity]int
-	sessions  int       // started in the round
-	opening   sync.Once // sets account
-	account   *paid.Account
-	once      sync.Once // sets past
-	past      *history.Past
-	last      workspace.Manifest // the newest manifest, for its stat cache
-	named     map[string]bool    // files larger than Largest that this process has named
-	stored    workspace.Stored   // the manifest that was stored last
-	found     workspace.Manifest // the tree as the run found it; nil until it is needed
-	baseline  check.Baseline     // nil until it is needed
-	stale     bool               // something may have changed the tree since last
-	fresh     bool               // last was taken just now: only records were written since
-	resumed   bool               // this process has called resume
-	replaying *played            // nil unless the run is replayed
+	starting sync.Once        // calls OnStart
+	startErr error            // of OnStart
+	at       journal.Identity // where the run is; its name and index are empty
+	count    map[journal.Identity]int
+	sessions int       // started in the round
+	opening  sync.Once // sets account
+	account  *paid.Account
+	once     sync.Once // sets past
+	past     *history.Past
+	view
+	baseline  check.Baseline // nil until it is needed
+	resumed   bool           // this process has called resume
+	replaying *played        // nil unless the run is replayed
 }
 
 // Round returns the number of the current round; 0 before the first.

@@ -93,7 +93,6 @@ func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 	for i := range s.Checked {
 		s.Checked[i].Advisory = true // they are about what was taken back
 	}
-	r.fresh = false
 	s.Manifest, s.Tree, err = r.manifest(ctx)
 	return err
 }
@@ -154,7 +153,7 @@ func (r *Run) changesBack(manifest string) ([]workspace.Delta, error) {
 		return nil, err
 	}
 	want := map[string]workspace.Entry{}
-	for _, d := range r.withoutOwn(was).Diff(r.withoutOwn(r.last)) {
+	for _, d := range r.changes(was, r.last) {
 		want[d.Path] = d.Before
 	}
 	var edited []string

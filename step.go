@@ -124,6 +124,11 @@ func (e stepEntry) beginDurable() bool {
 	return e.command
 }
 
+// mayChange reports whether the tree may be another one afterwards, also because the user had time to change it.
+func (e stepEntry) mayChange() bool {
+	return e.beginDurable() || e.event == history.TypeAsk
+}
+
 // recordDurable reports whether the record must be on disk before anything follows.
 // Without it the user would be asked again, or an agent's session repeated. Any other
 // record is durable before the next effect, request or question, and at the end of the
@@ -201,7 +206,10 @@ func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
 	if p.cutOff = begun != nil && p.command; !p.cutOff {
 		err = r.recordBegin(ctx, &p)
 	}
-	r.stale = r.stale || p.command && err == nil
+	r.age = min(r.age, aged)
+	if p.mayChange() {
+		r.age = outdated
+	}
 	return p, err
 }
 
@@ -494,23 +502,9 @@ func (r *Run) inspect(ctx context.Context, name string, judge func(context.Conte
 			return c, err
 		}
 		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
-		r.fresh = false
 		c.Manifest, c.Tree, err = r.manifest(ctx)
 		return c, err
 	}))
-}
-
-// manifest takes a snapshot: it returns the object with the manifest of
-// the tree, and the manifest's digest.
-func (r *Run) manifest(ctx context.Context) (object, tree string, err error) {
-	if !r.fresh {
-		if err := r.snapshot(ctx); err != nil {
-			return "", "", err
-		}
-		r.fresh = true
-	}
-	object, err = r.storeManifest()
-	return object, r.last.Digest(), err
 }
 
 // ignoredText names what changed among the files that git ignores; see [End].

@@ -340,11 +340,8 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func (r *Run) doneWhy() (string, error) {
-	same, err := r.changedNothing()
-	if err != nil {
-		return "", err
-	}
+func (r *Run) doneWhy() string {
+	same := r.changedNothing()
 	changes, verified := "the changes are made", "not verified, because no check was given"
 	switch {
 	case same && len(r.Past().Refusals())+len(r.Past().DeclinedPaths()) > 0:
@@ -354,13 +351,13 @@ func (r *Run) doneWhy() (string, error) {
 	}
 	switch {
 	case r.Trust.Passed != "" && r.Check != nil:
-		return r.Trust.Passed + ", and " + r.passes(), nil
+		return r.Trust.Passed + ", and " + r.passes()
 	case r.Trust.Passed != "":
-		return r.Trust.Passed, nil
+		return r.Trust.Passed
 	case r.Check == nil:
-		return changes + "; " + verified, nil
+		return changes + "; " + verified
 	case same:
-		return r.passes() + ", and " + changes, nil
+		return r.passes() + ", and " + changes
 	}
-	return r.passes(), nil
+	return r.passes()
 }

@@ -109,7 +109,6 @@ func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 
 // A protected file that the check changed is restored and becomes a finding: the code under test tried to judge itself.
 func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) {
-	r.stale = true
 	findings, err := r.Check(ctx)
 	if err != nil || !r.Trust.keepsAny() {
 		return findings, nil, err
