@@ -23,14 +23,6 @@ import (
 // changes of a model's commands are undone: the check is the user's own program, and may be
 // meant to write such files.
 
-func (r *Run) protectingRules(rules workspace.Rules) workspace.Rules {
-	rules.Tools = rules.Tools || r.Trust.Tools
-	if r.Trust.keepsAny() {
-		rules.Protected = r.keeps
-	}
-	return rules
-}
-
 // before is the manifest before a model's command; nil if there was none. Of what that changed undo accepts what is undone
 // although Trust does not keep it. The newest manifest must be up to date.
 func (r *Run) protectedChanges(before workspace.Manifest, undo func(path string) bool) ([]workspace.Delta, error) {

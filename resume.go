@@ -113,8 +113,7 @@ func (r *Run) askPending(ctx context.Context) error {
 }
 
 func (r *Run) dropQuestion(ctx context.Context, q Question, v workspace.Verdict) error {
-	a, err := step(ctx, r, effect(history.TypeApproval, "approval", q, func(context.Context) (any, error) { return q, nil },
-		func(context.Context) (Answer, error) { return Answer{By: history.Outdated}, nil }))
+	a, err := r.answer(ctx, q, func(context.Context) (Answer, error) { return Answer{By: history.Outdated}, nil })
 	if err != nil {
 		return err
 	}
