@@ -64,9 +64,9 @@ func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Sna
 	if w.models {
 		begun = r.begun(w.name).Before()
 	}
-	o, err = step(ctx, r, lookStep(history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, begun) }))
+	o, err = Step(ctx, r, history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, begun) })
 	if err == nil && len(o.Restored) > 0 {
-		_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.undoProtected(ctx, begun.Manifest, o) }))
+		_, err = Step(ctx, r, history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.undoProtected(ctx, begun.Manifest, o) })
 	}
 	return v, o, err
 }

@@ -519,7 +519,7 @@ func (r *Run) askAboutJudges(ctx context.Context, passed, failed history.Checked
 
 // completeAsking is askAboutJudges once it is recorded what is asked.
 func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked judgesAsked) (c history.Checked, err error) {
-	_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.putBack(ctx, asked.Back) }))
+	_, err = Step(ctx, r, history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.putBack(ctx, asked.Back) })
 	if err != nil {
 		return passed, err
 	}

@@ -74,7 +74,7 @@ func (r *Run) firstScore(ctx context.Context, s *State) error {
 // round's change or takes it back. s is the state before it.
 func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 	best := *s
-	_, err := step(ctx, r, lookStep(history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, history.Before{}) }))
+	_, err := Step(ctx, r, history.StepSnapshot, nil, func(ctx context.Context) (history.Snapshot, error) { return r.snapshotAfter(ctx, history.Before{}) })
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 		v, err = r.judgeByNumber(ctx, best, blocked)
 	}
 	if err == nil && !v.Score.Kept {
-		_, err = step(ctx, r, lookStep(history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.putBack(ctx, v.Back) }))
+		_, err = Step(ctx, r, history.StepRestore, nil, func(ctx context.Context) (history.Snapshot, error) { return r.putBack(ctx, v.Back) })
 	}
 	if err != nil {
 		return err
