@@ -67,7 +67,7 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 		switch p := e.Payload.(type) {
 		case history.Applied:
 			for _, v := range p.Verdicts {
-				if which(v.Path) && r.isApproved(v) {
+				if which(v.Path) && (v.Reason != "" || r.keeps(v.Path)) { // the reason of an edit that needed no approval is empty
 					was, _ := r.found.Entry(v.Path)
 					must[v.Path] = history.EntryAfter(was, v)
 				}
@@ -85,13 +85,13 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 		if want.SameState(now) {
 			continue
 		}
-		if same, err := r.merge(path, &c); err != nil || same {
-			if err != nil {
-				return nil, err
-			}
-			continue
+		same, err := r.merge(path, &c)
+		if err != nil {
+			return nil, err
 		}
-		changes = append(changes, c)
+		if !same {
+			changes = append(changes, c)
+		}
 	}
 	slices.SortFunc(changes, func(a, b judgeChange) int { return strings.Compare(a.path(), b.path()) })
 	return changes, nil
@@ -111,25 +111,18 @@ func (r *Run) ChangedJudges() (paths []string, err error) {
 	return paths, err
 }
 
-// The reason of an edit that needed no approval is empty.
-func (r *Run) isApproved(v workspace.Verdict) bool { return v.Reason != "" || r.keeps(v.Path) }
-
 // They must stay as the user left them.
 func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path string) bool, o history.Outside) error {
-	var m workspace.Manifest
-	for _, path := range o.Paths {
-		if !which(path) {
-			continue
-		}
-		if m == nil {
-			var err error
-			if m, err = r.readManifest(o.Manifest); err != nil {
-				return err
-			}
-		}
-		must[path], _ = m.Entry(path)
+	if !slices.ContainsFunc(o.Paths, which) {
+		return nil
 	}
-	return nil
+	m, err := r.readManifest(o.Manifest)
+	for _, path := range o.Paths {
+		if which(path) {
+			must[path], _ = m.Entry(path)
+		}
+	}
+	return err
 }
 
 // merge sets what a file must hold if only a part of it judges. same reports whether that
@@ -270,7 +263,11 @@ func (r *Run) checkCopies(ctx context.Context, changes []judgeChange) (c history
 	if alone {
 		found, lacks, err := r.checkCopy(ctx, nil)
 		if err != nil || check.Blocking(found) {
-			return history.Checked{Findings: copyFindings(found, failsInCopy+lacksText(lacks)+". In the copy it reports:\n\n"), Lacks: lacks}, err
+			why := failsInCopy
+			if len(lacks) > 0 {
+				why += ", nor on what commands left in files that git ignores: " + listed(lacks)
+			}
+			return history.Checked{Findings: copyFindings(found, why+". In the copy it reports:\n\n"), Lacks: lacks}, err
 		}
 	}
 	if len(changes) == 0 {
@@ -326,13 +323,6 @@ func (a judgesAsked) paths() (paths []string) {
 		paths = append(paths, t.Path)
 	}
 	return paths
-}
-
-func lacksText(lacks []string) string {
-	if len(lacks) == 0 {
-		return ""
-	}
-	return ", nor on what commands left in files that git ignores: " + listed(lacks)
 }
 
 // lacks are the ignored files that the copy lacks.
@@ -441,6 +431,15 @@ func (r *Run) withCopies(do func(copier) error) (err error) {
 		return fmt.Errorf("copy the tree: %w", err)
 	}
 	defer func() { err = errors.Join(err, clone.Remove(top)) }()
+	edited, began := map[string]bool{}, r.Past().First().Time
+	for _, v := range r.Past().Edits() {
+		edited[v.Path] = true
+	}
+	// What belongs in a clean copy: what git sees, what has not changed since the run began, and what an edit of the run wrote.
+	belongs := func(path string, changed time.Time) bool {
+		_, listed := r.last.Entry(path)
+		return listed || edited[path] || changed.Before(began)
+	}
 	return do(func(ctx context.Context, name string, back []workspace.Delta) (dir string, lacks []string, err error) {
 		// The copy has the name of the original directory, because some checks depend on it.
 		place := filepath.Join(top, name)
@@ -449,39 +448,20 @@ func (r *Run) withCopies(do func(copier) error) (err error) {
 			err = os.MkdirAll(dir, 0o700)
 		}
 		if err == nil {
-			lacks, err = clone.Clean(ctx, r.Tree, dir, r.belongsInCopy())
+			lacks, err = clone.Clean(ctx, r.Tree, dir, belongs)
 		}
 		if err == nil && len(back) > 0 {
-			err = r.restoreIn(ctx, dir, back)
+			var tree *workspace.Tree
+			if tree, err = r.Tree.OpenCopy(dir); err == nil {
+				_, err = tree.Apply(ctx, back, r.Journal.Home().OpenObject)
+				tree.Close()
+			}
 		}
 		if err != nil {
 			err = fmt.Errorf("copy the tree: %w", err)
 		}
 		return dir, lacks, err
 	})
-}
-
-// belongsInCopy returns whether a file belongs in a clean copy: what git sees, what has not
-// changed since the run began, and what an edit of the run wrote.
-func (r *Run) belongsInCopy() func(path string, changed time.Time) bool {
-	edited, began := map[string]bool{}, r.Past().First().Time
-	for _, v := range r.Past().Edits() {
-		edited[v.Path] = true
-	}
-	return func(path string, changed time.Time) bool {
-		_, listed := r.last.Entry(path)
-		return listed || edited[path] || changed.Before(began)
-	}
-}
-
-func (r *Run) restoreIn(ctx context.Context, dir string, list []workspace.Delta) error {
-	tree, err := r.Tree.OpenCopy(dir)
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	_, err = tree.Apply(ctx, list, r.openContents)
-	return err
 }
 
 func copyFindings(found []check.Finding, why string) []check.Finding {
@@ -541,10 +521,4 @@ func (r *Run) completeAsking(ctx context.Context, passed history.Checked, asked 
 	}
 	c.Manifest, c.Tree, err = r.manifest(ctx)
 	return c, err
-}
-
-// asking returns what the run was asking about files that judge when its process ended; ok
-// is false if it was not.
-func (r *Run) asking() (a judgesAsked, ok bool, err error) {
-	return recordedStep[judgesAsked](r, askName)
 }

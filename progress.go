@@ -53,15 +53,6 @@ func (r *Run) compareWithEarlier(s *State, earlier []State) (err error) {
 	return nil
 }
 
-func (r *Run) changedTree(round int) (bool, error) {
-	now := r.Past().Round(round)
-	if now.Edited || now.Manifest == "" {
-		return now.Edited, nil
-	}
-	was, err := r.readManifest(now.Manifest)
-	return err == nil && len(r.changes(was, r.last)) > 0, err
-}
-
 // The model is told once for each circle, unless that is the user's doing.
 func (r *Run) circleFinding(states []State) []check.Finding {
 	n := len(states)
@@ -97,21 +88,6 @@ func unusableInARow(states []State) int {
 		n++
 	}
 	return n
-}
-
-// unusableRounds is how many rounds in a row had replies that could not be used.
-func (r *Run) noticeTrouble(s State, unusableRounds int) error {
-	if s.Decision != AnotherRound {
-		return nil
-	}
-	var err error
-	if s.Same != nil {
-		err = r.Notice(repeatsNote([]State{s}))
-	}
-	if unusableRounds > 1 && err == nil {
-		err = r.Notice(unusableText(unusableRounds))
-	}
-	return err
 }
 
 // What was done before another model took over, or before the user told the model what it asked,

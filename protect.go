@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -56,45 +55,17 @@ func (r *Run) ignoredTools() []string {
 	return slices.DeleteFunc(files, func(path string) bool { _, listed := r.last.Entry(path); return listed })
 }
 
-// keepNewTools adds to the tree what a command has added to the files of before. git may ignore it, also
-// by a rule that the command has written.
-func (r *Run) keepNewTools(before []string) {
-	for _, path := range r.ignoredTools() {
-		if !slices.Contains(before, path) {
-			r.Tree.Keep(path)
-		}
-	}
-}
-
 // The newest manifest must be up to date; if files are restored, another one is taken.
 func (r *Run) restoreProtected(ctx context.Context, list []workspace.Delta) ([]string, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	done, err := r.Tree.Apply(context.WithoutCancel(ctx), list, r.openContents)
+	done, err := r.Tree.Apply(context.WithoutCancel(ctx), list, r.Journal.Home().OpenObject)
 	if err != nil {
 		return nil, &Stop{Kind: KindBlocked, Why: "a command changed a protected file, which cannot be restored", Err: err,
 			Next: history.ResumeAfter("restore it by hand, such as by git checkout HEAD -- " + treepath.Display(list[0].Path))}
 	}
 	return done, r.snapshot(ctx)
-}
-
-func (r *Run) openContents(digest string) (io.ReadCloser, error) {
-	return r.Journal.Home().OpenObject(digest)
-}
-
-// restoredFor says why a command's change of a file is undone.
-func (r *Run) restoredFor(path string) history.Restored {
-	tool := r.Tree.ToolReason(path)
-	switch {
-	case r.keeps(path):
-		return history.Restored{Path: path}
-	case !r.Trust.mayChange(path):
-		return history.Restored{Path: path, Why: r.Trust.outsideReason()}
-	case r.Trust.Tools && tool != "":
-		return history.Restored{Path: path, Why: tool, Tools: true}
-	}
-	return history.Restored{Path: path, Why: fmt.Sprintf("with it the run would have changed more than %s", plural(r.Limits.Lines, "line", "lines"))}
 }
 
 func restoredNotes(changed []history.Restored) (judges, beyond, tools string) {

@@ -38,7 +38,12 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 			continue
 		}
 		if failure != nil {
-			s = r.stoppedState(ctx, failure)
+			stop := r.stopFor(ctx, failure)
+			s = r.Past().State()
+			s.Kind, s.Why, s.Next = stop.Kind, stop.Error(), stop.Next
+			if stop.Findings != nil {
+				s.Findings = stop.Findings
+			}
 		}
 		restored, err := r.restoreBest(ctx, s.Kind)
 		if restored {
@@ -106,7 +111,14 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 	}
 	findings, err := round(ctx, r, prior)
 	r.age = min(r.age, aged)
-	short, err := r.unpaidStop(ctx, findings, err)
+	var short *Stop // why the budget did not pay for the rest of the round
+	if findings != nil && OutOfBudget(err) {
+		u, failed := Step(ctx, r, history.StepUnpaid, nil, func(context.Context) (history.Unpaid, error) {
+			stop := r.stopFor(ctx, err)
+			return history.Unpaid{Why: stop.Error(), Next: stop.Next}, nil
+		})
+		short, err = &Stop{Kind: KindBudget, Why: u.Why, Next: u.Next}, failed
+	}
 	if err != nil {
 		return s, err
 	}
@@ -135,50 +147,10 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	if short != nil { // the round is incomplete
 		s.Same = nil
 	}
-	if err := r.conclude(&s, earlier, findings, done, short); err != nil {
+	if err := r.conclude(&s, earlier, done, short); err != nil {
 		return s, err
 	}
 	return s, r.recordDecision(s)
-}
-
-// conclude sets the decision that follows from the round (ruling G12). earlier
-// are the states of the rounds before it, and findings are those of the round
-// alone.
-func (r *Run) conclude(s *State, earlier []State, findings []check.Finding, done bool, short *Stop) (err error) {
-	s.Decision, s.Kind, s.Why, s.Next = AnotherRound, "", "", Next{}
-	usedUp := s.Round >= r.Limits.MaxRounds()
-	states := append(earlier, *s)
-	unusable, broken := unusableInARow(states), r.brokenChecks(s.Round)
-	unchanged, err := r.staysBlocked(*s, earlier)
-	if err != nil {
-		return err
-	}
-	switch declined := r.Past().Declined(s.Round); {
-	case short != nil:
-		r.outOfBudget(s, short)
-	case done && (r.Check != nil || r.Trust.Passed != "" || !declined):
-		s.Decision, s.Kind, s.Why = Done, KindDone, r.doneWhy()
-	case r.unconfirmedStop(s):
-	case r.Limits.Unreadable > 0 && unusable >= r.Limits.Unreadable && !done:
-		r.outOfForm(s, unusable)
-	case broken >= maxBrokenChecks && !done:
-		outOfChecks(s, broken)
-	case r.Metric != nil:
-		r.concludeByNumber(s, states)
-	case declined && (done || usedUp || r.stuck(states)):
-		halt(s, KindBlocked, "changes were not approved", r.afterDenial(usedUp && !done))
-	case unchanged, firstBlocker(s.Findings) != "" && (usedUp || r.stuck(states)):
-		r.outOfReach(s)
-	case usedUp && onlyBroken(s.Checked):
-		halt(s, KindFailed, "the check could not run; "+r.usedRounds(*s), fixCheck([]Flag{r.moreRounds()}))
-	case r.stuck(states):
-		r.outOfPatience(s, r.repeated(states))
-	case usedUp:
-		r.outOfRounds(s, unusable)
-	}
-	err = r.noticeTrouble(*s, unusable)
-	r.waitForUser(s)
-	return err
 }
 
 // It reports whether nothing is wrong.
@@ -195,7 +167,7 @@ func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
 
 // A process that ended while it asked about files that judge goes on with that.
 func (r *Run) verdict(ctx context.Context, round int) (history.Checked, error) {
-	asked, ok, err := r.asking()
+	asked, ok, err := recordedStep[judgesAsked](r, askName)
 	if err != nil {
 		return history.Checked{}, err
 	}
@@ -302,18 +274,6 @@ func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
 		return o, err
 	})
 	return o, cmp.Or(err, r.find())
-}
-
-// It is nil if the budget did. Any other error is returned as it is.
-func (r *Run) unpaidStop(ctx context.Context, findings []check.Finding, err error) (*Stop, error) {
-	if findings == nil || !OutOfBudget(err) {
-		return nil, err
-	}
-	u, err := Step(ctx, r, history.StepUnpaid, nil, func(context.Context) (history.Unpaid, error) {
-		stop := r.stopFor(ctx, err)
-		return history.Unpaid{Why: stop.Error(), Next: stop.Next}, nil
-	})
-	return &Stop{Kind: KindBudget, Why: u.Why, Next: u.Next}, err
 }
 
 func (r *Run) recordDecision(s State) error {

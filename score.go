@@ -216,7 +216,7 @@ func (r *Run) plateau(s State, states []State) string {
 }
 
 // concludeByNumber sets the decision that follows from a round in a run with a number.
-func (r *Run) concludeByNumber(s *State, states []State) {
+func (r *Run) concludeByNumber(s *State, states []State, moreRounds Flag) {
 	why := r.plateau(*s, states)
 	if why == "" {
 		return
@@ -233,12 +233,7 @@ func (r *Run) concludeByNumber(s *State, states []State) {
 	}
 	kind, more := KindStuck, Flag{Name: "patience", Value: fmt.Sprint(2 * r.Limits.Patience)}
 	if s.Round >= r.Limits.MaxRounds() {
-		kind, more = KindRounds, r.moreRounds()
+		kind, more = KindRounds, moreRounds
 	}
-	halt(s, kind, why, Next{Verb: Resume, Flags: []Flag{more}, Or: anotherWayToGain()})
-}
-
-// anotherWayToGain is what the user can do about a model that finds no gain.
-func anotherWayToGain() *Next {
-	return &Next{Verb: NewRun, Remark: "with another model, or with an idea in words"}
+	halt(s, kind, why, Next{Verb: Resume, Flags: []Flag{more}, Or: &Next{Verb: NewRun, Remark: "with another model, or with an idea in words"}})
 }
