@@ -262,7 +262,7 @@ func (r *Run) restoreBest(ctx context.Context, kind Kind) (restored bool, err er
 	if err != nil {
 		return false, err
 	}
-	reversal.Unstored = r.isUnstored
+	reversal.Unstored = func(e workspace.Entry) bool { return r.isUnstored(e, nil) }
 	_, err = reversal.Restore(ctx, false)
 	var conflict *history.ConflictError
 	if errors.As(err, &conflict) {
@@ -291,16 +291,15 @@ func allIdle(states []State) bool {
 	return !slices.ContainsFunc(states, func(s State) bool { return !s.ChangedNothing() })
 }
 
-func (r *Run) wasNotAllowed(record history.Event) bool {
-	begin, _ := r.Past().Begin(*record.Step)
-	call, _ := begin.Payload.(history.ToolCall)
-	got, err := result[tool.Result](r, record.Event)
-	return err == nil && call.Tool == "bash" && call.Refused == "" && got.Failed && got.Exit == nil
-}
-
 func (r *Run) anotherWay() Next {
 	next := Next{Verb: NewRun, Remark: "with another model, or with advice in words"}
-	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Records(toolStepName), r.wasNotAllowed) {
+	notAllowed := func(record history.Event) bool {
+		begin, _ := r.Past().Begin(*record.Step)
+		call, _ := begin.Payload.(history.ToolCall)
+		got, err := result[tool.Result](r, record.Event)
+		return err == nil && call.Tool == "bash" && call.Refused == "" && got.Failed && got.Exit == nil
+	}
+	if r.Trust.Passed == "" && slices.ContainsFunc(r.Past().Records(toolStepName), notAllowed) {
 		next.Or = &Next{Flags: []Flag{{Name: "allow", Value: "PROGRAM"}}, Remark: "which lets the model run it"}
 	}
 	if read, ok := r.Past().Advised("tools"); ok {

@@ -68,6 +68,7 @@ func (r *Run) Do(ctx context.Context, round Round) (End, error) {
 func (r *Run) Next(ctx context.Context, round Round) (State, error) {
 	s := r.Past().State()
 	r.startRound(s.Round)
+	r.age = min(r.age, aged)
 	if err := cmp.Or(r.Past().Err(), r.find()); err != nil {
 		return s, err
 	}
@@ -129,12 +130,18 @@ func (r *Run) play(ctx context.Context, s State, round Round) (State, error) {
 // findings may only say that the round is incomplete.
 func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, short *Stop) (State, error) {
 	findings = check.Bound(joinFindings(findings, r.protectFindings(s.Round)))
-	var done bool
+	blocked, done := check.Blocking(findings) && short == nil, false
 	var err error
-	if blocked := check.Blocking(findings) && short == nil; r.Metric != nil {
+	switch {
+	case r.Metric != nil:
 		err = r.score(ctx, &s, blocked)
-	} else {
-		done, err = r.judge(ctx, &s, !blocked)
+	case blocked || r.Check == nil:
+		done = !blocked
+		s.Manifest, s.Tree, err = r.manifest(ctx)
+	default:
+		var c history.Checked
+		c, err = r.verdict(ctx, s.Round)
+		done, s.Checked, s.Manifest, s.Tree = !check.Blocking(c.Findings), c.Findings, c.Manifest, c.Tree
 	}
 	if err != nil {
 		return s, err
@@ -151,18 +158,6 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 		return s, err
 	}
 	return s, r.recordDecision(s)
-}
-
-// It reports whether nothing is wrong.
-func (r *Run) judge(ctx context.Context, s *State, done bool) (bool, error) {
-	var err error
-	if !done || r.Check == nil {
-		s.Manifest, s.Tree, err = r.manifest(ctx)
-		return done, err
-	}
-	c, err := r.verdict(ctx, s.Round)
-	s.Checked, s.Manifest, s.Tree = c.Findings, c.Manifest, c.Tree
-	return !check.Blocking(c.Findings), err
 }
 
 // A process that ended while it asked about files that judge goes on with that.

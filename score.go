@@ -98,7 +98,7 @@ func (r *Run) score(ctx context.Context, s *State, blocked bool) error {
 }
 
 // judgeByNumber checks what the round changed, and measures it beside the best so far, which
-// best describes.
+// best describes, unless the tree is the same, or is known to be wrong.
 func (r *Run) judgeByNumber(ctx context.Context, best State, blocked bool) (v scored, err error) {
 	if _, err := r.Manifest(ctx); err != nil { // a resumed process may not have read the tree yet
 		return v, err
@@ -115,34 +115,30 @@ func (r *Run) judgeByNumber(ctx context.Context, best State, blocked bool) (v sc
 		}
 		found = c.Findings
 	}
-	return Step(ctx, r, history.StepMeasure, nil, func(ctx context.Context) (scored, error) { return r.compare(ctx, best, found, back, blocked) })
-}
-
-// compare measures the tree beside the best so far, unless it is the same, or is known to be
-// wrong.
-func (r *Run) compare(ctx context.Context, best State, found []check.Finding, back []workspace.Delta, blocked bool) (v scored, err error) {
-	v = scored{Score: best.Score.Next(), Findings: found, Back: back}
-	switch {
-	case blocked:
-		v.Score.Why = "the reply could not be used"
-	case len(v.Back) == 0:
-		v.Score.Why = history.NothingChanged
-	case check.Blocking(found):
-		v.Score.Why = "the check fails: " + check.Tally(check.BlockingOf(found))
-	default:
-		err = r.copies(v.Back, func(c Copies) error {
-			v.Score, err = r.Metric.Compare(ctx, *best.Score, c)
-			return err
-		})
-	}
-	if v.Score.Kept {
-		v.Score.Gains++
-	}
-	if err == nil {
-		v.Score.Idea, err = r.lastWords()
-	}
-	v.Said = v.Score.Verdict()
-	return v, err
+	return Step(ctx, r, history.StepMeasure, nil, func(ctx context.Context) (v scored, err error) {
+		v = scored{Score: best.Score.Next(), Findings: found, Back: back}
+		switch {
+		case blocked:
+			v.Score.Why = "the reply could not be used"
+		case len(back) == 0:
+			v.Score.Why = history.NothingChanged
+		case check.Blocking(found):
+			v.Score.Why = "the check fails: " + check.Tally(check.BlockingOf(found))
+		default:
+			err = r.copies(back, func(c Copies) error {
+				v.Score, err = r.Metric.Compare(ctx, *best.Score, c)
+				return err
+			})
+		}
+		if v.Score.Kept {
+			v.Score.Gains++
+		}
+		if err == nil {
+			v.Score.Idea, err = r.lastWords()
+		}
+		v.Said = v.Score.Verdict()
+		return v, err
+	})
 }
 
 // changesBack returns what takes the changes since a manifest back, but for those of the

@@ -106,7 +106,7 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 		if contents == nil && !r.isOwn(e.Path) && r.isLarge(e) && !r.named[e.Path] {
 			large, r.named[e.Path] = append(large, e), true
 		}
-		return r.isOwn(e.Path) || r.isLarge(e) || r.hasKey(e.Path, contents)
+		return r.isUnstored(e, contents)
 	})
 	if err == nil && len(large) > 0 {
 		err = r.Notice(largeNote(large, r.Largest))
@@ -118,8 +118,21 @@ func (r *Run) takeManifest(ctx context.Context, known workspace.Manifest) (works
 		"(without git, run git init first), or lower [undo] max-file in .config/hone.toml", render.Bytes(stored)))
 }
 
-func (r *Run) isUnstored(e workspace.Entry) bool {
-	return r.isOwn(e.Path) || r.isLarge(e) || r.hasKey(e.Path, nil)
+// The contents of a file with a key are never stored (ruling G6). contents are nil if they were not read. A file that is too large
+// to be read is not a text with a key.
+func (r *Run) isUnstored(e workspace.Entry, contents []byte) bool {
+	switch {
+	case r.isOwn(e.Path), r.isLarge(e):
+		return true
+	case r.HasKey == nil:
+		return false
+	case contents == nil:
+		var err error
+		if contents, _, err = r.Tree.Read(e.Path); err != nil {
+			return false
+		}
+	}
+	return r.HasKey(contents)
 }
 
 func (r *Run) isLarge(e workspace.Entry) bool { return r.Largest > 0 && e.Size > r.Largest }
@@ -142,21 +155,6 @@ func largeNote(large workspace.Manifest, limit int64) string {
 	}
 	return fmt.Sprintf("the contents of files larger than %s are not stored, so undo cannot restore them if a command changes them: %s; "+
 		"[undo] max-file in .config/hone.toml sets the limit (0: none)", render.Bytes(limit), strings.Join(names, ", "))
-}
-
-// Such contents are never stored (ruling G6). contents are nil if they were not read. A file that is too large to be read is
-// not a text with a key.
-func (r *Run) hasKey(path string, contents []byte) bool {
-	if r.HasKey == nil {
-		return false
-	}
-	if contents == nil {
-		var err error
-		if contents, _, err = r.Tree.Read(path); err != nil {
-			return false
-		}
-	}
-	return r.HasKey(contents)
 }
 
 // readManifest returns a recorded manifest; nil without a name.

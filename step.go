@@ -6,11 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
-	"hone/check"
 	"hone/history"
 	"hone/internal/render"
 	"hone/internal/transient"
@@ -158,16 +155,18 @@ func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
 	if p.digest, err = history.DigestOf(e.input); err != nil {
 		return p, fmt.Errorf("step %s: %w", p.id, err)
 	}
-	begun, record := r.Journal.Lookup(p.id)
-	for _, e := range []*journal.Event{begun, record} {
-		if e != nil && e.Input != p.digest {
+	begun, isBegun := r.Past().Begin(p.id)
+	record, isRecorded := r.Past().Record(p.id)
+	for _, e := range []history.Event{begun, record} {
+		if e.Step != nil && e.Input != p.digest {
 			return p, &Stop{Kind: KindFailed, Next: Next{Verb: NewRun},
 				Why: fmt.Sprintf("step %s was recorded for input %.12s and is now run with %.12s: hone or its loop has changed since the run began", p.id, e.Input, p.digest)}
 		}
 	}
-	if p.record = record; record != nil {
+	if isRecorded {
+		p.record = &record.Event
 		if r.replaying != nil {
-			r.replaying.use(*record)
+			r.replaying.use(record.Event)
 		}
 		return p, nil
 	}
@@ -177,7 +176,7 @@ func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
 	if err := cmp.Or(ctx.Err(), r.checkSpace()); err != nil {
 		return p, err
 	}
-	if p.cutOff = begun != nil && p.command; !p.cutOff {
+	if p.cutOff = isBegun && p.command; !p.cutOff {
 		n := journal.Entry{Type: p.event, Phase: journal.Begin, Step: new(p.id), Input: p.digest, Sync: p.hasEffect()}
 		if p.open != nil {
 			n.Payload, err = p.open(ctx)
@@ -186,8 +185,11 @@ func (r *Run) begin(ctx context.Context, e stepEntry) (stepPlace, error) {
 			_, err = r.append(n)
 		}
 	}
-	if r.age = min(r.age, aged); p.hasEffect() || p.event == history.TypeAsk { // the user has time to change files, too
-		r.age = outdated
+	switch {
+	case p.hasEffect(), p.event == history.TypeAsk:
+		r.age = outdated // also because the user has time to change files
+	case p.name != history.StepOpen: // which follows the check before the first round at once
+		r.age = min(r.age, aged)
 	}
 	return p, err
 }
@@ -259,23 +261,23 @@ func result[T any](r *Run, e journal.Event) (T, error) {
 // note records a step that does nothing, unless it is recorded already.
 func (r *Run) note(typ journal.Type, name string, payload any) error {
 	id := r.identify(name)
-	if _, record := r.Journal.Lookup(id); record == nil {
+	if record, ok := r.Past().Record(id); !ok {
 		_, err := r.append(journal.Entry{Type: typ, Phase: journal.Record, Step: &id, Payload: payload})
 		return err
 	} else if r.replaying != nil {
-		return r.replaying.same(*record, payload)
+		return r.replaying.same(record.Event, payload)
 	}
 	return nil
 }
 
 // recordedStep takes the next step of a name if it is recorded already; ok is false if not.
 func recordedStep[T any](r *Run, name string) (v T, ok bool, err error) {
-	_, record := r.Journal.Lookup(r.next(name))
-	if record == nil {
+	record, ok := r.Past().Record(r.next(name))
+	if !ok {
 		return v, false, nil
 	}
 	r.identify(name)
-	v, err = result[T](r, *record)
+	v, err = result[T](r, record.Event)
 	return v, err == nil, err
 }
 
@@ -421,73 +423,4 @@ func (r *Run) putHeld(b []byte) (name string, err error) {
 		return err
 	})
 	return name, err
-}
-
-// inspect calls judge on the tree, unless the last step of that name in the round has
-// judged the same tree. A decision that the check could not run does not count.
-func (r *Run) inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error) {
-	before, now, err := r.manifest(ctx)
-	if err != nil {
-		return history.Checked{}, err
-	}
-	for _, record := range slices.Backward(r.Past().Records(name)) {
-		at := *record.Step
-		if record.Type != history.TypeCheck || at.Round != r.at.Round {
-			continue
-		}
-		if at.Part == r.at.Part {
-			r.count[r.firstIdentity(name)] = at.Index + 1
-		}
-		c, err := result[history.Checked](r, record.Event)
-		retry := at.Part < r.at.Part && onlyBroken(c.Findings)
-		if err != nil || (c.Tree == now || r.replaying != nil) && !retry {
-			return c, err
-		}
-		break
-	}
-	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
-	return step(ctx, r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {
-		began := time.Now()
-		if r.Printed != nil {
-			r.Printed() // by what is no check
-		}
-		c, err := judge(ctx)
-		if err == nil && r.Printed != nil {
-			if text := r.Printed(); len(text) > 0 {
-				c.Output, err = r.putHeld(text)
-			}
-		}
-		if err != nil {
-			return c, err
-		}
-		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
-		c.Manifest, c.Tree, err = r.manifest(ctx)
-		return c, err
-	}))
-}
-
-// ignoredText names what changed among the files that git ignores; see [End].
-func (r *Run) ignoredText() string {
-	const most = 3
-	paths := r.afterCommands(r.Ignored)
-	if more := len(paths) - most; more > 0 {
-		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
-	}
-	last := len(paths) - 1
-	if last < 1 {
-		return strings.Join(paths, "")
-	}
-	return strings.Join(paths[:last], ", ") + " and " + paths[last]
-}
-
-// afterCommands calls f, which may be nil, if the run has run commands.
-func (r *Run) afterCommands(f func() []string) []string {
-	runs := func(e history.Event) bool {
-		_, check := e.Payload.(history.CheckBegun)
-		return check || e.RunsCommand()
-	}
-	if f == nil || !slices.ContainsFunc(r.Past().Events(), runs) {
-		return nil
-	}
-	return f()
 }

@@ -138,6 +138,32 @@ func (r *Run) recordEnd(s State) (End, error) {
 	return end, err
 }
 
+// ignoredText names what changed among the files that git ignores; see [End].
+func (r *Run) ignoredText() string {
+	const most = 3
+	paths := r.afterCommands(r.Ignored)
+	if more := len(paths) - most; more > 0 {
+		paths = append(paths[:most:most], fmt.Sprintf("%d more", more))
+	}
+	last := len(paths) - 1
+	if last < 1 {
+		return strings.Join(paths, "")
+	}
+	return strings.Join(paths[:last], ", ") + " and " + paths[last]
+}
+
+// afterCommands calls f, which may be nil, if the run has run commands.
+func (r *Run) afterCommands(f func() []string) []string {
+	runs := func(e history.Event) bool {
+		_, check := e.Payload.(history.CheckBegun)
+		return check || e.RunsCommand()
+	}
+	if f == nil || !slices.ContainsFunc(r.Past().Events(), runs) {
+		return nil
+	}
+	return f()
+}
+
 // conclude sets the decision that follows from the round (ruling G12). earlier
 // are the states of the rounds before it; short is as in decide.
 func (r *Run) conclude(s *State, earlier []State, done bool, short *Stop) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"hone/check"
 	"hone/check/judge"
@@ -81,6 +82,49 @@ type Proof struct {
 // SourceProof is the source of the findings of a check that ran on a clean
 // copy.
 const SourceProof = "proof"
+
+// inspect calls judge on the tree, unless the last step of that name in the round has
+// judged the same tree. A decision that the check could not run does not count.
+func (r *Run) inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error) {
+	before, now, err := r.manifest(ctx)
+	if err != nil {
+		return history.Checked{}, err
+	}
+	for _, record := range slices.Backward(r.Past().Records(name)) {
+		at := *record.Step
+		if record.Type != history.TypeCheck || at.Round != r.at.Round {
+			continue
+		}
+		if at.Part == r.at.Part {
+			r.count[r.firstIdentity(name)] = at.Index + 1
+		}
+		c, err := result[history.Checked](r, record.Event)
+		retry := at.Part < r.at.Part && onlyBroken(c.Findings)
+		if err != nil || (c.Tree == now || r.replaying != nil) && !retry {
+			return c, err
+		}
+		break
+	}
+	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
+	return step(ctx, r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {
+		began := time.Now()
+		if r.Printed != nil {
+			r.Printed() // by what is no check
+		}
+		c, err := judge(ctx)
+		if err == nil && r.Printed != nil {
+			if text := r.Printed(); len(text) > 0 {
+				c.Output, err = r.putHeld(text)
+			}
+		}
+		if err != nil {
+			return c, err
+		}
+		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
+		c.Manifest, c.Tree, err = r.manifest(ctx)
+		return c, err
+	}))
+}
 
 // If it fails, it runs again as often as Trust.Flaky says, to separate findings that always appear from those that come and go.
 func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {

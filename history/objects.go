@@ -107,9 +107,12 @@ type AddedRequest struct {
 // Added returns the stored form of a request that follows an earlier one, whose object is named. ok is false if it does not repeat
 // that, or if the name is empty.
 func Added(object string, earlier, next model.Request) (added AddedRequest, ok bool) {
+	if object == "" {
+		return added, false
+	}
 	was, err := DigestOf([]any{earlier.System, earlier.Tools, earlier.Reasoning})
 	now, err2 := DigestOf([]any{next.System, next.Tools, next.Reasoning})
-	if object == "" || err != nil || err2 != nil || was != now {
+	if err != nil || err2 != nil || was != now {
 		return added, false
 	}
 	sent, messages := earlier.Messages, next.Messages
