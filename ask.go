@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"hone/history"
-	"hone/journal"
 	"hone/model"
 	"hone/model/paid"
 	"hone/tool"
@@ -122,8 +121,7 @@ func (r *Run) recorded(role Role) (*recorded, error) {
 	if up := role.Escalation; up != nil {
 		if round := r.escalationRound(after); round > 0 {
 			if !r.Past().HasEscalated(own.Called) {
-				if _, err := r.append(journal.Entry{Type: history.TypeEscalate, Payload: history.Escalated{
-					Round: round, Role: role.Name, From: own.Called, To: up.Called, After: after}}); err != nil {
+				if err := r.tell(history.TypeEscalate, history.Escalated{Round: round, Role: role.Name, From: own.Called, To: up.Called, After: after}); err != nil {
 					return nil, err
 				}
 			}

@@ -38,17 +38,10 @@ func (r *Run) keeps(path string) bool {
 
 func (t Trust) keepsAny() bool { return len(t.Protect) > 0 || t.Keep }
 
-// judgeChange is a file that judges the work and is not as it must be.
+// judgeChange is a file that judges the work and is not as it must be, with what makes it so.
 type judgeChange struct {
-	now, want workspace.Entry // zero if there is no file
-	merged    []byte          // what it must hold if only a part of it judges; nil if it must be want
-}
-
-func (c judgeChange) path() string {
-	if c.now.Path != "" {
-		return c.now.Path
-	}
-	return c.want.Path
+	workspace.Delta
+	merged []byte // what it must hold if only a part of it judges; nil if it must be After
 }
 
 // changedJudges returns the files that judge the work, among those that which accepts, and
@@ -81,11 +74,11 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 	var changes []judgeChange
 	for path, want := range must {
 		now, _ := m.Entry(path)
-		c := judgeChange{now: now, want: want}
+		c := judgeChange{Delta: workspace.Delta{Path: path, Before: now, After: want}}
 		if want.SameState(now) {
 			continue
 		}
-		same, err := r.merge(path, &c)
+		same, err := r.merge(&c)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +86,7 @@ func (r *Run) changedJudges(m workspace.Manifest, which func(path string) bool) 
 			changes = append(changes, c)
 		}
 	}
-	slices.SortFunc(changes, func(a, b judgeChange) int { return strings.Compare(a.path(), b.path()) })
+	slices.SortFunc(changes, func(a, b judgeChange) int { return strings.Compare(a.Path, b.Path) })
 	return changes, nil
 }
 
@@ -106,7 +99,7 @@ func (r *Run) ChangedJudges() (paths []string, err error) {
 	}
 	changes, err := r.changedJudges(r.last, r.isJudge)
 	for _, c := range changes {
-		paths = append(paths, c.path())
+		paths = append(paths, c.Path)
 	}
 	return paths, err
 }
@@ -128,23 +121,23 @@ func (r *Run) addUsersChanges(must map[string]workspace.Entry, which func(path s
 // merge sets what a file must hold if only a part of it judges. same reports whether that
 // part is as it must be. A file whose contents were not stored judges as a whole. Permission
 // bits judge too: a runner may leave out what is not executable.
-func (r *Run) merge(path string, c *judgeChange) (same bool, err error) {
-	if r.Trust.protects(path) {
+func (r *Run) merge(c *judgeChange) (same bool, err error) {
+	if r.Trust.protects(c.Path) {
 		return false, nil
 	}
-	now, ok, err := r.contentsOf(c.now)
+	now, ok, err := r.contentsOf(c.Before)
 	if err != nil || !ok {
 		return false, err
 	}
-	found, ok, err := r.contentsOf(c.want)
+	found, ok, err := r.contentsOf(c.After)
 	if err != nil || !ok {
 		return false, err
 	}
-	merged := judge.Merge(path, now, found)
+	merged := judge.Merge(c.Path, now, found)
 	if merged != nil && !bytes.Equal(merged, found) {
 		c.merged = merged
 	}
-	return bytes.Equal(merged, now) && (merged == nil) == (now == nil) && !changesMode(c.want, c.now), nil
+	return bytes.Equal(merged, now) && (merged == nil) == (now == nil) && !changesMode(c.After, c.Before), nil
 }
 
 func changesMode(was, is workspace.Entry) bool {
@@ -169,16 +162,16 @@ func (r *Run) contentsOf(e workspace.Entry) (b []byte, ok bool, err error) {
 func (r *Run) targets(changes []judgeChange) ([]workspace.Delta, error) {
 	var list []workspace.Delta
 	for _, c := range changes {
-		d := workspace.Delta{Path: c.path(), Before: c.now, After: c.want}
+		d := c.Delta
 		if c.merged != nil {
 			name, err := r.Journal.Put(c.merged)
 			if err != nil {
 				return nil, err
 			}
-			d.After = c.now
+			d.After = c.Before
 			d.After.Digest, d.After.Size = name, int64(len(c.merged))
-			if changesMode(c.want, c.now) {
-				d.After.Mode = c.want.Mode
+			if changesMode(c.After, c.Before) {
+				d.After.Mode = c.After.Mode
 			}
 		}
 		list = append(list, d)
@@ -278,7 +271,7 @@ func (r *Run) checkCopies(ctx context.Context, changes []judgeChange) (c history
 		return c, err
 	}
 	for _, one := range changes {
-		c.Judges = append(c.Judges, one.path())
+		c.Judges = append(c.Judges, one.Path)
 	}
 	if !alone {
 		own, lacks, err := r.checkCopy(ctx, nil)

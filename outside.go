@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"hone/history"
-	"hone/journal"
 	"hone/workspace"
 	"hone/workspace/treepath"
 )
@@ -52,8 +51,7 @@ func (r *Run) recordOutside() error {
 	if object, _, err = r.storeManifest(); err != nil {
 		return err
 	}
-	_, err = r.append(journal.Entry{Type: history.TypeOutside, Payload: history.Outside{Paths: paths, Manifest: object}})
-	return err
+	return r.tell(history.TypeOutside, history.Outside{Paths: paths, Manifest: object})
 }
 
 // A snapshot must then record the user's change before an edit hides it.

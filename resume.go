@@ -7,7 +7,6 @@ import (
 
 	"hone/check"
 	"hone/history"
-	"hone/journal"
 	"hone/workspace"
 )
 
@@ -17,7 +16,7 @@ func (r *Run) resume(ctx context.Context) error {
 		return nil
 	}
 	if r.Past().Begun() {
-		if _, err := r.append(journal.Entry{Type: history.TypeResume, Payload: history.Resumed{Limits: r.Limits, Outputs: r.Outputs}}); err != nil {
+		if err := r.tell(history.TypeResume, history.Resumed{Limits: r.Limits, Outputs: r.Outputs}); err != nil {
 			return err
 		}
 		if object, _ := r.Past().Expected(); object != "" {

@@ -10,7 +10,6 @@ import (
 
 	"hone/check"
 	"hone/history"
-	"hone/journal"
 )
 
 // Round is one round of a loop. prior are the findings that the tree has so
@@ -157,7 +156,7 @@ func (r *Run) decide(ctx context.Context, s State, findings []check.Finding, sho
 	if err := r.conclude(&s, earlier, done, short); err != nil {
 		return s, err
 	}
-	return s, r.recordDecision(s)
+	return s, r.tell(history.TypeRound, s)
 }
 
 // A process that ended while it asked about files that judge goes on with that.
@@ -253,7 +252,7 @@ func (r *Run) checkFirst(ctx context.Context, s State) (State, error) {
 	if s.Fingerprint, err = r.fingerprint(s); err != nil {
 		return s, err
 	}
-	return s, r.recordDecision(s)
+	return s, r.tell(history.TypeRound, s)
 }
 
 // A resumed run compares the tree with this snapshot.
@@ -269,11 +268,6 @@ func (r *Run) openRound(ctx context.Context) (history.Opened, error) {
 		return o, err
 	})
 	return o, cmp.Or(err, r.find())
-}
-
-func (r *Run) recordDecision(s State) error {
-	_, err := r.append(journal.Entry{Type: history.TypeRound, Payload: s})
-	return err
 }
 
 // The result is never nil, so that JSON has an array.

@@ -135,21 +135,18 @@ func (r *Run) Start(s Start) error {
 
 // Walled records the walls of this process's commands. Call it once in each
 // process, before the first command runs.
-func (r *Run) Walled(w history.Walls) error {
-	_, err := r.append(journal.Entry{Type: history.TypeWalls, Payload: w})
-	return err
-}
+func (r *Run) Walled(w history.Walls) error { return r.tell(history.TypeWalls, w) }
 
 // Attempted records the state of an attempt. It may be called from any goroutine.
-func (r *Run) Attempted(a history.Attempt) error {
-	_, err := r.append(journal.Entry{Type: history.TypeAttempt, Payload: a})
-	return err
-}
+func (r *Run) Attempted(a history.Attempt) error { return r.tell(history.TypeAttempt, a) }
 
 // Served records what happened to a server that a loop runs for a role. It may be
 // called from any goroutine.
-func (r *Run) Served(s history.Served) error {
-	_, err := r.append(journal.Entry{Type: history.TypeServer, Payload: s})
+func (r *Run) Served(s history.Served) error { return r.tell(history.TypeServer, s) }
+
+// tell records an event that belongs to no step.
+func (r *Run) tell(typ journal.Type, payload any) error {
+	_, err := r.append(journal.Entry{Type: typ, Payload: payload})
 	return err
 }
 
@@ -169,6 +166,5 @@ func (r *Run) Advise(n Notice) error {
 	if r.Past().Noticed(n.Text) {
 		return nil
 	}
-	_, err := r.append(journal.Entry{Type: history.TypeNotice, Payload: n})
-	return err
+	return r.tell(history.TypeNotice, n)
 }

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
+	"hone/check"
 	"hone/history"
 	"hone/internal/render"
 	"hone/internal/transient"
@@ -356,7 +359,7 @@ func (r *Run) write(n journal.Entry) (e journal.Event, err error) {
 }
 
 func (r *Run) encoded(v any) ([]byte, error) {
-	b, err := history.Marshal(v)
+	b, err := journal.Encode(v)
 	return r.redact(b), err
 }
 
@@ -423,4 +426,47 @@ func (r *Run) putHeld(b []byte) (name string, err error) {
 		return err
 	})
 	return name, err
+}
+
+// inspect calls judge on the tree, unless the last step of that name in the round has
+// judged the same tree. A decision that the check could not run does not count.
+func (r *Run) inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error) {
+	before, now, err := r.manifest(ctx)
+	if err != nil {
+		return history.Checked{}, err
+	}
+	for _, record := range slices.Backward(r.Past().Records(name)) {
+		at := *record.Step
+		if record.Type != history.TypeCheck || at.Round != r.at.Round {
+			continue
+		}
+		if at.Part == r.at.Part {
+			r.count[r.firstIdentity(name)] = at.Index + 1
+		}
+		c, err := result[history.Checked](r, record.Event)
+		retry := at.Part < r.at.Part && onlyBroken(c.Findings)
+		if err != nil || (c.Tree == now || r.replaying != nil) && !retry {
+			return c, err
+		}
+		break
+	}
+	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
+	return step(ctx, r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {
+		began := time.Now()
+		if r.Printed != nil {
+			r.Printed() // by what is no check
+		}
+		c, err := judge(ctx)
+		if err == nil && r.Printed != nil {
+			if text := r.Printed(); len(text) > 0 {
+				c.Output, err = r.putHeld(text)
+			}
+		}
+		if err != nil {
+			return c, err
+		}
+		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
+		c.Manifest, c.Tree, err = r.manifest(ctx)
+		return c, err
+	}))
 }

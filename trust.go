@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"hone/check"
 	"hone/check/judge"
@@ -83,49 +82,6 @@ type Proof struct {
 // copy.
 const SourceProof = "proof"
 
-// inspect calls judge on the tree, unless the last step of that name in the round has
-// judged the same tree. A decision that the check could not run does not count.
-func (r *Run) inspect(ctx context.Context, name string, judge func(context.Context) (history.Checked, error)) (history.Checked, error) {
-	before, now, err := r.manifest(ctx)
-	if err != nil {
-		return history.Checked{}, err
-	}
-	for _, record := range slices.Backward(r.Past().Records(name)) {
-		at := *record.Step
-		if record.Type != history.TypeCheck || at.Round != r.at.Round {
-			continue
-		}
-		if at.Part == r.at.Part {
-			r.count[r.firstIdentity(name)] = at.Index + 1
-		}
-		c, err := result[history.Checked](r, record.Event)
-		retry := at.Part < r.at.Part && onlyBroken(c.Findings)
-		if err != nil || (c.Tree == now || r.replaying != nil) && !retry {
-			return c, err
-		}
-		break
-	}
-	begun := func(context.Context) (any, error) { return history.CheckBegun{Manifest: before}, nil }
-	return step(ctx, r, effect(history.TypeCheck, name, nil, begun, func(ctx context.Context) (history.Checked, error) {
-		began := time.Now()
-		if r.Printed != nil {
-			r.Printed() // by what is no check
-		}
-		c, err := judge(ctx)
-		if err == nil && r.Printed != nil {
-			if text := r.Printed(); len(text) > 0 {
-				c.Output, err = r.putHeld(text)
-			}
-		}
-		if err != nil {
-			return c, err
-		}
-		c.Findings, c.Flaky, c.Took = joinFindings(check.Bound(c.Findings)), check.Bound(c.Flaky), time.Since(began)
-		c.Manifest, c.Tree, err = r.manifest(ctx)
-		return c, err
-	}))
-}
-
 // If it fails, it runs again as often as Trust.Flaky says, to separate findings that always appear from those that come and go.
 func (r *Run) checkRepeatedly(ctx context.Context) (history.Checked, error) {
 	var c history.Checked
@@ -166,18 +122,14 @@ func (r *Run) checkOnce(ctx context.Context) ([]check.Finding, []string, error) 
 	}
 	restored, err := r.restoreProtected(ctx, list)
 	for _, path := range restored {
-		if added(list, path) {
+		added := func(d workspace.Delta) bool { return d.Path == path && d.After.Kind == "" }
+		if slices.ContainsFunc(list, added) {
 			continue // an output of the user's own program
 		}
 		findings = append(findings, check.Finding{Source: "protect", File: path,
 			Text: "This file is protected, because it is part of the check; it was changed while the check ran, and was restored."})
 	}
 	return findings, restored, err
-}
-
-// added reports whether a path did not exist before it was put back.
-func added(list []workspace.Delta, path string) bool {
-	return slices.ContainsFunc(list, func(t workspace.Delta) bool { return t.Path == path && t.After.Kind == "" })
 }
 
 // If the run cannot start without a check and the check could not run, it returns an error, so that a resumed run tries again.

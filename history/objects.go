@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,20 +12,9 @@ import (
 	"hone/workspace"
 )
 
-// Marshal encodes a value like the journal.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
-}
-
 // DigestOf returns the digest of a value's encoding.
 func DigestOf(v any) (string, error) {
-	b, err := Marshal(v)
+	b, err := journal.Encode(v)
 	return workspace.Digest(b), err
 }
 

@@ -345,12 +345,12 @@ func (j *Journal) newEvent(n Entry) (Event, error) {
 	if len(j.remaining) > 0 {
 		e.Time, e.Active = j.remaining[0].Time, j.remaining[0].Active
 	}
-	line, err := encode(e)
+	line, err := Encode(e)
 	if err != nil {
 		return Event{}, err
 	}
 	if n.Payload != nil {
-		payload, err := encode(n.Payload)
+		payload, err := Encode(n.Payload)
 		if err != nil {
 			return Event{}, fmt.Errorf("event %s: %w", n.Type, err)
 		}
@@ -421,7 +421,8 @@ func (j *Journal) Close() error {
 	return errors.Join(j.Pack.Close(), j.file.Close())
 }
 
-func encode(v any) ([]byte, error) {
+// Encode returns the JSON of a value as Append writes it.
+func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -255,6 +255,6 @@ func withCacheMarks(messages []model.Message) []model.Message {
 
 // sizeOf returns how many bytes a request has in its recorded form.
 func sizeOf(req model.Request) (int64, error) {
-	b, err := history.Marshal(req)
+	b, err := journal.Encode(req)
 	return int64(len(b)), err
 }
