@@ -105,7 +105,7 @@ func (t *talk) run(ctx context.Context, c *pendingCall) (err error) {
 				t.r.Rules.Guard.Redact(t.role.changesText(changed))), nil
 		}
 		var after history.Snapshot
-		c.result, after, err = once(ctx, t.r, command(t.r, w, begin, interrupted))
+		c.result, after, err = once(ctx, t.r, w, begin, interrupted)
 		c.result = t.withNotes(c.result, after)
 		if t.tree != "" && t.tree != after.Tree { // other calls may be repeated; the command itself could change the tree each time
 			maps.DeleteFunc(t.times, func(key string, _ int) bool { return key != c.call.Key })

@@ -17,7 +17,7 @@ import (
 // changes from the user's.
 func Once[T any](ctx context.Context, r *Run, name string, input any, do func(context.Context) (T, error), interrupted Interrupted[T]) (T, error) {
 	begin := func(before history.Before) (any, error) { return history.CommandBegun{Before: before}, nil }
-	v, _, err := once(ctx, r, command(r, effect(history.TypeCommand, name, input, nil, do), begin, interrupted))
+	v, _, err := once(ctx, r, effect(history.TypeCommand, name, input, nil, do), begin, interrupted)
 	return v, err
 }
 
@@ -25,10 +25,10 @@ func Once[T any](ctx context.Context, r *Run, name string, input any, do func(co
 // recorded. changed are the files that changed since; nil if there are none.
 type Interrupted[T any] func(ctx context.Context, changed []string) (T, error)
 
-// command turns a step into a command, which is not repeated automatically. If
-// the command was started but not recorded, interrupted makes its result. begin
-// makes the payload of its begin.
-func command[T any](r *Run, w stepWork[T], begin func(history.Before) (any, error), interrupted Interrupted[T]) stepWork[T] {
+// once runs a command: a step that is not repeated automatically. If it was started but not recorded, interrupted makes its
+// result; begin makes the payload of its begin. Then once takes a snapshot, and restores the protected files that the command
+// changed. It also returns the record of the snapshot.
+func once[T any](ctx context.Context, r *Run, w stepWork[T], begin func(history.Before) (any, error), interrupted Interrupted[T]) (v T, o history.Snapshot, err error) {
 	w.command = true
 	w.open = func(ctx context.Context) (any, error) {
 		if _, err := r.Manifest(ctx); err != nil {
@@ -61,12 +61,6 @@ func command[T any](r *Run, w stepWork[T], begin func(history.Before) (any, erro
 		}
 		return interrupted(ctx, changed)
 	}
-	return w
-}
-
-// once runs a command, takes a snapshot, and restores the protected files that
-// the command changed. It also returns the record of the snapshot.
-func once[T any](ctx context.Context, r *Run, w stepWork[T]) (v T, o history.Snapshot, err error) {
 	if v, err = step(ctx, r, w); err != nil {
 		return v, o, err
 	}

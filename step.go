@@ -75,8 +75,7 @@ func resultOf[T any](r *Run, records []history.Event) (v T, ok bool, err error) 
 	return v, true, err
 }
 
-// stepWork is what a step does. [Step], [effect] and [command] make the three
-// kinds.
+// stepWork is what a step does. [effect] makes one, and [once] makes it a command.
 type stepWork[T any] struct {
 	stepEntry
 	do    func(context.Context) (T, error)
