@@ -230,7 +230,7 @@ func (v *invocation) walls(s loop.Session) (agent, commands, review loop.Walls) 
 }
 
 // The round adds the reviewer's write. The reviewer's commands run behind walls of their own.
-func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(programs []string) (execute, review []tool.Tool), error) {
+func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(programs []string) (execute, review []tool.Tool, err error), error) {
 	set := loop.Toolset{Closed: artifactsHome, Why: artifactsHome + " contains hone's own records and is closed; your instructions state what happened so far"}
 	execution, inspection := set, set
 	execution.Walls, inspection.Walls = commands, review
@@ -240,11 +240,11 @@ func (v *invocation) tools(s loop.Session, commands, review loop.Walls) (func(pr
 	if err != nil {
 		return nil, err
 	}
-	return func(programs []string) (execute, review []tool.Tool) {
+	return func(programs []string) (execute, review []tool.Tool, err error) {
 		with := execution
 		with.Programs = append(v.Programs(), programs...)
-		execute, _ = s.Tools(with) // the tree is open, so that it cannot fail
-		return execute, reviewing
+		execute, err = s.Tools(with)
+		return execute, reviewing, err
 	}, nil
 }
 

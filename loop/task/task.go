@@ -55,7 +55,7 @@ type Loop struct {
 	// file adds to those that commands may run. Tools is called before each session. It
 	// must depend only on allow, and must not give the reviewer a tool named "write":
 	// the loop adds that one. In a run it is invocation.tools.
-	Tools func(allow []string) (execute, review []tool.Tool)
+	Tools func(allow []string) (execute, review []tool.Tool, err error)
 	// NoBash means that Tools has no tool that runs commands.
 	NoBash bool
 	// Typed and ReviewerTyped are the models in the user's words, for CodeScribe's files;
@@ -156,8 +156,11 @@ const (
 func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding) (executed, error) {
 	role := l.Executor
 	if !role.Agent {
-		role.Tools, _ = l.Tools(t.Allow)
-		role.Answered = answerProblem
+		tools, _, err := l.Tools(t.Allow)
+		if err != nil {
+			return executed{}, err
+		}
+		role.Tools, role.Answered = tools, answerProblem
 	}
 	talk, err := l.converse(ctx, r, role, t, prior)
 	if err != nil {
@@ -237,8 +240,11 @@ func (l Loop) review(ctx context.Context, r *hone.Run, t taskfile.Task, did exec
 		return reviewed{}, err
 	}
 	role := l.Reviewer
-	_, role.Tools = l.Tools(t.Allow)
-	role.Tools = append(slices.Clip(role.Tools), reviewWrite(r.Tree.Dir(), r.Round()))
+	_, tools, err := l.Tools(t.Allow)
+	if err != nil {
+		return reviewed{}, err
+	}
+	role.Tools = append(slices.Clip(tools), reviewWrite(r.Tree.Dir(), r.Round()))
 	role.Bounds.Turns = l.reviewTurns()
 	role.Answered = reviewProblem(r)
 	talk, err := r.Talk(ctx, role, messages)
