@@ -15,11 +15,11 @@ import (
 )
 
 // words reads lines "E file:line: message" as errors, W as warnings.
-var words = Reader{Name: "words", Read: func(out []byte, exit int) (found []Finding, ok bool) {
+var words = Reader{Name: "words", Read: func(out []byte, exit int) (found []Finding) {
 	for _, m := range regexp.MustCompile(`(?m)^([EW]) (\S+):1: (.*)$`).FindAllStringSubmatch(string(out), -1) {
 		found = append(found, Finding{File: m[2], Line: 1, Text: m[3], ID: m[3], Advisory: m[1] == "W"})
 	}
-	return found, len(found) > 0
+	return found
 }}
 
 // read runs a command whose output words reads.

@@ -88,13 +88,13 @@ func walk(d *json.Decoder, at []string, paths [][]string, each func([]string, js
 	return err == nil
 }
 
-// It reports whether each accepted a value.
-func forEachValue[T any](text string, path []string, each func(T) bool) (known bool) {
+func forEachValue[T any](text string, path []string, each func(T)) {
 	forEachDocument(text, func(d *json.Decoder) bool {
 		return forEachElement(d, [][]string{path}, func(_ []string, raw json.RawMessage) {
 			var v T
-			known = json.Unmarshal(raw, &v) == nil && each(v) || known
+			if json.Unmarshal(raw, &v) == nil {
+				each(v)
+			}
 		})
 	})
-	return known
 }

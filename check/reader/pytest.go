@@ -59,10 +59,7 @@ type pytestOutput struct {
 }
 
 // Any --tb is read.
-func readPytest(text string, l *list) bool {
-	if !strings.Contains(text, "==== ") && !strings.Contains(text, "ImportError while loading conftest") {
-		return false
-	}
+func readPytest(text string, l *list) {
 	p, known := &pytestOutput{bySection: map[string][]*pytestReport{}}, false
 	for _, block := range sections(text, pytestHead) {
 		switch block.head {
@@ -81,18 +78,14 @@ func readPytest(text string, l *list) bool {
 			}
 		}
 	}
-	if !known {
-		return false
-	}
 	for _, r := range p.reports {
 		l.add(r.item())
 	}
-	if before := len(l.items); len(p.reports) == 0 {
+	if before := len(l.items); known && len(p.reports) == 0 {
 		if p.run.finish(l, nodeName, nodeFile); len(l.items) == before && len(p.said) > 0 {
 			l.add(item{rank: crash, rule: "pytest"}.told(cmp.Or(pytestMessage(p.said), p.said[0]), "", dedent(p.said)))
 		}
 	}
-	return true
 }
 
 // With -q there is no ruler at the end.

@@ -44,11 +44,11 @@ type sarifInvocation struct {
 }
 
 // Results that are failures and are not suppressed count, and the errors of the tool itself (SARIF 2.1).
-func readSARIF(text string, l *list) (known bool) {
+func readSARIF(text string, l *list) {
 	if !strings.Contains(text, `"runs"`) {
-		return false
+		return
 	}
-	paths := [][]string{{"runs", "*", "tool", "driver", "rules", "*"}, {"runs", "*", "results", "*"}, {"runs", "*", "invocations", "*"}, {"version"}}
+	paths := [][]string{{"runs", "*", "tool", "driver", "rules", "*"}, {"runs", "*", "results", "*"}, {"runs", "*", "invocations", "*"}}
 	forEachDocument(text, func(d *json.Decoder) bool {
 		rules := map[string]sarifRule{}
 		var results []sarifResult
@@ -57,8 +57,6 @@ func readSARIF(text string, l *list) (known bool) {
 			var r sarifResult
 			var of sarifInvocation
 			switch {
-			case len(path) == 1:
-				known = known || strings.HasPrefix(string(value), `"2.`)
 			case path[2] == "tool" && json.Unmarshal(value, &rule) == nil:
 				rules[rule.ID] = rule
 			case path[2] == "results" && json.Unmarshal(value, &r) == nil && !slices.ContainsFunc(r.Suppressions, isAccepted) && r.BaselineState != "absent" && strings.Contains("  fail open review ", " "+r.Kind+" "):
@@ -84,10 +82,8 @@ func readSARIF(text string, l *list) (known bool) {
 				l.add(r.items(described)...)
 			}
 		}
-		known = known || len(rules)+len(l.items) > 0
 		return complete
 	})
-	return known
 }
 
 func isAccepted(s struct{ Status string }) bool { return s.Status == "" || s.Status == "accepted" }
