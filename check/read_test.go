@@ -3,8 +3,10 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -179,5 +181,25 @@ func TestLongOutput(t *testing.T) {
 		if strings.Contains(got, part) {
 			t.Errorf("it contains %s", part)
 		}
+	}
+}
+
+// printing is a runner whose commands print this and fail.
+type printing []byte
+
+func (p printing) Run(context.Context, sandbox.Command) (sandbox.Result, error) {
+	return sandbox.Result{Exit: 2, Stdout: p}, nil
+}
+
+// TestFlood: of an output of the largest size, such as one line of a progress bar, no part of the check copies the whole.
+func TestFlood(t *testing.T) {
+	out := bytes.Repeat([]byte("progress 12.3 % syntax error\r"), 64<<20/29)
+	c := command(t, "exit 2")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	ask(t, Command(printing(out), c))
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(len(out)) {
+		t.Errorf("%d MiB are allocated for an output of %d MiB", took>>20, len(out)>>20)
 	}
 }
