@@ -78,8 +78,8 @@ func (c BorkConfig) findings(r sandbox.Result) []Finding {
 	case r.Discarded > 0 && len(r.Stdout) == maxBork:
 		return c.failedToRun(fmt.Sprintf("its output was %d bytes longer than the limit", r.Discarded), nil, r.Stderr)
 	}
-	read, good, err := parseBork(r.Stdout, c.Redact)
-	findings := read.findings()
+	findings, good, err := parseBork(r.Stdout, c.Redact)
+	findings = Bound(findings)
 	switch {
 	case err != nil: // what could be read is kept, and the rest is shown
 		var rest []byte

@@ -18,10 +18,10 @@ import (
 // distinguishes keys that differ in case, and a missing key from null.
 type object map[string]json.RawMessage
 
-// parseBork returns the findings in the output of a checker, bounded ([Bound]). Unknown keys are ignored. One of the two lists
+// parseBork returns the findings in the output of a checker. Unknown keys are ignored. One of the two lists
 // may be missing and counts as empty; if both are missing, the output is something else. If there is an error, the first good
 // bytes are those up to the last finding, or up to the start of the object; 0 if there is no object.
-func parseBork(out []byte, redact func(string) string) (found bounded, good int64, err error) {
+func parseBork(out []byte, redact func(string) string) (found []Finding, good int64, err error) {
 	d := json.NewDecoder(bytes.NewReader(out))
 	switch start, err := d.Token(); {
 	case errors.Is(err, io.EOF):
@@ -50,7 +50,7 @@ func parseBork(out []byte, redact func(string) string) (found bounded, good int6
 			lists++
 			for i := 0; err == nil && d.More(); i++ {
 				if err = d.Decode(&value); err == nil {
-					found.add(findingOf(value, key.(string), i, redact))
+					found = append(found, findingOf(value, key.(string), i, redact))
 					good = d.InputOffset()
 				}
 			}

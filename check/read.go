@@ -109,16 +109,16 @@ func (c CommandConfig) bounded(findings []Finding) []Finding {
 	if c.AllNotes {
 		return findings
 	}
-	var b bounded
+	var rest counted
 	n := 0
 	findings = slices.DeleteFunc(findings, func(f Finding) bool {
 		if f.Blocks() {
 			return false
 		}
 		if n++; n > maxAdvisory {
-			b.omit(f)
+			rest.add(f)
 		}
 		return n > maxAdvisory
 	})
-	return append(findings, b.rest...)
+	return append(findings, rest...)
 }
