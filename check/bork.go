@@ -69,7 +69,7 @@ func Bork(r sandbox.Runner, c BorkConfig) Func {
 }
 
 // maxBork is how many bytes of each stream are kept: a checker whose findings do not fit failed to run.
-const maxBork = 64 << 20
+const maxBork = 128 << 20
 
 func (c BorkConfig) findings(r sandbox.Result) []Finding {
 	switch {

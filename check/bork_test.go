@@ -210,7 +210,7 @@ func TestBorkTimeout(t *testing.T) {
 func TestBorkEndlessOutput(t *testing.T) {
 	c := checker(t, "head -c 140000000 /dev/zero; exit 0")
 	found := ask(t, Bork(runner, c))
-	if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, "its output was 72891136 bytes longer than the limit") {
+	if len(found) != 1 || !found[0].Broken || !strings.Contains(found[0].Text, "its output was 5782272 bytes longer than the limit") {
 		t.Errorf("%+v", found)
 	}
 }

@@ -71,7 +71,7 @@ func memoryItem(i item, head string, body []string) item {
 	for _, line := range body {
 		m := memoryFrame.FindStringSubmatch(line)
 		switch {
-		case len(i.text) > maxText || strings.HasPrefix(line, "====="):
+		case len(i.text) > maxText:
 		case m != nil && isUserFile(m[2]+m[5]):
 			call, file, at := m[1]+m[4], m[2]+m[5], m[3]+m[6]
 			if i.file == "" {

@@ -61,7 +61,12 @@ type pytestOutput struct {
 // Any --tb is read.
 func readPytest(text string, l *list) {
 	p, known := &pytestOutput{bySection: map[string][]*pytestReport{}}, false
-	for _, block := range sections(text, pytestHead) {
+	for _, block := range sections(text, func(line string) (string, bool) {
+		if m := pytestBlock.FindStringSubmatch(line); m != nil && len(line) >= pytestWidth {
+			return m[1], true
+		}
+		return "", pytestEnd.MatchString(line) // with -q there is no ruler at the end
+	}) {
 		switch block.head {
 		case "FAILURES", "ERRORS":
 			known = true
@@ -86,14 +91,6 @@ func readPytest(text string, l *list) {
 			l.add(item{rank: crash, rule: "pytest"}.told(cmp.Or(pytestMessage(p.said), p.said[0]), "", dedent(p.said)))
 		}
 	}
-}
-
-// With -q there is no ruler at the end.
-func pytestHead(line string) (head string, ok bool) {
-	if m := pytestBlock.FindStringSubmatch(line); m != nil && len(line) >= pytestWidth {
-		return m[1], true
-	}
-	return "", pytestEnd.MatchString(line)
 }
 
 func (p *pytestOutput) addSections(lines []string) {

@@ -103,7 +103,10 @@ func (r sarifResult) item(rule sarifRule) item {
 	i := item{rank: rankOf(cmp.Or(r.Level, rule.Default.Level, "warning")), rule: rule.ID}
 	if len(r.Locations) > 0 {
 		p := r.Locations[0].Physical
-		i.file, i.line = uriPath(p.Artifact.URI), p.Region.StartLine
+		i.file, i.line = p.Artifact.URI, p.Region.StartLine
+		if plain, err := url.PathUnescape(i.file); err == nil {
+			i.file = plain
+		}
 	}
 	message := rule.Messages[r.Message.ID].Text
 	for n, a := range r.Message.Arguments {
@@ -111,18 +114,6 @@ func (r sarifResult) item(rule sarifRule) item {
 	}
 	i.text = withRule(cmp.Or(r.Message.Text, message, rule.Short.Text), rule.ID)
 	return i
-}
-
-// A uri is a path, or that of a file.
-func uriPath(uri string) string {
-	if plain, err := url.PathUnescape(uri); err == nil {
-		uri = plain
-	}
-	uri = strings.TrimPrefix(uri, "file://")
-	if len(uri) > 2 && uri[2] == ':' { // file:///C:/x
-		uri = strings.TrimPrefix(uri, "/")
-	}
-	return uri
 }
 
 func withRule(message, rule string) string {
