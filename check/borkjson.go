@@ -49,10 +49,14 @@ func parseBork(out []byte, redact func(string) string) (found []Finding, good in
 			}
 			lists++
 			for i := 0; err == nil && d.More(); i++ {
-				if err = d.Decode(&value); err == nil {
-					found = append(found, findingOf(value, key.(string), i, redact))
-					good = d.InputOffset()
+				if err = d.Decode(&value); err != nil {
+					break
 				}
+				f, wrong := parseFinding(value, key == "per_file_findings", redact)
+				if wrong != nil { // then its text is the finding
+					f = asText(value, fmt.Errorf("%s[%d]: %w", key, i, wrong), redact)
+				}
+				found, good = append(found, f), d.InputOffset()
 			}
 			if err = cmp.Or(startErr, err); err == nil {
 				_, err = d.Token() // the list's end
@@ -87,15 +91,6 @@ func unreadable(out []byte, d *json.Decoder, err error) error {
 
 func inLine(out []byte, at int64, err error) error {
 	return fmt.Errorf("line %d: %w", 1+bytes.Count(out[:at], []byte("\n")), err)
-}
-
-// Of what is no finding, the text is one.
-func findingOf(raw json.RawMessage, list string, i int, redact func(string) string) Finding {
-	f, err := parseFinding(raw, list == "per_file_findings", redact)
-	if err != nil {
-		f = asText(raw, fmt.Errorf("%s[%d]: %w", list, i, err), redact)
-	}
-	return f
 }
 
 func parseFinding(raw json.RawMessage, needsFile bool, redact func(string) string) (Finding, error) {

@@ -41,7 +41,8 @@ func (c CommandConfig) clean(stream []byte) string {
 	}
 	// Half of a secret is not recognized, so what is close to the cut is left out, too.
 	head, tail := clean(stream[:maxRead/2]), clean(stream[len(stream)-maxRead/2:])
-	return strings.ToValidUTF8(head[:max(0, len(head)-maxSecret)]+"\n[...]\n"+tail[min(len(tail), maxSecret):], "\uFFFD")
+	head, tail = head[:max(0, len(head)-maxSecret)], tail[min(len(tail), maxSecret):]
+	return strings.ToValidUTF8(head+excerpt.Omitted(len(stream)-len(head)-len(tail))+tail, "\uFFFD")
 }
 
 // The worst come first. The reports count, or if these have nothing that blocks, the output: both usually describe the same
@@ -73,7 +74,12 @@ func (c CommandConfig) read(out string, r sandbox.Result, reports []Report) []Fi
 		c.Place(found)
 	}
 	slices.SortStableFunc(found, func(f, g Finding) int { return f.rank() - g.rank() })
-	return distinct(found)
+	seen := map[Finding]bool{}
+	return slices.DeleteFunc(found, func(f Finding) bool {
+		again := seen[f]
+		seen[f] = true
+		return again
+	})
 }
 
 // It is nil if r is the zero Reader.
@@ -82,15 +88,6 @@ func readWith(r Reader, out string, exit int) []Finding {
 		return nil
 	}
 	return r.Read([]byte(out), exit)
-}
-
-func distinct(findings []Finding) []Finding {
-	seen := map[Finding]bool{}
-	return slices.DeleteFunc(findings, func(f Finding) bool {
-		again := seen[f]
-		seen[f] = true
-		return again
-	})
 }
 
 // The command passed.
