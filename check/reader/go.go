@@ -154,10 +154,15 @@ func (g *goOutput) endBuild() {
 	g.block, g.spare, g.open = "", nil, false
 }
 
-// The output is that of another tool.
-func goBuildItems(text string) []item {
+// A message without a place may be what the compiler printed.
+func (l *list) addCompiled(i item, message string) {
 	g := newGoOutput(&list{})
-	forEachLine(text, func(line string) { g.build(line) })
-	g.endBuild()
-	return g.items
+	if i.file == "" {
+		forEachLine(message, func(line string) { g.build(line) })
+		g.endBuild()
+	}
+	if len(g.items) == 0 {
+		g.add(i)
+	}
+	l.add(g.items...)
 }

@@ -7,7 +7,10 @@ import (
 	"hone/internal/lazyregexp"
 )
 
+// lintMessage is a message of eslint, ruff or staticcheck, or eslint's messages about one file.
 type lintMessage struct {
+	FilePath          string
+	Messages          []lintMessage
 	RuleID, Code      string
 	Severity          any // a number for eslint
 	Message, Filename string
@@ -35,6 +38,26 @@ func (m lintMessage) item(file string) item {
 	return i
 }
 
+// The messages are elements of an array, or each is a document.
+func (l *list) addMessages(text, mark string, is func(lintMessage) bool) {
+	if !strings.Contains(text, mark) {
+		return
+	}
+	for _, path := range [][]string{{"*"}, nil} {
+		forEachValue(text, path, func(m lintMessage) {
+			switch i := m.item(""); {
+			case !is(m):
+			case m.FilePath != "":
+				for _, one := range m.Messages {
+					l.add(one.item(m.FilePath))
+				}
+			default:
+				l.addCompiled(i, m.Message)
+			}
+		})
+	}
+}
+
 var eslintLine = lazyregexp.New(`^ +(?P<line>\d{1,9}):\d{1,9} +(?P<severity>error|warning) +(?P<text>\S.*?)(?:  +(?P<rule>\S+))?$`)
 
 // eslintOops is how eslint begins to say that it crashed: a rule did, in its code, or the configuration is wrong.
@@ -52,16 +75,7 @@ func readESLint(text string, l *list) {
 		i.file, i.line = locate(exception)
 		l.add(i)
 	}
-	if strings.Contains(text, `"filePath"`) {
-		forEachValue(text, []string{"*"}, func(f struct {
-			FilePath string
-			Messages []lintMessage
-		}) {
-			for _, m := range f.Messages {
-				l.add(m.item(f.FilePath))
-			}
-		})
-	}
+	l.addMessages(text, `"filePath"`, func(m lintMessage) bool { return m.FilePath != "" })
 	file := ""
 	forEachLine(text, func(line string) {
 		if line != "" && line[0] != ' ' {
@@ -79,15 +93,7 @@ var ruffHead = lazyregexp.New(`^(?:(?P<severity>error|warning|info)\[(?P<rule>[\
 
 // The output may be JSON, lines of JSON, or ruff's full output.
 func readRuff(text string, l *list) {
-	if strings.Contains(text, `"filename"`) && strings.Contains(text, `"row"`) {
-		for _, path := range [][]string{{"*"}, nil} {
-			forEachValue(text, path, func(m lintMessage) {
-				if m.Filename != "" && m.Location.Row > 0 {
-					l.add(m.item(""))
-				}
-			})
-		}
-	}
+	l.addMessages(text, `"row"`, func(m lintMessage) bool { return m.Filename != "" && m.Location.Row > 0 })
 	for _, s := range sections(text, func(line string) (string, bool) { return line, ruffHead.MatchString(line) }) {
 		if i, ok := pointed(ruffHead, s); ok {
 			if i.rule == "invalid-syntax" {
@@ -100,20 +106,8 @@ func readRuff(text string, l *list) {
 
 // It is the output of staticcheck -f json.
 func readStaticcheck(text string, l *list) {
-	if !strings.Contains(text, `"severity"`) || !strings.Contains(text, `"location"`) {
-		return
-	}
-	forEachValue(text, nil, func(m lintMessage) {
+	l.addMessages(text, `"location"`, func(m lintMessage) bool {
 		severity, named := m.Severity.(string)
-		if !named || severity == "ignored" || m.Code == "" || m.Filename != "" {
-			return
-		}
-		if m.Location.File == "" {
-			if compiled := goBuildItems(m.Message); len(compiled) > 0 {
-				l.add(compiled...)
-				return
-			}
-		}
-		l.add(m.item(""))
+		return named && severity != "ignored" && m.Code != "" && m.Filename == ""
 	})
 }

@@ -52,7 +52,7 @@ func readSARIF(text string, l *list) {
 	forEachDocument(text, func(d *json.Decoder) bool {
 		rules := map[string]sarifRule{}
 		var results []sarifResult
-		complete := forEachElement(d, paths, func(path []string, value json.RawMessage) {
+		complete := forEachElement(d, nil, paths, func(path []string, value json.RawMessage) {
 			var rule sarifRule
 			var r sarifResult
 			var of sarifInvocation
@@ -79,7 +79,7 @@ func readSARIF(text string, l *list) {
 			described.ID = id
 			// Without a rule and a text of its own, a result of a report that is cut says nothing.
 			if complete || r.Message.Text != "" {
-				l.add(r.items(described)...)
+				l.addCompiled(r.item(described), r.Message.Text)
 			}
 		}
 		return complete
@@ -87,17 +87,6 @@ func readSARIF(text string, l *list) {
 }
 
 func isAccepted(s struct{ Status string }) bool { return s.Status == "" || s.Status == "accepted" }
-
-// One result may be a compiler's output.
-func (r sarifResult) items(rule sarifRule) []item {
-	i := r.item(rule)
-	if i.file == "" {
-		if compiled := goBuildItems(r.Message.Text); len(compiled) > 0 {
-			return compiled
-		}
-	}
-	return []item{i}
-}
 
 func (r sarifResult) item(rule sarifRule) item {
 	i := item{rank: rankOf(cmp.Or(r.Level, rule.Default.Level, "warning")), rule: rule.ID}
