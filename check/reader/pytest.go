@@ -13,7 +13,7 @@ var (
 	pytestBlock   = lazyregexp.New(`^=+ (\S.*?) =+$`)
 	pytestSection = lazyregexp.New(`^_+ (?:\[doctest\] )?(?:ERROR (?:at )?(collecting|setup|teardown) (?:of )?)?(.+?) _+$`)
 	pytestEnd     = lazyregexp.New(`^\d+ (?:failed|passed|errors?|skipped)\b.* in \d[\d.]*s`)
-	pytestVerdict = lazyregexp.New(`^(FAILED|ERROR) ([^\s(].*)$`)
+	pytestVerdict = lazyregexp.New(`^(FAILED|ERROR) ([^\s([][^[]*?(?:\[.*?\])?)(?: - (.*))?$`)
 	pytestLive    = lazyregexp.New(`^(?:\[gw\d+\] (?:\[ *\d+%\] )?)?(?:(FAILED|ERROR) )?(\S+\.py::\S.*?)(?: (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*)?\s*$`)
 	pytestLine    = lazyregexp.New(`^(?P<file>(?:[A-Za-z]:)?[^\s:][^:\n]*\.py):(?P<line>\d{1,9}): (?P<text>\S.*)$`)
 )
@@ -122,7 +122,7 @@ func (p *pytestOutput) verdict(line string) {
 	if m == nil {
 		return
 	}
-	node, said := cutNode(m[2])
+	node, said := m[2], m[3]
 	name := nodeName(node)
 	if queue := p.bySection[name]; len(queue) > 0 {
 		queue[0].node, queue[0].said = node, said
@@ -166,18 +166,6 @@ func (p *pytestOutput) progress(line string) {
 			p.run.running = m[2]
 		}
 	}
-}
-
-func cutNode(text string) (node, said string) {
-	from := 0
-	if i := strings.IndexByte(text, '['); i >= 0 && i < max(strings.Index(text, " - "), 0) {
-		from = max(strings.Index(text, "] - "), 0)
-	}
-	i := strings.Index(text[from:], " - ")
-	if i < 0 {
-		return text, ""
-	}
-	return text[:from+i], text[from+i+3:]
 }
 
 // It has no file, and dots.
