@@ -19,7 +19,6 @@ func Parse(text string) (Reply, []Problem) {
 	p.scan()
 	p.checkMarkers()
 	r := p.collect()
-	p.checkWhole()
 	return r, p.problems()
 }
 
@@ -60,15 +59,13 @@ type parser struct {
 	// is not inside another one.
 	attempted, hasBlock [kinds]bool
 
-	general         []Problem // about the complete reply, at most one
-	overlap, repeat problemList
+	faults []fault
 }
 
 func nothingOpen() [kinds]int { return [kinds]int{none, none, none, none} }
 
 // Each kind is matched separately.
 func (p *parser) scan() {
-	p.marks = make([]marker, 0, p.bound())
 	start := 0
 	for number := 1; start < len(p.text); number++ {
 		line := p.lineAt(start)
@@ -77,15 +74,6 @@ func (p *parser) scan() {
 		}
 		start += len(line)
 	}
-}
-
-// Growing a slice of millions costs more than counting signs, and most replies have few.
-func (p *parser) bound() int {
-	count := 0
-	for k := range kinds {
-		count += strings.Count(p.text, k.sign())
-	}
-	return min(count, strings.Count(p.text, "\n")+1)
 }
 
 func (p *parser) lineAt(start int) string {

@@ -1,6 +1,10 @@
 package block
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Blocks that overlap are broken.
 func (p *parser) checkMarkers() {
@@ -43,13 +47,13 @@ func (p *parser) checkClosed(m *marker) {
 	if m.under != none && !p.marks[m.under].reported {
 		outer := &p.marks[m.under]
 		outer.reported = true
-		p.add(&p.overlap, m, func() string {
+		p.add(m, func() string {
 			return fmt.Sprintf("opens a block before the block of line %d (%s) is closed%s; write %s alone on a line before this one",
 				outer.line, p.display(outer), slipAfter(outer), m.kind.closing())
 		})
 	}
 	if !m.matched && !m.covered {
-		p.add(&p.overlap, m, func() string {
+		p.add(m, func() string {
 			return fmt.Sprintf("is not closed%s; write %s alone on a line after its text", slipAfter(m), m.kind.closing())
 		})
 	}
@@ -76,7 +80,7 @@ func (p *parser) checkClosing(m *marker) {
 	if m.matched && p.marks[m.mate].reported {
 		return
 	}
-	p.add(&p.overlap, m, func() string {
+	p.add(m, func() string {
 		return "closes a block that was not opened; " + m.kind.opening() + " must be alone on a line before the text"
 	})
 }
@@ -100,7 +104,7 @@ func (p *parser) checkSlip(m *marker) {
 		return
 	}
 	m.reported = true
-	p.add(&p.overlap, m, func() string {
+	p.add(m, func() string {
 		if m.kind == file {
 			return "names no file; write ^^^ and the file's path to open a block, or ^^^end to close it"
 		}
@@ -131,7 +135,7 @@ func (p *parser) breakEnclosing(k kind) int {
 
 func (p *parser) addInside(m *marker, outer int) {
 	o := &p.marks[outer]
-	p.add(&p.overlap, m, func() string {
+	p.add(m, func() string {
 		return fmt.Sprintf("is inside the block of lines %d to %d (%s); blocks must not nest or overlap, and their text must not contain marker lines: close that block first, or change the start of this line",
 			o.line, p.marks[o.mate].line, p.display(o))
 	})
@@ -141,7 +145,7 @@ func (p *parser) addInside(m *marker, outer int) {
 func (p *parser) checkRepeat(m *marker, name string, lines map[string]int) {
 	cleaned := clean(name)
 	if first, found := lines[cleaned]; found {
-		p.add(&p.repeat, m, func() string {
+		p.add(m, func() string {
 			return fmt.Sprintf("is the same file as in line %d; write each file once and complete", first)
 		})
 		return
@@ -150,18 +154,44 @@ func (p *parser) checkRepeat(m *marker, name string, lines map[string]int) {
 }
 
 func (p *parser) addDeletesText(m *marker) {
-	p.add(&p.repeat, m, func() string {
+	p.add(m, func() string {
 		return "deletes a file, but there is text before it; write ^^^ and the path and then ^^^delete, each alone on its line, or ^^^end to write the text to the file"
 	})
 }
 
-// It reports a reply that does not say what to do (ruling C6), and is silent if the reply tried to, because that problem is
+// It is for a reply that does not say what to do (ruling C6); none if the reply tried to, because that problem is
 // reported already.
-func (p *parser) checkWhole() {
+func (p *parser) wholeProblem() []Problem {
 	switch {
 	case !p.attempted[file] && !p.attempted[done]:
-		p.general = []Problem{{Text: "the reply has neither a file nor a $$$ block: write each file to change, complete, between ^^^ with its path and ^^^end, or explain between $$$start and $$$end why no file needs to change; each marker must be alone on its line"}}
+		return []Problem{{Text: "the reply has neither a file nor a $$$ block: write each file to change, complete, between ^^^ with its path and ^^^end, or explain between $$$start and $$$end why no file needs to change; each marker must be alone on its line"}}
 	case p.hasBlock[file] && p.hasBlock[done]:
-		p.general = []Problem{{Marker: done.sign(), Text: "the reply has a $$$ block, which says that no file needs to change, but also files: remove one or the other"}}
+		return []Problem{{Marker: done.sign(), Text: "the reply has a $$$ block, which says that no file needs to change, but also files: remove one or the other"}}
 	}
+	return nil
+}
+
+// maxProblems is how many problems of a reply are reported individually.
+const maxProblems = 50
+
+// fault is a problem whose words are made only if it is reported, so that a reply with an error in every line costs no more
+// than reading it.
+type fault struct {
+	at   *marker
+	text func() string
+}
+
+func (p *parser) add(at *marker, text func() string) { p.faults = append(p.faults, fault{at, text}) }
+
+// Those of the complete reply are first, then all others in line order.
+func (p *parser) problems() []Problem {
+	slices.SortStableFunc(p.faults, func(a, b fault) int { return cmp.Compare(a.at.line, b.at.line) })
+	all := p.wholeProblem()
+	for i, f := range p.faults {
+		if len(all) == maxProblems {
+			return append(all, Problem{Line: f.at.line, Text: fmt.Sprintf("and %d more problems from this line on", len(p.faults)-i)})
+		}
+		all = append(all, Problem{Line: f.at.line, Marker: p.display(f.at), Text: f.text()})
+	}
+	return all
 }
