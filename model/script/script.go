@@ -13,7 +13,7 @@
 // your prompt that no result contains; otherwise the reply answers the
 // requests that follow its own calls, again and again.
 //
-// A script is JSON or text. In the text form marker lines separate replies:
+// A script is text, in which marker lines separate replies:
 //
 //	Text before the first marker is a comment.
 //	=== reply ===
@@ -26,7 +26,6 @@
 //	=== reply finish=length when="(?i)review" input=100 output=5 ===
 //	This reply answers requests that match "when".
 //
-// A comment must not begin with a bracket, because that begins the JSON form.
 // The markers differ from those of txtar, so that a txtar archive can contain
 // a script. In a reply's text, a backslash escapes a line that looks like a
 // marker. These are the markers and their attributes:
@@ -39,14 +38,6 @@
 //	error  a failed attempt: kind, status, after, hint, delay, when. The
 //	       lines below are the message. With last no reply follows: all
 //	       further attempts fail too
-//
-// The JSON form is a list of replies, or an object with the list as "replies":
-//
-//	{"replies": [
-//	  {"text": "…", "calls": [{"name": "read", "args": {"path": "main.go"}}]},
-//	  {"attempts": [{"error": {"kind": "overloaded", "status": 503, "after": "1s"}}, {"text": "…"}]},
-//	  {"when": "(?i)review", "text": "…", "finish": "length", "usage": {"input": 100, "output": 5}}
-//	]}
 package script
 
 import (
