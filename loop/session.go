@@ -82,13 +82,12 @@ type Session interface {
 
 // Say prints what a model says to the user, once in a run, with [IO.Say]; nil prints nothing.
 func Say(ctx context.Context, r *hone.Run, print func(text string), text string) error {
-	_, err := hone.Step(ctx, r, "say", text, func(context.Context) (struct{}, error) {
+	return Do(ctx, r, "say", text, func(context.Context) error {
 		if print != nil {
 			print(text)
 		}
-		return struct{}{}, nil
+		return nil
 	})
-	return err
 }
 
 // IO is the environment of the user's own checks, and the outputs.

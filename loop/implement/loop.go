@@ -14,7 +14,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -227,38 +227,33 @@ func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) erro
 
 // It is added to the file once.
 func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) error {
-	size, err := loop.InTree(ctx, r, "user output size", nil, func(root *os.Root) (measured, error) {
-		n, err := sizeOf(root, OutputName)
+	size, err := hone.Step(ctx, r, "user output size", nil, func(context.Context) (measured, error) {
+		n, err := sizeOf(filepath.Join(r.Tree.Dir(), OutputName))
 		return measured{n}, err
 	})
 	if err != nil {
 		return err
 	}
-	_, err = loop.InTree(ctx, r, "user output", nil, func(root *os.Root) (done, error) {
+	return loop.Do(ctx, r, "user output", nil, func(context.Context) error {
 		if l.Say != nil {
 			l.Say(thought)
 		}
-		return done{}, appendOnce(root, OutputName, l.clean(thought)+"\n---\n", size.Bytes)
+		return appendOnce(r.Tree.Dir(), OutputName, l.clean(thought)+"\n---\n", size.Bytes)
 	})
-	return err
 }
 
 type measured struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// done is the record of a step without a result.
-type done struct{}
-
 func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error {
 	at, err := logFolder(ctx, r)
 	if err != nil {
 		return err
 	}
-	_, err = loop.InTree(ctx, r, "log "+name, nil, func(root *os.Root) (done, error) {
-		return done{}, artifact.Write(root, fmt.Sprintf("%s/%s", at, logName(r.Round(), name)), strings.NewReader(l.clean(content)))
+	return loop.Do(ctx, r, "log "+name, nil, func(context.Context) error {
+		return artifact.Write(r.Tree.Dir(), at+"/"+logName(r.Round(), name), strings.NewReader(l.clean(content)))
 	})
-	return err
 }
 
 // Names are query-N.txt, query-N-response.txt and so on.
@@ -276,8 +271,8 @@ type made struct {
 func logFolder(ctx context.Context, r *hone.Run) (string, error) {
 	m, ok, err := hone.First[made](r, "log folder")
 	if err == nil && !ok {
-		m, err = loop.InTree(ctx, r, "log folder", nil, func(root *os.Root) (made, error) {
-			at, err := folder(root, r.Journal.Run())
+		m, err = hone.Step(ctx, r, "log folder", nil, func(context.Context) (made, error) {
+			at, err := folder(r.Tree.Dir(), r.Journal.Run())
 			return made{at}, err
 		})
 	}
@@ -306,7 +301,7 @@ func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) che
 		if err != nil {
 			return err
 		}
-		return Write(r.Tree.Dir(), m.Folder+"/"+logName(r.Round(), "build.txt"), output)
+		return artifact.Write(r.Tree.Dir(), m.Folder+"/"+logName(r.Round(), "build.txt"), output)
 	}
 	return l.BuildUnlogged(runner, c)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -59,16 +58,12 @@ type health struct {
 // It writes lint.log for the user if the hook itself only prints.
 func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	return repeatable(ctx, r, "health check", func(ctx context.Context) (health, error) {
-		root, err := os.OpenRoot(r.Tree.Dir())
-		if err != nil {
-			return health{}, err
-		}
-		defer root.Close()
+		dir := r.Tree.Dir()
 		// The hook runs the builder's code, which must not see what the server wrote about
 		// the verifier's requests.
 		logs := append([]string{lintLog}, l.otherLogs(lintLog)...)
 		for _, name := range slices.Concat(logs, []string{devserver.Log}, l.otherLogs(devserver.Log)) {
-			if err := artifact.Remove(root, name); err != nil {
+			if err := artifact.Remove(dir, name); err != nil {
 				return health{}, err
 			}
 		}
@@ -79,9 +74,9 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 		if line := unwritableLog.FindString(said.Output); line != "" && said.Exit != 0 {
 			return health{}, noLog(line)
 		}
-		written, err := readLogs(root, logs)
+		written, err := readLogs(dir, logs)
 		if err == nil && written == nil {
-			if err := artifact.Write(root, lintLog, strings.NewReader(said.Output)); err != nil {
+			if err := artifact.Write(dir, lintLog, strings.NewReader(said.Output)); err != nil {
 				return health{}, noLog(err.Error())
 			}
 		}
@@ -100,9 +95,9 @@ func (l Loop) health(ctx context.Context, r *hone.Run) (health, error) {
 	})
 }
 
-func readLogs(root *os.Root, names []string) (texts []string, err error) {
+func readLogs(dir string, names []string) (texts []string, err error) {
 	for _, name := range names {
-		text, err := artifact.Read(root, name, maxLog)
+		text, err := artifact.Read(dir, name, maxLog)
 		switch {
 		case err == nil:
 			texts = append(texts, string(text))

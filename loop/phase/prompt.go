@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -141,12 +140,7 @@ func (l Loop) writeMap(dir, deps string) (string, error) {
 		return "", fmt.Errorf("map %s: %w", Src, err)
 	}
 	text := l.mapText(tree, deps)
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	return text, artifact.Write(root, MapName, strings.NewReader(text))
+	return text, artifact.Write(dir, MapName, strings.NewReader(text))
 }
 
 // This is the seed's form.
@@ -277,12 +271,7 @@ func (l Loop) specs(dir string) ([]spec.Phase, error) {
 const maxText = 1 << 20
 
 func readText(dir, name string) (string, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	text, err := artifact.Read(root, name, maxText)
+	text, err := artifact.Read(dir, name, maxText)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
