@@ -19,7 +19,6 @@ import (
 	"hone/loop"
 	"hone/loop/phase/devserver"
 	"hone/loop/phase/spec"
-	"hone/loop/phase/verdict"
 	"hone/tool"
 )
 
@@ -154,7 +153,7 @@ func (l Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Fi
 		got.Text, got.Bad = readVerdicts(r.Tree.Dir())
 		got.Text = l.redact(got.Text)
 		got.Absent = !hasSuite(r)
-		v := verdict.Parse(got.Text)
+		v := readFailed(got.Text)
 		got.Said = verdictText("the verifier reports", len(v.Failures))
 		for _, w := range v.Warnings {
 			got.Said += "\n" + w
@@ -179,7 +178,7 @@ func (l Loop) proofGap(reached, due int, talk hone.Conversation, got report) str
 	switch {
 	case got.Bad != "":
 		return "its verdict is unreadable: " + got.Bad
-	case len(verdict.Parse(got.Text).Failures) > 0:
+	case len(readFailed(got.Text).Failures) > 0:
 	case talk.Ended != hone.EndedAnswer || strings.TrimSpace(talk.Reply.Text()) == "":
 		return fmt.Sprintf("the verifier gave no final answer (its session ended with: %s)", talk.Ended)
 	case refusedReport(talk) != "":
@@ -222,7 +221,7 @@ func ranCommand(talk hone.Conversation, tools []tool.Tool) bool {
 }
 
 func (got report) findings() (found []check.Finding) {
-	v := verdict.Parse(got.Text)
+	v := readFailed(got.Text)
 	for _, f := range v.Failures {
 		found = append(found, check.Finding{Source: sourceContract, Text: f.Text})
 	}
@@ -333,7 +332,7 @@ func (l Loop) recordVerdicts(ctx context.Context, r *hone.Run, due []spec.Item, 
 		}
 	}
 	for _, f := range failures {
-		for _, one := range verdict.Parse(f.Text).Failures {
+		for _, one := range readFailed(f.Text).Failures {
 			if i := testedBy(plain, strings.TrimSpace(one.Spec)); i >= 0 {
 				all[i].Verdict = loop.Failed
 			}

@@ -25,7 +25,6 @@ import (
 
 	"hone"
 	"hone/check"
-	"hone/loop/task/taskfile"
 	"hone/model"
 	"hone/tool"
 	"hone/workspace"
@@ -112,10 +111,10 @@ func (l Loop) Round(ctx context.Context, r *hone.Run, prior []check.Finding) ([]
 
 // The user may edit the file while hone runs (ruling S6). An invalid file stops the run; continuing with the old task would do
 // what the user no longer wants.
-func (l Loop) reload(ctx context.Context, r *hone.Run) (taskfile.Task, error) {
-	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (taskfile.Task, error) {
+func (l Loop) reload(ctx context.Context, r *hone.Run) (taskFile, error) {
+	return hone.Step(ctx, r, stepTask, nil, func(context.Context) (taskFile, error) {
 		t, err := l.task(r.Tree)
-		var wrong *taskfile.Error
+		var wrong *taskError
 		switch {
 		case errors.As(err, &wrong):
 			return t, &hone.Stop{Kind: hone.KindUsage, Why: fmt.Sprintf("the task file is wrong: %v", err), Next: hone.Next{First: "fix it", Verb: hone.Resume}}
@@ -126,11 +125,11 @@ func (l Loop) reload(ctx context.Context, r *hone.Run) (taskfile.Task, error) {
 	})
 }
 
-func (l Loop) task(tree *workspace.Tree) (taskfile.Task, error) {
+func (l Loop) task(tree *workspace.Tree) (taskFile, error) {
 	if l.File == "" {
-		return taskfile.Plain(l.Text), nil
+		return plainTask(l.Text), nil
 	}
-	return taskfile.Load(tree, l.File)
+	return loadTask(tree, l.File)
 }
 
 type executed struct {
@@ -153,7 +152,7 @@ const (
 	endedUnread = "unreadable" // the agent's output contains no answer
 )
 
-func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior []check.Finding) (executed, error) {
+func (l Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []check.Finding) (executed, error) {
 	role := l.Executor
 	if !role.Agent {
 		role.Tools, _ = l.Tools(t.Allow)
@@ -179,7 +178,7 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskfile.Task, prior [
 }
 
 // The last session is continued if only the check was not content with it, and it leaves room.
-func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskfile.Task, prior []check.Finding) (hone.Conversation, error) {
+func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskFile, prior []check.Finding) (hone.Conversation, error) {
 	past, err := earlierLoops(r)
 	if err != nil {
 		return hone.Conversation{}, err
@@ -231,7 +230,7 @@ func pendingItems(prior []check.Finding) []string {
 	return items
 }
 
-func (l Loop) review(ctx context.Context, r *hone.Run, t taskfile.Task, did executed) (reviewed, error) {
+func (l Loop) review(ctx context.Context, r *hone.Run, t taskFile, did executed) (reviewed, error) {
 	messages, err := l.composeReview(ctx, r, t, did)
 	if err != nil {
 		return reviewed{}, err
