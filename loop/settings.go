@@ -223,19 +223,6 @@ func (m Model) Names() string {
 	return strings.Join(names, ",")
 }
 
-// MapNames applies a function to each of several models' names, which are separated by
-// commas.
-func MapNames(names string, do func(name string) (string, error)) (string, error) {
-	list := strings.Split(names, ",")
-	for i, name := range list {
-		var err error
-		if list[i], err = do(strings.TrimSpace(name)); err != nil {
-			return "", err
-		}
-	}
-	return strings.Join(list, ","), nil
-}
-
 // Role returns a role for the engine, without its models; see [Session.SetModel]. Its
 // context is the smallest of all its models, so that each can take a conversation over.
 func (m Model) Role(name, system string) hone.Role {

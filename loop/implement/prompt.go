@@ -329,11 +329,7 @@ func withNewline(text string) string {
 
 // It adds the sizes of the prompt's parts (ruling G10).
 func explain(err error, p prompt) error {
-	var c *hone.ContextError
-	if !errors.As(err, &c) || c.Room != "" {
-		return err
-	}
-	c.Room = fmt.Sprintf("the query and the code base take %d bytes, the history of %d rounds %d", len(p.text())-p.history, p.rounds, p.history)
-	c.Remedy = "name the files that are sent, or those that are not-sent in [implement], or choose a model with a larger context"
-	return err
+	return loop.Explain(err, func() string {
+		return fmt.Sprintf("the query and the code base take %d bytes, the history of %d rounds %d", len(p.text())-p.history, p.rounds, p.history)
+	}, "name the files that are sent, or those that are not-sent in [implement], or choose a model with a larger context")
 }

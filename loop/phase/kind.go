@@ -116,7 +116,7 @@ func (v *invocation) Resolve(ctx context.Context, in *loop.Input) (l hone.Limits
 	}
 	both := cmp.Or(config.Model.Given(in.Flags), in.Getenv("HONE_MODEL"))
 	model := func(s config.Setting[string], standard string) string {
-		return modelName(in, s.Given(in.Flags), both, s.In(in.Values), config.Model.In(in.Values), standard)
+		return cmp.Or(s.Given(in.Flags), both, s.In(in.Values), config.Model.In(in.Values), standard)
 	}
 	verifier := model(config.VerifierModel, defaultVerifier)
 	config.Model.Set(in.Values, model(config.BuilderModel, defaultBuilder))

@@ -298,32 +298,15 @@ func RoleText(dir, role string) (string, error) {
 
 func (l Loop) fits(e assignment, dir string, c composed) error {
 	role := l.role(e)
-	err := role.Fits(int64(len(role.System) + len(c.Context) + len(c.Instruction)))
-	if err == nil {
-		return nil
-	}
-	return l.tooLong(err, dir, c)
-}
-
-// tooLong adds the sizes of a prompt's parts to an error about a prompt that does not
-// fit (ruling G10).
-func (l Loop) tooLong(err error, dir string, c composed) error {
-	var room *hone.ContextError
-	if !errors.As(err, &room) {
-		return err
-	}
-	specs, readErr := l.specs(dir)
-	if readErr != nil {
-		return err
-	}
-	var b strings.Builder
-	rest := len(c.Context)
-	for _, s := range specs {
-		fmt.Fprintf(&b, "  %10d bytes  %s\n", len(s.Text), s.Path)
-		rest -= len(s.Text)
-	}
-	fmt.Fprintf(&b, "  %10d bytes  %s, %s and the failures\n", max(rest, 0), projectName, MapName)
-	room.Room = strings.TrimRight(b.String(), "\n")
-	room.Remedy = "shorten the specifications, or choose a model with a larger context"
-	return room
+	return loop.Explain(role.Fits(int64(len(role.System)+len(c.Context)+len(c.Instruction))), func() string {
+		var b strings.Builder
+		rest := len(c.Context)
+		specs, _ := l.specs(dir) // which the prompt already contains
+		for _, s := range specs {
+			fmt.Fprintf(&b, "  %10d bytes  %s\n", len(s.Text), s.Path)
+			rest -= len(s.Text)
+		}
+		fmt.Fprintf(&b, "  %10d bytes  %s, %s and the failures", max(rest, 0), projectName, MapName)
+		return b.String()
+	}, "shorten the specifications, or choose a model with a larger context")
 }

@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -160,13 +159,9 @@ func modelMessages(t taskFile, text string) []model.Message {
 
 // The error states what takes the room (ruling G10).
 func (l Loop) fits(role hone.Role, t taskFile, rest int) error {
-	err := role.Fits(int64(len(role.System) + t.Size() + rest))
-	var c *hone.ContextError
-	if errors.As(err, &c) && c.Room == "" {
-		c.Room = fmt.Sprintf("the task takes %d bytes, the account of earlier loops %d", t.Size(), rest)
-		c.Remedy = "shorten the task, or choose a model with a larger context"
-	}
-	return err
+	return loop.Explain(role.Fits(int64(len(role.System)+t.Size()+rest)), func() string {
+		return fmt.Sprintf("the task takes %d bytes, the account of earlier loops %d", t.Size(), rest)
+	}, "shorten the task, or choose a model with a larger context")
 }
 
 // standing is the state of the work when a loop begins.
