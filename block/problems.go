@@ -8,51 +8,45 @@ import (
 
 // Blocks that overlap are broken.
 func (p *parser) checkMarkers() {
-	p.last = nothingOpen()
-	for i := range p.marks {
-		switch p.marks[i].role {
+	p.last = [kinds]*marker{}
+	for _, m := range p.marks {
+		switch m.role {
 		case opening:
-			p.checkOpening(i)
+			p.attempted[m.kind] = true
+			p.checkOpening(m)
 		case closing:
-			p.checkClosing(&p.marks[i])
+			p.attempted[m.kind] = true
+			p.checkClosing(m)
 		case slip:
-			p.checkSlip(&p.marks[i])
+			p.checkSlip(m)
 		}
 	}
 }
 
-func (p *parser) checkOpening(i int) {
-	m := &p.marks[i]
-	p.attempted[m.kind] = true
+func (p *parser) checkOpening(m *marker) {
 	outer := p.breakEnclosing(m.kind)
-	if m.under != none && p.marks[m.under].matched {
+	if m.under != nil && m.under.mate != nil {
 		outer = m.under
-		p.marks[outer].broken = true
+		outer.broken = true
 	}
-	if outer != none {
-		m.broken = true
-		m.reported = true
+	if m.mate != nil {
+		p.last[m.kind] = m
+	}
+	if outer != nil {
+		m.broken, m.reported = true, true
 		p.addInside(m, outer)
-	} else {
-		p.hasBlock[m.kind] = true
-		p.checkClosed(m)
+		return
 	}
-	if m.matched {
-		p.last[m.kind] = i
-	}
-}
-
-// They are the block still open when m opened, and m itself unless another one covers it.
-func (p *parser) checkClosed(m *marker) {
-	if m.under != none && !p.marks[m.under].reported {
-		outer := &p.marks[m.under]
-		outer.reported = true
+	p.hasBlock[m.kind] = true
+	// The block that is still open when m opens is reported there, and m itself unless another one covers it.
+	if before := m.under; before != nil && !before.reported {
+		before.reported = true
 		p.add(m, func() string {
 			return fmt.Sprintf("opens a block before the block of line %d (%s) is closed%s; write %s alone on a line before this one",
-				outer.line, p.display(outer), slipAfter(outer), m.kind.closing())
+				before.line, p.display(before), slipAfter(before), m.kind.closing())
 		})
 	}
-	if !m.matched && !m.covered {
+	if m.mate == nil && !m.covered {
 		p.add(m, func() string {
 			return fmt.Sprintf("is not closed%s; write %s alone on a line after its text", slipAfter(m), m.kind.closing())
 		})
@@ -68,16 +62,19 @@ func slipAfter(m *marker) string {
 }
 
 func (p *parser) checkClosing(m *marker) {
-	p.attempted[m.kind] = true
-	if m.matched && p.marks[m.mate].role == opening {
-		p.last[m.kind] = p.matchedUnder(m.mate)
+	if m.mate != nil && m.mate.role == opening {
+		// Openings below an unmatched one are unmatched too.
+		p.last[m.kind] = m.mate.under
+		if under := m.mate.under; under != nil && under.mate == nil {
+			p.last[m.kind] = nil
+		}
 		return
 	}
-	if outer := p.breakEnclosing(m.kind); outer != none {
+	if outer := p.breakEnclosing(m.kind); outer != nil {
 		p.addInside(m, outer)
 		return
 	}
-	if m.matched && p.marks[m.mate].reported {
+	if m.mate != nil && m.mate.reported {
 		return
 	}
 	p.add(m, func() string {
@@ -85,22 +82,14 @@ func (p *parser) checkClosing(m *marker) {
 	})
 }
 
-// Openings below an unmatched one are unmatched too.
-func (p *parser) matchedUnder(i int) int {
-	if under := p.marks[i].under; under != none && p.marks[under].matched {
-		return under
-	}
-	return none
-}
-
 func (p *parser) checkSlip(m *marker) {
-	if p.enclosing(m.kind) != none {
+	if p.enclosing(m.kind) != nil {
 		return
 	}
 	p.attempted[m.kind] = true
 	// The second slip of a pair, such as two fences, is reported with the
 	// first.
-	if m.matched && p.marks[m.mate].line < m.line && p.marks[m.mate].reported {
+	if m.mate != nil && m.mate.line < m.line && m.mate.reported {
 		return
 	}
 	m.reported = true
@@ -112,11 +101,11 @@ func (p *parser) checkSlip(m *marker) {
 	})
 }
 
-func (p *parser) enclosing(k kind) int {
-	inner := none
-	for other, i := range p.last {
-		if kind(other) != k {
-			inner = max(inner, i)
+// enclosing is the innermost open block of another kind; nil if there is none.
+func (p *parser) enclosing(k kind) (inner *marker) {
+	for other, m := range p.last {
+		if m != nil && kind(other) != k && (inner == nil || m.line > inner.line) {
+			inner = m
 		}
 	}
 	return inner
@@ -124,38 +113,19 @@ func (p *parser) enclosing(k kind) int {
 
 // breakEnclosing is enclosing, and marks all open matched blocks of other kinds
 // as broken.
-func (p *parser) breakEnclosing(k kind) int {
-	for other, i := range p.last {
-		if kind(other) != k && i != none {
-			p.marks[i].broken = true
+func (p *parser) breakEnclosing(k kind) *marker {
+	for other, m := range p.last {
+		if m != nil && kind(other) != k {
+			m.broken = true
 		}
 	}
 	return p.enclosing(k)
 }
 
-func (p *parser) addInside(m *marker, outer int) {
-	o := &p.marks[outer]
+func (p *parser) addInside(m, outer *marker) {
 	p.add(m, func() string {
 		return fmt.Sprintf("is inside the block of lines %d to %d (%s); blocks must not nest or overlap, and their text must not contain marker lines: close that block first, or change the start of this line",
-			o.line, p.marks[o.mate].line, p.display(o))
-	})
-}
-
-// lines maps each cleaned path to its line.
-func (p *parser) checkRepeat(m *marker, name string, lines map[string]int) {
-	cleaned := clean(name)
-	if first, found := lines[cleaned]; found {
-		p.add(m, func() string {
-			return fmt.Sprintf("is the same file as in line %d; write each file once and complete", first)
-		})
-		return
-	}
-	lines[cleaned] = m.line
-}
-
-func (p *parser) addDeletesText(m *marker) {
-	p.add(m, func() string {
-		return "deletes a file, but there is text before it; write ^^^ and the path and then ^^^delete, each alone on its line, or ^^^end to write the text to the file"
+			outer.line, outer.mate.line, p.display(outer))
 	})
 }
 
