@@ -145,11 +145,8 @@ type Agent struct {
 	Asked string `json:"asked,omitempty"` // the model that it uses; empty means its own default
 }
 
-// How a model calls tools.
-const (
-	NativeTools = "native" // by its provider's own means
-	TextTools   = "text"   // in the text of its replies
-)
+// TextTools is the [Model.Tools] of a model that calls tools in the text of its replies.
+const TextTools = "text"
 
 // SetBaseURL sets the base URL. What may be a secret in it is stored separately and never
 // recorded.

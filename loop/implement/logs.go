@@ -60,32 +60,13 @@ func (l Loop) loggedQuery(r *hone.Run, p prompt) string {
 func appendOnce(dir, name, text string, before int64) error {
 	f, err := artifact.OpenAppend(dir, name)
 	if err == nil {
-		_, err = f.WriteString(strings.TrimPrefix(text, alreadyWritten(f, before, text)))
+		b := make([]byte, len(text))
+		n, _ := f.ReadAt(b, before)
+		_, err = f.WriteString(strings.TrimPrefix(text, string(b[:n]))) // all of it if the file contains something else
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
-}
-
-// It is empty if the file contains something else.
-func alreadyWritten(f *os.File, at int64, text string) string {
-	b := make([]byte, len(text))
-	n, _ := f.ReadAt(b, at)
-	if !strings.HasPrefix(text, string(b[:n])) {
-		return ""
-	}
-	return string(b[:n])
-}
-
-func sizeOf(file string) (int64, error) {
-	info, err := os.Lstat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

@@ -12,8 +12,11 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,10 +72,8 @@ type Loop struct {
 	// NotSent are patterns of files that are named without their contents, and that the
 	// model cannot change.
 	NotSent []string
-	// Guard finds secrets, which hone omits from its own rollup; nil omits nothing.
+	// Guard finds secrets, which hone omits from its own rollup and removes from the logs; nil omits nothing.
 	Guard *secret.Guard
-	// Redact removes secrets from the logs; nil removes nothing.
-	Redact func(string) string
 	// Say prints a model's message to the user; nil prints nothing.
 	Say func(text string)
 }
@@ -228,8 +229,14 @@ func (l Loop) printSaid(ctx context.Context, r *hone.Run, said block.Reply) erro
 // It is added to the file once.
 func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) error {
 	size, err := hone.Step(ctx, r, "user output size", nil, func(context.Context) (measured, error) {
-		n, err := sizeOf(filepath.Join(r.Tree.Dir(), OutputName))
-		return measured{n}, err
+		info, err := os.Lstat(filepath.Join(r.Tree.Dir(), OutputName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return measured{}, nil
+		}
+		if err != nil {
+			return measured{}, err
+		}
+		return measured{info.Size()}, nil
 	})
 	if err != nil {
 		return err
@@ -238,7 +245,7 @@ func (l Loop) printThought(ctx context.Context, r *hone.Run, thought string) err
 		if l.Say != nil {
 			l.Say(thought)
 		}
-		return appendOnce(r.Tree.Dir(), OutputName, l.clean(thought)+"\n---\n", size.Bytes)
+		return appendOnce(r.Tree.Dir(), OutputName, l.Guard.Redact(thought)+"\n---\n", size.Bytes)
 	})
 }
 
@@ -252,7 +259,7 @@ func (l Loop) log(ctx context.Context, r *hone.Run, name, content string) error 
 		return err
 	}
 	return loop.Do(ctx, r, "log "+name, nil, func(context.Context) error {
-		return artifact.Write(r.Tree.Dir(), at+"/"+logName(r.Round(), name), strings.NewReader(l.clean(content)))
+		return artifact.Write(r.Tree.Dir(), at+"/"+logName(r.Round(), name), strings.NewReader(l.Guard.Redact(content)))
 	})
 }
 
@@ -282,13 +289,6 @@ func logFolder(ctx context.Context, r *hone.Run) (string, error) {
 	return m.Folder, r.Notice("everything that is sent, received and built is in " + m.Folder)
 }
 
-func (l Loop) clean(text string) string {
-	if l.Redact == nil {
-		return text
-	}
-	return l.Redact(text)
-}
-
 // Build returns the loop's check: build.sh. It logs the complete output in the round's
 // log (ruling C11).
 func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) check.Func {
@@ -309,7 +309,7 @@ func (l Loop) Build(r *hone.Run, runner sandbox.Runner, c check.BuildConfig) che
 // BuildUnlogged is Build without a log, for a build outside a round.
 func (l Loop) BuildUnlogged(runner sandbox.Runner, c check.BuildConfig) check.Func {
 	c.Script = BuildName
-	c.Redact = l.Redact
+	c.Redact = l.Guard.Redact
 	return check.Build(runner, c)
 }
 

@@ -45,7 +45,7 @@ func (l Loop) build(ctx context.Context, r *hone.Run, prior []check.Finding) (un
 		if attempt >= max(1, l.HealthAttempts) {
 			return unhealthy, nil
 		}
-		prior = append(unhealthy, withoutSource(prior, sourceHealth)...)
+		prior = append(unhealthy, slices.DeleteFunc(slices.Clone(prior), func(f check.Finding) bool { return f.Source == sourceHealth })...)
 	}
 }
 
@@ -141,17 +141,10 @@ func (l Loop) shortened(most int, texts ...string) string {
 	for _, text := range texts {
 		text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 		if text != "" {
-			parts = append(parts, l.redact(text))
+			parts = append(parts, l.Guard.Redact(text))
 		}
 	}
 	return excerpt.Middle(strings.Join(parts, "\n"), most)
-}
-
-func (l Loop) redact(text string) string {
-	if l.Guard == nil {
-		return text
-	}
-	return l.Guard.Redact(text)
 }
 
 // Hooks may run again if they were interrupted.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -99,7 +98,14 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, e assignment, prior []ch
 	if err != nil {
 		return nil, err
 	}
-	projectMap, err := hone.Step(ctx, r, "map", deps, func(context.Context) (string, error) { return l.writeMap(r.Tree.Dir(), deps) })
+	projectMap, err := hone.Step(ctx, r, "map", deps, func(context.Context) (string, error) {
+		tree, err := Map(filepathIn(r, Src))
+		if err != nil {
+			return "", fmt.Errorf("map %s: %w", Src, err)
+		}
+		text := l.mapText(tree, deps)
+		return text, artifact.Write(r.Tree.Dir(), MapName, strings.NewReader(text))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -134,18 +140,9 @@ func (l Loop) role(e assignment) hone.Role {
 	return l.Verifier
 }
 
-func (l Loop) writeMap(dir, deps string) (string, error) {
-	tree, err := Map(filepath.Join(dir, Src))
-	if err != nil {
-		return "", fmt.Errorf("map %s: %w", Src, err)
-	}
-	text := l.mapText(tree, deps)
-	return text, artifact.Write(dir, MapName, strings.NewReader(text))
-}
-
 // This is the seed's form.
 func (l Loop) mapText(tree, deps string) string {
-	return l.redact(strings.TrimRight(tree, "\n")) + "\n---\n" + l.readable(deps) + "\n"
+	return l.Guard.Redact(strings.TrimRight(tree, "\n")) + "\n---\n" + l.readable(deps) + "\n"
 }
 
 func (l Loop) prompt(dir string, e assignment, round int, projectMap, last string, prior []check.Finding) (composed, error) {
@@ -175,7 +172,7 @@ func (l Loop) prompt(dir string, e assignment, round int, projectMap, last strin
 		section(&b, p.title, p.text)
 	}
 	b.WriteString("===== your instructions =====\n")
-	return composed{l.redact(b.String()), l.instruction(e, round), history.Report{Said: l.announce(e, prior)}}, nil
+	return composed{l.Guard.Redact(b.String()), l.instruction(e, round), history.Report{Said: l.announce(e, prior)}}, nil
 }
 
 func (l Loop) announce(e assignment, prior []check.Finding) string {
@@ -243,20 +240,13 @@ func (l Loop) reports(e assignment, prior []check.Finding) []part {
 			part{path.Base(devserver.Log) + ": the server did not come up", loop.FindingTexts(fromSource(prior, sourceServer))},
 			part{"what the project's check reported", strings.Join(loop.ForModel(fromSource(prior, check.SourceCommand)), "\n\n")})
 	}
-	folder := l.folder(e) + "/"
+	folder := l.role(e).Dir + "/"
 	for _, f := range fromSource(prior, "outside") {
 		if name, ok := strings.CutPrefix(f.File, folder); ok {
 			parts = append(parts, part{name + ": changed by another process", f.Text})
 		}
 	}
 	return parts
-}
-
-func (l Loop) folder(e assignment) string {
-	if e == toBuild {
-		return Src
-	}
-	return Tests
 }
 
 // Both roles get the specifications of the phases up to this one (rulings A1 and A13).

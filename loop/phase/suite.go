@@ -59,7 +59,7 @@ func (l Loop) execute(ctx context.Context, dir string) (suiteRun, error) {
 	if err != nil {
 		return suiteRun{}, err
 	}
-	run := suiteRun{Exit: got.Exit, Output: l.redact(excerpt.Output(got.Stdout))}
+	run := suiteRun{Exit: got.Exit, Output: l.Guard.Redact(excerpt.Output(got.Stdout))}
 	switch {
 	case got.TimedOut:
 		run.Broken = fmt.Sprintf("%s did not finish within %s and was stopped", suitePath, limit)
@@ -125,7 +125,7 @@ func (l Loop) runSuite(ctx context.Context, r *hone.Run) (suiteRun, error) {
 		}
 		run.Requests = server.Requests()
 		left, bad := readVerdicts(r.Tree.Dir())
-		run.Left, run.Broken = l.redact(left), cmp.Or(run.Broken, bad)
+		run.Left, run.Broken = l.Guard.Redact(left), cmp.Or(run.Broken, bad)
 		run.Said += "; " + plural(run.Requests, "request", "requests") + " reached the server"
 		run.Suite, err = suiteDigest(ctx, r.Tree)
 		return run, err

@@ -39,7 +39,7 @@ type failedSpecs struct {
 // which may have several lines. A text that contains SPEC: only within lines is one
 // failure, because the seed looks for SPEC: anywhere.
 func readFailed(text string) failedSpecs {
-	v := failedSpecs{Text: plainText(text)}
+	v := failedSpecs{Text: strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(strings.ToValidUTF8(strings.TrimPrefix(text, "\ufeff"), "\ufffd"))}
 	if v.Text != strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff") {
 		v.Warnings = append(v.Warnings, "it is not plain UTF-8 text; invalid bytes were replaced")
 	}
@@ -64,12 +64,6 @@ func readFailed(text string) failedSpecs {
 		v.Warnings = append(v.Warnings, passNote(v.Text))
 	}
 	return v
-}
-
-func plainText(text string) string {
-	text = strings.TrimPrefix(text, "\ufeff")
-	text = strings.ToValidUTF8(text, "\ufffd")
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\ufffd").Replace(text)
 }
 
 // ornaments match the Markdown before a label: quote marks, headings, list marks,
@@ -102,7 +96,7 @@ func (e *entries) pairFences() {
 		case found == nil:
 		case open < 0:
 			open, mark = i, found[1]
-		case strings.TrimSpace(found[2]) == "" && closes(found[1], mark):
+		case strings.TrimSpace(found[2]) == "" && len(found[1]) >= len(mark) && strings.Trim(found[1], mark[:1]) == "":
 			e.partner[i], e.partner[open] = open, i
 			open = -1
 		}
@@ -221,8 +215,4 @@ func passNote(text string) string {
 		return fmt.Sprintf("it contains %q, which does not count: only a line that starts with SPEC: in capitals is a failure", at)
 	}
 	return "it contains text but no SPEC: entry; it counts as a note that everything passed"
-}
-
-func closes(line, fence string) bool {
-	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""
 }

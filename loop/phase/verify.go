@@ -151,7 +151,7 @@ func (l Loop) attack(ctx context.Context, r *hone.Run, due int, prior []check.Fi
 	}
 	got, err = hone.Step(ctx, r, "read verdict", nil, func(context.Context) (got report, err error) {
 		got.Text, got.Bad = readVerdicts(r.Tree.Dir())
-		got.Text = l.redact(got.Text)
+		got.Text = l.Guard.Redact(got.Text)
 		got.Absent = !hasSuite(r)
 		v := readFailed(got.Text)
 		got.Said = verdictText("the verifier reports", len(v.Failures))
@@ -306,7 +306,7 @@ func (l Loop) conclude(ctx context.Context, r *hone.Run, due []spec.Item, found 
 		if len(failures) == 0 {
 			return said, removeVerdicts(r.Tree.Dir())
 		}
-		return said, artifact.Write(r.Tree.Dir(), failedPath, strings.NewReader(l.redact(loop.FindingTexts(failures))+"\n"))
+		return said, artifact.Write(r.Tree.Dir(), failedPath, strings.NewReader(l.Guard.Redact(loop.FindingTexts(failures))+"\n"))
 	})
 	if err != nil {
 		return err

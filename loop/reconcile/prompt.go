@@ -126,7 +126,7 @@ func (l Loop) compose(ctx context.Context, r *hone.Run, prior []check.Finding) (
 	if err != nil {
 		return p, err
 	}
-	if err := l.notices(r, p); err != nil {
+	if err := loop.Notices(r, append(slices.Clone(p.Warnings), l.contentNotices(p)...)...); err != nil {
 		return p, err
 	}
 	return p, l.explain(l.Editor.Fits(int64(len(l.Editor.System)+len(p.Base)+len(p.Since))), p)

@@ -114,10 +114,7 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 }
 
 func (v *invocation) task(tree *workspace.Tree) (taskFile, error) {
-	if v.File == "" {
-		return plainTask(v.Text), nil
-	}
-	t, err := loadTask(tree, v.File)
+	t, err := Loop{File: v.File, Text: v.Text}.task(tree)
 	if err != nil {
 		return t, loop.UsageOf(err, "hone init task writes an example")
 	}

@@ -25,7 +25,7 @@ func (l Loop) composeReview(ctx context.Context, r *hone.Run, t taskFile, did ex
 	if err != nil {
 		return nil, err
 	}
-	return user(p.Text), l.fits(l.Reviewer, taskFile{}, len(p.Text))
+	return hone.Text(p.Text), l.fits(l.Reviewer, taskFile{}, len(p.Text))
 }
 
 const (

@@ -25,7 +25,7 @@ import (
 
 	"hone"
 	"hone/check"
-	"hone/model"
+	"hone/loop"
 	"hone/tool"
 	"hone/workspace"
 	"hone/workspace/secret"
@@ -162,8 +162,17 @@ func (l Loop) execute(ctx context.Context, r *hone.Run, t taskFile, prior []chec
 	if err != nil {
 		return executed{}, err
 	}
-	did := executed{Pending: pendingItems(prior)}
-	if did.Facts, err = facts(ctx, r, role, stepSummary, talk, l.runnableCheck()); err != nil {
+	var did executed
+	for _, f := range prior {
+		if f.Source == sourcePending {
+			did.Pending = append(did.Pending, f.Text)
+		}
+	}
+	check := l.Check
+	if l.NoBash {
+		check = ""
+	}
+	if did.Facts, err = facts(ctx, r, role, stepSummary, talk, check); err != nil {
 		return did, err
 	}
 	if did.Facts.missingAnswer() == "" {
@@ -194,17 +203,7 @@ func (l Loop) converse(ctx context.Context, r *hone.Run, role hone.Role, t taskF
 	if err != nil {
 		return hone.Conversation{}, err
 	}
-	if role.Agent {
-		return r.Delegate(ctx, role, messages)
-	}
-	return r.Talk(ctx, role, messages)
-}
-
-func (l Loop) runnableCheck() string {
-	if l.NoBash {
-		return ""
-	}
-	return l.Check
+	return loop.Converse(ctx, r, role, messages)
 }
 
 // check is empty if the session could not run the check.
@@ -218,16 +217,6 @@ func facts(ctx context.Context, r *hone.Run, role hone.Role, name string, talk h
 		}
 		return s, err
 	})
-}
-
-func pendingItems(prior []check.Finding) []string {
-	var items []string
-	for _, f := range prior {
-		if f.Source == sourcePending {
-			items = append(items, f.Text)
-		}
-	}
-	return items
 }
 
 func (l Loop) review(ctx context.Context, r *hone.Run, t taskFile, did executed) (reviewed, error) {
@@ -288,8 +277,4 @@ func standingBlocker(prior []check.Finding, advisory bool) []check.Finding {
 		}
 	}
 	return nil
-}
-
-func user(text string) []model.Message {
-	return []model.Message{{Role: model.User, Parts: []model.Part{{Text: text}}}}
 }

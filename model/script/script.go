@@ -227,7 +227,11 @@ func (a Attempt) reply(req model.Request) (model.Reply, error) {
 	r := model.Reply{Finish: a.Finish, Detail: a.Detail}
 	if a.Text != "" {
 		r.Parts = append(r.Parts, model.Part{Text: a.Text})
-		streamLines(a.Text, req.Stream)
+		for line := range strings.Lines(a.Text) {
+			if req.Stream != nil {
+				req.Stream(line)
+			}
+		}
 	}
 	for i, c := range a.Calls {
 		call := model.Call(c)
@@ -254,15 +258,6 @@ func (a Attempt) reply(req model.Request) (model.Reply, error) {
 	}
 	r.Usage, err = estimate(req, a)
 	return r, err
-}
-
-func streamLines(text string, to func(string)) {
-	if to == nil {
-		return
-	}
-	for line := range strings.Lines(text) {
-		to(line)
-	}
 }
 
 // One token for every four bytes is a common rule of thumb.

@@ -126,14 +126,10 @@ func (r *reader) line(pos int) int {
 			if found, ok := r.tagged(rest, words); ok {
 				pos = r.add(&r.spans, at, found)
 			}
-		case opensResult(rest) && !words && len(r.spans)+len(r.fenced) > 0:
+		case !words && len(r.spans)+len(r.fenced) > 0 && (strings.HasPrefix(rest, "<tool_result") || strings.HasPrefix(rest, "<tool_response")):
 			return len(r.text)
 		}
 	}
-}
-
-func opensResult(s string) bool {
-	return strings.HasPrefix(s, "<tool_result") || strings.HasPrefix(s, "<tool_response")
 }
 
 // The line feed is included.
