@@ -103,11 +103,9 @@ func house() []room {
 		// reconcile for bork's file. None reads .config/hone.toml.
 		{folder: "loop", floor: 4, may: []string{"internal/transient", "internal/excerpt", "check/judge", "workspace/treepath", "model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "check", "tool", "internal/render", root, "history", "tool/allow", "internal/config"}},
 		{folder: "loop/phase/spec", floor: 2, may: []string{"internal/render", "internal/artifact"}},
-		{folder: "loop/phase/verdict", floor: 0},
 		{folder: "loop/phase/devserver", floor: 4, may: []string{"model", "sandbox", "internal/artifact", "internal/excerpt", "tool", root, "history"}},
 		{folder: "loop/phase", floor: 5, may: []string{"model", "workspace", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "check", "tool", "internal/render", root, "history", "loop", "loop/phase/*", "internal/config", "internal/tap"}},
-		{folder: "loop/task/taskfile", floor: 1, may: []string{"model", "workspace"}},
-		{folder: "loop/task", floor: 5, may: []string{"internal/config", "model", "workspace", "workspace/treepath", "workspace/secret", "journal", "internal/artifact", "internal/reply", "check", "tool", "internal/render", root, "history", "loop", "loop/task/taskfile", "tool/allow"}},
+		{folder: "loop/task", floor: 5, may: []string{"internal/config", "model", "workspace", "workspace/treepath", "workspace/secret", "journal", "internal/artifact", "internal/reply", "check", "tool", "internal/render", root, "history", "loop", "tool/allow"}},
 		{folder: "loop/improve", floor: 5, may: []string{"workspace", "workspace/secret", "sandbox", "check", "check/judge", "internal/render", root, "history", "loop", "internal/config"}},
 		{folder: "loop/*", floor: 5, may: []string{"model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "internal/git", "internal/artifact", "internal/excerpt", "internal/reply", "check", "block", "internal/render", root, "history", "loop", "internal/config"}},
 

@@ -145,11 +145,8 @@ type Agent struct {
 	Asked string `json:"asked,omitempty"` // the model that it uses; empty means its own default
 }
 
-// How a model calls tools.
-const (
-	NativeTools = "native" // by its provider's own means
-	TextTools   = "text"   // in the text of its replies
-)
+// TextTools is the [Model.Tools] of a model that calls tools in the text of its replies.
+const TextTools = "text"
 
 // SetBaseURL sets the base URL. What may be a secret in it is stored separately and never
 // recorded.
@@ -221,19 +218,6 @@ func (m Model) Names() string {
 		names = append(names, one.Name)
 	}
 	return strings.Join(names, ",")
-}
-
-// MapNames applies a function to each of several models' names, which are separated by
-// commas.
-func MapNames(names string, do func(name string) (string, error)) (string, error) {
-	list := strings.Split(names, ",")
-	for i, name := range list {
-		var err error
-		if list[i], err = do(strings.TrimSpace(name)); err != nil {
-			return "", err
-		}
-	}
-	return strings.Join(list, ","), nil
 }
 
 // Role returns a role for the engine, without its models; see [Session.SetModel]. Its

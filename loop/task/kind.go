@@ -11,7 +11,6 @@ import (
 	"hone"
 	"hone/internal/config"
 	"hone/loop"
-	"hone/loop/task/taskfile"
 	"hone/tool"
 	"hone/tool/allow"
 	"hone/workspace"
@@ -114,11 +113,8 @@ func (v *invocation) Resolve(_ context.Context, in *loop.Input) (l hone.Limits, 
 	return in.Limits(), v.ready(in)
 }
 
-func (v *invocation) task(tree *workspace.Tree) (taskfile.Task, error) {
-	if v.File == "" {
-		return taskfile.Plain(v.Text), nil
-	}
-	t, err := taskfile.Load(tree, v.File)
+func (v *invocation) task(tree *workspace.Tree) (taskFile, error) {
+	t, err := Loop{File: v.File, Text: v.Text}.task(tree)
 	if err != nil {
 		return t, loop.UsageOf(err, "hone init task writes an example")
 	}
