@@ -145,7 +145,7 @@ func judgeWall(w loop.WallSettings) []string {
 	if w.Absent {
 		return []string{"--sandbox", string(sandbox.NoWall)}
 	}
-	return []string{"--sandbox", w.Wall}
+	return []string{"--sandbox", string(w.Wall)}
 }
 
 // It asks no model and writes nothing.

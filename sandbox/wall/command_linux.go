@@ -22,7 +22,6 @@ import (
 // walled is a command behind walls, as seen from outside.
 type walled struct {
 	tree    *process.Tree // the supervisor and all below it
-	cage    *kernel.Cage  // contains the tree; nil if there is none
 	control control
 	streams *process.Streams
 	doors   []net.Listener
@@ -69,7 +68,7 @@ func start(s spec, c sandbox.Command, up sandbox.Started) (*walled, error) {
 		l.streams.Finish(0)
 		return nil, err
 	}
-	s.Command, s.Stdin, s.Caged = sandbox.Command{Argv: c.Argv, Dir: c.Dir, Env: c.Env}, c.Stdin != nil, l.cage != nil
+	s.Command, s.Stdin = sandbox.Command{Argv: c.Argv, Dir: c.Dir, Env: c.Env}, c.Stdin != nil
 	if err = l.instruct(s, &files); err != nil {
 		l.control.hangUp() // it has ended; see [walled.failure]
 	}
@@ -94,7 +93,7 @@ func (l *walled) startSupervisor(s spec) error {
 	}
 	defer theirs.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{helperName, "helper"}, Dir: "/", Env: []string{}, ExtraFiles: []*os.File{nil, theirs, self}}
-	if s.Wall == sandbox.Hidden {
+	if s.Policy.Wall == sandbox.Hidden {
 		cmd.SysProcAttr = kernel.Namespaces(s.Policy.Net, s.Policy.As)
 		cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
 	}
@@ -103,7 +102,6 @@ func (l *walled) startSupervisor(s spec) error {
 		return err
 	}
 	l.control = ours
-	l.cage = kernel.NewCage(s.Policy.Limits.MaxProcesses(), l.tree.PID())
 	return nil
 }
 
@@ -274,7 +272,6 @@ func (l *walled) End() process.Exit {
 	} else {
 		l.tree.End()
 	}
-	l.cage.Remove()
 	<-l.over
 	for _, d := range l.doors {
 		d.Close()

@@ -30,7 +30,6 @@ type supervisor struct {
 	started chan struct{} // closed when the command runs
 	start   sync.Mutex    // held while the command is started, since it may write before started is closed
 	asked   atomic.Bool   // the command was asked to end
-	held    bool          // the kernel limits the command's processes
 	gone    chan struct{} // closed when the caller has ended
 }
 
@@ -44,7 +43,7 @@ func runSupervisor(c control) error {
 	}
 	k := &supervisor{spec: s, control: c, started: make(chan struct{}), gone: make(chan struct{})}
 	go k.listen()
-	if s.Wall == sandbox.Hidden {
+	if s.Policy.Wall == sandbox.Hidden {
 		if err := buildHidden(s); err != nil {
 			return err
 		}
@@ -142,11 +141,10 @@ func (k *supervisor) startRestrained() error {
 	if err != nil {
 		return err
 	}
-	g, processes, err := k.restraint().Apply()
+	g, err := kernel.Restrain(k.Policy, k.Entries, k.Hidden != "" || !k.Policy.Wall.Mounts())
 	if err != nil {
 		return fmt.Errorf("restrain the command: %w", err)
 	}
-	k.held = k.Caged || processes > 0
 	if len(k.Command.Argv) == 0 {
 		return k.send(message{Ready: &g})
 	}
@@ -180,7 +178,7 @@ func (k *supervisor) stdin() (*os.File, error) {
 // When the caller hangs up, all other processes are ended.
 func (k *supervisor) supervise() {
 	go k.tree.ReapOthers()
-	k.tree.Watch(k.Policy.Limits.MaxProcesses(), k.Policy.Limits.Memory, k.held)
+	k.tree.Watch(k.Policy.Limits.MaxProcesses(), k.Policy.Limits.Memory)
 	_ = k.send(message{Runs: true}) // fails only if the caller has ended
 	over := ""
 	select {

@@ -30,15 +30,15 @@ type Walls struct {
 
 var _ sandbox.Runner = (*Walls)(nil)
 
-// Build builds walls from a policy and tries them once; NoWall, which cannot fail, is
+// Build builds the walls of a policy and tries them once; NoWall, which cannot fail, is
 // not tried. Its error is a [*sandbox.WallError] if they cannot be built here; it never
 // falls back to a weaker wall. Only Auto chooses among walls, and Grade reports which one it
 // chose and why. [Helper] must be the first call of the program's main.
-func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
-	if wall == sandbox.Auto {
+func Build(ctx context.Context, p sandbox.Policy) (*Walls, error) {
+	if p.Wall == sandbox.Auto {
 		return buildAuto(ctx, p)
 	}
-	w, err := newWalls(wall, p)
+	w, err := newWalls(p)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, er
 	w.Close()
 	if len(w.overlays) > 0 && ctx.Err() == nil {
 		p.Overlays = nil // perhaps only these cannot be mounted
-		return Build(ctx, wall, p)
+		return Build(ctx, p)
 	}
 	return nil, err
 }
@@ -56,8 +56,8 @@ func Build(ctx context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, er
 // It never chooses Firejail.
 func buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 	var why []string
-	for _, wall := range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock} {
-		w, err := Build(ctx, wall, p)
+	for _, p.Wall = range []sandbox.Wall{sandbox.Hidden, sandbox.Bubblewrap, sandbox.Landlock} {
+		w, err := Build(ctx, p)
 		if err == nil {
 			w.grade.Why = strings.Join(why, "; ")
 			return w, nil
@@ -72,7 +72,8 @@ func buildAuto(ctx context.Context, p sandbox.Policy) (*Walls, error) {
 }
 
 // They have not been tried yet.
-func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
+func newWalls(p sandbox.Policy) (*Walls, error) {
+	wall := p.Wall
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.wall == wall })
 	if i < 0 {
 		return nil, &sandbox.WallError{Wall: wall, Reason: "there is no wall of that name", Next: "use auto, hidden, bwrap, landlock, firejail or none"}
@@ -95,7 +96,7 @@ func newWalls(wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
 	if len(p.Doors) > maxDoors {
 		return nil, fmt.Errorf("the policy of the walls has more than %d doors", maxDoors)
 	}
-	w := &Walls{spec: spec{Wall: wall, program: program, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs(), Root: kernel.RootOfMachine()}}
+	w := &Walls{spec: spec{program: program, Policy: p, Entries: entries, Outside: kernel.NamespaceIDs()}}
 	if wall == sandbox.Hidden && os.Geteuid() == 0 {
 		w.spec.Hidden = hiddenFrom(p.Records)
 	}
@@ -122,7 +123,7 @@ const trialTime = 30 * time.Second
 
 // Without walls nothing can fail.
 func (w *Walls) try(ctx context.Context) error {
-	if w.spec.Wall == sandbox.NoWall {
+	if w.spec.Policy.Wall == sandbox.NoWall {
 		w.grade = w.spec.grade(sandbox.Grade{})
 		return ctx.Err()
 	}
@@ -245,9 +246,8 @@ func lower[T int64 | time.Duration](a, b T) T {
 
 // Changes to these must be undone after a command, because the walls cannot protect them.
 func (w *Walls) unprotected() []sandbox.Entry {
-	mounted := w.spec.kind().mounted
 	return slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
-		mounted := mounted && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
+		mounted := w.spec.Policy.Wall.Mounts() && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
 		return mounted || slices.Contains(w.filled, e.Path)
 	})
 }

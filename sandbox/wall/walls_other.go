@@ -29,9 +29,9 @@ type Walls struct {
 }
 
 // Build builds NoWall. Every other wall is an error, because walls need Linux.
-func Build(_ context.Context, wall sandbox.Wall, p sandbox.Policy) (*Walls, error) {
-	if wall != sandbox.NoWall {
-		return nil, &sandbox.WallError{Wall: wall, Reason: fmt.Sprintf("walls need Linux, and this is %s", runtime.GOOS), Next: "without walls (none) commands may do whatever you may do"}
+func Build(_ context.Context, p sandbox.Policy) (*Walls, error) {
+	if p.Wall != sandbox.NoWall {
+		return nil, &sandbox.WallError{Wall: p.Wall, Reason: fmt.Sprintf("walls need Linux, and this is %s", runtime.GOOS), Next: "without walls (none) commands may do whatever you may do"}
 	}
 	entries, err := p.Entries()
 	if err != nil {

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +17,7 @@ import (
 )
 
 // Landlock restricts what a thread, and all that it starts, may open and change
-// to named paths and what is below them. [Restraint.openFiles] lists what older
+// to named paths and what is below them. open lists what older
 // kernels miss. No ABI restricts stat, chdir, chmod, chown, utimes, extended
 // attributes and inotify, and none can exclude a file from a granted directory.
 
@@ -48,39 +50,49 @@ func landlockABI() int {
 }
 
 // It restricts the calling thread. abi is 0 if Landlock is not used.
-func (r Restraint) holdFiles() (abi int, err error) {
-	if r.Entries == nil && !r.Strict {
+func holdFiles(p sandbox.Policy, entries []sandbox.Entry) (abi int, err error) {
+	if entries == nil && p.Wall.Mounts() {
 		return 0, nil
 	}
 	abi = landlockABI()
-	if abi == 0 && r.Strict {
+	if abi == 0 && !p.Wall.Mounts() {
 		return 0, &sandbox.WallError{Wall: sandbox.Landlock, Reason: "this kernel has no Landlock", Next: LandlockAdvice}
 	}
 	if abi == 0 {
 		return 0, nil
 	}
-	handled := r.handled(abi)
+	handled := handledBy(p, abi)
 	rules, err := newRuleset(handled)
 	if err != nil {
 		return 0, err
 	}
 	defer rules.close()
-	for _, g := range grants(r.Entries, handled.Handled_access_fs) {
+	for _, g := range grants(entries, handled.Handled_access_fs) {
 		if err := rules.grant(g); err != nil {
 			return 0, fmt.Errorf("%s: %w", g.path, err)
 		}
 	}
 	if handled.Handled_access_net&unix.LANDLOCK_ACCESS_NET_CONNECT_TCP != 0 {
-		for _, port := range r.Ports {
-			if err := rules.connect(port); err != nil {
-				return 0, fmt.Errorf("port %d: %w", port, err)
+		// At every address, because Landlock does not know addresses.
+		for _, door := range p.Doors {
+			_, port, _ := net.SplitHostPort(door.Addr)
+			n, err := strconv.Atoi(port)
+			if err == nil {
+				err = rules.connect(n)
+			}
+			if err != nil {
+				return 0, fmt.Errorf("door %s: %w", door.Addr, err)
 			}
 		}
 	}
 	return abi, rules.restrict()
 }
 
-func (r Restraint) handled(abi int) unix.LandlockRulesetAttr {
+// closesNet reports whether Landlock and the filter of system calls must close the network. Commands cannot
+// connect to their own servers then; but listening is allowed, and other machines may connect to those.
+func closesNet(p sandbox.Policy) bool { return !p.Net && !p.Wall.Namespaces() }
+
+func handledBy(p sandbox.Policy, abi int) unix.LandlockRulesetAttr {
 	rights := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
 	for _, more := range []struct {
 		abi        int
@@ -100,7 +112,7 @@ func (r Restraint) handled(abi int) unix.LandlockRulesetAttr {
 		}
 		rights.Handled_access_fs |= more.files
 		rights.Scoped |= more.scoped
-		if r.Strict && !r.Net {
+		if closesNet(p) {
 			rights.Handled_access_net |= more.net
 		}
 	}

@@ -12,16 +12,15 @@ import (
 
 // Watch looks whether the tree has more than maxTasks processes and threads, or more than
 // maxMemory bytes of memory that no file backs; 0 means no limit. It then kills the command
-// and its group. The kernel cannot set these limits for a whole tree, but held means that it
-// stops the tree from having many more tasks, so that there is time to see it.
-func (t *Tree) Watch(maxTasks int, maxMemory int64, held bool) {
+// and its group. The kernel cannot set these limits for a whole tree.
+func (t *Tree) Watch(maxTasks int, maxMemory int64) {
 	if maxTasks == 0 && maxMemory == 0 {
 		return
 	}
 	t.watched = make(chan struct{})
 	go func() {
 		defer close(t.watched)
-		if t.excess = t.awaitExcess(maxTasks, maxMemory, held); t.excess != "" {
+		if t.excess = t.awaitExcess(maxTasks, maxMemory); t.excess != "" {
 			t.Kill()
 		}
 	}()
@@ -38,10 +37,10 @@ func (t *Tree) Excess() string {
 }
 
 // It is empty if the command has exited.
-func (t *Tree) awaitExcess(maxTasks int, maxMemory int64, held bool) (limit string) {
+func (t *Tree) awaitExcess(maxTasks int, maxMemory int64) (limit string) {
 	const memoryInterval = 100 * time.Millisecond
 	interval := 10 * time.Millisecond
-	if held || maxTasks == 0 {
+	if maxTasks == 0 {
 		interval = memoryInterval
 	}
 	others, counted := machineTasks(), time.Now()

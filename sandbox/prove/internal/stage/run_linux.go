@@ -57,8 +57,8 @@ func Run(ctx context.Context, kind sandbox.Wall, tree string, all []Attempt) (sa
 // or the others.
 func (st *Stage) behind(ctx context.Context, kind sandbox.Wall, tree string, batch []Attempt) (sandbox.Grade, []Made, error) {
 	p := st.policy(batch)
-	p.Tree = tree
-	w, err := wall.Build(ctx, kind, p)
+	p.Wall, p.Tree = kind, tree
+	w, err := wall.Build(ctx, p)
 	if err != nil {
 		return sandbox.Grade{}, nil, err
 	}
