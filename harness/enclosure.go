@@ -12,7 +12,6 @@ import (
 
 	"hone"
 	"hone/harness/internal/denied"
-	"hone/harness/internal/proof"
 	"hone/harness/internal/state"
 	"hone/harness/internal/walldir"
 	"hone/internal/config"
@@ -95,7 +94,7 @@ func (w *Walls) enclose(ctx context.Context) (err error) {
 		return err
 	}
 	if err = w.buildFirst(ctx); err == nil && !w.alike {
-		w.proved, err = proof.Of(ctx, w.Grade(), w.policy.Tree)
+		w.proved, err = proveOnce(ctx, w.Grade(), w.policy.Tree)
 	}
 	if err == nil {
 		return nil

@@ -10,8 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"hone/sandbox/internal/environ"
 )
 
 // Origin is the variable that tells a hone that works in a copy of a tree which tree that is.
@@ -40,18 +38,18 @@ func FindProgram(name string, env []string, writable ...string) (string, error) 
 func OwnEnviron(env []string, writable ...string) []string {
 	path := strings.Join(ownDirs(env, withOrigin(env, writable)), string(filepath.ListSeparator))
 	// An empty PATH would mean the working directory.
-	return append(environ.Without(env, []string{"PATH"}), "PATH="+cmp.Or(path, os.DevNull))
+	return append(CleanEnv(env, []string{"PATH"}), "PATH="+cmp.Or(path, os.DevNull))
 }
 
 func withOrigin(env, writable []string) []string {
 	if len(writable) == 0 {
 		return nil
 	}
-	return append(slices.Clip(writable), environ.Value(env, Origin))
+	return append(slices.Clip(writable), EnvValue(env, Origin))
 }
 
 func ownDirs(env, writable []string) []string {
-	return slices.DeleteFunc(filepath.SplitList(environ.Value(env, "PATH")), func(dir string) bool {
+	return slices.DeleteFunc(filepath.SplitList(EnvValue(env, "PATH")), func(dir string) bool {
 		return !filepath.IsAbs(dir) || reaches(dir, writable)
 	})
 }
@@ -94,7 +92,7 @@ func endings(env []string) []string {
 	if runtime.GOOS != "windows" {
 		return []string{""}
 	}
-	list := environ.Value(env, "PATHEXT")
+	list := EnvValue(env, "PATHEXT")
 	if list == "" {
 		list = ".COM;.EXE;.BAT;.CMD"
 	}

@@ -15,7 +15,6 @@ import (
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
-	"hone/sandbox/internal/loopback"
 	"hone/sandbox/internal/process"
 )
 
@@ -73,7 +72,7 @@ func start(s spec, c sandbox.Command, up sandbox.Started) (*walled, error) {
 		l.control.hangUp() // it has ended; see [walled.failure]
 	}
 	l.streams.Started(err)
-	dial := loopback.Dial
+	dial := dialLoopback
 	if s.ownNet() {
 		dial = l.dial
 	}
@@ -214,7 +213,7 @@ func (l *walled) dial(ctx context.Context, port int) (net.Conn, error) {
 		return nil, err
 	}
 	defer closeFiles(sockets)
-	return loopback.Connect(ctx, sockets, port)
+	return inTurn(ctx, sockets, func(socket *os.File) (net.Conn, error) { return connectLoopback(ctx, socket, port) })
 }
 
 func closeFiles(files []*os.File) {

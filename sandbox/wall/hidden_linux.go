@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/loopback"
 )
 
 // newRoot is a file system that is being built. The process enters it last.
@@ -339,7 +338,7 @@ func (r *newRoot) network() error {
 	if !r.spec.ownNet() {
 		return nil
 	}
-	return loopback.Raise()
+	return raiseLoopback()
 }
 
 func (r *newRoot) enter() error {

@@ -27,7 +27,6 @@ import (
 
 	"hone/internal/waittest"
 	"hone/sandbox"
-	"hone/sandbox/internal/loopback"
 	"hone/sandbox/internal/runtest"
 )
 
@@ -424,7 +423,7 @@ func TestSockets(t *testing.T) {
 		t.Errorf("without an answer: %v", err)
 	}
 	answer := func() {
-		fds := must(loopback.Sockets())
+		fds := must(loopbackSockets())
 		must(0, theirs.send(message{Given: true}, fds...))
 		for _, fd := range fds {
 			must(0, unix.Close(fd))

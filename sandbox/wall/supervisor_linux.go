@@ -15,7 +15,6 @@ import (
 
 	"hone/sandbox"
 	"hone/sandbox/internal/kernel"
-	"hone/sandbox/internal/loopback"
 	"hone/sandbox/internal/process"
 )
 
@@ -103,7 +102,7 @@ func (k *supervisor) listen() {
 			close(k.gone)
 			return
 		case m.Give:
-			fds, _ := loopback.Sockets() // without any, the caller cannot connect
+			fds, _ := loopbackSockets() // without any, the caller cannot connect
 			_ = k.send(message{Given: true}, fds...)
 			for _, fd := range fds {
 				_ = unix.Close(fd)

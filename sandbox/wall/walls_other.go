@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/loopback"
 	"hone/sandbox/internal/process"
 	"hone/sandbox/putback"
 )
@@ -92,7 +91,7 @@ func (n None) run(ctx context.Context, c sandbox.Command, started sandbox.Starte
 		streams.Finish(0)
 		return sandbox.Result{}, sandbox.NewStartError(c.Argv[0], cmd.Path, err)
 	}
-	started(t.Exited(), loopback.Dial)
+	started(t.Exited(), dialLoopback)
 	o := process.Supervise(ctx, t, streams, c.Timeout, n.Grace)
 	return sandbox.Result{
 		Exit: o.Status, Signal: o.Signal, TimedOut: o.TimedOut, Stdout: o.Stdout, Stderr: o.Stderr, Discarded: o.Discarded, Duration: time.Since(began),

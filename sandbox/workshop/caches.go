@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/environ"
 )
 
 // toolchain is what commands find of the toolchains of one language. Package managers are
@@ -232,7 +231,7 @@ func (w *Workshop) overlay(lower, path string, env ...string) {
 	if !filepath.IsAbs(lower) || !isDir(lower) || w.inside(lower) || w.unfit(lower) || w.secret(lower) {
 		return
 	}
-	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(w.Keep, environ.Name(kv)) })
+	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(w.Keep, sandbox.EnvName(kv)) })
 	w.overlays = append(w.overlays, sandbox.Overlay{Path: path, Lower: filepath.Clean(lower), Env: env})
 }
 

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"hone/sandbox"
-	"hone/sandbox/internal/environ"
 )
 
 // place is a path with and without symlinks.
@@ -23,7 +22,7 @@ func (w Workshop) prepared() *Workshop {
 	w.paths = resolver{}
 	w.real = w.realPath(w.Root)
 	w.private = []string{w.Root, w.real, w.Home, w.realPath(w.Home)}
-	if home := environ.Value(w.Environ, "HOME"); filepath.IsAbs(home) {
+	if home := sandbox.EnvValue(w.Environ, "HOME"); filepath.IsAbs(home) {
 		w.userHome = filepath.Clean(home)
 		w.private = append(w.private, w.userHome, w.realPath(w.userHome))
 	}
@@ -34,7 +33,7 @@ func (w Workshop) prepared() *Workshop {
 // Each path is resolved once.
 func (w *Workshop) realPath(path string) string { return w.paths.real(filepath.Clean(path)) }
 
-func (w *Workshop) get(name string) string { return environ.Value(w.Environ, name) }
+func (w *Workshop) get(name string) string { return sandbox.EnvValue(w.Environ, name) }
 
 func (w *Workshop) add(path string) {
 	w.read = append(w.read, path)
