@@ -22,8 +22,12 @@ const Origin = "HONE_ORIGIN"
 // Without writable the program is the user's own, and may lie anywhere. The error is [exec.ErrNotFound].
 func FindProgram(name string, env []string, writable ...string) (string, error) {
 	writable = withOrigin(env, writable)
+	endings := []string{""}
+	if runtime.GOOS == "windows" {
+		endings = append(endings, strings.Split(cmp.Or(EnvValue(env, "PATHEXT"), ".COM;.EXE;.BAT;.CMD"), ";")...)
+	}
 	for _, dir := range ownDirs(env, nil) {
-		for _, ending := range endings(env) {
+		for _, ending := range endings {
 			path := filepath.Join(dir, name+ending)
 			if IsProgram(path) && !reaches(path, writable) {
 				return path, nil
@@ -86,15 +90,4 @@ func reaches(path string, dirs []string) bool {
 func IsProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
-}
-
-func endings(env []string) []string {
-	if runtime.GOOS != "windows" {
-		return []string{""}
-	}
-	list := EnvValue(env, "PATHEXT")
-	if list == "" {
-		list = ".COM;.EXE;.BAT;.CMD"
-	}
-	return append([]string{""}, strings.Split(list, ";")...)
 }

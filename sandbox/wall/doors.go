@@ -17,10 +17,6 @@ type outside struct {
 	guard *putback.Guard
 }
 
-func (o *outside) protect(run func() (sandbox.Result, error)) (sandbox.Result, error) {
-	return o.guard.Around(run)
-}
-
 // firstDoor is the port of the first door if the walls choose it. In a network
 // of their own no other program uses it.
 const firstDoor = 20801

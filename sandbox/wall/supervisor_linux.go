@@ -136,9 +136,12 @@ func (k *supervisor) openDoors() error {
 }
 
 func (k *supervisor) startRestrained() error {
-	stdin, err := k.stdin()
-	if err != nil {
-		return err
+	stdin := os.Stdin
+	if !k.Stdin { // the null device is that of the command's own file system, because the caller's lies outside
+		var err error
+		if stdin, err = os.Open(os.DevNull); err != nil {
+			return err
+		}
 	}
 	g, err := kernel.Restrain(k.Policy, k.Entries, k.Hidden != "" || !k.Policy.Wall.Mounts())
 	if err != nil {
@@ -166,14 +169,6 @@ func (k *supervisor) startRestrained() error {
 	return nil
 }
 
-// The null device is that of the command's own file system, because the caller's lies outside.
-func (k *supervisor) stdin() (*os.File, error) {
-	if k.Stdin {
-		return os.Stdin, nil
-	}
-	return os.Open(os.DevNull)
-}
-
 // When the caller hangs up, all other processes are ended.
 func (k *supervisor) supervise() {
 	go k.tree.ReapOthers()
@@ -185,7 +180,13 @@ func (k *supervisor) supervise() {
 		over = k.tree.Excess()
 	case <-k.gone:
 	}
-	k.awaitGroup()
+	for k.asked.Load() && k.tree.GroupLives() { // all of a group that was asked to end has the grace period
+		select {
+		case <-k.gone:
+			k.asked.Store(false)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 	how := k.tree.Exit()
 	_ = k.send(message{Exit: &ended{Exit: how.Status, Signal: how.Signal, Over: over}})
 	if over == "" {
@@ -193,17 +194,6 @@ func (k *supervisor) supervise() {
 	}
 	if os.Getpid() != 1 { // otherwise the kernel ends them
 		k.tree.End()
-	}
-}
-
-// All of a group that was asked to end has the grace period.
-func (k *supervisor) awaitGroup() {
-	for k.asked.Load() && k.tree.GroupLives() {
-		select {
-		case <-k.gone:
-			return
-		case <-time.After(5 * time.Millisecond):
-		}
 	}
 }
 

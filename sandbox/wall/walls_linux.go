@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -104,7 +103,12 @@ func newWalls(p sandbox.Policy) (*Walls, error) {
 	err = w.placeDoors(p.Doors, w.spec.ownNet())
 	if err == nil {
 		w.spec.Policy.Doors = w.doors
-		w.guard, err = putback.New(w.unprotected(), p.Aside, p.Records, placeholders)
+		// Changes to these must be undone after a command, because the walls cannot protect them.
+		unprotected := slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
+			mounted := wall.Mounts() && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
+			return mounted || slices.Contains(w.filled, e.Path)
+		})
+		w.guard, err = putback.New(unprotected, p.Aside, p.Records, placeholders)
 	}
 	if err == nil && wall == sandbox.Hidden {
 		err = w.overlay()
@@ -127,7 +131,29 @@ func (w *Walls) try(ctx context.Context) error {
 		w.grade = w.spec.grade(sandbox.Grade{})
 		return ctx.Err()
 	}
-	_, err := w.protect(again(func() (sandbox.Result, error) { return sandbox.Result{}, w.tryOnce(ctx) }))
+	_, err := w.guard.Around(again(func() (sandbox.Result, error) {
+		l, unlock, err := w.start(sandbox.Command{Dir: "/"}, nil)
+		if err != nil {
+			return sandbox.Result{}, err
+		}
+		defer unlock()
+		stop := context.AfterFunc(ctx, l.control.hangUp)
+		defer stop()
+		select {
+		case <-l.over:
+		case <-time.After(trialTime):
+		}
+		l.End()
+		l.streams.Finish(process.Lull)
+		switch {
+		case ctx.Err() != nil:
+			return sandbox.Result{}, context.Cause(ctx)
+		case l.ready == nil:
+			return sandbox.Result{}, w.spec.unavailable(l.failure())
+		}
+		w.grade = w.spec.grade(*l.ready)
+		return sandbox.Result{}, nil
+	}))
 	return err
 }
 
@@ -140,30 +166,6 @@ func again(f func() (sandbox.Result, error)) func() (sandbox.Result, error) {
 		}
 		return result, err
 	}
-}
-
-func (w *Walls) tryOnce(ctx context.Context) error {
-	l, unlock, err := w.start(sandbox.Command{Dir: "/"}, nil)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	stop := context.AfterFunc(ctx, l.control.hangUp)
-	defer stop()
-	select {
-	case <-l.over:
-	case <-time.After(trialTime):
-	}
-	l.End()
-	l.streams.Finish(process.Lull)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if l.ready == nil {
-		return w.spec.unavailable(l.failure())
-	}
-	w.grade = w.spec.grade(*l.ready)
-	return nil
 }
 
 // Its layers are the command's until unlock is called, which must be after all its processes have ended.
@@ -203,8 +205,14 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 	if err := c.Check(ctx); err != nil {
 		return sandbox.Result{}, err
 	}
-	if err := checkStdin(c.Stdin); err != nil {
-		return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Err: err}
+	if file, ok := c.Stdin.(*os.File); ok {
+		info, err := file.Stat()
+		if err == nil && info.IsDir() {
+			err = errors.New("its standard input is a directory, through which it could leave its walls")
+		}
+		if err != nil {
+			return sandbox.Result{}, &sandbox.StartError{Program: c.Argv[0], Err: err}
+		}
 	}
 	c.Timeout = lower(c.Timeout, w.spec.Policy.Limits.Time)
 	c.MaxOutput = lower(cmp.Or(c.MaxOutput, process.DefaultMaxOutput), w.spec.Policy.Limits.Output)
@@ -217,23 +225,7 @@ func (w *Walls) run(ctx context.Context, c sandbox.Command, up sandbox.Started) 
 	if c.Stdin == nil { // otherwise the first supervisor may have read some of it
 		supervise = again(supervise)
 	}
-	return w.protect(supervise)
-}
-
-// A command could leave its walls through such an input.
-func checkStdin(from io.Reader) error {
-	file, ok := from.(*os.File)
-	if !ok {
-		return nil
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return errors.New("its standard input is a directory, through which it could leave its walls")
-	}
-	return nil
+	return w.guard.Around(supervise)
 }
 
 // 0 means no limit.
@@ -242,14 +234,6 @@ func lower[T int64 | time.Duration](a, b T) T {
 		return b
 	}
 	return a
-}
-
-// Changes to these must be undone after a command, because the walls cannot protect them.
-func (w *Walls) unprotected() []sandbox.Entry {
-	return slices.DeleteFunc(slices.Clone(w.spec.Entries), func(e sandbox.Entry) bool {
-		mounted := w.spec.Policy.Wall.Mounts() && e.Access != sandbox.AccessWrite && !e.Absent && e.Link == ""
-		return mounted || slices.Contains(w.filled, e.Path)
-	})
 }
 
 func (w *Walls) supervise(ctx context.Context, c sandbox.Command, up sandbox.Started) (sandbox.Result, error) {

@@ -49,14 +49,14 @@ func Build(_ context.Context, p sandbox.Policy) (*Walls, error) {
 // Run runs a command and restores protected paths that it changed; see
 // [sandbox.Runner].
 func (w *Walls) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return w.protect(func() (sandbox.Result, error) { return w.none.Run(ctx, c) })
+	return w.guard.Around(func() (sandbox.Result, error) { return w.none.Run(ctx, c) })
 }
 
 // Start starts a command that stays open; see [sandbox.Running]. Close the walls
 // after it has ended.
 func (w *Walls) Start(ctx context.Context, c sandbox.Command) (*sandbox.Running, error) {
 	return sandbox.Start(func(started sandbox.Started) (sandbox.Result, error) {
-		return w.protect(func() (sandbox.Result, error) { return w.none.run(ctx, c, started) })
+		return w.guard.Around(func() (sandbox.Result, error) { return w.none.run(ctx, c, started) })
 	})
 }
 
