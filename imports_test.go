@@ -74,7 +74,7 @@ func house() []room {
 		{folder: "sandbox/internal/runtest", floor: 1, may: []string{"internal/waittest", "sandbox"}, test: true},
 		{folder: "sandbox/wall", floor: 2, may: []string{"sandbox", "sandbox/putback", "sandbox/internal/kernel", "sandbox/internal/process"}},
 		{folder: "sandbox/wall/early", floor: 3, may: []string{"sandbox/wall"}},
-		{folder: "sandbox/prove/internal/stage", floor: 3, may: []string{"sandbox", "sandbox/workshop", "sandbox/wall"}},
+		{folder: "sandbox/prove/internal/stage", floor: 3, may: []string{"sandbox", "sandbox/internal/process", "sandbox/workshop", "sandbox/wall"}},
 		{folder: "sandbox/prove", floor: 3, may: []string{"sandbox", "sandbox/prove/internal/stage"}},
 		{folder: "internal/reply", floor: 1, may: []string{"model"}},
 		{folder: "block", floor: 1, may: []string{"workspace/treepath", "internal/reply"}},

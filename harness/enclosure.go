@@ -47,18 +47,6 @@ func (w *Walls) DeniedNotes(dir, output string) map[string]string {
 	return notes
 }
 
-// Paths are from the root.
-func (w *Walls) hiddenIn(dir, output string) []string {
-	if w.Grade().Level == sandbox.LevelOpen {
-		return nil
-	}
-	paths := w.deniedCommand(dir).Hidden(output)
-	for i, p := range paths {
-		paths[i] = w.Guard.Redact(p)
-	}
-	return paths
-}
-
 // Landlock does not hide secret files.
 func (w *Walls) deniedCommand(dir string) denied.Command {
 	c := denied.Command{Policy: w.policy, Root: w.Root, Home: w.dir.Path, Dir: dir, Env: w.env, Environ: w.host.environ(), Keys: KeyVariables()}

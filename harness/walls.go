@@ -283,10 +283,15 @@ func (b behind) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, err
 	if w.advise == nil {
 		return result, err
 	}
+	notes := commandNotes(result, w.home, w.Settings.Net)
 	if failed(result) {
-		result.Hidden = w.hiddenIn(c.Dir, outputOf(result))
+		if w.Grade().Level != sandbox.LevelOpen {
+			for _, path := range w.deniedCommand(c.Dir).Hidden(outputOf(result)) { // from the root
+				result.Hidden = append(result.Hidden, w.Guard.Redact(path))
+			}
+		}
+		notes = append(notes, w.newlyDenied(c.Dir, outputOf(result))...)
 	}
-	notes := append(commandNotes(result, w.home, w.Settings.Net), w.newlyDenied(c.Dir, result)...)
 	if w.session != nil {
 		if n, damaged := runs.IndexNote(w.session.run.Tree.Dir()); damaged {
 			notes = append(notes, n)
@@ -308,11 +313,8 @@ func (w *Walls) settle(ctx context.Context) ([]sandbox.Repository, error) {
 }
 
 // There is one note per cause in a session.
-func (w *Walls) newlyDenied(dir string, r sandbox.Result) []hone.Notice {
-	if !failed(r) {
-		return nil
-	}
-	denied := w.DeniedNotes(dir, outputOf(r))
+func (w *Walls) newlyDenied(dir, output string) []hone.Notice {
+	denied := w.DeniedNotes(dir, output)
 	if s := w.session; s != nil {
 		s.deniedMu.Lock()
 		defer s.deniedMu.Unlock()

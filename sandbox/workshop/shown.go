@@ -127,16 +127,10 @@ func (w *Workshop) tooWide(path string) bool {
 	if slices.ContainsFunc(w.private, func(private string) bool { return sandbox.Within(path, private) }) {
 		return true
 	}
-	return w.userHome != "" && slices.ContainsFunc(homeDirs(), func(name string) bool { return path == w.homePath(name) })
-}
-
-// homeDirs returns the directories of a home that contain much of the user's data
-// or keys.
-func homeDirs() []string {
-	return []string{
+	return w.userHome != "" && slices.ContainsFunc([]string{ // they contain much of the user's data or keys
 		".config", ".cache", ".local", ".local/share", ".local/state", "Library", "Desktop", "Documents", "Downloads",
 		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store",
-	}
+	}, func(name string) bool { return path == w.homePath(name) })
 }
 
 // WSL adds such directories to PATH. Their programs run outside all walls.

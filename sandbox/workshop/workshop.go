@@ -107,10 +107,9 @@ const (
 // are written even offline are overlays in both cases. The error is a [*EscapeError] if a symlink in
 // the workspace would show something outside, and a [*ProgramsError] if commands could change
 // programs that run outside of walls.
-func (w Workshop) Equip() (sandbox.Policy, error) {
-	w, err := w.clean()
-	if err != nil {
-		return sandbox.Policy{}, err
+func (w Workshop) Equip() (p sandbox.Policy, err error) {
+	if w, err = w.clean(); err != nil {
+		return p, err
 	}
 	return w.prepared().equip()
 }
@@ -153,7 +152,14 @@ func (w *Workshop) equip() (p sandbox.Policy, err error) {
 			p.Hide = append(p.Hide, path)
 		}
 	}
-	w.useOverlays(&p)
+	p.Layers = filepath.Join(w.Home, layersDir)
+	// Overlays of directories that the policy hides or opens, in part or as a whole, are left out.
+	p.Overlays = slices.DeleteFunc(w.overlays, func(v sandbox.Overlay) bool {
+		return slices.ContainsFunc(slices.Concat(p.Write, p.Hide), func(path string) bool {
+			lower, path := w.realPath(v.Lower), w.realPath(path)
+			return sandbox.Within(path, lower) || sandbox.Within(lower, path)
+		})
+	})
 	w.closeTree(&p)
 	return p, nil
 }

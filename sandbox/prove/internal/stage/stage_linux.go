@@ -100,9 +100,12 @@ func (st *Stage) build(all []Attempt) error {
 // was replaced since it started.
 func (st *Stage) link() error {
 	st.Program = st.Lib(helperName)
-	path, err := os.Executable()
-	if err == nil && sameFile(path, "/proc/self/exe") {
-		return os.Symlink(path, st.Program)
+	if path, err := os.Executable(); err == nil {
+		if file, err := os.Stat(path); err == nil {
+			if self, err := os.Stat("/proc/self/exe"); err == nil && os.SameFile(file, self) {
+				return os.Symlink(path, st.Program)
+			}
+		}
 	}
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -115,15 +118,6 @@ func (st *Stage) link() error {
 	}
 	_, err = io.Copy(to, from)
 	return errors.Join(err, to.Close())
-}
-
-func sameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
 }
 
 // prepare makes what an attempt needs outside and inside.
