@@ -111,7 +111,7 @@ func house() []room {
 
 		{folder: "harness/internal/state", floor: 0},
 		{folder: "harness/trust", floor: 5, may: []string{"harness/internal/state"}},
-		{folder: "harness/internal/walldir", floor: 5, may: []string{"internal/transient", "internal/git", "internal/gitdir", root, "loop", "sandbox", "sandbox/wall", "workspace/clone", "harness/internal/state"}},
+		{folder: "harness/internal/walldir", floor: 5, may: []string{"internal/transient", "internal/git", "internal/gitdir", root, "loop", "sandbox", "sandbox/putback", "workspace/clone", "harness/internal/state"}},
 		{folder: "harness/internal/denied", floor: 5, may: []string{"sandbox", "sandbox/workshop", "internal/config", "internal/listing", "internal/render", "workspace/secret"}},
 		{folder: "harness/runs", floor: 5, may: []string{root, "internal/transient", "internal/config", "workspace", "sandbox", "journal", "history", "loop", "internal/git", "internal/listing", "harness/internal/state", "harness/internal/walldir", "journal/bundle", "journal/objects"}},
 		{folder: "harness", floor: 6, may: []string{"internal/excerpt", "internal/transient", "model", "workspace", "workspace/treepath", "workspace/secret", "sandbox", "journal", "internal/git", "internal/gitdir", "check", "tool", "internal/render", root, "history", "loop", providers, "sandbox/workshop", "sandbox/wall", "sandbox/prove", "internal/config", "internal/listing", "internal/near", "harness/internal/denied", "harness/internal/walldir", "harness/internal/state", "harness/trust", "harness/runs", "check/reader", "check/report"}},

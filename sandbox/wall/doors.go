@@ -59,19 +59,6 @@ func serve(l net.Listener, answer func(net.Conn)) {
 	}
 }
 
-// Recover restores the protected paths that commands changed, if the process that ran
-// them died before it could restore them. aside is the Aside of its policy, which
-// no living process may use. Call it before anything is read that a command may have
-// changed: a configuration, and what the next policy names.
-func Recover(aside string) ([]sandbox.Restored, error) { return putback.Recover(aside) }
-
-// RecoverPlaceholders removes the placeholders of processes that died during a
-// command. records is the Records of their policies. It does not touch those of
-// living processes. Its error is about those in tree.
-func RecoverPlaceholders(records, tree string) error {
-	return putback.RecoverPlaceholders(records, tree)
-}
-
 // DoorAddr returns the address at which commands find the door of the policy
 // with that index.
 func (o *outside) DoorAddr(i int) string { return o.doors[i].Addr }

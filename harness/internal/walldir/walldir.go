@@ -23,7 +23,7 @@ import (
 	"hone/internal/transient"
 	"hone/loop"
 	"hone/sandbox"
-	"hone/sandbox/wall"
+	"hone/sandbox/putback"
 	"hone/workspace/clone"
 )
 
@@ -161,7 +161,7 @@ func asideDirs(guards, root string) (found []string) {
 func Recover(root string) (notes []string, err error) {
 	removeStale()
 	for _, guards := range allGuards() {
-		err := wall.RecoverPlaceholders(recordsIn(guards), root)
+		err := putback.RecoverPlaceholders(recordsIn(guards), root)
 		for _, aside := range asideDirs(guards, root) {
 			recovered, failed := recoverAside(aside)
 			notes, err = append(notes, recovered...), errors.Join(err, failed)
@@ -196,7 +196,7 @@ func recoverAside(aside string) (notes []string, err error) {
 	}
 	defer lock.Close()
 	const died = "an earlier hone died during a command: "
-	restored, err := wall.Recover(aside)
+	restored, err := putback.Recover(aside)
 	for _, r := range restored {
 		notes = append(notes, died+RestoredNote(r))
 	}

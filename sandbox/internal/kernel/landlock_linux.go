@@ -62,30 +62,34 @@ func holdFiles(p sandbox.Policy, entries []sandbox.Entry) (abi int, err error) {
 		return 0, nil
 	}
 	handled := handledBy(p, abi)
-	rules, err := newRuleset(handled)
-	if err != nil {
-		return 0, err
+	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
+	if errno != 0 {
+		return 0, os.NewSyscallError("landlock_create_ruleset", errno)
 	}
-	defer rules.close()
+	defer unix.Close(int(rules))
 	for _, g := range grants(entries, handled.Handled_access_fs) {
-		if err := rules.grant(g); err != nil {
+		if err := g.add(rules, handled.Handled_access_fs); err != nil {
 			return 0, fmt.Errorf("%s: %w", g.path, err)
 		}
 	}
 	if handled.Handled_access_net&unix.LANDLOCK_ACCESS_NET_CONNECT_TCP != 0 {
-		// At every address, because Landlock does not know addresses.
-		for _, door := range p.Doors {
+		for _, door := range p.Doors { // at every address, because Landlock does not know addresses
 			_, port, _ := net.SplitHostPort(door.Addr)
-			n, err := strconv.Atoi(port)
+			n, err := strconv.ParseUint(port, 10, 16)
 			if err == nil {
-				err = rules.connect(n)
+				rule := struct{ rights, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, n}
+				err = addRule(rules, 2, unsafe.Pointer(&rule)) // LANDLOCK_RULE_NET_PORT
 			}
 			if err != nil {
 				return 0, fmt.Errorf("door %s: %w", door.Addr, err)
 			}
 		}
 	}
-	return abi, rules.restrict()
+	// The rules apply to the calling thread, and to no other thread of the process.
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0); errno != 0 {
+		return 0, os.NewSyscallError("landlock_restrict_self", errno)
+	}
+	return abi, nil
 }
 
 // closesNet reports whether Landlock and the filter of system calls must close the network. Commands cannot
@@ -228,23 +232,8 @@ func firstOf(paths []string) string {
 	return fmt.Sprintf("%s and %d more", paths[0], len(paths)-1)
 }
 
-type ruleset struct {
-	fd      int
-	handled uint64
-}
-
-func newRuleset(handled unix.LandlockRulesetAttr) (ruleset, error) {
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), unsafe.Sizeof(handled), 0)
-	if errno != 0 {
-		return ruleset{}, os.NewSyscallError("landlock_create_ruleset", errno)
-	}
-	return ruleset{int(fd), handled.Handled_access_fs}, nil
-}
-
-func (s ruleset) close() { unix.Close(s.fd) }
-
 // A path that cannot be opened or has become a symlink is skipped: nothing is granted then.
-func (s ruleset) grant(g grant) error {
+func (g grant) add(rules uintptr, handled uint64) error {
 	at, err := unix.Open(g.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR) {
 		return nil
@@ -257,7 +246,7 @@ func (s ruleset) grant(g grant) error {
 	if err := unix.Fstat(at, &info); err != nil {
 		return err
 	}
-	rights := g.rights & s.handled
+	rights := g.rights & handled
 	switch info.Mode & unix.S_IFMT {
 	case unix.S_IFLNK:
 		return nil
@@ -269,28 +258,13 @@ func (s ruleset) grant(g grant) error {
 		return nil
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(at)}
-	return s.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule))
+	return addRule(rules, unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule))
 }
 
-func (s ruleset) connect(port int) error {
-	const kind = 2 // LANDLOCK_RULE_NET_PORT
-	rule := struct{ rights, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
-	return s.add(kind, unsafe.Pointer(&rule))
-}
-
-func (s ruleset) add(kind uintptr, rule unsafe.Pointer) error {
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(s.fd), kind, uintptr(rule), 0, 0, 0)
+func addRule(rules, kind uintptr, rule unsafe.Pointer) error {
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, kind, uintptr(rule), 0, 0, 0)
 	if errno != 0 {
 		return os.NewSyscallError("landlock_add_rule", errno)
-	}
-	return nil
-}
-
-// The rules apply to the calling thread, and to no other thread of the process.
-func (s ruleset) restrict() error {
-	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(s.fd), 0, 0)
-	if errno != 0 {
-		return os.NewSyscallError("landlock_restrict_self", errno)
 	}
 	return nil
 }
