@@ -21,6 +21,7 @@ import (
 // walled is a command behind walls, as seen from outside.
 type walled struct {
 	tree    *process.Tree // the supervisor and all below it
+	cage    *kernel.Cage  // contains the tree; nil if there is none
 	control control
 	streams *process.Streams
 	doors   []net.Listener
@@ -101,6 +102,7 @@ func (l *walled) startSupervisor(s spec) error {
 		return err
 	}
 	l.control = ours
+	l.cage = kernel.NewCage(s.Policy.Limits.MaxProcesses(), l.tree.PID())
 	return nil
 }
 
@@ -271,6 +273,7 @@ func (l *walled) End() process.Exit {
 	} else {
 		l.tree.End()
 	}
+	l.cage.Remove()
 	<-l.over
 	for _, d := range l.doors {
 		d.Close()

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -24,7 +25,8 @@ const (
 //   - No core dumps, which the kernel would write outside the walls.
 //   - RLIMIT_NPROC counts all tasks of a user, so the limit is the number that exist now and the
 //     command's; since Linux 5.14 it counts those of each user namespace. It does not bind the
-//     machine's root, not even in a user namespace: the supervisor counts processes, whoever the user is.
+//     machine's root, not even in a user namespace, who has a [Cage] where there can be one. For every
+//     user, the supervisor counts the processes of the command.
 //   - RLIMIT_DATA, for each process, because limits on address space break
 //     programs that reserve much of it (Go, Node, Java).
 func limit(p sandbox.Policy) error {
@@ -32,9 +34,9 @@ func limit(p sandbox.Policy) error {
 		return fmt.Errorf("limit core dumps: %w", err)
 	}
 	most, apart := uint64(p.Limits.MaxProcesses()), p.Wall.Mounts() // in a user namespace
-	if most > 0 && p.As == (sandbox.User{}) && (!apart || since(5, 14)) {
+	if most > 0 && (!apart || since(5, 14)) {
 		if !apart {
-			most += tasksOf(uint32(os.Getuid()))
+			most += tasksOf(uint32(cmp.Or(p.As.UID, os.Getuid())))
 		}
 		if err := lowerLimit(unix.RLIMIT_NPROC, most, spareTasks); err != nil {
 			return fmt.Errorf("limit processes: %w", err)

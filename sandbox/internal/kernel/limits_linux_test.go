@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -150,5 +151,36 @@ func TestSpareIsTakenFromTheCommand(t *testing.T) {
 	}
 	if own, _ := strconv.Atoi(words[4]); own < 1<<30+spareMemory {
 		t.Errorf("the caller has %d", own)
+	}
+}
+
+// The machine's root, whom no RLIMIT_NPROC binds, cannot start more processes in a cage, also not
+// in sessions of their own.
+func TestCageLimitsRoot(t *testing.T) {
+	cmd := exec.Command("/bin/sh", "-c", `read go; for i in $(seq 200); do setsid sleep 1000 & done`)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in := must(cmd.StdinPipe())
+	must(0, cmd.Start())
+	c := NewCage(10, cmd.Process.Pid)
+	if c == nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		t.Skip("SKIPPED: this user can make no control group")
+	}
+	defer c.Remove()
+	must(0, in.Close())
+	err := cmd.Wait()
+	left := strings.Fields(string(must(os.ReadFile(c.dir + "/cgroup.procs"))))
+	for _, pid := range left {
+		unix.Kill(must(strconv.Atoi(pid)), unix.SIGKILL)
+	}
+	for range 100 { // until init has reaped them
+		if len(must(os.ReadFile(c.dir+"/cgroup.procs"))) == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err == nil || len(left) > 10+spareTasksOfHelpers {
+		t.Errorf("%d processes are left of a limit of 10: %v", len(left), err)
 	}
 }
