@@ -67,7 +67,6 @@ func Conditions(kind sandbox.Wall, tree string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// settings returns the files of the kernel that say what this process may do.
 func settings() []string {
 	files := []string{"/proc/self/attr/current", "/sys/kernel/security/lsm", "/proc/sys/kernel/yama/ptrace_scope"}
 	for _, pattern := range []string{"/proc/sys/user/max_*_namespaces", "/proc/sys/kernel/*userns*", "/proc/sys/kernel/seccomp/*", "/proc/sys/kernel/apparmor_*"} {

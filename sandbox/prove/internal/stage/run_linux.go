@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -95,7 +96,11 @@ func (st *Stage) run(ctx context.Context, w *wall.Walls, all []Attempt) ([]Made,
 		name, _, _ := strings.Cut(pair, "=")
 		st.Env = append(st.Env, name)
 	}
-	scene, err := st.write()
+	scene := st.Lib("scene.json")
+	text, err := json.Marshal(st.Scene)
+	if err == nil {
+		err = os.WriteFile(scene, text, 0o644)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,6 @@ type Scene struct {
 	Memory    int64 // bytes
 }
 
-// of returns the scene of an attempt.
 func (s Scene) of(name string) Scene {
 	s.Name, s.Given = name, s.Facts[name]
 	return s
